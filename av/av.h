@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Address vector of the owner, fi_av(3): a dense table from fi_addr_t to the
+ * socket address of an endpoint, and back. Knows nothing of endpoints beyond
+ * the list of those bound to it, and holds no connection or peer state: what
+ * a pair needs is made at first use, by the endpoint.
+ *
+ * Entries are 16 bytes for IPv4; the reverse lookup is an open-addressing
+ * table of 8-byte slots. The same address inserted twice gets two indices
+ * (aliases); the reverse lookup answers the lowest live one.
+ *
+ * All functions: domain lock held, unless they say otherwise.
+ */
+#ifndef TDM_AV_AV_H
+#define TDM_AV_AV_H
+
+#include <rdma/fi_domain.h>
+
+#include "av/addr.h"
+#include "tdm_engine.h"
+#include "tdm_list.h"
+
+struct tdm_av;
+struct tdm_link;
+
+struct tdm_av_attr {
+	struct tdm_engine *engine;
+	struct tdm_link *link; /* peer whose AV is filled too, or NULL */
+	uint32_t addr_format;  /* of the domain: FI_SOCKADDR_IN, _IN6, ... */
+};
+
+/*
+ * Open an AV. In: @attr as fi_av_open(3) got it; attr->type is written back.
+ * Errors: -FI_EINVAL, -FI_ENOSYS (named AV), -FI_ENOMEM. Lock: taken inside.
+ */
+int tdm_av_open(const struct tdm_av_attr *owner, struct fi_av_attr *attr,
+		void *context, struct tdm_av **av) tdm_must_check;
+
+struct tdm_av *tdm_av_from_fid(struct fid_av *fid);
+struct fid_av *tdm_av_fid(struct tdm_av *av);
+
+/*
+ * The address behind @fi_addr. Out: *@addr. Errors: -FI_EINVAL when the index
+ * is out of range or unset.
+ */
+int tdm_av_addr(const struct tdm_av *av, fi_addr_t fi_addr,
+		struct tdm_addr *addr) tdm_must_check;
+
+/* Not 0 when @fi_addr is set. */
+int tdm_av_has(const struct tdm_av *av, fi_addr_t fi_addr);
+
+/* The lowest live index of @addr, or FI_ADDR_UNSPEC when it is not inserted. */
+fi_addr_t tdm_av_find(const struct tdm_av *av, const struct tdm_addr *addr);
+
+/*
+ * The address of @fi_addr in the peer's AV, inserted there at first use when
+ * its IP belongs to this network namespace. FI_ADDR_NOTAVAIL when the pair is
+ * no candidate for local, or the peer could not take it.
+ */
+fi_addr_t tdm_av_local(struct tdm_av *av, fi_addr_t fi_addr);
+
+/* Have the peer forget and relearn @fi_addr, for a fresh attach. */
+void tdm_av_local_renew(struct tdm_av *av, fi_addr_t fi_addr);
+
+/* The peer's AV, for binding its endpoints; NULL without a link. */
+struct fid_av *tdm_av_local_fid(struct tdm_av *av);
+
+/*
+ * An endpoint bound to an AV. @inserted runs once after each fi_av_insert
+ * call that added something, @removed before an index goes.
+ */
+struct tdm_av_user {
+	struct tdm_list node; /* G: domain */
+	void (*inserted)(struct tdm_av_user *user);
+	void (*removed)(struct tdm_av_user *user, fi_addr_t fi_addr);
+};
+
+/* Bind / unbind an endpoint; while one is bound fi_close gives -FI_EBUSY. */
+void tdm_av_attach(struct tdm_av *av, struct tdm_av_user *user);
+void tdm_av_detach(struct tdm_av *av, struct tdm_av_user *user);
+
+/* Run @closed(@arg) when fi_close ends @av. */
+void tdm_av_on_close(struct tdm_av *av, void (*closed)(void *arg), void *arg);
+
+#endif /* TDM_AV_AV_H */

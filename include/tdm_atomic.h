@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Typed wrappers over the compiler's atomic builtins, for words that another
+ * thread or process reads or writes. A word is wrapped in a struct so that a
+ * plain access does not compile. (C11 _Atomic cannot be read by C++17, and
+ * the tests are C++.)
+ */
+#ifndef TDM_ATOMIC_H
+#define TDM_ATOMIC_H
+
+#include <stdint.h>
+
+typedef struct {
+	uint32_t v;
+} tdm_a32;
+
+typedef struct {
+	uint64_t v;
+} tdm_a64;
+
+static inline uint32_t tdm_a32_load_acquire(const tdm_a32 *a)
+{
+	return __atomic_load_n(&a->v, __ATOMIC_ACQUIRE);
+}
+
+static inline uint32_t tdm_a32_load_relaxed(const tdm_a32 *a)
+{
+	return __atomic_load_n(&a->v, __ATOMIC_RELAXED);
+}
+
+static inline void tdm_a32_store_release(tdm_a32 *a, uint32_t v)
+{
+	__atomic_store_n(&a->v, v, __ATOMIC_RELEASE);
+}
+
+static inline void tdm_a32_store_relaxed(tdm_a32 *a, uint32_t v)
+{
+	__atomic_store_n(&a->v, v, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t tdm_a64_load_acquire(const tdm_a64 *a)
+{
+	return __atomic_load_n(&a->v, __ATOMIC_ACQUIRE);
+}
+
+static inline uint64_t tdm_a64_load_relaxed(const tdm_a64 *a)
+{
+	return __atomic_load_n(&a->v, __ATOMIC_RELAXED);
+}
+
+static inline void tdm_a64_store_release(tdm_a64 *a, uint64_t v)
+{
+	__atomic_store_n(&a->v, v, __ATOMIC_RELEASE);
+}
+
+static inline void tdm_a64_store_relaxed(tdm_a64 *a, uint64_t v)
+{
+	__atomic_store_n(&a->v, v, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t tdm_a64_fetch_or(tdm_a64 *a, uint64_t v)
+{
+	return __atomic_fetch_or(&a->v, v, __ATOMIC_ACQ_REL);
+}
+
+static inline uint64_t tdm_a64_fetch_add(tdm_a64 *a, uint64_t v)
+{
+	return __atomic_fetch_add(&a->v, v, __ATOMIC_ACQ_REL);
+}
+
+static inline uint64_t tdm_a64_exchange(tdm_a64 *a, uint64_t v)
+{
+	return __atomic_exchange_n(&a->v, v, __ATOMIC_ACQ_REL);
+}
+
+/* Orders the stores before it against the loads after it. */
+static inline void tdm_fence_full(void)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void tdm_cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+#endif /* TDM_ATOMIC_H */

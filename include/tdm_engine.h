@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What drives the objects of one domain, as its queues see it. The queues of
+ * peer/ get a pointer to it when they are opened and know nothing else of
+ * their domain.
+ *
+ * Sleeping, as fi_trywait(3) asks for it: arm() under the lock, sleep on
+ * wait_fd() only when arm() said 0, wake, progress(). Each transport promises
+ * that after a successful arm() everything that needs progress makes
+ * wait_fd() readable.
+ */
+#ifndef TDM_ENGINE_H
+#define TDM_ENGINE_H
+
+#include "tdm_lock.h"
+
+struct tdm_engine {
+	struct tdm_lock *lock; /* the domain lock */
+
+	/* Advance both transports once. Lock: held. */
+	void (*progress)(struct tdm_engine *engine);
+
+	/*
+	 * Prepare for sleep. 0: the caller may sleep on wait_fd(). -FI_EAGAIN:
+	 * something is pending, call progress() instead. Lock: held.
+	 */
+	int (*arm)(struct tdm_engine *engine);
+
+	/*
+	 * The file descriptor that becomes readable when any transport needs
+	 * progress; made at the first call, owned by the domain, -errno when
+	 * it cannot be made. Lock: held.
+	 */
+	int (*wait_fd)(struct tdm_engine *engine);
+};
+
+#endif /* TDM_ENGINE_H */

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Intrusive doubly linked list with a head node. A node that is on no list
+ * points at itself, so that tdm_list_del() of it is harmless and
+ * tdm_list_linked() can be asked.
+ */
+#ifndef TDM_LIST_H
+#define TDM_LIST_H
+
+#include "tdm_base.h"
+
+struct tdm_list {
+	struct tdm_list *next;
+	struct tdm_list *prev;
+};
+
+static inline void tdm_list_init(struct tdm_list *l)
+{
+	l->next = l;
+	l->prev = l;
+}
+
+static inline int tdm_list_empty(const struct tdm_list *head)
+{
+	return head->next == head;
+}
+
+static inline int tdm_list_linked(const struct tdm_list *node)
+{
+	return node->next != node;
+}
+
+static inline void tdm_list_add_after(struct tdm_list *node,
+				      struct tdm_list *at)
+{
+	node->prev = at;
+	node->next = at->next;
+	at->next->prev = node;
+	at->next = node;
+}
+
+static inline void tdm_list_push(struct tdm_list *head, struct tdm_list *node)
+{
+	tdm_list_add_after(node, head);
+}
+
+static inline void tdm_list_append(struct tdm_list *head,
+				   struct tdm_list *node)
+{
+	tdm_list_add_after(node, head->prev);
+}
+
+/* Take @node off its list and leave it unlinked; harmless when it is. */
+static inline void tdm_list_del(struct tdm_list *node)
+{
+	node->prev->next = node->next;
+	node->next->prev = node->prev;
+	tdm_list_init(node);
+}
+
+/* The first node of @head taken off, or NULL when the list is empty. */
+static inline struct tdm_list *tdm_list_pop(struct tdm_list *head)
+{
+	struct tdm_list *node = head->next;
+
+	if (node == head)
+		return NULL;
+	tdm_list_del(node);
+	return node;
+}
+
+/* Move all nodes of @from, in order, to the end of @to; @from ends empty. */
+static inline void tdm_list_splice(struct tdm_list *to, struct tdm_list *from)
+{
+	if (tdm_list_empty(from))
+		return;
+	from->next->prev = to->prev;
+	to->prev->next = from->next;
+	from->prev->next = to;
+	to->prev = from->prev;
+	tdm_list_init(from);
+}
+
+#define tdm_list_entry(node, type, member)                                    \
+	tdm_container_of(node, type, member)
+
+#define tdm_list_for_each(pos, head)                                          \
+	for (pos = (head)->next; pos != (head); pos = pos->next)
+
+/* @pos may be removed from its list inside the loop body. */
+#define tdm_list_for_each_safe(pos, tmp, head)                                \
+	for (pos = (head)->next, tmp = pos->next; pos != (head);              \
+	     pos = tmp, tmp = pos->next)
+
+#endif /* TDM_LIST_H */

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The domain lock. One lock guards everything below a domain: endpoints,
+ * queues, matching, connections and the peer objects. It is taken only in
+ * files that face the application, and does nothing when the application
+ * promised to serialise (FI_THREAD_DOMAIN).
+ *
+ * Order: domain lock, then nothing. A peer provider never takes it: peers are
+ * called with it held and their callbacks run with it held.
+ */
+#ifndef TDM_LOCK_H
+#define TDM_LOCK_H
+
+#include <assert.h>
+#include <pthread.h>
+
+#include "tdm_base.h"
+
+#if defined(__clang__)
+#define TDM_TSA(x) __attribute__((x))
+#else
+#define TDM_TSA(x)
+#endif
+
+struct TDM_TSA(capability("mutex")) tdm_lock {
+	int enabled; /* 0: the application serialises */
+	int held;    /* G: mutex; only for tdm_assert_held() */
+	pthread_mutex_t mutex;
+};
+
+static inline void tdm_lock_init(struct tdm_lock *l, int enabled)
+{
+	l->enabled = enabled;
+	l->held = 0;
+	pthread_mutex_init(&l->mutex, NULL);
+}
+
+static inline void tdm_lock_fini(struct tdm_lock *l)
+{
+	pthread_mutex_destroy(&l->mutex);
+}
+
+static inline void tdm_lock_acquire(struct tdm_lock *l)
+	TDM_TSA(acquire_capability(l)) TDM_TSA(no_thread_safety_analysis)
+{
+	if (l->enabled) {
+		pthread_mutex_lock(&l->mutex);
+		l->held = 1;
+	}
+}
+
+static inline void tdm_lock_release(struct tdm_lock *l)
+	TDM_TSA(release_capability(l)) TDM_TSA(no_thread_safety_analysis)
+{
+	if (l->enabled) {
+		l->held = 0;
+		pthread_mutex_unlock(&l->mutex);
+	}
+}
+
+/* First statement of each function whose caller must hold the lock. */
+static inline void tdm_assert_held(const struct tdm_lock *l)
+{
+	assert(!l->enabled || l->held);
+	(void)l;
+}
+
+#endif /* TDM_LOCK_H */

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The OS call table. Every system call that can fail goes through it, so that
+ * a test can make each call fail in turn, cut it short, or replace the clock.
+ * The entries have the prototypes and the meaning of the calls they are named
+ * after (section 2 of the manual): result -1 and errno on failure.
+ *
+ * Memory from malloc/free is not in the table: tests interpose it.
+ */
+#ifndef TDM_OS_H
+#define TDM_OS_H
+
+#include <poll.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct itimerspec;
+
+struct tdm_os {
+	int (*socket)(int domain, int type, int protocol);
+	int (*bind)(int fd, const struct sockaddr *addr, socklen_t len);
+	int (*listen)(int fd, int backlog);
+	int (*accept4)(int fd, struct sockaddr *addr, socklen_t *len,
+		       int flags);
+	int (*connect)(int fd, const struct sockaddr *addr, socklen_t len);
+	int (*getsockname)(int fd, struct sockaddr *addr, socklen_t *len);
+	int (*getpeername)(int fd, struct sockaddr *addr, socklen_t *len);
+	int (*getsockopt)(int fd, int level, int name, void *val,
+			  socklen_t *len);
+	int (*setsockopt)(int fd, int level, int name, const void *val,
+			  socklen_t len);
+	int (*shutdown)(int fd, int how);
+	ssize_t (*send)(int fd, const void *buf, size_t len, int flags);
+	ssize_t (*recv)(int fd, void *buf, size_t len, int flags);
+	ssize_t (*sendmsg)(int fd, const struct msghdr *msg, int flags);
+	ssize_t (*recvmsg)(int fd, struct msghdr *msg, int flags);
+	ssize_t (*readv)(int fd, const struct iovec *iov, int count);
+	ssize_t (*read)(int fd, void *buf, size_t len);
+	ssize_t (*write)(int fd, const void *buf, size_t len);
+	int (*close)(int fd);
+	int (*poll)(struct pollfd *fds, nfds_t nfds, int timeout_ms);
+	int (*epoll_create1)(int flags);
+	int (*epoll_ctl)(int epfd, int op, int fd, struct epoll_event *ev);
+	int (*epoll_wait)(int epfd, struct epoll_event *ev, int max,
+			  int timeout_ms);
+	int (*eventfd)(unsigned int value, int flags);
+	int (*timerfd_create)(int clock, int flags);
+	int (*timerfd_settime)(int fd, int flags, const struct itimerspec *new_value,
+			       struct itimerspec *old_value);
+	int (*memfd_create)(const char *name, unsigned int flags);
+	int (*fallocate)(int fd, int mode, off_t offset, off_t len);
+	int (*ftruncate)(int fd, off_t len);
+	int (*fstat)(int fd, struct stat *st);
+	/* fcntl(F_ADD_SEALS) and fcntl(F_GET_SEALS) of a memfd. */
+	int (*add_seals)(int fd, int seals);
+	int (*get_seals)(int fd);
+	void *(*mmap)(void *addr, size_t len, int prot, int flags, int fd,
+		      off_t offset);
+	int (*munmap)(void *addr, size_t len);
+	ssize_t (*process_vm_readv)(pid_t pid, const struct iovec *local,
+				    unsigned long local_count,
+				    const struct iovec *remote,
+				    unsigned long remote_count,
+				    unsigned long flags);
+	int (*pidfd_open)(pid_t pid, unsigned int flags);
+	/* MEMBARRIER commands; see membarrier(2). */
+	int (*membarrier)(int cmd, unsigned int flags, int cpu_id);
+	ssize_t (*getrandom)(void *buf, size_t len, unsigned int flags);
+	/* CLOCK_MONOTONIC in nanoseconds. */
+	uint64_t (*now_ns)(void);
+};
+
+/* The table in use; tests replace entries before opening a fabric. */
+extern struct tdm_os tdm_os;
+
+/* The system's own calls, for restoring the table. */
+extern const struct tdm_os tdm_os_system;
+
+#endif /* TDM_OS_H */

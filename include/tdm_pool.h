@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Pool of fixed-size objects. Objects are cut from slabs that double in size
+ * and live until the pool ends, so that steady traffic allocates nothing. An
+ * object carries no header while it is in use. Freed memory is poisoned in
+ * debug builds. Not locked: the owner of the pool serialises.
+ */
+#ifndef TDM_POOL_H
+#define TDM_POOL_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tdm_base.h"
+
+struct tdm_pool_slab {
+	struct tdm_pool_slab *next;
+	size_t objects; /* in this slab */
+};
+
+struct tdm_pool_free {
+	struct tdm_pool_free *next;
+};
+
+struct tdm_pool {
+	struct tdm_pool_free *free;
+	struct tdm_pool_slab *slabs;
+	size_t object_bytes; /* rounded up to 16 */
+	size_t next_objects; /* size of the next slab */
+	size_t in_use;	     /* objects handed out */
+	size_t limit;	     /* most objects ever handed out at once; 0: none */
+};
+
+enum { TDM_POOL_FIRST_OBJECTS = 16, TDM_POOL_MOST_OBJECTS = 4096 };
+
+/*
+ * Prepare an empty pool of objects of @bytes each; nothing is allocated until
+ * the first object is asked for. @limit: most objects in use at once, 0 for
+ * no limit.
+ */
+static inline void tdm_pool_init(struct tdm_pool *p, size_t bytes,
+				 size_t limit)
+{
+	memset(p, 0, sizeof(*p));
+	p->object_bytes = (tdm_max(bytes, sizeof(void *)) + 15) & ~(size_t)15;
+	p->next_objects = TDM_POOL_FIRST_OBJECTS;
+	p->limit = limit;
+}
+
+static inline int tdm_pool_grow(struct tdm_pool *p)
+{
+	size_t n = p->next_objects, i;
+	struct tdm_pool_slab *slab;
+	char *base;
+
+	slab = (struct tdm_pool_slab *)malloc(16 + sizeof(*slab) +
+					      n * p->object_bytes);
+	if (!slab)
+		return -1;
+	slab->next = p->slabs;
+	slab->objects = n;
+	p->slabs = slab;
+	base = (char *)(((uintptr_t)(slab + 1) + 15) & ~(uintptr_t)15);
+	for (i = n; i-- > 0;) {
+		struct tdm_pool_free *f = (struct tdm_pool_free *)(void *)(
+			base + i * p->object_bytes);
+
+		f->next = p->free;
+		p->free = f;
+	}
+	if (p->next_objects < TDM_POOL_MOST_OBJECTS)
+		p->next_objects *= 2;
+	return 0;
+}
+
+/* An uninitialised object, or NULL when memory or the limit is exhausted. */
+static inline void *tdm_pool_alloc(struct tdm_pool *p)
+{
+	struct tdm_pool_free *f;
+
+	if (tdm_unlikely(p->limit && p->in_use >= p->limit))
+		return NULL;
+	if (tdm_unlikely(!p->free) && tdm_pool_grow(p))
+		return NULL;
+	f = p->free;
+	p->free = f->next;
+	p->in_use++;
+	return f;
+}
+
+/* Give back @obj, which must come from this pool. */
+static inline void tdm_pool_free(struct tdm_pool *p, void *obj)
+{
+	struct tdm_pool_free *f = (struct tdm_pool_free *)obj;
+
+#ifdef TDM_DEBUG
+	memset(obj, 0xdb, p->object_bytes);
+#endif
+	f->next = p->free;
+	p->free = f;
+	p->in_use--;
+}
+
+/* Release all memory, objects still in use included. Zero-safe. */
+static inline void tdm_pool_fini(struct tdm_pool *p)
+{
+	while (p->slabs) {
+		struct tdm_pool_slab *next = p->slabs->next;
+
+		free(p->slabs);
+		p->slabs = next;
+	}
+	p->free = NULL;
+	p->in_use = 0;
+}
+
+#endif /* TDM_POOL_H */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One transfer request: what the calls of fi_msg(3) and fi_tagged(3) say, in
+ * one shape. msg and tagged differ by one flag; the vector calls and the
+ * single-buffer calls do not differ at all.
+ */
+#ifndef TDM_XFER_H
+#define TDM_XFER_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_tagged.h>
+
+#include "tdm_iov.h"
+
+/* Most iovec elements of one send or receive (tx and rx iov_limit). */
+enum { TDM_IOV_LIMIT = 4 };
+
+/* Largest message of fi_inject(3), bytes (tx_attr->inject_size). */
+enum { TDM_INJECT_BYTES = 256 };
+
+/*
+ * The completion levels of fi_cq(3) a send may ask for; none of them set
+ * means FI_TRANSMIT_COMPLETE, the default of reliable endpoints.
+ */
+#define TDM_LEVELS                                                            \
+	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
+
+struct tdm_xfer {
+	/*
+	 * FI_MSG or FI_TAGGED; FI_SEND or FI_RECV; FI_COMPLETION when a CQ
+	 * entry is wanted on success (selective completion already applied);
+	 * FI_INJECT when the buffer may be reused at return;
+	 * FI_REMOTE_CQ_DATA when @data counts; a level of TDM_LEVELS;
+	 * FI_MORE, FI_FENCE, FI_PEEK, FI_CLAIM, FI_DISCARD, FI_MULTI_RECV as
+	 * the application gave them.
+	 */
+	uint64_t flags;
+	const struct iovec *iov; /* iov[count]; caller's, valid for the call */
+	void **desc;		 /* NULL, or desc[count] */
+	size_t count;		 /* elements, <= TDM_IOV_LIMIT */
+	size_t len;		 /* bytes, sum over iov */
+	fi_addr_t addr;		 /* destination, or source or FI_ADDR_UNSPEC */
+	uint64_t tag;
+	uint64_t ignore; /* receives: tag bits that do not matter */
+	uint64_t data;	 /* remote CQ data */
+	void *context;
+	struct iovec one; /* storage for single-buffer calls; not for users */
+};
+
+/* Fill @x for one contiguous buffer. @desc may be NULL. */
+static inline void tdm_xfer_buf(struct tdm_xfer *x, const void *buf,
+				size_t len)
+{
+	x->one.iov_base = (void *)(uintptr_t)buf;
+	x->one.iov_len = len;
+	x->iov = &x->one;
+	x->count = 1;
+	x->len = len;
+}
+
+#endif /* TDM_XFER_H */

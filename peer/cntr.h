@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Counter of the owner, fi_cntr(3), and its exports, fi_peer(3) "PEER
+ * COUNTER". Success and error values; a wait ends when the value reaches the
+ * threshold, the error value changes, or the time is over.
+ */
+#ifndef TDM_PEER_CNTR_H
+#define TDM_PEER_CNTR_H
+
+#include <rdma/fi_domain.h>
+#include <rdma/providers/fi_peer.h>
+
+#include "peer/cq.h"
+#include "tdm_engine.h"
+
+struct tdm_cntr;
+
+/*
+ * Open a counter. In: @attr as fi_cntr_open(3) got it, or NULL. Out: *@cntr.
+ * Errors: -FI_EINVAL for an unknown event kind or non-zero flags, -FI_ENOSYS
+ * for an unsupported wait object, -FI_ENOMEM. Lock: taken inside.
+ */
+int tdm_cntr_open(struct tdm_engine *engine, struct fi_cntr_attr *attr,
+		  void *context, struct tdm_cntr **cntr) tdm_must_check;
+
+struct tdm_cntr *tdm_cntr_from_fid(struct fid_cntr *fid);
+struct fid_cntr *tdm_cntr_fid(struct tdm_cntr *cntr);
+
+/* The export for one transport; lives as long as @cntr. */
+struct fid_peer_cntr *tdm_cntr_export(struct tdm_cntr *cntr,
+				      enum tdm_transport t);
+
+/* The importing peer's counter; as tdm_cq_local(). */
+struct fid_cntr *tdm_cntr_local(struct tdm_cntr *cntr);
+void tdm_cntr_set_local(struct tdm_cntr *cntr, struct fid_cntr *local);
+
+void tdm_cntr_get(struct tdm_cntr *cntr);
+void tdm_cntr_put(struct tdm_cntr *cntr);
+int tdm_cntr_trywait(struct tdm_cntr *cntr);
+void tdm_cntr_on_close(struct tdm_cntr *cntr, void (*closed)(void *arg),
+		       void *arg);
+
+#endif /* TDM_PEER_CNTR_H */

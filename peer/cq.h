@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completion queue of the owner, fi_cq(3), and its exports to the transports,
+ * fi_peer(3) "PEER CQ". A ring of entries in the application's format, errors
+ * beside it in order, an overflow list that keeps entries when nobody reads.
+ */
+#ifndef TDM_PEER_CQ_H
+#define TDM_PEER_CQ_H
+
+#include <rdma/fi_eq.h>
+#include <rdma/providers/fi_peer.h>
+
+#include "tdm_engine.h"
+
+struct tdm_cq;
+
+/* Transports that import the queues of a domain; indexes the exports. */
+enum tdm_transport { TDM_TRANSPORT_TCP, TDM_TRANSPORT_LOCAL, TDM_TRANSPORTS };
+
+/*
+ * Open a CQ. In: @attr as fi_cq_open(3) got it (NULL: all defaults). Out: *@cq.
+ * @context is the fid's context; @source is not 0 when readfrom must report
+ * source addresses (FI_SOURCE).
+ * Errors: -FI_EINVAL for a bad format or size, -FI_ENOSYS for an unsupported
+ * wait object, -FI_ENOMEM. On success attr->size, format and wait_obj are
+ * written back as granted. Lock: taken inside.
+ */
+int tdm_cq_open(struct tdm_engine *engine, struct fi_cq_attr *attr,
+		int source, void *context, struct tdm_cq **cq) tdm_must_check;
+
+struct tdm_cq *tdm_cq_from_fid(struct fid_cq *fid);
+struct fid_cq *tdm_cq_fid(struct tdm_cq *cq);
+
+/* The export of @cq for one transport; lives as long as @cq. */
+struct fid_peer_cq *tdm_cq_export(struct tdm_cq *cq, enum tdm_transport t);
+
+/*
+ * The peer provider's CQ that imports @cq, or NULL. The link sets it when it
+ * opens the peer's object; tdm_cq closes it, before its own memory goes.
+ */
+struct fid_cq *tdm_cq_local(struct tdm_cq *cq);
+void tdm_cq_set_local(struct tdm_cq *cq, struct fid_cq *local);
+
+/* Hold @cq while an endpoint is bound to it: fi_close gives -FI_EBUSY. */
+void tdm_cq_get(struct tdm_cq *cq);
+void tdm_cq_put(struct tdm_cq *cq);
+
+/* fi_trywait(3) for this object. Lock: taken inside. */
+int tdm_cq_trywait(struct tdm_cq *cq);
+
+/* Run @closed(@arg) when fi_close ends @cq; the domain counts its objects. */
+void tdm_cq_on_close(struct tdm_cq *cq, void (*closed)(void *arg), void *arg);
+
+#endif /* TDM_PEER_CQ_H */

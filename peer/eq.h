@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Event queue of the owner, fi_eq(3). Opened by the application on the
+ * fabric, and by the link for itself: that one is imported by the peer, which
+ * writes struct tdm_peer_event into it.
+ *
+ * An EQ has a lock of its own (it belongs to the fabric, not to a domain),
+ * innermost of all: it may be taken with the domain lock held and takes
+ * nothing else. Domains that report to an EQ are progressed by fi_eq_read
+ * only through their own queues.
+ */
+#ifndef TDM_PEER_EQ_H
+#define TDM_PEER_EQ_H
+
+#include <rdma/fi_eq.h>
+
+#include "tdm_base.h"
+
+struct tdm_eq;
+
+/*
+ * Open an EQ. In: @attr as fi_eq_open(3) got it, or NULL; attr->size is the
+ * number of entries (0: default) and, unless FI_WRITE is in attr->flags,
+ * fi_eq_write by the application gives -FI_EINVAL. Errors: -FI_EINVAL,
+ * -FI_ENOSYS for an unsupported wait object, -FI_ENOMEM, descriptor errors.
+ */
+int tdm_eq_open(const struct fi_eq_attr *attr, void *context,
+		struct tdm_eq **eq) tdm_must_check;
+
+struct tdm_eq *tdm_eq_from_fid(struct fid_eq *fid);
+struct fid_eq *tdm_eq_fid(struct tdm_eq *eq);
+
+/*
+ * Add an error event; err_data is copied. Errors: -FI_EOVERRUN when full (the
+ * reader is told by the same code once the entries before it are read),
+ * -FI_ENOMEM.
+ */
+int tdm_eq_write_err(struct tdm_eq *eq, const struct fi_eq_err_entry *entry);
+
+/*
+ * Add an event as fi_eq_write(3) does, whatever attr->flags say.
+ */
+ssize_t tdm_eq_write(struct tdm_eq *eq, uint32_t event, const void *buf,
+		     size_t len);
+
+/* Not 0 when there is something to read; one relaxed load, no lock. */
+int tdm_eq_pending(const struct tdm_eq *eq);
+
+void tdm_eq_get(struct tdm_eq *eq);
+void tdm_eq_put(struct tdm_eq *eq);
+int tdm_eq_trywait(struct tdm_eq *eq);
+void tdm_eq_on_close(struct tdm_eq *eq, void (*closed)(void *arg), void *arg);
+
+#endif /* TDM_PEER_EQ_H */

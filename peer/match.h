@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Matching of receives and messages: a pure data structure, no locks, no I/O,
+ * no callbacks. One engine serves tagged and untagged; an untagged queue is a
+ * tagged queue whose tags are all 0 and exact.
+ *
+ * Expected cost O(1) for exact and masked receives, posted and unexpected
+ * (hashing on (source, tag) as in Flajslik, Dinan, Underwood 2016).
+ *
+ * Order invariants, fi_msg(3) and fi_tagged(3) with FI_ORDER_SAS:
+ *  1. An arriving message takes, of all posted entries that match it, the one
+ *     posted first, whatever classes they are of (exact, any source, masked).
+ *  2. A posted receive takes, of all waiting messages of one source that
+ *     match it, the one that arrived first; over all sources likewise for
+ *     messages whose arrival order is known here.
+ *  3. A message of unknown source (FI_ADDR_UNSPEC) matches only receives from
+ *     any source, until tdm_match_set_source() names its source; its arrival
+ *     number does not change then.
+ */
+#ifndef TDM_PEER_MATCH_H
+#define TDM_PEER_MATCH_H
+
+#include <rdma/fabric.h>
+
+#include "tdm_list.h"
+
+/*
+ * What the engine keeps inside an entry of its user. Filled by the user:
+ * addr, tag, ignore. The rest belongs to the engine while the item is queued.
+ */
+struct tdm_match_item {
+	fi_addr_t addr;	 /* FI_ADDR_UNSPEC: any (posted), unknown (arrived) */
+	uint64_t tag;	 /* of the receive or of the message */
+	uint64_t ignore; /* posted only: bits that do not matter */
+	uint64_t seq;	 /* order number, given at insert */
+	struct tdm_list bucket; /* in one hash bucket or the masked list */
+	struct tdm_list all;	/* all items of the queue, oldest first */
+	struct tdm_list by_tag; /* arrived: second index, on the tag alone */
+	uint32_t class_;	/* engine's own */
+};
+
+struct tdm_match;
+
+/* Errors: NULL when memory is out. */
+struct tdm_match *tdm_match_alloc(void);
+
+/* Items still queued are forgotten, not freed. NULL is fine. */
+void tdm_match_free(struct tdm_match *m);
+
+/* Add a posted receive. Errors: 0, -FI_ENOMEM (nothing was changed). */
+int tdm_match_post(struct tdm_match *m, struct tdm_match_item *rx);
+
+/*
+ * The posted receive a message from @addr with @tag takes by invariant 1, or
+ * NULL. It stays queued: the caller removes it (or leaves it, multi-recv).
+ */
+struct tdm_match_item *tdm_match_find_posted(struct tdm_match *m,
+					     fi_addr_t addr, uint64_t tag);
+
+/* Add an arrived message nobody waited for. Errors: 0, -FI_ENOMEM. */
+int tdm_match_arrive(struct tdm_match *m, struct tdm_match_item *msg);
+
+/* The arrived message a receive takes by invariant 2, or NULL; stays queued. */
+struct tdm_match_item *tdm_match_find_arrived(struct tdm_match *m,
+					      fi_addr_t addr, uint64_t tag,
+					      uint64_t ignore);
+
+/* Take a queued item off, of whichever kind. */
+void tdm_match_remove(struct tdm_match *m, struct tdm_match_item *item);
+
+/* Name the source of an arrived message that was FI_ADDR_UNSPEC. */
+void tdm_match_set_source(struct tdm_match *m, struct tdm_match_item *msg,
+			  fi_addr_t addr);
+
+/*
+ * All posted, all arrived items, oldest
+ * first, linked through item->all. The caller may
+ * remove the item it looks at when it iterates with the _safe form.
+ */
+struct tdm_list *tdm_match_posted(struct tdm_match *m);
+struct tdm_list *tdm_match_arrived(struct tdm_match *m);
+
+/* Number of queued items of each kind. */
+size_t tdm_match_posted_count(const struct tdm_match *m);
+size_t tdm_match_arrived_count(const struct tdm_match *m);
+
+#endif /* TDM_PEER_MATCH_H */

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The receive side of the owner: posted receives and unexpected messages of
+ * one endpoint (later of a shared receive context), and its exports to the
+ * transports, fi_peer(3) "PEER SRX". It never asks which transport it talks
+ * to: entry->srx->peer_ops says who holds the data.
+ *
+ * All functions: domain lock held, unless they say otherwise.
+ */
+#ifndef TDM_PEER_SRX_H
+#define TDM_PEER_SRX_H
+
+#include <rdma/providers/fi_peer.h>
+
+#include "peer/cq.h"
+#include "tdm_done.h"
+#include "tdm_engine.h"
+#include "tdm_xfer.h"
+
+struct tdm_srx;
+
+struct tdm_srx_attr {
+	struct tdm_engine *engine;
+	size_t size;		/* most receives posted at once */
+	size_t min_multi_recv;	/* bytes, FI_OPT_MIN_MULTI_RECV */
+	int directed;		/* FI_DIRECTED_RECV: src_addr counts */
+};
+
+/* Out: *@srx. Errors: -FI_ENOMEM. */
+int tdm_srx_open(const struct tdm_srx_attr *attr, struct tdm_srx **srx)
+	tdm_must_check;
+
+/* Where receives end; set before the endpoint is enabled. Copied. */
+void tdm_srx_set_done(struct tdm_srx *srx, const struct tdm_done *done);
+
+/* Bytes; receives posted earlier keep the value they were posted with. */
+void tdm_srx_set_min_multi_recv(struct tdm_srx *srx, size_t bytes);
+
+/*
+ * The export for one transport; lives as long as @srx. The transport sets
+ * ->peer_ops before the first message. ep_fid.ops has cancel, getopt, setopt.
+ */
+struct fid_peer_srx *tdm_srx_export(struct tdm_srx *srx, enum tdm_transport t);
+
+/*
+ * Post a receive: fi_recvmsg(3) and fi_trecvmsg(3), FI_PEEK, FI_CLAIM and
+ * FI_DISCARD included. @x->flags has FI_MSG or FI_TAGGED, and FI_COMPLETION
+ * when a CQ entry is wanted. A waiting message is started at once, which may
+ * complete it before the call returns.
+ * Errors: -FI_EAGAIN when the context is full, -FI_ENOMEM, -FI_EINVAL.
+ */
+ssize_t tdm_srx_recv(struct tdm_srx *srx, const struct tdm_xfer *x);
+
+/*
+ * fi_cancel(3): ends the oldest posted receive with @context by one error
+ * entry FI_ECANCELED. 0 when one was found, else -FI_ENOENT.
+ */
+ssize_t tdm_srx_cancel(struct tdm_srx *srx, void *context);
+
+/*
+ * Drop all: waiting messages are discarded with their transport, posted
+ * receives vanish without an entry (fi_close(3) of an endpoint). Called
+ * before the transports close; entries still held by a transport may be
+ * given back by free_entry until tdm_srx_close().
+ */
+void tdm_srx_flush(struct tdm_srx *srx);
+
+/* Free @srx. The transports have closed. NULL is fine. */
+void tdm_srx_close(struct tdm_srx *srx);
+
+/* Receives that can still be posted (fi_rx_size_left). */
+size_t tdm_srx_left(const struct tdm_srx *srx);
+
+#endif /* TDM_PEER_SRX_H */

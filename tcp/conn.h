@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The TCP transport of one endpoint: its listener and its connections, one
+ * per pair, opened at first use. Reaches the owner's queues only by the
+ * objects exported for it, as a peer provider would.
+ *
+ * States of a connection are documented in conn.c and doc/PROTOCOL.md.
+ * All functions: domain lock held.
+ */
+#ifndef TDM_TCP_CONN_H
+#define TDM_TCP_CONN_H
+
+#include <rdma/providers/fi_peer.h>
+
+#include "av/addr.h"
+#include "tcp/loop.h"
+#include "tdm_done.h"
+#include "tdm_engine.h"
+#include "tdm_xfer.h"
+
+struct tdm_av;
+struct tdm_conn;
+struct tdm_tcp;
+
+struct tdm_tcp_attr {
+	struct tdm_loop *loop;
+	struct tdm_engine *engine;
+	struct fid_peer_srx *srx; /* ->peer_ops is set by tdm_tcp_open() */
+	const struct tdm_av *av;  /* sources of messages are looked up here */
+	struct tdm_done done;	  /* copied */
+	size_t tx_size;		  /* most sends outstanding */
+
+	/*
+	 * A peer chose TCP: it connected and said HELLO. @addr is its address
+	 * in @av, or FI_ADDR_UNSPEC.
+	 */
+	void (*accepted)(void *arg, struct tdm_conn *conn, fi_addr_t addr);
+
+	/*
+	 * The pair is lost: its operations have ended. @err: positive
+	 * fi_errno. @conn is freed after the call.
+	 */
+	void (*lost)(void *arg, struct tdm_conn *conn, fi_addr_t addr,
+		     int err);
+	void *arg;
+};
+
+/* Out: *@tcp. Errors: -FI_ENOMEM. */
+int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **tcp)
+	tdm_must_check;
+
+/*
+ * Reserve the endpoint's address: bind to *@addr (port 0: any, within the
+ * configured range). Out: *@addr as bound. Not listening yet: connects are
+ * refused. Errors: -FI_EADDRINUSE, -FI_EADDRNOTAVAIL, -FI_EMFILE, -FI_EACCES.
+ */
+int tdm_tcp_bind(struct tdm_tcp *tcp, struct tdm_addr *addr) tdm_must_check;
+
+/* Accept connections from now on. */
+int tdm_tcp_listen(struct tdm_tcp *tcp) tdm_must_check;
+
+/*
+ * Say GOODBYE, hand what is queued and already completed to the kernel
+ * (bounded wait), close everything. Operations outstanding vanish without an
+ * entry (fi_close(3)); unexpected messages still queued have been discarded by
+ * tdm_srx_flush() before.
+ */
+void tdm_tcp_close(struct tdm_tcp *tcp);
+
+/*
+ * The connection of the pair (@tcp, @addr), made without connecting if there
+ * is none. @fi_addr: the pair's address in the AV. NULL: out of memory.
+ */
+struct tdm_conn *tdm_conn_get(struct tdm_tcp *tcp, const struct tdm_addr *addr,
+			      fi_addr_t fi_addr);
+
+/*
+ * Is somebody listening there? For candidates for local, before the route is
+ * agreed: connects but says nothing. 0: connected. -FI_EAGAIN: not known yet,
+ * call again. -FI_ECONNREFUSED: nobody; the next attempt is delayed by the
+ * back-off. Another error: the connect time-out is over, or the network's.
+ */
+int tdm_conn_probe(struct tdm_conn *conn);
+
+/* Give up a probe, or an idle connection without a session; frees it. */
+void tdm_conn_drop(struct tdm_conn *conn);
+
+/*
+ * Send @x on @conn, connecting first if need be: a send while connecting is
+ * queued. Completes by attr.done. 0, -FI_EAGAIN when tx_size sends are
+ * outstanding, -FI_ENOMEM.
+ */
+ssize_t tdm_tx_send(struct tdm_conn *conn, const struct tdm_xfer *x);
+
+/*
+ * Cancel a send that has not started to leave: one error entry FI_ECANCELED.
+ * 0, or -FI_ENOENT.
+ */
+int tdm_tx_cancel(struct tdm_tcp *tcp, void *context);
+
+/* End-of-progress work: coalesced sends, acknowledgements. Once per pass. */
+void tdm_tcp_progress(struct tdm_tcp *tcp);
+
+/* Not 0 when the transport has connections or connects under way. */
+int tdm_tcp_busy(const struct tdm_tcp *tcp);
+
+/* 0: safe to sleep; -FI_EAGAIN: output to flush, input buffered. */
+int tdm_tcp_arm(struct tdm_tcp *tcp);
+
+/*
+ * The AV changed: look up the sources of all connections again, then have
+ * the owner resolve entries of unknown source (foreach_unspec_addr, once).
+ */
+void tdm_tcp_resolve(struct tdm_tcp *tcp);
+
+/*
+ * @fi_addr is removed from the AV: operations to it end with FI_ECONNABORTED
+ * when no other index names the same peer; the connection stays for its
+ * incoming messages.
+ */
+void tdm_tcp_forget(struct tdm_tcp *tcp, fi_addr_t fi_addr);
+
+/* For the report: totals of one connection. */
+struct tdm_conn_stats {
+	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes;
+};
+
+const struct tdm_addr *tdm_conn_addr(const struct tdm_conn *conn);
+const struct tdm_conn_stats *tdm_conn_stats(const struct tdm_conn *conn);
+
+#endif /* TDM_TCP_CONN_H */
