@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Everything, the tests too, compiles without a warning with gcc and clang.
+. "$(dirname "$0")/lib.sh"
+
+.ci/tree.sh gcc CC=gcc CXX=g++ --enable-werror
+.ci/tree.sh clang CC=clang CXX=clang++ --enable-werror
+for tree in gcc clang; do
+	make -s -C "$builds/$tree" -j"$(nproc)" check TESTS=
+done
+echo "gcc $(gcc -dumpfullversion), clang $(clang -dumpversion)"

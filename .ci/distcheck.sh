@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The release builds, passes its tests, installs and uninstalls by itself.
+. "$(dirname "$0")/lib.sh"
+
+.ci/tree.sh gcc CC=gcc CXX=g++ --enable-werror >/dev/null
+make -C "$builds/gcc" distcheck

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Each header compiles alone, as C11 and as C++17.
+. "$(dirname "$0")/lib.sh"
+
+bad=0
+count=0
+flags="-D_GNU_SOURCE -Wall -Wextra -Wno-unused-parameter -Werror -fsyntax-only
+	-I. -Iinclude $(pkg-config --cflags libfabric libevent_core)"
+
+while IFS= read -r header; do
+	count=$((count + 1))
+	for language in c:c11 c++:c++17; do
+		# shellcheck disable=SC2086 # flags are words
+		echo "#include \"$header\"" | "${CC:-gcc}" \
+			-x "${language%:*}" -std="${language#*:}" $flags - || {
+			echo "^ $header does not compile alone as ${language#*:}"
+			bad=1
+		}
+	done
+done < <(files '*.h')
+[ "$bad" = 0 ] || exit 1
+echo "$count headers, each as C11 and C++17"

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+#
+# What dev and the scripts of .ci share; sourced, never run. Afterwards the
+# working directory is the top of the checkout.
+
+set -euo pipefail
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$top"
+
+# Build trees, logs and results. TANDEM_ENV keeps the trees of the machine
+# itself and those of a Debian root apart.
+# shellcheck disable=SC2034 # used by those who source this
+builds=build/${TANDEM_ENV:-host}
+
+say() {
+	printf '%s: %s\n' "${0##*/}" "$*"
+}
+
+die() {
+	say "$*" >&2
+	exit 1
+}
+
+have() {
+	command -v "$1" >/dev/null 2>&1
+}
+
+# files GLOB...: the project's own files that match, one a line.
+files() {
+	if have git && git -c safe.directory='*' rev-parse 2>/dev/null; then
+		git -c safe.directory='*' ls-files -co --exclude-standard -- \
+			"$@" | while IFS= read -r f; do
+			[ ! -f "$f" ] || printf '%s\n' "$f"
+		done
+	else
+		local g names=()
+		for g; do
+			names+=(-o -path "./$g")
+		done
+		find . \( -path ./build -o -path ./autom4te.cache \) -prune \
+			-o -type f \( "${names[@]:1}" \) -print |
+			sed 's|^\./||'
+	fi | LC_ALL=C sort
+}
+
+# gtest_total DIR: "PASSED FAILED SKIPPED" summed over GoogleTest's XML in DIR.
+gtest_total() {
+	find "$1" -name '*.xml' -exec cat {} + | awk '
+		function number(name) {
+			return match($0, " " name "=\"[0-9]+\"") ?
+				substr($0, RSTART + length(name) + 3) + 0 : 0
+		}
+		/<testsuites / {
+			tests += number("tests") - number("disabled")
+			failed += number("failures") + number("errors")
+		}
+		{ skipped += gsub(/<skipped /, "") }
+		END { print tests - failed - skipped, failed + 0, skipped + 0 }'
+}
+
+# gtest_run RESULTS PROGRAM...: run test programs, each with a time limit, and
+# leave RESULTS/NAME.xml. Fails when one fails, crashes, hangs or runs nothing.
+gtest_run() {
+	local results=$1 program name ret bad=0
+	shift
+	mkdir -p "$results"
+	for program; do
+		name=$(basename "$program")
+		ret=0
+		rm -f "$results/$name.xml"
+		timeout --kill-after=10 "${TANDEM_TEST_SECONDS:-600}" "$program" \
+			--gtest_output="xml:$results/$name.xml" </dev/null || ret=$?
+		if [ ! -s "$results/$name.xml" ]; then
+			say "$name left no result (exit status $ret)"
+			bad=1
+		elif [ "$ret" != 0 ]; then
+			say "$name failed (exit status $ret)"
+			bad=1
+		fi
+	done
+	return $bad
+}
+
+# test_tree TREE RESULTS CONFIGURE-ARGUMENT...: build a tree and run its test
+# programs. The last line printed is the count.
+test_tree() {
+	local tree=$builds/$1 results=$builds/$2 ret=0 programs passed failed skipped
+	.ci/tree.sh "$1" "${@:3}"
+	make -s -C "$tree" -j"$(nproc)" check TESTS=
+	read -ra programs < <(
+		make -s -C "$tree" --no-print-directory print-tests)
+	[ "${#programs[@]}" != 0 ] || die "there are no test programs"
+	rm -rf "$results"
+	FI_PROVIDER_PATH=$top/$tree/.libs \
+		gtest_run "$results" "${programs[@]/#/$tree/}" || ret=1
+	read -r passed failed skipped < <(gtest_total "$results")
+	echo "$passed cases passed, $failed failed, $skipped skipped"
+	[ "$((passed + failed))" != 0 ] || die "no test ran"
+	return $ret
+}
