@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which IP addresses are this network namespace's own. See locality.h.
+ *
+ * The list is small (one entry per interface address) and changes rarely, so
+ * it is scanned linearly and read again at most once a second, and only when
+ * an address is not found: an address once local stays a candidate, and the
+ * attach decides.
+ *
+ * Locking: a mutex of its own, innermost.
+ */
+#include "av/locality.h"
+
+#include <ifaddrs.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tdm_os.h"
+
+#define REREAD_NS 1000000000ull
+
+static struct {
+	pthread_mutex_t lock;
+	struct tdm_addr *ips; /* ips[count], ports 0 */
+	size_t count;
+	uint64_t read_ns; /* when last read; 0: never */
+} here = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* Replace the list. On failure the old one stays. */
+static void reread(void)
+{
+	struct ifaddrs *list, *i;
+	struct tdm_addr *ips;
+	size_t n = 0;
+
+	here.read_ns = tdm_os.now_ns();
+	if (getifaddrs(&list))
+		return;
+	for (i = list; i; i = i->ifa_next)
+		n++;
+	ips = calloc(n + 1, sizeof(*ips));
+	if (ips) {
+		n = 0;
+		for (i = list; i; i = i->ifa_next) {
+			if (!i->ifa_addr)
+				continue;
+			if (!tdm_addr_from_bind(&ips[n], i->ifa_addr,
+						sizeof(struct sockaddr_in6)))
+				n++;
+		}
+		free(here.ips);
+		here.ips = ips;
+		here.count = n;
+	}
+	freeifaddrs(list);
+}
+
+static int listed(const struct tdm_addr *a)
+{
+	size_t i;
+
+	for (i = 0; i < here.count; i++) {
+		if (tdm_addr_same_ip(&here.ips[i], a))
+			return 1;
+	}
+	return 0;
+}
+
+int tdm_locality_is_here(const struct tdm_addr *a)
+{
+	int yes;
+
+	if (tdm_addr_is_loopback(a))
+		return 1;
+	pthread_mutex_lock(&here.lock);
+	yes = listed(a);
+	if (!yes && (!here.read_ns ||
+		     tdm_os.now_ns() - here.read_ns > REREAD_NS)) {
+		reread();
+		yes = listed(a);
+	}
+	pthread_mutex_unlock(&here.lock);
+	return yes;
+}
+
+void tdm_locality_reset(void)
+{
+	pthread_mutex_lock(&here.lock);
+	free(here.ips);
+	here.ips = NULL;
+	here.count = 0;
+	here.read_ns = 0;
+	pthread_mutex_unlock(&here.lock);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The table behind an AV. See table.h.
+ *
+ * Invariants:
+ *  1. used[] has bit i set exactly when entry[i].kind is not FREE, and every
+ *     word of used[] below free_hint is full.
+ *  2. For each distinct live address exactly one slot of the reverse table
+ *     names its lowest index; higher ones hang on it through alias.
+ *  3. The reverse table is at most half full, so probing ends at an empty
+ *     slot. Removal shifts later slots of the cluster back instead of leaving
+ *     marks, so lookups never slow down with age.
+ */
+#include "av/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+enum { FREE, IPV4, IPV6 };
+enum { FIRST_ENTRIES = 64, FIRST_SLOTS = 128, FIRST_V6 = 16 };
+
+static int entries_reserve(struct tdm_table *t, uint32_t want)
+{
+	uint32_t max = tdm_max(FIRST_ENTRIES, tdm_roundup_pow2(want));
+	struct tdm_table_entry *entry;
+	uint64_t *used;
+
+	if (max <= t->entries_max)
+		return 0;
+	entry = realloc(t->entry, max * sizeof(*entry));
+	if (!entry)
+		return -FI_ENOMEM;
+	t->entry = entry;
+	used = realloc(t->used, max / 64 * sizeof(*used));
+	if (!used)
+		return -FI_ENOMEM;
+	t->used = used;
+	memset(entry + t->entries_max, 0,
+	       (max - t->entries_max) * sizeof(*entry));
+	memset(used + t->entries_max / 64, 0,
+	       (max - t->entries_max) / 64 * sizeof(*used));
+	t->entries_max = max;
+	return 0;
+}
+
+static uint64_t slot_make(uint64_t hash, uint32_t index)
+{
+	return (hash & 0xffffffff00000000ull) | (index + 1u);
+}
+
+static uint32_t slot_index(uint64_t slot)
+{
+	return (uint32_t)slot - 1u;
+}
+
+/* Slots are found by the high half of the hash, which a slot keeps. */
+static uint32_t slot_home(const struct tdm_table *t, uint64_t slot)
+{
+	return (uint32_t)(slot >> 32) & (t->slots - 1);
+}
+
+static void slot_put(struct tdm_table *t, uint64_t slot)
+{
+	uint32_t i = slot_home(t, slot);
+
+	while (t->slot[i])
+		i = (i + 1) & (t->slots - 1);
+	t->slot[i] = slot;
+}
+
+static int slots_reserve(struct tdm_table *t, uint32_t want)
+{
+	uint32_t max = tdm_max(FIRST_SLOTS, 2 * tdm_roundup_pow2(want));
+	uint32_t old_slots = t->slots, i;
+	uint64_t *old = t->slot, *slot;
+
+	if (max <= t->slots)
+		return 0;
+	slot = calloc(max, sizeof(*slot));
+	if (!slot)
+		return -FI_ENOMEM;
+	t->slot = slot;
+	t->slots = max;
+	for (i = 0; i < old_slots; i++) {
+		if (old[i])
+			slot_put(t, old[i]);
+	}
+	free(old);
+	return 0;
+}
+
+int tdm_table_init(struct tdm_table *t, size_t count)
+{
+	memset(t, 0, sizeof(*t));
+	t->v6_free = TDM_TABLE_NONE;
+	/* A hint, not a limit: an absurd one must not cost memory. */
+	count = tdm_min(count, 1u << 20);
+	if (entries_reserve(t, (uint32_t)count) ||
+	    slots_reserve(t, (uint32_t)count)) {
+		tdm_table_fini(t);
+		return -FI_ENOMEM;
+	}
+	return 0;
+}
+
+void tdm_table_fini(struct tdm_table *t)
+{
+	free(t->entry);
+	free(t->used);
+	free(t->v6);
+	free(t->slot);
+	memset(t, 0, sizeof(*t));
+}
+
+/* A free place in v6[], its number in *@out; free ones chain by port/flow. */
+static int v6_take(struct tdm_table *t, const struct tdm_addr *a,
+		   uint32_t *out)
+{
+	struct tdm_addr *v6;
+	uint32_t max;
+
+	if (t->v6_free != TDM_TABLE_NONE) {
+		*out = t->v6_free;
+		t->v6_free = t->v6[*out].u.in6.sin6_scope_id;
+	} else {
+		if (t->v6_end == t->v6_max) {
+			max = t->v6_max ? 2 * t->v6_max : FIRST_V6;
+			v6 = realloc(t->v6, max * sizeof(*v6));
+			if (!v6)
+				return -FI_ENOMEM;
+			t->v6 = v6;
+			t->v6_max = max;
+		}
+		*out = t->v6_end++;
+	}
+	t->v6[*out] = *a;
+	return 0;
+}
+
+static void v6_give(struct tdm_table *t, uint32_t i)
+{
+	t->v6[i].u.in6.sin6_scope_id = t->v6_free;
+	t->v6_free = i;
+}
+
+static uint32_t lowest_free(struct tdm_table *t)
+{
+	uint32_t words = t->entries_max / 64, w = t->free_hint;
+
+	while (w < words && t->used[w] == UINT64_MAX)
+		w++;
+	t->free_hint = w;
+	return w < words ? w * 64 + (uint32_t)__builtin_ctzll(~t->used[w]) :
+			   t->entries_max;
+}
+
+/* Where in the reverse table @a is; the index of its slot or NONE. */
+static uint32_t slot_of(const struct tdm_table *t, const struct tdm_addr *a)
+{
+	uint64_t hash = tdm_addr_hash(a);
+	uint32_t i;
+	struct tdm_addr b;
+
+	if (!t->slots)
+		return TDM_TABLE_NONE;
+	for (i = slot_home(t, hash); t->slot[i]; i = (i + 1) & (t->slots - 1)) {
+		if ((t->slot[i] ^ hash) >> 32)
+			continue;
+		tdm_table_get(t, slot_index(t->slot[i]), &b);
+		if (tdm_addr_equal(a, &b))
+			return i;
+	}
+	return TDM_TABLE_NONE;
+}
+
+/* Hang @index into the chain of @a, which has a slot already. */
+static void alias_add(struct tdm_table *t, uint32_t s, uint32_t index)
+{
+	uint32_t at = slot_index(t->slot[s]);
+
+	if (index < at) {
+		t->entry[index].alias = at;
+		t->slot[s] = slot_make(t->slot[s], index);
+		return;
+	}
+	while (t->entry[at].alias < index) /* NONE is higher than any */
+		at = t->entry[at].alias;
+	t->entry[index].alias = t->entry[at].alias;
+	t->entry[at].alias = index;
+}
+
+int tdm_table_add(struct tdm_table *t, const struct tdm_addr *a,
+		  uint32_t *index)
+{
+	uint32_t i = lowest_free(t), s;
+	struct tdm_table_entry *e;
+	int ret;
+
+	ret = entries_reserve(t, i + 1);
+	if (!ret)
+		ret = slots_reserve(t, t->slots_used + 1);
+	if (ret)
+		return ret;
+	s = slot_of(t, a);
+	e = &t->entry[i];
+	if (a->u.sa.sa_family == AF_INET) {
+		e->ip = a->u.in.sin_addr.s_addr;
+		e->port = a->u.in.sin_port;
+		e->kind = IPV4;
+	} else {
+		ret = v6_take(t, a, &e->ip);
+		if (ret)
+			return ret;
+		e->kind = IPV6;
+	}
+	e->alias = TDM_TABLE_NONE;
+	e->local = TDM_TABLE_NONE;
+	t->used[i / 64] |= 1ull << (i % 64);
+	t->live++;
+	if (i >= t->entries_end)
+		t->entries_end = i + 1;
+	if (s != TDM_TABLE_NONE) {
+		alias_add(t, s, i);
+	} else {
+		slot_put(t, slot_make(tdm_addr_hash(a), i));
+		t->slots_used++;
+	}
+	*index = i;
+	return 0;
+}
+
+/* Empty slot @i and move back those behind it that probed over it. */
+static void slot_clear(struct tdm_table *t, uint32_t i)
+{
+	uint32_t mask = t->slots - 1, j = i;
+
+	t->slot[i] = 0;
+	t->slots_used--;
+	for (;;) {
+		uint32_t home;
+
+		j = (j + 1) & mask;
+		if (!t->slot[j])
+			return;
+		home = slot_home(t, t->slot[j]);
+		/* Slot j may move to i unless its home lies in (i, j]. */
+		if (((j - home) & mask) < ((j - i) & mask))
+			continue;
+		t->slot[i] = t->slot[j];
+		t->slot[j] = 0;
+		i = j;
+	}
+}
+
+void tdm_table_remove(struct tdm_table *t, uint32_t index)
+{
+	struct tdm_table_entry *e = &t->entry[index];
+	uint32_t s, at;
+	struct tdm_addr a;
+
+	tdm_table_get(t, index, &a);
+	s = slot_of(t, &a);
+	at = slot_index(t->slot[s]);
+	if (at != index) {
+		while (t->entry[at].alias != index)
+			at = t->entry[at].alias;
+		t->entry[at].alias = e->alias;
+	} else if (e->alias != TDM_TABLE_NONE) {
+		t->slot[s] = slot_make(t->slot[s], e->alias);
+	} else {
+		slot_clear(t, s);
+	}
+	if (e->kind == IPV6)
+		v6_give(t, e->ip);
+	e->kind = FREE;
+	t->used[index / 64] &= ~(1ull << (index % 64));
+	t->live--;
+	if (index / 64 < t->free_hint)
+		t->free_hint = index / 64;
+}
+
+int tdm_table_has(const struct tdm_table *t, uint64_t index)
+{
+	return index < t->entries_end && t->entry[index].kind != FREE;
+}
+
+void tdm_table_get(const struct tdm_table *t, uint32_t index,
+		   struct tdm_addr *a)
+{
+	const struct tdm_table_entry *e = &t->entry[index];
+
+	if (e->kind == IPV6) {
+		*a = t->v6[e->ip];
+		return;
+	}
+	memset(a, 0, sizeof(*a));
+	a->u.in.sin_family = AF_INET;
+	a->u.in.sin_addr.s_addr = e->ip;
+	a->u.in.sin_port = e->port;
+}
+
+uint32_t tdm_table_find(const struct tdm_table *t, const struct tdm_addr *a)
+{
+	uint32_t s = slot_of(t, a);
+
+	return s == TDM_TABLE_NONE ? s : slot_index(t->slot[s]);
+}
