@@ -65,6 +65,23 @@ fi_addr_t tdm_av_find(const struct tdm_av *av, const struct tdm_addr *addr)
 	return i == TDM_TABLE_NONE ? FI_ADDR_UNSPEC : i;
 }
 
+fi_addr_t tdm_av_lowest(const struct tdm_av *av, fi_addr_t fi_addr)
+{
+	struct tdm_addr a;
+
+	if (tdm_likely(av->table.live == av->table.slots_used))
+		return fi_addr; /* no aliases */
+	tdm_table_get(&av->table, (uint32_t)fi_addr, &a);
+	return tdm_table_find(&av->table, &a);
+}
+
+fi_addr_t tdm_av_next_alias(const struct tdm_av *av, fi_addr_t fi_addr)
+{
+	uint32_t next = av->table.entry[fi_addr].alias;
+
+	return next == TDM_TABLE_NONE ? FI_ADDR_UNSPEC : next;
+}
+
 /*
  * Tell the peer of @index if it is a candidate for local. Aliases are not
  * told: the peer reports one user id for one endpoint, the lowest.
@@ -98,11 +115,8 @@ static void local_remove(struct tdm_av *av, uint32_t index)
 
 fi_addr_t tdm_av_local(struct tdm_av *av, fi_addr_t fi_addr)
 {
-	struct tdm_addr a;
-	uint32_t low;
+	uint32_t low = (uint32_t)tdm_av_lowest(av, fi_addr);
 
-	tdm_table_get(&av->table, (uint32_t)fi_addr, &a);
-	low = tdm_table_find(&av->table, &a);
 	/* A relation that could not be made at insert is tried once more. */
 	local_insert(av, low);
 	return av->table.entry[low].local == TDM_TABLE_NONE ?
@@ -112,11 +126,8 @@ fi_addr_t tdm_av_local(struct tdm_av *av, fi_addr_t fi_addr)
 
 void tdm_av_local_renew(struct tdm_av *av, fi_addr_t fi_addr)
 {
-	struct tdm_addr a;
-	uint32_t low;
+	uint32_t low = (uint32_t)tdm_av_lowest(av, fi_addr);
 
-	tdm_table_get(&av->table, (uint32_t)fi_addr, &a);
-	low = tdm_table_find(&av->table, &a);
 	local_remove(av, low);
 	local_insert(av, low);
 }

@@ -53,6 +53,18 @@ int tdm_av_has(const struct tdm_av *av, fi_addr_t fi_addr);
 fi_addr_t tdm_av_find(const struct tdm_av *av, const struct tdm_addr *addr);
 
 /*
+ * The lowest live index of the address behind @fi_addr, which is set: what
+ * messages from it report as their source.
+ */
+fi_addr_t tdm_av_lowest(const struct tdm_av *av, fi_addr_t fi_addr);
+
+/*
+ * The next higher index of the same address, FI_ADDR_UNSPEC at the end;
+ * @fi_addr is set.
+ */
+fi_addr_t tdm_av_next_alias(const struct tdm_av *av, fi_addr_t fi_addr);
+
+/*
  * The address of @fi_addr in the peer's AV, inserted there at first use when
  * its IP belongs to this network namespace. FI_ADDR_NOTAVAIL when the pair is
  * no candidate for local, or the peer could not take it.

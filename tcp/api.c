@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The calls of fi_msg(3) and fi_tagged(3). Each one checks what its manual
+ * page tells it to check and fills a struct tdm_xfer; msg and tagged, buffer
+ * and vector, differ in nothing beyond that.
+ *
+ * No lock is held here. Spec: fi_msg(3), fi_tagged(3), fi_endpoint(3)
+ * (op_flags), fi_cq(3) (selective completion).
+ */
+#include <rdma/fi_errno.h>
+
+#include "tcp/getinfo.h"
+#include "tcp/path.h"
+
+#define SEND_FLAGS                                                            \
+	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | TDM_LEVELS)
+#define RECV_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_MORE)
+#define TRECV_FLAGS (RECV_FLAGS | FI_PEEK | FI_CLAIM | FI_DISCARD)
+
+static int check_vector(const struct iovec *iov, size_t count, size_t *len)
+{
+	size_t i;
+
+	if (count > TDM_IOV_LIMIT || (count && !iov))
+		return -FI_EINVAL;
+	for (i = 0; i < count; i++) {
+		if (iov[i].iov_len && !iov[i].iov_base)
+			return -FI_EINVAL;
+	}
+	if (tdm_iov_total(iov, count, len) || *len > TDM_MAX_MSG_BYTES)
+		return -FI_EMSGSIZE;
+	return 0;
+}
+
+/* The request of a vector call; an empty vector is one empty element. */
+static int fill_vector(struct tdm_xfer *x, const struct iovec *iov,
+		       size_t count)
+{
+	int ret = check_vector(iov, count, &x->len);
+
+	if (ret)
+		return ret;
+	if (count) {
+		x->iov = iov;
+		x->count = count;
+	} else {
+		tdm_xfer_buf(x, NULL, 0);
+	}
+	return 0;
+}
+
+static ssize_t send_xfer(struct tdm_ep *ep, struct tdm_xfer *x)
+{
+	if (tdm_unlikely(!ep->enabled))
+		return -FI_EOPBADSTATE;
+	if ((x->flags & FI_INJECT) && x->len > ep->inject_bytes)
+		return -FI_EMSGSIZE;
+	return tdm_route_send(ep, x);
+}
+
+static ssize_t send_buf(struct fid_ep *fid, struct tdm_xfer *x,
+			const void *buf, size_t len)
+{
+	if (tdm_unlikely(len > TDM_MAX_MSG_BYTES))
+		return -FI_EMSGSIZE;
+	if (tdm_unlikely(len && !buf))
+		return -FI_EINVAL;
+	tdm_xfer_buf(x, buf, len);
+	return send_xfer(tdm_ep_from_fid(fid), x);
+}
+
+static ssize_t send_vector(struct fid_ep *fid, struct tdm_xfer *x,
+			   const struct iovec *iov, size_t count)
+{
+	int ret = fill_vector(x, iov, count);
+
+	return ret ? ret : send_xfer(tdm_ep_from_fid(fid), x);
+}
+
+/* sendmsg flags replace the default op_flags, fi_msg(3). */
+static int msg_flags(const struct tdm_ep *ep, uint64_t flags, uint64_t *out)
+{
+	if (flags & ~(uint64_t)SEND_FLAGS)
+		return -FI_EBADFLAGS;
+	*out |= flags;
+	if (!ep->tx_selective)
+		*out |= FI_COMPLETION;
+	return 0;
+}
+
+static ssize_t post_xfer(struct tdm_ep *ep, struct tdm_xfer *x)
+{
+	if (tdm_unlikely(!ep->enabled))
+		return -FI_EOPBADSTATE;
+	return tdm_post_recv(ep, x);
+}
+
+static ssize_t recv_buf(struct fid_ep *fid, struct tdm_xfer *x, void *buf,
+			size_t len)
+{
+	struct tdm_ep *ep = tdm_ep_from_fid(fid);
+
+	if (tdm_unlikely(len && !buf))
+		return -FI_EINVAL;
+	tdm_xfer_buf(x, buf, len);
+	x->flags |= ep->rx_op_flags;
+	return post_xfer(ep, x);
+}
+
+static ssize_t recv_vector(struct fid_ep *fid, struct tdm_xfer *x,
+			   const struct iovec *iov, size_t count)
+{
+	struct tdm_ep *ep = tdm_ep_from_fid(fid);
+	int ret = fill_vector(x, iov, count);
+
+	if (ret)
+		return ret;
+	x->flags |= ep->rx_op_flags;
+	return post_xfer(ep, x);
+}
+
+static ssize_t recv_message(struct fid_ep *fid, struct tdm_xfer *x,
+			    const struct iovec *iov, size_t count,
+			    uint64_t flags)
+{
+	struct tdm_ep *ep = tdm_ep_from_fid(fid);
+	int ret = fill_vector(x, iov, count);
+
+	if (ret)
+		return ret;
+	x->flags |= flags;
+	if (!ep->rx_selective)
+		x->flags |= FI_COMPLETION;
+	return post_xfer(ep, x);
+}
+
+/* The parts all requests have. */
+#define SEND(kind, dest, ctx)                                                 \
+	{                                                                     \
+		.flags = FI_SEND | (kind), .addr = (dest), .context = (ctx)   \
+	}
+#define RECV(kind, src, ctx)                                                  \
+	{                                                                     \
+		.flags = FI_RECV | (kind), .addr = (src), .context = (ctx)    \
+	}
+
+/* The flags of the default operation, of inject, and of CQ data. */
+static uint64_t op_flags(struct fid_ep *fid)
+{
+	return tdm_ep_from_fid(fid)->tx_op_flags;
+}
+
+static uint64_t inject_flags(struct fid_ep *fid)
+{
+	return (op_flags(fid) & ~(uint64_t)FI_COMPLETION) | FI_INJECT;
+}
+
+static ssize_t msg_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
+			fi_addr_t src, void *context)
+{
+	struct tdm_xfer x = RECV(FI_MSG, src, context);
+
+	return recv_buf(ep, &x, buf, len);
+}
+
+static ssize_t msg_recvv(struct fid_ep *ep, const struct iovec *iov,
+			 void **desc, size_t count, fi_addr_t src,
+			 void *context)
+{
+	struct tdm_xfer x = RECV(FI_MSG, src, context);
+
+	return recv_vector(ep, &x, iov, count);
+}
+
+static ssize_t msg_recvmsg(struct fid_ep *ep, const struct fi_msg *m,
+			   uint64_t flags)
+{
+	struct tdm_xfer x = RECV(FI_MSG, m->addr, m->context);
+
+	if (flags & ~(uint64_t)RECV_FLAGS)
+		return -FI_EBADFLAGS;
+	return recv_message(ep, &x, m->msg_iov, m->iov_count, flags);
+}
+
+static ssize_t msg_send(struct fid_ep *ep, const void *buf, size_t len,
+			void *desc, fi_addr_t dest, void *context)
+{
+	struct tdm_xfer x = SEND(FI_MSG | op_flags(ep), dest, context);
+
+	return send_buf(ep, &x, buf, len);
+}
+
+static ssize_t msg_sendv(struct fid_ep *ep, const struct iovec *iov,
+			 void **desc, size_t count, fi_addr_t dest,
+			 void *context)
+{
+	struct tdm_xfer x = SEND(FI_MSG | op_flags(ep), dest, context);
+
+	return send_vector(ep, &x, iov, count);
+}
+
+static ssize_t msg_sendmsg(struct fid_ep *ep, const struct fi_msg *m,
+			   uint64_t flags)
+{
+	struct tdm_xfer x = SEND(FI_MSG, m->addr, m->context);
+	int ret = msg_flags(tdm_ep_from_fid(ep), flags, &x.flags);
+
+	x.data = m->data;
+	return ret ? ret : send_vector(ep, &x, m->msg_iov, m->iov_count);
+}
+
+static ssize_t msg_inject(struct fid_ep *ep, const void *buf, size_t len,
+			  fi_addr_t dest)
+{
+	struct tdm_xfer x = SEND(FI_MSG | inject_flags(ep), dest, NULL);
+
+	return send_buf(ep, &x, buf, len);
+}
+
+static ssize_t msg_senddata(struct fid_ep *ep, const void *buf, size_t len,
+			    void *desc, uint64_t data, fi_addr_t dest,
+			    void *context)
+{
+	struct tdm_xfer x = SEND(FI_MSG | FI_REMOTE_CQ_DATA | op_flags(ep),
+				 dest, context);
+
+	x.data = data;
+	return send_buf(ep, &x, buf, len);
+}
+
+static ssize_t msg_injectdata(struct fid_ep *ep, const void *buf, size_t len,
+			      uint64_t data, fi_addr_t dest)
+{
+	struct tdm_xfer x = SEND(FI_MSG | FI_REMOTE_CQ_DATA | inject_flags(ep),
+				 dest, NULL);
+
+	x.data = data;
+	return send_buf(ep, &x, buf, len);
+}
+
+static ssize_t tagged_recv(struct fid_ep *ep, void *buf, size_t len,
+			   void *desc, fi_addr_t src, uint64_t tag,
+			   uint64_t ignore, void *context)
+{
+	struct tdm_xfer x = RECV(FI_TAGGED, src, context);
+
+	x.tag = tag;
+	x.ignore = ignore;
+	return recv_buf(ep, &x, buf, len);
+}
+
+static ssize_t tagged_recvv(struct fid_ep *ep, const struct iovec *iov,
+			    void **desc, size_t count, fi_addr_t src,
+			    uint64_t tag, uint64_t ignore, void *context)
+{
+	struct tdm_xfer x = RECV(FI_TAGGED, src, context);
+
+	x.tag = tag;
+	x.ignore = ignore;
+	return recv_vector(ep, &x, iov, count);
+}
+
+static ssize_t tagged_recvmsg(struct fid_ep *ep, const struct fi_msg_tagged *m,
+			      uint64_t flags)
+{
+	struct tdm_xfer x = RECV(FI_TAGGED, m->addr, m->context);
+
+	if (flags & ~(uint64_t)TRECV_FLAGS)
+		return -FI_EBADFLAGS;
+	x.tag = m->tag;
+	x.ignore = m->ignore;
+	return recv_message(ep, &x, m->msg_iov, m->iov_count, flags);
+}
+
+static ssize_t tagged_send(struct fid_ep *ep, const void *buf, size_t len,
+			   void *desc, fi_addr_t dest, uint64_t tag,
+			   void *context)
+{
+	struct tdm_xfer x = SEND(FI_TAGGED | op_flags(ep), dest, context);
+
+	x.tag = tag;
+	return send_buf(ep, &x, buf, len);
+}
+
+static ssize_t tagged_sendv(struct fid_ep *ep, const struct iovec *iov,
+			    void **desc, size_t count, fi_addr_t dest,
+			    uint64_t tag, void *context)
+{
+	struct tdm_xfer x = SEND(FI_TAGGED | op_flags(ep), dest, context);
+
+	x.tag = tag;
+	return send_vector(ep, &x, iov, count);
+}
+
+static ssize_t tagged_sendmsg(struct fid_ep *ep, const struct fi_msg_tagged *m,
+			      uint64_t flags)
+{
+	struct tdm_xfer x = SEND(FI_TAGGED, m->addr, m->context);
+	int ret = msg_flags(tdm_ep_from_fid(ep), flags, &x.flags);
+
+	x.tag = m->tag;
+	x.data = m->data;
+	return ret ? ret : send_vector(ep, &x, m->msg_iov, m->iov_count);
+}
+
+static ssize_t tagged_inject(struct fid_ep *ep, const void *buf, size_t len,
+			     fi_addr_t dest, uint64_t tag)
+{
+	struct tdm_xfer x = SEND(FI_TAGGED | inject_flags(ep), dest, NULL);
+
+	x.tag = tag;
+	return send_buf(ep, &x, buf, len);
+}
+
+static ssize_t tagged_senddata(struct fid_ep *ep, const void *buf, size_t len,
+			       void *desc, uint64_t data, fi_addr_t dest,
+			       uint64_t tag, void *context)
+{
+	struct tdm_xfer x = SEND(FI_TAGGED | FI_REMOTE_CQ_DATA | op_flags(ep),
+				 dest, context);
+
+	x.tag = tag;
+	x.data = data;
+	return send_buf(ep, &x, buf, len);
+}
+
+static ssize_t tagged_injectdata(struct fid_ep *ep, const void *buf,
+				 size_t len, uint64_t data, fi_addr_t dest,
+				 uint64_t tag)
+{
+	struct tdm_xfer x = SEND(
+		FI_TAGGED | FI_REMOTE_CQ_DATA | inject_flags(ep), dest, NULL);
+
+	x.tag = tag;
+	x.data = data;
+	return send_buf(ep, &x, buf, len);
+}
+
+struct fi_ops_msg tdm_msg_ops = {
+	.size = sizeof(tdm_msg_ops),
+	.recv = msg_recv,
+	.recvv = msg_recvv,
+	.recvmsg = msg_recvmsg,
+	.send = msg_send,
+	.sendv = msg_sendv,
+	.sendmsg = msg_sendmsg,
+	.inject = msg_inject,
+	.senddata = msg_senddata,
+	.injectdata = msg_injectdata,
+};
+
+struct fi_ops_tagged tdm_tagged_ops = {
+	.size = sizeof(tdm_tagged_ops),
+	.recv = tagged_recv,
+	.recvv = tagged_recvv,
+	.recvmsg = tagged_recvmsg,
+	.send = tagged_send,
+	.sendv = tagged_sendv,
+	.sendmsg = tagged_sendmsg,
+	.inject = tagged_inject,
+	.senddata = tagged_senddata,
+	.injectdata = tagged_injectdata,
+};

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Attributes of the provider and the rules for hints: what a hint asks for is
+ * granted, lowered to what it says, or refused with -FI_ENODATA. See
+ * getinfo.h. Every refusal names the attribute in the log at INFO level.
+ *
+ * Spec: fi_getinfo(3), fi_domain(3), fi_endpoint(3).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "tcp/getinfo.h"
+#include "tdm_base.h"
+#include "tdm_log.h"
+#include "tdm_xfer.h"
+
+static void base_context(struct fi_info *i)
+{
+	i->tx_attr->caps = TDM_TX_CAPS;
+	i->tx_attr->op_flags = 0;
+	i->tx_attr->msg_order = TDM_MSG_ORDER;
+	i->tx_attr->inject_size = TDM_INJECT_BYTES;
+	i->tx_attr->size = TDM_DEFAULT_CTX_SIZE;
+	i->tx_attr->iov_limit = TDM_IOV_LIMIT;
+	i->rx_attr->caps = TDM_RX_CAPS;
+	i->rx_attr->msg_order = TDM_MSG_ORDER;
+	i->rx_attr->size = TDM_DEFAULT_CTX_SIZE;
+	i->rx_attr->iov_limit = TDM_IOV_LIMIT;
+	i->ep_attr->type = FI_EP_RDM;
+	i->ep_attr->protocol = (uint32_t)TDM_PROTO;
+	i->ep_attr->protocol_version = TDM_PROTO_VERSION;
+	i->ep_attr->max_msg_size = TDM_MAX_MSG_BYTES;
+	i->ep_attr->mem_tag_format = TDM_TAG_FORMAT;
+	i->ep_attr->tx_ctx_cnt = 1;
+	i->ep_attr->rx_ctx_cnt = 1;
+}
+
+static void base_domain(struct fi_domain_attr *d)
+{
+	d->threading = FI_THREAD_SAFE;
+	d->control_progress = FI_PROGRESS_MANUAL;
+	d->data_progress = FI_PROGRESS_MANUAL;
+	d->resource_mgmt = FI_RM_ENABLED;
+	d->av_type = FI_AV_TABLE;
+	d->mr_mode = 0;
+	d->mr_key_size = TDM_MR_KEY_BYTES;
+	d->cq_data_size = TDM_CQ_DATA_BYTES;
+	d->cq_cnt = TDM_MAX_QUEUES;
+	d->ep_cnt = TDM_MAX_EPS;
+	d->tx_ctx_cnt = TDM_MAX_EPS;
+	d->rx_ctx_cnt = TDM_MAX_EPS;
+	d->max_ep_tx_ctx = 1;
+	d->max_ep_rx_ctx = 1;
+	d->cntr_cnt = TDM_MAX_CNTRS;
+	d->mr_iov_limit = TDM_IOV_LIMIT;
+	d->caps = TDM_DOMAIN_CAPS;
+	d->max_err_data = sizeof(struct tdm_addr);
+	d->mr_cnt = TDM_MAX_MRS;
+}
+
+struct fi_info *tdm_info_base(void)
+{
+	struct fi_info *i = fi_allocinfo();
+
+	if (!i)
+		return NULL;
+	i->caps = TDM_CAPS;
+	base_context(i);
+	base_domain(i->domain_attr);
+	i->fabric_attr->name = strdup("tandem");
+	if (!i->fabric_attr->name) {
+		fi_freeinfo(i);
+		return NULL;
+	}
+	return i;
+}
+
+static int refuse(const char *what, uint64_t asked, uint64_t ours)
+{
+	TDM_INFO(CORE, "hint %s: asked 0x%llx, offered 0x%llx", what,
+		 (unsigned long long)asked, (unsigned long long)ours);
+	return -FI_ENODATA;
+}
+
+/* A hint that must be a subset of bits. */
+static int subset(const char *what, uint64_t asked, uint64_t ours)
+{
+	return asked & ~ours ? refuse(what, asked, ours) : 0;
+}
+
+/* A hint that is a least amount. */
+static int at_most(const char *what, size_t asked, size_t ours)
+{
+	return asked > ours ? refuse(what, asked, ours) : 0;
+}
+
+/*
+ * Capabilities granted: what was asked, both directions when none was named,
+ * plus what comes for free. FI_SOURCE costs a store per completion and is
+ * granted on request only.
+ */
+static uint64_t grant_caps(uint64_t asked, uint64_t ours)
+{
+	uint64_t caps;
+
+	if (!asked)
+		return ours;
+	caps = asked & ours;
+	if (!(caps & (FI_SEND | FI_RECV)) && (caps & (FI_MSG | FI_TAGGED)))
+		caps |= (FI_SEND | FI_RECV) & ours;
+	return caps | (ours & (FI_LOCAL_COMM | FI_REMOTE_COMM));
+}
+
+static int apply_tx(const struct fi_tx_attr *h, struct fi_info *info)
+{
+	struct fi_tx_attr *a = info->tx_attr;
+	int ret;
+
+	a->caps = grant_caps(info->caps, TDM_TX_CAPS);
+	if (!h)
+		return 0;
+	if ((ret = subset("tx_attr.caps", h->caps, TDM_TX_CAPS)) ||
+	    (ret = subset("tx_attr.op_flags", h->op_flags, TDM_TX_OP_FLAGS)) ||
+	    (ret = subset("tx_attr.msg_order", h->msg_order,
+			  TDM_MSG_ORDER)) ||
+	    (ret = subset("tx_attr.comp_order", h->comp_order, 0)) ||
+	    (ret = at_most("tx_attr.inject_size", h->inject_size,
+			   TDM_INJECT_BYTES)) ||
+	    (ret = at_most("tx_attr.size", h->size, TDM_MAX_CTX_SIZE)) ||
+	    (ret = at_most("tx_attr.iov_limit", h->iov_limit,
+			   TDM_IOV_LIMIT)) ||
+	    (ret = at_most("tx_attr.rma_iov_limit", h->rma_iov_limit, 0)))
+		return ret;
+	if (h->caps)
+		a->caps = grant_caps(h->caps, TDM_TX_CAPS);
+	a->op_flags = h->op_flags;
+	if (h->inject_size)
+		a->inject_size = h->inject_size;
+	if (h->size)
+		a->size = h->size;
+	if (h->iov_limit)
+		a->iov_limit = h->iov_limit;
+	a->tclass = h->tclass;
+	return 0;
+}
+
+static int apply_rx(const struct fi_rx_attr *h, struct fi_info *info)
+{
+	struct fi_rx_attr *a = info->rx_attr;
+	int ret;
+
+	a->caps = grant_caps(info->caps, TDM_RX_CAPS);
+	if (!h)
+		return 0;
+	if ((ret = subset("rx_attr.caps", h->caps, TDM_RX_CAPS)) ||
+	    (ret = subset("rx_attr.op_flags", h->op_flags, TDM_RX_OP_FLAGS)) ||
+	    (ret = subset("rx_attr.msg_order", h->msg_order,
+			  TDM_MSG_ORDER)) ||
+	    (ret = subset("rx_attr.comp_order", h->comp_order, 0)) ||
+	    (ret = at_most("rx_attr.total_buffered_recv",
+			   h->total_buffered_recv, 0)) ||
+	    (ret = at_most("rx_attr.size", h->size, TDM_MAX_CTX_SIZE)) ||
+	    (ret = at_most("rx_attr.iov_limit", h->iov_limit, TDM_IOV_LIMIT)))
+		return ret;
+	if (h->caps)
+		a->caps = grant_caps(h->caps, TDM_RX_CAPS);
+	a->op_flags = h->op_flags;
+	if (h->size)
+		a->size = h->size;
+	if (h->iov_limit)
+		a->iov_limit = h->iov_limit;
+	return 0;
+}
+
+static int apply_ep(const struct fi_ep_attr *h, struct fi_info *info)
+{
+	struct fi_ep_attr *a = info->ep_attr;
+	int ret;
+
+	if (!h)
+		return 0;
+	if (h->type != FI_EP_UNSPEC && h->type != FI_EP_RDM)
+		return refuse("ep_attr.type", h->type, FI_EP_RDM);
+	if (h->protocol != FI_PROTO_UNSPEC && h->protocol != a->protocol)
+		return refuse("ep_attr.protocol", h->protocol, a->protocol);
+	if (h->protocol_version > a->protocol_version)
+		return refuse("ep_attr.protocol_version", h->protocol_version,
+			      a->protocol_version);
+	if (h->tx_ctx_cnt == FI_SHARED_CONTEXT ||
+	    h->rx_ctx_cnt == FI_SHARED_CONTEXT)
+		return refuse("ep_attr shared context", 1, 0);
+	if ((ret = at_most("ep_attr.max_msg_size", h->max_msg_size,
+			   TDM_MAX_MSG_BYTES)) ||
+	    (ret = at_most("ep_attr.msg_prefix_size", h->msg_prefix_size,
+			   0)) ||
+	    (ret = at_most("ep_attr.max_order_raw_size",
+			   h->max_order_raw_size, a->max_order_raw_size)) ||
+	    (ret = at_most("ep_attr.max_order_war_size",
+			   h->max_order_war_size, a->max_order_war_size)) ||
+	    (ret = at_most("ep_attr.max_order_waw_size",
+			   h->max_order_waw_size, a->max_order_waw_size)) ||
+	    (ret = at_most("ep_attr.tx_ctx_cnt", h->tx_ctx_cnt, 1)) ||
+	    (ret = at_most("ep_attr.rx_ctx_cnt", h->rx_ctx_cnt, 1)) ||
+	    (ret = at_most("ep_attr.auth_key_size", h->auth_key_size, 0)))
+		return ret;
+	if (h->mem_tag_format)
+		a->mem_tag_format = h->mem_tag_format;
+	return 0;
+}
+
+/* Levels: a hint is granted as it is; every level offered is listed. */
+static int apply_levels(const struct fi_domain_attr *h,
+			struct fi_domain_attr *a)
+{
+	switch (h->threading) {
+	case FI_THREAD_UNSPEC:
+		break;
+	case FI_THREAD_SAFE:
+	case FI_THREAD_FID:
+	case FI_THREAD_DOMAIN:
+	case FI_THREAD_COMPLETION:
+	case FI_THREAD_ENDPOINT:
+		a->threading = h->threading;
+		break;
+	default:
+		return refuse("domain_attr.threading", h->threading, 0);
+	}
+	switch (h->control_progress) {
+	case FI_PROGRESS_UNSPEC:
+		break;
+	case FI_PROGRESS_MANUAL:
+	case FI_PROGRESS_CONTROL_UNIFIED:
+		a->control_progress = h->control_progress;
+		break;
+	default:
+		return refuse("domain_attr.control_progress",
+			      h->control_progress, FI_PROGRESS_MANUAL);
+	}
+	if (h->data_progress != FI_PROGRESS_UNSPEC &&
+	    h->data_progress != FI_PROGRESS_MANUAL)
+		return refuse("domain_attr.data_progress", h->data_progress,
+			      FI_PROGRESS_MANUAL);
+	if (h->resource_mgmt == FI_RM_DISABLED ||
+	    h->resource_mgmt == FI_RM_ENABLED)
+		a->resource_mgmt = h->resource_mgmt;
+	else if (h->resource_mgmt != FI_RM_UNSPEC)
+		return refuse("domain_attr.resource_mgmt", h->resource_mgmt,
+			      FI_RM_ENABLED);
+	if (h->av_type == FI_AV_MAP || h->av_type == FI_AV_TABLE)
+		a->av_type = h->av_type;
+	else if (h->av_type != FI_AV_UNSPEC)
+		return refuse("domain_attr.av_type", h->av_type, FI_AV_TABLE);
+	return 0;
+}
+
+static int apply_counts(const struct fi_domain_attr *h,
+			const struct fi_domain_attr *a)
+{
+	int ret;
+
+	if ((ret = at_most("domain_attr.cq_cnt", h->cq_cnt, a->cq_cnt)) ||
+	    (ret = at_most("domain_attr.ep_cnt", h->ep_cnt, a->ep_cnt)) ||
+	    (ret = at_most("domain_attr.tx_ctx_cnt", h->tx_ctx_cnt,
+			   a->tx_ctx_cnt)) ||
+	    (ret = at_most("domain_attr.rx_ctx_cnt", h->rx_ctx_cnt,
+			   a->rx_ctx_cnt)) ||
+	    (ret = at_most("domain_attr.max_ep_tx_ctx", h->max_ep_tx_ctx,
+			   a->max_ep_tx_ctx)) ||
+	    (ret = at_most("domain_attr.max_ep_rx_ctx", h->max_ep_rx_ctx,
+			   a->max_ep_rx_ctx)) ||
+	    (ret = at_most("domain_attr.max_ep_stx_ctx", h->max_ep_stx_ctx,
+			   a->max_ep_stx_ctx)) ||
+	    (ret = at_most("domain_attr.max_ep_srx_ctx", h->max_ep_srx_ctx,
+			   a->max_ep_srx_ctx)) ||
+	    (ret = at_most("domain_attr.cntr_cnt", h->cntr_cnt,
+			   a->cntr_cnt)) ||
+	    (ret = at_most("domain_attr.max_err_data", h->max_err_data,
+			   a->max_err_data)) ||
+	    (ret = at_most("domain_attr.mr_cnt", h->mr_cnt, a->mr_cnt)) ||
+	    (ret = at_most("domain_attr.mr_iov_limit", h->mr_iov_limit,
+			   a->mr_iov_limit)) ||
+	    (ret = at_most("domain_attr.mr_key_size", h->mr_key_size,
+			   a->mr_key_size)) ||
+	    (ret = at_most("domain_attr.cq_data_size", h->cq_data_size,
+			   a->cq_data_size)) ||
+	    (ret = at_most("domain_attr.auth_key_size", h->auth_key_size,
+			   0)) ||
+	    (ret = at_most("domain_attr.max_ep_auth_key", h->max_ep_auth_key,
+			   0)) ||
+	    (ret = at_most("domain_attr.max_group_id", h->max_group_id, 0)))
+		return ret;
+	return 0;
+}
+
+static int apply_domain(const struct fi_domain_attr *h, struct fi_info *info)
+{
+	struct fi_domain_attr *a = info->domain_attr;
+	int ret;
+
+	if (!h)
+		return 0;
+	ret = apply_levels(h, a);
+	if (!ret)
+		ret = apply_counts(h, a);
+	if (!ret)
+		ret = subset("domain_attr.caps", h->caps, a->caps);
+	if (ret)
+		return ret;
+	/* FI_MR_BASIC and FI_MR_SCALABLE of API 1.4 stand alone. */
+	if (h->mr_mode == 1 || h->mr_mode == 2)
+		a->mr_mode = h->mr_mode;
+	a->tclass = h->tclass;
+	a->domain = h->domain;
+	return 0;
+}
+
+int tdm_info_apply(uint32_t version, const struct fi_info *hints,
+		   struct fi_info *info)
+{
+	int ret;
+
+	(void)version;
+	if (!hints)
+		return 0;
+	ret = subset("caps", hints->caps, TDM_CAPS);
+	if (ret)
+		return ret;
+	info->caps = grant_caps(hints->caps, TDM_CAPS);
+	if ((ret = apply_tx(hints->tx_attr, info)) ||
+	    (ret = apply_rx(hints->rx_attr, info)) ||
+	    (ret = apply_ep(hints->ep_attr, info)) ||
+	    (ret = apply_domain(hints->domain_attr, info)))
+		return ret;
+	if (hints->fabric_attr) {
+		if (hints->fabric_attr->prov_version > FI_VERSION(1, 0))
+			return refuse("fabric_attr.prov_version",
+				      hints->fabric_attr->prov_version,
+				      FI_VERSION(1, 0));
+		info->fabric_attr->fabric = hints->fabric_attr->fabric;
+	}
+	info->handle = hints->handle;
+	return 0;
+}
+
+int tdm_info_check(const struct fi_info *info)
+{
+	struct fi_info *tmp = tdm_info_base();
+	int ret;
+
+	if (!tmp)
+		return -FI_ENOMEM;
+	ret = tdm_info_apply(fi_version(), info, tmp);
+	fi_freeinfo(tmp);
+	return ret ? -FI_EINVAL : 0;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The domain object, fi_domain(3): factory of all that lives on it, and the
+ * engine that drives it. Composition root of the two tiers: the embedded
+ * shared-memory peer is handed to the link here and nowhere else.
+ *
+ * Progress: the peer first, since a poll of it costs a few loads, then the
+ * event loop, then what the TCP endpoints put off to the end of a pass.
+ *
+ * Lock: the domain's; taken in the calls of struct fi_ops_domain.
+ */
+#include "tcp/domain.h"
+
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "av/av.h"
+#include "peer/eq.h"
+#include "tcp/ep.h"
+#include "tcp/getinfo.h"
+#include "tdm_log.h"
+#include "tdm_nosys.h"
+
+struct tdm_domain *tdm_domain_from_fid(struct fid_domain *fid)
+{
+	return tdm_container_of(fid, struct tdm_domain, fid);
+}
+
+static struct tdm_domain *from_engine(struct tdm_engine *engine)
+{
+	return tdm_container_of(engine, struct tdm_domain, engine);
+}
+
+void tdm_domain_get(struct tdm_domain *domain)
+{
+	domain->users++;
+}
+
+void tdm_domain_put(void *domain)
+{
+	((struct tdm_domain *)domain)->users--;
+}
+
+static void domain_progress(struct tdm_engine *engine)
+{
+	struct tdm_domain *d = from_engine(engine);
+	struct tdm_list *pos;
+
+	tdm_assert_held(&d->lock);
+	if (d->link)
+		tdm_link_progress(d->link);
+	tdm_loop_progress(d->loop, !d->local_pairs);
+	tdm_list_for_each (pos, &d->eps)
+		tdm_tcp_progress(
+			tdm_list_entry(pos, struct tdm_ep, node)->tcp);
+}
+
+static int domain_arm(struct tdm_engine *engine)
+{
+	struct tdm_domain *d = from_engine(engine);
+	struct tdm_list *pos;
+	int ret;
+
+	tdm_list_for_each (pos, &d->eps) {
+		ret = tdm_tcp_arm(
+			tdm_list_entry(pos, struct tdm_ep, node)->tcp);
+		if (ret)
+			return ret;
+	}
+	ret = tdm_loop_arm(d->loop);
+	if (!ret && d->link)
+		ret = tdm_link_arm(d->link);
+	return ret;
+}
+
+static int domain_wait_fd(struct tdm_engine *engine)
+{
+	struct tdm_domain *d = from_engine(engine);
+	int fd = tdm_loop_wait_fd(d->loop), ret;
+
+	if (fd >= 0 && d->link && !d->watching) {
+		ret = tdm_link_watch(d->link, tdm_loop_wait_add,
+				     tdm_loop_wait_del, d->loop);
+		if (ret)
+			return ret;
+		d->watching = 1;
+	}
+	return fd;
+}
+
+static void domain_free(struct tdm_domain *d)
+{
+	tdm_link_close(d->link);
+	if (d->loop)
+		tdm_loop_close(d->loop);
+	fi_freeinfo(d->info);
+	tdm_lock_fini(&d->lock);
+	free(d);
+}
+
+static int domain_close(struct fid *fid)
+{
+	struct tdm_domain *d =
+		tdm_container_of(fid, struct tdm_domain, fid.fid);
+
+	tdm_lock_acquire(&d->lock);
+	if (d->users || !tdm_list_empty(&d->mrs)) {
+		tdm_lock_release(&d->lock);
+		return -FI_EBUSY;
+	}
+	tdm_lock_release(&d->lock);
+	__atomic_fetch_sub(&d->fabric->users, 1, __ATOMIC_RELEASE);
+	if (d->eq)
+		tdm_eq_put(d->eq);
+	domain_free(d);
+	return 0;
+}
+
+static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct tdm_domain *d =
+		tdm_container_of(fid, struct tdm_domain, fid.fid);
+
+	if (!bfid || bfid->fclass != FI_CLASS_EQ || d->eq)
+		return -FI_EINVAL;
+	if (flags)
+		return -FI_EBADFLAGS;
+	d->eq = tdm_eq_from_fid((struct fid_eq *)bfid);
+	tdm_eq_get(d->eq);
+	return 0;
+}
+
+static int domain_av_open(struct fid_domain *fid, struct fi_av_attr *attr,
+			  struct fid_av **av, void *context)
+{
+	struct tdm_domain *d = tdm_domain_from_fid(fid);
+	struct tdm_av_attr owner = { .engine = &d->engine,
+				     .link = d->link,
+				     .addr_format = d->info->addr_format };
+	struct fi_av_attr none = { .type = FI_AV_UNSPEC };
+	struct tdm_av *a;
+	int ret = tdm_av_open(&owner, attr ? attr : &none, context, &a);
+
+	if (ret)
+		return ret;
+	tdm_lock_acquire(&d->lock);
+	tdm_domain_get(d);
+	tdm_av_on_close(a, tdm_domain_put, d);
+	tdm_lock_release(&d->lock);
+	*av = tdm_av_fid(a);
+	return 0;
+}
+
+static int domain_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr,
+			  struct fid_cq **cq, void *context)
+{
+	struct tdm_domain *d = tdm_domain_from_fid(fid);
+	struct tdm_cq *q;
+	int ret = tdm_cq_open(&d->engine, attr, !!(d->info->caps & FI_SOURCE),
+			      context, &q);
+
+	if (ret)
+		return ret;
+	tdm_lock_acquire(&d->lock);
+	tdm_domain_get(d);
+	tdm_cq_on_close(q, tdm_domain_put, d);
+	if (d->link)
+		ret = tdm_link_import_cq(d->link, q);
+	tdm_lock_release(&d->lock);
+	if (ret) {
+		fi_close(&tdm_cq_fid(q)->fid);
+		return ret;
+	}
+	*cq = tdm_cq_fid(q);
+	return 0;
+}
+
+static int domain_cntr_open(struct fid_domain *fid, struct fi_cntr_attr *attr,
+			    struct fid_cntr **cntr, void *context)
+{
+	struct tdm_domain *d = tdm_domain_from_fid(fid);
+	struct tdm_cntr *c;
+	int ret = tdm_cntr_open(&d->engine, attr, context, &c);
+
+	if (ret)
+		return ret;
+	tdm_lock_acquire(&d->lock);
+	tdm_domain_get(d);
+	tdm_cntr_on_close(c, tdm_domain_put, d);
+	if (d->link)
+		ret = tdm_link_import_cntr(d->link, c);
+	tdm_lock_release(&d->lock);
+	if (ret) {
+		fi_close(&tdm_cntr_fid(c)->fid);
+		return ret;
+	}
+	*cntr = tdm_cntr_fid(c);
+	return 0;
+}
+
+static int domain_endpoint2(struct fid_domain *fid, struct fi_info *info,
+			    struct fid_ep **ep, uint64_t flags, void *context)
+{
+	return flags ? -FI_EBADFLAGS : tdm_ep_open(fid, info, ep, context);
+}
+
+static struct fi_ops domain_fid_ops = {
+	.size = sizeof(domain_fid_ops),
+	.close = domain_close,
+	.bind = domain_bind,
+	.control = tdm_no_fi_control,
+	.ops_open = tdm_no_fi_ops_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+static struct fi_ops_domain domain_ops = {
+	.size = sizeof(domain_ops),
+	.av_open = domain_av_open,
+	.cq_open = domain_cq_open,
+	.endpoint = tdm_ep_open,
+	.scalable_ep = tdm_no_domain_scalable_ep,
+	.cntr_open = domain_cntr_open,
+	.poll_open = tdm_no_domain_poll_open,
+	.stx_ctx = tdm_no_domain_stx_ctx,
+	.srx_ctx = tdm_no_domain_srx_ctx,
+	.query_atomic = tdm_no_domain_query_atomic,
+	.query_collective = tdm_no_domain_query_collective,
+	.endpoint2 = domain_endpoint2,
+};
+
+/* Bring the peer in, unless the application or the user keeps it out. */
+static void open_link(struct tdm_domain *d)
+{
+	struct tdm_link_attr attr = {
+		.prov = tdm_shm_provider(),
+		.owner = &d->fid,
+		.engine = &d->engine,
+		.info = d->info,
+		.event = tdm_ep_peer_event,
+		.arg = d,
+	};
+	int ret;
+
+	if (tdm_env.shm == TDM_SHM_OFF)
+		return;
+	ret = tdm_link_open(&attr, &d->link);
+	if (ret)
+		TDM_WARN(DOMAIN, "no shared memory in this domain: %s",
+			 fi_strerror(-ret));
+}
+
+/* Only FI_THREAD_DOMAIN promises that one thread at a time is in a domain. */
+static int needs_lock(const struct fi_info *info)
+{
+	return info->domain_attr->threading != FI_THREAD_DOMAIN;
+}
+
+int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
+		    struct fid_domain **domain, void *context)
+{
+	struct tdm_domain *d;
+	int ret;
+
+	if (!info || !info->domain_attr)
+		return -FI_EINVAL;
+	ret = tdm_info_check(info);
+	if (ret)
+		return ret;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return -FI_ENOMEM;
+	tdm_lock_init(&d->lock, needs_lock(info));
+	d->fid.fid.fclass = FI_CLASS_DOMAIN;
+	d->fid.fid.context = context;
+	d->fid.fid.ops = &domain_fid_ops;
+	d->fid.ops = &domain_ops;
+	d->fid.mr = &tdm_mr_ops;
+	d->engine.lock = &d->lock;
+	d->engine.progress = domain_progress;
+	d->engine.arm = domain_arm;
+	d->engine.wait_fd = domain_wait_fd;
+	d->fabric = fabric;
+	tdm_list_init(&d->eps);
+	tdm_list_init(&d->mrs);
+	d->info = fi_dupinfo(info);
+	ret = d->info ? tdm_loop_open(&d->loop) : -FI_ENOMEM;
+	if (ret) {
+		domain_free(d);
+		return ret;
+	}
+	open_link(d);
+	__atomic_fetch_add(&fabric->users, 1, __ATOMIC_RELAXED);
+	*domain = &d->fid;
+	return 0;
+}

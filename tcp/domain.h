@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fabric and domain of the owner, fi_fabric(3) and fi_domain(3). A domain
+ * holds what its endpoints share: the one lock, the event loop, the link to
+ * the shared-memory peer. It is the engine its queues are driven by.
+ */
+#ifndef TDM_TCP_DOMAIN_H
+#define TDM_TCP_DOMAIN_H
+
+#include <rdma/fi_domain.h>
+
+#include "peer/link.h"
+#include "tcp/loop.h"
+#include "tdm_engine.h"
+#include "tdm_list.h"
+
+struct tdm_eq;
+
+struct tdm_fabric {
+	struct fid_fabric fid;
+	size_t users; /* domains and EQs; atomic */
+};
+
+struct tdm_domain {
+	struct fid_domain fid;
+	struct tdm_lock lock;
+	struct tdm_engine engine;
+	struct tdm_fabric *fabric;
+	struct fi_info *info;	/* as the application opened it, owned */
+	struct tdm_loop *loop;	/* G: lock */
+	struct tdm_link *link;	/* NULL: no shared memory */
+	struct tdm_list eps;	/* struct tdm_ep, enabled ones; G: lock */
+	size_t users;		/* objects opened on the domain; G: lock */
+	size_t local_pairs;	/* pairs that use shared memory; G: lock */
+	int watching;		/* the link's descriptors are in wait_fd */
+	struct tdm_eq *eq;	/* fi_domain_bind(), or NULL */
+	struct tdm_list mrs;	/* struct tdm_mr; G: lock */
+	uint64_t next_key;	/* next key the provider gives; G: lock */
+};
+
+/* fi_fabric(3) for this provider; the core's struct fi_provider.fabric. */
+int tdm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
+		    void *context);
+
+/*
+ * fi_domain(3). Out: *@domain. Errors: -FI_EINVAL for attributes that were
+ * not offered, -FI_ENOMEM.
+ */
+int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
+		    struct fid_domain **domain, void *context);
+
+struct tdm_domain *tdm_domain_from_fid(struct fid_domain *fid);
+
+/*
+ * Count an object that lives on the domain; while there is one, fi_close of
+ * the domain gives -FI_EBUSY. Lock: held.
+ */
+void tdm_domain_get(struct tdm_domain *domain);
+void tdm_domain_put(void *domain);
+
+/* fi_endpoint(3). */
+int tdm_ep_open(struct fid_domain *domain, struct fi_info *info,
+		struct fid_ep **ep, void *context);
+
+/* The calls of struct fi_ops_mr. */
+extern struct fi_ops_mr tdm_mr_ops;
+
+#endif /* TDM_TCP_DOMAIN_H */

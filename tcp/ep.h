@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Endpoint of the owner, fi_endpoint(3), and the pairs it forms with the
+ * addresses it talks to.
+ *
+ * INIT -> ENABLED -> (closed). INIT: objects are bound, options set. ENABLED:
+ * the address is taken, both transports run.
+ */
+#ifndef TDM_TCP_EP_H
+#define TDM_TCP_EP_H
+
+#include <rdma/fi_endpoint.h>
+
+#include "av/av.h"
+#include "peer/srx.h"
+#include "tcp/conn.h"
+#include "tcp/domain.h"
+#include "tdm_done.h"
+
+/*
+ * How an endpoint reaches one address. The route is agreed by both sides
+ * before the first message and stays while the pair lives.
+ *
+ * UNKNOWN -> LOCAL, REMOTE [agree() in route.c]; back to UNKNOWN when the
+ * peer is lost. ARCHITECTURE.md has the diagram.
+ */
+enum tdm_path { TDM_PATH_UNKNOWN, TDM_PATH_LOCAL, TDM_PATH_REMOTE };
+
+/* Where the search for a route stands while the path is UNKNOWN. */
+enum tdm_search {
+	TDM_SEARCH_ATTACH, /* try the shared-memory peer */
+	TDM_SEARCH_PROBE,  /* nobody listened: is the process there at all? */
+	TDM_SEARCH_AGAIN,  /* it is: attach once more, for good */
+};
+
+struct tdm_pair {
+	uint8_t path;	/* enum tdm_path */
+	uint8_t search; /* enum tdm_search */
+	uint8_t reason; /* enum tdm_reason: why not LOCAL */
+	uint32_t refs;	/* indices (aliases) that share the pair */
+	fi_addr_t local;	/* address in the peer's AV; LOCAL only */
+	struct tdm_conn *conn;	/* REMOTE, or probing; else NULL */
+};
+
+struct tdm_ep {
+	/* Read by every transfer. */
+	struct fid_ep fid;
+	struct tdm_domain *domain;
+	struct tdm_pair **pair; /* pair[pairs], by fi_addr; NULL: none yet */
+	size_t pairs;
+	struct fid_ep *local; /* the peer's endpoint, or NULL */
+	struct tdm_srx *srx;
+	uint64_t tx_op_flags; /* of fi_send and the like, resolved */
+	uint64_t rx_op_flags;
+	size_t inject_bytes;
+	int tx_selective; /* FI_SELECTIVE_COMPLETION at bind */
+	int rx_selective;
+	int enabled;
+	struct tdm_tcp *tcp;
+
+	/* Set up once. */
+	struct fi_info *info; /* owned */
+	struct tdm_av *av;
+	struct tdm_av_user av_user;
+	struct tdm_cq *tx_cq, *rx_cq;
+	struct tdm_cntr *send_cntr, *recv_cntr;
+	struct tdm_cntr *rma_cntr[4]; /* READ, WRITE, REMOTE_READ, _WRITE */
+	struct tdm_eq *eq;
+	struct tdm_addr name;	 /* once enabled; before, what to bind to */
+	struct tdm_list node;	 /* domain->eps */
+	size_t min_multi_recv;	 /* bytes */
+	int shm_permitted;	 /* FI_OPT_SHARED_MEMORY_PERMITTED */
+	size_t local_pairs;	 /* part of domain->local_pairs */
+};
+
+struct tdm_ep *tdm_ep_from_fid(struct fid_ep *fid);
+
+/*
+ * Pairs: pair.c.
+ *
+ * The pair of @ep and @addr, made when there is none. NULL: @addr is not in
+ * the AV, or out of memory. Lock: held.
+ */
+struct tdm_pair *tdm_ep_pair(struct tdm_ep *ep, fi_addr_t addr);
+
+/*
+ * Where sends and receives end, through the exports for @t. Lock: held.
+ */
+void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t,
+		 struct tdm_done *done);
+
+/* The av_user callbacks. Lock: held. */
+void tdm_ep_av_inserted(struct tdm_av_user *user);
+void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr);
+
+/* Free all pairs; the transports have closed. Lock: held. */
+void tdm_ep_free_pairs(struct tdm_ep *ep);
+
+/* An event from the peer provider; @domain is a struct tdm_domain. */
+void tdm_ep_peer_event(void *domain, const struct tdm_peer_event *event);
+
+/* The transport callbacks of struct tdm_tcp_attr; @ep is a struct tdm_ep. */
+void tdm_ep_accepted(void *ep, struct tdm_conn *conn, fi_addr_t addr);
+void tdm_ep_lost(void *ep, struct tdm_conn *conn, fi_addr_t addr, int err);
+
+/* The calls of struct fi_ops_ep, options: option.c. */
+int tdm_ep_getopt(fid_t fid, int level, int optname, void *optval,
+		  size_t *optlen);
+int tdm_ep_setopt(fid_t fid, int level, int optname, const void *optval,
+		  size_t optlen);
+
+/*
+ * fi_control(FI_SETOPSFLAG): FI_TRANSMIT or FI_RECV says which direction.
+ * Errors: -FI_EBADFLAGS, -FI_EINVAL. Lock: held.
+ */
+int tdm_ep_set_op_flags(struct tdm_ep *ep, uint64_t flags);
+
+/* fi_open_ops(3) for TDM_REPORT_OPS; report.c. */
+int tdm_report_open(struct fid *fid, const char *name, uint64_t flags,
+		    void **ops, void *context);
+
+/* Print the table of FI_TANDEM_REPORT for @ep on stderr. Lock: held. */
+void tdm_report_print(struct tdm_ep *ep);
+
+/* Data transfer tables; api.c. */
+extern struct fi_ops_msg tdm_msg_ops;
+extern struct fi_ops_tagged tdm_tagged_ops;
+
+#endif /* TDM_TCP_EP_H */

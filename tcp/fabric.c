@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The fabric object, fi_fabric(3): opens domains and event queues, and
+ * answers fi_trywait(3) for the queues of any of its domains.
+ *
+ * Invariant: users counts open domains and EQs; the fabric outlives them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "peer/cntr.h"
+#include "peer/cq.h"
+#include "peer/eq.h"
+#include "tcp/domain.h"
+#include "tdm_log.h"
+#include "tdm_nosys.h"
+
+static struct tdm_fabric *fabric_from_fid(struct fid_fabric *fid)
+{
+	return tdm_container_of(fid, struct tdm_fabric, fid);
+}
+
+static int fabric_close(struct fid *fid)
+{
+	struct tdm_fabric *f =
+		tdm_container_of(fid, struct tdm_fabric, fid.fid);
+
+	if (__atomic_load_n(&f->users, __ATOMIC_ACQUIRE))
+		return -FI_EBUSY;
+	free(f);
+	return 0;
+}
+
+static void eq_closed(void *arg)
+{
+	struct tdm_fabric *f = arg;
+
+	__atomic_fetch_sub(&f->users, 1, __ATOMIC_RELEASE);
+}
+
+static int fabric_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr,
+			  struct fid_eq **eq, void *context)
+{
+	struct tdm_fabric *f = fabric_from_fid(fid);
+	struct tdm_eq *q;
+	int ret = tdm_eq_open(attr, context, &q);
+
+	if (ret)
+		return ret;
+	__atomic_fetch_add(&f->users, 1, __ATOMIC_RELAXED);
+	tdm_eq_on_close(q, eq_closed, f);
+	*eq = tdm_eq_fid(q);
+	return 0;
+}
+
+static int trywait_one(struct fid *fid)
+{
+	switch (fid->fclass) {
+	case FI_CLASS_CQ:
+		return tdm_cq_trywait(tdm_cq_from_fid((struct fid_cq *)fid));
+	case FI_CLASS_CNTR:
+		return tdm_cntr_trywait(
+			tdm_cntr_from_fid((struct fid_cntr *)fid));
+	case FI_CLASS_EQ:
+		return tdm_eq_trywait(tdm_eq_from_fid((struct fid_eq *)fid));
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+static int fabric_trywait(struct fid_fabric *fid, struct fid **fids, int count)
+{
+	int i, ret;
+
+	(void)fid;
+	if (count < 0 || (count && !fids))
+		return -FI_EINVAL;
+	for (i = 0; i < count; i++) {
+		ret = fids[i] ? trywait_one(fids[i]) : -FI_EINVAL;
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int fabric_domain(struct fid_fabric *fid, struct fi_info *info,
+			 struct fid_domain **domain, void *context)
+{
+	return tdm_domain_open(fabric_from_fid(fid), info, domain, context);
+}
+
+static int fabric_domain2(struct fid_fabric *fid, struct fi_info *info,
+			  struct fid_domain **domain, uint64_t flags,
+			  void *context)
+{
+	/* FI_PEER: being imported as a domain is not offered. */
+	if (flags)
+		return -FI_EINVAL;
+	return tdm_domain_open(fabric_from_fid(fid), info, domain, context);
+}
+
+static struct fi_ops fabric_fid_ops = {
+	.size = sizeof(fabric_fid_ops),
+	.close = fabric_close,
+	.bind = tdm_no_fi_bind,
+	.control = tdm_no_fi_control,
+	.ops_open = tdm_no_fi_ops_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+static struct fi_ops_fabric fabric_ops = {
+	.size = sizeof(fabric_ops),
+	.domain = fabric_domain,
+	.passive_ep = tdm_no_fabric_passive_ep,
+	.eq_open = fabric_eq_open,
+	.wait_open = tdm_no_fabric_wait_open,
+	.trywait = fabric_trywait,
+	.domain2 = fabric_domain2,
+};
+
+int tdm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
+		    void *context)
+{
+	struct tdm_fabric *f;
+
+	if (attr->name && strcmp(attr->name, "tandem"))
+		return -FI_ENODATA;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -FI_ENOMEM;
+	f->fid.fid.fclass = FI_CLASS_FABRIC;
+	f->fid.fid.context = context;
+	f->fid.fid.ops = &fabric_fid_ops;
+	f->fid.ops = &fabric_ops;
+	/* The core sets it after we return; queues opened by us need it now. */
+	f->fid.api_version = attr->api_version;
+	*fabric = &f->fid;
+	return 0;
+}

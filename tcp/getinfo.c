@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fi_getinfo(3) of the provider: one info by default, its addresses taken
+ * from node, service and hints, its domain named after the network interface.
+ *
+ * Interface choice, when nothing is asked for: FI_TANDEM_IFACE; else the one
+ * a packet to the outside would leave by; else the first that is up, neither
+ * loopback nor link-local; else loopback. No packet is sent to find out.
+ *
+ * Called without locks, by any thread; keeps no state.
+ */
+#include "tcp/getinfo.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "tdm_log.h"
+#include "tdm_os.h"
+#include "tdm_provider.h"
+
+/* An interface that could be used. */
+struct choice {
+	char name[IF_NAMESIZE];
+	struct tdm_addr ip; /* port 0 */
+};
+
+/* The family an address format asks for; AF_UNSPEC when it does not care. */
+static int format_family(uint32_t format)
+{
+	switch (format) {
+	case FI_SOCKADDR_IN:
+		return AF_INET;
+	case FI_SOCKADDR_IN6:
+		return AF_INET6;
+	default:
+		return AF_UNSPEC;
+	}
+}
+
+static int format_known(uint32_t format)
+{
+	return format == FI_FORMAT_UNSPEC || format == FI_SOCKADDR ||
+	       format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6 ||
+	       format == FI_ADDR_STR || format == TDM_SOCKADDR_IP;
+}
+
+/*
+ * Would the kernel route a packet to @dest from this host, and from which
+ * address? A connected UDP socket answers without sending anything.
+ */
+static int route_source(const struct tdm_addr *dest, struct tdm_addr *src)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	int fd, ret = -1;
+
+	fd = tdm_os.socket(dest->u.sa.sa_family,
+			   SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	if (!tdm_os.connect(fd, &dest->u.sa,
+			    (socklen_t)tdm_addr_len(dest)) &&
+	    !tdm_os.getsockname(fd, (struct sockaddr *)&ss, &len)) {
+		ret = tdm_addr_from_bind(src, &ss, len);
+		tdm_addr_set_port(src, 0);
+	}
+	tdm_os.close(fd);
+	return ret;
+}
+
+/* How good an interface address is; higher wins, 0 is unusable. */
+static int rank(const struct ifaddrs *i, const struct tdm_addr *ip,
+		const struct tdm_addr *outside)
+{
+	if (!(i->ifa_flags & IFF_UP))
+		return 0;
+	if (tdm_addr_is_loopback(ip))
+		return 2;
+	if (ip->u.sa.sa_family == AF_INET6 &&
+	    IN6_IS_ADDR_LINKLOCAL(&ip->u.in6.sin6_addr))
+		return 1;
+	if (outside && tdm_addr_same_ip(ip, outside))
+		return 5;
+	return i->ifa_flags & IFF_RUNNING ? 4 : 3;
+}
+
+static int wanted(const struct ifaddrs *i, const struct tdm_addr *ip,
+		  const char *name, const struct tdm_addr *want)
+{
+	if (name && strcasecmp(i->ifa_name, name))
+		return 0;
+	if (!want || tdm_addr_same_ip(ip, want))
+		return 1;
+	/* All of 127/8 is the loopback interface's, listed or not. */
+	return ip->u.sa.sa_family == want->u.sa.sa_family &&
+	       tdm_addr_is_loopback(ip) && tdm_addr_is_loopback(want);
+}
+
+/*
+ * The best interface: named @name if not NULL, owning IP @want if not NULL,
+ * of @family if not AF_UNSPEC (IPv4 before IPv6 otherwise). Out: *@best.
+ */
+static int choose(const char *name, const struct tdm_addr *want, int family,
+		  struct choice *best)
+{
+	struct tdm_addr outside, dest, ip;
+	struct ifaddrs *list, *i;
+	int best_rank = 0, r, routed = 0;
+
+	/* 192.0.2.1 is of the documentation range: never a host. */
+	memset(&dest, 0, sizeof(dest));
+	dest.u.in.sin_family = AF_INET;
+	dest.u.in.sin_addr.s_addr = htonl(0xc0000201);
+	dest.u.in.sin_port = htons(9);
+	if (!name && !want && family != AF_INET6)
+		routed = !route_source(&dest, &outside);
+	if (getifaddrs(&list))
+		return -FI_ENODATA;
+	for (i = list; i; i = i->ifa_next) {
+		if (!i->ifa_addr ||
+		    tdm_addr_from_bind(&ip, i->ifa_addr,
+				       sizeof(struct sockaddr_in6)) ||
+		    (family && ip.u.sa.sa_family != family) ||
+		    !wanted(i, &ip, name, want))
+			continue;
+		r = 2 * rank(i, &ip, routed ? &outside : NULL);
+		if (r && ip.u.sa.sa_family == AF_INET)
+			r++;
+		if (r > best_rank) {
+			best_rank = r;
+			best->ip = ip;
+			memcpy(best->name, i->ifa_name,
+			       strnlen(i->ifa_name, IF_NAMESIZE - 1) + 1);
+		}
+	}
+	freeifaddrs(list);
+	return best_rank ? 0 : -FI_ENODATA;
+}
+
+/* Resolve @node and @service; @passive for a listener's own address. */
+static int resolve(const char *node, const char *service, uint64_t flags,
+		   int family, struct tdm_addr *a)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
+				  .ai_family = family };
+	struct addrinfo *list, *i;
+	int ret = -FI_ENODATA;
+
+	if (node && !service &&
+	    !tdm_addr_from_str(a, node, strlen(node) + 1))
+		return 0;
+	if (flags & FI_NUMERICHOST)
+		hints.ai_flags |= AI_NUMERICHOST;
+	if (getaddrinfo(node, service, &hints, &list)) {
+		TDM_INFO(CORE, "node \"%s\" service \"%s\" not resolved",
+			 node ? node : "", service ? service : "");
+		return -FI_ENODATA;
+	}
+	for (i = list; i && ret; i = i->ai_next) {
+		if (!tdm_addr_from_bind(a, i->ai_addr, i->ai_addrlen))
+			ret = 0;
+	}
+	freeaddrinfo(list);
+	return ret;
+}
+
+/* An address of the application's info, in whichever format it is. */
+static int from_hint(const struct fi_info *hints, const void *addr, size_t len,
+		     struct tdm_addr *a)
+{
+	if (hints->addr_format == FI_ADDR_STR)
+		return tdm_addr_from_str(a, addr, len) ? -FI_ENODATA : 0;
+	return tdm_addr_from_bind(a, addr, len) ? -FI_ENODATA : 0;
+}
+
+/* Store @a in the info in its address format. Out: *@addr, *@len. */
+static int put(const struct fi_info *info, const struct tdm_addr *a,
+	       void **addr, size_t *len)
+{
+	char text[TDM_ADDR_STR_BYTES];
+	const void *from = a;
+	size_t n = tdm_addr_len(a);
+
+	if (info->addr_format == FI_ADDR_STR) {
+		n = tdm_addr_format(a, text, sizeof(text));
+		from = text;
+	}
+	*addr = malloc(n);
+	if (!*addr)
+		return -FI_ENOMEM;
+	memcpy(*addr, from, n);
+	*len = n;
+	return 0;
+}
+
+struct asked {
+	int have_src, have_dest;
+	struct tdm_addr src, dest;
+};
+
+/* What the caller said about both addresses. */
+static int asked_addresses(const char *node, const char *service,
+			   uint64_t flags, const struct fi_info *hints,
+			   struct asked *q)
+{
+	int family = format_family(hints ? hints->addr_format : 0);
+	int ret = 0;
+
+	if ((node || service) && (flags & FI_SOURCE)) {
+		if (node) {
+			ret = resolve(node, service, flags, family, &q->src);
+			q->have_src = 1;
+		}
+	} else if (node || service) {
+		ret = resolve(node, service, flags, family, &q->dest);
+		q->have_dest = 1;
+	}
+	if (ret || !hints)
+		return ret;
+	if (!(flags & FI_SOURCE) && hints->src_addr) {
+		ret = from_hint(hints, hints->src_addr, hints->src_addrlen,
+				&q->src);
+		q->have_src = 1;
+	}
+	if (!ret && !q->have_dest && hints->dest_addr &&
+	    ((!node && !service) || (flags & FI_SOURCE))) {
+		ret = from_hint(hints, hints->dest_addr, hints->dest_addrlen,
+				&q->dest);
+		q->have_dest = 1;
+	}
+	return ret;
+}
+
+/* The port of FI_SOURCE with a service and no node. */
+static int source_port(const char *service, uint64_t flags, int family,
+		       uint16_t *port)
+{
+	struct tdm_addr a;
+	int ret = resolve(NULL, service, flags, family, &a);
+
+	if (!ret)
+		*port = tdm_addr_port(&a);
+	return ret;
+}
+
+static int is_any(const struct tdm_addr *a)
+{
+	return a->u.sa.sa_family == AF_INET ?
+		       a->u.in.sin_addr.s_addr == htonl(INADDR_ANY) :
+		       IN6_IS_ADDR_UNSPECIFIED(&a->u.in6.sin6_addr);
+}
+
+int tdm_info_addresses(const char *node, const char *service, uint64_t flags,
+		       const struct fi_info *hints, struct fi_info *info)
+{
+	const char *name = hints && hints->domain_attr ?
+				   hints->domain_attr->name :
+				   NULL;
+	uint32_t format = hints ? hints->addr_format : FI_FORMAT_UNSPEC;
+	int family = format_family(format);
+	struct choice c = { .name = "" };
+	struct asked q = { .have_src = 0 };
+	struct tdm_addr via;
+	uint16_t port = 0;
+	int ret;
+
+	if (!format_known(format))
+		return -FI_ENODATA;
+	ret = asked_addresses(node, service, flags, hints, &q);
+	if (!ret && !node && service && (flags & FI_SOURCE))
+		ret = source_port(service, flags, family, &port);
+	if (ret)
+		return ret;
+	if (q.have_src && is_any(&q.src)) {
+		port = tdm_addr_port(&q.src);
+		q.have_src = 0;
+	}
+	if (!name)
+		name = tdm_env.iface;
+	if (q.have_src)
+		ret = choose(name, &q.src, AF_UNSPEC, &c);
+	else if (q.have_dest && !route_source(&q.dest, &via))
+		ret = choose(name, &via, AF_UNSPEC, &c);
+	else
+		ret = choose(name, NULL,
+			     q.have_dest ? q.dest.u.sa.sa_family : family, &c);
+	if (ret)
+		return ret;
+	if (q.have_src)
+		c.ip = q.src;
+	else
+		tdm_addr_set_port(&c.ip, port);
+	if (format == FI_FORMAT_UNSPEC)
+		format = c.ip.u.sa.sa_family == AF_INET ? FI_SOCKADDR_IN :
+							  FI_SOCKADDR_IN6;
+	info->addr_format = format;
+	info->domain_attr->name = strdup(c.name);
+	if (!info->domain_attr->name)
+		return -FI_ENOMEM;
+	ret = put(info, &c.ip, &info->src_addr, &info->src_addrlen);
+	if (!ret && q.have_dest)
+		ret = put(info, &q.dest, &info->dest_addr,
+			  &info->dest_addrlen);
+	return ret;
+}
+
+int tdm_getinfo(uint32_t version, const char *node, const char *service,
+		uint64_t flags, const struct fi_info *hints,
+		struct fi_info **info)
+{
+	struct fi_info *i = tdm_info_base();
+	int ret;
+
+	if (!i)
+		return -FI_ENOMEM;
+	ret = tdm_info_apply(version, hints, i);
+	if (!ret)
+		ret = tdm_info_addresses(node, service, flags, hints, i);
+	if (ret) {
+		fi_freeinfo(i);
+		return ret;
+	}
+	*info = i;
+	return 0;
+}

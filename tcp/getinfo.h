@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the provider offers, fi_getinfo(3): the attributes, the rules by which
+ * hints are accepted, lowered or refused, and the addresses of an info.
+ */
+#ifndef TDM_TCP_GETINFO_H
+#define TDM_TCP_GETINFO_H
+
+#include <rdma/fabric.h>
+
+#include "av/addr.h"
+
+/* Capabilities, each defined in fi_tandem(7), CAPABILITIES. */
+#define TDM_PRIMARY_CAPS                                                      \
+	(FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV |          \
+	 FI_MULTI_RECV)
+#define TDM_SECONDARY_CAPS (FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define TDM_CAPS (TDM_PRIMARY_CAPS | TDM_SECONDARY_CAPS)
+#define TDM_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define TDM_TX_CAPS (FI_MSG | FI_TAGGED | FI_SEND)
+#define TDM_RX_CAPS                                                           \
+	(FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV |    \
+	 FI_SOURCE)
+#define TDM_TX_OP_FLAGS                                                       \
+	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |                     \
+	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
+#define TDM_RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
+#define TDM_MSG_ORDER FI_ORDER_SAS
+
+/* Alternating bits: all 64 tag bits are one field, fi_endpoint(3). */
+#define TDM_TAG_FORMAT 0xaaaaaaaaaaaaaaaaull
+
+#define TDM_MAX_MSG_BYTES ((size_t)SIZE_MAX >> 1)
+
+enum {
+	TDM_DEFAULT_CTX_SIZE = 1024,
+	TDM_MAX_CTX_SIZE = 65536,
+	TDM_CQ_DATA_BYTES = 8,
+	TDM_MR_KEY_BYTES = 8,
+	TDM_MAX_EPS = 32768,
+	TDM_MAX_QUEUES = 65536,
+	TDM_MAX_CNTRS = 65536,
+	TDM_MAX_MRS = 1 << 20,
+	TDM_MIN_MULTI_RECV_BYTES = 64,
+	TDM_PROTO = (int)0x80007464, /* provider specific range */
+	TDM_PROTO_VERSION = 1,
+};
+
+/* struct fi_provider.getinfo; called without any lock, by any thread. */
+int tdm_getinfo(uint32_t version, const char *node, const char *service,
+		uint64_t flags, const struct fi_info *hints,
+		struct fi_info **info);
+
+/*
+ * A new info with every attribute at its default, no address. NULL: out of
+ * memory. Freed by fi_freeinfo().
+ */
+struct fi_info *tdm_info_base(void);
+
+/*
+ * Apply @hints to @info (from tdm_info_base()) by the rules of fi_getinfo(3).
+ * Errors: -FI_ENODATA, with the reason logged at INFO level.
+ */
+int tdm_info_apply(uint32_t version, const struct fi_info *hints,
+		   struct fi_info *info);
+
+/*
+ * Check the attributes of an info that comes back from the application at
+ * fi_domain or fi_endpoint: 0 or -FI_EINVAL.
+ */
+int tdm_info_check(const struct fi_info *info);
+
+/*
+ * Fill the addresses and the domain name of @info from what fi_getinfo() was
+ * asked. Errors: -FI_ENODATA, -FI_ENOMEM.
+ */
+int tdm_info_addresses(const char *node, const char *service, uint64_t flags,
+		       const struct fi_info *hints, struct fi_info *info);
+
+#endif /* TDM_TCP_GETINFO_H */

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The pairs of an endpoint: made at first use, told by both transports what
+ * becomes of them. All indices of one address (aliases) share one pair, so
+ * that a connection or a session has one holder.
+ *
+ * Lock: held in all of this file.
+ */
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "av/locality.h"
+#include "peer/eq.h"
+#include "tcp/ep.h"
+#include "tdm_log.h"
+
+static int pairs_reserve(struct tdm_ep *ep, fi_addr_t addr)
+{
+	size_t max = tdm_roundup_pow2(tdm_max(addr + 1, 16)), i;
+	struct tdm_pair **pair;
+
+	if (addr < ep->pairs)
+		return 0;
+	pair = realloc(ep->pair, max * sizeof(struct tdm_pair *));
+	if (!pair)
+		return -FI_ENOMEM;
+	for (i = ep->pairs; i < max; i++)
+		pair[i] = NULL;
+	ep->pair = pair;
+	ep->pairs = max;
+	return 0;
+}
+
+/* The pair another index of the same address has, or NULL. */
+static struct tdm_pair *alias_pair(struct tdm_ep *ep, fi_addr_t addr)
+{
+	fi_addr_t i = tdm_av_lowest(ep->av, addr);
+
+	for (; i != FI_ADDR_UNSPEC; i = tdm_av_next_alias(ep->av, i)) {
+		if (i < ep->pairs && ep->pair[i])
+			return ep->pair[i];
+	}
+	return NULL;
+}
+
+struct tdm_pair *tdm_ep_pair(struct tdm_ep *ep, fi_addr_t addr)
+{
+	struct tdm_pair *p;
+
+	if (!tdm_av_has(ep->av, addr) || pairs_reserve(ep, addr))
+		return NULL;
+	if (ep->pair[addr])
+		return ep->pair[addr];
+	p = alias_pair(ep, addr);
+	if (!p) {
+		p = calloc(1, sizeof(*p));
+		if (!p)
+			return NULL;
+		p->local = FI_ADDR_NOTAVAIL;
+	}
+	p->refs++;
+	ep->pair[addr] = p;
+	return p;
+}
+
+void tdm_ep_free_pairs(struct tdm_ep *ep)
+{
+	size_t i;
+
+	for (i = 0; i < ep->pairs; i++) {
+		if (ep->pair[i] && !--ep->pair[i]->refs)
+			free(ep->pair[i]);
+	}
+	free(ep->pair);
+	ep->pair = NULL;
+	ep->pairs = 0;
+}
+
+static struct tdm_ep *from_user(struct tdm_av_user *user)
+{
+	return tdm_container_of(user, struct tdm_ep, av_user);
+}
+
+void tdm_ep_av_inserted(struct tdm_av_user *user)
+{
+	struct tdm_ep *ep = from_user(user);
+
+	if (ep->tcp)
+		tdm_tcp_resolve(ep->tcp);
+}
+
+void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
+{
+	struct tdm_ep *ep = from_user(user);
+	struct tdm_pair *p = addr < ep->pairs ? ep->pair[addr] : NULL;
+
+	if (!p)
+		return;
+	ep->pair[addr] = NULL;
+	if (--p->refs)
+		return;
+	/* A probe has no session to keep; a connection stays for what comes. */
+	if (p->conn && p->path != TDM_PATH_REMOTE)
+		tdm_conn_drop(p->conn);
+	else if (p->conn)
+		tdm_tcp_forget(ep->tcp, addr);
+	free(p);
+}
+
+static void report_loss(struct tdm_ep *ep, fi_addr_t addr, int err,
+			const void *name, size_t namelen)
+{
+	struct fi_eq_err_entry e = {
+		.fid = &ep->fid.fid,
+		.context = ep->fid.fid.context,
+		.data = addr,
+		.err = err,
+		.err_data = (void *)(uintptr_t)name,
+		.err_data_size = namelen,
+	};
+	struct tdm_eq *eq = ep->eq ? ep->eq : ep->domain->eq;
+
+	if (eq)
+		tdm_eq_write_err(eq, &e);
+}
+
+static struct tdm_ep *ep_of_local(struct tdm_domain *d, const struct fid *fid)
+{
+	struct tdm_list *pos;
+
+	tdm_list_for_each (pos, &d->eps) {
+		struct tdm_ep *ep = tdm_list_entry(pos, struct tdm_ep, node);
+
+		if (ep->local && &ep->local->fid == fid)
+			return ep;
+	}
+	return NULL;
+}
+
+static void peer_up(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr)
+{
+	ep->local_pairs++;
+	ep->domain->local_pairs++;
+	if (!p || p->path != TDM_PATH_UNKNOWN)
+		return;
+	p->local = tdm_av_local(ep->av, addr);
+	if (p->local == FI_ADDR_NOTAVAIL)
+		return;
+	p->path = TDM_PATH_LOCAL;
+	p->search = TDM_SEARCH_ATTACH;
+	p->reason = TDM_REASON_NONE;
+	if (p->conn)
+		tdm_conn_drop(p->conn);
+	p->conn = NULL;
+}
+
+static void peer_lost(struct tdm_ep *ep, struct tdm_pair *p,
+		      const struct tdm_peer_event *event)
+{
+	if (ep->local_pairs) {
+		ep->local_pairs--;
+		ep->domain->local_pairs--;
+	}
+	if (p && p->path == TDM_PATH_LOCAL) {
+		p->path = TDM_PATH_UNKNOWN;
+		p->search = TDM_SEARCH_ATTACH;
+	}
+	report_loss(ep, event->entry.data, event->err, event->addr,
+		    tdm_min(event->addrlen, sizeof(event->addr)));
+}
+
+void tdm_ep_peer_event(void *domain, const struct tdm_peer_event *event)
+{
+	struct tdm_ep *ep = ep_of_local(domain, event->entry.fid);
+	fi_addr_t addr = event->entry.data;
+	struct tdm_pair *p;
+
+	if (!ep)
+		return;
+	p = addr == FI_ADDR_UNSPEC ? NULL : tdm_ep_pair(ep, addr);
+	switch (event->type) {
+	case TDM_PEER_UP:
+		peer_up(ep, p, addr);
+		break;
+	case TDM_PEER_REFUSED:
+		if (p && event->reason < TDM_REASON_COUNT)
+			p->reason = (uint8_t)event->reason;
+		break;
+	case TDM_PEER_LOST:
+		peer_lost(ep, p, event);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Why a peer that came by TCP did not come by shared memory. */
+static uint8_t remote_reason(const struct tdm_ep *ep,
+			     const struct tdm_conn *conn)
+{
+	if (!tdm_locality_is_here(tdm_conn_addr(conn)))
+		return TDM_REASON_HOST;
+	return ep->local ? TDM_REASON_REFUSED : TDM_REASON_DISABLED;
+}
+
+void tdm_ep_accepted(void *arg, struct tdm_conn *conn, fi_addr_t addr)
+{
+	struct tdm_ep *ep = arg;
+	struct tdm_pair *p;
+
+	p = addr == FI_ADDR_UNSPEC ? NULL : tdm_ep_pair(ep, addr);
+	if (!p)
+		return;
+	if (p->reason == TDM_REASON_NONE)
+		p->reason = remote_reason(ep, conn);
+	p->conn = conn;
+	p->path = TDM_PATH_REMOTE;
+	p->search = TDM_SEARCH_ATTACH;
+}
+
+void tdm_ep_lost(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err)
+{
+	const struct tdm_addr *name = tdm_conn_addr(conn);
+	struct tdm_ep *ep = arg;
+	size_t i;
+
+	for (i = 0; i < ep->pairs; i++) {
+		struct tdm_pair *p = ep->pair[i];
+
+		if (!p || p->conn != conn)
+			continue;
+		p->conn = NULL;
+		p->path = TDM_PATH_UNKNOWN;
+		p->search = TDM_SEARCH_ATTACH;
+		/* What the peer refused in its old life it may grant now. */
+		if (ep->local && tdm_av_has(ep->av, i))
+			tdm_av_local_renew(ep->av, i);
+	}
+	report_loss(ep, addr, err, name, tdm_addr_len(name));
+}

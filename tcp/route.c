@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Takes the lock, finds the pair, and holds the only local-or-remote branch
+ * of the data path.
+ *
+ * Agreeing on a route, for an address that is a candidate for local: attach;
+ * when nobody listens there, find out by TCP whether the process exists at
+ * all; if so attach once more, and only then settle on TCP. An endpoint makes
+ * its attach socket before its TCP port accepts, so the second refusal is
+ * final. Nothing is sent before the route stands: sends get -FI_EAGAIN.
+ * An address that is no candidate is REMOTE at once.
+ */
+#include <rdma/fi_errno.h>
+
+#include "tcp/path.h"
+#include "tdm_log.h"
+
+/* Flags a peer provider gets with an operation, fi_msg(3). */
+#define LOCAL_FLAGS                                                           \
+	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | TDM_LEVELS)
+
+static ssize_t send_local(struct tdm_ep *ep, const struct tdm_pair *p,
+			  const struct tdm_xfer *x)
+{
+	struct fi_msg_tagged tagged;
+	struct fi_msg msg;
+
+	if (x->flags & FI_TAGGED) {
+		tagged.msg_iov = x->iov;
+		tagged.desc = NULL;
+		tagged.iov_count = x->count;
+		tagged.addr = p->local;
+		tagged.tag = x->tag;
+		tagged.ignore = 0;
+		tagged.context = x->context;
+		tagged.data = x->data;
+		return fi_tsendmsg(ep->local, &tagged, x->flags & LOCAL_FLAGS);
+	}
+	msg.msg_iov = x->iov;
+	msg.desc = NULL;
+	msg.iov_count = x->count;
+	msg.addr = p->local;
+	msg.context = x->context;
+	msg.data = x->data;
+	return fi_sendmsg(ep->local, &msg, x->flags & LOCAL_FLAGS);
+}
+
+static struct tdm_conn *pair_conn(struct tdm_ep *ep, struct tdm_pair *p,
+				  fi_addr_t addr)
+{
+	struct tdm_addr a;
+
+	if (!p->conn && !tdm_av_addr(ep->av, addr, &a))
+		p->conn = tdm_conn_get(ep->tcp, &a, addr);
+	return p->conn;
+}
+
+static ssize_t settle_remote(struct tdm_ep *ep, struct tdm_pair *p,
+			     const struct tdm_xfer *x)
+{
+	if (tdm_env.shm == TDM_SHM_ONLY)
+		return -FI_EHOSTUNREACH;
+	if (!pair_conn(ep, p, x->addr))
+		return -FI_ENOMEM;
+	p->path = TDM_PATH_REMOTE;
+	return tdm_tx_send(p->conn, x);
+}
+
+/* The peer took the first message: the pair is local for its life. */
+static void settle_local(struct tdm_ep *ep, struct tdm_pair *p)
+{
+	p->path = TDM_PATH_LOCAL;
+	p->search = TDM_SEARCH_ATTACH;
+	p->reason = TDM_REASON_NONE;
+	if (p->conn) {
+		tdm_conn_drop(p->conn);
+		p->conn = NULL;
+	}
+}
+
+static ssize_t attach(struct tdm_ep *ep, struct tdm_pair *p,
+		      const struct tdm_xfer *x)
+{
+	ssize_t ret;
+
+	p->local = tdm_av_local(ep->av, x->addr);
+	if (p->local == FI_ADDR_NOTAVAIL) {
+		p->reason = TDM_REASON_HOST;
+		return settle_remote(ep, p, x);
+	}
+	ret = send_local(ep, p, x);
+	if (!ret) {
+		settle_local(ep, p);
+		return 0;
+	}
+	if (ret == -FI_EHOSTUNREACH)
+		return settle_remote(ep, p, x);
+	if (ret != -FI_ECONNREFUSED)
+		return ret;
+	p->reason = TDM_REASON_NO_LISTENER;
+	if (tdm_env.shm == TDM_SHM_ONLY)
+		return -FI_EAGAIN;
+	if (p->search == TDM_SEARCH_AGAIN)
+		return settle_remote(ep, p, x);
+	p->search = TDM_SEARCH_PROBE;
+	return -FI_EAGAIN;
+}
+
+static ssize_t probe(struct tdm_ep *ep, struct tdm_pair *p,
+		     const struct tdm_xfer *x)
+{
+	int ret;
+
+	if (!pair_conn(ep, p, x->addr))
+		return -FI_ENOMEM;
+	ret = tdm_conn_probe(p->conn);
+	if (ret == -FI_EAGAIN)
+		return ret;
+	if (!ret) {
+		p->search = TDM_SEARCH_AGAIN;
+		return attach(ep, p, x);
+	}
+	/* Nobody there yet, or for good: the next try starts over. */
+	p->search = TDM_SEARCH_ATTACH;
+	return ret == -FI_ECONNREFUSED ? -FI_EAGAIN : ret;
+}
+
+static ssize_t agree(struct tdm_ep *ep, struct tdm_pair *p,
+		     const struct tdm_xfer *x)
+{
+	if (!ep->local) {
+		p->reason = TDM_REASON_DISABLED;
+		return settle_remote(ep, p, x);
+	}
+	return p->search == TDM_SEARCH_PROBE ? probe(ep, p, x) :
+					       attach(ep, p, x);
+}
+
+static ssize_t send_locked(struct tdm_ep *ep, const struct tdm_xfer *x)
+{
+	struct tdm_pair *p;
+	ssize_t ret;
+
+	p = x->addr < ep->pairs ? ep->pair[x->addr] : NULL;
+	if (tdm_unlikely(!p)) {
+		p = tdm_ep_pair(ep, x->addr);
+		if (!p)
+			return -FI_EINVAL;
+	}
+	if (tdm_likely(p->path == TDM_PATH_LOCAL))
+		ret = send_local(ep, p, x);
+	else if (p->path == TDM_PATH_REMOTE)
+		return tdm_tx_send(p->conn, x);
+	else
+		return agree(ep, p, x);
+	if (tdm_likely(ret != -FI_ECONNREFUSED && ret != -FI_EHOSTUNREACH))
+		return ret;
+	/* The peer went away and cannot be attached again as it was. */
+	p->path = TDM_PATH_UNKNOWN;
+	p->search = ret == -FI_ECONNREFUSED ? TDM_SEARCH_PROBE :
+					      TDM_SEARCH_ATTACH;
+	return agree(ep, p, x);
+}
+
+ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x)
+{
+	struct tdm_domain *d = ep->domain;
+	ssize_t ret;
+
+	tdm_lock_acquire(&d->lock);
+	ret = send_locked(ep, x);
+	if (tdm_unlikely(ret == -FI_EAGAIN))
+		/* An application that only retries must advance as well. */
+		d->engine.progress(&d->engine);
+	tdm_lock_release(&d->lock);
+	return ret;
+}
+
+ssize_t tdm_post_recv(struct tdm_ep *ep, struct tdm_xfer *x)
+{
+	ssize_t ret;
+
+	tdm_lock_acquire(&ep->domain->lock);
+	if (x->addr == FI_ADDR_UNSPEC || !(ep->info->caps & FI_DIRECTED_RECV))
+		ret = tdm_srx_recv(ep->srx, x);
+	else if (!tdm_av_has(ep->av, x->addr))
+		ret = -FI_EINVAL;
+	else {
+		x->addr = tdm_av_lowest(ep->av, x->addr);
+		ret = tdm_srx_recv(ep->srx, x);
+	}
+	if (tdm_unlikely(ret == -FI_EAGAIN))
+		ep->domain->engine.progress(&ep->domain->engine);
+	tdm_lock_release(&ep->domain->lock);
+	return ret;
+}
