@@ -2,8 +2,9 @@
 /*
  * Pool of fixed-size objects. Objects are cut from slabs that double in size
  * and live until the pool ends, so that steady traffic allocates nothing. An
- * object carries no header while it is in use. Freed memory is poisoned in
- * debug builds. Not locked: the owner of the pool serialises.
+ * object carries no header while it is in use; objects whose size is a
+ * multiple of a cache line begin on one. Freed memory is poisoned in debug
+ * builds. Not locked: the owner of the pool serialises.
  */
 #ifndef TDM_POOL_H
 #define TDM_POOL_H
@@ -53,14 +54,16 @@ static inline int tdm_pool_grow(struct tdm_pool *p)
 	struct tdm_pool_slab *slab;
 	char *base;
 
-	slab = (struct tdm_pool_slab *)malloc(16 + sizeof(*slab) +
+	slab = (struct tdm_pool_slab *)malloc(TDM_CACHE_LINE_BYTES +
+					      sizeof(*slab) +
 					      n * p->object_bytes);
 	if (!slab)
 		return -1;
 	slab->next = p->slabs;
 	slab->objects = n;
 	p->slabs = slab;
-	base = (char *)(((uintptr_t)(slab + 1) + 15) & ~(uintptr_t)15);
+	base = (char *)(((uintptr_t)(slab + 1) + TDM_CACHE_LINE_BYTES - 1) &
+			~(uintptr_t)(TDM_CACHE_LINE_BYTES - 1));
 	for (i = n; i-- > 0;) {
 		struct tdm_pool_free *f = (struct tdm_pool_free *)(void *)(
 			base + i * p->object_bytes);

@@ -27,16 +27,23 @@
 /*
  * What the engine keeps inside an entry of its user. Filled by the user:
  * addr, tag, ignore. The rest belongs to the engine while the item is queued.
+ * The first 64 bytes are all that a search looks at.
  */
 struct tdm_match_item {
 	fi_addr_t addr;	 /* FI_ADDR_UNSPEC: any (posted), unknown (arrived) */
 	uint64_t tag;	 /* of the receive or of the message */
 	uint64_t ignore; /* posted only: bits that do not matter */
 	uint64_t seq;	 /* order number, given at insert */
-	struct tdm_list bucket; /* in one hash bucket or the masked list */
-	struct tdm_list all;	/* all items of the queue, oldest first */
-	struct tdm_list by_tag; /* arrived: second index, on the tag alone */
-	uint32_t class_;	/* engine's own */
+	/*
+	 * Posted: a hash bucket or the plain list. Arrived: a bucket of the
+	 * index on (source, tag), or the list of unknown sources.
+	 */
+	struct tdm_list bucket;
+	uint32_t class_;	      /* engine's own */
+	uint32_t unused_;	      /* fills the line */
+	struct tdm_match_node *nodes; /* arrived: its nodes in mask indexes */
+	struct tdm_list all;	      /* all items of a kind, oldest first */
+	struct tdm_list by_tag;	      /* arrived: index on the tag alone */
 };
 
 struct tdm_match;
@@ -47,7 +54,11 @@ struct tdm_match *tdm_match_alloc(void);
 /* Items still queued are forgotten, not freed. NULL is fine. */
 void tdm_match_free(struct tdm_match *m);
 
-/* Add a posted receive. Errors: 0, -FI_ENOMEM (nothing was changed). */
+/*
+ * Add a posted receive. Always 0 now: when the tables cannot grow, searches
+ * get slower and stay right. Callers still handle -FI_ENOMEM (nothing was
+ * changed then).
+ */
 int tdm_match_post(struct tdm_match *m, struct tdm_match_item *rx);
 
 /*
@@ -57,7 +68,7 @@ int tdm_match_post(struct tdm_match *m, struct tdm_match_item *rx);
 struct tdm_match_item *tdm_match_find_posted(struct tdm_match *m,
 					     fi_addr_t addr, uint64_t tag);
 
-/* Add an arrived message nobody waited for. Errors: 0, -FI_ENOMEM. */
+/* Add an arrived message nobody waited for. Errors: as tdm_match_post(). */
 int tdm_match_arrive(struct tdm_match *m, struct tdm_match_item *msg);
 
 /* The arrived message a receive takes by invariant 2, or NULL; stays queued. */
@@ -73,12 +84,17 @@ void tdm_match_set_source(struct tdm_match *m, struct tdm_match_item *msg,
 			  fi_addr_t addr);
 
 /*
- * All posted, all arrived items, oldest
- * first, linked through item->all. The caller may
- * remove the item it looks at when it iterates with the _safe form.
+ * All posted, all arrived items, oldest first, linked through item->all. The
+ * caller may remove the item it looks at when it iterates with the _safe form.
  */
 struct tdm_list *tdm_match_posted(struct tdm_match *m);
 struct tdm_list *tdm_match_arrived(struct tdm_match *m);
+
+/*
+ * The arrived items of unknown source, oldest first, linked through
+ * item->bucket. tdm_match_set_source() takes an item off this list.
+ */
+struct tdm_list *tdm_match_unknown(struct tdm_match *m);
 
 /* Number of queued items of each kind. */
 size_t tdm_match_posted_count(const struct tdm_match *m);

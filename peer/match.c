@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The matching engine. peer/match.h states the order invariants 1-3.
+ *
+ * Posted receives are filed by class: a slot for the ignore mask (slot 0 is
+ * "no bit ignored", the others belong to the masks in use) times directed or
+ * any source. All classes share one hash table keyed by (class, source, tag
+ * without the ignored bits). Receives whose mask found no slot are on a plain
+ * list. An arriving message probes each class that has receives, and takes
+ * the lowest post number of what it finds.
+ *
+ * Arrived messages are on one list in arrival order and in two hash tables, by
+ * (source, tag) and by tag alone; match_mask.c serves receives with masks.
+ *
+ * What must hold:
+ *  a. Within a bucket, items are in order of seq.
+ *  b. A message of unknown source is on the list of unknown sources instead
+ *     of in the tables keyed by source.
+ *  c. Tables that cannot grow stay as they are; no message fails for it.
+ *
+ * Tables grow when an insert meets another key in its bucket while there are
+ * more items than buckets: many items of one key (a window of untagged
+ * receives) need no more buckets. No locks: the user serialises.
+ */
+#include "peer/match_priv.h"
+
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+/* Bits of the classes that take messages of any source. */
+#define ANY_CLASSES                                                           \
+	((0xaaaaaaaau & ((1u << TDM_MATCH_LIST) - 1)) | 1u << TDM_MATCH_LIST)
+
+tdm_static_assert(offsetof(struct tdm_match_item, all) == TDM_CACHE_LINE_BYTES,
+		  "a search looks at one line per item");
+tdm_static_assert(TDM_MATCH_CLASSES < 32, "tdm_match.live has 32 bits");
+
+static uint64_t hash_posted(const struct tdm_match_table *t,
+			    const struct tdm_match_item *it)
+{
+	return tdm_match_hash(t->seed, it->class_, it->addr,
+			      it->tag & ~it->ignore);
+}
+
+static struct tdm_match_item *item_bucket(struct tdm_list *node)
+{
+	return tdm_list_entry(node, struct tdm_match_item, bucket);
+}
+
+static struct tdm_match_item *item_by_tag(struct tdm_list *node)
+{
+	return tdm_list_entry(node, struct tdm_match_item, by_tag);
+}
+
+static struct tdm_list *buckets_alloc(size_t n)
+{
+	struct tdm_list *b = (struct tdm_list *)malloc(n * sizeof(*b));
+	size_t i;
+
+	for (i = 0; b && i < n; i++)
+		tdm_list_init(&b[i]);
+	return b;
+}
+
+int tdm_match_table_init(struct tdm_match_table *t, uint64_t seed)
+{
+	t->bucket = buckets_alloc(TDM_MATCH_BUCKETS);
+	if (!t->bucket)
+		return -FI_ENOMEM;
+	t->buckets = TDM_MATCH_BUCKETS;
+	t->shift = 64 - (unsigned)__builtin_ctzll(TDM_MATCH_BUCKETS);
+	t->seed = seed;
+	t->count = 0;
+	return 0;
+}
+
+void tdm_match_table_fini(struct tdm_match_table *t)
+{
+	free(t->bucket);
+	t->bucket = NULL;
+	t->count = 0;
+}
+
+/* The top bits choose the bucket: each old one splits, which keeps a. */
+void tdm_match_table_grow(struct tdm_match_table *t)
+{
+	size_t n = (size_t)tdm_roundup_pow2(t->count + 1), i;
+	struct tdm_list *b = buckets_alloc(n), *old = t->bucket, *node;
+	unsigned shift = 64 - (unsigned)__builtin_ctzll(n);
+
+	if (!b)
+		return;
+	for (i = 0; i < t->buckets; i++) {
+		while ((node = tdm_list_pop(&old[i])))
+			tdm_list_append(&b[t->hash(t, t->item(node)) >> shift],
+					node);
+	}
+	free(old);
+	t->bucket = b;
+	t->buckets = n;
+	t->shift = shift;
+}
+
+void tdm_match_table_insert(struct tdm_match_table *t, struct tdm_list *node)
+{
+	const struct tdm_match_item *it = t->item(node);
+	struct tdm_list *b = tdm_match_bucket(t, t->hash(t, it));
+	struct tdm_list *at = b->prev;
+
+	while (at != b && t->item(at)->seq > it->seq)
+		at = at->prev;
+	tdm_list_add_after(node, at);
+	t->count++;
+}
+
+/* The slot of @ignore, a free one given to it, or SLOTS: there is none. */
+static unsigned slot_of(struct tdm_match *m, uint64_t ignore)
+{
+	unsigned s, room = TDM_MATCH_SLOTS;
+
+	if (!ignore)
+		return 0;
+	for (s = 1; s < TDM_MATCH_SLOTS; s++) {
+		if (!(m->live >> 2 * s & 3))
+			room = s < room ? s : room;
+		else if (m->mask[s] == ignore)
+			return s;
+	}
+	if (room < TDM_MATCH_SLOTS)
+		m->mask[room] = ignore;
+	return room;
+}
+
+int tdm_match_post(struct tdm_match *m, struct tdm_match_item *rx)
+{
+	unsigned slot = slot_of(m, rx->ignore);
+
+	rx->seq = m->next_seq++;
+	tdm_list_append(&m->all_posted, &rx->all);
+	m->n_posted++;
+	if (tdm_unlikely(slot == TDM_MATCH_SLOTS)) {
+		rx->class_ = TDM_MATCH_LIST;
+		tdm_list_append(&m->list, &rx->bucket);
+	} else {
+		rx->class_ = 2 * slot + (rx->addr == FI_ADDR_UNSPEC);
+		tdm_match_table_append(&m->posted, &rx->bucket,
+				       hash_posted(&m->posted, rx));
+	}
+	m->count[rx->class_]++;
+	m->live |= 1u << rx->class_;
+	return 0;
+}
+
+static struct tdm_match_item *find_listed(struct tdm_match *m, fi_addr_t addr,
+					  uint64_t tag)
+{
+	struct tdm_match_item *it;
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, &m->list) {
+		it = item_bucket(pos);
+		if ((it->addr == FI_ADDR_UNSPEC || it->addr == addr) &&
+		    tdm_match_tag(it, tag, it->ignore))
+			return it;
+	}
+	return NULL;
+}
+
+static inline struct tdm_match_item *
+find_hashed(struct tdm_match *m, unsigned class_, fi_addr_t addr, uint64_t tag)
+{
+	uint64_t ignore = m->mask[class_ >> 1];
+	struct tdm_match_item *it;
+	struct tdm_list *pos, *b;
+
+	if (class_ & 1)
+		addr = FI_ADDR_UNSPEC;
+	b = tdm_match_bucket(&m->posted,
+			     tdm_match_hash(m->posted.seed, class_, addr,
+					    tag & ~ignore));
+	tdm_list_for_each(pos, b) {
+		it = item_bucket(pos);
+		if (it->class_ == class_ && it->addr == addr &&
+		    tdm_match_tag(it, tag, ignore))
+			return it;
+	}
+	return NULL;
+}
+
+struct tdm_match_item *tdm_match_find_posted(struct tdm_match *m,
+					     fi_addr_t addr, uint64_t tag)
+{
+	struct tdm_match_item *best = NULL, *it;
+	uint32_t live = m->live;
+	unsigned c;
+
+	if (addr == FI_ADDR_UNSPEC)
+		live &= ANY_CLASSES;
+	for (; live; live &= live - 1) {
+		c = (unsigned)__builtin_ctz(live);
+		it = c == TDM_MATCH_LIST ? find_listed(m, addr, tag) :
+					   find_hashed(m, c, addr, tag);
+		if (it && (!best || it->seq < best->seq))
+			best = it;
+	}
+	return best;
+}
+
+int tdm_match_arrive(struct tdm_match *m, struct tdm_match_item *msg)
+{
+	msg->class_ = TDM_MATCH_ARRIVED;
+	msg->seq = m->next_seq++;
+	msg->nodes = NULL;
+	tdm_list_append(&m->all_arrived, &msg->all);
+	m->n_arrived++;
+	tdm_match_table_append(&m->by_tag, &msg->by_tag,
+			       tdm_match_hash_tag(&m->by_tag, msg));
+	if (msg->addr == FI_ADDR_UNSPEC)
+		tdm_list_append(&m->unknown, &msg->bucket);
+	else
+		tdm_match_table_append(&m->by_src, &msg->bucket,
+				       tdm_match_hash_src(&m->by_src, msg));
+	if (tdm_unlikely(m->n_index))
+		tdm_match_mask_arrive(m, msg);
+	return 0;
+}
+
+static struct tdm_match_item *find_by_src(struct tdm_match *m, fi_addr_t addr,
+					  uint64_t tag)
+{
+	struct tdm_match_item *it;
+	struct tdm_list *pos, *b;
+
+	b = tdm_match_bucket(&m->by_src,
+			     tdm_match_hash(m->by_src.seed, 0, addr, tag));
+	tdm_list_for_each(pos, b) {
+		it = item_bucket(pos);
+		if (it->addr == addr && it->tag == tag)
+			return it;
+	}
+	return NULL;
+}
+
+static struct tdm_match_item *find_by_tag(struct tdm_match *m, uint64_t tag)
+{
+	struct tdm_match_item *it;
+	struct tdm_list *pos, *b;
+
+	b = tdm_match_bucket(&m->by_tag, tdm_match_hash(m->by_tag.seed, 1,
+							FI_ADDR_UNSPEC, tag));
+	tdm_list_for_each(pos, b) {
+		it = item_by_tag(pos);
+		if (it->tag == tag)
+			return it;
+	}
+	return NULL;
+}
+
+struct tdm_match_item *tdm_match_find_arrived(struct tdm_match *m,
+					      fi_addr_t addr, uint64_t tag,
+					      uint64_t ignore)
+{
+	if (!m->n_arrived)
+		return NULL;
+	if (ignore)
+		return tdm_match_find_masked(m, addr, tag, ignore);
+	if (addr == FI_ADDR_UNSPEC)
+		return find_by_tag(m, tag);
+	return find_by_src(m, addr, tag);
+}
+
+static void remove_posted(struct tdm_match *m, struct tdm_match_item *it)
+{
+	if (tdm_unlikely(it->class_ == TDM_MATCH_LIST))
+		tdm_list_del(&it->bucket);
+	else
+		tdm_match_table_remove(&m->posted, &it->bucket);
+	if (!--m->count[it->class_])
+		m->live &= ~(1u << it->class_);
+	m->n_posted--;
+}
+
+static void remove_arrived(struct tdm_match *m, struct tdm_match_item *it)
+{
+	tdm_match_table_remove(&m->by_tag, &it->by_tag);
+	if (it->addr == FI_ADDR_UNSPEC)
+		tdm_list_del(&it->bucket);
+	else
+		tdm_match_table_remove(&m->by_src, &it->bucket);
+	if (tdm_unlikely(it->nodes != NULL))
+		tdm_match_mask_remove(m, it);
+	m->n_arrived--;
+}
+
+void tdm_match_remove(struct tdm_match *m, struct tdm_match_item *item)
+{
+	if (item->class_ == TDM_MATCH_ARRIVED)
+		remove_arrived(m, item);
+	else
+		remove_posted(m, item);
+	tdm_list_del(&item->all);
+}
+
+void tdm_match_set_source(struct tdm_match *m, struct tdm_match_item *msg,
+			  fi_addr_t addr)
+{
+	if (msg->addr != FI_ADDR_UNSPEC || addr == FI_ADDR_UNSPEC)
+		return;
+	tdm_list_del(&msg->bucket);
+	msg->addr = addr;
+	tdm_match_table_insert(&m->by_src, &msg->bucket);
+	tdm_match_mask_source(m, msg);
+}
+
+static int match_init(struct tdm_match *m)
+{
+	uint64_t seed;
+	int ret;
+
+	/*
+	 * Where memory lies differs from process to process: strangers cannot
+	 * choose tags that all fall into one bucket.
+	 */
+	seed = (uint64_t)(uintptr_t)m * 0xa0761d6478bd642full;
+	tdm_list_init(&m->list);
+	tdm_list_init(&m->all_posted);
+	tdm_list_init(&m->all_arrived);
+	tdm_list_init(&m->unknown);
+	tdm_pool_init(&m->nodes, sizeof(struct tdm_match_node), 0);
+	m->posted.item = item_bucket;
+	m->posted.hash = hash_posted;
+	m->by_src.item = item_bucket;
+	m->by_src.hash = tdm_match_hash_src;
+	m->by_tag.item = item_by_tag;
+	m->by_tag.hash = tdm_match_hash_tag;
+	ret = tdm_match_table_init(&m->posted, seed);
+	if (!ret)
+		ret = tdm_match_table_init(&m->by_src, seed);
+	if (!ret)
+		ret = tdm_match_table_init(&m->by_tag, seed);
+	return ret;
+}
+
+struct tdm_match *tdm_match_alloc(void)
+{
+	struct tdm_match *m = (struct tdm_match *)calloc(1, sizeof(*m));
+
+	if (m && match_init(m)) {
+		tdm_match_free(m);
+		m = NULL;
+	}
+	return m;
+}
+
+void tdm_match_free(struct tdm_match *m)
+{
+	if (!m)
+		return;
+	tdm_match_mask_fini(m);
+	tdm_match_table_fini(&m->posted);
+	tdm_match_table_fini(&m->by_src);
+	tdm_match_table_fini(&m->by_tag);
+	free(m);
+}
+
+struct tdm_list *tdm_match_posted(struct tdm_match *m)
+{
+	return &m->all_posted;
+}
+
+struct tdm_list *tdm_match_arrived(struct tdm_match *m)
+{
+	return &m->all_arrived;
+}
+
+struct tdm_list *tdm_match_unknown(struct tdm_match *m)
+{
+	return &m->unknown;
+}
+
+size_t tdm_match_posted_count(const struct tdm_match *m)
+{
+	return m->n_posted;
+}
+
+size_t tdm_match_arrived_count(const struct tdm_match *m)
+{
+	return m->n_arrived;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Inside of the matching engine: the hash table its parts share, and the
+ * engine itself. Included by match.c and match_mask.c only.
+ */
+#ifndef TDM_PEER_MATCH_PRIV_H
+#define TDM_PEER_MATCH_PRIV_H
+
+#include "peer/match.h"
+#include "tdm_pool.h"
+
+enum {
+	TDM_MATCH_BUCKETS = 64, /* of a new table */
+	TDM_MATCH_MASKS = 8,	/* ignore masks that are hashed */
+	TDM_MATCH_SLOTS = TDM_MATCH_MASKS + 1, /* slot 0: nothing ignored */
+	/* Class of a posted receive: 2 * slot + (any source ? 1 : 0), or: */
+	TDM_MATCH_LIST = 2 * TDM_MATCH_SLOTS,
+	TDM_MATCH_CLASSES = TDM_MATCH_LIST + 1,
+	TDM_MATCH_ARRIVED = TDM_MATCH_CLASSES, /* class_ of arrived items */
+};
+
+/*
+ * A hash table of items in which each bucket is in order of item->seq, so
+ * that the first item of a bucket with some key is the oldest with that key.
+ */
+struct tdm_match_table {
+	struct tdm_list *bucket; /* bucket[buckets] */
+	unsigned shift;		 /* 64 - log2(buckets) */
+	size_t buckets;		 /* power of two */
+	size_t count;		 /* items */
+	uint64_t seed;
+	uint64_t ignore; /* of the mask index it belongs to, else 0 */
+	struct tdm_match_item *(*item)(struct tdm_list *node);
+	uint64_t (*hash)(const struct tdm_match_table *t,
+			 const struct tdm_match_item *item);
+};
+
+/* What puts an arrived item into one mask index. */
+struct tdm_match_node {
+	struct tdm_list any; /* bucket of index->any */
+	struct tdm_list dir; /* bucket of index->dir; unlinked: no source */
+	struct tdm_match_item *item;
+	struct tdm_match_node *next; /* of the same item */
+	struct tdm_match_index *index;
+};
+
+/* All arrived items, keyed without the bits of one ignore mask. */
+struct tdm_match_index {
+	int live;
+	uint64_t ignore;
+	size_t idle;		    /* arrivals since it was last used */
+	struct tdm_match_table any; /* by tag & ~ignore */
+	struct tdm_match_table dir; /* by source and tag & ~ignore */
+};
+
+struct tdm_match {
+	uint32_t live; /* bit per class that has receives */
+	uint64_t next_seq;
+	uint64_t mask[TDM_MATCH_SLOTS]; /* of each slot that is live */
+	struct tdm_match_table posted;	/* all classes but the list */
+	size_t n_posted;
+	size_t n_arrived;
+	struct tdm_list all_posted;	/* through item->all */
+	struct tdm_list all_arrived;	/* through item->all */
+	struct tdm_match_table by_src;	/* arrived, source known */
+	struct tdm_match_table by_tag;	/* arrived */
+	struct tdm_list unknown;	/* arrived, through item->bucket */
+	struct tdm_list list;		/* posted, their mask has no slot */
+	size_t count[TDM_MATCH_CLASSES]; /* posted receives */
+	unsigned n_index;		 /* live members of index[] */
+	struct tdm_match_index index[TDM_MATCH_MASKS];
+	struct tdm_pool nodes; /* struct tdm_match_node */
+};
+
+/*
+ * Source and tag are multiplied apart, so that neither of the usual layouts
+ * (dense sources, rank bits within the tag) lines up in the top bits used.
+ */
+static inline uint64_t tdm_match_hash(uint64_t seed, uint64_t class_,
+				      fi_addr_t addr, uint64_t tag)
+{
+	uint64_t h = seed + class_ * 0xd6e8feb86659fd93ull +
+		     tag * 0x9e3779b97f4a7c15ull +
+		     (uint64_t)addr * 0xc2b2ae3d27d4eb4full;
+
+	h ^= h >> 31;
+	return h * 0xbf58476d1ce4e5b9ull;
+}
+
+static inline uint64_t tdm_match_hash_src(const struct tdm_match_table *t,
+					  const struct tdm_match_item *it)
+{
+	return tdm_match_hash(t->seed, 0, it->addr, it->tag & ~t->ignore);
+}
+
+static inline uint64_t tdm_match_hash_tag(const struct tdm_match_table *t,
+					  const struct tdm_match_item *it)
+{
+	return tdm_match_hash(t->seed, 1, FI_ADDR_UNSPEC,
+			      it->tag & ~t->ignore);
+}
+
+static inline int tdm_match_tag(const struct tdm_match_item *it, uint64_t tag,
+				uint64_t ignore)
+{
+	return !((it->tag ^ tag) & ~ignore);
+}
+
+static inline struct tdm_list *
+tdm_match_bucket(const struct tdm_match_table *t, uint64_t hash)
+{
+	return &t->bucket[hash >> t->shift];
+}
+
+/* Errors: -FI_ENOMEM. */
+int tdm_match_table_init(struct tdm_match_table *t, uint64_t seed);
+void tdm_match_table_fini(struct tdm_match_table *t);
+
+/* More buckets for the items there are; none when memory is out. */
+void tdm_match_table_grow(struct tdm_match_table *t);
+
+/* Add @node where its item's seq belongs. */
+void tdm_match_table_insert(struct tdm_match_table *t, struct tdm_list *node);
+
+/* Add @node, whose item is the newest; @hash is its hash. */
+static inline void tdm_match_table_append(struct tdm_match_table *t,
+					  struct tdm_list *node, uint64_t hash)
+{
+	struct tdm_list *b = tdm_match_bucket(t, hash);
+
+	if (tdm_unlikely(t->count >= t->buckets) && !tdm_list_empty(b) &&
+	    t->hash(t, t->item(b->prev)) != hash) {
+		tdm_match_table_grow(t);
+		b = tdm_match_bucket(t, hash);
+	}
+	tdm_list_append(b, node);
+	t->count++;
+}
+
+static inline void tdm_match_table_remove(struct tdm_match_table *t,
+					  struct tdm_list *node)
+{
+	tdm_list_del(node);
+	t->count--;
+}
+
+/* match_mask.c: arrived messages for receives that ignore tag bits. */
+
+/* The oldest arrived item that (@addr, @tag, @ignore) takes, or NULL. */
+struct tdm_match_item *tdm_match_find_masked(struct tdm_match *m,
+					     fi_addr_t addr, uint64_t tag,
+					     uint64_t ignore);
+
+/* @it, the newest arrival, enters the indexes there are. */
+void tdm_match_mask_arrive(struct tdm_match *m, struct tdm_match_item *it);
+
+/* @it leaves the indexes. */
+void tdm_match_mask_remove(struct tdm_match *m, struct tdm_match_item *it);
+
+/* @it->addr was FI_ADDR_UNSPEC and has just been set. */
+void tdm_match_mask_source(struct tdm_match *m, struct tdm_match_item *it);
+
+/* Free the memory of all indexes. */
+void tdm_match_mask_fini(struct tdm_match *m);
+
+#endif /* TDM_PEER_MATCH_PRIV_H */
