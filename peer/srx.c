@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The receive side of the owner: posting, cancelling, flushing, and what
+ * happens to a message that waits. peer/srx_priv.h lists the states of an
+ * entry; srx_export.c is what transports call, srx_multi.c has multi-recv
+ * buffers, srx_peek.c the messages that are looked at or claimed.
+ *
+ * What must hold, fi_peer(3) "PEER SRX":
+ *  1. An entry handed to a transport comes back by free_entry() once, after
+ *     its completion was written; an entry that is discarded does not.
+ *  2. start_*() and discard_*() go to the transport that queued the message,
+ *     entry->srx, with the domain lock held. start_*() may write the
+ *     completion and free the entry before it returns; it reports failures
+ *     through the CQ, so its result says nothing here.
+ *  3. No posted receive matches a waiting message, except while settling:
+ *     then messages that arrive go to the end of the queue, behind those that
+ *     are about to be matched.
+ *  4. A receive that moves from one entry to another, or is cancelled or
+ *     released, is reported once. After tdm_srx_flush() nothing is reported.
+ *
+ * Lock: domain held.
+ */
+#include "peer/srx_priv.h"
+
+#include <stdlib.h>
+
+tdm_static_assert(offsetof(struct tdm_srx_entry, item) == 0,
+		  "the match item shares the entry's first line");
+
+struct tdm_srx_entry *tdm_srx_entry_alloc(struct tdm_srx *srx,
+					  enum tdm_srx_kind kind)
+{
+	struct tdm_srx_entry *e;
+	size_t i;
+
+	e = (struct tdm_srx_entry *)tdm_pool_alloc(&srx->pool);
+	if (!e)
+		return NULL;
+	memset(&e->rx, 0, sizeof(e->rx));
+	e->rx.iov = e->iov;
+	e->rx.desc = e->desc;
+	e->rx.flags = kind == TDM_SRX_TAG ? FI_TAGGED | FI_RECV :
+					    FI_MSG | FI_RECV;
+	e->iov[0].iov_base = NULL;
+	e->iov[0].iov_len = 0;
+	for (i = 0; i < TDM_IOV_LIMIT; i++)
+		e->desc[i] = NULL;
+	e->kind = (uint8_t)kind;
+	e->multi = 0;
+	e->cancelled = 0;
+	e->parent = NULL;
+	tdm_list_init(&e->link);
+	return e;
+}
+
+void tdm_srx_entry_fill(struct tdm_srx_entry *e, const struct tdm_xfer *x)
+{
+	size_t i;
+
+	for (i = 0; i < x->count; i++) {
+		e->iov[i] = x->iov[i];
+		e->desc[i] = x->desc ? x->desc[i] : NULL;
+	}
+	e->len = x->len;
+	e->rx.count = x->count;
+	e->rx.context = x->context;
+	e->rx.flags |= x->flags & FI_COMPLETION;
+}
+
+void tdm_srx_take(struct tdm_srx *srx, struct tdm_srx_entry *e)
+{
+	tdm_match_remove(srx->match[e->kind], &e->item);
+	tdm_list_del(&e->link);
+}
+
+void tdm_srx_start(struct tdm_srx_entry *e)
+{
+	const struct fi_ops_srx_peer *ops = e->rx.srx->peer_ops;
+
+	e->state = TDM_SRX_FILLING;
+	e->rx.msg_size = tdm_min(e->rx.msg_size, e->len);
+	if (e->kind == TDM_SRX_TAG)
+		ops->start_tag(&e->rx);
+	else
+		ops->start_msg(&e->rx);
+}
+
+void tdm_srx_discard(struct tdm_srx *srx, struct tdm_srx_entry *e)
+{
+	const struct fi_ops_srx_peer *ops = e->rx.srx->peer_ops;
+
+	if (e->kind == TDM_SRX_TAG)
+		ops->discard_tag(&e->rx);
+	else
+		ops->discard_msg(&e->rx);
+	tdm_srx_entry_free(srx, e);
+}
+
+/* Move the buffers, context and flags of a receive; frees @rx. */
+static void move_receive(struct tdm_srx *srx, struct tdm_srx_entry *msg,
+			 struct tdm_srx_entry *rx)
+{
+	size_t i;
+
+	for (i = 0; i < rx->rx.count; i++) {
+		msg->iov[i] = rx->iov[i];
+		msg->desc[i] = rx->desc[i];
+	}
+	msg->len = rx->len;
+	msg->rx.count = rx->rx.count;
+	msg->rx.context = rx->rx.context;
+	msg->rx.flags |= rx->rx.flags;
+	tdm_srx_entry_free(srx, rx);
+}
+
+void tdm_srx_join(struct tdm_srx *srx, struct tdm_srx_entry *rx,
+		  struct tdm_srx_entry *msg)
+{
+	tdm_srx_take(srx, msg);
+	if (rx->multi) {
+		tdm_srx_multi_take(srx, rx, msg, msg->rx.msg_size);
+	} else {
+		tdm_match_remove(srx->match[rx->kind], &rx->item);
+		move_receive(srx, msg, rx);
+	}
+	tdm_srx_start(msg);
+}
+
+void tdm_srx_settle(struct tdm_srx *srx)
+{
+	struct tdm_match_item *rx;
+	struct tdm_srx_entry *msg;
+	struct tdm_list *node;
+
+	if (srx->settling || tdm_list_empty(&srx->pending))
+		return;
+	srx->settling++;
+	while ((node = tdm_list_pop(&srx->pending))) {
+		msg = tdm_list_entry(node, struct tdm_srx_entry, link);
+		rx = tdm_match_find_posted(srx->match[msg->kind],
+					   msg->item.addr, msg->item.tag);
+		if (rx)
+			tdm_srx_join(srx, tdm_srx_entry_of_item(rx), msg);
+	}
+	srx->settling--;
+}
+
+int tdm_srx_post(struct tdm_srx *srx, struct tdm_srx_entry *e,
+		 const struct tdm_xfer *x)
+{
+	int ret;
+
+	e->item.addr = tdm_srx_source(srx, x);
+	e->item.tag = e->kind == TDM_SRX_TAG ? x->tag : 0;
+	e->item.ignore = e->kind == TDM_SRX_TAG ? x->ignore : 0;
+	e->rx.addr = e->item.addr;
+	e->rx.tag = e->item.tag;
+	ret = tdm_match_post(srx->match[e->kind], &e->item);
+	if (ret)
+		return ret;
+	e->post_no = srx->next_post_no++;
+	e->state = TDM_SRX_POSTED;
+	return 0;
+}
+
+ssize_t tdm_srx_recv(struct tdm_srx *srx, const struct tdm_xfer *x)
+{
+	enum tdm_srx_kind kind = x->flags & FI_TAGGED ? TDM_SRX_TAG :
+							TDM_SRX_MSG;
+	struct tdm_match_item *item;
+	struct tdm_srx_entry *e;
+	int ret;
+
+	tdm_assert_held(srx->engine->lock);
+	if (tdm_unlikely(x->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
+		return tdm_srx_peek(srx, x, kind);
+	if (tdm_unlikely(x->count > TDM_IOV_LIMIT))
+		return -FI_EINVAL;
+	if (x->flags & FI_MULTI_RECV)
+		return tdm_srx_multi_recv(srx, x, kind);
+	item = tdm_match_find_arrived(srx->match[kind], tdm_srx_source(srx, x),
+				      kind == TDM_SRX_TAG ? x->tag : 0,
+				      kind == TDM_SRX_TAG ? x->ignore : 0);
+	if (item) {
+		e = tdm_srx_entry_of_item(item);
+		tdm_srx_take(srx, e);
+		tdm_srx_entry_fill(e, x);
+		tdm_srx_start(e);
+		return 0;
+	}
+	if (!tdm_srx_left(srx))
+		return -FI_EAGAIN;
+	e = tdm_srx_entry_alloc(srx, kind);
+	if (!e)
+		return -FI_ENOMEM;
+	tdm_srx_entry_fill(e, x);
+	ret = tdm_srx_post(srx, e, x);
+	if (ret)
+		tdm_srx_entry_free(srx, e);
+	return ret;
+}
+
+static struct tdm_srx_entry *find_context(struct tdm_match *match,
+					  const void *context)
+{
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, tdm_match_posted(match)) {
+		struct tdm_srx_entry *e = tdm_srx_entry_of_item(
+			tdm_list_entry(pos, struct tdm_match_item, all));
+
+		if (e->rx.context == context)
+			return e;
+	}
+	return NULL;
+}
+
+ssize_t tdm_srx_cancel(struct tdm_srx *srx, void *context)
+{
+	struct tdm_srx_entry *e, *t;
+
+	tdm_assert_held(srx->engine->lock);
+	if (!context)
+		return -FI_ENOENT;
+	e = find_context(srx->match[TDM_SRX_MSG], context);
+	t = find_context(srx->match[TDM_SRX_TAG], context);
+	if (!e || (t && t->post_no < e->post_no))
+		e = t;
+	if (!e)
+		return -FI_ENOENT;
+	tdm_match_remove(srx->match[e->kind], &e->item);
+	if (e->multi && e->refs) {
+		e->state = TDM_SRX_SPENT;
+		e->cancelled = 1;
+		return 0;
+	}
+	tdm_done_recv_err(&srx->done, &e->rx, 0, 0, FI_ECANCELED, 0);
+	tdm_srx_entry_free(srx, e);
+	return 0;
+}
+
+size_t tdm_srx_left(const struct tdm_srx *srx)
+{
+	size_t posted = tdm_match_posted_count(srx->match[TDM_SRX_MSG]) +
+			tdm_match_posted_count(srx->match[TDM_SRX_TAG]);
+
+	return posted < srx->size ? srx->size - posted : 0;
+}
+
+struct fid_peer_srx *tdm_srx_export(struct tdm_srx *srx, enum tdm_transport t)
+{
+	return &srx->port[t].fid;
+}
+
+void tdm_srx_set_done(struct tdm_srx *srx, const struct tdm_done *done)
+{
+	srx->done = *done;
+}
+
+void tdm_srx_set_min_multi_recv(struct tdm_srx *srx, size_t bytes)
+{
+	srx->min_multi_recv = bytes;
+}
+
+static void flush_queue(struct tdm_srx *srx, struct tdm_match *match)
+{
+	struct tdm_list *head = tdm_match_arrived(match), *pos, *tmp;
+	struct tdm_srx_entry *e;
+
+	while (!tdm_list_empty(head)) {
+		e = tdm_srx_entry_of_item(tdm_list_entry(
+			head->next, struct tdm_match_item, all));
+		tdm_srx_take(srx, e);
+		tdm_srx_discard(srx, e);
+	}
+	tdm_list_for_each_safe(pos, tmp, tdm_match_posted(match)) {
+		e = tdm_srx_entry_of_item(
+			tdm_list_entry(pos, struct tdm_match_item, all));
+		tdm_match_remove(match, &e->item);
+		if (e->multi && e->refs)
+			e->state = TDM_SRX_SPENT;
+		else
+			tdm_srx_entry_free(srx, e);
+	}
+}
+
+void tdm_srx_flush(struct tdm_srx *srx)
+{
+	struct tdm_srx_entry *e;
+	struct tdm_list *node;
+
+	tdm_assert_held(srx->engine->lock);
+	srx->flushed = 1;
+	flush_queue(srx, srx->match[TDM_SRX_MSG]);
+	flush_queue(srx, srx->match[TDM_SRX_TAG]);
+	while ((node = tdm_list_pop(&srx->claimed))) {
+		e = tdm_list_entry(node, struct tdm_srx_entry, link);
+		if (e->state == TDM_SRX_LOST)
+			tdm_srx_entry_free(srx, e);
+		else
+			tdm_srx_discard(srx, e);
+	}
+}
+
+int tdm_srx_open(const struct tdm_srx_attr *attr, struct tdm_srx **out)
+{
+	struct tdm_srx *srx = (struct tdm_srx *)calloc(1, sizeof(*srx));
+	int i;
+
+	if (!srx)
+		return -FI_ENOMEM;
+	srx->engine = attr->engine;
+	srx->size = attr->size;
+	srx->min_multi_recv = attr->min_multi_recv;
+	srx->directed = attr->directed;
+	tdm_list_init(&srx->claimed);
+	tdm_list_init(&srx->pending);
+	tdm_pool_init(&srx->pool, sizeof(struct tdm_srx_entry), 0);
+	for (i = 0; i < TDM_TRANSPORTS; i++)
+		tdm_srx_port_init(srx, &srx->port[i]);
+	for (i = 0; i < TDM_SRX_KINDS; i++) {
+		srx->match[i] = tdm_match_alloc();
+		if (!srx->match[i])
+			goto err;
+	}
+	*out = srx;
+	return 0;
+err:
+	tdm_srx_close(srx);
+	return -FI_ENOMEM;
+}
+
+void tdm_srx_close(struct tdm_srx *srx)
+{
+	int i;
+
+	if (!srx)
+		return;
+	for (i = 0; i < TDM_SRX_KINDS; i++)
+		tdm_match_free(srx->match[i]);
+	tdm_pool_fini(&srx->pool);
+	free(srx);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a transport sees of the receive side: struct fi_ops_srx_owner of
+ * fi_peer(3), and the calls that an importer forwards to the fid.
+ *
+ * The transport calls get_*() and, when that gave -FI_ENOENT, queue_*() for
+ * the same message before it calls get_*() for another one of that source.
+ * Sources are addresses in the owner's space; FI_ADDR_UNSPEC is one that is
+ * not inserted (yet).
+ *
+ * Lock: domain held.
+ */
+#include "peer/srx_priv.h"
+
+#include "tdm_nosys.h"
+
+static int get_unexpected(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
+			  const struct fi_peer_match_attr *attr,
+			  struct fi_peer_rx_entry **entry)
+{
+	struct tdm_srx_entry *e = tdm_srx_entry_alloc(tdm_srx_of(fid), kind);
+
+	if (!e)
+		return -FI_ENOMEM;
+	e->state = TDM_SRX_NEW;
+	e->len = 0;
+	e->rx.srx = fid;
+	e->rx.addr = attr->addr;
+	e->rx.msg_size = attr->msg_size;
+	e->rx.tag = kind == TDM_SRX_TAG ? attr->tag : 0;
+	*entry = &e->rx;
+	return -FI_ENOENT;
+}
+
+static int get(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
+	       const struct fi_peer_match_attr *attr,
+	       struct fi_peer_rx_entry **entry)
+{
+	uint64_t tag = kind == TDM_SRX_TAG ? attr->tag : 0;
+	struct tdm_srx *srx = tdm_srx_of(fid);
+	struct tdm_match_item *item = NULL;
+	struct tdm_srx_entry *e, *child;
+
+	tdm_assert_held(srx->engine->lock);
+	if (tdm_likely(!srx->settling))
+		item = tdm_match_find_posted(srx->match[kind], attr->addr, tag);
+	if (!item)
+		return get_unexpected(fid, kind, attr, entry);
+	e = tdm_srx_entry_of_item(item);
+	if (e->multi) {
+		child = tdm_srx_entry_alloc(srx, kind);
+		if (!child)
+			return -FI_ENOMEM;
+		tdm_srx_multi_take(srx, e, child, attr->msg_size);
+		e = child;
+	} else {
+		tdm_match_remove(srx->match[kind], &e->item);
+		e->rx.msg_size = tdm_min(attr->msg_size, e->len);
+	}
+	e->state = TDM_SRX_FILLING;
+	e->rx.srx = fid;
+	e->rx.addr = attr->addr;
+	e->rx.tag = tag;
+	*entry = &e->rx;
+	return 0;
+}
+
+static int get_msg(struct fid_peer_srx *fid, struct fi_peer_match_attr *attr,
+		   struct fi_peer_rx_entry **entry)
+{
+	return get(fid, TDM_SRX_MSG, attr, entry);
+}
+
+static int get_tag(struct fid_peer_srx *fid, struct fi_peer_match_attr *attr,
+		   struct fi_peer_rx_entry **entry)
+{
+	return get(fid, TDM_SRX_TAG, attr, entry);
+}
+
+/* queue_msg() and queue_tag(): the entry knows its kind. */
+static int queue(struct fi_peer_rx_entry *rx)
+{
+	struct tdm_srx_entry *e = tdm_srx_entry_of_rx(rx);
+	struct tdm_srx *srx = tdm_srx_of(rx->srx);
+	int ret;
+
+	tdm_assert_held(srx->engine->lock);
+	assert(e->state == TDM_SRX_NEW);
+	e->item.addr = rx->addr;
+	e->item.tag = rx->tag;
+	e->item.ignore = 0;
+	ret = tdm_match_arrive(srx->match[e->kind], &e->item);
+	if (ret)
+		return ret;
+	e->state = TDM_SRX_WAITING;
+	if (srx->settling)
+		tdm_list_append(&srx->pending, &e->link);
+	return 0;
+}
+
+static void free_entry(struct fi_peer_rx_entry *rx)
+{
+	struct tdm_srx_entry *e = tdm_srx_entry_of_rx(rx), *parent = e->parent;
+	struct tdm_srx *srx = tdm_srx_of(rx->srx);
+
+	tdm_assert_held(srx->engine->lock);
+	if (e->state == TDM_SRX_CLAIMED) {
+		e->state = TDM_SRX_LOST;
+		return;
+	}
+	assert(e->state == TDM_SRX_FILLING || e->state == TDM_SRX_NEW ||
+	       e->state == TDM_SRX_WAITING);
+	if (e->state == TDM_SRX_WAITING)
+		tdm_srx_take(srx, e);
+	tdm_srx_entry_free(srx, e);
+	if (parent)
+		tdm_srx_multi_put(srx, parent);
+}
+
+/* Learn the sources of one transport's messages in one queue. */
+static void resolve(struct tdm_srx *srx, enum tdm_srx_kind kind,
+		    struct fid_peer_srx *fid,
+		    fi_addr_t (*get_addr)(struct fi_peer_rx_entry *))
+{
+	struct tdm_list *pos, *tmp;
+	struct tdm_srx_entry *e;
+	fi_addr_t addr;
+
+	tdm_list_for_each_safe(pos, tmp, tdm_match_unknown(srx->match[kind])) {
+		e = tdm_srx_entry_of_item(
+			tdm_list_entry(pos, struct tdm_match_item, bucket));
+		if (e->rx.srx != fid)
+			continue;
+		addr = get_addr(&e->rx);
+		if (addr == FI_ADDR_UNSPEC)
+			continue;
+		e->rx.addr = addr;
+		tdm_match_set_source(srx->match[kind], &e->item, addr);
+		if (!tdm_list_linked(&e->link))
+			tdm_list_append(&srx->pending, &e->link);
+	}
+}
+
+static void foreach_unspec_addr(struct fid_peer_srx *fid,
+				fi_addr_t (*get_addr)(struct fi_peer_rx_entry *))
+{
+	struct tdm_srx *srx = tdm_srx_of(fid);
+	struct tdm_srx_entry *e;
+	struct tdm_list *pos;
+
+	tdm_assert_held(srx->engine->lock);
+	resolve(srx, TDM_SRX_MSG, fid, get_addr);
+	resolve(srx, TDM_SRX_TAG, fid, get_addr);
+	tdm_list_for_each(pos, &srx->claimed) {
+		e = tdm_list_entry(pos, struct tdm_srx_entry, link);
+		if (e->state == TDM_SRX_CLAIMED && e->rx.srx == fid &&
+		    e->rx.addr == FI_ADDR_UNSPEC)
+			e->rx.addr = get_addr(&e->rx);
+	}
+	tdm_srx_settle(srx);
+}
+
+/* The owner closes it with the srx; an importer has no business to. */
+static int export_close(struct fid *fid)
+{
+	return -FI_ENOSYS;
+}
+
+static struct fid_peer_srx *port_from_fid(fid_t fid)
+{
+	return tdm_container_of(fid, struct fid_peer_srx, ep_fid.fid);
+}
+
+static ssize_t export_cancel(fid_t fid, void *context)
+{
+	return tdm_srx_cancel(tdm_srx_of(port_from_fid(fid)), context);
+}
+
+static int export_getopt(fid_t fid, int level, int name, void *val,
+			 size_t *len)
+{
+	struct tdm_srx *srx = tdm_srx_of(port_from_fid(fid));
+
+	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV)
+		return -FI_ENOPROTOOPT;
+	if (*len < sizeof(srx->min_multi_recv)) {
+		*len = sizeof(srx->min_multi_recv);
+		return -FI_ETOOSMALL;
+	}
+	memcpy(val, &srx->min_multi_recv, sizeof(srx->min_multi_recv));
+	*len = sizeof(srx->min_multi_recv);
+	return 0;
+}
+
+static int export_setopt(fid_t fid, int level, int name, const void *val,
+			 size_t len)
+{
+	size_t bytes;
+
+	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV)
+		return -FI_ENOPROTOOPT;
+	if (len != sizeof(bytes))
+		return -FI_EINVAL;
+	memcpy(&bytes, val, sizeof(bytes));
+	tdm_srx_set_min_multi_recv(tdm_srx_of(port_from_fid(fid)), bytes);
+	return 0;
+}
+
+static struct fi_ops_srx_owner owner_ops = {
+	.size = sizeof(owner_ops),
+	.get_msg = get_msg,
+	.get_tag = get_tag,
+	.queue_msg = queue,
+	.queue_tag = queue,
+	.foreach_unspec_addr = foreach_unspec_addr,
+	.free_entry = free_entry,
+};
+
+static struct fi_ops export_ops = {
+	.size = sizeof(export_ops),
+	.close = export_close,
+	.bind = tdm_no_fi_bind,
+	.control = tdm_no_fi_control,
+	.ops_open = tdm_no_fi_ops_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+static struct fi_ops_ep export_ep_ops = {
+	.size = sizeof(export_ep_ops),
+	.cancel = export_cancel,
+	.getopt = export_getopt,
+	.setopt = export_setopt,
+	.tx_ctx = tdm_no_ep_tx_ctx,
+	.rx_ctx = tdm_no_ep_rx_ctx,
+	.rx_size_left = tdm_no_ep_size_left,
+	.tx_size_left = tdm_no_ep_size_left,
+};
+
+void tdm_srx_port_init(struct tdm_srx *srx, struct tdm_srx_port *port)
+{
+	port->srx = srx;
+	port->fid.ep_fid.fid.fclass = FI_CLASS_PEER_SRX;
+	port->fid.ep_fid.fid.context = srx;
+	port->fid.ep_fid.fid.ops = &export_ops;
+	port->fid.ep_fid.ops = &export_ep_ops;
+	port->fid.owner_ops = &owner_ops;
+}

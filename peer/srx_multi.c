@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Multi-recv buffers, FI_MULTI_RECV in fi_msg(3) and fi_cq(3).
+ *
+ * The buffer stays POSTED at its place in the order while messages are packed
+ * into it, without gaps; each message has an entry of its own, whose buffer is
+ * exactly its part. A message larger than what is left is cut to that
+ * (FI_ETRUNC is written by its transport). When less than the minimum that
+ * held at posting is left, or nothing, the buffer is SPENT.
+ *
+ * Released exactly once, after the last part was given back: by a completion
+ * with no flag but FI_MULTI_RECV, whether or not completions were asked for,
+ * or by the FI_ECANCELED entry of fi_cancel(3), which then has FI_MULTI_RECV.
+ * It is not reported with the last message, because parts may end in another
+ * order than they began.
+ *
+ * Lock: domain held.
+ */
+#include "peer/srx_priv.h"
+
+static void release(struct tdm_srx *srx, struct tdm_srx_entry *p)
+{
+	struct fid_peer_cq *cq = srx->done.rx_cq;
+
+	if (srx->flushed)
+		return;
+	if (p->cancelled)
+		tdm_done_recv_err(&srx->done, &p->rx, 0, 0, FI_ECANCELED, 0);
+	else if (cq)
+		cq->owner_ops->write(cq, p->rx.context, FI_MULTI_RECV, 0, NULL,
+				     0, 0, FI_ADDR_NOTAVAIL);
+}
+
+void tdm_srx_multi_put(struct tdm_srx *srx, struct tdm_srx_entry *parent)
+{
+	if (--parent->refs || parent->state != TDM_SRX_SPENT)
+		return;
+	release(srx, parent);
+	tdm_srx_entry_free(srx, parent);
+}
+
+void tdm_srx_multi_take(struct tdm_srx *srx, struct tdm_srx_entry *parent,
+			struct tdm_srx_entry *child, size_t size)
+{
+	size_t left = parent->len - parent->used;
+	size_t len = tdm_min(size, left);
+
+	child->iov[0].iov_base =
+		(char *)parent->iov[0].iov_base + parent->used;
+	child->iov[0].iov_len = len;
+	child->desc[0] = parent->desc[0];
+	child->len = len;
+	child->rx.count = 1;
+	child->rx.context = parent->rx.context;
+	child->rx.msg_size = len;
+	child->rx.flags = (child->rx.flags & FI_REMOTE_CQ_DATA) |
+			  (parent->rx.flags & ~FI_MULTI_RECV);
+	child->parent = parent;
+	parent->refs++;
+	parent->used += len;
+	left -= len;
+	if (!left || left < parent->min) {
+		tdm_match_remove(srx->match[parent->kind], &parent->item);
+		parent->state = TDM_SRX_SPENT;
+	}
+}
+
+ssize_t tdm_srx_multi_recv(struct tdm_srx *srx, const struct tdm_xfer *x,
+			   enum tdm_srx_kind kind)
+{
+	struct tdm_match *match = srx->match[kind];
+	struct tdm_match_item *item;
+	struct tdm_srx_entry *p;
+	int ret;
+
+	if (x->count != 1)
+		return -FI_EINVAL;
+	if (!tdm_srx_left(srx))
+		return -FI_EAGAIN;
+	p = tdm_srx_entry_alloc(srx, kind);
+	if (!p)
+		return -FI_ENOMEM;
+	tdm_srx_entry_fill(p, x);
+	p->rx.flags |= FI_MULTI_RECV;
+	p->multi = 1;
+	p->refs = 1; /* ours, until nothing waits for it any more */
+	p->used = 0;
+	p->min = srx->min_multi_recv;
+	ret = tdm_srx_post(srx, p, x);
+	if (ret) {
+		tdm_srx_entry_free(srx, p);
+		return ret;
+	}
+	srx->settling++;
+	while (p->state == TDM_SRX_POSTED &&
+	       (item = tdm_match_find_arrived(match, p->item.addr, p->item.tag,
+					      p->item.ignore)))
+		tdm_srx_join(srx, p, tdm_srx_entry_of_item(item));
+	srx->settling--;
+	tdm_srx_multi_put(srx, p);
+	tdm_srx_settle(srx);
+	return 0;
+}

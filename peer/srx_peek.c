@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * FI_PEEK, FI_CLAIM and FI_DISCARD of fi_trecvmsg(3).
+ *
+ * The result of a peek is always written to the CQ, because it is the peek's
+ * only purpose: FI_ENOMSG, or an entry that describes the message. Peeking
+ * moves no counter. A claimed message is out of the match queue, on
+ * srx->claimed, and named by internal[0] of the caller's fi_context; that
+ * word is only compared with what is on srx->claimed, never followed.
+ *
+ * A message that is discarded reaches discard_tag() of its transport once, and
+ * its entry is freed here: the transport does not give it back.
+ *
+ * Lock: domain held.
+ */
+#include "peer/srx_priv.h"
+
+/* A completion with what is known of @e's message, @len bytes long. */
+static void describe(struct tdm_srx *srx, const struct tdm_srx_entry *e,
+		     void *context)
+{
+	struct fid_peer_cq *cq = srx->done.rx_cq;
+
+	if (cq)
+		cq->owner_ops->write(cq, context,
+				     FI_TAGGED | FI_RECV |
+					     (e->rx.flags & FI_REMOTE_CQ_DATA),
+				     e->rx.msg_size, NULL, e->rx.cq_data,
+				     e->rx.tag, e->rx.addr);
+}
+
+static void write_error(struct tdm_srx *srx, const struct tdm_xfer *x, int err)
+{
+	struct fid_peer_cq *cq = srx->done.rx_cq;
+	struct fi_cq_err_entry entry;
+
+	if (!cq)
+		return;
+	memset(&entry, 0, sizeof(entry));
+	entry.op_context = x->context;
+	entry.flags = FI_TAGGED | FI_RECV;
+	entry.tag = x->tag;
+	entry.err = err;
+	entry.src_addr = x->addr;
+	cq->owner_ops->writeerr(cq, &entry);
+}
+
+static ssize_t peek(struct tdm_srx *srx, const struct tdm_xfer *x)
+{
+	struct fi_context *ctx = (struct fi_context *)x->context;
+	struct tdm_match_item *item;
+	struct tdm_srx_entry *e;
+
+	if ((x->flags & FI_CLAIM) && !ctx)
+		return -FI_EINVAL;
+	item = tdm_match_find_arrived(srx->match[TDM_SRX_TAG],
+				      tdm_srx_source(srx, x), x->tag,
+				      x->ignore);
+	if (!item) {
+		if (x->flags & FI_CLAIM)
+			ctx->internal[0] = NULL;
+		write_error(srx, x, FI_ENOMSG);
+		return 0;
+	}
+	e = tdm_srx_entry_of_item(item);
+	describe(srx, e, x->context);
+	if (x->flags & FI_CLAIM) {
+		tdm_srx_take(srx, e);
+		e->state = TDM_SRX_CLAIMED;
+		e->rx.context = ctx;
+		tdm_list_append(&srx->claimed, &e->link);
+		ctx->internal[0] = e;
+	} else if (x->flags & FI_DISCARD) {
+		tdm_srx_take(srx, e);
+		tdm_srx_discard(srx, e);
+	}
+	return 0;
+}
+
+static struct tdm_srx_entry *find_claimed(struct tdm_srx *srx, void *context)
+{
+	const struct fi_context *ctx = (const struct fi_context *)context;
+	struct tdm_list *pos;
+
+	if (!ctx)
+		return NULL;
+	tdm_list_for_each(pos, &srx->claimed) {
+		struct tdm_srx_entry *e =
+			tdm_list_entry(pos, struct tdm_srx_entry, link);
+
+		if (e == ctx->internal[0] && e->rx.context == context)
+			return e;
+	}
+	return NULL;
+}
+
+static ssize_t claim(struct tdm_srx *srx, const struct tdm_xfer *x)
+{
+	struct tdm_srx_entry *e = find_claimed(srx, x->context);
+
+	if (!e)
+		return -FI_EINVAL;
+	tdm_list_del(&e->link);
+	if (x->flags & FI_DISCARD) {
+		if (x->flags & FI_COMPLETION)
+			describe(srx, e, x->context);
+		if (e->state == TDM_SRX_LOST)
+			tdm_srx_entry_free(srx, e);
+		else
+			tdm_srx_discard(srx, e);
+		return 0;
+	}
+	if (e->state == TDM_SRX_LOST) {
+		tdm_srx_entry_fill(e, x);
+		tdm_done_recv_err(&srx->done, &e->rx, 0, 0, FI_ECONNRESET, 0);
+		tdm_srx_entry_free(srx, e);
+		return 0;
+	}
+	tdm_srx_entry_fill(e, x);
+	tdm_srx_start(e);
+	return 0;
+}
+
+ssize_t tdm_srx_peek(struct tdm_srx *srx, const struct tdm_xfer *x,
+		     enum tdm_srx_kind kind)
+{
+	if (kind != TDM_SRX_TAG || (x->flags & FI_MULTI_RECV))
+		return -FI_EINVAL;
+	switch (x->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)) {
+	case FI_PEEK:
+	case FI_PEEK | FI_CLAIM:
+	case FI_PEEK | FI_DISCARD:
+		return peek(srx, x);
+	case FI_CLAIM:
+	case FI_CLAIM | FI_DISCARD:
+		return claim(srx, x);
+	default:
+		return -FI_EINVAL;
+	}
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Inside of the receive side. Included by srx*.c only. An entry is in exactly one state:
+ *
+ *	POSTED    a receive waits for a message [recv -> match, cancel, flush]
+ *	SPENT     a multi-recv buffer takes no more messages; parts of it are
+ *	          still being filled [multi_take, cancel -> multi_put]
+ *	NEW       handed out for an unexpected message [get -> queue, free]
+ *	WAITING   that message waits for a receive [queue -> start, free]
+ *	CLAIMED   it waits for its FI_CLAIM [peek -> claim, free]
+ *	LOST      it was claimed, but its transport gave it back [free -> claim]
+ *	FILLING   a transport moves a message into a receive [get, start -> free]
+ *
+ * POSTED and WAITING entries are in the match queue of their kind; CLAIMED and
+ * LOST ones on srx->claimed. NEW and FILLING ones belong to their transport,
+ * which may also give back WAITING and CLAIMED ones. SPENT and POSTED ones are
+ * never seen by a transport.
+ */
+#ifndef TDM_PEER_SRX_PRIV_H
+#define TDM_PEER_SRX_PRIV_H
+
+#include "peer/match.h"
+#include "peer/srx.h"
+#include "tdm_pool.h"
+
+enum tdm_srx_kind { TDM_SRX_MSG, TDM_SRX_TAG, TDM_SRX_KINDS };
+
+enum tdm_srx_state {
+	TDM_SRX_FREE,
+	TDM_SRX_POSTED,
+	TDM_SRX_SPENT,
+	TDM_SRX_NEW,
+	TDM_SRX_WAITING,
+	TDM_SRX_CLAIMED,
+	TDM_SRX_LOST,
+	TDM_SRX_FILLING,
+};
+
+struct tdm_srx_entry {
+	struct tdm_match_item item; /* first: what a search looks at */
+	struct fi_peer_rx_entry rx;
+	size_t len;	   /* bytes of the receive's buffers */
+	uint8_t state;	   /* enum tdm_srx_state */
+	uint8_t kind;	   /* enum tdm_srx_kind */
+	uint8_t multi;	   /* a multi-recv buffer */
+	uint8_t cancelled; /* SPENT by fi_cancel */
+	uint32_t refs;	   /* multi: parts being filled, and whoever looks */
+	struct iovec iov[TDM_IOV_LIMIT];
+	void *desc[TDM_IOV_LIMIT];
+	struct tdm_srx_entry *parent; /* the buffer this is a part of */
+	uint64_t post_no;	      /* order over both kinds */
+	size_t used;		      /* multi: bytes given to messages */
+	size_t min;		      /* multi: spent when less is left */
+	/*
+	 * CLAIMED, LOST: srx->claimed, rx.context is the claimer's context.
+	 * WAITING: srx->pending, or unlinked.
+	 */
+	struct tdm_list link;
+};
+
+/* One export. */
+struct tdm_srx_port {
+	struct fid_peer_srx fid;
+	struct tdm_srx *srx;
+};
+
+struct tdm_srx {
+	struct tdm_srx_port port[TDM_TRANSPORTS];
+	struct tdm_match *match[TDM_SRX_KINDS];
+	struct tdm_engine *engine;
+	int directed;
+	int flushed;  /* nothing is reported any more */
+	int settling; /* messages are being given to receives: new ones queue */
+	size_t size;
+	size_t min_multi_recv; /* bytes, for receives yet to come */
+	uint64_t next_post_no;
+	struct tdm_done done;
+	struct tdm_pool pool;	 /* struct tdm_srx_entry */
+	struct tdm_list claimed; /* oldest first */
+	struct tdm_list pending; /* WAITING, source just learned or arrived
+				  * while settling; to be matched */
+};
+
+static inline struct tdm_srx *tdm_srx_of(struct fid_peer_srx *fid)
+{
+	return tdm_container_of(fid, struct tdm_srx_port, fid)->srx;
+}
+
+static inline struct tdm_srx_entry *
+tdm_srx_entry_of_item(struct tdm_match_item *item)
+{
+	return tdm_container_of(item, struct tdm_srx_entry, item);
+}
+
+static inline struct tdm_srx_entry *
+tdm_srx_entry_of_rx(struct fi_peer_rx_entry *rx)
+{
+	return tdm_container_of(rx, struct tdm_srx_entry, rx);
+}
+
+/* The source a receive asks for, as far as sources count here. */
+static inline fi_addr_t tdm_srx_source(const struct tdm_srx *srx,
+				       const struct tdm_xfer *x)
+{
+	return srx->directed ? x->addr : FI_ADDR_UNSPEC;
+}
+
+static inline void tdm_srx_entry_free(struct tdm_srx *srx,
+				      struct tdm_srx_entry *e)
+{
+	e->state = TDM_SRX_FREE;
+	tdm_pool_free(&srx->pool, e);
+}
+
+/* srx.c */
+
+/* An entry without buffers and with no state yet; NULL: no memory. */
+struct tdm_srx_entry *tdm_srx_entry_alloc(struct tdm_srx *srx,
+					  enum tdm_srx_kind kind);
+
+/* Give @e the buffers, context and flags of @x. Keeps FI_REMOTE_CQ_DATA. */
+void tdm_srx_entry_fill(struct tdm_srx_entry *e, const struct tdm_xfer *x);
+
+/* Take a WAITING entry off the queues; the caller gives it a new state. */
+void tdm_srx_take(struct tdm_srx *srx, struct tdm_srx_entry *e);
+
+/* Hand @e, with buffers and off all queues, to its transport to be filled. */
+void tdm_srx_start(struct tdm_srx_entry *e);
+
+/* Have the transport drop the message of @e (off all queues), free @e. */
+void tdm_srx_discard(struct tdm_srx *srx, struct tdm_srx_entry *e);
+
+/* Give the WAITING entry @msg to the POSTED entry @rx and start it. */
+void tdm_srx_join(struct tdm_srx *srx, struct tdm_srx_entry *rx,
+		  struct tdm_srx_entry *msg);
+
+/* File a filled entry as a receive for @x. Errors: -FI_ENOMEM. */
+int tdm_srx_post(struct tdm_srx *srx, struct tdm_srx_entry *e,
+		 const struct tdm_xfer *x);
+
+/* Match srx->pending against posted receives, in arrival order. */
+void tdm_srx_settle(struct tdm_srx *srx);
+
+/* srx_export.c */
+
+/* Make @port an export of @srx. */
+void tdm_srx_port_init(struct tdm_srx *srx, struct tdm_srx_port *port);
+
+/* srx_multi.c */
+
+/* Post a multi-recv buffer and fill it from what waits. As tdm_srx_recv(). */
+ssize_t tdm_srx_multi_recv(struct tdm_srx *srx, const struct tdm_xfer *x,
+			   enum tdm_srx_kind kind);
+
+/*
+ * Give a message of @size bytes its part of @parent, which is POSTED: @child
+ * gets the buffer (less than @size when the message has to be cut) and a
+ * reference. @parent may be SPENT afterwards.
+ */
+void tdm_srx_multi_take(struct tdm_srx *srx, struct tdm_srx_entry *parent,
+			struct tdm_srx_entry *child, size_t size);
+
+/* Drop a reference; the last one of a SPENT buffer releases it. */
+void tdm_srx_multi_put(struct tdm_srx *srx, struct tdm_srx_entry *parent);
+
+/* srx_peek.c */
+
+/* tdm_srx_recv() with FI_PEEK, FI_CLAIM or FI_DISCARD. */
+ssize_t tdm_srx_peek(struct tdm_srx *srx, const struct tdm_xfer *x,
+		     enum tdm_srx_kind kind);
+
+#endif /* TDM_PEER_SRX_PRIV_H */
