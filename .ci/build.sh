@@ -6,6 +6,6 @@
 .ci/tree.sh gcc CC=gcc CXX=g++ --enable-werror
 .ci/tree.sh clang CC=clang CXX=clang++ --enable-werror
 for tree in gcc clang; do
-	make -s -C "$builds/$tree" -j"$(nproc)" check TESTS=
+	make -C "$builds/$tree" -j"$(nproc)" test-programs
 done
 echo "gcc $(gcc -dumpfullversion), clang $(clang -dumpversion)"

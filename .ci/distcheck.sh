@@ -5,3 +5,4 @@
 
 .ci/tree.sh gcc CC=gcc CXX=g++ --enable-werror >/dev/null
 make -C "$builds/gcc" distcheck
+echo "$(basename "$(ls "$builds"/gcc/tandem-*.tar.xz)") builds, passes and installs"

@@ -49,8 +49,9 @@ files() {
 gtest_total() {
 	find "$1" -name '*.xml' -exec cat {} + | awk '
 		function number(name) {
-			return match($0, " " name "=\"[0-9]+\"") ?
-				substr($0, RSTART + length(name) + 3) + 0 : 0
+			if (!match($0, " " name "=\"[0-9]+\""))
+				return 0
+			return substr($0, RSTART + length(name) + 3) + 0
 		}
 		/<testsuites / {
 			tests += number("tests") - number("disabled")
@@ -88,7 +89,7 @@ gtest_run() {
 test_tree() {
 	local tree=$builds/$1 results=$builds/$2 ret=0 programs passed failed skipped
 	.ci/tree.sh "$1" "${@:3}"
-	make -s -C "$tree" -j"$(nproc)" check TESTS=
+	make -C "$tree" -j"$(nproc)" test-programs
 	read -ra programs < <(
 		make -s -C "$tree" --no-print-directory print-tests)
 	[ "${#programs[@]}" != 0 ] || die "there are no test programs"
