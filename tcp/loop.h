@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "tdm_base.h"
+#include "tdm_list.h"
 
 struct tdm_loop;
 struct event;
@@ -22,10 +23,13 @@ enum { TDM_LOOP_READ = 1, TDM_LOOP_WRITE = 2 };
 /* A watched descriptor, embedded in its user. Zeroed means not watched. */
 struct tdm_loop_io {
 	int fd;
-	int events;		/* TDM_LOOP_* asked for; 0: not watched */
-	struct event *read_ev;	/* libevent's, owned by the loop */
+	uint8_t events;	  /* TDM_LOOP_* asked for; 0: not watched */
+	uint8_t mirrored; /* the events the private epoll set knows */
+	uint8_t lazy;	  /* a listener: may be looked at less often */
+	struct event *read_ev; /* libevent's, owned by the loop */
 	struct event *write_ev;
 	struct tdm_loop *loop;
+	struct tdm_list node; /* watched ones; the loop's */
 	void (*ready)(struct tdm_loop_io *io, int events);
 };
 
@@ -33,50 +37,64 @@ struct tdm_loop_io {
 struct tdm_loop_timer {
 	struct event *ev;
 	struct tdm_loop *loop;
-	uint64_t deadline_ns; /* 0: not armed */
-	struct tdm_loop_timer *next;
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: not armed */
+	struct tdm_list node; /* armed ones; the loop's */
 	void (*fired)(struct tdm_loop_timer *timer);
 };
 
+/* Out: *@loop. Errors: -FI_ENOMEM; the cause is logged. */
 int tdm_loop_open(struct tdm_loop **loop) tdm_must_check;
+
+/* Nothing may be watched or armed any more. NULL is fine. */
 void tdm_loop_close(struct tdm_loop *loop);
 
 /*
- * Watch io->fd for @events (0 stops). io->fd and io->ready are set by the
- * caller before the first call. Errors: -FI_ENOMEM.
+ * Watch io->fd for @events (0 stops). io->fd, io->lazy and io->ready are set
+ * by the caller before the first call; io->fd may be closed after stopping.
+ * Errors: -FI_ENOMEM, the descriptor is then watched as before.
  */
 int tdm_loop_watch(struct tdm_loop *loop, struct tdm_loop_io *io, int events);
 
-/* Arm for @ms from now, replacing an earlier arming; disarm. */
+/*
+ * Arm for @ms from now, replacing an earlier arming. timer->fired is set by
+ * the caller and runs once, from tdm_loop_progress(). Errors: -FI_ENOMEM.
+ */
 int tdm_loop_timer_arm(struct tdm_loop *loop, struct tdm_loop_timer *timer,
 		       unsigned ms);
 void tdm_loop_timer_disarm(struct tdm_loop_timer *timer);
 
 /*
- * The socket to poll directly at each progress call, or NULL for none. While
- * hot, libevent does not watch its readability; io->ready(io, TDM_LOOP_READ)
- * is called at each progress call instead. The hot socket cools down by
- * itself when it stays idle.
+ * Poll @io directly at each progress call from now on: while hot, libevent
+ * does not watch its readability and io->ready(io, TDM_LOOP_READ) is called
+ * instead. No effect when another socket is hot and busy. The hot socket
+ * cools down by itself when it stays idle. NULL: no socket is hot.
  */
 void tdm_loop_heat(struct tdm_loop *loop, struct tdm_loop_io *io);
 
 /* io->ready found data: the hot socket stays hot. */
-void tdm_loop_active(struct tdm_loop *loop);
+void tdm_loop_active(struct tdm_loop *loop, struct tdm_loop_io *io);
 
 /*
- * One progress pass: the hot socket each time; all else when it is due. @idle
- * not 0: nothing but TCP has traffic, look at the cold sockets now.
+ * One progress pass: the hot socket each time, all else when it is due.
+ * @only_tcp not 0: nothing but TCP has traffic, so the cold sockets are due
+ * at nearly every call; 0: every 20 us at most.
  */
 void tdm_loop_progress(struct tdm_loop *loop, int only_tcp);
 
 /* The private epoll set, made at the first call; -errno. */
 int tdm_loop_wait_fd(struct tdm_loop *loop);
 
-/* Let a foreign descriptor (a peer's) wake sleepers as well. */
+/*
+ * Let a foreign descriptor (a peer's) wake sleepers as well. @loop is a
+ * struct tdm_loop. Errors: -errno.
+ */
 int tdm_loop_wait_add(void *loop, int fd);
 void tdm_loop_wait_del(void *loop, int fd);
 
-/* 0 when it is safe to sleep on tdm_loop_wait_fd(), else -FI_EAGAIN. */
+/*
+ * 0 when it is safe to sleep on tdm_loop_wait_fd(), else -FI_EAGAIN. The pass
+ * after an arm() looks at all sockets.
+ */
 int tdm_loop_arm(struct tdm_loop *loop);
 
 #endif /* TDM_TCP_LOOP_H */

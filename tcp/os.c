@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The OS call table, filled with the system's own calls. Thin adapters stand
+ * where libc declares a variadic or differently typed function, or none.
+ *
+ * Invariant: tdm_os_system is never written; tests change tdm_os only.
+ * Locking: none, the table is not changed while a fabric is open.
+ */
+#include "tdm_os.h"
+
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+static int sys_eventfd(unsigned int value, int flags)
+{
+	return eventfd(value, flags);
+}
+
+static int sys_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
+{
+	return epoll_ctl(epfd, op, fd, ev);
+}
+
+static int sys_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return getsockname(fd, addr, len);
+}
+
+static int sys_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return getpeername(fd, addr, len);
+}
+
+static int sys_accept4(int fd, struct sockaddr *addr, socklen_t *len,
+		       int flags)
+{
+	return accept4(fd, addr, len, flags);
+}
+
+static int sys_bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	return bind(fd, addr, len);
+}
+
+static int sys_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	return connect(fd, addr, len);
+}
+
+static int sys_timerfd_create(int clock, int flags)
+{
+	return timerfd_create(clock, flags);
+}
+
+static int sys_add_seals(int fd, int seals)
+{
+	return fcntl(fd, F_ADD_SEALS, seals);
+}
+
+static int sys_get_seals(int fd)
+{
+	return fcntl(fd, F_GET_SEALS);
+}
+
+static int sys_pidfd_open(pid_t pid, unsigned int flags)
+{
+	return (int)syscall(SYS_pidfd_open, pid, flags);
+}
+
+static int sys_membarrier(int cmd, unsigned int flags, int cpu_id)
+{
+	return (int)syscall(SYS_membarrier, cmd, flags, cpu_id);
+}
+
+static uint64_t sys_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+#define SYSTEM_CALLS                                                          \
+	{                                                                     \
+		.socket = socket,                                             \
+		.bind = sys_bind,                                             \
+		.listen = listen,                                             \
+		.accept4 = sys_accept4,                                       \
+		.connect = sys_connect,                                       \
+		.getsockname = sys_getsockname,                               \
+		.getpeername = sys_getpeername,                               \
+		.getsockopt = getsockopt,                                     \
+		.setsockopt = setsockopt,                                     \
+		.shutdown = shutdown,                                         \
+		.send = send,                                                 \
+		.recv = recv,                                                 \
+		.sendmsg = sendmsg,                                           \
+		.recvmsg = recvmsg,                                           \
+		.readv = readv,                                               \
+		.read = read,                                                 \
+		.write = write,                                               \
+		.close = close,                                               \
+		.poll = poll,                                                 \
+		.epoll_create1 = epoll_create1,                               \
+		.epoll_ctl = sys_epoll_ctl,                                   \
+		.epoll_wait = epoll_wait,                                     \
+		.eventfd = sys_eventfd,                                       \
+		.timerfd_create = sys_timerfd_create,                         \
+		.timerfd_settime = timerfd_settime,                           \
+		.memfd_create = memfd_create,                                 \
+		.fallocate = fallocate,                                       \
+		.ftruncate = ftruncate,                                       \
+		.fstat = fstat,                                               \
+		.add_seals = sys_add_seals,                                   \
+		.get_seals = sys_get_seals,                                   \
+		.mmap = mmap,                                                 \
+		.munmap = munmap,                                             \
+		.process_vm_readv = process_vm_readv,                         \
+		.pidfd_open = sys_pidfd_open,                                 \
+		.membarrier = sys_membarrier,                                 \
+		.getrandom = getrandom,                                       \
+		.now_ns = sys_now_ns,                                         \
+	}
+
+const struct tdm_os tdm_os_system = SYSTEM_CALLS;
+
+struct tdm_os tdm_os = SYSTEM_CALLS;

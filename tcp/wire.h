@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The bytes on a TCP connection: the greeting and the records. Pure functions
+ * over byte ranges: no state, no call, no byte believed (fuzzed).
+ * doc/PROTOCOL-tcp.md has the layouts by byte offset. All integers are
+ * little-endian.
+ */
+#ifndef TDM_TCP_WIRE_H
+#define TDM_TCP_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "av/addr.h"
+#include "tdm_base.h"
+
+enum {
+	TDM_WIRE_VERSION = 1,	    /* spoken; also the oldest spoken */
+	TDM_WIRE_GREETING_BYTES = 128,
+	TDM_WIRE_ID_BYTES = 16,	    /* incarnation id of an endpoint */
+	TDM_WIRE_PREFIX_BYTES = 8,  /* common to all records */
+	TDM_WIRE_HEAD_BYTES = 40,   /* the longest header */
+	TDM_WIRE_ACK_BYTES = 24,    /* header of an ACK */
+	TDM_WIRE_EAGER_BYTES = 1 << 20, /* longest payload of an EAGER */
+	TDM_WIRE_DATA_BYTES = 1 << 20,	/* longest payload of a DATA */
+	TDM_WIRE_RTS_COUNT = 1 << 16,	/* most RTS without their CTS */
+	TDM_WIRE_CHARGE_BYTES = 512,	/* credit an empty EAGER takes */
+	TDM_WIRE_CREDIT_LEAST = 64 << 10, /* bytes, in a greeting */
+	TDM_WIRE_CREDIT_MOST = 64 << 20,
+};
+
+/* Longest message, bytes. */
+#define TDM_WIRE_MSG_MAX (1ull << 62)
+
+enum tdm_wire_op {
+	TDM_WIRE_EAGER = 1, /* a message with its payload */
+	TDM_WIRE_RTS,	    /* a message announced */
+	TDM_WIRE_CTS,	    /* the bytes of an announced message wanted */
+	TDM_WIRE_DATA,	    /* some of them */
+	TDM_WIRE_DONE,	    /* placed in the target's buffer */
+	TDM_WIRE_ACK,	    /* records received, credit given back */
+	TDM_WIRE_GOODBYE,   /* nothing follows */
+	TDM_WIRE_OPS
+};
+
+enum tdm_wire_flag {
+	TDM_WIRE_F_TAG = 1,   /* tagged: 8 bytes of tag follow */
+	TDM_WIRE_F_DATA = 2,  /* 8 bytes of remote CQ data follow */
+	TDM_WIRE_F_ACK = 4,   /* the sender waits for the acknowledgement */
+	TDM_WIRE_F_DONE = 8,  /* EAGER: id follows, answer with DONE */
+	TDM_WIRE_F_ABORT = 16 /* DATA: no more will come */
+};
+
+/* Why bytes were refused; the prov_errno of operations that end by it. */
+enum tdm_wire_error {
+	TDM_WIRE_E_OP = 1,  /* unknown record */
+	TDM_WIRE_E_FLAGS,   /* flags or reserved bits the record cannot have */
+	TDM_WIRE_E_LENGTH,  /* payload length out of bounds */
+	TDM_WIRE_E_VALUE,   /* another field out of bounds */
+	TDM_WIRE_E_ID,	    /* names an operation that does not exist */
+	TDM_WIRE_E_ACK,	    /* acknowledges what was not sent */
+	TDM_WIRE_E_CREDIT,  /* more than the credit allows */
+	TDM_WIRE_E_STATE,   /* not allowed now */
+	TDM_WIRE_E_GREETING /* not a greeting */
+};
+
+/* A record's header, decoded. Which fields count depends on op and flags. */
+struct tdm_wire_rec {
+	uint8_t op;
+	uint8_t flags;
+	uint32_t len;	/* payload bytes that follow the header */
+	uint64_t tag;	/* F_TAG */
+	uint64_t data;	/* F_DATA */
+	uint32_t id;	/* sender's: RTS, CTS, DONE, EAGER with F_DONE */
+	uint32_t rid;	/* receiver's: CTS, DATA */
+	uint64_t total; /* RTS: message bytes; CTS: bytes wanted */
+	uint64_t acked; /* ACK: EAGER and DATA records received, from 0 */
+	uint64_t freed; /* ACK: credit given back, bytes, from 0 */
+};
+
+/*
+ * Length of the header that begins with @p[TDM_WIRE_PREFIX_BYTES], at most
+ * TDM_WIRE_HEAD_BYTES, or -enum tdm_wire_error.
+ */
+int tdm_wire_head_bytes(const uint8_t *p) tdm_must_check;
+
+/*
+ * Decode and check the header at @p, all of whose tdm_wire_head_bytes() are
+ * there. 0 and *@rec, or -enum tdm_wire_error.
+ */
+int tdm_wire_decode(const uint8_t *p, struct tdm_wire_rec *rec)
+	tdm_must_check;
+
+/* Write the header of @rec to @p[TDM_WIRE_HEAD_BYTES]; returns its length. */
+size_t tdm_wire_encode(uint8_t *p, const struct tdm_wire_rec *rec);
+
+/* Credit a message of @len payload bytes takes: payload and book-keeping. */
+static inline uint64_t tdm_wire_charge(uint32_t len)
+{
+	return (uint64_t)len + TDM_WIRE_CHARGE_BYTES;
+}
+
+enum tdm_wire_greet { TDM_WIRE_HELLO = 1, TDM_WIRE_REJECT };
+
+enum tdm_wire_reason {
+	TDM_WIRE_R_VERSION = 1, /* no version in common */
+	TDM_WIRE_R_FEATURE,	/* a feature required is not known */
+	TDM_WIRE_R_DUPLICATE,	/* the other connection of the pair is kept */
+	TDM_WIRE_R_BUSY,	/* the address has a live connection */
+	TDM_WIRE_REASONS
+};
+
+struct tdm_wire_greeting {
+	uint8_t kind;	  /* enum tdm_wire_greet */
+	uint8_t reason;	  /* REJECT: enum tdm_wire_reason */
+	uint16_t oldest;  /* protocol versions spoken */
+	uint16_t newest;
+	uint32_t features; /* understood */
+	uint32_t required; /* of them, the ones the sender cannot do without */
+	uint8_t id[TDM_WIRE_ID_BYTES];
+	struct tdm_addr addr; /* the endpoint's; scope id not transmitted */
+	uint64_t credit;      /* bytes of EAGER the sender will hold */
+	uint32_t eager;	      /* longest EAGER payload it takes */
+	uint32_t rts;	      /* most RTS waiting it takes */
+};
+
+/* Not 0 while @p[len] can still become a greeting of this protocol. */
+int tdm_wire_is_greeting(const uint8_t *p, size_t len);
+
+/* Write @g to @p[TDM_WIRE_GREETING_BYTES]. */
+void tdm_wire_greeting_encode(uint8_t *p, const struct tdm_wire_greeting *g);
+
+/*
+ * Decode and check @p[TDM_WIRE_GREETING_BYTES]. A HELLO of other versions is
+ * not checked beyond the versions: compare them first. 0 or
+ * -TDM_WIRE_E_GREETING.
+ */
+int tdm_wire_greeting_decode(const uint8_t *p, struct tdm_wire_greeting *g)
+	tdm_must_check;
+
+/* Not 0 when a peer that sent @g can be talked to by this version. */
+static inline int tdm_wire_version_ok(const struct tdm_wire_greeting *g)
+{
+	return g->oldest <= TDM_WIRE_VERSION && g->newest >= TDM_WIRE_VERSION;
+}
+
+#endif /* TDM_TCP_WIRE_H */
