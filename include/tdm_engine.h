@@ -17,12 +17,21 @@
 struct tdm_engine {
 	struct tdm_lock *lock; /* the domain lock */
 
+	/*
+	 * Interface version the fabric was opened with, 0 for the newest: older
+	 * applications have a shorter struct fi_cq_err_entry.
+	 */
+	uint32_t api_version;
+
 	/* Advance both transports once. Lock: held. */
 	void (*progress)(struct tdm_engine *engine);
 
 	/*
 	 * Prepare for sleep. 0: the caller may sleep on wait_fd(). -FI_EAGAIN:
-	 * something is pending, call progress() instead. Lock: held.
+	 * something is pending, call progress() instead. Only arm() may take
+	 * back the readability of wait_fd(), and then arms anew: progress()
+	 * run by another thread must not undo what a sleeper relies on.
+	 * Lock: held.
 	 */
 	int (*arm)(struct tdm_engine *engine);
 

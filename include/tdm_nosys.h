@@ -26,6 +26,7 @@
 /* clang-format off */
 
 /* struct fi_ops */
+TDM_NO(int, fi_close, struct fid *a0)
 TDM_NO(int, fi_bind, struct fid *a0, struct fid *a1, uint64_t a2)
 TDM_NO(int, fi_control, struct fid *a0, int a1, void *a2)
 TDM_NO(int, fi_ops_open, struct fid *a0, const char *a1, uint64_t a2,

@@ -16,9 +16,12 @@
 struct tdm_cntr;
 
 /*
- * Open a counter. In: @attr as fi_cntr_open(3) got it, or NULL. Out: *@cntr.
+ * Open a counter. In: @attr as fi_cntr_open(3) got it, or NULL. Out: *@cntr;
+ * attr->wait_obj is written back as granted. fi_cntr_wait of a counter with
+ * FI_WAIT_NONE gives -FI_ENOSYS.
  * Errors: -FI_EINVAL for an unknown event kind or non-zero flags, -FI_ENOSYS
- * for an unsupported wait object, -FI_ENOMEM. Lock: taken inside.
+ * for FI_CNTR_EVENTS_BYTES and unsupported wait objects, -FI_ENOMEM,
+ * descriptor errors. Lock: taken inside.
  */
 int tdm_cntr_open(struct tdm_engine *engine, struct fi_cntr_attr *attr,
 		  void *context, struct tdm_cntr **cntr) tdm_must_check;
@@ -34,9 +37,18 @@ struct fid_peer_cntr *tdm_cntr_export(struct tdm_cntr *cntr,
 struct fid_cntr *tdm_cntr_local(struct tdm_cntr *cntr);
 void tdm_cntr_set_local(struct tdm_cntr *cntr, struct fid_cntr *local);
 
+/* Hold @cntr while an endpoint is bound to it: as tdm_cq_get(). */
 void tdm_cntr_get(struct tdm_cntr *cntr);
 void tdm_cntr_put(struct tdm_cntr *cntr);
+
+/*
+ * fi_trywait(3): 0, or -FI_EAGAIN when a value has changed since
+ * fi_cntr_read or there is something to progress; -FI_EINVAL without a
+ * descriptor. Lock: taken inside.
+ */
 int tdm_cntr_trywait(struct tdm_cntr *cntr);
+
+/* As tdm_cq_on_close(). */
 void tdm_cntr_on_close(struct tdm_cntr *cntr, void (*closed)(void *arg),
 		       void *arg);
 

@@ -3,6 +3,8 @@
  * Completion queue of the owner, fi_cq(3), and its exports to the transports,
  * fi_peer(3) "PEER CQ". A ring of entries in the application's format, errors
  * beside it in order, an overflow list that keeps entries when nobody reads.
+ * No completion is lost: only when memory is out the CQ ends in the overrun
+ * state of fi_cq(3), where readers get -FI_EOVERRUN after what was kept.
  */
 #ifndef TDM_PEER_CQ_H
 #define TDM_PEER_CQ_H
@@ -21,12 +23,14 @@ enum tdm_transport { TDM_TRANSPORT_TCP, TDM_TRANSPORT_LOCAL, TDM_TRANSPORTS };
  * Open a CQ. In: @attr as fi_cq_open(3) got it (NULL: all defaults). Out: *@cq.
  * @context is the fid's context; @source is not 0 when readfrom must report
  * source addresses (FI_SOURCE).
- * Errors: -FI_EINVAL for a bad format or size, -FI_ENOSYS for an unsupported
+ * FI_CQ_FORMAT_UNSPEC is FI_CQ_FORMAT_CONTEXT, which fits any buffer.
+ * Errors: -FI_EINVAL for a bad format, condition or size and for FI_PEER
+ * (nothing is imported here), -FI_ENOSYS for an unsupported
  * wait object, -FI_ENOMEM. On success attr->size, format and wait_obj are
  * written back as granted. Lock: taken inside.
  */
-int tdm_cq_open(struct tdm_engine *engine, struct fi_cq_attr *attr,
-		int source, void *context, struct tdm_cq **cq) tdm_must_check;
+int tdm_cq_open(struct tdm_engine *engine, struct fi_cq_attr *attr, int source,
+		void *context, struct tdm_cq **cq) tdm_must_check;
 
 struct tdm_cq *tdm_cq_from_fid(struct fid_cq *fid);
 struct fid_cq *tdm_cq_fid(struct tdm_cq *cq);
@@ -41,14 +45,23 @@ struct fid_peer_cq *tdm_cq_export(struct tdm_cq *cq, enum tdm_transport t);
 struct fid_cq *tdm_cq_local(struct tdm_cq *cq);
 void tdm_cq_set_local(struct tdm_cq *cq, struct fid_cq *local);
 
-/* Hold @cq while an endpoint is bound to it: fi_close gives -FI_EBUSY. */
+/*
+ * Hold @cq while an endpoint is bound to it: fi_close gives -FI_EBUSY.
+ * Lock: held.
+ */
 void tdm_cq_get(struct tdm_cq *cq);
 void tdm_cq_put(struct tdm_cq *cq);
 
-/* fi_trywait(3) for this object. Lock: taken inside. */
+/*
+ * fi_trywait(3) for this object: 0, -FI_EAGAIN when there is something to
+ * read or to progress, -FI_EINVAL without a descriptor. Lock: taken inside.
+ */
 int tdm_cq_trywait(struct tdm_cq *cq);
 
-/* Run @closed(@arg) when fi_close ends @cq; the domain counts its objects. */
+/*
+ * Run @closed(@arg) when fi_close ends @cq; the domain counts its objects.
+ * @closed runs with the lock held.
+ */
 void tdm_cq_on_close(struct tdm_cq *cq, void (*closed)(void *arg), void *arg);
 
 #endif /* TDM_PEER_CQ_H */

@@ -21,8 +21,9 @@ struct tdm_eq;
 /*
  * Open an EQ. In: @attr as fi_eq_open(3) got it, or NULL; attr->size is the
  * number of entries (0: default) and, unless FI_WRITE is in attr->flags,
- * fi_eq_write by the application gives -FI_EINVAL. Errors: -FI_EINVAL,
- * -FI_ENOSYS for an unsupported wait object, -FI_ENOMEM, descriptor errors.
+ * fi_eq_write by the application gives -FI_EINVAL. Errors: -FI_EINVAL (for
+ * FI_PEER too: nothing is imported here), -FI_ENOSYS for an unsupported wait
+ * object, -FI_ENOMEM, descriptor errors.
  */
 int tdm_eq_open(const struct fi_eq_attr *attr, void *context,
 		struct tdm_eq **eq) tdm_must_check;
@@ -38,7 +39,8 @@ struct fid_eq *tdm_eq_fid(struct tdm_eq *eq);
 int tdm_eq_write_err(struct tdm_eq *eq, const struct fi_eq_err_entry *entry);
 
 /*
- * Add an event as fi_eq_write(3) does, whatever attr->flags say.
+ * Add an event as fi_eq_write(3) does, whatever attr->flags say. Returns @len,
+ * or -FI_EOVERRUN, -FI_ENOMEM.
  */
 ssize_t tdm_eq_write(struct tdm_eq *eq, uint32_t event, const void *buf,
 		     size_t len);
@@ -46,9 +48,20 @@ ssize_t tdm_eq_write(struct tdm_eq *eq, uint32_t event, const void *buf,
 /* Not 0 when there is something to read; one relaxed load, no lock. */
 int tdm_eq_pending(const struct tdm_eq *eq);
 
+/* Hold @eq while something reports to it: fi_close gives -FI_EBUSY. */
 void tdm_eq_get(struct tdm_eq *eq);
 void tdm_eq_put(struct tdm_eq *eq);
+
+/*
+ * fi_trywait(3): 0, -FI_EAGAIN when there is something to read, -FI_EINVAL
+ * without a descriptor.
+ */
 int tdm_eq_trywait(struct tdm_eq *eq);
+
+/*
+ * Run @closed(@arg) when fi_close ends @eq; the fabric counts its objects.
+ * @closed runs without the EQ's lock.
+ */
 void tdm_eq_on_close(struct tdm_eq *eq, void (*closed)(void *arg), void *arg);
 
 #endif /* TDM_PEER_EQ_H */

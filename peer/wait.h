@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sleeping on one queue object (CQ, counter, EQ): its wait object as
+ * Sleeping on one queue object (CQ or counter): its wait object as
  * fi_control(FI_GETWAIT) hands it out, the signal that a completion was
  * written, and the loop of a blocking read.
  *
  * The wait object is one epoll instance holding two descriptors: the
  * engine's wait_fd (anything that needs progress) and an eventfd of its own
  * (an entry was written, or fi_cq_signal was called). It exists only for
- * objects opened with a wait object; without one nobody pays for it.
+ * objects opened with a wait object; without one nobody pays for it, and with
+ * one nobody pays before somebody sleeps: the eventfd is written only while
+ * the object is armed.
  */
 #ifndef TDM_PEER_WAIT_H
 #define TDM_PEER_WAIT_H
@@ -18,53 +20,81 @@
 
 struct tdm_wait {
 	struct tdm_engine *engine;
-	enum fi_wait_obj obj;	/* NONE, FD, POLLFD or YIELD after init */
-	int epfd;		/* -1 without a descriptor */
-	int eventfd;		/* -1 without a descriptor */
-	int signaled;		/* eventfd holds a count; G: domain */
+	enum fi_wait_obj obj;  /* NONE, FD, POLLFD or YIELD after init */
+	int epfd;	       /* -1 without a descriptor */
+	int eventfd;	       /* -1 without a descriptor */
+	int armed;	       /* the next signal must be seen; G: domain */
+	int signaled;	       /* eventfd holds a count; G: domain */
+	int exported;	       /* FI_GETWAIT was answered; G: domain */
+	unsigned int sleepers; /* in tdm_wait_until(), asleep; G: domain */
 };
 
 /*
- * Prepare @w for wait object @obj: FI_WAIT_UNSPEC becomes FI_WAIT_FD.
+ * Prepare @w for wait object @obj: FI_WAIT_UNSPEC becomes FI_WAIT_FD, whose
+ * descriptors are made when somebody first waits; those of FI_WAIT_FD and
+ * FI_WAIT_POLLFD are made here.
  * Errors: -FI_ENOSYS for wait objects that are not supported
- * (FI_WAIT_SET, FI_WAIT_MUTEX_COND), -FI_EMFILE and the like from the system.
+ * (FI_WAIT_SET, FI_WAIT_MUTEX_COND), -FI_EINVAL for unknown ones, -FI_EMFILE
+ * and the like from the system; @w may be given to tdm_wait_fini() then.
  * Lock: held. Spec: fi_cq(3), wait_obj.
  */
 int tdm_wait_init(struct tdm_wait *w, struct tdm_engine *engine,
 		  enum fi_wait_obj obj) tdm_must_check;
 
-/* Release descriptors. Zero-safe after a failed init. */
+/* Release descriptors. Zero-safe after a failed init or none at all. */
 void tdm_wait_fini(struct tdm_wait *w);
 
-/* An entry was written: make the wait object readable. Lock: held. */
-void tdm_wait_signal(struct tdm_wait *w);
+/* Make the wait object readable, armed or not. Lock: held. */
+void tdm_wait_wake(struct tdm_wait *w);
 
-/* The object was found empty: take back the signal. Lock: held. */
-void tdm_wait_reset(struct tdm_wait *w);
+/* An entry was written: wake whoever sleeps on the object. Lock: held. */
+static inline void tdm_wait_signal(struct tdm_wait *w)
+{
+	if (tdm_unlikely(w->armed))
+		tdm_wait_wake(w);
+}
 
 /*
- * fi_control(FI_GETWAIT): writes an int for FI_WAIT_FD, fills a
- * struct fi_wait_pollfd for FI_WAIT_POLLFD (nfds in: room, out: needed;
- * -FI_ETOOSMALL). Errors: -FI_ENODATA without a wait object.
+ * fi_control(3) of an object with a wait object. FI_GETWAIT writes an int for
+ * FI_WAIT_FD, fills a struct fi_wait_pollfd for FI_WAIT_POLLFD (nfds in: room,
+ * out: needed; -FI_ETOOSMALL). FI_GETWAITOBJ writes the enum fi_wait_obj.
+ * Errors: -FI_ENODATA without a descriptor to give, -FI_EINVAL without @arg,
+ * -FI_ENOSYS for other commands, descriptor errors. Lock: held.
  */
-int tdm_wait_get(struct tdm_wait *w, void *arg);
+int tdm_wait_control(struct tdm_wait *w, int command, void *arg);
 
 /*
- * Is it safe to sleep on @w now? 0, or -FI_EAGAIN when progress is pending.
+ * Is it safe to sleep on @w now? The caller has seen that its object is
+ * empty: an older signal is taken back. 0, or -FI_EAGAIN when progress is
+ * pending; -FI_EINVAL without a descriptor to sleep on.
  * Lock: held. Spec: fi_trywait(3).
  */
 int tdm_wait_try(struct tdm_wait *w);
 
 /*
- * Block until @ready(arg) is true: progress, test, arm, sleep, repeat.
+ * Block until @ready(arg) is true: test, progress, test, arm, sleep, repeat.
  * @timeout_ms < 0: for ever. @ready runs with the lock held. Works for every
- * wait object, FI_WAIT_NONE excluded.
+ * wait object, FI_WAIT_NONE excluded. *@interrupt (NULL: none) ends one call:
+ * it is set under the lock, followed by tdm_wait_wake(), and cleared by the
+ * call it ends.
  * Lock: taken and released inside; not held by the caller.
- * Returns 0 with the lock HELD when @ready said yes; -FI_EAGAIN, lock not
- * held, when the time is over or the sleep was interrupted by a signal or by
- * @interrupt (a flag another thread sets under the lock).
+ * Returns 0 with the lock HELD when @ready said yes; else with the lock not
+ * held -FI_EAGAIN when the time is over, *@interrupt was set or the sleep was
+ * interrupted by a signal, or a descriptor error.
  */
 int tdm_wait_until(struct tdm_wait *w, int (*ready)(void *arg), void *arg,
-		   int timeout_ms, const int *interrupt);
+		   int timeout_ms, int *interrupt);
+
+/*
+ * Answer FI_GETWAIT of FI_WAIT_POLLFD with the one descriptor @fd. 0, or
+ * -FI_ETOOSMALL with the needed count in poll->nfds.
+ */
+int tdm_wait_fill_pollfd(struct fi_wait_pollfd *poll, int fd);
+
+/* When @timeout_ms from now is over, ns; UINT64_MAX for a negative one. */
+uint64_t tdm_wait_deadline(int timeout_ms);
+
+/* Milliseconds until @deadline_ns, rounded up; 0: over, -1: no deadline. */
+int tdm_wait_left(uint64_t deadline_ns);
 
 #endif /* TDM_PEER_WAIT_H */

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Counters. A transport counts through its export, the application reads,
+ * sets and waits. Reading makes one pass of progress, so that a loop around
+ * fi_cntr_read ends whatever it waits for.
+ *
+ * Locking: the domain lock guards both values; the application's calls take
+ * it, the exported calls are made with it held.
+ * Spec: fi_cntr(3); fi_peer(3), "PEER COUNTER".
+ */
+#include "peer/cntr.h"
+
+#include "peer/wait.h"
+#include "tdm_nosys.h"
+
+#include <rdma/fi_errno.h>
+
+#include <stdlib.h>
+
+struct cntr_export {
+	struct fid_peer_cntr peer;
+	struct tdm_cntr *cntr;
+};
+
+struct tdm_cntr {
+	struct fid_cntr fid;
+	struct tdm_engine *engine;
+	uint64_t value;	     /* operations that ended well */
+	uint64_t errs;	     /* operations that failed */
+	uint64_t seen_value; /* as of the last read; for fi_trywait */
+	uint64_t seen_errs;
+	struct tdm_wait wait;
+	struct cntr_export exports[TDM_TRANSPORTS];
+	struct fid_cntr *local;
+	size_t users;
+	void (*closed)(void *arg);
+	void *closed_arg;
+};
+
+static struct fi_ops cntr_fid_ops;
+static struct fi_ops export_fid_ops;
+static struct fi_ops_cntr cntr_ops;
+static struct fi_ops_cntr_owner owner_ops;
+
+static const struct fi_cntr_attr default_attr = {
+	.events = FI_CNTR_EVENTS_COMP,
+	.wait_obj = FI_WAIT_NONE,
+};
+
+static void cntr_init(struct tdm_cntr *cntr, struct tdm_engine *engine,
+		      void *context)
+{
+	int i;
+
+	cntr->fid.fid.fclass = FI_CLASS_CNTR;
+	cntr->fid.fid.context = context;
+	cntr->fid.fid.ops = &cntr_fid_ops;
+	cntr->fid.ops = &cntr_ops;
+	cntr->engine = engine;
+	for (i = 0; i < TDM_TRANSPORTS; i++) {
+		cntr->exports[i].cntr = cntr;
+		cntr->exports[i].peer.fid.fclass = FI_CLASS_PEER_CNTR;
+		cntr->exports[i].peer.fid.context = cntr;
+		cntr->exports[i].peer.fid.ops = &export_fid_ops;
+		cntr->exports[i].peer.owner_ops = &owner_ops;
+	}
+}
+
+static void cntr_free(struct tdm_cntr *cntr)
+{
+	tdm_wait_fini(&cntr->wait);
+	free(cntr);
+}
+
+static int check_attr(const struct fi_cntr_attr *attr)
+{
+	if (attr->flags)
+		return -FI_EINVAL;
+	if (attr->events == FI_CNTR_EVENTS_COMP)
+		return 0;
+	return attr->events == FI_CNTR_EVENTS_BYTES ? -FI_ENOSYS : -FI_EINVAL;
+}
+
+int tdm_cntr_open(struct tdm_engine *engine, struct fi_cntr_attr *attr,
+		  void *context, struct tdm_cntr **cntr_out)
+{
+	const struct fi_cntr_attr *in = attr ? attr : &default_attr;
+	struct tdm_cntr *cntr;
+	int ret;
+
+	ret = check_attr(in);
+	if (ret)
+		return ret;
+	cntr = calloc(1, sizeof(*cntr));
+	if (!cntr)
+		return -FI_ENOMEM;
+	cntr_init(cntr, engine, context);
+	tdm_lock_acquire(engine->lock);
+	ret = tdm_wait_init(&cntr->wait, engine, in->wait_obj);
+	tdm_lock_release(engine->lock);
+	if (ret)
+		goto err;
+	if (attr)
+		attr->wait_obj = cntr->wait.obj;
+	*cntr_out = cntr;
+	return 0;
+err:
+	cntr_free(cntr);
+	return ret;
+}
+
+struct tdm_cntr *tdm_cntr_from_fid(struct fid_cntr *fid)
+{
+	return tdm_container_of(fid, struct tdm_cntr, fid);
+}
+
+struct fid_cntr *tdm_cntr_fid(struct tdm_cntr *cntr)
+{
+	return &cntr->fid;
+}
+
+struct fid_peer_cntr *tdm_cntr_export(struct tdm_cntr *cntr,
+				      enum tdm_transport t)
+{
+	return &cntr->exports[t].peer;
+}
+
+struct fid_cntr *tdm_cntr_local(struct tdm_cntr *cntr)
+{
+	return cntr->local;
+}
+
+void tdm_cntr_set_local(struct tdm_cntr *cntr, struct fid_cntr *local)
+{
+	cntr->local = local;
+}
+
+void tdm_cntr_get(struct tdm_cntr *cntr)
+{
+	tdm_assert_held(cntr->engine->lock);
+	cntr->users++;
+}
+
+void tdm_cntr_put(struct tdm_cntr *cntr)
+{
+	tdm_assert_held(cntr->engine->lock);
+	cntr->users--;
+}
+
+void tdm_cntr_on_close(struct tdm_cntr *cntr, void (*closed)(void *arg),
+		       void *arg)
+{
+	cntr->closed = closed;
+	cntr->closed_arg = arg;
+}
+
+int tdm_cntr_trywait(struct tdm_cntr *cntr)
+{
+	int ret;
+
+	tdm_lock_acquire(cntr->engine->lock);
+	if (cntr->value != cntr->seen_value || cntr->errs != cntr->seen_errs)
+		ret = -FI_EAGAIN;
+	else
+		ret = tdm_wait_try(&cntr->wait);
+	tdm_lock_release(cntr->engine->lock);
+	return ret;
+}
+
+static struct tdm_cntr *cntr_from_peer(struct fid_peer_cntr *peer)
+{
+	return tdm_container_of(peer, struct cntr_export, peer)->cntr;
+}
+
+static void export_inc(struct fid_peer_cntr *peer)
+{
+	struct tdm_cntr *cntr = cntr_from_peer(peer);
+
+	tdm_assert_held(cntr->engine->lock);
+	cntr->value++;
+	tdm_wait_signal(&cntr->wait);
+}
+
+static void export_incerr(struct fid_peer_cntr *peer)
+{
+	struct tdm_cntr *cntr = cntr_from_peer(peer);
+
+	tdm_assert_held(cntr->engine->lock);
+	cntr->errs++;
+	tdm_wait_signal(&cntr->wait);
+}
+
+/* Whoever read one value may read the other: both count as seen. */
+static uint64_t read_one(struct tdm_cntr *cntr, const uint64_t *which)
+{
+	uint64_t ret;
+
+	tdm_lock_acquire(cntr->engine->lock);
+	cntr->engine->progress(cntr->engine);
+	cntr->seen_value = cntr->value;
+	cntr->seen_errs = cntr->errs;
+	ret = *which;
+	tdm_lock_release(cntr->engine->lock);
+	return ret;
+}
+
+static uint64_t cntr_read(struct fid_cntr *fid)
+{
+	struct tdm_cntr *cntr = tdm_cntr_from_fid(fid);
+
+	return read_one(cntr, &cntr->value);
+}
+
+static uint64_t cntr_readerr(struct fid_cntr *fid)
+{
+	struct tdm_cntr *cntr = tdm_cntr_from_fid(fid);
+
+	return read_one(cntr, &cntr->errs);
+}
+
+/* @keep: 1 adds @value, 0 replaces what was there. */
+static int update(struct tdm_cntr *cntr, uint64_t *which, int keep,
+		  uint64_t value)
+{
+	tdm_lock_acquire(cntr->engine->lock);
+	*which = (keep ? *which : 0) + value;
+	tdm_wait_signal(&cntr->wait);
+	tdm_lock_release(cntr->engine->lock);
+	return 0;
+}
+
+static int cntr_add(struct fid_cntr *fid, uint64_t value)
+{
+	struct tdm_cntr *cntr = tdm_cntr_from_fid(fid);
+
+	return update(cntr, &cntr->value, 1, value);
+}
+
+static int cntr_set(struct fid_cntr *fid, uint64_t value)
+{
+	struct tdm_cntr *cntr = tdm_cntr_from_fid(fid);
+
+	return update(cntr, &cntr->value, 0, value);
+}
+
+static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
+{
+	struct tdm_cntr *cntr = tdm_cntr_from_fid(fid);
+
+	return update(cntr, &cntr->errs, 1, value);
+}
+
+static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
+{
+	struct tdm_cntr *cntr = tdm_cntr_from_fid(fid);
+
+	return update(cntr, &cntr->errs, 0, value);
+}
+
+struct cntr_wait {
+	const struct tdm_cntr *cntr;
+	uint64_t threshold;
+	uint64_t errs; /* when the wait began */
+	int begun;
+};
+
+static int wait_ready(void *arg)
+{
+	struct cntr_wait *w = arg;
+
+	if (!w->begun) {
+		w->begun = 1;
+		w->errs = w->cntr->errs;
+	}
+	return w->cntr->value >= w->threshold || w->cntr->errs != w->errs;
+}
+
+/*
+ * A signal handler that runs in the waiting thread does not end the wait:
+ * fi_cntr(3) has no code for it, and a profiler's timer must not fail waits
+ * that are meant to last.
+ */
+TDM_TSA(no_thread_safety_analysis)
+static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
+{
+	struct tdm_cntr *cntr = tdm_cntr_from_fid(fid);
+	struct cntr_wait w = {cntr, threshold, 0, 0};
+	const uint64_t deadline = tdm_wait_deadline(timeout);
+	int ret, left;
+
+	if (cntr->wait.obj == FI_WAIT_NONE)
+		return -FI_ENOSYS;
+	do {
+		left = tdm_wait_left(deadline);
+		ret = tdm_wait_until(&cntr->wait, wait_ready, &w, left, NULL);
+	} while (ret == -FI_EAGAIN && tdm_wait_left(deadline));
+	if (ret)
+		return ret == -FI_EAGAIN ? -FI_ETIMEDOUT : ret;
+	ret = cntr->value >= threshold ? 0 : -FI_EAVAIL;
+	tdm_lock_release(cntr->engine->lock);
+	return ret;
+}
+
+static int cntr_control(struct fid *fid, int command, void *arg)
+{
+	struct tdm_cntr *cntr = tdm_container_of(fid, struct tdm_cntr, fid.fid);
+	int ret;
+
+	tdm_lock_acquire(cntr->engine->lock);
+	ret = tdm_wait_control(&cntr->wait, command, arg);
+	tdm_lock_release(cntr->engine->lock);
+	return ret;
+}
+
+static int cntr_close(struct fid *fid)
+{
+	struct tdm_cntr *cntr = tdm_container_of(fid, struct tdm_cntr, fid.fid);
+	struct tdm_lock *lock = cntr->engine->lock;
+	int ret = 0;
+
+	tdm_lock_acquire(lock);
+	if (cntr->users)
+		ret = -FI_EBUSY;
+	else if (cntr->local)
+		ret = fi_close(&cntr->local->fid);
+	if (!ret && cntr->closed)
+		cntr->closed(cntr->closed_arg);
+	tdm_lock_release(lock);
+	if (ret)
+		return ret;
+	cntr_free(cntr);
+	return 0;
+}
+
+static struct fi_ops cntr_fid_ops = {
+	.size = sizeof(cntr_fid_ops),
+	.close = cntr_close,
+	.bind = tdm_no_fi_bind,
+	.control = cntr_control,
+	.ops_open = tdm_no_fi_ops_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+/* An export lives with its counter; the peer has nothing to close. */
+static struct fi_ops export_fid_ops = {
+	.size = sizeof(export_fid_ops),
+	.close = tdm_no_fi_close,
+	.bind = tdm_no_fi_bind,
+	.control = tdm_no_fi_control,
+	.ops_open = tdm_no_fi_ops_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+static struct fi_ops_cntr cntr_ops = {
+	.size = sizeof(cntr_ops),
+	.read = cntr_read,
+	.readerr = cntr_readerr,
+	.add = cntr_add,
+	.set = cntr_set,
+	.wait = cntr_wait,
+	.adderr = cntr_adderr,
+	.seterr = cntr_seterr,
+};
+
+static struct fi_ops_cntr_owner owner_ops = {
+	.size = sizeof(owner_ops),
+	.inc = export_inc,
+	.incerr = export_incerr,
+};

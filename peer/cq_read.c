@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The read side of a CQ: what the application calls. See cq_priv.h for the
+ * invariants.
+ *
+ * A read makes at most one pass of progress, and only when it has less to
+ * give than was asked for. Entries written before an error are given first;
+ * then reads say -FI_EAVAIL until fi_cq_readerr takes the error.
+ *
+ * Locking: the calls take the domain lock; the static functions expect it.
+ * Spec: fi_cq(3).
+ */
+#include "peer/cq_priv.h"
+
+#include "peer/errstr.h"
+
+#include <rdma/fi_errno.h>
+
+#include <string.h>
+
+/* Entries that may be read now. */
+static inline uint64_t readable(const struct tdm_cq *cq)
+{
+	uint64_t stop = tdm_unlikely(cq->errs != NULL) ? cq->errs->at
+						       : cq->tail;
+
+	return stop - cq->head;
+}
+
+/* Why nothing can be read. */
+static ssize_t nothing(const struct tdm_cq *cq)
+{
+	if (cq->errs)
+		return -FI_EAVAIL;
+	return cq->overrun ? -FI_EOVERRUN : -FI_EAGAIN;
+}
+
+/* Copy one entry, with loads as wide as the stores that wrote it. */
+static inline void get_words(uint64_t *to, const tdm_a64 *slot,
+			     unsigned int words)
+{
+	to[0] = tdm_a64_load_relaxed(&slot[0]);
+	if (words >= TDM_CQ_WORDS_MSG) {
+		to[1] = tdm_a64_load_relaxed(&slot[1]);
+		to[2] = tdm_a64_load_relaxed(&slot[2]);
+	}
+	if (words >= TDM_CQ_WORDS_DATA) {
+		to[3] = tdm_a64_load_relaxed(&slot[3]);
+		to[4] = tdm_a64_load_relaxed(&slot[4]);
+	}
+	if (words >= TDM_CQ_WORDS_TAGGED)
+		to[5] = tdm_a64_load_relaxed(&slot[5]);
+}
+
+/* Copy @n entries that are in the ring and move head. */
+static inline void get_entries(struct tdm_cq *cq, uint64_t *to, fi_addr_t *src,
+			       size_t n)
+{
+	const unsigned int words = cq->words;
+	size_t i, slot;
+
+	for (i = 0; i < n; i++) {
+		slot = cq->head++ & cq->mask;
+		get_words(to + i * words, &cq->ring[slot * words], words);
+		if (src)
+			src[i] = cq->src ? cq->src[slot] : FI_ADDR_NOTAVAIL;
+	}
+}
+
+/* The overflow case: the ring is filled up as it is read. */
+static __attribute__((noinline)) void get_over(struct tdm_cq *cq, uint64_t *to,
+					       fi_addr_t *src, size_t n)
+{
+	size_t part;
+
+	while (n) {
+		part = tdm_min(n, cq->tail - cq->over_count - cq->head);
+		get_entries(cq, to, src, part);
+		tdm_cq_refill(cq);
+		to += part * cq->words;
+		if (src)
+			src += part;
+		n -= part;
+	}
+}
+
+/* Read up to @count entries that are there. */
+static inline ssize_t take(struct tdm_cq *cq, void *buf, fi_addr_t *src,
+			   size_t count)
+{
+	size_t n = readable(cq);
+
+	if (!n)
+		return nothing(cq);
+	if (n > count)
+		n = count;
+	if (tdm_unlikely(cq->over != NULL))
+		get_over(cq, buf, src, n);
+	else
+		get_entries(cq, buf, src, n);
+	if (cq->head == cq->tail && !cq->errs) {
+		cq->head = 0;
+		cq->tail = 0;
+	}
+	return (ssize_t)n;
+}
+
+static inline ssize_t read_from(struct fid_cq *fid, void *buf, fi_addr_t *src,
+				size_t count)
+{
+	struct tdm_cq *cq = tdm_cq_from_fid(fid);
+	struct tdm_engine *engine = cq->engine;
+	ssize_t ret;
+
+	tdm_lock_acquire(engine->lock);
+	if (!count || (readable(cq) < count && !cq->errs))
+		engine->progress(engine);
+	ret = take(cq, buf, src, count);
+	tdm_lock_release(engine->lock);
+	return ret;
+}
+
+static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	return read_from(fid, buf, NULL, count);
+}
+
+static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
+			   fi_addr_t *src)
+{
+	return read_from(fid, buf, src, count);
+}
+
+/*
+ * Bytes of struct fi_cq_err_entry that the application knows: src_addr came
+ * with 1.20, err_data_size with 1.5.
+ */
+static size_t err_entry_bytes(uint32_t api_version)
+{
+	if (api_version && FI_VERSION_LT(api_version, FI_VERSION(1, 5)))
+		return offsetof(struct fi_cq_err_entry, err_data_size);
+	if (api_version && FI_VERSION_LT(api_version, FI_VERSION(1, 20)))
+		return offsetof(struct fi_cq_err_entry, src_addr);
+	return sizeof(struct fi_cq_err_entry);
+}
+
+/*
+ * Fill the application's entry. Its own buffer for error data, when it gave
+ * one, gets a copy; else it is lent ours until the next error is read.
+ */
+static void fill_err(struct tdm_cq *cq, struct fi_cq_err_entry *to,
+		     struct fi_cq_err_entry *from)
+{
+	const size_t bytes = err_entry_bytes(cq->engine->api_version);
+	const int sized = bytes >
+			  offsetof(struct fi_cq_err_entry, err_data_size);
+	const size_t room = sized ? to->err_data_size : 0;
+
+	cq->err_data = from->err_data;
+	if (room && to->err_data) {
+		from->err_data_size = tdm_min(room, from->err_data_size);
+		if (from->err_data_size)
+			memcpy(to->err_data, from->err_data,
+			       from->err_data_size);
+		from->err_data = to->err_data;
+	}
+	memcpy(to, from, bytes);
+}
+
+static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
+			  uint64_t flags)
+{
+	struct tdm_cq *cq = tdm_cq_from_fid(fid);
+	struct tdm_lock *lock = cq->engine->lock;
+	struct tdm_cq_err *err;
+	ssize_t ret = 1;
+
+	if (!buf)
+		return -FI_EINVAL;
+	tdm_lock_acquire(lock);
+	err = cq->errs;
+	if (!err || readable(cq)) {
+		ret = cq->overrun && !readable(cq) ? -FI_EOVERRUN : -FI_EAGAIN;
+		goto out;
+	}
+	free(cq->err_data);
+	cq->errs = err->next;
+	if (!cq->errs)
+		cq->errs_end = &cq->errs;
+	fill_err(cq, buf, &err->entry);
+	tdm_pool_free(&cq->err_pool, err);
+out:
+	tdm_lock_release(lock);
+	return ret;
+}
+
+struct sread {
+	const struct tdm_cq *cq;
+	size_t want; /* entries */
+};
+
+static int sread_ready(void *arg)
+{
+	const struct sread *s = arg;
+
+	return s->cq->tail - s->cq->head >= s->want || s->cq->errs ||
+	       s->cq->overrun;
+}
+
+/*
+ * What is there is given even when the time is over before the threshold is
+ * reached: -FI_EAGAIN means that there is nothing.
+ */
+TDM_TSA(no_thread_safety_analysis)
+static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
+			    fi_addr_t *src, const void *cond, int timeout)
+{
+	struct tdm_cq *cq = tdm_cq_from_fid(fid);
+	struct sread s = {cq, 1};
+	ssize_t ret;
+
+	if (cq->wait.obj == FI_WAIT_NONE)
+		return -FI_ENOSYS;
+	if (cq->wait_cond == FI_CQ_COND_THRESHOLD && cond)
+		s.want = tdm_max(1, *(const size_t *)cond);
+	ret = tdm_wait_until(&cq->wait, sread_ready, &s, timeout,
+			     &cq->interrupt);
+	if (ret && ret != -FI_EAGAIN)
+		return ret;
+	if (ret)
+		tdm_lock_acquire(cq->engine->lock);
+	ret = take(cq, buf, src, count);
+	tdm_lock_release(cq->engine->lock);
+	return ret;
+}
+
+static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count,
+			const void *cond, int timeout)
+{
+	return cq_sreadfrom(fid, buf, count, NULL, cond, timeout);
+}
+
+static int cq_signal(struct fid_cq *fid)
+{
+	struct tdm_cq *cq = tdm_cq_from_fid(fid);
+
+	if (cq->wait.obj == FI_WAIT_NONE)
+		return -FI_ENOSYS;
+	tdm_lock_acquire(cq->engine->lock);
+	cq->interrupt = 1;
+	tdm_wait_wake(&cq->wait);
+	tdm_lock_release(cq->engine->lock);
+	return 0;
+}
+
+static const char *cq_strerror(struct fid_cq *fid, int prov_errno,
+			       const void *err_data, char *buf, size_t len)
+{
+	return tdm_errstr(prov_errno, buf, len);
+}
+
+struct fi_ops_cq tdm_cq_ops = {
+	.size = sizeof(tdm_cq_ops),
+	.read = cq_read,
+	.readfrom = cq_readfrom,
+	.readerr = cq_readerr,
+	.sread = cq_sread,
+	.sreadfrom = cq_sreadfrom,
+	.signal = cq_signal,
+	.strerror = cq_strerror,
+};

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Event queue: a bounded list of events and errors in the order they were
+ * written.
+ *
+ * Invariants:
+ *  1. At most `size` events are queued. A write beyond that sets `overrun` for
+ *     good: no later write is taken, and once the list is read empty every
+ *     read says -FI_EOVERRUN.
+ *  2. The eventfd, when there is one, is readable exactly while a read would
+ *     say something else than -FI_EAGAIN; `pending` is 1 exactly then too.
+ *     Sleepers therefore need no arming and none can miss an event.
+ *  3. The error event that was read last is kept in `lent` until the next
+ *     read: the application may look at its err_data there.
+ *
+ * Locking: a mutex of the EQ's own, innermost of all.
+ * Spec: fi_eq(3).
+ */
+#include "peer/eq.h"
+
+#include "peer/errstr.h"
+#include "peer/wait.h"
+#include "tdm_atomic.h"
+#include "tdm_list.h"
+#include "tdm_log.h"
+#include "tdm_nosys.h"
+#include "tdm_os.h"
+
+#include <rdma/fi_errno.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+enum { DEFAULT_EVENTS = 256 };
+
+struct eq_event {
+	struct tdm_list node;
+	uint32_t event;
+	int is_err; /* data holds a struct fi_eq_err_entry, then err_data */
+	size_t len; /* bytes the application gets */
+	uint64_t data[];
+};
+
+struct tdm_eq {
+	struct fid_eq fid;
+	pthread_mutex_t mutex;
+	struct tdm_list events; /* struct eq_event; G: mutex, as all below */
+	size_t count;		/* of events */
+	size_t size;		/* most events at once */
+	int overrun;
+	int may_write;	 /* opened with FI_WRITE */
+	tdm_a32 pending; /* written under the mutex, read without */
+	enum fi_wait_obj wait_obj;
+	int eventfd;  /* -1 without */
+	int readable; /* eventfd holds a count */
+	struct eq_event *lent;
+	size_t users;
+	void (*closed)(void *arg);
+	void *closed_arg;
+};
+
+static struct fi_ops eq_fid_ops;
+static struct fi_ops_eq eq_ops;
+
+static const struct fi_eq_attr default_attr = {
+	.wait_obj = FI_WAIT_NONE,
+};
+
+/* Zero-safe but for eventfd, which is -1 when there is none. */
+static void eq_free(struct tdm_eq *eq)
+{
+	struct tdm_list *node;
+
+	if (eq->eventfd >= 0)
+		tdm_os.close(eq->eventfd);
+	while ((node = tdm_list_pop(&eq->events)))
+		free(tdm_list_entry(node, struct eq_event, node));
+	free(eq->lent);
+	pthread_mutex_destroy(&eq->mutex);
+	free(eq);
+}
+
+static int wait_open(struct tdm_eq *eq, enum fi_wait_obj obj)
+{
+	switch (obj) {
+	case FI_WAIT_NONE:
+	case FI_WAIT_YIELD:
+		eq->wait_obj = obj;
+		return 0;
+	case FI_WAIT_UNSPEC:
+	case FI_WAIT_FD:
+	case FI_WAIT_POLLFD:
+		eq->wait_obj = obj == FI_WAIT_UNSPEC ? FI_WAIT_FD : obj;
+		eq->eventfd = tdm_os.eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		return eq->eventfd < 0 ? -errno : 0;
+	case FI_WAIT_SET:
+	case FI_WAIT_MUTEX_COND:
+		return -FI_ENOSYS;
+	}
+	return -FI_EINVAL;
+}
+
+int tdm_eq_open(const struct fi_eq_attr *attr, void *context,
+		struct tdm_eq **eq_out)
+{
+	struct tdm_eq *eq;
+	int ret;
+
+	if (!attr)
+		attr = &default_attr;
+	if (attr->flags & FI_PEER)
+		return -FI_EINVAL;
+	eq = calloc(1, sizeof(*eq));
+	if (!eq)
+		return -FI_ENOMEM;
+	eq->fid.fid.fclass = FI_CLASS_EQ;
+	eq->fid.fid.context = context;
+	eq->fid.fid.ops = &eq_fid_ops;
+	eq->fid.ops = &eq_ops;
+	pthread_mutex_init(&eq->mutex, NULL);
+	tdm_list_init(&eq->events);
+	eq->size = attr->size ? attr->size : DEFAULT_EVENTS;
+	eq->may_write = !!(attr->flags & FI_WRITE);
+	eq->eventfd = -1;
+	ret = wait_open(eq, attr->wait_obj);
+	if (ret)
+		goto err;
+	*eq_out = eq;
+	return 0;
+err:
+	eq_free(eq);
+	return ret;
+}
+
+struct tdm_eq *tdm_eq_from_fid(struct fid_eq *fid)
+{
+	return tdm_container_of(fid, struct tdm_eq, fid);
+}
+
+struct fid_eq *tdm_eq_fid(struct tdm_eq *eq)
+{
+	return &eq->fid;
+}
+
+int tdm_eq_pending(const struct tdm_eq *eq)
+{
+	return (int)tdm_a32_load_relaxed(&eq->pending);
+}
+
+/* Make eventfd and `pending` say what the list says. Lock: mutex. */
+static void eq_update(struct tdm_eq *eq)
+{
+	const int pending = eq->count || eq->overrun;
+	uint64_t one = 1;
+	ssize_t n;
+
+	tdm_a32_store_relaxed(&eq->pending, (uint32_t)pending);
+	if (eq->eventfd < 0 || eq->readable == pending)
+		return;
+	do {
+		n = pending ? tdm_os.write(eq->eventfd, &one, sizeof(one))
+			    : tdm_os.read(eq->eventfd, &one, sizeof(one));
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		TDM_WARN(EQ, "eventfd: %s", strerror(errno));
+	else
+		eq->readable = pending;
+}
+
+/* Queue @ev, or free it. Lock: mutex taken inside. */
+static int eq_add(struct tdm_eq *eq, struct eq_event *ev)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&eq->mutex);
+	if (eq->overrun || eq->count >= eq->size) {
+		if (!eq->overrun)
+			TDM_WARN(EQ, "overrun: %zu events unread", eq->count);
+		eq->overrun = 1;
+		free(ev);
+		ret = -FI_EOVERRUN;
+	} else {
+		tdm_list_append(&eq->events, &ev->node);
+		eq->count++;
+	}
+	eq_update(eq);
+	pthread_mutex_unlock(&eq->mutex);
+	return ret;
+}
+
+ssize_t tdm_eq_write(struct tdm_eq *eq, uint32_t event, const void *buf,
+		     size_t len)
+{
+	struct eq_event *ev;
+	int ret;
+
+	if (len > SSIZE_MAX - sizeof(*ev))
+		return -FI_EINVAL;
+	ev = malloc(sizeof(*ev) + len);
+	if (!ev)
+		return -FI_ENOMEM;
+	ev->event = event;
+	ev->is_err = 0;
+	ev->len = len;
+	if (len)
+		memcpy(ev->data, buf, len);
+	ret = eq_add(eq, ev);
+	return ret ? ret : (ssize_t)len;
+}
+
+int tdm_eq_write_err(struct tdm_eq *eq, const struct fi_eq_err_entry *entry)
+{
+	const size_t extra = entry->err_data ? entry->err_data_size : 0;
+	struct fi_eq_err_entry *copy;
+	struct eq_event *ev;
+
+	ev = malloc(sizeof(*ev) + sizeof(*copy) + extra);
+	if (!ev)
+		return -FI_ENOMEM;
+	ev->event = 0;
+	ev->is_err = 1;
+	ev->len = sizeof(*copy);
+	copy = (struct fi_eq_err_entry *)(void *)ev->data;
+	*copy = *entry;
+	copy->err_data = extra ? copy + 1 : NULL;
+	copy->err_data_size = extra;
+	if (extra)
+		memcpy(copy->err_data, entry->err_data, extra);
+	return eq_add(eq, ev);
+}
+
+/* The oldest event, or NULL. What was lent ends here. Lock: mutex. */
+static struct eq_event *eq_first(struct tdm_eq *eq)
+{
+	free(eq->lent);
+	eq->lent = NULL;
+	if (tdm_list_empty(&eq->events))
+		return NULL;
+	return tdm_list_entry(eq->events.next, struct eq_event, node);
+}
+
+/* Take @ev off the list; the caller owns it then. Lock: mutex. */
+static void eq_take(struct tdm_eq *eq, struct eq_event *ev)
+{
+	tdm_list_del(&ev->node);
+	eq->count--;
+	eq_update(eq);
+}
+
+static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf,
+		       size_t len, uint64_t flags)
+{
+	struct tdm_eq *eq = tdm_eq_from_fid(fid);
+	struct eq_event *ev;
+	ssize_t ret;
+
+	pthread_mutex_lock(&eq->mutex);
+	ev = eq_first(eq);
+	if (!ev) {
+		ret = eq->overrun ? -FI_EOVERRUN : -FI_EAGAIN;
+	} else if (ev->is_err) {
+		ret = -FI_EAVAIL;
+	} else if (len < ev->len) {
+		ret = -FI_ETOOSMALL;
+	} else {
+		*event = ev->event;
+		if (ev->len)
+			memcpy(buf, ev->data, ev->len);
+		ret = (ssize_t)ev->len;
+		if (!(flags & FI_PEEK)) {
+			eq_take(eq, ev);
+			free(ev);
+		}
+	}
+	pthread_mutex_unlock(&eq->mutex);
+	return ret;
+}
+
+/*
+ * The application's own buffer for error data, when it gave one, gets a copy;
+ * else it is lent ours.
+ */
+static void fill_err(struct fi_eq_err_entry *to,
+		     const struct fi_eq_err_entry *from)
+{
+	void *buf = to->err_data_size ? to->err_data : NULL;
+	size_t n = tdm_min(to->err_data_size, from->err_data_size);
+
+	*to = *from;
+	if (!buf)
+		return;
+	if (n)
+		memcpy(buf, from->err_data, n);
+	to->err_data = buf;
+	to->err_data_size = n;
+}
+
+static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf,
+			  uint64_t flags)
+{
+	struct tdm_eq *eq = tdm_eq_from_fid(fid);
+	struct eq_event *ev;
+	ssize_t ret;
+
+	if (!buf)
+		return -FI_EINVAL;
+	pthread_mutex_lock(&eq->mutex);
+	ev = eq_first(eq);
+	if (!ev) {
+		ret = eq->overrun ? -FI_EOVERRUN : -FI_EAGAIN;
+	} else if (!ev->is_err) {
+		ret = -FI_EAGAIN;
+	} else {
+		fill_err(buf, (const void *)ev->data);
+		ret = (ssize_t)ev->len;
+		if (!(flags & FI_PEEK)) {
+			eq_take(eq, ev);
+			eq->lent = ev;
+		}
+	}
+	pthread_mutex_unlock(&eq->mutex);
+	return ret;
+}
+
+static ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf,
+			size_t len, uint64_t flags)
+{
+	struct tdm_eq *eq = tdm_eq_from_fid(fid);
+
+	if (!eq->may_write)
+		return -FI_EINVAL;
+	return tdm_eq_write(eq, event, buf, len);
+}
+
+static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf,
+			size_t len, int timeout, uint64_t flags)
+{
+	struct tdm_eq *eq = tdm_eq_from_fid(fid);
+	const uint64_t deadline = tdm_wait_deadline(timeout);
+	struct pollfd pfd = {.fd = eq->eventfd, .events = POLLIN};
+	ssize_t ret;
+	int left;
+
+	if (eq->wait_obj == FI_WAIT_NONE)
+		return -FI_ENOSYS;
+	for (;;) {
+		ret = eq_read(fid, event, buf, len, flags);
+		if (ret != -FI_EAGAIN)
+			return ret;
+		left = tdm_wait_left(deadline);
+		if (!left)
+			return -FI_EAGAIN;
+		if (eq->wait_obj == FI_WAIT_YIELD)
+			sched_yield();
+		else if (tdm_os.poll(&pfd, 1, left) < 0)
+			return errno == EINTR ? -FI_EAGAIN : -errno;
+	}
+}
+
+static const char *eq_strerror(struct fid_eq *fid, int prov_errno,
+			       const void *err_data, char *buf, size_t len)
+{
+	return tdm_errstr(prov_errno, buf, len);
+}
+
+void tdm_eq_get(struct tdm_eq *eq)
+{
+	pthread_mutex_lock(&eq->mutex);
+	eq->users++;
+	pthread_mutex_unlock(&eq->mutex);
+}
+
+void tdm_eq_put(struct tdm_eq *eq)
+{
+	pthread_mutex_lock(&eq->mutex);
+	eq->users--;
+	pthread_mutex_unlock(&eq->mutex);
+}
+
+int tdm_eq_trywait(struct tdm_eq *eq)
+{
+	if (eq->eventfd < 0)
+		return -FI_EINVAL;
+	return tdm_eq_pending(eq) ? -FI_EAGAIN : 0;
+}
+
+void tdm_eq_on_close(struct tdm_eq *eq, void (*closed)(void *arg), void *arg)
+{
+	eq->closed = closed;
+	eq->closed_arg = arg;
+}
+
+static int eq_getwait(struct tdm_eq *eq, void *arg)
+{
+	if (eq->eventfd < 0)
+		return -FI_ENODATA;
+	if (eq->wait_obj == FI_WAIT_POLLFD)
+		return tdm_wait_fill_pollfd(arg, eq->eventfd);
+	*(int *)arg = eq->eventfd;
+	return 0;
+}
+
+static int eq_control(struct fid *fid, int command, void *arg)
+{
+	struct tdm_eq *eq = tdm_container_of(fid, struct tdm_eq, fid.fid);
+
+	if (command != FI_GETWAIT && command != FI_GETWAITOBJ)
+		return -FI_ENOSYS;
+	if (!arg)
+		return -FI_EINVAL;
+	if (command == FI_GETWAIT)
+		return eq_getwait(eq, arg);
+	*(enum fi_wait_obj *)arg = eq->wait_obj;
+	return 0;
+}
+
+static int eq_close(struct fid *fid)
+{
+	struct tdm_eq *eq = tdm_container_of(fid, struct tdm_eq, fid.fid);
+	size_t users;
+
+	pthread_mutex_lock(&eq->mutex);
+	users = eq->users;
+	pthread_mutex_unlock(&eq->mutex);
+	if (users)
+		return -FI_EBUSY;
+	if (eq->closed)
+		eq->closed(eq->closed_arg);
+	eq_free(eq);
+	return 0;
+}
+
+static struct fi_ops eq_fid_ops = {
+	.size = sizeof(eq_fid_ops),
+	.close = eq_close,
+	.bind = tdm_no_fi_bind,
+	.control = eq_control,
+	.ops_open = tdm_no_fi_ops_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+static struct fi_ops_eq eq_ops = {
+	.size = sizeof(eq_ops),
+	.read = eq_read,
+	.readerr = eq_readerr,
+	.write = eq_write,
+	.sread = eq_sread,
+	.strerror = eq_strerror,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Text of a prov_errno, for fi_cq_strerror and fi_eq_strerror. The codes are
+ * fabric errno values of either sign; err_data adds nothing to them.
+ */
+#ifndef TDM_PEER_ERRSTR_H
+#define TDM_PEER_ERRSTR_H
+
+#include <rdma/fi_errno.h>
+
+#include <stdio.h>
+
+/*
+ * A static text for @prov_errno; also written to buf[len], cut and
+ * terminated, when there is such a buffer.
+ */
+static inline const char *tdm_errstr(int prov_errno, char *buf, size_t len)
+{
+	const char *text = fi_strerror(prov_errno);
+
+	if (buf && len)
+		snprintf(buf, len, "%s", text);
+	return text;
+}
+
+#endif /* TDM_PEER_ERRSTR_H */

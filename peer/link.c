@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The link to a peer provider: its fabric, domain and EQ; the imports of the
+ * owner's queues; its endpoints and address vectors. What drives it is in
+ * link_progress.c.
+ *
+ * Every struct fi_peer_*_context here is a stack object: a peer copies what it
+ * needs during the open call, as fi_peer(3) says. The exported objects behind
+ * them belong to the owner and outlive what the peer opens on them.
+ *
+ * Locking: domain lock held, but for tdm_link_open().
+ * Spec: fi_peer(3).
+ */
+#include "peer/link.h"
+
+#include "peer/eq.h"
+#include "peer/link_priv.h"
+#include "tdm_log.h"
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_errno.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What the owner asks of a peer, as far as it has it itself. */
+static const uint64_t link_caps = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
+				  FI_DIRECTED_RECV | FI_SOURCE;
+
+enum { LINK_EVENTS = 65536 };
+
+static void close_fid(struct fid *fid, const char *what)
+{
+	int ret = fi_close(fid);
+
+	if (ret)
+		TDM_WARN(DOMAIN, "peer's %s does not close: %s", what,
+			 fi_strerror(-ret));
+}
+
+/* Hints for the peer's fi_getinfo, or NULL. */
+static struct fi_info *link_hints(const struct fi_info *app)
+{
+	struct fi_info *hints = fi_allocinfo();
+
+	if (!hints)
+		return NULL;
+	hints->caps = (app->caps & link_caps) | FI_PEER | FI_AV_USER_ID;
+	if (app->addr_format == FI_SOCKADDR_IN ||
+	    app->addr_format == FI_SOCKADDR_IN6)
+		hints->addr_format = app->addr_format;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->tx_attr->op_flags = app->tx_attr ? app->tx_attr->op_flags : 0;
+	hints->tx_attr->msg_order = app->tx_attr ? app->tx_attr->msg_order : 0;
+	hints->rx_attr->op_flags = app->rx_attr ? app->rx_attr->op_flags : 0;
+	hints->rx_attr->msg_order = app->rx_attr ? app->rx_attr->msg_order : 0;
+	hints->domain_attr->caps = FI_PEER | FI_AV_USER_ID | FI_LOCAL_COMM;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
+	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+	hints->domain_attr->av_type = FI_AV_TABLE;
+	return hints;
+}
+
+/*
+ * What fi_getinfo(3) and fi_fabric(3) add when the core calls a provider: the
+ * peer is called past the core.
+ */
+static int adopt_info(struct tdm_link *link)
+{
+	struct fi_fabric_attr *attr = link->info->fabric_attr;
+
+	attr->api_version = fi_version();
+	if (!attr->prov_name)
+		attr->prov_name = strdup(link->prov->name);
+	return attr->prov_name ? 0 : -FI_ENOMEM;
+}
+
+static int open_info(struct tdm_link *link, const struct fi_info *app)
+{
+	struct fi_info *hints = link_hints(app);
+	int ret;
+
+	if (!hints)
+		return -FI_ENOMEM;
+	ret = link->prov->getinfo(fi_version(), NULL, NULL, 0, hints,
+				  &link->info);
+	fi_freeinfo(hints);
+	return ret ? ret : adopt_info(link);
+}
+
+static int open_fabric(struct tdm_link *link)
+{
+	int ret = link->prov->fabric(link->info->fabric_attr, &link->fabric,
+				     NULL);
+
+	if (!ret)
+		link->fabric->api_version = fi_version();
+	return ret;
+}
+
+/* A peer without FI_PEER domains gets by without the owner's. */
+static int open_domain(struct tdm_link *link, struct fid_domain *owner)
+{
+	struct fi_peer_domain_context ctx = {
+		.size = sizeof(ctx),
+		.domain = owner,
+	};
+	int ret = fi_domain2(link->fabric, link->info, &link->domain, FI_PEER,
+			     &ctx);
+
+	if (ret != -FI_ENOSYS && ret != -FI_EINVAL)
+		return ret;
+	return fi_domain(link->fabric, link->info, &link->domain, NULL);
+}
+
+/*
+ * The EQ the peer reports to. A peer that cannot import one has nothing to
+ * report.
+ */
+static int open_eq(struct tdm_link *link)
+{
+	const struct fi_eq_attr own = {
+		.size = LINK_EVENTS,
+		.flags = FI_WRITE,
+		.wait_obj = FI_WAIT_NONE,
+	};
+	struct fi_eq_attr attr = {
+		.flags = FI_PEER,
+		.wait_obj = FI_WAIT_NONE,
+	};
+	struct fi_peer_eq_context ctx = {.size = sizeof(ctx)};
+	int ret;
+
+	ret = tdm_eq_open(&own, link, &link->eq);
+	if (ret)
+		return ret;
+	ctx.eq = tdm_eq_fid(link->eq);
+	ret = fi_eq_open(link->fabric, &attr, &link->peer_eq, &ctx);
+	if (ret) {
+		TDM_INFO(DOMAIN, "peer %s imports no event queue: %s",
+			 link->prov->name, fi_strerror(-ret));
+		link->peer_eq = NULL;
+	}
+	return 0;
+}
+
+int tdm_link_open(const struct tdm_link_attr *attr, struct tdm_link **link_out)
+{
+	struct tdm_link *link = calloc(1, sizeof(*link));
+	int ret;
+
+	if (!link)
+		return -FI_ENOMEM;
+	tdm_list_init(&link->eps);
+	link->prov = attr->prov;
+	link->event = attr->event;
+	link->arg = attr->arg;
+	ret = open_info(link, attr->info);
+	if (ret)
+		goto err;
+	ret = open_fabric(link);
+	if (ret)
+		goto err;
+	ret = open_domain(link, attr->owner);
+	if (ret)
+		goto err;
+	ret = open_eq(link);
+	if (ret)
+		goto err;
+	*link_out = link;
+	return 0;
+err:
+	TDM_INFO(DOMAIN, "peer %s is not used: %s", attr->prov->name,
+		 fi_strerror(-ret));
+	tdm_link_close(link);
+	return ret;
+}
+
+void tdm_link_close(struct tdm_link *link)
+{
+	if (!link)
+		return;
+	tdm_link_free_queues(link);
+	if (link->peer_eq)
+		close_fid(&link->peer_eq->fid, "event queue");
+	if (link->domain)
+		close_fid(&link->domain->fid, "domain");
+	if (link->fabric)
+		close_fid(&link->fabric->fid, "fabric");
+	if (link->eq)
+		close_fid(&tdm_eq_fid(link->eq)->fid, "imported event queue");
+	if (link->info)
+		fi_freeinfo(link->info);
+	free(link);
+}
+
+/*
+ * The peer's queue has a descriptor when the peer can give one, whatever the
+ * owner's queue has: the descriptor is the transport's, and another queue of
+ * the domain may be slept on.
+ */
+int tdm_link_import_cq(struct tdm_link *link, struct tdm_cq *cq)
+{
+	struct fi_cq_attr attr = {
+		.flags = FI_PEER,
+		.format = FI_CQ_FORMAT_TAGGED,
+		.wait_obj = FI_WAIT_FD,
+	};
+	struct fi_peer_cq_context ctx = {
+		.size = sizeof(ctx),
+		.cq = tdm_cq_export(cq, TDM_TRANSPORT_LOCAL),
+	};
+	struct fid_cq *local;
+	int ret;
+
+	ret = fi_cq_open(link->domain, &attr, &local, &ctx);
+	if (ret) {
+		attr.wait_obj = FI_WAIT_NONE;
+		ret = fi_cq_open(link->domain, &attr, &local, &ctx);
+	}
+	if (!ret)
+		tdm_cq_set_local(cq, local);
+	return ret;
+}
+
+int tdm_link_import_cntr(struct tdm_link *link, struct tdm_cntr *cntr)
+{
+	struct fi_cntr_attr attr = {
+		.events = FI_CNTR_EVENTS_COMP,
+		.flags = FI_PEER,
+		.wait_obj = FI_WAIT_FD,
+	};
+	struct fi_peer_cntr_context ctx = {
+		.size = sizeof(ctx),
+		.cntr = tdm_cntr_export(cntr, TDM_TRANSPORT_LOCAL),
+	};
+	struct fid_cntr *local;
+	int ret;
+
+	ret = fi_cntr_open(link->domain, &attr, &local, &ctx);
+	if (ret) {
+		attr.wait_obj = FI_WAIT_NONE;
+		ret = fi_cntr_open(link->domain, &attr, &local, &ctx);
+	}
+	if (!ret)
+		tdm_cntr_set_local(cntr, local);
+	return ret;
+}
+
+int tdm_link_av_open(struct tdm_link *link, size_t count, struct fid_av **av)
+{
+	struct fi_av_attr attr = {
+		.type = FI_AV_TABLE,
+		.count = count,
+	};
+
+	return fi_av_open(link->domain, &attr, av, NULL);
+}
+
+int tdm_link_av_insert(struct fid_av *av, const void *addr,
+		       fi_addr_t owner_addr, fi_addr_t *peer_addr)
+{
+	fi_addr_t a = owner_addr;
+	int n = fi_av_insert(av, addr, 1, &a, FI_AV_USER_ID, NULL);
+
+	if (n < 0)
+		return n;
+	if (n != 1)
+		return -FI_EADDRNOTAVAIL;
+	*peer_addr = a;
+	return 0;
+}
+
+void tdm_link_av_remove(struct fid_av *av, fi_addr_t peer_addr)
+{
+	int ret = fi_av_remove(av, &peer_addr, 1, 0);
+
+	if (ret)
+		TDM_WARN(AV, "peer does not remove an address: %s",
+			 fi_strerror(-ret));
+}
+
+/* The peer's info with what the application chose for this endpoint. */
+static struct fi_info *ep_info(const struct tdm_link *link,
+			       const struct fi_info *app)
+{
+	struct fi_info *info = fi_dupinfo(link->info);
+
+	if (!info)
+		return NULL;
+	if (app->tx_attr && info->tx_attr) {
+		info->tx_attr->op_flags = app->tx_attr->op_flags;
+		if (app->tx_attr->size)
+			info->tx_attr->size = app->tx_attr->size;
+	}
+	if (app->rx_attr && info->rx_attr) {
+		info->rx_attr->op_flags = app->rx_attr->op_flags;
+		if (app->rx_attr->size)
+			info->rx_attr->size = app->rx_attr->size;
+	}
+	return info;
+}
+
+/*
+ * Import the SRX and bind it at once: a peer may keep the SRX imported last
+ * in its domain and take it at the next bind.
+ */
+static int ep_bind_srx(struct tdm_link *link, struct tdm_link_ep *lep,
+		       struct tdm_srx *srx)
+{
+	struct fi_rx_attr attr = {0};
+	struct fi_peer_srx_context ctx = {
+		.size = sizeof(ctx),
+		.srx = tdm_srx_export(srx, TDM_TRANSPORT_LOCAL),
+	};
+	int ret;
+
+	if (link->info->rx_attr)
+		attr = *link->info->rx_attr;
+	attr.op_flags = FI_PEER;
+	ret = fi_srx_context(link->domain, &attr, &lep->srx, &ctx);
+	if (ret)
+		return ret;
+	return fi_ep_bind(lep->ep, &lep->srx->fid, 0);
+}
+
+/* Bind one queue of the owner by its import; an absent one is no error. */
+static int bind_cq(struct fid_ep *ep, struct tdm_cq *cq, uint64_t flags)
+{
+	struct fid_cq *local = cq ? tdm_cq_local(cq) : NULL;
+
+	return local ? fi_ep_bind(ep, &local->fid, flags) : 0;
+}
+
+static int bind_cntr(struct fid_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
+{
+	struct fid_cntr *local = cntr ? tdm_cntr_local(cntr) : NULL;
+
+	return local ? fi_ep_bind(ep, &local->fid, flags) : 0;
+}
+
+/* A CQ that serves both directions is bound once for each. */
+static int ep_bind_all(struct fid_ep *ep, const struct tdm_link_ep_attr *attr)
+{
+	int ret;
+
+	ret = fi_ep_bind(ep, &attr->av->fid, 0);
+	if (ret)
+		return ret;
+	ret = bind_cq(ep, attr->tx_cq, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
+	if (ret)
+		return ret;
+	ret = bind_cq(ep, attr->rx_cq, FI_RECV);
+	if (ret)
+		return ret;
+	ret = bind_cntr(ep, attr->send_cntr, FI_SEND);
+	if (ret)
+		return ret;
+	return bind_cntr(ep, attr->recv_cntr, FI_RECV);
+}
+
+/* The one queue whose reading drives the endpoint, or NULL. */
+static struct fid *ep_queue(const struct tdm_link_ep_attr *attr)
+{
+	if (attr->rx_cq && tdm_cq_local(attr->rx_cq))
+		return &tdm_cq_local(attr->rx_cq)->fid;
+	if (attr->tx_cq && tdm_cq_local(attr->tx_cq))
+		return &tdm_cq_local(attr->tx_cq)->fid;
+	if (attr->recv_cntr && tdm_cntr_local(attr->recv_cntr))
+		return &tdm_cntr_local(attr->recv_cntr)->fid;
+	if (attr->send_cntr && tdm_cntr_local(attr->send_cntr))
+		return &tdm_cntr_local(attr->send_cntr)->fid;
+	return NULL;
+}
+
+/* Zero-safe. No event of the endpoint is delivered once it is closed. */
+static void link_ep_free(struct tdm_link *link, struct tdm_link_ep *lep)
+{
+	if (lep->ep) {
+		close_fid(&lep->ep->fid, "endpoint");
+		tdm_link_deliver(link, &lep->ep->fid);
+	}
+	if (lep->srx)
+		close_fid(&lep->srx->fid, "receive context");
+	if (lep->queue)
+		tdm_link_put_queue(link, lep->queue);
+	tdm_list_del(&lep->node);
+	free(lep);
+}
+
+int tdm_link_ep_open(struct tdm_link *link, const struct tdm_link_ep_attr *attr,
+		     struct fid_ep **ep)
+{
+	struct fi_info *info = ep_info(link, attr->info);
+	struct tdm_link_ep *lep = calloc(1, sizeof(*lep));
+	int ret = -FI_ENOMEM;
+
+	if (!lep || !info)
+		goto err;
+	tdm_list_init(&lep->node);
+	ret = fi_endpoint(link->domain, info, &lep->ep, attr->context);
+	if (ret)
+		goto err;
+	ret = ep_bind_all(lep->ep, attr);
+	if (ret)
+		goto err;
+	ret = ep_bind_srx(link, lep, attr->srx);
+	if (ret)
+		goto err;
+	ret = fi_setname(&lep->ep->fid, (void *)(uintptr_t)attr->name,
+			 attr->namelen);
+	if (ret)
+		goto err;
+	lep->queue = ep_queue(attr);
+	ret = lep->queue ? tdm_link_get_queue(link, lep->queue) : 0;
+	if (ret) {
+		lep->queue = NULL;
+		goto err;
+	}
+	ret = fi_enable(lep->ep);
+	if (ret)
+		goto err;
+	tdm_list_append(&link->eps, &lep->node);
+	fi_freeinfo(info);
+	*ep = lep->ep;
+	return 0;
+err:
+	if (lep)
+		link_ep_free(link, lep);
+	if (info)
+		fi_freeinfo(info);
+	return ret;
+}
+
+void tdm_link_ep_close(struct tdm_link *link, struct fid_ep *ep)
+{
+	struct tdm_link_ep *lep;
+	struct tdm_list *node;
+
+	tdm_list_for_each (node, &link->eps) {
+		lep = tdm_list_entry(node, struct tdm_link_ep, node);
+		if (lep->ep == ep) {
+			link_ep_free(link, lep);
+			return;
+		}
+	}
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The inside of a link, shared by link.c (what is opened) and
+ * link_progress.c (what drives it).
+ *
+ * Invariant: every open endpoint of the peer is driven through exactly one
+ * queue, so that one pass of progress visits it once. fids[] has each such
+ * queue once, with the number of endpoints in queues[] beside it. A queue of
+ * the owner cannot be closed while an endpoint is bound to it, so a fid in
+ * fids[] is always alive.
+ *
+ * Locking: domain lock.
+ */
+#ifndef TDM_PEER_LINK_PRIV_H
+#define TDM_PEER_LINK_PRIV_H
+
+#include "peer/link.h"
+#include "tdm_list.h"
+
+struct tdm_eq;
+
+struct tdm_link_queue {
+	unsigned int users; /* endpoints driven through it */
+	int fd;		    /* what to sleep on; -1: none, or nobody asked */
+};
+
+struct tdm_link_ep {
+	struct tdm_list node;
+	struct fid_ep *ep;
+	struct fid_ep *srx;
+	struct fid *queue; /* in fids[] */
+};
+
+struct tdm_link {
+	/* What a pass of progress touches. */
+	struct fid **fids; /* peer's CQs and counters */
+	size_t count;	   /* of fids[] and queues[] */
+	struct tdm_eq *eq; /* imported by the peer */
+
+	struct tdm_link_queue *queues;
+	size_t room;		       /* of fids[] and queues[] */
+	int (*add)(void *arg, int fd); /* NULL: nobody watches */
+	void (*del)(void *arg, int fd);
+	void *watch_arg;
+	void (*event)(void *arg, const struct tdm_peer_event *event);
+	void *arg;
+
+	struct fi_provider *prov;
+	struct fi_info *info; /* the peer's, owned */
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_eq *peer_eq; /* NULL: the peer imports none */
+	struct tdm_list eps;	/* struct tdm_link_ep */
+};
+
+/*
+ * Drive queue @fid of the peer from now on; put it as often as it was got.
+ * Errors: -FI_ENOMEM.
+ */
+int tdm_link_get_queue(struct tdm_link *link, struct fid *fid) tdm_must_check;
+void tdm_link_put_queue(struct tdm_link *link, struct fid *fid);
+
+/*
+ * Deliver what the peer wrote to the EQ, but for the events of endpoint @skip
+ * (NULL: of none), which are dropped.
+ */
+void tdm_link_deliver(struct tdm_link *link, const struct fid *skip);
+
+/* End of the link: forget all queues. Zero-safe. */
+void tdm_link_free_queues(struct tdm_link *link);
+
+#endif /* TDM_PEER_LINK_PRIV_H */

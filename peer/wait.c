@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sleeping on a CQ or counter. See wait.h for the parts of a wait object.
+ *
+ * Why no wake-up is lost:
+ *  1. A sleeper arms under the lock after it has seen its object empty, and
+ *     sleeps only when the engine armed too. From then on an entry written by
+ *     another thread makes the eventfd readable (armed), and anything that
+ *     needs progress makes the engine's descriptor readable.
+ *  2. Both stay readable until somebody arms again. The eventfd is drained
+ *     only by tdm_wait_try(), which arms in the same critical section.
+ *  3. A drain must not hide a signal from a second sleeper whose condition
+ *     differs (two counter thresholds): while others sleep on a readable
+ *     eventfd nobody drains it. They are on their way out, so the refused
+ *     thread retries for no longer than it takes them to get the lock.
+ *
+ * Locking: everything in struct tdm_wait is guarded by the domain lock.
+ * Spec: fi_cq(3), fi_cntr(3), fi_trywait in fi_poll(3).
+ */
+#include "peer/wait.h"
+
+#include "tdm_log.h"
+#include "tdm_os.h"
+
+#include <rdma/fi_errno.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+enum {
+	NS_PER_MS = 1000000,
+
+	/* Refused sleeps in a row after which the processor is given away. */
+	SPINS_BEFORE_YIELD = 64,
+};
+
+static int watch_fd(struct tdm_wait *w, int fd)
+{
+	struct epoll_event ev;
+
+	memset(&ev, 0, sizeof(ev));
+	ev.events = EPOLLIN;
+	ev.data.fd = fd;
+	return tdm_os.epoll_ctl(w->epfd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+static void close_fds(struct tdm_wait *w)
+{
+	if (w->epfd >= 0)
+		tdm_os.close(w->epfd);
+	if (w->eventfd >= 0)
+		tdm_os.close(w->eventfd);
+	w->epfd = -1;
+	w->eventfd = -1;
+}
+
+/* Make the descriptors of a wait object that has some; once. */
+static int open_fds(struct tdm_wait *w)
+{
+	int engine_fd, ret;
+
+	if (w->epfd >= 0)
+		return 0;
+	engine_fd = w->engine->wait_fd(w->engine);
+	if (engine_fd < 0)
+		return engine_fd;
+	w->epfd = tdm_os.epoll_create1(EPOLL_CLOEXEC);
+	ret = w->epfd < 0 ? -errno : 0;
+	if (ret)
+		goto err;
+	w->eventfd = tdm_os.eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ret = w->eventfd < 0 ? -errno : 0;
+	if (ret)
+		goto err;
+	ret = watch_fd(w, w->eventfd);
+	if (ret)
+		goto err;
+	ret = watch_fd(w, engine_fd);
+	if (ret)
+		goto err;
+	return 0;
+err:
+	close_fds(w);
+	TDM_WARN(CQ, "cannot make a wait object: %s", strerror(-ret));
+	return ret;
+}
+
+int tdm_wait_init(struct tdm_wait *w, struct tdm_engine *engine,
+		  enum fi_wait_obj obj)
+{
+	tdm_assert_held(engine->lock);
+	memset(w, 0, sizeof(*w));
+	w->engine = engine;
+	w->epfd = -1;
+	w->eventfd = -1;
+	switch (obj) {
+	case FI_WAIT_NONE:
+	case FI_WAIT_YIELD:
+		w->obj = obj;
+		return 0;
+	case FI_WAIT_UNSPEC:
+		w->obj = FI_WAIT_FD;
+		return 0;
+	case FI_WAIT_FD:
+	case FI_WAIT_POLLFD:
+		w->obj = obj;
+		return open_fds(w);
+	case FI_WAIT_SET:
+	case FI_WAIT_MUTEX_COND:
+		return -FI_ENOSYS;
+	}
+	return -FI_EINVAL;
+}
+
+void tdm_wait_fini(struct tdm_wait *w)
+{
+	if (w->engine)
+		close_fds(w);
+	memset(w, 0, sizeof(*w));
+}
+
+void tdm_wait_wake(struct tdm_wait *w)
+{
+	const uint64_t one = 1;
+	ssize_t n;
+
+	if (w->eventfd < 0 || w->signaled) {
+		w->armed = 0;
+		return;
+	}
+	do {
+		n = tdm_os.write(w->eventfd, &one, sizeof(one));
+	} while (n < 0 && errno == EINTR);
+	if (n < 0) {
+		/* Stays armed, so that the next entry tries again. */
+		TDM_WARN(CQ, "eventfd: %s", strerror(errno));
+		return;
+	}
+	w->armed = 0;
+	w->signaled = 1;
+}
+
+int tdm_wait_fill_pollfd(struct fi_wait_pollfd *poll, int fd)
+{
+	const int room = poll->nfds >= 1 && poll->fd;
+
+	poll->nfds = 1;
+	poll->change_index = 1;
+	if (!room)
+		return -FI_ETOOSMALL;
+	poll->fd[0].fd = fd;
+	poll->fd[0].events = POLLIN;
+	poll->fd[0].revents = 0;
+	return 0;
+}
+
+static int wait_get(struct tdm_wait *w, void *arg)
+{
+	int ret;
+
+	tdm_assert_held(w->engine->lock);
+	if (w->obj == FI_WAIT_NONE || w->obj == FI_WAIT_YIELD)
+		return -FI_ENODATA;
+	ret = open_fds(w);
+	if (ret)
+		return ret;
+	w->exported = 1;
+	if (w->obj == FI_WAIT_POLLFD)
+		return tdm_wait_fill_pollfd(arg, w->epfd);
+	*(int *)arg = w->epfd;
+	return 0;
+}
+
+int tdm_wait_control(struct tdm_wait *w, int command, void *arg)
+{
+	if (command != FI_GETWAIT && command != FI_GETWAITOBJ)
+		return -FI_ENOSYS;
+	if (!arg)
+		return -FI_EINVAL;
+	if (command == FI_GETWAIT)
+		return wait_get(w, arg);
+	*(enum fi_wait_obj *)arg = w->obj;
+	return 0;
+}
+
+int tdm_wait_try(struct tdm_wait *w)
+{
+	uint64_t count;
+	int ret;
+
+	tdm_assert_held(w->engine->lock);
+	if (w->obj == FI_WAIT_NONE || w->obj == FI_WAIT_YIELD)
+		return -FI_EINVAL;
+	ret = open_fds(w);
+	if (ret)
+		return ret;
+	if (w->signaled) {
+		if (w->sleepers)
+			return -FI_EAGAIN;
+		/* Interrupted: it stays readable, the next try drains. */
+		if (tdm_os.read(w->eventfd, &count, sizeof(count)) < 0 &&
+		    errno == EINTR)
+			return -FI_EAGAIN;
+		w->signaled = 0;
+	}
+	w->armed = 1;
+	return w->engine->arm(w->engine);
+}
+
+uint64_t tdm_wait_deadline(int timeout_ms)
+{
+	if (timeout_ms < 0)
+		return UINT64_MAX;
+	return tdm_os.now_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+}
+
+int tdm_wait_left(uint64_t deadline_ns)
+{
+	uint64_t now, ms;
+
+	if (deadline_ns == UINT64_MAX)
+		return -1;
+	now = tdm_os.now_ns();
+	if (now >= deadline_ns)
+		return 0;
+	ms = (deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS;
+	return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+/*
+ * Sleep once, or find a reason not to. Lock: held at entry and at return,
+ * released in between. 0: look again; -FI_EAGAIN: a signal handler ran.
+ */
+TDM_TSA(no_thread_safety_analysis)
+static int sleep_once(struct tdm_wait *w, int timeout_ms, unsigned int *spins)
+{
+	struct tdm_lock *lock = w->engine->lock;
+	struct epoll_event ev[2];
+	int n, err, ret;
+
+	ret = w->obj == FI_WAIT_YIELD ? -FI_EAGAIN : tdm_wait_try(w);
+	if (ret == -FI_EAGAIN) {
+		tdm_lock_release(lock);
+		if (w->obj == FI_WAIT_YIELD || ++*spins > SPINS_BEFORE_YIELD)
+			sched_yield();
+		tdm_lock_acquire(lock);
+		return 0;
+	}
+	if (ret)
+		return ret;
+	*spins = 0;
+	w->sleepers++;
+	tdm_lock_release(lock);
+	n = tdm_os.epoll_wait(w->epfd, ev, 2, timeout_ms);
+	err = errno;
+	tdm_lock_acquire(lock);
+	/* The last one out saves the completions that follow the write. */
+	if (!--w->sleepers && !w->exported)
+		w->armed = 0;
+	if (n >= 0)
+		return 0;
+	return err == EINTR ? -FI_EAGAIN : -err;
+}
+
+/* Returns 0 with the lock held, which the analysis cannot express. */
+TDM_TSA(no_thread_safety_analysis)
+int tdm_wait_until(struct tdm_wait *w, int (*ready)(void *arg), void *arg,
+		   int timeout_ms, int *interrupt)
+{
+	struct tdm_engine *engine = w->engine;
+	const uint64_t deadline = tdm_wait_deadline(timeout_ms);
+	unsigned int spins = 0;
+	int left, ret;
+
+	tdm_lock_acquire(engine->lock);
+	for (;;) {
+		if (ready(arg))
+			return 0;
+		engine->progress(engine);
+		if (ready(arg))
+			return 0;
+		if (interrupt && *interrupt) {
+			*interrupt = 0;
+			ret = -FI_EAGAIN;
+			break;
+		}
+		left = tdm_wait_left(deadline);
+		ret = left ? sleep_once(w, left, &spins) : -FI_EAGAIN;
+		if (ret)
+			break;
+	}
+	tdm_lock_release(engine->lock);
+	return ret;
+}
