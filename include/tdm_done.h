@@ -26,27 +26,55 @@ struct tdm_done {
 	struct fid_peer_cq *rx_cq;
 	struct fid_peer_cntr *send_cntr; /* bound with FI_SEND */
 	struct fid_peer_cntr *recv_cntr; /* bound with FI_RECV */
+	struct fid_peer_cntr *write_cntr; /* FI_WRITE */
+	struct fid_peer_cntr *read_cntr;  /* FI_READ */
+	struct fid_peer_cntr *remote_write_cntr; /* FI_REMOTE_WRITE */
+	struct fid_peer_cntr *remote_read_cntr;	 /* FI_REMOTE_READ */
 };
 
 /* The flags of fi_cq(3) that describe an operation in a completion. */
 #define TDM_CQ_FLAGS                                                          \
-	(FI_SEND | FI_RECV | FI_MSG | FI_TAGGED | FI_REMOTE_CQ_DATA |         \
+	(FI_SEND | FI_RECV | FI_MSG | FI_TAGGED | FI_RMA | FI_READ |          \
+	 FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA |    \
 	 FI_MULTI_RECV | FI_CLAIM)
 
+/* Of these, the ones an initiator's completion has. */
+#define TDM_CQ_TX_FLAGS                                                       \
+	(FI_SEND | FI_MSG | FI_TAGGED | FI_RMA | FI_READ | FI_WRITE)
+
+/* The counter an operation with @flags counts on, or NULL. */
+static inline struct fid_peer_cntr *tdm_done_tx_cntr(const struct tdm_done *d,
+						     uint64_t flags)
+{
+	if (flags & FI_SEND)
+		return d->send_cntr;
+	return flags & FI_READ ? d->read_cntr : d->write_cntr;
+}
+
+static inline struct fid_peer_cntr *tdm_done_rx_cntr(const struct tdm_done *d,
+						     uint64_t flags)
+{
+	if (flags & FI_RECV)
+		return d->recv_cntr;
+	return flags & FI_REMOTE_READ ? d->remote_read_cntr :
+					d->remote_write_cntr;
+}
+
 /*
- * A send ended well. @flags: of the tdm_xfer; without FI_COMPLETION only the
- * counter moves.
+ * A send, or as initiator a read or write, ended well. @flags: of the
+ * tdm_xfer; without FI_COMPLETION only the counter moves.
  */
 static inline void tdm_done_send(const struct tdm_done *d, void *context,
 				 uint64_t flags)
 {
-	if (d->send_cntr)
-		d->send_cntr->owner_ops->inc(d->send_cntr);
+	struct fid_peer_cntr *cntr = tdm_done_tx_cntr(d, flags);
+
+	if (cntr)
+		cntr->owner_ops->inc(cntr);
 	if ((flags & FI_COMPLETION) && d->tx_cq)
-		d->tx_cq->owner_ops->write(
-			d->tx_cq, context,
-			flags & (FI_SEND | FI_MSG | FI_TAGGED), 0, NULL, 0, 0,
-			FI_ADDR_NOTAVAIL);
+		d->tx_cq->owner_ops->write(d->tx_cq, context,
+					   flags & TDM_CQ_TX_FLAGS, 0, NULL, 0,
+					   0, FI_ADDR_NOTAVAIL);
 }
 
 /*
@@ -58,15 +86,16 @@ static inline void tdm_done_send_err(const struct tdm_done *d, void *context,
 				     uint64_t flags, int err, int prov_errno,
 				     fi_addr_t addr)
 {
+	struct fid_peer_cntr *cntr = tdm_done_tx_cntr(d, flags);
 	struct fi_cq_err_entry e;
 
-	if (d->send_cntr)
-		d->send_cntr->owner_ops->incerr(d->send_cntr);
+	if (cntr)
+		cntr->owner_ops->incerr(cntr);
 	if (!d->tx_cq)
 		return;
 	memset(&e, 0, sizeof(e));
 	e.op_context = context;
-	e.flags = flags & (FI_SEND | FI_MSG | FI_TAGGED);
+	e.flags = flags & TDM_CQ_TX_FLAGS;
 	e.err = err;
 	e.prov_errno = prov_errno;
 	e.src_addr = addr;
@@ -76,12 +105,16 @@ static inline void tdm_done_send_err(const struct tdm_done *d, void *context,
 /*
  * The message of @e is in place: @len bytes were written to e->iov. Uses
  * e->flags, context, tag, cq_data and addr. The caller then frees the entry.
+ * Also for entries of include/tdm_rma.h, which make a completion only with
+ * remote CQ data.
  */
 static inline void tdm_done_recv(const struct tdm_done *d,
 				 const struct fi_peer_rx_entry *e, size_t len)
 {
-	if (d->recv_cntr)
-		d->recv_cntr->owner_ops->inc(d->recv_cntr);
+	struct fid_peer_cntr *cntr = tdm_done_rx_cntr(d, e->flags);
+
+	if (cntr)
+		cntr->owner_ops->inc(cntr);
 	if ((e->flags & (FI_COMPLETION | FI_REMOTE_CQ_DATA)) && d->rx_cq)
 		d->rx_cq->owner_ops->write(
 			d->rx_cq, e->context, e->flags & TDM_CQ_FLAGS, len,
@@ -97,10 +130,14 @@ static inline void tdm_done_recv_err(const struct tdm_done *d,
 				     size_t len, size_t olen, int err,
 				     int prov_errno)
 {
+	struct fid_peer_cntr *cntr = tdm_done_rx_cntr(d, e->flags);
 	struct fi_cq_err_entry x;
 
-	if (d->recv_cntr)
-		d->recv_cntr->owner_ops->incerr(d->recv_cntr);
+	/* The target of a one-sided operation does not learn of its failure. */
+	if (e->flags & FI_RMA)
+		return;
+	if (cntr)
+		cntr->owner_ops->incerr(cntr);
 	if (!d->rx_cq)
 		return;
 	memset(&x, 0, sizeof(x));

@@ -2,7 +2,8 @@
 /*
  * One transfer request: what the calls of fi_msg(3) and fi_tagged(3) say, in
  * one shape. msg and tagged differ by one flag; the vector calls and the
- * single-buffer calls do not differ at all.
+ * single-buffer calls do not differ at all; fi_rma(3) adds a place at the
+ * target.
  */
 #ifndef TDM_XFER_H
 #define TDM_XFER_H
@@ -28,7 +29,8 @@ enum { TDM_INJECT_BYTES = 256 };
 
 struct tdm_xfer {
 	/*
-	 * FI_MSG or FI_TAGGED; FI_SEND or FI_RECV; FI_COMPLETION when a CQ
+	 * FI_MSG or FI_TAGGED with FI_SEND or FI_RECV, or FI_RMA with FI_READ
+	 * or FI_WRITE; FI_COMPLETION when a CQ
 	 * entry is wanted on success (selective completion already applied);
 	 * FI_INJECT when the buffer may be reused at return;
 	 * FI_REMOTE_CQ_DATA when @data counts; a level of TDM_LEVELS;
@@ -44,6 +46,8 @@ struct tdm_xfer {
 	uint64_t tag;
 	uint64_t ignore; /* receives: tag bits that do not matter */
 	uint64_t data;	 /* remote CQ data */
+	uint64_t rma_addr; /* FI_RMA: where at the target, and its key */
+	uint64_t rma_key;
 	void *context;
 	struct iovec one; /* storage for single-buffer calls; not for users */
 };

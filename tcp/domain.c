@@ -105,7 +105,7 @@ static int domain_close(struct fid *fid)
 		tdm_container_of(fid, struct tdm_domain, fid.fid);
 
 	tdm_lock_acquire(&d->lock);
-	if (d->users || !tdm_list_empty(&d->mrs)) {
+	if (d->users) {
 		tdm_lock_release(&d->lock);
 		return -FI_EBUSY;
 	}
@@ -210,7 +210,7 @@ static struct fi_ops domain_fid_ops = {
 	.close = domain_close,
 	.bind = domain_bind,
 	.control = tdm_no_fi_control,
-	.ops_open = tdm_no_fi_ops_open,
+	.ops_open = tdm_mr_ops_open,
 	.tostr = tdm_no_fi_tostr,
 	.ops_set = tdm_no_fi_ops_set,
 };
@@ -283,7 +283,6 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 	d->engine.wait_fd = domain_wait_fd;
 	d->fabric = fabric;
 	tdm_list_init(&d->eps);
-	tdm_list_init(&d->mrs);
 	d->info = fi_dupinfo(info);
 	ret = d->info ? tdm_loop_open(&d->loop) : -FI_ENOMEM;
 	if (ret) {

@@ -34,7 +34,7 @@ struct tdm_domain {
 	size_t local_pairs;	/* pairs that use shared memory; G: lock */
 	int watching;		/* the link's descriptors are in wait_fd */
 	struct tdm_eq *eq;	/* fi_domain_bind(), or NULL */
-	struct tdm_list mrs;	/* struct tdm_mr; G: lock */
+	void *mr_tree;		/* struct tdm_mr by key, tsearch(3); G: lock */
 	uint64_t next_key;	/* next key the provider gives; G: lock */
 };
 
@@ -64,5 +64,12 @@ int tdm_ep_open(struct fid_domain *domain, struct fi_info *info,
 
 /* The calls of struct fi_ops_mr. */
 extern struct fi_ops_mr tdm_mr_ops;
+
+/* fi_open_ops(3) of the domain: TDM_RMA_OPS. */
+int tdm_mr_ops_open(struct fid *fid, const char *name, uint64_t flags,
+		    void **ops, void *context);
+
+/* Give back an entry of tdm_rma_ops.get(). Lock: held. */
+void tdm_mr_entry_free(struct fi_peer_rx_entry *entry);
 
 #endif /* TDM_TCP_DOMAIN_H */

@@ -34,6 +34,15 @@ static struct tdm_ep *from_fid(struct fid *fid)
 void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t,
 		 struct tdm_done *done)
 {
+	/* In the order of rma_cntr[]. */
+	struct fid_peer_cntr **rma[] = {
+		&done->read_cntr,
+		&done->write_cntr,
+		&done->remote_read_cntr,
+		&done->remote_write_cntr,
+	};
+	size_t i;
+
 	memset(done, 0, sizeof(*done));
 	if (ep->tx_cq)
 		done->tx_cq = tdm_cq_export(ep->tx_cq, t);
@@ -43,6 +52,10 @@ void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t,
 		done->send_cntr = tdm_cntr_export(ep->send_cntr, t);
 	if (ep->recv_cntr)
 		done->recv_cntr = tdm_cntr_export(ep->recv_cntr, t);
+	for (i = 0; i < TDM_ARRAY_LEN(rma); i++) {
+		if (ep->rma_cntr[i])
+			*rma[i] = tdm_cntr_export(ep->rma_cntr[i], t);
+	}
 }
 
 static int bind_cq(struct tdm_ep *ep, struct tdm_cq *cq, uint64_t flags)
@@ -464,6 +477,7 @@ int tdm_ep_open(struct fid_domain *fid, struct fi_info *info,
 	ep->fid.cm = &cm_ops;
 	ep->fid.msg = &tdm_msg_ops;
 	ep->fid.tagged = &tdm_tagged_ops;
+	ep->fid.rma = &tdm_rma_ops;
 	ep->domain = d;
 	ep->av_user.inserted = tdm_ep_av_inserted;
 	ep->av_user.removed = tdm_ep_av_removed;

@@ -122,8 +122,9 @@ int tdm_report_open(struct fid *fid, const char *name, uint64_t flags,
 /* Print the table of FI_TANDEM_REPORT for @ep on stderr. Lock: held. */
 void tdm_report_print(struct tdm_ep *ep);
 
-/* Data transfer tables; api.c. */
+/* Data transfer tables; api.c and rma.c. */
 extern struct fi_ops_msg tdm_msg_ops;
 extern struct fi_ops_tagged tdm_tagged_ops;
+extern struct fi_ops_rma tdm_rma_ops;
 
 #endif /* TDM_TCP_EP_H */

@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory regions, fi_mr(3). Host memory needs no registration to be sent from
- * or received into, so a region is a key, its address ranges and its access
- * rights; the descriptor is the region itself.
+ * Memory regions, fi_mr(3), and their use by the transports when this process
+ * is the target of one-sided operations (include/tdm_rma.h).
  *
- * Invariant: keys of the live regions of a domain are distinct.
- * Lock: the domain's, taken here.
+ * Host memory needs no registration to be sent from or received into: a
+ * region is a key, its address ranges and its access rights, and the
+ * descriptor is the region itself.
+ *
+ * Invariants:
+ *  1. Keys of the live regions of a domain are distinct.
+ *  2. After fi_close of a region no byte of it is touched: transports ask
+ *     revoked() before each access, under the domain lock.
+ *  3. Range checks never add before they compare.
+ *
+ * Lock: the domain's, taken in the calls of struct fi_ops_mr.
  */
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,24 +23,58 @@
 
 #include "tcp/domain.h"
 #include "tdm_nosys.h"
+#include "tdm_rma.h"
 #include "tdm_xfer.h"
 
 struct tdm_mr {
 	struct fid_mr fid;
 	struct tdm_domain *domain;
-	struct tdm_list node; /* domain->mrs; G: domain */
+	struct tdm_list uses; /* struct rma_entry in flight; G: domain */
 	uint64_t access;      /* FI_SEND, FI_RECV, FI_REMOTE_WRITE, ... */
+	uint64_t base;	      /* address of the first byte, as initiators
+				 name it: 0, or virtual with FI_MR_BASIC */
+	size_t len;	      /* bytes, sum over iov */
 	size_t count;
 	struct iovec iov[TDM_IOV_LIMIT];
 };
 
+/* One operation of a remote initiator on a region. */
+struct rma_entry {
+	struct fi_peer_rx_entry peer;
+	struct tdm_list node; /* mr->uses; unlinked once revoked */
+	int revoked;
+	void *desc[TDM_IOV_LIMIT];
+	struct iovec iov[TDM_IOV_LIMIT];
+};
+
+static int compare_key(const void *a, const void *b)
+{
+	uint64_t x = ((const struct tdm_mr *)a)->fid.key;
+	uint64_t y = ((const struct tdm_mr *)b)->fid.key;
+
+	return x < y ? -1 : x > y;
+}
+
+static struct tdm_mr *find_key(struct tdm_domain *d, uint64_t key)
+{
+	struct tdm_mr want = { .fid.key = key };
+	void *node = tfind(&want, &d->mr_tree, compare_key);
+
+	return node ? *(struct tdm_mr **)node : NULL;
+}
+
 static int mr_close(struct fid *fid)
 {
 	struct tdm_mr *mr = tdm_container_of(fid, struct tdm_mr, fid.fid);
+	struct tdm_domain *d = mr->domain;
+	struct tdm_list *pos;
 
-	tdm_lock_acquire(&mr->domain->lock);
-	tdm_list_del(&mr->node);
-	tdm_lock_release(&mr->domain->lock);
+	tdm_lock_acquire(&d->lock);
+	tdelete(mr, &d->mr_tree, compare_key);
+	while ((pos = tdm_list_pop(&mr->uses)))
+		tdm_list_entry(pos, struct rma_entry, node)->revoked = 1;
+	tdm_domain_put(d);
+	tdm_lock_release(&d->lock);
 	free(mr);
 	return 0;
 }
@@ -46,17 +89,27 @@ static struct fi_ops mr_fid_ops = {
 	.ops_set = tdm_no_fi_ops_set,
 };
 
-static struct tdm_mr *find_key(struct tdm_domain *d, uint64_t key)
+/* FI_MR_BASIC of API 1.4: virtual addresses, keys chosen here. */
+static int is_basic(const struct tdm_domain *d)
 {
-	struct tdm_list *pos;
+	return d->info->domain_attr->mr_mode == 1;
+}
 
-	tdm_list_for_each (pos, &d->mrs) {
-		struct tdm_mr *mr = tdm_list_entry(pos, struct tdm_mr, node);
-
-		if (mr->fid.key == key)
-			return mr;
+/* Give @mr its key and put it into the domain's tree. Lock: held. */
+static int insert_key(struct tdm_domain *d, struct tdm_mr *mr)
+{
+	if (is_basic(d)) {
+		do
+			mr->fid.key = d->next_key++;
+		while (find_key(d, mr->fid.key));
+		mr->base = (uintptr_t)mr->iov[0].iov_base;
+	} else if (find_key(d, mr->fid.key)) {
+		return -FI_ENOKEY;
 	}
-	return NULL;
+	if (!tsearch(mr, &d->mr_tree, compare_key))
+		return -FI_ENOMEM;
+	tdm_domain_get(d);
+	return 0;
 }
 
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
@@ -65,15 +118,20 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	struct tdm_domain *d =
 		tdm_container_of(fid, struct tdm_domain, fid.fid);
 	struct tdm_mr *mr;
+	int ret;
 
 	if (flags)
 		return -FI_EBADFLAGS;
 	if (!attr || !attr->iov_count || attr->iov_count > TDM_IOV_LIMIT ||
-	    !attr->mr_iov || attr->iface != FI_HMEM_SYSTEM)
+	    !attr->mr_iov || attr->iface != FI_HMEM_SYSTEM || attr->offset)
 		return -FI_EINVAL;
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -FI_ENOMEM;
+	if (tdm_iov_total(attr->mr_iov, attr->iov_count, &mr->len)) {
+		free(mr);
+		return -FI_EINVAL;
+	}
 	mr->fid.fid.fclass = FI_CLASS_MR;
 	mr->fid.fid.context = attr->context;
 	mr->fid.fid.ops = &mr_fid_ops;
@@ -82,17 +140,16 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	mr->domain = d;
 	mr->access = attr->access;
 	mr->count = attr->iov_count;
+	tdm_list_init(&mr->uses);
 	memcpy(mr->iov, attr->mr_iov, attr->iov_count * sizeof(mr->iov[0]));
 	tdm_lock_acquire(&d->lock);
-	if (find_key(d, mr->fid.key)) {
-		tdm_lock_release(&d->lock);
-		free(mr);
-		return -FI_ENOKEY;
-	}
-	tdm_list_append(&d->mrs, &mr->node);
+	ret = insert_key(d, mr);
 	tdm_lock_release(&d->lock);
-	*out = &mr->fid;
-	return 0;
+	if (ret)
+		free(mr);
+	else
+		*out = &mr->fid;
+	return ret;
 }
 
 static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
@@ -120,6 +177,79 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len,
 
 	return mr_regv(fid, &iov, 1, access, offset, requested_key, flags, mr,
 		       context);
+}
+
+/* May @req touch @mr? Out: *@offset of its first byte in the region. */
+static int check_request(const struct tdm_mr *mr,
+			 const struct tdm_rma_request *req, uint64_t *offset)
+{
+	if (!mr || !(mr->access & req->access) || req->addr < mr->base)
+		return -FI_EACCES;
+	*offset = req->addr - mr->base;
+	if (*offset > mr->len || req->len > mr->len - *offset)
+		return -FI_EACCES;
+	return 0;
+}
+
+static int rma_get(struct fid_domain *fid, struct fid_peer_srx *srx,
+		   const struct tdm_rma_request *req,
+		   struct fi_peer_rx_entry **entry)
+{
+	struct tdm_domain *d = tdm_domain_from_fid(fid);
+	struct tdm_mr *mr = find_key(d, req->key);
+	struct rma_entry *e;
+	uint64_t offset;
+	int ret = check_request(mr, req, &offset);
+
+	if (ret)
+		return ret;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return -FI_ENOMEM;
+	e->peer.srx = srx;
+	e->peer.addr = req->src;
+	e->peer.msg_size = req->len;
+	e->peer.cq_data = req->data;
+	e->peer.flags = FI_RMA | req->access | req->flags;
+	e->peer.desc = e->desc;
+	e->peer.iov = e->iov;
+	e->peer.count = tdm_iov_slice(e->iov, TDM_IOV_LIMIT, mr->iov,
+				      mr->count, offset, req->len);
+	tdm_list_append(&mr->uses, &e->node);
+	*entry = &e->peer;
+	return 0;
+}
+
+static int rma_revoked(const struct fi_peer_rx_entry *entry)
+{
+	return tdm_container_of(entry, struct rma_entry, peer)->revoked;
+}
+
+void tdm_mr_entry_free(struct fi_peer_rx_entry *entry)
+{
+	struct rma_entry *e = tdm_container_of(entry, struct rma_entry, peer);
+
+	tdm_list_del(&e->node);
+	free(e);
+}
+
+static struct tdm_rma_ops rma_ops = {
+	.size = sizeof(rma_ops),
+	.get = rma_get,
+	.revoked = rma_revoked,
+};
+
+int tdm_mr_ops_open(struct fid *fid, const char *name, uint64_t flags,
+		    void **ops, void *context)
+{
+	(void)fid;
+	(void)context;
+	if (!name || !ops || flags)
+		return -FI_EINVAL;
+	if (strcmp(name, TDM_RMA_OPS))
+		return -FI_ENOSYS;
+	*ops = &rma_ops;
+	return 0;
 }
 
 struct fi_ops_mr tdm_mr_ops = {

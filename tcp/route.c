@@ -11,6 +11,7 @@
  * An address that is no candidate is REMOTE at once.
  */
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 
 #include "tcp/path.h"
 #include "tdm_log.h"
@@ -18,6 +19,27 @@
 /* Flags a peer provider gets with an operation, fi_msg(3). */
 #define LOCAL_FLAGS                                                           \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | TDM_LEVELS)
+
+static ssize_t rma_local(struct tdm_ep *ep, const struct tdm_pair *p,
+			 const struct tdm_xfer *x)
+{
+	struct fi_rma_iov where = { .addr = x->rma_addr,
+				    .len = x->len,
+				    .key = x->rma_key };
+	struct fi_msg_rma msg = {
+		.msg_iov = x->iov,
+		.iov_count = x->count,
+		.addr = p->local,
+		.rma_iov = &where,
+		.rma_iov_count = 1,
+		.context = x->context,
+		.data = x->data,
+	};
+
+	return x->flags & FI_READ ?
+		       fi_readmsg(ep->local, &msg, x->flags & LOCAL_FLAGS) :
+		       fi_writemsg(ep->local, &msg, x->flags & LOCAL_FLAGS);
+}
 
 static ssize_t send_local(struct tdm_ep *ep, const struct tdm_pair *p,
 			  const struct tdm_xfer *x)
@@ -36,6 +58,8 @@ static ssize_t send_local(struct tdm_ep *ep, const struct tdm_pair *p,
 		tagged.data = x->data;
 		return fi_tsendmsg(ep->local, &tagged, x->flags & LOCAL_FLAGS);
 	}
+	if (tdm_unlikely(x->flags & FI_RMA))
+		return rma_local(ep, p, x);
 	msg.msg_iov = x->iov;
 	msg.desc = NULL;
 	msg.iov_count = x->count;

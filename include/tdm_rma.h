@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One-sided operations at their target. fi_peer(3) lets a peer use the owner's
+ * domain; this is the operation a transport uses there, opened by
+ * fi_open_ops(&domain->fid, TDM_RMA_OPS, 0, &ops, NULL).
+ *
+ * A transport treats an arriving write as a message whose receive entry comes
+ * from a memory region instead of the matching queues: get() hands out the
+ * entry, the transport fills entry->iov and ends it with tdm_done_recv() and
+ * free_entry() like any other. A read is the reverse: the transport sends
+ * from entry->iov.
+ */
+#ifndef TDM_RMA_H
+#define TDM_RMA_H
+
+#include <rdma/fi_domain.h>
+#include <rdma/providers/fi_peer.h>
+
+#include "tdm_base.h"
+
+#define TDM_RMA_OPS "tandem_rma_1"
+
+/* What an initiator asks for; nothing of it is trusted. */
+struct tdm_rma_request {
+	uint64_t key;
+	uint64_t addr;	 /* offset, or virtual address with FI_MR_BASIC */
+	uint64_t len;	 /* bytes */
+	uint64_t access; /* FI_REMOTE_READ or FI_REMOTE_WRITE */
+	uint64_t data;	 /* remote CQ data, with FI_REMOTE_CQ_DATA in flags */
+	uint64_t flags;	 /* 0 or FI_REMOTE_CQ_DATA */
+	fi_addr_t src;	 /* of the initiator, or FI_ADDR_UNSPEC */
+};
+
+struct tdm_rma_ops {
+	size_t size;
+	/*
+	 * The receive entry of @req: iov covers exactly the bytes asked for,
+	 * flags are FI_RMA | access (| FI_REMOTE_CQ_DATA). @srx: the
+	 * transport's, stored in the entry. The entry is given back through
+	 * srx->owner_ops->free_entry(). Out: *@entry.
+	 * Errors: -FI_EACCES for an unknown key, wrong access or bytes outside
+	 * the region; -FI_ENOMEM. Lock: domain held.
+	 */
+	int (*get)(struct fid_domain *domain, struct fid_peer_srx *srx,
+		   const struct tdm_rma_request *req,
+		   struct fi_peer_rx_entry **entry);
+	/*
+	 * Not 0 when the region behind @entry was closed meanwhile: its memory
+	 * must not be touched any more. Asked before each access to iov.
+	 */
+	int (*revoked)(const struct fi_peer_rx_entry *entry);
+};
+
+#endif /* TDM_RMA_H */

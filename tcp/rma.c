@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The calls of fi_rma(3): each fills a struct tdm_xfer and takes the way of a
+ * send. One remote range per call (rma_iov_limit 1).
+ *
+ * No lock is held here.
+ */
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+
+#include "tcp/getinfo.h"
+#include "tcp/path.h"
+
+#define WRITE_FLAGS                                                           \
+	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | TDM_LEVELS)
+#define READ_FLAGS (FI_COMPLETION | FI_MORE | TDM_LEVELS)
+
+struct where {
+	fi_addr_t peer;
+	uint64_t addr; /* at the target */
+	uint64_t key;
+};
+
+static struct tdm_xfer request(uint64_t flags, struct where w, void *context)
+{
+	struct tdm_xfer x = {
+		.flags = FI_RMA | flags,
+		.addr = w.peer,
+		.rma_addr = w.addr,
+		.rma_key = w.key,
+		.context = context,
+	};
+
+	return x;
+}
+
+static ssize_t start(struct fid_ep *fid, struct tdm_xfer *x)
+{
+	struct tdm_ep *ep = tdm_ep_from_fid(fid);
+
+	if (tdm_unlikely(!ep->enabled))
+		return -FI_EOPBADSTATE;
+	if (x->len > TDM_MAX_MSG_BYTES ||
+	    ((x->flags & FI_INJECT) && x->len > ep->inject_bytes))
+		return -FI_EMSGSIZE;
+	return tdm_route_send(ep, x);
+}
+
+static ssize_t start_buf(struct fid_ep *fid, struct tdm_xfer *x,
+			 const void *buf, size_t len)
+{
+	if (len && !buf)
+		return -FI_EINVAL;
+	tdm_xfer_buf(x, buf, len);
+	return start(fid, x);
+}
+
+static ssize_t start_vector(struct fid_ep *fid, struct tdm_xfer *x,
+			    const struct iovec *iov, size_t count)
+{
+	if (count > TDM_IOV_LIMIT || (count && !iov))
+		return -FI_EINVAL;
+	if (!count)
+		return start_buf(fid, x, NULL, 0);
+	if (tdm_iov_total(iov, count, &x->len))
+		return -FI_EMSGSIZE;
+	x->iov = iov;
+	x->count = count;
+	return start(fid, x);
+}
+
+/* fi_writemsg and fi_readmsg: @allowed flags replace the default ones. */
+static ssize_t start_message(struct fid_ep *fid, const struct fi_msg_rma *m,
+			     uint64_t op, uint64_t flags, uint64_t allowed)
+{
+	struct tdm_ep *ep = tdm_ep_from_fid(fid);
+	struct tdm_xfer x;
+
+	if (flags & ~allowed)
+		return -FI_EBADFLAGS;
+	if (m->rma_iov_count != 1 || !m->rma_iov)
+		return -FI_EINVAL;
+	x = request(op | flags | (ep->tx_selective ? 0 : FI_COMPLETION),
+		    (struct where){ m->addr, m->rma_iov[0].addr,
+				    m->rma_iov[0].key },
+		    m->context);
+	x.data = m->data;
+	if (tdm_iov_total(m->msg_iov, m->iov_count, &x.len) ||
+	    x.len != m->rma_iov[0].len)
+		return -FI_EINVAL;
+	return start_vector(fid, &x, m->msg_iov, m->iov_count);
+}
+
+static uint64_t op_flags(struct fid_ep *fid)
+{
+	return tdm_ep_from_fid(fid)->tx_op_flags;
+}
+
+static uint64_t inject_flags(struct fid_ep *fid)
+{
+	return (op_flags(fid) & ~(uint64_t)FI_COMPLETION) | FI_INJECT;
+}
+
+/* A read has nothing to inject: that default is for writes. */
+static uint64_t read_flags(struct fid_ep *fid)
+{
+	return op_flags(fid) & ~(uint64_t)FI_INJECT;
+}
+
+static ssize_t rma_read(struct fid_ep *ep, void *buf, size_t len, void *desc,
+			fi_addr_t src, uint64_t addr, uint64_t key,
+			void *context)
+{
+	struct tdm_xfer x = request(FI_READ | read_flags(ep),
+				    (struct where){ src, addr, key }, context);
+
+	return start_buf(ep, &x, buf, len);
+}
+
+static ssize_t rma_readv(struct fid_ep *ep, const struct iovec *iov,
+			 void **desc, size_t count, fi_addr_t src,
+			 uint64_t addr, uint64_t key, void *context)
+{
+	struct tdm_xfer x = request(FI_READ | read_flags(ep),
+				    (struct where){ src, addr, key }, context);
+
+	return start_vector(ep, &x, iov, count);
+}
+
+static ssize_t rma_readmsg(struct fid_ep *ep, const struct fi_msg_rma *m,
+			   uint64_t flags)
+{
+	return start_message(ep, m, FI_READ, flags, READ_FLAGS);
+}
+
+static ssize_t rma_write(struct fid_ep *ep, const void *buf, size_t len,
+			 void *desc, fi_addr_t dest, uint64_t addr,
+			 uint64_t key, void *context)
+{
+	struct tdm_xfer x = request(FI_WRITE | op_flags(ep),
+				    (struct where){ dest, addr, key },
+				    context);
+
+	return start_buf(ep, &x, buf, len);
+}
+
+static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov,
+			  void **desc, size_t count, fi_addr_t dest,
+			  uint64_t addr, uint64_t key, void *context)
+{
+	struct tdm_xfer x = request(FI_WRITE | op_flags(ep),
+				    (struct where){ dest, addr, key },
+				    context);
+
+	return start_vector(ep, &x, iov, count);
+}
+
+static ssize_t rma_writemsg(struct fid_ep *ep, const struct fi_msg_rma *m,
+			    uint64_t flags)
+{
+	return start_message(ep, m, FI_WRITE, flags, WRITE_FLAGS);
+}
+
+static ssize_t rma_inject(struct fid_ep *ep, const void *buf, size_t len,
+			  fi_addr_t dest, uint64_t addr, uint64_t key)
+{
+	struct tdm_xfer x = request(FI_WRITE | inject_flags(ep),
+				    (struct where){ dest, addr, key }, NULL);
+
+	return start_buf(ep, &x, buf, len);
+}
+
+static ssize_t rma_writedata(struct fid_ep *ep, const void *buf, size_t len,
+			     void *desc, uint64_t data, fi_addr_t dest,
+			     uint64_t addr, uint64_t key, void *context)
+{
+	struct tdm_xfer x =
+		request(FI_WRITE | FI_REMOTE_CQ_DATA | op_flags(ep),
+			(struct where){ dest, addr, key }, context);
+
+	x.data = data;
+	return start_buf(ep, &x, buf, len);
+}
+
+static ssize_t rma_injectdata(struct fid_ep *ep, const void *buf, size_t len,
+			      uint64_t data, fi_addr_t dest, uint64_t addr,
+			      uint64_t key)
+{
+	struct tdm_xfer x =
+		request(FI_WRITE | FI_REMOTE_CQ_DATA | inject_flags(ep),
+			(struct where){ dest, addr, key }, NULL);
+
+	x.data = data;
+	return start_buf(ep, &x, buf, len);
+}
+
+struct fi_ops_rma tdm_rma_ops = {
+	.size = sizeof(tdm_rma_ops),
+	.read = rma_read,
+	.readv = rma_readv,
+	.readmsg = rma_readmsg,
+	.write = rma_write,
+	.writev = rma_writev,
+	.writemsg = rma_writemsg,
+	.inject = rma_inject,
+	.writedata = rma_writedata,
+	.injectdata = rma_injectdata,
+};
