@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Draw the pictures of README.md and ARCHITECTURE.md.
+
+    doc/diagrams/diagrams.py            write the .svg files beside this script
+    doc/diagrams/diagrams.py --check    are they what the script would write?
+
+Needs nothing but Python 3. Boxes are (x, y, width, height); arrows run between
+two points, with an optional label beside their middle.
+"""
+import os
+import sys
+
+INK, SOFT, SHM, TCP = "#1f2933", "#7b8794", "#1b7f5c", "#2f5fb3"
+PAPER, BOX, HOST = "#ffffff", "#f5f7fa", "#fbfcfd"
+
+
+class Picture:
+    def __init__(self, width, height, title):
+        self.body = []
+        self.width, self.height, self.title = width, height, title
+
+    def box(self, x, y, w, h, fill=BOX, stroke=SOFT, dash=False):
+        extra = ' stroke-dasharray="5 4"' if dash else ""
+        self.body.append(
+            f'<rect x="{x}" y="{y}" width="{w}" height="{h}" rx="6" '
+            f'fill="{fill}" stroke="{stroke}"{extra}/>')
+
+    def text(self, x, y, words, size=13, color=INK, weight="normal",
+             anchor="middle", mono=False):
+        family = "monospace" if mono else "sans-serif"
+        words = (words.replace("&", "&amp;").replace("<", "&lt;")
+                 .replace(">", "&gt;"))
+        self.body.append(
+            f'<text x="{x}" y="{y}" font-family="{family}" '
+            f'font-size="{size}" font-weight="{weight}" fill="{color}" '
+            f'text-anchor="{anchor}">{words}</text>')
+
+    def node(self, x, y, w, h, name, *lines, mono=True, **style):
+        self.box(x, y, w, h, **style)
+        top = y + h / 2 - 8.5 * len(lines) + 5
+        self.text(x + w / 2, top, name, 14, weight="bold", mono=mono)
+        for i, line in enumerate(lines):
+            self.text(x + w / 2, top + 17 * (i + 1), line, 12, SOFT)
+
+    def arrow(self, x1, y1, x2, y2, color=INK, both=False, width=1.5,
+              dash=False):
+        name = {INK: "ink", SHM: "shm", TCP: "tcp"}[color]
+        start = f' marker-start="url(#{name})"' if both else ""
+        extra = ' stroke-dasharray="5 4"' if dash else ""
+        self.body.append(
+            f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" '
+            f'stroke="{color}" stroke-width="{width}"{extra}{start} '
+            f'marker-end="url(#{name})"/>')
+
+    def bend(self, points, color=INK):
+        name = {INK: "ink", SHM: "shm", TCP: "tcp"}[color]
+        path = " ".join(f"{x},{y}" for x, y in points)
+        self.body.append(
+            f'<polyline points="{path}" fill="none" stroke="{color}" '
+            f'stroke-width="1.5" marker-end="url(#{name})"/>')
+
+    def svg(self):
+        heads = "".join(
+            f'<marker id="{name}" viewBox="0 0 10 10" refX="9" refY="5" '
+            f'markerWidth="7" markerHeight="7" '
+            f'orient="auto-start-reverse">'
+            f'<path d="M0 0 L10 5 L0 10 z" fill="{color}"/></marker>'
+            for name, color in (("ink", INK), ("shm", SHM), ("tcp", TCP)))
+        return "\n".join(
+            [f'<svg xmlns="http://www.w3.org/2000/svg" '
+             f'width="{self.width}" height="{self.height}" '
+             f'viewBox="0 0 {self.width} {self.height}" role="img">',
+             f"<title>{self.title}</title>",
+             f"<defs>{heads}</defs>",
+             f'<rect width="{self.width}" height="{self.height}" '
+             f'fill="{PAPER}"/>'] + self.body + ["</svg>", ""])
+
+
+def overview():
+    """Two hosts, four processes, one provider."""
+    p = Picture(760, 330, "Processes of one host use shared memory, "
+                          "processes of different hosts use TCP")
+    for side, x in (("host 1", 20), ("host 2", 450)):
+        p.box(x, 20, 290, 285, fill=HOST)
+        p.text(x + 16, 44, side, 14, SOFT, "bold", "start")
+        for i, y in enumerate((62, 202)):
+            n = i + (0 if x == 20 else 2)
+            p.box(x + 30, y, 230, 80, stroke=INK)
+            p.text(x + 145, y + 26, f"process {n}", 14, weight="bold")
+            p.text(x + 145, y + 46, "one endpoint, one AV,", 12, SOFT)
+            p.text(x + 145, y + 63, "one CQ: tandem", 12, SOFT)
+        p.arrow(x + 145, 144, x + 145, 200, SHM, both=True, width=3)
+        p.text(x + 155, 177, "shared memory", 13, SHM, "bold", "start")
+    for y1, y2 in ((90, 90), (105, 225), (240, 120), (255, 255)):
+        p.arrow(282, y1, 478, y2, TCP, both=True)
+    p.text(380, 290, "TCP", 13, TCP, "bold")
+    return p
+
+
+def layers():
+    """Folders and who may include whom."""
+    p = Picture(760, 400, "Direction of dependencies between the folders")
+    p.node(40, 30, 680, 40, "application and libfabric core", mono=False,
+           fill=PAPER, dash=True)
+    p.arrow(180, 70, 180, 98)
+    p.node(40, 100, 280, 70, "tcp/", "what the application sees; routes;",
+           "the TCP wire (libevent in loop.c only)")
+    p.node(40, 200, 280, 50, "av/", "addresses and locality")
+    p.node(40, 280, 280, 70, "peer/", "owner side of fi_peer(3):",
+           "CQ, counters, EQ, receive queue, matching")
+    p.arrow(180, 170, 180, 198)
+    p.arrow(180, 250, 180, 278)
+    p.node(440, 280, 280, 70, "shm/", "a peer provider of its own:",
+           "segments, rings, large copies")
+    p.node(340, 362, 80, 34, "include/")
+    p.bend([(320, 330), (345, 330), (345, 360)])
+    p.bend([(440, 330), (415, 330), (415, 360)])
+    p.arrow(322, 300, 438, 300, SHM, both=True, dash=True)
+    p.text(580, 226, "at run time only, by public libfabric calls:", 12, SHM)
+    p.text(580, 243, "exported CQ, counters, receive queue, EQ", 12, SHM)
+    p.text(580, 260, "and domain; user ids in the AV", 12, SHM)
+    p.text(590, 130, "solid arrow: may include", 12, SOFT)
+    p.text(590, 148, "dashed arrow: calls by fid, no include", 12, SHM)
+    return p
+
+
+def route():
+    """How a pair finds its path."""
+    p = Picture(760, 400, "States of a pair of endpoints")
+    p.node(40, 150, 160, 60, "UNKNOWN", "attach", mono=True)
+    p.node(300, 150, 160, 60, "UNKNOWN", "probe", mono=True)
+    p.node(560, 150, 160, 60, "UNKNOWN", "attach again", mono=True)
+    p.node(300, 20, 160, 60, "LOCAL", "shared memory", stroke=SHM)
+    p.node(300, 300, 160, 60, "REMOTE", "TCP", stroke=TCP)
+    p.arrow(200, 180, 298, 180)
+    p.text(249, 165, "nobody", 12)
+    p.text(249, 200, "listens", 12)
+    p.arrow(460, 180, 558, 180)
+    p.text(509, 165, "its TCP port", 12)
+    p.text(509, 200, "answers", 12)
+    p.bend([(340, 210), (340, 232), (160, 232), (160, 212)])
+    p.text(250, 249, "refused: try later", 12)
+    p.bend([(90, 150), (90, 40), (298, 40)], SHM)
+    p.text(100, 30, "attached", 12, SHM, anchor="start")
+    p.bend([(640, 150), (640, 40), (462, 40)], SHM)
+    p.text(634, 30, "attached", 12, SHM, anchor="end")
+    p.bend([(90, 210), (90, 340), (298, 340)], TCP)
+    p.text(100, 290, "not of this network", 12, TCP, anchor="start")
+    p.text(100, 307, "namespace, refused, or", 12, TCP, anchor="start")
+    p.text(100, 324, "shared memory is off", 12, TCP, anchor="start")
+    p.bend([(640, 210), (640, 340), (462, 340)], TCP)
+    p.text(634, 324, "again nobody, or refused", 12, TCP, anchor="end")
+    p.bend([(300, 65), (150, 65), (150, 148)])
+    p.text(160, 82, "peer lost", 12, anchor="start")
+    p.bend([(300, 312), (270, 312), (270, 268), (60, 268), (60, 212)])
+    p.text(276, 282, "peer lost", 12, anchor="start")
+    return p
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    stale = 0
+    for draw in (overview, layers, route):
+        path = os.path.join(here, draw.__name__ + ".svg")
+        svg = draw().svg()
+        if sys.argv[1:] == ["--check"]:
+            try:
+                with open(path, encoding="utf-8") as f:
+                    same = f.read() == svg
+            except OSError:
+                same = False
+            if not same:
+                print(f"{path}: run doc/diagrams/diagrams.py")
+                stale = 1
+        else:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(svg)
+    return stale
+
+
+if __name__ == "__main__":
+    sys.exit(main())
