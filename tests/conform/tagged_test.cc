@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* FI_PEEK, FI_CLAIM and FI_DISCARD: fi_tagged(3), section FLAGS. */
+#include "tests/harness/fixture.h"
+
+namespace
+{
+
+const uint64_t TAG = 0xabc, DATA = 0x1122334455667788;
+
+class Tagged : public Case, public testing::WithParamInterface<size_t>
+{
+protected:
+	struct fi_context2 ctx;
+	Bytes out;
+
+	void arrive(struct tdt_ep *from, uint64_t tag)
+	{
+		struct tdt_op op;
+
+		out = filled(GetParam(), 9);
+		op = op_of(TDT_SENDDATA, 1, out.data(), out.size());
+		op.addr = addr(from, rx());
+		op.tag = tag;
+		op.data = DATA;
+		op.context = &out;
+		ASSERT_EQ(0, tdt_post(from, &op));
+		OK(fence(from));
+	}
+
+	void recvmsg(uint64_t flags, void *buf, size_t len, uint64_t tag = TAG)
+	{
+		struct tdt_op op = op_of(TDT_RECVMSG, 1, buf, len);
+
+		op.tag = tag;
+		op.flags = flags;
+		op.context = &ctx;
+		ASSERT_EQ(0, tdt_post(rx(), &op));
+	}
+
+	void sent(struct tdt_ep *from)
+	{
+		OK(done(from, &out, FI_SEND | FI_TAGGED));
+	}
+
+	/* The metadata a peek reports. */
+	void seen(struct tdt_ep *from)
+	{
+		struct tdt_comp c;
+
+		ASSERT_EQ(0, tdt_wait(rx(), &ctx, &c));
+		ASSERT_EQ(0, c.err) << fi_strerror(c.err);
+		EXPECT_EQ(out.size(), c.len);
+		EXPECT_EQ(TAG, c.tag);
+		EXPECT_TRUE(c.flags & FI_REMOTE_CQ_DATA);
+		EXPECT_TRUE(c.flags & FI_TAGGED);
+		EXPECT_EQ(DATA, c.data);
+		EXPECT_EQ(addr(rx(), from), c.src);
+	}
+
+	void taken(uint64_t flags)
+	{
+		Guarded in(GetParam());
+		struct tdt_comp c;
+
+		OK(recvmsg(flags, in.data(), in.size()));
+		ASSERT_EQ(0, tdt_wait(rx(), &ctx, &c));
+		ASSERT_EQ(0, c.err) << fi_strerror(c.err);
+		EXPECT_EQ(GetParam(), c.len);
+		EXPECT_EQ(-1, tdt_differs(in.data(), in.size(), 9));
+		EXPECT_TRUE(in.intact());
+	}
+
+	void nothing_there(uint64_t flags = FI_PEEK)
+	{
+		OK(recvmsg(flags, nullptr, 0));
+		OK(failed(rx(), &ctx, FI_ENOMSG));
+	}
+};
+
+TEST_P(Tagged, PeekOfNothingIsEnomsg)
+{
+	/* fi_tagged(3): "If no message is found matching the tags specified in
+	 * the peek request, then a completion queue error entry with err field
+	 * set to FI_ENOMSG will be available." */
+	OPEN();
+	OK(nothing_there());
+	for (auto *from : senders()) {
+		OK(arrive(from, TAG + 1));
+		OK(nothing_there());
+		OK(nothing_there(FI_PEEK | FI_CLAIM));
+		OK(nothing_there(FI_PEEK | FI_DISCARD));
+		OK(recvmsg(FI_PEEK | FI_DISCARD, nullptr, 0, TAG + 1));
+		ASSERT_EQ(0, tdt_wait(rx(), &ctx, nullptr));
+		OK(sent(from));
+	}
+}
+
+TEST_P(Tagged, PeekReportsAndLeavesTheMessage)
+{
+	/* fi_tagged(3): "The returned completion data will indicate the
+	 * meta-data associated with the message, such as the message length,
+	 * completion flags, available CQ data, tag, and source address." */
+	OPEN();
+	for (auto *from : senders()) {
+		OK(arrive(from, TAG));
+		for (int i = 0; i < 2; i++) {
+			OK(recvmsg(FI_PEEK, nullptr, 0));
+			OK(seen(from));
+		}
+		OK(taken(0));
+		OK(sent(from));
+		OK(nothing_there());
+	}
+}
+
+TEST_P(Tagged, ClaimedMessageIsForItsContextOnly)
+{
+	/* fi_tagged(3): "Claimed messages can only be retrieved using a
+	 * subsequent, paired receive operation with the FI_CLAIM flag set." */
+	OPEN();
+	for (auto *from : senders()) {
+		char other = 0;
+		struct iovec v = iov_of(&other, 1);
+
+		OK(arrive(from, TAG));
+		OK(recvmsg(FI_PEEK | FI_CLAIM, nullptr, 0));
+		OK(seen(from));
+		ASSERT_EQ(0, tdt_trecv(rx(), &v, TAG, 0, &other));
+		tdt_settle(w, 20);
+		EXPECT_EQ(0u, rx()->comp_count) << "claimed, yet received";
+		OK(taken(FI_CLAIM));
+		ASSERT_EQ(0, fi_cancel(&rx()->ep->fid, &other));
+		OK(failed(rx(), &other, FI_ECANCELED));
+		OK(sent(from));
+	}
+}
+
+TEST_P(Tagged, PeekDiscardDropsTheMessage)
+{
+	/* fi_tagged(3): "... the message is discarded by the provider, as the
+	 * data is not needed by the application." */
+	OPEN();
+	for (auto *from : senders()) {
+		OK(arrive(from, TAG));
+		OK(recvmsg(FI_PEEK | FI_DISCARD, nullptr, 0));
+		OK(seen(from));
+		OK(nothing_there());
+		OK(sent(from));
+		OK(arrive(from, TAG));
+		OK(taken(0));
+		OK(sent(from));
+	}
+}
+
+TEST_P(Tagged, ClaimDiscardDropsTheMessage)
+{
+	/* fi_tagged(3): "This flag may also be used in conjunction with
+	 * FI_CLAIM in order to discard a message previously claimed using an
+	 * FI_PEEK + FI_CLAIM request." */
+	OPEN();
+	for (auto *from : senders()) {
+		struct tdt_comp c;
+
+		OK(arrive(from, TAG));
+		OK(recvmsg(FI_PEEK | FI_CLAIM, nullptr, 0));
+		OK(seen(from));
+		OK(recvmsg(FI_CLAIM | FI_DISCARD, nullptr, 0));
+		ASSERT_EQ(0, tdt_wait(rx(), &ctx, &c));
+		EXPECT_EQ(0, c.err) << fi_strerror(c.err);
+		OK(sent(from));
+		OK(arrive(from, TAG));
+		OK(taken(0));
+		OK(sent(from));
+	}
+}
+
+TEST_P(Tagged, PeekTakesTheOldestMatch)
+{
+	/* fi_tagged(3): messages are found in the order of their sends. */
+	OPEN();
+	for (auto *from : senders()) {
+		Bytes first;
+		char dummy;
+
+		OK(arrive(from, TAG));
+		OK(sent(from));
+		first = out;
+		struct iovec v = iov_of(&dummy, 0);
+		ASSERT_EQ(0, tdt_tsend(from, rx(), &v, TAG, &dummy));
+		OK(fence(from));
+		OK(recvmsg(FI_PEEK, nullptr, 0));
+		OK(seen(from));
+		OK(taken(0));
+		ASSERT_EQ(0, tdt_trecv(rx(), &v, TAG, 0, &dummy));
+		OK(done(rx(), &dummy, FI_RECV | FI_TAGGED));
+		OK(done(from, &dummy, FI_SEND | FI_TAGGED));
+	}
+}
+
+/* In line, eager, and fetched on match; the last completes when taken. */
+INSTANTIATE_TEST_SUITE_P(Sizes, Tagged, testing::Values(0, 40, 4000, 60000),
+			 testing::PrintToStringParamName());
+
+} // namespace
