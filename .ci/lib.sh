@@ -45,6 +45,11 @@ files() {
 	fi | LC_ALL=C sort
 }
 
+# is_cxx HEADER: is it a header of the tests that only C++ can read?
+is_cxx() {
+	[[ $1 == tests/* ]] && grep -qE '#include <(gtest/|[a-z_]+>)' "$1"
+}
+
 # gtest_total DIR: "PASSED FAILED SKIPPED" summed over GoogleTest's XML in DIR.
 gtest_total() {
 	find "$1" -name '*.xml' -exec cat {} + | awk '
