@@ -9,8 +9,9 @@
  *
  * Ranks with the same label are on the same host: tandem must join them by
  * shared memory, and others by TCP. The exit status is 0 only when all checks
- * held on all ranks. Works with any provider that has tagged messages, for
- * comparison; the path is then unknown and not checked.
+ * held on all ranks. For comparison it also works with other providers that
+ * have tagged messages and socket addresses, such as tcp; the path is then
+ * unknown and not checked.
  *
  * Only libfabric's public API is used, and the public report interface of
  * tandem (<rdma/fi_ext_tandem.h>).

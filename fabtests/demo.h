@@ -57,7 +57,8 @@ struct demo {
 	uint64_t goal_msgs;  /* of all ranks, in this phase; 0: unknown */
 	uint64_t started_ns; /* of this phase */
 
-	unsigned idle; /* progress calls in a row that found nothing */
+	unsigned idle;	  /* progress calls in a row that found nothing */
+	uint64_t idle_ns; /* when they began, about */
 	unsigned turns;
 	uint64_t next_beat_ns;
 	uint64_t moved_ns;     /* when anything moved last, anywhere */

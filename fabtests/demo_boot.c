@@ -37,8 +37,8 @@ static int complain(const char *where, const char *what, int err)
 
 static struct addrinfo *resolve(const char *where, int flags)
 {
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
-				 .ai_flags = flags | AI_NUMERICSERV};
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
+				  .ai_flags = flags | AI_NUMERICSERV };
 	struct addrinfo *list = NULL;
 	char node[256];
 	const char *colon = strrchr(where, ':');
@@ -92,7 +92,7 @@ static int listen_at(const char *where)
 /* The rank that @fd says it is, or -1. A silent caller gets one second. */
 static int read_hello(int fd, int n)
 {
-	struct timeval tv = {.tv_sec = 1};
+	struct timeval tv = { .tv_sec = 1 };
 	struct hello h;
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
@@ -118,7 +118,7 @@ static void missing(int n, const int *fds)
 int demo_boot_host(int n, const char *where, int timeout_ms, int *fds)
 {
 	uint64_t end = demo_now_ns() + (uint64_t)timeout_ms * 1000000u;
-	struct pollfd p = {.events = POLLIN};
+	struct pollfd p = { .events = POLLIN };
 	int fd, rank, left = n - 1, ret = 0;
 
 	p.fd = listen_at(where);
@@ -164,7 +164,7 @@ static int try_connect(const struct addrinfo *ai)
 int demo_boot_join(int rank, int n, const char *where, int timeout_ms, int *fds)
 {
 	uint64_t end = demo_now_ns() + (uint64_t)timeout_ms * 1000000u;
-	struct hello h = {hello_magic, (uint32_t)rank, (uint32_t)n};
+	struct hello h = { hello_magic, (uint32_t)rank, (uint32_t)n };
 	struct addrinfo *ai = resolve(where, 0);
 	int err;
 

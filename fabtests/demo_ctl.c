@@ -69,7 +69,7 @@ static int link_rank(const struct demo_ctl *ctl, const struct link *link)
 static int send_all(int fd, const void *data, size_t len)
 {
 	const uint8_t *bytes = data;
-	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
 	ssize_t ret;
 
 	while (len) {
@@ -89,7 +89,7 @@ static int send_all(int fd, const void *data, size_t len)
 static int send_frame(struct demo_ctl *ctl, struct link *link, uint32_t type,
 		      const void *data, size_t len)
 {
-	struct frame frame = {type, (uint32_t)len};
+	struct frame frame = { type, (uint32_t)len };
 
 	if (link->fd < 0)
 		return 0;
@@ -341,8 +341,8 @@ struct demo_ctl *demo_ctl_open(int rank, int n, const char *where,
 	fds = demo_alloc((size_t)n * sizeof(*fds));
 	for (i = 0; i < n; i++)
 		fds[i] = -1;
-	ret = rank ? demo_boot_join(rank, n, where, timeout_ms, fds)
-		   : demo_boot_host(n, where, timeout_ms, fds);
+	ret = rank ? demo_boot_join(rank, n, where, timeout_ms, fds) :
+		     demo_boot_host(n, where, timeout_ms, fds);
 	for (i = 0; i < ctl->nlinks; i++)
 		ctl->links[i].fd = fds[i];
 	free(fds);

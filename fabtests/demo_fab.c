@@ -43,6 +43,17 @@ static struct fi_info *make_hints(const char *prov)
 	return hints;
 }
 
+/* Others cannot be bound to an IP address, nor copied as plain bytes. */
+static int has_socket_addresses(const struct fi_info *info)
+{
+	enum { SOCKADDR_IP = 17 }; /* since libfabric 2.3 */
+
+	return info->addr_format == FI_SOCKADDR ||
+	       info->addr_format == FI_SOCKADDR_IN ||
+	       info->addr_format == FI_SOCKADDR_IN6 ||
+	       info->addr_format == SOCKADDR_IP;
+}
+
 static int get_info(struct demo_fab *fab, const char *prov, const char *ip)
 {
 	struct fi_info *hints = make_hints(prov);
@@ -53,15 +64,20 @@ static int get_info(struct demo_fab *fab, const char *prov, const char *ip)
 	ret = fi_getinfo(FI_VERSION(2, 1), ip, NULL, FI_SOURCE, hints,
 			 &fab->info);
 	fi_freeinfo(hints);
-	return ret ? demo_fab_error(fab, "fi_getinfo", ret) : 0;
+	if (ret)
+		return demo_fab_error(fab, "fi_getinfo", ret);
+	if (!has_socket_addresses(fab->info))
+		return demo_fab_error(fab, "addresses are not socket addresses",
+				      -FI_EADDRNOTAVAIL);
+	return 0;
 }
 
 static int open_queues(struct demo_fab *fab)
 {
-	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
-	struct fi_cq_attr cq_attr = {.size = CQ_SIZE,
-				     .format = FI_CQ_FORMAT_TAGGED,
-				     .wait_obj = FI_WAIT_NONE};
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+	struct fi_cq_attr cq_attr = { .size = CQ_SIZE,
+				      .format = FI_CQ_FORMAT_TAGGED,
+				      .wait_obj = FI_WAIT_NONE };
 	int ret;
 
 	ret = fi_fabric(fab->info->fabric_attr, &fab->fabric, NULL);

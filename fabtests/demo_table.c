@@ -166,9 +166,9 @@ static void print_pair(const struct judge *j, int a, int b)
 	       (unsigned long long)(c->rx_msgs + back->rx_msgs),
 	       in_bytes(c->rx_bytes + back->rx_bytes, bytes, sizeof(bytes)),
 	       (double)c->half_ps / 1e6, (double)c->bandwidth / 1e9,
-	       !tandem			   ? "n/a"
-	       : c->path == TDM_REPORT_SHM ? ""
-					   : why->reason_text);
+	       !tandem			 ? "n/a" :
+	       c->path == TDM_REPORT_SHM ? "" :
+					   why->reason_text);
 }
 
 static void print_table(const struct judge *j)
@@ -187,9 +187,9 @@ static void print_table(const struct judge *j)
 
 int demo_table_finish(struct demo *d, const struct demo_row *rows)
 {
-	struct judge j = {.d = d,
-			  .rows = (const uint8_t *)rows,
-			  .stride = demo_row_bytes(d->opt.nranks)};
+	struct judge j = { .d = d,
+			   .rows = (const uint8_t *)rows,
+			   .stride = demo_row_bytes(d->opt.nranks) };
 	char bytes[32];
 
 	judge_all(&j);
@@ -203,10 +203,10 @@ int demo_table_finish(struct demo *d, const struct demo_row *rows)
 			       "exactly once%s\n",
 			       (unsigned long long)j.msgs,
 			       in_bytes(j.bytes, bytes, sizeof(bytes)),
-			       demo_fab_is_tandem(&d->fab)
-				       ? "; every pair on the path its hosts "
-					 "call for"
-				       : "");
+			       demo_fab_is_tandem(&d->fab) ?
+				       "; every pair on the path its hosts "
+				       "call for" :
+				       "");
 		fflush(stdout);
 	}
 	return j.bad ? -1 : 0;

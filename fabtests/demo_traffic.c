@@ -23,8 +23,8 @@
 #include "fabtests/demo_message.h"
 #include "fabtests/demo_util.h"
 
-static const size_t small_sizes[] = {0,	  1,   8,   64,	  3,	63,  65,
-				     255, 257, 512, 1000, 2048, 4096};
+static const size_t small_sizes[] = { 0,   1,	8,   64,   3,	 63,  65,
+				      255, 257, 512, 1000, 2048, 4096 };
 static const size_t mixed_sizes[] = {
 	0, 1, 8, 64, 512, 4096, 8193, 32768, 65537, 262144, 1048576, 4194304,
 };
@@ -472,10 +472,11 @@ static int peek_failed(struct demo_op *op, const struct fi_cq_err_entry *e)
 /* All have received all: nothing else may wait in the queue. */
 static int check_nothing_left(struct demo *d)
 {
-	struct peek peek = {.op = {.done = peek_found, .failed = peek_failed}};
-	struct fi_msg_tagged msg = {.addr = FI_ADDR_UNSPEC,
-				    .ignore = ~(uint64_t)0,
-				    .context = &peek.op};
+	struct peek peek = { .op = { .done = peek_found,
+				     .failed = peek_failed } };
+	struct fi_msg_tagged msg = { .addr = FI_ADDR_UNSPEC,
+				     .ignore = ~(uint64_t)0,
+				     .context = &peek.op };
 	long ret;
 
 	while ((ret = fi_trecvmsg(d->fab.ep, &msg, FI_PEEK)))
