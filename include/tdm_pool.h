@@ -19,12 +19,12 @@ struct tdm_pool_slab {
 	size_t objects; /* in this slab */
 };
 
-struct tdm_pool_free {
-	struct tdm_pool_free *next;
+struct tdm_pool_node {
+	struct tdm_pool_node *next;
 };
 
 struct tdm_pool {
-	struct tdm_pool_free *free;
+	struct tdm_pool_node *free;
 	struct tdm_pool_slab *slabs;
 	size_t object_bytes; /* rounded up to 16 */
 	size_t next_objects; /* size of the next slab */
@@ -39,8 +39,7 @@ enum { TDM_POOL_FIRST_OBJECTS = 16, TDM_POOL_MOST_OBJECTS = 4096 };
  * the first object is asked for. @limit: most objects in use at once, 0 for
  * no limit.
  */
-static inline void tdm_pool_init(struct tdm_pool *p, size_t bytes,
-				 size_t limit)
+static inline void tdm_pool_init(struct tdm_pool *p, size_t bytes, size_t limit)
 {
 	memset(p, 0, sizeof(*p));
 	p->object_bytes = (tdm_max(bytes, sizeof(void *)) + 15) & ~(size_t)15;
@@ -54,9 +53,8 @@ static inline int tdm_pool_grow(struct tdm_pool *p)
 	struct tdm_pool_slab *slab;
 	char *base;
 
-	slab = (struct tdm_pool_slab *)malloc(TDM_CACHE_LINE_BYTES +
-					      sizeof(*slab) +
-					      n * p->object_bytes);
+	slab = (struct tdm_pool_slab *)malloc(
+		TDM_CACHE_LINE_BYTES + sizeof(*slab) + n * p->object_bytes);
 	if (!slab)
 		return -1;
 	slab->next = p->slabs;
@@ -65,8 +63,9 @@ static inline int tdm_pool_grow(struct tdm_pool *p)
 	base = (char *)(((uintptr_t)(slab + 1) + TDM_CACHE_LINE_BYTES - 1) &
 			~(uintptr_t)(TDM_CACHE_LINE_BYTES - 1));
 	for (i = n; i-- > 0;) {
-		struct tdm_pool_free *f = (struct tdm_pool_free *)(void *)(
-			base + i * p->object_bytes);
+		struct tdm_pool_node *f =
+			(struct tdm_pool_node *)(void *)(base +
+							 i * p->object_bytes);
 
 		f->next = p->free;
 		p->free = f;
@@ -79,7 +78,7 @@ static inline int tdm_pool_grow(struct tdm_pool *p)
 /* An uninitialised object, or NULL when memory or the limit is exhausted. */
 static inline void *tdm_pool_alloc(struct tdm_pool *p)
 {
-	struct tdm_pool_free *f;
+	struct tdm_pool_node *f;
 
 	if (tdm_unlikely(p->limit && p->in_use >= p->limit))
 		return NULL;
@@ -94,7 +93,7 @@ static inline void *tdm_pool_alloc(struct tdm_pool *p)
 /* Give back @obj, which must come from this pool. */
 static inline void tdm_pool_free(struct tdm_pool *p, void *obj)
 {
-	struct tdm_pool_free *f = (struct tdm_pool_free *)obj;
+	struct tdm_pool_node *f = (struct tdm_pool_node *)obj;
 
 #ifdef TDM_DEBUG
 	memset(obj, 0xdb, p->object_bytes);

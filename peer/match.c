@@ -29,7 +29,7 @@
 #include <rdma/fi_errno.h>
 
 /* Bits of the classes that take messages of any source. */
-#define ANY_CLASSES                                                           \
+#define ANY_CLASSES                                                            \
 	((0xaaaaaaaau & ((1u << TDM_MATCH_LIST) - 1)) | 1u << TDM_MATCH_LIST)
 
 tdm_static_assert(offsetof(struct tdm_match_item, all) == TDM_CACHE_LINE_BYTES,
@@ -176,9 +176,8 @@ find_hashed(struct tdm_match *m, unsigned class_, fi_addr_t addr, uint64_t tag)
 
 	if (class_ & 1)
 		addr = FI_ADDR_UNSPEC;
-	b = tdm_match_bucket(&m->posted,
-			     tdm_match_hash(m->posted.seed, class_, addr,
-					    tag & ~ignore));
+	b = tdm_match_bucket(&m->posted, tdm_match_hash(m->posted.seed, class_,
+							addr, tag & ~ignore));
 	tdm_list_for_each(pos, b) {
 		it = item_bucket(pos);
 		if (it->class_ == class_ && it->addr == addr &&

@@ -106,8 +106,7 @@ static struct tdm_match_index *index_take(struct tdm_match *m)
 }
 
 /* An index for @ignore over all that has arrived; NULL: no memory. */
-static struct tdm_match_index *index_build(struct tdm_match *m,
-					   uint64_t ignore)
+static struct tdm_match_index *index_build(struct tdm_match *m, uint64_t ignore)
 {
 	struct tdm_match_index *idx = index_take(m);
 	struct tdm_list *pos;
@@ -207,8 +206,7 @@ struct tdm_match_item *tdm_match_find_masked(struct tdm_match *m,
 		return find_indexed(idx, addr, tag);
 	tdm_list_for_each(pos, &m->all_arrived) {
 		it = item_all(pos);
-		if ((any || it->addr == addr) &&
-		    tdm_match_tag(it, tag, ignore))
+		if ((any || it->addr == addr) && tdm_match_tag(it, tag, ignore))
 			return it;
 		if (++tried != SCAN_LIMIT)
 			continue;

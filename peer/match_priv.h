@@ -60,12 +60,12 @@ struct tdm_match {
 	struct tdm_match_table posted;	/* all classes but the list */
 	size_t n_posted;
 	size_t n_arrived;
-	struct tdm_list all_posted;	/* through item->all */
-	struct tdm_list all_arrived;	/* through item->all */
-	struct tdm_match_table by_src;	/* arrived, source known */
-	struct tdm_match_table by_tag;	/* arrived */
-	struct tdm_list unknown;	/* arrived, through item->bucket */
-	struct tdm_list list;		/* posted, their mask has no slot */
+	struct tdm_list all_posted;	 /* through item->all */
+	struct tdm_list all_arrived;	 /* through item->all */
+	struct tdm_match_table by_src;	 /* arrived, source known */
+	struct tdm_match_table by_tag;	 /* arrived */
+	struct tdm_list unknown;	 /* arrived, through item->bucket */
+	struct tdm_list list;		 /* posted, their mask has no slot */
 	size_t count[TDM_MATCH_CLASSES]; /* posted receives */
 	unsigned n_index;		 /* live members of index[] */
 	struct tdm_match_index index[TDM_MATCH_MASKS];
@@ -96,8 +96,7 @@ static inline uint64_t tdm_match_hash_src(const struct tdm_match_table *t,
 static inline uint64_t tdm_match_hash_tag(const struct tdm_match_table *t,
 					  const struct tdm_match_item *it)
 {
-	return tdm_match_hash(t->seed, 1, FI_ADDR_UNSPEC,
-			      it->tag & ~t->ignore);
+	return tdm_match_hash(t->seed, 1, FI_ADDR_UNSPEC, it->tag & ~t->ignore);
 }
 
 static inline int tdm_match_tag(const struct tdm_match_item *it, uint64_t tag,
@@ -106,8 +105,8 @@ static inline int tdm_match_tag(const struct tdm_match_item *it, uint64_t tag,
 	return !((it->tag ^ tag) & ~ignore);
 }
 
-static inline struct tdm_list *
-tdm_match_bucket(const struct tdm_match_table *t, uint64_t hash)
+static inline struct tdm_list *tdm_match_bucket(const struct tdm_match_table *t,
+						uint64_t hash)
 {
 	return &t->bucket[hash >> t->shift];
 }

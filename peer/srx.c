@@ -268,8 +268,8 @@ static void flush_queue(struct tdm_srx *srx, struct tdm_match *match)
 	struct tdm_srx_entry *e;
 
 	while (!tdm_list_empty(head)) {
-		e = tdm_srx_entry_of_item(tdm_list_entry(
-			head->next, struct tdm_match_item, all));
+		e = tdm_srx_entry_of_item(
+			tdm_list_entry(head->next, struct tdm_match_item, all));
 		tdm_srx_take(srx, e);
 		tdm_srx_discard(srx, e);
 	}

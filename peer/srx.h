@@ -21,14 +21,14 @@ struct tdm_srx;
 
 struct tdm_srx_attr {
 	struct tdm_engine *engine;
-	size_t size;		/* most receives posted at once */
-	size_t min_multi_recv;	/* bytes, FI_OPT_MIN_MULTI_RECV */
-	int directed;		/* FI_DIRECTED_RECV: src_addr counts */
+	size_t size;	       /* most receives posted at once */
+	size_t min_multi_recv; /* bytes, FI_OPT_MIN_MULTI_RECV */
+	int directed;	       /* FI_DIRECTED_RECV: src_addr counts */
 };
 
 /* Out: *@srx. Errors: -FI_ENOMEM. */
-int tdm_srx_open(const struct tdm_srx_attr *attr, struct tdm_srx **srx)
-	tdm_must_check;
+int tdm_srx_open(const struct tdm_srx_attr *attr,
+		 struct tdm_srx **srx) tdm_must_check;
 
 /* Where receives end; set before the endpoint is enabled. Copied. */
 void tdm_srx_set_done(struct tdm_srx *srx, const struct tdm_done *done);
@@ -39,21 +39,37 @@ void tdm_srx_set_min_multi_recv(struct tdm_srx *srx, size_t bytes);
 /*
  * The export for one transport; lives as long as @srx. The transport sets
  * ->peer_ops before the first message. ep_fid.ops has cancel, getopt, setopt.
+ *
+ * What fi_peer(3) leaves open:
+ *  - get_*() gives 0 or -FI_ENOENT, both with an entry, or -FI_ENOMEM without
+ *    one: then the message must be kept and offered again.
+ *  - entry->msg_size is min(message, posted bytes) once a receive has been
+ *    found, by get_*() or start_*(); the message's own size before that. The
+ *    buffers of a part of a multi-recv buffer are exactly its part.
+ *  - start_*() may be called from within foreach_unspec_addr(). Its result is
+ *    ignored: failures are reported through the CQ. discard_*() ends the
+ *    entry; the transport does not give it back.
+ *  - free_entry() also takes entries that are queued, matched or not.
  */
 struct fid_peer_srx *tdm_srx_export(struct tdm_srx *srx, enum tdm_transport t);
 
 /*
  * Post a receive: fi_recvmsg(3) and fi_trecvmsg(3), FI_PEEK, FI_CLAIM and
- * FI_DISCARD included. @x->flags has FI_MSG or FI_TAGGED, and FI_COMPLETION
- * when a CQ entry is wanted. A waiting message is started at once, which may
- * complete it before the call returns.
- * Errors: -FI_EAGAIN when the context is full, -FI_ENOMEM, -FI_EINVAL.
+ * FI_DISCARD included (tagged only). @x->flags has FI_MSG or FI_TAGGED, and
+ * FI_COMPLETION when a CQ entry is wanted; the result of a peek and the
+ * release of a multi-recv buffer are always written. A waiting message is
+ * started at once, which may complete it before the call returns.
+ * Errors: -FI_EAGAIN when the context is full, -FI_ENOMEM, -FI_EINVAL for
+ * too many elements, FI_MULTI_RECV without exactly one, flags that do not go
+ * together, and FI_CLAIM with a context that has claimed nothing.
  */
 ssize_t tdm_srx_recv(struct tdm_srx *srx, const struct tdm_xfer *x);
 
 /*
  * fi_cancel(3): ends the oldest posted receive with @context by one error
- * entry FI_ECANCELED. 0 when one was found, else -FI_ENOENT.
+ * entry FI_ECANCELED; a multi-recv buffer takes no more messages at once and
+ * ends when the parts in use have ended, its entry has FI_MULTI_RECV.
+ * 0 when one was found, else -FI_ENOENT.
  */
 ssize_t tdm_srx_cancel(struct tdm_srx *srx, void *context);
 

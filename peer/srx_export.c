@@ -141,8 +141,9 @@ static void resolve(struct tdm_srx *srx, enum tdm_srx_kind kind,
 	}
 }
 
-static void foreach_unspec_addr(struct fid_peer_srx *fid,
-				fi_addr_t (*get_addr)(struct fi_peer_rx_entry *))
+static void
+foreach_unspec_addr(struct fid_peer_srx *fid,
+		    fi_addr_t (*get_addr)(struct fi_peer_rx_entry *))
 {
 	struct tdm_srx *srx = tdm_srx_of(fid);
 	struct tdm_srx_entry *e;
@@ -176,8 +177,7 @@ static ssize_t export_cancel(fid_t fid, void *context)
 	return tdm_srx_cancel(tdm_srx_of(port_from_fid(fid)), context);
 }
 
-static int export_getopt(fid_t fid, int level, int name, void *val,
-			 size_t *len)
+static int export_getopt(fid_t fid, int level, int name, void *val, size_t *len)
 {
 	struct tdm_srx *srx = tdm_srx_of(port_from_fid(fid));
 

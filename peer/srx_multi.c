@@ -45,8 +45,7 @@ void tdm_srx_multi_take(struct tdm_srx *srx, struct tdm_srx_entry *parent,
 	size_t left = parent->len - parent->used;
 	size_t len = tdm_min(size, left);
 
-	child->iov[0].iov_base =
-		(char *)parent->iov[0].iov_base + parent->used;
+	child->iov[0].iov_base = (char *)parent->iov[0].iov_base + parent->used;
 	child->iov[0].iov_len = len;
 	child->desc[0] = parent->desc[0];
 	child->len = len;

@@ -15,9 +15,11 @@
 
 extern "C" {
 #include "peer/match.h"
+#include "tests/harness/fault.h"
 }
 
-namespace {
+namespace
+{
 
 struct Item {
 	tdm_match_item m = {};
@@ -29,7 +31,8 @@ Item *item_of(tdm_match_item *m)
 	return reinterpret_cast<Item *>(m);
 }
 
-class Match : public ::testing::Test {
+class Match : public ::testing::Test
+{
 protected:
 	void SetUp() override
 	{
@@ -97,7 +100,7 @@ TEST_F(Match, TheReceivePostedFirstWinsWhateverItsClass)
 	Item *exact = post(3, 0x12);
 	Item *directed_mask = post(3, 0, ~0ull);
 
-	for (Item *want : {masked, any, exact, directed_mask}) {
+	for (Item *want : { masked, any, exact, directed_mask }) {
 		EXPECT_EQ(posted(3, 0x12), want);
 		remove(want);
 	}
@@ -164,7 +167,7 @@ TEST_F(Match, ANamedSourceKeepsItsPlaceInTheOrder)
 
 	tdm_match_set_source(m, &third->m, 7);
 	tdm_match_set_source(m, &first->m, 7);
-	for (Item *want : {first, second, third}) {
+	for (Item *want : { first, second, third }) {
 		EXPECT_EQ(arrived(7, 1), want);
 		EXPECT_EQ(arrived(ANY, 1), want);
 		remove(want);
@@ -257,7 +260,9 @@ TEST_F(Match, MaskIndexesComeAndGoWithoutLosingMessages)
 
 struct Rng {
 	uint64_t s;
-	explicit Rng(uint64_t seed) : s(seed) {}
+	explicit Rng(uint64_t seed) : s(seed)
+	{
+	}
 	uint64_t next()
 	{
 		uint64_t z = (s += 0x9e3779b97f4a7c15ull);
@@ -279,7 +284,8 @@ bool takes(const Item &rx, fi_addr_t addr, uint64_t tag)
 }
 
 /* One schedule: the engine and the reference side by side. */
-class Schedule {
+class Schedule
+{
 public:
 	Schedule(tdm_match *match, uint64_t seed) : m(match), rng(seed)
 	{
@@ -350,9 +356,13 @@ private:
 	std::unique_ptr<Item> make(bool posting)
 	{
 		static const uint64_t mask[14] = {
-			~0ull,	0xf,	0x3,	0xf0,	      1ull << 63,
-			0xff,	0x1,	0x2,	0x4,	      0x8,
-			0x30,	0xc0,	0x1fe,	0xffffffff00000000ull
+			~0ull,	    0xf,
+			0x3,	    0xf0,
+			1ull << 63, 0xff,
+			0x1,	    0x2,
+			0x4,	    0x8,
+			0x30,	    0xc0,
+			0x1fe,	    0xffffffff00000000ull
 		};
 		auto i = std::make_unique<Item>();
 		unsigned p = posting ? any_rate : unknown_rate;
@@ -388,8 +398,7 @@ private:
 
 	void expect(tdm_match_item *got, const List &l, size_t want)
 	{
-		ok = ok && (want == l.size() ? !got :
-					       got == &l[want]->m);
+		ok = ok && (want == l.size() ? !got : got == &l[want]->m);
 	}
 
 	void drop(List &l, size_t i)
@@ -529,8 +538,44 @@ TEST(MatchRandom, ShortSchedulesAgreeWithAPlainScan)
 
 TEST(MatchRandom, LongSchedulesAgreeWithAPlainScan)
 {
-	run_schedules(env_number("TDT_MATCH_SCHEDULES", 200000) / 500, 1ull << 40,
-		      4000);
+	run_schedules(env_number("TDT_MATCH_SCHEDULES", 200000) / 500,
+		      1ull << 40, 4000);
+}
+
+/* Tables that cannot grow and indexes that cannot be built cost time only. */
+TEST(MatchRandom, SchedulesWithoutMemoryAgreeToo)
+{
+	if (!tdt_alloc_can_fail())
+		GTEST_SKIP() << "allocations cannot be made to fail here";
+	for (uint64_t seed = 1; seed <= 400; seed++) {
+		tdm_match *m = tdm_match_alloc();
+
+		ASSERT_NE(m, nullptr);
+		/* From the n-th on, or the n-th alone. */
+		tdt_alloc_fail(unsigned(1 + seed % 7), seed & 1);
+		Schedule s(m, seed);
+		bool ok = s.run(1500);
+		tdt_alloc_stop();
+		tdm_match_free(m);
+		ASSERT_TRUE(ok) << "seed " << seed;
+	}
+}
+
+TEST(MatchAlloc, SurvivesEveryFailedAllocation)
+{
+	unsigned n = 0, failed;
+
+	if (!tdt_alloc_can_fail())
+		GTEST_SKIP() << "allocations cannot be made to fail here";
+	do {
+		tdt_alloc_fail(++n, 0);
+		tdm_match *m = tdm_match_alloc();
+		failed = tdt_alloc_stop();
+		EXPECT_EQ(m != nullptr, !failed);
+		tdm_match_free(m);
+	} while (failed && n < 100);
+	EXPECT_EQ(n, 5u);
+	tdm_match_free(nullptr);
 }
 
 } // namespace

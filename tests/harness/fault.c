@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory that fails on demand; see fault.h. One thread at a time arms it, and
+ * only that thread's allocations count.
+ */
+#include "fault.h"
+
+#include <stddef.h>
+
+/* Weak: NULL in a program that is linked without --wrap. */
+void *__real_malloc(size_t n) __attribute__((weak));
+void *__real_calloc(size_t n, size_t m) __attribute__((weak));
+void *__real_realloc(void *p, size_t n) __attribute__((weak));
+
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t m);
+void *__wrap_realloc(void *p, size_t n);
+
+static __thread struct {
+	int armed;
+	int all;
+	unsigned left; /* allocations until the one that fails */
+	unsigned failed;
+} fault;
+
+static int fails(void)
+{
+	if (!fault.armed)
+		return 0;
+	if (fault.left && --fault.left == 0) {
+		fault.failed++;
+		return 1;
+	}
+	if (!fault.left && fault.failed && fault.all) {
+		fault.failed++;
+		return 1;
+	}
+	return 0;
+}
+
+void *__wrap_malloc(size_t n)
+{
+	return fails() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t m)
+{
+	return fails() ? NULL : __real_calloc(n, m);
+}
+
+void *__wrap_realloc(void *p, size_t n)
+{
+	return fails() ? NULL : __real_realloc(p, n);
+}
+
+int tdt_alloc_can_fail(void)
+{
+	return __real_malloc && __real_calloc && __real_realloc;
+}
+
+void tdt_alloc_fail(unsigned nth, int all)
+{
+	fault.armed = 1;
+	fault.all = all;
+	fault.left = nth;
+	fault.failed = 0;
+}
+
+unsigned tdt_alloc_stop(void)
+{
+	fault.armed = 0;
+	return fault.failed;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory that fails on demand. Counts the calls of malloc, calloc and realloc
+ * made by the code under test and makes one of them return NULL. It works by
+ * the linker's --wrap=malloc, --wrap=calloc, --wrap=realloc; a program linked
+ * without them cannot make anything fail, and says so.
+ */
+#ifndef TDT_FAULT_H
+#define TDT_FAULT_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Can allocations be made to fail in this program? */
+int tdt_alloc_can_fail(void);
+
+/*
+ * Start counting; the @nth allocation from now on (1: the next) fails, and
+ * with @all every later one too. 0: none.
+ */
+void tdt_alloc_fail(unsigned nth, int all);
+
+/* Stop. Returns the number of allocations that failed. */
+unsigned tdt_alloc_stop(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TDT_FAULT_H */
