@@ -39,8 +39,8 @@ TEST_F(CqData, EveryBitArrives)
 	/* fi_cq(3): "If FI_REMOTE_CQ_DATA is set, this field will contain the
 	 * completion data provided by the peer as part of their transmit
 	 * request." */
-	static const uint64_t values[] = {0, 1, 0x8000000000000000, ~0ull,
-					  0x0123456789abcdef};
+	static const uint64_t values[] = { 0, 1, 0x8000000000000000, ~0ull,
+					   0x0123456789abcdef };
 
 	OPEN();
 	EXPECT_EQ(8u, rx()->info->domain_attr->cq_data_size);

@@ -11,8 +11,8 @@ protected:
 	/* Sizes that take different ways through a transport. */
 	static size_t size_of(size_t i)
 	{
-		static const size_t sizes[] = {8,     100000, 16, 300,
-					       70000, 1000,   12, 9000};
+		static const size_t sizes[] = { 8,     100000, 16, 300,
+						70000, 1000,   12, 9000 };
 
 		return sizes[i % 8];
 	}
@@ -24,8 +24,8 @@ protected:
 
 	static void stamp(Bytes &b, size_t sender, size_t number)
 	{
-		Stamp s = {static_cast<uint32_t>(sender),
-			   static_cast<uint32_t>(number)};
+		Stamp s = { static_cast<uint32_t>(sender),
+			    static_cast<uint32_t>(number) };
 
 		memcpy(b.data(), &s, sizeof(s));
 	}
@@ -119,7 +119,8 @@ TEST_F(Order, MessageTakesTheReceivePostedFirst)
 		uint64_t tag, ignore;
 	};
 	static const Post posts[] = {
-		{5, 0}, {0, ~0ull}, {5, 0}, {4, 3}, {5, 1}, {0, ~0ull}, {5, 0},
+		{ 5, 0 }, { 0, ~0ull }, { 5, 0 }, { 4, 3 },
+		{ 5, 1 }, { 0, ~0ull }, { 5, 0 },
 	};
 	const size_t n = sizeof(posts) / sizeof(posts[0]);
 
@@ -224,7 +225,7 @@ TEST_F(Order, DirectedReceiveTakesOnlyItsSource)
 	/* fi_msg(3): "src_addr defines the source address to receive from." */
 	attr.eps = 3;
 	OPEN();
-	char out[3] = {0, 1, 2}, in[3] = {0, 0, 0};
+	char out[3] = { 0, 1, 2 }, in[3] = { 0, 0, 0 };
 
 	for (size_t i = 1; i < 3; i++) {
 		struct tdt_op op = op_of(TDT_RECV, 0, &in[i], 1);
@@ -246,7 +247,7 @@ TEST_F(Order, DirectedReceiveFindsItsSourceAmongUnexpected)
 	/* fi_tagged(3): as above, for messages that came first. */
 	attr.eps = 3;
 	OPEN();
-	char out[3] = {0, 1, 2}, in[3] = {0, 0, 0};
+	char out[3] = { 0, 1, 2 }, in[3] = { 0, 0, 0 };
 
 	for (size_t i = 1; i < 3; i++) {
 		struct iovec v = iov_of(&out[i], 1);

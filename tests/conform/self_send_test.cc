@@ -55,7 +55,7 @@ TEST_F(Self, EndpointsOfOneDomainTalk)
 	OPEN();
 	for (size_t i = 0; i < w->count; i++) {
 		for (size_t k = 0; k < w->count; k++) {
-			for (size_t len : {0u, 48u, 5000u, 100000u}) {
+			for (size_t len : { 0u, 48u, 5000u, 100000u }) {
 				OK(round(ep(i), ep(k), len, true));
 				OK(round(ep(i), ep(k), len, false));
 			}

@@ -107,7 +107,7 @@ TEST_F(Unexpected, CloseDropsThoseNobodyTook)
 	 * endpoint when fi_close is called will be discarded." */
 	OPEN();
 	for (auto *from : senders()) {
-		for (size_t len : {1u, 5000u, 400000u}) {
+		for (size_t len : { 1u, 5000u, 400000u }) {
 			Bytes out = filled(len, 1);
 			struct tdt_op op = op_of(TDT_SEND, 0, out.data(), len);
 

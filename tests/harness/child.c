@@ -55,7 +55,7 @@ int tdt_child_main(void)
 static void become(int fd, const char *role, const char *arg)
 {
 	char number[16], self[] = "/proc/self/exe";
-	char *argv[] = {self, NULL};
+	char *argv[] = { self, NULL };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	snprintf(number, sizeof(number), "%d", fd);
@@ -154,7 +154,7 @@ ssize_t tdt_hear_now(int fd, void *buf, size_t len)
 
 ssize_t tdt_hear(int fd, void *buf, size_t len)
 {
-	struct pollfd p = {fd, POLLIN, 0};
+	struct pollfd p = { fd, POLLIN, 0 };
 	int ret;
 
 	do {

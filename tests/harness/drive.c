@@ -325,14 +325,14 @@ static int take(void *arg)
 
 int tdt_wait(struct tdt_ep *ep, const void *context, struct tdt_comp *comp)
 {
-	struct wanted w = {ep, context, 0, 0, comp};
+	struct wanted w = { ep, context, 0, 0, comp };
 
 	return tdt_wait_until(ep->world, take, &w);
 }
 
 int tdt_wait_next(struct tdt_ep *ep, int rx, struct tdt_comp *comp)
 {
-	struct wanted w = {ep, NULL, 1, rx, comp};
+	struct wanted w = { ep, NULL, 1, rx, comp };
 
 	return tdt_wait_until(ep->world, take, &w);
 }

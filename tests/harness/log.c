@@ -78,13 +78,13 @@ static struct fi_ops_log log_ops = {
 };
 
 static struct fid_logging log_fid = {
-	.fid = {.fclass = FI_CLASS_LOG},
+	.fid = { .fclass = FI_CLASS_LOG },
 	.ops = &log_ops,
 };
 
 static int level_of_environment(void)
 {
-	static const char *const names[] = {"warn", "trace", "info", "debug"};
+	static const char *const names[] = { "warn", "trace", "info", "debug" };
 	const char *s = getenv("FI_LOG_LEVEL");
 	int i;
 

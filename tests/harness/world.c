@@ -55,8 +55,8 @@ enum tdt_path tdt_path(void)
 /* The module of the build tree: .libs beside, or above, this program. */
 static void find_module(void)
 {
-	static const char *const places[] = {"/.libs", "/../.libs",
-					     "/../../.libs"};
+	static const char *const places[] = { "/.libs", "/../.libs",
+					      "/../../.libs" };
 	char dir[4096], file[4200];
 	ssize_t n = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
 	char *slash;

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* fi_close in every order, with operations outstanding: all manuals. */
+#include <dirent.h>
+
+#include "tests/harness/fixture.h"
+
+namespace
+{
+
+size_t open_files()
+{
+	DIR *d = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n;
+}
+
+class Close : public Case
+{
+};
+
+TEST_F(Close, ObjectsInUseAreBusy)
+{
+	/* fi_cq(3), fi_cntr(3), fi_av(3), fi_eq(3), fi_domain(3): "If
+	 * resources are still associated with the ... when attempting to
+	 * close, the call will return -FI_EBUSY." */
+	attr.cntrs = 1;
+	attr.eq = 1;
+	OPEN();
+	EXPECT_EQ(-FI_EBUSY, fi_close(&rx()->rx_cq->fid));
+	EXPECT_EQ(-FI_EBUSY, fi_close(&rx()->tx_cq->fid));
+	EXPECT_EQ(-FI_EBUSY, fi_close(&rx()->rx_cntr->fid));
+	EXPECT_EQ(-FI_EBUSY, fi_close(&rx()->tx_cntr->fid));
+	EXPECT_EQ(-FI_EBUSY, fi_close(&rx()->av->fid));
+	EXPECT_EQ(-FI_EBUSY, fi_close(&rx()->eq->fid));
+	EXPECT_EQ(-FI_EBUSY, fi_close(&rx()->domain->fid));
+	EXPECT_EQ(-FI_EBUSY, fi_close(&w->fabric->fid));
+	/* They still work. */
+	ASSERT_EQ(0, tdt_warm_up(w));
+}
+
+TEST_F(Close, QueuesInAnyOrderAfterTheEndpoint)
+{
+	/* fi_domain(3): "all associated resources must be closed": the domain
+	 * last, the rest in any order. */
+	for (int order = 0; order < 24; order++) {
+		struct fid *fids[4];
+		int left[4] = { 0, 1, 2, 3 }, n = 4, code = order;
+
+		attr.cntrs = 1;
+		OPEN();
+		ASSERT_EQ(0, tdt_warm_up(w));
+		struct tdt_ep *e = rx();
+		fids[0] = &e->tx_cq->fid;
+		fids[1] = &e->rx_cq->fid;
+		fids[2] = &e->av->fid;
+		fids[3] = &e->rx_cntr->fid;
+		EXPECT_EQ(0, fi_close(&e->ep->fid));
+		e->ep = nullptr;
+		while (n) {
+			int at = code % n;
+
+			code /= n;
+			EXPECT_EQ(0, fi_close(fids[left[at]]));
+			left[at] = left[--n];
+		}
+		e->tx_cq = e->rx_cq = nullptr;
+		e->av = nullptr;
+		e->rx_cntr = nullptr;
+		close();
+	}
+}
+
+TEST_F(Close, EndpointWithPostedReceivesIsSilent)
+{
+	/* fi_endpoint(3): "Discarded operations will silently be dropped, with
+	 * no completions reported." */
+	struct fi_cq_tagged_entry e;
+	std::vector<char> in(100);
+
+	OPEN();
+	for (auto &b : in)
+		ASSERT_EQ(0, tdt_recv(rx(), &b, 1, &b));
+	EXPECT_EQ(0, fi_close(&rx()->ep->fid));
+	rx()->ep = nullptr;
+	EXPECT_EQ(-FI_EAGAIN, fi_cq_read(rx()->rx_cq, &e, 1));
+}
+
+TEST_F(Close, EndpointWithSendsOutstanding)
+{
+	/* fi_endpoint(3): "Outstanding operations posted to the endpoint when
+	 * fi_close is called will be discarded." The buffers are the
+	 * application's again. */
+	OPEN();
+	for (auto *from : senders()) {
+		Bytes out = filled(8 << 20, 1);
+		struct iovec v = iov_of(out.data(), out.size());
+
+		ASSERT_EQ(0, tdt_tsend(from, rx(), &v, 1, &out));
+		for (int i = 0; i < 3; i++)
+			tdt_progress(w);
+		EXPECT_EQ(0, fi_close(&from->ep->fid));
+		from->ep = nullptr;
+		memset(out.data(), 0, out.size());
+	}
+	tdt_settle(w, 5);
+}
+
+TEST_F(Close, ReceiverGoesInTheMiddleOfAMessage)
+{
+	/* fi_endpoint(3): nothing is written to a buffer once its endpoint is
+	 * closed; the sender's operation ends once. */
+	for (size_t i = 1; i < attr.eps; i++) {
+		auto *in = new Bytes(8 << 20);
+		Bytes out = filled(8 << 20, 1);
+		struct iovec ov = iov_of(out.data(), out.size());
+		struct iovec iv = iov_of(in->data(), in->size());
+		struct tdt_comp c;
+
+		OPEN();
+		ASSERT_EQ(0, tdt_warm_up(w));
+		ASSERT_EQ(0, tdt_trecv(rx(), &iv, 1, 0, in));
+		ASSERT_EQ(0, tdt_tsend(ep(i), rx(), &ov, 1, &out));
+		for (int k = 0; k < 2; k++)
+			tdt_progress(w);
+		EXPECT_EQ(0, fi_close(&rx()->ep->fid));
+		rx()->ep = nullptr;
+		delete in;
+		ASSERT_EQ(0, tdt_wait(ep(i), &out, &c));
+		if (c.err) {
+			EXPECT_EQ(FI_ECONNRESET, c.err) << fi_strerror(c.err);
+		}
+		rx()->comp_count = 0;
+		close();
+	}
+}
+
+TEST_F(Close, NothingIsLeft)
+{
+	/* fi_close: all resources are released: no descriptor stays open. */
+	size_t before = 0;
+
+	for (int i = 0; i < 20; i++) {
+		attr.cntrs = 1;
+		attr.eq = 1;
+		OPEN();
+		ASSERT_EQ(0, tdt_warm_up(w));
+		close();
+		if (i == 1)
+			before = open_files();
+	}
+	EXPECT_EQ(before, open_files());
+}
+
+TEST_F(Close, UnusedObjectsClose)
+{
+	/* fi_endpoint(3): an endpoint that was never enabled closes. */
+	attr.no_enable = 1;
+	attr.cntrs = 1;
+	attr.eq = 1;
+	OPEN();
+}
+
+TEST_F(Close, OthersGoOn)
+{
+	/* fi_endpoint(3): closing an endpoint concerns its own operations. */
+	attr.eps = 4;
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	ASSERT_EQ(0, tdt_ep_close(ep(2)));
+	w->eps[2].rx_cq = w->eps[2].tx_cq = nullptr;
+	for (size_t i : { 1u, 3u }) {
+		char out = 'g', in = 0;
+
+		ASSERT_EQ(0, tdt_recv(rx(), &in, 1, &in));
+		ASSERT_EQ(0, tdt_send(ep(i), rx(), &out, 1, &out));
+		OK(done(rx(), &in, FI_RECV | FI_MSG));
+		OK(done(ep(i), &out, FI_SEND | FI_MSG));
+	}
+}
+
+} // namespace
