@@ -281,6 +281,7 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 	d->engine.progress = domain_progress;
 	d->engine.arm = domain_arm;
 	d->engine.wait_fd = domain_wait_fd;
+	d->engine.api_version = fabric->fid.api_version;
 	d->fabric = fabric;
 	tdm_list_init(&d->eps);
 	d->info = fi_dupinfo(info);
