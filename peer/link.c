@@ -343,6 +343,9 @@ static int bind_cntr(struct fid_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
 /* A CQ that serves both directions is bound once for each. */
 static int ep_bind_all(struct fid_ep *ep, const struct tdm_link_ep_attr *attr)
 {
+	static const uint64_t rma[] = { FI_READ, FI_WRITE, FI_REMOTE_READ,
+					FI_REMOTE_WRITE };
+	size_t i;
 	int ret;
 
 	ret = fi_ep_bind(ep, &attr->av->fid, 0);
@@ -357,7 +360,10 @@ static int ep_bind_all(struct fid_ep *ep, const struct tdm_link_ep_attr *attr)
 	ret = bind_cntr(ep, attr->send_cntr, FI_SEND);
 	if (ret)
 		return ret;
-	return bind_cntr(ep, attr->recv_cntr, FI_RECV);
+	ret = bind_cntr(ep, attr->recv_cntr, FI_RECV);
+	for (i = 0; !ret && i < TDM_ARRAY_LEN(rma); i++)
+		ret = bind_cntr(ep, attr->rma_cntr[i], rma[i]);
+	return ret;
 }
 
 /* The one queue whose reading drives the endpoint, or NULL. */

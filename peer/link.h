@@ -69,6 +69,8 @@ struct tdm_link_ep_attr {
 	struct tdm_cq *rx_cq;
 	struct tdm_cntr *send_cntr;
 	struct tdm_cntr *recv_cntr;
+	struct tdm_cntr *rma_cntr[4]; /* FI_READ, FI_WRITE, FI_REMOTE_READ,
+					 FI_REMOTE_WRITE */
 	const void *name; /* sockaddr of the owner's endpoint */
 	size_t namelen;	  /* bytes */
 	void *context;	  /* fid context of the peer's endpoint */

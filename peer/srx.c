@@ -312,6 +312,7 @@ int tdm_srx_open(const struct tdm_srx_attr *attr, struct tdm_srx **out)
 	srx->engine = attr->engine;
 	srx->size = attr->size;
 	srx->min_multi_recv = attr->min_multi_recv;
+	srx->free_rma = attr->free_rma;
 	srx->directed = attr->directed;
 	tdm_list_init(&srx->claimed);
 	tdm_list_init(&srx->pending);

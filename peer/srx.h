@@ -24,6 +24,8 @@ struct tdm_srx_attr {
 	size_t size;	       /* most receives posted at once */
 	size_t min_multi_recv; /* bytes, FI_OPT_MIN_MULTI_RECV */
 	int directed;	       /* FI_DIRECTED_RECV: src_addr counts */
+	/* Takes back entries with FI_RMA in their flags (tdm_rma.h). */
+	void (*free_rma)(struct fi_peer_rx_entry *entry);
 };
 
 /* Out: *@srx. Errors: -FI_ENOMEM. */

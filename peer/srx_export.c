@@ -100,10 +100,16 @@ static int queue(struct fi_peer_rx_entry *rx)
 
 static void free_entry(struct fi_peer_rx_entry *rx)
 {
-	struct tdm_srx_entry *e = tdm_srx_entry_of_rx(rx), *parent = e->parent;
 	struct tdm_srx *srx = tdm_srx_of(rx->srx);
+	struct tdm_srx_entry *e, *parent;
 
 	tdm_assert_held(srx->engine->lock);
+	if (tdm_unlikely(rx->flags & FI_RMA)) {
+		srx->free_rma(rx);
+		return;
+	}
+	e = tdm_srx_entry_of_rx(rx);
+	parent = e->parent;
 	if (e->state == TDM_SRX_CLAIMED) {
 		e->state = TDM_SRX_LOST;
 		return;

@@ -68,6 +68,7 @@ struct tdm_srx {
 	struct tdm_srx_port port[TDM_TRANSPORTS];
 	struct tdm_match *match[TDM_SRX_KINDS];
 	struct tdm_engine *engine;
+	void (*free_rma)(struct fi_peer_rx_entry *entry);
 	int directed;
 	int flushed;  /* nothing is reported any more */
 	int settling; /* messages are being given to receives: new ones queue */

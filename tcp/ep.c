@@ -190,6 +190,8 @@ static void open_local(struct tdm_ep *ep)
 	};
 	int ret;
 
+	memcpy(attr.rma_cntr, ep->rma_cntr, sizeof(attr.rma_cntr));
+
 	if (!ep->domain->link || !ep->shm_permitted || !attr.av)
 		return;
 	ret = tdm_link_ep_open(ep->domain->link, &attr, &ep->local);
@@ -440,6 +442,7 @@ static int ep_init(struct tdm_ep *ep, struct fi_info *info)
 					      TDM_DEFAULT_CTX_SIZE,
 		.min_multi_recv = TDM_MIN_MULTI_RECV_BYTES,
 		.directed = !!(info->caps & FI_DIRECTED_RECV),
+		.free_rma = tdm_mr_entry_free,
 	};
 	int ret;
 
