@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The endpoint's address, its listener, and its guests: accepted connections
+ * that have not said HELLO. A guest is heard out and told nothing; only one
+ * that speaks the protocol gets an answer.
+ *
+ * Bounds, so that strangers cost little: at most 64 guests, the rest waits in
+ * the kernel; at most 8 from one IP, the longest silent one makes room; 5 s of
+ * silence, counted while we listen: a guest is dropped only after a read has
+ * found nothing. One log line a second.
+ *
+ * Out of descriptors: a reserve descriptor is given up to accept and close
+ * one caller, who will come again; then the listener rests for a while.
+ *
+ * Spec: doc/PROTOCOL-tcp.md, "Guests".
+ */
+#include "tcp/steps.h"
+
+#include "tdm_log.h"
+#include "tdm_provider.h"
+
+#include <rdma/fi_errno.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+
+enum {
+	BACKLOG = 4096,
+	GUESTS = 64,
+	GUESTS_OF_ONE = 8,
+	SILENCE_NS_PER_S = 1000000000,
+	SILENCE_S = 5,
+	SWEEP_MS = 1000,
+	/* Callers accepted at one look. */
+	BATCH = 16,
+	REST_LEAST_MS = 10,
+	REST_MOST_MS = 1000,
+	LOG_GAP_NS = 1000000000,
+};
+
+struct guest {
+	struct tdm_list node; /* tcp->guests, longest silent first */
+	struct tdm_tcp *tcp;
+	struct tdm_loop_io io;
+	uint64_t heard_ns;
+	struct tdm_addr from; /* with its port */
+	uint8_t len;
+	uint8_t bytes[TDM_WIRE_GREETING_BYTES];
+};
+
+static void complain(struct tdm_tcp *tcp, const char *what)
+{
+	uint64_t now = tdm_os.now_ns();
+
+	if (tcp->log_ns && now - tcp->log_ns < LOG_GAP_NS)
+		return;
+	tcp->log_ns = now;
+	TDM_INFO(EP_CTRL, "a caller was turned away: %s", what);
+}
+
+static void watch_listener(struct tdm_tcp *tcp)
+{
+	int on = tcp->listener.fd >= 0 && !tcp->accept_timer.ev &&
+		 tcp->guest_count < GUESTS && !tcp->closing;
+
+	if (tdm_loop_watch(tcp->a.loop, &tcp->listener,
+			   on ? TDM_LOOP_READ : 0))
+		/* No memory: the sweep tries again. */
+		tdm_loop_timer_arm(tcp->a.loop, &tcp->guest_timer, SWEEP_MS);
+}
+
+static void guest_free(struct guest *g)
+{
+	struct tdm_tcp *tcp = g->tcp;
+
+	tdm_loop_watch(tcp->a.loop, &g->io, 0);
+	if (g->io.fd >= 0)
+		tdm_os.close(g->io.fd);
+	tdm_list_del(&g->node);
+	free(g);
+	if (tcp->guest_count-- == GUESTS)
+		watch_listener(tcp);
+}
+
+static void send_reject(int fd, int reason)
+{
+	uint8_t bytes[TDM_WIRE_GREETING_BYTES];
+	struct tdm_wire_greeting g = {
+		.kind = TDM_WIRE_REJECT,
+		.reason = (uint8_t)reason,
+		.oldest = TDM_WIRE_VERSION,
+		.newest = TDM_WIRE_VERSION,
+	};
+
+	tdm_wire_greeting_encode(bytes, &g);
+	/* To a fresh socket; should it not fit, the peer comes again. */
+	if (tdm_os.send(fd, bytes, sizeof(bytes),
+			MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		return;
+	tdm_os.shutdown(fd, SHUT_WR);
+}
+
+/* @g has sent all of a greeting. */
+static void guest_speaks(struct guest *g)
+{
+	struct tdm_tcp *tcp = g->tcp;
+	struct tdm_wire_greeting hello;
+	int fd = g->io.fd, ret;
+
+	if (tdm_wire_greeting_decode(g->bytes, &hello) ||
+	    hello.kind != TDM_WIRE_HELLO) {
+		complain(tcp, "not a greeting");
+		guest_free(g);
+		return;
+	}
+	/* A connection watches the descriptor on its own. */
+	tdm_loop_watch(tcp->a.loop, &g->io, 0);
+	g->io.fd = -1;
+	ret = tdm_hello_guest(tcp, fd, &g->from, &hello);
+	guest_free(g);
+	if (!ret)
+		return;
+	complain(tcp, ret == TDM_WIRE_R_VERSION	  ? "protocol version" :
+		      ret == TDM_WIRE_R_FEATURE	  ? "protocol feature" :
+		      ret == TDM_WIRE_R_BUSY	  ? "address in use" :
+		      ret == TDM_WIRE_R_DUPLICATE ? "connected already" :
+						    "not its address");
+	if (ret > 0)
+		send_reject(fd, ret);
+	tdm_os.close(fd);
+}
+
+/* Read what there is. 0: @g is gone. */
+static int guest_read(struct guest *g)
+{
+	ssize_t n;
+
+	n = tdm_os.recv(g->io.fd, g->bytes + g->len,
+			TDM_WIRE_GREETING_BYTES - g->len, MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 1;
+	if (n <= 0) {
+		guest_free(g);
+		return 0;
+	}
+	g->len += (uint8_t)n;
+	g->heard_ns = tdm_os.now_ns();
+	tdm_list_del(&g->node);
+	tdm_list_append(&g->tcp->guests, &g->node);
+	if (!tdm_wire_is_greeting(g->bytes, g->len)) {
+		complain(g->tcp, "not a greeting");
+		guest_free(g);
+		return 0;
+	}
+	if (g->len < TDM_WIRE_GREETING_BYTES)
+		return 1;
+	guest_speaks(g);
+	return 0;
+}
+
+static void guest_ready(struct tdm_loop_io *io, int events)
+{
+	guest_read(tdm_container_of(io, struct guest, io));
+}
+
+static void sweep(struct tdm_loop_timer *timer)
+{
+	struct tdm_tcp *tcp =
+		tdm_container_of(timer, struct tdm_tcp, guest_timer);
+	struct tdm_list *pos, *tmp;
+	uint64_t now = tdm_os.now_ns();
+
+	tdm_list_for_each_safe(pos, tmp, &tcp->guests) {
+		struct guest *g = tdm_list_entry(pos, struct guest, node);
+
+		if (now - g->heard_ns < (uint64_t)SILENCE_S * SILENCE_NS_PER_S)
+			break;
+		if (guest_read(g) && g->heard_ns < now)
+			guest_free(g);
+	}
+	if (tcp->guest_count)
+		tdm_loop_timer_arm(tcp->a.loop, timer, SWEEP_MS);
+	watch_listener(tcp);
+}
+
+/* One IP may not take all places: its longest silent guest leaves. */
+static void make_room(struct tdm_tcp *tcp, const struct tdm_addr *from)
+{
+	struct guest *oldest = NULL;
+	struct tdm_list *pos;
+	unsigned n = 0;
+
+	tdm_list_for_each(pos, &tcp->guests) {
+		struct guest *g = tdm_list_entry(pos, struct guest, node);
+
+		if (!tdm_addr_same_ip(&g->from, from))
+			continue;
+		if (!n++)
+			oldest = g;
+	}
+	if (n > GUESTS_OF_ONE) {
+		complain(tcp, "too many from one address");
+		guest_free(oldest);
+	}
+}
+
+static void welcome(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from)
+{
+	struct guest *g = calloc(1, sizeof(*g));
+
+	if (!g) {
+		tdm_os.close(fd);
+		return;
+	}
+	g->tcp = tcp;
+	g->io.fd = fd;
+	g->io.ready = guest_ready;
+	g->from = *from;
+	g->heard_ns = tdm_os.now_ns();
+	tdm_list_init(&g->node);
+	tdm_list_append(&tcp->guests, &g->node);
+	tcp->guest_count++;
+	/* Most have said HELLO before they are accepted. */
+	if (!guest_read(g))
+		return;
+	if (tdm_loop_watch(tcp->a.loop, &g->io, TDM_LOOP_READ) ||
+	    (!tcp->guest_timer.ev &&
+	     tdm_loop_timer_arm(tcp->a.loop, &tcp->guest_timer, SWEEP_MS))) {
+		guest_free(g);
+		return;
+	}
+	make_room(tcp, from);
+}
+
+static void rested(struct tdm_loop_timer *timer)
+{
+	watch_listener(
+		tdm_container_of(timer, struct tdm_tcp, accept_timer));
+}
+
+/* No descriptor, or no memory, for the caller at the head of the queue. */
+static void rest(struct tdm_tcp *tcp, int err)
+{
+	int fd;
+
+	complain(tcp, "out of descriptors");
+	if ((err == EMFILE || err == ENFILE) && tcp->reserve_fd >= 0) {
+		tdm_os.close(tcp->reserve_fd);
+		fd = tdm_os.accept4(tcp->listener.fd, NULL, NULL,
+				    SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0)
+			tdm_os.close(fd);
+		tcp->reserve_fd = tdm_os.eventfd(0, EFD_CLOEXEC);
+	}
+	tcp->accept_ms = (unsigned)tdm_clamp(tcp->accept_ms * 2ull,
+					     REST_LEAST_MS, REST_MOST_MS);
+	tdm_loop_timer_arm(tcp->a.loop, &tcp->accept_timer, tcp->accept_ms);
+	watch_listener(tcp);
+}
+
+static void accept_ready(struct tdm_loop_io *io, int events)
+{
+	struct tdm_tcp *tcp = tdm_container_of(io, struct tdm_tcp, listener);
+	int i;
+
+	for (i = 0; i < BATCH && tcp->guest_count < GUESTS; i++) {
+		struct sockaddr_storage sa;
+		socklen_t len = sizeof(sa);
+		struct tdm_addr from;
+		int fd;
+
+		fd = tdm_os.accept4(io->fd, (struct sockaddr *)&sa, &len,
+				    SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0) {
+			if (errno == EMFILE || errno == ENFILE ||
+			    errno == ENOBUFS || errno == ENOMEM)
+				rest(tcp, errno);
+			/* Else nobody, or one who left before we looked. */
+			break;
+		}
+		tcp->accept_ms = 0;
+		if (tdm_addr_from_bind(&from, &sa, len))
+			tdm_os.close(fd);
+		else
+			welcome(tcp, fd, &from);
+	}
+	watch_listener(tcp);
+}
+
+/* Bind @fd to @addr; a port in use by connections of the past is taken. */
+static int bind_port(int fd, const struct tdm_addr *addr)
+{
+	socklen_t len = (socklen_t)tdm_addr_len(addr);
+	int on = 1;
+
+	if (!tdm_os.bind(fd, &addr->u.sa, len))
+		return 0;
+	if (errno != EADDRINUSE || !tdm_addr_port(addr))
+		return -errno;
+	/*
+	 * Asked for only now: without it, two endpoints cannot both hold a
+	 * port that neither listens on yet.
+	 */
+	if (tdm_os.setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)))
+		return -errno;
+	return tdm_os.bind(fd, &addr->u.sa, len) ? -errno : 0;
+}
+
+/* Any free port of the configured range, from a random start. */
+static int bind_range(struct tdm_tcp *tcp, int fd, struct tdm_addr *addr)
+{
+	unsigned low = tdm_env.port_low, high = tdm_env.port_high;
+	unsigned n = high - low + 1, i, start = tcp->dice % n;
+	int ret = -FI_EADDRINUSE;
+
+	for (i = 0; i < n && ret == -FI_EADDRINUSE; i++) {
+		tdm_addr_set_port(addr, (uint16_t)(low + (start + i) % n));
+		ret = tdm_os.bind(fd, &addr->u.sa,
+				  (socklen_t)tdm_addr_len(addr)) ?
+			      -errno :
+			      0;
+	}
+	return ret;
+}
+
+int tdm_tcp_bind(struct tdm_tcp *tcp, struct tdm_addr *addr)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(sa);
+	int fd, on = 1, ret;
+
+	tdm_assert_held(tcp->a.engine->lock);
+	fd = tdm_os.socket(addr->u.sa.sa_family,
+			   SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (addr->u.sa.sa_family == AF_INET6)
+		tdm_os.setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on,
+				  sizeof(on));
+	if (tdm_addr_port(addr) || !tdm_env.port_low ||
+	    tdm_env.port_high < tdm_env.port_low)
+		ret = bind_port(fd, addr);
+	else
+		ret = bind_range(tcp, fd, addr);
+	if (!ret && tdm_os.getsockname(fd, (struct sockaddr *)&sa, &len))
+		ret = -errno;
+	if (!ret)
+		ret = tdm_addr_from_bind(addr, &sa, len);
+	if (ret) {
+		TDM_INFO(EP_CTRL, "cannot take an address: %s",
+			 fi_strerror(-ret));
+		tdm_os.close(fd);
+		return ret;
+	}
+	if (tcp->listener.fd >= 0)
+		tdm_os.close(tcp->listener.fd);
+	tcp->listener.fd = fd;
+	tcp->addr = *addr;
+	return 0;
+}
+
+int tdm_tcp_listen(struct tdm_tcp *tcp)
+{
+	tdm_assert_held(tcp->a.engine->lock);
+	if (tdm_os.listen(tcp->listener.fd, BACKLOG))
+		return -errno;
+	tcp->listener.lazy = 1;
+	tcp->listener.ready = accept_ready;
+	tcp->accept_timer.fired = rested;
+	tcp->guest_timer.fired = sweep;
+	if (tcp->reserve_fd < 0)
+		tcp->reserve_fd = tdm_os.eventfd(0, EFD_CLOEXEC);
+	return tdm_loop_watch(tcp->a.loop, &tcp->listener, TDM_LOOP_READ);
+}
+
+void tdm_listen_close(struct tdm_tcp *tcp)
+{
+	tcp->closing = 1;
+	while (!tdm_list_empty(&tcp->guests))
+		guest_free(tdm_list_entry(tcp->guests.next, struct guest,
+					  node));
+	tdm_loop_timer_disarm(&tcp->accept_timer);
+	tdm_loop_timer_disarm(&tcp->guest_timer);
+	tdm_loop_watch(tcp->a.loop, &tcp->listener, 0);
+	if (tcp->listener.fd >= 0)
+		tdm_os.close(tcp->listener.fd);
+	if (tcp->reserve_fd >= 0)
+		tdm_os.close(tcp->reserve_fd);
+	tcp->listener.fd = -1;
+	tcp->reserve_fd = -1;
+}

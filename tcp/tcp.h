@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The structures behind conn.h, shared by the files of the TCP transport and
+ * by nobody else; tcp/steps.h has the calls. Everything: G: domain lock.
+ */
+#ifndef TDM_TCP_TCP_H
+#define TDM_TCP_TCP_H
+
+#include "tcp/conn.h"
+#include "tcp/wire.h"
+#include "tdm_list.h"
+#include "tdm_os.h"
+#include "tdm_pool.h"
+
+enum {
+	TDM_TCP_STAGE_BYTES = 64 << 10,	 /* receive staging */
+	TDM_TCP_OUT_BYTES = 16 << 10,	 /* one transmit buffer */
+	TDM_TCP_FLUSH_BYTES = 8 << 10,	 /* gathered output goes out at */
+	TDM_TCP_COPY_BYTES = 2 << 10,	 /* longest payload copied to gather */
+	TDM_TCP_CREDIT_BYTES = 1 << 20,	 /* eager credit given to a peer */
+	TDM_TCP_RECORDS = 64,		 /* per peer and pass */
+	TDM_TCP_BURST_BYTES = 256 << 10, /* per peer and pass */
+	TDM_TCP_ACK_RECORDS = 64,	 /* received, acknowledged at once */
+	TDM_TCP_ACK_BYTES = 64 << 10,
+};
+
+/* A transmit buffer; a connection has one only while it holds bytes. */
+struct tdm_out {
+	struct tdm_out *next;	/* in tcp->spare_out */
+	uint32_t head, tail;	/* bytes [head, tail) are to be sent */
+	uint32_t msgs;		/* messages gathered since the last send */
+	uint8_t bytes[TDM_TCP_OUT_BYTES];
+};
+
+/* Small numbers for pointers; what the other side names is looked up here. */
+struct tdm_ids {
+	uintptr_t *slot; /* pointer, or next free index * 2 + 1 */
+	uint32_t size;
+	uint32_t free; /* first free index; == size: none */
+};
+
+/* Where a send is; it is on the queue of its connection that is named. */
+enum tdm_tx_state {
+	TDM_TX_QUEUED, /* sendq: nothing of it has left */
+	TDM_TX_CTS,    /* waitq: announced */
+	TDM_TX_DATA,   /* dataq: wanted */
+	TDM_TX_DONE,   /* waitq: sent, waits for DONE */
+	TDM_TX_ACK,    /* ackq: sent, waits for ACK */
+	TDM_TX_LEAVING /* none: ends when the kernel has taken it */
+};
+
+/* One send. */
+struct tdm_tx {
+	struct tdm_list node;
+	void *context;
+	uint64_t flags; /* of the tdm_xfer */
+	uint64_t tag, data;
+	uint64_t seq;	/* of its last record */
+	size_t len;	/* bytes */
+	size_t off;	/* bytes of announced data that have left */
+	size_t wanted;	/* bytes of it the receiver asked for */
+	fi_addr_t addr;
+	uint32_t id, rid;
+	uint8_t state;	/* enum tdm_tx_state */
+	uint8_t dead;	/* has ended already; only its bytes remain */
+	uint8_t count;	/* iov elements */
+	uint8_t has_id;
+	void *copy; /* owned payload, or NULL */
+	struct iovec iov[TDM_IOV_LIMIT];
+};
+
+enum tdm_rx_state {
+	TDM_RX_WAITING, /* unexpected: the entry is queued at the owner */
+	TDM_RX_PLACING, /* matched: bytes go to the entry's buffer */
+	TDM_RX_DROPPING, /* no entry: bytes go nowhere */
+};
+
+/* One message on its way in that could not be ended where it was parsed. */
+struct tdm_rx {
+	struct tdm_list node; /* conn->rxs */
+	struct tdm_list ctl;  /* conn->ctlq: CTS or DONE to be sent */
+	struct tdm_conn *conn; /* lives as long as it has any tdm_rx */
+	struct fi_peer_rx_entry *entry;
+	uint8_t *buf;	/* unexpected payload, owned, or NULL */
+	uint64_t len;	/* bytes of the message */
+	uint64_t want;	/* bytes that will come */
+	uint64_t got;	/* bytes that came */
+	uint64_t room;	/* bytes of the user's buffer (PLACING) */
+	uint64_t charge; /* credit to give back */
+	uint32_t id, rid;
+	uint8_t state;	  /* enum tdm_rx_state */
+	uint8_t announced; /* came by RTS */
+	uint8_t has_rid;
+	uint8_t answer;	/* enum tdm_wire_op to send: CTS, DONE or 0 */
+	uint8_t done;	/* the sender waits for DONE */
+};
+
+/* States: conn.c. */
+enum tdm_conn_state {
+	TDM_CONN_IDLE,
+	TDM_CONN_CONNECTING,
+	TDM_CONN_SILENT,
+	TDM_CONN_GREETING,
+	TDM_CONN_BACKOFF,
+	TDM_CONN_READY,
+	TDM_CONN_DEAD,
+};
+
+struct tdm_conn {
+	struct tdm_tcp *tcp;
+	struct tdm_loop_io io;
+	uint8_t state;	  /* enum tdm_conn_state */
+	uint8_t mirrored; /* the receiving half of a connection to ourselves */
+	uint8_t bye;	  /* GOODBYE was received */
+	uint8_t blocked;  /* the kernel takes no more; watched for write */
+	uint8_t ack_now;
+	uint8_t turn;	/* data before the next large eager message */
+	uint8_t head_len; /* bytes of head[] */
+	uint8_t closing;  /* 1: GOODBYE said, 2: shut down */
+	int tx_err;	/* fi_errno a send met; the input is read first */
+	int why;	/* BACKOFF: fi_errno of the last attempt */
+
+	/* Output. */
+	struct tdm_out *out;
+	struct tdm_tx *gather; /* its bytes follow those of out */
+	size_t gather_off, gather_end;
+	struct tdm_list sendq, dataq, ackq, waitq; /* struct tdm_tx */
+	struct tdm_list ctlq;			   /* struct tdm_rx */
+	struct tdm_list flush_node, ack_node, again_node;
+	uint64_t tx_pass; /* pass in which something left at once */
+	uint64_t tx_seq;  /* EAGER and DATA records begun */
+	uint64_t acked;	  /* of them, acknowledged */
+	uint64_t charged, freed; /* credit taken, given back; bytes */
+	uint64_t window;	 /* the peer's credit */
+	uint32_t eager;		 /* longest EAGER payload */
+	uint32_t rts, rts_max;	 /* announced without CTS */
+	struct tdm_ids ids;	 /* struct tdm_tx */
+
+	/* Input. */
+	struct tdm_rx *cur; /* message whose payload comes; NULL: drop it */
+	uint64_t left;	    /* bytes of this record's payload to come */
+	uint32_t cur_len;   /* payload of this record, bytes */
+	uint8_t cur_flags;  /* its flags */
+	uint32_t read_bytes;
+	uint64_t rx_seq;    /* EAGER and DATA records received */
+	uint64_t ack_seq;   /* of them, acknowledged */
+	uint64_t rx_charged, rx_freed, ack_freed; /* credit, bytes */
+	uint64_t credit;   /* given to the peer */
+	uint64_t ack_pass; /* pass in which the acknowledgement fell due */
+	uint32_t ack_bytes;
+	uint32_t announced; /* RTS received without a CTS sent */
+	struct tdm_ids rids; /* struct tdm_rx */
+	struct tdm_list rxs; /* struct tdm_rx, all of them */
+	uint8_t head[TDM_WIRE_HEAD_BYTES]; /* a header cut short */
+
+	/* Pair. */
+	struct tdm_list all;	/* tcp->conns or tcp->dead */
+	struct tdm_list bucket; /* tcp->bucket[] */
+	struct tdm_addr addr;
+	fi_addr_t fi_addr;
+	uint8_t id[TDM_WIRE_ID_BYTES]; /* the peer's incarnation */
+	uint8_t *greeting; /* of the peer, partial; GREETING only */
+	uint8_t greeting_len;
+	unsigned backoff_ms;
+	uint64_t since_ns;    /* connect time-out counts from; 0: not begun */
+	uint64_t entered_ns; /* when the state was entered */
+	struct tdm_loop_timer timer;
+	struct tdm_conn_stats stats;
+};
+
+struct tdm_tcp {
+	struct tdm_tcp_attr a;
+	struct tdm_addr addr; /* the endpoint's */
+	uint8_t id[TDM_WIRE_ID_BYTES];
+	uint64_t pass;
+	size_t tx_used; /* sends outstanding */
+	size_t open;	/* connections with a descriptor */
+	int closing;
+	uint32_t dice; /* for the back-off */
+	struct tdm_list flush, acks, again; /* conns with work at a pass */
+	struct tdm_list conns, dead;
+	struct tdm_list *bucket; /* bucket[buckets], by address */
+	size_t buckets, pairs;
+	struct tdm_pool tx_pool, rx_pool;
+	struct tdm_out *spare_out;
+	unsigned spares;
+	struct tdm_loop_timer watch; /* silent peers */
+
+	/* Listener: listen.c. */
+	struct tdm_loop_io listener;
+	struct tdm_list guests;
+	size_t guest_count;
+	int reserve_fd;
+	unsigned accept_ms; /* pause after running out of descriptors */
+	struct tdm_loop_timer accept_timer, guest_timer;
+	uint64_t log_ns;
+	uint8_t stage[TDM_TCP_STAGE_BYTES];
+};
+
+#endif /* TDM_TCP_TCP_H */
