@@ -14,7 +14,7 @@
 #include <vector>
 
 extern "C" {
-#include "peer/match.h"
+#include "peer/match_priv.h"
 #include "tests/harness/fault.h"
 }
 
@@ -233,6 +233,22 @@ TEST_F(Match, TablesGrowAndFindEverythingInOrder)
 	EXPECT_EQ(tdm_match_arrived_count(m), 0u);
 }
 
+/* Lookups are O(1) because keys spread over buckets; items of one key do not
+ * need any. */
+TEST_F(Match, BucketsFollowTheNumberOfKeys)
+{
+	for (int i = 0; i < 10000; i++)
+		post(ANY, 0);
+	EXPECT_EQ(m->posted.buckets, size_t(TDM_MATCH_BUCKETS));
+	for (uint64_t i = 0; i < 10000; i++)
+		post(i % 7, i);
+	EXPECT_GE(m->posted.buckets, 16384u);
+	for (uint64_t i = 0; i < 10000; i++)
+		arrive(i % 7, i << 32);
+	EXPECT_GE(m->by_src.buckets, 8192u);
+	EXPECT_GE(m->by_tag.buckets, 8192u);
+}
+
 TEST_F(Match, MaskIndexesComeAndGoWithoutLosingMessages)
 {
 	const int masks = 12;
@@ -250,9 +266,11 @@ TEST_F(Match, MaskIndexesComeAndGoWithoutLosingMessages)
 			EXPECT_EQ(i->m.tag, 1100u);
 			EXPECT_EQ(arrived(1, 1100, ignore), nullptr);
 		}
+		EXPECT_EQ(m->n_index, unsigned(TDM_MATCH_MASKS));
 		/* Enough arrivals to let every index go idle. */
 		for (int i = 0; i < 3000; i++)
 			remove(arrive(0, 5000000 + tag++));
+		EXPECT_EQ(m->n_index, 0u);
 	}
 }
 
@@ -313,8 +331,9 @@ public:
 		while (ok && !msg.empty())
 			drop(msg, rng.upto(unsigned(msg.size())));
 		ok = ok && !tdm_match_posted_count(m) &&
-		     !tdm_match_arrived_count(m) &&
-		     tdm_list_empty(tdm_match_unknown(m));
+		     !tdm_match_arrived_count(m) && !m->live &&
+		     !m->posted.count && !m->by_src.count && !m->by_tag.count &&
+		     !m->nodes.in_use && tdm_list_empty(tdm_match_unknown(m));
 		return ok;
 	}
 
