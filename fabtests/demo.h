@@ -49,6 +49,7 @@ struct demo {
 	struct demo_fab fab;
 	char (*hosts)[DEMO_HOST_BYTES]; /* label of each rank */
 	struct demo_row *row;		/* ours */
+	int judged;			/* the job came to its end */
 
 	const char *phase;
 	uint64_t steps; /* completions: what the watchdog looks at */
