@@ -18,6 +18,11 @@
 
 #include <string.h>
 
+static inline struct tdm_cq *cq_of(struct fid_cq *fid)
+{
+	return tdm_container_of(fid, struct tdm_cq, fid);
+}
+
 /* Entries that may be read now. */
 static inline uint64_t readable(const struct tdm_cq *cq)
 {
@@ -52,19 +57,48 @@ static inline void get_words(uint64_t *to, const tdm_a64 *slot,
 		to[5] = tdm_a64_load_relaxed(&slot[5]);
 }
 
+/* Copy @n entries from head on; @words is a constant at each call. */
+static inline __attribute__((always_inline)) void
+get_run(const struct tdm_cq *cq, uint64_t *to, size_t n, unsigned int words)
+{
+	const uint64_t mask = cq->mask;
+	const uint64_t end = cq->head + n;
+	const tdm_a64 *ring = cq->ring;
+	uint64_t at;
+
+	for (at = cq->head; at != end; at++, to += words)
+		get_words(to, &ring[(at & mask) * words], words);
+}
+
+static void get_sources(const struct tdm_cq *cq, fi_addr_t *src, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		src[i] = cq->src ? cq->src[(cq->head + i) & cq->mask]
+				 : FI_ADDR_NOTAVAIL;
+}
+
 /* Copy @n entries that are in the ring and move head. */
 static inline void get_entries(struct tdm_cq *cq, uint64_t *to, fi_addr_t *src,
 			       size_t n)
 {
-	const unsigned int words = cq->words;
-	size_t i, slot;
-
-	for (i = 0; i < n; i++) {
-		slot = cq->head++ & cq->mask;
-		get_words(to + i * words, &cq->ring[slot * words], words);
-		if (src)
-			src[i] = cq->src ? cq->src[slot] : FI_ADDR_NOTAVAIL;
+	switch (cq->words) {
+	case TDM_CQ_WORDS_TAGGED:
+		get_run(cq, to, n, TDM_CQ_WORDS_TAGGED);
+		break;
+	case TDM_CQ_WORDS_DATA:
+		get_run(cq, to, n, TDM_CQ_WORDS_DATA);
+		break;
+	case TDM_CQ_WORDS_MSG:
+		get_run(cq, to, n, TDM_CQ_WORDS_MSG);
+		break;
+	default:
+		get_run(cq, to, n, TDM_CQ_WORDS_CONTEXT);
 	}
+	if (src)
+		get_sources(cq, src, n);
+	cq->head += n;
 }
 
 /* The overflow case: the ring is filled up as it is read. */
@@ -108,7 +142,7 @@ static inline ssize_t take(struct tdm_cq *cq, void *buf, fi_addr_t *src,
 static inline ssize_t read_from(struct fid_cq *fid, void *buf, fi_addr_t *src,
 				size_t count)
 {
-	struct tdm_cq *cq = tdm_cq_from_fid(fid);
+	struct tdm_cq *cq = cq_of(fid);
 	struct tdm_engine *engine = cq->engine;
 	ssize_t ret;
 
@@ -170,7 +204,7 @@ static void fill_err(struct tdm_cq *cq, struct fi_cq_err_entry *to,
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 			  uint64_t flags)
 {
-	struct tdm_cq *cq = tdm_cq_from_fid(fid);
+	struct tdm_cq *cq = cq_of(fid);
 	struct tdm_lock *lock = cq->engine->lock;
 	struct tdm_cq_err *err;
 	ssize_t ret = 1;
@@ -215,7 +249,7 @@ TDM_TSA(no_thread_safety_analysis)
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 			    fi_addr_t *src, const void *cond, int timeout)
 {
-	struct tdm_cq *cq = tdm_cq_from_fid(fid);
+	struct tdm_cq *cq = cq_of(fid);
 	struct sread s = {cq, 1};
 	ssize_t ret;
 
@@ -242,7 +276,7 @@ static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count,
 
 static int cq_signal(struct fid_cq *fid)
 {
-	struct tdm_cq *cq = tdm_cq_from_fid(fid);
+	struct tdm_cq *cq = cq_of(fid);
 
 	if (cq->wait.obj == FI_WAIT_NONE)
 		return -FI_ENOSYS;
