@@ -284,7 +284,7 @@ TDM_TSA(no_thread_safety_analysis)
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
 	struct tdm_cntr *cntr = tdm_cntr_from_fid(fid);
-	struct cntr_wait w = {cntr, threshold, 0, 0};
+	struct cntr_wait w = { cntr, threshold, 0, 0 };
 	const uint64_t deadline = tdm_wait_deadline(timeout);
 	int ret, left;
 

@@ -26,8 +26,8 @@ static inline struct tdm_cq *cq_of(struct fid_cq *fid)
 /* Entries that may be read now. */
 static inline uint64_t readable(const struct tdm_cq *cq)
 {
-	uint64_t stop = tdm_unlikely(cq->errs != NULL) ? cq->errs->at
-						       : cq->tail;
+	uint64_t stop = tdm_unlikely(cq->errs != NULL) ? cq->errs->at :
+							 cq->tail;
 
 	return stop - cq->head;
 }
@@ -75,8 +75,8 @@ static void get_sources(const struct tdm_cq *cq, fi_addr_t *src, size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		src[i] = cq->src ? cq->src[(cq->head + i) & cq->mask]
-				 : FI_ADDR_NOTAVAIL;
+		src[i] = cq->src ? cq->src[(cq->head + i) & cq->mask] :
+				   FI_ADDR_NOTAVAIL;
 }
 
 /* Copy @n entries that are in the ring and move head. */
@@ -250,7 +250,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 			    fi_addr_t *src, const void *cond, int timeout)
 {
 	struct tdm_cq *cq = cq_of(fid);
-	struct sread s = {cq, 1};
+	struct sread s = { cq, 1 };
 	ssize_t ret;
 
 	if (cq->wait.obj == FI_WAIT_NONE)

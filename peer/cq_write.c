@@ -147,8 +147,8 @@ static ssize_t write_context(struct fid_peer_cq *peer, void *context,
 			     uint64_t flags, size_t len, void *buf,
 			     uint64_t data, uint64_t tag, fi_addr_t src)
 {
-	const struct fi_cq_tagged_entry e = {context, flags, len,
-					     buf,     data,  tag};
+	const struct fi_cq_tagged_entry e = { context, flags, len,
+					      buf,     data,  tag };
 
 	return put(peer, TDM_CQ_WORDS_CONTEXT, &e, src);
 }
@@ -157,8 +157,8 @@ static ssize_t write_msg(struct fid_peer_cq *peer, void *context,
 			 uint64_t flags, size_t len, void *buf, uint64_t data,
 			 uint64_t tag, fi_addr_t src)
 {
-	const struct fi_cq_tagged_entry e = {context, flags, len,
-					     buf,     data,  tag};
+	const struct fi_cq_tagged_entry e = { context, flags, len,
+					      buf,     data,  tag };
 
 	return put(peer, TDM_CQ_WORDS_MSG, &e, src);
 }
@@ -167,8 +167,8 @@ static ssize_t write_data(struct fid_peer_cq *peer, void *context,
 			  uint64_t flags, size_t len, void *buf, uint64_t data,
 			  uint64_t tag, fi_addr_t src)
 {
-	const struct fi_cq_tagged_entry e = {context, flags, len,
-					     buf,     data,  tag};
+	const struct fi_cq_tagged_entry e = { context, flags, len,
+					      buf,     data,  tag };
 
 	return put(peer, TDM_CQ_WORDS_DATA, &e, src);
 }
@@ -177,8 +177,8 @@ static ssize_t write_tagged(struct fid_peer_cq *peer, void *context,
 			    uint64_t flags, size_t len, void *buf,
 			    uint64_t data, uint64_t tag, fi_addr_t src)
 {
-	const struct fi_cq_tagged_entry e = {context, flags, len,
-					     buf,     data,  tag};
+	const struct fi_cq_tagged_entry e = { context, flags, len,
+					      buf,     data,  tag };
 
 	return put(peer, TDM_CQ_WORDS_TAGGED, &e, src);
 }

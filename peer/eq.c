@@ -163,8 +163,8 @@ static void eq_update(struct tdm_eq *eq)
 	if (eq->eventfd < 0 || eq->readable == pending)
 		return;
 	do {
-		n = pending ? tdm_os.write(eq->eventfd, &one, sizeof(one))
-			    : tdm_os.read(eq->eventfd, &one, sizeof(one));
+		n = pending ? tdm_os.write(eq->eventfd, &one, sizeof(one)) :
+			      tdm_os.read(eq->eventfd, &one, sizeof(one));
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		TDM_WARN(EQ, "eventfd: %s", strerror(errno));
@@ -342,7 +342,7 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf,
 {
 	struct tdm_eq *eq = tdm_eq_from_fid(fid);
 	const uint64_t deadline = tdm_wait_deadline(timeout);
-	struct pollfd pfd = {.fd = eq->eventfd, .events = POLLIN};
+	struct pollfd pfd = { .fd = eq->eventfd, .events = POLLIN };
 	ssize_t ret;
 	int left;
 

@@ -129,7 +129,7 @@ static int open_eq(struct tdm_link *link)
 		.flags = FI_PEER,
 		.wait_obj = FI_WAIT_NONE,
 	};
-	struct fi_peer_eq_context ctx = {.size = sizeof(ctx)};
+	struct fi_peer_eq_context ctx = { .size = sizeof(ctx) };
 	int ret;
 
 	ret = tdm_eq_open(&own, link, &link->eq);
@@ -309,7 +309,7 @@ static struct fi_info *ep_info(const struct tdm_link *link,
 static int ep_bind_srx(struct tdm_link *link, struct tdm_link_ep *lep,
 		       struct tdm_srx *srx)
 {
-	struct fi_rx_attr attr = {0};
+	struct fi_rx_attr attr = { 0 };
 	struct fi_peer_srx_context ctx = {
 		.size = sizeof(ctx),
 		.srx = tdm_srx_export(srx, TDM_TRANSPORT_LOCAL),
@@ -444,7 +444,7 @@ void tdm_link_ep_close(struct tdm_link *link, struct fid_ep *ep)
 	struct tdm_link_ep *lep;
 	struct tdm_list *node;
 
-	tdm_list_for_each (node, &link->eps) {
+	tdm_list_for_each(node, &link->eps) {
 		lep = tdm_list_entry(node, struct tdm_link_ep, node);
 		if (lep->ep == ep) {
 			link_ep_free(link, lep);

@@ -77,9 +77,9 @@ int tdm_link_arm(struct tdm_link *link)
 		if (link->queues[i].fd < 0)
 			return -FI_EAGAIN;
 	}
-	return fi_trywait(link->fabric, link->fids, (int)link->count)
-		       ? -FI_EAGAIN
-		       : 0;
+	return fi_trywait(link->fabric, link->fids, (int)link->count) ?
+		       -FI_EAGAIN :
+		       0;
 }
 
 /* Whether another queue than @self has descriptor @fd. */
