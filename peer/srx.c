@@ -36,7 +36,15 @@ struct tdm_srx_entry *tdm_srx_entry_alloc(struct tdm_srx *srx,
 	e = (struct tdm_srx_entry *)tdm_pool_alloc(&srx->pool);
 	if (!e)
 		return NULL;
-	memset(&e->rx, 0, sizeof(e->rx));
+	/* Member by member: addr, msg_size and tag are set by all callers. */
+	e->rx.next = NULL;
+	e->rx.prev = NULL;
+	e->rx.srx = NULL;
+	e->rx.cq_data = 0;
+	e->rx.context = NULL;
+	e->rx.count = 0;
+	e->rx.peer_context = NULL;
+	e->rx.owner_context = NULL;
 	e->rx.iov = e->iov;
 	e->rx.desc = e->desc;
 	e->rx.flags = kind == TDM_SRX_TAG ? FI_TAGGED | FI_RECV :

@@ -56,7 +56,7 @@ struct tdm_srx_entry {
 	 * WAITING: srx->pending, or unlinked.
 	 */
 	struct tdm_list link;
-};
+} __attribute__((aligned(TDM_CACHE_LINE_BYTES)));
 
 /* One export. */
 struct tdm_srx_port {
