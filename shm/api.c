@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fi_msg(3) and fi_tagged(3) of the peer's endpoint: each call becomes one
+ * struct tdm_xfer. Receives are posted to the owner's SRX, never here.
+ *
+ * Locking: domain lock held.
+ */
+#include <rdma/fi_errno.h>
+
+#include "shm/path.h"
+#include "tdm_nosys.h"
+
+/* fi_endpoint(3): op_flags hold for calls without flags of their own. */
+static uint64_t default_flags(struct fid_ep *fid)
+{
+	const struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(fid);
+
+	return ep->tx_flags | ep->tx_comp;
+}
+
+static ssize_t send_buf(struct fid_ep *fid, struct tdm_xfer *x, const void *buf,
+			size_t len)
+{
+	tdm_xfer_buf(x, buf, len);
+	return tdm_shm_tx_send(tdm_shm_ep_from_fid(fid), x);
+}
+
+/* Errors: -FI_EINVAL for a vector that is too long or overflows. */
+static ssize_t send_iov(struct fid_ep *fid, struct tdm_xfer *x,
+			const struct iovec *iov, size_t count)
+{
+	if (count > TDM_IOV_LIMIT || (count && !iov) ||
+	    tdm_iov_total(iov, count, &x->len))
+		return -FI_EINVAL;
+	x->iov = iov;
+	x->count = count;
+	return tdm_shm_tx_send(tdm_shm_ep_from_fid(fid), x);
+}
+
+static ssize_t msg_send(struct fid_ep *ep, const void *buf, size_t len,
+			void *desc, fi_addr_t addr, void *context)
+{
+	struct tdm_xfer x;
+
+	x.flags = FI_MSG | FI_SEND | default_flags(ep);
+	x.addr = addr;
+	x.tag = 0;
+	x.context = context;
+	return send_buf(ep, &x, buf, len);
+}
+
+static ssize_t msg_sendv(struct fid_ep *ep, const struct iovec *iov,
+			 void **desc, size_t count, fi_addr_t addr,
+			 void *context)
+{
+	struct tdm_xfer x;
+
+	x.flags = FI_MSG | FI_SEND | default_flags(ep);
+	x.addr = addr;
+	x.tag = 0;
+	x.context = context;
+	return send_iov(ep, &x, iov, count);
+}
+
+static ssize_t msg_sendmsg(struct fid_ep *ep, const struct fi_msg *msg,
+			   uint64_t flags)
+{
+	struct tdm_xfer x;
+
+	x.flags = FI_MSG | FI_SEND | flags | tdm_shm_ep_from_fid(ep)->tx_comp;
+	x.addr = msg->addr;
+	x.tag = 0;
+	x.data = msg->data;
+	x.context = msg->context;
+	return send_iov(ep, &x, msg->msg_iov, msg->iov_count);
+}
+
+static ssize_t msg_inject(struct fid_ep *ep, const void *buf, size_t len,
+			  fi_addr_t addr)
+{
+	struct tdm_xfer x;
+
+	x.flags = FI_MSG | FI_SEND | FI_INJECT;
+	x.addr = addr;
+	x.tag = 0;
+	x.context = NULL;
+	return send_buf(ep, &x, buf, len);
+}
+
+static ssize_t msg_senddata(struct fid_ep *ep, const void *buf, size_t len,
+			    void *desc, uint64_t data, fi_addr_t addr,
+			    void *context)
+{
+	struct tdm_xfer x;
+
+	x.flags = FI_MSG | FI_SEND | FI_REMOTE_CQ_DATA | default_flags(ep);
+	x.addr = addr;
+	x.tag = 0;
+	x.data = data;
+	x.context = context;
+	return send_buf(ep, &x, buf, len);
+}
+
+static ssize_t msg_injectdata(struct fid_ep *ep, const void *buf, size_t len,
+			      uint64_t data, fi_addr_t addr)
+{
+	struct tdm_xfer x;
+
+	x.flags = FI_MSG | FI_SEND | FI_INJECT | FI_REMOTE_CQ_DATA;
+	x.addr = addr;
+	x.tag = 0;
+	x.data = data;
+	x.context = NULL;
+	return send_buf(ep, &x, buf, len);
+}
+
+static ssize_t tagged_send(struct fid_ep *ep, const void *buf, size_t len,
+			   void *desc, fi_addr_t addr, uint64_t tag,
+			   void *context)
+{
+	struct tdm_xfer x;
+
+	x.flags = FI_TAGGED | FI_SEND | default_flags(ep);
+	x.addr = addr;
+	x.tag = tag;
+	x.context = context;
+	return send_buf(ep, &x, buf, len);
+}
+
+static ssize_t tagged_sendv(struct fid_ep *ep, const struct iovec *iov,
+			    void **desc, size_t count, fi_addr_t addr,
+			    uint64_t tag, void *context)
+{
+	struct tdm_xfer x;
+
+	x.flags = FI_TAGGED | FI_SEND | default_flags(ep);
+	x.addr = addr;
+	x.tag = tag;
+	x.context = context;
+	return send_iov(ep, &x, iov, count);
+}
+
+static ssize_t tagged_sendmsg(struct fid_ep *ep,
+			      const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	struct tdm_xfer x;
+
+	x.flags = FI_TAGGED | FI_SEND | flags |
+		  tdm_shm_ep_from_fid(ep)->tx_comp;
+	x.addr = msg->addr;
+	x.tag = msg->tag;
+	x.data = msg->data;
+	x.context = msg->context;
+	return send_iov(ep, &x, msg->msg_iov, msg->iov_count);
+}
+
+static ssize_t tagged_inject(struct fid_ep *ep, const void *buf, size_t len,
+			     fi_addr_t addr, uint64_t tag)
+{
+	struct tdm_xfer x;
+
+	x.flags = FI_TAGGED | FI_SEND | FI_INJECT;
+	x.addr = addr;
+	x.tag = tag;
+	x.context = NULL;
+	return send_buf(ep, &x, buf, len);
+}
+
+static ssize_t tagged_senddata(struct fid_ep *ep, const void *buf, size_t len,
+			       void *desc, uint64_t data, fi_addr_t addr,
+			       uint64_t tag, void *context)
+{
+	struct tdm_xfer x;
+
+	x.flags = FI_TAGGED | FI_SEND | FI_REMOTE_CQ_DATA | default_flags(ep);
+	x.addr = addr;
+	x.tag = tag;
+	x.data = data;
+	x.context = context;
+	return send_buf(ep, &x, buf, len);
+}
+
+static ssize_t tagged_injectdata(struct fid_ep *ep, const void *buf, size_t len,
+				 uint64_t data, fi_addr_t addr, uint64_t tag)
+{
+	struct tdm_xfer x;
+
+	x.flags = FI_TAGGED | FI_SEND | FI_INJECT | FI_REMOTE_CQ_DATA;
+	x.addr = addr;
+	x.tag = tag;
+	x.data = data;
+	x.context = NULL;
+	return send_buf(ep, &x, buf, len);
+}
+
+struct fi_ops_msg tdm_shm_msg_ops = {
+	.size = sizeof(tdm_shm_msg_ops),
+	.recv = tdm_no_msg_recv,
+	.recvv = tdm_no_msg_recvv,
+	.recvmsg = tdm_no_msg_recvmsg,
+	.send = msg_send,
+	.sendv = msg_sendv,
+	.sendmsg = msg_sendmsg,
+	.inject = msg_inject,
+	.senddata = msg_senddata,
+	.injectdata = msg_injectdata,
+};
+
+struct fi_ops_tagged tdm_shm_tagged_ops = {
+	.size = sizeof(tdm_shm_tagged_ops),
+	.recv = tdm_no_tagged_recv,
+	.recvv = tdm_no_tagged_recvv,
+	.recvmsg = tdm_no_tagged_recvmsg,
+	.send = tagged_send,
+	.sendv = tagged_sendv,
+	.sendmsg = tagged_sendmsg,
+	.inject = tagged_inject,
+	.senddata = tagged_senddata,
+	.injectdata = tagged_injectdata,
+};

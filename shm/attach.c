@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The attach: listener, handshake, and the session it makes.
+ *
+ *   initiator                         acceptor
+ *   connect, uid equal?               accept, uid equal?      [ACCEPTED]
+ *   HELLO + 3 descriptors ------->    pair free? map, probe
+ *   [SENT]                 <-------   HELLO + 3 descriptors   [WAIT_READY]
+ *   map, probe                        or REJECT(why), close
+ *   READY, or ABORT(why) -------->    up, or the pair has failed
+ *   [UP]                              [UP]
+ *
+ * Invariants:
+ *  1. Nothing blocks. A silent process is legal: there is no time-out once
+ *     the other side said HELLO, its death is seen at the lifeline.
+ *  2. No descriptor is accepted from, and no byte is sent to, a process of
+ *     another user id.
+ *  3. Both sides attach at once: the attach started by the smaller
+ *     incarnation stays, the other gets REJECT(TIE) or is dropped.
+ *  4. A session that is alive is never displaced: REJECT(BUSY).
+ *  5. Malformed packets and wrong descriptors end the attach without an
+ *     answer; the pair of a stranger's claim is not touched.
+ * Locking: domain lock held. Spec: unix(7), doc/PROTOCOL-shm.md "Attach".
+ */
+#include "shm/attach.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <rdma/fi_errno.h>
+
+#include "shm/path.h"
+#include "tdm_log.h"
+#include "tdm_os.h"
+
+enum {
+	ATTACH_BACKLOG = 1024,
+	ATTACH_UNAUTH_MOST = 64,
+	ATTACH_ACCEPTS = 16, /* per event */
+};
+
+static const uint64_t attach_silence_ns = 5000000000ull;
+static const uint64_t attach_pause_ns = 10000000ull;
+
+static void close_fds(int *fds)
+{
+	int i;
+
+	for (i = 0; i < TDM_SHM_FDS_MOST; i++) {
+		if (fds[i] >= 0)
+			tdm_os.close(fds[i]);
+	}
+}
+
+static enum tdm_reason why_reason(uint32_t why)
+{
+	switch (why) {
+	case TDM_SHM_WHY_VERSION:
+		return TDM_REASON_VERSION;
+	case TDM_SHM_WHY_RESOURCE:
+		return TDM_REASON_RESOURCE;
+	case TDM_SHM_WHY_SEGMENT:
+		return TDM_REASON_SEGMENT;
+	default:
+		return TDM_REASON_REFUSED;
+	}
+}
+
+/* ---- initiator ----------------------------------------------------------- */
+
+/*
+ * The abstract socket's name: "\0tandem/" and the address in hex, so that one
+ * address has one name. Out: *@un. Returns its length.
+ */
+static socklen_t attach_name(struct sockaddr_un *un,
+			     const struct tdm_shm_addr *a)
+{
+	char *p = un->sun_path + 1;
+	size_t room = sizeof(un->sun_path) - 1, i;
+	int n;
+
+	memset(un, 0, sizeof(*un));
+	un->sun_family = AF_UNIX;
+	n = snprintf(p, room, "tandem/%c:",
+		     a->len == sizeof(struct sockaddr_in) ? '4' : '6');
+	/* Port and address, and the scope of IPv6; the family is known. */
+	for (i = offsetof(struct sockaddr_in, sin_port); i < a->len; i++)
+		n += snprintf(p + n, room - (size_t)n, "%02x", a->sa[i]);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			   (size_t)n);
+}
+
+static int session_dial(struct tdm_shm_session *s,
+			const struct tdm_shm_addr *addr)
+{
+	struct sockaddr_un un;
+	socklen_t len = attach_name(&un, addr);
+	int ret;
+
+	s->life.fd = tdm_os.socket(
+		AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (s->life.fd < 0)
+		return -errno;
+	do {
+		ret = tdm_os.connect(s->life.fd, (struct sockaddr *)&un, len);
+	} while (ret && errno == EINTR);
+	return ret ? -errno : tdm_shm_session_creds(s);
+}
+
+static int attach_failed(struct tdm_shm_pair *pair, int err)
+{
+	switch (err) {
+	case -EAGAIN:
+	case -ENOMEM:
+		return -FI_EAGAIN;
+	case -ECONNREFUSED:
+	case -ECONNRESET:
+	case -EPIPE:
+		tdm_shm_pair_refused(pair, 0);
+		return -FI_ECONNREFUSED;
+	case TDM_SHM_OTHER_USER:
+		tdm_shm_pair_fail(pair, TDM_REASON_UID);
+		return -FI_EHOSTUNREACH;
+	default:
+		tdm_shm_pair_fail(pair, TDM_REASON_RESOURCE);
+		return -FI_EHOSTUNREACH;
+	}
+}
+
+static void sent_ready(struct tdm_shm_watch *w, uint32_t events);
+
+int tdm_shm_attach(struct tdm_shm_pair *pair)
+{
+	struct tdm_shm_session *s = tdm_shm_session_alloc(pair->ep);
+	int ret;
+
+	if (!s)
+		return -FI_EAGAIN;
+	s->state = TDM_SHM_SESSION_SENT;
+	s->life.ready = sent_ready;
+	ret = session_dial(s, &pair->addr);
+	if (!ret)
+		ret = tdm_shm_session_prepare(s);
+	if (!ret)
+		ret = tdm_shm_session_watch(s);
+	if (!ret)
+		ret = tdm_shm_session_hello(s);
+	if (ret) {
+		tdm_shm_session_free(s);
+		return attach_failed(pair, ret);
+	}
+	s->pair = pair;
+	pair->sess = s;
+	pair->state = TDM_SHM_PAIR_ATTACHING;
+	tdm_list_append(&pair->ep->attaching, &s->node);
+	return 0;
+}
+
+static void sent_rejected(struct tdm_shm_pair *pair, uint32_t why)
+{
+	if (why == TDM_SHM_WHY_TIE || why == TDM_SHM_WHY_BUSY)
+		tdm_shm_pair_reset(pair);
+	else
+		tdm_shm_pair_fail(pair, why_reason(why));
+}
+
+static void sent_hello(struct tdm_shm_session *s, const struct tdm_shm_hello *h,
+		       int *fds)
+{
+	struct tdm_shm_pair *pair = s->pair;
+	struct tdm_shm_addr addr;
+	enum tdm_shm_why why;
+
+	if (tdm_shm_hello_version(h) < 0)
+		why = TDM_SHM_WHY_VERSION;
+	else if (tdm_shm_addr_set(&addr, h->addr, h->addrlen) ||
+		 !tdm_shm_addr_equal(&addr, &pair->addr))
+		why = TDM_SHM_WHY_SEGMENT;
+	else
+		why = tdm_shm_session_take(s, h, fds);
+	if (why == TDM_SHM_WHY_NONE) {
+		if (tdm_shm_msg_send(s->life.fd, TDM_SHM_MSG_READY, 0, -1))
+			tdm_shm_pair_refused(pair, 1);
+		else
+			tdm_shm_pair_up(pair, s->peer_slots);
+		return;
+	}
+	/* If it is lost, the acceptor sees the end of the lifeline. */
+	(void)!tdm_shm_msg_send(s->life.fd, TDM_SHM_MSG_ABORT, why, -1);
+	tdm_shm_pair_fail(pair, why_reason(why));
+}
+
+/* State SENT: the answer. */
+static void sent_ready(struct tdm_shm_watch *w, uint32_t events)
+{
+	struct tdm_shm_session *s =
+		tdm_container_of(w, struct tdm_shm_session, life);
+	struct tdm_shm_pair *pair = s->pair;
+	int fds[TDM_SHM_FDS_MOST], ret;
+	struct tdm_shm_msg msg;
+
+	ret = tdm_shm_msg_recv(w->fd, &msg, fds);
+	if (ret == -FI_EAGAIN && !(events & (EPOLLHUP | EPOLLERR)))
+		return;
+	if (ret)
+		tdm_shm_pair_refused(pair, 1);
+	else if (msg.type == TDM_SHM_MSG_REJECT)
+		sent_rejected(pair, msg.arg);
+	else if (msg.type == TDM_SHM_MSG_HELLO)
+		sent_hello(s, &msg.hello, fds);
+	else
+		tdm_shm_pair_refused(pair, 1);
+	close_fds(fds);
+}
+
+/* ---- acceptor ------------------------------------------------------------ */
+
+static void reject(struct tdm_shm_session *s, enum tdm_shm_why why)
+{
+	(void)!tdm_shm_msg_send(s->life.fd, TDM_SHM_MSG_REJECT, why, -1);
+}
+
+/*
+ * May this attach have the pair? What is in its way and dead or due to yield
+ * is put away.
+ */
+static enum tdm_shm_why clear_way(struct tdm_shm_pair *pair,
+				  const struct tdm_shm_hello *h)
+{
+	switch (pair->state) {
+	case TDM_SHM_PAIR_FAILED:
+		return TDM_SHM_WHY_OTHER;
+	case TDM_SHM_PAIR_UP:
+		if (!pair->broken && tdm_shm_session_alive(pair->sess))
+			return TDM_SHM_WHY_BUSY;
+		tdm_shm_pair_lose(pair,
+				  pair->broken ? pair->broken : FI_ECONNRESET);
+		break;
+	case TDM_SHM_PAIR_ACCEPTING:
+		if (tdm_shm_session_alive(pair->sess))
+			return TDM_SHM_WHY_BUSY;
+		tdm_shm_pair_reset(pair);
+		break;
+	case TDM_SHM_PAIR_ATTACHING:
+		if (memcmp(pair->ep->incarnation, h->incarnation,
+			   sizeof(h->incarnation)) < 0)
+			return TDM_SHM_WHY_TIE;
+		tdm_shm_pair_reset(pair);
+		break;
+	default:
+		break;
+	}
+	return TDM_SHM_WHY_NONE;
+}
+
+static void wait_ready(struct tdm_shm_watch *w, uint32_t events);
+
+/* The pair is free for @s: answer. */
+static void accept_answer(struct tdm_shm_session *s, struct tdm_shm_pair *pair,
+			  const struct tdm_shm_hello *h, int *fds)
+{
+	enum tdm_shm_why why;
+	int ret;
+
+	s->ep->unauth--;
+	s->state = TDM_SHM_SESSION_WAIT_READY;
+	s->life.ready = wait_ready;
+	s->deadline = 0;
+	s->pair = pair;
+	pair->sess = s;
+	pair->state = TDM_SHM_PAIR_ACCEPTING;
+	why = tdm_shm_session_take(s, h, fds);
+	if (why == TDM_SHM_WHY_NONE && tdm_shm_session_prepare(s))
+		why = TDM_SHM_WHY_RESOURCE;
+	if (why != TDM_SHM_WHY_NONE) {
+		reject(s, why);
+		tdm_shm_pair_fail(pair, why_reason(why));
+		return;
+	}
+	ret = tdm_shm_session_hello(s);
+	if (ret)
+		tdm_shm_pair_reset(pair);
+}
+
+static void accept_hello(struct tdm_shm_session *s,
+			 const struct tdm_shm_hello *h, int *fds)
+{
+	struct tdm_shm_ep *ep = s->ep;
+	struct tdm_shm_pair *pair;
+	struct tdm_shm_addr addr;
+	enum tdm_shm_why why;
+
+	if (tdm_shm_hello_version(h) < 0) {
+		reject(s, TDM_SHM_WHY_VERSION);
+		goto drop;
+	}
+	if (tdm_shm_addr_set(&addr, h->addr, h->addrlen) ||
+	    tdm_shm_addr_equal(&addr, &ep->name))
+		goto drop;
+	pair = tdm_shm_pair_find(ep, &addr, 0);
+	why = pair ? clear_way(pair, h) : TDM_SHM_WHY_NONE;
+	if (why != TDM_SHM_WHY_NONE) {
+		reject(s, why);
+		goto drop;
+	}
+	/* Clearing the way may have freed it. */
+	pair = tdm_shm_pair_find(ep, &addr, 1);
+	if (!pair)
+		goto drop;
+	accept_answer(s, pair, h, fds);
+	return;
+drop:
+	tdm_shm_session_free(s);
+}
+
+/* State ACCEPTED: the first packet. */
+static void accepted_ready(struct tdm_shm_watch *w, uint32_t events)
+{
+	struct tdm_shm_session *s =
+		tdm_container_of(w, struct tdm_shm_session, life);
+	int fds[TDM_SHM_FDS_MOST], ret;
+	struct tdm_shm_msg msg;
+
+	ret = tdm_shm_msg_recv(w->fd, &msg, fds);
+	if (ret == -FI_EAGAIN && !(events & (EPOLLHUP | EPOLLERR)))
+		return;
+	if (ret || msg.type != TDM_SHM_MSG_HELLO) {
+		TDM_INFO(EP_CTRL, "attach of a stranger is dropped");
+		tdm_shm_session_free(s);
+	} else {
+		accept_hello(s, &msg.hello, fds);
+	}
+	close_fds(fds);
+}
+
+/* State WAIT_READY: the initiator's last word. */
+static void wait_ready(struct tdm_shm_watch *w, uint32_t events)
+{
+	struct tdm_shm_session *s =
+		tdm_container_of(w, struct tdm_shm_session, life);
+	struct tdm_shm_pair *pair = s->pair;
+	int fds[TDM_SHM_FDS_MOST], ret;
+	struct tdm_shm_msg msg;
+
+	ret = tdm_shm_msg_recv(w->fd, &msg, fds);
+	if (ret == -FI_EAGAIN && !(events & (EPOLLHUP | EPOLLERR)))
+		return;
+	if (!ret && msg.type == TDM_SHM_MSG_READY)
+		tdm_shm_pair_up(pair, s->peer_slots);
+	else if (!ret && msg.type == TDM_SHM_MSG_ABORT)
+		tdm_shm_pair_fail(pair, why_reason(msg.arg));
+	else
+		tdm_shm_pair_reset(pair);
+	close_fds(fds);
+}
+
+/* ---- listener ------------------------------------------------------------ */
+
+/* Out of descriptors: turn callers away instead of letting them wait. */
+static void accept_starved(struct tdm_shm_ep *ep)
+{
+	struct epoll_event ev = { 0 };
+	int fd;
+
+	if (ep->spare_fd >= 0)
+		tdm_os.close(ep->spare_fd);
+	fd = tdm_os.accept4(ep->listener.fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		tdm_os.close(fd);
+	ep->spare_fd = tdm_os.eventfd(0, EFD_CLOEXEC);
+	(void)tdm_os.epoll_ctl(ep->ctl_fd, EPOLL_CTL_DEL, ep->listener.fd, &ev);
+	ep->listen_at = tdm_os.now_ns() + attach_pause_ns;
+}
+
+static void accept_one(struct tdm_shm_ep *ep, int fd)
+{
+	struct tdm_shm_session *s = tdm_shm_session_alloc(ep);
+
+	if (!s) {
+		tdm_os.close(fd);
+		return;
+	}
+	s->state = TDM_SHM_SESSION_ACCEPTED;
+	ep->unauth++;
+	s->life.fd = fd;
+	s->life.ready = accepted_ready;
+	s->deadline = tdm_os.now_ns() + attach_silence_ns;
+	tdm_list_append(&ep->attaching, &s->node);
+	if (tdm_shm_session_creds(s) || ep->unauth > ATTACH_UNAUTH_MOST ||
+	    tdm_shm_session_watch(s)) {
+		tdm_shm_session_free(s);
+		return;
+	}
+	/* HELLO follows connect at once: it is mostly there. */
+	accepted_ready(&s->life, 0);
+}
+
+static void listener_ready(struct tdm_shm_watch *w, uint32_t events)
+{
+	struct tdm_shm_ep *ep =
+		tdm_container_of(w, struct tdm_shm_ep, listener);
+	int i, fd;
+
+	for (i = 0; i < ATTACH_ACCEPTS; i++) {
+		fd = tdm_os.accept4(w->fd, NULL, NULL,
+				    SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0) {
+			accept_one(ep, fd);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE)
+			accept_starved(ep);
+		if (errno != EINTR && errno != ECONNABORTED)
+			return;
+	}
+}
+
+int tdm_shm_listen(struct tdm_shm_ep *ep)
+{
+	struct sockaddr_un un;
+	socklen_t len = attach_name(&un, &ep->name);
+
+	ep->listener.ready = listener_ready;
+	ep->listener.fd = tdm_os.socket(
+		AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (ep->listener.fd < 0)
+		return -errno;
+	if (tdm_os.bind(ep->listener.fd, (struct sockaddr *)&un, len) ||
+	    tdm_os.listen(ep->listener.fd, ATTACH_BACKLOG))
+		return -errno;
+	return tdm_shm_watch_add(ep, &ep->listener);
+}
+
+void tdm_shm_unlisten(struct tdm_shm_ep *ep)
+{
+	tdm_shm_watch_close(ep, &ep->listener);
+}
+
+void tdm_shm_attach_timers(struct tdm_shm_ep *ep, uint64_t now)
+{
+	struct tdm_list *pos, *tmp;
+
+	if (ep->listen_at && now >= ep->listen_at) {
+		ep->listen_at = 0;
+		if (tdm_shm_watch_add(ep, &ep->listener))
+			ep->listen_at = now + attach_pause_ns;
+	}
+	tdm_list_for_each_safe(pos, tmp, &ep->attaching) {
+		struct tdm_shm_session *s =
+			tdm_list_entry(pos, struct tdm_shm_session, node);
+
+		if (s->deadline && now >= s->deadline)
+			tdm_shm_session_free(s);
+	}
+}

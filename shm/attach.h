@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Attach: how two processes get hold of each other's segments, and how one
+ * learns that the other is gone. See doc/PROTOCOL-shm.md, "Attach".
+ */
+#ifndef TDM_SHM_ATTACH_H
+#define TDM_SHM_ATTACH_H
+
+#include <sys/types.h>
+
+#include "shm/packet.h"
+#include "shm/region.h"
+#include "tdm_list.h"
+
+struct tdm_shm_ep;
+struct tdm_shm_pair;
+struct tdm_shm_session;
+
+/* A descriptor in the endpoint's control epoll set. */
+struct tdm_shm_watch {
+	int fd; /* -1: none */
+	/* May free the watch and anything else of the endpoint. */
+	void (*ready)(struct tdm_shm_watch *w, uint32_t events);
+};
+
+enum tdm_shm_session_state {
+	TDM_SHM_SESSION_ACCEPTED,   /* acceptor: waits for HELLO, 5 s */
+	TDM_SHM_SESSION_SENT,	    /* initiator: waits for HELLO */
+	TDM_SHM_SESSION_WAIT_READY, /* acceptor: waits for READY */
+	TDM_SHM_SESSION_UP,
+};
+
+/* One attach, and while the pair is up what it was made of. */
+struct tdm_shm_session {
+	struct tdm_shm_watch life; /* lifeline; first member */
+	struct tdm_shm_watch dead; /* pidfd */
+	struct tdm_shm_ep *ep;
+	struct tdm_shm_pair *pair; /* NULL until HELLO was read */
+	struct tdm_list node;	   /* ep->attaching until UP */
+	enum tdm_shm_session_state state;
+	uint64_t deadline;	 /* ns; 0: none */
+	pid_t pid;		 /* of the peer, from the kernel; 0: unknown */
+	uint32_t features;	 /* of the peer */
+	uint8_t incarnation[16]; /* of the peer */
+	uint32_t peer_slots;
+	uint32_t peer_bell;	   /* bit in the peer's hints */
+	int64_t own_bell;	   /* bit in our hints; -1: none */
+	int bell_fd;		   /* the peer's eventfd */
+	struct tdm_shm_region own; /* control words and first ring */
+	struct tdm_shm_region peer;
+	struct tdm_shm_region hints;	/* the peer's */
+	struct tdm_shm_region own_ring; /* grown */
+	uint64_t *dirty;		/* of own_ring */
+	struct tdm_shm_region new_ring; /* handed over, before its MOVED */
+	uint64_t *new_dirty;
+	struct tdm_shm_region peer_ring; /* grown */
+	struct tdm_shm_region next_ring; /* arrived before its MOVED */
+	uint32_t next_slots;
+	struct tdm_shm_region own_bounce;
+	struct tdm_shm_region peer_bounce;
+	uint32_t peer_chunks;
+};
+
+/*
+ * Listen under the endpoint's name. Errors: -FI_EADDRINUSE, -FI_EMFILE and
+ * the like, as fi_enable(3) reports them. tdm_shm_unlisten() is zero-safe.
+ */
+int tdm_shm_listen(struct tdm_shm_ep *ep) tdm_must_check;
+void tdm_shm_unlisten(struct tdm_shm_ep *ep);
+
+/*
+ * Start an attach to @pair, which is in state NONE. 0: under way (the pair is
+ * ATTACHING). -FI_EAGAIN: later. -FI_ECONNREFUSED: nobody listens.
+ * -FI_EHOSTUNREACH: the pair has FAILED.
+ */
+int tdm_shm_attach(struct tdm_shm_pair *pair) tdm_must_check;
+
+/* Accept-side deadlines and the pause of the listener. @now: ns. */
+void tdm_shm_attach_timers(struct tdm_shm_ep *ep, uint64_t now);
+
+/* ---- session.c ----------------------------------------------------------- */
+
+enum { TDM_SHM_OTHER_USER = -4096 }; /* beside the errno values */
+
+/* An empty session, or NULL. Freeing closes all; the pair is left alone. */
+struct tdm_shm_session *tdm_shm_session_alloc(struct tdm_shm_ep *ep);
+void tdm_shm_session_free(struct tdm_shm_session *s);
+
+/*
+ * Who is at the other end of the connected socket, by the kernel's word: same
+ * user? Errors: TDM_SHM_OTHER_USER.
+ */
+int tdm_shm_session_creds(struct tdm_shm_session *s) tdm_must_check;
+
+/* Have the control loop watch socket and pidfd. Errors: -errno. */
+int tdm_shm_session_watch(struct tdm_shm_session *s) tdm_must_check;
+
+/* Make what we hand over: doorbell bit and segment. Errors: -errno. */
+int tdm_shm_session_prepare(struct tdm_shm_session *s) tdm_must_check;
+
+/* Send HELLO. Errors: -errno. */
+int tdm_shm_session_hello(struct tdm_shm_session *s) tdm_must_check;
+
+/*
+ * Check and map what a HELLO brought; s->pair is set. fds[2] becomes the
+ * session's on success, the rest stays the caller's.
+ */
+enum tdm_shm_why tdm_shm_session_take(struct tdm_shm_session *s,
+				      const struct tdm_shm_hello *h,
+				      int *fds) tdm_must_check;
+
+/* Not 0 while the kernel says that the peer is there. Two system calls. */
+int tdm_shm_session_alive(const struct tdm_shm_session *s);
+
+/* ---- life.c: packets, watches, the lifeline of a pair that is up --------- */
+
+int tdm_shm_watch_add(struct tdm_shm_ep *ep,
+		      struct tdm_shm_watch *w) tdm_must_check;
+void tdm_shm_watch_close(struct tdm_shm_ep *ep, struct tdm_shm_watch *w);
+
+/*
+ * Send one packet; @fds[@nfds] go along. Never blocks. Errors: -FI_EAGAIN
+ * when the socket is full, -errno.
+ */
+int tdm_shm_packet_send(int fd, const void *buf, size_t len, const int *fds,
+			int nfds) tdm_must_check;
+int tdm_shm_msg_send(int fd, enum tdm_shm_msg_type type, uint32_t arg,
+		     int pass_fd) tdm_must_check;
+
+/*
+ * Receive and decode one packet. Out: *@msg and fds[TDM_SHM_FDS_MOST], which
+ * are the caller's (-1: none). Errors: -FI_EAGAIN when there is none,
+ * -FI_ECONNRESET at the end, -FI_EPROTO for a malformed packet; no
+ * descriptor is left open then.
+ */
+int tdm_shm_msg_recv(int fd, struct tdm_shm_msg *msg, int *fds) tdm_must_check;
+
+/*
+ * Read the lifeline of @pair, which is up: keep rings and bounce areas handed
+ * over. Breaks the pair at its end or on garbage.
+ */
+void tdm_shm_life_read(struct tdm_shm_pair *pair);
+
+/*
+ * Make a ring of @slots for the pair's next generation and hand it over. The
+ * caller then says MOVED in the old ring, and tdm_shm_life_moved().
+ * Errors: -FI_ENOSPC over the endpoint's budget, -errno; nothing changed.
+ */
+int tdm_shm_life_ring(struct tdm_shm_pair *pair, uint32_t slots) tdm_must_check;
+void tdm_shm_life_moved(struct tdm_shm_pair *pair);
+
+/* Make the pair's bounce area and hand it over. Errors: -errno. */
+int tdm_shm_life_bounce(struct tdm_shm_pair *pair) tdm_must_check;
+
+/* tdm_shm_watch.ready of a session that is up: lifeline, pidfd. */
+void tdm_shm_life_ready(struct tdm_shm_watch *w, uint32_t events);
+void tdm_shm_dead_ready(struct tdm_shm_watch *w, uint32_t events);
+
+#endif /* TDM_SHM_ATTACH_H */

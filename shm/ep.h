@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The endpoint of the shared-memory peer, and its address vector.
+ *
+ * All of this folder is guarded by the owner's domain lock, which is held
+ * whenever one of its functions runs; nothing here takes a lock.
+ */
+#ifndef TDM_SHM_EP_H
+#define TDM_SHM_EP_H
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+
+#include "shm/attach.h"
+#include "shm/import.h"
+#include "shm/pair.h"
+#include "tdm_done.h"
+#include "tdm_pool.h"
+
+enum {
+	TDM_SHM_HOT_MOST = 8,	    /* rings polled in each progress call */
+	TDM_SHM_HOT_KEEP = 4,	    /* so few are polled even when silent */
+	TDM_SHM_BOUNCE_CHUNKS = 32, /* 2 MiB: larger than L2 on purpose */
+};
+
+enum { TDM_SHM_Q_TX, TDM_SHM_Q_RX, TDM_SHM_Q_SEND, TDM_SHM_Q_RECV };
+
+struct tdm_shm_ep {
+	struct fid_ep fid;
+
+	/* hot: send and progress */
+	struct tdm_shm_pair **by_addr; /* index: fi_addr of the AV */
+	uint32_t by_addr_count;
+	int enabled;
+	struct tdm_done done;
+	struct fid_peer_srx *srx; /* the owner's */
+	uint64_t tx_flags;	  /* default operation flags */
+	uint64_t tx_comp;	  /* FI_COMPLETION unless selective */
+	int in_progress;
+	uint32_t ticks; /* progress calls */
+	uint32_t nhot;
+	uint32_t nsummary; /* words of hints->summary in use */
+	struct tdm_shm_pair *hot[TDM_SHM_HOT_MOST];
+	struct tdm_shm_hints *hints;
+	struct tdm_list busy;	   /* pairs */
+	struct tdm_list reap;	   /* pairs */
+	struct tdm_list attaching; /* sessions that are not up, oldest first */
+
+	int armed;	       /* 1: somebody may sleep on our descriptors */
+	struct tdm_list awake; /* pairs */
+	struct tdm_list held;  /* pairs */
+	size_t eager_most;     /* bytes; the parameter, clamped */
+
+	struct tdm_shm_op *ops; /* tx_size entries */
+	uint32_t tx_size;
+	uint32_t ops_used; /* entries ever used */
+	struct tdm_list op_free;
+	struct tdm_pool pulls;
+	struct tdm_pool ctls;
+	struct tdm_list unexps;
+	size_t unexp_bytes; /* payload held */
+
+	struct tdm_list pairs;
+	struct tdm_shm_pair **hash;
+	uint32_t hash_size; /* power of 2 */
+	uint32_t npairs;
+
+	struct tdm_shm_session **bells; /* by bit number */
+	uint32_t bells_size;
+	uint32_t bell_cursor; /* next to be swept */
+	struct tdm_shm_region hints_region;
+	size_t grown_bytes; /* of rings beyond the small one */
+	int bell_fd;	    /* eventfd */
+	int ctl_fd;	    /* epoll: listener, lifelines, pidfds */
+	int spare_fd;	    /* given up to refuse when out of descriptors */
+	struct tdm_shm_watch listener;
+	uint32_t unauth;     /* attach sockets before HELLO */
+	int barrier;	     /* 1: membarrier registered and working */
+	uint64_t control_at; /* ns: when control work is due */
+	uint64_t hot_at;     /* ns: when the hot set is looked at */
+	uint64_t listen_at;  /* ns: when accepting resumes; 0: it runs */
+	uint8_t incarnation[16];
+	uint64_t nonce; /* read by peers, to prove CMA */
+	struct tdm_shm_addr name;
+
+	struct tdm_shm_domain *domain;
+	struct tdm_shm_av *av;
+	struct tdm_list av_node; /* av->eps */
+	struct tdm_shm_srx *srx_obj;
+	struct tdm_shm_eq *eq;
+	struct tdm_shm_queue *queues[4];
+	struct tdm_shm_queue_link links[4];
+};
+
+static inline struct tdm_shm_ep *tdm_shm_ep_from_fid(struct fid_ep *fid)
+{
+	return tdm_container_of(fid, struct tdm_shm_ep, fid);
+}
+
+/* fi_endpoint(3) on the peer's domain. Errors: -FI_EINVAL, -FI_ENOMEM. */
+int tdm_shm_ep_open(struct fid_domain *domain, struct fi_info *info,
+		    struct fid_ep **ep, void *context) tdm_must_check;
+
+/* api.c */
+extern struct fi_ops_msg tdm_shm_msg_ops;
+extern struct fi_ops_tagged tdm_shm_tagged_ops;
+
+struct tdm_shm_av;
+
+/* fi_av_open(3) on the peer's domain. Errors: -FI_EINVAL, -FI_ENOMEM. */
+int tdm_shm_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
+		    struct fid_av **av, void *context) tdm_must_check;
+struct tdm_shm_av *tdm_shm_av_from_fid(struct fid *fid);
+
+/* The address behind @fi_addr. Errors: -FI_EINVAL. */
+int tdm_shm_av_addr(const struct tdm_shm_av *av, fi_addr_t fi_addr,
+		    struct tdm_shm_addr *addr) tdm_must_check;
+
+/* The lowest user id of @addr, or FI_ADDR_UNSPEC. */
+fi_addr_t tdm_shm_av_source(const struct tdm_shm_av *av,
+			    const struct tdm_shm_addr *addr);
+
+/* @ep learns of inserts and removals; the AV stays open as long. */
+void tdm_shm_av_bind(struct tdm_shm_av *av, struct tdm_shm_ep *ep);
+void tdm_shm_av_unbind(struct tdm_shm_av *av, struct tdm_shm_ep *ep);
+
+#endif /* TDM_SHM_EP_H */

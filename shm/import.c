@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The imported objects of fi_peer(3): domain, CQ, counter, SRX, EQ.
+ *
+ * Invariants:
+ *  1. The context given at open is dead afterwards: what it points to was
+ *     copied. Its size is checked.
+ *  2. CQ and counter have one working call, read, which progresses and
+ *     returns 0. FI_GETWAIT hands out an epoll descriptor that becomes
+ *     readable when the endpoints behind the object need progress, provided
+ *     tdm_shm_trywait() said 0 before.
+ *  3. The imported domain registers memory and answers queries for us.
+ * Locking: domain lock held. Spec: fi_peer(3), fi_cq(3), fi_cntr(3).
+ */
+#include "shm/import.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "shm/path.h"
+#include "tdm_log.h"
+#include "tdm_nosys.h"
+#include "tdm_os.h"
+
+/* ---- what CQ and counter share ------------------------------------------- */
+
+static void queue_progress(struct tdm_shm_queue *q)
+{
+	struct tdm_list *pos, *tmp;
+
+	tdm_list_for_each_safe(pos, tmp, &q->links)
+		tdm_shm_ep_progress(
+			tdm_list_entry(pos, struct tdm_shm_queue_link, node)
+				->ep);
+}
+
+static void queue_init(struct tdm_shm_queue *q, struct tdm_shm_domain *domain)
+{
+	tdm_list_init(&q->links);
+	q->domain = domain;
+	q->wait_fd = -1;
+	q->refs = 0;
+	domain->refs++;
+}
+
+static void queue_fini(struct tdm_shm_queue *q)
+{
+	if (q->wait_fd >= 0)
+		tdm_os.close(q->wait_fd);
+	q->domain->refs--;
+}
+
+static int watch_ep(struct tdm_shm_queue *q, struct tdm_shm_ep *ep, int op)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	if (tdm_os.epoll_ctl(q->wait_fd, op, ep->ctl_fd, &ev) ||
+	    tdm_os.epoll_ctl(q->wait_fd, op, ep->bell_fd, &ev))
+		return errno == EEXIST || errno == ENOENT ? 0 : -errno;
+	return 0;
+}
+
+int tdm_shm_queue_add(struct tdm_shm_queue *q, struct tdm_shm_queue_link *link)
+{
+	int ret;
+
+	if (q->wait_fd >= 0) {
+		ret = watch_ep(q, link->ep, EPOLL_CTL_ADD);
+		if (ret)
+			return ret;
+	}
+	tdm_list_append(&q->links, &link->node);
+	return 0;
+}
+
+void tdm_shm_queue_del(struct tdm_shm_queue *q, struct tdm_shm_queue_link *link)
+{
+	if (!link->node.next || !tdm_list_linked(&link->node))
+		return;
+	if (q->wait_fd >= 0)
+		(void)watch_ep(q, link->ep, EPOLL_CTL_DEL);
+	tdm_list_del(&link->node);
+}
+
+static int queue_getwait(struct tdm_shm_queue *q, void *arg)
+{
+	struct tdm_list *pos;
+	int fd, ret;
+
+	if (q->wait_fd < 0) {
+		fd = tdm_os.epoll_create1(EPOLL_CLOEXEC);
+		if (fd < 0)
+			return -errno;
+		q->wait_fd = fd;
+		tdm_list_for_each(pos, &q->links) {
+			struct tdm_shm_queue_link *l = tdm_list_entry(
+				pos, struct tdm_shm_queue_link, node);
+
+			ret = watch_ep(q, l->ep, EPOLL_CTL_ADD);
+			if (ret) {
+				tdm_os.close(fd);
+				q->wait_fd = -1;
+				return ret;
+			}
+		}
+	}
+	*(int *)arg = q->wait_fd;
+	return 0;
+}
+
+static int queue_control(struct tdm_shm_queue *q, int command, void *arg)
+{
+	switch (command) {
+	case FI_GETWAIT:
+		return queue_getwait(q, arg);
+	case FI_GETWAITOBJ:
+		*(enum fi_wait_obj *)arg = FI_WAIT_FD;
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static int wait_ok(enum fi_wait_obj obj)
+{
+	return obj == FI_WAIT_NONE || obj == FI_WAIT_UNSPEC ||
+	       obj == FI_WAIT_FD;
+}
+
+static int queue_arm(struct tdm_shm_queue *q)
+{
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, &q->links) {
+		int ret = tdm_shm_bell_arm(
+			tdm_list_entry(pos, struct tdm_shm_queue_link, node)
+				->ep);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int tdm_shm_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
+{
+	int i, ret = 0;
+
+	for (i = 0; i < count && !ret; i++) {
+		if (fids[i]->fclass == FI_CLASS_CQ)
+			ret = queue_arm(&tdm_container_of(fids[i],
+							  struct tdm_shm_cq,
+							  fid.fid)
+						 ->queue);
+		else if (fids[i]->fclass == FI_CLASS_CNTR)
+			ret = queue_arm(&tdm_container_of(fids[i],
+							  struct tdm_shm_cntr,
+							  fid.fid)
+						 ->queue);
+		else
+			ret = -FI_EINVAL;
+	}
+	return ret;
+}
+
+/* ---- completion queue ---------------------------------------------------- */
+
+static int cq_close(struct fid *fid)
+{
+	struct tdm_shm_cq *cq =
+		tdm_container_of(fid, struct tdm_shm_cq, fid.fid);
+
+	if (cq->queue.refs)
+		return -FI_EBUSY;
+	queue_fini(&cq->queue);
+	free(cq);
+	return 0;
+}
+
+static int cq_control(struct fid *fid, int command, void *arg)
+{
+	return queue_control(
+		&tdm_container_of(fid, struct tdm_shm_cq, fid.fid)->queue,
+		command, arg);
+}
+
+/* fi_peer(3): progress, entries go to the owner's CQ. */
+static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	queue_progress(&tdm_container_of(fid, struct tdm_shm_cq, fid)->queue);
+	return 0;
+}
+
+static const char *cq_strerror(struct fid_cq *fid, int prov_errno,
+			       const void *err_data, char *buf, size_t len)
+{
+	return fi_strerror(prov_errno < 0 ? -prov_errno : prov_errno);
+}
+
+static struct fi_ops cq_fi_ops = {
+	.size = sizeof(cq_fi_ops),
+	.close = cq_close,
+	.bind = tdm_no_fi_bind,
+	.control = cq_control,
+	.ops_open = tdm_no_fi_ops_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+static struct fi_ops_cq cq_ops = {
+	.size = sizeof(cq_ops),
+	.read = cq_read,
+	.readfrom = tdm_no_cq_readfrom,
+	.readerr = tdm_no_cq_readerr,
+	.sread = tdm_no_cq_sread,
+	.sreadfrom = tdm_no_cq_sreadfrom,
+	.signal = tdm_no_cq_signal,
+	.strerror = cq_strerror,
+};
+
+int tdm_shm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
+		    struct fid_cq **out, void *context)
+{
+	struct fi_peer_cq_context *ctx = context;
+	struct tdm_shm_cq *cq;
+
+	if (!attr || !(attr->flags & FI_PEER) || !ctx ||
+	    ctx->size < sizeof(*ctx) || !ctx->cq)
+		return -FI_EINVAL;
+	if (!wait_ok(attr->wait_obj))
+		return -FI_ENOSYS;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -FI_ENOMEM;
+	cq->owner = ctx->cq;
+	cq->fid.fid.fclass = FI_CLASS_CQ;
+	cq->fid.fid.ops = &cq_fi_ops;
+	cq->fid.ops = &cq_ops;
+	queue_init(&cq->queue,
+		   tdm_container_of(domain, struct tdm_shm_domain, fid));
+	*out = &cq->fid;
+	return 0;
+}
+
+/* ---- counter ------------------------------------------------------------- */
+
+static int cntr_close(struct fid *fid)
+{
+	struct tdm_shm_cntr *cntr =
+		tdm_container_of(fid, struct tdm_shm_cntr, fid.fid);
+
+	if (cntr->queue.refs)
+		return -FI_EBUSY;
+	queue_fini(&cntr->queue);
+	free(cntr);
+	return 0;
+}
+
+static int cntr_control(struct fid *fid, int command, void *arg)
+{
+	return queue_control(
+		&tdm_container_of(fid, struct tdm_shm_cntr, fid.fid)->queue,
+		command, arg);
+}
+
+static uint64_t cntr_read(struct fid_cntr *fid)
+{
+	queue_progress(&tdm_container_of(fid, struct tdm_shm_cntr, fid)->queue);
+	return 0;
+}
+
+static uint64_t cntr_readerr(struct fid_cntr *fid)
+{
+	return 0;
+}
+
+static struct fi_ops cntr_fi_ops = {
+	.size = sizeof(cntr_fi_ops),
+	.close = cntr_close,
+	.bind = tdm_no_fi_bind,
+	.control = cntr_control,
+	.ops_open = tdm_no_fi_ops_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+static struct fi_ops_cntr cntr_ops = {
+	.size = sizeof(cntr_ops),
+	.read = cntr_read,
+	.readerr = cntr_readerr,
+	.add = tdm_no_cntr_add,
+	.set = tdm_no_cntr_add,
+	.wait = tdm_no_cntr_wait,
+	.adderr = tdm_no_cntr_add,
+	.seterr = tdm_no_cntr_add,
+};
+
+int tdm_shm_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
+		      struct fid_cntr **out, void *context)
+{
+	struct fi_peer_cntr_context *ctx = context;
+	struct tdm_shm_cntr *cntr;
+
+	if (!attr || !(attr->flags & FI_PEER) || !ctx ||
+	    ctx->size < sizeof(*ctx) || !ctx->cntr)
+		return -FI_EINVAL;
+	if (!wait_ok(attr->wait_obj))
+		return -FI_ENOSYS;
+	cntr = calloc(1, sizeof(*cntr));
+	if (!cntr)
+		return -FI_ENOMEM;
+	cntr->owner = ctx->cntr;
+	cntr->fid.fid.fclass = FI_CLASS_CNTR;
+	cntr->fid.fid.ops = &cntr_fi_ops;
+	cntr->fid.ops = &cntr_ops;
+	queue_init(&cntr->queue,
+		   tdm_container_of(domain, struct tdm_shm_domain, fid));
+	*out = &cntr->fid;
+	return 0;
+}
+
+/* ---- shared receive context ---------------------------------------------- */
+
+static int srx_close(struct fid *fid)
+{
+	struct tdm_shm_srx *srx =
+		tdm_container_of(fid, struct tdm_shm_srx, fid.fid);
+
+	/* The owner's SRX may go now: hand out nothing to it any more. */
+	if (srx->ep) {
+		srx->ep->srx = NULL;
+		srx->ep->srx_obj = NULL;
+	}
+	srx->domain->refs--;
+	free(srx);
+	return 0;
+}
+
+static struct fi_ops srx_fi_ops = {
+	.size = sizeof(srx_fi_ops),
+	.close = srx_close,
+	.bind = tdm_no_fi_bind,
+	.control = tdm_no_fi_control,
+	.ops_open = tdm_no_fi_ops_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+int tdm_shm_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
+		     struct fid_ep **out, void *context)
+{
+	struct fi_peer_srx_context *ctx = context;
+	struct tdm_shm_srx *srx;
+
+	if (!attr || !(attr->op_flags & FI_PEER) || !ctx ||
+	    ctx->size < sizeof(*ctx) || !ctx->srx)
+		return -FI_EINVAL;
+	srx = calloc(1, sizeof(*srx));
+	if (!srx)
+		return -FI_ENOMEM;
+	srx->owner = ctx->srx;
+	srx->owner->peer_ops = &tdm_shm_srx_peer_ops;
+	srx->domain = tdm_container_of(domain, struct tdm_shm_domain, fid);
+	srx->domain->refs++;
+	srx->fid.fid.fclass = FI_CLASS_SRX_CTX;
+	srx->fid.fid.ops = &srx_fi_ops;
+	*out = &srx->fid;
+	return 0;
+}
+
+/* ---- domain -------------------------------------------------------------- */
+
+struct fid_domain *tdm_shm_import_domain(const void *context)
+{
+	const struct fi_peer_domain_context *ctx = context;
+
+	if (!ctx || ctx->size < sizeof(*ctx) || !ctx->domain ||
+	    !ctx->domain->ops || !ctx->domain->mr)
+		return NULL;
+	return ctx->domain;
+}
+
+/* ---- event queue --------------------------------------------------------- */
+
+static int eq_close(struct fid *fid)
+{
+	struct tdm_shm_eq *eq =
+		tdm_container_of(fid, struct tdm_shm_eq, fid.fid);
+
+	if (eq->refs)
+		return -FI_EBUSY;
+	if (eq->fabric->eq == eq)
+		eq->fabric->eq = NULL;
+	eq->fabric->refs--;
+	free(eq);
+	return 0;
+}
+
+static struct fi_ops eq_fi_ops = {
+	.size = sizeof(eq_fi_ops),
+	.close = eq_close,
+	.bind = tdm_no_fi_bind,
+	.control = tdm_no_fi_control,
+	.ops_open = tdm_no_fi_ops_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+static const char *eq_strerror(struct fid_eq *fid, int prov_errno,
+			       const void *err_data, char *buf, size_t len)
+{
+	return fi_strerror(prov_errno < 0 ? -prov_errno : prov_errno);
+}
+
+static struct fi_ops_eq eq_ops = {
+	.size = sizeof(eq_ops),
+	.read = tdm_no_eq_read,
+	.readerr = tdm_no_eq_readerr,
+	.write = tdm_no_eq_write,
+	.sread = tdm_no_eq_sread,
+	.strerror = eq_strerror,
+};
+
+int tdm_shm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
+		    struct fid_eq **out, void *context)
+{
+	struct fi_peer_eq_context *ctx = context;
+	struct tdm_shm_eq *eq;
+
+	if (!attr || !(attr->flags & FI_PEER) || !ctx ||
+	    ctx->size < sizeof(*ctx) || !ctx->eq)
+		return -FI_EINVAL;
+	eq = calloc(1, sizeof(*eq));
+	if (!eq)
+		return -FI_ENOMEM;
+	eq->owner = ctx->eq;
+	eq->fabric = tdm_container_of(fabric, struct tdm_shm_fabric, fid);
+	eq->fabric->refs++;
+	eq->fabric->eq = eq;
+	eq->fid.fid.fclass = FI_CLASS_EQ;
+	eq->fid.fid.ops = &eq_fi_ops;
+	eq->fid.ops = &eq_ops;
+	*out = &eq->fid;
+	return 0;
+}

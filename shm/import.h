@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the peer imports from its owner: CQ, counter, SRX, EQ and domain. The
+ * only file of this folder that touches struct fi_peer_*_context. Each object
+ * has a fid of its own whose calls do one thing, progress; results go to the
+ * imported object.
+ */
+#ifndef TDM_SHM_IMPORT_H
+#define TDM_SHM_IMPORT_H
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_eq.h>
+#include <rdma/providers/fi_peer.h>
+
+#include "tdm_list.h"
+#include "tdm_pool.h"
+
+struct tdm_shm_ep;
+
+/* Classes of buffers for unexpected messages, bytes of payload each. */
+enum { TDM_SHM_UNEXP_POOLS = 3 };
+
+struct tdm_shm_fabric {
+	struct fid_fabric fid;
+	struct tdm_shm_eq *eq; /* imported last: endpoints report to it */
+	uint32_t refs;
+};
+
+struct tdm_shm_domain {
+	struct fid_domain fid;
+	struct tdm_shm_fabric *fabric;
+	struct fid_domain *owner; /* imported */
+	uint32_t refs;
+	/* Buffers outlive endpoints: the owner may discard after fi_close. */
+	struct tdm_pool unexp[TDM_SHM_UNEXP_POOLS];
+	size_t unexp_bytes[TDM_SHM_UNEXP_POOLS]; /* payload of each class */
+};
+
+/* An endpoint that a queue progresses; one link per bind. */
+struct tdm_shm_queue_link {
+	struct tdm_list node; /* queue->links */
+	struct tdm_shm_ep *ep;
+};
+
+/* An imported CQ or counter: what both have. */
+struct tdm_shm_queue {
+	struct tdm_list links; /* bound endpoints that are enabled */
+	struct tdm_shm_domain *domain;
+	int wait_fd;   /* epoll set of the endpoints, -1 until asked for */
+	uint32_t refs; /* endpoints bound, enabled or not */
+};
+
+struct tdm_shm_cq {
+	struct fid_cq fid;
+	struct tdm_shm_queue queue;
+	struct fid_peer_cq *owner;
+};
+
+struct tdm_shm_cntr {
+	struct fid_cntr fid;
+	struct tdm_shm_queue queue;
+	struct fid_peer_cntr *owner;
+};
+
+struct tdm_shm_srx {
+	struct fid_ep fid;
+	struct tdm_shm_domain *domain;
+	struct fid_peer_srx *owner;
+	struct tdm_shm_ep *ep; /* bound to it, or NULL */
+};
+
+struct tdm_shm_eq {
+	struct fid_eq fid;
+	struct tdm_shm_fabric *fabric;
+	struct fid_eq *owner;
+	uint32_t refs;
+};
+
+/*
+ * The owner's domain in @context, a struct fi_peer_domain_context, or NULL
+ * when it is not one that can be used.
+ */
+struct fid_domain *tdm_shm_import_domain(const void *context);
+
+/*
+ * domain.c: fi_domain2(3) with FI_PEER; without: -FI_EINVAL. Memory registration and
+ * queries on the peer's domain go to the imported one. Errors: -FI_ENOMEM.
+ */
+int tdm_shm_domain_open(struct fid_fabric *fabric, struct fi_info *info,
+			struct fid_domain **domain, uint64_t flags,
+			void *context) tdm_must_check;
+
+/*
+ * fi_cq_open(3), fi_cntr_open(3), fi_srx_context(3), fi_eq_open(3) with
+ * FI_PEER. Errors: -FI_EINVAL without it or with a context that is too small,
+ * -FI_ENOSYS for a wait object other than NONE, UNSPEC and FD, -FI_ENOMEM.
+ */
+int tdm_shm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
+		    struct fid_cq **cq, void *context) tdm_must_check;
+int tdm_shm_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
+		      struct fid_cntr **cntr, void *context) tdm_must_check;
+int tdm_shm_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
+		     struct fid_ep **srx, void *context) tdm_must_check;
+int tdm_shm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
+		    struct fid_eq **eq, void *context) tdm_must_check;
+
+/*
+ * @link's endpoint is enabled: @queue progresses it and its wait descriptor
+ * covers it. Errors: those of epoll_ctl(2).
+ */
+int tdm_shm_queue_add(struct tdm_shm_queue *queue,
+		      struct tdm_shm_queue_link *link) tdm_must_check;
+void tdm_shm_queue_del(struct tdm_shm_queue *queue,
+		       struct tdm_shm_queue_link *link);
+
+/* fi_trywait(3): may the caller sleep on the wait descriptors? */
+int tdm_shm_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
+
+#endif /* TDM_SHM_IMPORT_H */

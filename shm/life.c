@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Packets with descriptors over the attach socket, and what the socket is for
+ * once the pair is up: the lifeline. Its end means the peer is gone; larger
+ * rings and bounce areas are handed over by it.
+ *
+ * Invariants:
+ *  1. No call here blocks, and no descriptor that came in is leaked, whatever
+ *     came with it.
+ *  2. What is handed over is validated before it is mapped, and used only
+ *     after a record in the ring refers to it.
+ * Locking: domain lock held. Spec: unix(7), doc/PROTOCOL-shm.md "Lifeline".
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <rdma/fi_errno.h>
+
+#include "shm/path.h"
+#include "tdm_log.h"
+#include "tdm_os.h"
+
+enum {
+	LIFE_PACKETS = 8,	     /* read in one go */
+	LIFE_GROWN_BYTES = 32 << 20, /* of all larger rings of an endpoint */
+};
+
+/* ---- watches ------------------------------------------------------------- */
+
+int tdm_shm_watch_add(struct tdm_shm_ep *ep, struct tdm_shm_watch *w)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP };
+
+	ev.data.ptr = w;
+	return tdm_os.epoll_ctl(ep->ctl_fd, EPOLL_CTL_ADD, w->fd, &ev) ?
+		       -errno :
+		       0;
+}
+
+void tdm_shm_watch_close(struct tdm_shm_ep *ep, struct tdm_shm_watch *w)
+{
+	struct epoll_event ev = { 0 };
+
+	if (w->fd < 0)
+		return;
+	/* A forked child may hold the file open: closing is not enough. */
+	if (ep->ctl_fd >= 0)
+		(void)tdm_os.epoll_ctl(ep->ctl_fd, EPOLL_CTL_DEL, w->fd, &ev);
+	tdm_os.close(w->fd);
+	w->fd = -1;
+}
+
+/* ---- packets ------------------------------------------------------------- */
+
+union fd_room {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(TDM_SHM_FDS_MOST * sizeof(int))];
+};
+
+int tdm_shm_packet_send(int fd, const void *buf, size_t len, const int *fds,
+			int nfds)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)buf,
+			     .iov_len = len };
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+	union fd_room room;
+	ssize_t n;
+
+	if (nfds) {
+		struct cmsghdr *c;
+
+		memset(&room, 0, sizeof(room));
+		mh.msg_control = room.bytes;
+		mh.msg_controllen = CMSG_SPACE((size_t)nfds * sizeof(int));
+		c = CMSG_FIRSTHDR(&mh);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN((size_t)nfds * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, (size_t)nfds * sizeof(int));
+	}
+	do {
+		n = tdm_os.sendmsg(fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == EWOULDBLOCK ? -FI_EAGAIN : -errno;
+	return 0;
+}
+
+int tdm_shm_msg_send(int fd, enum tdm_shm_msg_type type, uint32_t arg,
+		     int pass_fd)
+{
+	struct tdm_shm_msg_head h = {
+		.magic = TDM_SHM_MAGIC,
+		.type = (uint16_t)type,
+		.bytes = sizeof(h),
+		.arg = arg,
+	};
+
+	return tdm_shm_packet_send(fd, &h, sizeof(h), &pass_fd, pass_fd >= 0);
+}
+
+/* Descriptors of @mh to fds[]; those there is no room for are closed. */
+static int take_fds(struct msghdr *mh, int *fds)
+{
+	struct cmsghdr *c;
+	int n = 0;
+
+	for (c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
+		size_t count, i;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if (n < TDM_SHM_FDS_MOST)
+				fds[n++] = fd;
+			else
+				tdm_os.close(fd);
+		}
+	}
+	return n;
+}
+
+static void close_fds(int *fds)
+{
+	int i;
+
+	for (i = 0; i < TDM_SHM_FDS_MOST; i++) {
+		if (fds[i] >= 0)
+			tdm_os.close(fds[i]);
+		fds[i] = -1;
+	}
+}
+
+int tdm_shm_msg_recv(int fd, struct tdm_shm_msg *msg, int *fds)
+{
+	char buf[TDM_SHM_MSG_MOST_BYTES];
+	struct iovec iov = { .iov_base = buf, .iov_len = sizeof(buf) };
+	union fd_room room;
+	struct msghdr mh = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = room.bytes,
+		.msg_controllen = sizeof(room.bytes),
+	};
+	int resets = 0, nfds, i;
+	ssize_t n;
+
+	for (i = 0; i < TDM_SHM_FDS_MOST; i++)
+		fds[i] = -1;
+	/* A pending reset is reported once, before what came ahead of it. */
+	do {
+		n = tdm_os.recvmsg(fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	} while (n < 0 &&
+		 (errno == EINTR || (errno == ECONNRESET && !resets++)));
+	if (n < 0)
+		return errno == EAGAIN || errno == EWOULDBLOCK ?
+			       (resets ? -FI_ECONNRESET : -FI_EAGAIN) :
+			       -FI_ECONNRESET;
+	nfds = take_fds(&mh, fds);
+	if (n == 0 && !nfds)
+		return -FI_ECONNRESET;
+	if (mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
+	    tdm_shm_msg_decode(msg, buf, (size_t)n, nfds)) {
+		close_fds(fds);
+		return -FI_EPROTO;
+	}
+	return 0;
+}
+
+/* ---- the lifeline, reading ----------------------------------------------- */
+
+static int take_ring(struct tdm_shm_pair *pair, uint32_t slots, int fd)
+{
+	struct tdm_shm_session *s = pair->sess;
+	int ret;
+
+	if (s->next_ring.base)
+		return -FI_EPROTO;
+	ret = tdm_shm_region_map(&s->next_ring, fd, tdm_shm_seg_bytes(slots),
+				 1);
+	if (ret)
+		return -FI_EPROTO;
+	s->next_slots = slots;
+	if (tdm_shm_seg_check(s->next_ring.base, slots, pair->rx.gen + 1,
+			      s->incarnation))
+		return -FI_EPROTO;
+	return 0;
+}
+
+static int take_bounce(struct tdm_shm_pair *pair, uint32_t chunks, int fd)
+{
+	struct tdm_shm_session *s = pair->sess;
+
+	if (s->peer_bounce.base)
+		return -FI_EPROTO;
+	s->peer_chunks = chunks;
+	return tdm_shm_region_map(&s->peer_bounce, fd,
+				  tdm_shm_bounce_bytes(chunks), 1) ?
+		       -FI_EPROTO :
+		       0;
+}
+
+void tdm_shm_life_read(struct tdm_shm_pair *pair)
+{
+	int i, ret, fds[TDM_SHM_FDS_MOST];
+	struct tdm_shm_msg msg;
+
+	if (!pair->sess)
+		return;
+	for (i = 0; i < LIFE_PACKETS; i++) {
+		ret = tdm_shm_msg_recv(pair->sess->life.fd, &msg, fds);
+		if (ret == -FI_EAGAIN)
+			return;
+		if (!ret && msg.type == TDM_SHM_MSG_RING)
+			ret = take_ring(pair, msg.arg, fds[0]);
+		else if (!ret && msg.type == TDM_SHM_MSG_BOUNCE)
+			ret = take_bounce(pair, msg.arg, fds[0]);
+		else if (!ret)
+			ret = -FI_EPROTO;
+		close_fds(fds);
+		if (ret) {
+			tdm_shm_pair_break(pair, -ret);
+			return;
+		}
+	}
+}
+
+void tdm_shm_life_ready(struct tdm_shm_watch *w, uint32_t events)
+{
+	struct tdm_shm_session *s =
+		tdm_container_of(w, struct tdm_shm_session, life);
+	struct tdm_shm_pair *pair = s->pair;
+
+	tdm_shm_life_read(pair);
+	if (events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR))
+		tdm_shm_pair_break(pair, FI_ECONNRESET);
+}
+
+/* The lifeline may be held open by a child of the process that died. */
+void tdm_shm_dead_ready(struct tdm_shm_watch *w, uint32_t events)
+{
+	struct tdm_shm_session *s =
+		tdm_container_of(w, struct tdm_shm_session, dead);
+
+	if (s->state == TDM_SHM_SESSION_UP)
+		tdm_shm_life_ready(&s->life, EPOLLHUP);
+	else
+		s->life.ready(&s->life, EPOLLHUP);
+}
+
+int tdm_shm_session_alive(const struct tdm_shm_session *s)
+{
+	struct pollfd p[2] = {
+		{ .fd = s->life.fd, .events = POLLRDHUP },
+		{ .fd = s->dead.fd, .events = POLLIN },
+	};
+	int n;
+
+	do {
+		n = tdm_os.poll(p, 2, 0);
+	} while (n < 0 && errno == EINTR);
+	return n <= 0 || !(p[0].revents & (POLLRDHUP | POLLHUP | POLLERR) ||
+			   p[1].revents);
+}
+
+/* ---- the lifeline, handing over ------------------------------------------ */
+
+int tdm_shm_life_ring(struct tdm_shm_pair *pair, uint32_t slots)
+{
+	struct tdm_shm_session *s = pair->sess;
+	struct tdm_shm_ep *ep = pair->ep;
+	size_t bytes = tdm_shm_seg_bytes(slots);
+	struct tdm_shm_region ring;
+	uint64_t *map;
+	int ret;
+
+	if (ep->grown_bytes + bytes > LIFE_GROWN_BYTES)
+		return -FI_ENOSPC;
+	map = calloc((slots + 63) / 64, sizeof(*map));
+	if (!map)
+		return -FI_ENOMEM;
+	ret = tdm_shm_region_create(&ring, "tandem-ring", bytes, 1);
+	if (ret) {
+		free(map);
+		return ret;
+	}
+	tdm_shm_seg_init(ring.base, slots, pair->tx.gen + 1, ep->incarnation);
+	ret = tdm_shm_msg_send(s->life.fd, TDM_SHM_MSG_RING, slots,
+			       tdm_shm_region_fd(&ring));
+	if (ret) {
+		tdm_shm_region_fini(&ring);
+		free(map);
+		return ret;
+	}
+	tdm_shm_region_handed(&ring);
+	ep->grown_bytes += bytes;
+	s->new_ring = ring;
+	s->new_dirty = map;
+	return 0;
+}
+
+/* Nobody writes the old ring again; the peer reads its own mapping. */
+void tdm_shm_life_moved(struct tdm_shm_pair *pair)
+{
+	struct tdm_shm_session *s = pair->sess;
+
+	pair->ep->grown_bytes -= s->own_ring.bytes;
+	tdm_shm_region_fini(&s->own_ring);
+	free(s->dirty);
+	s->own_ring = s->new_ring;
+	s->dirty = s->new_dirty;
+	memset(&s->new_ring, 0, sizeof(s->new_ring));
+	s->new_dirty = NULL;
+}
+
+int tdm_shm_life_bounce(struct tdm_shm_pair *pair)
+{
+	size_t bytes = tdm_shm_bounce_bytes(TDM_SHM_BOUNCE_CHUNKS);
+	struct tdm_shm_session *s = pair->sess;
+	struct tdm_shm_region area;
+	int ret;
+
+	ret = tdm_shm_region_create(&area, "tandem-bounce", bytes, 1);
+	if (ret)
+		return ret;
+	ret = tdm_shm_msg_send(s->life.fd, TDM_SHM_MSG_BOUNCE,
+			       TDM_SHM_BOUNCE_CHUNKS, tdm_shm_region_fd(&area));
+	if (ret) {
+		tdm_shm_region_fini(&area);
+		return ret;
+	}
+	tdm_shm_region_handed(&area);
+	s->own_bounce = area;
+	return 0;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The packets of the attach socket. Pure, and implemented in record.c with
+ * all else that parses bytes of another process. Values are pinned by
+ * doc/PROTOCOL-shm.md.
+ */
+#ifndef TDM_SHM_PACKET_H
+#define TDM_SHM_PACKET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tdm_base.h"
+
+#define TDM_SHM_MAGIC 0x314d48536d646e74ull
+
+enum { TDM_SHM_VERSION_LEAST = 1, TDM_SHM_VERSION_MOST = 1 };
+
+enum tdm_shm_msg_type {
+	TDM_SHM_MSG_HELLO = 1,	/* descriptors: segment, hints, eventfd */
+	TDM_SHM_MSG_REJECT = 2, /* reason */
+	TDM_SHM_MSG_READY = 3,
+	TDM_SHM_MSG_ABORT = 4,	/* reason */
+	TDM_SHM_MSG_RING = 5,	/* descriptor: next ring; arg: slots */
+	TDM_SHM_MSG_BOUNCE = 6, /* descriptor: bounce area; arg: chunks */
+	TDM_SHM_MSG_COUNT
+};
+
+/* Why an attach ends, as it goes over the socket. */
+enum tdm_shm_why {
+	TDM_SHM_WHY_NONE,
+	TDM_SHM_WHY_TIE,   /* our own attach to you wins */
+	TDM_SHM_WHY_BUSY,  /* a session with this address is alive */
+	TDM_SHM_WHY_OTHER, /* the pair uses another transport */
+	TDM_SHM_WHY_VERSION,
+	TDM_SHM_WHY_RESOURCE, /* memory, descriptors */
+	TDM_SHM_WHY_SEGMENT,  /* your segment is not as required */
+	TDM_SHM_WHY_COUNT
+};
+
+enum {
+	/* Registered for GLOBAL_EXPEDITED membarrier. */
+	TDM_SHM_FEATURE_BARRIER = 1,
+	TDM_SHM_FEATURE_CMA = 2, /* may be read with process_vm_readv */
+};
+
+enum { TDM_SHM_MSG_MOST_BYTES = 256, TDM_SHM_FDS_MOST = 3 };
+
+struct tdm_shm_msg_head {
+	uint64_t magic;
+	uint16_t type;
+	uint16_t bytes; /* of the packet */
+	uint32_t arg;
+};
+
+struct tdm_shm_hello {
+	struct tdm_shm_msg_head head;
+	uint16_t version_least;
+	uint16_t version_most;
+	uint32_t features;
+	uint8_t incarnation[16]; /* random, of this endpoint */
+	uint64_t nonce_addr;	 /* where the next field can be read by CMA */
+	uint64_t nonce;
+	uint32_t slots; /* of the ring in the segment */
+	uint32_t bell;	/* bit number in the hints page for this pair */
+	uint32_t addrlen;
+	uint8_t addr[28]; /* of this endpoint: sockaddr_in or sockaddr_in6 */
+};
+
+/* A packet, copied out and checked. */
+struct tdm_shm_msg {
+	enum tdm_shm_msg_type type;
+	uint32_t arg;
+	struct tdm_shm_hello hello; /* type HELLO only */
+};
+
+/*
+ * Decode a packet of @len bytes that came with @nfds descriptors. Out: *@msg.
+ * Returns 0, or -1 when the packet is malformed. A HELLO of another version
+ * is well-formed when its fields up to the incarnation are; its other fields
+ * are then not looked at: ask tdm_shm_hello_version().
+ */
+int tdm_shm_msg_decode(struct tdm_shm_msg *msg, const void *buf, size_t len,
+		       int nfds) tdm_must_check;
+
+/* Version both sides speak, or -1 when there is none. */
+int tdm_shm_hello_version(const struct tdm_shm_hello *hello);
+
+/* Is @addr a sockaddr_in or sockaddr_in6 of @len bytes with port and family? */
+int tdm_shm_sockaddr_check(const void *addr, size_t len);
+
+enum { TDM_SHM_BELLS_MOST = 504 * 64 }; /* bits of a hints page */
+
+tdm_static_assert(sizeof(struct tdm_shm_msg_head) == 16, "packet head layout");
+tdm_static_assert(sizeof(struct tdm_shm_hello) == 96, "HELLO layout");
+
+#endif /* TDM_SHM_PACKET_H */

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Pairs: lookup, the way up and the ways down.
+ *
+ * Invariants:
+ *  1. A pair ends at one place, tdm_shm_pair_lose(), and never while somebody
+ *     works on it: what breaks inside a progress step is marked and reaped at
+ *     the end of the step.
+ *  2. When it returns, no operation refers to the session any more: sends and
+ *     fetches have ended with FI_ECONNRESET. Announced messages that wait in
+ *     the owner's queue carry the old epoch and end so when started.
+ *  3. The owner is told each change by one event, and each reason is logged
+ *     once.
+ * Locking: domain lock held.
+ */
+#include "shm/pair.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "shm/path.h"
+#include "tdm_log.h"
+
+enum { PAIR_SILENT_MOST = 8, PAIR_GROW_AFTER = 128 };
+
+/* ---- addresses ----------------------------------------------------------- */
+
+int tdm_shm_addr_set(struct tdm_shm_addr *a, const void *sa, size_t len)
+{
+	if (!sa || tdm_shm_sockaddr_check(sa, len))
+		return -FI_EINVAL;
+	memset(a, 0, sizeof(*a));
+	a->len = (uint32_t)len;
+	memcpy(a->sa, sa, len);
+	/* Padding of sockaddr_in and flow info do not tell endpoints apart. */
+	if (len == sizeof(struct sockaddr_in))
+		memset(a->sa + offsetof(struct sockaddr_in, sin_zero), 0, 8);
+	else
+		memset(a->sa + offsetof(struct sockaddr_in6, sin6_flowinfo), 0,
+		       4);
+	return 0;
+}
+
+int tdm_shm_addr_equal(const struct tdm_shm_addr *a,
+		       const struct tdm_shm_addr *b)
+{
+	return a->len == b->len && !memcmp(a->sa, b->sa, sizeof(a->sa));
+}
+
+uint32_t tdm_shm_addr_hash(const struct tdm_shm_addr *a)
+{
+	uint64_t h = a->len, w[4] = { 0 };
+	int i;
+
+	memcpy(w, a->sa, sizeof(a->sa));
+	for (i = 0; i < 4; i++)
+		h = (h ^ w[i]) * 0x9e3779b97f4a7c15ull;
+	return (uint32_t)(h >> 32);
+}
+
+static const char *addr_text(const struct tdm_shm_addr *a, char *buf,
+			     size_t len)
+{
+	struct sockaddr_in6 in6;
+	struct sockaddr_in in;
+
+	if (a->len == sizeof(in)) {
+		memcpy(&in, a->sa, sizeof(in));
+		return inet_ntop(AF_INET, &in.sin_addr, buf, (socklen_t)len);
+	}
+	memcpy(&in6, a->sa, sizeof(in6));
+	return inet_ntop(AF_INET6, &in6.sin6_addr, buf, (socklen_t)len);
+}
+
+static unsigned addr_port(const struct tdm_shm_addr *a)
+{
+	in_port_t port;
+
+	/* Both families have it at the same place. */
+	memcpy(&port, a->sa + offsetof(struct sockaddr_in, sin_port),
+	       sizeof(port));
+	return ntohs(port);
+}
+
+/* ---- lookup -------------------------------------------------------------- */
+
+static void hash_grow(struct tdm_shm_ep *ep)
+{
+	uint32_t size = ep->hash_size * 2;
+	struct tdm_shm_pair **hash = calloc(size, sizeof(*hash));
+	struct tdm_list *pos;
+
+	if (!hash)
+		return; /* longer chains, nothing worse */
+	tdm_list_for_each(pos, &ep->pairs) {
+		struct tdm_shm_pair *p =
+			tdm_list_entry(pos, struct tdm_shm_pair, all);
+		struct tdm_shm_pair **head =
+			&hash[tdm_shm_addr_hash(&p->addr) & (size - 1)];
+
+		p->hash = *head;
+		*head = p;
+	}
+	free(ep->hash);
+	ep->hash = hash;
+	ep->hash_size = size;
+}
+
+static struct tdm_shm_pair *pair_alloc(struct tdm_shm_ep *ep,
+				       const struct tdm_shm_addr *addr)
+{
+	struct tdm_shm_pair *p = calloc(1, sizeof(*p)), **head;
+
+	if (!p)
+		return NULL;
+	p->ep = ep;
+	p->addr = *addr;
+	p->self = tdm_shm_addr_equal(addr, &ep->name);
+	p->owner_addr = ep->av ? tdm_shm_av_source(ep->av, addr) :
+				 FI_ADDR_UNSPEC;
+	tdm_list_init(&p->busy);
+	tdm_list_init(&p->awake);
+	tdm_list_init(&p->reap);
+	tdm_list_init(&p->held);
+	tdm_list_init(&p->ctl);
+	tdm_list_init(&p->ops);
+	tdm_list_init(&p->feeds);
+	tdm_list_init(&p->pulls);
+	if (++ep->npairs > ep->hash_size)
+		hash_grow(ep);
+	head = &ep->hash[tdm_shm_addr_hash(addr) & (ep->hash_size - 1)];
+	p->hash = *head;
+	*head = p;
+	tdm_list_append(&ep->pairs, &p->all);
+	return p;
+}
+
+struct tdm_shm_pair *tdm_shm_pair_find(struct tdm_shm_ep *ep,
+				       const struct tdm_shm_addr *addr,
+				       int make)
+{
+	struct tdm_shm_pair *p =
+		ep->hash[tdm_shm_addr_hash(addr) & (ep->hash_size - 1)];
+
+	for (; p; p = p->hash) {
+		if (tdm_shm_addr_equal(&p->addr, addr))
+			return p;
+	}
+	return make ? pair_alloc(ep, addr) : NULL;
+}
+
+static void pair_free(struct tdm_shm_pair *pair)
+{
+	struct tdm_shm_ep *ep = pair->ep;
+	struct tdm_shm_pair **link =
+		&ep->hash[tdm_shm_addr_hash(&pair->addr) & (ep->hash_size - 1)];
+
+	while (*link != pair)
+		link = &(*link)->hash;
+	*link = pair->hash;
+	tdm_list_del(&pair->all);
+	ep->npairs--;
+	free(pair);
+}
+
+void tdm_shm_pair_release(struct tdm_shm_pair *pair)
+{
+	if (pair->state == TDM_SHM_PAIR_NONE && !pair->refs && !pair->broken)
+		pair_free(pair);
+}
+
+/* ---- events -------------------------------------------------------------- */
+
+static void tell(struct tdm_shm_pair *pair, enum tdm_peer_event_type type,
+		 enum tdm_reason reason, int err)
+{
+	struct tdm_shm_ep *ep = pair->ep;
+	struct tdm_peer_event e;
+
+	if (!ep->eq)
+		return;
+	memset(&e, 0, sizeof(e));
+	e.entry.fid = &ep->fid.fid;
+	e.entry.context = ep->fid.fid.context;
+	e.entry.data = pair->owner_addr;
+	e.type = type;
+	e.reason = reason;
+	e.err = err;
+	e.addrlen = pair->addr.len;
+	memcpy(e.addr, pair->addr.sa, pair->addr.len);
+	e.cma = type == TDM_PEER_UP && pair->cma;
+	if (fi_eq_write(ep->eq->owner, FI_NOTIFY, &e, sizeof(e), 0) < 0)
+		TDM_WARN(EQ, "event of a peer is lost, event queue is full");
+}
+
+static const char *reason_text(enum tdm_reason reason)
+{
+	static const char *const text[TDM_REASON_COUNT] = {
+		[TDM_REASON_NONE] = "in use",
+		[TDM_REASON_HOST] = "another network namespace",
+		[TDM_REASON_NO_LISTENER] = "nobody listens",
+		[TDM_REASON_UID] = "another user id",
+		[TDM_REASON_VERSION] = "incompatible version",
+		[TDM_REASON_REFUSED] = "refused by the other side",
+		[TDM_REASON_RESOURCE] = "out of memory or descriptors",
+		[TDM_REASON_SEGMENT] = "segment not as required",
+		[TDM_REASON_DISABLED] = "disabled",
+	};
+
+	return text[reason];
+}
+
+/* ---- up ------------------------------------------------------------------ */
+
+static void pair_reset_rings(struct tdm_shm_pair *pair, uint32_t peer_slots)
+{
+	struct tdm_shm_ep *ep = pair->ep;
+
+	memset(&pair->tx, 0, sizeof(pair->tx));
+	memset(&pair->rx, 0, sizeof(pair->rx));
+	pair->dirty_small = 0;
+	tdm_shm_ring_tx_init(&pair->tx, tdm_shm_seg_slots(pair->own),
+			     TDM_SHM_RING_SMALL_SLOTS, &pair->dirty_small);
+	tdm_shm_ring_rx_init(&pair->rx,
+			     (const uint8_t *)pair->peer +
+				     sizeof(struct tdm_shm_seg),
+			     peer_slots);
+	pair->bounce_tx = 0;
+	pair->bounce_rx = 0;
+	pair->bounce_credit = 0;
+	pair->bell = 0;
+	pair->rx_since = 0;
+	pair->stalls = 0;
+	pair->ready = 0;
+	pair->want_space = 0;
+	pair->no_grow = 0;
+	pair->grow_in = PAIR_GROW_AFTER;
+	pair->eager_most =
+		tdm_shm_eager_room(TDM_SHM_RING_SMALL_SLOTS, ep->eager_most);
+}
+
+void tdm_shm_pair_up(struct tdm_shm_pair *pair, uint32_t peer_slots)
+{
+	struct tdm_shm_session *s = pair->sess;
+	char text[64] = "";
+
+	if (s) {
+		pair->own = s->own.base;
+		pair->peer = s->peer.base;
+		s->state = TDM_SHM_SESSION_UP;
+		s->deadline = 0;
+		tdm_list_del(&s->node);
+		s->life.ready = tdm_shm_life_ready;
+		pair->fence = !(pair->ep->barrier &&
+				s->features & TDM_SHM_FEATURE_BARRIER);
+	}
+	pair_reset_rings(pair, peer_slots);
+	pair->state = TDM_SHM_PAIR_UP;
+	pair->broken = 0;
+	pair->epoch++;
+	pair->refused_told = 0;
+	pair->silent = 0;
+	tdm_list_append(&pair->ep->awake, &pair->awake);
+	pair->bell = TDM_SHM_BELL_COLD;
+	tdm_a32_store_release(&pair->own->bell, pair->bell);
+	tdm_shm_bell_promote(pair);
+	TDM_INFO(EP_CTRL, "%s:%u: shared memory, large messages by %s",
+		 addr_text(&pair->addr, text, sizeof(text)),
+		 addr_port(&pair->addr),
+		 pair->self ? "copy" :
+		 pair->cma  ? "cma" :
+			      "bounce area");
+	tell(pair, TDM_PEER_UP, TDM_REASON_NONE, 0);
+}
+
+int tdm_shm_pair_self(struct tdm_shm_pair *pair)
+{
+	size_t bytes = tdm_shm_seg_bytes(TDM_SHM_RING_SMALL_SLOTS);
+	void *mem = aligned_alloc(TDM_SHM_PAGE_BYTES, bytes);
+
+	if (!mem)
+		return -FI_ENOMEM;
+	memset(mem, 0, bytes);
+	pair->own = mem;
+	pair->peer = mem;
+	pair->fence = 0;
+	pair->cma = 0;
+	tdm_shm_pair_up(pair, TDM_SHM_RING_SMALL_SLOTS);
+	return 0;
+}
+
+/* ---- down ---------------------------------------------------------------- */
+
+/* Control records that wait have nowhere to go any more. */
+static void drop_ctls(struct tdm_shm_pair *pair)
+{
+	struct tdm_list *node;
+
+	while ((node = tdm_list_pop(&pair->ctl)))
+		tdm_shm_ctl_drop(pair, tdm_list_entry(node, struct tdm_shm_ctl,
+						      node));
+}
+
+/* Receives whose bytes are under way. @silent: fi_close. */
+static void end_pulls(struct tdm_shm_pair *pair, int silent)
+{
+	struct tdm_shm_ep *ep = pair->ep;
+	struct tdm_list *node;
+
+	while ((node = tdm_list_pop(&pair->pulls))) {
+		struct tdm_shm_pull *pull =
+			tdm_list_entry(node, struct tdm_shm_pull, node);
+
+		if (ep->srx && !silent)
+			tdm_done_recv_err(&ep->done, pull->entry, pull->done, 0,
+					  FI_ECONNRESET, 0);
+		if (ep->srx)
+			ep->srx->owner_ops->free_entry(pull->entry);
+		tdm_list_del(&pull->ctl.node);
+		tdm_pool_free(&ep->pulls, pull);
+	}
+}
+
+static void end_ops(struct tdm_shm_pair *pair, int silent)
+{
+	struct tdm_list *pos, *tmp;
+
+	tdm_list_for_each_safe(pos, tmp, &pair->ops) {
+		struct tdm_shm_op *op =
+			tdm_list_entry(pos, struct tdm_shm_op, node);
+
+		if (silent)
+			tdm_shm_op_free(pair->ep, op);
+		else
+			tdm_shm_op_end(op, FI_ECONNRESET);
+	}
+}
+
+/* Take @pair out of all that drives it; the memory of the session goes. */
+static void pair_down(struct tdm_shm_pair *pair)
+{
+	struct tdm_shm_session *s = pair->sess;
+
+	tdm_shm_bell_forget(pair);
+	tdm_list_del(&pair->busy);
+	tdm_list_del(&pair->reap);
+	tdm_list_del(&pair->held);
+	drop_ctls(pair);
+	if (pair->self && pair->own)
+		free(pair->own);
+	pair->own = NULL;
+	pair->peer = NULL;
+	pair->sess = NULL;
+	pair->broken = 0;
+	pair->state = TDM_SHM_PAIR_NONE;
+	if (s)
+		tdm_shm_session_free(s);
+}
+
+void tdm_shm_pair_reset(struct tdm_shm_pair *pair)
+{
+	pair_down(pair);
+	tdm_shm_pair_release(pair);
+}
+
+void tdm_shm_pair_break(struct tdm_shm_pair *pair, int err)
+{
+	if (pair->broken || pair->state != TDM_SHM_PAIR_UP)
+		return;
+	pair->broken = err;
+	tdm_list_append(&pair->ep->reap, &pair->reap);
+}
+
+void tdm_shm_reap(struct tdm_shm_ep *ep)
+{
+	struct tdm_list *node;
+
+	while ((node = tdm_list_pop(&ep->reap))) {
+		struct tdm_shm_pair *pair =
+			tdm_list_entry(node, struct tdm_shm_pair, reap);
+
+		tdm_shm_pair_lose(pair, pair->broken);
+	}
+}
+
+/*
+ * The peer is gone, what it published counts. No more records than the rings
+ * can hold, in case it is not as gone as it seems.
+ */
+static void drain(struct tdm_shm_pair *pair)
+{
+	uint32_t most = TDM_SHM_SLOTS_MOST;
+
+	pair->broken = 0;
+	while (most && !pair->broken) {
+		int n = tdm_shm_rx_poll(pair, 64);
+
+		if (n <= 0)
+			return;
+		most -= tdm_min(most, (uint32_t)n);
+	}
+}
+
+void tdm_shm_pair_lose(struct tdm_shm_pair *pair, int err)
+{
+	char text[64] = "";
+
+	tdm_list_del(&pair->reap);
+	if (err == FI_ECONNRESET)
+		drain(pair);
+	pair->broken = err;
+	end_pulls(pair, 0);
+	end_ops(pair, 0);
+	TDM_INFO(EP_CTRL, "%s:%u: shared memory ends: %s",
+		 addr_text(&pair->addr, text, sizeof(text)),
+		 addr_port(&pair->addr), fi_strerror(err));
+	pair_down(pair);
+	tell(pair, TDM_PEER_LOST, TDM_REASON_NONE,
+	     err == FI_EPROTO ? FI_ECONNRESET : err);
+	tdm_shm_pair_release(pair);
+}
+
+void tdm_shm_pair_fail(struct tdm_shm_pair *pair, enum tdm_reason reason)
+{
+	char text[64] = "";
+
+	pair_down(pair);
+	pair->state = TDM_SHM_PAIR_FAILED;
+	TDM_INFO(EP_CTRL, "%s:%u: no shared memory: %s",
+		 addr_text(&pair->addr, text, sizeof(text)),
+		 addr_port(&pair->addr), reason_text(reason));
+	tell(pair, TDM_PEER_REFUSED, reason, FI_EHOSTUNREACH);
+}
+
+void tdm_shm_pair_refused(struct tdm_shm_pair *pair, int silent)
+{
+	if (silent && ++pair->silent >= PAIR_SILENT_MOST) {
+		tdm_shm_pair_fail(pair, TDM_REASON_REFUSED);
+		return;
+	}
+	pair_down(pair);
+	if (!pair->refused_told) {
+		pair->refused_told = 1;
+		tell(pair, TDM_PEER_REFUSED, TDM_REASON_NO_LISTENER,
+		     FI_ECONNREFUSED);
+	}
+}
+
+void tdm_shm_pairs_close(struct tdm_shm_ep *ep)
+{
+	while (!tdm_list_empty(&ep->attaching)) {
+		struct tdm_shm_session *s = tdm_list_entry(
+			ep->attaching.next, struct tdm_shm_session, node);
+
+		if (s->pair)
+			pair_down(s->pair);
+		else
+			tdm_shm_session_free(s);
+	}
+	while (!tdm_list_empty(&ep->pairs)) {
+		struct tdm_shm_pair *pair = tdm_list_entry(
+			ep->pairs.next, struct tdm_shm_pair, all);
+
+		if (pair->state == TDM_SHM_PAIR_UP) {
+			if (!pair->broken && !pair->self)
+				tdm_shm_tx_goodbye(pair);
+			end_pulls(pair, 1);
+			end_ops(pair, 1);
+		}
+		pair_down(pair);
+		pair_free(pair);
+	}
+}

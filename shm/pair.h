@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A pair: what an endpoint knows of one remote endpoint it ever met, and the
+ * operations under way with it. An op is a send that has not ended, a pull a
+ * matched receive whose bytes are being fetched, an unexp a message that
+ * arrived before its receive.
+ *
+ * States: NONE -> ATTACHING [attach.c: tdm_shm_attach] -> UP; NONE ->
+ * ACCEPTING [attach.c: a HELLO came] -> UP; UP -> NONE [tdm_shm_pair_lose];
+ * any but UP -> FAILED [tdm_shm_pair_fail]; FAILED -> NONE when the owner
+ * removes the address. A session exists in ATTACHING, ACCEPTING and UP
+ * (except for the pair of the endpoint with itself).
+ */
+#ifndef TDM_SHM_PAIR_H
+#define TDM_SHM_PAIR_H
+
+#include <rdma/providers/fi_peer.h>
+
+#include "shm/region.h"
+#include "shm/ring.h"
+#include "tdm_list.h"
+#include "tdm_provider.h"
+#include "tdm_xfer.h"
+
+struct tdm_shm_ep;
+struct tdm_shm_domain;
+struct tdm_shm_session;
+
+/* An endpoint's address; unused bytes are 0, so that memcmp() compares. */
+struct tdm_shm_addr {
+	uint32_t len; /* bytes: 16 or 28; 0: unset */
+	uint8_t sa[28];
+};
+
+enum tdm_shm_pair_state {
+	TDM_SHM_PAIR_NONE,
+	TDM_SHM_PAIR_ATTACHING, /* we sent HELLO */
+	TDM_SHM_PAIR_ACCEPTING, /* we answered a HELLO */
+	TDM_SHM_PAIR_UP,
+	TDM_SHM_PAIR_FAILED, /* uses another transport until re-inserted */
+};
+
+/* What becomes of a control record's memory once it is in the ring. */
+enum tdm_shm_ctl_kind {
+	TDM_SHM_CTL_KEEP,  /* the holder needs it still */
+	TDM_SHM_CTL_ALONE, /* from ep->ctls */
+	TDM_SHM_CTL_PULL,  /* first member of a pull that has ended */
+	TDM_SHM_CTL_UNEXP, /* first member of an unexp that has ended */
+};
+
+/* A control record on its way; embedded, so that waiting cannot fail. */
+struct tdm_shm_ctl {
+	struct tdm_list node; /* pair->ctl */
+	uint8_t op;	      /* enum tdm_shm_rec_op */
+	uint8_t kind;	      /* enum tdm_shm_ctl_kind */
+	uint16_t aux;
+	uint64_t tag;
+	struct tdm_shm_pull_body body; /* op PULL */
+};
+
+/* A send that has not ended. Lives in ep->ops, found by id. */
+struct tdm_shm_op {
+	struct tdm_list node;	   /* pair->ops, or ep->op_free */
+	struct tdm_list feed;	   /* pair->feeds while chunks are sent */
+	struct tdm_shm_pair *pair; /* NULL: free */
+	void *context;
+	uint64_t flags; /* of the tdm_xfer */
+	uint64_t len;	/* bytes; 0 for a delivered eager message */
+	uint32_t gen;	/* upper half of the id */
+	uint32_t count;
+	struct iovec iov[TDM_IOV_LIMIT];
+	uint64_t at;  /* next byte to feed */
+	uint64_t end; /* end of the range asked for; 0: no PULL yet */
+};
+
+/* An announced message, from RTS to ACK. */
+struct tdm_shm_pull {
+	struct tdm_shm_ctl ctl; /* its PULL, then its ACK; first member */
+	struct tdm_list node;	/* pair->pulls once matched */
+	struct tdm_shm_pair *pair;
+	struct fi_peer_rx_entry *entry;
+	struct tdm_shm_rts rts; /* as validated */
+	uint64_t want;		/* bytes: what fits the receive */
+	uint64_t done;
+	int copy; /* 1: by chunks, PULL was sent */
+};
+
+/* A message that arrived before its receive; entry->peer_context. */
+struct tdm_shm_unexp {
+	struct tdm_shm_ctl ctl; /* its ACK; first member */
+	struct tdm_list node;	/* ep->unexps */
+	struct tdm_shm_ep *ep;	/* NULL: the endpoint is gone */
+	struct tdm_shm_domain *domain;
+	struct tdm_shm_pair *pair;
+	struct tdm_shm_pull *pull; /* announced message, else NULL */
+	uint32_t epoch;		   /* pair->epoch at arrival */
+	uint8_t pool;		   /* of domain->unexp; else from malloc */
+	uint8_t deliver;	   /* 1: ctl.tag wants an ACK */
+	size_t len;
+	uint8_t data[];
+};
+
+struct tdm_shm_pair {
+	/* send, hot */
+	enum tdm_shm_pair_state state;
+	int broken;	   /* positive errno: waits to be reaped */
+	int fence;	   /* 1: full fence between publish and bell test */
+	uint32_t grow_in;  /* sends until the ring grows; 0: never */
+	size_t eager_most; /* bytes of payload a record of this ring takes */
+	const struct tdm_shm_seg *peer; /* the peer's, read-only */
+	struct tdm_shm_seg *own;
+	struct tdm_shm_ring_tx tx;
+	/* receive, hot */
+	struct tdm_shm_ring_rx rx;
+	fi_addr_t owner_addr; /* in the owner's space, or FI_ADDR_UNSPEC */
+	struct tdm_shm_ep *ep;
+	uint32_t bell;	   /* TDM_SHM_BELL_* as last written to own->bell */
+	uint32_t rx_since; /* records since the last look at the hot set */
+
+	struct tdm_shm_session *sess; /* NULL for self */
+	int self;		      /* 1: the endpoint with itself */
+	int cma;		      /* 1: process_vm_readv works */
+	int ready;		      /* 1: cold, but may hold records */
+	int want_space;		      /* 1: a send found the ring full */
+	int no_grow;		      /* 1: the ring stays as it is */
+	uint32_t epoch;		      /* sessions this pair has had */
+	uint32_t stalls;	      /* sends that found the ring full */
+	struct tdm_list busy;  /* ep->busy: work for each progress call */
+	struct tdm_list awake; /* ep->awake: own->bell without ASLEEP */
+	struct tdm_list reap;  /* ep->reap */
+	struct tdm_list held;  /* ep->held: own->hold is set */
+	struct tdm_list ctl;   /* control records that wait for slots */
+	struct tdm_list ops;
+	struct tdm_list feeds; /* ops that feed chunks, round robin */
+	struct tdm_list pulls;
+	uint64_t dirty_small;	/* map of the small ring */
+	uint64_t bounce_tx;	/* chunks put, free-running */
+	uint64_t bounce_rx;	/* chunks taken */
+	uint64_t bounce_credit; /* chunks the peer took, as last read */
+
+	struct tdm_shm_addr addr;
+	struct tdm_list all;	   /* ep->pairs */
+	struct tdm_shm_pair *hash; /* chain of ep->hash */
+	uint32_t refs;		   /* unexps, and slots of ep->by_addr */
+	uint8_t refused_told;	   /* TDM_PEER_REFUSED was written */
+	uint8_t silent;		   /* attaches in a row that got no answer */
+};
+
+/* Take an address from the owner; -FI_EINVAL unless IPv4 or IPv6 with port. */
+int tdm_shm_addr_set(struct tdm_shm_addr *a, const void *sa,
+		     size_t len) tdm_must_check;
+int tdm_shm_addr_equal(const struct tdm_shm_addr *a,
+		       const struct tdm_shm_addr *b);
+uint32_t tdm_shm_addr_hash(const struct tdm_shm_addr *a);
+
+/* The pair with @addr, or NULL; with @make it is made, NULL: no memory. */
+struct tdm_shm_pair *tdm_shm_pair_find(struct tdm_shm_ep *ep,
+				       const struct tdm_shm_addr *addr,
+				       int make);
+
+/* Free @pair when it has no session, no reference and nothing to remember. */
+void tdm_shm_pair_release(struct tdm_shm_pair *pair);
+
+/*
+ * The pair broke with @err (positive errno). It is marked and put on the reap
+ * list: it ends at the end of the progress call, when nobody works on it.
+ */
+void tdm_shm_pair_break(struct tdm_shm_pair *pair, int err);
+void tdm_shm_reap(struct tdm_shm_ep *ep);
+
+/*
+ * End @pair's session now: what the peer published is delivered first, unless
+ * the pair is broken otherwise; then all operations with it end
+ * FI_ECONNRESET and the owner gets TDM_PEER_LOST with @err.
+ */
+void tdm_shm_pair_lose(struct tdm_shm_pair *pair, int err);
+
+/* The pair uses another transport from now on; the owner is told. */
+void tdm_shm_pair_fail(struct tdm_shm_pair *pair, enum tdm_reason reason);
+
+/*
+ * Back to NONE: nobody listens, or, @silent, the attach was closed without an
+ * answer, which fails the pair when it goes on.
+ */
+void tdm_shm_pair_refused(struct tdm_shm_pair *pair, int silent);
+
+/* Back to NONE without a word: this attach does not count. */
+void tdm_shm_pair_reset(struct tdm_shm_pair *pair);
+
+/* @pair->sess is complete (NULL for self): rings, doorbell, event. */
+void tdm_shm_pair_up(struct tdm_shm_pair *pair, uint32_t peer_slots);
+
+/* The session with itself: one ring, no socket. Errors: -FI_ENOMEM. */
+int tdm_shm_pair_self(struct tdm_shm_pair *pair) tdm_must_check;
+
+/* fi_close: end all sessions of @ep without a completion, free all pairs. */
+void tdm_shm_pairs_close(struct tdm_shm_ep *ep);
+
+#endif /* TDM_SHM_PAIR_H */

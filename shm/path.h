@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The way of a message, in the order it meets the files: api.c -> tx.c ->
+ * ring.h -> bell.c (is the receiver looking?) -> progress.c -> rx.c ->
+ * cma.c or bounce.c for large ones -> ACK -> tx.c.
+ */
+#ifndef TDM_SHM_PATH_H
+#define TDM_SHM_PATH_H
+
+#include <string.h>
+
+#include "shm/ep.h"
+
+/* Copy @n bytes; few and known widths for the sizes that matter most. */
+static inline void tdm_shm_copy(void *dst, const void *src, size_t n)
+{
+	if (tdm_likely(n == 8)) {
+		memcpy(dst, src, 8);
+	} else if (n > 16 && n <= 32) {
+		uint64_t a[2], b[2];
+
+		memcpy(a, src, 16);
+		memcpy(b, (const char *)src + n - 16, 16);
+		memcpy(dst, a, 16);
+		memcpy((char *)dst + n - 16, b, 16);
+	} else if (n >= 8 && n <= 16) {
+		uint64_t a, b;
+
+		memcpy(&a, src, 8);
+		memcpy(&b, (const char *)src + n - 8, 8);
+		memcpy(dst, &a, 8);
+		memcpy((char *)dst + n - 8, &b, 8);
+	} else if (n) {
+		memcpy(dst, src, n);
+	}
+}
+
+/* Bytes a record of a ring of @slots may carry, at most @most. */
+static inline size_t tdm_shm_eager_room(uint32_t slots, size_t most)
+{
+	size_t room = (size_t)(slots / 4) * TDM_SHM_SLOT_BYTES -
+		      TDM_SHM_HEAD_BYTES - 16;
+
+	return room < most ? room : most;
+}
+
+/* ---- tx.c ---------------------------------------------------------------- */
+
+/*
+ * Send @x; x->addr is an index of the bound AV. Returns 0, or -FI_EAGAIN
+ * (attach under way, ring or context full), -FI_EINVAL, -FI_ECONNREFUSED,
+ * -FI_EHOSTUNREACH; the operation has then not been taken.
+ */
+ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x);
+
+/* The operation @id of @pair, or NULL when it is none of its own. */
+struct tdm_shm_op *tdm_shm_op_find(struct tdm_shm_pair *pair, uint64_t id);
+
+uint64_t tdm_shm_op_id(const struct tdm_shm_op *op);
+
+/* End @op: positive errno @err or 0. */
+void tdm_shm_op_end(struct tdm_shm_op *op, int err);
+void tdm_shm_op_free(struct tdm_shm_ep *ep, struct tdm_shm_op *op);
+
+/* An ACK arrived. Returns 0, or -1: no such operation. */
+int tdm_shm_tx_ack(struct tdm_shm_pair *pair, uint64_t id, unsigned status);
+
+/* Write @ctl, now or as soon as there is room. Takes it over. */
+void tdm_shm_ctl_send(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl);
+
+/* @ctl will not be written: give its memory back. */
+void tdm_shm_ctl_drop(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl);
+
+/* Write what waits, as far as there is room. */
+void tdm_shm_ctl_flush(struct tdm_shm_pair *pair);
+
+/* Tell the peer that the endpoint closes, if there is room. */
+void tdm_shm_tx_goodbye(struct tdm_shm_pair *pair);
+
+/* Read the peer's progress; breaks the pair when it cannot be true. */
+void tdm_shm_tx_credit(struct tdm_shm_pair *pair);
+
+/* ---- bell.c -------------------------------------------------------------- */
+
+/* Wake @pair's peer; @bits: its bell word. */
+void tdm_shm_bell_ring(struct tdm_shm_pair *pair, uint32_t bits);
+
+/* After a record or chunk was published. */
+static inline void tdm_shm_bell(struct tdm_shm_pair *pair)
+{
+	uint32_t bits;
+
+	if (pair->fence)
+		tdm_fence_full();
+	bits = tdm_a32_load_relaxed(&pair->peer->bell);
+	if (tdm_unlikely(bits))
+		tdm_shm_bell_ring(pair, bits);
+}
+
+/* After slots or chunks were given back. */
+static inline void tdm_shm_bell_space(struct tdm_shm_pair *pair)
+{
+	uint32_t bits;
+
+	if (pair->fence)
+		tdm_fence_full();
+	bits = tdm_a32_load_relaxed(&pair->peer->bell);
+	if (tdm_unlikely(bits & TDM_SHM_BELL_SPACE))
+		tdm_shm_bell_ring(pair, bits);
+}
+
+/* Give @s a bit of the hints page; -FI_ENOMEM, -FI_ENOSPC. */
+int tdm_shm_bell_assign(struct tdm_shm_ep *ep,
+			struct tdm_shm_session *s) tdm_must_check;
+void tdm_shm_bell_release(struct tdm_shm_session *s);
+
+/* What @pair waits for has changed: say it anew before the next sleep. */
+void tdm_shm_bell_again(struct tdm_shm_pair *pair);
+
+/* Poll @pair's ring from now on, if need be as long as it is not empty. */
+void tdm_shm_bell_promote(struct tdm_shm_pair *pair);
+void tdm_shm_bell_forget(struct tdm_shm_pair *pair);
+
+/* Look who rang. */
+void tdm_shm_bell_scan(struct tdm_shm_ep *ep);
+
+/* Every 10 ms: silent rings leave the hot set; a few cold ones are swept. */
+void tdm_shm_bell_upkeep(struct tdm_shm_ep *ep);
+
+/* Prepare to sleep: 0, or -FI_EAGAIN when there is something to do. */
+int tdm_shm_bell_arm(struct tdm_shm_ep *ep);
+
+/* ---- progress.c ---------------------------------------------------------- */
+
+void tdm_shm_ep_progress(struct tdm_shm_ep *ep);
+
+/* Handle up to @most events of listener and lifelines, and the timers. */
+void tdm_shm_control(struct tdm_shm_ep *ep, int most);
+
+/* Have each progress call work on @pair until nothing is left. */
+void tdm_shm_busy(struct tdm_shm_pair *pair);
+
+/* Could progress do something for @pair now? */
+int tdm_shm_runnable(struct tdm_shm_pair *pair);
+
+/* ---- rx.c ---------------------------------------------------------------- */
+
+struct tdm_shm_unexp;
+void tdm_shm_unexp_free(struct tdm_shm_unexp *u);
+
+extern struct fi_ops_srx_peer tdm_shm_srx_peer_ops;
+
+/* Take up to @budget records. Returns how many were there. */
+int tdm_shm_rx_poll(struct tdm_shm_pair *pair, int budget);
+
+/* Source of an unexpected entry, for foreach_unspec_addr(). */
+fi_addr_t tdm_shm_rx_source(struct fi_peer_rx_entry *entry);
+
+/* fi_close: unexpected messages stay the owner's to discard. */
+void tdm_shm_rx_orphan(struct tdm_shm_ep *ep);
+
+/* ---- cma.c: announced messages ------------------------------------------- */
+
+/* @pull->entry was matched: fetch. */
+void tdm_shm_pull_start(struct tdm_shm_pull *pull);
+
+/* Advance @pull by one slice; may end it. */
+void tdm_shm_pull_run(struct tdm_shm_pull *pull);
+
+/* The bytes are there (@err 0), or will not come; @status < 0: no ACK. */
+void tdm_shm_pull_end(struct tdm_shm_pull *pull, int err, int status);
+
+/* ---- bounce.c: chunks ---------------------------------------------------- */
+
+/* A PULL arrived: feed @op. Returns 0, or -1: not valid. */
+int tdm_shm_bounce_feed(struct tdm_shm_pair *pair, uint64_t id,
+			const struct tdm_shm_pull_body *body);
+
+/* Put chunks as far as there is room; take those that are there. */
+void tdm_shm_bounce_push(struct tdm_shm_pair *pair);
+void tdm_shm_bounce_pop(struct tdm_shm_pair *pair);
+
+/* Chunks that can be put, that can be taken; not 0 when there are. */
+int tdm_shm_bounce_room(struct tdm_shm_pair *pair);
+int tdm_shm_bounce_there(const struct tdm_shm_pair *pair);
+
+#endif /* TDM_SHM_PATH_H */

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One progress call: hot rings, who rang, pairs with work under way, and from
+ * time to time sockets and timers. With one hot ring and nothing to do it is
+ * one load of the ring, one of the hints and a few of our own.
+ *
+ * Invariant: nothing that a loop here walks over is freed inside the loop;
+ * broken pairs are reaped, and sockets served, after the loops.
+ * Locking: domain lock held.
+ */
+#include "shm/path.h"
+#include "tdm_os.h"
+
+enum {
+	PROGRESS_HOT_RECORDS = 32,   /* per ring and call */
+	PROGRESS_CONTROL_EVERY = 32, /* calls between looks at the clock */
+	PROGRESS_EVENTS = 16,
+	PROGRESS_SLICES = 2, /* of announced messages, per pair and call */
+};
+
+static const uint64_t control_period_ns = 50 * 1000;
+static const uint64_t hot_period_ns = 10 * 1000 * 1000;
+
+void tdm_shm_busy(struct tdm_shm_pair *pair)
+{
+	if (!tdm_list_linked(&pair->busy))
+		tdm_list_append(&pair->ep->busy, &pair->busy);
+	tdm_shm_bell_again(pair);
+}
+
+/* 1 when a pull in progress can be advanced now. */
+static int pulls_runnable(const struct tdm_shm_pair *pair)
+{
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, &pair->pulls) {
+		if (!tdm_list_entry(pos, struct tdm_shm_pull, node)->copy)
+			return 1;
+	}
+	return !tdm_list_empty(&pair->pulls) && tdm_shm_bounce_there(pair);
+}
+
+int tdm_shm_runnable(struct tdm_shm_pair *pair)
+{
+	uint64_t word0;
+
+	if (pair->state != TDM_SHM_PAIR_UP)
+		return 0;
+	if (pair->broken)
+		return 1;
+	word0 = tdm_shm_ring_peek(&pair->rx);
+	if (tdm_shm_ring_there(&pair->rx, word0) ||
+	    !tdm_shm_ring_sane(&pair->rx, word0) || pulls_runnable(pair))
+		return 1;
+	if (!tdm_list_empty(&pair->feeds) && tdm_shm_bounce_room(pair))
+		return 1;
+	if (!pair->want_space && tdm_list_empty(&pair->ctl))
+		return 0;
+	tdm_shm_tx_credit(pair);
+	if (!pair->broken && tdm_shm_ring_free(&pair->tx) < pair->tx.count / 2)
+		return 0;
+	pair->want_space = 0;
+	return 1;
+}
+
+static void work_pulls(struct tdm_shm_pair *pair)
+{
+	struct tdm_list *pos, *tmp;
+	int slices = PROGRESS_SLICES;
+
+	tdm_list_for_each_safe(pos, tmp, &pair->pulls) {
+		struct tdm_shm_pull *pull =
+			tdm_list_entry(pos, struct tdm_shm_pull, node);
+
+		if (pull->copy)
+			continue;
+		if (!slices-- || pair->broken)
+			break;
+		tdm_shm_pull_run(pull);
+	}
+	if (!pair->broken && !tdm_list_empty(&pair->pulls))
+		tdm_shm_bounce_pop(pair);
+}
+
+static void work_pair(struct tdm_shm_pair *pair)
+{
+	if (!tdm_list_empty(&pair->ctl))
+		tdm_shm_ctl_flush(pair);
+	if (pair->ready) {
+		uint64_t word0;
+
+		tdm_shm_rx_poll(pair, PROGRESS_HOT_RECORDS);
+		word0 = tdm_shm_ring_peek(&pair->rx);
+		pair->ready = tdm_shm_ring_there(&pair->rx, word0);
+	}
+	if (!pair->broken && !tdm_list_empty(&pair->pulls))
+		work_pulls(pair);
+	if (!pair->broken && !tdm_list_empty(&pair->feeds))
+		tdm_shm_bounce_push(pair);
+	if (!pair->ready && tdm_list_empty(&pair->ctl) &&
+	    tdm_list_empty(&pair->pulls) && tdm_list_empty(&pair->feeds))
+		tdm_list_del(&pair->busy);
+}
+
+static void work(struct tdm_shm_ep *ep)
+{
+	struct tdm_list *pos, *tmp;
+
+	tdm_list_for_each_safe(pos, tmp, &ep->busy) {
+		struct tdm_shm_pair *pair =
+			tdm_list_entry(pos, struct tdm_shm_pair, busy);
+
+		if (!pair->broken)
+			work_pair(pair);
+	}
+}
+
+void tdm_shm_control(struct tdm_shm_ep *ep, int most)
+{
+	struct epoll_event ev;
+
+	/* One at a time: a handler may free the watch of the next. */
+	while (most-- > 0 && tdm_os.epoll_wait(ep->ctl_fd, &ev, 1, 0) == 1) {
+		struct tdm_shm_watch *w = ev.data.ptr;
+
+		w->ready(w, ev.events);
+	}
+	tdm_shm_attach_timers(ep, tdm_os.now_ns());
+	tdm_shm_reap(ep);
+}
+
+static void now_and_then(struct tdm_shm_ep *ep)
+{
+	uint64_t now = tdm_os.now_ns();
+
+	if (now >= ep->control_at || !tdm_list_empty(&ep->attaching)) {
+		tdm_shm_control(ep, PROGRESS_EVENTS);
+		ep->control_at = now + control_period_ns;
+	}
+	if (now >= ep->hot_at) {
+		tdm_shm_bell_upkeep(ep);
+		ep->hot_at = now + hot_period_ns;
+	}
+}
+
+void tdm_shm_ep_progress(struct tdm_shm_ep *ep)
+{
+	uint32_t i;
+
+	if (ep->in_progress || !ep->enabled)
+		return;
+	ep->in_progress = 1;
+	for (i = 0; i < ep->nhot; i++)
+		tdm_shm_rx_poll(ep->hot[i], PROGRESS_HOT_RECORDS);
+	for (i = 0; i < ep->nsummary; i++) {
+		if (tdm_a64_load_relaxed(&ep->hints->summary[i])) {
+			tdm_shm_bell_scan(ep);
+			break;
+		}
+	}
+	if (tdm_unlikely(!tdm_list_empty(&ep->busy)))
+		work(ep);
+	if (tdm_unlikely(!(++ep->ticks % PROGRESS_CONTROL_EVERY) ||
+			 !tdm_list_empty(&ep->attaching)))
+		now_and_then(ep);
+	if (tdm_unlikely(!tdm_list_empty(&ep->reap)))
+		tdm_shm_reap(ep);
+	ep->in_progress = 0;
+}

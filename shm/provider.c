@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The shared-memory peer's provider entry: what it can do, and its fabric.
+ * It is never registered with the libfabric core; the owner calls the entry.
+ * Every object of it opens only with FI_PEER.
+ *
+ * Locking: getinfo and fabric hold no state and may run anywhere; the rest of
+ * the folder runs with the owner's domain lock held.
+ * Spec: fi_provider(7), fi_getinfo(3), fi_peer(3).
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <rdma/fi_errno.h>
+
+#include "shm/ep.h"
+#include "tdm_nosys.h"
+
+static struct fi_provider shm_prov;
+
+#define SHM_PRIMARY (FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV)
+#define SHM_CAPS (SHM_PRIMARY | FI_SOURCE | FI_LOCAL_COMM | FI_PEER)
+#define SHM_OP_FLAGS (FI_COMPLETION | FI_INJECT | TDM_LEVELS | FI_MORE)
+
+enum { SHM_QUEUE_MOST = 65536, SHM_QUEUE_DEFAULT = 1024 };
+
+static void info_fill(struct fi_info *info)
+{
+	info->caps = SHM_CAPS;
+	info->addr_format = FI_SOCKADDR;
+	info->tx_attr->caps = SHM_CAPS & ~FI_RECV;
+	info->tx_attr->msg_order = FI_ORDER_SAS;
+	info->tx_attr->inject_size = TDM_INJECT_BYTES;
+	info->tx_attr->size = SHM_QUEUE_DEFAULT;
+	info->tx_attr->iov_limit = TDM_IOV_LIMIT;
+	info->rx_attr->caps = SHM_CAPS & ~FI_SEND;
+	info->rx_attr->msg_order = FI_ORDER_SAS;
+	info->rx_attr->size = SHM_QUEUE_DEFAULT;
+	info->rx_attr->iov_limit = TDM_IOV_LIMIT;
+	info->ep_attr->type = FI_EP_RDM;
+	info->ep_attr->protocol = FI_PROTO_UNSPEC;
+	info->ep_attr->protocol_version = TDM_SHM_VERSION_MOST;
+	info->ep_attr->max_msg_size = SIZE_MAX / 2;
+	info->ep_attr->tx_ctx_cnt = 1;
+	info->ep_attr->rx_ctx_cnt = 1;
+	info->domain_attr->caps = FI_LOCAL_COMM | FI_PEER | FI_AV_USER_ID;
+	info->domain_attr->threading = FI_THREAD_DOMAIN;
+	info->domain_attr->progress = FI_PROGRESS_MANUAL;
+	info->domain_attr->resource_mgmt = FI_RM_ENABLED;
+	info->domain_attr->av_type = FI_AV_TABLE;
+	info->domain_attr->cq_data_size = 8;
+	info->domain_attr->cq_cnt = 256;
+	info->domain_attr->cntr_cnt = 256;
+	info->domain_attr->ep_cnt = 256;
+	info->domain_attr->max_ep_tx_ctx = 1;
+	info->domain_attr->max_ep_rx_ctx = 1;
+	info->domain_attr->max_ep_srx_ctx = 256;
+	info->domain_attr->mr_iov_limit = 1;
+	info->fabric_attr->prov_version = FI_VERSION(0, 1);
+}
+
+static int hints_fit(const struct fi_info *hints)
+{
+	const struct fi_tx_attr *tx = hints->tx_attr;
+
+	if (hints->caps & ~(SHM_CAPS | FI_AV_USER_ID))
+		return 0;
+	if (hints->ep_attr && hints->ep_attr->type != FI_EP_UNSPEC &&
+	    hints->ep_attr->type != FI_EP_RDM)
+		return 0;
+	if (hints->domain_attr &&
+	    hints->domain_attr->caps &
+		    ~(FI_LOCAL_COMM | FI_PEER | FI_AV_USER_ID))
+		return 0;
+	if (tx && (tx->inject_size > TDM_INJECT_BYTES ||
+		   tx->size > SHM_QUEUE_MOST || tx->iov_limit > TDM_IOV_LIMIT))
+		return 0;
+	return 1;
+}
+
+static void hints_take(struct fi_info *info, const struct fi_info *hints)
+{
+	if (hints->caps)
+		info->caps = hints->caps | FI_PEER;
+	if (hints->addr_format)
+		info->addr_format = hints->addr_format;
+	if (hints->tx_attr) {
+		info->tx_attr->op_flags = hints->tx_attr->op_flags &
+					  SHM_OP_FLAGS;
+		if (hints->tx_attr->size)
+			info->tx_attr->size = hints->tx_attr->size;
+	}
+	if (hints->rx_attr) {
+		info->rx_attr->op_flags = hints->rx_attr->op_flags;
+		if (hints->rx_attr->size)
+			info->rx_attr->size = hints->rx_attr->size;
+	}
+	if (hints->domain_attr && hints->domain_attr->threading)
+		info->domain_attr->threading = hints->domain_attr->threading;
+}
+
+static int shm_getinfo(uint32_t version, const char *node, const char *service,
+		       uint64_t flags, const struct fi_info *hints,
+		       struct fi_info **out)
+{
+	struct fi_info *info;
+
+	if (node || service || (hints && !hints_fit(hints)))
+		return -FI_ENODATA;
+	info = fi_allocinfo();
+	if (!info)
+		return -FI_ENOMEM;
+	info_fill(info);
+	info->fabric_attr->name = strdup(shm_prov.name);
+	info->domain_attr->name = strdup(shm_prov.name);
+	if (!info->fabric_attr->name || !info->domain_attr->name) {
+		fi_freeinfo(info);
+		return -FI_ENOMEM;
+	}
+	if (hints)
+		hints_take(info, hints);
+	*out = info;
+	return 0;
+}
+
+static int fabric_close(struct fid *fid)
+{
+	struct tdm_shm_fabric *fabric =
+		tdm_container_of(fid, struct tdm_shm_fabric, fid.fid);
+
+	if (fabric->refs)
+		return -FI_EBUSY;
+	free(fabric);
+	return 0;
+}
+
+/* Without FI_PEER, which only domain2 can carry: fi_peer(3), PEER DOMAIN. */
+static int fabric_domain(struct fid_fabric *fid, struct fi_info *info,
+			 struct fid_domain **domain, void *context)
+{
+	return -FI_EINVAL;
+}
+
+static struct fi_ops fabric_fi_ops = {
+	.size = sizeof(fabric_fi_ops),
+	.close = fabric_close,
+	.bind = tdm_no_fi_bind,
+	.control = tdm_no_fi_control,
+	.ops_open = tdm_no_fi_ops_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+static struct fi_ops_fabric fabric_ops = {
+	.size = sizeof(fabric_ops),
+	.domain = fabric_domain,
+	.passive_ep = tdm_no_fabric_passive_ep,
+	.eq_open = tdm_shm_eq_open,
+	.wait_open = tdm_no_fabric_wait_open,
+	.trywait = tdm_shm_trywait,
+	.domain2 = tdm_shm_domain_open,
+};
+
+static int shm_fabric(struct fi_fabric_attr *attr, struct fid_fabric **out,
+		      void *context)
+{
+	struct tdm_shm_fabric *fabric;
+
+	if (attr && attr->name && strcmp(attr->name, shm_prov.name))
+		return -FI_EINVAL;
+	fabric = calloc(1, sizeof(*fabric));
+	if (!fabric)
+		return -FI_ENOMEM;
+	fabric->fid.fid.fclass = FI_CLASS_FABRIC;
+	fabric->fid.fid.context = context;
+	fabric->fid.fid.ops = &fabric_fi_ops;
+	fabric->fid.ops = &fabric_ops;
+	fabric->fid.api_version = attr ? attr->api_version : fi_version();
+	*out = &fabric->fid;
+	return 0;
+}
+
+static void shm_cleanup(void)
+{
+}
+
+static struct fi_provider shm_prov = {
+	.version = FI_VERSION(0, 1),
+	.fi_version = FI_VERSION(2, 1),
+	.name = "tandem_shm",
+	.getinfo = shm_getinfo,
+	.fabric = shm_fabric,
+	.cleanup = shm_cleanup,
+};
+
+struct fi_provider *tdm_shm_provider(void)
+{
+	return &shm_prov;
+}

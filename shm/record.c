@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Validation of all bytes the shared-memory tier gets from another process.
+ *
+ * Invariants:
+ *  1. Nothing here reads shared memory or trusts a length, count or kind.
+ *  2. What passes is in range for every use the callers make of it; callers
+ *     add only the checks that need their own state (is this id mine?).
+ * Locking: none, no state. Spec: doc/PROTOCOL-shm.md.
+ */
+#include "shm/record.h"
+
+#include "shm/packet.h"
+
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static int eager_decode(struct tdm_shm_rec *rec, uint32_t room)
+{
+	if (rec->flags & ~(TDM_SHM_REC_DATA | TDM_SHM_REC_DELIVER))
+		return -1;
+	if (rec->aux > TDM_SHM_EAGER_MOST_BYTES)
+		return -1;
+	rec->extra = tdm_shm_rec_extra(rec->flags);
+	rec->slots = tdm_shm_rec_slots((size_t)rec->extra + rec->aux);
+	return rec->slots <= room ? 0 : -1;
+}
+
+int tdm_shm_rec_decode(struct tdm_shm_rec *rec, uint64_t word0, uint32_t room)
+{
+	rec->op = (uint8_t)(word0 >> 32);
+	rec->flags = (uint8_t)(word0 >> 40);
+	rec->aux = (uint16_t)(word0 >> 48);
+	rec->slots = 1;
+	rec->extra = 0;
+	if (!room)
+		return -1;
+	switch (rec->op) {
+	case TDM_SHM_REC_MSG:
+	case TDM_SHM_REC_TAG:
+		return eager_decode(rec, room);
+	case TDM_SHM_REC_RTS_MSG:
+	case TDM_SHM_REC_RTS_TAG:
+		return rec->flags & ~TDM_SHM_REC_DATA || rec->aux ? -1 : 0;
+	case TDM_SHM_REC_ACK:
+		return rec->flags || rec->aux > TDM_SHM_STATUS_FAULT ? -1 : 0;
+	case TDM_SHM_REC_PULL:
+	case TDM_SHM_REC_FAIL:
+	case TDM_SHM_REC_GOODBYE:
+		return rec->flags || rec->aux ? -1 : 0;
+	case TDM_SHM_REC_PAD:
+		rec->slots = rec->aux;
+		return rec->flags || rec->aux != room ? -1 : 0;
+	case TDM_SHM_REC_MOVED:
+		return rec->flags || rec->aux < TDM_SHM_SLOTS_LEAST ||
+				       rec->aux > TDM_SHM_SLOTS_MOST ?
+			       -1 :
+			       0;
+	default:
+		return -1;
+	}
+}
+
+int tdm_shm_rts_check(const struct tdm_shm_rts *rts)
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	if (rts->count > TDM_SHM_IOV_MOST || rts->len > SIZE_MAX / 2)
+		return -1;
+	for (i = 0; i < rts->count; i++) {
+		uint64_t end;
+
+		if (__builtin_add_overflow(sum, rts->iov[i].len, &sum) ||
+		    __builtin_add_overflow(rts->iov[i].addr, rts->iov[i].len,
+					   &end))
+			return -1;
+	}
+	return sum == rts->len ? 0 : -1;
+}
+
+int tdm_shm_pull_check(const struct tdm_shm_pull_body *pull, uint64_t len)
+{
+	if (!pull->bytes || pull->offset > len ||
+	    pull->bytes > len - pull->offset)
+		return -1;
+	return 0;
+}
+
+int tdm_shm_sockaddr_check(const void *addr, size_t len)
+{
+	struct sockaddr_in6 in6;
+	struct sockaddr_in in;
+
+	if (len == sizeof(in)) {
+		memcpy(&in, addr, sizeof(in));
+		return in.sin_family == AF_INET && in.sin_port ? 0 : -1;
+	}
+	if (len == sizeof(in6)) {
+		memcpy(&in6, addr, sizeof(in6));
+		return in6.sin6_family == AF_INET6 && in6.sin6_port ? 0 : -1;
+	}
+	return -1;
+}
+
+int tdm_shm_hello_version(const struct tdm_shm_hello *h)
+{
+	int most = h->version_most < TDM_SHM_VERSION_MOST ?
+			   h->version_most :
+			   TDM_SHM_VERSION_MOST;
+
+	if (most < h->version_least || most < TDM_SHM_VERSION_LEAST)
+		return -1;
+	return most;
+}
+
+static int hello_decode(struct tdm_shm_msg *msg, const void *buf, size_t len)
+{
+	static const uint8_t zero[16];
+	struct tdm_shm_hello *h = &msg->hello;
+
+	if (len < sizeof(*h))
+		return -1;
+	memcpy(h, buf, sizeof(*h));
+	if (!h->version_least || h->version_least > h->version_most ||
+	    !memcmp(h->incarnation, zero, sizeof(zero)))
+		return -1;
+	if (tdm_shm_hello_version(h) < 0)
+		return 0;
+	if (h->slots < TDM_SHM_SLOTS_LEAST || h->slots > TDM_SHM_SLOTS_MOST ||
+	    h->bell >= TDM_SHM_BELLS_MOST || h->addrlen > sizeof(h->addr))
+		return -1;
+	return tdm_shm_sockaddr_check(h->addr, h->addrlen);
+}
+
+int tdm_shm_msg_decode(struct tdm_shm_msg *msg, const void *buf, size_t len,
+		       int nfds)
+{
+	struct tdm_shm_msg_head head;
+	int want = 0;
+
+	if (len < sizeof(head) || len > TDM_SHM_MSG_MOST_BYTES)
+		return -1;
+	memcpy(&head, buf, sizeof(head));
+	if (head.magic != TDM_SHM_MAGIC || head.bytes != len)
+		return -1;
+	msg->type = (enum tdm_shm_msg_type)head.type;
+	msg->arg = head.arg;
+	switch (head.type) {
+	case TDM_SHM_MSG_HELLO:
+		if (nfds != 3)
+			return -1;
+		return hello_decode(msg, buf, len);
+	case TDM_SHM_MSG_REJECT:
+	case TDM_SHM_MSG_ABORT:
+		if (head.arg == TDM_SHM_WHY_NONE ||
+		    head.arg >= TDM_SHM_WHY_COUNT)
+			return -1;
+		break;
+	case TDM_SHM_MSG_READY:
+		break;
+	case TDM_SHM_MSG_RING:
+		if (head.arg < TDM_SHM_SLOTS_LEAST ||
+		    head.arg > TDM_SHM_SLOTS_MOST)
+			return -1;
+		want = 1;
+		break;
+	case TDM_SHM_MSG_BOUNCE:
+		if (!head.arg || head.arg > TDM_SHM_CHUNKS_MOST)
+			return -1;
+		want = 1;
+		break;
+	default:
+		return -1;
+	}
+	return nfds == want && len == sizeof(head) ? 0 : -1;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the shared-memory tier reads from another process's segment: the
+ * records of a ring and the heads of bounce chunks.
+ * Pure: no state, no system call. The caller copies the bytes out of shared
+ * memory first; what is decoded here is a private copy, so that no check can
+ * be outrun. Offsets and values are pinned by doc/PROTOCOL-shm.md. Both sides
+ * run on one machine: numbers are in its byte order.
+ */
+#ifndef TDM_SHM_RECORD_H
+#define TDM_SHM_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tdm_base.h"
+
+enum {
+	TDM_SHM_SLOT_BYTES = 128,
+	TDM_SHM_HEAD_BYTES = 16, /* of a record: word 0 and the tag */
+	TDM_SHM_BODY_BYTES = TDM_SHM_SLOT_BYTES - TDM_SHM_HEAD_BYTES,
+	TDM_SHM_EAGER_MOST_BYTES = 60000, /* payload; len has 16 bits */
+	TDM_SHM_IOV_MOST = 4,
+	TDM_SHM_CHUNK_BYTES = 64 * 1024,
+	TDM_SHM_CHUNKS_MOST = 1024,
+	TDM_SHM_SLOTS_LEAST = 16,
+	TDM_SHM_SLOTS_MOST = 8192,
+};
+
+/* What a record is. 0 is never valid, so that zeroed memory holds none. */
+enum tdm_shm_rec_op {
+	TDM_SHM_REC_MSG = 1,	 /* whole message, aux: payload bytes */
+	TDM_SHM_REC_TAG = 2,	 /* the same, tagged */
+	TDM_SHM_REC_RTS_MSG = 3, /* message to be fetched; struct tdm_shm_rts */
+	TDM_SHM_REC_RTS_TAG = 4,
+	TDM_SHM_REC_ACK = 5,	  /* tag: id; aux: enum tdm_shm_status */
+	TDM_SHM_REC_PULL = 6,	  /* tag: id; struct tdm_shm_pull_body */
+	TDM_SHM_REC_FAIL = 7,	  /* tag: id; the bytes cannot be sent */
+	TDM_SHM_REC_PAD = 8,	  /* aux: slots up to the end of the ring */
+	TDM_SHM_REC_MOVED = 9,	  /* aux: slots; tag: generation of next ring */
+	TDM_SHM_REC_GOODBYE = 10, /* the sender closes; last record */
+	TDM_SHM_REC_COUNT
+};
+
+/* Flags of MSG and TAG, in the order their 8 bytes precede the payload. */
+enum {
+	TDM_SHM_REC_DATA = 1,	 /* remote CQ data; for RTS: rts.data counts */
+	TDM_SHM_REC_DELIVER = 2, /* id of the operation: ACK after placement */
+};
+
+enum tdm_shm_status {
+	TDM_SHM_STATUS_OK = 0,
+	TDM_SHM_STATUS_FAULT = 1, /* the sender's buffer could not be read */
+};
+
+/*
+ * Word 0 of a record. @seq is the lap of the ring, it makes the record valid;
+ * the whole word is written by one release store.
+ */
+static inline uint64_t tdm_shm_word0(uint32_t seq, uint8_t op, uint8_t flags,
+				     uint16_t aux)
+{
+	return seq | (uint64_t)op << 32 | (uint64_t)flags << 40 |
+	       (uint64_t)aux << 48;
+}
+
+struct tdm_shm_rec {
+	uint8_t op;
+	uint8_t flags;
+	uint16_t aux;
+	uint32_t slots; /* the record takes in the ring */
+	uint32_t extra; /* bytes of the body before the payload */
+};
+
+/* Slots of a record with @body bytes after the head. */
+static inline uint32_t tdm_shm_rec_slots(size_t body)
+{
+	return (uint32_t)((TDM_SHM_HEAD_BYTES + body + TDM_SHM_SLOT_BYTES - 1) /
+			  TDM_SHM_SLOT_BYTES);
+}
+
+static inline uint32_t tdm_shm_rec_extra(uint8_t flags)
+{
+	return ((flags & TDM_SHM_REC_DATA) ? 8u : 0u) +
+	       ((flags & TDM_SHM_REC_DELIVER) ? 8u : 0u);
+}
+
+/*
+ * Decode word 0. @room: slots from the record's to the end of the ring, which
+ * no record passes. Out: *@rec. Returns 0, or -1 when no valid record starts
+ * with @word0.
+ */
+int tdm_shm_rec_decode(struct tdm_shm_rec *rec, uint64_t word0,
+		       uint32_t room) tdm_must_check;
+
+struct tdm_shm_rts {
+	uint64_t id;   /* of the operation, opaque to the receiver */
+	uint64_t len;  /* bytes, sum of iov */
+	uint64_t data; /* remote CQ data */
+	uint32_t count;
+	uint32_t zero;
+	struct {
+		uint64_t addr; /* in the sender's address space */
+		uint64_t len;
+	} iov[TDM_SHM_IOV_MOST];
+};
+
+/* Returns 0, or -1: count above the most, lengths that do not add up. */
+int tdm_shm_rts_check(const struct tdm_shm_rts *rts) tdm_must_check;
+
+/* The receiver wants bytes [offset, offset + bytes) by bounce chunks. */
+struct tdm_shm_pull_body {
+	uint64_t offset;
+	uint64_t bytes;
+};
+
+/* Returns 0, or -1 when the range is empty or outside @len bytes. */
+int tdm_shm_pull_check(const struct tdm_shm_pull_body *pull,
+		       uint64_t len) tdm_must_check;
+
+/* Head of one bounce chunk; entry k of the table in the bounce area's page 0. */
+struct tdm_shm_chunk {
+	uint64_t id;
+	uint64_t offset; /* of the first byte within the message */
+	uint32_t len;	 /* 1..TDM_SHM_CHUNK_BYTES */
+	uint32_t zero;
+	uint64_t zero2;
+};
+
+tdm_static_assert(sizeof(struct tdm_shm_rts) == 96, "RTS record layout");
+tdm_static_assert(sizeof(struct tdm_shm_rts) <= TDM_SHM_BODY_BYTES,
+		  "RTS fits one slot");
+tdm_static_assert(sizeof(struct tdm_shm_chunk) == 32, "chunk head layout");
+tdm_static_assert(TDM_SHM_CHUNKS_MOST * sizeof(struct tdm_shm_chunk) <=
+			  TDM_SHM_CHUNK_BYTES,
+		  "table of chunk heads");
+
+#endif /* TDM_SHM_RECORD_H */

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory that two processes share: sealed memfds. A segment is written by one
+ * process only and mapped read-only by the other; the hints page is the one
+ * that peers may write. Layouts are pinned by doc/PROTOCOL-shm.md.
+ */
+#ifndef TDM_SHM_REGION_H
+#define TDM_SHM_REGION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shm/packet.h"
+#include "shm/record.h"
+#include "tdm_atomic.h"
+
+/* What a process wants of the doorbell, in struct tdm_shm_seg.bell. */
+enum {
+	TDM_SHM_BELL_COLD = 1,	 /* ring not polled: set the hint bit */
+	TDM_SHM_BELL_ASLEEP = 2, /* and write the eventfd */
+	TDM_SHM_BELL_SPACE = 4,	 /* waits for free slots or chunks too */
+};
+
+/*
+ * First 1024 bytes of a segment of X for peer Y. X writes, Y reads. Words
+ * that change at different times are 128 bytes apart (adjacent-line
+ * prefetch). The slots of the ring X -> Y follow.
+ */
+struct tdm_shm_seg {
+	/* constant from before the hand-over */
+	uint64_t magic;
+	uint32_t version;
+	uint32_t slots;
+	uint32_t bytes;
+	uint32_t gen; /* 0 for the first ring of the session */
+	uint8_t incarnation[16];
+	uint8_t pad0[88];
+
+	tdm_a64 consumed; /* slots of the ring Y -> X, free-running */
+	uint8_t pad1[120];
+
+	tdm_a32 bell; /* read-mostly: bits TDM_SHM_BELL_* */
+	tdm_a32 hold; /* not 0: announce messages, send no payload */
+	uint8_t pad2[120];
+
+	tdm_a64 bounce_consumed; /* chunks of Y's bounce area, free-running */
+	uint8_t pad3[120];
+
+	tdm_a64 bounce_produced; /* chunks of X's bounce area, free-running */
+	uint8_t pad4[504];
+};
+
+tdm_static_assert(sizeof(struct tdm_shm_seg) == 1024, "segment head layout");
+tdm_static_assert(offsetof(struct tdm_shm_seg, consumed) == 128, "own line");
+tdm_static_assert(offsetof(struct tdm_shm_seg, bell) == 256, "own line");
+tdm_static_assert(offsetof(struct tdm_shm_seg, bounce_consumed) == 384,
+		  "own line");
+tdm_static_assert(offsetof(struct tdm_shm_seg, bounce_produced) == 512,
+		  "own line");
+
+/* Slots of the rings a pair goes through: 4 KiB, 64 KiB, 256 KiB in all. */
+enum {
+	TDM_SHM_PAGE_BYTES = 4096,
+	TDM_SHM_RING_SMALL_SLOTS = 24,
+	TDM_SHM_RING_BUSY_SLOTS = 504,
+	TDM_SHM_RING_LARGE_SLOTS = 2040,
+};
+
+/* Bytes of the segment that holds a ring of @slots. */
+static inline size_t tdm_shm_seg_bytes(uint32_t slots)
+{
+	size_t n =
+		sizeof(struct tdm_shm_seg) + (size_t)slots * TDM_SHM_SLOT_BYTES;
+
+	return (n + TDM_SHM_PAGE_BYTES - 1) & ~(size_t)(TDM_SHM_PAGE_BYTES - 1);
+}
+
+/* The table of chunk heads comes first, then the chunks. */
+static inline size_t tdm_shm_bounce_bytes(uint32_t chunks)
+{
+	return ((size_t)chunks + 1) * TDM_SHM_CHUNK_BYTES;
+}
+
+/*
+ * The hints page of a process: 8 summary words, one bit per leaf word, then
+ * 504 leaf words, one bit per pair. Written by peers, cleared by the owner.
+ * Whatever is in it can only cause a poll too many or one delayed.
+ */
+enum {
+	TDM_SHM_HINT_SUMMARY = 8,
+	TDM_SHM_HINT_LEAVES = 504,
+	TDM_SHM_HINT_BYTES = 4096,
+};
+
+struct tdm_shm_hints {
+	tdm_a64 summary[TDM_SHM_HINT_SUMMARY];
+	tdm_a64 leaf[TDM_SHM_HINT_LEAVES];
+};
+
+tdm_static_assert(sizeof(struct tdm_shm_hints) == TDM_SHM_HINT_BYTES,
+		  "hints page layout");
+
+/* A mapping. All zero: none. */
+struct tdm_shm_region {
+	void *base;
+	size_t bytes;
+	int fd_plus1; /* own regions until they are handed over; 0: none */
+};
+
+/*
+ * Make @bytes of zeroed memory in a memfd, allocated in full so that no later
+ * touch can fail, mapped writable, then sealed against shrinking and growing
+ * and, with @single_writer, against every later writable mapping and hole.
+ * Errors: -errno of the call that failed; nothing is left then.
+ */
+int tdm_shm_region_create(struct tdm_shm_region *r, const char *name,
+			  size_t bytes, int single_writer) tdm_must_check;
+
+static inline int tdm_shm_region_fd(const struct tdm_shm_region *r)
+{
+	return r->fd_plus1 - 1;
+}
+
+/*
+ * Map what a peer handed over: read-only when it is @single_writer. @fd stays
+ * the caller's. Errors: -EPERM when it is not a memfd of exactly @bytes with
+ * the seals tdm_shm_region_create() sets, else -errno of the mapping.
+ */
+int tdm_shm_region_map(struct tdm_shm_region *r, int fd, size_t bytes,
+		       int single_writer) tdm_must_check;
+
+/* Close the descriptor, keep the mapping: the peer has its own by now. */
+void tdm_shm_region_handed(struct tdm_shm_region *r);
+
+/* Unmap and close; all zero is fine, and is the state afterwards. */
+void tdm_shm_region_fini(struct tdm_shm_region *r);
+
+/*
+ * Does the head of a mapped peer segment say what was announced? Reads each
+ * field once. Returns 0 or -1.
+ */
+int tdm_shm_seg_check(const struct tdm_shm_seg *seg, uint32_t slots,
+		      uint32_t gen, const uint8_t incarnation[16]);
+
+/* Fill the constant head of an own segment. */
+void tdm_shm_seg_init(struct tdm_shm_seg *seg, uint32_t slots, uint32_t gen,
+		      const uint8_t incarnation[16]);
+
+static inline uint8_t *tdm_shm_seg_slots(struct tdm_shm_seg *seg)
+{
+	return (uint8_t *)seg + sizeof(*seg);
+}
+
+#endif /* TDM_SHM_REGION_H */

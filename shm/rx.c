@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Receiving: records out of the ring, into the owner's SRX.
+ *
+ * Invariants:
+ *  1. A record's head is copied and validated before anything is done with
+ *     it. Payload is copied straight to the receive buffer with the validated
+ *     length; what the peer writes meanwhile spoils only its own message.
+ *  2. A record is stepped over only when everything it caused has been done;
+ *     without memory it stays, and is tried again.
+ *  3. Messages meet the SRX in ring order; one that is fetched does not hold
+ *     up those behind it.
+ *  4. Completion first, then free_entry, each once (fi_peer(3)).
+ *  5. Entries the owner queued belong to it: they are touched only in start
+ *     and discard, through entry->peer_context.
+ * Locking: domain lock held. Spec: fi_peer(3) PEER SRX,
+ * doc/PROTOCOL-shm.md "Records".
+ */
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "shm/path.h"
+
+enum { UNEXP_ALONE = 255 };
+
+/* ---- messages nobody waits for ------------------------------------------- */
+
+static struct tdm_shm_unexp *unexp_alloc(struct tdm_shm_pair *pair, size_t len)
+{
+	struct tdm_shm_domain *domain = pair->ep->domain;
+	struct tdm_shm_unexp *u = NULL;
+	uint8_t pool = 0;
+
+	while (pool < TDM_SHM_UNEXP_POOLS && len > domain->unexp_bytes[pool])
+		pool++;
+	if (pool < TDM_SHM_UNEXP_POOLS) {
+		u = tdm_pool_alloc(&domain->unexp[pool]);
+	} else {
+		u = malloc(sizeof(*u) + len);
+		pool = UNEXP_ALONE;
+	}
+	if (!u)
+		return NULL;
+	u->ep = pair->ep;
+	u->domain = domain;
+	u->pair = pair;
+	u->pull = NULL;
+	u->epoch = pair->epoch;
+	u->pool = pool;
+	u->deliver = 0;
+	u->len = len;
+	tdm_list_init(&u->node);
+	tdm_list_append(&pair->ep->unexps, &u->node);
+	pair->refs++;
+	pair->ep->unexp_bytes += len;
+	return u;
+}
+
+/* Peers may send payload again when half of what is allowed is free. */
+static void unhold(struct tdm_shm_ep *ep)
+{
+	struct tdm_list *node;
+
+	while ((node = tdm_list_pop(&ep->held)))
+		tdm_a32_store_release(&tdm_list_entry(node, struct tdm_shm_pair,
+						      held)
+					       ->own->hold,
+				      0);
+}
+
+static void hold(struct tdm_shm_pair *pair)
+{
+	if (tdm_list_linked(&pair->held))
+		return;
+	tdm_list_append(&pair->ep->held, &pair->held);
+	tdm_a32_store_release(&pair->own->hold, 1);
+}
+
+/* Take it out of the endpoint's books; the memory stays. */
+static void unexp_settle(struct tdm_shm_unexp *u)
+{
+	struct tdm_shm_ep *ep = u->ep;
+
+	if (!ep)
+		return;
+	tdm_list_del(&u->node);
+	ep->unexp_bytes -= u->len;
+	if (tdm_unlikely(!tdm_list_empty(&ep->held)) &&
+	    ep->unexp_bytes <= tdm_env.unexp_max_bytes / 2)
+		unhold(ep);
+	u->pair->refs--;
+	tdm_shm_pair_release(u->pair);
+	u->ep = NULL;
+}
+
+void tdm_shm_unexp_free(struct tdm_shm_unexp *u)
+{
+	unexp_settle(u);
+	if (u->pool == UNEXP_ALONE)
+		free(u);
+	else
+		tdm_pool_free(&u->domain->unexp[u->pool], u);
+}
+
+void tdm_shm_rx_orphan(struct tdm_shm_ep *ep)
+{
+	struct tdm_list *node;
+
+	while ((node = tdm_list_pop(&ep->unexps))) {
+		struct tdm_shm_unexp *u =
+			tdm_list_entry(node, struct tdm_shm_unexp, node);
+
+		u->ep = NULL;
+		u->pair = NULL;
+		u->pull = NULL;
+	}
+}
+
+fi_addr_t tdm_shm_rx_source(struct fi_peer_rx_entry *entry)
+{
+	const struct tdm_shm_unexp *u = entry->peer_context;
+
+	return u->pair ? u->pair->owner_addr : FI_ADDR_UNSPEC;
+}
+
+/* ---- eager messages ------------------------------------------------------ */
+
+static int srx_get(struct tdm_shm_ep *ep, int tagged,
+		   struct fi_peer_match_attr *attr,
+		   struct fi_peer_rx_entry **entry)
+{
+	if (tdm_unlikely(!ep->srx))
+		return -FI_EAGAIN;
+	return tagged ? ep->srx->owner_ops->get_tag(ep->srx, attr, entry) :
+			ep->srx->owner_ops->get_msg(ep->srx, attr, entry);
+}
+
+/* Copy to the receive and end it; rule of fi_cq(3) for what does not fit. */
+static void eager_place(struct tdm_shm_ep *ep, struct fi_peer_rx_entry *entry,
+			const void *payload, size_t len)
+{
+	size_t n;
+
+	if (tdm_likely(entry->count == 1 && len <= entry->iov[0].iov_len)) {
+		tdm_shm_copy(entry->iov[0].iov_base, payload, len);
+		n = len;
+	} else {
+		n = tdm_iov_copy_to(entry->iov, entry->count, 0, payload, len);
+	}
+	if (tdm_likely(n == len))
+		tdm_done_recv(&ep->done, entry, len);
+	else
+		tdm_done_recv_err(&ep->done, entry, n, len - n, FI_ETRUNC, 0);
+	ep->srx->owner_ops->free_entry(entry);
+}
+
+static int eager_queue(struct tdm_shm_pair *pair,
+		       struct fi_peer_rx_entry *entry, int tagged,
+		       const void *payload, size_t len)
+{
+	struct tdm_shm_ep *ep = pair->ep;
+	struct tdm_shm_unexp *u = unexp_alloc(pair, len);
+
+	if (!u) {
+		ep->srx->owner_ops->free_entry(entry);
+		return -FI_EAGAIN;
+	}
+	memcpy(u->data, payload, len);
+	entry->peer_context = u;
+	entry->msg_size = len;
+	if (tagged)
+		ep->srx->owner_ops->queue_tag(entry);
+	else
+		ep->srx->owner_ops->queue_msg(entry);
+	if (tdm_unlikely(ep->unexp_bytes >= tdm_env.unexp_max_bytes))
+		hold(pair);
+	return 0;
+}
+
+static void deliver_ack(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl,
+			uint64_t id)
+{
+	ctl->op = TDM_SHM_REC_ACK;
+	ctl->aux = TDM_SHM_STATUS_OK;
+	ctl->tag = id;
+	tdm_list_init(&ctl->node);
+	tdm_shm_ctl_send(pair, ctl);
+}
+
+/* The message wants an ACK after placement: have the memory for it ready. */
+static int rx_eager_deliver(struct tdm_shm_pair *pair,
+			    const struct tdm_shm_rec *rec,
+			    struct fi_peer_match_attr *attr,
+			    const uint8_t *body)
+{
+	const uint8_t *payload = body + rec->extra;
+	int tagged = rec->op == TDM_SHM_REC_TAG, ret;
+	struct tdm_shm_ctl *ctl = tdm_pool_alloc(&pair->ep->ctls);
+	struct fi_peer_rx_entry *entry;
+	uint64_t id;
+
+	if (!ctl)
+		return -FI_EAGAIN;
+	ctl->kind = TDM_SHM_CTL_ALONE;
+	memcpy(&id, payload - 8, 8);
+	ret = srx_get(pair->ep, tagged, attr, &entry);
+	if (ret && ret != -FI_ENOENT) {
+		tdm_pool_free(&pair->ep->ctls, ctl);
+		return -FI_EAGAIN;
+	}
+	if (rec->flags & TDM_SHM_REC_DATA) {
+		entry->flags |= FI_REMOTE_CQ_DATA;
+		memcpy(&entry->cq_data, body, 8);
+	}
+	if (!ret) {
+		eager_place(pair->ep, entry, payload, rec->aux);
+		deliver_ack(pair, ctl, id);
+		return 0;
+	}
+	tdm_pool_free(&pair->ep->ctls, ctl);
+	ret = eager_queue(pair, entry, tagged, payload, rec->aux);
+	if (!ret) {
+		struct tdm_shm_unexp *u = entry->peer_context;
+
+		u->deliver = 1;
+		u->ctl.kind = TDM_SHM_CTL_UNEXP;
+		u->ctl.tag = id;
+	}
+	return ret;
+}
+
+static int rx_eager(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
+		    const uint8_t *slot)
+{
+	const uint8_t *body = slot + TDM_SHM_HEAD_BYTES;
+	struct tdm_shm_ep *ep = pair->ep;
+	int tagged = rec->op == TDM_SHM_REC_TAG, ret;
+	struct fi_peer_match_attr attr;
+	struct fi_peer_rx_entry *entry;
+
+	attr.addr = pair->owner_addr;
+	attr.msg_size = rec->aux;
+	memcpy(&attr.tag, slot + 8, 8);
+	if (tdm_unlikely(rec->flags & TDM_SHM_REC_DELIVER))
+		return rx_eager_deliver(pair, rec, &attr, body);
+	ret = srx_get(ep, tagged, &attr, &entry);
+	if (tdm_unlikely(ret && ret != -FI_ENOENT))
+		return -FI_EAGAIN;
+	if (rec->flags & TDM_SHM_REC_DATA) {
+		entry->flags |= FI_REMOTE_CQ_DATA;
+		memcpy(&entry->cq_data, body, 8);
+		body += 8;
+	}
+	if (tdm_likely(!ret)) {
+		eager_place(ep, entry, body, rec->aux);
+		return 0;
+	}
+	return eager_queue(pair, entry, tagged, body, rec->aux);
+}
+
+/* ---- announced messages -------------------------------------------------- */
+
+static int rts_queue(struct tdm_shm_pair *pair, struct fi_peer_rx_entry *entry,
+		     struct tdm_shm_pull *pull, int tagged)
+{
+	struct tdm_shm_ep *ep = pair->ep;
+	struct tdm_shm_unexp *u = unexp_alloc(pair, 0);
+
+	if (!u) {
+		ep->srx->owner_ops->free_entry(entry);
+		return -FI_EAGAIN;
+	}
+	u->pull = pull;
+	u->len = 0;
+	entry->peer_context = u;
+	entry->msg_size = pull->rts.len;
+	if (tagged)
+		ep->srx->owner_ops->queue_tag(entry);
+	else
+		ep->srx->owner_ops->queue_msg(entry);
+	return 0;
+}
+
+static int rx_rts(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
+		  const uint8_t *slot)
+{
+	int tagged = rec->op == TDM_SHM_REC_RTS_TAG, ret;
+	struct tdm_shm_ep *ep = pair->ep;
+	struct fi_peer_match_attr attr;
+	struct fi_peer_rx_entry *entry;
+	struct tdm_shm_pull *pull = tdm_pool_alloc(&ep->pulls);
+
+	if (!pull)
+		return -FI_EAGAIN;
+	memset(pull, 0, sizeof(*pull));
+	tdm_list_init(&pull->ctl.node);
+	tdm_list_init(&pull->node);
+	pull->pair = pair;
+	memcpy(&pull->rts, slot + TDM_SHM_HEAD_BYTES, sizeof(pull->rts));
+	ret = -FI_EPROTO;
+	if (tdm_shm_rts_check(&pull->rts))
+		goto drop;
+	attr.addr = pair->owner_addr;
+	attr.msg_size = pull->rts.len;
+	memcpy(&attr.tag, slot + 8, 8);
+	ret = srx_get(ep, tagged, &attr, &entry);
+	if (ret && ret != -FI_ENOENT) {
+		ret = -FI_EAGAIN;
+		goto drop;
+	}
+	if (rec->flags & TDM_SHM_REC_DATA) {
+		entry->flags |= FI_REMOTE_CQ_DATA;
+		entry->cq_data = pull->rts.data;
+	}
+	if (ret) {
+		ret = rts_queue(pair, entry, pull, tagged);
+		if (ret)
+			goto drop;
+		return 0;
+	}
+	pull->entry = entry;
+	tdm_shm_pull_start(pull);
+	return 0;
+drop:
+	tdm_pool_free(&ep->pulls, pull);
+	return ret;
+}
+
+/* ---- control records ----------------------------------------------------- */
+
+/*
+ * The ring goes on elsewhere. Its memory was handed over before the record
+ * was written, so it is here by now.
+ */
+static int rx_moved(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
+		    uint64_t gen)
+{
+	struct tdm_shm_session *s = pair->sess;
+
+	if (!s)
+		return -FI_EPROTO;
+	if (!s->next_ring.base)
+		tdm_shm_life_read(pair);
+	if (!s->next_ring.base || s->next_slots != rec->aux ||
+	    gen != pair->rx.gen + 1)
+		return -FI_EPROTO;
+	tdm_shm_ring_step(&pair->rx, 1);
+	tdm_shm_region_fini(&s->peer_ring);
+	s->peer_ring = s->next_ring;
+	memset(&s->next_ring, 0, sizeof(s->next_ring));
+	tdm_shm_ring_rx_init(&pair->rx,
+			     (const uint8_t *)s->peer_ring.base +
+				     sizeof(struct tdm_shm_seg),
+			     s->next_slots);
+	pair->rx.gen++;
+	return 0;
+}
+
+static int rx_fail(struct tdm_shm_pair *pair, uint64_t id)
+{
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, &pair->pulls) {
+		struct tdm_shm_pull *pull =
+			tdm_list_entry(pos, struct tdm_shm_pull, node);
+
+		if (pull->rts.id == id && pull->copy) {
+			tdm_shm_pull_end(pull, FI_EIO, -1);
+			return 0;
+		}
+	}
+	return -FI_EPROTO;
+}
+
+/* Returns 0: step over it; 1: stepped; -FI_EAGAIN: later; else broken. */
+static int rx_control(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
+		      const uint8_t *slot)
+{
+	struct tdm_shm_pull_body body;
+	uint64_t tag;
+	int ret;
+
+	memcpy(&tag, slot + 8, 8);
+	switch (rec->op) {
+	case TDM_SHM_REC_PAD:
+		return 0;
+	case TDM_SHM_REC_ACK:
+		return tdm_shm_tx_ack(pair, tag, rec->aux) ? -FI_EPROTO : 0;
+	case TDM_SHM_REC_PULL:
+		memcpy(&body, slot + TDM_SHM_HEAD_BYTES, sizeof(body));
+		return tdm_shm_bounce_feed(pair, tag, &body) ? -FI_EPROTO : 0;
+	case TDM_SHM_REC_FAIL:
+		return rx_fail(pair, tag);
+	case TDM_SHM_REC_MOVED:
+		ret = rx_moved(pair, rec, tag);
+		return ret ? ret : 1;
+	default: /* GOODBYE; others do not pass the decoder */
+		return -FI_ESHUTDOWN;
+	}
+}
+
+/* ---- the ring ------------------------------------------------------------ */
+
+static int rx_record(struct tdm_shm_pair *pair, uint64_t word0)
+{
+	const uint8_t *slot = tdm_shm_ring_slot(&pair->rx);
+	struct tdm_shm_rec rec;
+	int ret;
+
+	if (tdm_shm_rec_decode(&rec, word0, pair->rx.count - pair->rx.idx))
+		return -FI_EPROTO;
+	if (tdm_likely(rec.op <= TDM_SHM_REC_TAG))
+		ret = rx_eager(pair, &rec, slot);
+	else if (rec.op <= TDM_SHM_REC_RTS_TAG)
+		ret = rx_rts(pair, &rec, slot);
+	else
+		ret = rx_control(pair, &rec, slot);
+	if (!ret)
+		tdm_shm_ring_step(&pair->rx, rec.slots);
+	return ret < 0 ? ret : 0;
+}
+
+/* Give the slots back: when many, and when the ring is empty. */
+static void rx_show(struct tdm_shm_pair *pair)
+{
+	pair->rx.shown = pair->rx.tail;
+	tdm_a64_store_release(&pair->own->consumed, pair->rx.tail);
+	tdm_shm_bell_space(pair);
+}
+
+int tdm_shm_rx_poll(struct tdm_shm_pair *pair, int budget)
+{
+	int n = 0, ret = 0;
+
+	while (n < budget && !pair->broken) {
+		uint64_t word0 = tdm_shm_ring_peek(&pair->rx);
+
+		if (!tdm_shm_ring_there(&pair->rx, word0)) {
+			if (tdm_unlikely(!tdm_shm_ring_sane(&pair->rx, word0)))
+				tdm_shm_pair_break(pair, FI_EPROTO);
+			break;
+		}
+		ret = rx_record(pair, word0);
+		if (tdm_unlikely(ret))
+			break;
+		n++;
+		if (tdm_unlikely(pair->rx.tail - pair->rx.shown >=
+				 pair->rx.count / 4))
+			rx_show(pair);
+	}
+	if (!n && !ret)
+		return 0;
+	pair->rx_since += (uint32_t)n;
+	if (tdm_unlikely(ret && ret != -FI_EAGAIN))
+		tdm_shm_pair_break(pair, -ret);
+	else if (n < budget && pair->rx.tail != pair->rx.shown)
+		rx_show(pair);
+	return n;
+}
+
+/* ---- the owner starts or drops what waits -------------------------------- */
+
+static void start_lost(struct tdm_shm_ep *ep, struct fi_peer_rx_entry *entry,
+		       struct tdm_shm_unexp *u)
+{
+	if (u->pull)
+		tdm_pool_free(&ep->pulls, u->pull);
+	tdm_done_recv_err(&ep->done, entry, 0, 0, FI_ECONNRESET, 0);
+	ep->srx->owner_ops->free_entry(entry);
+	tdm_shm_unexp_free(u);
+}
+
+/* Is the session the message came by still there? */
+static int unexp_live(const struct tdm_shm_unexp *u)
+{
+	return u->pair->state == TDM_SHM_PAIR_UP && !u->pair->broken &&
+	       u->pair->epoch == u->epoch;
+}
+
+static int srx_start(struct fi_peer_rx_entry *entry)
+{
+	struct tdm_shm_unexp *u = entry->peer_context;
+	struct tdm_shm_ep *ep = u->ep;
+
+	if (!ep || !ep->srx)
+		return -FI_EOPBADSTATE;
+	if (u->pull && !unexp_live(u)) {
+		start_lost(ep, entry, u);
+		return 0;
+	}
+	if (u->pull) {
+		struct tdm_shm_pull *pull = u->pull;
+
+		tdm_shm_unexp_free(u);
+		pull->entry = entry;
+		tdm_shm_pull_start(pull);
+		return 0;
+	}
+	eager_place(ep, entry, u->data, u->len);
+	if (u->deliver && unexp_live(u))
+		deliver_ack(u->pair, &u->ctl, u->ctl.tag);
+	else
+		tdm_shm_unexp_free(u);
+	return 0;
+}
+
+/* The entry stays the owner's to free. */
+static int srx_discard(struct fi_peer_rx_entry *entry)
+{
+	struct tdm_shm_unexp *u = entry->peer_context;
+	struct tdm_shm_ep *ep = u->ep;
+
+	if (ep && u->pull && unexp_live(u)) {
+		u->pull->ctl.kind = TDM_SHM_CTL_PULL;
+		deliver_ack(u->pair, &u->pull->ctl, u->pull->rts.id);
+	} else if (ep && u->pull) {
+		tdm_pool_free(&ep->pulls, u->pull);
+	} else if (ep && u->deliver && unexp_live(u)) {
+		deliver_ack(u->pair, &u->ctl, u->ctl.tag);
+		return 0;
+	}
+	tdm_shm_unexp_free(u);
+	return 0;
+}
+
+struct fi_ops_srx_peer tdm_shm_srx_peer_ops = {
+	.size = sizeof(tdm_shm_srx_peer_ops),
+	.start_msg = srx_start,
+	.start_tag = srx_start,
+	.discard_msg = srx_discard,
+	.discard_tag = srx_discard,
+};

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A session: what one attach is made of, from the socket to the mappings. It
+ * belongs to the handshake in attach.c until the pair is up, then to the pair.
+ *
+ * Invariants:
+ *  1. tdm_shm_session_free() is zero-safe: it undoes whatever was done.
+ *  2. Who the peer is comes from the kernel alone; what it hands over is
+ *     checked before it is mapped.
+ * Locking: domain lock held. Spec: unix(7), doc/PROTOCOL-shm.md "Attach".
+ */
+#include "shm/attach.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <rdma/fi_errno.h>
+
+#include "shm/path.h"
+#include "tdm_os.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+struct tdm_shm_session *tdm_shm_session_alloc(struct tdm_shm_ep *ep)
+{
+	struct tdm_shm_session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->ep = ep;
+	s->life.fd = -1;
+	s->dead.fd = -1;
+	s->dead.ready = tdm_shm_dead_ready;
+	s->bell_fd = -1;
+	s->own_bell = -1;
+	tdm_list_init(&s->node);
+	return s;
+}
+
+void tdm_shm_session_free(struct tdm_shm_session *s)
+{
+	struct tdm_shm_ep *ep = s->ep;
+
+	if (s->state == TDM_SHM_SESSION_ACCEPTED)
+		ep->unauth--;
+	tdm_list_del(&s->node);
+	tdm_shm_watch_close(ep, &s->life);
+	tdm_shm_watch_close(ep, &s->dead);
+	if (s->own_bell >= 0)
+		tdm_shm_bell_release(s);
+	if (s->bell_fd >= 0)
+		tdm_os.close(s->bell_fd);
+	ep->grown_bytes -= s->own_ring.bytes;
+	tdm_shm_region_fini(&s->own);
+	tdm_shm_region_fini(&s->peer);
+	tdm_shm_region_fini(&s->hints);
+	tdm_shm_region_fini(&s->own_ring);
+	tdm_shm_region_fini(&s->peer_ring);
+	tdm_shm_region_fini(&s->next_ring);
+	tdm_shm_region_fini(&s->own_bounce);
+	tdm_shm_region_fini(&s->peer_bounce);
+	free(s->dirty);
+	free(s);
+}
+
+/*
+ * Who is at the other end, by the kernel's word: same user? Errors:
+ * TDM_SHM_OTHER_USER. The pidfd is an extra: without it only the lifeline tells.
+ */
+int tdm_shm_session_creds(struct tdm_shm_session *s)
+{
+	socklen_t len = sizeof(struct ucred);
+	struct ucred cred;
+	int fd = -1;
+
+	if (tdm_os.getsockopt(s->life.fd, SOL_SOCKET, SO_PEERCRED, &cred,
+			      &len) ||
+	    cred.uid != geteuid())
+		return TDM_SHM_OTHER_USER;
+	s->pid = cred.pid;
+	len = sizeof(fd);
+	if (tdm_os.getsockopt(s->life.fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &len))
+		fd = s->pid > 0 ? tdm_os.pidfd_open(s->pid, 0) : -1;
+	s->dead.fd = fd;
+	return 0;
+}
+
+int tdm_shm_session_watch(struct tdm_shm_session *s)
+{
+	int ret = tdm_shm_watch_add(s->ep, &s->life);
+
+	if (!ret && s->dead.fd >= 0)
+		ret = tdm_shm_watch_add(s->ep, &s->dead);
+	return ret;
+}
+
+/* What we hand over: doorbell bit and segment. */
+int tdm_shm_session_prepare(struct tdm_shm_session *s)
+{
+	const uint32_t slots = TDM_SHM_RING_SMALL_SLOTS;
+	int ret;
+
+	ret = tdm_shm_bell_assign(s->ep, s);
+	if (ret)
+		return ret;
+	ret = tdm_shm_region_create(&s->own, "tandem", tdm_shm_seg_bytes(slots),
+				    1);
+	if (ret)
+		return ret;
+	tdm_shm_seg_init(s->own.base, slots, 0, s->ep->incarnation);
+	return 0;
+}
+
+int tdm_shm_session_hello(struct tdm_shm_session *s)
+{
+	struct tdm_shm_ep *ep = s->ep;
+	struct tdm_shm_hello h = {
+		.head.magic = TDM_SHM_MAGIC,
+		.head.type = TDM_SHM_MSG_HELLO,
+		.head.bytes = sizeof(h),
+		.version_least = TDM_SHM_VERSION_LEAST,
+		.version_most = TDM_SHM_VERSION_MOST,
+		.nonce_addr = (uintptr_t)&ep->nonce,
+		.nonce = ep->nonce,
+		.slots = TDM_SHM_RING_SMALL_SLOTS,
+		.bell = (uint32_t)s->own_bell,
+		.addrlen = ep->name.len,
+	};
+	int fds[TDM_SHM_FDS_MOST], ret;
+
+	if (ep->barrier)
+		h.features |= TDM_SHM_FEATURE_BARRIER;
+	if (tdm_env.cma)
+		h.features |= TDM_SHM_FEATURE_CMA;
+	memcpy(h.incarnation, ep->incarnation, sizeof(h.incarnation));
+	memcpy(h.addr, ep->name.sa, sizeof(h.addr));
+	fds[0] = tdm_shm_region_fd(&s->own);
+	fds[1] = tdm_shm_region_fd(&ep->hints_region);
+	fds[2] = ep->bell_fd;
+	ret = tdm_shm_packet_send(s->life.fd, &h, sizeof(h), fds, 3);
+	if (!ret)
+		tdm_shm_region_handed(&s->own);
+	return ret;
+}
+
+/*
+ * An eventfd, or at least something of that family: writing 8 bytes to it
+ * can neither raise a signal nor reach a file.
+ */
+static int eventfd_check(int fd)
+{
+	struct stat st;
+
+	return !tdm_os.fstat(fd, &st) && !(st.st_mode & S_IFMT) ? 0 : -1;
+}
+
+/* Can we read the peer's memory? Proved by a number only it knows. */
+static int cma_probe(const struct tdm_shm_session *s,
+		     const struct tdm_shm_hello *h)
+{
+	uint64_t got = 0;
+	struct iovec local = { .iov_base = &got, .iov_len = sizeof(got) };
+	struct iovec remote = {
+		.iov_base = (void *)(uintptr_t)h->nonce_addr,
+		.iov_len = sizeof(got),
+	};
+
+	if (!tdm_env.cma || s->pid <= 0 || !(h->features & TDM_SHM_FEATURE_CMA))
+		return 0;
+	return tdm_os.process_vm_readv(s->pid, &local, 1, &remote, 1, 0) ==
+		       (ssize_t)sizeof(got) &&
+	       got == h->nonce;
+}
+
+/* Take what a HELLO brought. fds[2] becomes the session's. */
+enum tdm_shm_why tdm_shm_session_take(struct tdm_shm_session *s,
+				      const struct tdm_shm_hello *h, int *fds)
+{
+	int ret;
+
+	memcpy(s->incarnation, h->incarnation, sizeof(s->incarnation));
+	s->features = h->features;
+	s->peer_slots = h->slots;
+	s->peer_bell = h->bell;
+	ret = tdm_shm_region_map(&s->peer, fds[0], tdm_shm_seg_bytes(h->slots),
+				 1);
+	if (!ret &&
+	    tdm_shm_seg_check(s->peer.base, h->slots, 0, h->incarnation))
+		ret = -EPERM;
+	if (!ret)
+		ret = tdm_shm_region_map(&s->hints, fds[1], TDM_SHM_HINT_BYTES,
+					 0);
+	if (!ret && eventfd_check(fds[2]))
+		ret = -EPERM;
+	if (ret)
+		return ret == -EPERM ? TDM_SHM_WHY_SEGMENT :
+				       TDM_SHM_WHY_RESOURCE;
+	s->bell_fd = fds[2];
+	fds[2] = -1;
+	s->pair->cma = cma_probe(s, h);
+	return TDM_SHM_WHY_NONE;
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sending: short messages into the ring, long ones announced (RTS) and
+ * fetched by the receiver, control records.
+ *
+ * Invariants:
+ *  1. Per pair, messages enter the ring in the order they were sent: the
+ *     receiver matches in that order whatever way the bytes take.
+ *  2. A send is taken completely or not at all; -FI_EAGAIN leaves nothing
+ *     behind but a started attach.
+ *  3. Control records are never lost: they wait on pair->ctl, and messages
+ *     leave TDM_SHM_TX_SPARE slots to them.
+ * Locking: domain lock held. Spec: fi_msg(3), fi_cq(3) completion levels,
+ * doc/PROTOCOL-shm.md "Records".
+ */
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "shm/path.h"
+
+enum { TX_SPARE = 2, TX_LARGE_STALLS = 16 };
+
+/* ---- operations that outlive their call ---------------------------------- */
+
+static struct tdm_shm_op *op_alloc(struct tdm_shm_ep *ep)
+{
+	struct tdm_list *node = tdm_list_pop(&ep->op_free);
+
+	if (node)
+		return tdm_list_entry(node, struct tdm_shm_op, node);
+	if (ep->ops_used == ep->tx_size)
+		return NULL;
+	return &ep->ops[ep->ops_used++];
+}
+
+uint64_t tdm_shm_op_id(const struct tdm_shm_op *op)
+{
+	return (uint64_t)op->gen << 32 | (uint32_t)(op - op->pair->ep->ops);
+}
+
+void tdm_shm_op_free(struct tdm_shm_ep *ep, struct tdm_shm_op *op)
+{
+	tdm_list_del(&op->node);
+	tdm_list_del(&op->feed);
+	op->pair = NULL;
+	op->gen++;
+	tdm_list_push(&ep->op_free, &op->node);
+}
+
+struct tdm_shm_op *tdm_shm_op_find(struct tdm_shm_pair *pair, uint64_t id)
+{
+	struct tdm_shm_ep *ep = pair->ep;
+	uint32_t index = (uint32_t)id;
+
+	if (index >= ep->ops_used || ep->ops[index].pair != pair ||
+	    ep->ops[index].gen != id >> 32)
+		return NULL;
+	return &ep->ops[index];
+}
+
+void tdm_shm_op_end(struct tdm_shm_op *op, int err)
+{
+	struct tdm_shm_pair *pair = op->pair;
+	struct tdm_shm_ep *ep = pair->ep;
+	uint64_t flags = op->flags;
+	void *context = op->context;
+
+	tdm_shm_op_free(ep, op);
+	if (err)
+		tdm_done_send_err(&ep->done, context, flags, err, err,
+				  pair->owner_addr);
+	else
+		tdm_done_send(&ep->done, context, flags);
+}
+
+int tdm_shm_tx_ack(struct tdm_shm_pair *pair, uint64_t id, unsigned status)
+{
+	struct tdm_shm_op *op = tdm_shm_op_find(pair, id);
+
+	if (!op)
+		return -1;
+	tdm_shm_op_end(op, status == TDM_SHM_STATUS_OK ? 0 : FI_EFAULT);
+	return 0;
+}
+
+static void op_fill(struct tdm_shm_op *op, struct tdm_shm_pair *pair,
+		    const struct tdm_xfer *x)
+{
+	op->pair = pair;
+	op->context = x->context;
+	op->flags = x->flags;
+	op->len = 0;
+	op->count = 0;
+	op->at = 0;
+	op->end = 0;
+	tdm_list_init(&op->feed);
+	tdm_list_init(&op->node);
+	tdm_list_append(&pair->ops, &op->node);
+}
+
+/* ---- room ---------------------------------------------------------------- */
+
+void tdm_shm_tx_credit(struct tdm_shm_pair *pair)
+{
+	uint64_t consumed = tdm_a64_load_acquire(&pair->peer->consumed);
+
+	if (tdm_unlikely(tdm_shm_ring_credit(&pair->tx, consumed)))
+		tdm_shm_pair_break(pair, FI_EPROTO);
+}
+
+/* As tdm_shm_ring_reserve(), reading the peer's progress when need be. */
+static uint8_t *tx_room(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
+{
+	uint8_t *slot = tdm_shm_ring_reserve(&pair->tx, n, spare);
+
+	if (tdm_likely(slot != NULL))
+		return slot;
+	tdm_shm_tx_credit(pair);
+	if (pair->broken)
+		return NULL;
+	return tdm_shm_ring_reserve(&pair->tx, n, spare);
+}
+
+static uint32_t ring_next_slots(uint32_t slots)
+{
+	if (slots < TDM_SHM_RING_BUSY_SLOTS)
+		return TDM_SHM_RING_BUSY_SLOTS;
+	if (slots < TDM_SHM_RING_LARGE_SLOTS)
+		return TDM_SHM_RING_LARGE_SLOTS;
+	return 0;
+}
+
+/*
+ * Move to a larger ring: hand over its memory, then say so in the old one, so
+ * that the order of messages is not touched. Failing is no error.
+ */
+static void ring_grow(struct tdm_shm_pair *pair)
+{
+	uint32_t slots = ring_next_slots(pair->tx.count);
+	uint64_t gen = pair->tx.gen + 1;
+	uint8_t *slot;
+
+	pair->grow_in = 0;
+	pair->stalls = 0;
+	if (!slots || !pair->sess || pair->no_grow)
+		return;
+	slot = tx_room(pair, 1, 0);
+	if (!slot || tdm_shm_life_ring(pair, slots)) {
+		pair->no_grow = slot != NULL;
+		return;
+	}
+	memcpy(slot + 8, &gen, 8);
+	tdm_shm_ring_publish(&pair->tx, 1,
+			     tdm_shm_word0(0, TDM_SHM_REC_MOVED, 0,
+					   (uint16_t)slots));
+	tdm_shm_life_moved(pair);
+	tdm_shm_ring_tx_init(&pair->tx,
+			     tdm_shm_seg_slots(pair->sess->own_ring.base),
+			     slots, pair->sess->dirty);
+	pair->tx.gen++;
+	pair->eager_most = tdm_shm_eager_room(slots, pair->ep->eager_most);
+	tdm_shm_bell(pair);
+}
+
+/* The ring is full: take one step, so that callers that only retry move. */
+static ssize_t tx_full(struct tdm_shm_pair *pair)
+{
+	pair->want_space = 1;
+	tdm_shm_bell_again(pair);
+	if (++pair->stalls == 2 && pair->grow_in)
+		pair->grow_in = 1;
+	else if (pair->stalls == TX_LARGE_STALLS)
+		pair->grow_in = 1;
+	tdm_shm_ep_progress(pair->ep);
+	return -FI_EAGAIN;
+}
+
+/* ---- control records ----------------------------------------------------- */
+
+void tdm_shm_ctl_drop(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl)
+{
+	switch (ctl->kind) {
+	case TDM_SHM_CTL_ALONE:
+		tdm_pool_free(&pair->ep->ctls, ctl);
+		break;
+	case TDM_SHM_CTL_PULL:
+		tdm_pool_free(&pair->ep->pulls,
+			      tdm_container_of(ctl, struct tdm_shm_pull, ctl));
+		break;
+	case TDM_SHM_CTL_UNEXP:
+		tdm_shm_unexp_free(
+			tdm_container_of(ctl, struct tdm_shm_unexp, ctl));
+		break;
+	default:
+		break;
+	}
+}
+
+/* Returns -FI_EAGAIN without room. */
+static int ctl_write(struct tdm_shm_pair *pair, const struct tdm_shm_ctl *ctl)
+{
+	uint8_t *slot = tx_room(pair, 1, 0);
+
+	if (!slot)
+		return -FI_EAGAIN;
+	memcpy(slot + 8, &ctl->tag, 8);
+	if (ctl->op == TDM_SHM_REC_PULL)
+		memcpy(slot + TDM_SHM_HEAD_BYTES, &ctl->body,
+		       sizeof(ctl->body));
+	tdm_shm_ring_publish(&pair->tx, 1,
+			     tdm_shm_word0(0, ctl->op, 0, ctl->aux));
+	tdm_shm_bell(pair);
+	return 0;
+}
+
+void tdm_shm_ctl_send(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl)
+{
+	if (pair->broken || pair->state != TDM_SHM_PAIR_UP) {
+		tdm_shm_ctl_drop(pair, ctl);
+		return;
+	}
+	if (tdm_list_empty(&pair->ctl) && !ctl_write(pair, ctl)) {
+		tdm_shm_ctl_drop(pair, ctl);
+		return;
+	}
+	tdm_list_append(&pair->ctl, &ctl->node);
+	tdm_shm_busy(pair);
+}
+
+void tdm_shm_ctl_flush(struct tdm_shm_pair *pair)
+{
+	while (!tdm_list_empty(&pair->ctl)) {
+		struct tdm_shm_ctl *ctl = tdm_list_entry(
+			pair->ctl.next, struct tdm_shm_ctl, node);
+
+		if (ctl_write(pair, ctl))
+			return;
+		tdm_list_del(&ctl->node);
+		tdm_shm_ctl_drop(pair, ctl);
+	}
+}
+
+void tdm_shm_tx_goodbye(struct tdm_shm_pair *pair)
+{
+	struct tdm_shm_ctl ctl = { .op = TDM_SHM_REC_GOODBYE };
+
+	tdm_shm_ctl_flush(pair);
+	(void)ctl_write(pair, &ctl);
+}
+
+/* ---- messages ------------------------------------------------------------ */
+
+/* Body of an eager record. @id counts with TDM_SHM_REC_DELIVER. */
+static inline void eager_write(uint8_t *slot, const struct tdm_xfer *x,
+			       uint8_t flags, uint64_t id)
+{
+	uint8_t *body = slot + TDM_SHM_HEAD_BYTES;
+
+	memcpy(slot + 8, &x->tag, 8);
+	if (flags & TDM_SHM_REC_DATA) {
+		memcpy(body, &x->data, 8);
+		body += 8;
+	}
+	if (flags & TDM_SHM_REC_DELIVER) {
+		memcpy(body, &id, 8);
+		body += 8;
+	}
+	if (tdm_likely(x->count == 1))
+		tdm_shm_copy(body, x->iov[0].iov_base, x->len);
+	else
+		tdm_iov_copy_from(body, x->iov, x->count, 0, x->len);
+}
+
+static ssize_t send_eager(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
+{
+	struct tdm_shm_ep *ep = pair->ep;
+	struct tdm_shm_op *op = NULL;
+	uint8_t flags = 0, *slot;
+	uint32_t n;
+
+	if (x->flags & FI_REMOTE_CQ_DATA)
+		flags |= TDM_SHM_REC_DATA;
+	if (x->flags & FI_DELIVERY_COMPLETE)
+		flags |= TDM_SHM_REC_DELIVER;
+	n = tdm_shm_rec_slots(tdm_shm_rec_extra(flags) + x->len);
+	slot = tx_room(pair, n, TX_SPARE);
+	if (tdm_unlikely(!slot))
+		return tx_full(pair);
+	if (tdm_unlikely(flags & TDM_SHM_REC_DELIVER)) {
+		op = op_alloc(ep);
+		if (!op)
+			return -FI_EAGAIN;
+		op_fill(op, pair, x);
+	}
+	eager_write(slot, x, flags, op ? tdm_shm_op_id(op) : 0);
+	tdm_shm_ring_publish(&pair->tx, n,
+			     tdm_shm_word0(0,
+					   x->flags & FI_TAGGED ?
+						   TDM_SHM_REC_TAG :
+						   TDM_SHM_REC_MSG,
+					   flags, (uint16_t)x->len));
+	tdm_shm_bell(pair);
+	if (!op)
+		tdm_done_send(&ep->done, x->context, x->flags);
+	return 0;
+}
+
+static void rts_fill(struct tdm_shm_rts *rts, struct tdm_shm_op *op,
+		     const struct tdm_xfer *x, uint64_t id)
+{
+	size_t i;
+
+	memset(rts, 0, sizeof(*rts));
+	rts->id = id;
+	rts->len = x->len;
+	rts->data = x->flags & FI_REMOTE_CQ_DATA ? x->data : 0;
+	rts->count = (uint32_t)x->count;
+	op->len = x->len;
+	op->count = (uint32_t)x->count;
+	for (i = 0; i < x->count; i++) {
+		op->iov[i] = x->iov[i];
+		rts->iov[i].addr = (uintptr_t)x->iov[i].iov_base;
+		rts->iov[i].len = x->iov[i].iov_len;
+	}
+}
+
+static ssize_t send_rts(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
+{
+	struct tdm_shm_ep *ep = pair->ep;
+	struct tdm_shm_rts rts;
+	struct tdm_shm_op *op;
+	uint8_t *slot;
+
+	/* The buffer must outlive the call; only the ring takes copies. */
+	if (tdm_unlikely(x->len > SIZE_MAX / 2))
+		return -FI_EMSGSIZE;
+	if (tdm_unlikely(x->flags & FI_INJECT))
+		return x->len > TDM_INJECT_BYTES ? -FI_EMSGSIZE : tx_full(pair);
+	slot = tx_room(pair, 1, TX_SPARE);
+	if (tdm_unlikely(!slot))
+		return tx_full(pair);
+	op = op_alloc(ep);
+	if (tdm_unlikely(!op)) {
+		tdm_shm_ep_progress(ep);
+		return -FI_EAGAIN;
+	}
+	op_fill(op, pair, x);
+	rts_fill(&rts, op, x, tdm_shm_op_id(op));
+	memcpy(slot + 8, &x->tag, 8);
+	memcpy(slot + TDM_SHM_HEAD_BYTES, &rts, sizeof(rts));
+	tdm_shm_ring_publish(
+		&pair->tx, 1,
+		tdm_shm_word0(0,
+			      x->flags & FI_TAGGED ? TDM_SHM_REC_RTS_TAG :
+						     TDM_SHM_REC_RTS_MSG,
+			      x->flags & FI_REMOTE_CQ_DATA ? TDM_SHM_REC_DATA :
+							     0,
+			      0));
+	tdm_shm_bell(pair);
+	return 0;
+}
+
+/* ---- the pair is not up -------------------------------------------------- */
+
+static struct tdm_shm_pair *pair_of(struct tdm_shm_ep *ep, fi_addr_t addr,
+				    ssize_t *ret)
+{
+	uint32_t size = ep->by_addr_count ? ep->by_addr_count : 16;
+	struct tdm_shm_addr name;
+	struct tdm_shm_pair *pair, **table;
+
+	*ret = -FI_EINVAL;
+	if (!ep->enabled || tdm_shm_av_addr(ep->av, addr, &name))
+		return NULL;
+	*ret = -FI_ENOMEM;
+	while (size <= addr)
+		size *= 2;
+	if (size != ep->by_addr_count) {
+		table = realloc(ep->by_addr, size * sizeof(*table));
+		if (!table)
+			return NULL;
+		memset(table + ep->by_addr_count, 0,
+		       (size - ep->by_addr_count) * sizeof(*table));
+		ep->by_addr = table;
+		ep->by_addr_count = size;
+	}
+	pair = tdm_shm_pair_find(ep, &name, 1);
+	if (!pair)
+		return NULL;
+	ep->by_addr[addr] = pair;
+	pair->refs++;
+	return pair;
+}
+
+/*
+ * Take one step towards a session. Returns 0 when @pair is up, else what the
+ * caller of the send is told.
+ */
+static ssize_t approach(struct tdm_shm_pair *pair)
+{
+	ssize_t ret = -FI_EAGAIN;
+
+	if (pair->ep->in_progress)
+		return -FI_EAGAIN;
+	if (pair->broken) {
+		tdm_shm_ep_progress(pair->ep);
+		return -FI_EAGAIN;
+	}
+	switch (pair->state) {
+	case TDM_SHM_PAIR_NONE:
+		ret = pair->self ? tdm_shm_pair_self(pair) :
+				   tdm_shm_attach(pair);
+		if (ret == -FI_ENOMEM)
+			ret = -FI_EAGAIN;
+		break;
+	case TDM_SHM_PAIR_ATTACHING:
+	case TDM_SHM_PAIR_ACCEPTING:
+		tdm_shm_control(pair->ep, 4);
+		break;
+	default:
+		break;
+	}
+	if (ret && ret != -FI_EAGAIN)
+		return ret;
+	if (pair->state == TDM_SHM_PAIR_FAILED)
+		return -FI_EHOSTUNREACH;
+	return pair->state == TDM_SHM_PAIR_UP && !pair->broken ? 0 : -FI_EAGAIN;
+}
+
+static ssize_t send_slow(struct tdm_shm_ep *ep, struct tdm_shm_pair *pair,
+			 struct tdm_xfer *x)
+{
+	ssize_t ret;
+
+	if (!pair)
+		pair = pair_of(ep, x->addr, &ret);
+	if (!pair)
+		return ret;
+	if (pair->state != TDM_SHM_PAIR_UP || pair->broken) {
+		ret = approach(pair);
+		if (ret)
+			return ret;
+	}
+	return tdm_shm_tx_send(ep, x);
+}
+
+ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
+{
+	struct tdm_shm_pair *pair = tdm_likely(x->addr < ep->by_addr_count) ?
+					    ep->by_addr[x->addr] :
+					    NULL;
+
+	if (tdm_unlikely(!pair || pair->state != TDM_SHM_PAIR_UP ||
+			 pair->broken))
+		return send_slow(ep, pair, x);
+	if (tdm_unlikely(pair->grow_in && !--pair->grow_in))
+		ring_grow(pair);
+	if (tdm_unlikely(x->len > pair->eager_most)) {
+		if (x->len <= ep->eager_most && pair->tx.gen == 0)
+			ring_grow(pair);
+		if (x->len > pair->eager_most)
+			return send_rts(pair, x);
+	}
+	if (tdm_unlikely(tdm_a32_load_relaxed(&pair->peer->hold)))
+		return send_rts(pair, x);
+	return send_eager(pair, x);
+}
