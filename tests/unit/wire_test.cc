@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The bytes of the TCP wire: layouts as doc/PROTOCOL-tcp.md has them, round
+ * trips, and every field out of bounds.
+ */
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include <arpa/inet.h>
+
+#include <gtest/gtest.h>
+
+extern "C" {
+#include "tcp/wire.h"
+}
+
+namespace
+{
+
+typedef struct tdm_wire_rec Rec;
+typedef struct tdm_wire_greeting Greeting;
+
+Rec record(uint8_t op, uint8_t flags = 0, uint32_t len = 0)
+{
+	Rec r = {};
+
+	r.op = op;
+	r.flags = flags;
+	r.len = len;
+	return r;
+}
+
+std::vector<uint8_t> encode(const Rec &r)
+{
+	std::vector<uint8_t> b(TDM_WIRE_HEAD_BYTES, 0xee);
+
+	b.resize(tdm_wire_encode(b.data(), &r));
+	return b;
+}
+
+int decode(const std::vector<uint8_t> &b, Rec *r)
+{
+	return tdm_wire_decode(b.data(), r);
+}
+
+/* All records with all combinations of their flags. */
+std::vector<Rec> all_records()
+{
+	std::vector<Rec> v;
+
+	for (unsigned f = 0; f < 16; f++) {
+		Rec r = record(TDM_WIRE_EAGER, (uint8_t)f, 1000 + f);
+
+		if (f & TDM_WIRE_F_TAG)
+			r.tag = 0x1122334455667788;
+		if (f & TDM_WIRE_F_DATA)
+			r.data = 0x99aabbccddeeff00;
+		if (f & TDM_WIRE_F_DONE)
+			r.id = 0xfedcba98;
+		v.push_back(r);
+	}
+	for (unsigned f = 0; f < 4; f++) {
+		Rec r = record(TDM_WIRE_RTS, (uint8_t)f);
+
+		if (f & TDM_WIRE_F_TAG)
+			r.tag = 7;
+		if (f & TDM_WIRE_F_DATA)
+			r.data = 8;
+		r.id = 5;
+		r.total = 1ull << 40;
+		v.push_back(r);
+	}
+	Rec r = record(TDM_WIRE_CTS);
+	r.id = 1;
+	r.rid = 2;
+	r.total = 3;
+	v.push_back(r);
+	r = record(TDM_WIRE_DATA, TDM_WIRE_F_ACK, TDM_WIRE_DATA_BYTES);
+	r.rid = 9;
+	v.push_back(r);
+	r = record(TDM_WIRE_DATA, TDM_WIRE_F_ABORT, 0);
+	r.rid = 9;
+	v.push_back(r);
+	r = record(TDM_WIRE_DONE);
+	r.id = 4;
+	v.push_back(r);
+	r = record(TDM_WIRE_ACK);
+	r.acked = 1ull << 63;
+	r.freed = 77;
+	v.push_back(r);
+	v.push_back(record(TDM_WIRE_GOODBYE));
+	return v;
+}
+
+TEST(Wire, RecordsRoundTrip)
+{
+	for (const Rec &r : all_records()) {
+		std::vector<uint8_t> b = encode(r);
+		Rec d;
+
+		ASSERT_LE(b.size(), (size_t)TDM_WIRE_HEAD_BYTES);
+		ASSERT_EQ((int)b.size(), tdm_wire_head_bytes(b.data()));
+		memset(&d, 0xff, sizeof(d));
+		ASSERT_EQ(0, decode(b, &d)) << (int)r.op;
+		EXPECT_EQ(r.op, d.op);
+		EXPECT_EQ(r.flags, d.flags);
+		EXPECT_EQ(r.len, d.len);
+		EXPECT_EQ(r.tag, d.tag);
+		EXPECT_EQ(r.data, d.data);
+		EXPECT_EQ(r.id, d.id);
+		if (r.op == TDM_WIRE_CTS || r.op == TDM_WIRE_DATA) {
+			EXPECT_EQ(r.rid, d.rid);
+		}
+		if (r.op == TDM_WIRE_RTS || r.op == TDM_WIRE_CTS) {
+			EXPECT_EQ(r.total, d.total);
+		}
+		if (r.op == TDM_WIRE_ACK) {
+			EXPECT_EQ(r.acked, d.acked);
+			EXPECT_EQ(r.freed, d.freed);
+		}
+	}
+}
+
+TEST(Wire, ALayoutThatMustNotMove)
+{
+	Rec r = record(TDM_WIRE_EAGER, TDM_WIRE_F_TAG | TDM_WIRE_F_DATA, 8);
+	const std::vector<uint8_t> want = { 1,	  3,	0,    0,    8,	  0,
+					    0,	  0,	0x08, 0x07, 0x06, 0x05,
+					    0x04, 0x03, 0x02, 0x01, 0x18, 0x17,
+					    0x16, 0x15, 0x14, 0x13, 0x12, 0x11 };
+
+	r.tag = 0x0102030405060708;
+	r.data = 0x1112131415161718;
+	EXPECT_EQ(want, encode(r));
+}
+
+TEST(Wire, UnknownRecordsAreRefused)
+{
+	Rec d;
+
+	for (unsigned op = 0; op < 256; op++) {
+		std::vector<uint8_t> b(TDM_WIRE_HEAD_BYTES);
+
+		b[0] = (uint8_t)op;
+		if (op && op < TDM_WIRE_OPS)
+			continue;
+		EXPECT_EQ(-TDM_WIRE_E_OP, tdm_wire_head_bytes(b.data()));
+		EXPECT_EQ(-TDM_WIRE_E_OP, decode(b, &d));
+	}
+}
+
+TEST(Wire, FlagsARecordCannotHaveAreRefused)
+{
+	static const uint8_t allowed[] = { 0, 15, 3, 0, 20, 0, 0, 0 };
+
+	for (uint8_t op = 1; op < TDM_WIRE_OPS; op++) {
+		for (unsigned f = 0; f < 256; f++) {
+			std::vector<uint8_t> b(TDM_WIRE_HEAD_BYTES);
+			int n;
+
+			b[0] = op;
+			b[1] = (uint8_t)f;
+			n = tdm_wire_head_bytes(b.data());
+			if (f & ~allowed[op])
+				EXPECT_EQ(-TDM_WIRE_E_FLAGS, n);
+			else
+				EXPECT_GT(n, 0);
+		}
+	}
+}
+
+TEST(Wire, ReservedBytesMustBeZero)
+{
+	Rec d;
+
+	for (const Rec &r : all_records()) {
+		std::vector<uint8_t> b = encode(r);
+
+		b[2] = 1;
+		EXPECT_EQ(-TDM_WIRE_E_FLAGS, decode(b, &d));
+		b[2] = 0;
+		b[3] = 0x80;
+		EXPECT_EQ(-TDM_WIRE_E_FLAGS, decode(b, &d));
+	}
+	/* The upper halves of identifiers. */
+	std::vector<uint8_t> b = encode(record(TDM_WIRE_RTS));
+	b[12] = 1;
+	EXPECT_EQ(-TDM_WIRE_E_FLAGS, decode(b, &d));
+	b = encode(record(TDM_WIRE_DONE));
+	b[12] = 1;
+	EXPECT_EQ(-TDM_WIRE_E_FLAGS, decode(b, &d));
+	b = encode(record(TDM_WIRE_DATA, 0, 1));
+	b[15] = 1;
+	EXPECT_EQ(-TDM_WIRE_E_FLAGS, decode(b, &d));
+	b = encode(record(TDM_WIRE_EAGER, TDM_WIRE_F_DONE));
+	b[15] = 1;
+	EXPECT_EQ(-TDM_WIRE_E_FLAGS, decode(b, &d));
+}
+
+TEST(Wire, LengthsAreBounded)
+{
+	Rec d, r;
+
+	for (const Rec &ok : all_records()) {
+		r = ok;
+		r.len = r.op == TDM_WIRE_EAGER ? TDM_WIRE_EAGER_BYTES + 1 :
+			r.op == TDM_WIRE_DATA  ? TDM_WIRE_DATA_BYTES + 1 :
+						 1;
+		EXPECT_EQ(-TDM_WIRE_E_LENGTH, decode(encode(r), &d));
+		r.len = UINT32_MAX;
+		EXPECT_EQ(-TDM_WIRE_E_LENGTH, decode(encode(r), &d));
+	}
+	EXPECT_EQ(0, decode(encode(record(TDM_WIRE_EAGER, 0,
+					  TDM_WIRE_EAGER_BYTES)),
+			    &d));
+	/* Data without bytes, and an abort with some. */
+	EXPECT_EQ(-TDM_WIRE_E_LENGTH,
+		  decode(encode(record(TDM_WIRE_DATA)), &d));
+	EXPECT_EQ(-TDM_WIRE_E_LENGTH,
+		  decode(encode(record(TDM_WIRE_DATA, TDM_WIRE_F_ABORT, 1)),
+			 &d));
+}
+
+TEST(Wire, MessageLengthsAreBounded)
+{
+	Rec d, r;
+
+	for (uint8_t op : { (uint8_t)TDM_WIRE_RTS, (uint8_t)TDM_WIRE_CTS }) {
+		r = record(op);
+		r.total = TDM_WIRE_MSG_MAX;
+		EXPECT_EQ(0, decode(encode(r), &d));
+		r.total = TDM_WIRE_MSG_MAX + 1;
+		EXPECT_EQ(-TDM_WIRE_E_VALUE, decode(encode(r), &d));
+		r.total = UINT64_MAX;
+		EXPECT_EQ(-TDM_WIRE_E_VALUE, decode(encode(r), &d));
+	}
+}
+
+/* Random bytes are decoded within their range or refused. */
+TEST(Wire, RandomBytesAreHarmless)
+{
+	std::mt19937 rng(1);
+
+	for (int i = 0; i < 200000; i++) {
+		std::vector<uint8_t> b(TDM_WIRE_HEAD_BYTES);
+		Rec d;
+		int n;
+
+		for (auto &x : b)
+			x = (uint8_t)rng();
+		if (i & 1) {
+			b[0] = (uint8_t)(1 + b[0] % (TDM_WIRE_OPS - 1));
+			b[2] = b[3] = b[6] = b[7] = 0;
+		}
+		n = tdm_wire_head_bytes(b.data());
+		if (n < 0)
+			continue;
+		ASSERT_LE(n, TDM_WIRE_HEAD_BYTES);
+		/* An exact copy: a read beyond is seen by the sanitizer. */
+		std::vector<uint8_t> exact(b.begin(), b.begin() + n);
+		if (decode(exact, &d))
+			continue;
+		EXPECT_EQ(exact, encode(d));
+	}
+}
+
+Greeting hello(const char *ip = "10.1.2.3", uint16_t port = 4711)
+{
+	Greeting g = {};
+	struct sockaddr_in in = {};
+
+	g.kind = TDM_WIRE_HELLO;
+	g.oldest = 1;
+	g.newest = 1;
+	g.features = 0x80000001;
+	memset(g.id, 0x5a, sizeof(g.id));
+	in.sin_family = AF_INET;
+	in.sin_port = htons(port);
+	inet_pton(AF_INET, ip, &in.sin_addr);
+	EXPECT_EQ(0, tdm_addr_from_bind(&g.addr, &in, sizeof(in)));
+	g.credit = 1 << 20;
+	g.eager = 65536;
+	g.rts = 100;
+	return g;
+}
+
+std::vector<uint8_t> encode(const Greeting &g)
+{
+	std::vector<uint8_t> b(TDM_WIRE_GREETING_BYTES, 0xee);
+
+	tdm_wire_greeting_encode(b.data(), &g);
+	return b;
+}
+
+TEST(Wire, GreetingRoundTrip)
+{
+	Greeting g = hello(), d;
+
+	ASSERT_EQ(0, tdm_wire_greeting_decode(encode(g).data(), &d));
+	EXPECT_EQ(TDM_WIRE_HELLO, d.kind);
+	EXPECT_EQ(g.features, d.features);
+	EXPECT_EQ(0, memcmp(g.id, d.id, sizeof(g.id)));
+	EXPECT_TRUE(tdm_addr_equal(&g.addr, &d.addr));
+	EXPECT_EQ(g.credit, d.credit);
+	EXPECT_EQ(g.eager, d.eager);
+	EXPECT_EQ(g.rts, d.rts);
+	EXPECT_TRUE(tdm_wire_version_ok(&d));
+
+	struct sockaddr_in6 in6 = {};
+	in6.sin6_family = AF_INET6;
+	in6.sin6_port = htons(99);
+	inet_pton(AF_INET6, "2001:db8::1", &in6.sin6_addr);
+	ASSERT_EQ(0, tdm_addr_from_bind(&g.addr, &in6, sizeof(in6)));
+	ASSERT_EQ(0, tdm_wire_greeting_decode(encode(g).data(), &d));
+	EXPECT_TRUE(tdm_addr_equal(&g.addr, &d.addr));
+
+	g = {};
+	g.kind = TDM_WIRE_REJECT;
+	g.reason = TDM_WIRE_R_BUSY;
+	g.oldest = 1;
+	g.newest = 3;
+	ASSERT_EQ(0, tdm_wire_greeting_decode(encode(g).data(), &d));
+	EXPECT_EQ(TDM_WIRE_R_BUSY, d.reason);
+}
+
+TEST(Wire, GreetingLayout)
+{
+	std::vector<uint8_t> b = encode(hello());
+
+	EXPECT_EQ(0, memcmp(b.data(), "\xf4tandem\n", 8));
+	EXPECT_EQ(1, b[8]);
+	EXPECT_EQ(128, b[10]);
+	EXPECT_EQ(1, b[12]);
+	EXPECT_EQ(1, b[14]);
+	EXPECT_EQ(0x80, b[19]);
+	EXPECT_EQ(0x5a, b[24]);
+	EXPECT_EQ(4, b[40]);
+	EXPECT_EQ(4711 & 0xff, b[42]);
+	EXPECT_EQ(10, b[48]);
+	EXPECT_EQ(0x10, b[66]);
+	EXPECT_EQ(100, b[76]);
+	for (size_t i = 80; i < 128; i++)
+		EXPECT_EQ(0, b[i]);
+}
+
+TEST(Wire, StrangersAreToldAtTheFirstByte)
+{
+	std::vector<uint8_t> b = encode(hello());
+
+	for (size_t n = 0; n <= b.size(); n++)
+		EXPECT_TRUE(tdm_wire_is_greeting(b.data(), n));
+	for (const char *s : { "GET / HTTP/1.1\r\n", "\x16\x03\x01", "SSH-2.0",
+			       "\0\0\0\0" })
+		EXPECT_FALSE(tdm_wire_is_greeting((const uint8_t *)s, 1));
+	for (size_t i = 0; i < 8; i++) {
+		b[i] ^= 1;
+		EXPECT_FALSE(tdm_wire_is_greeting(b.data(), i + 1));
+		b[i] ^= 1;
+	}
+}
+
+TEST(Wire, MalformedGreetingsAreRefused)
+{
+	const std::vector<uint8_t> ok = encode(hello());
+	std::vector<uint8_t> b;
+	Greeting d;
+	struct {
+		const char *what;
+		size_t at, n;
+		uint8_t value;
+	} bad[] = {
+		{ "magic", 0, 1, 0 },	     { "magic end", 7, 1, 0 },
+		{ "kind 0", 8, 1, 0 },	     { "kind 3", 8, 1, 3 },
+		{ "reason in HELLO", 9, 1, 1 }, { "size", 10, 1, 127 },
+		{ "version 0", 12, 1, 0 },   { "oldest > newest", 12, 1, 2 },
+		{ "no id", 24, 16, 0 },	     { "family 0", 40, 1, 0 },
+		{ "family 5", 40, 1, 5 },    { "family 260", 41, 1, 1 },
+		{ "port 0", 42, 2, 0 },	     { "ip 0", 48, 4, 0 },
+		{ "no credit", 64, 8, 0 },   { "no rts", 76, 4, 0 },
+	};
+
+	for (auto &c : bad) {
+		b = ok;
+		memset(&b[c.at], c.value, c.n);
+		EXPECT_EQ(-TDM_WIRE_E_GREETING,
+			  tdm_wire_greeting_decode(b.data(), &d))
+			<< c.what;
+	}
+	b = ok;
+	b[8] = TDM_WIRE_REJECT;
+	EXPECT_EQ(-TDM_WIRE_E_GREETING, tdm_wire_greeting_decode(b.data(), &d))
+		<< "a REJECT without a reason";
+	/* Too much is cut down, not refused. */
+	b = ok;
+	memset(&b[64], 0xff, 16);
+	ASSERT_EQ(0, tdm_wire_greeting_decode(b.data(), &d));
+	EXPECT_EQ((uint64_t)TDM_WIRE_CREDIT_MOST, d.credit);
+	EXPECT_EQ((uint32_t)TDM_WIRE_EAGER_BYTES, d.eager);
+	EXPECT_EQ((uint32_t)TDM_WIRE_RTS_COUNT, d.rts);
+	/* Of another version nothing but the versions is looked at. */
+	b = ok;
+	b[12] = b[14] = 2;
+	memset(&b[24], 0, 104);
+	ASSERT_EQ(0, tdm_wire_greeting_decode(b.data(), &d));
+	EXPECT_FALSE(tdm_wire_version_ok(&d));
+	/* What is reserved may be used by those who come later. */
+	b = ok;
+	memset(&b[80], 0xff, 48);
+	EXPECT_EQ(0, tdm_wire_greeting_decode(b.data(), &d));
+}
+
+TEST(Wire, ChargeCountsTheBookkeeping)
+{
+	EXPECT_EQ(512u, tdm_wire_charge(0));
+	EXPECT_EQ((1ull << 32) + 511, tdm_wire_charge(UINT32_MAX));
+}
+
+} // namespace
