@@ -400,7 +400,7 @@ static int eq_getwait(struct tdm_eq *eq, void *arg)
 	if (eq->eventfd < 0)
 		return -FI_ENODATA;
 	if (eq->wait_obj == FI_WAIT_POLLFD)
-		return tdm_wait_fill_pollfd(arg, eq->eventfd);
+		return tdm_wait_fill_pollfd(arg, &eq->eventfd, 1);
 	*(int *)arg = eq->eventfd;
 	return 0;
 }

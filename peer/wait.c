@@ -37,16 +37,6 @@ enum {
 	SPINS_BEFORE_YIELD = 64,
 };
 
-static int watch_fd(struct tdm_wait *w, int fd)
-{
-	struct epoll_event ev;
-
-	memset(&ev, 0, sizeof(ev));
-	ev.events = EPOLLIN;
-	ev.data.fd = fd;
-	return tdm_os.epoll_ctl(w->epfd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
-}
-
 static void close_fds(struct tdm_wait *w)
 {
 	if (w->epfd >= 0)
@@ -57,35 +47,57 @@ static void close_fds(struct tdm_wait *w)
 	w->eventfd = -1;
 }
 
-/* Make the descriptors of a wait object that has some; once. */
+static int no_fds(int ret)
+{
+	TDM_WARN(CQ, "cannot make a wait object: %s", strerror(-ret));
+	return ret;
+}
+
+/* Make the two descriptors a sleeper looks at; once. */
 static int open_fds(struct tdm_wait *w)
 {
-	int engine_fd, ret;
+	int fd;
+
+	if (w->eventfd >= 0)
+		return 0;
+	fd = w->engine->wait_fd(w->engine);
+	if (fd < 0)
+		return no_fds(fd);
+	w->engine_fd = fd;
+	w->eventfd = tdm_os.eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return w->eventfd < 0 ? no_fds(-errno) : 0;
+}
+
+static int join_fd(int epfd, int fd)
+{
+	struct epoll_event ev;
+
+	memset(&ev, 0, sizeof(ev));
+	ev.events = EPOLLIN;
+	return tdm_os.epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+/* Make the one descriptor for the application; once. */
+static int open_epoll(struct tdm_wait *w)
+{
+	int ret;
 
 	if (w->epfd >= 0)
 		return 0;
-	engine_fd = w->engine->wait_fd(w->engine);
-	if (engine_fd < 0)
-		return engine_fd;
+	ret = open_fds(w);
+	if (ret)
+		return ret;
 	w->epfd = tdm_os.epoll_create1(EPOLL_CLOEXEC);
-	ret = w->epfd < 0 ? -errno : 0;
-	if (ret)
-		goto err;
-	w->eventfd = tdm_os.eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ret = w->eventfd < 0 ? -errno : 0;
-	if (ret)
-		goto err;
-	ret = watch_fd(w, w->eventfd);
-	if (ret)
-		goto err;
-	ret = watch_fd(w, engine_fd);
-	if (ret)
-		goto err;
-	return 0;
-err:
-	close_fds(w);
-	TDM_WARN(CQ, "cannot make a wait object: %s", strerror(-ret));
-	return ret;
+	if (w->epfd < 0)
+		return no_fds(-errno);
+	ret = join_fd(w->epfd, w->eventfd);
+	if (!ret)
+		ret = join_fd(w->epfd, w->engine_fd);
+	if (!ret)
+		return 0;
+	tdm_os.close(w->epfd);
+	w->epfd = -1;
+	return no_fds(ret);
 }
 
 int tdm_wait_init(struct tdm_wait *w, struct tdm_engine *engine,
@@ -105,6 +117,8 @@ int tdm_wait_init(struct tdm_wait *w, struct tdm_engine *engine,
 		w->obj = FI_WAIT_FD;
 		return 0;
 	case FI_WAIT_FD:
+		w->obj = obj;
+		return open_epoll(w);
 	case FI_WAIT_POLLFD:
 		w->obj = obj;
 		return open_fds(w);
@@ -143,35 +157,42 @@ void tdm_wait_wake(struct tdm_wait *w)
 	w->signaled = 1;
 }
 
-int tdm_wait_fill_pollfd(struct fi_wait_pollfd *poll, int fd)
+int tdm_wait_fill_pollfd(struct fi_wait_pollfd *poll, const int *fds, size_t n)
 {
-	const int room = poll->nfds >= 1 && poll->fd;
+	const int room = poll->nfds >= n && poll->fd;
+	size_t i;
 
-	poll->nfds = 1;
+	poll->nfds = n;
 	poll->change_index = 1;
 	if (!room)
 		return -FI_ETOOSMALL;
-	poll->fd[0].fd = fd;
-	poll->fd[0].events = POLLIN;
-	poll->fd[0].revents = 0;
+	for (i = 0; i < n; i++) {
+		poll->fd[i].fd = fds[i];
+		poll->fd[i].events = POLLIN;
+		poll->fd[i].revents = 0;
+	}
 	return 0;
 }
 
 static int wait_get(struct tdm_wait *w, void *arg)
 {
+	int fds[2];
 	int ret;
 
 	tdm_assert_held(w->engine->lock);
 	if (w->obj == FI_WAIT_NONE || w->obj == FI_WAIT_YIELD)
 		return -FI_ENODATA;
-	ret = open_fds(w);
+	ret = w->obj == FI_WAIT_FD ? open_epoll(w) : open_fds(w);
 	if (ret)
 		return ret;
 	w->exported = 1;
-	if (w->obj == FI_WAIT_POLLFD)
-		return tdm_wait_fill_pollfd(arg, w->epfd);
-	*(int *)arg = w->epfd;
-	return 0;
+	if (w->obj == FI_WAIT_FD) {
+		*(int *)arg = w->epfd;
+		return 0;
+	}
+	fds[0] = w->eventfd;
+	fds[1] = w->engine_fd;
+	return tdm_wait_fill_pollfd(arg, fds, 2);
 }
 
 int tdm_wait_control(struct tdm_wait *w, int command, void *arg)
@@ -238,7 +259,7 @@ TDM_TSA(no_thread_safety_analysis)
 static int sleep_once(struct tdm_wait *w, int timeout_ms, unsigned int *spins)
 {
 	struct tdm_lock *lock = w->engine->lock;
-	struct epoll_event ev[2];
+	struct pollfd fds[2];
 	int n, err, ret;
 
 	ret = w->obj == FI_WAIT_YIELD ? -FI_EAGAIN : tdm_wait_try(w);
@@ -253,8 +274,12 @@ static int sleep_once(struct tdm_wait *w, int timeout_ms, unsigned int *spins)
 		return ret;
 	*spins = 0;
 	w->sleepers++;
+	fds[0].fd = w->eventfd;
+	fds[1].fd = w->engine_fd;
+	fds[0].events = POLLIN;
+	fds[1].events = POLLIN;
 	tdm_lock_release(lock);
-	n = tdm_os.epoll_wait(w->epfd, ev, 2, timeout_ms);
+	n = tdm_os.poll(fds, 2, timeout_ms);
 	err = errno;
 	tdm_lock_acquire(lock);
 	/* The last one out saves the completions that follow the write. */

@@ -4,12 +4,17 @@
  * fi_control(FI_GETWAIT) hands it out, the signal that a completion was
  * written, and the loop of a blocking read.
  *
- * The wait object is one epoll instance holding two descriptors: the
- * engine's wait_fd (anything that needs progress) and an eventfd of its own
- * (an entry was written, or fi_cq_signal was called). It exists only for
- * objects opened with a wait object; without one nobody pays for it, and with
- * one nobody pays before somebody sleeps: the eventfd is written only while
- * the object is armed.
+ * A sleeper looks at two descriptors: the engine's wait_fd (anything that
+ * needs progress) and an eventfd of its own (an entry was written, or
+ * fi_cq_signal was called). They exist only for objects opened with a wait
+ * object; without one nobody pays for it, and with one nobody pays before
+ * somebody sleeps: the eventfd is written only while the object is armed.
+ *
+ * An epoll instance that joins the two is made only for the application,
+ * which gets one descriptor for FI_WAIT_FD. It is one more level of epoll over
+ * those of the transports, and the kernel allows few levels and few paths (a
+ * descriptor may be reached by 100 paths of three levels): FI_WAIT_POLLFD and
+ * the blocking reads do without.
  */
 #ifndef TDM_PEER_WAIT_H
 #define TDM_PEER_WAIT_H
@@ -21,8 +26,9 @@
 struct tdm_wait {
 	struct tdm_engine *engine;
 	enum fi_wait_obj obj;  /* NONE, FD, POLLFD or YIELD after init */
-	int epfd;	       /* -1 without a descriptor */
-	int eventfd;	       /* -1 without a descriptor */
+	int epfd;	       /* for the application; -1: none */
+	int eventfd;	       /* -1: nobody has waited */
+	int engine_fd;	       /* valid with eventfd; the engine's */
 	int armed;	       /* the next signal must be seen; G: domain */
 	int signaled;	       /* eventfd holds a count; G: domain */
 	int exported;	       /* FI_GETWAIT was answered; G: domain */
@@ -31,8 +37,8 @@ struct tdm_wait {
 
 /*
  * Prepare @w for wait object @obj: FI_WAIT_UNSPEC becomes FI_WAIT_FD, whose
- * descriptors are made when somebody first waits; those of FI_WAIT_FD and
- * FI_WAIT_POLLFD are made here.
+ * descriptors are made when somebody first waits; those of an explicit
+ * FI_WAIT_FD or FI_WAIT_POLLFD are made here.
  * Errors: -FI_ENOSYS for wait objects that are not supported
  * (FI_WAIT_SET, FI_WAIT_MUTEX_COND), -FI_EINVAL for unknown ones, -FI_EMFILE
  * and the like from the system; @w may be given to tdm_wait_fini() then.
@@ -86,10 +92,10 @@ int tdm_wait_until(struct tdm_wait *w, int (*ready)(void *arg), void *arg,
 		   int timeout_ms, int *interrupt);
 
 /*
- * Answer FI_GETWAIT of FI_WAIT_POLLFD with the one descriptor @fd. 0, or
- * -FI_ETOOSMALL with the needed count in poll->nfds.
+ * Answer FI_GETWAIT of FI_WAIT_POLLFD with fds[n]. 0, or -FI_ETOOSMALL with
+ * the needed count in poll->nfds.
  */
-int tdm_wait_fill_pollfd(struct fi_wait_pollfd *poll, int fd);
+int tdm_wait_fill_pollfd(struct fi_wait_pollfd *poll, const int *fds, size_t n);
 
 /* When @timeout_ms from now is over, ns; UINT64_MAX for a negative one. */
 uint64_t tdm_wait_deadline(int timeout_ms);
