@@ -3,8 +3,8 @@
 # Everything, the tests too, compiles without a warning with gcc and clang.
 . "$(dirname "$0")/lib.sh"
 
-.ci/tree.sh gcc CC=gcc CXX=g++ --enable-werror
-.ci/tree.sh clang CC=clang CXX=clang++ --enable-werror
+.ci/tree.sh "${gcc_tree[@]}"
+.ci/tree.sh clang CC=clang CXX=clang++ "CXXFLAGS=-g -O0" --enable-werror
 for tree in gcc clang; do
 	make -C "$builds/$tree" -j"$(nproc)" test-programs
 done

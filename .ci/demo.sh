@@ -3,5 +3,5 @@
 # The demonstration works and leaves nothing behind.
 . "$(dirname "$0")/lib.sh"
 
-.ci/tree.sh gcc CC=gcc CXX=g++ --enable-werror >/dev/null
+.ci/tree.sh "${gcc_tree[@]}" >/dev/null
 fabtests/run-demo.sh "$builds/gcc"

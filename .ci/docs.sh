@@ -13,10 +13,10 @@ complain() {
 	bad=1
 }
 
-.ci/tree.sh gcc CC=gcc CXX=g++ --enable-werror >/dev/null
+.ci/tree.sh "${gcc_tree[@]}" >/dev/null
 export FI_PROVIDER_PATH=$top/$builds/gcc/.libs
 
-offered=$(fi_info -e | grep -oE '\bFI_TANDEM_[A-Z0-9_]+' | sort -u)
+offered=$(fi_info -e | grep -aoE '\bFI_TANDEM_[A-Z0-9_]+' | sort -u)
 described=$(grep -ohE '\bFI_TANDEM_[A-Z0-9_]*[A-Z0-9]' "$manual" | sort -u)
 [ -n "$offered" ] || complain "fi_info -e lists no parameter of tandem"
 for p in $(comm -23 <(echo "$offered") <(echo "$described")); do
@@ -26,7 +26,8 @@ for p in $(comm -13 <(echo "$offered") <(echo "$described")); do
 	complain "$p is in $manual, but the provider does not know it"
 done
 
-capabilities=$(fi_info -p tandem -v | sed -nE 's/^ *(caps|mode|mr_mode): *\[(.*)\]/\2/p' |
+capabilities=$(fi_info -p tandem -v |
+	sed -nE 's/^ *(caps|mode|mr_mode): *\[(.*)\]/\2/p' |
 	tr -s ', ' '\n' | grep '^FI_' | sort -u)
 [ -n "$capabilities" ] || complain "fi_info -v shows no capability of tandem"
 for c in $capabilities; do

@@ -3,7 +3,7 @@
 # The module exports fi_prov_ini only, stays loaded, and finds what it uses.
 . "$(dirname "$0")/lib.sh"
 
-.ci/tree.sh gcc CC=gcc CXX=g++ --enable-werror >/dev/null
+.ci/tree.sh "${gcc_tree[@]}" >/dev/null
 module=$builds/gcc/.libs/libtandem-fi.so
 
 exported=$(nm -D --defined-only "$module" | awk '{ print $3 }' | paste -sd ' ')

@@ -3,4 +3,4 @@
 # All test programs, as they are.
 . "$(dirname "$0")/lib.sh"
 
-test_tree gcc results CC=gcc CXX=g++ --enable-werror
+test_tree results "${gcc_tree[@]}"
