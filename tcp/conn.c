@@ -58,23 +58,25 @@ static const struct {
 	void (*readable)(struct tdm_conn *c);
 	void (*writable)(struct tdm_conn *c);
 } states[] = {
-	[TDM_CONN_IDLE] = { "idle", BIT(CONNECTING) | BIT(BACKOFF) |
-					    BIT(READY) | BIT(DEAD),
+	[TDM_CONN_IDLE] = { "idle",
+			    BIT(CONNECTING) | BIT(BACKOFF) | BIT(READY) |
+				    BIT(DEAD),
 			    NULL, NULL },
 	[TDM_CONN_CONNECTING] = { "connecting",
 				  BIT(SILENT) | BIT(GREETING) | BIT(BACKOFF) |
 					  BIT(IDLE) | BIT(READY) | BIT(DEAD),
 				  NULL, tdm_hello_connected },
-	[TDM_CONN_SILENT] = { "silent", BIT(GREETING) | BIT(IDLE) |
-						BIT(BACKOFF) | BIT(READY) |
-						BIT(DEAD),
+	[TDM_CONN_SILENT] = { "silent",
+			      BIT(GREETING) | BIT(IDLE) | BIT(BACKOFF) |
+				      BIT(READY) | BIT(DEAD),
 			      silent_readable, NULL },
-	[TDM_CONN_GREETING] = { "greeting", BIT(IDLE) | BIT(BACKOFF) |
-						    BIT(READY) | BIT(DEAD),
+	[TDM_CONN_GREETING] = { "greeting",
+				BIT(IDLE) | BIT(BACKOFF) | BIT(READY) |
+					BIT(DEAD),
 				tdm_hello_answer, ready_writable },
-	[TDM_CONN_BACKOFF] = { "backoff", BIT(CONNECTING) | BIT(IDLE) |
-						  BIT(BACKOFF) | BIT(READY) |
-						  BIT(DEAD),
+	[TDM_CONN_BACKOFF] = { "backoff",
+			       BIT(CONNECTING) | BIT(IDLE) | BIT(BACKOFF) |
+				       BIT(READY) | BIT(DEAD),
 			       NULL, NULL },
 	[TDM_CONN_READY] = { "ready", BIT(DEAD), ready_readable,
 			     ready_writable },
@@ -153,8 +155,7 @@ static void timer_fired(struct tdm_loop_timer *timer)
 	}
 }
 
-static struct tdm_list *bucket(struct tdm_tcp *tcp,
-			       const struct tdm_addr *addr)
+static struct tdm_list *bucket(struct tdm_tcp *tcp, const struct tdm_addr *addr)
 {
 	return &tcp->bucket[tdm_addr_hash(addr) & (tcp->buckets - 1)];
 }

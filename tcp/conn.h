@@ -4,7 +4,7 @@
  * per pair, opened at first use. Reaches the owner's queues only by the
  * objects exported for it, as a peer provider would.
  *
- * States of a connection are documented in conn.c and doc/PROTOCOL.md.
+ * States of a connection are documented in conn.c and doc/PROTOCOL-tcp.md.
  * All functions: domain lock held.
  */
 #ifndef TDM_TCP_CONN_H
@@ -38,16 +38,17 @@ struct tdm_tcp_attr {
 
 	/*
 	 * The pair is lost: its operations have ended. @err: positive
-	 * fi_errno. @conn is freed after the call.
+	 * fi_errno, FI_ESHUTDOWN when the peer closed its endpoint. @conn is
+	 * freed after the call. May be called from any function here but
+	 * tdm_tcp_close().
 	 */
-	void (*lost)(void *arg, struct tdm_conn *conn, fi_addr_t addr,
-		     int err);
+	void (*lost)(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err);
 	void *arg;
 };
 
 /* Out: *@tcp. Errors: -FI_ENOMEM. */
-int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **tcp)
-	tdm_must_check;
+int tdm_tcp_open(const struct tdm_tcp_attr *attr,
+		 struct tdm_tcp **tcp) tdm_must_check;
 
 /*
  * Reserve the endpoint's address: bind to *@addr (port 0: any, within the
@@ -82,13 +83,17 @@ struct tdm_conn *tdm_conn_get(struct tdm_tcp *tcp, const struct tdm_addr *addr,
  */
 int tdm_conn_probe(struct tdm_conn *conn);
 
-/* Give up a probe, or an idle connection without a session; frees it. */
+/*
+ * Give up a probe, or an idle connection without a session; frees it. One
+ * that has a session or sends queued stays: tdm_conn_get() finds it again.
+ */
 void tdm_conn_drop(struct tdm_conn *conn);
 
 /*
  * Send @x on @conn, connecting first if need be: a send while connecting is
- * queued. Completes by attr.done. 0, -FI_EAGAIN when tx_size sends are
- * outstanding, -FI_ENOMEM.
+ * queued. Completes by attr.done, perhaps before the call returns. 0,
+ * -FI_EAGAIN when tx_size sends are outstanding (the caller makes progress),
+ * -FI_ENOMEM.
  */
 ssize_t tdm_tx_send(struct tdm_conn *conn, const struct tdm_xfer *x);
 
@@ -114,9 +119,10 @@ int tdm_tcp_arm(struct tdm_tcp *tcp);
 void tdm_tcp_resolve(struct tdm_tcp *tcp);
 
 /*
- * @fi_addr is removed from the AV: operations to it end with FI_ECONNABORTED
- * when no other index names the same peer; the connection stays for its
- * incoming messages.
+ * @fi_addr is removed from the AV and no other index names its peer:
+ * operations to it end with FI_ECONNABORTED. A connection with a session
+ * stays for its incoming messages, whose source is unknown from now on; one
+ * without is freed, attr.lost is not called.
  */
 void tdm_tcp_forget(struct tdm_tcp *tcp, fi_addr_t fi_addr);
 

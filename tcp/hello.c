@@ -89,9 +89,8 @@ static void arm_deadline(struct tdm_conn *c)
 
 	if (!tdm_env.conn_timeout_ms)
 		return;
-	left = gone < tdm_env.conn_timeout_ms ?
-		       tdm_env.conn_timeout_ms - gone :
-		       1;
+	left = gone < tdm_env.conn_timeout_ms ? tdm_env.conn_timeout_ms - gone :
+						1;
 	if (tdm_loop_timer_arm(c->tcp->a.loop, &c->timer, (unsigned)left))
 		TDM_WARN(EP_CTRL, "no memory for the connect timer");
 }

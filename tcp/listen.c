@@ -64,8 +64,7 @@ static void watch_listener(struct tdm_tcp *tcp)
 	int on = tcp->listener.fd >= 0 && !tcp->accept_timer.ev &&
 		 tcp->guest_count < GUESTS && !tcp->closing;
 
-	if (tdm_loop_watch(tcp->a.loop, &tcp->listener,
-			   on ? TDM_LOOP_READ : 0))
+	if (tdm_loop_watch(tcp->a.loop, &tcp->listener, on ? TDM_LOOP_READ : 0))
 		/* No memory: the sweep tries again. */
 		tdm_loop_timer_arm(tcp->a.loop, &tcp->guest_timer, SWEEP_MS);
 }
@@ -95,8 +94,8 @@ static void send_reject(int fd, int reason)
 
 	tdm_wire_greeting_encode(bytes, &g);
 	/* To a fresh socket; should it not fit, the peer comes again. */
-	if (tdm_os.send(fd, bytes, sizeof(bytes),
-			MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+	if (tdm_os.send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL | MSG_DONTWAIT) <
+	    0)
 		return;
 	tdm_os.shutdown(fd, SHUT_WR);
 }
@@ -235,8 +234,7 @@ static void welcome(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from)
 
 static void rested(struct tdm_loop_timer *timer)
 {
-	watch_listener(
-		tdm_container_of(timer, struct tdm_tcp, accept_timer));
+	watch_listener(tdm_container_of(timer, struct tdm_tcp, accept_timer));
 }
 
 /* No descriptor, or no memory, for the caller at the head of the queue. */
@@ -378,8 +376,8 @@ void tdm_listen_close(struct tdm_tcp *tcp)
 {
 	tcp->closing = 1;
 	while (!tdm_list_empty(&tcp->guests))
-		guest_free(tdm_list_entry(tcp->guests.next, struct guest,
-					  node));
+		guest_free(
+			tdm_list_entry(tcp->guests.next, struct guest, node));
 	tdm_loop_timer_disarm(&tcp->accept_timer);
 	tdm_loop_timer_disarm(&tcp->guest_timer);
 	tdm_loop_watch(tcp->a.loop, &tcp->listener, 0);

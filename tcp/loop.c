@@ -54,11 +54,11 @@ struct tdm_loop {
 	uint64_t looked_ns;   /* when the cold sockets were looked at */
 	unsigned hot_misses;  /* passes since the hot socket had data */
 	unsigned passes;
-	size_t eager_ios;     /* watched ios that are not lazy */
-	int running;	      /* inside libevent */
-	int look;	      /* the next pass looks at the cold sockets */
-	int broken;	      /* an io is missing in the private set */
-	int epfd;	      /* the private epoll set, or -1 */
+	size_t eager_ios; /* watched ios that are not lazy */
+	int running;	  /* inside libevent */
+	int look;	  /* the next pass looks at the cold sockets */
+	int broken;	  /* an io is missing in the private set */
+	int epfd;	  /* the private epoll set, or -1 */
 	int timerfd;
 	uint64_t timerfd_ns; /* what timerfd is set to; 0: disarmed */
 };
@@ -72,7 +72,6 @@ int tdm_loop_open(struct tdm_loop **out)
 		goto err;
 	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
 	event_config_set_flag(config, EVENT_BASE_FLAG_IGNORE_ENV);
-	event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER);
 	loop->base = event_base_new_with_config(config);
 	if (!loop->base) {
 		TDM_WARN(DOMAIN, "libevent cannot make an event base");
@@ -118,9 +117,9 @@ static void mirror(struct tdm_loop *loop, struct tdm_loop_io *io)
 
 	if (loop->epfd < 0 || io->mirrored == io->events)
 		return;
-	op = !io->events     ? EPOLL_CTL_DEL :
+	op = !io->events   ? EPOLL_CTL_DEL :
 	     !io->mirrored ? EPOLL_CTL_ADD :
-			       EPOLL_CTL_MOD;
+			     EPOLL_CTL_MOD;
 	if (tdm_os.epoll_ctl(loop->epfd, op, io->fd, &ev) && io->events) {
 		loop->broken = 1;
 		return;
@@ -159,8 +158,7 @@ static int start(struct tdm_loop *loop, struct tdm_loop_io *io, int dir)
 
 	if (!*ev)
 		*ev = event_new(loop->base, io->fd,
-				(short)((rd ? EV_READ : EV_WRITE) |
-					EV_PERSIST),
+				(short)((rd ? EV_READ : EV_WRITE) | EV_PERSIST),
 				rd ? read_ready : write_ready, io);
 	return *ev && !event_add(*ev, NULL) ? 0 : -FI_ENOMEM;
 }
@@ -272,8 +270,8 @@ static void cool(struct tdm_loop *loop)
 {
 	struct tdm_loop_io *io = loop->hot;
 
-	if (io && (!(io->events & TDM_LOOP_READ) ||
-		   !start(loop, io, TDM_LOOP_READ)))
+	if (io &&
+	    (!(io->events & TDM_LOOP_READ) || !start(loop, io, TDM_LOOP_READ)))
 		loop->hot = NULL;
 }
 
@@ -414,8 +412,7 @@ static int arm_timerfd(struct tdm_loop *loop)
 		return 0;
 	ts.it_value.tv_sec = (time_t)(first / 1000000000u);
 	ts.it_value.tv_nsec = (long)(first % 1000000000u);
-	if (tdm_os.timerfd_settime(loop->timerfd, TFD_TIMER_ABSTIME, &ts,
-				   NULL))
+	if (tdm_os.timerfd_settime(loop->timerfd, TFD_TIMER_ABSTIME, &ts, NULL))
 		return -FI_EAGAIN;
 	loop->timerfd_ns = first;
 	return 0;

@@ -23,9 +23,9 @@ enum { TDM_LOOP_READ = 1, TDM_LOOP_WRITE = 2 };
 /* A watched descriptor, embedded in its user. Zeroed means not watched. */
 struct tdm_loop_io {
 	int fd;
-	uint8_t events;	  /* TDM_LOOP_* asked for; 0: not watched */
-	uint8_t mirrored; /* the events the private epoll set knows */
-	uint8_t lazy;	  /* a listener: may be looked at less often */
+	uint8_t events;	       /* TDM_LOOP_* asked for; 0: not watched */
+	uint8_t mirrored;      /* the events the private epoll set knows */
+	uint8_t lazy;	       /* a listener: may be looked at less often */
 	struct event *read_ev; /* libevent's, owned by the loop */
 	struct event *write_ev;
 	struct tdm_loop *loop;

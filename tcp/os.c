@@ -37,8 +37,7 @@ static int sys_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
 	return getpeername(fd, addr, len);
 }
 
-static int sys_accept4(int fd, struct sockaddr *addr, socklen_t *len,
-		       int flags)
+static int sys_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	return accept4(fd, addr, len, flags);
 }
@@ -86,46 +85,46 @@ static uint64_t sys_now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-#define SYSTEM_CALLS                                                          \
-	{                                                                     \
-		.socket = socket,                                             \
-		.bind = sys_bind,                                             \
-		.listen = listen,                                             \
-		.accept4 = sys_accept4,                                       \
-		.connect = sys_connect,                                       \
-		.getsockname = sys_getsockname,                               \
-		.getpeername = sys_getpeername,                               \
-		.getsockopt = getsockopt,                                     \
-		.setsockopt = setsockopt,                                     \
-		.shutdown = shutdown,                                         \
-		.send = send,                                                 \
-		.recv = recv,                                                 \
-		.sendmsg = sendmsg,                                           \
-		.recvmsg = recvmsg,                                           \
-		.readv = readv,                                               \
-		.read = read,                                                 \
-		.write = write,                                               \
-		.close = close,                                               \
-		.poll = poll,                                                 \
-		.epoll_create1 = epoll_create1,                               \
-		.epoll_ctl = sys_epoll_ctl,                                   \
-		.epoll_wait = epoll_wait,                                     \
-		.eventfd = sys_eventfd,                                       \
-		.timerfd_create = sys_timerfd_create,                         \
-		.timerfd_settime = timerfd_settime,                           \
-		.memfd_create = memfd_create,                                 \
-		.fallocate = fallocate,                                       \
-		.ftruncate = ftruncate,                                       \
-		.fstat = fstat,                                               \
-		.add_seals = sys_add_seals,                                   \
-		.get_seals = sys_get_seals,                                   \
-		.mmap = mmap,                                                 \
-		.munmap = munmap,                                             \
-		.process_vm_readv = process_vm_readv,                         \
-		.pidfd_open = sys_pidfd_open,                                 \
-		.membarrier = sys_membarrier,                                 \
-		.getrandom = getrandom,                                       \
-		.now_ns = sys_now_ns,                                         \
+#define SYSTEM_CALLS                                                           \
+	{                                                                      \
+		.socket = socket,                                              \
+		.bind = sys_bind,                                              \
+		.listen = listen,                                              \
+		.accept4 = sys_accept4,                                        \
+		.connect = sys_connect,                                        \
+		.getsockname = sys_getsockname,                                \
+		.getpeername = sys_getpeername,                                \
+		.getsockopt = getsockopt,                                      \
+		.setsockopt = setsockopt,                                      \
+		.shutdown = shutdown,                                          \
+		.send = send,                                                  \
+		.recv = recv,                                                  \
+		.sendmsg = sendmsg,                                            \
+		.recvmsg = recvmsg,                                            \
+		.readv = readv,                                                \
+		.read = read,                                                  \
+		.write = write,                                                \
+		.close = close,                                                \
+		.poll = poll,                                                  \
+		.epoll_create1 = epoll_create1,                                \
+		.epoll_ctl = sys_epoll_ctl,                                    \
+		.epoll_wait = epoll_wait,                                      \
+		.eventfd = sys_eventfd,                                        \
+		.timerfd_create = sys_timerfd_create,                          \
+		.timerfd_settime = timerfd_settime,                            \
+		.memfd_create = memfd_create,                                  \
+		.fallocate = fallocate,                                        \
+		.ftruncate = ftruncate,                                        \
+		.fstat = fstat,                                                \
+		.add_seals = sys_add_seals,                                    \
+		.get_seals = sys_get_seals,                                    \
+		.mmap = mmap,                                                  \
+		.munmap = munmap,                                              \
+		.process_vm_readv = process_vm_readv,                          \
+		.pidfd_open = sys_pidfd_open,                                  \
+		.membarrier = sys_membarrier,                                  \
+		.getrandom = getrandom,                                        \
+		.now_ns = sys_now_ns,                                          \
 	}
 
 const struct tdm_os tdm_os_system = SYSTEM_CALLS;

@@ -38,8 +38,7 @@ static void rx_free(struct tdm_rx *rx)
 	tdm_pool_free(&c->tcp->rx_pool, rx);
 }
 
-static struct tdm_rx *rx_new(struct tdm_conn *c,
-			     const struct tdm_wire_rec *rec)
+static struct tdm_rx *rx_new(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	struct tdm_rx *rx = tdm_pool_alloc(&c->tcp->rx_pool);
 
@@ -56,8 +55,8 @@ static struct tdm_rx *rx_new(struct tdm_conn *c,
 }
 
 /* Ask the owner whose message this is. @len: bytes of the whole message. */
-static int match(struct tdm_conn *c, const struct tdm_wire_rec *rec,
-		 size_t len, struct fi_peer_rx_entry **entry)
+static int match(struct tdm_conn *c, const struct tdm_wire_rec *rec, size_t len,
+		 struct fi_peer_rx_entry **entry)
 {
 	struct fid_peer_srx *srx = c->tcp->a.srx;
 	struct fi_peer_match_attr attr = {
@@ -298,8 +297,8 @@ int tdm_rx_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		return -TDM_RX_NO_MEMORY;
 	if (tdm_likely(!ret && n == rec->len &&
 		       !(rec->flags & TDM_WIRE_F_DONE))) {
-		size_t placed = tdm_iov_copy_to(entry->iov, entry->count, 0,
-						p, n);
+		size_t placed =
+			tdm_iov_copy_to(entry->iov, entry->count, 0, p, n);
 
 		complete(tcp, entry, n, placed);
 		c->rx_freed += tdm_wire_charge(rec->len);

@@ -11,8 +11,8 @@
 /* ids.c: numbers for pointers, so that nothing the peer says is a pointer. */
 
 /* Number @ptr (4-aligned). Out: *@id. Errors: -FI_ENOMEM, or @max in use. */
-int tdm_ids_get(struct tdm_ids *ids, void *ptr, uint32_t max, uint32_t *id)
-	tdm_must_check;
+int tdm_ids_get(struct tdm_ids *ids, void *ptr, uint32_t max,
+		uint32_t *id) tdm_must_check;
 void tdm_ids_put(struct tdm_ids *ids, uint32_t id);
 /* The pointer behind @id, or NULL when @id is not in use. */
 void *tdm_ids_find(const struct tdm_ids *ids, uint32_t id);
@@ -48,8 +48,7 @@ int tdm_hello_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 /* conn.c: the pairs and their states. */
 
 /* A pair without a connection. @fi_addr is looked up. NULL: out of memory. */
-struct tdm_conn *tdm_conn_new(struct tdm_tcp *tcp,
-			      const struct tdm_addr *addr);
+struct tdm_conn *tdm_conn_new(struct tdm_tcp *tcp, const struct tdm_addr *addr);
 
 /* The pair of @addr, or NULL. */
 struct tdm_conn *tdm_conn_find(struct tdm_tcp *tcp,
@@ -105,6 +104,9 @@ void tdm_tx_fail(struct tdm_conn *c, int err, int prov);
  * on the connection need. Errors: -FI_ENOMEM, for a send half gone.
  */
 int tdm_tx_abandon(struct tdm_conn *c, int err) tdm_must_check;
+
+/* After that: not 0 while @c has bytes of sends that will still leave. */
+int tdm_tx_leaving(const struct tdm_conn *c);
 
 /* out.c: bytes to the kernel. */
 

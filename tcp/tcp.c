@@ -204,10 +204,10 @@ static void watch_fired(struct tdm_loop_timer *timer)
 		tdm_conn_fail(c, FI_ETIMEDOUT, 0);
 	}
 	if (tcp->open)
-		tdm_loop_timer_arm(tcp->a.loop, timer,
-				   (unsigned)tdm_clamp(
-					   tdm_env.peer_timeout_ms / 4,
-					   WATCH_LEAST_MS, WATCH_MOST_MS));
+		tdm_loop_timer_arm(
+			tcp->a.loop, timer,
+			(unsigned)tdm_clamp(tdm_env.peer_timeout_ms / 4,
+					    WATCH_LEAST_MS, WATCH_MOST_MS));
 }
 
 /* Append GOODBYE; nothing is committed behind it. Not 0: done. */
@@ -221,8 +221,7 @@ static int say_goodbye(struct tdm_conn *c)
 	c->closing = 1;
 	memset(&rec, 0, sizeof(rec));
 	rec.op = TDM_WIRE_GOODBYE;
-	out->tail +=
-		(uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	tdm_out_push(c);
 	return 1;
 }
@@ -236,8 +235,7 @@ static int close_step(struct tdm_conn *c, int *said)
 	struct tcp_info info;
 
 	if (c->state != TDM_CONN_READY)
-		return c->state != TDM_CONN_DEAD &&
-		       !tdm_list_empty(&c->sendq);
+		return c->state != TDM_CONN_DEAD && !tdm_list_empty(&c->sendq);
 	c->blocked = 0;
 	tdm_out_push(c);
 	while (c->state == TDM_CONN_READY && tdm_rx_ready(c))
@@ -246,7 +244,7 @@ static int close_step(struct tdm_conn *c, int *said)
 		return 0;
 	if (c->tx_err)
 		return 1; /* until the end is read */
-	if (c->out || c->gather || !tdm_list_empty(&c->sendq))
+	if (c->out || tdm_tx_leaving(c))
 		return 1;
 	if (!c->closing) {
 		*said |= say_goodbye(c);
@@ -281,8 +279,7 @@ static void drain(struct tdm_tcp *tcp)
 static void free_list(struct tdm_list *list)
 {
 	while (!tdm_list_empty(list))
-		tdm_conn_free(
-			tdm_list_entry(list->next, struct tdm_conn, all));
+		tdm_conn_free(tdm_list_entry(list->next, struct tdm_conn, all));
 }
 
 void tdm_tcp_close(struct tdm_tcp *tcp)

@@ -26,9 +26,9 @@ enum {
 
 /* A transmit buffer; a connection has one only while it holds bytes. */
 struct tdm_out {
-	struct tdm_out *next;	/* in tcp->spare_out */
-	uint32_t head, tail;	/* bytes [head, tail) are to be sent */
-	uint32_t msgs;		/* messages gathered since the last send */
+	struct tdm_out *next; /* in tcp->spare_out */
+	uint32_t head, tail;  /* bytes [head, tail) are to be sent */
+	uint32_t msgs;	      /* messages gathered since the last send */
 	uint8_t bytes[TDM_TCP_OUT_BYTES];
 };
 
@@ -55,55 +55,55 @@ struct tdm_tx {
 	void *context;
 	uint64_t flags; /* of the tdm_xfer */
 	uint64_t tag, data;
-	uint64_t seq;	/* of its last record */
-	size_t len;	/* bytes */
-	size_t off;	/* bytes of announced data that have left */
-	size_t wanted;	/* bytes of it the receiver asked for */
+	uint64_t seq;  /* of its last record */
+	size_t len;    /* bytes */
+	size_t off;    /* bytes of announced data that have left */
+	size_t wanted; /* bytes of it the receiver asked for */
 	fi_addr_t addr;
 	uint32_t id, rid;
-	uint8_t state;	/* enum tdm_tx_state */
-	uint8_t dead;	/* has ended already; only its bytes remain */
-	uint8_t count;	/* iov elements */
+	uint8_t state; /* enum tdm_tx_state */
+	uint8_t ended; /* its entry is written, or never will be */
+	uint8_t dead;  /* what has not begun to leave will not */
+	uint8_t count; /* iov elements */
 	uint8_t has_id;
 	void *copy; /* owned payload, or NULL */
 	struct iovec iov[TDM_IOV_LIMIT];
 };
 
 enum tdm_rx_state {
-	TDM_RX_WAITING, /* unexpected: the entry is queued at the owner */
-	TDM_RX_PLACING, /* matched: bytes go to the entry's buffer */
+	TDM_RX_WAITING,	 /* unexpected: the entry is queued at the owner */
+	TDM_RX_PLACING,	 /* matched: bytes go to the entry's buffer */
 	TDM_RX_DROPPING, /* no entry: bytes go nowhere */
 };
 
 /* One message on its way in that could not be ended where it was parsed. */
 struct tdm_rx {
-	struct tdm_list node; /* conn->rxs */
-	struct tdm_list ctl;  /* conn->ctlq: CTS or DONE to be sent */
+	struct tdm_list node;  /* conn->rxs */
+	struct tdm_list ctl;   /* conn->ctlq: CTS or DONE to be sent */
 	struct tdm_conn *conn; /* lives as long as it has any tdm_rx */
 	struct fi_peer_rx_entry *entry;
-	uint8_t *buf;	/* unexpected payload, owned, or NULL */
-	uint64_t len;	/* bytes of the message */
-	uint64_t want;	/* bytes that will come */
-	uint64_t got;	/* bytes that came */
-	uint64_t room;	/* bytes of the user's buffer (PLACING) */
+	uint8_t *buf;	 /* unexpected payload, owned, or NULL */
+	uint64_t len;	 /* bytes of the message */
+	uint64_t want;	 /* bytes that will come */
+	uint64_t got;	 /* bytes that came */
+	uint64_t room;	 /* bytes of the user's buffer (PLACING) */
 	uint64_t charge; /* credit to give back */
 	uint32_t id, rid;
-	uint8_t state;	  /* enum tdm_rx_state */
+	uint8_t state;	   /* enum tdm_rx_state */
 	uint8_t announced; /* came by RTS */
 	uint8_t has_rid;
-	uint8_t answer;	/* enum tdm_wire_op to send: CTS, DONE or 0 */
+	uint8_t answer; /* enum tdm_wire_op to send: CTS, DONE or 0 */
 	uint8_t done;	/* the sender waits for DONE */
 };
 
-/* States: conn.c. */
-enum tdm_conn_state {
-	TDM_CONN_IDLE,
-	TDM_CONN_CONNECTING,
-	TDM_CONN_SILENT,
-	TDM_CONN_GREETING,
-	TDM_CONN_BACKOFF,
-	TDM_CONN_READY,
-	TDM_CONN_DEAD,
+enum tdm_conn_state { /* conn.c */
+		      TDM_CONN_IDLE,
+		      TDM_CONN_CONNECTING,
+		      TDM_CONN_SILENT,
+		      TDM_CONN_GREETING,
+		      TDM_CONN_BACKOFF,
+		      TDM_CONN_READY,
+		      TDM_CONN_DEAD,
 };
 
 struct tdm_conn {
@@ -114,11 +114,11 @@ struct tdm_conn {
 	uint8_t bye;	  /* GOODBYE was received */
 	uint8_t blocked;  /* the kernel takes no more; watched for write */
 	uint8_t ack_now;
-	uint8_t turn;	/* data before the next large eager message */
+	uint8_t turn;	  /* data before the next large eager message */
 	uint8_t head_len; /* bytes of head[] */
 	uint8_t closing;  /* 1: GOODBYE said, 2: shut down */
-	int tx_err;	/* fi_errno a send met; the input is read first */
-	int why;	/* BACKOFF: fi_errno of the last attempt */
+	int tx_err;	  /* fi_errno a send met; the input is read first */
+	int why;	  /* BACKOFF: fi_errno of the last attempt */
 
 	/* Output. */
 	struct tdm_out *out;
@@ -127,9 +127,9 @@ struct tdm_conn {
 	struct tdm_list sendq, dataq, ackq, waitq; /* struct tdm_tx */
 	struct tdm_list ctlq;			   /* struct tdm_rx */
 	struct tdm_list flush_node, ack_node, again_node;
-	uint64_t tx_pass; /* pass in which something left at once */
-	uint64_t tx_seq;  /* EAGER and DATA records begun */
-	uint64_t acked;	  /* of them, acknowledged */
+	uint64_t tx_pass;	 /* pass in which something left at once */
+	uint64_t tx_seq;	 /* EAGER and DATA records begun */
+	uint64_t acked;		 /* of them, acknowledged */
 	uint64_t charged, freed; /* credit taken, given back; bytes */
 	uint64_t window;	 /* the peer's credit */
 	uint32_t eager;		 /* longest EAGER payload */
@@ -142,15 +142,15 @@ struct tdm_conn {
 	uint32_t cur_len;   /* payload of this record, bytes */
 	uint8_t cur_flags;  /* its flags */
 	uint32_t read_bytes;
-	uint64_t rx_seq;    /* EAGER and DATA records received */
-	uint64_t ack_seq;   /* of them, acknowledged */
+	uint64_t rx_seq;  /* EAGER and DATA records received */
+	uint64_t ack_seq; /* of them, acknowledged */
 	uint64_t rx_charged, rx_freed, ack_freed; /* credit, bytes */
-	uint64_t credit;   /* given to the peer */
+	uint64_t credit;			  /* given to the peer */
 	uint64_t ack_pass; /* pass in which the acknowledgement fell due */
 	uint32_t ack_bytes;
-	uint32_t announced; /* RTS received without a CTS sent */
-	struct tdm_ids rids; /* struct tdm_rx */
-	struct tdm_list rxs; /* struct tdm_rx, all of them */
+	uint32_t announced;		   /* RTS received without a CTS sent */
+	struct tdm_ids rids;		   /* struct tdm_rx */
+	struct tdm_list rxs;		   /* struct tdm_rx, all of them */
 	uint8_t head[TDM_WIRE_HEAD_BYTES]; /* a header cut short */
 
 	/* Pair. */
@@ -159,10 +159,10 @@ struct tdm_conn {
 	struct tdm_addr addr;
 	fi_addr_t fi_addr;
 	uint8_t id[TDM_WIRE_ID_BYTES]; /* the peer's incarnation */
-	uint8_t *greeting; /* of the peer, partial; GREETING only */
+	uint8_t *greeting;	       /* of the peer, partial; GREETING only */
 	uint8_t greeting_len;
 	unsigned backoff_ms;
-	uint64_t since_ns;    /* connect time-out counts from; 0: not begun */
+	uint64_t since_ns;   /* connect time-out counts from; 0: not begun */
 	uint64_t entered_ns; /* when the state was entered */
 	struct tdm_loop_timer timer;
 	struct tdm_conn_stats stats;
@@ -176,7 +176,7 @@ struct tdm_tcp {
 	size_t tx_used; /* sends outstanding */
 	size_t open;	/* connections with a descriptor */
 	int closing;
-	uint32_t dice; /* for the back-off */
+	uint32_t dice;			    /* for the back-off */
 	struct tdm_list flush, acks, again; /* conns with work at a pass */
 	struct tdm_list conns, dead;
 	struct tdm_list *bucket; /* bucket[buckets], by address */

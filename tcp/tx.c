@@ -10,7 +10,7 @@
  *  1. Messages of a connection leave in the order they were posted: nothing
  *     passes sendq, and an announcement keeps the place of its message.
  *  2. ackq is in the order of seq; an ACK ends a prefix of it.
- *  3. A send ends exactly once. `dead` says that it has, while bytes on the
+ *  3. A send ends exactly once. `ended` says that it has, while bytes on the
  *     wire or an answer of the peer still refer to it.
  *  4. Eager bytes not yet released by the peer never exceed its credit.
  *
@@ -52,9 +52,9 @@ static void tx_free(struct tdm_conn *c, struct tdm_tx *op)
 /* Write the entry, if it has not been written. */
 static void tx_report(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
 {
-	if (op->dead)
+	if (op->ended)
 		return;
-	op->dead = 1;
+	op->ended = 1;
 	if (tdm_unlikely(err))
 		tdm_done_send_err(&c->tcp->a.done, op->context, op->flags, err,
 				  prov, op->addr);
@@ -72,7 +72,7 @@ static void tx_end(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
 static void settle(struct tdm_conn *c, struct tdm_tx *op)
 {
 	tdm_list_del(&op->node);
-	if (injected(op) || op->dead) {
+	if (injected(op) || op->ended) {
 		op->state = TDM_TX_LEAVING;
 	} else if (op->has_id && !op->wanted) {
 		op->state = TDM_TX_DONE;
@@ -96,8 +96,7 @@ static void put_ack(struct tdm_conn *c)
 	rec.op = TDM_WIRE_ACK;
 	rec.acked = c->rx_seq;
 	rec.freed = c->rx_freed;
-	out->tail +=
-		(uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	c->ack_seq = c->rx_seq;
 	c->ack_freed = c->rx_freed;
 	c->ack_bytes = 0;
@@ -132,8 +131,8 @@ static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 	struct tdm_wire_rec rec;
 	struct tdm_out *out;
 
-	out = tdm_out_room(c, TDM_WIRE_ACK_BYTES + TDM_WIRE_HEAD_BYTES +
-				      copied);
+	out = tdm_out_room(c,
+			   TDM_WIRE_ACK_BYTES + TDM_WIRE_HEAD_BYTES + copied);
 	if (!out)
 		return 0;
 	if (deliver && tdm_ids_get(&c->ids, op, UINT32_MAX, &op->id))
@@ -146,8 +145,7 @@ static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 	rec.flags |= deliver	  ? TDM_WIRE_F_DONE :
 		     injected(op) ? 0 :
 				    TDM_WIRE_F_ACK;
-	out->tail +=
-		(uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	out->msgs++;
 	c->charged += tdm_wire_charge(rec.len);
 	c->stats.tx_msgs++;
@@ -200,8 +198,7 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 	fill_rec(&rec, op);
 	rec.op = TDM_WIRE_RTS;
 	rec.total = op->len;
-	out->tail +=
-		(uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	out->msgs++;
 	c->stats.tx_msgs++;
 	c->stats.tx_bytes += op->len;
@@ -240,11 +237,10 @@ static int commit_data(struct tdm_conn *c)
 	rec.op = TDM_WIRE_DATA;
 	rec.rid = op->rid;
 	rec.len = op->dead ? 0 : (uint32_t)n;
-	rec.flags = op->dead		   ? TDM_WIRE_F_ABORT :
+	rec.flags = op->dead		  ? TDM_WIRE_F_ABORT :
 		    last && !injected(op) ? TDM_WIRE_F_ACK :
 					    0;
-	out->tail +=
-		(uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	if (op->dead) {
 		tx_free(c, op);
 		return 1;
@@ -276,8 +272,7 @@ static int commit_ctl(struct tdm_conn *c)
 	rec.id = rx->id;
 	rec.rid = rx->rid;
 	rec.total = rx->want;
-	out->tail +=
-		(uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	tdm_list_del(&rx->ctl);
 	tdm_rx_answered(rx);
 	return 1;
@@ -344,6 +339,7 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 	op->id = 0;
 	op->rid = 0;
 	op->state = TDM_TX_QUEUED;
+	op->ended = 0;
 	op->dead = 0;
 	op->has_id = 0;
 	op->copy = NULL;
@@ -524,18 +520,30 @@ static int own_gathered(struct tdm_conn *c)
 	return 0;
 }
 
-/* @op has been given up; 0: no entry is written. */
+/*
+ * @op has been given up with @err, or (0) ends without an entry because the
+ * endpoint closes: then what was injected still leaves.
+ */
 static void give_up(struct tdm_conn *c, struct tdm_tx *op, int err)
 {
 	if (err)
 		tx_report(c, op, err, 0);
-	op->dead = 1;
+	op->ended = 1;
+	op->dead = err || !(op->flags & FI_INJECT);
+}
+
+static void give_up_list(struct tdm_conn *c, struct tdm_list *list, int err)
+{
+	struct tdm_list *n;
+
+	tdm_list_for_each(n, list)
+		give_up(c, tdm_list_entry(n, struct tdm_tx, node), err);
 }
 
 int tdm_tx_abandon(struct tdm_conn *c, int err)
 {
-	struct tdm_list *n, *tmp;
 	struct tdm_tx *op = c->gather;
+	struct tdm_list *n, *tmp;
 
 	if (op) {
 		if (err && own_gathered(c))
@@ -551,16 +559,33 @@ int tdm_tx_abandon(struct tdm_conn *c, int err)
 		give_up(c, op, err);
 		tx_free(c, op);
 	}
-	tdm_list_for_each(n, &c->waitq)
-		give_up(c, tdm_list_entry(n, struct tdm_tx, node), err);
-	tdm_list_for_each(n, &c->dataq)
-		give_up(c, tdm_list_entry(n, struct tdm_tx, node), err);
+	give_up_list(c, &c->waitq, err);
+	give_up_list(c, &c->dataq, err);
+	give_up_list(c, &c->sendq, err);
 	tdm_list_for_each_safe(n, tmp, &c->sendq) {
 		op = tdm_list_entry(n, struct tdm_tx, node);
-		give_up(c, op, err);
-		/* What was injected counts as sent when the endpoint closes. */
-		if (err || !op->copy)
+		if (op->dead)
 			tx_free(c, op);
 	}
 	return 0;
+}
+
+/* Not 0 while @list has something that is still to leave. */
+static int leaving(const struct tdm_list *list)
+{
+	struct tdm_list *n;
+
+	tdm_list_for_each(n, list) {
+		struct tdm_tx *op = tdm_list_entry(n, struct tdm_tx, node);
+
+		if (!op->dead && op->state != TDM_TX_DONE)
+			return 1;
+	}
+	return 0;
+}
+
+int tdm_tx_leaving(const struct tdm_conn *c)
+{
+	return c->gather || leaving(&c->sendq) || leaving(&c->waitq) ||
+	       leaving(&c->dataq);
 }

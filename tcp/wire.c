@@ -44,8 +44,8 @@ static const struct shape {
 	uint8_t fixed;	  /* bytes after the optional fields */
 	uint32_t longest; /* payload, bytes */
 } shapes[TDM_WIRE_OPS] = {
-	[TDM_WIRE_EAGER] = { TDM_WIRE_F_TAG | TDM_WIRE_F_DATA |
-				     TDM_WIRE_F_ACK | TDM_WIRE_F_DONE,
+	[TDM_WIRE_EAGER] = { TDM_WIRE_F_TAG | TDM_WIRE_F_DATA | TDM_WIRE_F_ACK |
+				     TDM_WIRE_F_DONE,
 			     0, TDM_WIRE_EAGER_BYTES },
 	[TDM_WIRE_RTS] = { TDM_WIRE_F_TAG | TDM_WIRE_F_DATA, 16, 0 },
 	[TDM_WIRE_CTS] = { 0, 16, 0 },

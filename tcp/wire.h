@@ -15,16 +15,16 @@
 #include "tdm_base.h"
 
 enum {
-	TDM_WIRE_VERSION = 1,	    /* spoken; also the oldest spoken */
+	TDM_WIRE_VERSION = 1, /* spoken; also the oldest spoken */
 	TDM_WIRE_GREETING_BYTES = 128,
-	TDM_WIRE_ID_BYTES = 16,	    /* incarnation id of an endpoint */
-	TDM_WIRE_PREFIX_BYTES = 8,  /* common to all records */
-	TDM_WIRE_HEAD_BYTES = 40,   /* the longest header */
-	TDM_WIRE_ACK_BYTES = 24,    /* header of an ACK */
-	TDM_WIRE_EAGER_BYTES = 1 << 20, /* longest payload of an EAGER */
-	TDM_WIRE_DATA_BYTES = 1 << 20,	/* longest payload of a DATA */
-	TDM_WIRE_RTS_COUNT = 1 << 16,	/* most RTS without their CTS */
-	TDM_WIRE_CHARGE_BYTES = 512,	/* credit an empty EAGER takes */
+	TDM_WIRE_ID_BYTES = 16,		  /* incarnation id of an endpoint */
+	TDM_WIRE_PREFIX_BYTES = 8,	  /* common to all records */
+	TDM_WIRE_HEAD_BYTES = 40,	  /* the longest header */
+	TDM_WIRE_ACK_BYTES = 24,	  /* header of an ACK */
+	TDM_WIRE_EAGER_BYTES = 1 << 20,	  /* longest payload of an EAGER */
+	TDM_WIRE_DATA_BYTES = 1 << 20,	  /* longest payload of a DATA */
+	TDM_WIRE_RTS_COUNT = 1 << 16,	  /* most RTS without their CTS */
+	TDM_WIRE_CHARGE_BYTES = 512,	  /* credit an empty EAGER takes */
 	TDM_WIRE_CREDIT_LEAST = 64 << 10, /* bytes, in a greeting */
 	TDM_WIRE_CREDIT_MOST = 64 << 20,
 };
@@ -88,8 +88,7 @@ int tdm_wire_head_bytes(const uint8_t *p) tdm_must_check;
  * Decode and check the header at @p, all of whose tdm_wire_head_bytes() are
  * there. 0 and *@rec, or -enum tdm_wire_error.
  */
-int tdm_wire_decode(const uint8_t *p, struct tdm_wire_rec *rec)
-	tdm_must_check;
+int tdm_wire_decode(const uint8_t *p, struct tdm_wire_rec *rec) tdm_must_check;
 
 /* Write the header of @rec to @p[TDM_WIRE_HEAD_BYTES]; returns its length. */
 size_t tdm_wire_encode(uint8_t *p, const struct tdm_wire_rec *rec);
@@ -111,9 +110,9 @@ enum tdm_wire_reason {
 };
 
 struct tdm_wire_greeting {
-	uint8_t kind;	  /* enum tdm_wire_greet */
-	uint8_t reason;	  /* REJECT: enum tdm_wire_reason */
-	uint16_t oldest;  /* protocol versions spoken */
+	uint8_t kind;	 /* enum tdm_wire_greet */
+	uint8_t reason;	 /* REJECT: enum tdm_wire_reason */
+	uint16_t oldest; /* protocol versions spoken */
 	uint16_t newest;
 	uint32_t features; /* understood */
 	uint32_t required; /* of them, the ones the sender cannot do without */
@@ -135,8 +134,8 @@ void tdm_wire_greeting_encode(uint8_t *p, const struct tdm_wire_greeting *g);
  * not checked beyond the versions: compare them first. 0 or
  * -TDM_WIRE_E_GREETING.
  */
-int tdm_wire_greeting_decode(const uint8_t *p, struct tdm_wire_greeting *g)
-	tdm_must_check;
+int tdm_wire_greeting_decode(const uint8_t *p,
+			     struct tdm_wire_greeting *g) tdm_must_check;
 
 /* Not 0 when a peer that sent @g can be talked to by this version. */
 static inline int tdm_wire_version_ok(const struct tdm_wire_greeting *g)

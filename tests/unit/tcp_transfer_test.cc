@@ -159,15 +159,15 @@ TEST_P(TcpSize, DiscardEndsTheSender)
 	EXPECT_EQ(0, at(0).tx.got[0].err);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-	Sizes, TcpSize,
-	testing::Values(Size{ 0 }, Size{ 1 }, Size{ 8 }, Size{ 2048 },
-			Size{ 2049 }, Size{ 8192 }, Size{ 20000 },
-			Size{ 65536 }, Size{ 65537 }, Size{ 300000 },
-			Size{ 4 << 20 }),
-	[](const testing::TestParamInfo<Size> &p) {
-		return std::to_string(p.param.len);
-	});
+INSTANTIATE_TEST_SUITE_P(Sizes, TcpSize,
+			 testing::Values(Size{ 0 }, Size{ 1 }, Size{ 8 },
+					 Size{ 2048 }, Size{ 2049 },
+					 Size{ 8192 }, Size{ 20000 },
+					 Size{ 65536 }, Size{ 65537 },
+					 Size{ 300000 }, Size{ 4 << 20 }),
+			 [](const testing::TestParamInfo<Size> &p) {
+				 return std::to_string(p.param.len);
+			 });
 
 /* fi_msg(3): untagged messages do not meet tagged receives. */
 TEST_F(Tcp, UntaggedMeetsUntagged)
@@ -195,7 +195,7 @@ TEST_F(Tcp, UntaggedMeetsUntagged)
 /* FI_ORDER_SAS over eager, announced, gathered and copied messages. */
 TEST_F(Tcp, MixedSizesKeepTheirOrder)
 {
-	static const size_t sizes[] = { 0,    8,     100,   3000, 70000,
+	static const size_t sizes[] = { 0,    8,      100,   3000, 70000,
 					2048, 200000, 65536, 1,	   9000 };
 	const unsigned n = 400;
 	std::vector<Bytes> out, in;
@@ -264,8 +264,8 @@ TEST_F(Tcp, InjectCompletesWithoutThePeer)
 	at(0).send(1, "open", 5, 1);
 	ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
 	at(0).tx.got.clear();
-	ASSERT_EQ(0, at(0).send(1, buf, 8, 2,
-				FI_COMPLETION | FI_INJECT_COMPLETE));
+	ASSERT_EQ(0,
+		  at(0).send(1, buf, 8, 2, FI_COMPLETION | FI_INJECT_COMPLETE));
 	EXPECT_EQ(1u, at(0).tx.got.size());
 	EXPECT_EQ(0u, at(0).tcp->tx_used);
 	ASSERT_EQ(0, at(0).send(1, buf, 8, 3, FI_INJECT));
@@ -398,8 +398,7 @@ TEST_F(Tcp, SelfSend)
 		mesh(1);
 		at(0).recv(in.data(), len, 1);
 		ASSERT_EQ(0, at(0).send(0, out.data(), len, 1,
-					FI_COMPLETION |
-						FI_DELIVERY_COMPLETE));
+					FI_COMPLETION | FI_DELIVERY_COMPLETE));
 		ASSERT_TRUE(until([&] {
 			return at(0).rx.got.size() == 1 &&
 			       at(0).tx.got.size() == 1;
@@ -509,9 +508,8 @@ TEST_F(Tcp, ProbeFindsNobodyThenSomebody)
 	at(0).insert(at(0).addr);
 	at(0).insert(at(1).addr);
 	struct tdm_conn *c = at(0).conn(1);
-	ASSERT_TRUE(until([&] {
-		return tdm_conn_probe(c) == -FI_ECONNREFUSED;
-	}));
+	ASSERT_TRUE(
+		until([&] { return tdm_conn_probe(c) == -FI_ECONNREFUSED; }));
 	at(1).listen();
 	ASSERT_TRUE(until([&] { return tdm_conn_probe(c) == 0; }));
 	tdm_conn_drop(c);

@@ -125,10 +125,11 @@ TEST(Wire, RecordsRoundTrip)
 TEST(Wire, ALayoutThatMustNotMove)
 {
 	Rec r = record(TDM_WIRE_EAGER, TDM_WIRE_F_TAG | TDM_WIRE_F_DATA, 8);
-	const std::vector<uint8_t> want = { 1,	  3,	0,    0,    8,	  0,
-					    0,	  0,	0x08, 0x07, 0x06, 0x05,
-					    0x04, 0x03, 0x02, 0x01, 0x18, 0x17,
-					    0x16, 0x15, 0x14, 0x13, 0x12, 0x11 };
+	const std::vector<uint8_t> want = {
+		1,    3,    0,	  0,	8,    0,    0,	  0,
+		0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01,
+		0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11
+	};
 
 	r.tag = 0x0102030405060708;
 	r.data = 0x1112131415161718;
@@ -350,8 +351,8 @@ TEST(Wire, StrangersAreToldAtTheFirstByte)
 
 	for (size_t n = 0; n <= b.size(); n++)
 		EXPECT_TRUE(tdm_wire_is_greeting(b.data(), n));
-	for (const char *s : { "GET / HTTP/1.1\r\n", "\x16\x03\x01", "SSH-2.0",
-			       "\0\0\0\0" })
+	for (const char *s :
+	     { "GET / HTTP/1.1\r\n", "\x16\x03\x01", "SSH-2.0", "\0\0\0\0" })
 		EXPECT_FALSE(tdm_wire_is_greeting((const uint8_t *)s, 1));
 	for (size_t i = 0; i < 8; i++) {
 		b[i] ^= 1;
@@ -370,14 +371,14 @@ TEST(Wire, MalformedGreetingsAreRefused)
 		size_t at, n;
 		uint8_t value;
 	} bad[] = {
-		{ "magic", 0, 1, 0 },	     { "magic end", 7, 1, 0 },
-		{ "kind 0", 8, 1, 0 },	     { "kind 3", 8, 1, 3 },
+		{ "magic", 0, 1, 0 },		{ "magic end", 7, 1, 0 },
+		{ "kind 0", 8, 1, 0 },		{ "kind 3", 8, 1, 3 },
 		{ "reason in HELLO", 9, 1, 1 }, { "size", 10, 1, 127 },
-		{ "version 0", 12, 1, 0 },   { "oldest > newest", 12, 1, 2 },
-		{ "no id", 24, 16, 0 },	     { "family 0", 40, 1, 0 },
-		{ "family 5", 40, 1, 5 },    { "family 260", 41, 1, 1 },
-		{ "port 0", 42, 2, 0 },	     { "ip 0", 48, 4, 0 },
-		{ "no credit", 64, 8, 0 },   { "no rts", 76, 4, 0 },
+		{ "version 0", 12, 1, 0 },	{ "oldest > newest", 12, 1, 2 },
+		{ "no id", 24, 16, 0 },		{ "family 0", 40, 1, 0 },
+		{ "family 5", 40, 1, 5 },	{ "family 260", 41, 1, 1 },
+		{ "port 0", 42, 2, 0 },		{ "ip 0", 48, 4, 0 },
+		{ "no credit", 64, 8, 0 },	{ "no rts", 76, 4, 0 },
 	};
 
 	for (auto &c : bad) {
