@@ -309,7 +309,21 @@ void tdm_match_set_source(struct tdm_match *m, struct tdm_match_item *msg,
 	tdm_list_del(&msg->bucket);
 	msg->addr = addr;
 	tdm_match_table_insert(&m->by_src, &msg->bucket);
-	tdm_match_mask_source(m, msg);
+	tdm_match_mask_source(msg);
+}
+
+void tdm_match_clear_source(struct tdm_match *m, struct tdm_match_item *msg)
+{
+	struct tdm_list *at = m->unknown.prev;
+
+	if (msg->addr == FI_ADDR_UNSPEC)
+		return;
+	tdm_match_table_remove(&m->by_src, &msg->bucket);
+	tdm_match_mask_unsource(msg);
+	msg->addr = FI_ADDR_UNSPEC;
+	while (at != &m->unknown && item_bucket(at)->seq > msg->seq)
+		at = at->prev;
+	tdm_list_add_after(&msg->bucket, at);
 }
 
 static int match_init(struct tdm_match *m)

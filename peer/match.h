@@ -84,6 +84,12 @@ void tdm_match_set_source(struct tdm_match *m, struct tdm_match_item *msg,
 			  fi_addr_t addr);
 
 /*
+ * Make the source of an arrived message unknown again, at its place in the
+ * order of those: its address does not name it any more.
+ */
+void tdm_match_clear_source(struct tdm_match *m, struct tdm_match_item *msg);
+
+/*
  * All posted, all arrived items, oldest first, linked through item->all. The
  * caller may remove the item it looks at when it iterates with the _safe form.
  */

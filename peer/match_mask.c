@@ -164,11 +164,18 @@ void tdm_match_mask_remove(struct tdm_match *m, struct tdm_match_item *it)
 	}
 }
 
-void tdm_match_mask_source(struct tdm_match *m, struct tdm_match_item *it)
+void tdm_match_mask_unsource(struct tdm_match_item *it)
 {
 	struct tdm_match_node *node;
 
-	(void)m;
+	for (node = it->nodes; node; node = node->next)
+		tdm_match_table_remove(&node->index->dir, &node->dir);
+}
+
+void tdm_match_mask_source(struct tdm_match_item *it)
+{
+	struct tdm_match_node *node;
+
 	for (node = it->nodes; node; node = node->next)
 		tdm_match_table_insert(&node->index->dir, &node->dir);
 }

@@ -157,7 +157,10 @@ void tdm_match_mask_arrive(struct tdm_match *m, struct tdm_match_item *it);
 void tdm_match_mask_remove(struct tdm_match *m, struct tdm_match_item *it);
 
 /* @it->addr was FI_ADDR_UNSPEC and has just been set. */
-void tdm_match_mask_source(struct tdm_match *m, struct tdm_match_item *it);
+void tdm_match_mask_source(struct tdm_match_item *it);
+
+/* @it->addr is about to become FI_ADDR_UNSPEC. */
+void tdm_match_mask_unsource(struct tdm_match_item *it);
 
 /* Free the memory of all indexes. */
 void tdm_match_mask_fini(struct tdm_match *m);

@@ -270,6 +270,30 @@ void tdm_srx_set_min_multi_recv(struct tdm_srx *srx, size_t bytes)
 	srx->min_multi_recv = bytes;
 }
 
+void tdm_srx_forget(struct tdm_srx *srx, fi_addr_t addr)
+{
+	struct tdm_srx_entry *e;
+	struct tdm_list *pos;
+	int kind;
+
+	tdm_assert_held(srx->engine->lock);
+	for (kind = 0; kind < TDM_SRX_KINDS; kind++) {
+		tdm_list_for_each(pos, tdm_match_arrived(srx->match[kind])) {
+			e = tdm_srx_entry_of_item(tdm_list_entry(
+				pos, struct tdm_match_item, all));
+			if (e->item.addr != addr)
+				continue;
+			tdm_match_clear_source(srx->match[kind], &e->item);
+			e->rx.addr = FI_ADDR_UNSPEC;
+		}
+	}
+	tdm_list_for_each(pos, &srx->claimed) {
+		e = tdm_list_entry(pos, struct tdm_srx_entry, link);
+		if (e->rx.addr == addr)
+			e->rx.addr = FI_ADDR_UNSPEC;
+	}
+}
+
 static void flush_queue(struct tdm_srx *srx, struct tdm_match *match)
 {
 	struct tdm_list *head = tdm_match_arrived(match), *pos, *tmp;

@@ -76,6 +76,14 @@ ssize_t tdm_srx_recv(struct tdm_srx *srx, const struct tdm_xfer *x);
 ssize_t tdm_srx_cancel(struct tdm_srx *srx, void *context);
 
 /*
+ * @addr is about to leave the AV: messages that wait and came from it have no
+ * known source any more, so that a receive from whoever is given the same
+ * address next does not get them. A transport that still knows an address of
+ * theirs names it by foreach_unspec_addr().
+ */
+void tdm_srx_forget(struct tdm_srx *srx, fi_addr_t addr);
+
+/*
  * Drop all: waiting messages are discarded with their transport, posted
  * receives vanish without an entry (fi_close(3) of an endpoint). Called
  * before the transports close; entries still held by a transport may be

@@ -174,6 +174,19 @@ TEST_F(Match, ANamedSourceKeepsItsPlaceInTheOrder)
 	}
 }
 
+TEST_F(Match, AForgottenSourceTakesItsPlaceAmongTheUnknown)
+{
+	Item *a = arrive(ANY, 1), *b = arrive(7, 1), *c = arrive(ANY, 1);
+
+	tdm_match_clear_source(m, &b->m);
+	EXPECT_EQ(arrived(7, 1), nullptr);
+	EXPECT_EQ(tdm_match_unknown(m)->next->next, &b->m.bucket);
+	for (Item *want : { a, b, c }) {
+		EXPECT_EQ(arrived(ANY, 1), want);
+		remove(want);
+	}
+}
+
 TEST_F(Match, UnknownSourcesAreListedOldestFirst)
 {
 	Item *a = arrive(ANY, 1);
@@ -365,7 +378,7 @@ private:
 				drop(msg, rng.upto(unsigned(msg.size())));
 			break;
 		case 4:
-			late_source();
+			rng.upto(4) ? late_source() : forget();
 			break;
 		default:
 			look();
@@ -482,6 +495,16 @@ private:
 		give(msg[i]->m.addr, msg[i]->m.tag, &taken);
 		if (taken)
 			drop(msg, i);
+	}
+
+	void forget()
+	{
+		fi_addr_t addr = rng.upto(sources);
+
+		for (auto &i : msg) {
+			if (i->m.addr == addr && rng.upto(3))
+				tdm_match_clear_source(m, &i->m);
+		}
 	}
 
 	void look()

@@ -218,6 +218,17 @@ protected:
 		model_resolve(t);
 	}
 
+	void do_forget()
+	{
+		fi_addr_t addr = upto(SOURCES);
+
+		tdm_srx_forget(srx, addr);
+		for (auto &w : waiting) {
+			if (w.src == addr)
+				w.src = ANY;
+		}
+	}
+
 	/* A peek, then perhaps the claim: with a buffer or as a discard. */
 	void do_peek()
 	{
@@ -312,7 +323,7 @@ protected:
 		case 1:
 			return do_lose();
 		case 2:
-			return do_resolve();
+			return upto(4) ? do_resolve() : do_forget();
 		case 3:
 		case 4:
 			return do_peek();

@@ -283,6 +283,32 @@ TEST_F(Srx, LearnedSourcesWithoutAReceiveWaitOnInOrder)
 	EXPECT_EQ(r2[0], '2');
 }
 
+/* AV indices are used again at once: what the old peer has sent is not for
+ * those who wait for the new one. */
+TEST_F(Srx, MessagesOfARemovedAddressBelongToNobodyInParticular)
+{
+	std::string tag(8, 0), msg(8, 0), any(8, 0);
+	struct fi_context ctx;
+
+	a->tag(3, 1, "old");
+	a->msg(3, "old");
+	a->tag(4, 1, "other");
+	struct fi_peer_rx_entry *e = a->tag(3, 2, "claimed");
+	ASSERT_EQ(peek(FI_PEEK | FI_CLAIM, 3, 2, &ctx), 0);
+	one();
+	tdm_srx_forget(srx, 3);
+	EXPECT_EQ(e->addr, ANY);
+	ASSERT_EQ(trecv(3, 1, tag), 0);
+	ASSERT_EQ(recv(3, msg), 0);
+	EXPECT_TRUE(cq.got.empty());
+	b->tag(3, 1, "new");
+	EXPECT_EQ(one().context, &tag);
+	ASSERT_EQ(trecv(ANY, 1, any), 0);
+	Comp c = one();
+	EXPECT_EQ(any.substr(0, 3), "old");
+	EXPECT_EQ(c.src, ANY);
+}
+
 /* A foreign peer_context must never reach get_addr(). */
 TEST_F(Srx, SourcesAreAskedOnlyOfTheTransportsOwnEntries)
 {
