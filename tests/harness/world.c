@@ -81,6 +81,8 @@ static void find_module(void)
 
 void tdt_environment(void)
 {
+	if (getenv("TDT_ROLE"))
+		return; /* a child has its parent's */
 	if (!getenv("TANDEM_TEST_PATH"))
 		setenv("TANDEM_TEST_PATH", "local", 1);
 	setenv("FI_TANDEM_SHM", tdt_path() == TDT_REMOTE ? "off" : "auto", 1);

@@ -41,6 +41,7 @@ const char *tdt_prov_name(void);
 /*
  * Set the environment of the path, and FI_PROVIDER_PATH to the build tree's
  * module when it is unset. Before the first libfabric call of the process.
+ * Does nothing in a child: it has its parent's environment.
  */
 void tdt_environment(void);
 

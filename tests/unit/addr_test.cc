@@ -91,7 +91,7 @@ TEST(Addr, ShortOrForeignSockaddrIsRefused)
 		EXPECT_EQ(-FI_EINVAL, tdm_addr_from_sockaddr(&a, &sin, len));
 	for (size_t len = 0; len < sizeof(sin6); len++)
 		EXPECT_EQ(-FI_EINVAL, tdm_addr_from_sockaddr(&a, &sin6, len));
-	for (int family : {AF_UNSPEC, AF_UNIX, 0xffff}) {
+	for (int family : { AF_UNSPEC, AF_UNIX, 0xffff }) {
 		sin.sin_family = static_cast<sa_family_t>(family);
 		EXPECT_EQ(-FI_EINVAL,
 			  tdm_addr_from_sockaddr(&a, &sin, sizeof(sin)));
@@ -153,9 +153,9 @@ TEST(Addr, TextRoundTrip)
 	EXPECT_EQ("fi_sockaddr_in6://[2001:db8::1]:65535",
 		  str(made6("2001:db8::1", 65535)));
 	for (const struct tdm_addr &a :
-	     {made4("255.255.255.254", 1), made6("::1", 443),
-	      made6("ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe", 65535),
-	      made6("fe80::1", 9, 12)}) {
+	     { made4("255.255.255.254", 1), made6("::1", 443),
+	       made6("ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe", 65535),
+	       made6("fe80::1", 9, 12) }) {
 		struct tdm_addr b;
 
 		ASSERT_EQ(0, parse(&b, str(a))) << str(a);

@@ -18,10 +18,10 @@ namespace
 class Iov : public testing::Test
 {
 protected:
-	char a[3] = {'a', 'b', 'c'};
-	char b[1] = {'d'};
-	char c[6] = {'e', 'f', 'g', 'h', 'i', 'j'};
-	struct iovec iov[4] = {{a, 3}, {b, 1}, {nullptr, 0}, {c, 6}};
+	char a[3] = { 'a', 'b', 'c' };
+	char b[1] = { 'd' };
+	char c[6] = { 'e', 'f', 'g', 'h', 'i', 'j' };
+	struct iovec iov[4] = { { a, 3 }, { b, 1 }, { nullptr, 0 }, { c, 6 } };
 
 	std::string text() const
 	{
@@ -44,7 +44,7 @@ TEST_F(Iov, TotalIsTheSum)
 TEST_F(Iov, TotalThatOverflowsIsRefused)
 {
 	size_t total = 7;
-	struct iovec big[2] = {{a, SIZE_MAX}, {b, 1}};
+	struct iovec big[2] = { { a, SIZE_MAX }, { b, 1 } };
 
 	EXPECT_EQ(-1, tdm_iov_total(big, 2, &total));
 	EXPECT_EQ(7u, total);

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Bad arguments get the error their manual page names, and change nothing:
+ * traffic goes on as if the call had not been made.
+ */
+#include <arpa/inet.h>
+#include <climits>
+#include <netinet/in.h>
+
+#include "tests/harness/fixture.h"
+
+namespace
+{
+
+class BadArg : public Case
+{
+protected:
+	/* Nothing was posted or sent: the next message is the next one. */
+	void works(struct tdt_ep *from)
+	{
+		char out[2] = { 'b', 'c' }, in[2] = { 0, 0 };
+
+		for (int i = 0; i < 2; i++) {
+			struct tdt_op s = op_of(TDT_SEND, i, &out[i], 1);
+			struct tdt_op r = op_of(TDT_RECV, i, &in[i], 1);
+
+			s.addr = addr(from, rx());
+			s.context = &out[i];
+			r.context = &in[i];
+			ASSERT_EQ(0, tdt_post(rx(), &r));
+			ASSERT_EQ(0, tdt_post(from, &s));
+			OK(done(rx(), &in[i],
+				FI_RECV | (i ? FI_TAGGED : FI_MSG)));
+			OK(done(from, &out[i],
+				FI_SEND | (i ? FI_TAGGED : FI_MSG)));
+			EXPECT_EQ(out[i], in[i]);
+		}
+		tdt_progress(w);
+		EXPECT_EQ(0u, tdt_pending(w));
+	}
+
+	void all_work()
+	{
+		for (auto *from : senders())
+			OK(works(from));
+	}
+};
+
+TEST_F(BadArg, MessageTooLong)
+{
+	/* fi_msg(3), len: "Valid transfers are from 0 bytes up to the
+	 * endpoint's max_msg_size." */
+	char buf[8] = { 0 };
+
+	ONLY_TANDEM();
+	OPEN();
+	for (auto *from : senders()) {
+		size_t most = from->info->ep_attr->max_msg_size;
+
+		if (most == SIZE_MAX)
+			continue;
+		for (int tagged = 0; tagged < 2; tagged++) {
+			for (int c = TDT_SEND; c <= TDT_SENDDATA; c++) {
+				struct tdt_op op =
+					op_of(static_cast<enum tdt_call>(c),
+					      tagged, buf, most + 1);
+
+				op.addr = addr(from, rx());
+				EXPECT_EQ(-FI_EMSGSIZE,
+					  tdt_post_once(from, &op))
+					<< tdt_call_name(op.call);
+			}
+		}
+	}
+	OK(all_work());
+}
+
+TEST_F(BadArg, VectorThatOverflows)
+{
+	/* fi_msg(3): the lengths add up to more than any message. */
+	char buf[8] = { 0 };
+	struct iovec iov[2] = { iov_of(buf, SIZE_MAX), iov_of(buf, SIZE_MAX) };
+
+	ONLY_TANDEM();
+	OPEN();
+	for (auto *from : senders()) {
+		EXPECT_EQ(-FI_EMSGSIZE, fi_sendv(from->ep, iov, nullptr, 2,
+						 addr(from, rx()), nullptr));
+		EXPECT_EQ(-FI_EMSGSIZE,
+			  fi_tsendv(from->ep, iov, nullptr, 2, addr(from, rx()),
+				    1, nullptr));
+	}
+	OK(all_work());
+}
+
+TEST_F(BadArg, InjectTooLong)
+{
+	/* fi_msg(3): "The requested message size that can be used with
+	 * fi_inject is limited by inject_size." */
+	OPEN();
+	size_t most = rx()->info->tx_attr->inject_size;
+	Bytes buf(most + 1);
+	for (auto *from : senders()) {
+		for (int tagged = 0; tagged < 2; tagged++) {
+			for (enum tdt_call c :
+			     { TDT_INJECT, TDT_INJECTDATA, TDT_SENDMSG }) {
+				struct tdt_op op =
+					op_of(c, tagged, buf.data(), most + 1);
+
+				op.addr = addr(from, rx());
+				op.flags = FI_INJECT;
+				EXPECT_EQ(-FI_EMSGSIZE,
+					  tdt_post_once(from, &op))
+					<< tdt_call_name(c);
+			}
+		}
+	}
+	OK(all_work());
+}
+
+TEST_F(BadArg, TooManyPieces)
+{
+	/* fi_endpoint(3), iov_limit: "This is the maximum number of IO vectors
+	 * (scatter-gather elements) that a single posted operation may
+	 * reference." */
+	char buf[64] = { 0 };
+
+	ONLY_TANDEM();
+	OPEN();
+	for (auto *from : senders()) {
+		for (int tagged = 0; tagged < 2; tagged++) {
+			for (enum tdt_call c : { TDT_SENDV, TDT_SENDMSG,
+						 TDT_RECVV, TDT_RECVMSG }) {
+				struct tdt_op op = op_of(c, tagged, buf, 64);
+
+				op.addr = addr(from, rx());
+				op.pieces = from->info->tx_attr->iov_limit + 1;
+				op.context = buf;
+				EXPECT_EQ(-FI_EINVAL, tdt_post_once(from, &op))
+					<< tdt_call_name(c);
+			}
+		}
+	}
+	OK(all_work());
+}
+
+TEST_F(BadArg, NullBuffers)
+{
+	/* A NULL buffer is for empty messages; a NULL vector for none. */
+	ONLY_TANDEM();
+	OPEN();
+	for (auto *from : senders()) {
+		for (int tagged = 0; tagged < 2; tagged++) {
+			for (int c = 0; c < TDT_CALLS; c++) {
+				auto call = static_cast<enum tdt_call>(c);
+				struct tdt_op op =
+					op_of(call, tagged, nullptr, 8);
+
+				op.addr = addr(from, rx());
+				EXPECT_EQ(-FI_EINVAL, tdt_post_once(from, &op))
+					<< tdt_call_name(call);
+			}
+		}
+		EXPECT_EQ(-FI_EINVAL, fi_sendv(from->ep, nullptr, nullptr, 1,
+					       addr(from, rx()), nullptr));
+		EXPECT_EQ(-FI_EINVAL, fi_recvv(from->ep, nullptr, nullptr, 1,
+					       FI_ADDR_UNSPEC, nullptr));
+		EXPECT_EQ(-FI_EINVAL, fi_tsendv(from->ep, nullptr, nullptr, 1,
+						addr(from, rx()), 1, nullptr));
+		EXPECT_EQ(-FI_EINVAL, fi_trecvv(from->ep, nullptr, nullptr, 1,
+						FI_ADDR_UNSPEC, 1, 0, nullptr));
+	}
+	OK(all_work());
+}
+
+TEST_F(BadArg, EmptyMessageMayHaveNoBuffer)
+{
+	/* fi_msg(3), len: transfers of 0 bytes are valid. */
+	OPEN();
+	for (auto *from : senders()) {
+		for (int c = TDT_SEND; c <= TDT_INJECTDATA; c++) {
+			auto call = static_cast<enum tdt_call>(c);
+			struct tdt_op s = op_of(call, 1, nullptr, 0);
+			struct tdt_op r = op_of(TDT_RECVV, 1, nullptr, 0);
+			struct tdt_comp got;
+
+			s.addr = addr(from, rx());
+			s.context = &s;
+			r.context = &r;
+			ASSERT_EQ(0, tdt_post(rx(), &r));
+			ASSERT_EQ(0, tdt_post(from, &s)) << tdt_call_name(call);
+			ASSERT_EQ(0, tdt_wait(rx(), &r, &got));
+			EXPECT_EQ(0, got.err);
+			EXPECT_EQ(0u, got.len);
+			if (c != TDT_INJECT && c != TDT_INJECTDATA) {
+				ASSERT_EQ(0, tdt_wait(from, &s, nullptr));
+			}
+		}
+	}
+}
+
+TEST_F(BadArg, UnknownFlags)
+{
+	/* fi_msg(3), FLAGS: "The following list of flags are usable with
+	 * fi_recvmsg and/or fi_sendmsg." Others are -FI_EBADFLAGS or
+	 * -FI_EINVAL. */
+	char buf = 0;
+
+	ONLY_TANDEM();
+	OPEN();
+	for (auto *from : senders()) {
+		for (int tagged = 0; tagged < 2; tagged++) {
+			for (enum tdt_call c : { TDT_SENDMSG, TDT_RECVMSG }) {
+				struct tdt_op op = op_of(c, tagged, &buf, 1);
+				ssize_t ret;
+
+				op.addr = addr(from, rx());
+				op.flags = 1ull << 63;
+				ret = tdt_post_once(from, &op);
+				EXPECT_TRUE(ret == -FI_EBADFLAGS ||
+					    ret == -FI_EINVAL)
+					<< tdt_call_name(c) << " " << ret;
+				op.flags = FI_MULTICAST;
+				ret = tdt_post_once(from, &op);
+				EXPECT_TRUE(ret == -FI_EBADFLAGS ||
+					    ret == -FI_EINVAL ||
+					    ret == -FI_ENOSYS)
+					<< tdt_call_name(c) << " " << ret;
+			}
+		}
+	}
+	OK(all_work());
+}
+
+TEST_F(BadArg, ClaimOfNothing)
+{
+	/* fi_tagged(3), FI_CLAIM: "is used to retrieve a previously claimed
+	 * message": without one it is an error, whatever the context holds. */
+	struct fi_context2 ctx;
+	char buf;
+	struct tdt_op op = op_of(TDT_RECVMSG, 1, &buf, 1);
+
+	ONLY_TANDEM();
+	OPEN();
+	memset(&ctx, 0, sizeof(ctx));
+	op.flags = FI_CLAIM;
+	op.context = &ctx;
+	EXPECT_EQ(-FI_EINVAL, tdt_post_once(rx(), &op));
+	op.flags = FI_DISCARD;
+	EXPECT_GT(0, tdt_post_once(rx(), &op));
+	OK(all_work());
+}
+
+TEST_F(BadArg, AddressOutOfRange)
+{
+	/* fi_av(3): "The corresponding fi_addr_t values are invalidated and may
+	 * not be used in data transfer calls." assurance A5: -FI_EINVAL. */
+	char buf = 0;
+
+	ONLY_TANDEM();
+	OPEN();
+	for (auto *from : senders()) {
+		fi_addr_t gone = w->count - 1;
+
+		ASSERT_EQ(0, tdt_warm_up(w));
+		ASSERT_EQ(0, fi_av_remove(from->av, &gone, 1, 0));
+		for (fi_addr_t a :
+		     { gone, fi_addr_t(w->count), fi_addr_t(1) << 32,
+		       fi_addr_t(1) << 63, FI_ADDR_UNSPEC }) {
+			for (int tagged = 0; tagged < 2; tagged++) {
+				for (int c = 0; c <= TDT_INJECTDATA; c++) {
+					auto call =
+						static_cast<enum tdt_call>(c);
+					struct tdt_op op =
+						op_of(call, tagged, &buf, 1);
+
+					op.addr = a;
+					EXPECT_EQ(-FI_EINVAL,
+						  tdt_post_once(from, &op))
+						<< tdt_call_name(call) << a;
+				}
+			}
+		}
+		ASSERT_EQ(1, fi_av_insert(from->av, ep(w->count - 1)->name, 1,
+					  &gone, 0, nullptr));
+	}
+	OK(all_work());
+}
+
+TEST_F(BadArg, DirectedReceiveFromNobody)
+{
+	/* As above, for the source of a receive (FI_DIRECTED_RECV). */
+	char buf = 0;
+
+	ONLY_TANDEM();
+	OPEN();
+	for (fi_addr_t a : { fi_addr_t(w->count), fi_addr_t(1) << 40 }) {
+		for (int tagged = 0; tagged < 2; tagged++) {
+			struct tdt_op op = op_of(TDT_RECV, tagged, &buf, 1);
+
+			op.addr = a;
+			op.context = &buf;
+			EXPECT_EQ(-FI_EINVAL, tdt_post_once(rx(), &op));
+		}
+	}
+	OK(all_work());
+}
+
+class NotReady : public Case
+{
+protected:
+	NotReady()
+	{
+		attr.eps = 1;
+		attr.no_enable = 1;
+	}
+
+	void nothing_posts()
+	{
+		char buf = 0;
+
+		for (int tagged = 0; tagged < 2; tagged++) {
+			for (int c = 0; c < TDT_CALLS; c++) {
+				auto call = static_cast<enum tdt_call>(c);
+				struct tdt_op op = op_of(call, tagged, &buf, 1);
+
+				op.addr = 0;
+				EXPECT_EQ(-FI_EOPBADSTATE,
+					  tdt_post_once(rx(), &op))
+					<< tdt_call_name(call);
+			}
+		}
+	}
+
+	/* An endpoint with nothing bound. */
+	struct fid_ep *bare()
+	{
+		struct fid_ep *e = nullptr;
+
+		EXPECT_EQ(0, fi_endpoint(rx()->domain, rx()->info, &e, this));
+		return e;
+	}
+};
+
+TEST_F(NotReady, DisabledEndpointPostsNothing)
+{
+	/* fi_msg(3): "An endpoint must be enabled before an application can
+	 * post send or receive operations to it."; fi_endpoint(3),
+	 * -FI_EOPBADSTATE. */
+	ONLY_TANDEM();
+	OPEN();
+	OK(nothing_posts());
+	ASSERT_EQ(0, tdt_ep_enable(rx()));
+}
+
+TEST_F(NotReady, EnableNeedsAnAv)
+{
+	/* fi_endpoint(3): "Connectionless endpoints must be bound to a single
+	 * address vector." -FI_ENOAV. */
+	ONLY_TANDEM();
+	OPEN();
+	struct fid_ep *e = bare();
+
+	ASSERT_NE(nullptr, e);
+	ASSERT_EQ(0, fi_ep_bind(e, &rx()->rx_cq->fid, FI_TRANSMIT | FI_RECV));
+	EXPECT_EQ(-FI_ENOAV, fi_enable(e));
+	EXPECT_EQ(0, fi_close(&e->fid));
+}
+
+TEST_F(NotReady, EnableNeedsCqs)
+{
+	/* fi_endpoint(3): "An endpoint must be bound with CQs capable of
+	 * reporting completions for any asynchronous operation initiated on
+	 * the endpoint." -FI_ENOCQ. */
+	ONLY_TANDEM();
+	OPEN();
+	for (uint64_t flags : { 0ull, FI_TRANSMIT, FI_RECV }) {
+		struct fid_ep *e = bare();
+
+		ASSERT_NE(nullptr, e);
+		ASSERT_EQ(0, fi_ep_bind(e, &rx()->av->fid, 0));
+		if (flags) {
+			ASSERT_EQ(0, fi_ep_bind(e, &rx()->rx_cq->fid, flags));
+		}
+		EXPECT_EQ(-FI_ENOCQ, fi_enable(e));
+		EXPECT_EQ(0, fi_close(&e->fid));
+	}
+}
+
+TEST_F(NotReady, BindTakesTheRightObjectsOnce)
+{
+	/* fi_endpoint(3): "An endpoint may only be bound to a single CQ or
+	 * counter for a given type of operation." */
+	ONLY_TANDEM();
+	OPEN();
+	struct fid_ep *e = bare();
+
+	ASSERT_NE(nullptr, e);
+	EXPECT_GT(0, fi_ep_bind(e, &rx()->rx_cq->fid, 1ull << 62));
+	EXPECT_GT(0, fi_ep_bind(e, &rx()->rx_cq->fid, 0));
+	EXPECT_GT(0, fi_ep_bind(e, &rx()->domain->fid, 0));
+	ASSERT_EQ(0, fi_ep_bind(e, &rx()->rx_cq->fid, FI_RECV));
+	EXPECT_GT(0, fi_ep_bind(e, &rx()->tx_cq->fid, FI_RECV));
+	ASSERT_EQ(0, fi_ep_bind(e, &rx()->tx_cq->fid, FI_TRANSMIT));
+	ASSERT_EQ(0, fi_ep_bind(e, &rx()->av->fid, 0));
+	EXPECT_GT(0, fi_ep_bind(e, &rx()->av->fid, 0));
+	EXPECT_EQ(0, fi_enable(e));
+	EXPECT_EQ(0, fi_close(&e->fid));
+}
+
+TEST_F(NotReady, EnabledEndpointBindsNoMore)
+{
+	/* fi_endpoint(3): "CQs, counters, AV, and shared contexts must be bound
+	 * to endpoints before they are enabled"; fi_setopt "must be called
+	 * before the endpoint is enabled". */
+	struct fi_cntr_attr a;
+	struct fid_cntr *cntr;
+
+	ONLY_TANDEM();
+	OPEN();
+	memset(&a, 0, sizeof(a));
+	ASSERT_EQ(0, tdt_ep_enable(rx()));
+	ASSERT_EQ(0, fi_cntr_open(rx()->domain, &a, &cntr, nullptr));
+	EXPECT_GT(0, fi_ep_bind(rx()->ep, &cntr->fid, FI_SEND));
+	EXPECT_EQ(0, fi_close(&cntr->fid));
+}
+
+TEST_F(NotReady, ForeignAddressCannotBeEnabled)
+{
+	/* fi_tandem(7): "fi_enable(3) returns -FI_EADDRINUSE or
+	 * -FI_EADDRNOTAVAIL when it cannot be had." */
+	ONLY_TANDEM();
+	attr.node = "192.0.2.77";
+	tdt_log_expect("");
+	if (tdt_world_open(&attr, &w)) {
+		w = nullptr;
+		return; /* refused before that is as good */
+	}
+	EXPECT_EQ(-FI_EADDRNOTAVAIL, fi_enable(rx()->ep));
+	EXPECT_EQ(-FI_EADDRNOTAVAIL, fi_enable(rx()->ep));
+}
+
+TEST_F(NotReady, PortInUse)
+{
+	/* As above; nothing is leaked and a later fi_enable may succeed. */
+	struct sockaddr_in *sin;
+	struct fid_ep *e = nullptr;
+	struct fi_info *info;
+
+	ONLY_TANDEM();
+	tdt_log_expect("");
+	OPEN();
+	ASSERT_EQ(0, tdt_ep_enable(rx()));
+	info = fi_dupinfo(rx()->info);
+	ASSERT_NE(nullptr, info);
+	ASSERT_EQ(sizeof(*sin), info->src_addrlen);
+	memcpy(info->src_addr, rx()->name, sizeof(*sin));
+	EXPECT_EQ(0, fi_endpoint(rx()->domain, info, &e, nullptr));
+	ASSERT_NE(nullptr, e);
+	ASSERT_EQ(0, fi_ep_bind(e, &rx()->rx_cq->fid, FI_TRANSMIT | FI_RECV));
+	ASSERT_EQ(0, fi_ep_bind(e, &rx()->av->fid, 0));
+	EXPECT_EQ(-FI_EADDRINUSE, fi_enable(e));
+	EXPECT_EQ(0, fi_close(&rx()->ep->fid));
+	rx()->ep = nullptr;
+	EXPECT_EQ(0, fi_enable(e));
+	EXPECT_EQ(0, fi_close(&e->fid));
+	fi_freeinfo(info);
+}
+
+TEST_F(NotReady, GetnameTruncates)
+{
+	/* fi_cm(3), fi_getname: "On output, addrlen is set to the size of the
+	 * buffer needed to store the address, which may be larger than the
+	 * input value." -FI_ETOOSMALL. */
+	unsigned char name[64];
+	size_t len;
+
+	OPEN();
+	ASSERT_EQ(0, tdt_ep_enable(rx()));
+	for (size_t room : { 0u, 1u, 8u, 15u }) {
+		len = room;
+		memset(name, 0xcc, sizeof(name));
+		EXPECT_EQ(-FI_ETOOSMALL,
+			  fi_getname(&rx()->ep->fid, name, &len));
+		EXPECT_EQ(16u, len);
+		EXPECT_EQ(0xcc, name[room]);
+	}
+	len = 0;
+	EXPECT_EQ(-FI_ETOOSMALL, fi_getname(&rx()->ep->fid, nullptr, &len));
+	EXPECT_EQ(16u, len);
+}
+
+TEST_F(NotReady, OptionsNobodyHas)
+{
+	/* fi_endpoint(3): "a return value of -FI_ENOPROTOOPT indicates the
+	 * provider does not support the requested option." */
+	size_t v = 1, len = sizeof(v);
+
+	OPEN();
+	EXPECT_EQ(-FI_ENOPROTOOPT, fi_setopt(&rx()->ep->fid, FI_OPT_ENDPOINT,
+					     9999, &v, sizeof(v)));
+	EXPECT_EQ(-FI_ENOPROTOOPT,
+		  fi_getopt(&rx()->ep->fid, FI_OPT_ENDPOINT, 9999, &v, &len));
+	EXPECT_EQ(-FI_ENOPROTOOPT,
+		  fi_setopt(&rx()->ep->fid, 77, FI_OPT_MIN_MULTI_RECV, &v,
+			    sizeof(v)));
+}
+
+TEST_F(NotReady, QueueAttributesNobodyHas)
+{
+	/* fi_cq(3): formats and wait objects are enumerated. */
+	struct fi_cq_attr a;
+	struct fid_cq *cq = nullptr;
+
+	ONLY_TANDEM();
+	OPEN();
+	memset(&a, 0, sizeof(a));
+	a.format = static_cast<enum fi_cq_format>(99);
+	EXPECT_GT(0, fi_cq_open(rx()->domain, &a, &cq, nullptr));
+	memset(&a, 0, sizeof(a));
+	a.wait_obj = static_cast<enum fi_wait_obj>(99);
+	EXPECT_GT(0, fi_cq_open(rx()->domain, &a, &cq, nullptr));
+	memset(&a, 0, sizeof(a));
+	a.wait_obj = FI_WAIT_SET;
+	EXPECT_EQ(-FI_ENOSYS, fi_cq_open(rx()->domain, &a, &cq, nullptr));
+	memset(&a, 0, sizeof(a));
+	a.size = SIZE_MAX;
+	EXPECT_GT(0, fi_cq_open(rx()->domain, &a, &cq, nullptr));
+	memset(&a, 0, sizeof(a));
+	a.flags = FI_PEER;
+	EXPECT_EQ(-FI_EINVAL, fi_cq_open(rx()->domain, &a, &cq, nullptr))
+		<< "fi_peer(3): providers that do not support peer CQs";
+	EXPECT_EQ(nullptr, cq);
+}
+
+} // namespace

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Peers that die, stop and come back: each operation ends once with the code
+ * of fi_tandem(7) FAULTS, others go on, nothing is left behind.
+ */
+#include <csignal>
+#include <dirent.h>
+#include <set>
+#include <string>
+
+#include "tests/harness/fixture.h"
+
+extern "C" {
+#include "tests/harness/child.h"
+}
+
+namespace
+{
+
+/* What a peer in a process of its own tells and is told. */
+struct Name {
+	size_t len;
+	unsigned char bytes[TDT_NAME_BYTES];
+};
+
+std::set<std::string> entries(const char *path)
+{
+	std::set<std::string> names;
+	DIR *d = opendir(path);
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		names.insert(e->d_name);
+	if (d)
+		closedir(d);
+	return names;
+}
+
+size_t maps()
+{
+	size_t n = 0;
+	char line[512];
+	FILE *f = fopen("/proc/self/maps", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		n += strstr(line, "memfd:") != nullptr;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+struct tdt_world *child_world(int fd, fi_addr_t *parent)
+{
+	struct tdt_attr attr;
+	struct tdt_world *w = nullptr;
+	struct Name name;
+
+	tdt_attr_init(&attr);
+	attr.eps = 1;
+	attr.no_tcp_only = !getenv("TDT_ARG");
+	if (tdt_world_open(&attr, &w))
+		return nullptr;
+	memset(&name, 0, sizeof(name));
+	name.len = w->eps[0].namelen;
+	memcpy(name.bytes, w->eps[0].name, name.len);
+	tdt_tell(fd, &name, sizeof(name));
+	if (tdt_hear(fd, &name, sizeof(name)) != sizeof(name) ||
+	    fi_av_insert(w->eps[0].av, name.bytes, 1, parent, 0, nullptr) != 1)
+		return nullptr;
+	return w;
+}
+
+/* Receives into one large buffer and progresses until it is killed. */
+TDT_ROLE(sink)
+{
+	fi_addr_t parent;
+	struct tdt_world *w = child_world(fd, &parent);
+	static char buf[8 << 20];
+	char cmd;
+
+	(void)arg;
+	if (!w)
+		return 1;
+	tdt_recv(&w->eps[0], buf, sizeof(buf), buf);
+	for (;;) {
+		tdt_progress(w);
+		ssize_t n = tdt_hear_now(fd, &cmd, 1);
+
+		if (n == 0)
+			return 0;
+		if (n == 1 && cmd == 'c') /* close in order */
+			return tdt_world_close(w);
+		if (n == 1 && cmd == 'x') /* without */
+			return 0;
+		if (n == 1 && cmd == 'r')
+			tdt_recv(&w->eps[0], buf, sizeof(buf), buf);
+		w->eps[0].comp_count = 0;
+	}
+}
+
+/* Sends tagged messages to the parent, one after the other, until killed. */
+TDT_ROLE(source)
+{
+	fi_addr_t parent;
+	struct tdt_world *w = child_world(fd, &parent);
+	static char buf[200000];
+	uint64_t number = 0;
+
+	(void)arg;
+	if (!w)
+		return 1;
+	for (;;) {
+		size_t len = number % 3 ? 64 : sizeof(buf);
+		struct tdt_op op = op_of(TDT_SEND, 1, buf, len);
+
+		memcpy(buf, &number, sizeof(number));
+		op.addr = parent;
+		op.context = buf;
+		if (tdt_post(&w->eps[0], &op) ||
+		    tdt_wait(&w->eps[0], buf, nullptr))
+			return 2;
+		number++;
+	}
+}
+
+class Death : public Case
+{
+protected:
+	struct tdt_child child = { 0, -1 };
+	fi_addr_t peer = FI_ADDR_UNSPEC;
+
+	void TearDown() override
+	{
+		tdt_child_kill(&child, SIGKILL);
+		Case::TearDown();
+	}
+
+	void start(const char *role, const char *arg = nullptr)
+	{
+		struct Name name;
+
+		ASSERT_EQ(0, tdt_child_start(&child, role, arg));
+		ASSERT_EQ(static_cast<ssize_t>(sizeof(name)),
+			  tdt_hear(child.fd, &name, sizeof(name)));
+		ASSERT_EQ(1, fi_av_insert(rx()->av, name.bytes, 1, &peer, 0,
+					  nullptr));
+		name.len = rx()->namelen;
+		memcpy(name.bytes, rx()->name, rx()->namelen);
+		ASSERT_EQ(0, tdt_tell(child.fd, &name, sizeof(name)));
+	}
+
+	ssize_t send_once(Bytes &out, int tagged)
+	{
+		struct tdt_op op =
+			op_of(TDT_SEND, tagged, out.data(), out.size());
+
+		op.addr = peer;
+		op.context = &out;
+		return tdt_post(rx(), &op);
+	}
+
+	/* The tiers the path has. */
+	std::vector<const char *> tiers()
+	{
+		if (tdt_path() == TDT_MIXED)
+			return { nullptr, "tcp" };
+		return { nullptr };
+	}
+
+	void run_all(void (Death::*body)())
+	{
+		for (const char *tier : tiers()) {
+			attr.eq = 1;
+			OPEN();
+			ASSERT_EQ(0, tdt_warm_up(w));
+			tier_ = tier;
+			OK((this->*body)());
+			close();
+		}
+	}
+
+public:
+	void send_to_killed();
+	void receive_from_killed();
+	void stopped_peer();
+	void closed_peer();
+
+protected:
+	const char *tier_ = nullptr;
+};
+
+void Death::send_to_killed()
+{
+	std::vector<Bytes> out(20, filled(300000, 1));
+	struct fi_eq_err_entry eqe;
+	struct tdt_comp c;
+	size_t failures = 0;
+
+	OK(start("sink", tier_));
+	Bytes first = filled(10, 2);
+	ASSERT_EQ(0, send_once(first, 0));
+	ASSERT_EQ(0, tdt_wait(rx(), &first, &c));
+	ASSERT_EQ(0, c.err);
+	for (auto &b : out)
+		ASSERT_EQ(0, send_once(b, 1)); /* nobody receives them */
+	tdt_child_kill(&child, SIGKILL);
+	for (auto &b : out) {
+		ASSERT_EQ(0, tdt_wait(rx(), &b, &c)) << "never ended";
+		EXPECT_TRUE(c.err == 0 || c.err == FI_ECONNRESET)
+			<< fi_strerror(c.err);
+		failures += c.err != 0;
+	}
+	EXPECT_NE(0u, failures);
+	memset(&eqe, 0, sizeof(eqe));
+	uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+	ssize_t ret;
+	while ((ret = fi_eq_readerr(rx()->eq, &eqe, 0)) == -FI_EAGAIN &&
+	       tdt_now_ms() < end)
+		tdt_progress(w);
+	ASSERT_LT(0, ret);
+	EXPECT_EQ(&rx()->ep->fid, eqe.fid);
+	EXPECT_EQ(peer, eqe.data);
+	EXPECT_EQ(FI_ECONNRESET, eqe.err);
+	ASSERT_EQ(0, tdt_warm_up(w));
+}
+
+TEST_F(Death, SendsToAKilledPeerEndOnce)
+{
+	/* fi_tandem(7), FAULTS: "Each operation ends exactly once ... the peer
+	 * died: FI_ECONNRESET"; "each lost peer writes one error entry". */
+	ONLY_TANDEM();
+	OK(run_all(&Death::send_to_killed));
+}
+
+void Death::receive_from_killed()
+{
+	Bytes in(200000);
+	struct tdt_comp c;
+	uint64_t next = 0, number;
+
+	OK(start("source", tier_));
+	for (int i = 0; i < 20; i++) {
+		struct iovec v = iov_of(in.data(), in.size());
+
+		ASSERT_EQ(0, tdt_trecv(rx(), &v, 0, 0, &in));
+		ASSERT_EQ(0, tdt_wait(rx(), &in, &c));
+		ASSERT_EQ(0, c.err);
+		memcpy(&number, in.data(), sizeof(number));
+		EXPECT_EQ(next++, number);
+	}
+	/* Now receives that are matched, or not, when it dies. */
+	std::vector<Bytes> bufs(8, Bytes(200000));
+	for (auto &b : bufs) {
+		struct iovec v = iov_of(b.data(), b.size());
+		ASSERT_EQ(0, tdt_trecv(rx(), &v, 0, 0, &b));
+	}
+	tdt_child_kill(&child, SIGKILL);
+	tdt_settle(w, 200);
+	size_t left = 0;
+	for (auto &b : bufs) {
+		if (fi_cancel(&rx()->ep->fid, &b))
+			continue;
+	}
+	for (auto &b : bufs) {
+		ASSERT_EQ(0, tdt_wait(rx(), &b, &c)) << "never ended";
+		if (c.err == FI_ECANCELED) {
+			left++;
+			continue;
+		}
+		if (c.err) {
+			EXPECT_EQ(FI_ECONNRESET, c.err);
+			continue;
+		}
+		memcpy(&number, b.data(), sizeof(number));
+		EXPECT_EQ(next++, number);
+	}
+	(void)left;
+	ASSERT_EQ(0, tdt_warm_up(w));
+}
+
+TEST_F(Death, ReceivesFromAKilledPeerEndOnce)
+{
+	/* fi_tandem(7), FAULTS: whole messages are delivered, in order, one
+	 * that was cut off ends with FI_ECONNRESET, and "Receives that no
+	 * message has matched stay posted." */
+	ONLY_TANDEM();
+	OK(run_all(&Death::receive_from_killed));
+}
+
+void Death::stopped_peer()
+{
+	Bytes out = filled(2 << 20, 1), first = filled(10, 2);
+	struct tdt_comp c;
+
+	OK(start("sink", tier_));
+	ASSERT_EQ(0, send_once(first, 0));
+	ASSERT_EQ(0, tdt_wait(rx(), &first, &c));
+	tdt_child_kill(&child, SIGSTOP);
+	ASSERT_EQ(0, send_once(out, 0));
+	tdt_settle(w, 100);
+	ASSERT_EQ(0, tdt_warm_up(w)); /* others do not notice */
+	char cmd = 'r';
+	ASSERT_EQ(0, tdt_tell(child.fd, &cmd, 1));
+	tdt_child_kill(&child, SIGCONT);
+	ASSERT_EQ(0, tdt_wait(rx(), &out, &c));
+	EXPECT_EQ(0, c.err) << fi_strerror(c.err);
+	tdt_child_kill(&child, SIGKILL);
+}
+
+TEST_F(Death, StoppedPeerIsNotDead)
+{
+	/* fi_tandem(7), PROGRESS: "A process that makes no progress for a long
+	 * time is not taken for dead." */
+	ONLY_TANDEM();
+	OK(run_all(&Death::stopped_peer));
+}
+
+void Death::closed_peer()
+{
+	Bytes first = filled(10, 2);
+	struct tdt_comp c;
+	char cmd = 'c';
+
+	OK(start("sink", tier_));
+	ASSERT_EQ(0, send_once(first, 0));
+	ASSERT_EQ(0, tdt_wait(rx(), &first, &c));
+	ASSERT_EQ(0, c.err);
+	Bytes big = filled(300000, 1);
+	ASSERT_EQ(0, send_once(big, 1)); /* nobody receives it */
+	tdt_settle(w, 10);
+	ASSERT_EQ(0, tdt_tell(child.fd, &cmd, 1));
+	ASSERT_EQ(0, tdt_wait(rx(), &big, &c));
+	EXPECT_TRUE(c.err == 0 || c.err == FI_ECONNRESET) << fi_strerror(c.err);
+	tdt_settle(w, 20);
+	EXPECT_EQ(0, tdt_child_wait(&child));
+	ASSERT_EQ(0, tdt_warm_up(w));
+}
+
+TEST_F(Death, PeerThatClosesIsLostInOrder)
+{
+	/* fi_tandem(7), FAULTS: "the peer died or closed its endpoint:
+	 * FI_ECONNRESET". */
+	ONLY_TANDEM();
+	OK(run_all(&Death::closed_peer));
+}
+
+TEST_F(Death, NothingIsLeftOfDeadPeers)
+{
+	/* assurance D1: no descriptor, no mapping, no file is left. */
+	ONLY_TANDEM();
+	std::set<std::string> shm = entries("/dev/shm");
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	size_t fds = 0, mapped = 0;
+
+	for (int i = 0; i < 8; i++) {
+		Bytes out = filled(300000, 1), first = filled(10, 2);
+		struct tdt_comp c;
+
+		OK(start("sink"));
+		ASSERT_EQ(0, send_once(first, 0));
+		ASSERT_EQ(0, tdt_wait(rx(), &first, &c));
+		ASSERT_EQ(0, send_once(out, 1));
+		tdt_child_kill(&child, SIGKILL);
+		ASSERT_EQ(0, tdt_wait(rx(), &out, &c));
+		ASSERT_EQ(0, fi_av_remove(rx()->av, &peer, 1, 0));
+		tdt_settle(w, 50);
+		if (i == 1) {
+			fds = entries("/proc/self/fd").size();
+			mapped = maps();
+		}
+	}
+	EXPECT_GE(fds, entries("/proc/self/fd").size());
+	EXPECT_GE(mapped, maps());
+	EXPECT_EQ(shm, entries("/dev/shm"));
+}
+
+TEST_F(Death, EveryMomentIsAsGoodAsAnother)
+{
+	/* assurance D3: killed at random points of a stream; the survivor ends
+	 * everything and talks to the next one. */
+	ONLY_TANDEM();
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	for (unsigned round = 0; round < 15; round++) {
+		std::vector<Bytes> in(16, Bytes(200000));
+		struct tdt_comp c;
+
+		OK(start("source"));
+		for (auto &b : in) {
+			struct iovec v = iov_of(b.data(), b.size());
+			ASSERT_EQ(0, tdt_trecv(rx(), &v, 0, 0, &b));
+		}
+		for (unsigned i = 0; i < round * round * 40; i++)
+			tdt_progress(w);
+		tdt_child_kill(&child, SIGKILL);
+		tdt_settle(w, 20);
+		for (auto &b : in)
+			fi_cancel(&rx()->ep->fid, &b);
+		for (auto &b : in) {
+			ASSERT_EQ(0, tdt_wait(rx(), &b, &c));
+			EXPECT_TRUE(!c.err || c.err == FI_ECANCELED ||
+				    c.err == FI_ECONNRESET)
+				<< fi_strerror(c.err);
+		}
+		ASSERT_EQ(0, fi_av_remove(rx()->av, &peer, 1, 0));
+	}
+	ASSERT_EQ(0, tdt_warm_up(w));
+}
+
+} // namespace

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Parameters: garbage costs one warning and leaves the default; numbers out
+ * of range are clamped. Each value is tried in a process of its own.
+ */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/harness/fixture.h"
+
+extern "C" {
+#include "tests/harness/child.h"
+}
+
+namespace
+{
+
+/* A whole life: open, talk, close. */
+TDT_ROLE(life)
+{
+	struct tdt_attr attr;
+	struct tdt_world *w = nullptr;
+	int answer;
+
+	tdt_attr_init(&attr);
+	attr.eps = 2;
+	attr.no_tcp_only = 1;
+	answer = tdt_world_open(&attr, &w);
+	if (!answer)
+		answer = tdt_warm_up(w);
+	if (w) {
+		int ret = tdt_world_close(w);
+
+		answer = answer ? answer : ret;
+	}
+	(void)arg;
+	return tdt_tell(fd, &answer, sizeof(answer));
+}
+
+struct Value {
+	const char *name, *value;
+	int warned; /* -1: either way */
+};
+
+class Env : public testing::TestWithParam<Value>
+{
+protected:
+	/* Run a life with the value set; its warnings are counted. */
+	void live(const Value &v, int *answer, int *warnings)
+	{
+		struct tdt_child child = { 0, -1 };
+		const char *before = getenv(v.name);
+		std::string old = before ? before : "";
+		int err = dup(2), log = memfd_create("log", MFD_CLOEXEC);
+
+		setenv(v.name, v.value, 1);
+		setenv("FI_LOG_LEVEL", "warn", 1);
+		dup2(log, 2);
+		int ret = tdt_child_start(&child, "life", nullptr);
+		dup2(err, 2);
+		::close(err);
+		unsetenv("FI_LOG_LEVEL");
+		if (before)
+			setenv(v.name, old.c_str(), 1);
+		else
+			unsetenv(v.name);
+		ASSERT_EQ(0, ret);
+		EXPECT_EQ(static_cast<ssize_t>(sizeof(*answer)),
+			  tdt_hear(child.fd, answer, sizeof(*answer)));
+		EXPECT_EQ(0, tdt_child_wait(&child));
+		count(log, warnings);
+	}
+
+	void count(int log, int *warnings)
+	{
+		std::vector<char> text(
+			static_cast<size_t>(lseek(log, 0, SEEK_END)) + 1);
+		char *line, *next;
+
+		(void)!pread(log, text.data(), text.size() - 1, 0);
+		::close(log);
+		*warnings = 0;
+		for (line = text.data(); line; line = next) {
+			next = strchr(line, '\n');
+			if (next)
+				*next++ = 0;
+			if (strstr(line, ":tandem:") &&
+			    strstr(line, "<warn>")) {
+				++*warnings;
+				log_ += line + std::string("\n");
+			}
+		}
+	}
+
+	std::string log_;
+};
+
+TEST_P(Env, GarbageLeavesTheDefault)
+{
+	/* fi_tandem(7), ENVIRONMENT: "A value that makes no sense costs one
+	 * warning (FI_LOG_LEVEL=warn) and leaves the default; a number outside
+	 * its range is set to the nearest end of it." */
+	int answer = -1, warnings = -1;
+
+	ONLY_TANDEM();
+	OK(live(GetParam(), &answer, &warnings));
+	EXPECT_EQ(0, answer) << fi_strerror(-answer);
+	if (GetParam().warned >= 0) {
+		EXPECT_EQ(GetParam().warned, warnings) << log_;
+	} else {
+		EXPECT_GE(1, warnings) << log_;
+	}
+}
+
+const Value values[] = {
+	{ "FI_TANDEM_SHM", "maybe", 1 },
+	{ "FI_TANDEM_SHM", "", -1 },
+	{ "FI_TANDEM_PORT_RANGE", "abc", 1 },
+	{ "FI_TANDEM_PORT_RANGE", "5-", 1 },
+	{ "FI_TANDEM_PORT_RANGE", "60000-50000", 1 },
+	{ "FI_TANDEM_PORT_RANGE", "0-99999999999", -1 },
+	{ "FI_TANDEM_CONN_TIMEOUT", "soon", 1 },
+	{ "FI_TANDEM_CONN_TIMEOUT", "-1", -1 },
+	{ "FI_TANDEM_CONN_TIMEOUT", "99999999999999999999999", -1 },
+	{ "FI_TANDEM_PEER_TIMEOUT", "1e3", 1 },
+	{ "FI_TANDEM_EAGER_SIZE", "64k", 1 },
+	{ "FI_TANDEM_EAGER_SIZE", "0", -1 },
+	{ "FI_TANDEM_EAGER_SIZE", "18446744073709551616", -1 },
+	{ "FI_TANDEM_SHM_EAGER_SIZE", "-5", -1 },
+	{ "FI_TANDEM_SHM_EAGER_SIZE", "999999999", -1 },
+	{ "FI_TANDEM_UNEXP_MAX", "0", -1 },
+	{ "FI_TANDEM_UNEXP_MAX", "all", 1 },
+	{ "FI_TANDEM_CMA", "perhaps", 1 },
+	{ "FI_TANDEM_CMA", "no", 0 },
+	{ "FI_TANDEM_REPORT", "2", -1 },
+	{ "FI_TANDEM_REPORT", "yes", 0 },
+};
+
+INSTANTIATE_TEST_SUITE_P(Values, Env, testing::ValuesIn(values),
+			 [](const testing::TestParamInfo<Value> &p) {
+				 return p.param.name + std::string("_") +
+					std::to_string(p.index);
+			 });
+
+} // namespace

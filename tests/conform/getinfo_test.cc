@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fi_getinfo(3): every attribute of the hints is granted, lowered to what is
+ * asked, or refused; every bit that is offered is taken back.
+ */
+#include <arpa/inet.h>
+#include <functional>
+#include <netinet/in.h>
+#include <string>
+
+#include "tests/harness/fixture.h"
+
+namespace
+{
+
+class Getinfo : public testing::Test
+{
+protected:
+	struct fi_info *hints = nullptr, *info = nullptr;
+
+	void SetUp() override
+	{
+		hints = fi_allocinfo();
+		ASSERT_NE(nullptr, hints);
+		hints->fabric_attr->prov_name = strdup(tdt_prov_name());
+		hints->ep_attr->type = FI_EP_RDM;
+	}
+
+	void TearDown() override
+	{
+		if (hints)
+			fi_freeinfo(hints);
+		drop();
+	}
+
+	void drop()
+	{
+		if (info)
+			fi_freeinfo(info);
+		info = nullptr;
+	}
+
+	int get(const char *node = nullptr, const char *service = nullptr,
+		uint64_t flags = 0)
+	{
+		drop();
+		return fi_getinfo(TDT_API, node, service, flags, hints, &info);
+	}
+
+	/* What is offered when nothing is asked. */
+	struct fi_info *offer()
+	{
+		EXPECT_EQ(0, get());
+		return info ? fi_dupinfo(info) : nullptr;
+	}
+};
+
+using Change = std::function<void(struct fi_info *)>;
+
+struct Hint {
+	const char *name;
+	Change set;
+	int want; /* 0 or -FI_ENODATA */
+};
+
+#define HINT(field, value, want)                                               \
+	{ #field " = " #value,                                                 \
+	  [](struct fi_info *h) { h->field = (decltype(h->field))(value); },   \
+	  want }
+
+const Hint table[] = {
+	HINT(caps, FI_MSG, 0),
+	HINT(caps, FI_TAGGED, 0),
+	HINT(caps, FI_MSG | FI_SEND, 0),
+	HINT(caps, FI_MSG | FI_RECV, 0),
+	HINT(caps, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE, 0),
+	HINT(caps, FI_MSG | FI_MULTI_RECV, 0),
+	HINT(caps, FI_MSG | FI_LOCAL_COMM | FI_REMOTE_COMM, 0),
+	HINT(caps, FI_COLLECTIVE, -FI_ENODATA),
+	HINT(caps, FI_MSG | FI_HMEM, -FI_ENODATA),
+	HINT(caps, FI_MSG | FI_MULTICAST, -FI_ENODATA),
+	HINT(caps, FI_MSG | FI_TRIGGER, -FI_ENODATA),
+	HINT(caps, FI_MSG | FI_NAMED_RX_CTX, -FI_ENODATA),
+	HINT(caps, FI_MSG | FI_RMA_PMEM, -FI_ENODATA),
+	HINT(mode, 0, 0),
+	HINT(mode, FI_CONTEXT | FI_CONTEXT2, 0),
+	HINT(mode, ~0ull, 0),
+	HINT(addr_format, FI_FORMAT_UNSPEC, 0),
+	HINT(addr_format, FI_SOCKADDR, 0),
+	HINT(addr_format, FI_SOCKADDR_IN, 0),
+	HINT(addr_format, FI_ADDR_STR, 0),
+	HINT(addr_format, 17 /* FI_SOCKADDR_IP, from 2.3 */, 0),
+	HINT(addr_format, FI_SOCKADDR_IB, -FI_ENODATA),
+	HINT(addr_format, FI_ADDR_EFA, -FI_ENODATA),
+	HINT(addr_format, FI_ADDR_PSMX3, -FI_ENODATA),
+	HINT(ep_attr->type, FI_EP_UNSPEC, 0),
+	HINT(ep_attr->type, FI_EP_RDM, 0),
+	HINT(ep_attr->type, FI_EP_MSG, -FI_ENODATA),
+	HINT(ep_attr->type, FI_EP_DGRAM, -FI_ENODATA),
+	HINT(ep_attr->protocol, FI_PROTO_EFA, -FI_ENODATA),
+	HINT(ep_attr->protocol_version, 0xffff, -FI_ENODATA),
+	HINT(ep_attr->max_msg_size, 1 << 20, 0),
+	HINT(ep_attr->msg_prefix_size, 8, -FI_ENODATA),
+	HINT(ep_attr->max_order_raw_size, SIZE_MAX, -FI_ENODATA),
+	HINT(ep_attr->tx_ctx_cnt, 1, 0),
+	HINT(ep_attr->tx_ctx_cnt, 2, -FI_ENODATA),
+	HINT(ep_attr->rx_ctx_cnt, 2, -FI_ENODATA),
+	HINT(ep_attr->tx_ctx_cnt, FI_SHARED_CONTEXT, -FI_ENODATA),
+	HINT(ep_attr->rx_ctx_cnt, FI_SHARED_CONTEXT, -FI_ENODATA),
+	HINT(tx_attr->caps, FI_MSG | FI_SEND, 0),
+	HINT(tx_attr->caps, FI_MULTICAST, -FI_ENODATA),
+	HINT(tx_attr->op_flags, FI_INJECT, 0),
+	HINT(tx_attr->op_flags, FI_COMPLETION, 0),
+	HINT(tx_attr->op_flags, FI_INJECT_COMPLETE, 0),
+	HINT(tx_attr->op_flags, FI_TRANSMIT_COMPLETE, 0),
+	HINT(tx_attr->op_flags, FI_DELIVERY_COMPLETE, 0),
+	HINT(tx_attr->op_flags, FI_COMMIT_COMPLETE, -FI_ENODATA),
+	HINT(tx_attr->msg_order, 0, 0),
+	HINT(tx_attr->msg_order, FI_ORDER_SAS, 0),
+	HINT(tx_attr->comp_order, 0, 0),
+	HINT(tx_attr->comp_order, 1, -FI_ENODATA),
+	HINT(tx_attr->inject_size, 8, 0),
+	HINT(tx_attr->inject_size, 1 << 20, -FI_ENODATA),
+	HINT(tx_attr->size, 1, 0),
+	HINT(tx_attr->size, 4096, 0),
+	HINT(tx_attr->size, SIZE_MAX, -FI_ENODATA),
+	HINT(tx_attr->iov_limit, 1, 0),
+	HINT(tx_attr->iov_limit, 4, 0),
+	HINT(tx_attr->iov_limit, 1024, -FI_ENODATA),
+	HINT(rx_attr->caps, FI_MSG | FI_RECV, 0),
+	HINT(rx_attr->op_flags, FI_COMPLETION, 0),
+	HINT(rx_attr->op_flags, FI_INJECT, -FI_ENODATA),
+	HINT(rx_attr->msg_order, FI_ORDER_SAS, 0),
+	HINT(rx_attr->comp_order, 1ull << 16, -FI_ENODATA),
+	HINT(rx_attr->total_buffered_recv, 1, -FI_ENODATA),
+	HINT(rx_attr->size, 4096, 0),
+	HINT(rx_attr->size, SIZE_MAX, -FI_ENODATA),
+	HINT(rx_attr->iov_limit, 4, 0),
+	HINT(rx_attr->iov_limit, 1024, -FI_ENODATA),
+	HINT(domain_attr->threading, FI_THREAD_SAFE, 0),
+	HINT(domain_attr->threading, FI_THREAD_COMPLETION, 0),
+	HINT(domain_attr->threading, FI_THREAD_DOMAIN, 0),
+	HINT(domain_attr->control_progress, FI_PROGRESS_MANUAL, 0),
+	HINT(domain_attr->data_progress, FI_PROGRESS_MANUAL, 0),
+	HINT(domain_attr->resource_mgmt, FI_RM_ENABLED, 0),
+	HINT(domain_attr->resource_mgmt, FI_RM_DISABLED, 0),
+	HINT(domain_attr->av_type, FI_AV_TABLE, 0),
+	HINT(domain_attr->av_type, FI_AV_MAP, 0),
+	HINT(domain_attr->mr_mode, 1 /* FI_MR_BASIC */, 0),
+	HINT(domain_attr->mr_mode, 2 /* FI_MR_SCALABLE */, 0),
+	HINT(domain_attr->mr_mode,
+	     FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
+	     0),
+	HINT(domain_attr->cq_data_size, 8, 0),
+	HINT(domain_attr->cq_data_size, 9, -FI_ENODATA),
+	HINT(domain_attr->cq_cnt, 100, 0),
+	HINT(domain_attr->cq_cnt, SIZE_MAX, -FI_ENODATA),
+	HINT(domain_attr->ep_cnt, 100, 0),
+	HINT(domain_attr->ep_cnt, SIZE_MAX, -FI_ENODATA),
+	HINT(domain_attr->cntr_cnt, 100, 0),
+	HINT(domain_attr->cntr_cnt, SIZE_MAX, -FI_ENODATA),
+	HINT(domain_attr->max_ep_tx_ctx, 2, -FI_ENODATA),
+	HINT(domain_attr->max_ep_rx_ctx, 2, -FI_ENODATA),
+	HINT(domain_attr->max_ep_stx_ctx, 1, -FI_ENODATA),
+	HINT(domain_attr->max_ep_srx_ctx, 1, -FI_ENODATA),
+	HINT(domain_attr->max_err_data, 1 << 20, -FI_ENODATA),
+	HINT(domain_attr->caps, FI_LOCAL_COMM | FI_REMOTE_COMM, 0),
+	HINT(domain_attr->caps, FI_SHARED_AV, -FI_ENODATA),
+	HINT(domain_attr->max_group_id, 1, -FI_ENODATA),
+	HINT(domain_attr->name, strdup("no such interface"), -FI_ENODATA),
+	HINT(fabric_attr->name, strdup("no such fabric"), -FI_ENODATA),
+	HINT(fabric_attr->prov_version, 0x7fff0000, -FI_ENODATA),
+};
+
+class Hints : public Getinfo, public testing::WithParamInterface<size_t>
+{
+};
+
+TEST_P(Hints, GrantedOrRefused)
+{
+	/* fi_getinfo(3): "specifying a non-zero value for input hints
+	 * indicates that a provider must support the requested value or fail
+	 * the operation with -FI_ENODATA." */
+	const Hint &h = table[GetParam()];
+
+	ONLY_TANDEM();
+	h.set(hints);
+	EXPECT_EQ(h.want, get()) << h.name;
+	if (h.want) {
+		EXPECT_EQ(nullptr, info);
+	}
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, Hints,
+			 testing::Range<size_t>(0, sizeof(table) /
+							   sizeof(table[0])));
+
+TEST_F(Getinfo, NameIsSetByTheCore)
+{
+	/* fi_fabric(3), prov_name: "The name of the underlying fabric
+	 * provider." */
+	ASSERT_EQ(0, get());
+	EXPECT_STREQ(tdt_prov_name(), info->fabric_attr->prov_name);
+	EXPECT_NE(nullptr, info->fabric_attr->name);
+	EXPECT_NE(nullptr, info->domain_attr->name);
+}
+
+TEST_F(Getinfo, OfferIsComplete)
+{
+	/* fi_tandem(7), LIMITS. */
+	ONLY_TANDEM();
+	ASSERT_EQ(0, get());
+	EXPECT_EQ(nullptr, info->next) << "one entry by default";
+	EXPECT_EQ(FI_EP_RDM, info->ep_attr->type);
+	EXPECT_EQ(256u, info->tx_attr->inject_size);
+	EXPECT_EQ(4u, info->tx_attr->iov_limit);
+	EXPECT_EQ(4u, info->rx_attr->iov_limit);
+	EXPECT_EQ(1024u, info->tx_attr->size);
+	EXPECT_EQ(1024u, info->rx_attr->size);
+	EXPECT_EQ(8u, info->domain_attr->cq_data_size);
+	EXPECT_EQ(FI_RM_ENABLED, info->domain_attr->resource_mgmt);
+	EXPECT_EQ(FI_PROGRESS_MANUAL, info->domain_attr->data_progress);
+	EXPECT_EQ(FI_AV_TABLE, info->domain_attr->av_type);
+	EXPECT_EQ(0u, info->mode);
+	EXPECT_EQ(0u, info->tx_attr->comp_order);
+	EXPECT_EQ(0u, info->rx_attr->total_buffered_recv);
+	EXPECT_NE(0u, info->domain_attr->cntr_cnt);
+}
+
+TEST_F(Getinfo, EveryBitOfTheOfferIsTakenBack)
+{
+	/* fi_getinfo(3): "Applications may use this feature to request a
+	 * minimal set of requirements, then check the returned capabilities":
+	 * what is offered can be asked for, bit by bit. */
+	struct fi_info *o = offer();
+
+	ASSERT_NE(nullptr, o);
+	for (int bit = 0; bit < 64; bit++) {
+		uint64_t b = 1ull << bit;
+
+		if (!(o->caps & b))
+			continue;
+		hints->caps = b |
+			      (b & (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC) ?
+				       0 :
+				       FI_MSG);
+		EXPECT_EQ(0, get()) << fi_tostr(&b, FI_TYPE_CAPS);
+		if (info) {
+			EXPECT_EQ(b, info->caps & b);
+		}
+	}
+	fi_freeinfo(o);
+}
+
+TEST_F(Getinfo, EveryCombinationOfContextFlagsIsTakenBack)
+{
+	/* fi_getinfo(3): as above, for tx_attr and rx_attr. */
+	struct fi_info *o = offer();
+
+	ASSERT_NE(nullptr, o);
+	for (int bit = 0; bit < 64; bit++) {
+		uint64_t b = 1ull << bit;
+
+		hints->tx_attr->caps = o->tx_attr->caps & b;
+		hints->rx_attr->caps = o->rx_attr->caps & b;
+		hints->tx_attr->msg_order = o->tx_attr->msg_order & b;
+		hints->rx_attr->msg_order = o->rx_attr->msg_order & b;
+		EXPECT_EQ(0, get()) << bit;
+	}
+	fi_freeinfo(o);
+}
+
+TEST_F(Getinfo, OfferAsHintsIsGranted)
+{
+	/* fi_getinfo(3): what was returned can be passed in again. */
+	struct fi_info *o = offer(), *again = nullptr;
+
+	ASSERT_NE(nullptr, o);
+	EXPECT_EQ(0, fi_getinfo(TDT_API, nullptr, nullptr, 0, o, &again));
+	ASSERT_NE(nullptr, again);
+	EXPECT_EQ(o->caps, again->caps);
+	fi_freeinfo(again);
+	fi_freeinfo(o);
+}
+
+TEST_F(Getinfo, PrimaryCapsOnlyWhenAsked)
+{
+	/* fi_getinfo(3): "a provider must enable support for only those
+	 * primary capabilities which were selected." */
+	const uint64_t primary =
+		FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST |
+		FI_NAMED_RX_CTX | FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV |
+		FI_HMEM | FI_COLLECTIVE | FI_AV_USER_ID | FI_PEER;
+
+	for (uint64_t asked : { uint64_t(FI_MSG), uint64_t(FI_TAGGED),
+				uint64_t(FI_MSG | FI_DIRECTED_RECV) }) {
+		hints->caps = asked;
+		ASSERT_EQ(0, get());
+		EXPECT_EQ(asked, info->caps & primary);
+		EXPECT_EQ(uint64_t(FI_SEND | FI_RECV),
+			  info->caps & (FI_SEND | FI_RECV))
+			<< "both directions when none is named";
+	}
+	hints->caps = FI_MSG | FI_SEND;
+	ASSERT_EQ(0, get());
+	EXPECT_FALSE(info->caps & FI_RECV);
+}
+
+TEST_F(Getinfo, AskedValuesAreReturned)
+{
+	/* fi_getinfo(3): "Output values will be greater than or equal to the
+	 * requested input values." */
+	hints->tx_attr->size = 2000;
+	hints->rx_attr->size = 3000;
+	hints->tx_attr->iov_limit = 2;
+	hints->tx_attr->inject_size = 64;
+	hints->ep_attr->max_msg_size = 12345;
+	hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	ASSERT_EQ(0, get());
+	EXPECT_GE(info->tx_attr->size, 2000u);
+	EXPECT_GE(info->rx_attr->size, 3000u);
+	EXPECT_GE(info->tx_attr->iov_limit, 2u);
+	EXPECT_GE(info->tx_attr->inject_size, 64u);
+	EXPECT_GE(info->ep_attr->max_msg_size, 12345u);
+	EXPECT_EQ(uint64_t(FI_DELIVERY_COMPLETE), info->tx_attr->op_flags);
+	EXPECT_EQ(FI_THREAD_DOMAIN, info->domain_attr->threading);
+}
+
+TEST_F(Getinfo, SourceAddressIsTheNode)
+{
+	/* fi_getinfo(3), FI_SOURCE: "Indicates that the node and service
+	 * parameters specify the local source address to associate with an
+	 * endpoint." */
+	hints->addr_format = FI_SOCKADDR_IN;
+	ASSERT_EQ(0, get("127.0.0.1", "4711", FI_SOURCE));
+	ASSERT_EQ(sizeof(struct sockaddr_in), info->src_addrlen);
+	auto *sin = static_cast<struct sockaddr_in *>(info->src_addr);
+	EXPECT_EQ(htonl(INADDR_LOOPBACK), sin->sin_addr.s_addr);
+	EXPECT_EQ(htons(4711), sin->sin_port);
+	EXPECT_EQ(uint32_t(FI_SOCKADDR_IN), info->addr_format);
+	ASSERT_EQ(0, get(nullptr, "4712", FI_SOURCE));
+	sin = static_cast<struct sockaddr_in *>(info->src_addr);
+	EXPECT_EQ(htons(4712), sin->sin_port);
+}
+
+TEST_F(Getinfo, DestinationAddressIsResolved)
+{
+	/* fi_getinfo(3), dest_addr: "on output a provider shall return an
+	 * address the corresponds to the indicated node and/or service". */
+	hints->addr_format = FI_SOCKADDR_IN;
+	ASSERT_EQ(0, get("127.0.0.1", "4711"));
+	ASSERT_EQ(sizeof(struct sockaddr_in), info->dest_addrlen);
+	auto *sin = static_cast<struct sockaddr_in *>(info->dest_addr);
+	EXPECT_EQ(htonl(INADDR_LOOPBACK), sin->sin_addr.s_addr);
+	EXPECT_EQ(htons(4711), sin->sin_port);
+	ASSERT_NE(nullptr, info->src_addr);
+	sin = static_cast<struct sockaddr_in *>(info->src_addr);
+	EXPECT_EQ(htonl(INADDR_LOOPBACK), sin->sin_addr.s_addr)
+		<< "the address from which it would be reached";
+}
+
+TEST_F(Getinfo, AddrStrNode)
+{
+	/* fi_getinfo(3): "Applications may also pass in an FI_ADDR_STR
+	 * formatted address as the node parameter." */
+	ONLY_TANDEM();
+	hints->addr_format = FI_SOCKADDR_IN;
+	ASSERT_EQ(0,
+		  get("fi_sockaddr_in://127.0.0.1:4713", nullptr, FI_SOURCE));
+	auto *sin = static_cast<struct sockaddr_in *>(info->src_addr);
+	EXPECT_EQ(htons(4713), sin->sin_port);
+}
+
+TEST_F(Getinfo, NodesNobodyHas)
+{
+	/* fi_getinfo(3): -FI_ENODATA, never a crash, for names that do not
+	 * resolve and addresses of others. */
+	hints->addr_format = FI_SOCKADDR_IN;
+	for (const char *node : { "256.1.1.1", "", "fi_sockaddr_in://x",
+				  "fi_sockaddr_in://[::1]:1", "a b c" }) {
+		EXPECT_GT(0, get(node, "1", FI_SOURCE | FI_NUMERICHOST))
+			<< node;
+		EXPECT_EQ(nullptr, info);
+	}
+	std::string longest(4096, 'a');
+	EXPECT_GT(0, get(longest.c_str(), "1", FI_NUMERICHOST));
+	EXPECT_GT(0, get("127.0.0.1", "no-such-service"));
+	EXPECT_GT(0, get("127.0.0.1", "99999"));
+}
+
+TEST_F(Getinfo, BadSourceOfHints)
+{
+	/* fi_getinfo(3), src_addrlen: "This value must be > 0 if src_addr is
+	 * non-NULL." Short and foreign addresses are refused, not read over. */
+	struct sockaddr_in sin;
+
+	memset(&sin, 0, sizeof(sin));
+	sin.sin_family = AF_INET;
+	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	hints->addr_format = FI_SOCKADDR_IN;
+	for (size_t len : { 1u, 2u, 8u, 15u }) {
+		hints->src_addr = malloc(len);
+		memcpy(hints->src_addr, &sin, len);
+		hints->src_addrlen = len;
+		EXPECT_GT(0, get()) << len;
+		free(hints->src_addr);
+		hints->src_addr = nullptr;
+	}
+	hints->src_addr = malloc(sizeof(sin));
+	hints->src_addrlen = sizeof(sin);
+	memcpy(hints->src_addr, &sin, sizeof(sin));
+	ASSERT_EQ(0, get());
+	auto *got = static_cast<struct sockaddr_in *>(info->src_addr);
+	EXPECT_EQ(sin.sin_addr.s_addr, got->sin_addr.s_addr);
+	static_cast<struct sockaddr_in *>(hints->src_addr)->sin_family =
+		AF_UNIX;
+	EXPECT_GT(0, get());
+}
+
+TEST_F(Getinfo, UnknownFlagsAreTolerated)
+{
+	/* Flags reach providers unmodified, internal ones included
+	 * (FI_RESCAN of 2.6 is bit 35). */
+	ONLY_TANDEM();
+	EXPECT_EQ(0, get(nullptr, nullptr, 1ull << 35));
+}
+
+TEST_F(Getinfo, OldAndNewApiVersions)
+{
+	/* fi_getinfo(3): "The version parameter is used by the application to
+	 * request the desired version of the interfaces." */
+	for (uint32_t v :
+	     { FI_VERSION(1, 5), FI_VERSION(1, 11), FI_VERSION(1, 20),
+	       FI_VERSION(2, 0), FI_VERSION(2, 1) }) {
+		drop();
+		EXPECT_EQ(0, fi_getinfo(v, nullptr, nullptr, 0, hints, &info))
+			<< v;
+	}
+}
+
+TEST_F(Getinfo, WithoutHints)
+{
+	/* fi_getinfo(3): "Callers may specify NULL for node, service, and
+	 * hints in order to retrieve information about what providers are
+	 * available". */
+	bool found = false;
+
+	ASSERT_EQ(0, fi_getinfo(TDT_API, nullptr, nullptr, 0, nullptr, &info));
+	for (struct fi_info *i = info; i; i = i->next)
+		found |= !strcmp(i->fabric_attr->prov_name, tdt_prov_name());
+	EXPECT_TRUE(found);
+}
+
+TEST_F(Getinfo, SparseHints)
+{
+	/* fi_getinfo(3): attribute structures are "optionally supplied". */
+	struct fi_info bare;
+
+	memset(&bare, 0, sizeof(bare));
+	bare.fabric_attr = hints->fabric_attr;
+	bare.caps = FI_MSG;
+	ASSERT_EQ(0, fi_getinfo(TDT_API, nullptr, nullptr, 0, &bare, &info));
+}
+
+TEST_F(Getinfo, DomainNameChoosesTheInterface)
+{
+	/* fi_tandem(7): "domain_attr.name of the result is the name of the
+	 * interface", and a hint for it. */
+	ONLY_TANDEM();
+	hints->domain_attr->name = strdup("lo");
+	ASSERT_EQ(0, get());
+	EXPECT_STREQ("lo", info->domain_attr->name);
+	hints->addr_format = FI_SOCKADDR_IN;
+	ASSERT_EQ(0, get());
+	auto *sin = static_cast<struct sockaddr_in *>(info->src_addr);
+	EXPECT_EQ(htonl(INADDR_LOOPBACK), sin->sin_addr.s_addr);
+}
+
+} // namespace

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Strangers at the TCP port and at the attach socket: whatever they say, no
+ * completion, no event, no warning storm, and traffic goes on.
+ */
+#include <arpa/inet.h>
+#include <cerrno>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <random>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tests/harness/fixture.h"
+
+namespace
+{
+
+class Stranger : public Case
+{
+protected:
+	std::vector<int> fds;
+
+	Stranger()
+	{
+		attr.eq = 1;
+	}
+
+	void TearDown() override
+	{
+		for (int fd : fds)
+			::close(fd);
+		Case::TearDown();
+	}
+
+	int knock()
+	{
+		struct sockaddr_in sin;
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		memcpy(&sin, rx()->name, sizeof(sin));
+		EXPECT_EQ(0, connect(fd, (struct sockaddr *)&sin, sizeof(sin)));
+		fcntl(fd, F_SETFL, O_NONBLOCK);
+		fds.push_back(fd);
+		return fd;
+	}
+
+	void say(int fd, const void *buf, size_t len)
+	{
+		(void)!send(fd, buf, len, MSG_NOSIGNAL);
+	}
+
+	void traffic(int rounds)
+	{
+		for (int i = 0; i < rounds; i++) {
+			for (auto *from : senders()) {
+				char out = 't', in = 0;
+
+				ASSERT_EQ(0, tdt_recv(rx(), &in, 1, &in));
+				ASSERT_EQ(0,
+					  tdt_send(from, rx(), &out, 1, &out));
+				OK(done(rx(), &in, FI_RECV | FI_MSG));
+				OK(done(from, &out, FI_SEND | FI_MSG));
+			}
+		}
+	}
+
+	/* Closed without an answer. */
+	void dropped(int fd)
+	{
+		uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+		char c;
+		ssize_t n;
+
+		while ((n = recv(fd, &c, 1, 0)) < 0 && errno == EAGAIN &&
+		       tdt_now_ms() < end)
+			tdt_progress(w);
+		EXPECT_TRUE(n == 0 || (n < 0 && errno == ECONNRESET))
+			<< "answered, or kept: " << n << " " << errno;
+	}
+
+	void silent()
+	{
+		struct fi_eq_err_entry e;
+		uint32_t event;
+		char buf[256];
+
+		memset(&e, 0, sizeof(e));
+		tdt_progress(w);
+		EXPECT_EQ(0u, tdt_pending(w));
+		EXPECT_EQ(-FI_EAGAIN,
+			  fi_eq_read(rx()->eq, &event, buf, sizeof(buf), 0));
+		EXPECT_EQ(-FI_EAGAIN, fi_eq_readerr(rx()->eq, &e, 0));
+		EXPECT_GE(3u, tdt_log_count(""));
+	}
+};
+
+TEST_F(Stranger, ForeignProtocolsAreDroppedSilently)
+{
+	/* assurance N1: "closed, silent before auth; no EQ/CQ event". */
+	static const std::string words[] = {
+		"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+		"SSH-2.0-OpenSSH_9.9\r\n",
+		std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11),
+		std::string(256, '\0'),
+		std::string(256, '\xff'),
+		"\r\n\r\n",
+	};
+
+	ONLY_TANDEM();
+	tdt_log_expect("");
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	for (auto &s : words) {
+		int fd = knock();
+
+		say(fd, s.data(), s.size());
+		OK(traffic(2));
+		OK(dropped(fd));
+	}
+	OK(silent());
+}
+
+TEST_F(Stranger, RandomBytesAreDropped)
+{
+	/* assurance N1: random bytes of random length, in pieces. */
+	std::mt19937 random(4711);
+
+	ONLY_TANDEM();
+	tdt_log_expect("");
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	for (int i = 0; i < 60; i++) {
+		unsigned char bytes[300];
+		int fd = knock();
+
+		for (auto &b : bytes)
+			b = static_cast<unsigned char>(random());
+		for (int k = 0; k < 3; k++) {
+			say(fd, bytes, random() % sizeof(bytes));
+			tdt_progress(w);
+		}
+		if (i % 2)
+			shutdown(fd, SHUT_WR);
+	}
+	OK(traffic(10));
+	OK(silent());
+}
+
+TEST_F(Stranger, ConnectAndCloseIsNothing)
+{
+	/* assurance N1: port scans. */
+	ONLY_TANDEM();
+	tdt_log_expect("");
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	for (int i = 0; i < 200; i++) {
+		int fd = knock();
+
+		fds.pop_back();
+		::close(fd);
+		if (i % 8 == 0)
+			tdt_progress(w);
+	}
+	OK(traffic(10));
+	OK(silent());
+}
+
+TEST_F(Stranger, SilentConnectionsKeepNobodyOut)
+{
+	/* assurance N2: connections that say nothing are bounded, and real
+	 * peers connect meanwhile. */
+	ONLY_TANDEM();
+	tdt_log_expect("");
+	OPEN();
+	for (int i = 0; i < 50; i++) {
+		int fd = knock();
+
+		if (i % 2)
+			say(fd, "t", 1);
+		tdt_progress(w);
+	}
+	OK(traffic(5));
+	OK(silent());
+}
+
+TEST_F(Stranger, GarbageAtTheAttachSocket)
+{
+	/* assurance L1, N1: the abstract socket of the endpoint, if the path
+	 * has one, is as deaf as the port. */
+	std::mt19937 random(815);
+	char line[512];
+	std::vector<std::string> names;
+	FILE *f;
+
+	ONLY_TANDEM();
+	tdt_log_expect("");
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	f = fopen("/proc/net/unix", "r");
+	while (f && fgets(line, sizeof(line), f)) {
+		char *at = strstr(line, " @");
+
+		if (at && strstr(at, "tandem"))
+			names.emplace_back(at + 2, strcspn(at + 2, "\n"));
+	}
+	if (f)
+		fclose(f);
+	if (tdt_path() == TDT_REMOTE) {
+		EXPECT_EQ(0u, names.size());
+	} else {
+		EXPECT_NE(0u, names.size());
+	}
+	for (auto &name : names) {
+		for (int i = 0; i < 20; i++) {
+			struct sockaddr_un un;
+			unsigned char bytes[400];
+			socklen_t len;
+			int fd = socket(AF_UNIX,
+					SOCK_SEQPACKET | SOCK_CLOEXEC |
+						SOCK_NONBLOCK,
+					0);
+
+			memset(&un, 0, sizeof(un));
+			un.sun_family = AF_UNIX;
+			memcpy(un.sun_path + 1, name.data(), name.size());
+			len = static_cast<socklen_t>(
+				offsetof(struct sockaddr_un, sun_path) + 1 +
+				name.size());
+			fds.push_back(fd);
+			if (connect(fd, (struct sockaddr *)&un, len))
+				continue;
+			for (auto &b : bytes)
+				b = static_cast<unsigned char>(random());
+			say(fd, bytes, random() % sizeof(bytes));
+			tdt_progress(w);
+		}
+	}
+	OK(traffic(10));
+	OK(silent());
+}
+
+} // namespace

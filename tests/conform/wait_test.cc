@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Blocking reads and wait objects: fi_cq(3), fi_eq(3), fi_poll(3). */
+#include <atomic>
+#include <csignal>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/time.h>
+#include <thread>
+
+#include "tests/harness/fixture.h"
+
+namespace
+{
+
+void nothing(int)
+{
+}
+
+class Wait : public Case, public testing::WithParamInterface<int>
+{
+protected:
+	Wait()
+	{
+		attr.wait = static_cast<enum fi_wait_obj>(GetParam());
+	}
+
+	/*
+	 * Sleeping works for one side only when the other side progresses:
+	 * connect and settle first.
+	 */
+	void ready()
+	{
+		OPEN();
+		ASSERT_EQ(0, tdt_warm_up(w));
+	}
+};
+
+TEST_P(Wait, ReadReturnsWhatIsThere)
+{
+	/* fi_cq(3): "the calls will not return until either a completion has
+	 * been read from the CQ or an error or timeout occurs." */
+	OK(ready());
+	for (auto *from : senders()) {
+		struct fi_cq_tagged_entry e;
+		fi_addr_t src = 7;
+		char out = 'w', in = 0;
+
+		ASSERT_EQ(0, tdt_recv(rx(), &in, 1, &in));
+		ASSERT_EQ(0, tdt_send(from, rx(), &out, 1, &out));
+		fi_cq_read(from->tx_cq, nullptr, 0);
+		ASSERT_EQ(1, fi_cq_sreadfrom(rx()->rx_cq, &e, 1, &src, nullptr,
+					     10000));
+		EXPECT_EQ(&in, e.op_context);
+		EXPECT_EQ(addr(rx(), from), src);
+		EXPECT_EQ('w', in);
+		OK(done(from, &out, FI_SEND | FI_MSG));
+	}
+}
+
+TEST_P(Wait, TimeIsOver)
+{
+	/* fi_cq(3): "If the timeout expires or the calling thread is signaled
+	 * and no data is available to be read from the completion queue,
+	 * returns -FI_EAGAIN." */
+	struct fi_cq_tagged_entry e;
+
+	OK(ready());
+	for (int ms : { 0, 1, 40 }) {
+		uint64_t start = tdt_now_ms(), took;
+
+		EXPECT_EQ(-FI_EAGAIN,
+			  fi_cq_sread(rx()->rx_cq, &e, 1, nullptr, ms));
+		took = tdt_now_ms() - start;
+		EXPECT_GE(took + 1, static_cast<uint64_t>(ms));
+		EXPECT_LE(took, static_cast<uint64_t>(ms) + 2000);
+	}
+}
+
+TEST_P(Wait, ErrorEndsTheRead)
+{
+	/* fi_cq(3): "If the topmost completion is for a failed transfer (an
+	 * error entry), returns -FI_EAVAIL." */
+	struct fi_cq_tagged_entry e;
+	char in = 0;
+
+	OK(ready());
+	ASSERT_EQ(0, tdt_recv(rx(), &in, 1, &in));
+	ASSERT_EQ(0, fi_cancel(&rx()->ep->fid, &in));
+	EXPECT_EQ(-FI_EAVAIL, fi_cq_sread(rx()->rx_cq, &e, 1, nullptr, 10000));
+	OK(failed(rx(), &in, FI_ECANCELED));
+}
+
+TEST_P(Wait, SignalOfTheCqUnblocks)
+{
+	/* fi_cq(3): "The fi_cq_signal call will unblock any thread waiting in
+	 * fi_cq_sread or fi_cq_sreadfrom." */
+	struct fi_cq_tagged_entry e;
+	std::atomic<bool> returned(false);
+	ssize_t ret = 0;
+
+	OK(ready());
+	std::thread t([&] {
+		ret = fi_cq_sread(rx()->rx_cq, &e, 1, nullptr, -1);
+		returned = true;
+	});
+	/* Whenever it falls asleep, some signal comes after that. */
+	while (!returned) {
+		EXPECT_EQ(0, fi_cq_signal(rx()->rx_cq));
+		poll(nullptr, 0, 1);
+	}
+	t.join();
+	EXPECT_EQ(-FI_EAGAIN, ret);
+}
+
+TEST_P(Wait, UnixSignalUnblocks)
+{
+	/* fi_cq(3): "Threads blocking in this function will return to the
+	 * caller if they are signaled by some external source. This is true
+	 * even if the timeout has not occurred or was specified as
+	 * infinite." */
+	struct fi_cq_tagged_entry e;
+	struct sigaction act, old;
+	std::atomic<bool> returned(false);
+	ssize_t ret = 0;
+
+	if (attr.wait == FI_WAIT_YIELD)
+		GTEST_SKIP() << "never sleeps in the kernel";
+	OK(ready());
+	memset(&act, 0, sizeof(act));
+	act.sa_handler = nothing;
+	sigaction(SIGUSR1, &act, &old);
+	std::thread t([&] {
+		ret = fi_cq_sread(rx()->rx_cq, &e, 1, nullptr, -1);
+		returned = true;
+	});
+	while (!returned) {
+		pthread_kill(t.native_handle(), SIGUSR1);
+		poll(nullptr, 0, 1);
+	}
+	t.join();
+	sigaction(SIGUSR1, &old, nullptr);
+	EXPECT_EQ(-FI_EAGAIN, ret);
+}
+
+TEST_P(Wait, SleeperIsWokenByEachTier)
+{
+	/* fi_cq(3), wait_obj: "Wait objects allow applications to block until
+	 * the wait object is signaled, indicating that a completion is
+	 * available to be read." */
+	const int n = 50;
+
+	OK(ready());
+	std::thread t([&] {
+		for (int i = 0; i < n * static_cast<int>(w->count - 1); i++) {
+			struct fi_cq_tagged_entry e;
+			char in;
+			ssize_t ret;
+
+			ret = fi_recv(rx()->ep, &in, 1, nullptr, FI_ADDR_UNSPEC,
+				      nullptr);
+			ASSERT_EQ(0, ret);
+			while ((ret = fi_cq_sread(rx()->rx_cq, &e, 1, nullptr,
+						  -1)) == -FI_EAGAIN)
+				;
+			ASSERT_EQ(1, ret);
+			/* Answer: the sender waits for it. */
+			while ((ret = fi_tinject(rx()->ep, &in, 1,
+						 static_cast<fi_addr_t>(in),
+						 5)) == -FI_EAGAIN)
+				fi_cq_read(rx()->rx_cq, nullptr, 0);
+			ASSERT_EQ(0, ret);
+		}
+	});
+	for (int i = 0; i < n; i++) {
+		for (auto *from : senders()) {
+			struct fi_cq_tagged_entry e;
+			char me = static_cast<char>(from->index), back = 0;
+			ssize_t ret;
+
+			ASSERT_EQ(0, fi_trecv(from->ep, &back, 1, nullptr,
+					      FI_ADDR_UNSPEC, 5, 0, &back));
+			while ((ret = fi_inject(from->ep, &me, 1,
+						addr(from, rx()))) ==
+			       -FI_EAGAIN)
+				fi_cq_read(from->tx_cq, nullptr, 0);
+			ASSERT_EQ(0, ret);
+			while ((ret = fi_cq_sread(from->rx_cq, &e, 1, nullptr,
+						  10000)) == -FI_EAGAIN)
+				;
+			ASSERT_EQ(1, ret);
+			EXPECT_EQ(me, back);
+		}
+	}
+	t.join();
+}
+
+TEST_P(Wait, SleepingReceiverLetsSendsComplete)
+{
+	/* fi_cq(3), FI_TRANSMIT_COMPLETE and FI_DELIVERY_COMPLETE: the sender
+	 * is told although the receiver goes to sleep at once; nothing that is
+	 * owed to it waits for the receiver's next call. */
+	const size_t sizes[] = { 1, 5000, 100000, 1000000 };
+
+	OK(ready());
+	std::atomic<size_t> left(2 * 4 * senders().size());
+	Bytes in(1000000);
+	std::thread t([&] {
+		while (left) {
+			struct fi_cq_tagged_entry e;
+
+			ASSERT_EQ(0, fi_recv(rx()->ep, in.data(), in.size(),
+					     nullptr, FI_ADDR_UNSPEC, nullptr));
+			while (left && fi_cq_sread(rx()->rx_cq, &e, 1, nullptr,
+						   -1) == -FI_EAGAIN)
+				;
+		}
+	});
+	for (auto *from : senders()) {
+		for (uint64_t level :
+		     { FI_TRANSMIT_COMPLETE, FI_DELIVERY_COMPLETE }) {
+			for (size_t len : sizes) {
+				Bytes out(len);
+				struct tdt_op op =
+					op_of(TDT_SENDMSG, 0, out.data(), len);
+				struct fi_cq_tagged_entry e;
+				ssize_t ret;
+
+				op.addr = addr(from, rx());
+				op.flags = level | FI_COMPLETION;
+				while ((ret = tdt_post_once(from, &op)) ==
+				       -FI_EAGAIN)
+					fi_cq_read(from->tx_cq, nullptr, 0);
+				EXPECT_EQ(0, ret);
+				while ((ret = fi_cq_sread(from->tx_cq, &e, 1,
+							  nullptr, 10000)) ==
+				       -FI_EAGAIN)
+					;
+				EXPECT_EQ(1, ret) << len << " " << level;
+				left--;
+			}
+		}
+	}
+	EXPECT_EQ(0, fi_cq_signal(rx()->rx_cq));
+	t.join();
+}
+
+std::string name_of(const testing::TestParamInfo<int> &p)
+{
+	switch (p.param) {
+	case FI_WAIT_UNSPEC:
+		return "unspec";
+	case FI_WAIT_FD:
+		return "fd";
+	case FI_WAIT_YIELD:
+		return "yield";
+	default:
+		return "pollfd";
+	}
+}
+
+INSTANTIATE_TEST_SUITE_P(Objects, Wait,
+			 testing::Values(FI_WAIT_UNSPEC, FI_WAIT_FD,
+					 FI_WAIT_POLLFD, FI_WAIT_YIELD),
+			 name_of);
+
+TEST_F(Case, NoWaitObjectNoBlockingRead)
+{
+	/* fi_cq(3): "When FI_WAIT_NONE is specified, the application may not
+	 * call fi_cq_sread or fi_cq_sreadfrom." It is told so. */
+	struct fi_cq_tagged_entry e;
+	int fd = -1;
+
+	ONLY_TANDEM();
+	OPEN();
+	ssize_t ret = fi_cq_sread(rx()->rx_cq, &e, 1, nullptr, -1);
+	EXPECT_TRUE(ret < 0 && ret != -FI_EAGAIN) << ret;
+	EXPECT_GT(0, fi_control(&rx()->rx_cq->fid, FI_GETWAIT, &fd));
+}
+
+/* FI_GETWAIT, poll(2) and fi_trywait(3), as an event loop uses them. */
+class WaitFd : public Case
+{
+protected:
+	WaitFd()
+	{
+		attr.wait = FI_WAIT_FD;
+	}
+
+	int fd_of(struct fid_cq *cq)
+	{
+		int fd = -1;
+
+		EXPECT_EQ(0, fi_control(&cq->fid, FI_GETWAIT, &fd));
+		EXPECT_LE(0, fd);
+		return fd;
+	}
+
+	/* Sleep for a completion; -FI_ETIMEDOUT when none comes. */
+	ssize_t sleep_for(struct fid_cq *cq, struct fi_cq_tagged_entry *e,
+			  int ms)
+	{
+		struct fid *fids[1] = { &cq->fid };
+		uint64_t end = tdt_now_ms() + static_cast<uint64_t>(ms);
+
+		for (;;) {
+			struct pollfd p = { fd_of(cq), POLLIN, 0 };
+			ssize_t ret = fi_cq_read(cq, e, 1);
+
+			if (ret != -FI_EAGAIN)
+				return ret;
+			if (tdt_now_ms() > end)
+				return -FI_ETIMEDOUT;
+			/* An acknowledgement may be the receiver's to send. */
+			if (cq != rx()->rx_cq)
+				fi_cq_read(rx()->rx_cq, nullptr, 0);
+			ret = fi_trywait(w->fabric, fids, 1);
+			if (ret == -FI_EAGAIN)
+				continue;
+			EXPECT_EQ(0, ret);
+			poll(&p, 1, 100);
+		}
+	}
+};
+
+TEST_F(WaitFd, PollWakesForEachTier)
+{
+	/* fi_poll(3), fi_trywait: "... indicates that the user may block on the
+	 * wait object"; then a completion wakes the sleeper. */
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	for (auto *from : senders()) {
+		for (int i = 0; i < 20; i++) {
+			struct fi_cq_tagged_entry e;
+			char out = 'p', in = 0;
+
+			ASSERT_EQ(0, tdt_recv(rx(), &in, 1, &in));
+			ASSERT_EQ(0, tdt_send(from, rx(), &out, 1, &out));
+			fi_cq_read(from->tx_cq, nullptr, 0);
+			ASSERT_EQ(1, sleep_for(rx()->rx_cq, &e, 10000));
+			EXPECT_EQ(&in, e.op_context);
+			ASSERT_EQ(1, sleep_for(from->tx_cq, &e, 10000));
+			EXPECT_EQ(&out, e.op_context);
+		}
+	}
+}
+
+TEST_F(WaitFd, IdleDescriptorIsQuiet)
+{
+	/* fi_cq(3), FI_WAIT_FD: usable in poll; with nothing to do it is not
+	 * signalled, and the sleeper uses no processor. */
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	tdt_settle(w, 50);
+	struct fid *fids[1] = { &rx()->rx_cq->fid };
+	struct pollfd p = { fd_of(rx()->rx_cq), POLLIN, 0 };
+	int ret = -FI_EAGAIN, quiet = 0;
+
+	for (int i = 0; i < 100 && quiet < 5; i++) {
+		ret = fi_trywait(w->fabric, fids, 1);
+		if (ret == 0 && poll(&p, 1, 5) == 0)
+			quiet++;
+		else
+			tdt_progress(w);
+	}
+	EXPECT_EQ(5, quiet);
+	EXPECT_EQ(0, ret);
+}
+
+TEST_F(WaitFd, TrywaitSeesWhatIsThere)
+{
+	/* fi_poll(3), fi_trywait: "-FI_EAGAIN ... the user should read the
+	 * queue": never sleep over an entry. */
+	struct fid *fids[1];
+	struct fi_cq_tagged_entry e;
+	char in = 0;
+
+	OPEN();
+	ASSERT_EQ(0, tdt_recv(rx(), &in, 1, &in));
+	ASSERT_EQ(0, fi_cancel(&rx()->ep->fid, &in));
+	fids[0] = &rx()->rx_cq->fid;
+	EXPECT_EQ(-FI_EAGAIN, fi_trywait(w->fabric, fids, 1));
+	EXPECT_EQ(-FI_EAVAIL, fi_cq_read(rx()->rx_cq, &e, 1));
+	OK(failed(rx(), &in, FI_ECANCELED));
+}
+
+TEST_F(WaitFd, DescriptorStays)
+{
+	/* fi_control(3), FI_GETWAIT: the object is the queue's own. */
+	OPEN();
+	int a = fd_of(rx()->rx_cq);
+	int b = fd_of(rx()->rx_cq);
+	EXPECT_EQ(a, b);
+	EXPECT_NE(a, fd_of(rx()->tx_cq));
+}
+
+TEST_F(WaitFd, PollfdNamesItsDescriptors)
+{
+	/* fi_poll(3), struct fi_wait_pollfd: nfds in: room, out: needed. */
+	struct fi_wait_pollfd wp;
+	struct pollfd fds[16];
+
+	attr.wait = FI_WAIT_POLLFD;
+	OPEN();
+	memset(&wp, 0, sizeof(wp));
+	wp.nfds = 0;
+	EXPECT_EQ(-FI_ETOOSMALL,
+		  fi_control(&rx()->rx_cq->fid, FI_GETWAIT, &wp));
+	ASSERT_NE(0u, wp.nfds);
+	ASSERT_GE(16u, wp.nfds);
+	wp.fd = fds;
+	EXPECT_EQ(0, fi_control(&rx()->rx_cq->fid, FI_GETWAIT, &wp));
+	for (size_t i = 0; i < wp.nfds; i++)
+		EXPECT_LE(0, fds[i].fd);
+}
+
+} // namespace
