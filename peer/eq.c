@@ -327,6 +327,19 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf,
 	return ret;
 }
 
+void tdm_eq_drop(struct tdm_eq *eq)
+{
+	struct eq_event *ev;
+
+	pthread_mutex_lock(&eq->mutex);
+	ev = eq_first(eq);
+	if (ev) {
+		eq_take(eq, ev);
+		free(ev);
+	}
+	pthread_mutex_unlock(&eq->mutex);
+}
+
 static ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf,
 			size_t len, uint64_t flags)
 {

@@ -48,6 +48,9 @@ ssize_t tdm_eq_write(struct tdm_eq *eq, uint32_t event, const void *buf,
 /* Not 0 when there is something to read; one relaxed load, no lock. */
 int tdm_eq_pending(const struct tdm_eq *eq);
 
+/* Drop the oldest event or error, whatever it is. */
+void tdm_eq_drop(struct tdm_eq *eq);
+
 /* Hold @eq while something reports to it: fi_close gives -FI_EBUSY. */
 void tdm_eq_get(struct tdm_eq *eq);
 void tdm_eq_put(struct tdm_eq *eq);

@@ -14,39 +14,34 @@
 #include <rdma/fi_errno.h>
 
 #include <stdlib.h>
-#include <string.h>
 
-/* An error the peer reports to its EQ: its endpoints report for themselves. */
-static void drop_error(struct tdm_link *link)
+/*
+ * What the link has no use for: errors (the endpoints of the peer report
+ * theirs to the CQs) and events of another shape.
+ */
+static void drop(struct tdm_link *link, ssize_t why)
 {
-	struct fi_eq_err_entry err;
-
-	memset(&err, 0, sizeof(err));
-	if (fi_eq_readerr(tdm_eq_fid(link->eq), &err, 0) > 0)
-		TDM_WARN(DOMAIN, "peer %s reports: %s", link->prov->name,
-			 fi_strerror(err.err));
+	TDM_INFO(DOMAIN, "peer %s: event dropped: %s", link->prov->name,
+		 fi_strerror((int)-why));
+	tdm_eq_drop(link->eq);
 }
 
-/* Events of another shape than ours are not for us. */
 void tdm_link_deliver(struct tdm_link *link, const struct fid *skip)
 {
-	union {
-		struct tdm_peer_event event;
-		uint8_t bytes[512];
-	} buf;
+	struct tdm_peer_event event;
 	uint32_t kind;
 	ssize_t n;
 
 	while (tdm_eq_pending(link->eq)) {
-		n = fi_eq_read(tdm_eq_fid(link->eq), &kind, &buf, sizeof(buf),
-			       0);
-		if (n == -FI_EAVAIL)
-			drop_error(link);
-		else if (n < 0)
+		n = fi_eq_read(tdm_eq_fid(link->eq), &kind, &event,
+			       sizeof(event), 0);
+		if (n == -FI_EAGAIN || n == -FI_EOVERRUN)
 			return;
-		else if (kind == FI_NOTIFY && n == sizeof(buf.event) &&
-			 (!skip || buf.event.entry.fid != skip))
-			link->event(link->arg, &buf.event);
+		if (n < 0)
+			drop(link, n);
+		else if (kind == FI_NOTIFY && n == sizeof(event) &&
+			 (!skip || event.entry.fid != skip))
+			link->event(link->arg, &event);
 	}
 }
 

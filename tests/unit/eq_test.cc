@@ -234,6 +234,19 @@ TEST_F(Eq, ErrorsKeepTheirPlace)
 	EXPECT_EQ(fi_eq_readerr(fid, nullptr, 0), -FI_EINVAL);
 }
 
+TEST_F(Eq, DropTakesTheOldestOfAnyKind)
+{
+	ASSERT_EQ(open(0, FI_WAIT_NONE), 0);
+	tdm_eq_drop(eq);
+	write_err(1, "x", 2);
+	write(2);
+	write(3);
+	tdm_eq_drop(eq);
+	tdm_eq_drop(eq);
+	EXPECT_EQ(next(), 3);
+	EXPECT_FALSE(tdm_eq_pending(eq));
+}
+
 /* fi_eq(3), err_data_size. */
 TEST_F(Eq, ReaderrCopiesOrLends)
 {
