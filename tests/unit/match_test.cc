@@ -289,6 +289,12 @@ TEST_F(Match, MaskIndexesComeAndGoWithoutLosingMessages)
 
 /* ----------------------------------------------- against a plain scan */
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SCHEDULES = 20000 };
+#else
+enum { SCHEDULES = 200000 };
+#endif
+
 struct Rng {
 	uint64_t s;
 	explicit Rng(uint64_t seed) : s(seed)
@@ -575,12 +581,13 @@ void run_schedules(uint64_t count, uint64_t salt, unsigned steps)
 
 TEST(MatchRandom, ShortSchedulesAgreeWithAPlainScan)
 {
-	run_schedules(env_number("TDT_MATCH_SCHEDULES", 200000), 1000000, 25);
+	run_schedules(env_number("TDT_MATCH_SCHEDULES", SCHEDULES), 1000000,
+		      25);
 }
 
 TEST(MatchRandom, LongSchedulesAgreeWithAPlainScan)
 {
-	run_schedules(env_number("TDT_MATCH_SCHEDULES", 200000) / 500,
+	run_schedules(env_number("TDT_MATCH_SCHEDULES", SCHEDULES) / 500,
 		      1ull << 40, 4000);
 }
 
