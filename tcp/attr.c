@@ -43,7 +43,7 @@ static void base_domain(struct fi_domain_attr *d)
 	d->control_progress = FI_PROGRESS_MANUAL;
 	d->data_progress = FI_PROGRESS_MANUAL;
 	d->resource_mgmt = FI_RM_ENABLED;
-	d->av_type = FI_AV_TABLE;
+	d->av_type = FI_AV_UNSPEC; /* either kind, the same indices */
 	d->mr_mode = 0;
 	d->mr_key_size = TDM_MR_KEY_BYTES;
 	d->cq_data_size = TDM_CQ_DATA_BYTES;
