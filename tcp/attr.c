@@ -24,6 +24,7 @@ static void base_context(struct fi_info *i)
 	i->tx_attr->inject_size = TDM_INJECT_BYTES;
 	i->tx_attr->size = TDM_DEFAULT_CTX_SIZE;
 	i->tx_attr->iov_limit = TDM_IOV_LIMIT;
+	i->tx_attr->rma_iov_limit = 1;
 	i->rx_attr->caps = TDM_RX_CAPS;
 	i->rx_attr->msg_order = TDM_MSG_ORDER;
 	i->rx_attr->size = TDM_DEFAULT_CTX_SIZE;
@@ -96,6 +97,8 @@ static int at_most(const char *what, size_t asked, size_t ours)
 	return asked > ours ? refuse(what, asked, ours) : 0;
 }
 
+#define RMA_SIDES (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+
 /*
  * Capabilities granted: what was asked, both directions when none was named,
  * plus what comes for free. FI_SOURCE costs a store per completion and is
@@ -110,6 +113,8 @@ static uint64_t grant_caps(uint64_t asked, uint64_t ours)
 	caps = asked & ours;
 	if (!(caps & (FI_SEND | FI_RECV)) && (caps & (FI_MSG | FI_TAGGED)))
 		caps |= (FI_SEND | FI_RECV) & ours;
+	if (!(caps & RMA_SIDES) && (caps & FI_RMA))
+		caps |= RMA_SIDES & ours;
 	return caps | (ours & (FI_LOCAL_COMM | FI_REMOTE_COMM));
 }
 
@@ -131,7 +136,7 @@ static int apply_tx(const struct fi_tx_attr *h, struct fi_info *info)
 	    (ret = at_most("tx_attr.size", h->size, TDM_MAX_CTX_SIZE)) ||
 	    (ret = at_most("tx_attr.iov_limit", h->iov_limit,
 			   TDM_IOV_LIMIT)) ||
-	    (ret = at_most("tx_attr.rma_iov_limit", h->rma_iov_limit, 0)))
+	    (ret = at_most("tx_attr.rma_iov_limit", h->rma_iov_limit, 1)))
 		return ret;
 	if (h->caps)
 		a->caps = grant_caps(h->caps, TDM_TX_CAPS);
