@@ -30,6 +30,9 @@ enum {
 	READ_BYTES = 16 << 10,
 	/* Missing payload from which it is read to its place directly. */
 	DIRECT_BYTES = 8 << 10,
+	/* Where messages are this long, a read is short to leave them there. */
+	LONG_BYTES = 12 << 10,
+	SHORT_READ_BYTES = 1 << 10,
 };
 
 void tdm_rx_ack_due(struct tdm_conn *c)
@@ -271,6 +274,22 @@ static void ended(struct tdm_conn *c, int err)
 	tdm_conn_fail(c, err, 0);
 }
 
+/*
+ * How much to read into the staging buffer next, when the last @n bytes held
+ * the beginnings of @records: headers only where long payload can be read to
+ * its place, all there is where records are short, but no more than a pass
+ * may handle.
+ */
+static void adapt(struct tdm_conn *c, size_t n, unsigned records)
+{
+	if (c->left > DIRECT_BYTES || (records && n / records >= LONG_BYTES))
+		c->read_bytes = SHORT_READ_BYTES;
+	else if (records >= TDM_TCP_RECORDS)
+		c->read_bytes = READ_BYTES;
+	else if (records)
+		c->read_bytes = TDM_TCP_STAGE_BYTES;
+}
+
 int tdm_rx_ready(struct tdm_conn *c)
 {
 	struct tdm_loop *loop = c->tcp->a.loop;
@@ -297,12 +316,9 @@ int tdm_rx_ready(struct tdm_conn *c)
 			take(c, NULL, direct);
 		k = consume(c, c->tcp->stage, (size_t)n - direct);
 		records += k;
+		adapt(c, (size_t)n, k);
 		if ((size_t)n < asked && !c->tx_err)
 			return 0;
-		if (k < TDM_TCP_RECORDS)
-			c->read_bytes = TDM_TCP_STAGE_BYTES;
-		else
-			c->read_bytes = READ_BYTES;
 		if (records >= TDM_TCP_RECORDS || bytes >= TDM_TCP_BURST_BYTES)
 			return 1;
 	}
