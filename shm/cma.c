@@ -30,6 +30,10 @@ void tdm_shm_pull_end(struct tdm_shm_pull *pull, int err, int status)
 	uint64_t len = pull->rts.len;
 
 	tdm_list_del(&pull->node);
+	if (!err) {
+		pair->rx_msgs++;
+		pair->rx_bytes += len;
+	}
 	if (err)
 		tdm_done_recv_err(&ep->done, pull->entry, pull->done, 0, err,
 				  0);

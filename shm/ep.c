@@ -20,6 +20,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 
+#include "fi_ext_tandem.h"
 #include "shm/path.h"
 #include "tdm_log.h"
 #include "tdm_nosys.h"
@@ -341,12 +342,55 @@ static int ep_close(struct fid *fid)
 	return 0;
 }
 
+/* ---- report -------------------------------------------------------------- */
+
+static int report_path(struct fid_ep *fid, fi_addr_t addr,
+		       struct tdm_report_path *out)
+{
+	struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(fid);
+	const struct tdm_shm_pair *pair;
+	struct tdm_shm_addr name;
+
+	if (!ep->av)
+		return -FI_ENOAV;
+	if (tdm_shm_av_addr(ep->av, addr, &name))
+		return -FI_EINVAL;
+	memset(out, 0, sizeof(*out));
+	out->reason_text = "";
+	pair = tdm_shm_pair_find(ep, &name, 0);
+	if (!pair)
+		return 0;
+	if (pair->state == TDM_SHM_PAIR_UP)
+		out->path = TDM_REPORT_SHM;
+	out->tx_msgs = pair->tx_msgs;
+	out->tx_bytes = pair->tx_bytes;
+	out->rx_msgs = pair->rx_msgs;
+	out->rx_bytes = pair->rx_bytes;
+	return 0;
+}
+
+static struct tdm_report_ops report_ops = {
+	.size = sizeof(report_ops),
+	.path = report_path,
+};
+
+static int ep_ops_open(struct fid *fid, const char *name, uint64_t flags,
+		       void **ops, void *context)
+{
+	if (!name || !ops || flags)
+		return -FI_EINVAL;
+	if (strcmp(name, TDM_REPORT_OPS))
+		return -FI_ENOSYS;
+	*ops = &report_ops;
+	return 0;
+}
+
 static struct fi_ops ep_fi_ops = {
 	.size = sizeof(ep_fi_ops),
 	.close = ep_close,
 	.bind = ep_bind,
 	.control = ep_control,
-	.ops_open = tdm_no_fi_ops_open,
+	.ops_open = ep_ops_open,
 	.tostr = tdm_no_fi_tostr,
 	.ops_set = tdm_no_fi_ops_set,
 };

@@ -235,6 +235,10 @@ static void pair_reset_rings(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	pair->bell = 0;
 	pair->rx_since = 0;
 	pair->stalls = 0;
+	pair->tx_msgs = 0;
+	pair->tx_bytes = 0;
+	pair->rx_msgs = 0;
+	pair->rx_bytes = 0;
 	pair->ready = 0;
 	pair->want_space = 0;
 	pair->no_grow = 0;

@@ -66,6 +66,7 @@ struct tdm_shm_op {
 	void *context;
 	uint64_t flags; /* of the tdm_xfer */
 	uint64_t len;	/* bytes; 0 for a delivered eager message */
+	uint64_t bytes; /* of payload, whatever way it goes */
 	uint32_t gen;	/* upper half of the id */
 	uint32_t count;
 	struct iovec iov[TDM_IOV_LIMIT];
@@ -110,12 +111,16 @@ struct tdm_shm_pair {
 	const struct tdm_shm_seg *peer; /* the peer's, read-only */
 	struct tdm_shm_seg *own;
 	struct tdm_shm_ring_tx tx;
+	uint64_t tx_msgs;  /* sends of this session that ended well */
+	uint64_t tx_bytes; /* payload of these */
 	/* receive, hot */
 	struct tdm_shm_ring_rx rx;
 	fi_addr_t owner_addr; /* in the owner's space, or FI_ADDR_UNSPEC */
 	struct tdm_shm_ep *ep;
 	uint32_t bell;	   /* TDM_SHM_BELL_* as last written to own->bell */
 	uint32_t rx_since; /* records since the last look at the hot set */
+	uint64_t rx_msgs;  /* messages of this session received */
+	uint64_t rx_bytes; /* payload of these */
 
 	struct tdm_shm_session *sess; /* NULL for self */
 	int self;		      /* 1: the endpoint with itself */

@@ -137,9 +137,11 @@ static int srx_get(struct tdm_shm_ep *ep, int tagged,
 }
 
 /* Copy to the receive and end it; rule of fi_cq(3) for what does not fit. */
-static void eager_place(struct tdm_shm_ep *ep, struct fi_peer_rx_entry *entry,
-			const void *payload, size_t len)
+static void eager_place(struct tdm_shm_pair *pair,
+			struct fi_peer_rx_entry *entry, const void *payload,
+			size_t len)
 {
+	struct tdm_shm_ep *ep = pair->ep;
 	size_t n;
 
 	if (tdm_likely(entry->count == 1 && len <= entry->iov[0].iov_len)) {
@@ -148,6 +150,8 @@ static void eager_place(struct tdm_shm_ep *ep, struct fi_peer_rx_entry *entry,
 	} else {
 		n = tdm_iov_copy_to(entry->iov, entry->count, 0, payload, len);
 	}
+	pair->rx_msgs++;
+	pair->rx_bytes += len;
 	if (tdm_likely(n == len))
 		tdm_done_recv(&ep->done, entry, len);
 	else
@@ -214,7 +218,7 @@ static int rx_eager_deliver(struct tdm_shm_pair *pair,
 		memcpy(&entry->cq_data, body, 8);
 	}
 	if (!ret) {
-		eager_place(pair->ep, entry, payload, rec->aux);
+		eager_place(pair, entry, payload, rec->aux);
 		deliver_ack(pair, ctl, id);
 		return 0;
 	}
@@ -253,7 +257,7 @@ static int rx_eager(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		body += 8;
 	}
 	if (tdm_likely(!ret)) {
-		eager_place(ep, entry, body, rec->aux);
+		eager_place(pair, entry, body, rec->aux);
 		return 0;
 	}
 	return eager_queue(pair, entry, tagged, body, rec->aux);
@@ -497,7 +501,7 @@ static int srx_start(struct fi_peer_rx_entry *entry)
 		tdm_shm_pull_start(pull);
 		return 0;
 	}
-	eager_place(ep, entry, u->data, u->len);
+	eager_place(u->pair, entry, u->data, u->len);
 	if (u->deliver && unexp_live(u))
 		deliver_ack(u->pair, &u->ctl, u->ctl.tag);
 	else

@@ -63,15 +63,18 @@ void tdm_shm_op_end(struct tdm_shm_op *op, int err)
 {
 	struct tdm_shm_pair *pair = op->pair;
 	struct tdm_shm_ep *ep = pair->ep;
-	uint64_t flags = op->flags;
+	uint64_t flags = op->flags, bytes = op->bytes;
 	void *context = op->context;
 
 	tdm_shm_op_free(ep, op);
-	if (err)
+	if (err) {
 		tdm_done_send_err(&ep->done, context, flags, err, err,
 				  pair->owner_addr);
-	else
-		tdm_done_send(&ep->done, context, flags);
+		return;
+	}
+	pair->tx_msgs++;
+	pair->tx_bytes += bytes;
+	tdm_done_send(&ep->done, context, flags);
 }
 
 int tdm_shm_tx_ack(struct tdm_shm_pair *pair, uint64_t id, unsigned status)
@@ -91,6 +94,7 @@ static void op_fill(struct tdm_shm_op *op, struct tdm_shm_pair *pair,
 	op->context = x->context;
 	op->flags = x->flags;
 	op->len = 0;
+	op->bytes = x->len;
 	op->count = 0;
 	op->at = 0;
 	op->end = 0;
@@ -301,8 +305,11 @@ static ssize_t send_eager(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 						   TDM_SHM_REC_MSG,
 					   flags, (uint16_t)x->len));
 	tdm_shm_bell(pair);
-	if (!op)
-		tdm_done_send(&ep->done, x->context, x->flags);
+	if (tdm_unlikely(op != NULL))
+		return 0;
+	pair->tx_msgs++;
+	pair->tx_bytes += x->len;
+	tdm_done_send(&ep->done, x->context, x->flags);
 	return 0;
 }
 
