@@ -92,7 +92,7 @@ static void arm_deadline(struct tdm_conn *c)
 	left = gone < tdm_env.conn_timeout_ms ? tdm_env.conn_timeout_ms - gone :
 						1;
 	if (tdm_loop_timer_arm(c->tcp->a.loop, &c->timer, (unsigned)left))
-		TDM_WARN(EP_CTRL, "no memory for the connect timer");
+		TDM_INFO(EP_CTRL, "no memory for the connect timer");
 }
 
 void tdm_hello_connect(struct tdm_conn *c)
