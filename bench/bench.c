@@ -32,9 +32,10 @@ struct bench_ep {
 	struct fid_ep *ep;
 	fi_addr_t peer;
 	size_t inject_bytes;
-	char *tx, *rx;
+	char *tx, *rx[2]; /* receives alternate between two buffers */
 	size_t bytes;
-	struct fi_context2 tx_ctx, rx_ctx;
+	unsigned posted;
+	struct fi_context2 tx_ctx, rx_ctx[2];
 };
 
 static void die(const char *what, int err)
@@ -118,8 +119,10 @@ void bench_socket_batch(int fd, size_t bytes, int count, int leader)
 
 static void post(struct bench_ep *b)
 {
-	check("fi_trecv", fi_trecv(b->ep, b->rx, b->bytes, NULL, b->peer, TAG,
-				   0, &b->rx_ctx));
+	unsigned i = b->posted++ % 2;
+
+	check("fi_trecv", fi_trecv(b->ep, b->rx[i], b->bytes, NULL, b->peer,
+				   TAG, 0, &b->rx_ctx[i]));
 }
 
 /* Poll until a completion of kind @flag comes. */
@@ -162,9 +165,9 @@ void bench_tagged_batch(struct bench_ep *b, size_t bytes, int count,
 		if (leader)
 			send_one(b, bytes);
 		wait_for(b, FI_RECV);
-		post(b);
 		if (!leader)
 			send_one(b, bytes);
+		post(b);
 	}
 }
 
@@ -206,7 +209,8 @@ struct bench_ep *bench_open(const char *prov, int name_fd, size_t bytes)
 	b->bytes = bytes ? bytes : 1;
 	b->inject_bytes = b->info->tx_attr->inject_size;
 	b->tx = malloc(b->bytes);
-	b->rx = malloc(b->bytes);
+	b->rx[0] = malloc(b->bytes);
+	b->rx[1] = malloc(b->bytes);
 	memset(b->tx, 1, b->bytes);
 	check("fi_fabric",
 	      fi_fabric(b->info->fabric_attr, &b->fabric, NULL));
@@ -218,6 +222,8 @@ struct bench_ep *bench_open(const char *prov, int name_fd, size_t bytes)
 	check("bind", fi_ep_bind(b->ep, &b->av->fid, 0));
 	check("fi_enable", fi_enable(b->ep));
 	exchange_names(b, name_fd);
+	/* One ahead: the answer leaves before its receive is posted again. */
+	post(b);
 	post(b);
 	return b;
 }
@@ -231,6 +237,7 @@ void bench_close(struct bench_ep *b)
 	fi_close(&b->fabric->fid);
 	fi_freeinfo(b->info);
 	free(b->tx);
-	free(b->rx);
+	free(b->rx[0]);
+	free(b->rx[1]);
 	free(b);
 }

@@ -22,6 +22,8 @@
 #include "tdm_log.h"
 #include "tdm_nosys.h"
 
+enum { QUIET_PASSES = 16 };
+
 struct tdm_domain *tdm_domain_from_fid(struct fid_domain *fid)
 {
 	return tdm_container_of(fid, struct tdm_domain, fid);
@@ -42,18 +44,37 @@ void tdm_domain_put(void *domain)
 	((struct tdm_domain *)domain)->users--;
 }
 
+/* A full pass of TCP; notes whether there is any. */
+static void tcp_progress(struct tdm_domain *d)
+{
+	struct tdm_list *pos;
+	int quiet = 1;
+
+	tdm_loop_progress(d->loop, !d->local_pairs);
+	tdm_list_for_each (pos, &d->eps) {
+		struct tdm_tcp *tcp =
+			tdm_list_entry(pos, struct tdm_ep, node)->tcp;
+
+		tdm_tcp_progress(tcp);
+		if (tdm_tcp_busy(tcp))
+			quiet = 0;
+	}
+	d->tcp_quiet = quiet;
+}
+
+/*
+ * While shared memory is in use and TCP has no connection, only newcomers can
+ * be waiting there: they are looked for every QUIET_PASSES-th pass.
+ */
 static void domain_progress(struct tdm_engine *engine)
 {
 	struct tdm_domain *d = from_engine(engine);
-	struct tdm_list *pos;
 
 	tdm_assert_held(&d->lock);
-	if (d->link)
+	if (tdm_likely(d->link != NULL))
 		tdm_link_progress(d->link);
-	tdm_loop_progress(d->loop, !d->local_pairs);
-	tdm_list_for_each (pos, &d->eps)
-		tdm_tcp_progress(
-			tdm_list_entry(pos, struct tdm_ep, node)->tcp);
+	if (!d->local_pairs || !d->tcp_quiet || !(++d->passes % QUIET_PASSES))
+		tcp_progress(d);
 }
 
 static int domain_arm(struct tdm_engine *engine)

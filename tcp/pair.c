@@ -95,6 +95,8 @@ void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
 	struct tdm_ep *ep = from_user(user);
 	struct tdm_pair *p = addr < ep->pairs ? ep->pair[addr] : NULL;
 
+	/* What waits from it must not look like the index's next owner. */
+	tdm_srx_forget(ep->srx, addr);
 	if (!p)
 		return;
 	ep->pair[addr] = NULL;
