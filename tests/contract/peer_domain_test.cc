@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* fi_peer(3), PEER DOMAIN: see peer_cq_test.cc for the two sides. */
+#include "owner_side.h"
+#include "peer_side.h"
+
+namespace
+{
+
+class OwnerDomain : public OwnerSide
+{
+};
+
+TEST_F(OwnerDomain, IsHandedOver)
+{
+	/* "The owner's domain object is imported directly into the peer." by
+	 * fi_domain2() with FI_PEER and a struct fi_peer_domain_context, which
+	 * the mock checks. */
+	EXPECT_EQ(&owner, peer.owner);
+}
+
+TEST_F(OwnerDomain, OutlivesThePeersDomain)
+{
+	/* "The fid_domain referenced by struct fi_peer_domain_context must
+	 * remain valid until the peer's domain is closed." The link closes it
+	 * after all that is in it. */
+	ASSERT_NE(nullptr, peer.find("domain"));
+	peer.calls.clear();
+	TearDown();
+	EXPECT_LT(peer.position("close ep"), peer.position("close domain"));
+	EXPECT_LT(peer.position("close srx"), peer.position("close domain"));
+	EXPECT_LT(peer.position("close cq"), peer.position("close domain"));
+	EXPECT_LT(peer.position("close av"), peer.position("close domain"));
+	EXPECT_LT(peer.position("close domain"), peer.position("close fabric"));
+	EXPECT_TRUE(peer.called("close fabric"));
+	cq = nullptr;
+	tx = rx = nullptr;
+	srx = nullptr;
+	av = nullptr;
+	ep = nullptr;
+	link = nullptr;
+}
+
+TEST(OwnerDomainRefused, PeerThatCannotImportItIsStillAPeer)
+{
+	/* "Providers that do not support peer domains must fail the
+	 * fi_domain2() call with -FI_EINVAL" (some give -FI_ENOSYS): it is then
+	 * opened by fi_domain(). */
+	tdt::FakeEngine engine;
+	tdt::MockPeer plain;
+	struct fid_domain owner = {};
+	struct tdm_link_attr attr = {};
+	struct tdm_link *link = nullptr;
+	struct fi_info *info = fi_allocinfo();
+
+	plain.no_domain2 = true;
+	attr.prov = &plain.prov;
+	attr.owner = &owner;
+	attr.engine = &engine.engine;
+	attr.info = info;
+	attr.event = [](void *, const struct tdm_peer_event *) {
+	};
+	ASSERT_EQ(0, tdm_link_open(&attr, &link));
+	EXPECT_EQ(nullptr, plain.owner);
+	engine.locked([&] { tdm_link_close(link); });
+	fi_freeinfo(info);
+}
+
+class PeerDomain : public RawPeer
+{
+};
+
+TEST_F(PeerDomain, NeedsFlagAndContext)
+{
+	/* "When FI_PEER is specified, the context parameter passed into
+	 * fi_domain2() must reference a struct fi_peer_domain_context." */
+	struct fi_peer_domain_context ctx = { sizeof(ctx), &exported };
+	struct fid_domain *d = nullptr;
+
+	EXPECT_EQ(-FI_EINVAL, fi_domain(fabric, info, &d, nullptr))
+		<< "usable as a peer only";
+	EXPECT_EQ(-FI_EINVAL, fi_domain2(fabric, info, &d, 0, &ctx));
+	EXPECT_EQ(-FI_EINVAL, fi_domain2(fabric, info, &d, FI_PEER, nullptr));
+	ctx.size = sizeof(ctx) - 1;
+	EXPECT_EQ(-FI_EINVAL, fi_domain2(fabric, info, &d, FI_PEER, &ctx));
+	ctx.size = sizeof(ctx);
+	ctx.domain = nullptr;
+	EXPECT_EQ(-FI_EINVAL, fi_domain2(fabric, info, &d, FI_PEER, &ctx));
+	EXPECT_EQ(nullptr, d);
+}
+
+TEST_F(PeerDomain, UsesTheOwnersOperations)
+{
+	/* "The peer domain allows a provider to access the operations of a
+	 * domain object of its peer. For example, an offload provider can use a
+	 * peer domain to register memory buffers with the main provider." */
+	static int calls;
+	struct fid_mr *mr = nullptr;
+	char buf[8];
+
+	calls = 0;
+	mr_ops.reg = [](struct fid *, const void *, size_t, uint64_t, uint64_t,
+			uint64_t, uint64_t, struct fid_mr **, void *) {
+		calls++;
+		return -FI_ENOMR;
+	};
+	EXPECT_EQ(-FI_ENOMR, fi_mr_reg(domain, buf, sizeof(buf), FI_SEND, 0, 1,
+				       0, &mr, nullptr));
+	EXPECT_EQ(1, calls);
+}
+
+TEST_F(PeerDomain, IsBusyWhileItsObjectsAreOpen)
+{
+	/* fi_domain(3), and "must remain valid until the peer's domain is
+	 * closed". */
+	struct fi_av_attr attr = {};
+	struct fid_av *av = nullptr;
+
+	attr.type = FI_AV_TABLE;
+	ASSERT_EQ(0, fi_av_open(domain, &attr, &av, nullptr));
+	EXPECT_EQ(-FI_EBUSY, fi_close(&domain->fid));
+	EXPECT_EQ(0, fi_close(&av->fid));
+}
+
+} // namespace
