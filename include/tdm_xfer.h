@@ -52,6 +52,22 @@ struct tdm_xfer {
 	struct iovec one; /* storage for single-buffer calls; not for users */
 };
 
+/*
+ * Begin @x: no tag, no data. Member by member, since clearing the whole
+ * structure would cost more than all the rest of a small send.
+ */
+static inline void tdm_xfer_init(struct tdm_xfer *x, uint64_t flags,
+				 fi_addr_t addr, void *context)
+{
+	x->flags = flags;
+	x->desc = NULL;
+	x->addr = addr;
+	x->tag = 0;
+	x->ignore = 0;
+	x->data = 0;
+	x->context = context;
+}
+
 /* Fill @x for one contiguous buffer. @desc may be NULL. */
 static inline void tdm_xfer_buf(struct tdm_xfer *x, const void *buf,
 				size_t len)

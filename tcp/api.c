@@ -134,16 +134,6 @@ static ssize_t recv_message(struct fid_ep *fid, struct tdm_xfer *x,
 	return post_xfer(ep, x);
 }
 
-/* The parts all requests have. */
-#define SEND(kind, dest, ctx)                                                 \
-	{                                                                     \
-		.flags = FI_SEND | (kind), .addr = (dest), .context = (ctx)   \
-	}
-#define RECV(kind, src, ctx)                                                  \
-	{                                                                     \
-		.flags = FI_RECV | (kind), .addr = (src), .context = (ctx)    \
-	}
-
 /* The flags of the default operation, of inject, and of CQ data. */
 static uint64_t op_flags(struct fid_ep *fid)
 {
@@ -158,8 +148,9 @@ static uint64_t inject_flags(struct fid_ep *fid)
 static ssize_t msg_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
 			fi_addr_t src, void *context)
 {
-	struct tdm_xfer x = RECV(FI_MSG, src, context);
+	struct tdm_xfer x;
 
+	tdm_xfer_init(&x, FI_RECV | FI_MSG, src, context);
 	return recv_buf(ep, &x, buf, len);
 }
 
@@ -167,16 +158,18 @@ static ssize_t msg_recvv(struct fid_ep *ep, const struct iovec *iov,
 			 void **desc, size_t count, fi_addr_t src,
 			 void *context)
 {
-	struct tdm_xfer x = RECV(FI_MSG, src, context);
+	struct tdm_xfer x;
 
+	tdm_xfer_init(&x, FI_RECV | FI_MSG, src, context);
 	return recv_vector(ep, &x, iov, count);
 }
 
 static ssize_t msg_recvmsg(struct fid_ep *ep, const struct fi_msg *m,
 			   uint64_t flags)
 {
-	struct tdm_xfer x = RECV(FI_MSG, m->addr, m->context);
+	struct tdm_xfer x;
 
+	tdm_xfer_init(&x, FI_RECV | FI_MSG, m->addr, m->context);
 	if (flags & ~(uint64_t)RECV_FLAGS)
 		return -FI_EBADFLAGS;
 	return recv_message(ep, &x, m->msg_iov, m->iov_count, flags);
@@ -185,8 +178,9 @@ static ssize_t msg_recvmsg(struct fid_ep *ep, const struct fi_msg *m,
 static ssize_t msg_send(struct fid_ep *ep, const void *buf, size_t len,
 			void *desc, fi_addr_t dest, void *context)
 {
-	struct tdm_xfer x = SEND(FI_MSG | op_flags(ep), dest, context);
+	struct tdm_xfer x;
 
+	tdm_xfer_init(&x, FI_SEND | FI_MSG | op_flags(ep), dest, context);
 	return send_buf(ep, &x, buf, len);
 }
 
@@ -194,17 +188,20 @@ static ssize_t msg_sendv(struct fid_ep *ep, const struct iovec *iov,
 			 void **desc, size_t count, fi_addr_t dest,
 			 void *context)
 {
-	struct tdm_xfer x = SEND(FI_MSG | op_flags(ep), dest, context);
+	struct tdm_xfer x;
 
+	tdm_xfer_init(&x, FI_SEND | FI_MSG | op_flags(ep), dest, context);
 	return send_vector(ep, &x, iov, count);
 }
 
 static ssize_t msg_sendmsg(struct fid_ep *ep, const struct fi_msg *m,
 			   uint64_t flags)
 {
-	struct tdm_xfer x = SEND(FI_MSG, m->addr, m->context);
-	int ret = msg_flags(tdm_ep_from_fid(ep), flags, &x.flags);
+	struct tdm_xfer x;
+	int ret;
 
+	tdm_xfer_init(&x, FI_SEND | FI_MSG, m->addr, m->context);
+	ret = msg_flags(tdm_ep_from_fid(ep), flags, &x.flags);
 	x.data = m->data;
 	return ret ? ret : send_vector(ep, &x, m->msg_iov, m->iov_count);
 }
@@ -212,8 +209,9 @@ static ssize_t msg_sendmsg(struct fid_ep *ep, const struct fi_msg *m,
 static ssize_t msg_inject(struct fid_ep *ep, const void *buf, size_t len,
 			  fi_addr_t dest)
 {
-	struct tdm_xfer x = SEND(FI_MSG | inject_flags(ep), dest, NULL);
+	struct tdm_xfer x;
 
+	tdm_xfer_init(&x, FI_SEND | FI_MSG | inject_flags(ep), dest, NULL);
 	return send_buf(ep, &x, buf, len);
 }
 
@@ -221,9 +219,10 @@ static ssize_t msg_senddata(struct fid_ep *ep, const void *buf, size_t len,
 			    void *desc, uint64_t data, fi_addr_t dest,
 			    void *context)
 {
-	struct tdm_xfer x = SEND(FI_MSG | FI_REMOTE_CQ_DATA | op_flags(ep),
-				 dest, context);
+	struct tdm_xfer x;
 
+	tdm_xfer_init(&x, FI_SEND | FI_MSG | FI_REMOTE_CQ_DATA | op_flags(ep),
+		      dest, context);
 	x.data = data;
 	return send_buf(ep, &x, buf, len);
 }
@@ -231,9 +230,10 @@ static ssize_t msg_senddata(struct fid_ep *ep, const void *buf, size_t len,
 static ssize_t msg_injectdata(struct fid_ep *ep, const void *buf, size_t len,
 			      uint64_t data, fi_addr_t dest)
 {
-	struct tdm_xfer x = SEND(FI_MSG | FI_REMOTE_CQ_DATA | inject_flags(ep),
-				 dest, NULL);
+	struct tdm_xfer x;
 
+	tdm_xfer_init(&x, FI_SEND | FI_MSG | FI_REMOTE_CQ_DATA | inject_flags(ep),
+		      dest, NULL);
 	x.data = data;
 	return send_buf(ep, &x, buf, len);
 }
@@ -242,8 +242,9 @@ static ssize_t tagged_recv(struct fid_ep *ep, void *buf, size_t len,
 			   void *desc, fi_addr_t src, uint64_t tag,
 			   uint64_t ignore, void *context)
 {
-	struct tdm_xfer x = RECV(FI_TAGGED, src, context);
+	struct tdm_xfer x;
 
+	tdm_xfer_init(&x, FI_RECV | FI_TAGGED, src, context);
 	x.tag = tag;
 	x.ignore = ignore;
 	return recv_buf(ep, &x, buf, len);
@@ -253,8 +254,9 @@ static ssize_t tagged_recvv(struct fid_ep *ep, const struct iovec *iov,
 			    void **desc, size_t count, fi_addr_t src,
 			    uint64_t tag, uint64_t ignore, void *context)
 {
-	struct tdm_xfer x = RECV(FI_TAGGED, src, context);
+	struct tdm_xfer x;
 
+	tdm_xfer_init(&x, FI_RECV | FI_TAGGED, src, context);
 	x.tag = tag;
 	x.ignore = ignore;
 	return recv_vector(ep, &x, iov, count);
@@ -263,8 +265,9 @@ static ssize_t tagged_recvv(struct fid_ep *ep, const struct iovec *iov,
 static ssize_t tagged_recvmsg(struct fid_ep *ep, const struct fi_msg_tagged *m,
 			      uint64_t flags)
 {
-	struct tdm_xfer x = RECV(FI_TAGGED, m->addr, m->context);
+	struct tdm_xfer x;
 
+	tdm_xfer_init(&x, FI_RECV | FI_TAGGED, m->addr, m->context);
 	if (flags & ~(uint64_t)TRECV_FLAGS)
 		return -FI_EBADFLAGS;
 	x.tag = m->tag;
@@ -276,8 +279,9 @@ static ssize_t tagged_send(struct fid_ep *ep, const void *buf, size_t len,
 			   void *desc, fi_addr_t dest, uint64_t tag,
 			   void *context)
 {
-	struct tdm_xfer x = SEND(FI_TAGGED | op_flags(ep), dest, context);
+	struct tdm_xfer x;
 
+	tdm_xfer_init(&x, FI_SEND | FI_TAGGED | op_flags(ep), dest, context);
 	x.tag = tag;
 	return send_buf(ep, &x, buf, len);
 }
@@ -286,8 +290,9 @@ static ssize_t tagged_sendv(struct fid_ep *ep, const struct iovec *iov,
 			    void **desc, size_t count, fi_addr_t dest,
 			    uint64_t tag, void *context)
 {
-	struct tdm_xfer x = SEND(FI_TAGGED | op_flags(ep), dest, context);
+	struct tdm_xfer x;
 
+	tdm_xfer_init(&x, FI_SEND | FI_TAGGED | op_flags(ep), dest, context);
 	x.tag = tag;
 	return send_vector(ep, &x, iov, count);
 }
@@ -295,9 +300,11 @@ static ssize_t tagged_sendv(struct fid_ep *ep, const struct iovec *iov,
 static ssize_t tagged_sendmsg(struct fid_ep *ep, const struct fi_msg_tagged *m,
 			      uint64_t flags)
 {
-	struct tdm_xfer x = SEND(FI_TAGGED, m->addr, m->context);
-	int ret = msg_flags(tdm_ep_from_fid(ep), flags, &x.flags);
+	struct tdm_xfer x;
+	int ret;
 
+	tdm_xfer_init(&x, FI_SEND | FI_TAGGED, m->addr, m->context);
+	ret = msg_flags(tdm_ep_from_fid(ep), flags, &x.flags);
 	x.tag = m->tag;
 	x.data = m->data;
 	return ret ? ret : send_vector(ep, &x, m->msg_iov, m->iov_count);
@@ -306,8 +313,9 @@ static ssize_t tagged_sendmsg(struct fid_ep *ep, const struct fi_msg_tagged *m,
 static ssize_t tagged_inject(struct fid_ep *ep, const void *buf, size_t len,
 			     fi_addr_t dest, uint64_t tag)
 {
-	struct tdm_xfer x = SEND(FI_TAGGED | inject_flags(ep), dest, NULL);
+	struct tdm_xfer x;
 
+	tdm_xfer_init(&x, FI_SEND | FI_TAGGED | inject_flags(ep), dest, NULL);
 	x.tag = tag;
 	return send_buf(ep, &x, buf, len);
 }
@@ -316,9 +324,10 @@ static ssize_t tagged_senddata(struct fid_ep *ep, const void *buf, size_t len,
 			       void *desc, uint64_t data, fi_addr_t dest,
 			       uint64_t tag, void *context)
 {
-	struct tdm_xfer x = SEND(FI_TAGGED | FI_REMOTE_CQ_DATA | op_flags(ep),
-				 dest, context);
+	struct tdm_xfer x;
 
+	tdm_xfer_init(&x, FI_SEND | FI_TAGGED | FI_REMOTE_CQ_DATA | op_flags(ep),
+		      dest, context);
 	x.tag = tag;
 	x.data = data;
 	return send_buf(ep, &x, buf, len);
@@ -328,9 +337,10 @@ static ssize_t tagged_injectdata(struct fid_ep *ep, const void *buf,
 				 size_t len, uint64_t data, fi_addr_t dest,
 				 uint64_t tag)
 {
-	struct tdm_xfer x = SEND(
-		FI_TAGGED | FI_REMOTE_CQ_DATA | inject_flags(ep), dest, NULL);
+	struct tdm_xfer x;
 
+	tdm_xfer_init(&x, FI_SEND | FI_TAGGED | FI_REMOTE_CQ_DATA | inject_flags(ep),
+		      dest, NULL);
 	x.tag = tag;
 	x.data = data;
 	return send_buf(ep, &x, buf, len);

@@ -23,14 +23,11 @@ struct where {
 
 static struct tdm_xfer request(uint64_t flags, struct where w, void *context)
 {
-	struct tdm_xfer x = {
-		.flags = FI_RMA | flags,
-		.addr = w.peer,
-		.rma_addr = w.addr,
-		.rma_key = w.key,
-		.context = context,
-	};
+	struct tdm_xfer x;
 
+	tdm_xfer_init(&x, FI_RMA | flags, w.peer, context);
+	x.rma_addr = w.addr;
+	x.rma_key = w.key;
 	return x;
 }
 
