@@ -19,6 +19,7 @@
  */
 #include "peer/wait.h"
 
+#include "tdm_atomic.h"
 #include "tdm_log.h"
 #include "tdm_os.h"
 
@@ -34,7 +35,24 @@ enum {
 	NS_PER_MS = 1000000,
 
 	/* Refused sleeps in a row after which the processor is given away. */
-	SPINS_BEFORE_YIELD = 64,
+	REFUSED_BEFORE_YIELD = 64,
+
+	/*
+	 * Polling before a sleep pays when the answer is on its way and the
+	 * other side has a processor of its own; it costs both sides when
+	 * they share one. So it is tried, and after n tries in vain not again
+	 * for 2^n sleeps. SPIN_PASSES: most passes, whatever the clock says.
+	 */
+	SPIN_NS = 20000,
+	SPIN_PASSES = 1000,
+	SPIN_MOST_FAILS = 10,
+};
+
+/* How a blocking read passes its time. */
+struct pace {
+	uint64_t spin_end_ns; /* 0: not polling yet */
+	unsigned int passes;  /* since polling began */
+	unsigned int refused; /* sleeps refused in a row */
 };
 
 static void close_fds(struct tdm_wait *w)
@@ -251,43 +269,116 @@ int tdm_wait_left(uint64_t deadline_ns)
 	return ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
+/* Not 0 while it is too early to sleep. */
+static int keep_polling(const struct tdm_wait *w, struct pace *pace)
+{
+	uint64_t now;
+
+	if (w->spin_skip || w->obj == FI_WAIT_YIELD)
+		return 0;
+	now = tdm_os.now_ns();
+	if (!pace->spin_end_ns) {
+		pace->spin_end_ns = now + SPIN_NS;
+		pace->passes = 0;
+	}
+	return now < pace->spin_end_ns && ++pace->passes < SPIN_PASSES;
+}
+
+/* Polling has ended, or was left out, without the answer. */
+static void spin_lost(struct tdm_wait *w, struct pace *pace)
+{
+	if (w->spin_skip) {
+		w->spin_skip--;
+		return;
+	}
+	pace->spin_end_ns = 0;
+	if (w->spin_fails < SPIN_MOST_FAILS)
+		w->spin_fails++;
+	w->spin_skip = 1u << w->spin_fails;
+}
+
+static void spin_won(struct tdm_wait *w)
+{
+	w->spin_fails = 0;
+	w->spin_skip = 0;
+}
+
+/* Let others have the lock, and the processor when nobody can sleep. */
+TDM_TSA(no_thread_safety_analysis)
+static void pause_polling(struct tdm_wait *w, int give_away)
+{
+	tdm_lock_release(w->engine->lock);
+	if (give_away)
+		sched_yield();
+	else
+		tdm_cpu_relax();
+	tdm_lock_acquire(w->engine->lock);
+}
+
 /*
- * Sleep once, or find a reason not to. Lock: held at entry and at return,
- * released in between. 0: look again; -FI_EAGAIN: a signal handler ran.
+ * Sleep until a descriptor is readable. Lock: held at entry and at return,
+ * released in between. 0, or -errno of poll(2).
  */
 TDM_TSA(no_thread_safety_analysis)
-static int sleep_once(struct tdm_wait *w, int timeout_ms, unsigned int *spins)
+static int sleep_on(struct tdm_wait *w, int timeout_ms)
 {
-	struct tdm_lock *lock = w->engine->lock;
 	struct pollfd fds[2];
-	int n, err, ret;
+	int n, err;
 
-	ret = w->obj == FI_WAIT_YIELD ? -FI_EAGAIN : tdm_wait_try(w);
-	if (ret == -FI_EAGAIN) {
-		tdm_lock_release(lock);
-		if (w->obj == FI_WAIT_YIELD || ++*spins > SPINS_BEFORE_YIELD)
-			sched_yield();
-		tdm_lock_acquire(lock);
-		return 0;
-	}
-	if (ret)
-		return ret;
-	*spins = 0;
-	w->sleepers++;
 	fds[0].fd = w->eventfd;
 	fds[1].fd = w->engine_fd;
 	fds[0].events = POLLIN;
 	fds[1].events = POLLIN;
-	tdm_lock_release(lock);
+	w->sleepers++;
+	tdm_lock_release(w->engine->lock);
 	n = tdm_os.poll(fds, 2, timeout_ms);
 	err = errno;
-	tdm_lock_acquire(lock);
+	tdm_lock_acquire(w->engine->lock);
 	/* The last one out saves the completions that follow the write. */
 	if (!--w->sleepers && !w->exported)
 		w->armed = 0;
-	if (n >= 0)
+	return n < 0 ? -err : 0;
+}
+
+/*
+ * Poll a little, or sleep once, or find a reason not to. Lock: held at entry
+ * and at return, released in between. 0: look again; else the result of the
+ * blocking read.
+ */
+static int pass_time(struct tdm_wait *w, int timeout_ms, struct pace *pace)
+{
+	int ret;
+
+	if (keep_polling(w, pace)) {
+		pause_polling(w, 0);
 		return 0;
-	return err == EINTR ? -FI_EAGAIN : -err;
+	}
+	ret = w->obj == FI_WAIT_YIELD ? -FI_EAGAIN : tdm_wait_try(w);
+	if (ret == -FI_EAGAIN) {
+		pause_polling(w,
+			      w->obj == FI_WAIT_YIELD ||
+				      ++pace->refused > REFUSED_BEFORE_YIELD);
+		return 0;
+	}
+	if (ret)
+		return ret;
+	pace->refused = 0;
+	spin_lost(w, pace);
+	ret = sleep_on(w, timeout_ms);
+	return ret == -EINTR ? -FI_EAGAIN : ret;
+}
+
+static int look(struct tdm_wait *w, int (*ready)(void *arg), void *arg,
+		const struct pace *pace)
+{
+	if (!ready(arg)) {
+		w->engine->progress(w->engine);
+		if (!ready(arg))
+			return 0;
+	}
+	if (pace->spin_end_ns)
+		spin_won(w);
+	return 1;
 }
 
 /* Returns 0 with the lock held, which the analysis cannot express. */
@@ -295,17 +386,14 @@ TDM_TSA(no_thread_safety_analysis)
 int tdm_wait_until(struct tdm_wait *w, int (*ready)(void *arg), void *arg,
 		   int timeout_ms, int *interrupt)
 {
-	struct tdm_engine *engine = w->engine;
+	struct tdm_lock *lock = w->engine->lock;
 	const uint64_t deadline = tdm_wait_deadline(timeout_ms);
-	unsigned int spins = 0;
+	struct pace pace = { 0, 0, 0 };
 	int left, ret;
 
-	tdm_lock_acquire(engine->lock);
+	tdm_lock_acquire(lock);
 	for (;;) {
-		if (ready(arg))
-			return 0;
-		engine->progress(engine);
-		if (ready(arg))
+		if (look(w, ready, arg, &pace))
 			return 0;
 		if (interrupt && *interrupt) {
 			*interrupt = 0;
@@ -313,10 +401,10 @@ int tdm_wait_until(struct tdm_wait *w, int (*ready)(void *arg), void *arg,
 			break;
 		}
 		left = tdm_wait_left(deadline);
-		ret = left ? sleep_once(w, left, &spins) : -FI_EAGAIN;
+		ret = left ? pass_time(w, left, &pace) : -FI_EAGAIN;
 		if (ret)
 			break;
 	}
-	tdm_lock_release(engine->lock);
+	tdm_lock_release(lock);
 	return ret;
 }

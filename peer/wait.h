@@ -25,14 +25,16 @@
 
 struct tdm_wait {
 	struct tdm_engine *engine;
-	enum fi_wait_obj obj;  /* NONE, FD, POLLFD or YIELD after init */
-	int epfd;	       /* for the application; -1: none */
-	int eventfd;	       /* -1: nobody has waited */
-	int engine_fd;	       /* valid with eventfd; the engine's */
-	int armed;	       /* the next signal must be seen; G: domain */
-	int signaled;	       /* eventfd holds a count; G: domain */
-	int exported;	       /* FI_GETWAIT was answered; G: domain */
-	unsigned int sleepers; /* in tdm_wait_until(), asleep; G: domain */
+	enum fi_wait_obj obj;	 /* NONE, FD, POLLFD or YIELD after init */
+	int epfd;		 /* for the application; -1: none */
+	int eventfd;		 /* -1: nobody has waited */
+	int engine_fd;		 /* valid with eventfd; the engine's */
+	int armed;		 /* the next signal must be seen; G: domain */
+	int signaled;		 /* eventfd holds a count; G: domain */
+	int exported;		 /* FI_GETWAIT was answered; G: domain */
+	unsigned int sleepers;	 /* in tdm_wait_until(), asleep; G: domain */
+	unsigned int spin_fails; /* pollings in vain in a row; G: domain */
+	unsigned int spin_skip;	 /* sleeps until the next one; G: domain */
 };
 
 /*
@@ -79,6 +81,8 @@ int tdm_wait_try(struct tdm_wait *w);
 
 /*
  * Block until @ready(arg) is true: test, progress, test, arm, sleep, repeat.
+ * Polls for some microseconds before it sleeps, the more seldom the more
+ * often that was in vain: an idle object uses no processor time.
  * @timeout_ms < 0: for ever. @ready runs with the lock held. Works for every
  * wait object, FI_WAIT_NONE excluded. *@interrupt (NULL: none) ends one call:
  * it is set under the lock, followed by tdm_wait_wake(), and cleared by the
