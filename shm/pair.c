@@ -23,6 +23,7 @@
 #include <rdma/fi_errno.h>
 
 #include "shm/path.h"
+#include "shm/rma.h"
 #include "tdm_log.h"
 
 enum { PAIR_SILENT_MOST = 8, PAIR_GROW_AFTER = 128 };
@@ -130,6 +131,7 @@ static struct tdm_shm_pair *pair_alloc(struct tdm_shm_ep *ep,
 	tdm_list_init(&p->ops);
 	tdm_list_init(&p->feeds);
 	tdm_list_init(&p->pulls);
+	tdm_list_init(&p->serves);
 	if (++ep->npairs > ep->hash_size)
 		hash_grow(ep);
 	head = &ep->hash[tdm_shm_addr_hash(addr) & (ep->hash_size - 1)];
@@ -234,6 +236,7 @@ static void pair_reset_rings(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	pair->bounce_credit = 0;
 	pair->bell = 0;
 	pair->rx_since = 0;
+	pair->rx_window = 1;
 	pair->stalls = 0;
 	pair->tx_msgs = 0;
 	pair->tx_bytes = 0;
@@ -319,10 +322,11 @@ static void end_pulls(struct tdm_shm_pair *pair, int silent)
 		struct tdm_shm_pull *pull =
 			tdm_list_entry(node, struct tdm_shm_pull, node);
 
-		if (ep->srx && !silent)
+		/* A read is an operation too, and ends there. */
+		if (ep->srx && pull->entry && !silent)
 			tdm_done_recv_err(&ep->done, pull->entry, pull->done, 0,
 					  FI_ECONNRESET, 0);
-		if (ep->srx)
+		if (ep->srx && pull->entry)
 			ep->srx->owner_ops->free_entry(pull->entry);
 		tdm_list_del(&pull->ctl.node);
 		tdm_pool_free(&ep->pulls, pull);
@@ -342,6 +346,9 @@ static void end_ops(struct tdm_shm_pair *pair, int silent)
 		else
 			tdm_shm_op_end(op, FI_ECONNRESET);
 	}
+	tdm_list_for_each_safe(pos, tmp, &pair->serves)
+		tdm_shm_serve_drop(
+			tdm_list_entry(pos, struct tdm_shm_op, node));
 }
 
 /* Take @pair out of all that drives it; the memory of the session goes. */

@@ -46,6 +46,7 @@ enum tdm_shm_ctl_kind {
 	TDM_SHM_CTL_ALONE, /* from ep->ctls */
 	TDM_SHM_CTL_PULL,  /* first member of a pull that has ended */
 	TDM_SHM_CTL_UNEXP, /* first member of an unexp that has ended */
+	TDM_SHM_CTL_SERVE, /* first member of a serve that has ended */
 };
 
 /* A control record on its way; embedded, so that waiting cannot fail. */
@@ -58,7 +59,10 @@ struct tdm_shm_ctl {
 	struct tdm_shm_pull_body body; /* op PULL */
 };
 
-/* A send that has not ended. Lives in ep->ops, found by id. */
+/*
+ * A send, write or read that has not ended. Lives in ep->ops, found by id; or
+ * in a struct tdm_shm_serve.
+ */
 struct tdm_shm_op {
 	struct tdm_list node;	   /* pair->ops, or ep->op_free */
 	struct tdm_list feed;	   /* pair->feeds while chunks are sent */
@@ -72,18 +76,24 @@ struct tdm_shm_op {
 	struct iovec iov[TDM_IOV_LIMIT];
 	uint64_t at;  /* next byte to feed */
 	uint64_t end; /* end of the range asked for; 0: no PULL yet */
+	int step;     /* reads: enum tdm_shm_read_step */
+	int err;      /* reads: what came of the pull, positive errno */
 };
 
-/* An announced message, from RTS to ACK. */
+/* An announced transfer, from RTS to ACK. */
 struct tdm_shm_pull {
 	struct tdm_shm_ctl ctl; /* its PULL, then its ACK; first member */
 	struct tdm_list node;	/* pair->pulls once matched */
 	struct tdm_shm_pair *pair;
-	struct fi_peer_rx_entry *entry;
+	struct fi_peer_rx_entry *entry; /* NULL for the bytes of a read */
+	struct tdm_shm_op *op;		/* this read of ours, or NULL */
+	const struct iovec *iov;	/* of entry or op */
+	size_t count;
 	struct tdm_shm_rts rts; /* as validated */
 	uint64_t want;		/* bytes: what fits the receive */
 	uint64_t done;
-	int copy; /* 1: by chunks, PULL was sent */
+	int copy;    /* 1: by chunks, PULL was sent */
+	int refused; /* 1: the region was closed, bytes go nowhere */
 };
 
 /* A message that arrived before its receive; entry->peer_context. */
@@ -119,6 +129,7 @@ struct tdm_shm_pair {
 	struct tdm_shm_ep *ep;
 	uint32_t bell;	   /* TDM_SHM_BELL_* as last written to own->bell */
 	uint32_t rx_since; /* records since the last look at the hot set */
+	uint32_t rx_window; /* records taken per poll: 1, 2, 4, ... */
 	uint64_t rx_msgs;  /* messages of this session received */
 	uint64_t rx_bytes; /* payload of these */
 
@@ -138,6 +149,9 @@ struct tdm_shm_pair {
 	struct tdm_list ops;
 	struct tdm_list feeds; /* ops that feed chunks, round robin */
 	struct tdm_list pulls;
+	struct tdm_list serves; /* ops of reads this process answers */
+	uint32_t nserves;
+	uint32_t next_serve; /* names the next one */
 	uint64_t dirty_small;	/* map of the small ring */
 	uint64_t bounce_tx;	/* chunks put, free-running */
 	uint64_t bounce_rx;	/* chunks taken */

@@ -143,6 +143,23 @@ static void now_and_then(struct tdm_shm_ep *ep)
 	}
 }
 
+/*
+ * Looking at the slot behind the last record fetches a line that the peer
+ * wrote a lap ago, and nothing that we store can leave before that load is
+ * back: an answer would wait for it. So a poll takes no more records than the
+ * ring has lately delivered at once: one for a ping-pong, many in a stream.
+ */
+static inline void poll_hot(struct tdm_shm_pair *pair)
+{
+	uint32_t window = pair->rx_window;
+	int n = tdm_shm_rx_poll(pair, (int)window);
+
+	if (n < (int)window)
+		pair->rx_window = window > 1 ? window / 2 : 1;
+	else if (window < PROGRESS_HOT_RECORDS)
+		pair->rx_window = 2 * window;
+}
+
 void tdm_shm_ep_progress(struct tdm_shm_ep *ep)
 {
 	uint32_t i;
@@ -151,7 +168,7 @@ void tdm_shm_ep_progress(struct tdm_shm_ep *ep)
 		return;
 	ep->in_progress = 1;
 	for (i = 0; i < ep->nhot; i++)
-		tdm_shm_rx_poll(ep->hot[i], PROGRESS_HOT_RECORDS);
+		poll_hot(ep->hot[i]);
 	for (i = 0; i < ep->nsummary; i++) {
 		if (tdm_a64_load_relaxed(&ep->hints->summary[i])) {
 			tdm_shm_bell_scan(ep);

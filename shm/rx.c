@@ -21,6 +21,7 @@
 #include <rdma/fi_errno.h>
 
 #include "shm/path.h"
+#include "shm/rma.h"
 
 enum { UNEXP_ALONE = 255 };
 
@@ -399,8 +400,10 @@ static int rx_control(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 	case TDM_SHM_REC_MOVED:
 		ret = rx_moved(pair, rec, tag);
 		return ret ? ret : 1;
-	default: /* GOODBYE; others do not pass the decoder */
+	case TDM_SHM_REC_GOODBYE:
 		return -FI_ESHUTDOWN;
+	default: /* others do not pass the decoder */
+		return tdm_shm_rma_rx(pair, rec, slot);
 	}
 }
 
@@ -453,8 +456,11 @@ int tdm_shm_rx_poll(struct tdm_shm_pair *pair, int budget)
 				 pair->rx.count / 4))
 			rx_show(pair);
 	}
-	if (!n && !ret)
+	if (!n && !ret) {
+		if (tdm_unlikely(pair->rx.tail != pair->rx.shown))
+			rx_show(pair);
 		return 0;
+	}
 	pair->rx_since += (uint32_t)n;
 	if (tdm_unlikely(ret && ret != -FI_EAGAIN))
 		tdm_shm_pair_break(pair, -ret);
