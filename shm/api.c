@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fi_msg(3) and fi_tagged(3) of the peer's endpoint: each call becomes one
- * struct tdm_xfer. Receives are posted to the owner's SRX, never here.
+ * fi_msg(3), fi_tagged(3) and fi_rma(3) of the peer's endpoint: each call
+ * becomes one struct tdm_xfer. Receives are posted to the owner's SRX, never here.
  *
  * Locking: domain lock held.
  */
 #include <rdma/fi_errno.h>
 
-#include "shm/path.h"
+#include "shm/rma.h"
 #include "tdm_nosys.h"
 
 /* fi_endpoint(3): op_flags hold for calls without flags of their own. */
@@ -193,6 +193,155 @@ static ssize_t tagged_injectdata(struct fid_ep *ep, const void *buf, size_t len,
 	return send_buf(ep, &x, buf, len);
 }
 
+/* ---- one-sided ------------------------------------------------------------ */
+
+struct where {
+	fi_addr_t peer;
+	uint64_t addr; /* at the target */
+	uint64_t key;
+};
+
+static struct tdm_xfer one_sided(uint64_t flags, struct where w, void *context)
+{
+	struct tdm_xfer x = {
+		.flags = FI_RMA | flags,
+		.addr = w.peer,
+		.rma_addr = w.addr,
+		.rma_key = w.key,
+		.context = context,
+	};
+
+	return x;
+}
+
+static ssize_t rma_buf(struct fid_ep *fid, struct tdm_xfer *x, const void *buf,
+		       size_t len)
+{
+	tdm_xfer_buf(x, buf, len);
+	return tdm_shm_rma_send(tdm_shm_ep_from_fid(fid), x);
+}
+
+/* Errors: -FI_EINVAL for a vector that is too long or overflows. */
+static ssize_t rma_iov(struct fid_ep *fid, struct tdm_xfer *x,
+		       const struct iovec *iov, size_t count)
+{
+	if (count > TDM_IOV_LIMIT || (count && !iov) ||
+	    tdm_iov_total(iov, count, &x->len))
+		return -FI_EINVAL;
+	x->iov = iov;
+	x->count = count;
+	return tdm_shm_rma_send(tdm_shm_ep_from_fid(fid), x);
+}
+
+/* One range at the target per call, as long as the local one. */
+static ssize_t rma_msg(struct fid_ep *fid, const struct fi_msg_rma *m,
+		       uint64_t flags)
+{
+	struct tdm_xfer x;
+
+	if (m->rma_iov_count != 1 ||
+	    m->rma_iov[0].len != tdm_iov_len(m->msg_iov, m->iov_count))
+		return -FI_EINVAL;
+	x = one_sided(flags | tdm_shm_ep_from_fid(fid)->tx_comp,
+		      (struct where){ m->addr, m->rma_iov[0].addr,
+				      m->rma_iov[0].key },
+		      m->context);
+	x.data = m->data;
+	return rma_iov(fid, &x, m->msg_iov, m->iov_count);
+}
+
+/* A read has nothing to inject: that default is for writes. */
+static uint64_t read_flags(struct fid_ep *fid)
+{
+	return FI_READ | (default_flags(fid) & ~(uint64_t)FI_INJECT);
+}
+
+static ssize_t rma_read(struct fid_ep *ep, void *buf, size_t len, void *desc,
+			fi_addr_t src, uint64_t addr, uint64_t key,
+			void *context)
+{
+	struct tdm_xfer x = one_sided(
+		read_flags(ep), (struct where){ src, addr, key }, context);
+
+	return rma_buf(ep, &x, buf, len);
+}
+
+static ssize_t rma_readv(struct fid_ep *ep, const struct iovec *iov,
+			 void **desc, size_t count, fi_addr_t src,
+			 uint64_t addr, uint64_t key, void *context)
+{
+	struct tdm_xfer x = one_sided(
+		read_flags(ep), (struct where){ src, addr, key }, context);
+
+	return rma_iov(ep, &x, iov, count);
+}
+
+static ssize_t rma_readmsg(struct fid_ep *ep, const struct fi_msg_rma *m,
+			   uint64_t flags)
+{
+	return rma_msg(ep, m, FI_READ | flags);
+}
+
+static ssize_t rma_write(struct fid_ep *ep, const void *buf, size_t len,
+			 void *desc, fi_addr_t dest, uint64_t addr,
+			 uint64_t key, void *context)
+{
+	struct tdm_xfer x = one_sided(FI_WRITE | default_flags(ep),
+				      (struct where){ dest, addr, key },
+				      context);
+
+	return rma_buf(ep, &x, buf, len);
+}
+
+static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov,
+			  void **desc, size_t count, fi_addr_t dest,
+			  uint64_t addr, uint64_t key, void *context)
+{
+	struct tdm_xfer x = one_sided(FI_WRITE | default_flags(ep),
+				      (struct where){ dest, addr, key },
+				      context);
+
+	return rma_iov(ep, &x, iov, count);
+}
+
+static ssize_t rma_writemsg(struct fid_ep *ep, const struct fi_msg_rma *m,
+			    uint64_t flags)
+{
+	return rma_msg(ep, m, FI_WRITE | flags);
+}
+
+static ssize_t rma_inject(struct fid_ep *ep, const void *buf, size_t len,
+			  fi_addr_t dest, uint64_t addr, uint64_t key)
+{
+	struct tdm_xfer x = one_sided(FI_WRITE | FI_INJECT,
+				      (struct where){ dest, addr, key }, NULL);
+
+	return rma_buf(ep, &x, buf, len);
+}
+
+static ssize_t rma_writedata(struct fid_ep *ep, const void *buf, size_t len,
+			     void *desc, uint64_t data, fi_addr_t dest,
+			     uint64_t addr, uint64_t key, void *context)
+{
+	struct tdm_xfer x =
+		one_sided(FI_WRITE | FI_REMOTE_CQ_DATA | default_flags(ep),
+			  (struct where){ dest, addr, key }, context);
+
+	x.data = data;
+	return rma_buf(ep, &x, buf, len);
+}
+
+static ssize_t rma_injectdata(struct fid_ep *ep, const void *buf, size_t len,
+			      uint64_t data, fi_addr_t dest, uint64_t addr,
+			      uint64_t key)
+{
+	struct tdm_xfer x = one_sided(FI_WRITE | FI_INJECT | FI_REMOTE_CQ_DATA,
+				      (struct where){ dest, addr, key }, NULL);
+
+	x.data = data;
+	return rma_buf(ep, &x, buf, len);
+}
+
 struct fi_ops_msg tdm_shm_msg_ops = {
 	.size = sizeof(tdm_shm_msg_ops),
 	.recv = tdm_no_msg_recv,
@@ -217,4 +366,17 @@ struct fi_ops_tagged tdm_shm_tagged_ops = {
 	.inject = tagged_inject,
 	.senddata = tagged_senddata,
 	.injectdata = tagged_injectdata,
+};
+
+struct fi_ops_rma tdm_shm_rma_ops = {
+	.size = sizeof(tdm_shm_rma_ops),
+	.read = rma_read,
+	.readv = rma_readv,
+	.readmsg = rma_readmsg,
+	.write = rma_write,
+	.writev = rma_writev,
+	.writemsg = rma_writemsg,
+	.inject = rma_inject,
+	.writedata = rma_writedata,
+	.injectdata = rma_injectdata,
 };

@@ -17,6 +17,7 @@
 #include <rdma/fi_errno.h>
 
 #include "shm/path.h"
+#include "shm/rma.h"
 #include "tdm_log.h"
 
 enum { BOUNCE_BUDGET = 8 }; /* chunks per pair and progress call */
@@ -39,7 +40,8 @@ int tdm_shm_bounce_feed(struct tdm_shm_pair *pair, uint64_t id,
 {
 	struct tdm_shm_op *op = tdm_shm_op_find(pair, id);
 
-	if (!op || op->end || pair->self || tdm_shm_pull_check(body, op->len))
+	if (!op || op->flags & FI_READ || op->end || pair->self ||
+	    tdm_shm_pull_check(body, op->len))
 		return -1;
 	op->at = body->offset;
 	op->end = body->offset + body->bytes;
@@ -96,7 +98,15 @@ static void put_chunk(struct tdm_shm_pair *pair, struct tdm_shm_op *op)
 		.len = (uint32_t)len,
 	};
 
-	tdm_iov_copy_from(chunk_data(area, k), op->iov, op->count, op->at, len);
+	if (op->flags & FI_REMOTE_READ &&
+	    tdm_shm_revoked(pair->ep, tdm_shm_serve_of(op)->entry)) {
+		head.status = TDM_SHM_STATUS_ACCESS;
+		head.len = 0;
+		len = op->end - op->at;
+	} else {
+		tdm_iov_copy_from(chunk_data(area, k), op->iov, op->count,
+				  op->at, len);
+	}
 	memcpy(chunk_head(area, k), &head, sizeof(head));
 	op->at += len;
 	pair->bounce_tx++;
@@ -146,13 +156,7 @@ static struct tdm_shm_pull *pull_of(struct tdm_shm_pair *pair,
 			tdm_list_entry(pos, struct tdm_shm_pull, node);
 
 		if (pull->rts.id == head->id && pull->copy)
-			return pull->done == head->offset && head->len &&
-					       head->len <=
-						       TDM_SHM_CHUNK_BYTES &&
-					       head->len <=
-						       pull->want - pull->done ?
-				       pull :
-				       NULL;
+			return pull;
 	}
 	return NULL;
 }
@@ -167,15 +171,24 @@ static int take_chunk(struct tdm_shm_pair *pair)
 
 	memcpy(&head, chunk_head(&s->peer_bounce, k), sizeof(head));
 	pull = pull_of(pair, &head);
-	if (!pull)
+	if (!pull ||
+	    tdm_shm_chunk_check(&head, pull->done, pull->want - pull->done))
 		return -1;
-	tdm_iov_copy_to(pull->entry->iov, pull->entry->count, pull->done,
-			chunk_data(&s->peer_bounce, k), head.len);
+	/* Only a region a read comes from can be closed at the sender. */
+	if (head.status && !pull->op)
+		return -1;
+	if (tdm_shm_revoked(pair->ep, pull->entry))
+		pull->refused = 1;
+	if (!pull->refused)
+		tdm_iov_copy_to(pull->iov, pull->count, pull->done,
+				chunk_data(&s->peer_bounce, k), head.len);
 	pull->done += head.len;
 	pair->bounce_rx++;
 	tdm_a64_store_release(&pair->own->bounce_consumed, pair->bounce_rx);
 	tdm_shm_bell_space(pair);
-	if (pull->done == pull->want)
+	if (head.status)
+		tdm_shm_pull_end(pull, FI_EACCES, (int)head.status);
+	else if (pull->done == pull->want)
 		tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
 	return 0;
 }

@@ -18,18 +18,19 @@
 #include <rdma/fi_errno.h>
 
 #include "shm/path.h"
+#include "shm/rma.h"
 #include "tdm_log.h"
 #include "tdm_os.h"
 
 enum { CMA_SLICE_BYTES = 512 * 1024, CMA_LOCAL_MOST = 8 };
 
-void tdm_shm_pull_end(struct tdm_shm_pull *pull, int err, int status)
+/* The receive, or write to a region, that @pull fills. */
+static void entry_end(struct tdm_shm_pull *pull, int err)
 {
 	struct tdm_shm_pair *pair = pull->pair;
 	struct tdm_shm_ep *ep = pair->ep;
 	uint64_t len = pull->rts.len;
 
-	tdm_list_del(&pull->node);
 	if (!err) {
 		pair->rx_msgs++;
 		pair->rx_bytes += len;
@@ -44,6 +45,22 @@ void tdm_shm_pull_end(struct tdm_shm_pull *pull, int err, int status)
 		tdm_done_recv(&ep->done, pull->entry, len);
 	if (ep->srx)
 		ep->srx->owner_ops->free_entry(pull->entry);
+}
+
+void tdm_shm_pull_end(struct tdm_shm_pull *pull, int err, int status)
+{
+	struct tdm_shm_pair *pair = pull->pair;
+	struct tdm_shm_ep *ep = pair->ep;
+
+	tdm_list_del(&pull->node);
+	if (pull->refused) {
+		err = FI_EACCES;
+		status = status < 0 ? status : TDM_SHM_STATUS_ACCESS;
+	}
+	if (pull->op)
+		tdm_shm_read_pulled(pull->op, err, status < 0);
+	else
+		entry_end(pull, err);
 	if (status < 0) {
 		tdm_pool_free(&ep->pulls, pull);
 		return;
@@ -91,8 +108,8 @@ static ssize_t read_slice(struct tdm_shm_pull *pull, size_t bytes)
 	nremote = remote_iov(all, &pull->rts);
 	nremote = tdm_iov_slice(remote, TDM_SHM_IOV_MOST, all, nremote,
 				pull->done, bytes);
-	nlocal = tdm_iov_slice(local, CMA_LOCAL_MOST, pull->entry->iov,
-			       pull->entry->count, pull->done, bytes);
+	nlocal = tdm_iov_slice(local, CMA_LOCAL_MOST, pull->iov, pull->count,
+			       pull->done, bytes);
 	do {
 		n = tdm_os.process_vm_readv(pull->pair->sess->pid, local,
 					    nlocal, remote, nremote, 0);
@@ -108,8 +125,7 @@ static void copy_self(struct tdm_shm_pull *pull)
 
 	for (i = 0; i < count && pull->done < pull->want; i++)
 		pull->done += tdm_iov_copy_to(
-			pull->entry->iov, pull->entry->count, pull->done,
-			from[i].iov_base,
+			pull->iov, pull->count, pull->done, from[i].iov_base,
 			tdm_min(from[i].iov_len, pull->want - pull->done));
 	tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
 }
@@ -140,6 +156,10 @@ void tdm_shm_pull_run(struct tdm_shm_pull *pull)
 	struct tdm_shm_pair *pair = pull->pair;
 	ssize_t n;
 
+	if (tdm_unlikely(tdm_shm_revoked(pair->ep, pull->entry))) {
+		tdm_shm_pull_end(pull, FI_EACCES, TDM_SHM_STATUS_ACCESS);
+		return;
+	}
 	if (pair->self) {
 		copy_self(pull);
 		return;
@@ -162,8 +182,10 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull)
 {
 	struct tdm_shm_pair *pair = pull->pair;
 
-	pull->want = tdm_min(pull->rts.len,
-			     tdm_iov_len(pull->entry->iov, pull->entry->count));
+	pull->iov = pull->op ? pull->op->iov : pull->entry->iov;
+	pull->count = pull->op ? pull->op->count : pull->entry->count;
+	pull->want =
+		tdm_min(pull->rts.len, tdm_iov_len(pull->iov, pull->count));
 	pull->done = 0;
 	pull->copy = 0;
 	tdm_list_append(&pair->pulls, &pull->node);

@@ -21,7 +21,7 @@
 #include <rdma/fi_errno.h>
 
 #include "fi_ext_tandem.h"
-#include "shm/path.h"
+#include "shm/rma.h"
 #include "tdm_log.h"
 #include "tdm_nosys.h"
 #include "tdm_os.h"
@@ -71,20 +71,30 @@ static int bind_cq(struct tdm_shm_ep *ep, struct tdm_shm_cq *cq, uint64_t flags)
 static int bind_cntr(struct tdm_shm_ep *ep, struct tdm_shm_cntr *cntr,
 		     uint64_t flags)
 {
-	int ret = 0;
+	const struct {
+		uint64_t flag;
+		int slot;
+		struct fid_peer_cntr **to;
+	} uses[] = {
+		{ FI_SEND, TDM_SHM_Q_SEND, &ep->done.send_cntr },
+		{ FI_RECV, TDM_SHM_Q_RECV, &ep->done.recv_cntr },
+		{ FI_READ, TDM_SHM_Q_READ, &ep->done.read_cntr },
+		{ FI_WRITE, TDM_SHM_Q_WRITE, &ep->done.write_cntr },
+		{ FI_REMOTE_READ, TDM_SHM_Q_REMOTE_READ,
+		  &ep->done.remote_read_cntr },
+		{ FI_REMOTE_WRITE, TDM_SHM_Q_REMOTE_WRITE,
+		  &ep->done.remote_write_cntr },
+	};
+	int ret = -FI_EINVAL;
+	size_t i;
 
-	if (!(flags & (FI_SEND | FI_RECV)))
-		return -FI_EINVAL;
-	if (flags & FI_SEND) {
-		ret = set_queue(ep, TDM_SHM_Q_SEND, &cntr->queue);
+	for (i = 0; i < TDM_ARRAY_LEN(uses); i++) {
+		if (!(flags & uses[i].flag))
+			continue;
+		ret = set_queue(ep, uses[i].slot, &cntr->queue);
 		if (ret)
 			return ret;
-		ep->done.send_cntr = cntr->owner;
-	}
-	if (flags & FI_RECV) {
-		ret = set_queue(ep, TDM_SHM_Q_RECV, &cntr->queue);
-		if (!ret)
-			ep->done.recv_cntr = cntr->owner;
+		*uses[i].to = cntr->owner;
 	}
 	return ret;
 }
@@ -182,7 +192,7 @@ static void disable(struct tdm_shm_ep *ep)
 {
 	int i;
 
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < TDM_SHM_Q_COUNT; i++) {
 		if (ep->queues[i])
 			tdm_shm_queue_del(ep->queues[i], &ep->links[i]);
 	}
@@ -206,7 +216,7 @@ static int enable_queues(struct tdm_shm_ep *ep)
 {
 	int i, j, ret;
 
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < TDM_SHM_Q_COUNT; i++) {
 		for (j = 0; j < i && ep->queues[j] != ep->queues[i]; j++)
 			;
 		if (!ep->queues[i] || j < i)
@@ -216,6 +226,18 @@ static int enable_queues(struct tdm_shm_ep *ep)
 			return ret;
 	}
 	return 0;
+}
+
+/* Without memory regions at the owner all one-sided operations are refused. */
+static struct tdm_rma_ops *rma_of_owner(struct tdm_shm_ep *ep)
+{
+	struct tdm_rma_ops *ops = NULL;
+
+	if (fi_open_ops(&ep->domain->owner->fid, TDM_RMA_OPS, 0, (void **)&ops,
+			NULL) ||
+	    !ops || ops->size < sizeof(*ops))
+		return NULL;
+	return ops;
 }
 
 static int ep_enable(struct tdm_shm_ep *ep)
@@ -229,6 +251,7 @@ static int ep_enable(struct tdm_shm_ep *ep)
 	if (!ep->srx || !ep->name.len)
 		return -FI_EOPBADSTATE;
 	ep->barrier = barrier_register();
+	ep->rma = rma_of_owner(ep);
 	ret = enable_fds(ep);
 	if (ret)
 		goto err;
@@ -309,7 +332,7 @@ static void ep_free(struct tdm_shm_ep *ep)
 	int i;
 
 	disable(ep);
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < TDM_SHM_Q_COUNT; i++) {
 		if (ep->queues[i])
 			ep->queues[i]->refs--;
 	}
@@ -322,6 +345,7 @@ static void ep_free(struct tdm_shm_ep *ep)
 	ep->domain->refs--;
 	tdm_pool_fini(&ep->pulls);
 	tdm_pool_fini(&ep->ctls);
+	tdm_pool_fini(&ep->serves);
 	free(ep->bells);
 	free(ep->hash);
 	free(ep->by_addr);
@@ -432,6 +456,7 @@ static void ep_lists_init(struct tdm_shm_ep *ep)
 	tdm_list_init(&ep->av_node);
 	tdm_pool_init(&ep->pulls, sizeof(struct tdm_shm_pull), 0);
 	tdm_pool_init(&ep->ctls, sizeof(struct tdm_shm_ctl), 0);
+	tdm_pool_init(&ep->serves, sizeof(struct tdm_shm_serve), 0);
 }
 
 static void ep_fid_init(struct tdm_shm_ep *ep, void *context)
@@ -443,6 +468,7 @@ static void ep_fid_init(struct tdm_shm_ep *ep, void *context)
 	ep->fid.cm = &ep_cm_ops;
 	ep->fid.msg = &tdm_shm_msg_ops;
 	ep->fid.tagged = &tdm_shm_tagged_ops;
+	ep->fid.rma = &tdm_shm_rma_ops;
 }
 
 int tdm_shm_ep_open(struct fid_domain *domain, struct fi_info *info,

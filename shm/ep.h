@@ -10,12 +10,14 @@
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
 
 #include "shm/attach.h"
 #include "shm/import.h"
 #include "shm/pair.h"
 #include "tdm_done.h"
 #include "tdm_pool.h"
+#include "tdm_rma.h"
 
 enum {
 	TDM_SHM_HOT_MOST = 8,	    /* rings polled in each progress call */
@@ -23,7 +25,18 @@ enum {
 	TDM_SHM_BOUNCE_CHUNKS = 32, /* 2 MiB: larger than L2 on purpose */
 };
 
-enum { TDM_SHM_Q_TX, TDM_SHM_Q_RX, TDM_SHM_Q_SEND, TDM_SHM_Q_RECV };
+/* CQs and counters an endpoint is bound to. */
+enum {
+	TDM_SHM_Q_TX,
+	TDM_SHM_Q_RX,
+	TDM_SHM_Q_SEND,
+	TDM_SHM_Q_RECV,
+	TDM_SHM_Q_READ,
+	TDM_SHM_Q_WRITE,
+	TDM_SHM_Q_REMOTE_READ,
+	TDM_SHM_Q_REMOTE_WRITE,
+	TDM_SHM_Q_COUNT
+};
 
 struct tdm_shm_ep {
 	struct fid_ep fid;
@@ -57,6 +70,8 @@ struct tdm_shm_ep {
 	struct tdm_list op_free;
 	struct tdm_pool pulls;
 	struct tdm_pool ctls;
+	struct tdm_pool serves;
+	struct tdm_rma_ops *rma; /* of the owner's domain; NULL: none */
 	struct tdm_list unexps;
 	size_t unexp_bytes; /* payload held */
 
@@ -88,8 +103,8 @@ struct tdm_shm_ep {
 	struct tdm_list av_node; /* av->eps */
 	struct tdm_shm_srx *srx_obj;
 	struct tdm_shm_eq *eq;
-	struct tdm_shm_queue *queues[4];
-	struct tdm_shm_queue_link links[4];
+	struct tdm_shm_queue *queues[TDM_SHM_Q_COUNT];
+	struct tdm_shm_queue_link links[TDM_SHM_Q_COUNT];
 };
 
 static inline struct tdm_shm_ep *tdm_shm_ep_from_fid(struct fid_ep *fid)
@@ -104,6 +119,7 @@ int tdm_shm_ep_open(struct fid_domain *domain, struct fi_info *info,
 /* api.c */
 extern struct fi_ops_msg tdm_shm_msg_ops;
 extern struct fi_ops_tagged tdm_shm_tagged_ops;
+extern struct fi_ops_rma tdm_shm_rma_ops;
 
 struct tdm_shm_av;
 

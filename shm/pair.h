@@ -127,11 +127,11 @@ struct tdm_shm_pair {
 	struct tdm_shm_ring_rx rx;
 	fi_addr_t owner_addr; /* in the owner's space, or FI_ADDR_UNSPEC */
 	struct tdm_shm_ep *ep;
-	uint32_t bell;	   /* TDM_SHM_BELL_* as last written to own->bell */
-	uint32_t rx_since; /* records since the last look at the hot set */
+	uint32_t bell;	    /* TDM_SHM_BELL_* as last written to own->bell */
+	uint32_t rx_since;  /* records since the last look at the hot set */
 	uint32_t rx_window; /* records taken per poll: 1, 2, 4, ... */
-	uint64_t rx_msgs;  /* messages of this session received */
-	uint64_t rx_bytes; /* payload of these */
+	uint64_t rx_msgs;   /* messages of this session received */
+	uint64_t rx_bytes;  /* payload of these */
 
 	struct tdm_shm_session *sess; /* NULL for self */
 	int self;		      /* 1: the endpoint with itself */
@@ -151,7 +151,7 @@ struct tdm_shm_pair {
 	struct tdm_list pulls;
 	struct tdm_list serves; /* ops of reads this process answers */
 	uint32_t nserves;
-	uint32_t next_serve; /* names the next one */
+	uint32_t next_serve;	/* names the next one */
 	uint64_t dirty_small;	/* map of the small ring */
 	uint64_t bounce_tx;	/* chunks put, free-running */
 	uint64_t bounce_rx;	/* chunks taken */

@@ -19,7 +19,10 @@
 
 static struct fi_provider shm_prov;
 
-#define SHM_PRIMARY (FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV)
+#define SHM_TX_CAPS (FI_SEND | FI_READ | FI_WRITE)
+#define SHM_RX_CAPS                                                            \
+	(FI_RECV | FI_DIRECTED_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define SHM_PRIMARY (FI_MSG | FI_TAGGED | FI_RMA | SHM_TX_CAPS | SHM_RX_CAPS)
 #define SHM_CAPS (SHM_PRIMARY | FI_SOURCE | FI_LOCAL_COMM | FI_PEER)
 #define SHM_OP_FLAGS (FI_COMPLETION | FI_INJECT | TDM_LEVELS | FI_MORE)
 
@@ -29,12 +32,12 @@ static void info_fill(struct fi_info *info)
 {
 	info->caps = SHM_CAPS;
 	info->addr_format = FI_SOCKADDR;
-	info->tx_attr->caps = SHM_CAPS & ~FI_RECV;
+	info->tx_attr->caps = SHM_CAPS & ~SHM_RX_CAPS;
 	info->tx_attr->msg_order = FI_ORDER_SAS;
 	info->tx_attr->inject_size = TDM_INJECT_BYTES;
 	info->tx_attr->size = SHM_QUEUE_DEFAULT;
 	info->tx_attr->iov_limit = TDM_IOV_LIMIT;
-	info->rx_attr->caps = SHM_CAPS & ~FI_SEND;
+	info->rx_attr->caps = SHM_CAPS & ~SHM_TX_CAPS;
 	info->rx_attr->msg_order = FI_ORDER_SAS;
 	info->rx_attr->size = SHM_QUEUE_DEFAULT;
 	info->rx_attr->iov_limit = TDM_IOV_LIMIT;

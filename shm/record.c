@@ -22,9 +22,28 @@ static int eager_decode(struct tdm_shm_rec *rec, uint32_t room)
 		return -1;
 	if (rec->aux > TDM_SHM_EAGER_MOST_BYTES)
 		return -1;
-	rec->extra = tdm_shm_rec_extra(rec->flags);
+	rec->extra += tdm_shm_rec_extra(rec->flags);
 	rec->slots = tdm_shm_rec_slots((size_t)rec->extra + rec->aux);
 	return rec->slots <= room ? 0 : -1;
+}
+
+static int rma_decode(struct tdm_shm_rec *rec, uint32_t room)
+{
+	switch (rec->op) {
+	case TDM_SHM_REC_WRITE:
+		rec->extra = sizeof(struct tdm_shm_where);
+		return rec->flags & ~TDM_SHM_REC_DATA ? -1 :
+							eager_decode(rec, room);
+	case TDM_SHM_REC_READ_DATA:
+		return rec->flags ? -1 : eager_decode(rec, room);
+	case TDM_SHM_REC_RTS_WRITE:
+		return rec->flags & ~TDM_SHM_REC_DATA || rec->aux ? -1 : 0;
+	case TDM_SHM_REC_READ:
+	case TDM_SHM_REC_RTS_READ:
+		return rec->flags || rec->aux ? -1 : 0;
+	default:
+		return -1;
+	}
 }
 
 int tdm_shm_rec_decode(struct tdm_shm_rec *rec, uint64_t word0, uint32_t room)
@@ -44,7 +63,7 @@ int tdm_shm_rec_decode(struct tdm_shm_rec *rec, uint64_t word0, uint32_t room)
 	case TDM_SHM_REC_RTS_TAG:
 		return rec->flags & ~TDM_SHM_REC_DATA || rec->aux ? -1 : 0;
 	case TDM_SHM_REC_ACK:
-		return rec->flags || rec->aux > TDM_SHM_STATUS_FAULT ? -1 : 0;
+		return rec->flags || rec->aux > TDM_SHM_STATUS_ACCESS ? -1 : 0;
 	case TDM_SHM_REC_PULL:
 	case TDM_SHM_REC_FAIL:
 	case TDM_SHM_REC_GOODBYE:
@@ -58,7 +77,7 @@ int tdm_shm_rec_decode(struct tdm_shm_rec *rec, uint64_t word0, uint32_t room)
 			       -1 :
 			       0;
 	default:
-		return -1;
+		return rma_decode(rec, room);
 	}
 }
 
@@ -86,6 +105,26 @@ int tdm_shm_pull_check(const struct tdm_shm_pull_body *pull, uint64_t len)
 	    pull->bytes > len - pull->offset)
 		return -1;
 	return 0;
+}
+
+int tdm_shm_read_check(const struct tdm_shm_read *read)
+{
+	return read->len > SIZE_MAX / 2 ? -1 : 0;
+}
+
+int tdm_shm_chunk_check(const struct tdm_shm_chunk *chunk, uint64_t at,
+			uint64_t left)
+{
+	if (chunk->offset != at)
+		return -1;
+	if (chunk->status)
+		return chunk->status > TDM_SHM_STATUS_ACCESS || chunk->len ?
+			       -1 :
+			       0;
+	return chunk->len && chunk->len <= TDM_SHM_CHUNK_BYTES &&
+			       chunk->len <= left ?
+		       0 :
+		       -1;
 }
 
 int tdm_shm_sockaddr_check(const void *addr, size_t len)

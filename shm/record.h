@@ -39,10 +39,16 @@ enum tdm_shm_rec_op {
 	TDM_SHM_REC_PAD = 8,	  /* aux: slots up to the end of the ring */
 	TDM_SHM_REC_MOVED = 9,	  /* aux: slots; tag: generation of next ring */
 	TDM_SHM_REC_GOODBYE = 10, /* the sender closes; last record */
+	/* One-sided operations; tag: id of the initiator's. */
+	TDM_SHM_REC_WRITE = 11,	    /* where, data, payload; aux: its bytes */
+	TDM_SHM_REC_RTS_WRITE = 12, /* struct tdm_shm_rts_write; tag: 0 */
+	TDM_SHM_REC_READ = 13,	    /* struct tdm_shm_read */
+	TDM_SHM_REC_READ_DATA = 14, /* payload; aux: its bytes */
+	TDM_SHM_REC_RTS_READ = 15,  /* the region; struct tdm_shm_rts */
 	TDM_SHM_REC_COUNT
 };
 
-/* Flags of MSG and TAG, in the order their 8 bytes precede the payload. */
+/* Flags of records, in the order their 8 bytes precede the payload. */
 enum {
 	TDM_SHM_REC_DATA = 1,	 /* remote CQ data; for RTS: rts.data counts */
 	TDM_SHM_REC_DELIVER = 2, /* id of the operation: ACK after placement */
@@ -50,7 +56,8 @@ enum {
 
 enum tdm_shm_status {
 	TDM_SHM_STATUS_OK = 0,
-	TDM_SHM_STATUS_FAULT = 1, /* the sender's buffer could not be read */
+	TDM_SHM_STATUS_FAULT = 1,  /* the sender's buffer could not be read */
+	TDM_SHM_STATUS_ACCESS = 2, /* no such region, or not for this */
 };
 
 /*
@@ -118,15 +125,43 @@ struct tdm_shm_pull_body {
 int tdm_shm_pull_check(const struct tdm_shm_pull_body *pull,
 		       uint64_t len) tdm_must_check;
 
+/* What a one-sided operation names at its target; the owner judges it. */
+struct tdm_shm_where {
+	uint64_t key;
+	uint64_t addr;
+};
+
+struct tdm_shm_rts_write {
+	struct tdm_shm_rts rts;
+	struct tdm_shm_where where;
+};
+
+struct tdm_shm_read {
+	struct tdm_shm_where where;
+	uint64_t len; /* bytes */
+};
+
+/* Returns 0, or -1: a length no operation has. */
+int tdm_shm_read_check(const struct tdm_shm_read *read) tdm_must_check;
+
 /* Head of one bounce chunk; entry k of the table in the bounce area's page 0. */
 struct tdm_shm_chunk {
 	uint64_t id;
 	uint64_t offset; /* of the first byte within the message */
-	uint32_t len;	 /* 1..TDM_SHM_CHUNK_BYTES */
-	uint32_t zero;
+	uint32_t len;	 /* 1..TDM_SHM_CHUNK_BYTES; 0 with a status */
+	uint32_t status; /* enum tdm_shm_status: not OK ends the transfer */
 	uint64_t zero2;
 };
 
+/*
+ * Does the chunk carry on where the transfer stands, byte @at, with @left to
+ * come? Returns 0, or -1.
+ */
+int tdm_shm_chunk_check(const struct tdm_shm_chunk *chunk, uint64_t at,
+			uint64_t left) tdm_must_check;
+
+tdm_static_assert(sizeof(struct tdm_shm_rts_write) == TDM_SHM_BODY_BYTES,
+		  "RTS_WRITE fills one slot");
 tdm_static_assert(sizeof(struct tdm_shm_rts) == 96, "RTS record layout");
 tdm_static_assert(sizeof(struct tdm_shm_rts) <= TDM_SHM_BODY_BYTES,
 		  "RTS fits one slot");

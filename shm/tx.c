@@ -18,8 +18,9 @@
 #include <rdma/fi_errno.h>
 
 #include "shm/path.h"
+#include "shm/rma.h"
 
-enum { TX_SPARE = 2, TX_LARGE_STALLS = 16 };
+enum { TX_LARGE_STALLS = 16 };
 
 /* ---- operations that outlive their call ---------------------------------- */
 
@@ -36,7 +37,11 @@ static struct tdm_shm_op *op_alloc(struct tdm_shm_ep *ep)
 
 uint64_t tdm_shm_op_id(const struct tdm_shm_op *op)
 {
-	return (uint64_t)op->gen << 32 | (uint32_t)(op - op->pair->ep->ops);
+	uint32_t low = op->flags & FI_REMOTE_READ ?
+			       TDM_SHM_ID_SERVED :
+			       (uint32_t)(op - op->pair->ep->ops);
+
+	return (uint64_t)op->gen << 32 | low;
 }
 
 void tdm_shm_op_free(struct tdm_shm_ep *ep, struct tdm_shm_op *op)
@@ -55,7 +60,9 @@ struct tdm_shm_op *tdm_shm_op_find(struct tdm_shm_pair *pair, uint64_t id)
 
 	if (index >= ep->ops_used || ep->ops[index].pair != pair ||
 	    ep->ops[index].gen != id >> 32)
-		return NULL;
+		return index == TDM_SHM_ID_SERVED ?
+			       tdm_shm_serve_find(pair, id) :
+			       NULL;
 	return &ep->ops[index];
 }
 
@@ -66,14 +73,23 @@ void tdm_shm_op_end(struct tdm_shm_op *op, int err)
 	uint64_t flags = op->flags, bytes = op->bytes;
 	void *context = op->context;
 
+	if (tdm_unlikely(flags & FI_REMOTE_READ)) {
+		tdm_shm_serve_drop(op);
+		return;
+	}
 	tdm_shm_op_free(ep, op);
 	if (err) {
 		tdm_done_send_err(&ep->done, context, flags, err, err,
 				  pair->owner_addr);
 		return;
 	}
-	pair->tx_msgs++;
-	pair->tx_bytes += bytes;
+	if (tdm_unlikely(flags & FI_READ)) {
+		pair->rx_msgs++;
+		pair->rx_bytes += bytes;
+	} else {
+		pair->tx_msgs++;
+		pair->tx_bytes += bytes;
+	}
 	tdm_done_send(&ep->done, context, flags);
 }
 
@@ -82,6 +98,10 @@ int tdm_shm_tx_ack(struct tdm_shm_pair *pair, uint64_t id, unsigned status)
 	struct tdm_shm_op *op = tdm_shm_op_find(pair, id);
 
 	if (!op)
+		return -1;
+	if (tdm_unlikely(op->flags & FI_RMA))
+		return tdm_shm_rma_ack(op, status);
+	if (status == TDM_SHM_STATUS_ACCESS)
 		return -1;
 	tdm_shm_op_end(op, status == TDM_SHM_STATUS_OK ? 0 : FI_EFAULT);
 	return 0;
@@ -98,9 +118,21 @@ static void op_fill(struct tdm_shm_op *op, struct tdm_shm_pair *pair,
 	op->count = 0;
 	op->at = 0;
 	op->end = 0;
+	op->step = TDM_SHM_READ_ASKED;
+	op->err = 0;
 	tdm_list_init(&op->feed);
 	tdm_list_init(&op->node);
 	tdm_list_append(&pair->ops, &op->node);
+}
+
+struct tdm_shm_op *tdm_shm_op_new(struct tdm_shm_pair *pair,
+				  const struct tdm_xfer *x)
+{
+	struct tdm_shm_op *op = op_alloc(pair->ep);
+
+	if (op)
+		op_fill(op, pair, x);
+	return op;
 }
 
 /* ---- room ---------------------------------------------------------------- */
@@ -124,6 +156,11 @@ static uint8_t *tx_room(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
 	if (pair->broken)
 		return NULL;
 	return tdm_shm_ring_reserve(&pair->tx, n, spare);
+}
+
+uint8_t *tdm_shm_tx_room(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
+{
+	return tx_room(pair, n, spare);
 }
 
 static uint32_t ring_next_slots(uint32_t slots)
@@ -167,8 +204,17 @@ static void ring_grow(struct tdm_shm_pair *pair)
 	tdm_shm_bell(pair);
 }
 
+void tdm_shm_tx_grow(struct tdm_shm_pair *pair, size_t len)
+{
+	if (pair->grow_in && !--pair->grow_in)
+		ring_grow(pair);
+	if (len > pair->eager_most && len <= pair->ep->eager_most &&
+	    pair->tx.gen == 0)
+		ring_grow(pair);
+}
+
 /* The ring is full: take one step, so that callers that only retry move. */
-static ssize_t tx_full(struct tdm_shm_pair *pair)
+ssize_t tdm_shm_tx_full(struct tdm_shm_pair *pair)
 {
 	pair->want_space = 1;
 	tdm_shm_bell_again(pair);
@@ -196,6 +242,10 @@ void tdm_shm_ctl_drop(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl)
 		tdm_shm_unexp_free(
 			tdm_container_of(ctl, struct tdm_shm_unexp, ctl));
 		break;
+	case TDM_SHM_CTL_SERVE:
+		tdm_pool_free(&pair->ep->serves,
+			      tdm_container_of(ctl, struct tdm_shm_serve, ctl));
+		break;
 	default:
 		break;
 	}
@@ -212,6 +262,8 @@ static int ctl_write(struct tdm_shm_pair *pair, const struct tdm_shm_ctl *ctl)
 	if (ctl->op == TDM_SHM_REC_PULL)
 		memcpy(slot + TDM_SHM_HEAD_BYTES, &ctl->body,
 		       sizeof(ctl->body));
+	else if (ctl->op == TDM_SHM_REC_RTS_READ)
+		tdm_shm_serve_write(ctl, slot + TDM_SHM_HEAD_BYTES);
 	tdm_shm_ring_publish(&pair->tx, 1,
 			     tdm_shm_word0(0, ctl->op, 0, ctl->aux));
 	tdm_shm_bell(pair);
@@ -288,9 +340,9 @@ static ssize_t send_eager(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 	if (x->flags & FI_DELIVERY_COMPLETE)
 		flags |= TDM_SHM_REC_DELIVER;
 	n = tdm_shm_rec_slots(tdm_shm_rec_extra(flags) + x->len);
-	slot = tx_room(pair, n, TX_SPARE);
+	slot = tx_room(pair, n, TDM_SHM_TX_SPARE);
 	if (tdm_unlikely(!slot))
-		return tx_full(pair);
+		return tdm_shm_tx_full(pair);
 	if (tdm_unlikely(flags & TDM_SHM_REC_DELIVER)) {
 		op = op_alloc(ep);
 		if (!op)
@@ -313,13 +365,13 @@ static ssize_t send_eager(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 	return 0;
 }
 
-static void rts_fill(struct tdm_shm_rts *rts, struct tdm_shm_op *op,
-		     const struct tdm_xfer *x, uint64_t id)
+void tdm_shm_rts_fill(struct tdm_shm_rts *rts, struct tdm_shm_op *op,
+		      const struct tdm_xfer *x)
 {
 	size_t i;
 
 	memset(rts, 0, sizeof(*rts));
-	rts->id = id;
+	rts->id = tdm_shm_op_id(op);
 	rts->len = x->len;
 	rts->data = x->flags & FI_REMOTE_CQ_DATA ? x->data : 0;
 	rts->count = (uint32_t)x->count;
@@ -343,17 +395,18 @@ static ssize_t send_rts(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 	if (tdm_unlikely(x->len > SIZE_MAX / 2))
 		return -FI_EMSGSIZE;
 	if (tdm_unlikely(x->flags & FI_INJECT))
-		return x->len > TDM_INJECT_BYTES ? -FI_EMSGSIZE : tx_full(pair);
-	slot = tx_room(pair, 1, TX_SPARE);
+		return x->len > TDM_INJECT_BYTES ? -FI_EMSGSIZE :
+						   tdm_shm_tx_full(pair);
+	slot = tx_room(pair, 1, TDM_SHM_TX_SPARE);
 	if (tdm_unlikely(!slot))
-		return tx_full(pair);
+		return tdm_shm_tx_full(pair);
 	op = op_alloc(ep);
 	if (tdm_unlikely(!op)) {
 		tdm_shm_ep_progress(ep);
 		return -FI_EAGAIN;
 	}
 	op_fill(op, pair, x);
-	rts_fill(&rts, op, x, tdm_shm_op_id(op));
+	tdm_shm_rts_fill(&rts, op, x);
 	memcpy(slot + 8, &x->tag, 8);
 	memcpy(slot + TDM_SHM_HEAD_BYTES, &rts, sizeof(rts));
 	tdm_shm_ring_publish(
@@ -435,8 +488,8 @@ static ssize_t approach(struct tdm_shm_pair *pair)
 	return pair->state == TDM_SHM_PAIR_UP && !pair->broken ? 0 : -FI_EAGAIN;
 }
 
-static ssize_t send_slow(struct tdm_shm_ep *ep, struct tdm_shm_pair *pair,
-			 struct tdm_xfer *x)
+ssize_t tdm_shm_tx_slow(struct tdm_shm_ep *ep, struct tdm_shm_pair *pair,
+			struct tdm_xfer *x)
 {
 	ssize_t ret;
 
@@ -449,7 +502,8 @@ static ssize_t send_slow(struct tdm_shm_ep *ep, struct tdm_shm_pair *pair,
 		if (ret)
 			return ret;
 	}
-	return tdm_shm_tx_send(ep, x);
+	return x->flags & FI_RMA ? tdm_shm_rma_send(ep, x) :
+				   tdm_shm_tx_send(ep, x);
 }
 
 ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
@@ -460,7 +514,7 @@ ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 
 	if (tdm_unlikely(!pair || pair->state != TDM_SHM_PAIR_UP ||
 			 pair->broken))
-		return send_slow(ep, pair, x);
+		return tdm_shm_tx_slow(ep, pair, x);
 	if (tdm_unlikely(pair->grow_in && !--pair->grow_in))
 		ring_grow(pair);
 	if (tdm_unlikely(x->len > pair->eager_most)) {

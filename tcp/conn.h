@@ -28,7 +28,12 @@ struct tdm_tcp_attr {
 	struct fid_peer_srx *srx; /* ->peer_ops is set by tdm_tcp_open() */
 	const struct tdm_av *av;  /* sources of messages are looked up here */
 	struct tdm_done done;	  /* copied */
-	size_t tx_size;		  /* most sends outstanding */
+	/*
+	 * The owner's, whose regions peers read and write (TDM_RMA_OPS).
+	 * NULL: every one-sided operation of a peer is refused.
+	 */
+	struct fid_domain *domain;
+	size_t tx_size; /* most sends outstanding */
 
 	/*
 	 * A peer chose TCP: it connected and said HELLO. @addr is its address

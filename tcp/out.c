@@ -84,15 +84,35 @@ void tdm_out_later(struct tdm_conn *c)
 		tdm_list_append(&c->tcp->flush, &c->flush_node);
 }
 
+/*
+ * The gathered bytes still to leave: out[@max]. Of a region that was closed
+ * meanwhile zeros go out instead, for the header has promised so many bytes.
+ */
+static size_t gathered(const struct tdm_conn *c, struct iovec *out, size_t max)
+{
+	static const uint8_t zeros[4096];
+	const struct tdm_tx *op = c->gather;
+	size_t left = c->gather_end - c->gather_off, n = 0;
+
+	if (tdm_likely(!op->entry || !c->tcp->rma->revoked(op->entry)))
+		return tdm_iov_slice(out, max, op->iov, op->count,
+				     c->gather_off, left);
+	for (; left && n < max; n++) {
+		out[n].iov_base = (void *)(uintptr_t)zeros;
+		out[n].iov_len = tdm_min(left, sizeof(zeros));
+		left -= out[n].iov_len;
+	}
+	return n;
+}
+
 /* One system call over all that is committed. */
 static ssize_t put(struct tdm_conn *c)
 {
 	struct iovec iov[1 + TDM_IOV_LIMIT];
 	struct msghdr msg = { .msg_iov = iov };
-	struct tdm_tx *op = c->gather;
 	size_t n = 0;
 
-	if (tdm_likely(!op))
+	if (tdm_likely(!c->gather))
 		return tdm_os.send(c->io.fd, c->out->bytes + c->out->head,
 				   c->out->tail - c->out->head,
 				   MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -101,8 +121,7 @@ static ssize_t put(struct tdm_conn *c)
 		iov[0].iov_len = c->out->tail - c->out->head;
 		n = 1;
 	}
-	n += tdm_iov_slice(iov + n, TDM_IOV_LIMIT, op->iov, op->count,
-			   c->gather_off, c->gather_end - c->gather_off);
+	n += gathered(c, iov + n, TDM_IOV_LIMIT);
 	msg.msg_iovlen = n;
 	return tdm_os.sendmsg(c->io.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

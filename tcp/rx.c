@@ -53,7 +53,7 @@ void tdm_rx_release(struct tdm_conn *c, uint64_t charge)
 		tdm_rx_ack_due(c);
 }
 
-/* An EAGER or DATA record of @len payload bytes is complete. */
+/* An EAGER, WRITE or DATA record of @len payload bytes is complete. */
 static void received(struct tdm_conn *c, uint8_t flags, uint32_t len)
 {
 	if (c->tcp->closing)
@@ -99,7 +99,8 @@ static int begin_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	c->stats.rx_msgs++;
 	c->stats.rx_bytes += rec->len;
 	c->cur = NULL;
-	k = tdm_rx_eager(c, rec, p, n);
+	k = rec->op == TDM_WIRE_WRITE ? tdm_rx_write(c, rec) :
+					tdm_rx_eager(c, rec, p, n);
 	if (k < 0)
 		return k;
 	c->left = rec->len - (uint32_t)k;
@@ -130,6 +131,7 @@ static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	c->cur_len = rec->len;
 	switch (rec->op) {
 	case TDM_WIRE_EAGER:
+	case TDM_WIRE_WRITE:
 		return begin_eager(c, rec, p, n);
 	case TDM_WIRE_RTS:
 		return tdm_rx_rts(c, rec);
@@ -139,6 +141,10 @@ static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		return begin_data(c, rec);
 	case TDM_WIRE_DONE:
 		return tdm_tx_done(c, rec);
+	case TDM_WIRE_AWRITE:
+		return tdm_rx_awrite(c, rec);
+	case TDM_WIRE_READ:
+		return tdm_tx_read(c, rec);
 	case TDM_WIRE_ACK:
 		return tdm_tx_acked(c, rec);
 	default:
@@ -250,9 +256,12 @@ static ssize_t read_some(struct tdm_conn *c, size_t *direct, size_t *asked)
 	*asked = c->read_bytes;
 	if (tdm_unlikely(c->left > DIRECT_BYTES))
 		n = tdm_rx_target(c, iov);
-	if (!n)
-		return tdm_os.recv(c->io.fd, stage, c->read_bytes,
-				   MSG_DONTWAIT);
+	if (!n) {
+		/* Much to be dropped: in large pieces. */
+		if (tdm_unlikely(c->left > DIRECT_BYTES))
+			*asked = TDM_TCP_STAGE_BYTES;
+		return tdm_os.recv(c->io.fd, stage, *asked, MSG_DONTWAIT);
+	}
 	*direct = tdm_iov_len(iov, n);
 	*asked = *direct;
 	if (*direct == c->left) {

@@ -6,9 +6,12 @@
  * A short message that is expected and whole is placed, completed and
  * forgotten where it is parsed. All others have a struct tdm_rx:
  *
+ *   (a write) -> PLACING [tdm_rx_write, tdm_rx_awrite; the entry is a region's]
+ *   (a read)  -> READING [tdm_rx_reading; the buffer is that of the read]
  *   WAITING -> PLACING   [start_msg, start_tag]
  *   WAITING -> DROPPING  [discard_msg, discard_tag]
  *   PLACING -> ended     [all bytes came, or the connection is lost]
+ *   PLACING -> DROPPING  [the region was closed; DONE says so]
  *
  * Invariants:
  *  1. get_* and queue_* of a message are not separated by anything.
@@ -16,7 +19,8 @@
  *     discarded entry is the owner's alone.
  *  3. A tdm_rx keeps its connection's memory, not its life: an unexpected
  *     message that came whole is delivered although the peer is gone.
- *  4. Credit is given back when the message takes no memory here any more.
+ *  4. Credit is given back when the message takes no memory here any more;
+ *     that of one to be answered when the answer is written.
  */
 #include "tcp/steps.h"
 
@@ -32,6 +36,8 @@ static void rx_free(struct tdm_rx *rx)
 		tdm_ids_put(&c->rids, rx->rid);
 	if (c->cur == rx)
 		c->cur = NULL;
+	if (rx->op)
+		rx->op->rx = NULL;
 	tdm_list_del(&rx->ctl);
 	tdm_list_del(&rx->node);
 	free(rx->buf);
@@ -121,6 +127,24 @@ static void fail(struct tdm_rx *rx, int err, int prov)
 	give_back(tcp, entry);
 }
 
+/* The region behind @rx was closed: its bytes go nowhere from now on. */
+static void revoke(struct tdm_rx *rx)
+{
+	struct fi_peer_rx_entry *entry = rx->entry;
+
+	rx->entry = NULL;
+	rx->state = TDM_RX_DROPPING;
+	rx->status = TDM_WIRE_S_ACCESS;
+	give_back(rx->conn->tcp, entry);
+}
+
+/* Must the bytes of @rx, which is PLACING, go nowhere? */
+static int revoked(const struct tdm_rx *rx)
+{
+	return (rx->entry->flags & FI_RMA) &&
+	       rx->conn->tcp->rma->revoked(rx->entry);
+}
+
 /* Send CTS or DONE for @rx. */
 static void answer(struct tdm_rx *rx, enum tdm_wire_op op)
 {
@@ -139,12 +163,12 @@ static void answer(struct tdm_rx *rx, enum tdm_wire_op op)
  */
 static void finish(struct tdm_rx *rx)
 {
-	tdm_rx_release(rx->conn, rx->charge);
-	rx->charge = 0;
 	if (rx->done)
 		answer(rx, TDM_WIRE_DONE);
-	if (!tdm_list_linked(&rx->ctl))
-		rx_free(rx);
+	if (tdm_list_linked(&rx->ctl))
+		return;
+	tdm_rx_release(rx->conn, rx->charge);
+	rx_free(rx);
 }
 
 void tdm_rx_answered(struct tdm_rx *rx)
@@ -152,10 +176,13 @@ void tdm_rx_answered(struct tdm_rx *rx)
 	uint8_t op = rx->answer;
 
 	rx->answer = 0;
-	if (op == TDM_WIRE_CTS)
+	/* Without a place to send to, DONE was the answer to AWRITE. */
+	if (op == TDM_WIRE_CTS || (rx->announced && !rx->has_rid))
 		rx->conn->announced--;
-	if (op == TDM_WIRE_DONE || !rx->want)
-		rx_free(rx);
+	if (op == TDM_WIRE_CTS && rx->want)
+		return;
+	tdm_rx_release(rx->conn, rx->charge);
+	rx_free(rx);
 }
 
 /* All that will come of @rx has come. */
@@ -316,6 +343,93 @@ int tdm_rx_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	return 0;
 }
 
+/* Ask for the region of a write. PLACING, or DROPPING with the status. */
+static void admit(struct tdm_rx *rx, const struct tdm_wire_rec *rec)
+{
+	struct fi_peer_rx_entry *entry;
+
+	rx->conn->stats.rx_msgs++;
+	rx->conn->stats.rx_bytes += rec->total;
+	rx->len = rec->total;
+	rx->done = 1;
+	rx->status =
+		(uint8_t)tdm_rma_get(rx->conn, rec, FI_REMOTE_WRITE, &entry);
+	if (!rx->status)
+		start_placing(rx, entry);
+}
+
+int tdm_rx_write(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	struct tdm_rx *rx;
+
+	if (tdm_unlikely(c->tcp->closing))
+		return 0;
+	rx = rx_new(c, rec);
+	if (!rx)
+		return -TDM_RX_NO_MEMORY;
+	admit(rx, rec);
+	rx->want = rec->len;
+	rx->charge = tdm_wire_charge(rec->len);
+	if (rec->len)
+		c->cur = rx;
+	else
+		arrived(rx);
+	return 0;
+}
+
+int tdm_rx_awrite(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	struct tdm_rx *rx;
+
+	if (c->announced >= TDM_WIRE_RTS_COUNT)
+		return -TDM_WIRE_E_CREDIT;
+	if (c->tcp->closing)
+		return 0;
+	rx = rx_new(c, rec);
+	if (!rx)
+		return -TDM_RX_NO_MEMORY;
+	c->announced++;
+	rx->announced = 1;
+	admit(rx, rec);
+	if (rx->state != TDM_RX_PLACING || !rx->len) {
+		arrived(rx);
+	} else if (tdm_ids_get(&c->rids, rx, UINT32_MAX, &rx->rid)) {
+		revoke(rx);
+		rx->status = TDM_WIRE_S_MEMORY;
+		arrived(rx);
+	} else {
+		rx->has_rid = 1;
+		rx->want = rx->len;
+		answer(rx, TDM_WIRE_CTS);
+	}
+	return 0;
+}
+
+struct tdm_rx *tdm_rx_reading(struct tdm_conn *c, struct tdm_tx *op)
+{
+	struct tdm_wire_rec rec = { .op = TDM_WIRE_READ };
+	struct tdm_rx *rx = rx_new(c, &rec);
+
+	if (!rx)
+		return NULL;
+	if (tdm_ids_get(&c->rids, rx, UINT32_MAX, &rx->rid)) {
+		rx_free(rx);
+		return NULL;
+	}
+	rx->has_rid = 1;
+	rx->state = TDM_RX_READING;
+	rx->len = op->len;
+	rx->want = op->len;
+	rx->room = op->len;
+	rx->op = op;
+	return rx;
+}
+
+void tdm_rx_drop(struct tdm_rx *rx)
+{
+	rx_free(rx);
+}
+
 int tdm_rx_data(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	struct tdm_rx *rx = tdm_ids_find(&c->rids, rec->rid);
@@ -323,6 +437,8 @@ int tdm_rx_data(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	if (!rx || rx->answer)
 		return -TDM_WIRE_E_ID;
 	if (rec->flags & TDM_WIRE_F_ABORT) {
+		if (rx->op)
+			return -TDM_WIRE_E_STATE;
 		if (rx->state == TDM_RX_PLACING)
 			fail(rx, FI_ECONNABORTED, 0);
 		rx_free(rx);
@@ -345,7 +461,10 @@ size_t tdm_rx_target(const struct tdm_conn *c, struct iovec *iov)
 		iov->iov_len = c->left;
 		return 1;
 	}
-	if (rx->state != TDM_RX_PLACING || rx->got >= rx->room)
+	if (rx->state == TDM_RX_READING)
+		return tdm_iov_slice(iov, TDM_IOV_LIMIT, rx->op->iov,
+				     rx->op->count, rx->got, c->left);
+	if (rx->state != TDM_RX_PLACING || rx->got >= rx->room || revoked(rx))
 		return 0;
 	return tdm_iov_slice(iov, TDM_IOV_LIMIT, rx->entry->iov,
 			     rx->entry->count, rx->got,
@@ -358,8 +477,12 @@ void tdm_rx_put(struct tdm_conn *c, const uint8_t *p, size_t n)
 
 	if (!rx)
 		return;
+	if (rx->state == TDM_RX_PLACING && revoked(rx))
+		revoke(rx);
 	if (p && rx->state == TDM_RX_WAITING)
 		memcpy(rx->buf + rx->got, p, n);
+	else if (p && rx->state == TDM_RX_READING)
+		tdm_iov_copy_to(rx->op->iov, rx->op->count, rx->got, p, n);
 	else if (p && rx->state == TDM_RX_PLACING && rx->got < rx->room)
 		tdm_iov_copy_to(rx->entry->iov, rx->entry->count, rx->got, p,
 				n);
@@ -367,7 +490,7 @@ void tdm_rx_put(struct tdm_conn *c, const uint8_t *p, size_t n)
 	if (c->left)
 		return;
 	c->cur = NULL;
-	if (rx->got == rx->want)
+	if (rx->got == rx->want && !rx->op) /* a read ends by DONE */
 		arrived(rx);
 }
 
@@ -439,6 +562,7 @@ void tdm_rx_abandon(struct tdm_conn *c)
 			give_back(c->tcp, entry);
 		rx->entry = NULL;
 		rx->state = TDM_RX_DROPPING;
+		rx->done = 0; /* what is dropped is not delivered */
 	}
 }
 

@@ -91,6 +91,18 @@ int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
+/* A peer's READ. 0, -enum tdm_wire_error or -TDM_RX_NO_MEMORY. */
+int tdm_tx_read(struct tdm_conn *c, const struct tdm_wire_rec *rec);
+
+/*
+ * Ask our regions for what the WRITE, AWRITE or READ @rec names, @access:
+ * FI_REMOTE_WRITE or FI_REMOTE_READ. Out: *@entry, with TDM_WIRE_S_OK.
+ */
+enum tdm_wire_status tdm_rma_get(struct tdm_conn *c,
+				 const struct tdm_wire_rec *rec,
+				 uint64_t access,
+				 struct fi_peer_rx_entry **entry);
+
 /*
  * All bytes of the record that c->gather stood for have left.
  */
@@ -155,6 +167,12 @@ int tdm_rx_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		 const uint8_t *p, size_t n);
 int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 int tdm_rx_data(struct tdm_conn *c, const struct tdm_wire_rec *rec);
+int tdm_rx_write(struct tdm_conn *c, const struct tdm_wire_rec *rec);
+int tdm_rx_awrite(struct tdm_conn *c, const struct tdm_wire_rec *rec);
+
+/* The place of the bytes of our read @op, numbered. NULL: out of memory. */
+struct tdm_rx *tdm_rx_reading(struct tdm_conn *c, struct tdm_tx *op);
+void tdm_rx_drop(struct tdm_rx *rx);
 
 /* Where the next payload bytes go; 0 elements: through tdm_rx_put() only. */
 size_t tdm_rx_target(const struct tdm_conn *c, struct iovec *iov);

@@ -80,6 +80,14 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **out)
 	tdm_list_init(&tcp->guests);
 	tdm_pool_init(&tcp->tx_pool, sizeof(struct tdm_tx), 0);
 	tdm_pool_init(&tcp->rx_pool, sizeof(struct tdm_rx), 0);
+	if (attr->domain) {
+		void *ops = NULL;
+
+		/* An owner without them is asked for no region. */
+		if (!fi_open_ops(&attr->domain->fid, TDM_RMA_OPS, 0, &ops,
+				 NULL))
+			tcp->rma = ops;
+	}
 	attr->srx->peer_ops = &tdm_rx_peer_ops;
 	*out = tcp;
 	return 0;

@@ -7,10 +7,12 @@
 #define TDM_TCP_TCP_H
 
 #include "tcp/conn.h"
+#include "tcp/ops.h"
 #include "tcp/wire.h"
 #include "tdm_list.h"
 #include "tdm_os.h"
 #include "tdm_pool.h"
+#include "tdm_rma.h"
 
 enum {
 	TDM_TCP_STAGE_BYTES = 64 << 10,	 /* receive staging */
@@ -37,63 +39,6 @@ struct tdm_ids {
 	uintptr_t *slot; /* pointer, or next free index * 2 + 1 */
 	uint32_t size;
 	uint32_t free; /* first free index; == size: none */
-};
-
-/* Where a send is; it is on the queue of its connection that is named. */
-enum tdm_tx_state {
-	TDM_TX_QUEUED, /* sendq: nothing of it has left */
-	TDM_TX_CTS,    /* waitq: announced */
-	TDM_TX_DATA,   /* dataq: wanted */
-	TDM_TX_DONE,   /* waitq: sent, waits for DONE */
-	TDM_TX_ACK,    /* ackq: sent, waits for ACK */
-	TDM_TX_LEAVING /* none: ends when the kernel has taken it */
-};
-
-/* One send. */
-struct tdm_tx {
-	struct tdm_list node;
-	void *context;
-	uint64_t flags; /* of the tdm_xfer */
-	uint64_t tag, data;
-	uint64_t seq;  /* of its last record */
-	size_t len;    /* bytes */
-	size_t off;    /* bytes of announced data that have left */
-	size_t wanted; /* bytes of it the receiver asked for */
-	fi_addr_t addr;
-	uint32_t id, rid;
-	uint8_t state; /* enum tdm_tx_state */
-	uint8_t ended; /* its entry is written, or never will be */
-	uint8_t dead;  /* what has not begun to leave will not */
-	uint8_t count; /* iov elements */
-	uint8_t has_id;
-	void *copy; /* owned payload, or NULL */
-	struct iovec iov[TDM_IOV_LIMIT];
-};
-
-enum tdm_rx_state {
-	TDM_RX_WAITING,	 /* unexpected: the entry is queued at the owner */
-	TDM_RX_PLACING,	 /* matched: bytes go to the entry's buffer */
-	TDM_RX_DROPPING, /* no entry: bytes go nowhere */
-};
-
-/* One message on its way in that could not be ended where it was parsed. */
-struct tdm_rx {
-	struct tdm_list node;  /* conn->rxs */
-	struct tdm_list ctl;   /* conn->ctlq: CTS or DONE to be sent */
-	struct tdm_conn *conn; /* lives as long as it has any tdm_rx */
-	struct fi_peer_rx_entry *entry;
-	uint8_t *buf;	 /* unexpected payload, owned, or NULL */
-	uint64_t len;	 /* bytes of the message */
-	uint64_t want;	 /* bytes that will come */
-	uint64_t got;	 /* bytes that came */
-	uint64_t room;	 /* bytes of the user's buffer (PLACING) */
-	uint64_t charge; /* credit to give back */
-	uint32_t id, rid;
-	uint8_t state;	   /* enum tdm_rx_state */
-	uint8_t announced; /* came by RTS */
-	uint8_t has_rid;
-	uint8_t answer; /* enum tdm_wire_op to send: CTS, DONE or 0 */
-	uint8_t done;	/* the sender waits for DONE */
 };
 
 enum tdm_conn_state { /* conn.c */
@@ -133,7 +78,7 @@ struct tdm_conn {
 	uint64_t charged, freed; /* credit taken, given back; bytes */
 	uint64_t window;	 /* the peer's credit */
 	uint32_t eager;		 /* longest EAGER payload */
-	uint32_t rts, rts_max;	 /* announced without CTS */
+	uint32_t rts, rts_max;	 /* announced or reads, unanswered */
 	struct tdm_ids ids;	 /* struct tdm_tx */
 
 	/* Input. */
@@ -148,7 +93,7 @@ struct tdm_conn {
 	uint64_t credit;			  /* given to the peer */
 	uint64_t ack_pass; /* pass in which the acknowledgement fell due */
 	uint32_t ack_bytes;
-	uint32_t announced;		   /* RTS received without a CTS sent */
+	uint32_t announced;		   /* the peer's, unanswered */
 	struct tdm_ids rids;		   /* struct tdm_rx */
 	struct tdm_list rxs;		   /* struct tdm_rx, all of them */
 	uint8_t head[TDM_WIRE_HEAD_BYTES]; /* a header cut short */
@@ -170,7 +115,8 @@ struct tdm_conn {
 
 struct tdm_tcp {
 	struct tdm_tcp_attr a;
-	struct tdm_addr addr; /* the endpoint's */
+	const struct tdm_rma_ops *rma; /* NULL: no regions, all refused */
+	struct tdm_addr addr;	       /* the endpoint's */
 	uint8_t id[TDM_WIRE_ID_BYTES];
 	uint64_t pass;
 	size_t tx_used; /* sends outstanding */

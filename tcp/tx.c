@@ -6,6 +6,10 @@
  *   QUEUED -> ACK | DONE                eager
  *   ... -> LEAVING                      ends when the kernel has the bytes
  *
+ * One-sided writes go the way of messages, but end by DONE only; reads and
+ * the replies to them are in tx_rma.c, the end of sends by other than success
+ * in tx_end.c.
+ *
  * Invariants:
  *  1. Messages of a connection leave in the order they were posted: nothing
  *     passes sendq, and an announcement keeps the place of its message.
@@ -19,15 +23,13 @@
  * acknowledged them; DELIVERY_COMPLETE when they are in the target's buffer.
  * An acknowledgement of announced data means both.
  */
-#include "tcp/steps.h"
+#include "tcp/tx_priv.h"
 
 #include <rdma/fi_errno.h>
 
 #include <stdlib.h>
 
 enum {
-	/* Announced data is cut so that other messages get through. */
-	CHUNK_BYTES = 512 << 10,
 	/* Gathered messages that go out at once. */
 	FLUSH_MSGS = 64,
 };
@@ -39,18 +41,22 @@ static int injected(const struct tdm_tx *op)
 	return !!(op->flags & (FI_INJECT | FI_INJECT_COMPLETE));
 }
 
-static void tx_free(struct tdm_conn *c, struct tdm_tx *op)
+void tdm_tx_free(struct tdm_conn *c, struct tdm_tx *op)
 {
 	if (op->has_id)
 		tdm_ids_put(&c->ids, op->id);
 	tdm_list_del(&op->node);
 	free(op->copy);
+	if (tdm_unlikely(op->rx != NULL))
+		tdm_rx_drop(op->rx);
+	if (tdm_unlikely(op->entry != NULL))
+		c->tcp->a.srx->owner_ops->free_entry(op->entry);
+	if (!op->reply)
+		c->tcp->tx_used--;
 	tdm_pool_free(&c->tcp->tx_pool, op);
-	c->tcp->tx_used--;
 }
 
-/* Write the entry, if it has not been written. */
-static void tx_report(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
+void tdm_tx_report(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
 {
 	if (op->ended)
 		return;
@@ -62,29 +68,28 @@ static void tx_report(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
 		tdm_done_send(&c->tcp->a.done, op->context, op->flags);
 }
 
-static void tx_end(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
+void tdm_tx_end(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
 {
-	tx_report(c, op, err, prov);
-	tx_free(c, op);
+	tdm_tx_report(c, op, err, prov);
+	tdm_tx_free(c, op);
 }
 
 /* Put @op, whose last record has been begun, where its end will find it. */
 static void settle(struct tdm_conn *c, struct tdm_tx *op)
 {
 	tdm_list_del(&op->node);
-	if (injected(op) || op->ended) {
-		op->state = TDM_TX_LEAVING;
-	} else if (op->has_id && !op->wanted) {
+	if (op->has_id) {
 		op->state = TDM_TX_DONE;
 		tdm_list_append(&c->waitq, &op->node);
+	} else if (injected(op) || op->ended) {
+		op->state = TDM_TX_LEAVING;
 	} else {
 		op->state = TDM_TX_ACK;
 		tdm_list_append(&c->ackq, &op->node);
 	}
 }
 
-/* Piggyback what the peer may want to hear. There is room. */
-static void put_ack(struct tdm_conn *c)
+void tdm_tx_put_ack(struct tdm_conn *c)
 {
 	struct tdm_out *out = c->out;
 	struct tdm_wire_rec rec;
@@ -104,8 +109,7 @@ static void put_ack(struct tdm_conn *c)
 	tdm_list_del(&c->ack_node);
 }
 
-/* Begin to send bytes [@from, @to) of @op behind the transmit buffer. */
-static void gather(struct tdm_conn *c, struct tdm_tx *op, size_t from,
+void tdm_tx_gather(struct tdm_conn *c, struct tdm_tx *op, size_t from,
 		   size_t to)
 {
 	c->gather = op;
@@ -119,6 +123,8 @@ static void fill_rec(struct tdm_wire_rec *rec, const struct tdm_tx *op)
 	rec->tag = op->tag;
 	rec->data = op->data;
 	rec->id = op->id;
+	rec->key = op->rma_key;
+	rec->addr = op->rma_addr;
 	rec->flags = ((op->flags & FI_TAGGED) ? TDM_WIRE_F_TAG : 0) |
 		     ((op->flags & FI_REMOTE_CQ_DATA) ? TDM_WIRE_F_DATA : 0);
 }
@@ -127,7 +133,8 @@ static void fill_rec(struct tdm_wire_rec *rec, const struct tdm_tx *op)
 static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 {
 	size_t copied = op->len <= TDM_TCP_COPY_BYTES ? op->len : 0;
-	int deliver = !!(op->flags & FI_DELIVERY_COMPLETE);
+	int write = !!(op->flags & FI_RMA);
+	int deliver = write || (op->flags & FI_DELIVERY_COMPLETE);
 	struct tdm_wire_rec rec;
 	struct tdm_out *out;
 
@@ -138,11 +145,12 @@ static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 	if (deliver && tdm_ids_get(&c->ids, op, UINT32_MAX, &op->id))
 		return 0;
 	op->has_id = (uint8_t)deliver;
-	put_ack(c);
+	tdm_tx_put_ack(c);
 	fill_rec(&rec, op);
-	rec.op = TDM_WIRE_EAGER;
+	rec.op = write ? TDM_WIRE_WRITE : TDM_WIRE_EAGER;
 	rec.len = (uint32_t)op->len;
-	rec.flags |= deliver	  ? TDM_WIRE_F_DONE :
+	rec.flags |= write	  ? 0 :
+		     deliver	  ? TDM_WIRE_F_DONE :
 		     injected(op) ? 0 :
 				    TDM_WIRE_F_ACK;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
@@ -153,7 +161,7 @@ static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 	op->seq = c->tx_seq++;
 	settle(c, op);
 	if (op->len != copied) {
-		gather(c, op, 0, op->len);
+		tdm_tx_gather(c, op, 0, op->len);
 		c->turn = 1;
 		return 1;
 	}
@@ -161,7 +169,7 @@ static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 			  op->len);
 	out->tail += (uint32_t)op->len;
 	if (op->state == TDM_TX_LEAVING)
-		tx_end(c, op, 0, 0);
+		tdm_tx_end(c, op, 0, 0);
 	return 1;
 }
 
@@ -194,9 +202,9 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 		return 0;
 	op->has_id = 1;
 	c->rts++;
-	put_ack(c);
+	tdm_tx_put_ack(c);
 	fill_rec(&rec, op);
-	rec.op = TDM_WIRE_RTS;
+	rec.op = (op->flags & FI_RMA) ? TDM_WIRE_AWRITE : TDM_WIRE_RTS;
 	rec.total = op->len;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	out->msgs++;
@@ -212,6 +220,8 @@ static int commit(struct tdm_conn *c, struct tdm_tx *op)
 {
 	if (c->gather)
 		return 0;
+	if (tdm_unlikely(op->flags & FI_READ))
+		return tdm_tx_commit_read(c, op);
 	if (tdm_likely(op->len <= c->eager &&
 		       c->charged + tdm_wire_charge((uint32_t)op->len) <=
 			       c->freed + c->window))
@@ -223,29 +233,31 @@ static int commit(struct tdm_conn *c, struct tdm_tx *op)
 static int commit_data(struct tdm_conn *c)
 {
 	struct tdm_tx *op = tdm_list_entry(c->dataq.next, struct tdm_tx, node);
-	size_t n = tdm_min(op->wanted - op->off, CHUNK_BYTES);
+	size_t n = tdm_min(op->wanted - op->off, TDM_TX_CHUNK_BYTES);
 	struct tdm_wire_rec rec;
 	struct tdm_out *out;
 	int last;
 
+	if (op->reply)
+		return tdm_tx_commit_reply(c, op);
 	out = tdm_out_room(c, TDM_WIRE_ACK_BYTES + TDM_WIRE_HEAD_BYTES);
 	if (!out)
 		return 0;
-	put_ack(c);
+	tdm_tx_put_ack(c);
 	last = op->off + n == op->wanted;
 	memset(&rec, 0, sizeof(rec));
 	rec.op = TDM_WIRE_DATA;
 	rec.rid = op->rid;
 	rec.len = op->dead ? 0 : (uint32_t)n;
-	rec.flags = op->dead		  ? TDM_WIRE_F_ABORT :
-		    last && !injected(op) ? TDM_WIRE_F_ACK :
-					    0;
+	rec.flags = op->dead				 ? TDM_WIRE_F_ABORT :
+		    last && !op->has_id && !injected(op) ? TDM_WIRE_F_ACK :
+							   0;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	if (op->dead) {
-		tx_free(c, op);
+		tdm_tx_free(c, op);
 		return 1;
 	}
-	gather(c, op, op->off, op->off + n);
+	tdm_tx_gather(c, op, op->off, op->off + n);
 	op->off += n;
 	op->seq = c->tx_seq++;
 	c->turn = 0;
@@ -271,6 +283,7 @@ static int commit_ctl(struct tdm_conn *c)
 	rec.op = rx->answer;
 	rec.id = rx->id;
 	rec.rid = rx->rid;
+	rec.status = rx->status;
 	rec.total = rx->want;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	tdm_list_del(&rx->ctl);
@@ -287,7 +300,7 @@ void tdm_tx_fill(struct tdm_conn *c)
 		return;
 	if (!tdm_out_room(c, TDM_WIRE_ACK_BYTES))
 		return;
-	put_ack(c);
+	tdm_tx_put_ack(c);
 	while (!tdm_list_empty(&c->ctlq) && commit_ctl(c))
 		;
 	while (!tdm_list_empty(&c->sendq) && !c->gather &&
@@ -301,8 +314,9 @@ void tdm_tx_fill(struct tdm_conn *c)
 		if (!commit(c, op))
 			break;
 	}
-	if (!c->gather && !tdm_list_empty(&c->dataq))
-		commit_data(c);
+	while (!c->gather && !tdm_list_empty(&c->dataq) && commit_data(c) &&
+	       tdm_out_bytes(c) < TDM_TCP_FLUSH_BYTES)
+		;
 	if (c->out && c->out->head == c->out->tail)
 		tdm_out_free(c);
 	/* Only memory can be what is missing now: try again. */
@@ -317,7 +331,7 @@ void tdm_tx_gathered(struct tdm_conn *c)
 
 	c->gather = NULL;
 	if (op->state == TDM_TX_LEAVING)
-		tx_end(c, op, 0, 0);
+		tdm_tx_end(c, op, 0, 0);
 }
 
 static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
@@ -332,6 +346,8 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 	op->flags = x->flags;
 	op->tag = x->tag;
 	op->data = x->data;
+	op->rma_addr = x->rma_addr;
+	op->rma_key = x->rma_key;
 	op->len = x->len;
 	op->off = 0;
 	op->wanted = 0;
@@ -342,7 +358,10 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 	op->ended = 0;
 	op->dead = 0;
 	op->has_id = 0;
+	op->reply = 0;
 	op->copy = NULL;
+	op->rx = NULL;
+	op->entry = NULL;
 	op->count = (uint8_t)x->count;
 	for (i = 0; i < x->count; i++)
 		op->iov[i] = x->iov[i];
@@ -354,7 +373,7 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 static ssize_t enqueue(struct tdm_conn *c, struct tdm_tx *op)
 {
 	if ((op->flags & FI_INJECT) && own_payload(op)) {
-		tx_free(c, op);
+		tdm_tx_free(c, op);
 		return -FI_ENOMEM;
 	}
 	if (tdm_list_empty(&c->sendq) && c->state == TDM_CONN_IDLE)
@@ -387,6 +406,8 @@ ssize_t tdm_tx_send(struct tdm_conn *c, const struct tdm_xfer *x)
 		return -FI_ENOSYS;
 	if (tdm_unlikely(tcp->tx_used >= tcp->a.tx_size))
 		return -FI_EAGAIN;
+	if (tdm_unlikely(x->len > TDM_WIRE_MSG_MAX))
+		return -FI_EMSGSIZE;
 	op = tx_new(c, x);
 	if (tdm_unlikely(!op))
 		return -FI_ENOMEM;
@@ -415,29 +436,24 @@ int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		return -TDM_WIRE_E_ID;
 	if (rec->total > op->len)
 		return -TDM_WIRE_E_VALUE;
+	/* A write is wanted whole or refused by DONE, and ends by DONE. */
+	if ((op->flags & FI_RMA) && (rec->total < op->len || !rec->total))
+		return -TDM_WIRE_E_VALUE;
 	c->rts--;
 	tdm_out_later(c);
-	tdm_ids_put(&c->ids, op->id);
-	op->has_id = 0;
 	op->rid = rec->rid;
 	op->wanted = rec->total;
+	if (!(op->flags & FI_RMA)) {
+		tdm_ids_put(&c->ids, op->id);
+		op->has_id = 0;
+	}
 	if (!op->wanted) {
-		tx_end(c, op, 0, 0);
+		tdm_tx_end(c, op, 0, 0);
 		return 0;
 	}
 	tdm_list_del(&op->node);
 	op->state = TDM_TX_DATA;
 	tdm_list_append(&c->dataq, &op->node);
-	return 0;
-}
-
-int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec)
-{
-	struct tdm_tx *op = tdm_ids_find(&c->ids, rec->id);
-
-	if (!op || op->state != TDM_TX_DONE || c->gather == op)
-		return -TDM_WIRE_E_ID;
-	tx_end(c, op, 0, 0);
 	return 0;
 }
 
@@ -454,140 +470,7 @@ int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 
 		if (op->seq >= c->acked)
 			break;
-		tx_end(c, op, 0, 0);
+		tdm_tx_end(c, op, 0, 0);
 	}
 	return 0;
-}
-
-int tdm_tx_cancel(struct tdm_tcp *tcp, void *context)
-{
-	struct tdm_list *n, *m;
-
-	tdm_list_for_each(n, &tcp->conns) {
-		struct tdm_conn *c = tdm_list_entry(n, struct tdm_conn, all);
-
-		tdm_list_for_each(m, &c->sendq) {
-			struct tdm_tx *op =
-				tdm_list_entry(m, struct tdm_tx, node);
-
-			if (op->context != context)
-				continue;
-			tx_end(c, op, FI_ECANCELED, 0);
-			return 0;
-		}
-	}
-	return -FI_ENOENT;
-}
-
-static void end_list(struct tdm_conn *c, struct tdm_list *list, int err,
-		     int prov)
-{
-	while (!tdm_list_empty(list))
-		tx_end(c, tdm_list_entry(list->next, struct tdm_tx, node), err,
-		       prov);
-}
-
-void tdm_tx_fail(struct tdm_conn *c, int err, int prov)
-{
-	struct tdm_tx *op = c->gather;
-
-	c->gather = NULL;
-	if (op && op->state == TDM_TX_LEAVING)
-		tx_end(c, op, err, prov);
-	end_list(c, &c->ackq, err, prov);
-	end_list(c, &c->waitq, err, prov);
-	end_list(c, &c->dataq, err, prov);
-	end_list(c, &c->sendq, err, prov);
-}
-
-/* Copy what is still to leave of the user's buffer. */
-static int own_gathered(struct tdm_conn *c)
-{
-	size_t n = c->gather_end - c->gather_off;
-	struct tdm_tx *op = c->gather;
-	void *copy;
-
-	if (op->copy)
-		return 0;
-	copy = malloc(n);
-	if (!copy)
-		return -FI_ENOMEM;
-	tdm_iov_copy_from(copy, op->iov, op->count, c->gather_off, n);
-	op->copy = copy;
-	op->iov[0].iov_base = copy;
-	op->iov[0].iov_len = n;
-	op->count = 1;
-	c->gather_off = 0;
-	c->gather_end = n;
-	return 0;
-}
-
-/*
- * @op has been given up with @err, or (0) ends without an entry because the
- * endpoint closes: then what was injected still leaves.
- */
-static void give_up(struct tdm_conn *c, struct tdm_tx *op, int err)
-{
-	if (err)
-		tx_report(c, op, err, 0);
-	op->ended = 1;
-	op->dead = err || !(op->flags & FI_INJECT);
-}
-
-static void give_up_list(struct tdm_conn *c, struct tdm_list *list, int err)
-{
-	struct tdm_list *n;
-
-	tdm_list_for_each(n, list)
-		give_up(c, tdm_list_entry(n, struct tdm_tx, node), err);
-}
-
-int tdm_tx_abandon(struct tdm_conn *c, int err)
-{
-	struct tdm_tx *op = c->gather;
-	struct tdm_list *n, *tmp;
-
-	if (op) {
-		if (err && own_gathered(c))
-			return -FI_ENOMEM;
-		give_up(c, op, err);
-		if (op->state == TDM_TX_ACK) {
-			tdm_list_del(&op->node);
-			op->state = TDM_TX_LEAVING;
-		}
-	}
-	while ((n = tdm_list_pop(&c->ackq))) {
-		op = tdm_list_entry(n, struct tdm_tx, node);
-		give_up(c, op, err);
-		tx_free(c, op);
-	}
-	give_up_list(c, &c->waitq, err);
-	give_up_list(c, &c->dataq, err);
-	give_up_list(c, &c->sendq, err);
-	tdm_list_for_each_safe(n, tmp, &c->sendq) {
-		op = tdm_list_entry(n, struct tdm_tx, node);
-		if (op->dead)
-			tx_free(c, op);
-	}
-	return 0;
-}
-
-/* Not 0 while @list has something that is still to leave. */
-static int leaving(const struct tdm_list *list)
-{
-	struct tdm_list *n;
-
-	tdm_list_for_each(n, list) {
-		struct tdm_tx *op = tdm_list_entry(n, struct tdm_tx, node);
-
-		if (!op->dead && op->state != TDM_TX_DONE)
-			return 1;
-	}
-	return 0;
-}
-
-int tdm_tx_leaving(const struct tdm_conn *c)
-{
-	return c->gather || leaving(&c->sendq) || leaving(&c->waitq) ||
-	       leaving(&c->dataq);
 }

@@ -54,6 +54,9 @@ static const struct shape {
 	[TDM_WIRE_DONE] = { 0, 8, 0 },
 	[TDM_WIRE_ACK] = { 0, 16, 0 },
 	[TDM_WIRE_GOODBYE] = { 0, 0, 0 },
+	[TDM_WIRE_WRITE] = { TDM_WIRE_F_DATA, 24, TDM_WIRE_EAGER_BYTES },
+	[TDM_WIRE_AWRITE] = { TDM_WIRE_F_DATA, 32, 0 },
+	[TDM_WIRE_READ] = { 0, 32, 0 },
 };
 
 static uint16_t get16(const uint8_t *p)
@@ -115,6 +118,20 @@ int tdm_wire_head_bytes(const uint8_t *p)
 	       ((flags & TDM_WIRE_F_DONE) ? 8 : 0) + s->fixed;
 }
 
+/* WRITE, AWRITE, READ: what is to be done where. */
+static int decode_rma(const uint8_t *p, struct tdm_wire_rec *r)
+{
+	r->id = get32(p);
+	r->key = get64(p + 8);
+	r->addr = get64(p + 16);
+	if (r->op == TDM_WIRE_READ)
+		r->rid = get32(p + 4);
+	else if (get32(p + 4))
+		return -TDM_WIRE_E_FLAGS;
+	r->total = r->op == TDM_WIRE_WRITE ? r->len : get64(p + 24);
+	return r->total > TDM_WIRE_MSG_MAX ? -TDM_WIRE_E_VALUE : 0;
+}
+
 /* The fields after the optional ones. */
 static int decode_fixed(const uint8_t *p, struct tdm_wire_rec *r)
 {
@@ -140,11 +157,16 @@ static int decode_fixed(const uint8_t *p, struct tdm_wire_rec *r)
 			       -TDM_WIRE_E_LENGTH;
 	case TDM_WIRE_DONE:
 		r->id = get32(p);
-		return get32(p + 4) ? -TDM_WIRE_E_FLAGS : 0;
+		r->status = get32(p + 4);
+		return r->status >= TDM_WIRE_STATUSES ? -TDM_WIRE_E_VALUE : 0;
 	case TDM_WIRE_ACK:
 		r->acked = get64(p);
 		r->freed = get64(p + 8);
 		return 0;
+	case TDM_WIRE_WRITE:
+	case TDM_WIRE_AWRITE:
+	case TDM_WIRE_READ:
+		return decode_rma(p, r);
 	default:
 		return 0;
 	}
@@ -163,6 +185,7 @@ int tdm_wire_decode(const uint8_t *p, struct tdm_wire_rec *r)
 	r->data = 0;
 	r->id = 0;
 	r->rid = 0;
+	r->status = 0;
 	p += TDM_WIRE_PREFIX_BYTES;
 	if (r->flags & TDM_WIRE_F_TAG) {
 		r->tag = get64(p);
@@ -179,6 +202,18 @@ int tdm_wire_decode(const uint8_t *p, struct tdm_wire_rec *r)
 		p += 8;
 	}
 	return decode_fixed(p, r);
+}
+
+static uint8_t *encode_rma(uint8_t *p, const struct tdm_wire_rec *r)
+{
+	put32(p, r->id);
+	put32(p + 4, r->op == TDM_WIRE_READ ? r->rid : 0);
+	put64(p + 8, r->key);
+	put64(p + 16, r->addr);
+	if (r->op == TDM_WIRE_WRITE)
+		return p + 24;
+	put64(p + 24, r->total);
+	return p + 32;
 }
 
 static uint8_t *encode_fixed(uint8_t *p, const struct tdm_wire_rec *r)
@@ -200,12 +235,16 @@ static uint8_t *encode_fixed(uint8_t *p, const struct tdm_wire_rec *r)
 		return p + 8;
 	case TDM_WIRE_DONE:
 		put32(p, r->id);
-		put32(p + 4, 0);
+		put32(p + 4, r->status);
 		return p + 8;
 	case TDM_WIRE_ACK:
 		put64(p, r->acked);
 		put64(p + 8, r->freed);
 		return p + 16;
+	case TDM_WIRE_WRITE:
+	case TDM_WIRE_AWRITE:
+	case TDM_WIRE_READ:
+		return encode_rma(p, r);
 	default:
 		return p;
 	}

@@ -17,14 +17,14 @@
 enum {
 	TDM_WIRE_VERSION = 1, /* spoken; also the oldest spoken */
 	TDM_WIRE_GREETING_BYTES = 128,
-	TDM_WIRE_ID_BYTES = 16,		  /* incarnation id of an endpoint */
-	TDM_WIRE_PREFIX_BYTES = 8,	  /* common to all records */
-	TDM_WIRE_HEAD_BYTES = 40,	  /* the longest header */
-	TDM_WIRE_ACK_BYTES = 24,	  /* header of an ACK */
-	TDM_WIRE_EAGER_BYTES = 1 << 20,	  /* longest payload of an EAGER */
-	TDM_WIRE_DATA_BYTES = 1 << 20,	  /* longest payload of a DATA */
-	TDM_WIRE_RTS_COUNT = 1 << 16,	  /* most RTS without their CTS */
-	TDM_WIRE_CHARGE_BYTES = 512,	  /* credit an empty EAGER takes */
+	TDM_WIRE_ID_BYTES = 16,		/* incarnation id of an endpoint */
+	TDM_WIRE_PREFIX_BYTES = 8,	/* common to all records */
+	TDM_WIRE_HEAD_BYTES = 48,	/* the longest header */
+	TDM_WIRE_ACK_BYTES = 24,	/* header of an ACK */
+	TDM_WIRE_EAGER_BYTES = 1 << 20, /* longest payload of an EAGER */
+	TDM_WIRE_DATA_BYTES = 1 << 20,	/* longest payload of a DATA */
+	TDM_WIRE_RTS_COUNT = 1 << 16,	/* most RTS, AWRITE, READ unanswered */
+	TDM_WIRE_CHARGE_BYTES = 512,	/* credit an empty EAGER takes */
 	TDM_WIRE_CREDIT_LEAST = 64 << 10, /* bytes, in a greeting */
 	TDM_WIRE_CREDIT_MOST = 64 << 20,
 };
@@ -37,9 +37,12 @@ enum tdm_wire_op {
 	TDM_WIRE_RTS,	    /* a message announced */
 	TDM_WIRE_CTS,	    /* the bytes of an announced message wanted */
 	TDM_WIRE_DATA,	    /* some of them */
-	TDM_WIRE_DONE,	    /* placed in the target's buffer */
+	TDM_WIRE_DONE,	    /* placed in the target's buffer, or refused */
 	TDM_WIRE_ACK,	    /* records received, credit given back */
 	TDM_WIRE_GOODBYE,   /* nothing follows */
+	TDM_WIRE_WRITE,	    /* a one-sided write with its payload */
+	TDM_WIRE_AWRITE,    /* a one-sided write announced */
+	TDM_WIRE_READ,	    /* a one-sided read: send these bytes */
 	TDM_WIRE_OPS
 };
 
@@ -64,17 +67,28 @@ enum tdm_wire_error {
 	TDM_WIRE_E_GREETING /* not a greeting */
 };
 
+/* How a one-sided operation ended; in a DONE. */
+enum tdm_wire_status {
+	TDM_WIRE_S_OK,	   /* also of messages */
+	TDM_WIRE_S_ACCESS, /* key, range or right refused, or region closed */
+	TDM_WIRE_S_MEMORY, /* the target has none */
+	TDM_WIRE_STATUSES
+};
+
 /* A record's header, decoded. Which fields count depends on op and flags. */
 struct tdm_wire_rec {
 	uint8_t op;
 	uint8_t flags;
-	uint32_t len;	/* payload bytes that follow the header */
-	uint64_t tag;	/* F_TAG */
-	uint64_t data;	/* F_DATA */
-	uint32_t id;	/* sender's: RTS, CTS, DONE, EAGER with F_DONE */
-	uint32_t rid;	/* receiver's: CTS, DATA */
-	uint64_t total; /* RTS: message bytes; CTS: bytes wanted */
-	uint64_t acked; /* ACK: EAGER and DATA records received, from 0 */
+	uint32_t len;	 /* payload bytes that follow the header */
+	uint64_t tag;	 /* F_TAG */
+	uint64_t data;	 /* F_DATA */
+	uint32_t id;	 /* sender's: all with an id but DATA */
+	uint32_t rid;	 /* receiver's: CTS, DATA; READ: of the DATA wanted */
+	uint32_t status; /* DONE: enum tdm_wire_status */
+	uint64_t key;	 /* WRITE, AWRITE, READ: region and place in it */
+	uint64_t addr;
+	uint64_t total; /* RTS, AWRITE, READ: all bytes; CTS: bytes wanted */
+	uint64_t acked; /* ACK: records with payload received, from 0 */
 	uint64_t freed; /* ACK: credit given back, bytes, from 0 */
 };
 

@@ -82,9 +82,27 @@ std::vector<Rec> all_records()
 	r = record(TDM_WIRE_DATA, TDM_WIRE_F_ABORT, 0);
 	r.rid = 9;
 	v.push_back(r);
-	r = record(TDM_WIRE_DONE);
-	r.id = 4;
-	v.push_back(r);
+	for (uint32_t status = 0; status < TDM_WIRE_STATUSES; status++) {
+		r = record(TDM_WIRE_DONE);
+		r.id = 4;
+		r.status = status;
+		v.push_back(r);
+	}
+	for (uint8_t op : { TDM_WIRE_WRITE, TDM_WIRE_AWRITE, TDM_WIRE_READ }) {
+		for (unsigned f = 0; f < 4; f += TDM_WIRE_F_DATA) {
+			if (f && op == TDM_WIRE_READ)
+				continue;
+			r = record(op, (uint8_t)f);
+			r.len = op == TDM_WIRE_WRITE ? 4096 : 0;
+			r.total = op == TDM_WIRE_WRITE ? 4096 : 1ull << 41;
+			r.id = 0x80000001;
+			r.rid = op == TDM_WIRE_READ ? 0x80000002 : 0;
+			r.key = 0x0123456789abcdef;
+			r.addr = UINT64_MAX - 1;
+			r.data = f ? 11 : 0;
+			v.push_back(r);
+		}
+	}
 	r = record(TDM_WIRE_ACK);
 	r.acked = 1ull << 63;
 	r.freed = 77;
@@ -112,8 +130,15 @@ TEST(Wire, RecordsRoundTrip)
 		if (r.op == TDM_WIRE_CTS || r.op == TDM_WIRE_DATA) {
 			EXPECT_EQ(r.rid, d.rid);
 		}
-		if (r.op == TDM_WIRE_RTS || r.op == TDM_WIRE_CTS) {
+		if (r.op == TDM_WIRE_RTS || r.op == TDM_WIRE_CTS ||
+		    r.op >= TDM_WIRE_WRITE) {
 			EXPECT_EQ(r.total, d.total);
+		}
+		EXPECT_EQ(r.status, d.status);
+		if (r.op >= TDM_WIRE_WRITE) {
+			EXPECT_EQ(r.rid, d.rid);
+			EXPECT_EQ(r.key, d.key);
+			EXPECT_EQ(r.addr, d.addr);
 		}
 		if (r.op == TDM_WIRE_ACK) {
 			EXPECT_EQ(r.acked, d.acked);
@@ -134,6 +159,18 @@ TEST(Wire, ALayoutThatMustNotMove)
 	r.tag = 0x0102030405060708;
 	r.data = 0x1112131415161718;
 	EXPECT_EQ(want, encode(r));
+
+	const std::vector<uint8_t> read = { 10, 0, 0, 0, 0, 0, 0, 0, 1, 0,
+					    0,	0, 2, 0, 0, 0, 3, 0, 0, 0,
+					    0,	0, 0, 0, 4, 0, 0, 0, 0, 0,
+					    0,	0, 5, 0, 0, 0, 0, 0, 0, 0 };
+	r = record(TDM_WIRE_READ);
+	r.id = 1;
+	r.rid = 2;
+	r.key = 3;
+	r.addr = 4;
+	r.total = 5;
+	EXPECT_EQ(read, encode(r));
 }
 
 TEST(Wire, UnknownRecordsAreRefused)
@@ -153,7 +190,7 @@ TEST(Wire, UnknownRecordsAreRefused)
 
 TEST(Wire, FlagsARecordCannotHaveAreRefused)
 {
-	static const uint8_t allowed[] = { 0, 15, 3, 0, 20, 0, 0, 0 };
+	static const uint8_t allowed[] = { 0, 15, 3, 0, 20, 0, 0, 0, 2, 2, 0 };
 
 	for (uint8_t op = 1; op < TDM_WIRE_OPS; op++) {
 		for (unsigned f = 0; f < 256; f++) {
@@ -188,9 +225,11 @@ TEST(Wire, ReservedBytesMustBeZero)
 	std::vector<uint8_t> b = encode(record(TDM_WIRE_RTS));
 	b[12] = 1;
 	EXPECT_EQ(-TDM_WIRE_E_FLAGS, decode(b, &d));
-	b = encode(record(TDM_WIRE_DONE));
-	b[12] = 1;
-	EXPECT_EQ(-TDM_WIRE_E_FLAGS, decode(b, &d));
+	for (uint8_t op : { TDM_WIRE_WRITE, TDM_WIRE_AWRITE }) {
+		b = encode(record(op));
+		b[12] = 1;
+		EXPECT_EQ(-TDM_WIRE_E_FLAGS, decode(b, &d));
+	}
 	b = encode(record(TDM_WIRE_DATA, 0, 1));
 	b[15] = 1;
 	EXPECT_EQ(-TDM_WIRE_E_FLAGS, decode(b, &d));
@@ -206,6 +245,7 @@ TEST(Wire, LengthsAreBounded)
 	for (const Rec &ok : all_records()) {
 		r = ok;
 		r.len = r.op == TDM_WIRE_EAGER ? TDM_WIRE_EAGER_BYTES + 1 :
+			r.op == TDM_WIRE_WRITE ? TDM_WIRE_EAGER_BYTES + 1 :
 			r.op == TDM_WIRE_DATA  ? TDM_WIRE_DATA_BYTES + 1 :
 						 1;
 		EXPECT_EQ(-TDM_WIRE_E_LENGTH, decode(encode(r), &d));
@@ -227,13 +267,24 @@ TEST(Wire, MessageLengthsAreBounded)
 {
 	Rec d, r;
 
-	for (uint8_t op : { (uint8_t)TDM_WIRE_RTS, (uint8_t)TDM_WIRE_CTS }) {
+	for (uint8_t op :
+	     { TDM_WIRE_RTS, TDM_WIRE_CTS, TDM_WIRE_AWRITE, TDM_WIRE_READ }) {
 		r = record(op);
 		r.total = TDM_WIRE_MSG_MAX;
 		EXPECT_EQ(0, decode(encode(r), &d));
 		r.total = TDM_WIRE_MSG_MAX + 1;
 		EXPECT_EQ(-TDM_WIRE_E_VALUE, decode(encode(r), &d));
 		r.total = UINT64_MAX;
+		EXPECT_EQ(-TDM_WIRE_E_VALUE, decode(encode(r), &d));
+	}
+}
+
+TEST(Wire, StatusesAreBounded)
+{
+	Rec d, r = record(TDM_WIRE_DONE);
+
+	for (uint32_t status : { (uint32_t)TDM_WIRE_STATUSES, UINT32_MAX }) {
+		r.status = status;
 		EXPECT_EQ(-TDM_WIRE_E_VALUE, decode(encode(r), &d));
 	}
 }

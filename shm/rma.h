@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One-sided operations of the shared-memory peer. A write is a message whose
+ * receive entry comes from a memory region; a read is a write in the other
+ * direction that the initiator asks for. See doc/PROTOCOL-shm.md, "One-sided
+ * operations".
+ */
+#ifndef TDM_SHM_RMA_H
+#define TDM_SHM_RMA_H
+
+#include "shm/path.h"
+#include "tdm_rma.h"
+
+/* tdm_shm_op.step of a read at its initiator. */
+enum tdm_shm_read_step {
+	TDM_SHM_READ_ASKED,   /* READ was sent */
+	TDM_SHM_READ_PULLING, /* RTS_READ came: a pull refers to the op */
+	TDM_SHM_READ_CONFIRM, /* the bytes are here: does the region stand? */
+};
+
+/* Bit of the low half of an id: the operation is a tdm_shm_serve. */
+#define TDM_SHM_ID_SERVED 0x80000000u
+
+/* A read this process answers by announcing the region. */
+struct tdm_shm_serve {
+	struct tdm_shm_ctl ctl; /* its RTS_READ, then its ACK; first member */
+	struct tdm_shm_op op;	/* FI_REMOTE_READ; op.node: pair->serves */
+	struct fi_peer_rx_entry *entry;
+	uint64_t peer_id; /* the initiator's operation */
+};
+
+/*
+ * fi_rma(3) at the initiator: as tdm_shm_tx_send(), for FI_RMA with FI_READ
+ * or FI_WRITE. A write completes when the target has placed it, whatever
+ * level was asked for: only the target knows whether it is allowed.
+ */
+ssize_t tdm_shm_rma_send(struct tdm_shm_ep *ep, struct tdm_xfer *x);
+
+/*
+ * A record of a one-sided operation at @slot. Returns 0: step over it,
+ * -FI_EAGAIN: later; else the pair is broken.
+ */
+int tdm_shm_rma_rx(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
+		   const uint8_t *slot);
+
+/* An ACK names @op, which has FI_RMA. Returns 0, or -1: it cannot be. */
+int tdm_shm_rma_ack(struct tdm_shm_op *op, unsigned status);
+
+/*
+ * The pull of the read @op has ended, @err: positive errno or 0. @alone: the
+ * target has forgotten it and confirms nothing.
+ */
+void tdm_shm_read_pulled(struct tdm_shm_op *op, int err, int alone);
+
+/* Was the region behind @entry closed? 0 for entries of messages. */
+static inline int tdm_shm_revoked(const struct tdm_shm_ep *ep,
+				  const struct fi_peer_rx_entry *entry)
+{
+	return entry && (entry->flags & FI_RMA) && ep->rma->revoked(entry);
+}
+
+/* The served operation @id of @pair, or NULL. */
+struct tdm_shm_op *tdm_shm_serve_find(struct tdm_shm_pair *pair, uint64_t id);
+
+static inline struct tdm_shm_serve *tdm_shm_serve_of(struct tdm_shm_op *op)
+{
+	return tdm_container_of(op, struct tdm_shm_serve, op);
+}
+
+/* Body of @ctl, an RTS_READ, to @body. */
+void tdm_shm_serve_write(const struct tdm_shm_ctl *ctl, uint8_t *body);
+
+/* @op, a served one, ends without a word: give everything back. */
+void tdm_shm_serve_drop(struct tdm_shm_op *op);
+
+/* ---- tx.c: what messages and one-sided operations share ------------------ */
+
+enum { TDM_SHM_TX_SPARE = 2 }; /* slots left to control records */
+
+/* A new operation for @x, or NULL: tx_size are under way. */
+struct tdm_shm_op *tdm_shm_op_new(struct tdm_shm_pair *pair,
+				  const struct tdm_xfer *x);
+
+/* As tdm_shm_ring_reserve(), reading the peer's progress when need be. */
+uint8_t *tdm_shm_tx_room(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare);
+
+/* No room: one step of progress. Returns -FI_EAGAIN. */
+ssize_t tdm_shm_tx_full(struct tdm_shm_pair *pair);
+
+/* Let the ring grow when it is time, or when @len bytes would then fit. */
+void tdm_shm_tx_grow(struct tdm_shm_pair *pair, size_t len);
+
+/* @pair (NULL: not known) is not up: approach it, then send @x. */
+ssize_t tdm_shm_tx_slow(struct tdm_shm_ep *ep, struct tdm_shm_pair *pair,
+			struct tdm_xfer *x);
+
+/* Announce the bytes of @x, which @op keeps. */
+void tdm_shm_rts_fill(struct tdm_shm_rts *rts, struct tdm_shm_op *op,
+		      const struct tdm_xfer *x);
+
+#endif /* TDM_SHM_RMA_H */

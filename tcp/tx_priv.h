@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What tx.c, tx_end.c and tx_rma.c have in common and nobody else sees. All
+ * functions: domain lock held.
+ */
+#ifndef TDM_TCP_TX_PRIV_H
+#define TDM_TCP_TX_PRIV_H
+
+#include "tcp/steps.h"
+
+enum {
+	/* Announced data is cut so that other messages get through. */
+	TDM_TX_CHUNK_BYTES = 512 << 10,
+};
+
+/* Forget @op: its number, its memory, its region's entry. No completion. */
+void tdm_tx_free(struct tdm_conn *c, struct tdm_tx *op);
+
+/* Write the entry of @op, if it has not been written. */
+void tdm_tx_report(struct tdm_conn *c, struct tdm_tx *op, int err, int prov);
+
+/* Both: the end of @op. @err: positive fi_errno, or 0. */
+void tdm_tx_end(struct tdm_conn *c, struct tdm_tx *op, int err, int prov);
+
+/*
+ * Piggyback what the peer may want to hear. There is room for
+ * TDM_WIRE_ACK_BYTES in the transmit buffer.
+ */
+void tdm_tx_put_ack(struct tdm_conn *c);
+
+/* Begin to send bytes [@from, @to) of @op behind the transmit buffer. */
+void tdm_tx_gather(struct tdm_conn *c, struct tdm_tx *op, size_t from,
+		   size_t to);
+
+/*
+ * tx_rma.c: put into the stream the request of the read @op, or the next
+ * record of the reply @op. 1: committed, a reply may have ended. 0: not now,
+ * nothing was changed.
+ */
+int tdm_tx_commit_read(struct tdm_conn *c, struct tdm_tx *op);
+int tdm_tx_commit_reply(struct tdm_conn *c, struct tdm_tx *op);
+
+#endif /* TDM_TCP_TX_PRIV_H */

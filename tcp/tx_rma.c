@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One-sided operations on their way out: the requests of reads, the replies
+ * of their targets, and the word of the target by which both reads and writes
+ * end. Writes take the way of messages (tx.c).
+ *
+ * A read: READ goes out with two numbers, of the operation and of the place
+ * of its bytes (struct tdm_rx, READING). DATA fills the place, DONE ends the
+ * operation.
+ * A reply: a struct tdm_tx on dataq from the arrival of READ until its DONE
+ * is written.
+ *
+ * Invariants:
+ *  1. A region is asked for before each access (tdm_rma_ops.revoked). Bytes
+ *     of a record begun before it was closed are replaced (out.c), and the
+ *     DONE behind them tells.
+ *  2. Nothing is sent to the place of a read after its DONE.
+ *  3. Requests unanswered are bounded by the same count as announcements.
+ */
+#include "tcp/tx_priv.h"
+
+#include <rdma/fi_errno.h>
+
+int tdm_tx_commit_read(struct tdm_conn *c, struct tdm_tx *op)
+{
+	struct tdm_wire_rec rec;
+	struct tdm_out *out;
+
+	out = tdm_out_room(c, TDM_WIRE_ACK_BYTES + TDM_WIRE_HEAD_BYTES);
+	if (!out || c->rts >= c->rts_max)
+		return 0;
+	if (tdm_ids_get(&c->ids, op, UINT32_MAX, &op->id))
+		return 0;
+	op->rx = tdm_rx_reading(c, op);
+	if (!op->rx) {
+		tdm_ids_put(&c->ids, op->id);
+		return 0;
+	}
+	op->has_id = 1;
+	c->rts++;
+	tdm_tx_put_ack(c);
+	memset(&rec, 0, sizeof(rec));
+	rec.op = TDM_WIRE_READ;
+	rec.id = op->id;
+	rec.rid = op->rx->rid;
+	rec.key = op->rma_key;
+	rec.addr = op->rma_addr;
+	rec.total = op->len;
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	out->msgs++;
+	tdm_list_del(&op->node);
+	op->state = TDM_TX_DONE;
+	tdm_list_append(&c->waitq, &op->node);
+	return 1;
+}
+
+static int status_err(uint32_t status)
+{
+	switch (status) {
+	case TDM_WIRE_S_OK:
+		return 0;
+	case TDM_WIRE_S_MEMORY:
+		return FI_ENOMEM;
+	default:
+		return FI_EACCES;
+	}
+}
+
+int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	struct tdm_tx *op = tdm_ids_find(&c->ids, rec->id);
+	int early;
+
+	if (!op || c->gather == op)
+		return -TDM_WIRE_E_ID;
+	/* A write announced may end without its bytes. */
+	early = op->state == TDM_TX_CTS && (op->flags & FI_RMA) &&
+		(rec->status || !op->len);
+	if (op->state != TDM_TX_DONE && !early)
+		return -TDM_WIRE_E_ID;
+	if (rec->status && !(op->flags & FI_RMA))
+		return -TDM_WIRE_E_VALUE;
+	if (op->flags & FI_READ) {
+		if (!rec->status && op->rx->got != op->len)
+			return -TDM_WIRE_E_LENGTH;
+		c->stats.rx_msgs++;
+		c->stats.rx_bytes += op->rx->got;
+	}
+	if (early || (op->flags & FI_READ)) {
+		c->rts--;
+		tdm_out_later(c);
+	}
+	tdm_tx_end(c, op, status_err(rec->status), 0);
+	return 0;
+}
+
+enum tdm_wire_status tdm_rma_get(struct tdm_conn *c,
+				 const struct tdm_wire_rec *rec,
+				 uint64_t access,
+				 struct fi_peer_rx_entry **entry)
+{
+	struct tdm_tcp *tcp = c->tcp;
+	struct tdm_rma_request req = {
+		.key = rec->key,
+		.addr = rec->addr,
+		.len = rec->total,
+		.access = access,
+		.data = rec->data,
+		.flags = (rec->flags & TDM_WIRE_F_DATA) ? FI_REMOTE_CQ_DATA : 0,
+		.src = c->fi_addr,
+	};
+
+	if (!tcp->rma)
+		return TDM_WIRE_S_ACCESS;
+	switch (tcp->rma->get(tcp->a.domain, tcp->a.srx, &req, entry)) {
+	case 0:
+		return TDM_WIRE_S_OK;
+	case -FI_ENOMEM:
+		return TDM_WIRE_S_MEMORY;
+	default:
+		return TDM_WIRE_S_ACCESS;
+	}
+}
+
+int tdm_tx_read(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	struct tdm_tx *op;
+	size_t i;
+
+	if (c->announced >= TDM_WIRE_RTS_COUNT)
+		return -TDM_WIRE_E_CREDIT;
+	if (c->tcp->closing)
+		return 0;
+	op = tdm_pool_alloc(&c->tcp->tx_pool);
+	if (!op)
+		return -TDM_RX_NO_MEMORY;
+	memset(op, 0, sizeof(*op));
+	tdm_list_init(&op->node);
+	c->announced++;
+	op->reply = 1;
+	op->ended = 1;
+	op->flags = FI_RMA;
+	op->id = rec->id;
+	op->rid = rec->rid;
+	op->state = TDM_TX_DATA;
+	op->status = (uint8_t)tdm_rma_get(c, rec, FI_REMOTE_READ, &op->entry);
+	if (!op->status) {
+		op->wanted = rec->total;
+		op->len = rec->total;
+		op->count = (uint8_t)op->entry->count;
+		for (i = 0; i < op->count; i++)
+			op->iov[i] = op->entry->iov[i];
+	}
+	tdm_list_append(&c->dataq, &op->node);
+	tdm_out_later(c);
+	return 0;
+}
+
+/* The next bytes of the reply @op. Not 0 when they leave from the region. */
+static int put_data(struct tdm_conn *c, struct tdm_tx *op, size_t n)
+{
+	struct tdm_out *out = c->out;
+	struct tdm_wire_rec rec;
+	size_t from = op->off;
+
+	memset(&rec, 0, sizeof(rec));
+	rec.op = TDM_WIRE_DATA;
+	rec.rid = op->rid;
+	rec.len = (uint32_t)n;
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	op->off += n;
+	op->seq = c->tx_seq++;
+	c->turn = 0;
+	if (n > TDM_TCP_COPY_BYTES) {
+		tdm_tx_gather(c, op, from, op->off);
+		return 1;
+	}
+	tdm_iov_copy_from(out->bytes + out->tail, op->iov, op->count, from, n);
+	out->tail += (uint32_t)n;
+	return 0;
+}
+
+int tdm_tx_commit_reply(struct tdm_conn *c, struct tdm_tx *op)
+{
+	size_t n = tdm_min(op->wanted - op->off, TDM_TX_CHUNK_BYTES);
+	size_t copied = n <= TDM_TCP_COPY_BYTES ? n : 0;
+	struct tdm_wire_rec rec;
+	struct tdm_out *out;
+
+	out = tdm_out_room(c, TDM_WIRE_ACK_BYTES + 2 * TDM_WIRE_HEAD_BYTES +
+				      copied);
+	if (!out)
+		return 0;
+	tdm_tx_put_ack(c);
+	if (op->entry && c->tcp->rma->revoked(op->entry))
+		op->status = TDM_WIRE_S_ACCESS;
+	if (!op->status && n && put_data(c, op, n)) {
+		tdm_list_del(&op->node);
+		tdm_list_append(&c->dataq, &op->node);
+		return 1;
+	}
+	memset(&rec, 0, sizeof(rec));
+	rec.op = TDM_WIRE_DONE;
+	rec.id = op->id;
+	rec.status = op->status;
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	c->announced--;
+	c->stats.tx_msgs++;
+	c->stats.tx_bytes += op->off;
+	if (!op->status)
+		tdm_done_recv(&c->tcp->a.done, op->entry, op->len);
+	tdm_tx_free(c, op);
+	return 1;
+}
