@@ -82,8 +82,10 @@ gtest_run() {
 		name=$(basename "$program")
 		ret=0
 		rm -f "$results/$name.xml"
+		echo "== $name"
 		timeout --kill-after=10 "${TANDEM_TEST_SECONDS:-600}" "$program" \
-			--gtest_output="xml:$results/$name.xml" </dev/null || ret=$?
+			--gtest_brief=1 --gtest_output="xml:$results/$name.xml" \
+			</dev/null || ret=$?
 		if [ ! -s "$results/$name.xml" ]; then
 			say "$name left no result (exit status $ret)"
 			bad=1
