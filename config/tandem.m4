@@ -24,3 +24,21 @@ AC_DEFUN([TDM_ENABLE], [
 	AC_ARG_ENABLE([$1], [AS_HELP_STRING([--enable-$1], [$2])], [],
 		[enable_$1=no])
 ])
+
+# TDM_LTO: link-time optimisation of the module, where gcc offers it with
+# objects that can also be linked plainly. Sets TDM_CFLAGS, TDM_MODULE_LDFLAGS.
+AC_DEFUN([TDM_LTO], [
+	AC_MSG_CHECKING([for link-time optimisation])
+	tdm_saved_cflags="$CFLAGS"
+	CFLAGS="$CFLAGS -Werror -flto=auto -ffat-lto-objects"
+	AC_LINK_IFELSE([AC_LANG_PROGRAM([[
+#ifdef __clang__
+#error no
+#endif
+	]], [])],
+		[TDM_CFLAGS="$TDM_CFLAGS -flto=auto -ffat-lto-objects"
+		 TDM_MODULE_LDFLAGS="$TDM_MODULE_LDFLAGS -flto=auto"
+		 AC_MSG_RESULT([yes])],
+		[AC_MSG_RESULT([no])])
+	CFLAGS="$tdm_saved_cflags"
+])
