@@ -161,6 +161,7 @@ static int open_tcp(struct tdm_ep *ep)
 		.engine = &ep->domain->engine,
 		.srx = tdm_srx_export(ep->srx, TDM_TRANSPORT_TCP),
 		.av = ep->av,
+		.domain = &ep->domain->fid,
 		.tx_size = ep->info->tx_attr->size,
 		.accepted = tdm_ep_accepted,
 		.lost = tdm_ep_lost,

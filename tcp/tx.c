@@ -402,8 +402,6 @@ ssize_t tdm_tx_send(struct tdm_conn *c, const struct tdm_xfer *x)
 	struct tdm_tx *op;
 
 	tdm_assert_held(tcp->a.engine->lock);
-	if (tdm_unlikely(x->flags & FI_RMA))
-		return -FI_ENOSYS;
 	if (tdm_unlikely(tcp->tx_used >= tcp->a.tx_size))
 		return -FI_EAGAIN;
 	if (tdm_unlikely(x->len > TDM_WIRE_MSG_MAX))
