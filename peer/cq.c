@@ -100,11 +100,12 @@ static int cq_alloc(struct tdm_cq *cq, size_t entries, int source)
 {
 	void *err;
 
-	cq->ring = calloc(entries, cq->words * sizeof(*cq->ring));
+	/* Not cleared: a slot is written before it is read. */
+	cq->ring = malloc(entries * cq->words * sizeof(*cq->ring));
 	if (!cq->ring)
 		return -FI_ENOMEM;
 	if (source) {
-		cq->src = calloc(entries, sizeof(*cq->src));
+		cq->src = malloc(entries * sizeof(*cq->src));
 		if (!cq->src)
 			return -FI_ENOMEM;
 	}
