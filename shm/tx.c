@@ -187,6 +187,10 @@ static void ring_grow(struct tdm_shm_pair *pair)
 	if (!slots || !pair->sess || pair->no_grow)
 		return;
 	slot = tx_room(pair, 1, 0);
+	/* One at a time: the peer has to be in the ring we are in. */
+	tdm_shm_tx_credit(pair);
+	if (pair->broken || pair->tx.credit < pair->tx.base)
+		return;
 	if (!slot || tdm_shm_life_ring(pair, slots)) {
 		pair->no_grow = slot != NULL;
 		return;

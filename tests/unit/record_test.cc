@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The formats of doc/PROTOCOL-shm.md: offsets, what the validators let pass
+ * and what they refuse. Nothing here touches the system.
+ */
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <gtest/gtest.h>
+
+extern "C" {
+#include "shm/packet.h"
+#include "shm/record.h"
+#include "shm/region.h"
+}
+
+namespace
+{
+
+int decode(uint8_t op, uint8_t flags, uint16_t aux, uint32_t room)
+{
+	struct tdm_shm_rec rec;
+
+	return tdm_shm_rec_decode(&rec, tdm_shm_word0(1, op, flags, aux), room);
+}
+
+struct tdm_shm_hello hello()
+{
+	struct tdm_shm_hello h;
+	struct sockaddr_in in;
+
+	memset(&h, 0, sizeof(h));
+	memset(&in, 0, sizeof(in));
+	in.sin_family = AF_INET;
+	in.sin_port = htons(7);
+	h.head.magic = TDM_SHM_MAGIC;
+	h.head.type = TDM_SHM_MSG_HELLO;
+	h.head.bytes = sizeof(h);
+	h.version_least = h.version_most = 1;
+	h.incarnation[3] = 9;
+	h.slots = 24;
+	h.addrlen = sizeof(in);
+	memcpy(h.addr, &in, sizeof(in));
+	return h;
+}
+
+int hello_ok(const struct tdm_shm_hello &h, int nfds = 3)
+{
+	struct tdm_shm_msg msg;
+
+	return tdm_shm_msg_decode(&msg, &h, sizeof(h), nfds);
+}
+
+int head_ok(uint16_t type, uint32_t arg, int nfds)
+{
+	struct tdm_shm_msg_head h = { TDM_SHM_MAGIC, type, sizeof(h), arg };
+	struct tdm_shm_msg msg;
+
+	return tdm_shm_msg_decode(&msg, &h, sizeof(h), nfds);
+}
+
+} // namespace
+
+TEST(Record, Layout)
+{
+	EXPECT_EQ(sizeof(struct tdm_shm_rts), 96u);
+	EXPECT_EQ(offsetof(struct tdm_shm_rts, iov), 32u);
+	EXPECT_EQ(sizeof(struct tdm_shm_chunk), 32u);
+	EXPECT_EQ(offsetof(struct tdm_shm_chunk, len), 16u);
+	EXPECT_EQ(sizeof(struct tdm_shm_hello), 96u);
+	EXPECT_EQ(offsetof(struct tdm_shm_hello, incarnation), 24u);
+	EXPECT_EQ(offsetof(struct tdm_shm_hello, slots), 56u);
+	EXPECT_EQ(offsetof(struct tdm_shm_hello, addr), 68u);
+	EXPECT_EQ(offsetof(struct tdm_shm_seg, consumed), 128u);
+	EXPECT_EQ(offsetof(struct tdm_shm_seg, bell), 256u);
+	EXPECT_EQ(offsetof(struct tdm_shm_seg, hold), 260u);
+	EXPECT_EQ(offsetof(struct tdm_shm_seg, bounce_consumed), 384u);
+	EXPECT_EQ(offsetof(struct tdm_shm_seg, bounce_produced), 512u);
+	EXPECT_EQ(sizeof(struct tdm_shm_seg), 1024u);
+	EXPECT_EQ(tdm_shm_seg_bytes(TDM_SHM_RING_SMALL_SLOTS), 4096u);
+	EXPECT_EQ(tdm_shm_seg_bytes(TDM_SHM_RING_BUSY_SLOTS), 65536u);
+	EXPECT_EQ(tdm_shm_seg_bytes(TDM_SHM_RING_LARGE_SLOTS), 262144u);
+	EXPECT_EQ(tdm_shm_word0(0x01020304, 5, 6, 0x0708),
+		  0x0708060501020304ull);
+}
+
+TEST(Record, SlotsOfARecord)
+{
+	EXPECT_EQ(tdm_shm_rec_slots(0), 1u);
+	EXPECT_EQ(tdm_shm_rec_slots(112), 1u);
+	EXPECT_EQ(tdm_shm_rec_slots(113), 2u);
+	EXPECT_EQ(tdm_shm_rec_slots(240), 2u);
+	EXPECT_EQ(tdm_shm_rec_slots(241), 3u);
+}
+
+TEST(Record, EagerLengthsStayInsideTheRing)
+{
+	EXPECT_EQ(decode(TDM_SHM_REC_MSG, 0, 112, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_MSG, 0, 113, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_TAG, TDM_SHM_REC_DATA, 104, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_TAG, TDM_SHM_REC_DATA, 105, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_TAG, 3, 96, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_TAG, 3, 97, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_TAG, 4, 0, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_TAG, 0, 60000, 8192), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_TAG, 0, 60001, 8192), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_TAG, 0, 0, 0), -1);
+}
+
+TEST(Record, ControlRecordsCarryNothingElse)
+{
+	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 0, 0, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 0, 1, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 0, 2, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 1, 0, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_PULL, 0, 1, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_GOODBYE, 0, 0, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_PAD, 0, 5, 5), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_PAD, 0, 4, 5), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_PAD, 0, 0, 5), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_MOVED, 0, 15, 5), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_MOVED, 0, 504, 5), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_MOVED, 0, 8193, 5), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_RTS_TAG, 0, 1, 5), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_RTS_TAG, 1, 0, 5), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_RTS_TAG, 2, 0, 5), -1);
+	EXPECT_EQ(decode(0, 0, 0, 5), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_COUNT, 0, 0, 5), -1);
+	EXPECT_EQ(decode(255, 0, 0, 5), -1);
+}
+
+TEST(Record, NoWordPassesTheEndOfTheRing)
+{
+	std::mt19937_64 rng(1);
+
+	for (int i = 0; i < 1000000; i++) {
+		uint64_t w = rng() & 0xffff030fffffffffull;
+		uint32_t room = uint32_t(rng() % 600);
+		struct tdm_shm_rec rec;
+
+		if (!tdm_shm_rec_decode(&rec, w, room)) {
+			ASSERT_GE(rec.slots, 1u);
+			ASSERT_LE(rec.slots, room);
+			ASSERT_LE(rec.extra, 16u);
+		}
+	}
+}
+
+TEST(Record, RtsLengthsMustAddUp)
+{
+	struct tdm_shm_rts r;
+
+	memset(&r, 0, sizeof(r));
+	EXPECT_EQ(tdm_shm_rts_check(&r), 0);
+	r.len = 30;
+	r.count = 2;
+	r.iov[0].len = 10;
+	r.iov[1].len = 20;
+	EXPECT_EQ(tdm_shm_rts_check(&r), 0);
+	r.iov[1].len = 21;
+	EXPECT_EQ(tdm_shm_rts_check(&r), -1);
+	r.iov[1].len = UINT64_MAX - 9;
+	r.len = 0;
+	EXPECT_EQ(tdm_shm_rts_check(&r), -1);
+	r.count = 5;
+	EXPECT_EQ(tdm_shm_rts_check(&r), -1);
+	r.count = 1;
+	r.len = 10;
+	EXPECT_EQ(tdm_shm_rts_check(&r), 0);
+	r.iov[0].addr = UINT64_MAX - 5;
+	EXPECT_EQ(tdm_shm_rts_check(&r), -1);
+	r.iov[0].addr = 0;
+	r.iov[0].len = r.len = UINT64_MAX / 2 + 1;
+	EXPECT_EQ(tdm_shm_rts_check(&r), -1);
+}
+
+TEST(Record, PullStaysInsideTheMessage)
+{
+	struct tdm_shm_pull_body p = { 0, 100 };
+
+	EXPECT_EQ(tdm_shm_pull_check(&p, 100), 0);
+	EXPECT_EQ(tdm_shm_pull_check(&p, 99), -1);
+	p = { 50, 51 };
+	EXPECT_EQ(tdm_shm_pull_check(&p, 100), -1);
+	p = { UINT64_MAX, 2 };
+	EXPECT_EQ(tdm_shm_pull_check(&p, 100), -1);
+	p = { 1, UINT64_MAX };
+	EXPECT_EQ(tdm_shm_pull_check(&p, 100), -1);
+	p = { 0, 0 };
+	EXPECT_EQ(tdm_shm_pull_check(&p, 100), -1);
+}
+
+TEST(Packet, HelloIsCheckedFieldByField)
+{
+	struct tdm_shm_hello h = hello();
+
+	EXPECT_EQ(hello_ok(h), 0);
+	EXPECT_EQ(hello_ok(h, 2), -1);
+	EXPECT_EQ(hello_ok(h, 0), -1);
+	h.head.magic ^= 1;
+	EXPECT_EQ(hello_ok(h), -1);
+	h = hello();
+	h.head.bytes--;
+	EXPECT_EQ(hello_ok(h), -1);
+	h = hello();
+	h.version_least = 0;
+	EXPECT_EQ(hello_ok(h), -1);
+	h = hello();
+	h.version_least = 2;
+	EXPECT_EQ(hello_ok(h), -1);
+	h = hello();
+	h.incarnation[3] = 0;
+	EXPECT_EQ(hello_ok(h), -1);
+	h = hello();
+	h.slots = 15;
+	EXPECT_EQ(hello_ok(h), -1);
+	h = hello();
+	h.slots = UINT32_MAX;
+	EXPECT_EQ(hello_ok(h), -1);
+	h = hello();
+	h.bell = TDM_SHM_BELLS_MOST;
+	EXPECT_EQ(hello_ok(h), -1);
+	h = hello();
+	h.addrlen = 29;
+	EXPECT_EQ(hello_ok(h), -1);
+	h = hello();
+	h.addr[0] = AF_INET6;
+	EXPECT_EQ(hello_ok(h), -1);
+}
+
+/* A later version must be answered, so its HELLO is no garbage. */
+TEST(Packet, OtherVersionsAreRecognised)
+{
+	struct tdm_shm_hello h = hello();
+
+	EXPECT_EQ(tdm_shm_hello_version(&h), 1);
+	h.version_most = 7;
+	EXPECT_EQ(tdm_shm_hello_version(&h), 1);
+	h.version_least = 2;
+	h.slots = 0;
+	EXPECT_EQ(hello_ok(h), 0);
+	EXPECT_EQ(tdm_shm_hello_version(&h), -1);
+}
+
+TEST(Packet, ShortPackets)
+{
+	struct tdm_shm_msg msg;
+	char buf[300] = {};
+
+	for (size_t len = 0; len < sizeof(buf); len++)
+		EXPECT_EQ(tdm_shm_msg_decode(&msg, buf, len, 0), -1);
+	EXPECT_EQ(head_ok(TDM_SHM_MSG_READY, 0, 0), 0);
+	EXPECT_EQ(head_ok(TDM_SHM_MSG_READY, 0, 1), -1);
+	EXPECT_EQ(head_ok(TDM_SHM_MSG_HELLO, 0, 3), -1);
+	EXPECT_EQ(head_ok(TDM_SHM_MSG_REJECT, TDM_SHM_WHY_TIE, 0), 0);
+	EXPECT_EQ(head_ok(TDM_SHM_MSG_REJECT, 0, 0), -1);
+	EXPECT_EQ(head_ok(TDM_SHM_MSG_ABORT, TDM_SHM_WHY_COUNT, 0), -1);
+	EXPECT_EQ(head_ok(TDM_SHM_MSG_RING, 504, 1), 0);
+	EXPECT_EQ(head_ok(TDM_SHM_MSG_RING, 504, 0), -1);
+	EXPECT_EQ(head_ok(TDM_SHM_MSG_RING, 8193, 1), -1);
+	EXPECT_EQ(head_ok(TDM_SHM_MSG_BOUNCE, 32, 1), 0);
+	EXPECT_EQ(head_ok(TDM_SHM_MSG_BOUNCE, 0, 1), -1);
+	EXPECT_EQ(head_ok(TDM_SHM_MSG_BOUNCE, 1025, 1), -1);
+	EXPECT_EQ(head_ok(0, 0, 0), -1);
+	EXPECT_EQ(head_ok(TDM_SHM_MSG_COUNT, 0, 0), -1);
+}
+
+TEST(Packet, RandomPacketsDoNotPassByAccident)
+{
+	std::mt19937_64 rng(2);
+	int passed = 0;
+
+	for (int i = 0; i < 200000; i++) {
+		struct tdm_shm_hello h = hello();
+		auto *p = reinterpret_cast<uint8_t *>(&h);
+		struct tdm_shm_msg msg;
+
+		for (int j = 0; j < 3; j++)
+			p[rng() % sizeof(h)] = uint8_t(rng());
+		if (!tdm_shm_msg_decode(&msg, &h, sizeof(h), 3)) {
+			passed++;
+			if (tdm_shm_hello_version(&msg.hello) < 0)
+				continue;
+			ASSERT_LE(msg.hello.slots,
+				  unsigned(TDM_SHM_SLOTS_MOST));
+			ASSERT_LE(msg.hello.addrlen, 28u);
+		}
+	}
+	EXPECT_LT(passed, 200000);
+}
