@@ -36,44 +36,43 @@ struct tdm_link_attr {
  * Open the peer's fabric, domain and EQ. Out: *@link. Errors: what the peer's
  * open gave; the owner then works without it. Lock: not needed.
  */
-int tdm_link_open(const struct tdm_link_attr *attr, struct tdm_link **link)
-	tdm_must_check;
+int tdm_link_open(const struct tdm_link_attr *attr,
+		  struct tdm_link **link) tdm_must_check;
 
 /* Close the peer's EQ, domain and fabric; NULL is fine. */
 void tdm_link_close(struct tdm_link *link);
 
 /* Have the peer import @cq / @cntr; sets tdm_cq_local() / tdm_cntr_local(). */
-int tdm_link_import_cq(struct tdm_link *link, struct tdm_cq *cq)
-	tdm_must_check;
-int tdm_link_import_cntr(struct tdm_link *link, struct tdm_cntr *cntr)
-	tdm_must_check;
+int tdm_link_import_cq(struct tdm_link *link, struct tdm_cq *cq) tdm_must_check;
+int tdm_link_import_cntr(struct tdm_link *link,
+			 struct tdm_cntr *cntr) tdm_must_check;
 
 /* Open an AV of the peer: one per owner AV. @count is a size hint. */
-int tdm_link_av_open(struct tdm_link *link, size_t count, struct fid_av **av)
-	tdm_must_check;
+int tdm_link_av_open(struct tdm_link *link, size_t count,
+		     struct fid_av **av) tdm_must_check;
 
 /*
  * Tell the peer that @addr (sockaddr_in or _in6) is @owner_addr in the
  * owner's space (FI_AV_USER_ID). Out: *@peer_addr in the peer's space.
  */
 int tdm_link_av_insert(struct fid_av *av, const void *addr,
-		       fi_addr_t owner_addr, fi_addr_t *peer_addr)
-	tdm_must_check;
+		       fi_addr_t owner_addr,
+		       fi_addr_t *peer_addr) tdm_must_check;
 void tdm_link_av_remove(struct fid_av *av, fi_addr_t peer_addr);
 
 struct tdm_link_ep_attr {
 	const struct fi_info *info; /* of the owner's endpoint */
 	struct tdm_srx *srx;
-	struct fid_av *av;	     /* from tdm_link_av_open() */
-	struct tdm_cq *tx_cq;	     /* NULL: not bound */
+	struct fid_av *av;    /* from tdm_link_av_open() */
+	struct tdm_cq *tx_cq; /* NULL: not bound */
 	struct tdm_cq *rx_cq;
 	struct tdm_cntr *send_cntr;
 	struct tdm_cntr *recv_cntr;
 	struct tdm_cntr *rma_cntr[4]; /* FI_READ, FI_WRITE, FI_REMOTE_READ,
 					 FI_REMOTE_WRITE */
-	const void *name; /* sockaddr of the owner's endpoint */
-	size_t namelen;	  /* bytes */
-	void *context;	  /* fid context of the peer's endpoint */
+	const void *name;	      /* sockaddr of the owner's endpoint */
+	size_t namelen;		      /* bytes */
+	void *context;		      /* fid context of the peer's endpoint */
 };
 
 /*
@@ -81,9 +80,8 @@ struct tdm_link_ep_attr {
  * accepts attaches under @name from then on. Transmit completions are bound
  * with FI_SELECTIVE_COMPLETION: the owner says FI_COMPLETION per operation.
  */
-int tdm_link_ep_open(struct tdm_link *link,
-		     const struct tdm_link_ep_attr *attr, struct fid_ep **ep)
-	tdm_must_check;
+int tdm_link_ep_open(struct tdm_link *link, const struct tdm_link_ep_attr *attr,
+		     struct fid_ep **ep) tdm_must_check;
 
 /* Close the peer's endpoint; its objects may be closed after it. */
 void tdm_link_ep_close(struct tdm_link *link, struct fid_ep *ep);
