@@ -24,8 +24,9 @@
 #include <string.h>
 
 /* What the owner asks of a peer, as far as it has it itself. */
-static const uint64_t link_caps = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
-				  FI_DIRECTED_RECV | FI_SOURCE;
+static const uint64_t link_caps =
+	FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE |
+	FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 static void close_fid(struct fid *fid, const char *what)
 {
@@ -365,18 +366,35 @@ static int ep_bind_all(struct fid_ep *ep, const struct tdm_link_ep_attr *attr)
 	return ret;
 }
 
+static struct fid *cq_queue(struct tdm_cq *cq)
+{
+	struct fid_cq *local = cq ? tdm_cq_local(cq) : NULL;
+
+	return local ? &local->fid : NULL;
+}
+
+static struct fid *cntr_queue(struct tdm_cntr *cntr)
+{
+	struct fid_cntr *local = cntr ? tdm_cntr_local(cntr) : NULL;
+
+	return local ? &local->fid : NULL;
+}
+
 /* The one queue whose reading drives the endpoint, or NULL. */
 static struct fid *ep_queue(const struct tdm_link_ep_attr *attr)
 {
-	if (attr->rx_cq && tdm_cq_local(attr->rx_cq))
-		return &tdm_cq_local(attr->rx_cq)->fid;
-	if (attr->tx_cq && tdm_cq_local(attr->tx_cq))
-		return &tdm_cq_local(attr->tx_cq)->fid;
-	if (attr->recv_cntr && tdm_cntr_local(attr->recv_cntr))
-		return &tdm_cntr_local(attr->recv_cntr)->fid;
-	if (attr->send_cntr && tdm_cntr_local(attr->send_cntr))
-		return &tdm_cntr_local(attr->send_cntr)->fid;
-	return NULL;
+	struct fid *fid = cq_queue(attr->rx_cq);
+	size_t i;
+
+	if (!fid)
+		fid = cq_queue(attr->tx_cq);
+	if (!fid)
+		fid = cntr_queue(attr->recv_cntr);
+	if (!fid)
+		fid = cntr_queue(attr->send_cntr);
+	for (i = 0; !fid && i < TDM_ARRAY_LEN(attr->rma_cntr); i++)
+		fid = cntr_queue(attr->rma_cntr[i]);
+	return fid;
 }
 
 /* Zero-safe. No event of the endpoint is delivered once it is closed. */

@@ -43,7 +43,7 @@ protected:
 	Link()
 	{
 		info->caps = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
-			     FI_SOURCE | FI_DIRECTED_RECV | FI_RMA |
+			     FI_SOURCE | FI_DIRECTED_RECV | FI_RMA | FI_READ |
 			     FI_REMOTE_COMM | FI_MULTI_RECV;
 		info->addr_format = FI_SOCKADDR_IN;
 		info->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
@@ -212,7 +212,8 @@ TEST_F(Link, AsksForAPeerOnItsOwnTerms)
 	ASSERT_NE(peer.hints, nullptr);
 	EXPECT_EQ(peer.hints->caps, FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
 					    FI_SOURCE | FI_DIRECTED_RECV |
-					    FI_PEER | FI_AV_USER_ID);
+					    FI_RMA | FI_READ | FI_PEER |
+					    FI_AV_USER_ID);
 	EXPECT_EQ(peer.hints->ep_attr->type, FI_EP_RDM);
 	EXPECT_EQ(peer.hints->domain_attr->threading, FI_THREAD_DOMAIN);
 	EXPECT_EQ(peer.hints->addr_format,
@@ -425,6 +426,25 @@ TEST_F(Link, ProgressReadsEachQueueOnce)
 	progress();
 	EXPECT_EQ(peer.find("cq", 1)->reads, 2);
 	EXPECT_EQ(peer.find("cntr")->reads, 2);
+}
+
+/* A counter of one-sided operations is enough to be driven. */
+TEST_F(Link, AnyCounterDrives)
+{
+	for (size_t i = 0; i < 4; i++) {
+		struct tdm_link_ep_attr attr = {};
+		struct fid_ep *ep;
+
+		must_open();
+		attr.rma_cntr[i] = add_cntr();
+		ep = add_ep(attr);
+		progress();
+		EXPECT_EQ(peer.find("cntr")->reads, 1) << i;
+		close_ep(ep);
+		close_all();
+		fi_freeinfo(peer.hints);
+		peer.hints = nullptr;
+	}
 }
 
 TEST_F(Link, ManyQueuesAreAllDriven)
