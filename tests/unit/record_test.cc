@@ -115,7 +115,8 @@ TEST(Record, ControlRecordsCarryNothingElse)
 {
 	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 0, 0, 1), 0);
 	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 0, 1, 1), 0);
-	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 0, 2, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 0, 2, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 0, 3, 1), -1);
 	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 1, 0, 1), -1);
 	EXPECT_EQ(decode(TDM_SHM_REC_PULL, 0, 1, 1), -1);
 	EXPECT_EQ(decode(TDM_SHM_REC_GOODBYE, 0, 0, 1), 0);
@@ -133,6 +134,46 @@ TEST(Record, ControlRecordsCarryNothingElse)
 	EXPECT_EQ(decode(255, 0, 0, 5), -1);
 }
 
+TEST(Record, OneSidedOperations)
+{
+	/* 16 bytes say where, 8 more are data. */
+	EXPECT_EQ(decode(TDM_SHM_REC_WRITE, 0, 96, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_WRITE, 0, 97, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_WRITE, TDM_SHM_REC_DATA, 88, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_WRITE, TDM_SHM_REC_DATA, 89, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_WRITE, TDM_SHM_REC_DELIVER, 0, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_READ_DATA, 0, 112, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_READ_DATA, 1, 0, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_READ, 0, 0, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_READ, 0, 1, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_RTS_READ, 1, 0, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_RTS_WRITE, 1, 0, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_RTS_WRITE, 2, 0, 1), -1);
+}
+
+TEST(Record, ChunksContinueWhereTheTransferStands)
+{
+	struct tdm_shm_chunk c;
+
+	memset(&c, 0, sizeof(c));
+	c.offset = 100;
+	c.len = 50;
+	EXPECT_EQ(tdm_shm_chunk_check(&c, 100, 50), 0);
+	EXPECT_EQ(tdm_shm_chunk_check(&c, 100, 49), -1);
+	EXPECT_EQ(tdm_shm_chunk_check(&c, 99, 50), -1);
+	EXPECT_EQ(tdm_shm_chunk_check(&c, 101, 50), -1);
+	c.len = 0;
+	EXPECT_EQ(tdm_shm_chunk_check(&c, 100, 50), -1);
+	c.len = TDM_SHM_CHUNK_BYTES + 1;
+	EXPECT_EQ(tdm_shm_chunk_check(&c, 100, 1 << 20), -1);
+	c.status = TDM_SHM_STATUS_ACCESS;
+	EXPECT_EQ(tdm_shm_chunk_check(&c, 100, 1 << 20), -1);
+	c.len = 0;
+	EXPECT_EQ(tdm_shm_chunk_check(&c, 100, 1 << 20), 0);
+	c.status = TDM_SHM_STATUS_ACCESS + 1;
+	EXPECT_EQ(tdm_shm_chunk_check(&c, 100, 1 << 20), -1);
+}
+
 TEST(Record, NoWordPassesTheEndOfTheRing)
 {
 	std::mt19937_64 rng(1);
@@ -145,7 +186,7 @@ TEST(Record, NoWordPassesTheEndOfTheRing)
 		if (!tdm_shm_rec_decode(&rec, w, room)) {
 			ASSERT_GE(rec.slots, 1u);
 			ASSERT_LE(rec.slots, room);
-			ASSERT_LE(rec.extra, 16u);
+			ASSERT_LE(rec.extra, 24u);
 		}
 	}
 }

@@ -614,7 +614,7 @@ TEST_F(ShmTest, ManyPeersEachWithItsOwnOrder)
 	}));
 }
 
-/* assurance: R4, the bound on what is held for nobody. */
+/* The bound on what is held for nobody. */
 TEST_F(PairTest, UnexpectedFloodIsBoundedAndDrains)
 {
 	const size_t count = 2000;

@@ -1,0 +1,833 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the shared-memory peer survives: peers that die, strangers, garbage in
+ * what other processes write.
+ */
+#include <csignal>
+#include <random>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "shm_world.h"
+
+extern "C" {
+#include "shm/packet.h"
+}
+
+using namespace shm_test;
+
+namespace
+{
+
+/* The attach socket of the endpoint with @port: as doc/PROTOCOL-shm.md says. */
+int dial(uint16_t port)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un un;
+	int n;
+
+	memset(&un, 0, sizeof(un));
+	un.sun_family = AF_UNIX;
+	n = snprintf(un.sun_path + 1, sizeof(un.sun_path) - 1,
+		     "tandem/4:%04x7f0000010000000000000000", port);
+	if (connect(fd, reinterpret_cast<struct sockaddr *>(&un),
+		    socklen_t(offsetof(struct sockaddr_un, sun_path) + 1 +
+			      size_t(n)))) {
+		::close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+struct tdm_shm_hello hello(uint16_t port)
+{
+	struct sockaddr_in in = address(port);
+	struct tdm_shm_hello h;
+
+	memset(&h, 0, sizeof(h));
+	h.head.magic = TDM_SHM_MAGIC;
+	h.head.type = TDM_SHM_MSG_HELLO;
+	h.head.bytes = sizeof(h);
+	h.version_least = h.version_most = 1;
+	memset(h.incarnation, 0xff, sizeof(h.incarnation));
+	h.slots = TDM_SHM_RING_SMALL_SLOTS;
+	h.addrlen = sizeof(in);
+	memcpy(h.addr, &in, sizeof(in));
+	return h;
+}
+
+/* A process that talks to an endpoint of ours and is then killed. */
+struct Child {
+	pid_t pid = 0;
+	int fd = -1; /* a byte from it: it is where it should be */
+
+	void start(const std::function<void(int)> &body)
+	{
+		int p[2];
+
+		ASSERT_EQ(pipe(p), 0);
+		pid = fork();
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			body(p[1]);
+			_exit(0);
+		}
+		::close(p[1]);
+		fd = p[0];
+		fcntl(fd, F_SETFL, O_NONBLOCK);
+	}
+
+	bool said()
+	{
+		char c;
+
+		return read(fd, &c, 1) == 1;
+	}
+
+	void kill()
+	{
+		if (pid > 0) {
+			::kill(pid, SIGKILL);
+			waitpid(pid, nullptr, 0);
+		}
+		if (fd >= 0)
+			::close(fd);
+		pid = 0;
+		fd = -1;
+	}
+
+	~Child()
+	{
+		kill();
+	}
+};
+
+/* In a child: an endpoint at @port that knows the one at @other. */
+struct tdt_owner *child_open(uint16_t port, uint16_t other)
+{
+	struct sockaddr_in in = address(port), out = address(other);
+	struct tdt_owner_attr attr = {};
+	struct tdt_owner *o;
+
+	attr.name = &in;
+	attr.namelen = sizeof(in);
+	attr.selective = 1;
+	if (tdt_owner_open(tdm_shm_provider(), &attr, &o))
+		_exit(3);
+	tdt_owner_insert(o, &out, sizeof(out), 1);
+	return o;
+}
+
+/* In a child: send, retrying, also while nobody listens yet. */
+void child_send(struct tdt_owner *o, const void *buf, size_t len, uint64_t tag)
+{
+	while (fi_tsend(o->ep, buf, len, nullptr, 0, tag, nullptr))
+		tdt_owner_progress(o);
+}
+
+} // namespace
+
+class DeathTest : public ShmTest
+{
+protected:
+	uint16_t port = 0, child_port = 0;
+	struct tdt_owner *o = nullptr;
+	fi_addr_t to_child = 0;
+	Child child;
+
+	void SetUp() override
+	{
+		ShmTest::SetUp();
+		port = next_port();
+		child_port = next_port();
+	}
+
+	void TearDown() override
+	{
+		child.kill();
+		ShmTest::TearDown();
+	}
+
+	/* Only after the child was forked: it must not inherit. */
+	void open_ours()
+	{
+		struct sockaddr_in in = address(child_port);
+
+		o = open(port);
+		to_child = tdt_owner_insert(o, &in, sizeof(in), 7);
+	}
+
+	bool lost()
+	{
+		return tdt_owner_event(o, TDM_PEER_LOST) != nullptr;
+	}
+};
+
+/* What was published is delivered, then the loss is told, within 100 ms. */
+TEST_F(DeathTest, PublishedMessagesOfADeadPeerAreDelivered)
+{
+	child.start([&](int fd) {
+		struct tdt_owner *c = child_open(child_port, port);
+
+		for (uint64_t i = 0; i < 10; i++)
+			child_send(c, &i, 8, 1);
+		(void)!write(fd, "x", 1);
+		pause();
+	});
+	open_ours();
+	/* Progress only until the attach is done, then let it die. */
+	ASSERT_TRUE(until([&] { return tdt_owner_queued(o) > 0; }));
+	ASSERT_TRUE(until([&] { return child.said(); }));
+	child.kill();
+	struct timespec a, b;
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	ASSERT_TRUE(until([&] { return lost(); }));
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	EXPECT_LT(double(b.tv_sec - a.tv_sec) +
+			  double(b.tv_nsec - a.tv_nsec) * 1e-9,
+		  0.1);
+	EXPECT_EQ(tdt_owner_queued(o), 10u);
+	for (uint64_t i = 0; i < 10; i++) {
+		uint64_t v = 99;
+
+		tdt_owner_trecv(o, &v, 8, 1, &v);
+		EXPECT_EQ(v, i);
+	}
+	EXPECT_EQ(tdt_owner_event(o, TDM_PEER_LOST)->err, FI_ECONNRESET);
+	EXPECT_EQ(tdt_owner_event(o, TDM_PEER_LOST)->entry.data, 7u);
+}
+
+/* Sends under way end once, with ECONNRESET; later ones meet nobody. */
+TEST_F(DeathTest, SendsToADeadPeerFail)
+{
+	std::vector<char> big(1 << 20, 'x');
+	char c[3];
+
+	child.start([&](int fd) {
+		struct tdt_owner *ch = child_open(child_port, port);
+
+		while (tdt_owner_queued(ch) < 3)
+			tdt_owner_progress(ch);
+		(void)!write(fd, "x", 1);
+		for (;;)
+			tdt_owner_progress(ch);
+	});
+	open_ours();
+	for (int i = 0; i < 3; i++) {
+		struct iovec iov = { big.data(), big.size() };
+		struct fi_msg_tagged msg = {};
+		uint64_t level = i == 2 ? FI_DELIVERY_COMPLETE : 0;
+
+		if (i == 2)
+			iov.iov_len = 10;
+		msg.msg_iov = &iov;
+		msg.iov_count = 1;
+		msg.addr = to_child;
+		msg.context = &c[i];
+		ASSERT_TRUE(until([&] {
+			return !fi_tsendmsg(o->ep, &msg, FI_COMPLETION | level);
+		}));
+	}
+	ASSERT_TRUE(until([&] { return child.said(); }));
+	EXPECT_EQ(o->dones, 0u);
+	child.kill();
+	ASSERT_TRUE(until([&] { return lost(); }));
+	ASSERT_EQ(o->dones, 3u);
+	for (int i = 0; i < 3; i++) {
+		ASSERT_NE(tdt_owner_find(o, &c[i]), nullptr);
+		EXPECT_EQ(tdt_owner_find(o, &c[i])->err, FI_ECONNRESET);
+	}
+	EXPECT_EQ(o->send_errs, 3u);
+	EXPECT_EQ(fi_tsend(o->ep, c, 1, nullptr, to_child, 1, c),
+		  -FI_ECONNREFUSED);
+	EXPECT_EQ(shared_maps(), 1u); /* our own hints */
+}
+
+/* An announced message whose sender died ends when it is received. */
+TEST_F(DeathTest, AnnouncedMessageOfADeadPeerFailsWhenStarted)
+{
+	std::vector<char> in(1 << 20);
+	char ctx;
+
+	child.start([&](int fd) {
+		struct tdt_owner *c = child_open(child_port, port);
+		static char big[1 << 20];
+
+		child_send(c, big, sizeof(big), 1);
+		child_send(c, big, 5, 2);
+		(void)!write(fd, "x", 1);
+		pause();
+	});
+	open_ours();
+	ASSERT_TRUE(until([&] { return tdt_owner_queued(o) == 2; }));
+	child.kill();
+	ASSERT_TRUE(until([&] { return lost(); }));
+	tdt_owner_trecv(o, in.data(), in.size(), 1, &ctx);
+	ASSERT_EQ(o->dones, 1u);
+	EXPECT_EQ(o->done[0].err, FI_ECONNRESET);
+	EXPECT_EQ(o->done[0].context, &ctx);
+	tdt_owner_trecv(o, in.data(), in.size(), 2, &ctx);
+	ASSERT_EQ(o->dones, 2u);
+	EXPECT_EQ(o->done[1].err, 0);
+	EXPECT_EQ(o->done[1].len, 5u);
+	EXPECT_EQ(o->entries, 0u);
+}
+
+/* A receive that is being filled ends with ECONNRESET. */
+TEST_F(DeathTest, ReceiveBeingFilledFails)
+{
+	std::vector<char> in(64 << 20);
+	char ctx;
+
+	tdm_env.cma = 0;
+	child.start([&](int fd) {
+		struct tdt_owner *c = child_open(child_port, port);
+		static char big[64 << 20];
+
+		child_send(c, big, sizeof(big), 1);
+		(void)!write(fd, "x", 1);
+		for (;;)
+			tdt_owner_progress(c);
+	});
+	open_ours();
+	tdt_owner_trecv(o, in.data(), in.size(), 1, &ctx);
+	ASSERT_TRUE(until([&] { return child.said(); }));
+	ASSERT_TRUE(until([&] {
+		struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(o->ep);
+		struct tdm_shm_pair *p = tdm_list_entry(
+			ep->pairs.next, struct tdm_shm_pair, all);
+
+		return p->bounce_rx > 3;
+	}));
+	child.kill();
+	ASSERT_TRUE(until([&] { return o->dones == 1; }));
+	EXPECT_EQ(o->done[0].err, FI_ECONNRESET);
+	EXPECT_EQ(o->done[0].context, &ctx);
+	EXPECT_EQ(o->recv_errs, 1u);
+}
+
+/* A stopped peer is no error; it goes on where it was. */
+TEST_F(DeathTest, StoppedPeerIsWaitedFor)
+{
+	uint64_t sent = 0;
+	char got = 0;
+
+	child.start([&](int fd) {
+		struct tdt_owner *c = child_open(child_port, port);
+		size_t n = 0;
+
+		while (n < 3000) {
+			tdt_owner_progress(c);
+			while (!tdt_owner_discard(c))
+				n++;
+		}
+		child_send(c, "k", 1, 9);
+		(void)!write(fd, "x", 1);
+		for (;;)
+			tdt_owner_progress(c);
+	});
+	open_ours();
+	ASSERT_TRUE(
+		until([&] { return !fi_tinject(o->ep, "a", 1, to_child, 1); }));
+	sent = 1;
+	kill(child.pid, SIGSTOP);
+	int again = 0;
+	for (int i = 0; i < 20000; i++) {
+		ssize_t ret = sent < 3000 ?
+				      fi_tinject(o->ep, "a", 1, to_child, 1) :
+				      -FI_EAGAIN;
+
+		ASSERT_TRUE(ret == 0 || ret == -FI_EAGAIN);
+		sent += !ret;
+		again += !!ret;
+		step();
+	}
+	EXPECT_GT(again, 0);
+	EXPECT_FALSE(lost());
+	kill(child.pid, SIGCONT);
+	tdt_owner_trecv(o, &got, 1, 9, &got);
+	ASSERT_TRUE(until([&] {
+		while (sent < 3000 && !fi_tinject(o->ep, "a", 1, to_child, 1))
+			sent++;
+		return o->dones == 1;
+	}));
+	EXPECT_EQ(got, 'k');
+}
+
+/* Another process at the same address is a new session. */
+TEST_F(DeathTest, RestartedPeerIsReachedAgain)
+{
+	for (int round = 0; round < 3; round++) {
+		child.start([&](int fd) {
+			struct tdt_owner *c = child_open(child_port, port);
+
+			child_send(c, "hello", 5, 1);
+			(void)!write(fd, "x", 1);
+			for (;;)
+				tdt_owner_progress(c);
+		});
+		if (!o)
+			open_ours();
+		ASSERT_TRUE(until([&] { return tdt_owner_queued(o) == 1; }));
+		ASSERT_TRUE(until([&] {
+			return !fi_tinject(o->ep, "a", 1, to_child, 1);
+		}));
+		EXPECT_EQ(tdt_owner_queued_source(o), 7u);
+		tdt_owner_discard(o);
+		size_t events = o->nevents;
+		child.kill();
+		/* No progress in between: the attach finds the old session. */
+		if (round == 1)
+			continue;
+		ASSERT_TRUE(until([&] { return o->nevents > events; }));
+		EXPECT_TRUE(lost());
+	}
+}
+
+/* ---- strangers ------------------------------------------------------------ */
+
+class StrangerTest : public PairTest
+{
+protected:
+	/* The endpoint works as if nothing had been. */
+	void still_fine()
+	{
+		exchange(100, 1);
+		exchange(100000, 2);
+	}
+
+	/* Has the other end closed @fd? What it sends before is read. */
+	bool closed(int fd, struct tdm_shm_msg_head *last = nullptr)
+	{
+		bool end = until([&] {
+			char buf[512];
+			ssize_t n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT);
+
+			if (n >= ssize_t(sizeof(*last)) && last)
+				memcpy(last, buf, sizeof(*last));
+			return n == 0 || (n < 0 && errno != EAGAIN);
+		});
+
+		::close(fd);
+		return end;
+	}
+
+	/* Send @h with @fds as an initiator would. */
+	void say(int fd, const struct tdm_shm_hello &h, std::vector<int> fds)
+	{
+		ASSERT_EQ(tdm_shm_packet_send(fd, &h, sizeof(h), fds.data(),
+					      int(fds.size())),
+			  0);
+		for (int f : fds)
+			::close(f);
+	}
+};
+
+/* Nothing that is not a HELLO gets an answer. */
+TEST_F(StrangerTest, GarbageOnTheSocketIsDroppedSilently)
+{
+	std::mt19937_64 rng(3);
+
+	for (int i = 0; i < 200; i++) {
+		int fd = dial(port_a);
+		char buf[300];
+		struct tdm_shm_msg_head last = {};
+
+		ASSERT_GE(fd, 0);
+		for (char &c : buf)
+			c = char(rng());
+		if (i % 3 == 0)
+			memcpy(buf, &(const uint64_t &)uint64_t(TDM_SHM_MAGIC),
+			       8);
+		(void)!::send(fd, buf, 1 + rng() % sizeof(buf), MSG_NOSIGNAL);
+		if (i % 2)
+			::close(fd);
+		else
+			EXPECT_TRUE(closed(fd, &last));
+		EXPECT_EQ(last.type, 0);
+	}
+	EXPECT_EQ(a->nevents, 0u);
+	still_fine();
+}
+
+TEST_F(StrangerTest, DescriptorsThatAreNotSegmentsAreRefused)
+{
+	auto memfd = [](size_t size, int seals) {
+		int fd = memfd_create("x", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+		(void)!fallocate(fd, 0, 0, off_t(size));
+		if (seals)
+			fcntl(fd, F_ADD_SEALS, seals);
+		return fd;
+	};
+	const int all = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL |
+			F_SEAL_FUTURE_WRITE;
+	const int hints = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	auto event = [] {
+		return eventfd(0, EFD_CLOEXEC);
+	};
+	auto null = [] {
+		return ::open("/dev/null", O_RDWR | O_CLOEXEC);
+	};
+	std::vector<std::vector<int>> cases = {
+		{ null(), null(), null() },
+		{ memfd(4096, 0), memfd(4096, hints), event() },
+		{ memfd(4096, F_SEAL_SHRINK), memfd(4096, hints), event() },
+		{ memfd(8192, all), memfd(4096, hints), event() },
+		{ memfd(100, all), memfd(4096, hints), event() },
+		/* As required, but the head does not say so. */
+		{ memfd(4096, all), memfd(4096, hints), event() },
+		{ memfd(4096, all), memfd(4096, 0), event() },
+		{ memfd(4096, all), memfd(4096, hints), null() },
+		{ ::open("/", O_RDONLY | O_CLOEXEC), event(), event() },
+		{ ::open("/tmp", O_PATH | O_CLOEXEC), event(), event() },
+	};
+
+	for (auto &c : cases) {
+		uint16_t port = next_port();
+		struct tdm_shm_msg_head last = {};
+		int fd = dial(port_a);
+
+		ASSERT_GE(fd, 0);
+		say(fd, hello(port), c);
+		EXPECT_TRUE(closed(fd, &last));
+		EXPECT_EQ(last.type, TDM_SHM_MSG_REJECT);
+		EXPECT_EQ(last.arg, unsigned(TDM_SHM_WHY_SEGMENT));
+	}
+	still_fine();
+}
+
+TEST_F(StrangerTest, TooManyDescriptorsAreAllClosed)
+{
+	std::vector<int> fds;
+	size_t before = open_fds();
+
+	for (int n : { 0, 1, 2, 3 }) {
+		int fd = dial(port_a);
+		std::vector<int> pass;
+
+		for (int i = 0; i < n; i++)
+			pass.push_back(eventfd(0, EFD_CLOEXEC));
+		struct tdm_shm_hello h = hello(next_port());
+		h.head.bytes = 11;
+		say(fd, h, pass);
+		EXPECT_TRUE(closed(fd));
+	}
+	/* More than fit, on one packet. */
+	int fd = dial(port_a);
+	char room[CMSG_SPACE(250 * sizeof(int))] = {};
+	struct tdm_shm_hello h = hello(next_port());
+	struct iovec iov = { &h, sizeof(h) };
+	struct msghdr mh = {};
+	int e = eventfd(0, EFD_CLOEXEC);
+	mh.msg_iov = &iov;
+	mh.msg_iovlen = 1;
+	mh.msg_control = room;
+	mh.msg_controllen = sizeof(room);
+	struct cmsghdr *c = CMSG_FIRSTHDR(&mh);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(250 * sizeof(int));
+	for (int i = 0; i < 250; i++)
+		memcpy(CMSG_DATA(c) + size_t(i) * sizeof(int), &e, sizeof(e));
+	ASSERT_GT(sendmsg(fd, &mh, 0), 0);
+	::close(e);
+	EXPECT_TRUE(closed(fd));
+	EXPECT_EQ(open_fds(), before);
+	still_fine();
+}
+
+/* Silence costs a socket for five seconds at most, 64 at once. */
+TEST_F(StrangerTest, SilentConnectionsAreBoundedInNumberAndTime)
+{
+	static uint64_t skew;
+	std::vector<int> fds;
+
+	skew = 0;
+	tdm_os.now_ns = [] {
+		return tdm_os_system.now_ns() + skew;
+	};
+	for (int i = 0; i < 100; i++) {
+		fds.push_back(dial(port_a));
+		ASSERT_GE(fds.back(), 0);
+	}
+	struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(a->ep);
+	ASSERT_TRUE(until([&] { return ep->unauth == 64; }));
+	for (int i = 0; i < 1000; i++)
+		step();
+	EXPECT_EQ(ep->unauth, 64u);
+	still_fine();
+	skew = 5100000000ull;
+	ASSERT_TRUE(until([&] { return ep->unauth == 0; }));
+	for (int fd : fds)
+		EXPECT_TRUE(closed(fd));
+}
+
+/* A version we do not speak is told so, and the pair is left alone. */
+TEST_F(StrangerTest, LaterVersionIsRejectedByName)
+{
+	struct tdm_shm_msg_head last = {};
+	struct tdm_shm_hello h = hello(next_port());
+	int fd = dial(port_a);
+
+	h.version_least = 2;
+	h.version_most = 3;
+	say(fd, h,
+	    { eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC),
+	      eventfd(0, EFD_CLOEXEC) });
+	EXPECT_TRUE(closed(fd, &last));
+	EXPECT_EQ(last.type, TDM_SHM_MSG_REJECT);
+	EXPECT_EQ(last.arg, unsigned(TDM_SHM_WHY_VERSION));
+	still_fine();
+}
+
+/* Who claims the address of a live session does not get it. */
+TEST_F(StrangerTest, LiveSessionIsNotDisplaced)
+{
+	struct tdm_shm_msg_head last = {};
+
+	meet();
+	int fd = dial(port_b);
+	say(fd, hello(port_a),
+	    { eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC),
+	      eventfd(0, EFD_CLOEXEC) });
+	EXPECT_TRUE(closed(fd, &last));
+	EXPECT_EQ(last.type, TDM_SHM_MSG_REJECT);
+	EXPECT_EQ(last.arg, unsigned(TDM_SHM_WHY_BUSY));
+	EXPECT_EQ(b->nevents, 1u);
+	still_fine();
+}
+
+/* Our own name in somebody's HELLO is a lie. */
+TEST_F(StrangerTest, OwnNameIsNotAccepted)
+{
+	int fd = dial(port_a);
+	struct tdm_shm_msg_head last = {};
+
+	say(fd, hello(port_a),
+	    { eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC),
+	      eventfd(0, EFD_CLOEXEC) });
+	EXPECT_TRUE(closed(fd, &last));
+	EXPECT_EQ(last.type, 0);
+	still_fine();
+}
+
+/* Another user id, told apart by the kernel's word alone. */
+TEST_F(PairTest, OtherUserIsRefusedOnBothSides)
+{
+	static int lie;
+	char c = 0;
+
+	lie = 1;
+	tdm_os.getsockopt = [](int fd, int level, int name, void *val,
+			       socklen_t *len) {
+		int ret = tdm_os_system.getsockopt(fd, level, name, val, len);
+
+		if (!ret && lie && name == SO_PEERCRED)
+			static_cast<struct ucred *>(val)->uid++;
+		return ret;
+	};
+	EXPECT_EQ(tsend(a, to_b, &c, 1, 1, &c), -FI_EHOSTUNREACH);
+	EXPECT_EQ(tsend(a, to_b, &c, 1, 1, &c), -FI_EHOSTUNREACH);
+	ASSERT_EQ(a->nevents, 1u);
+	EXPECT_EQ(a->events[0].reason, unsigned(TDM_REASON_UID));
+	/* The acceptor's own check: before any byte is read. */
+	int fd = dial(port_b);
+	ASSERT_GE(fd, 0);
+	EXPECT_TRUE(until([&] {
+		char buf[8];
+
+		return recv(fd, buf, 8, MSG_DONTWAIT) == 0;
+	}));
+	::close(fd);
+	/* The pair agreed on another transport: so says the other side too. */
+	lie = 0;
+	ssize_t ret = -FI_EAGAIN;
+	until([&] {
+		ret = tsend(b, to_a, &c, 1, 1, &c);
+		return ret != -FI_EAGAIN;
+	});
+	EXPECT_EQ(ret, -FI_EHOSTUNREACH);
+	EXPECT_EQ(tdt_owner_event(b, TDM_PEER_REFUSED)->reason,
+		  unsigned(TDM_REASON_REFUSED));
+	/* Re-inserting gives it a new chance. */
+	ASSERT_EQ(fi_av_remove(a->av, &to_b, 1, 0), 0);
+	ASSERT_EQ(fi_av_remove(b->av, &to_a, 1, 0), 0);
+	to_b = insert(a, port_b, id_b);
+	to_a = insert(b, port_a, id_a);
+	exchange(50, 1);
+}
+
+/* ---- a peer that writes garbage into its segment ------------------------- */
+
+class GarbageTest : public PairTest
+{
+protected:
+	/* b's view of a: what a writes is what b must survive. */
+	struct tdm_shm_pair *liar()
+	{
+		return pair_of(a);
+	}
+
+	/* b drops a, tells once, and can be used again. */
+	void b_recovers()
+	{
+		/* a must not mend what it broke: b alone progresses. */
+		ASSERT_TRUE(eventually(
+			[&] {
+				return tdt_owner_event(b, TDM_PEER_LOST) !=
+				       nullptr;
+			},
+			[&] { tdt_owner_progress(b); }));
+		EXPECT_EQ(tdt_owner_event(b, TDM_PEER_LOST)->err,
+			  FI_ECONNRESET);
+		for (size_t i = 0; i < b->dones; i++)
+			EXPECT_TRUE(b->done[i].err == 0 ||
+				    b->done[i].err == FI_ECONNRESET);
+		ASSERT_TRUE(until([&] {
+			return tdt_owner_event(a, TDM_PEER_LOST) != nullptr;
+		}));
+		while (!tdt_owner_discard(b))
+			;
+		a->dones = b->dones = 0;
+		exchange(5000, 77);
+	}
+};
+
+/* Any word as the head of a record. */
+TEST_F(GarbageTest, RecordHeads)
+{
+	std::mt19937_64 rng(5);
+
+	for (int i = 0; i < 300; i++) {
+		meet();
+		struct tdm_shm_ring_tx *tx = &liar()->tx;
+		uint64_t w = tdm_shm_word0(
+			i % 4 ? tx->lap : tx->lap + 1 + uint32_t(rng() % 100),
+			uint8_t(rng() % 18), uint8_t(rng() % 8),
+			uint16_t(rng()));
+		uint8_t *slot = tx->slots + tx->idx * TDM_SHM_SLOT_BYTES;
+
+		for (size_t j = 8; j < TDM_SHM_SLOT_BYTES; j += 8) {
+			uint64_t r = rng() % 3 ? rng() : rng() % 200;
+
+			memcpy(slot + j, &r, 8);
+		}
+		tdm_a64_store_release(tdm_shm_slot_word(tx->slots, tx->idx), w);
+		for (int j = 0; j < 100; j++)
+			step();
+		/* Whether it passed as a message or not: nothing is hurt. */
+		remake();
+	}
+}
+
+/* Progress words that cannot be true. */
+TEST_F(GarbageTest, ConsumedAheadOfTheHead)
+{
+	char c = 0;
+
+	for (uint64_t lie : { UINT64_MAX, uint64_t(1) << 63, uint64_t(1000000),
+			      uint64_t(0) }) {
+		meet();
+		exchange(10, 1);
+		exchange(10, 2);
+		liar()->own->consumed.v = lie;
+		/* b learns of it when it runs out of credit. */
+		for (int i = 0; i < 100; i++)
+			tsend(b, to_a, &c, 1, 5, nullptr);
+		if (lie) {
+			b_recovers();
+		} else {
+			/* 0 is old news here: b has read more before. */
+			step();
+		}
+		remake();
+	}
+}
+
+TEST_F(GarbageTest, BounceCounters)
+{
+	std::vector<char> in(1 << 20);
+	auto out = pattern(1 << 20, 1);
+
+	tdm_env.cma = 0;
+	for (uint64_t lie : { UINT64_MAX, uint64_t(33), uint64_t(1) << 40 }) {
+		remake();
+		meet();
+		tdt_owner_trecv(b, in.data(), in.size(), 1, in.data());
+		ASSERT_EQ(tsend(a, to_b, out.data(), out.size(), 1, &out), 0);
+		ASSERT_TRUE(until([&] { return pair_of(b)->bounce_rx > 0; }));
+		liar()->own->bounce_produced.v = lie;
+		b_recovers();
+	}
+}
+
+TEST_F(GarbageTest, ChunkHeads)
+{
+	std::mt19937_64 rng(6);
+	std::vector<char> in(1 << 20);
+	auto out = pattern(1 << 20, 1);
+
+	tdm_env.cma = 0;
+	for (int i = 0; i < 50; i++) {
+		remake();
+		meet();
+		tdt_owner_trecv(b, in.data(), in.size(), 1, in.data());
+		ASSERT_EQ(tsend(a, to_b, out.data(), out.size(), 1, &out), 0);
+		ASSERT_TRUE(until([&] { return pair_of(b)->bounce_rx > 0; }));
+		auto *head = static_cast<struct tdm_shm_chunk *>(
+			liar()->sess->own_bounce.base);
+		for (int k = 0; k < TDM_SHM_BOUNCE_CHUNKS; k++) {
+			if (rng() % 3 == 0)
+				head[k].id = rng();
+			if (rng() % 3 == 0)
+				head[k].offset = rng();
+			head[k].len = uint32_t(rng() % 2 ? rng() : 0);
+		}
+		liar()->own->bounce_produced.v = pair_of(b)->bounce_rx + 5;
+		b_recovers();
+	}
+}
+
+/* The hints page is open to all: garbage there costs polls, nothing else. */
+TEST_F(GarbageTest, HintsPage)
+{
+	std::mt19937_64 rng(7);
+
+	meet();
+	for (int i = 0; i < 200; i++) {
+		auto *w = static_cast<uint64_t *>(pair_of(a)->sess->hints.base);
+
+		for (int j = 0; j < 512; j++)
+			w[j] = i % 2 ? rng() : ~0ull;
+		exchange(20, unsigned(i));
+	}
+}
+
+/* The lifeline carries rings and bounce areas, and nothing else. */
+TEST_F(GarbageTest, Lifeline)
+{
+	for (int i = 0; i < 4; i++) {
+		meet();
+		int fd = liar()->sess->life.fd;
+		int e = eventfd(0, EFD_CLOEXEC);
+
+		if (i == 0)
+			(void)!::send(fd, "garbage", 7, MSG_NOSIGNAL);
+		else if (i == 1)
+			(void)!tdm_shm_msg_send(fd, TDM_SHM_MSG_READY, 0, -1);
+		else if (i == 2)
+			(void)!tdm_shm_msg_send(fd, TDM_SHM_MSG_RING, 504, e);
+		else
+			(void)!tdm_shm_msg_send(fd, TDM_SHM_MSG_BOUNCE, 8, e);
+		::close(e);
+		b_recovers();
+		remake();
+	}
+}

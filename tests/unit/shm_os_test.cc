@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The shared-memory peer when the operating system says no, and when its
+ * users sleep.
+ */
+#include <poll.h>
+#include <sys/mman.h>
+
+#include "log.h"
+#include "shm_world.h"
+
+using namespace shm_test;
+
+namespace
+{
+int cma_calls, cma_errno;
+size_t cma_most;
+
+ssize_t cma_fails(pid_t pid, const struct iovec *l, unsigned long nl,
+		  const struct iovec *r, unsigned long nr, unsigned long flags)
+{
+	if (--cma_calls < 0) {
+		errno = cma_errno;
+		return -1;
+	}
+	struct iovec first = l[0];
+
+	if (first.iov_len > cma_most)
+		first.iov_len = cma_most;
+	return tdm_os_system.process_vm_readv(pid, &first, 1, r, nr, flags);
+}
+} // namespace
+
+/* Refused at any call: the same message goes on by copy. */
+TEST_F(PairTest, CmaRefusedMidMessageGoesOnByCopy)
+{
+	const size_t len = 3 << 20;
+
+	for (int err : { EPERM, ENOSYS, ENOMEM }) {
+		for (int calls = 0; calls < 5; calls++) {
+			remake();
+			meet();
+			ASSERT_EQ(pair_of(b)->cma, 1);
+			cma_calls = calls;
+			cma_errno = err;
+			cma_most = SIZE_MAX;
+			tdm_os.process_vm_readv = cma_fails;
+			exchange(len, 1);
+			EXPECT_EQ(pair_of(b)->cma, 0);
+			exchange(len, 2);
+			tdm_os.process_vm_readv =
+				tdm_os_system.process_vm_readv;
+		}
+	}
+}
+
+/* Short counts are gone on from. */
+TEST_F(PairTest, ShortCountsOfCmaLoop)
+{
+	meet();
+	cma_calls = 1000000;
+	cma_most = 10007;
+	tdm_os.process_vm_readv = cma_fails;
+	exchange(1 << 20, 1);
+	EXPECT_EQ(pair_of(b)->cma, 1);
+}
+
+/* The address is bad: an error on both sides, the pair lives. */
+TEST_F(PairTest, UnreadableSendBufferFailsThatMessageOnly)
+{
+	std::vector<char> in(1 << 20);
+	char *hole =
+		static_cast<char *>(mmap(nullptr, 1 << 20, PROT_NONE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	char ca, cb;
+
+	mprotect(hole, 4096, PROT_READ);
+	meet();
+	tdt_owner_trecv(b, in.data(), in.size(), 1, &cb);
+	ASSERT_EQ(tsend(a, to_b, hole, 1 << 20, 1, &ca), 0);
+	ASSERT_TRUE(until([&] {
+		return tdt_owner_find(b, &cb) && tdt_owner_find(a, &ca);
+	}));
+	EXPECT_EQ(tdt_owner_find(b, &cb)->err, FI_EIO);
+	EXPECT_EQ(tdt_owner_find(a, &ca)->err, FI_EFAULT);
+	munmap(hole, 1 << 20);
+	a->dones = b->dones = 0;
+	exchange(100000, 2);
+}
+
+/* No CMA from the start: the probe finds out. */
+TEST_F(PairTest, CmaProbeDecides)
+{
+	tdm_os.process_vm_readv = [](pid_t, const struct iovec *, unsigned long,
+				     const struct iovec *, unsigned long,
+				     unsigned long) -> ssize_t {
+		errno = EPERM;
+		return -1;
+	};
+	remake();
+	meet();
+	EXPECT_EQ(pair_of(a)->cma, 0);
+	EXPECT_EQ(tdt_owner_event(b, TDM_PEER_UP)->cma, 0u);
+	exchange(1 << 20, 1);
+}
+
+/* Without membarrier the producer fences: nothing else changes. */
+TEST_F(PairTest, WithoutMembarrier)
+{
+	tdm_os.membarrier = [](int, unsigned, int) -> int {
+		errno = ENOSYS;
+		return -1;
+	};
+	remake();
+	meet();
+	EXPECT_EQ(pair_of(a)->fence, 1);
+	exchange(100, 1);
+	exchange(100000, 2);
+}
+
+namespace
+{
+int os_calls, os_fail_at, os_errno;
+
+bool os_fails()
+{
+	if (++os_calls != os_fail_at)
+		return false;
+	errno = os_errno;
+	return true;
+}
+
+/* Each call of the attach, counted as one sequence. */
+void os_arm(int at, int err)
+{
+	os_calls = 0;
+	os_fail_at = at;
+	os_errno = err;
+	tdm_os.socket = [](int d, int t, int p) {
+		return os_fails() ? -1 : tdm_os_system.socket(d, t, p);
+	};
+	tdm_os.connect = [](int fd, const struct sockaddr *a, socklen_t l) {
+		return os_fails() ? -1 : tdm_os_system.connect(fd, a, l);
+	};
+	tdm_os.memfd_create = [](const char *n, unsigned f) {
+		return os_fails() ? -1 : tdm_os_system.memfd_create(n, f);
+	};
+	tdm_os.fallocate = [](int fd, int m, off_t o, off_t l) {
+		return os_fails() ? -1 : tdm_os_system.fallocate(fd, m, o, l);
+	};
+	tdm_os.add_seals = [](int fd, int s) {
+		return os_fails() ? -1 : tdm_os_system.add_seals(fd, s);
+	};
+	tdm_os.fstat = [](int fd, struct stat *s) {
+		return os_fails() ? -1 : tdm_os_system.fstat(fd, s);
+	};
+	tdm_os.mmap = [](void *a, size_t l, int p, int f, int fd, off_t o) {
+		return os_fails() ? MAP_FAILED :
+				    tdm_os_system.mmap(a, l, p, f, fd, o);
+	};
+	tdm_os.epoll_ctl = [](int e, int o, int fd, struct epoll_event *v) {
+		return os_fails() ? -1 : tdm_os_system.epoll_ctl(e, o, fd, v);
+	};
+	tdm_os.sendmsg = [](int fd, const struct msghdr *m, int f) -> ssize_t {
+		return os_fails() ? -1 : tdm_os_system.sendmsg(fd, m, f);
+	};
+	tdm_os.recvmsg = [](int fd, struct msghdr *m, int f) -> ssize_t {
+		return os_fails() ? -1 : tdm_os_system.recvmsg(fd, m, f);
+	};
+	tdm_os.accept4 = [](int fd, struct sockaddr *a, socklen_t *l, int f) {
+		return os_fails() ? -1 : tdm_os_system.accept4(fd, a, l, f);
+	};
+	tdm_os.getsockopt = [](int fd, int l, int n, void *v, socklen_t *s) {
+		return os_fails() ? -1 :
+				    tdm_os_system.getsockopt(fd, l, n, v, s);
+	};
+}
+} // namespace
+
+/*
+ * Every call of an attach fails in turn, with every code: the
+ * pair comes up, or both sides agree that it does not, and nothing is left.
+ */
+TEST_F(PairTest, EveryCallOfAnAttachFailsInTurn)
+{
+	for (int err : { EMFILE, ENOMEM, ENOSPC, EAGAIN, EINTR, ECONNRESET }) {
+		for (int at = 1;; at++) {
+			char c = 1;
+			ssize_t ret = -FI_EAGAIN;
+
+			os_arm(at, err);
+			eventually(
+				[&] {
+					ret = tsend(a, to_b, &c, 1, 1, &c);
+					return ret != -FI_EAGAIN &&
+					       ret != -FI_ECONNREFUSED;
+				},
+				[&] { step(); }, 3);
+			bool hit = os_calls >= os_fail_at;
+
+			tdm_os = saved_os;
+			ASSERT_TRUE(ret == 0 || ret == -FI_EHOSTUNREACH)
+				<< at << " " << err << " " << ret;
+			if (ret == 0) {
+				ASSERT_TRUE(until([&] {
+					return tdt_owner_queued(b) == 1;
+				}));
+				tdt_owner_discard(b);
+				a->dones = 0;
+				exchange(3000, 5);
+			}
+			remake();
+			if (!hit)
+				break;
+		}
+	}
+}
+
+/* A ring that cannot grow stays as it is. */
+TEST_F(PairTest, NoMemoryForALargerRingIsNoError)
+{
+	meet();
+	os_arm(0, 0);
+	tdm_os.memfd_create = [](const char *, unsigned) {
+		errno = EMFILE;
+		return -1;
+	};
+	for (int i = 0; i < 500; i++)
+		exchange(size_t(i) * 3, unsigned(i));
+	EXPECT_EQ(pair_of(a)->tx.gen, 0u);
+}
+
+/* No bounce area: the message fails on both sides, the pair lives. */
+TEST_F(PairTest, NoMemoryForABounceAreaFailsTheMessage)
+{
+	std::vector<char> in(1 << 20), out(1 << 20);
+	char ca, cb;
+
+	tdt_log_expect("bounce area");
+	tdm_env.cma = 0;
+	remake();
+	meet();
+	tdm_os.memfd_create = [](const char *, unsigned) {
+		errno = EMFILE;
+		return -1;
+	};
+	tdt_owner_trecv(b, in.data(), in.size(), 1, &cb);
+	ASSERT_EQ(tsend(a, to_b, out.data(), out.size(), 1, &ca), 0);
+	ASSERT_TRUE(until([&] {
+		return tdt_owner_find(b, &cb) && tdt_owner_find(a, &ca);
+	}));
+	EXPECT_EQ(tdt_owner_find(b, &cb)->err, FI_EIO);
+	EXPECT_EQ(tdt_owner_find(a, &ca)->err, FI_ENOMEM);
+	tdm_os = saved_os;
+	a->dones = b->dones = 0;
+	exchange(1 << 20, 3);
+}
+
+/* fi_peer(3): an owner without memory is asked again later. */
+TEST_F(PairTest, OwnerWithoutMemoryLosesNothing)
+{
+	meet();
+	for (size_t len : { size_t(10), size_t(4000), size_t(100000) }) {
+		b->refuse_entries = 5;
+		exchange(len, len);
+		EXPECT_EQ(b->refuse_entries, 0);
+	}
+}
+
+/* ---- sleeping -------------------------------------------------------------- */
+
+class SleepTest : public PairTest
+{
+protected:
+	/* fi_trywait(3) until it says 0. */
+	bool asleep(struct tdt_owner *o)
+	{
+		struct fid *fid = &o->cq->fid;
+
+		return until(
+			[&] { return fi_trywait(o->fabric, &fid, 1) == 0; });
+	}
+
+	int wait_fd(struct tdt_owner *o)
+	{
+		int fd = -1;
+
+		EXPECT_EQ(fi_control(&o->cq->fid, FI_GETWAIT, &fd), 0);
+		return fd;
+	}
+
+	bool readable(int fd, int ms)
+	{
+		struct pollfd p = { fd, POLLIN, 0 };
+
+		return poll(&p, 1, ms) == 1;
+	}
+};
+
+TEST_F(SleepTest, MessageWakesOneWhoSleeps)
+{
+	int fd = wait_fd(b);
+	char c = 0, d;
+
+	meet();
+	for (int i = 0; i < 50; i++) {
+		tdt_owner_trecv(b, &d, 1, 1, &d);
+		ASSERT_TRUE(asleep(b));
+		ASSERT_FALSE(readable(fd, 0));
+		c++;
+		ASSERT_EQ(tsend(a, to_b, &c, 1, 1, nullptr), 0);
+		ASSERT_TRUE(readable(fd, 1000));
+		while (!b->dones)
+			tdt_owner_progress(b);
+		ASSERT_EQ(d, c);
+		b->dones = 0;
+	}
+}
+
+TEST_F(SleepTest, AttachWakesOneWhoSleeps)
+{
+	int fd = wait_fd(b);
+	char c = 0;
+
+	ASSERT_TRUE(asleep(b));
+	ASSERT_FALSE(readable(fd, 0));
+	EXPECT_EQ(tsend(a, to_b, &c, 1, 1, nullptr), -FI_EAGAIN);
+	EXPECT_TRUE(readable(fd, 1000));
+}
+
+TEST_F(SleepTest, TrywaitSeesWhatIsThere)
+{
+	struct fid *fid = &b->cq->fid;
+	char c = 0;
+
+	meet();
+	for (int i = 0; i < 100; i++)
+		step();
+	ASSERT_EQ(tsend(a, to_b, &c, 1, 1, nullptr), 0);
+	EXPECT_EQ(fi_trywait(b->fabric, &fid, 1), -FI_EAGAIN);
+	tdt_owner_progress(b);
+	EXPECT_EQ(tdt_owner_queued(b), 1u);
+	EXPECT_TRUE(asleep(b));
+}
+
+/* A sender that found the ring full sleeps until there is room. */
+TEST_F(SleepTest, RoomWakesTheSender)
+{
+	int fd = wait_fd(a);
+	char c = 0;
+
+	meet();
+	while (!tsend(a, to_b, &c, 1, 1, nullptr))
+		;
+	struct fid *fid = &a->cq->fid;
+	while (fi_trywait(a->fabric, &fid, 1))
+		tdt_owner_progress(a);
+	EXPECT_FALSE(readable(fd, 0));
+	for (int i = 0; i < 100; i++)
+		tdt_owner_progress(b);
+	EXPECT_TRUE(readable(fd, 1000));
+	EXPECT_EQ(send(a, to_b, &c, 1, 1, nullptr), 0);
+}
+
+/* Both sleep whenever they may: a large copy still gets through. */
+TEST_F(SleepTest, LargeCopyBetweenSleepers)
+{
+	const size_t len = 20 << 20;
+	std::vector<unsigned char> in(len);
+	auto out = pattern(len, 3);
+	char ca, cb;
+
+	tdm_env.cma = 0;
+	remake();
+	int fds[2] = { wait_fd(a), wait_fd(b) };
+	struct tdt_owner *o[2] = { a, b };
+	meet();
+	tdt_owner_trecv(b, in.data(), len, 1, &cb);
+	ASSERT_EQ(tsend(a, to_b, out.data(), len, 1, &ca), 0);
+	EXPECT_TRUE(eventually(
+		[&] {
+			return tdt_owner_find(a, &ca) && tdt_owner_find(b, &cb);
+		},
+		[&] {
+			int woken = 0;
+
+			for (int i = 0; i < 2; i++) {
+				struct fid *fid = &o[i]->cq->fid;
+
+				if (fi_trywait(o[i]->fabric, &fid, 1) ||
+				    readable(fds[i], 0)) {
+					tdt_owner_progress(o[i]);
+					woken++;
+				}
+			}
+			/* At least one must have had a reason to run. */
+			if (!tdt_owner_find(a, &ca)) {
+				ASSERT_GT(woken, 0);
+			}
+		}));
+	EXPECT_EQ(in, out);
+}
+
+TEST_F(SleepTest, DeathWakesOneWhoSleeps)
+{
+	int fd = wait_fd(b);
+
+	meet();
+	ASSERT_TRUE(asleep(b));
+	close(a);
+	EXPECT_TRUE(readable(fd, 1000));
+	ASSERT_TRUE(until(
+		[&] { return tdt_owner_event(b, TDM_PEER_LOST) != nullptr; }));
+	EXPECT_TRUE(asleep(b));
+	EXPECT_FALSE(readable(fd, 0));
+}
