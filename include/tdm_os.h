@@ -34,6 +34,8 @@ struct tdm_os {
 	int (*setsockopt)(int fd, int level, int name, const void *val,
 			  socklen_t len);
 	int (*shutdown)(int fd, int how);
+	/* ioctl(SIOCOUTQ): bytes of a TCP socket the peer has not acked. */
+	int (*outq)(int fd, int *bytes);
 	ssize_t (*send)(int fd, const void *buf, size_t len, int flags);
 	ssize_t (*recv)(int fd, void *buf, size_t len, int flags);
 	ssize_t (*sendmsg)(int fd, const struct msghdr *msg, int flags);

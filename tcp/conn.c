@@ -205,6 +205,7 @@ struct tdm_conn *tdm_conn_new(struct tdm_tcp *tcp, const struct tdm_addr *addr)
 	tdm_list_init(&c->flush_node);
 	tdm_list_init(&c->ack_node);
 	tdm_list_init(&c->again_node);
+	tdm_list_init(&c->sent_node);
 	tdm_list_init(&c->all);
 	tdm_list_init(&c->bucket);
 	tdm_list_append(&tcp->conns, &c->all);
@@ -357,6 +358,7 @@ static void unlink_conn(struct tdm_conn *c)
 	tdm_list_del(&c->flush_node);
 	tdm_list_del(&c->ack_node);
 	tdm_list_del(&c->again_node);
+	tdm_list_del(&c->sent_node);
 	tdm_list_del(&c->all);
 	tdm_list_append(&tcp->dead, &c->all);
 }

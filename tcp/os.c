@@ -9,7 +9,9 @@
 #include "tdm_os.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -77,6 +79,11 @@ static int sys_membarrier(int cmd, unsigned int flags, int cpu_id)
 	return (int)syscall(SYS_membarrier, cmd, flags, cpu_id);
 }
 
+static int sys_outq(int fd, int *bytes)
+{
+	return ioctl(fd, SIOCOUTQ, bytes);
+}
+
 static uint64_t sys_now_ns(void)
 {
 	struct timespec ts;
@@ -96,6 +103,7 @@ static uint64_t sys_now_ns(void)
 		.getpeername = sys_getpeername,                                \
 		.getsockopt = getsockopt,                                      \
 		.setsockopt = setsockopt,                                      \
+		.outq = sys_outq,                                              \
 		.shutdown = shutdown,                                          \
 		.send = send,                                                  \
 		.recv = recv,                                                  \

@@ -91,6 +91,10 @@ int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
+/* All that waits for an ACK has arrived, says the kernel: end it well. */
+void tdm_tx_end_sent(struct tdm_conn *c);
+
+
 /* A peer's READ. 0, -enum tdm_wire_error or -TDM_RX_NO_MEMORY. */
 int tdm_tx_read(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 

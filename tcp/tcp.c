@@ -75,6 +75,7 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **out)
 	tdm_list_init(&tcp->flush);
 	tdm_list_init(&tcp->acks);
 	tdm_list_init(&tcp->again);
+	tdm_sent_init(tcp);
 	tdm_list_init(&tcp->conns);
 	tdm_list_init(&tcp->dead);
 	tdm_list_init(&tcp->guests);
@@ -156,6 +157,8 @@ void tdm_tcp_progress(struct tdm_tcp *tcp)
 	if (tdm_unlikely(tcp->open && !tcp->watch.ev &&
 			 tdm_env.peer_timeout_ms))
 		watch_fired(&tcp->watch);
+	if (!tdm_list_empty(&tcp->sent))
+		tdm_sent_pass(tcp);
 	tcp->pass++;
 }
 
@@ -169,6 +172,8 @@ int tdm_tcp_arm(struct tdm_tcp *tcp)
 	tdm_assert_held(tcp->a.engine->lock);
 	push_all(tcp);
 	send_acks(tcp, 1);
+	if (!tdm_list_empty(&tcp->sent))
+		tdm_sent_arm(tcp);
 	return tdm_list_empty(&tcp->flush) && tdm_list_empty(&tcp->again) ?
 		       0 :
 		       -FI_EAGAIN;
@@ -297,6 +302,7 @@ void tdm_tcp_close(struct tdm_tcp *tcp)
 	tdm_assert_held(tcp->a.engine->lock);
 	tdm_listen_close(tcp);
 	tdm_loop_timer_disarm(&tcp->watch);
+	tdm_loop_timer_disarm(&tcp->sent_timer);
 	tdm_list_for_each_safe(pos, tmp, &tcp->conns) {
 		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
 

@@ -71,7 +71,7 @@ struct tdm_conn {
 	size_t gather_off, gather_end;
 	struct tdm_list sendq, dataq, ackq, waitq; /* struct tdm_tx */
 	struct tdm_list ctlq;			   /* struct tdm_rx */
-	struct tdm_list flush_node, ack_node, again_node;
+	struct tdm_list flush_node, ack_node, again_node, sent_node;
 	uint64_t tx_pass;	 /* pass in which something left at once */
 	uint64_t tx_seq;	 /* EAGER and DATA records begun */
 	uint64_t acked;		 /* of them, acknowledged */
@@ -124,6 +124,8 @@ struct tdm_tcp {
 	int closing;
 	uint32_t dice;			    /* for the back-off */
 	struct tdm_list flush, acks, again; /* conns with work at a pass */
+	struct tdm_list sent; /* conns with a send in ackq, and some without */
+	struct tdm_loop_timer sent_timer; /* looks at them while we sleep */
 	struct tdm_list conns, dead;
 	struct tdm_list *bucket; /* bucket[buckets], by address */
 	size_t buckets, pairs;

@@ -86,6 +86,7 @@ static void settle(struct tdm_conn *c, struct tdm_tx *op)
 	} else {
 		op->state = TDM_TX_ACK;
 		tdm_list_append(&c->ackq, &op->node);
+		tdm_sent_add(c);
 	}
 }
 
@@ -471,4 +472,12 @@ int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		tdm_tx_end(c, op, 0, 0);
 	}
 	return 0;
+}
+
+void tdm_tx_end_sent(struct tdm_conn *c)
+{
+	while (!tdm_list_empty(&c->ackq))
+		tdm_tx_end(c,
+			   tdm_list_entry(c->ackq.next, struct tdm_tx, node),
+			   0, 0);
 }
