@@ -11,7 +11,7 @@
 /* ids.c: numbers for pointers, so that nothing the peer says is a pointer. */
 
 /* Number @ptr (4-aligned). Out: *@id. Errors: -FI_ENOMEM, or @max in use. */
-int tdm_ids_get(struct tdm_ids *ids, void *ptr, uint32_t max,
+int tdm_ids_get(struct tdm_ids *, void *ptr, uint32_t max,
 		uint32_t *id) tdm_must_check;
 void tdm_ids_put(struct tdm_ids *ids, uint32_t id);
 /* The pointer behind @id, or NULL when @id is not in use. */
@@ -19,12 +19,10 @@ void *tdm_ids_find(const struct tdm_ids *ids, uint32_t id);
 void tdm_ids_fini(struct tdm_ids *ids);
 
 /* listen.c: the endpoint's address, its listener and its guests. */
-
 /* Stop listening and drop all guests. */
 void tdm_listen_close(struct tdm_tcp *tcp);
 
 /* hello.c: from a descriptor to a session. */
-
 /* Open a socket and connect; ends in CONNECTING or BACKOFF, or @c fails. */
 void tdm_hello_connect(struct tdm_conn *c);
 
@@ -93,7 +91,6 @@ int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
 /* All that waits for an ACK has arrived, says the kernel: end it well. */
 void tdm_tx_end_sent(struct tdm_conn *c);
-
 
 /* A peer's READ. 0, -enum tdm_wire_error or -TDM_RX_NO_MEMORY. */
 int tdm_tx_read(struct tdm_conn *c, const struct tdm_wire_rec *rec);

@@ -12,6 +12,7 @@
  * peer's kernel for the peer time-out; silence of the process means nothing.
  */
 #include "tcp/steps.h"
+#include "tcp/sent.h"
 
 #include "tdm_log.h"
 #include "tdm_provider.h"

@@ -24,6 +24,7 @@
  * An acknowledgement of announced data means both.
  */
 #include "tcp/tx_priv.h"
+#include "tcp/sent.h"
 
 #include <rdma/fi_errno.h>
 
