@@ -3,8 +3,11 @@
  * Peers that die, stop and come back: each operation ends once with the code
  * of fi_tandem(7) FAULTS, others go on, nothing is left behind.
  */
+#include <arpa/inet.h>
+#include <cctype>
 #include <csignal>
 #include <dirent.h>
+#include <netinet/in.h>
 #include <set>
 #include <string>
 
@@ -55,9 +58,13 @@ struct tdt_world *child_world(int fd, fi_addr_t *parent)
 	struct tdt_world *w = nullptr;
 	struct Name name;
 
+	const char *arg = getenv("TDT_ARG");
+
 	tdt_attr_init(&attr);
 	attr.eps = 1;
-	attr.no_tcp_only = !getenv("TDT_ARG");
+	attr.no_tcp_only = !arg || strcmp(arg, "tcp");
+	if (arg && isdigit(*arg))
+		attr.service = arg;
 	if (tdt_world_open(&attr, &w))
 		return nullptr;
 	memset(&name, 0, sizeof(name));
@@ -342,6 +349,96 @@ TEST_F(Death, PeerThatClosesIsLostInOrder)
 	 * FI_ECONNRESET". */
 	ONLY_TANDEM();
 	OK(run_all(&Death::closed_peer));
+}
+
+/* The port of the address at @index, as text. */
+std::string port_of(struct fid_av *av, fi_addr_t index)
+{
+	struct sockaddr_in sin;
+	size_t len = sizeof(sin);
+
+	memset(&sin, 0, sizeof(sin));
+	EXPECT_EQ(0, fi_av_lookup(av, index, &sin, &len));
+	return std::to_string(ntohs(sin.sin_port));
+}
+
+TEST_F(Death, PeerThatComesBackIsANewOne)
+{
+	/* fi_tandem(7), FAULTS: "A peer that comes back at the same address is
+	 * a new peer: the path is agreed anew, and no message of its former
+	 * life is delivered." */
+	ONLY_TANDEM();
+	OPEN();
+	OK(start("sink"));
+	fi_addr_t first = peer;
+	std::string port = port_of(rx()->av, peer);
+
+	for (int life = 0; life < 4; life++) {
+		Bytes small = filled(10, 2), lost = filled(300000, 1);
+		struct tdt_comp c;
+
+		peer = first;
+		ASSERT_EQ(0, send_once(small, 0));
+		ASSERT_EQ(0, tdt_wait(rx(), &small, &c));
+		ASSERT_EQ(0, c.err)
+			<< fi_strerror(c.err) << " in life " << life;
+		ASSERT_EQ(0, send_once(lost, 1));
+		tdt_child_kill(&child, SIGKILL);
+		OK(start("sink", port.c_str()));
+		/* Its own address stays valid; the new index is an alias. */
+		ASSERT_EQ(0, tdt_wait(rx(), &lost, &c));
+		EXPECT_EQ(FI_ECONNRESET, c.err) << fi_strerror(c.err);
+	}
+}
+
+/* Sends to a port where nobody is, and tells how it ended. */
+TDT_ROLE(caller)
+{
+	struct tdt_attr attr;
+	struct tdt_world *w = nullptr;
+	struct sockaddr_in sin;
+	struct tdt_comp c;
+	char out = 1;
+	int result[2] = { -1, -1 };
+
+	tdt_attr_init(&attr);
+	attr.eps = 1;
+	attr.no_tcp_only = 1;
+	if (tdt_world_open(&attr, &w))
+		return 1;
+	memcpy(&sin, w->eps[0].name, sizeof(sin));
+	sin.sin_port = htons(static_cast<uint16_t>(atoi(arg)));
+	if (fi_av_insert(w->eps[0].av, &sin, 1, &w->eps[0].peers[0], 0,
+			 nullptr) != 1)
+		return 2;
+	memset(&c, 0, sizeof(c));
+	result[0] = static_cast<int>(
+		tdt_send(&w->eps[0], &w->eps[0], &out, 1, &out));
+	if (!result[0])
+		result[1] = tdt_wait(&w->eps[0], &out, &c) ? -1 : c.err;
+	tdt_tell(fd, result, sizeof(result));
+	return tdt_world_close(w);
+}
+
+TEST_F(Death, NobodyThereIsRefusedInTime)
+{
+	/* fi_tandem(7), FAULTS: "the peer could not be reached in
+	 * FI_TANDEM_CONN_TIMEOUT: FI_ECONNREFUSED": by an entry, or by the
+	 * call. */
+	int result[2] = { 0, 0 };
+
+	ONLY_TANDEM();
+	setenv("FI_TANDEM_CONN_TIMEOUT", "1", 1);
+	EXPECT_EQ(0, tdt_child_start(&child, "caller", "1"));
+	unsetenv("FI_TANDEM_CONN_TIMEOUT");
+	ASSERT_EQ(static_cast<ssize_t>(sizeof(result)),
+		  tdt_hear(child.fd, result, sizeof(result)));
+	if (result[0]) {
+		EXPECT_EQ(-FI_ECONNREFUSED, result[0]);
+	} else {
+		EXPECT_EQ(FI_ECONNREFUSED, result[1]);
+	}
+	EXPECT_EQ(0, tdt_child_wait(&child));
 }
 
 TEST_F(Death, NothingIsLeftOfDeadPeers)

@@ -277,6 +277,35 @@ static int insert_peers(struct tdt_ep *ep)
 	return 0;
 }
 
+/* What the core does for a provider it has loaded. */
+static int getinfo(const struct tdt_attr *a, const struct fi_info *hints,
+		   struct fi_info **info)
+{
+	int ret;
+
+	if (!a->prov)
+		return fi_getinfo(TDT_API, a->node, a->service, FI_SOURCE,
+				  hints, info);
+	ret = a->prov->getinfo(TDT_API, a->node, a->service, FI_SOURCE, hints,
+			       info);
+	if (!ret)
+		(*info)->fabric_attr->api_version = TDT_API;
+	return ret;
+}
+
+static int fabric(const struct tdt_attr *a, struct fi_fabric_attr *attr,
+		  struct fid_fabric **fid)
+{
+	int ret;
+
+	if (!a->prov)
+		return fi_fabric(attr, fid, NULL);
+	ret = a->prov->fabric(attr, fid, NULL);
+	if (!ret)
+		(*fid)->api_version = TDT_API;
+	return ret;
+}
+
 static int open_fabric(struct tdt_world *w)
 {
 	struct fi_info *hints = tdt_hints(&w->attr);
@@ -284,9 +313,8 @@ static int open_fabric(struct tdt_world *w)
 
 	if (!hints)
 		goto err;
-	TRY(fi_getinfo(TDT_API, w->attr.node, NULL, FI_SOURCE, hints,
-		       &w->info));
-	TRY(fi_fabric(w->info->fabric_attr, &w->fabric, w));
+	TRY(getinfo(&w->attr, hints, &w->info));
+	TRY(fabric(&w->attr, w->info->fabric_attr, &w->fabric));
 err:
 	if (hints)
 		fi_freeinfo(hints);

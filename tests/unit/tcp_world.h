@@ -26,6 +26,7 @@ extern "C" {
 }
 
 #include "fake_engine.h"
+#include "regions.h"
 #include "srx_mock.h"
 
 namespace tcp_test
@@ -64,6 +65,8 @@ public:
 	struct tdm_tcp *tcp = nullptr;
 	srx_test::MockCq tx, rx;
 	srx_test::MockCntr sent, received;
+	srx_test::MockCntr wrote, read, was_written, was_read;
+	tdt::Regions regions;
 	struct tdm_addr addr = {};
 	std::map<fi_addr_t, struct tdm_conn *> conns;
 	std::vector<fi_addr_t> accepted;
@@ -165,6 +168,24 @@ public:
 		return tdm_srx_recv(srx, &x);
 	}
 
+	/* @op: FI_READ or FI_WRITE. */
+	ssize_t rma(uint64_t op, fi_addr_t to, const void *buf, size_t len,
+		    uint64_t key, uint64_t where,
+		    uint64_t flags = FI_COMPLETION, void *context = NULL,
+		    uint64_t data = 0)
+	{
+		struct tdm_xfer x = {};
+
+		x.flags = flags | FI_RMA | op;
+		tdm_xfer_buf(&x, buf, len);
+		x.addr = to;
+		x.rma_addr = where;
+		x.rma_key = key;
+		x.data = data;
+		x.context = context;
+		return tdm_tx_send(conn(to), &x);
+	}
+
 private:
 	struct User {
 		struct tdm_av_user user;
@@ -183,6 +204,7 @@ private:
 		srx_attr.size = 65536;
 		srx_attr.min_multi_recv = 64;
 		srx_attr.directed = 1;
+		srx_attr.free_rma = tdt::Regions::free_entry;
 		ASSERT_EQ(0, tdm_loop_open(&loop));
 		ASSERT_EQ(0, tdm_av_open(&av_owner, &av_attr, NULL, &av));
 		ASSERT_EQ(0, tdm_srx_open(&srx_attr, &srx));
@@ -194,6 +216,11 @@ private:
 		attr.done.rx_cq = &rx.fid;
 		attr.done.send_cntr = &sent.fid;
 		attr.done.recv_cntr = &received.fid;
+		attr.done.write_cntr = &wrote.fid;
+		attr.done.read_cntr = &read.fid;
+		attr.done.remote_write_cntr = &was_written.fid;
+		attr.done.remote_read_cntr = &was_read.fid;
+		attr.domain = &regions.domain;
 		attr.tx_size = tx_size;
 		attr.accepted = on_accepted;
 		attr.lost = on_lost;

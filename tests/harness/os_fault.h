@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * System calls that fail on demand: the table tdm_os (tdm_os.h) wrapped entry
+ * by entry. For programs that link libtandem-core.la.
+ *
+ * Ordinals count from 1, from the last tdt_os_count() on; a fault stays armed
+ * until it struck or tdt_os_clear().
+ */
+#ifndef TDT_OS_FAULT_H
+#define TDT_OS_FAULT_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum tdt_os_call {
+	TDT_OS_SOCKET,
+	TDT_OS_BIND,
+	TDT_OS_LISTEN,
+	TDT_OS_ACCEPT4,
+	TDT_OS_CONNECT,
+	TDT_OS_GETSOCKNAME,
+	TDT_OS_GETPEERNAME,
+	TDT_OS_GETSOCKOPT,
+	TDT_OS_SETSOCKOPT,
+	TDT_OS_SHUTDOWN,
+	TDT_OS_SEND,
+	TDT_OS_RECV,
+	TDT_OS_SENDMSG,
+	TDT_OS_RECVMSG,
+	TDT_OS_READV,
+	TDT_OS_READ,
+	TDT_OS_WRITE,
+	TDT_OS_POLL,
+	TDT_OS_EPOLL_CREATE1,
+	TDT_OS_EPOLL_CTL,
+	TDT_OS_EPOLL_WAIT,
+	TDT_OS_EVENTFD,
+	TDT_OS_MEMFD_CREATE,
+	TDT_OS_FALLOCATE,
+	TDT_OS_FTRUNCATE,
+	TDT_OS_FSTAT,
+	TDT_OS_ADD_SEALS,
+	TDT_OS_GET_SEALS,
+	TDT_OS_MMAP,
+	TDT_OS_PROCESS_VM_READV,
+	TDT_OS_PIDFD_OPEN,
+	TDT_OS_MEMBARRIER,
+	TDT_OS_GETRANDOM,
+	TDT_OS_CALLS
+};
+
+const char *tdt_os_name(enum tdt_os_call call);
+
+/* Put the wrappers in place; take them out again, all faults forgotten. */
+void tdt_os_install(void);
+void tdt_os_remove(void);
+
+/* The @nth call from now fails with @err (positive errno). */
+void tdt_fail_nth(enum tdt_os_call call, unsigned nth, int err);
+
+/* As above, and so do all calls after it. */
+void tdt_fail_from(enum tdt_os_call call, unsigned nth, int err);
+
+/*
+ * The @nth call from now moves @bytes at most; send, recv, sendmsg, recvmsg,
+ * readv, read, write and process_vm_readv only.
+ */
+void tdt_short_nth(enum tdt_os_call call, unsigned nth, size_t bytes);
+
+/* As above, for every call from now on. */
+void tdt_short_all(enum tdt_os_call call, size_t bytes);
+
+/* Forget all faults, count from 0 again. */
+void tdt_os_clear(void);
+
+/* Calls since the last clear; faults that struck. */
+unsigned tdt_os_count(enum tdt_os_call call);
+unsigned tdt_os_struck(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TDT_OS_FAULT_H */
