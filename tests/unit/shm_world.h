@@ -260,7 +260,7 @@ protected:
 	/* One message a -> b of @len bytes, receive posted first. */
 	void exchange(size_t len, uint64_t tag)
 	{
-		auto out = pattern(len, unsigned(tag));
+		auto out = pattern(len + 1, unsigned(tag));
 		std::vector<unsigned char> in(len + 1, 0xee);
 		char ca, cb;
 
