@@ -56,8 +56,9 @@ std::vector<int> errors_of(int call)
 	case TDT_OS_SEND:
 	case TDT_OS_SENDMSG:
 		return { EAGAIN, EINTR, ENOBUFS, ECONNRESET, EPIPE };
+	case TDT_OS_RECVMSG: /* of a socket where a packet is known to be */
+		return { EINTR, ENOMEM };
 	case TDT_OS_RECV:
-	case TDT_OS_RECVMSG:
 	case TDT_OS_READV:
 		return { EAGAIN, EINTR, ENOMEM, ECONNRESET };
 	case TDT_OS_READ:
