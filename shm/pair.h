@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A pair: what an endpoint knows of one remote endpoint it ever met, and the
- * operations under way with it. An op is a send that has not ended, a pull a
- * matched receive whose bytes are being fetched, an unexp a message that
- * arrived before its receive.
+ * A pair: what an endpoint knows of one remote endpoint it ever met. The
+ * operations under way with it are in op.h.
  *
  * States: NONE -> ATTACHING [attach.c: tdm_shm_attach] -> UP; NONE ->
  * ACCEPTING [attach.c: a HELLO came] -> UP; UP -> NONE [tdm_shm_pair_lose];
@@ -16,14 +14,13 @@
 
 #include <rdma/providers/fi_peer.h>
 
+#include "shm/op.h"
 #include "shm/region.h"
 #include "shm/ring.h"
 #include "tdm_list.h"
 #include "tdm_provider.h"
-#include "tdm_xfer.h"
 
 struct tdm_shm_ep;
-struct tdm_shm_domain;
 struct tdm_shm_session;
 
 /* An endpoint's address; unused bytes are 0, so that memcmp() compares. */
@@ -38,77 +35,6 @@ enum tdm_shm_pair_state {
 	TDM_SHM_PAIR_ACCEPTING, /* we answered a HELLO */
 	TDM_SHM_PAIR_UP,
 	TDM_SHM_PAIR_FAILED, /* uses another transport until re-inserted */
-};
-
-/* What becomes of a control record's memory once it is in the ring. */
-enum tdm_shm_ctl_kind {
-	TDM_SHM_CTL_KEEP,  /* the holder needs it still */
-	TDM_SHM_CTL_ALONE, /* from ep->ctls */
-	TDM_SHM_CTL_PULL,  /* first member of a pull that has ended */
-	TDM_SHM_CTL_UNEXP, /* first member of an unexp that has ended */
-	TDM_SHM_CTL_SERVE, /* first member of a serve that has ended */
-};
-
-/* A control record on its way; embedded, so that waiting cannot fail. */
-struct tdm_shm_ctl {
-	struct tdm_list node; /* pair->ctl */
-	uint8_t op;	      /* enum tdm_shm_rec_op */
-	uint8_t kind;	      /* enum tdm_shm_ctl_kind */
-	uint16_t aux;
-	uint64_t tag;
-	struct tdm_shm_pull_body body; /* op PULL */
-};
-
-/*
- * A send, write or read that has not ended. Lives in ep->ops, found by id; or
- * in a struct tdm_shm_serve.
- */
-struct tdm_shm_op {
-	struct tdm_list node;	   /* pair->ops, or ep->op_free */
-	struct tdm_list feed;	   /* pair->feeds while chunks are sent */
-	struct tdm_shm_pair *pair; /* NULL: free */
-	void *context;
-	uint64_t flags; /* of the tdm_xfer */
-	uint64_t len;	/* bytes; 0 for a delivered eager message */
-	uint64_t bytes; /* of payload, whatever way it goes */
-	uint32_t gen;	/* upper half of the id */
-	uint32_t count;
-	struct iovec iov[TDM_IOV_LIMIT];
-	uint64_t at;  /* next byte to feed */
-	uint64_t end; /* end of the range asked for; 0: no PULL yet */
-	int step;     /* reads: enum tdm_shm_read_step */
-	int err;      /* reads: what came of the pull, positive errno */
-};
-
-/* An announced transfer, from RTS to ACK. */
-struct tdm_shm_pull {
-	struct tdm_shm_ctl ctl; /* its PULL, then its ACK; first member */
-	struct tdm_list node;	/* pair->pulls once matched */
-	struct tdm_shm_pair *pair;
-	struct fi_peer_rx_entry *entry; /* NULL for the bytes of a read */
-	struct tdm_shm_op *op;		/* this read of ours, or NULL */
-	const struct iovec *iov;	/* of entry or op */
-	size_t count;
-	struct tdm_shm_rts rts; /* as validated */
-	uint64_t want;		/* bytes: what fits the receive */
-	uint64_t done;
-	int copy;    /* 1: by chunks, PULL was sent */
-	int refused; /* 1: the region was closed, bytes go nowhere */
-};
-
-/* A message that arrived before its receive; entry->peer_context. */
-struct tdm_shm_unexp {
-	struct tdm_shm_ctl ctl; /* its ACK; first member */
-	struct tdm_list node;	/* ep->unexps */
-	struct tdm_shm_ep *ep;	/* NULL: the endpoint is gone */
-	struct tdm_shm_domain *domain;
-	struct tdm_shm_pair *pair;
-	struct tdm_shm_pull *pull; /* announced message, else NULL */
-	uint32_t epoch;		   /* pair->epoch at arrival */
-	uint8_t pool;		   /* of domain->unexp; else from malloc */
-	uint8_t deliver;	   /* 1: ctl.tag wants an ACK */
-	size_t len;
-	uint8_t data[];
 };
 
 struct tdm_shm_pair {
