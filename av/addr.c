@@ -199,8 +199,8 @@ size_t tdm_addr_format(const struct tdm_addr *a, char *buf, size_t size)
 		uint32_t scope = a->u.in6.sin6_scope_id;
 
 		inet_ntop(AF_INET6, &a->u.in6.sin6_addr, ip, sizeof(ip));
-		n = scope ? snprintf(buf, size, "%s[%s%%%u]:%u", IN6_PREFIX,
-				     ip, scope, tdm_addr_port(a)) :
+		n = scope ? snprintf(buf, size, "%s[%s%%%u]:%u", IN6_PREFIX, ip,
+				     scope, tdm_addr_port(a)) :
 			    snprintf(buf, size, "%s[%s]:%u", IN6_PREFIX, ip,
 				     tdm_addr_port(a));
 	} else {
@@ -264,7 +264,6 @@ int tdm_addr_same_ip(const struct tdm_addr *a, const struct tdm_addr *b)
 		return 0;
 	if (a->u.sa.sa_family == AF_INET)
 		return a->u.in.sin_addr.s_addr == b->u.in.sin_addr.s_addr;
-	return IN6_ARE_ADDR_EQUAL(&a->u.in6.sin6_addr,
-				  &b->u.in6.sin6_addr) &&
+	return IN6_ARE_ADDR_EQUAL(&a->u.in6.sin6_addr, &b->u.in6.sin6_addr) &&
 	       a->u.in6.sin6_scope_id == b->u.in6.sin6_scope_id;
 }

@@ -41,19 +41,19 @@ size_t tdm_addr_len(const struct tdm_addr *a);
  * only. Errors: -FI_EINVAL for a short buffer, another family, or port or
  * address 0.
  */
-int tdm_addr_from_sockaddr(struct tdm_addr *a, const void *sa, size_t len)
-	tdm_must_check;
+int tdm_addr_from_sockaddr(struct tdm_addr *a, const void *sa,
+			   size_t len) tdm_must_check;
 
 /* As above but the wildcard address and port 0 are accepted (listeners). */
-int tdm_addr_from_bind(struct tdm_addr *a, const void *sa, size_t len)
-	tdm_must_check;
+int tdm_addr_from_bind(struct tdm_addr *a, const void *sa,
+		       size_t len) tdm_must_check;
 
 /*
  * Parse the FI_ADDR_STR form. @len: most bytes to read; a NUL ends earlier.
  * Errors: -FI_EINVAL.
  */
-int tdm_addr_from_str(struct tdm_addr *a, const char *str, size_t len)
-	tdm_must_check;
+int tdm_addr_from_str(struct tdm_addr *a, const char *str,
+		      size_t len) tdm_must_check;
 
 /*
  * Write the FI_ADDR_STR form, NUL-terminated, cut to @size bytes. Returns the

@@ -158,7 +158,7 @@ static void tell_inserted(struct tdm_av *av)
 {
 	struct tdm_list *pos, *tmp;
 
-	tdm_list_for_each_safe (pos, tmp, &av->users) {
+	tdm_list_for_each_safe(pos, tmp, &av->users) {
 		struct tdm_av_user *u =
 			tdm_list_entry(pos, struct tdm_av_user, node);
 
@@ -170,7 +170,7 @@ static void tell_removed(struct tdm_av *av, fi_addr_t fi_addr)
 {
 	struct tdm_list *pos, *tmp;
 
-	tdm_list_for_each_safe (pos, tmp, &av->users) {
+	tdm_list_for_each_safe(pos, tmp, &av->users) {
 		struct tdm_av_user *u =
 			tdm_list_entry(pos, struct tdm_av_user, node);
 
@@ -291,8 +291,8 @@ static int resolve(const char *node, const char *service, uint32_t format,
 }
 
 static int av_insertsvc(struct fid_av *fid, const char *node,
-			const char *service, fi_addr_t *fi_addr,
-			uint64_t flags, void *context)
+			const char *service, fi_addr_t *fi_addr, uint64_t flags,
+			void *context)
 {
 	struct tdm_av *av = tdm_av_from_fid(fid);
 	fi_addr_t index = FI_ADDR_NOTAVAIL;
@@ -378,7 +378,8 @@ static size_t encode(const struct tdm_av *av, const struct tdm_addr *a,
 		from = &mapped;
 		len = sizeof(mapped);
 	}
-	memcpy(buf, from, tdm_min(len, size));
+	if (size)
+		memcpy(buf, from, tdm_min(len, size));
 	return len;
 }
 
@@ -499,8 +500,8 @@ int tdm_av_open(const struct tdm_av_attr *owner, struct fi_av_attr *attr,
 	av->format = owner->addr_format;
 	tdm_list_init(&av->users);
 	tdm_lock_acquire(av->engine->lock);
-	if (owner->link && tdm_link_av_open(owner->link, attr->count,
-					    &av->local)) {
+	if (owner->link &&
+	    tdm_link_av_open(owner->link, attr->count, &av->local)) {
 		TDM_WARN(AV, "peer has no address vector: all pairs use tcp");
 		av->local = NULL;
 	}

@@ -75,8 +75,8 @@ int tdm_locality_is_here(const struct tdm_addr *a)
 		return 1;
 	pthread_mutex_lock(&here.lock);
 	yes = listed(a);
-	if (!yes && (!here.read_ns ||
-		     tdm_os.now_ns() - here.read_ns > REREAD_NS)) {
+	if (!yes &&
+	    (!here.read_ns || tdm_os.now_ns() - here.read_ns > REREAD_NS)) {
 		reread();
 		yes = listed(a);
 	}

@@ -115,8 +115,7 @@ void tdm_table_fini(struct tdm_table *t)
 }
 
 /* A free place in v6[], its number in *@out; free ones chain by port/flow. */
-static int v6_take(struct tdm_table *t, const struct tdm_addr *a,
-		   uint32_t *out)
+static int v6_take(struct tdm_table *t, const struct tdm_addr *a, uint32_t *out)
 {
 	struct tdm_addr *v6;
 	uint32_t max;

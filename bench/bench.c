@@ -66,8 +66,7 @@ void bench_socket_pair(int fds[2])
 	fds[1] = accept(listener, NULL, NULL);
 	close(listener);
 	for (i = 0; i < 2; i++) {
-		setsockopt(fds[i], IPPROTO_TCP, TCP_NODELAY, &one,
-			   sizeof(one));
+		setsockopt(fds[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 		fcntl(fds[i], F_SETFL, O_NONBLOCK);
 	}
 }
@@ -158,8 +157,7 @@ static void send_one(struct bench_ep *b, size_t bytes)
 	check("fi_tsend", ret);
 }
 
-void bench_tagged_batch(struct bench_ep *b, size_t bytes, int count,
-			int leader)
+void bench_tagged_batch(struct bench_ep *b, size_t bytes, int count, int leader)
 {
 	for (; count; count--) {
 		if (leader)
@@ -212,8 +210,7 @@ struct bench_ep *bench_open(const char *prov, int name_fd, size_t bytes)
 	b->rx[0] = malloc(b->bytes);
 	b->rx[1] = malloc(b->bytes);
 	memset(b->tx, 1, b->bytes);
-	check("fi_fabric",
-	      fi_fabric(b->info->fabric_attr, &b->fabric, NULL));
+	check("fi_fabric", fi_fabric(b->info->fabric_attr, &b->fabric, NULL));
 	check("fi_domain", fi_domain(b->fabric, b->info, &b->domain, NULL));
 	check("fi_cq_open", fi_cq_open(b->domain, &cq, &b->cq, NULL));
 	check("fi_av_open", fi_av_open(b->domain, &av, &b->av, NULL));

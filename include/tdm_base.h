@@ -30,10 +30,10 @@ enum { TDM_CACHE_LINE_BYTES = 64 };
  * to a typed pointer makes a wrong member a compile-time error; a plain cast
  * of the pointer would hide it.
  */
-#define tdm_container_of(ptr, type, member)                                   \
-	__extension__({                                                       \
-		const __typeof__(((type *)0)->member) *tdm_mptr_ = (ptr);     \
-		(type *)((uintptr_t)tdm_mptr_ - offsetof(type, member));      \
+#define tdm_container_of(ptr, type, member)                                    \
+	__extension__({                                                        \
+		const __typeof__(((type *)0)->member) *tdm_mptr_ = (ptr);      \
+		(type *)((uintptr_t)tdm_mptr_ - offsetof(type, member));       \
 	})
 
 static inline size_t tdm_min(size_t a, size_t b)

@@ -24,22 +24,22 @@
 struct tdm_done {
 	struct fid_peer_cq *tx_cq;
 	struct fid_peer_cq *rx_cq;
-	struct fid_peer_cntr *send_cntr; /* bound with FI_SEND */
-	struct fid_peer_cntr *recv_cntr; /* bound with FI_RECV */
-	struct fid_peer_cntr *write_cntr; /* FI_WRITE */
-	struct fid_peer_cntr *read_cntr;  /* FI_READ */
+	struct fid_peer_cntr *send_cntr;	 /* bound with FI_SEND */
+	struct fid_peer_cntr *recv_cntr;	 /* bound with FI_RECV */
+	struct fid_peer_cntr *write_cntr;	 /* FI_WRITE */
+	struct fid_peer_cntr *read_cntr;	 /* FI_READ */
 	struct fid_peer_cntr *remote_write_cntr; /* FI_REMOTE_WRITE */
 	struct fid_peer_cntr *remote_read_cntr;	 /* FI_REMOTE_READ */
 };
 
 /* The flags of fi_cq(3) that describe an operation in a completion. */
-#define TDM_CQ_FLAGS                                                          \
-	(FI_SEND | FI_RECV | FI_MSG | FI_TAGGED | FI_RMA | FI_READ |          \
-	 FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA |    \
+#define TDM_CQ_FLAGS                                                           \
+	(FI_SEND | FI_RECV | FI_MSG | FI_TAGGED | FI_RMA | FI_READ |           \
+	 FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA |     \
 	 FI_MULTI_RECV | FI_CLAIM)
 
 /* Of these, the ones an initiator's completion has. */
-#define TDM_CQ_TX_FLAGS                                                       \
+#define TDM_CQ_TX_FLAGS                                                        \
 	(FI_SEND | FI_MSG | FI_TAGGED | FI_RMA | FI_READ | FI_WRITE)
 
 /* The counter an operation with @flags counts on, or NULL. */
@@ -116,9 +116,10 @@ static inline void tdm_done_recv(const struct tdm_done *d,
 	if (cntr)
 		cntr->owner_ops->inc(cntr);
 	if ((e->flags & (FI_COMPLETION | FI_REMOTE_CQ_DATA)) && d->rx_cq)
-		d->rx_cq->owner_ops->write(
-			d->rx_cq, e->context, e->flags & TDM_CQ_FLAGS, len,
-			e->iov[0].iov_base, e->cq_data, e->tag, e->addr);
+		d->rx_cq->owner_ops->write(d->rx_cq, e->context,
+					   e->flags & TDM_CQ_FLAGS, len,
+					   e->iov[0].iov_base, e->cq_data,
+					   e->tag, e->addr);
 }
 
 /*

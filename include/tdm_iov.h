@@ -42,8 +42,7 @@ static inline size_t tdm_iov_len(const struct iovec *iov, size_t count)
  * the vector. Returns the bytes copied: less than @len when the vector ends.
  */
 static inline size_t tdm_iov_copy_to(const struct iovec *iov, size_t count,
-				     size_t offset, const void *src,
-				     size_t len)
+				     size_t offset, const void *src, size_t len)
 {
 	const char *from = (const char *)src;
 	size_t i, done = 0;

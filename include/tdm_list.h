@@ -44,8 +44,7 @@ static inline void tdm_list_push(struct tdm_list *head, struct tdm_list *node)
 	tdm_list_add_after(node, head);
 }
 
-static inline void tdm_list_append(struct tdm_list *head,
-				   struct tdm_list *node)
+static inline void tdm_list_append(struct tdm_list *head, struct tdm_list *node)
 {
 	tdm_list_add_after(node, head->prev);
 }
@@ -81,15 +80,14 @@ static inline void tdm_list_splice(struct tdm_list *to, struct tdm_list *from)
 	tdm_list_init(from);
 }
 
-#define tdm_list_entry(node, type, member)                                    \
-	tdm_container_of(node, type, member)
+#define tdm_list_entry(node, type, member) tdm_container_of(node, type, member)
 
-#define tdm_list_for_each(pos, head)                                          \
+#define tdm_list_for_each(pos, head)                                           \
 	for (pos = (head)->next; pos != (head); pos = pos->next)
 
 /* @pos may be removed from its list inside the loop body. */
-#define tdm_list_for_each_safe(pos, tmp, head)                                \
-	for (pos = (head)->next, tmp = pos->next; pos != (head);              \
+#define tdm_list_for_each_safe(pos, tmp, head)                                 \
+	for (pos = (head)->next, tmp = pos->next; pos != (head);               \
 	     pos = tmp, tmp = pos->next)
 
 #endif /* TDM_LIST_H */

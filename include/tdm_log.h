@@ -15,24 +15,24 @@
 
 extern struct fi_provider tdm_prov;
 
-#define TDM_LOG_(level, subsys, fmt, ...)                                     \
-	do {                                                                  \
-		if (fi_log_enabled(&tdm_prov, level, subsys))                 \
-			fi_log(&tdm_prov, level, subsys, __func__, __LINE__,  \
-			       fmt "\n", ##__VA_ARGS__);                      \
+#define TDM_LOG_(level, subsys, fmt, ...)                                      \
+	do {                                                                   \
+		if (fi_log_enabled(&tdm_prov, level, subsys))                  \
+			fi_log(&tdm_prov, level, subsys, __func__, __LINE__,   \
+			       fmt "\n", ##__VA_ARGS__);                       \
 	} while (0)
 
 /* @subsys: CORE, FABRIC, DOMAIN, EP_CTRL, EP_DATA, AV, CQ, EQ, MR, CNTR. */
-#define TDM_WARN(subsys, ...)                                                 \
+#define TDM_WARN(subsys, ...)                                                  \
 	TDM_LOG_(FI_LOG_WARN, FI_LOG_##subsys, __VA_ARGS__)
-#define TDM_INFO(subsys, ...)                                                 \
+#define TDM_INFO(subsys, ...)                                                  \
 	TDM_LOG_(FI_LOG_INFO, FI_LOG_##subsys, __VA_ARGS__)
 #ifdef TDM_DEBUG
-#define TDM_DBG(subsys, ...)                                                  \
+#define TDM_DBG(subsys, ...)                                                   \
 	TDM_LOG_(FI_LOG_DEBUG, FI_LOG_##subsys, __VA_ARGS__)
 #else
-#define TDM_DBG(subsys, ...)                                                  \
-	do {                                                                  \
+#define TDM_DBG(subsys, ...)                                                   \
+	do {                                                                   \
 	} while (0)
 #endif
 

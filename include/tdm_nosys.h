@@ -17,10 +17,10 @@
 
 #include "tdm_base.h"
 
-#define TDM_NO(ret, name, ...)                                                \
-	static inline tdm_unused ret tdm_no_##name(__VA_ARGS__)               \
-	{                                                                     \
-		return -FI_ENOSYS;                                            \
+#define TDM_NO(ret, name, ...)                                                 \
+	static inline tdm_unused ret tdm_no_##name(__VA_ARGS__)                \
+	{                                                                      \
+		return -FI_ENOSYS;                                             \
 	}
 
 /* clang-format off */

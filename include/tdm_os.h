@@ -51,7 +51,8 @@ struct tdm_os {
 			  int timeout_ms);
 	int (*eventfd)(unsigned int value, int flags);
 	int (*timerfd_create)(int clock, int flags);
-	int (*timerfd_settime)(int fd, int flags, const struct itimerspec *new_value,
+	int (*timerfd_settime)(int fd, int flags,
+			       const struct itimerspec *new_value,
 			       struct itimerspec *old_value);
 	int (*memfd_create)(const char *name, unsigned int flags);
 	int (*fallocate)(int fd, int mode, off_t offset, off_t len);

@@ -26,8 +26,8 @@ enum tdm_shm_mode {
  */
 struct tdm_env {
 	enum tdm_shm_mode shm;
-	const char *iface;	  /* interface name or NULL */
-	uint16_t port_low;	  /* 0: any port */
+	const char *iface; /* interface name or NULL */
+	uint16_t port_low; /* 0: any port */
 	uint16_t port_high;
 	unsigned conn_timeout_ms; /* 0: never give up */
 	unsigned peer_timeout_ms; /* 0: never */
@@ -51,15 +51,15 @@ struct fi_provider *tdm_shm_provider(void);
  * fi_tandem(7), section REPORT.
  */
 enum tdm_reason {
-	TDM_REASON_NONE,	 /* shared memory is used */
-	TDM_REASON_HOST,	 /* address of another network namespace */
-	TDM_REASON_NO_LISTENER,	 /* nobody listens on the attach socket */
-	TDM_REASON_UID,		 /* the other process has another user id */
-	TDM_REASON_VERSION,	 /* incompatible record version */
-	TDM_REASON_REFUSED,	 /* the other side chose TCP */
-	TDM_REASON_RESOURCE,	 /* memfd, mmap or file descriptors */
-	TDM_REASON_SEGMENT,	 /* segment not sealed as required */
-	TDM_REASON_DISABLED,	 /* FI_TANDEM_SHM=off or endpoint option */
+	TDM_REASON_NONE,	/* shared memory is used */
+	TDM_REASON_HOST,	/* address of another network namespace */
+	TDM_REASON_NO_LISTENER, /* nobody listens on the attach socket */
+	TDM_REASON_UID,		/* the other process has another user id */
+	TDM_REASON_VERSION,	/* incompatible record version */
+	TDM_REASON_REFUSED,	/* the other side chose TCP */
+	TDM_REASON_RESOURCE,	/* memfd, mmap or file descriptors */
+	TDM_REASON_SEGMENT,	/* segment not sealed as required */
+	TDM_REASON_DISABLED,	/* FI_TANDEM_SHM=off or endpoint option */
 	TDM_REASON_COUNT
 };
 
@@ -76,12 +76,12 @@ enum tdm_peer_event_type {
 
 struct tdm_peer_event {
 	struct fi_eq_entry entry;
-	uint32_t type;	 /* enum tdm_peer_event_type */
-	uint32_t reason; /* enum tdm_reason */
-	int32_t err;	 /* positive fi_errno; 0 with TDM_PEER_UP */
+	uint32_t type;	  /* enum tdm_peer_event_type */
+	uint32_t reason;  /* enum tdm_reason */
+	int32_t err;	  /* positive fi_errno; 0 with TDM_PEER_UP */
 	uint32_t addrlen; /* bytes used of addr */
 	uint8_t addr[28]; /* the remote endpoint's sockaddr_in or _in6 */
-	uint32_t cma;	 /* 1: large messages use process_vm_readv */
+	uint32_t cma;	  /* 1: large messages use process_vm_readv */
 };
 
 #endif /* TDM_PROVIDER_H */

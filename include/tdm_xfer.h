@@ -24,7 +24,7 @@ enum { TDM_INJECT_BYTES = 256 };
  * The completion levels of fi_cq(3) a send may ask for; none of them set
  * means FI_TRANSMIT_COMPLETE, the default of reliable endpoints.
  */
-#define TDM_LEVELS                                                            \
+#define TDM_LEVELS                                                             \
 	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 
 struct tdm_xfer {
@@ -44,8 +44,8 @@ struct tdm_xfer {
 	size_t len;		 /* bytes, sum over iov */
 	fi_addr_t addr;		 /* destination, or source or FI_ADDR_UNSPEC */
 	uint64_t tag;
-	uint64_t ignore; /* receives: tag bits that do not matter */
-	uint64_t data;	 /* remote CQ data */
+	uint64_t ignore;   /* receives: tag bits that do not matter */
+	uint64_t data;	   /* remote CQ data */
 	uint64_t rma_addr; /* FI_RMA: where at the target, and its key */
 	uint64_t rma_key;
 	void *context;
@@ -69,8 +69,7 @@ static inline void tdm_xfer_init(struct tdm_xfer *x, uint64_t flags,
 }
 
 /* Fill @x for one contiguous buffer. @desc may be NULL. */
-static inline void tdm_xfer_buf(struct tdm_xfer *x, const void *buf,
-				size_t len)
+static inline void tdm_xfer_buf(struct tdm_xfer *x, const void *buf, size_t len)
 {
 	x->one.iov_base = (void *)(uintptr_t)buf;
 	x->one.iov_len = len;

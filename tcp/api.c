@@ -12,7 +12,7 @@
 #include "tcp/getinfo.h"
 #include "tcp/path.h"
 
-#define SEND_FLAGS                                                            \
+#define SEND_FLAGS                                                             \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | TDM_LEVELS)
 #define RECV_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_MORE)
 #define TRECV_FLAGS (RECV_FLAGS | FI_PEEK | FI_CLAIM | FI_DISCARD)
@@ -58,8 +58,8 @@ static ssize_t send_xfer(struct tdm_ep *ep, struct tdm_xfer *x)
 	return tdm_route_send(ep, x);
 }
 
-static ssize_t send_buf(struct fid_ep *fid, struct tdm_xfer *x,
-			const void *buf, size_t len)
+static ssize_t send_buf(struct fid_ep *fid, struct tdm_xfer *x, const void *buf,
+			size_t len)
 {
 	if (tdm_unlikely(len > TDM_MAX_MSG_BYTES))
 		return -FI_EMSGSIZE;
@@ -232,15 +232,16 @@ static ssize_t msg_injectdata(struct fid_ep *ep, const void *buf, size_t len,
 {
 	struct tdm_xfer x;
 
-	tdm_xfer_init(&x, FI_SEND | FI_MSG | FI_REMOTE_CQ_DATA | inject_flags(ep),
+	tdm_xfer_init(&x,
+		      FI_SEND | FI_MSG | FI_REMOTE_CQ_DATA | inject_flags(ep),
 		      dest, NULL);
 	x.data = data;
 	return send_buf(ep, &x, buf, len);
 }
 
-static ssize_t tagged_recv(struct fid_ep *ep, void *buf, size_t len,
-			   void *desc, fi_addr_t src, uint64_t tag,
-			   uint64_t ignore, void *context)
+static ssize_t tagged_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
+			   fi_addr_t src, uint64_t tag, uint64_t ignore,
+			   void *context)
 {
 	struct tdm_xfer x;
 
@@ -326,21 +327,22 @@ static ssize_t tagged_senddata(struct fid_ep *ep, const void *buf, size_t len,
 {
 	struct tdm_xfer x;
 
-	tdm_xfer_init(&x, FI_SEND | FI_TAGGED | FI_REMOTE_CQ_DATA | op_flags(ep),
+	tdm_xfer_init(&x,
+		      FI_SEND | FI_TAGGED | FI_REMOTE_CQ_DATA | op_flags(ep),
 		      dest, context);
 	x.tag = tag;
 	x.data = data;
 	return send_buf(ep, &x, buf, len);
 }
 
-static ssize_t tagged_injectdata(struct fid_ep *ep, const void *buf,
-				 size_t len, uint64_t data, fi_addr_t dest,
-				 uint64_t tag)
+static ssize_t tagged_injectdata(struct fid_ep *ep, const void *buf, size_t len,
+				 uint64_t data, fi_addr_t dest, uint64_t tag)
 {
 	struct tdm_xfer x;
 
-	tdm_xfer_init(&x, FI_SEND | FI_TAGGED | FI_REMOTE_CQ_DATA | inject_flags(ep),
-		      dest, NULL);
+	tdm_xfer_init(
+		&x, FI_SEND | FI_TAGGED | FI_REMOTE_CQ_DATA | inject_flags(ep),
+		dest, NULL);
 	x.tag = tag;
 	x.data = data;
 	return send_buf(ep, &x, buf, len);

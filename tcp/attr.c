@@ -128,14 +128,12 @@ static int apply_tx(const struct fi_tx_attr *h, struct fi_info *info)
 		return 0;
 	if ((ret = subset("tx_attr.caps", h->caps, TDM_TX_CAPS)) ||
 	    (ret = subset("tx_attr.op_flags", h->op_flags, TDM_TX_OP_FLAGS)) ||
-	    (ret = subset("tx_attr.msg_order", h->msg_order,
-			  TDM_MSG_ORDER)) ||
+	    (ret = subset("tx_attr.msg_order", h->msg_order, TDM_MSG_ORDER)) ||
 	    (ret = subset("tx_attr.comp_order", h->comp_order, 0)) ||
 	    (ret = at_most("tx_attr.inject_size", h->inject_size,
 			   TDM_INJECT_BYTES)) ||
 	    (ret = at_most("tx_attr.size", h->size, TDM_MAX_CTX_SIZE)) ||
-	    (ret = at_most("tx_attr.iov_limit", h->iov_limit,
-			   TDM_IOV_LIMIT)) ||
+	    (ret = at_most("tx_attr.iov_limit", h->iov_limit, TDM_IOV_LIMIT)) ||
 	    (ret = at_most("tx_attr.rma_iov_limit", h->rma_iov_limit, 1)))
 		return ret;
 	if (h->caps)
@@ -161,8 +159,7 @@ static int apply_rx(const struct fi_rx_attr *h, struct fi_info *info)
 		return 0;
 	if ((ret = subset("rx_attr.caps", h->caps, TDM_RX_CAPS)) ||
 	    (ret = subset("rx_attr.op_flags", h->op_flags, TDM_RX_OP_FLAGS)) ||
-	    (ret = subset("rx_attr.msg_order", h->msg_order,
-			  TDM_MSG_ORDER)) ||
+	    (ret = subset("rx_attr.msg_order", h->msg_order, TDM_MSG_ORDER)) ||
 	    (ret = subset("rx_attr.comp_order", h->comp_order, 0)) ||
 	    (ret = at_most("rx_attr.total_buffered_recv",
 			   h->total_buffered_recv, 0)) ||
@@ -198,14 +195,13 @@ static int apply_ep(const struct fi_ep_attr *h, struct fi_info *info)
 		return refuse("ep_attr shared context", 1, 0);
 	if ((ret = at_most("ep_attr.max_msg_size", h->max_msg_size,
 			   TDM_MAX_MSG_BYTES)) ||
-	    (ret = at_most("ep_attr.msg_prefix_size", h->msg_prefix_size,
-			   0)) ||
-	    (ret = at_most("ep_attr.max_order_raw_size",
-			   h->max_order_raw_size, a->max_order_raw_size)) ||
-	    (ret = at_most("ep_attr.max_order_war_size",
-			   h->max_order_war_size, a->max_order_war_size)) ||
-	    (ret = at_most("ep_attr.max_order_waw_size",
-			   h->max_order_waw_size, a->max_order_waw_size)) ||
+	    (ret = at_most("ep_attr.msg_prefix_size", h->msg_prefix_size, 0)) ||
+	    (ret = at_most("ep_attr.max_order_raw_size", h->max_order_raw_size,
+			   a->max_order_raw_size)) ||
+	    (ret = at_most("ep_attr.max_order_war_size", h->max_order_war_size,
+			   a->max_order_war_size)) ||
+	    (ret = at_most("ep_attr.max_order_waw_size", h->max_order_waw_size,
+			   a->max_order_waw_size)) ||
 	    (ret = at_most("ep_attr.tx_ctx_cnt", h->tx_ctx_cnt, 1)) ||
 	    (ret = at_most("ep_attr.rx_ctx_cnt", h->rx_ctx_cnt, 1)) ||
 	    (ret = at_most("ep_attr.auth_key_size", h->auth_key_size, 0)))
@@ -279,8 +275,7 @@ static int apply_counts(const struct fi_domain_attr *h,
 			   a->max_ep_stx_ctx)) ||
 	    (ret = at_most("domain_attr.max_ep_srx_ctx", h->max_ep_srx_ctx,
 			   a->max_ep_srx_ctx)) ||
-	    (ret = at_most("domain_attr.cntr_cnt", h->cntr_cnt,
-			   a->cntr_cnt)) ||
+	    (ret = at_most("domain_attr.cntr_cnt", h->cntr_cnt, a->cntr_cnt)) ||
 	    (ret = at_most("domain_attr.max_err_data", h->max_err_data,
 			   a->max_err_data)) ||
 	    (ret = at_most("domain_attr.mr_cnt", h->mr_cnt, a->mr_cnt)) ||
@@ -290,8 +285,7 @@ static int apply_counts(const struct fi_domain_attr *h,
 			   a->mr_key_size)) ||
 	    (ret = at_most("domain_attr.cq_data_size", h->cq_data_size,
 			   a->cq_data_size)) ||
-	    (ret = at_most("domain_attr.auth_key_size", h->auth_key_size,
-			   0)) ||
+	    (ret = at_most("domain_attr.auth_key_size", h->auth_key_size, 0)) ||
 	    (ret = at_most("domain_attr.max_ep_auth_key", h->max_ep_auth_key,
 			   0)) ||
 	    (ret = at_most("domain_attr.max_group_id", h->max_group_id, 0)))

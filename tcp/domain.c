@@ -51,7 +51,7 @@ static void tcp_progress(struct tdm_domain *d)
 	int quiet = 1;
 
 	tdm_loop_progress(d->loop, !d->local_pairs);
-	tdm_list_for_each (pos, &d->eps) {
+	tdm_list_for_each(pos, &d->eps) {
 		struct tdm_tcp *tcp =
 			tdm_list_entry(pos, struct tdm_ep, node)->tcp;
 
@@ -83,7 +83,7 @@ static int domain_arm(struct tdm_engine *engine)
 	struct tdm_list *pos;
 	int ret;
 
-	tdm_list_for_each (pos, &d->eps) {
+	tdm_list_for_each(pos, &d->eps) {
 		ret = tdm_tcp_arm(
 			tdm_list_entry(pos, struct tdm_ep, node)->tcp);
 		if (ret)

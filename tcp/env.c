@@ -130,8 +130,7 @@ static int parse_shm_eager(const char *text)
 
 static int parse_unexp_max(const char *text)
 {
-	return parse_bytes(text, 1 << 20, 1ull << 40,
-			   &tdm_env.unexp_max_bytes);
+	return parse_bytes(text, 1 << 20, 1ull << 40, &tdm_env.unexp_max_bytes);
 }
 
 static int parse_bool(const char *text, int *out)
@@ -204,8 +203,7 @@ void tdm_env_init(void)
 		fi_param_define(&tdm_prov, params[i].name, FI_PARAM_STRING,
 				"%s", params[i].help);
 		if (getauxval(AT_SECURE) ||
-		    fi_param_get_str(&tdm_prov, params[i].name, &text) ||
-		    !text)
+		    fi_param_get_str(&tdm_prov, params[i].name, &text) || !text)
 			continue;
 		if (params[i].parse(text)) {
 			tdm_env = before;

@@ -31,8 +31,7 @@ static struct tdm_ep *from_fid(struct fid *fid)
 	return tdm_container_of(fid, struct tdm_ep, fid.fid);
 }
 
-void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t,
-		 struct tdm_done *done)
+void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t, struct tdm_done *done)
 {
 	/* In the order of rma_cntr[]. */
 	struct fid_peer_cntr **rma[] = {
@@ -120,8 +119,7 @@ static int bind_locked(struct tdm_ep *ep, struct fid *bfid, uint64_t flags)
 		return bind_cq(ep, tdm_cq_from_fid((struct fid_cq *)bfid),
 			       flags);
 	case FI_CLASS_CNTR:
-		return bind_cntr(ep,
-				 tdm_cntr_from_fid((struct fid_cntr *)bfid),
+		return bind_cntr(ep, tdm_cntr_from_fid((struct fid_cntr *)bfid),
 				 flags);
 	case FI_CLASS_AV:
 		if (ep->av)
@@ -374,7 +372,8 @@ static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
 	*addrlen = len;
 	if (!ep->enabled && room >= len)
 		return -FI_EOPBADSTATE;
-	memcpy(addr, from, tdm_min(room, len));
+	if (room)
+		memcpy(addr, from, tdm_min(room, len));
 	return room < len ? -FI_ETOOSMALL : 0;
 }
 

@@ -34,12 +34,12 @@ enum tdm_search {
 };
 
 struct tdm_pair {
-	uint8_t path;	/* enum tdm_path */
-	uint8_t search; /* enum tdm_search */
-	uint8_t reason; /* enum tdm_reason: why not LOCAL */
-	uint32_t refs;	/* indices (aliases) that share the pair */
-	fi_addr_t local;	/* address in the peer's AV; LOCAL only */
-	struct tdm_conn *conn;	/* REMOTE, or probing; else NULL */
+	uint8_t path;	       /* enum tdm_path */
+	uint8_t search;	       /* enum tdm_search */
+	uint8_t reason;	       /* enum tdm_reason: why not LOCAL */
+	uint32_t refs;	       /* indices (aliases) that share the pair */
+	fi_addr_t local;       /* address in the peer's AV; LOCAL only */
+	struct tdm_conn *conn; /* REMOTE, or probing; else NULL */
 };
 
 struct tdm_ep {
@@ -66,11 +66,11 @@ struct tdm_ep {
 	struct tdm_cntr *send_cntr, *recv_cntr;
 	struct tdm_cntr *rma_cntr[4]; /* READ, WRITE, REMOTE_READ, _WRITE */
 	struct tdm_eq *eq;
-	struct tdm_addr name;	 /* once enabled; before, what to bind to */
-	struct tdm_list node;	 /* domain->eps */
-	size_t min_multi_recv;	 /* bytes */
-	int shm_permitted;	 /* FI_OPT_SHARED_MEMORY_PERMITTED */
-	size_t local_pairs;	 /* part of domain->local_pairs */
+	struct tdm_addr name;  /* once enabled; before, what to bind to */
+	struct tdm_list node;  /* domain->eps */
+	size_t min_multi_recv; /* bytes */
+	int shm_permitted;     /* FI_OPT_SHARED_MEMORY_PERMITTED */
+	size_t local_pairs;    /* part of domain->local_pairs */
 };
 
 struct tdm_ep *tdm_ep_from_fid(struct fid_ep *fid);

@@ -60,12 +60,10 @@ static int route_source(const struct tdm_addr *dest, struct tdm_addr *src)
 	socklen_t len = sizeof(ss);
 	int fd, ret = -1;
 
-	fd = tdm_os.socket(dest->u.sa.sa_family,
-			   SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	fd = tdm_os.socket(dest->u.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
-	if (!tdm_os.connect(fd, &dest->u.sa,
-			    (socklen_t)tdm_addr_len(dest)) &&
+	if (!tdm_os.connect(fd, &dest->u.sa, (socklen_t)tdm_addr_len(dest)) &&
 	    !tdm_os.getsockname(fd, (struct sockaddr *)&ss, &len)) {
 		ret = tdm_addr_from_bind(src, &ss, len);
 		tdm_addr_set_port(src, 0);
@@ -152,8 +150,7 @@ static int resolve(const char *node, const char *service, uint64_t flags,
 	struct addrinfo *list, *i;
 	int ret = -FI_ENODATA;
 
-	if (node && !service &&
-	    !tdm_addr_from_str(a, node, strlen(node) + 1))
+	if (node && !service && !tdm_addr_from_str(a, node, strlen(node) + 1))
 		return 0;
 	if (flags & FI_NUMERICHOST)
 		hints.ai_flags |= AI_NUMERICHOST;
@@ -259,9 +256,8 @@ static int is_any(const struct tdm_addr *a)
 int tdm_info_addresses(const char *node, const char *service, uint64_t flags,
 		       const struct fi_info *hints, struct fi_info *info)
 {
-	const char *name = hints && hints->domain_attr ?
-				   hints->domain_attr->name :
-				   NULL;
+	const char *name =
+		hints && hints->domain_attr ? hints->domain_attr->name : NULL;
 	uint32_t format = hints ? hints->addr_format : FI_FORMAT_UNSPEC;
 	int family = format_family(format);
 	struct choice c = { .name = "" };
@@ -305,8 +301,7 @@ int tdm_info_addresses(const char *node, const char *service, uint64_t flags,
 		return -FI_ENOMEM;
 	ret = put(info, &c.ip, &info->src_addr, &info->src_addrlen);
 	if (!ret && q.have_dest)
-		ret = put(info, &q.dest, &info->dest_addr,
-			  &info->dest_addrlen);
+		ret = put(info, &q.dest, &info->dest_addr, &info->dest_addrlen);
 	return ret;
 }
 

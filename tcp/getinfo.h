@@ -11,20 +11,19 @@
 #include "av/addr.h"
 
 /* Capabilities, each defined in fi_tandem(7), CAPABILITIES. */
-#define TDM_PRIMARY_CAPS                                                      \
-	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ |          \
-	 FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV |     \
+#define TDM_PRIMARY_CAPS                                                       \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ |           \
+	 FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV |      \
 	 FI_MULTI_RECV)
 #define TDM_SECONDARY_CAPS (FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define TDM_CAPS (TDM_PRIMARY_CAPS | TDM_SECONDARY_CAPS)
 #define TDM_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
-#define TDM_TX_CAPS                                                           \
-	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE)
-#define TDM_RX_CAPS                                                           \
-	(FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ |             \
+#define TDM_TX_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE)
+#define TDM_RX_CAPS                                                            \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ |              \
 	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE)
-#define TDM_TX_OP_FLAGS                                                       \
-	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |                     \
+#define TDM_TX_OP_FLAGS                                                        \
+	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |                      \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 #define TDM_RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
 #define TDM_MSG_ORDER FI_ORDER_SAS

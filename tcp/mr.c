@@ -168,9 +168,9 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
 	return mr_regattr(fid, &attr, flags, mr);
 }
 
-static int mr_reg(struct fid *fid, const void *buf, size_t len,
-		  uint64_t access, uint64_t offset, uint64_t requested_key,
-		  uint64_t flags, struct fid_mr **mr, void *context)
+static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
+		  uint64_t offset, uint64_t requested_key, uint64_t flags,
+		  struct fid_mr **mr, void *context)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)buf,
 			     .iov_len = len };
@@ -213,8 +213,8 @@ static int rma_get(struct fid_domain *fid, struct fid_peer_srx *srx,
 	e->peer.flags = FI_RMA | req->access | req->flags;
 	e->peer.desc = e->desc;
 	e->peer.iov = e->iov;
-	e->peer.count = tdm_iov_slice(e->iov, TDM_IOV_LIMIT, mr->iov,
-				      mr->count, offset, req->len);
+	e->peer.count = tdm_iov_slice(e->iov, TDM_IOV_LIMIT, mr->iov, mr->count,
+				      offset, req->len);
 	tdm_list_append(&mr->uses, &e->node);
 	*entry = &e->peer;
 	return 0;

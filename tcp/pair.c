@@ -131,7 +131,7 @@ static struct tdm_ep *ep_of_local(struct tdm_domain *d, const struct fid *fid)
 {
 	struct tdm_list *pos;
 
-	tdm_list_for_each (pos, &d->eps) {
+	tdm_list_for_each(pos, &d->eps) {
 		struct tdm_ep *ep = tdm_list_entry(pos, struct tdm_ep, node);
 
 		if (ep->local && &ep->local->fid == fid)

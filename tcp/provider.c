@@ -32,8 +32,7 @@ struct fi_provider tdm_prov = {
 
 FI_EXT_INI
 {
-	if (FI_VERSION_LT(fi_version(),
-			  FI_VERSION(OLDEST_MAJOR, OLDEST_MINOR)))
+	if (FI_VERSION_LT(fi_version(), FI_VERSION(OLDEST_MAJOR, OLDEST_MINOR)))
 		return NULL;
 	/*
 	 * The core hides providers older than the version an application asks

@@ -35,8 +35,9 @@ static void local_counts(struct tdm_ep *ep, const struct tdm_pair *p,
 	struct tdm_report_path peer;
 	struct tdm_report_ops *ops;
 
-	if (!ep->local || fi_open_ops(&ep->local->fid, TDM_REPORT_OPS, 0,
-				      (void **)&ops, NULL) ||
+	if (!ep->local ||
+	    fi_open_ops(&ep->local->fid, TDM_REPORT_OPS, 0, (void **)&ops,
+			NULL) ||
 	    ops->path(ep->local, p->local, &peer))
 		return;
 	out->tx_msgs = peer.tx_msgs;

@@ -11,7 +11,7 @@
 #include "tcp/getinfo.h"
 #include "tcp/path.h"
 
-#define WRITE_FLAGS                                                           \
+#define WRITE_FLAGS                                                            \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | TDM_LEVELS)
 #define READ_FLAGS (FI_COMPLETION | FI_MORE | TDM_LEVELS)
 
@@ -135,8 +135,7 @@ static ssize_t rma_write(struct fid_ep *ep, const void *buf, size_t len,
 			 uint64_t key, void *context)
 {
 	struct tdm_xfer x = request(FI_WRITE | op_flags(ep),
-				    (struct where){ dest, addr, key },
-				    context);
+				    (struct where){ dest, addr, key }, context);
 
 	return start_buf(ep, &x, buf, len);
 }
@@ -146,8 +145,7 @@ static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov,
 			  uint64_t addr, uint64_t key, void *context)
 {
 	struct tdm_xfer x = request(FI_WRITE | op_flags(ep),
-				    (struct where){ dest, addr, key },
-				    context);
+				    (struct where){ dest, addr, key }, context);
 
 	return start_vector(ep, &x, iov, count);
 }
@@ -171,9 +169,8 @@ static ssize_t rma_writedata(struct fid_ep *ep, const void *buf, size_t len,
 			     void *desc, uint64_t data, fi_addr_t dest,
 			     uint64_t addr, uint64_t key, void *context)
 {
-	struct tdm_xfer x =
-		request(FI_WRITE | FI_REMOTE_CQ_DATA | op_flags(ep),
-			(struct where){ dest, addr, key }, context);
+	struct tdm_xfer x = request(FI_WRITE | FI_REMOTE_CQ_DATA | op_flags(ep),
+				    (struct where){ dest, addr, key }, context);
 
 	x.data = data;
 	return start_buf(ep, &x, buf, len);

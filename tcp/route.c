@@ -17,7 +17,7 @@
 #include "tdm_log.h"
 
 /* Flags a peer provider gets with an operation, fi_msg(3). */
-#define LOCAL_FLAGS                                                           \
+#define LOCAL_FLAGS                                                            \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | TDM_LEVELS)
 
 static ssize_t rma_local(struct tdm_ep *ep, const struct tdm_pair *p,

@@ -478,7 +478,6 @@ int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 void tdm_tx_end_sent(struct tdm_conn *c)
 {
 	while (!tdm_list_empty(&c->ackq))
-		tdm_tx_end(c,
-			   tdm_list_entry(c->ackq.next, struct tdm_tx, node),
+		tdm_tx_end(c, tdm_list_entry(c->ackq.next, struct tdm_tx, node),
 			   0, 0);
 }
