@@ -9,6 +9,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "mock_rma.h"
 #include "tdm_base.h"
 #include "tdm_nosys.h"
 
@@ -246,8 +247,13 @@ static void srx_foreach(struct fid_peer_srx *srx,
 static void srx_free_entry(struct fi_peer_rx_entry *rx)
 {
 	struct tdt_entry *e = rx->owner_context;
-	struct tdt_owner *o = e->owner;
+	struct tdt_owner *o;
 
+	if (rx->flags & FI_RMA) {
+		tdt_rma_entry_free(rx);
+		return;
+	}
+	o = e->owner;
 	if (e->in_list) {
 		o->broken++;
 		list_remove(&o->queued, e);
@@ -267,11 +273,19 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 	return -FI_EOPNOTSUPP;
 }
 
+static int own_ops_open(struct fid *fid, const char *name, uint64_t flags,
+			void **ops, void *context)
+{
+	return fid->fclass == FI_CLASS_DOMAIN ?
+		       tdt_rma_ops_open(fid, name, flags, ops, context) :
+		       -FI_ENOSYS;
+}
+
 static struct fi_ops own_fi_ops = {
 	.size = sizeof(own_fi_ops),
 	.bind = tdm_no_fi_bind,
 	.control = tdm_no_fi_control,
-	.ops_open = tdm_no_fi_ops_open,
+	.ops_open = own_ops_open,
 	.tostr = tdm_no_fi_tostr,
 	.ops_set = tdm_no_fi_ops_set,
 };
@@ -346,6 +360,7 @@ static void exports_init(struct tdt_owner *o)
 	o->own_recv.owner_ops = &own_recv_ops;
 	o->own_srx.ep_fid.fid.fclass = FI_CLASS_PEER_SRX;
 	o->own_srx.owner_ops = &own_srx_ops;
+	tdt_rma_init(o);
 }
 
 /* ---- open ---------------------------------------------------------------- */
@@ -376,6 +391,8 @@ static int open_imports(struct tdt_owner *o)
 		ret = fi_cntr_open(o->domain, &cntr_attr, &o->recv_local,
 				   &cntr_ctx);
 	if (!ret)
+		ret = tdt_rma_open(o);
+	if (!ret)
 		ret = fi_srx_context(o->domain, &rx_attr, &o->srx, &srx_ctx);
 	if (!ret)
 		ret = fi_av_open(o->domain, &av_attr, &o->av, NULL);
@@ -400,6 +417,8 @@ static int open_ep(struct tdt_owner *o, const struct tdt_owner_attr *attr)
 		ret = fi_ep_bind(o->ep, &o->send_local->fid, FI_SEND);
 	if (!ret)
 		ret = fi_ep_bind(o->ep, &o->recv_local->fid, FI_RECV);
+	if (!ret)
+		ret = tdt_rma_bind(o);
 	if (!ret)
 		ret = fi_ep_bind(o->ep, &o->srx->fid, 0);
 	if (!ret)
@@ -457,6 +476,8 @@ static void close_fid(struct tdt_owner *o, struct fid *fid)
 
 void tdt_owner_close(struct tdt_owner *o, int srx_first, int late_discard)
 {
+	int i;
+
 	if (!o)
 		return;
 	if (!late_discard) {
@@ -474,6 +495,8 @@ void tdt_owner_close(struct tdt_owner *o, int srx_first, int late_discard)
 	close_fid(o, (struct fid *)o->cq);
 	close_fid(o, (struct fid *)o->send_local);
 	close_fid(o, (struct fid *)o->recv_local);
+	for (i = 0; i < 4; i++)
+		close_fid(o, (struct fid *)o->rma[i].local);
 	close_fid(o, (struct fid *)o->peer_eq);
 	close_fid(o, (struct fid *)o->domain);
 	close_fid(o, (struct fid *)o->fabric);
@@ -488,6 +511,7 @@ void tdt_owner_close(struct tdt_owner *o, int srx_first, int late_discard)
 	if (o->broken)
 		abort();
 	free(o->done);
+	tdt_rma_free(o);
 	free(o->events);
 	free(o);
 }

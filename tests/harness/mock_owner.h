@@ -43,6 +43,15 @@ struct tdt_done {
 	size_t olen;
 };
 
+struct tdt_region; /* mock_rma.c */
+
+/* A counter of one-sided operations. */
+struct tdt_rma_cntr {
+	struct fid_peer_cntr fid; /* exported */
+	struct fid_cntr *local;	  /* the peer's */
+	uint64_t value, errs;
+};
+
 struct tdt_entry; /* a posted receive or a queued message */
 
 struct tdt_owner {
@@ -78,6 +87,10 @@ struct tdt_owner {
 	size_t mr_calls; /* registrations that reached the owner's domain */
 	unsigned broken;
 	int refuse_entries; /* get_* answers -FI_ENOMEM so many times */
+
+	struct tdt_rma_cntr rma[4];
+	struct tdt_region *regions;
+	size_t rma_opens; /* how often the peer asked for regions */
 
 	struct tdt_entry *posted; /* oldest first */
 	struct tdt_entry *queued;
