@@ -55,7 +55,7 @@ is_elsewhere() {
 
 make_hosts() {
 	if [ "$TANDEM_DEMO_HOSTS" = 1 ]; then
-		say "network namespaces are not allowed here: all on loopback"
+		say "network namespaces are not allowed here: one host, on loopback"
 		address1=127.0.0.1
 		address2=127.0.0.1
 		return
@@ -95,13 +95,15 @@ host2() {
 
 # Four processes, two on each host; rank 0 does the talking.
 run_demo() {
-	local rank host address pid ret port=$((20000 + RANDOM % 10000))
+	local rank host address label pid ret port=$((20000 + RANDOM % 10000))
 	local -A running=()
 	for rank in 0 1 2 3; do
 		host=host$((rank / 2 + 1))
 		address=address$((rank / 2 + 1))
+		label=$host
+		[ "$TANDEM_DEMO_HOSTS" = 2 ] || label=host1
 		"$host" timeout --kill-after=5 120 "$build/tandem_demo" \
-			-r "$rank" -n 4 -a "${!address}" -H "$host" \
+			-r "$rank" -n 4 -a "${!address}" -H "$label" \
 			-c "$address1:$port" "$@" </dev/null &
 		running[$!]=$rank
 	done
@@ -147,7 +149,12 @@ main() {
 	host1 timeout 60 fi_info -p tandem | sed 's/^/  /'
 	say "fi_pingpong -p tandem, both on host 1"
 	pingpong host1
-	say "fi_pingpong -p tandem, from host 2 to host 1"
+	if [ "$TANDEM_DEMO_HOSTS" = 2 ]; then
+		say "fi_pingpong -p tandem, from host 2 to host 1"
+	else
+		say "FI_TANDEM_SHM=off fi_pingpong -p tandem"
+		export FI_TANDEM_SHM=off
+	fi
 	pingpong host2
 	say "all of it worked"
 }
