@@ -15,7 +15,8 @@
 #define SEND_FLAGS                                                             \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | TDM_LEVELS)
 #define RECV_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_MORE)
-#define TRECV_FLAGS (RECV_FLAGS | FI_PEEK | FI_CLAIM | FI_DISCARD)
+/* Multi-receive buffers take untagged messages only. */
+#define TRECV_FLAGS (FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD)
 
 static int check_vector(const struct iovec *iov, size_t count, size_t *len)
 {
@@ -95,6 +96,14 @@ static ssize_t post_xfer(struct tdm_ep *ep, struct tdm_xfer *x)
 	return tdm_post_recv(ep, x);
 }
 
+/* The default flags of a receive of @x's kind. */
+static uint64_t rx_flags(const struct tdm_ep *ep, const struct tdm_xfer *x)
+{
+	uint64_t flags = ep->rx_op_flags;
+
+	return x->flags & FI_TAGGED ? flags & ~(uint64_t)FI_MULTI_RECV : flags;
+}
+
 static ssize_t recv_buf(struct fid_ep *fid, struct tdm_xfer *x, void *buf,
 			size_t len)
 {
@@ -103,7 +112,7 @@ static ssize_t recv_buf(struct fid_ep *fid, struct tdm_xfer *x, void *buf,
 	if (tdm_unlikely(len && !buf))
 		return -FI_EINVAL;
 	tdm_xfer_buf(x, buf, len);
-	x->flags |= ep->rx_op_flags;
+	x->flags |= rx_flags(ep, x);
 	return post_xfer(ep, x);
 }
 
@@ -115,7 +124,7 @@ static ssize_t recv_vector(struct fid_ep *fid, struct tdm_xfer *x,
 
 	if (ret)
 		return ret;
-	x->flags |= ep->rx_op_flags;
+	x->flags |= rx_flags(ep, x);
 	return post_xfer(ep, x);
 }
 

@@ -12,6 +12,7 @@
 #include "tcp/getinfo.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -141,7 +142,20 @@ static int choose(const char *name, const struct tdm_addr *want, int family,
 	return best_rank ? 0 : -FI_ENODATA;
 }
 
-/* Resolve @node and @service; @passive for a listener's own address. */
+/* A name, or a port that fits 16 bits: the resolver would cut larger ones. */
+static int service_fits(const char *service)
+{
+	char *end;
+	unsigned long port;
+
+	if (!service || *service < '0' || *service > '9')
+		return 1;
+	errno = 0;
+	port = strtoul(service, &end, 10);
+	return *end || (!errno && port <= 65535);
+}
+
+/* Resolve @node and @service. Out: *@a. */
 static int resolve(const char *node, const char *service, uint64_t flags,
 		   int family, struct tdm_addr *a)
 {
@@ -152,6 +166,8 @@ static int resolve(const char *node, const char *service, uint64_t flags,
 
 	if (node && !service && !tdm_addr_from_str(a, node, strlen(node) + 1))
 		return 0;
+	if ((node && !*node) || !service_fits(service))
+		return -FI_ENODATA;
 	if (flags & FI_NUMERICHOST)
 		hints.ai_flags |= AI_NUMERICHOST;
 	if (getaddrinfo(node, service, &hints, &list)) {

@@ -220,7 +220,7 @@ TEST_F(Getinfo, OfferIsComplete)
 	EXPECT_EQ(8u, info->domain_attr->cq_data_size);
 	EXPECT_EQ(FI_RM_ENABLED, info->domain_attr->resource_mgmt);
 	EXPECT_EQ(FI_PROGRESS_MANUAL, info->domain_attr->data_progress);
-	EXPECT_EQ(FI_AV_TABLE, info->domain_attr->av_type);
+	EXPECT_EQ(FI_AV_UNSPEC, info->domain_attr->av_type);
 	EXPECT_EQ(0u, info->mode);
 	EXPECT_EQ(0u, info->tx_attr->comp_order);
 	EXPECT_EQ(0u, info->rx_attr->total_buffered_recv);
