@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A peer made of bytes, for what a TCP transport would never send.
+ */
+#ifndef TDT_TCP_RAW_H
+#define TDT_TCP_RAW_H
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "tcp_world.h"
+
+namespace tcp_test
+{
+
+class Raw
+{
+public:
+	int fd = -1;
+
+	~Raw()
+	{
+		hang_up();
+	}
+
+	void hang_up()
+	{
+		if (fd >= 0)
+			close(fd);
+		fd = -1;
+	}
+
+	static struct sockaddr_in ip(const char *text, uint16_t port = 0)
+	{
+		struct sockaddr_in in = {};
+
+		in.sin_family = AF_INET;
+		in.sin_port = htons(port);
+		inet_pton(AF_INET, text, &in.sin_addr);
+		return in;
+	}
+
+	void call(const struct tdm_addr &to, const char *from = "127.0.0.1")
+	{
+		struct sockaddr_in in = ip(from);
+
+		hang_up();
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		ASSERT_EQ(0, bind(fd, (struct sockaddr *)&in, sizeof(in)));
+		ASSERT_EQ(0, connect(fd, &to.u.sa, sizeof(to.u.in)));
+		fcntl(fd, F_SETFL, O_NONBLOCK);
+	}
+
+	void say(const void *p, size_t n)
+	{
+		ASSERT_EQ((ssize_t)n, ::send(fd, p, n, MSG_NOSIGNAL));
+	}
+
+	void say(const std::vector<uint8_t> &b)
+	{
+		say(b.data(), b.size());
+	}
+
+	static struct tdm_wire_greeting greeting(uint16_t port,
+						 uint8_t id = 0x77)
+	{
+		struct tdm_wire_greeting g = {};
+		struct sockaddr_in in = ip("127.0.0.1", port);
+
+		g.kind = TDM_WIRE_HELLO;
+		g.oldest = g.newest = TDM_WIRE_VERSION;
+		memset(g.id, id, sizeof(g.id));
+		EXPECT_EQ(0, tdm_addr_from_bind(&g.addr, &in, sizeof(in)));
+		g.credit = 1 << 20;
+		g.eager = 65536;
+		g.rts = 1000;
+		return g;
+	}
+
+	void hello(const struct tdm_wire_greeting &g)
+	{
+		uint8_t b[TDM_WIRE_GREETING_BYTES];
+
+		tdm_wire_greeting_encode(b, &g);
+		say(b, sizeof(b));
+	}
+
+	void record(const struct tdm_wire_rec &r, size_t payload = 0)
+	{
+		std::vector<uint8_t> b(TDM_WIRE_HEAD_BYTES);
+
+		b.resize(tdm_wire_encode(b.data(), &r));
+		b.resize(b.size() + payload, 0x55);
+		say(b);
+	}
+
+	/* All that has come; *@closed when the end was read. */
+	std::vector<uint8_t> hear(bool *closed = nullptr)
+	{
+		std::vector<uint8_t> all;
+		uint8_t b[4096];
+		ssize_t n;
+
+		while ((n = ::recv(fd, b, sizeof(b), MSG_DONTWAIT)) > 0)
+			all.insert(all.end(), b, b + n);
+		if (closed)
+			*closed = !n || errno != EAGAIN;
+		return all;
+	}
+};
+
+class TcpFault : public Tcp
+{
+protected:
+	Raw raw;
+
+	bool closed()
+	{
+		return until([&] {
+			bool end;
+
+			raw.hear(&end);
+			return end;
+		});
+	}
+
+	/* A session of @raw with node 0, as the endpoint 127.0.0.1:@port. */
+	void session(uint16_t port = 9, uint8_t id = 0x77)
+	{
+		size_t heard = 0;
+
+		raw.call(at(0).addr);
+		raw.hello(Raw::greeting(port, id));
+		ASSERT_TRUE(until([&] {
+			heard += raw.hear().size();
+			return heard >= TDM_WIRE_GREETING_BYTES;
+		}));
+	}
+
+	/* Does node 0 still serve a decent peer? */
+	void still_serves()
+	{
+		char in[8];
+		Node &n = add();
+		fi_addr_t to = n.insert(at(0).addr);
+		size_t had = at(0).rx.got.size();
+
+		ASSERT_EQ(0, at(0).recv(in, 8, 4711));
+		ASSERT_EQ(0, n.send(to, "fine", 5, 4711));
+		ASSERT_TRUE(
+			until([&] { return at(0).rx.got.size() == had + 1; }));
+		EXPECT_STREQ("fine", in);
+	}
+};
+
+inline struct tdm_wire_rec rec(uint8_t op, uint8_t flags = 0, uint32_t len = 0)
+{
+	struct tdm_wire_rec r = {};
+
+	r.op = op;
+	r.flags = flags;
+	r.len = len;
+	return r;
+}
+
+} // namespace tcp_test
+
+#endif /* TDT_TCP_RAW_H */
