@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Rings that grow twice while everybody talks to everybody, in one process
- * and in several. doc/PROTOCOL-shm.md "Larger rings".
+ * and in several. doc/PROTOCOL-shm.md "Growth".
  */
 #include <atomic>
 #include <memory>
