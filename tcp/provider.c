@@ -30,6 +30,9 @@ struct fi_provider tdm_prov = {
 	.cleanup = prov_cleanup,
 };
 
+/* libfabric declares no prototype for what it looks up by name. */
+struct fi_provider *fi_prov_ini(void);
+
 FI_EXT_INI
 {
 	if (FI_VERSION_LT(fi_version(), FI_VERSION(OLDEST_MAJOR, OLDEST_MINOR)))
