@@ -162,15 +162,6 @@ static void list_remove(struct tdt_entry **list, struct tdt_entry *e)
 	}
 }
 
-static size_t list_count(const struct tdt_entry *e)
-{
-	size_t n = 0;
-
-	for (; e; e = e->link)
-		n++;
-	return n;
-}
-
 static int entry_matches(const struct tdt_entry *posted, int tagged,
 			 fi_addr_t src, uint64_t tag)
 {
@@ -589,43 +580,4 @@ int tdt_owner_discard(struct tdt_owner *o)
 		o->own_srx.peer_ops->discard_msg(&q->rx);
 	srx_free_entry(&q->rx);
 	return 0;
-}
-
-size_t tdt_owner_queued(const struct tdt_owner *o)
-{
-	return list_count(o->queued);
-}
-
-fi_addr_t tdt_owner_queued_source(const struct tdt_owner *o)
-{
-	return o->queued ? o->queued->rx.addr : FI_ADDR_NOTAVAIL;
-}
-
-size_t tdt_owner_posted(const struct tdt_owner *o)
-{
-	return list_count(o->posted);
-}
-
-const struct tdt_done *tdt_owner_find(const struct tdt_owner *o,
-				      const void *context)
-{
-	size_t i;
-
-	for (i = 0; i < o->dones; i++) {
-		if (o->done[i].context == context)
-			return &o->done[i];
-	}
-	return NULL;
-}
-
-const struct tdm_peer_event *tdt_owner_event(const struct tdt_owner *o,
-					     uint32_t type)
-{
-	size_t i = o->nevents;
-
-	while (i--) {
-		if (o->events[i].type == type)
-			return &o->events[i];
-	}
-	return NULL;
 }

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include <arpa/inet.h>
+
 #include <gtest/gtest.h>
 
 extern "C" {
