@@ -13,17 +13,6 @@
 #include "tdm_base.h"
 #include "tdm_nosys.h"
 
-struct tdt_entry {
-	struct fi_peer_rx_entry rx; /* first member */
-	struct tdt_entry *link;
-	struct tdt_owner *owner;
-	int tagged;
-	int in_list;
-	uint64_t ignore;
-	struct iovec iov[4];
-	void *desc[4];
-};
-
 static struct tdt_owner *of_srx(struct fid_peer_srx *srx)
 {
 	return tdm_container_of(srx, struct tdt_owner, own_srx);

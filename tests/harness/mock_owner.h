@@ -52,7 +52,19 @@ struct tdt_rma_cntr {
 	uint64_t value, errs;
 };
 
-struct tdt_entry; /* a posted receive or a queued message */
+struct tdt_owner;
+
+/* A posted receive or a queued message. */
+struct tdt_entry {
+	struct fi_peer_rx_entry rx; /* first member */
+	struct tdt_entry *link;
+	struct tdt_owner *owner;
+	int tagged;
+	int in_list;
+	uint64_t ignore;
+	struct iovec iov[4];
+	void *desc[4];
+};
 
 struct tdt_owner {
 	/* the peer's objects */
