@@ -11,6 +11,7 @@
 #include "tests/harness/mock_rma.h"
 
 extern "C" {
+#include "fi_ext_tandem.h"
 #include "shm/rma.h"
 }
 
@@ -678,4 +679,38 @@ TEST_F(ShmRmaTest, AReadIsNoSend)
 		EXPECT_EQ(a->done[0].err, FI_ECONNRESET);
 		remake();
 	}
+}
+
+/* fi_tandem(7), REPORT: payload is counted where it went, refusals nowhere. */
+TEST_F(ShmRmaTest, ReportCountsWhatArrived)
+{
+	struct tdm_report_path at_a, at_b;
+	struct tdm_report_ops *ops;
+	bytes buf(20000, 7);
+	void *p = nullptr;
+
+	meet();
+	region(buf.size(), FI_REMOTE_READ | FI_REMOTE_WRITE);
+	exchange(100, 1);
+	exchange(20000, 2);
+	EXPECT_EQ(run({ FI_WRITE, buf.data(), 30, 0, key, 0, 0 }).err, 0);
+	EXPECT_EQ(run({ FI_READ, buf.data(), 20000, 0, key, 0, 0 }).err, 0);
+	EXPECT_EQ(run({ FI_READ, buf.data(), 20000, 1, key, 0, 0 }).err,
+		  FI_EACCES);
+	ASSERT_EQ(fi_open_ops(&a->ep->fid, TDM_REPORT_OPS, 0, &p, nullptr), 0);
+	ops = static_cast<struct tdm_report_ops *>(p);
+	ASSERT_EQ(ops->path(a->ep, to_b, &at_a), 0);
+	ASSERT_EQ(ops->path(b->ep, to_a, &at_b), 0);
+	EXPECT_EQ(at_a.path, uint32_t(TDM_REPORT_SHM));
+	EXPECT_STREQ(at_a.reason_text, "");
+	EXPECT_EQ(at_a.tx_msgs, 4u);
+	EXPECT_EQ(at_a.tx_bytes, 1u + 100 + 20000 + 30);
+	EXPECT_EQ(at_a.rx_msgs, 1u);
+	EXPECT_EQ(at_a.rx_bytes, 20000u);
+	EXPECT_EQ(at_b.rx_msgs, at_a.tx_msgs);
+	EXPECT_EQ(at_b.rx_bytes, at_a.tx_bytes);
+	EXPECT_EQ(at_b.tx_msgs, at_a.rx_msgs);
+	EXPECT_EQ(at_b.tx_bytes, at_a.rx_bytes);
+	EXPECT_EQ(ops->path(a->ep, to_b + 9, &at_a), -FI_EINVAL);
+	EXPECT_EQ(fi_open_ops(&a->ep->fid, "else", 0, &p, nullptr), -FI_ENOSYS);
 }
