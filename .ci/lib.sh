@@ -53,7 +53,8 @@ files() {
 
 # is_cxx HEADER: is it a header of the tests that only C++ can read?
 is_cxx() {
-	[[ $1 == tests/* ]] && grep -qE '#include <(gtest/|[a-z_]+>)|^class ' "$1"
+	[[ $1 == tests/* ]] &&
+		grep -qE "^(#include <(gtest/|[a-z_]+>)|(class|namespace|template|using)\\b)" "$1"
 }
 
 # gtest_total DIR: "PASSED FAILED SKIPPED" summed over GoogleTest's XML in DIR.
