@@ -98,7 +98,7 @@ protected:
 			OK(post_recv(recv, in));
 		}
 		OK(post_send(from, out));
-		if (injects())
+		if (injects() && len)
 			memset(out.data(), 0xee, len);
 		if (!early) {
 			OK(fence(from));
