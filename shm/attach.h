@@ -55,10 +55,12 @@ struct tdm_shm_session {
 	uint64_t *new_dirty;
 	struct tdm_shm_region peer_ring; /* grown */
 	struct tdm_shm_region next_ring; /* arrived before its MOVED */
-	uint32_t next_slots;
+	uint32_t next_slots;		 /* 0: none arrived */
+	int next_fd;			 /* until it could be mapped */
 	struct tdm_shm_region own_bounce;
 	struct tdm_shm_region peer_bounce;
-	uint32_t peer_chunks;
+	uint32_t peer_chunks; /* 0: none arrived */
+	int bounce_fd;	      /* until it could be mapped */
 };
 
 /*
@@ -148,6 +150,14 @@ void tdm_shm_life_read(struct tdm_shm_pair *pair);
  */
 int tdm_shm_life_ring(struct tdm_shm_pair *pair, uint32_t slots) tdm_must_check;
 void tdm_shm_life_moved(struct tdm_shm_pair *pair);
+
+/*
+ * The peer's next ring, its bounce area, mapped. Errors: -FI_EPROTO when none
+ * was handed over or it is not as required, -FI_EAGAIN when it cannot be
+ * mapped now.
+ */
+int tdm_shm_life_next(struct tdm_shm_pair *pair) tdm_must_check;
+int tdm_shm_life_area(struct tdm_shm_pair *pair) tdm_must_check;
 
 /* Make the pair's bounce area and hand it over. Errors: -errno. */
 int tdm_shm_life_bounce(struct tdm_shm_pair *pair) tdm_must_check;

@@ -196,8 +196,8 @@ static int take_chunk(struct tdm_shm_pair *pair)
 void tdm_shm_bounce_pop(struct tdm_shm_pair *pair)
 {
 	struct tdm_shm_session *s = pair->sess;
+	int budget = BOUNCE_BUDGET, ret;
 	uint64_t produced;
-	int budget = BOUNCE_BUDGET;
 
 	if (!s)
 		return;
@@ -205,10 +205,10 @@ void tdm_shm_bounce_pop(struct tdm_shm_pair *pair)
 	if (produced == pair->bounce_rx)
 		return;
 	/* The area was handed over before the first chunk was published. */
-	if (!s->peer_bounce.base)
-		tdm_shm_life_read(pair);
-	if (!s->peer_bounce.base ||
-	    produced - pair->bounce_rx > s->peer_chunks) {
+	ret = tdm_shm_life_area(pair);
+	if (ret == -FI_EAGAIN)
+		return;
+	if (ret || produced - pair->bounce_rx > s->peer_chunks) {
 		tdm_shm_pair_break(pair, FI_EPROTO);
 		return;
 	}

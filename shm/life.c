@@ -175,35 +175,81 @@ int tdm_shm_msg_recv(int fd, struct tdm_shm_msg *msg, int *fds)
 
 /* ---- the lifeline, reading ----------------------------------------------- */
 
-static int take_ring(struct tdm_shm_pair *pair, uint32_t slots, int fd)
+/* Map @r from *@fd; the descriptor is kept until that is done. */
+static int map_kept(struct tdm_shm_region *r, int *fd, size_t bytes)
 {
-	struct tdm_shm_session *s = pair->sess;
 	int ret;
 
-	if (s->next_ring.base)
+	if (r->base)
+		return 0;
+	ret = tdm_shm_region_map(r, *fd, bytes, 1);
+	if (ret == TDM_SHM_BAD_REGION)
 		return -FI_EPROTO;
-	ret = tdm_shm_region_map(&s->next_ring, fd, tdm_shm_seg_bytes(slots),
-				 1);
 	if (ret)
-		return -FI_EPROTO;
-	s->next_slots = slots;
-	if (tdm_shm_seg_check(s->next_ring.base, slots, pair->rx.gen + 1,
-			      s->incarnation))
-		return -FI_EPROTO;
+		return -FI_EAGAIN;
+	tdm_os.close(*fd);
+	*fd = -1;
 	return 0;
 }
 
-static int take_bounce(struct tdm_shm_pair *pair, uint32_t chunks, int fd)
+static int map_next(struct tdm_shm_pair *pair)
+{
+	struct tdm_shm_session *s = pair->sess;
+	int ret = map_kept(&s->next_ring, &s->next_fd,
+			   tdm_shm_seg_bytes(s->next_slots));
+
+	if (!ret && tdm_shm_seg_check(s->next_ring.base, s->next_slots,
+				      pair->rx.gen + 1, s->incarnation))
+		ret = -FI_EPROTO;
+	return ret;
+}
+
+int tdm_shm_life_next(struct tdm_shm_pair *pair)
+{
+	if (pair->sess && !pair->sess->next_slots)
+		tdm_shm_life_read(pair);
+	return pair->sess && pair->sess->next_slots ? map_next(pair) :
+						      -FI_EPROTO;
+}
+
+static int map_area(struct tdm_shm_pair *pair)
 {
 	struct tdm_shm_session *s = pair->sess;
 
-	if (s->peer_bounce.base)
+	return map_kept(&s->peer_bounce, &s->bounce_fd,
+			tdm_shm_bounce_bytes(s->peer_chunks));
+}
+
+int tdm_shm_life_area(struct tdm_shm_pair *pair)
+{
+	if (!pair->sess->peer_chunks)
+		tdm_shm_life_read(pair);
+	return pair->sess->peer_chunks ? map_area(pair) : -FI_EPROTO;
+}
+
+/* One of each at most: a ring until it is moved to, an area for ever. */
+static int take_ring(struct tdm_shm_pair *pair, uint32_t slots, int *fd)
+{
+	struct tdm_shm_session *s = pair->sess;
+
+	if (s->next_slots)
+		return -FI_EPROTO;
+	s->next_slots = slots;
+	s->next_fd = *fd;
+	*fd = -1;
+	return map_next(pair);
+}
+
+static int take_bounce(struct tdm_shm_pair *pair, uint32_t chunks, int *fd)
+{
+	struct tdm_shm_session *s = pair->sess;
+
+	if (s->peer_chunks)
 		return -FI_EPROTO;
 	s->peer_chunks = chunks;
-	return tdm_shm_region_map(&s->peer_bounce, fd,
-				  tdm_shm_bounce_bytes(chunks), 1) ?
-		       -FI_EPROTO :
-		       0;
+	s->bounce_fd = *fd;
+	*fd = -1;
+	return map_area(pair);
 }
 
 void tdm_shm_life_read(struct tdm_shm_pair *pair)
@@ -218,13 +264,13 @@ void tdm_shm_life_read(struct tdm_shm_pair *pair)
 		if (ret == -FI_EAGAIN)
 			return;
 		if (!ret && msg.type == TDM_SHM_MSG_RING)
-			ret = take_ring(pair, msg.arg, fds[0]);
+			ret = take_ring(pair, msg.arg, &fds[0]);
 		else if (!ret && msg.type == TDM_SHM_MSG_BOUNCE)
-			ret = take_bounce(pair, msg.arg, fds[0]);
+			ret = take_bounce(pair, msg.arg, &fds[0]);
 		else if (!ret)
 			ret = -FI_EPROTO;
 		close_fds(fds);
-		if (ret) {
+		if (ret && ret != -FI_EAGAIN) {
 			tdm_shm_pair_break(pair, -ret);
 			return;
 		}

@@ -79,9 +79,11 @@ int tdm_shm_region_map(struct tdm_shm_region *r, int fd, size_t bytes,
 	if (tdm_os.fstat(fd, &st))
 		return -errno;
 	seals = tdm_os.get_seals(fd);
+	if (seals < 0 && errno != EINVAL && errno != EBADF)
+		return -errno;
 	if (seals < 0 || (seals & want) != want || !S_ISREG(st.st_mode) ||
 	    st.st_size != (off_t)bytes || (uint64_t)st.st_blocks * 512 < bytes)
-		return -EPERM;
+		return TDM_SHM_BAD_REGION;
 	base = tdm_os.mmap(NULL, bytes, prot, MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (base == MAP_FAILED)
 		return -errno;

@@ -123,9 +123,11 @@ static inline int tdm_shm_region_fd(const struct tdm_shm_region *r)
 
 /*
  * Map what a peer handed over: read-only when it is @single_writer. @fd stays
- * the caller's. Errors: -EPERM when it is not a memfd of exactly @bytes with
- * the seals tdm_shm_region_create() sets, else -errno of the mapping.
+ * the caller's. Errors: TDM_SHM_BAD_REGION when it is not a memfd of exactly
+ * @bytes with the seals tdm_shm_region_create() sets, else -errno of a call
+ * that may succeed another time.
  */
+enum { TDM_SHM_BAD_REGION = -4097 }; /* beside the errno values */
 int tdm_shm_region_map(struct tdm_shm_region *r, int fd, size_t bytes,
 		       int single_writer) tdm_must_check;
 

@@ -342,13 +342,11 @@ static int rx_moved(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		    uint64_t gen)
 {
 	struct tdm_shm_session *s = pair->sess;
+	int ret = tdm_shm_life_next(pair);
 
-	if (!s)
-		return -FI_EPROTO;
-	if (!s->next_ring.base)
-		tdm_shm_life_read(pair);
-	if (!s->next_ring.base || s->next_slots != rec->aux ||
-	    gen != pair->rx.gen + 1)
+	if (ret)
+		return ret;
+	if (s->next_slots != rec->aux || gen != pair->rx.gen + 1)
 		return -FI_EPROTO;
 	tdm_shm_ring_step(&pair->rx, 1);
 	tdm_shm_region_fini(&s->peer_ring);
@@ -358,6 +356,7 @@ static int rx_moved(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 			     (const uint8_t *)s->peer_ring.base +
 				     sizeof(struct tdm_shm_seg),
 			     s->next_slots);
+	s->next_slots = 0;
 	pair->rx.gen++;
 	return 0;
 }

@@ -37,6 +37,8 @@ struct tdm_shm_session *tdm_shm_session_alloc(struct tdm_shm_ep *ep)
 	s->dead.fd = -1;
 	s->dead.ready = tdm_shm_dead_ready;
 	s->bell_fd = -1;
+	s->next_fd = -1;
+	s->bounce_fd = -1;
 	s->own_bell = -1;
 	tdm_list_init(&s->node);
 	return s;
@@ -55,6 +57,10 @@ void tdm_shm_session_free(struct tdm_shm_session *s)
 		tdm_shm_bell_release(s);
 	if (s->bell_fd >= 0)
 		tdm_os.close(s->bell_fd);
+	if (s->next_fd >= 0)
+		tdm_os.close(s->next_fd);
+	if (s->bounce_fd >= 0)
+		tdm_os.close(s->bounce_fd);
 	ep->grown_bytes -= s->own_ring.bytes;
 	tdm_shm_region_fini(&s->own);
 	tdm_shm_region_fini(&s->peer);
@@ -191,15 +197,15 @@ enum tdm_shm_why tdm_shm_session_take(struct tdm_shm_session *s,
 				 1);
 	if (!ret &&
 	    tdm_shm_seg_check(s->peer.base, h->slots, 0, h->incarnation))
-		ret = -EPERM;
+		ret = TDM_SHM_BAD_REGION;
 	if (!ret)
 		ret = tdm_shm_region_map(&s->hints, fds[1], TDM_SHM_HINT_BYTES,
 					 0);
 	if (!ret && eventfd_check(fds[2]))
-		ret = -EPERM;
+		ret = TDM_SHM_BAD_REGION;
 	if (ret)
-		return ret == -EPERM ? TDM_SHM_WHY_SEGMENT :
-				       TDM_SHM_WHY_RESOURCE;
+		return ret == TDM_SHM_BAD_REGION ? TDM_SHM_WHY_SEGMENT :
+						   TDM_SHM_WHY_RESOURCE;
 	s->bell_fd = fds[2];
 	fds[2] = -1;
 	s->pair->cma = cma_probe(s, h);

@@ -230,6 +230,38 @@ TEST_F(PairTest, NoMemoryForALargerRingIsNoError)
 	EXPECT_EQ(pair_of(a)->tx.gen, 0u);
 }
 
+/* What was handed over cannot be mapped now: later is early enough. */
+TEST_F(PairTest, MappingFailsAtTheReceiverForAWhile)
+{
+	static int left;
+
+	for (int err : { ENOMEM, EPERM, EAGAIN }) {
+		static int code;
+
+		code = err;
+		tdm_env.cma = 0;
+		remake();
+		meet();
+		left = 50;
+		tdm_os.mmap = [](void *a, size_t l, int p, int f, int fd,
+				 off_t o) -> void * {
+			if (!(p & PROT_WRITE) && left-- > 0) {
+				errno = code;
+				return MAP_FAILED;
+			}
+			return tdm_os_system.mmap(a, l, p, f, fd, o);
+		};
+		/* Through a larger ring, and through a bounce area. */
+		exchange(5000, 1);
+		EXPECT_LE(left, 0);
+		EXPECT_EQ(pair_of(b)->rx.gen, 1u);
+		left = 50;
+		exchange(1 << 20, 2);
+		EXPECT_LE(left, 0);
+		EXPECT_EQ(b->nevents, 1u);
+	}
+}
+
 /* No bounce area: the message fails on both sides, the pair lives. */
 TEST_F(PairTest, NoMemoryForABounceAreaFailsTheMessage)
 {
