@@ -21,17 +21,21 @@
 #include "tdm_log.h"
 #include "tdm_provider.h"
 
-struct tdm_env tdm_env;
+#define DEFAULTS                                                               \
+	{                                                                      \
+		.shm = TDM_SHM_AUTO,                                           \
+		.conn_timeout_ms = 60 * 1000,                                  \
+		.peer_timeout_ms = 60 * 1000,                                  \
+		.eager_bytes = 64 * 1024,                                      \
+		.shm_eager_bytes = 8 * 1024,                                   \
+		.unexp_max_bytes = 256u << 20,                                 \
+		.cma = 1,                                                      \
+	}
 
-static const struct tdm_env defaults = {
-	.shm = TDM_SHM_AUTO,
-	.conn_timeout_ms = 60 * 1000,
-	.peer_timeout_ms = 60 * 1000,
-	.eager_bytes = 64 * 1024,
-	.shm_eager_bytes = 8 * 1024,
-	.unexp_max_bytes = 256u << 20,
-	.cma = 1,
-};
+/* Sound before tdm_env_init() too: parts are used without a provider. */
+struct tdm_env tdm_env = DEFAULTS;
+
+static const struct tdm_env defaults = DEFAULTS;
 
 /* Each parser returns 0, or -1 when @text makes no sense. */
 static int parse_shm(const char *text)

@@ -290,9 +290,9 @@ TEST_F(Match, MaskIndexesComeAndGoWithoutLosingMessages)
 /* ----------------------------------------------- against a plain scan */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SCHEDULES = 20000 };
+enum { SCHEDULES = 2000 };
 #else
-enum { SCHEDULES = 200000 };
+enum { SCHEDULES = 50000 };
 #endif
 
 struct Rng {
