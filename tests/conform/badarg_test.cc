@@ -306,6 +306,33 @@ TEST_F(BadArg, DirectedReceiveFromNobody)
 	OK(all_work());
 }
 
+TEST_F(BadArg, CapabilitiesThatWereNotAskedFor)
+{
+	/* fi_getinfo(3): "a provider must enable support for only those primary
+	 * capabilities which were selected."; "Applications can use the FI_SEND
+	 * and FI_RECV flags to optimize an endpoint as send-only or
+	 * receive-only." */
+	char buf = 0;
+
+	ONLY_TANDEM();
+	attr.caps = FI_MSG;
+	OPEN();
+	for (int c = 0; c < TDT_CALLS; c++) {
+		auto call = static_cast<enum tdt_call>(c);
+		struct tdt_op op = op_of(call, 1, &buf, 1);
+		ssize_t ret;
+
+		op.addr = c < TDT_RECV ? addr(rx(), ep(1)) : FI_ADDR_UNSPEC;
+		op.context = &buf;
+		ret = tdt_post(rx(), &op);
+		EXPECT_TRUE(ret == -FI_ENOSYS || ret == -FI_EOPNOTSUPP)
+			<< "t" << tdt_call_name(call) << " " << ret;
+	}
+	tdt_settle(w, 5);
+	for (size_t i = 0; i < w->count; i++)
+		w->eps[i].comp_count = 0;
+}
+
 class NotReady : public Case
 {
 protected:
