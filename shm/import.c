@@ -347,6 +347,21 @@ static struct fi_ops srx_fi_ops = {
 	.ops_set = tdm_no_fi_ops_set,
 };
 
+/* fi_peer(3): "The srx ops to post receives are set to enosys calls." */
+static struct fi_ops_msg srx_msg_ops = {
+	.size = offsetof(struct fi_ops_msg, send),
+	.recv = tdm_no_msg_recv,
+	.recvv = tdm_no_msg_recvv,
+	.recvmsg = tdm_no_msg_recvmsg,
+};
+
+static struct fi_ops_tagged srx_tagged_ops = {
+	.size = offsetof(struct fi_ops_tagged, send),
+	.recv = tdm_no_tagged_recv,
+	.recvv = tdm_no_tagged_recvv,
+	.recvmsg = tdm_no_tagged_recvmsg,
+};
+
 int tdm_shm_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
 		     struct fid_ep **out, void *context)
 {
@@ -365,6 +380,8 @@ int tdm_shm_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
 	srx->domain->refs++;
 	srx->fid.fid.fclass = FI_CLASS_SRX_CTX;
 	srx->fid.fid.ops = &srx_fi_ops;
+	srx->fid.msg = &srx_msg_ops;
+	srx->fid.tagged = &srx_tagged_ops;
 	*out = &srx->fid;
 	return 0;
 }

@@ -158,6 +158,9 @@ int tdm_shm_msg_recv(int fd, struct tdm_shm_msg *msg, int *fds)
 		n = tdm_os.recvmsg(fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	} while (n < 0 &&
 		 (errno == EINTR || (errno == ECONNRESET && !resets++)));
+	/* Without memory the message stays where it is: it is read later. */
+	if (n < 0 && (errno == ENOMEM || errno == ENOBUFS))
+		return -FI_EAGAIN;
 	if (n < 0)
 		return errno == EAGAIN || errno == EWOULDBLOCK ?
 			       (resets ? -FI_ECONNRESET : -FI_EAGAIN) :
