@@ -206,7 +206,8 @@ static void sent_ready(struct tdm_shm_watch *w, uint32_t events)
 	struct tdm_shm_msg msg;
 
 	ret = tdm_shm_msg_recv(w->fd, &msg, fds);
-	if (ret == -FI_EAGAIN && !(events & (EPOLLHUP | EPOLLERR)))
+	if (ret == -FI_ENOMEM ||
+	    (ret == -FI_EAGAIN && !(events & (EPOLLHUP | EPOLLERR))))
 		return;
 	if (ret)
 		tdm_shm_pair_refused(pair, 1);
@@ -328,7 +329,8 @@ static void accepted_ready(struct tdm_shm_watch *w, uint32_t events)
 	struct tdm_shm_msg msg;
 
 	ret = tdm_shm_msg_recv(w->fd, &msg, fds);
-	if (ret == -FI_EAGAIN && !(events & (EPOLLHUP | EPOLLERR)))
+	if (ret == -FI_ENOMEM ||
+	    (ret == -FI_EAGAIN && !(events & (EPOLLHUP | EPOLLERR))))
 		return;
 	if (ret || msg.type != TDM_SHM_MSG_HELLO) {
 		TDM_INFO(EP_CTRL, "attach of a stranger is dropped");
@@ -349,7 +351,8 @@ static void wait_ready(struct tdm_shm_watch *w, uint32_t events)
 	struct tdm_shm_msg msg;
 
 	ret = tdm_shm_msg_recv(w->fd, &msg, fds);
-	if (ret == -FI_EAGAIN && !(events & (EPOLLHUP | EPOLLERR)))
+	if (ret == -FI_ENOMEM ||
+	    (ret == -FI_EAGAIN && !(events & (EPOLLHUP | EPOLLERR))))
 		return;
 	if (!ret && msg.type == TDM_SHM_MSG_READY)
 		tdm_shm_pair_up(pair, s->peer_slots);

@@ -272,7 +272,7 @@ static uint64_t cntr_read(struct fid_cntr *fid)
 
 static uint64_t cntr_readerr(struct fid_cntr *fid)
 {
-	return 0;
+	return (uint64_t)-FI_ENOSYS;
 }
 
 static struct fi_ops cntr_fi_ops = {

@@ -160,7 +160,7 @@ int tdm_shm_msg_recv(int fd, struct tdm_shm_msg *msg, int *fds)
 		 (errno == EINTR || (errno == ECONNRESET && !resets++)));
 	/* Without memory the message stays where it is: it is read later. */
 	if (n < 0 && (errno == ENOMEM || errno == ENOBUFS))
-		return -FI_EAGAIN;
+		return -FI_ENOMEM;
 	if (n < 0)
 		return errno == EAGAIN || errno == EWOULDBLOCK ?
 			       (resets ? -FI_ECONNRESET : -FI_EAGAIN) :
@@ -207,27 +207,12 @@ static int map_next(struct tdm_shm_pair *pair)
 	return ret;
 }
 
-int tdm_shm_life_next(struct tdm_shm_pair *pair)
-{
-	if (pair->sess && !pair->sess->next_slots)
-		tdm_shm_life_read(pair);
-	return pair->sess && pair->sess->next_slots ? map_next(pair) :
-						      -FI_EPROTO;
-}
-
 static int map_area(struct tdm_shm_pair *pair)
 {
 	struct tdm_shm_session *s = pair->sess;
 
 	return map_kept(&s->peer_bounce, &s->bounce_fd,
 			tdm_shm_bounce_bytes(s->peer_chunks));
-}
-
-int tdm_shm_life_area(struct tdm_shm_pair *pair)
-{
-	if (!pair->sess->peer_chunks)
-		tdm_shm_life_read(pair);
-	return pair->sess->peer_chunks ? map_area(pair) : -FI_EPROTO;
 }
 
 /* One of each at most: a ring until it is moved to, an area for ever. */
@@ -255,17 +240,20 @@ static int take_bounce(struct tdm_shm_pair *pair, uint32_t chunks, int *fd)
 	return map_area(pair);
 }
 
-void tdm_shm_life_read(struct tdm_shm_pair *pair)
+/* Returns -FI_ENOMEM when a message could not be read now. */
+static int life_read(struct tdm_shm_pair *pair)
 {
 	int i, ret, fds[TDM_SHM_FDS_MOST];
 	struct tdm_shm_msg msg;
 
 	if (!pair->sess)
-		return;
+		return 0;
 	for (i = 0; i < LIFE_PACKETS; i++) {
 		ret = tdm_shm_msg_recv(pair->sess->life.fd, &msg, fds);
 		if (ret == -FI_EAGAIN)
-			return;
+			return 0;
+		if (ret == -FI_ENOMEM)
+			return ret;
 		if (!ret && msg.type == TDM_SHM_MSG_RING)
 			ret = take_ring(pair, msg.arg, &fds[0]);
 		else if (!ret && msg.type == TDM_SHM_MSG_BOUNCE)
@@ -275,9 +263,40 @@ void tdm_shm_life_read(struct tdm_shm_pair *pair)
 		close_fds(fds);
 		if (ret && ret != -FI_EAGAIN) {
 			tdm_shm_pair_break(pair, -ret);
-			return;
+			return 0;
 		}
 	}
+	return 0;
+}
+
+void tdm_shm_life_read(struct tdm_shm_pair *pair)
+{
+	(void)life_read(pair);
+}
+
+/* What was announced is not here: not read for want of memory, or a lie. */
+static int missing(int ret)
+{
+	return ret == -FI_ENOMEM ? -FI_EAGAIN : -FI_EPROTO;
+}
+
+int tdm_shm_life_next(struct tdm_shm_pair *pair)
+{
+	int ret = 0;
+
+	if (pair->sess && !pair->sess->next_slots)
+		ret = life_read(pair);
+	return pair->sess && pair->sess->next_slots ? map_next(pair) :
+						      missing(ret);
+}
+
+int tdm_shm_life_area(struct tdm_shm_pair *pair)
+{
+	int ret = 0;
+
+	if (!pair->sess->peer_chunks)
+		ret = life_read(pair);
+	return pair->sess->peer_chunks ? map_area(pair) : missing(ret);
 }
 
 void tdm_shm_life_ready(struct tdm_shm_watch *w, uint32_t events)

@@ -54,6 +54,8 @@ static ssize_t send_xfer(struct tdm_ep *ep, struct tdm_xfer *x)
 {
 	if (tdm_unlikely(!ep->enabled))
 		return -FI_EOPBADSTATE;
+	if (tdm_unlikely(!tdm_ep_grants(ep, x->flags)))
+		return -FI_EOPNOTSUPP;
 	if ((x->flags & FI_INJECT) && x->len > ep->inject_bytes)
 		return -FI_EMSGSIZE;
 	return tdm_route_send(ep, x);
@@ -93,6 +95,8 @@ static ssize_t post_xfer(struct tdm_ep *ep, struct tdm_xfer *x)
 {
 	if (tdm_unlikely(!ep->enabled))
 		return -FI_EOPBADSTATE;
+	if (tdm_unlikely(!tdm_ep_grants(ep, x->flags)))
+		return -FI_EOPNOTSUPP;
 	return tdm_post_recv(ep, x);
 }
 

@@ -452,6 +452,7 @@ static int ep_init(struct tdm_ep *ep, struct fi_info *info)
 	if (!ep->info->tx_attr->size)
 		ep->info->tx_attr->size = TDM_DEFAULT_CTX_SIZE;
 	ep->inject_bytes = info->tx_attr->inject_size;
+	ep->caps = info->caps;
 	ep->min_multi_recv = attr.min_multi_recv;
 	ep->shm_permitted = tdm_env.shm != TDM_SHM_OFF;
 	ret = own_name(ep, info);

@@ -53,6 +53,7 @@ struct tdm_ep {
 	uint64_t tx_op_flags; /* of fi_send and the like, resolved */
 	uint64_t rx_op_flags;
 	size_t inject_bytes;
+	uint64_t caps;	  /* granted; other operations get -FI_EOPNOTSUPP */
 	int tx_selective; /* FI_SELECTIVE_COMPLETION at bind */
 	int rx_selective;
 	int enabled;
@@ -74,6 +75,16 @@ struct tdm_ep {
 };
 
 struct tdm_ep *tdm_ep_from_fid(struct fid_ep *fid);
+
+/* Was an operation with @flags granted to @ep? Capabilities and operations
+ * have the same bits, fi_getinfo(3). */
+static inline int tdm_ep_grants(const struct tdm_ep *ep, uint64_t flags)
+{
+	const uint64_t all = FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV |
+			     FI_READ | FI_WRITE;
+
+	return !(flags & all & ~ep->caps);
+}
 
 /*
  * Pairs: pair.c.

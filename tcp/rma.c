@@ -37,6 +37,8 @@ static ssize_t start(struct fid_ep *fid, struct tdm_xfer *x)
 
 	if (tdm_unlikely(!ep->enabled))
 		return -FI_EOPBADSTATE;
+	if (tdm_unlikely(!tdm_ep_grants(ep, x->flags)))
+		return -FI_EOPNOTSUPP;
 	if (x->len > TDM_MAX_MSG_BYTES ||
 	    ((x->flags & FI_INJECT) && x->len > ep->inject_bytes))
 		return -FI_EMSGSIZE;

@@ -146,7 +146,10 @@ static ssize_t probe(struct tdm_ep *ep, struct tdm_pair *p,
 	}
 	/* Nobody there yet, or for good: the next try starts over. */
 	p->search = TDM_SEARCH_ATTACH;
-	return ret == -FI_ECONNREFUSED ? -FI_EAGAIN : ret;
+	if (ret == -FI_ECONNREFUSED)
+		return -FI_EAGAIN;
+	/* This host has refused all along: that is what the peer's absence is. */
+	return ret == -FI_ETIMEDOUT ? -FI_ECONNREFUSED : ret;
 }
 
 static ssize_t agree(struct tdm_ep *ep, struct tdm_pair *p,
