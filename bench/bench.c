@@ -124,19 +124,24 @@ static void post(struct bench_ep *b)
 				   TAG, 0, &b->rx_ctx[i]));
 }
 
+static void die_of_error(struct fid_cq *cq)
+{
+	struct fi_cq_err_entry err = { 0 };
+
+	fi_cq_readerr(cq, &err, 0);
+	die("completion", err.err);
+}
+
 /* Poll until a completion of kind @flag comes. */
 static void wait_for(struct bench_ep *b, uint64_t flag)
 {
 	struct fi_cq_tagged_entry e;
-	struct fi_cq_err_entry err = { 0 };
 	ssize_t ret;
 
 	do {
 		ret = fi_cq_read(b->cq, &e, 1);
-		if (ret == -FI_EAVAIL) {
-			fi_cq_readerr(b->cq, &err, 0);
-			die("completion", err.err);
-		}
+		if (ret == -FI_EAVAIL)
+			die_of_error(b->cq);
 		if (ret < 0 && ret != -FI_EAGAIN)
 			die("fi_cq_read", (int)ret);
 	} while (ret <= 0 || !(e.flags & flag));
@@ -172,14 +177,16 @@ void bench_tagged_batch(struct bench_ep *b, size_t bytes, int count, int leader)
 static struct fi_info *get_info(const char *prov)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
+	/* Names of shm are its own: all that give it a node would share one. */
+	const char *node = strcmp(prov, "shm") ? "127.0.0.1" : NULL;
 
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->caps = FI_TAGGED | FI_DIRECTED_RECV;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->fabric_attr->prov_name = strdup(prov);
-	check("fi_getinfo", fi_getinfo(FI_VERSION(2, 0), "127.0.0.1", NULL,
-				       FI_SOURCE, hints, &info));
+	check("fi_getinfo", fi_getinfo(FI_VERSION(2, 0), node, NULL,
+				       node ? FI_SOURCE : 0, hints, &info));
 	fi_freeinfo(hints);
 	return info;
 }
