@@ -80,8 +80,8 @@ static void get_sources(const struct tdm_cq *cq, fi_addr_t *src, size_t n)
 }
 
 /* Copy @n entries that are in the ring and move head. */
-static inline void get_entries(struct tdm_cq *cq, uint64_t *to, fi_addr_t *src,
-			       size_t n)
+static tdm_noinline void get_many(struct tdm_cq *cq, uint64_t *to,
+				  fi_addr_t *src, size_t n)
 {
 	switch (cq->words) {
 	case TDM_CQ_WORDS_TAGGED:
@@ -99,6 +99,18 @@ static inline void get_entries(struct tdm_cq *cq, uint64_t *to, fi_addr_t *src,
 	if (src)
 		get_sources(cq, src, n);
 	cq->head += n;
+}
+
+/* As get_many(), for the one entry that most reads find. */
+static inline void get_entries(struct tdm_cq *cq, uint64_t *to, fi_addr_t *src,
+			       size_t n)
+{
+	if (tdm_unlikely(n != 1 || src)) {
+		get_many(cq, to, src, n);
+		return;
+	}
+	get_words(to, &cq->ring[(cq->head & cq->mask) * cq->words], cq->words);
+	cq->head++;
 }
 
 /* The overflow case: the ring is filled up as it is read. */

@@ -187,8 +187,28 @@ find_hashed(struct tdm_match *m, unsigned class_, fi_addr_t addr, uint64_t tag)
 	return NULL;
 }
 
-struct tdm_match_item *tdm_match_find_posted(struct tdm_match *m,
-					     fi_addr_t addr, uint64_t tag)
+/*
+ * Receives are often met in the order they were posted: the oldest one of all,
+ * if it matches, is the answer whatever its class.
+ */
+static inline struct tdm_match_item *find_first(struct tdm_match *m,
+						fi_addr_t addr, uint64_t tag)
+{
+	struct tdm_list *pos = m->all_posted.next;
+	struct tdm_match_item *it;
+
+	if (tdm_unlikely(pos == &m->all_posted))
+		return NULL;
+	it = tdm_list_entry(pos, struct tdm_match_item, all);
+	return (it->addr == addr || it->addr == FI_ADDR_UNSPEC) &&
+			       tdm_match_tag(it, tag, it->ignore) ?
+		       it :
+		       NULL;
+}
+
+/* The lowest post number among what each class finds. */
+static tdm_noinline struct tdm_match_item *
+find_oldest(struct tdm_match *m, fi_addr_t addr, uint64_t tag)
 {
 	struct tdm_match_item *best = NULL, *it;
 	uint32_t live = m->live;
@@ -204,6 +224,14 @@ struct tdm_match_item *tdm_match_find_posted(struct tdm_match *m,
 			best = it;
 	}
 	return best;
+}
+
+struct tdm_match_item *tdm_match_find_posted(struct tdm_match *m,
+					     fi_addr_t addr, uint64_t tag)
+{
+	struct tdm_match_item *it = find_first(m, addr, tag);
+
+	return it ? it : find_oldest(m, addr, tag);
 }
 
 int tdm_match_arrive(struct tdm_match *m, struct tdm_match_item *msg)

@@ -14,9 +14,10 @@
 
 #include "tdm_nosys.h"
 
-static int get_unexpected(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
-			  const struct fi_peer_match_attr *attr,
-			  struct fi_peer_rx_entry **entry)
+static tdm_noinline int get_unexpected(struct fid_peer_srx *fid,
+				       enum tdm_srx_kind kind,
+				       const struct fi_peer_match_attr *attr,
+				       struct fi_peer_rx_entry **entry)
 {
 	struct tdm_srx_entry *e = tdm_srx_entry_alloc(tdm_srx_of(fid), kind);
 
@@ -32,14 +33,25 @@ static int get_unexpected(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
 	return -FI_ENOENT;
 }
 
-static int get(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
-	       const struct fi_peer_match_attr *attr,
-	       struct fi_peer_rx_entry **entry)
+/* The part of the multi-recv buffer @e that a message of @size bytes gets. */
+static tdm_noinline struct tdm_srx_entry *
+get_part(struct tdm_srx *srx, struct tdm_srx_entry *e, size_t size)
+{
+	struct tdm_srx_entry *child = tdm_srx_entry_alloc(srx, e->kind);
+
+	if (child)
+		tdm_srx_multi_take(srx, e, child, size);
+	return child;
+}
+
+static inline int get(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
+		      const struct fi_peer_match_attr *attr,
+		      struct fi_peer_rx_entry **entry)
 {
 	uint64_t tag = kind == TDM_SRX_TAG ? attr->tag : 0;
 	struct tdm_srx *srx = tdm_srx_of(fid);
 	struct tdm_match_item *item = NULL;
-	struct tdm_srx_entry *e, *child;
+	struct tdm_srx_entry *e;
 
 	tdm_assert_held(srx->engine->lock);
 	if (tdm_likely(!srx->settling))
@@ -47,12 +59,10 @@ static int get(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
 	if (!item)
 		return get_unexpected(fid, kind, attr, entry);
 	e = tdm_srx_entry_of_item(item);
-	if (e->multi) {
-		child = tdm_srx_entry_alloc(srx, kind);
-		if (!child)
+	if (tdm_unlikely(e->multi)) {
+		e = get_part(srx, e, attr->msg_size);
+		if (!e)
 			return -FI_ENOMEM;
-		tdm_srx_multi_take(srx, e, child, attr->msg_size);
-		e = child;
 	} else {
 		tdm_match_remove(srx->match[kind], &e->item);
 		e->rx.msg_size = tdm_min(attr->msg_size, e->len);
