@@ -29,8 +29,10 @@ static ssize_t send_buf(struct fid_ep *fid, struct tdm_xfer *x, const void *buf,
 static ssize_t send_iov(struct fid_ep *fid, struct tdm_xfer *x,
 			const struct iovec *iov, size_t count)
 {
-	if (count > TDM_IOV_LIMIT || (count && !iov) ||
-	    tdm_iov_total(iov, count, &x->len))
+	if (tdm_likely(count == 1 && iov))
+		x->len = iov->iov_len;
+	else if (count > TDM_IOV_LIMIT || (count && !iov) ||
+		 tdm_iov_total(iov, count, &x->len))
 		return -FI_EINVAL;
 	x->iov = iov;
 	x->count = count;

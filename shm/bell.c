@@ -183,7 +183,7 @@ static void scan_leaf(struct tdm_shm_ep *ep, uint32_t leaf)
 	}
 }
 
-void tdm_shm_bell_scan(struct tdm_shm_ep *ep)
+tdm_noinline void tdm_shm_bell_scan(struct tdm_shm_ep *ep)
 {
 	uint32_t w;
 

@@ -26,14 +26,28 @@
 
 /* ---- what CQ and counter share ------------------------------------------- */
 
-static void queue_progress(struct tdm_shm_queue *q)
+static struct tdm_shm_ep *queue_ep(struct tdm_list *node)
+{
+	return tdm_list_entry(node, struct tdm_shm_queue_link, node)->ep;
+}
+
+static tdm_noinline void queue_progress_all(struct tdm_shm_queue *q)
 {
 	struct tdm_list *pos, *tmp;
 
 	tdm_list_for_each_safe(pos, tmp, &q->links)
-		tdm_shm_ep_progress(
-			tdm_list_entry(pos, struct tdm_shm_queue_link, node)
-				->ep);
+		tdm_shm_ep_progress(queue_ep(pos));
+}
+
+/* One endpoint on a queue is the rule, and then all there is to do. */
+static inline void queue_progress(struct tdm_shm_queue *q)
+{
+	struct tdm_list *first = q->links.next;
+
+	if (tdm_likely(first == q->links.prev && first != &q->links))
+		tdm_shm_ep_progress(queue_ep(first));
+	else
+		queue_progress_all(q);
 }
 
 static void queue_init(struct tdm_shm_queue *q, struct tdm_shm_domain *domain)

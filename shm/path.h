@@ -153,6 +153,9 @@ extern struct fi_ops_srx_peer tdm_shm_srx_peer_ops;
 /* Take up to @budget records. Returns how many were there. */
 int tdm_shm_rx_poll(struct tdm_shm_pair *pair, int budget);
 
+/* No record is there but @word0: give slots back, break what cannot be. */
+void tdm_shm_rx_idle(struct tdm_shm_pair *pair, uint64_t word0);
+
 /* Source of an unexpected entry, for foreach_unspec_addr(). */
 fi_addr_t tdm_shm_rx_source(struct fi_peer_rx_entry *entry);
 

@@ -151,36 +151,59 @@ static void now_and_then(struct tdm_shm_ep *ep)
  */
 static inline void poll_hot(struct tdm_shm_pair *pair)
 {
+	uint64_t word0 = tdm_shm_ring_peek(&pair->rx);
 	uint32_t window = pair->rx_window;
-	int n = tdm_shm_rx_poll(pair, (int)window);
+	int n = 0;
 
+	if (tdm_shm_ring_there(&pair->rx, word0))
+		n = tdm_shm_rx_poll(pair, (int)window);
+	else if (tdm_unlikely(!tdm_shm_ring_sane(&pair->rx, word0) ||
+			      pair->rx.tail != pair->rx.shown))
+		tdm_shm_rx_idle(pair, word0);
 	if (n < (int)window)
-		pair->rx_window = window > 1 ? window / 2 : 1;
+		pair->rx_window = (window + 1) / 2;
 	else if (window < PROGRESS_HOT_RECORDS)
 		pair->rx_window = 2 * window;
+}
+
+/* Has anybody rung? */
+static inline int rung(const struct tdm_shm_ep *ep)
+{
+	uint64_t any = tdm_a64_load_relaxed(&ep->hints->summary[0]);
+	uint32_t i;
+
+	for (i = 1; tdm_unlikely(i < ep->nsummary); i++)
+		any |= tdm_a64_load_relaxed(&ep->hints->summary[i]);
+	return any != 0;
+}
+
+/* What few calls have to do. */
+static tdm_noinline void progress_more(struct tdm_shm_ep *ep)
+{
+	if (rung(ep))
+		tdm_shm_bell_scan(ep);
+	if (!tdm_list_empty(&ep->busy))
+		work(ep);
+	if (!(ep->ticks % PROGRESS_CONTROL_EVERY) ||
+	    !tdm_list_empty(&ep->attaching))
+		now_and_then(ep);
+	if (!tdm_list_empty(&ep->reap))
+		tdm_shm_reap(ep);
 }
 
 void tdm_shm_ep_progress(struct tdm_shm_ep *ep)
 {
 	uint32_t i;
 
-	if (ep->in_progress || !ep->enabled)
+	if (tdm_unlikely(ep->in_progress || !ep->enabled))
 		return;
 	ep->in_progress = 1;
 	for (i = 0; i < ep->nhot; i++)
 		poll_hot(ep->hot[i]);
-	for (i = 0; i < ep->nsummary; i++) {
-		if (tdm_a64_load_relaxed(&ep->hints->summary[i])) {
-			tdm_shm_bell_scan(ep);
-			break;
-		}
-	}
-	if (tdm_unlikely(!tdm_list_empty(&ep->busy)))
-		work(ep);
-	if (tdm_unlikely(!(++ep->ticks % PROGRESS_CONTROL_EVERY) ||
-			 !tdm_list_empty(&ep->attaching)))
-		now_and_then(ep);
-	if (tdm_unlikely(!tdm_list_empty(&ep->reap)))
-		tdm_shm_reap(ep);
+	if (tdm_unlikely(!(++ep->ticks % PROGRESS_CONTROL_EVERY) || rung(ep) ||
+			 !tdm_list_empty(&ep->busy) ||
+			 !tdm_list_empty(&ep->attaching) ||
+			 !tdm_list_empty(&ep->reap)))
+		progress_more(ep);
 	ep->in_progress = 0;
 }

@@ -100,6 +100,27 @@ static inline uint32_t tdm_shm_rec_extra(uint8_t flags)
 int tdm_shm_rec_decode(struct tdm_shm_rec *rec, uint64_t word0,
 		       uint32_t room) tdm_must_check;
 
+/*
+ * Is @word0 that of a valid record of one slot with nothing but a message's
+ * payload, tdm_shm_word_aux() bytes? Most are, and are then known in one test:
+ * lap aside, the word is op 1 or 2, no flag, a length of at most a body.
+ */
+static inline int tdm_shm_word_small(uint64_t word0)
+{
+	return (uint32_t)(word0 >> 32 & 0xffff) - TDM_SHM_REC_MSG <= 1u &&
+	       word0 >> 48 <= TDM_SHM_BODY_BYTES;
+}
+
+static inline uint8_t tdm_shm_word_op(uint64_t word0)
+{
+	return (uint8_t)(word0 >> 32);
+}
+
+static inline uint16_t tdm_shm_word_aux(uint64_t word0)
+{
+	return (uint16_t)(word0 >> 48);
+}
+
 struct tdm_shm_rts {
 	uint64_t id;   /* of the operation, opaque to the receiver */
 	uint64_t len;  /* bytes, sum of iov */

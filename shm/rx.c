@@ -127,9 +127,9 @@ fi_addr_t tdm_shm_rx_source(struct fi_peer_rx_entry *entry)
 
 /* ---- eager messages ------------------------------------------------------ */
 
-static int srx_get(struct tdm_shm_ep *ep, int tagged,
-		   struct fi_peer_match_attr *attr,
-		   struct fi_peer_rx_entry **entry)
+static inline int srx_get(struct tdm_shm_ep *ep, int tagged,
+			  struct fi_peer_match_attr *attr,
+			  struct fi_peer_rx_entry **entry)
 {
 	if (tdm_unlikely(!ep->srx))
 		return -FI_EAGAIN;
@@ -137,32 +137,40 @@ static int srx_get(struct tdm_shm_ep *ep, int tagged,
 			ep->srx->owner_ops->get_msg(ep->srx, attr, entry);
 }
 
-/* Copy to the receive and end it; rule of fi_cq(3) for what does not fit. */
-static void eager_place(struct tdm_shm_pair *pair,
-			struct fi_peer_rx_entry *entry, const void *payload,
-			size_t len)
+/* A receive of several buffers, or one that is too short, fi_cq(3). */
+static tdm_noinline void eager_scatter(struct tdm_shm_ep *ep,
+				       struct fi_peer_rx_entry *entry,
+				       const void *payload, size_t len)
 {
-	struct tdm_shm_ep *ep = pair->ep;
-	size_t n;
+	size_t n = tdm_iov_copy_to(entry->iov, entry->count, 0, payload, len);
 
-	if (tdm_likely(entry->count == 1 && len <= entry->iov[0].iov_len)) {
-		tdm_shm_copy(entry->iov[0].iov_base, payload, len);
-		n = len;
-	} else {
-		n = tdm_iov_copy_to(entry->iov, entry->count, 0, payload, len);
-	}
-	pair->rx_msgs++;
-	pair->rx_bytes += len;
-	if (tdm_likely(n == len))
+	if (n == len)
 		tdm_done_recv(&ep->done, entry, len);
 	else
 		tdm_done_recv_err(&ep->done, entry, n, len - n, FI_ETRUNC, 0);
+}
+
+/* Copy to the receive and end it. */
+static inline void eager_place(struct tdm_shm_pair *pair,
+			       struct fi_peer_rx_entry *entry,
+			       const void *payload, size_t len)
+{
+	struct tdm_shm_ep *ep = pair->ep;
+
+	pair->rx_msgs++;
+	pair->rx_bytes += len;
+	if (tdm_likely(entry->count == 1 && len <= entry->iov[0].iov_len)) {
+		tdm_shm_copy(entry->iov[0].iov_base, payload, len);
+		tdm_done_recv(&ep->done, entry, len);
+	} else {
+		eager_scatter(ep, entry, payload, len);
+	}
 	ep->srx->owner_ops->free_entry(entry);
 }
 
-static int eager_queue(struct tdm_shm_pair *pair,
-		       struct fi_peer_rx_entry *entry, int tagged,
-		       const void *payload, size_t len)
+static tdm_noinline int eager_queue(struct tdm_shm_pair *pair,
+				    struct fi_peer_rx_entry *entry, int tagged,
+				    const void *payload, size_t len)
 {
 	struct tdm_shm_ep *ep = pair->ep;
 	struct tdm_shm_unexp *u = unexp_alloc(pair, len);
@@ -235,28 +243,49 @@ static int rx_eager_deliver(struct tdm_shm_pair *pair,
 	return ret;
 }
 
+/* A message without flags, @len bytes of payload at @payload. */
+static inline int rx_plain(struct tdm_shm_pair *pair, int tagged,
+			   const uint8_t *slot, size_t len)
+{
+	const uint8_t *payload = slot + TDM_SHM_HEAD_BYTES;
+	struct fi_peer_match_attr attr;
+	struct fi_peer_rx_entry *entry;
+	int ret;
+
+	attr.addr = pair->owner_addr;
+	attr.msg_size = len;
+	memcpy(&attr.tag, slot + 8, 8);
+	ret = srx_get(pair->ep, tagged, &attr, &entry);
+	if (tdm_likely(!ret)) {
+		eager_place(pair, entry, payload, len);
+		return 0;
+	}
+	return ret == -FI_ENOENT ?
+		       eager_queue(pair, entry, tagged, payload, len) :
+		       -FI_EAGAIN;
+}
+
 static int rx_eager(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		    const uint8_t *slot)
 {
 	const uint8_t *body = slot + TDM_SHM_HEAD_BYTES;
-	struct tdm_shm_ep *ep = pair->ep;
 	int tagged = rec->op == TDM_SHM_REC_TAG, ret;
 	struct fi_peer_match_attr attr;
 	struct fi_peer_rx_entry *entry;
 
+	if (!rec->flags)
+		return rx_plain(pair, tagged, slot, rec->aux);
 	attr.addr = pair->owner_addr;
 	attr.msg_size = rec->aux;
 	memcpy(&attr.tag, slot + 8, 8);
-	if (tdm_unlikely(rec->flags & TDM_SHM_REC_DELIVER))
+	if (rec->flags & TDM_SHM_REC_DELIVER)
 		return rx_eager_deliver(pair, rec, &attr, body);
-	ret = srx_get(ep, tagged, &attr, &entry);
+	ret = srx_get(pair->ep, tagged, &attr, &entry);
 	if (tdm_unlikely(ret && ret != -FI_ENOENT))
 		return -FI_EAGAIN;
-	if (rec->flags & TDM_SHM_REC_DATA) {
-		entry->flags |= FI_REMOTE_CQ_DATA;
-		memcpy(&entry->cq_data, body, 8);
-		body += 8;
-	}
+	entry->flags |= FI_REMOTE_CQ_DATA;
+	memcpy(&entry->cq_data, body, 8);
+	body += 8;
 	if (tdm_likely(!ret)) {
 		eager_place(pair, entry, body, rec->aux);
 		return 0;
@@ -408,7 +437,7 @@ static int rx_control(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 
 /* ---- the ring ------------------------------------------------------------ */
 
-static int rx_record(struct tdm_shm_pair *pair, uint64_t word0)
+static tdm_noinline int rx_other(struct tdm_shm_pair *pair, uint64_t word0)
 {
 	const uint8_t *slot = tdm_shm_ring_slot(&pair->rx);
 	struct tdm_shm_rec rec;
@@ -427,12 +456,36 @@ static int rx_record(struct tdm_shm_pair *pair, uint64_t word0)
 	return ret < 0 ? ret : 0;
 }
 
+/* Returns 0 when the record was stepped over, else why it was not. */
+static inline int rx_record(struct tdm_shm_pair *pair, uint64_t word0)
+{
+	int ret;
+
+	if (tdm_unlikely(!tdm_shm_word_small(word0)))
+		return rx_other(pair, word0);
+	ret = rx_plain(pair, tdm_shm_word_op(word0) == TDM_SHM_REC_TAG,
+		       tdm_shm_ring_slot(&pair->rx), tdm_shm_word_aux(word0));
+	if (tdm_likely(!ret))
+		tdm_shm_ring_step(&pair->rx, 1);
+	return ret;
+}
+
 /* Give the slots back: when many, and when the ring is empty. */
 static void rx_show(struct tdm_shm_pair *pair)
 {
 	pair->rx.shown = pair->rx.tail;
 	tdm_a64_store_release(&pair->own->consumed, pair->rx.tail);
 	tdm_shm_bell_space(pair);
+}
+
+tdm_noinline void tdm_shm_rx_idle(struct tdm_shm_pair *pair, uint64_t word0)
+{
+	if (pair->broken)
+		return;
+	if (!tdm_shm_ring_sane(&pair->rx, word0))
+		tdm_shm_pair_break(pair, FI_EPROTO);
+	else if (pair->rx.tail != pair->rx.shown)
+		rx_show(pair);
 }
 
 int tdm_shm_rx_poll(struct tdm_shm_pair *pair, int budget)
@@ -443,8 +496,7 @@ int tdm_shm_rx_poll(struct tdm_shm_pair *pair, int budget)
 		uint64_t word0 = tdm_shm_ring_peek(&pair->rx);
 
 		if (!tdm_shm_ring_there(&pair->rx, word0)) {
-			if (tdm_unlikely(!tdm_shm_ring_sane(&pair->rx, word0)))
-				tdm_shm_pair_break(pair, FI_EPROTO);
+			tdm_shm_rx_idle(pair, word0);
 			break;
 		}
 		ret = rx_record(pair, word0);
@@ -455,16 +507,9 @@ int tdm_shm_rx_poll(struct tdm_shm_pair *pair, int budget)
 				 pair->rx.count / 4))
 			rx_show(pair);
 	}
-	if (!n && !ret) {
-		if (tdm_unlikely(pair->rx.tail != pair->rx.shown))
-			rx_show(pair);
-		return 0;
-	}
 	pair->rx_since += (uint32_t)n;
 	if (tdm_unlikely(ret && ret != -FI_EAGAIN))
 		tdm_shm_pair_break(pair, -ret);
-	else if (n < budget && pair->rx.tail != pair->rx.shown)
-		rx_show(pair);
 	return n;
 }
 

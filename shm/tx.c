@@ -146,7 +146,8 @@ void tdm_shm_tx_credit(struct tdm_shm_pair *pair)
 }
 
 /* As tdm_shm_ring_reserve(), reading the peer's progress when need be. */
-static uint8_t *tx_room(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
+static tdm_noinline uint8_t *tx_room(struct tdm_shm_pair *pair, uint32_t n,
+				     uint32_t spare)
 {
 	uint8_t *slot = tdm_shm_ring_reserve(&pair->tx, n, spare);
 
@@ -176,7 +177,7 @@ static uint32_t ring_next_slots(uint32_t slots)
  * Move to a larger ring: hand over its memory, then say so in the old one, so
  * that the order of messages is not touched. Failing is no error.
  */
-static void ring_grow(struct tdm_shm_pair *pair)
+static tdm_noinline void ring_grow(struct tdm_shm_pair *pair)
 {
 	uint32_t slots = ring_next_slots(pair->tx.count);
 	uint64_t gen = pair->tx.gen + 1;
@@ -332,7 +333,40 @@ static inline void eager_write(uint8_t *slot, const struct tdm_xfer *x,
 		tdm_iov_copy_from(body, x->iov, x->count, 0, x->len);
 }
 
-static ssize_t send_eager(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
+/* A message of one slot and without flags, from one buffer: most are. */
+static inline int is_small(const struct tdm_xfer *x)
+{
+	return x->len <= TDM_SHM_BODY_BYTES && x->count == 1 &&
+	       !(x->flags & (FI_REMOTE_CQ_DATA | FI_DELIVERY_COMPLETE));
+}
+
+static inline ssize_t send_small(struct tdm_shm_pair *pair,
+				 const struct tdm_xfer *x)
+{
+	uint8_t *slot = tdm_shm_ring_reserve(&pair->tx, 1, TDM_SHM_TX_SPARE);
+
+	if (tdm_unlikely(!slot)) {
+		slot = tx_room(pair, 1, TDM_SHM_TX_SPARE);
+		if (!slot)
+			return tdm_shm_tx_full(pair);
+	}
+	memcpy(slot + 8, &x->tag, 8);
+	tdm_shm_copy(slot + TDM_SHM_HEAD_BYTES, x->iov[0].iov_base, x->len);
+	tdm_shm_ring_publish(&pair->tx, 1,
+			     tdm_shm_word0(0,
+					   x->flags & FI_TAGGED ?
+						   TDM_SHM_REC_TAG :
+						   TDM_SHM_REC_MSG,
+					   0, (uint16_t)x->len));
+	tdm_shm_bell(pair);
+	pair->tx_msgs++;
+	pair->tx_bytes += x->len;
+	tdm_done_send(&pair->ep->done, x->context, x->flags);
+	return 0;
+}
+
+static tdm_noinline ssize_t send_eager(struct tdm_shm_pair *pair,
+				       const struct tdm_xfer *x)
 {
 	struct tdm_shm_ep *ep = pair->ep;
 	struct tdm_shm_op *op = NULL;
@@ -388,7 +422,8 @@ void tdm_shm_rts_fill(struct tdm_shm_rts *rts, struct tdm_shm_op *op,
 	}
 }
 
-static ssize_t send_rts(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
+static tdm_noinline ssize_t send_rts(struct tdm_shm_pair *pair,
+				     const struct tdm_xfer *x)
 {
 	struct tdm_shm_ep *ep = pair->ep;
 	struct tdm_shm_rts rts;
@@ -529,5 +564,6 @@ ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 	}
 	if (tdm_unlikely(tdm_a32_load_relaxed(&pair->peer->hold)))
 		return send_rts(pair, x);
-	return send_eager(pair, x);
+	return tdm_likely(is_small(x)) ? send_small(pair, x) :
+					 send_eager(pair, x);
 }
