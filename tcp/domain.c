@@ -45,7 +45,7 @@ void tdm_domain_put(void *domain)
 }
 
 /* A full pass of TCP; notes whether there is any. */
-static void tcp_progress(struct tdm_domain *d)
+static tdm_noinline void tcp_progress(struct tdm_domain *d)
 {
 	struct tdm_list *pos;
 	int quiet = 1;

@@ -41,12 +41,26 @@ static ssize_t rma_local(struct tdm_ep *ep, const struct tdm_pair *p,
 		       fi_writemsg(ep->local, &msg, x->flags & LOCAL_FLAGS);
 }
 
+/* What fi_inject() and fi_tinject() say in full. */
+static int is_inject(const struct tdm_xfer *x)
+{
+	return (x->flags & (FI_INJECT | FI_COMPLETION | FI_REMOTE_CQ_DATA |
+			    FI_RMA | FI_DELIVERY_COMPLETE)) == FI_INJECT &&
+	       x->count == 1;
+}
+
 static ssize_t send_local(struct tdm_ep *ep, const struct tdm_pair *p,
 			  const struct tdm_xfer *x)
 {
 	struct fi_msg_tagged tagged;
 	struct fi_msg msg;
 
+	if (is_inject(x))
+		return x->flags & FI_TAGGED ?
+			       fi_tinject(ep->local, x->iov->iov_base, x->len,
+					  p->local, x->tag) :
+			       fi_inject(ep->local, x->iov->iov_base, x->len,
+					 p->local);
 	if (x->flags & FI_TAGGED) {
 		tagged.msg_iov = x->iov;
 		tagged.desc = NULL;
