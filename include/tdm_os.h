@@ -73,6 +73,8 @@ struct tdm_os {
 	/* MEMBARRIER commands; see membarrier(2). */
 	int (*membarrier)(int cmd, unsigned int flags, int cpu_id);
 	ssize_t (*getrandom)(void *buf, size_t len, unsigned int flags);
+	/* sched_yield(2). */
+	int (*yield)(void);
 	/* CLOCK_MONOTONIC in nanoseconds. */
 	uint64_t (*now_ns)(void);
 };

@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -132,6 +133,7 @@ static uint64_t sys_now_ns(void)
 		.pidfd_open = sys_pidfd_open,                                  \
 		.membarrier = sys_membarrier,                                  \
 		.getrandom = getrandom,                                        \
+		.yield = sched_yield,                                          \
 		.now_ns = sys_now_ns,                                          \
 	}
 

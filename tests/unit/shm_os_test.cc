@@ -446,3 +446,40 @@ TEST_F(SleepTest, DeathWakesOneWhoSleeps)
 	EXPECT_TRUE(asleep(b));
 	EXPECT_FALSE(readable(fd, 0));
 }
+
+/*
+ * Who polls in vain gives its core away: the peer may need it. The clock moves
+ * by one look a poll; a yield is due in each 50 us without a record, and in
+ * none with one.
+ */
+static uint64_t fake_ns;
+static unsigned yields;
+
+TEST_F(PairTest, PollingInVainGivesTheCoreAway)
+{
+	char out = 1, in[64];
+
+	meet();
+	fake_ns = tdm_os_system.now_ns();
+	yields = 0;
+	tdm_os.now_ns = [] {
+		return fake_ns += 60000;
+	};
+	tdm_os.yield = [] {
+		yields++;
+		return 0;
+	};
+	for (int i = 0; i < 1000; i++)
+		tdt_owner_progress(b);
+	EXPECT_GE(yields, 25u); /* the clock is read each 32 calls */
+
+	for (int i = 0; i < 64; i++)
+		tdt_owner_trecv(b, &in[i], 1, 5, &in[i]);
+	yields = 0;
+	for (int i = 0; i < 64; i++) {
+		ASSERT_EQ(send(a, to_b, &out, 1, 5, &out), 0);
+		for (int n = 0; n < 32; n++)
+			tdt_owner_progress(b);
+	}
+	EXPECT_LE(yields, 2u); /* of the calls before the first record */
+}

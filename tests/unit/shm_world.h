@@ -10,6 +10,7 @@
 #include <cstring>
 #include <ctime>
 #include <functional>
+#include <random>
 #include <vector>
 
 #include <arpa/inet.h>
@@ -31,13 +32,16 @@ extern "C" {
 namespace shm_test
 {
 
-/* Ports only name endpoints here, nothing listens on TCP. */
+/*
+ * Ports only name endpoints here, nothing listens on TCP. Process ids repeat
+ * in other namespaces of the same network, where another run may be going on.
+ */
 inline uint16_t next_port()
 {
-	static uint16_t n;
+	static const unsigned start = std::random_device()();
+	static unsigned n;
 
-	return static_cast<uint16_t>(20000 + (getpid() % 300) * 100 +
-				     n++ % 100);
+	return static_cast<uint16_t>(20000 + (start + n++) % 30000);
 }
 
 inline struct sockaddr_in address(uint16_t port)
