@@ -29,6 +29,8 @@ struct tdm_cntr {
 	uint64_t errs;	     /* operations that failed */
 	uint64_t seen_value; /* as of the last read; for fi_trywait */
 	uint64_t seen_errs;
+	uint64_t changes; /* of either value, free-running; for fi_poll */
+	uint64_t settled; /* changes as of the last fi_cntr_set, fi_cntr_add */
 	struct tdm_wait wait;
 	struct cntr_export exports[TDM_TRANSPORTS];
 	struct fid_cntr *local;
@@ -119,6 +121,17 @@ struct fid_cntr *tdm_cntr_fid(struct tdm_cntr *cntr)
 	return &cntr->fid;
 }
 
+struct tdm_engine *tdm_cntr_engine(const struct tdm_cntr *cntr)
+{
+	return cntr->engine;
+}
+
+uint64_t tdm_cntr_news(const struct tdm_cntr *cntr, uint64_t seen)
+{
+	tdm_assert_held(cntr->engine->lock);
+	return cntr->changes > tdm_max(seen, cntr->settled) ? cntr->changes : 0;
+}
+
 struct fid_peer_cntr *tdm_cntr_export(struct tdm_cntr *cntr,
 				      enum tdm_transport t)
 {
@@ -178,6 +191,7 @@ static void export_inc(struct fid_peer_cntr *peer)
 
 	tdm_assert_held(cntr->engine->lock);
 	cntr->value++;
+	cntr->changes++;
 	tdm_wait_signal(&cntr->wait);
 }
 
@@ -187,6 +201,7 @@ static void export_incerr(struct fid_peer_cntr *peer)
 
 	tdm_assert_held(cntr->engine->lock);
 	cntr->errs++;
+	cntr->changes++;
 	tdm_wait_signal(&cntr->wait);
 }
 
@@ -224,6 +239,10 @@ static int update(struct tdm_cntr *cntr, uint64_t *which, int keep,
 {
 	tdm_lock_acquire(cntr->engine->lock);
 	*which = (keep ? *which : 0) + value;
+	if (which == &cntr->value)
+		cntr->settled = cntr->changes;
+	else
+		cntr->changes++;
 	tdm_wait_signal(&cntr->wait);
 	tdm_lock_release(cntr->engine->lock);
 	return 0;

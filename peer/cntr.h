@@ -28,6 +28,15 @@ int tdm_cntr_open(struct tdm_engine *engine, struct fi_cntr_attr *attr,
 
 struct tdm_cntr *tdm_cntr_from_fid(struct fid_cntr *fid);
 struct fid_cntr *tdm_cntr_fid(struct tdm_cntr *cntr);
+struct tdm_engine *tdm_cntr_engine(const struct tdm_cntr *cntr);
+
+/*
+ * Changes of the two values, for a poll set that knows of those up to @seen:
+ * 0 when there are no others, but for those that fi_cntr_set and fi_cntr_add
+ * made or came before; else the number of the last one. Lock: held.
+ * Spec: fi_poll(3), fi_poll.
+ */
+uint64_t tdm_cntr_news(const struct tdm_cntr *cntr, uint64_t seen);
 
 /* The export for one transport; lives as long as @cntr. */
 struct fid_peer_cntr *tdm_cntr_export(struct tdm_cntr *cntr,

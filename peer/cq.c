@@ -189,6 +189,17 @@ struct fid_cq *tdm_cq_fid(struct tdm_cq *cq)
 	return &cq->fid;
 }
 
+struct tdm_engine *tdm_cq_engine(const struct tdm_cq *cq)
+{
+	return cq->engine;
+}
+
+int tdm_cq_ready(const struct tdm_cq *cq)
+{
+	tdm_assert_held(cq->engine->lock);
+	return tdm_cq_pending(cq);
+}
+
 struct fid_peer_cq *tdm_cq_export(struct tdm_cq *cq, enum tdm_transport t)
 {
 	return &cq->exports[t].peer;

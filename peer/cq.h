@@ -34,6 +34,10 @@ int tdm_cq_open(struct tdm_engine *engine, struct fi_cq_attr *attr, int source,
 
 struct tdm_cq *tdm_cq_from_fid(struct fid_cq *fid);
 struct fid_cq *tdm_cq_fid(struct tdm_cq *cq);
+struct tdm_engine *tdm_cq_engine(const struct tdm_cq *cq);
+
+/* Not 0 when a read gives something else than -FI_EAGAIN. Lock: held. */
+int tdm_cq_ready(const struct tdm_cq *cq);
 
 /* The export of @cq for one transport; lives as long as @cq. */
 struct fid_peer_cq *tdm_cq_export(struct tdm_cq *cq, enum tdm_transport t);

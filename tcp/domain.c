@@ -17,6 +17,7 @@
 
 #include "av/av.h"
 #include "peer/eq.h"
+#include "peer/pollset.h"
 #include "tcp/ep.h"
 #include "tcp/getinfo.h"
 #include "tdm_log.h"
@@ -220,6 +221,23 @@ static int domain_cntr_open(struct fid_domain *fid, struct fi_cntr_attr *attr,
 	return 0;
 }
 
+static int domain_poll_open(struct fid_domain *fid, struct fi_poll_attr *attr,
+			    struct fid_poll **poll)
+{
+	struct tdm_domain *d = tdm_domain_from_fid(fid);
+	struct tdm_pollset *set;
+	int ret = tdm_pollset_open(&d->engine, attr, &set);
+
+	if (ret)
+		return ret;
+	tdm_lock_acquire(&d->lock);
+	tdm_domain_get(d);
+	tdm_pollset_on_close(set, tdm_domain_put, d);
+	tdm_lock_release(&d->lock);
+	*poll = tdm_pollset_fid(set);
+	return 0;
+}
+
 static int domain_endpoint2(struct fid_domain *fid, struct fi_info *info,
 			    struct fid_ep **ep, uint64_t flags, void *context)
 {
@@ -243,7 +261,7 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint = tdm_ep_open,
 	.scalable_ep = tdm_no_domain_scalable_ep,
 	.cntr_open = domain_cntr_open,
-	.poll_open = tdm_no_domain_poll_open,
+	.poll_open = domain_poll_open,
 	.stx_ctx = tdm_no_domain_stx_ctx,
 	.srx_ctx = tdm_no_domain_srx_ctx,
 	.query_atomic = tdm_no_domain_query_atomic,
