@@ -11,6 +11,7 @@
 #define TDM_OS_H
 
 #include <poll.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -75,6 +76,9 @@ struct tdm_os {
 	ssize_t (*getrandom)(void *buf, size_t len, unsigned int flags);
 	/* sched_yield(2). */
 	int (*yield)(void);
+	/* pthread_create(3); the thread takes no signals. */
+	int (*thread_create)(pthread_t *thread, void *(*run)(void *arg),
+			     void *arg);
 	/* CLOCK_MONOTONIC in nanoseconds. */
 	uint64_t (*now_ns)(void);
 };

@@ -83,6 +83,26 @@ static int check_attr(const struct fi_cntr_attr *attr)
 	return attr->events == FI_CNTR_EVENTS_BYTES ? -FI_ENOSYS : -FI_EINVAL;
 }
 
+/* Has a value changed since the application read one? Lock: held. */
+static int unseen(const struct tdm_cntr *cntr)
+{
+	return cntr->value != cntr->seen_value || cntr->errs != cntr->seen_errs;
+}
+
+/* For a wait set. */
+static int cntr_look(void *arg, int progress)
+{
+	struct tdm_cntr *cntr = arg;
+	int ret;
+
+	tdm_lock_acquire(cntr->engine->lock);
+	if (progress)
+		cntr->engine->progress(cntr->engine);
+	ret = unseen(cntr) ? 1 : tdm_wait_look(&cntr->wait);
+	tdm_lock_release(cntr->engine->lock);
+	return ret;
+}
+
 int tdm_cntr_open(struct tdm_engine *engine, struct fi_cntr_attr *attr,
 		  void *context, struct tdm_cntr **cntr_out)
 {
@@ -98,8 +118,10 @@ int tdm_cntr_open(struct tdm_engine *engine, struct fi_cntr_attr *attr,
 		return -FI_ENOMEM;
 	cntr_init(cntr, engine, context);
 	tdm_lock_acquire(engine->lock);
-	ret = tdm_wait_init(&cntr->wait, engine, in->wait_obj);
+	ret = tdm_wait_init(&cntr->wait, engine, in->wait_obj, in->wait_set);
 	tdm_lock_release(engine->lock);
+	if (!ret)
+		ret = tdm_wait_join(&cntr->wait, cntr_look, cntr);
 	if (ret)
 		goto err;
 	if (attr)
@@ -172,10 +194,7 @@ int tdm_cntr_trywait(struct tdm_cntr *cntr)
 	int ret;
 
 	tdm_lock_acquire(cntr->engine->lock);
-	if (cntr->value != cntr->seen_value || cntr->errs != cntr->seen_errs)
-		ret = -FI_EAGAIN;
-	else
-		ret = tdm_wait_try(&cntr->wait);
+	ret = unseen(cntr) ? -FI_EAGAIN : tdm_wait_try(&cntr->wait);
 	tdm_lock_release(cntr->engine->lock);
 	return ret;
 }
@@ -307,7 +326,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	const uint64_t deadline = tdm_wait_deadline(timeout);
 	int ret, left;
 
-	if (cntr->wait.obj == FI_WAIT_NONE)
+	if (!tdm_wait_blocks(&cntr->wait))
 		return -FI_ENOSYS;
 	do {
 		left = tdm_wait_left(deadline);
@@ -323,24 +342,24 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 static int cntr_control(struct fid *fid, int command, void *arg)
 {
 	struct tdm_cntr *cntr = tdm_container_of(fid, struct tdm_cntr, fid.fid);
-	int ret;
 
-	tdm_lock_acquire(cntr->engine->lock);
-	ret = tdm_wait_control(&cntr->wait, command, arg);
-	tdm_lock_release(cntr->engine->lock);
-	return ret;
+	return tdm_wait_control(&cntr->wait, command, arg);
 }
 
 static int cntr_close(struct fid *fid)
 {
 	struct tdm_cntr *cntr = tdm_container_of(fid, struct tdm_cntr, fid.fid);
 	struct tdm_lock *lock = cntr->engine->lock;
-	int ret = 0;
+	int ret;
 
 	tdm_lock_acquire(lock);
-	if (cntr->users)
-		ret = -FI_EBUSY;
-	else if (cntr->local)
+	ret = cntr->users ? -FI_EBUSY : 0;
+	tdm_lock_release(lock);
+	if (ret)
+		return ret;
+	tdm_wait_leave(&cntr->wait);
+	tdm_lock_acquire(lock);
+	if (cntr->local)
 		ret = fi_close(&cntr->local->fid);
 	if (!ret && cntr->closed)
 		cntr->closed(cntr->closed_arg);

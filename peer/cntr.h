@@ -18,10 +18,9 @@ struct tdm_cntr;
 /*
  * Open a counter. In: @attr as fi_cntr_open(3) got it, or NULL. Out: *@cntr;
  * attr->wait_obj is written back as granted. fi_cntr_wait of a counter with
- * FI_WAIT_NONE gives -FI_ENOSYS.
- * Errors: -FI_EINVAL for an unknown event kind or non-zero flags, -FI_ENOSYS
- * for FI_CNTR_EVENTS_BYTES and unsupported wait objects, -FI_ENOMEM,
- * descriptor errors. Lock: taken inside.
+ * FI_WAIT_NONE or FI_WAIT_SET gives -FI_ENOSYS.
+ * Errors: -FI_EINVAL for an unknown event kind or wait object and for non-zero
+ * flags, -FI_ENOSYS for FI_CNTR_EVENTS_BYTES, -FI_ENOMEM, descriptor errors. Lock: taken inside.
  */
 int tdm_cntr_open(struct tdm_engine *engine, struct fi_cntr_attr *attr,
 		  void *context, struct tdm_cntr **cntr) tdm_must_check;

@@ -144,6 +144,25 @@ static void cq_init(struct tdm_cq *cq, struct tdm_engine *engine,
 	}
 }
 
+/* For a wait set; fi_cq_signal ends a wait on the set as well. */
+static int cq_look(void *arg, int progress)
+{
+	struct tdm_cq *cq = arg;
+	int ret;
+
+	tdm_lock_acquire(cq->engine->lock);
+	if (progress)
+		cq->engine->progress(cq->engine);
+	if (tdm_cq_pending(cq) || (progress && cq->interrupt))
+		ret = 1;
+	else
+		ret = tdm_wait_look(&cq->wait);
+	if (progress)
+		cq->interrupt = 0;
+	tdm_lock_release(cq->engine->lock);
+	return ret;
+}
+
 int tdm_cq_open(struct tdm_engine *engine, struct fi_cq_attr *attr, int source,
 		void *context, struct tdm_cq **cq_out)
 {
@@ -162,8 +181,10 @@ int tdm_cq_open(struct tdm_engine *engine, struct fi_cq_attr *attr, int source,
 	if (ret)
 		goto err;
 	tdm_lock_acquire(engine->lock);
-	ret = tdm_wait_init(&cq->wait, engine, in->wait_obj);
+	ret = tdm_wait_init(&cq->wait, engine, in->wait_obj, in->wait_set);
 	tdm_lock_release(engine->lock);
+	if (!ret)
+		ret = tdm_wait_join(&cq->wait, cq_look, cq);
 	if (ret)
 		goto err;
 	if (attr) {
@@ -246,24 +267,24 @@ int tdm_cq_trywait(struct tdm_cq *cq)
 static int cq_control(struct fid *fid, int command, void *arg)
 {
 	struct tdm_cq *cq = tdm_container_of(fid, struct tdm_cq, fid.fid);
-	int ret;
 
-	tdm_lock_acquire(cq->engine->lock);
-	ret = tdm_wait_control(&cq->wait, command, arg);
-	tdm_lock_release(cq->engine->lock);
-	return ret;
+	return tdm_wait_control(&cq->wait, command, arg);
 }
 
 static int cq_close(struct fid *fid)
 {
 	struct tdm_cq *cq = tdm_container_of(fid, struct tdm_cq, fid.fid);
 	struct tdm_lock *lock = cq->engine->lock;
-	int ret = 0;
+	int ret;
 
 	tdm_lock_acquire(lock);
-	if (cq->users)
-		ret = -FI_EBUSY;
-	else if (cq->local)
+	ret = cq->users ? -FI_EBUSY : 0;
+	tdm_lock_release(lock);
+	if (ret)
+		return ret;
+	tdm_wait_leave(&cq->wait);
+	tdm_lock_acquire(lock);
+	if (cq->local)
 		ret = fi_close(&cq->local->fid);
 	if (!ret && cq->closed)
 		cq->closed(cq->closed_arg);

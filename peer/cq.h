@@ -24,9 +24,8 @@ enum tdm_transport { TDM_TRANSPORT_TCP, TDM_TRANSPORT_LOCAL, TDM_TRANSPORTS };
  * @context is the fid's context; @source is not 0 when readfrom must report
  * source addresses (FI_SOURCE).
  * FI_CQ_FORMAT_UNSPEC is FI_CQ_FORMAT_CONTEXT, which fits any buffer.
- * Errors: -FI_EINVAL for a bad format, condition or size and for FI_PEER
- * (nothing is imported here), -FI_ENOSYS for an unsupported
- * wait object, -FI_ENOMEM. On success attr->size, format and wait_obj are
+ * Errors: -FI_EINVAL for a bad format, condition, size or wait object and for
+ * FI_PEER (nothing is imported here), -FI_ENOMEM, descriptor errors. On success attr->size, format and wait_obj are
  * written back as granted. Lock: taken inside.
  */
 int tdm_cq_open(struct tdm_engine *engine, struct fi_cq_attr *attr, int source,

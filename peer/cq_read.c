@@ -265,7 +265,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 	struct sread s = { cq, 1 };
 	ssize_t ret;
 
-	if (cq->wait.obj == FI_WAIT_NONE)
+	if (!tdm_wait_blocks(&cq->wait))
 		return -FI_ENOSYS;
 	if (cq->wait_cond == FI_CQ_COND_THRESHOLD && cond)
 		s.want = tdm_max(1, *(const size_t *)cond);

@@ -18,6 +18,7 @@
  */
 #include "peer/eq.h"
 
+#include "peer/condwait.h"
 #include "peer/errstr.h"
 #include "peer/wait.h"
 #include "tdm_atomic.h"
@@ -56,7 +57,9 @@ struct tdm_eq {
 	int may_write;	 /* opened with FI_WRITE */
 	tdm_a32 pending; /* written under the mutex, read without */
 	enum fi_wait_obj wait_obj;
-	int eventfd;  /* -1 without */
+	int eventfd;		   /* -1 without; read without the mutex */
+	struct tdm_condwait *cond; /* NULL: not asked for */
+	struct tdm_waitset_member member;
 	int readable; /* eventfd holds a count */
 	struct eq_event *lent;
 	size_t users;
@@ -76,6 +79,8 @@ static void eq_free(struct tdm_eq *eq)
 {
 	struct tdm_list *node;
 
+	tdm_waitset_leave(&eq->member);
+	tdm_condwait_close(eq->cond);
 	if (eq->eventfd >= 0)
 		tdm_os.close(eq->eventfd);
 	while ((node = tdm_list_pop(&eq->events)))
@@ -85,22 +90,51 @@ static void eq_free(struct tdm_eq *eq)
 	free(eq);
 }
 
-static int wait_open(struct tdm_eq *eq, enum fi_wait_obj obj)
+static int open_eventfd(struct tdm_eq *eq)
 {
-	switch (obj) {
+	eq->eventfd = tdm_os.eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return eq->eventfd < 0 ? -errno : 0;
+}
+
+/* For a wait set. There is nothing to arm: see invariant 2. */
+static int eq_look(void *arg, int progress)
+{
+	return tdm_eq_pending(arg);
+}
+
+static int join_set(struct tdm_eq *eq, struct fid_wait *set)
+{
+	int ret;
+
+	if (!set || set->fid.fclass != FI_CLASS_WAIT)
+		return -FI_EINVAL;
+	eq->member.set = tdm_waitset_from_fid(set);
+	ret = tdm_waitset_polls(eq->member.set) ? 0 : open_eventfd(eq);
+	if (ret)
+		return ret;
+	eq->member.own_fd = eq->eventfd;
+	eq->member.engine_fd = -1;
+	eq->member.look = eq_look;
+	eq->member.arg = eq;
+	return tdm_waitset_join(&eq->member);
+}
+
+static int wait_open(struct tdm_eq *eq, const struct fi_eq_attr *attr)
+{
+	eq->wait_obj = attr->wait_obj;
+	switch (attr->wait_obj) {
 	case FI_WAIT_NONE:
 	case FI_WAIT_YIELD:
-		eq->wait_obj = obj;
 		return 0;
 	case FI_WAIT_UNSPEC:
+		eq->wait_obj = FI_WAIT_FD;
+		return open_eventfd(eq);
 	case FI_WAIT_FD:
 	case FI_WAIT_POLLFD:
-		eq->wait_obj = obj == FI_WAIT_UNSPEC ? FI_WAIT_FD : obj;
-		eq->eventfd = tdm_os.eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		return eq->eventfd < 0 ? -errno : 0;
-	case FI_WAIT_SET:
 	case FI_WAIT_MUTEX_COND:
-		return -FI_ENOSYS;
+		return open_eventfd(eq);
+	case FI_WAIT_SET:
+		return join_set(eq, attr->wait_set);
 	}
 	return -FI_EINVAL;
 }
@@ -127,7 +161,7 @@ int tdm_eq_open(const struct fi_eq_attr *attr, void *context,
 	eq->size = attr->size ? attr->size : DEFAULT_EVENTS;
 	eq->may_write = !!(attr->flags & FI_WRITE);
 	eq->eventfd = -1;
-	ret = wait_open(eq, attr->wait_obj);
+	ret = wait_open(eq, attr);
 	if (ret)
 		goto err;
 	*eq_out = eq;
@@ -359,7 +393,7 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf,
 	ssize_t ret;
 	int left;
 
-	if (eq->wait_obj == FI_WAIT_NONE)
+	if (eq->wait_obj == FI_WAIT_NONE || eq->wait_obj == FI_WAIT_SET)
 		return -FI_ENOSYS;
 	for (;;) {
 		ret = eq_read(fid, event, buf, len, flags);
@@ -399,7 +433,12 @@ int tdm_eq_trywait(struct tdm_eq *eq)
 {
 	if (eq->eventfd < 0)
 		return -FI_EINVAL;
-	return tdm_eq_pending(eq) ? -FI_EAGAIN : 0;
+	if (tdm_eq_pending(eq))
+		return -FI_EAGAIN;
+	pthread_mutex_lock(&eq->mutex);
+	tdm_condwait_go(eq->cond);
+	pthread_mutex_unlock(&eq->mutex);
+	return 0;
 }
 
 void tdm_eq_on_close(struct tdm_eq *eq, void (*closed)(void *arg), void *arg)
@@ -408,14 +447,35 @@ void tdm_eq_on_close(struct tdm_eq *eq, void (*closed)(void *arg), void *arg)
 	eq->closed_arg = arg;
 }
 
+static int get_cond(struct tdm_eq *eq, void *arg)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&eq->mutex);
+	if (!eq->cond)
+		ret = tdm_condwait_open(eq->eventfd, &eq->cond);
+	if (!ret)
+		tdm_condwait_get(eq->cond, arg);
+	pthread_mutex_unlock(&eq->mutex);
+	return ret;
+}
+
 static int eq_getwait(struct tdm_eq *eq, void *arg)
 {
-	if (eq->eventfd < 0)
-		return -FI_ENODATA;
-	if (eq->wait_obj == FI_WAIT_POLLFD)
+	switch (eq->wait_obj) {
+	case FI_WAIT_FD:
+		*(int *)arg = eq->eventfd;
+		return 0;
+	case FI_WAIT_POLLFD:
 		return tdm_wait_fill_pollfd(arg, &eq->eventfd, 1);
-	*(int *)arg = eq->eventfd;
-	return 0;
+	case FI_WAIT_MUTEX_COND:
+		return get_cond(eq, arg);
+	case FI_WAIT_SET:
+		return fi_control(&tdm_waitset_fid(eq->member.set)->fid,
+				  FI_GETWAIT, arg);
+	default:
+		return -FI_ENODATA;
+	}
 }
 
 static int eq_control(struct fid *fid, int command, void *arg)
@@ -442,6 +502,7 @@ static int eq_close(struct fid *fid)
 	pthread_mutex_unlock(&eq->mutex);
 	if (users)
 		return -FI_EBUSY;
+	tdm_waitset_leave(&eq->member);
 	if (eq->closed)
 		eq->closed(eq->closed_arg);
 	eq_free(eq);

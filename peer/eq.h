@@ -21,9 +21,9 @@ struct tdm_eq;
 /*
  * Open an EQ. In: @attr as fi_eq_open(3) got it, or NULL; attr->size is the
  * number of entries (0: default) and, unless FI_WRITE is in attr->flags,
- * fi_eq_write by the application gives -FI_EINVAL. Errors: -FI_EINVAL (for
- * FI_PEER too: nothing is imported here), -FI_ENOSYS for an unsupported wait
- * object, -FI_ENOMEM, descriptor errors.
+ * fi_eq_write by the application gives -FI_EINVAL. Errors: -FI_EINVAL (for an
+ * unknown wait object, for FI_WAIT_SET without a set, for FI_PEER: nothing is
+ * imported here), -FI_ENOMEM, descriptor errors.
  */
 int tdm_eq_open(const struct fi_eq_attr *attr, void *context,
 		struct tdm_eq **eq) tdm_must_check;

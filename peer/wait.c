@@ -8,7 +8,7 @@
  *     another thread makes the eventfd readable (armed), and anything that
  *     needs progress makes the engine's descriptor readable.
  *  2. Both stay readable until somebody arms again. The eventfd is drained
- *     only by tdm_wait_try(), which arms in the same critical section.
+ *     only by arm(), which arms in the same critical section.
  *  3. A drain must not hide a signal from a second sleeper whose condition
  *     differs (two counter thresholds): while others sleep on a readable
  *     eventfd nobody drains it. They are on their way out, so the refused
@@ -19,6 +19,7 @@
  */
 #include "peer/wait.h"
 
+#include "peer/condwait.h"
 #include "tdm_atomic.h"
 #include "tdm_log.h"
 #include "tdm_os.h"
@@ -118,8 +119,34 @@ static int open_epoll(struct tdm_wait *w)
 	return no_fds(ret);
 }
 
+/* Does anybody sleep on the object, by whatever means? */
+static int sleepable(const struct tdm_wait *w)
+{
+	return w->obj != FI_WAIT_NONE && w->obj != FI_WAIT_YIELD &&
+	       !(w->member.set && tdm_waitset_polls(w->member.set));
+}
+
+/*
+ * Not armed yet: the descriptor says so to whoever sleeps on the set when the
+ * object joins.
+ */
+static int init_member(struct tdm_wait *w, struct fid_wait *set)
+{
+	int ret;
+
+	if (!set || set->fid.fclass != FI_CLASS_WAIT)
+		return -FI_EINVAL;
+	w->member.set = tdm_waitset_from_fid(set);
+	if (!sleepable(w))
+		return 0;
+	ret = open_fds(w);
+	if (!ret)
+		tdm_wait_wake(w);
+	return ret;
+}
+
 int tdm_wait_init(struct tdm_wait *w, struct tdm_engine *engine,
-		  enum fi_wait_obj obj)
+		  enum fi_wait_obj obj, struct fid_wait *set)
 {
 	tdm_assert_held(engine->lock);
 	memset(w, 0, sizeof(*w));
@@ -129,6 +156,7 @@ int tdm_wait_init(struct tdm_wait *w, struct tdm_engine *engine,
 	switch (obj) {
 	case FI_WAIT_NONE:
 	case FI_WAIT_YIELD:
+	case FI_WAIT_MUTEX_COND:
 		w->obj = obj;
 		return 0;
 	case FI_WAIT_UNSPEC:
@@ -141,14 +169,33 @@ int tdm_wait_init(struct tdm_wait *w, struct tdm_engine *engine,
 		w->obj = obj;
 		return open_fds(w);
 	case FI_WAIT_SET:
-	case FI_WAIT_MUTEX_COND:
-		return -FI_ENOSYS;
+		w->obj = obj;
+		return init_member(w, set);
 	}
 	return -FI_EINVAL;
 }
 
+int tdm_wait_join(struct tdm_wait *w, int (*look)(void *arg, int progress),
+		  void *arg)
+{
+	if (!w->member.set)
+		return 0;
+	w->member.own_fd = w->eventfd;
+	w->member.engine_fd = w->eventfd < 0 ? -1 : w->engine_fd;
+	w->member.look = look;
+	w->member.arg = arg;
+	return tdm_waitset_join(&w->member);
+}
+
+void tdm_wait_leave(struct tdm_wait *w)
+{
+	tdm_waitset_leave(&w->member);
+}
+
 void tdm_wait_fini(struct tdm_wait *w)
 {
+	tdm_wait_leave(w);
+	tdm_condwait_close(w->cond);
 	if (w->engine)
 		close_fds(w);
 	memset(w, 0, sizeof(*w));
@@ -192,48 +239,85 @@ int tdm_wait_fill_pollfd(struct fi_wait_pollfd *poll, const int *fds, size_t n)
 	return 0;
 }
 
-static int wait_get(struct tdm_wait *w, void *arg)
+static int get_pollfd(struct tdm_wait *w, void *arg)
 {
 	int fds[2];
-	int ret;
+	int ret = open_fds(w);
 
-	tdm_assert_held(w->engine->lock);
-	if (w->obj == FI_WAIT_NONE || w->obj == FI_WAIT_YIELD)
-		return -FI_ENODATA;
-	ret = w->obj == FI_WAIT_FD ? open_epoll(w) : open_fds(w);
 	if (ret)
 		return ret;
 	w->exported = 1;
-	if (w->obj == FI_WAIT_FD) {
-		*(int *)arg = w->epfd;
-		return 0;
-	}
 	fds[0] = w->eventfd;
 	fds[1] = w->engine_fd;
 	return tdm_wait_fill_pollfd(arg, fds, 2);
 }
 
+static int get_cond(struct tdm_wait *w, void *arg)
+{
+	int ret = open_epoll(w);
+
+	if (!ret && !w->cond)
+		ret = tdm_condwait_open(w->epfd, &w->cond);
+	if (ret)
+		return ret;
+	w->exported = 1;
+	tdm_condwait_get(w->cond, arg);
+	return 0;
+}
+
+static int get_fd(struct tdm_wait *w, void *arg)
+{
+	int ret = open_epoll(w);
+
+	if (ret)
+		return ret;
+	w->exported = 1;
+	*(int *)arg = w->epfd;
+	return 0;
+}
+
+static int wait_get(struct tdm_wait *w, void *arg)
+{
+	tdm_assert_held(w->engine->lock);
+	switch (w->obj) {
+	case FI_WAIT_FD:
+		return get_fd(w, arg);
+	case FI_WAIT_POLLFD:
+		return get_pollfd(w, arg);
+	case FI_WAIT_MUTEX_COND:
+		return get_cond(w, arg);
+	default:
+		return -FI_ENODATA;
+	}
+}
+
 int tdm_wait_control(struct tdm_wait *w, int command, void *arg)
 {
+	int ret;
+
 	if (command != FI_GETWAIT && command != FI_GETWAITOBJ)
 		return -FI_ENOSYS;
 	if (!arg)
 		return -FI_EINVAL;
-	if (command == FI_GETWAIT)
-		return wait_get(w, arg);
-	*(enum fi_wait_obj *)arg = w->obj;
-	return 0;
+	if (command == FI_GETWAITOBJ) {
+		*(enum fi_wait_obj *)arg = w->obj;
+		return 0;
+	}
+	if (w->member.set)
+		return fi_control(&tdm_waitset_fid(w->member.set)->fid, command,
+				  arg);
+	tdm_lock_acquire(w->engine->lock);
+	ret = wait_get(w, arg);
+	tdm_lock_release(w->engine->lock);
+	return ret;
 }
 
-int tdm_wait_try(struct tdm_wait *w)
+/* tdm_wait_try() without what concerns the application's own sleep. */
+static int arm(struct tdm_wait *w)
 {
 	uint64_t count;
-	int ret;
+	int ret = open_fds(w);
 
-	tdm_assert_held(w->engine->lock);
-	if (w->obj == FI_WAIT_NONE || w->obj == FI_WAIT_YIELD)
-		return -FI_EINVAL;
-	ret = open_fds(w);
 	if (ret)
 		return ret;
 	if (w->signaled) {
@@ -247,6 +331,25 @@ int tdm_wait_try(struct tdm_wait *w)
 	}
 	w->armed = 1;
 	return w->engine->arm(w->engine);
+}
+
+int tdm_wait_try(struct tdm_wait *w)
+{
+	int ret;
+
+	tdm_assert_held(w->engine->lock);
+	if (!sleepable(w))
+		return -FI_EINVAL;
+	ret = arm(w);
+	if (!ret)
+		tdm_condwait_go(w->cond);
+	return ret;
+}
+
+int tdm_wait_look(struct tdm_wait *w)
+{
+	tdm_assert_held(w->engine->lock);
+	return sleepable(w) ? arm(w) : 0;
 }
 
 uint64_t tdm_wait_deadline(int timeout_ms)
@@ -353,7 +456,7 @@ static int pass_time(struct tdm_wait *w, int timeout_ms, struct pace *pace)
 		pause_polling(w, 0);
 		return 0;
 	}
-	ret = w->obj == FI_WAIT_YIELD ? -FI_EAGAIN : tdm_wait_try(w);
+	ret = w->obj == FI_WAIT_YIELD ? -FI_EAGAIN : arm(w);
 	if (ret == -FI_EAGAIN) {
 		pause_polling(w,
 			      w->obj == FI_WAIT_YIELD ||

@@ -14,43 +14,74 @@
  * which gets one descriptor for FI_WAIT_FD. It is one more level of epoll over
  * those of the transports, and the kernel allows few levels and few paths (a
  * descriptor may be reached by 100 paths of three levels): FI_WAIT_POLLFD and
- * the blocking reads do without.
+ * the blocking reads do without. FI_WAIT_MUTEX_COND is a condition variable
+ * that a helper signals for that descriptor, once the application asked for
+ * it.
+ *
+ * With FI_WAIT_SET the two descriptors are watched by a wait set, and the
+ * object itself cannot be slept on.
  */
 #ifndef TDM_PEER_WAIT_H
 #define TDM_PEER_WAIT_H
 
 #include <rdma/fi_eq.h>
 
+#include "peer/waitset.h"
 #include "tdm_engine.h"
+
+struct tdm_condwait;
 
 struct tdm_wait {
 	struct tdm_engine *engine;
-	enum fi_wait_obj obj;	 /* NONE, FD, POLLFD or YIELD after init */
-	int epfd;		 /* for the application; -1: none */
-	int eventfd;		 /* -1: nobody has waited */
-	int engine_fd;		 /* valid with eventfd; the engine's */
-	int armed;		 /* the next signal must be seen; G: domain */
-	int signaled;		 /* eventfd holds a count; G: domain */
-	int exported;		 /* FI_GETWAIT was answered; G: domain */
-	unsigned int sleepers;	 /* in tdm_wait_until(), asleep; G: domain */
-	unsigned int spin_fails; /* pollings in vain in a row; G: domain */
-	unsigned int spin_skip;	 /* sleeps until the next one; G: domain */
+	enum fi_wait_obj obj;	   /* anything but UNSPEC after init */
+	int epfd;		   /* for the application; -1: none */
+	int eventfd;		   /* -1: nobody has waited */
+	int engine_fd;		   /* valid with eventfd; the engine's */
+	int armed;		   /* the next signal must be seen; G: domain */
+	int signaled;		   /* eventfd holds a count; G: domain */
+	int exported;		   /* FI_GETWAIT was answered; G: domain */
+	unsigned int sleepers;	   /* in tdm_wait_until(), asleep; G: domain */
+	unsigned int spin_fails;   /* pollings in vain in a row; G: domain */
+	unsigned int spin_skip;	   /* sleeps until the next one; G: domain */
+	struct tdm_condwait *cond; /* NULL: not asked for; G: domain */
+	struct tdm_waitset_member member;
 };
 
 /*
  * Prepare @w for wait object @obj: FI_WAIT_UNSPEC becomes FI_WAIT_FD, whose
- * descriptors are made when somebody first waits; those of an explicit
- * FI_WAIT_FD or FI_WAIT_POLLFD are made here.
- * Errors: -FI_ENOSYS for wait objects that are not supported
- * (FI_WAIT_SET, FI_WAIT_MUTEX_COND), -FI_EINVAL for unknown ones, -FI_EMFILE
- * and the like from the system; @w may be given to tdm_wait_fini() then.
- * Lock: held. Spec: fi_cq(3), wait_obj.
+ * descriptors are made when somebody first waits, as with FI_WAIT_MUTEX_COND;
+ * those of other objects are made here. @set counts for FI_WAIT_SET only.
+ * Errors: -FI_EINVAL for unknown objects and for FI_WAIT_SET without a set,
+ * -FI_EMFILE and the like from the system; @w may be given to tdm_wait_fini()
+ * then. Lock: held. Spec: fi_cq(3), wait_obj.
  */
 int tdm_wait_init(struct tdm_wait *w, struct tdm_engine *engine,
-		  enum fi_wait_obj obj) tdm_must_check;
+		  enum fi_wait_obj obj, struct fid_wait *set) tdm_must_check;
 
-/* Release descriptors. Zero-safe after a failed init or none at all. */
+/*
+ * Second half of tdm_wait_init(): join the wait set, if there is one. For
+ * @look(@arg) see struct tdm_waitset_member. Lock: not held.
+ */
+int tdm_wait_join(struct tdm_wait *w, int (*look)(void *arg, int progress),
+		  void *arg) tdm_must_check;
+
+/*
+ * Leave the wait set, before anything goes that @look needs. Harmless when
+ * there is none. Lock: not held.
+ */
+void tdm_wait_leave(struct tdm_wait *w);
+
+/*
+ * Release descriptors, leave the set. Zero-safe after a failed init or none
+ * at all. Lock: not held.
+ */
 void tdm_wait_fini(struct tdm_wait *w);
+
+/* Can the blocking reads of the object be called? */
+static inline int tdm_wait_blocks(const struct tdm_wait *w)
+{
+	return w->obj != FI_WAIT_NONE && w->obj != FI_WAIT_SET;
+}
 
 /* Make the wait object readable, armed or not. Lock: held. */
 void tdm_wait_wake(struct tdm_wait *w);
@@ -65,9 +96,11 @@ static inline void tdm_wait_signal(struct tdm_wait *w)
 /*
  * fi_control(3) of an object with a wait object. FI_GETWAIT writes an int for
  * FI_WAIT_FD, fills a struct fi_wait_pollfd for FI_WAIT_POLLFD (nfds in: room,
- * out: needed; -FI_ETOOSMALL). FI_GETWAITOBJ writes the enum fi_wait_obj.
+ * out: needed; -FI_ETOOSMALL) or a struct fi_mutex_cond for
+ * FI_WAIT_MUTEX_COND, and gives the set's for FI_WAIT_SET. FI_GETWAITOBJ
+ * writes the enum fi_wait_obj.
  * Errors: -FI_ENODATA without a descriptor to give, -FI_EINVAL without @arg,
- * -FI_ENOSYS for other commands, descriptor errors. Lock: held.
+ * -FI_ENOSYS for other commands, descriptor errors. Lock: taken inside.
  */
 int tdm_wait_control(struct tdm_wait *w, int command, void *arg);
 
@@ -80,11 +113,17 @@ int tdm_wait_control(struct tdm_wait *w, int command, void *arg);
 int tdm_wait_try(struct tdm_wait *w);
 
 /*
+ * What a wait set asks of a member that has nothing to read: tdm_wait_try(),
+ * which succeeds where nobody sleeps (FI_WAIT_YIELD). Lock: held.
+ */
+int tdm_wait_look(struct tdm_wait *w);
+
+/*
  * Block until @ready(arg) is true: test, progress, test, arm, sleep, repeat.
  * Polls for some microseconds before it sleeps, the more seldom the more
  * often that was in vain: an idle object uses no processor time.
- * @timeout_ms < 0: for ever. @ready runs with the lock held. Works for every
- * wait object, FI_WAIT_NONE excluded. *@interrupt (NULL: none) ends one call:
+ * @timeout_ms < 0: for ever. @ready runs with the lock held. Works where
+ * tdm_wait_blocks() says so. *@interrupt (NULL: none) ends one call:
  * it is set under the lock, followed by tdm_wait_wake(), and cleared by the
  * call it ends.
  * Lock: taken and released inside; not held by the caller.

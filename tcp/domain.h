@@ -18,7 +18,7 @@ struct tdm_eq;
 
 struct tdm_fabric {
 	struct fid_fabric fid;
-	size_t users; /* domains and EQs; atomic */
+	size_t users; /* domains, EQs and wait sets; atomic */
 };
 
 struct tdm_domain {

@@ -13,6 +13,7 @@
 #include "peer/cntr.h"
 #include "peer/cq.h"
 #include "peer/eq.h"
+#include "peer/waitset.h"
 #include "tcp/domain.h"
 #include "tdm_log.h"
 #include "tdm_nosys.h"
@@ -33,7 +34,7 @@ static int fabric_close(struct fid *fid)
 	return 0;
 }
 
-static void eq_closed(void *arg)
+static void child_closed(void *arg)
 {
 	struct tdm_fabric *f = arg;
 
@@ -50,8 +51,23 @@ static int fabric_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr,
 	if (ret)
 		return ret;
 	__atomic_fetch_add(&f->users, 1, __ATOMIC_RELAXED);
-	tdm_eq_on_close(q, eq_closed, f);
+	tdm_eq_on_close(q, child_closed, f);
 	*eq = tdm_eq_fid(q);
+	return 0;
+}
+
+static int fabric_wait_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
+			    struct fid_wait **waitset)
+{
+	struct tdm_fabric *f = fabric_from_fid(fid);
+	struct tdm_waitset *set;
+	int ret = tdm_waitset_open(attr, &set);
+
+	if (ret)
+		return ret;
+	__atomic_fetch_add(&f->users, 1, __ATOMIC_RELAXED);
+	tdm_waitset_on_close(set, child_closed, f);
+	*waitset = tdm_waitset_fid(set);
 	return 0;
 }
 
@@ -65,6 +81,9 @@ static int trywait_one(struct fid *fid)
 			tdm_cntr_from_fid((struct fid_cntr *)fid));
 	case FI_CLASS_EQ:
 		return tdm_eq_trywait(tdm_eq_from_fid((struct fid_eq *)fid));
+	case FI_CLASS_WAIT:
+		return tdm_waitset_trywait(
+			tdm_waitset_from_fid((struct fid_wait *)fid));
 	default:
 		return -FI_EINVAL;
 	}
@@ -116,7 +135,7 @@ static struct fi_ops_fabric fabric_ops = {
 	.domain = fabric_domain,
 	.passive_ep = tdm_no_fabric_passive_ep,
 	.eq_open = fabric_eq_open,
-	.wait_open = tdm_no_fabric_wait_open,
+	.wait_open = fabric_wait_open,
 	.trywait = fabric_trywait,
 	.domain2 = fabric_domain2,
 };

@@ -8,9 +8,11 @@
  */
 #include "tdm_os.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -85,6 +87,20 @@ static int sys_outq(int fd, int *bytes)
 	return ioctl(fd, SIOCOUTQ, bytes);
 }
 
+static int sys_thread_create(pthread_t *thread, void *(*run)(void *arg),
+			     void *arg)
+{
+	sigset_t all, old;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = pthread_create(thread, NULL, run, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	errno = ret;
+	return ret ? -1 : 0;
+}
+
 static uint64_t sys_now_ns(void)
 {
 	struct timespec ts;
@@ -134,6 +150,7 @@ static uint64_t sys_now_ns(void)
 		.membarrier = sys_membarrier,                                  \
 		.getrandom = getrandom,                                        \
 		.yield = sched_yield,                                          \
+		.thread_create = sys_thread_create,                            \
 		.now_ns = sys_now_ns,                                          \
 	}
 

@@ -251,6 +251,8 @@ std::string name_of(const testing::TestParamInfo<int> &p)
 		return "unspec";
 	case FI_WAIT_FD:
 		return "fd";
+	case FI_WAIT_MUTEX_COND:
+		return "cond";
 	case FI_WAIT_YIELD:
 		return "yield";
 	default:
@@ -260,7 +262,8 @@ std::string name_of(const testing::TestParamInfo<int> &p)
 
 INSTANTIATE_TEST_SUITE_P(Objects, Wait,
 			 testing::Values(FI_WAIT_UNSPEC, FI_WAIT_FD,
-					 FI_WAIT_POLLFD, FI_WAIT_YIELD),
+					 FI_WAIT_POLLFD, FI_WAIT_MUTEX_COND,
+					 FI_WAIT_YIELD),
 			 name_of);
 
 TEST_F(Case, NoWaitObjectNoBlockingRead)

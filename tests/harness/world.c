@@ -124,6 +124,22 @@ struct fi_info *tdt_hints(const struct tdt_attr *attr)
 	return hints;
 }
 
+static int open_set(struct tdt_ep *ep)
+{
+	struct fid_fabric *fabric = ep->world->fabric;
+	struct fi_wait_attr attr;
+	int ret;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.wait_obj = ep->world->attr.set;
+	if (attr.wait_obj == FI_WAIT_NONE)
+		return 0;
+	TRY(fabric->ops->wait_open(fabric, &attr, &ep->set));
+	return 0;
+err:
+	return ret;
+}
+
 static int open_cqs(struct tdt_ep *ep)
 {
 	const struct tdt_attr *a = &ep->world->attr;
@@ -134,7 +150,8 @@ static int open_cqs(struct tdt_ep *ep)
 		return 0;
 	memset(&cq, 0, sizeof(cq));
 	cq.format = a->format;
-	cq.wait_obj = a->wait;
+	cq.wait_obj = ep->set ? FI_WAIT_SET : a->wait;
+	cq.wait_set = ep->set;
 	cq.size = a->cq_size;
 	TRY(fi_cq_open(ep->domain, &cq, &ep->rx_cq, ep));
 	if (a->one_cq) {
@@ -160,7 +177,8 @@ static int open_cntrs(struct tdt_ep *ep)
 		return 0;
 	memset(&cntr, 0, sizeof(cntr));
 	cntr.events = FI_CNTR_EVENTS_COMP;
-	cntr.wait_obj = ep->world->attr.cntr_wait;
+	cntr.wait_obj = ep->set ? FI_WAIT_SET : ep->world->attr.cntr_wait;
+	cntr.wait_set = ep->set;
 	TRY(fi_cntr_open(ep->domain, &cntr, &ep->tx_cntr, ep));
 	TRY(fi_cntr_open(ep->domain, &cntr, &ep->rx_cntr, ep));
 	TRY(fi_ep_bind(ep->ep, &ep->tx_cntr->fid, FI_SEND));
@@ -216,6 +234,8 @@ static int open_eq(struct tdt_ep *ep)
 	if (!ep->world->attr.eq)
 		return 0;
 	memset(&attr, 0, sizeof(attr));
+	attr.wait_obj = ep->set ? FI_WAIT_SET : FI_WAIT_NONE;
+	attr.wait_set = ep->set;
 	TRY(fi_eq_open(ep->world->fabric, &attr, &ep->eq, ep));
 	TRY(fi_ep_bind(ep->ep, &ep->eq->fid, 0));
 	return 0;
@@ -234,6 +254,7 @@ int tdt_ep_open(struct tdt_ep *ep)
 	TRY(open_domain(ep));
 	TRY(fi_endpoint(ep->domain, ep->info, &ep->ep, ep));
 	TRY(fi_ep_bind(ep->ep, &ep->av->fid, 0));
+	TRY(open_set(ep));
 	TRY(open_cqs(ep));
 	TRY(open_cntrs(ep));
 	TRY(open_eq(ep));
@@ -378,6 +399,7 @@ int tdt_ep_close(struct tdt_ep *ep)
 	CLOSE(ep->tx_cntr);
 	CLOSE(ep->rx_cntr);
 	CLOSE(ep->eq);
+	CLOSE(ep->set);
 	if (!ep->world || !ep->world->attr.one_domain) {
 		CLOSE(ep->av);
 		CLOSE(ep->domain);

@@ -54,7 +54,8 @@ struct tdt_attr {
 	enum fi_cq_format format;
 	enum fi_wait_obj wait; /* of the CQs */
 	enum fi_wait_obj cntr_wait;
-	size_t cq_size; /* entries; 0: provider's choice */
+	enum fi_wait_obj set; /* a wait set per endpoint, with its queues */
+	size_t cq_size;	      /* entries; 0: provider's choice */
 	size_t tx_size, rx_size;
 	uint64_t tx_bind, rx_bind; /* further CQ bind flags */
 	enum fi_threading threading;
@@ -95,6 +96,7 @@ struct tdt_ep {
 	struct fid_cq *tx_cq, *rx_cq;
 	struct fid_cntr *tx_cntr, *rx_cntr;
 	struct fid_eq *eq;
+	struct fid_wait *set;
 	struct fid_ep *ep;
 	uint8_t name[TDT_NAME_BYTES];
 	size_t namelen;

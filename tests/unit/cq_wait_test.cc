@@ -277,7 +277,8 @@ TEST_P(CqWait, InterruptedSleepEnds)
 
 INSTANTIATE_TEST_SUITE_P(Objects, CqWait,
 			 testing::Values(FI_WAIT_UNSPEC, FI_WAIT_FD,
-					 FI_WAIT_POLLFD, FI_WAIT_YIELD),
+					 FI_WAIT_POLLFD, FI_WAIT_MUTEX_COND,
+					 FI_WAIT_YIELD),
 			 [](const auto &info) {
 				 switch (info.param) {
 				 case FI_WAIT_UNSPEC:
@@ -286,6 +287,8 @@ INSTANTIATE_TEST_SUITE_P(Objects, CqWait,
 					 return "Fd";
 				 case FI_WAIT_POLLFD:
 					 return "Pollfd";
+				 case FI_WAIT_MUTEX_COND:
+					 return "MutexCond";
 				 default:
 					 return "Yield";
 				 }

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * FI_WAIT_MUTEX_COND: a mutex and a condition variable that stand for a
+ * descriptor. A helper thread sleeps on the descriptor and broadcasts when it
+ * becomes readable. It makes no progress and takes no lock but the mutex that
+ * the application sees, so that an application may call fi_trywait(3) with the
+ * mutex held, as it must to miss nothing.
+ */
+#ifndef TDM_PEER_CONDWAIT_H
+#define TDM_PEER_CONDWAIT_H
+
+#include <rdma/fi_eq.h>
+
+#include "tdm_base.h"
+
+struct tdm_condwait;
+
+/*
+ * Start a helper for @fd, which stays the caller's and outlives it. Out:
+ * *@cond. Errors: -FI_ENOMEM, -FI_EMFILE, -FI_EAGAIN and the like from the
+ * system.
+ */
+int tdm_condwait_open(int fd, struct tdm_condwait **cond) tdm_must_check;
+
+/* End the helper and free @cond; nobody waits on it. NULL is fine. */
+void tdm_condwait_close(struct tdm_condwait *cond);
+
+/* Somebody is going to wait: watch the descriptor. NULL is fine. */
+void tdm_condwait_go(struct tdm_condwait *cond);
+
+/* What FI_GETWAIT hands out. */
+void tdm_condwait_get(struct tdm_condwait *cond, struct fi_mutex_cond *out);
+
+#endif /* TDM_PEER_CONDWAIT_H */
