@@ -7,7 +7,8 @@
  * Sleeping, as fi_trywait(3) asks for it: arm() under the lock, sleep on
  * wait_fd() only when arm() said 0, wake, progress(). Each transport promises
  * that after a successful arm() everything that needs progress makes
- * wait_fd() readable.
+ * wait_fd() readable: what comes from outside, and what another thread leaves
+ * to be done when it posts or makes progress meanwhile.
  */
 #ifndef TDM_ENGINE_H
 #define TDM_ENGINE_H
@@ -22,6 +23,10 @@ struct tdm_engine {
 	 * applications have a shorter struct fi_cq_err_entry.
 	 */
 	uint32_t api_version;
+
+	unsigned int sleepers; /* threads in a blocking read; G: lock */
+	int exported;	       /* an application may sleep; G: lock */
+	uint64_t passes;       /* of progress, free-running; G: lock */
 
 	/* Advance both transports once. Lock: held. */
 	void (*progress)(struct tdm_engine *engine);
@@ -42,5 +47,14 @@ struct tdm_engine {
 	 */
 	int (*wait_fd)(struct tdm_engine *engine);
 };
+
+/*
+ * Might somebody be asleep on wait_fd()? Else work that is left undone needs
+ * to wake nobody: the next sleeper arms first. Lock: held.
+ */
+static inline int tdm_engine_watched(const struct tdm_engine *engine)
+{
+	return engine->sleepers || engine->exported;
+}
 
 #endif /* TDM_ENGINE_H */

@@ -340,6 +340,7 @@ int tdm_wait_try(struct tdm_wait *w)
 	tdm_assert_held(w->engine->lock);
 	if (!sleepable(w))
 		return -FI_EINVAL;
+	w->engine->exported = 1;
 	ret = arm(w);
 	if (!ret)
 		tdm_condwait_go(w->cond);
@@ -349,7 +350,10 @@ int tdm_wait_try(struct tdm_wait *w)
 int tdm_wait_look(struct tdm_wait *w)
 {
 	tdm_assert_held(w->engine->lock);
-	return sleepable(w) ? arm(w) : 0;
+	if (!sleepable(w))
+		return 0;
+	w->engine->exported = 1;
+	return arm(w);
 }
 
 uint64_t tdm_wait_deadline(int timeout_ms)
@@ -433,10 +437,12 @@ static int sleep_on(struct tdm_wait *w, int timeout_ms)
 	fds[0].events = POLLIN;
 	fds[1].events = POLLIN;
 	w->sleepers++;
+	w->engine->sleepers++;
 	tdm_lock_release(w->engine->lock);
 	n = tdm_os.poll(fds, 2, timeout_ms);
 	err = errno;
 	tdm_lock_acquire(w->engine->lock);
+	w->engine->sleepers--;
 	/* The last one out saves the completions that follow the write. */
 	if (!--w->sleepers && !w->exported)
 		w->armed = 0;

@@ -144,6 +144,7 @@ void tdm_shm_bell_promote(struct tdm_shm_pair *pair)
 
 void tdm_shm_bell_again(struct tdm_shm_pair *pair)
 {
+	wake_self(pair->ep);
 	if (pair->bell & TDM_SHM_BELL_ASLEEP)
 		bell_set(pair, TDM_SHM_BELL_COLD);
 }

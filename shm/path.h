@@ -114,7 +114,10 @@ int tdm_shm_bell_assign(struct tdm_shm_ep *ep,
 			struct tdm_shm_session *s) tdm_must_check;
 void tdm_shm_bell_release(struct tdm_shm_session *s);
 
-/* What @pair waits for has changed: say it anew before the next sleep. */
+/*
+ * What @pair waits for has changed: say it anew before the next sleep, and end
+ * one that has begun.
+ */
 void tdm_shm_bell_again(struct tdm_shm_pair *pair);
 
 /* Poll @pair's ring from now on, if need be as long as it is not empty. */

@@ -268,14 +268,11 @@ void tdm_conn_close_fd(struct tdm_conn *c)
 
 void tdm_conn_watch(struct tdm_conn *c, int events)
 {
-	struct tdm_tcp *tcp = c->tcp;
-
 	if (c->io.events == events ||
-	    !tdm_loop_watch(tcp->a.loop, &c->io, events))
+	    !tdm_loop_watch(c->tcp->a.loop, &c->io, events))
 		return;
 	c->tx_err = FI_ENOMEM;
-	if (!tdm_list_linked(&c->again_node))
-		tdm_list_append(&tcp->again, &c->again_node);
+	tdm_conn_again(c);
 }
 
 /* Is the connect time-out over? */

@@ -72,9 +72,11 @@ static void domain_progress(struct tdm_engine *engine)
 	struct tdm_domain *d = from_engine(engine);
 
 	tdm_assert_held(&d->lock);
+	engine->passes++;
 	if (tdm_likely(d->link != NULL))
 		tdm_link_progress(d->link);
-	if (!d->local_pairs || !d->tcp_quiet || !(++d->passes % QUIET_PASSES))
+	if (!d->local_pairs || !d->tcp_quiet ||
+	    !(engine->passes % QUIET_PASSES))
 		tcp_progress(d);
 }
 

@@ -34,7 +34,6 @@ struct tdm_domain {
 	size_t local_pairs;    /* pairs that use shared memory; G: lock */
 	int watching;	       /* the link's descriptors are in wait_fd */
 	struct tdm_eq *eq;     /* fi_domain_bind(), or NULL */
-	unsigned passes;       /* of progress, free-running; G: lock */
 	int tcp_quiet;	       /* no connection at the last full pass */
 	void *mr_tree;	       /* struct tdm_mr by key, tsearch(3); G: lock */
 	uint64_t next_key;     /* next key the provider gives; G: lock */

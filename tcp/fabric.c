@@ -60,7 +60,7 @@ static int fabric_wait_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
 			    struct fid_wait **waitset)
 {
 	struct tdm_fabric *f = fabric_from_fid(fid);
-	struct tdm_waitset *set;
+	struct tdm_waitset *set = NULL;
 	int ret = tdm_waitset_open(attr, &set);
 
 	if (ret)

@@ -8,9 +8,10 @@
  *  2. Every watched io is in the private epoll set once that exists, level
  *     triggered, the hot one included; `broken` says that the kernel refused
  *     one, and sleeping is then not offered.
- *  3. The timerfd in the private set is set in arm() only, to the earliest
- *     deadline: a pass run by another thread cannot take a sleeper's wake-up
- *     back.
+ *  3. The timerfd in the private set is set to the earliest deadline in arm(),
+ *     and when a timer is armed: a pass run by another thread cannot take a
+ *     sleeper's wake-up back. So is the eventfd that tdm_loop_wake() writes
+ *     drained in arm() only.
  *  4. An io or timer may be stopped from any callback, its own included.
  *
  * Costs: a pass without a due look at the cold sockets makes one recv() on the
@@ -27,6 +28,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <time.h>
 
@@ -61,6 +63,8 @@ struct tdm_loop {
 	int look;	  /* the next pass looks at the cold sockets */
 	int broken;	  /* an io is missing in the private set */
 	int epfd;	  /* the private epoll set, or -1 */
+	int wakefd;	  /* eventfd in it, for tdm_loop_wake() */
+	int woken;	  /* wakefd holds a count */
 	int timerfd;
 	uint64_t timerfd_ns; /* what timerfd is set to; 0: disarmed */
 };
@@ -83,6 +87,7 @@ int tdm_loop_open(struct tdm_loop **out)
 	tdm_list_init(&loop->ios);
 	tdm_list_init(&loop->timers);
 	loop->epfd = -1;
+	loop->wakefd = -1;
 	loop->timerfd = -1;
 	*out = loop;
 	return 0;
@@ -93,14 +98,24 @@ err:
 	return -FI_ENOMEM;
 }
 
+static void close_wait_fds(struct tdm_loop *loop)
+{
+	if (loop->timerfd >= 0)
+		tdm_os.close(loop->timerfd);
+	if (loop->wakefd >= 0)
+		tdm_os.close(loop->wakefd);
+	if (loop->epfd >= 0)
+		tdm_os.close(loop->epfd);
+	loop->timerfd = -1;
+	loop->wakefd = -1;
+	loop->epfd = -1;
+}
+
 void tdm_loop_close(struct tdm_loop *loop)
 {
 	if (!loop)
 		return;
-	if (loop->timerfd >= 0)
-		tdm_os.close(loop->timerfd);
-	if (loop->epfd >= 0)
-		tdm_os.close(loop->epfd);
+	close_wait_fds(loop);
 	event_base_free(loop->base);
 	free(loop);
 }
@@ -227,6 +242,45 @@ err:
 	return -FI_ENOMEM;
 }
 
+/* Set the timerfd to the earliest deadline. Not 0: one is over already. */
+static int arm_timerfd(struct tdm_loop *loop)
+{
+	struct itimerspec ts = { .it_value = { 0, 0 } };
+	uint64_t first = 0;
+	struct tdm_list *n;
+
+	tdm_list_for_each(n, &loop->timers) {
+		uint64_t t = tdm_list_entry(n, struct tdm_loop_timer, node)
+				     ->deadline_ns;
+
+		if (!first || t < first)
+			first = t;
+	}
+	if (first && first <= tdm_os.now_ns())
+		return -FI_EAGAIN;
+	if (first == loop->timerfd_ns)
+		return 0;
+	ts.it_value.tv_sec = (time_t)(first / 1000000000u);
+	ts.it_value.tv_nsec = (long)(first % 1000000000u);
+	if (tdm_os.timerfd_settime(loop->timerfd, TFD_TIMER_ABSTIME, &ts, NULL))
+		return -FI_EAGAIN;
+	loop->timerfd_ns = first;
+	return 0;
+}
+
+void tdm_loop_wake(struct tdm_loop *loop)
+{
+	const uint64_t one = 1;
+
+	if (loop->epfd < 0 || loop->woken)
+		return;
+	/* It fails when it is readable already, or is interrupted. */
+	while (tdm_os.write(loop->wakefd, &one, sizeof(one)) < 0 &&
+	       errno == EINTR)
+		;
+	loop->woken = 1;
+}
+
 static void timer_expired(evutil_socket_t fd, short what, void *arg)
 {
 	struct tdm_loop_timer *timer = arg;
@@ -254,6 +308,8 @@ int tdm_loop_timer_arm(struct tdm_loop *loop, struct tdm_loop_timer *timer,
 	timer->deadline_ns = tdm_os.now_ns() + (uint64_t)ms * 1000000;
 	tdm_list_init(&timer->node);
 	tdm_list_append(&loop->timers, &timer->node);
+	if (loop->epfd >= 0 && arm_timerfd(loop))
+		tdm_loop_wake(loop);
 	return 0;
 }
 
@@ -359,31 +415,42 @@ void tdm_loop_progress(struct tdm_loop *loop, int only_tcp)
 		give_way(loop);
 }
 
-int tdm_loop_wait_fd(struct tdm_loop *loop)
+/* Make the private set and its two own members, or say why not. */
+static int open_wait_fds(struct tdm_loop *loop)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
-	int epfd, timerfd = -1, err;
+
+	loop->epfd = tdm_os.epoll_create1(EPOLL_CLOEXEC);
+	if (loop->epfd < 0)
+		return -errno;
+	loop->timerfd = tdm_os.timerfd_create(CLOCK_MONOTONIC,
+					      TFD_NONBLOCK | TFD_CLOEXEC);
+	if (loop->timerfd < 0)
+		return -errno;
+	loop->wakefd = tdm_os.eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (loop->wakefd < 0)
+		return -errno;
+	if (tdm_os.epoll_ctl(loop->epfd, EPOLL_CTL_ADD, loop->timerfd, &ev) ||
+	    tdm_os.epoll_ctl(loop->epfd, EPOLL_CTL_ADD, loop->wakefd, &ev))
+		return -errno;
+	return 0;
+}
+
+int tdm_loop_wait_fd(struct tdm_loop *loop)
+{
+	int ret;
 
 	if (loop->epfd >= 0)
 		return loop->epfd;
-	epfd = tdm_os.epoll_create1(EPOLL_CLOEXEC);
-	if (epfd < 0)
-		return -errno;
-	timerfd = tdm_os.timerfd_create(CLOCK_MONOTONIC,
-					TFD_NONBLOCK | TFD_CLOEXEC);
-	if (timerfd < 0 ||
-	    tdm_os.epoll_ctl(epfd, EPOLL_CTL_ADD, timerfd, &ev)) {
-		err = errno;
-		if (timerfd >= 0)
-			tdm_os.close(timerfd);
-		tdm_os.close(epfd);
-		return -err;
+	ret = open_wait_fds(loop);
+	if (ret) {
+		close_wait_fds(loop);
+		return ret;
 	}
-	loop->epfd = epfd;
-	loop->timerfd = timerfd;
+	loop->woken = 0;
 	loop->timerfd_ns = 0;
 	mirror_all(loop);
-	return epfd;
+	return loop->epfd;
 }
 
 int tdm_loop_wait_add(void *arg, int fd)
@@ -406,34 +473,9 @@ void tdm_loop_wait_del(void *arg, int fd)
 		tdm_os.epoll_ctl(loop->epfd, EPOLL_CTL_DEL, fd, &ev);
 }
 
-/* Set the timerfd to the earliest deadline. Not 0: one is over already. */
-static int arm_timerfd(struct tdm_loop *loop)
-{
-	struct itimerspec ts = { .it_value = { 0, 0 } };
-	uint64_t first = 0;
-	struct tdm_list *n;
-
-	tdm_list_for_each(n, &loop->timers) {
-		uint64_t t = tdm_list_entry(n, struct tdm_loop_timer, node)
-				     ->deadline_ns;
-
-		if (!first || t < first)
-			first = t;
-	}
-	if (first && first <= tdm_os.now_ns())
-		return -FI_EAGAIN;
-	if (first == loop->timerfd_ns)
-		return 0;
-	ts.it_value.tv_sec = (time_t)(first / 1000000000u);
-	ts.it_value.tv_nsec = (long)(first % 1000000000u);
-	if (tdm_os.timerfd_settime(loop->timerfd, TFD_TIMER_ABSTIME, &ts, NULL))
-		return -FI_EAGAIN;
-	loop->timerfd_ns = first;
-	return 0;
-}
-
 int tdm_loop_arm(struct tdm_loop *loop)
 {
+	uint64_t n;
 	int ret = 0;
 
 	loop->look = 1;
@@ -441,6 +483,10 @@ int tdm_loop_arm(struct tdm_loop *loop)
 		mirror_all(loop);
 	if (loop->broken)
 		return -FI_EAGAIN;
+	if (loop->woken) {
+		(void)!tdm_os.read(loop->wakefd, &n, sizeof(n));
+		loop->woken = 0;
+	}
 	if (loop->epfd >= 0)
 		ret = arm_timerfd(loop);
 	return ret;

@@ -92,6 +92,12 @@ int tdm_loop_wait_add(void *loop, int fd);
 void tdm_loop_wait_del(void *loop, int fd);
 
 /*
+ * Make tdm_loop_wait_fd() readable until the next tdm_loop_arm(): something
+ * was left to the next pass, or to the look before the next sleep.
+ */
+void tdm_loop_wake(struct tdm_loop *loop);
+
+/*
  * 0 when it is safe to sleep on tdm_loop_wait_fd(), else -FI_EAGAIN. The pass
  * after an arm() looks at all sockets.
  */

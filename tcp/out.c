@@ -80,8 +80,10 @@ void tdm_out_free(struct tdm_conn *c)
 
 void tdm_out_later(struct tdm_conn *c)
 {
-	if (!tdm_list_linked(&c->flush_node))
-		tdm_list_append(&c->tcp->flush, &c->flush_node);
+	if (tdm_list_linked(&c->flush_node))
+		return;
+	tdm_list_append(&c->tcp->flush, &c->flush_node);
+	tdm_tcp_nudge(c->tcp);
 }
 
 /*
@@ -162,8 +164,7 @@ static void refused(struct tdm_conn *c, int err)
 		return;
 	}
 	c->tx_err = err == EPIPE ? FI_ECONNRESET : err;
-	if (!tdm_list_linked(&c->again_node))
-		tdm_list_append(&c->tcp->again, &c->again_node);
+	tdm_conn_again(c);
 }
 
 static int pending(const struct tdm_conn *c)

@@ -43,6 +43,7 @@ void tdm_rx_ack_due(struct tdm_conn *c)
 		return;
 	c->ack_pass = tcp->pass;
 	tdm_list_append(&tcp->acks, &c->ack_node);
+	tdm_tcp_nudge(tcp);
 }
 
 void tdm_rx_release(struct tdm_conn *c, uint64_t charge)

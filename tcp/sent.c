@@ -60,8 +60,14 @@ void tdm_sent_init(struct tdm_tcp *tcp)
 
 void tdm_sent_add(struct tdm_conn *c)
 {
-	if (!tdm_list_linked(&c->sent_node))
-		tdm_list_append(&c->tcp->sent, &c->sent_node);
+	struct tdm_tcp *tcp = c->tcp;
+
+	if (tdm_list_linked(&c->sent_node))
+		return;
+	tdm_list_append(&tcp->sent, &c->sent_node);
+	if (tdm_engine_watched(tcp->a.engine) && !tcp->sent_timer.ev)
+		(void)tdm_loop_timer_arm(tcp->a.loop, &tcp->sent_timer,
+					 SENT_MS);
 }
 
 void tdm_sent_pass(struct tdm_tcp *tcp)

@@ -111,7 +111,7 @@ static void run_again(struct tdm_tcp *tcp)
 
 		if (c->state == TDM_CONN_READY) {
 			if (tdm_rx_ready(c))
-				tdm_list_append(&tcp->again, &c->again_node);
+				tdm_conn_again(c);
 		} else if (c->io.fd >= 0) {
 			tdm_conn_retry(c, c->tx_err);
 		}

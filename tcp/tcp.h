@@ -145,4 +145,22 @@ struct tdm_tcp {
 	uint8_t stage[TDM_TCP_STAGE_BYTES];
 };
 
+/*
+ * Something was put on a list for the next pass: whoever sleeps must make it.
+ */
+static inline void tdm_tcp_nudge(struct tdm_tcp *tcp)
+{
+	if (tdm_unlikely(tdm_engine_watched(tcp->a.engine)))
+		tdm_loop_wake(tcp->a.loop);
+}
+
+/* Have the next pass look at @c: read what is there, then end or retry it. */
+static inline void tdm_conn_again(struct tdm_conn *c)
+{
+	if (tdm_list_linked(&c->again_node))
+		return;
+	tdm_list_append(&c->tcp->again, &c->again_node);
+	tdm_tcp_nudge(c->tcp);
+}
+
 #endif /* TDM_TCP_TCP_H */

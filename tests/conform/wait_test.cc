@@ -33,6 +33,16 @@ protected:
 		OPEN();
 		ASSERT_EQ(0, tdt_warm_up(w));
 	}
+
+	/* Drive the receiver's domain until @n sends of another have ended. */
+	void until_ended(const std::atomic<int> &ended, int n)
+	{
+		const uint64_t end = tdt_now_ms() + 20000;
+
+		while (ended < n && tdt_now_ms() < end)
+			fi_cq_read(rx()->rx_cq, nullptr, 0);
+		ASSERT_EQ(n, ended);
+	}
 };
 
 TEST_P(Wait, ReadReturnsWhatIsThere)
@@ -244,6 +254,142 @@ TEST_P(Wait, SleepingReceiverLetsSendsComplete)
 	t.join();
 }
 
+TEST_P(Wait, SleeperCarriesWhatOthersSend)
+{
+	/* fi_domain(3), FI_PROGRESS_MANUAL: "the provider will attempt to
+	 * advance an asynchronous operation forward when the application
+	 * attempts to wait on or read an event queue, completion queue, or
+	 * counter where the completed operation will be reported." One thread
+	 * waits; another posts, and makes no progress. */
+	const int burst = 8, rounds = 20;
+
+	OK(ready());
+	for (auto *from : senders()) {
+		std::atomic<int> ended(0);
+		Bytes out(20000), in(burst * 20000);
+		std::thread t([&] {
+			while (ended < burst * rounds) {
+				struct fi_cq_tagged_entry e;
+				ssize_t ret = fi_cq_sread(from->tx_cq, &e, 1,
+							  nullptr, 20000);
+
+				if (ret == -FI_EAGAIN)
+					break;
+				ASSERT_EQ(1, ret);
+				ended++;
+			}
+		});
+		for (int r = 0; r < rounds; r++) {
+			struct tdt_op op = op_of(TDT_SENDMSG, 0, out.data(),
+						 r % 2 ? 20000 : 8);
+
+			op.addr = addr(from, rx());
+			op.flags = (r % 4 < 2 ? FI_TRANSMIT_COMPLETE :
+						FI_DELIVERY_COMPLETE) |
+				   FI_COMPLETION;
+			for (int i = 0; i < burst; i++)
+				ASSERT_EQ(0, tdt_recv(rx(), &in[i * 20000],
+						      20000, &in[i * 20000]));
+			for (int i = 0; i < burst; i++)
+				ASSERT_EQ(0, tdt_post_once(from, &op));
+			OK(until_ended(ended, burst * (r + 1)));
+		}
+		t.join();
+		for (int i = 0; i < burst * rounds; i++)
+			ASSERT_EQ(0, tdt_wait_next(rx(), 1, nullptr));
+	}
+}
+
+TEST_P(Wait, SleeperCarriesWhatOthersReceive)
+{
+	/* The same at the other end: the messages are there, and a thread that
+	 * makes no progress posts the receives. */
+	const int burst = 4, rounds = 8;
+	const size_t len = 300000;
+
+	OK(ready());
+	for (auto *from : senders()) {
+		std::atomic<int> ended(0);
+		Bytes out(len), in(burst * len);
+		std::thread t([&] {
+			while (ended < burst * rounds) {
+				struct fi_cq_tagged_entry e;
+				ssize_t ret = fi_cq_sread(rx()->rx_cq, &e, 1,
+							  nullptr, 20000);
+
+				if (ret == -FI_EAGAIN)
+					break;
+				ASSERT_EQ(1, ret);
+				ended++;
+			}
+		});
+		for (int r = 0; r < rounds; r++) {
+			for (int i = 0; i < burst; i++)
+				ASSERT_EQ(0, tdt_send(from, rx(), out.data(),
+						      len, out.data()));
+			for (int i = 0; i < 200; i++)
+				fi_cq_read(from->rx_cq, nullptr, 0);
+			for (int i = 0; i < burst; i++)
+				ASSERT_EQ(0,
+					  fi_recv(rx()->ep,
+						  &in[static_cast<size_t>(i) *
+						      len],
+						  len, nullptr, FI_ADDR_UNSPEC,
+						  nullptr));
+			const uint64_t end = tdt_now_ms() + 20000;
+
+			while (ended < burst * (r + 1) && tdt_now_ms() < end)
+				fi_cq_read(from->rx_cq, nullptr, 0);
+			ASSERT_EQ(burst * (r + 1), ended);
+		}
+		t.join();
+		for (int i = 0; i < burst * rounds; i++)
+			ASSERT_EQ(0, tdt_wait_next(from, 0, nullptr));
+	}
+}
+
+TEST_P(Wait, SleeperDoesWhatOthersLeave)
+{
+	/* One thread reads its message and turns to other things; what is still
+	 * owed to the sender is done by the thread that waits on another queue
+	 * of the domain. */
+	OK(ready());
+	std::atomic<bool> stop(false);
+	std::thread t([&] {
+		struct fi_cq_tagged_entry e;
+
+		while (!stop)
+			EXPECT_EQ(-FI_EAGAIN, fi_cq_sread(rx()->tx_cq, &e, 1,
+							  nullptr, 20000));
+	});
+	for (int i = 0; i < 100; i++) {
+		for (auto *from : senders()) {
+			const uint64_t end = tdt_now_ms() + 20000;
+			Bytes out(i % 2 ? 1 : 30000), in(30000);
+			struct fi_cq_tagged_entry e;
+			struct tdt_op op =
+				op_of(TDT_SENDMSG, 0, out.data(), out.size());
+			ssize_t ret = 0;
+
+			op.addr = addr(from, rx());
+			op.flags = FI_DELIVERY_COMPLETE | FI_COMPLETION;
+			ASSERT_EQ(0, tdt_recv(rx(), in.data(), in.size(), &in));
+			ASSERT_EQ(0, tdt_post_once(from, &op));
+			while (fi_cq_read(rx()->rx_cq, &e, 1) != 1 &&
+			       tdt_now_ms() < end)
+				fi_cq_read(from->rx_cq, nullptr, 0);
+			while ((ret = fi_cq_read(from->tx_cq, &e, 1)) ==
+				       -FI_EAGAIN &&
+			       tdt_now_ms() < end)
+				;
+			ASSERT_EQ(1, ret) << i << " " << from->index;
+		}
+	}
+	stop = true;
+	EXPECT_EQ(0, fi_cq_signal(rx()->tx_cq));
+	t.join();
+}
+
 std::string name_of(const testing::TestParamInfo<int> &p)
 {
 	switch (p.param) {
@@ -367,6 +513,52 @@ TEST_F(WaitFd, IdleDescriptorIsQuiet)
 	}
 	EXPECT_EQ(5, quiet);
 	EXPECT_EQ(0, ret);
+}
+
+TEST_F(WaitFd, WorkLeftBehindIsSeen)
+{
+	/* fi_poll(3), fi_trywait: "... or blocking could hang the application":
+	 * what another thread posts while one is blocked, and what is left to
+	 * the next step of progress, ends the block. */
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	for (auto *from : senders()) {
+		struct fid *fids[1] = { &from->tx_cq->fid };
+		struct pollfd p = { fd_of(from->tx_cq), POLLIN, 0 };
+		const uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+		char out[4] = { 0 }, in[4];
+		int ret;
+
+		for (auto &one : in)
+			ASSERT_EQ(0, tdt_recv(rx(), &one, 1, &one));
+		while ((ret = fi_trywait(w->fabric, fids, 1)) == -FI_EAGAIN)
+			tdt_progress(w);
+		ASSERT_EQ(0, ret);
+		for (auto &one : out) {
+			struct tdt_op op = op_of(TDT_SEND, 0, &one, 1);
+
+			op.addr = addr(from, rx());
+			op.context = &one;
+			ASSERT_EQ(0, tdt_post_once(from, &op));
+		}
+		/* What needs nobody any more arrives without the sender. */
+		if (poll(&p, 1, 0) == 0) {
+			struct fi_cq_tagged_entry e[4];
+			ssize_t n = 0;
+
+			while (n < 4 && tdt_now_ms() < end) {
+				ssize_t k = fi_cq_read(rx()->rx_cq, e, 4);
+
+				n += k > 0 ? k : 0;
+			}
+			EXPECT_EQ(4, n);
+		} else {
+			for (auto &one : in)
+				OK(done(rx(), &one, FI_RECV | FI_MSG));
+		}
+		for (auto &one : out)
+			OK(done(from, &one, FI_SEND | FI_MSG));
+	}
 }
 
 TEST_F(WaitFd, TrywaitSeesWhatIsThere)
