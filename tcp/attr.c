@@ -211,10 +211,32 @@ static int apply_ep(const struct fi_ep_attr *h, struct fi_info *info)
 	return 0;
 }
 
+/*
+ * FI_PROGRESS_AUTO costs a thread, and so it is for those who ask.
+ * FI_PROGRESS_CONTROL_UNIFIED is a word for both kinds: data_progress is also
+ * called progress.
+ */
+static int progress(const char *what, enum fi_progress asked,
+		    enum fi_progress *granted)
+{
+	switch (asked) {
+	case FI_PROGRESS_UNSPEC:
+		return 0;
+	case FI_PROGRESS_AUTO:
+	case FI_PROGRESS_MANUAL:
+	case FI_PROGRESS_CONTROL_UNIFIED:
+		*granted = asked;
+		return 0;
+	}
+	return refuse(what, asked, FI_PROGRESS_MANUAL);
+}
+
 /* Levels: a hint is granted as it is; every level offered is listed. */
 static int apply_levels(const struct fi_domain_attr *h,
 			struct fi_domain_attr *a)
 {
+	int ret;
+
 	switch (h->threading) {
 	case FI_THREAD_UNSPEC:
 		break;
@@ -228,21 +250,11 @@ static int apply_levels(const struct fi_domain_attr *h,
 	default:
 		return refuse("domain_attr.threading", h->threading, 0);
 	}
-	switch (h->control_progress) {
-	case FI_PROGRESS_UNSPEC:
-		break;
-	case FI_PROGRESS_MANUAL:
-	case FI_PROGRESS_CONTROL_UNIFIED:
-		a->control_progress = h->control_progress;
-		break;
-	default:
-		return refuse("domain_attr.control_progress",
-			      h->control_progress, FI_PROGRESS_MANUAL);
-	}
-	if (h->data_progress != FI_PROGRESS_UNSPEC &&
-	    h->data_progress != FI_PROGRESS_MANUAL)
-		return refuse("domain_attr.data_progress", h->data_progress,
-			      FI_PROGRESS_MANUAL);
+	if ((ret = progress("domain_attr.control_progress", h->control_progress,
+			    &a->control_progress)) ||
+	    (ret = progress("domain_attr.data_progress", h->data_progress,
+			    &a->data_progress)))
+		return ret;
 	if (h->resource_mgmt == FI_RM_DISABLED ||
 	    h->resource_mgmt == FI_RM_ENABLED)
 		a->resource_mgmt = h->resource_mgmt;

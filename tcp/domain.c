@@ -5,7 +5,8 @@
  * shared-memory peer is handed to the link here and nowhere else.
  *
  * Progress: the peer first, since a poll of it costs a few loads, then the
- * event loop, then what the TCP endpoints put off to the end of a pass.
+ * event loop, then what the TCP endpoints put off to the end of a pass. With
+ * FI_PROGRESS_AUTO a thread makes it as well; it ends before anything else.
  *
  * Lock: the domain's; taken in the calls of struct fi_ops_domain.
  */
@@ -16,6 +17,7 @@
 #include <rdma/fi_errno.h>
 
 #include "av/av.h"
+#include "peer/auto.h"
 #include "peer/eq.h"
 #include "peer/pollset.h"
 #include "tcp/ep.h"
@@ -134,6 +136,8 @@ static int domain_close(struct fid *fid)
 		return -FI_EBUSY;
 	}
 	tdm_lock_release(&d->lock);
+	tdm_auto_stop(d->automatic);
+	d->automatic = NULL;
 	__atomic_fetch_sub(&d->fabric->users, 1, __ATOMIC_RELEASE);
 	if (d->eq)
 		tdm_eq_put(d->eq);
@@ -145,14 +149,20 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct tdm_domain *d =
 		tdm_container_of(fid, struct tdm_domain, fid.fid);
+	int ret = -FI_EINVAL;
 
-	if (!bfid || bfid->fclass != FI_CLASS_EQ || d->eq)
+	if (!bfid || bfid->fclass != FI_CLASS_EQ)
 		return -FI_EINVAL;
 	if (flags)
 		return -FI_EBADFLAGS;
-	d->eq = tdm_eq_from_fid((struct fid_eq *)bfid);
-	tdm_eq_get(d->eq);
-	return 0;
+	tdm_lock_acquire(&d->lock);
+	if (!d->eq) {
+		d->eq = tdm_eq_from_fid((struct fid_eq *)bfid);
+		tdm_eq_get(d->eq);
+		ret = 0;
+	}
+	tdm_lock_release(&d->lock);
+	return ret;
 }
 
 static int domain_av_open(struct fid_domain *fid, struct fi_av_attr *attr,
@@ -292,10 +302,20 @@ static void open_link(struct tdm_domain *d)
 			 fi_strerror(-ret));
 }
 
-/* Only FI_THREAD_DOMAIN promises that one thread at a time is in a domain. */
+static int is_automatic(const struct fi_info *info)
+{
+	return info->domain_attr->control_progress == FI_PROGRESS_AUTO ||
+	       info->domain_attr->data_progress == FI_PROGRESS_AUTO;
+}
+
+/*
+ * Only FI_THREAD_DOMAIN promises that one thread at a time is in a domain; our
+ * own thread promises nothing.
+ */
 static int needs_lock(const struct fi_info *info)
 {
-	return info->domain_attr->threading != FI_THREAD_DOMAIN;
+	return info->domain_attr->threading != FI_THREAD_DOMAIN ||
+	       is_automatic(info);
 }
 
 int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
@@ -327,11 +347,15 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 	tdm_list_init(&d->eps);
 	d->info = fi_dupinfo(info);
 	ret = d->info ? tdm_loop_open(&d->loop) : -FI_ENOMEM;
+	if (!ret) {
+		open_link(d);
+		if (is_automatic(info))
+			ret = tdm_auto_start(&d->engine, &d->automatic);
+	}
 	if (ret) {
 		domain_free(d);
 		return ret;
 	}
-	open_link(d);
 	__atomic_fetch_add(&fabric->users, 1, __ATOMIC_RELAXED);
 	*domain = &d->fid;
 	return 0;

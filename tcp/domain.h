@@ -14,6 +14,7 @@
 #include "tdm_engine.h"
 #include "tdm_list.h"
 
+struct tdm_auto;
 struct tdm_eq;
 
 struct tdm_fabric {
@@ -26,17 +27,18 @@ struct tdm_domain {
 	struct tdm_lock lock;
 	struct tdm_engine engine;
 	struct tdm_fabric *fabric;
-	struct fi_info *info;  /* as the application opened it, owned */
-	struct tdm_loop *loop; /* G: lock */
-	struct tdm_link *link; /* NULL: no shared memory */
-	struct tdm_list eps;   /* struct tdm_ep, enabled ones; G: lock */
-	size_t users;	       /* objects opened on the domain; G: lock */
-	size_t local_pairs;    /* pairs that use shared memory; G: lock */
-	int watching;	       /* the link's descriptors are in wait_fd */
-	struct tdm_eq *eq;     /* fi_domain_bind(), or NULL */
-	int tcp_quiet;	       /* no connection at the last full pass */
-	void *mr_tree;	       /* struct tdm_mr by key, tsearch(3); G: lock */
-	uint64_t next_key;     /* next key the provider gives; G: lock */
+	struct fi_info *info;	    /* as the application opened it, owned */
+	struct tdm_loop *loop;	    /* G: lock */
+	struct tdm_link *link;	    /* NULL: no shared memory */
+	struct tdm_list eps;	    /* struct tdm_ep, enabled ones; G: lock */
+	size_t users;		    /* objects opened on the domain; G: lock */
+	size_t local_pairs;	    /* pairs that use shared memory; G: lock */
+	int watching;		    /* the link's descriptors are in wait_fd */
+	struct tdm_eq *eq;	    /* fi_domain_bind(), or NULL */
+	struct tdm_auto *automatic; /* the progress thread, or NULL */
+	int tcp_quiet;		    /* no connection at the last full pass */
+	void *mr_tree;	   /* struct tdm_mr by key, tsearch(3); G: lock */
+	uint64_t next_key; /* next key the provider gives; G: lock */
 };
 
 /* fi_fabric(3) for this provider; the core's struct fi_provider.fabric. */
@@ -45,7 +47,7 @@ int tdm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 
 /*
  * fi_domain(3). Out: *@domain. Errors: -FI_EINVAL for attributes that were
- * not offered, -FI_ENOMEM.
+ * not offered, -FI_ENOMEM; with automatic progress those of tdm_auto_start().
  */
 int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 		    struct fid_domain **domain, void *context);

@@ -142,6 +142,11 @@ const Hint table[] = {
 	HINT(domain_attr->threading, FI_THREAD_DOMAIN, 0),
 	HINT(domain_attr->control_progress, FI_PROGRESS_MANUAL, 0),
 	HINT(domain_attr->data_progress, FI_PROGRESS_MANUAL, 0),
+	HINT(domain_attr->control_progress, FI_PROGRESS_AUTO, 0),
+	HINT(domain_attr->data_progress, FI_PROGRESS_AUTO, 0),
+	HINT(domain_attr->control_progress, FI_PROGRESS_CONTROL_UNIFIED, 0),
+	HINT(domain_attr->progress, FI_PROGRESS_CONTROL_UNIFIED, 0),
+	HINT(domain_attr->progress, 77, -FI_ENODATA),
 	HINT(domain_attr->resource_mgmt, FI_RM_ENABLED, 0),
 	HINT(domain_attr->resource_mgmt, FI_RM_DISABLED, 0),
 	HINT(domain_attr->av_type, FI_AV_TABLE, 0),
@@ -225,6 +230,29 @@ TEST_F(Getinfo, OfferIsComplete)
 	EXPECT_EQ(0u, info->tx_attr->comp_order);
 	EXPECT_EQ(0u, info->rx_attr->total_buffered_recv);
 	EXPECT_NE(0u, info->domain_attr->cntr_cnt);
+}
+
+TEST_F(Getinfo, ProgressIsGrantedAsAskedFor)
+{
+	/* fi_domain(3), FI_PROGRESS_UNSPEC: "no progress model has been
+	 * defined": the cheapest is given. */
+	static const enum fi_progress levels[] = {
+		FI_PROGRESS_UNSPEC, FI_PROGRESS_MANUAL, FI_PROGRESS_AUTO,
+		FI_PROGRESS_CONTROL_UNIFIED
+	};
+
+	ONLY_TANDEM();
+	for (auto control : levels) {
+		for (auto data : levels) {
+			hints->domain_attr->control_progress = control;
+			hints->domain_attr->data_progress = data;
+			ASSERT_EQ(0, get());
+			EXPECT_EQ(control ? control : FI_PROGRESS_MANUAL,
+				  info->domain_attr->control_progress);
+			EXPECT_EQ(data ? data : FI_PROGRESS_MANUAL,
+				  info->domain_attr->data_progress);
+		}
+	}
 }
 
 TEST_F(Getinfo, EveryBitOfTheOfferIsTakenBack)

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <thread>
 
@@ -388,6 +389,30 @@ TEST_P(Wait, SleeperDoesWhatOthersLeave)
 	stop = true;
 	EXPECT_EQ(0, fi_cq_signal(rx()->tx_cq));
 	t.join();
+}
+
+TEST_P(Wait, IdleSleeperUsesNoProcessor)
+{
+	/* fi_cq(3): the calls block. Counted: how often the thread came to, and
+	 * the processor time it took, over half a second of silence. */
+	struct fi_cq_tagged_entry e;
+	struct rusage a, b;
+
+	if (attr.wait == FI_WAIT_YIELD)
+		GTEST_SKIP() << "never sleeps in the kernel";
+	OK(ready());
+	tdt_settle(w, 50);
+	for (auto *at : { rx(), senders().back() }) {
+		(void)fi_cq_sread(at->rx_cq, &e, 1, nullptr, 100);
+		ASSERT_EQ(0, getrusage(RUSAGE_THREAD, &a));
+		EXPECT_EQ(-FI_EAGAIN,
+			  fi_cq_sread(at->rx_cq, &e, 1, nullptr, 500));
+		ASSERT_EQ(0, getrusage(RUSAGE_THREAD, &b));
+		EXPECT_LE(b.ru_nvcsw - a.ru_nvcsw, 5);
+		timersub(&b.ru_utime, &a.ru_utime, &b.ru_utime);
+		EXPECT_EQ(0, b.ru_utime.tv_sec);
+		EXPECT_GE(20000, b.ru_utime.tv_usec);
+	}
 }
 
 std::string name_of(const testing::TestParamInfo<int> &p)

@@ -114,6 +114,8 @@ struct fi_info *tdt_hints(const struct tdt_attr *attr)
 	hints->addr_format = FI_SOCKADDR_IN;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->domain_attr->threading = attr->threading;
+	hints->domain_attr->control_progress = attr->progress;
+	hints->domain_attr->data_progress = attr->progress;
 	hints->tx_attr->op_flags = attr->tx_op_flags;
 	hints->rx_attr->op_flags = attr->rx_op_flags;
 	hints->tx_attr->size = attr->tx_size;

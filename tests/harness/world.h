@@ -59,17 +59,18 @@ struct tdt_attr {
 	size_t tx_size, rx_size;
 	uint64_t tx_bind, rx_bind; /* further CQ bind flags */
 	enum fi_threading threading;
-	int one_cq;		  /* both directions in one CQ */
-	int no_cq;		  /* nothing bound */
-	int cntrs;		  /* bind counters */
-	int eq;			  /* bind an EQ */
-	int one_domain;		  /* all endpoints in one domain and one AV */
-	int no_enable;		  /* leave them disabled, with empty AVs */
-	int no_insert;		  /* leave the AVs empty */
-	int no_tcp_only;	  /* mixed: do not keep the last one to TCP */
-	const char *node;	  /* source address, "127.0.0.1" */
-	const char *service;	  /* port; NULL: any */
-	struct fi_provider *prov; /* linked in: not through libfabric's core */
+	enum fi_progress progress; /* control and data */
+	int one_cq;		   /* both directions in one CQ */
+	int no_cq;		   /* nothing bound */
+	int cntrs;		   /* bind counters */
+	int eq;			   /* bind an EQ */
+	int one_domain;		   /* all endpoints in one domain and one AV */
+	int no_enable;		   /* leave them disabled, with empty AVs */
+	int no_insert;		   /* leave the AVs empty */
+	int no_tcp_only;	   /* mixed: do not keep the last one to TCP */
+	const char *node;	   /* source address, "127.0.0.1" */
+	const char *service;	   /* port; NULL: any */
+	struct fi_provider *prov;  /* linked in: not through libfabric's core */
 };
 
 /* A completion as read, of whichever format; err is 0 for a success. */

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Automatic progress, FI_PROGRESS_AUTO of fi_domain(3): one thread per domain
+ * that sleeps until a transport needs progress, and makes it. It is a sleeper
+ * like those of wait.h, without an object that it waits for.
+ */
+#ifndef TDM_PEER_AUTO_H
+#define TDM_PEER_AUTO_H
+
+#include "tdm_engine.h"
+
+struct tdm_auto;
+
+/*
+ * Start the thread of @engine, whose lock must be enabled. Out: *@self.
+ * Errors: -FI_ENOMEM, -FI_EMFILE, -FI_EAGAIN and the like from the system.
+ * Lock: not held.
+ */
+int tdm_auto_start(struct tdm_engine *engine,
+		   struct tdm_auto **self) tdm_must_check;
+
+/* End the thread and free @self. NULL is fine. Lock: not held. */
+void tdm_auto_stop(struct tdm_auto *self);
+
+#endif /* TDM_PEER_AUTO_H */
