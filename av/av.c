@@ -29,7 +29,8 @@ struct tdm_av {
 	struct tdm_table table; /* G: domain */
 	struct fid_av *local;	/* the peer's AV, or NULL */
 	uint32_t format;	/* FI_SOCKADDR_IN, _IN6, FI_SOCKADDR, STR */
-	struct tdm_list users;	/* struct tdm_av_user; G: domain */
+	int rx_ctx_bits;
+	struct tdm_list users; /* struct tdm_av_user; G: domain */
 	void (*closed)(void *arg);
 	void *closed_arg;
 };
@@ -51,6 +52,11 @@ int tdm_av_addr(const struct tdm_av *av, fi_addr_t fi_addr,
 		return -FI_EINVAL;
 	tdm_table_get(&av->table, (uint32_t)fi_addr, addr);
 	return 0;
+}
+
+int tdm_av_rx_ctx_bits(const struct tdm_av *av)
+{
+	return av->rx_ctx_bits;
 }
 
 int tdm_av_has(const struct tdm_av *av, fi_addr_t fi_addr)
@@ -460,12 +466,15 @@ static struct fi_ops_av tdm_av_ops = {
 	.set_user_id = tdm_no_av_set_user_id,
 };
 
+/* An index keeps 32 bits; contexts are numbered with 16. */
+enum { RX_CTX_BITS_MOST = 32 };
+
 static int check_attr(const struct fi_av_attr *attr)
 {
 	if (attr->type != FI_AV_UNSPEC && attr->type != FI_AV_TABLE &&
 	    attr->type != FI_AV_MAP)
 		return -FI_EINVAL;
-	if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > 63)
+	if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > RX_CTX_BITS_MOST)
 		return -FI_EINVAL;
 	/* Named and read-only AVs, events and user ids are not offered. */
 	if (attr->name)
@@ -498,10 +507,10 @@ int tdm_av_open(const struct tdm_av_attr *owner, struct fi_av_attr *attr,
 	av->fid.ops = &tdm_av_ops;
 	av->engine = owner->engine;
 	av->format = owner->addr_format;
+	av->rx_ctx_bits = attr->rx_ctx_bits;
 	tdm_list_init(&av->users);
 	tdm_lock_acquire(av->engine->lock);
-	if (owner->link &&
-	    tdm_link_av_open(owner->link, attr->count, &av->local)) {
+	if (owner->link && tdm_link_av_open(owner->link, attr, &av->local)) {
 		TDM_WARN(AV, "peer has no address vector: all pairs use tcp");
 		av->local = NULL;
 	}

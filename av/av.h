@@ -46,6 +46,9 @@ struct fid_av *tdm_av_fid(struct tdm_av *av);
 int tdm_av_addr(const struct tdm_av *av, fi_addr_t fi_addr,
 		struct tdm_addr *addr) tdm_must_check;
 
+/* rx_ctx_bits of fi_av_open(3): upper bits of an fi_addr_t, fi_rx_addr(3). */
+int tdm_av_rx_ctx_bits(const struct tdm_av *av);
+
 /* Not 0 when @fi_addr is set. */
 int tdm_av_has(const struct tdm_av *av, fi_addr_t fi_addr);
 

@@ -19,6 +19,7 @@
 #include <rdma/providers/fi_peer.h>
 
 #include "tdm_base.h"
+#include "tdm_ctx.h"
 
 /* Where the operations of one endpoint end. NULL members: not bound. */
 struct tdm_done {
@@ -30,6 +31,11 @@ struct tdm_done {
 	struct fid_peer_cntr *read_cntr;	 /* FI_READ */
 	struct fid_peer_cntr *remote_write_cntr; /* FI_REMOTE_WRITE */
 	struct fid_peer_cntr *remote_read_cntr;	 /* FI_REMOTE_READ */
+	/*
+	 * Receives end in the context of their entry. Then nothing that ends
+	 * receives is bound here.
+	 */
+	const struct tdm_ctx_ops *ctx;
 };
 
 /* The flags of fi_cq(3) that describe an operation in a completion. */
@@ -115,7 +121,12 @@ static inline void tdm_done_recv(const struct tdm_done *d,
 
 	if (cntr)
 		cntr->owner_ops->inc(cntr);
-	if ((e->flags & (FI_COMPLETION | FI_REMOTE_CQ_DATA)) && d->rx_cq)
+	if (tdm_unlikely(!d->rx_cq)) {
+		if (d->ctx)
+			d->ctx->recv(e, len);
+		return;
+	}
+	if (e->flags & (FI_COMPLETION | FI_REMOTE_CQ_DATA))
 		d->rx_cq->owner_ops->write(d->rx_cq, e->context,
 					   e->flags & TDM_CQ_FLAGS, len,
 					   e->iov[0].iov_base, e->cq_data,
@@ -139,8 +150,11 @@ static inline void tdm_done_recv_err(const struct tdm_done *d,
 		return;
 	if (cntr)
 		cntr->owner_ops->incerr(cntr);
-	if (!d->rx_cq)
+	if (!d->rx_cq) {
+		if (d->ctx)
+			d->ctx->recv_err(e, len, olen, err, prov_errno);
 		return;
+	}
 	memset(&x, 0, sizeof(x));
 	x.op_context = e->context;
 	x.flags = e->flags & TDM_CQ_FLAGS;

@@ -27,6 +27,9 @@ enum { TDM_INJECT_BYTES = 256 };
 #define TDM_LEVELS                                                             \
 	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 
+/* In tdm_xfer.flags: rx_ctx says for which of the target's contexts. */
+#define TDM_TO_CTX (1ULL << 62)
+
 struct tdm_xfer {
 	/*
 	 * FI_MSG or FI_TAGGED with FI_SEND or FI_RECV, or FI_RMA with FI_READ
@@ -48,6 +51,7 @@ struct tdm_xfer {
 	uint64_t data;	   /* remote CQ data */
 	uint64_t rma_addr; /* FI_RMA: where at the target, and its key */
 	uint64_t rma_key;
+	uint16_t rx_ctx; /* TDM_TO_CTX: fi_rx_addr(3)'s index */
 	void *context;
 	struct iovec one; /* storage for single-buffer calls; not for users */
 };

@@ -248,11 +248,13 @@ int tdm_link_import_cntr(struct tdm_link *link, struct tdm_cntr *cntr)
 	return ret;
 }
 
-int tdm_link_av_open(struct tdm_link *link, size_t count, struct fid_av **av)
+int tdm_link_av_open(struct tdm_link *link, const struct fi_av_attr *owner,
+		     struct fid_av **av)
 {
 	struct fi_av_attr attr = {
 		.type = FI_AV_TABLE,
-		.count = count,
+		.rx_ctx_bits = owner->rx_ctx_bits,
+		.count = owner->count,
 	};
 
 	return fi_av_open(link->domain, &attr, av, NULL);
@@ -307,12 +309,12 @@ static struct fi_info *ep_info(const struct tdm_link *link,
  * in its domain and take it at the next bind.
  */
 static int ep_bind_srx(struct tdm_link *link, struct tdm_link_ep *lep,
-		       struct tdm_srx *srx)
+		       struct fid_peer_srx *srx)
 {
 	struct fi_rx_attr attr = { 0 };
 	struct fi_peer_srx_context ctx = {
 		.size = sizeof(ctx),
-		.srx = tdm_srx_export(srx, TDM_TRANSPORT_LOCAL),
+		.srx = srx,
 	};
 	int ret;
 
@@ -338,6 +340,12 @@ static int bind_cntr(struct fid_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
 	struct fid_cntr *local = cntr ? tdm_cntr_local(cntr) : NULL;
 
 	return local ? fi_ep_bind(ep, &local->fid, flags) : 0;
+}
+
+int tdm_link_ep_bind_cntr(struct fid_ep *ep, struct tdm_cntr *cntr,
+			  uint64_t flags)
+{
+	return bind_cntr(ep, cntr, flags);
 }
 
 /* A CQ that serves both directions is bound once for each. */

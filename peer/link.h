@@ -47,8 +47,8 @@ int tdm_link_import_cq(struct tdm_link *link, struct tdm_cq *cq) tdm_must_check;
 int tdm_link_import_cntr(struct tdm_link *link,
 			 struct tdm_cntr *cntr) tdm_must_check;
 
-/* Open an AV of the peer: one per owner AV. @count is a size hint. */
-int tdm_link_av_open(struct tdm_link *link, size_t count,
+/* Open an AV of the peer, one per AV of the owner: what @owner is like. */
+int tdm_link_av_open(struct tdm_link *link, const struct fi_av_attr *owner,
 		     struct fid_av **av) tdm_must_check;
 
 /*
@@ -62,9 +62,9 @@ void tdm_link_av_remove(struct fid_av *av, fi_addr_t peer_addr);
 
 struct tdm_link_ep_attr {
 	const struct fi_info *info; /* of the owner's endpoint */
-	struct tdm_srx *srx;
-	struct fid_av *av;    /* from tdm_link_av_open() */
-	struct tdm_cq *tx_cq; /* NULL: not bound */
+	struct fid_peer_srx *srx;   /* the export for the peer */
+	struct fid_av *av;	    /* from tdm_link_av_open() */
+	struct tdm_cq *tx_cq;	    /* NULL: not bound */
 	struct tdm_cq *rx_cq;
 	struct tdm_cntr *send_cntr;
 	struct tdm_cntr *recv_cntr;
@@ -82,6 +82,13 @@ struct tdm_link_ep_attr {
  */
 int tdm_link_ep_open(struct tdm_link *link, const struct tdm_link_ep_attr *attr,
 		     struct fid_ep **ep) tdm_must_check;
+
+/*
+ * Bind @cntr, a counter of the owner, to the peer's endpoint @ep, enabled as
+ * it is. A peer that has no counters gets by without.
+ */
+int tdm_link_ep_bind_cntr(struct fid_ep *ep, struct tdm_cntr *cntr,
+			  uint64_t flags) tdm_must_check;
 
 /* Close the peer's endpoint; its objects may be closed after it. */
 void tdm_link_ep_close(struct tdm_link *link, struct fid_ep *ep);

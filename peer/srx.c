@@ -294,17 +294,11 @@ void tdm_srx_forget(struct tdm_srx *srx, fi_addr_t addr)
 	}
 }
 
-static void flush_queue(struct tdm_srx *srx, struct tdm_match *match)
+static void unpost_queue(struct tdm_srx *srx, struct tdm_match *match)
 {
-	struct tdm_list *head = tdm_match_arrived(match), *pos, *tmp;
+	struct tdm_list *pos, *tmp;
 	struct tdm_srx_entry *e;
 
-	while (!tdm_list_empty(head)) {
-		e = tdm_srx_entry_of_item(
-			tdm_list_entry(head->next, struct tdm_match_item, all));
-		tdm_srx_take(srx, e);
-		tdm_srx_discard(srx, e);
-	}
 	tdm_list_for_each_safe(pos, tmp, tdm_match_posted(match)) {
 		e = tdm_srx_entry_of_item(
 			tdm_list_entry(pos, struct tdm_match_item, all));
@@ -314,6 +308,27 @@ static void flush_queue(struct tdm_srx *srx, struct tdm_match *match)
 		else
 			tdm_srx_entry_free(srx, e);
 	}
+}
+
+static void flush_queue(struct tdm_srx *srx, struct tdm_match *match)
+{
+	struct tdm_list *head = tdm_match_arrived(match);
+	struct tdm_srx_entry *e;
+
+	while (!tdm_list_empty(head)) {
+		e = tdm_srx_entry_of_item(
+			tdm_list_entry(head->next, struct tdm_match_item, all));
+		tdm_srx_take(srx, e);
+		tdm_srx_discard(srx, e);
+	}
+	unpost_queue(srx, match);
+}
+
+void tdm_srx_unpost(struct tdm_srx *srx)
+{
+	tdm_assert_held(srx->engine->lock);
+	unpost_queue(srx, srx->match[TDM_SRX_MSG]);
+	unpost_queue(srx, srx->match[TDM_SRX_TAG]);
 }
 
 void tdm_srx_flush(struct tdm_srx *srx)
@@ -346,11 +361,12 @@ int tdm_srx_open(const struct tdm_srx_attr *attr, struct tdm_srx **out)
 	srx->min_multi_recv = attr->min_multi_recv;
 	srx->free_rma = attr->free_rma;
 	srx->directed = attr->directed;
+	tdm_list_init(&srx->seats);
 	tdm_list_init(&srx->claimed);
 	tdm_list_init(&srx->pending);
 	tdm_pool_init(&srx->pool, sizeof(struct tdm_srx_entry), 0);
 	for (i = 0; i < TDM_TRANSPORTS; i++)
-		tdm_srx_port_init(srx, &srx->port[i]);
+		tdm_srx_port_init(srx, &srx->port[i], &srx->done);
 	for (i = 0; i < TDM_SRX_KINDS; i++) {
 		srx->match[i] = tdm_match_alloc();
 		if (!srx->match[i])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The receive side of the owner: posted receives and unexpected messages of
- * one endpoint (later of a shared receive context), and its exports to the
+ * one endpoint or of one shared receive context, and its exports to the
  * transports, fi_peer(3) "PEER SRX". It never asks which transport it talks
  * to: entry->srx->peer_ops says who holds the data.
  *
@@ -56,6 +56,32 @@ void tdm_srx_set_min_multi_recv(struct tdm_srx *srx, size_t bytes);
 struct fid_peer_srx *tdm_srx_export(struct tdm_srx *srx, enum tdm_transport t);
 
 /*
+ * A shared receive context, fi_endpoint(3): each endpoint bound to it takes a
+ * seat, whose exports its transports use in the place of tdm_srx_export().
+ * What a message of the endpoint completes is written where the seat says;
+ * what has no endpoint (a cancelled receive, the result of a peek) goes where
+ * the seat taken first says.
+ */
+struct tdm_srx_seat;
+
+/* Out: *@seat. Errors: -FI_ENOMEM. */
+int tdm_srx_seat_open(struct tdm_srx *srx,
+		      struct tdm_srx_seat **seat) tdm_must_check;
+struct fid_peer_srx *tdm_srx_seat_export(struct tdm_srx_seat *seat,
+					 enum tdm_transport t);
+void tdm_srx_seat_set_done(struct tdm_srx_seat *seat,
+			   const struct tdm_done *done);
+
+/*
+ * As tdm_srx_flush(), for the messages that came by @seat; posted receives
+ * stay. Called before the transports of the endpoint close.
+ */
+void tdm_srx_seat_flush(struct tdm_srx_seat *seat);
+
+/* The transports of the endpoint have closed. NULL is fine. */
+void tdm_srx_seat_close(struct tdm_srx_seat *seat);
+
+/*
  * Post a receive: fi_recvmsg(3) and fi_trecvmsg(3), FI_PEEK, FI_CLAIM and
  * FI_DISCARD included (tagged only). @x->flags has FI_MSG or FI_TAGGED, and
  * FI_COMPLETION when a CQ entry is wanted; the result of a peek and the
@@ -96,5 +122,11 @@ void tdm_srx_close(struct tdm_srx *srx);
 
 /* Receives that can still be posted (fi_rx_size_left). */
 size_t tdm_srx_left(const struct tdm_srx *srx);
+
+/* Not 0 while a transport writes to the buffers of receives. */
+int tdm_srx_filling(const struct tdm_srx *srx);
+
+/* Posted receives vanish without an entry; waiting messages stay. */
+void tdm_srx_unpost(struct tdm_srx *srx);
 
 #endif /* TDM_PEER_SRX_H */

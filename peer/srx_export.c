@@ -128,9 +128,13 @@ static void free_entry(struct fi_peer_rx_entry *rx)
 	       e->state == TDM_SRX_WAITING);
 	if (e->state == TDM_SRX_WAITING)
 		tdm_srx_take(srx, e);
-	tdm_srx_entry_free(srx, e);
-	if (parent)
+	if (tdm_unlikely(parent != NULL)) {
+		parent->rx.srx = rx->srx;
+		tdm_srx_entry_free(srx, e);
 		tdm_srx_multi_put(srx, parent);
+		return;
+	}
+	tdm_srx_entry_free(srx, e);
 }
 
 /* Learn the sources of one transport's messages in one queue. */
@@ -253,9 +257,11 @@ static struct fi_ops_ep export_ep_ops = {
 	.tx_size_left = tdm_no_ep_size_left,
 };
 
-void tdm_srx_port_init(struct tdm_srx *srx, struct tdm_srx_port *port)
+void tdm_srx_port_init(struct tdm_srx *srx, struct tdm_srx_port *port,
+		       const struct tdm_done *done)
 {
 	port->srx = srx;
+	port->done = done;
 	port->fid.ep_fid.fid.fclass = FI_CLASS_PEER_SRX;
 	port->fid.ep_fid.fid.context = srx;
 	port->fid.ep_fid.fid.ops = &export_ops;

@@ -12,7 +12,7 @@
  * with no flag but FI_MULTI_RECV, whether or not completions were asked for,
  * or by the FI_ECANCELED entry of fi_cancel(3), which then has FI_MULTI_RECV.
  * It is not reported with the last message, because parts may end in another
- * order than they began.
+ * order than they began. It goes to the endpoint whose part ended last.
  *
  * Lock: domain held.
  */
@@ -20,12 +20,14 @@
 
 static void release(struct tdm_srx *srx, struct tdm_srx_entry *p)
 {
-	struct fid_peer_cq *cq = srx->done.rx_cq;
+	const struct tdm_done *done = p->rx.srx ? tdm_srx_port_done(p->rx.srx) :
+						  &srx->done;
+	struct fid_peer_cq *cq = done->rx_cq;
 
 	if (srx->flushed)
 		return;
 	if (p->cancelled)
-		tdm_done_recv_err(&srx->done, &p->rx, 0, 0, FI_ECANCELED, 0);
+		tdm_done_recv_err(done, &p->rx, 0, 0, FI_ECANCELED, 0);
 	else if (cq)
 		cq->owner_ops->write(cq, p->rx.context, FI_MULTI_RECV, 0, NULL,
 				     0, 0, FI_ADDR_NOTAVAIL);

@@ -19,7 +19,7 @@
 static void describe(struct tdm_srx *srx, const struct tdm_srx_entry *e,
 		     void *context)
 {
-	struct fid_peer_cq *cq = srx->done.rx_cq;
+	struct fid_peer_cq *cq = tdm_srx_port_done(e->rx.srx)->rx_cq;
 
 	if (cq)
 		cq->owner_ops->write(cq, context,

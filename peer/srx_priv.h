@@ -62,6 +62,14 @@ struct tdm_srx_entry {
 struct tdm_srx_port {
 	struct fid_peer_srx fid;
 	struct tdm_srx *srx;
+	const struct tdm_done *done; /* of the endpoint it was made for */
+};
+
+/* An endpoint's exports of a receive side that others use as well. */
+struct tdm_srx_seat {
+	struct tdm_srx_port port[TDM_TRANSPORTS];
+	struct tdm_done done;
+	struct tdm_list node; /* srx->seats */
 };
 
 struct tdm_srx {
@@ -77,6 +85,7 @@ struct tdm_srx {
 	uint64_t next_post_no;
 	struct tdm_done done;
 	struct tdm_pool pool;	 /* struct tdm_srx_entry */
+	struct tdm_list seats;	 /* struct tdm_srx_seat, oldest first */
 	struct tdm_list claimed; /* oldest first */
 	struct tdm_list pending; /* WAITING, source just learned or arrived
 				  * while settling; to be matched */
@@ -85,6 +94,13 @@ struct tdm_srx {
 static inline struct tdm_srx *tdm_srx_of(struct fid_peer_srx *fid)
 {
 	return tdm_container_of(fid, struct tdm_srx_port, fid)->srx;
+}
+
+/* Where what came by @fid ends. */
+static inline const struct tdm_done *
+tdm_srx_port_done(const struct fid_peer_srx *fid)
+{
+	return tdm_container_of(fid, struct tdm_srx_port, fid)->done;
 }
 
 static inline struct tdm_srx_entry *
@@ -144,8 +160,9 @@ void tdm_srx_settle(struct tdm_srx *srx);
 
 /* srx_export.c */
 
-/* Make @port an export of @srx. */
-void tdm_srx_port_init(struct tdm_srx *srx, struct tdm_srx_port *port);
+/* Make @port an export of @srx, for an endpoint whose receives end at @done. */
+void tdm_srx_port_init(struct tdm_srx *srx, struct tdm_srx_port *port,
+		       const struct tdm_done *done);
 
 /* srx_multi.c */
 

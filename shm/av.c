@@ -39,6 +39,7 @@ struct tdm_shm_av {
 	uint32_t top;	 /* no live entry at or above */
 	uint32_t lowest; /* no free entry below */
 	uint32_t *hash;
+	int ctx_bits;
 	struct tdm_list eps;
 };
 
@@ -88,6 +89,11 @@ static int av_grow(struct tdm_shm_av *av)
 		*head = i;
 	}
 	return 0;
+}
+
+int tdm_shm_av_ctx_bits(const struct tdm_shm_av *av)
+{
+	return av->ctx_bits;
 }
 
 fi_addr_t tdm_shm_av_source(const struct tdm_shm_av *av,
@@ -328,7 +334,8 @@ int tdm_shm_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
 {
 	struct tdm_shm_av *av;
 
-	if (!attr || (attr->type != FI_AV_TABLE && attr->type != FI_AV_UNSPEC))
+	if (!attr || attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > 63 ||
+	    (attr->type != FI_AV_TABLE && attr->type != FI_AV_UNSPEC))
 		return -FI_EINVAL;
 	av = calloc(1, sizeof(*av));
 	if (!av)
@@ -336,6 +343,7 @@ int tdm_shm_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
 	av->domain = tdm_container_of(domain, struct tdm_shm_domain, fid);
 	av->domain->refs++;
 	tdm_list_init(&av->eps);
+	av->ctx_bits = attr->rx_ctx_bits;
 	av->fid.fid.fclass = FI_CLASS_AV;
 	av->fid.fid.context = context;
 	av->fid.fid.ops = &av_fi_ops;

@@ -21,6 +21,7 @@
 #include <rdma/fi_errno.h>
 
 #include "fi_ext_tandem.h"
+#include "shm/ctx.h"
 #include "shm/rma.h"
 #include "tdm_log.h"
 #include "tdm_nosys.h"
@@ -68,6 +69,22 @@ static int bind_cq(struct tdm_shm_ep *ep, struct tdm_shm_cq *cq, uint64_t flags)
 	return ret;
 }
 
+/*
+ * A queue that is bound in more than one slot (a CQ for both directions)
+ * drives the endpoint once.
+ */
+static int queue_start(struct tdm_shm_ep *ep, int slot)
+{
+	int i;
+
+	for (i = 0; i < TDM_SHM_Q_COUNT; i++) {
+		if (ep->queues[i] == ep->queues[slot] &&
+		    tdm_list_linked(&ep->links[i].node))
+			return 0;
+	}
+	return tdm_shm_queue_add(ep->queues[slot], &ep->links[slot]);
+}
+
 static int bind_cntr(struct tdm_shm_ep *ep, struct tdm_shm_cntr *cntr,
 		     uint64_t flags)
 {
@@ -92,6 +109,8 @@ static int bind_cntr(struct tdm_shm_ep *ep, struct tdm_shm_cntr *cntr,
 		if (!(flags & uses[i].flag))
 			continue;
 		ret = set_queue(ep, uses[i].slot, &cntr->queue);
+		if (!ret && ep->enabled)
+			ret = queue_start(ep, uses[i].slot);
 		if (ret)
 			return ret;
 		*uses[i].to = cntr->owner;
@@ -106,6 +125,7 @@ static int bind_srx(struct tdm_shm_ep *ep, struct tdm_shm_srx *srx)
 	ep->srx_obj = srx;
 	ep->srx = srx->owner;
 	srx->ep = ep;
+	tdm_shm_ctx_import(ep);
 	return 0;
 }
 
@@ -114,7 +134,8 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct tdm_shm_ep *ep =
 		tdm_container_of(fid, struct tdm_shm_ep, fid.fid);
 
-	if (ep->enabled)
+	/* Counters may come later. */
+	if (ep->enabled && bfid->fclass != FI_CLASS_CNTR)
 		return -FI_EOPBADSTATE;
 	switch (bfid->fclass) {
 	case FI_CLASS_CQ:
@@ -213,17 +234,12 @@ static void disable(struct tdm_shm_ep *ep)
 	ep->enabled = 0;
 }
 
-/* A queue bound twice (CQ for both directions) drives the endpoint once. */
 static int enable_queues(struct tdm_shm_ep *ep)
 {
-	int i, j, ret;
+	int i, ret;
 
 	for (i = 0; i < TDM_SHM_Q_COUNT; i++) {
-		for (j = 0; j < i && ep->queues[j] != ep->queues[i]; j++)
-			;
-		if (!ep->queues[i] || j < i)
-			continue;
-		ret = tdm_shm_queue_add(ep->queues[i], &ep->links[i]);
+		ret = ep->queues[i] ? queue_start(ep, i) : 0;
 		if (ret)
 			return ret;
 	}

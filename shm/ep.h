@@ -47,6 +47,7 @@ struct tdm_shm_ep {
 	int enabled;
 	struct tdm_done done;
 	struct fid_peer_srx *srx; /* the owner's */
+	uint32_t contexts;	  /* receive contexts behind srx */
 	uint64_t tx_flags;	  /* default operation flags */
 	uint64_t tx_comp;	  /* FI_COMPLETION unless selective */
 	int in_progress;
@@ -132,6 +133,9 @@ struct tdm_shm_av *tdm_shm_av_from_fid(struct fid *fid);
 /* The address behind @fi_addr. Errors: -FI_EINVAL. */
 int tdm_shm_av_addr(const struct tdm_shm_av *av, fi_addr_t fi_addr,
 		    struct tdm_shm_addr *addr) tdm_must_check;
+
+/* Upper bits of its addresses that name a receive context, fi_rx_addr(3). */
+int tdm_shm_av_ctx_bits(const struct tdm_shm_av *av);
 
 /* The lowest user id of @addr, or FI_ADDR_UNSPEC. */
 fi_addr_t tdm_shm_av_source(const struct tdm_shm_av *av,

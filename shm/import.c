@@ -340,9 +340,13 @@ static int srx_close(struct fid *fid)
 {
 	struct tdm_shm_srx *srx =
 		tdm_container_of(fid, struct tdm_shm_srx, fid.fid);
+	struct tdm_list *pos;
 
 	/* The owner's SRX may go now: hand out nothing to it any more. */
 	if (srx->ep) {
+		tdm_list_for_each(pos, &srx->ep->pairs)
+			tdm_list_entry(pos, struct tdm_shm_pair, all)->srx =
+				NULL;
 		srx->ep->srx = NULL;
 		srx->ep->srx_obj = NULL;
 	}

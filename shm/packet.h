@@ -17,7 +17,8 @@
 enum { TDM_SHM_VERSION_LEAST = 1, TDM_SHM_VERSION_MOST = 1 };
 
 enum tdm_shm_msg_type {
-	TDM_SHM_MSG_HELLO = 1,	/* descriptors: segment, hints, eventfd */
+	/* descriptors: segment, hints, eventfd; arg: receive contexts less 1 */
+	TDM_SHM_MSG_HELLO = 1,
 	TDM_SHM_MSG_REJECT = 2, /* reason */
 	TDM_SHM_MSG_READY = 3,
 	TDM_SHM_MSG_ABORT = 4,	/* reason */
@@ -44,7 +45,11 @@ enum {
 	TDM_SHM_FEATURE_CMA = 2, /* may be read with process_vm_readv */
 };
 
-enum { TDM_SHM_MSG_MOST_BYTES = 256, TDM_SHM_FDS_MOST = 3 };
+enum {
+	TDM_SHM_MSG_MOST_BYTES = 256,
+	TDM_SHM_FDS_MOST = 3,
+	TDM_SHM_CTX_MOST = 1 << 16, /* receive contexts of an endpoint */
+};
 
 struct tdm_shm_msg_head {
 	uint64_t magic;

@@ -22,6 +22,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "shm/ctx.h"
 #include "shm/path.h"
 #include "shm/rma.h"
 #include "tdm_log.h"
@@ -266,6 +267,7 @@ void tdm_shm_pair_up(struct tdm_shm_pair *pair, uint32_t peer_slots)
 				s->features & TDM_SHM_FEATURE_BARRIER);
 	}
 	pair_reset_rings(pair, peer_slots);
+	tdm_shm_ctx_reset(pair);
 	pair->state = TDM_SHM_PAIR_UP;
 	pair->broken = 0;
 	pair->epoch++;

@@ -53,6 +53,7 @@ struct tdm_shm_pair {
 	struct tdm_shm_ring_rx rx;
 	fi_addr_t owner_addr; /* in the owner's space, or FI_ADDR_UNSPEC */
 	struct tdm_shm_ep *ep;
+	struct fid_peer_srx *srx; /* of the context selected; NULL: closed */
 	uint32_t bell;	    /* TDM_SHM_BELL_* as last written to own->bell */
 	uint32_t rx_since;  /* records since the last look at the hot set */
 	uint32_t rx_window; /* records taken per poll: 1, 2, 4, ... */
@@ -65,6 +66,8 @@ struct tdm_shm_pair {
 	int ready;		      /* 1: cold, but may hold records */
 	int want_space;		      /* 1: a send found the ring full */
 	int no_grow;		      /* 1: the ring stays as it is */
+	uint16_t tx_ctx;	      /* the peer's context selected */
+	uint32_t peer_contexts;	      /* receive contexts the peer has */
 	uint32_t epoch;		      /* sessions this pair has had */
 	uint32_t stalls;	      /* sends that found the ring full */
 	struct tdm_list busy;  /* ep->busy: work for each progress call */

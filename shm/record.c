@@ -71,6 +71,8 @@ int tdm_shm_rec_decode(struct tdm_shm_rec *rec, uint64_t word0, uint32_t room)
 	case TDM_SHM_REC_PAD:
 		rec->slots = rec->aux;
 		return rec->flags || rec->aux != room ? -1 : 0;
+	case TDM_SHM_REC_SELECT:
+		return rec->flags ? -1 : 0;
 	case TDM_SHM_REC_MOVED:
 		return rec->flags || rec->aux < TDM_SHM_SLOTS_LEAST ||
 				       rec->aux > TDM_SHM_SLOTS_MOST ?
@@ -168,7 +170,8 @@ static int hello_decode(struct tdm_shm_msg *msg, const void *buf, size_t len)
 	if (tdm_shm_hello_version(h) < 0)
 		return 0;
 	if (h->slots < TDM_SHM_SLOTS_LEAST || h->slots > TDM_SHM_SLOTS_MOST ||
-	    h->bell >= TDM_SHM_BELLS_MOST || h->addrlen > sizeof(h->addr))
+	    h->bell >= TDM_SHM_BELLS_MOST || h->addrlen > sizeof(h->addr) ||
+	    h->head.arg >= TDM_SHM_CTX_MOST)
 		return -1;
 	return tdm_shm_sockaddr_check(h->addr, h->addrlen);
 }

@@ -230,16 +230,18 @@ static int rx_rts_read(struct tdm_shm_pair *pair, const uint8_t *slot)
 /* ---- target: writes ------------------------------------------------------ */
 
 /* Errors: -FI_EAGAIN: later; every other: refused. */
-static int region(struct tdm_shm_ep *ep, const struct tdm_rma_request *req,
+static int region(const struct tdm_shm_pair *pair,
+		  const struct tdm_rma_request *req,
 		  struct fi_peer_rx_entry **entry)
 {
+	struct tdm_shm_ep *ep = pair->ep;
 	int ret;
 
-	if (!ep->srx)
+	if (!pair->srx)
 		return -FI_EAGAIN;
 	if (!ep->rma)
 		return -FI_EACCES;
-	ret = ep->rma->get(ep->domain->owner, ep->srx, req, entry);
+	ret = ep->rma->get(ep->domain->owner, pair->srx, req, entry);
 	return ret == -FI_ENOMEM ? -FI_EAGAIN : ret;
 }
 
@@ -301,7 +303,7 @@ static int rx_write(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		req.flags = FI_REMOTE_CQ_DATA;
 		memcpy(&req.data, body + sizeof(where), 8);
 	}
-	ret = region(pair->ep, &req, &entry);
+	ret = region(pair, &req, &entry);
 	if (ret == -FI_EAGAIN) {
 		tdm_pool_free(&pair->ep->ctls, ctl);
 		return ret;
@@ -334,7 +336,7 @@ static int rx_rts_write(struct tdm_shm_pair *pair,
 		req.flags = FI_REMOTE_CQ_DATA;
 		req.data = pull->rts.data;
 	}
-	ret = region(pair->ep, &req, &pull->entry);
+	ret = region(pair, &req, &pull->entry);
 	if (ret == -FI_EAGAIN)
 		goto drop;
 	if (!ret) {
@@ -507,7 +509,7 @@ static int rx_read(struct tdm_shm_pair *pair, const uint8_t *slot)
 	memcpy(&s->peer_id, slot + 8, 8);
 	request_fill(&req, pair, &body.where, FI_REMOTE_READ);
 	req.len = body.len;
-	ret = region(pair->ep, &req, &entry);
+	ret = region(pair, &req, &entry);
 	if (ret == -FI_EAGAIN) {
 		tdm_shm_serve_drop(&s->op);
 		return ret;

@@ -20,6 +20,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "shm/ctx.h"
 #include "shm/path.h"
 #include "shm/rma.h"
 
@@ -127,14 +128,16 @@ fi_addr_t tdm_shm_rx_source(struct fi_peer_rx_entry *entry)
 
 /* ---- eager messages ------------------------------------------------------ */
 
-static inline int srx_get(struct tdm_shm_ep *ep, int tagged,
+static inline int srx_get(const struct tdm_shm_pair *pair, int tagged,
 			  struct fi_peer_match_attr *attr,
 			  struct fi_peer_rx_entry **entry)
 {
-	if (tdm_unlikely(!ep->srx))
+	struct fid_peer_srx *srx = pair->srx;
+
+	if (tdm_unlikely(!srx))
 		return -FI_EAGAIN;
-	return tagged ? ep->srx->owner_ops->get_tag(ep->srx, attr, entry) :
-			ep->srx->owner_ops->get_msg(ep->srx, attr, entry);
+	return tagged ? srx->owner_ops->get_tag(srx, attr, entry) :
+			srx->owner_ops->get_msg(srx, attr, entry);
 }
 
 /* A receive of several buffers, or one that is too short, fi_cq(3). */
@@ -217,7 +220,7 @@ static int rx_eager_deliver(struct tdm_shm_pair *pair,
 		return -FI_EAGAIN;
 	ctl->kind = TDM_SHM_CTL_ALONE;
 	memcpy(&id, payload - 8, 8);
-	ret = srx_get(pair->ep, tagged, attr, &entry);
+	ret = srx_get(pair, tagged, attr, &entry);
 	if (ret && ret != -FI_ENOENT) {
 		tdm_pool_free(&pair->ep->ctls, ctl);
 		return -FI_EAGAIN;
@@ -255,7 +258,7 @@ static inline int rx_plain(struct tdm_shm_pair *pair, int tagged,
 	attr.addr = pair->owner_addr;
 	attr.msg_size = len;
 	memcpy(&attr.tag, slot + 8, 8);
-	ret = srx_get(pair->ep, tagged, &attr, &entry);
+	ret = srx_get(pair, tagged, &attr, &entry);
 	if (tdm_likely(!ret)) {
 		eager_place(pair, entry, payload, len);
 		return 0;
@@ -280,7 +283,7 @@ static int rx_eager(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 	memcpy(&attr.tag, slot + 8, 8);
 	if (rec->flags & TDM_SHM_REC_DELIVER)
 		return rx_eager_deliver(pair, rec, &attr, body);
-	ret = srx_get(pair->ep, tagged, &attr, &entry);
+	ret = srx_get(pair, tagged, &attr, &entry);
 	if (tdm_unlikely(ret && ret != -FI_ENOENT))
 		return -FI_EAGAIN;
 	entry->flags |= FI_REMOTE_CQ_DATA;
@@ -338,7 +341,7 @@ static int rx_rts(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 	attr.addr = pair->owner_addr;
 	attr.msg_size = pull->rts.len;
 	memcpy(&attr.tag, slot + 8, 8);
-	ret = srx_get(ep, tagged, &attr, &entry);
+	ret = srx_get(pair, tagged, &attr, &entry);
 	if (ret && ret != -FI_ENOENT) {
 		ret = -FI_EAGAIN;
 		goto drop;
@@ -428,6 +431,8 @@ static int rx_control(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 	case TDM_SHM_REC_MOVED:
 		ret = rx_moved(pair, rec, tag);
 		return ret ? ret : 1;
+	case TDM_SHM_REC_SELECT:
+		return tdm_shm_ctx_select(pair, rec->aux) ? -FI_EPROTO : 0;
 	case TDM_SHM_REC_GOODBYE:
 		return -FI_ESHUTDOWN;
 	default: /* others do not pass the decoder */

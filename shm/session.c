@@ -129,6 +129,7 @@ int tdm_shm_session_hello(struct tdm_shm_session *s)
 		.head.magic = TDM_SHM_MAGIC,
 		.head.type = TDM_SHM_MSG_HELLO,
 		.head.bytes = sizeof(h),
+		.head.arg = ep->contexts - 1,
 		.version_least = TDM_SHM_VERSION_LEAST,
 		.version_most = TDM_SHM_VERSION_MOST,
 		.nonce_addr = (uintptr_t)&ep->nonce,
@@ -209,5 +210,6 @@ enum tdm_shm_why tdm_shm_session_take(struct tdm_shm_session *s,
 	s->bell_fd = fds[2];
 	fds[2] = -1;
 	s->pair->cma = cma_probe(s, h);
+	s->pair->peer_contexts = h->head.arg + 1;
 	return TDM_SHM_WHY_NONE;
 }

@@ -17,6 +17,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "shm/ctx.h"
 #include "shm/path.h"
 #include "shm/rma.h"
 
@@ -462,13 +463,15 @@ static tdm_noinline ssize_t send_rts(struct tdm_shm_pair *pair,
 
 /* ---- the pair is not up -------------------------------------------------- */
 
-static struct tdm_shm_pair *pair_of(struct tdm_shm_ep *ep, fi_addr_t addr,
-				    ssize_t *ret)
+struct tdm_shm_pair *tdm_shm_tx_pair(struct tdm_shm_ep *ep, fi_addr_t addr,
+				     ssize_t *ret)
 {
 	uint32_t size = ep->by_addr_count ? ep->by_addr_count : 16;
 	struct tdm_shm_addr name;
 	struct tdm_shm_pair *pair, **table;
 
+	if (addr < ep->by_addr_count && ep->by_addr[addr])
+		return ep->by_addr[addr];
 	*ret = -FI_EINVAL;
 	if (!ep->enabled || tdm_shm_av_addr(ep->av, addr, &name))
 		return NULL;
@@ -492,14 +495,12 @@ static struct tdm_shm_pair *pair_of(struct tdm_shm_ep *ep, fi_addr_t addr,
 	return pair;
 }
 
-/*
- * Take one step towards a session. Returns 0 when @pair is up, else what the
- * caller of the send is told.
- */
-static ssize_t approach(struct tdm_shm_pair *pair)
+ssize_t tdm_shm_tx_approach(struct tdm_shm_pair *pair)
 {
 	ssize_t ret = -FI_EAGAIN;
 
+	if (pair->state == TDM_SHM_PAIR_UP && !pair->broken)
+		return 0;
 	if (pair->ep->in_progress)
 		return -FI_EAGAIN;
 	if (pair->broken) {
@@ -530,17 +531,18 @@ static ssize_t approach(struct tdm_shm_pair *pair)
 ssize_t tdm_shm_tx_slow(struct tdm_shm_ep *ep, struct tdm_shm_pair *pair,
 			struct tdm_xfer *x)
 {
+	int bits = ep->av ? tdm_shm_av_ctx_bits(ep->av) : 0;
 	ssize_t ret;
 
+	if (!pair && bits)
+		return tdm_shm_ctx_send(ep, x, bits);
 	if (!pair)
-		pair = pair_of(ep, x->addr, &ret);
+		pair = tdm_shm_tx_pair(ep, x->addr, &ret);
 	if (!pair)
 		return ret;
-	if (pair->state != TDM_SHM_PAIR_UP || pair->broken) {
-		ret = approach(pair);
-		if (ret)
-			return ret;
-	}
+	ret = tdm_shm_tx_approach(pair);
+	if (ret)
+		return ret;
 	return x->flags & FI_RMA ? tdm_shm_rma_send(ep, x) :
 				   tdm_shm_tx_send(ep, x);
 }

@@ -52,8 +52,12 @@ static int fill_vector(struct tdm_xfer *x, const struct iovec *iov,
 
 static ssize_t send_xfer(struct tdm_ep *ep, struct tdm_xfer *x)
 {
-	if (tdm_unlikely(!ep->enabled))
-		return -FI_EOPBADSTATE;
+	if (tdm_unlikely(ep->enabled != TDM_EP_ON)) {
+		int ret = tdm_ep_check(ep, x);
+
+		if (ret)
+			return ret;
+	}
 	if (tdm_unlikely(!tdm_ep_grants(ep, x->flags)))
 		return -FI_EOPNOTSUPP;
 	if ((x->flags & FI_INJECT) && x->len > ep->inject_bytes)

@@ -52,8 +52,10 @@ static void base_domain(struct fi_domain_attr *d)
 	d->ep_cnt = TDM_MAX_EPS;
 	d->tx_ctx_cnt = TDM_MAX_EPS;
 	d->rx_ctx_cnt = TDM_MAX_EPS;
-	d->max_ep_tx_ctx = 1;
-	d->max_ep_rx_ctx = 1;
+	d->max_ep_tx_ctx = TDM_MAX_CONTEXTS;
+	d->max_ep_rx_ctx = TDM_MAX_CONTEXTS;
+	d->max_ep_stx_ctx = TDM_MAX_EPS;
+	d->max_ep_srx_ctx = TDM_MAX_EPS;
 	d->cntr_cnt = TDM_MAX_CNTRS;
 	d->mr_iov_limit = TDM_IOV_LIMIT;
 	d->caps = TDM_DOMAIN_CAPS;
@@ -118,14 +120,10 @@ static uint64_t grant_caps(uint64_t asked, uint64_t ours)
 	return caps | (ours & (FI_LOCAL_COMM | FI_REMOTE_COMM));
 }
 
-static int apply_tx(const struct fi_tx_attr *h, struct fi_info *info)
+static int check_tx(const struct fi_tx_attr *h)
 {
-	struct fi_tx_attr *a = info->tx_attr;
 	int ret;
 
-	a->caps = grant_caps(info->caps, TDM_TX_CAPS);
-	if (!h)
-		return 0;
 	if ((ret = subset("tx_attr.caps", h->caps, TDM_TX_CAPS)) ||
 	    (ret = subset("tx_attr.op_flags", h->op_flags, TDM_TX_OP_FLAGS)) ||
 	    (ret = subset("tx_attr.msg_order", h->msg_order, TDM_MSG_ORDER)) ||
@@ -135,6 +133,20 @@ static int apply_tx(const struct fi_tx_attr *h, struct fi_info *info)
 	    (ret = at_most("tx_attr.size", h->size, TDM_MAX_CTX_SIZE)) ||
 	    (ret = at_most("tx_attr.iov_limit", h->iov_limit, TDM_IOV_LIMIT)) ||
 	    (ret = at_most("tx_attr.rma_iov_limit", h->rma_iov_limit, 1)))
+		return ret;
+	return 0;
+}
+
+static int apply_tx(const struct fi_tx_attr *h, struct fi_info *info)
+{
+	struct fi_tx_attr *a = info->tx_attr;
+	int ret;
+
+	a->caps = grant_caps(info->caps, TDM_TX_CAPS);
+	if (!h)
+		return 0;
+	ret = check_tx(h);
+	if (ret)
 		return ret;
 	if (h->caps)
 		a->caps = grant_caps(h->caps, TDM_TX_CAPS);
@@ -149,14 +161,10 @@ static int apply_tx(const struct fi_tx_attr *h, struct fi_info *info)
 	return 0;
 }
 
-static int apply_rx(const struct fi_rx_attr *h, struct fi_info *info)
+static int check_rx(const struct fi_rx_attr *h)
 {
-	struct fi_rx_attr *a = info->rx_attr;
 	int ret;
 
-	a->caps = grant_caps(info->caps, TDM_RX_CAPS);
-	if (!h)
-		return 0;
 	if ((ret = subset("rx_attr.caps", h->caps, TDM_RX_CAPS)) ||
 	    (ret = subset("rx_attr.op_flags", h->op_flags, TDM_RX_OP_FLAGS)) ||
 	    (ret = subset("rx_attr.msg_order", h->msg_order, TDM_MSG_ORDER)) ||
@@ -166,6 +174,20 @@ static int apply_rx(const struct fi_rx_attr *h, struct fi_info *info)
 	    (ret = at_most("rx_attr.size", h->size, TDM_MAX_CTX_SIZE)) ||
 	    (ret = at_most("rx_attr.iov_limit", h->iov_limit, TDM_IOV_LIMIT)))
 		return ret;
+	return 0;
+}
+
+static int apply_rx(const struct fi_rx_attr *h, struct fi_info *info)
+{
+	struct fi_rx_attr *a = info->rx_attr;
+	int ret;
+
+	a->caps = grant_caps(info->caps, TDM_RX_CAPS);
+	if (!h)
+		return 0;
+	ret = check_rx(h);
+	if (ret)
+		return ret;
 	if (h->caps)
 		a->caps = grant_caps(h->caps, TDM_RX_CAPS);
 	a->op_flags = h->op_flags;
@@ -173,6 +195,27 @@ static int apply_rx(const struct fi_rx_attr *h, struct fi_info *info)
 		a->size = h->size;
 	if (h->iov_limit)
 		a->iov_limit = h->iov_limit;
+	return 0;
+}
+
+int tdm_tx_attr_check(const struct fi_tx_attr *attr)
+{
+	return attr && check_tx(attr) ? -FI_EINVAL : 0;
+}
+
+int tdm_rx_attr_check(const struct fi_rx_attr *attr)
+{
+	return attr && check_rx(attr) ? -FI_EINVAL : 0;
+}
+
+/* How many contexts an endpoint shall have: a number, or a shared one. */
+static int contexts(const char *what, size_t asked, size_t *ours)
+{
+	if (!asked)
+		return 0;
+	if (asked != FI_SHARED_CONTEXT && asked > TDM_MAX_CONTEXTS)
+		return refuse(what, asked, TDM_MAX_CONTEXTS);
+	*ours = asked;
 	return 0;
 }
 
@@ -190,9 +233,6 @@ static int apply_ep(const struct fi_ep_attr *h, struct fi_info *info)
 	if (h->protocol_version > a->protocol_version)
 		return refuse("ep_attr.protocol_version", h->protocol_version,
 			      a->protocol_version);
-	if (h->tx_ctx_cnt == FI_SHARED_CONTEXT ||
-	    h->rx_ctx_cnt == FI_SHARED_CONTEXT)
-		return refuse("ep_attr shared context", 1, 0);
 	if ((ret = at_most("ep_attr.max_msg_size", h->max_msg_size,
 			   TDM_MAX_MSG_BYTES)) ||
 	    (ret = at_most("ep_attr.msg_prefix_size", h->msg_prefix_size, 0)) ||
@@ -202,8 +242,10 @@ static int apply_ep(const struct fi_ep_attr *h, struct fi_info *info)
 			   a->max_order_war_size)) ||
 	    (ret = at_most("ep_attr.max_order_waw_size", h->max_order_waw_size,
 			   a->max_order_waw_size)) ||
-	    (ret = at_most("ep_attr.tx_ctx_cnt", h->tx_ctx_cnt, 1)) ||
-	    (ret = at_most("ep_attr.rx_ctx_cnt", h->rx_ctx_cnt, 1)) ||
+	    (ret = contexts("ep_attr.tx_ctx_cnt", h->tx_ctx_cnt,
+			    &a->tx_ctx_cnt)) ||
+	    (ret = contexts("ep_attr.rx_ctx_cnt", h->rx_ctx_cnt,
+			    &a->rx_ctx_cnt)) ||
 	    (ret = at_most("ep_attr.auth_key_size", h->auth_key_size, 0)))
 		return ret;
 	if (h->mem_tag_format)

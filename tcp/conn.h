@@ -62,6 +62,12 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr,
  */
 int tdm_tcp_bind(struct tdm_tcp *tcp, struct tdm_addr *addr) tdm_must_check;
 
+/* Operations that end from now on end there. */
+void tdm_tcp_set_done(struct tdm_tcp *tcp, const struct tdm_done *done);
+
+/* Sends that can be posted before tx_size of them are outstanding. */
+size_t tdm_tcp_tx_left(const struct tdm_tcp *tcp);
+
 /* Accept connections from now on. */
 int tdm_tcp_listen(struct tdm_tcp *tcp) tdm_must_check;
 

@@ -80,6 +80,8 @@ static void domain_progress(struct tdm_engine *engine)
 	if (!d->local_pairs || !d->tcp_quiet ||
 	    !(engine->passes % QUIET_PASSES))
 		tcp_progress(d);
+	if (tdm_unlikely(!tdm_list_empty(&d->late)))
+		tdm_late_pass(d);
 }
 
 static int domain_arm(struct tdm_engine *engine)
@@ -88,6 +90,7 @@ static int domain_arm(struct tdm_engine *engine)
 	struct tdm_list *pos;
 	int ret;
 
+	tdm_late_arm(d);
 	tdm_list_for_each(pos, &d->eps) {
 		ret = tdm_tcp_arm(
 			tdm_list_entry(pos, struct tdm_ep, node)->tcp);
@@ -118,6 +121,8 @@ static int domain_wait_fd(struct tdm_engine *engine)
 static void domain_free(struct tdm_domain *d)
 {
 	tdm_link_close(d->link);
+	if (d->late_timer.ev)
+		tdm_loop_timer_disarm(&d->late_timer);
 	if (d->loop)
 		tdm_loop_close(d->loop);
 	fi_freeinfo(d->info);
@@ -136,6 +141,7 @@ static int domain_close(struct fid *fid)
 		return -FI_EBUSY;
 	}
 	tdm_lock_release(&d->lock);
+	tdm_closed_domain(d);
 	tdm_auto_stop(d->automatic);
 	d->automatic = NULL;
 	__atomic_fetch_sub(&d->fabric->users, 1, __ATOMIC_RELEASE);
@@ -271,11 +277,11 @@ static struct fi_ops_domain domain_ops = {
 	.av_open = domain_av_open,
 	.cq_open = domain_cq_open,
 	.endpoint = tdm_ep_open,
-	.scalable_ep = tdm_no_domain_scalable_ep,
+	.scalable_ep = tdm_sep_open,
 	.cntr_open = domain_cntr_open,
 	.poll_open = domain_poll_open,
-	.stx_ctx = tdm_no_domain_stx_ctx,
-	.srx_ctx = tdm_no_domain_srx_ctx,
+	.stx_ctx = tdm_stx_open,
+	.srx_ctx = tdm_srx_ctx_open,
 	.query_atomic = tdm_no_domain_query_atomic,
 	.query_collective = tdm_no_domain_query_collective,
 	.endpoint2 = domain_endpoint2,
@@ -345,6 +351,7 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 	d->engine.api_version = fabric->fid.api_version;
 	d->fabric = fabric;
 	tdm_list_init(&d->eps);
+	tdm_late_init(d);
 	d->info = fi_dupinfo(info);
 	ret = d->info ? tdm_loop_open(&d->loop) : -FI_ENOMEM;
 	if (!ret) {
@@ -357,6 +364,7 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 		return ret;
 	}
 	__atomic_fetch_add(&fabric->users, 1, __ATOMIC_RELAXED);
+	tdm_opened_domain(d);
 	*domain = &d->fid;
 	return 0;
 }

@@ -19,7 +19,8 @@ struct tdm_eq;
 
 struct tdm_fabric {
 	struct fid_fabric fid;
-	size_t users; /* domains, EQs and wait sets; atomic */
+	size_t users;		/* domains, EQs and wait sets; atomic */
+	struct tdm_list opened; /* in the list of opened.c */
 };
 
 struct tdm_domain {
@@ -37,8 +38,12 @@ struct tdm_domain {
 	struct tdm_eq *eq;	    /* fi_domain_bind(), or NULL */
 	struct tdm_auto *automatic; /* the progress thread, or NULL */
 	int tcp_quiet;		    /* no connection at the last full pass */
-	void *mr_tree;	   /* struct tdm_mr by key, tsearch(3); G: lock */
-	uint64_t next_key; /* next key the provider gives; G: lock */
+	void *mr_tree;	      /* struct tdm_mr by key, tsearch(3); G: lock */
+	uint64_t next_key;    /* next key the provider gives; G: lock */
+	struct tdm_list late; /* struct tdm_sep with sends that wait */
+	int in_late;	      /* they are being offered */
+	struct tdm_loop_timer late_timer; /* while somebody sleeps */
+	struct tdm_list opened;		  /* in the list of opened.c */
 };
 
 /* fi_fabric(3) for this provider; the core's struct fi_provider.fabric. */
@@ -61,9 +66,30 @@ struct tdm_domain *tdm_domain_from_fid(struct fid_domain *fid);
 void tdm_domain_get(struct tdm_domain *domain);
 void tdm_domain_put(void *domain);
 
+/* opened.c: what fi_getinfo(3) can be asked for, and refer to. */
+void tdm_opened_fabric(struct tdm_fabric *fabric);
+void tdm_closed_fabric(struct tdm_fabric *fabric);
+void tdm_opened_domain(struct tdm_domain *domain);
+void tdm_closed_domain(struct tdm_domain *domain);
+
 /* fi_endpoint(3). */
 int tdm_ep_open(struct fid_domain *domain, struct fi_info *info,
 		struct fid_ep **ep, void *context);
+
+/* Offer the sends that wait once more: late.c. Lock: held. */
+void tdm_late_init(struct tdm_domain *domain);
+void tdm_late_pass(struct tdm_domain *domain);
+void tdm_late_arm(struct tdm_domain *domain);
+
+/* fi_scalable_ep(3): sep.c. */
+int tdm_sep_open(struct fid_domain *domain, struct fi_info *info,
+		 struct fid_ep **sep, void *context);
+
+/* fi_srx_context(3) and fi_stx_context(3): srx_ctx.c, stx.c. */
+int tdm_srx_ctx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
+		     struct fid_ep **ctx, void *context);
+int tdm_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr,
+		 struct fid_stx **stx, void *context);
 
 /* The calls of struct fi_ops_mr. */
 extern struct fi_ops_mr tdm_mr_ops;

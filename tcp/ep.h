@@ -42,6 +42,25 @@ struct tdm_pair {
 	struct tdm_conn *conn; /* REMOTE, or probing; else NULL */
 };
 
+/* What a struct tdm_ep is to the application, fi_endpoint(3). */
+enum tdm_ep_kind {
+	TDM_EP_WHOLE, /* fi_endpoint() */
+	TDM_EP_ALIAS, /* fi_ep_alias(): other default flags, else its `of` */
+	TDM_EP_SRX,   /* fi_srx_context(): posts receives, nothing else */
+	TDM_EP_SEP,   /* fi_scalable_ep(): has the transports, moves nothing */
+	TDM_EP_TX,    /* fi_tx_context(), fi_rx_context() of its `of` */
+	TDM_EP_RX,
+};
+
+/* Values of tdm_ep.enabled. */
+enum { TDM_EP_OFF, TDM_EP_ON, TDM_EP_LIMITED /* by options: tdm_ep_check() */ };
+
+/* FI_OPT_MAX_*_SIZE and FI_OPT_INJECT_*_SIZE, bytes. */
+struct tdm_limits {
+	size_t msg, tagged, rma;
+	size_t inject_msg, inject_tagged, inject_rma;
+};
+
 struct tdm_ep {
 	/* Read by every transfer. */
 	struct fid_ep fid;
@@ -56,7 +75,7 @@ struct tdm_ep {
 	uint64_t caps;	  /* granted; other operations get -FI_EOPNOTSUPP */
 	int tx_selective; /* FI_SELECTIVE_COMPLETION at bind */
 	int rx_selective;
-	int enabled;
+	int enabled; /* TDM_EP_OFF, ON, LIMITED */
 	struct tdm_tcp *tcp;
 
 	/* Set up once. */
@@ -72,9 +91,33 @@ struct tdm_ep {
 	size_t min_multi_recv; /* bytes */
 	int shm_permitted;     /* FI_OPT_SHARED_MEMORY_PERMITTED */
 	size_t local_pairs;    /* part of domain->local_pairs */
+	struct tdm_limits limits;
+
+	/* Parts and shared objects; tcp/shared.h. */
+	enum tdm_ep_kind kind;
+	struct tdm_ep *of;	 /* ALIAS, TX, RX: what it is a part of */
+	size_t users;		 /* aliases, contexts, endpoints bound to it */
+	struct tdm_list aliases; /* struct tdm_ep by alias_node */
+	struct tdm_list alias_node;
+	struct tdm_ep *srx_ctx;	   /* bound shared receive context, or NULL */
+	struct tdm_srx_seat *seat; /* in it */
+	struct tdm_stx *stx;	   /* bound shared transmit context */
+	struct tdm_sep *sep;	   /* SEP */
+	unsigned int index;	   /* TX, RX: of the context */
 };
 
 struct tdm_ep *tdm_ep_from_fid(struct fid_ep *fid);
+
+static inline struct tdm_ep *tdm_ep_of(struct fid *fid)
+{
+	return tdm_container_of(fid, struct tdm_ep, fid.fid);
+}
+
+/* What an alias stands for; others stand for themselves. */
+static inline struct tdm_ep *tdm_ep_whole(struct tdm_ep *ep)
+{
+	return ep->kind == TDM_EP_ALIAS ? ep->of : ep;
+}
 
 /* Was an operation with @flags granted to @ep? Capabilities and operations
  * have the same bits, fi_getinfo(3). */
@@ -93,12 +136,6 @@ static inline int tdm_ep_grants(const struct tdm_ep *ep, uint64_t flags)
  * the AV, or out of memory. Lock: held.
  */
 struct tdm_pair *tdm_ep_pair(struct tdm_ep *ep, fi_addr_t addr);
-
-/*
- * Where sends and receives end, through the exports for @t. Lock: held.
- */
-void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t,
-		 struct tdm_done *done);
 
 /* The av_user callbacks. Lock: held. */
 void tdm_ep_av_inserted(struct tdm_av_user *user);
@@ -121,10 +158,10 @@ int tdm_ep_setopt(fid_t fid, int level, int optname, const void *optval,
 		  size_t optlen);
 
 /*
- * fi_control(FI_SETOPSFLAG): FI_TRANSMIT or FI_RECV says which direction.
- * Errors: -FI_EBADFLAGS, -FI_EINVAL. Lock: held.
+ * The checks of a transfer on an endpoint that is not simply on: disabled
+ * (-FI_EOPBADSTATE), or limited by options (-FI_EMSGSIZE).
  */
-int tdm_ep_set_op_flags(struct tdm_ep *ep, uint64_t flags);
+int tdm_ep_check(const struct tdm_ep *ep, const struct tdm_xfer *x);
 
 /* fi_open_ops(3) for TDM_REPORT_OPS; report.c. */
 int tdm_report_open(struct fid *fid, const char *name, uint64_t flags,

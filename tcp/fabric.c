@@ -30,6 +30,7 @@ static int fabric_close(struct fid *fid)
 
 	if (__atomic_load_n(&f->users, __ATOMIC_ACQUIRE))
 		return -FI_EBUSY;
+	tdm_closed_fabric(f);
 	free(f);
 	return 0;
 }
@@ -156,6 +157,7 @@ int tdm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 	f->fid.ops = &fabric_ops;
 	/* The core sets it after we return; queues opened by us need it now. */
 	f->fid.api_version = attr->api_version;
+	tdm_opened_fabric(f);
 	*fabric = &f->fid;
 	return 0;
 }

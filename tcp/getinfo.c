@@ -272,8 +272,7 @@ static int is_any(const struct tdm_addr *a)
 int tdm_info_addresses(const char *node, const char *service, uint64_t flags,
 		       const struct fi_info *hints, struct fi_info *info)
 {
-	const char *name =
-		hints && hints->domain_attr ? hints->domain_attr->name : NULL;
+	const char *name = info->domain_attr->name;
 	uint32_t format = hints ? hints->addr_format : FI_FORMAT_UNSPEC;
 	int family = format_family(format);
 	struct choice c = { .name = "" };
@@ -293,6 +292,8 @@ int tdm_info_addresses(const char *node, const char *service, uint64_t flags,
 		port = tdm_addr_port(&q.src);
 		q.have_src = 0;
 	}
+	if (!name && hints && hints->domain_attr)
+		name = hints->domain_attr->name;
 	if (!name)
 		name = tdm_env.iface;
 	if (q.have_src)
@@ -312,6 +313,7 @@ int tdm_info_addresses(const char *node, const char *service, uint64_t flags,
 		format = c.ip.u.sa.sa_family == AF_INET ? FI_SOCKADDR_IN :
 							  FI_SOCKADDR_IN6;
 	info->addr_format = format;
+	free(info->domain_attr->name);
 	info->domain_attr->name = strdup(c.name);
 	if (!info->domain_attr->name)
 		return -FI_ENOMEM;
@@ -332,11 +334,14 @@ int tdm_getinfo(uint32_t version, const char *node, const char *service,
 		return -FI_ENOMEM;
 	ret = tdm_info_apply(version, hints, i);
 	if (!ret)
+		ret = tdm_opened_ask(hints, i);
+	if (!ret)
 		ret = tdm_info_addresses(node, service, flags, hints, i);
 	if (ret) {
 		fi_freeinfo(i);
 		return ret;
 	}
+	tdm_opened_fill(i);
 	*info = i;
 	return 0;
 }

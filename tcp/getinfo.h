@@ -14,14 +14,17 @@
 #define TDM_PRIMARY_CAPS                                                       \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ |           \
 	 FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV |      \
-	 FI_MULTI_RECV)
+	 FI_MULTI_RECV | FI_NAMED_RX_CTX)
 #define TDM_SECONDARY_CAPS (FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define TDM_CAPS (TDM_PRIMARY_CAPS | TDM_SECONDARY_CAPS)
 #define TDM_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
-#define TDM_TX_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE)
+#define TDM_TX_CAPS                                                            \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE |          \
+	 FI_NAMED_RX_CTX)
 #define TDM_RX_CAPS                                                            \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ |              \
-	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE)
+	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE |      \
+	 FI_NAMED_RX_CTX)
 #define TDM_TX_OP_FLAGS                                                        \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |                      \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
@@ -39,6 +42,7 @@ enum {
 	TDM_CQ_DATA_BYTES = 8,
 	TDM_MR_KEY_BYTES = 8,
 	TDM_MAX_EPS = 32768,
+	TDM_MAX_CONTEXTS = 256, /* of a scalable endpoint, each way */
 	TDM_MAX_QUEUES = 65536,
 	TDM_MAX_CNTRS = 65536,
 	TDM_MAX_MRS = 1 << 20,
@@ -72,8 +76,25 @@ int tdm_info_apply(uint32_t version, const struct fi_info *hints,
 int tdm_info_check(const struct fi_info *info);
 
 /*
+ * The same for the attributes of a context, fi_srx_context() and the like;
+ * NULL is fine.
+ */
+int tdm_tx_attr_check(const struct fi_tx_attr *attr);
+int tdm_rx_attr_check(const struct fi_rx_attr *attr);
+
+/*
+ * opened.c: are the fabric and the domain that @hints name open? Sets the
+ * name in info->domain_attr when there is a domain. Errors: -FI_ENODATA,
+ * -FI_ENOMEM.
+ */
+int tdm_opened_ask(const struct fi_info *hints, struct fi_info *info);
+
+/* Refer to the fabric and domain that were opened first, if any are open. */
+void tdm_opened_fill(struct fi_info *info);
+
+/*
  * Fill the addresses and the domain name of @info from what fi_getinfo() was
- * asked. Errors: -FI_ENODATA, -FI_ENOMEM.
+ * asked; a domain name that is set there is kept. Errors: -FI_ENODATA, -FI_ENOMEM.
  */
 int tdm_info_addresses(const char *node, const char *service, uint64_t flags,
 		       const struct fi_info *hints, struct fi_info *info);

@@ -196,6 +196,7 @@ static int write_hello(struct tdm_conn *c)
 	memcpy(g.id, c->tcp->id, sizeof(g.id));
 	c->credit = credit(c->tcp);
 	g.credit = c->credit;
+	g.contexts = c->tcp->contexts;
 	tdm_wire_greeting_encode(out->bytes + out->tail, &g);
 	out->tail += TDM_WIRE_GREETING_BYTES;
 	return 0;
@@ -226,6 +227,7 @@ static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	c->window = g->credit;
 	c->eager = (uint32_t)tdm_min(tdm_env.eager_bytes, g->eager);
 	c->rts_max = g->rts;
+	c->contexts = g->contexts;
 	c->read_bytes = TDM_TCP_STAGE_BYTES / 4;
 	tdm_conn_set_state(c, TDM_CONN_READY);
 	tdm_conn_watch(c, c->blocked ? TDM_LOOP_READ | TDM_LOOP_WRITE :

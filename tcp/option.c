@@ -10,23 +10,110 @@
 
 #include <rdma/fi_errno.h>
 
-#include "tcp/ep.h"
+#include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
+#include "tcp/sep.h"
+
+/*
+ * The options that lower a size: what an endpoint promises not to exceed.
+ */
+static const struct limit {
+	int name;
+	size_t offset; /* in struct tdm_limits */
+	uint64_t caps; /* the endpoint must have been granted */
+	int inject;
+} limits[] = {
+	{ FI_OPT_MAX_MSG_SIZE, offsetof(struct tdm_limits, msg), FI_MSG, 0 },
+	{ FI_OPT_MAX_TAGGED_SIZE, offsetof(struct tdm_limits, tagged),
+	  FI_TAGGED, 0 },
+	{ FI_OPT_MAX_RMA_SIZE, offsetof(struct tdm_limits, rma), FI_RMA, 0 },
+	{ FI_OPT_INJECT_MSG_SIZE, offsetof(struct tdm_limits, inject_msg),
+	  FI_MSG, 1 },
+	{ FI_OPT_INJECT_TAGGED_SIZE, offsetof(struct tdm_limits, inject_tagged),
+	  FI_TAGGED, 1 },
+	{ FI_OPT_INJECT_RMA_SIZE, offsetof(struct tdm_limits, inject_rma),
+	  FI_RMA, 1 },
+};
+
+static size_t *limit_of(struct tdm_ep *ep, const struct limit *l)
+{
+	return (size_t *)(void *)((char *)&ep->limits + l->offset);
+}
+
+/* What may be set at most: what fi_getinfo(3) granted. */
+static size_t limit_most(const struct tdm_ep *ep, const struct limit *l)
+{
+	return l->inject ? ep->inject_bytes : ep->info->ep_attr->max_msg_size;
+}
+
+/* The limit option @name of @ep, or NULL: it has none. */
+static const struct limit *find_limit(const struct tdm_ep *ep, int name)
+{
+	size_t i;
+
+	for (i = 0; i < TDM_ARRAY_LEN(limits); i++) {
+		if (limits[i].name == name)
+			return ep->info->caps & limits[i].caps ? &limits[i] :
+								 NULL;
+	}
+	return NULL;
+}
+
+void tdm_option_init(struct tdm_ep *ep)
+{
+	size_t i;
+
+	if (!ep->info->ep_attr->max_msg_size)
+		ep->info->ep_attr->max_msg_size = TDM_MAX_MSG_BYTES;
+	for (i = 0; i < TDM_ARRAY_LEN(limits); i++)
+		*limit_of(ep, &limits[i]) = limit_most(ep, &limits[i]);
+}
+
+int tdm_ep_limited(struct tdm_ep *ep)
+{
+	size_t i;
+
+	for (i = 0; i < TDM_ARRAY_LEN(limits); i++) {
+		if (*limit_of(ep, &limits[i]) != limit_most(ep, &limits[i]))
+			return 1;
+	}
+	return 0;
+}
+
+int tdm_ep_check(const struct tdm_ep *ep, const struct tdm_xfer *x)
+{
+	const struct tdm_limits *l = &ep->limits;
+	size_t most = l->msg, inject = l->inject_msg;
+
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	if (x->flags & FI_TAGGED) {
+		most = l->tagged;
+		inject = l->inject_tagged;
+	} else if (x->flags & FI_RMA) {
+		most = l->rma;
+		inject = l->inject_rma;
+	}
+	return x->len > most || ((x->flags & FI_INJECT) && x->len > inject) ?
+		       -FI_EMSGSIZE :
+		       0;
+}
 
 /* The value of a size option, 0 and *@value, or -FI_ENOPROTOOPT. */
-static int size_option(const struct tdm_ep *ep, int name, size_t *value)
+static int size_option(struct tdm_ep *ep, int name, size_t *value)
 {
+	const struct limit *l = find_limit(ep, name);
+
+	if (l) {
+		*value = *limit_of(ep, l);
+		return 0;
+	}
 	switch (name) {
 	case FI_OPT_MIN_MULTI_RECV:
 		*value = ep->min_multi_recv;
 		return 0;
-	case FI_OPT_MAX_MSG_SIZE:
-	case FI_OPT_MAX_TAGGED_SIZE:
-		*value = TDM_MAX_MSG_BYTES;
-		return 0;
-	case FI_OPT_INJECT_MSG_SIZE:
-	case FI_OPT_INJECT_TAGGED_SIZE:
-		*value = ep->inject_bytes;
+	case FI_OPT_CM_DATA_SIZE:
+		*value = 0; /* nothing is connected, fi_cm(3) */
 		return 0;
 	case FI_OPT_TX_SIZE:
 		*value = ep->info->tx_attr->size;
@@ -53,10 +140,10 @@ static int put(void *optval, size_t *optlen, const void *value, size_t len)
 int tdm_ep_getopt(fid_t fid, int level, int optname, void *optval,
 		  size_t *optlen)
 {
-	struct tdm_ep *ep = tdm_container_of(fid, struct tdm_ep, fid.fid);
+	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_of(fid));
+	int ret, p2p = FI_HMEM_P2P_DISABLED;
 	size_t value;
 	bool yes;
-	int ret;
 
 	if (!optlen || (*optlen && !optval))
 		return -FI_EINVAL;
@@ -66,57 +153,107 @@ int tdm_ep_getopt(fid_t fid, int level, int optname, void *optval,
 		yes = !!ep->shm_permitted;
 		return put(optval, optlen, &yes, sizeof(yes));
 	}
+	if (optname == FI_OPT_FI_HMEM_P2P)
+		return put(optval, optlen, &p2p, sizeof(p2p));
 	tdm_lock_acquire(&ep->domain->lock);
 	ret = size_option(ep, optname, &value);
 	tdm_lock_release(&ep->domain->lock);
 	return ret ? ret : put(optval, optlen, &value, sizeof(value));
 }
 
+/* Contexts have no paths of their own. */
+static int has_transports(const struct tdm_ep *ep)
+{
+	return ep->kind == TDM_EP_WHOLE || ep->kind == TDM_EP_SEP;
+}
+
+static int set_shm_permitted(struct tdm_ep *ep, const void *optval,
+			     size_t optlen)
+{
+	bool yes;
+
+	if (!has_transports(ep))
+		return -FI_ENOPROTOOPT;
+	if (optlen != sizeof(yes))
+		return -FI_EINVAL;
+	if (ep->enabled)
+		return -FI_EOPBADSTATE;
+	memcpy(&yes, optval, sizeof(yes));
+	/* What the environment forbids an option cannot allow. */
+	if (yes && tdm_env.shm == TDM_SHM_OFF)
+		return -FI_EINVAL;
+	ep->shm_permitted = yes;
+	return 0;
+}
+
+/* No memory but the host's is taken, so there is one answer. */
+static int set_hmem_p2p(const void *optval, size_t optlen)
+{
+	int p2p;
+
+	if (optlen != sizeof(p2p))
+		return -FI_EINVAL;
+	memcpy(&p2p, optval, sizeof(p2p));
+	return p2p == FI_HMEM_P2P_DISABLED ? 0 : -FI_EOPNOTSUPP;
+}
+
+static void set_min_multi_recv(struct tdm_ep *ep, size_t bytes)
+{
+	unsigned int i;
+
+	ep->min_multi_recv = bytes;
+	if (ep->srx && !ep->seat)
+		tdm_srx_set_min_multi_recv(ep->srx, bytes);
+	for (i = 0; ep->sep && i < ep->sep->nrx; i++)
+		tdm_srx_set_min_multi_recv(tdm_srx_group_srx(ep->sep->group, i),
+					   bytes);
+}
+
+static int set_size(struct tdm_ep *ep, int optname, size_t value)
+{
+	const struct limit *l = find_limit(ep, optname);
+
+	if (optname == FI_OPT_MIN_MULTI_RECV) {
+		set_min_multi_recv(ep, value);
+		return 0;
+	}
+	if (!l)
+		return -FI_ENOPROTOOPT;
+	if (ep->enabled)
+		return -FI_EOPBADSTATE;
+	if (value > limit_most(ep, l))
+		return -FI_EINVAL;
+	*limit_of(ep, l) = value;
+	return 0;
+}
+
 static int set_locked(struct tdm_ep *ep, int optname, const void *optval,
 		      size_t optlen)
 {
-	size_t value, limit;
-	bool yes;
+	size_t value;
 
-	if (optname == FI_OPT_SHARED_MEMORY_PERMITTED) {
-		if (optlen != sizeof(yes))
-			return -FI_EINVAL;
-		if (ep->enabled)
-			return -FI_EOPBADSTATE;
-		memcpy(&yes, optval, sizeof(yes));
-		/* What the environment forbids an option cannot allow. */
-		if (yes && tdm_env.shm == TDM_SHM_OFF)
-			return -FI_EINVAL;
-		ep->shm_permitted = yes;
-		return 0;
+	switch (optname) {
+	case FI_OPT_SHARED_MEMORY_PERMITTED:
+		return set_shm_permitted(ep, optval, optlen);
+	case FI_OPT_FI_HMEM_P2P:
+		return set_hmem_p2p(optval, optlen);
+	case FI_OPT_CUDA_API_PERMITTED:
+		return -FI_EINVAL; /* fi_endpoint(3): there is no CUDA */
+	default:
+		break;
 	}
-	if (size_option(ep, optname, &limit))
+	if (size_option(ep, optname, &value))
 		return -FI_ENOPROTOOPT;
 	if (optlen != sizeof(value))
 		return -FI_EINVAL;
 	memcpy(&value, optval, sizeof(value));
-	switch (optname) {
-	case FI_OPT_MIN_MULTI_RECV:
-		ep->min_multi_recv = value;
-		tdm_srx_set_min_multi_recv(ep->srx, value);
-		return 0;
-	case FI_OPT_MAX_MSG_SIZE:
-	case FI_OPT_MAX_TAGGED_SIZE:
-	case FI_OPT_INJECT_MSG_SIZE:
-	case FI_OPT_INJECT_TAGGED_SIZE:
-		/* A smaller limit than the one kept is a promise kept. */
-		if (ep->enabled)
-			return -FI_EOPBADSTATE;
-		return value > limit ? -FI_EINVAL : 0;
-	default:
-		return -FI_ENOPROTOOPT;
-	}
+	return set_size(ep, optname, value);
 }
 
 int tdm_ep_setopt(fid_t fid, int level, int optname, const void *optval,
 		  size_t optlen)
 {
-	struct tdm_ep *ep = tdm_container_of(fid, struct tdm_ep, fid.fid);
+	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_of(fid));
 	int ret;
 
 	if (!optval)
@@ -129,6 +266,20 @@ int tdm_ep_setopt(fid_t fid, int level, int optname, const void *optval,
 	return ret;
 }
 
+int tdm_ep_get_op_flags(struct tdm_ep *ep, uint64_t *flags)
+{
+	switch (*flags & (FI_TRANSMIT | FI_RECV)) {
+	case FI_TRANSMIT:
+		*flags = ep->info->tx_attr->op_flags;
+		return 0;
+	case FI_RECV:
+		*flags = ep->info->rx_attr->op_flags;
+		return 0;
+	default:
+		return -FI_EINVAL;
+	}
+}
+
 int tdm_ep_set_op_flags(struct tdm_ep *ep, uint64_t flags)
 {
 	uint64_t op = flags & ~(FI_TRANSMIT | FI_RECV);
@@ -138,15 +289,15 @@ int tdm_ep_set_op_flags(struct tdm_ep *ep, uint64_t flags)
 		if (op & ~(uint64_t)TDM_TX_OP_FLAGS)
 			return -FI_EBADFLAGS;
 		ep->info->tx_attr->op_flags = op;
-		ep->tx_op_flags = op | (ep->tx_selective ? 0 : FI_COMPLETION);
-		return 0;
+		break;
 	case FI_RECV:
 		if (op & ~(uint64_t)TDM_RX_OP_FLAGS)
 			return -FI_EBADFLAGS;
 		ep->info->rx_attr->op_flags = op;
-		ep->rx_op_flags = op | (ep->rx_selective ? 0 : FI_COMPLETION);
-		return 0;
+		break;
 	default:
 		return -FI_EINVAL;
 	}
+	tdm_ep_resolve_flags(ep);
+	return 0;
 }

@@ -12,7 +12,7 @@
 
 #include "av/locality.h"
 #include "peer/eq.h"
-#include "tcp/ep.h"
+#include "tcp/sep.h"
 #include "tdm_log.h"
 
 static int pairs_reserve(struct tdm_ep *ep, fi_addr_t addr)
@@ -96,7 +96,12 @@ void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
 	struct tdm_pair *p = addr < ep->pairs ? ep->pair[addr] : NULL;
 
 	/* What waits from it must not look like the index's next owner. */
-	tdm_srx_forget(ep->srx, addr);
+	if (ep->sep) {
+		tdm_late_removed(ep, addr);
+		tdm_srx_group_forget(ep->sep->group, addr);
+	}
+	if (ep->srx)
+		tdm_srx_forget(ep->srx, addr);
 	if (!p)
 		return;
 	ep->pair[addr] = NULL;

@@ -24,6 +24,9 @@
  */
 ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x);
 
+/* The same without progress. Lock: held. */
+ssize_t tdm_route_locked(struct tdm_ep *ep, const struct tdm_xfer *x);
+
 /* Post @x, already checked, as a receive of @ep. Lock: taken inside. */
 ssize_t tdm_post_recv(struct tdm_ep *ep, struct tdm_xfer *x);
 

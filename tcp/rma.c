@@ -35,8 +35,12 @@ static ssize_t start(struct fid_ep *fid, struct tdm_xfer *x)
 {
 	struct tdm_ep *ep = tdm_ep_from_fid(fid);
 
-	if (tdm_unlikely(!ep->enabled))
-		return -FI_EOPBADSTATE;
+	if (tdm_unlikely(ep->enabled != TDM_EP_ON)) {
+		int ret = tdm_ep_check(ep, x);
+
+		if (ret)
+			return ret;
+	}
 	if (tdm_unlikely(!tdm_ep_grants(ep, x->flags)))
 		return -FI_EOPNOTSUPP;
 	if (x->len > TDM_MAX_MSG_BYTES ||

@@ -14,13 +14,14 @@
 #include <rdma/fi_rma.h>
 
 #include "tcp/path.h"
+#include "tcp/sep.h"
 #include "tdm_log.h"
 
 /* Flags a peer provider gets with an operation, fi_msg(3). */
 #define LOCAL_FLAGS                                                            \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | TDM_LEVELS)
 
-static ssize_t rma_local(struct tdm_ep *ep, const struct tdm_pair *p,
+static ssize_t rma_local(struct tdm_ep *ep, fi_addr_t to,
 			 const struct tdm_xfer *x)
 {
 	struct fi_rma_iov where = { .addr = x->rma_addr,
@@ -29,7 +30,7 @@ static ssize_t rma_local(struct tdm_ep *ep, const struct tdm_pair *p,
 	struct fi_msg_rma msg = {
 		.msg_iov = x->iov,
 		.iov_count = x->count,
-		.addr = p->local,
+		.addr = to,
 		.rma_iov = &where,
 		.rma_iov_count = 1,
 		.context = x->context,
@@ -49,7 +50,8 @@ static int is_inject(const struct tdm_xfer *x)
 	       x->count == 1;
 }
 
-static ssize_t send_local(struct tdm_ep *ep, const struct tdm_pair *p,
+/* @to: in the peer's AV, with a receive context or without. */
+static ssize_t send_local(struct tdm_ep *ep, fi_addr_t to,
 			  const struct tdm_xfer *x)
 {
 	struct fi_msg_tagged tagged;
@@ -58,14 +60,14 @@ static ssize_t send_local(struct tdm_ep *ep, const struct tdm_pair *p,
 	if (is_inject(x))
 		return x->flags & FI_TAGGED ?
 			       fi_tinject(ep->local, x->iov->iov_base, x->len,
-					  p->local, x->tag) :
+					  to, x->tag) :
 			       fi_inject(ep->local, x->iov->iov_base, x->len,
-					 p->local);
+					 to);
 	if (x->flags & FI_TAGGED) {
 		tagged.msg_iov = x->iov;
 		tagged.desc = NULL;
 		tagged.iov_count = x->count;
-		tagged.addr = p->local;
+		tagged.addr = to;
 		tagged.tag = x->tag;
 		tagged.ignore = 0;
 		tagged.context = x->context;
@@ -73,14 +75,23 @@ static ssize_t send_local(struct tdm_ep *ep, const struct tdm_pair *p,
 		return fi_tsendmsg(ep->local, &tagged, x->flags & LOCAL_FLAGS);
 	}
 	if (tdm_unlikely(x->flags & FI_RMA))
-		return rma_local(ep, p, x);
+		return rma_local(ep, to, x);
 	msg.msg_iov = x->iov;
 	msg.desc = NULL;
 	msg.iov_count = x->count;
-	msg.addr = p->local;
+	msg.addr = to;
 	msg.context = x->context;
 	msg.data = x->data;
 	return fi_sendmsg(ep->local, &msg, x->flags & LOCAL_FLAGS);
+}
+
+/* The address of @p in the peer's AV, for the context that @x asks for. */
+static fi_addr_t local_addr(const struct tdm_ep *ep, const struct tdm_pair *p,
+			    const struct tdm_xfer *x)
+{
+	return x->flags & TDM_TO_CTX ? fi_rx_addr(p->local, x->rx_ctx,
+						  tdm_av_rx_ctx_bits(ep->av)) :
+				       p->local;
 }
 
 static struct tdm_conn *pair_conn(struct tdm_ep *ep, struct tdm_pair *p,
@@ -126,7 +137,7 @@ static ssize_t attach(struct tdm_ep *ep, struct tdm_pair *p,
 		p->reason = TDM_REASON_HOST;
 		return settle_remote(ep, p, x);
 	}
-	ret = send_local(ep, p, x);
+	ret = send_local(ep, local_addr(ep, p, x), x);
 	if (!ret) {
 		settle_local(ep, p);
 		return 0;
@@ -177,19 +188,14 @@ static ssize_t agree(struct tdm_ep *ep, struct tdm_pair *p,
 					       attach(ep, p, x);
 }
 
-static ssize_t send_locked(struct tdm_ep *ep, const struct tdm_xfer *x)
+/* @to: p->local, or the address of a context of it. */
+static inline ssize_t send_to(struct tdm_ep *ep, struct tdm_pair *p,
+			      fi_addr_t to, const struct tdm_xfer *x)
 {
-	struct tdm_pair *p;
 	ssize_t ret;
 
-	p = x->addr < ep->pairs ? ep->pair[x->addr] : NULL;
-	if (tdm_unlikely(!p)) {
-		p = tdm_ep_pair(ep, x->addr);
-		if (!p)
-			return -FI_EINVAL;
-	}
 	if (tdm_likely(p->path == TDM_PATH_LOCAL))
-		ret = send_local(ep, p, x);
+		ret = send_local(ep, to, x);
 	else if (p->path == TDM_PATH_REMOTE)
 		return tdm_tx_send(p->conn, x);
 	else
@@ -201,6 +207,46 @@ static ssize_t send_locked(struct tdm_ep *ep, const struct tdm_xfer *x)
 	p->search = ret == -FI_ECONNREFUSED ? TDM_SEARCH_PROBE :
 					      TDM_SEARCH_ATTACH;
 	return agree(ep, p, x);
+}
+
+/*
+ * No pair under that address: the first send, or one to a receive context of
+ * the peer, or @ep has no pairs because it is a part of another endpoint.
+ */
+static ssize_t send_first(struct tdm_ep *ep, const struct tdm_xfer *x)
+{
+	struct tdm_xfer named;
+	struct tdm_pair *p;
+	int bits;
+
+	ep = tdm_ep_whole(ep);
+	if (ep->kind == TDM_EP_TX)
+		return tdm_sep_send(ep, x);
+	bits = tdm_av_rx_ctx_bits(ep->av);
+	if (bits && x->addr >> (64 - bits) && x->addr != FI_ADDR_UNSPEC) {
+		named = *x;
+		named.flags |= TDM_TO_CTX;
+		named.rx_ctx = (uint16_t)(x->addr >> (64 - bits));
+		named.addr = x->addr & (~0ull >> bits);
+		if (x->addr >> (64 - bits) >= TDM_CTX_MOST)
+			return -FI_EINVAL;
+		x = &named;
+	}
+	p = tdm_ep_pair(ep, x->addr);
+	return p ? send_to(ep, p, local_addr(ep, p, x), x) : -FI_EINVAL;
+}
+
+static inline ssize_t send_locked(struct tdm_ep *ep, const struct tdm_xfer *x)
+{
+	struct tdm_pair *p = x->addr < ep->pairs ? ep->pair[x->addr] : NULL;
+
+	return tdm_likely(p != NULL) ? send_to(ep, p, p->local, x) :
+				       send_first(ep, x);
+}
+
+ssize_t tdm_route_locked(struct tdm_ep *ep, const struct tdm_xfer *x)
+{
+	return send_locked(ep, x);
 }
 
 ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x)
@@ -224,7 +270,7 @@ ssize_t tdm_post_recv(struct tdm_ep *ep, struct tdm_xfer *x)
 	tdm_lock_acquire(&ep->domain->lock);
 	if (x->addr == FI_ADDR_UNSPEC || !(ep->info->caps & FI_DIRECTED_RECV))
 		ret = tdm_srx_recv(ep->srx, x);
-	else if (!tdm_av_has(ep->av, x->addr))
+	else if (!ep->av || !tdm_av_has(ep->av, x->addr))
 		ret = -FI_EINVAL;
 	else {
 		x->addr = tdm_av_lowest(ep->av, x->addr);

@@ -128,6 +128,8 @@ static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 {
 	if (tdm_unlikely(c->bye))
 		return -TDM_WIRE_E_STATE;
+	if (tdm_unlikely(rec->ctx >= c->tcp->contexts))
+		return -TDM_WIRE_E_VALUE;
 	c->cur_flags = rec->flags;
 	c->cur_len = rec->len;
 	switch (rec->op) {

@@ -64,7 +64,7 @@ static struct tdm_rx *rx_new(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 static int match(struct tdm_conn *c, const struct tdm_wire_rec *rec, size_t len,
 		 struct fi_peer_rx_entry **entry)
 {
-	struct fid_peer_srx *srx = c->tcp->a.srx;
+	struct fid_peer_srx *srx = tdm_rx_srx(c->tcp, rec->ctx);
 	struct fi_peer_match_attr attr = {
 		.addr = c->fi_addr,
 		.msg_size = len,

@@ -67,6 +67,9 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **out)
 	tcp->id[0] |= 1; /* never all 0 */
 	memcpy(&tcp->dice, tcp->id, sizeof(tcp->dice));
 	tcp->a = *attr;
+	tcp->contexts = 1;
+	if (attr->done.ctx)
+		tcp->contexts = attr->done.ctx->count(attr->srx);
 	tcp->listener.fd = -1;
 	tcp->reserve_fd = -1;
 	tcp->watch.fired = watch_fired;
@@ -96,6 +99,17 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **out)
 err:
 	tcp_free(tcp);
 	return -FI_ENOMEM;
+}
+
+void tdm_tcp_set_done(struct tdm_tcp *tcp, const struct tdm_done *done)
+{
+	tdm_assert_held(tcp->a.engine->lock);
+	tcp->a.done = *done;
+}
+
+size_t tdm_tcp_tx_left(const struct tdm_tcp *tcp)
+{
+	return tcp->a.tx_size - tdm_min(tcp->tx_used, tcp->a.tx_size);
 }
 
 /* Connections that cannot send or be watched any more: read, then end them. */

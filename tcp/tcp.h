@@ -79,6 +79,7 @@ struct tdm_conn {
 	uint64_t window;	 /* the peer's credit */
 	uint32_t eager;		 /* longest EAGER payload */
 	uint32_t rts, rts_max;	 /* announced or reads, unanswered */
+	uint32_t contexts;	 /* receive contexts the peer has */
 	struct tdm_ids ids;	 /* struct tdm_tx */
 
 	/* Input. */
@@ -119,8 +120,9 @@ struct tdm_tcp {
 	struct tdm_addr addr;	       /* the endpoint's */
 	uint8_t id[TDM_WIRE_ID_BYTES];
 	uint64_t pass;
-	size_t tx_used; /* sends outstanding */
-	size_t open;	/* connections with a descriptor */
+	size_t tx_used;	   /* sends outstanding */
+	size_t open;	   /* connections with a descriptor */
+	uint32_t contexts; /* receive contexts of the endpoint */
 	int closing;
 	uint32_t dice;			    /* for the back-off */
 	struct tdm_list flush, acks, again; /* conns with work at a pass */
@@ -161,6 +163,15 @@ static inline void tdm_conn_again(struct tdm_conn *c)
 		return;
 	tdm_list_append(&c->tcp->again, &c->again_node);
 	tdm_tcp_nudge(c->tcp);
+}
+
+/* Where messages for receive context @ctx, which exists, are matched. */
+static inline struct fid_peer_srx *tdm_rx_srx(const struct tdm_tcp *tcp,
+					      uint16_t ctx)
+{
+	if (tdm_likely(!tcp->a.done.ctx))
+		return tcp->a.srx;
+	return tcp->a.done.ctx->srx(tcp->a.srx, ctx);
 }
 
 #endif /* TDM_TCP_TCP_H */

@@ -129,6 +129,15 @@ static void fill_rec(struct tdm_wire_rec *rec, const struct tdm_tx *op)
 	rec->addr = op->rma_addr;
 	rec->flags = ((op->flags & FI_TAGGED) ? TDM_WIRE_F_TAG : 0) |
 		     ((op->flags & FI_REMOTE_CQ_DATA) ? TDM_WIRE_F_DATA : 0);
+	if (tdm_unlikely(op->flags & TDM_TO_CTX))
+		rec->ctx = op->rx_ctx;
+}
+
+/* Does the peer lack the context @flags and @rx_ctx ask for? */
+static int no_such_ctx(const struct tdm_conn *c, uint64_t flags,
+		       uint16_t rx_ctx)
+{
+	return tdm_unlikely(flags & TDM_TO_CTX) && rx_ctx >= c->contexts;
 }
 
 /* 1: committed; @op may have ended. 0: not now, nothing was changed. */
@@ -222,6 +231,11 @@ static int commit(struct tdm_conn *c, struct tdm_tx *op)
 {
 	if (c->gather)
 		return 0;
+	/* A send that was queued before the peer said what it has. */
+	if (no_such_ctx(c, op->flags, op->rx_ctx)) {
+		tdm_tx_end(c, op, FI_EADDRNOTAVAIL, 0);
+		return 1;
+	}
 	if (tdm_unlikely(op->flags & FI_READ))
 		return tdm_tx_commit_read(c, op);
 	if (tdm_likely(op->len <= c->eager &&
@@ -367,6 +381,8 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 	op->count = (uint8_t)x->count;
 	for (i = 0; i < x->count; i++)
 		op->iov[i] = x->iov[i];
+	if (tdm_unlikely(x->flags & TDM_TO_CTX))
+		op->rx_ctx = x->rx_ctx;
 	c->tcp->tx_used++;
 	return op;
 }
@@ -408,6 +424,8 @@ ssize_t tdm_tx_send(struct tdm_conn *c, const struct tdm_xfer *x)
 		return -FI_EAGAIN;
 	if (tdm_unlikely(x->len > TDM_WIRE_MSG_MAX))
 		return -FI_EMSGSIZE;
+	if (c->state == TDM_CONN_READY && no_such_ctx(c, x->flags, x->rx_ctx))
+		return -FI_EADDRNOTAVAIL;
 	op = tx_new(c, x);
 	if (tdm_unlikely(!op))
 		return -FI_ENOMEM;

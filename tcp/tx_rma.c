@@ -112,7 +112,8 @@ enum tdm_wire_status tdm_rma_get(struct tdm_conn *c,
 
 	if (!tcp->rma)
 		return TDM_WIRE_S_ACCESS;
-	switch (tcp->rma->get(tcp->a.domain, tcp->a.srx, &req, entry)) {
+	switch (tcp->rma->get(tcp->a.domain, tdm_rx_srx(tcp, rec->ctx), &req,
+			      entry)) {
 	case 0:
 		return TDM_WIRE_S_OK;
 	case -FI_ENOMEM:

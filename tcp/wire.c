@@ -26,6 +26,7 @@ enum {
 	G_ID = 24,
 	G_FAMILY = 40,
 	G_PORT = 42,
+	G_CONTEXTS = 44, /* less 1 */
 	G_IP = 48,
 	G_CREDIT = 64,
 	G_EAGER = 72,
@@ -43,20 +44,21 @@ static const struct shape {
 	uint8_t flags;	  /* those it may have */
 	uint8_t fixed;	  /* bytes after the optional fields */
 	uint32_t longest; /* payload, bytes */
+	uint8_t ctx;	  /* 1: names a receive context */
 } shapes[TDM_WIRE_OPS] = {
 	[TDM_WIRE_EAGER] = { TDM_WIRE_F_TAG | TDM_WIRE_F_DATA | TDM_WIRE_F_ACK |
 				     TDM_WIRE_F_DONE,
-			     0, TDM_WIRE_EAGER_BYTES },
-	[TDM_WIRE_RTS] = { TDM_WIRE_F_TAG | TDM_WIRE_F_DATA, 16, 0 },
-	[TDM_WIRE_CTS] = { 0, 16, 0 },
+			     0, TDM_WIRE_EAGER_BYTES, 1 },
+	[TDM_WIRE_RTS] = { TDM_WIRE_F_TAG | TDM_WIRE_F_DATA, 16, 0, 1 },
+	[TDM_WIRE_CTS] = { 0, 16, 0, 0 },
 	[TDM_WIRE_DATA] = { TDM_WIRE_F_ACK | TDM_WIRE_F_ABORT, 8,
-			    TDM_WIRE_DATA_BYTES },
-	[TDM_WIRE_DONE] = { 0, 8, 0 },
-	[TDM_WIRE_ACK] = { 0, 16, 0 },
-	[TDM_WIRE_GOODBYE] = { 0, 0, 0 },
-	[TDM_WIRE_WRITE] = { TDM_WIRE_F_DATA, 24, TDM_WIRE_EAGER_BYTES },
-	[TDM_WIRE_AWRITE] = { TDM_WIRE_F_DATA, 32, 0 },
-	[TDM_WIRE_READ] = { 0, 32, 0 },
+			    TDM_WIRE_DATA_BYTES, 0 },
+	[TDM_WIRE_DONE] = { 0, 8, 0, 0 },
+	[TDM_WIRE_ACK] = { 0, 16, 0, 0 },
+	[TDM_WIRE_GOODBYE] = { 0, 0, 0, 0 },
+	[TDM_WIRE_WRITE] = { TDM_WIRE_F_DATA, 24, TDM_WIRE_EAGER_BYTES, 1 },
+	[TDM_WIRE_AWRITE] = { TDM_WIRE_F_DATA, 32, 0, 1 },
+	[TDM_WIRE_READ] = { 0, 32, 0, 0 },
 };
 
 static uint16_t get16(const uint8_t *p)
@@ -109,7 +111,7 @@ int tdm_wire_head_bytes(const uint8_t *p)
 	if (op >= TDM_WIRE_OPS || !op)
 		return -TDM_WIRE_E_OP;
 	s = &shapes[op];
-	if ((flags & ~s->flags) || p[2] || p[3])
+	if ((flags & ~s->flags) || (!s->ctx && (p[2] || p[3])))
 		return -TDM_WIRE_E_FLAGS;
 	if (get32(p + 4) > s->longest)
 		return -TDM_WIRE_E_LENGTH;
@@ -180,6 +182,7 @@ int tdm_wire_decode(const uint8_t *p, struct tdm_wire_rec *r)
 		return n;
 	r->op = p[0];
 	r->flags = p[1];
+	r->ctx = get16(p + 2);
 	r->len = get32(p + 4);
 	r->tag = 0;
 	r->data = 0;
@@ -256,7 +259,7 @@ size_t tdm_wire_encode(uint8_t *begin, const struct tdm_wire_rec *r)
 
 	p[0] = r->op;
 	p[1] = r->flags;
-	put16(p + 2, 0);
+	put16(p + 2, r->ctx);
 	put32(p + 4, r->len);
 	p += TDM_WIRE_PREFIX_BYTES;
 	if (r->flags & TDM_WIRE_F_TAG) {
@@ -302,6 +305,8 @@ void tdm_wire_greeting_encode(uint8_t *p, const struct tdm_wire_greeting *g)
 	}
 	if (g->addr.u.sa.sa_family)
 		put16(p + G_PORT, tdm_addr_port(&g->addr));
+	if (g->contexts)
+		put32(p + G_CONTEXTS, g->contexts - 1);
 	put64(p + G_CREDIT, g->credit);
 	put32(p + G_EAGER, g->eager);
 	put32(p + G_RTS, g->rts);
@@ -351,9 +356,12 @@ int tdm_wire_greeting_decode(const uint8_t *p, struct tdm_wire_greeting *g)
 	g->credit = get64(p + G_CREDIT);
 	g->eager = get32(p + G_EAGER);
 	g->rts = get32(p + G_RTS);
+	g->contexts = get32(p + G_CONTEXTS);
 	if (!memcmp(g->id, no_id, sizeof(no_id)) || decode_addr(p, &g->addr) ||
-	    g->credit < TDM_WIRE_CREDIT_LEAST || !g->rts)
+	    g->credit < TDM_WIRE_CREDIT_LEAST || !g->rts ||
+	    g->contexts >= TDM_WIRE_CTX_MOST)
 		return -TDM_WIRE_E_GREETING;
+	g->contexts++;
 	g->credit = tdm_min(g->credit, TDM_WIRE_CREDIT_MOST);
 	g->eager = (uint32_t)tdm_min(g->eager, TDM_WIRE_EAGER_BYTES);
 	g->rts = (uint32_t)tdm_min(g->rts, TDM_WIRE_RTS_COUNT);

@@ -27,6 +27,7 @@ enum {
 	TDM_WIRE_CHARGE_BYTES = 512,	/* credit an empty EAGER takes */
 	TDM_WIRE_CREDIT_LEAST = 64 << 10, /* bytes, in a greeting */
 	TDM_WIRE_CREDIT_MOST = 64 << 20,
+	TDM_WIRE_CTX_MOST = 1 << 16, /* receive contexts of an endpoint */
 };
 
 /* Longest message, bytes. */
@@ -79,6 +80,7 @@ enum tdm_wire_status {
 struct tdm_wire_rec {
 	uint8_t op;
 	uint8_t flags;
+	uint16_t ctx;	 /* EAGER, RTS, WRITE, AWRITE: receive context */
 	uint32_t len;	 /* payload bytes that follow the header */
 	uint64_t tag;	 /* F_TAG */
 	uint64_t data;	 /* F_DATA */
@@ -135,6 +137,7 @@ struct tdm_wire_greeting {
 	uint64_t credit;      /* bytes of EAGER the sender will hold */
 	uint32_t eager;	      /* longest EAGER payload it takes */
 	uint32_t rts;	      /* most RTS waiting it takes */
+	uint32_t contexts;    /* receive contexts it has; at least 1 */
 };
 
 /* Not 0 while @p[len] can still become a greeting of this protocol. */

@@ -132,18 +132,19 @@ protected:
 		static const struct sockaddr_in name = {};
 		struct tdm_link_ep_attr attr = {};
 		struct tdm_srx_attr sattr = {};
+		const struct fi_av_attr av_attr = {};
 
 		ASSERT_EQ(0, tdm_link_import_cq(link, cq));
 		ASSERT_EQ(0, tdm_link_import_cntr(link, tx));
 		ASSERT_EQ(0, tdm_link_import_cntr(link, rx));
-		ASSERT_EQ(0, tdm_link_av_open(link, 4, &av));
+		ASSERT_EQ(0, tdm_link_av_open(link, &av_attr, &av));
 		sattr.engine = &engine.engine;
 		sattr.size = 64;
 		sattr.min_multi_recv = 64;
 		sattr.directed = directed;
 		ASSERT_EQ(0, tdm_srx_open(&sattr, &srx));
 		attr.info = info;
-		attr.srx = srx;
+		attr.srx = tdm_srx_export(srx, TDM_TRANSPORT_LOCAL);
 		attr.av = av;
 		attr.tx_cq = attr.rx_cq = cq;
 		attr.send_cntr = tx;

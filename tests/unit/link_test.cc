@@ -73,6 +73,7 @@ protected:
 	/* A link with an AV and an SRX; queues by add_cq() and add_cntr(). */
 	void must_open()
 	{
+		const struct fi_av_attr av_attr = {};
 		struct tdm_srx_attr attr = {};
 
 		ASSERT_EQ(open(), 0);
@@ -80,7 +81,7 @@ protected:
 		attr.size = 16;
 		engine.locked([&] {
 			ASSERT_EQ(tdm_srx_open(&attr, &srx), 0);
-			ASSERT_EQ(tdm_link_av_open(link, 4, &av), 0);
+			ASSERT_EQ(tdm_link_av_open(link, &av_attr, &av), 0);
 		});
 	}
 
@@ -114,7 +115,7 @@ protected:
 		int ret = 0;
 
 		attr.info = info;
-		attr.srx = srx;
+		attr.srx = tdm_srx_export(srx, TDM_TRANSPORT_LOCAL);
 		attr.av = av;
 		attr.name = &name;
 		attr.namelen = sizeof(name);

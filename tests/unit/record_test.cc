@@ -129,6 +129,9 @@ TEST(Record, ControlRecordsCarryNothingElse)
 	EXPECT_EQ(decode(TDM_SHM_REC_RTS_TAG, 0, 1, 5), -1);
 	EXPECT_EQ(decode(TDM_SHM_REC_RTS_TAG, 1, 0, 5), 0);
 	EXPECT_EQ(decode(TDM_SHM_REC_RTS_TAG, 2, 0, 5), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_SELECT, 0, 0, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_SELECT, 0, 65535, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_SELECT, 1, 0, 1), -1);
 	EXPECT_EQ(decode(0, 0, 0, 5), -1);
 	EXPECT_EQ(decode(TDM_SHM_REC_COUNT, 0, 0, 5), -1);
 	EXPECT_EQ(decode(255, 0, 0, 5), -1);
@@ -270,6 +273,11 @@ TEST(Packet, HelloIsCheckedFieldByField)
 	EXPECT_EQ(hello_ok(h), -1);
 	h = hello();
 	h.addr[0] = AF_INET6;
+	EXPECT_EQ(hello_ok(h), -1);
+	h = hello();
+	h.head.arg = 65535;
+	EXPECT_EQ(hello_ok(h), 0);
+	h.head.arg = 65536;
 	EXPECT_EQ(hello_ok(h), -1);
 }
 

@@ -103,6 +103,12 @@ std::vector<Rec> all_records()
 			v.push_back(r);
 		}
 	}
+	for (uint8_t op : { TDM_WIRE_EAGER, TDM_WIRE_RTS, TDM_WIRE_WRITE,
+			    TDM_WIRE_AWRITE }) {
+		r = record(op);
+		r.ctx = 0x8001;
+		v.push_back(r);
+	}
 	r = record(TDM_WIRE_ACK);
 	r.acked = 1ull << 63;
 	r.freed = 77;
@@ -123,6 +129,7 @@ TEST(Wire, RecordsRoundTrip)
 		ASSERT_EQ(0, decode(b, &d)) << (int)r.op;
 		EXPECT_EQ(r.op, d.op);
 		EXPECT_EQ(r.flags, d.flags);
+		EXPECT_EQ(r.ctx, d.ctx);
 		EXPECT_EQ(r.len, d.len);
 		EXPECT_EQ(r.tag, d.tag);
 		EXPECT_EQ(r.data, d.data);
@@ -151,13 +158,14 @@ TEST(Wire, ALayoutThatMustNotMove)
 {
 	Rec r = record(TDM_WIRE_EAGER, TDM_WIRE_F_TAG | TDM_WIRE_F_DATA, 8);
 	const std::vector<uint8_t> want = {
-		1,    3,    0,	  0,	8,    0,    0,	  0,
+		1,    3,    0x22, 0x21, 8,    0,    0,	  0,
 		0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01,
 		0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11
 	};
 
 	r.tag = 0x0102030405060708;
 	r.data = 0x1112131415161718;
+	r.ctx = 0x2122;
 	EXPECT_EQ(want, encode(r));
 
 	const std::vector<uint8_t> read = { 10, 0, 0, 0, 0, 0, 0, 0, 1, 0,
@@ -215,6 +223,10 @@ TEST(Wire, ReservedBytesMustBeZero)
 	for (const Rec &r : all_records()) {
 		std::vector<uint8_t> b = encode(r);
 
+		/* Elsewhere they are the receive context. */
+		if (r.op <= TDM_WIRE_RTS || r.op == TDM_WIRE_WRITE ||
+		    r.op == TDM_WIRE_AWRITE)
+			continue;
 		b[2] = 1;
 		EXPECT_EQ(-TDM_WIRE_E_FLAGS, decode(b, &d));
 		b[2] = 0;
@@ -334,6 +346,7 @@ Greeting hello(const char *ip = "10.1.2.3", uint16_t port = 4711)
 	g.credit = 1 << 20;
 	g.eager = 65536;
 	g.rts = 100;
+	g.contexts = 5;
 	return g;
 }
 
@@ -357,6 +370,7 @@ TEST(Wire, GreetingRoundTrip)
 	EXPECT_EQ(g.credit, d.credit);
 	EXPECT_EQ(g.eager, d.eager);
 	EXPECT_EQ(g.rts, d.rts);
+	EXPECT_EQ(g.contexts, d.contexts);
 	EXPECT_TRUE(tdm_wire_version_ok(&d));
 
 	struct sockaddr_in6 in6 = {};
@@ -389,6 +403,7 @@ TEST(Wire, GreetingLayout)
 	EXPECT_EQ(0x5a, b[24]);
 	EXPECT_EQ(4, b[40]);
 	EXPECT_EQ(4711 & 0xff, b[42]);
+	EXPECT_EQ(4, b[44]);
 	EXPECT_EQ(10, b[48]);
 	EXPECT_EQ(0x10, b[66]);
 	EXPECT_EQ(100, b[76]);
@@ -430,6 +445,7 @@ TEST(Wire, MalformedGreetingsAreRefused)
 		{ "family 5", 40, 1, 5 },	{ "family 260", 41, 1, 1 },
 		{ "port 0", 42, 2, 0 },		{ "ip 0", 48, 4, 0 },
 		{ "no credit", 64, 8, 0 },	{ "no rts", 76, 4, 0 },
+		{ "contexts", 46, 1, 1 },
 	};
 
 	for (auto &c : bad) {

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Several receive contexts behind one SRX. fi_peer(3) knows one receive queue
+ * per endpoint; a scalable endpoint has many. Its owner exports one SRX as
+ * usual, which stands for context 0 and takes back the entries of all, and
+ * with it this interface, opened by
+ * fi_open_ops(&srx->ep_fid.fid, TDM_CTX_OPS, 0, &ops, NULL).
+ *
+ * A transport asks srx() whose message it has and calls get_msg() or get_tag()
+ * of that one; all other calls are made on the SRX it imported. Receives of
+ * such an endpoint are not ended by a CQ bound to it, but by recv() and
+ * recv_err(): tdm_done_recv() does that by itself when tdm_done.ctx is set.
+ *
+ * All functions: domain lock held.
+ */
+#ifndef TDM_CTX_H
+#define TDM_CTX_H
+
+#include <rdma/providers/fi_peer.h>
+
+#define TDM_CTX_OPS "tandem_contexts_1"
+
+/* Most receive contexts of an endpoint; an index has 16 bits. */
+enum { TDM_CTX_MOST = 65536 };
+
+struct tdm_ctx_ops {
+	size_t size;
+	/* Receive contexts of the endpoint that exports @srx; at least 1. */
+	unsigned int (*count)(struct fid_peer_srx *srx);
+	/* That of context @index, which is below count(). */
+	struct fid_peer_srx *(*srx)(struct fid_peer_srx *srx,
+				    unsigned int index);
+	/* As tdm_done_recv() and tdm_done_recv_err(), by the entry's context. */
+	void (*recv)(const struct fi_peer_rx_entry *entry, size_t len);
+	void (*recv_err)(const struct fi_peer_rx_entry *entry, size_t len,
+			 size_t olen, int err, int prov_errno);
+};
+
+#endif /* TDM_CTX_H */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The receive contexts of a scalable endpoint, fi_rx_context(3), as its
+ * transports see them: one export (tdm_ctx.h) for several receive sides, each
+ * with its own matching and its own end.
+ *
+ * All functions: domain lock held, unless they say otherwise.
+ */
+#ifndef TDM_PEER_SRX_GROUP_H
+#define TDM_PEER_SRX_GROUP_H
+
+#include "peer/srx.h"
+
+struct tdm_srx_group;
+
+/*
+ * A group of @count receive sides like @attr, @count in [1, TDM_CTX_MOST].
+ * Out: *@group. Errors: -FI_ENOMEM. Lock: not needed.
+ */
+int tdm_srx_group_open(const struct tdm_srx_attr *attr, unsigned int count,
+		       struct tdm_srx_group **group) tdm_must_check;
+
+/* The receive side of context @index. */
+struct tdm_srx *tdm_srx_group_srx(struct tdm_srx_group *group,
+				  unsigned int index);
+
+/* As tdm_srx_export(); lives as long as @group. */
+struct fid_peer_srx *tdm_srx_group_export(struct tdm_srx_group *group,
+					  enum tdm_transport t);
+
+/* What tdm_done.ctx is set to. */
+extern struct tdm_ctx_ops tdm_srx_group_ops;
+
+/* tdm_srx_forget(), tdm_srx_flush() of all. */
+void tdm_srx_group_forget(struct tdm_srx_group *group, fi_addr_t addr);
+void tdm_srx_group_flush(struct tdm_srx_group *group);
+
+/* The transports have closed. NULL is fine. */
+void tdm_srx_group_close(struct tdm_srx_group *group);
+
+#endif /* TDM_PEER_SRX_GROUP_H */

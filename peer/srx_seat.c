@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Seats: the exports of one receive side for several endpoints, fi_endpoint(3)
+ * "SHARED CONTEXTS". Each endpoint's transports have ports of their own, so
+ * that an entry says whose message it is, and who holds its bytes.
+ *
+ * Invariants:
+ *  1. srx->done is that of the oldest seat: where a receive ends that no
+ *     message has met.
+ *  2. A seat is closed when no entry names one of its ports: what waited was
+ *     discarded, what was being filled was given back by the transports.
+ *
+ * Lock: domain held.
+ */
+#include "peer/srx_priv.h"
+
+#include <stdlib.h>
+
+int tdm_srx_seat_open(struct tdm_srx *srx, struct tdm_srx_seat **out)
+{
+	struct tdm_srx_seat *seat =
+		(struct tdm_srx_seat *)calloc(1, sizeof(*seat));
+	int i;
+
+	if (!seat)
+		return -FI_ENOMEM;
+	for (i = 0; i < TDM_TRANSPORTS; i++)
+		tdm_srx_port_init(srx, &seat->port[i], &seat->done);
+	tdm_list_init(&seat->node);
+	tdm_list_append(&srx->seats, &seat->node);
+	*out = seat;
+	return 0;
+}
+
+struct fid_peer_srx *tdm_srx_seat_export(struct tdm_srx_seat *seat,
+					 enum tdm_transport t)
+{
+	return &seat->port[t].fid;
+}
+
+static void settle_done(struct tdm_srx *srx)
+{
+	static const struct tdm_done none;
+	const struct tdm_done *done = &none;
+
+	if (!tdm_list_empty(&srx->seats))
+		done = &tdm_list_entry(srx->seats.next, struct tdm_srx_seat,
+				       node)
+				->done;
+	tdm_srx_set_done(srx, done);
+}
+
+void tdm_srx_seat_set_done(struct tdm_srx_seat *seat,
+			   const struct tdm_done *done)
+{
+	seat->done = *done;
+	settle_done(seat->port[0].srx);
+}
+
+static int came_by(const struct tdm_srx_seat *seat,
+		   const struct tdm_srx_entry *e)
+{
+	int i;
+
+	for (i = 0; i < TDM_TRANSPORTS; i++) {
+		if (e->rx.srx == &seat->port[i].fid)
+			return 1;
+	}
+	return 0;
+}
+
+static void flush_queue(struct tdm_srx_seat *seat, struct tdm_match *match)
+{
+	struct tdm_srx *srx = seat->port[0].srx;
+	struct tdm_list *pos, *tmp;
+	struct tdm_srx_entry *e;
+
+	tdm_list_for_each_safe(pos, tmp, tdm_match_arrived(match)) {
+		e = tdm_srx_entry_of_item(
+			tdm_list_entry(pos, struct tdm_match_item, all));
+		if (!came_by(seat, e))
+			continue;
+		tdm_srx_take(srx, e);
+		tdm_srx_discard(srx, e);
+	}
+}
+
+void tdm_srx_seat_flush(struct tdm_srx_seat *seat)
+{
+	struct tdm_srx *srx = seat->port[0].srx;
+	struct tdm_list *pos, *tmp;
+	struct tdm_srx_entry *e;
+
+	tdm_assert_held(srx->engine->lock);
+	flush_queue(seat, srx->match[TDM_SRX_MSG]);
+	flush_queue(seat, srx->match[TDM_SRX_TAG]);
+	/* A claim that comes later finds nothing any more. */
+	tdm_list_for_each_safe(pos, tmp, &srx->claimed) {
+		e = tdm_list_entry(pos, struct tdm_srx_entry, link);
+		if (!came_by(seat, e))
+			continue;
+		tdm_list_del(&e->link);
+		if (e->state == TDM_SRX_LOST)
+			tdm_srx_entry_free(srx, e);
+		else
+			tdm_srx_discard(srx, e);
+	}
+}
+
+void tdm_srx_seat_close(struct tdm_srx_seat *seat)
+{
+	struct tdm_srx *srx;
+
+	if (!seat)
+		return;
+	srx = seat->port[0].srx;
+	tdm_list_del(&seat->node);
+	settle_done(srx);
+	free(seat);
+}
+
+int tdm_srx_filling(const struct tdm_srx *srx)
+{
+	const struct tdm_list *pos;
+	size_t still = 0;
+	int i;
+
+	for (i = 0; i < TDM_SRX_KINDS; i++) {
+		still += tdm_match_posted_count(srx->match[i]);
+		still += tdm_match_arrived_count(srx->match[i]);
+	}
+	tdm_list_for_each(pos, &srx->claimed)
+		still++;
+	return srx->pool.in_use > still;
+}

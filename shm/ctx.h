@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Receive contexts of scalable endpoints: ctx.c, and what it needs of tx.c.
+ */
+#ifndef TDM_SHM_CTX_H
+#define TDM_SHM_CTX_H
+
+#include "shm/ep.h"
+
+/* @ep->srx was bound: does it have contexts? */
+void tdm_shm_ctx_import(struct tdm_shm_ep *ep);
+
+/* A session begins: nothing is selected in either direction. */
+void tdm_shm_ctx_reset(struct tdm_shm_pair *pair);
+
+/* A SELECT arrived. Returns 0, or -1: no such context. */
+int tdm_shm_ctx_select(struct tdm_shm_pair *pair, unsigned int index);
+
+/*
+ * As tdm_shm_tx_send() and tdm_shm_rma_send(), with an address whose upper
+ * @bits, not 0, name a context. -FI_EADDRNOTAVAIL: the peer does not have it.
+ */
+ssize_t tdm_shm_ctx_send(struct tdm_shm_ep *ep, const struct tdm_xfer *x,
+			 int bits);
+
+/* tx.c */
+
+/* The pair of index @addr, made when there is none; NULL: *@ret says why. */
+struct tdm_shm_pair *tdm_shm_tx_pair(struct tdm_shm_ep *ep, fi_addr_t addr,
+				     ssize_t *ret);
+
+/* One step towards a session: 0 when @pair is up, else what to answer. */
+ssize_t tdm_shm_tx_approach(struct tdm_shm_pair *pair);
+
+#endif /* TDM_SHM_CTX_H */

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Endpoint aliases, fi_ep_alias(3): the same endpoint with other default
+ * flags. An alias has its own copy of the info for these; pairs, queues and
+ * transports are those of the endpoint. It has no pair of its own, by which
+ * tcp/route.c knows it.
+ *
+ * Invariant: what an alias shows of its endpoint (enabled, srx, av, how the
+ * queues are bound) is brought up to date when the endpoint is enabled, after
+ * which it does not change.
+ *
+ * Lock: the domain's, taken by alias_close(), else held.
+ */
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "tcp/ep_priv.h"
+#include "tdm_nosys.h"
+
+static void follow(struct tdm_ep *alias)
+{
+	const struct tdm_ep *ep = alias->of;
+
+	alias->srx = ep->srx;
+	alias->av = ep->av;
+	alias->caps = ep->caps;
+	alias->inject_bytes = ep->inject_bytes;
+	alias->tx_selective = ep->tx_selective;
+	alias->rx_selective = ep->rx_selective;
+	alias->limits = ep->limits;
+	alias->enabled = ep->enabled;
+	tdm_ep_resolve_flags(alias);
+}
+
+void tdm_alias_follow(struct tdm_ep *ep)
+{
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, &ep->aliases)
+		follow(tdm_list_entry(pos, struct tdm_ep, alias_node));
+}
+
+static int alias_close(struct fid *fid)
+{
+	struct tdm_ep *alias = tdm_ep_of(fid);
+	struct tdm_domain *d = alias->domain;
+
+	tdm_lock_acquire(&d->lock);
+	tdm_list_del(&alias->alias_node);
+	alias->of->users--;
+	fi_freeinfo(alias->info);
+	free(alias);
+	tdm_lock_release(&d->lock);
+	return 0;
+}
+
+static struct fi_ops alias_fid_ops = {
+	.size = sizeof(alias_fid_ops),
+	.close = alias_close,
+	.bind = tdm_ep_bind,
+	.control = tdm_ep_control,
+	.ops_open = tdm_report_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+int tdm_alias_open(struct tdm_ep *ep, const struct fi_alias *arg)
+{
+	struct tdm_ep *alias;
+	int ret;
+
+	if (!arg->fid)
+		return -FI_EINVAL;
+	/* The alias of an alias begins with the flags of that one. */
+	alias = tdm_ep_alloc(ep->domain, ep->info, TDM_EP_ALIAS,
+			     ep->fid.fid.context);
+	if (!alias)
+		return -FI_ENOMEM;
+	ret = tdm_ep_set_op_flags(alias, arg->flags);
+	if (ret) {
+		fi_freeinfo(alias->info);
+		free(alias);
+		return ret;
+	}
+	ep = tdm_ep_whole(ep);
+	alias->of = ep;
+	alias->fid.fid.fclass = ep->fid.fid.fclass;
+	alias->fid.fid.ops = &alias_fid_ops;
+	alias->fid.ops = ep->fid.ops;
+	alias->fid.cm = ep->fid.cm;
+	alias->fid.msg = ep->fid.msg;
+	alias->fid.tagged = ep->fid.tagged;
+	alias->fid.rma = ep->fid.rma;
+	ep->users++;
+	tdm_list_append(&ep->aliases, &alias->alias_node);
+	follow(alias);
+	*arg->fid = &alias->fid.fid;
+	return 0;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fi_ep_bind(3): what an endpoint, or a context of one, is bound to, and where
+ * its operations end. All of it is bound before the endpoint is enabled, but
+ * for counters: those are taken later as well, and count from then on.
+ *
+ * Lock: the domain's, held here.
+ */
+#include "tcp/ep_priv.h"
+
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "peer/eq.h"
+#include "peer/srx_group.h"
+
+void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t, struct tdm_done *done)
+{
+	/* In the order of rma_cntr[]. */
+	struct fid_peer_cntr **rma[] = {
+		&done->read_cntr,
+		&done->write_cntr,
+		&done->remote_read_cntr,
+		&done->remote_write_cntr,
+	};
+	size_t i;
+
+	memset(done, 0, sizeof(*done));
+	if (ep->sep)
+		done->ctx = &tdm_srx_group_ops;
+	if (ep->tx_cq)
+		done->tx_cq = tdm_cq_export(ep->tx_cq, t);
+	if (ep->rx_cq)
+		done->rx_cq = tdm_cq_export(ep->rx_cq, t);
+	if (ep->send_cntr)
+		done->send_cntr = tdm_cntr_export(ep->send_cntr, t);
+	if (ep->recv_cntr)
+		done->recv_cntr = tdm_cntr_export(ep->recv_cntr, t);
+	for (i = 0; i < TDM_ARRAY_LEN(rma); i++) {
+		if (ep->rma_cntr[i])
+			*rma[i] = tdm_cntr_export(ep->rma_cntr[i], t);
+	}
+}
+
+enum { CNTR_SLOTS = 6 };
+
+static int bind_cq(struct tdm_ep *ep, struct tdm_cq *cq, uint64_t flags)
+{
+	if (flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION))
+		return -FI_EBADFLAGS;
+	if (!(flags & (FI_TRANSMIT | FI_RECV)) ||
+	    ((flags & FI_TRANSMIT) && ep->kind == TDM_EP_RX) ||
+	    ((flags & FI_RECV) && ep->kind == TDM_EP_TX) ||
+	    ((flags & FI_TRANSMIT) && ep->tx_cq) ||
+	    ((flags & FI_RECV) && ep->rx_cq))
+		return -FI_EINVAL;
+	if (flags & FI_TRANSMIT) {
+		ep->tx_cq = cq;
+		ep->tx_selective = !!(flags & FI_SELECTIVE_COMPLETION);
+		tdm_cq_get(cq);
+	}
+	if (flags & FI_RECV) {
+		ep->rx_cq = cq;
+		ep->rx_selective = !!(flags & FI_SELECTIVE_COMPLETION);
+		tdm_cq_get(cq);
+	}
+	return 0;
+}
+
+/* The counters of @ep by the flag that binds them; what it returns. */
+static size_t cntr_slots(struct tdm_ep *ep, uint64_t flag[CNTR_SLOTS],
+			 struct tdm_cntr **slot[CNTR_SLOTS])
+{
+	static const uint64_t rma[] = { FI_READ, FI_WRITE, FI_REMOTE_READ,
+					FI_REMOTE_WRITE };
+	size_t n = 0, i;
+
+	if (ep->kind != TDM_EP_RX) {
+		flag[n] = FI_SEND;
+		slot[n++] = &ep->send_cntr;
+	}
+	if (ep->kind != TDM_EP_TX) {
+		flag[n] = FI_RECV;
+		slot[n++] = &ep->recv_cntr;
+	}
+	for (i = 0; i < TDM_ARRAY_LEN(rma); i++) {
+		if (ep->kind == (i < 2 ? TDM_EP_RX : TDM_EP_TX))
+			continue;
+		flag[n] = rma[i];
+		slot[n++] = &ep->rma_cntr[i];
+	}
+	return n;
+}
+
+/* What was bound just now counts for operations that end from now on. */
+static void renew_done(struct tdm_ep *ep)
+{
+	struct tdm_done done;
+
+	tdm_ep_done(ep, TDM_TRANSPORT_TCP, &done);
+	if (ep->tcp)
+		tdm_tcp_set_done(ep->tcp, &done);
+	if (ep->seat)
+		tdm_srx_seat_set_done(ep->seat, &done);
+	else if (ep->srx)
+		tdm_srx_set_done(ep->srx, &done);
+}
+
+static int bind_cntr(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
+{
+	struct tdm_cntr **slot[CNTR_SLOTS];
+	uint64_t flag[CNTR_SLOTS], all = 0;
+	size_t n = cntr_slots(ep, flag, slot), i;
+	int ret;
+
+	for (i = 0; i < n; i++) {
+		all |= flag[i];
+		if ((flags & flag[i]) && *slot[i])
+			return -FI_EINVAL;
+	}
+	if (flags & ~all)
+		return -FI_EBADFLAGS;
+	if (!flags)
+		return -FI_EINVAL;
+	if (ep->local) {
+		ret = tdm_link_ep_bind_cntr(ep->local, cntr, flags);
+		if (ret)
+			return ret;
+	}
+	for (i = 0; i < n; i++) {
+		if (!(flags & flag[i]))
+			continue;
+		*slot[i] = cntr;
+		tdm_cntr_get(cntr);
+	}
+	if (ep->enabled)
+		renew_done(ep);
+	return 0;
+}
+
+static int bind_av(struct tdm_ep *ep, struct tdm_av *av)
+{
+	if (ep->av)
+		return -FI_EINVAL;
+	ep->av = av;
+	tdm_av_attach(ep->av, &ep->av_user);
+	return 0;
+}
+
+static int bind_eq(struct tdm_ep *ep, struct tdm_eq *eq)
+{
+	if (ep->eq)
+		return -FI_EINVAL;
+	ep->eq = eq;
+	tdm_eq_get(ep->eq);
+	return 0;
+}
+
+/* What may be bound to a part of a scalable endpoint, and to the whole. */
+static int fits(enum tdm_ep_kind kind, size_t fclass)
+{
+	int queue = fclass == FI_CLASS_CQ || fclass == FI_CLASS_CNTR;
+
+	switch (kind) {
+	case TDM_EP_TX:
+	case TDM_EP_RX:
+		return queue;
+	case TDM_EP_SEP:
+		return fclass == FI_CLASS_AV || fclass == FI_CLASS_EQ;
+	default:
+		return 1;
+	}
+}
+
+static int bind_locked(struct tdm_ep *ep, struct fid *bfid, uint64_t flags)
+{
+	if (!fits(ep->kind, bfid->fclass))
+		return -FI_EINVAL;
+	switch (bfid->fclass) {
+	case FI_CLASS_CQ:
+		return bind_cq(ep, tdm_cq_from_fid((struct fid_cq *)bfid),
+			       flags);
+	case FI_CLASS_CNTR:
+		return bind_cntr(ep, tdm_cntr_from_fid((struct fid_cntr *)bfid),
+				 flags);
+	case FI_CLASS_AV:
+		return bind_av(ep, tdm_av_from_fid((struct fid_av *)bfid));
+	case FI_CLASS_EQ:
+		return bind_eq(ep, tdm_eq_from_fid((struct fid_eq *)bfid));
+	case FI_CLASS_SRX_CTX:
+		return tdm_srx_ctx_bind(ep, bfid);
+	case FI_CLASS_STX_CTX:
+		return tdm_stx_bind(ep, bfid);
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_of(fid));
+	int ret = -FI_EOPBADSTATE;
+
+	if (!bfid)
+		return -FI_EINVAL;
+	tdm_lock_acquire(&ep->domain->lock);
+	if (!ep->enabled || bfid->fclass == FI_CLASS_CNTR)
+		ret = bind_locked(ep, bfid, flags);
+	tdm_lock_release(&ep->domain->lock);
+	return ret;
+}
+
+/* Does @ep itself listen to its AV? Parts have it from the whole. */
+static int has_av(const struct tdm_ep *ep)
+{
+	return ep->av && (ep->kind == TDM_EP_WHOLE || ep->kind == TDM_EP_SEP);
+}
+
+void tdm_ep_unbind(struct tdm_ep *ep)
+{
+	struct tdm_cntr **slot[CNTR_SLOTS];
+	uint64_t flag[CNTR_SLOTS];
+	size_t n = cntr_slots(ep, flag, slot), i;
+
+	if (ep->tx_cq)
+		tdm_cq_put(ep->tx_cq);
+	if (ep->rx_cq)
+		tdm_cq_put(ep->rx_cq);
+	for (i = 0; i < n; i++) {
+		if (*slot[i])
+			tdm_cntr_put(*slot[i]);
+	}
+	if (ep->eq)
+		tdm_eq_put(ep->eq);
+	if (has_av(ep))
+		tdm_av_detach(ep->av, &ep->av_user);
+	tdm_srx_seat_close(ep->seat);
+	if (ep->srx_ctx)
+		ep->srx_ctx->users--;
+	if (ep->stx)
+		tdm_stx_put(ep->stx);
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Transmit and receive contexts of a scalable endpoint: fi_tx_context(3) and
+ * fi_rx_context(3).
+ *
+ * Invariants:
+ *  1. Every send of a transmit context has a struct tdm_sep_op from the call
+ *     that posts it until the transport ends it; the transports are always
+ *     asked for a completion, and the op knows whether the application was to
+ *     see one.
+ *  2. A context closes only when no transport refers to the application's
+ *     buffers any more, since the transports stay.
+ *  3. Messages for a context that is not open wait for it.
+ *
+ * Lock: the domain's, taken in the calls of the ops tables; held in
+ * tdm_sep_send() and the calls of tdm_sep_cq_ops.
+ */
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "tcp/ep_priv.h"
+#include "tcp/getinfo.h"
+#include "tcp/path.h"
+#include "tcp/sep.h"
+#include "tdm_nosys.h"
+#include "tdm_os.h"
+
+enum {
+	/* A close waits so long for what is under way. */
+	CLOSE_NS = 1000000000,
+	CLOSE_STEP_MS = 1,
+};
+
+static struct tdm_sep_tx *tx_of(const struct tdm_ep *ctx)
+{
+	return &ctx->of->sep->tx[ctx->index];
+}
+
+static void op_free(struct tdm_sep_op *op)
+{
+	tx_of(op->ctx)->used--;
+	tdm_list_del(&op->node);
+	tdm_pool_free(&op->ctx->of->sep->ops, op);
+}
+
+ssize_t tdm_sep_send(struct tdm_ep *ctx, const struct tdm_xfer *x)
+{
+	struct tdm_sep_tx *tx = tx_of(ctx);
+	struct tdm_xfer y = *x;
+	struct tdm_sep_op *op;
+	ssize_t ret;
+
+	if (tx->used >= ctx->info->tx_attr->size)
+		return -FI_EAGAIN;
+	op = tdm_pool_alloc(&ctx->of->sep->ops);
+	if (!op)
+		return -FI_ENOMEM;
+	op->ctx = ctx;
+	op->context = x->context;
+	op->flags = x->flags;
+	tdm_list_init(&op->node);
+	tdm_list_append(&tx->ops, &op->node);
+	tx->used++;
+	y.context = op;
+	y.flags |= FI_COMPLETION;
+	ret = tdm_unlikely(!tdm_list_empty(&ctx->of->sep->late)) &&
+			      tdm_late_waits(ctx, x->addr) ?
+		      -FI_EAGAIN :
+		      tdm_route_locked(ctx->of, &y);
+	if (ret == -FI_EAGAIN)
+		ret = tdm_late_add(op, &y);
+	if (ret)
+		op_free(op);
+	return ret;
+}
+
+void tdm_sep_fail(struct tdm_sep_op *op, int err, fi_addr_t addr)
+{
+	struct tdm_sep_op o = *op;
+	struct tdm_done done;
+
+	op_free(op);
+	tdm_ep_done(o.ctx, TDM_TRANSPORT_TCP, &done);
+	tdm_done_send_err(&done, o.context, o.flags, err, 0, addr);
+}
+
+static ssize_t op_done(struct fid_peer_cq *cq, void *context, uint64_t flags,
+		       size_t len, void *buf, uint64_t data, uint64_t tag,
+		       fi_addr_t src)
+{
+	struct tdm_sep_op op = *(struct tdm_sep_op *)context;
+	struct tdm_done done;
+
+	op_free(context);
+	tdm_ep_done(op.ctx, TDM_TRANSPORT_TCP, &done);
+	tdm_done_send(&done, op.context, op.flags);
+	return 0;
+}
+
+static ssize_t op_failed(struct fid_peer_cq *cq,
+			 const struct fi_cq_err_entry *e)
+{
+	struct tdm_sep_op op = *(struct tdm_sep_op *)e->op_context;
+	struct tdm_done done;
+
+	op_free(e->op_context);
+	tdm_ep_done(op.ctx, TDM_TRANSPORT_TCP, &done);
+	tdm_done_send_err(&done, op.context, op.flags, e->err, e->prov_errno,
+			  e->src_addr);
+	return 0;
+}
+
+struct fi_ops_cq_owner tdm_sep_cq_ops = {
+	.size = sizeof(tdm_sep_cq_ops),
+	.write = op_done,
+	.writeerr = op_failed,
+};
+
+/* ---- what both kinds share ----------------------------------------------- */
+
+static int tx_busy(const struct tdm_ep *ctx)
+{
+	return tx_of(ctx)->used != 0;
+}
+
+static int rx_busy(const struct tdm_ep *ctx)
+{
+	return tdm_srx_filling(ctx->srx);
+}
+
+/* Let what is under way end. Errors: -FI_EBUSY. Lock: held. */
+static int drain(struct tdm_ep *ctx, int (*busy)(const struct tdm_ep *ctx))
+{
+	struct tdm_engine *engine = &ctx->domain->engine;
+	uint64_t end;
+
+	if (!busy(ctx))
+		return 0;
+	end = tdm_os.now_ns() + CLOSE_NS;
+	for (;;) {
+		engine->progress(engine);
+		if (!busy(ctx))
+			return 0;
+		if (tdm_os.now_ns() >= end)
+			return -FI_EBUSY;
+		tdm_os.poll(NULL, 0, CLOSE_STEP_MS);
+	}
+}
+
+static void ctx_free(struct tdm_ep *ctx)
+{
+	ctx->of->users--;
+	tdm_ep_free(ctx);
+}
+
+static int tx_close(struct fid *fid)
+{
+	struct tdm_ep *ctx = tdm_ep_of(fid);
+	struct tdm_domain *d = ctx->domain;
+	int ret;
+
+	tdm_lock_acquire(&d->lock);
+	ret = ctx->users ? -FI_EBUSY : drain(ctx, tx_busy);
+	if (!ret) {
+		tx_of(ctx)->ep = NULL;
+		ctx_free(ctx);
+	}
+	tdm_lock_release(&d->lock);
+	return ret;
+}
+
+static int rx_close(struct fid *fid)
+{
+	static const struct tdm_done none;
+	struct tdm_ep *ctx = tdm_ep_of(fid);
+	struct tdm_domain *d = ctx->domain;
+	int ret = -FI_EBUSY;
+
+	tdm_lock_acquire(&d->lock);
+	if (!ctx->users) {
+		tdm_srx_unpost(ctx->srx);
+		ret = drain(ctx, rx_busy);
+	}
+	if (!ret) {
+		tdm_srx_set_done(ctx->srx, &none);
+		ctx->of->sep->rx[ctx->index] = NULL;
+		ctx_free(ctx);
+	}
+	tdm_lock_release(&d->lock);
+	return ret;
+}
+
+static int enable(struct tdm_ep *ctx)
+{
+	struct tdm_done done;
+	int ret;
+
+	if (ctx->enabled)
+		return -FI_EOPBADSTATE;
+	if (ctx->kind == TDM_EP_TX ? !ctx->tx_cq && !ctx->send_cntr :
+				     !ctx->rx_cq && !ctx->recv_cntr)
+		return -FI_ENOCQ;
+	ret = tdm_sep_enable(ctx->of);
+	if (ret)
+		return ret;
+	if (ctx->kind == TDM_EP_RX) {
+		tdm_ep_done(ctx, TDM_TRANSPORT_TCP, &done);
+		tdm_srx_set_done(ctx->srx, &done);
+	}
+	ctx->av = ctx->of->av;
+	tdm_ep_resolve_flags(ctx);
+	ctx->enabled = tdm_ep_limited(ctx) ? TDM_EP_LIMITED : TDM_EP_ON;
+	tdm_alias_follow(ctx);
+	return 0;
+}
+
+static int ctx_control(struct fid *fid, int command, void *arg)
+{
+	struct tdm_ep *ctx = tdm_ep_of(fid);
+	int ret;
+
+	if (command != FI_ENABLE)
+		return tdm_ep_control(fid, command, arg);
+	tdm_lock_acquire(&ctx->domain->lock);
+	ret = enable(ctx);
+	tdm_lock_release(&ctx->domain->lock);
+	return ret;
+}
+
+static struct tdm_sep_op *find_op(struct tdm_ep *ctx, const void *context)
+{
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, &tx_of(ctx)->ops) {
+		struct tdm_sep_op *op =
+			tdm_list_entry(pos, struct tdm_sep_op, node);
+
+		if (op->context == context)
+			return op;
+	}
+	return NULL;
+}
+
+static ssize_t tx_cancel(fid_t fid, void *context)
+{
+	struct tdm_ep *ctx = tdm_ep_whole(tdm_ep_of(fid));
+	struct tdm_sep_op *op;
+	ssize_t ret = -FI_ENOENT;
+
+	tdm_lock_acquire(&ctx->domain->lock);
+	op = context ? find_op(ctx, context) : NULL;
+	if (op)
+		ret = tdm_late_cancel(ctx->of->sep, op);
+	if (op && ret)
+		ret = tdm_tx_cancel(ctx->of->tcp, op);
+	tdm_lock_release(&ctx->domain->lock);
+	return ret;
+}
+
+static ssize_t rx_cancel(fid_t fid, void *context)
+{
+	struct tdm_ep *ctx = tdm_ep_whole(tdm_ep_of(fid));
+	ssize_t ret;
+
+	tdm_lock_acquire(&ctx->domain->lock);
+	ret = tdm_srx_cancel(ctx->srx, context);
+	tdm_lock_release(&ctx->domain->lock);
+	return ret;
+}
+
+static ssize_t tx_size_left(struct fid_ep *fid)
+{
+	struct tdm_ep *ctx = tdm_ep_whole(tdm_ep_from_fid(fid));
+	ssize_t ret;
+
+	tdm_lock_acquire(&ctx->domain->lock);
+	ret = (ssize_t)(ctx->info->tx_attr->size - tx_of(ctx)->used);
+	tdm_lock_release(&ctx->domain->lock);
+	return ret;
+}
+
+static struct fi_ops tx_fid_ops = {
+	.size = sizeof(tx_fid_ops),
+	.close = tx_close,
+	.bind = tdm_ep_bind,
+	.control = ctx_control,
+	.ops_open = tdm_no_fi_ops_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+static struct fi_ops rx_fid_ops = {
+	.size = sizeof(rx_fid_ops),
+	.close = rx_close,
+	.bind = tdm_ep_bind,
+	.control = ctx_control,
+	.ops_open = tdm_no_fi_ops_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+static struct fi_ops_ep tx_ep_ops = {
+	.size = sizeof(tx_ep_ops),
+	.cancel = tx_cancel,
+	.getopt = tdm_ep_getopt,
+	.setopt = tdm_ep_setopt,
+	.tx_ctx = tdm_no_ep_tx_ctx,
+	.rx_ctx = tdm_no_ep_rx_ctx,
+	.rx_size_left = tdm_no_ep_size_left,
+	.tx_size_left = tx_size_left,
+};
+
+static struct fi_ops_ep rx_ep_ops = {
+	.size = sizeof(rx_ep_ops),
+	.cancel = rx_cancel,
+	.getopt = tdm_ep_getopt,
+	.setopt = tdm_ep_setopt,
+	.tx_ctx = tdm_no_ep_tx_ctx,
+	.rx_ctx = tdm_no_ep_rx_ctx,
+	.rx_size_left = tdm_ep_rx_size_left,
+	.tx_size_left = tdm_no_ep_size_left,
+};
+
+/*
+ * A context of @whole with @caps; its limits are those of the whole. Takes
+ * @info, which may be NULL.
+ */
+static struct tdm_ep *ctx_alloc(struct tdm_ep *whole, struct fi_info *info,
+				enum tdm_ep_kind kind, void *context)
+{
+	struct tdm_ep *ctx =
+		info ? tdm_ep_alloc(whole->domain, info, kind, context) : NULL;
+
+	fi_freeinfo(info);
+	if (!ctx)
+		return NULL;
+	ctx->of = whole;
+	ctx->limits = whole->limits;
+	ctx->fid.cm = &tdm_ep_no_cm_ops;
+	ctx->fid.msg = &tdm_msg_ops;
+	ctx->fid.tagged = &tdm_tagged_ops;
+	ctx->fid.rma = &tdm_rma_ops;
+	return ctx;
+}
+
+/* The whole's capabilities of one direction, or those of @asked. */
+static uint64_t ctx_caps(const struct tdm_ep *whole, uint64_t asked,
+			 uint64_t side)
+{
+	uint64_t caps = whole->info->caps & side;
+
+	return asked ? caps & asked : caps;
+}
+
+/* Does @whole have @index, and not open yet? */
+static int check_index(int index, unsigned int count)
+{
+	return index < 0 || (unsigned int)index >= count ? -FI_EINVAL : 0;
+}
+
+int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
+		    struct fid_ep **out, void *context)
+{
+	struct tdm_ep *whole = tdm_ep_from_fid(fid), *ctx;
+	struct fi_info *info;
+	int ret = tdm_tx_attr_check(attr);
+
+	if (!ret)
+		ret = check_index(index, whole->sep->ntx);
+	if (ret)
+		return ret;
+	info = fi_dupinfo(whole->info);
+	if (info) {
+		info->tx_attr->size /= whole->sep->ntx;
+		if (attr)
+			*info->tx_attr = *attr;
+		info->caps = ctx_caps(whole, info->tx_attr->caps, TDM_TX_CAPS) |
+			     FI_SEND;
+		info->tx_attr->caps = info->caps;
+	}
+	ctx = ctx_alloc(whole, info, TDM_EP_TX, context);
+	if (!ctx)
+		return -FI_ENOMEM;
+	ctx->fid.fid.fclass = FI_CLASS_TX_CTX;
+	ctx->fid.fid.ops = &tx_fid_ops;
+	ctx->fid.ops = &tx_ep_ops;
+	ctx->index = (unsigned int)index;
+	tdm_lock_acquire(&whole->domain->lock);
+	whole->users++;
+	ret = whole->sep->tx[index].ep ? -FI_EBUSY : 0;
+	if (ret)
+		ctx_free(ctx);
+	else
+		whole->sep->tx[index].ep = ctx;
+	tdm_lock_release(&whole->domain->lock);
+	if (ret)
+		return ret;
+	if (attr)
+		*attr = *ctx->info->tx_attr;
+	*out = &ctx->fid;
+	return 0;
+}
+
+int tdm_rx_ctx_open(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
+		    struct fid_ep **out, void *context)
+{
+	struct tdm_ep *whole = tdm_ep_from_fid(fid), *ctx;
+	struct fi_info *info;
+	int ret = tdm_rx_attr_check(attr);
+
+	if (!ret)
+		ret = check_index(index, whole->sep->nrx);
+	if (ret)
+		return ret;
+	info = fi_dupinfo(whole->info);
+	if (info) {
+		if (attr)
+			*info->rx_attr = *attr;
+		info->caps = ctx_caps(whole, info->rx_attr->caps, TDM_RX_CAPS) |
+			     FI_RECV;
+		info->rx_attr->caps = info->caps;
+	}
+	ctx = ctx_alloc(whole, info, TDM_EP_RX, context);
+	if (!ctx)
+		return -FI_ENOMEM;
+	ctx->fid.fid.fclass = FI_CLASS_RX_CTX;
+	ctx->fid.fid.ops = &rx_fid_ops;
+	ctx->fid.ops = &rx_ep_ops;
+	ctx->index = (unsigned int)index;
+	ctx->srx = tdm_srx_group_srx(whole->sep->group, (unsigned int)index);
+	tdm_lock_acquire(&whole->domain->lock);
+	whole->users++;
+	ret = whole->sep->rx[index] ? -FI_EBUSY : 0;
+	if (ret)
+		ctx_free(ctx);
+	else
+		whole->sep->rx[index] = ctx;
+	tdm_lock_release(&whole->domain->lock);
+	if (ret)
+		return ret;
+	if (attr)
+		*attr = *ctx->info->rx_attr;
+	*out = &ctx->fid;
+	return 0;
+}

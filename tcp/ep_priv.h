@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Inside of the endpoints: what ep.c and bind.c do for all kinds of them, and
+ * the kinds that have a file of their own.
+ *
+ *   ep.c       fi_endpoint(): the life of what has transports
+ *   bind.c     what it is bound to
+ *   alias.c    fi_ep_alias()
+ *   srx_ctx.c  fi_srx_context(): a receive side that endpoints share
+ *   stx.c      fi_stx_context()
+ *   sep.c      fi_scalable_ep()
+ *   context.c  fi_tx_context() and fi_rx_context() of it
+ */
+#ifndef TDM_TCP_EP_PRIV_H
+#define TDM_TCP_EP_PRIV_H
+
+#include "tcp/ep.h"
+
+/*
+ * An endpoint without ops tables, disabled, with a copy of @info. NULL: out of
+ * memory. It is not counted by @domain yet. Lock: not needed.
+ */
+struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
+			    const struct fi_info *info, enum tdm_ep_kind kind,
+			    void *context);
+
+/*
+ * Free @ep, whose transports have closed, and let go of all it was bound to.
+ * Lock: held.
+ */
+void tdm_ep_free(struct tdm_ep *ep);
+
+/*
+ * fi_enable(3) of what has transports. Errors: those of fi_enable, and of
+ * taking the address. Lock: held.
+ */
+int tdm_ep_enable(struct tdm_ep *ep);
+
+/* Make the receive side of @ep. Errors: -FI_ENOMEM. */
+int tdm_ep_open_srx(struct tdm_ep *ep);
+
+/* The address to bind to: the info's source, or the best interface. */
+int tdm_ep_own_name(struct tdm_ep *ep);
+
+/* Stop both transports and drop what is theirs. Lock: held. */
+void tdm_ep_disable(struct tdm_ep *ep);
+
+/* The default flags of operations, from the info and the bindings. */
+void tdm_ep_resolve_flags(struct tdm_ep *ep);
+
+/* Calls that several kinds of endpoint share; each takes the lock. */
+int tdm_ep_control(struct fid *fid, int command, void *arg);
+ssize_t tdm_ep_cancel(fid_t fid, void *context);
+ssize_t tdm_ep_rx_size_left(struct fid_ep *fid);
+ssize_t tdm_ep_tx_size_left(struct fid_ep *fid);
+extern struct fi_ops_cm tdm_ep_cm_ops;
+extern struct fi_ops_cm tdm_ep_no_cm_ops; /* nothing has a name */
+
+/* fi_ep_bind(3), fi_scalable_ep_bind(3): bind.c. Lock: taken inside. */
+int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
+
+/* Let go of queues, counters, AV, EQ and shared contexts. Lock: held. */
+void tdm_ep_unbind(struct tdm_ep *ep);
+
+/*
+ * Where sends and receives end, through the exports for @t. Lock: held.
+ */
+void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t,
+		 struct tdm_done *done);
+
+/* option.c: the sizes that options may lower, at their most. */
+void tdm_option_init(struct tdm_ep *ep);
+
+/* Not 0 when an option has lowered one. */
+int tdm_ep_limited(struct tdm_ep *ep);
+
+/* fi_control(FI_GETOPSFLAG). Errors: -FI_EINVAL. Lock: held. */
+int tdm_ep_get_op_flags(struct tdm_ep *ep, uint64_t *flags);
+
+/*
+ * fi_control(FI_SETOPSFLAG): FI_TRANSMIT or FI_RECV says which direction.
+ * Errors: -FI_EBADFLAGS, -FI_EINVAL. Lock: held.
+ */
+int tdm_ep_set_op_flags(struct tdm_ep *ep, uint64_t flags);
+
+/* alias.c: fi_control(FI_ALIAS) on @ep. Lock: held. */
+int tdm_alias_open(struct tdm_ep *ep, const struct fi_alias *alias);
+
+/* Have the aliases of @ep follow what it has become. Lock: held. */
+void tdm_alias_follow(struct tdm_ep *ep);
+
+/* srx_ctx.c: bind, and at enabling share the AV and say where things end. */
+int tdm_srx_ctx_bind(struct tdm_ep *ep, struct fid *fid);
+int tdm_srx_ctx_enable(struct tdm_ep *ep, const struct tdm_done *done);
+
+/* stx.c */
+int tdm_stx_bind(struct tdm_ep *ep, struct fid *fid);
+void tdm_stx_put(struct tdm_stx *stx);
+
+/* sep.c: enable @ep, or find that a context has done it. Lock: held. */
+int tdm_sep_enable(struct tdm_ep *ep);
+
+#endif /* TDM_TCP_EP_PRIV_H */

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The open fabrics and domains of the process, for fi_getinfo(3): hints may
+ * name an open one, and results refer to the one opened first.
+ *
+ * Lock: `guard`, innermost; taken in all functions here, held for a few
+ * comparisons. What a result refers to may be closed by another thread at any
+ * time, as fi_domain(3) says.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "tcp/domain.h"
+#include "tcp/getinfo.h"
+
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+
+/* Oldest first; G: guard. */
+static struct tdm_list fabrics = { &fabrics, &fabrics };
+static struct tdm_list domains = { &domains, &domains };
+
+static void add(struct tdm_list *list, struct tdm_list *node)
+{
+	tdm_list_init(node);
+	pthread_mutex_lock(&guard);
+	tdm_list_append(list, node);
+	pthread_mutex_unlock(&guard);
+}
+
+static void del(struct tdm_list *node)
+{
+	pthread_mutex_lock(&guard);
+	tdm_list_del(node);
+	pthread_mutex_unlock(&guard);
+}
+
+void tdm_opened_fabric(struct tdm_fabric *fabric)
+{
+	add(&fabrics, &fabric->opened);
+}
+
+void tdm_closed_fabric(struct tdm_fabric *fabric)
+{
+	del(&fabric->opened);
+}
+
+void tdm_opened_domain(struct tdm_domain *domain)
+{
+	add(&domains, &domain->opened);
+}
+
+void tdm_closed_domain(struct tdm_domain *domain)
+{
+	del(&domain->opened);
+}
+
+static int is_open_fabric(const struct fid_fabric *fid)
+{
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, &fabrics) {
+		if (&tdm_list_entry(pos, struct tdm_fabric, opened)->fid == fid)
+			return 1;
+	}
+	return 0;
+}
+
+/* The open domain @fid, or, NULL, the first called @name; or NULL. */
+static struct tdm_domain *find_domain(const struct fid_domain *fid,
+				      const char *name)
+{
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, &domains) {
+		struct tdm_domain *d =
+			tdm_list_entry(pos, struct tdm_domain, opened);
+		const char *own = d->info->domain_attr->name;
+
+		if (fid ? &d->fid == fid : name && own && !strcmp(own, name))
+			return d;
+	}
+	return NULL;
+}
+
+static int ask(const struct fid_fabric *fabric, const struct fid_domain *domain,
+	       struct fi_info *info)
+{
+	struct tdm_domain *d;
+	const char *name;
+
+	if (fabric && !is_open_fabric(fabric))
+		return -FI_ENODATA;
+	if (!domain)
+		return 0;
+	d = find_domain(domain, NULL);
+	if (!d || (fabric && &d->fabric->fid != fabric))
+		return -FI_ENODATA;
+	name = d->info->domain_attr->name;
+	if (!name)
+		return 0;
+	info->domain_attr->name = strdup(name);
+	return info->domain_attr->name ? 0 : -FI_ENOMEM;
+}
+
+int tdm_opened_ask(const struct fi_info *hints, struct fi_info *info)
+{
+	const struct fid_fabric *fabric = NULL;
+	const struct fid_domain *domain = NULL;
+	int ret;
+
+	if (hints && hints->fabric_attr)
+		fabric = hints->fabric_attr->fabric;
+	if (hints && hints->domain_attr)
+		domain = hints->domain_attr->domain;
+	pthread_mutex_lock(&guard);
+	ret = ask(fabric, domain, info);
+	pthread_mutex_unlock(&guard);
+	if (!ret && domain && hints->domain_attr->name &&
+	    info->domain_attr->name &&
+	    strcmp(hints->domain_attr->name, info->domain_attr->name))
+		ret = -FI_ENODATA;
+	return ret;
+}
+
+void tdm_opened_fill(struct fi_info *info)
+{
+	struct tdm_domain *d;
+
+	pthread_mutex_lock(&guard);
+	if (!info->fabric_attr->fabric && !tdm_list_empty(&fabrics))
+		info->fabric_attr->fabric =
+			&tdm_list_entry(fabrics.next, struct tdm_fabric, opened)
+				 ->fid;
+	if (!info->domain_attr->domain) {
+		d = find_domain(NULL, info->domain_attr->name);
+		info->domain_attr->domain = d ? &d->fid : NULL;
+	}
+	pthread_mutex_unlock(&guard);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fi_scalable_ep(3): the whole. It is bound to the AV and perhaps to an EQ,
+ * has the name, and moves nothing itself. The transports start when it is
+ * enabled, or the first of its contexts.
+ *
+ * Lock: the domain's, taken in the calls of the ops tables.
+ */
+#include "tcp/sep.h"
+
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "tcp/ep_priv.h"
+#include "tcp/getinfo.h"
+#include "tdm_nosys.h"
+
+void tdm_sep_free(struct tdm_sep *sep)
+{
+	if (!sep)
+		return;
+	tdm_srx_group_close(sep->group);
+	tdm_pool_fini(&sep->ops);
+	free(sep->tx);
+	free(sep->rx);
+	free(sep);
+}
+
+static int sep_control(struct fid *fid, int command, void *arg)
+{
+	struct tdm_ep *ep = tdm_ep_of(fid);
+	int ret = -FI_ENOSYS;
+
+	(void)arg;
+	tdm_lock_acquire(&ep->domain->lock);
+	if (command == FI_ENABLE)
+		ret = tdm_sep_enable(ep);
+	tdm_lock_release(&ep->domain->lock);
+	return ret;
+}
+
+static int sep_close(struct fid *fid)
+{
+	struct tdm_ep *ep = tdm_ep_of(fid);
+	struct tdm_domain *d = ep->domain;
+	struct fid_cq *cq = ep->sep->cq;
+
+	tdm_lock_acquire(&d->lock);
+	if (ep->users) {
+		tdm_lock_release(&d->lock);
+		return -FI_EBUSY;
+	}
+	if (ep->enabled) {
+		if (tdm_env.report)
+			tdm_report_print(ep);
+		tdm_list_del(&ep->node);
+		tdm_ep_disable(ep);
+	}
+	tdm_ep_free(ep);
+	tdm_domain_put(d);
+	tdm_lock_release(&d->lock);
+	/* The queue takes the lock itself. */
+	fi_close(&cq->fid);
+	return 0;
+}
+
+int tdm_sep_enable(struct tdm_ep *ep)
+{
+	return ep->enabled ? 0 : tdm_ep_enable(ep);
+}
+
+static struct fi_ops sep_fid_ops = {
+	.size = sizeof(sep_fid_ops),
+	.close = sep_close,
+	.bind = tdm_ep_bind,
+	.control = sep_control,
+	.ops_open = tdm_report_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+static struct fi_ops_ep sep_ops = {
+	.size = sizeof(sep_ops),
+	.cancel = tdm_no_ep_cancel,
+	.getopt = tdm_ep_getopt,
+	.setopt = tdm_ep_setopt,
+	.tx_ctx = tdm_tx_ctx_open,
+	.rx_ctx = tdm_rx_ctx_open,
+	.rx_size_left = tdm_no_ep_size_left,
+	.tx_size_left = tdm_no_ep_size_left,
+};
+
+/* A queue of ours for what the contexts' queues are written from. */
+static int open_cq(struct tdm_ep *ep)
+{
+	struct fid_domain *d = &ep->domain->fid;
+	struct fi_cq_attr attr = { .size = 1,
+				   .format = FI_CQ_FORMAT_CONTEXT,
+				   .wait_obj = FI_WAIT_NONE };
+	struct fid_peer_cq *peer;
+	int ret, t;
+
+	ret = fi_cq_open(d, &attr, &ep->sep->cq, NULL);
+	if (ret)
+		return ret;
+	ep->tx_cq = tdm_cq_from_fid(ep->sep->cq);
+	for (t = 0; t < TDM_TRANSPORTS; t++) {
+		peer = tdm_cq_export(ep->tx_cq, (enum tdm_transport)t);
+		peer->fid.context = ep->sep;
+		peer->owner_ops = &tdm_sep_cq_ops;
+	}
+	return 0;
+}
+
+static int open_parts(struct tdm_ep *ep)
+{
+	const struct tdm_srx_attr attr = {
+		.engine = &ep->domain->engine,
+		.size = ep->info->rx_attr->size,
+		.min_multi_recv = ep->min_multi_recv,
+		.directed = !!(ep->info->caps & FI_DIRECTED_RECV),
+		.free_rma = tdm_mr_entry_free,
+	};
+	struct tdm_sep *sep = calloc(1, sizeof(*sep));
+	unsigned int i;
+	int ret;
+
+	if (!sep)
+		return -FI_ENOMEM;
+	ep->sep = sep;
+	tdm_list_init(&sep->late);
+	tdm_list_init(&sep->late_node);
+	tdm_pool_init(&sep->ops, sizeof(struct tdm_sep_op), 0);
+	sep->ntx = (unsigned int)tdm_max(ep->info->ep_attr->tx_ctx_cnt, 1);
+	sep->nrx = (unsigned int)tdm_max(ep->info->ep_attr->rx_ctx_cnt, 1);
+	sep->tx = calloc(sep->ntx, sizeof(*sep->tx));
+	sep->rx = calloc(sep->nrx, sizeof(*sep->rx));
+	if (!sep->tx || !sep->rx)
+		return -FI_ENOMEM;
+	for (i = 0; i < sep->ntx; i++)
+		tdm_list_init(&sep->tx[i].ops);
+	ret = tdm_srx_group_open(&attr, sep->nrx, &sep->group);
+	return ret ? ret : open_cq(ep);
+}
+
+static struct tdm_ep *sep_alloc(struct tdm_domain *d, struct fi_info *info,
+				void *context)
+{
+	struct tdm_ep *ep = tdm_ep_alloc(d, info, TDM_EP_SEP, context);
+
+	if (!ep)
+		return NULL;
+	ep->fid.fid.fclass = FI_CLASS_SEP;
+	ep->fid.fid.ops = &sep_fid_ops;
+	ep->fid.ops = &sep_ops;
+	ep->fid.cm = &tdm_ep_cm_ops;
+	ep->fid.msg = &tdm_msg_ops;
+	ep->fid.tagged = &tdm_tagged_ops;
+	ep->fid.rma = &tdm_rma_ops;
+	ep->av_user.inserted = tdm_ep_av_inserted;
+	ep->av_user.removed = tdm_ep_av_removed;
+	/* Nothing is posted to the whole. */
+	ep->caps = 0;
+	return ep;
+}
+
+int tdm_sep_open(struct fid_domain *fid, struct fi_info *info,
+		 struct fid_ep **out, void *context)
+{
+	struct tdm_domain *d = tdm_domain_from_fid(fid);
+	struct fid_cq *cq;
+	struct tdm_ep *ep;
+	int ret;
+
+	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr)
+		return -FI_EINVAL;
+	ret = tdm_info_check(info);
+	/* Contexts are its own or shared ones, not both. */
+	if (ret || info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT ||
+	    info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT)
+		return -FI_EINVAL;
+	ep = sep_alloc(d, info, context);
+	if (!ep)
+		return -FI_ENOMEM;
+	ret = tdm_ep_own_name(ep);
+	if (!ret)
+		ret = open_parts(ep);
+	tdm_lock_acquire(&d->lock);
+	if (ep->tx_cq)
+		tdm_cq_get(ep->tx_cq);
+	if (ret) {
+		cq = ep->sep ? ep->sep->cq : NULL;
+		tdm_ep_free(ep);
+		tdm_lock_release(&d->lock);
+		if (cq)
+			fi_close(&cq->fid);
+		return ret;
+	}
+	/* The transports serve all contexts. */
+	ep->info->tx_attr->size = tdm_min(
+		ep->info->tx_attr->size * ep->sep->ntx, TDM_MAX_CTX_SIZE);
+	tdm_domain_get(d);
+	tdm_lock_release(&d->lock);
+	*out = &ep->fid;
+	return 0;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Scalable endpoints, fi_endpoint(3) "SCALABLE ENDPOINTS": one endpoint with
+ * one address and one session per peer, many transmit and receive contexts.
+ *
+ * The scalable endpoint is a struct tdm_ep that has the transports. A transmit
+ * context is one without: its sends are the whole's, with a struct
+ * tdm_sep_op as context by which their end is led back. A receive context is
+ * one receive side of a group (peer/srx_group.h); each message names the one
+ * it is for.
+ *
+ * All functions: domain lock held, unless they say otherwise.
+ */
+#ifndef TDM_TCP_SEP_H
+#define TDM_TCP_SEP_H
+
+#include "peer/srx_group.h"
+#include "tcp/ep.h"
+#include "tdm_pool.h"
+
+/* A send of a transmit context, from the call to its end: context.c. */
+struct tdm_sep_op {
+	struct tdm_list node; /* tdm_sep_tx.ops */
+	struct tdm_ep *ctx;
+	void *context;	/* the application's */
+	uint64_t flags; /* of its request */
+};
+
+/* A transmit context's operations under way. */
+struct tdm_sep_tx {
+	struct tdm_ep *ep;   /* NULL: not open */
+	struct tdm_list ops; /* struct tdm_sep_op */
+	size_t used;	     /* of them */
+};
+
+struct tdm_sep {
+	struct tdm_srx_group *group;
+	struct fid_cq *cq;	   /* stands for those of the contexts */
+	struct tdm_pool ops;	   /* struct tdm_sep_op */
+	unsigned int ntx, nrx;	   /* contexts */
+	struct tdm_sep_tx *tx;	   /* tx[ntx] */
+	struct tdm_ep **rx;	   /* rx[nrx]; NULL: not open */
+	struct tdm_list late;	   /* sends that wait: late.c */
+	struct tdm_list late_node; /* domain->late */
+};
+
+/* Zero-safe; the transports have closed. Does not close the queue. */
+void tdm_sep_free(struct tdm_sep *sep);
+
+/* A send of the transmit context @ctx; as tdm_route_send(). */
+ssize_t tdm_sep_send(struct tdm_ep *ctx, const struct tdm_xfer *x);
+
+/* fi_tx_context(3), fi_rx_context(3) of @fid: context.c. Lock: taken inside. */
+int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
+		    struct fid_ep **out, void *context);
+int tdm_rx_ctx_open(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
+		    struct fid_ep **out, void *context);
+
+/* @op ends with @err, a positive fi_errno, before a transport had it. */
+void tdm_sep_fail(struct tdm_sep_op *op, int err, fi_addr_t addr);
+
+/* late.c: not 0 when an earlier send of @ctx to the peer of @addr waits. */
+int tdm_late_waits(const struct tdm_ep *ctx, fi_addr_t addr);
+
+/* Keep @x, the request of @op, until it can be sent. Errors: -FI_ENOMEM. */
+int tdm_late_add(struct tdm_sep_op *op, const struct tdm_xfer *x);
+
+/* fi_cancel(3) of what waits: 0, or -FI_ENOENT. */
+int tdm_late_cancel(struct tdm_sep *sep, const struct tdm_sep_op *op);
+
+/* @addr leaves the AV: what waits for it ends with FI_ECONNABORTED. */
+void tdm_late_removed(struct tdm_ep *whole, fi_addr_t addr);
+
+/* The CQ operations by which the sends of all contexts end. */
+extern struct fi_ops_cq_owner tdm_sep_cq_ops;
+
+#endif /* TDM_TCP_SEP_H */

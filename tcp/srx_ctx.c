@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Shared receive contexts, fi_srx_context(3): a receive side of its own, to
+ * which receives are posted directly. Each endpoint bound to it has a seat
+ * there (peer/srx.h), by which its messages come and its completions go.
+ *
+ * All endpoints of a context have the same AV; the first one enabled says
+ * which, and whether receives complete without being asked to.
+ *
+ * Lock: the domain's, taken in srx_close() and tdm_srx_ctx_open(), else held.
+ */
+#include <rdma/fi_errno.h>
+
+#include "tcp/ep_priv.h"
+#include "tcp/getinfo.h"
+#include "tdm_nosys.h"
+
+static int srx_close(struct fid *fid)
+{
+	struct tdm_ep *ctx = tdm_ep_of(fid);
+	struct tdm_domain *d = ctx->domain;
+	int ret = -FI_EBUSY;
+
+	tdm_lock_acquire(&d->lock);
+	if (!ctx->users) {
+		tdm_srx_flush(ctx->srx);
+		tdm_ep_free(ctx);
+		tdm_domain_put(d);
+		ret = 0;
+	}
+	tdm_lock_release(&d->lock);
+	return ret;
+}
+
+static int srx_control(struct fid *fid, int command, void *arg)
+{
+	/* There is nothing to enable; some applications try. */
+	return command == FI_ENABLE ? 0 : tdm_ep_control(fid, command, arg);
+}
+
+static ssize_t srx_cancel(fid_t fid, void *context)
+{
+	struct tdm_ep *ctx = tdm_ep_of(fid);
+	ssize_t ret;
+
+	tdm_lock_acquire(&ctx->domain->lock);
+	ret = tdm_srx_cancel(ctx->srx, context);
+	tdm_lock_release(&ctx->domain->lock);
+	return ret;
+}
+
+static struct fi_ops srx_fid_ops = {
+	.size = sizeof(srx_fid_ops),
+	.close = srx_close,
+	.bind = tdm_no_fi_bind,
+	.control = srx_control,
+	.ops_open = tdm_no_fi_ops_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+static struct fi_ops_ep srx_ep_ops = {
+	.size = sizeof(srx_ep_ops),
+	.cancel = srx_cancel,
+	.getopt = tdm_ep_getopt,
+	.setopt = tdm_ep_setopt,
+	.tx_ctx = tdm_no_ep_tx_ctx,
+	.rx_ctx = tdm_no_ep_rx_ctx,
+	.rx_size_left = tdm_ep_rx_size_left,
+	.tx_size_left = tdm_no_ep_size_left,
+};
+
+/* The domain's info with what @attr says; sends are not granted. */
+static struct fi_info *ctx_info(const struct tdm_domain *d,
+				const struct fi_rx_attr *attr)
+{
+	const uint64_t sends = FI_SEND | FI_READ | FI_WRITE;
+	struct fi_info *info = fi_dupinfo(d->info);
+	uint64_t caps = info ? info->caps : 0;
+
+	if (!info)
+		return NULL;
+	if (attr) {
+		*info->rx_attr = *attr;
+		if (attr->caps)
+			caps = attr->caps;
+	}
+	info->caps = (caps & TDM_RX_CAPS & ~sends) | FI_RECV;
+	if (!(info->caps & (FI_MSG | FI_TAGGED)))
+		info->caps |= d->info->caps & (FI_MSG | FI_TAGGED);
+	info->rx_attr->caps = info->caps;
+	info->tx_attr->caps = 0;
+	return info;
+}
+
+int tdm_srx_ctx_open(struct fid_domain *fid, struct fi_rx_attr *attr,
+		     struct fid_ep **out, void *context)
+{
+	struct tdm_domain *d = tdm_domain_from_fid(fid);
+	struct fi_info *info;
+	struct tdm_ep *ctx;
+	int ret;
+
+	/* FI_PEER: receives of another provider are not imported here. */
+	ret = tdm_rx_attr_check(attr);
+	if (ret)
+		return ret;
+	info = ctx_info(d, attr);
+	ctx = info ? tdm_ep_alloc(d, info, TDM_EP_SRX, context) : NULL;
+	fi_freeinfo(info);
+	if (!ctx)
+		return -FI_ENOMEM;
+	ctx->fid.fid.fclass = FI_CLASS_SRX_CTX;
+	ctx->fid.fid.ops = &srx_fid_ops;
+	ctx->fid.ops = &srx_ep_ops;
+	ctx->fid.cm = &tdm_ep_no_cm_ops;
+	ctx->fid.msg = &tdm_msg_ops;
+	ctx->fid.tagged = &tdm_tagged_ops;
+	ctx->fid.rma = &tdm_rma_ops;
+	tdm_lock_acquire(&d->lock);
+	ret = tdm_ep_open_srx(ctx);
+	if (ret) {
+		tdm_ep_free(ctx);
+	} else {
+		tdm_domain_get(d);
+		ctx->enabled = TDM_EP_ON;
+	}
+	tdm_lock_release(&d->lock);
+	if (ret)
+		return ret;
+	if (attr)
+		*attr = *ctx->info->rx_attr;
+	*out = &ctx->fid;
+	return 0;
+}
+
+int tdm_srx_ctx_bind(struct tdm_ep *ep, struct fid *fid)
+{
+	struct tdm_ep *ctx = tdm_ep_of(fid);
+	int ret;
+
+	if (fid->ops != &srx_fid_ops || ep->seat ||
+	    ep->info->ep_attr->rx_ctx_cnt != FI_SHARED_CONTEXT)
+		return -FI_EINVAL;
+	if (ctx->domain != ep->domain)
+		return -FI_EDOMAIN;
+	ret = tdm_srx_seat_open(ctx->srx, &ep->seat);
+	if (ret)
+		return ret;
+	ep->srx_ctx = ctx;
+	ep->srx = ctx->srx;
+	ctx->users++;
+	return 0;
+}
+
+int tdm_srx_ctx_enable(struct tdm_ep *ep, const struct tdm_done *done)
+{
+	struct tdm_ep *ctx = ep->srx_ctx;
+
+	if (!ctx->av) {
+		ctx->av = ep->av;
+		ctx->rx_selective = ep->rx_selective;
+		tdm_ep_resolve_flags(ctx);
+	}
+	if (ctx->av != ep->av)
+		return -FI_EINVAL;
+	tdm_srx_seat_set_done(ep->seat, done);
+	return 0;
+}

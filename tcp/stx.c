@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Shared transmit contexts, fi_stx_context(3). There is no transmit queue to
+ * be shared: each endpoint has its own, of the context's attributes. What
+ * remains is the object, and who is bound to it.
+ *
+ * Lock: the domain's, taken in stx_close() and tdm_stx_open(), else held.
+ */
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "tcp/ep_priv.h"
+#include "tcp/getinfo.h"
+#include "tdm_nosys.h"
+
+/* The operations that attributes can grant one by one. */
+#define KINDS (FI_MSG | FI_TAGGED | FI_RMA)
+
+struct tdm_stx {
+	struct fid_stx fid;
+	struct tdm_domain *domain;
+	struct fi_tx_attr attr; /* endpoints use a subset */
+	size_t users;		/* endpoints bound */
+};
+
+static int stx_close(struct fid *fid)
+{
+	struct tdm_stx *stx = tdm_container_of(fid, struct tdm_stx, fid.fid);
+	struct tdm_domain *d = stx->domain;
+
+	tdm_lock_acquire(&d->lock);
+	if (stx->users) {
+		tdm_lock_release(&d->lock);
+		return -FI_EBUSY;
+	}
+	tdm_domain_put(d);
+	tdm_lock_release(&d->lock);
+	free(stx);
+	return 0;
+}
+
+void tdm_stx_put(struct tdm_stx *stx)
+{
+	stx->users--;
+}
+
+static struct fi_ops stx_fid_ops = {
+	.size = sizeof(stx_fid_ops),
+	.close = stx_close,
+	.bind = tdm_no_fi_bind,
+	.control = tdm_no_fi_control,
+	.ops_open = tdm_no_fi_ops_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+static struct fi_ops_ep stx_ep_ops = {
+	.size = sizeof(stx_ep_ops),
+	.cancel = tdm_no_ep_cancel,
+	.getopt = tdm_no_ep_getopt,
+	.setopt = tdm_no_ep_setopt,
+	.tx_ctx = tdm_no_ep_tx_ctx,
+	.rx_ctx = tdm_no_ep_rx_ctx,
+	.rx_size_left = tdm_no_ep_size_left,
+	.tx_size_left = tdm_no_ep_size_left,
+};
+
+int tdm_stx_open(struct fid_domain *fid, struct fi_tx_attr *attr,
+		 struct fid_stx **out, void *context)
+{
+	struct tdm_domain *d = tdm_domain_from_fid(fid);
+	struct tdm_stx *stx;
+	int ret = tdm_tx_attr_check(attr);
+
+	if (ret)
+		return ret;
+	stx = calloc(1, sizeof(*stx));
+	if (!stx)
+		return -FI_ENOMEM;
+	stx->fid.fid.fclass = FI_CLASS_STX_CTX;
+	stx->fid.fid.context = context;
+	stx->fid.fid.ops = &stx_fid_ops;
+	stx->fid.ops = &stx_ep_ops;
+	stx->domain = d;
+	stx->attr = attr ? *attr : *d->info->tx_attr;
+	tdm_lock_acquire(&d->lock);
+	tdm_domain_get(d);
+	tdm_lock_release(&d->lock);
+	*out = &stx->fid;
+	return 0;
+}
+
+/* 0 in an attribute of the context: it does not say. */
+static int above(size_t asked, size_t given)
+{
+	return given && asked > given;
+}
+
+int tdm_stx_bind(struct tdm_ep *ep, struct fid *fid)
+{
+	struct tdm_stx *stx = tdm_container_of(fid, struct tdm_stx, fid.fid);
+	const struct fi_tx_attr *a = ep->info->tx_attr, *s = &stx->attr;
+
+	if (fid->ops != &stx_fid_ops || ep->stx ||
+	    ep->info->ep_attr->tx_ctx_cnt != FI_SHARED_CONTEXT)
+		return -FI_EINVAL;
+	if (stx->domain != ep->domain)
+		return -FI_EDOMAIN;
+	/* fi_stx_context: endpoints use a subset of the attributes. */
+	if ((s->caps && (a->caps & ~s->caps & KINDS)) ||
+	    above(a->inject_size, s->inject_size) || above(a->size, s->size) ||
+	    above(a->iov_limit, s->iov_limit))
+		return -FI_EINVAL;
+	ep->stx = stx;
+	stx->users++;
+	return 0;
+}
