@@ -286,38 +286,58 @@ static void accept_ready(struct tdm_loop_io *io, int events)
 	watch_listener(tcp);
 }
 
-/* Bind @fd to @addr; a port in use by connections of the past is taken. */
-static int bind_port(int fd, const struct tdm_addr *addr)
+static int bind_once(int fd, const struct tdm_addr *addr)
 {
-	socklen_t len = (socklen_t)tdm_addr_len(addr);
-	int on = 1;
-
-	if (!tdm_os.bind(fd, &addr->u.sa, len))
-		return 0;
-	if (errno != EADDRINUSE || !tdm_addr_port(addr))
-		return -errno;
-	/*
-	 * Asked for only now: without it, two endpoints cannot both hold a
-	 * port that neither listens on yet.
-	 */
-	if (tdm_os.setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)))
-		return -errno;
-	return tdm_os.bind(fd, &addr->u.sa, len) ? -errno : 0;
+	return tdm_os.bind(fd, &addr->u.sa, (socklen_t)tdm_addr_len(addr)) ?
+		       -errno :
+		       0;
 }
 
-/* Any free port of the configured range, from a random start. */
+/*
+ * Let the port be taken although connections of the past still have it, and
+ * by those who come after us. Neither a bound socket nor its connections may
+ * stand in the way of a bind that asks for this unless they asked as well.
+ */
+static int reuse(int fd)
+{
+	int on = 1;
+
+	return tdm_os.setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on,
+				 sizeof(on)) ?
+		       -errno :
+		       0;
+}
+
+/*
+ * Bind @fd to @addr. Reuse is asked for when nothing else helps and, by
+ * tdm_tcp_listen(), once we listen: of two endpoints that do not listen yet
+ * only one shall hold the port.
+ */
+static int bind_port(int fd, const struct tdm_addr *addr)
+{
+	int ret = bind_once(fd, addr);
+
+	if (ret != -FI_EADDRINUSE || !tdm_addr_port(addr))
+		return ret;
+	ret = reuse(fd);
+	return ret ? ret : bind_once(fd, addr);
+}
+
+/*
+ * Any free port of the configured range, from a random start; in a second
+ * round, one that only connections of the past have.
+ */
 static int bind_range(struct tdm_tcp *tcp, int fd, struct tdm_addr *addr)
 {
 	unsigned low = tdm_env.port_low, high = tdm_env.port_high;
 	unsigned n = high - low + 1, i, start = tcp->dice % n;
 	int ret = -FI_EADDRINUSE;
 
-	for (i = 0; i < n && ret == -FI_EADDRINUSE; i++) {
+	for (i = 0; i < 2 * n && ret == -FI_EADDRINUSE; i++) {
 		tdm_addr_set_port(addr, (uint16_t)(low + (start + i) % n));
-		ret = tdm_os.bind(fd, &addr->u.sa,
-				  (socklen_t)tdm_addr_len(addr)) ?
-			      -errno :
-			      0;
+		ret = i == n ? reuse(fd) : 0;
+		if (!ret)
+			ret = bind_once(fd, addr);
 	}
 	return ret;
 }
@@ -360,9 +380,15 @@ int tdm_tcp_bind(struct tdm_tcp *tcp, struct tdm_addr *addr)
 
 int tdm_tcp_listen(struct tdm_tcp *tcp)
 {
+	int ret;
+
 	tdm_assert_held(tcp->a.engine->lock);
 	if (tdm_os.listen(tcp->listener.fd, BACKLOG))
 		return -errno;
+	/* Connections inherit it, and must not outlive us as our port's. */
+	ret = reuse(tcp->listener.fd);
+	if (ret)
+		return ret;
 	tcp->listener.lazy = 1;
 	tcp->listener.ready = accept_ready;
 	tcp->accept_timer.fired = rested;

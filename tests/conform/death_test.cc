@@ -368,8 +368,6 @@ TEST_F(Death, PeerThatComesBackIsANewOne)
 	 * a new peer: the path is agreed anew, and no message of its former
 	 * life is delivered." */
 	ONLY_TANDEM();
-	if (tdt_path() == TDT_REMOTE)
-		GTEST_SKIP() << "the port of a killed process may be taken";
 	OPEN();
 	OK(start("sink"));
 	fi_addr_t first = peer;
@@ -391,6 +389,35 @@ TEST_F(Death, PeerThatComesBackIsANewOne)
 		ASSERT_EQ(0, tdt_wait(rx(), &lost, &c));
 		EXPECT_EQ(FI_ECONNRESET, c.err) << fi_strerror(c.err);
 	}
+}
+
+TEST_F(Death, RangeOfPortsIsFreeAgainAfterADeath)
+{
+	/* fi_tandem(7), FI_TANDEM_PORT_RANGE: "Connections of a process that
+	 * has ended do not keep a port from being used again." */
+	ONLY_TANDEM();
+	OPEN();
+	OK(start("sink"));
+	std::string port = port_of(rx()->av, peer);
+	setenv("FI_TANDEM_PORT_RANGE", (port + "-" + port).c_str(), 1);
+
+	for (int life = 0; life < 3; life++) {
+		Bytes small = filled(10, 2), lost = filled(300000, 1);
+		struct tdt_comp c;
+
+		ASSERT_EQ(0, send_once(small, 0));
+		ASSERT_EQ(0, tdt_wait(rx(), &small, &c));
+		ASSERT_EQ(0, c.err) << fi_strerror(c.err);
+		ASSERT_EQ(0, send_once(lost, 1));
+		tdt_child_kill(&child, SIGKILL);
+		ASSERT_EQ(0, tdt_wait(rx(), &lost, &c));
+		EXPECT_EQ(FI_ECONNRESET, c.err) << fi_strerror(c.err);
+		start("sink");
+		if (HasFatalFailure())
+			break;
+		EXPECT_EQ(port, port_of(rx()->av, peer));
+	}
+	unsetenv("FI_TANDEM_PORT_RANGE");
 }
 
 /* Sends to a port where nobody is, and tells how it ended. */
