@@ -3,7 +3,8 @@
  * The domain lock. One lock guards everything below a domain: endpoints,
  * queues, matching, connections and the peer objects. It is taken only in
  * files that face the application, and does nothing when the application
- * promised to serialise (FI_THREAD_DOMAIN).
+ * promised to serialise (FI_THREAD_DOMAIN). What waits releases it: a blocking
+ * read of a queue, and fi_close of an endpoint (tcp/tcp.c).
  *
  * Order: domain lock, then nothing. A peer provider never takes it: peers are
  * called with it held and their callbacks run with it held.

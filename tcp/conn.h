@@ -72,9 +72,11 @@ size_t tdm_tcp_tx_left(const struct tdm_tcp *tcp);
 int tdm_tcp_listen(struct tdm_tcp *tcp) tdm_must_check;
 
 /*
- * Say GOODBYE, hand what is queued and already completed to the kernel
- * (bounded wait), close everything. Operations outstanding vanish without an
- * entry (fi_close(3)); unexpected messages still queued have been discarded by
+ * Say GOODBYE, hand what is queued and already completed to the kernel,
+ * close everything. Waits up to a second for peers that are slow to take it;
+ * the domain lock is released meanwhile, so the caller has taken the endpoint
+ * out of all lists. Operations outstanding vanish without an entry
+ * (fi_close(3)); unexpected messages still queued have been discarded by
  * tdm_srx_flush() before.
  */
 void tdm_tcp_close(struct tdm_tcp *tcp);

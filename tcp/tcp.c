@@ -285,6 +285,18 @@ static int close_step(struct tdm_conn *c, int *said)
 	return !tcp_info(c, &info) && info.tcpi_unacked;
 }
 
+/*
+ * Wait a little without the lock: other objects of the domain go on. This
+ * endpoint is in no list any more that they walk but the event loop's, and
+ * whatever its connections receive is dropped.
+ */
+static void nap(struct tdm_tcp *tcp) TDM_TSA(no_thread_safety_analysis)
+{
+	tdm_lock_release(tcp->a.engine->lock);
+	tdm_os.poll(NULL, 0, CLOSE_STEP_MS);
+	tdm_lock_acquire(tcp->a.engine->lock);
+}
+
 static void drain(struct tdm_tcp *tcp)
 {
 	uint64_t end = tdm_os.now_ns() + CLOSE_NS;
@@ -300,7 +312,7 @@ static void drain(struct tdm_tcp *tcp)
 				tdm_list_entry(pos, struct tdm_conn, all),
 				&said);
 		if (waiting && !said)
-			tdm_os.poll(NULL, 0, CLOSE_STEP_MS);
+			nap(tcp);
 	} while (waiting && tdm_os.now_ns() < end);
 }
 

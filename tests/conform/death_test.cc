@@ -4,12 +4,15 @@
  * of fi_tandem(7) FAULTS, others go on, nothing is left behind.
  */
 #include <arpa/inet.h>
+#include <atomic>
 #include <cctype>
 #include <csignal>
 #include <dirent.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "tests/harness/fixture.h"
 
@@ -468,6 +471,51 @@ TEST_F(Death, NobodyThereIsRefusedInTime)
 		EXPECT_EQ(FI_ECONNREFUSED, result[1]);
 	}
 	EXPECT_EQ(0, tdt_child_wait(&child));
+}
+
+TEST_F(Death, CloseThatWaitsForAStoppedPeerHoldsUpNobody)
+{
+	/* fi_tandem(7), LIMITS: fi_close(3) waits for what was injected;
+	 * "Other objects of the domain can be used meanwhile." */
+	ONLY_TANDEM();
+	attr.one_domain = 1;
+	OPEN();
+	OK(start("sink"));
+	Bytes out = filled(64, 1);
+	struct tdt_op op = op_of(TDT_INJECT, 0, out.data(), out.size());
+	std::atomic<bool> closed(false);
+	struct tdt_comp c;
+	unsigned calls = 0;
+
+	ASSERT_EQ(0, send_once(out, 0));
+	ASSERT_EQ(0, tdt_wait(rx(), &out, &c));
+	tdt_child_kill(&child, SIGSTOP);
+	op.addr = peer;
+	for (int refused = 0; refused < 1000;) {
+		ssize_t ret = tdt_post_once(rx(), &op);
+
+		ASSERT_TRUE(!ret || ret == -FI_EAGAIN) << ret;
+		refused = ret ? refused + 1 : 0;
+	}
+	uint64_t begun = tdt_now_ms();
+	std::thread closer([&] {
+		EXPECT_EQ(0, fi_close(&rx()->ep->fid));
+		closed = true;
+	});
+	while (!closed) {
+		struct fi_cq_tagged_entry e;
+
+		EXPECT_EQ(-FI_EAGAIN, fi_cq_read(ep(1)->rx_cq, &e, 1));
+		poll(nullptr, 0, 1);
+		calls++;
+	}
+	closer.join();
+	rx()->ep = nullptr;
+	uint64_t took = tdt_now_ms() - begun;
+	EXPECT_LE(took / 50, calls) << "of " << took << " ms";
+	if (tdt_path() == TDT_REMOTE) {
+		EXPECT_LE(900u, took) << "did not wait";
+	}
 }
 
 TEST_F(Death, NothingIsLeftOfDeadPeers)
