@@ -139,6 +139,74 @@ TEST_F(Close, ReceiverGoesInTheMiddleOfAMessage)
 	}
 }
 
+TEST_F(Close, ReceiverGoesWhenItHasTheMessage)
+{
+	/* fi_cq(3), FI_TRANSMIT_COMPLETE: the message arrived, so the send
+	 * succeeds, although the receiver closes without a further look. */
+	for (size_t i = 1; i < attr.eps; i++) {
+		Bytes in(4 << 20), out = filled(in.size(), 1);
+		struct iovec ov = iov_of(out.data(), out.size());
+		struct iovec iv = iov_of(in.data(), in.size());
+		struct tdt_comp c;
+
+		OPEN();
+		ASSERT_EQ(0, tdt_trecv(rx(), &iv, 1, 0, &in));
+		ASSERT_EQ(0, tdt_tsend(ep(i), rx(), &ov, 1, &out));
+		ASSERT_EQ(0, tdt_wait(rx(), &in, &c));
+		EXPECT_EQ(0, c.err) << fi_strerror(c.err);
+		EXPECT_EQ(0, fi_close(&rx()->ep->fid));
+		rx()->ep = nullptr;
+		ASSERT_EQ(0, tdt_wait(ep(i), &out, &c));
+		EXPECT_EQ(0, c.err) << fi_strerror(c.err);
+		EXPECT_EQ(in, out);
+		close();
+	}
+}
+
+TEST_F(Close, WhatCompletedArrivesAlthoughTheSenderIsGone)
+{
+	/* fi_cq(3), FI_TRANSMIT_COMPLETE: the message depends on nothing here
+	 * any more. The receiver makes no progress until the sender is closed;
+	 * what it sent is unread there. */
+	enum { COUNT = 8, LEN = 4000 };
+
+	for (size_t i = 1; i < attr.eps; i++) {
+		std::vector<Bytes> in(COUNT, Bytes(LEN)), out;
+		struct fi_cq_tagged_entry e;
+		size_t ended = 0;
+
+		OPEN();
+		ASSERT_EQ(0, tdt_warm_up(w));
+		struct tdt_ep *from = ep(i);
+		for (size_t k = 0; k < COUNT; k++) {
+			char back = 'b';
+			struct tdt_op op = op_of(TDT_INJECT, 0, &back, 1);
+
+			op.addr = addr(rx(), from);
+			ASSERT_EQ(0, tdt_post_once(rx(), &op));
+			ASSERT_EQ(0, tdt_recv(rx(), in[k].data(), LEN, &in[k]));
+			out.push_back(filled(LEN, static_cast<uint32_t>(k)));
+		}
+		for (auto &b : out)
+			ASSERT_EQ(0, tdt_send(from, rx(), b.data(), LEN, &b));
+		uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+		while (ended < COUNT && tdt_now_ms() < end) {
+			ssize_t n = fi_cq_read(from->tx_cq, &e, 1);
+
+			ASSERT_TRUE(n == 1 || n == -FI_EAGAIN) << n;
+			ended += n == 1;
+		}
+		ASSERT_EQ(static_cast<size_t>(COUNT), ended);
+		EXPECT_EQ(0, fi_close(&from->ep->fid));
+		from->ep = nullptr;
+		for (size_t k = 0; k < COUNT; k++) {
+			OK(done(rx(), &in[k], FI_RECV | FI_MSG));
+			EXPECT_EQ(out[k], in[k]);
+		}
+		close();
+	}
+}
+
 TEST_F(Close, NothingIsLeft)
 {
 	/* fi_close: all resources are released: no descriptor stays open. */
