@@ -3,8 +3,9 @@
  * The read side of a CQ: what the application calls. See cq_priv.h for the
  * invariants.
  *
- * A read makes at most one pass of progress, and only when it has less to
- * give than was asked for. Entries written before an error are given first;
+ * A read makes one pass of progress when it has less to give than was asked
+ * for, an error in its way or not: an application whose every read ends with
+ * an error, such as that of a peek, must still advance. Entries written before an error are given first;
  * then reads say -FI_EAVAIL until fi_cq_readerr takes the error.
  *
  * Locking: the calls take the domain lock; the static functions expect it.
@@ -159,7 +160,7 @@ static inline ssize_t read_from(struct fid_cq *fid, void *buf, fi_addr_t *src,
 	ssize_t ret;
 
 	tdm_lock_acquire(engine->lock);
-	if (!count || (readable(cq) < count && !cq->errs))
+	if (!count || readable(cq) < count)
 		engine->progress(engine);
 	ret = take(cq, buf, src, count);
 	tdm_lock_release(engine->lock);

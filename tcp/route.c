@@ -268,6 +268,9 @@ ssize_t tdm_post_recv(struct tdm_ep *ep, struct tdm_xfer *x)
 	ssize_t ret;
 
 	tdm_lock_acquire(&ep->domain->lock);
+	if (tdm_unlikely(x->flags & FI_PEEK))
+		/* It tells what is there now; a loop of peeks must advance. */
+		ep->domain->engine.progress(&ep->domain->engine);
 	if (x->addr == FI_ADDR_UNSPEC || !(ep->info->caps & FI_DIRECTED_RECV))
 		ret = tdm_srx_recv(ep->srx, x);
 	else if (!ep->av || !tdm_av_has(ep->av, x->addr))

@@ -95,6 +95,60 @@ TEST_P(Tagged, PeekOfNothingIsEnomsg)
 	}
 }
 
+/* One peek, and what it found: 0, or a positive fi_errno. */
+int once_peeked(struct tdt_ep *at, struct fi_context2 *ctx, uint64_t tag)
+{
+	struct fi_cq_err_entry err;
+	struct fi_cq_tagged_entry e;
+	struct fi_msg_tagged m;
+	ssize_t ret;
+
+	memset(&m, 0, sizeof(m));
+	memset(&err, 0, sizeof(err));
+	m.addr = FI_ADDR_UNSPEC;
+	m.tag = tag;
+	m.context = ctx;
+	ret = fi_trecvmsg(at->ep, &m, FI_PEEK);
+	if (ret)
+		return (int)-ret;
+	ret = fi_cq_read(at->rx_cq, &e, 1);
+	if (ret == 1)
+		return 0;
+	if (ret != -FI_EAVAIL)
+		return (int)-ret;
+	ret = fi_cq_readerr(at->rx_cq, &err, 0);
+	return ret == 1 ? err.err : (int)-ret;
+}
+
+TEST_P(Tagged, ALoopOfPeeksFindsWhatArrives)
+{
+	/* fi_domain(3), FI_PROGRESS_MANUAL: progress is made when an
+	 * application reads a completion queue. Here each read ends with the
+	 * error of a peek, and nothing else is ever called on the receiver. */
+	attr.format = FI_CQ_FORMAT_TAGGED;
+	OPEN();
+	for (auto *from : senders()) {
+		uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+		struct tdt_op op;
+		int err = FI_ENOMSG;
+
+		ASSERT_EQ(0, tdt_warm_up(w));
+		out = filled(GetParam(), 9);
+		op = op_of(TDT_SEND, 1, out.data(), out.size());
+		op.addr = addr(from, rx());
+		op.tag = TAG;
+		op.context = &out;
+		ASSERT_EQ(0, tdt_post_once(from, &op));
+		while (err == FI_ENOMSG && tdt_now_ms() < end) {
+			err = once_peeked(rx(), &ctx, TAG);
+			fi_cq_read(from->tx_cq, nullptr, 0);
+		}
+		EXPECT_EQ(0, err) << fi_strerror(err);
+		OK(taken(0));
+		OK(sent(from));
+	}
+}
+
 TEST_P(Tagged, PeekReportsAndLeavesTheMessage)
 {
 	/* fi_tagged(3): "The returned completion data will indicate the
