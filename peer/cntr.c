@@ -326,7 +326,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	const uint64_t deadline = tdm_wait_deadline(timeout);
 	int ret, left;
 
-	if (!tdm_wait_blocks(&cntr->wait))
+	if (cntr->wait.obj == FI_WAIT_SET)
 		return -FI_ENOSYS;
 	do {
 		left = tdm_wait_left(deadline);

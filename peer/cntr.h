@@ -18,9 +18,11 @@ struct tdm_cntr;
 /*
  * Open a counter. In: @attr as fi_cntr_open(3) got it, or NULL. Out: *@cntr;
  * attr->wait_obj is written back as granted. fi_cntr_wait of a counter with
- * FI_WAIT_NONE or FI_WAIT_SET gives -FI_ENOSYS.
+ * FI_WAIT_SET gives -FI_ENOSYS; with FI_WAIT_NONE it polls, although
+ * fi_cntr(3) does not ask for it.
  * Errors: -FI_EINVAL for an unknown event kind or wait object and for non-zero
- * flags, -FI_ENOSYS for FI_CNTR_EVENTS_BYTES, -FI_ENOMEM, descriptor errors. Lock: taken inside.
+ * flags, -FI_ENOSYS for FI_CNTR_EVENTS_BYTES, -FI_ENOMEM, descriptor errors.
+ * Lock: taken inside.
  */
 int tdm_cntr_open(struct tdm_engine *engine, struct fi_cntr_attr *attr,
 		  void *context, struct tdm_cntr **cntr) tdm_must_check;

@@ -458,6 +458,10 @@ static int pass_time(struct tdm_wait *w, int timeout_ms, struct pace *pace)
 {
 	int ret;
 
+	if (w->obj == FI_WAIT_NONE) {
+		pause_polling(w, 1);
+		return 0;
+	}
 	if (keep_polling(w, pace)) {
 		pause_polling(w, 0);
 		return 0;
