@@ -57,6 +57,15 @@ static inline struct fid_peer_cntr *tdm_done_tx_cntr(const struct tdm_done *d,
 	return flags & FI_READ ? d->read_cntr : d->write_cntr;
 }
 
+/* The counter of the region that an entry of include/tdm_rma.h lies in. */
+static inline void tdm_done_count_region(const struct fi_peer_rx_entry *e)
+{
+	struct fid_peer_cntr *cntr = (struct fid_peer_cntr *)e->owner_context;
+
+	if (cntr)
+		cntr->owner_ops->inc(cntr);
+}
+
 static inline struct fid_peer_cntr *tdm_done_rx_cntr(const struct tdm_done *d,
 						     uint64_t flags)
 {
@@ -121,6 +130,8 @@ static inline void tdm_done_recv(const struct tdm_done *d,
 
 	if (cntr)
 		cntr->owner_ops->inc(cntr);
+	if (tdm_unlikely(e->flags & FI_RMA))
+		tdm_done_count_region(e);
 	if (tdm_unlikely(!d->rx_cq)) {
 		if (d->ctx)
 			d->ctx->recv(e, len);

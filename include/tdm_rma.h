@@ -36,7 +36,9 @@ struct tdm_rma_ops {
 	/*
 	 * The receive entry of @req: iov covers exactly the bytes asked for,
 	 * flags are FI_RMA | access (| FI_REMOTE_CQ_DATA). @srx: the
-	 * transport's, stored in the entry. The entry is given back through
+	 * transport's, stored in the entry. owner_context is NULL or the
+	 * counter (struct fid_peer_cntr) of the region, on which
+	 * tdm_done_recv() counts. The entry is given back through
 	 * srx->owner_ops->free_entry(). Out: *@entry.
 	 * Errors: -FI_EACCES for an unknown key, wrong access or bytes outside
 	 * the region; -FI_ENOMEM. Lock: domain held.

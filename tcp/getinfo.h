@@ -15,7 +15,8 @@
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ |           \
 	 FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV |      \
 	 FI_MULTI_RECV | FI_NAMED_RX_CTX)
-#define TDM_SECONDARY_CAPS (FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define TDM_SECONDARY_CAPS                                                     \
+	(FI_SOURCE | FI_RMA_EVENT | FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define TDM_CAPS (TDM_PRIMARY_CAPS | TDM_SECONDARY_CAPS)
 #define TDM_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define TDM_TX_CAPS                                                            \
@@ -24,7 +25,7 @@
 #define TDM_RX_CAPS                                                            \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ |              \
 	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE |      \
-	 FI_NAMED_RX_CTX)
+	 FI_NAMED_RX_CTX | FI_RMA_EVENT)
 #define TDM_TX_OP_FLAGS                                                        \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |                      \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)

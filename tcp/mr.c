@@ -12,6 +12,8 @@
  *  2. After fi_close of a region no byte of it is touched: transports ask
  *     revoked() before each access, under the domain lock.
  *  3. Range checks never add before they compare.
+ *  4. An entry in flight names the region's counter only while the region
+ *     stands: it may be closed right after the region.
  *
  * Lock: the domain's, taken in the calls of struct fi_ops_mr.
  */
@@ -29,11 +31,12 @@
 struct tdm_mr {
 	struct fid_mr fid;
 	struct tdm_domain *domain;
-	struct tdm_list uses; /* struct rma_entry in flight; G: domain */
-	uint64_t access;      /* FI_SEND, FI_RECV, FI_REMOTE_WRITE, ... */
-	uint64_t base;	      /* address of the first byte, as initiators
+	struct tdm_cntr *cntr; /* counts remote writes, or NULL; G: domain */
+	struct tdm_list uses;  /* struct rma_entry in flight; G: domain */
+	uint64_t access;       /* FI_SEND, FI_RECV, FI_REMOTE_WRITE, ... */
+	uint64_t base;	       /* address of the first byte, as initiators
 				 name it: 0, or virtual with FI_MR_BASIC */
-	size_t len;	      /* bytes, sum over iov */
+	size_t len;	       /* bytes, sum over iov */
 	size_t count;
 	struct iovec iov[TDM_IOV_LIMIT];
 };
@@ -67,23 +70,61 @@ static int mr_close(struct fid *fid)
 {
 	struct tdm_mr *mr = tdm_container_of(fid, struct tdm_mr, fid.fid);
 	struct tdm_domain *d = mr->domain;
+	struct rma_entry *e;
 	struct tdm_list *pos;
 
 	tdm_lock_acquire(&d->lock);
 	tdelete(mr, &d->mr_tree, compare_key);
-	while ((pos = tdm_list_pop(&mr->uses)))
-		tdm_list_entry(pos, struct rma_entry, node)->revoked = 1;
+	while ((pos = tdm_list_pop(&mr->uses))) {
+		e = tdm_list_entry(pos, struct rma_entry, node);
+		e->revoked = 1;
+		e->peer.owner_context = NULL;
+	}
+	if (mr->cntr)
+		tdm_cntr_put(mr->cntr);
 	tdm_domain_put(d);
 	tdm_lock_release(&d->lock);
 	free(mr);
 	return 0;
 }
 
+/* Operations that are in flight already are not counted. */
+static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct tdm_mr *mr = tdm_container_of(fid, struct tdm_mr, fid.fid);
+	struct tdm_domain *d = mr->domain;
+	int ret = 0;
+
+	if (!bfid)
+		return -FI_EINVAL;
+	if (bfid->fclass != FI_CLASS_CNTR)
+		return -FI_ENOSYS;
+	if (flags != FI_REMOTE_WRITE)
+		return -FI_EBADFLAGS;
+	tdm_lock_acquire(&d->lock);
+	if (mr->cntr) {
+		ret = -FI_EINVAL;
+	} else {
+		mr->cntr = tdm_cntr_from_fid((struct fid_cntr *)bfid);
+		tdm_cntr_get(mr->cntr);
+	}
+	tdm_lock_release(&d->lock);
+	return ret;
+}
+
+/* fi_mr_enable(): regions are enabled from the start. */
+static int mr_control(struct fid *fid, int command, void *arg)
+{
+	(void)fid;
+	(void)arg;
+	return command == FI_ENABLE ? 0 : -FI_ENOSYS;
+}
+
 static struct fi_ops mr_fid_ops = {
 	.size = sizeof(mr_fid_ops),
 	.close = mr_close,
-	.bind = tdm_no_fi_bind,
-	.control = tdm_no_fi_control,
+	.bind = mr_bind,
+	.control = mr_control,
 	.ops_open = tdm_no_fi_ops_open,
 	.tostr = tdm_no_fi_tostr,
 	.ops_set = tdm_no_fi_ops_set,
@@ -120,7 +161,8 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	struct tdm_mr *mr;
 	int ret;
 
-	if (flags)
+	/* That a counter will be bound changes nothing for the region. */
+	if (flags & ~(uint64_t)FI_RMA_EVENT)
 		return -FI_EBADFLAGS;
 	if (!attr || !attr->iov_count || attr->iov_count > TDM_IOV_LIMIT ||
 	    !attr->mr_iov || attr->iface != FI_HMEM_SYSTEM || attr->offset)
@@ -211,6 +253,9 @@ static int rma_get(struct fid_domain *fid, struct fid_peer_srx *srx,
 	e->peer.msg_size = req->len;
 	e->peer.cq_data = req->data;
 	e->peer.flags = FI_RMA | req->access | req->flags;
+	if (mr->cntr && (req->access & FI_REMOTE_WRITE))
+		e->peer.owner_context =
+			tdm_cntr_export(mr->cntr, TDM_TRANSPORT_TCP);
 	e->peer.desc = e->desc;
 	e->peer.iov = e->iov;
 	e->peer.count = tdm_iov_slice(e->iov, TDM_IOV_LIMIT, mr->iov, mr->count,
