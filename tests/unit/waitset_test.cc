@@ -97,11 +97,11 @@ protected:
 
 	void TearDown() override
 	{
-		tdm_os = tdm_os_system;
 		close_members();
 		if (fid) {
 			EXPECT_EQ(fi_close(&fid->fid), 0);
 		}
+		tdm_os = tdm_os_system;
 	}
 
 	int wait(int ms)
