@@ -14,6 +14,7 @@
 #define TDM_ENGINE_H
 
 #include "tdm_lock.h"
+#include "tdm_os.h"
 
 struct tdm_engine {
 	struct tdm_lock *lock; /* the domain lock */
@@ -27,6 +28,8 @@ struct tdm_engine {
 	unsigned int sleepers; /* threads in a blocking read; G: lock */
 	int exported;	       /* an application may sleep; G: lock */
 	uint64_t passes;       /* of progress, free-running; G: lock */
+	uint32_t vain;	       /* calls in a row that found nothing; G: lock */
+	uint64_t vain_ns;      /* when TDM_VAIN_CALLS of them were; G: lock */
 
 	/* Advance both transports once. Lock: held. */
 	void (*progress)(struct tdm_engine *engine);
@@ -55,6 +58,27 @@ struct tdm_engine {
 static inline int tdm_engine_watched(const struct tdm_engine *engine)
 {
 	return engine->sleepers || engine->exported;
+}
+
+/* Who has polled so often and so long in vain offers its core to others. */
+enum { TDM_VAIN_CALLS = 256, TDM_VAIN_NS = 50000 };
+
+/*
+ * A call that polls found nothing. Returns 1 when the caller should call
+ * tdm_os.yield() after it has released the lock: the peer that is waited for
+ * may need this core, and would else get it when the time slice is over.
+ * Whoever finds something sets engine->vain to 0. Lock: held.
+ */
+static inline int tdm_engine_vain(struct tdm_engine *engine)
+{
+	uint64_t now;
+
+	if (tdm_likely(++engine->vain % TDM_VAIN_CALLS))
+		return 0;
+	now = tdm_os.now_ns();
+	if (engine->vain == TDM_VAIN_CALLS)
+		engine->vain_ns = now;
+	return now - engine->vain_ns > TDM_VAIN_NS;
 }
 
 #endif /* TDM_ENGINE_H */

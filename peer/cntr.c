@@ -227,14 +227,22 @@ static void export_incerr(struct fid_peer_cntr *peer)
 /* Whoever read one value may read the other: both count as seen. */
 static uint64_t read_one(struct tdm_cntr *cntr, const uint64_t *which)
 {
+	struct tdm_engine *engine = cntr->engine;
+	int vain = 0;
 	uint64_t ret;
 
-	tdm_lock_acquire(cntr->engine->lock);
-	cntr->engine->progress(cntr->engine);
+	tdm_lock_acquire(engine->lock);
+	engine->progress(engine);
+	if (cntr->seen_value == cntr->value && cntr->seen_errs == cntr->errs)
+		vain = tdm_engine_vain(engine);
+	else
+		engine->vain = 0;
 	cntr->seen_value = cntr->value;
 	cntr->seen_errs = cntr->errs;
 	ret = *which;
-	tdm_lock_release(cntr->engine->lock);
+	tdm_lock_release(engine->lock);
+	if (tdm_unlikely(vain))
+		tdm_os.yield();
 	return ret;
 }
 

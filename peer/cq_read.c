@@ -157,13 +157,20 @@ static inline ssize_t read_from(struct fid_cq *fid, void *buf, fi_addr_t *src,
 {
 	struct tdm_cq *cq = cq_of(fid);
 	struct tdm_engine *engine = cq->engine;
+	int vain = 0;
 	ssize_t ret;
 
 	tdm_lock_acquire(engine->lock);
 	if (!count || readable(cq) < count)
 		engine->progress(engine);
 	ret = take(cq, buf, src, count);
+	if (tdm_likely(ret == -FI_EAGAIN))
+		vain = tdm_engine_vain(engine);
+	else
+		engine->vain = 0;
 	tdm_lock_release(engine->lock);
+	if (tdm_unlikely(vain))
+		tdm_os.yield();
 	return ret;
 }
 

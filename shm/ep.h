@@ -52,7 +52,6 @@ struct tdm_shm_ep {
 	uint64_t tx_comp;	  /* FI_COMPLETION unless selective */
 	int in_progress;
 	uint32_t ticks; /* progress calls */
-	uint32_t came;	/* records of hot rings when last looked at */
 	uint32_t nhot;
 	uint32_t nsummary; /* words of hints->summary in use */
 	struct tdm_shm_pair *hot[TDM_SHM_HOT_MOST];

@@ -129,28 +129,12 @@ void tdm_shm_control(struct tdm_shm_ep *ep, int most)
 	tdm_shm_reap(ep);
 }
 
-/*
- * Nothing has come for a whole period: the peer may be waiting for this core,
- * and would get it only when our time slice is over.
- */
-static void give_way(struct tdm_shm_ep *ep)
-{
-	uint32_t came = 0, i;
-
-	for (i = 0; i < ep->nhot; i++)
-		came += ep->hot[i]->rx_since;
-	if (came == ep->came && ep->nhot && tdm_list_empty(&ep->busy))
-		tdm_os.yield();
-	ep->came = came;
-}
-
 static void now_and_then(struct tdm_shm_ep *ep)
 {
 	uint64_t now = tdm_os.now_ns();
 
 	if (now >= ep->control_at || !tdm_list_empty(&ep->attaching)) {
 		tdm_shm_control(ep, PROGRESS_EVENTS);
-		give_way(ep);
 		ep->control_at = now + control_period_ns;
 	}
 	if (now >= ep->hot_at) {

@@ -41,8 +41,6 @@ enum {
 	COLD_PASSES = 4,
 	/* The hot socket cools down after so much silence. */
 	HOT_IDLE_NS = 80000,
-	/* When none is hot, every n-th pass yields. */
-	YIELD_PASSES = 64,
 	/* Least time between looks at the cold sockets, other traffic going. */
 	COLD_GAP_NS = 20000,
 	/* The same when there are only listeners to look at. */
@@ -369,16 +367,6 @@ static void poll_hot(struct tdm_loop *loop)
 		cool(loop);
 }
 
-/*
- * All connections have been silent for HOT_IDLE_NS: a peer on this host may be
- * waiting for this core, and would get it only when our time slice is over.
- */
-static void give_way(const struct tdm_loop *loop)
-{
-	if (!loop->hot && loop->eager_ios && !(loop->passes % YIELD_PASSES))
-		tdm_os.yield();
-}
-
 /* Is it time to look at the cold sockets and the timers? */
 static int look_due(struct tdm_loop *loop, int only_tcp)
 {
@@ -411,8 +399,6 @@ void tdm_loop_progress(struct tdm_loop *loop, int only_tcp)
 		event_base_loop(loop->base, EVLOOP_NONBLOCK);
 	}
 	loop->running = 0;
-	if (only_tcp)
-		give_way(loop);
 }
 
 /* Make the private set and its two own members, or say why not. */

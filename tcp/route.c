@@ -252,14 +252,19 @@ ssize_t tdm_route_locked(struct tdm_ep *ep, const struct tdm_xfer *x)
 ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 {
 	struct tdm_domain *d = ep->domain;
+	int vain = 0;
 	ssize_t ret;
 
 	tdm_lock_acquire(&d->lock);
 	ret = send_locked(ep, x);
-	if (tdm_unlikely(ret == -FI_EAGAIN))
+	if (tdm_unlikely(ret == -FI_EAGAIN)) {
 		/* An application that only retries must advance as well. */
 		d->engine.progress(&d->engine);
+		vain = tdm_engine_vain(&d->engine);
+	}
 	tdm_lock_release(&d->lock);
+	if (tdm_unlikely(vain))
+		tdm_os.yield();
 	return ret;
 }
 

@@ -554,4 +554,46 @@ TEST_F(Cq, WithoutMemoryAnErrorLosesItsDataOnly)
 	EXPECT_EQ(err.err_data_size, 0u);
 }
 
+uint64_t frozen_ns;
+unsigned yields;
+
+/*
+ * fi_tandem(7), PROGRESS: who polls for long in vain offers the processor to
+ * others, without the lock. As long as something comes, nobody does.
+ */
+TEST_F(Cq, PollingInVainGivesTheCoreAway)
+{
+	struct fi_cq_entry e;
+
+	must_open(FI_CQ_FORMAT_CONTEXT);
+	frozen_ns = 1000;
+	yields = 0;
+	tdm_os.now_ns = [] {
+		return frozen_ns;
+	};
+	tdm_os.yield = [] {
+		yields++;
+		return 0;
+	};
+	for (int i = 0; i < 4000; i++)
+		ASSERT_EQ(fi_cq_read(fid, &e, 1), -FI_EAGAIN);
+	EXPECT_EQ(yields, 0u) << "no time has passed";
+	frozen_ns += 2 * TDM_VAIN_NS;
+	for (int i = 0; i < 10 * TDM_VAIN_CALLS; i++)
+		ASSERT_EQ(fi_cq_read(fid, &e, 1), -FI_EAGAIN);
+	EXPECT_EQ(yields, 10u);
+	yields = 0;
+	for (int i = 0; i < 20 * TDM_VAIN_CALLS; i++) {
+		frozen_ns += TDM_VAIN_NS;
+		if (!(i % (TDM_VAIN_CALLS - 1))) {
+			ASSERT_EQ(write(1), 0);
+			ASSERT_EQ(fi_cq_read(fid, &e, 1), 1);
+		} else {
+			ASSERT_EQ(fi_cq_read(fid, &e, 1), -FI_EAGAIN);
+		}
+	}
+	EXPECT_EQ(yields, 0u);
+	tdm_os = tdm_os_system;
+}
+
 } // namespace

@@ -163,7 +163,7 @@ TEST_F(Seats, BuffersInUseAreKnown)
 class Group : public ::testing::Test
 {
 protected:
-	static const unsigned N = 3;
+	static constexpr unsigned N = 3;
 	struct tdm_lock lock = {};
 	struct tdm_engine engine = {};
 	struct tdm_srx_group *group = nullptr;

@@ -591,38 +591,4 @@ TEST_F(Tcp, SleepersWakeForTimers)
 	ASSERT_EQ(1, poll(&p, 1, 2000));
 }
 
-uint64_t frozen_ns;
-unsigned yields;
-
-/*
- * Connections that have been silent for a while give the core away at times:
- * the peer may need it. As long as they are not silent, they never do.
- */
-TEST_F(Tcp, PollingInVainGivesTheCoreAway)
-{
-	Bytes out = pattern(8, 1), in(8);
-
-	mesh(2);
-	ASSERT_EQ(0, at(1).recv(in.data(), in.size(), 7));
-	ASSERT_EQ(0, at(0).send(1, out.data(), out.size(), 7));
-	ASSERT_TRUE(until([&] { return at(1).rx.got.size() == 1; }));
-	frozen_ns = tdm_os_system.now_ns();
-	yields = 0;
-	tdm_os.now_ns = [] {
-		return frozen_ns;
-	};
-	tdm_os.yield = [] {
-		yields++;
-		return 0;
-	};
-	for (int i = 0; i < 1000; i++)
-		at(1).progress();
-	EXPECT_EQ(0u, yields);
-	frozen_ns += 200000;
-	for (int i = 0; i < 1000; i++)
-		at(1).progress();
-	EXPECT_GE(yields, 10u);
-	EXPECT_LE(yields, 20u);
-}
-
 } // namespace
