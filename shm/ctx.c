@@ -20,6 +20,9 @@
 #include "shm/path.h"
 #include "shm/rma.h"
 
+tdm_static_assert((int)TDM_SHM_CTX_MOST == (int)TDM_CTX_MOST,
+		  "a SELECT can name every context");
+
 void tdm_shm_ctx_import(struct tdm_shm_ep *ep)
 {
 	struct fid *fid = &ep->srx->ep_fid.fid;

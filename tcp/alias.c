@@ -55,11 +55,20 @@ static int alias_close(struct fid *fid)
 	return 0;
 }
 
+/* To enable an alias is to enable what it stands for. */
+static int alias_control(struct fid *fid, int command, void *arg)
+{
+	struct fid *of = &tdm_ep_of(fid)->of->fid.fid;
+
+	return command == FI_ENABLE ? of->ops->control(of, command, arg) :
+				      tdm_ep_control(fid, command, arg);
+}
+
 static struct fi_ops alias_fid_ops = {
 	.size = sizeof(alias_fid_ops),
 	.close = alias_close,
 	.bind = tdm_ep_bind,
-	.control = tdm_ep_control,
+	.control = alias_control,
 	.ops_open = tdm_report_open,
 	.tostr = tdm_no_fi_tostr,
 	.ops_set = tdm_no_fi_ops_set,

@@ -237,7 +237,7 @@ void tdm_ep_unbind(struct tdm_ep *ep)
 		tdm_av_detach(ep->av, &ep->av_user);
 	tdm_srx_seat_close(ep->seat);
 	if (ep->srx_ctx)
-		ep->srx_ctx->users--;
+		tdm_srx_ctx_leave(ep);
 	if (ep->stx)
 		tdm_stx_put(ep->stx);
 }

@@ -37,7 +37,7 @@ static struct tdm_sep_tx *tx_of(const struct tdm_ep *ctx)
 	return &ctx->of->sep->tx[ctx->index];
 }
 
-static void op_free(struct tdm_sep_op *op)
+void tdm_sep_op_free(struct tdm_sep_op *op)
 {
 	tx_of(op->ctx)->used--;
 	tdm_list_del(&op->node);
@@ -71,7 +71,7 @@ ssize_t tdm_sep_send(struct tdm_ep *ctx, const struct tdm_xfer *x)
 	if (ret == -FI_EAGAIN)
 		ret = tdm_late_add(op, &y);
 	if (ret)
-		op_free(op);
+		tdm_sep_op_free(op);
 	return ret;
 }
 
@@ -80,7 +80,7 @@ void tdm_sep_fail(struct tdm_sep_op *op, int err, fi_addr_t addr)
 	struct tdm_sep_op o = *op;
 	struct tdm_done done;
 
-	op_free(op);
+	tdm_sep_op_free(op);
 	tdm_ep_done(o.ctx, TDM_TRANSPORT_TCP, &done);
 	tdm_done_send_err(&done, o.context, o.flags, err, 0, addr);
 }
@@ -92,7 +92,7 @@ static ssize_t op_done(struct fid_peer_cq *cq, void *context, uint64_t flags,
 	struct tdm_sep_op op = *(struct tdm_sep_op *)context;
 	struct tdm_done done;
 
-	op_free(context);
+	tdm_sep_op_free(context);
 	tdm_ep_done(op.ctx, TDM_TRANSPORT_TCP, &done);
 	tdm_done_send(&done, op.context, op.flags);
 	return 0;
@@ -104,7 +104,7 @@ static ssize_t op_failed(struct fid_peer_cq *cq,
 	struct tdm_sep_op op = *(struct tdm_sep_op *)e->op_context;
 	struct tdm_done done;
 
-	op_free(e->op_context);
+	tdm_sep_op_free(e->op_context);
 	tdm_ep_done(op.ctx, TDM_TRANSPORT_TCP, &done);
 	tdm_done_send_err(&done, op.context, op.flags, e->err, e->prov_errno,
 			  e->src_addr);
@@ -162,6 +162,11 @@ static int tx_close(struct fid *fid)
 
 	tdm_lock_acquire(&d->lock);
 	ret = ctx->users ? -FI_EBUSY : drain(ctx, tx_busy);
+	/* What no transport has taken up by now is discarded. */
+	if (ret && !ctx->users) {
+		tdm_late_drop(ctx);
+		ret = tx_busy(ctx) ? -FI_EBUSY : 0;
+	}
 	if (!ret) {
 		tx_of(ctx)->ep = NULL;
 		ctx_free(ctx);
@@ -353,7 +358,27 @@ static uint64_t ctx_caps(const struct tdm_ep *whole, uint64_t asked,
 	return asked ? caps & asked : caps;
 }
 
-/* Does @whole have @index, and not open yet? */
+/* What @attr leaves open is as the whole has it. */
+static void merge_tx(struct fi_tx_attr *a, const struct fi_tx_attr *attr)
+{
+	a->caps = attr->caps;
+	a->op_flags = attr->op_flags;
+	a->msg_order = attr->msg_order;
+	a->size = attr->size ? attr->size : a->size;
+	a->inject_size = attr->inject_size ? attr->inject_size : a->inject_size;
+	a->iov_limit = attr->iov_limit ? attr->iov_limit : a->iov_limit;
+	a->tclass = attr->tclass;
+}
+
+void tdm_rx_attr_merge(struct fi_rx_attr *a, const struct fi_rx_attr *attr)
+{
+	a->caps = attr->caps;
+	a->op_flags = attr->op_flags;
+	a->msg_order = attr->msg_order;
+	a->size = attr->size ? attr->size : a->size;
+	a->iov_limit = attr->iov_limit ? attr->iov_limit : a->iov_limit;
+}
+
 static int check_index(int index, unsigned int count)
 {
 	return index < 0 || (unsigned int)index >= count ? -FI_EINVAL : 0;
@@ -374,7 +399,7 @@ int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
 	if (info) {
 		info->tx_attr->size /= whole->sep->ntx;
 		if (attr)
-			*info->tx_attr = *attr;
+			merge_tx(info->tx_attr, attr);
 		info->caps = ctx_caps(whole, info->tx_attr->caps, TDM_TX_CAPS) |
 			     FI_SEND;
 		info->tx_attr->caps = info->caps;
@@ -416,7 +441,7 @@ int tdm_rx_ctx_open(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
 	info = fi_dupinfo(whole->info);
 	if (info) {
 		if (attr)
-			*info->rx_attr = *attr;
+			tdm_rx_attr_merge(info->rx_attr, attr);
 		info->caps = ctx_caps(whole, info->rx_attr->caps, TDM_RX_CAPS) |
 			     FI_RECV;
 		info->rx_attr->caps = info->caps;

@@ -163,6 +163,8 @@ int tdm_ep_enable(struct tdm_ep *ep)
 		tdm_ep_disable(ep);
 		return ret;
 	}
+	if (ep->srx_ctx)
+		tdm_srx_ctx_join(ep);
 	tdm_ep_resolve_flags(ep);
 	tdm_list_append(&ep->domain->eps, &ep->node);
 	ep->enabled = tdm_ep_limited(ep) ? TDM_EP_LIMITED : TDM_EP_ON;

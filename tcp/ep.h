@@ -97,6 +97,7 @@ struct tdm_ep {
 	enum tdm_ep_kind kind;
 	struct tdm_ep *of;	 /* ALIAS, TX, RX: what it is a part of */
 	size_t users;		 /* aliases, contexts, endpoints bound to it */
+	size_t enabled_users;	 /* SRX: of them, endpoints enabled */
 	struct tdm_list aliases; /* struct tdm_ep by alias_node */
 	struct tdm_list alias_node;
 	struct tdm_ep *srx_ctx;	   /* bound shared receive context, or NULL */

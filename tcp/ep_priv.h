@@ -93,6 +93,13 @@ void tdm_alias_follow(struct tdm_ep *ep);
 int tdm_srx_ctx_bind(struct tdm_ep *ep, struct fid *fid);
 int tdm_srx_ctx_enable(struct tdm_ep *ep, const struct tdm_done *done);
 
+/* @ep, bound to a shared context, is enabled; lets go of it. Lock: held. */
+void tdm_srx_ctx_join(struct tdm_ep *ep);
+void tdm_srx_ctx_leave(struct tdm_ep *ep);
+
+/* context.c: what @attr leaves open stays as it is in @a. */
+void tdm_rx_attr_merge(struct fi_rx_attr *a, const struct fi_rx_attr *attr);
+
 /* stx.c */
 int tdm_stx_bind(struct tdm_ep *ep, struct fid *fid);
 void tdm_stx_put(struct tdm_stx *stx);

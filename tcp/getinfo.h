@@ -25,7 +25,7 @@
 #define TDM_RX_CAPS                                                            \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ |              \
 	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE |      \
-	 FI_NAMED_RX_CTX | FI_RMA_EVENT)
+	 FI_RMA_EVENT)
 #define TDM_TX_OP_FLAGS                                                        \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |                      \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)

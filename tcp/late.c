@@ -181,6 +181,22 @@ int tdm_late_cancel(struct tdm_sep *sep, const struct tdm_sep_op *op)
 	return -FI_ENOENT;
 }
 
+void tdm_late_drop(const struct tdm_ep *ctx)
+{
+	struct tdm_sep *sep = ctx->of->sep;
+	struct tdm_list *pos, *tmp;
+
+	tdm_list_for_each_safe(pos, tmp, &sep->late) {
+		struct late *l = late_of(pos);
+		struct tdm_sep_op *op = l->op;
+
+		if (op->ctx != ctx)
+			continue;
+		late_free(sep, l);
+		tdm_sep_op_free(op);
+	}
+}
+
 void tdm_late_removed(struct tdm_ep *whole, fi_addr_t addr)
 {
 	struct tdm_list *pos, *tmp;

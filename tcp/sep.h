@@ -56,6 +56,9 @@ int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
 int tdm_rx_ctx_open(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
 		    struct fid_ep **out, void *context);
 
+/* @op is over; nothing is written. */
+void tdm_sep_op_free(struct tdm_sep_op *op);
+
 /* @op ends with @err, a positive fi_errno, before a transport had it. */
 void tdm_sep_fail(struct tdm_sep_op *op, int err, fi_addr_t addr);
 
@@ -67,6 +70,9 @@ int tdm_late_add(struct tdm_sep_op *op, const struct tdm_xfer *x);
 
 /* fi_cancel(3) of what waits: 0, or -FI_ENOENT. */
 int tdm_late_cancel(struct tdm_sep *sep, const struct tdm_sep_op *op);
+
+/* What waits of @ctx, which closes, vanishes. */
+void tdm_late_drop(const struct tdm_ep *ctx);
 
 /* @addr leaves the AV: what waits for it ends with FI_ECONNABORTED. */
 void tdm_late_removed(struct tdm_ep *whole, fi_addr_t addr);

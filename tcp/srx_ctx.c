@@ -5,7 +5,8 @@
  * there (peer/srx.h), by which its messages come and its completions go.
  *
  * All endpoints of a context have the same AV; the first one enabled says
- * which, and whether receives complete without being asked to.
+ * which, as long as one is enabled, and whether receives complete without
+ * being asked to.
  *
  * Lock: the domain's, taken in srx_close() and tdm_srx_ctx_open(), else held.
  */
@@ -81,7 +82,7 @@ static struct fi_info *ctx_info(const struct tdm_domain *d,
 	if (!info)
 		return NULL;
 	if (attr) {
-		*info->rx_attr = *attr;
+		tdm_rx_attr_merge(info->rx_attr, attr);
 		if (attr->caps)
 			caps = attr->caps;
 	}
@@ -155,15 +156,29 @@ int tdm_srx_ctx_bind(struct tdm_ep *ep, struct fid *fid)
 
 int tdm_srx_ctx_enable(struct tdm_ep *ep, const struct tdm_done *done)
 {
-	struct tdm_ep *ctx = ep->srx_ctx;
-
-	if (!ctx->av) {
-		ctx->av = ep->av;
-		ctx->rx_selective = ep->rx_selective;
-		tdm_ep_resolve_flags(ctx);
-	}
-	if (ctx->av != ep->av)
+	if (ep->srx_ctx->av && ep->srx_ctx->av != ep->av)
 		return -FI_EINVAL;
 	tdm_srx_seat_set_done(ep->seat, done);
 	return 0;
+}
+
+void tdm_srx_ctx_join(struct tdm_ep *ep)
+{
+	struct tdm_ep *ctx = ep->srx_ctx;
+
+	if (ctx->enabled_users++)
+		return;
+	ctx->av = ep->av;
+	ctx->rx_selective = ep->rx_selective;
+	tdm_ep_resolve_flags(ctx);
+}
+
+void tdm_srx_ctx_leave(struct tdm_ep *ep)
+{
+	struct tdm_ep *ctx = ep->srx_ctx;
+
+	ctx->users--;
+	/* The AV may go with the last endpoint that was enabled. */
+	if (ep->enabled && !--ctx->enabled_users)
+		ctx->av = NULL;
 }

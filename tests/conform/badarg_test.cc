@@ -438,18 +438,19 @@ TEST_F(NotReady, BindTakesTheRightObjectsOnce)
 TEST_F(NotReady, EnabledEndpointBindsNoMore)
 {
 	/* fi_endpoint(3): "CQs, counters, AV, and shared contexts must be bound
-	 * to endpoints before they are enabled"; fi_setopt "must be called
-	 * before the endpoint is enabled". */
-	struct fi_cntr_attr a;
-	struct fid_cntr *cntr;
+	 * to endpoints before they are enabled". Counters are taken later as
+	 * well, fi_tandem(7), CONTEXTS. */
+	struct fi_cq_attr a;
+	struct fid_cq *cq;
 
 	ONLY_TANDEM();
 	OPEN();
 	memset(&a, 0, sizeof(a));
 	ASSERT_EQ(0, tdt_ep_enable(rx()));
-	ASSERT_EQ(0, fi_cntr_open(rx()->domain, &a, &cntr, nullptr));
-	EXPECT_GT(0, fi_ep_bind(rx()->ep, &cntr->fid, FI_SEND));
-	EXPECT_EQ(0, fi_close(&cntr->fid));
+	ASSERT_EQ(0, fi_cq_open(rx()->domain, &a, &cq, nullptr));
+	EXPECT_EQ(-FI_EOPBADSTATE, fi_ep_bind(rx()->ep, &cq->fid, FI_TRANSMIT));
+	EXPECT_EQ(0, fi_close(&cq->fid));
+	EXPECT_EQ(-FI_EOPBADSTATE, fi_ep_bind(rx()->ep, &rx()->av->fid, 0));
 }
 
 TEST_F(NotReady, ForeignAddressCannotBeEnabled)

@@ -446,6 +446,8 @@ TEST_F(Scalable, OpeningAndClosing)
 	ta.caps = FI_MSG;
 	ASSERT_EQ(0, fi_tx_context(s.ep, 1, &ta, &ctx, nullptr));
 	EXPECT_EQ(2u, ta.size);
+	EXPECT_EQ(w->info->tx_attr->inject_size, ta.inject_size)
+		<< "what was left open is inherited";
 	EXPECT_EQ(-FI_EOPBADSTATE, fi_send(ctx, &b, 1, nullptr, 0, &b));
 	EXPECT_EQ(-FI_ENOCQ, fi_enable(ctx));
 	EXPECT_EQ(-FI_EINVAL, fi_ep_bind(ctx, &s.txq[1]->fid, FI_RECV));
@@ -489,6 +491,11 @@ TEST_F(Scalable, SendsThatWaitEnd)
 		ASSERT_EQ(-FI_EAVAIL, x.ret);
 		EXPECT_EQ(FI_ECONNABORTED, x.err.err);
 	}
+	/* What still waits when its context closes is discarded. */
+	ASSERT_EQ(1, fi_av_insert(s.av, &nobody, 1, &to, 0, nullptr));
+	ASSERT_EQ(0, fi_send(s.tx[0], &out[0], 1, nullptr, to, &out[0]));
+	EXPECT_EQ(0, drop(&s.tx[0]->fid));
+	empty(s.txq[0]);
 }
 
 } // namespace

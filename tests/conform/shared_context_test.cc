@@ -262,6 +262,28 @@ TEST_F(Srx, WhatIsBoundAndInWhatOrder)
 	fi_freeinfo(n);
 }
 
+TEST_F(Srx, AnotherAddressVectorOnceAllHaveLeft)
+{
+	struct fid_av *av2;
+	struct fid_ep *ep;
+	struct fi_info *n;
+
+	OPEN();
+	OK(share());
+	for (struct fid_ep *e : at)
+		ASSERT_EQ(0, drop(&e->fid));
+	av2 = av(rx()->domain);
+	n = info(share_rx);
+	ASSERT_EQ(0, fi_endpoint(rx()->domain, n, &ep, nullptr));
+	fi_freeinfo(n);
+	ASSERT_EQ(0, fi_ep_bind(ep, &av2->fid, 0));
+	ASSERT_EQ(0, fi_ep_bind(ep, &tx[0]->fid, FI_TRANSMIT));
+	ASSERT_EQ(0, fi_ep_bind(ep, &rxq[0]->fid, FI_RECV));
+	ASSERT_EQ(0, fi_ep_bind(ep, &srx->fid, 0));
+	EXPECT_EQ(0, fi_enable(ep));
+	EXPECT_EQ(0, fi_close(&ep->fid));
+}
+
 TEST_F(Srx, AttributesOfTheContext)
 {
 	/* fi_srx_context: the actual attributes are written back. */

@@ -206,7 +206,7 @@ protected:
 
 TEST_F(Group, ContextsMatchAndEndApart)
 {
-	EXPECT_EQ(ops->count(fid), N);
+	EXPECT_EQ(ops->count(fid), unsigned(N));
 	for (unsigned i = 0; i < N; i++) {
 		Mock t(ops->srx(fid, i), &none);
 		struct tdm_xfer x = {};
