@@ -8,7 +8,8 @@
  * A send at FI_TRANSMIT_COMPLETE ends by whichever comes first: the ACK record
  * of the peer endpoint, or the word of the peer host's TCP that all bytes up
  * to it have arrived (SIOCOUTQ says 0). Both mean that nothing depends on
- * this host or the network any more. FI_DELIVERY_COMPLETE waits for DONE.
+ * this host or the network any more. FI_DELIVERY_COMPLETE waits for the
+ * peer's word: DONE, or after announced data the ACK of its last record.
  *
  * The kernel is asked every SENT_PASSES-th pass, and by timer during sleep.
  * Spec: fi_cq(3), doc/adr/0007-transmit-complete.md.

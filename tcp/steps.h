@@ -89,7 +89,7 @@ int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
-/* All that waits for an ACK has arrived, says the kernel: end it well. */
+/* All bytes have arrived, says the kernel: end well all but the deliveries. */
 void tdm_tx_end_sent(struct tdm_conn *c);
 
 /* A peer's READ. 0, -enum tdm_wire_error or -TDM_RX_NO_MEMORY. */

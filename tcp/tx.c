@@ -495,7 +495,12 @@ int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 
 void tdm_tx_end_sent(struct tdm_conn *c)
 {
-	while (!tdm_list_empty(&c->ackq))
-		tdm_tx_end(c, tdm_list_entry(c->ackq.next, struct tdm_tx, node),
-			   0, 0);
+	struct tdm_list *pos, *tmp;
+
+	tdm_list_for_each_safe(pos, tmp, &c->ackq) {
+		struct tdm_tx *op = tdm_list_entry(pos, struct tdm_tx, node);
+
+		if (!(op->flags & FI_DELIVERY_COMPLETE))
+			tdm_tx_end(c, op, 0, 0);
+	}
 }

@@ -140,6 +140,31 @@ TEST_P(TcpSize, DeliveryCompleteWaitsForTheReceive)
 	EXPECT_EQ(0, at(0).tx.got[0].err);
 }
 
+/*
+ * The same for a message that was announced: that its bytes have reached the
+ * peer's kernel is not enough.
+ */
+TEST_F(Tcp, DeliveryOfAnnouncedDataWaitsForThePeer)
+{
+	Bytes out = pattern(256 << 10, 4), in(out.size());
+
+	mesh(2);
+	ASSERT_EQ(0, at(1).recv(in.data(), in.size(), 3));
+	ASSERT_EQ(0, at(0).send(1, out.data(), out.size(), 3,
+				FI_COMPLETION | FI_DELIVERY_COMPLETE));
+	struct tdm_conn *c = at(0).conn(1);
+	ASSERT_TRUE(until([&] {
+		return !tdm_list_empty(&c->dataq) || !tdm_list_empty(&c->ackq);
+	}));
+	uint64_t end = tdm_os_system.now_ns() + 200000000;
+	while (tdm_os_system.now_ns() < end)
+		at(0).progress();
+	EXPECT_EQ(0u, at(0).tx.got.size());
+	ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
+	EXPECT_EQ(1u, at(1).rx.got.size());
+	EXPECT_TRUE(same(out, in, out.size()));
+}
+
 /* The receive is dropped instead: the sender ends all the same. */
 TEST_P(TcpSize, DiscardEndsTheSender)
 {
