@@ -21,6 +21,7 @@
 #include <rdma/fi_errno.h>
 
 #include "shm/path.h"
+#include "shm/unexp.h"
 #include "tdm_nosys.h"
 
 enum { AV_NONE = UINT32_MAX, AV_FIRST_ENTRIES = 16 };

@@ -23,6 +23,7 @@
 #include "fi_ext_tandem.h"
 #include "shm/ctx.h"
 #include "shm/rma.h"
+#include "shm/unexp.h"
 #include "tdm_log.h"
 #include "tdm_nosys.h"
 #include "tdm_os.h"

@@ -74,7 +74,7 @@ struct tdm_shm_ep {
 	struct tdm_pool serves;
 	struct tdm_rma_ops *rma; /* of the owner's domain; NULL: none */
 	struct tdm_list unexps;
-	size_t unexp_bytes; /* payload held */
+	size_t unexp_bytes; /* held, with what it takes to hold it */
 
 	struct tdm_list pairs;
 	struct tdm_shm_pair **hash;

@@ -54,6 +54,8 @@ struct tdm_shm_op {
 	struct iovec iov[TDM_IOV_LIMIT];
 	uint64_t at;  /* next byte to feed */
 	uint64_t end; /* end of the range asked for; 0: no PULL yet */
+	void *copy;   /* payload of an inject, or NULL */
+	int told;     /* 1: its completion was written */
 	int step;     /* reads: enum tdm_shm_read_step */
 	int err;      /* reads: what came of the pull, positive errno */
 };
@@ -85,6 +87,7 @@ struct tdm_shm_unexp {
 	uint32_t epoch;		   /* pair->epoch at arrival */
 	uint8_t pool;		   /* of domain->unexp; else from malloc */
 	uint8_t deliver;	   /* 1: ctl.tag wants an ACK */
+	uint32_t charge;	   /* of pair->unexp_bytes */
 	size_t len;
 	uint8_t data[];
 };

@@ -89,6 +89,7 @@ struct tdm_shm_pair {
 	struct tdm_shm_addr addr;
 	struct tdm_list all;	   /* ep->pairs */
 	struct tdm_shm_pair *hash; /* chain of ep->hash */
+	size_t unexp_bytes;	   /* part of ep->unexp_bytes */
 	uint32_t refs;		   /* unexps, and slots of ep->by_addr */
 	uint8_t refused_told;	   /* TDM_PEER_REFUSED was written */
 	uint8_t silent;		   /* attaches in a row that got no answer */

@@ -148,9 +148,6 @@ int tdm_shm_runnable(struct tdm_shm_pair *pair);
 
 /* ---- rx.c ---------------------------------------------------------------- */
 
-struct tdm_shm_unexp;
-void tdm_shm_unexp_free(struct tdm_shm_unexp *u);
-
 extern struct fi_ops_srx_peer tdm_shm_srx_peer_ops;
 
 /* Take up to @budget records. Returns how many were there. */
@@ -158,12 +155,6 @@ int tdm_shm_rx_poll(struct tdm_shm_pair *pair, int budget);
 
 /* No record is there but @word0: give slots back, break what cannot be. */
 void tdm_shm_rx_idle(struct tdm_shm_pair *pair, uint64_t word0);
-
-/* Source of an unexpected entry, for foreach_unspec_addr(). */
-fi_addr_t tdm_shm_rx_source(struct fi_peer_rx_entry *entry);
-
-/* fi_close: unexpected messages stay the owner's to discard. */
-void tdm_shm_rx_orphan(struct tdm_shm_ep *ep);
 
 /* ---- cma.c: announced messages ------------------------------------------- */
 

@@ -142,6 +142,8 @@ ssize_t tdm_shm_rma_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 	if (x->len > SIZE_MAX / 2 ||
 	    ((x->flags & FI_INJECT) && x->len > TDM_INJECT_BYTES))
 		return -FI_EMSGSIZE;
+	if (tdm_unlikely((x->flags & FI_FENCE) && tdm_shm_tx_fenced(pair)))
+		return -FI_EAGAIN;
 	tdm_shm_tx_grow(pair, x->flags & FI_READ ? 0 : x->len);
 	if (x->flags & FI_READ)
 		return send_read(pair, x);

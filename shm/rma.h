@@ -87,6 +87,12 @@ uint8_t *tdm_shm_tx_room(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare);
 /* No room: one step of progress. Returns -FI_EAGAIN. */
 ssize_t tdm_shm_tx_full(struct tdm_shm_pair *pair);
 
+/*
+ * FI_FENCE: not 0, after one step of progress, while operations to the peer
+ * are under way. What is in the ring precedes all that follows.
+ */
+int tdm_shm_tx_fenced(struct tdm_shm_pair *pair);
+
 /* Let the ring grow when it is time, or when @len bytes would then fit. */
 void tdm_shm_tx_grow(struct tdm_shm_pair *pair, size_t len);
 

@@ -23,108 +23,7 @@
 #include "shm/ctx.h"
 #include "shm/path.h"
 #include "shm/rma.h"
-
-enum { UNEXP_ALONE = 255 };
-
-/* ---- messages nobody waits for ------------------------------------------- */
-
-static struct tdm_shm_unexp *unexp_alloc(struct tdm_shm_pair *pair, size_t len)
-{
-	struct tdm_shm_domain *domain = pair->ep->domain;
-	struct tdm_shm_unexp *u = NULL;
-	uint8_t pool = 0;
-
-	while (pool < TDM_SHM_UNEXP_POOLS && len > domain->unexp_bytes[pool])
-		pool++;
-	if (pool < TDM_SHM_UNEXP_POOLS) {
-		u = tdm_pool_alloc(&domain->unexp[pool]);
-	} else {
-		u = malloc(sizeof(*u) + len);
-		pool = UNEXP_ALONE;
-	}
-	if (!u)
-		return NULL;
-	u->ep = pair->ep;
-	u->domain = domain;
-	u->pair = pair;
-	u->pull = NULL;
-	u->epoch = pair->epoch;
-	u->pool = pool;
-	u->deliver = 0;
-	u->len = len;
-	tdm_list_init(&u->node);
-	tdm_list_append(&pair->ep->unexps, &u->node);
-	pair->refs++;
-	pair->ep->unexp_bytes += len;
-	return u;
-}
-
-/* Peers may send payload again when half of what is allowed is free. */
-static void unhold(struct tdm_shm_ep *ep)
-{
-	struct tdm_list *node;
-
-	while ((node = tdm_list_pop(&ep->held)))
-		tdm_a32_store_release(&tdm_list_entry(node, struct tdm_shm_pair,
-						      held)
-					       ->own->hold,
-				      0);
-}
-
-static void hold(struct tdm_shm_pair *pair)
-{
-	if (tdm_list_linked(&pair->held))
-		return;
-	tdm_list_append(&pair->ep->held, &pair->held);
-	tdm_a32_store_release(&pair->own->hold, 1);
-}
-
-/* Take it out of the endpoint's books; the memory stays. */
-static void unexp_settle(struct tdm_shm_unexp *u)
-{
-	struct tdm_shm_ep *ep = u->ep;
-
-	if (!ep)
-		return;
-	tdm_list_del(&u->node);
-	ep->unexp_bytes -= u->len;
-	if (tdm_unlikely(!tdm_list_empty(&ep->held)) &&
-	    ep->unexp_bytes <= tdm_env.unexp_max_bytes / 2)
-		unhold(ep);
-	u->pair->refs--;
-	tdm_shm_pair_release(u->pair);
-	u->ep = NULL;
-}
-
-void tdm_shm_unexp_free(struct tdm_shm_unexp *u)
-{
-	unexp_settle(u);
-	if (u->pool == UNEXP_ALONE)
-		free(u);
-	else
-		tdm_pool_free(&u->domain->unexp[u->pool], u);
-}
-
-void tdm_shm_rx_orphan(struct tdm_shm_ep *ep)
-{
-	struct tdm_list *node;
-
-	while ((node = tdm_list_pop(&ep->unexps))) {
-		struct tdm_shm_unexp *u =
-			tdm_list_entry(node, struct tdm_shm_unexp, node);
-
-		u->ep = NULL;
-		u->pair = NULL;
-		u->pull = NULL;
-	}
-}
-
-fi_addr_t tdm_shm_rx_source(struct fi_peer_rx_entry *entry)
-{
-	const struct tdm_shm_unexp *u = entry->peer_context;
-
-	return u->pair ? u->pair->owner_addr : FI_ADDR_UNSPEC;
-}
+#include "shm/unexp.h"
 
 /* ---- eager messages ------------------------------------------------------ */
 
@@ -176,7 +75,7 @@ static tdm_noinline int eager_queue(struct tdm_shm_pair *pair,
 				    const void *payload, size_t len)
 {
 	struct tdm_shm_ep *ep = pair->ep;
-	struct tdm_shm_unexp *u = unexp_alloc(pair, len);
+	struct tdm_shm_unexp *u = tdm_shm_unexp_alloc(pair, len, 1);
 
 	if (!u) {
 		ep->srx->owner_ops->free_entry(entry);
@@ -189,8 +88,7 @@ static tdm_noinline int eager_queue(struct tdm_shm_pair *pair,
 		ep->srx->owner_ops->queue_tag(entry);
 	else
 		ep->srx->owner_ops->queue_msg(entry);
-	if (tdm_unlikely(ep->unexp_bytes >= tdm_env.unexp_max_bytes))
-		hold(pair);
+	tdm_shm_unexp_kept(pair);
 	return 0;
 }
 
@@ -302,14 +200,13 @@ static int rts_queue(struct tdm_shm_pair *pair, struct fi_peer_rx_entry *entry,
 		     struct tdm_shm_pull *pull, int tagged)
 {
 	struct tdm_shm_ep *ep = pair->ep;
-	struct tdm_shm_unexp *u = unexp_alloc(pair, 0);
+	struct tdm_shm_unexp *u = tdm_shm_unexp_alloc(pair, 0, 0);
 
 	if (!u) {
 		ep->srx->owner_ops->free_entry(entry);
 		return -FI_EAGAIN;
 	}
 	u->pull = pull;
-	u->len = 0;
 	entry->peer_context = u;
 	entry->msg_size = pull->rts.len;
 	if (tagged)

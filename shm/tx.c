@@ -49,6 +49,7 @@ void tdm_shm_op_free(struct tdm_shm_ep *ep, struct tdm_shm_op *op)
 {
 	tdm_list_del(&op->node);
 	tdm_list_del(&op->feed);
+	free(op->copy);
 	op->pair = NULL;
 	op->gen++;
 	tdm_list_push(&ep->op_free, &op->node);
@@ -73,12 +74,15 @@ void tdm_shm_op_end(struct tdm_shm_op *op, int err)
 	struct tdm_shm_ep *ep = pair->ep;
 	uint64_t flags = op->flags, bytes = op->bytes;
 	void *context = op->context;
+	int told = op->told;
 
 	if (tdm_unlikely(flags & FI_REMOTE_READ)) {
 		tdm_shm_serve_drop(op);
 		return;
 	}
 	tdm_shm_op_free(ep, op);
+	if (tdm_unlikely(told))
+		return;
 	if (err) {
 		tdm_done_send_err(&ep->done, context, flags, err, err,
 				  pair->owner_addr);
@@ -114,6 +118,8 @@ static void op_fill(struct tdm_shm_op *op, struct tdm_shm_pair *pair,
 	op->pair = pair;
 	op->context = x->context;
 	op->flags = x->flags;
+	op->copy = NULL;
+	op->told = 0;
 	op->len = 0;
 	op->bytes = x->len;
 	op->count = 0;
@@ -232,83 +238,12 @@ ssize_t tdm_shm_tx_full(struct tdm_shm_pair *pair)
 	return -FI_EAGAIN;
 }
 
-/* ---- control records ----------------------------------------------------- */
-
-void tdm_shm_ctl_drop(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl)
+int tdm_shm_tx_fenced(struct tdm_shm_pair *pair)
 {
-	switch (ctl->kind) {
-	case TDM_SHM_CTL_ALONE:
-		tdm_pool_free(&pair->ep->ctls, ctl);
-		break;
-	case TDM_SHM_CTL_PULL:
-		tdm_pool_free(&pair->ep->pulls,
-			      tdm_container_of(ctl, struct tdm_shm_pull, ctl));
-		break;
-	case TDM_SHM_CTL_UNEXP:
-		tdm_shm_unexp_free(
-			tdm_container_of(ctl, struct tdm_shm_unexp, ctl));
-		break;
-	case TDM_SHM_CTL_SERVE:
-		tdm_pool_free(&pair->ep->serves,
-			      tdm_container_of(ctl, struct tdm_shm_serve, ctl));
-		break;
-	default:
-		break;
-	}
-}
-
-/* Returns -FI_EAGAIN without room. */
-static int ctl_write(struct tdm_shm_pair *pair, const struct tdm_shm_ctl *ctl)
-{
-	uint8_t *slot = tx_room(pair, 1, 0);
-
-	if (!slot)
-		return -FI_EAGAIN;
-	memcpy(slot + 8, &ctl->tag, 8);
-	if (ctl->op == TDM_SHM_REC_PULL)
-		memcpy(slot + TDM_SHM_HEAD_BYTES, &ctl->body,
-		       sizeof(ctl->body));
-	else if (ctl->op == TDM_SHM_REC_RTS_READ)
-		tdm_shm_serve_write(ctl, slot + TDM_SHM_HEAD_BYTES);
-	tdm_shm_ring_publish(&pair->tx, 1,
-			     tdm_shm_word0(0, ctl->op, 0, ctl->aux));
-	tdm_shm_bell(pair);
-	return 0;
-}
-
-void tdm_shm_ctl_send(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl)
-{
-	if (pair->broken || pair->state != TDM_SHM_PAIR_UP) {
-		tdm_shm_ctl_drop(pair, ctl);
-		return;
-	}
-	if (tdm_list_empty(&pair->ctl) && !ctl_write(pair, ctl)) {
-		tdm_shm_ctl_drop(pair, ctl);
-		return;
-	}
-	tdm_list_append(&pair->ctl, &ctl->node);
-	tdm_shm_busy(pair);
-}
-
-void tdm_shm_ctl_flush(struct tdm_shm_pair *pair)
-{
-	while (!tdm_list_empty(&pair->ctl)) {
-		struct tdm_shm_ctl *ctl = tdm_list_entry(
-			pair->ctl.next, struct tdm_shm_ctl, node);
-
-		if (ctl_write(pair, ctl))
-			return;
-		tdm_list_del(&ctl->node);
-		tdm_shm_ctl_drop(pair, ctl);
-	}
-}
-
-void tdm_shm_tx_goodbye(struct tdm_shm_pair *pair)
-{
-	struct tdm_shm_ctl ctl = { .op = TDM_SHM_REC_GOODBYE };
-
-	tdm_shm_ctl_flush(pair);
-	(void)ctl_write(pair, &ctl);
+	if (tdm_list_empty(&pair->ops))
+		return 0;
+	tdm_shm_ep_progress(pair->ep);
+	return 1;
 }
 
 /* ---- messages ------------------------------------------------------------ */
@@ -338,7 +273,8 @@ static inline void eager_write(uint8_t *slot, const struct tdm_xfer *x,
 static inline int is_small(const struct tdm_xfer *x)
 {
 	return x->len <= TDM_SHM_BODY_BYTES && x->count == 1 &&
-	       !(x->flags & (FI_REMOTE_CQ_DATA | FI_DELIVERY_COMPLETE));
+	       !(x->flags &
+		 (FI_REMOTE_CQ_DATA | FI_DELIVERY_COMPLETE | FI_FENCE));
 }
 
 static inline ssize_t send_small(struct tdm_shm_pair *pair,
@@ -374,6 +310,8 @@ static tdm_noinline ssize_t send_eager(struct tdm_shm_pair *pair,
 	uint8_t flags = 0, *slot;
 	uint32_t n;
 
+	if (tdm_unlikely((x->flags & FI_FENCE) && tdm_shm_tx_fenced(pair)))
+		return -FI_EAGAIN;
 	if (x->flags & FI_REMOTE_CQ_DATA)
 		flags |= TDM_SHM_REC_DATA;
 	if (x->flags & FI_DELIVERY_COMPLETE)
@@ -423,20 +361,39 @@ void tdm_shm_rts_fill(struct tdm_shm_rts *rts, struct tdm_shm_op *op,
 	}
 }
 
+/*
+ * An inject that the peer takes no payload of now: its bytes become the
+ * operation's own, which completes by that unless a higher level was asked for.
+ */
+static int own_payload(struct tdm_shm_op *op, struct tdm_xfer *x)
+{
+	op->copy = malloc(x->len ? x->len : 1);
+	if (!op->copy)
+		return -FI_EAGAIN;
+	tdm_iov_copy_from(op->copy, x->iov, x->count, 0, x->len);
+	tdm_xfer_buf(x, op->copy, x->len);
+	if (x->flags & (FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE))
+		return 0;
+	op->told = 1;
+	op->pair->tx_msgs++;
+	op->pair->tx_bytes += x->len;
+	tdm_done_send(&op->pair->ep->done, x->context, x->flags);
+	return 0;
+}
+
 static tdm_noinline ssize_t send_rts(struct tdm_shm_pair *pair,
-				     const struct tdm_xfer *x)
+				     struct tdm_xfer *x)
 {
 	struct tdm_shm_ep *ep = pair->ep;
 	struct tdm_shm_rts rts;
 	struct tdm_shm_op *op;
 	uint8_t *slot;
 
-	/* The buffer must outlive the call; only the ring takes copies. */
-	if (tdm_unlikely(x->len > SIZE_MAX / 2))
+	if (tdm_unlikely(x->len > SIZE_MAX / 2 ||
+			 (x->flags & FI_INJECT && x->len > TDM_INJECT_BYTES)))
 		return -FI_EMSGSIZE;
-	if (tdm_unlikely(x->flags & FI_INJECT))
-		return x->len > TDM_INJECT_BYTES ? -FI_EMSGSIZE :
-						   tdm_shm_tx_full(pair);
+	if (tdm_unlikely((x->flags & FI_FENCE) && tdm_shm_tx_fenced(pair)))
+		return -FI_EAGAIN;
 	slot = tx_room(pair, 1, TDM_SHM_TX_SPARE);
 	if (tdm_unlikely(!slot))
 		return tdm_shm_tx_full(pair);
@@ -446,6 +403,10 @@ static tdm_noinline ssize_t send_rts(struct tdm_shm_pair *pair,
 		return -FI_EAGAIN;
 	}
 	op_fill(op, pair, x);
+	if (tdm_unlikely(x->flags & FI_INJECT) && own_payload(op, x)) {
+		tdm_shm_op_free(ep, op);
+		return -FI_EAGAIN;
+	}
 	tdm_shm_rts_fill(&rts, op, x);
 	memcpy(slot + 8, &x->tag, 8);
 	memcpy(slot + TDM_SHM_HEAD_BYTES, &rts, sizeof(rts));

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Control records on their way into the ring: they are never lost, but wait on
+ * pair->ctl, in order, until there is a slot. Messages leave TDM_SHM_TX_SPARE
+ * slots to them.
+ *
+ * Locking: domain lock held. Spec: doc/PROTOCOL-shm.md "Records".
+ */
+#include <rdma/fi_errno.h>
+
+#include "shm/path.h"
+#include "shm/rma.h"
+#include "shm/unexp.h"
+
+void tdm_shm_ctl_drop(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl)
+{
+	switch (ctl->kind) {
+	case TDM_SHM_CTL_ALONE:
+		tdm_pool_free(&pair->ep->ctls, ctl);
+		break;
+	case TDM_SHM_CTL_PULL:
+		tdm_pool_free(&pair->ep->pulls,
+			      tdm_container_of(ctl, struct tdm_shm_pull, ctl));
+		break;
+	case TDM_SHM_CTL_UNEXP:
+		tdm_shm_unexp_free(
+			tdm_container_of(ctl, struct tdm_shm_unexp, ctl));
+		break;
+	case TDM_SHM_CTL_SERVE:
+		tdm_pool_free(&pair->ep->serves,
+			      tdm_container_of(ctl, struct tdm_shm_serve, ctl));
+		break;
+	default:
+		break;
+	}
+}
+
+/* Returns -FI_EAGAIN without room. */
+static int ctl_write(struct tdm_shm_pair *pair, const struct tdm_shm_ctl *ctl)
+{
+	uint8_t *slot = tdm_shm_tx_room(pair, 1, 0);
+
+	if (!slot)
+		return -FI_EAGAIN;
+	memcpy(slot + 8, &ctl->tag, 8);
+	if (ctl->op == TDM_SHM_REC_PULL)
+		memcpy(slot + TDM_SHM_HEAD_BYTES, &ctl->body,
+		       sizeof(ctl->body));
+	else if (ctl->op == TDM_SHM_REC_RTS_READ)
+		tdm_shm_serve_write(ctl, slot + TDM_SHM_HEAD_BYTES);
+	tdm_shm_ring_publish(&pair->tx, 1,
+			     tdm_shm_word0(0, ctl->op, 0, ctl->aux));
+	tdm_shm_bell(pair);
+	return 0;
+}
+
+void tdm_shm_ctl_send(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl)
+{
+	if (pair->broken || pair->state != TDM_SHM_PAIR_UP) {
+		tdm_shm_ctl_drop(pair, ctl);
+		return;
+	}
+	if (tdm_list_empty(&pair->ctl) && !ctl_write(pair, ctl)) {
+		tdm_shm_ctl_drop(pair, ctl);
+		return;
+	}
+	tdm_list_append(&pair->ctl, &ctl->node);
+	tdm_shm_busy(pair);
+}
+
+void tdm_shm_ctl_flush(struct tdm_shm_pair *pair)
+{
+	while (!tdm_list_empty(&pair->ctl)) {
+		struct tdm_shm_ctl *ctl = tdm_list_entry(
+			pair->ctl.next, struct tdm_shm_ctl, node);
+
+		if (ctl_write(pair, ctl))
+			return;
+		tdm_list_del(&ctl->node);
+		tdm_shm_ctl_drop(pair, ctl);
+	}
+}
+
+void tdm_shm_tx_goodbye(struct tdm_shm_pair *pair)
+{
+	struct tdm_shm_ctl ctl = { .op = TDM_SHM_REC_GOODBYE };
+
+	tdm_shm_ctl_flush(pair);
+	(void)ctl_write(pair, &ctl);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Messages that nobody waits for yet: their memory, and when peers have to
+ * stop sending payload.
+ *
+ * Invariants:
+ *  1. ep->unexp_bytes is the sum of pair->unexp_bytes, and that the sum of what
+ *     the unexpected messages of the pair are charged: payload and bookkeeping.
+ *     It stays below FI_TANDEM_UNEXP_MAX plus UNEXP_SHARE_BYTES and what is in
+ *     the ring for each pair.
+ *  2. A pair is held (it announces instead of sending payload) only while it
+ *     has its share itself: one that floods does not stop others.
+ *  3. What is announced takes no payload here; the sender's context bounds it.
+ * Locking: domain lock held.
+ */
+#include "shm/unexp.h"
+
+#include <stdlib.h>
+
+enum {
+	UNEXP_ALONE = 255,
+	UNEXP_CHARGE_BYTES = 512,      /* for what surrounds the payload */
+	UNEXP_SHARE_BYTES = 64 * 1024, /* a pair may have, whatever others do */
+};
+
+struct tdm_shm_unexp *tdm_shm_unexp_alloc(struct tdm_shm_pair *pair, size_t len,
+					  int payload)
+{
+	struct tdm_shm_domain *domain = pair->ep->domain;
+	uint32_t charge = payload ? (uint32_t)len + UNEXP_CHARGE_BYTES : 0;
+	struct tdm_shm_unexp *u = NULL;
+	uint8_t pool = 0;
+
+	while (pool < TDM_SHM_UNEXP_POOLS && len > domain->unexp_bytes[pool])
+		pool++;
+	if (pool < TDM_SHM_UNEXP_POOLS) {
+		u = tdm_pool_alloc(&domain->unexp[pool]);
+	} else {
+		u = malloc(sizeof(*u) + len);
+		pool = UNEXP_ALONE;
+	}
+	if (!u)
+		return NULL;
+	u->ep = pair->ep;
+	u->domain = domain;
+	u->pair = pair;
+	u->pull = NULL;
+	u->epoch = pair->epoch;
+	u->pool = pool;
+	u->deliver = 0;
+	u->len = len;
+	u->charge = charge;
+	tdm_list_init(&u->node);
+	tdm_list_append(&pair->ep->unexps, &u->node);
+	pair->refs++;
+	pair->unexp_bytes += charge;
+	pair->ep->unexp_bytes += charge;
+	return u;
+}
+
+static void unhold(struct tdm_shm_pair *pair)
+{
+	tdm_list_del(&pair->held);
+	tdm_a32_store_release(&pair->own->hold, 0);
+}
+
+/*
+ * Peers may send payload again when half of what is allowed is free, and one
+ * that has little here in any case: it is not the one that floods.
+ */
+static void unhold_some(struct tdm_shm_pair *pair)
+{
+	struct tdm_shm_ep *ep = pair->ep;
+
+	if (tdm_list_linked(&pair->held) &&
+	    pair->unexp_bytes <= UNEXP_SHARE_BYTES / 2)
+		unhold(pair);
+	if (ep->unexp_bytes > tdm_env.unexp_max_bytes / 2)
+		return;
+	while (!tdm_list_empty(&ep->held))
+		unhold(tdm_list_entry(ep->held.next, struct tdm_shm_pair,
+				      held));
+}
+
+void tdm_shm_unexp_kept(struct tdm_shm_pair *pair)
+{
+	if (tdm_likely(pair->ep->unexp_bytes < tdm_env.unexp_max_bytes) ||
+	    tdm_list_linked(&pair->held) ||
+	    pair->unexp_bytes < UNEXP_SHARE_BYTES)
+		return;
+	tdm_list_append(&pair->ep->held, &pair->held);
+	tdm_a32_store_release(&pair->own->hold, 1);
+}
+
+/* Take it out of the endpoint's books; the memory stays. */
+static void unexp_settle(struct tdm_shm_unexp *u)
+{
+	struct tdm_shm_ep *ep = u->ep;
+
+	if (!ep)
+		return;
+	tdm_list_del(&u->node);
+	ep->unexp_bytes -= u->charge;
+	u->pair->unexp_bytes -= u->charge;
+	if (tdm_unlikely(!tdm_list_empty(&ep->held)))
+		unhold_some(u->pair);
+	u->pair->refs--;
+	tdm_shm_pair_release(u->pair);
+	u->ep = NULL;
+}
+
+void tdm_shm_unexp_free(struct tdm_shm_unexp *u)
+{
+	unexp_settle(u);
+	if (u->pool == UNEXP_ALONE)
+		free(u);
+	else
+		tdm_pool_free(&u->domain->unexp[u->pool], u);
+}
+
+void tdm_shm_rx_orphan(struct tdm_shm_ep *ep)
+{
+	struct tdm_list *node;
+
+	while ((node = tdm_list_pop(&ep->unexps))) {
+		struct tdm_shm_unexp *u =
+			tdm_list_entry(node, struct tdm_shm_unexp, node);
+
+		u->ep = NULL;
+		u->pair = NULL;
+		u->pull = NULL;
+	}
+}
+
+fi_addr_t tdm_shm_rx_source(struct fi_peer_rx_entry *entry)
+{
+	const struct tdm_shm_unexp *u = entry->peer_context;
+
+	return u->pair ? u->pair->owner_addr : FI_ADDR_UNSPEC;
+}
