@@ -24,6 +24,9 @@
 
 #include <stdlib.h>
 
+tdm_static_assert(TDM_SRX_DIRECTED_MSG == 1 << TDM_SRX_MSG &&
+			  TDM_SRX_DIRECTED_TAG == 1 << TDM_SRX_TAG,
+		  "sources count by kind");
 tdm_static_assert(offsetof(struct tdm_srx_entry, item) == 0,
 		  "the match item shares the entry's first line");
 
@@ -158,7 +161,7 @@ int tdm_srx_post(struct tdm_srx *srx, struct tdm_srx_entry *e,
 {
 	int ret;
 
-	e->item.addr = tdm_srx_source(srx, x);
+	e->item.addr = tdm_srx_source(srx, (enum tdm_srx_kind)e->kind, x);
 	e->item.tag = e->kind == TDM_SRX_TAG ? x->tag : 0;
 	e->item.ignore = e->kind == TDM_SRX_TAG ? x->ignore : 0;
 	e->rx.addr = e->item.addr;
@@ -186,7 +189,8 @@ ssize_t tdm_srx_recv(struct tdm_srx *srx, const struct tdm_xfer *x)
 		return -FI_EINVAL;
 	if (x->flags & FI_MULTI_RECV)
 		return tdm_srx_multi_recv(srx, x, kind);
-	item = tdm_match_find_arrived(srx->match[kind], tdm_srx_source(srx, x),
+	item = tdm_match_find_arrived(srx->match[kind],
+				      tdm_srx_source(srx, kind, x),
 				      kind == TDM_SRX_TAG ? x->tag : 0,
 				      kind == TDM_SRX_TAG ? x->ignore : 0);
 	if (item) {
@@ -360,7 +364,8 @@ int tdm_srx_open(const struct tdm_srx_attr *attr, struct tdm_srx **out)
 	srx->size = attr->size;
 	srx->min_multi_recv = attr->min_multi_recv;
 	srx->free_rma = attr->free_rma;
-	srx->directed = attr->directed;
+	for (i = 0; i < TDM_SRX_KINDS; i++)
+		srx->any[i] = attr->directed & 1 << i ? 0 : FI_ADDR_UNSPEC;
 	tdm_list_init(&srx->seats);
 	tdm_list_init(&srx->claimed);
 	tdm_list_init(&srx->pending);

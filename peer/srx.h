@@ -19,11 +19,14 @@
 
 struct tdm_srx;
 
+/* FI_DIRECTED_RECV is both, FI_TAGGED_DIRECTED_RECV one of them. */
+enum { TDM_SRX_DIRECTED_MSG = 1, TDM_SRX_DIRECTED_TAG = 2 };
+
 struct tdm_srx_attr {
 	struct tdm_engine *engine;
 	size_t size;	       /* most receives posted at once */
 	size_t min_multi_recv; /* bytes, FI_OPT_MIN_MULTI_RECV */
-	int directed;	       /* FI_DIRECTED_RECV: src_addr counts */
+	int directed;	       /* sources count: TDM_SRX_DIRECTED_*, by kind */
 	/* Takes back entries with FI_RMA in their flags (tdm_rma.h). */
 	void (*free_rma)(struct fi_peer_rx_entry *entry);
 };

@@ -54,8 +54,8 @@ static ssize_t peek(struct tdm_srx *srx, const struct tdm_xfer *x)
 	if ((x->flags & FI_CLAIM) && !ctx)
 		return -FI_EINVAL;
 	item = tdm_match_find_arrived(srx->match[TDM_SRX_TAG],
-				      tdm_srx_source(srx, x), x->tag,
-				      x->ignore);
+				      tdm_srx_source(srx, TDM_SRX_TAG, x),
+				      x->tag, x->ignore);
 	if (!item) {
 		if (x->flags & FI_CLAIM)
 			ctx->internal[0] = NULL;

@@ -77,8 +77,8 @@ struct tdm_srx {
 	struct tdm_match *match[TDM_SRX_KINDS];
 	struct tdm_engine *engine;
 	void (*free_rma)(struct fi_peer_rx_entry *entry);
-	int directed;
-	int flushed;  /* nothing is reported any more */
+	fi_addr_t any[TDM_SRX_KINDS]; /* FI_ADDR_UNSPEC: sources are ignored */
+	int flushed;		      /* nothing is reported any more */
 	int settling; /* messages are being given to receives: new ones queue */
 	size_t size;
 	size_t min_multi_recv; /* bytes, for receives yet to come */
@@ -117,9 +117,10 @@ tdm_srx_entry_of_rx(struct fi_peer_rx_entry *rx)
 
 /* The source a receive asks for, as far as sources count here. */
 static inline fi_addr_t tdm_srx_source(const struct tdm_srx *srx,
+				       enum tdm_srx_kind kind,
 				       const struct tdm_xfer *x)
 {
-	return srx->directed ? x->addr : FI_ADDR_UNSPEC;
+	return x->addr | srx->any[kind]; /* FI_ADDR_UNSPEC has all bits set */
 }
 
 static inline void tdm_srx_entry_free(struct tdm_srx *srx,

@@ -25,6 +25,8 @@ static void follow(struct tdm_ep *alias)
 	alias->srx = ep->srx;
 	alias->av = ep->av;
 	alias->caps = ep->caps;
+	alias->directed = ep->directed;
+	alias->exact = ep->exact;
 	alias->inject_bytes = ep->inject_bytes;
 	alias->tx_selective = ep->tx_selective;
 	alias->rx_selective = ep->rx_selective;

@@ -15,7 +15,6 @@
 #define SEND_FLAGS                                                             \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | TDM_LEVELS)
 #define RECV_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_MORE)
-/* Multi-receive buffers take untagged messages only. */
 #define TRECV_FLAGS (FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD)
 
 static int check_vector(const struct iovec *iov, size_t count, size_t *len)
@@ -87,7 +86,10 @@ static ssize_t send_vector(struct fid_ep *fid, struct tdm_xfer *x,
 /* sendmsg flags replace the default op_flags, fi_msg(3). */
 static int msg_flags(const struct tdm_ep *ep, uint64_t flags, uint64_t *out)
 {
-	if (flags & ~(uint64_t)SEND_FLAGS)
+	uint64_t more = flags & ~(uint64_t)SEND_FLAGS;
+
+	if (tdm_unlikely(more) &&
+	    !tdm_ep_has_flag(ep, more, FI_FENCE, FI_FENCE))
 		return -FI_EBADFLAGS;
 	*out |= flags;
 	if (!ep->tx_selective)
@@ -95,21 +97,38 @@ static int msg_flags(const struct tdm_ep *ep, uint64_t flags, uint64_t *out)
 	return 0;
 }
 
+/*
+ * What is not simply granted: refused, or FI_EXACT_DIRECTED_RECV asks for more,
+ * fi_getinfo(3): "FI_ADDR_UNSPEC is not allowed". A claim has its message.
+ */
+static tdm_noinline int check_exact(const struct tdm_ep *ep,
+				    const struct tdm_xfer *x)
+{
+	if (!ep->exact || (x->flags & (FI_MSG | FI_TAGGED) & ~ep->info->caps))
+		return -FI_EOPNOTSUPP;
+	if ((x->flags & ep->exact) && x->addr == FI_ADDR_UNSPEC &&
+	    !(x->flags & FI_CLAIM && !(x->flags & FI_PEEK)))
+		return -FI_EINVAL;
+	return 0;
+}
+
 static ssize_t post_xfer(struct tdm_ep *ep, struct tdm_xfer *x)
 {
 	if (tdm_unlikely(!ep->enabled))
 		return -FI_EOPBADSTATE;
-	if (tdm_unlikely(!tdm_ep_grants(ep, x->flags)))
-		return -FI_EOPNOTSUPP;
+	if (tdm_unlikely(!tdm_ep_grants(ep, x->flags))) {
+		int ret = check_exact(ep, x);
+
+		if (ret)
+			return ret;
+	}
 	return tdm_post_recv(ep, x);
 }
 
 /* The default flags of a receive of @x's kind. */
 static uint64_t rx_flags(const struct tdm_ep *ep, const struct tdm_xfer *x)
 {
-	uint64_t flags = ep->rx_op_flags;
-
-	return x->flags & FI_TAGGED ? flags & ~(uint64_t)FI_MULTI_RECV : flags;
+	return x->flags & FI_TAGGED ? ep->tagged_rx_op_flags : ep->rx_op_flags;
 }
 
 static ssize_t recv_buf(struct fid_ep *fid, struct tdm_xfer *x, void *buf,
@@ -283,10 +302,13 @@ static ssize_t tagged_recvv(struct fid_ep *ep, const struct iovec *iov,
 static ssize_t tagged_recvmsg(struct fid_ep *ep, const struct fi_msg_tagged *m,
 			      uint64_t flags)
 {
+	uint64_t more = flags & ~(uint64_t)TRECV_FLAGS;
 	struct tdm_xfer x;
 
 	tdm_xfer_init(&x, FI_RECV | FI_TAGGED, m->addr, m->context);
-	if (flags & ~(uint64_t)TRECV_FLAGS)
+	if (tdm_unlikely(more) &&
+	    !tdm_ep_has_flag(tdm_ep_from_fid(ep), more, FI_MULTI_RECV,
+			     FI_TAGGED_MULTI_RECV))
 		return -FI_EBADFLAGS;
 	x.tag = m->tag;
 	x.ignore = m->ignore;

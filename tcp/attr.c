@@ -104,14 +104,15 @@ static int at_most(const char *what, size_t asked, size_t ours)
 /*
  * Capabilities granted: what was asked, both directions when none was named,
  * plus what comes for free. FI_SOURCE costs a store per completion and is
- * granted on request only.
+ * granted on request only. FI_EXACT_DIRECTED_RECV forbids something: it is
+ * granted to nobody who did not name it.
  */
 static uint64_t grant_caps(uint64_t asked, uint64_t ours)
 {
 	uint64_t caps;
 
 	if (!asked)
-		return ours;
+		return ours & TDM_FREE_CAPS;
 	caps = asked & ours;
 	if (!(caps & (FI_SEND | FI_RECV)) && (caps & (FI_MSG | FI_TAGGED)))
 		caps |= (FI_SEND | FI_RECV) & ours;

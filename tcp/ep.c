@@ -122,6 +122,9 @@ void tdm_ep_resolve_flags(struct tdm_ep *ep)
 	ep->rx_op_flags = ep->info->rx_attr->op_flags;
 	if (!ep->rx_selective)
 		ep->rx_op_flags |= FI_COMPLETION;
+	ep->tagged_rx_op_flags = ep->rx_op_flags;
+	if (!(ep->info->caps & FI_TAGGED_MULTI_RECV))
+		ep->tagged_rx_op_flags &= ~(uint64_t)FI_MULTI_RECV;
 }
 
 /* Is all there that must be bound? */
@@ -257,7 +260,7 @@ ssize_t tdm_ep_rx_size_left(struct fid_ep *fid)
 	ssize_t ret = -FI_EOPBADSTATE;
 
 	tdm_lock_acquire(&ep->domain->lock);
-	if (!(ep->caps & FI_RECV))
+	if (!(ep->caps & FI_RECV) && !ep->exact)
 		ret = -FI_EOPNOTSUPP;
 	else if (ep->enabled)
 		ret = (ssize_t)tdm_srx_left(ep->srx);
@@ -426,6 +429,11 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 		ep->info->rx_attr->size = TDM_DEFAULT_CTX_SIZE;
 	ep->inject_bytes = info->tx_attr->inject_size;
 	ep->caps = info->caps;
+	ep->directed = tdm_caps_directed(info->caps);
+	if (info->caps & FI_EXACT_DIRECTED_RECV) {
+		ep->exact = ep->directed;
+		ep->caps &= ~(uint64_t)FI_RECV;
+	}
 	ep->min_multi_recv = TDM_MIN_MULTI_RECV_BYTES;
 	ep->shm_permitted = tdm_env.shm != TDM_SHM_OFF;
 	tdm_option_init(ep);
@@ -439,7 +447,7 @@ int tdm_ep_open_srx(struct tdm_ep *ep)
 		.engine = &ep->domain->engine,
 		.size = ep->info->rx_attr->size,
 		.min_multi_recv = ep->min_multi_recv,
-		.directed = !!(ep->info->caps & FI_DIRECTED_RECV),
+		.directed = tdm_ep_directed_kinds(ep),
 		.free_rma = tdm_mr_entry_free,
 	};
 
@@ -456,6 +464,7 @@ static int ep_init(struct tdm_ep *ep)
 		return tdm_ep_open_srx(ep);
 	/* Receives are posted to the shared context alone. */
 	ep->caps &= ~(uint64_t)FI_RECV;
+	ep->exact = 0;
 	return 0;
 }
 

@@ -71,8 +71,15 @@ struct tdm_ep {
 	struct tdm_srx *srx;
 	uint64_t tx_op_flags; /* of fi_send and the like, resolved */
 	uint64_t rx_op_flags;
+	uint64_t tagged_rx_op_flags;
+	uint64_t directed; /* FI_MSG, FI_TAGGED: receives whose source counts */
+	uint64_t exact;	   /* of them, those that must name one */
 	size_t inject_bytes;
-	uint64_t caps;	  /* granted; other operations get -FI_EOPNOTSUPP */
+	/*
+	 * Granted; other operations get -FI_EOPNOTSUPP. Without FI_RECV when
+	 * receives have to be looked at more closely, see exact.
+	 */
+	uint64_t caps;
 	int tx_selective; /* FI_SELECTIVE_COMPLETION at bind */
 	int rx_selective;
 	int enabled; /* TDM_EP_OFF, ON, LIMITED */
@@ -128,6 +135,13 @@ static inline int tdm_ep_grants(const struct tdm_ep *ep, uint64_t flags)
 			     FI_READ | FI_WRITE;
 
 	return !(flags & all & ~ep->caps);
+}
+
+/* Is @flags just @flag, which those may use who were granted @cap? */
+static inline int tdm_ep_has_flag(const struct tdm_ep *ep, uint64_t flags,
+				  uint64_t flag, uint64_t cap)
+{
+	return flags == flag && (ep->info->caps & cap);
 }
 
 /*

@@ -39,6 +39,13 @@ int tdm_ep_enable(struct tdm_ep *ep);
 /* Make the receive side of @ep. Errors: -FI_ENOMEM. */
 int tdm_ep_open_srx(struct tdm_ep *ep);
 
+/* The kinds of receives of @ep whose source counts, as the SRX has them. */
+static inline int tdm_ep_directed_kinds(const struct tdm_ep *ep)
+{
+	return (ep->directed & FI_MSG ? TDM_SRX_DIRECTED_MSG : 0) |
+	       (ep->directed & FI_TAGGED ? TDM_SRX_DIRECTED_TAG : 0);
+}
+
 /* The address to bind to: the info's source, or the best interface. */
 int tdm_ep_own_name(struct tdm_ep *ep);
 

@@ -14,23 +14,40 @@
 #define TDM_PRIMARY_CAPS                                                       \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ |           \
 	 FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV |      \
-	 FI_MULTI_RECV | FI_NAMED_RX_CTX)
+	 FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | FI_NAMED_RX_CTX)
 #define TDM_SECONDARY_CAPS                                                     \
-	(FI_SOURCE | FI_RMA_EVENT | FI_LOCAL_COMM | FI_REMOTE_COMM)
+	(FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT |     \
+	 FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define TDM_CAPS (TDM_PRIMARY_CAPS | TDM_SECONDARY_CAPS)
+/* Granted to hints that ask for nothing: what forbids something is not. */
+#define TDM_FREE_CAPS (TDM_CAPS & ~(uint64_t)FI_EXACT_DIRECTED_RECV)
 #define TDM_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define TDM_TX_CAPS                                                            \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE |          \
-	 FI_NAMED_RX_CTX)
+	 FI_FENCE | FI_NAMED_RX_CTX)
 #define TDM_RX_CAPS                                                            \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ |              \
-	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE |      \
-	 FI_RMA_EVENT)
+	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV |        \
+	 FI_EXACT_DIRECTED_RECV | FI_MULTI_RECV | FI_TAGGED_MULTI_RECV |       \
+	 FI_SOURCE | FI_RMA_EVENT)
 #define TDM_TX_OP_FLAGS                                                        \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |                      \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 #define TDM_RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
 #define TDM_MSG_ORDER FI_ORDER_SAS
+
+/*
+ * The kinds of receives, FI_MSG and FI_TAGGED, whose source counts with @caps;
+ * FI_EXACT_DIRECTED_RECV alone is FI_DIRECTED_RECV without a source for any.
+ */
+static inline uint64_t tdm_caps_directed(uint64_t caps)
+{
+	if (caps & FI_DIRECTED_RECV)
+		return FI_MSG | FI_TAGGED;
+	if (caps & FI_TAGGED_DIRECTED_RECV)
+		return FI_TAGGED;
+	return caps & FI_EXACT_DIRECTED_RECV ? FI_MSG | FI_TAGGED : 0;
+}
 
 /* Alternating bits: all 64 tag bits are one field, fi_endpoint(3). */
 #define TDM_TAG_FORMAT 0xaaaaaaaaaaaaaaaaull

@@ -79,7 +79,8 @@ static ssize_t start_message(struct fid_ep *fid, const struct fi_msg_rma *m,
 	struct tdm_ep *ep = tdm_ep_from_fid(fid);
 	struct tdm_xfer x;
 
-	if (flags & ~allowed)
+	if ((flags & ~allowed) &&
+	    !tdm_ep_has_flag(ep, flags & ~allowed, FI_FENCE, FI_FENCE))
 		return -FI_EBADFLAGS;
 	if (m->rma_iov_count != 1 || !m->rma_iov)
 		return -FI_EINVAL;

@@ -19,7 +19,8 @@
 
 /* Flags a peer provider gets with an operation, fi_msg(3). */
 #define LOCAL_FLAGS                                                            \
-	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | TDM_LEVELS)
+	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE |  \
+	 TDM_LEVELS)
 
 static ssize_t rma_local(struct tdm_ep *ep, fi_addr_t to,
 			 const struct tdm_xfer *x)
@@ -46,7 +47,8 @@ static ssize_t rma_local(struct tdm_ep *ep, fi_addr_t to,
 static int is_inject(const struct tdm_xfer *x)
 {
 	return (x->flags & (FI_INJECT | FI_COMPLETION | FI_REMOTE_CQ_DATA |
-			    FI_RMA | FI_DELIVERY_COMPLETE)) == FI_INJECT &&
+			    FI_RMA | FI_DELIVERY_COMPLETE | FI_FENCE)) ==
+		       FI_INJECT &&
 	       x->count == 1;
 }
 
@@ -276,7 +278,7 @@ ssize_t tdm_post_recv(struct tdm_ep *ep, struct tdm_xfer *x)
 	if (tdm_unlikely(x->flags & FI_PEEK))
 		/* It tells what is there now; a loop of peeks must advance. */
 		ep->domain->engine.progress(&ep->domain->engine);
-	if (x->addr == FI_ADDR_UNSPEC || !(ep->info->caps & FI_DIRECTED_RECV))
+	if (x->addr == FI_ADDR_UNSPEC || !(ep->directed & x->flags))
 		ret = tdm_srx_recv(ep->srx, x);
 	else if (!ep->av || !tdm_av_has(ep->av, x->addr))
 		ret = -FI_EINVAL;

@@ -124,7 +124,7 @@ static int open_parts(struct tdm_ep *ep)
 		.engine = &ep->domain->engine,
 		.size = ep->info->rx_attr->size,
 		.min_multi_recv = ep->min_multi_recv,
-		.directed = !!(ep->info->caps & FI_DIRECTED_RECV),
+		.directed = tdm_ep_directed_kinds(ep),
 		.free_rma = tdm_mr_entry_free,
 	};
 	struct tdm_sep *sep = calloc(1, sizeof(*sep));

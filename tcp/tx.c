@@ -212,6 +212,9 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 	if (tdm_ids_get(&c->ids, op, UINT32_MAX, &op->id))
 		return 0;
 	op->has_id = 1;
+	/* Its bytes are ours: what is to be told of an inject has happened. */
+	if (tdm_unlikely(op->copy != NULL) && injected(op))
+		tdm_tx_report(c, op, 0, 0);
 	c->rts++;
 	tdm_tx_put_ack(c);
 	fill_rec(&rec, op);
@@ -414,6 +417,16 @@ static ssize_t enqueue(struct tdm_conn *c, struct tdm_tx *op)
 	return 0;
 }
 
+/*
+ * Has an operation to the peer not ended yet? What is LEAVING has: its bytes
+ * precede all that follows in the stream.
+ */
+static int outstanding(const struct tdm_conn *c)
+{
+	return !tdm_list_empty(&c->sendq) || !tdm_list_empty(&c->ackq) ||
+	       !tdm_list_empty(&c->waitq) || !tdm_list_empty(&c->dataq);
+}
+
 ssize_t tdm_tx_send(struct tdm_conn *c, const struct tdm_xfer *x)
 {
 	struct tdm_tcp *tcp = c->tcp;
@@ -424,8 +437,13 @@ ssize_t tdm_tx_send(struct tdm_conn *c, const struct tdm_xfer *x)
 		return -FI_EAGAIN;
 	if (tdm_unlikely(x->len > TDM_WIRE_MSG_MAX))
 		return -FI_EMSGSIZE;
-	if (c->state == TDM_CONN_READY && no_such_ctx(c, x->flags, x->rx_ctx))
-		return -FI_EADDRNOTAVAIL;
+	if (tdm_unlikely(x->flags & (TDM_TO_CTX | FI_FENCE))) {
+		if (c->state == TDM_CONN_READY &&
+		    no_such_ctx(c, x->flags, x->rx_ctx))
+			return -FI_EADDRNOTAVAIL;
+		if ((x->flags & FI_FENCE) && outstanding(c))
+			return -FI_EAGAIN;
+	}
 	op = tx_new(c, x);
 	if (tdm_unlikely(!op))
 		return -FI_ENOMEM;

@@ -141,7 +141,9 @@ protected:
 		sattr.engine = &engine.engine;
 		sattr.size = 64;
 		sattr.min_multi_recv = 64;
-		sattr.directed = directed;
+		sattr.directed = directed ? TDM_SRX_DIRECTED_MSG |
+						    TDM_SRX_DIRECTED_TAG :
+					    0;
 		ASSERT_EQ(0, tdm_srx_open(&sattr, &srx));
 		attr.info = info;
 		attr.srx = tdm_srx_export(srx, TDM_TRANSPORT_LOCAL);

@@ -299,10 +299,10 @@ class Srx : public ::testing::Test
 protected:
 	void SetUp() override
 	{
-		open(true, 8, 4);
+		open(TDM_SRX_DIRECTED_MSG | TDM_SRX_DIRECTED_TAG, 8, 4);
 	}
 
-	void open(bool directed, size_t size, size_t min_multi)
+	void open(int directed, size_t size, size_t min_multi)
 	{
 		struct tdm_srx_attr attr = {};
 

@@ -340,7 +340,8 @@ protected:
 	{
 		rng.seed(seed);
 		directed = upto(4);
-		open(directed, 64, 8);
+		open(directed ? TDM_SRX_DIRECTED_MSG | TDM_SRX_DIRECTED_TAG : 0,
+		     64, 8);
 		bias = 20 + upto(60);
 		known[0] = upto(2);
 		known[1] = upto(2);

@@ -181,7 +181,7 @@ protected:
 		engine.lock = &lock;
 		attr.engine = &engine;
 		attr.size = 8;
-		attr.directed = 1;
+		attr.directed = TDM_SRX_DIRECTED_MSG | TDM_SRX_DIRECTED_TAG;
 		ASSERT_EQ(tdm_srx_group_open(&attr, N, &group), 0);
 		for (unsigned i = 0; i < N; i++) {
 			dones[i].rx_cq = &cqs[i].fid;

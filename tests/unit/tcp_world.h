@@ -205,7 +205,7 @@ private:
 		srx_attr.engine = &engine.engine;
 		srx_attr.size = 65536;
 		srx_attr.min_multi_recv = 64;
-		srx_attr.directed = 1;
+		srx_attr.directed = TDM_SRX_DIRECTED_MSG | TDM_SRX_DIRECTED_TAG;
 		srx_attr.free_rma = tdt::Regions::free_entry;
 		ASSERT_EQ(0, tdm_loop_open(&loop));
 		ASSERT_EQ(0, tdm_av_open(&av_owner, &av_attr, NULL, &av));
