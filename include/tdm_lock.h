@@ -3,7 +3,8 @@
  * The domain lock. One lock guards everything below a domain: endpoints,
  * queues, matching, connections and the peer objects. It is taken only in
  * files that face the application, and does nothing when the application
- * promised to serialise (FI_THREAD_DOMAIN). What waits releases it: a blocking
+ * promised to serialise (FI_THREAD_DOMAIN) and no event queue, which any thread
+ * may read, drives the domain. What waits releases it: a blocking
  * read of a queue, and fi_close of an endpoint (tcp/tcp.c).
  *
  * Order: domain lock, then nothing. A peer provider never takes it: peers are
@@ -34,6 +35,16 @@ static inline void tdm_lock_init(struct tdm_lock *l, int enabled)
 	l->enabled = enabled;
 	l->held = 0;
 	pthread_mutex_init(&l->mutex, NULL);
+}
+
+/*
+ * A second thread may come from now on. The caller is the only one that uses
+ * what the lock guards, and does not hold it.
+ */
+static inline void tdm_lock_enable(struct tdm_lock *l)
+{
+	if (!l->enabled)
+		l->enabled = 1;
 }
 
 static inline void tdm_lock_fini(struct tdm_lock *l)

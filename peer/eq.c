@@ -12,13 +12,16 @@
  *     Sleepers therefore need no arming and none can miss an event.
  *  3. The error event that was read last is kept in `lent` until the next
  *     read: the application may look at its err_data there.
+ *  4. Who sleeps does so on a wait set, of which the EQ is a member beside
+ *     the engines that it drives: eq_drive.h.
  *
- * Locking: a mutex of the EQ's own, innermost of all.
+ * Locking: a mutex of the EQ's own, innermost of all; that of `drive` is taken
+ * by the application's calls before any other lock.
  * Spec: fi_eq(3).
  */
 #include "peer/eq.h"
 
-#include "peer/condwait.h"
+#include "peer/eq_drive.h"
 #include "peer/errstr.h"
 #include "peer/wait.h"
 #include "tdm_atomic.h"
@@ -57,10 +60,10 @@ struct tdm_eq {
 	int may_write;	 /* opened with FI_WRITE */
 	tdm_a32 pending; /* written under the mutex, read without */
 	enum fi_wait_obj wait_obj;
-	int eventfd;		   /* -1 without; read without the mutex */
-	struct tdm_condwait *cond; /* NULL: not asked for */
+	int eventfd; /* -1 without; read without the mutex */
 	struct tdm_waitset_member member;
-	int readable; /* eventfd holds a count */
+	struct tdm_eq_drive drive; /* has a lock of its own */
+	int readable;		   /* eventfd holds a count */
 	struct eq_event *lent;
 	size_t users;
 	void (*closed)(void *arg);
@@ -79,8 +82,7 @@ static void eq_free(struct tdm_eq *eq)
 {
 	struct tdm_list *node;
 
-	tdm_waitset_leave(&eq->member);
-	tdm_condwait_close(eq->cond);
+	tdm_eq_drive_fini(&eq->drive, &eq->member);
 	if (eq->eventfd >= 0)
 		tdm_os.close(eq->eventfd);
 	while ((node = tdm_list_pop(&eq->events)))
@@ -102,20 +104,20 @@ static int eq_look(void *arg, int progress)
 	return tdm_eq_pending(arg);
 }
 
-static int join_set(struct tdm_eq *eq, struct fid_wait *set)
+static int join_set(struct tdm_eq *eq, struct fid_wait *fid)
 {
+	struct tdm_waitset *set;
 	int ret;
 
-	if (!set || set->fid.fclass != FI_CLASS_WAIT)
+	if (!fid || fid->fid.fclass != FI_CLASS_WAIT)
 		return -FI_EINVAL;
-	eq->member.set = tdm_waitset_from_fid(set);
-	ret = tdm_waitset_polls(eq->member.set) ? 0 : open_eventfd(eq);
+	set = tdm_waitset_from_fid(fid);
+	ret = tdm_waitset_polls(set) ? 0 : open_eventfd(eq);
 	if (ret)
 		return ret;
 	eq->member.own_fd = eq->eventfd;
-	eq->member.engine_fd = -1;
-	eq->member.look = eq_look;
-	eq->member.arg = eq;
+	eq->member.set = set;
+	eq->drive.set = set;
 	return tdm_waitset_join(&eq->member);
 }
 
@@ -161,9 +163,14 @@ int tdm_eq_open(const struct fi_eq_attr *attr, void *context,
 	eq->size = attr->size ? attr->size : DEFAULT_EVENTS;
 	eq->may_write = !!(attr->flags & FI_WRITE);
 	eq->eventfd = -1;
+	eq->member.engine_fd = -1;
+	eq->member.look = eq_look;
+	eq->member.arg = eq;
+	tdm_eq_drive_init(&eq->drive);
 	ret = wait_open(eq, attr);
 	if (ret)
 		goto err;
+	eq->member.own_fd = eq->eventfd;
 	*eq_out = eq;
 	return 0;
 err:
@@ -286,6 +293,12 @@ static void eq_take(struct tdm_eq *eq, struct eq_event *ev)
 	eq_update(eq);
 }
 
+static void make_progress(struct tdm_eq *eq)
+{
+	if (!tdm_eq_pending(eq))
+		tdm_eq_drive_pass(&eq->drive);
+}
+
 static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf,
 		       size_t len, uint64_t flags)
 {
@@ -293,6 +306,7 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf,
 	struct eq_event *ev;
 	ssize_t ret;
 
+	make_progress(eq);
 	pthread_mutex_lock(&eq->mutex);
 	ev = eq_first(eq);
 	if (!ev) {
@@ -343,6 +357,7 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf,
 
 	if (!buf)
 		return -FI_EINVAL;
+	make_progress(eq);
 	pthread_mutex_lock(&eq->mutex);
 	ev = eq_first(eq);
 	if (!ev) {
@@ -384,12 +399,32 @@ static ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf,
 	return tdm_eq_write(eq, event, buf, len);
 }
 
+/*
+ * Sleep until there may be something to read. 0, or the result of the blocking
+ * read.
+ */
+static int eq_sleep(struct tdm_eq *eq, int timeout_ms)
+{
+	struct tdm_waitset *set;
+	int ret;
+
+	if (eq->wait_obj == FI_WAIT_YIELD) {
+		sched_yield();
+		return 0;
+	}
+	ret = tdm_eq_drive_set(&eq->drive, eq->wait_obj, &eq->member, &set);
+	if (!ret)
+		ret = tdm_waitset_sleep(set, timeout_ms);
+	if (ret == -FI_ETIMEDOUT)
+		return 0;
+	return ret == -FI_EINTR ? -FI_EAGAIN : ret;
+}
+
 static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf,
 			size_t len, int timeout, uint64_t flags)
 {
 	struct tdm_eq *eq = tdm_eq_from_fid(fid);
 	const uint64_t deadline = tdm_wait_deadline(timeout);
-	struct pollfd pfd = { .fd = eq->eventfd, .events = POLLIN };
 	ssize_t ret;
 	int left;
 
@@ -400,12 +435,9 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf,
 		if (ret != -FI_EAGAIN)
 			return ret;
 		left = tdm_wait_left(deadline);
-		if (!left)
-			return -FI_EAGAIN;
-		if (eq->wait_obj == FI_WAIT_YIELD)
-			sched_yield();
-		else if (tdm_os.poll(&pfd, 1, left) < 0)
-			return errno == EINTR ? -FI_EAGAIN : -errno;
+		ret = left ? eq_sleep(eq, left) : -FI_EAGAIN;
+		if (ret)
+			return ret;
 	}
 }
 
@@ -431,14 +463,32 @@ void tdm_eq_put(struct tdm_eq *eq)
 
 int tdm_eq_trywait(struct tdm_eq *eq)
 {
+	struct tdm_waitset *set;
+	int ret;
+
 	if (eq->eventfd < 0)
 		return -FI_EINVAL;
 	if (tdm_eq_pending(eq))
 		return -FI_EAGAIN;
-	pthread_mutex_lock(&eq->mutex);
-	tdm_condwait_go(eq->cond);
-	pthread_mutex_unlock(&eq->mutex);
-	return 0;
+	if (eq->wait_obj == FI_WAIT_SET)
+		return tdm_eq_drive_look(&eq->drive);
+	ret = tdm_eq_drive_set(&eq->drive, eq->wait_obj, &eq->member, &set);
+	return ret ? ret : tdm_waitset_trywait(set);
+}
+
+int tdm_eq_drive(struct tdm_eq *eq, struct tdm_engine *engine)
+{
+	int ret = tdm_eq_drive_add(&eq->drive, engine);
+
+	if (!ret)
+		tdm_eq_get(eq);
+	return ret;
+}
+
+void tdm_eq_undrive(struct tdm_eq *eq, struct tdm_engine *engine)
+{
+	tdm_eq_drive_del(&eq->drive, engine);
+	tdm_eq_put(eq);
 }
 
 void tdm_eq_on_close(struct tdm_eq *eq, void (*closed)(void *arg), void *arg)
@@ -447,35 +497,16 @@ void tdm_eq_on_close(struct tdm_eq *eq, void (*closed)(void *arg), void *arg)
 	eq->closed_arg = arg;
 }
 
-static int get_cond(struct tdm_eq *eq, void *arg)
-{
-	int ret = 0;
-
-	pthread_mutex_lock(&eq->mutex);
-	if (!eq->cond)
-		ret = tdm_condwait_open(eq->eventfd, &eq->cond);
-	if (!ret)
-		tdm_condwait_get(eq->cond, arg);
-	pthread_mutex_unlock(&eq->mutex);
-	return ret;
-}
-
 static int eq_getwait(struct tdm_eq *eq, void *arg)
 {
-	switch (eq->wait_obj) {
-	case FI_WAIT_FD:
-		*(int *)arg = eq->eventfd;
-		return 0;
-	case FI_WAIT_POLLFD:
-		return tdm_wait_fill_pollfd(arg, &eq->eventfd, 1);
-	case FI_WAIT_MUTEX_COND:
-		return get_cond(eq, arg);
-	case FI_WAIT_SET:
-		return fi_control(&tdm_waitset_fid(eq->member.set)->fid,
-				  FI_GETWAIT, arg);
-	default:
+	struct tdm_waitset *set;
+	int ret;
+
+	if (eq->wait_obj == FI_WAIT_NONE || eq->wait_obj == FI_WAIT_YIELD)
 		return -FI_ENODATA;
-	}
+	ret = tdm_eq_drive_set(&eq->drive, eq->wait_obj, &eq->member, &set);
+	return ret ? ret :
+		     fi_control(&tdm_waitset_fid(set)->fid, FI_GETWAIT, arg);
 }
 
 static int eq_control(struct fid *fid, int command, void *arg)

@@ -6,8 +6,8 @@
  *
  * An EQ has a lock of its own (it belongs to the fabric, not to a domain),
  * innermost of all: it may be taken with the domain lock held and takes
- * nothing else. Domains that report to an EQ are progressed by fi_eq_read
- * only through their own queues.
+ * nothing else. The domains that report to an EQ are driven by those who read
+ * it or sleep on it: tdm_eq_drive().
  */
 #ifndef TDM_PEER_EQ_H
 #define TDM_PEER_EQ_H
@@ -16,6 +16,7 @@
 
 #include "tdm_base.h"
 
+struct tdm_engine;
 struct tdm_eq;
 
 /*
@@ -56,8 +57,18 @@ void tdm_eq_get(struct tdm_eq *eq);
 void tdm_eq_put(struct tdm_eq *eq);
 
 /*
- * fi_trywait(3): 0, -FI_EAGAIN when there is something to read, -FI_EINVAL
- * without a descriptor.
+ * What @engine does may end as an event of @eq: reading @eq and sleeping on it
+ * make progress of @engine. Counted; holds @eq. Errors: -FI_ENOMEM, descriptor
+ * errors. Lock: not held. Spec: fi_domain(3), FI_PROGRESS_MANUAL.
+ */
+int tdm_eq_drive(struct tdm_eq *eq, struct tdm_engine *engine) tdm_must_check;
+
+/* Undo it, before @engine goes. Lock: not held. */
+void tdm_eq_undrive(struct tdm_eq *eq, struct tdm_engine *engine);
+
+/*
+ * fi_trywait(3): 0, -FI_EAGAIN when there is something to read or to progress,
+ * -FI_EINVAL without a descriptor.
  */
 int tdm_eq_trywait(struct tdm_eq *eq);
 

@@ -249,10 +249,9 @@ int tdm_waitset_trywait(struct tdm_waitset *set)
 	return 0;
 }
 
-static int waitset_wait(struct fid_wait *fid, int timeout)
+int tdm_waitset_sleep(struct tdm_waitset *set, int timeout_ms)
 {
-	struct tdm_waitset *set = tdm_waitset_from_fid(fid);
-	const uint64_t deadline = tdm_wait_deadline(timeout);
+	const uint64_t deadline = tdm_wait_deadline(timeout_ms);
 	struct epoll_event ev;
 	int ret, left;
 
@@ -270,6 +269,11 @@ static int waitset_wait(struct fid_wait *fid, int timeout)
 		else if (tdm_os.epoll_wait(set->epfd, &ev, 1, left) < 0)
 			return -errno;
 	}
+}
+
+static int waitset_wait(struct fid_wait *fid, int timeout)
+{
+	return tdm_waitset_sleep(tdm_waitset_from_fid(fid), timeout);
 }
 
 /* One entry per descriptor; entries beyond @room are counted only. */

@@ -61,6 +61,12 @@ void tdm_waitset_leave(struct tdm_waitset_member *m);
  */
 int tdm_waitset_trywait(struct tdm_waitset *set);
 
+/*
+ * fi_wait(3): progress and sleep until a member has something to read. 0,
+ * -FI_ETIMEDOUT, -FI_EINTR, descriptor errors.
+ */
+int tdm_waitset_sleep(struct tdm_waitset *set, int timeout_ms);
+
 /* Run @closed(@arg) when fi_close ends @set. */
 void tdm_waitset_on_close(struct tdm_waitset *set, void (*closed)(void *arg),
 			  void *arg);

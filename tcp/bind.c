@@ -153,7 +153,6 @@ static int bind_eq(struct tdm_ep *ep, struct tdm_eq *eq)
 	if (ep->eq)
 		return -FI_EINVAL;
 	ep->eq = eq;
-	tdm_eq_get(ep->eq);
 	return 0;
 }
 
@@ -200,15 +199,34 @@ static int bind_locked(struct tdm_ep *ep, struct fid *bfid, uint64_t flags)
 int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_of(fid));
-	int ret = -FI_EOPBADSTATE;
+	struct tdm_eq *eq = NULL;
+	int ret;
 
 	if (!bfid)
 		return -FI_EINVAL;
+	if (bfid->fclass == FI_CLASS_EQ) {
+		eq = tdm_eq_from_fid((struct fid_eq *)bfid);
+		ret = tdm_domain_drive(ep->domain, eq);
+		if (ret)
+			return ret;
+	}
 	tdm_lock_acquire(&ep->domain->lock);
+	ret = -FI_EOPBADSTATE;
 	if (!ep->enabled || bfid->fclass == FI_CLASS_CNTR)
 		ret = bind_locked(ep, bfid, flags);
 	tdm_lock_release(&ep->domain->lock);
+	if (ret && eq)
+		tdm_eq_undrive(eq, &ep->domain->engine);
 	return ret;
+}
+
+void tdm_ep_closed(struct tdm_domain *d, struct tdm_eq *eq)
+{
+	if (eq)
+		tdm_eq_undrive(eq, &d->engine);
+	tdm_lock_acquire(&d->lock);
+	tdm_domain_put(d);
+	tdm_lock_release(&d->lock);
 }
 
 /* Does @ep itself listen to its AV? Parts have it from the whole. */
@@ -231,8 +249,6 @@ void tdm_ep_unbind(struct tdm_ep *ep)
 		if (*slot[i])
 			tdm_cntr_put(*slot[i]);
 	}
-	if (ep->eq)
-		tdm_eq_put(ep->eq);
 	if (has_av(ep))
 		tdm_av_detach(ep->av, &ep->av_user);
 	tdm_srx_seat_close(ep->seat);

@@ -146,8 +146,19 @@ static int domain_close(struct fid *fid)
 	d->automatic = NULL;
 	__atomic_fetch_sub(&d->fabric->users, 1, __ATOMIC_RELEASE);
 	if (d->eq)
-		tdm_eq_put(d->eq);
+		tdm_eq_undrive(d->eq, &d->engine);
 	domain_free(d);
+	return 0;
+}
+
+int tdm_domain_drive(struct tdm_domain *d, struct tdm_eq *eq)
+{
+	if (d->info->domain_attr->control_progress !=
+	    FI_PROGRESS_CONTROL_UNIFIED)
+		tdm_lock_enable(&d->lock);
+	if (!d->automatic)
+		return tdm_eq_drive(eq, &d->engine);
+	tdm_eq_get(eq);
 	return 0;
 }
 
@@ -155,19 +166,25 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct tdm_domain *d =
 		tdm_container_of(fid, struct tdm_domain, fid.fid);
-	int ret = -FI_EINVAL;
+	struct tdm_eq *eq;
+	int ret;
 
 	if (!bfid || bfid->fclass != FI_CLASS_EQ)
 		return -FI_EINVAL;
 	if (flags)
 		return -FI_EBADFLAGS;
+	eq = tdm_eq_from_fid((struct fid_eq *)bfid);
+	ret = tdm_domain_drive(d, eq);
+	if (ret)
+		return ret;
 	tdm_lock_acquire(&d->lock);
-	if (!d->eq) {
-		d->eq = tdm_eq_from_fid((struct fid_eq *)bfid);
-		tdm_eq_get(d->eq);
-		ret = 0;
-	}
+	if (d->eq)
+		ret = -FI_EINVAL;
+	else
+		d->eq = eq;
 	tdm_lock_release(&d->lock);
+	if (ret)
+		tdm_eq_undrive(eq, &d->engine);
 	return ret;
 }
 

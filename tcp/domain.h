@@ -46,6 +46,16 @@ struct tdm_domain {
 	struct tdm_list opened;		  /* in the list of opened.c */
 };
 
+/*
+ * Have who reads @eq, which is to be bound, drive the domain, and hold @eq
+ * until tdm_eq_undrive(). Event queues are no objects of the domain: with
+ * FI_THREAD_DOMAIN too another thread may read them, unless control progress
+ * is the application's to serialise (FI_PROGRESS_CONTROL_UNIFIED). Errors: those of
+ * tdm_eq_drive(). Lock: not held.
+ */
+int tdm_domain_drive(struct tdm_domain *domain,
+		     struct tdm_eq *eq) tdm_must_check;
+
 /* fi_fabric(3) for this provider; the core's struct fi_provider.fabric. */
 int tdm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 		    void *context);

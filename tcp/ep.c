@@ -218,6 +218,7 @@ static int ep_close(struct fid *fid)
 {
 	struct tdm_ep *ep = tdm_ep_of(fid);
 	struct tdm_domain *d = ep->domain;
+	struct tdm_eq *eq;
 
 	tdm_lock_acquire(&d->lock);
 	if (ep->users) {
@@ -230,9 +231,10 @@ static int ep_close(struct fid *fid)
 		tdm_list_del(&ep->node);
 		tdm_ep_disable(ep);
 	}
+	eq = ep->eq;
 	tdm_ep_free(ep);
-	tdm_domain_put(d);
 	tdm_lock_release(&d->lock);
+	tdm_ep_closed(d, eq);
 	return 0;
 }
 

@@ -66,8 +66,14 @@ extern struct fi_ops_cm tdm_ep_no_cm_ops; /* nothing has a name */
 /* fi_ep_bind(3), fi_scalable_ep_bind(3): bind.c. Lock: taken inside. */
 int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 
-/* Let go of queues, counters, AV, EQ and shared contexts. Lock: held. */
+/* Let go of queues, counters, AV and shared contexts. Lock: held. */
 void tdm_ep_unbind(struct tdm_ep *ep);
+
+/*
+ * The last step of closing: what was freed was bound to @eq, or to none.
+ * Lock: not held, whoever reads @eq may hold it.
+ */
+void tdm_ep_closed(struct tdm_domain *domain, struct tdm_eq *eq);
 
 /*
  * Where sends and receives end, through the exports for @t. Lock: held.

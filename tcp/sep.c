@@ -50,6 +50,7 @@ static int sep_close(struct fid *fid)
 	struct tdm_ep *ep = tdm_ep_of(fid);
 	struct tdm_domain *d = ep->domain;
 	struct fid_cq *cq = ep->sep->cq;
+	struct tdm_eq *eq;
 
 	tdm_lock_acquire(&d->lock);
 	if (ep->users) {
@@ -62,9 +63,10 @@ static int sep_close(struct fid *fid)
 		tdm_list_del(&ep->node);
 		tdm_ep_disable(ep);
 	}
+	eq = ep->eq;
 	tdm_ep_free(ep);
-	tdm_domain_put(d);
 	tdm_lock_release(&d->lock);
+	tdm_ep_closed(d, eq);
 	/* The queue takes the lock itself. */
 	fi_close(&cq->fid);
 	return 0;

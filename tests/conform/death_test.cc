@@ -191,6 +191,7 @@ protected:
 
 public:
 	void send_to_killed();
+	void only_events();
 	void receive_from_killed();
 	void stopped_peer();
 	void closed_peer();
@@ -240,6 +241,57 @@ TEST_F(Death, SendsToAKilledPeerEndOnce)
 	 * died: FI_ECONNRESET"; "each lost peer writes one error entry". */
 	ONLY_TANDEM();
 	OK(run_all(&Death::send_to_killed));
+}
+
+void Death::only_events()
+{
+	enum { READ, SREAD, POLL, WAYS };
+	struct fid *fids[1] = { &rx()->eq->fid };
+	struct pollfd p = { -1, POLLIN, 0 };
+
+	ASSERT_EQ(0, fi_control(&rx()->eq->fid, FI_GETWAIT, &p.fd));
+	for (int way = READ; way < WAYS; way++) {
+		struct fi_eq_err_entry e;
+		uint32_t event;
+		ssize_t ret;
+
+		OK(start("sink", tier_));
+		Bytes out = filled(10, 2);
+		ASSERT_EQ(0, send_once(out, 0));
+		ASSERT_EQ(0, tdt_wait(rx(), &out, nullptr));
+		tdt_child_kill(&child, SIGKILL);
+		const uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+		do {
+			if (way == POLL && !fi_trywait(w->fabric, fids, 1)) {
+				ASSERT_EQ(1,
+					  poll(&p, 1, (int)tdt_deadline_ms()));
+			}
+			ret = way == SREAD ?
+				      fi_eq_sread(rx()->eq, &event, &e,
+						  sizeof(e),
+						  (int)tdt_deadline_ms(), 0) :
+				      fi_eq_read(rx()->eq, &event, &e,
+						 sizeof(e), 0);
+		} while (ret == -FI_EAGAIN && way != SREAD &&
+			 tdt_now_ms() < end);
+		ASSERT_EQ(-FI_EAVAIL, ret) << way;
+		memset(&e, 0, sizeof(e));
+		ASSERT_LT(0, fi_eq_readerr(rx()->eq, &e, 0));
+		EXPECT_EQ(FI_ECONNRESET, e.err);
+		EXPECT_EQ(peer, e.data);
+	}
+}
+
+TEST_F(Death, EventsComeToWhoReadsNothingElse)
+{
+	/* fi_domain(3), FI_PROGRESS_MANUAL: "the provider will attempt to
+	 * advance an asynchronous operation forward when the application
+	 * attempts to wait on or read an event queue, completion queue, or
+	 * counter where the completed operation will be reported." A lost peer
+	 * is reported to the event queue. */
+	ONLY_TANDEM();
+	attr.eq_wait = FI_WAIT_FD;
+	OK(run_all(&Death::only_events));
 }
 
 void Death::receive_from_killed()

@@ -437,6 +437,32 @@ INSTANTIATE_TEST_SUITE_P(Objects, Wait,
 					 FI_WAIT_YIELD),
 			 name_of);
 
+TEST_F(Case, EventsAreReadByAnotherThread)
+{
+	/* fi_domain(3), threading: "Control interfaces are always considered
+	 * thread safe unless the control progress model is
+	 * FI_PROGRESS_CONTROL_UNIFIED"; the objects that FI_THREAD_DOMAIN
+	 * names, event queues not among them, stay in one thread. */
+	std::atomic<bool> stop(false);
+
+	attr.threading = FI_THREAD_DOMAIN;
+	attr.eq = 1;
+	attr.eq_wait = FI_WAIT_FD;
+	OPEN();
+	std::thread t([&] {
+		struct fi_eq_err_entry e;
+		uint32_t event;
+
+		for (int i = 0; !stop; i++)
+			EXPECT_EQ(-FI_EAGAIN, fi_eq_sread(rx()->eq, &event, &e,
+							  sizeof(e), i % 2, 0));
+	});
+	for (int i = 0; i < 50; i++)
+		EXPECT_EQ(0, tdt_warm_up(w));
+	stop = true;
+	t.join();
+}
+
 TEST_F(Case, NoWaitObjectNoBlockingRead)
 {
 	/* fi_cq(3): "When FI_WAIT_NONE is specified, the application may not

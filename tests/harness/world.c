@@ -100,6 +100,7 @@ void tdt_attr_init(struct tdt_attr *attr)
 	attr->format = FI_CQ_FORMAT_TAGGED;
 	attr->wait = FI_WAIT_NONE;
 	attr->cntr_wait = FI_WAIT_NONE;
+	attr->eq_wait = FI_WAIT_NONE;
 	attr->threading = FI_THREAD_SAFE;
 	attr->node = "127.0.0.1";
 }
@@ -236,7 +237,7 @@ static int open_eq(struct tdt_ep *ep)
 	if (!ep->world->attr.eq)
 		return 0;
 	memset(&attr, 0, sizeof(attr));
-	attr.wait_obj = ep->set ? FI_WAIT_SET : FI_WAIT_NONE;
+	attr.wait_obj = ep->set ? FI_WAIT_SET : ep->world->attr.eq_wait;
 	attr.wait_set = ep->set;
 	TRY(fi_eq_open(ep->world->fabric, &attr, &ep->eq, ep));
 	TRY(fi_ep_bind(ep->ep, &ep->eq->fid, 0));

@@ -64,6 +64,7 @@ struct tdt_attr {
 	int no_cq;		   /* nothing bound */
 	int cntrs;		   /* bind counters */
 	int eq;			   /* bind an EQ */
+	enum fi_wait_obj eq_wait;  /* of the EQ */
 	int one_domain;		   /* all endpoints in one domain and one AV */
 	int no_enable;		   /* leave them disabled, with empty AVs */
 	int no_insert;		   /* leave the AVs empty */
