@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
 /* Longest text of an IPv6 address with brackets, scope id and port. */
@@ -120,13 +121,31 @@ static long parse_number(const char *text, long max)
 	return v;
 }
 
+/* "ip%scope", NUL-terminated and writable. */
+static int parse_ip6(struct tdm_addr *a, char *host, in_port_t port)
+{
+	char *percent = strchr(host, '%');
+	struct in6_addr ip6;
+	long scope = 0;
+
+	if (percent) {
+		*percent = '\0';
+		scope = parse_number(percent + 1, 0x7fffffff);
+		if (scope < 0)
+			return -FI_EINVAL;
+	}
+	if (inet_pton(AF_INET6, host, &ip6) != 1)
+		return -FI_EINVAL;
+	set_in6(a, &ip6, port, (uint32_t)scope);
+	return is_wildcard(a) ? -FI_EINVAL : 0;
+}
+
 /* "ip:port" or "[ip%scope]:port", NUL-terminated and writable. */
 static int parse_tail(struct tdm_addr *a, char *tail, int v6)
 {
-	char *host = tail, *colon = strrchr(tail, ':'), *end, *percent;
-	struct in6_addr ip6;
+	char *host = tail, *colon = strrchr(tail, ':'), *end;
 	struct in_addr ip;
-	long port, scope = 0;
+	long port;
 
 	if (!colon)
 		return -FI_EINVAL;
@@ -144,17 +163,7 @@ static int parse_tail(struct tdm_addr *a, char *tail, int v6)
 	if (*host++ != '[' || end < host || *end != ']')
 		return -FI_EINVAL;
 	*end = '\0';
-	percent = strchr(host, '%');
-	if (percent) {
-		*percent = '\0';
-		scope = parse_number(percent + 1, 0x7fffffff);
-		if (scope < 0)
-			return -FI_EINVAL;
-	}
-	if (inet_pton(AF_INET6, host, &ip6) != 1)
-		return -FI_EINVAL;
-	set_in6(a, &ip6, htons((uint16_t)port), (uint32_t)scope);
-	return is_wildcard(a) ? -FI_EINVAL : 0;
+	return parse_ip6(a, host, htons((uint16_t)port));
 }
 
 int tdm_addr_from_str(struct tdm_addr *a, const char *str, size_t len)
@@ -186,6 +195,104 @@ int tdm_addr_from_str(struct tdm_addr *a, const char *str, size_t len)
 	return ret;
 }
 
+int tdm_addr_from_node(struct tdm_addr *a, const char *node)
+{
+	size_t n = node ? strnlen(node, TAIL_BYTES) : 0;
+	char host[TAIL_BYTES];
+	struct tdm_addr tmp;
+	struct in_addr ip;
+
+	if (!n || n >= sizeof(host))
+		return -FI_EINVAL;
+	memcpy(host, node, n);
+	host[n] = '\0';
+	if (inet_pton(AF_INET, host, &ip) == 1) {
+		set_in(&tmp, ip, 0);
+		if (is_wildcard(&tmp))
+			return -FI_EINVAL;
+	} else if (parse_ip6(&tmp, host, 0)) {
+		return -FI_EINVAL;
+	}
+	*a = tmp;
+	return 0;
+}
+
+int tdm_addr_parse_port(const char *service)
+{
+	long port = parse_number(service, 65535);
+
+	return port > 0 ? (int)port : -FI_EINVAL;
+}
+
+int tdm_addr_step(struct tdm_addr *a, uint64_t n)
+{
+	struct in6_addr ip6;
+	struct in_addr ip;
+	int i;
+
+	if (a->u.sa.sa_family == AF_INET) {
+		n += ntohl(a->u.in.sin_addr.s_addr);
+		if (n > UINT32_MAX)
+			return -FI_EINVAL;
+		ip.s_addr = htonl((uint32_t)n);
+		set_in(a, ip, a->u.in.sin_port);
+		return 0;
+	}
+	ip6 = a->u.in6.sin6_addr;
+	for (i = 15; i >= 0 && n; i--) {
+		n += ip6.s6_addr[i];
+		ip6.s6_addr[i] = (uint8_t)n;
+		n >>= 8;
+	}
+	if (n)
+		return -FI_EINVAL;
+	set_in6(a, &ip6, a->u.in6.sin6_port, a->u.in6.sin6_scope_id);
+	return 0;
+}
+
+/*
+ * Add @n to the @digits decimal digits that end before @end. Returns what is
+ * left to be written in front of them.
+ */
+static uint64_t add_digits(char *end, size_t digits, uint64_t n)
+{
+	while (digits-- && n) {
+		unsigned int d;
+
+		end--;
+		d = (unsigned int)(*end - '0') + (unsigned int)(n % 10);
+		n = n / 10 + d / 10;
+		*end = (char)('0' + d % 10);
+	}
+	return n;
+}
+
+int tdm_addr_name_step(const char *name, uint64_t n, char *buf, size_t size)
+{
+	size_t len = strnlen(name, size), digits = 0;
+	char front[24];
+	uint64_t rest;
+	int extra = 0;
+
+	if (len >= size)
+		return -FI_EINVAL;
+	while (digits < len && name[len - digits - 1] >= '0' &&
+	       name[len - digits - 1] <= '9')
+		digits++;
+	if (n && !digits)
+		return -FI_EINVAL;
+	memcpy(buf, name, len + 1);
+	rest = add_digits(buf + len, digits, n);
+	if (rest)
+		extra = snprintf(front, sizeof(front), "%llu",
+				 (unsigned long long)rest);
+	if (len + (size_t)extra >= size)
+		return -FI_EINVAL;
+	memmove(buf + len - digits + extra, buf + len - digits, digits + 1);
+	memcpy(buf + len - digits, front, (size_t)extra);
+	return 0;
+}
+
 size_t tdm_addr_format(const struct tdm_addr *a, char *buf, size_t size)
 {
 	char ip[INET6_ADDRSTRLEN];
@@ -207,6 +314,30 @@ size_t tdm_addr_format(const struct tdm_addr *a, char *buf, size_t size)
 		n = snprintf(buf, size, "%s", "");
 	}
 	return (size_t)n + 1;
+}
+
+size_t tdm_addr_encode(const struct tdm_addr *a, uint32_t format, void *buf,
+		       size_t size)
+{
+	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6 };
+	char text[TDM_ADDR_STR_BYTES];
+	const void *from = a;
+	size_t len = tdm_addr_len(a);
+
+	if (format == FI_ADDR_STR) {
+		len = tdm_addr_format(a, text, sizeof(text));
+		from = text;
+	} else if (format == FI_SOCKADDR_IN6 && a->u.sa.sa_family == AF_INET) {
+		mapped.sin6_port = a->u.in.sin_port;
+		mapped.sin6_addr.s6_addr[10] = 0xff;
+		mapped.sin6_addr.s6_addr[11] = 0xff;
+		memcpy(&mapped.sin6_addr.s6_addr[12], &a->u.in.sin_addr, 4);
+		from = &mapped;
+		len = sizeof(mapped);
+	}
+	if (size)
+		memcpy(buf, from, tdm_min(len, size));
+	return len;
 }
 
 int tdm_addr_equal(const struct tdm_addr *a, const struct tdm_addr *b)
@@ -235,6 +366,17 @@ uint64_t tdm_addr_hash(const struct tdm_addr *a)
 	memcpy(&hi, &a->u.in6.sin6_addr.s6_addr[8], 8);
 	return mix(lo ^ mix(hi ^ mix((uint64_t)a->u.in6.sin6_scope_id << 16 |
 				     a->u.in6.sin6_port)));
+}
+
+uint64_t tdm_addr_ip_hash(const struct tdm_addr *a)
+{
+	uint64_t lo, hi;
+
+	if (a->u.sa.sa_family == AF_INET)
+		return mix(a->u.in.sin_addr.s_addr);
+	memcpy(&lo, &a->u.in6.sin6_addr.s6_addr[0], 8);
+	memcpy(&hi, &a->u.in6.sin6_addr.s6_addr[8], 8);
+	return mix(lo ^ mix(hi ^ a->u.in6.sin6_scope_id));
 }
 
 uint16_t tdm_addr_port(const struct tdm_addr *a)

@@ -61,13 +61,48 @@ int tdm_addr_from_str(struct tdm_addr *a, const char *str,
  */
 size_t tdm_addr_format(const struct tdm_addr *a, char *buf, size_t size);
 
+/*
+ * Write @a in the address format @format (FI_SOCKADDR_IN6 has IPv4 addresses
+ * mapped), cut to @size bytes. Returns the bytes the whole address needs.
+ */
+size_t tdm_addr_encode(const struct tdm_addr *a, uint32_t format, void *buf,
+		       size_t size);
+
 int tdm_addr_equal(const struct tdm_addr *a, const struct tdm_addr *b);
 uint64_t tdm_addr_hash(const struct tdm_addr *a);
+
+/* Of the IP and its scope alone. */
+uint64_t tdm_addr_ip_hash(const struct tdm_addr *a);
 uint16_t tdm_addr_port(const struct tdm_addr *a);
 void tdm_addr_set_port(struct tdm_addr *a, uint16_t port);
 
 /* IPv4 127/8 or ::1. */
 int tdm_addr_is_loopback(const struct tdm_addr *a);
+
+/*
+ * The numeric forms of a node of fi_getinfo(3): an IPv4 address in four parts,
+ * an IPv6 address with or without a numeric scope ("fe80::1%2"). The port is
+ * 0. Errors: -FI_EINVAL for all else, names included.
+ */
+int tdm_addr_from_node(struct tdm_addr *a, const char *node) tdm_must_check;
+
+/* A port in decimal digits, 1 to 65535. -FI_EINVAL for all else. */
+int tdm_addr_parse_port(const char *service) tdm_must_check;
+
+/*
+ * The IP @n further on, @n < 2^63, with carry over all its bytes. Errors: -FI_EINVAL past
+ * the last address; *@a is unchanged then.
+ */
+int tdm_addr_step(struct tdm_addr *a, uint64_t n) tdm_must_check;
+
+/*
+ * The host name @n further on: the number at the end of @name plus @n, in at
+ * least as many digits ("node009" + 1 = "node010", "node9" + 1 = "node10").
+ * Writes at most @size bytes, NUL included. Errors: -FI_EINVAL without a
+ * number at the end (unless @n is 0), or when it does not fit.
+ */
+int tdm_addr_name_step(const char *name, uint64_t n, char *buf,
+		       size_t size) tdm_must_check;
 
 /* Same IP, whatever the ports. */
 int tdm_addr_same_ip(const struct tdm_addr *a, const struct tdm_addr *b);

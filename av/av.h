@@ -21,6 +21,7 @@
 #include "tdm_list.h"
 
 struct tdm_av;
+struct tdm_user_ids;
 struct tdm_link;
 
 struct tdm_av_attr {
@@ -62,6 +63,12 @@ fi_addr_t tdm_av_find(const struct tdm_av *av, const struct tdm_addr *addr);
 fi_addr_t tdm_av_lowest(const struct tdm_av *av, fi_addr_t fi_addr);
 
 /*
+ * The user ids, which change as addresses come and go; there are none while
+ * count is 0. Lives as long as @av.
+ */
+const struct tdm_user_ids *tdm_av_ids(const struct tdm_av *av);
+
+/*
  * The next higher index of the same address, FI_ADDR_UNSPEC at the end;
  * @fi_addr is set.
  */
@@ -88,6 +95,8 @@ struct tdm_av_user {
 	struct tdm_list node; /* G: domain */
 	void (*inserted)(struct tdm_av_user *user);
 	void (*removed)(struct tdm_av_user *user, fi_addr_t fi_addr);
+	/* Addresses have user ids from now on: tdm_av_ids(). May be NULL. */
+	void (*ids)(struct tdm_av_user *user);
 };
 
 /* Bind / unbind an endpoint; while one is bound fi_close gives -FI_EBUSY. */

@@ -24,6 +24,7 @@ static struct {
 	pthread_mutex_t lock;
 	struct tdm_addr *ips; /* ips[count], ports 0 */
 	size_t count;
+	uint64_t filter;  /* tdm_locality_filter() */
 	uint64_t read_ns; /* when last read; 0: never */
 } here = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -32,6 +33,7 @@ static void reread(void)
 {
 	struct ifaddrs *list, *i;
 	struct tdm_addr *ips;
+	uint64_t filter = 0;
 	size_t n = 0;
 
 	here.read_ns = tdm_os.now_ns();
@@ -47,13 +49,20 @@ static void reread(void)
 				continue;
 			if (!tdm_addr_from_bind(&ips[n], i->ifa_addr,
 						sizeof(struct sockaddr_in6)))
-				n++;
+				filter |= 1ull
+					  << (tdm_addr_ip_hash(&ips[n++]) & 63);
 		}
 		free(here.ips);
+		here.filter = filter;
 		here.ips = ips;
 		here.count = n;
 	}
 	freeifaddrs(list);
+}
+
+static int is_stale(void)
+{
+	return !here.read_ns || tdm_os.now_ns() - here.read_ns > REREAD_NS;
 }
 
 static int listed(const struct tdm_addr *a)
@@ -75,13 +84,24 @@ int tdm_locality_is_here(const struct tdm_addr *a)
 		return 1;
 	pthread_mutex_lock(&here.lock);
 	yes = listed(a);
-	if (!yes &&
-	    (!here.read_ns || tdm_os.now_ns() - here.read_ns > REREAD_NS)) {
+	if (!yes && is_stale()) {
 		reread();
 		yes = listed(a);
 	}
 	pthread_mutex_unlock(&here.lock);
 	return yes;
+}
+
+uint64_t tdm_locality_filter(void)
+{
+	uint64_t filter;
+
+	pthread_mutex_lock(&here.lock);
+	if (is_stale())
+		reread();
+	filter = here.filter;
+	pthread_mutex_unlock(&here.lock);
+	return filter;
 }
 
 void tdm_locality_reset(void)
@@ -90,6 +110,7 @@ void tdm_locality_reset(void)
 	free(here.ips);
 	here.ips = NULL;
 	here.count = 0;
+	here.filter = 0;
 	here.read_ns = 0;
 	pthread_mutex_unlock(&here.lock);
 }

@@ -15,6 +15,19 @@
  */
 int tdm_locality_is_here(const struct tdm_addr *a);
 
+/*
+ * A summary of the list, for asking about many addresses: read again first as
+ * above. One bit of 64 for each address of this namespace.
+ */
+uint64_t tdm_locality_filter(void);
+
+/* 0 when @a is certainly not in the list that @filter sums up. */
+static inline int tdm_locality_may_be(uint64_t filter, const struct tdm_addr *a)
+{
+	return tdm_addr_is_loopback(a) ||
+	       (filter >> (tdm_addr_ip_hash(a) & 63) & 1);
+}
+
 /* Forget the list (tests, and after fork into another namespace). */
 void tdm_locality_reset(void);
 

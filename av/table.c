@@ -7,9 +7,11 @@
  *     word of used[] below free_hint is full.
  *  2. For each distinct live address exactly one slot of the reverse table
  *     names its lowest index; higher ones hang on it through alias.
- *  3. The reverse table is at most half full, so probing ends at an empty
- *     slot. Removal shifts later slots of the cluster back instead of leaving
- *     marks, so lookups never slow down with age.
+ *  3. The reverse table is at most two thirds full, so probing ends at an
+ *     empty slot. Removal shifts later slots of the cluster back instead of
+ *     leaving marks, so lookups never slow down with age.
+ *  4. A slot's place is the low end of the hash bits it keeps. So a table that
+ *     doubles is read once from end to end and written in two runs.
  */
 #include "av/table.h"
 
@@ -21,14 +23,19 @@
 enum { FREE, IPV4, IPV6 };
 enum { FIRST_ENTRIES = 64, FIRST_SLOTS = 128, FIRST_V6 = 16 };
 
-static int entries_reserve(struct tdm_table *t, uint32_t want)
+/* Room for @want entries; a quarter more than before, so that copies pay. */
+static int entries_reserve(struct tdm_table *t, size_t want)
 {
-	uint32_t max = tdm_max(FIRST_ENTRIES, tdm_roundup_pow2(want));
+	size_t max = t->entries_max;
 	struct tdm_table_entry *entry;
 	uint64_t *used;
 
-	if (max <= t->entries_max)
+	if (want <= max)
 		return 0;
+	if (want > TDM_TABLE_MOST)
+		return -FI_ENOMEM;
+	max = tdm_max(want, tdm_max((size_t)FIRST_ENTRIES, max + max / 4));
+	max = (max + 63) & ~(size_t)63;
 	entry = realloc(t->entry, max * sizeof(*entry));
 	if (!entry)
 		return -FI_ENOMEM;
@@ -37,11 +44,9 @@ static int entries_reserve(struct tdm_table *t, uint32_t want)
 	if (!used)
 		return -FI_ENOMEM;
 	t->used = used;
-	memset(entry + t->entries_max, 0,
-	       (max - t->entries_max) * sizeof(*entry));
 	memset(used + t->entries_max / 64, 0,
 	       (max - t->entries_max) / 64 * sizeof(*used));
-	t->entries_max = max;
+	t->entries_max = (uint32_t)max;
 	return 0;
 }
 
@@ -70,19 +75,24 @@ static void slot_put(struct tdm_table *t, uint64_t slot)
 	t->slot[i] = slot;
 }
 
-static int slots_reserve(struct tdm_table *t, uint32_t want)
+/* Slots for @want addresses: invariant 3. */
+static int slots_reserve(struct tdm_table *t, size_t want)
 {
-	uint32_t max = tdm_max(FIRST_SLOTS, 2 * tdm_roundup_pow2(want));
-	uint32_t old_slots = t->slots, i;
+	size_t max = t->slots ? t->slots : FIRST_SLOTS, i;
+	size_t old_slots = t->slots;
 	uint64_t *old = t->slot, *slot;
 
-	if (max <= t->slots)
+	if (want > TDM_TABLE_MOST)
+		return -FI_ENOMEM;
+	while (2 * max < 3 * want)
+		max *= 2;
+	if (max == t->slots)
 		return 0;
 	slot = calloc(max, sizeof(*slot));
 	if (!slot)
 		return -FI_ENOMEM;
 	t->slot = slot;
-	t->slots = max;
+	t->slots = (uint32_t)max;
 	for (i = 0; i < old_slots; i++) {
 		if (old[i])
 			slot_put(t, old[i]);
@@ -95,14 +105,23 @@ int tdm_table_init(struct tdm_table *t, size_t count)
 {
 	memset(t, 0, sizeof(*t));
 	t->v6_free = TDM_TABLE_NONE;
+	t->grown_head = TDM_TABLE_NONE;
 	/* A hint, not a limit: an absurd one must not cost memory. */
-	count = tdm_min(count, 1u << 20);
-	if (entries_reserve(t, (uint32_t)count) ||
-	    slots_reserve(t, (uint32_t)count)) {
+	count = tdm_min(count, (size_t)1 << 20);
+	if (entries_reserve(t, count) || slots_reserve(t, count)) {
 		tdm_table_fini(t);
 		return -FI_ENOMEM;
 	}
 	return 0;
+}
+
+void tdm_table_reserve(struct tdm_table *t, size_t more)
+{
+	if (more > TDM_TABLE_MOST)
+		return;
+	/* What fails here fails again, and is reported, when it is needed. */
+	if (!entries_reserve(t, t->live + more))
+		(void)slots_reserve(t, t->slots_used + more);
 }
 
 void tdm_table_fini(struct tdm_table *t)
@@ -155,54 +174,83 @@ static uint32_t lowest_free(struct tdm_table *t)
 			   t->entries_max;
 }
 
+static int is_at(const struct tdm_table *t, uint32_t index,
+		 const struct tdm_addr *a)
+{
+	const struct tdm_table_entry *e = &t->entry[index];
+
+	if (a->u.sa.sa_family == AF_INET)
+		return e->ip == a->u.in.sin_addr.s_addr &&
+		       e->port == a->u.in.sin_port && e->kind == IPV4;
+	return e->kind == IPV6 && tdm_addr_equal(a, &t->v6[e->ip]);
+}
+
+/*
+ * Search the slots for @a. Out: *@at, its slot, or the empty one that ends the
+ * search. Returns whether it was found.
+ */
+static int probe(const struct tdm_table *t, const struct tdm_addr *a,
+		 uint64_t hash, uint32_t *at)
+{
+	uint32_t i = slot_home(t, hash);
+
+	for (; t->slot[i]; i = (i + 1) & (t->slots - 1)) {
+		if (!((t->slot[i] ^ hash) >> 32) &&
+		    is_at(t, slot_index(t->slot[i]), a)) {
+			*at = i;
+			return 1;
+		}
+	}
+	*at = i;
+	return 0;
+}
+
 /* Where in the reverse table @a is; the index of its slot or NONE. */
 static uint32_t slot_of(const struct tdm_table *t, const struct tdm_addr *a)
 {
-	uint64_t hash = tdm_addr_hash(a);
-	uint32_t i;
-	struct tdm_addr b;
+	uint32_t i = 0;
 
-	if (!t->slots)
+	if (!t->slots || !probe(t, a, tdm_addr_hash(a), &i))
 		return TDM_TABLE_NONE;
-	for (i = slot_home(t, hash); t->slot[i]; i = (i + 1) & (t->slots - 1)) {
-		if ((t->slot[i] ^ hash) >> 32)
-			continue;
-		tdm_table_get(t, slot_index(t->slot[i]), &b);
-		if (tdm_addr_equal(a, &b))
-			return i;
-	}
-	return TDM_TABLE_NONE;
+	return i;
 }
 
-/* Hang @index into the chain of @a, which has a slot already. */
+/*
+ * Hang @index into the chain of an address whose slot is @s. The end of the
+ * chain that grew last is remembered: many copies of one address in a row
+ * must not take quadratic time.
+ */
 static void alias_add(struct tdm_table *t, uint32_t s, uint32_t index)
 {
-	uint32_t at = slot_index(t->slot[s]);
+	uint32_t head = slot_index(t->slot[s]), at = head;
 
-	if (index < at) {
-		t->entry[index].alias = at;
+	if (index < head) {
+		t->entry[index].alias = head;
 		t->slot[s] = slot_make(t->slot[s], index);
 		return;
 	}
+	if (t->grown_head == head && t->grown_end < index)
+		at = t->grown_end;
 	while (t->entry[at].alias < index) /* NONE is higher than any */
 		at = t->entry[at].alias;
 	t->entry[index].alias = t->entry[at].alias;
 	t->entry[at].alias = index;
+	t->grown_head = head;
+	t->grown_end = index;
 }
 
-int tdm_table_add(struct tdm_table *t, const struct tdm_addr *a,
-		  uint32_t *index)
+int tdm_table_add(struct tdm_table *t, const struct tdm_addr *a, uint64_t hash,
+		  uint32_t *index, uint32_t *low)
 {
 	uint32_t i = lowest_free(t), s;
 	struct tdm_table_entry *e;
-	int ret;
+	int ret, found;
 
-	ret = entries_reserve(t, i + 1);
+	ret = entries_reserve(t, (size_t)i + 1);
 	if (!ret)
-		ret = slots_reserve(t, t->slots_used + 1);
+		ret = slots_reserve(t, (size_t)t->slots_used + 1);
 	if (ret)
 		return ret;
-	s = slot_of(t, a);
 	e = &t->entry[i];
 	if (a->u.sa.sa_family == AF_INET) {
 		e->ip = a->u.in.sin_addr.s_addr;
@@ -214,18 +262,21 @@ int tdm_table_add(struct tdm_table *t, const struct tdm_addr *a,
 			return ret;
 		e->kind = IPV6;
 	}
+	e->unused = 0;
 	e->alias = TDM_TABLE_NONE;
 	e->local = TDM_TABLE_NONE;
+	found = probe(t, a, hash, &s);
+	*low = found ? slot_index(t->slot[s]) : TDM_TABLE_NONE;
+	if (found) {
+		alias_add(t, s, i);
+	} else {
+		t->slot[s] = slot_make(hash, i);
+		t->slots_used++;
+	}
 	t->used[i / 64] |= 1ull << (i % 64);
 	t->live++;
 	if (i >= t->entries_end)
 		t->entries_end = i + 1;
-	if (s != TDM_TABLE_NONE) {
-		alias_add(t, s, i);
-	} else {
-		slot_put(t, slot_make(tdm_addr_hash(a), i));
-		t->slots_used++;
-	}
 	*index = i;
 	return 0;
 }
@@ -259,6 +310,7 @@ void tdm_table_remove(struct tdm_table *t, uint32_t index)
 	uint32_t s, at;
 	struct tdm_addr a;
 
+	t->grown_head = TDM_TABLE_NONE;
 	tdm_table_get(t, index, &a);
 	s = slot_of(t, &a);
 	at = slot_index(t->slot[s]);

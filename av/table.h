@@ -6,6 +6,10 @@
  * An entry is 16 bytes; IPv6 addresses live in a side array. Equal addresses
  * are chained in ascending order of index (aliases), and the reverse lookup
  * holds the chain's head.
+ *
+ * Memory of n IPv4 addresses, n being large: entries 16 to 20 bytes each (they
+ * grow by a quarter), the reverse lookup 12 to 24 (slots of 8 bytes, a third
+ * to two thirds of them full). Never more than 48 in all.
  */
 #ifndef TDM_AV_TABLE_H
 #define TDM_AV_TABLE_H
@@ -39,18 +43,38 @@ struct tdm_table {
 	uint64_t *slot; /* {hash high 32, index + 1 low 32}; 0 is empty */
 	uint32_t slots; /* power of two, or 0 */
 	uint32_t slots_used;
+	uint32_t grown_head, grown_end; /* chain that grew last, or NONE */
 };
+
+/* Most addresses; the rest of the 32 bits is TDM_TABLE_NONE and room. */
+#define TDM_TABLE_MOST (1u << 30)
 
 /* Prepare; @count is a size hint, 0 when unknown. Errors: -FI_ENOMEM. */
 int tdm_table_init(struct tdm_table *t, size_t count) tdm_must_check;
 void tdm_table_fini(struct tdm_table *t);
 
 /*
- * Add @a at the lowest free index. Out: *@index. Errors: -FI_ENOMEM, with
- * nothing changed.
+ * Make room for @more addresses, for a caller that knows how many will come:
+ * the reverse lookup is then built once. A hint; without memory it does
+ * nothing.
  */
-int tdm_table_add(struct tdm_table *t, const struct tdm_addr *a,
-		  uint32_t *index) tdm_must_check;
+void tdm_table_reserve(struct tdm_table *t, size_t more);
+
+/*
+ * Add @a, whose tdm_addr_hash() is @hash, at the lowest free index. Out:
+ * *@index; *@low, the lowest index @a had before, or TDM_TABLE_NONE.
+ * Errors: -FI_ENOMEM, with nothing changed.
+ */
+int tdm_table_add(struct tdm_table *t, const struct tdm_addr *a, uint64_t hash,
+		  uint32_t *index, uint32_t *low) tdm_must_check;
+
+/* Bring what tdm_table_add() and _find() of @hash touch into the cache. */
+static inline void tdm_table_prefetch(const struct tdm_table *t, uint64_t hash)
+{
+	if (t->slots)
+		__builtin_prefetch(
+			&t->slot[(uint32_t)(hash >> 32) & (t->slots - 1)], 1);
+}
 
 /* Take @index, which is set, out. */
 void tdm_table_remove(struct tdm_table *t, uint32_t index);

@@ -37,16 +37,6 @@ static inline void tdm_lock_init(struct tdm_lock *l, int enabled)
 	pthread_mutex_init(&l->mutex, NULL);
 }
 
-/*
- * A second thread may come from now on. The caller is the only one that uses
- * what the lock guards, and does not hold it.
- */
-static inline void tdm_lock_enable(struct tdm_lock *l)
-{
-	if (!l->enabled)
-		l->enabled = 1;
-}
-
 static inline void tdm_lock_fini(struct tdm_lock *l)
 {
 	pthread_mutex_destroy(&l->mutex);
@@ -68,6 +58,17 @@ static inline void tdm_lock_release(struct tdm_lock *l)
 		l->held = 0;
 		pthread_mutex_unlock(&l->mutex);
 	}
+}
+
+/*
+ * From now on the lock is real, whatever the application promised: a thread of
+ * ours is about to take it. Called by an application's thread that is in the
+ * domain, and thereby alone there, with the lock not held.
+ */
+static inline void tdm_lock_enable(struct tdm_lock *l)
+{
+	if (!l->enabled)
+		l->enabled = 1;
 }
 
 /* First statement of each function whose caller must hold the lock. */

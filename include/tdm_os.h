@@ -19,6 +19,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+struct addrinfo;
 struct itimerspec;
 
 struct tdm_os {
@@ -74,6 +75,11 @@ struct tdm_os {
 	/* MEMBARRIER commands; see membarrier(2). */
 	int (*membarrier)(int cmd, unsigned int flags, int cpu_id);
 	ssize_t (*getrandom)(void *buf, size_t len, unsigned int flags);
+	/* getaddrinfo(3): its own codes, not errno. May take seconds. */
+	int (*getaddrinfo)(const char *node, const char *service,
+			   const struct addrinfo *hints,
+			   struct addrinfo **list);
+	void (*freeaddrinfo)(struct addrinfo *list);
 	/* sched_yield(2). */
 	int (*yield)(void);
 	/* pthread_create(3); the thread takes no signals. */

@@ -46,6 +46,7 @@ struct eq_event {
 	struct tdm_list node;
 	uint32_t event;
 	int is_err; /* data holds a struct fi_eq_err_entry, then err_data */
+	int keep;   /* does not count: tdm_eq_keep() */
 	size_t len; /* bytes the application gets */
 	uint64_t data[];
 };
@@ -54,7 +55,7 @@ struct tdm_eq {
 	struct fid_eq fid;
 	pthread_mutex_t mutex;
 	struct tdm_list events; /* struct eq_event; G: mutex, as all below */
-	size_t count;		/* of events */
+	size_t count;		/* of events that need room */
 	size_t size;		/* most events at once */
 	int overrun;
 	int may_write;	 /* opened with FI_WRITE */
@@ -196,7 +197,7 @@ int tdm_eq_pending(const struct tdm_eq *eq)
 /* Make eventfd and `pending` say what the list says. Lock: mutex. */
 static void eq_update(struct tdm_eq *eq)
 {
-	const int pending = eq->count || eq->overrun;
+	const int pending = !tdm_list_empty(&eq->events) || eq->overrun;
 	uint64_t one = 1;
 	ssize_t n;
 
@@ -219,7 +220,7 @@ static int eq_add(struct tdm_eq *eq, struct eq_event *ev)
 	int ret = 0;
 
 	pthread_mutex_lock(&eq->mutex);
-	if (eq->overrun || eq->count >= eq->size) {
+	if (eq->overrun || (!ev->keep && eq->count >= eq->size)) {
 		if (!eq->overrun)
 			TDM_WARN(EQ, "overrun: %zu events unread", eq->count);
 		eq->overrun = 1;
@@ -227,15 +228,15 @@ static int eq_add(struct tdm_eq *eq, struct eq_event *ev)
 		ret = -FI_EOVERRUN;
 	} else {
 		tdm_list_append(&eq->events, &ev->node);
-		eq->count++;
+		eq->count += !ev->keep;
 	}
 	eq_update(eq);
 	pthread_mutex_unlock(&eq->mutex);
 	return ret;
 }
 
-ssize_t tdm_eq_write(struct tdm_eq *eq, uint32_t event, const void *buf,
-		     size_t len)
+static ssize_t add_event(struct tdm_eq *eq, uint32_t event, const void *buf,
+			 size_t len, int keep)
 {
 	struct eq_event *ev;
 	int ret;
@@ -247,6 +248,7 @@ ssize_t tdm_eq_write(struct tdm_eq *eq, uint32_t event, const void *buf,
 		return -FI_ENOMEM;
 	ev->event = event;
 	ev->is_err = 0;
+	ev->keep = keep;
 	ev->len = len;
 	if (len)
 		memcpy(ev->data, buf, len);
@@ -254,7 +256,20 @@ ssize_t tdm_eq_write(struct tdm_eq *eq, uint32_t event, const void *buf,
 	return ret ? ret : (ssize_t)len;
 }
 
-int tdm_eq_write_err(struct tdm_eq *eq, const struct fi_eq_err_entry *entry)
+ssize_t tdm_eq_write(struct tdm_eq *eq, uint32_t event, const void *buf,
+		     size_t len)
+{
+	return add_event(eq, event, buf, len, 0);
+}
+
+ssize_t tdm_eq_keep(struct tdm_eq *eq, uint32_t event, const void *buf,
+		    size_t len)
+{
+	return add_event(eq, event, buf, len, 1);
+}
+
+static int add_err(struct tdm_eq *eq, const struct fi_eq_err_entry *entry,
+		   int keep)
 {
 	const size_t extra = entry->err_data ? entry->err_data_size : 0;
 	struct fi_eq_err_entry *copy;
@@ -265,6 +280,7 @@ int tdm_eq_write_err(struct tdm_eq *eq, const struct fi_eq_err_entry *entry)
 		return -FI_ENOMEM;
 	ev->event = 0;
 	ev->is_err = 1;
+	ev->keep = keep;
 	ev->len = sizeof(*copy);
 	copy = (struct fi_eq_err_entry *)(void *)ev->data;
 	*copy = *entry;
@@ -273,6 +289,16 @@ int tdm_eq_write_err(struct tdm_eq *eq, const struct fi_eq_err_entry *entry)
 	if (extra)
 		memcpy(copy->err_data, entry->err_data, extra);
 	return eq_add(eq, ev);
+}
+
+int tdm_eq_write_err(struct tdm_eq *eq, const struct fi_eq_err_entry *entry)
+{
+	return add_err(eq, entry, 0);
+}
+
+int tdm_eq_keep_err(struct tdm_eq *eq, const struct fi_eq_err_entry *entry)
+{
+	return add_err(eq, entry, 1);
 }
 
 /* The oldest event, or NULL. What was lent ends here. Lock: mutex. */
@@ -289,7 +315,7 @@ static struct eq_event *eq_first(struct tdm_eq *eq)
 static void eq_take(struct tdm_eq *eq, struct eq_event *ev)
 {
 	tdm_list_del(&ev->node);
-	eq->count--;
+	eq->count -= !ev->keep;
 	eq_update(eq);
 }
 

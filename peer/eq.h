@@ -46,6 +46,15 @@ int tdm_eq_write_err(struct tdm_eq *eq, const struct fi_eq_err_entry *entry);
 ssize_t tdm_eq_write(struct tdm_eq *eq, uint32_t event, const void *buf,
 		     size_t len);
 
+/*
+ * As the two above, for events that are announced by number in advance (an
+ * insert into an AV tells of each address that failed): they need no room in
+ * the queue. Errors: -FI_ENOMEM; -FI_EOVERRUN when it was overrun before.
+ */
+int tdm_eq_keep_err(struct tdm_eq *eq, const struct fi_eq_err_entry *entry);
+ssize_t tdm_eq_keep(struct tdm_eq *eq, uint32_t event, const void *buf,
+		    size_t len);
+
 /* Not 0 when there is something to read; one relaxed load, no lock. */
 int tdm_eq_pending(const struct tdm_eq *eq);
 

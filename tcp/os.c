@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <netdb.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -149,6 +150,8 @@ static uint64_t sys_now_ns(void)
 		.pidfd_open = sys_pidfd_open,                                  \
 		.membarrier = sys_membarrier,                                  \
 		.getrandom = getrandom,                                        \
+		.getaddrinfo = getaddrinfo,                                    \
+		.freeaddrinfo = freeaddrinfo,                                  \
 		.yield = sched_yield,                                          \
 		.thread_create = sys_thread_create,                            \
 		.now_ns = sys_now_ns,                                          \

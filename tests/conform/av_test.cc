@@ -357,7 +357,7 @@ TEST_F(Av, MoreIsAHint)
 
 TEST_F(Av, WhatIsNotOfferedIsRefused)
 {
-	/* fi_tandem(7): named vectors, FI_EVENT and FI_READ are refused, never
+	/* fi_tandem(7): named vectors and FI_READ are refused, never
 	 * ignored. */
 	struct fi_av_attr a;
 	struct fid_av *other = nullptr;
@@ -367,8 +367,7 @@ TEST_F(Av, WhatIsNotOfferedIsRefused)
 	memset(&a, 0, sizeof(a));
 	a.name = "shared";
 	EXPECT_EQ(-FI_ENOSYS, fi_av_open(rx()->domain, &a, &other, nullptr));
-	for (uint64_t flags : { uint64_t(FI_EVENT), uint64_t(FI_READ),
-				uint64_t(FI_AV_USER_ID), uint64_t(1) << 62 }) {
+	for (uint64_t flags : { uint64_t(FI_READ), uint64_t(1) << 62 }) {
 		memset(&a, 0, sizeof(a));
 		a.flags = flags;
 		EXPECT_GT(0, fi_av_open(rx()->domain, &a, &other, nullptr))

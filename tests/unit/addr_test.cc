@@ -250,6 +250,86 @@ TEST(Addr, ComparesIpAndPort)
 	EXPECT_EQ(65535, tdm_addr_port(&d));
 }
 
+TEST(Addr, NodeIsNumeric)
+{
+	struct tdm_addr a;
+
+	ASSERT_EQ(0, tdm_addr_from_node(&a, "10.0.0.1"));
+	EXPECT_EQ("fi_sockaddr_in://10.0.0.1:0", str(a));
+	ASSERT_EQ(0, tdm_addr_from_node(&a, "fe80::1%7"));
+	EXPECT_EQ("fi_sockaddr_in6://[fe80::1%7]:0", str(a));
+	ASSERT_EQ(0, tdm_addr_from_node(&a, "::ffff:10.0.0.1"));
+	EXPECT_EQ("fi_sockaddr_in://10.0.0.1:0", str(a));
+	for (const char *s :
+	     { "", "host", "10.0.0", "10.0.0.1 ", "0.0.0.0", "::", "fe80::1%",
+	       "fe80::1%eth0", "[::1]", "10.0.0.1:5", "1:2:3:4:5:6:7:8:9" })
+		EXPECT_EQ(-FI_EINVAL, tdm_addr_from_node(&a, s)) << s;
+	EXPECT_EQ(-FI_EINVAL, tdm_addr_from_node(&a, nullptr));
+	EXPECT_EQ(-FI_EINVAL,
+		  tdm_addr_from_node(&a, std::string(4096, '1').c_str()));
+}
+
+TEST(Addr, StepCarries)
+{
+	struct tdm_addr a = made4("10.255.255.255", 5);
+	struct tdm_addr b = made6("2001:db8::ffff:ffff:ffff:fffe", 5);
+
+	ASSERT_EQ(0, tdm_addr_step(&a, 1));
+	EXPECT_EQ("fi_sockaddr_in://11.0.0.0:5", str(a));
+	ASSERT_EQ(0, tdm_addr_step(&a, 0xf4ffffff));
+	EXPECT_EQ("fi_sockaddr_in://255.255.255.255:5", str(a));
+	EXPECT_EQ(-FI_EINVAL, tdm_addr_step(&a, 1));
+	EXPECT_EQ(-FI_EINVAL, tdm_addr_step(&a, INT64_MAX));
+	EXPECT_EQ("fi_sockaddr_in://255.255.255.255:5", str(a));
+	ASSERT_EQ(0, tdm_addr_step(&b, 0));
+	ASSERT_EQ(0, tdm_addr_step(&b, 2));
+	EXPECT_EQ("fi_sockaddr_in6://[2001:db8:0:1::]:5", str(b));
+	ASSERT_EQ(0, tdm_addr_step(&b, INT64_MAX));
+	EXPECT_EQ("fi_sockaddr_in6://[2001:db8:0:1:7fff:ffff:ffff:ffff]:5",
+		  str(b));
+	b = made6("ffff:ffff:ffff:ffff:ffff:ffff:ffff:fff0", 5);
+	EXPECT_EQ(0, tdm_addr_step(&b, 15));
+	EXPECT_EQ(-FI_EINVAL, tdm_addr_step(&b, 1));
+	b = made6("fe80::ff", 5, 3);
+	ASSERT_EQ(0, tdm_addr_step(&b, 1));
+	EXPECT_EQ("fi_sockaddr_in6://[fe80::100%3]:5", str(b));
+}
+
+TEST(Addr, NameStepKeepsThePadding)
+{
+	struct {
+		const char *name;
+		uint64_t n;
+		const char *want;
+	} cases[] = {
+		{ "node009", 1, "node010" },
+		{ "node009", 0, "node009" },
+		{ "host10", 1, "host11" },
+		{ "n9", 1, "n10" },
+		{ "n99", 901, "n1000" },
+		{ "n0", 12345, "n12345" },
+		{ "99", 1, "100" },
+		{ "head", 0, "head" },
+		{ "n1.x", 0, "n1.x" },
+		{ "n18446744073709551615", 1, "n18446744073709551616" },
+		{ "n5", UINT64_MAX, "n18446744073709551620" },
+	};
+	char buf[64];
+
+	for (const auto &c : cases) {
+		ASSERT_EQ(0, tdm_addr_name_step(c.name, c.n, buf, sizeof(buf)))
+			<< c.name;
+		EXPECT_STREQ(c.want, buf);
+	}
+	EXPECT_EQ(-FI_EINVAL, tdm_addr_name_step("head", 1, buf, sizeof(buf)));
+	EXPECT_EQ(-FI_EINVAL, tdm_addr_name_step("n1.x", 1, buf, sizeof(buf)));
+	EXPECT_EQ(-FI_EINVAL, tdm_addr_name_step("", 1, buf, sizeof(buf)));
+	EXPECT_EQ(0, tdm_addr_name_step("n99", 0, buf, 4));
+	EXPECT_EQ(-FI_EINVAL, tdm_addr_name_step("n99", 1, buf, 4));
+	EXPECT_EQ(0, tdm_addr_name_step("n99", 1, buf, 5));
+	EXPECT_EQ(-FI_EINVAL, tdm_addr_name_step("n99", 0, buf, 3));
+}
+
 TEST(Addr, Loopback)
 {
 	struct tdm_addr a = made4("127.0.0.1", 5), b = made4("127.9.9.9", 5);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * User ids of the addresses of a vector. There are none until the first is
+ * given: applications that use no ids pay for nothing. A vector opened with
+ * FI_AV_USER_ID has them from the start, FI_ADDR_NOTAVAIL each.
+ *
+ * Invariant: an index below ids.count that nobody gave an id has what the
+ * vector reports by default: FI_ADDR_NOTAVAIL in one opened with
+ * FI_AV_USER_ID, else the index itself.
+ *
+ * Lock: the domain lock. Spec: fi_av(3), "USER IDENTIFIERS FOR ADDRESSES".
+ */
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "av/av_priv.h"
+#include "tdm_log.h"
+
+enum { FIRST_IDS = 64 };
+
+const struct tdm_user_ids *tdm_av_ids(const struct tdm_av *av)
+{
+	return &av->ids;
+}
+
+static fi_addr_t default_id(const struct tdm_av *av, size_t index)
+{
+	return av->flags & FI_AV_USER_ID ? FI_ADDR_NOTAVAIL : index;
+}
+
+int tdm_av_ids_reserve(struct tdm_av *av, uint32_t index)
+{
+	size_t max = tdm_max((size_t)FIRST_IDS, av->ids.count), i;
+	int first = !av->ids.count;
+	struct tdm_list *pos;
+	fi_addr_t *id;
+
+	if (index < av->ids.count)
+		return 0;
+	while (max <= index)
+		max += max / 2;
+	id = realloc(av->ids.id, max * sizeof(*id));
+	if (!id)
+		return -FI_ENOMEM;
+	for (i = av->ids.count; i < max; i++)
+		id[i] = default_id(av, i);
+	av->ids.id = id;
+	av->ids.count = max;
+	if (!first)
+		return 0;
+	tdm_list_for_each(pos, &av->users) {
+		struct tdm_av_user *u =
+			tdm_list_entry(pos, struct tdm_av_user, node);
+
+		if (u->ids)
+			u->ids(u);
+	}
+	return 0;
+}
+
+void tdm_av_ids_set(struct tdm_av *av, uint32_t index, fi_addr_t id)
+{
+	av->ids.id[index] = id;
+}
+
+void tdm_av_ids_drop(struct tdm_av *av, uint32_t index)
+{
+	if (index < av->ids.count)
+		av->ids.id[index] = default_id(av, index);
+}
+
+int tdm_av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id,
+		       uint64_t flags)
+{
+	struct tdm_av *av = tdm_av_from_fid(fid);
+	int ret = -FI_EINVAL;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	tdm_lock_acquire(av->engine->lock);
+	if (av->flags & FI_AV_USER_ID && tdm_table_has(&av->table, fi_addr)) {
+		tdm_av_ids_set(av, (uint32_t)fi_addr, user_id);
+		ret = 0;
+	}
+	tdm_lock_release(av->engine->lock);
+	return ret;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The insert calls of an address vector: checks of their arguments, the
+ * application's arrays of addresses, and how one address gets into the table.
+ * Which addresses fi_av_insertsym(3) names is symmetric.c's business; what
+ * FI_EVENT changes is event.c's.
+ *
+ * A call fails as a whole, with a negative fi_errno and nothing touched, when
+ * it is used wrongly. An address that cannot be used fails alone: it is not
+ * counted, its fi_addr is FI_ADDR_NOTAVAIL, and the rest is inserted.
+ *
+ * Lock: the domain lock, taken in the calls of struct fi_ops_av; never while a
+ * name is resolved.
+ * Spec: fi_av(3).
+ */
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "av/av_priv.h"
+#include "av/locality.h"
+#include "tdm_log.h"
+
+#define INSERT_FLAGS (FI_MORE | FI_SYNC_ERR | FI_SYMMETRIC | FI_AV_USER_ID)
+/* FI_FIREWALL_ADDR of libfabric 2.3: a hint that means nothing here. */
+#define INSERT_IGNORED (1ULL << 42)
+
+/* Addresses decoded ahead, so that the table's memory is there when needed. */
+enum { AHEAD = 16 };
+
+int tdm_av_decode(const struct tdm_av *av, const void *array, size_t i,
+		  const char **at, struct tdm_addr *a)
+{
+	const char *p = *at;
+	sa_family_t family;
+	size_t len;
+
+	if (av->format == FI_ADDR_STR) {
+		p = ((char *const *)array)[i];
+		return tdm_addr_from_str(a, p, p ? SIZE_MAX / 2 : 0);
+	}
+	memcpy(&family, p, sizeof(family));
+	len = av->format == FI_SOCKADDR_IN6 || (av->format != FI_SOCKADDR_IN &&
+						family == AF_INET6) ?
+		      sizeof(struct sockaddr_in6) :
+		      sizeof(struct sockaddr_in);
+	*at = p + len;
+	if (av->format == FI_SOCKADDR_IN6 && family != AF_INET6)
+		return -FI_EINVAL;
+	return tdm_addr_from_sockaddr(a, p, len);
+}
+
+/* Insert one address. Out: *@index. */
+static int insert_one(const struct tdm_av_call *call, const struct tdm_addr *a,
+		      uint64_t hash, fi_addr_t id, fi_addr_t *index)
+{
+	struct tdm_av *av = call->av;
+	uint32_t i, low;
+	int ret;
+
+	/* Text may name an address that the vector's format has no room for. */
+	if (av->format == FI_SOCKADDR_IN && a->u.sa.sa_family != AF_INET)
+		return -FI_EINVAL;
+	ret = tdm_table_add(&av->table, a, hash, &i, &low);
+	if (ret)
+		return ret;
+	if (call->flags & FI_AV_USER_ID || av->flags & FI_AV_USER_ID) {
+		ret = tdm_av_ids_reserve(av, i);
+		if (ret) {
+			tdm_table_remove(&av->table, i);
+			return ret;
+		}
+		if (call->flags & FI_AV_USER_ID)
+			tdm_av_ids_set(av, i, id);
+	}
+	*index = i;
+	if (!av->local || !tdm_locality_may_be(call->here, a))
+		return 0;
+	/* A lower alias takes over: sources are reported as the lowest. */
+	if (low != TDM_TABLE_NONE && i < low)
+		tdm_av_local_remove(av, low);
+	tdm_av_local_insert(av, i);
+	return 0;
+}
+
+void tdm_av_put(struct tdm_av_call *call, const struct tdm_addr *a,
+		uint64_t hash, int err)
+{
+	fi_addr_t index = FI_ADDR_NOTAVAIL, id = FI_ADDR_NOTAVAIL;
+	size_t i = call->at++;
+
+	if (call->flags & FI_AV_USER_ID)
+		id = call->fi_addr[i];
+	if (!err)
+		err = insert_one(call, a, hash, id, &index);
+	if (tdm_likely(!err))
+		call->done++;
+	else
+		TDM_INFO(AV, "address %zu of %zu not inserted: %s", i,
+			 call->count, fi_strerror(-err));
+	if (call->fi_addr)
+		call->fi_addr[i] = index;
+	if (call->errs)
+		call->errs[i] = -err;
+	if (tdm_unlikely(err && call->av->flags & FI_EVENT))
+		tdm_av_event_err(call, i, err);
+}
+
+void tdm_av_put_end(struct tdm_av_call *call)
+{
+	if (call->done)
+		tdm_av_tell_inserted(call->av);
+	if (call->av->flags & FI_EVENT)
+		tdm_av_event_end(call);
+}
+
+void tdm_av_put_array(struct tdm_av_call *call, const void *array)
+{
+	const char *at = array;
+	struct tdm_addr a[AHEAD];
+	uint64_t hash[AHEAD];
+	int ret[AHEAD];
+	size_t i, n;
+
+	call->here = tdm_locality_filter();
+	tdm_table_reserve(&call->av->table, call->count);
+	while (call->at < call->count) {
+		n = tdm_min(call->count - call->at, (size_t)AHEAD);
+		for (i = 0; i < n; i++) {
+			ret[i] = tdm_av_decode(call->av, array, call->at + i,
+					       &at, &a[i]);
+			if (ret[i])
+				continue;
+			hash[i] = tdm_addr_hash(&a[i]);
+			tdm_table_prefetch(&call->av->table, hash[i]);
+		}
+		for (i = 0; i < n; i++)
+			tdm_av_put(call, &a[i], hash[i], ret[i]);
+	}
+	tdm_av_put_end(call);
+}
+
+/* What all insert calls check. Out: *@call, but for its count. */
+static int call_init(struct tdm_av_call *call, struct tdm_av *av,
+		     fi_addr_t *fi_addr, uint64_t flags, void *context)
+{
+	memset(call, 0, sizeof(*call));
+	if (flags & ~(INSERT_FLAGS | INSERT_IGNORED))
+		return -FI_EBADFLAGS;
+	if (flags & FI_SYNC_ERR && (!context || av->flags & FI_EVENT))
+		return -FI_EINVAL;
+	if (flags & FI_AV_USER_ID && (!fi_addr || av->flags & FI_AV_USER_ID))
+		return -FI_EINVAL;
+	if (av->flags & FI_EVENT && !av->eq)
+		return -FI_ENOEQ;
+	call->av = av;
+	call->fi_addr = fi_addr;
+	call->errs = flags & FI_SYNC_ERR ? context : NULL;
+	call->context = context;
+	call->flags = flags;
+	return 0;
+}
+
+int tdm_av_insert(struct fid_av *fid, const void *addr, size_t count,
+		  fi_addr_t *fi_addr, uint64_t flags, void *context)
+{
+	struct tdm_av *av = tdm_av_from_fid(fid);
+	struct tdm_av_call call;
+	int ret = call_init(&call, av, fi_addr, flags, context);
+
+	if (ret)
+		return ret;
+	if ((count && !addr) || count > INT32_MAX)
+		return -FI_EINVAL;
+	call.count = count;
+	if (av->flags & FI_EVENT)
+		return tdm_av_queue_insert(&call, addr);
+	tdm_lock_acquire(av->engine->lock);
+	tdm_av_put_array(&call, addr);
+	tdm_lock_release(av->engine->lock);
+	return (int)call.done;
+}
+
+/* Insert what @r stands for, in the caller's thread. */
+static int insert_range(struct tdm_av_call *call, const struct tdm_av_range *r)
+{
+	struct tdm_av *av = call->av;
+	struct tdm_addr a;
+	size_t n;
+	int ret;
+
+	call->here = tdm_locality_filter();
+	for (n = 0; n < r->nodecnt; n++) {
+		/* Without the lock: a name may take seconds. */
+		ret = tdm_av_range_node(r, n, &a);
+		tdm_lock_acquire(av->engine->lock);
+		tdm_av_range_put(r, call, &a, ret);
+		tdm_lock_release(av->engine->lock);
+	}
+	tdm_lock_acquire(av->engine->lock);
+	tdm_av_put_end(call);
+	tdm_lock_release(av->engine->lock);
+	return (int)call->done;
+}
+
+int tdm_av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt,
+		     const char *service, size_t svccnt, fi_addr_t *fi_addr,
+		     uint64_t flags, void *context)
+{
+	struct tdm_av *av = tdm_av_from_fid(fid);
+	struct tdm_av_range r = { .nodecnt = nodecnt, .svccnt = svccnt };
+	struct tdm_av_call call;
+	int ret = call_init(&call, av, fi_addr, flags, context);
+
+	if (!ret)
+		ret = tdm_av_range_init(&r, av->format, node, service);
+	if (ret)
+		return ret;
+	call.count = nodecnt * svccnt;
+	if (!call.count)
+		r.nodecnt = 0;
+	if (av->flags & FI_EVENT)
+		return tdm_av_queue_range(&call, &r);
+	return insert_range(&call, &r);
+}
+
+int tdm_av_insertsvc(struct fid_av *fid, const char *node, const char *service,
+		     fi_addr_t *fi_addr, uint64_t flags, void *context)
+{
+	return tdm_av_insertsym(fid, node, 1, service, 1, fi_addr, flags,
+				context);
+}

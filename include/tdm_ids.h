@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * User ids of addresses, fi_av(3) FI_AV_USER_ID: what completions report in
+ * the place of an address. The address vector keeps them; the receive side and
+ * the regions of the endpoints bound to it look them up.
+ */
+#ifndef TDM_IDS_H
+#define TDM_IDS_H
+
+#include <stddef.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/providers/fi_peer.h>
+
+#include "tdm_base.h"
+
+/*
+ * A peer that reports addresses in the owner's space by other ways than an
+ * entry it got from the receive side asks for what stands for them:
+ * fi_open_ops(&srx->ep_fid.fid, TDM_IDS_OPS, 0, &ops, NULL). An owner without
+ * user ids need not have it.
+ */
+#define TDM_IDS_OPS "tandem_ids_1"
+
+struct tdm_ids_ops {
+	size_t size;
+	/* What is reported for @addr to the endpoint of @srx. Lock: held. */
+	fi_addr_t (*id)(struct fid_peer_srx *srx, fi_addr_t addr);
+};
+
+struct tdm_user_ids {
+	fi_addr_t *id; /* [count], by address */
+	size_t count;  /* 0: there are none, addresses report themselves */
+};
+
+/* What is reported for @addr, which may be FI_ADDR_UNSPEC. */
+static inline fi_addr_t tdm_id(const struct tdm_user_ids *ids, fi_addr_t addr)
+{
+	return addr < ids->count ? ids->id[addr] : addr;
+}
+
+#endif /* TDM_IDS_H */
