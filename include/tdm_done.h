@@ -20,6 +20,7 @@
 
 #include "tdm_base.h"
 #include "tdm_ctx.h"
+#include "tdm_ids.h"
 
 /* Where the operations of one endpoint end. NULL members: not bound. */
 struct tdm_done {
@@ -36,6 +37,7 @@ struct tdm_done {
 	 * receives is bound here.
 	 */
 	const struct tdm_ctx_ops *ctx;
+	const struct tdm_user_ids *ids; /* of the AV; NULL: addresses have none */
 };
 
 /* The flags of fi_cq(3) that describe an operation in a completion. */
@@ -113,7 +115,7 @@ static inline void tdm_done_send_err(const struct tdm_done *d, void *context,
 	e.flags = flags & TDM_CQ_TX_FLAGS;
 	e.err = err;
 	e.prov_errno = prov_errno;
-	e.src_addr = addr;
+	e.src_addr = d->ids ? tdm_id(d->ids, addr) : addr;
 	d->tx_cq->owner_ops->writeerr(d->tx_cq, &e);
 }
 

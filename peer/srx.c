@@ -89,6 +89,7 @@ void tdm_srx_start(struct tdm_srx_entry *e)
 	const struct fi_ops_srx_peer *ops = e->rx.srx->peer_ops;
 
 	e->state = TDM_SRX_FILLING;
+	e->rx.addr = tdm_srx_reported(tdm_srx_port_done(e->rx.srx), e->rx.addr);
 	e->rx.msg_size = tdm_min(e->rx.msg_size, e->len);
 	if (e->kind == TDM_SRX_TAG)
 		ops->start_tag(&e->rx);
@@ -246,6 +247,7 @@ ssize_t tdm_srx_cancel(struct tdm_srx *srx, void *context)
 		e->cancelled = 1;
 		return 0;
 	}
+	e->rx.addr = tdm_srx_reported(&srx->done, e->rx.addr);
 	tdm_done_recv_err(&srx->done, &e->rx, 0, 0, FI_ECANCELED, 0);
 	tdm_srx_entry_free(srx, e);
 	return 0;
@@ -266,7 +268,11 @@ struct fid_peer_srx *tdm_srx_export(struct tdm_srx *srx, enum tdm_transport t)
 
 void tdm_srx_set_done(struct tdm_srx *srx, const struct tdm_done *done)
 {
+	int i;
+
 	srx->done = *done;
+	for (i = 0; i < TDM_TRANSPORTS; i++)
+		tdm_srx_port_renew(&srx->port[i]);
 }
 
 void tdm_srx_set_min_multi_recv(struct tdm_srx *srx, size_t bytes)

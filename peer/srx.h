@@ -35,7 +35,11 @@ struct tdm_srx_attr {
 int tdm_srx_open(const struct tdm_srx_attr *attr,
 		 struct tdm_srx **srx) tdm_must_check;
 
-/* Where receives end; set before the endpoint is enabled. Copied. */
+/*
+ * Where receives end; set before the endpoint is enabled. Copied. With
+ * done->ids, which may change later, sources are reported by their user ids;
+ * they are matched by their addresses as ever.
+ */
 void tdm_srx_set_done(struct tdm_srx *srx, const struct tdm_done *done);
 
 /* Bytes; receives posted earlier keep the value they were posted with. */
@@ -57,6 +61,9 @@ void tdm_srx_set_min_multi_recv(struct tdm_srx *srx, size_t bytes);
  *  - free_entry() also takes entries that are queued, matched or not.
  */
 struct fid_peer_srx *tdm_srx_export(struct tdm_srx *srx, enum tdm_transport t);
+
+/* What completions by the export @fid report for the source @addr. */
+fi_addr_t tdm_srx_id(struct fid_peer_srx *fid, fi_addr_t addr);
 
 /*
  * A shared receive context, fi_endpoint(3): each endpoint bound to it takes a

@@ -87,6 +87,32 @@ static int get_tag(struct fid_peer_srx *fid, struct fi_peer_match_attr *attr,
 	return get(fid, TDM_SRX_TAG, attr, entry);
 }
 
+/*
+ * The same for endpoints whose AV has user ids: what is matched at once reports
+ * the id of its source. What has to wait keeps its address until it is started.
+ */
+static int get_msg_id(struct fid_peer_srx *fid, struct fi_peer_match_attr *attr,
+		      struct fi_peer_rx_entry **entry)
+{
+	int ret = get(fid, TDM_SRX_MSG, attr, entry);
+
+	if (!ret)
+		(*entry)->addr = tdm_srx_reported(tdm_srx_port_done(fid),
+						  attr->addr);
+	return ret;
+}
+
+static int get_tag_id(struct fid_peer_srx *fid, struct fi_peer_match_attr *attr,
+		      struct fi_peer_rx_entry **entry)
+{
+	int ret = get(fid, TDM_SRX_TAG, attr, entry);
+
+	if (!ret)
+		(*entry)->addr = tdm_srx_reported(tdm_srx_port_done(fid),
+						  attr->addr);
+	return ret;
+}
+
 /* queue_msg() and queue_tag(): the entry knows its kind. */
 static int queue(struct fi_peer_rx_entry *rx)
 {
@@ -236,12 +262,38 @@ static struct fi_ops_srx_owner owner_ops = {
 	.free_entry = free_entry,
 };
 
+static struct fi_ops_srx_owner id_ops = {
+	.size = sizeof(id_ops),
+	.get_msg = get_msg_id,
+	.get_tag = get_tag_id,
+	.queue_msg = queue,
+	.queue_tag = queue,
+	.foreach_unspec_addr = foreach_unspec_addr,
+	.free_entry = free_entry,
+};
+
+static struct tdm_ids_ops tdm_srx_ids_ops = {
+	.size = sizeof(tdm_srx_ids_ops),
+	.id = tdm_srx_id,
+};
+
+static int export_ops_open(struct fid *fid, const char *name, uint64_t flags,
+			   void **ops, void *context)
+{
+	if (!name || !ops || flags)
+		return -FI_EINVAL;
+	if (strcmp(name, TDM_IDS_OPS))
+		return -FI_ENOSYS;
+	*ops = &tdm_srx_ids_ops;
+	return 0;
+}
+
 static struct fi_ops export_ops = {
 	.size = sizeof(export_ops),
 	.close = export_close,
 	.bind = tdm_no_fi_bind,
 	.control = tdm_no_fi_control,
-	.ops_open = tdm_no_fi_ops_open,
+	.ops_open = export_ops_open,
 	.tostr = tdm_no_fi_tostr,
 	.ops_set = tdm_no_fi_ops_set,
 };
@@ -266,5 +318,18 @@ void tdm_srx_port_init(struct tdm_srx *srx, struct tdm_srx_port *port,
 	port->fid.ep_fid.fid.context = srx;
 	port->fid.ep_fid.fid.ops = &export_ops;
 	port->fid.ep_fid.ops = &export_ep_ops;
-	port->fid.owner_ops = &owner_ops;
+	tdm_srx_port_renew(port);
+}
+
+void tdm_srx_port_renew(struct tdm_srx_port *port)
+{
+	port->fid.owner_ops = port->done->ids ? &id_ops : &owner_ops;
+}
+
+fi_addr_t tdm_srx_id(struct fid_peer_srx *fid, fi_addr_t addr)
+{
+	/* An export of another kind has no ids: those of its parts have. */
+	if (fid->owner_ops != &id_ops)
+		return addr;
+	return tdm_srx_reported(tdm_srx_port_done(fid), addr);
 }

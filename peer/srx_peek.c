@@ -19,14 +19,16 @@
 static void describe(struct tdm_srx *srx, const struct tdm_srx_entry *e,
 		     void *context)
 {
-	struct fid_peer_cq *cq = tdm_srx_port_done(e->rx.srx)->rx_cq;
+	const struct tdm_done *done = tdm_srx_port_done(e->rx.srx);
+	struct fid_peer_cq *cq = done->rx_cq;
 
 	if (cq)
 		cq->owner_ops->write(cq, context,
 				     FI_TAGGED | FI_RECV |
 					     (e->rx.flags & FI_REMOTE_CQ_DATA),
 				     e->rx.msg_size, NULL, e->rx.cq_data,
-				     e->rx.tag, e->rx.addr);
+				     e->rx.tag,
+				     tdm_srx_reported(done, e->rx.addr));
 }
 
 static void write_error(struct tdm_srx *srx, const struct tdm_xfer *x, int err)
@@ -41,7 +43,7 @@ static void write_error(struct tdm_srx *srx, const struct tdm_xfer *x, int err)
 	entry.flags = FI_TAGGED | FI_RECV;
 	entry.tag = x->tag;
 	entry.err = err;
-	entry.src_addr = x->addr;
+	entry.src_addr = tdm_srx_reported(&srx->done, x->addr);
 	cq->owner_ops->writeerr(cq, &entry);
 }
 
@@ -112,6 +114,7 @@ static ssize_t claim(struct tdm_srx *srx, const struct tdm_xfer *x)
 	}
 	if (e->state == TDM_SRX_LOST) {
 		tdm_srx_entry_fill(e, x);
+		e->rx.addr = tdm_srx_reported(&srx->done, e->rx.addr);
 		tdm_done_recv_err(&srx->done, &e->rx, 0, 0, FI_ECONNRESET, 0);
 		tdm_srx_entry_free(srx, e);
 		return 0;

@@ -115,6 +115,13 @@ tdm_srx_entry_of_rx(struct fi_peer_rx_entry *rx)
 	return tdm_container_of(rx, struct tdm_srx_entry, rx);
 }
 
+/* What is reported for @addr to whom @done belongs. */
+static inline fi_addr_t tdm_srx_reported(const struct tdm_done *done,
+					 fi_addr_t addr)
+{
+	return tdm_unlikely(done->ids != NULL) ? tdm_id(done->ids, addr) : addr;
+}
+
 /* The source a receive asks for, as far as sources count here. */
 static inline fi_addr_t tdm_srx_source(const struct tdm_srx *srx,
 				       enum tdm_srx_kind kind,
@@ -164,6 +171,9 @@ void tdm_srx_settle(struct tdm_srx *srx);
 /* Make @port an export of @srx, for an endpoint whose receives end at @done. */
 void tdm_srx_port_init(struct tdm_srx *srx, struct tdm_srx_port *port,
 		       const struct tdm_done *done);
+
+/* The done of @port changed. */
+void tdm_srx_port_renew(struct tdm_srx_port *port);
 
 /* srx_multi.c */
 

@@ -53,7 +53,11 @@ static void settle_done(struct tdm_srx *srx)
 void tdm_srx_seat_set_done(struct tdm_srx_seat *seat,
 			   const struct tdm_done *done)
 {
+	int i;
+
 	seat->done = *done;
+	for (i = 0; i < TDM_TRANSPORTS; i++)
+		tdm_srx_port_renew(&seat->port[i]);
 	settle_done(seat->port[0].srx);
 }
 

@@ -68,6 +68,20 @@ struct tdm_shm_op *tdm_shm_op_find(struct tdm_shm_pair *pair, uint64_t id)
 	return &ep->ops[index];
 }
 
+/* What the owner reports for the peer of @pair. */
+static fi_addr_t reported(const struct tdm_shm_pair *pair)
+{
+	struct fid_peer_srx *srx = pair->ep->srx;
+	struct fid *fid = &srx->ep_fid.fid;
+	void *ops = NULL;
+
+	if (!fid->ops || fid->ops->size < sizeof(struct fi_ops) ||
+	    !fid->ops->ops_open ||
+	    fid->ops->ops_open(fid, TDM_IDS_OPS, 0, &ops, NULL) || !ops)
+		return pair->owner_addr;
+	return ((const struct tdm_ids_ops *)ops)->id(srx, pair->owner_addr);
+}
+
 void tdm_shm_op_end(struct tdm_shm_op *op, int err)
 {
 	struct tdm_shm_pair *pair = op->pair;
@@ -85,7 +99,7 @@ void tdm_shm_op_end(struct tdm_shm_op *op, int err)
 		return;
 	if (err) {
 		tdm_done_send_err(&ep->done, context, flags, err, err,
-				  pair->owner_addr);
+				  reported(pair));
 		return;
 	}
 	if (tdm_unlikely(flags & FI_READ)) {

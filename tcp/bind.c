@@ -7,6 +7,7 @@
  * Lock: the domain's, held here.
  */
 #include "tcp/ep_priv.h"
+#include "tcp/sep.h"
 
 #include <string.h>
 
@@ -24,11 +25,15 @@ void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t, struct tdm_done *done)
 		&done->remote_read_cntr,
 		&done->remote_write_cntr,
 	};
+	const struct tdm_av *av = tdm_ep_whole(ep)->av;
 	size_t i;
 
 	memset(done, 0, sizeof(*done));
 	if (ep->sep)
 		done->ctx = &tdm_srx_group_ops;
+	/* What ends in a context is reported by the context. */
+	if (av && ep->kind != TDM_EP_SEP && tdm_av_ids(av)->count)
+		done->ids = tdm_av_ids(av);
 	if (ep->tx_cq)
 		done->tx_cq = tdm_cq_export(ep->tx_cq, t);
 	if (ep->rx_cq)
@@ -105,6 +110,19 @@ static void renew_done(struct tdm_ep *ep)
 		tdm_srx_seat_set_done(ep->seat, &done);
 	else if (ep->srx)
 		tdm_srx_set_done(ep->srx, &done);
+}
+
+void tdm_ep_av_ids(struct tdm_av_user *user)
+{
+	struct tdm_ep *ep = tdm_container_of(user, struct tdm_ep, av_user);
+	unsigned int i;
+
+	if (!ep->sep && ep->enabled)
+		renew_done(ep);
+	for (i = 0; ep->sep && i < ep->sep->nrx; i++) {
+		if (ep->sep->rx[i] && ep->sep->rx[i]->enabled)
+			renew_done(ep->sep->rx[i]);
+	}
 }
 
 static int bind_cntr(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)

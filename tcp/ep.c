@@ -315,22 +315,17 @@ static int ep_setname(fid_t fid, void *addr, size_t addrlen)
 static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_of(fid));
-	char text[TDM_ADDR_STR_BYTES];
-	size_t room, len = tdm_addr_len(&ep->name);
-	const void *from = &ep->name;
+	uint32_t format = ep->info->addr_format;
+	size_t room, len;
 
 	if (!addrlen || (*addrlen && !addr))
 		return -FI_EINVAL;
-	if (ep->info->addr_format == FI_ADDR_STR) {
-		len = tdm_addr_format(&ep->name, text, sizeof(text));
-		from = text;
-	}
+	len = tdm_addr_encode(&ep->name, format, NULL, 0);
 	room = *addrlen;
 	*addrlen = len;
 	if (!ep->enabled && room >= len)
 		return -FI_EOPBADSTATE;
-	if (room)
-		memcpy(addr, from, tdm_min(room, len));
+	tdm_addr_encode(&ep->name, format, addr, room);
 	return room < len ? -FI_ETOOSMALL : 0;
 }
 
@@ -502,6 +497,7 @@ int tdm_ep_open(struct fid_domain *fid, struct fi_info *info,
 	ep->fid.rma = &tdm_rma_ops;
 	ep->av_user.inserted = tdm_ep_av_inserted;
 	ep->av_user.removed = tdm_ep_av_removed;
+	ep->av_user.ids = tdm_ep_av_ids;
 	tdm_lock_acquire(&d->lock);
 	ret = ep_init(ep);
 	if (ret)

@@ -155,6 +155,7 @@ struct tdm_pair *tdm_ep_pair(struct tdm_ep *ep, fi_addr_t addr);
 /* The av_user callbacks. Lock: held. */
 void tdm_ep_av_inserted(struct tdm_av_user *user);
 void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr);
+void tdm_ep_av_ids(struct tdm_av_user *user);
 
 /* Free all pairs; the transports have closed. Lock: held. */
 void tdm_ep_free_pairs(struct tdm_ep *ep);

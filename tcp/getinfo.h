@@ -17,11 +17,11 @@
 	 FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | FI_NAMED_RX_CTX)
 #define TDM_SECONDARY_CAPS                                                     \
 	(FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT |     \
-	 FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
+	 FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_AV_USER_ID)
 #define TDM_CAPS (TDM_PRIMARY_CAPS | TDM_SECONDARY_CAPS)
 /* Granted to hints that ask for nothing: what forbids something is not. */
 #define TDM_FREE_CAPS (TDM_CAPS & ~(uint64_t)FI_EXACT_DIRECTED_RECV)
-#define TDM_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define TDM_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM | FI_AV_USER_ID)
 #define TDM_TX_CAPS                                                            \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE |          \
 	 FI_FENCE | FI_NAMED_RX_CTX)

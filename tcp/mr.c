@@ -249,7 +249,7 @@ static int rma_get(struct fid_domain *fid, struct fid_peer_srx *srx,
 	if (!e)
 		return -FI_ENOMEM;
 	e->peer.srx = srx;
-	e->peer.addr = req->src;
+	e->peer.addr = tdm_srx_id(srx, req->src);
 	e->peer.msg_size = req->len;
 	e->peer.cq_data = req->data;
 	e->peer.flags = FI_RMA | req->access | req->flags;

@@ -167,6 +167,7 @@ static struct tdm_ep *sep_alloc(struct tdm_domain *d, struct fi_info *info,
 	ep->fid.rma = &tdm_rma_ops;
 	ep->av_user.inserted = tdm_ep_av_inserted;
 	ep->av_user.removed = tdm_ep_av_removed;
+	ep->av_user.ids = tdm_ep_av_ids;
 	/* Nothing is posted to the whole. */
 	ep->caps = 0;
 	return ep;

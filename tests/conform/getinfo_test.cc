@@ -176,6 +176,7 @@ const Hint table[] = {
 	HINT(domain_attr->max_ep_srx_ctx, SIZE_MAX, -FI_ENODATA),
 	HINT(domain_attr->max_err_data, 1 << 20, -FI_ENODATA),
 	HINT(domain_attr->caps, FI_LOCAL_COMM | FI_REMOTE_COMM, 0),
+	HINT(domain_attr->caps, FI_AV_USER_ID, 0),
 	HINT(domain_attr->caps, FI_SHARED_AV, -FI_ENODATA),
 	HINT(domain_attr->max_group_id, 1, -FI_ENODATA),
 	HINT(domain_attr->name, strdup("no such interface"), -FI_ENODATA),

@@ -205,6 +205,7 @@ static int open_domain(struct tdt_ep *ep)
 	memset(&av, 0, sizeof(av));
 	av.type = FI_AV_TABLE;
 	av.count = w->count;
+	av.flags = w->attr.av_flags;
 	TRY(fi_domain(w->fabric, ep->info, &ep->domain, ep));
 	TRY(fi_av_open(ep->domain, &av, &ep->av, ep));
 	return 0;

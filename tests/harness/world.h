@@ -69,6 +69,7 @@ struct tdt_attr {
 	int no_enable;		   /* leave them disabled, with empty AVs */
 	int no_insert;		   /* leave the AVs empty */
 	int no_tcp_only;	   /* mixed: do not keep the last one to TCP */
+	uint64_t av_flags;	   /* fi_av_open */
 	const char *node;	   /* source address, "127.0.0.1" */
 	const char *service;	   /* port; NULL: any */
 	struct fi_provider *prov;  /* linked in: not through libfabric's core */
