@@ -35,6 +35,26 @@ static struct tdm_shm_chunk *chunk_head(const struct tdm_shm_region *area,
 
 /* ---- sender -------------------------------------------------------------- */
 
+/*
+ * The buffer of @op is the application's again (tdm_shm_tx_forget()): the
+ * receive that matched it fails. Returns 0, or -1: no memory to say so.
+ */
+static int feed_none(struct tdm_shm_pair *pair, struct tdm_shm_op *op)
+{
+	struct tdm_shm_ctl *ctl = tdm_pool_alloc(&pair->ep->ctls);
+
+	if (!ctl)
+		return -1;
+	ctl->op = TDM_SHM_REC_FAIL;
+	ctl->kind = TDM_SHM_CTL_ALONE;
+	ctl->aux = 0;
+	ctl->tag = tdm_shm_op_id(op);
+	tdm_list_init(&ctl->node);
+	tdm_shm_op_end(op, FI_ECONNABORTED);
+	tdm_shm_ctl_send(pair, ctl);
+	return 0;
+}
+
 int tdm_shm_bounce_feed(struct tdm_shm_pair *pair, uint64_t id,
 			const struct tdm_shm_pull_body *body)
 {
@@ -43,6 +63,8 @@ int tdm_shm_bounce_feed(struct tdm_shm_pair *pair, uint64_t id,
 	if (!op || op->flags & FI_READ || op->end || pair->self ||
 	    tdm_shm_pull_check(body, op->len))
 		return -1;
+	if (tdm_unlikely(op->told && !op->copy))
+		return feed_none(pair, op);
 	op->at = body->offset;
 	op->end = body->offset + body->bytes;
 	tdm_list_append(&pair->feeds, &op->feed);

@@ -62,6 +62,12 @@ uint64_t tdm_shm_op_id(const struct tdm_shm_op *op);
 void tdm_shm_op_end(struct tdm_shm_op *op, int err);
 void tdm_shm_op_free(struct tdm_shm_ep *ep, struct tdm_shm_op *op);
 
+/*
+ * The address of @pair was removed: sends to it end with FI_ECONNABORTED, but
+ * for those whose bytes are leaving. The peer may still name them.
+ */
+void tdm_shm_tx_forget(struct tdm_shm_pair *pair);
+
 /* An ACK arrived. Returns 0, or -1: no such operation. */
 int tdm_shm_tx_ack(struct tdm_shm_pair *pair, uint64_t id, unsigned status);
 

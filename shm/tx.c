@@ -112,6 +112,22 @@ void tdm_shm_op_end(struct tdm_shm_op *op, int err)
 	tdm_done_send(&ep->done, context, flags);
 }
 
+void tdm_shm_tx_forget(struct tdm_shm_pair *pair)
+{
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, &pair->ops) {
+		struct tdm_shm_op *op =
+			tdm_list_entry(pos, struct tdm_shm_op, node);
+
+		if (op->told || op->end || (op->flags & FI_RMA) || pair->self)
+			continue;
+		op->told = 1;
+		tdm_done_send_err(&pair->ep->done, op->context, op->flags,
+				  FI_ECONNABORTED, 0, pair->owner_addr);
+	}
+}
+
 int tdm_shm_tx_ack(struct tdm_shm_pair *pair, uint64_t id, unsigned status)
 {
 	struct tdm_shm_op *op = tdm_shm_op_find(pair, id);
