@@ -3,6 +3,10 @@
  * fi_getopt and fi_setopt of fi_endpoint(3): each option is set, answered or
  * refused, before the endpoint is enabled and after.
  */
+#include <netinet/in.h>
+#include <rdma/fi_ext.h>
+
+#include "fi_ext_tandem.h"
 #include "parts.h"
 
 namespace
@@ -150,6 +154,78 @@ TEST_F(Options, ThoseThatAreNoSizes)
 	EXPECT_EQ(-FI_EOPBADSTATE,
 		  fi_setopt(fid, FI_OPT_ENDPOINT,
 			    FI_OPT_SHARED_MEMORY_PERMITTED, &yes, sizeof(yes)));
+}
+
+/* The line of /proc/net/unix that an attach socket of @port would have. */
+static bool has_attach_socket(uint16_t port)
+{
+	char want[32], line[512];
+	bool found = false;
+	FILE *f = fopen("/proc/net/unix", "r");
+
+	snprintf(want, sizeof(want), "@tandem/4:%02x%02x", port & 0xff,
+		 port >> 8);
+	while (f && fgets(line, sizeof(line), f))
+		found = found || strstr(line, want);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+TEST_F(Options, SharedMemoryIsForbiddenForOneEndpoint)
+{
+	/* FI_OPT_SHARED_MEMORY_PERMITTED: "When set to false, shared memory
+	 * will not be used": neither by that endpoint nor by its peers towards
+	 * it, while others of the same process use it. */
+	bool no = false;
+	char buf[64] = "";
+
+	ONLY_TANDEM();
+	if (tdt_path() == TDT_REMOTE)
+		GTEST_SKIP() << "there is no shared memory to forbid";
+	attr.eps = 3;
+	attr.no_tcp_only = 1;
+	OPEN();
+	ASSERT_EQ(0,
+		  fi_setopt(&ep(1)->ep->fid, FI_OPT_ENDPOINT,
+			    FI_OPT_SHARED_MEMORY_PERMITTED, &no, sizeof(no)));
+	for (size_t i = 0; i < 3; i++)
+		ASSERT_EQ(0, tdt_ep_enable(ep(i)));
+	for (size_t i = 0; i < 3; i++) {
+		for (size_t k = 0; k < 3; k++)
+			ASSERT_EQ(1,
+				  fi_av_insert(ep(i)->av, ep(k)->name, 1,
+					       &ep(i)->peers[k], 0, nullptr));
+	}
+	for (size_t i = 0; i < 3; i++) {
+		struct sockaddr_in sin;
+
+		memcpy(&sin, ep(i)->name, sizeof(sin));
+		EXPECT_EQ(i != 1, has_attach_socket(sin.sin_port)) << i;
+	}
+	/* Others speak to it first, and it to others. */
+	const size_t pairs[][2] = { { 0, 1 }, { 1, 2 }, { 0, 2 }, { 2, 1 } };
+
+	for (auto &p : pairs) {
+		struct tdm_report_ops *ops = nullptr;
+		struct tdm_report_path path;
+		char in = 0;
+
+		ASSERT_EQ(0, tdt_recv(ep(p[1]), &in, 1, &in));
+		ASSERT_EQ(0, tdt_send(ep(p[0]), ep(p[1]), buf, 1, buf));
+		ASSERT_EQ(0, tdt_wait(ep(p[1]), &in, nullptr));
+		ASSERT_EQ(0, tdt_wait(ep(p[0]), buf, nullptr));
+		memset(&path, 0, sizeof(path));
+		ASSERT_EQ(0, fi_open_ops(&ep(p[0])->ep->fid, TDM_REPORT_OPS, 0,
+					 reinterpret_cast<void **>(&ops),
+					 nullptr));
+		ASSERT_EQ(0, ops->path(ep(p[0])->ep, ep(p[0])->peers[p[1]],
+				       &path));
+		EXPECT_EQ(p[0] == 1 || p[1] == 1 ? (uint32_t)TDM_REPORT_TCP :
+						   (uint32_t)TDM_REPORT_SHM,
+			  path.path)
+			<< p[0] << " to " << p[1];
+	}
 }
 
 TEST_F(Options, LowerSizesAreKept)

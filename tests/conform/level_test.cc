@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completion levels, fi_cq(3) "Completion semantics", and FI_MORE: what has
+ * happened when a send completes.
+ */
+#include "tests/harness/fixture.h"
+
+namespace
+{
+
+class Level : public Case
+{
+protected:
+	void post(struct tdt_ep *from, void *buf, size_t len, uint64_t flags,
+		  void *context)
+	{
+		struct tdt_op op = op_of(TDT_SENDMSG, 1, buf, len);
+
+		op.addr = addr(from, rx());
+		op.tag = 1;
+		op.flags = flags | FI_COMPLETION;
+		op.context = context;
+		ASSERT_EQ(0, tdt_post(from, &op));
+	}
+
+	void receive(void *buf, size_t len, void *context)
+	{
+		struct iovec v = iov_of(buf, len);
+
+		ASSERT_EQ(0, tdt_trecv(rx(), &v, 1, 0, context));
+	}
+};
+
+const uint64_t levels[] = { FI_INJECT_COMPLETE, FI_TRANSMIT_COMPLETE,
+			    FI_DELIVERY_COMPLETE };
+
+TEST_F(Level, EmptyMessagesReachTheirLevel)
+{
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	for (auto *from : senders()) {
+		for (uint64_t level : levels) {
+			for (int late = 0; late < 2; late++) {
+				char in, out;
+
+				if (!late) {
+					OK(receive(nullptr, 0, &in));
+				}
+				OK(post(from, nullptr, 0, level, &out));
+				if (late) {
+					OK(fence(from));
+					OK(receive(nullptr, 0, &in));
+				}
+				OK(done(rx(), &in, FI_RECV | FI_TAGGED));
+				OK(done(from, &out, FI_SEND | FI_TAGGED));
+			}
+		}
+	}
+}
+
+TEST_F(Level, DeliveredMeansInTheBuffer)
+{
+	/* FI_DELIVERY_COMPLETE: "processed by the destination endpoint and
+	 * delivered to the target memory": not before a receive was posted, and
+	 * the bytes are there when the send completes. */
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	for (auto *from : senders()) {
+		for (size_t len : { (size_t)1, (size_t)48, (size_t)3000,
+				    (size_t)60000, (size_t)(1 << 20) }) {
+			Bytes out = filled(len, 7), in(len);
+
+			OK(post(from, out.data(), len, FI_DELIVERY_COMPLETE,
+				&out));
+			OK(fence(from));
+			tdt_settle(w, 2);
+			EXPECT_EQ(0u, tdt_pending(w)) << len;
+			OK(receive(in.data(), len, &in));
+			OK(done(from, &out, FI_SEND | FI_TAGGED));
+			EXPECT_EQ(-1, tdt_differs(in.data(), len, 7)) << len;
+			OK(done(rx(), &in, FI_RECV | FI_TAGGED));
+		}
+	}
+}
+
+TEST_F(Level, LowerLevelsDoNotWaitForAReceive)
+{
+	/* FI_TRANSMIT_COMPLETE: "no longer dependent on local resources";
+	 * FI_INJECT_COMPLETE: the buffer may be reused. */
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	for (auto *from : senders()) {
+		for (uint64_t level :
+		     { FI_INJECT_COMPLETE, FI_TRANSMIT_COMPLETE }) {
+			for (size_t len :
+			     { (size_t)1, (size_t)200, (size_t)3000 }) {
+				Bytes out = filled(len, 8), in(len);
+
+				OK(post(from, out.data(), len, level, &out));
+				OK(done(from, &out, FI_SEND | FI_TAGGED));
+				memset(out.data(), 0, len);
+				OK(receive(in.data(), len, &in));
+				OK(done(rx(), &in, FI_RECV | FI_TAGGED));
+				EXPECT_EQ(-1, tdt_differs(in.data(), len, 8));
+			}
+		}
+	}
+}
+
+TEST_F(Level, DefaultIsThatOfTheEndpoint)
+{
+	/* fi_endpoint(3), op_flags: for calls without flags of their own. */
+	attr.tx_op_flags = FI_DELIVERY_COMPLETE;
+	OPEN();
+	for (auto *from : senders()) {
+		char out = 'd', in = 0;
+		struct iovec v = iov_of(&out, 1);
+
+		ASSERT_EQ(0, tdt_tsend(from, rx(), &v, 1, &out));
+		tdt_settle(w, 20);
+		EXPECT_EQ(0u, tdt_pending(w));
+		OK(receive(&in, 1, &in));
+		OK(done(from, &out, FI_SEND | FI_TAGGED));
+		EXPECT_EQ('d', in);
+		OK(done(rx(), &in, FI_RECV | FI_TAGGED));
+	}
+}
+
+TEST_F(Level, MoreGathersAndKeepsNothingBack)
+{
+	/* FI_MORE: "the application has additional requests to post": a hint,
+	 * so messages arrive in order, also when no other one follows. */
+	const size_t n = 40;
+
+	OPEN();
+	for (auto *from : senders()) {
+		for (int last = 0; last < 2; last++) {
+			std::vector<char> in(n, 0), out(n);
+
+			for (size_t i = 0; i < n; i++) {
+				out[i] = (char)('A' + i);
+				OK(receive(&in[i], 1, &in[i]));
+			}
+			for (size_t i = 0; i < n; i++)
+				OK(post(from, &out[i], 1,
+					last && i + 1 == n ? 0 : FI_MORE,
+					&out[i]));
+			for (size_t i = 0; i < n; i++) {
+				OK(done(rx(), &in[i], FI_RECV | FI_TAGGED));
+				EXPECT_EQ(out[i], in[i]);
+				OK(done(from, &out[i], FI_SEND | FI_TAGGED));
+			}
+		}
+	}
+}
+
+} // namespace

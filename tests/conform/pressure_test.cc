@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Resource pressure, FI_RM_ENABLED of fi_domain(3): queues that are full,
+ * floods, receivers that are slow, waits that end in time. The tests are
+ * numbered; each comment says what must come out.
+ *
+ * Bounds are counts (messages taken, entries met), not times.
+ */
+#include <dirent.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include "parts.h"
+
+extern "C" {
+#include "tests/harness/child.h"
+}
+
+namespace
+{
+
+class Pressure : public Parts
+{
+protected:
+	Pressure()
+	{
+		attr.caps = FI_MSG | FI_TAGGED | FI_SOURCE;
+	}
+
+	void open_warm()
+	{
+		OPEN();
+		ASSERT_EQ(0, tdt_warm_up(w));
+	}
+
+	static void step(struct fid_cq *q)
+	{
+		EXPECT_LE(fi_cq_read(q, nullptr, 0), 0);
+	}
+
+	/*
+	 * Send the same buffer until nothing is taken any more while only the
+	 * sender makes progress. Returns the number taken, @most at most.
+	 */
+	size_t fill(struct tdt_ep *from, void *buf, size_t len, uint64_t tag,
+		    bool inject, size_t most)
+	{
+		size_t n = 0, vain = 0;
+		ssize_t ret;
+
+		while (n < most && vain < 3000) {
+			fi_addr_t to = addr(from, rx());
+
+			ret = inject ? fi_tinject(from->ep, buf, len, to, tag) :
+				       fi_tsend(from->ep, buf, len, nullptr, to,
+						tag, buf);
+			EXPECT_TRUE(!ret || ret == -FI_EAGAIN) << ret;
+			if (!ret) {
+				n++;
+				vain = 0;
+			} else {
+				vain++;
+				step(from->tx_cq);
+			}
+		}
+		return n;
+	}
+
+	/* Receive @n messages of @tag and let the sends of @from end. */
+	void drain(struct tdt_ep *from, size_t n, uint64_t tag, size_t len,
+		   const void *sent)
+	{
+		Bytes in(len + 1);
+		struct iovec v = iov_of(in.data(), len);
+
+		for (size_t i = 0; i < n; i++) {
+			struct tdt_comp c;
+
+			ASSERT_EQ(0, tdt_trecv(rx(), &v, tag, 0, &in));
+			ASSERT_EQ(0, tdt_wait(rx(), &in, &c)) << i;
+			ASSERT_EQ(0, c.err);
+			ASSERT_EQ(len, c.len);
+			if (sent) {
+				ASSERT_EQ(0, tdt_wait(from, sent, nullptr));
+			}
+		}
+	}
+
+	static size_t descriptors()
+	{
+		size_t n = 0;
+		DIR *d = opendir("/proc/self/fd");
+
+		while (d && readdir(d))
+			n++;
+		closedir(d);
+		return n;
+	}
+
+	static size_t resident_bytes()
+	{
+		unsigned long size = 0, pages = 0;
+		FILE *f = fopen("/proc/self/statm", "r");
+
+		EXPECT_EQ(2, fscanf(f, "%lu %lu", &size, &pages));
+		fclose(f);
+		return pages * (size_t)sysconf(_SC_PAGESIZE);
+	}
+};
+
+TEST_F(Pressure, R01_FullContextsSayAgainAndAdvance)
+{
+	/* -FI_EAGAIN beyond tx_attr->size and rx_attr->size; a caller that
+	 * only repeats the call, and reads nothing, gets on. */
+	const size_t size = 8, n = 64;
+	Bytes out = filled(1 << 20, 1);
+	std::vector<Bytes> in(n, Bytes(out.size()));
+	char small[16] = "";
+
+	ONLY_TANDEM();
+	attr.tx_size = attr.rx_size = size;
+	OK(open_warm());
+	for (auto *from : senders()) {
+		size_t taken = fill(from, out.data(), out.size(), 5, false, 99);
+
+		EXPECT_EQ(size, taken) << "long sends that nobody receives";
+		size_t got = 0;
+
+		while (got < size && !fi_recv(rx()->ep, small, 1, nullptr,
+					      FI_ADDR_UNSPEC, &small[got]))
+			got++;
+		EXPECT_EQ(size, got);
+		EXPECT_EQ(-FI_EAGAIN, fi_recv(rx()->ep, small, 1, nullptr,
+					      FI_ADDR_UNSPEC, small));
+		for (size_t i = 0; i < size; i++) {
+			ASSERT_EQ(0, fi_cancel(&rx()->ep->fid, &small[i]));
+			OK(failed(rx(), &small[i], FI_ECANCELED));
+		}
+		OK(drain(from, taken, 5, out.size(), out.data()));
+		/* Now the sender only repeats the call. */
+		size_t posted = 0, sent = 0;
+		uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+
+		while (sent < n && tdt_now_ms() < end) {
+			while (posted < n &&
+			       !fi_trecv(rx()->ep, in[posted].data(),
+					 in[posted].size(), nullptr,
+					 FI_ADDR_UNSPEC, 6, 0, &in[posted]))
+				posted++;
+			if (!fi_tsend(from->ep, out.data(), out.size(), nullptr,
+				      addr(from, rx()), 6, &out))
+				sent++;
+			else
+				step(rx()->rx_cq);
+		}
+		ASSERT_EQ(n, sent);
+		while (posted < n) {
+			struct iovec v =
+				iov_of(in[posted].data(), in[posted].size());
+
+			ASSERT_EQ(0, tdt_trecv(rx(), &v, 6, 0, &in[posted]));
+			posted++;
+		}
+		for (size_t i = 0; i < n; i++) {
+			ASSERT_EQ(0, tdt_wait(rx(), &in[i], nullptr));
+			ASSERT_EQ(0, tdt_wait(from, &out, nullptr));
+			EXPECT_EQ(-1,
+				  tdt_differs(in[i].data(), in[i].size(), 1));
+		}
+	}
+}
+
+TEST_F(Pressure, R02_CqThatNobodyReadsLosesNothing)
+{
+	/* No FI_EOVERRUN and no completion lost, whatever its size. */
+	const size_t rounds = 20, batch = 500;
+	std::vector<uint64_t> in(rounds * batch, 0);
+	uint64_t out = 0;
+
+	attr.cq_size = 8;
+	OK(open_warm());
+	for (auto *from : senders()) {
+		for (size_t r = 0; r < rounds; r++) {
+			for (size_t i = 0; i < batch; i++) {
+				uint64_t *to = &in[r * batch + i];
+
+				ASSERT_EQ(0, fi_recv(rx()->ep, to, 8, nullptr,
+						     FI_ADDR_UNSPEC, to));
+			}
+			for (size_t i = 0; i < batch; i++) {
+				out = r * batch + i;
+				ASSERT_EQ(0, keep_on([&] {
+						  ssize_t ret = fi_injectdata(
+							  from->ep, &out, 8,
+							  out,
+							  addr(from, rx()));
+
+						  step(rx()->rx_cq);
+						  return ret;
+					  }));
+			}
+			uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+
+			while (in[r * batch + batch - 1] != out &&
+			       tdt_now_ms() < end) {
+				step(from->tx_cq);
+				step(rx()->rx_cq);
+			}
+		}
+		for (size_t i = 0; i < in.size(); i++) {
+			struct tdt_comp c;
+
+			ASSERT_EQ(0, tdt_wait_next(rx(), 1, &c)) << i;
+			ASSERT_EQ(0, c.err);
+			ASSERT_EQ((void *)&in[i], c.context);
+			ASSERT_EQ(i, c.data);
+			in[i] = 0;
+		}
+	}
+}
+
+TEST_F(Pressure, R03_EqOverrunIsSaidAfterWhatIsThere)
+{
+	/* fi_eq(3): writes and, once it is empty, reads give -FI_EOVERRUN; data
+	 * goes on. */
+	struct fi_eq_attr ea;
+	struct fi_eq_entry e;
+	struct fid_eq *eq = nullptr;
+	uint32_t event;
+	size_t n = 0, got = 0;
+	ssize_t ret;
+
+	ONLY_TANDEM();
+	tdt_log_expect("overrun");
+	memset(&ea, 0, sizeof(ea));
+	ea.size = 4;
+	ea.flags = FI_WRITE;
+	OPEN();
+	ASSERT_EQ(0, fi_eq_open(w->fabric, &ea, &eq, nullptr));
+	memset(&e, 0, sizeof(e));
+	while ((ret = fi_eq_write(eq, FI_NOTIFY, &e, sizeof(e), 0)) > 0 &&
+	       n < 100000)
+		n++;
+	EXPECT_EQ(-FI_EOVERRUN, ret);
+	EXPECT_GE(n, 4u);
+	while ((ret = fi_eq_read(eq, &event, &e, sizeof(e), 0)) > 0)
+		got++;
+	EXPECT_EQ(-FI_EOVERRUN, ret);
+	EXPECT_EQ(n, got);
+	for (auto *from : senders())
+		OK(fence(from));
+	EXPECT_EQ(0, fi_close(&eq->fid));
+}
+
+/* What of a flood is taken, with room for 1 MiB of unexpected messages. */
+struct Flood {
+	size_t taken[2]; /* empty messages, messages of 200 bytes */
+	size_t resident; /* bytes that they took */
+	int others, drained;
+};
+
+class Flooded : public Pressure
+{
+public:
+	void TestBody() override
+	{
+	}
+
+	void run(struct Flood *f)
+	{
+		char buf[200] = "", byte = 0;
+		struct iovec v = iov_of(&byte, 1);
+
+		attr.eps = 3;
+		attr.no_tcp_only = 1;
+		attr.tx_size = 512;
+		open_warm();
+		size_t before = resident_bytes();
+
+		for (int i = 0; i < 2; i++) {
+			bool inject = i == 1;
+
+			f->taken[i] = fill(ep(1), buf, i ? 200 : 0, 10 + i,
+					   inject, 100000);
+		}
+		f->resident = resident_bytes() - before;
+		/* Others are heard, expected or not, and by inject as well. */
+		f->others = 0;
+		for (int i = 0; i < 100; i++) {
+			if (tdt_post(ep(2), inject_of(&byte)))
+				return;
+			if (tdt_trecv(rx(), &v, 20, 0, &v) ||
+			    tdt_wait(rx(), &v, nullptr))
+				return;
+			f->others++;
+		}
+		drain(ep(1), f->taken[0], 10, 0, buf);
+		drain(ep(1), f->taken[1], 11, 200, nullptr);
+		f->drained = !HasFailure();
+		close();
+	}
+
+	struct tdt_op *inject_of(void *buf)
+	{
+		op = op_of(TDT_INJECT, 1, buf, 1);
+		op.addr = addr(ep(2), rx());
+		op.tag = 20;
+		return &op;
+	}
+
+	struct tdt_op op;
+};
+
+TDT_ROLE(flooded)
+{
+	struct Flood f;
+	Flooded t;
+
+	(void)arg;
+	memset(&f, 0, sizeof(f));
+	t.run(&f);
+	return tdt_tell(fd, &f, sizeof(f));
+}
+
+TEST_F(Pressure, R04_UnexpectedFloodIsBounded)
+{
+	/* A peer has credit; beyond it messages are announced, bounded by the
+	 * sender's context. What it takes: FI_TANDEM_UNEXP_MAX, one share of
+	 * 64 KiB, the ring; and bookkeeping of 512 bytes for each announced.
+	 * Others are not stuck behind it. */
+	const size_t max = 1 << 20, charge = 512, ring = 8192, tx = 512;
+	struct tdt_child child = { 0, -1 };
+	struct Flood f;
+
+	ONLY_TANDEM();
+	memset(&f, 0, sizeof(f));
+	setenv("FI_TANDEM_UNEXP_MAX", "1048576", 1);
+	EXPECT_EQ(0, tdt_child_start(&child, "flooded", nullptr));
+	unsetenv("FI_TANDEM_UNEXP_MAX");
+	ASSERT_EQ(static_cast<ssize_t>(sizeof(f)),
+		  tdt_hear(child.fd, &f, sizeof(f)));
+	EXPECT_EQ(0, tdt_child_wait(&child));
+	EXPECT_GE(f.taken[0], tx);
+	EXPECT_LE(f.taken[0] + f.taken[1], max / charge + ring + tx);
+	EXPECT_LE(f.resident, 32u << 20);
+	EXPECT_EQ(100, f.others);
+	EXPECT_TRUE(f.drained);
+}
+
+TEST_F(Pressure, R05_FloodingPeerDoesNotStarveOthers)
+{
+	/* While one peer sends as much as it can, the messages of others are
+	 * met after a bounded number of the flood's. */
+	const size_t window = 512, most = 8192;
+	static char in[512][1024];
+	Bytes out(1024);
+	char ping = 'p', pong = 0;
+	struct iovec v = iov_of(&pong, 1);
+	size_t worst = 0;
+
+	attr.eps = 4;
+	OK(open_warm());
+	for (size_t i = 0; i < window; i++)
+		ASSERT_EQ(0, tdt_recv(rx(), in[i], 1024, in[i]));
+	for (int round = 0; round < 60; round++) {
+		struct tdt_ep *from = ep(2 + round % 2);
+		struct tdt_op op = op_of(TDT_INJECT, 1, &ping, 1);
+		size_t flood = 0;
+		bool there = false;
+
+		op.addr = addr(from, rx());
+		op.tag = 77;
+		ASSERT_EQ(0, tdt_trecv(rx(), &v, 77, 0, &pong));
+		ASSERT_EQ(0, tdt_post(from, &op));
+		while (!there && flood < 4 * most) {
+			struct fi_cq_tagged_entry e[16];
+			ssize_t n;
+
+			while (!fi_inject(ep(1)->ep, out.data(), 200,
+					  addr(ep(1), rx())))
+				;
+			step(from->tx_cq);
+			n = fi_cq_read(rx()->rx_cq, e, 16);
+			for (ssize_t i = 0; i < n; i++) {
+				if (e[i].op_context == &pong) {
+					there = true;
+					continue;
+				}
+				flood++;
+				ASSERT_EQ(0,
+					  fi_recv(rx()->ep, e[i].op_context,
+						  1024, nullptr, FI_ADDR_UNSPEC,
+						  e[i].op_context));
+			}
+		}
+		ASSERT_TRUE(there);
+		worst = flood > worst ? flood : worst;
+	}
+	EXPECT_LE(worst, most);
+	/* The receives that are left end here; so does the flood. */
+	tdt_settle(w, 50);
+	for (auto &e : w->eps)
+		e.comp_count = 0;
+	for (size_t i = 0; i < window; i++)
+		(void)!fi_cancel(&rx()->ep->fid, in[i]);
+	tdt_progress(w);
+	for (auto &e : w->eps)
+		e.comp_count = 0;
+}
+
+TEST_F(Pressure, R06_SlowReceiverIsNoError)
+{
+	/* A receiver that makes no progress: the sender has -FI_EAGAIN when its
+	 * context and what lies between are full, and goes on afterwards. */
+	const size_t len = 65000, tx = 16, between = 64 << 20;
+	Bytes out = filled(len, 3);
+
+	attr.tx_size = tx;
+	OK(open_warm());
+	for (auto *from : senders()) {
+		size_t n = fill(from, out.data(), len, 8, false, 100000);
+
+		EXPECT_GE(n, 1u);
+		EXPECT_LE(n, tx + between / len);
+		OK(drain(from, n, 8, len, out.data()));
+	}
+}
+
+TEST_F(Pressure, R07_InjectStormIsBounded)
+{
+	/* Copies are bounded: -FI_EAGAIN, and nothing that was taken is lost. */
+	const size_t between = 64 << 20;
+	Bytes out = filled(200, 4);
+
+	OK(open_warm());
+	for (auto *from : senders()) {
+		size_t n = fill(from, out.data(), out.size(), 9, true, 1000000);
+
+		EXPECT_GE(n, 1u);
+		EXPECT_LE(n, between / out.size());
+		OK(drain(from, n, 9, out.size(), nullptr));
+	}
+}
+
+/* fi_inject to nobody: what the call said, or the entry. */
+TDT_ROLE(injector)
+{
+	struct tdt_attr attr;
+	struct tdt_world *w = nullptr;
+	struct sockaddr_in sin;
+	struct fi_cq_err_entry err;
+	char out = 1;
+	int result[3] = { -1, -1, -1 };
+	uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+
+	(void)arg;
+	tdt_attr_init(&attr);
+	attr.eps = 1;
+	attr.no_tcp_only = 1;
+	if (tdt_world_open(&attr, &w))
+		return 1;
+	memcpy(&sin, w->eps[0].name, sizeof(sin));
+	sin.sin_port = htons(1);
+	if (fi_av_insert(w->eps[0].av, &sin, 1, &w->eps[0].peers[0], 0,
+			 nullptr) != 1)
+		return 2;
+	do {
+		result[0] = static_cast<int>(
+			fi_inject(w->eps[0].ep, &out, 1, w->eps[0].peers[0]));
+		fi_cq_read(w->eps[0].tx_cq, nullptr, 0);
+	} while (result[0] == -FI_EAGAIN && tdt_now_ms() < end);
+	memset(&err, 0, sizeof(err));
+	while (!result[0] && tdt_now_ms() < end) {
+		struct fi_cq_tagged_entry e;
+
+		if (fi_cq_read(w->eps[0].tx_cq, &e, 1) == -FI_EAVAIL &&
+		    fi_cq_readerr(w->eps[0].tx_cq, &err, 0) == 1) {
+			result[1] = err.err;
+			result[2] = err.op_context == nullptr;
+			break;
+		}
+	}
+	tdt_tell(fd, result, sizeof(result));
+	return tdt_world_close(w);
+}
+
+TEST_F(Pressure, R07_InjectThatFailsLaterHasAnEntryWithoutContext)
+{
+	/* fi_cq(3): "if an injected operation fails, an error entry with a NULL
+	 * context"; or the call itself fails. */
+	struct tdt_child child = { 0, -1 };
+	int result[3] = { 0, 0, 0 };
+
+	ONLY_TANDEM();
+	setenv("FI_TANDEM_CONN_TIMEOUT", "1", 1);
+	EXPECT_EQ(0, tdt_child_start(&child, "injector", nullptr));
+	unsetenv("FI_TANDEM_CONN_TIMEOUT");
+	ASSERT_EQ(static_cast<ssize_t>(sizeof(result)),
+		  tdt_hear(child.fd, result, sizeof(result)));
+	EXPECT_EQ(0, tdt_child_wait(&child));
+	if (result[0]) {
+		EXPECT_EQ(-FI_ECONNREFUSED, result[0]);
+	} else {
+		EXPECT_EQ(FI_ECONNREFUSED, result[1]);
+		EXPECT_EQ(1, result[2]);
+	}
+}
+
+TEST_F(Pressure, R08_AddressesThatAreNotUsedCostLittle)
+{
+	/* Connections and descriptors only for contacted peers; at most 1 KiB
+	 * for an address. */
+	const size_t n = 100000;
+	std::vector<struct sockaddr_in> list(n);
+	std::vector<fi_addr_t> got(n);
+
+	OK(open_warm());
+	for (size_t i = 0; i < n; i++) {
+		memset(&list[i], 0, sizeof(list[i]));
+		list[i].sin_family = AF_INET;
+		list[i].sin_port = htons(4711);
+		list[i].sin_addr.s_addr = htonl(0x0a000000u + (uint32_t)i);
+		got[i] = 0;
+	}
+	size_t fds = descriptors(), before = resident_bytes();
+
+	ASSERT_EQ((int)n, fi_av_insert(rx()->av, list.data(), n, got.data(), 0,
+				       nullptr));
+	EXPECT_EQ(fds, descriptors());
+	EXPECT_LE(resident_bytes() - before, n * 1024);
+	for (auto *from : senders())
+		OK(fence(from));
+	EXPECT_EQ(fds, descriptors());
+}
+
+TEST_F(Pressure, R09_AnnouncedMessageNobodyReceivesStaysPending)
+{
+	/* It ends by fi_cancel or with the endpoint, not by itself. */
+	Bytes out(1 << 20);
+	struct iovec v = iov_of(out.data(), out.size());
+
+	OK(open_warm());
+	for (auto *from : senders()) {
+		ASSERT_EQ(0, tdt_tsend(from, rx(), &v, 3, &out));
+		tdt_settle(w, 20);
+		EXPECT_EQ(0u, tdt_pending(w));
+		ASSERT_EQ(0, tdt_ep_close(from)) << "no entry";
+	}
+}
+
+TEST_F(Pressure, R10_WaitsEndInTime)
+{
+	/* fi_cq(3), fi_cntr(3): -FI_EAGAIN, -FI_ETIMEDOUT at the deadline; the
+	 * error value is what it was. */
+	attr.wait = attr.cntr_wait = FI_WAIT_UNSPEC;
+	attr.cntrs = 1;
+	OPEN();
+	for (int ms : { 0, 1, 30 }) {
+		struct fi_cq_tagged_entry e;
+		uint64_t t = tdt_now_ms();
+
+		EXPECT_EQ(-FI_EAGAIN,
+			  fi_cq_sread(rx()->rx_cq, &e, 1, nullptr, ms));
+		EXPECT_GE(tdt_now_ms() + 1, t + (uint64_t)ms);
+		t = tdt_now_ms();
+		EXPECT_EQ(-FI_ETIMEDOUT, fi_cntr_wait(rx()->rx_cntr, 1, ms));
+		EXPECT_GE(tdt_now_ms() + 1, t + (uint64_t)ms);
+		EXPECT_EQ(0u, fi_cntr_readerr(rx()->rx_cntr));
+	}
+}
+
+} // namespace

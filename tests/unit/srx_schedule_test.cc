@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A million short schedules (under a sanitizer, which makes them some twenty
+ * times slower, 50000) without a difference. TDT_SCHEDULES says how many
+ * instead, TDT_SEED repeats one.
+ */
+#include <cstdlib>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "srx_schedule.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SLOW 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SLOW 1
+#endif
+#endif
+
+namespace
+{
+
+#ifdef SLOW
+const uint64_t schedules = 50000;
+#else
+const uint64_t schedules = 1000000;
+#endif
+
+TEST(SrxSchedule, AgreesWithTheSlowMatcher)
+{
+	const char *again = getenv("TDT_SEED"),
+		   *count = getenv("TDT_SCHEDULES");
+	uint64_t n = count ? strtoull(count, nullptr, 0) : schedules;
+	uint64_t first = again ? strtoull(again, nullptr, 0) : 1;
+	struct tdt_schedule_stats t;
+
+	memset(&t, 0, sizeof(t));
+	for (uint64_t i = 0; i < (again ? 1 : n); i++) {
+		const char *why = tdt_srx_schedule(first + i, &t);
+
+		ASSERT_EQ(nullptr, why)
+			<< why << "; repeat with TDT_SEED=" << first + i;
+	}
+	if (again || n < 1000)
+		return;
+	/* They did everything, and not seldom. */
+	for (uint64_t done : { t.posts, t.arrivals, t.matches, t.unexpected,
+			       t.cancels, t.peeks, t.claims, t.discards, t.lost,
+			       t.resolved, t.forgotten, t.releases, t.cut })
+		EXPECT_GT(done, n / 100);
+}
+
+} // namespace
