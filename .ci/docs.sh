@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The manual page and the provider name the same parameters; each capability
-# that the provider offers is in the manual; no tracked file names a path of
+# The manual page and the provider name the same parameters; each capability,
+# mode, option and address format that the provider offers is in the manual; the
+# tests that doc/ names exist; no tracked file names a path of
 # somebody's machine, and each source names its license.
 . "$(dirname "$0")/lib.sh"
 
@@ -35,6 +36,38 @@ for c in $capabilities; do
 		complain "$c is offered but not in $manual"
 done
 
+# What fi_info does not show, or shows only to those who ask: what the sources
+# name is in the manual, and the tests that a page of doc/ names exist.
+wrapped() {
+	tr -d '\\' <"$1" | tr '\n\t' '  '
+}
+for set in TDM_PRIMARY_CAPS TDM_SECONDARY_CAPS TDM_TX_OP_FLAGS \
+	TDM_RX_OP_FLAGS; do
+	bits=$(wrapped tcp/getinfo.h |
+		sed -nE "s/.*#define $set *\(?([^()#]*)[)#].*/\1/p" |
+		grep -oE '\bFI_[A-Z_]+' || :)
+	[ -n "$bits" ] || complain "tcp/getinfo.h defines no $set"
+	capabilities+=" $bits"
+done
+named=$(grep -ohE '\bFI_(SOCKADDR(_IN6?)?|ADDR_STR|WAIT_[A-Z_]+|ORDER_[A-Z_]+|PROGRESS_[A-Z_]+|EP_RDM)\b' \
+	tcp/getinfo.[ch] tcp/attr.c peer/wait.c |
+	grep -vE '_UNSPEC$' | sort -u)
+options=$(grep -ohE '\bFI_OPT_[A-Z0-9_]+' tcp/option.c |
+	grep -vE '^FI_OPT_ENDPOINT$' | sort -u)
+for c in $capabilities $named; do
+	grep -qE "(^|[^A-Z0-9_])$c([^A-Z0-9_]|\$)" "$manual" ||
+		complain "$c is offered but not in $manual"
+done
+for o in $options; do
+	grep -qE "\b(FI_OPT_)?${o#FI_OPT_}\b" "$manual" ||
+		complain "$o is an option but not in $manual"
+done
+for t in $(grep -ohE '`[A-Za-z]+\.[A-Za-z0-9_]+`' doc/regressions.md |
+	tr -d '`' | sort -u); do
+	grep -rqE "TEST(_[FP])?\(${t%.*}, ${t#*.}\)" tests ||
+		complain "doc/regressions.md: there is no test $t"
+done
+
 mapfile -t all < <(files '*')
 if grep -nIE '(^|[^A-Za-z0-9_.~}])/(home|root|work|Users|mnt|media|opt)/[A-Za-z0-9_]' \
 	"${all[@]}"; then
@@ -47,4 +80,6 @@ for f in "${sources[@]}"; do
 done
 
 [ "$bad" = 0 ] || exit 1
-echo "$(wc -w <<<"$offered") parameters, $(wc -w <<<"$capabilities") capabilities"
+echo "$(wc -w <<<"$offered") parameters," \
+	"$(tr ' ' '\n' <<<"$capabilities" | sort -u | wc -w) capabilities," \
+	"$(wc -w <<<"$options") options"
