@@ -62,10 +62,17 @@ for o in $options; do
 	grep -qE "\b(FI_OPT_)?${o#FI_OPT_}\b" "$manual" ||
 		complain "$o is an option but not in $manual"
 done
-for t in $(grep -ohE '`[A-Za-z]+\.[A-Za-z0-9_]+`' doc/regressions.md |
-	tr -d '`' | sort -u); do
-	grep -rqE "TEST(_[FP])?\(${t%.*}, ${t#*.}\)" tests ||
-		complain "doc/regressions.md: there is no test $t"
+exist=$(cat tests/*/*_test.cc | tr -d '\n' |
+	grep -oE 'TEST(_F|_P)?\([A-Za-z0-9]+,[[:space:]]*[A-Za-z0-9_]+\)' |
+	sed -E 's/.*\(([A-Za-z0-9]+),[[:space:]]*([A-Za-z0-9_]+)\)/\1.\2/' |
+	sort -u)
+for page in doc/regressions.md doc/av-sentences.md; do
+	cited=$(grep -oE '`[A-Z][A-Za-z0-9]*\.[A-Z][A-Za-z0-9_]*`' "$page" |
+		tr -d '\`' | sort -u)
+	[ -n "$cited" ] || complain "$page names no test"
+	for t in $(comm -23 <(echo "$cited") <(echo "$exist")); do
+		complain "$t is in $page, but there is no such test"
+	done
 done
 
 mapfile -t all < <(files '*')
