@@ -25,7 +25,7 @@ static void base_context(struct fi_info *i)
 	i->tx_attr->size = TDM_DEFAULT_CTX_SIZE;
 	i->tx_attr->iov_limit = TDM_IOV_LIMIT;
 	i->tx_attr->rma_iov_limit = 1;
-	i->rx_attr->caps = TDM_RX_CAPS;
+	i->rx_attr->caps = TDM_RX_CAPS & ~TDM_NAMED_RX_CAPS;
 	i->rx_attr->msg_order = TDM_MSG_ORDER;
 	i->rx_attr->size = TDM_DEFAULT_CTX_SIZE;
 	i->rx_attr->iov_limit = TDM_IOV_LIMIT;
@@ -178,12 +178,15 @@ static int check_rx(const struct fi_rx_attr *h)
 	return 0;
 }
 
-static int apply_rx(const struct fi_rx_attr *h, struct fi_info *info)
+static int apply_rx(const struct fi_rx_attr *h, uint64_t asked,
+		    struct fi_info *info)
 {
 	struct fi_rx_attr *a = info->rx_attr;
 	int ret;
 
 	a->caps = grant_caps(info->caps, TDM_RX_CAPS);
+	if (!asked)
+		a->caps &= ~TDM_NAMED_RX_CAPS;
 	if (!h)
 		return 0;
 	ret = check_rx(h);
@@ -383,7 +386,7 @@ int tdm_info_apply(uint32_t version, const struct fi_info *hints,
 		return ret;
 	info->caps = grant_caps(hints->caps, TDM_CAPS);
 	if ((ret = apply_tx(hints->tx_attr, info)) ||
-	    (ret = apply_rx(hints->rx_attr, info)) ||
+	    (ret = apply_rx(hints->rx_attr, hints->caps, info)) ||
 	    (ret = apply_ep(hints->ep_attr, info)) ||
 	    (ret = apply_domain(hints->domain_attr, info)))
 		return ret;

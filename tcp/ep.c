@@ -427,7 +427,7 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 	ep->inject_bytes = info->tx_attr->inject_size;
 	ep->caps = info->caps;
 	ep->directed = tdm_caps_directed(info->caps);
-	if (info->caps & FI_EXACT_DIRECTED_RECV) {
+	if (ep->info->rx_attr->caps & FI_EXACT_DIRECTED_RECV) {
 		ep->exact = ep->directed;
 		ep->caps &= ~(uint64_t)FI_RECV;
 	}

@@ -30,6 +30,13 @@
 	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV |        \
 	 FI_EXACT_DIRECTED_RECV | FI_MULTI_RECV | FI_TAGGED_MULTI_RECV |       \
 	 FI_SOURCE | FI_RMA_EVENT)
+/*
+ * Listed among what an endpoint can do, but attributes of a receive context
+ * only of those who named them: they are newer than most applications.
+ */
+#define TDM_NAMED_RX_CAPS                                                      \
+	(FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV |                    \
+	 FI_TAGGED_MULTI_RECV)
 #define TDM_TX_OP_FLAGS                                                        \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |                      \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
