@@ -105,9 +105,9 @@ int tdm_addr_from_sockaddr(struct tdm_addr *a, const void *sa, size_t len)
 }
 
 /* A decimal number that fills all of @text, at most @max. -1 otherwise. */
-static long parse_number(const char *text, long max)
+static int64_t parse_number(const char *text, int64_t max)
 {
-	long v = 0;
+	int64_t v = 0;
 
 	if (!*text)
 		return -1;
@@ -126,11 +126,11 @@ static int parse_ip6(struct tdm_addr *a, char *host, in_port_t port)
 {
 	char *percent = strchr(host, '%');
 	struct in6_addr ip6;
-	long scope = 0;
+	int64_t scope = 0;
 
 	if (percent) {
 		*percent = '\0';
-		scope = parse_number(percent + 1, 0x7fffffff);
+		scope = parse_number(percent + 1, UINT32_MAX);
 		if (scope < 0)
 			return -FI_EINVAL;
 	}
@@ -145,7 +145,7 @@ static int parse_tail(struct tdm_addr *a, char *tail, int v6)
 {
 	char *host = tail, *colon = strrchr(tail, ':'), *end;
 	struct in_addr ip;
-	long port;
+	int64_t port;
 
 	if (!colon)
 		return -FI_EINVAL;
@@ -219,7 +219,7 @@ int tdm_addr_from_node(struct tdm_addr *a, const char *node)
 
 int tdm_addr_parse_port(const char *service)
 {
-	long port = parse_number(service, 65535);
+	int64_t port = parse_number(service, 65535);
 
 	return port > 0 ? (int)port : -FI_EINVAL;
 }

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The address parser (av/addr.c) fed with anything. An input is a byte that
+ * chooses the form, then the bytes of that form. What is accepted must hold
+ * what addr.h promises; what is refused must leave the output alone.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "av/addr.h"
+#include "tests/fuzz/fuzz.h"
+
+static void must(int so)
+{
+	if (!so)
+		abort();
+}
+
+/* An accepted address survives being written and read again. */
+static void round_trip(const struct tdm_addr *a)
+{
+	char text[TDM_ADDR_STR_BYTES], cut[TDM_ADDR_STR_BYTES];
+	size_t len = tdm_addr_format(a, text, sizeof(text)), room;
+	unsigned char raw[64];
+	struct tdm_addr b;
+
+	must(len <= sizeof(text) && strlen(text) + 1 == len);
+	must(!tdm_addr_from_str(&b, text, len) && tdm_addr_equal(a, &b));
+	must(!tdm_addr_from_sockaddr(&b, a, tdm_addr_len(a)) &&
+	     tdm_addr_equal(a, &b) && tdm_addr_hash(a) == tdm_addr_hash(&b));
+	len = tdm_addr_encode(a, FI_SOCKADDR_IN6, raw, sizeof(raw));
+	must(len == sizeof(struct sockaddr_in6) &&
+	     !tdm_addr_from_sockaddr(&b, raw, len) && tdm_addr_equal(a, &b));
+	for (room = 1; room < 8; room++) {
+		memset(cut, '#', sizeof(cut));
+		tdm_addr_encode(a, FI_ADDR_STR, cut, room);
+		must(!memcmp(cut, text, room) && cut[room] == '#');
+	}
+}
+
+static void sockaddr(const uint8_t *data, size_t size)
+{
+	struct tdm_addr a;
+
+	if (!tdm_addr_from_sockaddr(&a, data, size))
+		round_trip(&a);
+	if (!tdm_addr_from_bind(&a, data, size))
+		(void)tdm_addr_is_loopback(&a);
+}
+
+static void text(const uint8_t *data, size_t size)
+{
+	struct tdm_addr a;
+
+	if (!tdm_addr_from_str(&a, (const char *)data, size))
+		round_trip(&a);
+}
+
+/* A node, "+", and how far to step, as text. */
+static void node(const char *s)
+{
+	const uint64_t n = strtoull(s, NULL, 0) >> 1;
+	struct tdm_addr a, before;
+	char name[128];
+
+	if (!tdm_addr_from_node(&a, s)) {
+		must(!tdm_addr_port(&a));
+		before = a;
+		if (tdm_addr_step(&a, n))
+			must(tdm_addr_equal(&a, &before));
+		must(!tdm_addr_step(&before, 0));
+	}
+	memset(name, '#', sizeof(name));
+	if (!tdm_addr_name_step(s, n, name, sizeof(name) - 1)) {
+		must(strlen(name) >= strlen(s));
+		must(strlen(name) < sizeof(name) - 1);
+	}
+	must(name[sizeof(name) - 1] == '#');
+	must(tdm_addr_parse_port(s) <= UINT16_MAX);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t *exact; /* so that reading past the end is seen */
+	char *s;
+
+	if (!size)
+		return 0;
+	exact = malloc(size);
+	s = calloc(1, size + 1);
+	if (exact && s) {
+		memcpy(exact, data + 1, size - 1);
+		memcpy(s, data + 1, size - 1);
+		switch (data[0] % 3) {
+		case 0:
+			sockaddr(exact, size - 1);
+			break;
+		case 1:
+			text(exact, size - 1);
+			break;
+		default:
+			node(s);
+		}
+	}
+	free(exact);
+	free(s);
+	return 0;
+}
