@@ -21,11 +21,11 @@ struct tdm_eq;
 struct tdm_av {
 	struct fid_av fid;
 	struct tdm_engine *engine;
-	struct tdm_table table; /* G: domain */
-	struct tdm_user_ids ids;	/* G: domain */
-	struct fid_av *local;	/* the peer's AV, or NULL */
-	uint64_t flags;		/* it was opened with */
-	uint32_t format;	/* FI_SOCKADDR_IN, _IN6, FI_SOCKADDR, STR */
+	struct tdm_table table;	 /* G: domain */
+	struct tdm_user_ids ids; /* G: domain */
+	struct fid_av *local;	 /* the peer's AV, or NULL */
+	uint64_t flags;		 /* it was opened with */
+	uint32_t format;	 /* FI_SOCKADDR_IN, _IN6, FI_SOCKADDR, STR */
 	int rx_ctx_bits;
 	struct tdm_eq *eq;	    /* fi_av_bind(), or NULL; G: domain */
 	struct tdm_av_queue *queue; /* of a vector opened with FI_EVENT */

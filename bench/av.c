@@ -154,8 +154,8 @@ static void table_fill(struct tdm_table *t, const struct run *r)
 	check("tdm_table_init", tdm_table_init(t, r->n));
 	for (i = 0; i < r->n; i++) {
 		memcpy(&a, &r->addr[i], sizeof(r->addr[i]));
-		check("tdm_table_add", tdm_table_add(t, &a, tdm_addr_hash(&a),
-						     &index, &low));
+		check("tdm_table_add",
+		      tdm_table_add(t, &a, tdm_addr_hash(&a), &index, &low));
 	}
 }
 

@@ -23,12 +23,11 @@ static void describe(struct tdm_srx *srx, const struct tdm_srx_entry *e,
 	struct fid_peer_cq *cq = done->rx_cq;
 
 	if (cq)
-		cq->owner_ops->write(cq, context,
-				     FI_TAGGED | FI_RECV |
-					     (e->rx.flags & FI_REMOTE_CQ_DATA),
-				     e->rx.msg_size, NULL, e->rx.cq_data,
-				     e->rx.tag,
-				     tdm_srx_reported(done, e->rx.addr));
+		cq->owner_ops->write(
+			cq, context,
+			FI_TAGGED | FI_RECV | (e->rx.flags & FI_REMOTE_CQ_DATA),
+			e->rx.msg_size, NULL, e->rx.cq_data, e->rx.tag,
+			tdm_srx_reported(done, e->rx.addr));
 }
 
 static void write_error(struct tdm_srx *srx, const struct tdm_xfer *x, int err)

@@ -170,7 +170,7 @@ static int resolve(const char *node, const char *service, uint64_t flags,
 		return -FI_ENODATA;
 	if (flags & FI_NUMERICHOST)
 		hints.ai_flags |= AI_NUMERICHOST;
-	if (getaddrinfo(node, service, &hints, &list)) {
+	if (tdm_os.getaddrinfo(node, service, &hints, &list)) {
 		TDM_INFO(CORE, "node \"%s\" service \"%s\" not resolved",
 			 node ? node : "", service ? service : "");
 		return -FI_ENODATA;
@@ -179,7 +179,7 @@ static int resolve(const char *node, const char *service, uint64_t flags,
 		if (!tdm_addr_from_bind(a, i->ai_addr, i->ai_addrlen))
 			ret = 0;
 	}
-	freeaddrinfo(list);
+	tdm_os.freeaddrinfo(list);
 	return ret;
 }
 

@@ -124,8 +124,8 @@ TEST_F(UserId, TheReturnedAddressIsUsedForTransfers)
 		OK(post(&in, 1, addr(rx(), from)));
 		OK(send(from, &out));
 		OK(reports(from, &in, &out, id_of(from)));
-		ASSERT_EQ(0, fi_trecv(from->ep, &in, 1, nullptr, addr(from, rx()),
-				      TAG, 0, &in));
+		ASSERT_EQ(0, fi_trecv(from->ep, &in, 1, nullptr,
+				      addr(from, rx()), TAG, 0, &in));
 		ASSERT_EQ(0, tdt_tsend(rx(), from, &iov, TAG, &back));
 		OK(done(from, &in, FI_RECV | FI_TAGGED));
 		OK(done(rx(), &back, FI_SEND | FI_TAGGED));
@@ -258,9 +258,9 @@ TEST_F(UserId, OfAVectorOpenedForThem)
 		OK(insert(from, rx()));
 		OK(insert(rx(), from));
 		a = addr(rx(), from);
-		EXPECT_EQ(-FI_EINVAL, fi_av_insert(rx()->av, from->name, 1,
-						   &wrong, FI_AV_USER_ID,
-						   nullptr));
+		EXPECT_EQ(-FI_EINVAL,
+			  fi_av_insert(rx()->av, from->name, 1, &wrong,
+				       FI_AV_USER_ID, nullptr));
 		OK(post(&in, 1, a));
 		OK(send(from, &out));
 		OK(reports(from, &in, &out, FI_ADDR_NOTAVAIL));
@@ -276,8 +276,8 @@ TEST_F(UserId, OfAVectorOpenedForThem)
 		OK(reports(from, &in, &out, 3));
 		ASSERT_EQ(0, fi_av_remove(rx()->av, &a, 1, 0));
 		EXPECT_EQ(-FI_EINVAL, fi_av_set_user_id(rx()->av, a, 3, 0));
-		EXPECT_EQ(-FI_EINVAL, fi_av_set_user_id(rx()->av, FI_ADDR_UNSPEC,
-							3, 0));
+		EXPECT_EQ(-FI_EINVAL,
+			  fi_av_set_user_id(rx()->av, FI_ADDR_UNSPEC, 3, 0));
 		OK(insert(rx(), from));
 		OK(post(&in, 1));
 		OK(send(from, &out));

@@ -229,8 +229,8 @@ TEST_F(AvTable, WrongUseInsertsNothing)
 	EXPECT_EQ(-FI_EBADFLAGS, insert(s, a, 1ULL << 62));
 	EXPECT_EQ(-FI_EBADFLAGS, insert(s, a, FI_EVENT));
 	EXPECT_EQ(-FI_EINVAL, fi_av_insert(av, nullptr, 2, a, 0, nullptr));
-	EXPECT_EQ(-FI_EINVAL, fi_av_insert(av, s.data(), SIZE_MAX, a, 0,
-					   nullptr));
+	EXPECT_EQ(-FI_EINVAL,
+		  fi_av_insert(av, s.data(), SIZE_MAX, a, 0, nullptr));
 	EXPECT_EQ(-FI_EINVAL, fi_av_insert(av, s.data(), size_t(INT32_MAX) + 1,
 					   a, 0, nullptr));
 	EXPECT_EQ(-FI_EBADFLAGS, fi_av_insertsym(av, "10.0.0.1", 1, "1", 1, a,
@@ -362,8 +362,10 @@ TEST_F(AvTable, CloseWithEndpointsIsEbusy)
 	struct tdm_av_user user;
 
 	memset(&user, 0, sizeof(user));
-	user.inserted = [](struct tdm_av_user *) {};
-	user.removed = [](struct tdm_av_user *, fi_addr_t) {};
+	user.inserted = [](struct tdm_av_user *) {
+	};
+	user.removed = [](struct tdm_av_user *, fi_addr_t) {
+	};
 	open(FI_SOCKADDR_IN, FI_EVENT);
 	tdm_av_attach(tav, &user);
 	EXPECT_EQ(-FI_EBUSY, fi_close(&av->fid));

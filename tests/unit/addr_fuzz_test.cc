@@ -73,7 +73,8 @@ TEST(AddrFuzz, KeepsItsPromisesForAnyBytes)
 				size_t at = rnd() % s.size();
 
 				if (rnd() % 8 == 0)
-					s.insert(at, s.substr(rnd() % s.size()));
+					s.insert(at,
+						 s.substr(rnd() % s.size()));
 				else if (rnd() % 2)
 					s[at] = char(rnd());
 				else

@@ -79,11 +79,10 @@ TEST_F(Table, AgreesWithAModel)
 		if (rnd() % 5 < 3 || model.empty()) {
 			std::pair<uint32_t, bool> key(rnd() % 3000,
 						      rnd() % 3 == 0);
-			uint32_t want = free_below.empty() ?
-						end :
-						*free_below.begin();
-			uint32_t low, i = add(address(key.first, key.second),
-					      &low);
+			uint32_t want =
+				free_below.empty() ? end : *free_below.begin();
+			uint32_t low,
+				i = add(address(key.first, key.second), &low);
 			auto &set = where[key];
 
 			ASSERT_EQ(want, i);
@@ -108,8 +107,8 @@ TEST_F(Table, AgreesWithAModel)
 			continue;
 		ASSERT_EQ(model.size(), t.live);
 		for (const auto &w : where) {
-			struct tdm_addr a = address(w.first.first,
-						    w.first.second);
+			struct tdm_addr a =
+				address(w.first.first, w.first.second);
 
 			ASSERT_EQ(w.second.empty() ? TDM_TABLE_NONE :
 						     *w.second.begin(),
@@ -118,13 +117,12 @@ TEST_F(Table, AgreesWithAModel)
 		for (uint32_t i = 0; i < end + 3; i++) {
 			struct tdm_addr a;
 
-			ASSERT_EQ(model.count(i) == 1,
-				  !!tdm_table_has(&t, i));
+			ASSERT_EQ(model.count(i) == 1, !!tdm_table_has(&t, i));
 			if (!model.count(i))
 				continue;
 			tdm_table_get(&t, i, &a);
-			struct tdm_addr want = address(model[i].first,
-						       model[i].second);
+			struct tdm_addr want =
+				address(model[i].first, model[i].second);
 			ASSERT_TRUE(tdm_addr_equal(&want, &a));
 		}
 	}
@@ -145,10 +143,10 @@ TEST_F(Table, NeverMoreThan48BytesForAnAddress)
 		if (n < 4096 || (n & (n - 1) & (n - 2) && n % 4099))
 			continue;
 		now = mallinfo2();
-		worst = std::max(worst, double(now.uordblks + now.hblkhd -
-					       before.uordblks -
-					       before.hblkhd) /
-						n);
+		worst = std::max(worst,
+				 double(now.uordblks + now.hblkhd -
+					before.uordblks - before.hblkhd) /
+					 n);
 	}
 	EXPECT_LE(worst, 48.0);
 	EXPECT_GT(worst, 28.0) << "the measure is wrong";
@@ -161,7 +159,8 @@ TEST_F(Table, NeverMoreThan48BytesForAnAddress)
 			add(address(i));
 		now = mallinfo2();
 		EXPECT_LE(double(now.uordblks + now.hblkhd - before.uordblks -
-				 before.hblkhd) / n,
+				 before.hblkhd) /
+				  n,
 			  48.0);
 		tdm_table_fini(&t);
 	}
