@@ -243,12 +243,14 @@ TEST_F(AvEvent, NoThreadIsTold)
 	fi_addr_t a = 9;
 
 	open_event();
+	auto *start = tdm_os.thread_create;
+
 	tdm_os.thread_create = [](pthread_t *, void *(*)(void *), void *) {
 		errno = EAGAIN;
 		return -1;
 	};
 	EXPECT_EQ(-FI_EAGAIN, fi_av_insertsvc(av, "host", "1", &a, 0, nullptr));
-	tdm_os.thread_create = tdm_os_system.thread_create;
+	tdm_os.thread_create = start;
 	EXPECT_EQ(9u, a);
 	EXPECT_TRUE(no_event());
 	names.hosts["host"] = "192.0.2.1";

@@ -75,15 +75,14 @@ public:
 		it() = this;
 		tdm_os.getaddrinfo = ask;
 		tdm_os.freeaddrinfo = give_back;
+		tdm_os.thread_create = start;
 	}
 
 	~Names()
 	{
 		let_go();
-		{
-			std::unique_lock<std::mutex> l(mutex);
-			idle.wait(l, [this] { return !inside; });
-		}
+		wait_idle();
+		tdm_os.thread_create = tdm_os_system.thread_create;
 		tdm_os.getaddrinfo = tdm_os_system.getaddrinfo;
 		tdm_os.freeaddrinfo = tdm_os_system.freeaddrinfo;
 		it() = nullptr;
@@ -111,17 +110,56 @@ public:
 		idle.wait(l, [this] { return inside > 0; });
 	}
 
-	/* Wait until nobody asks. */
+	/* Wait until the threads that ask are gone. */
 	void wait_idle()
 	{
 		std::unique_lock<std::mutex> l(mutex);
-		idle.wait(l, [this] { return !inside; });
+		idle.wait(l, [this] { return !threads; });
 	}
 
 private:
 	std::mutex mutex;
 	std::condition_variable go, idle;
 	int inside = 0;
+	int threads = 0;
+
+	struct Start {
+		void *(*run)(void *);
+		void *arg;
+	};
+
+	/* A thread of the code under test, counted while it runs. */
+	static void *counted(void *arg)
+	{
+		Start s = *static_cast<Start *>(arg);
+		void *ret;
+
+		delete static_cast<Start *>(arg);
+		ret = s.run(s.arg);
+		it()->count(-1);
+		return ret;
+	}
+
+	static int start(pthread_t *thread, void *(*run)(void *), void *arg)
+	{
+		Start *s = new Start{ run, arg };
+		int ret;
+
+		it()->count(1);
+		ret = tdm_os_system.thread_create(thread, counted, s);
+		if (ret) {
+			it()->count(-1);
+			delete s;
+		}
+		return ret;
+	}
+
+	void count(int more)
+	{
+		std::lock_guard<std::mutex> l(mutex);
+		threads += more;
+		idle.notify_all();
+	}
 
 	static Names *&it()
 	{
