@@ -98,7 +98,8 @@ static int get_msg_id(struct fid_peer_srx *fid, struct fi_peer_match_attr *attr,
 
 	if (!ret)
 		(*entry)->addr =
-			tdm_srx_reported(tdm_srx_port_done(fid), attr->addr);
+			tdm_srx_reported(tdm_srx_port_done(fid),
+					 (*entry)->addr);
 	return ret;
 }
 
@@ -109,7 +110,8 @@ static int get_tag_id(struct fid_peer_srx *fid, struct fi_peer_match_attr *attr,
 
 	if (!ret)
 		(*entry)->addr =
-			tdm_srx_reported(tdm_srx_port_done(fid), attr->addr);
+			tdm_srx_reported(tdm_srx_port_done(fid),
+					 (*entry)->addr);
 	return ret;
 }
 
