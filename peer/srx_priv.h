@@ -192,9 +192,7 @@ void tdm_srx_multi_take(struct tdm_srx *srx, struct tdm_srx_entry *parent,
 /* Drop a reference; the last one of a SPENT buffer releases it. */
 void tdm_srx_multi_put(struct tdm_srx *srx, struct tdm_srx_entry *parent);
 
-/* srx_peek.c */
-
-/* tdm_srx_recv() with FI_PEEK, FI_CLAIM or FI_DISCARD. */
+/* srx_peek.c: tdm_srx_recv() with FI_PEEK, FI_CLAIM or FI_DISCARD. */
 ssize_t tdm_srx_peek(struct tdm_srx *srx, const struct tdm_xfer *x,
 		     enum tdm_srx_kind kind);
 
