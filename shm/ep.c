@@ -328,9 +328,12 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	struct tdm_shm_ep *ep =
 		tdm_container_of(fid, struct tdm_shm_ep, fid.fid);
 
-	if (!ep->srx || !ep->srx->ep_fid.ops || !ep->srx->ep_fid.ops->cancel)
-		return -FI_ENOENT;
-	return ep->srx->ep_fid.ops->cancel(&ep->srx->ep_fid.fid, context);
+	ssize_t ret = -FI_ENOENT;
+
+	if (ep->srx && ep->srx->ep_fid.ops && ep->srx->ep_fid.ops->cancel)
+		ret = ep->srx->ep_fid.ops->cancel(&ep->srx->ep_fid.fid,
+						  context);
+	return ret == -FI_ENOENT ? tdm_shm_tx_cancel(ep, context) : ret;
 }
 
 static ssize_t ep_tx_size_left(struct fid_ep *fid)

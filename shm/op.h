@@ -52,12 +52,13 @@ struct tdm_shm_op {
 	uint32_t gen;	/* upper half of the id */
 	uint32_t count;
 	struct iovec iov[TDM_IOV_LIMIT];
-	uint64_t at;  /* next byte to feed */
-	uint64_t end; /* end of the range asked for; 0: no PULL yet */
-	void *copy;   /* payload of an inject, or NULL */
-	int told;     /* 1: its completion was written */
-	int step;     /* reads: enum tdm_shm_read_step */
-	int err;      /* reads: what came of the pull, positive errno */
+	uint64_t at;   /* next byte to feed */
+	uint64_t end;  /* end of the range asked for; 0: no PULL yet */
+	void *copy;    /* payload of an inject, or NULL */
+	int told;      /* 1: its completion was written */
+	int cancelled; /* 1: FAIL asks the peer to drop it */
+	int step;      /* reads: enum tdm_shm_read_step */
+	int err;       /* reads: what came of the pull, positive errno */
 };
 
 /* An announced transfer, from RTS to ACK. */
@@ -83,11 +84,12 @@ struct tdm_shm_unexp {
 	struct tdm_shm_ep *ep;	/* NULL: the endpoint is gone */
 	struct tdm_shm_domain *domain;
 	struct tdm_shm_pair *pair;
-	struct tdm_shm_pull *pull; /* announced message, else NULL */
-	uint32_t epoch;		   /* pair->epoch at arrival */
-	uint8_t pool;		   /* of domain->unexp; else from malloc */
-	uint8_t deliver;	   /* 1: ctl.tag wants an ACK */
-	uint32_t charge;	   /* of pair->unexp_bytes */
+	struct tdm_shm_pull *pull;	/* announced message, else NULL */
+	struct fi_peer_rx_entry *entry; /* of an announced message */
+	uint32_t epoch;			/* pair->epoch at arrival */
+	uint8_t pool;			/* of domain->unexp; else from malloc */
+	uint8_t deliver;		/* 1: ctl.tag wants an ACK */
+	uint32_t charge;		/* of pair->unexp_bytes */
 	size_t len;
 	uint8_t data[];
 };

@@ -68,6 +68,12 @@ void tdm_shm_op_free(struct tdm_shm_ep *ep, struct tdm_shm_op *op);
  */
 void tdm_shm_tx_forget(struct tdm_shm_pair *pair);
 
+/*
+ * fi_cancel(3) of an announced send: the peer's ACK will say whether it was in
+ * time. Returns 0, -FI_ENOENT, or -FI_EAGAIN without memory.
+ */
+int tdm_shm_tx_cancel(struct tdm_shm_ep *ep, const void *context);
+
 /* An ACK arrived. Returns 0, or -1: no such operation. */
 int tdm_shm_tx_ack(struct tdm_shm_pair *pair, uint64_t id, unsigned status);
 

@@ -33,9 +33,10 @@ enum tdm_shm_rec_op {
 	TDM_SHM_REC_TAG = 2,	 /* the same, tagged */
 	TDM_SHM_REC_RTS_MSG = 3, /* message to be fetched; struct tdm_shm_rts */
 	TDM_SHM_REC_RTS_TAG = 4,
-	TDM_SHM_REC_ACK = 5,	  /* tag: id; aux: enum tdm_shm_status */
-	TDM_SHM_REC_PULL = 6,	  /* tag: id; struct tdm_shm_pull_body */
-	TDM_SHM_REC_FAIL = 7,	  /* tag: id; the bytes cannot be sent */
+	TDM_SHM_REC_ACK = 5,  /* tag: id; aux: enum tdm_shm_status */
+	TDM_SHM_REC_PULL = 6, /* tag: id; struct tdm_shm_pull_body */
+	/* tag: id; the bytes cannot be sent, or aux 1: drop it if it waits */
+	TDM_SHM_REC_FAIL = 7,
 	TDM_SHM_REC_PAD = 8,	  /* aux: slots up to the end of the ring */
 	TDM_SHM_REC_MOVED = 9,	  /* aux: slots; tag: generation of next ring */
 	TDM_SHM_REC_GOODBYE = 10, /* the sender closes; last record */

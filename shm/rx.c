@@ -92,14 +92,20 @@ static tdm_noinline int eager_queue(struct tdm_shm_pair *pair,
 	return 0;
 }
 
-static void deliver_ack(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl,
-			uint64_t id)
+static void answer(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl,
+		   uint64_t id, enum tdm_shm_status status)
 {
 	ctl->op = TDM_SHM_REC_ACK;
-	ctl->aux = TDM_SHM_STATUS_OK;
+	ctl->aux = (uint16_t)status;
 	ctl->tag = id;
 	tdm_list_init(&ctl->node);
 	tdm_shm_ctl_send(pair, ctl);
+}
+
+static void deliver_ack(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl,
+			uint64_t id)
+{
+	answer(pair, ctl, id, TDM_SHM_STATUS_OK);
 }
 
 /* The message wants an ACK after placement: have the memory for it ready. */
@@ -207,6 +213,7 @@ static int rts_queue(struct tdm_shm_pair *pair, struct fi_peer_rx_entry *entry,
 		return -FI_EAGAIN;
 	}
 	u->pull = pull;
+	u->entry = entry;
 	entry->peer_context = u;
 	entry->msg_size = pull->rts.len;
 	if (tagged)
@@ -306,6 +313,28 @@ static int rx_fail(struct tdm_shm_pair *pair, uint64_t id)
 	return -FI_EPROTO;
 }
 
+/* The sender cancels: in time when the message waits here still. */
+static void rx_withdrawn(struct tdm_shm_pair *pair, uint64_t id)
+{
+	struct tdm_shm_ep *ep = pair->ep;
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, &ep->unexps) {
+		struct tdm_shm_unexp *u =
+			tdm_list_entry(pos, struct tdm_shm_unexp, node);
+		struct tdm_shm_pull *pull = u->pull;
+
+		if (u->pair != pair || u->epoch != pair->epoch || !pull ||
+		    pull->rts.id != id || !u->entry)
+			continue;
+		ep->srx->owner_ops->free_entry(u->entry);
+		tdm_shm_unexp_free(u);
+		pull->ctl.kind = TDM_SHM_CTL_PULL;
+		answer(pair, &pull->ctl, id, TDM_SHM_STATUS_ACCESS);
+		return;
+	}
+}
+
 /* Returns 0: step over it; 1: stepped; -FI_EAGAIN: later; else broken. */
 static int rx_control(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		      const uint8_t *slot)
@@ -324,6 +353,10 @@ static int rx_control(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		memcpy(&body, slot + TDM_SHM_HEAD_BYTES, sizeof(body));
 		return tdm_shm_bounce_feed(pair, tag, &body) ? -FI_EPROTO : 0;
 	case TDM_SHM_REC_FAIL:
+		if (rec->aux) {
+			rx_withdrawn(pair, tag);
+			return 0;
+		}
 		return rx_fail(pair, tag);
 	case TDM_SHM_REC_MOVED:
 		ret = rx_moved(pair, rec, tag);

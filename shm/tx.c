@@ -128,6 +128,35 @@ void tdm_shm_tx_forget(struct tdm_shm_pair *pair)
 	}
 }
 
+int tdm_shm_tx_cancel(struct tdm_shm_ep *ep, const void *context)
+{
+	struct tdm_shm_ctl *ctl;
+	struct tdm_shm_op *op;
+	uint32_t i;
+
+	for (i = 0; i < ep->ops_used; i++) {
+		op = &ep->ops[i];
+		/* What was announced and not asked for yet. */
+		if (op->pair && op->context == context && op->count &&
+		    !op->end && !op->told && !op->cancelled &&
+		    !(op->flags & FI_RMA))
+			break;
+	}
+	if (i == ep->ops_used)
+		return -FI_ENOENT;
+	ctl = tdm_pool_alloc(&ep->ctls);
+	if (!ctl)
+		return -FI_EAGAIN;
+	ctl->op = TDM_SHM_REC_FAIL;
+	ctl->kind = TDM_SHM_CTL_ALONE;
+	ctl->aux = 1;
+	ctl->tag = tdm_shm_op_id(op);
+	tdm_list_init(&ctl->node);
+	op->cancelled = 1;
+	tdm_shm_ctl_send(op->pair, ctl);
+	return 0;
+}
+
 int tdm_shm_tx_ack(struct tdm_shm_pair *pair, uint64_t id, unsigned status)
 {
 	struct tdm_shm_op *op = tdm_shm_op_find(pair, id);
@@ -136,8 +165,12 @@ int tdm_shm_tx_ack(struct tdm_shm_pair *pair, uint64_t id, unsigned status)
 		return -1;
 	if (tdm_unlikely(op->flags & FI_RMA))
 		return tdm_shm_rma_ack(op, status);
-	if (status == TDM_SHM_STATUS_ACCESS)
-		return -1;
+	if (tdm_unlikely(status == TDM_SHM_STATUS_ACCESS)) {
+		if (!op->cancelled)
+			return -1;
+		tdm_shm_op_end(op, FI_ECANCELED);
+		return 0;
+	}
 	tdm_shm_op_end(op, status == TDM_SHM_STATUS_OK ? 0 : FI_EFAULT);
 	return 0;
 }
@@ -150,6 +183,7 @@ static void op_fill(struct tdm_shm_op *op, struct tdm_shm_pair *pair,
 	op->flags = x->flags;
 	op->copy = NULL;
 	op->told = 0;
+	op->cancelled = 0;
 	op->len = 0;
 	op->bytes = x->len;
 	op->count = 0;

@@ -38,11 +38,12 @@ struct tdm_tx {
 	size_t off;		    /* bytes of announced data that have left */
 	size_t wanted;		    /* bytes of it the receiver asked for */
 	fi_addr_t addr;
-	uint32_t id, rid; /* reply: both the initiator's */
-	uint8_t state;	  /* enum tdm_tx_state */
-	uint8_t ended;	  /* its entry is written, or never will be */
-	uint8_t dead;	  /* what has not begun to leave will not */
-	uint8_t count;	  /* iov elements */
+	uint32_t id, rid;  /* reply: both the initiator's */
+	uint8_t state;	   /* enum tdm_tx_state */
+	uint8_t ended;	   /* its entry is written, or never will be */
+	uint8_t cancelled; /* CANCEL was said */
+	uint8_t dead;	   /* what has not begun to leave will not */
+	uint8_t count;	   /* iov elements */
 	uint8_t has_id;
 	uint8_t reply;	   /* to a read; not the application's */
 	uint8_t status;	   /* of a reply, enum tdm_wire_status */
@@ -81,5 +82,8 @@ struct tdm_rx {
 	uint8_t status;	   /* said in it, enum tdm_wire_status */
 	struct tdm_tx *op; /* the read whose bytes come, or NULL */
 };
+
+/* Drop the announced @rx, which is WAITING, and say so to the sender. */
+void tdm_rx_withdraw(struct tdm_rx *rx);
 
 #endif /* TDM_TCP_OPS_H */

@@ -122,6 +122,22 @@ static int begin_data(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	return 0;
 }
 
+/* The sender cancels: in time when the message waits here still. */
+static void withdrawn(struct tdm_conn *c, uint32_t id)
+{
+	struct tdm_list *n;
+
+	tdm_list_for_each(n, &c->rxs) {
+		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
+
+		if (rx->announced && rx->id == id &&
+		    rx->state == TDM_RX_WAITING) {
+			tdm_rx_withdraw(rx);
+			return;
+		}
+	}
+}
+
 /* @n bytes follow the header. Returns the bytes used, or an error. */
 static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		  const uint8_t *p, size_t n)
@@ -148,6 +164,9 @@ static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		return tdm_rx_awrite(c, rec);
 	case TDM_WIRE_READ:
 		return tdm_tx_read(c, rec);
+	case TDM_WIRE_CANCEL:
+		withdrawn(c, rec->id);
+		return 0;
 	case TDM_WIRE_ACK:
 		return tdm_tx_acked(c, rec);
 	default:

@@ -265,6 +265,15 @@ int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	return -TDM_RX_NO_MEMORY;
 }
 
+void tdm_rx_withdraw(struct tdm_rx *rx)
+{
+	give_back(rx->conn->tcp, rx->entry);
+	rx->entry = NULL;
+	rx->state = TDM_RX_DROPPING;
+	rx->rid = TDM_WIRE_CANCELLED;
+	want(rx);
+}
+
 /*
  * No memory to keep a message: the connection will be closed, and the entry
  * has an owner to go back to.

@@ -376,6 +376,7 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 	op->state = TDM_TX_QUEUED;
 	op->ended = 0;
 	op->dead = 0;
+	op->cancelled = 0;
 	op->has_id = 0;
 	op->reply = 0;
 	op->copy = NULL;
@@ -484,7 +485,11 @@ int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		op->has_id = 0;
 	}
 	if (!op->wanted) {
-		tdm_tx_end(c, op, 0, 0);
+		tdm_tx_end(c, op,
+			   op->cancelled && rec->rid == TDM_WIRE_CANCELLED ?
+				   FI_ECANCELED :
+				   0,
+			   0);
 		return 0;
 	}
 	tdm_list_del(&op->node);

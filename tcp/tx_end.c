@@ -14,24 +14,61 @@
 
 #include <stdlib.h>
 
-int tdm_tx_cancel(struct tdm_tcp *tcp, void *context)
+/*
+ * Ask the peer to drop the announced @op, if it waits there: CTS says whether
+ * it did. Returns 0, or -FI_EAGAIN: there is no room for the record now.
+ */
+static int withdraw(struct tdm_conn *c, struct tdm_tx *op)
 {
-	struct tdm_list *n, *m;
+	struct tdm_out *out = c->gather || c->state != TDM_CONN_READY ?
+				      NULL :
+				      tdm_out_room(c, TDM_WIRE_HEAD_BYTES);
+	struct tdm_wire_rec rec;
 
-	tdm_list_for_each(n, &tcp->conns) {
-		struct tdm_conn *c = tdm_list_entry(n, struct tdm_conn, all);
+	if (!out)
+		return -FI_EAGAIN;
+	memset(&rec, 0, sizeof(rec));
+	rec.op = TDM_WIRE_CANCEL;
+	rec.id = op->id;
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	op->cancelled = 1;
+	tdm_out_later(c);
+	return 0;
+}
 
-		tdm_list_for_each(m, &c->sendq) {
-			struct tdm_tx *op =
-				tdm_list_entry(m, struct tdm_tx, node);
+static int cancel_on(struct tdm_conn *c, void *context)
+{
+	struct tdm_list *m;
+	struct tdm_tx *op;
 
-			if (op->context != context)
-				continue;
-			tdm_tx_end(c, op, FI_ECANCELED, 0);
-			return 0;
-		}
+	tdm_list_for_each(m, &c->sendq) {
+		op = tdm_list_entry(m, struct tdm_tx, node);
+		if (op->context != context)
+			continue;
+		tdm_tx_end(c, op, FI_ECANCELED, 0);
+		return 0;
+	}
+	tdm_list_for_each(m, &c->waitq) {
+		op = tdm_list_entry(m, struct tdm_tx, node);
+		if (op->context == context && op->state == TDM_TX_CTS &&
+		    !(op->flags & FI_RMA) && !op->cancelled && !op->ended)
+			return withdraw(c, op);
 	}
 	return -FI_ENOENT;
+}
+
+int tdm_tx_cancel(struct tdm_tcp *tcp, void *context)
+{
+	struct tdm_list *n;
+	int ret = -FI_ENOENT;
+
+	tdm_list_for_each(n, &tcp->conns) {
+		ret = cancel_on(tdm_list_entry(n, struct tdm_conn, all),
+				context);
+		if (ret != -FI_ENOENT)
+			break;
+	}
+	return ret;
 }
 
 static void end_list(struct tdm_conn *c, struct tdm_list *list, int err,

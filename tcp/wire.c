@@ -59,6 +59,7 @@ static const struct shape {
 	[TDM_WIRE_WRITE] = { TDM_WIRE_F_DATA, 24, TDM_WIRE_EAGER_BYTES, 1 },
 	[TDM_WIRE_AWRITE] = { TDM_WIRE_F_DATA, 32, 0, 1 },
 	[TDM_WIRE_READ] = { 0, 32, 0, 0 },
+	[TDM_WIRE_CANCEL] = { 0, 8, 0, 0 },
 };
 
 static uint16_t get16(const uint8_t *p)
@@ -161,6 +162,9 @@ static int decode_fixed(const uint8_t *p, struct tdm_wire_rec *r)
 		r->id = get32(p);
 		r->status = get32(p + 4);
 		return r->status >= TDM_WIRE_STATUSES ? -TDM_WIRE_E_VALUE : 0;
+	case TDM_WIRE_CANCEL:
+		r->id = get32(p);
+		return get32(p + 4) ? -TDM_WIRE_E_FLAGS : 0;
 	case TDM_WIRE_ACK:
 		r->acked = get64(p);
 		r->freed = get64(p + 8);
@@ -239,6 +243,10 @@ static uint8_t *encode_fixed(uint8_t *p, const struct tdm_wire_rec *r)
 	case TDM_WIRE_DONE:
 		put32(p, r->id);
 		put32(p + 4, r->status);
+		return p + 8;
+	case TDM_WIRE_CANCEL:
+		put32(p, r->id);
+		put32(p + 4, 0);
 		return p + 8;
 	case TDM_WIRE_ACK:
 		put64(p, r->acked);

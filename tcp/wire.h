@@ -30,6 +30,9 @@ enum {
 	TDM_WIRE_CTX_MOST = 1 << 16, /* receive contexts of an endpoint */
 };
 
+/* rid of a CTS that answers CANCEL. */
+#define TDM_WIRE_CANCELLED UINT32_MAX
+
 /* Longest message, bytes. */
 #define TDM_WIRE_MSG_MAX (1ull << 62)
 
@@ -44,6 +47,7 @@ enum tdm_wire_op {
 	TDM_WIRE_WRITE,	    /* a one-sided write with its payload */
 	TDM_WIRE_AWRITE,    /* a one-sided write announced */
 	TDM_WIRE_READ,	    /* a one-sided read: send these bytes */
+	TDM_WIRE_CANCEL,    /* drop an announced message, if it waits */
 	TDM_WIRE_OPS
 };
 

@@ -114,6 +114,9 @@ std::vector<Rec> all_records()
 	r.freed = 77;
 	v.push_back(r);
 	v.push_back(record(TDM_WIRE_GOODBYE));
+	r = record(TDM_WIRE_CANCEL);
+	r.id = 6;
+	v.push_back(r);
 	return v;
 }
 
@@ -134,15 +137,17 @@ TEST(Wire, RecordsRoundTrip)
 		EXPECT_EQ(r.tag, d.tag);
 		EXPECT_EQ(r.data, d.data);
 		EXPECT_EQ(r.id, d.id);
+		bool one_sided = r.op >= TDM_WIRE_WRITE &&
+				 r.op <= TDM_WIRE_READ;
+
 		if (r.op == TDM_WIRE_CTS || r.op == TDM_WIRE_DATA) {
 			EXPECT_EQ(r.rid, d.rid);
 		}
-		if (r.op == TDM_WIRE_RTS || r.op == TDM_WIRE_CTS ||
-		    r.op >= TDM_WIRE_WRITE) {
+		if (r.op == TDM_WIRE_RTS || r.op == TDM_WIRE_CTS || one_sided) {
 			EXPECT_EQ(r.total, d.total);
 		}
 		EXPECT_EQ(r.status, d.status);
-		if (r.op >= TDM_WIRE_WRITE) {
+		if (one_sided) {
 			EXPECT_EQ(r.rid, d.rid);
 			EXPECT_EQ(r.key, d.key);
 			EXPECT_EQ(r.addr, d.addr);
@@ -198,7 +203,9 @@ TEST(Wire, UnknownRecordsAreRefused)
 
 TEST(Wire, FlagsARecordCannotHaveAreRefused)
 {
-	static const uint8_t allowed[] = { 0, 15, 3, 0, 20, 0, 0, 0, 2, 2, 0 };
+	static const uint8_t allowed[] = {
+		0, 15, 3, 0, 20, 0, 0, 0, 2, 2, 0, 0
+	};
 
 	for (uint8_t op = 1; op < TDM_WIRE_OPS; op++) {
 		for (unsigned f = 0; f < 256; f++) {
