@@ -182,6 +182,8 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count,
 		return -FI_EBADFLAGS;
 	if (count && !fi_addr)
 		return -FI_EINVAL;
+	if (av->engine->orphan)
+		return -FI_EOPBADSTATE;
 	tdm_lock_acquire(av->engine->lock);
 	for (i = 0; i < count; i++) {
 		struct tdm_addr a;
@@ -252,13 +254,18 @@ static void av_free(struct tdm_av *av)
 static int av_close(struct fid *fid)
 {
 	struct tdm_av *av = tdm_container_of(fid, struct tdm_av, fid.fid);
+	int ret;
 
+	/* The queue's lock may be held by a thread that fork left behind. */
+	if (av->engine->orphan)
+		return -FI_EOPBADSTATE;
 	tdm_av_queue_hold(av);
 	tdm_lock_acquire(av->engine->lock);
-	if (!tdm_list_empty(&av->users)) {
+	ret = tdm_list_empty(&av->users) ? 0 : -FI_EBUSY;
+	if (ret) {
 		tdm_lock_release(av->engine->lock);
 		tdm_av_queue_release(av);
-		return -FI_EBUSY;
+		return ret;
 	}
 	tdm_av_queue_cancel(av);
 	if (av->local)

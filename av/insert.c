@@ -153,6 +153,8 @@ static int call_init(struct tdm_av_call *call, struct tdm_av *av,
 		return -FI_EINVAL;
 	if (av->flags & FI_EVENT && !av->eq)
 		return -FI_ENOEQ;
+	if (av->engine->orphan)
+		return -FI_EOPBADSTATE;
 	call->av = av;
 	call->fi_addr = fi_addr;
 	call->errs = flags & FI_SYNC_ERR ? context : NULL;

@@ -58,6 +58,11 @@ static inline void tdm_a64_store_relaxed(tdm_a64 *a, uint64_t v)
 	__atomic_store_n(&a->v, v, __ATOMIC_RELAXED);
 }
 
+static inline uint64_t tdm_a64_fetch_and(tdm_a64 *a, uint64_t v)
+{
+	return __atomic_fetch_and(&a->v, v, __ATOMIC_ACQ_REL);
+}
+
 static inline uint64_t tdm_a64_fetch_or(tdm_a64 *a, uint64_t v)
 {
 	return __atomic_fetch_or(&a->v, v, __ATOMIC_ACQ_REL);

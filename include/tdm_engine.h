@@ -27,9 +27,10 @@ struct tdm_engine {
 
 	unsigned int sleepers; /* threads in a blocking read; G: lock */
 	int exported;	       /* an application may sleep; G: lock */
-	uint64_t passes;       /* of progress, free-running; G: lock */
-	uint32_t vain;	       /* calls in a row that found nothing; G: lock */
-	uint64_t vain_ns;      /* when TDM_VAIN_CALLS of them were; G: lock */
+	int orphan;	  /* a parent's: fork.c; set before other threads */
+	uint64_t passes;  /* of progress, free-running; G: lock */
+	uint32_t vain;	  /* calls in a row that found nothing; G: lock */
+	uint64_t vain_ns; /* when TDM_VAIN_CALLS of them were; G: lock */
 
 	/* Advance both transports once. Lock: held. */
 	void (*progress)(struct tdm_engine *engine);

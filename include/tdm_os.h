@@ -95,4 +95,10 @@ extern struct tdm_os tdm_os;
 /* The system's own calls, for restoring the table. */
 extern const struct tdm_os tdm_os_system;
 
+/*
+ * In a child of fork(2): close the sockets of the parent, all that the table
+ * opened. Async-signal-safe.
+ */
+void tdm_os_close_sockets(void);
+
 #endif /* TDM_OS_H */

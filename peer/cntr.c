@@ -361,7 +361,9 @@ static int cntr_close(struct fid *fid)
 	int ret;
 
 	tdm_lock_acquire(lock);
-	ret = cntr->users ? -FI_EBUSY : 0;
+	ret = cntr->engine->orphan ? -FI_EOPBADSTATE :
+	      cntr->users	   ? -FI_EBUSY :
+				     0;
 	tdm_lock_release(lock);
 	if (ret)
 		return ret;

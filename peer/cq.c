@@ -128,6 +128,7 @@ static void cq_init(struct tdm_cq *cq, struct tdm_engine *engine,
 	cq->fid.fid.fclass = FI_CLASS_CQ;
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &cq_fid_ops;
+	cq->empty = -FI_EAGAIN;
 	cq->fid.ops = &tdm_cq_ops;
 	cq->engine = engine;
 	cq->words = format_words(attr->format);
@@ -271,6 +272,12 @@ static int cq_control(struct fid *fid, int command, void *arg)
 	return tdm_wait_control(&cq->wait, command, arg);
 }
 
+void tdm_cq_orphan(struct tdm_cq *cq)
+{
+	tdm_assert_held(cq->engine->lock);
+	cq->empty = -FI_EOPBADSTATE;
+}
+
 static int cq_close(struct fid *fid)
 {
 	struct tdm_cq *cq = tdm_container_of(fid, struct tdm_cq, fid.fid);
@@ -278,7 +285,7 @@ static int cq_close(struct fid *fid)
 	int ret;
 
 	tdm_lock_acquire(lock);
-	ret = cq->users ? -FI_EBUSY : 0;
+	ret = cq->engine->orphan ? -FI_EOPBADSTATE : cq->users ? -FI_EBUSY : 0;
 	tdm_lock_release(lock);
 	if (ret)
 		return ret;

@@ -67,4 +67,7 @@ int tdm_cq_trywait(struct tdm_cq *cq);
  */
 void tdm_cq_on_close(struct tdm_cq *cq, void (*closed)(void *arg), void *arg);
 
+/* We are a child of fork(2), @cq is our parent's: fork.c. Lock: held. */
+void tdm_cq_orphan(struct tdm_cq *cq);
+
 #endif /* TDM_PEER_CQ_H */

@@ -74,6 +74,7 @@ struct tdm_cq {
 	tdm_a64 *ring;	    /* (mask + 1) * words */
 	fi_addr_t *src;	    /* mask + 1, or NULL without FI_SOURCE */
 	unsigned int words; /* of an entry, TDM_CQ_WORDS_* */
+	int empty;	    /* what a read says that finds nothing */
 	int overrun;	    /* memory was out: entries are missing */
 	struct tdm_cq_err *errs;
 	struct tdm_cq_err **errs_end;

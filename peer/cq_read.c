@@ -38,7 +38,7 @@ static ssize_t nothing(const struct tdm_cq *cq)
 {
 	if (cq->errs)
 		return -FI_EAVAIL;
-	return cq->overrun ? -FI_EOVERRUN : -FI_EAGAIN;
+	return cq->empty;
 }
 
 /* Copy one entry, with loads as wide as the stores that wrote it. */
@@ -234,7 +234,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 	tdm_lock_acquire(lock);
 	err = cq->errs;
 	if (!err || readable(cq)) {
-		ret = cq->overrun && !readable(cq) ? -FI_EOVERRUN : -FI_EAGAIN;
+		ret = readable(cq) ? -FI_EAGAIN : cq->empty;
 		goto out;
 	}
 	free(cq->err_data);

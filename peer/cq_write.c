@@ -40,6 +40,7 @@ static ssize_t overrun(struct tdm_cq *cq)
 	if (!cq->overrun)
 		TDM_WARN(CQ, "out of memory: completions are lost");
 	cq->overrun = 1;
+	cq->empty = -FI_EOVERRUN;
 	cq->room = 0;
 	tdm_wait_signal(&cq->wait);
 	return -FI_EOVERRUN;

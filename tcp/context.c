@@ -161,6 +161,10 @@ static int tx_close(struct fid *fid)
 	int ret;
 
 	tdm_lock_acquire(&d->lock);
+	if (d->engine.orphan) {
+		tdm_lock_release(&d->lock);
+		return -FI_EOPBADSTATE;
+	}
 	ret = ctx->users ? -FI_EBUSY : drain(ctx, tx_busy);
 	/* What no transport has taken up by now is discarded. */
 	if (ret && !ctx->users) {
@@ -180,10 +184,10 @@ static int rx_close(struct fid *fid)
 	static const struct tdm_done none;
 	struct tdm_ep *ctx = tdm_ep_of(fid);
 	struct tdm_domain *d = ctx->domain;
-	int ret = -FI_EBUSY;
+	int ret = d->engine.orphan ? -FI_EOPBADSTATE : -FI_EBUSY;
 
 	tdm_lock_acquire(&d->lock);
-	if (!ctx->users) {
+	if (!ctx->users && !d->engine.orphan) {
 		tdm_srx_unpost(ctx->srx);
 		ret = drain(ctx, rx_busy);
 	}

@@ -136,9 +136,9 @@ static int domain_close(struct fid *fid)
 		tdm_container_of(fid, struct tdm_domain, fid.fid);
 
 	tdm_lock_acquire(&d->lock);
-	if (d->users) {
+	if (d->users || d->engine.orphan) {
 		tdm_lock_release(&d->lock);
-		return -FI_EBUSY;
+		return d->engine.orphan ? -FI_EOPBADSTATE : -FI_EBUSY;
 	}
 	tdm_lock_release(&d->lock);
 	tdm_closed_domain(d);

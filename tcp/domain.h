@@ -82,6 +82,20 @@ void tdm_closed_fabric(struct tdm_fabric *fabric);
 void tdm_opened_domain(struct tdm_domain *domain);
 void tdm_closed_domain(struct tdm_domain *domain);
 
+/*
+ * Keep all threads out of all domains, for fork(2), and let them in again. In
+ * the child @orphaned is called for each domain, which is then forgotten;
+ * NULL in the parent. Locks: all domains' are taken and released.
+ */
+void tdm_opened_freeze(void);
+void tdm_opened_thaw(void (*orphaned)(struct tdm_domain *domain));
+
+/*
+ * fork.c: have children of fork(2) leave alone what is their parent's. Once per
+ * process.
+ */
+void tdm_fork_init(void);
+
 /* fi_endpoint(3). */
 int tdm_ep_open(struct fid_domain *domain, struct fi_info *info,
 		struct fid_ep **ep, void *context);

@@ -150,7 +150,7 @@ int tdm_ep_enable(struct tdm_ep *ep)
 {
 	int ret;
 
-	if (ep->enabled)
+	if (ep->enabled || ep->domain->engine.orphan)
 		return -FI_EOPBADSTATE;
 	ret = check_bound(ep);
 	if (ret)
@@ -221,9 +221,9 @@ static int ep_close(struct fid *fid)
 	struct tdm_eq *eq;
 
 	tdm_lock_acquire(&d->lock);
-	if (ep->users) {
+	if (ep->users || d->engine.orphan) {
 		tdm_lock_release(&d->lock);
-		return -FI_EBUSY;
+		return d->engine.orphan ? -FI_EOPBADSTATE : -FI_EBUSY;
 	}
 	if (ep->enabled) {
 		if (tdm_env.report)

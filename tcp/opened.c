@@ -4,7 +4,8 @@
  * name an open one, and results refer to the one opened first.
  *
  * Lock: `guard`, innermost; taken in all functions here, held for a few
- * comparisons. What a result refers to may be closed by another thread at any
+ * comparisons. Over a fork(2) it is held with the locks of all domains inside:
+ * nobody takes it with one of them. What a result refers to may be closed by another thread at any
  * time, as fi_domain(3) says.
  */
 #include <pthread.h>
@@ -55,6 +56,35 @@ void tdm_opened_domain(struct tdm_domain *domain)
 void tdm_closed_domain(struct tdm_domain *domain)
 {
 	del(&domain->opened);
+}
+
+TDM_TSA(no_thread_safety_analysis)
+void tdm_opened_freeze(void)
+{
+	struct tdm_list *pos;
+
+	pthread_mutex_lock(&guard);
+	tdm_list_for_each(pos, &domains)
+		tdm_lock_acquire(
+			&tdm_list_entry(pos, struct tdm_domain, opened)->lock);
+}
+
+TDM_TSA(no_thread_safety_analysis)
+void tdm_opened_thaw(void (*orphaned)(struct tdm_domain *domain))
+{
+	struct tdm_list *pos, *tmp;
+
+	tdm_list_for_each_safe(pos, tmp, &domains) {
+		struct tdm_domain *d =
+			tdm_list_entry(pos, struct tdm_domain, opened);
+
+		if (orphaned) {
+			orphaned(d);
+			tdm_list_del(&d->opened);
+		}
+		tdm_lock_release(&d->lock);
+	}
+	pthread_mutex_unlock(&guard);
 }
 
 static int is_open_fabric(const struct fid_fabric *fid)

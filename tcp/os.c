@@ -3,10 +3,15 @@
  * The OS call table, filled with the system's own calls. Thin adapters stand
  * where libc declares a variadic or differently typed function, or none.
  *
- * Invariant: tdm_os_system is never written; tests change tdm_os only.
- * Locking: none, the table is not changed while a fabric is open.
+ * Invariants:
+ *  1. tdm_os_system is never written; tests change tdm_os only.
+ *  2. A socket that is open has its bit in `sockets`, if there is room for it.
+ * Locking: none, the table is not changed while a fabric is open; the bits are
+ * atomic.
  */
 #include "tdm_os.h"
+
+#include "tdm_atomic.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +27,46 @@
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Descriptors that can be remembered; pages without any take no memory. */
+enum { SOCKETS_MOST = 1 << 20 };
+
+static tdm_a64 sockets[SOCKETS_MOST / 64];
+
+static int remember(int fd)
+{
+	if (fd >= 0 && fd < SOCKETS_MOST)
+		tdm_a64_fetch_or(&sockets[fd / 64], 1ull << (fd % 64));
+	return fd;
+}
+
+static int sys_socket(int domain, int type, int protocol)
+{
+	return remember(socket(domain, type, protocol));
+}
+
+static int sys_close(int fd)
+{
+	if (fd >= 0 && fd < SOCKETS_MOST &&
+	    tdm_a64_load_relaxed(&sockets[fd / 64]) & 1ull << (fd % 64))
+		tdm_a64_fetch_and(&sockets[fd / 64], ~(1ull << (fd % 64)));
+	return close(fd);
+}
+
+void tdm_os_close_sockets(void)
+{
+	int i;
+
+	for (i = 0; i < SOCKETS_MOST / 64; i++) {
+		uint64_t bits = tdm_a64_load_relaxed(&sockets[i]);
+
+		/* Storing nothing where there was nothing keeps pages away. */
+		if (bits)
+			tdm_a64_store_relaxed(&sockets[i], 0);
+		for (; bits; bits &= bits - 1)
+			(void)close(i * 64 + __builtin_ctzll(bits));
+	}
+}
 
 static int sys_eventfd(unsigned int value, int flags)
 {
@@ -45,7 +90,7 @@ static int sys_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
 
 static int sys_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
-	return accept4(fd, addr, len, flags);
+	return remember(accept4(fd, addr, len, flags));
 }
 
 static int sys_bind(int fd, const struct sockaddr *addr, socklen_t len)
@@ -112,7 +157,7 @@ static uint64_t sys_now_ns(void)
 
 #define SYSTEM_CALLS                                                           \
 	{                                                                      \
-		.socket = socket,                                              \
+		.socket = sys_socket,                                          \
 		.bind = sys_bind,                                              \
 		.listen = listen,                                              \
 		.accept4 = sys_accept4,                                        \
@@ -130,7 +175,7 @@ static uint64_t sys_now_ns(void)
 		.readv = readv,                                                \
 		.read = read,                                                  \
 		.write = write,                                                \
-		.close = close,                                                \
+		.close = sys_close,                                            \
 		.poll = poll,                                                  \
 		.epoll_create1 = epoll_create1,                                \
 		.epoll_ctl = sys_epoll_ctl,                                    \

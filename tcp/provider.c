@@ -43,5 +43,6 @@ FI_EXT_INI
 	 */
 	tdm_prov.fi_version = fi_version();
 	tdm_env_init();
+	tdm_fork_init();
 	return &tdm_prov;
 }

@@ -53,9 +53,9 @@ static int sep_close(struct fid *fid)
 	struct tdm_eq *eq;
 
 	tdm_lock_acquire(&d->lock);
-	if (ep->users) {
+	if (ep->users || d->engine.orphan) {
 		tdm_lock_release(&d->lock);
-		return -FI_EBUSY;
+		return d->engine.orphan ? -FI_EOPBADSTATE : -FI_EBUSY;
 	}
 	if (ep->enabled) {
 		if (tdm_env.report)

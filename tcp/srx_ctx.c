@@ -20,10 +20,10 @@ static int srx_close(struct fid *fid)
 {
 	struct tdm_ep *ctx = tdm_ep_of(fid);
 	struct tdm_domain *d = ctx->domain;
-	int ret = -FI_EBUSY;
+	int ret = d->engine.orphan ? -FI_EOPBADSTATE : -FI_EBUSY;
 
 	tdm_lock_acquire(&d->lock);
-	if (!ctx->users) {
+	if (!ctx->users && !d->engine.orphan) {
 		tdm_srx_flush(ctx->srx);
 		tdm_ep_free(ctx);
 		tdm_domain_put(d);

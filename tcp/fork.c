@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a child of fork(2) inherits is its parent's. A copy of a socket in the
+ * child would keep peers from noticing the parent's end, and its name from
+ * being used again; a message that the child writes into the parent's shared
+ * memory would destroy what is there.
+ *
+ * So in the child the sockets of both transports are closed, and what lives on
+ * an inherited domain is an orphan: nothing drives it any more, its endpoints
+ * are disabled and cannot be enabled, and nothing of it can be closed. The
+ * calls give -FI_EOPBADSTATE. None of this costs the calls of other processes
+ * anything: the checks are those that they make anyway.
+ *
+ * Lock: over the fork, those of all domains, so that no other thread of the
+ * parent is in a transport.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "tcp/ep_priv.h"
+#include "tcp/sep.h"
+#include "tdm_log.h"
+
+static void no_progress(struct tdm_engine *engine)
+{
+	(void)engine;
+}
+
+static int refuse(struct tdm_engine *engine)
+{
+	(void)engine;
+	return -FI_EOPBADSTATE;
+}
+
+static void disable(struct tdm_ep *ep)
+{
+	if (!ep)
+		return;
+	ep->enabled = TDM_EP_OFF;
+	tdm_alias_follow(ep);
+	if (ep->tx_cq)
+		tdm_cq_orphan(ep->tx_cq);
+	if (ep->rx_cq)
+		tdm_cq_orphan(ep->rx_cq);
+}
+
+static void orphan(struct tdm_domain *d)
+{
+	struct tdm_list *pos;
+	unsigned int i;
+
+	d->engine.orphan = 1;
+	d->engine.progress = no_progress;
+	d->engine.arm = refuse;
+	d->engine.wait_fd = refuse;
+	tdm_list_for_each(pos, &d->eps) {
+		struct tdm_ep *ep = tdm_list_entry(pos, struct tdm_ep, node);
+		struct tdm_sep *sep = ep->sep;
+
+		disable(ep);
+		disable(ep->srx_ctx);
+		for (i = 0; sep && i < sep->ntx; i++)
+			disable(sep->tx[i].ep);
+		for (i = 0; sep && i < sep->nrx; i++)
+			disable(sep->rx[i]);
+	}
+}
+
+static void prepare(void)
+{
+	tdm_opened_freeze();
+}
+
+static void in_parent(void)
+{
+	tdm_opened_thaw(NULL);
+}
+
+static void in_child(void)
+{
+	tdm_os_close_sockets();
+	tdm_opened_thaw(orphan);
+}
+
+static void init(void)
+{
+	int ret = pthread_atfork(prepare, in_parent, in_child);
+
+	if (ret)
+		TDM_WARN(FABRIC, "cannot prepare for fork: %s", strerror(ret));
+}
+
+void tdm_fork_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, init);
+}
