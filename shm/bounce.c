@@ -10,7 +10,8 @@
  *     back by one of bounce_consumed, each in its writer's own segment; both
  *     run freely and are distance-checked.
  *  2. A chunk's head is copied and must continue a fetch of ours exactly
- *     where it stands; everything else breaks the pair.
+ *     where it stands, else it breaks the pair. Chunks that name no fetch are
+ *     dropped: a fetch may end while its sender still helps.
  *  3. Feeding never blocks: what does not fit waits for the next call.
  * Locking: domain lock held. Spec: doc/PROTOCOL-shm.md "Large messages".
  */
@@ -20,7 +21,10 @@
 #include "shm/rma.h"
 #include "tdm_log.h"
 
-enum { BOUNCE_BUDGET = 8 }; /* chunks per pair and progress call */
+enum {
+	BOUNCE_BUDGET = 8,    /* chunks per pair and progress call */
+	BOUNCE_HELP_MOST = 4, /* of pair->help */
+};
 
 static uint8_t *chunk_data(const struct tdm_shm_region *area, uint32_t k)
 {
@@ -56,18 +60,24 @@ static int feed_none(struct tdm_shm_pair *pair, struct tdm_shm_op *op)
 }
 
 int tdm_shm_bounce_feed(struct tdm_shm_pair *pair, uint64_t id,
-			const struct tdm_shm_pull_body *body)
+			const struct tdm_shm_pull_body *body, int may)
 {
 	struct tdm_shm_op *op = tdm_shm_op_find(pair, id);
 
-	if (!op || op->flags & FI_READ || op->end || pair->self ||
+	if (!op || op->flags & FI_READ || pair->self ||
 	    tdm_shm_pull_check(body, op->len))
 		return -1;
 	if (tdm_unlikely(op->told && !op->copy))
-		return feed_none(pair, op);
-	op->at = body->offset;
-	op->end = body->offset + body->bytes;
-	tdm_list_append(&pair->feeds, &op->feed);
+		return may ? 0 : feed_none(pair, op);
+	if (op->end && (may || op->must))
+		return -1;
+	if (!op->end) {
+		op->at = body->offset;
+		op->end = body->offset + body->bytes;
+	}
+	op->must = !may;
+	if (op->at < op->end && !tdm_list_linked(&op->feed))
+		tdm_list_append(&pair->feeds, &op->feed);
 	tdm_shm_busy(pair);
 	return 0;
 }
@@ -85,20 +95,24 @@ int tdm_shm_bounce_room(struct tdm_shm_pair *pair)
 	       (int)(pair->bounce_tx - pair->bounce_credit);
 }
 
-/* No memory for the area: the messages fail, on both sides. */
+/* There will be no area: who only helped stops, other messages fail. */
 static void feeds_fail(struct tdm_shm_pair *pair)
 {
-	struct tdm_list *node;
+	struct tdm_list *pos, *tmp;
 
-	TDM_WARN(EP_DATA, "no memory for a bounce area, messages fail");
-	while (!tdm_list_empty(&pair->feeds)) {
-		struct tdm_shm_ctl *ctl = tdm_pool_alloc(&pair->ep->ctls);
-		struct tdm_shm_op *op;
+	tdm_list_for_each_safe(pos, tmp, &pair->feeds) {
+		struct tdm_shm_op *op =
+			tdm_list_entry(pos, struct tdm_shm_op, feed);
+		struct tdm_shm_ctl *ctl;
 
+		if (!op->must) {
+			tdm_list_del(&op->feed);
+			continue;
+		}
+		ctl = tdm_pool_alloc(&pair->ep->ctls);
 		if (!ctl)
 			return; /* tried again at the next call */
-		node = tdm_list_pop(&pair->feeds);
-		op = tdm_list_entry(node, struct tdm_shm_op, feed);
+		TDM_WARN(EP_DATA, "no memory for a bounce area, send fails");
 		ctl->op = TDM_SHM_REC_FAIL;
 		ctl->kind = TDM_SHM_CTL_ALONE;
 		ctl->aux = 0;
@@ -107,6 +121,30 @@ static void feeds_fail(struct tdm_shm_pair *pair)
 		tdm_shm_op_end(op, FI_ENOMEM);
 		tdm_shm_ctl_send(pair, ctl);
 	}
+}
+
+/* Is anything of @pair's fed because there is no other way? */
+static int must_feed(const struct tdm_shm_pair *pair)
+{
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, &pair->feeds) {
+		if (tdm_list_entry(pos, struct tdm_shm_op, feed)->must)
+			return 1;
+	}
+	return 0;
+}
+
+/* Make the area. Returns 0, or not 0: nothing can be fed now. */
+static int make_area(struct tdm_shm_pair *pair)
+{
+	int ret = -FI_ENOSPC;
+
+	if (pair->ep->nbounces < TDM_SHM_BOUNCES_MOST || must_feed(pair))
+		ret = tdm_shm_life_bounce(pair);
+	if (ret && ret != -FI_EAGAIN)
+		feeds_fail(pair);
+	return ret;
 }
 
 static void put_chunk(struct tdm_shm_pair *pair, struct tdm_shm_op *op)
@@ -140,14 +178,8 @@ void tdm_shm_bounce_push(struct tdm_shm_pair *pair)
 {
 	int room, budget = BOUNCE_BUDGET;
 
-	if (!pair->sess->own_bounce.base) {
-		int ret = tdm_shm_life_bounce(pair);
-
-		if (ret && ret != -FI_EAGAIN)
-			feeds_fail(pair);
-		if (ret)
-			return;
-	}
+	if (!pair->sess->own_bounce.base && make_area(pair))
+		return;
 	room = tdm_shm_bounce_room(pair);
 	while (room-- > 0 && budget-- > 0 && !tdm_list_empty(&pair->feeds)) {
 		struct tdm_list *node = tdm_list_pop(&pair->feeds);
@@ -177,41 +209,65 @@ static struct tdm_shm_pull *pull_of(struct tdm_shm_pair *pair,
 		struct tdm_shm_pull *pull =
 			tdm_list_entry(pos, struct tdm_shm_pull, node);
 
-		if (pull->rts.id == head->id && pull->copy)
+		if (pull->rts.id == head->id && (pull->copy || pull->help))
 			return pull;
 	}
 	return NULL;
 }
 
-/* Returns 0, or -1: not a chunk of ours. */
+static void give_back(struct tdm_shm_pair *pair)
+{
+	pair->bounce_rx++;
+	tdm_a64_store_release(&pair->own->bounce_consumed, pair->bounce_rx);
+	tdm_shm_bell_space(pair);
+}
+
+/* The peer helps: ask it again. */
+static void helped(struct tdm_shm_pair *pair, struct tdm_shm_pull *pull)
+{
+	if (!pair->help)
+		pair->help = 1;
+	if (!pull || pull->help != TDM_SHM_HELP_ASKED)
+		return;
+	pull->help = TDM_SHM_HELP_KNOWN;
+	if (pair->help < BOUNCE_HELP_MOST)
+		pair->help++;
+}
+
+/* Returns 0, or -1: the chunk cannot be. */
 static int take_chunk(struct tdm_shm_pair *pair)
 {
 	struct tdm_shm_session *s = pair->sess;
 	uint32_t k = (uint32_t)(pair->bounce_rx % s->peer_chunks);
 	struct tdm_shm_chunk head;
 	struct tdm_shm_pull *pull;
+	size_t len;
 
 	memcpy(&head, chunk_head(&s->peer_bounce, k), sizeof(head));
 	pull = pull_of(pair, &head);
-	if (!pull ||
-	    tdm_shm_chunk_check(&head, pull->done, pull->want - pull->done))
+	helped(pair, pull);
+	if (!pull) {
+		/* Of a message that was complete before. */
+		give_back(pair);
+		return 0;
+	}
+	if (tdm_shm_chunk_check(&head, pull->done, pull->want - pull->done))
 		return -1;
 	/* Only a region a read comes from can be closed at the sender. */
 	if (head.status && !pull->op)
 		return -1;
 	if (tdm_shm_revoked(pair->ep, pull->entry))
 		pull->refused = 1;
+	len = tdm_min(head.len, pull->tail - pull->done);
 	if (!pull->refused)
 		tdm_iov_copy_to(pull->iov, pull->count, pull->done,
-				chunk_data(&s->peer_bounce, k), head.len);
+				chunk_data(&s->peer_bounce, k), len);
 	pull->done += head.len;
-	pair->bounce_rx++;
-	tdm_a64_store_release(&pair->own->bounce_consumed, pair->bounce_rx);
-	tdm_shm_bell_space(pair);
+	give_back(pair);
 	if (head.status)
 		tdm_shm_pull_end(pull, FI_EACCES, (int)head.status);
-	else if (pull->done == pull->want)
-		tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
+	else if (pull->done >= pull->tail)
+		tdm_shm_pull_finish(pull);
 	return 0;
 }
 

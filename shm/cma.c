@@ -10,6 +10,9 @@
  *  2. A refusal (EPERM, ENOSYS, ...) at any call moves the pair to chunks and
  *     goes on with the same message where it stood.
  *  3. An announced message ends by one ACK, or with its session.
+ *  4. Of a message that is read, the sender may put chunks at the same time.
+ *     They fill it from the front, reads from the back. Chunks that come when
+ *     it is complete are dropped.
  * Locking: domain lock held. Spec: process_vm_readv(2),
  * doc/PROTOCOL-shm.md "Large messages".
  */
@@ -22,7 +25,16 @@
 #include "tdm_log.h"
 #include "tdm_os.h"
 
-enum { CMA_SLICE_BYTES = 512 * 1024, CMA_LOCAL_MOST = 8 };
+enum {
+	CMA_SLICE_BYTES = 512 * 1024,
+	CMA_SHARE_BYTES = 128 * 1024, /* slice while the sender helps */
+	CMA_HELP_LEAST_BYTES = 16 * 1024,
+	CMA_HELP_EVERY = 16, /* large messages, to peers that did not help */
+	CMA_LOCAL_MOST = 8,
+};
+
+/* A sender in progress has put its first chunk by then. */
+static const uint64_t cma_grace_ns = 4000;
 
 /* The receive, or write to a region, that @pull fills. */
 static void entry_end(struct tdm_shm_pull *pull, int err)
@@ -61,6 +73,8 @@ void tdm_shm_pull_end(struct tdm_shm_pull *pull, int err, int status)
 		tdm_shm_read_pulled(pull->op, err, status < 0);
 	else
 		entry_end(pull, err);
+	/* A PULL that still waits for a slot is not wanted any more. */
+	tdm_list_del(&pull->ctl.node);
 	if (status < 0) {
 		tdm_pool_free(&ep->pulls, pull);
 		return;
@@ -72,18 +86,62 @@ void tdm_shm_pull_end(struct tdm_shm_pull *pull, int err, int status)
 	tdm_shm_ctl_send(pair, &pull->ctl);
 }
 
-/* Ask for the rest in chunks. */
-static void pull_by_copy(struct tdm_shm_pull *pull)
+/*
+ * Ask the sender for chunks: because there is no other way, or, @may, as a
+ * help. The second PULL of a message only takes back the may of the first.
+ */
+static void ask(struct tdm_shm_pull *pull, int may)
 {
-	pull->copy = 1;
+	pull->ctl.aux = (uint16_t)may;
+	if (tdm_list_linked(&pull->ctl.node))
+		return;
 	pull->ctl.op = TDM_SHM_REC_PULL;
 	pull->ctl.kind = TDM_SHM_CTL_KEEP;
-	pull->ctl.aux = 0;
 	pull->ctl.tag = pull->rts.id;
 	pull->ctl.body.offset = pull->done;
 	pull->ctl.body.bytes = pull->want - pull->done;
 	tdm_shm_ctl_send(pull->pair, &pull->ctl);
+}
+
+static void pull_by_copy(struct tdm_shm_pull *pull)
+{
+	pull->copy = 1;
+	ask(pull, 0);
 	tdm_shm_busy(pull->pair);
+}
+
+/*
+ * Two that copy are faster than one, if the other is there: a sender that
+ * progresses is asked, one that sleeps or did not answer lately is not, but
+ * for a try now and then.
+ */
+static void ask_help(struct tdm_shm_pull *pull)
+{
+	struct tdm_shm_pair *pair = pull->pair;
+
+	if (pull->want < CMA_HELP_LEAST_BYTES ||
+	    tdm_a32_load_relaxed(&pair->peer->bell) & TDM_SHM_BELL_ASLEEP)
+		return;
+	if (!pair->help && ++pair->help_turn % CMA_HELP_EVERY)
+		return;
+	pull->help = pair->help ? TDM_SHM_HELP_ASKED : TDM_SHM_HELP_KNOWN;
+	pull->asked = tdm_os.now_ns();
+	ask(pull, 1);
+}
+
+int tdm_shm_pull_waits(struct tdm_shm_pull *pull)
+{
+	if (pull->help == TDM_SHM_HELP_NONE)
+		return 0;
+	if (tdm_shm_bounce_there(pull->pair))
+		return 1;
+	if (pull->help == TDM_SHM_HELP_KNOWN)
+		return 0;
+	if (tdm_os.now_ns() - pull->asked < cma_grace_ns)
+		return 1;
+	pull->help = TDM_SHM_HELP_KNOWN;
+	pull->pair->help--;
+	return 0;
 }
 
 static size_t remote_iov(struct iovec *out, const struct tdm_shm_rts *rts)
@@ -97,19 +155,19 @@ static size_t remote_iov(struct iovec *out, const struct tdm_shm_rts *rts)
 	return rts->count;
 }
 
-/* One call of at most @bytes. Returns the bytes read, or -errno. */
-static ssize_t read_slice(struct tdm_shm_pull *pull, size_t bytes)
+/* One call for what is left of the slice. Returns the bytes, or -errno. */
+static ssize_t read_slice(struct tdm_shm_pull *pull)
 {
 	struct iovec all[TDM_SHM_IOV_MOST], remote[TDM_SHM_IOV_MOST];
+	size_t nremote, nlocal, bytes = pull->end - pull->at;
 	struct iovec local[CMA_LOCAL_MOST];
-	size_t nremote, nlocal;
 	ssize_t n;
 
 	nremote = remote_iov(all, &pull->rts);
 	nremote = tdm_iov_slice(remote, TDM_SHM_IOV_MOST, all, nremote,
-				pull->done, bytes);
+				pull->at, bytes);
 	nlocal = tdm_iov_slice(local, CMA_LOCAL_MOST, pull->iov, pull->count,
-			       pull->done, bytes);
+			       pull->at, bytes);
 	do {
 		n = tdm_os.process_vm_readv(pull->pair->sess->pid, local,
 					    nlocal, remote, nremote, 0);
@@ -151,6 +209,26 @@ static void read_failed(struct tdm_shm_pull *pull, int err)
 	}
 }
 
+void tdm_shm_pull_finish(struct tdm_shm_pull *pull)
+{
+	struct tdm_shm_pair *pair = pull->pair;
+
+	if (pull->tail == pull->want || tdm_shm_session_alive(pair->sess))
+		tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
+	else
+		tdm_shm_pair_break(pair, FI_ECONNRESET);
+}
+
+static void next_slice(struct tdm_shm_pull *pull)
+{
+	uint64_t most = pull->help == TDM_SHM_HELP_NONE ? CMA_SLICE_BYTES :
+							  CMA_SHARE_BYTES;
+
+	pull->end = pull->tail;
+	pull->from = pull->end - tdm_min(pull->tail - pull->done, most);
+	pull->at = pull->from;
+}
+
 void tdm_shm_pull_run(struct tdm_shm_pull *pull)
 {
 	struct tdm_shm_pair *pair = pull->pair;
@@ -164,18 +242,19 @@ void tdm_shm_pull_run(struct tdm_shm_pull *pull)
 		copy_self(pull);
 		return;
 	}
-	n = read_slice(pull, tdm_min(pull->want - pull->done, CMA_SLICE_BYTES));
+	if (pull->at == pull->end)
+		next_slice(pull);
+	n = read_slice(pull);
 	if (n < 0) {
 		read_failed(pull, (int)-n);
 		return;
 	}
-	pull->done += (uint64_t)n;
-	if (pull->done < pull->want)
+	pull->at += (uint64_t)n;
+	if (pull->at < pull->end)
 		return;
-	if (tdm_shm_session_alive(pair->sess))
-		tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
-	else
-		tdm_shm_pair_break(pair, FI_ECONNRESET);
+	pull->tail = pull->from;
+	if (pull->done >= pull->tail)
+		tdm_shm_pull_finish(pull);
 }
 
 void tdm_shm_pull_start(struct tdm_shm_pull *pull)
@@ -187,15 +266,23 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull)
 	pull->want =
 		tdm_min(pull->rts.len, tdm_iov_len(pull->iov, pull->count));
 	pull->done = 0;
+	pull->tail = pull->want;
+	pull->end = 0;
+	pull->at = 0;
 	pull->copy = 0;
+	pull->help = TDM_SHM_HELP_NONE;
 	tdm_list_append(&pair->pulls, &pull->node);
 	if (!pull->want) {
 		tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
 		return;
 	}
 	tdm_shm_busy(pair);
-	if (pair->self || pair->cma)
-		tdm_shm_pull_run(pull);
-	else
+	if (!pair->self && !pair->cma) {
 		pull_by_copy(pull);
+		return;
+	}
+	if (!pair->self)
+		ask_help(pull);
+	if (!tdm_shm_pull_waits(pull))
+		tdm_shm_pull_run(pull);
 }

@@ -23,6 +23,7 @@ enum {
 	TDM_SHM_HOT_MOST = 8,	    /* rings polled in each progress call */
 	TDM_SHM_HOT_KEEP = 4,	    /* so few are polled even when silent */
 	TDM_SHM_BOUNCE_CHUNKS = 32, /* 2 MiB: larger than L2 on purpose */
+	TDM_SHM_BOUNCES_MOST = 32,  /* areas made only to help */
 };
 
 /* CQs and counters an endpoint is bound to. */
@@ -86,6 +87,7 @@ struct tdm_shm_ep {
 	uint32_t bell_cursor; /* next to be swept */
 	struct tdm_shm_region hints_region;
 	size_t grown_bytes; /* of rings beyond the small one */
+	uint32_t nbounces;  /* own bounce areas */
 	int bell_fd;	    /* eventfd */
 	int ctl_fd;	    /* epoll: listener, lifelines, pidfds */
 	int spare_fd;	    /* given up to refuse when out of descriptors */

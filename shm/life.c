@@ -405,5 +405,6 @@ int tdm_shm_life_bounce(struct tdm_shm_pair *pair)
 	}
 	tdm_shm_region_handed(&area);
 	s->own_bounce = area;
+	pair->ep->nbounces++;
 	return 0;
 }

@@ -55,13 +55,24 @@ struct tdm_shm_op {
 	uint64_t at;   /* next byte to feed */
 	uint64_t end;  /* end of the range asked for; 0: no PULL yet */
 	void *copy;    /* payload of an inject, or NULL */
+	int must;      /* 0: feeding is a help, the receiver reads too */
 	int told;      /* 1: its completion was written */
 	int cancelled; /* 1: FAIL asks the peer to drop it */
 	int step;      /* reads: enum tdm_shm_read_step */
 	int err;       /* reads: what came of the pull, positive errno */
 };
 
-/* An announced transfer, from RTS to ACK. */
+/* Does the sender of an announced transfer copy too? */
+enum tdm_shm_help {
+	TDM_SHM_HELP_NONE,  /* it was not asked */
+	TDM_SHM_HELP_ASKED, /* a first chunk is waited for, for a moment */
+	TDM_SHM_HELP_KNOWN, /* that moment is over, or a chunk came */
+};
+
+/*
+ * An announced transfer, from RTS to ACK. Chunks fill it from the front, reads
+ * of the sender's memory from the back; it is complete when they meet.
+ */
 struct tdm_shm_pull {
 	struct tdm_shm_ctl ctl; /* its PULL, then its ACK; first member */
 	struct tdm_list node;	/* pair->pulls once matched */
@@ -72,9 +83,15 @@ struct tdm_shm_pull {
 	size_t count;
 	struct tdm_shm_rts rts; /* as validated */
 	uint64_t want;		/* bytes: what fits the receive */
-	uint64_t done;
-	int copy;    /* 1: by chunks, PULL was sent */
-	int refused; /* 1: the region was closed, bytes go nowhere */
+	uint64_t done;		/* bytes that came from the front, in chunks */
+	uint64_t tail;		/* bytes from here on were read */
+	uint64_t from;		/* the slice being read, [from, end), */
+	uint64_t at;		/* and how far it got */
+	uint64_t end;
+	uint64_t asked; /* ns, when help was asked for */
+	int copy;	/* 1: by chunks only */
+	int help;	/* enum tdm_shm_help */
+	int refused;	/* 1: the region was closed, bytes go nowhere */
 };
 
 /* A message that arrived before its receive; entry->peer_context. */

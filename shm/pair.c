@@ -235,6 +235,8 @@ static void pair_reset_rings(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	pair->bounce_tx = 0;
 	pair->bounce_rx = 0;
 	pair->bounce_credit = 0;
+	pair->help = 2;
+	pair->help_turn = 0;
 	pair->bell = 0;
 	pair->rx_since = 0;
 	pair->rx_window = 1;

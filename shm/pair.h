@@ -83,6 +83,8 @@ struct tdm_shm_pair {
 	uint32_t next_serve;	/* names the next one */
 	uint64_t dirty_small;	/* map of the small ring */
 	uint64_t bounce_tx;	/* chunks put, free-running */
+	int help;		/* 0..4: does the peer help when asked? */
+	uint32_t help_turn;	/* large messages it was not asked for */
 	uint64_t bounce_rx;	/* chunks taken */
 	uint64_t bounce_credit; /* chunks the peer took, as last read */
 

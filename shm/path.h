@@ -173,17 +173,23 @@ void tdm_shm_rx_idle(struct tdm_shm_pair *pair, uint64_t word0);
 /* @pull->entry was matched: fetch. */
 void tdm_shm_pull_start(struct tdm_shm_pull *pull);
 
-/* Advance @pull by one slice; may end it. */
+/* Read one slice of @pull; may end it. */
 void tdm_shm_pull_run(struct tdm_shm_pull *pull);
+
+/* Is it better to wait for the sender's chunks than to read now? */
+int tdm_shm_pull_waits(struct tdm_shm_pull *pull);
+
+/* All of @pull is there, if the sender was when it was read. */
+void tdm_shm_pull_finish(struct tdm_shm_pull *pull);
 
 /* The bytes are there (@err 0), or will not come; @status < 0: no ACK. */
 void tdm_shm_pull_end(struct tdm_shm_pull *pull, int err, int status);
 
 /* ---- bounce.c: chunks ---------------------------------------------------- */
 
-/* A PULL arrived: feed @op. Returns 0, or -1: not valid. */
+/* A PULL for @id arrived, @may: as a help. Returns 0, or -1: not valid. */
 int tdm_shm_bounce_feed(struct tdm_shm_pair *pair, uint64_t id,
-			const struct tdm_shm_pull_body *body);
+			const struct tdm_shm_pull_body *body, int may);
 
 /* Put chunks as far as there is room; take those that are there. */
 void tdm_shm_bounce_push(struct tdm_shm_pair *pair);

@@ -68,18 +68,18 @@ static void work_pulls(struct tdm_shm_pair *pair)
 	struct tdm_list *pos, *tmp;
 	int slices = PROGRESS_SLICES;
 
+	tdm_shm_bounce_pop(pair);
 	tdm_list_for_each_safe(pos, tmp, &pair->pulls) {
 		struct tdm_shm_pull *pull =
 			tdm_list_entry(pos, struct tdm_shm_pull, node);
 
-		if (pull->copy)
-			continue;
-		if (!slices-- || pair->broken)
+		if (pair->broken || !slices)
 			break;
+		if (pull->copy || tdm_shm_pull_waits(pull))
+			continue;
 		tdm_shm_pull_run(pull);
+		slices--;
 	}
-	if (!pair->broken && !tdm_list_empty(&pair->pulls))
-		tdm_shm_bounce_pop(pair);
 }
 
 static void work_pair(struct tdm_shm_pair *pair)

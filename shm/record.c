@@ -64,9 +64,9 @@ int tdm_shm_rec_decode(struct tdm_shm_rec *rec, uint64_t word0, uint32_t room)
 		return rec->flags & ~TDM_SHM_REC_DATA || rec->aux ? -1 : 0;
 	case TDM_SHM_REC_ACK:
 		return rec->flags || rec->aux > TDM_SHM_STATUS_ACCESS ? -1 : 0;
+	case TDM_SHM_REC_PULL:
 	case TDM_SHM_REC_FAIL:
 		return rec->flags || rec->aux > 1 ? -1 : 0;
-	case TDM_SHM_REC_PULL:
 	case TDM_SHM_REC_GOODBYE:
 		return rec->flags || rec->aux ? -1 : 0;
 	case TDM_SHM_REC_PAD:

@@ -62,6 +62,7 @@ void tdm_shm_session_free(struct tdm_shm_session *s)
 	if (s->bounce_fd >= 0)
 		tdm_os.close(s->bounce_fd);
 	ep->grown_bytes -= s->own_ring.bytes;
+	ep->nbounces -= s->own_bounce.base != NULL;
 	tdm_shm_region_fini(&s->own);
 	tdm_shm_region_fini(&s->peer);
 	tdm_shm_region_fini(&s->hints);

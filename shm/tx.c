@@ -189,6 +189,7 @@ static void op_fill(struct tdm_shm_op *op, struct tdm_shm_pair *pair,
 	op->count = 0;
 	op->at = 0;
 	op->end = 0;
+	op->must = 0;
 	op->step = TDM_SHM_READ_ASKED;
 	op->err = 0;
 	tdm_list_init(&op->feed);

@@ -118,7 +118,8 @@ TEST(Record, ControlRecordsCarryNothingElse)
 	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 0, 2, 1), 0);
 	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 0, 3, 1), -1);
 	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 1, 0, 1), -1);
-	EXPECT_EQ(decode(TDM_SHM_REC_PULL, 0, 1, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_PULL, 0, 1, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_PULL, 0, 2, 1), -1);
 	EXPECT_EQ(decode(TDM_SHM_REC_GOODBYE, 0, 0, 1), 0);
 	EXPECT_EQ(decode(TDM_SHM_REC_PAD, 0, 5, 5), 0);
 	EXPECT_EQ(decode(TDM_SHM_REC_PAD, 0, 4, 5), -1);

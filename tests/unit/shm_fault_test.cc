@@ -785,8 +785,6 @@ TEST_F(GarbageTest, ChunkHeads)
 			liar()->sess->own_bounce.base);
 		for (int k = 0; k < TDM_SHM_BOUNCE_CHUNKS; k++) {
 			if (rng() % 3 == 0)
-				head[k].id = rng();
-			if (rng() % 3 == 0)
 				head[k].offset = rng();
 			head[k].len = uint32_t(rng() % 2 ? rng() : 0);
 		}

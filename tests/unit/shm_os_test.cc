@@ -31,6 +31,20 @@ ssize_t cma_fails(pid_t pid, const struct iovec *l, unsigned long nl,
 }
 } // namespace
 
+namespace
+{
+/* The sender behind @o's pair is not asked to copy. */
+void no_help(struct tdt_owner *o)
+{
+	struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(o->ep);
+	struct tdm_shm_pair *pair =
+		tdm_list_entry(ep->pairs.next, struct tdm_shm_pair, all);
+
+	pair->help = 0;
+	pair->help_turn = 0;
+}
+} // namespace
+
 /* Refused at any call: the same message goes on by copy. */
 TEST_F(PairTest, CmaRefusedMidMessageGoesOnByCopy)
 {
@@ -41,6 +55,7 @@ TEST_F(PairTest, CmaRefusedMidMessageGoesOnByCopy)
 			remake();
 			meet();
 			ASSERT_EQ(pair_of(b)->cma, 1);
+			no_help(b);
 			cma_calls = calls;
 			cma_errno = err;
 			cma_most = SIZE_MAX;
@@ -52,6 +67,107 @@ TEST_F(PairTest, CmaRefusedMidMessageGoesOnByCopy)
 				tdm_os_system.process_vm_readv;
 		}
 	}
+}
+
+/* The same while the sender helps: what it did so far counts. */
+TEST_F(PairTest, CmaRefusedWhileTheSenderHelps)
+{
+	const size_t len = 9 << 20;
+
+	for (int calls = 0; calls < 40; calls++) {
+		remake();
+		meet();
+		cma_calls = calls;
+		cma_errno = EPERM;
+		cma_most = calls % 3 ? SIZE_MAX : 50001;
+		tdm_os.process_vm_readv = cma_fails;
+		/* The receiver alone for a while, so that it reads too. */
+		auto out = pattern(len, unsigned(calls));
+		std::vector<unsigned char> in(len);
+		char ca, cb;
+		int turn = 0;
+
+		tdt_owner_trecv(b, in.data(), len, 1, &cb);
+		ASSERT_EQ(tsend(a, to_b, out.data(), len, 1, &ca), 0);
+		ASSERT_TRUE(eventually(
+			[&] {
+				return tdt_owner_find(a, &ca) &&
+				       tdt_owner_find(b, &cb);
+			},
+			[&] {
+				tdt_owner_progress(b);
+				if (++turn % (1 + calls % 7) == 0)
+					tdt_owner_progress(a);
+			}));
+		ASSERT_EQ(tdt_owner_find(b, &cb)->err, 0);
+		ASSERT_EQ(in, out) << calls;
+		tdm_os.process_vm_readv = tdm_os_system.process_vm_readv;
+	}
+}
+
+/* A sender that computes costs nothing: the receiver reads on its own. */
+TEST_F(PairTest, ReceiverNeedsNoProgressOfTheSender)
+{
+	auto out = pattern(5 << 20, 1);
+	std::vector<unsigned char> in(5 << 20);
+	char ca, cb;
+
+	meet();
+	for (int i = 0; i < 10; i++) {
+		tdt_owner_trecv(b, in.data(), in.size(), 1, &cb);
+		ASSERT_EQ(tsend(a, to_b, out.data(), out.size(), 1, &ca), 0);
+		ASSERT_TRUE(eventually([&] { return b->dones == 1; },
+				       [&] { tdt_owner_progress(b); }));
+		EXPECT_EQ(in, out);
+		b->dones = 0;
+	}
+	/* It was asked, in vain, and is asked less often now. */
+	EXPECT_EQ(pair_of(b)->help, 0);
+	/* What it does of that later is dropped. */
+	ASSERT_TRUE(until([&] { return a->dones == 10; }));
+	for (int i = 0; i < 100; i++)
+		step();
+	a->dones = 0;
+	for (int i = 0; i < 40; i++)
+		exchange(300000, unsigned(i));
+	EXPECT_GT(pair_of(b)->help, 0);
+	EXPECT_EQ(b->nevents, 1u);
+}
+
+/* Both copy: chunks from the front, reads from the back. */
+TEST_F(PairTest, SenderInProgressHelps)
+{
+	static size_t reads;
+
+	reads = 0;
+	tdm_os.process_vm_readv = [](pid_t p, const struct iovec *l,
+				     unsigned long nl, const struct iovec *r,
+				     unsigned long nr, unsigned long f) {
+		reads++;
+		return tdm_os_system.process_vm_readv(p, l, nl, r, nr, f);
+	};
+	meet();
+	size_t probe = reads;
+	for (size_t len = 20000; len < (8u << 20); len += len / 3) {
+		exchange(len, 1);
+		exchange(len + 1, 2);
+	}
+	EXPECT_GT(pair_of(b)->bounce_rx, 0u);
+	EXPECT_GT(reads, probe);
+}
+
+/* No memory to help with: the receiver reads on its own. */
+TEST_F(PairTest, SenderWithoutMemoryDoesNotHelp)
+{
+	meet();
+	exchange(8000, 1);
+	tdm_os.memfd_create = [](const char *, unsigned) {
+		errno = EMFILE;
+		return -1;
+	};
+	for (int i = 0; i < 30; i++)
+		exchange(1 << 20, unsigned(i));
+	EXPECT_EQ(pair_of(b)->bounce_rx, 0u);
 }
 
 /* Short counts are gone on from. */
@@ -76,6 +192,7 @@ TEST_F(PairTest, UnreadableSendBufferFailsThatMessageOnly)
 
 	mprotect(hole, 4096, PROT_READ);
 	meet();
+	no_help(b);
 	tdt_owner_trecv(b, in.data(), in.size(), 1, &cb);
 	ASSERT_EQ(tsend(a, to_b, hole, 1 << 20, 1, &ca), 0);
 	ASSERT_TRUE(until([&] {
