@@ -97,9 +97,8 @@ static int get_msg_id(struct fid_peer_srx *fid, struct fi_peer_match_attr *attr,
 	int ret = get(fid, TDM_SRX_MSG, attr, entry);
 
 	if (!ret)
-		(*entry)->addr =
-			tdm_srx_reported(tdm_srx_port_done(fid),
-					 (*entry)->addr);
+		(*entry)->addr = tdm_srx_reported(tdm_srx_port_done(fid),
+						  (*entry)->addr);
 	return ret;
 }
 
@@ -109,9 +108,8 @@ static int get_tag_id(struct fid_peer_srx *fid, struct fi_peer_match_attr *attr,
 	int ret = get(fid, TDM_SRX_TAG, attr, entry);
 
 	if (!ret)
-		(*entry)->addr =
-			tdm_srx_reported(tdm_srx_port_done(fid),
-					 (*entry)->addr);
+		(*entry)->addr = tdm_srx_reported(tdm_srx_port_done(fid),
+						  (*entry)->addr);
 	return ret;
 }
 
