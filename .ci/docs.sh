@@ -62,9 +62,8 @@ for o in $options; do
 	grep -qE "\b(FI_OPT_)?${o#FI_OPT_}\b" "$manual" ||
 		complain "$o is an option but not in $manual"
 done
-exist=$(cat tests/*/*_test.cc | tr -d '\n' |
-	grep -oE 'TEST(_F|_P)?\([A-Za-z0-9]+,[[:space:]]*[A-Za-z0-9_]+\)' |
-	sed -E 's/.*\(([A-Za-z0-9]+),[[:space:]]*([A-Za-z0-9_]+)\)/\1.\2/' |
+exist=$(cat tests/*/*_test.cc | tr -d '\n' | sed 's/TEST/\n&/g' |
+	sed -nE 's/^TEST(_F|_P)?\(([A-Za-z0-9]+),[[:space:]]*([A-Za-z0-9_]+)\).*/\2.\3/p' |
 	sort -u)
 for page in doc/regressions.md doc/av-sentences.md; do
 	cited=$(grep -oE '`[A-Z][A-Za-z0-9]*\.[A-Z][A-Za-z0-9_]*`' "$page" |

@@ -173,10 +173,8 @@ void tdm_shm_rx_idle(struct tdm_shm_pair *pair, uint64_t word0);
 /* @pull->entry was matched: fetch. */
 void tdm_shm_pull_start(struct tdm_shm_pull *pull);
 
-/* Read one slice of @pull; may end it. */
+/* Read one slice of @pull, may end it; is waiting for chunks better now? */
 void tdm_shm_pull_run(struct tdm_shm_pull *pull);
-
-/* Is it better to wait for the sender's chunks than to read now? */
 int tdm_shm_pull_waits(struct tdm_shm_pull *pull);
 
 /* All of @pull is there, if the sender was when it was read. */
