@@ -142,7 +142,10 @@ const Bits bits[] = {
 	BITS(tx_attr->op_flags, false, FI_COMPLETION | FI_INJECT | LEVELS),
 	BITS(tx_attr->msg_order, true, 0),
 	BITS(tx_attr->comp_order, true, 0),
-	BITS(rx_attr->caps, true, FI_EXACT_DIRECTED_RECV),
+	/* Newer ones are there for those who name them. */
+	BITS(rx_attr->caps, true,
+	     FI_EXACT_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV |
+		     FI_TAGGED_MULTI_RECV),
 	BITS(rx_attr->op_flags, false, FI_COMPLETION | FI_MULTI_RECV),
 	BITS(rx_attr->msg_order, true, 0),
 	BITS(rx_attr->comp_order, true, 0),

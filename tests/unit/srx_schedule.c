@@ -515,8 +515,10 @@ const char *tdt_srx_schedule(uint64_t seed, struct tdt_schedule_stats *stats)
 	tdm_lock_acquire(&lock);
 	engine.lock = &lock;
 	attr.directed = (int)kinds;
-	if (tdm_srx_open(&attr, &tdt_model.srx))
+	if (tdm_srx_open(&attr, &tdt_model.srx)) {
+		tdm_lock_release(&lock);
 		return "no memory";
+	}
 	tdt_model.done.rx_cq = &cq;
 	tdm_srx_set_done(tdt_model.srx, &tdt_model.done);
 	for (i = 0; i < 2; i++) {
