@@ -74,9 +74,10 @@ gtest_total() {
 }
 
 # gtest_run RESULTS PROGRAM...: run test programs, each with a time limit, and
-# leave RESULTS/NAME.xml. Fails when one fails, crashes, hangs or runs nothing.
+# leave RESULTS/NAME.xml. Fails when one fails, crashes, hangs or runs nothing;
+# what such a program printed comes once more at the end, where it is seen.
 gtest_run() {
-	local results=$1 program name ret bad=0
+	local results=$1 program name ret bad=()
 	shift
 	mkdir -p "$results"
 	for program; do
@@ -86,16 +87,22 @@ gtest_run() {
 		echo "== $name"
 		timeout --kill-after=10 "${TANDEM_TEST_SECONDS:-600}" "$program" \
 			--gtest_brief=1 --gtest_output="xml:$results/$name.xml" \
-			</dev/null || ret=$?
+			</dev/null 2>&1 | tee "$results/$name.out" || ret=$?
 		if [ ! -s "$results/$name.xml" ]; then
-			say "$name left no result (exit status $ret)"
-			bad=1
+			bad+=("$name")
+			echo "$name left no result (exit status $ret)" |
+				tee -a "$results/$name.out"
 		elif [ "$ret" != 0 ]; then
-			say "$name failed (exit status $ret)"
-			bad=1
+			bad+=("$name")
+			echo "$name failed (exit status $ret)" |
+				tee -a "$results/$name.out"
 		fi
 	done
-	return $bad
+	for name in "${bad[@]}"; do
+		echo "== the end of $name, which failed"
+		grep -vE ': Skipped$|^$' "$results/$name.out" | tail -n 80
+	done
+	[ "${#bad[@]}" = 0 ]
 }
 
 # test_tree RESULTS TREE CONFIGURE-ARGUMENT...: build a tree and run its test

@@ -16,6 +16,7 @@
 extern "C" {
 #include "peer/match_priv.h"
 #include "tests/harness/fault.h"
+#include "tests/harness/sanitized.h"
 }
 
 namespace
@@ -289,11 +290,7 @@ TEST_F(Match, MaskIndexesComeAndGoWithoutLosingMessages)
 
 /* ----------------------------------------------- against a plain scan */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SCHEDULES = 2000 };
-#else
-enum { SCHEDULES = 50000 };
-#endif
+enum { SCHEDULES = TDT_SANITIZED ? 2000 : 50000 };
 
 struct Rng {
 	uint64_t s;

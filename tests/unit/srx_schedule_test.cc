@@ -10,23 +10,12 @@
 #include <gtest/gtest.h>
 
 #include "srx_schedule.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SLOW 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SLOW 1
-#endif
-#endif
+#include "tests/harness/sanitized.h"
 
 namespace
 {
 
-#ifdef SLOW
-const uint64_t schedules = 50000;
-#else
-const uint64_t schedules = 1000000;
-#endif
+const uint64_t schedules = TDT_SANITIZED ? 50000 : 1000000;
 
 TEST(SrxSchedule, AgreesWithTheSlowMatcher)
 {
