@@ -360,12 +360,15 @@ uint64_t tdm_addr_hash(const struct tdm_addr *a)
 	uint64_t lo, hi;
 
 	if (a->u.sa.sa_family == AF_INET)
-		return mix((uint64_t)a->u.in.sin_addr.s_addr << 16 |
-			   a->u.in.sin_port);
+		return mix(((uint64_t)a->u.in.sin_addr.s_addr << 16 |
+			    a->u.in.sin_port) ^
+			   (uint64_t)a->key << 48);
 	memcpy(&lo, &a->u.in6.sin6_addr.s6_addr[0], 8);
 	memcpy(&hi, &a->u.in6.sin6_addr.s6_addr[8], 8);
-	return mix(lo ^ mix(hi ^ mix((uint64_t)a->u.in6.sin6_scope_id << 16 |
-				     a->u.in6.sin6_port)));
+	return mix(lo ^ mix(hi ^
+			    mix((uint64_t)a->u.in6.sin6_scope_id << 16 |
+				a->u.in6.sin6_port) ^
+			    (uint64_t)a->key << 48));
 }
 
 uint64_t tdm_addr_ip_hash(const struct tdm_addr *a)

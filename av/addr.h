@@ -17,13 +17,17 @@
 
 #include "tdm_base.h"
 
-/* One endpoint address; unused bytes are 0, so that memcmp() compares. */
+/*
+ * One endpoint address; unused bytes are 0, so that memcmp() compares. The
+ * same endpoint by two authorization keys is two addresses.
+ */
 struct tdm_addr {
 	union {
 		struct sockaddr sa;
 		struct sockaddr_in in;
 		struct sockaddr_in6 in6;
 	} u;
+	uint32_t key; /* of the AV; 0: none, or the endpoint's own */
 };
 
 /* libfabric 2.3 and later: sockaddr_in or sockaddr_in6. */

@@ -16,6 +16,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "av/key.h"
 #include "av/locality.h"
 #include "peer/eq.h"
 #include "peer/link.h"
@@ -41,9 +42,26 @@ int tdm_av_addr(const struct tdm_av *av, fi_addr_t fi_addr,
 	return 0;
 }
 
-int tdm_av_rx_ctx_bits(const struct tdm_av *av)
+const struct tdm_space *tdm_av_space(const struct tdm_av *av)
 {
-	return av->rx_ctx_bits;
+	return &av->space;
+}
+
+struct tdm_lock *tdm_av_lock(const struct tdm_av *av)
+{
+	return av->engine->lock;
+}
+
+struct tdm_keyring *tdm_av_keys(const struct tdm_av *av)
+{
+	return av->keys;
+}
+
+uint32_t tdm_av_key(const struct tdm_av *av, fi_addr_t fi_addr)
+{
+	return tdm_table_has(&av->table, fi_addr) ?
+		       av->table.entry[fi_addr].key :
+		       0;
 }
 
 int tdm_av_has(const struct tdm_av *av, fi_addr_t fi_addr)
@@ -178,12 +196,14 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count,
 	size_t i;
 	int ret = 0;
 
-	if (flags)
+	if (flags & ~(uint64_t)FI_AUTH_KEY)
 		return -FI_EBADFLAGS;
 	if (count && !fi_addr)
 		return -FI_EINVAL;
 	if (av->engine->orphan)
 		return -FI_EOPBADSTATE;
+	if (flags)
+		return tdm_av_remove_keys(fid, fi_addr, count);
 	tdm_lock_acquire(av->engine->lock);
 	for (i = 0; i < count; i++) {
 		struct tdm_addr a;
@@ -199,6 +219,8 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count,
 		tdm_av_local_remove(av, index);
 		tdm_table_remove(&av->table, index);
 		tdm_av_ids_drop(av, index);
+		if (av->keys)
+			tdm_keyring_count(av->keys, a.key, -1);
 		low = tdm_table_find(&av->table, &a);
 		if (low != TDM_TABLE_NONE)
 			tdm_av_local_insert(av, low);
@@ -247,6 +269,7 @@ static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf,
 static void av_free(struct tdm_av *av)
 {
 	tdm_table_fini(&av->table);
+	tdm_keyring_free(av->keys);
 	free(av->ids.id);
 	free(av);
 }
@@ -317,20 +340,23 @@ static struct fi_ops_av tdm_av_ops = {
 	.lookup = av_lookup,
 	.straddr = av_straddr,
 	.av_set = tdm_no_av_av_set,
-	.insert_auth_key = tdm_no_av_insert_auth_key,
-	.lookup_auth_key = tdm_no_av_lookup_auth_key,
+	.insert_auth_key = tdm_av_insert_key,
+	.lookup_auth_key = tdm_av_lookup_key,
 	.set_user_id = tdm_av_set_user_id,
 };
 
-/* An index keeps 32 bits; contexts are numbered with 16. */
+/* An index keeps 32 bits; groups and contexts share the rest. */
 enum { RX_CTX_BITS_MOST = 32 };
 
-static int check_attr(const struct fi_av_attr *attr)
+static int check_attr(const struct tdm_av_attr *owner,
+		      const struct fi_av_attr *attr)
 {
 	if (attr->type != FI_AV_UNSPEC && attr->type != FI_AV_TABLE &&
 	    attr->type != FI_AV_MAP)
 		return -FI_EINVAL;
-	if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > RX_CTX_BITS_MOST)
+	if (attr->rx_ctx_bits < 0 ||
+	    attr->rx_ctx_bits + tdm_space_group_bits(owner->max_group) >
+		    RX_CTX_BITS_MOST)
 		return -FI_EINVAL;
 	/* What is read must have a name, and named AVs are not offered. */
 	if (attr->name)
@@ -359,7 +385,7 @@ int tdm_av_open(const struct tdm_av_attr *owner, struct fi_av_attr *attr,
 	struct tdm_av *av;
 	int ret;
 
-	ret = check_attr(attr);
+	ret = check_attr(owner, attr);
 	if (ret)
 		return ret;
 	av = calloc(1, sizeof(*av));
@@ -372,9 +398,14 @@ int tdm_av_open(const struct tdm_av_attr *owner, struct fi_av_attr *attr,
 	av->engine = owner->engine;
 	av->format = owner->addr_format;
 	av->flags = attr->flags;
-	av->rx_ctx_bits = attr->rx_ctx_bits;
+	av->space.ctx_bits = attr->rx_ctx_bits;
+	av->space.max_group = owner->max_group;
 	tdm_list_init(&av->users);
 	ret = tdm_table_init(&av->table, attr->count);
+	if (!ret && owner->keys) {
+		av->keys = tdm_keyring_alloc();
+		ret = av->keys ? 0 : -FI_ENOMEM;
+	}
 	if (!ret && av->flags & FI_AV_USER_ID)
 		ret = tdm_av_ids_reserve(av, 0);
 	if (!ret && av->flags & FI_EVENT)

@@ -19,15 +19,19 @@
 #include "av/addr.h"
 #include "tdm_engine.h"
 #include "tdm_list.h"
+#include "tdm_space.h"
 
 struct tdm_av;
 struct tdm_user_ids;
+struct tdm_keyring;
 struct tdm_link;
 
 struct tdm_av_attr {
 	struct tdm_engine *engine;
 	struct tdm_link *link; /* peer whose AV is filled too, or NULL */
 	uint32_t addr_format;  /* of the domain: FI_SOCKADDR_IN, _IN6, ... */
+	uint32_t max_group;    /* max_group_id of the domain */
+	int keys;	       /* addresses have keys: FI_AV_AUTH_KEY */
 };
 
 /*
@@ -47,8 +51,17 @@ struct fid_av *tdm_av_fid(struct tdm_av *av);
 int tdm_av_addr(const struct tdm_av *av, fi_addr_t fi_addr,
 		struct tdm_addr *addr) tdm_must_check;
 
-/* rx_ctx_bits of fi_av_open(3): upper bits of an fi_addr_t, fi_rx_addr(3). */
-int tdm_av_rx_ctx_bits(const struct tdm_av *av);
+/* How its addresses are made: rx_ctx_bits of fi_av_open(3), and groups. */
+const struct tdm_space *tdm_av_space(const struct tdm_av *av);
+
+/* Its keys, NULL when addresses have none. */
+struct tdm_keyring *tdm_av_keys(const struct tdm_av *av);
+
+/* The domain lock. */
+struct tdm_lock *tdm_av_lock(const struct tdm_av *av);
+
+/* The number of the key of @fi_addr; 0: none. */
+uint32_t tdm_av_key(const struct tdm_av *av, fi_addr_t fi_addr);
 
 /* Not 0 when @fi_addr is set. */
 int tdm_av_has(const struct tdm_av *av, fi_addr_t fi_addr);

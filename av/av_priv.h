@@ -26,7 +26,8 @@ struct tdm_av {
 	struct fid_av *local;	 /* the peer's AV, or NULL */
 	uint64_t flags;		 /* it was opened with */
 	uint32_t format;	 /* FI_SOCKADDR_IN, _IN6, FI_SOCKADDR, STR */
-	int rx_ctx_bits;
+	struct tdm_space space;
+	struct tdm_keyring *keys;   /* G: domain; NULL: addresses have none */
 	struct tdm_eq *eq;	    /* fi_av_bind(), or NULL; G: domain */
 	struct tdm_av_queue *queue; /* of a vector opened with FI_EVENT */
 	struct tdm_list users;	    /* struct tdm_av_user; G: domain */
@@ -47,6 +48,7 @@ struct tdm_av_call {
 	size_t count;  /* addresses in all */
 	size_t at;     /* the next one */
 	size_t done;   /* inserted */
+	int keyed;     /* addresses have keys, or should have */
 };
 
 /*

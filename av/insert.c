@@ -18,10 +18,12 @@
 #include <rdma/fi_errno.h>
 
 #include "av/av_priv.h"
+#include "av/key.h"
 #include "av/locality.h"
 #include "tdm_log.h"
 
-#define INSERT_FLAGS (FI_MORE | FI_SYNC_ERR | FI_SYMMETRIC | FI_AV_USER_ID)
+#define INSERT_FLAGS                                                           \
+	(FI_MORE | FI_SYNC_ERR | FI_SYMMETRIC | FI_AV_USER_ID | FI_AUTH_KEY)
 /* FI_FIREWALL_ADDR of libfabric 2.3: a hint that means nothing here. */
 #define INSERT_IGNORED (1ULL << 42)
 
@@ -74,6 +76,8 @@ static int insert_one(const struct tdm_av_call *call, const struct tdm_addr *a,
 			tdm_av_ids_set(av, i, id);
 	}
 	*index = i;
+	if (av->keys)
+		tdm_keyring_count(av->keys, a->key, 1);
 	if (!av->local || !tdm_locality_may_be(call->here, a))
 		return 0;
 	/* A lower alias takes over: sources are reported as the lowest. */
@@ -88,9 +92,18 @@ void tdm_av_put(struct tdm_av_call *call, const struct tdm_addr *a,
 {
 	fi_addr_t index = FI_ADDR_NOTAVAIL, id = FI_ADDR_NOTAVAIL;
 	size_t i = call->at++;
+	struct tdm_addr keyed;
 
 	if (call->flags & FI_AV_USER_ID)
 		id = call->fi_addr[i];
+	if (tdm_unlikely(!err && call->keyed)) {
+		keyed = *a;
+		err = tdm_av_take_key(call->av,
+				      call->fi_addr ? &call->fi_addr[i] : NULL,
+				      call->flags, &keyed);
+		a = &keyed;
+		hash = tdm_addr_hash(a);
+	}
 	if (!err)
 		err = insert_one(call, a, hash, id, &index);
 	if (tdm_likely(!err))
@@ -149,7 +162,8 @@ static int call_init(struct tdm_av_call *call, struct tdm_av *av,
 		return -FI_EBADFLAGS;
 	if (flags & FI_SYNC_ERR && (!context || av->flags & FI_EVENT))
 		return -FI_EINVAL;
-	if (flags & FI_AV_USER_ID && (!fi_addr || av->flags & FI_AV_USER_ID))
+	if (flags & FI_AV_USER_ID &&
+	    (!fi_addr || av->flags & FI_AV_USER_ID || av->keys))
 		return -FI_EINVAL;
 	if (av->flags & FI_EVENT && !av->eq)
 		return -FI_ENOEQ;
@@ -160,6 +174,7 @@ static int call_init(struct tdm_av_call *call, struct tdm_av *av,
 	call->errs = flags & FI_SYNC_ERR ? context : NULL;
 	call->context = context;
 	call->flags = flags;
+	call->keyed = av->keys || flags & FI_AUTH_KEY;
 	return 0;
 }
 

@@ -181,7 +181,8 @@ static int is_at(const struct tdm_table *t, uint32_t index,
 
 	if (a->u.sa.sa_family == AF_INET)
 		return e->ip == a->u.in.sin_addr.s_addr &&
-		       e->port == a->u.in.sin_port && e->kind == IPV4;
+		       e->port == a->u.in.sin_port && e->kind == IPV4 &&
+		       e->key == a->key;
 	return e->kind == IPV6 && tdm_addr_equal(a, &t->v6[e->ip]);
 }
 
@@ -262,7 +263,7 @@ int tdm_table_add(struct tdm_table *t, const struct tdm_addr *a, uint64_t hash,
 			return ret;
 		e->kind = IPV6;
 	}
-	e->unused = 0;
+	e->key = (uint8_t)a->key;
 	e->alias = TDM_TABLE_NONE;
 	e->local = TDM_TABLE_NONE;
 	found = probe(t, a, hash, &s);
@@ -350,6 +351,7 @@ void tdm_table_get(const struct tdm_table *t, uint32_t index,
 	a->u.in.sin_family = AF_INET;
 	a->u.in.sin_addr.s_addr = e->ip;
 	a->u.in.sin_port = e->port;
+	a->key = e->key;
 }
 
 uint32_t tdm_table_find(const struct tdm_table *t, const struct tdm_addr *a)

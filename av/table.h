@@ -20,10 +20,10 @@
 #define TDM_TABLE_NONE UINT32_MAX
 
 struct tdm_table_entry {
-	uint32_t ip;   /* IPv4 address, network order; or index into v6[] */
-	uint16_t port; /* network order */
-	uint8_t kind;  /* enum in table.c: free, IPv4, IPv6 */
-	uint8_t unused;
+	uint32_t ip;	/* IPv4 address, network order; or index into v6[] */
+	uint16_t port;	/* network order */
+	uint8_t kind;	/* enum in table.c: free, IPv4, IPv6 */
+	uint8_t key;	/* of the address */
 	uint32_t alias; /* next higher index of the same address, or NONE */
 	uint32_t local; /* address in the peer's AV, or NONE */
 };

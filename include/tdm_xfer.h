@@ -27,8 +27,11 @@ enum { TDM_INJECT_BYTES = 256 };
 #define TDM_LEVELS                                                             \
 	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 
-/* In tdm_xfer.flags: rx_ctx says for which of the target's contexts. */
+/* In tdm_xfer.flags, sends: rx_ctx and group say what at the target. */
 #define TDM_TO_CTX (1ULL << 62)
+
+/* In tdm_xfer.flags, receives: addr is a name of tdm_space.h. */
+#define TDM_IN_SPACE (1ULL << 61)
 
 struct tdm_xfer {
 	/*
@@ -51,6 +54,7 @@ struct tdm_xfer {
 	uint64_t data;	   /* remote CQ data */
 	uint64_t rma_addr; /* FI_RMA: where at the target, and its key */
 	uint64_t rma_key;
+	uint32_t group;	 /* TDM_TO_CTX: fi_group_addr(3)'s group */
 	uint16_t rx_ctx; /* TDM_TO_CTX: fi_rx_addr(3)'s index */
 	void *context;
 	struct iovec one; /* storage for single-buffer calls; not for users */

@@ -58,6 +58,9 @@ static struct fi_info *link_hints(const struct fi_info *app)
 	hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->av_type = FI_AV_TABLE;
+	/* Groups are part of addresses, fi_group_addr(3): fi_peer(3) is mute. */
+	hints->domain_attr->max_group_id =
+		app->domain_attr ? app->domain_attr->max_group_id : 0;
 	return hints;
 }
 
@@ -283,12 +286,28 @@ void tdm_link_av_remove(struct fid_av *av, fi_addr_t peer_addr)
 			 fi_strerror(-ret));
 }
 
+/* fi_freeinfo(3) frees it. */
+static int ep_key(struct fi_ep_attr *to, const struct tdm_link_ep_attr *attr)
+{
+	to->auth_key = malloc(attr->key_size);
+	if (!to->auth_key)
+		return -FI_ENOMEM;
+	memcpy(to->auth_key, attr->key, attr->key_size);
+	to->auth_key_size = attr->key_size;
+	return 0;
+}
+
 /* The peer's info with what the application chose for this endpoint. */
 static struct fi_info *ep_info(const struct tdm_link *link,
-			       const struct fi_info *app)
+			       const struct tdm_link_ep_attr *attr)
 {
 	struct fi_info *info = fi_dupinfo(link->info);
+	const struct fi_info *app = attr->info;
 
+	if (info && attr->key && ep_key(info->ep_attr, attr)) {
+		fi_freeinfo(info);
+		info = NULL;
+	}
 	if (!info)
 		return NULL;
 	if (app->tx_attr && info->tx_attr) {
@@ -423,7 +442,7 @@ static void link_ep_free(struct tdm_link *link, struct tdm_link_ep *lep)
 int tdm_link_ep_open(struct tdm_link *link, const struct tdm_link_ep_attr *attr,
 		     struct fid_ep **ep)
 {
-	struct fi_info *info = ep_info(link, attr->info);
+	struct fi_info *info = ep_info(link, attr);
 	struct tdm_link_ep *lep = calloc(1, sizeof(*lep));
 	int ret = -FI_ENOMEM;
 

@@ -73,6 +73,8 @@ struct tdm_link_ep_attr {
 	const void *name;	      /* sockaddr of the owner's endpoint */
 	size_t namelen;		      /* bytes */
 	void *context;		      /* fid context of the peer's endpoint */
+	const void *key;	      /* fi_endpoint(3) auth_key, or NULL */
+	size_t key_size;	      /* bytes */
 };
 
 /*

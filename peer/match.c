@@ -17,6 +17,9 @@
  *  b. A message of unknown source is on the list of unknown sources instead
  *     of in the tables keyed by source.
  *  c. Tables that cannot grow stay as they are; no message fails for it.
+ *  d. With spaces, an address has its group in it, and "any source" is a set
+ *     of a group: all of it, or all by one key. The table of tags is then one
+ *     of groups and tags. Functions that take @spaces get a constant.
  *
  * Tables grow when an insert meets another key in its bucket while there are
  * more items than buckets: many items of one key (a window of untagged
@@ -143,7 +146,7 @@ int tdm_match_post(struct tdm_match *m, struct tdm_match_item *rx)
 		rx->class_ = TDM_MATCH_LIST;
 		tdm_list_append(&m->list, &rx->bucket);
 	} else {
-		rx->class_ = 2 * slot + (rx->addr == FI_ADDR_UNSPEC);
+		rx->class_ = 2 * slot + (unsigned)tdm_space_is_wild(rx->addr);
 		tdm_match_table_append(&m->posted, &rx->bucket,
 				       hash_posted(&m->posted, rx));
 	}
@@ -152,16 +155,29 @@ int tdm_match_post(struct tdm_match *m, struct tdm_match_item *rx)
 	return 0;
 }
 
-static struct tdm_match_item *find_listed(struct tdm_match *m, fi_addr_t addr,
-					  uint64_t tag)
+/* Who sent a message, as receives may ask for it. */
+struct sender {
+	fi_addr_t addr;	  /* itself */
+	fi_addr_t by_key; /* spaces: anybody by its key, or anybody */
+	fi_addr_t any;	  /* anybody */
+};
+
+static inline int wanted(const struct tdm_match_item *it,
+			 const struct sender *from, int spaces)
+{
+	return it->addr == from->addr || it->addr == from->any ||
+	       (spaces && it->addr == from->by_key);
+}
+
+static struct tdm_match_item *
+find_listed(struct tdm_match *m, const struct sender *from, uint64_t tag)
 {
 	struct tdm_match_item *it;
 	struct tdm_list *pos;
 
 	tdm_list_for_each(pos, &m->list) {
 		it = item_bucket(pos);
-		if ((it->addr == FI_ADDR_UNSPEC || it->addr == addr) &&
-		    tdm_match_tag(it, tag, it->ignore))
+		if (wanted(it, from, 1) && tdm_match_tag(it, tag, it->ignore))
 			return it;
 	}
 	return NULL;
@@ -174,8 +190,6 @@ find_hashed(struct tdm_match *m, unsigned class_, fi_addr_t addr, uint64_t tag)
 	struct tdm_match_item *it;
 	struct tdm_list *pos, *b;
 
-	if (class_ & 1)
-		addr = FI_ADDR_UNSPEC;
 	b = tdm_match_bucket(&m->posted, tdm_match_hash(m->posted.seed, class_,
 							addr, tag & ~ignore));
 	tdm_list_for_each(pos, b) {
@@ -192,7 +206,8 @@ find_hashed(struct tdm_match *m, unsigned class_, fi_addr_t addr, uint64_t tag)
  * if it matches, is the answer whatever its class.
  */
 static inline struct tdm_match_item *find_first(struct tdm_match *m,
-						fi_addr_t addr, uint64_t tag)
+						const struct sender *from,
+						uint64_t tag, int spaces)
 {
 	struct tdm_list *pos = m->all_posted.next;
 	struct tdm_match_item *it;
@@ -200,50 +215,82 @@ static inline struct tdm_match_item *find_first(struct tdm_match *m,
 	if (tdm_unlikely(pos == &m->all_posted))
 		return NULL;
 	it = tdm_list_entry(pos, struct tdm_match_item, all);
-	return (it->addr == addr || it->addr == FI_ADDR_UNSPEC) &&
-			       tdm_match_tag(it, tag, it->ignore) ?
+	return wanted(it, from, spaces) && tdm_match_tag(it, tag, it->ignore) ?
 		       it :
 		       NULL;
 }
 
-/* The lowest post number among what each class finds. */
-static tdm_noinline struct tdm_match_item *
-find_oldest(struct tdm_match *m, fi_addr_t addr, uint64_t tag)
+static inline struct tdm_match_item *older(struct tdm_match_item *a,
+					   struct tdm_match_item *b)
 {
-	struct tdm_match_item *best = NULL, *it;
+	return !a || (b && b->seq < a->seq) ? b : a;
+}
+
+/* The lowest post number among what each class finds. */
+static inline struct tdm_match_item *find_oldest(struct tdm_match *m,
+						 const struct sender *from,
+						 uint64_t tag, int spaces)
+{
+	struct tdm_match_item *best = NULL;
 	uint32_t live = m->live;
 	unsigned c;
 
-	if (addr == FI_ADDR_UNSPEC)
+	if (tdm_space_is_wild(from->addr))
 		live &= ANY_CLASSES;
 	for (; live; live &= live - 1) {
 		c = (unsigned)__builtin_ctz(live);
-		it = c == TDM_MATCH_LIST ? find_listed(m, addr, tag) :
-					   find_hashed(m, c, addr, tag);
-		if (it && (!best || it->seq < best->seq))
-			best = it;
+		if (c == TDM_MATCH_LIST) {
+			best = older(best, find_listed(m, from, tag));
+			continue;
+		}
+		best = older(best,
+			     find_hashed(m, c, c & 1 ? from->any : from->addr,
+					 tag));
+		if (spaces && (c & 1) && from->by_key != from->any)
+			best = older(best,
+				     find_hashed(m, c, from->by_key, tag));
 	}
 	return best;
+}
+
+static tdm_noinline struct tdm_match_item *
+find_oldest_plain(struct tdm_match *m, fi_addr_t addr, uint64_t tag)
+{
+	const struct sender from = { addr, FI_ADDR_UNSPEC, FI_ADDR_UNSPEC };
+
+	return find_oldest(m, &from, tag, 0);
 }
 
 struct tdm_match_item *tdm_match_find_posted(struct tdm_match *m,
 					     fi_addr_t addr, uint64_t tag)
 {
-	struct tdm_match_item *it = find_first(m, addr, tag);
+	const struct sender from = { addr, FI_ADDR_UNSPEC, FI_ADDR_UNSPEC };
+	struct tdm_match_item *it = find_first(m, &from, tag, 0);
 
-	return it ? it : find_oldest(m, addr, tag);
+	return it ? it : find_oldest_plain(m, addr, tag);
 }
 
-int tdm_match_arrive(struct tdm_match *m, struct tdm_match_item *msg)
+struct tdm_match_item *tdm_match_find_posted_space(struct tdm_match *m,
+						   fi_addr_t addr, uint32_t key,
+						   uint64_t tag)
+{
+	const struct sender from = { addr, tdm_space_by_key(addr, key),
+				     tdm_match_anybody(addr) };
+	struct tdm_match_item *it = find_first(m, &from, tag, 1);
+
+	return it ? it : find_oldest(m, &from, tag, 1);
+}
+
+static inline int arrive(struct tdm_match *m, struct tdm_match_item *msg,
+			 uint64_t tag_hash, int wild)
 {
 	msg->class_ = TDM_MATCH_ARRIVED;
 	msg->seq = m->next_seq++;
 	msg->nodes = NULL;
 	tdm_list_append(&m->all_arrived, &msg->all);
 	m->n_arrived++;
-	tdm_match_table_append(&m->by_tag, &msg->by_tag,
-			       tdm_match_hash_tag(&m->by_tag, msg));
-	if (msg->addr == FI_ADDR_UNSPEC)
+	tdm_match_table_append(&m->by_tag, &msg->by_tag, tag_hash);
+	if (wild)
 		tdm_list_append(&m->unknown, &msg->bucket);
 	else
 		tdm_match_table_append(&m->by_src, &msg->bucket,
@@ -251,6 +298,18 @@ int tdm_match_arrive(struct tdm_match *m, struct tdm_match_item *msg)
 	if (tdm_unlikely(m->n_index))
 		tdm_match_mask_arrive(m, msg);
 	return 0;
+}
+
+int tdm_match_arrive(struct tdm_match *m, struct tdm_match_item *msg)
+{
+	return arrive(m, msg, tdm_match_hash_tag(&m->by_tag, msg),
+		      msg->addr == FI_ADDR_UNSPEC);
+}
+
+int tdm_match_arrive_space(struct tdm_match *m, struct tdm_match_item *msg)
+{
+	return arrive(m, msg, tdm_match_hash_group(&m->by_tag, msg),
+		      tdm_space_is_wild(msg->addr));
 }
 
 static struct tdm_match_item *find_by_src(struct tdm_match *m, fi_addr_t addr,
@@ -269,16 +328,18 @@ static struct tdm_match_item *find_by_src(struct tdm_match *m, fi_addr_t addr,
 	return NULL;
 }
 
-static struct tdm_match_item *find_by_tag(struct tdm_match *m, uint64_t tag)
+/* The oldest one with @tag in the bucket of @hash that @addr stands for. */
+static inline struct tdm_match_item *find_by_tag(struct tdm_match *m,
+						 uint64_t hash, fi_addr_t addr,
+						 uint64_t tag, int spaces)
 {
 	struct tdm_match_item *it;
 	struct tdm_list *pos, *b;
 
-	b = tdm_match_bucket(&m->by_tag, tdm_match_hash(m->by_tag.seed, 1,
-							FI_ADDR_UNSPEC, tag));
+	b = tdm_match_bucket(&m->by_tag, hash);
 	tdm_list_for_each(pos, b) {
 		it = item_by_tag(pos);
-		if (it->tag == tag)
+		if (it->tag == tag && (!spaces || tdm_match_from(m, it, addr)))
 			return it;
 	}
 	return NULL;
@@ -292,9 +353,28 @@ struct tdm_match_item *tdm_match_find_arrived(struct tdm_match *m,
 		return NULL;
 	if (ignore)
 		return tdm_match_find_masked(m, addr, tag, ignore);
-	if (addr == FI_ADDR_UNSPEC)
-		return find_by_tag(m, tag);
-	return find_by_src(m, addr, tag);
+	if (addr != FI_ADDR_UNSPEC)
+		return find_by_src(m, addr, tag);
+	return find_by_tag(
+		m, tdm_match_hash(m->by_tag.seed, 1, FI_ADDR_UNSPEC, tag), addr,
+		tag, 0);
+}
+
+struct tdm_match_item *tdm_match_find_arrived_space(struct tdm_match *m,
+						    fi_addr_t addr,
+						    uint64_t tag,
+						    uint64_t ignore)
+{
+	if (!m->n_arrived)
+		return NULL;
+	if (ignore)
+		return tdm_match_find_masked(m, addr, tag, ignore);
+	if (!tdm_space_is_wild(addr))
+		return find_by_src(m, addr, tag);
+	return find_by_tag(m,
+			   tdm_match_hash(m->by_tag.seed, 1,
+					  tdm_match_anybody(addr), tag),
+			   addr, tag, 1);
 }
 
 static void remove_posted(struct tdm_match *m, struct tdm_match_item *it)
@@ -311,7 +391,7 @@ static void remove_posted(struct tdm_match *m, struct tdm_match_item *it)
 static void remove_arrived(struct tdm_match *m, struct tdm_match_item *it)
 {
 	tdm_match_table_remove(&m->by_tag, &it->by_tag);
-	if (it->addr == FI_ADDR_UNSPEC)
+	if (tdm_space_is_wild(it->addr))
 		tdm_list_del(&it->bucket);
 	else
 		tdm_match_table_remove(&m->by_src, &it->bucket);
@@ -332,7 +412,7 @@ void tdm_match_remove(struct tdm_match *m, struct tdm_match_item *item)
 void tdm_match_set_source(struct tdm_match *m, struct tdm_match_item *msg,
 			  fi_addr_t addr)
 {
-	if (msg->addr != FI_ADDR_UNSPEC || addr == FI_ADDR_UNSPEC)
+	if (!tdm_space_is_wild(msg->addr) || tdm_space_is_wild(addr))
 		return;
 	tdm_list_del(&msg->bucket);
 	msg->addr = addr;
@@ -344,11 +424,12 @@ void tdm_match_clear_source(struct tdm_match *m, struct tdm_match_item *msg)
 {
 	struct tdm_list *at = m->unknown.prev;
 
-	if (msg->addr == FI_ADDR_UNSPEC)
+	if (tdm_space_is_wild(msg->addr))
 		return;
 	tdm_match_table_remove(&m->by_src, &msg->bucket);
 	tdm_match_mask_unsource(msg);
-	msg->addr = FI_ADDR_UNSPEC;
+	msg->addr = m->spaces ? tdm_space_by_key(msg->addr, msg->key) :
+				FI_ADDR_UNSPEC;
 	while (at != &m->unknown && item_bucket(at)->seq > msg->seq)
 		at = at->prev;
 	tdm_list_add_after(&msg->bucket, at);
@@ -391,6 +472,17 @@ struct tdm_match *tdm_match_alloc(void)
 		tdm_match_free(m);
 		m = NULL;
 	}
+	return m;
+}
+
+struct tdm_match *tdm_match_alloc_spaces(void)
+{
+	struct tdm_match *m = tdm_match_alloc();
+
+	if (!m)
+		return NULL;
+	m->spaces = 1;
+	m->by_tag.hash = tdm_match_hash_group;
 	return m;
 }
 

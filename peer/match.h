@@ -16,6 +16,15 @@
  *  3. A message of unknown source (FI_ADDR_UNSPEC) matches only receives from
  *     any source, until tdm_match_set_source() names its source; its arrival
  *     number does not change then.
+ *
+ * Addresses have bit 31 clear, but for FI_ADDR_UNSPEC.
+ *
+ * An engine may know groups and keys (tdm_match_alloc_spaces()); then all
+ * addresses are names of include/tdm_space.h, and moreover:
+ *  4. A message matches only receives of its own group, whatever their source.
+ *  5. A receive from a key takes messages of that key, from whatever source.
+ * Such an engine is used by the calls that have "space" in their name; the
+ * others are as fast as if there were none.
  */
 #ifndef TDM_PEER_MATCH_H
 #define TDM_PEER_MATCH_H
@@ -40,7 +49,7 @@ struct tdm_match_item {
 	 */
 	struct tdm_list bucket;
 	uint32_t class_;	      /* engine's own */
-	uint32_t unused_;	      /* fills the line */
+	uint32_t key;		      /* arrived: its key, spaces only; or 0 */
 	struct tdm_match_node *nodes; /* arrived: its nodes in mask indexes */
 	struct tdm_list all;	      /* all items of a kind, oldest first */
 	struct tdm_list by_tag;	      /* arrived: index on the tag alone */
@@ -50,6 +59,7 @@ struct tdm_match;
 
 /* Errors: NULL when memory is out. */
 struct tdm_match *tdm_match_alloc(void);
+struct tdm_match *tdm_match_alloc_spaces(void);
 
 /* Items still queued are forgotten, not freed. NULL is fine. */
 void tdm_match_free(struct tdm_match *m);
@@ -68,18 +78,31 @@ int tdm_match_post(struct tdm_match *m, struct tdm_match_item *rx);
 struct tdm_match_item *tdm_match_find_posted(struct tdm_match *m,
 					     fi_addr_t addr, uint64_t tag);
 
+struct tdm_match_item *tdm_match_find_posted_space(struct tdm_match *m,
+						   fi_addr_t addr, uint32_t key,
+						   uint64_t tag);
+
 /* Add an arrived message nobody waited for. Errors: as tdm_match_post(). */
 int tdm_match_arrive(struct tdm_match *m, struct tdm_match_item *msg);
+int tdm_match_arrive_space(struct tdm_match *m, struct tdm_match_item *msg);
 
 /* The arrived message a receive takes by invariant 2, or NULL; stays queued. */
 struct tdm_match_item *tdm_match_find_arrived(struct tdm_match *m,
 					      fi_addr_t addr, uint64_t tag,
 					      uint64_t ignore);
 
+struct tdm_match_item *tdm_match_find_arrived_space(struct tdm_match *m,
+						    fi_addr_t addr,
+						    uint64_t tag,
+						    uint64_t ignore);
+
 /* Take a queued item off, of whichever kind. */
 void tdm_match_remove(struct tdm_match *m, struct tdm_match_item *item);
 
-/* Name the source of an arrived message that was FI_ADDR_UNSPEC. */
+/*
+ * Name the source of an arrived message that was FI_ADDR_UNSPEC (with spaces:
+ * by a name of its group).
+ */
 void tdm_match_set_source(struct tdm_match *m, struct tdm_match_item *msg,
 			  fi_addr_t addr);
 

@@ -71,8 +71,8 @@ static int index_add(struct tdm_match *m, struct tdm_match_index *idx,
 	it->nodes = node;
 	tdm_list_init(&node->dir);
 	tdm_match_table_append(&idx->any, &node->any,
-			       tdm_match_hash_tag(&idx->any, it));
-	if (it->addr != FI_ADDR_UNSPEC)
+			       idx->any.hash(&idx->any, it));
+	if (!tdm_space_is_wild(it->addr))
 		tdm_match_table_append(&idx->dir, &node->dir,
 				       tdm_match_hash_src(&idx->dir, it));
 	return 0;
@@ -115,7 +115,7 @@ static struct tdm_match_index *index_build(struct tdm_match *m, uint64_t ignore)
 	idx->idle = 0;
 	idx->any.ignore = ignore;
 	idx->any.item = item_any;
-	idx->any.hash = tdm_match_hash_tag;
+	idx->any.hash = m->by_tag.hash;
 	idx->dir.ignore = ignore;
 	idx->dir.item = item_dir;
 	idx->dir.hash = tdm_match_hash_src;
@@ -180,20 +180,22 @@ void tdm_match_mask_source(struct tdm_match_item *it)
 		tdm_match_table_insert(&node->index->dir, &node->dir);
 }
 
-static struct tdm_match_item *find_indexed(struct tdm_match_index *idx,
+static struct tdm_match_item *find_indexed(struct tdm_match *m,
+					   struct tdm_match_index *idx,
 					   fi_addr_t addr, uint64_t tag)
 {
-	int any = addr == FI_ADDR_UNSPEC;
+	int any = tdm_space_is_wild(addr);
 	struct tdm_match_table *t = any ? &idx->any : &idx->dir;
+	fi_addr_t by = any && m->spaces ? tdm_match_anybody(addr) : addr;
 	struct tdm_match_item *it;
 	struct tdm_list *pos, *b;
 
 	idx->idle = 0;
-	b = tdm_match_bucket(t, tdm_match_hash(t->seed, (uint64_t)any, addr,
+	b = tdm_match_bucket(t, tdm_match_hash(t->seed, (uint64_t)any, by,
 					       tag & ~idx->ignore));
 	tdm_list_for_each(pos, b) {
 		it = t->item(pos);
-		if ((any || it->addr == addr) &&
+		if (tdm_match_from(m, it, addr) &&
 		    tdm_match_tag(it, tag, idx->ignore))
 			return it;
 	}
@@ -205,21 +207,22 @@ struct tdm_match_item *tdm_match_find_masked(struct tdm_match *m,
 					     uint64_t ignore)
 {
 	struct tdm_match_index *idx = index_of(m, ignore);
-	int any = addr == FI_ADDR_UNSPEC, tried = 0;
 	struct tdm_match_item *it;
 	struct tdm_list *pos;
+	int tried = 0;
 
 	if (idx)
-		return find_indexed(idx, addr, tag);
+		return find_indexed(m, idx, addr, tag);
 	tdm_list_for_each(pos, &m->all_arrived) {
 		it = item_all(pos);
-		if ((any || it->addr == addr) && tdm_match_tag(it, tag, ignore))
+		if (tdm_match_from(m, it, addr) &&
+		    tdm_match_tag(it, tag, ignore))
 			return it;
 		if (++tried != SCAN_LIMIT)
 			continue;
 		idx = index_build(m, ignore);
 		if (idx)
-			return find_indexed(idx, addr, tag);
+			return find_indexed(m, idx, addr, tag);
 	}
 	return NULL;
 }

@@ -8,6 +8,7 @@
 
 #include "peer/match.h"
 #include "tdm_pool.h"
+#include "tdm_space.h"
 
 enum {
 	TDM_MATCH_BUCKETS = 64, /* of a new table */
@@ -54,7 +55,8 @@ struct tdm_match_index {
 };
 
 struct tdm_match {
-	uint32_t live; /* bit per class that has receives */
+	uint32_t live;	 /* bit per class that has receives */
+	uint32_t spaces; /* 1: addresses are names of tdm_space.h */
 	uint64_t next_seq;
 	uint64_t mask[TDM_MATCH_SLOTS]; /* of each slot that is live */
 	struct tdm_match_table posted;	/* all classes but the list */
@@ -97,6 +99,35 @@ static inline uint64_t tdm_match_hash_tag(const struct tdm_match_table *t,
 					  const struct tdm_match_item *it)
 {
 	return tdm_match_hash(t->seed, 1, FI_ADDR_UNSPEC, it->tag & ~t->ignore);
+}
+
+/* Of a message: anybody of its group. */
+static inline fi_addr_t tdm_match_anybody(fi_addr_t addr)
+{
+	return addr | UINT32_MAX;
+}
+
+/* The same by group and tag. */
+static inline uint64_t tdm_match_hash_group(const struct tdm_match_table *t,
+					    const struct tdm_match_item *it)
+{
+	return tdm_match_hash(t->seed, 1, tdm_match_anybody(it->addr),
+			      it->tag & ~t->ignore);
+}
+
+/* Does a receive from @addr take messages like @it, tags apart? */
+static inline int tdm_match_from(const struct tdm_match *m,
+				 const struct tdm_match_item *it,
+				 fi_addr_t addr)
+{
+	if (!m->spaces)
+		return addr == FI_ADDR_UNSPEC || it->addr == addr;
+	if (it->addr == addr)
+		return 1;
+	if ((it->addr ^ addr) >> 32 || !tdm_space_is_wild(addr))
+		return 0;
+	return (uint32_t)addr == TDM_SPACE_ANY ||
+	       tdm_space_key(addr) == it->key;
 }
 
 static inline int tdm_match_tag(const struct tdm_match_item *it, uint64_t tag,

@@ -20,7 +20,7 @@
  *
  * Lock: domain held.
  */
-#include "peer/srx_priv.h"
+#include "peer/srx_space.h"
 
 #include <stdlib.h>
 
@@ -149,8 +149,7 @@ void tdm_srx_settle(struct tdm_srx *srx)
 	srx->settling++;
 	while ((node = tdm_list_pop(&srx->pending))) {
 		msg = tdm_list_entry(node, struct tdm_srx_entry, link);
-		rx = tdm_match_find_posted(srx->match[msg->kind],
-					   msg->item.addr, msg->item.tag);
+		rx = tdm_srx_find_posted(srx, msg);
 		if (rx)
 			tdm_srx_join(srx, tdm_srx_entry_of_item(rx), msg);
 	}
@@ -165,7 +164,8 @@ int tdm_srx_post(struct tdm_srx *srx, struct tdm_srx_entry *e,
 	e->item.addr = tdm_srx_source(srx, (enum tdm_srx_kind)e->kind, x);
 	e->item.tag = e->kind == TDM_SRX_TAG ? x->tag : 0;
 	e->item.ignore = e->kind == TDM_SRX_TAG ? x->ignore : 0;
-	e->rx.addr = e->item.addr;
+	e->rx.addr = srx->spaces ? tdm_space_source(e->item.addr) :
+				   e->item.addr;
 	e->rx.tag = e->item.tag;
 	ret = tdm_match_post(srx->match[e->kind], &e->item);
 	if (ret)
@@ -173,6 +173,19 @@ int tdm_srx_post(struct tdm_srx *srx, struct tdm_srx_entry *e,
 	e->post_no = srx->next_post_no++;
 	e->state = TDM_SRX_POSTED;
 	return 0;
+}
+
+static tdm_noinline ssize_t recv_other(struct tdm_srx *srx,
+				       const struct tdm_xfer *x,
+				       enum tdm_srx_kind kind)
+{
+	if (x->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))
+		return tdm_srx_peek(srx, x, kind);
+	if (x->count > TDM_IOV_LIMIT)
+		return -FI_EINVAL;
+	if (x->flags & FI_MULTI_RECV)
+		return tdm_srx_multi_recv(srx, x, kind);
+	return tdm_srx_recv_space(srx, x, kind);
 }
 
 ssize_t tdm_srx_recv(struct tdm_srx *srx, const struct tdm_xfer *x)
@@ -184,8 +197,9 @@ ssize_t tdm_srx_recv(struct tdm_srx *srx, const struct tdm_xfer *x)
 	int ret;
 
 	tdm_assert_held(srx->engine->lock);
-	if (tdm_unlikely(x->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
-		return tdm_srx_peek(srx, x, kind);
+	if (tdm_unlikely(x->flags &
+			 (FI_PEEK | FI_CLAIM | FI_DISCARD | TDM_IN_SPACE)))
+		return recv_other(srx, x, kind);
 	if (tdm_unlikely(x->count > TDM_IOV_LIMIT))
 		return -FI_EINVAL;
 	if (x->flags & FI_MULTI_RECV)
@@ -291,7 +305,7 @@ void tdm_srx_forget(struct tdm_srx *srx, fi_addr_t addr)
 		tdm_list_for_each(pos, tdm_match_arrived(srx->match[kind])) {
 			e = tdm_srx_entry_of_item(tdm_list_entry(
 				pos, struct tdm_match_item, all));
-			if (e->item.addr != addr)
+			if (tdm_srx_name(srx, e, addr) != e->item.addr)
 				continue;
 			tdm_match_clear_source(srx->match[kind], &e->item);
 			e->rx.addr = FI_ADDR_UNSPEC;
@@ -371,7 +385,12 @@ int tdm_srx_open(const struct tdm_srx_attr *attr, struct tdm_srx **out)
 	srx->min_multi_recv = attr->min_multi_recv;
 	srx->free_rma = attr->free_rma;
 	for (i = 0; i < TDM_SRX_KINDS; i++)
-		srx->any[i] = attr->directed & 1 << i ? 0 : FI_ADDR_UNSPEC;
+		srx->any[i] = attr->spaces || attr->directed & 1 << i ?
+				      0 :
+				      FI_ADDR_UNSPEC;
+	srx->spaces = attr->spaces;
+	srx->key_of = attr->key_of;
+	srx->key_arg = attr->key_arg;
 	tdm_list_init(&srx->seats);
 	tdm_list_init(&srx->claimed);
 	tdm_list_init(&srx->pending);
@@ -379,7 +398,8 @@ int tdm_srx_open(const struct tdm_srx_attr *attr, struct tdm_srx **out)
 	for (i = 0; i < TDM_TRANSPORTS; i++)
 		tdm_srx_port_init(srx, &srx->port[i], &srx->done);
 	for (i = 0; i < TDM_SRX_KINDS; i++) {
-		srx->match[i] = tdm_match_alloc();
+		srx->match[i] = srx->spaces ? tdm_match_alloc_spaces() :
+					      tdm_match_alloc();
 		if (!srx->match[i])
 			goto err;
 	}

@@ -27,6 +27,16 @@ struct tdm_srx_attr {
 	size_t size;	       /* most receives posted at once */
 	size_t min_multi_recv; /* bytes, FI_OPT_MIN_MULTI_RECV */
 	int directed;	       /* sources count: TDM_SRX_DIRECTED_*, by kind */
+	/*
+	 * Groups or keys: addresses in tdm_xfer.addr of receives (always with
+	 * TDM_IN_SPACE) and in fi_peer_match_attr.addr are names of
+	 * tdm_space.h, whatever @directed; FI_ADDR_UNSPEC is anybody of group
+	 * 0. Sources are reported without their group. @key_of: the key of
+	 * an address without group, 0: none; NULL: there are no keys.
+	 */
+	int spaces;
+	uint32_t (*key_of)(void *arg, fi_addr_t addr);
+	void *key_arg;
 	/* Takes back entries with FI_RMA in their flags (tdm_rma.h). */
 	void (*free_rma)(struct fi_peer_rx_entry *entry);
 };

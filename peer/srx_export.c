@@ -10,7 +10,7 @@
  *
  * Lock: domain held.
  */
-#include "peer/srx_priv.h"
+#include "peer/srx_space.h"
 
 #include "tdm_nosys.h"
 
@@ -44,21 +44,15 @@ get_part(struct tdm_srx *srx, struct tdm_srx_entry *e, size_t size)
 	return child;
 }
 
-static inline int get(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
-		      const struct fi_peer_match_attr *attr,
-		      struct fi_peer_rx_entry **entry)
+/* A message meets the receive @item of kind @kind. */
+static inline int take(struct fid_peer_srx *fid, struct tdm_match_item *item,
+		       enum tdm_srx_kind kind,
+		       const struct fi_peer_match_attr *attr,
+		       struct fi_peer_rx_entry **entry)
 {
-	uint64_t tag = kind == TDM_SRX_TAG ? attr->tag : 0;
+	struct tdm_srx_entry *e = tdm_srx_entry_of_item(item);
 	struct tdm_srx *srx = tdm_srx_of(fid);
-	struct tdm_match_item *item = NULL;
-	struct tdm_srx_entry *e;
 
-	tdm_assert_held(srx->engine->lock);
-	if (tdm_likely(!srx->settling))
-		item = tdm_match_find_posted(srx->match[kind], attr->addr, tag);
-	if (!item)
-		return get_unexpected(fid, kind, attr, entry);
-	e = tdm_srx_entry_of_item(item);
 	if (tdm_unlikely(e->multi)) {
 		e = get_part(srx, e, attr->msg_size);
 		if (!e)
@@ -70,9 +64,58 @@ static inline int get(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
 	e->state = TDM_SRX_FILLING;
 	e->rx.srx = fid;
 	e->rx.addr = attr->addr;
-	e->rx.tag = tag;
+	e->rx.tag = kind == TDM_SRX_TAG ? attr->tag : 0;
 	*entry = &e->rx;
 	return 0;
+}
+
+static inline int get(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
+		      const struct fi_peer_match_attr *attr,
+		      struct fi_peer_rx_entry **entry)
+{
+	uint64_t tag = kind == TDM_SRX_TAG ? attr->tag : 0;
+	struct tdm_srx *srx = tdm_srx_of(fid);
+	struct tdm_match_item *item = NULL;
+
+	tdm_assert_held(srx->engine->lock);
+	if (tdm_likely(!srx->settling))
+		item = tdm_match_find_posted(srx->match[kind], attr->addr, tag);
+	if (!item)
+		return get_unexpected(fid, kind, attr, entry);
+	return take(fid, item, kind, attr, entry);
+}
+
+/* The same where addresses are names. */
+static int get_space(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
+		     const struct fi_peer_match_attr *attr,
+		     struct fi_peer_rx_entry **entry)
+{
+	uint64_t tag = kind == TDM_SRX_TAG ? attr->tag : 0;
+	fi_addr_t name = tdm_space_name(attr->addr);
+	struct tdm_srx *srx = tdm_srx_of(fid);
+	struct tdm_match_item *item = NULL;
+	struct tdm_srx_entry *e;
+	uint32_t key;
+	int ret;
+
+	tdm_assert_held(srx->engine->lock);
+	key = tdm_srx_key(srx, name);
+	if (!srx->settling)
+		item = tdm_match_find_posted_space(srx->match[kind], name, key,
+						   tag);
+	ret = item ? take(fid, item, kind, attr, entry) :
+		     get_unexpected(fid, kind, attr, entry);
+	if (ret && ret != -FI_ENOENT)
+		return ret;
+	e = tdm_srx_entry_of_rx(*entry);
+	e->item.addr = name;
+	e->item.key = key;
+	e->rx.addr = tdm_space_source(name);
+	e->rx.tag = tag;
+	if (!ret)
+		e->rx.addr =
+			tdm_srx_reported(tdm_srx_port_done(fid), e->rx.addr);
+	return ret;
 }
 
 static int get_msg(struct fid_peer_srx *fid, struct fi_peer_match_attr *attr,
@@ -113,25 +156,56 @@ static int get_tag_id(struct fid_peer_srx *fid, struct fi_peer_match_attr *attr,
 	return ret;
 }
 
-/* queue_msg() and queue_tag(): the entry knows its kind. */
-static int queue(struct fi_peer_rx_entry *rx)
+static int get_msg_space(struct fid_peer_srx *fid,
+			 struct fi_peer_match_attr *attr,
+			 struct fi_peer_rx_entry **entry)
 {
-	struct tdm_srx_entry *e = tdm_srx_entry_of_rx(rx);
-	struct tdm_srx *srx = tdm_srx_of(rx->srx);
-	int ret;
+	return get_space(fid, TDM_SRX_MSG, attr, entry);
+}
 
-	tdm_assert_held(srx->engine->lock);
-	assert(e->state == TDM_SRX_NEW);
-	e->item.addr = rx->addr;
-	e->item.tag = rx->tag;
-	e->item.ignore = 0;
-	ret = tdm_match_arrive(srx->match[e->kind], &e->item);
+static int get_tag_space(struct fid_peer_srx *fid,
+			 struct fi_peer_match_attr *attr,
+			 struct fi_peer_rx_entry **entry)
+{
+	return get_space(fid, TDM_SRX_TAG, attr, entry);
+}
+
+static int queued(struct tdm_srx *srx, struct tdm_srx_entry *e, int ret)
+{
 	if (ret)
 		return ret;
 	e->state = TDM_SRX_WAITING;
 	if (srx->settling)
 		tdm_list_append(&srx->pending, &e->link);
 	return 0;
+}
+
+/* queue_msg() and queue_tag(): the entry knows its kind. */
+static int queue(struct fi_peer_rx_entry *rx)
+{
+	struct tdm_srx_entry *e = tdm_srx_entry_of_rx(rx);
+	struct tdm_srx *srx = tdm_srx_of(rx->srx);
+
+	tdm_assert_held(srx->engine->lock);
+	assert(e->state == TDM_SRX_NEW);
+	e->item.addr = rx->addr;
+	e->item.tag = rx->tag;
+	e->item.ignore = 0;
+	return queued(srx, e, tdm_match_arrive(srx->match[e->kind], &e->item));
+}
+
+/* The same where addresses are names; get_*() has left that of the source. */
+static int queue_space(struct fi_peer_rx_entry *rx)
+{
+	struct tdm_srx_entry *e = tdm_srx_entry_of_rx(rx);
+	struct tdm_srx *srx = tdm_srx_of(rx->srx);
+
+	tdm_assert_held(srx->engine->lock);
+	assert(e->state == TDM_SRX_NEW);
+	e->item.tag = rx->tag;
+	e->item.ignore = 0;
+	return queued(srx, e,
+		      tdm_match_arrive_space(srx->match[e->kind], &e->item));
 }
 
 static void free_entry(struct fi_peer_rx_entry *rx)
@@ -181,7 +255,8 @@ static void resolve(struct tdm_srx *srx, enum tdm_srx_kind kind,
 		if (addr == FI_ADDR_UNSPEC)
 			continue;
 		e->rx.addr = addr;
-		tdm_match_set_source(srx->match[kind], &e->item, addr);
+		tdm_match_set_source(srx->match[kind], &e->item,
+				     tdm_srx_name(srx, e, addr));
 		if (!tdm_list_linked(&e->link))
 			tdm_list_append(&srx->pending, &e->link);
 	}
@@ -272,6 +347,16 @@ static struct fi_ops_srx_owner id_ops = {
 	.free_entry = free_entry,
 };
 
+static struct fi_ops_srx_owner space_ops = {
+	.size = sizeof(space_ops),
+	.get_msg = get_msg_space,
+	.get_tag = get_tag_space,
+	.queue_msg = queue_space,
+	.queue_tag = queue_space,
+	.foreach_unspec_addr = foreach_unspec_addr,
+	.free_entry = free_entry,
+};
+
 static struct tdm_ids_ops tdm_srx_ids_ops = {
 	.size = sizeof(tdm_srx_ids_ops),
 	.id = tdm_srx_id,
@@ -323,13 +408,15 @@ void tdm_srx_port_init(struct tdm_srx *srx, struct tdm_srx_port *port,
 
 void tdm_srx_port_renew(struct tdm_srx_port *port)
 {
-	port->fid.owner_ops = port->done->ids ? &id_ops : &owner_ops;
+	port->fid.owner_ops = port->srx->spaces ? &space_ops :
+			      port->done->ids	? &id_ops :
+						  &owner_ops;
 }
 
 fi_addr_t tdm_srx_id(struct fid_peer_srx *fid, fi_addr_t addr)
 {
 	/* An export of another kind has no ids: those of its parts have. */
-	if (fid->owner_ops != &id_ops)
+	if (fid->owner_ops != &id_ops && fid->owner_ops != &space_ops)
 		return addr;
 	return tdm_srx_reported(tdm_srx_port_done(fid), addr);
 }

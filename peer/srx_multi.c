@@ -16,7 +16,7 @@
  *
  * Lock: domain held.
  */
-#include "peer/srx_priv.h"
+#include "peer/srx_space.h"
 
 static void release(struct tdm_srx *srx, struct tdm_srx_entry *p)
 {
@@ -69,7 +69,6 @@ void tdm_srx_multi_take(struct tdm_srx *srx, struct tdm_srx_entry *parent,
 ssize_t tdm_srx_multi_recv(struct tdm_srx *srx, const struct tdm_xfer *x,
 			   enum tdm_srx_kind kind)
 {
-	struct tdm_match *match = srx->match[kind];
 	struct tdm_match_item *item;
 	struct tdm_srx_entry *p;
 	int ret;
@@ -94,8 +93,7 @@ ssize_t tdm_srx_multi_recv(struct tdm_srx *srx, const struct tdm_xfer *x,
 	}
 	srx->settling++;
 	while (p->state == TDM_SRX_POSTED &&
-	       (item = tdm_match_find_arrived(match, p->item.addr, p->item.tag,
-					      p->item.ignore)))
+	       (item = tdm_srx_find_arrived(srx, kind, &p->item)))
 		tdm_srx_join(srx, p, tdm_srx_entry_of_item(item));
 	srx->settling--;
 	tdm_srx_multi_put(srx, p);

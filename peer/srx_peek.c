@@ -13,7 +13,7 @@
  *
  * Lock: domain held.
  */
-#include "peer/srx_priv.h"
+#include "peer/srx_space.h"
 
 /* A completion with what is known of @e's message, @len bytes long. */
 static void describe(struct tdm_srx *srx, const struct tdm_srx_entry *e,
@@ -42,21 +42,25 @@ static void write_error(struct tdm_srx *srx, const struct tdm_xfer *x, int err)
 	entry.flags = FI_TAGGED | FI_RECV;
 	entry.tag = x->tag;
 	entry.err = err;
-	entry.src_addr = tdm_srx_reported(&srx->done, x->addr);
+	entry.src_addr = tdm_srx_reported(
+		&srx->done, srx->spaces ? tdm_space_source(x->addr) : x->addr);
 	cq->owner_ops->writeerr(cq, &entry);
 }
 
 static ssize_t peek(struct tdm_srx *srx, const struct tdm_xfer *x)
 {
 	struct fi_context *ctx = (struct fi_context *)x->context;
+	const struct tdm_match_item want = {
+		.addr = tdm_srx_source(srx, TDM_SRX_TAG, x),
+		.tag = x->tag,
+		.ignore = x->ignore,
+	};
 	struct tdm_match_item *item;
 	struct tdm_srx_entry *e;
 
 	if ((x->flags & FI_CLAIM) && !ctx)
 		return -FI_EINVAL;
-	item = tdm_match_find_arrived(srx->match[TDM_SRX_TAG],
-				      tdm_srx_source(srx, TDM_SRX_TAG, x),
-				      x->tag, x->ignore);
+	item = tdm_srx_find_arrived(srx, TDM_SRX_TAG, &want);
 	if (!item) {
 		if (x->flags & FI_CLAIM)
 			ctx->internal[0] = NULL;

@@ -78,7 +78,7 @@ struct tdm_srx {
 	struct tdm_engine *engine;
 	void (*free_rma)(struct fi_peer_rx_entry *entry);
 	fi_addr_t any[TDM_SRX_KINDS]; /* FI_ADDR_UNSPEC: sources are ignored */
-	int flushed;		      /* nothing is reported any more */
+	int spaces, flushed; /* flushed: nothing is reported any more */
 	int settling; /* messages are being given to receives: new ones queue */
 	size_t size;
 	size_t min_multi_recv; /* bytes, for receives yet to come */
@@ -87,8 +87,9 @@ struct tdm_srx {
 	struct tdm_pool pool;	 /* struct tdm_srx_entry */
 	struct tdm_list seats;	 /* struct tdm_srx_seat, oldest first */
 	struct tdm_list claimed; /* oldest first */
-	struct tdm_list pending; /* WAITING, source just learned or arrived
-				  * while settling; to be matched */
+	struct tdm_list pending; /* WAITING and new, to be matched */
+	uint32_t (*key_of)(void *arg, fi_addr_t addr);
+	void *key_arg;
 };
 
 static inline struct tdm_srx *tdm_srx_of(struct fid_peer_srx *fid)

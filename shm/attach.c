@@ -18,7 +18,8 @@
  *  3. Both sides attach at once: the attach started by the smaller
  *     incarnation stays, the other gets REJECT(TIE) or is dropped.
  *  4. A session that is alive is never displaced: REJECT(BUSY).
- *  5. Malformed packets and wrong descriptors end the attach without an
+ *  5. With a key, a session is up only with one who proved to know it: seal.c.
+ *  6. Malformed packets and wrong descriptors end the attach without an
  *     answer; the pair of a stranger's claim is not touched.
  * Locking: domain lock held. Spec: unix(7), doc/PROTOCOL-shm.md "Attach".
  */
@@ -170,9 +171,10 @@ static void sent_rejected(struct tdm_shm_pair *pair, uint32_t why)
 		tdm_shm_pair_fail(pair, why_reason(why));
 }
 
-static void sent_hello(struct tdm_shm_session *s, const struct tdm_shm_hello *h,
+static void sent_hello(struct tdm_shm_session *s, const struct tdm_shm_msg *msg,
 		       int *fds)
 {
+	const struct tdm_shm_hello *h = &msg->hello;
 	struct tdm_shm_pair *pair = s->pair;
 	struct tdm_shm_addr addr;
 	enum tdm_shm_why why;
@@ -182,10 +184,12 @@ static void sent_hello(struct tdm_shm_session *s, const struct tdm_shm_hello *h,
 	else if (tdm_shm_addr_set(&addr, h->addr, h->addrlen) ||
 		 !tdm_shm_addr_equal(&addr, &pair->addr))
 		why = TDM_SHM_WHY_SEGMENT;
+	else if (!tdm_shm_seal_ok(s, msg))
+		why = TDM_SHM_WHY_KEY;
 	else
 		why = tdm_shm_session_take(s, h, fds);
 	if (why == TDM_SHM_WHY_NONE) {
-		if (tdm_shm_msg_send(s->life.fd, TDM_SHM_MSG_READY, 0, -1))
+		if (tdm_shm_seal_ready(s))
 			tdm_shm_pair_refused(pair, 1);
 		else
 			tdm_shm_pair_up(pair, s->peer_slots);
@@ -214,7 +218,7 @@ static void sent_ready(struct tdm_shm_watch *w, uint32_t events)
 	else if (msg.type == TDM_SHM_MSG_REJECT)
 		sent_rejected(pair, msg.arg);
 	else if (msg.type == TDM_SHM_MSG_HELLO)
-		sent_hello(s, &msg.hello, fds);
+		sent_hello(s, &msg, fds);
 	else
 		tdm_shm_pair_refused(pair, 1);
 	close_fds(fds);
@@ -290,15 +294,23 @@ static void accept_answer(struct tdm_shm_session *s, struct tdm_shm_pair *pair,
 }
 
 static void accept_hello(struct tdm_shm_session *s,
-			 const struct tdm_shm_hello *h, int *fds)
+			 const struct tdm_shm_msg *msg, int *fds)
 {
+	const struct tdm_shm_hello *h = &msg->hello;
 	struct tdm_shm_ep *ep = s->ep;
 	struct tdm_shm_pair *pair;
 	struct tdm_shm_addr addr;
 	enum tdm_shm_why why;
 
+	/* Who has a key says nothing to those who do not know it. */
+	if (ep->keys && !tdm_shm_seal_ok(s, msg))
+		goto drop;
 	if (tdm_shm_hello_version(h) < 0) {
 		reject(s, TDM_SHM_WHY_VERSION);
+		goto drop;
+	}
+	if (!ep->keys && !tdm_shm_seal_ok(s, msg)) {
+		reject(s, TDM_SHM_WHY_KEY);
 		goto drop;
 	}
 	if (tdm_shm_addr_set(&addr, h->addr, h->addrlen) ||
@@ -336,7 +348,7 @@ static void accepted_ready(struct tdm_shm_watch *w, uint32_t events)
 		TDM_INFO(EP_CTRL, "attach of a stranger is dropped");
 		tdm_shm_session_free(s);
 	} else {
-		accept_hello(s, &msg.hello, fds);
+		accept_hello(s, &msg, fds);
 	}
 	close_fds(fds);
 }
@@ -354,7 +366,7 @@ static void wait_ready(struct tdm_shm_watch *w, uint32_t events)
 	if (ret == -FI_ENOMEM ||
 	    (ret == -FI_EAGAIN && !(events & (EPOLLHUP | EPOLLERR))))
 		return;
-	if (!ret && msg.type == TDM_SHM_MSG_READY)
+	if (!ret && msg.type == TDM_SHM_MSG_READY && tdm_shm_seal_done(s, &msg))
 		tdm_shm_pair_up(pair, s->peer_slots);
 	else if (!ret && msg.type == TDM_SHM_MSG_ABORT)
 		tdm_shm_pair_fail(pair, why_reason(msg.arg));

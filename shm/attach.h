@@ -30,6 +30,12 @@ enum tdm_shm_session_state {
 	TDM_SHM_SESSION_UP,
 };
 
+/* The HELLOs of a handshake with a key: ours, and the other one. */
+struct tdm_shm_seals {
+	struct tdm_shm_sealed own;
+	struct tdm_shm_sealed peer; /* all 0 until it was read */
+};
+
 /* One attach, and while the pair is up what it was made of. */
 struct tdm_shm_session {
 	struct tdm_shm_watch life; /* lifeline; first member */
@@ -59,8 +65,9 @@ struct tdm_shm_session {
 	int next_fd;			 /* until it could be mapped */
 	struct tdm_shm_region own_bounce;
 	struct tdm_shm_region peer_bounce;
-	uint32_t peer_chunks; /* 0: none arrived */
-	int bounce_fd;	      /* until it could be mapped */
+	struct tdm_shm_seals *seals; /* until UP; NULL: there is no key */
+	uint32_t peer_chunks;	     /* 0: none arrived */
+	int bounce_fd;		     /* until it could be mapped */
 };
 
 /*
@@ -113,6 +120,25 @@ enum tdm_shm_why tdm_shm_session_take(struct tdm_shm_session *s,
 
 /* Not 0 while the kernel says that the peer is there. Two system calls. */
 int tdm_shm_session_alive(const struct tdm_shm_session *s);
+
+/* ---- seal.c: the proofs of endpoints with a key -------------------------- */
+
+/* @h, our HELLO, becomes s->seals->own with its proof. Errors: -errno. */
+int tdm_shm_seal_hello(struct tdm_shm_session *s,
+		       const struct tdm_shm_hello *h) tdm_must_check;
+
+/*
+ * The other side's HELLO @msg. Not 0 when it is as our key, or that we have
+ * none, asks for; the proofs to come are of it then.
+ */
+int tdm_shm_seal_ok(struct tdm_shm_session *s, const struct tdm_shm_msg *msg);
+
+/* Send READY, with the last proof where there is a key. Errors: -errno. */
+int tdm_shm_seal_ready(struct tdm_shm_session *s) tdm_must_check;
+
+/* Not 0 when the READY @msg proves what it has to. */
+int tdm_shm_seal_done(const struct tdm_shm_session *s,
+		      const struct tdm_shm_msg *msg);
 
 /* ---- life.c: packets, watches, the lifeline of a pair that is up --------- */
 

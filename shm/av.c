@@ -40,7 +40,7 @@ struct tdm_shm_av {
 	uint32_t top;	 /* no live entry at or above */
 	uint32_t lowest; /* no free entry below */
 	uint32_t *hash;
-	int ctx_bits;
+	struct tdm_space space;
 	struct tdm_list eps;
 };
 
@@ -92,9 +92,9 @@ static int av_grow(struct tdm_shm_av *av)
 	return 0;
 }
 
-int tdm_shm_av_ctx_bits(const struct tdm_shm_av *av)
+const struct tdm_space *tdm_shm_av_space(const struct tdm_shm_av *av)
 {
-	return av->ctx_bits;
+	return &av->space;
 }
 
 fi_addr_t tdm_shm_av_source(const struct tdm_shm_av *av,
@@ -135,7 +135,7 @@ static void av_resolve(struct tdm_shm_av *av, const struct tdm_shm_addr *addr,
 		struct tdm_shm_pair *pair = tdm_shm_pair_find(ep, addr, 0);
 
 		if (pair)
-			pair->owner_addr = source;
+			tdm_shm_pair_source(pair, source, pair->rx_group);
 		if (inserted && ep->enabled && ep->srx)
 			ep->srx->owner_ops->foreach_unspec_addr(
 				ep->srx, tdm_shm_rx_source);
@@ -346,7 +346,8 @@ int tdm_shm_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
 	av->domain = tdm_container_of(domain, struct tdm_shm_domain, fid);
 	av->domain->refs++;
 	tdm_list_init(&av->eps);
-	av->ctx_bits = attr->rx_ctx_bits;
+	av->space.ctx_bits = attr->rx_ctx_bits;
+	av->space.max_group = av->domain->max_group;
 	av->fid.fid.fclass = FI_CLASS_AV;
 	av->fid.fid.context = context;
 	av->fid.fid.ops = &av_fi_ops;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receive contexts of scalable endpoints: ctx.c, and what it needs of tx.c.
+ * Receive contexts of scalable endpoints, and groups: ctx.c, and what it needs of tx.c.
  */
 #ifndef TDM_SHM_CTX_H
 #define TDM_SHM_CTX_H
@@ -13,15 +13,17 @@ void tdm_shm_ctx_import(struct tdm_shm_ep *ep);
 /* A session begins: nothing is selected in either direction. */
 void tdm_shm_ctx_reset(struct tdm_shm_pair *pair);
 
-/* A SELECT arrived. Returns 0, or -1: no such context. */
-int tdm_shm_ctx_select(struct tdm_shm_pair *pair, unsigned int index);
+/* A SELECT arrived. Returns 0, or -1: no such context or group. */
+int tdm_shm_ctx_select(struct tdm_shm_pair *pair, unsigned int index,
+		       uint64_t group);
 
 /*
- * As tdm_shm_tx_send() and tdm_shm_rma_send(), with an address whose upper
- * @bits, not 0, name a context. -FI_EADDRNOTAVAIL: the peer does not have it.
+ * As tdm_shm_tx_send() and tdm_shm_rma_send(), with an address of @space that
+ * may name a context and a group. -FI_EADDRNOTAVAIL: the peer does not have
+ * the context, or no groups.
  */
 ssize_t tdm_shm_ctx_send(struct tdm_shm_ep *ep, const struct tdm_xfer *x,
-			 int bits);
+			 const struct tdm_space *space);
 
 /* tx.c */
 

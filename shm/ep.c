@@ -368,6 +368,7 @@ static void ep_free(struct tdm_shm_ep *ep)
 	tdm_pool_fini(&ep->pulls);
 	tdm_pool_fini(&ep->ctls);
 	tdm_pool_fini(&ep->serves);
+	tdm_auth_free(ep->keys);
 	free(ep->bells);
 	free(ep->hash);
 	free(ep->by_addr);
@@ -493,6 +494,21 @@ static void ep_fid_init(struct tdm_shm_ep *ep, void *context)
 	ep->fid.rma = &tdm_shm_rma_ops;
 }
 
+/* fi_endpoint(3) auth_key. Errors: -FI_ENOMEM, also for a size none has. */
+static int ep_take_key(struct tdm_shm_ep *ep, const struct fi_ep_attr *attr)
+{
+	if (!attr || !attr->auth_key_size)
+		return 0;
+	if (!attr->auth_key || !tdm_auth_size_ok(attr->auth_key_size))
+		return -FI_ENOMEM;
+	ep->keys = tdm_auth_alloc(1);
+	if (!ep->keys)
+		return -FI_ENOMEM;
+	ep->keys->key[0].size = (uint32_t)attr->auth_key_size;
+	memcpy(ep->keys->key[0].bytes, attr->auth_key, attr->auth_key_size);
+	return 0;
+}
+
 int tdm_shm_ep_open(struct fid_domain *domain, struct fi_info *info,
 		    struct fid_ep **out, void *context)
 {
@@ -524,7 +540,7 @@ int tdm_shm_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->hash_size = 16;
 	ep->hash = calloc(ep->hash_size, sizeof(struct tdm_shm_pair *));
 	ep->ops = calloc(ep->tx_size, sizeof(*ep->ops));
-	if (!ep->hash || !ep->ops) {
+	if (!ep->hash || !ep->ops || ep_take_key(ep, info->ep_attr)) {
 		ep_free(ep);
 		return -FI_ENOMEM;
 	}

@@ -15,9 +15,11 @@
 #include "shm/attach.h"
 #include "shm/import.h"
 #include "shm/pair.h"
+#include "tdm_auth.h"
 #include "tdm_done.h"
 #include "tdm_pool.h"
 #include "tdm_rma.h"
+#include "tdm_space.h"
 
 enum {
 	TDM_SHM_HOT_MOST = 8,	    /* rings polled in each progress call */
@@ -98,7 +100,8 @@ struct tdm_shm_ep {
 	uint64_t hot_at;     /* ns: when the hot set is looked at */
 	uint64_t listen_at;  /* ns: when accepting resumes; 0: it runs */
 	uint8_t incarnation[16];
-	uint64_t nonce; /* read by peers, to prove CMA */
+	uint64_t nonce;		    /* read by peers, to prove CMA */
+	struct tdm_auth_keys *keys; /* one; NULL: none is asked for */
 	struct tdm_shm_addr name;
 
 	struct tdm_shm_domain *domain;
@@ -135,8 +138,8 @@ struct tdm_shm_av *tdm_shm_av_from_fid(struct fid *fid);
 int tdm_shm_av_addr(const struct tdm_shm_av *av, fi_addr_t fi_addr,
 		    struct tdm_shm_addr *addr) tdm_must_check;
 
-/* Upper bits of its addresses that name a receive context, fi_rx_addr(3). */
-int tdm_shm_av_ctx_bits(const struct tdm_shm_av *av);
+/* How its addresses are made. */
+const struct tdm_space *tdm_shm_av_space(const struct tdm_shm_av *av);
 
 /* The lowest user id of @addr, or FI_ADDR_UNSPEC. */
 fi_addr_t tdm_shm_av_source(const struct tdm_shm_av *av,

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tdm_auth.h"
 #include "tdm_base.h"
 
 #define TDM_SHM_MAGIC 0x314d48536d646e74ull
@@ -36,13 +37,16 @@ enum tdm_shm_why {
 	TDM_SHM_WHY_VERSION,
 	TDM_SHM_WHY_RESOURCE, /* memory, descriptors */
 	TDM_SHM_WHY_SEGMENT,  /* your segment is not as required */
+	TDM_SHM_WHY_KEY,      /* I have no key */
 	TDM_SHM_WHY_COUNT
 };
 
 enum {
 	/* Registered for GLOBAL_EXPEDITED membarrier. */
 	TDM_SHM_FEATURE_BARRIER = 1,
-	TDM_SHM_FEATURE_CMA = 2, /* may be read with process_vm_readv */
+	TDM_SHM_FEATURE_CMA = 2,    /* may be read with process_vm_readv */
+	TDM_SHM_FEATURE_GROUPS = 4, /* takes SELECT of a group */
+	TDM_SHM_FEATURE_AUTH = 8,   /* the HELLO is sealed */
 };
 
 enum {
@@ -72,11 +76,27 @@ struct tdm_shm_hello {
 	uint8_t addr[28]; /* of this endpoint: sockaddr_in or sockaddr_in6 */
 };
 
+/* A HELLO of an endpoint with a key; one without ends where the nonce is. */
+struct tdm_shm_sealed {
+	struct tdm_shm_hello hello;
+	uint8_t nonce[TDM_AUTH_NONCE_BYTES];
+	uint8_t proof[TDM_AUTH_PROOF_BYTES];
+};
+
+/* READY of the same. */
+struct tdm_shm_ready {
+	struct tdm_shm_msg_head head;
+	uint8_t proof[TDM_AUTH_PROOF_BYTES];
+};
+
 /* A packet, copied out and checked. */
 struct tdm_shm_msg {
 	enum tdm_shm_msg_type type;
 	uint32_t arg;
-	struct tdm_shm_hello hello; /* type HELLO only */
+	int proven;		      /* READY: has a proof; HELLO: is sealed */
+	struct tdm_shm_hello hello;   /* type HELLO only */
+	struct tdm_shm_sealed sealed; /* the same, whole, when proven */
+	uint8_t proof[TDM_AUTH_PROOF_BYTES]; /* type READY, when proven */
 };
 
 /*
@@ -98,5 +118,7 @@ enum { TDM_SHM_BELLS_MOST = 504 * 64 }; /* bits of a hints page */
 
 tdm_static_assert(sizeof(struct tdm_shm_msg_head) == 16, "packet head layout");
 tdm_static_assert(sizeof(struct tdm_shm_hello) == 96, "HELLO layout");
+tdm_static_assert(sizeof(struct tdm_shm_sealed) == 144, "sealed HELLO layout");
+tdm_static_assert(sizeof(struct tdm_shm_ready) == 48, "READY layout");
 
 #endif /* TDM_SHM_PACKET_H */

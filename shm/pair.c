@@ -112,6 +112,16 @@ static void hash_grow(struct tdm_shm_ep *ep)
 	ep->hash_size = size;
 }
 
+void tdm_shm_pair_source(struct tdm_shm_pair *pair, fi_addr_t owner_addr,
+			 uint32_t group)
+{
+	pair->owner_addr = owner_addr;
+	pair->rx_group = group;
+	pair->from = pair->ep->domain->max_group ?
+			     tdm_space_of(owner_addr, group) :
+			     owner_addr;
+}
+
 static struct tdm_shm_pair *pair_alloc(struct tdm_shm_ep *ep,
 				       const struct tdm_shm_addr *addr)
 {
@@ -122,8 +132,9 @@ static struct tdm_shm_pair *pair_alloc(struct tdm_shm_ep *ep,
 	p->ep = ep;
 	p->addr = *addr;
 	p->self = tdm_shm_addr_equal(addr, &ep->name);
-	p->owner_addr = ep->av ? tdm_shm_av_source(ep->av, addr) :
-				 FI_ADDR_UNSPEC;
+	tdm_shm_pair_source(
+		p, ep->av ? tdm_shm_av_source(ep->av, addr) : FI_ADDR_UNSPEC,
+		0);
 	tdm_list_init(&p->busy);
 	tdm_list_init(&p->awake);
 	tdm_list_init(&p->reap);

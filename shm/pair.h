@@ -51,7 +51,7 @@ struct tdm_shm_pair {
 	uint64_t tx_bytes; /* payload of these */
 	/* receive, hot */
 	struct tdm_shm_ring_rx rx;
-	fi_addr_t owner_addr; /* in the owner's space, or FI_ADDR_UNSPEC */
+	fi_addr_t from; /* what messages are offered by: owner_addr, or its name */
 	struct tdm_shm_ep *ep;
 	struct fid_peer_srx *srx; /* of the context selected; NULL: closed */
 	uint32_t bell;	    /* TDM_SHM_BELL_* as last written to own->bell */
@@ -60,6 +60,7 @@ struct tdm_shm_pair {
 	uint64_t rx_msgs;   /* messages of this session received */
 	uint64_t rx_bytes;  /* payload of these */
 
+	fi_addr_t owner_addr; /* in the owner's space, or FI_ADDR_UNSPEC */
 	struct tdm_shm_session *sess; /* NULL for self */
 	int self;		      /* 1: the endpoint with itself */
 	int cma;		      /* 1: process_vm_readv works */
@@ -67,7 +68,10 @@ struct tdm_shm_pair {
 	int want_space;		      /* 1: a send found the ring full */
 	int no_grow;		      /* 1: the ring stays as it is */
 	uint16_t tx_ctx;	      /* the peer's context selected */
+	uint32_t tx_group;	      /* the group selected */
+	uint32_t rx_group;	      /* by the peer */
 	uint32_t peer_contexts;	      /* receive contexts the peer has */
+	int peer_groups;	      /* 1: the peer takes groups */
 	uint32_t epoch;		      /* sessions this pair has had */
 	uint32_t stalls;	      /* sends that found the ring full */
 	struct tdm_list busy;  /* ep->busy: work for each progress call */
@@ -103,6 +107,10 @@ int tdm_shm_addr_set(struct tdm_shm_addr *a, const void *sa,
 int tdm_shm_addr_equal(const struct tdm_shm_addr *a,
 		       const struct tdm_shm_addr *b);
 uint32_t tdm_shm_addr_hash(const struct tdm_shm_addr *a);
+
+/* The source of @pair's messages, or their group, has changed. */
+void tdm_shm_pair_source(struct tdm_shm_pair *pair, fi_addr_t owner_addr,
+			 uint32_t group);
 
 /* The pair with @addr, or NULL; with @make it is made, NULL: no memory. */
 struct tdm_shm_pair *tdm_shm_pair_find(struct tdm_shm_ep *ep,

@@ -73,8 +73,9 @@ static int hints_fit(const struct fi_info *hints)
 	    hints->ep_attr->type != FI_EP_RDM)
 		return 0;
 	if (hints->domain_attr &&
-	    hints->domain_attr->caps &
-		    ~(FI_LOCAL_COMM | FI_PEER | FI_AV_USER_ID))
+	    (hints->domain_attr->caps &
+		     ~(FI_LOCAL_COMM | FI_PEER | FI_AV_USER_ID) ||
+	     hints->domain_attr->max_group_id > TDM_SPACE_GROUP_MOST))
 		return 0;
 	if (tx && (tx->inject_size > TDM_INJECT_BYTES ||
 		   tx->size > SHM_QUEUE_MOST || tx->iov_limit > TDM_IOV_LIMIT))
@@ -101,6 +102,9 @@ static void hints_take(struct fi_info *info, const struct fi_info *hints)
 	}
 	if (hints->domain_attr && hints->domain_attr->threading)
 		info->domain_attr->threading = hints->domain_attr->threading;
+	if (hints->domain_attr)
+		info->domain_attr->max_group_id =
+			hints->domain_attr->max_group_id;
 }
 
 static int shm_getinfo(uint32_t version, const char *node, const char *service,

@@ -165,6 +165,13 @@ static int hello_decode(struct tdm_shm_msg *msg, const void *buf, size_t len)
 	if (len < sizeof(*h))
 		return -1;
 	memcpy(h, buf, sizeof(*h));
+	if (h->features & TDM_SHM_FEATURE_AUTH &&
+	    tdm_shm_hello_version(h) >= 0) {
+		if (len < sizeof(msg->sealed))
+			return -1;
+		memcpy(&msg->sealed, buf, sizeof(msg->sealed));
+		msg->proven = 1;
+	}
 	if (!h->version_least || h->version_least > h->version_most ||
 	    !memcmp(h->incarnation, zero, sizeof(zero)))
 		return -1;
@@ -190,6 +197,7 @@ int tdm_shm_msg_decode(struct tdm_shm_msg *msg, const void *buf, size_t len,
 		return -1;
 	msg->type = (enum tdm_shm_msg_type)head.type;
 	msg->arg = head.arg;
+	msg->proven = 0;
 	switch (head.type) {
 	case TDM_SHM_MSG_HELLO:
 		if (nfds != 3)
@@ -202,7 +210,12 @@ int tdm_shm_msg_decode(struct tdm_shm_msg *msg, const void *buf, size_t len,
 			return -1;
 		break;
 	case TDM_SHM_MSG_READY:
-		break;
+		if (len != sizeof(struct tdm_shm_ready))
+			break;
+		memcpy(msg->proof, (const char *)buf + sizeof(head),
+		       sizeof(msg->proof));
+		msg->proven = 1;
+		return nfds ? -1 : 0;
 	case TDM_SHM_MSG_RING:
 		if (head.arg < TDM_SHM_SLOTS_LEAST ||
 		    head.arg > TDM_SHM_SLOTS_MOST)

@@ -46,7 +46,7 @@ enum tdm_shm_rec_op {
 	TDM_SHM_REC_READ = 13,	    /* struct tdm_shm_read */
 	TDM_SHM_REC_READ_DATA = 14, /* payload; aux: its bytes */
 	TDM_SHM_REC_RTS_READ = 15,  /* the region; struct tdm_shm_rts */
-	/* aux: the receive context that what follows is for. */
+	/* The receive context (aux) and group (tag) of what follows. */
 	TDM_SHM_REC_SELECT = 16,
 	TDM_SHM_REC_COUNT
 };

@@ -159,7 +159,7 @@ static inline int rx_plain(struct tdm_shm_pair *pair, int tagged,
 	struct fi_peer_rx_entry *entry;
 	int ret;
 
-	attr.addr = pair->owner_addr;
+	attr.addr = pair->from;
 	attr.msg_size = len;
 	memcpy(&attr.tag, slot + 8, 8);
 	ret = srx_get(pair, tagged, &attr, &entry);
@@ -182,7 +182,7 @@ static int rx_eager(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 
 	if (!rec->flags)
 		return rx_plain(pair, tagged, slot, rec->aux);
-	attr.addr = pair->owner_addr;
+	attr.addr = pair->from;
 	attr.msg_size = rec->aux;
 	memcpy(&attr.tag, slot + 8, 8);
 	if (rec->flags & TDM_SHM_REC_DELIVER)
@@ -242,7 +242,7 @@ static int rx_rts(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 	ret = -FI_EPROTO;
 	if (tdm_shm_rts_check(&pull->rts))
 		goto drop;
-	attr.addr = pair->owner_addr;
+	attr.addr = pair->from;
 	attr.msg_size = pull->rts.len;
 	memcpy(&attr.tag, slot + 8, 8);
 	ret = srx_get(pair, tagged, &attr, &entry);
@@ -364,7 +364,7 @@ static int rx_control(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		ret = rx_moved(pair, rec, tag);
 		return ret ? ret : 1;
 	case TDM_SHM_REC_SELECT:
-		return tdm_shm_ctx_select(pair, rec->aux) ? -FI_EPROTO : 0;
+		return tdm_shm_ctx_select(pair, rec->aux, tag) ? -FI_EPROTO : 0;
 	case TDM_SHM_REC_GOODBYE:
 		return -FI_ESHUTDOWN;
 	default: /* others do not pass the decoder */

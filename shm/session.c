@@ -72,6 +72,7 @@ void tdm_shm_session_free(struct tdm_shm_session *s)
 	tdm_shm_region_fini(&s->own_bounce);
 	tdm_shm_region_fini(&s->peer_bounce);
 	free(s->dirty);
+	free(s->seals);
 	free(s);
 }
 
@@ -140,17 +141,28 @@ int tdm_shm_session_hello(struct tdm_shm_session *s)
 		.addrlen = ep->name.len,
 	};
 	int fds[TDM_SHM_FDS_MOST], ret;
+	const void *packet = &h;
+	size_t bytes = sizeof(h);
 
 	if (ep->barrier)
 		h.features |= TDM_SHM_FEATURE_BARRIER;
 	if (tdm_env.cma)
 		h.features |= TDM_SHM_FEATURE_CMA;
+	if (ep->domain->max_group)
+		h.features |= TDM_SHM_FEATURE_GROUPS;
 	memcpy(h.incarnation, ep->incarnation, sizeof(h.incarnation));
 	memcpy(h.addr, ep->name.sa, sizeof(h.addr));
 	fds[0] = tdm_shm_region_fd(&s->own);
 	fds[1] = tdm_shm_region_fd(&ep->hints_region);
 	fds[2] = ep->bell_fd;
-	ret = tdm_shm_packet_send(s->life.fd, &h, sizeof(h), fds, 3);
+	if (ep->keys) {
+		ret = tdm_shm_seal_hello(s, &h);
+		if (ret)
+			return ret;
+		packet = &s->seals->own;
+		bytes = sizeof(s->seals->own);
+	}
+	ret = tdm_shm_packet_send(s->life.fd, packet, bytes, fds, 3);
 	if (!ret)
 		tdm_shm_region_handed(&s->own);
 	return ret;
@@ -212,5 +224,6 @@ enum tdm_shm_why tdm_shm_session_take(struct tdm_shm_session *s,
 	fds[2] = -1;
 	s->pair->cma = cma_probe(s, h);
 	s->pair->peer_contexts = h->head.arg + 1;
+	s->pair->peer_groups = !!(h->features & TDM_SHM_FEATURE_GROUPS);
 	return TDM_SHM_WHY_NONE;
 }

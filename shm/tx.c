@@ -557,11 +557,12 @@ ssize_t tdm_shm_tx_approach(struct tdm_shm_pair *pair)
 ssize_t tdm_shm_tx_slow(struct tdm_shm_ep *ep, struct tdm_shm_pair *pair,
 			struct tdm_xfer *x)
 {
-	int bits = ep->av ? tdm_shm_av_ctx_bits(ep->av) : 0;
+	const struct tdm_space *space = ep->av ? tdm_shm_av_space(ep->av) :
+						 NULL;
 	ssize_t ret;
 
-	if (!pair && bits)
-		return tdm_shm_ctx_send(ep, x, bits);
+	if (!pair && space && (space->ctx_bits || space->max_group))
+		return tdm_shm_ctx_send(ep, x, space);
 	if (!pair)
 		pair = tdm_shm_tx_pair(ep, x->addr, &ret);
 	if (!pair)

@@ -14,8 +14,10 @@
 
 #define SEND_FLAGS                                                             \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | TDM_LEVELS)
-#define RECV_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_MORE)
-#define TRECV_FLAGS (FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD)
+#define RECV_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_MORE | FI_AUTH_KEY)
+#define TRECV_FLAGS                                                            \
+	(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD |           \
+	 FI_AUTH_KEY)
 
 static int check_vector(const struct iovec *iov, size_t count, size_t *len)
 {
@@ -164,7 +166,7 @@ static ssize_t recv_message(struct fid_ep *fid, struct tdm_xfer *x,
 
 	if (ret)
 		return ret;
-	x->flags |= flags;
+	x->flags |= flags | ep->rx_space;
 	if (!ep->rx_selective)
 		x->flags |= FI_COMPLETION;
 	return post_xfer(ep, x);

@@ -12,8 +12,10 @@
 #include <rdma/fi_errno.h>
 
 #include "tcp/getinfo.h"
+#include "tdm_auth.h"
 #include "tdm_base.h"
 #include "tdm_log.h"
+#include "tdm_space.h"
 #include "tdm_xfer.h"
 
 static void base_context(struct fi_info *i)
@@ -59,8 +61,9 @@ static void base_domain(struct fi_domain_attr *d)
 	d->cntr_cnt = TDM_MAX_CNTRS;
 	d->mr_iov_limit = TDM_IOV_LIMIT;
 	d->caps = TDM_DOMAIN_CAPS;
-	d->max_err_data = sizeof(struct tdm_addr);
+	d->max_err_data = sizeof(struct sockaddr_in6);
 	d->mr_cnt = TDM_MAX_MRS;
+	d->max_ep_auth_key = TDM_AUTH_KEYS_MOST;
 }
 
 struct fi_info *tdm_info_base(void)
@@ -223,6 +226,53 @@ static int contexts(const char *what, size_t asked, size_t *ours)
 	return 0;
 }
 
+/* A key has a size of its own range. Both 0: there is none. */
+static int check_key(const char *what, const uint8_t *key, size_t size)
+{
+	if (!size && !key)
+		return 0;
+	return key && tdm_auth_size_ok(size) ?
+		       0 :
+		       refuse(what, size, TDM_AUTH_MOST_BYTES);
+}
+
+/* As fi_freeinfo(3) will free it. */
+static uint8_t *copy_key(const uint8_t *key, size_t size)
+{
+	uint8_t *copy = malloc(size);
+
+	if (copy)
+		memcpy(copy, key, size);
+	return copy;
+}
+
+/*
+ * FI_AV_AUTH_KEY stands for keys in the address vector, and then neither the
+ * domain nor its endpoints have one.
+ */
+static int apply_domain_key(const struct fi_info *hints, struct fi_info *info)
+{
+	const struct fi_domain_attr *h = hints->domain_attr;
+	struct fi_domain_attr *a = info->domain_attr;
+	int ret;
+
+	if (h->auth_key_size == FI_AV_AUTH_KEY) {
+		if (h->auth_key ||
+		    (hints->ep_attr && hints->ep_attr->auth_key_size))
+			return refuse("auth_key with FI_AV_AUTH_KEY", 1, 0);
+		a->auth_key_size = FI_AV_AUTH_KEY;
+		return 0;
+	}
+	ret = check_key("domain_attr.auth_key", h->auth_key, h->auth_key_size);
+	if (ret || !h->auth_key_size)
+		return ret;
+	a->auth_key = copy_key(h->auth_key, h->auth_key_size);
+	if (!a->auth_key)
+		return -FI_ENOMEM;
+	a->auth_key_size = h->auth_key_size;
+	return 0;
+}
+
 static int apply_ep(const struct fi_ep_attr *h, struct fi_info *info)
 {
 	struct fi_ep_attr *a = info->ep_attr;
@@ -250,8 +300,15 @@ static int apply_ep(const struct fi_ep_attr *h, struct fi_info *info)
 			    &a->tx_ctx_cnt)) ||
 	    (ret = contexts("ep_attr.rx_ctx_cnt", h->rx_ctx_cnt,
 			    &a->rx_ctx_cnt)) ||
-	    (ret = at_most("ep_attr.auth_key_size", h->auth_key_size, 0)))
+	    (ret = check_key("ep_attr.auth_key", h->auth_key,
+			     h->auth_key_size)))
 		return ret;
+	if (h->auth_key_size) {
+		a->auth_key = copy_key(h->auth_key, h->auth_key_size);
+		if (!a->auth_key)
+			return -FI_ENOMEM;
+		a->auth_key_size = h->auth_key_size;
+	}
 	if (h->mem_tag_format)
 		a->mem_tag_format = h->mem_tag_format;
 	return 0;
@@ -343,10 +400,10 @@ static int apply_counts(const struct fi_domain_attr *h,
 			   a->mr_key_size)) ||
 	    (ret = at_most("domain_attr.cq_data_size", h->cq_data_size,
 			   a->cq_data_size)) ||
-	    (ret = at_most("domain_attr.auth_key_size", h->auth_key_size, 0)) ||
 	    (ret = at_most("domain_attr.max_ep_auth_key", h->max_ep_auth_key,
-			   0)) ||
-	    (ret = at_most("domain_attr.max_group_id", h->max_group_id, 0)))
+			   a->max_ep_auth_key)) ||
+	    (ret = at_most("domain_attr.max_group_id", h->max_group_id,
+			   TDM_SPACE_GROUP_MOST)))
 		return ret;
 	return 0;
 }
@@ -370,6 +427,8 @@ static int apply_domain(const struct fi_domain_attr *h, struct fi_info *info)
 		a->mr_mode = h->mr_mode;
 	a->tclass = h->tclass;
 	a->domain = h->domain;
+	/* Who does not ask for groups has none. */
+	a->max_group_id = h->max_group_id;
 	return 0;
 }
 
@@ -390,6 +449,11 @@ int tdm_info_apply(uint32_t version, const struct fi_info *hints,
 	    (ret = apply_ep(hints->ep_attr, info)) ||
 	    (ret = apply_domain(hints->domain_attr, info)))
 		return ret;
+	if (hints->domain_attr) {
+		ret = apply_domain_key(hints, info);
+		if (ret)
+			return ret;
+	}
 	if (hints->fabric_attr) {
 		if (hints->fabric_attr->prov_version > FI_VERSION(1, 0))
 			return refuse("fabric_attr.prov_version",

@@ -183,6 +183,18 @@ static void grow(struct tdm_tcp *tcp)
 	}
 }
 
+void tdm_conn_set_source(struct tdm_conn *c, fi_addr_t fi_addr, uint32_t group)
+{
+	c->fi_addr = fi_addr;
+	c->rx_group = group;
+	if (!c->tcp->a.spaces)
+		c->from = fi_addr;
+	else if (fi_addr == FI_ADDR_UNSPEC)
+		c->from = tdm_space_by_key(tdm_space_of(0, group), c->addr.key);
+	else
+		c->from = tdm_space_of(fi_addr, group);
+}
+
 struct tdm_conn *tdm_conn_new(struct tdm_tcp *tcp, const struct tdm_addr *addr)
 {
 	struct tdm_conn *c = calloc(1, sizeof(*c));
@@ -194,7 +206,7 @@ struct tdm_conn *tdm_conn_new(struct tdm_tcp *tcp, const struct tdm_addr *addr)
 	c->io.ready = ready;
 	c->timer.fired = timer_fired;
 	c->addr = *addr;
-	c->fi_addr = tdm_av_find(tcp->a.av, addr);
+	tdm_conn_set_source(c, tdm_av_find(tcp->a.av, addr), 0);
 	c->tx_pass = UINT64_MAX;
 	tdm_list_init(&c->sendq);
 	tdm_list_init(&c->dataq);
@@ -240,7 +252,7 @@ struct tdm_conn *tdm_conn_get(struct tdm_tcp *tcp, const struct tdm_addr *addr,
 			grow(tcp);
 	}
 	if (c->fi_addr == FI_ADDR_UNSPEC)
-		c->fi_addr = fi_addr;
+		tdm_conn_set_source(c, fi_addr, c->rx_group);
 	return c;
 }
 
@@ -422,12 +434,14 @@ void tdm_tcp_resolve(struct tdm_tcp *tcp)
 	tdm_list_for_each(pos, &tcp->conns) {
 		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
 
-		c->fi_addr = tdm_av_find(tcp->a.av, &c->addr);
+		tdm_conn_set_source(c, tdm_av_find(tcp->a.av, &c->addr),
+				    c->rx_group);
 	}
 	tdm_list_for_each(pos, &tcp->dead) {
 		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
 
-		c->fi_addr = tdm_av_find(tcp->a.av, &c->addr);
+		tdm_conn_set_source(c, tdm_av_find(tcp->a.av, &c->addr),
+				    c->rx_group);
 	}
 	srx->owner_ops->foreach_unspec_addr(srx, tdm_rx_source);
 }
@@ -442,7 +456,7 @@ void tdm_tcp_forget(struct tdm_tcp *tcp, fi_addr_t fi_addr)
 
 		if (c->fi_addr != fi_addr)
 			continue;
-		c->fi_addr = FI_ADDR_UNSPEC;
+		tdm_conn_set_source(c, FI_ADDR_UNSPEC, c->rx_group);
 		if (tdm_tx_abandon(c, FI_ECONNABORTED))
 			tdm_conn_fail(c, FI_ENOMEM, 0);
 		else

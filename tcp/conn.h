@@ -18,6 +18,7 @@
 #include "tdm_engine.h"
 #include "tdm_xfer.h"
 
+struct tdm_auth_keys;
 struct tdm_av;
 struct tdm_conn;
 struct tdm_tcp;
@@ -34,6 +35,14 @@ struct tdm_tcp_attr {
 	 */
 	struct fid_domain *domain;
 	size_t tx_size; /* most sends outstanding */
+	int spaces;	/* messages are offered by names of tdm_space.h */
+	int groups;	/* of them, groups: the domain has max_group_id */
+	/*
+	 * Sessions are made with peers that prove one of them; the key of a
+	 * pair is that of its address. NULL: none is asked for. Live as long
+	 * as the transport.
+	 */
+	const struct tdm_auth_keys *keys;
 
 	/*
 	 * A peer chose TCP: it connected and said HELLO. @addr is its address

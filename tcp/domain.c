@@ -20,7 +20,7 @@
 #include "peer/auto.h"
 #include "peer/eq.h"
 #include "peer/pollset.h"
-#include "tcp/ep.h"
+#include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
 #include "tdm_log.h"
 #include "tdm_nosys.h"
@@ -125,6 +125,7 @@ static void domain_free(struct tdm_domain *d)
 		tdm_loop_timer_disarm(&d->late_timer);
 	if (d->loop)
 		tdm_loop_close(d->loop);
+	tdm_ep_wipe_keys(d->info);
 	fi_freeinfo(d->info);
 	tdm_lock_fini(&d->lock);
 	free(d);
@@ -194,7 +195,10 @@ static int domain_av_open(struct fid_domain *fid, struct fi_av_attr *attr,
 	struct tdm_domain *d = tdm_domain_from_fid(fid);
 	struct tdm_av_attr owner = { .engine = &d->engine,
 				     .link = d->link,
-				     .addr_format = d->info->addr_format };
+				     .addr_format = d->info->addr_format,
+				     .max_group =
+					     d->info->domain_attr->max_group_id,
+				     .keys = tdm_domain_av_keys(d) };
 	struct fi_av_attr none = { .type = FI_AV_UNSPEC };
 	struct tdm_av *a;
 	int ret = tdm_av_open(&owner, attr ? attr : &none, context, &a);

@@ -69,6 +69,29 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 
 struct tdm_domain *tdm_domain_from_fid(struct fid_domain *fid);
 
+/* Keys count from API version 1.5 on. */
+static inline int tdm_domain_has_keys(const struct tdm_domain *domain)
+{
+	return FI_VERSION_GE(domain->engine.api_version, FI_VERSION(1, 5));
+}
+
+/* Not 0 when the keys of endpoints are those of their AV, FI_AV_AUTH_KEY. */
+static inline int tdm_domain_av_keys(const struct tdm_domain *domain)
+{
+	return tdm_domain_has_keys(domain) &&
+	       domain->info->domain_attr->auth_key_size == FI_AV_AUTH_KEY;
+}
+
+/*
+ * Not 0 when addresses of the domain say more than an index and a receive
+ * context (tdm_space.h): it has groups, or addresses have keys.
+ */
+static inline int tdm_domain_spaces(const struct tdm_domain *domain)
+{
+	return domain->info->domain_attr->max_group_id > 0 ||
+	       tdm_domain_av_keys(domain);
+}
+
 /*
  * Count an object that lives on the domain; while there is one, fi_close of
  * the domain gives -FI_EBUSY. Lock: held.

@@ -18,6 +18,7 @@
 
 #include "tcp/getinfo.h"
 #include "tcp/sep.h"
+#include "tdm_auth.h"
 #include "tdm_log.h"
 #include "tdm_nosys.h"
 
@@ -53,6 +54,9 @@ static int open_tcp(struct tdm_ep *ep)
 		.av = ep->av,
 		.domain = &ep->domain->fid,
 		.tx_size = ep->info->tx_attr->size,
+		.spaces = tdm_domain_spaces(ep->domain),
+		.groups = ep->domain->info->domain_attr->max_group_id > 0,
+		.keys = ep->keys,
 		.accepted = tdm_ep_accepted,
 		.lost = tdm_ep_lost,
 		.arg = ep,
@@ -84,8 +88,13 @@ static void open_local(struct tdm_ep *ep)
 	int ret;
 
 	memcpy(attr.rma_cntr, ep->rma_cntr, sizeof(attr.rma_cntr));
+	if (ep->keys && ep->keys->count) {
+		attr.key = ep->keys->key[0].bytes;
+		attr.key_size = ep->keys->key[0].size;
+	}
 
-	if (!ep->domain->link || !ep->shm_permitted || !attr.av)
+	if (!ep->domain->link || !ep->shm_permitted || !attr.av ||
+	    (ep->keys && tdm_domain_av_keys(ep->domain)))
 		return;
 	ret = tdm_link_ep_open(ep->domain->link, &attr, &ep->local);
 	if (!ret)
@@ -112,6 +121,7 @@ void tdm_ep_disable(struct tdm_ep *ep)
 	if (ep->tcp)
 		tdm_tcp_close(ep->tcp);
 	ep->tcp = NULL;
+	tdm_ep_give_keys(ep);
 }
 
 void tdm_ep_resolve_flags(struct tdm_ep *ep)
@@ -122,6 +132,7 @@ void tdm_ep_resolve_flags(struct tdm_ep *ep)
 	ep->rx_op_flags = ep->info->rx_attr->op_flags;
 	if (!ep->rx_selective)
 		ep->rx_op_flags |= FI_COMPLETION;
+	ep->rx_op_flags |= ep->rx_space;
 	ep->tagged_rx_op_flags = ep->rx_op_flags;
 	if (!(ep->info->caps & FI_TAGGED_MULTI_RECV))
 		ep->tagged_rx_op_flags &= ~(uint64_t)FI_MULTI_RECV;
@@ -155,7 +166,9 @@ int tdm_ep_enable(struct tdm_ep *ep)
 	ret = check_bound(ep);
 	if (ret)
 		return ret;
-	ret = open_tcp(ep);
+	ret = tdm_ep_take_keys(ep);
+	if (!ret)
+		ret = open_tcp(ep);
 	if (!ret) {
 		open_local(ep);
 		ret = tdm_tcp_listen(ep->tcp);
@@ -210,6 +223,7 @@ void tdm_ep_free(struct tdm_ep *ep)
 	tdm_ep_unbind(ep);
 	tdm_sep_free(ep->sep);
 	tdm_ep_free_pairs(ep);
+	tdm_ep_wipe_keys(ep->info);
 	fi_freeinfo(ep->info);
 	free(ep);
 }
@@ -399,6 +413,18 @@ int tdm_ep_own_name(struct tdm_ep *ep)
 	return ret;
 }
 
+/*
+ * What tdm_ep.caps is when @caps were granted: the bit of the flag FI_AUTH_KEY,
+ * which is that of FI_SOURCE, means that receives may have it.
+ */
+static uint64_t own_caps(const struct tdm_domain *d, uint64_t caps)
+{
+	caps &= ~(uint64_t)FI_AUTH_KEY;
+	return tdm_domain_av_keys(d) && (caps & FI_DIRECTED_RECV) ?
+		       caps | FI_AUTH_KEY :
+		       caps;
+}
+
 struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 			    const struct fi_info *info, enum tdm_ep_kind kind,
 			    void *context)
@@ -425,7 +451,7 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 	if (!ep->info->rx_attr->size)
 		ep->info->rx_attr->size = TDM_DEFAULT_CTX_SIZE;
 	ep->inject_bytes = info->tx_attr->inject_size;
-	ep->caps = info->caps;
+	ep->caps = own_caps(domain, info->caps);
 	ep->directed = tdm_caps_directed(info->caps);
 	if (ep->info->rx_attr->caps & FI_EXACT_DIRECTED_RECV) {
 		ep->exact = ep->directed;
@@ -433,6 +459,8 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 	}
 	ep->min_multi_recv = TDM_MIN_MULTI_RECV_BYTES;
 	ep->shm_permitted = tdm_env.shm != TDM_SHM_OFF;
+	if (tdm_domain_spaces(domain))
+		ep->rx_space = TDM_IN_SPACE;
 	tdm_option_init(ep);
 	tdm_ep_resolve_flags(ep);
 	return ep;
@@ -445,6 +473,9 @@ int tdm_ep_open_srx(struct tdm_ep *ep)
 		.size = ep->info->rx_attr->size,
 		.min_multi_recv = ep->min_multi_recv,
 		.directed = tdm_ep_directed_kinds(ep),
+		.spaces = tdm_domain_spaces(ep->domain),
+		.key_of = tdm_domain_av_keys(ep->domain) ? tdm_ep_key_of : NULL,
+		.key_arg = ep,
 		.free_rma = tdm_mr_entry_free,
 	};
 

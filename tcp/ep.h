@@ -66,12 +66,13 @@ struct tdm_ep {
 	struct fid_ep fid;
 	struct tdm_domain *domain;
 	struct tdm_pair **pair; /* pair[pairs], by fi_addr; NULL: none yet */
-	size_t pairs;
+	size_t fast_pairs; /* pairs, or 0: addresses have to be taken apart */
 	struct fid_ep *local; /* the peer's endpoint, or NULL */
 	struct tdm_srx *srx;
 	uint64_t tx_op_flags; /* of fi_send and the like, resolved */
-	uint64_t rx_op_flags;
+	uint64_t rx_op_flags; /* with rx_space */
 	uint64_t tagged_rx_op_flags;
+	uint64_t rx_space; /* TDM_IN_SPACE when sources have to be, or 0 */
 	uint64_t directed; /* FI_MSG, FI_TAGGED: receives whose source counts */
 	uint64_t exact;	   /* of them, those that must name one */
 	size_t inject_bytes;
@@ -88,6 +89,8 @@ struct tdm_ep {
 	/* Set up once. */
 	struct fi_info *info; /* owned */
 	struct tdm_av *av;
+	struct tdm_auth_keys *keys; /* once enabled; NULL: none are asked for */
+	size_t pairs;
 	struct tdm_av_user av_user;
 	struct tdm_cq *tx_cq, *rx_cq;
 	struct tdm_cntr *send_cntr, *recv_cntr;
@@ -132,7 +135,7 @@ static inline struct tdm_ep *tdm_ep_whole(struct tdm_ep *ep)
 static inline int tdm_ep_grants(const struct tdm_ep *ep, uint64_t flags)
 {
 	const uint64_t all = FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV |
-			     FI_READ | FI_WRITE;
+			     FI_READ | FI_WRITE | FI_AUTH_KEY;
 
 	return !(flags & all & ~ep->caps);
 }

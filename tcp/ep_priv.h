@@ -120,4 +120,20 @@ void tdm_stx_put(struct tdm_stx *stx);
 /* sep.c: enable @ep, or find that a context has done it. Lock: held. */
 int tdm_sep_enable(struct tdm_ep *ep);
 
+/*
+ * Keys: keys.c. Take them when @ep is being enabled, from its AV or attributes,
+ * and give them back; zero-safe. Errors: -FI_ENOMEM. Lock: held.
+ */
+int tdm_ep_take_keys(struct tdm_ep *ep) tdm_must_check;
+void tdm_ep_give_keys(struct tdm_ep *ep);
+
+/* Overwrite those in @info, a copy that is about to be freed. */
+void tdm_ep_wipe_keys(struct fi_info *info);
+
+/* The number of the key of @addr in the AV of @ep, for struct tdm_srx_attr. */
+uint32_t tdm_ep_key_of(void *ep, fi_addr_t addr);
+
+/* May @ep have a pair with @addr, which is in its AV? */
+int tdm_ep_key_ok(const struct tdm_ep *ep, fi_addr_t addr);
+
 #endif /* TDM_TCP_EP_PRIV_H */

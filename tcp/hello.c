@@ -16,9 +16,15 @@
  * BUSY or DUPLICATE and comes again; meanwhile the old connection is made to
  * carry a record, so that the kernel finds out whether it is dead.
  *
- * Spec: doc/PROTOCOL-tcp.md, "Greeting".
+ * With keys each side proves that it knows one, the initiator in its HELLO and
+ * once more when it has seen the acceptor's, the acceptor in between (prove.c).
+ * The session exists for the acceptor when it has read the second proof, and for
+ * the initiator when anything comes back after it: until then it comes again.
+ *
+ * Spec: doc/PROTOCOL-tcp.md, "Greeting" and "Keys".
  */
 #include "tcp/steps.h"
+#include "tcp/prove.h"
 
 #include "tdm_log.h"
 #include "tdm_provider.h"
@@ -34,9 +40,6 @@ enum {
 	KEEPALIVE_GAP_S = 5,
 	KEEPALIVE_COUNT = 6,
 };
-
-/* Optional features this version understands: none yet. */
-#define FEATURES 0u
 
 static void set_opt(int fd, int level, int name, int val)
 {
@@ -168,45 +171,93 @@ static uint64_t credit(const struct tdm_tcp *tcp)
 			 TDM_WIRE_CREDIT_LEAST, TDM_TCP_CREDIT_BYTES);
 }
 
-/* Append our HELLO to the output of @c. 0, or -FI_ENOMEM. */
-static int write_hello(struct tdm_conn *c)
+/* What we understand. */
+static uint32_t features(const struct tdm_tcp *tcp)
 {
-	struct tdm_out *out = tdm_out_room(c, TDM_WIRE_GREETING_BYTES);
+	return (tcp->a.groups ? TDM_WIRE_FEATURE_GROUPS : 0u) |
+	       (tcp->a.keys ? TDM_WIRE_FEATURE_AUTH : 0u);
+}
+
+/* What a peer has to understand. */
+static uint32_t required(const struct tdm_tcp *tcp)
+{
+	return tcp->a.keys ? TDM_WIRE_FEATURE_AUTH : 0u;
+}
+
+/* Our HELLO for the connection @fd, but for its proof, to @p. */
+static void put_hello(const struct tdm_tcp *tcp, int fd, uint64_t credit,
+		      uint8_t *p)
+{
 	struct tdm_wire_greeting g = {
 		.kind = TDM_WIRE_HELLO,
 		.oldest = TDM_WIRE_VERSION,
 		.newest = TDM_WIRE_VERSION,
-		.features = FEATURES,
-		.addr = c->tcp->addr,
+		.features = features(tcp),
+		.required = required(tcp),
+		.addr = tcp->addr,
+		.credit = credit,
 		.eager = TDM_WIRE_EAGER_BYTES,
 		.rts = TDM_WIRE_RTS_COUNT,
+		.contexts = tcp->contexts,
 	};
 	struct sockaddr_storage sa;
 	socklen_t len = sizeof(sa);
 	struct tdm_addr local;
 
-	if (!out)
-		return -FI_ENOMEM;
 	if (is_any(&g.addr) &&
-	    !tdm_os.getsockname(c->io.fd, (struct sockaddr *)&sa, &len) &&
+	    !tdm_os.getsockname(fd, (struct sockaddr *)&sa, &len) &&
 	    !tdm_addr_from_bind(&local, &sa, len)) {
 		tdm_addr_set_port(&local, tdm_addr_port(&g.addr));
 		g.addr = local;
 	}
-	memcpy(g.id, c->tcp->id, sizeof(g.id));
+	memcpy(g.id, tcp->id, sizeof(g.id));
+	tdm_wire_greeting_encode(p, &g);
+}
+
+/* Append our HELLO to the output of @c. 0, or -FI_ENOMEM. */
+static int write_hello(struct tdm_conn *c)
+{
+	struct tdm_out *out = tdm_out_room(c, TDM_WIRE_GREETING_BYTES);
+	uint8_t *p;
+
+	if (!out)
+		return -FI_ENOMEM;
+	p = out->bytes + out->tail;
 	c->credit = credit(c->tcp);
-	g.credit = c->credit;
-	g.contexts = c->tcp->contexts;
-	tdm_wire_greeting_encode(out->bytes + out->tail, &g);
+	put_hello(c->tcp, c->io.fd, c->credit, p);
 	out->tail += TDM_WIRE_GREETING_BYTES;
 	return 0;
 }
 
+static const struct tdm_auth_key *key_of(const struct tdm_conn *c)
+{
+	return tdm_auth_find(c->tcp->a.keys, c->addr.key);
+}
+
+/* The HELLO just written is the first of a handshake with a key. */
+static int seal_hello(struct tdm_conn *c)
+{
+	const struct tdm_auth_key *key = key_of(c);
+	uint8_t *p = c->out->bytes + c->out->tail - TDM_WIRE_GREETING_BYTES;
+	int ret = key ? tdm_prove_hello(key, p, NULL) : -FI_EKEYREJECTED;
+
+	if (!ret)
+		memcpy(c->greeting + TDM_WIRE_GREETING_BYTES, p,
+		       TDM_WIRE_GREETING_BYTES);
+	return ret;
+}
+
 void tdm_hello_greet(struct tdm_conn *c)
 {
-	c->greeting = malloc(TDM_WIRE_GREETING_BYTES);
-	if (!c->greeting || write_hello(c)) {
-		tdm_conn_retry(c, FI_ENOMEM);
+	int keyed = c->tcp->a.keys != NULL, ret;
+
+	c->proving = 0;
+	c->greeting = malloc((keyed ? 2 : 1) * TDM_WIRE_GREETING_BYTES);
+	ret = c->greeting ? write_hello(c) : -FI_ENOMEM;
+	if (!ret && keyed)
+		ret = seal_hello(c);
+	if (ret) {
+		tdm_conn_retry(c, -ret);
 		return;
 	}
 	tdm_conn_set_state(c, TDM_CONN_GREETING);
@@ -228,6 +279,9 @@ static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	c->eager = (uint32_t)tdm_min(tdm_env.eager_bytes, g->eager);
 	c->rts_max = g->rts;
 	c->contexts = g->contexts;
+	c->features = g->features;
+	c->tx_group = 0;
+	tdm_conn_set_source(c, c->fi_addr, 0);
 	c->read_bytes = TDM_TCP_STAGE_BYTES / 4;
 	tdm_conn_set_state(c, TDM_CONN_READY);
 	tdm_conn_watch(c, c->blocked ? TDM_LOOP_READ | TDM_LOOP_WRITE :
@@ -239,6 +293,10 @@ static void rejected(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
 	TDM_INFO(EP_CTRL, "a peer refused the connection, reason %u",
 		 g->reason);
+	if (g->reason == TDM_WIRE_R_FEATURE && c->tcp->a.keys) {
+		tdm_conn_fail(c, FI_EKEYREJECTED, 0);
+		return;
+	}
 	if (g->reason == TDM_WIRE_R_VERSION ||
 	    g->reason == TDM_WIRE_R_FEATURE) {
 		tdm_conn_fail(c, FI_ENOPROTOOPT, 0);
@@ -260,18 +318,69 @@ static int same_addr(const struct tdm_addr *a, const struct tdm_addr *b)
 	return tdm_addr_equal(&x, &y);
 }
 
+/*
+ * What an attempt ends with that is closed without an answer: who has keys
+ * says nothing to those who have not.
+ */
+static int no_answer(const struct tdm_conn *c)
+{
+	return c->tcp->a.keys ? FI_EKEYREJECTED : FI_ECONNREFUSED;
+}
+
+/* Our last proof was taken when something comes back. */
+static void confirmed(struct tdm_conn *c)
+{
+	struct tdm_wire_greeting g;
+	uint8_t byte;
+	ssize_t n;
+
+	n = tdm_os.recv(c->io.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0 || tdm_wire_greeting_decode(c->greeting, &g)) {
+		tdm_conn_retry(c, no_answer(c));
+		return;
+	}
+	establish(c, &g);
+	tdm_conn_again(c);
+	tdm_out_push(c);
+}
+
+/* The peer's HELLO is as it should be: it proves the key, and so do we. */
+static void prove(struct tdm_conn *c)
+{
+	const struct tdm_auth_key *key = key_of(c);
+
+	if (!key || !tdm_prove_check(key, c->greeting,
+				     c->greeting + TDM_WIRE_GREETING_BYTES)) {
+		TDM_INFO(EP_CTRL, "a peer does not know the key");
+		tdm_conn_retry(c, FI_EKEYREJECTED);
+		return;
+	}
+	if (tdm_prove_last(c, key)) {
+		tdm_conn_retry(c, FI_ENOMEM);
+		return;
+	}
+	c->proving = 1;
+	tdm_out_push(c);
+}
+
 void tdm_hello_answer(struct tdm_conn *c)
 {
 	struct tdm_wire_greeting g;
 	ssize_t n;
 
+	if (c->proving) {
+		confirmed(c);
+		return;
+	}
 	n = tdm_os.recv(c->io.fd, c->greeting + c->greeting_len,
 			TDM_WIRE_GREETING_BYTES - c->greeting_len,
 			MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		tdm_conn_retry(c, FI_ECONNREFUSED);
+		tdm_conn_retry(c, no_answer(c));
 		return;
 	}
 	c->greeting_len += (uint8_t)n;
@@ -285,12 +394,17 @@ void tdm_hello_answer(struct tdm_conn *c)
 		rejected(c, &g);
 		return;
 	}
-	if (!tdm_wire_version_ok(&g) || (g.required & ~FEATURES)) {
+	if (!tdm_wire_version_ok(&g) || (g.required & ~features(c->tcp))) {
 		tdm_conn_fail(c, FI_ENOPROTOOPT, 0);
 		return;
 	}
+	g.addr.key = c->addr.key;
 	if (!same_addr(&g.addr, &c->addr))
 		goto stranger;
+	if (c->tcp->a.keys) {
+		prove(c);
+		return;
+	}
 	establish(c, &g);
 	tdm_out_push(c);
 	return;
@@ -312,13 +426,20 @@ static int gone(struct tdm_conn *old)
 	return 0;
 }
 
-/* Make @fd the connection of @c, which has no session. */
-static int adopt(struct tdm_conn *c, int fd, const struct tdm_wire_greeting *g)
+/*
+ * Make @fd the connection of @c, which has no session. @promised: the credit
+ * that our HELLO said, when it has been sent, else 0.
+ */
+static int adopt(struct tdm_conn *c, int fd, const struct tdm_wire_greeting *g,
+		 uint64_t promised)
 {
 	tdm_conn_close_fd(c);
 	tdm_conn_take_fd(c, fd);
 	prepare(fd);
-	if (write_hello(c)) {
+	if (promised) {
+		c->credit = promised;
+		c->ack_now = 1; /* the peer waits for a word */
+	} else if (write_hello(c)) {
 		c->io.fd = -1; /* still the caller's */
 		c->tcp->open--;
 		if (c->state != TDM_CONN_IDLE && c->state != TDM_CONN_BACKOFF)
@@ -334,7 +455,7 @@ static int adopt(struct tdm_conn *c, int fd, const struct tdm_wire_greeting *g)
 
 /* Our own endpoint connected to itself: a half that only receives. */
 static int adopt_mirror(struct tdm_tcp *tcp, int fd,
-			const struct tdm_wire_greeting *g)
+			const struct tdm_wire_greeting *g, uint64_t promised)
 {
 	struct tdm_conn *own = tdm_conn_find(tcp, &g->addr), *c;
 
@@ -344,21 +465,22 @@ static int adopt_mirror(struct tdm_tcp *tcp, int fd,
 	if (!c)
 		return -1;
 	c->mirrored = 1;
-	if (!adopt(c, fd, g))
+	if (!adopt(c, fd, g, promised))
 		return 0;
 	tdm_conn_free(c);
 	return -1;
 }
 
-int tdm_hello_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
-		    struct tdm_wire_greeting *g)
+/* May the guest that said @g have a connection? 0, or as tdm_hello_guest(). */
+static int judge(struct tdm_tcp *tcp, const struct tdm_addr *from,
+		 struct tdm_wire_greeting *g)
 {
 	struct tdm_conn *c;
 	int order;
 
 	if (!tdm_wire_version_ok(g))
 		return TDM_WIRE_R_VERSION;
-	if (g->required & ~FEATURES)
+	if (g->required & ~features(tcp))
 		return TDM_WIRE_R_FEATURE;
 	if (from->u.sa.sa_family == AF_INET6 &&
 	    g->addr.u.sa.sa_family == AF_INET6)
@@ -367,7 +489,7 @@ int tdm_hello_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		return -1;
 	order = memcmp(g->id, tcp->id, sizeof(tcp->id));
 	if (!order)
-		return adopt_mirror(tcp, fd, g);
+		return 0;
 	c = tdm_conn_find(tcp, &g->addr);
 	if (c && c->state == TDM_CONN_READY && !gone(c))
 		return memcmp(c->id, g->id, sizeof(c->id)) ?
@@ -375,9 +497,73 @@ int tdm_hello_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 			       TDM_WIRE_R_DUPLICATE;
 	if (c && c->state == TDM_CONN_GREETING && order > 0)
 		return TDM_WIRE_R_DUPLICATE;
+	return 0;
+}
+
+/* @g has been judged: @fd is a connection from now on. */
+static int take_guest(struct tdm_tcp *tcp, int fd,
+		      const struct tdm_wire_greeting *g, uint64_t promised)
+{
+	struct tdm_conn *c;
+
+	if (!memcmp(g->id, tcp->id, sizeof(tcp->id)))
+		return adopt_mirror(tcp, fd, g, promised);
+	c = tdm_conn_find(tcp, &g->addr);
 	if (c && c->state == TDM_CONN_DEAD)
 		c = NULL;
 	if (!c)
 		c = tdm_conn_get(tcp, &g->addr, FI_ADDR_UNSPEC);
-	return c ? adopt(c, fd, g) : -1;
+	return c ? adopt(c, fd, g, promised) : -1;
+}
+
+int tdm_hello_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
+		    struct tdm_wire_greeting *g)
+{
+	int ret = judge(tcp, from, g);
+
+	return ret ? ret : take_guest(tcp, fd, g, 0);
+}
+
+int tdm_hello_challenge(struct tdm_tcp *tcp, int fd,
+			const struct tdm_addr *from, struct tdm_challenge *ch)
+{
+	struct tdm_wire_greeting g;
+	int ret;
+
+	if (tdm_wire_greeting_decode(ch->hello, &g) || !tdm_wire_version_ok(&g))
+		return -1;
+	ch->key = tdm_prove_guest(tcp->a.keys, &g, ch->hello);
+	if (!ch->key)
+		return -1;
+	g.addr.key = ch->key->id;
+	ret = judge(tcp, from, &g);
+	if (ret)
+		return ret;
+	ch->credit = credit(tcp);
+	put_hello(tcp, fd, ch->credit, ch->answer);
+	if (tdm_prove_hello(ch->key, ch->answer, ch->hello))
+		return -1;
+	/* A fresh socket takes it, or the guest comes again. */
+	return tdm_os.send(fd, ch->answer, sizeof(ch->answer),
+			   MSG_NOSIGNAL | MSG_DONTWAIT) ==
+			       (ssize_t)sizeof(ch->answer) ?
+		       0 :
+		       -1;
+}
+
+int tdm_hello_proven(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
+		     const struct tdm_challenge *ch)
+{
+	const struct tdm_auth_text text = { ch->hello, sizeof(ch->hello),
+					    ch->answer, sizeof(ch->answer) };
+	struct tdm_wire_greeting g;
+
+	if (!tdm_auth_check(ch->key, TDM_AUTH_TCP_CLIENT, &text, ch->proof) ||
+	    tdm_wire_greeting_decode(ch->hello, &g))
+		return -1;
+	g.addr.key = ch->key->id;
+	/* Things may have changed since it was answered. */
+	if (judge(tcp, from, &g))
+		return -1;
+	return take_guest(tcp, fd, &g, ch->credit);
 }

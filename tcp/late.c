@@ -34,12 +34,10 @@ static struct late *late_of(struct tdm_list *node)
 	return tdm_list_entry(node, struct late, node);
 }
 
-/* The peer of an address, without the context. */
+/* The peer of an address, without context and group. */
 static fi_addr_t peer_of(const struct tdm_ep *whole, fi_addr_t addr)
 {
-	int bits = tdm_av_rx_ctx_bits(whole->av);
-
-	return bits ? addr & (~0ull >> bits) : addr;
+	return tdm_space_index(tdm_av_space(whole->av), addr);
 }
 
 int tdm_late_waits(const struct tdm_ep *ctx, fi_addr_t addr)

@@ -15,6 +15,7 @@
  * Spec: doc/PROTOCOL-tcp.md, "Guests".
  */
 #include "tcp/steps.h"
+#include "tcp/prove.h"
 
 #include "tdm_log.h"
 #include "tdm_provider.h"
@@ -45,8 +46,9 @@ struct guest {
 	struct tdm_loop_io io;
 	uint64_t heard_ns;
 	struct tdm_addr from; /* with its port */
-	uint8_t len;
-	uint8_t bytes[TDM_WIRE_GREETING_BYTES];
+	uint8_t len;	      /* bytes of ch.hello, or of ch.proof */
+	uint8_t answered;     /* its proof is awaited */
+	struct tdm_challenge ch;
 };
 
 static void complain(struct tdm_tcp *tcp, const char *what)
@@ -100,6 +102,54 @@ static void send_reject(int fd, int reason)
 	tdm_os.shutdown(fd, SHUT_WR);
 }
 
+static const char *why_away(int ret)
+{
+	switch (ret) {
+	case TDM_WIRE_R_VERSION:
+		return "protocol version";
+	case TDM_WIRE_R_FEATURE:
+		return "protocol feature";
+	case TDM_WIRE_R_BUSY:
+		return "address in use";
+	case TDM_WIRE_R_DUPLICATE:
+		return "connected already";
+	default:
+		return "not its address, or no proof of a key";
+	}
+}
+
+/*
+ * @g has sent all of a greeting, or of a proof. 1: it was answered and stays;
+ * 0: it is gone.
+ */
+static int guest_proves(struct guest *g)
+{
+	struct tdm_tcp *tcp = g->tcp;
+	int fd = g->io.fd, ret;
+
+	if (!g->answered) {
+		ret = tdm_hello_challenge(tcp, fd, &g->from, &g->ch);
+		if (!ret) {
+			g->answered = 1;
+			g->len = 0;
+			return 1;
+		}
+		if (ret > 0)
+			send_reject(fd, ret);
+		complain(tcp, why_away(ret));
+		guest_free(g);
+		return 0;
+	}
+	tdm_loop_watch(tcp->a.loop, &g->io, 0);
+	g->io.fd = -1;
+	if (tdm_hello_proven(tcp, fd, &g->from, &g->ch)) {
+		complain(tcp, why_away(-1));
+		tdm_os.close(fd);
+	}
+	guest_free(g);
+	return 0;
+}
+
 /* @g has sent all of a greeting. */
 static void guest_speaks(struct guest *g)
 {
@@ -107,7 +157,7 @@ static void guest_speaks(struct guest *g)
 	struct tdm_wire_greeting hello;
 	int fd = g->io.fd, ret;
 
-	if (tdm_wire_greeting_decode(g->bytes, &hello) ||
+	if (tdm_wire_greeting_decode(g->ch.hello, &hello) ||
 	    hello.kind != TDM_WIRE_HELLO) {
 		complain(tcp, "not a greeting");
 		guest_free(g);
@@ -120,11 +170,7 @@ static void guest_speaks(struct guest *g)
 	guest_free(g);
 	if (!ret)
 		return;
-	complain(tcp, ret == TDM_WIRE_R_VERSION	  ? "protocol version" :
-		      ret == TDM_WIRE_R_FEATURE	  ? "protocol feature" :
-		      ret == TDM_WIRE_R_BUSY	  ? "address in use" :
-		      ret == TDM_WIRE_R_DUPLICATE ? "connected already" :
-						    "not its address");
+	complain(tcp, why_away(ret));
 	if (ret > 0)
 		send_reject(fd, ret);
 	tdm_os.close(fd);
@@ -133,10 +179,12 @@ static void guest_speaks(struct guest *g)
 /* Read what there is. 0: @g is gone. */
 static int guest_read(struct guest *g)
 {
+	uint8_t *to = g->answered ? g->ch.proof : g->ch.hello;
+	size_t all = g->answered ? sizeof(g->ch.proof) : sizeof(g->ch.hello);
+	int answered = g->answered;
 	ssize_t n;
 
-	n = tdm_os.recv(g->io.fd, g->bytes + g->len,
-			TDM_WIRE_GREETING_BYTES - g->len, MSG_DONTWAIT);
+	n = tdm_os.recv(g->io.fd, to + g->len, all - g->len, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 1;
 	if (n <= 0) {
@@ -147,15 +195,18 @@ static int guest_read(struct guest *g)
 	g->heard_ns = tdm_os.now_ns();
 	tdm_list_del(&g->node);
 	tdm_list_append(&g->tcp->guests, &g->node);
-	if (!tdm_wire_is_greeting(g->bytes, g->len)) {
+	if (!answered && !tdm_wire_is_greeting(g->ch.hello, g->len)) {
 		complain(g->tcp, "not a greeting");
 		guest_free(g);
 		return 0;
 	}
-	if (g->len < TDM_WIRE_GREETING_BYTES)
+	if (g->len < all)
 		return 1;
-	guest_speaks(g);
-	return 0;
+	if (!g->tcp->a.keys) {
+		guest_speaks(g);
+		return 0;
+	}
+	return guest_proves(g);
 }
 
 static void guest_ready(struct tdm_loop_io *io, int events)

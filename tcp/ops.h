@@ -48,6 +48,7 @@ struct tdm_tx {
 	uint8_t reply;	   /* to a read; not the application's */
 	uint8_t status;	   /* of a reply, enum tdm_wire_status */
 	uint16_t rx_ctx;   /* TDM_TO_CTX in flags: the target's context */
+	uint32_t group;	   /* likewise: the group of the message */
 	void *copy;	   /* owned payload, or NULL */
 	struct tdm_rx *rx; /* where the bytes of a read go, or NULL */
 	struct fi_peer_rx_entry *entry; /* reply: the region's, or NULL */

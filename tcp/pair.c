@@ -12,6 +12,7 @@
 
 #include "av/locality.h"
 #include "peer/eq.h"
+#include "tcp/ep_priv.h"
 #include "tcp/sep.h"
 #include "tdm_log.h"
 
@@ -29,6 +30,7 @@ static int pairs_reserve(struct tdm_ep *ep, fi_addr_t addr)
 		pair[i] = NULL;
 	ep->pair = pair;
 	ep->pairs = max;
+	ep->fast_pairs = ep->rx_space ? 0 : max;
 	return 0;
 }
 
@@ -48,7 +50,8 @@ struct tdm_pair *tdm_ep_pair(struct tdm_ep *ep, fi_addr_t addr)
 {
 	struct tdm_pair *p;
 
-	if (!tdm_av_has(ep->av, addr) || pairs_reserve(ep, addr))
+	if (!tdm_av_has(ep->av, addr) || !tdm_ep_key_ok(ep, addr) ||
+	    pairs_reserve(ep, addr))
 		return NULL;
 	if (ep->pair[addr])
 		return ep->pair[addr];
@@ -75,6 +78,7 @@ void tdm_ep_free_pairs(struct tdm_ep *ep)
 	free(ep->pair);
 	ep->pair = NULL;
 	ep->pairs = 0;
+	ep->fast_pairs = 0;
 }
 
 static struct tdm_ep *from_user(struct tdm_av_user *user)

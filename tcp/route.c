@@ -13,6 +13,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 
+#include "av/key.h"
 #include "tcp/path.h"
 #include "tcp/sep.h"
 #include "tdm_log.h"
@@ -87,13 +88,18 @@ static ssize_t send_local(struct tdm_ep *ep, fi_addr_t to,
 	return fi_sendmsg(ep->local, &msg, x->flags & LOCAL_FLAGS);
 }
 
-/* The address of @p in the peer's AV, for the context that @x asks for. */
+/* The address of @p in the peer's AV, for the place there that @x asks for. */
 static fi_addr_t local_addr(const struct tdm_ep *ep, const struct tdm_pair *p,
 			    const struct tdm_xfer *x)
 {
-	return x->flags & TDM_TO_CTX ? fi_rx_addr(p->local, x->rx_ctx,
-						  tdm_av_rx_ctx_bits(ep->av)) :
-				       p->local;
+	int bits;
+
+	if (!(x->flags & TDM_TO_CTX) || p->local == FI_ADDR_NOTAVAIL)
+		return p->local;
+	bits = tdm_av_space(ep->av)->ctx_bits;
+	return fi_group_addr(x->rx_ctx ? fi_rx_addr(p->local, x->rx_ctx, bits) :
+					 p->local,
+			     x->group);
 }
 
 static struct tdm_conn *pair_conn(struct tdm_ep *ep, struct tdm_pair *p,
@@ -217,21 +223,26 @@ static inline ssize_t send_to(struct tdm_ep *ep, struct tdm_pair *p,
  */
 static ssize_t send_first(struct tdm_ep *ep, const struct tdm_xfer *x)
 {
+	const struct tdm_space *space;
+	struct tdm_place place;
 	struct tdm_xfer named;
 	struct tdm_pair *p;
-	int bits;
 
 	ep = tdm_ep_whole(ep);
 	if (ep->kind == TDM_EP_TX)
 		return tdm_sep_send(ep, x);
-	bits = tdm_av_rx_ctx_bits(ep->av);
-	if (bits && x->addr >> (64 - bits) && x->addr != FI_ADDR_UNSPEC) {
+	space = tdm_av_space(ep->av);
+	if (x->addr != FI_ADDR_UNSPEC &&
+	    (ep->rx_space ||
+	     (space->ctx_bits && x->addr >> (64 - space->ctx_bits)))) {
+		if (tdm_space_split(space, x->addr, &place) ||
+		    place.ctx >= TDM_CTX_MOST)
+			return -FI_EINVAL;
 		named = *x;
 		named.flags |= TDM_TO_CTX;
-		named.rx_ctx = (uint16_t)(x->addr >> (64 - bits));
-		named.addr = x->addr & (~0ull >> bits);
-		if (x->addr >> (64 - bits) >= TDM_CTX_MOST)
-			return -FI_EINVAL;
+		named.rx_ctx = (uint16_t)place.ctx;
+		named.group = place.group;
+		named.addr = place.addr;
 		x = &named;
 	}
 	p = tdm_ep_pair(ep, x->addr);
@@ -240,7 +251,8 @@ static ssize_t send_first(struct tdm_ep *ep, const struct tdm_xfer *x)
 
 static inline ssize_t send_locked(struct tdm_ep *ep, const struct tdm_xfer *x)
 {
-	struct tdm_pair *p = x->addr < ep->pairs ? ep->pair[x->addr] : NULL;
+	struct tdm_pair *p = x->addr < ep->fast_pairs ? ep->pair[x->addr] :
+							NULL;
 
 	return tdm_likely(p != NULL) ? send_to(ep, p, p->local, x) :
 				       send_first(ep, x);
@@ -270,15 +282,67 @@ ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 	return ret;
 }
 
+/* Whom a receive is from, by its index or, without one, any. */
+static int directed(const struct tdm_ep *ep, uint64_t flags, fi_addr_t *addr)
+{
+	if (*addr == FI_ADDR_UNSPEC || !(ep->directed & flags))
+		return 0;
+	if (!ep->av || !tdm_av_has(ep->av, *addr))
+		return -FI_EINVAL;
+	*addr = tdm_av_lowest(ep->av, *addr);
+	return 0;
+}
+
+/*
+ * Make the source of @x a name: its group counts with and without
+ * FI_DIRECTED_RECV, what else it says only with it.
+ */
+static int name_source(const struct tdm_ep *ep, struct tdm_xfer *x)
+{
+	const struct tdm_space groups = {
+		.max_group = ep->domain->info->domain_attr->max_group_id,
+	};
+	struct tdm_place place;
+	int ret;
+
+	if (tdm_space_split(&groups, x->addr, &place))
+		return -FI_EINVAL;
+	if (x->flags & FI_AUTH_KEY) {
+		/* Granted with keys and FI_DIRECTED_RECV only. */
+		if (!tdm_space_key(place.addr) || !ep->av ||
+		    !tdm_keyring_id(tdm_av_keys(ep->av), place.addr))
+			return -FI_EINVAL;
+	} else if (place.addr == TDM_SPACE_ANY || !(ep->directed & x->flags)) {
+		place.addr = TDM_SPACE_ANY;
+	} else {
+		ret = directed(ep, x->flags, &place.addr);
+		if (ret)
+			return ret;
+	}
+	x->addr = tdm_space_of(place.addr, place.group);
+	return 0;
+}
+
+static tdm_noinline ssize_t post_other(struct tdm_ep *ep, struct tdm_xfer *x)
+{
+	int ret;
+
+	if (x->flags & FI_PEEK)
+		/* It tells what is there now; a loop of peeks must advance. */
+		ep->domain->engine.progress(&ep->domain->engine);
+	ret = x->flags & TDM_IN_SPACE ? name_source(ep, x) :
+					directed(ep, x->flags, &x->addr);
+	return ret ? ret : tdm_srx_recv(ep->srx, x);
+}
+
 ssize_t tdm_post_recv(struct tdm_ep *ep, struct tdm_xfer *x)
 {
 	ssize_t ret;
 
 	tdm_lock_acquire(&ep->domain->lock);
-	if (tdm_unlikely(x->flags & FI_PEEK))
-		/* It tells what is there now; a loop of peeks must advance. */
-		ep->domain->engine.progress(&ep->domain->engine);
-	if (x->addr == FI_ADDR_UNSPEC || !(ep->directed & x->flags))
+	if (tdm_unlikely(x->flags & (FI_PEEK | TDM_IN_SPACE)))
+		ret = post_other(ep, x);
+	else if (x->addr == FI_ADDR_UNSPEC || !(ep->directed & x->flags))
 		ret = tdm_srx_recv(ep->srx, x);
 	else if (!ep->av || !tdm_av_has(ep->av, x->addr))
 		ret = -FI_EINVAL;

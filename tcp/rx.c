@@ -138,6 +138,17 @@ static void withdrawn(struct tdm_conn *c, uint32_t id)
 	}
 }
 
+/* The messages that follow are of @group. */
+static int group(struct tdm_conn *c, uint32_t group)
+{
+	if (!c->tcp->a.groups)
+		return -TDM_WIRE_E_STATE;
+	if (group > TDM_SPACE_GROUP_MOST)
+		return -TDM_WIRE_E_VALUE;
+	tdm_conn_set_source(c, c->fi_addr, group);
+	return 0;
+}
+
 /* @n bytes follow the header. Returns the bytes used, or an error. */
 static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		  const uint8_t *p, size_t n)
@@ -169,6 +180,8 @@ static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		return 0;
 	case TDM_WIRE_ACK:
 		return tdm_tx_acked(c, rec);
+	case TDM_WIRE_GROUP:
+		return group(c, rec->group);
 	default:
 		c->bye = 1;
 		return 0;

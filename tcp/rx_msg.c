@@ -66,7 +66,7 @@ static int match(struct tdm_conn *c, const struct tdm_wire_rec *rec, size_t len,
 {
 	struct fid_peer_srx *srx = tdm_rx_srx(c->tcp, rec->ctx);
 	struct fi_peer_match_attr attr = {
-		.addr = c->fi_addr,
+		.addr = c->from,
 		.msg_size = len,
 		.tag = rec->tag,
 	};

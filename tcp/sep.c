@@ -127,6 +127,9 @@ static int open_parts(struct tdm_ep *ep)
 		.size = ep->info->rx_attr->size,
 		.min_multi_recv = ep->min_multi_recv,
 		.directed = tdm_ep_directed_kinds(ep),
+		.spaces = tdm_domain_spaces(ep->domain),
+		.key_of = tdm_domain_av_keys(ep->domain) ? tdm_ep_key_of : NULL,
+		.key_arg = ep,
 		.free_rma = tdm_mr_entry_free,
 	};
 	struct tdm_sep *sep = calloc(1, sizeof(*sep));

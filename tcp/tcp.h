@@ -13,6 +13,7 @@
 #include "tdm_os.h"
 #include "tdm_pool.h"
 #include "tdm_rma.h"
+#include "tdm_space.h"
 
 enum {
 	TDM_TCP_STAGE_BYTES = 64 << 10,	 /* receive staging */
@@ -80,6 +81,8 @@ struct tdm_conn {
 	uint32_t eager;		 /* longest EAGER payload */
 	uint32_t rts, rts_max;	 /* announced or reads, unanswered */
 	uint32_t contexts;	 /* receive contexts the peer has */
+	uint32_t features;	 /* enum TDM_WIRE_FEATURE_* of the peer */
+	uint32_t tx_group;	 /* of the messages in the output */
 	struct tdm_ids ids;	 /* struct tdm_tx */
 
 	/* Input. */
@@ -104,9 +107,13 @@ struct tdm_conn {
 	struct tdm_list bucket; /* tcp->bucket[] */
 	struct tdm_addr addr;
 	fi_addr_t fi_addr;
+	fi_addr_t from;		       /* what its messages are offered by */
+	uint32_t rx_group;	       /* of the messages that come */
 	uint8_t id[TDM_WIRE_ID_BYTES]; /* the peer's incarnation */
-	uint8_t *greeting;	       /* of the peer, partial; GREETING only */
+	/* GREETING only: the peer's, partial; with keys, behind it our own. */
+	uint8_t *greeting;
 	uint8_t greeting_len;
+	uint8_t proving; /* GREETING: the proof is said, no answer yet */
 	unsigned backoff_ms;
 	uint64_t since_ns;   /* connect time-out counts from; 0: not begun */
 	uint64_t entered_ns; /* when the state was entered */
@@ -164,6 +171,12 @@ static inline void tdm_conn_again(struct tdm_conn *c)
 	tdm_list_append(&c->tcp->again, &c->again_node);
 	tdm_tcp_nudge(c->tcp);
 }
+
+/*
+ * The peer of @c is @fi_addr in the AV, or FI_ADDR_UNSPEC; what comes is of
+ * group @group, 0 without groups.
+ */
+void tdm_conn_set_source(struct tdm_conn *c, fi_addr_t fi_addr, uint32_t group);
 
 /* Where messages for receive context @ctx, which exists, are matched. */
 static inline struct fid_peer_srx *tdm_rx_srx(const struct tdm_tcp *tcp,

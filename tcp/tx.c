@@ -119,7 +119,27 @@ void tdm_tx_gather(struct tdm_conn *c, struct tdm_tx *op, size_t from,
 	c->gather_end = to;
 }
 
-static void fill_rec(struct tdm_wire_rec *rec, const struct tdm_tx *op)
+/*
+ * Say the group of @op, when it is another one than that of what is sent. There
+ * is room for TDM_WIRE_GROUP_BYTES in the transmit buffer.
+ */
+static void put_group(struct tdm_conn *c, const struct tdm_tx *op)
+{
+	struct tdm_out *out = c->out;
+	struct tdm_wire_rec rec;
+
+	if (op->group == c->tx_group || (op->flags & FI_RMA))
+		return;
+	memset(&rec, 0, sizeof(rec));
+	rec.op = TDM_WIRE_GROUP;
+	rec.group = op->group;
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	c->tx_group = op->group;
+}
+
+/* Begin the record of @op; puts a record that must come before it. */
+static void fill_rec(struct tdm_conn *c, struct tdm_wire_rec *rec,
+		     const struct tdm_tx *op)
 {
 	memset(rec, 0, sizeof(*rec));
 	rec->tag = op->tag;
@@ -129,15 +149,19 @@ static void fill_rec(struct tdm_wire_rec *rec, const struct tdm_tx *op)
 	rec->addr = op->rma_addr;
 	rec->flags = ((op->flags & FI_TAGGED) ? TDM_WIRE_F_TAG : 0) |
 		     ((op->flags & FI_REMOTE_CQ_DATA) ? TDM_WIRE_F_DATA : 0);
-	if (tdm_unlikely(op->flags & TDM_TO_CTX))
+	if (tdm_unlikely(op->flags & TDM_TO_CTX)) {
 		rec->ctx = op->rx_ctx;
+		put_group(c, op);
+	}
 }
 
-/* Does the peer lack the context @flags and @rx_ctx ask for? */
-static int no_such_ctx(const struct tdm_conn *c, uint64_t flags,
-		       uint16_t rx_ctx)
+/* Does the peer lack what the address asks for, if @flags say that it does? */
+static inline int no_such_place(const struct tdm_conn *c, uint64_t flags,
+				uint16_t rx_ctx, uint32_t group)
 {
-	return tdm_unlikely(flags & TDM_TO_CTX) && rx_ctx >= c->contexts;
+	return tdm_unlikely(flags & TDM_TO_CTX) &&
+	       (rx_ctx >= c->contexts ||
+		(group && !(c->features & TDM_WIRE_FEATURE_GROUPS)));
 }
 
 /* 1: committed; @op may have ended. 0: not now, nothing was changed. */
@@ -149,15 +173,15 @@ static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 	struct tdm_wire_rec rec;
 	struct tdm_out *out;
 
-	out = tdm_out_room(c,
-			   TDM_WIRE_ACK_BYTES + TDM_WIRE_HEAD_BYTES + copied);
+	out = tdm_out_room(c, TDM_WIRE_ACK_BYTES + TDM_WIRE_GROUP_BYTES +
+				      TDM_WIRE_HEAD_BYTES + copied);
 	if (!out)
 		return 0;
 	if (deliver && tdm_ids_get(&c->ids, op, UINT32_MAX, &op->id))
 		return 0;
 	op->has_id = (uint8_t)deliver;
 	tdm_tx_put_ack(c);
-	fill_rec(&rec, op);
+	fill_rec(c, &rec, op);
 	rec.op = write ? TDM_WIRE_WRITE : TDM_WIRE_EAGER;
 	rec.len = (uint32_t)op->len;
 	rec.flags |= write	  ? 0 :
@@ -204,7 +228,8 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 	struct tdm_wire_rec rec;
 	struct tdm_out *out;
 
-	out = tdm_out_room(c, TDM_WIRE_ACK_BYTES + TDM_WIRE_HEAD_BYTES);
+	out = tdm_out_room(c, TDM_WIRE_ACK_BYTES + TDM_WIRE_GROUP_BYTES +
+				      TDM_WIRE_HEAD_BYTES);
 	if (!out || c->rts >= c->rts_max)
 		return 0;
 	if ((op->flags & FI_INJECT) && own_payload(op))
@@ -217,7 +242,7 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 		tdm_tx_report(c, op, 0, 0);
 	c->rts++;
 	tdm_tx_put_ack(c);
-	fill_rec(&rec, op);
+	fill_rec(c, &rec, op);
 	rec.op = (op->flags & FI_RMA) ? TDM_WIRE_AWRITE : TDM_WIRE_RTS;
 	rec.total = op->len;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
@@ -235,7 +260,7 @@ static int commit(struct tdm_conn *c, struct tdm_tx *op)
 	if (c->gather)
 		return 0;
 	/* A send that was queued before the peer said what it has. */
-	if (no_such_ctx(c, op->flags, op->rx_ctx)) {
+	if (no_such_place(c, op->flags, op->rx_ctx, op->group)) {
 		tdm_tx_end(c, op, FI_EADDRNOTAVAIL, 0);
 		return 1;
 	}
@@ -385,8 +410,10 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 	op->count = (uint8_t)x->count;
 	for (i = 0; i < x->count; i++)
 		op->iov[i] = x->iov[i];
-	if (tdm_unlikely(x->flags & TDM_TO_CTX))
+	if (tdm_unlikely(x->flags & TDM_TO_CTX)) {
 		op->rx_ctx = x->rx_ctx;
+		op->group = x->flags & FI_RMA ? 0 : x->group;
+	}
 	c->tcp->tx_used++;
 	return op;
 }
@@ -440,7 +467,7 @@ ssize_t tdm_tx_send(struct tdm_conn *c, const struct tdm_xfer *x)
 		return -FI_EMSGSIZE;
 	if (tdm_unlikely(x->flags & (TDM_TO_CTX | FI_FENCE))) {
 		if (c->state == TDM_CONN_READY &&
-		    no_such_ctx(c, x->flags, x->rx_ctx))
+		    no_such_place(c, x->flags, x->rx_ctx, x->group))
 			return -FI_EADDRNOTAVAIL;
 		if ((x->flags & FI_FENCE) && outstanding(c))
 			return -FI_EAGAIN;

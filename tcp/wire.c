@@ -31,8 +31,14 @@ enum {
 	G_CREDIT = 64,
 	G_EAGER = 72,
 	G_RTS = 76,
-	G_AUTH = 80, /* room for authentication; 0 for now, ignored */
+	G_NONCE = 80, /* these two: with AUTH, else ignored */
+	G_PROOF = 96,
 };
+
+tdm_static_assert((int)G_PROOF == (int)TDM_WIRE_PROVEN_BYTES &&
+			  G_PROOF + TDM_AUTH_PROOF_BYTES ==
+				  (int)TDM_WIRE_GREETING_BYTES,
+		  "the proof is the end of a greeting");
 
 enum { FAMILY_IPV4 = 4, FAMILY_IPV6 = 6 };
 
@@ -60,6 +66,7 @@ static const struct shape {
 	[TDM_WIRE_AWRITE] = { TDM_WIRE_F_DATA, 32, 0, 1 },
 	[TDM_WIRE_READ] = { 0, 32, 0, 0 },
 	[TDM_WIRE_CANCEL] = { 0, 8, 0, 0 },
+	[TDM_WIRE_GROUP] = { 0, 8, 0, 0 },
 };
 
 static uint16_t get16(const uint8_t *p)
@@ -173,6 +180,9 @@ static int decode_fixed(const uint8_t *p, struct tdm_wire_rec *r)
 	case TDM_WIRE_AWRITE:
 	case TDM_WIRE_READ:
 		return decode_rma(p, r);
+	case TDM_WIRE_GROUP:
+		r->group = get32(p);
+		return get32(p + 4) ? -TDM_WIRE_E_FLAGS : 0;
 	default:
 		return 0;
 	}
@@ -256,6 +266,10 @@ static uint8_t *encode_fixed(uint8_t *p, const struct tdm_wire_rec *r)
 	case TDM_WIRE_AWRITE:
 	case TDM_WIRE_READ:
 		return encode_rma(p, r);
+	case TDM_WIRE_GROUP:
+		put32(p, r->group);
+		put32(p + 4, 0);
+		return p + 8;
 	default:
 		return p;
 	}
@@ -318,6 +332,8 @@ void tdm_wire_greeting_encode(uint8_t *p, const struct tdm_wire_greeting *g)
 	put64(p + G_CREDIT, g->credit);
 	put32(p + G_EAGER, g->eager);
 	put32(p + G_RTS, g->rts);
+	memcpy(p + G_NONCE, g->nonce, sizeof(g->nonce));
+	memcpy(p + G_PROOF, g->proof, sizeof(g->proof));
 }
 
 static int decode_addr(const uint8_t *p, struct tdm_addr *addr)
@@ -365,6 +381,8 @@ int tdm_wire_greeting_decode(const uint8_t *p, struct tdm_wire_greeting *g)
 	g->eager = get32(p + G_EAGER);
 	g->rts = get32(p + G_RTS);
 	g->contexts = get32(p + G_CONTEXTS);
+	memcpy(g->nonce, p + G_NONCE, sizeof(g->nonce));
+	memcpy(g->proof, p + G_PROOF, sizeof(g->proof));
 	if (!memcmp(g->id, no_id, sizeof(no_id)) || decode_addr(p, &g->addr) ||
 	    g->credit < TDM_WIRE_CREDIT_LEAST || !g->rts ||
 	    g->contexts >= TDM_WIRE_CTX_MOST)

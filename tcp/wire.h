@@ -12,15 +12,18 @@
 #include <stdint.h>
 
 #include "av/addr.h"
+#include "tdm_auth.h"
 #include "tdm_base.h"
 
 enum {
 	TDM_WIRE_VERSION = 1, /* spoken; also the oldest spoken */
 	TDM_WIRE_GREETING_BYTES = 128,
 	TDM_WIRE_ID_BYTES = 16,		/* incarnation id of an endpoint */
+	TDM_WIRE_PROVEN_BYTES = 96,	/* of a greeting: all but its proof */
 	TDM_WIRE_PREFIX_BYTES = 8,	/* common to all records */
 	TDM_WIRE_HEAD_BYTES = 48,	/* the longest header */
 	TDM_WIRE_ACK_BYTES = 24,	/* header of an ACK */
+	TDM_WIRE_GROUP_BYTES = 16,	/* header of a GROUP */
 	TDM_WIRE_EAGER_BYTES = 1 << 20, /* longest payload of an EAGER */
 	TDM_WIRE_DATA_BYTES = 1 << 20,	/* longest payload of a DATA */
 	TDM_WIRE_RTS_COUNT = 1 << 16,	/* most RTS, AWRITE, READ unanswered */
@@ -48,6 +51,7 @@ enum tdm_wire_op {
 	TDM_WIRE_AWRITE,    /* a one-sided write announced */
 	TDM_WIRE_READ,	    /* a one-sided read: send these bytes */
 	TDM_WIRE_CANCEL,    /* drop an announced message, if it waits */
+	TDM_WIRE_GROUP,	    /* the group of the messages that follow */
 	TDM_WIRE_OPS
 };
 
@@ -96,6 +100,7 @@ struct tdm_wire_rec {
 	uint64_t total; /* RTS, AWRITE, READ: all bytes; CTS: bytes wanted */
 	uint64_t acked; /* ACK: records with payload received, from 0 */
 	uint64_t freed; /* ACK: credit given back, bytes, from 0 */
+	uint32_t group; /* GROUP */
 };
 
 /*
@@ -121,6 +126,12 @@ static inline uint64_t tdm_wire_charge(uint32_t len)
 
 enum tdm_wire_greet { TDM_WIRE_HELLO = 1, TDM_WIRE_REJECT };
 
+/* Bits of tdm_wire_greeting.features. */
+enum {
+	TDM_WIRE_FEATURE_GROUPS = 1, /* the sender takes GROUP */
+	TDM_WIRE_FEATURE_AUTH = 2,   /* the greeting has nonce and proof */
+};
+
 enum tdm_wire_reason {
 	TDM_WIRE_R_VERSION = 1, /* no version in common */
 	TDM_WIRE_R_FEATURE,	/* a feature required is not known */
@@ -142,6 +153,8 @@ struct tdm_wire_greeting {
 	uint32_t eager;	      /* longest EAGER payload it takes */
 	uint32_t rts;	      /* most RTS waiting it takes */
 	uint32_t contexts;    /* receive contexts it has; at least 1 */
+	uint8_t nonce[TDM_AUTH_NONCE_BYTES]; /* AUTH; else 0 */
+	uint8_t proof[TDM_AUTH_PROOF_BYTES];
 };
 
 /* Not 0 while @p[len] can still become a greeting of this protocol. */

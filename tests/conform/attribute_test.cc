@@ -266,7 +266,7 @@ TEST_F(Attribute, ValuesThatAreNoLevels)
 	hints->ep_attr->protocol_version++;
 	EXPECT_EQ(-FI_ENODATA, get());
 	renew();
-	hints->domain_attr->max_group_id = 1;
+	hints->domain_attr->max_group_id = UINT32_MAX;
 	EXPECT_EQ(-FI_ENODATA, get());
 }
 

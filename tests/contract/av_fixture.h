@@ -241,7 +241,8 @@ protected:
 
 	int try_open(uint32_t format, struct fi_av_attr *a)
 	{
-		struct tdm_av_attr owner = { &engine.engine, nullptr, format };
+		struct tdm_av_attr owner = { &engine.engine, nullptr, format, 0,
+					     0 };
 		int ret = tdm_av_open(&owner, a, this, &tav);
 
 		if (!ret)

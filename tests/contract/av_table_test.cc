@@ -479,7 +479,7 @@ TEST_F(AvTable, RxAddrNamesAContext)
 	memset(&a, 0, sizeof(a));
 	a.rx_ctx_bits = 4;
 	ASSERT_EQ(0, try_open(FI_SOCKADDR_IN, &a));
-	EXPECT_EQ(4, tdm_av_rx_ctx_bits(tav));
+	EXPECT_EQ(4, tdm_av_space(tav)->ctx_bits);
 	EXPECT_EQ((fi_addr_t(3) << 60) | 5, fi_rx_addr(5, 3, 4));
 }
 

@@ -117,6 +117,14 @@ struct fi_info *tdt_hints(const struct tdt_attr *attr)
 	hints->domain_attr->threading = attr->threading;
 	hints->domain_attr->control_progress = attr->progress;
 	hints->domain_attr->data_progress = attr->progress;
+	hints->domain_attr->max_group_id = attr->max_group;
+	hints->domain_attr->auth_key_size = attr->key_size;
+	if (attr->key) {
+		hints->domain_attr->auth_key = malloc(attr->key_size);
+		if (hints->domain_attr->auth_key)
+			memcpy(hints->domain_attr->auth_key, attr->key,
+			       attr->key_size);
+	}
 	hints->tx_attr->op_flags = attr->tx_op_flags;
 	hints->rx_attr->op_flags = attr->rx_op_flags;
 	hints->tx_attr->size = attr->tx_size;

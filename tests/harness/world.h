@@ -70,9 +70,12 @@ struct tdt_attr {
 	int no_insert;		   /* leave the AVs empty */
 	int no_tcp_only;	   /* mixed: do not keep the last one to TCP */
 	uint64_t av_flags;	   /* fi_av_open */
-	const char *node;	   /* source address, "127.0.0.1" */
-	const char *service;	   /* port; NULL: any */
-	struct fi_provider *prov;  /* linked in: not through libfabric's core */
+	uint32_t max_group;	   /* max_group_id of the domains */
+	const void *key;	   /* auth_key of the domains, key_size bytes */
+	size_t key_size;     /* or FI_AV_AUTH_KEY: no_enable goes with it */
+	const char *node;    /* source address, "127.0.0.1" */
+	const char *service; /* port; NULL: any */
+	struct fi_provider *prov; /* linked in: not through libfabric's core */
 };
 
 /* A completion as read, of whichever format; err is 0 for a success. */

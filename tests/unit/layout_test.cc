@@ -25,7 +25,7 @@ TEST(Layout, Leaf)
 {
 	EXPECT_EQ(4u, sizeof(tdm_a32));
 	EXPECT_EQ(8u, sizeof(tdm_a64));
-	EXPECT_EQ(28u, sizeof(struct tdm_addr));
+	EXPECT_EQ(32u, sizeof(struct tdm_addr));
 	EXPECT_EQ(16u, sizeof(struct tdm_table_entry));
 }
 

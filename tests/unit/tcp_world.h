@@ -73,6 +73,8 @@ public:
 	std::map<fi_addr_t, struct tdm_conn *> conns;
 	std::vector<fi_addr_t> accepted;
 	std::vector<int> lost;
+	/* Of those made from now on; NULL: none. */
+	static inline const struct tdm_auth_keys *keys = nullptr;
 
 	explicit Node(const char *ip = "127.0.0.1", uint16_t port = 0,
 		      size_t tx_size = 4096)
@@ -198,7 +200,7 @@ private:
 	{
 		struct tdm_srx_attr srx_attr = {};
 		struct tdm_av_attr av_owner = { &engine.engine, NULL,
-						FI_SOCKADDR_IN };
+						FI_SOCKADDR_IN, 0, 0 };
 		struct fi_av_attr av_attr = {};
 		struct tdm_tcp_attr attr = {};
 
@@ -224,6 +226,7 @@ private:
 		attr.done.remote_read_cntr = &was_read.fid;
 		attr.domain = &regions.domain;
 		attr.tx_size = tx_size;
+		attr.keys = keys;
 		attr.accepted = on_accepted;
 		attr.lost = on_lost;
 		attr.arg = this;
@@ -294,6 +297,7 @@ protected:
 	void TearDown() override
 	{
 		nodes.clear();
+		Node::keys = nullptr;
 		tdm_os = tdm_os_system;
 		tdm_env = env;
 	}

@@ -103,6 +103,9 @@ std::vector<Rec> all_records()
 			v.push_back(r);
 		}
 	}
+	r = record(TDM_WIRE_GROUP);
+	r.group = 0xfffffffe;
+	v.push_back(r);
 	for (uint8_t op : { TDM_WIRE_EAGER, TDM_WIRE_RTS, TDM_WIRE_WRITE,
 			    TDM_WIRE_AWRITE }) {
 		r = record(op);
@@ -147,7 +150,9 @@ TEST(Wire, RecordsRoundTrip)
 			EXPECT_EQ(r.total, d.total);
 		}
 		EXPECT_EQ(r.status, d.status);
-		if (one_sided) {
+		if (r.op == TDM_WIRE_GROUP) {
+			EXPECT_EQ(r.group, d.group);
+		} else if (one_sided) {
 			EXPECT_EQ(r.rid, d.rid);
 			EXPECT_EQ(r.key, d.key);
 			EXPECT_EQ(r.addr, d.addr);
@@ -203,9 +208,10 @@ TEST(Wire, UnknownRecordsAreRefused)
 
 TEST(Wire, FlagsARecordCannotHaveAreRefused)
 {
-	static const uint8_t allowed[] = {
-		0, 15, 3, 0, 20, 0, 0, 0, 2, 2, 0, 0
-	};
+	static const uint8_t allowed[] = { 0, 15, 3, 0, 20, 0, 0,
+					   0, 2,  2, 0, 0,  0 };
+
+	static_assert(sizeof(allowed) == TDM_WIRE_OPS, "one of each");
 
 	for (uint8_t op = 1; op < TDM_WIRE_OPS; op++) {
 		for (unsigned f = 0; f < 256; f++) {

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The authorization keys of an address vector, fi_av_insert_auth_key(3). A key
+ * has a number from 1 on, its handle is TDM_SPACE_WILD + number. Inserting a
+ * key again gives the same handle; it goes with the last removal.
+ *
+ * All functions: domain lock held, unless they say otherwise.
+ */
+#ifndef TDM_AV_KEY_H
+#define TDM_AV_KEY_H
+
+#include <rdma/fabric.h>
+
+#include "tdm_auth.h"
+
+struct fid_av;
+struct tdm_addr;
+struct tdm_av;
+struct tdm_keyring;
+
+/* An empty one; NULL: out of memory. Freeing wipes the keys; NULL is fine. */
+struct tdm_keyring *tdm_keyring_alloc(void);
+void tdm_keyring_free(struct tdm_keyring *ring);
+
+/*
+ * Insert a key of @size bytes. Out: *@handle. Errors: -FI_EINVAL for a size
+ * no key has, -FI_ENOSPC beyond TDM_AUTH_KEYS_MOST.
+ */
+int tdm_keyring_insert(struct tdm_keyring *ring, const void *key, size_t size,
+		       fi_addr_t *handle) tdm_must_check;
+
+/*
+ * Undo one insert. Errors: -FI_EINVAL when @handle is none; -FI_EBUSY while an
+ * endpoint is enabled with the key.
+ */
+int tdm_keyring_remove(struct tdm_keyring *ring,
+		       fi_addr_t handle) tdm_must_check;
+
+/* The number of the key of @handle, or 0: there is none. */
+uint32_t tdm_keyring_id(const struct tdm_keyring *ring, fi_addr_t handle);
+
+/* The key with number @id, or NULL. */
+const struct tdm_auth_key *tdm_keyring_key(const struct tdm_keyring *ring,
+					   uint32_t id);
+
+/* An address of key @id has come (1) or gone (-1): it keeps the number. */
+void tdm_keyring_count(struct tdm_keyring *ring, uint32_t id, int change);
+
+/*
+ * The keys there are, for an endpoint that is being enabled; NULL: out of
+ * memory. Given back when it closes.
+ */
+struct tdm_auth_keys *tdm_keyring_take(struct tdm_keyring *ring);
+void tdm_keyring_give(struct tdm_keyring *ring, struct tdm_auth_keys *keys);
+
+/*
+ * The key that an insert into @av asks for by the input *@fi_addr, or NULL:
+ * where there are keys each address has one. Out: a->key. Errors: -FI_EINVAL.
+ */
+int tdm_av_take_key(const struct tdm_av *av, const fi_addr_t *fi_addr,
+		    uint64_t flags, struct tdm_addr *a) tdm_must_check;
+
+/*
+ * fi_av_insert_auth_key(3), fi_av_lookup_auth_key(3) of a handle or an address,
+ * fi_av_remove(3) with FI_AUTH_KEY: the first error is returned, the rest is
+ * removed. Lock: taken inside. Errors: -FI_EINVAL where there are no keys, and
+ * those of the calls above; -FI_EBADFLAGS.
+ */
+int tdm_av_insert_key(struct fid_av *fid, const void *key, size_t size,
+		      fi_addr_t *fi_addr, uint64_t flags);
+int tdm_av_lookup_key(struct fid_av *fid, fi_addr_t addr, void *buf,
+		      size_t *size);
+int tdm_av_remove_keys(struct fid_av *fid, const fi_addr_t *fi_addr,
+		       size_t count);
+
+#endif /* TDM_AV_KEY_H */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What an fi_addr_t says beside an index: fi_av(3) "PEER GROUPS",
+ * fi_rx_addr(3), and authorization keys. Pure; both tiers use it.
+ *
+ *	63 .. 64 - c	receive context, c = rx_ctx_bits of the AV
+ *	     .. 32	group, from fi_group_addr(3)
+ *	31 ..  0	index of the AV; or from TDM_SPACE_WILD on, who it may be:
+ *			TDM_SPACE_WILD + k	anybody by key k, k > 0
+ *			TDM_SPACE_ANY		anybody
+ *
+ * FI_ADDR_UNSPEC is anybody of group 0. A *name* is such an address without a
+ * receive context, in which anybody of group 0 is TDM_SPACE_ANY: what matching
+ * compares. fi_group_addr(FI_ADDR_UNSPEC, g) is FI_ADDR_UNSPEC, as libfabric
+ * defines it; anybody of group g is fi_group_addr(TDM_SPACE_ANY, g).
+ */
+#ifndef TDM_SPACE_H
+#define TDM_SPACE_H
+
+#include <rdma/fabric.h>
+
+#include "tdm_base.h"
+
+#define TDM_SPACE_WILD 0x80000000u
+#define TDM_SPACE_ANY 0xffffffffu
+
+/* The largest group: with all bits set, anybody of it would be UNSPEC. */
+#define TDM_SPACE_GROUP_MOST 0xfffffffeu
+
+/* How the addresses of an AV are made. */
+struct tdm_space {
+	int ctx_bits;	    /* rx_ctx_bits */
+	uint32_t max_group; /* of the domain; 0: no groups */
+};
+
+/* An address taken apart. */
+struct tdm_place {
+	fi_addr_t addr; /* bits 31 .. 0 */
+	uint32_t group;
+	uint32_t ctx;
+};
+
+/* Bits that groups up to @max take. */
+static inline int tdm_space_group_bits(uint32_t max)
+{
+	return max ? 32 - __builtin_clz(max) : 0;
+}
+
+static inline int tdm_space_is_wild(fi_addr_t name)
+{
+	return (int)(name >> 31 & 1);
+}
+
+/* The name of @low, of bits 31 .. 0, in the group of the name @of. */
+static inline fi_addr_t tdm_space_in_group(fi_addr_t of, uint32_t low)
+{
+	return (of & ~(fi_addr_t)UINT32_MAX) | low;
+}
+
+/* Anybody by @key, of the group of the name @of; 0: by none. */
+static inline fi_addr_t tdm_space_by_key(fi_addr_t of, uint32_t key)
+{
+	return tdm_space_in_group(of,
+				  key ? TDM_SPACE_WILD | key : TDM_SPACE_ANY);
+}
+
+/* The key of a name that says one, else 0. */
+static inline uint32_t tdm_space_key(fi_addr_t name)
+{
+	uint32_t low = (uint32_t)name;
+
+	return low > TDM_SPACE_WILD && low < TDM_SPACE_ANY ?
+		       low - TDM_SPACE_WILD :
+		       0;
+}
+
+/* The name of @addr, which has no receive context. */
+static inline fi_addr_t tdm_space_name(fi_addr_t addr)
+{
+	return addr == FI_ADDR_UNSPEC ? TDM_SPACE_ANY : addr;
+}
+
+/* The source a completion reports for @name. */
+static inline fi_addr_t tdm_space_source(fi_addr_t name)
+{
+	return tdm_space_is_wild(name) ? FI_ADDR_UNSPEC : (uint32_t)name;
+}
+
+/* The name of @addr, an index or FI_ADDR_UNSPEC, in group @group. */
+static inline fi_addr_t tdm_space_of(fi_addr_t addr, uint32_t group)
+{
+	return (fi_addr_t)group << 32 | (uint32_t)addr;
+}
+
+/* Out: *@place. Returns 0, or -1: a group above the most. */
+static inline int tdm_space_split(const struct tdm_space *space, fi_addr_t addr,
+				  struct tdm_place *place)
+{
+	int bits = space->ctx_bits;
+
+	addr = tdm_space_name(addr);
+	place->ctx = bits ? (uint32_t)(addr >> (64 - bits)) : 0;
+	addr &= ~0ull >> bits;
+	place->group = (uint32_t)(addr >> 32);
+	place->addr = (uint32_t)addr;
+	return place->group > space->max_group ? -1 : 0;
+}
+
+/* The index an address of @space names, whatever its group and context. */
+static inline fi_addr_t tdm_space_index(const struct tdm_space *space,
+					fi_addr_t addr)
+{
+	if (!space->ctx_bits && !space->max_group)
+		return addr;
+	return (uint32_t)addr;
+}
+
+#endif /* TDM_SPACE_H */

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The receive side of a domain with groups or keys: addresses are names of
+ * tdm_space.h, and messages meet receives of their group only. Others do not
+ * come here, but for the calls that say so in srx_priv.h.
+ *
+ * What a message is offered by says its group, and who it is from or, where
+ * that is unknown, by which key it came. item.addr keeps the name; rx.addr is
+ * what the application is told.
+ *
+ * Lock: domain held. Spec: fi_av(3) "PEER GROUPS", fi_av_insert_auth_key().
+ */
+#include "peer/srx_space.h"
+
+uint32_t tdm_srx_key(const struct tdm_srx *srx, fi_addr_t name)
+{
+	if (!srx->key_of)
+		return 0;
+	return tdm_space_is_wild(name) ?
+		       tdm_space_key(name) :
+		       srx->key_of(srx->key_arg, (uint32_t)name);
+}
+
+struct tdm_match_item *tdm_srx_find_posted(struct tdm_srx *srx,
+					   const struct tdm_srx_entry *msg)
+{
+	struct tdm_match *m = srx->match[msg->kind];
+
+	return srx->spaces ?
+		       tdm_match_find_posted_space(m, msg->item.addr,
+						   msg->item.key,
+						   msg->item.tag) :
+		       tdm_match_find_posted(m, msg->item.addr, msg->item.tag);
+}
+
+struct tdm_match_item *tdm_srx_find_arrived(struct tdm_srx *srx,
+					    enum tdm_srx_kind kind,
+					    const struct tdm_match_item *want)
+{
+	struct tdm_match *m = srx->match[kind];
+
+	return srx->spaces ?
+		       tdm_match_find_arrived_space(m, want->addr, want->tag,
+						    want->ignore) :
+		       tdm_match_find_arrived(m, want->addr, want->tag,
+					      want->ignore);
+}
+
+ssize_t tdm_srx_recv_space(struct tdm_srx *srx, const struct tdm_xfer *x,
+			   enum tdm_srx_kind kind)
+{
+	int tagged = kind == TDM_SRX_TAG;
+	const struct tdm_match_item want = {
+		.addr = tdm_srx_source(srx, kind, x),
+		.tag = tagged ? x->tag : 0,
+		.ignore = tagged ? x->ignore : 0,
+	};
+	struct tdm_match_item *item = tdm_srx_find_arrived(srx, kind, &want);
+	struct tdm_srx_entry *e;
+	int ret;
+
+	if (item) {
+		e = tdm_srx_entry_of_item(item);
+		tdm_srx_take(srx, e);
+		tdm_srx_entry_fill(e, x);
+		tdm_srx_start(e);
+		return 0;
+	}
+	if (!tdm_srx_left(srx))
+		return -FI_EAGAIN;
+	e = tdm_srx_entry_alloc(srx, kind);
+	if (!e)
+		return -FI_ENOMEM;
+	tdm_srx_entry_fill(e, x);
+	ret = tdm_srx_post(srx, e, x);
+	if (ret)
+		tdm_srx_entry_free(srx, e);
+	return ret;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The receive side where there are groups or keys: srx_space.c, for the files
+ * of the receive side. All functions: domain lock held.
+ */
+#ifndef TDM_PEER_SRX_SPACE_H
+#define TDM_PEER_SRX_SPACE_H
+
+#include "peer/srx_priv.h"
+#include "tdm_space.h"
+
+/* tdm_srx_recv() of a usual receive. */
+ssize_t tdm_srx_recv_space(struct tdm_srx *srx, const struct tdm_xfer *x,
+			   enum tdm_srx_kind kind);
+
+/* The key of the sender @name. */
+uint32_t tdm_srx_key(const struct tdm_srx *srx, fi_addr_t name);
+
+/* tdm_match_find_posted() and _arrived() of either kind of engine. */
+struct tdm_match_item *tdm_srx_find_posted(struct tdm_srx *srx,
+					   const struct tdm_srx_entry *msg);
+struct tdm_match_item *tdm_srx_find_arrived(struct tdm_srx *srx,
+					    enum tdm_srx_kind kind,
+					    const struct tdm_match_item *want);
+
+/* The name of @e's source, now that its transport calls it @addr. */
+static inline fi_addr_t tdm_srx_name(const struct tdm_srx *srx,
+				     const struct tdm_srx_entry *e,
+				     fi_addr_t addr)
+{
+	return srx->spaces ? tdm_space_in_group(e->item.addr, (uint32_t)addr) :
+			     addr;
+}
+
+#endif /* TDM_PEER_SRX_SPACE_H */

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The attach of endpoints with a key: what is added to HELLO and READY, as
+ * proofs that both sides know it.
+ *
+ *	initiator: HELLO, nonce, proof h of it	  -> no key, or another: silence
+ *	acceptor:  HELLO, nonce, proof s of both  -> else ABORT
+ *	initiator: READY, proof c of both, whole  -> else as if it had hung up
+ *
+ * Nothing of the peer's is mapped, and no descriptor handed over by the
+ * acceptor, before the proof that comes with it, or goes ahead, was checked.
+ *
+ * Locking: domain lock held. Spec: doc/PROTOCOL.md "Keys",
+ * doc/PROTOCOL-shm.md "Attach".
+ */
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "shm/path.h"
+
+enum { PROVEN = offsetof(struct tdm_shm_sealed, proof) };
+
+static const struct tdm_auth_key *key_of(const struct tdm_shm_session *s)
+{
+	return s->ep->keys ? &s->ep->keys->key[0] : NULL;
+}
+
+/* What the proof in @at is made of, when @first came before it, or NULL. */
+static struct tdm_auth_text text_of(const struct tdm_shm_sealed *at,
+				    const struct tdm_shm_sealed *first)
+{
+	const struct tdm_auth_text own = { at, PROVEN, NULL, 0 };
+	const struct tdm_auth_text both = { first, sizeof(*first), at, PROVEN };
+
+	return first ? both : own;
+}
+
+static int is_initiator(const struct tdm_shm_session *s)
+{
+	return s->state == TDM_SHM_SESSION_SENT;
+}
+
+static int seals_alloc(struct tdm_shm_session *s)
+{
+	if (!s->seals)
+		s->seals = calloc(1, sizeof(*s->seals));
+	return s->seals ? 0 : -FI_ENOMEM;
+}
+
+int tdm_shm_seal_hello(struct tdm_shm_session *s, const struct tdm_shm_hello *h)
+{
+	int first = is_initiator(s), ret = seals_alloc(s);
+	struct tdm_auth_text text;
+	struct tdm_shm_sealed *own;
+
+	if (ret)
+		return ret;
+	own = &s->seals->own;
+	own->hello = *h;
+	own->hello.features |= TDM_SHM_FEATURE_AUTH;
+	own->hello.head.bytes = sizeof(*own);
+	ret = tdm_auth_nonce(own->nonce);
+	if (ret)
+		return ret;
+	text = text_of(own, first ? NULL : &s->seals->peer);
+	return tdm_auth_prove(key_of(s),
+			      first ? TDM_AUTH_SHM_HELLO : TDM_AUTH_SHM_SERVER,
+			      &text, own->proof);
+}
+
+int tdm_shm_seal_ok(struct tdm_shm_session *s, const struct tdm_shm_msg *msg)
+{
+	const struct tdm_auth_key *key = key_of(s);
+	int first = is_initiator(s);
+	struct tdm_auth_text text;
+
+	if (!key || !msg->proven)
+		return !key && !msg->proven;
+	text = text_of(&msg->sealed, first ? &s->seals->own : NULL);
+	if (!tdm_auth_check(key,
+			    first ? TDM_AUTH_SHM_SERVER : TDM_AUTH_SHM_HELLO,
+			    &text, msg->sealed.proof) ||
+	    seals_alloc(s))
+		return 0;
+	s->seals->peer = msg->sealed;
+	return 1;
+}
+
+int tdm_shm_seal_ready(struct tdm_shm_session *s)
+{
+	struct tdm_shm_ready r = {
+		.head.magic = TDM_SHM_MAGIC,
+		.head.type = TDM_SHM_MSG_READY,
+		.head.bytes = sizeof(r),
+	};
+	struct tdm_auth_text text;
+	int ret;
+
+	if (!key_of(s))
+		return tdm_shm_msg_send(s->life.fd, TDM_SHM_MSG_READY, 0, -1);
+	text.a = &s->seals->own;
+	text.a_len = sizeof(s->seals->own);
+	text.b = &s->seals->peer;
+	text.b_len = sizeof(s->seals->peer);
+	ret = tdm_auth_prove(key_of(s), TDM_AUTH_SHM_CLIENT, &text, r.proof);
+	return ret ? ret :
+		     tdm_shm_packet_send(s->life.fd, &r, sizeof(r), NULL, 0);
+}
+
+int tdm_shm_seal_done(const struct tdm_shm_session *s,
+		      const struct tdm_shm_msg *msg)
+{
+	struct tdm_auth_text text;
+
+	if (!key_of(s) || !msg->proven)
+		return !key_of(s) && !msg->proven;
+	text.a = &s->seals->peer;
+	text.a_len = sizeof(s->seals->peer);
+	text.b = &s->seals->own;
+	text.b_len = sizeof(s->seals->own);
+	return tdm_auth_check(key_of(s), TDM_AUTH_SHM_CLIENT, &text,
+			      msg->proof);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The authorization keys of endpoints: where they come from, and which
+ * addresses go with them.
+ *
+ * In a domain opened with FI_AV_AUTH_KEY an endpoint has the keys that were in
+ * its AV when it was enabled; later ones are not its own. Elsewhere it has the
+ * key of its attributes, or that of the domain, or none.
+ *
+ * Lock: held. Spec: fi_endpoint(3) auth_key, fi_domain(3) auth_key, fi_av(3)
+ * fi_av_insert_auth_key.
+ */
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "av/key.h"
+#include "tcp/ep_priv.h"
+
+int tdm_ep_take_keys(struct tdm_ep *ep)
+{
+	const struct fi_domain_attr *d = ep->domain->info->domain_attr;
+	const struct fi_ep_attr *e = ep->info->ep_attr;
+	const uint8_t *key = e->auth_key_size ? e->auth_key : d->auth_key;
+	size_t size = e->auth_key_size ? e->auth_key_size : d->auth_key_size;
+
+	if (!size || !tdm_domain_has_keys(ep->domain))
+		return 0;
+	if (tdm_domain_av_keys(ep->domain)) {
+		ep->keys = tdm_keyring_take(tdm_av_keys(ep->av));
+		return ep->keys ? 0 : -FI_ENOMEM;
+	}
+	ep->keys = tdm_auth_alloc(1);
+	if (!ep->keys)
+		return -FI_ENOMEM;
+	ep->keys->key[0].size = (uint32_t)size;
+	memcpy(ep->keys->key[0].bytes, key, size);
+	return 0;
+}
+
+void tdm_ep_give_keys(struct tdm_ep *ep)
+{
+	if (!ep->keys)
+		return;
+	if (tdm_domain_av_keys(ep->domain))
+		tdm_keyring_give(tdm_av_keys(ep->av), ep->keys);
+	else
+		tdm_auth_free(ep->keys);
+	ep->keys = NULL;
+}
+
+void tdm_ep_wipe_keys(struct fi_info *info)
+{
+	const struct fi_ep_attr *e = info ? info->ep_attr : NULL;
+	const struct fi_domain_attr *d = info ? info->domain_attr : NULL;
+
+	if (e && e->auth_key)
+		tdm_auth_wipe(e->auth_key, e->auth_key_size);
+	if (d && d->auth_key)
+		tdm_auth_wipe(d->auth_key, d->auth_key_size);
+}
+
+uint32_t tdm_ep_key_of(void *ep, fi_addr_t addr)
+{
+	const struct tdm_ep *e = ep;
+
+	return e->av ? tdm_av_key(e->av, addr) : 0;
+}
+
+int tdm_ep_key_ok(const struct tdm_ep *ep, fi_addr_t addr)
+{
+	return !ep->keys || tdm_auth_find(ep->keys, tdm_av_key(ep->av, addr));
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Authorization keys: fi_endpoint(3) and fi_domain(3) auth_key, fi_av(3)
+ * fi_av_insert_auth_key and its relatives.
+ */
+#include <cstdlib>
+
+#include "parts.h"
+
+namespace
+{
+
+const char ONE[] = "one secret of more than sixteen bytes";
+const char TWO[] = "two secrets are not the same secret!";
+
+class Keys : public Parts
+{
+protected:
+	/* An endpoint as the world's, of its own domain, with AV and queue. */
+	struct Own {
+		struct fi_info *info = nullptr;
+		struct fid_domain *domain = nullptr;
+		struct fid_av *av = nullptr;
+		struct fid_cq *cq = nullptr;
+		struct fid_ep *ep = nullptr;
+	};
+
+	std::vector<struct fi_info *> infos;
+
+	void TearDown() override
+	{
+		Parts::TearDown();
+		for (auto *i : infos)
+			fi_freeinfo(i);
+	}
+
+	/* @key: of the endpoint, or NULL: its domain has FI_AV_AUTH_KEY. */
+	void open_own(Own &o, const char *key)
+	{
+		struct fi_info *hints = tdt_hints(&attr);
+
+		if (!key) {
+			hints->domain_attr->auth_key_size = FI_AV_AUTH_KEY;
+		} else {
+			hints->ep_attr->auth_key = (uint8_t *)strdup(key);
+			hints->ep_attr->auth_key_size = strlen(key);
+		}
+		ASSERT_EQ(0, fi_getinfo(TDT_API, "127.0.0.1", nullptr,
+					FI_SOURCE, hints, &o.info));
+		fi_freeinfo(hints);
+		infos.push_back(o.info);
+		ASSERT_EQ(0, fi_domain(w->fabric, o.info, &o.domain, nullptr));
+		made.push_back(&o.domain->fid);
+		o.av = av(o.domain);
+		o.cq = cq(o.domain);
+	}
+
+	void enable(Own &o)
+	{
+		ASSERT_EQ(0, fi_endpoint(o.domain, o.info, &o.ep, nullptr));
+		made.push_back(&o.ep->fid);
+		ASSERT_EQ(0, fi_ep_bind(o.ep, &o.av->fid, 0));
+		ASSERT_EQ(0,
+			  fi_ep_bind(o.ep, &o.cq->fid, FI_TRANSMIT | FI_RECV));
+		ASSERT_EQ(0, fi_enable(o.ep));
+	}
+
+	static fi_addr_t handle(const Own &o, const char *key)
+	{
+		fi_addr_t h = FI_ADDR_NOTAVAIL;
+
+		EXPECT_EQ(0,
+			  fi_av_insert_auth_key(o.av, key, strlen(key), &h, 0));
+		return h;
+	}
+
+	/* The address of @to for @key in the AV of @o. */
+	static fi_addr_t by_key(const Own &o, const Own &to, fi_addr_t key)
+	{
+		uint8_t name[TDT_NAME_BYTES];
+		size_t len = sizeof(name);
+		fi_addr_t a = key;
+
+		EXPECT_EQ(0, fi_getname(&to.ep->fid, name, &len));
+		EXPECT_EQ(1, fi_av_insert(o.av, name, 1, &a, FI_AUTH_KEY,
+					  nullptr));
+		return a;
+	}
+
+	void poll_all(const std::vector<Own *> &all)
+	{
+		for (auto *o : all)
+			fi_cq_read(o->cq, nullptr, 0);
+	}
+
+	/* The next entry of @o, while all of @all make progress. */
+	Entry next_of(Own &o, const std::vector<Own *> &all)
+	{
+		uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+		Entry x;
+
+		memset(&x, 0, sizeof(x));
+		do {
+			x.ret = fi_cq_readfrom(o.cq, &x.e, 1, &x.src);
+			if (x.ret == -FI_EAGAIN)
+				poll_all(all);
+		} while (x.ret == -FI_EAGAIN && tdt_now_ms() < end);
+		if (x.ret == -FI_EAVAIL) {
+			EXPECT_EQ(1, fi_cq_readerr(o.cq, &x.err, 0));
+		}
+		return x;
+	}
+
+	ssize_t push(Own &o, fi_addr_t to, void *buf, size_t len, uint64_t tag,
+		     const std::vector<Own *> &all)
+	{
+		uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+		ssize_t ret;
+
+		do {
+			ret = fi_tsend(o.ep, buf, len, nullptr, to, tag, buf);
+			poll_all(all);
+		} while (ret == -FI_EAGAIN && tdt_now_ms() < end);
+		return ret;
+	}
+};
+
+TEST_F(Keys, EndpointsOfOneKeyTalkThoseOfTwoDoNot)
+{
+	/* fi_endpoint(3): "Only peer endpoints that are programmed to use the
+	 * same authorization key may communicate." */
+	ONLY_TANDEM();
+	OPEN();
+	Own a, b, c;
+	std::vector<Own *> all = { &a, &b, &c };
+	char out[8] = "hello", in[8] = "", stray[8] = "";
+
+	OK(open_own(a, ONE));
+	OK(open_own(b, ONE));
+	OK(open_own(c, TWO));
+	OK(enable(a));
+	OK(enable(b));
+	OK(enable(c));
+	fi_addr_t b_to_a = insert(b.av, a.ep), c_to_a = insert(c.av, a.ep);
+
+	ASSERT_EQ(0, fi_trecv(a.ep, in, 8, nullptr, FI_ADDR_UNSPEC, 7, 0, in));
+	/* What the other one sends first stays with it. */
+	ASSERT_EQ(0, push(c, c_to_a, stray, 8, 7, all));
+	ASSERT_EQ(0, push(b, b_to_a, out, 8, 7, all));
+	EXPECT_EQ(1, next_of(a, all).ret);
+	EXPECT_STREQ("hello", in);
+	EXPECT_EQ(1, next_of(b, all).ret);
+	ASSERT_EQ(0, fi_trecv(a.ep, in, 8, nullptr, FI_ADDR_UNSPEC, 7, 0, in));
+	for (uint64_t end = tdt_now_ms() + 100; tdt_now_ms() < end;)
+		poll_all(all);
+	OK(empty(a.cq));
+}
+
+TEST_F(Keys, SizesAndCombinations)
+{
+	/* fi_domain(3), fi_endpoint(3): "If the domain is opened with
+	 * FI_AV_AUTH_KEY, auth_key_size must be 0." */
+	struct fi_info *hints, *info = nullptr;
+
+	ONLY_TANDEM();
+	OPEN();
+	hints = tdt_hints(&attr);
+	hints->ep_attr->auth_key = (uint8_t *)strdup("short");
+	hints->ep_attr->auth_key_size = 5;
+	EXPECT_EQ(-FI_ENODATA,
+		  fi_getinfo(TDT_API, nullptr, nullptr, 0, hints, &info));
+	free(hints->ep_attr->auth_key);
+	hints->ep_attr->auth_key = (uint8_t *)strdup(ONE);
+	hints->ep_attr->auth_key_size = strlen(ONE);
+	ASSERT_EQ(0, fi_getinfo(TDT_API, nullptr, nullptr, 0, hints, &info));
+	EXPECT_EQ(strlen(ONE), info->ep_attr->auth_key_size);
+	EXPECT_EQ(0, memcmp(ONE, info->ep_attr->auth_key, strlen(ONE)));
+	EXPECT_GE(info->domain_attr->max_ep_auth_key, 2u);
+	fi_freeinfo(info);
+	hints->domain_attr->auth_key_size = FI_AV_AUTH_KEY;
+	EXPECT_EQ(-FI_ENODATA,
+		  fi_getinfo(TDT_API, nullptr, nullptr, 0, hints, &info));
+	fi_freeinfo(hints);
+}
+
+TEST_F(Keys, InsertLookupRemove)
+{
+	ONLY_TANDEM();
+	OPEN();
+	Own o;
+	uint8_t buf[64];
+	size_t len;
+	fi_addr_t h, again, x;
+
+	OK(open_own(o, nullptr));
+	/* fi_av(3): "If the auth_key_size does not align with provider
+	 * specific structure, -FI_EINVAL will be returned." */
+	EXPECT_EQ(-FI_EINVAL, fi_av_insert_auth_key(o.av, ONE, 3, &h, 0));
+	EXPECT_EQ(-FI_EINVAL, fi_av_insert_auth_key(o.av, buf, 65, &h, 0));
+	EXPECT_EQ(-FI_EBADFLAGS, fi_av_insert_auth_key(o.av, ONE, 20, &h, 1));
+	EXPECT_EQ(-FI_EINVAL, fi_av_insert_auth_key(rx()->av, ONE, 20, &h, 0));
+	h = handle(o, ONE);
+	again = handle(o, ONE);
+	EXPECT_EQ(h, again);
+	/* "If the actual authorization key is larger than what can fit into
+	 * the buffer, it will be truncated. On output, auth_key_size is set to
+	 * the size of the buffer needed" */
+	memset(buf, 0xee, sizeof(buf));
+	len = 10;
+	ASSERT_EQ(0, fi_av_lookup_auth_key(o.av, h, buf, &len));
+	EXPECT_EQ(strlen(ONE), len);
+	EXPECT_EQ(0, memcmp(ONE, buf, 10));
+	EXPECT_EQ(0xee, buf[10]);
+	len = 0;
+	EXPECT_EQ(0, fi_av_lookup_auth_key(o.av, h, nullptr, &len));
+	EXPECT_EQ(-FI_EINVAL, fi_av_lookup_auth_key(o.av, h + 1, buf, &len));
+	/* Addresses: each has a key. */
+	x = FI_ADDR_UNSPEC;
+	EXPECT_EQ(0, fi_av_insert(o.av, rx()->name, 1, &x, 0, nullptr));
+	x = h + 1;
+	EXPECT_EQ(0,
+		  fi_av_insert(o.av, rx()->name, 1, &x, FI_AUTH_KEY, nullptr));
+	EXPECT_EQ(FI_ADDR_NOTAVAIL, x);
+	x = h;
+	ASSERT_EQ(1,
+		  fi_av_insert(o.av, rx()->name, 1, &x, FI_AUTH_KEY, nullptr));
+	EXPECT_EQ(0u, x);
+	len = sizeof(buf);
+	ASSERT_EQ(0, fi_av_lookup_auth_key(o.av, x, buf, &len));
+	EXPECT_EQ(0, memcmp(ONE, buf, len));
+	/* The other key: another address. */
+	x = handle(o, TWO);
+	EXPECT_NE(h, x);
+	again = x;
+	ASSERT_EQ(1,
+		  fi_av_insert(o.av, rx()->name, 1, &x, FI_AUTH_KEY, nullptr));
+	EXPECT_EQ(1u, x);
+	/* "the FI_AUTH_KEY flag must be set when removing an authorization
+	 * key fi_addr_t" */
+	EXPECT_EQ(-FI_EINVAL, fi_av_remove(o.av, &again, 1, 0));
+	EXPECT_EQ(0, fi_av_remove(o.av, &again, 1, FI_AUTH_KEY));
+	EXPECT_EQ(-FI_EINVAL, fi_av_remove(o.av, &again, 1, FI_AUTH_KEY));
+	EXPECT_EQ(0, fi_av_remove(o.av, &h, 1, FI_AUTH_KEY));
+	EXPECT_EQ(0, fi_av_remove(o.av, &h, 1, FI_AUTH_KEY));
+	EXPECT_EQ(-FI_EINVAL, fi_av_remove(o.av, &h, 1, FI_AUTH_KEY));
+}
+
+TEST_F(Keys, UserIdsAreNotOfAnInsert)
+{
+	/* fi_av(3): "Using the FI_AV_USER_ID flag per insert is invalid ... if
+	 * the corresponding domain was configured with FI_AV_AUTH_KEY." */
+	ONLY_TANDEM();
+	OPEN();
+	Own o;
+	fi_addr_t x;
+
+	OK(open_own(o, nullptr));
+	x = handle(o, ONE);
+	EXPECT_EQ(-FI_EINVAL,
+		  fi_av_insert(o.av, rx()->name, 1, &x,
+			       FI_AUTH_KEY | FI_AV_USER_ID, nullptr));
+	x = 17;
+	EXPECT_EQ(-FI_EINVAL, fi_av_insert(o.av, rx()->name, 1, &x,
+					   FI_AV_USER_ID, nullptr));
+}
+
+TEST_F(Keys, InUseByAnEndpointIsBusy)
+{
+	/* fi_av(3): "the address will only be removed if all endpoints, which
+	 * have been enabled against the corresponding authorization key, have
+	 * been closed. If all endpoints are not closed, -FI_EBUSY" */
+	ONLY_TANDEM();
+	OPEN();
+	Own o;
+	fi_addr_t h, late;
+
+	OK(open_own(o, nullptr));
+	h = handle(o, ONE);
+	OK(enable(o));
+	late = handle(o, TWO);
+	EXPECT_EQ(-FI_EBUSY, fi_av_remove(o.av, &h, 1, FI_AUTH_KEY));
+	/* Not of this endpoint: it was enabled before. */
+	fi_addr_t x = by_key(o, o, late);
+	char b = 0;
+	EXPECT_EQ(-FI_EINVAL, fi_send(o.ep, &b, 1, nullptr, x, &b));
+	EXPECT_EQ(0, fi_av_remove(o.av, &late, 1, FI_AUTH_KEY));
+	ASSERT_EQ(0, drop(&o.ep->fid));
+	EXPECT_EQ(0, fi_av_remove(o.av, &h, 1, FI_AUTH_KEY));
+}
+
+TEST_F(Keys, ReceivesOfOneKey)
+{
+	/* fi_av(3): "authorization key fi_addr_t's can be used to restrict
+	 * incoming messages to only endpoint addresses within the
+	 * authorization key. This will require passing in the FI_AUTH_KEY flag
+	 * to fi_recvmsg and fi_trecvmsg." */
+	ONLY_TANDEM();
+	OPEN();
+	Own at, from;
+	std::vector<Own *> all = { &at, &from };
+	char out[2][8] = { "by one", "by two" }, in[3][8] = {};
+	fi_addr_t h[2], k[2], src[2];
+	struct fi_msg_tagged m;
+	struct iovec v;
+
+	OK(open_own(at, nullptr));
+	OK(open_own(from, nullptr));
+	for (int i = 0; i < 2; i++) {
+		h[i] = handle(at, i ? TWO : ONE);
+		k[i] = handle(from, i ? TWO : ONE);
+	}
+	OK(enable(at));
+	OK(enable(from));
+	src[0] = by_key(from, at, k[0]);
+	src[1] = by_key(from, at, k[1]);
+	memset(&m, 0, sizeof(m));
+	m.msg_iov = &v;
+	m.iov_count = 1;
+	m.tag = 5;
+	/* Posted first for the second key, whose message comes last. */
+	for (int i = 1; i >= 0; i--) {
+		v = iov_of(in[i], 8);
+		m.addr = h[i];
+		m.context = in[i];
+		ASSERT_EQ(0, fi_trecvmsg(at.ep, &m, FI_AUTH_KEY));
+	}
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(0, push(from, src[i], out[i], 8, 5, all));
+		EXPECT_EQ(1, next_of(from, all).ret);
+		Entry e = next_of(at, all);
+		ASSERT_EQ(1, e.ret);
+		EXPECT_EQ(in[i], e.e.op_context);
+		EXPECT_STREQ(out[i], in[i]);
+		/* Nobody there knows the sender yet. */
+		EXPECT_EQ(FI_ADDR_NOTAVAIL, e.src);
+	}
+	/* Unexpected, and known: by its address for that key. */
+	ASSERT_EQ(0, push(from, src[1], out[1], 8, 5, all));
+	EXPECT_EQ(1, next_of(from, all).ret);
+	fi_addr_t one = by_key(at, from, h[0]), two = by_key(at, from, h[1]);
+	EXPECT_NE(one, two);
+	v = iov_of(in[0], 8);
+	m.addr = h[0];
+	m.context = in[0];
+	ASSERT_EQ(0, fi_trecvmsg(at.ep, &m, FI_AUTH_KEY));
+	m.addr = one;
+	ASSERT_EQ(0, fi_trecvmsg(at.ep, &m, 0));
+	for (uint64_t end = tdt_now_ms() + 50; tdt_now_ms() < end;)
+		poll_all(all);
+	OK(empty(at.cq));
+	v = iov_of(in[2], 8);
+	m.addr = h[1];
+	m.context = in[2];
+	ASSERT_EQ(0, fi_trecvmsg(at.ep, &m, FI_AUTH_KEY));
+	Entry e = next_of(at, all);
+	ASSERT_EQ(1, e.ret);
+	EXPECT_EQ(in[2], e.e.op_context);
+	EXPECT_EQ(two, e.src);
+	EXPECT_STREQ(out[1], in[2]);
+	/* A handle is none without the flag, and the flag needs a handle. */
+	EXPECT_EQ(-FI_EINVAL, fi_trecvmsg(at.ep, &m, 0));
+	m.addr = two;
+	EXPECT_EQ(-FI_EINVAL, fi_trecvmsg(at.ep, &m, FI_AUTH_KEY));
+	EXPECT_EQ(-FI_EOPNOTSUPP, fi_trecvmsg(rx()->ep, &m, FI_AUTH_KEY));
+}
+
+size_t stream_length()
+{
+	const char *n = getenv("TANDEM_TEST_MESSAGES");
+
+	return n ? strtoul(n, nullptr, 0) : 20000;
+}
+
+/* Two keys, the same tags, the same two endpoints: nothing crosses. */
+TEST_F(Keys, StreamsDoNotCross)
+{
+	ONLY_TANDEM();
+	OPEN();
+	Own at, from;
+	std::vector<Own *> all = { &at, &from };
+	const size_t n = stream_length() / 2, window = 32;
+	static uint64_t out[2][32], in[2][32];
+	fi_addr_t h[2], k[2], to[2];
+	size_t sent[2] = {}, posted[2] = {}, got[2] = {}, done = 0;
+	struct fi_msg_tagged m;
+	struct iovec v;
+
+	OK(open_own(at, nullptr));
+	OK(open_own(from, nullptr));
+	for (int i = 0; i < 2; i++) {
+		h[i] = handle(at, i ? TWO : ONE);
+		k[i] = handle(from, i ? TWO : ONE);
+	}
+	OK(enable(at));
+	OK(enable(from));
+	memset(&m, 0, sizeof(m));
+	m.msg_iov = &v;
+	m.iov_count = 1;
+	for (int i = 0; i < 2; i++)
+		to[i] = by_key(from, at, k[i]);
+	while (got[0] + got[1] < 2 * n) {
+		for (int i = 0; i < 2; i++) {
+			if (posted[i] < n && posted[i] - got[i] < window) {
+				v = iov_of(&in[i][posted[i] % window], 8);
+				m.addr = h[i];
+				m.tag = posted[i] & 3;
+				m.context = &in[i][posted[i]++ % window];
+				ASSERT_EQ(0,
+					  fi_trecvmsg(at.ep, &m, FI_AUTH_KEY));
+			}
+			if (sent[i] < n && sent[i] - got[i] < window / 2) {
+				uint64_t *o = &out[i][sent[i] % window];
+
+				*o = sent[i] << 1 | (uint64_t)i;
+				ASSERT_EQ(0, push(from, to[i], o, 8,
+						  sent[i] & 3, all));
+				sent[i]++;
+			}
+		}
+		struct fi_cq_tagged_entry e;
+
+		while (fi_cq_read(from.cq, &e, 1) == 1)
+			done++;
+		while (fi_cq_read(at.cq, &e, 1) == 1) {
+			uint64_t *p = (uint64_t *)e.op_context;
+			int i = p >= in[1] && p < in[1] + window;
+
+			ASSERT_EQ((uint64_t)i, *p & 1) << "a message crossed";
+			got[i]++;
+		}
+	}
+	while (done < 2 * n) {
+		ASSERT_EQ(1, next_of(from, all).ret);
+		done++;
+	}
+}
+
+} // namespace

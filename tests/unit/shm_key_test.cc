@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The attach with a key: who gets a session, and which proofs are none.
+ * doc/PROTOCOL-shm.md "Attach".
+ */
+#include <sys/socket.h>
+
+#include "shm_world.h"
+
+using namespace shm_test;
+
+namespace
+{
+
+const char *const SECRET = "a secret of thirty-two letters..";
+const char *const OTHER = "another one of thirty-two letters";
+
+struct tdm_auth_keys *key(const char *secret)
+{
+	struct tdm_auth_keys *k = tdm_auth_alloc(1);
+
+	k->key[0].size = (uint32_t)strlen(secret);
+	memcpy(k->key[0].bytes, secret, strlen(secret));
+	return k;
+}
+
+class ShmKey : public PairTest
+{
+protected:
+	/* The endpoint owns the key. NULL: none. */
+	static void give(struct tdt_owner *o, const char *secret)
+	{
+		if (secret)
+			tdm_shm_ep_from_fid(o->ep)->keys = key(secret);
+	}
+
+	/* What becomes of a send from a to b. */
+	ssize_t try_send(const char *ours, const char *theirs)
+	{
+		char c = 1;
+
+		give(a, ours);
+		give(b, theirs);
+		return send(a, to_b, &c, 1, 1, nullptr, FI_INJECT);
+	}
+};
+
+TEST_F(ShmKey, TheSameKeyIsASession)
+{
+	give(a, SECRET);
+	give(b, SECRET);
+	exchange(8, 1);
+	exchange(20000, 2);
+	exchange(1 << 20, 3);
+	EXPECT_EQ(TDM_SHM_PAIR_UP, pair_of(a)->state);
+}
+
+TEST_F(ShmKey, BothAtOnce)
+{
+	char out[2] = { 1, 2 }, in[2] = {};
+
+	give(a, SECRET);
+	give(b, SECRET);
+	tdt_owner_trecv(a, &in[0], 1, 1, &in[0]);
+	tdt_owner_trecv(b, &in[1], 1, 1, &in[1]);
+	EXPECT_EQ(-FI_EAGAIN, tsend(a, to_b, &out[0], 1, 1, &out[0]));
+	EXPECT_EQ(-FI_EAGAIN, tsend(b, to_a, &out[1], 1, 1, &out[1]));
+	ASSERT_EQ(0, send(a, to_b, &out[0], 1, 1, &out[0]));
+	ASSERT_EQ(0, send(b, to_a, &out[1], 1, 1, &out[1]));
+	ASSERT_TRUE(until([&] {
+		return tdt_owner_find(a, &in[0]) && tdt_owner_find(b, &in[1]);
+	}));
+	EXPECT_EQ(2, in[0]);
+	EXPECT_EQ(1, in[1]);
+}
+
+TEST_F(ShmKey, AnotherKeyIsNone)
+{
+	EXPECT_EQ(-FI_EHOSTUNREACH, try_send(SECRET, OTHER));
+	EXPECT_NE(TDM_SHM_PAIR_UP, pair_of(a)->state);
+	EXPECT_EQ(nullptr, pair_of(b)) << "a stranger has made a pair";
+}
+
+TEST_F(ShmKey, NoKeyIsNotAnswered)
+{
+	EXPECT_EQ(-FI_EHOSTUNREACH, try_send(nullptr, SECRET));
+	EXPECT_EQ(nullptr, pair_of(b));
+}
+
+TEST_F(ShmKey, AKeyIsNotForThoseWithout)
+{
+	EXPECT_EQ(-FI_EHOSTUNREACH, try_send(SECRET, nullptr));
+	EXPECT_EQ(nullptr, pair_of(b));
+}
+
+/* Two ends of a handshake without the sockets around it. */
+class Seal : public testing::Test
+{
+protected:
+	struct End {
+		struct tdm_shm_ep ep;
+		struct tdm_shm_session s;
+
+		End(enum tdm_shm_session_state state, const char *secret)
+		{
+			memset((void *)&ep, 0, sizeof(ep));
+			memset((void *)&s, 0, sizeof(s));
+			ep.keys = key(secret);
+			s.ep = &ep;
+			s.state = state;
+			s.life.fd = -1;
+		}
+		~End()
+		{
+			tdm_auth_free(ep.keys);
+			free(s.seals);
+		}
+
+		/* Its HELLO as the other side gets it. */
+		struct tdm_shm_msg hello()
+		{
+			struct tdm_shm_hello h = {};
+			struct sockaddr_in in = address(9);
+			struct tdm_shm_msg m = {};
+
+			h.head.magic = TDM_SHM_MAGIC;
+			h.head.type = TDM_SHM_MSG_HELLO;
+			h.version_least = TDM_SHM_VERSION_LEAST;
+			h.version_most = TDM_SHM_VERSION_MOST;
+			h.incarnation[0] = 1;
+			h.slots = TDM_SHM_SLOTS_LEAST;
+			h.addrlen = sizeof(in);
+			memcpy(h.addr, &in, sizeof(in));
+			EXPECT_EQ(0, tdm_shm_seal_hello(&s, &h));
+			EXPECT_EQ(0,
+				  tdm_shm_msg_decode(&m, &s.seals->own,
+						     sizeof(s.seals->own), 3));
+			EXPECT_TRUE(m.proven);
+			return m;
+		}
+
+		struct tdm_shm_msg ready()
+		{
+			struct tdm_shm_msg m = {};
+			int sv[2], fds[TDM_SHM_FDS_MOST];
+
+			EXPECT_EQ(0,
+				  socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sv));
+			s.life.fd = sv[0];
+			EXPECT_EQ(0, tdm_shm_seal_ready(&s));
+			EXPECT_EQ(0, tdm_shm_msg_recv(sv[1], &m, fds));
+			::close(sv[0]);
+			::close(sv[1]);
+			return m;
+		}
+	};
+
+	End first{ TDM_SHM_SESSION_SENT, SECRET };
+	End second{ TDM_SHM_SESSION_ACCEPTED, SECRET };
+};
+
+TEST_F(Seal, IsProvenByBothSides)
+{
+	struct tdm_shm_msg one = first.hello(), two, three;
+
+	EXPECT_TRUE(tdm_shm_seal_ok(&second.s, &one));
+	two = second.hello();
+	EXPECT_TRUE(tdm_shm_seal_ok(&first.s, &two));
+	three = first.ready();
+	EXPECT_TRUE(tdm_shm_seal_done(&second.s, &three));
+	three.proof[0] ^= 1;
+	EXPECT_FALSE(tdm_shm_seal_done(&second.s, &three));
+	three.proven = 0;
+	EXPECT_FALSE(tdm_shm_seal_done(&second.s, &three));
+}
+
+TEST_F(Seal, ProofsOfOthersAreNone)
+{
+	End other(TDM_SHM_SESSION_SENT, OTHER);
+	End third(TDM_SHM_SESSION_ACCEPTED, SECRET);
+	struct tdm_shm_msg one = first.hello(), two, three, m;
+
+	m = other.hello();
+	EXPECT_FALSE(tdm_shm_seal_ok(&second.s, &m));
+	ASSERT_TRUE(tdm_shm_seal_ok(&second.s, &one));
+	two = second.hello();
+	/* Reflected: our own words, and its to itself. */
+	EXPECT_FALSE(tdm_shm_seal_ok(&first.s, &one));
+	EXPECT_FALSE(tdm_shm_seal_ok(&second.s, &two));
+	ASSERT_TRUE(tdm_shm_seal_ok(&first.s, &two));
+	three = first.ready();
+	/* Replayed: the same HELLO to the next one, the same READY. */
+	ASSERT_TRUE(tdm_shm_seal_ok(&third.s, &one));
+	third.hello();
+	EXPECT_FALSE(tdm_shm_seal_done(&third.s, &three));
+	/* Its HELLO's proof as READY's. */
+	memcpy(three.proof, two.sealed.proof, sizeof(three.proof));
+	EXPECT_FALSE(tdm_shm_seal_done(&second.s, &three));
+	/* Without any. */
+	m = one;
+	m.proven = 0;
+	EXPECT_FALSE(tdm_shm_seal_ok(&second.s, &m));
+}
+
+TEST_F(Seal, EveryByteIsProven)
+{
+	struct tdm_shm_msg one = first.hello(), m;
+
+	for (size_t i = 0; i < sizeof(one.sealed); i++) {
+		m = one;
+		((uint8_t *)&m.sealed)[i] ^= 0x20;
+		EXPECT_FALSE(tdm_shm_seal_ok(&second.s, &m)) << i;
+	}
+}
+
+TEST_F(Seal, CutShortIsMalformed)
+{
+	struct tdm_shm_msg m = first.hello();
+	struct tdm_shm_sealed s = m.sealed;
+
+	for (size_t n = sizeof(s.hello); n < sizeof(s); n++) {
+		s.hello.head.bytes = (uint16_t)n;
+		EXPECT_EQ(-1, tdm_shm_msg_decode(&m, &s, n, 3)) << n;
+	}
+}
+
+} // namespace
