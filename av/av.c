@@ -405,6 +405,8 @@ int tdm_av_open(const struct tdm_av_attr *owner, struct fi_av_attr *attr,
 	if (!ret && owner->keys) {
 		av->keys = tdm_keyring_alloc();
 		ret = av->keys ? 0 : -FI_ENOMEM;
+		if (!ret && av->flags & FI_AV_USER_ID)
+			av->ids.key_id = tdm_keyring_ids(av->keys);
 	}
 	if (!ret && av->flags & FI_AV_USER_ID)
 		ret = tdm_av_ids_reserve(av, 0);

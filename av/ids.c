@@ -15,6 +15,7 @@
 #include <rdma/fi_errno.h>
 
 #include "av/av_priv.h"
+#include "av/key.h"
 #include "tdm_log.h"
 
 enum { FIRST_IDS = 64 };
@@ -76,10 +77,14 @@ int tdm_av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id,
 	struct tdm_av *av = tdm_av_from_fid(fid);
 	int ret = -FI_EINVAL;
 
-	if (flags)
+	if (flags & ~(uint64_t)FI_AUTH_KEY)
 		return -FI_EBADFLAGS;
 	tdm_lock_acquire(av->engine->lock);
-	if (av->flags & FI_AV_USER_ID && tdm_table_has(&av->table, fi_addr)) {
+	if (flags) {
+		if (av->ids.key_id)
+			ret = tdm_keyring_set_id(av->keys, fi_addr, user_id);
+	} else if (av->flags & FI_AV_USER_ID &&
+		   tdm_table_has(&av->table, fi_addr)) {
 		tdm_av_ids_set(av, (uint32_t)fi_addr, user_id);
 		ret = 0;
 	}

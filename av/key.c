@@ -31,6 +31,7 @@ struct slot {
 struct tdm_keyring {
 	size_t live;		   /* keys that are there */
 	struct slot slot[NUMBERS]; /* by number, less 1 */
+	fi_addr_t id[NUMBERS];	   /* user ids, FI_ADDR_NOTAVAIL: none */
 };
 
 struct tdm_keyring *tdm_keyring_alloc(void)
@@ -71,6 +72,7 @@ int tdm_keyring_insert(struct tdm_keyring *ring, const void *key, size_t size,
 		s->key.id = (uint32_t)(s - ring->slot) + 1;
 		s->key.size = (uint32_t)size;
 		memcpy(s->key.bytes, key, size);
+		ring->id[s - ring->slot] = FI_ADDR_NOTAVAIL;
 		ring->live++;
 	}
 	s->inserts++;
@@ -107,6 +109,21 @@ int tdm_keyring_remove(struct tdm_keyring *ring, fi_addr_t handle)
 		tdm_auth_wipe(&s->key, sizeof(s->key));
 		ring->live--;
 	}
+	return 0;
+}
+
+const fi_addr_t *tdm_keyring_ids(const struct tdm_keyring *ring)
+{
+	return ring->id;
+}
+
+int tdm_keyring_set_id(struct tdm_keyring *ring, fi_addr_t handle, fi_addr_t id)
+{
+	uint32_t number = tdm_keyring_id(ring, handle);
+
+	if (!number)
+		return -FI_EINVAL;
+	ring->id[number - 1] = id;
 	return 0;
 }
 

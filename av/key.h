@@ -43,6 +43,13 @@ uint32_t tdm_keyring_id(const struct tdm_keyring *ring, fi_addr_t handle);
 const struct tdm_auth_key *tdm_keyring_key(const struct tdm_keyring *ring,
 					   uint32_t id);
 
+/* The user ids of the keys, by number less 1; they live as long as @ring. */
+const fi_addr_t *tdm_keyring_ids(const struct tdm_keyring *ring);
+
+/* Errors: -FI_EINVAL when @handle is none. */
+int tdm_keyring_set_id(struct tdm_keyring *ring, fi_addr_t handle,
+		       fi_addr_t id) tdm_must_check;
+
 /* An address of key @id has come (1) or gone (-1): it keeps the number. */
 void tdm_keyring_count(struct tdm_keyring *ring, uint32_t id, int change);
 

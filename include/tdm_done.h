@@ -11,8 +11,6 @@
 
 #include <string.h>
 
-#include <rdma/fabric.h>
-#include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
@@ -21,6 +19,7 @@
 #include "tdm_base.h"
 #include "tdm_ctx.h"
 #include "tdm_ids.h"
+#include "tdm_source.h"
 
 /* Where the operations of one endpoint end. NULL members: not bound. */
 struct tdm_done {
@@ -38,6 +37,7 @@ struct tdm_done {
 	 */
 	const struct tdm_ctx_ops *ctx;
 	const struct tdm_user_ids *ids; /* of the AV; NULL: addresses have none */
+	int strangers; /* FI_SOURCE_ERR: sources nobody inserted are errors */
 };
 
 /* The flags of fi_cq(3) that describe an operation in a completion. */
@@ -119,6 +119,20 @@ static inline void tdm_done_send_err(const struct tdm_done *d, void *context,
 	d->tx_cq->owner_ops->writeerr(d->tx_cq, &e);
 }
 
+/* What few entries need. Returns 1 when all has been said. */
+static tdm_noinline __attribute__((unused)) int
+tdm_done_recv_rare(const struct tdm_done *d, const struct fi_peer_rx_entry *e,
+		   size_t len)
+{
+	if (e->flags & FI_RMA)
+		tdm_done_count_region(e);
+	if (e->flags & FI_RMA || !d->rx_cq ||
+	    !(e->flags & (FI_COMPLETION | FI_REMOTE_CQ_DATA)))
+		return 0;
+	tdm_source_report(d->rx_cq, e, e->flags & TDM_CQ_FLAGS, len);
+	return 1;
+}
+
 /*
  * The message of @e is in place: @len bytes were written to e->iov. Uses
  * e->flags, context, tag, cq_data and addr. The caller then frees the entry.
@@ -132,8 +146,9 @@ static inline void tdm_done_recv(const struct tdm_done *d,
 
 	if (cntr)
 		cntr->owner_ops->inc(cntr);
-	if (tdm_unlikely(e->flags & FI_RMA))
-		tdm_done_count_region(e);
+	if (tdm_unlikely(e->flags & (FI_RMA | FI_SOURCE_ERR)) &&
+	    tdm_done_recv_rare(d, e, len))
+		return;
 	if (tdm_unlikely(!d->rx_cq)) {
 		if (d->ctx)
 			d->ctx->recv(e, len);

@@ -16,6 +16,10 @@
 #include "tdm_lock.h"
 #include "tdm_os.h"
 
+struct sockaddr;
+
+enum { TDM_SOURCE_NAME_BYTES = 128 };
+
 struct tdm_engine {
 	struct tdm_lock *lock; /* the domain lock */
 
@@ -31,6 +35,15 @@ struct tdm_engine {
 	uint64_t passes;  /* of progress, free-running; G: lock */
 	uint32_t vain;	  /* calls in a row that found nothing; G: lock */
 	uint64_t vain_ns; /* when TDM_VAIN_CALLS of them were; G: lock */
+
+	/*
+	 * Write the address @sa in the domain's format to @buf[@room]. Returns
+	 * its bytes, at most @room: TDM_SOURCE_NAME_BYTES are enough. NULL: it
+	 * is reported as it is. Lock: held.
+	 */
+	size_t (*source_name)(const struct tdm_engine *engine,
+			      const struct sockaddr *sa, void *buf,
+			      size_t room);
 
 	/* Advance both transports once. Lock: held. */
 	void (*progress)(struct tdm_engine *engine);

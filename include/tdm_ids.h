@@ -33,6 +33,8 @@ struct tdm_ids_ops {
 struct tdm_user_ids {
 	fi_addr_t *id; /* [count], by address */
 	size_t count;  /* 0: there are none, addresses report themselves */
+	/* By number of an authorization key, less 1; NULL: handles do. */
+	const fi_addr_t *key_id;
 };
 
 /* What is reported for @addr, which may be FI_ADDR_UNSPEC. */

@@ -184,6 +184,19 @@ static ssize_t write_tagged(struct fid_peer_cq *peer, void *context,
 	return put(peer, TDM_CQ_WORDS_TAGGED, &e, src);
 }
 
+/* The address of a source, in the format of the domain. */
+static void name_source(const struct tdm_engine *engine,
+			struct fi_cq_err_entry *to,
+			const struct fi_cq_err_entry *from)
+{
+	to->err_data_size = 0;
+	to->err_data = malloc(TDM_SOURCE_NAME_BYTES);
+	if (to->err_data)
+		to->err_data_size = engine->source_name(
+			engine, (const struct sockaddr *)from->err_data,
+			to->err_data, TDM_SOURCE_NAME_BYTES);
+}
+
 /*
  * A copy of the error data. Without memory the error is reported without it:
  * the code is what the application acts on.
@@ -217,7 +230,11 @@ static ssize_t write_err(struct fid_peer_cq *peer,
 	err->next = NULL;
 	err->at = cq->tail;
 	err->entry = *entry;
-	dup_err_data(&err->entry, entry);
+	if (entry->err == FI_EADDRNOTAVAIL && entry->err_data &&
+	    cq->engine->source_name)
+		name_source(cq->engine, &err->entry, entry);
+	else
+		dup_err_data(&err->entry, entry);
 	*cq->errs_end = err;
 	cq->errs_end = &err->next;
 	tdm_wait_signal(&cq->wait);

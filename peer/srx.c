@@ -87,9 +87,13 @@ void tdm_srx_take(struct tdm_srx *srx, struct tdm_srx_entry *e)
 void tdm_srx_start(struct tdm_srx_entry *e)
 {
 	const struct fi_ops_srx_peer *ops = e->rx.srx->peer_ops;
+	const struct tdm_done *done = tdm_srx_port_done(e->rx.srx);
 
 	e->state = TDM_SRX_FILLING;
-	e->rx.addr = tdm_srx_reported(tdm_srx_port_done(e->rx.srx), e->rx.addr);
+	if (tdm_unlikely(done->strangers) && e->rx.addr == FI_ADDR_UNSPEC)
+		tdm_srx_miss_source(e);
+	else
+		e->rx.addr = tdm_srx_reported(done, e->rx.addr);
 	e->rx.msg_size = tdm_min(e->rx.msg_size, e->len);
 	if (e->kind == TDM_SRX_TAG)
 		ops->start_tag(&e->rx);

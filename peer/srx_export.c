@@ -367,9 +367,12 @@ static int export_ops_open(struct fid *fid, const char *name, uint64_t flags,
 {
 	if (!name || !ops || flags)
 		return -FI_EINVAL;
-	if (strcmp(name, TDM_IDS_OPS))
+	if (!strcmp(name, TDM_IDS_OPS))
+		*ops = &tdm_srx_ids_ops;
+	else if (!strcmp(name, TDM_SOURCE_OPS))
+		*ops = &tdm_srx_source_ops;
+	else
 		return -FI_ENOSYS;
-	*ops = &tdm_srx_ids_ops;
 	return 0;
 }
 
@@ -408,15 +411,18 @@ void tdm_srx_port_init(struct tdm_srx *srx, struct tdm_srx_port *port,
 
 void tdm_srx_port_renew(struct tdm_srx_port *port)
 {
-	port->fid.owner_ops = port->srx->spaces ? &space_ops :
-			      port->done->ids	? &id_ops :
-						  &owner_ops;
+	port->plain_ops = port->srx->spaces ? &space_ops :
+			  port->done->ids   ? &id_ops :
+					      &owner_ops;
+	port->fid.owner_ops = port->done->strangers && port->offers ?
+				      &tdm_srx_told_ops :
+				      port->plain_ops;
 }
 
 fi_addr_t tdm_srx_id(struct fid_peer_srx *fid, fi_addr_t addr)
 {
 	/* An export of another kind has no ids: those of its parts have. */
-	if (fid->owner_ops != &id_ops && fid->owner_ops != &space_ops)
+	if (fid->ep_fid.fid.ops != &export_ops)
 		return addr;
 	return tdm_srx_reported(tdm_srx_port_done(fid), addr);
 }

@@ -21,6 +21,7 @@ struct group_port {
 	struct fid_peer_srx fid;
 	struct tdm_srx_group *group;
 	enum tdm_transport transport;
+	int offers; /* tdm_source.h */
 };
 
 struct tdm_srx_group {
@@ -47,6 +48,9 @@ static struct fid_peer_srx *group_srx(struct fid_peer_srx *fid,
 		tdm_srx_export(port->group->srx[index], port->transport);
 
 	srx->peer_ops = fid->peer_ops;
+	if (port->offers &&
+	    !tdm_container_of(srx, struct tdm_srx_port, fid)->offers)
+		tdm_srx_source_ops.offers(srx);
 	return srx;
 }
 
@@ -114,6 +118,16 @@ foreach_unspec_addr(struct fid_peer_srx *fid,
 	}
 }
 
+static void group_offers(struct fid_peer_srx *fid)
+{
+	port_of(fid)->offers = 1;
+}
+
+static struct tdm_source_ops group_source_ops = {
+	.size = sizeof(group_source_ops),
+	.offers = group_offers,
+};
+
 static int export_close(struct fid *fid)
 {
 	return -FI_ENOSYS;
@@ -124,9 +138,12 @@ static int export_ops_open(struct fid *fid, const char *name, uint64_t flags,
 {
 	if (!name || !ops || flags)
 		return -FI_EINVAL;
-	if (strcmp(name, TDM_CTX_OPS))
+	if (!strcmp(name, TDM_CTX_OPS))
+		*ops = &tdm_srx_group_ops;
+	else if (!strcmp(name, TDM_SOURCE_OPS))
+		*ops = &group_source_ops;
+	else
 		return -FI_ENOSYS;
-	*ops = &tdm_srx_group_ops;
 	return 0;
 }
 

@@ -21,6 +21,7 @@
 
 #include "peer/match.h"
 #include "peer/srx.h"
+#include "peer/srx_port.h"
 #include "tdm_pool.h"
 
 enum tdm_srx_kind { TDM_SRX_MSG, TDM_SRX_TAG, TDM_SRX_KINDS };
@@ -58,13 +59,6 @@ struct tdm_srx_entry {
 	struct tdm_list link;
 } __attribute__((aligned(TDM_CACHE_LINE_BYTES)));
 
-/* One export. */
-struct tdm_srx_port {
-	struct fid_peer_srx fid;
-	struct tdm_srx *srx;
-	const struct tdm_done *done; /* of the endpoint it was made for */
-};
-
 /* An endpoint's exports of a receive side that others use as well. */
 struct tdm_srx_seat {
 	struct tdm_srx_port port[TDM_TRANSPORTS];
@@ -91,18 +85,6 @@ struct tdm_srx {
 	uint32_t (*key_of)(void *arg, fi_addr_t addr);
 	void *key_arg;
 };
-
-static inline struct tdm_srx *tdm_srx_of(struct fid_peer_srx *fid)
-{
-	return tdm_container_of(fid, struct tdm_srx_port, fid)->srx;
-}
-
-/* Where what came by @fid ends. */
-static inline const struct tdm_done *
-tdm_srx_port_done(const struct fid_peer_srx *fid)
-{
-	return tdm_container_of(fid, struct tdm_srx_port, fid)->done;
-}
 
 static inline struct tdm_srx_entry *
 tdm_srx_entry_of_item(struct tdm_match_item *item)
@@ -167,14 +149,8 @@ int tdm_srx_post(struct tdm_srx *srx, struct tdm_srx_entry *e,
 /* Match srx->pending against posted receives, in arrival order. */
 void tdm_srx_settle(struct tdm_srx *srx);
 
-/* srx_export.c */
-
-/* Make @port an export of @srx, for an endpoint whose receives end at @done. */
-void tdm_srx_port_init(struct tdm_srx *srx, struct tdm_srx_port *port,
-		       const struct tdm_done *done);
-
-/* The done of @port changed. */
-void tdm_srx_port_renew(struct tdm_srx_port *port);
+/* srx_source.c: that of @e, which is about to be filled, is not known. */
+void tdm_srx_miss_source(struct tdm_srx_entry *e);
 
 /* srx_multi.c */
 

@@ -29,6 +29,7 @@ void tdm_shm_ctx_import(struct tdm_shm_ep *ep)
 	struct fid *fid = &ep->srx->ep_fid.fid;
 	void *ops = NULL;
 
+	tdm_source_offer(ep->srx);
 	/* An owner without contexts need not have the call. */
 	ep->contexts = 1;
 	if (!fid->ops || fid->ops->size < sizeof(struct fi_ops) ||

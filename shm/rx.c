@@ -39,6 +39,11 @@ static inline int srx_get(const struct tdm_shm_pair *pair, int tagged,
 			srx->owner_ops->get_msg(srx, attr, entry);
 }
 
+static inline const struct sockaddr *source(const struct tdm_shm_pair *pair)
+{
+	return (const struct sockaddr *)(const void *)pair->addr.sa;
+}
+
 /* A receive of several buffers, or one that is too short, fi_cq(3). */
 static tdm_noinline void eager_scatter(struct tdm_shm_ep *ep,
 				       struct fi_peer_rx_entry *entry,
@@ -155,14 +160,15 @@ static inline int rx_plain(struct tdm_shm_pair *pair, int tagged,
 			   const uint8_t *slot, size_t len)
 {
 	const uint8_t *payload = slot + TDM_SHM_HEAD_BYTES;
-	struct fi_peer_match_attr attr;
+	struct tdm_offer offer;
 	struct fi_peer_rx_entry *entry;
 	int ret;
 
-	attr.addr = pair->from;
-	attr.msg_size = len;
-	memcpy(&attr.tag, slot + 8, 8);
-	ret = srx_get(pair, tagged, &attr, &entry);
+	offer.attr.addr = pair->from;
+	offer.from = source(pair);
+	offer.attr.msg_size = len;
+	memcpy(&offer.attr.tag, slot + 8, 8);
+	ret = srx_get(pair, tagged, &offer.attr, &entry);
 	if (tdm_likely(!ret)) {
 		eager_place(pair, entry, payload, len);
 		return 0;
@@ -177,17 +183,18 @@ static int rx_eager(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 {
 	const uint8_t *body = slot + TDM_SHM_HEAD_BYTES;
 	int tagged = rec->op == TDM_SHM_REC_TAG, ret;
-	struct fi_peer_match_attr attr;
+	struct tdm_offer offer;
 	struct fi_peer_rx_entry *entry;
 
 	if (!rec->flags)
 		return rx_plain(pair, tagged, slot, rec->aux);
-	attr.addr = pair->from;
-	attr.msg_size = rec->aux;
-	memcpy(&attr.tag, slot + 8, 8);
+	offer.attr.addr = pair->from;
+	offer.from = source(pair);
+	offer.attr.msg_size = rec->aux;
+	memcpy(&offer.attr.tag, slot + 8, 8);
 	if (rec->flags & TDM_SHM_REC_DELIVER)
-		return rx_eager_deliver(pair, rec, &attr, body);
-	ret = srx_get(pair, tagged, &attr, &entry);
+		return rx_eager_deliver(pair, rec, &offer.attr, body);
+	ret = srx_get(pair, tagged, &offer.attr, &entry);
 	if (tdm_unlikely(ret && ret != -FI_ENOENT))
 		return -FI_EAGAIN;
 	entry->flags |= FI_REMOTE_CQ_DATA;
@@ -228,7 +235,7 @@ static int rx_rts(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 {
 	int tagged = rec->op == TDM_SHM_REC_RTS_TAG, ret;
 	struct tdm_shm_ep *ep = pair->ep;
-	struct fi_peer_match_attr attr;
+	struct tdm_offer offer;
 	struct fi_peer_rx_entry *entry;
 	struct tdm_shm_pull *pull = tdm_pool_alloc(&ep->pulls);
 
@@ -242,10 +249,11 @@ static int rx_rts(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 	ret = -FI_EPROTO;
 	if (tdm_shm_rts_check(&pull->rts))
 		goto drop;
-	attr.addr = pair->from;
-	attr.msg_size = pull->rts.len;
-	memcpy(&attr.tag, slot + 8, 8);
-	ret = srx_get(pair, tagged, &attr, &entry);
+	offer.attr.addr = pair->from;
+	offer.from = source(pair);
+	offer.attr.msg_size = pull->rts.len;
+	memcpy(&offer.attr.tag, slot + 8, 8);
+	ret = srx_get(pair, tagged, &offer.attr, &entry);
 	if (ret && ret != -FI_ENOENT) {
 		ret = -FI_EAGAIN;
 		goto drop;

@@ -107,8 +107,8 @@ static int at_most(const char *what, size_t asked, size_t ours)
 /*
  * Capabilities granted: what was asked, both directions when none was named,
  * plus what comes for free. FI_SOURCE costs a store per completion and is
- * granted on request only. FI_EXACT_DIRECTED_RECV forbids something: it is
- * granted to nobody who did not name it.
+ * granted on request only. TDM_STRICT_CAPS are granted to nobody who did not
+ * name them.
  */
 static uint64_t grant_caps(uint64_t asked, uint64_t ours)
 {
@@ -165,11 +165,20 @@ static int apply_tx(const struct fi_tx_attr *h, struct fi_info *info)
 	return 0;
 }
 
+/* fi_getinfo(3), FI_SOURCE_ERR: "Must be paired with FI_SOURCE." */
+static int paired(const char *what, uint64_t caps)
+{
+	return (caps & (FI_SOURCE | FI_SOURCE_ERR)) == FI_SOURCE_ERR ?
+		       refuse(what, FI_SOURCE_ERR, 0) :
+		       0;
+}
+
 static int check_rx(const struct fi_rx_attr *h)
 {
 	int ret;
 
 	if ((ret = subset("rx_attr.caps", h->caps, TDM_RX_CAPS)) ||
+	    (ret = paired("rx_attr.caps", h->caps)) ||
 	    (ret = subset("rx_attr.op_flags", h->op_flags, TDM_RX_OP_FLAGS)) ||
 	    (ret = subset("rx_attr.msg_order", h->msg_order, TDM_MSG_ORDER)) ||
 	    (ret = subset("rx_attr.comp_order", h->comp_order, 0)) ||
@@ -440,8 +449,8 @@ int tdm_info_apply(uint32_t version, const struct fi_info *hints,
 	(void)version;
 	if (!hints)
 		return 0;
-	ret = subset("caps", hints->caps, TDM_CAPS);
-	if (ret)
+	if ((ret = subset("caps", hints->caps, TDM_CAPS)) ||
+	    (ret = paired("caps", hints->caps)))
 		return ret;
 	info->caps = grant_caps(hints->caps, TDM_CAPS);
 	if ((ret = apply_tx(hints->tx_attr, info)) ||

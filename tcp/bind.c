@@ -34,6 +34,7 @@ void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t, struct tdm_done *done)
 	/* What ends in a context is reported by the context. */
 	if (av && ep->kind != TDM_EP_SEP && tdm_av_ids(av)->count)
 		done->ids = tdm_av_ids(av);
+	done->strangers = !!(ep->info->rx_attr->caps & FI_SOURCE_ERR);
 	if (ep->tx_cq)
 		done->tx_cq = tdm_cq_export(ep->tx_cq, t);
 	if (ep->rx_cq)

@@ -103,6 +103,20 @@ static int domain_arm(struct tdm_engine *engine)
 	return ret;
 }
 
+static size_t domain_source_name(const struct tdm_engine *engine,
+				 const struct sockaddr *sa, void *buf,
+				 size_t room)
+{
+	const struct tdm_domain *d =
+		tdm_container_of(engine, const struct tdm_domain, engine);
+	struct tdm_addr a;
+
+	if (tdm_addr_from_bind(&a, sa, tdm_source_bytes(sa)))
+		return 0;
+	return tdm_min(room,
+		       tdm_addr_encode(&a, d->info->addr_format, buf, room));
+}
+
 static int domain_wait_fd(struct tdm_engine *engine)
 {
 	struct tdm_domain *d = from_engine(engine);
@@ -369,6 +383,7 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 	d->engine.progress = domain_progress;
 	d->engine.arm = domain_arm;
 	d->engine.wait_fd = domain_wait_fd;
+	d->engine.source_name = domain_source_name;
 	d->engine.api_version = fabric->fid.api_version;
 	d->fabric = fabric;
 	tdm_list_init(&d->eps);

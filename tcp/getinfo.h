@@ -16,11 +16,14 @@
 	 FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV |      \
 	 FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | FI_NAMED_RX_CTX)
 #define TDM_SECONDARY_CAPS                                                     \
-	(FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT |     \
-	 FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_AV_USER_ID)
+	(FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR |    \
+	 FI_RMA_EVENT | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM |            \
+	 FI_AV_USER_ID)
 #define TDM_CAPS (TDM_PRIMARY_CAPS | TDM_SECONDARY_CAPS)
-/* Granted to hints that ask for nothing: what forbids something is not. */
-#define TDM_FREE_CAPS (TDM_CAPS & ~(uint64_t)FI_EXACT_DIRECTED_RECV)
+/* What forbids something, or makes an error of it: for who names it only. */
+#define TDM_STRICT_CAPS (FI_EXACT_DIRECTED_RECV | FI_SOURCE_ERR)
+/* Granted to hints that ask for nothing. */
+#define TDM_FREE_CAPS (TDM_CAPS & ~(uint64_t)TDM_STRICT_CAPS)
 #define TDM_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM | FI_AV_USER_ID)
 #define TDM_TX_CAPS                                                            \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE |          \
@@ -29,14 +32,13 @@
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ |              \
 	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV |        \
 	 FI_EXACT_DIRECTED_RECV | FI_MULTI_RECV | FI_TAGGED_MULTI_RECV |       \
-	 FI_SOURCE | FI_RMA_EVENT)
+	 FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT)
 /*
  * Listed among what an endpoint can do, but attributes of a receive context
  * only of those who named them: they are newer than most applications.
  */
 #define TDM_NAMED_RX_CAPS                                                      \
-	(FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV |                    \
-	 FI_TAGGED_MULTI_RECV)
+	(FI_TAGGED_DIRECTED_RECV | TDM_STRICT_CAPS | FI_TAGGED_MULTI_RECV)
 #define TDM_TX_OP_FLAGS                                                        \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |                      \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)

@@ -65,17 +65,18 @@ static int match(struct tdm_conn *c, const struct tdm_wire_rec *rec, size_t len,
 		 struct fi_peer_rx_entry **entry)
 {
 	struct fid_peer_srx *srx = tdm_rx_srx(c->tcp, rec->ctx);
-	struct fi_peer_match_attr attr = {
-		.addr = c->from,
-		.msg_size = len,
-		.tag = rec->tag,
+	struct tdm_offer offer = {
+		.attr.addr = c->from,
+		.attr.msg_size = len,
+		.attr.tag = rec->tag,
+		.from = &c->addr.u.sa,
 	};
 	int ret;
 
 	if (rec->flags & TDM_WIRE_F_TAG)
-		ret = srx->owner_ops->get_tag(srx, &attr, entry);
+		ret = srx->owner_ops->get_tag(srx, &offer.attr, entry);
 	else
-		ret = srx->owner_ops->get_msg(srx, &attr, entry);
+		ret = srx->owner_ops->get_msg(srx, &offer.attr, entry);
 	if ((!ret || ret == -FI_ENOENT) && (rec->flags & TDM_WIRE_F_DATA)) {
 		(*entry)->flags |= FI_REMOTE_CQ_DATA;
 		(*entry)->cq_data = rec->data;

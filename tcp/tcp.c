@@ -94,6 +94,7 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **out)
 			tcp->rma = ops;
 	}
 	attr->srx->peer_ops = &tdm_rx_peer_ops;
+	tdm_source_offer(attr->srx);
 	*out = tcp;
 	return 0;
 err:

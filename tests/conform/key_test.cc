@@ -35,9 +35,13 @@ protected:
 	}
 
 	/* @key: of the endpoint, or NULL: its domain has FI_AV_AUTH_KEY. */
-	void open_own(Own &o, const char *key)
+	void open_own(Own &o, const char *key, uint64_t caps = 0,
+		      uint64_t av_flags = 0)
 	{
 		struct fi_info *hints = tdt_hints(&attr);
+		struct fi_av_attr a;
+
+		hints->caps |= caps;
 
 		if (!key) {
 			hints->domain_attr->auth_key_size = FI_AV_AUTH_KEY;
@@ -51,7 +55,10 @@ protected:
 		infos.push_back(o.info);
 		ASSERT_EQ(0, fi_domain(w->fabric, o.info, &o.domain, nullptr));
 		made.push_back(&o.domain->fid);
-		o.av = av(o.domain);
+		memset(&a, 0, sizeof(a));
+		a.flags = av_flags;
+		ASSERT_EQ(0, fi_av_open(o.domain, &a, &o.av, nullptr));
+		made.push_back(&o.av->fid);
 		o.cq = cq(o.domain);
 	}
 
@@ -362,6 +369,53 @@ TEST_F(Keys, ReceivesOfOneKey)
 	m.addr = two;
 	EXPECT_EQ(-FI_EINVAL, fi_trecvmsg(at.ep, &m, FI_AUTH_KEY));
 	EXPECT_EQ(-FI_EOPNOTSUPP, fi_trecvmsg(rx()->ep, &m, FI_AUTH_KEY));
+}
+
+TEST_F(Keys, SourceErrorsTellTheKey)
+{
+	/* fi_av(3): "For address vectors configured without FI_AV_USER_ID and
+	 * endpoints with FI_SOURCE_ERR, all subsequent FI_EADDRNOTAVAIL error
+	 * events will return the authorization key fi_addr_t handle." And with
+	 * it "FI_ADDR_NOTAVAIL until the user defines a user ID for this
+	 * authorization key fi_addr_t." */
+	ONLY_TANDEM();
+	OPEN();
+	for (uint64_t flags : { uint64_t(0), uint64_t(FI_AV_USER_ID) }) {
+		Own at, from;
+		std::vector<Own *> all = { &at, &from };
+		char out[8] = "hello", in[8];
+		fi_addr_t h[2], k[2];
+
+		OK(open_own(at, nullptr, FI_SOURCE | FI_SOURCE_ERR, flags));
+		OK(open_own(from, nullptr));
+		for (int i = 0; i < 2; i++) {
+			h[i] = handle(at, i ? TWO : ONE);
+			k[i] = handle(from, i ? TWO : ONE);
+		}
+		OK(enable(at));
+		OK(enable(from));
+		EXPECT_EQ(flags ? 0 : -FI_EINVAL,
+			  fi_av_set_user_id(at.av, h[1], 4711, FI_AUTH_KEY));
+		EXPECT_EQ(-FI_EINVAL,
+			  fi_av_set_user_id(at.av, 5, 4711, FI_AUTH_KEY));
+		for (int i = 0; i < 2; i++) {
+			fi_addr_t to = by_key(from, at, k[i]);
+			fi_addr_t want = !flags ? h[i] :
+					 i	? 4711 :
+						  FI_ADDR_NOTAVAIL;
+
+			ASSERT_EQ(0, fi_trecv(at.ep, in, 8, nullptr,
+					      FI_ADDR_UNSPEC, 7, 0, in));
+			ASSERT_EQ(0, push(from, to, out, 8, 7, all));
+			Entry e = next_of(at, all);
+			ASSERT_EQ(-FI_EAVAIL, e.ret);
+			EXPECT_EQ(FI_EADDRNOTAVAIL, e.err.err);
+			EXPECT_EQ(want, e.err.src_addr);
+			EXPECT_EQ(in, e.err.op_context);
+			EXPECT_STREQ(out, in);
+			EXPECT_EQ(1, next_of(from, all).ret);
+		}
+	}
 }
 
 size_t stream_length()

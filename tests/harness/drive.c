@@ -229,6 +229,12 @@ static void keep_error(struct tdt_ep *ep, struct fid_cq *cq, int rx)
 	c->err = e.err;
 	c->prov_errno = e.prov_errno;
 	c->olen = e.olen;
+	c->err_data_size = e.err_data_size;
+	if (e.err_data_size)
+		memcpy(c->err_data, e.err_data,
+		       e.err_data_size < sizeof(c->err_data) ?
+			       e.err_data_size :
+			       sizeof(c->err_data));
 }
 
 static size_t poll_cq(struct tdt_ep *ep, struct fid_cq *cq, int rx)

@@ -91,6 +91,8 @@ struct tdt_comp {
 	int err;       /* positive fi_errno of an error entry */
 	int prov_errno;
 	size_t olen;
+	uint8_t err_data[TDT_NAME_BYTES]; /* cut to that */
+	size_t err_data_size;		  /* of what there was */
 };
 
 struct tdt_ep {
