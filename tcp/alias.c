@@ -103,6 +103,8 @@ int tdm_alias_open(struct tdm_ep *ep, const struct fi_alias *arg)
 	alias->fid.msg = ep->fid.msg;
 	alias->fid.tagged = ep->fid.tagged;
 	alias->fid.rma = ep->fid.rma;
+	alias->fid.atomic = ep->fid.atomic;
+	alias->fid.collective = ep->fid.collective;
 	ep->users++;
 	tdm_list_append(&ep->aliases, &alias->alias_node);
 	follow(alias);

@@ -7,6 +7,9 @@
 #include <climits>
 #include <netinet/in.h>
 
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_collective.h>
+
 #include "tests/harness/fixture.h"
 
 namespace
@@ -368,6 +371,38 @@ protected:
 		return e;
 	}
 };
+
+TEST_F(NotReady, WhatIsNotOfferedSaysSo)
+{
+	/* fi_atomic(3): "-FI_EOPNOTSUPP: The requested atomic operation is not
+	 * supported on this endpoint." fi_collective(3) likewise. A10 as far
+	 * as there are no atomics. */
+	ONLY_TANDEM();
+	OPEN();
+	uint64_t a = 0, b = 0, c = 0;
+	size_t n = 1;
+
+	ASSERT_EQ(0, tdt_ep_enable(rx()));
+	struct fid_ep *e = rx()->ep;
+	EXPECT_EQ(-FI_EOPNOTSUPP, fi_atomic(e, &a, 1, nullptr, 0, 0, 0,
+					    FI_UINT64, FI_SUM, nullptr));
+	EXPECT_EQ(-FI_EOPNOTSUPP,
+		  fi_inject_atomic(e, &a, 1, 0, 0, 0, FI_UINT64, FI_SUM));
+	EXPECT_EQ(-FI_EOPNOTSUPP,
+		  fi_fetch_atomic(e, &a, 1, nullptr, &b, nullptr, 0, 0, 0,
+				  FI_UINT64, FI_SUM, nullptr));
+	EXPECT_EQ(-FI_EOPNOTSUPP,
+		  fi_compare_atomic(e, &a, 1, nullptr, &b, nullptr, &c, nullptr,
+				    0, 0, 0, FI_UINT64, FI_CSWAP, nullptr));
+	EXPECT_EQ(-FI_EOPNOTSUPP, fi_atomicvalid(e, FI_UINT64, FI_SUM, &n));
+	EXPECT_EQ(-FI_EOPNOTSUPP,
+		  fi_fetch_atomicvalid(e, FI_UINT64, FI_SUM, &n));
+	EXPECT_EQ(-FI_EOPNOTSUPP,
+		  fi_compare_atomicvalid(e, FI_UINT64, FI_CSWAP, &n));
+	EXPECT_EQ(-FI_EOPNOTSUPP, fi_barrier(e, 0, nullptr));
+	EXPECT_EQ(-FI_EOPNOTSUPP,
+		  fi_broadcast(e, &a, 1, nullptr, 0, 0, FI_UINT64, 0, nullptr));
+}
 
 TEST_F(NotReady, DisabledEndpointPostsNothing)
 {
