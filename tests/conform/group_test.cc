@@ -229,6 +229,67 @@ TEST_P(Group, WithoutThemAnAddressHasNone)
 	}
 }
 
+TEST_P(Group, PeersWithoutThemAreNotReached)
+{
+	/* fi_tandem(7), GROUPS: "A message of a group for a peer whose domain
+	 * has none fails with FI_EADDRNOTAVAIL." Group 0 is for everybody. */
+	ONLY_TANDEM();
+	attr.max_group = 0;
+	OPEN();
+	for (auto *to : senders()) {
+		struct fi_info *i = info([](struct fi_info *n) {
+			n->domain_attr->max_group_id = 9;
+		});
+		struct fid_domain *d = nullptr;
+		struct fid_ep *e = nullptr;
+		char out[2] = { 1, 2 }, in = 0;
+		struct tdt_op op = op_of(TDT_RECV, 1, &in, 1);
+
+		ASSERT_EQ(0, fi_domain(w->fabric, i, &d, nullptr));
+		made.push_back(&d->fid);
+		struct fid_av *v = av(d);
+		struct fid_cq *q = cq(d);
+		ASSERT_EQ(0, fi_endpoint(d, i, &e, nullptr));
+		made.push_back(&e->fid);
+		fi_freeinfo(i);
+		ASSERT_EQ(0, fi_ep_bind(e, &v->fid, 0));
+		ASSERT_EQ(0, fi_ep_bind(e, &q->fid, FI_TRANSMIT | FI_RECV));
+		tier_of(to, e);
+		ASSERT_EQ(0, fi_enable(e));
+		fi_addr_t a = insert(v, to->ep);
+
+		op.addr = FI_ADDR_UNSPEC;
+		op.tag = 7;
+		op.context = &in;
+		ASSERT_EQ(0, tdt_post(to, &op));
+		/* Refused while the path is not agreed on. */
+		uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+		ssize_t ret;
+
+		do {
+			ret = fi_tsend(e, &out[0], 1, nullptr,
+				       fi_group_addr(a, 3), 7, &out[0]);
+			tdt_progress(w);
+		} while (ret == -FI_EAGAIN && tdt_now_ms() < end);
+		Entry x;
+
+		if (ret) {
+			EXPECT_EQ(-FI_EADDRNOTAVAIL, ret);
+		} else {
+			x = next(q);
+			ASSERT_EQ(-FI_EAVAIL, x.ret);
+			EXPECT_EQ(FI_EADDRNOTAVAIL, x.err.err);
+			EXPECT_EQ(&out[0], x.err.op_context);
+		}
+		ASSERT_EQ(0, fi_tsend(e, &out[1], 1, nullptr, a, 7, &out[1]));
+		x = next(q);
+		ASSERT_EQ(1, x.ret);
+		EXPECT_EQ(&out[1], x.e.op_context);
+		ASSERT_EQ(0, tdt_wait(to, &in, nullptr));
+		EXPECT_EQ(2, in);
+	}
+}
+
 /* How many messages the test of streams sends. */
 size_t stream_length()
 {

@@ -498,4 +498,60 @@ TEST_F(Scalable, SendsThatWaitEnd)
 	empty(s.txq[0]);
 }
 
+class ScalableGroups : public Scalable
+{
+protected:
+	static const int G = 3;
+
+	ScalableGroups()
+	{
+		attr.max_group = 1000;
+	}
+
+	static uint32_t group(int g)
+	{
+		static const uint32_t id[G] = { 0, 7, 1000 };
+
+		return id[g];
+	}
+};
+
+TEST_F(ScalableGroups, ContextAndGroupBothCount)
+{
+	/* fi_av(3): fi_rx_addr() says the context, fi_group_addr() the group;
+	 * each message finds the receive of its context and its group. */
+	ONLY_TANDEM();
+	OK(raise());
+	for (size_t s = 1; s < seps.size(); s++) {
+		uint32_t in[Sep::N][G] = {}, out[Sep::N][G];
+
+		for (int k = 0; k < Sep::N; k++) {
+			for (int g = G - 1; g >= 0; g--)
+				ASSERT_EQ(0, fi_trecv(seps[0].rx[k], &in[k][g],
+						      4, nullptr,
+						      fi_group_addr(UINT32_MAX,
+								    group(g)),
+						      7, 0, &in[k][g]));
+		}
+		for (int i = 0; i < Sep::N * G; i++) {
+			/* Neither context nor group stays the same. */
+			int k = i % Sep::N, g = (i + i / Sep::N) % G;
+			fi_addr_t to =
+				fi_group_addr(named(seps[s], k), group(g));
+			Entry x;
+
+			out[k][g] = (uint32_t)(1 + k * G + g);
+			ASSERT_EQ(0, fi_tsend(seps[s].tx[0], &out[k][g], 4,
+					      nullptr, to, 7, &out[k][g]));
+			x = next(seps[0].rxq[k]);
+			ASSERT_EQ(1, x.ret);
+			EXPECT_EQ(&in[k][g], x.e.op_context);
+			EXPECT_EQ(out[k][g], in[k][g]);
+			x = next(seps[s].txq[0]);
+			ASSERT_EQ(1, x.ret);
+		}
+	}
+	OK(all_empty());
+}
+
 } // namespace
