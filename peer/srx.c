@@ -192,26 +192,12 @@ static tdm_noinline ssize_t recv_other(struct tdm_srx *srx,
 	return tdm_srx_recv_space(srx, x, kind);
 }
 
-ssize_t tdm_srx_recv(struct tdm_srx *srx, const struct tdm_xfer *x)
+static inline ssize_t meet(struct tdm_srx *srx, const struct tdm_xfer *x,
+			   enum tdm_srx_kind kind, struct tdm_match_item *item)
 {
-	enum tdm_srx_kind kind = x->flags & FI_TAGGED ? TDM_SRX_TAG :
-							TDM_SRX_MSG;
-	struct tdm_match_item *item;
 	struct tdm_srx_entry *e;
 	int ret;
 
-	tdm_assert_held(srx->engine->lock);
-	if (tdm_unlikely(x->flags &
-			 (FI_PEEK | FI_CLAIM | FI_DISCARD | TDM_IN_SPACE)))
-		return recv_other(srx, x, kind);
-	if (tdm_unlikely(x->count > TDM_IOV_LIMIT))
-		return -FI_EINVAL;
-	if (x->flags & FI_MULTI_RECV)
-		return tdm_srx_multi_recv(srx, x, kind);
-	item = tdm_match_find_arrived(srx->match[kind],
-				      tdm_srx_source(srx, kind, x),
-				      kind == TDM_SRX_TAG ? x->tag : 0,
-				      kind == TDM_SRX_TAG ? x->ignore : 0);
 	if (item) {
 		e = tdm_srx_entry_of_item(item);
 		tdm_srx_take(srx, e);
@@ -229,6 +215,33 @@ ssize_t tdm_srx_recv(struct tdm_srx *srx, const struct tdm_xfer *x)
 	if (ret)
 		tdm_srx_entry_free(srx, e);
 	return ret;
+}
+
+ssize_t tdm_srx_meet(struct tdm_srx *srx, const struct tdm_xfer *x,
+		     enum tdm_srx_kind kind, struct tdm_match_item *item)
+{
+	return meet(srx, x, kind, item);
+}
+
+ssize_t tdm_srx_recv(struct tdm_srx *srx, const struct tdm_xfer *x)
+{
+	enum tdm_srx_kind kind = x->flags & FI_TAGGED ? TDM_SRX_TAG :
+							TDM_SRX_MSG;
+	struct tdm_match_item *item;
+
+	tdm_assert_held(srx->engine->lock);
+	if (tdm_unlikely(x->flags &
+			 (FI_PEEK | FI_CLAIM | FI_DISCARD | TDM_IN_SPACE)))
+		return recv_other(srx, x, kind);
+	if (tdm_unlikely(x->count > TDM_IOV_LIMIT))
+		return -FI_EINVAL;
+	if (x->flags & FI_MULTI_RECV)
+		return tdm_srx_multi_recv(srx, x, kind);
+	item = tdm_match_find_arrived(srx->match[kind],
+				      tdm_srx_source(srx, kind, x),
+				      kind == TDM_SRX_TAG ? x->tag : 0,
+				      kind == TDM_SRX_TAG ? x->ignore : 0);
+	return meet(srx, x, kind, item);
 }
 
 static struct tdm_srx_entry *find_context(struct tdm_match *match,

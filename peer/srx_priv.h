@@ -146,6 +146,13 @@ void tdm_srx_join(struct tdm_srx *srx, struct tdm_srx_entry *rx,
 int tdm_srx_post(struct tdm_srx *srx, struct tdm_srx_entry *e,
 		 const struct tdm_xfer *x);
 
+/*
+ * A receive for @x, of one buffer vector: it gets @item, a waiting message
+ * that fits, or NULL: it is posted. As tdm_srx_recv().
+ */
+ssize_t tdm_srx_meet(struct tdm_srx *srx, const struct tdm_xfer *x,
+		     enum tdm_srx_kind kind, struct tdm_match_item *item);
+
 /* Match srx->pending against posted receives, in arrival order. */
 void tdm_srx_settle(struct tdm_srx *srx);
 

@@ -56,24 +56,6 @@ ssize_t tdm_srx_recv_space(struct tdm_srx *srx, const struct tdm_xfer *x,
 		.ignore = tagged ? x->ignore : 0,
 	};
 	struct tdm_match_item *item = tdm_srx_find_arrived(srx, kind, &want);
-	struct tdm_srx_entry *e;
-	int ret;
 
-	if (item) {
-		e = tdm_srx_entry_of_item(item);
-		tdm_srx_take(srx, e);
-		tdm_srx_entry_fill(e, x);
-		tdm_srx_start(e);
-		return 0;
-	}
-	if (!tdm_srx_left(srx))
-		return -FI_EAGAIN;
-	e = tdm_srx_entry_alloc(srx, kind);
-	if (!e)
-		return -FI_ENOMEM;
-	tdm_srx_entry_fill(e, x);
-	ret = tdm_srx_post(srx, e, x);
-	if (ret)
-		tdm_srx_entry_free(srx, e);
-	return ret;
+	return tdm_srx_meet(srx, x, kind, item);
 }

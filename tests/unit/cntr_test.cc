@@ -14,6 +14,7 @@
 extern "C" {
 #include "peer/cntr.h"
 #include "tests/harness/fault.h"
+#include "tests/unit/wait_objects.h"
 }
 
 namespace
@@ -364,24 +365,7 @@ TEST_P(CntrWait, HandlersDoNotEndTheWait)
 	sigaction(SIGUSR1, &old, nullptr);
 }
 
-INSTANTIATE_TEST_SUITE_P(Objects, CntrWait,
-			 testing::Values(FI_WAIT_UNSPEC, FI_WAIT_FD,
-					 FI_WAIT_POLLFD, FI_WAIT_MUTEX_COND,
-					 FI_WAIT_YIELD),
-			 [](const auto &info) {
-				 switch (info.param) {
-				 case FI_WAIT_UNSPEC:
-					 return "Unspec";
-				 case FI_WAIT_FD:
-					 return "Fd";
-				 case FI_WAIT_POLLFD:
-					 return "Pollfd";
-				 case FI_WAIT_MUTEX_COND:
-					 return "MutexCond";
-				 default:
-					 return "Yield";
-				 }
-			 });
+INSTANTIATE_TEST_SUITE_P(Objects, CntrWait, wait_objects(), wait_object_name);
 
 INSTANTIATE_TEST_SUITE_P(NoObject, CntrWait, testing::Values(FI_WAIT_NONE));
 

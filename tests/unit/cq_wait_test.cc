@@ -15,6 +15,7 @@
 extern "C" {
 #include "tdm_os.h"
 #include "tests/harness/log.h"
+#include "tests/unit/wait_objects.h"
 }
 
 namespace
@@ -275,24 +276,7 @@ TEST_P(CqWait, InterruptedSleepEnds)
 	sigaction(SIGUSR1, &old, nullptr);
 }
 
-INSTANTIATE_TEST_SUITE_P(Objects, CqWait,
-			 testing::Values(FI_WAIT_UNSPEC, FI_WAIT_FD,
-					 FI_WAIT_POLLFD, FI_WAIT_MUTEX_COND,
-					 FI_WAIT_YIELD),
-			 [](const auto &info) {
-				 switch (info.param) {
-				 case FI_WAIT_UNSPEC:
-					 return "Unspec";
-				 case FI_WAIT_FD:
-					 return "Fd";
-				 case FI_WAIT_POLLFD:
-					 return "Pollfd";
-				 case FI_WAIT_MUTEX_COND:
-					 return "MutexCond";
-				 default:
-					 return "Yield";
-				 }
-			 });
+INSTANTIATE_TEST_SUITE_P(Objects, CqWait, wait_objects(), wait_object_name);
 
 class CqWaitObject : public tdt::CqFixture
 {

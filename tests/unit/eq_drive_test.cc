@@ -17,6 +17,7 @@ extern "C" {
 #include "tests/harness/fault.h"
 #include "tests/harness/log.h"
 #include "tests/harness/os_fault.h"
+#include "tests/unit/wait_objects.h"
 }
 
 namespace
@@ -251,24 +252,8 @@ TEST_P(EqDriveSleep, TrywaitAndDescriptor)
 	tdm_eq_undrive(eq, &a->engine);
 }
 
-INSTANTIATE_TEST_SUITE_P(Objects, EqDriveSleep,
-			 testing::Values(FI_WAIT_UNSPEC, FI_WAIT_FD,
-					 FI_WAIT_POLLFD, FI_WAIT_MUTEX_COND,
-					 FI_WAIT_YIELD),
-			 [](const auto &info) {
-				 switch (info.param) {
-				 case FI_WAIT_UNSPEC:
-					 return "Unspec";
-				 case FI_WAIT_FD:
-					 return "Fd";
-				 case FI_WAIT_POLLFD:
-					 return "Pollfd";
-				 case FI_WAIT_MUTEX_COND:
-					 return "MutexCond";
-				 default:
-					 return "Yield";
-				 }
-			 });
+INSTANTIATE_TEST_SUITE_P(Objects, EqDriveSleep, wait_objects(),
+			 wait_object_name);
 
 TEST_F(EqDrive, InAWaitSetOfTheApplication)
 {

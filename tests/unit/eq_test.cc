@@ -16,6 +16,7 @@ extern "C" {
 #include "peer/eq.h"
 #include "tests/harness/fault.h"
 #include "tests/harness/log.h"
+#include "tests/unit/wait_objects.h"
 #include <rdma/fi_errno.h>
 }
 
@@ -437,23 +438,6 @@ TEST_P(EqWait, ReadersShareAllEvents)
 	EXPECT_EQ(sum[0] + sum[1] + sum[2], total * (total + 1) / 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Objects, EqWait,
-			 testing::Values(FI_WAIT_UNSPEC, FI_WAIT_FD,
-					 FI_WAIT_POLLFD, FI_WAIT_MUTEX_COND,
-					 FI_WAIT_YIELD),
-			 [](const auto &info) {
-				 switch (info.param) {
-				 case FI_WAIT_UNSPEC:
-					 return "Unspec";
-				 case FI_WAIT_FD:
-					 return "Fd";
-				 case FI_WAIT_POLLFD:
-					 return "Pollfd";
-				 case FI_WAIT_MUTEX_COND:
-					 return "MutexCond";
-				 default:
-					 return "Yield";
-				 }
-			 });
+INSTANTIATE_TEST_SUITE_P(Objects, EqWait, wait_objects(), wait_object_name);
 
 } // namespace

@@ -19,6 +19,7 @@ extern "C" {
 #include "tdm_os.h"
 #include "tests/harness/fault.h"
 #include "tests/harness/log.h"
+#include "tests/unit/wait_objects.h"
 }
 
 namespace
@@ -313,24 +314,7 @@ TEST_P(WaitSetOf, MembersDoNotBlockThemselves)
 		  -FI_ENOSYS);
 }
 
-INSTANTIATE_TEST_SUITE_P(Objects, WaitSetOf,
-			 testing::Values(FI_WAIT_UNSPEC, FI_WAIT_FD,
-					 FI_WAIT_POLLFD, FI_WAIT_MUTEX_COND,
-					 FI_WAIT_YIELD),
-			 [](const auto &info) {
-				 switch (info.param) {
-				 case FI_WAIT_UNSPEC:
-					 return "Unspec";
-				 case FI_WAIT_FD:
-					 return "Fd";
-				 case FI_WAIT_POLLFD:
-					 return "Pollfd";
-				 case FI_WAIT_MUTEX_COND:
-					 return "MutexCond";
-				 default:
-					 return "Yield";
-				 }
-			 });
+INSTANTIATE_TEST_SUITE_P(Objects, WaitSetOf, wait_objects(), wait_object_name);
 
 /* fi_poll(3), fi_close: "The wait set must not be bound to any other opened
  * resources prior to being closed, otherwise the call will return
