@@ -10,5 +10,5 @@ fi
 .ci/tree.sh "${gcc_tree[@]}" >/dev/null
 # The tests ran already: here they are only built.
 make -C "$builds/gcc" -j"$(nproc)" distcheck TESTS= \
-	DISTCHECK_CONFIGURE_FLAGS='CXXFLAGS="-g -O0"'
+	DISTCHECK_CONFIGURE_FLAGS="${tests_flags/=/=\"}\""
 echo "$(basename "$(ls "$builds"/gcc/tandem-*.tar.xz)") builds and installs"

@@ -9,10 +9,13 @@ set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$top"
 
-# The tree of the plain tests. The C++ of the tests needs no optimisation, which
-# would take most of the time.
+# The C++ of the tests needs no optimisation, which would take most of the time.
 # shellcheck disable=SC2034
-gcc_tree=(gcc CC=gcc CXX=g++ "CXXFLAGS=-g -O0" --enable-werror)
+tests_flags="CXXFLAGS=-g1 -O0"
+
+# The tree of the plain tests.
+# shellcheck disable=SC2034
+gcc_tree=(gcc CC=gcc CXX=g++ "$tests_flags" --enable-werror)
 
 # Build trees, logs and results. TANDEM_ENV keeps the trees of the machine
 # itself and those of a Debian root apart.

@@ -10,10 +10,10 @@ export TSAN_OPTIONS=second_deadlock_stack=1
 export TANDEM_TEST_WATCHDOG=180 # seconds; everything is slower
 
 ret=0
-test_tree results-asan asan CC=gcc CXX=g++ "CFLAGS=-g -O1" \
+test_tree results-asan asan CC=gcc CXX=g++ "CFLAGS=-g -O1" "$tests_flags" \
 	--enable-debug --enable-asan --enable-ubsan || ret=1
 test_tree results-tsan tsan CC=clang CXX=clang++ "CFLAGS=-g -O1" \
-	--enable-debug --enable-tsan || ret=1
+	"$tests_flags" --enable-debug --enable-tsan --enable-werror || ret=1
 [ "$ret" = 0 ] || exit 1
 for name in asan tsan; do
 	read -r passed failed skipped < <(gtest_total "$builds/results-$name")
