@@ -46,6 +46,20 @@ struct tdm_os {
 	ssize_t (*read)(int fd, void *buf, size_t len);
 	ssize_t (*write)(int fd, const void *buf, size_t len);
 	int (*close)(int fd);
+	/*
+	 * open(2) of a file with @mode. The descriptor is closed in a child of
+	 * fork(2): tdm_os_close_sockets().
+	 */
+	int (*open_file)(const char *path, int flags, mode_t mode);
+	int (*unlink)(const char *path);
+	ssize_t (*pread)(int fd, void *buf, size_t len, off_t offset);
+	ssize_t (*pwrite)(int fd, const void *buf, size_t len, off_t offset);
+	int (*flock)(int fd, int operation);
+	/*
+	 * An open file description lock of the first byte: @type F_RDLCK,
+	 * F_WRLCK or F_UNLCK; waits for it when @wait, else EAGAIN.
+	 */
+	int (*file_lock)(int fd, short type, int wait);
 	int (*poll)(struct pollfd *fds, nfds_t nfds, int timeout_ms);
 	int (*epoll_create1)(int flags);
 	int (*epoll_ctl)(int epfd, int op, int fd, struct epoll_event *ev);
@@ -96,8 +110,8 @@ extern struct tdm_os tdm_os;
 extern const struct tdm_os tdm_os_system;
 
 /*
- * In a child of fork(2): close the sockets of the parent, all that the table
- * opened. Async-signal-safe.
+ * In a child of fork(2): close the sockets and files of the parent, all that
+ * the table opened. Async-signal-safe.
  */
 void tdm_os_close_sockets(void);
 

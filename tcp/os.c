@@ -5,7 +5,8 @@
  *
  * Invariants:
  *  1. tdm_os_system is never written; tests change tdm_os only.
- *  2. A socket that is open has its bit in `sockets`, if there is room for it.
+ *  2. A socket or file that is open has its bit in `sockets`, if there is room
+ *     for it.
  * Locking: none, the table is not changed while a fabric is open; the bits are
  * atomic.
  */
@@ -20,6 +21,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -43,6 +45,20 @@ static int remember(int fd)
 static int sys_socket(int domain, int type, int protocol)
 {
 	return remember(socket(domain, type, protocol));
+}
+
+static int sys_open_file(const char *path, int flags, mode_t mode)
+{
+	return remember(open(path, flags, mode));
+}
+
+static int sys_file_lock(int fd, short type, int wait)
+{
+	struct flock lock = { .l_type = type,
+			      .l_whence = SEEK_SET,
+			      .l_len = 1 };
+
+	return fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock);
 }
 
 static int sys_close(int fd)
@@ -176,6 +192,12 @@ static uint64_t sys_now_ns(void)
 		.read = read,                                                  \
 		.write = write,                                                \
 		.close = sys_close,                                            \
+		.open_file = sys_open_file,                                    \
+		.unlink = unlink,                                              \
+		.pread = pread,                                                \
+		.pwrite = pwrite,                                              \
+		.flock = flock,                                                \
+		.file_lock = sys_file_lock,                                    \
 		.poll = poll,                                                  \
 		.epoll_create1 = epoll_create1,                                \
 		.epoll_ctl = sys_epoll_ctl,                                    \

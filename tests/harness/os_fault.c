@@ -37,6 +37,8 @@ static const char *const names[TDT_OS_CALLS] = {
 	"ftruncate",	 "fstat",	 "add_seals",
 	"get_seals",	 "mmap",	 "process_vm_readv",
 	"pidfd_open",	 "membarrier",	 "getrandom",
+	"open_file",	 "unlink",	 "pread",
+	"pwrite",	 "flock",	 "file_lock",
 };
 
 const char *tdt_os_name(enum tdt_os_call call)
@@ -138,6 +140,22 @@ PLAIN(get_seals, TDT_OS_GET_SEALS, (int fd), (fd))
 PLAIN(pidfd_open, TDT_OS_PIDFD_OPEN, (pid_t p, unsigned int f), (p, f))
 PLAIN(membarrier, TDT_OS_MEMBARRIER, (int c, unsigned int f, int cpu),
       (c, f, cpu))
+
+PLAIN(open_file, TDT_OS_OPEN_FILE, (const char *p, int f, mode_t m), (p, f, m))
+PLAIN(unlink, TDT_OS_UNLINK, (const char *p), (p))
+PLAIN(flock, TDT_OS_FLOCK, (int fd, int op), (fd, op))
+PLAIN(file_lock, TDT_OS_FILE_LOCK, (int fd, short type, int wait),
+      (fd, type, wait))
+
+static ssize_t os_pread(int fd, void *buf, size_t len, off_t at)
+{
+	return struck(TDT_OS_PREAD) ? -1 : SYS.pread(fd, buf, len, at);
+}
+
+static ssize_t os_pwrite(int fd, const void *buf, size_t len, off_t at)
+{
+	return struck(TDT_OS_PWRITE) ? -1 : SYS.pwrite(fd, buf, len, at);
+}
 
 static ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)
 {
@@ -270,6 +288,12 @@ void tdt_os_install(void)
 	tdm_os.pidfd_open = os_pidfd_open;
 	tdm_os.membarrier = os_membarrier;
 	tdm_os.getrandom = os_getrandom;
+	tdm_os.open_file = os_open_file;
+	tdm_os.unlink = os_unlink;
+	tdm_os.pread = os_pread;
+	tdm_os.pwrite = os_pwrite;
+	tdm_os.flock = os_flock;
+	tdm_os.file_lock = os_file_lock;
 }
 
 void tdt_os_remove(void)
