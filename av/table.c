@@ -240,11 +240,11 @@ static void alias_add(struct tdm_table *t, uint32_t s, uint32_t index)
 	t->grown_end = index;
 }
 
-int tdm_table_add(struct tdm_table *t, const struct tdm_addr *a, uint64_t hash,
-		  uint32_t *index, uint32_t *low)
+int tdm_table_add_at(struct tdm_table *t, const struct tdm_addr *a,
+		     uint64_t hash, uint32_t i, uint32_t *low)
 {
-	uint32_t i = lowest_free(t), s;
 	struct tdm_table_entry *e;
+	uint32_t s;
 	int ret, found;
 
 	ret = entries_reserve(t, (size_t)i + 1);
@@ -276,10 +276,24 @@ int tdm_table_add(struct tdm_table *t, const struct tdm_addr *a, uint64_t hash,
 	}
 	t->used[i / 64] |= 1ull << (i % 64);
 	t->live++;
-	if (i >= t->entries_end)
+	if (i >= t->entries_end) {
+		/* What is passed over was never set. */
+		for (s = t->entries_end; s < i; s++)
+			t->entry[s].kind = FREE;
 		t->entries_end = i + 1;
-	*index = i;
+	}
 	return 0;
+}
+
+int tdm_table_add(struct tdm_table *t, const struct tdm_addr *a, uint64_t hash,
+		  uint32_t *index, uint32_t *low)
+{
+	uint32_t i = lowest_free(t);
+	int ret = tdm_table_add_at(t, a, hash, i, low);
+
+	if (!ret)
+		*index = i;
+	return ret;
 }
 
 /* Empty slot @i and move back those behind it that probed over it. */

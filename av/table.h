@@ -68,6 +68,11 @@ void tdm_table_reserve(struct tdm_table *t, size_t more);
 int tdm_table_add(struct tdm_table *t, const struct tdm_addr *a, uint64_t hash,
 		  uint32_t *index, uint32_t *low) tdm_must_check;
 
+/* The same at @index, which is not set and below TDM_TABLE_MOST. */
+int tdm_table_add_at(struct tdm_table *t, const struct tdm_addr *a,
+		     uint64_t hash, uint32_t index,
+		     uint32_t *low) tdm_must_check;
+
 /* Bring what tdm_table_add() and _find() of @hash touch into the cache. */
 static inline void tdm_table_prefetch(const struct tdm_table *t, uint64_t hash)
 {
