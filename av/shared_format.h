@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The file of a named address vector: its name, its layout, and what may be
+ * believed of its bytes. Pure: no state, no system call. All input that comes
+ * out of such a file is checked here and nowhere else.
+ *
+ *	0		head: 1 page of words, then a change number per block
+ *	TDM_SHARED_ARRAY	fi_addr_t[TDM_SHARED_MOST], for applications
+ *	TDM_SHARED_ENTRIES	struct tdm_shared_entry[TDM_SHARED_MOST]
+ *
+ * The file has its full size from the start; pages that nobody wrote take no
+ * memory. A block is TDM_SHARED_BLOCK entries in a row.
+ */
+#ifndef TDM_AV_SHARED_FORMAT_H
+#define TDM_AV_SHARED_FORMAT_H
+
+#include "av/addr.h"
+#include "tdm_atomic.h"
+
+enum {
+	TDM_SHARED_VERSION = 1,
+	TDM_SHARED_MOST = 1 << 20, /* addresses */
+	TDM_SHARED_BLOCK = 256,	   /* addresses */
+	TDM_SHARED_BLOCKS = TDM_SHARED_MOST / TDM_SHARED_BLOCK,
+	TDM_SHARED_HEAD_BYTES = 4096 + TDM_SHARED_BLOCKS * 8,
+	TDM_SHARED_ARRAY = 1 << 16, /* a multiple of any page size */
+	TDM_SHARED_ARRAY_BYTES = TDM_SHARED_MOST * 8,
+	TDM_SHARED_ENTRIES = TDM_SHARED_ARRAY + TDM_SHARED_ARRAY_BYTES,
+	TDM_SHARED_FILE_BYTES = TDM_SHARED_ENTRIES + TDM_SHARED_MOST * 32,
+	TDM_SHARED_PATH_BYTES = 288 /* longest path, NUL included */
+};
+
+/* What does not change while the file lives. */
+struct tdm_shared_fixed {
+	uint8_t magic[8];
+	uint32_t version;
+	uint32_t format; /* of the addresses: FI_SOCKADDR_IN, ... */
+	uint32_t most, block, entry_bytes;
+	uint32_t zero;
+};
+
+/*
+ * A change begins with begun + 1, is written, and ends by gen = begun. So
+ * begun differs from gen while somebody writes, and after he died writing.
+ */
+struct tdm_shared_head {
+	struct tdm_shared_fixed fixed;
+	tdm_a64 begun; /* number of the change that is being made */
+	tdm_a64 gen;   /* number of the last change that is complete */
+	tdm_a64 end;   /* one past the highest index ever set */
+	tdm_a64 ready; /* blocks whose elements of the array were set */
+	uint8_t room[4096 - sizeof(struct tdm_shared_fixed) - 32];
+	tdm_a64 block[TDM_SHARED_BLOCKS]; /* number of its last change */
+};
+
+tdm_static_assert(sizeof(struct tdm_shared_head) == TDM_SHARED_HEAD_BYTES &&
+			  TDM_SHARED_HEAD_BYTES <= TDM_SHARED_ARRAY,
+		  "layout of the file");
+
+/* Zero when free: a page that nobody wrote is of free entries. */
+struct tdm_shared_entry {
+	uint8_t kind; /* 0, 4, 6 */
+	uint8_t zero;
+	uint16_t port;	/* network order */
+	uint32_t scope; /* IPv6 link-local, else 0 */
+	uint8_t ip[16];
+	uint32_t zero2;
+	uint32_t sum; /* of all before it */
+};
+
+tdm_static_assert(sizeof(struct tdm_shared_entry) == 32, "layout of the file");
+
+/* Where the array's element, and the entry, of an index are. Bytes. */
+static inline uint64_t tdm_shared_array_at(uint32_t index)
+{
+	return TDM_SHARED_ARRAY + (uint64_t)index * 8;
+}
+
+static inline uint64_t tdm_shared_entry_at(uint32_t index)
+{
+	return TDM_SHARED_ENTRIES + (uint64_t)index * 32;
+}
+
+/*
+ * The path of the vector @name of domain @domain and user @uid:
+ * /dev/shm/tandem-av.UID.DOMAIN.NAME, with all but letters, digits, "-" and
+ * "_" as %XX. Errors: -FI_EINVAL for an empty name, or one too long.
+ */
+int tdm_shared_path(char path[TDM_SHARED_PATH_BYTES], unsigned int uid,
+		    const char *domain, const char *name) tdm_must_check;
+
+/* Fill in @fixed for addresses of @format. */
+void tdm_shared_fixed_init(struct tdm_shared_fixed *fixed, uint32_t format);
+
+/*
+ * Is @fixed, copied out of a file of @bytes bytes, the head of a vector of
+ * @format? Errors: -FI_EIO: no table, or a damaged one; -FI_ENOPROTOOPT: of
+ * another version; -FI_EINVAL: of another address format.
+ */
+int tdm_shared_fixed_check(const struct tdm_shared_fixed *fixed, uint64_t bytes,
+			   uint32_t format) tdm_must_check;
+
+/* The entry of @a. */
+void tdm_shared_encode(struct tdm_shared_entry *e, const struct tdm_addr *a);
+
+/*
+ * Read the copy @e of an entry. 1: *@a is set; 0: it is free; -FI_EIO: it is
+ * none, or was copied while it was being written.
+ */
+int tdm_shared_decode(const struct tdm_shared_entry *e,
+		      struct tdm_addr *a) tdm_must_check;
+
+#endif /* TDM_AV_SHARED_FORMAT_H */
