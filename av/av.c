@@ -4,7 +4,8 @@
  *
  * The table holds every address; an address whose IP is this namespace's own
  * is also inserted into the peer's AV, with its index as user id. What the
- * peer cannot take is reached by TCP and never fails the insert.
+ * peer cannot take is reached by TCP and never fails the insert. The table of a
+ * named vector is this process's view of one that others change too: follow.c.
  *
  * Lock: the domain lock, taken in the calls of struct fi_ops_av.
  * Spec: fi_av(3); where its versions differ, 2.1.
@@ -16,8 +17,10 @@
 
 #include <rdma/fi_errno.h>
 
+#include "av/follow.h"
 #include "av/key.h"
 #include "av/locality.h"
+#include "av/shared.h"
 #include "peer/eq.h"
 #include "peer/link.h"
 #include "tdm_log.h"
@@ -189,42 +192,64 @@ static void tell_removed(struct tdm_av *av, fi_addr_t fi_addr)
 	}
 }
 
+void tdm_av_drop(struct tdm_av *av, uint32_t index)
+{
+	struct tdm_addr a;
+	uint32_t low;
+
+	tell_removed(av, index);
+	tdm_table_get(&av->table, index, &a);
+	tdm_av_local_remove(av, index);
+	tdm_table_remove(&av->table, index);
+	tdm_av_ids_drop(av, index);
+	if (av->keys)
+		tdm_keyring_count(av->keys, a.key, -1);
+	low = tdm_table_find(&av->table, &a);
+	if (low != TDM_TABLE_NONE)
+		tdm_av_local_insert(av, low);
+}
+
+static int remove_one(struct tdm_av *av, fi_addr_t fi_addr)
+{
+	int ret;
+
+	if (!tdm_table_has(&av->table, fi_addr))
+		return -FI_EINVAL;
+	if (av->shared) {
+		ret = av->unwritable ? av->unwritable :
+				       tdm_shared_put(av->shared,
+						      (uint32_t)fi_addr, NULL);
+		if (ret)
+			return ret;
+	}
+	tdm_av_drop(av, (uint32_t)fi_addr);
+	return 0;
+}
+
 static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count,
 		     uint64_t flags)
 {
 	struct tdm_av *av = tdm_av_from_fid(fid);
+	int ret = 0, one;
 	size_t i;
-	int ret = 0;
 
 	if (flags & ~(uint64_t)FI_AUTH_KEY)
 		return -FI_EBADFLAGS;
 	if (count && !fi_addr)
 		return -FI_EINVAL;
+	if (av->flags & FI_READ)
+		return -FI_EACCES;
 	if (av->engine->orphan)
 		return -FI_EOPBADSTATE;
 	if (flags)
 		return tdm_av_remove_keys(fid, fi_addr, count);
 	tdm_lock_acquire(av->engine->lock);
+	tdm_av_change_begin(av);
 	for (i = 0; i < count; i++) {
-		struct tdm_addr a;
-		uint32_t index, low;
-
-		if (!tdm_table_has(&av->table, fi_addr[i])) {
-			ret = -FI_EINVAL;
-			continue;
-		}
-		index = (uint32_t)fi_addr[i];
-		tell_removed(av, index);
-		tdm_table_get(&av->table, index, &a);
-		tdm_av_local_remove(av, index);
-		tdm_table_remove(&av->table, index);
-		tdm_av_ids_drop(av, index);
-		if (av->keys)
-			tdm_keyring_count(av->keys, a.key, -1);
-		low = tdm_table_find(&av->table, &a);
-		if (low != TDM_TABLE_NONE)
-			tdm_av_local_insert(av, low);
+		one = remove_one(av, fi_addr[i]);
+		ret = one ? one : ret;
 	}
+	tdm_av_change_end(av);
 	tdm_av_tell_inserted(av); /* an alias may have become the lowest */
 	tdm_lock_release(av->engine->lock);
 	return ret;
@@ -240,6 +265,7 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr,
 	if (!addrlen || (*addrlen && !addr))
 		return -FI_EINVAL;
 	tdm_lock_acquire(av->engine->lock);
+	tdm_av_follow(av);
 	ret = tdm_av_addr(av, fi_addr, &a);
 	tdm_lock_release(av->engine->lock);
 	if (!ret)
@@ -270,6 +296,7 @@ static void av_free(struct tdm_av *av)
 {
 	tdm_table_fini(&av->table);
 	tdm_keyring_free(av->keys);
+	tdm_shared_close(av->shared);
 	free(av->ids.id);
 	free(av);
 }
@@ -291,6 +318,7 @@ static int av_close(struct fid *fid)
 		return ret;
 	}
 	tdm_av_queue_cancel(av);
+	tdm_list_del(&av->named_node);
 	if (av->local)
 		fi_close(&av->local->fid);
 	if (av->eq)
@@ -358,13 +386,13 @@ static int check_attr(const struct tdm_av_attr *owner,
 	    attr->rx_ctx_bits + tdm_space_group_bits(owner->max_group) >
 		    RX_CTX_BITS_MOST)
 		return -FI_EINVAL;
-	/* What is read must have a name, and named AVs are not offered. */
-	if (attr->name)
-		return -FI_ENOSYS;
-	if (attr->flags & FI_READ)
+	if (attr->flags & FI_READ && !attr->name)
 		return -FI_EINVAL;
-	if (attr->flags & ~(FI_SYMMETRIC | FI_EVENT | FI_AV_USER_ID))
+	if (attr->flags & ~(FI_SYMMETRIC | FI_EVENT | FI_AV_USER_ID | FI_READ))
 		return -FI_EBADFLAGS;
+	/* The numbers of keys are each process's own, and keys its secrets. */
+	if (attr->name && owner->keys)
+		return -FI_ENOSYS;
 	return 0;
 }
 
@@ -377,6 +405,27 @@ static void open_local(struct tdm_av *av, struct tdm_link *link,
 		av->local = NULL;
 	}
 	tdm_lock_release(av->engine->lock);
+}
+
+/* What can fail without leaving traces. */
+static int av_init(struct tdm_av *av, const struct tdm_av_attr *owner,
+		   struct fi_av_attr *attr)
+{
+	int ret = tdm_table_init(&av->table, attr->count);
+
+	if (!ret && owner->keys) {
+		av->keys = tdm_keyring_alloc();
+		ret = av->keys ? 0 : -FI_ENOMEM;
+		if (!ret && av->flags & FI_AV_USER_ID)
+			av->ids.key_id = tdm_keyring_ids(av->keys);
+	}
+	if (!ret && av->flags & FI_AV_USER_ID)
+		ret = tdm_av_ids_reserve(av, 0);
+	if (!ret && attr->name)
+		ret = tdm_av_share(av, owner, attr);
+	if (!ret && av->flags & FI_EVENT)
+		ret = tdm_av_queue_open(av);
+	return ret;
 }
 
 int tdm_av_open(const struct tdm_av_attr *owner, struct fi_av_attr *attr,
@@ -401,22 +450,21 @@ int tdm_av_open(const struct tdm_av_attr *owner, struct fi_av_attr *attr,
 	av->space.ctx_bits = attr->rx_ctx_bits;
 	av->space.max_group = owner->max_group;
 	tdm_list_init(&av->users);
-	ret = tdm_table_init(&av->table, attr->count);
-	if (!ret && owner->keys) {
-		av->keys = tdm_keyring_alloc();
-		ret = av->keys ? 0 : -FI_ENOMEM;
-		if (!ret && av->flags & FI_AV_USER_ID)
-			av->ids.key_id = tdm_keyring_ids(av->keys);
-	}
-	if (!ret && av->flags & FI_AV_USER_ID)
-		ret = tdm_av_ids_reserve(av, 0);
-	if (!ret && av->flags & FI_EVENT)
-		ret = tdm_av_queue_open(av);
+	tdm_list_init(&av->named_node);
+	ret = av_init(av, owner, attr);
 	if (ret) {
 		av_free(av);
 		return ret;
 	}
 	open_local(av, owner->link, attr);
+	ret = attr->name ? tdm_av_first_follow(av, owner->named, attr->count) :
+			   0;
+	if (ret) {
+		(void)!av_close(&av->fid.fid);
+		return ret;
+	}
+	if (attr->name)
+		attr->map_addr = av->shared->array;
 	attr->type = FI_AV_TABLE;
 	*out = av;
 	return 0;

@@ -28,15 +28,19 @@ struct tdm_link;
 
 struct tdm_av_attr {
 	struct tdm_engine *engine;
-	struct tdm_link *link; /* peer whose AV is filled too, or NULL */
-	uint32_t addr_format;  /* of the domain: FI_SOCKADDR_IN, _IN6, ... */
-	uint32_t max_group;    /* max_group_id of the domain */
-	int keys;	       /* addresses have keys: FI_AV_AUTH_KEY */
+	struct tdm_link *link;	/* peer whose AV is filled too, or NULL */
+	uint32_t addr_format;	/* of the domain: FI_SOCKADDR_IN, _IN6, ... */
+	uint32_t max_group;	/* max_group_id of the domain */
+	int keys;		/* addresses have keys: FI_AV_AUTH_KEY */
+	const char *domain;	/* its name; NULL: it has none */
+	struct tdm_list *named; /* of tdm_av_follow_all(); NULL: nobody does */
 };
 
 /*
- * Open an AV. In: @attr as fi_av_open(3) got it; attr->type is written back.
- * Errors: -FI_EINVAL, -FI_ENOSYS (named AV), -FI_ENOMEM. Lock: taken inside.
+ * Open an AV. In: @attr as fi_av_open(3) got it; attr->type is written back,
+ * and attr->map_addr when there is a name. Errors: -FI_EINVAL, -FI_EBADFLAGS,
+ * -FI_ENOMEM; -FI_ENOSYS for a name where there are keys, and those of
+ * tdm_shared_open(). Lock: taken inside.
  */
 int tdm_av_open(const struct tdm_av_attr *owner, struct fi_av_attr *attr,
 		void *context, struct tdm_av **av) tdm_must_check;
@@ -115,6 +119,17 @@ struct tdm_av_user {
 /* Bind / unbind an endpoint; while one is bound fi_close gives -FI_EBUSY. */
 void tdm_av_attach(struct tdm_av *av, struct tdm_av_user *user);
 void tdm_av_detach(struct tdm_av *av, struct tdm_av_user *user);
+
+/* Not 0 when @av is named: other processes change it too. */
+int tdm_av_is_named(const struct tdm_av *av);
+
+/*
+ * See what other processes have done to @av, and tell its users; nothing to do
+ * when it has no name. What is removed ends as by fi_av_remove(3): not from
+ * within a transport. follow_all: each AV opened with @named.
+ */
+void tdm_av_follow(struct tdm_av *av);
+void tdm_av_follow_all(struct tdm_list *named);
 
 /* Run @closed(@arg) when fi_close ends @av. */
 void tdm_av_on_close(struct tdm_av *av, void (*closed)(void *arg), void *arg);

@@ -7,6 +7,7 @@
  *	symmetric.c	the addresses that fi_av_insertsym(3) names
  *	event.c		inserts of a vector opened with FI_EVENT
  *	ids.c		user ids
+ *	follow.c	named vectors: what others do to them (follow.h)
  */
 #ifndef TDM_AV_AV_PRIV_H
 #define TDM_AV_AV_PRIV_H
@@ -17,6 +18,7 @@
 
 struct tdm_av_queue;
 struct tdm_eq;
+struct tdm_shared;
 
 struct tdm_av {
 	struct fid_av fid;
@@ -31,6 +33,9 @@ struct tdm_av {
 	struct tdm_eq *eq;	    /* fi_av_bind(), or NULL; G: domain */
 	struct tdm_av_queue *queue; /* of a vector opened with FI_EVENT */
 	struct tdm_list users;	    /* struct tdm_av_user; G: domain */
+	struct tdm_shared *shared;  /* of a named one, or NULL; G: domain */
+	struct tdm_list named_node; /* in tdm_av_attr.named */
+	int unwritable; /* why nothing can be changed now, or 0; G: domain */
 	void (*closed)(void *arg);
 	void *closed_arg;
 };
@@ -79,7 +84,20 @@ int tdm_av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt,
 int tdm_av_decode(const struct tdm_av *av, const void *array, size_t i,
 		  const char **at, struct tdm_addr *a);
 
+/*
+ * @a is at @index from now on, and was lowest at @low before: tell the peer.
+ * @here: tdm_locality_filter(). Lock: held.
+ */
+void tdm_av_placed(struct tdm_av *av, const struct tdm_addr *a, uint32_t index,
+		   uint32_t low, uint64_t here);
+
 /* ---- av.c ---------------------------------------------------------------- */
+
+/*
+ * Take @index, which is set, out of this process's table. The caller ends by
+ * tdm_av_tell_inserted(): an alias may have become the lowest. Lock: held.
+ */
+void tdm_av_drop(struct tdm_av *av, uint32_t index);
 
 /* Have the peer learn @index, or forget it. Lock: held. */
 void tdm_av_local_insert(struct tdm_av *av, uint32_t index);

@@ -29,6 +29,7 @@
 #include <rdma/fi_errno.h>
 
 #include "av/av_priv.h"
+#include "av/follow.h"
 #include "av/locality.h"
 #include "peer/eq.h"
 #include "tdm_log.h"
@@ -154,9 +155,11 @@ static void job_put(struct job *job, const struct tdm_addr *first, int err)
 		tdm_av_range_put(&job->range, call, first, err);
 		return;
 	}
+	tdm_av_change_begin(call->av);
 	for (i = 0; i < call->count; i++)
 		tdm_av_put(call, &job->addr[i], tdm_addr_hash(&job->addr[i]),
 			   job->err[i]);
+	tdm_av_change_end(call->av);
 }
 
 static int job_left(const struct job *job)

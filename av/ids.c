@@ -80,6 +80,7 @@ int tdm_av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id,
 	if (flags & ~(uint64_t)FI_AUTH_KEY)
 		return -FI_EBADFLAGS;
 	tdm_lock_acquire(av->engine->lock);
+	tdm_av_follow(av);
 	if (flags) {
 		if (av->ids.key_id)
 			ret = tdm_keyring_set_id(av->keys, fi_addr, user_id);

@@ -18,8 +18,10 @@
 #include <rdma/fi_errno.h>
 
 #include "av/av_priv.h"
+#include "av/follow.h"
 #include "av/key.h"
 #include "av/locality.h"
+#include "av/shared.h"
 #include "tdm_log.h"
 
 #define INSERT_FLAGS                                                           \
@@ -52,6 +54,31 @@ int tdm_av_decode(const struct tdm_av *av, const void *array, size_t i,
 	return tdm_addr_from_sockaddr(a, p, len);
 }
 
+void tdm_av_placed(struct tdm_av *av, const struct tdm_addr *a, uint32_t index,
+		   uint32_t low, uint64_t here)
+{
+	if (av->keys)
+		tdm_keyring_count(av->keys, a->key, 1);
+	if (!av->local || !tdm_locality_may_be(here, a))
+		return;
+	/* A lower alias takes over: sources are reported as the lowest. */
+	if (low != TDM_TABLE_NONE && index < low)
+		tdm_av_local_remove(av, low);
+	tdm_av_local_insert(av, index);
+}
+
+/* Have the other processes see what is at @index now, or take it out again. */
+static int publish(struct tdm_av *av, const struct tdm_addr *a, uint32_t index)
+{
+	int ret = tdm_shared_put(av->shared, index, a);
+
+	if (ret) {
+		tdm_table_remove(&av->table, index);
+		tdm_av_ids_drop(av, index);
+	}
+	return ret;
+}
+
 /* Insert one address. Out: *@index. */
 static int insert_one(const struct tdm_av_call *call, const struct tdm_addr *a,
 		      uint64_t hash, fi_addr_t id, fi_addr_t *index)
@@ -63,6 +90,8 @@ static int insert_one(const struct tdm_av_call *call, const struct tdm_addr *a,
 	/* Text may name an address that the vector's format has no room for. */
 	if (av->format == FI_SOCKADDR_IN && a->u.sa.sa_family != AF_INET)
 		return -FI_EINVAL;
+	if (tdm_unlikely(av->unwritable))
+		return av->unwritable;
 	ret = tdm_table_add(&av->table, a, hash, &i, &low);
 	if (ret)
 		return ret;
@@ -75,15 +104,13 @@ static int insert_one(const struct tdm_av_call *call, const struct tdm_addr *a,
 		if (call->flags & FI_AV_USER_ID)
 			tdm_av_ids_set(av, i, id);
 	}
+	if (tdm_unlikely(av->shared != NULL)) {
+		ret = publish(av, a, i);
+		if (ret)
+			return ret;
+	}
 	*index = i;
-	if (av->keys)
-		tdm_keyring_count(av->keys, a->key, 1);
-	if (!av->local || !tdm_locality_may_be(call->here, a))
-		return 0;
-	/* A lower alias takes over: sources are reported as the lowest. */
-	if (low != TDM_TABLE_NONE && i < low)
-		tdm_av_local_remove(av, low);
-	tdm_av_local_insert(av, i);
+	tdm_av_placed(av, a, i, low, call->here);
 	return 0;
 }
 
@@ -137,6 +164,7 @@ void tdm_av_put_array(struct tdm_av_call *call, const void *array)
 
 	call->here = tdm_locality_filter();
 	tdm_table_reserve(&call->av->table, call->count);
+	tdm_av_change_begin(call->av);
 	while (call->at < call->count) {
 		n = tdm_min(call->count - call->at, (size_t)AHEAD);
 		for (i = 0; i < n; i++) {
@@ -150,6 +178,7 @@ void tdm_av_put_array(struct tdm_av_call *call, const void *array)
 		for (i = 0; i < n; i++)
 			tdm_av_put(call, &a[i], hash[i], ret[i]);
 	}
+	tdm_av_change_end(call->av);
 	tdm_av_put_end(call);
 }
 
@@ -160,6 +189,8 @@ static int call_init(struct tdm_av_call *call, struct tdm_av *av,
 	memset(call, 0, sizeof(*call));
 	if (flags & ~(INSERT_FLAGS | INSERT_IGNORED))
 		return -FI_EBADFLAGS;
+	if (av->flags & FI_READ)
+		return -FI_EACCES;
 	if (flags & FI_SYNC_ERR && (!context || av->flags & FI_EVENT))
 		return -FI_EINVAL;
 	if (flags & FI_AV_USER_ID &&

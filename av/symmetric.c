@@ -16,6 +16,7 @@
 #include <rdma/fi_errno.h>
 
 #include "av/av_priv.h"
+#include "av/follow.h"
 #include "tdm_log.h"
 
 static const char TEXT[] = "fi_sockaddr";
@@ -147,6 +148,7 @@ void tdm_av_range_put(const struct tdm_av_range *r, struct tdm_av_call *call,
 	size_t port, i;
 	int ret;
 
+	tdm_av_change_begin(call->av);
 	for (i = 0; i < r->svccnt; i++) {
 		ret = err;
 		if (!ret) {
@@ -162,4 +164,5 @@ void tdm_av_range_put(const struct tdm_av_range *r, struct tdm_av_call *call,
 			hash = tdm_addr_hash(&out);
 		tdm_av_put(call, &out, hash, ret);
 	}
+	tdm_av_change_end(call->av);
 }

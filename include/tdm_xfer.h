@@ -33,6 +33,9 @@ enum { TDM_INJECT_BYTES = 256 };
 /* In tdm_xfer.flags, receives: addr is a name of tdm_space.h. */
 #define TDM_IN_SPACE (1ULL << 61)
 
+/* In tdm_xfer.flags, receives: what addr names may have to be looked up anew. */
+#define TDM_NAMED_AV (1ULL << 60)
+
 struct tdm_xfer {
 	/*
 	 * FI_MSG or FI_TAGGED with FI_SEND or FI_RECV, or FI_RMA with FI_READ

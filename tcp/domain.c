@@ -84,6 +84,20 @@ static void domain_progress(struct tdm_engine *engine)
 		tdm_late_pass(d);
 }
 
+/*
+ * A pass of a domain that has, or had, named address vectors: others change
+ * them. Before it, so that sources are known by the name they have by now; after
+ * it, so that what a message tells of is known when the application reads it.
+ */
+static void named_progress(struct tdm_engine *engine)
+{
+	struct tdm_domain *d = from_engine(engine);
+
+	tdm_av_follow_all(&d->named);
+	domain_progress(engine);
+	tdm_av_follow_all(&d->named);
+}
+
 static int domain_arm(struct tdm_engine *engine)
 {
 	struct tdm_domain *d = from_engine(engine);
@@ -212,7 +226,9 @@ static int domain_av_open(struct fid_domain *fid, struct fi_av_attr *attr,
 				     .addr_format = d->info->addr_format,
 				     .max_group =
 					     d->info->domain_attr->max_group_id,
-				     .keys = tdm_domain_av_keys(d) };
+				     .keys = tdm_domain_av_keys(d),
+				     .domain = d->info->domain_attr->name,
+				     .named = &d->named };
 	struct fi_av_attr none = { .type = FI_AV_UNSPEC };
 	struct tdm_av *a;
 	int ret = tdm_av_open(&owner, attr ? attr : &none, context, &a);
@@ -222,6 +238,8 @@ static int domain_av_open(struct fid_domain *fid, struct fi_av_attr *attr,
 	tdm_lock_acquire(&d->lock);
 	tdm_domain_get(d);
 	tdm_av_on_close(a, tdm_domain_put, d);
+	if (tdm_av_is_named(a) && !d->engine.orphan)
+		d->engine.progress = named_progress;
 	tdm_lock_release(&d->lock);
 	*av = tdm_av_fid(a);
 	return 0;
@@ -387,6 +405,7 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 	d->engine.api_version = fabric->fid.api_version;
 	d->fabric = fabric;
 	tdm_list_init(&d->eps);
+	tdm_list_init(&d->named);
 	tdm_late_init(d);
 	d->info = fi_dupinfo(info);
 	ret = d->info ? tdm_loop_open(&d->loop) : -FI_ENOMEM;

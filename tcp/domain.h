@@ -44,6 +44,7 @@ struct tdm_domain {
 	int in_late;	      /* they are being offered */
 	struct tdm_loop_timer late_timer; /* while somebody sleeps */
 	struct tdm_list opened;		  /* in the list of opened.c */
+	struct tdm_list named; /* address vectors with a name; G: lock */
 };
 
 /*

@@ -132,6 +132,9 @@ void tdm_ep_resolve_flags(struct tdm_ep *ep)
 	ep->rx_op_flags = ep->info->rx_attr->op_flags;
 	if (!ep->rx_selective)
 		ep->rx_op_flags |= FI_COMPLETION;
+	ep->rx_space &= ~(uint64_t)TDM_NAMED_AV;
+	if (ep->av && tdm_av_is_named(ep->av))
+		ep->rx_space |= TDM_NAMED_AV;
 	ep->rx_op_flags |= ep->rx_space;
 	ep->tagged_rx_op_flags = ep->rx_op_flags;
 	if (!(ep->info->caps & FI_TAGGED_MULTI_RECV))

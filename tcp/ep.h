@@ -66,13 +66,13 @@ struct tdm_ep {
 	struct fid_ep fid;
 	struct tdm_domain *domain;
 	struct tdm_pair **pair; /* pair[pairs], by fi_addr; NULL: none yet */
-	size_t fast_pairs; /* pairs, or 0: addresses have to be taken apart */
-	struct fid_ep *local; /* the peer's endpoint, or NULL */
+	size_t fast_pairs;	/* pairs, or 0: addresses are looked at first */
+	struct fid_ep *local;	/* the peer's endpoint, or NULL */
 	struct tdm_srx *srx;
 	uint64_t tx_op_flags; /* of fi_send and the like, resolved */
 	uint64_t rx_op_flags; /* with rx_space */
 	uint64_t tagged_rx_op_flags;
-	uint64_t rx_space; /* TDM_IN_SPACE when sources have to be, or 0 */
+	uint64_t rx_space; /* the same of sources: TDM_IN_SPACE, TDM_NAMED_AV */
 	uint64_t directed; /* FI_MSG, FI_TAGGED: receives whose source counts */
 	uint64_t exact;	   /* of them, those that must name one */
 	size_t inject_bytes;

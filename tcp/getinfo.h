@@ -18,13 +18,14 @@
 #define TDM_SECONDARY_CAPS                                                     \
 	(FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR |    \
 	 FI_RMA_EVENT | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM |            \
-	 FI_AV_USER_ID)
+	 FI_AV_USER_ID | FI_SHARED_AV)
 #define TDM_CAPS (TDM_PRIMARY_CAPS | TDM_SECONDARY_CAPS)
 /* What forbids something, or makes an error of it: for who names it only. */
 #define TDM_STRICT_CAPS (FI_EXACT_DIRECTED_RECV | FI_SOURCE_ERR)
 /* Granted to hints that ask for nothing. */
 #define TDM_FREE_CAPS (TDM_CAPS & ~(uint64_t)TDM_STRICT_CAPS)
-#define TDM_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM | FI_AV_USER_ID)
+#define TDM_DOMAIN_CAPS                                                        \
+	(FI_LOCAL_COMM | FI_REMOTE_COMM | FI_AV_USER_ID | FI_SHARED_AV)
 #define TDM_TX_CAPS                                                            \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE |          \
 	 FI_FENCE | FI_NAMED_RX_CTX)

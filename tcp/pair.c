@@ -30,7 +30,7 @@ static int pairs_reserve(struct tdm_ep *ep, fi_addr_t addr)
 		pair[i] = NULL;
 	ep->pair = pair;
 	ep->pairs = max;
-	ep->fast_pairs = ep->rx_space ? 0 : max;
+	ep->fast_pairs = ep->rx_space || tdm_av_is_named(ep->av) ? 0 : max;
 	return 0;
 }
 

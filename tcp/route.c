@@ -231,9 +231,12 @@ static ssize_t send_first(struct tdm_ep *ep, const struct tdm_xfer *x)
 	ep = tdm_ep_whole(ep);
 	if (ep->kind == TDM_EP_TX)
 		return tdm_sep_send(ep, x);
+	/* A removal would end sends that wait in the list that is passed. */
+	if (!ep->domain->in_late)
+		tdm_av_follow(ep->av);
 	space = tdm_av_space(ep->av);
 	if (x->addr != FI_ADDR_UNSPEC &&
-	    (ep->rx_space ||
+	    (ep->rx_space & TDM_IN_SPACE ||
 	     (space->ctx_bits && x->addr >> (64 - space->ctx_bits)))) {
 		if (tdm_space_split(space, x->addr, &place) ||
 		    place.ctx >= TDM_CTX_MOST)
@@ -330,6 +333,10 @@ static tdm_noinline ssize_t post_other(struct tdm_ep *ep, struct tdm_xfer *x)
 	if (x->flags & FI_PEEK)
 		/* It tells what is there now; a loop of peeks must advance. */
 		ep->domain->engine.progress(&ep->domain->engine);
+	/* Without an endpoint a shared context has no AV, but the flag. */
+	if (x->flags & TDM_NAMED_AV && ep->av)
+		tdm_av_follow(ep->av);
+	x->flags &= ~(uint64_t)TDM_NAMED_AV;
 	ret = x->flags & TDM_IN_SPACE ? name_source(ep, x) :
 					directed(ep, x->flags, &x->addr);
 	return ret ? ret : tdm_srx_recv(ep->srx, x);
@@ -340,7 +347,7 @@ ssize_t tdm_post_recv(struct tdm_ep *ep, struct tdm_xfer *x)
 	ssize_t ret;
 
 	tdm_lock_acquire(&ep->domain->lock);
-	if (tdm_unlikely(x->flags & (FI_PEEK | TDM_IN_SPACE)))
+	if (tdm_unlikely(x->flags & (FI_PEEK | TDM_IN_SPACE | TDM_NAMED_AV)))
 		ret = post_other(ep, x);
 	else if (x->addr == FI_ADDR_UNSPEC || !(ep->directed & x->flags))
 		ret = tdm_srx_recv(ep->srx, x);

@@ -241,10 +241,12 @@ protected:
 
 	int try_open(uint32_t format, struct fi_av_attr *a)
 	{
-		struct tdm_av_attr owner = { &engine.engine, nullptr, format, 0,
-					     0 };
-		int ret = tdm_av_open(&owner, a, this, &tav);
+		struct tdm_av_attr owner = {};
+		int ret;
 
+		owner.engine = &engine.engine;
+		owner.addr_format = format;
+		ret = tdm_av_open(&owner, a, this, &tav);
 		if (!ret)
 			av = tdm_av_fid(tav);
 		return ret;

@@ -199,11 +199,12 @@ private:
 	void open(const void *sa, size_t len, size_t tx_size)
 	{
 		struct tdm_srx_attr srx_attr = {};
-		struct tdm_av_attr av_owner = { &engine.engine, NULL,
-						FI_SOCKADDR_IN, 0, 0 };
+		struct tdm_av_attr av_owner = {};
 		struct fi_av_attr av_attr = {};
 		struct tdm_tcp_attr attr = {};
 
+		av_owner.engine = &engine.engine;
+		av_owner.addr_format = FI_SOCKADDR_IN;
 		srx_attr.engine = &engine.engine;
 		srx_attr.size = 65536;
 		srx_attr.min_multi_recv = 64;

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Named address vectors: a table in a file that processes share, of which each
+ * has a view of its own, the ordinary table of the vector. All lookups are made
+ * in the view; it follows the file.
+ *
+ * Invariants:
+ *  1. An index means the same in each view. A view changes an index only to
+ *     what the file has there; an insert takes the lowest index that is free
+ *     in the file, since it holds off other writers and follows first.
+ *  2. A view follows where an index is given to us by the application, and
+ *     before and after each pass of progress. Whoever tells us of an index by
+ *     a message has put it into the file before: we know it when the pass that
+ *     brought the message is over.
+ *  3. A writer waits for another one, for as long as a call of his takes, and
+ *     for no dead one. Nobody waits for a reader, but for one that opens the
+ *     vector or looks closer at what seems damaged.
+ *  4. What is found damaged is never used: the view stays as it is, and the
+ *     vector cannot be changed any more.
+ *
+ * Lock: the domain lock, then the file's.
+ * Spec: fi_av(3) name, map_addr, FI_READ.
+ */
+#include "av/follow.h"
+
+#include <fcntl.h>
+
+#include <rdma/fi_errno.h>
+
+#include "av/locality.h"
+#include "av/shared.h"
+#include "tdm_log.h"
+
+int tdm_av_is_named(const struct tdm_av *av)
+{
+	return av->shared != NULL;
+}
+
+static int fail(struct tdm_av *av)
+{
+	if (!av->shared->failed)
+		TDM_WARN(AV, "%s is damaged", av->shared->path);
+	av->shared->failed = 1;
+	return -FI_EIO;
+}
+
+/* Have @a at @index, where nothing is. */
+static int place(struct tdm_av *av, uint32_t index, const struct tdm_addr *a)
+{
+	uint64_t hash = tdm_addr_hash(a);
+	uint32_t low;
+	int ret = 0;
+
+	if (av->flags & FI_AV_USER_ID)
+		ret = tdm_av_ids_reserve(av, index);
+	if (!ret)
+		ret = tdm_table_add_at(&av->table, a, hash, index, &low);
+	if (!ret)
+		tdm_av_placed(av, a, index, low, tdm_locality_filter());
+	return ret;
+}
+
+/*
+ * Have at @index what the file has there: @a, or nothing when it is NULL.
+ * Returns 1 when that is new, 0, or -FI_ENOMEM.
+ */
+static int take_entry(struct tdm_av *av, uint32_t index,
+		      const struct tdm_addr *a)
+{
+	struct tdm_addr old;
+	int had = tdm_table_has(&av->table, index), ret;
+
+	if (!had && !a)
+		return 0;
+	if (had) {
+		tdm_table_get(&av->table, index, &old);
+		if (a && tdm_addr_equal(&old, a))
+			return 0;
+		tdm_av_drop(av, index);
+	}
+	ret = a ? place(av, index, a) : 0;
+	return ret ? ret : 1;
+}
+
+/* A vector of IPv4 addresses has no room for others. */
+static int fits(const struct tdm_av *av, const struct tdm_addr *a)
+{
+	return av->format != FI_SOCKADDR_IN || a->u.sa.sa_family == AF_INET;
+}
+
+/* Take all entries of @block. Out: *@news is 1 if something was new. */
+static int take_block(struct tdm_av *av, uint32_t block, int *news)
+{
+	struct tdm_shared *s = av->shared;
+	int ret = tdm_shared_read(s, block);
+	struct tdm_addr a;
+	uint32_t i;
+
+	for (i = 0; ret >= 0 && i < TDM_SHARED_BLOCK; i++) {
+		ret = tdm_shared_decode(&s->copy[i], &a);
+		if (ret > 0 && !fits(av, &a))
+			ret = -FI_EIO;
+		if (ret >= 0)
+			ret = take_entry(av, block * TDM_SHARED_BLOCK + i,
+					 ret ? &a : NULL);
+		if (ret > 0)
+			*news = 1;
+	}
+	return ret < 0 ? ret : 0;
+}
+
+/*
+ * Take what has changed. Errors: -FI_ENOMEM; -FI_EIO: something is no entry, or
+ * is being written. What is left then is taken the next time.
+ */
+static int take_changes(struct tdm_av *av)
+{
+	struct tdm_shared *s = av->shared;
+	uint64_t gen = tdm_a64_load_acquire(&s->head->gen);
+	uint64_t end = tdm_a64_load_relaxed(&s->head->end), change;
+	int ret = 0, news = 0;
+	uint32_t b;
+
+	if (gen == s->seen)
+		return 0;
+	if (end > TDM_SHARED_MOST)
+		return fail(av);
+	for (b = 0; !ret && (uint64_t)b * TDM_SHARED_BLOCK < end; b++) {
+		change = tdm_a64_load_acquire(&s->head->block[b]);
+		if (change == s->block[b])
+			continue;
+		ret = take_block(av, b, &news);
+		if (!ret)
+			s->block[b] = change;
+	}
+	if (!ret)
+		s->seen = gen;
+	if (news)
+		tdm_av_tell_inserted(av);
+	return ret;
+}
+
+/*
+ * Something is no entry. While nobody writes, that is damage, unless a writer
+ * died there: the next one will repair it.
+ */
+static int look_closer(struct tdm_av *av)
+{
+	int ret = tdm_shared_hold(av->shared, F_RDLCK, 0);
+
+	if (ret)
+		return ret;
+	ret = take_changes(av);
+	if (ret == -FI_EIO && !tdm_shared_torn(av->shared))
+		ret = fail(av);
+	tdm_shared_release(av->shared);
+	return ret;
+}
+
+void tdm_av_follow(struct tdm_av *av)
+{
+	struct tdm_shared *s = av->shared;
+
+	if (tdm_likely(!s) || tdm_likely(!tdm_shared_changed(s)) || s->failed ||
+	    av->engine->orphan)
+		return;
+	if (take_changes(av) == -FI_EIO)
+		(void)!look_closer(av);
+}
+
+void tdm_av_follow_all(struct tdm_list *named)
+{
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, named)
+		tdm_av_follow(tdm_list_entry(pos, struct tdm_av, named_node));
+}
+
+static int begin(struct tdm_av *av)
+{
+	struct tdm_shared *s = av->shared;
+	int ret;
+
+	if (s->failed)
+		return -FI_EIO;
+	ret = tdm_shared_hold(s, F_WRLCK, 1);
+	if (ret)
+		return ret;
+	if (tdm_unlikely(tdm_shared_torn(s)))
+		ret = tdm_shared_repair(s);
+	if (!ret)
+		ret = take_changes(av);
+	if (ret == -FI_EIO)
+		ret = fail(av);
+	if (ret)
+		tdm_shared_release(s);
+	return ret;
+}
+
+void tdm_av_change_begin(struct tdm_av *av)
+{
+	if (tdm_unlikely(av->shared != NULL))
+		av->unwritable = begin(av);
+}
+
+void tdm_av_change_end(struct tdm_av *av)
+{
+	if (tdm_likely(!av->shared))
+		return;
+	if (!av->unwritable)
+		tdm_shared_release(av->shared);
+	av->unwritable = 0;
+}
+
+int tdm_av_share(struct tdm_av *av, const struct tdm_av_attr *owner,
+		 const struct fi_av_attr *attr)
+{
+	const struct tdm_shared_attr a = {
+		.domain = owner->domain ? owner->domain : "",
+		.name = attr->name,
+		.format = av->format,
+		.reader = !!(attr->flags & FI_READ),
+		.map_addr = attr->map_addr,
+	};
+
+	return tdm_shared_open(&a, &av->shared);
+}
+
+/* All that is there, or an error: nobody may write meanwhile. */
+static int take_all(struct tdm_av *av, size_t count)
+{
+	int ret;
+
+	if (!av->shared->reader) {
+		ret = begin(av);
+		if (ret)
+			return ret;
+		/* What fails here fails again, and is reported, when needed. */
+		(void)!tdm_shared_reserve(av->shared, tdm_max(count, 1));
+		tdm_shared_release(av->shared);
+		return 0;
+	}
+	ret = tdm_shared_hold(av->shared, F_RDLCK, 1);
+	if (ret)
+		return ret;
+	ret = take_changes(av);
+	tdm_shared_release(av->shared);
+	return ret;
+}
+
+int tdm_av_first_follow(struct tdm_av *av, struct tdm_list *named, size_t count)
+{
+	int ret;
+
+	tdm_lock_acquire(av->engine->lock);
+	ret = take_all(av, count);
+	if (!ret && named)
+		tdm_list_append(named, &av->named_node);
+	tdm_lock_release(av->engine->lock);
+	return ret;
+}

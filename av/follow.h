@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is particular about named address vectors: follow.c, for the files of
+ * av/ only.
+ */
+#ifndef TDM_AV_FOLLOW_H
+#define TDM_AV_FOLLOW_H
+
+#include "av/av_priv.h"
+
+/*
+ * Open what is behind the name of @attr. Errors: those of tdm_shared_open().
+ * Lock: not held.
+ */
+int tdm_av_share(struct tdm_av *av, const struct tdm_av_attr *owner,
+		 const struct fi_av_attr *attr) tdm_must_check;
+
+/*
+ * Take what is in it, and be in the list @named, unless that is NULL. @count:
+ * addresses to be ready for. Errors: -FI_ENOMEM, -FI_EIO. Lock: taken inside.
+ */
+int tdm_av_first_follow(struct tdm_av *av, struct tdm_list *named,
+			size_t count) tdm_must_check;
+
+/*
+ * Around changes of a vector: others are kept from changing it, and what they
+ * did is seen first. Sets av->unwritable. Nothing to do without a name.
+ * Lock: held.
+ */
+void tdm_av_change_begin(struct tdm_av *av);
+void tdm_av_change_end(struct tdm_av *av);
+
+#endif /* TDM_AV_FOLLOW_H */
