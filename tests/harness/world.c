@@ -214,8 +214,10 @@ static int open_domain(struct tdt_ep *ep)
 	av.type = FI_AV_TABLE;
 	av.count = w->count;
 	av.flags = w->attr.av_flags;
+	av.name = w->attr.av_name;
 	TRY(fi_domain(w->fabric, ep->info, &ep->domain, ep));
 	TRY(fi_av_open(ep->domain, &av, &ep->av, ep));
+	ep->map_addr = av.map_addr;
 	return 0;
 err:
 	return ret;

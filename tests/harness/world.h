@@ -70,6 +70,7 @@ struct tdt_attr {
 	int no_insert;		   /* leave the AVs empty */
 	int no_tcp_only;	   /* mixed: do not keep the last one to TCP */
 	uint64_t av_flags;	   /* fi_av_open */
+	const char *av_name;	   /* all AVs are this one: no_insert */
 	uint32_t max_group;	   /* max_group_id of the domains */
 	const void *key;	   /* auth_key of the domains, key_size bytes */
 	size_t key_size;     /* or FI_AV_AUTH_KEY: no_enable goes with it */
@@ -101,6 +102,7 @@ struct tdt_ep {
 	struct fi_info *info;
 	struct fid_domain *domain;
 	struct fid_av *av;
+	fi_addr_t *map_addr; /* of a named AV */
 	struct fid_cq *tx_cq, *rx_cq;
 	struct fid_cntr *tx_cntr, *rx_cntr;
 	struct fid_eq *eq;
