@@ -374,6 +374,12 @@ static int bind_port(int fd, const struct tdm_addr *addr)
 	return ret ? ret : bind_once(fd, addr);
 }
 
+/* Might another port do? EACCES: a privileged one, ip(7). */
+static int taken(int ret)
+{
+	return ret == -FI_EADDRINUSE || ret == -FI_EACCES;
+}
+
 /*
  * Any free port of the configured range, from a random start; in a second
  * round, one that only connections of the past have.
@@ -384,7 +390,7 @@ static int bind_range(struct tdm_tcp *tcp, int fd, struct tdm_addr *addr)
 	unsigned n = high - low + 1, i, start = tcp->dice % n;
 	int ret = -FI_EADDRINUSE;
 
-	for (i = 0; i < 2 * n && ret == -FI_EADDRINUSE; i++) {
+	for (i = 0; i < 2 * n && taken(ret); i++) {
 		tdm_addr_set_port(addr, (uint16_t)(low + (start + i) % n));
 		ret = i == n ? reuse(fd) : 0;
 		if (!ret)

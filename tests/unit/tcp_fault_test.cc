@@ -887,4 +887,37 @@ TEST_F(TcpFault, AddressInUse)
 	second.listen();
 }
 
+uint16_t privileged; /* ports below it are not for us */
+
+int bind_as_user(int fd, const struct sockaddr *sa, socklen_t len)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
+
+	if (ntohs(in->sin_port) < privileged) {
+		errno = EACCES;
+		return -1;
+	}
+	return bind(fd, sa, len);
+}
+
+/* fi_tandem(7), FI_TANDEM_PORT_RANGE: ports one may not have are passed over. */
+TEST_F(TcpFault, PrivilegedPortsArePassedOver)
+{
+	struct sockaddr_in in = Raw::ip("127.0.0.1");
+	struct tdm_addr a;
+
+	Node &node = add(false);
+	tdm_os.bind = bind_as_user;
+	tdm_env.port_low = 20000;
+	tdm_env.port_high = 20010;
+	privileged = 20009;
+	ASSERT_EQ(0, tdm_addr_from_bind(&a, &in, sizeof(in)));
+	ASSERT_EQ(0, tdm_tcp_bind(node.tcp, &a));
+	EXPECT_GE(tdm_addr_port(&a), 20009);
+	node.listen();
+	privileged = 20011;
+	ASSERT_EQ(0, tdm_addr_from_bind(&a, &in, sizeof(in)));
+	EXPECT_EQ(-FI_EACCES, tdm_tcp_bind(node.tcp, &a));
+}
+
 } // namespace
