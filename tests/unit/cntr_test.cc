@@ -11,10 +11,11 @@
 
 #include "fake_engine.h"
 
+#include "tests/unit/wait_objects.h"
+
 extern "C" {
 #include "peer/cntr.h"
 #include "tests/harness/fault.h"
-#include "tests/unit/wait_objects.h"
 }
 
 namespace

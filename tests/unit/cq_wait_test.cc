@@ -12,10 +12,11 @@
 
 #include "cq_fixture.h"
 
+#include "tests/unit/wait_objects.h"
+
 extern "C" {
 #include "tdm_os.h"
 #include "tests/harness/log.h"
-#include "tests/unit/wait_objects.h"
 }
 
 namespace

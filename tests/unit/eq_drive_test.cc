@@ -11,13 +11,14 @@
 
 #include "fake_engine.h"
 
+#include "tests/unit/wait_objects.h"
+
 extern "C" {
 #include "peer/eq.h"
 #include "peer/waitset.h"
 #include "tests/harness/fault.h"
 #include "tests/harness/log.h"
 #include "tests/harness/os_fault.h"
-#include "tests/unit/wait_objects.h"
 }
 
 namespace

@@ -12,11 +12,12 @@
 
 #include "fake_engine.h"
 
+#include "tests/unit/wait_objects.h"
+
 extern "C" {
 #include "peer/eq.h"
 #include "tests/harness/fault.h"
 #include "tests/harness/log.h"
-#include "tests/unit/wait_objects.h"
 #include <rdma/fi_errno.h>
 }
 

@@ -11,6 +11,8 @@
 
 #include "fake_engine.h"
 
+#include "tests/unit/wait_objects.h"
+
 extern "C" {
 #include "peer/cntr.h"
 #include "peer/cq.h"
@@ -19,7 +21,6 @@ extern "C" {
 #include "tdm_os.h"
 #include "tests/harness/fault.h"
 #include "tests/harness/log.h"
-#include "tests/unit/wait_objects.h"
 }
 
 namespace
