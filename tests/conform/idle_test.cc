@@ -6,6 +6,7 @@
  * Counted is what the process did (processor time, sleeps), not how long it
  * took. TANDEM_TEST_WAKEUPS: number of wake-ups, 2000 else.
  */
+#include <algorithm>
 #include <poll.h>
 #include <random>
 #include <sys/resource.h>
@@ -21,7 +22,9 @@ extern "C" {
 namespace
 {
 
-enum { CROWD = 100, IDLE_MS = 2000 };
+/* What an idle process costs it costs each time: what the machine adds now
+ * and then (interrupts are charged to whom they meet) it does not. */
+enum { CROWD = 100, IDLE_MS = 2000, IDLE_TRIES = 10 };
 
 struct Name {
 	size_t len;
@@ -231,6 +234,20 @@ protected:
 		timeradd(&b.ru_utime, &b.ru_stime, &b.ru_utime);
 		return b.ru_utime.tv_sec * 1000000 + b.ru_utime.tv_usec;
 	}
+
+	/* Processor time of @body, us, without what disturbed it; each time
+	 * it hardly wakes. */
+	template <typename F> int64_t idle_cost(F body)
+	{
+		int64_t least = INT64_MAX;
+		long sleeps;
+
+		for (int i = 0; i < IDLE_TRIES && least > IDLE_MS; i++) {
+			least = std::min(least, cost(&sleeps, body));
+			EXPECT_GE(5, sleeps);
+		}
+		return least;
+	}
 };
 
 TEST_F(Idle, ManyPeersCostNothing)
@@ -238,21 +255,17 @@ TEST_F(Idle, ManyPeersCostNothing)
 	/* fi_cq(3): fi_cq_sread blocks; fi_poll(3): fi_trywait says that one
 	 * may block. Under 0.1 % of a core, and hardly a wake-up. */
 	struct fi_cq_tagged_entry e;
-	long sleeps;
 
 	ONLY_TANDEM();
 	OK(gather_all());
 	EXPECT_EQ(-FI_EAGAIN, sleep_in_read(&e, 200));
-	int64_t us = cost(&sleeps, [&] {
-		EXPECT_EQ(-FI_EAGAIN, sleep_in_read(&e, IDLE_MS));
-	});
-	EXPECT_GE(IDLE_MS, us);
-	EXPECT_GE(5, sleeps);
+	EXPECT_GE(IDLE_MS, idle_cost([&] {
+			  EXPECT_EQ(-FI_EAGAIN, sleep_in_read(&e, IDLE_MS));
+		  }));
 	EXPECT_EQ(-FI_EAGAIN, sleep_in_poll(&e, 10));
-	us = cost(&sleeps,
-		  [&] { EXPECT_EQ(-FI_EAGAIN, sleep_in_poll(&e, IDLE_MS)); });
-	EXPECT_GE(IDLE_MS, us);
-	EXPECT_GE(5, sleeps);
+	EXPECT_GE(IDLE_MS, idle_cost([&] {
+			  EXPECT_EQ(-FI_EAGAIN, sleep_in_poll(&e, IDLE_MS));
+		  }));
 }
 
 TEST_F(Idle, EachSingleMessageWakes)
