@@ -55,6 +55,9 @@ static inline int tdm_auth_size_ok(size_t size)
 struct tdm_auth_keys *tdm_auth_alloc(size_t count);
 void tdm_auth_free(struct tdm_auth_keys *keys);
 
+/* The @size bytes at @key alone, @size being that of a key. As above. */
+struct tdm_auth_keys *tdm_auth_one(const void *key, size_t size);
+
 /* The key @id of @keys, or NULL. @keys may be NULL. */
 const struct tdm_auth_key *tdm_auth_find(const struct tdm_auth_keys *keys,
 					 uint32_t id);
@@ -66,6 +69,19 @@ struct tdm_auth_text {
 	const void *b;
 	size_t b_len;
 };
+
+/*
+ * Of a message whose first @own bytes at @at are proven: those alone, or after
+ * the @all bytes at @first that it answers.
+ */
+static inline struct tdm_auth_text tdm_auth_text(const void *at, size_t own,
+						 const void *first, size_t all)
+{
+	const struct tdm_auth_text alone = { at, own, NULL, 0 };
+	const struct tdm_auth_text both = { first, all, at, own };
+
+	return first ? both : alone;
+}
 
 /*
  * Write the proof that @key is known by @role of @text to

@@ -18,6 +18,7 @@
 
 #include "tdm_base.h"
 #include "tdm_ctx.h"
+#include "tdm_entry.h"
 #include "tdm_ids.h"
 #include "tdm_source.h"
 
@@ -39,16 +40,6 @@ struct tdm_done {
 	const struct tdm_user_ids *ids; /* of the AV; NULL: addresses have none */
 	int strangers; /* FI_SOURCE_ERR: sources nobody inserted are errors */
 };
-
-/* The flags of fi_cq(3) that describe an operation in a completion. */
-#define TDM_CQ_FLAGS                                                           \
-	(FI_SEND | FI_RECV | FI_MSG | FI_TAGGED | FI_RMA | FI_READ |           \
-	 FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA |     \
-	 FI_MULTI_RECV | FI_CLAIM)
-
-/* Of these, the ones an initiator's completion has. */
-#define TDM_CQ_TX_FLAGS                                                        \
-	(FI_SEND | FI_MSG | FI_TAGGED | FI_RMA | FI_READ | FI_WRITE)
 
 /* The counter an operation with @flags counts on, or NULL. */
 static inline struct fid_peer_cntr *tdm_done_tx_cntr(const struct tdm_done *d,
@@ -124,12 +115,19 @@ static tdm_noinline __attribute__((unused)) int
 tdm_done_recv_rare(const struct tdm_done *d, const struct fi_peer_rx_entry *e,
 		   size_t len)
 {
+	struct fi_cq_err_entry x;
+
 	if (e->flags & FI_RMA)
 		tdm_done_count_region(e);
 	if (e->flags & FI_RMA || !d->rx_cq ||
 	    !(e->flags & (FI_COMPLETION | FI_REMOTE_CQ_DATA)))
 		return 0;
-	tdm_source_report(d->rx_cq, e, e->flags & TDM_CQ_FLAGS, len);
+	/* fi_cq(3), FI_EADDRNOTAVAIL: tdm_source.h. */
+	tdm_entry_of_error(&x, e, len, FI_EADDRNOTAVAIL);
+	x.err_data = e->owner_context;
+	x.err_data_size =
+		tdm_source_bytes((const struct sockaddr *)e->owner_context);
+	d->rx_cq->owner_ops->writeerr(d->rx_cq, &x);
 	return 1;
 }
 
@@ -183,17 +181,9 @@ static inline void tdm_done_recv_err(const struct tdm_done *d,
 			d->ctx->recv_err(e, len, olen, err, prov_errno);
 		return;
 	}
-	memset(&x, 0, sizeof(x));
-	x.op_context = e->context;
-	x.flags = e->flags & TDM_CQ_FLAGS;
-	x.len = len;
-	x.buf = e->iov[0].iov_base;
-	x.data = e->cq_data;
-	x.tag = e->tag;
+	tdm_entry_of_error(&x, e, len, err);
 	x.olen = olen;
-	x.err = err;
 	x.prov_errno = prov_errno;
-	x.src_addr = e->addr;
 	d->rx_cq->owner_ops->writeerr(d->rx_cq, &x);
 }
 

@@ -16,14 +16,11 @@
 #define TDM_SOURCE_H
 
 #include <netinet/in.h>
-#include <string.h>
 #include <sys/socket.h>
 
-#include <rdma/fabric.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_eq.h>
-#include <rdma/fi_errno.h>
 #include <rdma/providers/fi_peer.h>
+
+#include "tdm_open.h"
 
 #define TDM_SOURCE_OPS "tandem_source_1"
 
@@ -46,43 +43,15 @@ static inline size_t tdm_source_bytes(const struct sockaddr *sa)
 					  sizeof(struct sockaddr_in6);
 }
 
-/*
- * The receive of the marked entry @e ended well, @len bytes: fi_cq(3),
- * FI_EADDRNOTAVAIL. e->addr: what src_addr is to be. @flags: of the entry
- * written to @cq. Lock: held.
- */
-static inline void tdm_source_report(struct fid_peer_cq *cq,
-				     const struct fi_peer_rx_entry *e,
-				     uint64_t flags, size_t len)
-{
-	struct sockaddr *from = (struct sockaddr *)e->owner_context;
-	struct fi_cq_err_entry x;
-
-	memset(&x, 0, sizeof(x));
-	x.op_context = e->context;
-	x.flags = flags;
-	x.len = len;
-	x.buf = e->iov[0].iov_base;
-	x.data = e->cq_data;
-	x.tag = e->tag;
-	x.err = FI_EADDRNOTAVAIL;
-	x.err_data = from;
-	x.err_data_size = tdm_source_bytes(from);
-	x.src_addr = e->addr;
-	cq->owner_ops->writeerr(cq, &x);
-}
-
 /* For a transport: from now on it offers to @srx. Lock: held. */
 static inline void tdm_source_offer(struct fid_peer_srx *srx)
 {
-	struct fid *fid = &srx->ep_fid.fid;
-	void *ops = NULL;
+	const struct tdm_source_ops *ops =
+		(const struct tdm_source_ops *)tdm_open_ops(&srx->ep_fid.fid,
+							    TDM_SOURCE_OPS);
 
-	/* An owner without such endpoints need not have the call. */
-	if (fid->ops && fid->ops->size >= sizeof(struct fi_ops) &&
-	    fid->ops->ops_open &&
-	    !fid->ops->ops_open(fid, TDM_SOURCE_OPS, 0, &ops, NULL) && ops)
-		((const struct tdm_source_ops *)ops)->offers(srx);
+	if (ops)
+		ops->offers(srx);
 }
 
 #endif /* TDM_SOURCE_H */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside of the receive side. Included by srx*.c only. An entry is in exactly one state:
+ * Inside of the receive side. Included by srx*.c only. An entry is in exactly
+ * one state:
  *
  *	POSTED    a receive waits for a message [recv -> match, cancel, flush]
  *	SPENT     a multi-recv buffer takes no more messages; parts of it are

@@ -42,14 +42,16 @@ void tdm_srx_miss_source(struct tdm_srx_entry *e)
 	e->rx.addr = stands_for(port->done, key);
 }
 
-/* @ret: of a get_*() that gave @rx for the message of @attr. */
+/* @ret: of a get_*() that gave *@entry, or nothing, for what @attr offers. */
 static int told(const struct fi_peer_match_attr *attr,
-		struct fi_peer_rx_entry *rx, int ret)
+		struct fi_peer_rx_entry **entry, int ret)
 {
+	struct fi_peer_rx_entry *rx;
 	struct tdm_srx_entry *e;
 
 	if (ret && ret != -FI_ENOENT)
 		return ret;
+	rx = *entry;
 	e = tdm_srx_entry_of_rx(rx);
 	if (port_of(rx->srx)->srx->spaces ? !tdm_space_is_wild(e->item.addr) :
 					    attr->addr != FI_ADDR_UNSPEC)
@@ -68,7 +70,7 @@ static int get_msg_told(struct fid_peer_srx *fid,
 {
 	int ret = port_of(fid)->plain_ops->get_msg(fid, attr, entry);
 
-	return told(attr, *entry, ret);
+	return told(attr, entry, ret);
 }
 
 static int get_tag_told(struct fid_peer_srx *fid,
@@ -77,7 +79,7 @@ static int get_tag_told(struct fid_peer_srx *fid,
 {
 	int ret = port_of(fid)->plain_ops->get_tag(fid, attr, entry);
 
-	return told(attr, *entry, ret);
+	return told(attr, entry, ret);
 }
 
 static int queue_msg_told(struct fi_peer_rx_entry *entry)

@@ -26,18 +26,9 @@ tdm_static_assert((int)TDM_SHM_CTX_MOST == (int)TDM_CTX_MOST,
 
 void tdm_shm_ctx_import(struct tdm_shm_ep *ep)
 {
-	struct fid *fid = &ep->srx->ep_fid.fid;
-	void *ops = NULL;
-
 	tdm_source_offer(ep->srx);
-	/* An owner without contexts need not have the call. */
-	ep->contexts = 1;
-	if (!fid->ops || fid->ops->size < sizeof(struct fi_ops) ||
-	    !fid->ops->ops_open ||
-	    fid->ops->ops_open(fid, TDM_CTX_OPS, 0, &ops, NULL) || !ops)
-		return;
-	ep->done.ctx = ops;
-	ep->contexts = ep->done.ctx->count(ep->srx);
+	ep->done.ctx = tdm_open_ops(&ep->srx->ep_fid.fid, TDM_CTX_OPS);
+	ep->contexts = ep->done.ctx ? ep->done.ctx->count(ep->srx) : 1;
 }
 
 void tdm_shm_ctx_reset(struct tdm_shm_pair *pair)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receive contexts of scalable endpoints, and groups: ctx.c, and what it needs of tx.c.
+ * Receive contexts of scalable endpoints, and groups: ctx.c, and what it needs
+ * of tx.c.
  */
 #ifndef TDM_SHM_CTX_H
 #define TDM_SHM_CTX_H

@@ -501,12 +501,8 @@ static int ep_take_key(struct tdm_shm_ep *ep, const struct fi_ep_attr *attr)
 		return 0;
 	if (!attr->auth_key || !tdm_auth_size_ok(attr->auth_key_size))
 		return -FI_ENOMEM;
-	ep->keys = tdm_auth_alloc(1);
-	if (!ep->keys)
-		return -FI_ENOMEM;
-	ep->keys->key[0].size = (uint32_t)attr->auth_key_size;
-	memcpy(ep->keys->key[0].bytes, attr->auth_key, attr->auth_key_size);
-	return 0;
+	ep->keys = tdm_auth_one(attr->auth_key, attr->auth_key_size);
+	return ep->keys ? 0 : -FI_ENOMEM;
 }
 
 int tdm_shm_ep_open(struct fid_domain *domain, struct fi_info *info,

@@ -39,9 +39,17 @@ static inline int srx_get(const struct tdm_shm_pair *pair, int tagged,
 			srx->owner_ops->get_msg(srx, attr, entry);
 }
 
-static inline const struct sockaddr *source(const struct tdm_shm_pair *pair)
+/* What the record at @slot offers the owner: a message of @len bytes. */
+static inline struct tdm_offer offer_of(const struct tdm_shm_pair *pair,
+					const uint8_t *slot, size_t len)
 {
-	return (const struct sockaddr *)(const void *)pair->addr.sa;
+	struct tdm_offer offer;
+
+	offer.attr.addr = pair->from;
+	offer.attr.msg_size = len;
+	memcpy(&offer.attr.tag, slot + 8, 8);
+	offer.from = (const struct sockaddr *)(const void *)pair->addr.sa;
+	return offer;
 }
 
 /* A receive of several buffers, or one that is too short, fi_cq(3). */
@@ -164,10 +172,7 @@ static inline int rx_plain(struct tdm_shm_pair *pair, int tagged,
 	struct fi_peer_rx_entry *entry;
 	int ret;
 
-	offer.attr.addr = pair->from;
-	offer.from = source(pair);
-	offer.attr.msg_size = len;
-	memcpy(&offer.attr.tag, slot + 8, 8);
+	offer = offer_of(pair, slot, len);
 	ret = srx_get(pair, tagged, &offer.attr, &entry);
 	if (tdm_likely(!ret)) {
 		eager_place(pair, entry, payload, len);
@@ -188,10 +193,7 @@ static int rx_eager(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 
 	if (!rec->flags)
 		return rx_plain(pair, tagged, slot, rec->aux);
-	offer.attr.addr = pair->from;
-	offer.from = source(pair);
-	offer.attr.msg_size = rec->aux;
-	memcpy(&offer.attr.tag, slot + 8, 8);
+	offer = offer_of(pair, slot, rec->aux);
 	if (rec->flags & TDM_SHM_REC_DELIVER)
 		return rx_eager_deliver(pair, rec, &offer.attr, body);
 	ret = srx_get(pair, tagged, &offer.attr, &entry);
@@ -249,10 +251,7 @@ static int rx_rts(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 	ret = -FI_EPROTO;
 	if (tdm_shm_rts_check(&pull->rts))
 		goto drop;
-	offer.attr.addr = pair->from;
-	offer.from = source(pair);
-	offer.attr.msg_size = pull->rts.len;
-	memcpy(&offer.attr.tag, slot + 8, 8);
+	offer = offer_of(pair, slot, pull->rts.len);
 	ret = srx_get(pair, tagged, &offer.attr, &entry);
 	if (ret && ret != -FI_ENOENT) {
 		ret = -FI_EAGAIN;

@@ -30,10 +30,15 @@ static const struct tdm_auth_key *key_of(const struct tdm_shm_session *s)
 static struct tdm_auth_text text_of(const struct tdm_shm_sealed *at,
 				    const struct tdm_shm_sealed *first)
 {
-	const struct tdm_auth_text own = { at, PROVEN, NULL, 0 };
-	const struct tdm_auth_text both = { first, sizeof(*first), at, PROVEN };
+	return tdm_auth_text(at, PROVEN, first, sizeof(*first));
+}
 
-	return first ? both : own;
+/* What the last proof is made of: both HELLOs, their proofs too. */
+static struct tdm_auth_text whole(const struct tdm_shm_sealed *initiator,
+				  const struct tdm_shm_sealed *acceptor)
+{
+	return tdm_auth_text(acceptor, sizeof(*acceptor), initiator,
+			     sizeof(*initiator));
 }
 
 static int is_initiator(const struct tdm_shm_session *s)
@@ -99,10 +104,7 @@ int tdm_shm_seal_ready(struct tdm_shm_session *s)
 
 	if (!key_of(s))
 		return tdm_shm_msg_send(s->life.fd, TDM_SHM_MSG_READY, 0, -1);
-	text.a = &s->seals->own;
-	text.a_len = sizeof(s->seals->own);
-	text.b = &s->seals->peer;
-	text.b_len = sizeof(s->seals->peer);
+	text = whole(&s->seals->own, &s->seals->peer);
 	ret = tdm_auth_prove(key_of(s), TDM_AUTH_SHM_CLIENT, &text, r.proof);
 	return ret ? ret :
 		     tdm_shm_packet_send(s->life.fd, &r, sizeof(r), NULL, 0);
@@ -115,10 +117,7 @@ int tdm_shm_seal_done(const struct tdm_shm_session *s,
 
 	if (!key_of(s) || !msg->proven)
 		return !key_of(s) && !msg->proven;
-	text.a = &s->seals->peer;
-	text.a_len = sizeof(s->seals->peer);
-	text.b = &s->seals->own;
-	text.b_len = sizeof(s->seals->own);
+	text = whole(&s->seals->peer, &s->seals->own);
 	return tdm_auth_check(key_of(s), TDM_AUTH_SHM_CLIENT, &text,
 			      msg->proof);
 }

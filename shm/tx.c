@@ -72,14 +72,10 @@ struct tdm_shm_op *tdm_shm_op_find(struct tdm_shm_pair *pair, uint64_t id)
 static fi_addr_t reported(const struct tdm_shm_pair *pair)
 {
 	struct fid_peer_srx *srx = pair->ep->srx;
-	struct fid *fid = &srx->ep_fid.fid;
-	void *ops = NULL;
+	const struct tdm_ids_ops *ops =
+		tdm_open_ops(&srx->ep_fid.fid, TDM_IDS_OPS);
 
-	if (!fid->ops || fid->ops->size < sizeof(struct fi_ops) ||
-	    !fid->ops->ops_open ||
-	    fid->ops->ops_open(fid, TDM_IDS_OPS, 0, &ops, NULL) || !ops)
-		return pair->owner_addr;
-	return ((const struct tdm_ids_ops *)ops)->id(srx, pair->owner_addr);
+	return ops ? ops->id(srx, pair->owner_addr) : pair->owner_addr;
 }
 
 void tdm_shm_op_end(struct tdm_shm_op *op, int err)

@@ -235,24 +235,23 @@ static int contexts(const char *what, size_t asked, size_t *ours)
 	return 0;
 }
 
-/* A key has a size of its own range. Both 0: there is none. */
-static int check_key(const char *what, const uint8_t *key, size_t size)
+/*
+ * A key of the hints, @size bytes: a copy, as fi_freeinfo(3) will free it, to
+ * *@to and *@bytes. Both 0: there is none.
+ */
+static int apply_key(const char *what, const uint8_t *key, size_t size,
+		     uint8_t **to, size_t *bytes)
 {
 	if (!size && !key)
 		return 0;
-	return key && tdm_auth_size_ok(size) ?
-		       0 :
-		       refuse(what, size, TDM_AUTH_MOST_BYTES);
-}
-
-/* As fi_freeinfo(3) will free it. */
-static uint8_t *copy_key(const uint8_t *key, size_t size)
-{
-	uint8_t *copy = malloc(size);
-
-	if (copy)
-		memcpy(copy, key, size);
-	return copy;
+	if (!key || !tdm_auth_size_ok(size))
+		return refuse(what, size, TDM_AUTH_MOST_BYTES);
+	*to = malloc(size);
+	if (!*to)
+		return -FI_ENOMEM;
+	memcpy(*to, key, size);
+	*bytes = size;
+	return 0;
 }
 
 /*
@@ -263,7 +262,6 @@ static int apply_domain_key(const struct fi_info *hints, struct fi_info *info)
 {
 	const struct fi_domain_attr *h = hints->domain_attr;
 	struct fi_domain_attr *a = info->domain_attr;
-	int ret;
 
 	if (h->auth_key_size == FI_AV_AUTH_KEY) {
 		if (h->auth_key ||
@@ -272,14 +270,8 @@ static int apply_domain_key(const struct fi_info *hints, struct fi_info *info)
 		a->auth_key_size = FI_AV_AUTH_KEY;
 		return 0;
 	}
-	ret = check_key("domain_attr.auth_key", h->auth_key, h->auth_key_size);
-	if (ret || !h->auth_key_size)
-		return ret;
-	a->auth_key = copy_key(h->auth_key, h->auth_key_size);
-	if (!a->auth_key)
-		return -FI_ENOMEM;
-	a->auth_key_size = h->auth_key_size;
-	return 0;
+	return apply_key("domain_attr.auth_key", h->auth_key, h->auth_key_size,
+			 &a->auth_key, &a->auth_key_size);
 }
 
 static int apply_ep(const struct fi_ep_attr *h, struct fi_info *info)
@@ -309,15 +301,9 @@ static int apply_ep(const struct fi_ep_attr *h, struct fi_info *info)
 			    &a->tx_ctx_cnt)) ||
 	    (ret = contexts("ep_attr.rx_ctx_cnt", h->rx_ctx_cnt,
 			    &a->rx_ctx_cnt)) ||
-	    (ret = check_key("ep_attr.auth_key", h->auth_key,
-			     h->auth_key_size)))
+	    (ret = apply_key("ep_attr.auth_key", h->auth_key, h->auth_key_size,
+			     &a->auth_key, &a->auth_key_size)))
 		return ret;
-	if (h->auth_key_size) {
-		a->auth_key = copy_key(h->auth_key, h->auth_key_size);
-		if (!a->auth_key)
-			return -FI_ENOMEM;
-		a->auth_key_size = h->auth_key_size;
-	}
 	if (h->mem_tag_format)
 		a->mem_tag_format = h->mem_tag_format;
 	return 0;

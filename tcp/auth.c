@@ -36,6 +36,17 @@ struct tdm_auth_keys *tdm_auth_alloc(size_t count)
 	return keys;
 }
 
+struct tdm_auth_keys *tdm_auth_one(const void *key, size_t size)
+{
+	struct tdm_auth_keys *keys = tdm_auth_alloc(1);
+
+	if (!keys)
+		return NULL;
+	keys->key[0].size = (uint32_t)size;
+	memcpy(keys->key[0].bytes, key, size);
+	return keys;
+}
+
 void tdm_auth_free(struct tdm_auth_keys *keys)
 {
 	if (!keys)

@@ -471,9 +471,9 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 	return ep;
 }
 
-int tdm_ep_open_srx(struct tdm_ep *ep)
+struct tdm_srx_attr tdm_ep_srx_attr(struct tdm_ep *ep)
 {
-	struct tdm_srx_attr attr = {
+	const struct tdm_srx_attr attr = {
 		.engine = &ep->domain->engine,
 		.size = ep->info->rx_attr->size,
 		.min_multi_recv = ep->min_multi_recv,
@@ -483,6 +483,13 @@ int tdm_ep_open_srx(struct tdm_ep *ep)
 		.key_arg = ep,
 		.free_rma = tdm_mr_entry_free,
 	};
+
+	return attr;
+}
+
+int tdm_ep_open_srx(struct tdm_ep *ep)
+{
+	const struct tdm_srx_attr attr = tdm_ep_srx_attr(ep);
 
 	return tdm_srx_open(&attr, &ep->srx);
 }

@@ -10,8 +10,6 @@
  * Lock: held. Spec: fi_endpoint(3) auth_key, fi_domain(3) auth_key, fi_av(3)
  * fi_av_insert_auth_key.
  */
-#include <string.h>
-
 #include <rdma/fi_errno.h>
 
 #include "av/key.h"
@@ -30,12 +28,8 @@ int tdm_ep_take_keys(struct tdm_ep *ep)
 		ep->keys = tdm_keyring_take(tdm_av_keys(ep->av));
 		return ep->keys ? 0 : -FI_ENOMEM;
 	}
-	ep->keys = tdm_auth_alloc(1);
-	if (!ep->keys)
-		return -FI_ENOMEM;
-	ep->keys->key[0].size = (uint32_t)size;
-	memcpy(ep->keys->key[0].bytes, key, size);
-	return 0;
+	ep->keys = tdm_auth_one(key, size);
+	return ep->keys ? 0 : -FI_ENOMEM;
 }
 
 void tdm_ep_give_keys(struct tdm_ep *ep)

@@ -26,11 +26,8 @@ enum {
 /* What the proof in the greeting @p is made of. */
 static struct tdm_auth_text text_of(const uint8_t *p, const uint8_t *first)
 {
-	const struct tdm_auth_text own = { p, TDM_WIRE_PROVEN_BYTES, NULL, 0 };
-	const struct tdm_auth_text both = { first, TDM_WIRE_GREETING_BYTES, p,
-					    TDM_WIRE_PROVEN_BYTES };
-
-	return first ? both : own;
+	return tdm_auth_text(p, TDM_WIRE_PROVEN_BYTES, first,
+			     TDM_WIRE_GREETING_BYTES);
 }
 
 int tdm_prove_hello(const struct tdm_auth_key *key, uint8_t *p,

@@ -286,7 +286,8 @@ ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 }
 
 /* Whom a receive is from, by its index or, without one, any. */
-static int directed(const struct tdm_ep *ep, uint64_t flags, fi_addr_t *addr)
+static inline int directed(const struct tdm_ep *ep, uint64_t flags,
+			   fi_addr_t *addr)
 {
 	if (*addr == FI_ADDR_UNSPEC || !(ep->directed & flags))
 		return 0;
@@ -349,14 +350,8 @@ ssize_t tdm_post_recv(struct tdm_ep *ep, struct tdm_xfer *x)
 	tdm_lock_acquire(&ep->domain->lock);
 	if (tdm_unlikely(x->flags & (FI_PEEK | TDM_IN_SPACE | TDM_NAMED_AV)))
 		ret = post_other(ep, x);
-	else if (x->addr == FI_ADDR_UNSPEC || !(ep->directed & x->flags))
+	else if (!(ret = directed(ep, x->flags, &x->addr)))
 		ret = tdm_srx_recv(ep->srx, x);
-	else if (!ep->av || !tdm_av_has(ep->av, x->addr))
-		ret = -FI_EINVAL;
-	else {
-		x->addr = tdm_av_lowest(ep->av, x->addr);
-		ret = tdm_srx_recv(ep->srx, x);
-	}
 	if (tdm_unlikely(ret == -FI_EAGAIN))
 		ep->domain->engine.progress(&ep->domain->engine);
 	tdm_lock_release(&ep->domain->lock);

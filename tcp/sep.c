@@ -122,16 +122,7 @@ static int open_cq(struct tdm_ep *ep)
 
 static int open_parts(struct tdm_ep *ep)
 {
-	const struct tdm_srx_attr attr = {
-		.engine = &ep->domain->engine,
-		.size = ep->info->rx_attr->size,
-		.min_multi_recv = ep->min_multi_recv,
-		.directed = tdm_ep_directed_kinds(ep),
-		.spaces = tdm_domain_spaces(ep->domain),
-		.key_of = tdm_domain_av_keys(ep->domain) ? tdm_ep_key_of : NULL,
-		.key_arg = ep,
-		.free_rma = tdm_mr_entry_free,
-	};
+	const struct tdm_srx_attr attr = tdm_ep_srx_attr(ep);
 	struct tdm_sep *sep = calloc(1, sizeof(*sep));
 	unsigned int i;
 	int ret;

@@ -60,6 +60,21 @@ struct tdt_world *child_world(const char *arg, uint64_t flags)
 	return tdt_world_open(&attr, &w) ? nullptr : w;
 }
 
+/* Send @len bytes, and wait until they are gone. */
+int send_to(struct tdt_world *w, fi_addr_t addr, void *buf, size_t len)
+{
+	struct tdt_op op = {};
+	int ret;
+
+	op.call = TDT_SEND;
+	op.buf = buf;
+	op.len = len;
+	op.addr = addr;
+	op.context = buf;
+	ret = int(tdt_post(&w->eps[0], &op));
+	return ret ? ret : tdt_wait(&w->eps[0], buf, nullptr);
+}
+
 /*
  * Reads the vector: told an address, says what its map_addr has there and sends
  * that many bytes to it.
@@ -74,17 +89,8 @@ TDT_ROLE(av_reader)
 		return 1;
 	tdt_tell(fd, &told, sizeof(told));
 	while (tdt_hear(fd, &told, sizeof(told)) == sizeof(told)) {
-		struct tdt_op op = {};
-
-		op.call = TDT_SEND;
-		op.buf = buf;
-		op.len = 1 + told.addr;
-		op.addr = told.addr;
-		op.context = buf;
 		told.element = w->eps[0].map_addr[told.addr];
-		told.ret = int(tdt_post(&w->eps[0], &op));
-		if (!told.ret)
-			told.ret = tdt_wait(&w->eps[0], buf, nullptr);
+		told.ret = send_to(w, told.addr, buf, 1 + told.addr);
 		tdt_tell(fd, &told, sizeof(told));
 	}
 	return tdt_world_close(w) ? 2 : 0;
@@ -104,15 +110,7 @@ TDT_ROLE(av_writer)
 		return 2;
 	tdt_tell(fd, &told, sizeof(told));
 	while (tdt_hear(fd, &told, sizeof(told)) == sizeof(told)) {
-		struct tdt_op op = {};
-
-		op.call = TDT_SEND;
-		op.buf = buf;
-		op.len = sizeof(buf);
-		op.context = buf;
-		told.ret = int(tdt_post(&w->eps[0], &op));
-		if (!told.ret)
-			told.ret = tdt_wait(&w->eps[0], buf, nullptr);
+		told.ret = send_to(w, 0, buf, sizeof(buf));
 		tdt_tell(fd, &told, sizeof(told));
 	}
 	return tdt_world_close(w) ? 3 : 0;

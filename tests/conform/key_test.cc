@@ -94,6 +94,14 @@ protected:
 		return a;
 	}
 
+	/* Give @o both keys, and enable it. Out: their handles. */
+	void both_keys(Own &o, fi_addr_t h[2])
+	{
+		h[0] = handle(o, ONE);
+		h[1] = handle(o, TWO);
+		OK(enable(o));
+	}
+
 	void poll_all(const std::vector<Own *> &all)
 	{
 		for (auto *o : all)
@@ -312,12 +320,8 @@ TEST_F(Keys, ReceivesOfOneKey)
 
 	OK(open_own(at, nullptr));
 	OK(open_own(from, nullptr));
-	for (int i = 0; i < 2; i++) {
-		h[i] = handle(at, i ? TWO : ONE);
-		k[i] = handle(from, i ? TWO : ONE);
-	}
-	OK(enable(at));
-	OK(enable(from));
+	OK(both_keys(at, h));
+	OK(both_keys(from, k));
 	src[0] = by_key(from, at, k[0]);
 	src[1] = by_key(from, at, k[1]);
 	memset(&m, 0, sizeof(m));
@@ -388,12 +392,8 @@ TEST_F(Keys, SourceErrorsTellTheKey)
 
 		OK(open_own(at, nullptr, FI_SOURCE | FI_SOURCE_ERR, flags));
 		OK(open_own(from, nullptr));
-		for (int i = 0; i < 2; i++) {
-			h[i] = handle(at, i ? TWO : ONE);
-			k[i] = handle(from, i ? TWO : ONE);
-		}
-		OK(enable(at));
-		OK(enable(from));
+		OK(both_keys(at, h));
+		OK(both_keys(from, k));
 		EXPECT_EQ(flags ? 0 : -FI_EINVAL,
 			  fi_av_set_user_id(at.av, h[1], 4711, FI_AUTH_KEY));
 		EXPECT_EQ(-FI_EINVAL,
@@ -441,12 +441,8 @@ TEST_F(Keys, StreamsDoNotCross)
 
 	OK(open_own(at, nullptr));
 	OK(open_own(from, nullptr));
-	for (int i = 0; i < 2; i++) {
-		h[i] = handle(at, i ? TWO : ONE);
-		k[i] = handle(from, i ? TWO : ONE);
-	}
-	OK(enable(at));
-	OK(enable(from));
+	OK(both_keys(at, h));
+	OK(both_keys(from, k));
 	memset(&m, 0, sizeof(m));
 	m.msg_iov = &v;
 	m.iov_count = 1;
