@@ -75,19 +75,28 @@ static inline int tdm_pool_grow(struct tdm_pool *p)
 	return 0;
 }
 
-/* An uninitialised object, or NULL when memory or the limit is exhausted. */
-static inline void *tdm_pool_alloc(struct tdm_pool *p)
+/* An uninitialised object if one is there, else NULL: tdm_pool_alloc() then. */
+static inline void *tdm_pool_take(struct tdm_pool *p)
 {
-	struct tdm_pool_node *f;
+	struct tdm_pool_node *f = p->free;
 
-	if (tdm_unlikely(p->limit && p->in_use >= p->limit))
+	if (tdm_unlikely(!f || (p->limit && p->in_use >= p->limit)))
 		return NULL;
-	if (tdm_unlikely(!p->free) && tdm_pool_grow(p))
-		return NULL;
-	f = p->free;
 	p->free = f->next;
 	p->in_use++;
 	return f;
+}
+
+/* An uninitialised object, or NULL when memory or the limit is exhausted. */
+static inline void *tdm_pool_alloc(struct tdm_pool *p)
+{
+	void *obj = tdm_pool_take(p);
+
+	if (tdm_likely(obj != NULL))
+		return obj;
+	if ((p->limit && p->in_use >= p->limit) || tdm_pool_grow(p))
+		return NULL;
+	return tdm_pool_take(p);
 }
 
 /* Give back @obj, which must come from this pool. */

@@ -6,24 +6,23 @@
  * "no bit ignored", the others belong to the masks in use) times directed or
  * any source. All classes share one hash table keyed by (class, source, tag
  * without the ignored bits). Receives whose mask found no slot are on a plain
- * list. An arriving message probes each class that has receives, and takes
- * the lowest post number of what it finds.
+ * list. An arriving message that the oldest receive of all does not take probes
+ * each class that has receives, and takes the lowest post number of what it
+ * finds. Only then are receives filed: those met in the order they were posted
+ * never are.
  *
  * Arrived messages are on one list in arrival order and in two hash tables, by
  * (source, tag) and by tag alone; match_mask.c serves receives with masks.
  *
  * What must hold:
- *  a. Within a bucket, items are in order of seq.
- *  b. A message of unknown source is on the list of unknown sources instead
+ *  a. A message of unknown source is on the list of unknown sources instead
  *     of in the tables keyed by source.
- *  c. Tables that cannot grow stay as they are; no message fails for it.
- *  d. With spaces, an address has its group in it, and "any source" is a set
+ *  b. The receives that are not filed are the newest ones.
+ *  c. With spaces, an address has its group in it, and "any source" is a set
  *     of a group: all of it, or all by one key. The table of tags is then one
  *     of groups and tags. Functions that take @spaces get a constant.
  *
- * Tables grow when an insert meets another key in its bucket while there are
- * more items than buckets: many items of one key (a window of untagged
- * receives) need no more buckets. No locks: the user serialises.
+ * No locks: the user serialises.
  */
 #include "peer/match_priv.h"
 
@@ -56,65 +55,9 @@ static struct tdm_match_item *item_by_tag(struct tdm_list *node)
 	return tdm_list_entry(node, struct tdm_match_item, by_tag);
 }
 
-static struct tdm_list *buckets_alloc(size_t n)
+static struct tdm_match_item *item_of_all(struct tdm_list *node)
 {
-	struct tdm_list *b = (struct tdm_list *)malloc(n * sizeof(*b));
-	size_t i;
-
-	for (i = 0; b && i < n; i++)
-		tdm_list_init(&b[i]);
-	return b;
-}
-
-int tdm_match_table_init(struct tdm_match_table *t, uint64_t seed)
-{
-	t->bucket = buckets_alloc(TDM_MATCH_BUCKETS);
-	if (!t->bucket)
-		return -FI_ENOMEM;
-	t->buckets = TDM_MATCH_BUCKETS;
-	t->shift = 64 - (unsigned)__builtin_ctzll(TDM_MATCH_BUCKETS);
-	t->seed = seed;
-	t->count = 0;
-	return 0;
-}
-
-void tdm_match_table_fini(struct tdm_match_table *t)
-{
-	free(t->bucket);
-	t->bucket = NULL;
-	t->count = 0;
-}
-
-/* The top bits choose the bucket: each old one splits, which keeps a. */
-void tdm_match_table_grow(struct tdm_match_table *t)
-{
-	size_t n = (size_t)tdm_roundup_pow2(t->count + 1), i;
-	struct tdm_list *b = buckets_alloc(n), *old = t->bucket, *node;
-	unsigned shift = 64 - (unsigned)__builtin_ctzll(n);
-
-	if (!b)
-		return;
-	for (i = 0; i < t->buckets; i++) {
-		while ((node = tdm_list_pop(&old[i])))
-			tdm_list_append(&b[t->hash(t, t->item(node)) >> shift],
-					node);
-	}
-	free(old);
-	t->bucket = b;
-	t->buckets = n;
-	t->shift = shift;
-}
-
-void tdm_match_table_insert(struct tdm_match_table *t, struct tdm_list *node)
-{
-	const struct tdm_match_item *it = t->item(node);
-	struct tdm_list *b = tdm_match_bucket(t, t->hash(t, it));
-	struct tdm_list *at = b->prev;
-
-	while (at != b && t->item(at)->seq > it->seq)
-		at = at->prev;
-	tdm_list_add_after(node, at);
-	t->count++;
+	return tdm_list_entry(node, struct tdm_match_item, all);
 }
 
 /* The slot of @ignore, a free one given to it, or SLOTS: there is none. */
@@ -135,13 +78,18 @@ static unsigned slot_of(struct tdm_match *m, uint64_t ignore)
 	return room;
 }
 
-int tdm_match_post(struct tdm_match *m, struct tdm_match_item *rx)
+void tdm_match_post(struct tdm_match *m, struct tdm_match_item *rx)
+{
+	rx->seq = m->next_seq++;
+	rx->class_ = TDM_MATCH_UNFILED;
+	tdm_list_append(&m->all_posted, &rx->all);
+	m->n_posted++;
+}
+
+static void file(struct tdm_match *m, struct tdm_match_item *rx)
 {
 	unsigned slot = slot_of(m, rx->ignore);
 
-	rx->seq = m->next_seq++;
-	tdm_list_append(&m->all_posted, &rx->all);
-	m->n_posted++;
 	if (tdm_unlikely(slot == TDM_MATCH_SLOTS)) {
 		rx->class_ = TDM_MATCH_LIST;
 		tdm_list_append(&m->list, &rx->bucket);
@@ -152,7 +100,18 @@ int tdm_match_post(struct tdm_match *m, struct tdm_match_item *rx)
 	}
 	m->count[rx->class_]++;
 	m->live |= 1u << rx->class_;
-	return 0;
+}
+
+/* File what was posted since this was done last, oldest first. */
+static void file_new(struct tdm_match *m)
+{
+	struct tdm_list *pos = m->all_posted.prev;
+
+	while (pos != &m->all_posted &&
+	       item_of_all(pos)->class_ == TDM_MATCH_UNFILED)
+		pos = pos->prev;
+	for (pos = pos->next; pos != &m->all_posted; pos = pos->next)
+		file(m, item_of_all(pos));
 }
 
 /* Who sent a message, as receives may ask for it. */
@@ -214,7 +173,7 @@ static inline struct tdm_match_item *find_first(struct tdm_match *m,
 
 	if (tdm_unlikely(pos == &m->all_posted))
 		return NULL;
-	it = tdm_list_entry(pos, struct tdm_match_item, all);
+	it = item_of_all(pos);
 	return wanted(it, from, spaces) && tdm_match_tag(it, tag, it->ignore) ?
 		       it :
 		       NULL;
@@ -232,9 +191,11 @@ static inline struct tdm_match_item *find_oldest(struct tdm_match *m,
 						 uint64_t tag, int spaces)
 {
 	struct tdm_match_item *best = NULL;
-	uint32_t live = m->live;
+	uint32_t live;
 	unsigned c;
 
+	file_new(m);
+	live = m->live;
 	if (tdm_space_is_wild(from->addr))
 		live &= ANY_CLASSES;
 	for (; live; live &= live - 1) {
@@ -281,8 +242,8 @@ struct tdm_match_item *tdm_match_find_posted_space(struct tdm_match *m,
 	return it ? it : find_oldest(m, &from, tag, 1);
 }
 
-static inline int arrive(struct tdm_match *m, struct tdm_match_item *msg,
-			 uint64_t tag_hash, int wild)
+static inline void arrive(struct tdm_match *m, struct tdm_match_item *msg,
+			  uint64_t tag_hash, int wild)
 {
 	msg->class_ = TDM_MATCH_ARRIVED;
 	msg->seq = m->next_seq++;
@@ -297,19 +258,18 @@ static inline int arrive(struct tdm_match *m, struct tdm_match_item *msg,
 				       tdm_match_hash_src(&m->by_src, msg));
 	if (tdm_unlikely(m->n_index))
 		tdm_match_mask_arrive(m, msg);
-	return 0;
 }
 
-int tdm_match_arrive(struct tdm_match *m, struct tdm_match_item *msg)
+void tdm_match_arrive(struct tdm_match *m, struct tdm_match_item *msg)
 {
-	return arrive(m, msg, tdm_match_hash_tag(&m->by_tag, msg),
-		      msg->addr == FI_ADDR_UNSPEC);
+	arrive(m, msg, tdm_match_hash_tag(&m->by_tag, msg),
+	       msg->addr == FI_ADDR_UNSPEC);
 }
 
-int tdm_match_arrive_space(struct tdm_match *m, struct tdm_match_item *msg)
+void tdm_match_arrive_space(struct tdm_match *m, struct tdm_match_item *msg)
 {
-	return arrive(m, msg, tdm_match_hash_group(&m->by_tag, msg),
-		      tdm_space_is_wild(msg->addr));
+	arrive(m, msg, tdm_match_hash_group(&m->by_tag, msg),
+	       tdm_space_is_wild(msg->addr));
 }
 
 static struct tdm_match_item *find_by_src(struct tdm_match *m, fi_addr_t addr,
@@ -377,7 +337,7 @@ struct tdm_match_item *tdm_match_find_arrived_space(struct tdm_match *m,
 			   addr, tag, 1);
 }
 
-static void remove_posted(struct tdm_match *m, struct tdm_match_item *it)
+static void unfile(struct tdm_match *m, struct tdm_match_item *it)
 {
 	if (tdm_unlikely(it->class_ == TDM_MATCH_LIST))
 		tdm_list_del(&it->bucket);
@@ -385,7 +345,6 @@ static void remove_posted(struct tdm_match *m, struct tdm_match_item *it)
 		tdm_match_table_remove(&m->posted, &it->bucket);
 	if (!--m->count[it->class_])
 		m->live &= ~(1u << it->class_);
-	m->n_posted--;
 }
 
 static void remove_arrived(struct tdm_match *m, struct tdm_match_item *it)
@@ -402,10 +361,13 @@ static void remove_arrived(struct tdm_match *m, struct tdm_match_item *it)
 
 void tdm_match_remove(struct tdm_match *m, struct tdm_match_item *item)
 {
-	if (item->class_ == TDM_MATCH_ARRIVED)
+	if (item->class_ == TDM_MATCH_ARRIVED) {
 		remove_arrived(m, item);
-	else
-		remove_posted(m, item);
+	} else {
+		if (item->class_ != TDM_MATCH_UNFILED)
+			unfile(m, item);
+		m->n_posted--;
+	}
 	tdm_list_del(&item->all);
 }
 

@@ -44,8 +44,8 @@ struct tdm_match_item {
 	uint64_t ignore; /* posted only: bits that do not matter */
 	uint64_t seq;	 /* order number, given at insert */
 	/*
-	 * Posted: a hash bucket or the plain list. Arrived: a bucket of the
-	 * index on (source, tag), or the list of unknown sources.
+	 * Posted: a hash bucket or the plain list, once filed. Arrived: a
+	 * bucket of the index on (source, tag), or the list of unknown sources.
 	 */
 	struct tdm_list bucket;
 	uint32_t class_;	      /* engine's own */
@@ -65,11 +65,10 @@ struct tdm_match *tdm_match_alloc_spaces(void);
 void tdm_match_free(struct tdm_match *m);
 
 /*
- * Add a posted receive. Always 0 now: when the tables cannot grow, searches
- * get slower and stay right. Callers still handle -FI_ENOMEM (nothing was
- * changed then).
+ * Add a posted receive. Cannot fail: when the tables cannot grow, searches get
+ * slower and stay right.
  */
-int tdm_match_post(struct tdm_match *m, struct tdm_match_item *rx);
+void tdm_match_post(struct tdm_match *m, struct tdm_match_item *rx);
 
 /*
  * The posted receive a message from @addr with @tag takes by invariant 1, or
@@ -82,9 +81,9 @@ struct tdm_match_item *tdm_match_find_posted_space(struct tdm_match *m,
 						   fi_addr_t addr, uint32_t key,
 						   uint64_t tag);
 
-/* Add an arrived message nobody waited for. Errors: as tdm_match_post(). */
-int tdm_match_arrive(struct tdm_match *m, struct tdm_match_item *msg);
-int tdm_match_arrive_space(struct tdm_match *m, struct tdm_match_item *msg);
+/* Add an arrived message nobody waited for. Cannot fail either. */
+void tdm_match_arrive(struct tdm_match *m, struct tdm_match_item *msg);
+void tdm_match_arrive_space(struct tdm_match *m, struct tdm_match_item *msg);
 
 /* The arrived message a receive takes by invariant 2, or NULL; stays queued. */
 struct tdm_match_item *tdm_match_find_arrived(struct tdm_match *m,

@@ -1,39 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside of the matching engine: the hash table its parts share, and the
- * engine itself. Included by match.c and match_mask.c only.
+ * Inside of the matching engine. Included by match.c and match_mask.c only, and
+ * by srx_export.c for the first receive.
  */
 #ifndef TDM_PEER_MATCH_PRIV_H
 #define TDM_PEER_MATCH_PRIV_H
 
 #include "peer/match.h"
+#include "peer/match_table.h"
 #include "tdm_pool.h"
 #include "tdm_space.h"
 
 enum {
-	TDM_MATCH_BUCKETS = 64, /* of a new table */
-	TDM_MATCH_MASKS = 8,	/* ignore masks that are hashed */
+	TDM_MATCH_MASKS = 8, /* ignore masks that are hashed */
 	TDM_MATCH_SLOTS = TDM_MATCH_MASKS + 1, /* slot 0: nothing ignored */
 	/* Class of a posted receive: 2 * slot + (any source ? 1 : 0), or: */
 	TDM_MATCH_LIST = 2 * TDM_MATCH_SLOTS,
 	TDM_MATCH_CLASSES = TDM_MATCH_LIST + 1,
 	TDM_MATCH_ARRIVED = TDM_MATCH_CLASSES, /* class_ of arrived items */
-};
-
-/*
- * A hash table of items in which each bucket is in order of item->seq, so
- * that the first item of a bucket with some key is the oldest with that key.
- */
-struct tdm_match_table {
-	struct tdm_list *bucket; /* bucket[buckets] */
-	unsigned shift;		 /* 64 - log2(buckets) */
-	size_t buckets;		 /* power of two */
-	size_t count;		 /* items */
-	uint64_t seed;
-	uint64_t ignore; /* of the mask index it belongs to, else 0 */
-	struct tdm_match_item *(*item)(struct tdm_list *node);
-	uint64_t (*hash)(const struct tdm_match_table *t,
-			 const struct tdm_match_item *item);
+	TDM_MATCH_UNFILED, /* of posted ones that are on all_posted only */
 };
 
 /* What puts an arrived item into one mask index. */
@@ -55,7 +40,7 @@ struct tdm_match_index {
 };
 
 struct tdm_match {
-	uint32_t live;	 /* bit per class that has receives */
+	uint32_t live;	 /* bit per class that has receives filed */
 	uint32_t spaces; /* 1: addresses are names of tdm_space.h */
 	uint64_t next_seq;
 	uint64_t mask[TDM_MATCH_SLOTS]; /* of each slot that is live */
@@ -68,7 +53,7 @@ struct tdm_match {
 	struct tdm_match_table by_tag;	 /* arrived */
 	struct tdm_list unknown;	 /* arrived, through item->bucket */
 	struct tdm_list list;		 /* posted, their mask has no slot */
-	size_t count[TDM_MATCH_CLASSES]; /* posted receives */
+	size_t count[TDM_MATCH_CLASSES]; /* receives filed */
 	unsigned n_index;		 /* live members of index[] */
 	struct tdm_match_index index[TDM_MATCH_MASKS];
 	struct tdm_pool nodes; /* struct tdm_match_node */
@@ -136,42 +121,32 @@ static inline int tdm_match_tag(const struct tdm_match_item *it, uint64_t tag,
 	return !((it->tag ^ tag) & ~ignore);
 }
 
-static inline struct tdm_list *tdm_match_bucket(const struct tdm_match_table *t,
-						uint64_t hash)
+/*
+ * Receives are often met in the order they were posted: the oldest one of all,
+ * when it takes a message from @addr with @tag and is not filed. Else NULL. It
+ * stays queued; tdm_match_remove_first() takes it off. Without spaces.
+ */
+static inline struct tdm_match_item *
+tdm_match_first(const struct tdm_match *m, fi_addr_t addr, uint64_t tag)
 {
-	return &t->bucket[hash >> t->shift];
+	struct tdm_list *pos = m->all_posted.next;
+	struct tdm_match_item *it;
+
+	if (tdm_unlikely(pos == &m->all_posted))
+		return NULL;
+	it = tdm_list_entry(pos, struct tdm_match_item, all);
+	return (it->addr == addr || it->addr == FI_ADDR_UNSPEC) &&
+			       it->class_ == TDM_MATCH_UNFILED &&
+			       tdm_match_tag(it, tag, it->ignore) ?
+		       it :
+		       NULL;
 }
 
-/* Errors: -FI_ENOMEM. */
-int tdm_match_table_init(struct tdm_match_table *t, uint64_t seed);
-void tdm_match_table_fini(struct tdm_match_table *t);
-
-/* More buckets for the items there are; none when memory is out. */
-void tdm_match_table_grow(struct tdm_match_table *t);
-
-/* Add @node where its item's seq belongs. */
-void tdm_match_table_insert(struct tdm_match_table *t, struct tdm_list *node);
-
-/* Add @node, whose item is the newest; @hash is its hash. */
-static inline void tdm_match_table_append(struct tdm_match_table *t,
-					  struct tdm_list *node, uint64_t hash)
+static inline void tdm_match_remove_first(struct tdm_match *m,
+					  struct tdm_match_item *it)
 {
-	struct tdm_list *b = tdm_match_bucket(t, hash);
-
-	if (tdm_unlikely(t->count >= t->buckets) && !tdm_list_empty(b) &&
-	    t->hash(t, t->item(b->prev)) != hash) {
-		tdm_match_table_grow(t);
-		b = tdm_match_bucket(t, hash);
-	}
-	tdm_list_append(b, node);
-	t->count++;
-}
-
-static inline void tdm_match_table_remove(struct tdm_match_table *t,
-					  struct tdm_list *node)
-{
-	tdm_list_del(node);
-	t->count--;
+	m->n_posted--;
+	tdm_list_del(&it->all);
 }
 
 /* match_mask.c: arrived messages for receives that ignore tag bits. */

@@ -30,52 +30,68 @@ tdm_static_assert(TDM_SRX_DIRECTED_MSG == 1 << TDM_SRX_MSG &&
 tdm_static_assert(offsetof(struct tdm_srx_entry, item) == 0,
 		  "the match item shares the entry's first line");
 
-struct tdm_srx_entry *tdm_srx_entry_alloc(struct tdm_srx *srx,
-					  enum tdm_srx_kind kind)
+/*
+ * Begin @e, whose buffers, length and context the caller sets. Member by
+ * member: addr, msg_size and tag are set by all callers.
+ */
+static inline void entry_init(struct tdm_srx_entry *e, enum tdm_srx_kind kind)
 {
-	struct tdm_srx_entry *e;
-	size_t i;
-
-	e = (struct tdm_srx_entry *)tdm_pool_alloc(&srx->pool);
-	if (!e)
-		return NULL;
-	/* Member by member: addr, msg_size and tag are set by all callers. */
 	e->rx.next = NULL;
 	e->rx.prev = NULL;
 	e->rx.srx = NULL;
 	e->rx.cq_data = 0;
-	e->rx.context = NULL;
-	e->rx.count = 0;
 	e->rx.peer_context = NULL;
 	e->rx.owner_context = NULL;
 	e->rx.iov = e->iov;
 	e->rx.desc = e->desc;
 	e->rx.flags = kind == TDM_SRX_TAG ? FI_TAGGED | FI_RECV :
 					    FI_MSG | FI_RECV;
-	e->iov[0].iov_base = NULL;
-	e->iov[0].iov_len = 0;
-	for (i = 0; i < TDM_IOV_LIMIT; i++)
-		e->desc[i] = NULL;
 	e->kind = (uint8_t)kind;
 	e->multi = 0;
 	e->cancelled = 0;
 	e->parent = NULL;
 	tdm_list_init(&e->link);
+}
+
+struct tdm_srx_entry *tdm_srx_entry_alloc(struct tdm_srx *srx,
+					  enum tdm_srx_kind kind)
+{
+	struct tdm_srx_entry *e;
+
+	e = (struct tdm_srx_entry *)tdm_pool_alloc(&srx->pool);
+	if (!e)
+		return NULL;
+	entry_init(e, kind);
+	e->rx.context = NULL;
+	e->rx.count = 0;
+	e->iov[0].iov_base = NULL;
+	e->iov[0].iov_len = 0;
 	return e;
 }
 
-void tdm_srx_entry_fill(struct tdm_srx_entry *e, const struct tdm_xfer *x)
+/*
+ * The vector of a single-buffer call has just been written, word by word: a
+ * load of both words at once would wait until all earlier stores are out of
+ * the store buffer, those to lines that another core owns included.
+ */
+static inline void entry_fill(struct tdm_srx_entry *e, const struct tdm_xfer *x)
 {
 	size_t i;
 
 	for (i = 0; i < x->count; i++) {
-		e->iov[i] = x->iov[i];
+		e->iov[i].iov_base = x->iov[i].iov_base;
+		e->iov[i].iov_len = x->iov[i].iov_len;
 		e->desc[i] = x->desc ? x->desc[i] : NULL;
 	}
 	e->len = x->len;
 	e->rx.count = x->count;
 	e->rx.context = x->context;
 	e->rx.flags |= x->flags & FI_COMPLETION;
+}
+
+void tdm_srx_entry_fill(struct tdm_srx_entry *e, const struct tdm_xfer *x)
+{
+	entry_fill(e, x);
 }
 
 void tdm_srx_take(struct tdm_srx *srx, struct tdm_srx_entry *e)
@@ -160,48 +176,36 @@ void tdm_srx_settle(struct tdm_srx *srx)
 	srx->settling--;
 }
 
-int tdm_srx_post(struct tdm_srx *srx, struct tdm_srx_entry *e,
-		 const struct tdm_xfer *x)
+static inline void post(struct tdm_srx *srx, struct tdm_srx_entry *e,
+			const struct tdm_xfer *x, enum tdm_srx_kind kind)
 {
-	int ret;
-
-	e->item.addr = tdm_srx_source(srx, (enum tdm_srx_kind)e->kind, x);
-	e->item.tag = e->kind == TDM_SRX_TAG ? x->tag : 0;
-	e->item.ignore = e->kind == TDM_SRX_TAG ? x->ignore : 0;
-	e->rx.addr = srx->spaces ? tdm_space_source(e->item.addr) :
-				   e->item.addr;
+	e->item.addr = tdm_srx_source(srx, kind, x);
+	e->item.tag = kind == TDM_SRX_TAG ? x->tag : 0;
+	e->item.ignore = kind == TDM_SRX_TAG ? x->ignore : 0;
+	e->rx.addr = tdm_unlikely(srx->spaces) ?
+			     tdm_space_source(e->item.addr) :
+			     e->item.addr;
 	e->rx.tag = e->item.tag;
-	ret = tdm_match_post(srx->match[e->kind], &e->item);
-	if (ret)
-		return ret;
 	e->post_no = srx->next_post_no++;
 	e->state = TDM_SRX_POSTED;
-	return 0;
+	tdm_match_post(srx->match[kind], &e->item);
 }
 
-static tdm_noinline ssize_t recv_other(struct tdm_srx *srx,
-				       const struct tdm_xfer *x,
-				       enum tdm_srx_kind kind)
+void tdm_srx_post(struct tdm_srx *srx, struct tdm_srx_entry *e,
+		  const struct tdm_xfer *x)
 {
-	if (x->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))
-		return tdm_srx_peek(srx, x, kind);
-	if (x->count > TDM_IOV_LIMIT)
-		return -FI_EINVAL;
-	if (x->flags & FI_MULTI_RECV)
-		return tdm_srx_multi_recv(srx, x, kind);
-	return tdm_srx_recv_space(srx, x, kind);
+	post(srx, e, x, (enum tdm_srx_kind)e->kind);
 }
 
-static inline ssize_t meet(struct tdm_srx *srx, const struct tdm_xfer *x,
-			   enum tdm_srx_kind kind, struct tdm_match_item *item)
+ssize_t tdm_srx_meet(struct tdm_srx *srx, const struct tdm_xfer *x,
+		     enum tdm_srx_kind kind, struct tdm_match_item *item)
 {
 	struct tdm_srx_entry *e;
-	int ret;
 
 	if (item) {
 		e = tdm_srx_entry_of_item(item);
 		tdm_srx_take(srx, e);
-		tdm_srx_entry_fill(e, x);
+		entry_fill(e, x);
 		tdm_srx_start(e);
 		return 0;
 	}
@@ -210,38 +214,62 @@ static inline ssize_t meet(struct tdm_srx *srx, const struct tdm_xfer *x,
 	e = tdm_srx_entry_alloc(srx, kind);
 	if (!e)
 		return -FI_ENOMEM;
-	tdm_srx_entry_fill(e, x);
-	ret = tdm_srx_post(srx, e, x);
-	if (ret)
-		tdm_srx_entry_free(srx, e);
-	return ret;
+	entry_fill(e, x);
+	post(srx, e, x, kind);
+	return 0;
 }
 
-ssize_t tdm_srx_meet(struct tdm_srx *srx, const struct tdm_xfer *x,
-		     enum tdm_srx_kind kind, struct tdm_match_item *item)
+static tdm_noinline ssize_t recv_other(struct tdm_srx *srx,
+				       const struct tdm_xfer *x,
+				       enum tdm_srx_kind kind)
 {
-	return meet(srx, x, kind, item);
+	const uint64_t tag = kind == TDM_SRX_TAG ? x->tag : 0;
+	const uint64_t ignore = kind == TDM_SRX_TAG ? x->ignore : 0;
+
+	if (x->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))
+		return tdm_srx_peek(srx, x, kind);
+	if (x->count > TDM_IOV_LIMIT)
+		return -FI_EINVAL;
+	if (x->flags & FI_MULTI_RECV)
+		return tdm_srx_multi_recv(srx, x, kind);
+	if (x->flags & TDM_IN_SPACE)
+		return tdm_srx_recv_space(srx, x, kind);
+	return tdm_srx_meet(srx, x, kind,
+			    tdm_match_find_arrived(srx->match[kind],
+						   tdm_srx_source(srx, kind, x),
+						   tag, ignore));
+}
+
+/* Nothing waits that it could get, and an entry is there: most are such. */
+static inline ssize_t recv_kind(struct tdm_srx *srx, const struct tdm_xfer *x,
+				enum tdm_srx_kind kind)
+{
+	struct tdm_srx_entry *e;
+
+	if (tdm_unlikely(tdm_match_arrived_count(srx->match[kind]) ||
+			 !tdm_srx_left(srx)))
+		return recv_other(srx, x, kind);
+	e = (struct tdm_srx_entry *)tdm_pool_take(&srx->pool);
+	if (tdm_unlikely(!e))
+		return recv_other(srx, x, kind);
+	entry_init(e, kind);
+	entry_fill(e, x);
+	post(srx, e, x, kind);
+	return 0;
 }
 
 ssize_t tdm_srx_recv(struct tdm_srx *srx, const struct tdm_xfer *x)
 {
 	enum tdm_srx_kind kind = x->flags & FI_TAGGED ? TDM_SRX_TAG :
 							TDM_SRX_MSG;
-	struct tdm_match_item *item;
 
 	tdm_assert_held(srx->engine->lock);
-	if (tdm_unlikely(x->flags &
-			 (FI_PEEK | FI_CLAIM | FI_DISCARD | TDM_IN_SPACE)))
+	if (tdm_unlikely(x->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD |
+				     FI_MULTI_RECV | TDM_IN_SPACE) ||
+			 x->count > TDM_IOV_LIMIT))
 		return recv_other(srx, x, kind);
-	if (tdm_unlikely(x->count > TDM_IOV_LIMIT))
-		return -FI_EINVAL;
-	if (x->flags & FI_MULTI_RECV)
-		return tdm_srx_multi_recv(srx, x, kind);
-	item = tdm_match_find_arrived(srx->match[kind],
-				      tdm_srx_source(srx, kind, x),
-				      kind == TDM_SRX_TAG ? x->tag : 0,
-				      kind == TDM_SRX_TAG ? x->ignore : 0);
-	return meet(srx, x, kind, item);
+	return kind == TDM_SRX_TAG ? recv_kind(srx, x, TDM_SRX_TAG) :
+				     recv_kind(srx, x, TDM_SRX_MSG);
 }
 
 static struct tdm_srx_entry *find_context(struct tdm_match *match,

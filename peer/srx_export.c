@@ -10,6 +10,7 @@
  *
  * Lock: domain held.
  */
+#include "peer/match_priv.h"
 #include "peer/srx_space.h"
 
 #include "tdm_nosys.h"
@@ -44,11 +45,24 @@ get_part(struct tdm_srx *srx, struct tdm_srx_entry *e, size_t size)
 	return child;
 }
 
+/* @e, off the queue of receives, gets the message of @attr. */
+static inline int begin(struct fid_peer_srx *fid, struct tdm_srx_entry *e,
+			enum tdm_srx_kind kind,
+			const struct fi_peer_match_attr *attr,
+			struct fi_peer_rx_entry **entry)
+{
+	e->state = TDM_SRX_FILLING;
+	e->rx.srx = fid;
+	e->rx.addr = attr->addr;
+	e->rx.tag = kind == TDM_SRX_TAG ? attr->tag : 0;
+	*entry = &e->rx;
+	return 0;
+}
+
 /* A message meets the receive @item of kind @kind. */
-static inline int take(struct fid_peer_srx *fid, struct tdm_match_item *item,
-		       enum tdm_srx_kind kind,
-		       const struct fi_peer_match_attr *attr,
-		       struct fi_peer_rx_entry **entry)
+static int take(struct fid_peer_srx *fid, struct tdm_match_item *item,
+		enum tdm_srx_kind kind, const struct fi_peer_match_attr *attr,
+		struct fi_peer_rx_entry **entry)
 {
 	struct tdm_srx_entry *e = tdm_srx_entry_of_item(item);
 	struct tdm_srx *srx = tdm_srx_of(fid);
@@ -61,12 +75,23 @@ static inline int take(struct fid_peer_srx *fid, struct tdm_match_item *item,
 		tdm_match_remove(srx->match[kind], &e->item);
 		e->rx.msg_size = tdm_min(attr->msg_size, e->len);
 	}
-	e->state = TDM_SRX_FILLING;
-	e->rx.srx = fid;
-	e->rx.addr = attr->addr;
-	e->rx.tag = kind == TDM_SRX_TAG ? attr->tag : 0;
-	*entry = &e->rx;
-	return 0;
+	return begin(fid, e, kind, attr, entry);
+}
+
+static tdm_noinline int get_other(struct fid_peer_srx *fid,
+				  enum tdm_srx_kind kind,
+				  const struct fi_peer_match_attr *attr,
+				  struct fi_peer_rx_entry **entry)
+{
+	uint64_t tag = kind == TDM_SRX_TAG ? attr->tag : 0;
+	struct tdm_srx *srx = tdm_srx_of(fid);
+	struct tdm_match_item *item = NULL;
+
+	if (tdm_likely(!srx->settling))
+		item = tdm_match_find_posted(srx->match[kind], attr->addr, tag);
+	if (!item)
+		return get_unexpected(fid, kind, attr, entry);
+	return take(fid, item, kind, attr, entry);
 }
 
 static inline int get(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
@@ -75,14 +100,19 @@ static inline int get(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
 {
 	uint64_t tag = kind == TDM_SRX_TAG ? attr->tag : 0;
 	struct tdm_srx *srx = tdm_srx_of(fid);
-	struct tdm_match_item *item = NULL;
+	struct tdm_match_item *item =
+		tdm_match_first(srx->match[kind], attr->addr, tag);
+	struct tdm_srx_entry *e;
 
 	tdm_assert_held(srx->engine->lock);
-	if (tdm_likely(!srx->settling))
-		item = tdm_match_find_posted(srx->match[kind], attr->addr, tag);
-	if (!item)
-		return get_unexpected(fid, kind, attr, entry);
-	return take(fid, item, kind, attr, entry);
+	if (tdm_unlikely(!item || srx->settling))
+		return get_other(fid, kind, attr, entry);
+	e = tdm_srx_entry_of_item(item);
+	if (tdm_unlikely(e->multi))
+		return get_other(fid, kind, attr, entry);
+	tdm_match_remove_first(srx->match[kind], item);
+	e->rx.msg_size = tdm_min(attr->msg_size, e->len);
+	return begin(fid, e, kind, attr, entry);
 }
 
 /* The same where addresses are names. */
@@ -170,10 +200,8 @@ static int get_tag_space(struct fid_peer_srx *fid,
 	return get_space(fid, TDM_SRX_TAG, attr, entry);
 }
 
-static int queued(struct tdm_srx *srx, struct tdm_srx_entry *e, int ret)
+static int queued(struct tdm_srx *srx, struct tdm_srx_entry *e)
 {
-	if (ret)
-		return ret;
 	e->state = TDM_SRX_WAITING;
 	if (srx->settling)
 		tdm_list_append(&srx->pending, &e->link);
@@ -191,7 +219,8 @@ static int queue(struct fi_peer_rx_entry *rx)
 	e->item.addr = rx->addr;
 	e->item.tag = rx->tag;
 	e->item.ignore = 0;
-	return queued(srx, e, tdm_match_arrive(srx->match[e->kind], &e->item));
+	tdm_match_arrive(srx->match[e->kind], &e->item);
+	return queued(srx, e);
 }
 
 /* The same where addresses are names; get_*() has left that of the source. */
@@ -204,17 +233,16 @@ static int queue_space(struct fi_peer_rx_entry *rx)
 	assert(e->state == TDM_SRX_NEW);
 	e->item.tag = rx->tag;
 	e->item.ignore = 0;
-	return queued(srx, e,
-		      tdm_match_arrive_space(srx->match[e->kind], &e->item));
+	tdm_match_arrive_space(srx->match[e->kind], &e->item);
+	return queued(srx, e);
 }
 
-static void free_entry(struct fi_peer_rx_entry *rx)
+static tdm_noinline void free_other(struct tdm_srx *srx,
+				    struct fi_peer_rx_entry *rx)
 {
-	struct tdm_srx *srx = tdm_srx_of(rx->srx);
 	struct tdm_srx_entry *e, *parent;
 
-	tdm_assert_held(srx->engine->lock);
-	if (tdm_unlikely(rx->flags & FI_RMA)) {
+	if (rx->flags & FI_RMA) {
 		srx->free_rma(rx);
 		return;
 	}
@@ -228,13 +256,24 @@ static void free_entry(struct fi_peer_rx_entry *rx)
 	       e->state == TDM_SRX_WAITING);
 	if (e->state == TDM_SRX_WAITING)
 		tdm_srx_take(srx, e);
-	if (tdm_unlikely(parent != NULL)) {
+	if (parent)
 		parent->rx.srx = rx->srx;
-		tdm_srx_entry_free(srx, e);
-		tdm_srx_multi_put(srx, parent);
-		return;
-	}
 	tdm_srx_entry_free(srx, e);
+	if (parent)
+		tdm_srx_multi_put(srx, parent);
+}
+
+static void free_entry(struct fi_peer_rx_entry *rx)
+{
+	struct tdm_srx *srx = tdm_srx_of(rx->srx);
+	struct tdm_srx_entry *e = tdm_srx_entry_of_rx(rx);
+
+	tdm_assert_held(srx->engine->lock);
+	if (tdm_unlikely((rx->flags & FI_RMA) || e->parent ||
+			 e->state != TDM_SRX_FILLING))
+		free_other(srx, rx);
+	else
+		tdm_srx_entry_free(srx, e);
 }
 
 /* Learn the sources of one transport's messages in one queue. */

@@ -71,7 +71,6 @@ ssize_t tdm_srx_multi_recv(struct tdm_srx *srx, const struct tdm_xfer *x,
 {
 	struct tdm_match_item *item;
 	struct tdm_srx_entry *p;
-	int ret;
 
 	if (x->count != 1)
 		return -FI_EINVAL;
@@ -86,11 +85,7 @@ ssize_t tdm_srx_multi_recv(struct tdm_srx *srx, const struct tdm_xfer *x,
 	p->refs = 1; /* ours, until nothing waits for it any more */
 	p->used = 0;
 	p->min = srx->min_multi_recv;
-	ret = tdm_srx_post(srx, p, x);
-	if (ret) {
-		tdm_srx_entry_free(srx, p);
-		return ret;
-	}
+	tdm_srx_post(srx, p, x);
 	srx->settling++;
 	while (p->state == TDM_SRX_POSTED &&
 	       (item = tdm_srx_find_arrived(srx, kind, &p->item)))

@@ -143,9 +143,9 @@ void tdm_srx_discard(struct tdm_srx *srx, struct tdm_srx_entry *e);
 void tdm_srx_join(struct tdm_srx *srx, struct tdm_srx_entry *rx,
 		  struct tdm_srx_entry *msg);
 
-/* File a filled entry as a receive for @x. Errors: -FI_ENOMEM. */
-int tdm_srx_post(struct tdm_srx *srx, struct tdm_srx_entry *e,
-		 const struct tdm_xfer *x);
+/* File a filled entry as a receive for @x. */
+void tdm_srx_post(struct tdm_srx *srx, struct tdm_srx_entry *e,
+		  const struct tdm_xfer *x);
 
 /*
  * A receive for @x, of one buffer vector: it gets @item, a waiting message

@@ -152,18 +152,17 @@ void tdm_shm_ep_progress(struct tdm_shm_ep *ep);
 /* Handle up to @most events of listener and lifelines, and the timers. */
 void tdm_shm_control(struct tdm_shm_ep *ep, int most);
 
-/* Have each progress call work on @pair until nothing is left. */
+/* Have each progress call work on @pair until nothing is left; is there? */
 void tdm_shm_busy(struct tdm_shm_pair *pair);
-
-/* Could progress do something for @pair now? */
 int tdm_shm_runnable(struct tdm_shm_pair *pair);
 
 /* ---- rx.c ---------------------------------------------------------------- */
 
 extern struct fi_ops_srx_peer tdm_shm_srx_peer_ops;
 
-/* Take up to @budget records. Returns how many were there. */
+/* Take up to @budget records; returns how many. @word0: one that is there. */
 int tdm_shm_rx_poll(struct tdm_shm_pair *pair, int budget);
+int tdm_shm_rx_take(struct tdm_shm_pair *pair, uint64_t word0, int budget);
 
 /* No record is there but @word0: give slots back, break what cannot be. */
 void tdm_shm_rx_idle(struct tdm_shm_pair *pair, uint64_t word0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One progress call: hot rings, who rang, pairs with work under way, and from
- * time to time sockets and timers. With one hot ring and nothing to do it is
+ * One progress call: who rang, pairs with work under way, from time to time
+ * sockets and timers, and last the hot rings. With one hot ring and nothing to do it is
  * one load of the ring, one of the hints and a few of our own.
  *
  * Invariant: nothing that a loop here walks over is freed inside the loop;
@@ -156,7 +156,7 @@ static inline void poll_hot(struct tdm_shm_pair *pair)
 	int n = 0;
 
 	if (tdm_shm_ring_there(&pair->rx, word0))
-		n = tdm_shm_rx_poll(pair, (int)window);
+		n = tdm_shm_rx_take(pair, word0, (int)window);
 	else if (tdm_unlikely(!tdm_shm_ring_sane(&pair->rx, word0) ||
 			      pair->rx.tail != pair->rx.shown))
 		tdm_shm_rx_idle(pair, word0);
@@ -198,12 +198,13 @@ void tdm_shm_ep_progress(struct tdm_shm_ep *ep)
 	if (tdm_unlikely(ep->in_progress || !ep->enabled))
 		return;
 	ep->in_progress = 1;
-	for (i = 0; i < ep->nhot; i++)
-		poll_hot(ep->hot[i]);
+	/* First, so that a message that comes now waits for nothing else. */
 	if (tdm_unlikely(!(++ep->ticks % PROGRESS_CONTROL_EVERY) || rung(ep) ||
 			 !tdm_list_empty(&ep->busy) ||
 			 !tdm_list_empty(&ep->attaching) ||
 			 !tdm_list_empty(&ep->reap)))
 		progress_more(ep);
+	for (i = 0; i < ep->nhot; i++)
+		poll_hot(ep->hot[i]);
 	ep->in_progress = 0;
 }

@@ -66,9 +66,9 @@ static tdm_noinline void eager_scatter(struct tdm_shm_ep *ep,
 }
 
 /* Copy to the receive and end it. */
-static inline void eager_place(struct tdm_shm_pair *pair,
-			       struct fi_peer_rx_entry *entry,
-			       const void *payload, size_t len)
+static inline __attribute__((always_inline)) void
+eager_place_now(struct tdm_shm_pair *pair, struct fi_peer_rx_entry *entry,
+		const void *payload, size_t len)
 {
 	struct tdm_shm_ep *ep = pair->ep;
 
@@ -81,6 +81,13 @@ static inline void eager_place(struct tdm_shm_pair *pair,
 		eager_scatter(ep, entry, payload, len);
 	}
 	ep->srx->owner_ops->free_entry(entry);
+}
+
+static tdm_noinline void eager_place(struct tdm_shm_pair *pair,
+				     struct fi_peer_rx_entry *entry,
+				     const void *payload, size_t len)
+{
+	eager_place_now(pair, entry, payload, len);
 }
 
 static tdm_noinline int eager_queue(struct tdm_shm_pair *pair,
@@ -164,8 +171,8 @@ static int rx_eager_deliver(struct tdm_shm_pair *pair,
 }
 
 /* A message without flags, @len bytes of payload at @payload. */
-static inline int rx_plain(struct tdm_shm_pair *pair, int tagged,
-			   const uint8_t *slot, size_t len)
+static inline __attribute__((always_inline)) int
+rx_plain(struct tdm_shm_pair *pair, int tagged, const uint8_t *slot, size_t len)
 {
 	const uint8_t *payload = slot + TDM_SHM_HEAD_BYTES;
 	struct tdm_offer offer;
@@ -175,7 +182,7 @@ static inline int rx_plain(struct tdm_shm_pair *pair, int tagged,
 	offer = offer_of(pair, slot, len);
 	ret = srx_get(pair, tagged, &offer.attr, &entry);
 	if (tdm_likely(!ret)) {
-		eager_place(pair, entry, payload, len);
+		eager_place_now(pair, entry, payload, len);
 		return 0;
 	}
 	return ret == -FI_ENOENT ?
@@ -432,17 +439,13 @@ tdm_noinline void tdm_shm_rx_idle(struct tdm_shm_pair *pair, uint64_t word0)
 		rx_show(pair);
 }
 
-int tdm_shm_rx_poll(struct tdm_shm_pair *pair, int budget)
+int tdm_shm_rx_take(struct tdm_shm_pair *pair, uint64_t word0, int budget)
 {
-	int n = 0, ret = 0;
+	int n = 0, ret;
 
-	while (n < budget && !pair->broken) {
-		uint64_t word0 = tdm_shm_ring_peek(&pair->rx);
-
-		if (!tdm_shm_ring_there(&pair->rx, word0)) {
-			tdm_shm_rx_idle(pair, word0);
-			break;
-		}
+	if (tdm_unlikely(pair->broken))
+		return 0;
+	for (;;) {
 		ret = rx_record(pair, word0);
 		if (tdm_unlikely(ret))
 			break;
@@ -450,11 +453,28 @@ int tdm_shm_rx_poll(struct tdm_shm_pair *pair, int budget)
 		if (tdm_unlikely(pair->rx.tail - pair->rx.shown >=
 				 pair->rx.count / 4))
 			rx_show(pair);
+		if (n == budget || pair->broken)
+			break;
+		word0 = tdm_shm_ring_peek(&pair->rx);
+		if (!tdm_shm_ring_there(&pair->rx, word0)) {
+			tdm_shm_rx_idle(pair, word0);
+			break;
+		}
 	}
 	pair->rx_since += (uint32_t)n;
 	if (tdm_unlikely(ret && ret != -FI_EAGAIN))
 		tdm_shm_pair_break(pair, -ret);
 	return n;
+}
+
+int tdm_shm_rx_poll(struct tdm_shm_pair *pair, int budget)
+{
+	uint64_t word0 = tdm_shm_ring_peek(&pair->rx);
+
+	if (tdm_shm_ring_there(&pair->rx, word0))
+		return tdm_shm_rx_take(pair, word0, budget);
+	tdm_shm_rx_idle(pair, word0);
+	return 0;
 }
 
 /* ---- the owner starts or drops what waits -------------------------------- */

@@ -75,13 +75,14 @@ static void domain_progress(struct tdm_engine *engine)
 
 	tdm_assert_held(&d->lock);
 	engine->passes++;
-	if (tdm_likely(d->link != NULL))
-		tdm_link_progress(d->link);
 	if (!d->local_pairs || !d->tcp_quiet ||
 	    !(engine->passes % QUIET_PASSES))
 		tcp_progress(d);
 	if (tdm_unlikely(!tdm_list_empty(&d->late)))
 		tdm_late_pass(d);
+	/* Last: what comes by memory now is read soonest. */
+	if (tdm_likely(d->link != NULL))
+		tdm_link_progress(d->link);
 }
 
 /*

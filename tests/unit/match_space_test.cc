@@ -115,7 +115,7 @@ protected:
 			plain.arrived.remove(want);
 			return;
 		}
-		ASSERT_EQ(0, tdm_match_post(m, &rx->m));
+		tdm_match_post(m, &rx->m);
 		plain.posted.push_back(rx);
 	}
 
@@ -135,7 +135,7 @@ protected:
 			plain.posted.remove(want);
 			return;
 		}
-		ASSERT_EQ(0, tdm_match_arrive_space(m, &msg->m));
+		tdm_match_arrive_space(m, &msg->m);
 		plain.arrived.push_back(msg);
 	}
 

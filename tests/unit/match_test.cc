@@ -59,7 +59,7 @@ protected:
 	{
 		Item *i = make(addr, tag, ignore);
 
-		EXPECT_EQ(tdm_match_post(m, &i->m), 0);
+		tdm_match_post(m, &i->m);
 		return i;
 	}
 
@@ -67,7 +67,7 @@ protected:
 	{
 		Item *i = make(addr, tag, 0);
 
-		EXPECT_EQ(tdm_match_arrive(m, &i->m), 0);
+		tdm_match_arrive(m, &i->m);
 		return i;
 	}
 
@@ -253,14 +253,45 @@ TEST_F(Match, BucketsFollowTheNumberOfKeys)
 {
 	for (int i = 0; i < 10000; i++)
 		post(ANY, 0);
+	EXPECT_EQ(tdm_match_find_posted(m, 1, 1), nullptr);
+	EXPECT_EQ(m->posted.count, 10000u);
 	EXPECT_EQ(m->posted.buckets, size_t(TDM_MATCH_BUCKETS));
 	for (uint64_t i = 0; i < 10000; i++)
 		post(i % 7, i);
+	EXPECT_EQ(tdm_match_find_posted(m, 8, 1), nullptr);
+	EXPECT_EQ(m->posted.count, 20000u);
 	EXPECT_GE(m->posted.buckets, 16384u);
 	for (uint64_t i = 0; i < 10000; i++)
 		arrive(i % 7, i << 32);
 	EXPECT_GE(m->by_src.buckets, 8192u);
 	EXPECT_GE(m->by_tag.buckets, 8192u);
+}
+
+TEST_F(Match, ReceivesMetInOrderAreNotFiled)
+{
+	Item *a = post(1, 10), *b = post(1, 11, 1), *c = post(ANY, 12);
+
+	EXPECT_EQ(tdm_match_first(m, 1, 11), nullptr);
+	for (Item *i : { a, b, c }) {
+		EXPECT_EQ(tdm_match_first(m, 1, i->m.tag), &i->m);
+		EXPECT_EQ(posted(1, i->m.tag), i);
+		EXPECT_EQ(m->posted.count, 0u);
+		i == b ? remove(i) : tdm_match_remove_first(m, &i->m);
+	}
+	EXPECT_EQ(tdm_match_first(m, 1, 12), nullptr);
+	/* Not the first: now all that are there are filed. */
+	a = post(1, 12);
+	b = post(1, 13);
+	EXPECT_EQ(posted(1, 13), b);
+	EXPECT_EQ(m->posted.count, 2u);
+	c = post(2, 14);
+	EXPECT_EQ(m->posted.count, 2u);
+	EXPECT_EQ(tdm_match_first(m, 1, 12), nullptr);
+	remove(a);
+	remove(b);
+	EXPECT_EQ(m->posted.count, 0u);
+	EXPECT_EQ(tdm_match_posted_count(m), 1u);
+	EXPECT_EQ(tdm_match_first(m, 2, 14), &c->m);
 }
 
 TEST_F(Match, MaskIndexesComeAndGoWithoutLosingMessages)
@@ -454,14 +485,22 @@ private:
 			drop(msg, want);
 			return;
 		}
-		ok = ok && !tdm_match_post(m, &r->m);
+		tdm_match_post(m, &r->m);
 		rx.push_back(std::move(r));
 	}
 
 	void give(fi_addr_t addr, uint64_t tag, bool *taken)
 	{
 		size_t want = ref_posted(addr, tag);
+		tdm_match_item *first = tdm_match_first(m, addr, tag);
 
+		if (first && rng.upto(5)) {
+			expect(first, rx, want);
+			*taken = true;
+			tdm_match_remove_first(m, first);
+			rx.erase(rx.begin());
+			return;
+		}
 		expect(tdm_match_find_posted(m, addr, tag), rx, want);
 		*taken = want < rx.size();
 		/* Now and then it stays posted, as multi-recv buffers do. */
@@ -477,7 +516,7 @@ private:
 		give(i->m.addr, i->m.tag, &taken);
 		if (taken)
 			return;
-		ok = ok && !tdm_match_arrive(m, &i->m);
+		tdm_match_arrive(m, &i->m);
 		msg.push_back(std::move(i));
 	}
 
