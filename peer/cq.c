@@ -134,6 +134,7 @@ static void cq_init(struct tdm_cq *cq, struct tdm_engine *engine,
 	cq->words = format_words(attr->format);
 	cq->room = ring_entries(attr->size);
 	cq->mask = cq->room - 1;
+	cq->size = tdm_max(cq->room, attr->size);
 	cq->errs_end = &cq->errs;
 	cq->wait_cond = attr->wait_cond;
 	for (i = 0; i < TDM_TRANSPORTS; i++) {
@@ -214,6 +215,11 @@ struct fid_cq *tdm_cq_fid(struct tdm_cq *cq)
 struct tdm_engine *tdm_cq_engine(const struct tdm_cq *cq)
 {
 	return cq->engine;
+}
+
+int tdm_cq_full(const struct tdm_cq *cq)
+{
+	return tdm_unlikely(cq->tail - cq->head >= cq->size);
 }
 
 int tdm_cq_ready(const struct tdm_cq *cq)

@@ -38,6 +38,13 @@ struct tdm_engine *tdm_cq_engine(const struct tdm_cq *cq);
 /* Not 0 when a read gives something else than -FI_EAGAIN. Lock: held. */
 int tdm_cq_ready(const struct tdm_cq *cq);
 
+/*
+ * Not 0 when as many entries wait to be read as @cq was opened for: operations
+ * that would add one are to be refused, fi_domain(3) "FI_RM_ENABLED". What was
+ * posted before is kept all the same. Lock: held.
+ */
+int tdm_cq_full(const struct tdm_cq *cq);
+
 /* The export of @cq for one transport; lives as long as @cq. */
 struct fid_peer_cq *tdm_cq_export(struct tdm_cq *cq, enum tdm_transport t);
 

@@ -70,6 +70,7 @@ struct tdm_cq {
 	uint64_t head;	    /* next entry to read */
 	uint64_t tail;	    /* next entry to write */
 	uint64_t room;	    /* entries the ring takes; see invariant 4 */
+	uint64_t size;	    /* entries it was opened for, >= the ring's */
 	uint64_t mask;	    /* ring slots - 1 */
 	tdm_a64 *ring;	    /* (mask + 1) * words */
 	fi_addr_t *src;	    /* mask + 1, or NULL without FI_SOURCE */

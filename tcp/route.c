@@ -266,6 +266,12 @@ ssize_t tdm_route_locked(struct tdm_ep *ep, const struct tdm_xfer *x)
 	return send_locked(ep, x);
 }
 
+/* Is there no room for the completion of @x? @cq: NULL when none is bound. */
+static inline int full(const struct tdm_cq *cq, const struct tdm_xfer *x)
+{
+	return (x->flags & FI_COMPLETION) && cq && tdm_cq_full(cq);
+}
+
 ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 {
 	struct tdm_domain *d = ep->domain;
@@ -273,7 +279,7 @@ ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 	ssize_t ret;
 
 	tdm_lock_acquire(&d->lock);
-	ret = send_locked(ep, x);
+	ret = full(ep->tx_cq, x) ? -FI_EAGAIN : send_locked(ep, x);
 	if (tdm_unlikely(ret == -FI_EAGAIN)) {
 		/* An application that only retries must advance as well. */
 		d->engine.progress(&d->engine);
@@ -348,7 +354,10 @@ ssize_t tdm_post_recv(struct tdm_ep *ep, struct tdm_xfer *x)
 	ssize_t ret;
 
 	tdm_lock_acquire(&ep->domain->lock);
-	if (tdm_unlikely(x->flags & (FI_PEEK | TDM_IN_SPACE | TDM_NAMED_AV)))
+	if (tdm_unlikely(full(ep->rx_cq, x)))
+		ret = -FI_EAGAIN;
+	else if (tdm_unlikely(x->flags &
+			      (FI_PEEK | TDM_IN_SPACE | TDM_NAMED_AV)))
 		ret = post_other(ep, x);
 	else if (!(ret = directed(ep, x->flags, &x->addr)))
 		ret = tdm_srx_recv(ep->srx, x);

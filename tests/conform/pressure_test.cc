@@ -172,23 +172,22 @@ TEST_F(Pressure, R01_FullContextsSayAgainAndAdvance)
 
 TEST_F(Pressure, R02_CqThatNobodyReadsLosesNothing)
 {
-	/* No FI_EOVERRUN and no completion lost, whatever its size. */
+	/* No FI_EOVERRUN and no completion lost. What was posted completes, what
+	 * would add to a full queue is refused until it is read. */
 	const size_t rounds = 20, batch = 500;
-	std::vector<uint64_t> in(rounds * batch, 0);
-	uint64_t out = 0;
+	std::vector<uint64_t> in(batch, 0);
+	uint64_t out = 0, never = 0;
 
 	attr.cq_size = 8;
 	OK(open_warm());
 	for (auto *from : senders()) {
 		for (size_t r = 0; r < rounds; r++) {
+			for (size_t i = 0; i < batch; i++)
+				ASSERT_EQ(0,
+					  fi_recv(rx()->ep, &in[i], 8, nullptr,
+						  FI_ADDR_UNSPEC, &in[i]));
 			for (size_t i = 0; i < batch; i++) {
-				uint64_t *to = &in[r * batch + i];
-
-				ASSERT_EQ(0, fi_recv(rx()->ep, to, 8, nullptr,
-						     FI_ADDR_UNSPEC, to));
-			}
-			for (size_t i = 0; i < batch; i++) {
-				out = r * batch + i;
+				out = r * batch + i + 1;
 				ASSERT_EQ(0, keep_on([&] {
 						  ssize_t ret = fi_injectdata(
 							  from->ep, &out, 8,
@@ -201,21 +200,52 @@ TEST_F(Pressure, R02_CqThatNobodyReadsLosesNothing)
 			}
 			uint64_t end = tdt_now_ms() + tdt_deadline_ms();
 
-			while (in[r * batch + batch - 1] != out &&
-			       tdt_now_ms() < end) {
+			while (in[batch - 1] != out && tdt_now_ms() < end) {
 				step(from->tx_cq);
 				step(rx()->rx_cq);
 			}
-		}
-		for (size_t i = 0; i < in.size(); i++) {
-			struct tdt_comp c;
+			EXPECT_EQ(-FI_EAGAIN,
+				  fi_recv(rx()->ep, &never, 8, nullptr,
+					  FI_ADDR_UNSPEC, &never));
+			for (size_t i = 0; i < batch; i++) {
+				struct tdt_comp c;
 
-			ASSERT_EQ(0, tdt_wait_next(rx(), 1, &c)) << i;
-			ASSERT_EQ(0, c.err);
-			ASSERT_EQ((void *)&in[i], c.context);
-			ASSERT_EQ(i, c.data);
-			in[i] = 0;
+				ASSERT_EQ(0, tdt_wait_next(rx(), 1, &c)) << i;
+				ASSERT_EQ(0, c.err);
+				ASSERT_EQ((void *)&in[i], c.context);
+				ASSERT_EQ(r * batch + i + 1, c.data);
+				in[i] = 0;
+			}
 		}
+	}
+}
+
+TEST_F(Pressure, R02_SendsStopWhereTheirCqIsFull)
+{
+	/* As many are taken as the queue is for, and what was under way when it
+	 * became full; more once it is read. */
+	const size_t size = 8, rounds = 5;
+	Bytes out = filled(8, 1);
+
+	ONLY_TANDEM();
+	attr.cq_size = size;
+	attr.tx_size = size;
+	OK(open_warm());
+	for (auto *from : senders()) {
+		size_t sent = 0;
+
+		for (size_t r = 0; r < rounds; r++) {
+			size_t n = fill(from, out.data(), out.size(), 4, false,
+					100000);
+
+			EXPECT_LE(size, n);
+			EXPECT_GE(2 * size, n);
+			for (size_t i = 0; i < n; i++)
+				ASSERT_EQ(0,
+					  tdt_wait(from, out.data(), nullptr));
+			sent += n;
+		}
+		OK(drain(from, sent, 4, out.size(), nullptr));
 	}
 }
 
@@ -411,8 +441,10 @@ TEST_F(Pressure, R05_FloodingPeerDoesNotStarveOthers)
 TEST_F(Pressure, R06_SlowReceiverIsNoError)
 {
 	/* A receiver that makes no progress: the sender has -FI_EAGAIN when its
-	 * context and what lies between are full, and goes on afterwards. */
+	 * context and what lies between are full, and goes on afterwards, be
+	 * that TANDEM_TEST_SHUT_S seconds later. */
 	const size_t len = 65000, tx = 16, between = 64 << 20;
+	const char *shut = getenv("TANDEM_TEST_SHUT_S");
 	Bytes out = filled(len, 3);
 
 	attr.tx_size = tx;
@@ -422,6 +454,10 @@ TEST_F(Pressure, R06_SlowReceiverIsNoError)
 
 		EXPECT_GE(n, 1u);
 		EXPECT_LE(n, tx + between / len);
+		for (int i = shut ? 10 * atoi(shut) : 0; i; i--) {
+			usleep(100000);
+			step(from->tx_cq);
+		}
 		OK(drain(from, n, 8, len, out.data()));
 	}
 }
