@@ -244,7 +244,8 @@ static ssize_t send_first(struct tdm_ep *ep, const struct tdm_xfer *x)
 		named = *x;
 		named.flags |= TDM_TO_CTX;
 		named.rx_ctx = (uint16_t)place.ctx;
-		named.group = place.group;
+		/* fi_av(3): groups are of messages. */
+		named.group = x->flags & FI_RMA ? 0 : place.group;
 		named.addr = place.addr;
 		x = &named;
 	}

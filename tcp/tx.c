@@ -412,7 +412,7 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 		op->iov[i] = x->iov[i];
 	if (tdm_unlikely(x->flags & TDM_TO_CTX)) {
 		op->rx_ctx = x->rx_ctx;
-		op->group = x->flags & FI_RMA ? 0 : x->group;
+		op->group = x->group;
 	}
 	c->tcp->tx_used++;
 	return op;

@@ -235,6 +235,7 @@ TEST_P(Group, PeersWithoutThemAreNotReached)
 	 * has none fails with FI_EADDRNOTAVAIL." Group 0 is for everybody. */
 	ONLY_TANDEM();
 	attr.max_group = 0;
+	attr.caps |= FI_RMA;
 	OPEN();
 	for (auto *to : senders()) {
 		struct fi_info *i = info([](struct fi_info *n) {
@@ -287,6 +288,13 @@ TEST_P(Group, PeersWithoutThemAreNotReached)
 		EXPECT_EQ(&out[1], x.e.op_context);
 		ASSERT_EQ(0, tdt_wait(to, &in, nullptr));
 		EXPECT_EQ(2, in);
+		/* One-sided operations have no group: this one meets no key. */
+		ASSERT_EQ(0, fi_write(e, &out[0], 1, nullptr,
+				      fi_group_addr(a, 3), 0, 12345, &in));
+		x = next(q);
+		ASSERT_EQ(-FI_EAVAIL, x.ret);
+		EXPECT_EQ(FI_EACCES, x.err.err);
+		EXPECT_EQ(&in, x.err.op_context);
 	}
 }
 
