@@ -59,8 +59,8 @@ static inline void get_words(uint64_t *to, const tdm_a64 *slot,
 }
 
 /* Copy @n entries from head on; @words is a constant at each call. */
-static inline __attribute__((always_inline)) void
-get_run(const struct tdm_cq *cq, uint64_t *to, size_t n, unsigned int words)
+static tdm_always_inline void get_run(const struct tdm_cq *cq, uint64_t *to,
+				      size_t n, unsigned int words)
 {
 	const uint64_t mask = cq->mask;
 	const uint64_t end = cq->head + n;

@@ -96,9 +96,10 @@ put_over(struct tdm_cq *cq, const struct fi_cq_tagged_entry *e, fi_addr_t src)
 	return 0;
 }
 
-static inline __attribute__((always_inline)) ssize_t
-put(struct fid_peer_cq *peer, unsigned int words,
-    const struct fi_cq_tagged_entry *e, fi_addr_t src)
+static tdm_always_inline ssize_t put(struct fid_peer_cq *peer,
+				     unsigned int words,
+				     const struct fi_cq_tagged_entry *e,
+				     fi_addr_t src)
 {
 	struct tdm_cq *cq = cq_from_peer(peer);
 	size_t slot;

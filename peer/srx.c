@@ -36,8 +36,6 @@ tdm_static_assert(offsetof(struct tdm_srx_entry, item) == 0,
  */
 static inline void entry_init(struct tdm_srx_entry *e, enum tdm_srx_kind kind)
 {
-	e->rx.next = NULL;
-	e->rx.prev = NULL;
 	e->rx.srx = NULL;
 	e->rx.cq_data = 0;
 	e->rx.peer_context = NULL;
@@ -74,24 +72,25 @@ struct tdm_srx_entry *tdm_srx_entry_alloc(struct tdm_srx *srx,
  * load of both words at once would wait until all earlier stores are out of
  * the store buffer, those to lines that another core owns included.
  */
-static inline void entry_fill(struct tdm_srx_entry *e, const struct tdm_xfer *x)
+static tdm_always_inline void entry_fill(struct tdm_srx_entry *e,
+					 const struct tdm_xfer *x, size_t count)
 {
 	size_t i;
 
-	for (i = 0; i < x->count; i++) {
+	for (i = 0; i < count; i++) {
 		e->iov[i].iov_base = x->iov[i].iov_base;
 		e->iov[i].iov_len = x->iov[i].iov_len;
 		e->desc[i] = x->desc ? x->desc[i] : NULL;
 	}
 	e->len = x->len;
-	e->rx.count = x->count;
+	e->rx.count = count;
 	e->rx.context = x->context;
 	e->rx.flags |= x->flags & FI_COMPLETION;
 }
 
 void tdm_srx_entry_fill(struct tdm_srx_entry *e, const struct tdm_xfer *x)
 {
-	entry_fill(e, x);
+	entry_fill(e, x, x->count);
 }
 
 void tdm_srx_take(struct tdm_srx *srx, struct tdm_srx_entry *e)
@@ -176,8 +175,9 @@ void tdm_srx_settle(struct tdm_srx *srx)
 	srx->settling--;
 }
 
-static inline void post(struct tdm_srx *srx, struct tdm_srx_entry *e,
-			const struct tdm_xfer *x, enum tdm_srx_kind kind)
+static tdm_always_inline void post(struct tdm_srx *srx, struct tdm_srx_entry *e,
+				   const struct tdm_xfer *x,
+				   enum tdm_srx_kind kind)
 {
 	e->item.addr = tdm_srx_source(srx, kind, x);
 	e->item.tag = kind == TDM_SRX_TAG ? x->tag : 0;
@@ -205,7 +205,7 @@ ssize_t tdm_srx_meet(struct tdm_srx *srx, const struct tdm_xfer *x,
 	if (item) {
 		e = tdm_srx_entry_of_item(item);
 		tdm_srx_take(srx, e);
-		entry_fill(e, x);
+		entry_fill(e, x, x->count);
 		tdm_srx_start(e);
 		return 0;
 	}
@@ -214,7 +214,7 @@ ssize_t tdm_srx_meet(struct tdm_srx *srx, const struct tdm_xfer *x,
 	e = tdm_srx_entry_alloc(srx, kind);
 	if (!e)
 		return -FI_ENOMEM;
-	entry_fill(e, x);
+	entry_fill(e, x, x->count);
 	post(srx, e, x, kind);
 	return 0;
 }
@@ -240,9 +240,10 @@ static tdm_noinline ssize_t recv_other(struct tdm_srx *srx,
 						   tag, ignore));
 }
 
-/* Nothing waits that it could get, and an entry is there: most are such. */
-static inline ssize_t recv_kind(struct tdm_srx *srx, const struct tdm_xfer *x,
-				enum tdm_srx_kind kind)
+/* One buffer, nothing waits, and an entry is there: most are such. */
+static tdm_always_inline ssize_t recv_kind(struct tdm_srx *srx,
+					   const struct tdm_xfer *x,
+					   enum tdm_srx_kind kind)
 {
 	struct tdm_srx_entry *e;
 
@@ -253,7 +254,7 @@ static inline ssize_t recv_kind(struct tdm_srx *srx, const struct tdm_xfer *x,
 	if (tdm_unlikely(!e))
 		return recv_other(srx, x, kind);
 	entry_init(e, kind);
-	entry_fill(e, x);
+	entry_fill(e, x, 1);
 	post(srx, e, x, kind);
 	return 0;
 }
@@ -266,7 +267,7 @@ ssize_t tdm_srx_recv(struct tdm_srx *srx, const struct tdm_xfer *x)
 	tdm_assert_held(srx->engine->lock);
 	if (tdm_unlikely(x->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD |
 				     FI_MULTI_RECV | TDM_IN_SPACE) ||
-			 x->count > TDM_IOV_LIMIT))
+			 x->count != 1))
 		return recv_other(srx, x, kind);
 	return kind == TDM_SRX_TAG ? recv_kind(srx, x, TDM_SRX_TAG) :
 				     recv_kind(srx, x, TDM_SRX_MSG);

@@ -66,9 +66,9 @@ static tdm_noinline void eager_scatter(struct tdm_shm_ep *ep,
 }
 
 /* Copy to the receive and end it. */
-static inline __attribute__((always_inline)) void
-eager_place_now(struct tdm_shm_pair *pair, struct fi_peer_rx_entry *entry,
-		const void *payload, size_t len)
+static tdm_always_inline void eager_place_now(struct tdm_shm_pair *pair,
+					      struct fi_peer_rx_entry *entry,
+					      const void *payload, size_t len)
 {
 	struct tdm_shm_ep *ep = pair->ep;
 
@@ -171,8 +171,8 @@ static int rx_eager_deliver(struct tdm_shm_pair *pair,
 }
 
 /* A message without flags, @len bytes of payload at @payload. */
-static inline __attribute__((always_inline)) int
-rx_plain(struct tdm_shm_pair *pair, int tagged, const uint8_t *slot, size_t len)
+static tdm_always_inline int rx_plain(struct tdm_shm_pair *pair, int tagged,
+				      const uint8_t *slot, size_t len)
 {
 	const uint8_t *payload = slot + TDM_SHM_HEAD_BYTES;
 	struct tdm_offer offer;

@@ -51,7 +51,8 @@ static int fill_vector(struct tdm_xfer *x, const struct iovec *iov,
 	return 0;
 }
 
-static ssize_t send_xfer(struct tdm_ep *ep, struct tdm_xfer *x)
+static tdm_always_inline ssize_t send_xfer(struct tdm_ep *ep,
+					   struct tdm_xfer *x)
 {
 	if (tdm_unlikely(ep->enabled != TDM_EP_ON)) {
 		int ret = tdm_ep_check(ep, x);
@@ -114,7 +115,8 @@ static tdm_noinline int check_exact(const struct tdm_ep *ep,
 	return 0;
 }
 
-static ssize_t post_xfer(struct tdm_ep *ep, struct tdm_xfer *x)
+static tdm_always_inline ssize_t post_xfer(struct tdm_ep *ep,
+					   struct tdm_xfer *x)
 {
 	if (tdm_unlikely(!ep->enabled))
 		return -FI_EOPBADSTATE;

@@ -273,22 +273,35 @@ static inline int full(const struct tdm_cq *cq, const struct tdm_xfer *x)
 	return (x->flags & FI_COMPLETION) && cq && tdm_cq_full(cq);
 }
 
+static ssize_t retry_later(struct tdm_domain *d)
+	TDM_TSA(release_capability(d->lock));
+
+/*
+ * An application that only retries must advance as well. Releases the lock;
+ * -FI_EAGAIN.
+ */
+static tdm_noinline ssize_t retry_later(struct tdm_domain *d)
+{
+	int vain;
+
+	d->engine.progress(&d->engine);
+	vain = tdm_engine_vain(&d->engine);
+	tdm_lock_release(&d->lock);
+	if (tdm_unlikely(vain))
+		tdm_os.yield();
+	return -FI_EAGAIN;
+}
+
 ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 {
 	struct tdm_domain *d = ep->domain;
-	int vain = 0;
 	ssize_t ret;
 
 	tdm_lock_acquire(&d->lock);
 	ret = full(ep->tx_cq, x) ? -FI_EAGAIN : send_locked(ep, x);
-	if (tdm_unlikely(ret == -FI_EAGAIN)) {
-		/* An application that only retries must advance as well. */
-		d->engine.progress(&d->engine);
-		vain = tdm_engine_vain(&d->engine);
-	}
+	if (tdm_unlikely(ret == -FI_EAGAIN))
+		return retry_later(d);
 	tdm_lock_release(&d->lock);
-	if (tdm_unlikely(vain))
-		tdm_os.yield();
 	return ret;
 }
 
