@@ -17,8 +17,8 @@
 
 #define tdm_must_check __attribute__((warn_unused_result))
 #define tdm_unused __attribute__((unused))
-/* Kept out of the function that calls it, whose registers it would need. */
 #define tdm_always_inline inline __attribute__((always_inline))
+/* Kept out of the function that calls it, whose registers it would need. */
 #define tdm_noinline __attribute__((noinline))
 #define tdm_likely(x) __builtin_expect(!!(x), 1)
 #define tdm_unlikely(x) __builtin_expect(!!(x), 0)

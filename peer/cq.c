@@ -219,7 +219,7 @@ struct tdm_engine *tdm_cq_engine(const struct tdm_cq *cq)
 
 int tdm_cq_full(const struct tdm_cq *cq)
 {
-	return tdm_unlikely(cq->tail - cq->head >= cq->size);
+	return tdm_unlikely(cq->tail - cq->head + cq->nerrs >= cq->size);
 }
 
 int tdm_cq_ready(const struct tdm_cq *cq)

@@ -39,9 +39,9 @@ struct tdm_engine *tdm_cq_engine(const struct tdm_cq *cq);
 int tdm_cq_ready(const struct tdm_cq *cq);
 
 /*
- * Not 0 when as many entries wait to be read as @cq was opened for: operations
- * that would add one are to be refused, fi_domain(3) "FI_RM_ENABLED". What was
- * posted before is kept all the same. Lock: held.
+ * Not 0 when as many entries wait to be read, errors included, as @cq was opened
+ * for: operations that would add one are to be refused, fi_domain(3)
+ * "FI_RM_ENABLED". What was posted before is kept all the same. Lock: held.
  */
 int tdm_cq_full(const struct tdm_cq *cq);
 

@@ -79,6 +79,7 @@ struct tdm_cq {
 	int overrun;	    /* memory was out: entries are missing */
 	struct tdm_cq_err *errs;
 	struct tdm_cq_err **errs_end;
+	size_t nerrs;
 	struct tdm_cq_chunk *over; /* oldest first */
 	struct tdm_cq_chunk *over_last;
 	struct tdm_cq_chunk *spare; /* reserved one ahead */

@@ -239,6 +239,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 	}
 	free(cq->err_data);
 	cq->errs = err->next;
+	cq->nerrs--;
 	if (!cq->errs)
 		cq->errs_end = &cq->errs;
 	fill_err(cq, buf, &err->entry);
@@ -263,7 +264,8 @@ static int sread_ready(void *arg)
 
 /*
  * What is there is given even when the time is over before the threshold is
- * reached: -FI_EAGAIN means that there is nothing.
+ * reached: -FI_EAGAIN means that there is nothing. A threshold is at most what
+ * makes the CQ full: nothing may be posted then that would reach a higher one.
  */
 TDM_TSA(no_thread_safety_analysis)
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
@@ -276,7 +278,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 	if (!tdm_wait_blocks(&cq->wait))
 		return -FI_ENOSYS;
 	if (cq->wait_cond == FI_CQ_COND_THRESHOLD && cond)
-		s.want = tdm_max(1, *(const size_t *)cond);
+		s.want = tdm_clamp(*(const size_t *)cond, 1, cq->size);
 	ret = tdm_wait_until(&cq->wait, sread_ready, &s, timeout,
 			     &cq->interrupt);
 	if (ret && ret != -FI_EAGAIN)

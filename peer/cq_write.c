@@ -236,6 +236,7 @@ static ssize_t write_err(struct fid_peer_cq *peer,
 		name_source(cq->engine, &err->entry, entry);
 	else
 		dup_err_data(&err->entry, entry);
+	cq->nerrs++;
 	*cq->errs_end = err;
 	cq->errs_end = &err->next;
 	tdm_wait_signal(&cq->wait);

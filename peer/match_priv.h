@@ -6,6 +6,8 @@
 #ifndef TDM_PEER_MATCH_PRIV_H
 #define TDM_PEER_MATCH_PRIV_H
 
+#include <assert.h>
+
 #include "peer/match.h"
 #include "peer/match_table.h"
 #include "tdm_pool.h"
@@ -132,6 +134,7 @@ tdm_match_first(const struct tdm_match *m, fi_addr_t addr, uint64_t tag)
 	struct tdm_list *pos = m->all_posted.next;
 	struct tdm_match_item *it;
 
+	assert(!m->spaces);
 	if (tdm_unlikely(pos == &m->all_posted))
 		return NULL;
 	it = tdm_list_entry(pos, struct tdm_match_item, all);

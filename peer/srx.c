@@ -32,7 +32,8 @@ tdm_static_assert(offsetof(struct tdm_srx_entry, item) == 0,
 
 /*
  * Begin @e, whose buffers, length and context the caller sets. Member by
- * member: addr, msg_size and tag are set by all callers.
+ * member: addr, msg_size and tag are set by all callers; next and prev of
+ * fi_peer(3)'s entry are the owner's, who does not use them.
  */
 static inline void entry_init(struct tdm_srx_entry *e, enum tdm_srx_kind kind)
 {
@@ -223,21 +224,13 @@ static tdm_noinline ssize_t recv_other(struct tdm_srx *srx,
 				       const struct tdm_xfer *x,
 				       enum tdm_srx_kind kind)
 {
-	const uint64_t tag = kind == TDM_SRX_TAG ? x->tag : 0;
-	const uint64_t ignore = kind == TDM_SRX_TAG ? x->ignore : 0;
-
 	if (x->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))
 		return tdm_srx_peek(srx, x, kind);
 	if (x->count > TDM_IOV_LIMIT)
 		return -FI_EINVAL;
 	if (x->flags & FI_MULTI_RECV)
 		return tdm_srx_multi_recv(srx, x, kind);
-	if (x->flags & TDM_IN_SPACE)
-		return tdm_srx_recv_space(srx, x, kind);
-	return tdm_srx_meet(srx, x, kind,
-			    tdm_match_find_arrived(srx->match[kind],
-						   tdm_srx_source(srx, kind, x),
-						   tag, ignore));
+	return tdm_srx_recv_space(srx, x, kind);
 }
 
 /* One buffer, nothing waits, and an entry is there: most are such. */

@@ -143,7 +143,7 @@ void tdm_srx_discard(struct tdm_srx *srx, struct tdm_srx_entry *e);
 void tdm_srx_join(struct tdm_srx *srx, struct tdm_srx_entry *rx,
 		  struct tdm_srx_entry *msg);
 
-/* File a filled entry as a receive for @x. */
+/* Post a filled entry as the receive @x. */
 void tdm_srx_post(struct tdm_srx *srx, struct tdm_srx_entry *e,
 		  const struct tdm_xfer *x);
 

@@ -9,7 +9,7 @@
 #include "peer/srx_priv.h"
 #include "tdm_space.h"
 
-/* tdm_srx_recv() of a usual receive. */
+/* tdm_srx_recv() of a usual receive, with spaces or without. */
 ssize_t tdm_srx_recv_space(struct tdm_srx *srx, const struct tdm_xfer *x,
 			   enum tdm_srx_kind kind);
 

@@ -4,8 +4,8 @@
  *
  * Invariants:
  *  1. A pair ends at one place, tdm_shm_pair_lose(), and never while somebody
- *     works on it: what breaks inside a progress step is marked and reaped at
- *     the end of the step.
+ *     works on it: what breaks inside a progress step is marked and reaped
+ *     behind it, see tdm_shm_pair_break().
  *  2. When it returns, no operation refers to the session any more: sends and
  *     fetches have ended with FI_ECONNRESET. Announced messages that wait in
  *     the owner's queue carry the old epoch and end so when started.

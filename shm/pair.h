@@ -122,7 +122,8 @@ void tdm_shm_pair_release(struct tdm_shm_pair *pair);
 
 /*
  * The pair broke with @err (positive errno). It is marked and put on the reap
- * list: it ends at the end of the progress call, when nobody works on it.
+ * list: it ends when nobody works on it, in this progress call or, when its hot
+ * ring broke it, in the next. Nobody sleeps before (tdm_shm_bell_arm()).
  */
 void tdm_shm_pair_break(struct tdm_shm_pair *pair, int err);
 void tdm_shm_reap(struct tdm_shm_ep *ep);

@@ -152,8 +152,9 @@ void tdm_shm_ep_progress(struct tdm_shm_ep *ep);
 /* Handle up to @most events of listener and lifelines, and the timers. */
 void tdm_shm_control(struct tdm_shm_ep *ep, int most);
 
-/* Have each progress call work on @pair until nothing is left; is there? */
+/* Have each progress call work on @pair until nothing is left. */
 void tdm_shm_busy(struct tdm_shm_pair *pair);
+/* Could progress do something for @pair now? */
 int tdm_shm_runnable(struct tdm_shm_pair *pair);
 
 /* ---- rx.c ---------------------------------------------------------------- */

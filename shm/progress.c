@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One progress call: who rang, pairs with work under way, from time to time
- * sockets and timers, and last the hot rings. With one hot ring and nothing to do it is
- * one load of the ring, one of the hints and a few of our own.
+ * sockets and timers, and last the hot rings. With one hot ring and nothing to
+ * do it is one load of the ring, one of the hints and a few of our own.
  *
- * Invariant: nothing that a loop here walks over is freed inside the loop;
- * broken pairs are reaped, and sockets served, after the loops.
+ * Invariant: nothing that a loop here walks over is freed inside the loop:
+ * broken pairs are reaped, and sockets served, between the loops. A pair that
+ * breaks in the last one is reaped in the next call.
  * Locking: domain lock held.
  */
 #include "shm/path.h"

@@ -24,6 +24,8 @@ static void follow(struct tdm_ep *alias)
 
 	alias->srx = ep->srx;
 	alias->av = ep->av;
+	alias->tx_cq = ep->tx_cq;
+	alias->rx_cq = ep->rx_cq;
 	alias->caps = ep->caps;
 	alias->directed = ep->directed;
 	alias->exact = ep->exact;

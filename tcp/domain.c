@@ -4,8 +4,8 @@
  * engine that drives it. Composition root of the two tiers: the embedded
  * shared-memory peer is handed to the link here and nowhere else.
  *
- * Progress: the peer first, since a poll of it costs a few loads, then the
- * event loop, then what the TCP endpoints put off to the end of a pass. With
+ * Progress: the event loop, what the TCP endpoints put off to the end of their
+ * pass, the peer, whose messages are thus read soonest, and late sends. With
  * FI_PROGRESS_AUTO a thread makes it as well; it ends before anything else.
  *
  * Lock: the domain's; taken in the calls of struct fi_ops_domain.
@@ -78,11 +78,10 @@ static void domain_progress(struct tdm_engine *engine)
 	if (!d->local_pairs || !d->tcp_quiet ||
 	    !(engine->passes % QUIET_PASSES))
 		tcp_progress(d);
-	if (tdm_unlikely(!tdm_list_empty(&d->late)))
-		tdm_late_pass(d);
-	/* Last: what comes by memory now is read soonest. */
 	if (tdm_likely(d->link != NULL))
 		tdm_link_progress(d->link);
+	if (tdm_unlikely(!tdm_list_empty(&d->late)))
+		tdm_late_pass(d);
 }
 
 /*

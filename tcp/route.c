@@ -267,10 +267,14 @@ ssize_t tdm_route_locked(struct tdm_ep *ep, const struct tdm_xfer *x)
 	return send_locked(ep, x);
 }
 
-/* Is there no room for the completion of @x? @cq: NULL when none is bound. */
-static inline int full(const struct tdm_cq *cq, const struct tdm_xfer *x)
+/*
+ * Is there no room for what @x, one of @flags, is to add? @cq: NULL when none is
+ * bound.
+ */
+static inline int full(const struct tdm_cq *cq, const struct tdm_xfer *x,
+		       uint64_t flags)
 {
-	return (x->flags & FI_COMPLETION) && cq && tdm_cq_full(cq);
+	return (x->flags & flags) && cq && tdm_cq_full(cq);
 }
 
 static ssize_t retry_later(struct tdm_domain *d)
@@ -298,7 +302,8 @@ ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 	ssize_t ret;
 
 	tdm_lock_acquire(&d->lock);
-	ret = full(ep->tx_cq, x) ? -FI_EAGAIN : send_locked(ep, x);
+	ret = full(ep->tx_cq, x, FI_COMPLETION) ? -FI_EAGAIN :
+						  send_locked(ep, x);
 	if (tdm_unlikely(ret == -FI_EAGAIN))
 		return retry_later(d);
 	tdm_lock_release(&d->lock);
@@ -368,7 +373,7 @@ ssize_t tdm_post_recv(struct tdm_ep *ep, struct tdm_xfer *x)
 	ssize_t ret;
 
 	tdm_lock_acquire(&ep->domain->lock);
-	if (tdm_unlikely(full(ep->rx_cq, x)))
+	if (tdm_unlikely(full(ep->rx_cq, x, FI_COMPLETION | FI_PEEK)))
 		ret = -FI_EAGAIN;
 	else if (tdm_unlikely(x->flags &
 			      (FI_PEEK | TDM_IN_SPACE | TDM_NAMED_AV)))

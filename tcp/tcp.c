@@ -14,6 +14,7 @@
 #include "tcp/steps.h"
 #include "tcp/sent.h"
 
+#include "tdm_open.h"
 #include "tdm_log.h"
 #include "tdm_provider.h"
 
@@ -85,14 +86,9 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **out)
 	tdm_list_init(&tcp->guests);
 	tdm_pool_init(&tcp->tx_pool, sizeof(struct tdm_tx), 0);
 	tdm_pool_init(&tcp->rx_pool, sizeof(struct tdm_rx), 0);
-	if (attr->domain) {
-		void *ops = NULL;
-
-		/* An owner without them is asked for no region. */
-		if (!fi_open_ops(&attr->domain->fid, TDM_RMA_OPS, 0, &ops,
-				 NULL))
-			tcp->rma = ops;
-	}
+	/* An owner without them is asked for no region. */
+	if (attr->domain)
+		tcp->rma = tdm_open_ops(&attr->domain->fid, TDM_RMA_OPS);
 	attr->srx->peer_ops = &tdm_rx_peer_ops;
 	tdm_source_offer(attr->srx);
 	*out = tcp;

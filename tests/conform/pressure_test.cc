@@ -178,6 +178,7 @@ TEST_F(Pressure, R02_CqThatNobodyReadsLosesNothing)
 	std::vector<uint64_t> in(batch, 0);
 	uint64_t out = 0, never = 0;
 
+	ONLY_TANDEM();
 	attr.cq_size = 8;
 	OK(open_warm());
 	for (auto *from : senders()) {
@@ -246,6 +247,57 @@ TEST_F(Pressure, R02_SendsStopWhereTheirCqIsFull)
 			sent += n;
 		}
 		OK(drain(from, sent, 4, out.size(), nullptr));
+	}
+}
+
+TEST_F(Pressure, R02_WhateverAddsToAFullCqIsRefused)
+{
+	/* Errors fill a queue as well; an alias has that of its endpoint. */
+	const size_t size = 8;
+	Bytes b = filled(8, 1);
+	struct fi_msg_tagged m;
+	struct fid_ep *alias;
+
+	ONLY_TANDEM();
+	attr.cq_size = size;
+	attr.tx_size = size;
+	attr.caps |= FI_RMA;
+	OK(open_warm());
+	for (size_t i = 0; i < size; i++) {
+		ASSERT_EQ(0, fi_recv(rx()->ep, b.data(), 8, nullptr,
+				     FI_ADDR_UNSPEC, &b));
+		ASSERT_EQ(0, fi_cancel(&rx()->ep->fid, &b));
+	}
+	ASSERT_EQ(0, fi_ep_alias(rx()->ep, &alias, FI_RECV));
+	made.push_back(&alias->fid);
+	memset(&m, 0, sizeof(m));
+	m.addr = FI_ADDR_UNSPEC;
+	for (struct fid_ep *e : { rx()->ep, alias }) {
+		EXPECT_EQ(-FI_EAGAIN,
+			  fi_recv(e, b.data(), 8, nullptr, FI_ADDR_UNSPEC, &b));
+		EXPECT_EQ(-FI_EAGAIN, fi_trecv(e, b.data(), 8, nullptr,
+					       FI_ADDR_UNSPEC, 1, 0, &b));
+		EXPECT_EQ(-FI_EAGAIN, fi_trecvmsg(e, &m, FI_PEEK));
+	}
+	for (size_t i = 0; i < size; i++)
+		OK(failed(rx(), &b, FI_ECANCELED));
+	for (auto *from : senders()) {
+		const fi_addr_t to = addr(from, rx());
+		size_t n = fill(from, b.data(), 8, 4, false, 100000);
+
+		ASSERT_EQ(0, fi_ep_alias(from->ep, &alias, FI_TRANSMIT));
+		made.push_back(&alias->fid);
+		for (struct fid_ep *e : { from->ep, alias }) {
+			EXPECT_EQ(-FI_EAGAIN,
+				  fi_send(e, b.data(), 8, nullptr, to, &b));
+			EXPECT_EQ(-FI_EAGAIN,
+				  fi_tsend(e, b.data(), 8, nullptr, to, 4, &b));
+			EXPECT_EQ(-FI_EAGAIN, fi_write(e, b.data(), 8, nullptr,
+						       to, 0, 1, &b));
+			EXPECT_EQ(-FI_EAGAIN, fi_read(e, b.data(), 8, nullptr,
+						      to, 0, 1, &b));
+		}
+		OK(drain(from, n, 4, 8, b.data()));
 	}
 }
 
@@ -454,7 +506,7 @@ TEST_F(Pressure, R06_SlowReceiverIsNoError)
 
 		EXPECT_GE(n, 1u);
 		EXPECT_LE(n, tx + between / len);
-		for (int i = shut ? 10 * atoi(shut) : 0; i; i--) {
+		for (int i = shut ? 10 * atoi(shut) : 0; i > 0; i--) {
 			usleep(100000);
 			step(from->tx_cq);
 		}

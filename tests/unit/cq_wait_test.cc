@@ -179,6 +179,23 @@ TEST_P(CqWait, ThresholdCounts)
 	EXPECT_EQ(fi_cq_sread(fid, e, 8, nullptr, -1), 1);
 }
 
+/* fi_tandem(7), LIMITS: a threshold above the size counts as the size. */
+TEST_P(CqWait, ThresholdIsAtMostTheSize)
+{
+	struct fi_cq_attr attr = {};
+	struct fi_cq_entry e[8];
+	size_t want = 9;
+
+	attr.format = FI_CQ_FORMAT_CONTEXT;
+	attr.size = 4;
+	attr.wait_obj = GetParam();
+	attr.wait_cond = FI_CQ_COND_THRESHOLD;
+	ASSERT_EQ(open(attr), 0);
+	for (uint64_t n = 0; n < 4; n++)
+		write(n);
+	EXPECT_EQ(fi_cq_sread(fid, e, 8, &want, -1), 4);
+}
+
 /* Two sleepers with different conditions: nobody takes the other's signal. */
 TEST_P(CqWait, SleepersDoNotStealWakeups)
 {
