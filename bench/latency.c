@@ -9,7 +9,8 @@
  * a bare loopback socket (tcp). Limit and subject run in the same two pinned
  * processes, in alternating batches of 64 round trips; the 25th percentile of
  * each is compared, since a preempted batch is not a measurement. A machine
- * whose cores move apart and together is split into regimes by the limit.
+ * whose cores move apart and together is split into regimes by the limit; below
+ * 35 ns both are threads of one core, which then share its execution units.
  *
  * FI_TANDEM_SHM is set to "only" or "off" to pin the path.
  */
@@ -152,7 +153,8 @@ static void print_result(const struct options *o, const double *limit,
 	       o->tcp ? "tcp" : "shared memory", o->size);
 	print_regime("all", limit, subject, n, 0, 1e12);
 	if (!o->tcp) {
-		print_regime("fast", limit, subject, n, 0, 90);
+		print_regime("threads", limit, subject, n, 0, 35);
+		print_regime("fast", limit, subject, n, 35, 90);
 		print_regime("middle", limit, subject, n, 90, 180);
 		print_regime("slow", limit, subject, n, 180, 1e12);
 	}
