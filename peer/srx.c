@@ -65,6 +65,7 @@ struct tdm_srx_entry *tdm_srx_entry_alloc(struct tdm_srx *srx,
 	e->rx.count = 0;
 	e->iov[0].iov_base = NULL;
 	e->iov[0].iov_len = 0;
+	e->desc[0] = NULL;
 	return e;
 }
 
