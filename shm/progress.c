@@ -14,6 +14,7 @@
 
 enum {
 	PROGRESS_HOT_RECORDS = 32,   /* per ring and call */
+	PROGRESS_TALK_RECORDS = 2,   /* no more at once: a conversation */
 	PROGRESS_CONTROL_EVERY = 32, /* calls between looks at the clock */
 	PROGRESS_EVENTS = 16,
 	PROGRESS_SLICES = 2, /* of announced messages, per pair and call */
@@ -149,6 +150,11 @@ static void now_and_then(struct tdm_shm_ep *ep)
  * wrote a lap ago, and nothing that we store can leave before that load is
  * back: an answer would wait for it. So a poll takes no more records than the
  * ring has lately delivered at once: one for a ping-pong, many in a stream.
+ *
+ * A single message is likely to be answered. The peer has been polling the slot
+ * of the answer, so to store there its copy of the line must be withdrawn first:
+ * that takes as long as the message took, and is begun here rather than when the
+ * application has come to answer.
  */
 static inline void poll_hot(struct tdm_shm_pair *pair)
 {
@@ -156,11 +162,16 @@ static inline void poll_hot(struct tdm_shm_pair *pair)
 	uint32_t window = pair->rx_window;
 	int n = 0;
 
-	if (tdm_shm_ring_there(&pair->rx, word0))
+	if (tdm_shm_ring_there(&pair->rx, word0)) {
+		if (window <= PROGRESS_TALK_RECORDS)
+			tdm_prefetch_write(pair->tx.slots +
+					   (size_t)pair->tx.idx *
+						   TDM_SHM_SLOT_BYTES);
 		n = tdm_shm_rx_take(pair, word0, (int)window);
-	else if (tdm_unlikely(!tdm_shm_ring_sane(&pair->rx, word0) ||
-			      pair->rx.tail != pair->rx.shown))
+	} else if (tdm_unlikely(!tdm_shm_ring_sane(&pair->rx, word0) ||
+				pair->rx.tail != pair->rx.shown)) {
 		tdm_shm_rx_idle(pair, word0);
+	}
 	if (n < (int)window)
 		pair->rx_window = (window + 1) / 2;
 	else if (window < PROGRESS_HOT_RECORDS)
