@@ -49,7 +49,7 @@ for set in TDM_PRIMARY_CAPS TDM_SECONDARY_CAPS TDM_TX_OP_FLAGS \
 	[ -n "$bits" ] || complain "tcp/getinfo.h defines no $set"
 	capabilities+=" $bits"
 done
-named=$(grep -ohE '\bFI_(SOCKADDR(_IN6?)?|ADDR_STR|WAIT_[A-Z_]+|ORDER_[A-Z_]+|PROGRESS_[A-Z_]+|EP_RDM)\b' \
+named=$(grep -ohE '\bFI_(SOCKADDR(_IN6?)?|ADDR_STR|WAIT_[A-Z_]+|ORDER_[A-Z_]+|PROGRESS_[A-Z_]+|EP_(RDM|DGRAM))\b' \
 	tcp/getinfo.[ch] tcp/attr.c peer/wait.c |
 	grep -vE '_UNSPEC$' | sort -u)
 options=$(grep -ohE '\bFI_OPT_[A-Z0-9_]+' tcp/option.c |

@@ -281,7 +281,10 @@ static int apply_ep(const struct fi_ep_attr *h, struct fi_info *info)
 
 	if (!h)
 		return 0;
-	if (h->type != FI_EP_UNSPEC && h->type != FI_EP_RDM)
+	/* Datagrams may get lost: what never loses one serves for them, too. */
+	if (h->type == FI_EP_DGRAM)
+		a->type = FI_EP_DGRAM;
+	else if (h->type != FI_EP_UNSPEC && h->type != FI_EP_RDM)
 		return refuse("ep_attr.type", h->type, FI_EP_RDM);
 	if (h->protocol != FI_PROTO_UNSPEC && h->protocol != a->protocol)
 		return refuse("ep_attr.protocol", h->protocol, a->protocol);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fi_getinfo(3) of the provider: one info by default, its addresses taken
- * from node, service and hints, its domain named after the network interface.
+ * fi_getinfo(3) of the provider: one info, its addresses taken from node,
+ * service and hints, its domain named after the network interface.
  *
  * Interface choice, when nothing is asked for: FI_TANDEM_IFACE; else the one
  * a packet to the outside would leave by; else the first that is up, neither
@@ -323,13 +323,30 @@ int tdm_info_addresses(const char *node, const char *service, uint64_t flags,
 	return ret;
 }
 
+/*
+ * ofi_rxd makes reliable endpoints of anybody's datagrams, and the core lists
+ * what it makes before what we offer ourselves: applications would take our
+ * datagrams with its protocol on top, for nothing.
+ */
+static int for_layers(uint64_t flags, const struct fi_info *hints)
+{
+	if (!(flags & TDM_GETINFO_LAYERED) || !hints || !hints->ep_attr ||
+	    hints->ep_attr->type != FI_EP_DGRAM)
+		return 0;
+	TDM_INFO(CORE, "no datagram endpoints for layered providers");
+	return -FI_ENODATA;
+}
+
 int tdm_getinfo(uint32_t version, const char *node, const char *service,
 		uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info)
 {
-	struct fi_info *i = tdm_info_base();
-	int ret;
+	struct fi_info *i;
+	int ret = for_layers(flags, hints);
 
+	if (ret)
+		return ret;
+	i = tdm_info_base();
 	if (!i)
 		return -FI_ENOMEM;
 	ret = tdm_info_apply(version, hints, i);

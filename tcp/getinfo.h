@@ -62,6 +62,13 @@ static inline uint64_t tdm_caps_directed(uint64_t caps)
 /* Alternating bits: all 64 tag bits are one field, fi_endpoint(3). */
 #define TDM_TAG_FORMAT 0xaaaaaaaaaaaaaaaaull
 
+/*
+ * The flag of fi_getinfo() by which libfabric's layered providers ask the
+ * others what they could be put on (the core passes it on; no header that is
+ * installed names it).
+ */
+#define TDM_GETINFO_LAYERED (1ull << 59)
+
 #define TDM_MAX_MSG_BYTES ((size_t)SIZE_MAX >> 1)
 
 enum {

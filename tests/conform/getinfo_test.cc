@@ -97,7 +97,7 @@ const Hint table[] = {
 	HINT(ep_attr->type, FI_EP_UNSPEC, 0),
 	HINT(ep_attr->type, FI_EP_RDM, 0),
 	HINT(ep_attr->type, FI_EP_MSG, -FI_ENODATA),
-	HINT(ep_attr->type, FI_EP_DGRAM, -FI_ENODATA),
+	HINT(ep_attr->type, FI_EP_DGRAM, 0),
 	HINT(ep_attr->protocol, FI_PROTO_EFA, -FI_ENODATA),
 	HINT(ep_attr->protocol_version, 0xffff, -FI_ENODATA),
 	HINT(ep_attr->max_msg_size, 1 << 20, 0),
@@ -239,6 +239,80 @@ TEST_F(Getinfo, OfferIsComplete)
 	EXPECT_EQ(0u, info->tx_attr->comp_order);
 	EXPECT_EQ(0u, info->rx_attr->total_buffered_recv);
 	EXPECT_NE(0u, info->domain_attr->cntr_cnt);
+}
+
+TEST_F(Getinfo, DatagramsAreOfferedByNameOnly)
+{
+	/* fi_tandem(7), DATAGRAM ENDPOINTS: "Without hints, or with
+	 * FI_EP_UNSPEC, fi_getinfo(3) gives FI_EP_RDM alone." */
+	static const struct {
+		enum fi_ep_type asked, given;
+	} types[] = {
+		{ FI_EP_UNSPEC, FI_EP_RDM },
+		{ FI_EP_RDM, FI_EP_RDM },
+		{ FI_EP_DGRAM, FI_EP_DGRAM },
+	};
+
+	ONLY_TANDEM();
+	for (auto t : types) {
+		hints->ep_attr->type = t.asked;
+		ASSERT_EQ(0, get());
+		EXPECT_EQ(t.given, info->ep_attr->type);
+		EXPECT_EQ(nullptr, info->next);
+	}
+	drop();
+	ASSERT_EQ(0, fi_getinfo(TDT_API, nullptr, nullptr, 0, nullptr, &info));
+	for (struct fi_info *i = info; i; i = i->next) {
+		if (!strcmp(i->fabric_attr->prov_name, tdt_prov_name())) {
+			EXPECT_EQ(FI_EP_RDM, i->ep_attr->type);
+		}
+	}
+}
+
+TEST_F(Getinfo, DatagramOfferDiffersByItsTypeOnly)
+{
+	/* fi_tandem(7), DATAGRAM ENDPOINTS: "In all else it is the one of
+	 * FI_EP_RDM", whatever else the hints say. */
+	static const Change changes[] = {
+		[](struct fi_info *) {},
+		[](struct fi_info *h) { h->caps = FI_TAGGED | FI_RMA; },
+		[](struct fi_info *h) { h->tx_attr->inject_size = 8; },
+		[](struct fi_info *h) { h->ep_attr->tx_ctx_cnt = 7; },
+		[](struct fi_info *h) { h->addr_format = FI_ADDR_STR; },
+	};
+
+	ONLY_TANDEM();
+	for (auto &change : changes) {
+		std::string text[2];
+
+		change(hints);
+		hints->ep_attr->type = FI_EP_DGRAM;
+		ASSERT_EQ(0, get("127.0.0.1", "4711", FI_SOURCE));
+		info->ep_attr->type = FI_EP_RDM;
+		text[0] = fi_tostr(info, FI_TYPE_INFO);
+		hints->ep_attr->type = FI_EP_RDM;
+		ASSERT_EQ(0, get("127.0.0.1", "4711", FI_SOURCE));
+		text[1] = fi_tostr(info, FI_TYPE_INFO);
+		EXPECT_EQ(text[1], text[0]);
+	}
+}
+
+TEST_F(Getinfo, LayeredProvidersGetNoDatagrams)
+{
+	/* fi_tandem(7), DATAGRAM ENDPOINTS: "Providers that are layered over
+	 * others ... get no datagram endpoints (-FI_ENODATA)". Their requests
+	 * have this flag; all else is answered as without it. */
+	const uint64_t layered = 1ull << 59;
+
+	ONLY_TANDEM();
+	hints->ep_attr->type = FI_EP_DGRAM;
+	EXPECT_EQ(-FI_ENODATA, get(nullptr, nullptr, layered));
+	EXPECT_EQ(nullptr, info);
+	for (auto type : { FI_EP_UNSPEC, FI_EP_RDM }) {
+		hints->ep_attr->type = type;
+		ASSERT_EQ(0, get(nullptr, nullptr, layered));
+		EXPECT_EQ(FI_EP_RDM, info->ep_attr->type);
+	}
 }
 
 TEST_F(Getinfo, ProgressIsGrantedAsAskedFor)

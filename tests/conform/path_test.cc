@@ -36,13 +36,12 @@ protected:
 		return tdt_path() == TDT_REMOTE ||
 		       (tdt_path() == TDT_MIXED && i + 1 == w->count);
 	}
+
+	void expect_asked_for();
 };
 
-TEST_F(Path, IsTheOneAskedFor)
+void Path::expect_asked_for()
 {
-	/* fi_tandem(7), LOCALITY: "Two endpoints use shared memory when all of
-	 * this holds ... Everything else is reached by TCP." */
-	ONLY_TANDEM();
 	OPEN();
 	ASSERT_EQ(0, tdt_warm_up(w));
 	for (size_t i = 0; i < w->count; i++) {
@@ -63,6 +62,22 @@ TEST_F(Path, IsTheOneAskedFor)
 			EXPECT_EQ(want == TDM_REPORT_SHM, p.reason == 0);
 		}
 	}
+}
+
+TEST_F(Path, IsTheOneAskedFor)
+{
+	/* fi_tandem(7), LOCALITY: "Two endpoints use shared memory when all of
+	 * this holds ... Everything else is reached by TCP." */
+	ONLY_TANDEM();
+	OK(expect_asked_for());
+}
+
+TEST_F(Path, OfDatagramEndpointsIsTheSame)
+{
+	/* As above: which type they have is not among the conditions. */
+	ONLY_TANDEM();
+	attr.type = FI_EP_DGRAM;
+	OK(expect_asked_for());
 }
 
 TEST_F(Path, IsNoneBeforeTheFirstMessage)

@@ -95,6 +95,7 @@ void tdt_attr_init(struct tdt_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));
 	attr->eps = tdt_path() == TDT_MIXED ? 3 : 2;
+	attr->type = FI_EP_RDM;
 	attr->caps = FI_MSG | FI_TAGGED | FI_SOURCE | FI_MULTI_RECV |
 		     FI_DIRECTED_RECV;
 	attr->format = FI_CQ_FORMAT_TAGGED;
@@ -113,7 +114,7 @@ struct fi_info *tdt_hints(const struct tdt_attr *attr)
 		return NULL;
 	hints->caps = attr->caps;
 	hints->addr_format = FI_SOCKADDR_IN;
-	hints->ep_attr->type = FI_EP_RDM;
+	hints->ep_attr->type = attr->type;
 	hints->domain_attr->threading = attr->threading;
 	hints->domain_attr->control_progress = attr->progress;
 	hints->domain_attr->data_progress = attr->progress;

@@ -49,6 +49,7 @@ void tdt_environment(void);
 /* What a world shall be like; tdt_attr_init() fills in the usual. */
 struct tdt_attr {
 	size_t eps; /* endpoints; each other endpoint is in each AV */
+	enum fi_ep_type type;
 	uint64_t caps;
 	uint64_t tx_op_flags, rx_op_flags;
 	enum fi_cq_format format;

@@ -225,6 +225,20 @@ TEST_F(Link, AsksForAPeerOnItsOwnTerms)
 	EXPECT_NE(peer.events, nullptr);
 }
 
+TEST_F(Link, ThePeerIsReliableWhateverTheApplicationOpens)
+{
+	/* fi_tandem(7), DATAGRAM ENDPOINTS: a type of the application's info,
+	 * of which no transport knows. */
+	struct tdm_link_ep_attr attr = {};
+
+	info->ep_attr->type = FI_EP_DGRAM;
+	must_open();
+	EXPECT_EQ(peer.hints->ep_attr->type, FI_EP_RDM);
+	attr.tx_cq = attr.rx_cq = add_cq();
+	close_ep(add_ep(attr));
+	EXPECT_EQ(peer.ep_type, FI_EP_RDM);
+}
+
 TEST_F(Link, APeerWithoutDomainAndEqImportsWillDo)
 {
 	peer.no_domain2 = true;

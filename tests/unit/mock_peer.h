@@ -66,6 +66,7 @@ public:
 	/* What was said. */
 	struct fi_info *hints = nullptr;
 	uint32_t fabric_version = 0;
+	enum fi_ep_type ep_type = FI_EP_UNSPEC;
 	uint64_t tx_op_flags = 0;
 	size_t tx_size = 0;
 	std::map<fi_addr_t, fi_addr_t> user_ids; /* by the peer's address */
@@ -410,6 +411,7 @@ private:
 			return ret;
 		cm.size = sizeof(cm);
 		cm.setname = setname;
+		self()->ep_type = info->ep_attr->type;
 		self()->tx_op_flags = info->tx_attr->op_flags;
 		self()->tx_size = info->tx_attr->size;
 		o = self()->make("ep", FI_CLASS_EP, context);
