@@ -263,7 +263,10 @@ TEST_F(Getinfo, DatagramsAreOfferedByNameOnly)
 	drop();
 	ASSERT_EQ(0, fi_getinfo(TDT_API, nullptr, nullptr, 0, nullptr, &info));
 	for (struct fi_info *i = info; i; i = i->next) {
-		if (!strcmp(i->fabric_attr->prov_name, tdt_prov_name())) {
+		std::string name = i->fabric_attr->prov_name;
+
+		EXPECT_EQ(std::string::npos, name.find("tandem;")) << name;
+		if (name == tdt_prov_name()) {
 			EXPECT_EQ(FI_EP_RDM, i->ep_attr->type);
 		}
 	}
