@@ -123,7 +123,7 @@ listening() {
 
 # pingpong HOST: a server on the first host, the client on HOST.
 pingpong() {
-	local options=(-p tandem -e rdm -I 100 -S 4096) server
+	local options=(-p tandem -I 100 -S 4096) server
 	host1 timeout 60 fi_pingpong "${options[@]}" >"$logs/server" 2>&1 &
 	server=$!
 	wait_for "fi_pingpong" listening
