@@ -164,9 +164,8 @@ static inline void poll_hot(struct tdm_shm_pair *pair)
 
 	if (tdm_shm_ring_there(&pair->rx, word0)) {
 		if (window <= PROGRESS_TALK_RECORDS)
-			tdm_prefetch_write(pair->tx.slots +
-					   (size_t)pair->tx.idx *
-						   TDM_SHM_SLOT_BYTES);
+			tdm_prefetch_write(tdm_shm_slot_word(pair->tx.slots,
+							     pair->tx.idx));
 		n = tdm_shm_rx_take(pair, word0, (int)window);
 	} else if (tdm_unlikely(!tdm_shm_ring_sane(&pair->rx, word0) ||
 				pair->rx.tail != pair->rx.shown)) {
