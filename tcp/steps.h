@@ -8,16 +8,6 @@
 
 #include "tcp/tcp.h"
 
-/* ids.c: numbers for pointers, so that nothing the peer says is a pointer. */
-
-/* Number @ptr (4-aligned). Out: *@id. Errors: -FI_ENOMEM, or @max in use. */
-int tdm_ids_get(struct tdm_ids *, void *ptr, uint32_t max,
-		uint32_t *id) tdm_must_check;
-void tdm_ids_put(struct tdm_ids *ids, uint32_t id);
-/* The pointer behind @id, or NULL when @id is not in use. */
-void *tdm_ids_find(const struct tdm_ids *ids, uint32_t id);
-void tdm_ids_fini(struct tdm_ids *ids);
-
 /* listen.c: the endpoint's address, its listener and its guests. */
 /* Stop listening and drop all guests. */
 void tdm_listen_close(struct tdm_tcp *tcp);

@@ -7,6 +7,7 @@
 #define TDM_TCP_TCP_H
 
 #include "tcp/conn.h"
+#include "tcp/ids.h"
 #include "tcp/ops.h"
 #include "tcp/wire.h"
 #include "tdm_list.h"
@@ -33,13 +34,6 @@ struct tdm_out {
 	uint32_t head, tail;  /* bytes [head, tail) are to be sent */
 	uint32_t msgs;	      /* messages gathered since the last send */
 	uint8_t bytes[TDM_TCP_OUT_BYTES];
-};
-
-/* Small numbers for pointers; what the other side names is looked up here. */
-struct tdm_ids {
-	uintptr_t *slot; /* pointer, or next free index * 2 + 1 */
-	uint32_t size;
-	uint32_t free; /* first free index; == size: none */
 };
 
 enum tdm_conn_state { /* conn.c */
