@@ -182,6 +182,8 @@ static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		return tdm_tx_acked(c, rec);
 	case TDM_WIRE_GROUP:
 		return group(c, rec->group);
+	case TDM_WIRE_REST:
+		return -TDM_WIRE_E_STATE;
 	default:
 		c->bye = 1;
 		return 0;

@@ -67,6 +67,7 @@ static const struct shape {
 	[TDM_WIRE_READ] = { 0, 32, 0, 0 },
 	[TDM_WIRE_CANCEL] = { 0, 8, 0, 0 },
 	[TDM_WIRE_GROUP] = { 0, 8, 0, 0 },
+	[TDM_WIRE_REST] = { 0, 24, 0, 0 },
 };
 
 static uint16_t get16(const uint8_t *p)
@@ -142,6 +143,16 @@ static int decode_rma(const uint8_t *p, struct tdm_wire_rec *r)
 	return r->total > TDM_WIRE_MSG_MAX ? -TDM_WIRE_E_VALUE : 0;
 }
 
+static int decode_rest(const uint8_t *p, struct tdm_wire_rec *r)
+{
+	r->step = get32(p);
+	r->acked = get64(p + 8);
+	r->freed = get64(p + 16);
+	if (get32(p + 4))
+		return -TDM_WIRE_E_FLAGS;
+	return !r->step || r->step >= TDM_WIRE_STEPS ? -TDM_WIRE_E_VALUE : 0;
+}
+
 /* The fields after the optional ones. */
 static int decode_fixed(const uint8_t *p, struct tdm_wire_rec *r)
 {
@@ -183,6 +194,8 @@ static int decode_fixed(const uint8_t *p, struct tdm_wire_rec *r)
 	case TDM_WIRE_GROUP:
 		r->group = get32(p);
 		return get32(p + 4) ? -TDM_WIRE_E_FLAGS : 0;
+	case TDM_WIRE_REST:
+		return decode_rest(p, r);
 	default:
 		return 0;
 	}
@@ -270,6 +283,12 @@ static uint8_t *encode_fixed(uint8_t *p, const struct tdm_wire_rec *r)
 		put32(p, r->group);
 		put32(p + 4, 0);
 		return p + 8;
+	case TDM_WIRE_REST:
+		put32(p, r->step);
+		put32(p + 4, 0);
+		put64(p + 8, r->acked);
+		put64(p + 16, r->freed);
+		return p + 24;
 	default:
 		return p;
 	}

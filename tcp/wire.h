@@ -22,7 +22,7 @@ enum {
 	TDM_WIRE_PROVEN_BYTES = 96,	/* of a greeting: all but its proof */
 	TDM_WIRE_PREFIX_BYTES = 8,	/* common to all records */
 	TDM_WIRE_HEAD_BYTES = 48,	/* the longest header */
-	TDM_WIRE_ACK_BYTES = 24,	/* header of an ACK */
+	TDM_WIRE_ACK_BYTES = 32,	/* header of an ACK or a REST */
 	TDM_WIRE_GROUP_BYTES = 16,	/* header of a GROUP */
 	TDM_WIRE_EAGER_BYTES = 1 << 20, /* longest payload of an EAGER */
 	TDM_WIRE_DATA_BYTES = 1 << 20,	/* longest payload of a DATA */
@@ -52,6 +52,7 @@ enum tdm_wire_op {
 	TDM_WIRE_READ,	    /* a one-sided read: send these bytes */
 	TDM_WIRE_CANCEL,    /* drop an announced message, if it waits */
 	TDM_WIRE_GROUP,	    /* the group of the messages that follow */
+	TDM_WIRE_REST,	    /* a step towards a rest; an ACK as well */
 	TDM_WIRE_OPS
 };
 
@@ -84,6 +85,16 @@ enum tdm_wire_status {
 	TDM_WIRE_STATUSES
 };
 
+/* What a REST says. */
+enum tdm_wire_step {
+	TDM_WIRE_ASK = 1, /* may we rest? */
+	TDM_WIRE_YES,	  /* yes; nothing follows before GO or STAY */
+	TDM_WIRE_NO,	  /* not now */
+	TDM_WIRE_GO,	  /* the session rests */
+	TDM_WIRE_STAY,	  /* it goes on */
+	TDM_WIRE_STEPS
+};
+
 /* A record's header, decoded. Which fields count depends on op and flags. */
 struct tdm_wire_rec {
 	uint8_t op;
@@ -98,9 +109,10 @@ struct tdm_wire_rec {
 	uint64_t key;	 /* WRITE, AWRITE, READ: region and place in it */
 	uint64_t addr;
 	uint64_t total; /* RTS, AWRITE, READ: all bytes; CTS: bytes wanted */
-	uint64_t acked; /* ACK: records with payload received, from 0 */
-	uint64_t freed; /* ACK: credit given back, bytes, from 0 */
+	uint64_t acked; /* ACK, REST: records with payload received, from 0 */
+	uint64_t freed; /* ACK, REST: credit given back, bytes, from 0 */
 	uint32_t group; /* GROUP */
+	uint32_t step;	/* REST: enum tdm_wire_step */
 };
 
 /*
@@ -130,6 +142,7 @@ enum tdm_wire_greet { TDM_WIRE_HELLO = 1, TDM_WIRE_REJECT };
 enum {
 	TDM_WIRE_FEATURE_GROUPS = 1, /* the sender takes GROUP */
 	TDM_WIRE_FEATURE_AUTH = 2,   /* the greeting has nonce and proof */
+	TDM_WIRE_FEATURE_REST = 4,   /* the sender takes REST */
 };
 
 enum tdm_wire_reason {

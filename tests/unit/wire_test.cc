@@ -120,6 +120,13 @@ std::vector<Rec> all_records()
 	r = record(TDM_WIRE_CANCEL);
 	r.id = 6;
 	v.push_back(r);
+	for (uint32_t step = TDM_WIRE_ASK; step < TDM_WIRE_STEPS; step++) {
+		r = record(TDM_WIRE_REST);
+		r.step = step;
+		r.acked = 3;
+		r.freed = 1ull << 62;
+		v.push_back(r);
+	}
 	return v;
 }
 
@@ -157,7 +164,10 @@ TEST(Wire, RecordsRoundTrip)
 			EXPECT_EQ(r.key, d.key);
 			EXPECT_EQ(r.addr, d.addr);
 		}
-		if (r.op == TDM_WIRE_ACK) {
+		if (r.op == TDM_WIRE_REST) {
+			EXPECT_EQ(r.step, d.step);
+		}
+		if (r.op == TDM_WIRE_ACK || r.op == TDM_WIRE_REST) {
 			EXPECT_EQ(r.acked, d.acked);
 			EXPECT_EQ(r.freed, d.freed);
 		}
@@ -189,6 +199,16 @@ TEST(Wire, ALayoutThatMustNotMove)
 	r.addr = 4;
 	r.total = 5;
 	EXPECT_EQ(read, encode(r));
+
+	const std::vector<uint8_t> rest = { 13, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0,
+					    0,	0, 0, 0, 0, 1, 2, 0, 0, 0, 0,
+					    0,	0, 0, 0, 0, 0, 0, 0, 3, 0 };
+	r = record(TDM_WIRE_REST);
+	r.step = TDM_WIRE_GO;
+	r.acked = 0x0201;
+	r.freed = 3ull << 48;
+	EXPECT_EQ(rest, encode(r));
+	EXPECT_EQ((size_t)TDM_WIRE_ACK_BYTES, rest.size());
 }
 
 TEST(Wire, UnknownRecordsAreRefused)
@@ -209,7 +229,7 @@ TEST(Wire, UnknownRecordsAreRefused)
 TEST(Wire, FlagsARecordCannotHaveAreRefused)
 {
 	static const uint8_t allowed[] = { 0, 15, 3, 0, 20, 0, 0,
-					   0, 2,  2, 0, 0,  0 };
+					   0, 2,  2, 0, 0,  0, 0 };
 
 	static_assert(sizeof(allowed) == TDM_WIRE_OPS, "one of each");
 
@@ -255,6 +275,11 @@ TEST(Wire, ReservedBytesMustBeZero)
 		b[12] = 1;
 		EXPECT_EQ(-TDM_WIRE_E_FLAGS, decode(b, &d));
 	}
+	Rec ask = record(TDM_WIRE_REST);
+	ask.step = TDM_WIRE_ASK;
+	b = encode(ask);
+	b[12] = 1;
+	EXPECT_EQ(-TDM_WIRE_E_FLAGS, decode(b, &d));
 	b = encode(record(TDM_WIRE_DATA, 0, 1));
 	b[15] = 1;
 	EXPECT_EQ(-TDM_WIRE_E_FLAGS, decode(b, &d));
@@ -310,6 +335,16 @@ TEST(Wire, StatusesAreBounded)
 
 	for (uint32_t status : { (uint32_t)TDM_WIRE_STATUSES, UINT32_MAX }) {
 		r.status = status;
+		EXPECT_EQ(-TDM_WIRE_E_VALUE, decode(encode(r), &d));
+	}
+}
+
+TEST(Wire, StepsOfARestAreBounded)
+{
+	Rec d, r = record(TDM_WIRE_REST);
+
+	for (uint32_t step : { 0u, (uint32_t)TDM_WIRE_STEPS, UINT32_MAX }) {
+		r.step = step;
 		EXPECT_EQ(-TDM_WIRE_E_VALUE, decode(encode(r), &d));
 	}
 }
