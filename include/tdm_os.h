@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -94,6 +95,7 @@ struct tdm_os {
 			   const struct addrinfo *hints,
 			   struct addrinfo **list);
 	void (*freeaddrinfo)(struct addrinfo *list);
+	int (*getrlimit)(int resource, struct rlimit *limit);
 	/* sched_yield(2). */
 	int (*yield)(void);
 	/* pthread_create(3); the thread takes no signals. */

@@ -10,19 +10,26 @@
  *    |  peer closed     |                     |  ^
  *    +----------------- +-------------------> +--+ timer -> CONNECTING
  *
+ *   READY --- YES or GO said ---> RESTING --- GO ---> IDLE
+ *     ^                             |  |
+ *     +----------- STAY ------------+  +--- lost ---> DEAD
+ *
  * IDLE: no socket. CONNECTING: connect() under way. SILENT: connected for a
  * probe, nothing said; a send goes on to GREETING on the same socket.
  * GREETING: our HELLO is on its way; lasts as long as the peer keeps quiet,
  * for a stopped or busy peer is not a dead one. BACKOFF: the timer runs.
  * READY: a session; from any state but READY it may also begin by a HELLO of
- * the peer (tdm_hello_guest). DEAD: all operations have ended; the memory
- * stays while unexpected messages refer to it.
+ * the peer (tdm_hello_guest). RESTING: agreed that the session ends (rest.c);
+ * nothing is committed. DEAD: all operations have ended; the memory stays while
+ * unexpected messages refer to it.
  *
  * Invariants:
- *  1. c->io.fd >= 0 exactly in CONNECTING, SILENT, GREETING, READY.
+ *  1. c->io.fd >= 0 exactly in CONNECTING, SILENT, GREETING, READY, RESTING.
  *  2. A pair that is not DEAD is in the address table, except the receiving
  *     half of a connection to ourselves (mirrored).
- *  3. No record is sent or handled but in READY.
+ *  3. No record is sent but in READY, or handled but in READY and RESTING.
+ *  4. known: what the peer said in its HELLO holds, a session or not; a HELLO
+ *     of another incarnation ends the pair.
  *
  * Spec: doc/PROTOCOL-tcp.md, "States".
  */
@@ -78,9 +85,11 @@ static const struct {
 			       BIT(CONNECTING) | BIT(IDLE) | BIT(BACKOFF) |
 				       BIT(READY) | BIT(DEAD),
 			       NULL, NULL },
-	[TDM_CONN_READY] = { "ready", BIT(DEAD), ready_readable,
-			     ready_writable },
 	[TDM_CONN_DEAD] = { "dead", 0, NULL, NULL },
+	[TDM_CONN_READY] = { "ready", BIT(RESTING) | BIT(DEAD), ready_readable,
+			     ready_writable },
+	[TDM_CONN_RESTING] = { "resting", BIT(READY) | BIT(IDLE) | BIT(DEAD),
+			       ready_readable, ready_writable },
 };
 
 void tdm_conn_set_state(struct tdm_conn *c, enum tdm_conn_state state)
@@ -113,7 +122,8 @@ static void ready_writable(struct tdm_conn *c)
 {
 	c->blocked = 0;
 	tdm_out_push(c);
-	if (!c->blocked && c->io.fd >= 0)
+	/* It may have come to rest, and connect again. */
+	if (!c->blocked && c->io.fd >= 0 && c->state != TDM_CONN_CONNECTING)
 		tdm_conn_watch(c, TDM_LOOP_READ);
 }
 
@@ -147,6 +157,7 @@ static void timer_fired(struct tdm_loop_timer *timer)
 		tdm_conn_retry(c, FI_ETIMEDOUT);
 		break;
 	case TDM_CONN_READY:
+	case TDM_CONN_RESTING:
 		c->blocked = 0;
 		tdm_out_push(c);
 		break;
@@ -338,6 +349,7 @@ int tdm_conn_probe(struct tdm_conn *c)
 	case TDM_CONN_SILENT:
 	case TDM_CONN_GREETING:
 	case TDM_CONN_READY:
+	case TDM_CONN_RESTING:
 		return 0;
 	case TDM_CONN_BACKOFF:
 		break;
@@ -375,8 +387,7 @@ static void unlink_conn(struct tdm_conn *c)
 void tdm_conn_drop(struct tdm_conn *c)
 {
 	tdm_assert_held(c->tcp->a.engine->lock);
-	if (c->state == TDM_CONN_READY || c->state == TDM_CONN_DEAD ||
-	    wanted(c))
+	if (tdm_conn_live(c) || c->state == TDM_CONN_DEAD || wanted(c))
 		return;
 	unlink_conn(c);
 	tdm_conn_set_state(c, TDM_CONN_DEAD);

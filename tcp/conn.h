@@ -21,6 +21,7 @@
 struct tdm_auth_keys;
 struct tdm_av;
 struct tdm_conn;
+struct tdm_idle;
 struct tdm_tcp;
 
 struct tdm_tcp_attr {
@@ -57,6 +58,12 @@ struct tdm_tcp_attr {
 	 * tdm_tcp_close().
 	 */
 	void (*lost)(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err);
+
+	/*
+	 * Descriptors are scarce: call tdm_tcp_idle() with @idle for all
+	 * transports of @loop. NULL: this is the only one.
+	 */
+	void (*crowded)(void *arg, struct tdm_idle *idle);
 	void *arg;
 };
 
@@ -130,6 +137,9 @@ void tdm_tcp_progress(struct tdm_tcp *tcp);
 
 /* Not 0 when the transport has connections or connects under way. */
 int tdm_tcp_busy(const struct tdm_tcp *tcp);
+
+/* Add connections of @tcp that may rest to the longest unused of @idle. */
+void tdm_tcp_idle(struct tdm_tcp *tcp, struct tdm_idle *idle);
 
 /* 0: safe to sleep; -FI_EAGAIN: output to flush, input buffered. */
 int tdm_tcp_arm(struct tdm_tcp *tcp);

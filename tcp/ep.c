@@ -59,6 +59,7 @@ static int open_tcp(struct tdm_ep *ep)
 		.keys = ep->keys,
 		.accepted = tdm_ep_accepted,
 		.lost = tdm_ep_lost,
+		.crowded = tdm_ep_crowded,
 		.arg = ep,
 	};
 	int ret;

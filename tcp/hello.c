@@ -25,6 +25,7 @@
  */
 #include "tcp/steps.h"
 #include "tcp/prove.h"
+#include "tcp/rest.h"
 
 #include "tdm_log.h"
 #include "tdm_provider.h"
@@ -79,10 +80,14 @@ static int bind_own(struct tdm_conn *c, int fd)
 	return tdm_os.bind(fd, &own.u.sa, (socklen_t)tdm_addr_len(&own));
 }
 
-/* What the operation is told when the system says @err to a connect. */
-static int connect_error(int err)
+/* The system says @err to a connect. */
+static void connect_failed(struct tdm_conn *c, int err)
 {
-	return err == EINVAL ? FI_ENETUNREACH : err;
+	/* A peer listens while it lives: the one we knew does not. */
+	if (err == ECONNREFUSED && c->known)
+		tdm_conn_fail(c, FI_ECONNRESET, 0);
+	else
+		tdm_conn_retry(c, err == EINVAL ? FI_ENETUNREACH : err);
 }
 
 /* Limit the attempt by what is left of the connect time-out. */
@@ -100,23 +105,27 @@ static void arm_deadline(struct tdm_conn *c)
 
 void tdm_hello_connect(struct tdm_conn *c)
 {
-	int fd;
+	int fd, err;
 
 	if (!c->since_ns)
 		c->since_ns = tdm_os.now_ns();
 	fd = tdm_os.socket(c->addr.u.sa.sa_family,
 			   SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0) {
-		tdm_conn_retry(c, errno);
+		err = errno;
+		if (err == EMFILE || err == ENFILE)
+			tdm_rest_crowd(c->tcp, -1);
+		tdm_conn_retry(c, err);
 		return;
 	}
+	tdm_rest_crowd(c->tcp, fd);
 	tdm_conn_take_fd(c, fd);
 	prepare(fd);
 	if (bind_own(c, fd) ||
 	    (tdm_os.connect(fd, &c->addr.u.sa,
 			    (socklen_t)tdm_addr_len(&c->addr)) &&
 	     errno != EINPROGRESS && errno != EINTR)) {
-		tdm_conn_retry(c, connect_error(errno));
+		connect_failed(c, errno);
 		return;
 	}
 	tdm_conn_set_state(c, TDM_CONN_CONNECTING);
@@ -151,7 +160,7 @@ void tdm_hello_connected(struct tdm_conn *c)
 	if (!err && connected_to_itself(c->io.fd))
 		err = FI_ECONNREFUSED;
 	if (err) {
-		tdm_conn_retry(c, connect_error(err));
+		connect_failed(c, err);
 		return;
 	}
 	tdm_loop_timer_disarm(&c->timer);
@@ -164,17 +173,24 @@ void tdm_hello_connected(struct tdm_conn *c)
 	tdm_conn_watch(c, TDM_LOOP_READ);
 }
 
-/* The credit for one more peer: their sum is bounded, a least share is not. */
-static uint64_t credit(const struct tdm_tcp *tcp)
+/*
+ * The credit for one more peer: their sum is bounded, a least share is not. @c:
+ * its pair, of which we may have kept messages over a rest, or NULL.
+ */
+static uint64_t credit(const struct tdm_tcp *tcp, const struct tdm_conn *c)
 {
-	return tdm_clamp(tdm_env.unexp_max_bytes / (tcp->pairs + 1),
-			 TDM_WIRE_CREDIT_LEAST, TDM_TCP_CREDIT_BYTES);
+	uint64_t n = tdm_clamp(tdm_env.unexp_max_bytes / (tcp->pairs + 1),
+			       TDM_WIRE_CREDIT_LEAST, TDM_TCP_CREDIT_BYTES),
+		 kept = c ? tdm_rest_kept(c) : 0;
+
+	return tdm_max(n - tdm_min(n, kept), TDM_WIRE_CREDIT_LEAST);
 }
 
 /* What we understand. */
 static uint32_t features(const struct tdm_tcp *tcp)
 {
-	return (tcp->a.groups ? TDM_WIRE_FEATURE_GROUPS : 0u) |
+	return TDM_WIRE_FEATURE_REST |
+	       (tcp->a.groups ? TDM_WIRE_FEATURE_GROUPS : 0u) |
 	       (tcp->a.keys ? TDM_WIRE_FEATURE_AUTH : 0u);
 }
 
@@ -223,7 +239,7 @@ static int write_hello(struct tdm_conn *c)
 	if (!out)
 		return -FI_ENOMEM;
 	p = out->bytes + out->tail;
-	c->credit = credit(c->tcp);
+	c->credit = credit(c->tcp, c);
 	put_hello(c->tcp, c->io.fd, c->credit, p);
 	out->tail += TDM_WIRE_GREETING_BYTES;
 	return 0;
@@ -280,6 +296,8 @@ static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	c->rts_max = g->rts;
 	c->contexts = g->contexts;
 	c->features = g->features;
+	c->known = 1;
+	c->used = c->tcp->pass;
 	c->tx_group = 0;
 	tdm_conn_set_source(c, c->fi_addr, 0);
 	c->read_bytes = TDM_TCP_STAGE_BYTES / 4;
@@ -347,7 +365,7 @@ static void confirmed(struct tdm_conn *c)
 }
 
 /* The peer's HELLO is as it should be: it proves the key, and so do we. */
-static void prove(struct tdm_conn *c)
+static void prove(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
 	const struct tdm_auth_key *key = key_of(c);
 
@@ -357,6 +375,8 @@ static void prove(struct tdm_conn *c)
 		tdm_conn_retry(c, FI_EKEYREJECTED);
 		return;
 	}
+	if (tdm_rest_reborn(c, g))
+		return;
 	if (tdm_prove_last(c, key)) {
 		tdm_conn_retry(c, FI_ENOMEM);
 		return;
@@ -402,9 +422,11 @@ void tdm_hello_answer(struct tdm_conn *c)
 	if (!same_addr(&g.addr, &c->addr))
 		goto stranger;
 	if (c->tcp->a.keys) {
-		prove(c);
+		prove(c, &g);
 		return;
 	}
+	if (tdm_rest_reborn(c, &g))
+		return;
 	establish(c, &g);
 	tdm_out_push(c);
 	return;
@@ -416,9 +438,9 @@ stranger:
 /* Has the peer of @old hung up? Reads what it had said before. */
 static int gone(struct tdm_conn *old)
 {
-	while (old->state == TDM_CONN_READY && tdm_rx_ready(old))
+	while (tdm_conn_live(old) && tdm_rx_ready(old))
 		;
-	if (old->state != TDM_CONN_READY)
+	if (!tdm_conn_live(old))
 		return 1;
 	/* Say something: if nobody is there, the kernel will know soon. */
 	old->ack_now = 1;
@@ -491,7 +513,7 @@ static int judge(struct tdm_tcp *tcp, const struct tdm_addr *from,
 	if (!order)
 		return 0;
 	c = tdm_conn_find(tcp, &g->addr);
-	if (c && c->state == TDM_CONN_READY && !gone(c))
+	if (c && tdm_conn_live(c) && !gone(c))
 		return memcmp(c->id, g->id, sizeof(c->id)) ?
 			       TDM_WIRE_R_BUSY :
 			       TDM_WIRE_R_DUPLICATE;
@@ -509,7 +531,7 @@ static int take_guest(struct tdm_tcp *tcp, int fd,
 	if (!memcmp(g->id, tcp->id, sizeof(tcp->id)))
 		return adopt_mirror(tcp, fd, g, promised);
 	c = tdm_conn_find(tcp, &g->addr);
-	if (c && c->state == TDM_CONN_DEAD)
+	if (c && (c->state == TDM_CONN_DEAD || tdm_rest_reborn(c, g)))
 		c = NULL;
 	if (!c)
 		c = tdm_conn_get(tcp, &g->addr, FI_ADDR_UNSPEC);
@@ -539,7 +561,7 @@ int tdm_hello_challenge(struct tdm_tcp *tcp, int fd,
 	ret = judge(tcp, from, &g);
 	if (ret)
 		return ret;
-	ch->credit = credit(tcp);
+	ch->credit = credit(tcp, tdm_conn_find(tcp, &g.addr));
 	put_hello(tcp, fd, ch->credit, ch->answer);
 	if (tdm_prove_hello(ch->key, ch->answer, ch->hello))
 		return -1;

@@ -10,12 +10,14 @@
  * found nothing. One log line a second.
  *
  * Out of descriptors: a reserve descriptor is given up to accept and close
- * one caller, who will come again; then the listener rests for a while.
+ * one caller, who will come again; then the listener rests for a while, and idle
+ * connections are asked to rest (rest.c).
  *
  * Spec: doc/PROTOCOL-tcp.md, "Guests".
  */
 #include "tcp/steps.h"
 #include "tcp/prove.h"
+#include "tcp/rest.h"
 
 #include "tdm_log.h"
 #include "tdm_provider.h"
@@ -294,6 +296,8 @@ static void rest(struct tdm_tcp *tcp, int err)
 	int fd;
 
 	complain(tcp, "out of descriptors");
+	if (err == EMFILE || err == ENFILE)
+		tdm_rest_crowd(tcp, -1);
 	if ((err == EMFILE || err == ENFILE) && tcp->reserve_fd >= 0) {
 		tdm_os.close(tcp->reserve_fd);
 		fd = tdm_os.accept4(tcp->listener.fd, NULL, NULL,
@@ -329,6 +333,7 @@ static void accept_ready(struct tdm_loop_io *io, int events)
 			break;
 		}
 		tcp->accept_ms = 0;
+		tdm_rest_crowd(tcp, fd);
 		if (tdm_addr_from_bind(&from, &sa, len))
 			tdm_os.close(fd);
 		else

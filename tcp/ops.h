@@ -74,6 +74,7 @@ struct tdm_rx {
 	uint64_t got;	 /* bytes that came */
 	uint64_t room;	 /* bytes of the user's buffer (PLACING) */
 	uint64_t charge; /* credit to give back */
+	uint64_t kept;	 /* or that of a session that rests: none to give */
 	uint32_t id, rid;
 	uint8_t state;	   /* enum tdm_rx_state */
 	uint8_t announced; /* came by RTS or AWRITE */

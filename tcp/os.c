@@ -149,6 +149,11 @@ static int sys_outq(int fd, int *bytes)
 	return ioctl(fd, SIOCOUTQ, bytes);
 }
 
+static int sys_getrlimit(int resource, struct rlimit *limit)
+{
+	return getrlimit(resource, limit);
+}
+
 static int sys_thread_create(pthread_t *thread, void *(*run)(void *arg),
 			     void *arg)
 {
@@ -219,6 +224,7 @@ static uint64_t sys_now_ns(void)
 		.getrandom = getrandom,                                        \
 		.getaddrinfo = getaddrinfo,                                    \
 		.freeaddrinfo = freeaddrinfo,                                  \
+		.getrlimit = sys_getrlimit,                                    \
 		.yield = sched_yield,                                          \
 		.thread_create = sys_thread_create,                            \
 		.now_ns = sys_now_ns,                                          \

@@ -16,6 +16,7 @@
  *     had sent before is read first (tx_err, the again list).
  */
 #include "tcp/steps.h"
+#include "tcp/rest.h"
 
 #include <rdma/fi_errno.h>
 
@@ -185,8 +186,11 @@ void tdm_out_push(struct tdm_conn *c)
 
 		if (c->state == TDM_CONN_READY)
 			tdm_tx_fill(c);
-		if (!pending(c))
+		if (!pending(c)) {
+			if (tdm_unlikely(c->going))
+				tdm_rest_now(c);
 			return;
+		}
 		if (sent >= PUSH_BYTES) {
 			tdm_out_later(c);
 			return;
@@ -201,6 +205,7 @@ void tdm_out_push(struct tdm_conn *c)
 			return;
 		}
 		sent += (size_t)n;
+		c->used = c->tcp->pass;
 		advance(c, (size_t)n);
 		if (tdm_unlikely((size_t)n < all)) {
 			block(c);

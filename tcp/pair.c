@@ -250,3 +250,13 @@ void tdm_ep_lost(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err)
 	}
 	report_loss(ep, addr, err, name, tdm_addr_len(name));
 }
+
+void tdm_ep_crowded(void *arg, struct tdm_idle *idle)
+{
+	struct tdm_ep *ep = arg;
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, &ep->domain->eps)
+		tdm_tcp_idle(tdm_list_entry(pos, struct tdm_ep, node)->tcp,
+			     idle);
+}

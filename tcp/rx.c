@@ -18,6 +18,7 @@
  *     by count (RTS).
  */
 #include "tcp/steps.h"
+#include "tcp/rest.h"
 
 #include "tdm_log.h"
 
@@ -183,7 +184,7 @@ static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	case TDM_WIRE_GROUP:
 		return group(c, rec->group);
 	case TDM_WIRE_REST:
-		return -TDM_WIRE_E_STATE;
+		return tdm_rest_heard(c, rec);
 	default:
 		c->bye = 1;
 		return 0;
@@ -253,7 +254,7 @@ static unsigned consume(struct tdm_conn *c, const uint8_t *p, size_t n)
 {
 	unsigned records = 0;
 
-	while (n && c->state == TDM_CONN_READY) {
+	while (n && tdm_conn_live(c)) {
 		int k;
 
 		if (c->left) {
@@ -343,7 +344,7 @@ int tdm_rx_ready(struct tdm_conn *c)
 	unsigned records = 0, k;
 	ssize_t n;
 
-	while (c->state == TDM_CONN_READY) {
+	while (tdm_conn_live(c)) {
 		n = read_some(c, &direct, &asked);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -356,6 +357,7 @@ int tdm_rx_ready(struct tdm_conn *c)
 		}
 		tdm_loop_heat(loop, &c->io);
 		tdm_loop_active(loop, &c->io);
+		c->used = c->tcp->pass;
 		bytes += (size_t)n;
 		direct = tdm_min(direct, (size_t)n);
 		if (direct)
@@ -366,7 +368,7 @@ int tdm_rx_ready(struct tdm_conn *c)
 		if ((size_t)n < asked && !c->tx_err)
 			return 0;
 		if (records >= TDM_TCP_RECORDS || bytes >= TDM_TCP_BURST_BYTES)
-			return 1;
+			return tdm_conn_live(c);
 	}
 	return 0;
 }

@@ -151,7 +151,7 @@ static void answer(struct tdm_rx *rx, enum tdm_wire_op op)
 {
 	struct tdm_conn *c = rx->conn;
 
-	if (c->state != TDM_CONN_READY)
+	if (!tdm_conn_live(c))
 		return;
 	rx->answer = (uint8_t)op;
 	tdm_list_append(&c->ctlq, &rx->ctl);
@@ -508,7 +508,7 @@ void tdm_rx_put(struct tdm_conn *c, const uint8_t *p, size_t n)
 static int start(struct fi_peer_rx_entry *entry)
 {
 	struct tdm_rx *rx = entry->peer_context;
-	int lost = rx->conn->state != TDM_CONN_READY;
+	int lost = !tdm_conn_live(rx->conn);
 
 	start_placing(rx, entry);
 	if (!rx->announced && rx->got) {
@@ -535,7 +535,7 @@ static int discard(struct fi_peer_rx_entry *entry)
 
 	rx->entry = NULL;
 	rx->state = TDM_RX_DROPPING;
-	if (rx->conn->state != TDM_CONN_READY)
+	if (!tdm_conn_live(rx->conn))
 		rx_free(rx);
 	else if (rx->announced)
 		want(rx);

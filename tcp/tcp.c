@@ -12,6 +12,7 @@
  * peer's kernel for the peer time-out; silence of the process means nothing.
  */
 #include "tcp/steps.h"
+#include "tcp/rest.h"
 #include "tcp/sent.h"
 
 #include "tdm_open.h"
@@ -81,6 +82,7 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **out)
 	tdm_list_init(&tcp->acks);
 	tdm_list_init(&tcp->again);
 	tdm_sent_init(tcp);
+	tdm_rest_init(tcp);
 	tdm_list_init(&tcp->conns);
 	tdm_list_init(&tcp->dead);
 	tdm_list_init(&tcp->guests);
@@ -120,7 +122,7 @@ static void run_again(struct tdm_tcp *tcp)
 		struct tdm_conn *c =
 			tdm_list_entry(n, struct tdm_conn, again_node);
 
-		if (c->state == TDM_CONN_READY) {
+		if (tdm_conn_live(c)) {
 			if (tdm_rx_ready(c))
 				tdm_conn_again(c);
 		} else if (c->io.fd >= 0) {
@@ -222,11 +224,12 @@ static void watch_fired(struct tdm_loop_timer *timer)
 	tdm_list_for_each_safe(pos, tmp, &tcp->conns) {
 		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
 
-		if (c->state != TDM_CONN_READY || !unreachable(c))
+		if (!tdm_conn_live(c) || !unreachable(c))
 			continue;
-		while (c->state == TDM_CONN_READY && tdm_rx_ready(c))
+		while (tdm_conn_live(c) && tdm_rx_ready(c))
 			;
-		tdm_conn_fail(c, FI_ETIMEDOUT, 0);
+		if (tdm_conn_live(c))
+			tdm_conn_fail(c, FI_ETIMEDOUT, 0);
 	}
 	if (tcp->open)
 		tdm_loop_timer_arm(
@@ -259,14 +262,14 @@ static int close_step(struct tdm_conn *c, int *said)
 {
 	struct tcp_info info;
 
-	if (c->state != TDM_CONN_READY)
+	if (!tdm_conn_live(c))
 		return c->state != TDM_CONN_DEAD && !tdm_list_empty(&c->sendq);
 	c->blocked = 0;
 	tdm_out_push(c);
-	while (c->state == TDM_CONN_READY && tdm_rx_ready(c))
+	while (tdm_conn_live(c) && tdm_rx_ready(c))
 		;
-	if (c->state != TDM_CONN_READY)
-		return 0;
+	if (!tdm_conn_live(c)) /* dead, or a rest that sends have ended */
+		return !tdm_list_empty(&c->sendq);
 	if (c->tx_err)
 		return 1; /* until the end is read */
 	if (c->out || tdm_tx_leaving(c))
@@ -327,6 +330,7 @@ void tdm_tcp_close(struct tdm_tcp *tcp)
 	tdm_listen_close(tcp);
 	tdm_loop_timer_disarm(&tcp->watch);
 	tdm_loop_timer_disarm(&tcp->sent_timer);
+	tdm_loop_timer_disarm(&tcp->crowd_timer);
 	tdm_list_for_each_safe(pos, tmp, &tcp->conns) {
 		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
 

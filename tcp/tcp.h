@@ -42,8 +42,10 @@ enum tdm_conn_state { /* conn.c */
 		      TDM_CONN_SILENT,
 		      TDM_CONN_GREETING,
 		      TDM_CONN_BACKOFF,
-		      TDM_CONN_READY,
 		      TDM_CONN_DEAD,
+		      /* With a session, tdm_conn_live(): */
+		      TDM_CONN_READY,
+		      TDM_CONN_RESTING,
 };
 
 struct tdm_conn {
@@ -57,6 +59,10 @@ struct tdm_conn {
 	uint8_t turn;	  /* data before the next large eager message */
 	uint8_t head_len; /* bytes of head[] */
 	uint8_t closing;  /* 1: GOODBYE said, 2: shut down */
+	uint8_t known;	  /* there was a session: what the peer has, its id */
+	uint8_t asked;	  /* ASK is unanswered */
+	uint8_t going;	  /* RESTING: GO is said */
+	uint8_t say;	  /* the next ACK is to be this step of a REST, or 0 */
 	int tx_err;	  /* fi_errno a send met; the input is read first */
 	int why;	  /* BACKOFF: fi_errno of the last attempt */
 
@@ -111,6 +117,7 @@ struct tdm_conn {
 	unsigned backoff_ms;
 	uint64_t since_ns;   /* connect time-out counts from; 0: not begun */
 	uint64_t entered_ns; /* when the state was entered */
+	uint64_t used;	     /* pass of the last bytes, either way */
 	struct tdm_loop_timer timer;
 	struct tdm_conn_stats stats;
 };
@@ -135,7 +142,9 @@ struct tdm_tcp {
 	struct tdm_pool tx_pool, rx_pool;
 	struct tdm_out *spare_out;
 	unsigned spares;
-	struct tdm_loop_timer watch; /* silent peers */
+	struct tdm_loop_timer watch;	   /* silent peers */
+	unsigned crowd;			   /* connections to be asked to rest */
+	struct tdm_loop_timer crowd_timer; /* asks them */
 
 	/* Listener: listen.c. */
 	struct tdm_loop_io listener;
@@ -155,6 +164,12 @@ static inline void tdm_tcp_nudge(struct tdm_tcp *tcp)
 {
 	if (tdm_unlikely(tdm_engine_watched(tcp->a.engine)))
 		tdm_loop_wake(tcp->a.loop);
+}
+
+/* Has @c a session? */
+static inline int tdm_conn_live(const struct tdm_conn *c)
+{
+	return c->state >= TDM_CONN_READY;
 }
 
 /* Have the next pass look at @c: read what is there, then end or retry it. */

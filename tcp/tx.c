@@ -100,7 +100,8 @@ void tdm_tx_put_ack(struct tdm_conn *c)
 	    c->rx_freed == c->ack_freed)
 		return;
 	memset(&rec, 0, sizeof(rec));
-	rec.op = TDM_WIRE_ACK;
+	rec.op = c->say ? TDM_WIRE_REST : TDM_WIRE_ACK;
+	rec.step = c->say;
 	rec.acked = c->rx_seq;
 	rec.freed = c->rx_freed;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
@@ -108,6 +109,7 @@ void tdm_tx_put_ack(struct tdm_conn *c)
 	c->ack_freed = c->rx_freed;
 	c->ack_bytes = 0;
 	c->ack_now = 0;
+	c->say = 0;
 	tdm_list_del(&c->ack_node);
 }
 
@@ -466,8 +468,7 @@ ssize_t tdm_tx_send(struct tdm_conn *c, const struct tdm_xfer *x)
 	if (tdm_unlikely(x->len > TDM_WIRE_MSG_MAX))
 		return -FI_EMSGSIZE;
 	if (tdm_unlikely(x->flags & (TDM_TO_CTX | FI_FENCE))) {
-		if (c->state == TDM_CONN_READY &&
-		    no_such_place(c, x->flags, x->rx_ctx, x->group))
+		if (c->known && no_such_place(c, x->flags, x->rx_ctx, x->group))
 			return -FI_EADDRNOTAVAIL;
 		if ((x->flags & FI_FENCE) && outstanding(c))
 			return -FI_EAGAIN;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What tx.c, tx_end.c and tx_rma.c have in common and nobody else sees. All
- * functions: domain lock held.
+ * What tx.c, tx_end.c, tx_rma.c and rest.c have in common and nobody else
+ * sees. All functions: domain lock held.
  */
 #ifndef TDM_TCP_TX_PRIV_H
 #define TDM_TCP_TX_PRIV_H
@@ -23,8 +23,8 @@ void tdm_tx_report(struct tdm_conn *c, struct tdm_tx *op, int err, int prov);
 void tdm_tx_end(struct tdm_conn *c, struct tdm_tx *op, int err, int prov);
 
 /*
- * Piggyback what the peer may want to hear. There is room for
- * TDM_WIRE_ACK_BYTES in the transmit buffer.
+ * Piggyback what the peer may want to hear, or the REST that c->say asks for.
+ * There is room for TDM_WIRE_ACK_BYTES in the transmit buffer.
  */
 void tdm_tx_put_ack(struct tdm_conn *c);
 
