@@ -7,6 +7,10 @@
 
 #include "tdm_auth.h"
 
+extern "C" {
+#include "tcp/rest.h"
+}
+
 #define OK(call) ASSERT_NO_FATAL_FAILURE(call)
 
 using namespace tcp_test;
@@ -215,6 +219,38 @@ TEST_F(Key, BothAtOnce)
 		EXPECT_STREQ("from a", in[1]);
 		EXPECT_EQ(0u, a.lost.size() + b.lost.size());
 	}
+}
+
+TEST_F(Key, WhoComesBackFromARestProvesItAgain)
+{
+	char in[2][8];
+
+	add_with(&secret);
+	add_with(&secret);
+	fi_addr_t to[2] = { at(0).insert(at(1).addr),
+			    at(1).insert(at(0).addr) };
+
+	for (size_t round = 0; round < 8; round++) {
+		for (size_t k = 0; k < 2; k++) {
+			ASSERT_EQ(0, at(k).recv(in[k], 8, 1));
+			in[k][0] = 0;
+		}
+		for (size_t k = 0; k < 2; k++) {
+			/* One begins, or both at once. */
+			ASSERT_EQ(0, at(k).send(to[k], "again", 6, 1));
+			while (round % 3 == k && !in[!k][0])
+				turn();
+		}
+		ASSERT_TRUE(until([&] {
+			return at(0).tx.got.size() == round + 1 &&
+			       at(1).tx.got.size() == round + 1 && in[0][0] &&
+			       in[1][0];
+		}));
+		tdm_rest_crowd(at(round & 1).tcp, -1);
+		ASSERT_TRUE(until(
+			[&] { return !at(0).tcp->open && !at(1).tcp->open; }));
+	}
+	EXPECT_EQ(0u, at(0).lost.size() + at(1).lost.size());
 }
 
 TEST_F(Key, AnotherKeyIsRejected)
