@@ -8,6 +8,7 @@
  */
 #include <dirent.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "parts.h"
@@ -619,6 +620,300 @@ TEST_F(Pressure, R08_AddressesThatAreNotUsedCostLittle)
 	for (auto *from : senders())
 		OK(fence(from));
 	EXPECT_EQ(fds, descriptors());
+}
+
+/* More peers than descriptors: what they are told, and what came of it. */
+enum { CROWD = 60, CROWD_FDS = 20, CROWD_ROUNDS = 3, CROWD_STREAM = 2 };
+
+struct Crowd {
+	size_t namelen;
+	struct sockaddr_in name[CROWD];
+};
+
+struct CrowdResult {
+	int step;      /* 0: all went well */
+	int ret;       /* of what did not */
+	uint64_t room; /* descriptors left when it began */
+};
+
+/* The side that may have few descriptors. */
+class Thrifty
+{
+public:
+	struct tdt_attr attr;
+	struct tdt_world *w = nullptr;
+	struct tdt_ep *ep = nullptr;
+	fi_addr_t peer[CROWD];
+	struct CrowdResult r = { 0, 0, 0 };
+	uint64_t in[CROWD][CROWD_STREAM], out[CROWD];
+
+	bool fail(int step, ssize_t ret)
+	{
+		r.step = step;
+		r.ret = static_cast<int>(ret);
+		return false;
+	}
+
+	bool open(int fd)
+	{
+		struct rlimit lim;
+		struct Crowd crowd;
+		int ret, next;
+
+		tdt_attr_init(&attr);
+		attr.eps = 1;
+		attr.eq = 1;
+		attr.no_tcp_only = 1;
+		if ((ret = tdt_world_open(&attr, &w)))
+			return fail(1, ret);
+		ep = &w->eps[0];
+		if (tdt_tell(fd, ep->name, ep->namelen) ||
+		    tdt_hear(fd, &crowd, sizeof(crowd)) != sizeof(crowd))
+			return fail(2, 0);
+		if (fi_av_insert(ep->av, crowd.name, CROWD, peer, 0, nullptr) !=
+		    CROWD)
+			return fail(3, 0);
+		/* The lowest that is free: so many are in use. */
+		next = dup(fd);
+		close(next);
+		getrlimit(RLIMIT_NOFILE, &lim);
+		lim.rlim_cur = static_cast<rlim_t>(next) + CROWD_FDS;
+		r.room = CROWD_FDS;
+		return !setrlimit(RLIMIT_NOFILE, &lim) || fail(4, 0);
+	}
+
+	bool post(size_t i, int k)
+	{
+		struct iovec v = iov_of(&in[i][k], sizeof(in[i][k]));
+		ssize_t ret;
+
+		in[i][k] = UINT64_MAX;
+		ret = tdt_trecv(ep, &v, i, 0, &in[i][k]);
+		return !ret || fail(5, ret);
+	}
+
+	bool came(size_t i, int k, uint64_t value)
+	{
+		struct tdt_comp c;
+		int ret = tdt_wait(ep, &in[i][k], &c);
+
+		if (ret || c.err)
+			return fail(6, ret ? ret : c.err);
+		return in[i][k] == value || fail(7, (int)in[i][k]);
+	}
+
+	bool send(size_t i, uint64_t value)
+	{
+		uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+		ssize_t ret;
+
+		out[i] = value;
+		while ((ret = fi_tsend(ep->ep, &out[i], sizeof(out[i]), nullptr,
+				       peer[i], i, &out[i])) == -FI_EAGAIN &&
+		       tdt_now_ms() < end)
+			tdt_progress(w);
+		return !ret || fail(8, ret);
+	}
+
+	bool sent(size_t i)
+	{
+		struct tdt_comp c;
+		int ret = tdt_wait(ep, &out[i], &c);
+
+		return (!ret && !c.err) || fail(9, ret ? ret : c.err);
+	}
+
+	/* To each peer and back, one after the other or all at once. */
+	bool round(uint64_t value, bool at_once)
+	{
+		for (size_t i = 0; i < CROWD; i++) {
+			if (!post(i, 0) || !send(i, value))
+				return false;
+			if (!at_once && (!came(i, 0, value) || !sent(i)))
+				return false;
+		}
+		for (size_t i = 0; at_once && i < CROWD; i++) {
+			if (!came(i, 0, value) || !sent(i))
+				return false;
+		}
+		return true;
+	}
+
+	/* All peers send, each several, when they are told. */
+	bool called(int fd, uint64_t value)
+	{
+		if (tdt_tell(fd, &value, sizeof(value)))
+			return fail(10, 0);
+		/* The last peer first: the others' messages must wait here. */
+		for (size_t i = CROWD; i--;) {
+			for (int k = 0; k < CROWD_STREAM; k++) {
+				if (!post(i, k) ||
+				    !came(i, k, value + (uint64_t)k))
+					return false;
+			}
+		}
+		return true;
+	}
+
+	bool run(int fd)
+	{
+		struct fi_eq_entry e;
+		uint32_t event;
+		uint64_t value = 0;
+		ssize_t ret;
+
+		if (!open(fd))
+			return false;
+		for (int i = 0; i < CROWD_ROUNDS; i++) {
+			if (!round(value++, false) || !round(value++, true) ||
+			    !called(fd, 1000 + (uint64_t)i * CROWD_STREAM))
+				return false;
+		}
+		ret = fi_eq_read(ep->eq, &event, &e, sizeof(e), 0);
+		return ret == -FI_EAGAIN || fail(11, ret);
+	}
+};
+
+TDT_ROLE(thrifty)
+{
+	Thrifty t;
+
+	(void)arg;
+	t.run(fd);
+	if (!t.r.step && tdt_pending(t.w))
+		t.fail(12, 0);
+	tdt_tell(fd, &t.r, sizeof(t.r));
+	/* The parent ends first, so that nobody hears of our end. */
+	tdt_hear(fd, &t.r, sizeof(t.r));
+	return t.w ? tdt_world_close(t.w) : 1;
+}
+
+class PressureCrowd : public Pressure
+{
+protected:
+	struct tdt_child child = { 0, -1 };
+	struct fid_ep *crowd[CROWD];
+	struct fid_cq *q = nullptr;
+	struct fid_av *v = nullptr;
+	fi_addr_t to = FI_ADDR_UNSPEC;
+	uint64_t in[CROWD], expected[CROWD];
+
+	PressureCrowd()
+	{
+		attr.eq = 1;
+	}
+
+	void open_crowd()
+	{
+		struct Crowd names;
+		uint8_t name[TDT_NAME_BYTES];
+
+		q = cq(rx()->domain);
+		v = av(rx()->domain);
+		memset(&names, 0, sizeof(names));
+		for (size_t i = 0; i < CROWD; i++) {
+			struct fid_ep *e = nullptr;
+
+			ASSERT_EQ(0, fi_endpoint(rx()->domain, rx()->info, &e,
+						 nullptr));
+			made.push_back(&e->fid);
+			crowd[i] = e;
+			tier_of(ep(i % w->count), e);
+			ASSERT_EQ(0, fi_ep_bind(e, &q->fid,
+						FI_TRANSMIT | FI_RECV));
+			ASSERT_EQ(0, fi_ep_bind(e, &v->fid, 0));
+			ASSERT_EQ(0, fi_ep_bind(e, &rx()->eq->fid, 0));
+			ASSERT_EQ(0, fi_enable(e));
+			names.namelen = sizeof(names.name[i]);
+			ASSERT_EQ(0, fi_getname(&e->fid, &names.name[i],
+						&names.namelen));
+			expected[i] = 0;
+			post(i);
+		}
+		ASSERT_EQ(0, tdt_child_start(&child, "thrifty", nullptr));
+		ASSERT_GT(tdt_hear(child.fd, name, sizeof(name)), 0);
+		ASSERT_EQ(1, fi_av_insert(v, name, 1, &to, 0, nullptr));
+		ASSERT_EQ(0, tdt_tell(child.fd, &names, sizeof(names)));
+	}
+
+	void post(size_t i)
+	{
+		EXPECT_EQ(0, fi_trecv(crowd[i], &in[i], sizeof(in[i]), nullptr,
+				      FI_ADDR_UNSPEC, i, 0, &in[i]));
+	}
+
+	void tell(size_t i, uint64_t value)
+	{
+		EXPECT_EQ(0, keep_on([&] {
+				  return fi_tinject(crowd[i], &value,
+						    sizeof(value), to, i);
+			  }));
+	}
+
+	/* Answer what has come. */
+	void serve()
+	{
+		struct fi_cq_tagged_entry e;
+		ssize_t n = fi_cq_read(q, &e, 1);
+
+		if (n == -FI_EAGAIN)
+			return;
+		ASSERT_EQ(1, n);
+		size_t i = static_cast<size_t>(
+			static_cast<uint64_t *>(e.op_context) - in);
+
+		ASSERT_LT(i, static_cast<size_t>(CROWD));
+		ASSERT_EQ(expected[i], in[i]) << i;
+		expected[i]++;
+		post(i);
+		tell(i, expected[i] - 1);
+	}
+};
+
+TEST_F(PressureCrowd, R08_MorePeersThanDescriptors)
+{
+	/* A process that may have few descriptors talks to many peers: one after
+	 * the other, to all at once, and they to it. All comes once, in order,
+	 * and nobody is told of an end. */
+	struct CrowdResult r = { -1, 0, 0 };
+	struct fi_eq_entry e;
+	uint64_t value;
+	uint32_t event;
+	char heard[64];
+	ssize_t n;
+
+	ONLY_TANDEM();
+	OPEN();
+	OK(open_crowd());
+	while (!HasFatalFailure()) {
+		n = tdt_hear_now(child.fd, heard, sizeof(heard));
+		if (n == sizeof(r))
+			break;
+		if (n == sizeof(value)) {
+			memcpy(&value, heard, sizeof(value));
+			for (uint64_t k = 0; k < CROWD_STREAM; k++) {
+				for (size_t i = 0; i < CROWD; i++)
+					tell(i, value + k);
+			}
+		} else if (n != -EAGAIN) {
+			FAIL() << "the child has gone: " << n;
+		}
+		serve();
+	}
+	ASSERT_FALSE(HasFatalFailure());
+	memcpy(&r, heard, sizeof(r));
+	EXPECT_EQ(0, r.step) << r.ret;
+	EXPECT_LT(r.room, static_cast<uint64_t>(CROWD));
+	for (size_t i = 0; i < CROWD; i++)
+		EXPECT_EQ(2u * CROWD_ROUNDS, expected[i]);
+	EXPECT_EQ(-FI_EAGAIN, fi_eq_read(rx()->eq, &event, &e, sizeof(e), 0));
+	for (size_t i = 0; i < CROWD; i++) {
+		ASSERT_EQ(0, fi_cancel(&crowd[i]->fid, &in[i]));
+		EXPECT_EQ(-FI_EAVAIL, next(q).ret);
+	}
+	close_parts();
+	EXPECT_EQ(0, tdt_tell(child.fd, &r, sizeof(r)));
+	EXPECT_EQ(0, tdt_child_wait(&child));
 }
 
 TEST_F(Pressure, R09_AnnouncedMessageNobodyReceivesStaysPending)
