@@ -93,16 +93,18 @@ host2() {
 
 # ---- what is shown ---------------------------------------------------------
 
-# Four processes, two on each host; rank 0 does the talking.
+# Four processes, two on each host; rank 0 does the talking. They take seconds,
+# but poll and give way to others: minutes where a dozen others never sleep.
 run_demo() {
 	local rank host address label pid ret port=$((20000 + RANDOM % 10000))
+	local seconds=600
 	local -A running=()
 	for rank in 0 1 2 3; do
 		host=host$((rank / 2 + 1))
 		address=address$((rank / 2 + 1))
 		label=$host
 		[ "$TANDEM_DEMO_HOSTS" = 2 ] || label=host1
-		"$host" timeout --kill-after=5 120 "$build/tandem_demo" \
+		"$host" timeout --kill-after=5 "$seconds" "$build/tandem_demo" \
 			-r "$rank" -n 4 -a "${!address}" -H "$label" \
 			-c "$address1:$port" "$@" </dev/null &
 		running[$!]=$rank
@@ -110,6 +112,8 @@ run_demo() {
 	while [ "${#running[@]}" != 0 ]; do
 		ret=0
 		wait -n -p pid "${!running[@]}" || ret=$?
+		[ "$ret" != 124 ] ||
+			die "process ${running[$pid]} was not done in $seconds s"
 		[ "$ret" = 0 ] ||
 			die "process ${running[$pid]} failed (exit status $ret)"
 		unset "running[$pid]"
