@@ -6,8 +6,8 @@
  * A short message that is expected and whole is placed, completed and
  * forgotten where it is parsed. All others have a struct tdm_rx:
  *
- *   (a write) -> PLACING [tdm_rx_write, tdm_rx_awrite; the entry is a region's]
- *   (a read)  -> READING [tdm_rx_reading; the buffer is that of the read]
+ * What one-sided operations add is in rx_rma.c.
+ *
  *   WAITING -> PLACING   [start_msg, start_tag]
  *   WAITING -> DROPPING  [discard_msg, discard_tag]
  *   PLACING -> ended     [all bytes came, or the connection is lost]
@@ -22,13 +22,13 @@
  *  4. Credit is given back when the message takes no memory here any more;
  *     that of one to be answered when the answer is written.
  */
-#include "tcp/steps.h"
+#include "tcp/rx_priv.h"
 
 #include <rdma/fi_errno.h>
 
 #include <stdlib.h>
 
-static void rx_free(struct tdm_rx *rx)
+void tdm_rx_free(struct tdm_rx *rx)
 {
 	struct tdm_conn *c = rx->conn;
 
@@ -44,7 +44,7 @@ static void rx_free(struct tdm_rx *rx)
 	tdm_pool_free(&c->tcp->rx_pool, rx);
 }
 
-static struct tdm_rx *rx_new(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+struct tdm_rx *tdm_rx_new(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	struct tdm_rx *rx = tdm_pool_alloc(&c->tcp->rx_pool);
 
@@ -128,8 +128,7 @@ static void fail(struct tdm_rx *rx, int err, int prov)
 	give_back(tcp, entry);
 }
 
-/* The region behind @rx was closed: its bytes go nowhere from now on. */
-static void revoke(struct tdm_rx *rx)
+void tdm_rx_revoke(struct tdm_rx *rx)
 {
 	struct fi_peer_rx_entry *entry = rx->entry;
 
@@ -146,8 +145,7 @@ static int revoked(const struct tdm_rx *rx)
 	       rx->conn->tcp->rma->revoked(rx->entry);
 }
 
-/* Send CTS or DONE for @rx. */
-static void answer(struct tdm_rx *rx, enum tdm_wire_op op)
+void tdm_rx_answer(struct tdm_rx *rx, enum tdm_wire_op op)
 {
 	struct tdm_conn *c = rx->conn;
 
@@ -165,11 +163,11 @@ static void answer(struct tdm_rx *rx, enum tdm_wire_op op)
 static void finish(struct tdm_rx *rx)
 {
 	if (rx->done)
-		answer(rx, TDM_WIRE_DONE);
+		tdm_rx_answer(rx, TDM_WIRE_DONE);
 	if (tdm_list_linked(&rx->ctl))
 		return;
 	tdm_rx_release(rx->conn, rx->charge);
-	rx_free(rx);
+	tdm_rx_free(rx);
 }
 
 void tdm_rx_answered(struct tdm_rx *rx)
@@ -183,11 +181,10 @@ void tdm_rx_answered(struct tdm_rx *rx)
 	if (op == TDM_WIRE_CTS && rx->want)
 		return;
 	tdm_rx_release(rx->conn, rx->charge);
-	rx_free(rx);
+	tdm_rx_free(rx);
 }
 
-/* All that will come of @rx has come. */
-static void arrived(struct tdm_rx *rx)
+void tdm_rx_arrived(struct tdm_rx *rx)
 {
 	struct tdm_tcp *tcp = rx->conn->tcp;
 	struct fi_peer_rx_entry *entry = rx->entry;
@@ -202,7 +199,7 @@ static void arrived(struct tdm_rx *rx)
 	finish(rx);
 }
 
-static void start_placing(struct tdm_rx *rx, struct fi_peer_rx_entry *entry)
+void tdm_rx_place(struct tdm_rx *rx, struct fi_peer_rx_entry *entry)
 {
 	rx->entry = entry;
 	rx->state = TDM_RX_PLACING;
@@ -223,7 +220,7 @@ static void want(struct tdm_rx *rx)
 			rx->want = tdm_min(rx->len, rx->room);
 		}
 	}
-	answer(rx, TDM_WIRE_CTS);
+	tdm_rx_answer(rx, TDM_WIRE_CTS);
 	if (rx->state == TDM_RX_PLACING && !rx->want) {
 		struct fi_peer_rx_entry *entry = rx->entry;
 
@@ -243,7 +240,7 @@ int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		return -TDM_WIRE_E_CREDIT;
 	if (c->tcp->closing)
 		return 0;
-	rx = rx_new(c, rec);
+	rx = tdm_rx_new(c, rec);
 	if (!rx)
 		return -TDM_RX_NO_MEMORY;
 	c->announced++;
@@ -253,7 +250,7 @@ int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	rx->len = rec->total;
 	ret = match(c, rec, rx->len, &entry);
 	if (!ret) {
-		start_placing(rx, entry);
+		tdm_rx_place(rx, entry);
 		want(rx);
 	} else if (ret == -FI_ENOENT) {
 		ret = queue(rx, rec, entry);
@@ -262,7 +259,7 @@ int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	}
 	if (!ret)
 		return 0;
-	rx_free(rx);
+	tdm_rx_free(rx);
 	return -TDM_RX_NO_MEMORY;
 }
 
@@ -292,7 +289,7 @@ static int no_memory(struct tdm_conn *c, struct fi_peer_rx_entry *entry,
 static int begin(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		 struct fi_peer_rx_entry *entry, int expected)
 {
-	struct tdm_rx *rx = rx_new(c, rec);
+	struct tdm_rx *rx = tdm_rx_new(c, rec);
 	int ret = 0;
 
 	if (!rx)
@@ -302,7 +299,7 @@ static int begin(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	rx->charge = tdm_wire_charge(rec->len);
 	rx->done = !!(rec->flags & TDM_WIRE_F_DONE);
 	if (expected) {
-		start_placing(rx, entry);
+		tdm_rx_place(rx, entry);
 	} else {
 		if (rec->len) {
 			rx->buf = malloc(rec->len);
@@ -312,7 +309,7 @@ static int begin(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 			ret = queue(rx, rec, entry);
 	}
 	if (ret) {
-		rx_free(rx);
+		tdm_rx_free(rx);
 		return no_memory(c, entry, 0);
 	}
 	c->cur = rx;
@@ -348,96 +345,9 @@ int tdm_rx_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		struct tdm_rx *rx = c->cur;
 
 		c->cur = NULL;
-		arrived(rx);
+		tdm_rx_arrived(rx);
 	}
 	return 0;
-}
-
-/* Ask for the region of a write. PLACING, or DROPPING with the status. */
-static void admit(struct tdm_rx *rx, const struct tdm_wire_rec *rec)
-{
-	struct fi_peer_rx_entry *entry;
-
-	rx->conn->stats.rx_msgs++;
-	rx->conn->stats.rx_bytes += rec->total;
-	rx->len = rec->total;
-	rx->done = 1;
-	rx->status =
-		(uint8_t)tdm_rma_get(rx->conn, rec, FI_REMOTE_WRITE, &entry);
-	if (!rx->status)
-		start_placing(rx, entry);
-}
-
-int tdm_rx_write(struct tdm_conn *c, const struct tdm_wire_rec *rec)
-{
-	struct tdm_rx *rx;
-
-	if (tdm_unlikely(c->tcp->closing))
-		return 0;
-	rx = rx_new(c, rec);
-	if (!rx)
-		return -TDM_RX_NO_MEMORY;
-	admit(rx, rec);
-	rx->want = rec->len;
-	rx->charge = tdm_wire_charge(rec->len);
-	if (rec->len)
-		c->cur = rx;
-	else
-		arrived(rx);
-	return 0;
-}
-
-int tdm_rx_awrite(struct tdm_conn *c, const struct tdm_wire_rec *rec)
-{
-	struct tdm_rx *rx;
-
-	if (c->announced >= TDM_WIRE_RTS_COUNT)
-		return -TDM_WIRE_E_CREDIT;
-	if (c->tcp->closing)
-		return 0;
-	rx = rx_new(c, rec);
-	if (!rx)
-		return -TDM_RX_NO_MEMORY;
-	c->announced++;
-	rx->announced = 1;
-	admit(rx, rec);
-	if (rx->state != TDM_RX_PLACING || !rx->len) {
-		arrived(rx);
-	} else if (tdm_ids_get(&c->rids, rx, UINT32_MAX, &rx->rid)) {
-		revoke(rx);
-		rx->status = TDM_WIRE_S_MEMORY;
-		arrived(rx);
-	} else {
-		rx->has_rid = 1;
-		rx->want = rx->len;
-		answer(rx, TDM_WIRE_CTS);
-	}
-	return 0;
-}
-
-struct tdm_rx *tdm_rx_reading(struct tdm_conn *c, struct tdm_tx *op)
-{
-	struct tdm_wire_rec rec = { .op = TDM_WIRE_READ };
-	struct tdm_rx *rx = rx_new(c, &rec);
-
-	if (!rx)
-		return NULL;
-	if (tdm_ids_get(&c->rids, rx, UINT32_MAX, &rx->rid)) {
-		rx_free(rx);
-		return NULL;
-	}
-	rx->has_rid = 1;
-	rx->state = TDM_RX_READING;
-	rx->len = op->len;
-	rx->want = op->len;
-	rx->room = op->len;
-	rx->op = op;
-	return rx;
-}
-
-void tdm_rx_drop(struct tdm_rx *rx)
-{
-	rx_free(rx);
 }
 
 int tdm_rx_data(struct tdm_conn *c, const struct tdm_wire_rec *rec)
@@ -451,7 +361,7 @@ int tdm_rx_data(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 			return -TDM_WIRE_E_STATE;
 		if (rx->state == TDM_RX_PLACING)
 			fail(rx, FI_ECONNABORTED, 0);
-		rx_free(rx);
+		tdm_rx_free(rx);
 		return 0;
 	}
 	if (rec->len > rx->want - rx->got)
@@ -488,7 +398,7 @@ void tdm_rx_put(struct tdm_conn *c, const uint8_t *p, size_t n)
 	if (!rx)
 		return;
 	if (rx->state == TDM_RX_PLACING && revoked(rx))
-		revoke(rx);
+		tdm_rx_revoke(rx);
 	if (p && rx->state == TDM_RX_WAITING)
 		memcpy(rx->buf + rx->got, p, n);
 	else if (p && rx->state == TDM_RX_READING)
@@ -501,7 +411,7 @@ void tdm_rx_put(struct tdm_conn *c, const uint8_t *p, size_t n)
 		return;
 	c->cur = NULL;
 	if (rx->got == rx->want && !rx->op) /* a read ends by DONE */
-		arrived(rx);
+		tdm_rx_arrived(rx);
 }
 
 /* The owner has found the receive for a message it kept. */
@@ -510,17 +420,17 @@ static int start(struct fi_peer_rx_entry *entry)
 	struct tdm_rx *rx = entry->peer_context;
 	int lost = !tdm_conn_live(rx->conn);
 
-	start_placing(rx, entry);
+	tdm_rx_place(rx, entry);
 	if (!rx->announced && rx->got) {
 		tdm_iov_copy_to(entry->iov, entry->count, 0, rx->buf, rx->got);
 		free(rx->buf);
 		rx->buf = NULL;
 	}
 	if (!rx->announced && rx->got == rx->len) {
-		arrived(rx);
+		tdm_rx_arrived(rx);
 	} else if (lost) {
 		fail(rx, FI_ECONNRESET, 0);
-		rx_free(rx);
+		tdm_rx_free(rx);
 	} else if (rx->announced) {
 		want(rx);
 		tdm_out_kick(rx->conn);
@@ -536,7 +446,7 @@ static int discard(struct fi_peer_rx_entry *entry)
 	rx->entry = NULL;
 	rx->state = TDM_RX_DROPPING;
 	if (!tdm_conn_live(rx->conn))
-		rx_free(rx);
+		tdm_rx_free(rx);
 	else if (rx->announced)
 		want(rx);
 	else if (rx->got == rx->len)
@@ -556,7 +466,7 @@ void tdm_rx_fail(struct tdm_conn *c, int err, int prov)
 			continue;
 		if (rx->state == TDM_RX_PLACING)
 			fail(rx, err, prov);
-		rx_free(rx);
+		tdm_rx_free(rx);
 	}
 }
 
@@ -579,7 +489,7 @@ void tdm_rx_abandon(struct tdm_conn *c)
 void tdm_rx_free_all(struct tdm_conn *c)
 {
 	while (!tdm_list_empty(&c->rxs))
-		rx_free(tdm_list_entry(c->rxs.next, struct tdm_rx, node));
+		tdm_rx_free(tdm_list_entry(c->rxs.next, struct tdm_rx, node));
 }
 
 fi_addr_t tdm_rx_source(struct fi_peer_rx_entry *entry)

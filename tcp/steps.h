@@ -163,7 +163,7 @@ int tdm_rx_awrite(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
 /* The place of the bytes of our read @op, numbered. NULL: out of memory. */
 struct tdm_rx *tdm_rx_reading(struct tdm_conn *c, struct tdm_tx *op);
-void tdm_rx_drop(struct tdm_rx *rx);
+void tdm_rx_free(struct tdm_rx *rx);
 
 /* Where the next payload bytes go; 0 elements: through tdm_rx_put() only. */
 size_t tdm_rx_target(const struct tdm_conn *c, struct iovec *iov);

@@ -49,7 +49,7 @@ void tdm_tx_free(struct tdm_conn *c, struct tdm_tx *op)
 	tdm_list_del(&op->node);
 	free(op->copy);
 	if (tdm_unlikely(op->rx != NULL))
-		tdm_rx_drop(op->rx);
+		tdm_rx_free(op->rx);
 	if (tdm_unlikely(op->entry != NULL))
 		c->tcp->a.srx->owner_ops->free_entry(op->entry);
 	if (!op->reply)
