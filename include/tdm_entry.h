@@ -12,13 +12,13 @@
 
 /* The flags of fi_cq(3) that describe an operation in a completion. */
 #define TDM_CQ_FLAGS                                                           \
-	(FI_SEND | FI_RECV | FI_MSG | FI_TAGGED | FI_RMA | FI_READ |           \
-	 FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA |     \
-	 FI_MULTI_RECV | FI_CLAIM)
+	(FI_SEND | FI_RECV | FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC |         \
+	 FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE |               \
+	 FI_REMOTE_CQ_DATA | FI_MULTI_RECV | FI_CLAIM)
 
 /* Of these, the ones an initiator's completion has. */
 #define TDM_CQ_TX_FLAGS                                                        \
-	(FI_SEND | FI_MSG | FI_TAGGED | FI_RMA | FI_READ | FI_WRITE)
+	(FI_SEND | FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE)
 
 /* The error entry for the receive of @e, of which @len bytes were placed. */
 static inline void tdm_entry_of_error(struct fi_cq_err_entry *x,

@@ -8,7 +8,8 @@
  * from a memory region instead of the matching queues: get() hands out the
  * entry, the transport fills entry->iov and ends it with tdm_done_recv() and
  * free_entry() like any other. A read is the reverse: the transport sends
- * from entry->iov.
+ * from entry->iov. An atomic operation is carried out by the owner itself, while
+ * the transport calls.
  */
 #ifndef TDM_RMA_H
 #define TDM_RMA_H
@@ -16,6 +17,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/providers/fi_peer.h>
 
+#include "tdm_amo.h"
 #include "tdm_base.h"
 
 #define TDM_RMA_OPS "tandem_rma_1"
@@ -25,10 +27,18 @@ struct tdm_rma_request {
 	uint64_t key;
 	uint64_t addr;	 /* offset, or virtual address with FI_MR_BASIC */
 	uint64_t len;	 /* bytes */
-	uint64_t access; /* FI_REMOTE_READ or FI_REMOTE_WRITE */
+	uint64_t access; /* FI_REMOTE_READ or FI_REMOTE_WRITE, or both */
 	uint64_t data;	 /* remote CQ data, with FI_REMOTE_CQ_DATA in flags */
 	uint64_t flags;	 /* 0 or FI_REMOTE_CQ_DATA */
 	fi_addr_t src;	 /* of the initiator, or FI_ADDR_UNSPEC */
+};
+
+/* An atomic operation; tdm_amo_fits() what it says. */
+struct tdm_rma_atomic {
+	struct tdm_rma_request rma; /* access and data do not count */
+	struct tdm_amo amo;
+	const void *operands;
+	void *result; /* rma.len bytes, or NULL where nothing comes back */
 };
 
 struct tdm_rma_ops {
@@ -51,6 +61,16 @@ struct tdm_rma_ops {
 	 * must not be touched any more. Asked before each access to iov.
 	 */
 	int (*revoked)(const struct fi_peer_rx_entry *entry);
+	/*
+	 * Carry out @a at once, atomically with all others on the same memory.
+	 * Out: *@entry, the caller's, as get() would have filled it, for
+	 * tdm_done_recv() and nothing else: it is not given back.
+	 * Errors: as get(), but for -FI_ENOMEM; -FI_EOPNOTSUPP: there is no such
+	 * operation. Nothing was changed then. Lock: domain held.
+	 */
+	int (*atomic)(struct fid_domain *domain, struct fid_peer_srx *srx,
+		      const struct tdm_rma_atomic *a,
+		      struct fi_peer_rx_entry *entry);
 };
 
 #endif /* TDM_RMA_H */

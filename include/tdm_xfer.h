@@ -3,7 +3,7 @@
  * One transfer request: what the calls of fi_msg(3) and fi_tagged(3) say, in
  * one shape. msg and tagged differ by one flag; the vector calls and the
  * single-buffer calls do not differ at all; fi_rma(3) adds a place at the
- * target.
+ * target, fi_atomic(3) what is to be done there.
  */
 #ifndef TDM_XFER_H
 #define TDM_XFER_H
@@ -12,10 +12,11 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_tagged.h>
 
+#include "tdm_amo.h"
 #include "tdm_iov.h"
 
 /* Most iovec elements of one send or receive (tx and rx iov_limit). */
-enum { TDM_IOV_LIMIT = 4 };
+enum { TDM_IOV_LIMIT = TDM_AMO_IOV_LIMIT };
 
 /* Largest message of fi_inject(3), bytes (tx_attr->inject_size). */
 enum { TDM_INJECT_BYTES = 256 };
@@ -36,10 +37,13 @@ enum { TDM_INJECT_BYTES = 256 };
 /* In tdm_xfer.flags, receives: what addr names may have to be looked up anew. */
 #define TDM_NAMED_AV (1ULL << 60)
 
+/* In tdm_xfer.flags: a place at the target is named, not a receive. */
+#define TDM_ONE_SIDED (FI_RMA | FI_ATOMIC)
+
 struct tdm_xfer {
 	/*
-	 * FI_MSG or FI_TAGGED with FI_SEND or FI_RECV, or FI_RMA with FI_READ
-	 * or FI_WRITE; FI_COMPLETION when a CQ
+	 * FI_MSG or FI_TAGGED with FI_SEND or FI_RECV, or FI_RMA or FI_ATOMIC
+	 * with FI_READ or FI_WRITE; FI_COMPLETION when a CQ
 	 * entry is wanted on success (selective completion already applied);
 	 * FI_INJECT when the buffer may be reused at return;
 	 * FI_REMOTE_CQ_DATA when @data counts; a level of TDM_LEVELS;
@@ -49,14 +53,16 @@ struct tdm_xfer {
 	uint64_t flags;
 	const struct iovec *iov; /* iov[count]; caller's, valid for the call */
 	void **desc;		 /* NULL, or desc[count] */
-	size_t count;		 /* elements, <= TDM_IOV_LIMIT */
+	size_t count;		 /* elements, <= TDM_IOV_LIMIT; FI_ATOMIC: */
+				 /* of all operands, <= TDM_AMO_VECTOR */
 	size_t len;		 /* bytes, sum over iov */
 	fi_addr_t addr;		 /* destination, or source or FI_ADDR_UNSPEC */
 	uint64_t tag;
 	uint64_t ignore;   /* receives: tag bits that do not matter */
 	uint64_t data;	   /* remote CQ data */
-	uint64_t rma_addr; /* FI_RMA: where at the target, and its key */
+	uint64_t rma_addr; /* TDM_ONE_SIDED: where at the target, and its key */
 	uint64_t rma_key;
+	const struct tdm_amo_call *amo; /* FI_ATOMIC; caller's, as iov */
 	uint32_t group;	 /* TDM_TO_CTX: fi_group_addr(3)'s group */
 	uint16_t rx_ctx; /* TDM_TO_CTX: fi_rx_addr(3)'s index */
 	void *context;

@@ -139,12 +139,20 @@ int tdm_srx_ctx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
 int tdm_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr,
 		 struct fid_stx **stx, void *context);
 
+/* fi_query_atomic(3): amo.c. Lock: not needed. */
+int tdm_amo_query(struct fid_domain *domain, enum fi_datatype type,
+		  enum fi_op op, struct fi_atomic_attr *attr, uint64_t flags);
+
 /* The calls of struct fi_ops_mr. */
 extern struct fi_ops_mr tdm_mr_ops;
 
 /* fi_open_ops(3) of the domain: TDM_RMA_OPS. */
 int tdm_mr_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		    void **ops, void *context);
+
+/* Over a fork: no atomic operation is under way. Lock: all are held. */
+void tdm_mr_freeze(void);
+void tdm_mr_thaw(void);
 
 /* Give back an entry of tdm_rma_ops.get(). Lock: held. */
 void tdm_mr_entry_free(struct fi_peer_rx_entry *entry);

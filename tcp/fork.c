@@ -11,8 +11,8 @@
  * calls give -FI_EOPBADSTATE. None of this costs the calls of other processes
  * anything: the checks are those that they make anyway.
  *
- * Lock: over the fork, those of all domains, so that no other thread of the
- * parent is in a transport.
+ * Lock: over the fork, those of all domains and that of atomic operations, so
+ * that no other thread of the parent is in a transport.
  */
 #include <pthread.h>
 #include <string.h>
@@ -71,15 +71,18 @@ static void orphan(struct tdm_domain *d)
 static void prepare(void)
 {
 	tdm_opened_freeze();
+	tdm_mr_freeze();
 }
 
 static void in_parent(void)
 {
+	tdm_mr_thaw();
 	tdm_opened_thaw(NULL);
 }
 
 static void in_child(void)
 {
+	tdm_mr_thaw();
 	tdm_os_close_sockets();
 	tdm_opened_thaw(orphan);
 }

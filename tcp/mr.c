@@ -12,17 +12,22 @@
  *  2. After fi_close of a region no byte of it is touched: transports ask
  *     revoked() before each access, under the domain lock.
  *  3. Range checks never add before they compare.
- *  4. An entry in flight names the region's counter only while the region
+ *  4. Atomic operations exclude each other in the whole process: domains with
+ *     one name are one actor, fi_atomic(3), and each has a lock of its own.
+ *  5. An entry in flight names the region's counter only while the region
  *     stands: it may be closed right after the region.
  *
- * Lock: the domain's, taken in the calls of struct fi_ops_mr.
+ * Lock: the domain's, taken in the calls of struct fi_ops_mr; inside of it
+ * that of atomic operations.
  */
+#include <pthread.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <rdma/fi_errno.h>
 
+#include "peer/amo.h"
 #include "tcp/domain.h"
 #include "tdm_nosys.h"
 #include "tdm_rma.h"
@@ -225,7 +230,8 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 static int check_request(const struct tdm_mr *mr,
 			 const struct tdm_rma_request *req, uint64_t *offset)
 {
-	if (!mr || !(mr->access & req->access) || req->addr < mr->base)
+	if (!mr || (mr->access & req->access) != req->access ||
+	    req->addr < mr->base)
 		return -FI_EACCES;
 	*offset = req->addr - mr->base;
 	if (*offset > mr->len || req->len > mr->len - *offset)
@@ -278,10 +284,55 @@ void tdm_mr_entry_free(struct fi_peer_rx_entry *entry)
 	free(e);
 }
 
+static pthread_mutex_t actor = PTHREAD_MUTEX_INITIALIZER;
+
+void tdm_mr_freeze(void)
+{
+	pthread_mutex_lock(&actor);
+}
+
+void tdm_mr_thaw(void)
+{
+	pthread_mutex_unlock(&actor);
+}
+
+static int rma_atomic(struct fid_domain *fid, struct fid_peer_srx *srx,
+		      const struct tdm_rma_atomic *a,
+		      struct fi_peer_rx_entry *entry)
+{
+	struct tdm_rma_request req = a->rma;
+	struct tdm_mr *mr = find_key(tdm_domain_from_fid(fid), req.key);
+	struct iovec iov[TDM_IOV_LIMIT];
+	uint64_t offset;
+	size_t count;
+	int ret = tdm_amo_admit(&a->amo, req.len);
+
+	req.access = tdm_amo_access(&a->amo);
+	if (!ret)
+		ret = check_request(mr, &req, &offset);
+	if (ret)
+		return ret;
+	count = tdm_iov_slice(iov, TDM_IOV_LIMIT, mr->iov, mr->count, offset,
+			      req.len);
+	pthread_mutex_lock(&actor);
+	tdm_amo_run_on(&a->amo, iov, count, a->operands, a->result);
+	pthread_mutex_unlock(&actor);
+	memset(entry, 0, sizeof(*entry));
+	entry->srx = srx;
+	entry->addr = tdm_srx_id(srx, req.src);
+	entry->msg_size = req.len;
+	entry->flags = FI_RMA | req.access;
+	if (mr->cntr && (req.access & FI_REMOTE_WRITE))
+		entry->owner_context =
+			tdm_cntr_export(mr->cntr, TDM_TRANSPORT_TCP);
+	return 0;
+}
+
 static struct tdm_rma_ops rma_ops = {
 	.size = sizeof(rma_ops),
 	.get = rma_get,
 	.revoked = rma_revoked,
+	.atomic = rma_atomic,
 };
 
 int tdm_mr_ops_open(struct fid *fid, const char *name, uint64_t flags,

@@ -276,7 +276,7 @@ static struct fi_ops_domain own_domain_ops = {
 	.poll_open = tdm_no_domain_poll_open,
 	.stx_ctx = tdm_no_domain_stx_ctx,
 	.srx_ctx = tdm_no_domain_srx_ctx,
-	.query_atomic = tdm_no_domain_query_atomic,
+	.query_atomic = tdt_query_atomic,
 	.query_collective = tdm_no_domain_query_collective,
 };
 

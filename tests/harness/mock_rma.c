@@ -9,6 +9,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "peer/amo.h"
 #include "tdm_base.h"
 #include "tdm_iov.h"
 #include "tdm_rma.h"
@@ -88,8 +89,8 @@ static int rma_get(struct fid_domain *domain, struct fid_peer_srx *srx,
 		o->refuse_entries--;
 		return -FI_ENOMEM;
 	}
-	if (!r || !(r->access & req->access) || req->addr > r->len ||
-	    req->len > r->len - req->addr)
+	if (!r || (r->access & req->access) != req->access ||
+	    req->addr > r->len || req->len > r->len - req->addr)
 		return -FI_EACCES;
 	e = calloc(1, sizeof(*e));
 	if (!e)
@@ -124,10 +125,48 @@ void tdt_rma_entry_free(struct fi_peer_rx_entry *rx)
 	free(e);
 }
 
+static int rma_atomic(struct fid_domain *domain, struct fid_peer_srx *srx,
+		      const struct tdm_rma_atomic *a,
+		      struct fi_peer_rx_entry *out)
+{
+	struct tdm_rma_request req = a->rma;
+	struct fi_peer_rx_entry *rx;
+	int ret = tdm_amo_admit(&a->amo, req.len);
+
+	req.access = tdm_amo_access(&a->amo);
+	if (!ret)
+		ret = rma_get(domain, srx, &req, &rx);
+	if (ret)
+		return ret;
+	tdm_amo_run_on(&a->amo, rx->iov, rx->count, a->operands, a->result);
+	memset(out, 0, sizeof(*out));
+	out->srx = srx;
+	out->addr = rx->addr;
+	out->flags = rx->flags;
+	tdt_rma_entry_free(rx);
+	return 0;
+}
+
+int tdt_query_atomic(struct fid_domain *domain, enum fi_datatype type,
+		     enum fi_op op, struct fi_atomic_attr *attr, uint64_t flags)
+{
+	unsigned kind = flags & FI_FETCH_ATOMIC	  ? TDM_AMO_FETCH :
+			flags & FI_COMPARE_ATOMIC ? TDM_AMO_COMPARE :
+						    TDM_AMO_BASE;
+	int ret = tdm_amo_check(kind, type, op);
+
+	if (ret)
+		return ret;
+	attr->size = tdm_amo_size(type);
+	attr->count = tdm_amo_most(kind, type, TDM_AMO_BYTES);
+	return 0;
+}
+
 static struct tdm_rma_ops rma_ops = {
 	.size = sizeof(rma_ops),
 	.get = rma_get,
 	.revoked = rma_revoked,
+	.atomic = rma_atomic,
 };
 
 int tdt_rma_ops_open(struct fid *fid, const char *name, uint64_t flags,

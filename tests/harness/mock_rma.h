@@ -6,6 +6,8 @@
 #ifndef TDT_MOCK_RMA_H
 #define TDT_MOCK_RMA_H
 
+#include <rdma/fi_atomic.h>
+
 #include "mock_owner.h"
 
 #ifdef __cplusplus
@@ -32,6 +34,9 @@ void tdt_rma_free(struct tdt_owner *o);
 int tdt_rma_open(struct tdt_owner *o);
 int tdt_rma_bind(struct tdt_owner *o);
 void tdt_rma_entry_free(struct fi_peer_rx_entry *rx);
+int tdt_query_atomic(struct fid_domain *domain, enum fi_datatype type,
+		     enum fi_op op, struct fi_atomic_attr *attr,
+		     uint64_t flags);
 int tdt_rma_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		     void **ops, void *context);
 

@@ -10,6 +10,7 @@
 #include <map>
 
 extern "C" {
+#include "peer/amo.h"
 #include "tdm_base.h"
 #include "tdm_rma.h"
 #include "tdm_xfer.h"
@@ -92,7 +93,8 @@ private:
 	static int ops_open(struct fid *fid, const char *name, uint64_t flags,
 			    void **out, void *)
 	{
-		static struct tdm_rma_ops ops = { sizeof(ops), get, revoked };
+		static struct tdm_rma_ops ops = { sizeof(ops), get, revoked,
+						  atomic };
 
 		if (strcmp(name, TDM_RMA_OPS) || flags)
 			return -FI_ENOSYS;
@@ -110,7 +112,7 @@ private:
 		if (o->no_memory)
 			return -FI_ENOMEM;
 		if (it == o->regions.end() ||
-		    !(it->second.access & req->access) ||
+		    (it->second.access & req->access) != req->access ||
 		    req->addr > it->second.len ||
 		    req->len > it->second.len - req->addr)
 			return -FI_EACCES;
@@ -132,6 +134,26 @@ private:
 		o->in_flight++;
 		o->given++;
 		*out = &e->rx;
+		return 0;
+	}
+
+	static int atomic(struct fid_domain *fid, struct fid_peer_srx *srx,
+			  const struct tdm_rma_atomic *a,
+			  struct fi_peer_rx_entry *out)
+	{
+		struct tdm_rma_request req = a->rma;
+		struct fi_peer_rx_entry *rx;
+		int ret = tdm_amo_admit(&a->amo, req.len);
+
+		req.access = tdm_amo_access(&a->amo);
+		if (!ret)
+			ret = get(fid, srx, &req, &rx);
+		if (ret)
+			return ret;
+		tdm_amo_run_on(&a->amo, rx->iov, rx->count, a->operands,
+			       a->result);
+		*out = *rx;
+		free_entry(rx);
 		return 0;
 	}
 

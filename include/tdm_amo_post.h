@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From the calls of fi_atomic(3) to one struct tdm_xfer: they differ in how
+ * they name the same things. For those who implement struct fi_ops_atomic.
+ */
+#ifndef TDM_AMO_POST_H
+#define TDM_AMO_POST_H
+
+#include <rdma/fi_errno.h>
+
+#include "tdm_xfer.h"
+
+/* What a call says, apart from where at the target. */
+struct tdm_amo_ask {
+	enum tdm_amo_kind kind;
+	enum fi_datatype type;
+	enum fi_op op;
+	const struct fi_ioc *buf, *compare, *result; /* by kind, else NULL */
+	size_t buf_count, compare_count, result_count;
+	size_t count; /* values at the target; 0: as many as there are here */
+};
+
+/* A request and what it refers to; x.flags, addr, context and rma_* are free. */
+struct tdm_amo_post {
+	struct tdm_xfer x;
+	struct tdm_amo_call call;
+	struct iovec iov[TDM_AMO_VECTOR];
+};
+
+/*
+ * The vector @ioc of values of @size bytes to @iov. Out: *@bytes. What is far
+ * too much stays so, but overflows nothing. Errors: -FI_EINVAL.
+ */
+static inline int tdm_amo_vector(struct iovec *iov, const struct fi_ioc *ioc,
+				 size_t count, size_t size, size_t *bytes)
+{
+	size_t i;
+
+	*bytes = 0;
+	if (count > TDM_AMO_IOV_LIMIT || (count && !ioc))
+		return -FI_EINVAL;
+	for (i = 0; i < count; i++) {
+		if (ioc[i].count && !ioc[i].addr)
+			return -FI_EINVAL;
+		iov[i].iov_base = ioc[i].addr;
+		iov[i].iov_len =
+			tdm_min(ioc[i].count, 2 * TDM_AMO_BYTES) * size;
+		*bytes += iov[i].iov_len;
+	}
+	return 0;
+}
+
+/* What @ask brings back, to @call. Errors: -FI_EINVAL. */
+static inline int tdm_amo_post_result(struct tdm_amo_call *call,
+				      const struct tdm_amo_ask *ask,
+				      size_t size, size_t *bytes)
+{
+	call->result_count = 0;
+	*bytes = 0;
+	if (ask->kind == TDM_AMO_BASE)
+		return 0;
+	call->result_count = ask->result_count;
+	return tdm_amo_vector(call->result, ask->result, ask->result_count,
+			      size, bytes);
+}
+
+/*
+ * Fill @p but for what is free, for @ask, whose values have @size bytes.
+ * Errors: -FI_EINVAL: no value, too many vectors, or vectors that do not have
+ * the same number of values; -FI_EMSGSIZE: more than TDM_AMO_BYTES.
+ */
+static inline int tdm_amo_prepare(struct tdm_amo_post *p,
+				  const struct tdm_amo_ask *ask, size_t size)
+{
+	struct tdm_amo_call *call = &p->call;
+	size_t buf = 0, compare = 0, result, bytes, n = 0;
+	int reads = ask->op == FI_ATOMIC_READ, ret;
+
+	/* fi_atomic(3), FI_ATOMIC_READ: "the source buffer is ignored". */
+	if (!reads) {
+		ret = tdm_amo_vector(p->iov, ask->buf, ask->buf_count, size,
+				     &buf);
+		if (ret)
+			return ret;
+		n = ask->buf_count;
+	}
+	if (ask->kind == TDM_AMO_COMPARE) {
+		ret = tdm_amo_vector(p->iov + n, ask->compare,
+				     ask->compare_count, size, &compare);
+		if (ret)
+			return ret;
+		n += ask->compare_count;
+	}
+	ret = tdm_amo_post_result(call, ask, size, &result);
+	if (ret)
+		return ret;
+	bytes = reads ? result : buf;
+	if (!bytes || (ask->kind != TDM_AMO_BASE && result != bytes) ||
+	    (ask->kind == TDM_AMO_COMPARE && compare != bytes))
+		return -FI_EINVAL;
+	if (bytes > TDM_AMO_BYTES || buf + compare > TDM_AMO_BYTES)
+		return -FI_EMSGSIZE;
+	if (ask->count && ask->count != bytes / size)
+		return -FI_EINVAL;
+	call->amo.type = (uint8_t)ask->type;
+	call->amo.op = (uint8_t)ask->op;
+	call->amo.kind = (uint8_t)ask->kind;
+	call->amo.form = TDM_AMO_FORM;
+	call->bytes = (uint32_t)bytes;
+	p->x.amo = call;
+	p->x.iov = p->iov;
+	p->x.count = n;
+	p->x.len = buf + compare;
+	return 0;
+}
+
+#endif /* TDM_AMO_POST_H */
