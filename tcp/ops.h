@@ -25,14 +25,16 @@ enum tdm_tx_state {
 };
 
 /*
- * One send, or as initiator a write or read, or as target the reply to a read.
+ * One send, or as initiator a write, read or atomic operation, or as target the
+ * reply to a read or atomic operation. Operands are in copy from the beginning,
+ * and iov is what comes back.
  */
 struct tdm_tx {
 	struct tdm_list node;
 	void *context;
 	uint64_t flags; /* of the tdm_xfer */
 	uint64_t tag, data;
-	uint64_t rma_addr, rma_key; /* FI_RMA: place at the target */
+	uint64_t rma_addr, rma_key; /* TDM_ONE_SIDED: place at the target */
 	uint64_t seq;		    /* of its last record */
 	size_t len;		    /* bytes */
 	size_t off;		    /* bytes of announced data that have left */
@@ -45,13 +47,16 @@ struct tdm_tx {
 	uint8_t dead;	   /* what has not begun to leave will not */
 	uint8_t count;	   /* iov elements */
 	uint8_t has_id;
-	uint8_t reply;	   /* to a read; not the application's */
-	uint8_t status;	   /* of a reply, enum tdm_wire_status */
-	uint16_t rx_ctx;   /* TDM_TO_CTX in flags: the target's context */
-	uint32_t group;	   /* likewise: the group of the message */
+	uint8_t reply;	    /* not the application's */
+	uint8_t status;	    /* of a reply, enum tdm_wire_status */
+	uint16_t rx_ctx;    /* TDM_TO_CTX in flags: the target's context */
+	uint32_t group;	    /* likewise: the group of the message */
+	struct tdm_amo amo; /* FI_ATOMIC in flags */
+	uint32_t operands;  /* likewise: bytes of them, and of the target */
+	uint32_t target;
 	void *copy;	   /* owned payload, or NULL */
-	struct tdm_rx *rx; /* where the bytes of a read go, or NULL */
-	struct fi_peer_rx_entry *entry; /* reply: the region's, or NULL */
+	struct tdm_rx *rx; /* where bytes that come back go, or NULL */
+	struct fi_peer_rx_entry *entry; /* reply to a read: the region's */
 	struct iovec iov[TDM_IOV_LIMIT];
 };
 
@@ -59,6 +64,7 @@ enum tdm_rx_state {
 	TDM_RX_WAITING,	 /* unexpected: the entry is queued at the owner */
 	TDM_RX_PLACING,	 /* matched: bytes go to the entry's buffer */
 	TDM_RX_READING,	 /* bytes go to the buffer of a read of ours */
+	TDM_RX_OPERANDS, /* bytes are gathered: rx_rma.c */
 	TDM_RX_DROPPING, /* no entry: bytes go nowhere */
 };
 

@@ -15,7 +15,7 @@
  *  3. Nothing is believed: wire.c checks what bytes alone can tell, the
  *     handlers check against the state. An error ends this connection only.
  *  4. Reading is never switched off; memory is bounded by credit (EAGER) and
- *     by count (RTS).
+ *     by count (RTS, ATOMIC).
  */
 #include "tcp/steps.h"
 #include "tcp/rest.h"
@@ -55,7 +55,7 @@ void tdm_rx_release(struct tdm_conn *c, uint64_t charge)
 		tdm_rx_ack_due(c);
 }
 
-/* An EAGER, WRITE or DATA record of @len payload bytes is complete. */
+/* An EAGER, WRITE, DATA or ATOMIC record of @len bytes is complete. */
 static void received(struct tdm_conn *c, uint8_t flags, uint32_t len)
 {
 	if (c->tcp->closing)
@@ -103,6 +103,22 @@ static int begin_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	c->cur = NULL;
 	k = rec->op == TDM_WIRE_WRITE ? tdm_rx_write(c, rec) :
 					tdm_rx_eager(c, rec, p, n);
+	if (k < 0)
+		return k;
+	c->left = rec->len - (uint32_t)k;
+	if (!c->left)
+		received(c, rec->flags, rec->len);
+	return k;
+}
+
+/* Bounded by count, as what is announced: its bytes are gone when it ends. */
+static int begin_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
+			const uint8_t *p, size_t n)
+{
+	int k;
+
+	c->cur = NULL;
+	k = tdm_rx_atomic(c, rec, p, n);
 	if (k < 0)
 		return k;
 	c->left = rec->len - (uint32_t)k;
@@ -176,6 +192,8 @@ static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		return tdm_rx_awrite(c, rec);
 	case TDM_WIRE_READ:
 		return tdm_tx_read(c, rec);
+	case TDM_WIRE_ATOMIC:
+		return begin_atomic(c, rec, p, n);
 	case TDM_WIRE_CANCEL:
 		withdrawn(c, rec->id);
 		return 0;

@@ -175,7 +175,7 @@ void tdm_rx_answered(struct tdm_rx *rx)
 	uint8_t op = rx->answer;
 
 	rx->answer = 0;
-	/* Without a place to send to, DONE was the answer to AWRITE. */
+	/* Without a place to send to, DONE answers AWRITE or ATOMIC. */
 	if (op == TDM_WIRE_CTS || (rx->announced && !rx->has_rid))
 		rx->conn->announced--;
 	if (op == TDM_WIRE_CTS && rx->want)
@@ -195,6 +195,8 @@ void tdm_rx_arrived(struct tdm_rx *rx)
 	if (rx->state == TDM_RX_PLACING) {
 		rx->state = TDM_RX_DROPPING;
 		complete(tcp, entry, rx->len, rx->room);
+	} else if (rx->state == TDM_RX_OPERANDS) {
+		tdm_rx_operands(rx);
 	}
 	finish(rx);
 }
@@ -406,6 +408,8 @@ void tdm_rx_put(struct tdm_conn *c, const uint8_t *p, size_t n)
 	else if (p && rx->state == TDM_RX_PLACING && rx->got < rx->room)
 		tdm_iov_copy_to(rx->entry->iov, rx->entry->count, rx->got, p,
 				n);
+	else if (rx->state == TDM_RX_OPERANDS)
+		tdm_rx_keep_operands(rx, p, n);
 	rx->got += n;
 	if (c->left)
 		return;

@@ -17,6 +17,15 @@ void tdm_rx_place(struct tdm_rx *rx, struct fi_peer_rx_entry *entry);
 /* Send CTS or DONE for @rx. */
 void tdm_rx_answer(struct tdm_rx *rx, enum tdm_wire_op op);
 
+/*
+ * The operands in @rx, which was OPERANDS, have come: carry out the operation,
+ * or have DONE say that there is no memory.
+ */
+void tdm_rx_operands(struct tdm_rx *rx);
+
+/* Keep @n bytes of them that came. */
+void tdm_rx_keep_operands(struct tdm_rx *rx, const uint8_t *p, size_t n);
+
 /* All that will come of @rx has come. */
 void tdm_rx_arrived(struct tdm_rx *rx);
 

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One-sided operations on their way in: writes at their target, the bytes of
- * reads at their initiator. The rest of the way is that of messages (rx_msg.c).
+ * One-sided operations on their way in: writes and the operands of atomic
+ * operations at their target, the bytes that come back at their initiator. The
+ * rest of the way is that of messages (rx_msg.c).
  *
- *   (a write) -> PLACING [tdm_rx_write, tdm_rx_awrite; the entry is a region's]
- *   (a read)  -> READING [tdm_rx_reading; the buffer is that of the read]
+ *   (a write)    -> PLACING  [tdm_rx_write, tdm_rx_awrite; a region's entry]
+ *   (a read)     -> READING  [tdm_rx_reading; the buffer is that of the read]
+ *   (an ATOMIC)  -> OPERANDS [tdm_rx_atomic; when they came in pieces]
+ *   OPERANDS     -> ended    [all came, and the operation was carried out]
  */
 #include "tcp/rx_priv.h"
+
+#include <stdlib.h>
+
+/* What is in the buffer of a tdm_rx in OPERANDS. */
+struct staged {
+	struct tdm_wire_rec rec;
+	uint8_t bytes[];
+};
 
 /* Ask for the region of a write. PLACING, or DROPPING with the status. */
 static void admit(struct tdm_rx *rx, const struct tdm_wire_rec *rec)
@@ -88,4 +99,57 @@ struct tdm_rx *tdm_rx_reading(struct tdm_conn *c, struct tdm_tx *op)
 	rx->room = op->len;
 	rx->op = op;
 	return rx;
+}
+
+int tdm_rx_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
+		  const uint8_t *p, size_t n)
+{
+	struct staged *staged;
+	struct tdm_rx *rx;
+	int ret;
+
+	if (c->announced >= TDM_WIRE_RTS_COUNT)
+		return -TDM_WIRE_E_CREDIT;
+	if (c->tcp->closing)
+		return 0;
+	c->announced++;
+	c->stats.rx_msgs++;
+	c->stats.rx_bytes += rec->len;
+	if (n >= rec->len) {
+		ret = tdm_tx_atomic(c, rec, p);
+		return ret ? ret : (int)rec->len;
+	}
+	rx = tdm_rx_new(c, rec);
+	staged = rx ? malloc(sizeof(*staged) + rec->len) : NULL;
+	if (!staged) {
+		if (rx)
+			tdm_rx_free(rx);
+		return -TDM_RX_NO_MEMORY;
+	}
+	staged->rec = *rec;
+	rx->buf = (uint8_t *)staged;
+	rx->state = TDM_RX_OPERANDS;
+	rx->announced = 1;
+	rx->len = rec->len;
+	rx->want = rec->len;
+	c->cur = rx;
+	return 0;
+}
+
+void tdm_rx_keep_operands(struct tdm_rx *rx, const uint8_t *p, size_t n)
+{
+	struct staged *staged = (struct staged *)(void *)rx->buf;
+
+	memcpy(staged->bytes + rx->got, p, n);
+}
+
+void tdm_rx_operands(struct tdm_rx *rx)
+{
+	const struct staged *staged = (struct staged *)(void *)rx->buf;
+
+	rx->state = TDM_RX_DROPPING;
+	if (!tdm_tx_atomic(rx->conn, &staged->rec, staged->bytes))
+		return;
+	rx->done = 1;
+	rx->status = TDM_WIRE_S_MEMORY;
 }

@@ -85,6 +85,10 @@ void tdm_tx_end_sent(struct tdm_conn *c);
 /* A peer's READ. 0, -enum tdm_wire_error or -TDM_RX_NO_MEMORY. */
 int tdm_tx_read(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
+/* Carry out a peer's ATOMIC, which c->announced counts. 0, -TDM_RX_NO_MEMORY. */
+int tdm_tx_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
+		  const void *operands);
+
 /*
  * Ask our regions for what the WRITE, AWRITE or READ @rec names, @access:
  * FI_REMOTE_WRITE or FI_REMOTE_READ. Out: *@entry, with TDM_WIRE_S_OK.
@@ -156,12 +160,14 @@ enum { TDM_RX_NO_MEMORY = 1000 };
  */
 int tdm_rx_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		 const uint8_t *p, size_t n);
+int tdm_rx_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
+		  const uint8_t *p, size_t n);
 int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 int tdm_rx_data(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 int tdm_rx_write(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 int tdm_rx_awrite(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
-/* The place of the bytes of our read @op, numbered. NULL: out of memory. */
+/* Where the bytes go that @op asks for, numbered. NULL: out of memory. */
 struct tdm_rx *tdm_rx_reading(struct tdm_conn *c, struct tdm_tx *op);
 void tdm_rx_free(struct tdm_rx *rx);
 

@@ -6,9 +6,9 @@
  *   QUEUED -> ACK | DONE                eager
  *   ... -> LEAVING                      ends when the kernel has the bytes
  *
- * One-sided writes go the way of messages, but end by DONE only; reads and
- * the replies to them are in tx_rma.c, the end of sends by other than success
- * in tx_end.c.
+ * One-sided writes go the way of messages, but end by DONE only; reads, atomic
+ * operations and the replies to them are in tx_rma.c, the end of sends by other
+ * than success in tx_end.c.
  *
  * Invariants:
  *  1. Messages of a connection leave in the order they were posted: nothing
@@ -130,7 +130,7 @@ static void put_group(struct tdm_conn *c, const struct tdm_tx *op)
 	struct tdm_out *out = c->out;
 	struct tdm_wire_rec rec;
 
-	if (op->group == c->tx_group || (op->flags & FI_RMA))
+	if (op->group == c->tx_group || (op->flags & TDM_ONE_SIDED))
 		return;
 	memset(&rec, 0, sizeof(rec));
 	rec.op = TDM_WIRE_GROUP;
@@ -213,7 +213,7 @@ static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 /* Make the payload of an inject the send's own. */
 static int own_payload(struct tdm_tx *op)
 {
-	if (op->copy || !op->len)
+	if (op->copy || !op->len || (op->flags & FI_ATOMIC))
 		return 0;
 	op->copy = malloc(op->len);
 	if (!op->copy)
@@ -266,8 +266,8 @@ static int commit(struct tdm_conn *c, struct tdm_tx *op)
 		tdm_tx_end(c, op, FI_EADDRNOTAVAIL, 0);
 		return 1;
 	}
-	if (tdm_unlikely(op->flags & FI_READ))
-		return tdm_tx_commit_read(c, op);
+	if (tdm_unlikely(op->flags & (FI_READ | FI_ATOMIC)))
+		return tdm_tx_commit_request(c, op);
 	if (tdm_likely(op->len <= c->eager &&
 		       c->charged + tdm_wire_charge((uint32_t)op->len) <=
 			       c->freed + c->window))
@@ -383,7 +383,8 @@ void tdm_tx_gathered(struct tdm_conn *c)
 static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 {
 	struct tdm_tx *op = tdm_pool_alloc(&c->tcp->tx_pool);
-	size_t i;
+	const struct iovec *iov = x->iov;
+	size_t count = x->count, i;
 
 	if (!op)
 		return NULL;
@@ -409,13 +410,23 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 	op->copy = NULL;
 	op->rx = NULL;
 	op->entry = NULL;
-	op->count = (uint8_t)x->count;
-	for (i = 0; i < x->count; i++)
-		op->iov[i] = x->iov[i];
-	if (tdm_unlikely(x->flags & TDM_TO_CTX)) {
-		op->rx_ctx = x->rx_ctx;
-		op->group = x->group;
+	if (tdm_unlikely(x->flags & (TDM_TO_CTX | FI_ATOMIC))) {
+		if (x->flags & TDM_TO_CTX) {
+			op->rx_ctx = x->rx_ctx;
+			op->group = x->group;
+		}
+		if (x->flags & FI_ATOMIC) {
+			if (tdm_tx_take_operands(op, x)) {
+				tdm_pool_free(&c->tcp->tx_pool, op);
+				return NULL;
+			}
+			iov = x->amo->result;
+			count = x->amo->result_count;
+		}
 	}
+	op->count = (uint8_t)count;
+	for (i = 0; i < count; i++)
+		op->iov[i] = iov[i];
 	c->tcp->tx_used++;
 	return op;
 }
@@ -467,7 +478,9 @@ ssize_t tdm_tx_send(struct tdm_conn *c, const struct tdm_xfer *x)
 		return -FI_EAGAIN;
 	if (tdm_unlikely(x->len > TDM_WIRE_MSG_MAX))
 		return -FI_EMSGSIZE;
-	if (tdm_unlikely(x->flags & (TDM_TO_CTX | FI_FENCE))) {
+	if (tdm_unlikely(x->flags & (TDM_TO_CTX | FI_FENCE | FI_ATOMIC))) {
+		if (c->known && tdm_tx_unknown(c, x->flags))
+			return -FI_EOPNOTSUPP;
 		if (c->known && no_such_place(c, x->flags, x->rx_ctx, x->group))
 			return -FI_EADDRNOTAVAIL;
 		if ((x->flags & FI_FENCE) && outstanding(c))

@@ -33,11 +33,20 @@ void tdm_tx_gather(struct tdm_conn *c, struct tdm_tx *op, size_t from,
 		   size_t to);
 
 /*
- * tx_rma.c: put into the stream the request of the read @op, or the next
- * record of the reply @op. 1: committed, a reply may have ended. 0: not now,
- * nothing was changed.
+ * tx_rma.c: put into the stream the request of the read or atomic operation
+ * @op, or the next record of the reply @op. 1: committed, @op may have ended.
+ * 0: not now, nothing was changed.
  */
-int tdm_tx_commit_read(struct tdm_conn *c, struct tdm_tx *op);
+int tdm_tx_commit_request(struct tdm_conn *c, struct tdm_tx *op);
 int tdm_tx_commit_reply(struct tdm_conn *c, struct tdm_tx *op);
+
+/* Does the peer of @c, who said what it has, not know what @flags ask for? */
+static inline int tdm_tx_unknown(const struct tdm_conn *c, uint64_t flags)
+{
+	return (flags & FI_ATOMIC) && !(c->features & TDM_WIRE_FEATURE_ATOMIC);
+}
+
+/* What is particular to the new atomic operation @op. Errors: -FI_ENOMEM. */
+int tdm_tx_take_operands(struct tdm_tx *op, const struct tdm_xfer *x);
 
 #endif /* TDM_TCP_TX_PRIV_H */

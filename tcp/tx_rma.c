@@ -1,52 +1,113 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One-sided operations on their way out: the requests of reads, the replies
- * of their targets, and the word of the target by which both reads and writes
- * end. Writes take the way of messages (tx.c).
+ * One-sided operations on their way out: the requests of reads and of atomic
+ * operations, the replies of their targets, and the word of the target by which
+ * all of them end. Writes take the way of messages (tx.c).
  *
  * A read: READ goes out with two numbers, of the operation and of the place
  * of its bytes (struct tdm_rx, READING). DATA fills the place, DONE ends the
  * operation.
- * A reply: a struct tdm_tx on dataq from the arrival of READ until its DONE
- * is written.
+ * An atomic operation: the same with ATOMIC, which has the operands; without a
+ * place when nothing comes back.
+ * A reply: a struct tdm_tx on dataq from the arrival of the request until its
+ * DONE is written. That of an atomic operation has the former values in copy:
+ * the operation was carried out when it arrived.
  *
  * Invariants:
  *  1. A region is asked for before each access (tdm_rma_ops.revoked). Bytes
  *     of a record begun before it was closed are replaced (out.c), and the
  *     DONE behind them tells.
  *  2. Nothing is sent to the place of a read after its DONE.
- *  3. Requests unanswered are bounded by the same count as announcements.
+ *  3. Atomic operations are carried out in the order they were posted in.
+ *  4. Requests unanswered are bounded by the same count as announcements.
  */
 #include "tcp/tx_priv.h"
 
 #include <rdma/fi_errno.h>
 
-int tdm_tx_commit_read(struct tdm_conn *c, struct tdm_tx *op)
+#include <stdlib.h>
+
+int tdm_tx_take_operands(struct tdm_tx *op, const struct tdm_xfer *x)
 {
+	op->amo = x->amo->amo;
+	op->target = x->amo->bytes;
+	op->operands = (uint32_t)x->len;
+	op->len = x->amo->result_count ? x->amo->bytes : 0;
+	if (!x->len)
+		return 0;
+	op->copy = malloc(x->len);
+	if (!op->copy)
+		return -FI_ENOMEM;
+	tdm_iov_copy_from(op->copy, x->iov, x->count, 0, x->len);
+	return 0;
+}
+
+/* Begin the request of @op and number what it needs. Not 0: no memory. */
+static int fill_request(struct tdm_conn *c, struct tdm_tx *op,
+			struct tdm_wire_rec *rec)
+{
+	if (tdm_ids_get(&c->ids, op, UINT32_MAX, &op->id))
+		return -FI_ENOMEM;
+	if (op->flags & FI_READ) {
+		op->rx = tdm_rx_reading(c, op);
+		if (!op->rx) {
+			tdm_ids_put(&c->ids, op->id);
+			return -FI_ENOMEM;
+		}
+	}
+	op->has_id = 1;
+	memset(rec, 0, sizeof(*rec));
+	rec->op = TDM_WIRE_READ;
+	rec->id = op->id;
+	rec->rid = op->rx ? op->rx->rid : 0;
+	rec->key = op->rma_key;
+	rec->addr = op->rma_addr;
+	rec->total = op->len;
+	if (op->flags & FI_ATOMIC) {
+		rec->op = TDM_WIRE_ATOMIC;
+		rec->ctx = op->flags & TDM_TO_CTX ? op->rx_ctx : 0;
+		rec->amo = op->amo;
+		rec->total = op->target;
+		rec->len = op->operands;
+	}
+	return 0;
+}
+
+/* The operands of @op, behind its header. They are the peer's then. */
+static void put_operands(struct tdm_conn *c, struct tdm_tx *op)
+{
+	struct tdm_out *out = c->out;
+
+	if (op->operands)
+		memcpy(out->bytes + out->tail, op->copy, op->operands);
+	out->tail += op->operands;
+	c->tx_seq++;
+	c->stats.tx_msgs++;
+	c->stats.tx_bytes += op->operands;
+	free(op->copy);
+	op->copy = NULL;
+}
+
+int tdm_tx_commit_request(struct tdm_conn *c, struct tdm_tx *op)
+{
+	int atomic = !!(op->flags & FI_ATOMIC);
 	struct tdm_wire_rec rec;
 	struct tdm_out *out;
 
-	out = tdm_out_room(c, TDM_WIRE_ACK_BYTES + TDM_WIRE_HEAD_BYTES);
-	if (!out || c->rts >= c->rts_max)
-		return 0;
-	if (tdm_ids_get(&c->ids, op, UINT32_MAX, &op->id))
-		return 0;
-	op->rx = tdm_rx_reading(c, op);
-	if (!op->rx) {
-		tdm_ids_put(&c->ids, op->id);
-		return 0;
+	/* It was queued before the peer said what it has. */
+	if (tdm_tx_unknown(c, op->flags)) {
+		tdm_tx_end(c, op, FI_EOPNOTSUPP, 0);
+		return 1;
 	}
-	op->has_id = 1;
+	out = tdm_out_room(c, TDM_WIRE_ACK_BYTES + TDM_WIRE_HEAD_BYTES +
+				      (atomic ? op->operands : 0));
+	if (!out || c->rts >= c->rts_max || fill_request(c, op, &rec))
+		return 0;
 	c->rts++;
 	tdm_tx_put_ack(c);
-	memset(&rec, 0, sizeof(rec));
-	rec.op = TDM_WIRE_READ;
-	rec.id = op->id;
-	rec.rid = op->rx->rid;
-	rec.key = op->rma_key;
-	rec.addr = op->rma_addr;
-	rec.total = op->len;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	if (atomic)
+		put_operands(c, op);
 	out->msgs++;
 	tdm_list_del(&op->node);
 	op->state = TDM_TX_DONE;
@@ -61,6 +122,8 @@ static int status_err(uint32_t status)
 		return 0;
 	case TDM_WIRE_S_MEMORY:
 		return FI_ENOMEM;
+	case TDM_WIRE_S_OPERATION:
+		return FI_EOPNOTSUPP;
 	default:
 		return FI_EACCES;
 	}
@@ -78,7 +141,7 @@ int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		(rec->status || !op->len);
 	if (op->state != TDM_TX_DONE && !early)
 		return -TDM_WIRE_E_ID;
-	if (rec->status && !(op->flags & FI_RMA))
+	if (rec->status && !(op->flags & TDM_ONE_SIDED))
 		return -TDM_WIRE_E_VALUE;
 	if (op->flags & FI_READ) {
 		if (!rec->status && op->rx->got != op->len)
@@ -86,7 +149,7 @@ int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		c->stats.rx_msgs++;
 		c->stats.rx_bytes += op->rx->got;
 	}
-	if (early || (op->flags & FI_READ)) {
+	if (early || (op->flags & (FI_READ | FI_ATOMIC))) {
 		c->rts--;
 		tdm_out_later(c);
 	}
@@ -123,6 +186,31 @@ enum tdm_wire_status tdm_rma_get(struct tdm_conn *c,
 	}
 }
 
+/* The reply to the request @rec, of no bytes yet. NULL: out of memory. */
+static struct tdm_tx *reply_new(struct tdm_conn *c,
+				const struct tdm_wire_rec *rec)
+{
+	struct tdm_tx *op = tdm_pool_alloc(&c->tcp->tx_pool);
+
+	if (!op)
+		return NULL;
+	memset(op, 0, sizeof(*op));
+	tdm_list_init(&op->node);
+	op->reply = 1;
+	op->ended = 1;
+	op->flags = FI_RMA;
+	op->id = rec->id;
+	op->rid = rec->rid;
+	op->state = TDM_TX_DATA;
+	return op;
+}
+
+static void reply_start(struct tdm_conn *c, struct tdm_tx *op)
+{
+	tdm_list_append(&c->dataq, &op->node);
+	tdm_out_later(c);
+}
+
 int tdm_tx_read(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	struct tdm_tx *op;
@@ -132,18 +220,10 @@ int tdm_tx_read(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		return -TDM_WIRE_E_CREDIT;
 	if (c->tcp->closing)
 		return 0;
-	op = tdm_pool_alloc(&c->tcp->tx_pool);
+	op = reply_new(c, rec);
 	if (!op)
 		return -TDM_RX_NO_MEMORY;
-	memset(op, 0, sizeof(*op));
-	tdm_list_init(&op->node);
 	c->announced++;
-	op->reply = 1;
-	op->ended = 1;
-	op->flags = FI_RMA;
-	op->id = rec->id;
-	op->rid = rec->rid;
-	op->state = TDM_TX_DATA;
 	op->status = (uint8_t)tdm_rma_get(c, rec, FI_REMOTE_READ, &op->entry);
 	if (!op->status) {
 		op->wanted = rec->total;
@@ -152,8 +232,62 @@ int tdm_tx_read(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		for (i = 0; i < op->count; i++)
 			op->iov[i] = op->entry->iov[i];
 	}
-	tdm_list_append(&c->dataq, &op->node);
-	tdm_out_later(c);
+	reply_start(c, op);
+	return 0;
+}
+
+static enum tdm_wire_status carry_out(struct tdm_conn *c,
+				      const struct tdm_wire_rec *rec,
+				      const void *operands, void *result)
+{
+	struct tdm_tcp *tcp = c->tcp;
+	struct tdm_rma_atomic a = {
+		.rma = { .key = rec->key,
+			 .addr = rec->addr,
+			 .len = rec->total,
+			 .src = c->fi_addr },
+		.amo = rec->amo,
+		.operands = operands,
+		.result = result,
+	};
+	struct fi_peer_rx_entry entry;
+
+	if (!tcp->rma)
+		return TDM_WIRE_S_ACCESS;
+	switch (tcp->rma->atomic(tcp->a.domain, tdm_rx_srx(tcp, rec->ctx), &a,
+				 &entry)) {
+	case 0:
+		tdm_done_recv(&tcp->a.done, &entry, rec->total);
+		return TDM_WIRE_S_OK;
+	case -FI_EOPNOTSUPP:
+		return TDM_WIRE_S_OPERATION;
+	default:
+		return TDM_WIRE_S_ACCESS;
+	}
+}
+
+int tdm_tx_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
+		  const void *operands)
+{
+	int fetch = tdm_amo_fetches(&rec->amo);
+	struct tdm_tx *op = reply_new(c, rec);
+
+	if (!op)
+		return -TDM_RX_NO_MEMORY;
+	op->flags = FI_ATOMIC;
+	if (fetch)
+		op->copy = malloc(rec->total);
+	op->status = fetch && !op->copy ?
+			     TDM_WIRE_S_MEMORY :
+			     (uint8_t)carry_out(c, rec, operands, op->copy);
+	if (fetch && !op->status) {
+		op->iov[0].iov_base = op->copy;
+		op->iov[0].iov_len = rec->total;
+		op->count = 1;
+		op->wanted = rec->total;
+		op->len = rec->total;
+	}
+	reply_start(c, op);
 	return 0;
 }
 
@@ -206,9 +340,11 @@ int tdm_tx_commit_reply(struct tdm_conn *c, struct tdm_tx *op)
 	rec.status = op->status;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	c->announced--;
-	c->stats.tx_msgs++;
-	c->stats.tx_bytes += op->off;
-	if (!op->status)
+	if (!(op->flags & FI_ATOMIC) || op->len) {
+		c->stats.tx_msgs++;
+		c->stats.tx_bytes += op->off;
+	}
+	if (!op->status && op->entry)
 		tdm_done_recv(&c->tcp->a.done, op->entry, op->len);
 	tdm_tx_free(c, op);
 	return 1;

@@ -68,6 +68,7 @@ static const struct shape {
 	[TDM_WIRE_CANCEL] = { 0, 8, 0, 0 },
 	[TDM_WIRE_GROUP] = { 0, 8, 0, 0 },
 	[TDM_WIRE_REST] = { 0, 24, 0, 0 },
+	[TDM_WIRE_ATOMIC] = { 0, 32, TDM_AMO_BYTES, 1 },
 };
 
 static uint16_t get16(const uint8_t *p)
@@ -143,6 +144,19 @@ static int decode_rma(const uint8_t *p, struct tdm_wire_rec *r)
 	return r->total > TDM_WIRE_MSG_MAX ? -TDM_WIRE_E_VALUE : 0;
 }
 
+static int decode_atomic(const uint8_t *p, struct tdm_wire_rec *r)
+{
+	r->id = get32(p);
+	r->rid = get32(p + 4);
+	r->key = get64(p + 8);
+	r->addr = get64(p + 16);
+	r->total = get32(p + 24);
+	memcpy(&r->amo, p + 28, sizeof(r->amo));
+	if (r->rid && !tdm_amo_fetches(&r->amo))
+		return -TDM_WIRE_E_FLAGS;
+	return tdm_amo_fits(&r->amo, r->total, r->len) ? 0 : -TDM_WIRE_E_VALUE;
+}
+
 static int decode_rest(const uint8_t *p, struct tdm_wire_rec *r)
 {
 	r->step = get32(p);
@@ -196,6 +210,8 @@ static int decode_fixed(const uint8_t *p, struct tdm_wire_rec *r)
 		return get32(p + 4) ? -TDM_WIRE_E_FLAGS : 0;
 	case TDM_WIRE_REST:
 		return decode_rest(p, r);
+	case TDM_WIRE_ATOMIC:
+		return decode_atomic(p, r);
 	default:
 		return 0;
 	}
@@ -246,6 +262,17 @@ static uint8_t *encode_rma(uint8_t *p, const struct tdm_wire_rec *r)
 	return p + 32;
 }
 
+static uint8_t *encode_atomic(uint8_t *p, const struct tdm_wire_rec *r)
+{
+	put32(p, r->id);
+	put32(p + 4, r->rid);
+	put64(p + 8, r->key);
+	put64(p + 16, r->addr);
+	put32(p + 24, (uint32_t)r->total);
+	memcpy(p + 28, &r->amo, sizeof(r->amo));
+	return p + 32;
+}
+
 static uint8_t *encode_fixed(uint8_t *p, const struct tdm_wire_rec *r)
 {
 	switch (r->op) {
@@ -283,6 +310,8 @@ static uint8_t *encode_fixed(uint8_t *p, const struct tdm_wire_rec *r)
 		put32(p, r->group);
 		put32(p + 4, 0);
 		return p + 8;
+	case TDM_WIRE_ATOMIC:
+		return encode_atomic(p, r);
 	case TDM_WIRE_REST:
 		put32(p, r->step);
 		put32(p + 4, 0);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "av/addr.h"
+#include "tdm_amo.h"
 #include "tdm_auth.h"
 #include "tdm_base.h"
 
@@ -26,8 +27,9 @@ enum {
 	TDM_WIRE_GROUP_BYTES = 16,	/* header of a GROUP */
 	TDM_WIRE_EAGER_BYTES = 1 << 20, /* longest payload of an EAGER */
 	TDM_WIRE_DATA_BYTES = 1 << 20,	/* longest payload of a DATA */
-	TDM_WIRE_RTS_COUNT = 1 << 16,	/* most RTS, AWRITE, READ unanswered */
-	TDM_WIRE_CHARGE_BYTES = 512,	/* credit an empty EAGER takes */
+	/* Most RTS, AWRITE, READ, ATOMIC unanswered. */
+	TDM_WIRE_RTS_COUNT = 1 << 16,
+	TDM_WIRE_CHARGE_BYTES = 512,	  /* credit an empty EAGER takes */
 	TDM_WIRE_CREDIT_LEAST = 64 << 10, /* bytes, in a greeting */
 	TDM_WIRE_CREDIT_MOST = 64 << 20,
 	TDM_WIRE_CTX_MOST = 1 << 16, /* receive contexts of an endpoint */
@@ -53,6 +55,7 @@ enum tdm_wire_op {
 	TDM_WIRE_CANCEL,    /* drop an announced message, if it waits */
 	TDM_WIRE_GROUP,	    /* the group of the messages that follow */
 	TDM_WIRE_REST,	    /* a step towards a rest; an ACK as well */
+	TDM_WIRE_ATOMIC,    /* an atomic operation with its operands */
 	TDM_WIRE_OPS
 };
 
@@ -82,6 +85,7 @@ enum tdm_wire_status {
 	TDM_WIRE_S_OK,	   /* also of messages */
 	TDM_WIRE_S_ACCESS, /* key, range or right refused, or region closed */
 	TDM_WIRE_S_MEMORY, /* the target has none */
+	TDM_WIRE_S_OPERATION, /* ATOMIC: there is no such operation */
 	TDM_WIRE_STATUSES
 };
 
@@ -99,16 +103,17 @@ enum tdm_wire_step {
 struct tdm_wire_rec {
 	uint8_t op;
 	uint8_t flags;
-	uint16_t ctx;	 /* EAGER, RTS, WRITE, AWRITE: receive context */
-	uint32_t len;	 /* payload bytes that follow the header */
-	uint64_t tag;	 /* F_TAG */
-	uint64_t data;	 /* F_DATA */
-	uint32_t id;	 /* sender's: all with an id but DATA */
-	uint32_t rid;	 /* receiver's: CTS, DATA; READ: of the DATA wanted */
+	uint16_t ctx;  /* EAGER, RTS, WRITE, AWRITE, ATOMIC: receive context */
+	uint32_t len;  /* payload bytes that follow the header */
+	uint64_t tag;  /* F_TAG */
+	uint64_t data; /* F_DATA */
+	uint32_t id;   /* sender's: all with an id but DATA */
+	uint32_t rid;  /* receiver's: CTS, DATA; READ, ATOMIC: of the DATA */
 	uint32_t status; /* DONE: enum tdm_wire_status */
-	uint64_t key;	 /* WRITE, AWRITE, READ: region and place in it */
+	uint64_t key;	 /* WRITE, AWRITE, READ, ATOMIC: region, place in it */
 	uint64_t addr;
-	uint64_t total; /* RTS, AWRITE, READ: all bytes; CTS: bytes wanted */
+	struct tdm_amo amo; /* ATOMIC: what is to be done */
+	uint64_t total;	    /* all bytes; ATOMIC: of the target; CTS: wanted */
 	uint64_t acked; /* ACK, REST: records with payload received, from 0 */
 	uint64_t freed; /* ACK, REST: credit given back, bytes, from 0 */
 	uint32_t group; /* GROUP */
@@ -143,6 +148,7 @@ enum {
 	TDM_WIRE_FEATURE_GROUPS = 1, /* the sender takes GROUP */
 	TDM_WIRE_FEATURE_AUTH = 2,   /* the greeting has nonce and proof */
 	TDM_WIRE_FEATURE_REST = 4,   /* the sender takes REST */
+	TDM_WIRE_FEATURE_ATOMIC = 8, /* ... ATOMIC */
 };
 
 enum tdm_wire_reason {

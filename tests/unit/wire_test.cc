@@ -103,6 +103,18 @@ std::vector<Rec> all_records()
 			v.push_back(r);
 		}
 	}
+	for (uint8_t kind = 0; kind < TDM_AMO_KINDS; kind++) {
+		r = record(TDM_WIRE_ATOMIC, 0,
+			   kind == TDM_AMO_COMPARE ? 16 : 8);
+		r.ctx = 0x8002;
+		r.id = 0x80000001;
+		r.rid = kind == TDM_AMO_BASE ? 0 : 0x80000002;
+		r.key = 0x0123456789abcdef;
+		r.addr = UINT64_MAX - 1;
+		r.total = 8;
+		r.amo = { FI_UINT64, FI_SUM, kind, 0xee };
+		v.push_back(r);
+	}
 	r = record(TDM_WIRE_GROUP);
 	r.group = 0xfffffffe;
 	v.push_back(r);
@@ -147,8 +159,9 @@ TEST(Wire, RecordsRoundTrip)
 		EXPECT_EQ(r.tag, d.tag);
 		EXPECT_EQ(r.data, d.data);
 		EXPECT_EQ(r.id, d.id);
-		bool one_sided = r.op >= TDM_WIRE_WRITE &&
-				 r.op <= TDM_WIRE_READ;
+		bool one_sided =
+			(r.op >= TDM_WIRE_WRITE && r.op <= TDM_WIRE_READ) ||
+			r.op == TDM_WIRE_ATOMIC;
 
 		if (r.op == TDM_WIRE_CTS || r.op == TDM_WIRE_DATA) {
 			EXPECT_EQ(r.rid, d.rid);
@@ -166,6 +179,9 @@ TEST(Wire, RecordsRoundTrip)
 		}
 		if (r.op == TDM_WIRE_REST) {
 			EXPECT_EQ(r.step, d.step);
+		}
+		if (r.op == TDM_WIRE_ATOMIC) {
+			EXPECT_EQ(0, memcmp(&r.amo, &d.amo, sizeof(r.amo)));
 		}
 		if (r.op == TDM_WIRE_ACK || r.op == TDM_WIRE_REST) {
 			EXPECT_EQ(r.acked, d.acked);
@@ -209,6 +225,59 @@ TEST(Wire, ALayoutThatMustNotMove)
 	r.freed = 3ull << 48;
 	EXPECT_EQ(rest, encode(r));
 	EXPECT_EQ((size_t)TDM_WIRE_ACK_BYTES, rest.size());
+
+	const std::vector<uint8_t> atomic = {
+		14, 0, 6, 0, 16, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0,	 0, 0,
+		0,  0, 0, 0, 4,	 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 7, 12, 2, 64
+	};
+	r = record(TDM_WIRE_ATOMIC, 0, 16);
+	r.ctx = 6;
+	r.id = 1;
+	r.rid = 2;
+	r.key = 3;
+	r.addr = 4;
+	r.total = 8;
+	r.amo = { FI_UINT64, FI_CSWAP, TDM_AMO_COMPARE, 64 };
+	EXPECT_EQ(atomic, encode(r));
+}
+
+/* What an operation takes is known; which there are is the owner's to say. */
+TEST(Wire, OperandsOfAtomicOperationsAreBounded)
+{
+	const struct {
+		uint8_t kind, op;
+		uint32_t rid, len;
+		uint64_t total;
+		int ret;
+	} all[] = {
+		{ TDM_AMO_BASE, FI_SUM, 0, 8, 8, 0 },
+		{ TDM_AMO_BASE, 255, 0, 8, 8, 0 },
+		{ TDM_AMO_BASE, FI_SUM, 1, 8, 8, -TDM_WIRE_E_FLAGS },
+		{ TDM_AMO_BASE, FI_SUM, 0, 4, 8, -TDM_WIRE_E_VALUE },
+		{ TDM_AMO_BASE, FI_SUM, 0, 16, 8, -TDM_WIRE_E_VALUE },
+		{ TDM_AMO_BASE, FI_SUM, 0, 0, 0, -TDM_WIRE_E_VALUE },
+		{ TDM_AMO_FETCH, FI_ATOMIC_READ, 1, 0, 1024, 0 },
+		{ TDM_AMO_FETCH, FI_ATOMIC_READ, 1, 0, 1025,
+		  -TDM_WIRE_E_VALUE },
+		{ TDM_AMO_FETCH, FI_ATOMIC_READ, 1, 8, 8, -TDM_WIRE_E_VALUE },
+		{ TDM_AMO_COMPARE, FI_CSWAP, 1, 1024, 512, 0 },
+		{ TDM_AMO_COMPARE, FI_CSWAP, 1, 512, 512, -TDM_WIRE_E_VALUE },
+		{ TDM_AMO_COMPARE, FI_CSWAP, 1, 8, 0x80000004,
+		  -TDM_WIRE_E_VALUE },
+		{ TDM_AMO_KINDS, FI_SUM, 0, 8, 8, -TDM_WIRE_E_VALUE },
+		{ 255, FI_SUM, 1, 8, 8, -TDM_WIRE_E_VALUE },
+	};
+	Rec d;
+
+	for (auto &a : all) {
+		Rec r = record(TDM_WIRE_ATOMIC, 0, a.len);
+
+		r.rid = a.rid;
+		r.total = a.total;
+		r.amo = { FI_UINT64, a.op, a.kind, 0 };
+		EXPECT_EQ(a.ret, decode(encode(r), &d))
+			<< int(a.kind) << " " << int(a.op) << " " << a.len;
+	}
 }
 
 TEST(Wire, UnknownRecordsAreRefused)
@@ -228,8 +297,8 @@ TEST(Wire, UnknownRecordsAreRefused)
 
 TEST(Wire, FlagsARecordCannotHaveAreRefused)
 {
-	static const uint8_t allowed[] = { 0, 15, 3, 0, 20, 0, 0,
-					   0, 2,  2, 0, 0,  0, 0 };
+	static const uint8_t allowed[] = { 0, 15, 3, 0, 20, 0, 0, 0,
+					   2, 2,  0, 0, 0,  0, 0 };
 
 	static_assert(sizeof(allowed) == TDM_WIRE_OPS, "one of each");
 
@@ -258,7 +327,7 @@ TEST(Wire, ReservedBytesMustBeZero)
 
 		/* Elsewhere they are the receive context. */
 		if (r.op <= TDM_WIRE_RTS || r.op == TDM_WIRE_WRITE ||
-		    r.op == TDM_WIRE_AWRITE)
+		    r.op == TDM_WIRE_AWRITE || r.op == TDM_WIRE_ATOMIC)
 			continue;
 		b[2] = 1;
 		EXPECT_EQ(-TDM_WIRE_E_FLAGS, decode(b, &d));
@@ -294,10 +363,11 @@ TEST(Wire, LengthsAreBounded)
 
 	for (const Rec &ok : all_records()) {
 		r = ok;
-		r.len = r.op == TDM_WIRE_EAGER ? TDM_WIRE_EAGER_BYTES + 1 :
-			r.op == TDM_WIRE_WRITE ? TDM_WIRE_EAGER_BYTES + 1 :
-			r.op == TDM_WIRE_DATA  ? TDM_WIRE_DATA_BYTES + 1 :
-						 1;
+		r.len = r.op == TDM_WIRE_EAGER	? TDM_WIRE_EAGER_BYTES + 1 :
+			r.op == TDM_WIRE_WRITE	? TDM_WIRE_EAGER_BYTES + 1 :
+			r.op == TDM_WIRE_DATA	? TDM_WIRE_DATA_BYTES + 1 :
+			r.op == TDM_WIRE_ATOMIC ? TDM_AMO_BYTES + 1 :
+						  1;
 		EXPECT_EQ(-TDM_WIRE_E_LENGTH, decode(encode(r), &d));
 		r.len = UINT32_MAX;
 		EXPECT_EQ(-TDM_WIRE_E_LENGTH, decode(encode(r), &d));
