@@ -8,6 +8,7 @@
  */
 #include <rdma/fi_errno.h>
 
+#include "shm/amo.h"
 #include "shm/path.h"
 #include "shm/rma.h"
 #include "shm/unexp.h"
@@ -30,6 +31,9 @@ void tdm_shm_ctl_drop(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl)
 		tdm_pool_free(&pair->ep->serves,
 			      tdm_container_of(ctl, struct tdm_shm_serve, ctl));
 		break;
+	case TDM_SHM_CTL_RESULT:
+		tdm_shm_amo_drop(pair, ctl);
+		break;
 	default:
 		break;
 	}
@@ -38,7 +42,10 @@ void tdm_shm_ctl_drop(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl)
 /* Returns -FI_EAGAIN without room. */
 static int ctl_write(struct tdm_shm_pair *pair, const struct tdm_shm_ctl *ctl)
 {
-	uint8_t *slot = tdm_shm_tx_room(pair, 1, 0);
+	uint32_t n = ctl->op == TDM_SHM_REC_READ_DATA ?
+			     tdm_shm_rec_slots(ctl->aux) :
+			     1;
+	uint8_t *slot = tdm_shm_tx_room(pair, n, 0);
 
 	if (!slot)
 		return -FI_EAGAIN;
@@ -48,7 +55,9 @@ static int ctl_write(struct tdm_shm_pair *pair, const struct tdm_shm_ctl *ctl)
 		       sizeof(ctl->body));
 	else if (ctl->op == TDM_SHM_REC_RTS_READ)
 		tdm_shm_serve_write(ctl, slot + TDM_SHM_HEAD_BYTES);
-	tdm_shm_ring_publish(&pair->tx, 1,
+	else if (ctl->op == TDM_SHM_REC_READ_DATA)
+		tdm_shm_amo_write(ctl, slot + TDM_SHM_HEAD_BYTES);
+	tdm_shm_ring_publish(&pair->tx, n,
 			     tdm_shm_word0(0, ctl->op, 0, ctl->aux));
 	tdm_shm_bell(pair);
 	return 0;

@@ -38,6 +38,7 @@ void tdm_shm_ctx_reset(struct tdm_shm_pair *pair)
 	if (pair->self) {
 		pair->peer_contexts = pair->ep->contexts;
 		pair->peer_groups = pair->ep->domain->max_group > 0;
+		pair->peer_atomics = 1;
 	}
 	pair->srx = NULL;
 	(void)!tdm_shm_ctx_select(pair, 0, 0);
@@ -93,7 +94,7 @@ ssize_t tdm_shm_ctx_send(struct tdm_shm_ep *ep, const struct tdm_xfer *x,
 	if (tdm_space_split(space, x->addr, &place) ||
 	    place.ctx >= TDM_CTX_MOST)
 		return ret;
-	if (x->flags & FI_RMA)
+	if (x->flags & TDM_ONE_SIDED)
 		place.group = 0;
 	y.addr = place.addr;
 	pair = tdm_shm_tx_pair(ep, y.addr, &ret);
@@ -103,8 +104,8 @@ ssize_t tdm_shm_ctx_send(struct tdm_shm_ep *ep, const struct tdm_xfer *x,
 	if (!ret)
 		ret = select_tx(pair, &place);
 	if (!ret)
-		ret = y.flags & FI_RMA ? tdm_shm_rma_send(ep, &y) :
-					 tdm_shm_tx_send(ep, &y);
+		ret = y.flags & TDM_ONE_SIDED ? tdm_shm_rma_send(ep, &y) :
+						tdm_shm_tx_send(ep, &y);
 	if ((pair->tx_ctx || pair->tx_group) && ep->by_addr[y.addr] == pair) {
 		ep->by_addr[y.addr] = NULL;
 		pair->refs--;

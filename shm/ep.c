@@ -492,6 +492,7 @@ static void ep_fid_init(struct tdm_shm_ep *ep, void *context)
 	ep->fid.msg = &tdm_shm_msg_ops;
 	ep->fid.tagged = &tdm_shm_tagged_ops;
 	ep->fid.rma = &tdm_shm_rma_ops;
+	ep->fid.atomic = &tdm_shm_atomic_ops;
 }
 
 /* fi_endpoint(3) auth_key. Errors: -FI_ENOMEM, also for a size none has. */

@@ -20,11 +20,12 @@ struct tdm_shm_pair;
 
 /* What becomes of a control record's memory once it is in the ring. */
 enum tdm_shm_ctl_kind {
-	TDM_SHM_CTL_KEEP,  /* the holder needs it still */
-	TDM_SHM_CTL_ALONE, /* from ep->ctls */
-	TDM_SHM_CTL_PULL,  /* first member of a pull that has ended */
-	TDM_SHM_CTL_UNEXP, /* first member of an unexp that has ended */
-	TDM_SHM_CTL_SERVE, /* first member of a serve that has ended */
+	TDM_SHM_CTL_KEEP,   /* the holder needs it still */
+	TDM_SHM_CTL_ALONE,  /* from ep->ctls */
+	TDM_SHM_CTL_PULL,   /* first member of a pull that has ended */
+	TDM_SHM_CTL_UNEXP,  /* first member of an unexp that has ended */
+	TDM_SHM_CTL_SERVE,  /* first member of a serve that has ended */
+	TDM_SHM_CTL_RESULT, /* of an atomic operation: amo.c */
 };
 
 /* A control record on its way; embedded, so that waiting cannot fail. */
@@ -38,8 +39,8 @@ struct tdm_shm_ctl {
 };
 
 /*
- * A send, write or read that has not ended. Lives in ep->ops, found by id; or
- * in a struct tdm_shm_serve.
+ * A send, write, read or atomic operation that has not ended. Lives in ep->ops,
+ * found by id; or in a struct tdm_shm_serve.
  */
 struct tdm_shm_op {
 	struct tdm_list node;	   /* pair->ops, or ep->op_free */
@@ -58,7 +59,7 @@ struct tdm_shm_op {
 	int must;      /* 0: feeding is a help, the receiver reads too */
 	int told;      /* 1: its completion was written */
 	int cancelled; /* 1: FAIL asks the peer to drop it */
-	int step;      /* reads: enum tdm_shm_read_step */
+	int step;      /* what fetches: enum tdm_shm_read_step */
 	int err;       /* reads: what came of the pull, positive errno */
 };
 

@@ -44,9 +44,10 @@ enum tdm_shm_why {
 enum {
 	/* Registered for GLOBAL_EXPEDITED membarrier. */
 	TDM_SHM_FEATURE_BARRIER = 1,
-	TDM_SHM_FEATURE_CMA = 2,    /* may be read with process_vm_readv */
-	TDM_SHM_FEATURE_GROUPS = 4, /* takes SELECT of a group */
-	TDM_SHM_FEATURE_AUTH = 8,   /* the HELLO is sealed */
+	TDM_SHM_FEATURE_CMA = 2,     /* may be read with process_vm_readv */
+	TDM_SHM_FEATURE_GROUPS = 4,  /* takes SELECT of a group */
+	TDM_SHM_FEATURE_AUTH = 8,    /* the HELLO is sealed */
+	TDM_SHM_FEATURE_ATOMIC = 16, /* takes ATOMIC */
 };
 
 enum {

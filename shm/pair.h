@@ -72,6 +72,7 @@ struct tdm_shm_pair {
 	uint32_t rx_group;	      /* by the peer */
 	uint32_t peer_contexts;	      /* receive contexts the peer has */
 	int peer_groups;	      /* 1: the peer takes groups */
+	int peer_atomics;	      /* 1: atomic operations */
 	uint32_t epoch;		      /* sessions this pair has had */
 	uint32_t stalls;	      /* sends that found the ring full */
 	struct tdm_list busy;  /* ep->busy: work for each progress call */
@@ -83,7 +84,7 @@ struct tdm_shm_pair {
 	struct tdm_list feeds; /* ops that feed chunks, round robin */
 	struct tdm_list pulls;
 	struct tdm_list serves; /* ops of reads this process answers */
-	uint32_t nserves;
+	uint32_t nserves;	/* of them, and of results on their way */
 	uint32_t next_serve;	/* names the next one */
 	uint64_t dirty_small;	/* map of the small ring */
 	uint64_t bounce_tx;	/* chunks put, free-running */

@@ -22,7 +22,8 @@ static struct fi_provider shm_prov;
 #define SHM_TX_CAPS (FI_SEND | FI_READ | FI_WRITE)
 #define SHM_RX_CAPS                                                            \
 	(FI_RECV | FI_DIRECTED_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
-#define SHM_PRIMARY (FI_MSG | FI_TAGGED | FI_RMA | SHM_TX_CAPS | SHM_RX_CAPS)
+#define SHM_PRIMARY                                                            \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | SHM_TX_CAPS | SHM_RX_CAPS)
 #define SHM_CAPS (SHM_PRIMARY | FI_SOURCE | FI_LOCAL_COMM | FI_PEER)
 #define SHM_OP_FLAGS (FI_COMPLETION | FI_INJECT | TDM_LEVELS | FI_MORE)
 

@@ -10,6 +10,7 @@
  */
 #include "shm/record.h"
 
+#include "shm/amo.h"
 #include "shm/packet.h"
 
 #include <netinet/in.h>
@@ -36,6 +37,11 @@ static int rma_decode(struct tdm_shm_rec *rec, uint32_t room)
 							eager_decode(rec, room);
 	case TDM_SHM_REC_READ_DATA:
 		return rec->flags ? -1 : eager_decode(rec, room);
+	case TDM_SHM_REC_ATOMIC:
+		rec->extra = sizeof(struct tdm_shm_amo);
+		return rec->flags || rec->aux > TDM_AMO_BYTES ?
+			       -1 :
+			       eager_decode(rec, room);
 	case TDM_SHM_REC_RTS_WRITE:
 		return rec->flags & ~TDM_SHM_REC_DATA || rec->aux ? -1 : 0;
 	case TDM_SHM_REC_READ:
@@ -63,7 +69,8 @@ int tdm_shm_rec_decode(struct tdm_shm_rec *rec, uint64_t word0, uint32_t room)
 	case TDM_SHM_REC_RTS_TAG:
 		return rec->flags & ~TDM_SHM_REC_DATA || rec->aux ? -1 : 0;
 	case TDM_SHM_REC_ACK:
-		return rec->flags || rec->aux > TDM_SHM_STATUS_ACCESS ? -1 : 0;
+		return rec->flags || rec->aux > TDM_SHM_STATUS_OPERATION ? -1 :
+									   0;
 	case TDM_SHM_REC_PULL:
 	case TDM_SHM_REC_FAIL:
 		return rec->flags || rec->aux > 1 ? -1 : 0;
@@ -113,6 +120,11 @@ int tdm_shm_pull_check(const struct tdm_shm_pull_body *pull, uint64_t len)
 int tdm_shm_read_check(const struct tdm_shm_read *read)
 {
 	return read->len > SIZE_MAX / 2 ? -1 : 0;
+}
+
+int tdm_shm_amo_check(const struct tdm_shm_amo *amo, uint16_t len)
+{
+	return tdm_amo_fits(&amo->amo, amo->bytes, len) ? 0 : -1;
 }
 
 int tdm_shm_chunk_check(const struct tdm_shm_chunk *chunk, uint64_t at,

@@ -48,6 +48,7 @@ enum tdm_shm_rec_op {
 	TDM_SHM_REC_RTS_READ = 15,  /* the region; struct tdm_shm_rts */
 	/* The receive context (aux) and group (tag) of what follows. */
 	TDM_SHM_REC_SELECT = 16,
+	TDM_SHM_REC_ATOMIC = 17, /* struct tdm_shm_amo; aux: operands, bytes */
 	TDM_SHM_REC_COUNT
 };
 
@@ -61,6 +62,7 @@ enum tdm_shm_status {
 	TDM_SHM_STATUS_OK = 0,
 	TDM_SHM_STATUS_FAULT = 1,  /* the sender's buffer could not be read */
 	TDM_SHM_STATUS_ACCESS = 2, /* no such region, or not for this */
+	TDM_SHM_STATUS_OPERATION = 3, /* no such atomic operation */
 };
 
 /*

@@ -25,11 +25,12 @@
  */
 #include "shm/rma.h"
 
+#include "shm/amo.h"
+
 #include <rdma/fi_errno.h>
 
 enum {
 	WHERE_BYTES = sizeof(struct tdm_shm_where),
-	SERVES_MOST = 1 << 20, /* the most operations an endpoint may have */
 };
 
 /* ---- initiator ----------------------------------------------------------- */
@@ -145,6 +146,8 @@ ssize_t tdm_shm_rma_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 	if (tdm_unlikely((x->flags & FI_FENCE) && tdm_shm_tx_fenced(pair)))
 		return -FI_EAGAIN;
 	tdm_shm_tx_grow(pair, x->flags & FI_READ ? 0 : x->len);
+	if (x->flags & FI_ATOMIC)
+		return tdm_shm_amo_send(pair, x);
 	if (x->flags & FI_READ)
 		return send_read(pair, x);
 	if (x->len > write_most(pair) && !(x->flags & FI_INJECT))
@@ -154,9 +157,14 @@ ssize_t tdm_shm_rma_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 
 static int status_errno(unsigned status)
 {
-	return status == TDM_SHM_STATUS_OK     ? 0 :
-	       status == TDM_SHM_STATUS_ACCESS ? FI_EACCES :
-						 FI_EFAULT;
+	static const int errors[] = {
+		[TDM_SHM_STATUS_OK] = 0,
+		[TDM_SHM_STATUS_FAULT] = FI_EFAULT,
+		[TDM_SHM_STATUS_ACCESS] = FI_EACCES,
+		[TDM_SHM_STATUS_OPERATION] = FI_EOPNOTSUPP,
+	};
+
+	return errors[status];
 }
 
 void tdm_shm_read_pulled(struct tdm_shm_op *op, int err, int alone)
@@ -503,7 +511,7 @@ static int rx_read(struct tdm_shm_pair *pair, const uint8_t *slot)
 	int ret;
 
 	memcpy(&body, slot + TDM_SHM_HEAD_BYTES, sizeof(body));
-	if (tdm_shm_read_check(&body) || pair->nserves >= SERVES_MOST)
+	if (tdm_shm_read_check(&body) || pair->nserves >= TDM_SHM_SERVES_MOST)
 		return -FI_EPROTO;
 	s = serve_alloc(pair);
 	if (!s)
@@ -543,6 +551,8 @@ int tdm_shm_rma_rx(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		return rx_rts_write(pair, rec, slot);
 	case TDM_SHM_REC_READ:
 		return rx_read(pair, slot);
+	case TDM_SHM_REC_ATOMIC:
+		return tdm_shm_amo_rx(pair, rec, slot);
 	case TDM_SHM_REC_READ_DATA:
 		return rx_read_data(pair, rec, slot);
 	default:

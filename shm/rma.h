@@ -18,6 +18,9 @@ enum tdm_shm_read_step {
 	TDM_SHM_READ_CONFIRM, /* the bytes are here: does the region stand? */
 };
 
+/* The most operations an endpoint may have, and ask of another at once. */
+enum { TDM_SHM_SERVES_MOST = 1 << 20 };
+
 /* Bit of the low half of an id: the operation is a tdm_shm_serve. */
 #define TDM_SHM_ID_SERVED 0x80000000u
 
@@ -30,9 +33,10 @@ struct tdm_shm_serve {
 };
 
 /*
- * fi_rma(3) at the initiator: as tdm_shm_tx_send(), for FI_RMA with FI_READ
- * or FI_WRITE. A write completes when the target has placed it, whatever
- * level was asked for: only the target knows whether it is allowed.
+ * fi_rma(3) and fi_atomic(3) at the initiator: as tdm_shm_tx_send(), for FI_RMA
+ * or FI_ATOMIC with FI_READ or FI_WRITE. A write completes when the target has
+ * placed it, whatever level was asked for: only the target knows whether it is
+ * allowed.
  */
 ssize_t tdm_shm_rma_send(struct tdm_shm_ep *ep, struct tdm_xfer *x);
 
@@ -43,7 +47,7 @@ ssize_t tdm_shm_rma_send(struct tdm_shm_ep *ep, struct tdm_xfer *x);
 int tdm_shm_rma_rx(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		   const uint8_t *slot);
 
-/* An ACK names @op, which has FI_RMA. Returns 0, or -1: it cannot be. */
+/* An ACK names @op, which is one-sided. Returns 0, or -1: it cannot be. */
 int tdm_shm_rma_ack(struct tdm_shm_op *op, unsigned status);
 
 /*

@@ -116,7 +116,8 @@ void tdm_shm_tx_forget(struct tdm_shm_pair *pair)
 		struct tdm_shm_op *op =
 			tdm_list_entry(pos, struct tdm_shm_op, node);
 
-		if (op->told || op->end || (op->flags & FI_RMA) || pair->self)
+		if (op->told || op->end || (op->flags & TDM_ONE_SIDED) ||
+		    pair->self)
 			continue;
 		op->told = 1;
 		tdm_done_send_err(&pair->ep->done, op->context, op->flags,
@@ -135,7 +136,7 @@ int tdm_shm_tx_cancel(struct tdm_shm_ep *ep, const void *context)
 		/* What was announced and not asked for yet. */
 		if (op->pair && op->context == context && op->count &&
 		    !op->end && !op->told && !op->cancelled &&
-		    !(op->flags & FI_RMA))
+		    !(op->flags & TDM_ONE_SIDED))
 			break;
 	}
 	if (i == ep->ops_used)
@@ -159,10 +160,10 @@ int tdm_shm_tx_ack(struct tdm_shm_pair *pair, uint64_t id, unsigned status)
 
 	if (!op)
 		return -1;
-	if (tdm_unlikely(op->flags & FI_RMA))
+	if (tdm_unlikely(op->flags & TDM_ONE_SIDED))
 		return tdm_shm_rma_ack(op, status);
-	if (tdm_unlikely(status == TDM_SHM_STATUS_ACCESS)) {
-		if (!op->cancelled)
+	if (tdm_unlikely(status >= TDM_SHM_STATUS_ACCESS)) {
+		if (!op->cancelled || status != TDM_SHM_STATUS_ACCESS)
 			return -1;
 		tdm_shm_op_end(op, FI_ECANCELED);
 		return 0;
@@ -566,8 +567,8 @@ ssize_t tdm_shm_tx_slow(struct tdm_shm_ep *ep, struct tdm_shm_pair *pair,
 	ret = tdm_shm_tx_approach(pair);
 	if (ret)
 		return ret;
-	return x->flags & FI_RMA ? tdm_shm_rma_send(ep, x) :
-				   tdm_shm_tx_send(ep, x);
+	return x->flags & TDM_ONE_SIDED ? tdm_shm_rma_send(ep, x) :
+					  tdm_shm_tx_send(ep, x);
 }
 
 ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)

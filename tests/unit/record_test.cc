@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
+#include "shm/amo.h"
 #include "shm/packet.h"
 #include "shm/record.h"
 #include "shm/region.h"
@@ -116,7 +117,8 @@ TEST(Record, ControlRecordsCarryNothingElse)
 	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 0, 0, 1), 0);
 	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 0, 1, 1), 0);
 	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 0, 2, 1), 0);
-	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 0, 3, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 0, 3, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 0, 4, 1), -1);
 	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 1, 0, 1), -1);
 	EXPECT_EQ(decode(TDM_SHM_REC_PULL, 0, 1, 1), 0);
 	EXPECT_EQ(decode(TDM_SHM_REC_PULL, 0, 2, 1), -1);
@@ -153,6 +155,66 @@ TEST(Record, OneSidedOperations)
 	EXPECT_EQ(decode(TDM_SHM_REC_RTS_READ, 1, 0, 1), -1);
 	EXPECT_EQ(decode(TDM_SHM_REC_RTS_WRITE, 1, 0, 1), 0);
 	EXPECT_EQ(decode(TDM_SHM_REC_RTS_WRITE, 2, 0, 1), -1);
+}
+
+TEST(Record, AtomicOperations)
+{
+	/* 24 bytes say what and where. */
+	EXPECT_EQ(decode(TDM_SHM_REC_ATOMIC, 0, 0, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_ATOMIC, 0, 88, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_ATOMIC, 0, 89, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_ATOMIC, 0, 89, 2), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_ATOMIC, 0, TDM_AMO_BYTES, 600), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_ATOMIC, 0, TDM_AMO_BYTES + 1, 600), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_ATOMIC, TDM_SHM_REC_DATA, 8, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_ATOMIC, TDM_SHM_REC_DELIVER, 8, 1), -1);
+	EXPECT_EQ(offsetof(struct tdm_shm_amo, bytes), 16u);
+	EXPECT_EQ(offsetof(struct tdm_shm_amo, amo), 20u);
+	EXPECT_EQ(sizeof(struct tdm_shm_amo), 24u);
+}
+
+/* As many operands as the operation takes, and no more than fit. */
+TEST(Record, OperandsOfAtomicOperations)
+{
+	const struct {
+		uint8_t kind, op;
+		uint32_t bytes;
+		uint16_t len;
+		int ret;
+	} all[] = {
+		{ TDM_AMO_BASE, FI_SUM, 8, 8, 0 },
+		{ TDM_AMO_BASE, FI_SUM, 8, 7, -1 },
+		{ TDM_AMO_BASE, FI_SUM, 8, 16, -1 },
+		{ TDM_AMO_BASE, FI_SUM, 0, 0, -1 },
+		{ TDM_AMO_BASE, FI_SUM, 1024, 1024, 0 },
+		{ TDM_AMO_BASE, FI_SUM, 1025, 1025, -1 },
+		{ TDM_AMO_FETCH, FI_SUM, 8, 8, 0 },
+		{ TDM_AMO_FETCH, FI_ATOMIC_READ, 8, 0, 0 },
+		{ TDM_AMO_FETCH, FI_ATOMIC_READ, 1024, 0, 0 },
+		{ TDM_AMO_FETCH, FI_ATOMIC_READ, 1025, 0, -1 },
+		{ TDM_AMO_FETCH, FI_ATOMIC_READ, UINT32_MAX, 0, -1 },
+		{ TDM_AMO_FETCH, FI_ATOMIC_READ, 8, 8, -1 },
+		{ TDM_AMO_COMPARE, FI_CSWAP, 8, 16, 0 },
+		{ TDM_AMO_COMPARE, FI_CSWAP, 8, 8, -1 },
+		{ TDM_AMO_COMPARE, FI_CSWAP, 512, 1024, 0 },
+		{ TDM_AMO_COMPARE, FI_CSWAP, 1024, 2048, -1 },
+		{ TDM_AMO_COMPARE, FI_CSWAP, 0x80000004, 8, -1 },
+		/* What nobody knows is for the owner to refuse. */
+		{ TDM_AMO_BASE, 255, 8, 8, 0 },
+		{ TDM_AMO_KINDS, FI_SUM, 8, 8, -1 },
+		{ 255, FI_SUM, 8, 8, -1 },
+	};
+
+	for (auto &a : all) {
+		struct tdm_shm_amo amo;
+
+		memset(&amo, 0, sizeof(amo));
+		amo.bytes = a.bytes;
+		amo.amo.kind = a.kind;
+		amo.amo.op = a.op;
+		EXPECT_EQ(tdm_shm_amo_check(&amo, a.len), a.ret)
+			<< int(a.kind) << " " << int(a.op) << " " << a.bytes;
+	}
 }
 
 TEST(Record, ChunksContinueWhereTheTransferStands)

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Atomic operations, fi_atomic(3), at both ends.
+ *
+ *   ATOMIC -->          carried out by the owner of the region, in ring order
+ *          <-- ACK          base: status; others when refused
+ *          <-- READ_DATA    the former values
+ *
+ * At the initiator one that fetches ends as a read does.
+ *
+ * Invariants:
+ *  1. An operation is carried out when its record is stepped over, once: all
+ *     that can fail for want of memory comes before.
+ *  2. Operands are copied out of the ring before they are used.
+ *  3. The answer is a control record, which waits for its slots: READ_DATA of an
+ *     atomic operation is at most TDM_AMO_BYTES long.
+ * Locking: domain lock held. Spec: fi_atomic(3), include/tdm_rma.h,
+ * doc/PROTOCOL-shm.md "Atomic operations".
+ */
+#include "shm/amo.h"
+
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "shm/rma.h"
+#include "tdm_amo_post.h"
+
+enum {
+	/* Slots of the longest ATOMIC; READ_DATA is shorter. */
+	SLOTS_MOST = (TDM_SHM_HEAD_BYTES + sizeof(struct tdm_shm_amo) +
+		      TDM_AMO_BYTES + TDM_SHM_SLOT_BYTES - 1) /
+		     TDM_SHM_SLOT_BYTES,
+};
+
+/* With a PAD for one slot less in front of it, and the slot never used. */
+tdm_static_assert(2 * SLOTS_MOST - 1 + TDM_SHM_TX_SPARE + 1 <=
+			  TDM_SHM_RING_SMALL_SLOTS,
+		  "every ring takes the longest operation once it is empty");
+
+/* The former values on their way back. */
+struct result {
+	struct tdm_shm_ctl ctl; /* its READ_DATA, or an ACK */
+	uint8_t bytes[];
+};
+
+/* ---- initiator ----------------------------------------------------------- */
+
+ssize_t tdm_shm_amo_send(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
+{
+	const struct tdm_amo_call *call = x->amo;
+	const struct tdm_shm_amo body = {
+		.where = { .key = x->rma_key, .addr = x->rma_addr },
+		.bytes = call->bytes,
+		.amo = call->amo,
+	};
+	uint32_t n = tdm_shm_rec_slots(sizeof(body) + x->len);
+	struct tdm_shm_op *op;
+	uint8_t *slot;
+	uint64_t id;
+
+	if (!pair->peer_atomics)
+		return -FI_EOPNOTSUPP;
+	slot = tdm_shm_tx_room(pair, n, TDM_SHM_TX_SPARE);
+	if (!slot)
+		return tdm_shm_tx_full(pair);
+	op = tdm_shm_op_new(pair, x);
+	if (!op) {
+		tdm_shm_ep_progress(pair->ep);
+		return -FI_EAGAIN;
+	}
+	if (call->result_count) {
+		op->len = call->bytes;
+		op->bytes = call->bytes;
+		op->count = (uint32_t)call->result_count;
+		memcpy(op->iov, call->result,
+		       call->result_count * sizeof(*call->result));
+	}
+	id = tdm_shm_op_id(op);
+	memcpy(slot + 8, &id, 8);
+	memcpy(slot + TDM_SHM_HEAD_BYTES, &body, sizeof(body));
+	tdm_iov_copy_from(slot + TDM_SHM_HEAD_BYTES + sizeof(body), x->iov,
+			  x->count, 0, x->len);
+	tdm_shm_ring_publish(&pair->tx, n,
+			     tdm_shm_word0(0, TDM_SHM_REC_ATOMIC, 0,
+					   (uint16_t)x->len));
+	tdm_shm_bell(pair);
+	return 0;
+}
+
+/* ---- target -------------------------------------------------------------- */
+
+/* Room for @bytes of former values. NULL: out of memory. */
+static struct result *result_new(struct tdm_shm_pair *pair, size_t bytes)
+{
+	struct result *r = calloc(1, sizeof(*r) + bytes);
+
+	if (!r)
+		return NULL;
+	r->ctl.kind = TDM_SHM_CTL_RESULT;
+	tdm_list_init(&r->ctl.node);
+	pair->nserves++;
+	return r;
+}
+
+void tdm_shm_amo_write(const struct tdm_shm_ctl *ctl, uint8_t *body)
+{
+	const struct result *r = tdm_container_of(ctl, struct result, ctl);
+
+	memcpy(body, r->bytes, ctl->aux);
+}
+
+void tdm_shm_amo_drop(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl)
+{
+	pair->nserves--;
+	free(tdm_container_of(ctl, struct result, ctl));
+}
+
+/* Returns enum tdm_shm_status. */
+static unsigned carry_out(struct tdm_shm_pair *pair, struct tdm_rma_atomic *a)
+{
+	struct tdm_shm_ep *ep = pair->ep;
+	struct fi_peer_rx_entry entry;
+
+	if (!ep->rma)
+		return TDM_SHM_STATUS_ACCESS;
+	a->rma.src = pair->owner_addr;
+	switch (ep->rma->atomic(ep->domain->owner, pair->srx, a, &entry)) {
+	case 0:
+		tdm_done_recv(&ep->done, &entry, a->rma.len);
+		return TDM_SHM_STATUS_OK;
+	case -FI_EOPNOTSUPP:
+		return TDM_SHM_STATUS_OPERATION;
+	default:
+		return TDM_SHM_STATUS_ACCESS;
+	}
+}
+
+static int is_full(const struct tdm_shm_pair *pair)
+{
+	return pair->nserves >= TDM_SHM_SERVES_MOST;
+}
+
+int tdm_shm_amo_rx(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
+		   const uint8_t *slot)
+{
+	uint64_t operands[TDM_AMO_BYTES / sizeof(uint64_t)];
+	struct tdm_rma_atomic a = { .operands = operands };
+	struct tdm_shm_amo body;
+	struct result *r;
+	unsigned status;
+	int fetch;
+
+	memcpy(&body, slot + TDM_SHM_HEAD_BYTES, sizeof(body));
+	if (tdm_shm_amo_check(&body, rec->aux) || is_full(pair))
+		return -FI_EPROTO;
+	if (!pair->srx)
+		return -FI_EAGAIN;
+	fetch = tdm_amo_fetches(&body.amo);
+	r = result_new(pair, fetch ? body.bytes : 0);
+	if (!r)
+		return -FI_EAGAIN;
+	memcpy(operands, slot + TDM_SHM_HEAD_BYTES + rec->extra, rec->aux);
+	memcpy(&r->ctl.tag, slot + 8, 8);
+	a.rma.key = body.where.key;
+	a.rma.addr = body.where.addr;
+	a.rma.len = body.bytes;
+	a.amo = body.amo;
+	a.result = fetch ? r->bytes : NULL;
+	status = carry_out(pair, &a);
+	r->ctl.op = TDM_SHM_REC_ACK;
+	r->ctl.aux = (uint16_t)status;
+	pair->rx_msgs++;
+	pair->rx_bytes += rec->aux;
+	if (fetch && status == TDM_SHM_STATUS_OK) {
+		r->ctl.op = TDM_SHM_REC_READ_DATA;
+		r->ctl.aux = (uint16_t)body.bytes;
+		pair->tx_msgs++;
+		pair->tx_bytes += body.bytes;
+	}
+	tdm_shm_ctl_send(pair, &r->ctl);
+	return 0;
+}
+
+/* ---- fi_atomic(3) -------------------------------------------------------- */
+
+struct where {
+	fi_addr_t peer;
+	uint64_t addr; /* at the target */
+	uint64_t key;
+	void *context;
+};
+
+/* fi_query_atomic()'s flag for a family of calls. */
+static uint64_t family(enum tdm_amo_kind kind)
+{
+	static const uint64_t flags[] = {
+		[TDM_AMO_BASE] = 0,
+		[TDM_AMO_FETCH] = FI_FETCH_ATOMIC,
+		[TDM_AMO_COMPARE] = FI_COMPARE_ATOMIC,
+	};
+
+	return flags[kind];
+}
+
+/* Which operations there are, and how long a value is, the owner knows. */
+static ssize_t post(struct fid_ep *fid, const struct tdm_amo_ask *ask,
+		    const struct where *w, uint64_t flags)
+{
+	struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(fid);
+	struct fi_atomic_attr attr;
+	struct tdm_amo_post p;
+	int ret = fi_query_atomic(ep->domain->owner, ask->type, ask->op, &attr,
+				  family(ask->kind));
+
+	if (!ret)
+		ret = tdm_amo_prepare(&p, ask, attr.size);
+	if (ret)
+		return ret;
+	p.x.flags = FI_ATOMIC | flags |
+		    (ask->kind == TDM_AMO_BASE ? FI_WRITE : FI_READ);
+	p.x.addr = w->peer;
+	p.x.tag = 0;
+	p.x.data = 0;
+	p.x.context = w->context;
+	p.x.rma_addr = w->addr;
+	p.x.rma_key = w->key;
+	return tdm_shm_rma_send(ep, &p.x);
+}
+
+static ssize_t post_message(struct fid_ep *fid, struct tdm_amo_ask *ask,
+			    const struct fi_msg_atomic *m, uint64_t flags)
+{
+	struct where w = { .peer = m->addr, .context = m->context };
+
+	if (m->rma_iov_count != 1 || !m->rma_iov || !m->rma_iov[0].count)
+		return -FI_EINVAL;
+	w.addr = m->rma_iov[0].addr;
+	w.key = m->rma_iov[0].key;
+	ask->type = m->datatype;
+	ask->op = m->op;
+	ask->buf = m->msg_iov;
+	ask->buf_count = m->iov_count;
+	ask->count = m->rma_iov[0].count;
+	return post(fid, ask, &w, flags | tdm_shm_ep_from_fid(fid)->tx_comp);
+}
+
+/* fi_endpoint(3): op_flags hold for calls without flags of their own. */
+static uint64_t default_flags(struct fid_ep *fid)
+{
+	const struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(fid);
+
+	return ep->tx_flags | ep->tx_comp;
+}
+
+static struct fi_ioc ioc_of(const void *buf, size_t count)
+{
+	return (struct fi_ioc){ .addr = (void *)(uintptr_t)buf,
+				.count = count };
+}
+
+static ssize_t amo_writev(struct fid_ep *ep, const struct fi_ioc *iov,
+			  void **desc, size_t count, fi_addr_t dest,
+			  uint64_t addr, uint64_t key, enum fi_datatype type,
+			  enum fi_op op, void *context)
+{
+	const struct tdm_amo_ask ask = { .kind = TDM_AMO_BASE,
+					 .type = type,
+					 .op = op,
+					 .buf = iov,
+					 .buf_count = count };
+
+	return post(ep, &ask, &(struct where){ dest, addr, key, context },
+		    default_flags(ep));
+}
+
+static ssize_t amo_write(struct fid_ep *ep, const void *buf, size_t count,
+			 void *desc, fi_addr_t dest, uint64_t addr,
+			 uint64_t key, enum fi_datatype type, enum fi_op op,
+			 void *context)
+{
+	struct fi_ioc ioc = ioc_of(buf, count);
+
+	return amo_writev(ep, &ioc, NULL, 1, dest, addr, key, type, op,
+			  context);
+}
+
+static ssize_t amo_writemsg(struct fid_ep *ep, const struct fi_msg_atomic *m,
+			    uint64_t flags)
+{
+	struct tdm_amo_ask ask = { .kind = TDM_AMO_BASE };
+
+	return post_message(ep, &ask, m, flags);
+}
+
+static ssize_t amo_inject(struct fid_ep *ep, const void *buf, size_t count,
+			  fi_addr_t dest, uint64_t addr, uint64_t key,
+			  enum fi_datatype type, enum fi_op op)
+{
+	struct fi_ioc ioc = ioc_of(buf, count);
+	const struct tdm_amo_ask ask = { .kind = TDM_AMO_BASE,
+					 .type = type,
+					 .op = op,
+					 .buf = &ioc,
+					 .buf_count = 1 };
+
+	return post(ep, &ask, &(struct where){ dest, addr, key, NULL },
+		    FI_INJECT);
+}
+
+static ssize_t amo_readwritev(struct fid_ep *ep, const struct fi_ioc *iov,
+			      void **desc, size_t count, struct fi_ioc *result,
+			      void **result_desc, size_t result_count,
+			      fi_addr_t dest, uint64_t addr, uint64_t key,
+			      enum fi_datatype type, enum fi_op op,
+			      void *context)
+{
+	const struct tdm_amo_ask ask = { .kind = TDM_AMO_FETCH,
+					 .type = type,
+					 .op = op,
+					 .buf = iov,
+					 .buf_count = count,
+					 .result = result,
+					 .result_count = result_count };
+
+	return post(ep, &ask, &(struct where){ dest, addr, key, context },
+		    default_flags(ep));
+}
+
+static ssize_t amo_readwrite(struct fid_ep *ep, const void *buf, size_t count,
+			     void *desc, void *result, void *result_desc,
+			     fi_addr_t dest, uint64_t addr, uint64_t key,
+			     enum fi_datatype type, enum fi_op op,
+			     void *context)
+{
+	struct fi_ioc ioc = ioc_of(buf, count), back = ioc_of(result, count);
+
+	return amo_readwritev(ep, &ioc, NULL, 1, &back, NULL, 1, dest, addr,
+			      key, type, op, context);
+}
+
+static ssize_t amo_readwritemsg(struct fid_ep *ep,
+				const struct fi_msg_atomic *m,
+				struct fi_ioc *result, void **result_desc,
+				size_t result_count, uint64_t flags)
+{
+	struct tdm_amo_ask ask = { .kind = TDM_AMO_FETCH,
+				   .result = result,
+				   .result_count = result_count };
+
+	return post_message(ep, &ask, m, flags);
+}
+
+static ssize_t
+amo_compwritev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
+	       size_t count, const struct fi_ioc *compare, void **compare_desc,
+	       size_t compare_count, struct fi_ioc *result, void **result_desc,
+	       size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
+	       enum fi_datatype type, enum fi_op op, void *context)
+{
+	const struct tdm_amo_ask ask = { .kind = TDM_AMO_COMPARE,
+					 .type = type,
+					 .op = op,
+					 .buf = iov,
+					 .buf_count = count,
+					 .compare = compare,
+					 .compare_count = compare_count,
+					 .result = result,
+					 .result_count = result_count };
+
+	return post(ep, &ask, &(struct where){ dest, addr, key, context },
+		    default_flags(ep));
+}
+
+static ssize_t amo_compwrite(struct fid_ep *ep, const void *buf, size_t count,
+			     void *desc, const void *compare,
+			     void *compare_desc, void *result,
+			     void *result_desc, fi_addr_t dest, uint64_t addr,
+			     uint64_t key, enum fi_datatype type, enum fi_op op,
+			     void *context)
+{
+	struct fi_ioc ioc = ioc_of(buf, count), back = ioc_of(result, count);
+	struct fi_ioc other = ioc_of(compare, count);
+
+	return amo_compwritev(ep, &ioc, NULL, 1, &other, NULL, 1, &back, NULL,
+			      1, dest, addr, key, type, op, context);
+}
+
+static ssize_t amo_compwritemsg(struct fid_ep *ep,
+				const struct fi_msg_atomic *m,
+				const struct fi_ioc *compare,
+				void **compare_desc, size_t compare_count,
+				struct fi_ioc *result, void **result_desc,
+				size_t result_count, uint64_t flags)
+{
+	struct tdm_amo_ask ask = { .kind = TDM_AMO_COMPARE,
+				   .compare = compare,
+				   .compare_count = compare_count,
+				   .result = result,
+				   .result_count = result_count };
+
+	return post_message(ep, &ask, m, flags);
+}
+
+static int valid(struct fid_ep *fid, enum tdm_amo_kind kind,
+		 enum fi_datatype type, enum fi_op op, size_t *count)
+{
+	struct fi_atomic_attr attr;
+	int ret = fi_query_atomic(tdm_shm_ep_from_fid(fid)->domain->owner, type,
+				  op, &attr, family(kind));
+
+	if (!ret)
+		*count = attr.count;
+	return ret;
+}
+
+static int amo_writevalid(struct fid_ep *ep, enum fi_datatype type,
+			  enum fi_op op, size_t *count)
+{
+	return valid(ep, TDM_AMO_BASE, type, op, count);
+}
+
+static int amo_readwritevalid(struct fid_ep *ep, enum fi_datatype type,
+			      enum fi_op op, size_t *count)
+{
+	return valid(ep, TDM_AMO_FETCH, type, op, count);
+}
+
+static int amo_compwritevalid(struct fid_ep *ep, enum fi_datatype type,
+			      enum fi_op op, size_t *count)
+{
+	return valid(ep, TDM_AMO_COMPARE, type, op, count);
+}
+
+struct fi_ops_atomic tdm_shm_atomic_ops = {
+	.size = sizeof(tdm_shm_atomic_ops),
+	.write = amo_write,
+	.writev = amo_writev,
+	.writemsg = amo_writemsg,
+	.inject = amo_inject,
+	.readwrite = amo_readwrite,
+	.readwritev = amo_readwritev,
+	.readwritemsg = amo_readwritemsg,
+	.compwrite = amo_compwrite,
+	.compwritev = amo_compwritev,
+	.compwritemsg = amo_compwritemsg,
+	.writevalid = amo_writevalid,
+	.readwritevalid = amo_readwritevalid,
+	.compwritevalid = amo_compwritevalid,
+};

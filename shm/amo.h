@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Atomic operations of the shared-memory peer: a record with the operands, which
+ * the target carries out when it takes it, and a record that answers. See
+ * doc/PROTOCOL-shm.md, "Atomic operations".
+ */
+#ifndef TDM_SHM_AMO_H
+#define TDM_SHM_AMO_H
+
+#include "shm/record.h"
+#include "tdm_amo.h"
+
+struct tdm_shm_pair;
+struct tdm_xfer;
+
+/* Body of an ATOMIC, in front of the operands. */
+struct tdm_shm_amo {
+	struct tdm_shm_where where;
+	uint32_t bytes; /* of the target */
+	struct tdm_amo amo;
+};
+
+tdm_static_assert(sizeof(struct tdm_shm_amo) == 24, "ATOMIC layout");
+
+/* Returns 0, or -1: @len bytes of operands are not what @amo takes. */
+int tdm_shm_amo_check(const struct tdm_shm_amo *amo,
+		      uint16_t len) tdm_must_check;
+
+/*
+ * fi_atomic(3) at the initiator: as tdm_shm_rma_send(), for FI_ATOMIC, on a
+ * pair that is up. Errors beside: -FI_EOPNOTSUPP: the peer knows none.
+ */
+ssize_t tdm_shm_amo_send(struct tdm_shm_pair *pair, const struct tdm_xfer *x);
+
+/* An ATOMIC at @slot; as tdm_shm_rma_rx(). */
+int tdm_shm_amo_rx(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
+		   const uint8_t *slot);
+
+struct tdm_shm_ctl;
+
+/* The former values that @ctl, a READ_DATA, brings back, to @body. */
+void tdm_shm_amo_write(const struct tdm_shm_ctl *ctl, uint8_t *body);
+
+/* Forget @ctl of kind TDM_SHM_CTL_RESULT. */
+void tdm_shm_amo_drop(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl);
+
+#endif /* TDM_SHM_AMO_H */
