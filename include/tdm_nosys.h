@@ -52,8 +52,6 @@ TDM_NO(int, domain_stx_ctx, struct fid_domain *a0, struct fi_tx_attr *a1,
         struct fid_stx **a2, void *a3)
 TDM_NO(int, domain_srx_ctx, struct fid_domain *a0, struct fi_rx_attr *a1,
         struct fid_ep **a2, void *a3)
-TDM_NO(int, domain_query_atomic, struct fid_domain *a0, enum fi_datatype a1,
-        enum fi_op a2, struct fi_atomic_attr *a3, uint64_t a4)
 TDM_NO(int, domain_query_collective, struct fid_domain *a0,
         enum fi_collective_op a1, struct fi_collective_attr *a2, uint64_t a3)
 

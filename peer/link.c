@@ -24,9 +24,10 @@
 #include <string.h>
 
 /* What the owner asks of a peer, as far as it has it itself. */
-static const uint64_t link_caps =
-	FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE |
-	FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+static const uint64_t link_caps = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
+				  FI_DIRECTED_RECV | FI_SOURCE | FI_RMA |
+				  FI_ATOMIC | FI_READ | FI_WRITE |
+				  FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 static void close_fid(struct fid *fid, const char *what)
 {

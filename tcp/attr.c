@@ -35,6 +35,10 @@ static void base_context(struct fi_info *i)
 	i->ep_attr->protocol = (uint32_t)TDM_PROTO;
 	i->ep_attr->protocol_version = TDM_PROTO_VERSION;
 	i->ep_attr->max_msg_size = TDM_MAX_MSG_BYTES;
+	/* Of the operations whose order is kept, atomic ones, any size. */
+	i->ep_attr->max_order_raw_size = TDM_AMO_BYTES;
+	i->ep_attr->max_order_war_size = TDM_AMO_BYTES;
+	i->ep_attr->max_order_waw_size = TDM_AMO_BYTES;
 	i->ep_attr->mem_tag_format = TDM_TAG_FORMAT;
 	i->ep_attr->tx_ctx_cnt = 1;
 	i->ep_attr->rx_ctx_cnt = 1;
@@ -119,7 +123,7 @@ static uint64_t grant_caps(uint64_t asked, uint64_t ours)
 	caps = asked & ours;
 	if (!(caps & (FI_SEND | FI_RECV)) && (caps & (FI_MSG | FI_TAGGED)))
 		caps |= (FI_SEND | FI_RECV) & ours;
-	if (!(caps & RMA_SIDES) && (caps & FI_RMA))
+	if (!(caps & RMA_SIDES) && (caps & TDM_ONE_SIDED))
 		caps |= RMA_SIDES & ours;
 	return caps | (ours & (FI_LOCAL_COMM | FI_REMOTE_COMM));
 }

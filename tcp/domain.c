@@ -335,7 +335,7 @@ static struct fi_ops_domain domain_ops = {
 	.poll_open = domain_poll_open,
 	.stx_ctx = tdm_stx_open,
 	.srx_ctx = tdm_srx_ctx_open,
-	.query_atomic = tdm_no_domain_query_atomic,
+	.query_atomic = tdm_amo_query,
 	.query_collective = tdm_no_domain_query_collective,
 	.endpoint2 = domain_endpoint2,
 };

@@ -444,7 +444,7 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 	}
 	ep->fid.fid.fclass = FI_CLASS_EP;
 	ep->fid.fid.context = context;
-	ep->fid.atomic = &tdm_no_atomic_ops;
+	ep->fid.atomic = &tdm_atomic_ops;
 	ep->fid.collective = &tdm_no_collective_ops;
 	ep->domain = domain;
 	ep->kind = kind;

@@ -57,8 +57,8 @@ enum { TDM_EP_OFF, TDM_EP_ON, TDM_EP_LIMITED /* by options: tdm_ep_check() */ };
 
 /* FI_OPT_MAX_*_SIZE and FI_OPT_INJECT_*_SIZE, bytes. */
 struct tdm_limits {
-	size_t msg, tagged, rma;
-	size_t inject_msg, inject_tagged, inject_rma;
+	size_t msg, tagged, rma, atomic;
+	size_t inject_msg, inject_tagged, inject_rma, inject_atomic;
 };
 
 struct tdm_ep {
@@ -134,8 +134,8 @@ static inline struct tdm_ep *tdm_ep_whole(struct tdm_ep *ep)
  * have the same bits, fi_getinfo(3). */
 static inline int tdm_ep_grants(const struct tdm_ep *ep, uint64_t flags)
 {
-	const uint64_t all = FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV |
-			     FI_READ | FI_WRITE | FI_AUTH_KEY;
+	const uint64_t all = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND |
+			     FI_RECV | FI_READ | FI_WRITE | FI_AUTH_KEY;
 
 	return !(flags & all & ~ep->caps);
 }
@@ -189,12 +189,12 @@ int tdm_report_open(struct fid *fid, const char *name, uint64_t flags,
 /* Print the table of FI_TANDEM_REPORT for @ep on stderr. Lock: held. */
 void tdm_report_print(struct tdm_ep *ep);
 
-/* Data transfer tables; api.c and rma.c. */
+/* Data transfer tables; api.c, rma.c and amo.c. */
 extern struct fi_ops_msg tdm_msg_ops;
 extern struct fi_ops_tagged tdm_tagged_ops;
 extern struct fi_ops_rma tdm_rma_ops;
+extern struct fi_ops_atomic tdm_atomic_ops;
 /* nosys.c: all calls fail with -FI_EOPNOTSUPP. */
-extern struct fi_ops_atomic tdm_no_atomic_ops;
 extern struct fi_ops_collective tdm_no_collective_ops;
 
 #endif /* TDM_TCP_EP_H */

@@ -12,9 +12,10 @@
 
 /* Capabilities, each defined in fi_tandem(7), CAPABILITIES. */
 #define TDM_PRIMARY_CAPS                                                       \
-	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ |           \
-	 FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV |      \
-	 FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | FI_NAMED_RX_CTX)
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV |         \
+	 FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE |               \
+	 FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | \
+	 FI_NAMED_RX_CTX)
 #define TDM_SECONDARY_CAPS                                                     \
 	(FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR |    \
 	 FI_RMA_EVENT | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM |            \
@@ -27,10 +28,10 @@
 #define TDM_DOMAIN_CAPS                                                        \
 	(FI_LOCAL_COMM | FI_REMOTE_COMM | FI_AV_USER_ID | FI_SHARED_AV)
 #define TDM_TX_CAPS                                                            \
-	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE |          \
-	 FI_FENCE | FI_NAMED_RX_CTX)
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ |         \
+	 FI_WRITE | FI_FENCE | FI_NAMED_RX_CTX)
 #define TDM_RX_CAPS                                                            \
-	(FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ |              \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ |  \
 	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV |        \
 	 FI_EXACT_DIRECTED_RECV | FI_MULTI_RECV | FI_TAGGED_MULTI_RECV |       \
 	 FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT)
@@ -44,7 +45,10 @@
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |                      \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 #define TDM_RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
-#define TDM_MSG_ORDER FI_ORDER_SAS
+/* Atomic operations are carried out one by one as they arrive. */
+#define TDM_MSG_ORDER                                                          \
+	(FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW |            \
+	 FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
 
 /*
  * The kinds of receives, FI_MSG and FI_TAGGED, whose source counts with @caps;

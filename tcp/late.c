@@ -25,7 +25,8 @@ struct late {
 	struct tdm_list node; /* sep->late, in the order of posting */
 	struct tdm_sep_op *op;
 	struct tdm_xfer x;
-	struct iovec iov[TDM_IOV_LIMIT];
+	struct tdm_amo_call amo;
+	struct iovec iov[TDM_AMO_VECTOR];
 	uint8_t copy[]; /* payload of an inject */
 };
 
@@ -69,6 +70,10 @@ int tdm_late_add(struct tdm_sep_op *op, const struct tdm_xfer *x)
 	l->x.iov = l->iov;
 	for (i = 0; i < x->count; i++)
 		l->iov[i] = x->iov[i];
+	if (x->flags & FI_ATOMIC) {
+		l->amo = *x->amo;
+		l->x.amo = &l->amo;
+	}
 	if (inject) {
 		tdm_iov_copy_from(l->copy, x->iov, x->count, 0, x->len);
 		tdm_xfer_buf(&l->x, l->copy, x->len);

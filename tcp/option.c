@@ -27,12 +27,16 @@ static const struct limit {
 	{ FI_OPT_MAX_TAGGED_SIZE, offsetof(struct tdm_limits, tagged),
 	  FI_TAGGED, 0 },
 	{ FI_OPT_MAX_RMA_SIZE, offsetof(struct tdm_limits, rma), FI_RMA, 0 },
+	{ FI_OPT_MAX_ATOMIC_SIZE, offsetof(struct tdm_limits, atomic),
+	  FI_ATOMIC, 0 },
 	{ FI_OPT_INJECT_MSG_SIZE, offsetof(struct tdm_limits, inject_msg),
 	  FI_MSG, 1 },
 	{ FI_OPT_INJECT_TAGGED_SIZE, offsetof(struct tdm_limits, inject_tagged),
 	  FI_TAGGED, 1 },
 	{ FI_OPT_INJECT_RMA_SIZE, offsetof(struct tdm_limits, inject_rma),
 	  FI_RMA, 1 },
+	{ FI_OPT_INJECT_ATOMIC_SIZE, offsetof(struct tdm_limits, inject_atomic),
+	  FI_ATOMIC, 1 },
 };
 
 static size_t *limit_of(struct tdm_ep *ep, const struct limit *l)
@@ -43,7 +47,10 @@ static size_t *limit_of(struct tdm_ep *ep, const struct limit *l)
 /* What may be set at most: what fi_getinfo(3) granted. */
 static size_t limit_most(const struct tdm_ep *ep, const struct limit *l)
 {
-	return l->inject ? ep->inject_bytes : ep->info->ep_attr->max_msg_size;
+	size_t most = l->inject ? ep->inject_bytes :
+				  ep->info->ep_attr->max_msg_size;
+
+	return l->caps == FI_ATOMIC ? tdm_min(most, TDM_AMO_BYTES) : most;
 }
 
 /* The limit option @name of @ep, or NULL: it has none. */
@@ -93,6 +100,9 @@ int tdm_ep_check(const struct tdm_ep *ep, const struct tdm_xfer *x)
 	} else if (x->flags & FI_RMA) {
 		most = l->rma;
 		inject = l->inject_rma;
+	} else if (x->flags & FI_ATOMIC) {
+		most = l->atomic;
+		inject = l->inject_atomic;
 	}
 	return x->len > most || ((x->flags & FI_INJECT) && x->len > inject) ?
 		       -FI_EMSGSIZE :

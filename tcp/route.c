@@ -10,10 +10,12 @@
  * final. Nothing is sent before the route stands: sends get -FI_EAGAIN.
  * An address that is no candidate is REMOTE at once.
  */
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 
 #include "av/key.h"
+#include "peer/amo.h"
 #include "tcp/path.h"
 #include "tcp/sep.h"
 #include "tdm_log.h"
@@ -44,11 +46,62 @@ static ssize_t rma_local(struct tdm_ep *ep, fi_addr_t to,
 		       fi_writemsg(ep->local, &msg, x->flags & LOCAL_FLAGS);
 }
 
+/* Bytes [@from, @from + @len) of @iov, in values of @size bytes, to @ioc. */
+static size_t iocs(struct fi_ioc *ioc, const struct iovec *iov, size_t count,
+		   size_t from, size_t len, size_t size)
+{
+	struct iovec part[TDM_AMO_IOV_LIMIT];
+	size_t n = tdm_iov_slice(part, TDM_AMO_IOV_LIMIT, iov, count, from,
+				 len),
+	       i;
+
+	for (i = 0; i < n; i++) {
+		ioc[i].addr = part[i].iov_base;
+		ioc[i].count = part[i].iov_len / size;
+	}
+	return n;
+}
+
+static ssize_t amo_local(struct tdm_ep *ep, fi_addr_t to,
+			 const struct tdm_xfer *x)
+{
+	const struct tdm_amo_call *c = x->amo;
+	size_t size = tdm_amo_size(c->amo.type), len = c->bytes, n;
+	size_t first = tdm_amo_operands(&c->amo) ? len : 0;
+	struct fi_ioc buf[TDM_AMO_IOV_LIMIT], compare[TDM_AMO_IOV_LIMIT];
+	struct fi_ioc back[TDM_AMO_IOV_LIMIT];
+	struct fi_rma_ioc where = { .addr = x->rma_addr,
+				    .count = len / size,
+				    .key = x->rma_key };
+	struct fi_msg_atomic msg = {
+		.msg_iov = buf,
+		.iov_count = iocs(buf, x->iov, x->count, 0, first, size),
+		.addr = to,
+		.rma_iov = &where,
+		.rma_iov_count = 1,
+		.datatype = (enum fi_datatype)c->amo.type,
+		.op = (enum fi_op)c->amo.op,
+		.context = x->context,
+	};
+	uint64_t flags = x->flags & LOCAL_FLAGS;
+
+	if (c->amo.kind == TDM_AMO_BASE)
+		return fi_atomicmsg(ep->local, &msg, flags);
+	n = iocs(back, c->result, c->result_count, 0, len, size);
+	if (c->amo.kind == TDM_AMO_FETCH)
+		return fi_fetch_atomicmsg(ep->local, &msg, back, NULL, n,
+					  flags);
+	return fi_compare_atomicmsg(ep->local, &msg, compare, NULL,
+				    iocs(compare, x->iov, x->count, first, len,
+					 size),
+				    back, NULL, n, flags);
+}
+
 /* What fi_inject() and fi_tinject() say in full. */
 static int is_inject(const struct tdm_xfer *x)
 {
 	return (x->flags & (FI_INJECT | FI_COMPLETION | FI_REMOTE_CQ_DATA |
-			    FI_RMA | FI_DELIVERY_COMPLETE | FI_FENCE)) ==
+			    TDM_ONE_SIDED | FI_DELIVERY_COMPLETE | FI_FENCE)) ==
 		       FI_INJECT &&
 	       x->count == 1;
 }
@@ -77,8 +130,9 @@ static ssize_t send_local(struct tdm_ep *ep, fi_addr_t to,
 		tagged.data = x->data;
 		return fi_tsendmsg(ep->local, &tagged, x->flags & LOCAL_FLAGS);
 	}
-	if (tdm_unlikely(x->flags & FI_RMA))
-		return rma_local(ep, to, x);
+	if (tdm_unlikely(x->flags & TDM_ONE_SIDED))
+		return x->flags & FI_RMA ? rma_local(ep, to, x) :
+					   amo_local(ep, to, x);
 	msg.msg_iov = x->iov;
 	msg.desc = NULL;
 	msg.iov_count = x->count;
@@ -245,7 +299,7 @@ static ssize_t send_first(struct tdm_ep *ep, const struct tdm_xfer *x)
 		named.flags |= TDM_TO_CTX;
 		named.rx_ctx = (uint16_t)place.ctx;
 		/* fi_av(3): groups are of messages. */
-		named.group = x->flags & FI_RMA ? 0 : place.group;
+		named.group = x->flags & TDM_ONE_SIDED ? 0 : place.group;
 		named.addr = place.addr;
 		x = &named;
 	}

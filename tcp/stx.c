@@ -15,7 +15,7 @@
 #include "tdm_nosys.h"
 
 /* The operations that attributes can grant one by one. */
-#define KINDS (FI_MSG | FI_TAGGED | FI_RMA)
+#define KINDS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)
 
 struct tdm_stx {
 	struct fid_stx fid;

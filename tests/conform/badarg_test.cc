@@ -375,8 +375,8 @@ protected:
 TEST_F(NotReady, WhatIsNotOfferedSaysSo)
 {
 	/* fi_atomic(3): "-FI_EOPNOTSUPP: The requested atomic operation is not
-	 * supported on this endpoint." fi_collective(3) likewise. A10 as far
-	 * as there are no atomics. */
+	 * supported on this endpoint." fi_collective(3) likewise: neither was
+	 * granted. */
 	ONLY_TANDEM();
 	OPEN();
 	uint64_t a = 0, b = 0, c = 0;

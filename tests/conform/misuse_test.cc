@@ -302,21 +302,6 @@ TEST_F(Misuse, A09_RegionClosedDuringWrites)
 	}
 }
 
-TEST_F(Misuse, A10_AtomicsAreRefused)
-{
-	/* Not offered in this version: neither listed nor granted. */
-	struct fi_info *hints, *got = nullptr;
-
-	ONLY_TANDEM();
-	OPEN();
-	EXPECT_EQ(0u, rx()->info->caps & FI_ATOMIC);
-	hints = tdt_hints(&attr);
-	hints->caps |= FI_ATOMIC;
-	EXPECT_EQ(-FI_ENODATA,
-		  fi_getinfo(TDT_API, nullptr, nullptr, 0, hints, &got));
-	fi_freeinfo(hints);
-}
-
 TEST_F(Misuse, A11_CancelAgainstCompletion)
 {
 	/* One of success and FI_ECANCELED; then the buffer is left alone. */

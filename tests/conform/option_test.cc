@@ -38,11 +38,11 @@ const Option options[] = {
 	OPT(FI_OPT_MAX_MSG_SIZE, 8, 0, 0, -FI_EINVAL, LATE),
 	OPT(FI_OPT_MAX_TAGGED_SIZE, 8, 0, 0, -FI_EINVAL, LATE),
 	OPT(FI_OPT_MAX_RMA_SIZE, 8, 0, 0, -FI_EINVAL, LATE),
-	OPT(FI_OPT_MAX_ATOMIC_SIZE, 8, NO, NO, NO, NO),
+	OPT(FI_OPT_MAX_ATOMIC_SIZE, 8, 0, 0, -FI_EINVAL, LATE),
 	OPT(FI_OPT_INJECT_MSG_SIZE, 8, 0, 0, -FI_EINVAL, LATE),
 	OPT(FI_OPT_INJECT_TAGGED_SIZE, 8, 0, 0, -FI_EINVAL, LATE),
 	OPT(FI_OPT_INJECT_RMA_SIZE, 8, 0, 0, -FI_EINVAL, LATE),
-	OPT(FI_OPT_INJECT_ATOMIC_SIZE, 8, NO, NO, NO, NO),
+	OPT(FI_OPT_INJECT_ATOMIC_SIZE, 8, 0, 0, -FI_EINVAL, LATE),
 };
 
 class Options : public Case
@@ -50,7 +50,7 @@ class Options : public Case
 protected:
 	Options()
 	{
-		attr.caps |= FI_RMA;
+		attr.caps |= FI_RMA | FI_ATOMIC;
 		attr.no_enable = 1;
 	}
 
