@@ -3,7 +3,10 @@
  * FI_RMA_EVENT: counters of the target, bound to the endpoint or to a region.
  * fi_getinfo(3), fi_endpoint(3), fi_mr(3).
  */
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
+
+#include <functional>
 
 #include "tests/harness/fixture.h"
 
@@ -89,6 +92,22 @@ protected:
 		ASSERT_EQ(0, ret);
 		ASSERT_EQ(0, tdt_wait(from, &buf, &c));
 		ASSERT_EQ(err, c.err) << fi_strerror(c.err);
+	}
+
+	/* An atomic operation that must succeed. */
+	void one_atomic(struct tdt_ep *from,
+			const std::function<ssize_t()> &call)
+	{
+		struct tdt_comp c;
+		ssize_t ret;
+
+		do {
+			ret = call();
+			tdt_progress(w);
+		} while (ret == -FI_EAGAIN);
+		ASSERT_EQ(0, ret);
+		ASSERT_EQ(0, tdt_wait_next(from, 0, &c));
+		ASSERT_EQ(0, c.err) << fi_strerror(c.err);
 	}
 
 	void counts(struct fid_cntr *c, uint64_t want)
@@ -201,6 +220,79 @@ TEST_F(RmaEvent, CountersOfTheEndpointCountWhatItIsTheTargetOf)
 		OK(counts(more[1], m + 1));
 	}
 	OK(counts(cntr, fi_cntr_read(more[0])));
+}
+
+TEST_F(RmaEvent, AtomicOperationsCountAsTheManualSays)
+{
+	/* fi_endpoint(3): FI_REMOTE_WRITE counts base operations, FI_REMOTE_READ
+	 * those that fetch or compare; FI_WRITE and FI_READ the same at the
+	 * initiator. fi_mr(3), FI_REMOTE_WRITE: whatever changes the region. */
+	uint64_t one = 1, x = 0;
+	struct fid_cntr *own[2] = { nullptr, nullptr };
+	struct tdt_ep *at;
+
+	attr.caps |= FI_ATOMIC;
+	attr.no_enable = 1;
+	OPEN();
+	at = rx();
+	OK(counter(&more[0]));
+	OK(counter(&more[1]));
+	ASSERT_EQ(0, fi_ep_bind(at->ep, &more[0]->fid, FI_REMOTE_WRITE));
+	ASSERT_EQ(0, fi_ep_bind(at->ep, &more[1]->fid, FI_REMOTE_READ));
+	ASSERT_EQ(0, tdt_ep_enable(at));
+	OK(counted());
+	for (auto *from : senders()) {
+		for (auto *&c : own)
+			ASSERT_EQ(0, fi_cntr_open(from->domain, nullptr, &c,
+						  nullptr));
+		ASSERT_EQ(0, fi_ep_bind(from->ep, &own[0]->fid, FI_WRITE));
+		ASSERT_EQ(0, fi_ep_bind(from->ep, &own[1]->fid, FI_READ));
+		ASSERT_EQ(0, tdt_ep_enable(from));
+		ASSERT_EQ(1, fi_av_insert(from->av, at->name, 1,
+					  &from->peers[0], 0, nullptr));
+		uint64_t n = fi_cntr_read(more[0]), m = fi_cntr_read(more[1]),
+			 k = fi_cntr_read(cntr);
+		fi_addr_t to = addr(from, at);
+
+		OK(one_atomic(from, [&] {
+			return fi_atomic(from->ep, &one, 1, nullptr, to, 0, KEY,
+					 FI_UINT64, FI_SUM, &x);
+		}));
+		OK(one_atomic(from, [&] {
+			return fi_fetch_atomic(from->ep, &one, 1, nullptr, &x,
+					       nullptr, to, 0, KEY, FI_UINT64,
+					       FI_SUM, &x);
+		}));
+		OK(one_atomic(from, [&] {
+			return fi_fetch_atomic(from->ep, nullptr, 1, nullptr,
+					       &x, nullptr, to, 0, KEY,
+					       FI_UINT64, FI_ATOMIC_READ, &x);
+		}));
+		OK(one_atomic(from, [&] {
+			return fi_compare_atomic(from->ep, &one, 1, nullptr,
+						 &one, nullptr, &x, nullptr, to,
+						 0, KEY, FI_UINT64, FI_CSWAP,
+						 &x);
+		}));
+		ASSERT_EQ(0, fi_inject_atomic(from->ep, &one, 1, to, 0, KEY,
+					      FI_UINT64, FI_SUM));
+		OK(counts(own[0], 2));
+		OK(counts(own[1], 3));
+		OK(counts(more[0], n + 2));
+		OK(counts(more[1], m + 3));
+		OK(counts(cntr, k + 4));
+		/* Refused: at the initiator only. */
+		ASSERT_EQ(0, fi_inject_atomic(from->ep, &one, 1, to, LEN, KEY,
+					      FI_UINT64, FI_SUM));
+		ASSERT_EQ(0, tdt_wait_next(from, 0, nullptr));
+		EXPECT_EQ(2u, fi_cntr_read(own[0]));
+		EXPECT_EQ(1u, fi_cntr_readerr(own[0]));
+		OK(counts(more[0], n + 2));
+		EXPECT_EQ(0, fi_close(&from->ep->fid));
+		from->ep = nullptr;
+		for (auto *c : own)
+			EXPECT_EQ(0, fi_close(&c->fid));
+	}
 }
 
 TEST_F(RmaEvent, WhatCannotBeBound)

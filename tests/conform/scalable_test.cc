@@ -5,6 +5,8 @@
  */
 #include <netinet/in.h>
 
+#include <rdma/fi_atomic.h>
+
 #include "parts.h"
 
 namespace
@@ -408,6 +410,49 @@ TEST_F(Scalable, WritesTellTheContext)
 			EXPECT_EQ(1, next(seps[s].txq[k]).ret);
 			EXPECT_STREQ("written", out);
 		}
+	}
+	EXPECT_EQ(0, fi_close(&mr->fid));
+	all_empty();
+}
+
+TEST_F(Scalable, AtomicOperationsOfContexts)
+{
+	/* Those of all transmit contexts, at all receive contexts, are atomic
+	 * with each other; each ends in its own context, also when it was posted
+	 * before the path was agreed. */
+	const uint64_t one = 1;
+	uint64_t region = 0, was[16] = { 0 };
+	struct fid_mr *mr;
+	Entry x;
+
+	attr.caps |= FI_ATOMIC;
+	OK(raise());
+	ASSERT_EQ(0, fi_mr_reg(rx()->domain, &region, sizeof(region),
+			       FI_REMOTE_WRITE | FI_REMOTE_READ, 0, 1, 0, &mr,
+			       nullptr));
+	for (size_t s = 1; s < seps.size(); s++) {
+		uint64_t before = region;
+
+		for (int k = 0; k < Sep::N; k++) {
+			uint64_t injected = 1;
+
+			ASSERT_EQ(0, fi_inject_atomic(seps[s].tx[k], &injected,
+						      1, named(seps[s], k), 0,
+						      1, FI_UINT64, FI_SUM));
+			injected = 1000;
+			ASSERT_EQ(0,
+				  fi_fetch_atomic(seps[s].tx[k], &one, 1,
+						  nullptr, &was[k], nullptr,
+						  named(seps[s], k), 0, 1,
+						  FI_UINT64, FI_SUM, &was[k]));
+		}
+		for (int k = 0; k < Sep::N; k++) {
+			x = next(seps[s].txq[k]);
+			ASSERT_EQ(1, x.ret);
+			EXPECT_EQ(&was[k], x.e.op_context);
+			EXPECT_EQ(uint64_t(FI_ATOMIC | FI_READ), x.e.flags);
+		}
+		EXPECT_EQ(before + 2 * Sep::N, region);
 	}
 	EXPECT_EQ(0, fi_close(&mr->fid));
 	all_empty();
