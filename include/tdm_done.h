@@ -2,14 +2,13 @@
 /*
  * How an operation ends: at most one completion and exactly one count, written
  * through the owner's exported objects (fi_peer(3)). Both transports end their
- * operations here, so that fi_cq(3) and fi_cntr(3) hold alike for both.
+ * operations here, so that fi_cq(3) and fi_cntr(3) hold alike for both; so that
+ * those of TDM_DEFERRED end elsewhere, without a transport's knowing.
  *
  * All functions: domain lock held.
  */
 #ifndef TDM_DONE_H
 #define TDM_DONE_H
-
-#include <string.h>
 
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
@@ -20,6 +19,7 @@
 #include "tdm_ctx.h"
 #include "tdm_entry.h"
 #include "tdm_ids.h"
+#include "tdm_op.h"
 #include "tdm_source.h"
 
 /* Where the operations of one endpoint end. NULL members: not bound. */
@@ -50,15 +50,6 @@ static inline struct fid_peer_cntr *tdm_done_tx_cntr(const struct tdm_done *d,
 	return flags & FI_READ ? d->read_cntr : d->write_cntr;
 }
 
-/* The counter of the region that an entry of include/tdm_rma.h lies in. */
-static inline void tdm_done_count_region(const struct fi_peer_rx_entry *e)
-{
-	struct fid_peer_cntr *cntr = (struct fid_peer_cntr *)e->owner_context;
-
-	if (cntr)
-		cntr->owner_ops->inc(cntr);
-}
-
 static inline struct fid_peer_cntr *tdm_done_rx_cntr(const struct tdm_done *d,
 						     uint64_t flags)
 {
@@ -77,6 +68,10 @@ static inline void tdm_done_send(const struct tdm_done *d, void *context,
 {
 	struct fid_peer_cntr *cntr = tdm_done_tx_cntr(d, flags);
 
+	if (tdm_unlikely(flags & TDM_DEFERRED)) {
+		tdm_op_sent(d, context, flags);
+		return;
+	}
 	if (cntr)
 		cntr->owner_ops->inc(cntr);
 	if ((flags & FI_COMPLETION) && d->tx_cq)
@@ -97,15 +92,15 @@ static inline void tdm_done_send_err(const struct tdm_done *d, void *context,
 	struct fid_peer_cntr *cntr = tdm_done_tx_cntr(d, flags);
 	struct fi_cq_err_entry e;
 
+	if (flags & TDM_DEFERRED) {
+		tdm_op_send_failed(d, context, flags, err, prov_errno, addr);
+		return;
+	}
 	if (cntr)
 		cntr->owner_ops->incerr(cntr);
 	if (!d->tx_cq)
 		return;
-	memset(&e, 0, sizeof(e));
-	e.op_context = context;
-	e.flags = flags & TDM_CQ_TX_FLAGS;
-	e.err = err;
-	e.prov_errno = prov_errno;
+	tdm_entry_of_send_error(&e, context, flags, err, prov_errno);
 	e.src_addr = d->ids ? tdm_id(d->ids, addr) : addr;
 	d->tx_cq->owner_ops->writeerr(d->tx_cq, &e);
 }
@@ -115,13 +110,21 @@ static tdm_noinline __attribute__((unused)) int
 tdm_done_recv_rare(const struct tdm_done *d, const struct fi_peer_rx_entry *e,
 		   size_t len)
 {
+	struct fid_peer_cntr *region = (struct fid_peer_cntr *)e->owner_context;
 	struct fi_cq_err_entry x;
 
-	if (e->flags & FI_RMA)
-		tdm_done_count_region(e);
-	if (e->flags & FI_RMA || !d->rx_cq ||
+	/* Entries of include/tdm_rma.h. */
+	if ((e->flags & FI_RMA) && region)
+		region->owner_ops->inc(region);
+	if ((e->flags & TDM_DEFERRED) && !d->ctx) {
+		tdm_op_received(d, e, len);
+		return 1;
+	}
+	if (e->flags & (FI_RMA | TDM_DEFERRED) || !d->rx_cq ||
 	    !(e->flags & (FI_COMPLETION | FI_REMOTE_CQ_DATA)))
 		return 0;
+	if (d->recv_cntr)
+		d->recv_cntr->owner_ops->inc(d->recv_cntr);
 	/* fi_cq(3), FI_EADDRNOTAVAIL: tdm_source.h. */
 	tdm_entry_of_error(&x, e, len, FI_EADDRNOTAVAIL);
 	x.err_data = e->owner_context;
@@ -140,13 +143,13 @@ tdm_done_recv_rare(const struct tdm_done *d, const struct fi_peer_rx_entry *e,
 static inline void tdm_done_recv(const struct tdm_done *d,
 				 const struct fi_peer_rx_entry *e, size_t len)
 {
+	const uint64_t rare = FI_RMA | FI_SOURCE_ERR | TDM_DEFERRED;
 	struct fid_peer_cntr *cntr = tdm_done_rx_cntr(d, e->flags);
 
+	if (tdm_unlikely(e->flags & rare) && tdm_done_recv_rare(d, e, len))
+		return;
 	if (cntr)
 		cntr->owner_ops->inc(cntr);
-	if (tdm_unlikely(e->flags & (FI_RMA | FI_SOURCE_ERR)) &&
-	    tdm_done_recv_rare(d, e, len))
-		return;
 	if (tdm_unlikely(!d->rx_cq)) {
 		if (d->ctx)
 			d->ctx->recv(e, len);
@@ -174,6 +177,10 @@ static inline void tdm_done_recv_err(const struct tdm_done *d,
 	/* The target of a one-sided operation does not learn of its failure. */
 	if (e->flags & FI_RMA)
 		return;
+	if ((e->flags & TDM_DEFERRED) && !d->ctx) {
+		tdm_op_recv_failed(d, e, len, olen, err, prov_errno);
+		return;
+	}
 	if (cntr)
 		cntr->owner_ops->incerr(cntr);
 	if (!d->rx_cq) {

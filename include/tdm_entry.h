@@ -36,4 +36,16 @@ static inline void tdm_entry_of_error(struct fi_cq_err_entry *x,
 	x->src_addr = e->addr;
 }
 
+/* The error entry of a send, but for src_addr. */
+static inline void tdm_entry_of_send_error(struct fi_cq_err_entry *x,
+					   void *context, uint64_t flags,
+					   int err, int prov_errno)
+{
+	memset(x, 0, sizeof(*x));
+	x->op_context = context;
+	x->flags = flags & TDM_CQ_TX_FLAGS;
+	x->err = err;
+	x->prov_errno = prov_errno;
+}
+
 #endif /* TDM_ENTRY_H */

@@ -23,6 +23,7 @@
 #include "peer/srx_space.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 tdm_static_assert(TDM_SRX_DIRECTED_MSG == 1 << TDM_SRX_MSG &&
 			  TDM_SRX_DIRECTED_TAG == 1 << TDM_SRX_TAG,
@@ -87,7 +88,7 @@ static tdm_always_inline void entry_fill(struct tdm_srx_entry *e,
 	e->len = x->len;
 	e->rx.count = count;
 	e->rx.context = x->context;
-	e->rx.flags |= x->flags & FI_COMPLETION;
+	e->rx.flags |= x->flags & (FI_COMPLETION | TDM_DEFERRED);
 }
 
 void tdm_srx_entry_fill(struct tdm_srx_entry *e, const struct tdm_xfer *x)
@@ -305,6 +306,26 @@ ssize_t tdm_srx_cancel(struct tdm_srx *srx, void *context)
 	tdm_done_recv_err(&srx->done, &e->rx, 0, 0, FI_ECANCELED, 0);
 	tdm_srx_entry_free(srx, e);
 	return 0;
+}
+
+void tdm_srx_refuse(struct tdm_srx *srx, const struct tdm_xfer *x, int err)
+{
+	struct fi_peer_rx_entry rx;
+	struct iovec iov[TDM_IOV_LIMIT];
+	size_t i;
+
+	tdm_assert_held(srx->engine->lock);
+	memset(&rx, 0, sizeof(rx));
+	for (i = 0; i < x->count; i++)
+		iov[i] = x->iov[i];
+	rx.iov = iov;
+	rx.count = x->count;
+	rx.context = x->context;
+	rx.tag = x->flags & FI_TAGGED ? x->tag : 0;
+	rx.addr = FI_ADDR_UNSPEC;
+	rx.flags = FI_RECV | (x->flags & (FI_MSG | FI_TAGGED | FI_MULTI_RECV |
+					  FI_COMPLETION | TDM_DEFERRED));
+	tdm_done_recv_err(&srx->done, &rx, 0, 0, err, 0);
 }
 
 size_t tdm_srx_left(const struct tdm_srx *srx)

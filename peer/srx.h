@@ -121,6 +121,9 @@ ssize_t tdm_srx_recv(struct tdm_srx *srx, const struct tdm_xfer *x);
  */
 ssize_t tdm_srx_cancel(struct tdm_srx *srx, void *context);
 
+/* End the receive @x, which was never posted, with @err, a positive fi_errno. */
+void tdm_srx_refuse(struct tdm_srx *srx, const struct tdm_xfer *x, int err);
+
 /*
  * @addr is about to leave the AV: messages that wait and came from it have no
  * known source any more, so that a receive from whoever is given the same

@@ -28,6 +28,8 @@ static void release(struct tdm_srx *srx, struct tdm_srx_entry *p)
 		return;
 	if (p->cancelled)
 		tdm_done_recv_err(done, &p->rx, 0, 0, FI_ECANCELED, 0);
+	else if (p->rx.flags & TDM_DEFERRED)
+		tdm_op_released(done, &p->rx);
 	else if (cq)
 		cq->owner_ops->write(cq, p->rx.context, FI_MULTI_RECV, 0, NULL,
 				     0, 0, FI_ADDR_NOTAVAIL);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Operations whose end the owner sees before anybody else: deferred work,
+ * fi_trigger(3), which counts on a counter of its own and is not reported at
+ * its endpoint. A transport knows nothing of it: it passes flags and context
+ * on to tdm_done.h as those of any other operation.
+ */
+#ifndef TDM_OP_H
+#define TDM_OP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rdma/providers/fi_peer.h>
+
+#include "tdm_base.h"
+
+struct tdm_done;
+
+/* In flags of a request: its context is a struct tdm_op. */
+#define TDM_DEFERRED (1ULL << 63)
+
+/* How an operation ended: what one of the calls of tdm_done.h was told. */
+struct tdm_end {
+	const struct tdm_done *done;	      /* of the endpoint where it did */
+	const struct fi_peer_rx_entry *entry; /* a receive's; NULL: a send's */
+	uint64_t flags;	     /* a send's, without TDM_DEFERRED */
+	fi_addr_t addr;	     /* a failed send's */
+	size_t len, olen;    /* a receive's, bytes */
+	int err, prov_errno; /* positive; 0: well */
+	int released; /* nothing but the release of a multi-receive buffer */
+};
+
+struct tdm_op {
+	void *context; /* the application's */
+	/*
+	 * Write what is to be written, instead of tdm_done.h. @op is over by
+	 * that, unless its receive is a multi-receive buffer: that is over when
+	 * it is released, or cancelled. Lock: domain held.
+	 */
+	void (*end)(struct tdm_op *op, const struct tdm_end *end);
+};
+
+static inline void tdm_op_end(void *context, const struct tdm_end *end)
+{
+	struct tdm_op *op = (struct tdm_op *)context;
+
+	op->end(op, end);
+}
+
+/* The parts of tdm_done_send() and tdm_done_send_err() for @context. */
+static tdm_noinline __attribute__((unused)) void
+tdm_op_send_failed(const struct tdm_done *d, void *context, uint64_t flags,
+		   int err, int prov_errno, fi_addr_t addr)
+{
+	struct tdm_end end = { d, NULL, 0, addr, 0, 0, err, prov_errno, 0 };
+
+	end.flags = flags & ~TDM_DEFERRED;
+	tdm_op_end(context, &end);
+}
+
+static tdm_noinline __attribute__((unused)) void
+tdm_op_sent(const struct tdm_done *d, void *context, uint64_t flags)
+{
+	tdm_op_send_failed(d, context, flags, 0, 0, 0);
+}
+
+/* The parts of tdm_done_recv() and tdm_done_recv_err() for @e. */
+static tdm_noinline __attribute__((unused)) void
+tdm_op_recv_failed(const struct tdm_done *d, const struct fi_peer_rx_entry *e,
+		   size_t len, size_t olen, int err, int prov_errno)
+{
+	struct tdm_end end = { d, e, 0, 0, len, olen, err, prov_errno, 0 };
+
+	tdm_op_end(e->context, &end);
+}
+
+static tdm_noinline __attribute__((unused)) void
+tdm_op_received(const struct tdm_done *d, const struct fi_peer_rx_entry *e,
+		size_t len)
+{
+	tdm_op_recv_failed(d, e, len, 0, 0, 0);
+}
+
+/* The multi-receive buffer of @e is released. */
+static tdm_noinline __attribute__((unused)) void
+tdm_op_released(const struct tdm_done *d, const struct fi_peer_rx_entry *e)
+{
+	struct tdm_end end = { d, e, 0, 0, 0, 0, 0, 0, 1 };
+
+	tdm_op_end(e->context, &end);
+}
+
+#endif /* TDM_OP_H */
