@@ -17,6 +17,7 @@
 #include "tdm_os.h"
 
 struct sockaddr;
+struct tdm_trigger;
 
 enum { TDM_SOURCE_NAME_BYTES = 128 };
 
@@ -63,6 +64,14 @@ struct tdm_engine {
 	 * it cannot be made. Lock: held.
 	 */
 	int (*wait_fd)(struct tdm_engine *engine);
+
+	/*
+	 * A counter has reached the threshold of @trigger, which waited there
+	 * (peer/trigger.h), and has let go of it: the next pass of progress is
+	 * to start what it stands for, and whoever sleeps on wait_fd() is woken
+	 * for that. Called from the middle of everything. Lock: held.
+	 */
+	void (*due)(struct tdm_engine *engine, struct tdm_trigger *trigger);
 };
 
 /*

@@ -2,7 +2,8 @@
 /*
  * Counters. A transport counts through its export, the application reads,
  * sets and waits. Reading makes one pass of progress, so that a loop around
- * fi_cntr_read ends whatever it waits for.
+ * fi_cntr_read ends whatever it waits for. What waits for a counter to get
+ * somewhere (peer/trigger.h) is handed to the engine when it does.
  *
  * Locking: the domain lock guards both values; the application's calls take
  * it, the exported calls are made with it held.
@@ -25,8 +26,9 @@ struct cntr_export {
 struct tdm_cntr {
 	struct fid_cntr fid;
 	struct tdm_engine *engine;
-	uint64_t value;	     /* operations that ended well */
-	uint64_t errs;	     /* operations that failed */
+	uint64_t value; /* operations that ended well */
+	uint64_t errs;	/* operations that failed */
+	struct tdm_triggers triggers;
 	uint64_t seen_value; /* as of the last read; for fi_trywait */
 	uint64_t seen_errs;
 	uint64_t changes; /* of either value, free-running; for fi_poll */
@@ -59,6 +61,7 @@ static void cntr_init(struct tdm_cntr *cntr, struct tdm_engine *engine,
 	cntr->fid.fid.ops = &cntr_fid_ops;
 	cntr->fid.ops = &cntr_ops;
 	cntr->engine = engine;
+	tdm_triggers_init(&cntr->triggers);
 	for (i = 0; i < TDM_TRANSPORTS; i++) {
 		cntr->exports[i].cntr = cntr;
 		cntr->exports[i].peer.fid.fclass = FI_CLASS_PEER_CNTR;
@@ -204,6 +207,33 @@ static struct tdm_cntr *cntr_from_peer(struct fid_peer_cntr *peer)
 	return tdm_container_of(peer, struct cntr_export, peer)->cntr;
 }
 
+/* What has been reached is due. Returns how many. */
+static tdm_noinline int reached(struct tdm_cntr *cntr)
+{
+	struct tdm_engine *engine = cntr->engine;
+	struct tdm_trigger *t;
+	int n = 0;
+
+	for (;
+	     (t = tdm_triggers_take(&cntr->triggers, cntr->value, cntr->errs));
+	     n++)
+		engine->due(engine, t);
+	return n;
+}
+
+void tdm_cntr_await(struct tdm_cntr *cntr, struct tdm_trigger *trigger)
+{
+	tdm_assert_held(cntr->engine->lock);
+	if (tdm_triggers_add(&cntr->triggers, trigger, cntr->value, cntr->errs))
+		reached(cntr);
+}
+
+void tdm_cntr_unawait(struct tdm_cntr *cntr, struct tdm_trigger *trigger)
+{
+	tdm_assert_held(cntr->engine->lock);
+	tdm_triggers_remove(&cntr->triggers, trigger, cntr->errs);
+}
+
 static void export_inc(struct fid_peer_cntr *peer)
 {
 	struct tdm_cntr *cntr = cntr_from_peer(peer);
@@ -211,6 +241,8 @@ static void export_inc(struct fid_peer_cntr *peer)
 	tdm_assert_held(cntr->engine->lock);
 	cntr->value++;
 	cntr->changes++;
+	if (tdm_unlikely(cntr->value >= cntr->triggers.trip))
+		reached(cntr);
 	tdm_wait_signal(&cntr->wait);
 }
 
@@ -221,6 +253,16 @@ static void export_incerr(struct fid_peer_cntr *peer)
 	tdm_assert_held(cntr->engine->lock);
 	cntr->errs++;
 	cntr->changes++;
+	reached(cntr);
+	tdm_wait_signal(&cntr->wait);
+}
+
+void tdm_cntr_change(struct tdm_cntr *cntr, int keep, uint64_t value)
+{
+	tdm_assert_held(cntr->engine->lock);
+	cntr->value = (keep ? cntr->value : 0) + value;
+	cntr->changes++;
+	reached(cntr);
 	tdm_wait_signal(&cntr->wait);
 }
 
@@ -260,7 +302,10 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 	return read_one(cntr, &cntr->errs);
 }
 
-/* @keep: 1 adds @value, 0 replaces what was there. */
+/*
+ * @keep: 1 adds @value, 0 replaces what was there. What becomes due by that is
+ * started before the call returns.
+ */
 static int update(struct tdm_cntr *cntr, uint64_t *which, int keep,
 		  uint64_t value)
 {
@@ -271,6 +316,8 @@ static int update(struct tdm_cntr *cntr, uint64_t *which, int keep,
 	else
 		cntr->changes++;
 	tdm_wait_signal(&cntr->wait);
+	if (tdm_unlikely(reached(cntr)))
+		cntr->engine->progress(cntr->engine);
 	tdm_lock_release(cntr->engine->lock);
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <rdma/providers/fi_peer.h>
 
 #include "peer/cq.h"
+#include "peer/trigger.h"
 #include "tdm_engine.h"
 
 struct tdm_cntr;
@@ -57,6 +58,19 @@ void tdm_cntr_put(struct tdm_cntr *cntr);
  * descriptor. Lock: taken inside.
  */
 int tdm_cntr_trywait(struct tdm_cntr *cntr);
+
+/*
+ * Let @trigger, whose threshold and kind are set, wait for @cntr, or take it
+ * back. engine->due() gets it as soon as the values are there, perhaps at once.
+ * Whoever has something waiting holds @cntr. Lock: held.
+ */
+void tdm_cntr_await(struct tdm_cntr *cntr, struct tdm_trigger *trigger);
+void tdm_cntr_unawait(struct tdm_cntr *cntr, struct tdm_trigger *trigger);
+
+/*
+ * What the application has put off: add @value, or (@keep 0) set it. Lock: held.
+ */
+void tdm_cntr_change(struct tdm_cntr *cntr, int keep, uint64_t value);
 
 /* As tdm_cq_on_close(). */
 void tdm_cntr_on_close(struct tdm_cntr *cntr, void (*closed)(void *arg),
