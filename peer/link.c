@@ -312,12 +312,14 @@ static struct fi_info *ep_info(const struct tdm_link *link,
 	if (!info)
 		return NULL;
 	if (app->tx_attr && info->tx_attr) {
-		info->tx_attr->op_flags = app->tx_attr->op_flags;
+		info->tx_attr->op_flags = app->tx_attr->op_flags &
+					  ~(uint64_t)FI_TRIGGER;
 		if (app->tx_attr->size)
 			info->tx_attr->size = app->tx_attr->size;
 	}
 	if (app->rx_attr && info->rx_attr) {
-		info->rx_attr->op_flags = app->rx_attr->op_flags;
+		info->rx_attr->op_flags = app->rx_attr->op_flags &
+					  ~(uint64_t)FI_TRIGGER;
 		if (app->rx_attr->size)
 			info->rx_attr->size = app->rx_attr->size;
 	}

@@ -9,6 +9,7 @@
  */
 #include <rdma/fi_errno.h>
 
+#include "tcp/deferred.h"
 #include "tcp/getinfo.h"
 #include "tcp/path.h"
 
@@ -51,8 +52,9 @@ static int fill_vector(struct tdm_xfer *x, const struct iovec *iov,
 	return 0;
 }
 
-static tdm_always_inline ssize_t send_xfer(struct tdm_ep *ep,
-					   struct tdm_xfer *x)
+/* What every send is checked for; FI_TRIGGER is not granted here. */
+static tdm_always_inline int
+check_send(const struct tdm_ep *ep, const struct tdm_xfer *x, uint64_t flags)
 {
 	if (tdm_unlikely(ep->enabled != TDM_EP_ON)) {
 		int ret = tdm_ep_check(ep, x);
@@ -60,11 +62,30 @@ static tdm_always_inline ssize_t send_xfer(struct tdm_ep *ep,
 		if (ret)
 			return ret;
 	}
-	if (tdm_unlikely(!tdm_ep_grants(ep, x->flags)))
+	if (tdm_unlikely(!tdm_ep_grants(ep, flags)))
 		return -FI_EOPNOTSUPP;
 	if ((x->flags & FI_INJECT) && x->len > ep->inject_bytes)
 		return -FI_EMSGSIZE;
-	return tdm_route_send(ep, x);
+	return 0;
+}
+
+/* What is not simply granted: refused, or held back. */
+static tdm_noinline ssize_t send_other(struct tdm_ep *ep,
+				       const struct tdm_xfer *x, int why)
+{
+	if (!(x->flags & FI_TRIGGER) || why != -FI_EOPNOTSUPP)
+		return why;
+	why = check_send(ep, x, x->flags & ~(uint64_t)FI_TRIGGER);
+	return why ? why : tdm_deferred_post(ep, x);
+}
+
+static tdm_always_inline ssize_t send_xfer(struct tdm_ep *ep,
+					   struct tdm_xfer *x)
+{
+	int ret = check_send(ep, x, x->flags);
+
+	return tdm_unlikely(ret) ? send_other(ep, x, ret) :
+				   tdm_route_send(ep, x);
 }
 
 static ssize_t send_buf(struct fid_ep *fid, struct tdm_xfer *x, const void *buf,
@@ -115,14 +136,43 @@ static tdm_noinline int check_exact(const struct tdm_ep *ep,
 	return 0;
 }
 
+static tdm_always_inline int
+check_recv(const struct tdm_ep *ep, const struct tdm_xfer *x, uint64_t flags)
+{
+	if (tdm_unlikely(!ep->enabled))
+		return -FI_EOPBADSTATE;
+	if (tdm_unlikely(!tdm_ep_grants(ep, flags)))
+		return check_exact(ep, x);
+	return 0;
+}
+
+/*
+ * A peek or a claim moves no data, and a claim needs its context for itself:
+ * neither is held back.
+ */
+static tdm_noinline ssize_t post_triggered(struct tdm_ep *ep,
+					   const struct tdm_xfer *x)
+{
+	int ret = check_recv(ep, x, x->flags & ~(uint64_t)FI_TRIGGER);
+
+	if (ret)
+		return ret;
+	return x->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD) ?
+		       -FI_EBADFLAGS :
+		       tdm_deferred_post(ep, x);
+}
+
 static tdm_always_inline ssize_t post_xfer(struct tdm_ep *ep,
 					   struct tdm_xfer *x)
 {
 	if (tdm_unlikely(!ep->enabled))
 		return -FI_EOPBADSTATE;
 	if (tdm_unlikely(!tdm_ep_grants(ep, x->flags))) {
-		int ret = check_exact(ep, x);
+		int ret = 0;
 
+		if (x->flags & FI_TRIGGER)
+			return post_triggered(ep, x);
+		ret = check_exact(ep, x);
 		if (ret)
 			return ret;
 	}
@@ -159,19 +209,15 @@ static ssize_t recv_vector(struct fid_ep *fid, struct tdm_xfer *x,
 	return post_xfer(ep, x);
 }
 
-static ssize_t recv_message(struct fid_ep *fid, struct tdm_xfer *x,
-			    const struct iovec *iov, size_t count,
-			    uint64_t flags)
+static int fill_recv(struct tdm_ep *ep, struct tdm_xfer *x,
+		     const struct iovec *iov, size_t count, uint64_t flags)
 {
-	struct tdm_ep *ep = tdm_ep_from_fid(fid);
 	int ret = fill_vector(x, iov, count);
 
-	if (ret)
-		return ret;
 	x->flags |= flags | ep->rx_space;
 	if (!ep->rx_selective)
 		x->flags |= FI_COMPLETION;
-	return post_xfer(ep, x);
+	return ret;
 }
 
 /* The flags of the default operation, of inject, and of CQ data. */
@@ -204,15 +250,34 @@ static ssize_t msg_recvv(struct fid_ep *ep, const struct iovec *iov,
 	return recv_vector(ep, &x, iov, count);
 }
 
-static ssize_t msg_recvmsg(struct fid_ep *ep, const struct fi_msg *m,
+static tdm_always_inline int fill_recvmsg(struct tdm_ep *ep,
+					  const struct fi_msg *m,
+					  uint64_t flags, struct tdm_xfer *x)
+{
+	uint64_t more = flags & ~(uint64_t)RECV_FLAGS;
+
+	tdm_xfer_init(x, FI_RECV | FI_MSG, m->addr, m->context);
+	if (tdm_unlikely(more) && !tdm_ep_has_flag(ep, more, 0, 0))
+		return -FI_EBADFLAGS;
+	return fill_recv(ep, x, m->msg_iov, m->iov_count, flags);
+}
+
+static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *m,
 			   uint64_t flags)
 {
+	struct tdm_ep *ep = tdm_ep_from_fid(fid);
 	struct tdm_xfer x;
+	int ret = fill_recvmsg(ep, m, flags, &x);
 
-	tdm_xfer_init(&x, FI_RECV | FI_MSG, m->addr, m->context);
-	if (flags & ~(uint64_t)RECV_FLAGS)
-		return -FI_EBADFLAGS;
-	return recv_message(ep, &x, m->msg_iov, m->iov_count, flags);
+	return ret ? ret : post_xfer(ep, &x);
+}
+
+int tdm_check_recv(struct tdm_ep *ep, const struct fi_msg *m, uint64_t flags,
+		   struct tdm_xfer *x)
+{
+	int ret = fill_recvmsg(ep, m, flags, x);
+
+	return ret ? ret : check_recv(ep, x, x->flags);
 }
 
 static ssize_t msg_send(struct fid_ep *ep, const void *buf, size_t len,
@@ -234,16 +299,34 @@ static ssize_t msg_sendv(struct fid_ep *ep, const struct iovec *iov,
 	return send_vector(ep, &x, iov, count);
 }
 
-static ssize_t msg_sendmsg(struct fid_ep *ep, const struct fi_msg *m,
-			   uint64_t flags)
+static tdm_always_inline int fill_sendmsg(const struct tdm_ep *ep,
+					  const struct fi_msg *m,
+					  uint64_t flags, struct tdm_xfer *x)
 {
-	struct tdm_xfer x;
 	int ret;
 
-	tdm_xfer_init(&x, FI_SEND | FI_MSG, m->addr, m->context);
-	ret = msg_flags(tdm_ep_from_fid(ep), flags, &x.flags);
-	x.data = m->data;
-	return ret ? ret : send_vector(ep, &x, m->msg_iov, m->iov_count);
+	tdm_xfer_init(x, FI_SEND | FI_MSG, m->addr, m->context);
+	ret = msg_flags(ep, flags, &x->flags);
+	x->data = m->data;
+	return ret ? ret : fill_vector(x, m->msg_iov, m->iov_count);
+}
+
+static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *m,
+			   uint64_t flags)
+{
+	struct tdm_ep *ep = tdm_ep_from_fid(fid);
+	struct tdm_xfer x;
+	int ret = fill_sendmsg(ep, m, flags, &x);
+
+	return ret ? ret : send_xfer(ep, &x);
+}
+
+int tdm_check_send(struct tdm_ep *ep, const struct fi_msg *m, uint64_t flags,
+		   struct tdm_xfer *x)
+{
+	int ret = fill_sendmsg(ep, m, flags, x);
+
+	return ret ? ret : check_send(ep, x, x->flags);
 }
 
 static ssize_t msg_inject(struct fid_ep *ep, const void *buf, size_t len,
@@ -303,20 +386,37 @@ static ssize_t tagged_recvv(struct fid_ep *ep, const struct iovec *iov,
 	return recv_vector(ep, &x, iov, count);
 }
 
-static ssize_t tagged_recvmsg(struct fid_ep *ep, const struct fi_msg_tagged *m,
-			      uint64_t flags)
+static tdm_always_inline int fill_trecvmsg(struct tdm_ep *ep,
+					   const struct fi_msg_tagged *m,
+					   uint64_t flags, struct tdm_xfer *x)
 {
 	uint64_t more = flags & ~(uint64_t)TRECV_FLAGS;
-	struct tdm_xfer x;
 
-	tdm_xfer_init(&x, FI_RECV | FI_TAGGED, m->addr, m->context);
+	tdm_xfer_init(x, FI_RECV | FI_TAGGED, m->addr, m->context);
 	if (tdm_unlikely(more) &&
-	    !tdm_ep_has_flag(tdm_ep_from_fid(ep), more, FI_MULTI_RECV,
-			     FI_TAGGED_MULTI_RECV))
+	    !tdm_ep_has_flag(ep, more, FI_MULTI_RECV, FI_TAGGED_MULTI_RECV))
 		return -FI_EBADFLAGS;
-	x.tag = m->tag;
-	x.ignore = m->ignore;
-	return recv_message(ep, &x, m->msg_iov, m->iov_count, flags);
+	x->tag = m->tag;
+	x->ignore = m->ignore;
+	return fill_recv(ep, x, m->msg_iov, m->iov_count, flags);
+}
+
+static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *m,
+			      uint64_t flags)
+{
+	struct tdm_ep *ep = tdm_ep_from_fid(fid);
+	struct tdm_xfer x;
+	int ret = fill_trecvmsg(ep, m, flags, &x);
+
+	return ret ? ret : post_xfer(ep, &x);
+}
+
+int tdm_check_trecv(struct tdm_ep *ep, const struct fi_msg_tagged *m,
+		    uint64_t flags, struct tdm_xfer *x)
+{
+	int ret = fill_trecvmsg(ep, m, flags, x);
+
+	return ret ? ret : check_recv(ep, x, x->flags);
 }
 
 static ssize_t tagged_send(struct fid_ep *ep, const void *buf, size_t len,
@@ -341,17 +441,35 @@ static ssize_t tagged_sendv(struct fid_ep *ep, const struct iovec *iov,
 	return send_vector(ep, &x, iov, count);
 }
 
-static ssize_t tagged_sendmsg(struct fid_ep *ep, const struct fi_msg_tagged *m,
-			      uint64_t flags)
+static tdm_always_inline int fill_tsendmsg(const struct tdm_ep *ep,
+					   const struct fi_msg_tagged *m,
+					   uint64_t flags, struct tdm_xfer *x)
 {
-	struct tdm_xfer x;
 	int ret;
 
-	tdm_xfer_init(&x, FI_SEND | FI_TAGGED, m->addr, m->context);
-	ret = msg_flags(tdm_ep_from_fid(ep), flags, &x.flags);
-	x.tag = m->tag;
-	x.data = m->data;
-	return ret ? ret : send_vector(ep, &x, m->msg_iov, m->iov_count);
+	tdm_xfer_init(x, FI_SEND | FI_TAGGED, m->addr, m->context);
+	ret = msg_flags(ep, flags, &x->flags);
+	x->tag = m->tag;
+	x->data = m->data;
+	return ret ? ret : fill_vector(x, m->msg_iov, m->iov_count);
+}
+
+static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *m,
+			      uint64_t flags)
+{
+	struct tdm_ep *ep = tdm_ep_from_fid(fid);
+	struct tdm_xfer x;
+	int ret = fill_tsendmsg(ep, m, flags, &x);
+
+	return ret ? ret : send_xfer(ep, &x);
+}
+
+int tdm_check_tsend(struct tdm_ep *ep, const struct fi_msg_tagged *m,
+		    uint64_t flags, struct tdm_xfer *x)
+{
+	int ret = fill_tsendmsg(ep, m, flags, x);
+
+	return ret ? ret : check_send(ep, x, x->flags);
 }
 
 static ssize_t tagged_inject(struct fid_ep *ep, const void *buf, size_t len,

@@ -63,7 +63,8 @@ ssize_t tdm_sep_send(struct tdm_ep *ctx, const struct tdm_xfer *x)
 	tdm_list_append(&tx->ops, &op->node);
 	tx->used++;
 	y.context = op;
-	y.flags |= FI_COMPLETION;
+	/* The transports' context is ours, which has the request's own flags. */
+	y.flags = (y.flags & ~TDM_DEFERRED) | FI_COMPLETION;
 	ret = tdm_unlikely(!tdm_list_empty(&ctx->of->sep->late)) &&
 			      tdm_late_waits(ctx, x->addr) ?
 		      -FI_EAGAIN :
@@ -251,31 +252,31 @@ static struct tdm_sep_op *find_op(struct tdm_ep *ctx, const void *context)
 	return NULL;
 }
 
-static ssize_t tx_cancel(fid_t fid, void *context)
+static ssize_t cancel_send(struct tdm_ep *ctx, void *context)
 {
-	struct tdm_ep *ctx = tdm_ep_whole(tdm_ep_of(fid));
-	struct tdm_sep_op *op;
+	struct tdm_sep_op *op = context ? find_op(ctx, context) : NULL;
 	ssize_t ret = -FI_ENOENT;
 
-	tdm_lock_acquire(&ctx->domain->lock);
-	op = context ? find_op(ctx, context) : NULL;
 	if (op)
 		ret = tdm_late_cancel(ctx->of->sep, op);
 	if (op && ret)
 		ret = tdm_tx_cancel(ctx->of->tcp, op);
-	tdm_lock_release(&ctx->domain->lock);
 	return ret;
+}
+
+static ssize_t cancel_receive(struct tdm_ep *ctx, void *context)
+{
+	return tdm_srx_cancel(ctx->srx, context);
+}
+
+static ssize_t tx_cancel(fid_t fid, void *context)
+{
+	return tdm_ep_cancel_by(tdm_ep_of(fid), context, cancel_send);
 }
 
 static ssize_t rx_cancel(fid_t fid, void *context)
 {
-	struct tdm_ep *ctx = tdm_ep_whole(tdm_ep_of(fid));
-	ssize_t ret;
-
-	tdm_lock_acquire(&ctx->domain->lock);
-	ret = tdm_srx_cancel(ctx->srx, context);
-	tdm_lock_release(&ctx->domain->lock);
-	return ret;
+	return tdm_ep_cancel_by(tdm_ep_of(fid), context, cancel_receive);
 }
 
 static ssize_t tx_size_left(struct fid_ep *fid)

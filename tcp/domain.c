@@ -5,7 +5,8 @@
  * shared-memory peer is handed to the link here and nowhere else.
  *
  * Progress: the event loop, what the TCP endpoints put off to the end of their
- * pass, the peer, whose messages are thus read soonest, and late sends. With
+ * pass, the peer, whose messages are thus read soonest, and what waits for a
+ * pass: late sends, and deferred operations whose counter got there. With
  * FI_PROGRESS_AUTO a thread makes it as well; it ends before anything else.
  *
  * Lock: the domain's; taken in the calls of struct fi_ops_domain.
@@ -20,6 +21,7 @@
 #include "peer/auto.h"
 #include "peer/eq.h"
 #include "peer/pollset.h"
+#include "tcp/deferred.h"
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
 #include "tdm_log.h"
@@ -114,7 +116,8 @@ static int domain_arm(struct tdm_engine *engine)
 	ret = tdm_loop_arm(d->loop);
 	if (!ret && d->link)
 		ret = tdm_link_arm(d->link);
-	return ret;
+	/* Arming may have ended operations, and so moved counters. */
+	return !ret && d->fresh ? -FI_EAGAIN : ret;
 }
 
 static size_t domain_source_name(const struct tdm_engine *engine,
@@ -319,7 +322,7 @@ static struct fi_ops domain_fid_ops = {
 	.size = sizeof(domain_fid_ops),
 	.close = domain_close,
 	.bind = domain_bind,
-	.control = tdm_no_fi_control,
+	.control = tdm_work_control,
 	.ops_open = tdm_mr_ops_open,
 	.tostr = tdm_no_fi_tostr,
 	.ops_set = tdm_no_fi_ops_set,
@@ -401,12 +404,14 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 	d->engine.progress = domain_progress;
 	d->engine.arm = domain_arm;
 	d->engine.wait_fd = domain_wait_fd;
+	d->engine.due = tdm_domain_due;
 	d->engine.source_name = domain_source_name;
 	d->engine.api_version = fabric->fid.api_version;
 	d->fabric = fabric;
 	tdm_list_init(&d->eps);
 	tdm_list_init(&d->named);
 	tdm_late_init(d);
+	tdm_deferred_init(d);
 	d->info = fi_dupinfo(info);
 	ret = d->info ? tdm_loop_open(&d->loop) : -FI_ENOMEM;
 	if (!ret) {

@@ -23,6 +23,12 @@ struct tdm_fabric {
 	struct tdm_list opened; /* in the list of opened.c */
 };
 
+/* What waits for a pass, because it cannot be done yet: late.c. */
+struct tdm_late {
+	struct tdm_list node;		     /* domain->late */
+	void (*pass)(struct tdm_late *late); /* try again */
+};
+
 struct tdm_domain {
 	struct fid_domain fid;
 	struct tdm_lock lock;
@@ -40,9 +46,13 @@ struct tdm_domain {
 	int tcp_quiet;		    /* no connection at the last full pass */
 	void *mr_tree;	      /* struct tdm_mr by key, tsearch(3); G: lock */
 	uint64_t next_key;    /* next key the provider gives; G: lock */
-	struct tdm_list late; /* struct tdm_sep with sends that wait */
-	int in_late;	      /* they are being offered */
+	struct tdm_list late; /* struct tdm_late that has something */
+	int in_late;	      /* they are being called */
 	struct tdm_loop_timer late_timer; /* while somebody sleeps */
+	struct tdm_list deferred;	  /* struct tdm_deferred, all */
+	struct tdm_list due;		  /* those to be started */
+	int fresh;			  /* some were not tried yet */
+	struct tdm_late deferring;	  /* while any is due */
 	struct tdm_list opened;		  /* in the list of opened.c */
 	struct tdm_list named; /* address vectors with a name; G: lock */
 };
@@ -124,10 +134,13 @@ void tdm_fork_init(void);
 int tdm_ep_open(struct fid_domain *domain, struct fi_info *info,
 		struct fid_ep **ep, void *context);
 
-/* Offer the sends that wait once more: late.c. Lock: held. */
+/* Call what waits for a pass; prepare for sleep: late.c. Lock: held. */
 void tdm_late_init(struct tdm_domain *domain);
 void tdm_late_pass(struct tdm_domain *domain);
 void tdm_late_arm(struct tdm_domain *domain);
+
+/* struct tdm_engine.due(): deferred.c. */
+void tdm_domain_due(struct tdm_engine *engine, struct tdm_trigger *trigger);
 
 /* fi_scalable_ep(3): sep.c. */
 int tdm_sep_open(struct fid_domain *domain, struct fi_info *info,

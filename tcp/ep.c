@@ -16,6 +16,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 
+#include "tcp/deferred.h"
 #include "tcp/getinfo.h"
 #include "tcp/sep.h"
 #include "tdm_auth.h"
@@ -222,6 +223,7 @@ int tdm_ep_control(struct fid *fid, int command, void *arg)
 
 void tdm_ep_free(struct tdm_ep *ep)
 {
+	tdm_deferred_drop(ep);
 	if (ep->kind == TDM_EP_SRX || (ep->kind == TDM_EP_WHOLE && !ep->seat))
 		tdm_srx_close(ep->srx);
 	tdm_ep_unbind(ep);
@@ -256,22 +258,38 @@ static int ep_close(struct fid *fid)
 	return 0;
 }
 
-ssize_t tdm_ep_cancel(fid_t fid, void *context)
+ssize_t tdm_ep_cancel_by(struct tdm_ep *ep, void *context,
+			 ssize_t (*cancel)(struct tdm_ep *ep, void *context))
 {
-	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_of(fid));
-	ssize_t ret = -FI_ENOENT;
+	ssize_t ret;
 
+	ep = tdm_ep_whole(ep);
 	tdm_lock_acquire(&ep->domain->lock);
-	if (ep->enabled) {
-		ret = ep->seat ? -FI_ENOENT : tdm_srx_cancel(ep->srx, context);
-		if (ret == -FI_ENOENT)
-			ret = tdm_tx_cancel(ep->tcp, context);
-		/* The peer knows of receives; those of a seat are others'. */
-		if (ret == -FI_ENOENT && ep->local && !ep->seat)
-			ret = fi_cancel(&ep->local->fid, context);
-	}
+	ret = cancel(ep, context);
+	if (ret == -FI_ENOENT)
+		ret = tdm_deferred_cancel(ep, context, cancel);
 	tdm_lock_release(&ep->domain->lock);
 	return ret;
+}
+
+static ssize_t cancel_posted(struct tdm_ep *ep, void *context)
+{
+	ssize_t ret;
+
+	if (!ep->enabled)
+		return -FI_ENOENT;
+	ret = ep->seat ? -FI_ENOENT : tdm_srx_cancel(ep->srx, context);
+	if (ret == -FI_ENOENT)
+		ret = tdm_tx_cancel(ep->tcp, context);
+	/* The peer knows of receives; those of a seat are others'. */
+	if (ret == -FI_ENOENT && ep->local && !ep->seat)
+		ret = fi_cancel(&ep->local->fid, context);
+	return ret;
+}
+
+ssize_t tdm_ep_cancel(fid_t fid, void *context)
+{
+	return tdm_ep_cancel_by(tdm_ep_of(fid), context, cancel_posted);
 }
 
 ssize_t tdm_ep_rx_size_left(struct fid_ep *fid)
@@ -419,11 +437,12 @@ int tdm_ep_own_name(struct tdm_ep *ep)
 
 /*
  * What tdm_ep.caps is when @caps were granted: the bit of the flag FI_AUTH_KEY,
- * which is that of FI_SOURCE, means that receives may have it.
+ * which is that of FI_SOURCE, means that receives may have it. FI_TRIGGER is
+ * never simply granted: who asks for it is looked at more closely.
  */
 static uint64_t own_caps(const struct tdm_domain *d, uint64_t caps)
 {
-	caps &= ~(uint64_t)FI_AUTH_KEY;
+	caps &= ~(uint64_t)(FI_AUTH_KEY | FI_TRIGGER);
 	return tdm_domain_av_keys(d) && (caps & FI_DIRECTED_RECV) ?
 		       caps | FI_AUTH_KEY :
 		       caps;

@@ -78,7 +78,8 @@ struct tdm_ep {
 	size_t inject_bytes;
 	/*
 	 * Granted; other operations get -FI_EOPNOTSUPP. Without FI_RECV when
-	 * receives have to be looked at more closely, see exact.
+	 * receives have to be looked at more closely, see exact; without
+	 * FI_TRIGGER, which is held back first.
 	 */
 	uint64_t caps;
 	int tx_selective; /* FI_SELECTIVE_COMPLETION at bind */
@@ -135,16 +136,10 @@ static inline struct tdm_ep *tdm_ep_whole(struct tdm_ep *ep)
 static inline int tdm_ep_grants(const struct tdm_ep *ep, uint64_t flags)
 {
 	const uint64_t all = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND |
-			     FI_RECV | FI_READ | FI_WRITE | FI_AUTH_KEY;
+			     FI_RECV | FI_READ | FI_WRITE | FI_AUTH_KEY |
+			     FI_TRIGGER;
 
 	return !(flags & all & ~ep->caps);
-}
-
-/* Is @flags just @flag, which those may use who were granted @cap? */
-static inline int tdm_ep_has_flag(const struct tdm_ep *ep, uint64_t flags,
-				  uint64_t flag, uint64_t cap)
-{
-	return flags == flag && (ep->info->caps & cap);
 }
 
 /*

@@ -18,8 +18,8 @@
 	 FI_NAMED_RX_CTX)
 #define TDM_SECONDARY_CAPS                                                     \
 	(FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR |    \
-	 FI_RMA_EVENT | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM |            \
-	 FI_AV_USER_ID | FI_SHARED_AV)
+	 FI_RMA_EVENT | FI_TRIGGER | FI_FENCE | FI_LOCAL_COMM |                \
+	 FI_REMOTE_COMM | FI_AV_USER_ID | FI_SHARED_AV)
 #define TDM_CAPS (TDM_PRIMARY_CAPS | TDM_SECONDARY_CAPS)
 /* What forbids something, or makes an error of it: for who names it only. */
 #define TDM_STRICT_CAPS (FI_EXACT_DIRECTED_RECV | FI_SOURCE_ERR)
@@ -29,12 +29,12 @@
 	(FI_LOCAL_COMM | FI_REMOTE_COMM | FI_AV_USER_ID | FI_SHARED_AV)
 #define TDM_TX_CAPS                                                            \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ |         \
-	 FI_WRITE | FI_FENCE | FI_NAMED_RX_CTX)
+	 FI_WRITE | FI_TRIGGER | FI_FENCE | FI_NAMED_RX_CTX)
 #define TDM_RX_CAPS                                                            \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ |  \
 	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV |        \
 	 FI_EXACT_DIRECTED_RECV | FI_MULTI_RECV | FI_TAGGED_MULTI_RECV |       \
-	 FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT)
+	 FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_TRIGGER)
 /*
  * Listed among what an endpoint can do, but attributes of a receive context
  * only of those who named them: they are newer than most applications.

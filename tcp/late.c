@@ -2,12 +2,13 @@
 /*
  * Sends of transmit contexts that cannot be taken yet: the route to the peer
  * is not agreed, or its queue is full. They wait here, since the context has
- * room for them, and are offered again at each pass of progress.
+ * room for them, and are offered again at each pass of progress. So is what
+ * else waits for a pass: struct tdm_late of tcp/domain.h.
  *
  * Invariants:
  *  1. Sends of one context to one peer are offered in the order they were
  *     posted: none is offered while an earlier one waits.
- *  2. sep->late_node is linked to domain->late while sep->late has something.
+ *  2. sep->offer is linked to domain->late while sep->late has something.
  *
  * Lock: domain held.
  */
@@ -80,8 +81,8 @@ int tdm_late_add(struct tdm_sep_op *op, const struct tdm_xfer *x)
 	}
 	tdm_list_init(&l->node);
 	tdm_list_append(&whole->sep->late, &l->node);
-	if (!tdm_list_linked(&whole->sep->late_node))
-		tdm_list_append(&whole->domain->late, &whole->sep->late_node);
+	if (!tdm_list_linked(&whole->sep->offer.node))
+		tdm_list_append(&whole->domain->late, &whole->sep->offer.node);
 	return 0;
 }
 
@@ -90,7 +91,7 @@ static void late_free(struct tdm_sep *sep, struct late *l)
 	tdm_list_del(&l->node);
 	free(l);
 	if (tdm_list_empty(&sep->late))
-		tdm_list_del(&sep->late_node);
+		tdm_list_del(&sep->offer.node);
 }
 
 /* @l will never be sent: @err, a positive fi_errno. */
@@ -113,8 +114,9 @@ static int is_stuck(const fi_addr_t *stuck, size_t count, fi_addr_t peer)
 }
 
 /* Contexts of one endpoint share the order: that is stricter than needed. */
-static void pass(struct tdm_sep *sep)
+static void pass(struct tdm_late *late)
 {
+	struct tdm_sep *sep = tdm_container_of(late, struct tdm_sep, offer);
 	fi_addr_t stuck[STUCK_MOST], peer;
 	struct tdm_list *pos, *tmp;
 	size_t count = 0;
@@ -140,6 +142,13 @@ static void pass(struct tdm_sep *sep)
 	}
 }
 
+void tdm_late_open(struct tdm_sep *sep)
+{
+	tdm_list_init(&sep->late);
+	tdm_list_init(&sep->offer.node);
+	sep->offer.pass = pass;
+}
+
 void tdm_late_pass(struct tdm_domain *d)
 {
 	struct tdm_list *pos, *tmp;
@@ -148,8 +157,12 @@ void tdm_late_pass(struct tdm_domain *d)
 	if (d->in_late)
 		return;
 	d->in_late = 1;
-	tdm_list_for_each_safe(pos, tmp, &d->late)
-		pass(tdm_list_entry(pos, struct tdm_sep, late_node));
+	tdm_list_for_each_safe(pos, tmp, &d->late) {
+		struct tdm_late *late =
+			tdm_list_entry(pos, struct tdm_late, node);
+
+		late->pass(late);
+	}
 	d->in_late = 0;
 }
 

@@ -293,15 +293,17 @@ int tdm_ep_get_op_flags(struct tdm_ep *ep, uint64_t *flags)
 int tdm_ep_set_op_flags(struct tdm_ep *ep, uint64_t flags)
 {
 	uint64_t op = flags & ~(FI_TRANSMIT | FI_RECV);
+	/* fi_trigger(3): for those who were granted it. */
+	uint64_t trigger = ep->info->caps & FI_TRIGGER;
 
 	switch (flags & (FI_TRANSMIT | FI_RECV)) {
 	case FI_TRANSMIT:
-		if (op & ~(uint64_t)TDM_TX_OP_FLAGS)
+		if (op & ~(TDM_TX_OP_FLAGS | trigger))
 			return -FI_EBADFLAGS;
 		ep->info->tx_attr->op_flags = op;
 		break;
 	case FI_RECV:
-		if (op & ~(uint64_t)TDM_RX_OP_FLAGS)
+		if (op & ~(TDM_RX_OP_FLAGS | trigger))
 			return -FI_EBADFLAGS;
 		ep->info->rx_attr->op_flags = op;
 		break;

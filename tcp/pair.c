@@ -12,6 +12,7 @@
 
 #include "av/locality.h"
 #include "peer/eq.h"
+#include "tcp/deferred.h"
 #include "tcp/ep_priv.h"
 #include "tcp/sep.h"
 #include "tdm_log.h"
@@ -99,6 +100,7 @@ void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
 	struct tdm_ep *ep = from_user(user);
 	struct tdm_pair *p = addr < ep->pairs ? ep->pair[addr] : NULL;
 
+	tdm_deferred_removed(ep, addr);
 	/* What waits from it must not look like the index's next owner. */
 	if (ep->sep) {
 		tdm_late_removed(ep, addr);

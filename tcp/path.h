@@ -15,6 +15,8 @@
 #include "tcp/ep.h"
 #include "tdm_xfer.h"
 
+#include <rdma/fi_rma.h>
+
 /*
  * Send @x, already checked, from @ep. Lock: taken inside.
  * Errors: -FI_EAGAIN when a queue or the CQ is full or the route is not agreed
@@ -27,11 +29,45 @@ ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x);
 /* The same without progress. Lock: held. */
 ssize_t tdm_route_locked(struct tdm_ep *ep, const struct tdm_xfer *x);
 
+/* The same, but -FI_EAGAIN while the CQ is full: of what is not new. */
+ssize_t tdm_route_due(struct tdm_ep *ep, const struct tdm_xfer *x);
+
 /*
  * Post @x, already checked, as a receive of @ep. Lock: taken inside.
  * Errors: -FI_EAGAIN when the context or the CQ is full (one step of progress
  * has been made), -FI_EINVAL for a source that is not in the AV, -FI_ENOMEM.
  */
 ssize_t tdm_post_recv(struct tdm_ep *ep, struct tdm_xfer *x);
+
+/* The same without progress. Lock: held. @x may be changed. */
+ssize_t tdm_post_locked(struct tdm_ep *ep, struct tdm_xfer *x);
+
+/*
+ * Is there nothing in @flags but @flag, which those may use who were granted
+ * @cap, and FI_TRIGGER, the flag of the capability of that name?
+ */
+static inline int tdm_ep_has_flag(const struct tdm_ep *ep, uint64_t flags,
+				  uint64_t flag, uint64_t cap)
+{
+	uint64_t caps = ep->info->caps;
+
+	return !(flags & ~((caps & cap ? flag : 0) | (caps & FI_TRIGGER)));
+}
+
+/*
+ * The checks of fi_sendmsg(3) and its relatives, for those who post later: @m
+ * and @flags as they get them, @op FI_READ or FI_WRITE. Out: *@x, which refers
+ * to the vector of @m. Errors: of the call, but for what the route says.
+ */
+int tdm_check_send(struct tdm_ep *ep, const struct fi_msg *m, uint64_t flags,
+		   struct tdm_xfer *x);
+int tdm_check_recv(struct tdm_ep *ep, const struct fi_msg *m, uint64_t flags,
+		   struct tdm_xfer *x);
+int tdm_check_tsend(struct tdm_ep *ep, const struct fi_msg_tagged *m,
+		    uint64_t flags, struct tdm_xfer *x);
+int tdm_check_trecv(struct tdm_ep *ep, const struct fi_msg_tagged *m,
+		    uint64_t flags, struct tdm_xfer *x);
+int tdm_check_rma(struct tdm_ep *ep, const struct fi_msg_rma *m, uint64_t op,
+		  uint64_t flags, struct tdm_xfer *x);
 
 #endif /* TDM_TCP_PATH_H */

@@ -8,6 +8,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 
+#include "tcp/deferred.h"
 #include "tcp/getinfo.h"
 #include "tcp/path.h"
 
@@ -31,22 +32,40 @@ static struct tdm_xfer request(uint64_t flags, struct where w, void *context)
 	return x;
 }
 
-static ssize_t start(struct fid_ep *fid, struct tdm_xfer *x)
+static int check(const struct tdm_ep *ep, const struct tdm_xfer *x,
+		 uint64_t flags)
 {
-	struct tdm_ep *ep = tdm_ep_from_fid(fid);
-
 	if (tdm_unlikely(ep->enabled != TDM_EP_ON)) {
 		int ret = tdm_ep_check(ep, x);
 
 		if (ret)
 			return ret;
 	}
-	if (tdm_unlikely(!tdm_ep_grants(ep, x->flags)))
+	if (tdm_unlikely(!tdm_ep_grants(ep, flags)))
 		return -FI_EOPNOTSUPP;
 	if (x->len > TDM_MAX_MSG_BYTES ||
 	    ((x->flags & FI_INJECT) && x->len > ep->inject_bytes))
 		return -FI_EMSGSIZE;
-	return tdm_route_send(ep, x);
+	return 0;
+}
+
+/* What is not simply granted: refused, or held back. */
+static tdm_noinline ssize_t start_other(struct tdm_ep *ep,
+					const struct tdm_xfer *x, int why)
+{
+	if (!(x->flags & FI_TRIGGER) || why != -FI_EOPNOTSUPP)
+		return why;
+	why = check(ep, x, x->flags & ~(uint64_t)FI_TRIGGER);
+	return why ? why : tdm_deferred_post(ep, x);
+}
+
+static ssize_t start(struct fid_ep *fid, struct tdm_xfer *x)
+{
+	struct tdm_ep *ep = tdm_ep_from_fid(fid);
+	int ret = check(ep, x, x->flags);
+
+	return tdm_unlikely(ret) ? start_other(ep, x, ret) :
+				   tdm_route_send(ep, x);
 }
 
 static ssize_t start_buf(struct fid_ep *fid, struct tdm_xfer *x,
@@ -58,41 +77,67 @@ static ssize_t start_buf(struct fid_ep *fid, struct tdm_xfer *x,
 	return start(fid, x);
 }
 
-static ssize_t start_vector(struct fid_ep *fid, struct tdm_xfer *x,
-			    const struct iovec *iov, size_t count)
+static int fill_vector(struct tdm_xfer *x, const struct iovec *iov,
+		       size_t count)
 {
 	if (count > TDM_IOV_LIMIT || (count && !iov))
 		return -FI_EINVAL;
-	if (!count)
-		return start_buf(fid, x, NULL, 0);
+	if (!count) {
+		tdm_xfer_buf(x, NULL, 0);
+		return 0;
+	}
 	if (tdm_iov_total(iov, count, &x->len))
 		return -FI_EMSGSIZE;
 	x->iov = iov;
 	x->count = count;
-	return start(fid, x);
+	return 0;
 }
 
-/* fi_writemsg and fi_readmsg: @allowed flags replace the default ones. */
-static ssize_t start_message(struct fid_ep *fid, const struct fi_msg_rma *m,
-			     uint64_t op, uint64_t flags, uint64_t allowed)
+static ssize_t start_vector(struct fid_ep *fid, struct tdm_xfer *x,
+			    const struct iovec *iov, size_t count)
 {
-	struct tdm_ep *ep = tdm_ep_from_fid(fid);
-	struct tdm_xfer x;
+	int ret = fill_vector(x, iov, count);
+
+	return ret ? ret : start(fid, x);
+}
+
+/* fi_writemsg and fi_readmsg, @op: @flags replace the default ones. */
+static int fill_message(const struct tdm_ep *ep, const struct fi_msg_rma *m,
+			uint64_t op, uint64_t flags, struct tdm_xfer *x)
+{
+	const uint64_t allowed = op == FI_READ ? READ_FLAGS : WRITE_FLAGS;
 
 	if ((flags & ~allowed) &&
 	    !tdm_ep_has_flag(ep, flags & ~allowed, FI_FENCE, FI_FENCE))
 		return -FI_EBADFLAGS;
 	if (m->rma_iov_count != 1 || !m->rma_iov)
 		return -FI_EINVAL;
-	x = request(op | flags | (ep->tx_selective ? 0 : FI_COMPLETION),
-		    (struct where){ m->addr, m->rma_iov[0].addr,
-				    m->rma_iov[0].key },
-		    m->context);
-	x.data = m->data;
-	if (tdm_iov_total(m->msg_iov, m->iov_count, &x.len) ||
-	    x.len != m->rma_iov[0].len)
+	*x = request(op | flags | (ep->tx_selective ? 0 : FI_COMPLETION),
+		     (struct where){ m->addr, m->rma_iov[0].addr,
+				     m->rma_iov[0].key },
+		     m->context);
+	x->data = m->data;
+	if (tdm_iov_total(m->msg_iov, m->iov_count, &x->len) ||
+	    x->len != m->rma_iov[0].len)
 		return -FI_EINVAL;
-	return start_vector(fid, &x, m->msg_iov, m->iov_count);
+	return fill_vector(x, m->msg_iov, m->iov_count);
+}
+
+static ssize_t start_message(struct fid_ep *fid, const struct fi_msg_rma *m,
+			     uint64_t op, uint64_t flags)
+{
+	struct tdm_xfer x;
+	int ret = fill_message(tdm_ep_from_fid(fid), m, op, flags, &x);
+
+	return ret ? ret : start(fid, &x);
+}
+
+int tdm_check_rma(struct tdm_ep *ep, const struct fi_msg_rma *m, uint64_t op,
+		  uint64_t flags, struct tdm_xfer *x)
+{
+	int ret = fill_message(ep, m, op, flags, x);
+
+	return ret ? ret : check(ep, x, x->flags);
 }
 
 static uint64_t op_flags(struct fid_ep *fid)
@@ -134,7 +179,7 @@ static ssize_t rma_readv(struct fid_ep *ep, const struct iovec *iov,
 static ssize_t rma_readmsg(struct fid_ep *ep, const struct fi_msg_rma *m,
 			   uint64_t flags)
 {
-	return start_message(ep, m, FI_READ, flags, READ_FLAGS);
+	return start_message(ep, m, FI_READ, flags);
 }
 
 static ssize_t rma_write(struct fid_ep *ep, const void *buf, size_t len,
@@ -160,7 +205,7 @@ static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov,
 static ssize_t rma_writemsg(struct fid_ep *ep, const struct fi_msg_rma *m,
 			    uint64_t flags)
 {
-	return start_message(ep, m, FI_WRITE, flags, WRITE_FLAGS);
+	return start_message(ep, m, FI_WRITE, flags);
 }
 
 static ssize_t rma_inject(struct fid_ep *ep, const void *buf, size_t len,

@@ -19,11 +19,12 @@
 #include "tcp/path.h"
 #include "tcp/sep.h"
 #include "tdm_log.h"
+#include "tdm_op.h"
 
 /* Flags a peer provider gets with an operation, fi_msg(3). */
 #define LOCAL_FLAGS                                                            \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE |  \
-	 TDM_LEVELS)
+	 TDM_LEVELS | TDM_DEFERRED)
 
 static ssize_t rma_local(struct tdm_ep *ep, fi_addr_t to,
 			 const struct tdm_xfer *x)
@@ -101,8 +102,8 @@ static ssize_t amo_local(struct tdm_ep *ep, fi_addr_t to,
 static int is_inject(const struct tdm_xfer *x)
 {
 	return (x->flags & (FI_INJECT | FI_COMPLETION | FI_REMOTE_CQ_DATA |
-			    TDM_ONE_SIDED | FI_DELIVERY_COMPLETE | FI_FENCE)) ==
-		       FI_INJECT &&
+			    TDM_ONE_SIDED | FI_DELIVERY_COMPLETE | FI_FENCE |
+			    TDM_DEFERRED)) == FI_INJECT &&
 	       x->count == 1;
 }
 
@@ -331,6 +332,12 @@ static inline int full(const struct tdm_cq *cq, const struct tdm_xfer *x,
 	return (x->flags & flags) && cq && tdm_cq_full(cq);
 }
 
+ssize_t tdm_route_due(struct tdm_ep *ep, const struct tdm_xfer *x)
+{
+	return full(ep->tx_cq, x, FI_COMPLETION) ? -FI_EAGAIN :
+						   send_locked(ep, x);
+}
+
 static ssize_t retry_later(struct tdm_domain *d)
 	TDM_TSA(release_capability(d->lock));
 
@@ -414,7 +421,7 @@ static tdm_noinline ssize_t post_other(struct tdm_ep *ep, struct tdm_xfer *x)
 		/* It tells what is there now; a loop of peeks must advance. */
 		ep->domain->engine.progress(&ep->domain->engine);
 	/* Without an endpoint a shared context has no AV, but the flag. */
-	if (x->flags & TDM_NAMED_AV && ep->av)
+	if (x->flags & TDM_NAMED_AV && ep->av && !ep->domain->in_late)
 		tdm_av_follow(ep->av);
 	x->flags &= ~(uint64_t)TDM_NAMED_AV;
 	ret = x->flags & TDM_IN_SPACE ? name_source(ep, x) :
@@ -422,18 +429,30 @@ static tdm_noinline ssize_t post_other(struct tdm_ep *ep, struct tdm_xfer *x)
 	return ret ? ret : tdm_srx_recv(ep->srx, x);
 }
 
+static tdm_always_inline ssize_t post_locked(struct tdm_ep *ep,
+					     struct tdm_xfer *x)
+{
+	int ret;
+
+	if (tdm_unlikely(full(ep->rx_cq, x, FI_COMPLETION | FI_PEEK)))
+		return -FI_EAGAIN;
+	if (tdm_unlikely(x->flags & (FI_PEEK | TDM_IN_SPACE | TDM_NAMED_AV)))
+		return post_other(ep, x);
+	ret = directed(ep, x->flags, &x->addr);
+	return tdm_unlikely(ret) ? ret : tdm_srx_recv(ep->srx, x);
+}
+
+ssize_t tdm_post_locked(struct tdm_ep *ep, struct tdm_xfer *x)
+{
+	return post_locked(ep, x);
+}
+
 ssize_t tdm_post_recv(struct tdm_ep *ep, struct tdm_xfer *x)
 {
 	ssize_t ret;
 
 	tdm_lock_acquire(&ep->domain->lock);
-	if (tdm_unlikely(full(ep->rx_cq, x, FI_COMPLETION | FI_PEEK)))
-		ret = -FI_EAGAIN;
-	else if (tdm_unlikely(x->flags &
-			      (FI_PEEK | TDM_IN_SPACE | TDM_NAMED_AV)))
-		ret = post_other(ep, x);
-	else if (!(ret = directed(ep, x->flags, &x->addr)))
-		ret = tdm_srx_recv(ep->srx, x);
+	ret = post_locked(ep, x);
 	if (tdm_unlikely(ret == -FI_EAGAIN))
 		ep->domain->engine.progress(&ep->domain->engine);
 	tdm_lock_release(&ep->domain->lock);

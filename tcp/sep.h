@@ -35,13 +35,13 @@ struct tdm_sep_tx {
 
 struct tdm_sep {
 	struct tdm_srx_group *group;
-	struct fid_cq *cq;	   /* stands for those of the contexts */
-	struct tdm_pool ops;	   /* struct tdm_sep_op */
-	unsigned int ntx, nrx;	   /* contexts */
-	struct tdm_sep_tx *tx;	   /* tx[ntx] */
-	struct tdm_ep **rx;	   /* rx[nrx]; NULL: not open */
-	struct tdm_list late;	   /* sends that wait: late.c */
-	struct tdm_list late_node; /* domain->late */
+	struct fid_cq *cq;     /* stands for those of the contexts */
+	struct tdm_pool ops;   /* struct tdm_sep_op */
+	unsigned int ntx, nrx; /* contexts */
+	struct tdm_sep_tx *tx; /* tx[ntx] */
+	struct tdm_ep **rx;    /* rx[nrx]; NULL: not open */
+	struct tdm_list late;  /* sends that wait: late.c */
+	struct tdm_late offer; /* of them, once more: domain->late */
 };
 
 /* Zero-safe; the transports have closed. Does not close the queue. */
@@ -62,7 +62,10 @@ void tdm_sep_op_free(struct tdm_sep_op *op);
 /* @op ends with @err, a positive fi_errno, before a transport had it. */
 void tdm_sep_fail(struct tdm_sep_op *op, int err, fi_addr_t addr);
 
-/* late.c: not 0 when an earlier send of @ctx to the peer of @addr waits. */
+/* late.c: prepare @sep, for which nothing waits. */
+void tdm_late_open(struct tdm_sep *sep);
+
+/* Not 0 when an earlier send of @ctx to the peer of @addr waits. */
 int tdm_late_waits(const struct tdm_ep *ctx, fi_addr_t addr);
 
 /* Keep @x, the request of @op, until it can be sent. Errors: -FI_ENOMEM. */

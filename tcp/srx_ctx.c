@@ -39,15 +39,14 @@ static int srx_control(struct fid *fid, int command, void *arg)
 	return command == FI_ENABLE ? 0 : tdm_ep_control(fid, command, arg);
 }
 
+static ssize_t cancel_receive(struct tdm_ep *ctx, void *context)
+{
+	return tdm_srx_cancel(ctx->srx, context);
+}
+
 static ssize_t srx_cancel(fid_t fid, void *context)
 {
-	struct tdm_ep *ctx = tdm_ep_of(fid);
-	ssize_t ret;
-
-	tdm_lock_acquire(&ctx->domain->lock);
-	ret = tdm_srx_cancel(ctx->srx, context);
-	tdm_lock_release(&ctx->domain->lock);
-	return ret;
+	return tdm_ep_cancel_by(tdm_ep_of(fid), context, cancel_receive);
 }
 
 static struct fi_ops srx_fid_ops = {

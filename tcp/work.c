@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The deferred work queue of a domain, fi_trigger(3) "DEFERRED WORK QUEUES":
+ * what fi_control(3) of the domain makes of a struct fi_deferred_work. One
+ * table says how each kind of work is taken; deferred.c does the rest.
+ *
+ * All of the work is copied when it is queued, so that nothing but the buffers
+ * is looked at again; the address of the structure is its name.
+ *
+ * Lock: the domain's, taken in tdm_work_control().
+ */
+#include <rdma/fi_errno.h>
+#include <rdma/fi_trigger.h>
+
+#include "tcp/deferred.h"
+#include "tcp/path.h"
+
+/* What a kind of work makes of its structure. */
+struct request {
+	const struct fi_deferred_work *work;
+	struct tdm_ep *ep; /* NULL: a counter's */
+	uint64_t flags;	   /* the application's */
+	struct tdm_xfer x;
+	struct tdm_cntr *cntr; /* a counter's: to be changed */
+	uint64_t value;
+	int keep;
+};
+
+/*
+ * fi_trigger(3): "If a specific request is not supported by the provider, it
+ * will fail the operation with -FI_ENOSYS." A peek or a claim reports by a
+ * completion and nothing else.
+ */
+static int check_ep(struct tdm_domain *d, struct request *r, struct fid_ep *fid,
+		    uint64_t flags)
+{
+	if (!fid)
+		return -FI_EINVAL;
+	r->ep = tdm_ep_from_fid(fid);
+	r->flags = flags;
+	if (r->ep->domain != d)
+		return -FI_EDOMAIN;
+	if (!(r->ep->info->caps & FI_TRIGGER))
+		return -FI_EOPNOTSUPP;
+	if (flags & FI_TRIGGER)
+		return -FI_EBADFLAGS;
+	return 0;
+}
+
+static int take_recv(struct tdm_domain *d, struct request *r)
+{
+	const struct fi_op_msg *op = r->work->op.msg;
+	int ret = check_ep(d, r, op->ep, op->flags);
+
+	return ret ? ret : tdm_check_recv(r->ep, &op->msg, op->flags, &r->x);
+}
+
+static int take_send(struct tdm_domain *d, struct request *r)
+{
+	const struct fi_op_msg *op = r->work->op.msg;
+	int ret = check_ep(d, r, op->ep, op->flags);
+
+	return ret ? ret : tdm_check_send(r->ep, &op->msg, op->flags, &r->x);
+}
+
+static int take_trecv(struct tdm_domain *d, struct request *r)
+{
+	const struct fi_op_tagged *op = r->work->op.tagged;
+	int ret = check_ep(d, r, op->ep, op->flags);
+
+	if (!ret && (op->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
+		ret = -FI_ENOSYS;
+	return ret ? ret : tdm_check_trecv(r->ep, &op->msg, op->flags, &r->x);
+}
+
+static int take_tsend(struct tdm_domain *d, struct request *r)
+{
+	const struct fi_op_tagged *op = r->work->op.tagged;
+	int ret = check_ep(d, r, op->ep, op->flags);
+
+	return ret ? ret : tdm_check_tsend(r->ep, &op->msg, op->flags, &r->x);
+}
+
+static int take_rma(struct tdm_domain *d, struct request *r)
+{
+	const uint64_t kind = r->work->op_type == FI_OP_READ ? FI_READ :
+							       FI_WRITE;
+	const struct fi_op_rma *op = r->work->op.rma;
+	int ret = check_ep(d, r, op->ep, op->flags);
+
+	return ret ? ret :
+		     tdm_check_rma(r->ep, &op->msg, kind, op->flags, &r->x);
+}
+
+/* "The completion_cntr field must be NULL for counter operations." */
+static int take_cntr(struct tdm_domain *d, struct request *r)
+{
+	const struct fi_op_cntr *op = r->work->op.cntr;
+
+	if (!op->cntr || r->work->completion_cntr)
+		return -FI_EINVAL;
+	r->cntr = tdm_cntr_from_fid(op->cntr);
+	r->value = op->value;
+	r->keep = r->work->op_type == FI_OP_CNTR_ADD;
+	return tdm_cntr_engine(r->cntr) == &d->engine ? 0 : -FI_EDOMAIN;
+}
+
+/* By enum fi_op_type; what is missing is not supported. */
+static int (*const kinds[])(struct tdm_domain *d, struct request *r) = {
+	[FI_OP_RECV] = take_recv,     [FI_OP_SEND] = take_send,
+	[FI_OP_TRECV] = take_trecv,   [FI_OP_TSEND] = take_tsend,
+	[FI_OP_READ] = take_rma,      [FI_OP_WRITE] = take_rma,
+	[FI_OP_CNTR_SET] = take_cntr, [FI_OP_CNTR_ADD] = take_cntr,
+};
+
+static int check_work(struct tdm_domain *d, struct request *r)
+{
+	const struct fi_deferred_work *w = r->work;
+	size_t kind = (size_t)w->op_type;
+
+	if (kind >= TDM_ARRAY_LEN(kinds) || !kinds[kind])
+		return -FI_ENOSYS;
+	/* All members of the union are pointers. */
+	if (!w->triggering_cntr || !w->op.msg)
+		return -FI_EINVAL;
+	if (tdm_cntr_engine(tdm_cntr_from_fid(w->triggering_cntr)) !=
+		    &d->engine ||
+	    (w->completion_cntr && tdm_cntr_engine(tdm_cntr_from_fid(
+					   w->completion_cntr)) != &d->engine))
+		return -FI_EDOMAIN;
+	return kinds[kind](d, r);
+}
+
+static int queue(struct tdm_domain *d, const struct fi_deferred_work *w)
+{
+	struct request r = { .work = w };
+	int ret = check_work(d, &r);
+	struct tdm_deferred *t;
+
+	if (ret)
+		return ret;
+	/* "do not generate any completions at the endpoint by default" */
+	r.x.flags = (r.x.flags & ~FI_COMPLETION) | (r.flags & FI_COMPLETION);
+	t = tdm_deferred_alloc(d, r.ep, r.ep ? &r.x : NULL, 0);
+	if (!t)
+		return -FI_ENOMEM;
+	t->work = w;
+	t->trigger.threshold = w->threshold;
+	t->trigger.kind = TDM_TRIGGER_BOTH;
+	if (r.ep) {
+		t->count = w->completion_cntr ?
+				   tdm_cntr_from_fid(w->completion_cntr) :
+				   NULL;
+		tdm_deferred_follow(t);
+	} else {
+		t->count = r.cntr;
+		t->value = r.value;
+		t->keep = (uint8_t)r.keep;
+	}
+	tdm_lock_acquire(&d->lock);
+	tdm_deferred_add(t, tdm_cntr_from_fid(w->triggering_cntr));
+	tdm_lock_release(&d->lock);
+	return 0;
+}
+
+/*
+ * Forget the work that is @w (NULL: any) and waits for @cntr (NULL: for any),
+ * and has not been started. Returns how much there was. Lock: held.
+ */
+static size_t forget(struct tdm_domain *d, const struct fi_deferred_work *w,
+		     const struct tdm_cntr *cntr)
+{
+	struct tdm_list *pos, *tmp;
+	size_t n = 0;
+
+	tdm_list_for_each_safe(pos, tmp, &d->deferred) {
+		struct tdm_deferred *t =
+			tdm_list_entry(pos, struct tdm_deferred, all);
+
+		if (!t->work || t->state == TDM_DEFERRED_STARTED ||
+		    (w && t->work != w) || (cntr && t->cntr != cntr))
+			continue;
+		tdm_deferred_forget(t);
+		n++;
+	}
+	return n;
+}
+
+static int cancel(struct tdm_domain *d, const struct fi_deferred_work *w)
+{
+	size_t n;
+
+	tdm_lock_acquire(&d->lock);
+	n = forget(d, w, NULL);
+	tdm_lock_release(&d->lock);
+	return n ? 0 : -FI_ENOENT;
+}
+
+/*
+ * "FI_FLUSH_WORK may be used to flush all work queued to the domain, or may be
+ * used to cancel all requests waiting on a specific triggering_cntr."
+ */
+static int flush(struct tdm_domain *d, const struct fi_deferred_work *w)
+{
+	const struct tdm_cntr *cntr =
+		w && w->triggering_cntr ?
+			tdm_cntr_from_fid(w->triggering_cntr) :
+			NULL;
+
+	tdm_lock_acquire(&d->lock);
+	forget(d, NULL, cntr);
+	tdm_lock_release(&d->lock);
+	return 0;
+}
+
+int tdm_work_control(struct fid *fid, int command, void *arg)
+{
+	struct tdm_domain *d =
+		tdm_container_of(fid, struct tdm_domain, fid.fid);
+
+	if (d->engine.orphan)
+		return -FI_EOPBADSTATE;
+	switch (command) {
+	case FI_QUEUE_WORK:
+		return arg ? queue(d, arg) : -FI_EINVAL;
+	case FI_CANCEL_WORK:
+		return arg ? cancel(d, arg) : -FI_EINVAL;
+	case FI_FLUSH_WORK:
+		return flush(d, arg);
+	default:
+		return -FI_ENOSYS;
+	}
+}
