@@ -80,7 +80,7 @@ const Hint table[] = {
 	HINT(caps, FI_COLLECTIVE, -FI_ENODATA),
 	HINT(caps, FI_MSG | FI_HMEM, -FI_ENODATA),
 	HINT(caps, FI_MSG | FI_MULTICAST, -FI_ENODATA),
-	HINT(caps, FI_MSG | FI_TRIGGER, -FI_ENODATA),
+	HINT(caps, FI_MSG | FI_TRIGGER, 0),
 	HINT(caps, FI_MSG | FI_NAMED_RX_CTX, 0),
 	HINT(caps, FI_MSG | FI_RMA_PMEM, -FI_ENODATA),
 	HINT(mode, 0, 0),
