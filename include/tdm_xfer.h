@@ -95,4 +95,36 @@ static inline void tdm_xfer_buf(struct tdm_xfer *x, const void *buf, size_t len)
 	x->len = len;
 }
 
+/* A request that outlives its call, with all that it refers to but buffers. */
+struct tdm_xfer_kept {
+	struct tdm_xfer x;
+	struct tdm_amo_call amo;
+	struct iovec iov[TDM_AMO_VECTOR];
+};
+
+/*
+ * Keep @x in @kept, which must not move, and its payload in @copy, x->len
+ * bytes (NULL: the buffers remain where they are).
+ */
+static inline void tdm_xfer_keep(struct tdm_xfer_kept *kept,
+				 const struct tdm_xfer *x, void *copy)
+{
+	size_t i;
+
+	kept->x = *x;
+	kept->x.desc = NULL;
+	if (x->flags & FI_ATOMIC) {
+		kept->amo = *x->amo;
+		kept->x.amo = &kept->amo;
+	}
+	if (copy) {
+		tdm_iov_copy_from(copy, x->iov, x->count, 0, x->len);
+		tdm_xfer_buf(&kept->x, copy, x->len);
+		return;
+	}
+	for (i = 0; i < x->count; i++)
+		kept->iov[i] = x->iov[i];
+	kept->x.iov = kept->iov;
+}
+
 #endif /* TDM_XFER_H */

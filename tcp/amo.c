@@ -8,9 +8,9 @@
 #include <rdma/fi_errno.h>
 
 #include "peer/amo.h"
+#include "tcp/deferred.h"
 #include "tcp/getinfo.h"
 #include "tcp/path.h"
-#include "tdm_amo_post.h"
 
 #define MSG_FLAGS (FI_COMPLETION | FI_INJECT | FI_MORE | TDM_LEVELS)
 
@@ -21,52 +21,62 @@ struct where {
 	void *context;
 };
 
-static ssize_t start(struct fid_ep *fid, const struct tdm_xfer *x)
+static int check(const struct tdm_ep *ep, const struct tdm_xfer *x,
+		 uint64_t flags)
 {
-	struct tdm_ep *ep = tdm_ep_from_fid(fid);
-
 	if (tdm_unlikely(ep->enabled != TDM_EP_ON)) {
 		int ret = tdm_ep_check(ep, x);
 
 		if (ret)
 			return ret;
 	}
-	if (tdm_unlikely(!tdm_ep_grants(ep, x->flags)))
+	if (tdm_unlikely(!tdm_ep_grants(ep, flags)))
 		return -FI_EOPNOTSUPP;
 	if (tdm_max(x->len, x->amo->bytes) > ep->limits.atomic ||
 	    ((x->flags & FI_INJECT) && x->len > ep->inject_bytes))
 		return -FI_EMSGSIZE;
-	return tdm_route_send(ep, x);
+	return 0;
+}
+
+static int fill(struct tdm_amo_post *p, const struct tdm_amo_ask *ask,
+		const struct where *w, uint64_t flags)
+{
+	int ret = tdm_amo_check(ask->kind, ask->type, ask->op);
+
+	if (!ret)
+		ret = tdm_amo_prepare(p, ask, tdm_amo_size(ask->type));
+	if (ret)
+		return ret;
+	flags |= FI_ATOMIC | (ask->kind == TDM_AMO_BASE ? FI_WRITE : FI_READ);
+	tdm_xfer_init(&p->x, flags, w->peer, w->context);
+	p->x.rma_addr = w->addr;
+	p->x.rma_key = w->key;
+	return 0;
+}
+
+static ssize_t start(struct fid_ep *fid, const struct tdm_xfer *x)
+{
+	struct tdm_ep *ep = tdm_ep_from_fid(fid);
+	int ret = check(ep, x, x->flags);
+
+	return tdm_unlikely(ret) ? tdm_deferred_try(ep, x, ret, check) :
+				   tdm_route_send(ep, x);
 }
 
 static ssize_t post(struct fid_ep *fid, const struct tdm_amo_ask *ask,
 		    const struct where *w, uint64_t flags)
 {
 	struct tdm_amo_post p;
-	int ret = tdm_amo_check(ask->kind, ask->type, ask->op);
+	int ret = fill(&p, ask, w, flags);
 
-	if (!ret)
-		ret = tdm_amo_prepare(&p, ask, tdm_amo_size(ask->type));
-	if (ret)
-		return ret;
-	p.x.flags = FI_ATOMIC | flags |
-		    (ask->kind == TDM_AMO_BASE ? FI_WRITE : FI_READ);
-	p.x.desc = NULL;
-	p.x.addr = w->peer;
-	p.x.tag = 0;
-	p.x.ignore = 0;
-	p.x.data = 0;
-	p.x.context = w->context;
-	p.x.rma_addr = w->addr;
-	p.x.rma_key = w->key;
-	return start(fid, &p.x);
+	return ret ? ret : start(fid, &p.x);
 }
 
 /* Flags given with a message replace the default ones. */
-static ssize_t post_message(struct fid_ep *fid, struct tdm_amo_ask *ask,
-			    const struct fi_msg_atomic *m, uint64_t flags)
+static int fill_message(const struct tdm_ep *ep, struct tdm_amo_ask *ask,
+			const struct fi_msg_atomic *m, uint64_t flags,
+			struct tdm_amo_post *p)
 {
-	struct tdm_ep *ep = tdm_ep_from_fid(fid);
 	uint64_t more = flags & ~(uint64_t)MSG_FLAGS;
 	struct where w = { .peer = m->addr, .context = m->context };
 
@@ -84,8 +94,25 @@ static ssize_t post_message(struct fid_ep *fid, struct tdm_amo_ask *ask,
 	ask->buf = m->msg_iov;
 	ask->buf_count = m->iov_count;
 	ask->count = m->rma_iov[0].count;
-	return post(fid, ask, &w,
-		    flags | (ep->tx_selective ? 0 : FI_COMPLETION));
+	return fill(p, ask, &w, flags | (ep->tx_selective ? 0 : FI_COMPLETION));
+}
+
+static ssize_t post_message(struct fid_ep *fid, struct tdm_amo_ask *ask,
+			    const struct fi_msg_atomic *m, uint64_t flags)
+{
+	struct tdm_amo_post p;
+	int ret = fill_message(tdm_ep_from_fid(fid), ask, m, flags, &p);
+
+	return ret ? ret : start(fid, &p.x);
+}
+
+int tdm_check_amo(struct tdm_ep *ep, struct tdm_amo_ask *ask,
+		  const struct fi_msg_atomic *m, uint64_t flags,
+		  struct tdm_amo_post *p)
+{
+	int ret = fill_message(ep, ask, m, flags, p);
+
+	return ret ? ret : check(ep, &p->x, p->x.flags);
 }
 
 static uint64_t op_flags(struct fid_ep *fid)

@@ -69,22 +69,12 @@ check_send(const struct tdm_ep *ep, const struct tdm_xfer *x, uint64_t flags)
 	return 0;
 }
 
-/* What is not simply granted: refused, or held back. */
-static tdm_noinline ssize_t send_other(struct tdm_ep *ep,
-				       const struct tdm_xfer *x, int why)
-{
-	if (!(x->flags & FI_TRIGGER) || why != -FI_EOPNOTSUPP)
-		return why;
-	why = check_send(ep, x, x->flags & ~(uint64_t)FI_TRIGGER);
-	return why ? why : tdm_deferred_post(ep, x);
-}
-
 static tdm_always_inline ssize_t send_xfer(struct tdm_ep *ep,
 					   struct tdm_xfer *x)
 {
 	int ret = check_send(ep, x, x->flags);
 
-	return tdm_unlikely(ret) ? send_other(ep, x, ret) :
+	return tdm_unlikely(ret) ? tdm_deferred_try(ep, x, ret, check_send) :
 				   tdm_route_send(ep, x);
 }
 

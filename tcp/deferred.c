@@ -33,15 +33,19 @@ static struct tdm_deferred *of_all(struct tdm_list *node)
 	return tdm_list_entry(node, struct tdm_deferred, all);
 }
 
+static struct tdm_deferred *of_trigger(struct tdm_trigger *trigger)
+{
+	return tdm_container_of(trigger, struct tdm_deferred, trigger);
+}
+
 static struct tdm_deferred *of_due(struct tdm_list *node)
 {
-	return tdm_container_of(tdm_list_entry(node, struct tdm_trigger, node),
-				struct tdm_deferred, trigger);
+	return of_trigger(tdm_list_entry(node, struct tdm_trigger, node));
 }
 
 static int is_receive(const struct tdm_deferred *t)
 {
-	return !!(t->x.flags & FI_RECV);
+	return !!(t->kept.x.flags & FI_RECV);
 }
 
 static int is_followed(const struct tdm_deferred *t)
@@ -55,7 +59,6 @@ struct tdm_deferred *tdm_deferred_alloc(struct tdm_domain *d, struct tdm_ep *ep,
 					const struct tdm_xfer *x, size_t copy)
 {
 	struct tdm_deferred *t = malloc(sizeof(*t) + copy);
-	size_t i;
 
 	if (!t)
 		return NULL;
@@ -67,17 +70,7 @@ struct tdm_deferred *tdm_deferred_alloc(struct tdm_domain *d, struct tdm_ep *ep,
 		return t;
 	t->ep = tdm_ep_whole(ep);
 	t->context = x->context;
-	t->x = *x;
-	t->x.desc = NULL;
-	t->x.iov = t->iov;
-	for (i = 0; i < x->count; i++)
-		t->iov[i] = x->iov[i];
-	if (copy) {
-		tdm_iov_copy_from(t->copy, x->iov, x->count, 0, x->len);
-		t->iov[0].iov_base = t->copy;
-		t->iov[0].iov_len = x->len;
-		t->x.count = 1;
-	}
+	tdm_xfer_keep(&t->kept, x, copy ? t->copy : NULL);
 	return t;
 }
 
@@ -116,13 +109,22 @@ ssize_t tdm_deferred_post(struct tdm_ep *ep, const struct tdm_xfer *x)
 	t = tdm_deferred_alloc(d, ep, x, x->flags & FI_INJECT ? x->len : 0);
 	if (!t)
 		return -FI_ENOMEM;
-	t->x.flags &= ~(uint64_t)FI_TRIGGER;
+	t->kept.x.flags &= ~(uint64_t)FI_TRIGGER;
 	t->trigger.kind = TDM_TRIGGER_VALUE;
 	t->trigger.threshold = c->trigger.threshold.threshold;
 	tdm_lock_acquire(&d->lock);
 	tdm_deferred_add(t, cntr);
 	tdm_lock_release(&d->lock);
 	return 0;
+}
+
+ssize_t tdm_deferred_try(struct tdm_ep *ep, const struct tdm_xfer *x, int why,
+			 tdm_check_fn check)
+{
+	if (!(x->flags & FI_TRIGGER) || why != -FI_EOPNOTSUPP)
+		return why;
+	why = check(ep, x, x->flags & ~(uint64_t)FI_TRIGGER);
+	return why ? why : tdm_deferred_post(ep, x);
 }
 
 /* ---- the end ------------------------------------------------------------- */
@@ -166,8 +168,8 @@ void tdm_deferred_forget(struct tdm_deferred *t)
  */
 static void spare(const struct tdm_deferred *t, struct fid_peer_cntr **slot)
 {
-	if (*slot &&
-	    (!(t->x.flags & FI_COMPLETION) || (*slot)->fid.context == t->count))
+	if (*slot && (!(t->kept.x.flags & FI_COMPLETION) ||
+		      (*slot)->fid.context == t->count))
 		*slot = NULL;
 }
 
@@ -203,7 +205,7 @@ static void count(const struct tdm_deferred *t, int err)
 static void report(const struct tdm_deferred *t, const struct tdm_end *end)
 {
 	const struct tdm_done done = own_done(t, end->done);
-	int told = !!(t->x.flags & FI_COMPLETION);
+	int told = !!(t->kept.x.flags & FI_COMPLETION);
 	struct fi_peer_rx_entry e;
 
 	if (!end->entry) {
@@ -232,7 +234,7 @@ static void report(const struct tdm_deferred *t, const struct tdm_end *end)
 /* Was that the last of it? The parts of a multi-receive buffer are not. */
 static int is_last(const struct tdm_deferred *t, const struct tdm_end *end)
 {
-	return !(t->x.flags & FI_MULTI_RECV) || end->released ||
+	return !(t->kept.x.flags & FI_MULTI_RECV) || end->released ||
 	       (end->err && end->entry->flags & FI_MULTI_RECV);
 }
 
@@ -256,8 +258,8 @@ void tdm_deferred_follow(struct tdm_deferred *t)
 {
 	t->op.context = t->context;
 	t->op.end = ended;
-	t->x.context = &t->op;
-	t->x.flags |= TDM_DEFERRED;
+	t->kept.x.context = &t->op;
+	t->kept.x.flags |= TDM_DEFERRED;
 }
 
 /* @t, which nobody else has, ends with @err, a positive fi_errno. */
@@ -267,11 +269,11 @@ static void fail(struct tdm_deferred *t, int err)
 	struct tdm_done done;
 
 	if (is_receive(t)) {
-		tdm_srx_refuse(t->ep->srx, &t->x, err);
+		tdm_srx_refuse(t->ep->srx, &t->kept.x, err);
 	} else {
 		tdm_ep_done(t->ep, TDM_TRANSPORT_TCP, &done);
-		tdm_done_send_err(&done, t->x.context, t->x.flags, err, 0,
-				  t->x.addr);
+		tdm_done_send_err(&done, t->kept.x.context, t->kept.x.flags,
+				  err, 0, t->kept.x.addr);
 	}
 	/* By that it has ended otherwise. */
 	if (!followed)
@@ -284,8 +286,7 @@ void tdm_domain_due(struct tdm_engine *engine, struct tdm_trigger *trigger)
 {
 	struct tdm_domain *d =
 		tdm_container_of(engine, struct tdm_domain, engine);
-	struct tdm_deferred *t =
-		tdm_container_of(trigger, struct tdm_deferred, trigger);
+	struct tdm_deferred *t = of_trigger(trigger);
 
 	tdm_assert_held(&d->lock);
 	t->state = TDM_DEFERRED_DUE;
@@ -310,7 +311,8 @@ static fi_addr_t peer_of(const struct tdm_deferred *t)
 {
 	const struct tdm_av *av = root_of(t->ep)->av;
 
-	return av ? tdm_space_index(tdm_av_space(av), t->x.addr) : t->x.addr;
+	return av ? tdm_space_index(tdm_av_space(av), t->kept.x.addr) :
+		    t->kept.x.addr;
 }
 
 static int same_way(const struct tdm_deferred *a, const struct tdm_deferred *b)
@@ -337,7 +339,7 @@ static int is_stuck(struct tdm_domain *d, const struct tdm_deferred *t)
 
 static ssize_t begin(const struct tdm_deferred *t)
 {
-	struct tdm_xfer x = t->x; /* what is posted may be changed */
+	struct tdm_xfer x = t->kept.x; /* what is posted may be changed */
 
 	if (!t->ep) {
 		tdm_cntr_change(t->count, t->keep, t->value);

@@ -32,17 +32,16 @@ struct tdm_deferred {
 	struct tdm_ep *ep;	/* whose it is, no alias; NULL: a counter's */
 	struct tdm_cntr *cntr;	/* waited for; NULL once STARTED */
 	struct tdm_cntr *count; /* counts its end, or is changed; or NULL */
-	const void *work;  /* the struct fi_deferred_work; NULL: FI_TRIGGER */
-	void *context;	   /* the application's */
-	uint64_t value;	   /* a counter's */
-	uint8_t keep;	   /* it is added, not set */
-	uint8_t state;	   /* enum tdm_deferred_state */
-	uint8_t busy;	   /* being started: must not be freed */
-	uint8_t over;	   /* ended meanwhile */
-	struct tdm_op op;  /* deferred work: what x.context is */
-	struct tdm_xfer x; /* of a transfer */
-	struct iovec iov[TDM_IOV_LIMIT];
-	uint8_t copy[]; /* payload of an inject */
+	const void *work; /* the struct fi_deferred_work; NULL: FI_TRIGGER */
+	void *context;	  /* the application's */
+	uint64_t value;	  /* a counter's */
+	uint8_t keep;	  /* it is added, not set */
+	uint8_t state;	  /* enum tdm_deferred_state */
+	uint8_t busy;	  /* being started: must not be freed */
+	uint8_t over;	  /* ended meanwhile */
+	struct tdm_op op; /* deferred work: what kept.x.context is */
+	struct tdm_xfer_kept kept; /* of a transfer */
+	uint8_t copy[];		   /* payload of an inject */
 };
 
 /* Prepare @domain for them. */
@@ -55,6 +54,20 @@ void tdm_deferred_init(struct tdm_domain *domain);
  * conditions than FI_TRIGGER_THRESHOLD, -FI_ENOMEM.
  */
 ssize_t tdm_deferred_post(struct tdm_ep *ep, const struct tdm_xfer *x);
+
+/*
+ * The checks of a call that posts @x to @ep, but with @flags for its flags:
+ * FI_TRIGGER is not among those that are granted.
+ */
+typedef int (*tdm_check_fn)(const struct tdm_ep *ep, const struct tdm_xfer *x,
+			    uint64_t flags);
+
+/*
+ * For @x, which @check refused with @why: held back as tdm_deferred_post()
+ * does, if FI_TRIGGER is all that speaks against it; otherwise @why.
+ */
+ssize_t tdm_deferred_try(struct tdm_ep *ep, const struct tdm_xfer *x, int why,
+			 tdm_check_fn check);
 
 /*
  * A new one for @domain, which waits for nothing yet; of @x (NULL: of none)

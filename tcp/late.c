@@ -25,9 +25,7 @@ enum { STUCK_MOST = 16, RETRY_MS = 10 };
 struct late {
 	struct tdm_list node; /* sep->late, in the order of posting */
 	struct tdm_sep_op *op;
-	struct tdm_xfer x;
-	struct tdm_amo_call amo;
-	struct iovec iov[TDM_AMO_VECTOR];
+	struct tdm_xfer_kept kept;
 	uint8_t copy[]; /* payload of an inject */
 };
 
@@ -50,7 +48,7 @@ int tdm_late_waits(const struct tdm_ep *ctx, fi_addr_t addr)
 		const struct late *l = late_of(pos);
 
 		if (l->op->ctx == ctx &&
-		    peer_of(ctx->of, l->x.addr) == peer_of(ctx->of, addr))
+		    peer_of(ctx->of, l->kept.x.addr) == peer_of(ctx->of, addr))
 			return 1;
 	}
 	return 0;
@@ -61,24 +59,11 @@ int tdm_late_add(struct tdm_sep_op *op, const struct tdm_xfer *x)
 	int inject = !!(x->flags & FI_INJECT);
 	struct tdm_ep *whole = op->ctx->of;
 	struct late *l = malloc(sizeof(*l) + (inject ? x->len : 0));
-	size_t i;
 
 	if (!l)
 		return -FI_ENOMEM;
 	l->op = op;
-	l->x = *x;
-	l->x.desc = NULL;
-	l->x.iov = l->iov;
-	for (i = 0; i < x->count; i++)
-		l->iov[i] = x->iov[i];
-	if (x->flags & FI_ATOMIC) {
-		l->amo = *x->amo;
-		l->x.amo = &l->amo;
-	}
-	if (inject) {
-		tdm_iov_copy_from(l->copy, x->iov, x->count, 0, x->len);
-		tdm_xfer_buf(&l->x, l->copy, x->len);
-	}
+	tdm_xfer_keep(&l->kept, x, inject ? l->copy : NULL);
 	tdm_list_init(&l->node);
 	tdm_list_append(&whole->sep->late, &l->node);
 	if (!tdm_list_linked(&whole->sep->offer.node))
@@ -98,7 +83,7 @@ static void late_free(struct tdm_sep *sep, struct late *l)
 static void late_fail(struct tdm_sep *sep, struct late *l, int err)
 {
 	struct tdm_sep_op *op = l->op;
-	fi_addr_t addr = l->x.addr;
+	fi_addr_t addr = l->kept.x.addr;
 
 	late_free(sep, l);
 	tdm_sep_fail(op, err, addr);
@@ -126,10 +111,10 @@ static void pass(struct tdm_late *late)
 		struct late *l = late_of(pos);
 		struct tdm_ep *whole = l->op->ctx->of;
 
-		peer = peer_of(whole, l->x.addr);
+		peer = peer_of(whole, l->kept.x.addr);
 		if (is_stuck(stuck, count, peer))
 			continue;
-		ret = tdm_route_locked(whole, &l->x);
+		ret = tdm_route_locked(whole, &l->kept.x);
 		if (!ret) {
 			late_free(sep, l);
 		} else if (ret != -FI_EAGAIN) {
@@ -220,7 +205,7 @@ void tdm_late_removed(struct tdm_ep *whole, fi_addr_t addr)
 	tdm_list_for_each_safe(pos, tmp, &whole->sep->late) {
 		struct late *l = late_of(pos);
 
-		if (peer_of(whole, l->x.addr) == addr)
+		if (peer_of(whole, l->kept.x.addr) == addr)
 			late_fail(whole->sep, l, FI_ECONNABORTED);
 	}
 }

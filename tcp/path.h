@@ -13,6 +13,7 @@
 #define TDM_TCP_PATH_H
 
 #include "tcp/ep.h"
+#include "tdm_amo_post.h"
 #include "tdm_xfer.h"
 
 #include <rdma/fi_rma.h>
@@ -69,5 +70,13 @@ int tdm_check_trecv(struct tdm_ep *ep, const struct fi_msg_tagged *m,
 		    uint64_t flags, struct tdm_xfer *x);
 int tdm_check_rma(struct tdm_ep *ep, const struct fi_msg_rma *m, uint64_t op,
 		  uint64_t flags, struct tdm_xfer *x);
+
+/*
+ * The same for fi_atomicmsg(3) and its relatives, @ask->kind; the caller has
+ * filled in what @m does not say. Out: *@p, p->x.
+ */
+int tdm_check_amo(struct tdm_ep *ep, struct tdm_amo_ask *ask,
+		  const struct fi_msg_atomic *m, uint64_t flags,
+		  struct tdm_amo_post *p);
 
 #endif /* TDM_TCP_PATH_H */

@@ -49,22 +49,12 @@ static int check(const struct tdm_ep *ep, const struct tdm_xfer *x,
 	return 0;
 }
 
-/* What is not simply granted: refused, or held back. */
-static tdm_noinline ssize_t start_other(struct tdm_ep *ep,
-					const struct tdm_xfer *x, int why)
-{
-	if (!(x->flags & FI_TRIGGER) || why != -FI_EOPNOTSUPP)
-		return why;
-	why = check(ep, x, x->flags & ~(uint64_t)FI_TRIGGER);
-	return why ? why : tdm_deferred_post(ep, x);
-}
-
 static ssize_t start(struct fid_ep *fid, struct tdm_xfer *x)
 {
 	struct tdm_ep *ep = tdm_ep_from_fid(fid);
 	int ret = check(ep, x, x->flags);
 
-	return tdm_unlikely(ret) ? start_other(ep, x, ret) :
+	return tdm_unlikely(ret) ? tdm_deferred_try(ep, x, ret, check) :
 				   tdm_route_send(ep, x);
 }
 

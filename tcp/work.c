@@ -21,7 +21,8 @@ struct request {
 	struct tdm_ep *ep; /* NULL: a counter's */
 	uint64_t flags;	   /* the application's */
 	struct tdm_xfer x;
-	struct tdm_cntr *cntr; /* a counter's: to be changed */
+	struct tdm_amo_post amo; /* what x refers to, of an atomic operation */
+	struct tdm_cntr *cntr;	 /* a counter's: to be changed */
 	uint64_t value;
 	int keep;
 };
@@ -92,6 +93,49 @@ static int take_rma(struct tdm_domain *d, struct request *r)
 		     tdm_check_rma(r->ep, &op->msg, kind, op->flags, &r->x);
 }
 
+static int check_amo(struct tdm_domain *d, struct request *r,
+		     struct fid_ep *fid, struct tdm_amo_ask *ask,
+		     const struct fi_msg_atomic *m, uint64_t flags)
+{
+	int ret = check_ep(d, r, fid, flags);
+
+	if (!ret)
+		ret = tdm_check_amo(r->ep, ask, m, flags, &r->amo);
+	if (!ret)
+		r->x = r->amo.x;
+	return ret;
+}
+
+static int take_atomic(struct tdm_domain *d, struct request *r)
+{
+	const struct fi_op_atomic *op = r->work->op.atomic;
+	struct tdm_amo_ask ask = { .kind = TDM_AMO_BASE };
+
+	return check_amo(d, r, op->ep, &ask, &op->msg, op->flags);
+}
+
+static int take_fetch(struct tdm_domain *d, struct request *r)
+{
+	const struct fi_op_fetch_atomic *op = r->work->op.fetch_atomic;
+	struct tdm_amo_ask ask = { .kind = TDM_AMO_FETCH,
+				   .result = op->fetch.msg_iov,
+				   .result_count = op->fetch.iov_count };
+
+	return check_amo(d, r, op->ep, &ask, &op->msg, op->flags);
+}
+
+static int take_compare(struct tdm_domain *d, struct request *r)
+{
+	const struct fi_op_compare_atomic *op = r->work->op.compare_atomic;
+	struct tdm_amo_ask ask = { .kind = TDM_AMO_COMPARE,
+				   .compare = op->compare.msg_iov,
+				   .compare_count = op->compare.iov_count,
+				   .result = op->fetch.msg_iov,
+				   .result_count = op->fetch.iov_count };
+
+	return check_amo(d, r, op->ep, &ask, &op->msg, op->flags);
+}
+
 /* "The completion_cntr field must be NULL for counter operations." */
 static int take_cntr(struct tdm_domain *d, struct request *r)
 {
@@ -105,12 +149,19 @@ static int take_cntr(struct tdm_domain *d, struct request *r)
 	return tdm_cntr_engine(r->cntr) == &d->engine ? 0 : -FI_EDOMAIN;
 }
 
-/* By enum fi_op_type; what is missing is not supported. */
+/* By enum fi_op_type; what libfabric adds to it later is not supported. */
 static int (*const kinds[])(struct tdm_domain *d, struct request *r) = {
-	[FI_OP_RECV] = take_recv,     [FI_OP_SEND] = take_send,
-	[FI_OP_TRECV] = take_trecv,   [FI_OP_TSEND] = take_tsend,
-	[FI_OP_READ] = take_rma,      [FI_OP_WRITE] = take_rma,
-	[FI_OP_CNTR_SET] = take_cntr, [FI_OP_CNTR_ADD] = take_cntr,
+	[FI_OP_RECV] = take_recv,
+	[FI_OP_SEND] = take_send,
+	[FI_OP_TRECV] = take_trecv,
+	[FI_OP_TSEND] = take_tsend,
+	[FI_OP_READ] = take_rma,
+	[FI_OP_WRITE] = take_rma,
+	[FI_OP_ATOMIC] = take_atomic,
+	[FI_OP_FETCH_ATOMIC] = take_fetch,
+	[FI_OP_COMPARE_ATOMIC] = take_compare,
+	[FI_OP_CNTR_SET] = take_cntr,
+	[FI_OP_CNTR_ADD] = take_cntr,
 };
 
 static int check_work(struct tdm_domain *d, struct request *r)
