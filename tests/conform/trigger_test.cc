@@ -1,167 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Triggered operations and deferred work: fi_trigger(3). */
+/* Operations posted with FI_TRIGGER: fi_trigger(3). */
 #include <thread>
 
-#include <rdma/fi_trigger.h>
+#include "trigger.h"
 
-#include "parts.h"
+using namespace trigger_test;
 
 namespace
 {
-
-const uint64_t KEY = 0x7219;
-
-struct reach {
-	struct fid_cntr *cntr;
-	uint64_t value, errors;
-};
-
-int reached(void *arg)
-{
-	auto *r = static_cast<struct reach *>(arg);
-
-	return fi_cntr_read(r->cntr) >= r->value &&
-	       fi_cntr_readerr(r->cntr) >= r->errors;
-}
-
-class Trigger : public Parts
-{
-protected:
-	/* Valid until the operation has ended. */
-	std::vector<std::unique_ptr<struct fi_triggered_context2>> contexts;
-	struct fid_mr *mr = nullptr;
-	unsigned char region[4096];
-
-	Trigger()
-	{
-		attr.cntrs = 1;
-		attr.caps |= FI_TRIGGER | FI_RMA;
-	}
-
-	void TearDown() override
-	{
-		if (mr) {
-			EXPECT_EQ(0, fi_close(&mr->fid));
-		}
-		Parts::TearDown();
-	}
-
-	void expose()
-	{
-		memset(region, 0, sizeof(region));
-		ASSERT_EQ(0, fi_mr_reg(rx()->domain, region, sizeof(region),
-				       FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY,
-				       0, &mr, nullptr));
-	}
-
-	void *when(struct fid_cntr *c, size_t threshold)
-	{
-		contexts.push_back(
-			std::make_unique<struct fi_triggered_context2>());
-		auto *x = contexts.back().get();
-
-		memset(x, 0, sizeof(*x));
-		x->event_type = FI_TRIGGER_THRESHOLD;
-		x->trigger.threshold.cntr = c;
-		x->trigger.threshold.threshold = threshold;
-		return x;
-	}
-
-	void count(struct fid_cntr *c, uint64_t value, uint64_t errors = 0)
-	{
-		struct reach r = { c, value, errors };
-
-		ASSERT_EQ(0, tdt_wait_until(w, reached, &r))
-			<< fi_cntr_read(c) << " of " << value;
-		EXPECT_EQ(value, fi_cntr_read(c));
-		EXPECT_EQ(errors, fi_cntr_readerr(c));
-	}
-
-	/* @len bytes at @buf to @to, or from there, with FI_TRIGGER. */
-	ssize_t sendmsg(struct fid_ep *at, void *buf, size_t len, fi_addr_t to,
-			void *context, uint64_t flags = FI_TRIGGER)
-	{
-		struct iovec iov = iov_of(buf, len);
-		struct fi_msg m = {};
-
-		m.msg_iov = &iov;
-		m.iov_count = 1;
-		m.addr = to;
-		m.context = context;
-		ssize_t ret = fi_sendmsg(at, &m, flags);
-
-		memset(&iov, 0xee, sizeof(iov));
-		memset(&m, 0xee, sizeof(m));
-		return ret;
-	}
-
-	ssize_t recvmsg(struct fid_ep *at, void *buf, size_t len, void *context,
-			uint64_t flags = FI_TRIGGER)
-	{
-		struct iovec iov = iov_of(buf, len);
-		struct fi_msg m = {};
-
-		m.msg_iov = &iov;
-		m.iov_count = 1;
-		m.addr = FI_ADDR_UNSPEC;
-		m.context = context;
-		ssize_t ret = fi_recvmsg(at, &m, flags);
-
-		memset(&iov, 0xee, sizeof(iov));
-		memset(&m, 0xee, sizeof(m));
-		return ret;
-	}
-
-	ssize_t tagmsg(bool send, struct fid_ep *at, void *buf, size_t len,
-		       fi_addr_t addr, uint64_t tag, void *context,
-		       uint64_t flags = FI_TRIGGER)
-	{
-		struct iovec iov = iov_of(buf, len);
-		struct fi_msg_tagged m = {};
-
-		m.msg_iov = &iov;
-		m.iov_count = 1;
-		m.addr = addr;
-		m.tag = tag;
-		m.context = context;
-		ssize_t ret = send ? fi_tsendmsg(at, &m, flags) :
-				     fi_trecvmsg(at, &m, flags);
-
-		memset(&iov, 0xee, sizeof(iov));
-		memset(&m, 0xee, sizeof(m));
-		return ret;
-	}
-
-	ssize_t rmamsg(bool write, struct fid_ep *at, void *buf, size_t len,
-		       fi_addr_t to, uint64_t place, void *context,
-		       uint64_t flags = FI_TRIGGER)
-	{
-		struct fi_rma_iov there = { place, len, KEY };
-		struct iovec iov = iov_of(buf, len);
-		struct fi_msg_rma m = {};
-
-		m.msg_iov = &iov;
-		m.iov_count = 1;
-		m.rma_iov = &there;
-		m.rma_iov_count = 1;
-		m.addr = to;
-		m.context = context;
-		ssize_t ret = write ? fi_writemsg(at, &m, flags) :
-				      fi_readmsg(at, &m, flags);
-
-		memset(&there, 0xee, sizeof(there));
-		memset(&iov, 0xee, sizeof(iov));
-		memset(&m, 0xee, sizeof(m));
-		return ret;
-	}
-
-	/* Whatever was to happen by now has happened, and nothing else. */
-	void quiet(struct tdt_ep *from)
-	{
-		OK(fence(from));
-		EXPECT_EQ(0u, tdt_pending(w));
-	}
-};
 
 TEST_F(Trigger, ASendIsHeldUntilTheCounterIsThere)
 {
@@ -222,6 +68,62 @@ TEST_F(Trigger, EveryKindOfOperation)
 		OK(done(from, x[3], FI_RMA | FI_READ));
 		EXPECT_STREQ("abc", got);
 		memset(region, 0, sizeof(region));
+	}
+}
+
+TEST_F(Trigger, EveryKindOfAtomicOperation)
+{
+	/* As above. */
+	OPEN();
+	OK(expose());
+	for (auto *from : senders()) {
+		struct fid_cntr *c = cntr(from->domain);
+		Amo a[] = { { FI_OP_ATOMIC, 8 },
+			    { FI_OP_FETCH_ATOMIC, 8 },
+			    { FI_OP_COMPARE_ATOMIC, 8 } };
+		void *x[] = { when(c, 1), when(c, 2), when(c, 3) };
+
+		for (int i = 0; i < 3; i++)
+			ASSERT_EQ(0, amomsg(from, &a[i], x[i]));
+		OK(quiet(from));
+		EXPECT_EQ(0u, word(1));
+		ASSERT_EQ(0, fi_cntr_add(c, 1));
+		OK(done(from, x[0], FI_ATOMIC | FI_WRITE));
+		ASSERT_EQ(0, fi_cntr_add(c, 1));
+		OK(done(from, x[1], FI_ATOMIC | FI_READ));
+		EXPECT_EQ(4u, word(1));
+		EXPECT_EQ(2u, a[1].result[0]);
+		ASSERT_EQ(0, fi_cntr_add(c, 1));
+		OK(done(from, x[2], FI_ATOMIC | FI_READ));
+		EXPECT_EQ(4u, a[2].result[1]);
+		EXPECT_EQ(9u, word(1));
+		EXPECT_EQ(9u, word(2));
+		EXPECT_EQ(0u, word(3));
+		memset(region, 0, sizeof(region));
+	}
+}
+
+TEST_F(Trigger, InjectedOperandsAreThoseOfTheCall)
+{
+	/* fi_atomic(3), FI_INJECT: "the control of constant data buffers
+	 * should be returned to the user immediately after the call returns,
+	 * even if the operation is handled asynchronously". */
+	OPEN();
+	OK(expose());
+	for (auto *from : senders()) {
+		struct fid_cntr *c = cntr(from->domain);
+		Amo a(FI_OP_COMPARE_ATOMIC, 0);
+		void *x = when(c, 1);
+
+		word(0) = 4;
+		ASSERT_EQ(0, amomsg(from, &a, x, FI_TRIGGER | FI_INJECT));
+		memset(a.operand, 0x55, sizeof(a.operand));
+		memset(a.compare, 0x55, sizeof(a.compare));
+		ASSERT_EQ(0, fi_cntr_add(c, 1));
+		OK(done(from, x, FI_ATOMIC | FI_READ));
+		EXPECT_EQ(9u, word(0));
+		EXPECT_EQ(0u, word(1));
+		EXPECT_EQ(4u, a.result[0]);
 	}
 }
 
@@ -511,8 +413,7 @@ TEST_F(Trigger, WhatIsDueWaitsForRoomInTheQueue)
 					     FI_TRIGGER | FI_INJECT |
 						     FI_INJECT_COMPLETE));
 		ASSERT_EQ(0, fi_cntr_add(c, 1));
-		while (fi_cntr_read(from->tx_cntr) < sent + 1)
-			;
+		ASSERT_EQ(0, fi_cntr_wait(from->tx_cntr, sent + 1, 20000));
 		for (int i = 0; i < 100; i++)
 			EXPECT_EQ(sent + 1, fi_cntr_read(from->tx_cntr));
 		ASSERT_EQ(1, fi_cq_read(from->tx_cq, &e, 1));
@@ -550,408 +451,6 @@ TEST_F(Trigger, SleepersAreWokenByWhatIsSetOff)
 			OK(done(rx(), &in, FI_RECV | FI_MSG));
 		}
 	}
-}
-
-/* ---- deferred work -------------------------------------------------------- */
-
-class Work : public Trigger
-{
-protected:
-	struct fi_deferred_work work = {};
-
-	int queue(struct tdt_ep *at)
-	{
-		return fi_control(&at->domain->fid, FI_QUEUE_WORK, &work);
-	}
-
-	void begin(struct fid_cntr *by, uint64_t threshold,
-		   struct fid_cntr *counts)
-	{
-		work.triggering_cntr = by;
-		work.threshold = threshold;
-		work.completion_cntr = counts;
-	}
-
-	/* All that describes it is gone when the call returns. */
-	int msg(struct tdt_ep *at, enum fi_op_type type, void *buf, size_t len,
-		fi_addr_t peer, void *context, uint64_t flags = 0)
-	{
-		struct iovec iov = iov_of(buf, len);
-		struct fi_op_msg op = {};
-		int ret;
-
-		op.ep = at->ep;
-		op.flags = flags;
-		op.msg.msg_iov = &iov;
-		op.msg.iov_count = 1;
-		op.msg.addr = peer;
-		op.msg.context = context;
-		work.op_type = type;
-		work.op.msg = &op;
-		ret = queue(at);
-		memset(&op, 0xee, sizeof(op));
-		memset(&iov, 0xee, sizeof(iov));
-		return ret;
-	}
-
-	int tagged(struct tdt_ep *at, enum fi_op_type type, void *buf,
-		   size_t len, fi_addr_t peer, void *context,
-		   uint64_t flags = 0)
-	{
-		struct iovec iov = iov_of(buf, len);
-		struct fi_op_tagged op = {};
-
-		op.ep = at->ep;
-		op.flags = flags;
-		op.msg.msg_iov = &iov;
-		op.msg.iov_count = 1;
-		op.msg.addr = peer;
-		op.msg.tag = 9;
-		op.msg.context = context;
-		work.op_type = type;
-		work.op.tagged = &op;
-		return queue(at);
-	}
-
-	int rma(struct tdt_ep *at, enum fi_op_type type, void *buf, size_t len,
-		uint64_t key, void *context, uint64_t flags = 0)
-	{
-		struct fi_rma_iov there = { 0, len, key };
-		struct iovec iov = iov_of(buf, len);
-		struct fi_op_rma op = {};
-
-		op.ep = at->ep;
-		op.flags = flags;
-		op.msg.msg_iov = &iov;
-		op.msg.iov_count = 1;
-		op.msg.rma_iov = &there;
-		op.msg.rma_iov_count = 1;
-		op.msg.addr = addr(at, rx());
-		op.msg.context = context;
-		work.op_type = type;
-		work.op.rma = &op;
-		return queue(at);
-	}
-
-	int change(struct tdt_ep *at, enum fi_op_type type, struct fid_cntr *c,
-		   uint64_t value)
-	{
-		struct fi_op_cntr op = { c, value };
-
-		work.op_type = type;
-		work.op.cntr = &op;
-		return queue(at);
-	}
-};
-
-TEST_F(Work, EveryKindCountsAndReportsNothing)
-{
-	/* "On the completion of a deferred data transfer, the specified
-	 * completion counter will be incremented by one." "completed
-	 * operations are not written to the EP's completion queue or update
-	 * the EP counter (unless the EP counter is explicitly referenced as
-	 * the completion_cntr)." */
-	OPEN();
-	OK(expose());
-	ASSERT_EQ(0, tdt_warm_up(w));
-	for (auto *from : senders()) {
-		struct fid_cntr *c = cntr(from->domain),
-				*r = cntr(rx()->domain),
-				*dc = cntr(from->domain),
-				*dr = cntr(rx()->domain);
-		uint64_t sent = fi_cntr_read(from->tx_cntr),
-			 came = fi_cntr_read(rx()->rx_cntr);
-		char out[4] = "dwq", in[2][4] = {}, got[4] = {};
-
-		begin(r, 1, dr);
-		ASSERT_EQ(0, msg(rx(), FI_OP_RECV, in[0], 4, FI_ADDR_UNSPEC,
-				 in[0]));
-		ASSERT_EQ(0, tagged(rx(), FI_OP_TRECV, in[1], 4, FI_ADDR_UNSPEC,
-				    in[1]));
-		begin(c, 1, dc);
-		ASSERT_EQ(0,
-			  msg(from, FI_OP_SEND, out, 4, addr(from, rx()), out));
-		ASSERT_EQ(0, tagged(from, FI_OP_TSEND, out, 4, addr(from, rx()),
-				    out));
-		ASSERT_EQ(0, rma(from, FI_OP_WRITE, out, 4, KEY, out));
-		/* Chained: it waits for what was counted. */
-		begin(dc, 3, dc);
-		ASSERT_EQ(0, rma(from, FI_OP_READ, got, 4, KEY, got));
-		tdt_progress(w);
-		EXPECT_EQ(0u, fi_cntr_read(dc));
-		EXPECT_EQ(0u, fi_cntr_read(dr));
-		ASSERT_EQ(0, fi_cntr_add(r, 1));
-		ASSERT_EQ(0, fi_cntr_add(c, 1));
-		OK(count(dc, 4));
-		OK(count(dr, 2));
-		EXPECT_STREQ("dwq", in[0]);
-		EXPECT_STREQ("dwq", in[1]);
-		EXPECT_STREQ("dwq", got);
-		EXPECT_EQ(sent, fi_cntr_read(from->tx_cntr));
-		EXPECT_EQ(came, fi_cntr_read(rx()->rx_cntr));
-		EXPECT_EQ(0u, tdt_pending(w));
-		memset(region, 0, sizeof(region));
-	}
-}
-
-TEST_F(Work, CompletionsForWhoAsks)
-{
-	/* "An application may request EP completions by specifying the
-	 * FI_COMPLETION flag as part of the operation." */
-	OPEN();
-	ASSERT_EQ(0, tdt_warm_up(w));
-	for (auto *from : senders()) {
-		struct fid_cntr *c = cntr(from->domain),
-				*r = cntr(rx()->domain),
-				*dr = cntr(rx()->domain);
-		uint64_t sent = fi_cntr_read(from->tx_cntr),
-			 came = fi_cntr_read(rx()->rx_cntr);
-		char out = 'c', in = 0;
-
-		begin(r, 0, dr);
-		ASSERT_EQ(0, msg(rx(), FI_OP_RECV, &in, 1, FI_ADDR_UNSPEC, &in,
-				 FI_COMPLETION));
-		/* The endpoint's own counter: by one. */
-		begin(c, 0, from->tx_cntr);
-		ASSERT_EQ(0, msg(from, FI_OP_SEND, &out, 1, addr(from, rx()),
-				 &out, FI_COMPLETION));
-		OK(done(from, &out, FI_SEND | FI_MSG));
-		OK(done(rx(), &in, FI_RECV | FI_MSG));
-		OK(count(from->tx_cntr, sent + 1));
-		OK(count(rx()->rx_cntr, came + 1));
-		OK(count(dr, 1));
-	}
-}
-
-TEST_F(Work, TheEndpointsCounterMayBeTheCompletionCounter)
-{
-	/* As above. */
-	OPEN();
-	ASSERT_EQ(0, tdt_warm_up(w));
-	for (auto *from : senders()) {
-		uint64_t sent = fi_cntr_read(from->tx_cntr);
-		char out = 'e', in = 0;
-
-		ASSERT_EQ(0, tdt_recv(rx(), &in, 1, &in));
-		begin(from->tx_cntr, sent, from->tx_cntr);
-		ASSERT_EQ(0, msg(from, FI_OP_SEND, &out, 1, addr(from, rx()),
-				 &out));
-		OK(count(from->tx_cntr, sent + 1));
-		OK(done(rx(), &in, FI_RECV | FI_MSG));
-		EXPECT_EQ(0u, tdt_pending(w));
-	}
-}
-
-TEST_F(Work, ErrorsCountAtTheTriggeringCounter)
-{
-	/* "it will remain on the queue until the triggering counter (success
-	 * plus error counter values) has reached the indicated threshold." */
-	OPEN();
-	struct fid_cntr *c = cntr(rx()->domain), *d = cntr(rx()->domain);
-
-	begin(c, 3, nullptr);
-	ASSERT_EQ(0, change(rx(), FI_OP_CNTR_ADD, d, 5));
-	ASSERT_EQ(0, fi_cntr_add(c, 1));
-	ASSERT_EQ(0, fi_cntr_adderr(c, 1));
-	EXPECT_EQ(0u, fi_cntr_read(d));
-	ASSERT_EQ(0, fi_cntr_adderr(c, 1));
-	EXPECT_EQ(5u, fi_cntr_read(d));
-}
-
-TEST_F(Work, CountersAreSetAndAddedTo)
-{
-	/* "deferred counter operations do not update the completion counter;
-	 * only the counter specified through the fi_op_cntr is modified.  The
-	 * completion_cntr field must be NULL for counter operations." */
-	OPEN();
-	struct fid_cntr *c = cntr(rx()->domain), *d = cntr(rx()->domain),
-			*e = cntr(rx()->domain);
-
-	begin(c, 1, nullptr);
-	ASSERT_EQ(0, change(rx(), FI_OP_CNTR_SET, d, 5));
-	ASSERT_EQ(0, change(rx(), FI_OP_CNTR_ADD, d, 4));
-	begin(d, 9, nullptr);
-	ASSERT_EQ(0, change(rx(), FI_OP_CNTR_ADD, e, 2));
-	begin(e, 2, nullptr);
-	ASSERT_EQ(0, change(rx(), FI_OP_CNTR_SET, d, 1));
-	EXPECT_EQ(0u, fi_cntr_read(d));
-	ASSERT_EQ(0, fi_cntr_add(c, 1));
-	EXPECT_EQ(1u, fi_cntr_read(d));
-	EXPECT_EQ(2u, fi_cntr_read(e));
-	begin(c, 1, e);
-	EXPECT_EQ(-FI_EINVAL, change(rx(), FI_OP_CNTR_ADD, d, 1));
-}
-
-TEST_F(Work, CancelledAndFlushed)
-{
-	/* "To cancel a deferred work request, use fi_control with command
-	 * FI_CANCEL_WORK and the corresponding struct fi_deferred_work".
-	 * "FI_FLUSH_WORK may be used to flush all work queued to the domain,
-	 * or may be used to cancel all requests waiting on a specific
-	 * triggering_cntr." */
-	OPEN();
-	struct fid *domain = &rx()->domain->fid;
-	struct fid_cntr *c = cntr(rx()->domain), *d = cntr(rx()->domain),
-			*n = cntr(rx()->domain);
-	struct fi_deferred_work first;
-	char in = 0;
-
-	begin(c, 1, nullptr);
-	ASSERT_EQ(0, change(rx(), FI_OP_CNTR_ADD, n, 1));
-	EXPECT_EQ(-FI_EBUSY, fi_close(&c->fid));
-	EXPECT_EQ(-FI_EBUSY, fi_close(&n->fid));
-	ASSERT_EQ(0, fi_control(domain, FI_CANCEL_WORK, &work));
-	EXPECT_EQ(-FI_ENOENT, fi_control(domain, FI_CANCEL_WORK, &work));
-	first = work;
-	work.triggering_cntr = d;
-	ASSERT_EQ(0, change(rx(), FI_OP_CNTR_ADD, n, 10));
-	begin(c, 1, n);
-	ASSERT_EQ(0, msg(rx(), FI_OP_RECV, &in, 1, FI_ADDR_UNSPEC, &in));
-	ASSERT_EQ(0, fi_control(domain, FI_FLUSH_WORK, &first));
-	ASSERT_EQ(0, fi_cntr_add(c, 1));
-	EXPECT_EQ(0u, fi_cntr_read(n));
-	ASSERT_EQ(0, fi_cntr_add(d, 1));
-	EXPECT_EQ(10u, fi_cntr_read(n));
-	begin(d, 9, n);
-	ASSERT_EQ(0, msg(rx(), FI_OP_RECV, &in, 1, FI_ADDR_UNSPEC, &in));
-	ASSERT_EQ(0, fi_control(domain, FI_FLUSH_WORK, nullptr));
-	ASSERT_EQ(0, fi_cntr_add(d, 9));
-	/* Nobody is told, and nobody is held. */
-	EXPECT_EQ(0u, fi_cntr_readerr(n));
-	EXPECT_EQ(0, drop(&c->fid));
-	EXPECT_EQ(0, drop(&d->fid));
-	EXPECT_EQ(0, drop(&n->fid));
-	EXPECT_EQ(-FI_EINVAL, fi_control(domain, FI_QUEUE_WORK, nullptr));
-	EXPECT_EQ(-FI_EINVAL, fi_control(domain, FI_CANCEL_WORK, nullptr));
-}
-
-TEST_F(Work, AStartedReceiveIsCancelledAsAnyOther)
-{
-	/* fi_endpoint(3), fi_cancel. */
-	OPEN();
-	struct fid_cntr *c = cntr(rx()->domain), *d = cntr(rx()->domain);
-	char in[2] = {};
-
-	begin(c, 0, d);
-	ASSERT_EQ(0, msg(rx(), FI_OP_RECV, &in[0], 1, FI_ADDR_UNSPEC, &in[0]));
-	EXPECT_EQ(-FI_ENOENT,
-		  fi_control(&rx()->domain->fid, FI_CANCEL_WORK, &work));
-	begin(c, 1, d);
-	ASSERT_EQ(0, msg(rx(), FI_OP_RECV, &in[1], 1, FI_ADDR_UNSPEC, &in[1]));
-	for (auto &b : in) {
-		ASSERT_EQ(0, fi_cancel(&rx()->ep->fid, &b));
-		OK(failed(rx(), &b, FI_ECANCELED));
-	}
-	OK(count(d, 0, 2));
-	EXPECT_EQ(0u, fi_cntr_readerr(rx()->rx_cntr));
-}
-
-TEST_F(Work, FailuresAreCountedAndReported)
-{
-	/* "It is the responsibility of the application to detect and handle
-	 * situations that occur which could result in a deferred work
-	 * request's condition not being met." */
-	OPEN();
-	OK(expose());
-	for (auto *from : senders()) {
-		struct fid_cntr *c = cntr(from->domain),
-				*d = cntr(from->domain),
-				*r = cntr(rx()->domain);
-		char out[2] = { 1, 2 }, in = 0;
-
-		begin(c, 0, d);
-		ASSERT_EQ(0, rma(from, FI_OP_WRITE, out, 2, KEY + 1, out));
-		OK(failed(from, out, FI_EACCES));
-		OK(count(d, 0, 1));
-		begin(r, 0, r);
-		ASSERT_EQ(0,
-			  msg(rx(), FI_OP_RECV, &in, 1, FI_ADDR_UNSPEC, &in));
-		ASSERT_EQ(0, tdt_send(from, rx(), out, 2, out));
-		OK(done(from, out, FI_SEND | FI_MSG));
-		OK(failed(rx(), &in, FI_ETRUNC));
-		OK(count(r, 0, 1));
-	}
-}
-
-TEST_F(Work, AMultiReceiveBufferCountsItsMessages)
-{
-	/* fi_msg(3), FI_MULTI_RECV, and as above. */
-	OPEN();
-	for (auto *from : senders()) {
-		struct fid_cntr *c = cntr(rx()->domain),
-				*d = cntr(rx()->domain);
-		Bytes in(256), out(100);
-
-		for (uint64_t flags : { 0ull, FI_COMPLETION }) {
-			uint64_t had = fi_cntr_read(d);
-
-			begin(c, 0, d);
-			ASSERT_EQ(0, msg(rx(), FI_OP_RECV, in.data(), 256,
-					 FI_ADDR_UNSPEC, in.data(),
-					 FI_MULTI_RECV | flags));
-			for (int i = 0; i < 2; i++) {
-				ASSERT_EQ(0, tdt_send(from, rx(), out.data(),
-						      100, out.data()));
-				OK(done(from, out.data(), FI_SEND | FI_MSG));
-			}
-			OK(count(d, had + 2));
-			if (!flags)
-				continue;
-			OK(done(rx(), in.data(), FI_RECV | FI_MSG));
-			OK(done(rx(), in.data(), FI_RECV | FI_MSG));
-			OK(done(rx(), in.data(), FI_MULTI_RECV));
-		}
-		EXPECT_EQ(0, drop(&d->fid));
-	}
-}
-
-TEST_F(Work, WhatIsNotSupportedIsRefused)
-{
-	/* "If a specific request is not supported by the provider, it will
-	 * fail the operation with -FI_ENOSYS." */
-	ONLY_TANDEM();
-	OPEN();
-	struct fid_cntr *c = cntr(rx()->domain), *far = cntr(ep(1)->domain);
-	char b = 0;
-
-	begin(c, 0, nullptr);
-	for (int type : { 99, -1 })
-		EXPECT_EQ(-FI_ENOSYS, msg(rx(), (enum fi_op_type)type, &b, 1,
-					  FI_ADDR_UNSPEC, &b));
-	EXPECT_EQ(-FI_ENOSYS, tagged(rx(), FI_OP_TRECV, &b, 1, FI_ADDR_UNSPEC,
-				     &b, FI_PEEK));
-	EXPECT_EQ(-FI_EBADFLAGS,
-		  msg(rx(), FI_OP_RECV, &b, 1, FI_ADDR_UNSPEC, &b, FI_TRIGGER));
-	EXPECT_EQ(-FI_EBADFLAGS,
-		  msg(rx(), FI_OP_SEND, &b, 1, rx()->peers[1], &b, 1ull << 63));
-	begin(nullptr, 0, nullptr);
-	EXPECT_EQ(-FI_EINVAL, change(rx(), FI_OP_CNTR_ADD, c, 1));
-	begin(far, 0, nullptr);
-	EXPECT_EQ(-FI_EDOMAIN, change(rx(), FI_OP_CNTR_ADD, c, 1));
-	begin(c, 0, nullptr);
-	EXPECT_EQ(-FI_EDOMAIN, change(rx(), FI_OP_CNTR_ADD, far, 1));
-	EXPECT_EQ(-FI_EINVAL, change(rx(), FI_OP_CNTR_ADD, nullptr, 1));
-	EXPECT_EQ(-FI_ENOSYS,
-		  fi_control(&rx()->domain->fid, FI_GETOPSFLAG, &b));
-}
-
-TEST_F(Work, EndsWithItsEndpoint)
-{
-	/* fi_endpoint(3), fi_close: "... flushed". Nobody is told, as of posted
-	 * receives, and the counters are free. */
-	OPEN();
-	struct fid_cntr *c = cntr(rx()->domain), *d = cntr(rx()->domain);
-	char in[2] = {};
-
-	begin(c, 1, d);
-	ASSERT_EQ(0, msg(rx(), FI_OP_RECV, &in[0], 1, FI_ADDR_UNSPEC, &in[0]));
-	begin(c, 0, d);
-	ASSERT_EQ(0, msg(rx(), FI_OP_RECV, &in[1], 1, FI_ADDR_UNSPEC, &in[1]));
-	ASSERT_EQ(0, fi_close(&rx()->ep->fid));
-	rx()->ep = nullptr;
-	EXPECT_EQ(0u, fi_cntr_readerr(d));
-	EXPECT_EQ(0, drop(&c->fid));
-	EXPECT_EQ(0, drop(&d->fid));
 }
 
 } // namespace
