@@ -162,15 +162,21 @@ static void send_one(struct bench_ep *b, size_t bytes)
 	check("fi_tsend", ret);
 }
 
+/* Another receive is posted while the message is on its way. */
+static void send_and_post(struct bench_ep *b, size_t bytes)
+{
+	send_one(b, bytes);
+	post(b);
+}
+
 void bench_tagged_batch(struct bench_ep *b, size_t bytes, int count, int leader)
 {
 	for (; count; count--) {
 		if (leader)
-			send_one(b, bytes);
+			send_and_post(b, bytes);
 		wait_for(b, FI_RECV);
 		if (!leader)
-			send_one(b, bytes);
-		post(b);
+			send_and_post(b, bytes);
 	}
 }
 

@@ -25,8 +25,8 @@ void bench_socket_batch(int fd, size_t bytes, int count, int leader);
 
 /*
  * Open @prov (FI_EP_RDM, FI_TAGGED, FI_THREAD_DOMAIN) on loopback, exchange
- * names over @name_fd with the process at its other end, post the first
- * receive. @bytes: largest message.
+ * names over @name_fd with the process at its other end, post two receives, so
+ * that there is always one ahead. @bytes: largest message.
  */
 struct bench_ep *bench_open(const char *prov, int name_fd, size_t bytes);
 
