@@ -76,34 +76,49 @@ gtest_total() {
 		END { print tests - failed - skipped, failed + 0, skipped + 0 }'
 }
 
-# gtest_run RESULTS PROGRAM...: run test programs, each with a time limit, and
-# leave RESULTS/NAME.xml. Fails when one fails, crashes, hangs or runs nothing;
-# what such a program printed comes once more at the end, where it is seen.
+# gtest_one RESULTS PROGRAM: run a test program with a time limit. It leaves
+# RESULTS/NAME.xml, NAME.out and, when it failed, crashed, hung or ran nothing,
+# NAME.bad.
+gtest_one() {
+	local name ret=0 base
+	name=$(basename "$2")
+	base=$1/$name
+	rm -f "$base.xml" "$base.bad"
+	timeout --kill-after=10 "${TANDEM_TEST_SECONDS:-1200}" "$2" \
+		--gtest_brief=1 --gtest_output="xml:$base.xml" \
+		</dev/null >"$base.out" 2>&1 || ret=$?
+	if [ ! -s "$base.xml" ]; then
+		echo "$name left no result (exit status $ret)" >"$base.bad"
+	elif [ "$ret" != 0 ]; then
+		echo "$name failed (exit status $ret)" >"$base.bad"
+	fi
+}
+
+# gtest_run RESULTS PROGRAM...: run test programs, one more at a time than there
+# are processors, since most of them wait most of the time. Fails when one does;
+# what such a program printed comes at the end, where it is seen.
 gtest_run() {
-	local results=$1 program name ret bad=()
+	local results=$1 program name bad=()
 	shift
 	mkdir -p "$results"
 	for program; do
+		while [ "$(jobs -rp | wc -l)" -gt "$(nproc)" ]; do
+			wait -n || :
+		done
+		echo "== $(basename "$program")"
+		gtest_one "$results" "$program" &
+	done
+	wait
+	for program; do
 		name=$(basename "$program")
-		ret=0
-		rm -f "$results/$name.xml"
+		[ ! -e "$results/$name.bad" ] || bad+=("$name")
 		echo "== $name"
-		timeout --kill-after=10 "${TANDEM_TEST_SECONDS:-600}" "$program" \
-			--gtest_brief=1 --gtest_output="xml:$results/$name.xml" \
-			</dev/null 2>&1 | tee "$results/$name.out" || ret=$?
-		if [ ! -s "$results/$name.xml" ]; then
-			bad+=("$name")
-			echo "$name left no result (exit status $ret)" |
-				tee -a "$results/$name.out"
-		elif [ "$ret" != 0 ]; then
-			bad+=("$name")
-			echo "$name failed (exit status $ret)" |
-				tee -a "$results/$name.out"
-		fi
+		cat "$results/$name.out"
 	done
 	for name in "${bad[@]}"; do
-		echo "== the end of $name, which failed"
+		echo "== the end of $name"
 		grep -vE ': Skipped$|^$' "$results/$name.out" | tail -n 80
+		cat "$results/$name.bad"
 	done
 	[ "${#bad[@]}" = 0 ]
 }
