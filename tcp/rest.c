@@ -16,7 +16,9 @@
  *     between it and the peer's GO or STAY.
  *  2. GO is said only when nothing is under way with the sums of the YES: what
  *     was sent behind ASK, on whichever side, is missing in one of them.
- *  3. An ASK has one answer, YES one as well, unless the session is lost; that
+ *  3. A session ends by a rest only with nothing begun in it, whatever the peer
+ *     agreed to: else by a loss.
+ *  4. An ASK has one answer, YES one as well, unless the session is lost; that
  *     of an ASK which met ours is said by the larger id alone.
  *
  * Spec: doc/PROTOCOL-tcp.md, "Rest"; doc/adr/0018-resting-connections.md.
@@ -89,19 +91,25 @@ uint64_t tdm_rest_kept(const struct tdm_conn *c)
 	return sum;
 }
 
+/* Is nothing begun over @c, by either side, that has not ended? */
+static int over(const struct tdm_conn *c)
+{
+	return !c->gather && !c->cur && !c->left && !c->head_len && !c->rts &&
+	       !c->announced && tdm_list_empty(&c->ackq) &&
+	       tdm_list_empty(&c->waitq) && tdm_list_empty(&c->dataq) &&
+	       tdm_list_empty(&c->ctlq) && keepable(c);
+}
+
 /* Is nothing under way over @c, as far as this side can tell? */
 static int idle(const struct tdm_conn *c)
 {
 	if (c->state != TDM_CONN_READY || c->bye || c->closing || c->tx_err ||
-	    c->blocked || c->gather || c->say || c->cur || c->left ||
-	    c->head_len || c->rts || c->announced)
+	    c->blocked || c->say)
 		return 0;
 	/* Both ends of a connection to ourselves are ours. */
 	if (!memcmp(c->id, c->tcp->id, sizeof(c->id)))
 		return 0;
-	return tdm_list_empty(&c->sendq) && tdm_list_empty(&c->ackq) &&
-	       tdm_list_empty(&c->waitq) && tdm_list_empty(&c->dataq) &&
-	       tdm_list_empty(&c->ctlq) && keepable(c);
+	return tdm_list_empty(&c->sendq) && over(c);
 }
 
 /* The same, and has the peer got all that was sent? */
@@ -136,6 +144,12 @@ static void forget_session(struct tdm_conn *c)
 
 void tdm_rest_now(struct tdm_conn *c)
 {
+	/* What the peer began although it agreed has a number of this session. */
+	if (!over(c)) {
+		TDM_INFO(EP_CTRL, "a peer that was to rest did not");
+		tdm_conn_fail(c, FI_ECONNRESET, TDM_WIRE_E_STATE);
+		return;
+	}
 	TDM_INFO(EP_CTRL, "a connection rests");
 	tdm_loop_timer_disarm(&c->timer);
 	tdm_conn_close_fd(c);

@@ -26,7 +26,7 @@ void tdm_rest_crowd(struct tdm_tcp *tcp, int fd);
 
 /*
  * The session of @c, RESTING, is over for both sides: back to IDLE, or to
- * CONNECTING when sends wait.
+ * CONNECTING when sends wait. DEAD, if the peer did not keep to it.
  */
 void tdm_rest_now(struct tdm_conn *c);
 

@@ -500,6 +500,68 @@ TEST_F(TcpRest, StepsOutOfPlaceAreBreaches)
 	still_serves();
 }
 
+/*
+ * Who agreed to rest says nothing more that begins something: what it began all
+ * the same would have its number in a session that is over.
+ */
+TEST_F(TcpRest, WhatIsBegunBehindAnAgreementIsABreach)
+{
+	struct tdm_wire_rec rts = rec(TDM_WIRE_RTS, TDM_WIRE_F_TAG),
+			    read = rec(TDM_WIRE_READ);
+	char in[4];
+
+	rts.tag = 6;
+	rts.id = 3;
+	rts.total = 1;
+	read.total = 1;
+	peer(0x77);
+	raw.hang_up();
+	ASSERT_TRUE(until([&] { return at(0).lost.size() == 1; }));
+	for (int i = 0; i < 4; i++) {
+		at(0).lost.clear();
+		call(0x77);
+		if (!(i & 1))
+			at(0).recv(&in[i], 1, 6);
+		step(TDM_WIRE_ASK);
+		expect_step(TDM_WIRE_YES);
+		raw.record(i < 2 ? rts : read);
+		step(TDM_WIRE_GO);
+		EXPECT_TRUE(closed()) << i;
+		EXPECT_EQ(1u, at(0).lost.size()) << i;
+	}
+	still_serves();
+}
+
+ssize_t no_room_to_send(int, const void *, size_t, int)
+{
+	errno = ENOBUFS;
+	return -1;
+}
+
+/* The same of who said YES, while the kernel does not take our GO. */
+TEST_F(TcpRest, WhatIsBegunBehindYesIsABreach)
+{
+	struct tdm_wire_rec r = rec(TDM_WIRE_RTS, TDM_WIRE_F_TAG);
+	char in;
+
+	r.tag = 6;
+	r.id = 3;
+	r.total = 1;
+	fi_addr_t to = peer(0x77);
+
+	at(0).recv(&in, 1, 6);
+	crowd(0);
+	expect_step(TDM_WIRE_ASK);
+	tdm_os.send = no_room_to_send;
+	step(TDM_WIRE_YES);
+	raw.record(r);
+	ASSERT_TRUE(until([&] { return at(0).conn(to)->announced != 0; }));
+	tdm_os.send = tdm_os_system.send;
+	EXPECT_TRUE(closed());
+	EXPECT_EQ(1u, at(0).lost.size());
+	still_serves();
+}
+
 TEST_F(TcpRest, PeersThatDoNotKnowItAreNotAsked)
 {
 	peer(0x77, 0);
