@@ -148,8 +148,11 @@ static void take(struct tdm_deferred *t)
 		tdm_cntr_unawait(t->cntr, &t->trigger);
 	else
 		tdm_list_del(&t->trigger.node);
-	if (tdm_list_empty(&d->due))
+	/* Then no pass comes that would look. */
+	if (tdm_list_empty(&d->due)) {
 		tdm_list_del(&d->deferring.node);
+		d->fresh = 0;
+	}
 	tdm_cntr_put(t->cntr);
 	t->cntr = NULL;
 	t->state = TDM_DEFERRED_STARTED;

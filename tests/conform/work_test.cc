@@ -268,6 +268,44 @@ TEST_F(Work, CancelledAndFlushed)
 	EXPECT_EQ(-FI_EINVAL, fi_control(domain, FI_CANCEL_WORK, nullptr));
 }
 
+struct sleeper {
+	struct fid_fabric *fabric;
+	struct fid_cntr *cntr;
+};
+
+int may_sleep(void *arg)
+{
+	auto *s = static_cast<struct sleeper *>(arg);
+	struct fid *fid = &s->cntr->fid;
+
+	fi_cntr_read(s->cntr);
+	return !fi_trywait(s->fabric, &fid, 1);
+}
+
+TEST_F(Work, WhatWasDueAndTakenBackKeepsNobodyAwake)
+{
+	/* fi_poll(3): "fi_trywait() will return FI_SUCCESS if it is safe to
+	 * block on the wait object(s)". */
+	attr.cntr_wait = FI_WAIT_UNSPEC;
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	for (auto *from : senders()) {
+		struct sleeper s = { w->fabric, from->tx_cntr };
+		struct fid_cntr *n = cntr(from->domain);
+		char in = 0;
+
+		ASSERT_EQ(0, tdt_recv(rx(), &in, 1, &in));
+		begin(from->tx_cntr, fi_cntr_read(from->tx_cntr) + 1, nullptr);
+		ASSERT_EQ(0, change(from, FI_OP_CNTR_ADD, n, 1));
+		/* Counted in the call, so it is due, and nothing looked. */
+		ASSERT_EQ(0, fi_inject(from->ep, "d", 1, addr(from, rx())));
+		ASSERT_EQ(0, fi_control(&from->domain->fid, FI_FLUSH_WORK,
+					nullptr));
+		OK(done(rx(), &in, FI_RECV | FI_MSG));
+		EXPECT_EQ(0, tdt_wait_until(w, may_sleep, &s));
+	}
+}
+
 TEST_F(Work, AStartedReceiveIsCancelledAsAnyOther)
 {
 	/* fi_endpoint(3), fi_cancel. */
