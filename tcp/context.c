@@ -19,6 +19,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "tcp/deferred.h"
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
 #include "tcp/path.h"
@@ -189,6 +190,7 @@ static int rx_close(struct fid *fid)
 
 	tdm_lock_acquire(&d->lock);
 	if (!ctx->users && !d->engine.orphan) {
+		tdm_deferred_quit(ctx);
 		tdm_srx_unpost(ctx->srx);
 		ret = drain(ctx, rx_busy);
 	}

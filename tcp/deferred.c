@@ -421,7 +421,8 @@ ssize_t tdm_deferred_cancel(struct tdm_ep *ep, const void *context,
 	return ret;
 }
 
-void tdm_deferred_drop(const struct tdm_ep *ep)
+/* Forget what is @ep's; @all: what was started as well. */
+static void vanish(const struct tdm_ep *ep, int all)
 {
 	struct tdm_list *pos, *tmp;
 
@@ -431,9 +432,21 @@ void tdm_deferred_drop(const struct tdm_ep *ep)
 		if (t->ep != ep)
 			continue;
 		if (t->state != TDM_DEFERRED_STARTED)
-			take(t);
-		deferred_free(t);
+			tdm_deferred_forget(t);
+		else if (all)
+			deferred_free(t);
 	}
+}
+
+void tdm_deferred_quit(const struct tdm_ep *ep)
+{
+	tdm_assert_held(&ep->domain->lock);
+	vanish(ep, 0);
+}
+
+void tdm_deferred_drop(const struct tdm_ep *ep)
+{
+	vanish(ep, 1);
 }
 
 void tdm_deferred_removed(const struct tdm_ep *ep, fi_addr_t addr)

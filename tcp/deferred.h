@@ -98,6 +98,12 @@ ssize_t tdm_deferred_cancel(struct tdm_ep *ep, const void *context,
 			    ssize_t (*cancel)(struct tdm_ep *ep,
 					      void *context));
 
+/*
+ * @ep begins to close: what has not been STARTED vanishes, since a close makes
+ * passes, or lets others make them. Lock: held.
+ */
+void tdm_deferred_quit(const struct tdm_ep *ep);
+
 /* @ep closes: all of it vanishes, the transports have let go. Lock: held. */
 void tdm_deferred_drop(const struct tdm_ep *ep);
 

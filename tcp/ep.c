@@ -245,6 +245,7 @@ static int ep_close(struct fid *fid)
 		tdm_lock_release(&d->lock);
 		return d->engine.orphan ? -FI_EOPBADSTATE : -FI_EBUSY;
 	}
+	tdm_deferred_quit(ep);
 	if (ep->enabled) {
 		if (tdm_env.report)
 			tdm_report_print(ep);

@@ -5,7 +5,11 @@
  */
 #include <netinet/in.h>
 
+#include <atomic>
+#include <thread>
+
 #include <rdma/fi_atomic.h>
+#include <rdma/fi_trigger.h>
 
 #include "parts.h"
 
@@ -500,6 +504,69 @@ TEST_F(Scalable, OpeningAndClosing)
 	ASSERT_EQ(0, fi_enable(ctx));
 	EXPECT_EQ(-FI_EOPNOTSUPP, fi_tsend(ctx, &b, 1, nullptr, 0, 0, nullptr));
 	EXPECT_EQ(0, fi_close(&ctx->fid));
+}
+
+int has_begun(void *arg)
+{
+	auto *b = static_cast<Bytes *>(arg);
+
+	return (*b)[0] || (*b)[1] || (*b)[2];
+}
+
+TEST_F(Scalable, AContextThatClosesPostsNothingMore)
+{
+	/* The message that is on its way into a buffer ends while the context
+	 * closes, and sets off a receive that was held, fi_trigger(3): it is
+	 * gone, as posted receives are. */
+	const size_t len = 8 << 20;
+	struct fi_triggered_context2 held = {};
+	std::atomic<bool> stop{ false };
+	uint32_t late = 0, out = 7, in = 0;
+	struct iovec iov = { &late, 4 };
+	struct fi_msg m = {};
+	Entry x;
+
+	ONLY_TANDEM();
+	attr.caps |= FI_TRIGGER;
+	OK(raise());
+	Sep &to = seps[0], &from = seps[1];
+	struct fid_cntr *c = cntr(to.home->domain);
+	Bytes sent = filled(len, 1), got(len);
+
+	ASSERT_EQ(0, fi_ep_bind(to.rx[0], &c->fid, FI_RECV));
+	held.event_type = FI_TRIGGER_THRESHOLD;
+	held.trigger.threshold.cntr = c;
+	held.trigger.threshold.threshold = 1;
+	m.msg_iov = &iov;
+	m.iov_count = 1;
+	m.addr = FI_ADDR_UNSPEC;
+	m.context = &held;
+	ASSERT_EQ(0, fi_recvmsg(to.rx[0], &m, FI_TRIGGER));
+	ASSERT_EQ(0, fi_recv(to.rx[0], got.data(), len, nullptr, FI_ADDR_UNSPEC,
+			     &got));
+	ASSERT_EQ(0, fi_send(from.tx[0], sent.data(), len, nullptr,
+			     named(from, 0), &sent));
+	ASSERT_EQ(0, tdt_wait_until(w, has_begun, &got));
+	std::thread other([&] {
+		struct fi_cq_tagged_entry e;
+
+		while (!stop)
+			fi_cq_read(from.txq[0], &e, 1);
+	});
+	EXPECT_EQ(0, drop(&to.rx[0]->fid));
+	stop = true;
+	other.join();
+	/* The next one's messages are the next one's. */
+	OK(open_rx(&to, 0));
+	ASSERT_EQ(0, fi_inject(from.tx[0], &out, 4, named(from, 0)));
+	tdt_settle(w, 5);
+	ASSERT_EQ(0, fi_recv(to.rx[0], &in, 4, nullptr, FI_ADDR_UNSPEC, &in));
+	do {
+		x = next(to.rxq[0]);
+		ASSERT_EQ(1, x.ret);
+	} while (x.e.op_context != &in);
+	EXPECT_EQ(7u, in);
+	EXPECT_EQ(0u, late);
 }
 
 TEST_F(Scalable, SendsThatWaitEnd)
