@@ -569,6 +569,22 @@ TEST_F(Scalable, AContextThatClosesPostsNothingMore)
 	EXPECT_EQ(0u, late);
 }
 
+TEST_F(Scalable, NothingIsPostedToTheWhole)
+{
+	/* fi_endpoint(3): "Conceptually a transmit context behaves similar to a
+	 * send-only endpoint"; the whole has neither queue, with exact directed
+	 * receives as without. */
+	char b = 0;
+
+	ONLY_TANDEM();
+	attr.caps |= FI_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV;
+	OK(raise());
+	EXPECT_EQ(-FI_EOPNOTSUPP,
+		  fi_recv(seps[1].ep, &b, 1, nullptr, seps[1].peer, nullptr));
+	EXPECT_EQ(-FI_EOPNOTSUPP, fi_trecv(seps[1].ep, &b, 1, nullptr,
+					   seps[1].peer, 0, 0, nullptr));
+}
+
 TEST_F(Scalable, SendsThatWaitEnd)
 {
 	/* To an address nobody has: the sends fill the context, can be
