@@ -78,8 +78,9 @@ static tdm_always_inline ssize_t send_xfer(struct tdm_ep *ep,
 				   tdm_route_send(ep, x);
 }
 
-static tdm_always_inline ssize_t send_buf(struct fid_ep *fid, struct tdm_xfer *x, const void *buf,
-			size_t len)
+static tdm_always_inline ssize_t send_buf(struct fid_ep *fid,
+					  struct tdm_xfer *x, const void *buf,
+					  size_t len)
 {
 	if (tdm_unlikely(len > TDM_MAX_MSG_BYTES))
 		return -FI_EMSGSIZE;
@@ -175,8 +176,9 @@ static uint64_t rx_flags(const struct tdm_ep *ep, const struct tdm_xfer *x)
 	return x->flags & FI_TAGGED ? ep->tagged_rx_op_flags : ep->rx_op_flags;
 }
 
-static tdm_always_inline ssize_t recv_buf(struct fid_ep *fid, struct tdm_xfer *x, void *buf,
-			size_t len)
+static tdm_always_inline ssize_t recv_buf(struct fid_ep *fid,
+					  struct tdm_xfer *x, void *buf,
+					  size_t len)
 {
 	struct tdm_ep *ep = tdm_ep_from_fid(fid);
 

@@ -118,8 +118,9 @@ ssize_t tdm_deferred_post(struct tdm_ep *ep, const struct tdm_xfer *x)
 	return 0;
 }
 
-tdm_noinline ssize_t tdm_deferred_try(struct tdm_ep *ep, const struct tdm_xfer *x, int why,
-			 tdm_check_fn check)
+tdm_noinline ssize_t tdm_deferred_try(struct tdm_ep *ep,
+				      const struct tdm_xfer *x, int why,
+				      tdm_check_fn check)
 {
 	if (!(x->flags & FI_TRIGGER) || why != -FI_EOPNOTSUPP)
 		return why;
