@@ -20,6 +20,44 @@ struct tdm_amo_ask {
 	size_t count; /* values at the target; 0: as many as there are here */
 };
 
+/* Where at the target, and whose. */
+struct tdm_amo_where {
+	fi_addr_t peer;
+	uint64_t addr, key;
+	void *context;
+};
+
+/* Begin an @ask with the operands of buf. */
+static inline struct tdm_amo_ask
+tdm_amo_ask(enum tdm_amo_kind kind, enum fi_datatype type, enum fi_op op,
+	    const struct fi_ioc *buf, size_t count)
+{
+	struct tdm_amo_ask ask = { .kind = kind, .type = type, .op = op };
+
+	ask.buf = buf;
+	ask.buf_count = count;
+	return ask;
+}
+
+/* What @m says, to @ask and *@where. Errors: -FI_EINVAL: not one place. */
+static inline int tdm_amo_from_message(struct tdm_amo_ask *ask,
+				       struct tdm_amo_where *where,
+				       const struct fi_msg_atomic *m)
+{
+	if (m->rma_iov_count != 1 || !m->rma_iov || !m->rma_iov[0].count)
+		return -FI_EINVAL;
+	where->peer = m->addr;
+	where->addr = m->rma_iov[0].addr;
+	where->key = m->rma_iov[0].key;
+	where->context = m->context;
+	ask->type = m->datatype;
+	ask->op = m->op;
+	ask->buf = m->msg_iov;
+	ask->buf_count = m->iov_count;
+	ask->count = m->rma_iov[0].count;
+	return 0;
+}
+
 /* A request and what it refers to; x.flags, addr, context and rma_* are free. */
 struct tdm_amo_post {
 	struct tdm_xfer x;
@@ -65,7 +103,7 @@ static inline int tdm_amo_post_result(struct tdm_amo_call *call,
 }
 
 /*
- * Fill @p but for what is free, for @ask, whose values have @size bytes.
+ * Fill @p but for what is free (tdm_amo_address()), for @ask, whose values have @size bytes.
  * Errors: -FI_EINVAL: no value, too many vectors, or vectors that do not have
  * the same number of values; -FI_EMSGSIZE: more than TDM_AMO_BYTES.
  */
@@ -112,6 +150,19 @@ static inline int tdm_amo_prepare(struct tdm_amo_post *p,
 	p->x.count = n;
 	p->x.len = buf + compare;
 	return 0;
+}
+
+/* The rest of @p, x.flags with @flags. */
+static inline void tdm_amo_address(struct tdm_amo_post *p,
+				   const struct tdm_amo_where *w,
+				   uint64_t flags)
+{
+	int base = p->call.amo.kind == TDM_AMO_BASE;
+
+	tdm_xfer_init(&p->x, FI_ATOMIC | (base ? FI_WRITE : FI_READ) | flags,
+		      w->peer, w->context);
+	p->x.rma_addr = w->addr;
+	p->x.rma_key = w->key;
 }
 
 #endif /* TDM_AMO_POST_H */

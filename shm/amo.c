@@ -24,7 +24,7 @@
 #include <rdma/fi_errno.h>
 
 #include "shm/rma.h"
-#include "tdm_amo_post.h"
+#include "tdm_amo_calls.h"
 
 enum {
 	/* Slots of the longest ATOMIC; READ_DATA is shorter. */
@@ -184,13 +184,6 @@ int tdm_shm_amo_rx(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 
 /* ---- fi_atomic(3) -------------------------------------------------------- */
 
-struct where {
-	fi_addr_t peer;
-	uint64_t addr; /* at the target */
-	uint64_t key;
-	void *context;
-};
-
 /* fi_query_atomic()'s flag for a family of calls. */
 static uint64_t family(enum tdm_amo_kind kind)
 {
@@ -205,7 +198,7 @@ static uint64_t family(enum tdm_amo_kind kind)
 
 /* Which operations there are, and how long a value is, the owner knows. */
 static ssize_t post(struct fid_ep *fid, const struct tdm_amo_ask *ask,
-		    const struct where *w, uint64_t flags)
+		    const struct tdm_amo_where *where, uint64_t flags)
 {
 	struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(fid);
 	struct fi_atomic_attr attr;
@@ -217,32 +210,14 @@ static ssize_t post(struct fid_ep *fid, const struct tdm_amo_ask *ask,
 		ret = tdm_amo_prepare(&p, ask, attr.size);
 	if (ret)
 		return ret;
-	p.x.flags = FI_ATOMIC | flags |
-		    (ask->kind == TDM_AMO_BASE ? FI_WRITE : FI_READ);
-	p.x.addr = w->peer;
-	p.x.tag = 0;
-	p.x.data = 0;
-	p.x.context = w->context;
-	p.x.rma_addr = w->addr;
-	p.x.rma_key = w->key;
+	tdm_amo_address(&p, where, flags);
 	return tdm_shm_rma_send(ep, &p.x);
 }
 
-static ssize_t post_message(struct fid_ep *fid, struct tdm_amo_ask *ask,
-			    const struct fi_msg_atomic *m, uint64_t flags)
+static int message_flags(struct fid_ep *fid, uint64_t given, uint64_t *flags)
 {
-	struct where w = { .peer = m->addr, .context = m->context };
-
-	if (m->rma_iov_count != 1 || !m->rma_iov || !m->rma_iov[0].count)
-		return -FI_EINVAL;
-	w.addr = m->rma_iov[0].addr;
-	w.key = m->rma_iov[0].key;
-	ask->type = m->datatype;
-	ask->op = m->op;
-	ask->buf = m->msg_iov;
-	ask->buf_count = m->iov_count;
-	ask->count = m->rma_iov[0].count;
-	return post(fid, ask, &w, flags | tdm_shm_ep_from_fid(fid)->tx_comp);
+	*flags = given | tdm_shm_ep_from_fid(fid)->tx_comp;
+	return 0;
 }
 
 /* fi_endpoint(3): op_flags hold for calls without flags of their own. */
@@ -251,155 +226,6 @@ static uint64_t default_flags(struct fid_ep *fid)
 	const struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(fid);
 
 	return ep->tx_flags | ep->tx_comp;
-}
-
-static struct fi_ioc ioc_of(const void *buf, size_t count)
-{
-	return (struct fi_ioc){ .addr = (void *)(uintptr_t)buf,
-				.count = count };
-}
-
-static ssize_t amo_writev(struct fid_ep *ep, const struct fi_ioc *iov,
-			  void **desc, size_t count, fi_addr_t dest,
-			  uint64_t addr, uint64_t key, enum fi_datatype type,
-			  enum fi_op op, void *context)
-{
-	const struct tdm_amo_ask ask = { .kind = TDM_AMO_BASE,
-					 .type = type,
-					 .op = op,
-					 .buf = iov,
-					 .buf_count = count };
-
-	return post(ep, &ask, &(struct where){ dest, addr, key, context },
-		    default_flags(ep));
-}
-
-static ssize_t amo_write(struct fid_ep *ep, const void *buf, size_t count,
-			 void *desc, fi_addr_t dest, uint64_t addr,
-			 uint64_t key, enum fi_datatype type, enum fi_op op,
-			 void *context)
-{
-	struct fi_ioc ioc = ioc_of(buf, count);
-
-	return amo_writev(ep, &ioc, NULL, 1, dest, addr, key, type, op,
-			  context);
-}
-
-static ssize_t amo_writemsg(struct fid_ep *ep, const struct fi_msg_atomic *m,
-			    uint64_t flags)
-{
-	struct tdm_amo_ask ask = { .kind = TDM_AMO_BASE };
-
-	return post_message(ep, &ask, m, flags);
-}
-
-static ssize_t amo_inject(struct fid_ep *ep, const void *buf, size_t count,
-			  fi_addr_t dest, uint64_t addr, uint64_t key,
-			  enum fi_datatype type, enum fi_op op)
-{
-	struct fi_ioc ioc = ioc_of(buf, count);
-	const struct tdm_amo_ask ask = { .kind = TDM_AMO_BASE,
-					 .type = type,
-					 .op = op,
-					 .buf = &ioc,
-					 .buf_count = 1 };
-
-	return post(ep, &ask, &(struct where){ dest, addr, key, NULL },
-		    FI_INJECT);
-}
-
-static ssize_t amo_readwritev(struct fid_ep *ep, const struct fi_ioc *iov,
-			      void **desc, size_t count, struct fi_ioc *result,
-			      void **result_desc, size_t result_count,
-			      fi_addr_t dest, uint64_t addr, uint64_t key,
-			      enum fi_datatype type, enum fi_op op,
-			      void *context)
-{
-	const struct tdm_amo_ask ask = { .kind = TDM_AMO_FETCH,
-					 .type = type,
-					 .op = op,
-					 .buf = iov,
-					 .buf_count = count,
-					 .result = result,
-					 .result_count = result_count };
-
-	return post(ep, &ask, &(struct where){ dest, addr, key, context },
-		    default_flags(ep));
-}
-
-static ssize_t amo_readwrite(struct fid_ep *ep, const void *buf, size_t count,
-			     void *desc, void *result, void *result_desc,
-			     fi_addr_t dest, uint64_t addr, uint64_t key,
-			     enum fi_datatype type, enum fi_op op,
-			     void *context)
-{
-	struct fi_ioc ioc = ioc_of(buf, count), back = ioc_of(result, count);
-
-	return amo_readwritev(ep, &ioc, NULL, 1, &back, NULL, 1, dest, addr,
-			      key, type, op, context);
-}
-
-static ssize_t amo_readwritemsg(struct fid_ep *ep,
-				const struct fi_msg_atomic *m,
-				struct fi_ioc *result, void **result_desc,
-				size_t result_count, uint64_t flags)
-{
-	struct tdm_amo_ask ask = { .kind = TDM_AMO_FETCH,
-				   .result = result,
-				   .result_count = result_count };
-
-	return post_message(ep, &ask, m, flags);
-}
-
-static ssize_t
-amo_compwritev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
-	       size_t count, const struct fi_ioc *compare, void **compare_desc,
-	       size_t compare_count, struct fi_ioc *result, void **result_desc,
-	       size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
-	       enum fi_datatype type, enum fi_op op, void *context)
-{
-	const struct tdm_amo_ask ask = { .kind = TDM_AMO_COMPARE,
-					 .type = type,
-					 .op = op,
-					 .buf = iov,
-					 .buf_count = count,
-					 .compare = compare,
-					 .compare_count = compare_count,
-					 .result = result,
-					 .result_count = result_count };
-
-	return post(ep, &ask, &(struct where){ dest, addr, key, context },
-		    default_flags(ep));
-}
-
-static ssize_t amo_compwrite(struct fid_ep *ep, const void *buf, size_t count,
-			     void *desc, const void *compare,
-			     void *compare_desc, void *result,
-			     void *result_desc, fi_addr_t dest, uint64_t addr,
-			     uint64_t key, enum fi_datatype type, enum fi_op op,
-			     void *context)
-{
-	struct fi_ioc ioc = ioc_of(buf, count), back = ioc_of(result, count);
-	struct fi_ioc other = ioc_of(compare, count);
-
-	return amo_compwritev(ep, &ioc, NULL, 1, &other, NULL, 1, &back, NULL,
-			      1, dest, addr, key, type, op, context);
-}
-
-static ssize_t amo_compwritemsg(struct fid_ep *ep,
-				const struct fi_msg_atomic *m,
-				const struct fi_ioc *compare,
-				void **compare_desc, size_t compare_count,
-				struct fi_ioc *result, void **result_desc,
-				size_t result_count, uint64_t flags)
-{
-	struct tdm_amo_ask ask = { .kind = TDM_AMO_COMPARE,
-				   .compare = compare,
-				   .compare_count = compare_count,
-				   .result = result,
-				   .result_count = result_count };
-
-	return post_message(ep, &ask, m, flags);
 }
 
 static int valid(struct fid_ep *fid, enum tdm_amo_kind kind,
@@ -414,37 +240,10 @@ static int valid(struct fid_ep *fid, enum tdm_amo_kind kind,
 	return ret;
 }
 
-static int amo_writevalid(struct fid_ep *ep, enum fi_datatype type,
-			  enum fi_op op, size_t *count)
-{
-	return valid(ep, TDM_AMO_BASE, type, op, count);
-}
-
-static int amo_readwritevalid(struct fid_ep *ep, enum fi_datatype type,
-			      enum fi_op op, size_t *count)
-{
-	return valid(ep, TDM_AMO_FETCH, type, op, count);
-}
-
-static int amo_compwritevalid(struct fid_ep *ep, enum fi_datatype type,
-			      enum fi_op op, size_t *count)
-{
-	return valid(ep, TDM_AMO_COMPARE, type, op, count);
-}
-
-struct fi_ops_atomic tdm_shm_atomic_ops = {
-	.size = sizeof(tdm_shm_atomic_ops),
-	.write = amo_write,
-	.writev = amo_writev,
-	.writemsg = amo_writemsg,
-	.inject = amo_inject,
-	.readwrite = amo_readwrite,
-	.readwritev = amo_readwritev,
-	.readwritemsg = amo_readwritemsg,
-	.compwrite = amo_compwrite,
-	.compwritev = amo_compwritev,
-	.compwritemsg = amo_compwritemsg,
-	.writevalid = amo_writevalid,
-	.readwritevalid = amo_readwritevalid,
-	.compwritevalid = amo_compwritevalid,
+struct tdm_amo_table tdm_shm_amo_calls = {
+	.ops = TDM_AMO_OPS,
+	.post = post,
+	.flags = default_flags,
+	.message_flags = message_flags,
+	.valid = valid,
 };

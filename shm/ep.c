@@ -24,6 +24,7 @@
 #include "shm/ctx.h"
 #include "shm/rma.h"
 #include "shm/unexp.h"
+#include "tdm_amo_table.h"
 #include "tdm_log.h"
 #include "tdm_nosys.h"
 #include "tdm_os.h"
@@ -492,7 +493,7 @@ static void ep_fid_init(struct tdm_shm_ep *ep, void *context)
 	ep->fid.msg = &tdm_shm_msg_ops;
 	ep->fid.tagged = &tdm_shm_tagged_ops;
 	ep->fid.rma = &tdm_shm_rma_ops;
-	ep->fid.atomic = &tdm_shm_atomic_ops;
+	ep->fid.atomic = &tdm_shm_amo_calls.ops;
 }
 
 /* fi_endpoint(3) auth_key. Errors: -FI_ENOMEM, also for a size none has. */

@@ -126,7 +126,7 @@ int tdm_shm_ep_open(struct fid_domain *domain, struct fi_info *info,
 extern struct fi_ops_msg tdm_shm_msg_ops;
 extern struct fi_ops_tagged tdm_shm_tagged_ops;
 extern struct fi_ops_rma tdm_shm_rma_ops;
-extern struct fi_ops_atomic tdm_shm_atomic_ops; /* amo.c */
+extern struct tdm_amo_table tdm_shm_amo_calls; /* amo.c */
 
 struct tdm_shm_av;
 

@@ -56,14 +56,10 @@ static int fill_vector(struct tdm_xfer *x, const struct iovec *iov,
 static tdm_always_inline int
 check_send(const struct tdm_ep *ep, const struct tdm_xfer *x, uint64_t flags)
 {
-	if (tdm_unlikely(ep->enabled != TDM_EP_ON)) {
-		int ret = tdm_ep_check(ep, x);
+	int ret = tdm_ep_admits(ep, x, flags);
 
-		if (ret)
-			return ret;
-	}
-	if (tdm_unlikely(!tdm_ep_grants(ep, flags)))
-		return -FI_EOPNOTSUPP;
+	if (tdm_unlikely(ret))
+		return ret;
 	if ((x->flags & FI_INJECT) && x->len > ep->inject_bytes)
 		return -FI_EMSGSIZE;
 	return 0;

@@ -19,6 +19,7 @@
 #include "tcp/deferred.h"
 #include "tcp/getinfo.h"
 #include "tcp/sep.h"
+#include "tdm_amo_table.h"
 #include "tdm_auth.h"
 #include "tdm_log.h"
 #include "tdm_nosys.h"
@@ -464,7 +465,7 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 	}
 	ep->fid.fid.fclass = FI_CLASS_EP;
 	ep->fid.fid.context = context;
-	ep->fid.atomic = &tdm_atomic_ops;
+	ep->fid.atomic = &tdm_amo_calls.ops;
 	ep->fid.collective = &tdm_no_collective_ops;
 	ep->domain = domain;
 	ep->kind = kind;

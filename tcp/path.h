@@ -12,11 +12,12 @@
 #ifndef TDM_TCP_PATH_H
 #define TDM_TCP_PATH_H
 
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+
 #include "tcp/ep.h"
 #include "tdm_amo_post.h"
 #include "tdm_xfer.h"
-
-#include <rdma/fi_rma.h>
 
 /*
  * Send @x, already checked, from @ep. Lock: taken inside.
@@ -53,6 +54,22 @@ static inline int tdm_ep_has_flag(const struct tdm_ep *ep, uint64_t flags,
 	uint64_t caps = ep->info->caps;
 
 	return !(flags & ~((caps & cap ? flag : 0) | (caps & FI_TRIGGER)));
+}
+
+/*
+ * May @ep send @x, whose flags are @flags? Errors: of tdm_ep_check(), and
+ * -FI_EOPNOTSUPP: a capability that it was not granted.
+ */
+static tdm_always_inline int
+tdm_ep_admits(const struct tdm_ep *ep, const struct tdm_xfer *x, uint64_t flags)
+{
+	if (tdm_unlikely(ep->enabled != TDM_EP_ON)) {
+		int ret = tdm_ep_check(ep, x);
+
+		if (ret)
+			return ret;
+	}
+	return tdm_unlikely(!tdm_ep_grants(ep, flags)) ? -FI_EOPNOTSUPP : 0;
 }
 
 /*

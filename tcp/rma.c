@@ -35,14 +35,10 @@ static struct tdm_xfer request(uint64_t flags, struct where w, void *context)
 static int check(const struct tdm_ep *ep, const struct tdm_xfer *x,
 		 uint64_t flags)
 {
-	if (tdm_unlikely(ep->enabled != TDM_EP_ON)) {
-		int ret = tdm_ep_check(ep, x);
+	int ret = tdm_ep_admits(ep, x, flags);
 
-		if (ret)
-			return ret;
-	}
-	if (tdm_unlikely(!tdm_ep_grants(ep, flags)))
-		return -FI_EOPNOTSUPP;
+	if (tdm_unlikely(ret))
+		return ret;
 	if (x->len > TDM_MAX_MSG_BYTES ||
 	    ((x->flags & FI_INJECT) && x->len > ep->inject_bytes))
 		return -FI_EMSGSIZE;
