@@ -95,7 +95,7 @@ protected:
 	std::string log_;
 };
 
-TEST_P(Env, GarbageLeavesTheDefault)
+TEST_P(Env, A17_GarbageLeavesTheDefault)
 {
 	/* fi_tandem(7), ENVIRONMENT: "A value that makes no sense costs one
 	 * warning (FI_LOG_LEVEL=warn) and leaves the default; a number outside
