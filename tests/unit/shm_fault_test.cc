@@ -35,7 +35,7 @@ int dial(uint16_t port)
 	memset(&un, 0, sizeof(un));
 	un.sun_family = AF_UNIX;
 	n = snprintf(un.sun_path + 1, sizeof(un.sun_path) - 1,
-		     "tandem/4:%04x7f0000010000000000000000", port);
+		     "tandem/4:%04x%08x0000000000000000", port, host);
 	if (connect(fd, reinterpret_cast<struct sockaddr *>(&un),
 		    socklen_t(offsetof(struct sockaddr_un, sun_path) + 1 +
 			      size_t(n)))) {

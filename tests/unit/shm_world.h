@@ -44,6 +44,12 @@ inline uint16_t next_port()
 	return static_cast<uint16_t>(20000 + (start + n++) % 30000);
 }
 
+/*
+ * A host of our own, since the names of sockets are the network's: programs
+ * run side by side. Children of fork have their parent's.
+ */
+inline const uint32_t host = 0x7f000000 | (std::random_device()() & 0xffffff);
+
 inline struct sockaddr_in address(uint16_t port)
 {
 	struct sockaddr_in in;
@@ -51,7 +57,7 @@ inline struct sockaddr_in address(uint16_t port)
 	memset(&in, 0, sizeof(in));
 	in.sin_family = AF_INET;
 	in.sin_port = htons(port);
-	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	in.sin_addr.s_addr = htonl(host);
 	return in;
 }
 
