@@ -42,7 +42,7 @@ static inline ssize_t tdm_amo_writemsg(struct fid_ep *ep,
 				       const struct fi_msg_atomic *m,
 				       uint64_t flags)
 {
-	struct tdm_amo_ask ask = { .kind = TDM_AMO_BASE };
+	struct tdm_amo_ask ask = tdm_amo_begin(TDM_AMO_BASE);
 
 	return tdm_amo_post_message(ep, &ask, m, flags);
 }
@@ -97,7 +97,7 @@ static inline ssize_t tdm_amo_readwritemsg(struct fid_ep *ep,
 					   void **result_desc,
 					   size_t result_count, uint64_t flags)
 {
-	struct tdm_amo_ask ask = { .kind = TDM_AMO_FETCH };
+	struct tdm_amo_ask ask = tdm_amo_begin(TDM_AMO_FETCH);
 
 	ask.result = result;
 	ask.result_count = result_count;
@@ -143,7 +143,7 @@ tdm_amo_compwritemsg(struct fid_ep *ep, const struct fi_msg_atomic *m,
 		     size_t compare_count, struct fi_ioc *result,
 		     void **result_desc, size_t result_count, uint64_t flags)
 {
-	struct tdm_amo_ask ask = { .kind = TDM_AMO_COMPARE };
+	struct tdm_amo_ask ask = tdm_amo_begin(TDM_AMO_COMPARE);
 
 	ask.compare = compare;
 	ask.compare_count = compare_count;

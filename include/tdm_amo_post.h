@@ -6,6 +6,8 @@
 #ifndef TDM_AMO_POST_H
 #define TDM_AMO_POST_H
 
+#include <string.h>
+
 #include <rdma/fi_errno.h>
 
 #include "tdm_xfer.h"
@@ -27,13 +29,25 @@ struct tdm_amo_where {
 	void *context;
 };
 
-/* Begin an @ask with the operands of buf. */
+/* Begin an ask; tdm_amo_from_message() or tdm_amo_ask() says what about. */
+static inline struct tdm_amo_ask tdm_amo_begin(enum tdm_amo_kind kind)
+{
+	struct tdm_amo_ask ask;
+
+	memset(&ask, 0, sizeof(ask));
+	ask.kind = kind;
+	return ask;
+}
+
+/* An ask with the operands of buf; compare and result are the caller's. */
 static inline struct tdm_amo_ask
 tdm_amo_ask(enum tdm_amo_kind kind, enum fi_datatype type, enum fi_op op,
 	    const struct fi_ioc *buf, size_t count)
 {
-	struct tdm_amo_ask ask = { .kind = kind, .type = type, .op = op };
+	struct tdm_amo_ask ask = tdm_amo_begin(kind);
 
+	ask.type = type;
+	ask.op = op;
 	ask.buf = buf;
 	ask.buf_count = count;
 	return ask;
