@@ -125,7 +125,7 @@ TEST_F(AtomicLimit, A10_CallsThatMakeNoSense)
 		o.buf = buf;
 		o.type = static_cast<enum fi_datatype>(99);
 		EXPECT_EQ(-FI_EOPNOTSUPP, once(e, to, o, nullptr));
-		o.type = static_cast<enum fi_datatype>(-1);
+		o.type = static_cast<enum fi_datatype>(127);
 		EXPECT_EQ(-FI_EOPNOTSUPP, once(e, to, o, nullptr));
 		o.type = FI_DOUBLE_COMPLEX;
 		o.op = compares(o.call) ? FI_CSWAP_LT : FI_MIN;

@@ -62,8 +62,8 @@ TEST_F(Atomic, WhatIsValidWorksAndNothingElse)
 	OK(expose(256));
 	for (auto *from : senders()) {
 		for (Call c : { WRITE, FETCH, COMPARE }) {
-			for (int type = -1; type < 40; type++) {
-				for (int op = -1; op < 40; op++) {
+			for (int type = 0; type < 40; type++) {
+				for (int op = 0; op < 40; op++) {
 					struct fi_atomic_attr a = { 0, 0 };
 					size_t n = 0;
 					Op o;

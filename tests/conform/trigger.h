@@ -45,9 +45,9 @@ struct Amo {
 	/* What a call is given. */
 	void name(fi_addr_t to, void *context)
 	{
-		buf = { { operand }, 2 };
-		other = { { compare }, 2 };
-		back = { { result }, 2 };
+		buf = { operand, 2 };
+		other = { compare, 2 };
+		back = { result, 2 };
 		where = { at, 2, KEY };
 		m = {};
 		m.msg_iov = &buf;
