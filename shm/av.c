@@ -222,7 +222,7 @@ static void pair_forget(struct tdm_shm_ep *ep, const struct tdm_shm_addr *addr,
 	pair->refused_told = 0;
 	pair->silent = 0;
 	if (tdm_shm_av_source(ep->av, addr) == FI_ADDR_UNSPEC)
-		tdm_shm_tx_forget(pair);
+		tdm_shm_op_forget(pair);
 	tdm_shm_pair_release(pair);
 }
 

@@ -40,7 +40,7 @@ static struct tdm_shm_chunk *chunk_head(const struct tdm_shm_region *area,
 /* ---- sender -------------------------------------------------------------- */
 
 /*
- * The buffer of @op is the application's again (tdm_shm_tx_forget()): the
+ * The buffer of @op is the application's again (tdm_shm_op_forget()): the
  * receive that matched it fails. Returns 0, or -1: no memory to say so.
  */
 static int feed_none(struct tdm_shm_pair *pair, struct tdm_shm_op *op)

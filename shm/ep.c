@@ -334,7 +334,7 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	if (ep->srx && ep->srx->ep_fid.ops && ep->srx->ep_fid.ops->cancel)
 		ret = ep->srx->ep_fid.ops->cancel(&ep->srx->ep_fid.fid,
 						  context);
-	return ret == -FI_ENOENT ? tdm_shm_tx_cancel(ep, context) : ret;
+	return ret == -FI_ENOENT ? tdm_shm_op_cancel(ep, context) : ret;
 }
 
 static ssize_t ep_tx_size_left(struct fid_ep *fid)

@@ -112,4 +112,37 @@ struct tdm_shm_unexp {
 	uint8_t data[];
 };
 
+/* ---- op.c; lock: domain held --------------------------------------------- */
+
+/* A new operation for @x, or NULL: tx_size are under way. */
+struct tdm_shm_op *tdm_shm_op_new(struct tdm_shm_pair *pair,
+				  const struct tdm_xfer *x);
+
+/* The operation @id of @pair, or NULL when it is none of its own. */
+struct tdm_shm_op *tdm_shm_op_find(struct tdm_shm_pair *pair, uint64_t id);
+
+/* What the peer calls @op by, which is under way. */
+uint64_t tdm_shm_op_id(const struct tdm_shm_op *op);
+
+/* End @op: positive errno @err or 0. */
+void tdm_shm_op_end(struct tdm_shm_op *op, int err);
+
+/* Give @op back without a completion; nothing refers to it by then. */
+void tdm_shm_op_free(struct tdm_shm_ep *ep, struct tdm_shm_op *op);
+
+/*
+ * The address of @pair was removed: sends to it end with FI_ECONNABORTED, but
+ * for those whose bytes are leaving. The peer may still name them.
+ */
+void tdm_shm_op_forget(struct tdm_shm_pair *pair);
+
+/*
+ * fi_cancel(3) of an announced send: the peer's ACK will say whether it was in
+ * time. Returns 0, -FI_ENOENT, or -FI_EAGAIN without memory.
+ */
+int tdm_shm_op_cancel(struct tdm_shm_ep *ep, const void *context);
+
+/* An ACK arrived. Returns 0, or -1: no such operation. */
+int tdm_shm_op_ack(struct tdm_shm_pair *pair, uint64_t id, unsigned status);
+
 #endif /* TDM_SHM_OP_H */

@@ -2,7 +2,7 @@
 /*
  * The way of a message, in the order it meets the files: api.c -> tx.c ->
  * ring.h -> bell.c (is the receiver looking?) -> progress.c -> rx.c ->
- * cma.c or bounce.c for large ones -> ACK -> tx.c.
+ * cma.c or bounce.c for large ones -> ACK -> op.c.
  */
 #ifndef TDM_SHM_PATH_H
 #define TDM_SHM_PATH_H
@@ -53,29 +53,10 @@ static inline size_t tdm_shm_eager_room(uint32_t slots, size_t most)
  */
 ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x);
 
-/* The operation @id of @pair, or NULL when it is none of its own. */
-struct tdm_shm_op *tdm_shm_op_find(struct tdm_shm_pair *pair, uint64_t id);
+/* Read the peer's progress; breaks the pair when it cannot be true. */
+void tdm_shm_tx_credit(struct tdm_shm_pair *pair);
 
-uint64_t tdm_shm_op_id(const struct tdm_shm_op *op);
-
-/* End @op: positive errno @err or 0. */
-void tdm_shm_op_end(struct tdm_shm_op *op, int err);
-void tdm_shm_op_free(struct tdm_shm_ep *ep, struct tdm_shm_op *op);
-
-/*
- * The address of @pair was removed: sends to it end with FI_ECONNABORTED, but
- * for those whose bytes are leaving. The peer may still name them.
- */
-void tdm_shm_tx_forget(struct tdm_shm_pair *pair);
-
-/*
- * fi_cancel(3) of an announced send: the peer's ACK will say whether it was in
- * time. Returns 0, -FI_ENOENT, or -FI_EAGAIN without memory.
- */
-int tdm_shm_tx_cancel(struct tdm_shm_ep *ep, const void *context);
-
-/* An ACK arrived. Returns 0, or -1: no such operation. */
-int tdm_shm_tx_ack(struct tdm_shm_pair *pair, uint64_t id, unsigned status);
+/* ---- ctl.c --------------------------------------------------------------- */
 
 /* Write @ctl, now or as soon as there is room. Takes it over. */
 void tdm_shm_ctl_send(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl);
@@ -88,9 +69,6 @@ void tdm_shm_ctl_flush(struct tdm_shm_pair *pair);
 
 /* Tell the peer that the endpoint closes, if there is room. */
 void tdm_shm_tx_goodbye(struct tdm_shm_pair *pair);
-
-/* Read the peer's progress; breaks the pair when it cannot be true. */
-void tdm_shm_tx_credit(struct tdm_shm_pair *pair);
 
 /* ---- bell.c -------------------------------------------------------------- */
 

@@ -81,10 +81,6 @@ void tdm_shm_serve_drop(struct tdm_shm_op *op);
 
 enum { TDM_SHM_TX_SPARE = 2 }; /* slots left to control records */
 
-/* A new operation for @x, or NULL: tx_size are under way. */
-struct tdm_shm_op *tdm_shm_op_new(struct tdm_shm_pair *pair,
-				  const struct tdm_xfer *x);
-
 /* As tdm_shm_ring_reserve(), reading the peer's progress when need be. */
 uint8_t *tdm_shm_tx_room(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare);
 

@@ -362,7 +362,7 @@ static int rx_control(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 	case TDM_SHM_REC_PAD:
 		return 0;
 	case TDM_SHM_REC_ACK:
-		return tdm_shm_tx_ack(pair, tag, rec->aux) ? -FI_EPROTO : 0;
+		return tdm_shm_op_ack(pair, tag, rec->aux) ? -FI_EPROTO : 0;
 	case TDM_SHM_REC_PULL:
 		memcpy(&body, slot + TDM_SHM_HEAD_BYTES, sizeof(body));
 		return tdm_shm_bounce_feed(pair, tag, &body, rec->aux) ?

@@ -23,187 +23,6 @@
 
 enum { TX_LARGE_STALLS = 16 };
 
-/* ---- operations that outlive their call ---------------------------------- */
-
-static struct tdm_shm_op *op_alloc(struct tdm_shm_ep *ep)
-{
-	struct tdm_list *node = tdm_list_pop(&ep->op_free);
-
-	if (node)
-		return tdm_list_entry(node, struct tdm_shm_op, node);
-	if (ep->ops_used == ep->tx_size)
-		return NULL;
-	return &ep->ops[ep->ops_used++];
-}
-
-uint64_t tdm_shm_op_id(const struct tdm_shm_op *op)
-{
-	uint32_t low = op->flags & FI_REMOTE_READ ?
-			       TDM_SHM_ID_SERVED :
-			       (uint32_t)(op - op->pair->ep->ops);
-
-	return (uint64_t)op->gen << 32 | low;
-}
-
-void tdm_shm_op_free(struct tdm_shm_ep *ep, struct tdm_shm_op *op)
-{
-	tdm_list_del(&op->node);
-	tdm_list_del(&op->feed);
-	free(op->copy);
-	op->pair = NULL;
-	op->gen++;
-	tdm_list_push(&ep->op_free, &op->node);
-}
-
-struct tdm_shm_op *tdm_shm_op_find(struct tdm_shm_pair *pair, uint64_t id)
-{
-	struct tdm_shm_ep *ep = pair->ep;
-	uint32_t index = (uint32_t)id;
-
-	if (index >= ep->ops_used || ep->ops[index].pair != pair ||
-	    ep->ops[index].gen != id >> 32)
-		return index == TDM_SHM_ID_SERVED ?
-			       tdm_shm_serve_find(pair, id) :
-			       NULL;
-	return &ep->ops[index];
-}
-
-/* What the owner reports for the peer of @pair. */
-static fi_addr_t reported(const struct tdm_shm_pair *pair)
-{
-	struct fid_peer_srx *srx = pair->ep->srx;
-	const struct tdm_ids_ops *ops =
-		tdm_open_ops(&srx->ep_fid.fid, TDM_IDS_OPS);
-
-	return ops ? ops->id(srx, pair->owner_addr) : pair->owner_addr;
-}
-
-void tdm_shm_op_end(struct tdm_shm_op *op, int err)
-{
-	struct tdm_shm_pair *pair = op->pair;
-	struct tdm_shm_ep *ep = pair->ep;
-	uint64_t flags = op->flags, bytes = op->bytes;
-	void *context = op->context;
-	int told = op->told;
-
-	if (tdm_unlikely(flags & FI_REMOTE_READ)) {
-		tdm_shm_serve_drop(op);
-		return;
-	}
-	tdm_shm_op_free(ep, op);
-	if (tdm_unlikely(told))
-		return;
-	if (err) {
-		tdm_done_send_err(&ep->done, context, flags, err, err,
-				  reported(pair));
-		return;
-	}
-	if (tdm_unlikely(flags & FI_READ)) {
-		pair->rx_msgs++;
-		pair->rx_bytes += bytes;
-	} else {
-		pair->tx_msgs++;
-		pair->tx_bytes += bytes;
-	}
-	tdm_done_send(&ep->done, context, flags);
-}
-
-void tdm_shm_tx_forget(struct tdm_shm_pair *pair)
-{
-	struct tdm_list *pos;
-
-	tdm_list_for_each(pos, &pair->ops) {
-		struct tdm_shm_op *op =
-			tdm_list_entry(pos, struct tdm_shm_op, node);
-
-		if (op->told || op->end || (op->flags & TDM_ONE_SIDED) ||
-		    pair->self)
-			continue;
-		op->told = 1;
-		tdm_done_send_err(&pair->ep->done, op->context, op->flags,
-				  FI_ECONNABORTED, 0, pair->owner_addr);
-	}
-}
-
-int tdm_shm_tx_cancel(struct tdm_shm_ep *ep, const void *context)
-{
-	struct tdm_shm_ctl *ctl;
-	struct tdm_shm_op *op;
-	uint32_t i;
-
-	for (i = 0; i < ep->ops_used; i++) {
-		op = &ep->ops[i];
-		/* What was announced and not asked for yet. */
-		if (op->pair && op->context == context && op->count &&
-		    !op->end && !op->told && !op->cancelled &&
-		    !(op->flags & TDM_ONE_SIDED))
-			break;
-	}
-	if (i == ep->ops_used)
-		return -FI_ENOENT;
-	ctl = tdm_pool_alloc(&ep->ctls);
-	if (!ctl)
-		return -FI_EAGAIN;
-	ctl->op = TDM_SHM_REC_FAIL;
-	ctl->kind = TDM_SHM_CTL_ALONE;
-	ctl->aux = 1;
-	ctl->tag = tdm_shm_op_id(op);
-	tdm_list_init(&ctl->node);
-	op->cancelled = 1;
-	tdm_shm_ctl_send(op->pair, ctl);
-	return 0;
-}
-
-int tdm_shm_tx_ack(struct tdm_shm_pair *pair, uint64_t id, unsigned status)
-{
-	struct tdm_shm_op *op = tdm_shm_op_find(pair, id);
-
-	if (!op)
-		return -1;
-	if (tdm_unlikely(op->flags & TDM_ONE_SIDED))
-		return tdm_shm_rma_ack(op, status);
-	if (tdm_unlikely(status >= TDM_SHM_STATUS_ACCESS)) {
-		if (!op->cancelled || status != TDM_SHM_STATUS_ACCESS)
-			return -1;
-		tdm_shm_op_end(op, FI_ECANCELED);
-		return 0;
-	}
-	tdm_shm_op_end(op, status == TDM_SHM_STATUS_OK ? 0 : FI_EFAULT);
-	return 0;
-}
-
-static void op_fill(struct tdm_shm_op *op, struct tdm_shm_pair *pair,
-		    const struct tdm_xfer *x)
-{
-	op->pair = pair;
-	op->context = x->context;
-	op->flags = x->flags;
-	op->copy = NULL;
-	op->told = 0;
-	op->cancelled = 0;
-	op->len = 0;
-	op->bytes = x->len;
-	op->count = 0;
-	op->at = 0;
-	op->end = 0;
-	op->must = 0;
-	op->step = TDM_SHM_READ_ASKED;
-	op->err = 0;
-	tdm_list_init(&op->feed);
-	tdm_list_init(&op->node);
-	tdm_list_append(&pair->ops, &op->node);
-}
-
-struct tdm_shm_op *tdm_shm_op_new(struct tdm_shm_pair *pair,
-				  const struct tdm_xfer *x)
-{
-	struct tdm_shm_op *op = op_alloc(pair->ep);
-
-	if (op)
-		op_fill(op, pair, x);
-	return op;
-}
-
 /* ---- room ---------------------------------------------------------------- */
 
 void tdm_shm_tx_credit(struct tdm_shm_pair *pair)
@@ -383,10 +202,9 @@ static tdm_noinline ssize_t send_eager(struct tdm_shm_pair *pair,
 	if (tdm_unlikely(!slot))
 		return tdm_shm_tx_full(pair);
 	if (tdm_unlikely(flags & TDM_SHM_REC_DELIVER)) {
-		op = op_alloc(ep);
+		op = tdm_shm_op_new(pair, x);
 		if (!op)
 			return -FI_EAGAIN;
-		op_fill(op, pair, x);
 	}
 	eager_write(slot, x, flags, op ? tdm_shm_op_id(op) : 0);
 	tdm_shm_ring_publish(&pair->tx, n,
@@ -459,12 +277,11 @@ static tdm_noinline ssize_t send_rts(struct tdm_shm_pair *pair,
 	slot = tx_room(pair, 1, TDM_SHM_TX_SPARE);
 	if (tdm_unlikely(!slot))
 		return tdm_shm_tx_full(pair);
-	op = op_alloc(ep);
+	op = tdm_shm_op_new(pair, x);
 	if (tdm_unlikely(!op)) {
 		tdm_shm_ep_progress(ep);
 		return -FI_EAGAIN;
 	}
-	op_fill(op, pair, x);
 	if (tdm_unlikely(x->flags & FI_INJECT) && own_payload(op, x)) {
 		tdm_shm_op_free(ep, op);
 		return -FI_EAGAIN;
