@@ -18,6 +18,8 @@
 #define tdm_must_check __attribute__((warn_unused_result))
 #define tdm_unused __attribute__((unused))
 #define tdm_always_inline inline __attribute__((always_inline))
+/* What it calls becomes part of it, of other files too, but for tdm_noinline. */
+#define tdm_flatten __attribute__((flatten))
 /* Kept out of the function that calls it, whose registers it would need. */
 #define tdm_noinline __attribute__((noinline))
 #define tdm_likely(x) __builtin_expect(!!(x), 1)

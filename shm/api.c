@@ -77,18 +77,6 @@ static ssize_t msg_sendmsg(struct fid_ep *ep, const struct fi_msg *msg,
 	return send_iov(ep, &x, msg->msg_iov, msg->iov_count);
 }
 
-static ssize_t msg_inject(struct fid_ep *ep, const void *buf, size_t len,
-			  fi_addr_t addr)
-{
-	struct tdm_xfer x;
-
-	x.flags = FI_MSG | FI_SEND | FI_INJECT;
-	x.addr = addr;
-	x.tag = 0;
-	x.context = NULL;
-	return send_buf(ep, &x, buf, len);
-}
-
 static ssize_t msg_senddata(struct fid_ep *ep, const void *buf, size_t len,
 			    void *desc, uint64_t data, fi_addr_t addr,
 			    void *context)
@@ -154,18 +142,6 @@ static ssize_t tagged_sendmsg(struct fid_ep *ep,
 	x.data = msg->data;
 	x.context = msg->context;
 	return send_iov(ep, &x, msg->msg_iov, msg->iov_count);
-}
-
-static ssize_t tagged_inject(struct fid_ep *ep, const void *buf, size_t len,
-			     fi_addr_t addr, uint64_t tag)
-{
-	struct tdm_xfer x;
-
-	x.flags = FI_TAGGED | FI_SEND | FI_INJECT;
-	x.addr = addr;
-	x.tag = tag;
-	x.context = NULL;
-	return send_buf(ep, &x, buf, len);
 }
 
 static ssize_t tagged_senddata(struct fid_ep *ep, const void *buf, size_t len,
@@ -352,7 +328,7 @@ struct fi_ops_msg tdm_shm_msg_ops = {
 	.send = msg_send,
 	.sendv = msg_sendv,
 	.sendmsg = msg_sendmsg,
-	.inject = msg_inject,
+	.inject = tdm_shm_tx_inject,
 	.senddata = msg_senddata,
 	.injectdata = msg_injectdata,
 };
@@ -365,7 +341,7 @@ struct fi_ops_tagged tdm_shm_tagged_ops = {
 	.send = tagged_send,
 	.sendv = tagged_sendv,
 	.sendmsg = tagged_sendmsg,
-	.inject = tagged_inject,
+	.inject = tdm_shm_tx_tinject,
 	.senddata = tagged_senddata,
 	.injectdata = tagged_injectdata,
 };

@@ -53,6 +53,15 @@ static inline size_t tdm_shm_eager_room(uint32_t slots, size_t most)
  */
 ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x);
 
+/*
+ * The calls inject of struct fi_ops_msg and fi_ops_tagged: @len bytes at @buf,
+ * the caller's again at return. Errors: of tdm_shm_tx_send(), and -FI_EMSGSIZE.
+ */
+ssize_t tdm_shm_tx_inject(struct fid_ep *ep, const void *buf, size_t len,
+			  fi_addr_t addr);
+ssize_t tdm_shm_tx_tinject(struct fid_ep *ep, const void *buf, size_t len,
+			   fi_addr_t addr, uint64_t tag);
+
 /* Read the peer's progress; breaks the pair when it cannot be true. */
 void tdm_shm_tx_credit(struct tdm_shm_pair *pair);
 

@@ -15,7 +15,7 @@
  *     bit for each slot that was inside a record since it last started one;
  *     such a slot is zeroed before the record in front of it is published.
  *     Therefore one slot is always kept free.
- *  2. head - max(credit, base) slots are in use, at most count - 1.
+ *  2. head - max(credit, base) slots are in use, limit - head are not: 1 or more.
  *
  * Memory order. The producer writes the body and, where needed, zeroes the
  * next start with plain stores and then stores word 0 with release; the
@@ -40,6 +40,7 @@ struct tdm_shm_ring_tx {
 	uint64_t head;	 /* slots published, over all rings of the pair */
 	uint64_t base;	 /* head when this ring began */
 	uint64_t credit; /* the consumer's progress as last read */
+	uint64_t limit;	 /* max(credit, base) + count */
 };
 
 struct tdm_shm_ring_rx {
@@ -73,6 +74,7 @@ static inline void tdm_shm_ring_tx_init(struct tdm_shm_ring_tx *r,
 	r->idx = 0;
 	r->lap = 1;
 	r->base = r->head;
+	r->limit = r->head + count;
 }
 
 static inline void tdm_shm_ring_rx_init(struct tdm_shm_ring_rx *r,
@@ -87,9 +89,7 @@ static inline void tdm_shm_ring_rx_init(struct tdm_shm_ring_rx *r,
 /* Slots not in use, as last known. */
 static inline uint32_t tdm_shm_ring_free(const struct tdm_shm_ring_tx *r)
 {
-	uint64_t from = r->credit > r->base ? r->credit : r->base;
-
-	return r->count - (uint32_t)(r->head - from);
+	return (uint32_t)(r->limit - r->head);
 }
 
 /* Take the consumer's progress; -1 when it cannot be true. */
@@ -99,6 +99,8 @@ static inline int tdm_shm_ring_credit(struct tdm_shm_ring_tx *r,
 	if (consumed - r->credit > r->head - r->credit)
 		return -1;
 	r->credit = consumed;
+	if (consumed > r->base)
+		r->limit = consumed + r->count;
 	return 0;
 }
 
@@ -134,14 +136,13 @@ static inline void tdm_shm_ring_publish(struct tdm_shm_ring_tx *r, uint32_t n,
 static inline uint8_t *tdm_shm_ring_reserve(struct tdm_shm_ring_tx *r,
 					    uint32_t n, uint32_t spare)
 {
-	uint32_t left = r->count - r->idx;
-	uint32_t need = n + 1 + spare;
+	uint32_t left = r->count - r->idx, need = n + 1 + spare;
 
-	if (tdm_unlikely(left < n))
+	if (tdm_unlikely(n > 1 && left < n))
 		need += left;
 	if (tdm_unlikely(tdm_shm_ring_free(r) < need))
 		return NULL;
-	if (tdm_unlikely(left < n))
+	if (tdm_unlikely(n > 1 && left < n))
 		tdm_shm_ring_publish(r, left,
 				     tdm_shm_word0(0, TDM_SHM_REC_PAD, 0,
 						   (uint16_t)left));
@@ -187,12 +188,12 @@ static inline void tdm_shm_ring_step(struct tdm_shm_ring_rx *r, uint32_t n)
 /* Do the invariants hold? For tests and debug assertions: private state. */
 static inline int tdm_shm_ring_valid(const struct tdm_shm_ring_tx *r)
 {
-	uint64_t used = r->count - tdm_shm_ring_free(r);
+	uint64_t from = r->credit > r->base ? r->credit : r->base;
 
 	return r->slots && r->count >= TDM_SHM_SLOTS_LEAST &&
 	       r->count <= TDM_SHM_SLOTS_MOST && r->idx < r->count && r->lap &&
 	       r->credit <= r->head && r->base <= r->head &&
-	       used <= r->count - 1 &&
+	       r->limit == from + r->count && r->head < r->limit &&
 	       !(r->dirty[r->idx / 64] >> (r->idx % 64) & 1);
 }
 

@@ -158,8 +158,10 @@ static inline int is_small(const struct tdm_xfer *x)
 		 (FI_REMOTE_CQ_DATA | FI_DELIVERY_COMPLETE | FI_FENCE));
 }
 
-static inline ssize_t send_small(struct tdm_shm_pair *pair,
-				 const struct tdm_xfer *x)
+/* Send one; that it ended is the caller's to say. */
+static tdm_always_inline ssize_t put_small(struct tdm_shm_pair *pair,
+					   uint64_t op, uint64_t tag,
+					   const void *buf, size_t len)
 {
 	uint8_t *slot = tdm_shm_ring_reserve(&pair->tx, 1, TDM_SHM_TX_SPARE);
 
@@ -168,19 +170,28 @@ static inline ssize_t send_small(struct tdm_shm_pair *pair,
 		if (!slot)
 			return tdm_shm_tx_full(pair);
 	}
-	memcpy(slot + 8, &x->tag, 8);
-	tdm_shm_copy(slot + TDM_SHM_HEAD_BYTES, x->iov[0].iov_base, x->len);
+	memcpy(slot + 8, &tag, 8);
+	tdm_shm_copy(slot + TDM_SHM_HEAD_BYTES, buf, len);
 	tdm_shm_ring_publish(&pair->tx, 1,
 			     tdm_shm_word0(0,
-					   x->flags & FI_TAGGED ?
-						   TDM_SHM_REC_TAG :
-						   TDM_SHM_REC_MSG,
-					   0, (uint16_t)x->len));
+					   op & FI_TAGGED ? TDM_SHM_REC_TAG :
+							    TDM_SHM_REC_MSG,
+					   0, (uint16_t)len));
 	tdm_shm_bell(pair);
 	pair->tx_msgs++;
-	pair->tx_bytes += x->len;
-	tdm_done_send(&pair->ep->done, x->context, x->flags);
+	pair->tx_bytes += len;
 	return 0;
+}
+
+static inline ssize_t send_small(struct tdm_shm_pair *pair,
+				 const struct tdm_xfer *x)
+{
+	ssize_t ret =
+		put_small(pair, x->flags, x->tag, x->iov[0].iov_base, x->len);
+
+	if (tdm_likely(!ret))
+		tdm_done_send(&pair->ep->done, x->context, x->flags);
+	return ret;
 }
 
 static tdm_noinline ssize_t send_eager(struct tdm_shm_pair *pair,
@@ -388,11 +399,16 @@ ssize_t tdm_shm_tx_slow(struct tdm_shm_ep *ep, struct tdm_shm_pair *pair,
 					  tdm_shm_tx_send(ep, x);
 }
 
+/* The pair of @addr when something was sent there, else NULL. */
+static inline struct tdm_shm_pair *pair_at(const struct tdm_shm_ep *ep,
+					   fi_addr_t addr)
+{
+	return tdm_likely(addr < ep->by_addr_count) ? ep->by_addr[addr] : NULL;
+}
+
 ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 {
-	struct tdm_shm_pair *pair = tdm_likely(x->addr < ep->by_addr_count) ?
-					    ep->by_addr[x->addr] :
-					    NULL;
+	struct tdm_shm_pair *pair = pair_at(ep, x->addr);
 
 	if (tdm_unlikely(!pair || pair->state != TDM_SHM_PAIR_UP ||
 			 pair->broken))
@@ -409,4 +425,53 @@ ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 		return send_rts(pair, x);
 	return tdm_likely(is_small(x)) ? send_small(pair, x) :
 					 send_eager(pair, x);
+}
+
+/* ---- fi_inject(), fi_tinject() ------------------------------------------- */
+
+/* One that has to wait, is long, or is the first. */
+static tdm_noinline ssize_t inject_other(struct tdm_shm_ep *ep, uint64_t op,
+					 uint64_t tag, const void *buf,
+					 size_t len, fi_addr_t addr)
+{
+	struct tdm_xfer x;
+
+	x.flags = op | FI_SEND | FI_INJECT;
+	x.addr = addr;
+	x.tag = tag;
+	x.context = NULL;
+	tdm_xfer_buf(&x, buf, len);
+	return tdm_shm_tx_send(ep, &x);
+}
+
+/* Most go to the ring without being a struct tdm_xfer in between. */
+static tdm_always_inline ssize_t inject(struct fid_ep *fid, uint64_t op,
+					uint64_t tag, const void *buf,
+					size_t len, fi_addr_t addr)
+{
+	struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(fid);
+	struct tdm_shm_pair *pair = pair_at(ep, addr);
+	ssize_t ret;
+
+	if (tdm_unlikely(!pair || pair->state != TDM_SHM_PAIR_UP ||
+			 pair->broken || pair->grow_in ||
+			 len > TDM_SHM_BODY_BYTES ||
+			 tdm_a32_load_relaxed(&pair->peer->hold)))
+		return inject_other(ep, op, tag, buf, len, addr);
+	ret = put_small(pair, op, tag, buf, len);
+	if (tdm_likely(!ret))
+		tdm_done_send(&ep->done, NULL, FI_SEND);
+	return ret;
+}
+
+ssize_t tdm_shm_tx_inject(struct fid_ep *ep, const void *buf, size_t len,
+			  fi_addr_t addr)
+{
+	return inject(ep, FI_MSG, 0, buf, len, addr);
+}
+
+ssize_t tdm_shm_tx_tinject(struct fid_ep *ep, const void *buf, size_t len,
+			   fi_addr_t addr, uint64_t tag)
+{
+	return inject(ep, FI_TAGGED, tag, buf, len, addr);
 }

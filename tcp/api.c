@@ -15,6 +15,10 @@
 
 #define SEND_FLAGS                                                             \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | TDM_LEVELS)
+/* Those of fi_inject() that ask for nothing: its buffer is free at return. */
+#define INJECT_FLAGS                                                           \
+	(FI_COMPLETION | FI_INJECT | FI_MORE | FI_INJECT_COMPLETE |            \
+	 FI_TRANSMIT_COMPLETE)
 #define RECV_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_MORE | FI_AUTH_KEY)
 #define TRECV_FLAGS                                                            \
 	(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD |           \
@@ -92,6 +96,45 @@ static ssize_t send_vector(struct fid_ep *fid, struct tdm_xfer *x,
 	int ret = fill_vector(x, iov, count);
 
 	return ret ? ret : send_xfer(tdm_ep_from_fid(fid), x);
+}
+
+/* The flags of the default operation, of inject, and of CQ data. */
+static uint64_t op_flags(struct fid_ep *fid)
+{
+	return tdm_ep_from_fid(fid)->tx_op_flags;
+}
+
+static uint64_t inject_flags(struct fid_ep *fid)
+{
+	return (op_flags(fid) & ~(uint64_t)FI_COMPLETION) | FI_INJECT;
+}
+
+/* An inject that is refused, held back, or more than its call says. */
+static tdm_noinline ssize_t inject_other(struct fid_ep *fid, uint64_t op,
+					 const void *buf, size_t len,
+					 fi_addr_t dest, uint64_t tag)
+{
+	struct tdm_xfer x;
+
+	tdm_xfer_init(&x, FI_SEND | op | inject_flags(fid), dest, NULL);
+	x.tag = tag;
+	return send_buf(fid, &x, buf, len);
+}
+
+/* fi_inject() and fi_tinject(). */
+static tdm_always_inline ssize_t inject(struct fid_ep *fid, uint64_t op,
+					const void *buf, size_t len,
+					fi_addr_t dest, uint64_t tag)
+{
+	struct tdm_ep *ep = tdm_ep_from_fid(fid);
+
+	if (tdm_unlikely(ep->enabled != TDM_EP_ON ||
+			 !tdm_ep_grants(ep, FI_SEND | op) ||
+			 len > ep->inject_bytes || (len && !buf) ||
+			 ep->tx_op_flags & ~(uint64_t)INJECT_FLAGS))
+		return inject_other(fid, op, buf, len, dest, tag);
+	return tdm_route_inject(ep, FI_SEND | op | inject_flags(fid), buf, len,
+				dest, tag);
 }
 
 /* sendmsg flags replace the default op_flags, fi_msg(3). */
@@ -208,17 +251,6 @@ static int fill_recv(struct tdm_ep *ep, struct tdm_xfer *x,
 	return ret;
 }
 
-/* The flags of the default operation, of inject, and of CQ data. */
-static uint64_t op_flags(struct fid_ep *fid)
-{
-	return tdm_ep_from_fid(fid)->tx_op_flags;
-}
-
-static uint64_t inject_flags(struct fid_ep *fid)
-{
-	return (op_flags(fid) & ~(uint64_t)FI_COMPLETION) | FI_INJECT;
-}
-
 static ssize_t msg_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
 			fi_addr_t src, void *context)
 {
@@ -317,13 +349,10 @@ int tdm_check_send(struct tdm_ep *ep, const struct fi_msg *m, uint64_t flags,
 	return ret ? ret : check_send(ep, x, x->flags);
 }
 
-static ssize_t msg_inject(struct fid_ep *ep, const void *buf, size_t len,
-			  fi_addr_t dest)
+static tdm_flatten ssize_t msg_inject(struct fid_ep *ep, const void *buf,
+				      size_t len, fi_addr_t dest)
 {
-	struct tdm_xfer x;
-
-	tdm_xfer_init(&x, FI_SEND | FI_MSG | inject_flags(ep), dest, NULL);
-	return send_buf(ep, &x, buf, len);
+	return inject(ep, FI_MSG, buf, len, dest, 0);
 }
 
 static ssize_t msg_senddata(struct fid_ep *ep, const void *buf, size_t len,
@@ -460,14 +489,11 @@ int tdm_check_tsend(struct tdm_ep *ep, const struct fi_msg_tagged *m,
 	return ret ? ret : check_send(ep, x, x->flags);
 }
 
-static ssize_t tagged_inject(struct fid_ep *ep, const void *buf, size_t len,
-			     fi_addr_t dest, uint64_t tag)
+static tdm_flatten ssize_t tagged_inject(struct fid_ep *ep, const void *buf,
+					 size_t len, fi_addr_t dest,
+					 uint64_t tag)
 {
-	struct tdm_xfer x;
-
-	tdm_xfer_init(&x, FI_SEND | FI_TAGGED | inject_flags(ep), dest, NULL);
-	x.tag = tag;
-	return send_buf(ep, &x, buf, len);
+	return inject(ep, FI_TAGGED, buf, len, dest, tag);
 }
 
 static ssize_t tagged_senddata(struct fid_ep *ep, const void *buf, size_t len,

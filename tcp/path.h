@@ -28,6 +28,14 @@
  */
 ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x);
 
+/*
+ * The same for fi_inject(3) and fi_tinject(3) of @len bytes at @buf, for which
+ * a tdm_xfer would say no more than @flags: nothing that shared memory has to
+ * be told but FI_MSG or FI_TAGGED. Lock: taken inside.
+ */
+ssize_t tdm_route_inject(struct tdm_ep *ep, uint64_t flags, const void *buf,
+			 size_t len, fi_addr_t to, uint64_t tag);
+
 /* The same without progress. Lock: held. */
 ssize_t tdm_route_locked(struct tdm_ep *ep, const struct tdm_xfer *x);
 

@@ -251,13 +251,18 @@ static ssize_t agree(struct tdm_ep *ep, struct tdm_pair *p,
 					       attach(ep, p, x);
 }
 
+static inline int is_local(const struct tdm_pair *p)
+{
+	return p->path == TDM_PATH_LOCAL;
+}
+
 /* @to: p->local, or the address of a context of it. */
 static inline ssize_t send_to(struct tdm_ep *ep, struct tdm_pair *p,
 			      fi_addr_t to, const struct tdm_xfer *x)
 {
 	ssize_t ret;
 
-	if (tdm_likely(p->path == TDM_PATH_LOCAL))
+	if (tdm_likely(is_local(p)))
 		ret = send_local(ep, to, x);
 	else if (p->path == TDM_PATH_REMOTE)
 		return tdm_tx_send(p->conn, x);
@@ -308,10 +313,15 @@ static ssize_t send_first(struct tdm_ep *ep, const struct tdm_xfer *x)
 	return p ? send_to(ep, p, local_addr(ep, p, x), x) : -FI_EINVAL;
 }
 
+/* The pair of @addr, or NULL: send_first() knows. */
+static inline struct tdm_pair *pair_at(const struct tdm_ep *ep, fi_addr_t addr)
+{
+	return addr < ep->fast_pairs ? ep->pair[addr] : NULL;
+}
+
 static inline ssize_t send_locked(struct tdm_ep *ep, const struct tdm_xfer *x)
 {
-	struct tdm_pair *p = x->addr < ep->fast_pairs ? ep->pair[x->addr] :
-							NULL;
+	struct tdm_pair *p = pair_at(ep, x->addr);
 
 	return tdm_likely(p != NULL) ? send_to(ep, p, p->local, x) :
 				       send_first(ep, x);
@@ -369,6 +379,48 @@ ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 		return retry_later(d);
 	tdm_lock_release(&d->lock);
 	return ret;
+}
+
+static ssize_t inject_again(struct tdm_ep *ep, uint64_t flags, const void *buf,
+			    size_t len, fi_addr_t to, uint64_t tag, ssize_t ret)
+	TDM_TSA(release_capability(ep->domain->lock));
+
+/* Not local, or the peer said @ret: from here on a send like any other. */
+static tdm_noinline ssize_t inject_again(struct tdm_ep *ep, uint64_t flags,
+					 const void *buf, size_t len,
+					 fi_addr_t to, uint64_t tag,
+					 ssize_t ret)
+{
+	struct tdm_xfer x;
+
+	if (ret != -FI_EAGAIN) {
+		tdm_xfer_init(&x, flags, to, NULL);
+		tdm_xfer_buf(&x, buf, len);
+		x.tag = tag;
+		ret = send_locked(ep, &x);
+	}
+	if (ret == -FI_EAGAIN)
+		return retry_later(ep->domain);
+	tdm_lock_release(&ep->domain->lock);
+	return ret;
+}
+
+ssize_t tdm_route_inject(struct tdm_ep *ep, uint64_t flags, const void *buf,
+			 size_t len, fi_addr_t to, uint64_t tag)
+{
+	ssize_t ret = -FI_EHOSTUNREACH;
+	const struct tdm_pair *p;
+
+	tdm_lock_acquire(&ep->domain->lock);
+	p = pair_at(ep, to);
+	if (tdm_likely(p && is_local(p)))
+		ret = flags & FI_TAGGED ?
+			      fi_tinject(ep->local, buf, len, p->local, tag) :
+			      fi_inject(ep->local, buf, len, p->local);
+	if (tdm_unlikely(ret))
+		return inject_again(ep, flags, buf, len, to, tag, ret);
+	tdm_lock_release(&ep->domain->lock);
+	return 0;
 }
 
 /* Whom a receive is from, by its index or, without one, any. */
