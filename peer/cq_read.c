@@ -110,7 +110,11 @@ static inline void get_entries(struct tdm_cq *cq, uint64_t *to, fi_addr_t *src,
 		get_many(cq, to, src, n);
 		return;
 	}
-	get_words(to, &cq->ring[(cq->head & cq->mask) * cq->words], cq->words);
+	if (tdm_likely(cq->words == TDM_CQ_WORDS_TAGGED))
+		get_run(cq, to, 1, TDM_CQ_WORDS_TAGGED);
+	else
+		get_words(to, &cq->ring[(cq->head & cq->mask) * cq->words],
+			  cq->words);
 	cq->head++;
 }
 
@@ -152,8 +156,8 @@ static inline ssize_t take(struct tdm_cq *cq, void *buf, fi_addr_t *src,
 	return (ssize_t)n;
 }
 
-static inline ssize_t read_from(struct fid_cq *fid, void *buf, fi_addr_t *src,
-				size_t count)
+static tdm_always_inline ssize_t read_from(struct fid_cq *fid, void *buf,
+					   fi_addr_t *src, size_t count)
 {
 	struct tdm_cq *cq = cq_of(fid);
 	struct tdm_engine *engine = cq->engine;
