@@ -251,6 +251,7 @@ static void pair_reset_rings(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	pair->bell = 0;
 	pair->rx_since = 0;
 	pair->rx_window = 1;
+	pair->rx_talk = 0;
 	pair->stalls = 0;
 	pair->tx_msgs = 0;
 	pair->tx_bytes = 0;

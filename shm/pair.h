@@ -57,6 +57,7 @@ struct tdm_shm_pair {
 	uint32_t bell;	    /* TDM_SHM_BELL_* as last written to own->bell */
 	uint32_t rx_since;  /* records since the last look at the hot set */
 	uint32_t rx_window; /* records taken per poll: 1, 2, 4, ... */
+	uint32_t rx_talk;   /* polls in vain until a conversation is over */
 	uint64_t rx_msgs;   /* messages of this session received */
 	uint64_t rx_bytes;  /* payload of these */
 

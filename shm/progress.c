@@ -15,6 +15,8 @@
 enum {
 	PROGRESS_HOT_RECORDS = 32,   /* per ring and call */
 	PROGRESS_TALK_RECORDS = 2,   /* no more at once: a conversation */
+	PROGRESS_TALK_POLLS = 64,    /* in vain: it is over */
+	PROGRESS_TALK_LOOKS = 4,     /* per poll in vain, until then */
 	PROGRESS_CONTROL_EVERY = 32, /* calls between looks at the clock */
 	PROGRESS_EVENTS = 16,
 	PROGRESS_SLICES = 2, /* of announced messages, per pair and call */
@@ -146,6 +148,29 @@ static void now_and_then(struct tdm_shm_ep *ep)
 }
 
 /*
+ * In a conversation the next message comes any moment. Each poll that looks for
+ * it takes the line away from the peer, who is about to write there, and what
+ * polls compute is taken from the peer when it runs on the same core's other
+ * thread. So a poll in vain stays for some more looks, with a pause before each.
+ * With several hot rings the others would have to wait for that.
+ */
+static tdm_always_inline uint64_t look_longer(struct tdm_shm_pair *pair,
+					      uint64_t word0)
+{
+	int looks = PROGRESS_TALK_LOOKS;
+
+	if (pair->ep->nhot > 1 || pair->self)
+		pair->rx_talk = 1;
+	else
+		while (looks-- && !tdm_shm_ring_there(&pair->rx, word0)) {
+			tdm_cpu_relax();
+			word0 = tdm_shm_ring_peek(&pair->rx);
+		}
+	pair->rx_talk--;
+	return word0;
+}
+
+/*
  * Looking at the slot behind the last record fetches a line that the peer
  * wrote a lap ago, and nothing that we store can leave before that load is
  * back: an answer would wait for it. So a poll takes no more records than the
@@ -162,10 +187,14 @@ static inline void poll_hot(struct tdm_shm_pair *pair)
 	uint32_t window = pair->rx_window;
 	int n = 0;
 
+	if (!tdm_shm_ring_there(&pair->rx, word0) && pair->rx_talk)
+		word0 = look_longer(pair, word0);
 	if (tdm_shm_ring_there(&pair->rx, word0)) {
-		if (window <= PROGRESS_TALK_RECORDS)
+		if (window <= PROGRESS_TALK_RECORDS) {
 			tdm_prefetch_write(tdm_shm_slot_word(pair->tx.slots,
 							     pair->tx.idx));
+			pair->rx_talk = PROGRESS_TALK_POLLS;
+		}
 		n = tdm_shm_rx_take(pair, word0, (int)window);
 	} else if (tdm_unlikely(!tdm_shm_ring_sane(&pair->rx, word0) ||
 				pair->rx.tail != pair->rx.shown)) {
