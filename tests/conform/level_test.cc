@@ -126,6 +126,32 @@ TEST_F(Level, DefaultIsThatOfTheEndpoint)
 	}
 }
 
+TEST_F(Level, DefaultOfTheEndpointHoldsForInject)
+{
+	/* fi_cntr(3): operations count when they complete; an inject that has
+	 * to be delivered does not before a receive was posted. */
+	attr.tx_op_flags = FI_DELIVERY_COMPLETE;
+	attr.cntrs = 1;
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	for (auto *from : senders()) {
+		char out = 'i', in = 0;
+		struct tdt_op op = op_of(TDT_INJECT, 1, &out, 1);
+		uint64_t before = fi_cntr_read(from->tx_cntr);
+
+		op.addr = addr(from, rx());
+		op.tag = 1;
+		ASSERT_EQ(0, tdt_post(from, &op));
+		OK(fence(from));
+		EXPECT_EQ(before + 1, fi_cntr_read(from->tx_cntr));
+		OK(receive(&in, 1, &in));
+		OK(done(rx(), &in, FI_RECV | FI_TAGGED));
+		while (fi_cntr_read(from->tx_cntr) < before + 2)
+			tdt_progress(w);
+		EXPECT_EQ('i', in);
+	}
+}
+
 TEST_F(Level, MoreGathersAndKeepsNothingBack)
 {
 	/* FI_MORE: "the application has additional requests to post": a hint,
