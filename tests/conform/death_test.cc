@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <random>
 #include <set>
 #include <string>
 #include <thread>
@@ -55,6 +56,7 @@ size_t maps()
 	return n;
 }
 
+/* TDT_ARG: "tcp", or where the child is to be: "HOST" or "HOST PORT". */
 struct tdt_world *child_world(int fd, fi_addr_t *parent)
 {
 	struct tdt_attr attr;
@@ -62,12 +64,18 @@ struct tdt_world *child_world(int fd, fi_addr_t *parent)
 	struct Name name;
 
 	const char *arg = getenv("TDT_ARG");
+	static std::string host = arg && isdigit(*arg) ? arg : "", port;
 
 	tdt_attr_init(&attr);
 	attr.eps = 1;
 	attr.no_tcp_only = !arg || strcmp(arg, "tcp");
-	if (arg && isdigit(*arg))
-		attr.service = arg;
+	if (host.find(' ') != std::string::npos) {
+		port = host.substr(host.find(' ') + 1);
+		host.resize(host.find(' '));
+		attr.service = port.c_str();
+	}
+	if (!host.empty())
+		attr.node = host.c_str();
 	if (tdt_world_open(&attr, &w))
 		return nullptr;
 	memset(&name, 0, sizeof(name));
@@ -422,6 +430,20 @@ TEST_F(Death, PeerThatClosesIsLostInOrder)
 	OK(run_all(&Death::closed_peer));
 }
 
+/*
+ * A host that is this program's alone: what comes back to it finds its port free,
+ * which on a host that all share another may have been given meanwhile.
+ */
+std::string host_of_ours()
+{
+	static const unsigned int drawn = std::random_device()();
+	std::string host = "127";
+
+	for (unsigned int shift : { 0u, 8u, 16u })
+		host += "." + std::to_string(1 + (drawn >> shift) % 254);
+	return host;
+}
+
 /* The port of the address at @index, as text. */
 std::string port_of(struct fid_av *av, fi_addr_t index)
 {
@@ -439,8 +461,10 @@ TEST_F(Death, PeerThatComesBackIsANewOne)
 	 * a new peer: the path is agreed anew, and no message of its former
 	 * life is delivered." */
 	ONLY_TANDEM();
+	const std::string host = host_of_ours();
+
 	OPEN();
-	OK(start("sink"));
+	OK(start("sink", host.c_str()));
 	fi_addr_t first = peer;
 	std::string port = port_of(rx()->av, peer);
 
@@ -455,7 +479,7 @@ TEST_F(Death, PeerThatComesBackIsANewOne)
 			<< fi_strerror(c.err) << " in life " << life;
 		ASSERT_EQ(0, send_once(lost, 1));
 		tdt_child_kill(&child, SIGKILL);
-		OK(start("sink", port.c_str()));
+		OK(start("sink", (host + " " + port).c_str()));
 		/* Its own address stays valid; the new index is an alias. */
 		ASSERT_EQ(0, tdt_wait(rx(), &lost, &c));
 		EXPECT_EQ(FI_ECONNRESET, c.err) << fi_strerror(c.err);
@@ -467,8 +491,10 @@ TEST_F(Death, RangeOfPortsIsFreeAgainAfterADeath)
 	/* fi_tandem(7), FI_TANDEM_PORT_RANGE: "Connections of a process that
 	 * has ended do not keep a port from being used again." */
 	ONLY_TANDEM();
+	const std::string host = host_of_ours();
+
 	OPEN();
-	OK(start("sink"));
+	OK(start("sink", host.c_str()));
 	std::string port = port_of(rx()->av, peer);
 	setenv("FI_TANDEM_PORT_RANGE", (port + "-" + port).c_str(), 1);
 
@@ -483,7 +509,7 @@ TEST_F(Death, RangeOfPortsIsFreeAgainAfterADeath)
 		tdt_child_kill(&child, SIGKILL);
 		ASSERT_EQ(0, tdt_wait(rx(), &lost, &c));
 		EXPECT_EQ(FI_ECONNRESET, c.err) << fi_strerror(c.err);
-		start("sink");
+		start("sink", host.c_str());
 		if (HasFatalFailure())
 			break;
 		EXPECT_EQ(port, port_of(rx()->av, peer));
