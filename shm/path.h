@@ -44,6 +44,13 @@ static inline size_t tdm_shm_eager_room(uint32_t slots, size_t most)
 	return room < most ? room : most;
 }
 
+/* The pair of @addr, of the bound AV, when something was sent there; else NULL. */
+static inline struct tdm_shm_pair *tdm_shm_pair_at(const struct tdm_shm_ep *ep,
+						   fi_addr_t addr)
+{
+	return tdm_likely(addr < ep->by_addr_count) ? ep->by_addr[addr] : NULL;
+}
+
 /* ---- tx.c ---------------------------------------------------------------- */
 
 /*

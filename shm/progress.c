@@ -159,14 +159,15 @@ static tdm_always_inline uint64_t look_longer(struct tdm_shm_pair *pair,
 {
 	int looks = PROGRESS_TALK_LOOKS;
 
-	if (pair->ep->nhot > 1 || pair->self)
-		pair->rx_talk = 1;
-	else
-		while (looks-- && !tdm_shm_ring_there(&pair->rx, word0)) {
-			tdm_cpu_relax();
-			word0 = tdm_shm_ring_peek(&pair->rx);
-		}
+	if (pair->ep->nhot > 1 || pair->self) {
+		pair->rx_talk = 0;
+		return word0;
+	}
 	pair->rx_talk--;
+	while (looks-- && !tdm_shm_ring_there(&pair->rx, word0)) {
+		tdm_cpu_relax();
+		word0 = tdm_shm_ring_peek(&pair->rx);
+	}
 	return word0;
 }
 

@@ -135,8 +135,7 @@ static ssize_t send_read(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 
 ssize_t tdm_shm_rma_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 {
-	struct tdm_shm_pair *pair =
-		x->addr < ep->by_addr_count ? ep->by_addr[x->addr] : NULL;
+	struct tdm_shm_pair *pair = tdm_shm_pair_at(ep, x->addr);
 
 	if (!pair || pair->state != TDM_SHM_PAIR_UP || pair->broken)
 		return tdm_shm_tx_slow(ep, pair, x);

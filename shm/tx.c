@@ -319,10 +319,10 @@ struct tdm_shm_pair *tdm_shm_tx_pair(struct tdm_shm_ep *ep, fi_addr_t addr,
 {
 	uint32_t size = ep->by_addr_count ? ep->by_addr_count : 16;
 	struct tdm_shm_addr name;
-	struct tdm_shm_pair *pair, **table;
+	struct tdm_shm_pair *pair = tdm_shm_pair_at(ep, addr), **table;
 
-	if (addr < ep->by_addr_count && ep->by_addr[addr])
-		return ep->by_addr[addr];
+	if (pair)
+		return pair;
 	*ret = -FI_EINVAL;
 	if (!ep->enabled || tdm_shm_av_addr(ep->av, addr, &name))
 		return NULL;
@@ -399,16 +399,9 @@ ssize_t tdm_shm_tx_slow(struct tdm_shm_ep *ep, struct tdm_shm_pair *pair,
 					  tdm_shm_tx_send(ep, x);
 }
 
-/* The pair of @addr when something was sent there, else NULL. */
-static inline struct tdm_shm_pair *pair_at(const struct tdm_shm_ep *ep,
-					   fi_addr_t addr)
-{
-	return tdm_likely(addr < ep->by_addr_count) ? ep->by_addr[addr] : NULL;
-}
-
 ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 {
-	struct tdm_shm_pair *pair = pair_at(ep, x->addr);
+	struct tdm_shm_pair *pair = tdm_shm_pair_at(ep, x->addr);
 
 	if (tdm_unlikely(!pair || pair->state != TDM_SHM_PAIR_UP ||
 			 pair->broken))
@@ -450,7 +443,7 @@ static tdm_always_inline ssize_t inject(struct fid_ep *fid, uint64_t op,
 					size_t len, fi_addr_t addr)
 {
 	struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(fid);
-	struct tdm_shm_pair *pair = pair_at(ep, addr);
+	struct tdm_shm_pair *pair = tdm_shm_pair_at(ep, addr);
 	ssize_t ret;
 
 	if (tdm_unlikely(!pair || pair->state != TDM_SHM_PAIR_UP ||
