@@ -4,11 +4,8 @@
 #
 # run-demo.sh BUILD [DEMO-ARGUMENT...]
 #
-# Runs tandem_demo, then libfabric's own fi_info and fi_pingpong, on two test
-# hosts: two network namespaces joined by a veth pair. Each host has two of
-# the four processes. Where namespaces are not allowed, all is on loopback.
-#
-# The hosts and all processes live in namespaces that end with this script.
+# Runs tandem_demo, then libfabric's own fi_info and fi_pingpong, on the two test
+# hosts of hosts.sh. Each host has two of the four processes.
 
 set -euo pipefail
 
@@ -21,75 +18,7 @@ die() {
 	exit 1
 }
 
-# ---- two hosts, or one -----------------------------------------------------
-
-# Run this script again as the first process of new namespaces.
-new_namespaces() {
-	local user=() own=(unshare --net --mount --pid --fork --kill-child
-		--mount-proc --)
-	[ "$(id -u)" = 0 ] || user=(unshare --user --map-root-user --)
-	command -v ip >/dev/null || die "ip is missing (Debian: iproute2)"
-	if "${user[@]}" "${own[@]}" ip link set lo up >/dev/null 2>&1; then
-		hosts=2
-	else
-		hosts=1
-		user=() own=()
-	fi
-	TANDEM_DEMO_HOSTS=$hosts exec "${user[@]}" "${own[@]}" "$0" "$@"
-}
-
-# wait_for WHAT CMD...: until CMD succeeds, at most 10 s.
-wait_for() {
-	local what=$1 n
-	shift
-	for ((n = 0; n < 200; n++)); do
-		"$@" && return
-		sleep 0.05
-	done
-	die "$what: nothing after 10 s"
-}
-
-is_elsewhere() {
-	[ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]
-}
-
-make_hosts() {
-	if [ "$TANDEM_DEMO_HOSTS" = 1 ]; then
-		say "network namespaces are not allowed here: one host, on loopback"
-		address1=127.0.0.1
-		address2=127.0.0.1
-		return
-	fi
-	address1=10.77.0.1
-	address2=10.77.0.2
-	unshare --net sleep infinity &
-	second=$!
-	wait_for "the second host" is_elsewhere "$second"
-	ip link add tandem0 type veth peer name tandem0 netns "$second"
-	set_up host1 "$address1"
-	set_up host2 "$address2"
-	say "two hosts, $address1 and $address2"
-}
-
-set_up() {
-	"$1" ip link set lo up
-	"$1" ip address add "$2/24" dev tandem0
-	"$1" ip link set tandem0 up
-}
-
-# hostN CMD...: run CMD on that host; it does not outlive this script.
-host1() {
-	setpriv --pdeathsig KILL "$@"
-}
-
-host2() {
-	if [ -n "${second:-}" ]; then
-		nsenter --net="/proc/$second/ns/net" \
-			setpriv --pdeathsig KILL "$@"
-	else
-		host1 "$@"
-	fi
-}
+. "$(dirname "$0")/hosts.sh"
 
 # ---- what is shown ---------------------------------------------------------
 
@@ -103,7 +32,7 @@ run_demo() {
 		host=host$((rank / 2 + 1))
 		address=address$((rank / 2 + 1))
 		label=$host
-		[ "$TANDEM_DEMO_HOSTS" = 2 ] || label=host1
+		[ "$TANDEM_HOSTS" = 2 ] || label=host1
 		"$host" timeout --kill-after=5 "$seconds" "$build/tandem_demo" \
 			-r "$rank" -n 4 -a "${!address}" -H "$label" \
 			-c "$address1:$port" "$@" </dev/null &
@@ -153,7 +82,7 @@ main() {
 	host1 timeout 60 fi_info -p tandem | sed 's/^/  /'
 	say "fi_pingpong -p tandem, both on host 1"
 	pingpong host1
-	if [ "$TANDEM_DEMO_HOSTS" = 2 ]; then
+	if [ "$TANDEM_HOSTS" = 2 ]; then
 		say "fi_pingpong -p tandem, from host 2 to host 1"
 	else
 		say "FI_TANDEM_SHM=off fi_pingpong -p tandem"
@@ -164,5 +93,5 @@ main() {
 }
 
 [ $# -gt 0 ] || die "usage: run-demo.sh BUILD [DEMO-ARGUMENT...]"
-[ -n "${TANDEM_DEMO_HOSTS:-}" ] || new_namespaces "$@"
+[ -n "${TANDEM_HOSTS:-}" ] || new_namespaces "$@"
 main "$@"
