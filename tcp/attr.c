@@ -76,7 +76,7 @@ struct fi_info *tdm_info_base(void)
 
 	if (!i)
 		return NULL;
-	i->caps = TDM_CAPS;
+	i->caps = TDM_FREE_CAPS;
 	base_context(i);
 	base_domain(i->domain_attr);
 	i->fabric_attr->name = strdup("tandem");
@@ -106,7 +106,20 @@ static int at_most(const char *what, size_t asked, size_t ours)
 	return asked > ours ? refuse(what, asked, ours) : 0;
 }
 
+#define MSG_SIDES (FI_SEND | FI_RECV)
 #define RMA_SIDES (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+
+/* Both directions of each kind in @caps of which no direction is named. */
+static uint64_t open_sides(uint64_t caps)
+{
+	uint64_t sides = 0;
+
+	if (!(caps & MSG_SIDES) && (caps & (FI_MSG | FI_TAGGED)))
+		sides |= MSG_SIDES;
+	if (!(caps & RMA_SIDES) && (caps & TDM_ONE_SIDED))
+		sides |= RMA_SIDES;
+	return sides;
+}
 
 /*
  * Capabilities granted: what was asked, both directions when none was named,
@@ -114,25 +127,27 @@ static int at_most(const char *what, size_t asked, size_t ours)
  * granted on request only. TDM_STRICT_CAPS are granted to nobody who did not
  * name them.
  */
-static uint64_t grant_caps(uint64_t asked, uint64_t ours)
+static uint64_t grant_caps(uint64_t asked)
 {
-	uint64_t caps;
-
 	if (!asked)
-		return ours & TDM_FREE_CAPS;
-	caps = asked & ours;
-	if (!(caps & (FI_SEND | FI_RECV)) && (caps & (FI_MSG | FI_TAGGED)))
-		caps |= (FI_SEND | FI_RECV) & ours;
-	if (!(caps & RMA_SIDES) && (caps & TDM_ONE_SIDED))
-		caps |= RMA_SIDES & ours;
-	return caps | (ours & (FI_LOCAL_COMM | FI_REMOTE_COMM));
+		return TDM_FREE_CAPS;
+	return asked | open_sides(asked) | FI_LOCAL_COMM | FI_REMOTE_COMM;
+}
+
+uint64_t tdm_caps_side(uint64_t asked, uint64_t side, uint64_t whole)
+{
+	uint64_t caps = asked & side;
+
+	if (!caps)
+		return whole & side;
+	return caps | (open_sides(caps) & side & whole);
 }
 
 static int check_tx(const struct fi_tx_attr *h)
 {
 	int ret;
 
-	if ((ret = subset("tx_attr.caps", h->caps, TDM_TX_CAPS)) ||
+	if ((ret = subset("tx_attr.caps", h->caps, TDM_CAPS)) ||
 	    (ret = subset("tx_attr.op_flags", h->op_flags, TDM_TX_OP_FLAGS)) ||
 	    (ret = subset("tx_attr.msg_order", h->msg_order, TDM_MSG_ORDER)) ||
 	    (ret = subset("tx_attr.comp_order", h->comp_order, 0)) ||
@@ -150,14 +165,13 @@ static int apply_tx(const struct fi_tx_attr *h, struct fi_info *info)
 	struct fi_tx_attr *a = info->tx_attr;
 	int ret;
 
-	a->caps = grant_caps(info->caps, TDM_TX_CAPS);
+	a->caps = info->caps & TDM_TX_CAPS;
 	if (!h)
 		return 0;
 	ret = check_tx(h);
 	if (ret)
 		return ret;
-	if (h->caps)
-		a->caps = grant_caps(h->caps, TDM_TX_CAPS);
+	a->caps = tdm_caps_side(h->caps, TDM_TX_CAPS, info->caps);
 	a->op_flags = h->op_flags;
 	if (h->inject_size)
 		a->inject_size = h->inject_size;
@@ -181,7 +195,7 @@ static int check_rx(const struct fi_rx_attr *h)
 {
 	int ret;
 
-	if ((ret = subset("rx_attr.caps", h->caps, TDM_RX_CAPS)) ||
+	if ((ret = subset("rx_attr.caps", h->caps, TDM_CAPS)) ||
 	    (ret = paired("rx_attr.caps", h->caps)) ||
 	    (ret = subset("rx_attr.op_flags", h->op_flags, TDM_RX_OP_FLAGS)) ||
 	    (ret = subset("rx_attr.msg_order", h->msg_order, TDM_MSG_ORDER)) ||
@@ -200,7 +214,7 @@ static int apply_rx(const struct fi_rx_attr *h, uint64_t asked,
 	struct fi_rx_attr *a = info->rx_attr;
 	int ret;
 
-	a->caps = grant_caps(info->caps, TDM_RX_CAPS);
+	a->caps = info->caps & TDM_RX_CAPS;
 	if (!asked)
 		a->caps &= ~TDM_NAMED_RX_CAPS;
 	if (!h)
@@ -208,8 +222,8 @@ static int apply_rx(const struct fi_rx_attr *h, uint64_t asked,
 	ret = check_rx(h);
 	if (ret)
 		return ret;
-	if (h->caps)
-		a->caps = grant_caps(h->caps, TDM_RX_CAPS);
+	if (h->caps & TDM_RX_CAPS)
+		a->caps = tdm_caps_side(h->caps, TDM_RX_CAPS, info->caps);
 	a->op_flags = h->op_flags;
 	if (h->size)
 		a->size = h->size;
@@ -445,7 +459,7 @@ int tdm_info_apply(uint32_t version, const struct fi_info *hints,
 	if ((ret = subset("caps", hints->caps, TDM_CAPS)) ||
 	    (ret = paired("caps", hints->caps)))
 		return ret;
-	info->caps = grant_caps(hints->caps, TDM_CAPS);
+	info->caps = grant_caps(hints->caps);
 	if ((ret = apply_tx(hints->tx_attr, info)) ||
 	    (ret = apply_rx(hints->rx_attr, hints->caps, info)) ||
 	    (ret = apply_ep(hints->ep_attr, info)) ||

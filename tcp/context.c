@@ -356,15 +356,6 @@ static struct tdm_ep *ctx_alloc(struct tdm_ep *whole, struct fi_info *info,
 	return ctx;
 }
 
-/* The whole's capabilities of one direction, or those of @asked. */
-static uint64_t ctx_caps(const struct tdm_ep *whole, uint64_t asked,
-			 uint64_t side)
-{
-	uint64_t caps = whole->info->caps & side;
-
-	return asked ? caps & asked : caps;
-}
-
 /* What @attr leaves open is as the whole has it. */
 static void merge_tx(struct fi_tx_attr *a, const struct fi_tx_attr *attr)
 {
@@ -407,7 +398,9 @@ int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
 		info->tx_attr->size /= whole->sep->ntx;
 		if (attr)
 			merge_tx(info->tx_attr, attr);
-		info->caps = ctx_caps(whole, info->tx_attr->caps, TDM_TX_CAPS) |
+		info->caps = (tdm_caps_side(info->tx_attr->caps, TDM_TX_CAPS,
+					    whole->info->caps) &
+			      whole->info->caps) |
 			     FI_SEND;
 		info->tx_attr->caps = info->caps;
 	}
@@ -449,7 +442,9 @@ int tdm_rx_ctx_open(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
 	if (info) {
 		if (attr)
 			tdm_rx_attr_merge(info->rx_attr, attr);
-		info->caps = ctx_caps(whole, info->rx_attr->caps, TDM_RX_CAPS) |
+		info->caps = (tdm_caps_side(info->rx_attr->caps, TDM_RX_CAPS,
+					    whole->info->caps) &
+			      whole->info->caps) |
 			     FI_RECV;
 		info->rx_attr->caps = info->caps;
 	}

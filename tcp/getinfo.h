@@ -27,6 +27,10 @@
 #define TDM_FREE_CAPS (TDM_CAPS & ~(uint64_t)TDM_STRICT_CAPS)
 #define TDM_DOMAIN_CAPS                                                        \
 	(FI_LOCAL_COMM | FI_REMOTE_COMM | FI_AV_USER_ID | FI_SHARED_AV)
+/*
+ * Of the two directions. In tx_attr.caps and rx_attr.caps those of the other
+ * one are ignored: applications copy the whole of fi_info.caps there.
+ */
 #define TDM_TX_CAPS                                                            \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ |         \
 	 FI_WRITE | FI_TRIGGER | FI_FENCE | FI_NAMED_RX_CTX)
@@ -113,6 +117,14 @@ int tdm_info_apply(uint32_t version, const struct fi_info *hints,
  * fi_domain or fi_endpoint: 0 or -FI_EINVAL.
  */
 int tdm_info_check(const struct fi_info *info);
+
+/*
+ * The capabilities of one direction, @side, of an endpoint or context whose
+ * attributes name @asked and which is part of what has @whole. Bits of the
+ * other direction count as not there; what names no direction of a kind has the
+ * one of @side. Without any bit of @side: those of @whole.
+ */
+uint64_t tdm_caps_side(uint64_t asked, uint64_t side, uint64_t whole);
 
 /*
  * The same for the attributes of a context, fi_srx_context() and the like;

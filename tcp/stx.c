@@ -108,7 +108,7 @@ int tdm_stx_bind(struct tdm_ep *ep, struct fid *fid)
 	if (stx->domain != ep->domain)
 		return -FI_EDOMAIN;
 	/* fi_stx_context: endpoints use a subset of the attributes. */
-	if ((s->caps && (a->caps & ~s->caps & KINDS)) ||
+	if (((s->caps & KINDS) && (a->caps & ~s->caps & KINDS)) ||
 	    above(a->inject_size, s->inject_size) || above(a->size, s->size) ||
 	    above(a->iov_limit, s->iov_limit))
 		return -FI_EINVAL;
