@@ -17,9 +17,8 @@ class AvEvent : public AvAlone
 
 TEST_F(AvEvent, NoQueueIsEnoeq)
 {
-	/* 1.20, 2.1: "If an AV is opened with FI_EVENT, any insertions
-	 * attempted before an EQ is bound to the AV will fail with
-	 * -FI_ENOEQ." */
+	/* fi_av(3) 1.20, 2.1, fi_av_open 16: FI_EVENT: insertion before a queue
+	 * is bound is -FI_ENOEQ. */
 	struct sockaddr_in s = in4("192.0.2.1", 1);
 
 	open(FI_SOCKADDR_IN, FI_EVENT);
@@ -37,8 +36,7 @@ TEST_F(AvEvent, NoQueueIsEnoeq)
 
 TEST_F(AvEvent, BindFlagsAreReserved)
 {
-	/* 1.20, 2.1: fi_av_bind: "Flags are reserved for future use and must
-	 * be 0." */
+	/* fi_av(3) 1.20, 2.1, fi_av_bind 1: the flags have to be 0. */
 	open(FI_SOCKADDR_IN, FI_EVENT);
 	open_eq();
 	EXPECT_EQ(-FI_EBADFLAGS, bind(FI_READ));
@@ -52,12 +50,9 @@ TEST_F(AvEvent, BindFlagsAreReserved)
 
 TEST_F(AvEvent, OneEventWithTheNumberInserted)
 {
-	/* 1.20, 2.1: "There will always be one non-error completion event for
-	 * each insert operation ...  The context field in all completions will
-	 * be the context specified to the insert call, and the data field in
-	 * the final completion entry will report the number of addresses
-	 * successfully inserted."  "Insertion calls ... will return FI_SUCCESS
-	 * if the operation was successfully initiated." */
+	/* fi_av(3) 1.20, 2.1, fi_av_open 15: FI_EVENT: each call ends in one
+	 * event with the call's context and the number inserted; the call
+	 * returns 0 when it has begun. */
 	struct sockaddr_in s[3] = { in4("192.0.2.1", 1), in4("192.0.2.2", 1),
 				    in4("192.0.2.3", 1) };
 	fi_addr_t a[3] = { 9, 9, 9 };
@@ -81,9 +76,8 @@ TEST_F(AvEvent, OneEventWithTheNumberInserted)
 
 TEST_F(AvEvent, AnErrorEntryForEachThatFailed)
 {
-	/* 1.20, 2.1: "There will be one EQ error entry generated for each
-	 * failed address insertion, followed by one non-error event"; "the
-	 * data field will contain the index of the failed address." */
+	/* fi_av(3) 1.20, 2.1, fi_av_open 15: FI_EVENT: an error entry with the
+	 * place of each address that failed, then the event. */
 	struct sockaddr_in s[4] = { {}, in4("192.0.2.2", 1), {}, {} };
 	fi_addr_t a[4] = { 9, 9, 9, 9 };
 	int context;
@@ -107,9 +101,9 @@ TEST_F(AvEvent, AnErrorEntryForEachThatFailed)
 
 TEST_F(AvEvent, EventEvenIfAllFail)
 {
-	/* 1.20, 2.1: "There will always be one non-error completion event for
-	 * each insert operation, even if all addresses fail." However many:
-	 * the events need no room in the queue. */
+	/* fi_av(3) 1.20, 2.1, fi_av_open 15: FI_EVENT: the event comes although
+	 * every address failed. However many: the events need no room in the
+	 * queue. */
 	std::vector<struct sockaddr_in> s(1000);
 
 	open_event(0, 4);
@@ -126,9 +120,8 @@ TEST_F(AvEvent, EventEvenIfAllFail)
 
 TEST_F(AvEvent, NamesAreResolvedElsewhere)
 {
-	/* 1.20, 2.1: "When the flag FI_EVENT is specified, all insert
-	 * operations on this AV will occur asynchronously."  The call returns
-	 * while the resolver has not answered. */
+	/* fi_av(3) 1.20, 2.1, fi_av_open 15: FI_EVENT: insertion goes on after
+	 * the call. The call returns while the resolver has not answered. */
 	fi_addr_t a = 9;
 
 	names.hosts["host"] = "192.0.2.5";
@@ -149,9 +142,8 @@ TEST_F(AvEvent, NamesAreResolvedElsewhere)
 
 TEST_F(AvEvent, IndicesFollowTheOrderOfTheCalls)
 {
-	/* 1.20, 2.1: "Index values accumulate across successive insert calls
-	 * in the order the calls are made, not necessarily in the order the
-	 * insertions complete." */
+	/* fi_av(3) 1.20, 2.1, fi_av_insert 3: indices follow the order of the
+	 * calls, whichever ends first. */
 	struct sockaddr_in s[2] = { in4("192.0.2.8", 1), {} };
 	fi_addr_t a[5] = { 9, 9, 9, 9, 9 };
 
@@ -200,11 +192,9 @@ TEST_F(AvEvent, SyncErrIsForSynchronousInserts)
 
 TEST_F(AvEvent, WhatCloseCutsShortIsCanceled)
 {
-	/* 1.20, 2.1: "Addresses that are not inserted because they were aborted
-	 * will fail with an error code of FI_ECANCELED"; "the fi_addr buffer
-	 * associated with a failed or aborted insertion will be set to
-	 * FI_ADDR_NOTAVAIL"; fi_close: "any events queued on an event queue
-	 * referencing the AV are left untouched". */
+	/* fi_av(3) 1.20, 2.1, RETURN VALUES 2: addresses given up end with
+	 * FI_ECANCELED and FI_ADDR_NOTAVAIL; fi_close leaves the events in
+	 * their queue. */
 	struct sockaddr_in s = in4("192.0.2.1", 1);
 	fi_addr_t a[3] = { 9, 9, 9 };
 
@@ -238,8 +228,8 @@ TEST_F(AvEvent, WhatCloseCutsShortIsCanceled)
 
 TEST_F(AvEvent, NoThreadIsTold)
 {
-	/* 1.20, 2.1: "In the case of failure, a negative fabric errno will be
-	 * returned." */
+	/* fi_av(3) 1.20, 2.1, RETURN VALUES 2: an insertion that cannot begin
+	 * is a negative errno. And nothing else happens. */
 	fi_addr_t a = 9;
 
 	open_event();

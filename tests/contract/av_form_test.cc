@@ -31,11 +31,8 @@ protected:
 
 TEST_F(AvForm, SymmetricExampleOfTheManual)
 {
-	/* all: "if node = "10.1.1.1", nodecnt = 2, service = "5000", and
-	 * svccnt = 2, the following addresses will be inserted into the AV in
-	 * the order shown: 10.1.1.1:5000, 10.1.1.1:5001, 10.1.1.2:5000,
-	 * 10.1.1.2:5001."  "The total number of inserted addresses will be
-	 * nodecnt x svccnt." */
+	/* fi_av(3) all versions, fi_av_insertsym 3: the example: two nodes with
+	 * two services each, node by node; nodecnt times svccnt addresses. */
 	fi_addr_t a[4] = { 9, 9, 9, 9 };
 
 	open();
@@ -50,9 +47,9 @@ TEST_F(AvForm, SymmetricExampleOfTheManual)
 
 TEST_F(AvForm, SymmetricHostNames)
 {
-	/* all: "If node were replaced by the hostname "host10", the addresses
-	 * would be: host10:5000, host10:5001, host11:5000, host11:5001." Each
-	 * name is resolved for itself. */
+	/* fi_av(3) all versions, fi_av_insertsym 3: the example with a host
+	 * name: it counts up as the address does. Each name is resolved for
+	 * itself. */
 	names.hosts["host10"] = "192.0.2.77";
 	names.hosts["host11"] = "198.51.100.3";
 	open();
@@ -80,8 +77,8 @@ TEST_F(AvForm, PaddingOfNamesIsKept)
 
 TEST_F(AvForm, NameWithoutNumberIsForOneNode)
 {
-	/* all: "If node is a non-numeric string, such as a hostname, it must
-	 * contain a numeric suffix if nodecnt > 1." */
+	/* fi_av(3) all versions, fi_av_insertsym 2: a name that is to count up
+	 * ends in a number. */
 	names.hosts["head"] = "192.0.2.1";
 	open();
 	EXPECT_EQ(-FI_EINVAL, sym("head", 2, "1", 1));
@@ -90,8 +87,8 @@ TEST_F(AvForm, NameWithoutNumberIsForOneNode)
 
 TEST_F(AvForm, CarryAcrossBytes)
 {
-	/* all: "Inserted node addresses will be of the range {node, node +
-	 * nodecnt - 1}, inclusive." */
+	/* fi_av(3) all versions, fi_av_insertsym 2: nodes count up from the
+	 * first, nodecnt of them. */
 	open();
 	ASSERT_EQ(2, sym("10.1.1.255", 2, "1", 1));
 	ASSERT_EQ(2, sym("10.255.255.255", 2, "2", 1));
@@ -116,8 +113,8 @@ TEST_F(AvForm, CarryAcrossBytesIpv6)
 
 TEST_F(AvForm, EndOfTheAddressesFailsAlone)
 {
-	/* all: "In the case of failure, the return value will be less than the
-	 * number of addresses that was specified." */
+	/* fi_av(3) all versions, RETURN VALUES 1: failed addresses are missing
+	 * from the count. */
 	fi_addr_t a[4];
 	int err[4] = { 9, 9, 9, 9 };
 
@@ -184,9 +181,8 @@ TEST_F(AvForm, LongNames)
 
 TEST_F(AvForm, ServiceNodeAndBoth)
 {
-	/* all: "Node should be a string that corresponds to a hostname or
-	 * network address.  The service string corresponds to a textual
-	 * representation of a transport address." */
+	/* fi_av(3) all versions, fi_av_insertsvc 1: node is a host or an
+	 * address, service an address of the transport, both as text. */
 	names.hosts["host"] = "192.0.2.5";
 	names.services["echo"] = "7";
 	open();
@@ -207,9 +203,8 @@ TEST_F(AvForm, ServiceNodeAndBoth)
 
 TEST_F(AvForm, AddrStrAsNode)
 {
-	/* all: "Applications may also pass in an FI_ADDR_STR formatted address
-	 * as the node parameter. In such cases, the service parameter must be
-	 * NULL." */
+	/* fi_av(3) all versions, fi_av_insertsvc 1: node may be an FI_ADDR_STR,
+	 * without a service. */
 	open();
 	EXPECT_EQ(1, svc("fi_sockaddr_in://192.0.2.9:99", nullptr));
 	EXPECT_EQ("192.0.2.9:99", at(0));
@@ -224,8 +219,8 @@ TEST_F(AvForm, AddrStrAsNode)
 
 TEST_F(AvForm, AddrStrTakesAnArrayOfStrings)
 {
-	/* all: "When using the FI_ADDR_STR format, the addr parameter should
-	 * reference an array of strings (char **)." */
+	/* fi_av(3) all versions, fi_av_insert 1: FI_ADDR_STR: the addresses are
+	 * an array of pointers to text. */
 	const char *s[5] = { "fi_sockaddr_in://192.0.2.1:1",
 			     "fi_sockaddr_in6://[fe80::1%3]:2", nullptr,
 			     "nonsense", "fi_sockaddr_in://192.0.2.2:1" };
@@ -255,9 +250,8 @@ TEST_F(AvForm, AddrStrTakesAnArrayOfStrings)
 
 TEST_F(AvForm, FormatOfTheDomain)
 {
-	/* all: "Addresses inserted into an address vector must be in the same
-	 * format as specified in the addr_format field of the fi_info struct
-	 * provided when opening the corresponding domain." */
+	/* fi_av(3) all versions, fi_av_insert 1: addresses are of the format
+	 * that the domain's fi_info named. */
 	struct sockaddr_in6 six[2] = { in6("2001:db8::1", 1),
 				       in6("::ffff:10.0.0.1", 2) };
 	struct sockaddr_in four[2] = { in4("10.0.0.1", 1), in4("10.0.0.2", 1) };

@@ -22,9 +22,8 @@ class Shared : public SharedTest
 
 TEST_F(Shared, IsCreatedIfItDoesNotExist)
 {
-	/* all: "If the name field is non-NULL and the AV is not opened for
-	 * read-only access, a named AV will be created, if it does not already
-	 * exist." */
+	/* fi_av(3) all versions, fi_av_open 10: a writer that names a vector
+	 * which is not there makes it. */
 	struct stat st;
 
 	EXPECT_FALSE(there());
@@ -39,8 +38,8 @@ TEST_F(Shared, IsCreatedIfItDoesNotExist)
 
 TEST_F(Shared, EntriesAreSeenAsTheyAreInserted)
 {
-	/* all: "Address vectors may be shared across multiple processes which
-	 * access the same named domain on the same node." */
+	/* fi_av(3) all versions, fi_av_open 9: processes of a node that open
+	 * the same named domain may share a vector. */
 	ASSERT_EQ(0, one.open(name));
 	ASSERT_EQ(0, two.open(name));
 	ASSERT_EQ(0, three.open(name, FI_READ));
@@ -69,8 +68,8 @@ TEST_F(Shared, AnotherDomainIsAnotherVector)
 
 TEST_F(Shared, AnotherNameIsAnotherVector)
 {
-	/* all: "The name field allows the underlying provider to identify a
-	 * shared AV." Any text is a name. */
+	/* fi_av(3) all versions, fi_av_open 9: the name tells shared vectors
+	 * apart. Any text is a name. */
 	const std::string names[] = { name,
 				      name + "/x",
 				      name + ".x",
@@ -95,9 +94,8 @@ TEST_F(Shared, AnotherNameIsAnotherVector)
 
 TEST_F(Shared, MapAddrIsReturned)
 {
-	/* all: "If name is non-NULL and map_addr is 0, then the map_addr used
-	 * by the provider will be returned through the attribute structure."
-	 * fi_tandem(7): it is an array of the addresses. */
+	/* fi_av(3) all versions, fi_av_open 13: a map_addr of 0 is replaced by
+	 * the one used. fi_tandem(7): it is an array of the addresses. */
 	ASSERT_EQ(0, one.open(name));
 	ASSERT_EQ(0, two.open(name, FI_READ));
 	ASSERT_NE(nullptr, one.map);
@@ -120,10 +118,9 @@ TEST_F(Shared, MapAddrIsReturned)
 
 TEST_F(Shared, MapAddrIsTried)
 {
-	/* all: "Processes that provide the same value for map_addr to a shared
-	 * AV may use the same fi_addr_t values returned from an fi_av_insert
-	 * call. ... the provider is not required to use the map_addr in this
-	 * fashion." */
+	/* fi_av(3) all versions, fi_av_open 11: processes with the same
+	 * map_addr may exchange fi_addr_t values; the provider need not map
+	 * anything there. */
 	const size_t room = 16 * size_t(TDM_SHARED_ARRAY_BYTES);
 	char *hole = static_cast<char *>(mmap(
 		nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -150,8 +147,8 @@ TEST_F(Shared, MapAddrIsTried)
 
 TEST_F(Shared, ReaderNeedsTheVector)
 {
-	/* all: FI_READ: "An AV opened for read-only access must be named ...
-	 * and the AV must exist." */
+	/* fi_av(3) all versions, fi_av_open 19: FI_READ: the vector has a name
+	 * and is there. */
 	EXPECT_EQ(-FI_ENOENT, one.open(name, FI_READ));
 	EXPECT_FALSE(there());
 	ASSERT_EQ(0, two.open(name));
@@ -177,8 +174,8 @@ TEST_F(Shared, ReaderChangesNothing)
 
 TEST_F(Shared, LowestUnusedIndexOfAll)
 {
-	/* all: "An address is inserted at the lowest index that corresponds to
-	 * an unused table location". */
+	/* fi_av(3) all versions, fi_av_insert 3: an address takes the lowest
+	 * free index. */
 	ASSERT_EQ(0, one.open(name));
 	ASSERT_EQ(0, two.open(name));
 	for (uint16_t i = 0; i < 4; i++)
@@ -250,8 +247,8 @@ TEST_F(Shared, AllInsertsOfAnyKind)
 
 TEST_F(Shared, WithEvents)
 {
-	/* 1.20, 2.1: "When the flag FI_EVENT is specified, all insert
-	 * operations on this AV will occur asynchronously." */
+	/* fi_av(3) 1.20, 2.1, fi_av_open 15: FI_EVENT: insertion goes on after
+	 * the call. */
 	struct fi_eq_attr attr;
 	struct tdm_eq *eq;
 	struct fi_eq_entry e;
@@ -277,8 +274,8 @@ TEST_F(Shared, WithEvents)
 
 TEST_F(Shared, UserIdsBelongToTheProcess)
 {
-	/* 1.20, 2.1: "This feature may be unavailable if shared AVs are
-	 * requested": it is available, fi_tandem(7). */
+	/* fi_av(3) 1.20, 2.1, USER IDENTIFIERS FOR ADDRESSES 2: shared vectors
+	 * need not have user ids: ours do, fi_tandem(7). */
 	struct sockaddr_in s = in4("192.0.2.1", 2);
 	fi_addr_t id = 77;
 

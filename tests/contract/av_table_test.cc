@@ -40,10 +40,8 @@ protected:
 
 TEST_F(AvTable, IndicesAreInsertionOrderAcrossCalls)
 {
-	/* all: "The index of the first address inserted into an FI_AV_TABLE
-	 * will be 0, and successive insertions will be given sequential
-	 * indices.  Sequential indices will be assigned across insertion calls
-	 * on the same AV." */
+	/* fi_av(3) all versions, fi_av_open 4: indices begin with 0 and count
+	 * up, across calls. */
 	auto s = some(5);
 	fi_addr_t a[5];
 
@@ -58,8 +56,8 @@ TEST_F(AvTable, IndicesAreInsertionOrderAcrossCalls)
 
 TEST_F(AvTable, LowestUnusedIndex)
 {
-	/* all: "An address is inserted at the lowest index that corresponds to
-	 * an unused table location, with indices starting at 0." */
+	/* fi_av(3) all versions, fi_av_insert 3: an address takes the lowest
+	 * free index, 0 at first. */
 	auto s = some(6);
 	fi_addr_t a[3];
 
@@ -75,10 +73,8 @@ TEST_F(AvTable, LowestUnusedIndex)
 
 TEST_F(AvTable, MapBehavesAsTable)
 {
-	/* 2.1: "providers are encouraged to align the behavior of FI_AV_MAP
-	 * with FI_AV_TABLE."  2-dev: "In the version 2 series, the behavior of
-	 * FI_AV_MAP is aligned with that of FI_AV_TABLE."  1.20 has the value
-	 * opaque: any will do. */
+	/* fi_av(3) 2.1, fi_av_open 3: FI_AV_MAP should behave as FI_AV_TABLE;
+	 * 2-dev: it does. 1.20 has the value opaque: any will do. */
 	fi_addr_t a[2];
 
 	open(FI_SOCKADDR_IN, 0, FI_AV_MAP);
@@ -89,9 +85,8 @@ TEST_F(AvTable, MapBehavesAsTable)
 
 TEST_F(AvTable, TypeIsChosenAndWrittenBack)
 {
-	/* all: FI_AV_UNSPEC: "The AV type used will be returned through the
-	 * type field in fi_av_attr."  2-dev: "By default, all AVs act as
-	 * FI_AV_TABLE." */
+	/* fi_av(3) all versions, fi_av_open 5: FI_AV_UNSPEC: the type chosen is
+	 * written back. 2-dev: every vector is a table. */
 	struct fi_av_attr a;
 
 	memset(&a, 0, sizeof(a));
@@ -106,8 +101,8 @@ TEST_F(AvTable, TypeIsChosenAndWrittenBack)
 
 TEST_F(AvTable, SizesAreHints)
 {
-	/* all: count: "Indicates the expected number of addresses"; ep_per_node:
-	 * "The provider uses this value to optimize resource allocations." */
+	/* fi_av(3) all versions, fi_av_open 8: count and ep_per_node help the
+	 * provider to plan its memory. */
 	for (size_t hint : { size_t(0), size_t(1), size_t(100), SIZE_MAX }) {
 		struct fi_av_attr a;
 
@@ -123,8 +118,8 @@ TEST_F(AvTable, SizesAreHints)
 
 TEST_F(AvTable, FlagsOfOpen)
 {
-	/* all: FI_READ: "An AV opened for read-only access must be named".
-	 * FI_SYMMETRIC: "allows for highly-optimized storage": a hint. */
+	/* fi_av(3) all versions, fi_av_open 19: FI_READ: the vector has a name.
+	 * FI_SYMMETRIC helps to save memory: a hint. */
 	struct fi_av_attr a;
 
 	open(FI_SOCKADDR_IN, FI_SYMMETRIC);
@@ -144,7 +139,8 @@ TEST_F(AvTable, FlagsOfOpen)
 
 TEST_F(AvTable, MapAddrIsIgnoredWithoutAName)
 {
-	/* all: "The map_addr field is ignored if name is NULL." */
+	/* fi_av(3) all versions, fi_av_open 13: without a name, map_addr means
+	 * nothing. */
 	struct fi_av_attr a;
 
 	memset(&a, 0, sizeof(a));
@@ -155,10 +151,8 @@ TEST_F(AvTable, MapAddrIsIgnoredWithoutAName)
 
 TEST_F(AvTable, FiAddrMayBeNull)
 {
-	/* all: "Because insertions occur at a pre-determined index, the fi_addr
-	 * parameter may be NULL. ... individual insertion failures cannot be
-	 * reported and the application must use other calls, such as
-	 * fi_av_lookup to learn which specific addresses failed to insert." */
+	/* fi_av(3) all versions, fi_av_insert 4: the output array may be
+	 * missing; fi_av_lookup then tells which addresses failed. */
 	auto s = some(3);
 
 	s[1].sin_port = 0;
@@ -171,8 +165,8 @@ TEST_F(AvTable, FiAddrMayBeNull)
 
 TEST_F(AvTable, MoreIsAHint)
 {
-	/* all: "An application may make any number of insertion calls with
-	 * FI_MORE set ... Providers are free to ignore FI_MORE." */
+	/* fi_av(3) all versions, fi_av_insert 9: FI_MORE may be set on any
+	 * number of calls; a hint. */
 	auto s = some(2);
 
 	open();
@@ -183,9 +177,9 @@ TEST_F(AvTable, MoreIsAHint)
 
 TEST_F(AvTable, SyncErrTellsEach)
 {
-	/* all: FI_SYNC_ERR: "the context parameter of insertion calls
-	 * references an array of integers ... Successful insertions will be
-	 * updated to 0. Failures will contain a fabric errno code." */
+	/* fi_av(3) all versions, fi_av_insert 10: FI_SYNC_ERR: the context
+	 * is an array of int: 0 for an address that was inserted, else its
+	 * errno. */
 	auto s = some(3);
 	int err[3] = { 7, 7, 7 };
 
@@ -200,11 +194,9 @@ TEST_F(AvTable, SyncErrTellsEach)
 
 TEST_F(AvTable, FailuresAreCountedAndMarked)
 {
-	/* 1.20, 2.1: "Insertion calls ... will return the number of addresses
-	 * that were successfully inserted."  all: "In the case of failure, the
-	 * return value will be less than the number of addresses"; "the fi_addr
-	 * buffer associated with a failed or aborted insertion will be set to
-	 * FI_ADDR_NOTAVAIL." */
+	/* fi_av(3) 1.20, 2.1, RETURN VALUES 1: the call returns the number
+	 * inserted. all: failed addresses are missing from it and have
+	 * FI_ADDR_NOTAVAIL. */
 	auto s = some(4);
 	fi_addr_t a[4] = { 9, 9, 9, 9 };
 
@@ -220,8 +212,8 @@ TEST_F(AvTable, FailuresAreCountedAndMarked)
 
 TEST_F(AvTable, WrongUseInsertsNothing)
 {
-	/* all: "All other calls return ... a negative value corresponding to
-	 * fabric errno on error." */
+	/* fi_av(3) all versions, RETURN VALUES 4: every other call returns 0 or
+	 * a negative errno. */
 	auto s = some(2);
 	fi_addr_t a[2] = { 9, 9 };
 
@@ -241,8 +233,8 @@ TEST_F(AvTable, WrongUseInsertsNothing)
 
 TEST_F(AvTable, UserIdPerInsert)
 {
-	/* all: "The fi_addr parameter acts as input/output in this case ...
-	 * Note that the output from the AV insertion call is unchanged." */
+	/* fi_av(3) all versions, USER IDENTIFIERS FOR ADDRESSES 3: the array is
+	 * input and output, and the output is as without ids. */
 	fi_addr_t a[3] = { 77, 88, 99 };
 	auto s = some(3);
 
@@ -269,9 +261,9 @@ TEST_F(AvTable, UserIdPerInsert)
 
 TEST_F(AvTable, UserIdOfTheVector)
 {
-	/* 1.20, 2.1: "Using the FI_AV_USER_ID flag per insert is invalid if the
-	 * AV was opened with the FI_AV_USER_ID"; fi_av_set_user_id: "By default,
-	 * all fi_addr_t's will be assigned the user ID FI_ADDR_NOTAVAIL." */
+	/* fi_av(3) 1.20, 2.1, fi_av_insert 12: ids of a vector and of
+	 * insertions exclude each other; fi_av_set_user_id: ids are
+	 * FI_ADDR_NOTAVAIL at first. */
 	fi_addr_t a[100] = {};
 	auto s = some(100);
 
@@ -295,10 +287,9 @@ TEST_F(AvTable, UserIdOfTheVector)
 
 TEST_F(AvTable, RemoveInvalidates)
 {
-	/* all: "fi_av_remove removes a set of addresses from an address
-	 * vector."  2.1, 2-dev: "The corresponding fi_addr_t values are
-	 * invalidated and may not be used in data transfer calls."  1.20: "is
-	 * invalid until it is returned again by a new fi_av_insert." */
+	/* fi_av(3) all versions, fi_av_remove 1: the call takes addresses out.
+	 * 2.1, 2-dev: their fi_addr_t serves no operation; 1.20: until an
+	 * insertion hands it out again. */
 	fi_addr_t set[3] = { 0, 7, 2 };
 	unsigned char raw[16];
 	size_t len = sizeof(raw);
@@ -319,7 +310,7 @@ TEST_F(AvTable, RemoveInvalidates)
 
 TEST_F(AvTable, RemoveFlagsAreReserved)
 {
-	/* 2-dev: "Flags are reserved for future use and must be 0." */
+	/* fi_av(3) 2-dev, fi_av_bind 1: the flags have to be 0. */
 	open();
 	ASSERT_EQ(1, insert(some(1)));
 	EXPECT_GT(0, remove(0, FI_MORE));
@@ -328,8 +319,8 @@ TEST_F(AvTable, RemoveFlagsAreReserved)
 
 TEST_F(AvTable, RemovedAddressIsInsertedAgain)
 {
-	/* all: "providers are required to support the removal, followed by the
-	 * re-insertion of an address." */
+	/* fi_av(3) all versions, NOTES 1: an address can be removed and
+	 * inserted again. */
 	auto s = some(3);
 
 	open();
@@ -347,8 +338,8 @@ TEST_F(AvTable, RemovedAddressIsInsertedAgain)
 
 TEST_F(AvTable, CloseNeedsNoRemoval)
 {
-	/* 1.20: "Inserted addresses are not required to be removed.  fi_av_close
-	 * will automatically cleanup any resources" (2.1, 2-dev alike). */
+	/* fi_av(3) 1.20, fi_av_remove 3: nobody has to remove addresses,
+	 * closing does it (2.1, 2-dev alike). */
 	open();
 	ASSERT_EQ(400, insert(some(400)));
 	EXPECT_EQ(0, fi_close(&av->fid));
@@ -357,8 +348,8 @@ TEST_F(AvTable, CloseNeedsNoRemoval)
 
 TEST_F(AvTable, CloseWithEndpointsIsEbusy)
 {
-	/* all: "If resources are still associated with the AV when attempting
-	 * to close, the call will return -FI_EBUSY." */
+	/* fi_av(3) all versions, fi_close 2: a vector that others use stays
+	 * open: -FI_EBUSY. */
 	struct tdm_av_user user;
 
 	memset(&user, 0, sizeof(user));
@@ -378,8 +369,8 @@ TEST_F(AvTable, CloseWithEndpointsIsEbusy)
 
 TEST_F(AvTable, DuplicatesAreAliases)
 {
-	/* all: "Attempting to insert a duplicate copy of the same address into
-	 * an AV may result in undefined behavior": fi_tandem(7) defines it. */
+	/* fi_av(3) all versions, NOTES 1: a second copy of an address is
+	 * undefined: fi_tandem(7) defines it. */
 	auto s = some(1);
 	struct tdm_addr a;
 
@@ -399,10 +390,9 @@ TEST_F(AvTable, DuplicatesAreAliases)
 
 TEST_F(AvTable, LookupTruncates)
 {
-	/* all: "The returned address is the same format as those stored by the
-	 * AV. ... If the actual address is larger than what can fit into the
-	 * buffer, it will be truncated.  On output, addrlen is set to the size
-	 * of the buffer needed to store the address". To the byte. */
+	/* fi_av(3) all versions, fi_av_lookup 1: the address has the vector's
+	 * format; one that does not fit is cut off, and addrlen becomes the
+	 * size needed. To the byte. */
 	struct sockaddr_in6 s = in6("2001:db8::1", 513);
 
 	open(FI_SOCKADDR_IN6);
@@ -437,10 +427,9 @@ TEST_F(AvTable, UnsetIsEinval)
 
 TEST_F(AvTable, StraddrTruncates)
 {
-	/* all: "the address itself is not required to have been inserted ...
-	 * On output, addrlen is set to the size of the buffer needed to store
-	 * the address. ... If the provided buffer is too small, the results
-	 * will be truncated.  fi_av_straddr returns a pointer to buf." */
+	/* fi_av(3) all versions, fi_av_straddr 1: any address can be written as
+	 * text; addrlen becomes the size needed, text that does not fit is cut
+	 * off, the buffer is returned. */
 	struct sockaddr_in6 s = in6("2001:db8::1", 513);
 	const std::string whole = "fi_sockaddr_in6://[2001:db8::1]:513";
 	struct sockaddr_in none;
@@ -472,8 +461,8 @@ TEST_F(AvTable, StraddrTruncates)
 
 TEST_F(AvTable, RxAddrNamesAContext)
 {
-	/* all: fi_rx_addr: "convert an endpoint address ... into an address
-	 * that specifies a target receive context." */
+	/* fi_av(3) all versions, fi_rx_addr 1: fi_rx_addr makes the address of
+	 * a receive context. */
 	struct fi_av_attr a;
 
 	memset(&a, 0, sizeof(a));

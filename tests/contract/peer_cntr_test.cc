@@ -15,8 +15,8 @@ class OwnerCntr : public OwnerSide
 
 TEST_F(OwnerCntr, FidAndOwnerOpsAreInitialised)
 {
-	/* "The setup of a peer counter is similar to the setup for a peer CQ":
-	 * the owner initializes the fid and owner_ops fields. */
+	/* fi_peer(3) 2.1, PEER COUNTER 2: A peer counter is set up as a peer
+	 * queue is: the owner fills in fid and owner_ops. */
 	for (struct fid_peer_cntr *c : { ptx, prx }) {
 		EXPECT_EQ(size_t(FI_CLASS_PEER_CNTR), c->fid.fclass);
 		ASSERT_NE(nullptr, c->owner_ops);
@@ -29,8 +29,8 @@ TEST_F(OwnerCntr, FidAndOwnerOpsAreInitialised)
 
 TEST_F(OwnerCntr, IncIncrementsTheValue)
 {
-	/* inc(): "This call directs the owner to increment the value of the
-	 * cntr." */
+	/* fi_peer(3) 2.1, fi_ops_cntr_owner::inc() 1: inc(): the owner's value
+	 * grows. */
 	for (uint64_t i = 1; i <= 3; i++) {
 		engine.locked([&] { ptx->owner_ops->inc(ptx); });
 		EXPECT_EQ(i, fi_cntr_read(tdm_cntr_fid(tx)));
@@ -41,8 +41,8 @@ TEST_F(OwnerCntr, IncIncrementsTheValue)
 
 TEST_F(OwnerCntr, IncerrIncrementsTheError)
 {
-	/* incerr(): "It increments the error of the cntr indicating that a data
-	 * transfer has failed into the cntr." */
+	/* fi_peer(3) 2.1, fi_ops_cntr_owner::incerr() 1: incerr(): the owner's
+	 * error value grows for a transfer that failed. */
 	engine.locked([&] { prx->owner_ops->incerr(prx); });
 	EXPECT_EQ(0u, fi_cntr_read(tdm_cntr_fid(rx)));
 	EXPECT_EQ(1u, fi_cntr_readerr(tdm_cntr_fid(rx)));
@@ -50,7 +50,8 @@ TEST_F(OwnerCntr, IncerrIncrementsTheError)
 
 TEST_F(OwnerCntr, EachTransportCountsIntoTheSameCounter)
 {
-	/* "The owner's counter object is imported directly into the peer." */
+	/* fi_peer(3) 2.1, PEER COUNTER 2: The peer imports the owner's
+	 * counter. */
 	struct fid_peer_cntr *tcp = tdm_cntr_export(tx, TDM_TRANSPORT_TCP);
 
 	engine.locked([&] {
@@ -117,10 +118,9 @@ TEST_F(PeerCntrOpen, NeedsFlagAndContext)
 
 TEST_F(PeerCntrOpen, OnlyProgressCanBeAskedFor)
 {
-	/* "the fi_cntr_read() should do nothing but progress the peer cntr. The
-	 * peer provider should set other functions that attempt to access the
-	 * peer's cntr (i.e. fi_cntr_readerr, fi_cntr_set, etc.) to return
-	 * -FI_ENOSYS." */
+	/* fi_peer(3) 2.1, PEER COUNTER 4: fi_cntr_read of the peer's counter
+	 * makes progress; all other calls that would look at it are
+	 * -FI_ENOSYS. */
 	struct fi_peer_cntr_context ctx = { sizeof(ctx), &exported_cntr };
 	struct fid_cntr *cntr = nullptr;
 
@@ -142,9 +142,8 @@ class PeerCntr : public PairTest
 
 TEST_F(PeerCntr, OperationsAreCountedOnBothSides)
 {
-	/* "The peer counter defines a mechanism by which a peer provider may
-	 * increment value or error into the counter owned by another
-	 * provider." */
+	/* fi_peer(3) 2.1, PEER COUNTER 1: A peer counts at the counter of
+	 * another provider. */
 	meet();
 	uint64_t sends = a->sends, recvs = b->recvs;
 
@@ -177,9 +176,8 @@ TEST_F(PeerCntr, FailuresAreCountedAsSuch)
 
 TEST_F(PeerCntr, ReadingTheCounterMakesProgress)
 {
-	/* "Similar to the peer CQ, if manual progress is needed on the peer
-	 * counter, the owner should drive progress by using the
-	 * fi_cntr_read()". */
+	/* fi_peer(3) 2.1, PEER COUNTER 4: The owner drives a peer that needs
+	 * manual progress by fi_cntr_read. */
 	char c = 1, d = 0, ca;
 
 	meet();

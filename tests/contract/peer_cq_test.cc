@@ -45,8 +45,8 @@ protected:
 
 TEST_F(OwnerCq, FidAndOwnerOpsAreInitialised)
 {
-	/* "For struct fid_peer_cq, the owner initializes the fid and owner_ops
-	 * fields." */
+	/* fi_peer(3) 2.1, PEER CQ 5: The owner fills in fid and owner_ops of a
+	 * fid_peer_cq. */
 	EXPECT_EQ(size_t(FI_CLASS_PEER_CQ), pcq->fid.fclass);
 	ASSERT_NE(nullptr, pcq->owner_ops);
 	EXPECT_EQ(sizeof(struct fi_ops_cq_owner), pcq->owner_ops->size);
@@ -56,7 +56,7 @@ TEST_F(OwnerCq, FidAndOwnerOpsAreInitialised)
 
 TEST_F(OwnerCq, EachTransportHasAnExportOfItsOwn)
 {
-	/* "An owner may setup peer relationships with multiple providers." */
+	/* fi_peer(3) 2.1, PEER CQ 2: An owner may have several peers. */
 	struct fid_peer_cq *tcp = tdm_cq_export(cq, TDM_TRANSPORT_TCP);
 	struct fi_cq_tagged_entry e = {};
 	int context;
@@ -73,8 +73,8 @@ TEST_F(OwnerCq, EachTransportHasAnExportOfItsOwn)
 
 TEST_F(OwnerCq, WriteInsertsACompletion)
 {
-	/* write(): "This call directs the owner to insert new completions into
-	 * the CQ." */
+	/* fi_peer(3) 2.1, fi_ops_cq_owner::write() 1: write(): the owner
+	 * inserts a completion. */
 	struct fi_cq_tagged_entry e = {};
 	fi_addr_t src = 0;
 	int context;
@@ -92,8 +92,8 @@ TEST_F(OwnerCq, WriteInsertsACompletion)
 
 TEST_F(OwnerCq, ParametersThatAreNotReportedAreIgnored)
 {
-	/* write(): "Parameters that are not reported as part of a completion
-	 * are ignored by the owner". */
+	/* fi_peer(3) 2.1, fi_ops_cq_owner::write() 1: write(): the owner
+	 * ignores parameters that its format has no place for. */
 	struct fi_cq_attr attr = {};
 	struct fi_cq_entry e[2] = {};
 	struct tdm_cq *other = nullptr;
@@ -114,8 +114,8 @@ TEST_F(OwnerCq, ParametersThatAreNotReportedAreIgnored)
 
 TEST_F(OwnerCq, WriteSignalsTheEvent)
 {
-	/* write(): "The owner is responsible for locking, event signaling, and
-	 * handling CQ overflow." */
+	/* fi_peer(3) 2.1, fi_ops_cq_owner::write() 2: write(): locking, signals
+	 * and overflow are the owner's. */
 	struct fi_cq_tagged_entry e;
 	int context, fd = -1;
 
@@ -145,8 +145,8 @@ TEST_F(OwnerCq, OverflowIsTheOwnersToHandle)
 
 TEST_F(OwnerCq, WriteerrInsertsAFailure)
 {
-	/* writeerr(): "It inserts a completion indicating that a data transfer
-	 * has failed into the CQ." */
+	/* fi_peer(3) 2.1, fi_ops_cq_owner::writeerr() 1: writeerr(): the owner
+	 * inserts the completion of a transfer that failed. */
 	struct fi_cq_tagged_entry e;
 	struct fi_cq_err_entry err = {};
 	int context;
@@ -163,10 +163,9 @@ TEST_F(OwnerCq, WriteerrInsertsAFailure)
 
 TEST_F(OwnerCq, OwnerDrivesProgressByReadingNothing)
 {
-	/* "If manual progress is needed on the peer CQ, the owner should drive
-	 * progress by using the fi_cq_read() function with the buf parameter
-	 * set to NULL and count equal 0." (The mock answers anything else by
-	 * -FI_ENOSYS.) */
+	/* fi_peer(3) 2.1, PEER CQ 6: The owner drives a peer that needs manual
+	 * progress by fi_cq_read of no entries. (The mock answers anything else
+	 * by -FI_ENOSYS.) */
 	int before = peer.find("cq")->reads;
 
 	engine.locked([&] { tdm_link_progress(link); });
@@ -175,8 +174,8 @@ TEST_F(OwnerCq, OwnerDrivesProgressByReadingNothing)
 
 TEST_F(OwnerCq, ExportOutlivesThePeersCq)
 {
-	/* "The fid_peer_cq referenced by struct fi_peer_cq_context must remain
-	 * valid until the peer's CQ is closed." */
+	/* fi_peer(3) 2.1, PEER CQ 3: The fid_peer_cq stays valid until the
+	 * peer's queue is closed. */
 	engine.locked([&] { tdm_link_ep_close(link, ep); });
 	ep = nullptr;
 	EXPECT_NE(nullptr, peer.find("cq"));
@@ -211,8 +210,8 @@ protected:
 
 TEST_F(PeerCqOpen, NeedsFlagAndContext)
 {
-	/* "When FI_PEER is specified, the context parameter passed into
-	 * fi_cq_open() must reference a struct fi_peer_cq_context." */
+	/* fi_peer(3) 2.1, PEER CQ 3: With FI_PEER, the context of fi_cq_open is
+	 * a fi_peer_cq_context. */
 	struct fi_peer_cq_context ctx = { sizeof(ctx), &exported_cq };
 	struct fid_cq *cq = nullptr;
 
@@ -234,9 +233,8 @@ TEST_F(PeerCqOpen, NeedsFlagAndContext)
 
 TEST_F(PeerCqOpen, OnlyProgressCanBeAskedFor)
 {
-	/* "The peer provider should set other functions that attempt to read
-	 * the peer's CQ (i.e. fi_cq_readerr, fi_cq_sread, etc.) to return
-	 * -FI_ENOSYS." */
+	/* fi_peer(3) 2.1, PEER CQ 6: All calls that would read the peer's queue
+	 * are -FI_ENOSYS. */
 	struct fi_peer_cq_context ctx = { sizeof(ctx), &exported_cq };
 	struct fi_cq_tagged_entry e = {};
 	struct fi_cq_err_entry err = {};
@@ -259,8 +257,7 @@ class PeerCq : public PairTest
 
 TEST_F(PeerCq, CompletionsAreWrittenToTheOwner)
 {
-	/* "Provider B allocates a cq, but configures it such that all
-	 * completions are written to the peer_cq." */
+	/* fi_peer(3): The peer writes all completions to the imported queue. */
 	auto out = pattern(300, 1);
 	std::vector<unsigned char> in(300);
 	char ca, cb;
@@ -283,16 +280,17 @@ TEST_F(PeerCq, CompletionsAreWrittenToTheOwner)
 
 TEST_F(PeerCq, SourceIsInTheOwnersAddressSpace)
 {
-	/* write(): "Data passed through the write callback is relative to the
-	 * user." With FI_AV_USER_ID that is the owner's address. */
+	/* fi_peer(3) 2.1, fi_ops_cq_owner::write() 2: write(): the data is
+	 * what the user is to see. With FI_AV_USER_ID that is the owner's
+	 * address. */
 	meet();
 	exchange(10, 3); /* checks src == id_a */
 }
 
 TEST_F(PeerCq, FailuresAreWrittenByWriteerr)
 {
-	/* writeerr(): "It inserts a completion indicating that a data transfer
-	 * has failed". */
+	/* fi_peer(3) 2.1, fi_ops_cq_owner::writeerr() 1: writeerr(): a transfer
+	 * that failed has a completion. */
 	auto out = pattern(100, 1);
 	unsigned char in[10];
 	char ca, cb;
@@ -311,8 +309,8 @@ TEST_F(PeerCq, FailuresAreWrittenByWriteerr)
 
 TEST_F(PeerCq, NothingMovesWithoutTheOwnersRead)
 {
-	/* "If manual progress is needed on the peer CQ, the owner should drive
-	 * progress by using the fi_cq_read() function". */
+	/* fi_peer(3) 2.1, PEER CQ 6: The owner drives a peer that needs manual
+	 * progress by fi_cq_read. */
 	char c = 1, d = 0, ca;
 
 	meet();

@@ -12,17 +12,16 @@ class OwnerDomain : public OwnerSide
 
 TEST_F(OwnerDomain, IsHandedOver)
 {
-	/* "The owner's domain object is imported directly into the peer." by
-	 * fi_domain2() with FI_PEER and a struct fi_peer_domain_context, which
+	/* fi_peer(3) 2.1, PEER DOMAIN 2: The peer imports the owner's domain by
+	 * fi_domain2 with FI_PEER and a struct fi_peer_domain_context, which
 	 * the mock checks. */
 	EXPECT_EQ(&owner, peer.owner);
 }
 
 TEST_F(OwnerDomain, OutlivesThePeersDomain)
 {
-	/* "The fid_domain referenced by struct fi_peer_domain_context must
-	 * remain valid until the peer's domain is closed." The link closes it
-	 * after all that is in it. */
+	/* fi_peer(3) 2.1, PEER DOMAIN 3: The fid_domain outlives the
+	 * peer's domain. The link closes it after all that is in it. */
 	ASSERT_NE(nullptr, peer.find("domain"));
 	peer.calls.clear();
 	TearDown();
@@ -42,9 +41,9 @@ TEST_F(OwnerDomain, OutlivesThePeersDomain)
 
 TEST(OwnerDomainRefused, PeerThatCannotImportItIsStillAPeer)
 {
-	/* "Providers that do not support peer domains must fail the
-	 * fi_domain2() call with -FI_EINVAL" (some give -FI_ENOSYS): it is then
-	 * opened by fi_domain(). */
+	/* fi_peer(3) 2.1, PEER DOMAIN 3: A provider without peer domains fails
+	 * fi_domain2 with -FI_EINVAL (some give -FI_ENOSYS): it is then opened
+	 * by fi_domain(). */
 	tdt::FakeEngine engine;
 	tdt::MockPeer plain;
 	struct fid_domain owner = {};
@@ -71,8 +70,8 @@ class PeerDomain : public RawPeer
 
 TEST_F(PeerDomain, NeedsFlagAndContext)
 {
-	/* "When FI_PEER is specified, the context parameter passed into
-	 * fi_domain2() must reference a struct fi_peer_domain_context." */
+	/* fi_peer(3) 2.1, PEER DOMAIN 3: With FI_PEER, the context of
+	 * fi_domain2 is a fi_peer_domain_context. */
 	struct fi_peer_domain_context ctx = { sizeof(ctx), &exported };
 	struct fid_domain *d = nullptr;
 
@@ -90,9 +89,8 @@ TEST_F(PeerDomain, NeedsFlagAndContext)
 
 TEST_F(PeerDomain, UsesTheOwnersOperations)
 {
-	/* "The peer domain allows a provider to access the operations of a
-	 * domain object of its peer. For example, an offload provider can use a
-	 * peer domain to register memory buffers with the main provider." */
+	/* fi_peer(3) 2.1, PEER DOMAIN 1: The peer may use the operations of the
+	 * owner's domain, to register memory there, say. */
 	static int calls;
 	struct fid_mr *mr = nullptr;
 	char buf[8];
@@ -110,8 +108,8 @@ TEST_F(PeerDomain, UsesTheOwnersOperations)
 
 TEST_F(PeerDomain, IsBusyWhileItsObjectsAreOpen)
 {
-	/* fi_domain(3), and "must remain valid until the peer's domain is
-	 * closed". */
+	/* fi_peer(3) 2.1, PEER DOMAIN 3: fi_domain(3) likewise: the owner's
+	 * domain stays valid until the peer's is closed. */
 	struct fi_av_attr attr = {};
 	struct fid_av *av = nullptr;
 

@@ -24,8 +24,8 @@ protected:
 
 TEST_F(OwnerEq, EventsOfThePeerAreTakenIn)
 {
-	/* "The peer EQ defines a mechanism by which a peer provider may insert
-	 * events into the EQ owned by another provider." */
+	/* fi_peer(3) 2.1, PEER EQ 1: A peer may insert events into the queue of
+	 * another provider. */
 	struct tdm_peer_event e = event(TDM_PEER_LOST);
 
 	ASSERT_NE(nullptr, peer.events);
@@ -66,8 +66,8 @@ TEST_F(OwnerEq, OrderIsKeptAndNothingIsLost)
 
 TEST_F(OwnerEq, OutlivesThePeersEq)
 {
-	/* "The fid_eq referenced by struct fi_peer_eq_context must remain valid
-	 * until the peer's EQ is closed." */
+	/* fi_peer(3) 2.1, PEER EQ 3: The fid_eq stays valid until the peer's
+	 * queue is closed. */
 	ASSERT_NE(nullptr, peer.find("eq"));
 	peer.calls.clear();
 	TearDown();
@@ -98,8 +98,8 @@ protected:
 
 TEST_F(PeerEqOpen, NeedsFlagAndContext)
 {
-	/* "When FI_PEER is specified, the context parameter passed into
-	 * fi_eq_open() must reference a struct fi_peer_eq_context." */
+	/* fi_peer(3) 2.1, PEER EQ 3: With FI_PEER, the context of fi_eq_open is
+	 * a fi_peer_eq_context. */
 	struct fi_peer_eq_context ctx = { sizeof(ctx), &exported_eq };
 	struct fid_eq *eq = nullptr;
 
@@ -122,8 +122,8 @@ class PeerEq : public PairTest
 
 TEST_F(PeerEq, EventsAreWrittenToTheOwner)
 {
-	/* "This avoids the overhead of the libfabric user needing to access
-	 * multiple EQs.": attached and lost peers are told there. */
+	/* fi_peer(3) 2.1, PEER EQ 1: The user needs one event queue only:
+	 * attached and lost peers are told there. */
 	meet();
 	const struct tdm_peer_event *up = tdt_owner_event(a, TDM_PEER_UP);
 

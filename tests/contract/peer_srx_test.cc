@@ -97,9 +97,8 @@ protected:
 
 TEST_P(OwnerSrx, AllButThePeerOpsIsInitialised)
 {
-	/* "The owner provider initializes all elements of the fid_peer_srx and
-	 * referenced structures ..., with the exception of the fi_ops_srx_peer
-	 * callback functions." */
+	/* fi_peer(3) 2.1, PEER SRX 3: The owner fills in all of fid_peer_srx
+	 * and what it refers to, but not the calls of the peer. */
 	EXPECT_EQ(size_t(FI_CLASS_PEER_SRX), psrx->ep_fid.fid.fclass);
 	ASSERT_NE(nullptr, psrx->owner_ops);
 	EXPECT_EQ(sizeof(struct fi_ops_srx_owner), psrx->owner_ops->size);
@@ -113,12 +112,9 @@ TEST_P(OwnerSrx, AllButThePeerOpsIsInitialised)
 
 TEST_P(OwnerSrx, MatchReturnsTheReceive)
 {
-	/* get_msg()/get_tag(): "If a match was found, the owner will return
-	 * FI_SUCCESS and the rx_entry will be filled in with the known receive
-	 * fields for the peer to process accordingly. This includes the
-	 * information that was passed into the calls as well as the
-	 * rx_entry->flags with either FI_MSG | FI_RECV (for get_msg()) or
-	 * FI_TAGGED | FI_RECV (for get_tag())." */
+	/* fi_peer(3) 2.1, fi_ops_srx_owner::get_msg() / get_tag() 1: get_msg()
+	 * and get_tag(): a match is FI_SUCCESS with an entry that describes the
+	 * receive and has FI_RECV and the kind of message in its flags. */
 	struct fi_peer_rx_entry *e = nullptr;
 	Recv *r = post(ANY, 48);
 
@@ -141,9 +137,9 @@ TEST_P(OwnerSrx, MatchReturnsTheReceive)
 
 TEST_P(OwnerSrx, NoMatchReturnsAnEntryAllTheSame)
 {
-	/* "If no match was found, the owner will return -FI_ENOENT; the
-	 * rx_entry will still be valid but will not match to an existing posted
-	 * receive." */
+	/* fi_peer(3) 2.1, fi_ops_srx_owner::get_msg() / get_tag() 1: Without a
+	 * match the result is -FI_ENOENT, with an entry that no receive belongs
+	 * to yet. */
 	struct fi_peer_rx_entry *e = nullptr;
 
 	ASSERT_EQ(-FI_ENOENT, get(5, 20, &e));
@@ -162,8 +158,8 @@ TEST_P(OwnerSrx, NoMatchReturnsAnEntryAllTheSame)
 
 TEST_P(OwnerSrx, MatchedReceiveIsTakenOffTheQueue)
 {
-	/* Receive flow: "The owner removes the queued receive buffer and
-	 * returns it to the peer." */
+	/* fi_peer(3): Receive flow: the owner takes the receive off its queue
+	 * and gives it to the peer. */
 	struct fi_peer_rx_entry *a = nullptr, *b = nullptr;
 
 	post(ANY);
@@ -175,9 +171,9 @@ TEST_P(OwnerSrx, MatchedReceiveIsTakenOffTheQueue)
 
 TEST_P(OwnerSrx, QueuedMessageIsStartedWhenMatched)
 {
-	/* queue_msg()/queue_tag(): "Once it gets queued by the peer, the owner
-	 * is responsible for starting it once it gets matched to a receive
-	 * buffer, or discard it if needed." */
+	/* fi_peer(3) 2.1, fi_ops_srx_owner::queue_msg() / queue_tag() 1:
+	 * queue_msg() and queue_tag(): from then on the owner starts or
+	 * discards the message. */
 	struct fi_peer_rx_entry *e = arrive(5, 20);
 
 	ASSERT_NE(nullptr, e);
@@ -186,9 +182,8 @@ TEST_P(OwnerSrx, QueuedMessageIsStartedWhenMatched)
 	ASSERT_EQ(1u, transport.started.size());
 	EXPECT_EQ(e, transport.started[0]);
 	EXPECT_EQ(tagged ? "start_tag" : "start_msg", transport.calls[0]);
-	/* start: "Control of the fi_peer_rx_entry is returned to the peer
-	 * provider and has been initialized for receiving the incoming
-	 * message." */
+	/* fi_peer(3) 2.1, fi_ops_srx_peer::start_msg() / start_tag() 1: start:
+	 * the entry is the peer's again, with buffers to receive into. */
 	EXPECT_EQ(r, e->context);
 	ASSERT_EQ(1u, e->count);
 	EXPECT_EQ(r->buf, e->iov[0].iov_base);
@@ -200,9 +195,9 @@ TEST_P(OwnerSrx, QueuedMessageIsStartedWhenMatched)
 
 TEST_P(OwnerSrx, PeersFieldsAreLeftAlone)
 {
-	/* "The peer_context and owner_context fields are only modifiable by the
-	 * peer and owner, respectively"; "the peer can initialize any extra
-	 * available data before queuing the message with the owner." */
+	/* fi_peer(3) 2.1, fi_peer_rx_entry 1: peer_context is the peer's and
+	 * owner_context the owner's; the peer may fill in more before it queues
+	 * the message. */
 	int mine;
 	struct fi_peer_rx_entry *e = nullptr;
 
@@ -221,9 +216,9 @@ TEST_P(OwnerSrx, PeersFieldsAreLeftAlone)
 
 TEST_P(OwnerSrx, QueuedMessagesAreDiscardedAtTheEnd)
 {
-	/* discard_msg()/discard_tag(): "Indicates that the message and data
-	 * associated with the specified fi_peer_rx_entry should be
-	 * discarded." */
+	/* fi_peer(3) 2.1, fi_ops_srx_peer::discard_msg() / discard_tag() 1:
+	 * discard_msg() and discard_tag(): the message and its data are
+	 * dropped. */
 	struct fi_peer_rx_entry *e = arrive(5, 20);
 	struct fi_cq_tagged_entry c;
 
@@ -237,9 +232,8 @@ TEST_P(OwnerSrx, QueuedMessagesAreDiscardedAtTheEnd)
 
 TEST_P(OwnerSrx, UnknownSourceMatchesReceivesFromAny)
 {
-	/* Receive flow: "If the incoming address is FI_ADDR_UNSPEC, the owner
-	 * cannot match this message to a receive posted with FI_DIRECTED_RECV
-	 * and can only match to receives posted with FI_ADDR_UNSPEC." */
+	/* fi_peer(3): Receive flow: a message from FI_ADDR_UNSPEC matches
+	 * receives from anybody alone. */
 	struct fi_peer_rx_entry *e = nullptr, *u = nullptr;
 
 	post(5);
@@ -255,8 +249,8 @@ TEST_P(OwnerSrx, UnknownSourceMatchesReceivesFromAny)
 
 TEST_P(OwnerSrx, DirectedReceiveLeavesUnknownSourcesAlone)
 {
-	/* Receive flow: "Note that the owner cannot match a directed receive
-	 * with an unexpected message whose address is unknown." */
+	/* fi_peer(3): Receive flow: a directed receive does not match a message
+	 * of an unknown source. */
 	struct fi_peer_rx_entry *u = arrive(ANY, 1);
 
 	ASSERT_NE(nullptr, u);
@@ -266,9 +260,9 @@ TEST_P(OwnerSrx, DirectedReceiveLeavesUnknownSourcesAlone)
 
 TEST_P(OwnerSrx, AddressUpdateMatchesThem)
 {
-	/* foreach_unspec_addr(): "This triggers the owner to iterate over any
-	 * entries whose address is still unknown and call the inputed get_addr
-	 * function on each to retrieve updated address information." */
+	/* fi_peer(3) 2.1, fi_ops_srx_owner::foreach_unspec_addr() 1:
+	 * foreach_unspec_addr(): the owner asks get_addr about each entry whose
+	 * source is unknown. */
 	static fi_addr_t answer;
 	static std::vector<struct fi_peer_rx_entry *> asked;
 	struct fi_peer_rx_entry *a = arrive(ANY, 1), *b = arrive(7, 1);
@@ -291,8 +285,8 @@ TEST_P(OwnerSrx, AddressUpdateMatchesThem)
 		<< "only those of unknown source";
 	EXPECT_TRUE(transport.started.empty());
 	look(5);
-	/* "Once the address is known, the owner can proceed to receive directed
-	 * receives into those entries." */
+	/* fi_peer(3) 2.1, EXAMPLE PEER SRX RECEIVE FLOW 3: An entry whose
+	 * address became known may match a directed receive. */
 	ASSERT_EQ(1u, transport.started.size());
 	EXPECT_EQ(a, transport.started[0]);
 	EXPECT_EQ(5u, a->addr);
@@ -321,9 +315,8 @@ TEST_P(OwnerSrx, StartsKeepTheOrderOfOneSource)
 
 TEST_P(OwnerSrx, EntryCanBeFreedInsideStart)
 {
-	/* "When the peer finishes processing the message and completes it on
-	 * its own CQ, the peer will call free_entry to free the entry with the
-	 * owner.": that may be before start returns. */
+	/* fi_peer(3): free_entry: the peer has completed the message and gives
+	 * the entry back: that may be before start returns. */
 	struct fi_cq_tagged_entry c;
 
 	static struct fi_peer_rx_entry *freed;
@@ -370,10 +363,8 @@ protected:
 
 TEST_F(PeerSrxOpen, NeedsFlagAndContext)
 {
-	/* "Peer SRXs are configured by the owner calling the peer's
-	 * fi_srx_context() call with the FI_PEER flag set. The context
-	 * parameter passed to fi_srx_context() must be a struct
-	 * fi_peer_srx_context." */
+	/* fi_peer(3) 2.1, PEER SRX 2: The owner calls the peer's fi_srx_context
+	 * with FI_PEER and a fi_peer_srx_context. */
 	struct fi_peer_srx_context ctx = { sizeof(ctx), &exported_srx };
 	struct fid_ep *srx = nullptr;
 
@@ -389,9 +380,8 @@ TEST_F(PeerSrxOpen, NeedsFlagAndContext)
 
 TEST_F(PeerSrxOpen, SetsThePeerOps)
 {
-	/* "Those must be initialized by the peer provider prior to returning
-	 * from the fi_srx_contex() call and are used by the owner to control
-	 * peer actions." */
+	/* fi_peer(3) 2.1, PEER SRX 3: The peer fills in its calls before
+	 * fi_srx_context returns. */
 	struct fi_peer_srx_context ctx = { sizeof(ctx), &exported_srx };
 	struct fid_ep *srx = nullptr;
 
@@ -408,7 +398,8 @@ TEST_F(PeerSrxOpen, SetsThePeerOps)
 
 TEST_F(PeerSrxOpen, PostsNoReceives)
 {
-	/* "The srx ops to post receives are set to enosys calls." */
+	/* fi_peer(3): The receive calls of the imported context report
+	 * -FI_ENOSYS. */
 	struct fi_peer_srx_context ctx = { sizeof(ctx), &exported_srx };
 	struct fid_ep *srx = nullptr;
 	char buf;
@@ -431,8 +422,8 @@ class PeerSrx : public PairTest
 
 TEST_F(PeerSrx, ReceivesArePostedWithTheOwnerOnly)
 {
-	/* "... configures it such that all receive buffers are obtained from
-	 * the peer_srx." */
+	/* fi_peer(3): The peer takes all receive buffers from the imported
+	 * context. */
 	char buf;
 
 	EXPECT_EQ(-FI_ENOSYS, fi_recv(b->ep, &buf, 1, nullptr, ANY, nullptr));
@@ -442,9 +433,8 @@ TEST_F(PeerSrx, ReceivesArePostedWithTheOwnerOnly)
 
 TEST_F(PeerSrx, EntriesComeBackAfterTheCompletion)
 {
-	/* "When the peer finishes processing the message and completes it on
-	 * its own CQ, the peer will call free_entry to free the entry with the
-	 * owner." Exactly once: none is left alive. */
+	/* fi_peer(3): free_entry: the peer has completed the message and gives
+	 * the entry back. Exactly once: none is left alive. */
 	meet();
 	size_t alive = b->entries;
 	for (size_t len : { 0u, 48u, 5000u, 300000u })
@@ -455,10 +445,9 @@ TEST_F(PeerSrx, EntriesComeBackAfterTheCompletion)
 
 TEST_F(PeerSrx, UnexpectedMessagesAreQueuedAndStarted)
 {
-	/* "When the peer gets FI_ENOENT, it should allocate whatever resources
-	 * it needs to process the message later (on start_msg/tag) and set the
-	 * rx_entry->peer_context appropriately, followed by a call to the
-	 * owner's queue_msg/tag." */
+	/* fi_peer(3) 2.1, fi_ops_srx_owner::get_msg() / get_tag() 1: After
+	 * -FI_ENOENT the peer keeps what it will need in peer_context and
+	 * queues the message. */
 	meet();
 	for (size_t len : { 0u, 48u, 5000u, 300000u }) {
 		auto out = pattern(len + 1, 1);
@@ -481,8 +470,9 @@ TEST_F(PeerSrx, UnexpectedMessagesAreQueuedAndStarted)
 
 TEST_F(PeerSrx, DiscardedMessageHasNoCompletion)
 {
-	/* discard_msg()/discard_tag(): "No completion should be generated by
-	 * the peer provider for a discarded message." */
+	/* fi_peer(3) 2.1, fi_ops_srx_peer::discard_msg() / discard_tag() 1:
+	 * discard_msg() and discard_tag(): a dropped message has no
+	 * completion. */
 	meet();
 	for (size_t len : { 0u, 5000u, 300000u }) {
 		auto out = pattern(len + 1, 1);
@@ -501,8 +491,8 @@ TEST_F(PeerSrx, DiscardedMessageHasNoCompletion)
 
 TEST_F(PeerSrx, MessageThatDoesNotFitIsThePeersToCheck)
 {
-	/* "The peer provider is responsible for checking that an incoming
-	 * message fits within the provided buffer space." */
+	/* fi_peer(3) 2.1, fi_ops_srx_owner::get_msg() / get_tag() 1: The peer
+	 * checks whether a message fits into the buffers. */
 	meet();
 	for (size_t len : { 49u, 5000u, 300000u }) {
 		auto out = pattern(len, 1);
@@ -539,9 +529,8 @@ TEST_F(PeerSrx, OwnerWithoutMemoryIsAskedAgain)
 
 TEST_F(PeerSrx, AddressUpdateAsksForUnknownSources)
 {
-	/* "Whenever a peer's addressing is updated (e.g. via fi_av_insert()),
-	 * it needs to call the owner's foreach_unspec_addr() call to trigger
-	 * any necessary updating of unknown entries." */
+	/* fi_peer(3) 2.1, EXAMPLE PEER SRX RECEIVE FLOW 3: The peer calls
+	 * foreach_unspec_addr whenever it learns addresses. */
 	struct tdt_owner *c = open(shm_test::next_port());
 	uint16_t port_c = shm_test::next_port();
 	char out = 1, cc;

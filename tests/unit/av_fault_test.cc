@@ -91,8 +91,8 @@ TEST_F(AvFault, InsertFailsAlone)
 
 TEST_F(AvFault, QueuedInsertIsRefused)
 {
-	/* 1.20, 2.1: "In the case of failure, a negative fabric errno will be
-	 * returned." And nothing else happens. */
+	/* fi_av(3) 1.20, 2.1, RETURN VALUES 2: an insertion that cannot begin
+	 * is a negative errno. And nothing else happens. */
 	struct sockaddr_in s = in4("192.0.2.9", 1);
 	fi_addr_t a = 9;
 

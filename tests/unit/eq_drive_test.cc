@@ -101,9 +101,8 @@ protected:
 
 TEST_F(EqDrive, ReadingMakesProgress)
 {
-	/* "the provider will attempt to advance an asynchronous operation
-	 * forward when the application attempts to wait on or read an event
-	 * queue ... where the completed operation will be reported." */
+	/* fi_domain(3) 2.1, Progress Models (progress) 10: Waiting on or
+	 * reading an event queue advances the operations that report there. */
 	struct fi_eq_err_entry err = {};
 
 	open(FI_WAIT_NONE);
@@ -258,9 +257,8 @@ INSTANTIATE_TEST_SUITE_P(Objects, EqDriveSleep, wait_objects(),
 
 TEST_F(EqDrive, InAWaitSetOfTheApplication)
 {
-	/* fi_domain(3): "Progress also occurs when the application processes a
-	 * poll or wait set that has been associated with the event or
-	 * completion queue." */
+	/* fi_domain(3) 2.1, Progress Models (progress) 10: Polling a set makes
+	 * progress for the queues that belong to it. */
 	open_set(FI_WAIT_FD);
 	open(FI_WAIT_SET, set);
 	EXPECT_EQ(-FI_ETIMEDOUT, tdm_waitset_sleep(set, 1));

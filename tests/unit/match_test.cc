@@ -92,8 +92,8 @@ protected:
 
 const fi_addr_t ANY = FI_ADDR_UNSPEC;
 
-/* fi_tagged(3): "Posted receives are searched in the order in which they
- * were posted". */
+/* fi_tagged(3) 2.1, fi_trecv 1: Receives are tried in the order in which they
+ * were posted. */
 TEST_F(Match, TheReceivePostedFirstWinsWhateverItsClass)
 {
 	Item *masked = post(ANY, 0x10, 0xf);

@@ -17,8 +17,8 @@ namespace
 class SrxMulti : public Srx
 {
 protected:
-	/* fi_cq(3): "If other flag bits are zero, the provider is reporting
-	 * that the multi-recv buffer has been released". */
+	/* fi_cq(3) 2.1, COMPLETION FLAGS 15: FI_MULTI_RECV as the only flag:
+	 * the buffer is released. */
 	void expect_release(const Comp &c, void *context)
 	{
 		EXPECT_EQ(c.flags, FI_MULTI_RECV);
@@ -77,8 +77,8 @@ TEST_F(SrxMulti, ItIsReleasedAfterTheLastPartWhateverTheirOrder)
 	EXPECT_EQ(text, "aaaabbbbcccccccc");
 }
 
-/* fi_msg(3): "an entry ... will always be generated when the buffer has been
- * consumed, even if other receive completions have been suppressed". */
+/* fi_msg(3) 2.1, FLAGS 7: A buffer that is used up always has an entry, also
+ * where successes have none. */
 TEST_F(SrxMulti, TheReleaseIsReportedWithoutFiCompletion)
 {
 	ASSERT_EQ(multi(text, ANY, FI_MSG), 0);

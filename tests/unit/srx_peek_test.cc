@@ -15,8 +15,8 @@ protected:
 	struct fi_context ctx = {}, other = {};
 };
 
-/* "If no message is found ... a completion queue error entry with err field
- * set to FI_ENOMSG will be available." */
+/* fi_tagged(3) 2.1, FLAGS 15: A peek that finds nothing has an error entry with
+ * FI_ENOMSG. */
 TEST_F(SrxPeek, NothingFoundIsAnErrorEntry)
 {
 	for (uint64_t f :
@@ -33,9 +33,8 @@ TEST_F(SrxPeek, NothingFoundIsAnErrorEntry)
 	EXPECT_EQ(peek(FI_CLAIM, ANY, 0xbad, &ctx), -FI_EINVAL);
 }
 
-/* "The returned completion data will indicate the meta-data associated with
- * the message, such as the message length, completion flags, available CQ
- * data, tag, and source address." */
+/* fi_tagged(3) 2.1, FLAGS 16: The entry of a peek describes the message:
+ * length, flags, data, tag, source. */
 TEST_F(SrxPeek, FoundMessagesAreDescribedAndStay)
 {
 	std::string text(8, 0);
@@ -91,8 +90,8 @@ TEST_F(SrxPeek, ADirectedPeekDoesNotSeeUnknownSources)
 	EXPECT_EQ(one().src, 6u);
 }
 
-/* "Claimed messages can only be retrieved using a subsequent, paired receive
- * operation with the FI_CLAIM flag set." */
+/* fi_tagged(3) 2.1, FLAGS 17: A claimed message is had by a receive with
+ * FI_CLAIM alone. */
 TEST_F(SrxPeek, AClaimedMessageIsForItsClaimerOnly)
 {
 	std::string mine(8, 0), theirs(8, 0);

@@ -15,8 +15,8 @@ using namespace srx_test;
 namespace
 {
 
-/* fi_peer(3): "The owner provider initializes all elements of the
- * fid_peer_srx ... with the exception of the fi_ops_srx_peer callback". */
+/* fi_peer(3) 2.1, PEER SRX 3: The owner fills in all of fid_peer_srx but the
+ * calls of the peer. */
 TEST_F(Srx, ExportsAreCompleteAndOnePerTransport)
 {
 	EXPECT_NE(a->fid, b->fid);
@@ -227,8 +227,8 @@ TEST_F(Srx, WithoutDirectedReceiveSourcesAreIgnored)
 	EXPECT_TRUE(cq.got.empty());
 }
 
-/* fi_peer(3): "the owner cannot match a directed receive with an unexpected
- * message whose address is unknown". */
+/* fi_peer(3): A directed receive does not match a message of an unknown
+ * source. */
 TEST_F(Srx, AnUnknownSourceWaitsForItsDirectedReceive)
 {
 	std::string directed(8, 0), any(8, 0);

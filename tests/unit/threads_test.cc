@@ -152,9 +152,8 @@ TEST_P(Threads, FloodOneWay)
 
 TEST_P(Threads, ManyUseOneEndpoint)
 {
-	/* fi_domain(3), FI_THREAD_SAFE: "A thread safe serialization model
-	 * allows a multi-threaded application to access any allocated resources
-	 * through any interface without restriction." */
+	/* fi_domain(3) 2.1, Multi-threading Support (threading) 7:
+	 * FI_THREAD_SAFE: any thread may use any object at any time. */
 	const int threads = 4, n = 300;
 	std::atomic<int> sent(0), received(0);
 

@@ -300,8 +300,8 @@ TEST_P(WaitSetOf, LateMemberWakes)
 	}
 }
 
-/* fi_cq(3): "It is invalid for applications to call these functions if the CQ
- * has been configured with a wait object of FI_WAIT_NONE or FI_WAIT_SET." */
+/* fi_cq(3) 2.1, fi_cq_sread / fi_cq_sreadfrom 3: A queue of FI_WAIT_NONE or
+ * FI_WAIT_SET cannot be waited for by fi_cq_sread. */
 TEST_P(WaitSetOf, MembersDoNotBlockThemselves)
 {
 	struct fi_cq_entry e;
@@ -317,9 +317,8 @@ TEST_P(WaitSetOf, MembersDoNotBlockThemselves)
 
 INSTANTIATE_TEST_SUITE_P(Objects, WaitSetOf, wait_objects(), wait_object_name);
 
-/* fi_poll(3), fi_close: "The wait set must not be bound to any other opened
- * resources prior to being closed, otherwise the call will return
- * -FI_EBUSY." */
+/* fi_poll(3) 2.1, fi_close 1: A wait set that others use stays open:
+ * -FI_EBUSY. */
 TEST_F(WaitSet, ClosesWhenItIsEmpty)
 {
 	open(FI_WAIT_UNSPEC);
@@ -391,8 +390,8 @@ TEST_F(WaitSet, FdFollowsTrywait)
 	EXPECT_EQ(tdm_waitset_trywait(set), -FI_EAGAIN);
 }
 
-/* fi_poll(3), change_index: "Anytime a file descriptor is added, removed, or
- * its events are updated, this field is incremented by the provider." */
+/* fi_poll(3) 2.1, NOTES 4: change_index grows whenever a descriptor comes, goes
+ * or changes its events. */
 TEST_F(WaitSet, PollfdListsEachDescriptorOnce)
 {
 	struct fi_wait_pollfd w = {};
