@@ -47,7 +47,8 @@ static inline ssize_t tdm_amo_writemsg(struct fid_ep *ep,
 	return tdm_amo_post_message(ep, &ask, m, flags);
 }
 
-/* "as if the FI_INJECT transfer flag were set, and FI_COMPLETION were not" */
+/* fi_atomic(3) 2.1, Base Atomic Functions 4: An injected atomic operation has
+ * FI_INJECT and no FI_COMPLETION. */
 static inline ssize_t tdm_amo_inject(struct fid_ep *ep, const void *buf,
 				     size_t count, fi_addr_t dest,
 				     uint64_t addr, uint64_t key,

@@ -365,7 +365,7 @@ static struct fi_ops srx_fi_ops = {
 	.ops_set = tdm_no_fi_ops_set,
 };
 
-/* fi_peer(3): "The srx ops to post receives are set to enosys calls." */
+/* fi_peer(3): The receive calls of the imported context report -FI_ENOSYS. */
 static struct fi_ops_msg srx_msg_ops = {
 	.size = offsetof(struct fi_ops_msg, send),
 	.recv = tdm_no_msg_recv,

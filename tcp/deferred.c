@@ -166,9 +166,9 @@ void tdm_deferred_forget(struct tdm_deferred *t)
 }
 
 /*
- * fi_trigger(3): "completed operations are not written to the EP's completion
- * queue or update the EP counter (unless the EP counter is explicitly
- * referenced as the completion_cntr)": and then it has been counted.
+ * fi_trigger(3) 2.1, DEFERRED WORK QUEUES 6: Deferred work writes nothing to
+ * the endpoint's queue and does not count at its counters, unless one of them
+ * is named as the completion counter: then it has been counted.
  */
 static void spare(const struct tdm_deferred *t, struct fid_peer_cntr **slot)
 {

@@ -28,9 +28,9 @@ struct request {
 };
 
 /*
- * fi_trigger(3): "If a specific request is not supported by the provider, it
- * will fail the operation with -FI_ENOSYS." A peek or a claim reports by a
- * completion and nothing else.
+ * fi_trigger(3) 2.1, DEFERRED WORK QUEUES 9: Work that the provider cannot
+ * defer fails with -FI_ENOSYS. A peek or a claim reports by a completion and
+ * nothing else.
  */
 static int check_ep(struct tdm_domain *d, struct request *r, struct fid_ep *fid,
 		    uint64_t flags)
@@ -136,7 +136,8 @@ static int take_compare(struct tdm_domain *d, struct request *r)
 	return check_amo(d, r, op->ep, &ask, &op->msg, op->flags);
 }
 
-/* "The completion_cntr field must be NULL for counter operations." */
+/* fi_trigger(3) 2.1, DEFERRED WORK QUEUES 5: Counter operations have no
+ * completion counter. */
 static int take_cntr(struct tdm_domain *d, struct request *r)
 {
 	const struct fi_op_cntr *op = r->work->op.cntr;
@@ -190,7 +191,8 @@ static int queue(struct tdm_domain *d, const struct fi_deferred_work *w)
 
 	if (ret)
 		return ret;
-	/* "do not generate any completions at the endpoint by default" */
+	/* fi_trigger(3) 2.1, DEFERRED WORK QUEUES 6: Deferred work generates no
+	 * completion at the endpoint unless asked. */
 	r.x.flags = (r.x.flags & ~FI_COMPLETION) | (r.flags & FI_COMPLETION);
 	t = tdm_deferred_alloc(d, r.ep, r.ep ? &r.x : NULL, 0);
 	if (!t)
@@ -248,8 +250,8 @@ static int cancel(struct tdm_domain *d, const struct fi_deferred_work *w)
 }
 
 /*
- * "FI_FLUSH_WORK may be used to flush all work queued to the domain, or may be
- * used to cancel all requests waiting on a specific triggering_cntr."
+ * fi_trigger(3) 2.1, DEFERRED WORK QUEUES 8: FI_FLUSH_WORK cancels everything,
+ * or what waits for one counter.
  */
 static int flush(struct tdm_domain *d, const struct fi_deferred_work *w)
 {

@@ -168,9 +168,9 @@ TEST_F(AtomicLimit, A10_CallsThatMakeNoSense)
 
 TEST_F(AtomicLimit, InjectedOperandsAreFreeAtOnce)
 {
-	/* FI_INJECT: "control of constant data buffers should be returned to
-	 * the user immediately after the call returns"; fi_inject_atomic has no
-	 * completion, but a failure is told. */
+	/* fi_atomic(3) 2.1, FLAGS 4: FI_INJECT: the operands are the caller's
+	 * again when the call returns; fi_inject_atomic has no completion, but
+	 * a failure is told. */
 	Op o;
 
 	OPEN();
@@ -262,8 +262,8 @@ TEST_F(AtomicLimit, SelectiveCompletion)
 
 TEST_F(AtomicLimit, FencedOperations)
 {
-	/* FI_FENCE: "will be deferred until all previous operations targeting
-	 * the same peer endpoint have completed." */
+	/* fi_atomic(3) 2.1, FLAGS 5: FI_FENCE: earlier operations to the same
+	 * peer complete first. */
 	const uint64_t one = 1;
 	uint64_t x[10];
 
@@ -350,9 +350,8 @@ TEST_F(AtomicLimit, R02_AFullCqRefuses)
 
 TEST_F(AtomicLimit, TheCapabilityAlone)
 {
-	/* fi_getinfo(3), FI_ATOMIC: "In the absence of any relevant flags,
-	 * FI_ATOMIC implies the ability to initiate and be the target of remote
-	 * atomic reads and writes." */
+	/* fi_getinfo(3) 2.1, CAPABILITIES 2: FI_ATOMIC without a direction
+	 * means both sides of reads and writes. */
 	const uint64_t one = 1;
 	uint64_t x = 0;
 	Op o;

@@ -110,8 +110,9 @@ TEST_F(Atomic, WhatIsValidWorksAndNothingElse)
 
 TEST_F(Atomic, QueryFlags)
 {
-	/* fi_atomic(3): "The FI_FETCH_ATOMIC and FI_COMPARE_ATOMIC bits may not
-	 * both be set"; FI_TAGGED asks for tagged buffers as targets. */
+	/* fi_atomic(3) 2.1, Query Atomic Attributes 2: FI_FETCH_ATOMIC and
+	 * FI_COMPARE_ATOMIC exclude each other; FI_TAGGED asks for tagged
+	 * buffers as targets. */
 	struct fi_atomic_attr a = { 0, 0 };
 	struct fid_domain *d;
 

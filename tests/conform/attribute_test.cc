@@ -95,10 +95,9 @@ const Amount amounts[] = {
 
 TEST_F(Attribute, AmountsUpToWhatIsOffered)
 {
-	/* fi_getinfo(3): "specifying a non-zero value for input hints
-	 * indicates that a provider must support the requested value or fail
-	 * the operation with -FI_ENODATA. [...] Output values will be greater
-	 * than or equal to the requested input values." */
+	/* fi_getinfo(3) 2.1, DESCRIPTION 6: A hint that is not zero is met or
+	 * refused with -FI_ENODATA; what comes back is never less than the
+	 * hint. */
 	ONLY_TANDEM();
 	for (const Amount &a : amounts) {
 		size_t most = a.most ? a.most : *a.at(offer);

@@ -67,9 +67,9 @@ protected:
 
 TEST_P(Auto, ReceiverComputes)
 {
-	/* fi_domain(3), FI_PROGRESS_AUTO: "the provider will make forward
-	 * progress on an asynchronous operation without further intervention
-	 * by the application." The sends end when the data is placed. */
+	/* fi_domain(3) 2.1, Progress Models (progress) 7: FI_PROGRESS_AUTO:
+	 * operations advance without calls of the application. The sends end
+	 * when the data is placed. */
 	OK(ready());
 	for (auto *from : senders()) {
 		for (size_t len : sizes) {
@@ -141,9 +141,9 @@ TEST_P(Auto, ReceiverPostsLateAndComputes)
 
 TEST_P(Auto, TargetOfOneSidedOperationsComputes)
 {
-	/* fi_domain(3): "an endpoint that acts purely as the target of RMA
-	 * ... that uses manual progress may still need application
-	 * assistance": with automatic progress it needs none. */
+	/* fi_domain(3) 2.1, Progress Models (progress) 12: With manual
+	 * progress, a mere target of RMA may have to make calls; with automatic
+	 * progress it needs none. */
 	const size_t len = sizes[3];
 	Bytes region = filled(len, 1);
 	struct fid_mr *mr;
@@ -170,9 +170,9 @@ TEST_P(Auto, TargetOfOneSidedOperationsComputes)
 
 TEST_P(Auto, IdleThreadsSleep)
 {
-	/* fi_domain(3): "in some cases progress threads cannot be blocked when
-	 * communication is idle, which results in threads spinning": not
-	 * here. Counted over a second in which this thread sleeps too. */
+	/* fi_domain(3) 2.1, Progress Models (progress) 9: Progress threads may
+	 * have to spin while nothing happens; ours does not. Counted over a
+	 * second in which this thread sleeps too. */
 	struct rusage a, b;
 
 	OK(ready());

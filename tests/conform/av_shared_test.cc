@@ -253,9 +253,8 @@ protected:
 
 TEST_F(SharedAv, MessagesByAddressesOfOthers)
 {
-	/* fi_av(3): "an fi_addr_t returned as part of an fi_av_insert call on
-	 * one process is usable on another process which opens an AV of the
-	 * same name". */
+	/* fi_av(3) 2.1, fi_av_open 12: An fi_addr_t of one process serves
+	 * another that opened the same name. */
 	OPEN();
 	for (size_t i = 0; i < w->count; i++)
 		ASSERT_EQ(i, insert(ep(w->count - 1), ep(i)));

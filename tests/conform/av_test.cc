@@ -72,9 +72,7 @@ protected:
 
 TEST_F(Av, IndicesAreInsertionOrder)
 {
-	/* fi_av(3): "The index of the first address inserted into an
-	 * FI_AV_TABLE will be 0, and successive insertions will be given
-	 * sequential indices." */
+	/* fi_av(3) 2.1, fi_av_open 4: Indices begin with 0 and count up. */
 	std::vector<struct sockaddr_in> list;
 	std::vector<fi_addr_t> got(100, 7);
 
@@ -92,8 +90,8 @@ TEST_F(Av, IndicesAreInsertionOrder)
 
 TEST_F(Av, FiAddrMayBeNull)
 {
-	/* fi_av(3): "Because insertions occur at a pre-determined index, the
-	 * fi_addr parameter may be NULL." */
+	/* fi_av(3) 2.1, fi_av_insert 4: Indices can be foretold, so the output
+	 * array may be missing. */
 	struct sockaddr_in a = sin_of("192.0.2.1", 1);
 
 	OK(open_av());
@@ -104,9 +102,8 @@ TEST_F(Av, FiAddrMayBeNull)
 
 TEST_F(Av, RemovedIndexIsTheNextOneUsed)
 {
-	/* fi_av(3): "An address is inserted at the lowest index that
-	 * corresponds to an unused table location"; "providers are required to
-	 * support the removal, followed by the re-insertion of an address." */
+	/* fi_av(3) 2.1, fi_av_insert 3: An address takes the lowest free index,
+	 * also one that was removed and comes back. */
 	struct sockaddr_in s[6];
 	fi_addr_t out;
 
@@ -151,9 +148,8 @@ TEST_F(Av, UnusedIndexIsEinval)
 
 TEST_F(Av, LookupTruncatesAndTellsTheSize)
 {
-	/* fi_av(3): "If the actual address is larger than what can fit into
-	 * the buffer, it will be truncated. On output, addrlen is set to the
-	 * size of the buffer needed to store the address". */
+	/* fi_av(3) 2.1, fi_av_lookup 1: An address that does not fit is cut
+	 * off, and addrlen becomes the size needed. */
 	struct sockaddr_in s = sin_of("192.0.2.1", 513);
 	unsigned char got[32];
 
@@ -172,9 +168,8 @@ TEST_F(Av, LookupTruncatesAndTellsTheSize)
 
 TEST_F(Av, StraddrTruncatesAndTellsTheSize)
 {
-	/* fi_av(3): "the address itself is not required to have been inserted
-	 * ... If the provided buffer is too small, the results will be
-	 * truncated. fi_av_straddr returns a pointer to buf." */
+	/* fi_av(3) 2.1, fi_av_straddr 1: Any address can be written as text;
+	 * text that does not fit is cut off, and the buffer is returned. */
 	struct sockaddr_in s = sin_of("192.0.2.1", 513);
 	char whole[128] = "", buf[128];
 	size_t need = sizeof(whole);
@@ -197,10 +192,8 @@ TEST_F(Av, StraddrTruncatesAndTellsTheSize)
 
 TEST_F(Av, BadAddressFailsAlone)
 {
-	/* fi_av(3): "In the case of failure, the return value will be less
-	 * than the number of addresses that was specified"; "the fi_addr
-	 * buffer associated with a failed or aborted insertion will be set to
-	 * FI_ADDR_NOTAVAIL." */
+	/* fi_av(3) 2.1, RETURN VALUES 1: Failed addresses are missing from the
+	 * count and have FI_ADDR_NOTAVAIL in the output array. */
 	struct sockaddr_in s[3] = { sin_of("192.0.2.1", 1),
 				    {},
 				    sin_of("192.0.2.3", 3) };
@@ -222,8 +215,8 @@ TEST_F(Av, BadAddressFailsAlone)
 
 TEST_F(Av, SyncErrTellsEach)
 {
-	/* fi_av(3), FI_SYNC_ERR: "Successful insertions will be updated to 0.
-	 * Failures will contain a fabric errno code." */
+	/* fi_av(3) 2.1, fi_av_insert 10: FI_SYNC_ERR: 0 for an address that was
+	 * inserted, else its errno. */
 	struct sockaddr_in s[3] = { sin_of("192.0.2.1", 1),
 				    sin_of("192.0.2.2", 1),
 				    {} };
@@ -240,8 +233,8 @@ TEST_F(Av, SyncErrTellsEach)
 
 TEST_F(Av, UnspecifiedTypeIsChosen)
 {
-	/* fi_av(3), FI_AV_UNSPEC: "The AV type used will be returned through
-	 * the type field in fi_av_attr." */
+	/* fi_av(3) 2.1, fi_av_open 5: FI_AV_UNSPEC: the type that was chosen is
+	 * written back. */
 	struct fi_av_attr a;
 
 	OPEN();
@@ -254,8 +247,8 @@ TEST_F(Av, UnspecifiedTypeIsChosen)
 
 TEST_F(Av, MapIsAlignedWithTable)
 {
-	/* fi_av(3): "providers are encouraged to align the behavior of
-	 * FI_AV_MAP with FI_AV_TABLE." */
+	/* fi_av(3) 2.1, fi_av_open 3: FI_AV_MAP should behave as FI_AV_TABLE
+	 * does. */
 	ONLY_TANDEM();
 	OK(open_av(0, FI_AV_MAP));
 	EXPECT_EQ(0u, insert(sin_of("192.0.2.1", 1)));
@@ -279,8 +272,8 @@ TEST_F(Av, DuplicateGetsItsOwnIndex)
 
 TEST_F(Av, InsertsvcTakesNamesAndNumbers)
 {
-	/* fi_av(3): "The node and service parameters are defined the same as
-	 * fi_getinfo(3)." */
+	/* fi_av(3) 2.1, fi_av_insertsvc 1: Node and service are names, as those
+	 * of fi_getinfo. */
 	fi_addr_t a = 9;
 
 	OK(open_av());
@@ -294,9 +287,8 @@ TEST_F(Av, InsertsvcTakesNamesAndNumbers)
 
 TEST_F(Av, InsertsvcTakesAnAddrStr)
 {
-	/* fi_av(3): "Applications may also pass in an FI_ADDR_STR formatted
-	 * address as the node parameter. In such cases, the service parameter
-	 * must be NULL." */
+	/* fi_av(3) 2.1, fi_av_insertsvc 1: node may be an FI_ADDR_STR, without
+	 * a service. */
 	fi_addr_t a = 9;
 
 	ONLY_TANDEM();
@@ -308,9 +300,9 @@ TEST_F(Av, InsertsvcTakesAnAddrStr)
 
 TEST_F(Av, InsertsymCountsOrIsRefused)
 {
-	/* fi_av(3): "the following addresses will be inserted into the AV in
-	 * the order shown: 10.1.1.1:5000, 10.1.1.1:5001, 10.1.1.2:5000,
-	 * 10.1.1.2:5001"; a provider without it says so. */
+	/* fi_av(3) 2.1, fi_av_insertsym 3: The example: two nodes with two
+	 * services each are four addresses, node by node. A provider without it
+	 * says so. */
 	fi_addr_t a[4] = { 9, 9, 9, 9 };
 	int ret;
 
@@ -383,8 +375,8 @@ class AvTraffic : public Case
 
 TEST_F(AvTraffic, RemovedAndInsertedAgainStillReached)
 {
-	/* fi_av(3): "providers are required to support the removal, followed
-	 * by the re-insertion of an address." */
+	/* fi_av(3) 2.1, NOTES 1: An address can be removed and inserted
+	 * again. */
 	OPEN();
 	for (auto *from : senders()) {
 		for (int i = 0; i < 3; i++) {
@@ -401,8 +393,8 @@ TEST_F(AvTraffic, RemovedAndInsertedAgainStillReached)
 
 TEST_F(AvTraffic, RemovedSourceIsNotAvailable)
 {
-	/* fi_av(3): "Note that removing an address may not disable receiving
-	 * data from the peer endpoint."; fi_cq(3): its source is then
+	/* fi_av(3) 2.1, fi_av_remove 2: A peer may go on sending after its
+	 * address was removed; fi_cq(3): its source is then
 	 * FI_ADDR_NOTAVAIL. */
 	OPEN();
 	for (auto *from : senders()) {

@@ -51,8 +51,8 @@ protected:
 
 TEST_F(BadArg, MessageTooLong)
 {
-	/* fi_msg(3), len: "Valid transfers are from 0 bytes up to the
-	 * endpoint's max_msg_size." */
+	/* fi_msg(3) 2.1, ARGUMENTS 3: A message has any length from 0 to
+	 * max_msg_size. */
 	char buf[8] = { 0 };
 
 	ONLY_TANDEM();
@@ -98,8 +98,8 @@ TEST_F(BadArg, VectorThatOverflows)
 
 TEST_F(BadArg, InjectTooLong)
 {
-	/* fi_msg(3): "The requested message size that can be used with
-	 * fi_inject is limited by inject_size." */
+	/* fi_msg(3) 2.1, fi_inject 2: fi_inject takes messages up to
+	 * inject_size. */
 	OPEN();
 	size_t most = rx()->info->tx_attr->inject_size;
 	Bytes buf(most + 1);
@@ -123,9 +123,8 @@ TEST_F(BadArg, InjectTooLong)
 
 TEST_F(BadArg, TooManyPieces)
 {
-	/* fi_endpoint(3), iov_limit: "This is the maximum number of IO vectors
-	 * (scatter-gather elements) that a single posted operation may
-	 * reference." */
+	/* fi_endpoint(3) 2.1, iov_limit 1: An operation has at most iov_limit
+	 * vectors. */
 	char buf[64] = { 0 };
 
 	ONLY_TANDEM();
@@ -204,9 +203,8 @@ TEST_F(BadArg, EmptyMessageMayHaveNoBuffer)
 
 TEST_F(BadArg, UnknownFlags)
 {
-	/* fi_msg(3), FLAGS: "The following list of flags are usable with
-	 * fi_recvmsg and/or fi_sendmsg." Others are -FI_EBADFLAGS or
-	 * -FI_EINVAL. */
+	/* fi_msg(3) 2.1, FLAGS 1: The flags listed are those of fi_sendmsg and
+	 * fi_recvmsg. Others are -FI_EBADFLAGS or -FI_EINVAL. */
 	char buf = 0;
 
 	ONLY_TANDEM();
@@ -256,8 +254,8 @@ TEST_F(BadArg, ClaimOfNothing)
 
 TEST_F(BadArg, AddressOutOfRange)
 {
-	/* fi_av(3): "The corresponding fi_addr_t values are invalidated and may
-	 * not be used in data transfer calls." assurance A5: -FI_EINVAL. */
+	/* fi_av(3) 2.1, fi_av_remove 1: A removed fi_addr_t is no address of an
+	 * operation: -FI_EINVAL (assurance A5). */
 	char buf = 0;
 
 	ONLY_TANDEM();
@@ -311,10 +309,9 @@ TEST_F(BadArg, DirectedReceiveFromNobody)
 
 TEST_F(BadArg, CapabilitiesThatWereNotAskedFor)
 {
-	/* fi_getinfo(3): "a provider must enable support for only those primary
-	 * capabilities which were selected."; "Applications can use the FI_SEND
-	 * and FI_RECV flags to optimize an endpoint as send-only or
-	 * receive-only." */
+	/* fi_getinfo(3) 2.1, CAPABILITIES 34: Only the primary capabilities
+	 * that were asked for have to work; FI_SEND or FI_RECV alone make an
+	 * endpoint of one direction. */
 	char buf = 0;
 
 	ONLY_TANDEM();
@@ -374,8 +371,8 @@ protected:
 
 TEST_F(NotReady, WhatIsNotOfferedSaysSo)
 {
-	/* fi_atomic(3): "-FI_EOPNOTSUPP: The requested atomic operation is not
-	 * supported on this endpoint." fi_collective(3) likewise: neither was
+	/* fi_atomic(3) 2.1, ERRORS 2: An operation that the endpoint has no
+	 * atomics for is -FI_EOPNOTSUPP. fi_collective(3) likewise: neither was
 	 * granted. */
 	ONLY_TANDEM();
 	OPEN();
@@ -406,9 +403,8 @@ TEST_F(NotReady, WhatIsNotOfferedSaysSo)
 
 TEST_F(NotReady, DisabledEndpointPostsNothing)
 {
-	/* fi_msg(3): "An endpoint must be enabled before an application can
-	 * post send or receive operations to it."; fi_endpoint(3),
-	 * -FI_EOPBADSTATE. */
+	/* fi_msg(3) 2.1, DESCRIPTION 3: Nothing is posted to an endpoint that
+	 * is not enabled; fi_endpoint(3): -FI_EOPBADSTATE. */
 	ONLY_TANDEM();
 	OPEN();
 	OK(nothing_posts());
@@ -417,8 +413,8 @@ TEST_F(NotReady, DisabledEndpointPostsNothing)
 
 TEST_F(NotReady, EnableNeedsAnAv)
 {
-	/* fi_endpoint(3): "Connectionless endpoints must be bound to a single
-	 * address vector." -FI_ENOAV. */
+	/* fi_endpoint(3) 2.1, fi_ep_bind 2: An endpoint without connections
+	 * needs an address vector: -FI_ENOAV. */
 	ONLY_TANDEM();
 	OPEN();
 	struct fid_ep *e = bare();
@@ -431,9 +427,8 @@ TEST_F(NotReady, EnableNeedsAnAv)
 
 TEST_F(NotReady, EnableNeedsCqs)
 {
-	/* fi_endpoint(3): "An endpoint must be bound with CQs capable of
-	 * reporting completions for any asynchronous operation initiated on
-	 * the endpoint." -FI_ENOCQ. */
+	/* fi_endpoint(3) 2.1, fi_ep_bind 3: Every operation that an endpoint
+	 * may begin needs a queue for its completion: -FI_ENOCQ. */
 	ONLY_TANDEM();
 	OPEN();
 	for (uint64_t flags : { 0ull, FI_TRANSMIT, FI_RECV }) {
@@ -451,8 +446,8 @@ TEST_F(NotReady, EnableNeedsCqs)
 
 TEST_F(NotReady, BindTakesTheRightObjectsOnce)
 {
-	/* fi_endpoint(3): "An endpoint may only be bound to a single CQ or
-	 * counter for a given type of operation." */
+	/* fi_endpoint(3) 2.1, fi_ep_bind 17: An endpoint has one queue and one
+	 * counter for each kind of operation. */
 	ONLY_TANDEM();
 	OPEN();
 	struct fid_ep *e = bare();
@@ -472,8 +467,8 @@ TEST_F(NotReady, BindTakesTheRightObjectsOnce)
 
 TEST_F(NotReady, EnabledEndpointBindsNoMore)
 {
-	/* fi_endpoint(3): "CQs, counters, AV, and shared contexts must be bound
-	 * to endpoints before they are enabled". Counters are taken later as
+	/* fi_endpoint(3) 2.1, fi_ep_bind 2: Queues, vector and shared contexts
+	 * are bound before the endpoint is enabled. Counters are taken later as
 	 * well, fi_tandem(7), CONTEXTS. */
 	struct fi_cq_attr a;
 	struct fid_cq *cq;
@@ -532,9 +527,8 @@ TEST_F(NotReady, PortInUse)
 
 TEST_F(NotReady, GetnameTruncates)
 {
-	/* fi_cm(3), fi_getname: "On output, addrlen is set to the size of the
-	 * buffer needed to store the address, which may be larger than the
-	 * input value." -FI_ETOOSMALL. */
+	/* fi_cm(3) 2.1, fi_getname / fi_getpeer 1: addrlen becomes the size
+	 * needed, also when the buffer is too small: -FI_ETOOSMALL. */
 	unsigned char name[64];
 	size_t len;
 
@@ -555,8 +549,8 @@ TEST_F(NotReady, GetnameTruncates)
 
 TEST_F(NotReady, OptionsNobodyHas)
 {
-	/* fi_endpoint(3): "a return value of -FI_ENOPROTOOPT indicates the
-	 * provider does not support the requested option." */
+	/* fi_endpoint(3) 2.1, RETURN VALUES 1: An option that the provider does
+	 * not have is -FI_ENOPROTOOPT. */
 	size_t v = 1, len = sizeof(v);
 
 	OPEN();

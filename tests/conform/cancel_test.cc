@@ -35,8 +35,8 @@ protected:
 
 TEST_P(Cancel, PendingReceiveEndsWithEcanceled)
 {
-	/* fi_endpoint(3): "An error queue entry will be available in the
-	 * associated error queue with error code FI_ECANCELED." */
+	/* fi_endpoint(3) 2.1, fi_cancel 1: A cancelled operation has an error
+	 * entry with FI_ECANCELED. */
 	OPEN();
 	char in = 0;
 	struct tdt_comp c;
@@ -69,8 +69,8 @@ TEST_P(Cancel, CancelledReceiveTakesNoMessage)
 
 TEST_P(Cancel, OnlyOneOfEqualContexts)
 {
-	/* fi_endpoint(3): "If multiple outstanding operations match the
-	 * context parameter, only one will be canceled." */
+	/* fi_endpoint(3) 2.1, fi_cancel 2: Of several operations with the
+	 * context, one is cancelled. */
 	OPEN();
 	for (auto *from : senders()) {
 		char in = 0, out = 'y';
@@ -86,10 +86,9 @@ TEST_P(Cancel, OnlyOneOfEqualContexts)
 
 TEST_P(Cancel, CompletedOperationKeepsItsStatus)
 {
-	/* fi_endpoint(3): "if the operation completed before the call to
-	 * fi_cancel, then the completion status of that operation will be
-	 * available in the associated completion queue. No specific entry
-	 * related to fi_cancel itself will be posted." */
+	/* fi_endpoint(3) 2.1, fi_cancel 1: Where the operation had completed
+	 * already, its completion stays as it was, and fi_cancel adds no
+	 * entry. */
 	OPEN();
 	for (auto *from : senders()) {
 		char in = 0, out = 'z';
@@ -118,8 +117,8 @@ TEST_P(Cancel, UnknownContextChangesNothing)
 
 TEST_P(Cancel, ManyInTheMiddle)
 {
-	/* fi_endpoint(3): "The cancel operation is asynchronous, but will
-	 * complete within a bounded period of time." */
+	/* fi_endpoint(3) 2.1, fi_cancel 2: fi_cancel does its work later, but
+	 * within a bounded time. */
 	const size_t n = 200;
 
 	OPEN();

@@ -25,9 +25,9 @@ class Close : public Case
 
 TEST_F(Close, ObjectsInUseAreBusy)
 {
-	/* fi_cq(3), fi_cntr(3), fi_av(3), fi_eq(3), fi_domain(3): "If
-	 * resources are still associated with the ... when attempting to
-	 * close, the call will return -FI_EBUSY." */
+	/* fi_cq(3) 2.1, fi_close 2: An object that others still use stays open:
+	 * -FI_EBUSY. The pages of counters, vectors, event queues and domains
+	 * say the same. */
 	attr.cntrs = 1;
 	attr.eq = 1;
 	OPEN();
@@ -77,8 +77,8 @@ TEST_F(Close, QueuesInAnyOrderAfterTheEndpoint)
 
 TEST_F(Close, EndpointWithPostedReceivesIsSilent)
 {
-	/* fi_endpoint(3): "Discarded operations will silently be dropped, with
-	 * no completions reported." */
+	/* fi_endpoint(3) 2.1, fi_close 3: Operations that are given up have no
+	 * completion. */
 	struct fi_cq_tagged_entry e;
 	std::vector<char> in(100);
 
@@ -92,9 +92,8 @@ TEST_F(Close, EndpointWithPostedReceivesIsSilent)
 
 TEST_F(Close, EndpointWithSendsOutstanding)
 {
-	/* fi_endpoint(3): "Outstanding operations posted to the endpoint when
-	 * fi_close is called will be discarded." The buffers are the
-	 * application's again. */
+	/* fi_endpoint(3) 2.1, fi_close 3: Closing gives up the operations that
+	 * are outstanding. The buffers are the application's again. */
 	OPEN();
 	for (auto *from : senders()) {
 		Bytes out = filled(8 << 20, 1);

@@ -36,9 +36,8 @@ protected:
 
 TEST_F(CqData, EveryBitArrives)
 {
-	/* fi_cq(3): "If FI_REMOTE_CQ_DATA is set, this field will contain the
-	 * completion data provided by the peer as part of their transmit
-	 * request." */
+	/* fi_cq(3) 2.1, COMPLETION FIELDS 7: FI_REMOTE_CQ_DATA says that the
+	 * entry has the data which the peer sent. */
 	static const uint64_t values[] = { 0, 1, 0x8000000000000000, ~0ull,
 					   0x0123456789abcdef };
 
@@ -61,9 +60,8 @@ TEST_F(CqData, EveryBitArrives)
 
 TEST_F(CqData, NotReportedWhenNotSent)
 {
-	/* fi_msg(3), FI_REMOTE_CQ_DATA: "Applies to fi_sendmsg. Indicates
-	 * that remote CQ data is available and should be sent": without it
-	 * msg.data does not count. */
+	/* fi_msg(3) 2.1, FLAGS 2: FI_REMOTE_CQ_DATA has fi_sendmsg send the
+	 * data of the message: without it msg.data does not count. */
 	OPEN();
 	for (auto *from : senders()) {
 		char out = 'n', in = 0;

@@ -11,9 +11,8 @@ class Format : public Case, public testing::WithParamInterface<int>
 
 TEST_P(Format, ReportsItsFields)
 {
-	/* fi_cq(3): "The format attribute allows the application to select one
-	 * of several completion formats, indicating the structure of the data
-	 * that the completion queue should return when read." */
+	/* fi_cq(3) 2.1, fi_cq_open 6: The format of a queue decides what its
+	 * entries contain. */
 	attr.format = static_cast<enum fi_cq_format>(GetParam());
 	OPEN();
 	for (auto *from : senders()) {
@@ -48,8 +47,8 @@ TEST_P(Format, ReportsItsFields)
 
 TEST_P(Format, ManyEntriesInOneRead)
 {
-	/* fi_cq(3): "Multiple completions may be retrieved from a CQ in a
-	 * single call." Each entry has the format's size. */
+	/* fi_cq(3) 2.1, fi_cq_read 1: One call may read several entries. Each
+	 * has the format's size. */
 	const size_t n = 100;
 
 	attr.format = static_cast<enum fi_cq_format>(GetParam());
@@ -88,8 +87,8 @@ protected:
 
 TEST_F(Cq, UnspecifiedFormatIsChosen)
 {
-	/* fi_cq(3): "If an unspecified format is requested, then the CQ will
-	 * use a provider selected default format." */
+	/* fi_cq(3) 2.1, fi_cq_open 7: FI_CQ_FORMAT_UNSPEC: the provider
+	 * chooses. */
 	struct fi_cq_attr a;
 	struct fid_cq *cq;
 
@@ -118,9 +117,8 @@ TEST_F(Cq, SizeIsAMinimum)
 
 TEST_F(Cq, EmptyIsEagain)
 {
-	/* fi_cq(3): "If no completions are available to read from the CQ,
-	 * returns -FI_EAGAIN." and readerr: "If no error completions are
-	 * available to read from the CQ, returns -FI_EAGAIN." */
+	/* fi_cq(3) 2.1, fi_cq_read / fi_cq_readfrom 1: An empty queue is
+	 * -FI_EAGAIN, and so is one without error entries for fi_cq_readerr. */
 	struct fi_cq_tagged_entry e;
 	struct fi_cq_err_entry err;
 	fi_addr_t src;
@@ -134,8 +132,7 @@ TEST_F(Cq, EmptyIsEagain)
 
 TEST_F(Cq, CountZeroDrivesProgress)
 {
-	/* fi_cq(3): "A count value of 0 may be used to drive progress on
-	 * associated endpoints when manual progress is enabled." */
+	/* fi_cq(3) 2.1, fi_cq_read 1: A read of no entries drives progress. */
 	OPEN();
 	for (auto *from : senders()) {
 		struct fi_cq_tagged_entry e;
@@ -159,8 +156,8 @@ TEST_F(Cq, CountZeroDrivesProgress)
 
 TEST_F(Cq, SendAndReceiveMayShareACq)
 {
-	/* fi_endpoint(3): "The following flags may be OR'ed together when
-	 * binding an endpoint to a completion domain CQ." */
+	/* fi_endpoint(3) 2.1, fi_ep_bind 4: The flags of the binding say which
+	 * operations a queue is for. */
 	attr.one_cq = 1;
 	OPEN();
 	for (auto *from : senders()) {
@@ -174,9 +171,8 @@ TEST_F(Cq, SendAndReceiveMayShareACq)
 
 TEST_F(Cq, ErrorStandsInItsPlace)
 {
-	/* fi_cq(3): "Attempting to read from a CQ while an item is in the error
-	 * queue results in fi_cq_read failing with a return code of
-	 * -FI_EAVAIL." until it is read. */
+	/* fi_cq(3) 2.1, fi_cq_read 2: While an error entry waits, fi_cq_read is
+	 * -FI_EAVAIL. */
 	struct fi_cq_err_entry err;
 	struct fi_cq_tagged_entry e;
 	char in = 0;
@@ -201,8 +197,7 @@ TEST_F(Cq, ErrorStandsInItsPlace)
 
 TEST_F(Cq, StrerrorIsAString)
 {
-	/* fi_cq(3): "Returns a character string interpretation of the provider
-	 * specific error returned with a completion." */
+	/* fi_cq(3) 2.1, fi_cq_strerror 1: The provider's error has a text. */
 	char buf[8];
 
 	OPEN();
@@ -284,9 +279,8 @@ protected:
 
 TEST_F(Selective, OnlyMarkedOperationsComplete)
 {
-	/* fi_endpoint(3): "data transfer operations will not generate CQ
-	 * entries for successful completions unless FI_COMPLETION is set as an
-	 * operational flag for the given operation." */
+	/* fi_endpoint(3) 2.1, fi_ep_bind 6: With FI_SELECTIVE_COMPLETION a
+	 * success has an entry only where FI_COMPLETION was set. */
 	OPEN();
 	for (auto *from : senders()) {
 		char out[4] = { 'a', 'b', 'c', 'd' }, in[4] = { 0, 0, 0, 0 };
@@ -326,8 +320,8 @@ TEST_F(Selective, EndpointFlagMarksThemAll)
 
 TEST_F(Selective, FailuresAreAlwaysReported)
 {
-	/* fi_endpoint(3): "Operations that fail asynchronously will still
-	 * generate completions, even if a completion is not requested." */
+	/* fi_endpoint(3) 2.1, fi_ep_bind 6: A failure has an entry in any
+	 * case. */
 	OPEN();
 	for (auto *from : senders()) {
 		char out[2] = { 'f', 'f' }, in = 0;

@@ -308,11 +308,10 @@ void Death::only_events()
 
 TEST_F(Death, EventsComeToWhoReadsNothingElse)
 {
-	/* fi_domain(3), FI_PROGRESS_MANUAL: "the provider will attempt to
-	 * advance an asynchronous operation forward when the application
-	 * attempts to wait on or read an event queue, completion queue, or
-	 * counter where the completed operation will be reported." A lost peer
-	 * is reported to the event queue. */
+	/* fi_domain(3) 2.1, Progress Models (progress) 10: With manual
+	 * progress, waiting on or reading a queue or counter advances the
+	 * operations that report there. A lost peer is reported to the event
+	 * queue. */
 	ONLY_TANDEM();
 	attr.eq_wait = FI_WAIT_FD;
 	OK(run_all(&Death::only_events));

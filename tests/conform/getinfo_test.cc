@@ -192,9 +192,8 @@ class Hints : public Getinfo, public testing::WithParamInterface<size_t>
 
 TEST_P(Hints, GrantedOrRefused)
 {
-	/* fi_getinfo(3): "specifying a non-zero value for input hints
-	 * indicates that a provider must support the requested value or fail
-	 * the operation with -FI_ENODATA." */
+	/* fi_getinfo(3) 2.1, DESCRIPTION 6: A hint that is not zero is met or
+	 * refused with -FI_ENODATA. */
 	const Hint &h = table[GetParam()];
 
 	ONLY_TANDEM();
@@ -343,9 +342,8 @@ TEST_F(Getinfo, ProgressIsGrantedAsAskedFor)
 
 TEST_F(Getinfo, EveryBitOfTheOfferIsTakenBack)
 {
-	/* fi_getinfo(3): "Applications may use this feature to request a
-	 * minimal set of requirements, then check the returned capabilities":
-	 * what is offered can be asked for, bit by bit. */
+	/* fi_getinfo(3) 2.1, CAPABILITIES 1: Capabilities that came back can be
+	 * asked for: what is offered can be asked for, bit by bit. */
 	struct fi_info *o = offer();
 
 	ASSERT_NE(nullptr, o);
@@ -399,8 +397,8 @@ TEST_F(Getinfo, OfferAsHintsIsGranted)
 
 TEST_F(Getinfo, PrimaryCapsOnlyWhenAsked)
 {
-	/* fi_getinfo(3): "a provider must enable support for only those
-	 * primary capabilities which were selected." */
+	/* fi_getinfo(3) 2.1, CAPABILITIES 34: Only the primary capabilities
+	 * that were asked for have to work. */
 	const uint64_t primary =
 		FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST |
 		FI_NAMED_RX_CTX | FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV |
@@ -422,8 +420,8 @@ TEST_F(Getinfo, PrimaryCapsOnlyWhenAsked)
 
 TEST_F(Getinfo, AskedValuesAreReturned)
 {
-	/* fi_getinfo(3): "Output values will be greater than or equal to the
-	 * requested input values." */
+	/* fi_getinfo(3) 2.1, FI_INFO 10: What comes back is never less than the
+	 * hint. */
 	hints->tx_attr->size = 2000;
 	hints->rx_attr->size = 3000;
 	hints->tx_attr->iov_limit = 2;
@@ -443,9 +441,8 @@ TEST_F(Getinfo, AskedValuesAreReturned)
 
 TEST_F(Getinfo, SourceAddressIsTheNode)
 {
-	/* fi_getinfo(3), FI_SOURCE: "Indicates that the node and service
-	 * parameters specify the local source address to associate with an
-	 * endpoint." */
+	/* fi_getinfo(3) 2.1, FLAGS 4: FI_SOURCE: node and service name the
+	 * endpoint's own address. */
 	hints->addr_format = FI_SOCKADDR_IN;
 	ASSERT_EQ(0, get("127.0.0.1", "4711", FI_SOURCE));
 	ASSERT_EQ(sizeof(struct sockaddr_in), info->src_addrlen);
@@ -460,8 +457,8 @@ TEST_F(Getinfo, SourceAddressIsTheNode)
 
 TEST_F(Getinfo, DestinationAddressIsResolved)
 {
-	/* fi_getinfo(3), dest_addr: "on output a provider shall return an
-	 * address the corresponds to the indicated node and/or service". */
+	/* fi_getinfo(3) 2.1, FI_INFO 8: dest_addr is the address that node and
+	 * service name. */
 	hints->addr_format = FI_SOCKADDR_IN;
 	ASSERT_EQ(0, get("127.0.0.1", "4711"));
 	ASSERT_EQ(sizeof(struct sockaddr_in), info->dest_addrlen);
@@ -476,8 +473,7 @@ TEST_F(Getinfo, DestinationAddressIsResolved)
 
 TEST_F(Getinfo, AddrStrNode)
 {
-	/* fi_getinfo(3): "Applications may also pass in an FI_ADDR_STR
-	 * formatted address as the node parameter." */
+	/* fi_getinfo(3) 2.1, DESCRIPTION 5: node may be an FI_ADDR_STR. */
 	ONLY_TANDEM();
 	hints->addr_format = FI_SOCKADDR_IN;
 	ASSERT_EQ(0,
@@ -505,8 +501,8 @@ TEST_F(Getinfo, NodesNobodyHas)
 
 TEST_F(Getinfo, BadSourceOfHints)
 {
-	/* fi_getinfo(3), src_addrlen: "This value must be > 0 if src_addr is
-	 * non-NULL." Short and foreign addresses are refused, not read over. */
+	/* fi_getinfo(3) 2.1, FI_INFO 5: A src_addr has a length. Short and
+	 * foreign addresses are refused, not read over. */
 	struct sockaddr_in sin;
 
 	memset(&sin, 0, sizeof(sin));
@@ -542,8 +538,8 @@ TEST_F(Getinfo, UnknownFlagsAreTolerated)
 
 TEST_F(Getinfo, OldAndNewApiVersions)
 {
-	/* fi_getinfo(3): "The version parameter is used by the application to
-	 * request the desired version of the interfaces." */
+	/* fi_getinfo(3) 2.1, DESCRIPTION 4: version says which interfaces the
+	 * application was written for. */
 	for (uint32_t v :
 	     { FI_VERSION(1, 5), FI_VERSION(1, 11), FI_VERSION(1, 20),
 	       FI_VERSION(2, 0), FI_VERSION(2, 1) }) {
@@ -555,9 +551,8 @@ TEST_F(Getinfo, OldAndNewApiVersions)
 
 TEST_F(Getinfo, WithoutHints)
 {
-	/* fi_getinfo(3): "Callers may specify NULL for node, service, and
-	 * hints in order to retrieve information about what providers are
-	 * available". */
+	/* fi_getinfo(3) 2.1, DESCRIPTION 2: Without node, service and hints,
+	 * every provider answers. */
 	bool found = false;
 
 	ASSERT_EQ(0, fi_getinfo(TDT_API, nullptr, nullptr, 0, nullptr, &info));

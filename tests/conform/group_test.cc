@@ -102,9 +102,8 @@ protected:
 
 TEST_P(Groups, MessagesMatchReceivesOfTheirGroupOnly)
 {
-	/* fi_av(3), PEER GROUPS: "sent messages are marked as belonging to a
-	 * specific peer group, and posted receive buffers must have a matching
-	 * group id to receive the data." */
+	/* fi_av(3) 2.1, PEER GROUPS 3: A message and the receive that takes it
+	 * are of the same group. */
 	ONLY_TANDEM();
 	OPEN();
 	for (auto *from : senders()) {
@@ -167,8 +166,8 @@ class Group : public Groups
 
 TEST_P(Group, AboveTheMostIsRefused)
 {
-	/* fi_domain(3): "Valid peer group id's must be between 0 and
-	 * max_group_id." */
+	/* fi_domain(3) 2.1, Maximum Peer Group Id (max_group_id) 1: The id of a
+	 * group is at most max_group_id. */
 	ONLY_TANDEM();
 	OPEN();
 	for (auto *from : senders()) {
@@ -190,8 +189,8 @@ TEST_P(Group, AboveTheMostIsRefused)
 
 TEST_P(Group, WidthsThatDoNotFitAreRefused)
 {
-	/* fi_domain(3): "Providers that cannot meet the requested max_group_id
-	 * will fail fi_getinfo()." */
+	/* fi_domain(3) 2.1, Maximum Peer Group Id (max_group_id) 1: A
+	 * max_group_id that cannot be had fails fi_getinfo. */
 	struct fi_info *hints, *info = nullptr;
 	struct fi_av_attr a;
 	struct fid_av *v;

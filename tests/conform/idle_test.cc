@@ -270,9 +270,9 @@ TEST_F(Idle, ManyPeersCostNothing)
 
 TEST_F(Idle, EachSingleMessageWakes)
 {
-	/* fi_cq(3), wait_obj: "Wait objects allow applications to block until
-	 * the wait object is signaled, indicating that a completion is
-	 * available to be read." Both sides sleep until the other's word. */
+	/* fi_cq(3) 2.1, fi_cq_open 12: A wait object lets an application
+	 * block until there is a completion. Both sides sleep until the
+	 * other's word. */
 	const char *env = getenv("TANDEM_TEST_WAKEUPS");
 	const int n = env ? atoi(env) : 2000;
 	std::minstd_rand rng(9);
@@ -293,9 +293,9 @@ TEST_F(Idle, EachSingleMessageWakes)
 
 TEST_F(Idle, DeadlineIsKept)
 {
-	/* fi_cq(3): "... until either a completion has been read from the CQ or
-	 * an error or timeout occurs": not before, and without looking at the
-	 * clock all the time. */
+	/* fi_cq(3) 2.1, fi_cq_sread / fi_cq_sreadfrom 1: fi_cq_sread ends with
+	 * a completion, an error or its time-out: not before, and without
+	 * looking at the clock all the time. */
 	struct fi_cq_tagged_entry e;
 	struct timespec a, b;
 	int64_t least = INT64_MAX;

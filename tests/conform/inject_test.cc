@@ -11,9 +11,8 @@ class Inject : public Case
 
 TEST_F(Inject, BufferIsFreeAtReturn)
 {
-	/* fi_msg(3): "The data buffer is available for reuse immediately on
-	 * return from the call, and no CQ entry will be written if the
-	 * transfer completes successfully." */
+	/* fi_msg(3) 2.1, fi_inject 1: fi_inject: the buffer is the caller's
+	 * again on return, and a success has no entry. */
 	const size_t n = 200;
 
 	OPEN();
@@ -43,9 +42,8 @@ TEST_F(Inject, BufferIsFreeAtReturn)
 
 TEST_F(Inject, FlagOfSendmsgFreesTheBufferAndCompletes)
 {
-	/* fi_msg(3), FI_INJECT: "Indicates that the outbound data buffer
-	 * should be returned to user immediately after the send call returns,
-	 * even if the operation is handled asynchronously." */
+	/* fi_msg(3) 2.1, FLAGS 5: FI_INJECT: the buffer is the caller's again
+	 * on return, whenever the message leaves. */
 	OPEN();
 	size_t len = rx()->info->tx_attr->inject_size;
 	for (auto *from : senders()) {
@@ -74,8 +72,8 @@ TEST_F(Inject, FlagOfSendmsgFreesTheBufferAndCompletes)
 
 TEST_F(Inject, EndpointFlagAppliesToSend)
 {
-	/* fi_endpoint(3), tx_attr op_flags: "Flags that control the operation
-	 * of operations submitted against the context." */
+	/* fi_endpoint(3) 2.1, op_flags - Default transmit operation flags 1:
+	 * op_flags are the flags of the context's operations. */
 	attr.tx_op_flags = FI_INJECT;
 	OPEN();
 	for (auto *from : senders()) {

@@ -142,8 +142,8 @@ protected:
 
 TEST_F(Keys, EndpointsOfOneKeyTalkThoseOfTwoDoNot)
 {
-	/* fi_endpoint(3): "Only peer endpoints that are programmed to use the
-	 * same authorization key may communicate." */
+	/* fi_endpoint(3) 2.1, auth_key - Authorization Key 1: Only endpoints of
+	 * the same key communicate. */
 	ONLY_TANDEM();
 	OPEN();
 	Own a, b, c;
@@ -173,8 +173,9 @@ TEST_F(Keys, EndpointsOfOneKeyTalkThoseOfTwoDoNot)
 
 TEST_F(Keys, SizesAndCombinations)
 {
-	/* fi_domain(3), fi_endpoint(3): "If the domain is opened with
-	 * FI_AV_AUTH_KEY, auth_key_size must be 0." */
+	/* fi_endpoint(3) 2.1, auth_key_size - Authorization Key Length 2:
+	 * auth_key_size is 0 with FI_AV_AUTH_KEY. fi_endpoint(3) says the
+	 * same. */
 	struct fi_info *hints, *info = nullptr;
 
 	ONLY_TANDEM();
@@ -208,8 +209,8 @@ TEST_F(Keys, InsertLookupRemove)
 	fi_addr_t h, again, x;
 
 	OK(open_own(o, nullptr));
-	/* fi_av(3): "If the auth_key_size does not align with provider
-	 * specific structure, -FI_EINVAL will be returned." */
+	/* fi_av(3) 2.1, fi_av_insert_auth_key 3: A size that is none of a key
+	 * of this provider is -FI_EINVAL. */
 	EXPECT_EQ(-FI_EINVAL, fi_av_insert_auth_key(o.av, ONE, 3, &h, 0));
 	EXPECT_EQ(-FI_EINVAL, fi_av_insert_auth_key(o.av, buf, 65, &h, 0));
 	EXPECT_EQ(-FI_EBADFLAGS, fi_av_insert_auth_key(o.av, ONE, 20, &h, 1));
@@ -217,9 +218,8 @@ TEST_F(Keys, InsertLookupRemove)
 	h = handle(o, ONE);
 	again = handle(o, ONE);
 	EXPECT_EQ(h, again);
-	/* "If the actual authorization key is larger than what can fit into
-	 * the buffer, it will be truncated. On output, auth_key_size is set to
-	 * the size of the buffer needed" */
+	/* fi_av(3) 2.1, fi_av_lookup_auth_key 1: A key that does not fit is cut
+	 * off, and auth_key_size becomes the size needed. */
 	memset(buf, 0xee, sizeof(buf));
 	len = 10;
 	ASSERT_EQ(0, fi_av_lookup_auth_key(o.av, h, buf, &len));
@@ -250,8 +250,8 @@ TEST_F(Keys, InsertLookupRemove)
 	ASSERT_EQ(1,
 		  fi_av_insert(o.av, rx()->name, 1, &x, FI_AUTH_KEY, nullptr));
 	EXPECT_EQ(1u, x);
-	/* "the FI_AUTH_KEY flag must be set when removing an authorization
-	 * key fi_addr_t" */
+	/* fi_av(3) 2.1, fi_av_remove 3: The removal of a key says
+	 * FI_AUTH_KEY. */
 	EXPECT_EQ(-FI_EINVAL, fi_av_remove(o.av, &again, 1, 0));
 	EXPECT_EQ(0, fi_av_remove(o.av, &again, 1, FI_AUTH_KEY));
 	EXPECT_EQ(-FI_EINVAL, fi_av_remove(o.av, &again, 1, FI_AUTH_KEY));
@@ -262,8 +262,8 @@ TEST_F(Keys, InsertLookupRemove)
 
 TEST_F(Keys, UserIdsAreNotOfAnInsert)
 {
-	/* fi_av(3): "Using the FI_AV_USER_ID flag per insert is invalid ... if
-	 * the corresponding domain was configured with FI_AV_AUTH_KEY." */
+	/* fi_av(3) 2.1, fi_av_insert 12: User ids of single insertions and
+	 * FI_AV_AUTH_KEY exclude each other. */
 	ONLY_TANDEM();
 	OPEN();
 	Own o;
@@ -281,9 +281,8 @@ TEST_F(Keys, UserIdsAreNotOfAnInsert)
 
 TEST_F(Keys, InUseByAnEndpointIsBusy)
 {
-	/* fi_av(3): "the address will only be removed if all endpoints, which
-	 * have been enabled against the corresponding authorization key, have
-	 * been closed. If all endpoints are not closed, -FI_EBUSY" */
+	/* fi_av(3) 2.1, fi_av_remove 3: A key that an open endpoint was enabled
+	 * with stays: -FI_EBUSY. */
 	ONLY_TANDEM();
 	OPEN();
 	Own o;
@@ -305,10 +304,8 @@ TEST_F(Keys, InUseByAnEndpointIsBusy)
 
 TEST_F(Keys, ReceivesOfOneKey)
 {
-	/* fi_av(3): "authorization key fi_addr_t's can be used to restrict
-	 * incoming messages to only endpoint addresses within the
-	 * authorization key. This will require passing in the FI_AUTH_KEY flag
-	 * to fi_recvmsg and fi_trecvmsg." */
+	/* fi_av(3) 2.1, fi_av_insert_auth_key 5: A receive with FI_AUTH_KEY
+	 * takes messages of peers with that key alone. */
 	ONLY_TANDEM();
 	OPEN();
 	Own at, from;
@@ -377,11 +374,9 @@ TEST_F(Keys, ReceivesOfOneKey)
 
 TEST_F(Keys, SourceErrorsTellTheKey)
 {
-	/* fi_av(3): "For address vectors configured without FI_AV_USER_ID and
-	 * endpoints with FI_SOURCE_ERR, all subsequent FI_EADDRNOTAVAIL error
-	 * events will return the authorization key fi_addr_t handle." And with
-	 * it "FI_ADDR_NOTAVAIL until the user defines a user ID for this
-	 * authorization key fi_addr_t." */
+	/* fi_av(3) 2.1, fi_av_insert_auth_key 9: Without user ids,
+	 * FI_EADDRNOTAVAIL entries tell the fi_addr_t of the key; with them
+	 * FI_ADDR_NOTAVAIL until the key has an id. */
 	ONLY_TANDEM();
 	OPEN();
 	for (uint64_t flags : { uint64_t(0), uint64_t(FI_AV_USER_ID) }) {

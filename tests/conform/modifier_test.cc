@@ -48,8 +48,8 @@ protected:
 
 TEST_F(Modifier, TaggedDirectedReceiveIsForTaggedOnly)
 {
-	/* FI_TAGGED_DIRECTED_RECV: "Similar to FI_DIRECTED_RECV, but only
-	 * applies to tagged receive operations". */
+	/* fi_getinfo(3) 2.1, CAPABILITIES 6: FI_TAGGED_DIRECTED_RECV is
+	 * FI_DIRECTED_RECV for tagged receives alone. */
 	char msg = 0, self = 0, any = 0;
 
 	ONLY_TANDEM();
@@ -72,9 +72,8 @@ TEST_F(Modifier, TaggedDirectedReceiveIsForTaggedOnly)
 
 TEST_F(Modifier, ExactReceivesNameTheirSource)
 {
-	/* FI_EXACT_DIRECTED_RECV: "requires the source address to be exact,
-	 * i.e., FI_ADDR_UNSPEC is not allowed. This capability can be used
-	 * alone". */
+	/* fi_getinfo(3) 2.1, CAPABILITIES 7: FI_EXACT_DIRECTED_RECV needs a
+	 * source, FI_ADDR_UNSPEC is none; it may stand alone. */
 	struct fi_context ctx;
 	struct fi_msg_tagged m;
 	char a = 0, b = 0;
@@ -106,8 +105,8 @@ TEST_F(Modifier, ExactReceivesNameTheirSource)
 
 TEST_F(Modifier, ExactIsAModifierOfTaggedDirected)
 {
-	/* "... or in conjunction with FI_DIRECTED_RECV or
-	 * FI_TAGGED_DIRECTED_RECV as a modifier". */
+	/* fi_getinfo(3) 2.1, CAPABILITIES 7: It may also narrow
+	 * FI_DIRECTED_RECV or FI_TAGGED_DIRECTED_RECV. */
 	char a = 0;
 
 	ONLY_TANDEM();
@@ -122,8 +121,8 @@ TEST_F(Modifier, ExactIsAModifierOfTaggedDirected)
 
 TEST_F(Modifier, TaggedMultiReceive)
 {
-	/* FI_TAGGED_MULTI_RECV: "Received messages will be packed into the
-	 * receive buffer until the buffer has been consumed". */
+	/* fi_endpoint(3) 2.1, OPERATION FLAGS 8: FI_TAGGED_MULTI_RECV: messages
+	 * fill the buffer one after the other. */
 	Bytes buf(256);
 	struct iovec v = iov_of(buf.data(), buf.size());
 	struct fi_msg_tagged m;
@@ -184,8 +183,8 @@ TEST_F(Modifier, TaggedMultiReceiveNeedsItsCapability)
 
 TEST_F(Modifier, FencedSendWaitsForWhatWasBefore)
 {
-	/* FI_FENCE: "will be deferred until all previous operations targeting
-	 * the same peer endpoint have completed". */
+	/* fi_rma(3) 2.1, FLAGS 10: FI_FENCE: earlier operations to the same
+	 * peer complete first. */
 	Bytes big(1 << 20), in(1 << 20);
 	struct iovec bv = iov_of(big.data(), big.size());
 	struct iovec iv = iov_of(in.data(), in.size());

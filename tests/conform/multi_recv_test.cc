@@ -101,8 +101,8 @@ protected:
 
 TEST_F(MultiRecv, MessagesArePackedUntilTheBufferIsConsumed)
 {
-	/* fi_msg(3): "Received messages will be packed into the receive buffer
-	 * until the buffer has been consumed." */
+	/* fi_msg(3) 2.1, FLAGS 6: Messages fill the buffer one after the
+	 * other. */
 	OPEN();
 	OK(min_multi_recv(64));
 	for (auto *from : senders()) {
@@ -158,9 +158,8 @@ TEST_F(MultiRecv, UnexpectedMessagesFillTheBuffer)
 
 TEST_F(MultiRecv, NextBufferFollows)
 {
-	/* fi_endpoint(3), FI_OPT_MIN_MULTI_RECV: "Defines the minimum receive
-	 * buffer space available below which the receive buffer is released by
-	 * the provider". */
+	/* fi_endpoint(3) 2.1, fi_getopt / fi_setopt 5: FI_OPT_MIN_MULTI_RECV:
+	 * the buffer is released when less than that is left. */
 	OPEN();
 	OK(min_multi_recv(100));
 	for (auto *from : senders()) {
@@ -206,8 +205,8 @@ TEST_F(MultiRecv, MessageLargerThanTheRestIsCutShort)
 
 TEST_F(MultiRecv, OptionIsReadBack)
 {
-	/* fi_endpoint(3): "Endpoint protocol operations may be retrieved using
-	 * fi_getopt or set using fi_setopt." */
+	/* fi_endpoint(3) 2.1, fi_getopt / fi_setopt 1: fi_getopt reads an
+	 * option, fi_setopt writes it. */
 	size_t bytes = 0, len = sizeof(bytes);
 
 	OPEN();
@@ -220,9 +219,8 @@ TEST_F(MultiRecv, OptionIsReadBack)
 
 TEST_F(MultiRecv, CancelGivesTheBufferBack)
 {
-	/* fi_cq(3), FI_MULTI_RECV: "This completion flag indicates that the
-	 * original receive buffer referenced by the completion has been
-	 * consumed and was released by the provider." */
+	/* fi_cq(3) 2.1, COMPLETION FLAGS 14: FI_MULTI_RECV in an entry: the
+	 * buffer is used up and the application's again. */
 	OPEN();
 	for (auto *from : senders()) {
 		Guarded buf(1000);
@@ -244,9 +242,8 @@ TEST_F(MultiRecv, CancelGivesTheBufferBack)
 
 TEST_F(MultiRecv, ReleaseIsReportedThoughCompletionsAreNot)
 {
-	/* fi_msg(3): "an entry to the associated receive completion queue will
-	 * always be generated when the buffer has been consumed, even if other
-	 * receive completions have been suppressed". */
+	/* fi_msg(3) 2.1, FLAGS 7: A buffer that is used up always has an entry,
+	 * also where successes have none. */
 	attr.rx_bind = FI_SELECTIVE_COMPLETION;
 	OPEN();
 	OK(min_multi_recv(64));
@@ -269,8 +266,7 @@ TEST_F(MultiRecv, ReleaseIsReportedThoughCompletionsAreNot)
 
 TEST_F(MultiRecv, ManySendersShareABuffer)
 {
-	/* fi_msg(3): "This flag allows the user to post a single buffer that
-	 * will receive multiple incoming messages." */
+	/* fi_msg(3) 2.1, FLAGS 6: One buffer takes many messages. */
 	const size_t n = 40;
 
 	OPEN();

@@ -174,9 +174,10 @@ static bool has_attach_socket(uint16_t port)
 
 TEST_F(Options, SharedMemoryIsForbiddenForOneEndpoint)
 {
-	/* FI_OPT_SHARED_MEMORY_PERMITTED: "When set to false, shared memory
-	 * will not be used": neither by that endpoint nor by its peers towards
-	 * it, while others of the same process use it. */
+	/* fi_endpoint(3) 2.1, fi_getopt / fi_setopt 9:
+	 * FI_OPT_SHARED_MEMORY_PERMITTED of false: no shared memory, neither by
+	 * that endpoint nor by its peers towards it, while others of the same
+	 * process use it. */
 	bool no = false;
 	char buf[64] = "";
 
@@ -230,8 +231,8 @@ TEST_F(Options, SharedMemoryIsForbiddenForOneEndpoint)
 
 TEST_F(Options, LowerSizesAreKept)
 {
-	/* FI_OPT_MAX_MSG_SIZE: "the maximum message size that can be
-	 * transferred by the endpoint in a single untagged message". */
+	/* fi_endpoint(3) 2.1, fi_getopt / fi_setopt 10: FI_OPT_MAX_MSG_SIZE:
+	 * the longest untagged message of the endpoint. */
 	char buf[101] = "";
 
 	ONLY_TANDEM();
@@ -251,8 +252,8 @@ TEST_F(Options, LowerSizesAreKept)
 
 TEST_F(Options, SizesLeft)
 {
-	/* fi_rx_size_left: "a lower bound on the number of receive operations
-	 * that may be posted". */
+	/* fi_endpoint(3) 2.1, fi_rx_size_left (DEPRECATED) 2: At least so many
+	 * receives can be posted. */
 	char in;
 
 	attr.rx_size = 4;

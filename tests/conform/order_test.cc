@@ -80,9 +80,8 @@ TEST_F(Order, SendsOfOnePairAreMatchedInOrder)
 
 TEST_F(Order, UnexpectedOfOnePairAreMatchedInOrder)
 {
-	/* fi_tagged(3): "In general, message tags are checked against receive
-	 * buffers in the order in which messages have been posted to the
-	 * endpoint." */
+	/* fi_tagged(3) 2.1, DESCRIPTION 2: Receives are tried in the order in
+	 * which they were posted. */
 	const size_t n = 32;
 	std::vector<Bytes> out;
 
@@ -113,8 +112,8 @@ TEST_F(Order, UnexpectedOfOnePairAreMatchedInOrder)
 
 TEST_F(Order, MessageTakesTheReceivePostedFirst)
 {
-	/* fi_tagged(3): "Posted receives are searched in the order in which
-	 * they were posted in order to match sends." */
+	/* fi_tagged(3) 2.1, fi_trecv 1: Receives are tried in the order in
+	 * which they were posted. */
 	struct Post {
 		uint64_t tag, ignore;
 	};
@@ -151,8 +150,8 @@ TEST_F(Order, MessageTakesTheReceivePostedFirst)
 
 TEST_F(Order, LaterTagIsNotHeldUpByEarlierOne)
 {
-	/* fi_tagged(3): "The tag is used at the receiving endpoint to match
-	 * the incoming message with a corresponding receive buffer." */
+	/* fi_tagged(3) 2.1, DESCRIPTION 1: The tag of a message chooses the
+	 * receive. */
 	OPEN();
 	for (auto *from : senders()) {
 		Bytes big = filled(1 << 20, 1), got(1 << 20);
@@ -176,8 +175,8 @@ TEST_F(Order, LaterTagIsNotHeldUpByEarlierOne)
 
 TEST_F(Order, TaggedAndUntaggedDoNotMeet)
 {
-	/* fi_tagged(3): "Tagged messages are data transfers which carry a key
-	 * or tag with the message buffer": an untagged receive takes none. */
+	/* fi_tagged(3) 2.1, DESCRIPTION 1: A tagged message carries its tag: an
+	 * untagged receive takes none. */
 	OPEN();
 	for (auto *from : senders()) {
 		char t = 't', u = 'u', it = 0, iu = 0;
@@ -272,9 +271,8 @@ TEST_F(Order, DirectedReceiveFindsItsSourceAmongUnexpected)
 
 TEST_F(Order, SourceIsIgnoredWithoutDirectedReceive)
 {
-	/* fi_msg(3), src_addr: "Applies only to connectionless endpoints
-	 * configured with the FI_DIRECTED_RECV. For all other endpoint
-	 * configurations, src_addr is ignored." */
+	/* fi_msg(3) 2.1, ARGUMENTS 9: The source of a receive counts with
+	 * FI_DIRECTED_RECV and is ignored without it. */
 	attr.caps = FI_MSG | FI_TAGGED;
 	OPEN();
 	for (auto *from : senders()) {

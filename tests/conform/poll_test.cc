@@ -75,8 +75,8 @@ protected:
 
 TEST_F(Poll, CompletionQueueWithAnEntryIsReported)
 {
-	/* fi_poll(3), fi_poll: "Completion queues will return their context if
-	 * they are not empty." */
+	/* fi_poll(3) 2.1, fi_poll 1: fi_poll returns the context of a queue
+	 * that is not empty. */
 	void *found[4];
 
 	OPEN();
@@ -112,8 +112,8 @@ TEST_F(Poll, CompletionQueueWithAnEntryIsReported)
 
 TEST_F(Poll, AnErrorIsReported)
 {
-	/* fi_poll(3): "The fi_poll function will always return all completion
-	 * queues and counters that do have new events." */
+	/* fi_poll(3) 2.1, fi_poll 2: fi_poll returns every queue and counter
+	 * with something new. */
 	void *found[1];
 	char in = 0;
 
@@ -133,9 +133,8 @@ TEST_F(Poll, AnErrorIsReported)
 
 TEST_F(Poll, CounterThatChangedIsReportedOnce)
 {
-	/* fi_poll(3): "The context associated with a counter will be returned
-	 * if the counter's success value or error value have changed since the
-	 * last time fi_poll, fi_cntr_set, or fi_cntr_add were called." */
+	/* fi_poll(3) 2.1, fi_poll 1: fi_poll returns the context of a counter
+	 * whose values changed since it was last polled, set or added to. */
 	void *found[2];
 
 	OPEN();
@@ -173,8 +172,7 @@ TEST_F(Poll, CounterThatChangedIsReportedOnce)
 
 TEST_F(Poll, RoomForOneContextLearnsOfAll)
 {
-	/* fi_poll(3): "The number of contexts is limited to the size of the
-	 * context array, indicated by the count parameter." */
+	/* fi_poll(3) 2.1, fi_poll 1: fi_poll returns at most count contexts. */
 	void *found[4], *two[2];
 	char in[2] = { 0, 0 };
 
@@ -202,11 +200,8 @@ TEST_F(Poll, RoomForOneContextLearnsOfAll)
 
 TEST_F(Poll, WhatIsAssociatedStays)
 {
-	/* fi_poll(3), fi_close: "The poll set must not be associated with any
-	 * other resources prior to being closed, otherwise the call will
-	 * return -FI_EBUSY." fi_cntr(3), fi_close: "If resources are still
-	 * associated with the counter when attempting to close, the call will
-	 * return -FI_EBUSY." */
+	/* fi_poll(3) 2.1, fi_close 1: A poll set that others use stays open:
+	 * -FI_EBUSY. So does a counter, fi_cntr(3), fi_close. */
 	struct fid_cq *cq = nullptr;
 	struct fid_cntr *cntr = nullptr;
 
@@ -230,8 +225,7 @@ TEST_F(Poll, WhatIsAssociatedStays)
 
 TEST_F(Poll, WrongArgumentsAreRefused)
 {
-	/* fi_poll(3), flags: "The use of this field is reserved and must be set
-	 * to 0 by the caller." */
+	/* fi_poll(3) 2.1, fi_poll_open 3: The flags have to be 0. */
 	struct fi_poll_attr pa = {};
 	struct fid_poll *other = nullptr;
 	struct fid_domain *d;

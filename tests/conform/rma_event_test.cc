@@ -134,9 +134,8 @@ protected:
 
 TEST_F(RmaEvent, IsGrantedWhenAskedFor)
 {
-	/* fi_getinfo(3): secondary capabilities "may optionally be requested by
-	 * an application. If requested, a provider must support the capability
-	 * or fail the fi_getinfo request". */
+	/* fi_getinfo(3) 2.1, CAPABILITIES 35: A secondary capability that was
+	 * asked for works, or fi_getinfo fails. */
 	OPEN();
 	EXPECT_TRUE(rx()->info->caps & FI_RMA_EVENT);
 	EXPECT_TRUE(rx()->info->rx_attr->caps & FI_RMA_EVENT);
@@ -146,8 +145,8 @@ TEST_F(RmaEvent, IsGrantedWhenAskedFor)
 
 TEST_F(RmaEvent, TheCounterOfARegionCountsItsWrites)
 {
-	/* fi_mr(3), FI_REMOTE_WRITE: "Generates an event whenever a remote RMA
-	 * write or atomic operation modifies the memory region." */
+	/* fi_mr(3) 2.1, fi_mr_bind 3: FI_RMA_EVENT: each write or atomic
+	 * operation that changes the region is an event. */
 	struct fid_mr *other = nullptr;
 	uint64_t n = 0;
 
@@ -192,9 +191,9 @@ TEST_F(RmaEvent, SilentWritesCountToo)
 
 TEST_F(RmaEvent, CountersOfTheEndpointCountWhatItIsTheTargetOf)
 {
-	/* fi_endpoint(3), FI_REMOTE_WRITE and FI_REMOTE_READ: "Increments the
-	 * specified counter whenever an RMA write ... is initiated from a
-	 * remote endpoint that targets the given endpoint." */
+	/* fi_endpoint(3) 2.1, fi_ep_bind 13: FI_REMOTE_WRITE and
+	 * FI_REMOTE_READ: a counter counts the operations of others that target
+	 * the endpoint. */
 	struct tdt_ep *at;
 
 	attr.no_enable = 1;
@@ -302,8 +301,8 @@ TEST_F(RmaEvent, WhatCannotBeBound)
 	OPEN();
 	OK(counter(&second));
 	OK(counted());
-	/* fi_mr(3): "-FI_EBADFLAGS: Returned if the specified flags are not
-	 * supported by the provider." */
+	/* fi_mr(3) 2.1, ERRORS 4: Flags that the provider does not have are
+	 * -FI_EBADFLAGS. */
 	EXPECT_EQ(-FI_EBADFLAGS, fi_mr_bind(mr, &second->fid, FI_SEND));
 	EXPECT_EQ(-FI_EBADFLAGS, fi_mr_bind(mr, &second->fid, 0));
 	EXPECT_EQ(-FI_EINVAL, fi_mr_bind(mr, &second->fid, FI_REMOTE_WRITE));

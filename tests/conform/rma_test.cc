@@ -241,9 +241,8 @@ protected:
 
 TEST_P(RmaCall, EverySizeAtEveryPlace)
 {
-	/* fi_rma(3): "RMA (remote memory access) operations are used to
-	 * transfer data directly between a local data buffer and a remote data
-	 * buffer." */
+	/* fi_rma(3) 2.1, DESCRIPTION 1: RMA moves data between local and remote
+	 * memory. */
 	OPEN();
 	for (auto *from : senders()) {
 		for (size_t len : all_sizes()) {
@@ -258,8 +257,8 @@ TEST_P(RmaCall, EverySizeAtEveryPlace)
 
 TEST_P(RmaCall, WhatWasNotGrantedIsRefused)
 {
-	/* fi_mr(3): "the state of the local endpoint will be unaffected";
-	 * assurance A8. */
+	/* fi_mr(3) 2.1, fi_close 1: A wrong key does not harm the target's
+	 * endpoint; assurance A8. */
 	OPEN();
 	for (auto *from : senders()) {
 		OK(expose(4096, 1));
@@ -380,8 +379,8 @@ TEST_F(Rma, RegionsCanBeClosedWhileTheyAreUsed)
 
 TEST_F(Rma, NeedsTheCapability)
 {
-	/* fi_getinfo(3): "a provider must enable support for only those primary
-	 * capabilities which were selected." */
+	/* fi_getinfo(3) 2.1, CAPABILITIES 34: Only the primary capabilities
+	 * that were asked for have to work. */
 	char buf = 0;
 
 	attr.caps = FI_MSG | FI_TAGGED;

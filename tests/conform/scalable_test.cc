@@ -464,9 +464,8 @@ TEST_F(Scalable, AtomicOperationsOfContexts)
 
 TEST_F(Scalable, OpeningAndClosing)
 {
-	/* fi_close(3): "If resources are still associated with the scalable
-	 * endpoint when attempting to close, the call will return
-	 * -FI_EBUSY." */
+	/* fi_endpoint(3) 2.1, fi_close 2: A scalable endpoint whose contexts
+	 * are open stays open: -FI_EBUSY. */
 	struct fid_ep *ctx;
 	struct fi_tx_attr ta;
 	char b = 0;
@@ -571,9 +570,9 @@ TEST_F(Scalable, AContextThatClosesPostsNothingMore)
 
 TEST_F(Scalable, NothingIsPostedToTheWhole)
 {
-	/* fi_endpoint(3): "Conceptually a transmit context behaves similar to a
-	 * send-only endpoint"; the whole has neither queue, with exact directed
-	 * receives as without. */
+	/* fi_endpoint(3) 2.1, fi_tx_context 1: A transmit context is like an
+	 * endpoint that only sends; the whole has neither queue, with exact
+	 * directed receives as without. */
 	char b = 0;
 
 	ONLY_TANDEM();

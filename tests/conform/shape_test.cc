@@ -32,8 +32,8 @@ protected:
 
 TEST_F(Shape, ManyEndpointsShareQueues)
 {
-	/* fi_endpoint(3): "An active endpoint may direct asynchronous
-	 * completions to different CQs, based on the type of operation." */
+	/* fi_endpoint(3) 2.1, fi_ep_bind 4: Kinds of operations may report to
+	 * different queues. */
 	const int MANY = 24;
 	std::vector<struct fid_ep *> a, b;
 	std::vector<int> in(MANY, -1), out(MANY);
@@ -190,11 +190,9 @@ protected:
 
 TEST_F(OpenObjects, RestrictTheResult)
 {
-	/* fi_fabric(3), fi_domain(3): "On input to fi_getinfo, a user may set
-	 * this to an opened [...] instance to restrict output to the given
-	 * [one]. On output [...] if [none] was specified, but the user has an
-	 * opened instance of the named [one], this will reference the first
-	 * opened instance." */
+	/* fi_fabric(3) 2.1, fabric 1: A fabric or domain in the hints narrows
+	 * the answer to it; one that is open already is named in the answer.
+	 * fi_domain(3) says the same. */
 	struct fid_fabric *other;
 	struct fid_domain fake;
 

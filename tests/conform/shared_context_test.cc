@@ -75,9 +75,8 @@ protected:
 
 TEST_F(Srx, ReceivesAreForAllCompletionsForOne)
 {
-	/* fi_endpoint(3): buffers are "usable by any endpoint bound to the
-	 * shared receive context", "Completed receive operations are posted to
-	 * the CQs bound to the endpoint." */
+	/* fi_endpoint(3) 2.1, SHARED CONTEXTS 3: Buffers of a shared receive
+	 * context serve all its endpoints; each reports to its own queue. */
 	OPEN();
 	OK(share());
 	for (struct tdt_ep *from : senders()) {
@@ -229,10 +228,9 @@ TEST_F(Srx, ClosingOneEndpointLeavesTheOthers)
 
 TEST_F(Srx, WhatIsBoundAndInWhatOrder)
 {
-	/* fi_endpoint(3): "If an endpoint is using a shared transmit and/or
-	 * receive context, the shared contexts must be bound to the endpoint",
-	 * "all connectionless endpoints associated with a shared receive
-	 * context must also share the same address vector". */
+	/* fi_endpoint(3) 2.1, fi_ep_bind 2: Shared contexts that an endpoint
+	 * uses are bound to it; endpoints of one receive context have one
+	 * address vector. */
 	struct fid_ep *ep, *other;
 	struct fid_av *av2;
 	struct fi_info *n;
@@ -314,8 +312,9 @@ class Stx : public Parts
 
 TEST_F(Stx, EndpointsShareIt)
 {
-	/* fi_endpoint(3): "operations are posted directly to the endpoint",
-	 * "Completed operations are posted to the CQs bound to the endpoint." */
+	/* fi_endpoint(3) 2.1, SHARED CONTEXTS 2: Operations are posted to the
+	 * endpoint and complete in its queues, also with a shared transmit
+	 * context. */
 	struct tdt_ep *from;
 	struct fid_stx *stx;
 	struct fid_ep *ep[2];
@@ -361,8 +360,8 @@ class Alias : public Parts
 
 TEST_F(Alias, DiffersByItsFlags)
 {
-	/* fi_ep_alias: "An alias EP differs from its parent endpoint only by
-	 * its default data transfer flags." */
+	/* fi_endpoint(3) 2.1, fi_ep_alias 1: An alias differs from its endpoint
+	 * by its default flags. */
 	struct tdt_ep *from;
 	struct fid_ep *alias;
 	char out = 1, in = 0;
@@ -414,9 +413,8 @@ TEST_F(Alias, ReceivesForItsEndpoint)
 
 TEST_F(Alias, FlagsAndClosing)
 {
-	/* fi_ep_alias: the flags "must include FI_TRANSMIT or FI_RECV (not
-	 * both)"; "All allocated aliases must be closed for the underlying
-	 * endpoint to be released." */
+	/* fi_endpoint(3) 2.1, fi_ep_alias 2: The flags of an alias name one
+	 * direction; an endpoint stays open while it has aliases. */
 	struct fid_ep *alias, *two;
 	uint64_t flags;
 

@@ -72,9 +72,8 @@ protected:
 		struct tdt_comp c;
 
 		OK(failed(rx(), &in, FI_EADDRNOTAVAIL, &c));
-		/* "the data transfer was successfully received and processed,
-		 * with the fi_cq_err_entry fields containing information about
-		 * the completion" */
+		/* fi_cq(3) 2.1, fi_cq_readerr 6: FI_EADDRNOTAVAIL: the message
+		 * arrived, and the entry describes it */
 		EXPECT_EQ(-1, tdt_differs(in.data(), in.size(), seed));
 		EXPECT_EQ(in.size(), c.len);
 		EXPECT_EQ(FI_RECV | (tagged ? FI_TAGGED : FI_MSG), c.flags);
@@ -82,9 +81,8 @@ protected:
 			EXPECT_EQ(0x77u, c.tag);
 		}
 		EXPECT_EQ(FI_ADDR_NOTAVAIL, c.src);
-		/* "The err_data field will be set to the source address data.
-		 * ... in the same format as specified through the fi_info
-		 * addr_format field" */
+		/* fi_cq(3) 2.1, fi_cq_readerr 6: err_data has the address of
+		 * the source in the format of the fi_info */
 		ASSERT_EQ(from->namelen, c.err_data_size);
 		EXPECT_EQ(0, memcmp(from->name, c.err_data, from->namelen));
 		data = c;
@@ -117,8 +115,8 @@ TEST_P(SourceError, UnknownSourcesAreReportedWithTheirAddress)
 
 TEST_P(SourceError, ReportedAddressCanBeInserted)
 {
-	/* fi_cq(3): "This may be passed directly into an fi_av_insert call to
-	 * add the source address to the address vector." */
+	/* fi_cq(3) 2.1, fi_cq_readerr 6: err_data can be given to
+	 * fi_av_insert. */
 	OPEN();
 	for (auto *from : senders()) {
 		Bytes out[3], in[3];

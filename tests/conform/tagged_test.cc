@@ -79,9 +79,8 @@ protected:
 
 TEST_P(Tagged, PeekOfNothingIsEnomsg)
 {
-	/* fi_tagged(3): "If no message is found matching the tags specified in
-	 * the peek request, then a completion queue error entry with err field
-	 * set to FI_ENOMSG will be available." */
+	/* fi_tagged(3) 2.1, FLAGS 15: A peek that finds nothing has an error
+	 * entry with FI_ENOMSG. */
 	OPEN();
 	OK(nothing_there());
 	for (auto *from : senders()) {
@@ -151,9 +150,8 @@ TEST_P(Tagged, ALoopOfPeeksFindsWhatArrives)
 
 TEST_P(Tagged, PeekReportsAndLeavesTheMessage)
 {
-	/* fi_tagged(3): "The returned completion data will indicate the
-	 * meta-data associated with the message, such as the message length,
-	 * completion flags, available CQ data, tag, and source address." */
+	/* fi_tagged(3) 2.1, FLAGS 16: The entry of a peek describes the
+	 * message: length, flags, data, tag, source. */
 	OPEN();
 	for (auto *from : senders()) {
 		OK(arrive(from, TAG));
@@ -169,8 +167,8 @@ TEST_P(Tagged, PeekReportsAndLeavesTheMessage)
 
 TEST_P(Tagged, ClaimedMessageIsForItsContextOnly)
 {
-	/* fi_tagged(3): "Claimed messages can only be retrieved using a
-	 * subsequent, paired receive operation with the FI_CLAIM flag set." */
+	/* fi_tagged(3) 2.1, FLAGS 17: A claimed message is had by a receive
+	 * with FI_CLAIM alone. */
 	OPEN();
 	for (auto *from : senders()) {
 		char other = 0;
@@ -191,8 +189,7 @@ TEST_P(Tagged, ClaimedMessageIsForItsContextOnly)
 
 TEST_P(Tagged, PeekDiscardDropsTheMessage)
 {
-	/* fi_tagged(3): "... the message is discarded by the provider, as the
-	 * data is not needed by the application." */
+	/* fi_tagged(3) 2.1, FLAGS 19: FI_DISCARD: the message is dropped. */
 	OPEN();
 	for (auto *from : senders()) {
 		OK(arrive(from, TAG));
@@ -208,9 +205,8 @@ TEST_P(Tagged, PeekDiscardDropsTheMessage)
 
 TEST_P(Tagged, ClaimDiscardDropsTheMessage)
 {
-	/* fi_tagged(3): "This flag may also be used in conjunction with
-	 * FI_CLAIM in order to discard a message previously claimed using an
-	 * FI_PEEK + FI_CLAIM request." */
+	/* fi_tagged(3) 2.1, FLAGS 19: FI_DISCARD with FI_CLAIM drops a message
+	 * that was claimed. */
 	OPEN();
 	for (auto *from : senders()) {
 		struct tdt_comp c;

@@ -125,17 +125,15 @@ protected:
 
 TEST_P(Transfer, EverySizeIntoPostedBuffer)
 {
-	/* fi_msg(3): "The call fi_send transfers the data contained in the
-	 * user-specified data buffer to a remote endpoint, with message
-	 * boundaries being maintained." */
+	/* fi_msg(3) 2.1, fi_send 1: fi_send sends one buffer as one message. */
 	OPEN();
 	OK(run(TDT_RECV, true));
 }
 
 TEST_P(Transfer, EverySizeIntoVector)
 {
-	/* fi_msg(3): "The fi_recvv posts the set of data buffers referenced by
-	 * the iov parameter to a receive incoming data." */
+	/* fi_msg(3) 2.1, fi_recvv 1: fi_recvv posts several buffers as one
+	 * receive. */
 	OPEN();
 	OK(run(TDT_RECVV, true));
 	OK(run(TDT_RECVMSG, true));
@@ -143,9 +141,9 @@ TEST_P(Transfer, EverySizeIntoVector)
 
 TEST_P(Transfer, EverySizeUnexpected)
 {
-	/* fi_msg(3): "Posted receives are searched in the order in which they
-	 * were posted in order to match sends." A message that comes first
-	 * waits (FI_RM_ENABLED). */
+	/* fi_msg(3) 2.1, fi_recv 1: Receives are tried in the order in which
+	 * they were posted. A message that comes first waits
+	 * (FI_RM_ENABLED). */
 	OPEN();
 	OK(run(TDT_RECV, false));
 	OK(run(TDT_RECVV, false));

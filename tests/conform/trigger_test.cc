@@ -11,8 +11,8 @@ namespace
 
 TEST_F(Trigger, ASendIsHeldUntilTheCounterIsThere)
 {
-	/* "Triggered operations allow an application to queue a data transfer
-	 * request that is deferred until a specified condition is met." */
+	/* fi_trigger(3) 2.1, DESCRIPTION 1: A triggered operation waits for its
+	 * condition. */
 	OPEN();
 	for (auto *from : senders()) {
 		struct fid_cntr *c = cntr(from->domain);
@@ -33,8 +33,8 @@ TEST_F(Trigger, ASendIsHeldUntilTheCounterIsThere)
 
 TEST_F(Trigger, EveryKindOfOperation)
 {
-	/* "Any data transfer operation is potentially trigger-able, subject to
-	 * provider constraints." */
+	/* fi_trigger(3) 2.1, DESCRIPTION 3: Every data transfer may be
+	 * triggered, as far as the provider has it. */
 	OPEN();
 	OK(expose());
 	for (auto *from : senders()) {
@@ -105,9 +105,8 @@ TEST_F(Trigger, EveryKindOfAtomicOperation)
 
 TEST_F(Trigger, InjectedOperandsAreThoseOfTheCall)
 {
-	/* fi_atomic(3), FI_INJECT: "the control of constant data buffers
-	 * should be returned to the user immediately after the call returns,
-	 * even if the operation is handled asynchronously". */
+	/* fi_atomic(3) 2.1, FLAGS 4: FI_INJECT: the operands are the caller's
+	 * again when the call returns, whenever the operation is done. */
 	OPEN();
 	OK(expose());
 	for (auto *from : senders()) {
@@ -129,8 +128,8 @@ TEST_F(Trigger, InjectedOperandsAreThoseOfTheCall)
 
 TEST_F(Trigger, AConditionThatIsMetIsNotWaitedFor)
 {
-	/* "If the condition is met when the request is made, then the data
-	 * transfer may be initiated immediately." */
+	/* fi_trigger(3) 2.1, DESCRIPTION 5: A condition that is met already
+	 * lets the operation begin at once. */
 	OPEN();
 	for (auto *from : senders()) {
 		struct fid_cntr *c = cntr(from->domain);
@@ -150,11 +149,9 @@ TEST_F(Trigger, AConditionThatIsMetIsNotWaitedFor)
 
 TEST_F(Trigger, InTheOrderOfTheThresholds)
 {
-	/* "Threshold operations are triggered in the order of the threshold
-	 * values.  This is true even if the counter increments by a value
-	 * greater than 1.  If two triggered operations have the same
-	 * threshold, they will be triggered in the order in which they were
-	 * submitted to the endpoint." */
+	/* fi_trigger(3) 2.1, COMPLETION BASED TRIGGERS 4: Operations of a
+	 * counter begin in the order of their thresholds, also when it jumps,
+	 * and of equal thresholds in the order in which they were submitted. */
 	const int thresholds[] = { 4, 2, 3, 2, 1, 4 };
 	const char *want = "ebdcaf";
 
@@ -181,9 +178,8 @@ TEST_F(Trigger, InTheOrderOfTheThresholds)
 
 TEST_F(Trigger, ACompletionSetsOffTheNext)
 {
-	/* "a send operation may be deferred until a receive operation
-	 * completes, indicating that the data to be transferred is now
-	 * available." */
+	/* fi_trigger(3) 2.1, COMPLETION BASED TRIGGERS 1: A send may wait until
+	 * a receive has brought the data. */
 	OPEN();
 	for (auto *from : senders()) {
 		uint64_t had = fi_cntr_read(rx()->rx_cntr);
@@ -224,8 +220,8 @@ TEST_F(Trigger, FailuresDoNotSetOff)
 
 TEST_F(Trigger, InjectedBytesAreThoseOfTheCall)
 {
-	/* fi_msg(3), FI_INJECT: "the outbound data buffer should be returned
-	 * to the user's control immediately after the call returns". */
+	/* fi_endpoint(3) 2.1, OPERATION FLAGS 5: FI_INJECT: the buffer is the
+	 * caller's again when the call returns. */
 	OPEN();
 	for (auto *from : senders()) {
 		struct fid_cntr *c = cntr(from->domain);
@@ -245,8 +241,8 @@ TEST_F(Trigger, InjectedBytesAreThoseOfTheCall)
 
 TEST_F(Trigger, OnlyWithTheCapability)
 {
-	/* "An endpoint must be created with the FI_TRIGGER capability in order
-	 * for triggered operations to be specified." */
+	/* fi_trigger(3) 2.1, DESCRIPTION 2: Triggered operations need
+	 * FI_TRIGGER. */
 	ONLY_TANDEM();
 	attr.caps &= ~(uint64_t)FI_TRIGGER;
 	OPEN();
@@ -277,8 +273,8 @@ TEST_F(Trigger, OnlyWithTheCapability)
 
 TEST_F(Trigger, ConditionsThatAreNone)
 {
-	/* "The triggered context indicates the type of event assigned to the
-	 * trigger, along with a union of trigger details". */
+	/* fi_trigger(3) 2.1, DESCRIPTION 6: The context says which event
+	 * triggers the operation, and its details. */
 	ONLY_TANDEM();
 	OPEN();
 	struct tdt_ep *from = senders()[0];
@@ -328,8 +324,8 @@ TEST_F(Trigger, ByTheDefaultFlagsOfAnAlias)
 
 TEST_F(Trigger, WhatIsHeldCanBeCancelled)
 {
-	/* "It must be allocated by the application and remain valid until the
-	 * corresponding operation completes or is successfully canceled." */
+	/* fi_trigger(3) 2.1, DESCRIPTION 4: The context stays valid until the
+	 * operation has ended. */
 	OPEN();
 	struct tdt_ep *from = senders()[0];
 	struct fid_cntr *c = cntr(from->domain);
@@ -373,8 +369,8 @@ TEST_F(Trigger, WhatCannotBeDoneEndsInAnError)
 
 TEST_F(Trigger, ACounterThatIsWaitedForStays)
 {
-	/* fi_cntr(3): "If resources are still associated with the counter when
-	 * attempting to close, the call will return -FI_EBUSY." */
+	/* fi_cntr(3) 2.1, fi_close 1: A counter that others use stays open:
+	 * -FI_EBUSY. */
 	OPEN();
 	struct fid_cntr *c = cntr(rx()->domain);
 	char b[2] = {};
@@ -428,9 +424,8 @@ TEST_F(Trigger, WhatIsDueWaitsForRoomInTheQueue)
 
 TEST_F(Trigger, SleepersAreWokenByWhatIsSetOff)
 {
-	/* fi_cntr(3), fi_cntr_wait: "Upon successful return from this call, the
-	 * counter will be greater than or equal to the input threshold
-	 * value." */
+	/* fi_cntr(3) 2.1, fi_cntr_wait 1: fi_cntr_wait returns when the value
+	 * has reached the threshold. */
 	attr.cntr_wait = FI_WAIT_UNSPEC;
 	attr.progress = FI_PROGRESS_AUTO;
 	OPEN();

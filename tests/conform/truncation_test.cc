@@ -70,8 +70,8 @@ protected:
 
 TEST_P(Truncation, ReceiverGetsEtruncAndTheNextMessageIsIntact)
 {
-	/* fi_cq(3): "The olen specifies the amount of data that did not fit
-	 * into the available receive buffer and was discarded." */
+	/* fi_cq(3) 2.1, COMPLETION FIELDS 9: olen says how many bytes did not
+	 * fit and are gone. */
 	OPEN();
 	for (auto *from : senders()) {
 		for (int tagged = 0; tagged < 2; tagged++)

@@ -33,8 +33,9 @@ protected:
 
 TEST_F(Unexpected, ManyWaitAndAreTakenInAnyOrder)
 {
-	/* fi_domain(3), FI_RM_ENABLED: "Resource management is enabled for
-	 * this provider domain": unexpected messages are not lost. */
+	/* fi_domain(3) 2.1, Resource Management (resource_mgmt) 5:
+	 * FI_RM_ENABLED: the provider looks after its resources: unexpected
+	 * messages are not lost. */
 	const size_t n = 500;
 
 	OPEN();
@@ -103,8 +104,8 @@ TEST_F(Unexpected, NothingStopsTheMessagesBehind)
 
 TEST_F(Unexpected, CloseDropsThoseNobodyTook)
 {
-	/* fi_endpoint(3), fi_close: "Outstanding operations posted to the
-	 * endpoint when fi_close is called will be discarded." */
+	/* fi_endpoint(3) 2.1, fi_close 3: fi_close gives up the operations that
+	 * are outstanding. */
 	OPEN();
 	for (auto *from : senders()) {
 		for (size_t len : { 1u, 5000u, 400000u }) {
@@ -126,8 +127,8 @@ TEST_F(Unexpected, CloseDropsThoseNobodyTook)
 
 TEST_F(Unexpected, SourceIsReported)
 {
-	/* fi_cq(3): "The fi_cq_readfrom call ... allows the CQ to return
-	 * source address information to the user for any received data." */
+	/* fi_cq(3) 2.1, fi_cq_readfrom 1: fi_cq_readfrom reports the source of
+	 * what was received. */
 	OPEN();
 	for (auto *from : senders()) {
 		char out = 1, in = 0;
@@ -145,8 +146,8 @@ TEST_F(Unexpected, SourceIsReported)
 
 TEST_F(Unexpected, SourceInsertedLaterIsUsedForDirectedReceive)
 {
-	/* fi_peer(3): "Once the address is known, the owner can proceed to
-	 * receive directed receives into those entries." */
+	/* fi_peer(3) 2.1, EXAMPLE PEER SRX RECEIVE FLOW 3: An entry whose
+	 * address becomes known may match a directed receive. */
 	attr.no_insert = 1;
 	OPEN();
 	for (auto *from : senders()) {
@@ -179,9 +180,8 @@ TEST_F(Unexpected, SourceInsertedLaterIsUsedForDirectedReceive)
 
 TEST_F(Unexpected, SourceNotInsertedIsNotAvailable)
 {
-	/* fi_cq(3): "If FI_SOURCE is specified without FI_SOURCE_ERR, source
-	 * addresses which cannot be mapped to a usable fi_addr_t will be
-	 * reported as FI_ADDR_NOTAVAIL." */
+	/* fi_cq(3) 2.1, fi_cq_readfrom 4: FI_SOURCE without FI_SOURCE_ERR: a
+	 * source without an fi_addr_t is FI_ADDR_NOTAVAIL. */
 	attr.no_insert = 1;
 	OPEN();
 	for (auto *from : senders()) {

@@ -98,9 +98,8 @@ protected:
 
 TEST_F(UserId, CompletionsReportIt)
 {
-	/* "this flag associates a user-assigned identifier with each AV entry
-	 * that is returned with any completion entry in place of the AV's
-	 * address." */
+	/* fi_av(3) 2.1, fi_av_insert 11: FI_AV_USER_ID: completions report the
+	 * id that came with the address. */
 	OK(meet());
 	for (auto *from : senders()) {
 		char out = 1, in = 0;
@@ -113,9 +112,8 @@ TEST_F(UserId, CompletionsReportIt)
 
 TEST_F(UserId, TheReturnedAddressIsUsedForTransfers)
 {
-	/* "The provider will return an fi_addr_t value that maps to each
-	 * address, and that value must be used for all data transfer
-	 * operations." */
+	/* fi_av(3) 2.1, USER IDENTIFIERS FOR ADDRESSES 3: Operations use the
+	 * fi_addr_t that the insertion returned. */
 	OK(meet());
 	for (auto *from : senders()) {
 		char out = 1, in = 0, back = 2;
@@ -134,8 +132,8 @@ TEST_F(UserId, TheReturnedAddressIsUsedForTransfers)
 
 TEST_F(UserId, UnexpectedMessagesAndPeeksReportIt)
 {
-	/* "the fi_addr_t value reported by a completion success or error event
-	 * is replaced with a user-specified value instead." */
+	/* fi_av(3) 2.1, USER IDENTIFIERS FOR ADDRESSES 1: Completions and
+	 * errors report the id in place of the fi_addr_t. */
 	OK(meet());
 	for (auto *from : senders()) {
 		char out = 1, in = 0;
@@ -206,9 +204,8 @@ TEST_F(UserId, KnownLaterReportsItFromThenOn)
 
 TEST_F(UserId, AddressesWithoutOneReportThemselves)
 {
-	/* "For address vectors configured without FI_AV_USER_ID specified, this
-	 * flag associates a user-assigned identifier with each AV entry": with
-	 * those it is given for. */
+	/* fi_av(3) 2.1, fi_av_insert 11: FI_AV_USER_ID of an insertion: the ids
+	 * are of the addresses it was given for. */
 	bool with = true;
 
 	OK(meet(false));
@@ -244,10 +241,8 @@ TEST_F(UserId, InsertedAgainHasNone)
 
 TEST_F(UserId, OfAVectorOpenedForThem)
 {
-	/* "By default, all fi_addr_t's will be assigned the user ID
-	 * FI_ADDR_NOTAVAIL."  "If the address vector has been opened with
-	 * FI_AV_USER_ID, this function defines the user ID for a specific
-	 * fi_addr_t." */
+	/* fi_av(3) 2.1, fi_av_set_user_id 1: Ids are FI_ADDR_NOTAVAIL until
+	 * fi_av_set_user_id sets them. */
 	attr.av_flags = FI_AV_USER_ID;
 	ONLY_TANDEM();
 	OPEN();

@@ -48,8 +48,8 @@ protected:
 
 TEST_P(Wait, ReadReturnsWhatIsThere)
 {
-	/* fi_cq(3): "the calls will not return until either a completion has
-	 * been read from the CQ or an error or timeout occurs." */
+	/* fi_cq(3) 2.1, fi_cq_sread / fi_cq_sreadfrom 1: fi_cq_sread ends with
+	 * a completion, an error or its time-out. */
 	OK(ready());
 	for (auto *from : senders()) {
 		struct fi_cq_tagged_entry e;
@@ -70,9 +70,8 @@ TEST_P(Wait, ReadReturnsWhatIsThere)
 
 TEST_P(Wait, TimeIsOver)
 {
-	/* fi_cq(3): "If the timeout expires or the calling thread is signaled
-	 * and no data is available to be read from the completion queue,
-	 * returns -FI_EAGAIN." */
+	/* fi_cq(3) 2.1, fi_cq_sread / fi_cq_sreadfrom 1: A time-out or a signal
+	 * without a completion is -FI_EAGAIN. */
 	struct fi_cq_tagged_entry e;
 
 	OK(ready());
@@ -89,8 +88,8 @@ TEST_P(Wait, TimeIsOver)
 
 TEST_P(Wait, ErrorEndsTheRead)
 {
-	/* fi_cq(3): "If the topmost completion is for a failed transfer (an
-	 * error entry), returns -FI_EAVAIL." */
+	/* fi_cq(3) 2.1, fi_cq_read / fi_cq_readfrom 1: An error entry at the
+	 * head of the queue is -FI_EAVAIL. */
 	struct fi_cq_tagged_entry e;
 	char in = 0;
 
@@ -103,8 +102,8 @@ TEST_P(Wait, ErrorEndsTheRead)
 
 TEST_P(Wait, SignalOfTheCqUnblocks)
 {
-	/* fi_cq(3): "The fi_cq_signal call will unblock any thread waiting in
-	 * fi_cq_sread or fi_cq_sreadfrom." */
+	/* fi_cq(3) 2.1, fi_cq_signal 1: fi_cq_signal ends every wait on the
+	 * queue. */
 	struct fi_cq_tagged_entry e;
 	std::atomic<bool> returned(false);
 	ssize_t ret = 0;
@@ -125,10 +124,8 @@ TEST_P(Wait, SignalOfTheCqUnblocks)
 
 TEST_P(Wait, UnixSignalUnblocks)
 {
-	/* fi_cq(3): "Threads blocking in this function will return to the
-	 * caller if they are signaled by some external source. This is true
-	 * even if the timeout has not occurred or was specified as
-	 * infinite." */
+	/* fi_cq(3) 2.1, fi_cq_sread / fi_cq_sreadfrom 2: A signal ends a wait
+	 * before its time-out, also one without an end. */
 	struct fi_cq_tagged_entry e;
 	struct sigaction act, old;
 	std::atomic<bool> returned(false);
@@ -155,9 +152,8 @@ TEST_P(Wait, UnixSignalUnblocks)
 
 TEST_P(Wait, SleeperIsWokenByEachTier)
 {
-	/* fi_cq(3), wait_obj: "Wait objects allow applications to block until
-	 * the wait object is signaled, indicating that a completion is
-	 * available to be read." */
+	/* fi_cq(3) 2.1, fi_cq_open 12: A wait object lets an application block
+	 * until there is a completion. */
 	const int n = 50;
 
 	OK(ready());
@@ -257,11 +253,10 @@ TEST_P(Wait, SleepingReceiverLetsSendsComplete)
 
 TEST_P(Wait, SleeperCarriesWhatOthersSend)
 {
-	/* fi_domain(3), FI_PROGRESS_MANUAL: "the provider will attempt to
-	 * advance an asynchronous operation forward when the application
-	 * attempts to wait on or read an event queue, completion queue, or
-	 * counter where the completed operation will be reported." One thread
-	 * waits; another posts, and makes no progress. */
+	/* fi_domain(3) 2.1, Progress Models (progress) 10: With manual
+	 * progress, waiting on or reading a queue or counter advances the
+	 * operations that report there. One thread waits; another posts, and
+	 * makes no progress. */
 	const int burst = 8, rounds = 20;
 
 	OK(ready());
@@ -439,10 +434,10 @@ INSTANTIATE_TEST_SUITE_P(Objects, Wait,
 
 TEST_F(Case, EventsAreReadByAnotherThread)
 {
-	/* fi_domain(3), threading: "Control interfaces are always considered
-	 * thread safe unless the control progress model is
-	 * FI_PROGRESS_CONTROL_UNIFIED"; the objects that FI_THREAD_DOMAIN
-	 * names, event queues not among them, stay in one thread. */
+	/* fi_domain(3) 2.1, Multi-threading Support (threading) 1: Control
+	 * calls are safe in every thread unless control progress is unified;
+	 * the objects that FI_THREAD_DOMAIN names, event queues not among them,
+	 * stay in one thread. */
 	std::atomic<bool> stop(false);
 
 	attr.threading = FI_THREAD_DOMAIN;
@@ -465,8 +460,8 @@ TEST_F(Case, EventsAreReadByAnotherThread)
 
 TEST_F(Case, NoWaitObjectNoBlockingRead)
 {
-	/* fi_cq(3): "When FI_WAIT_NONE is specified, the application may not
-	 * call fi_cq_sread or fi_cq_sreadfrom." It is told so. */
+	/* fi_cq(3) 2.1, fi_cq_open 13: A queue of FI_WAIT_NONE cannot be waited
+	 * for. The application is told so. */
 	struct fi_cq_tagged_entry e;
 	int fd = -1;
 

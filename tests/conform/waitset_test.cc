@@ -111,8 +111,8 @@ protected:
 
 TEST_P(WaitSet, WakesForEachTier)
 {
-	/* fi_poll(3), fi_wait: "Waits on a wait set until one or more of its
-	 * underlying wait objects is signaled." */
+	/* fi_poll(3) 2.1, fi_wait 1: fi_wait ends when an object of the set is
+	 * signalled. */
 	OPEN();
 	ASSERT_EQ(0, tdt_warm_up(w));
 	converse([&] {
@@ -169,9 +169,8 @@ TEST_P(WaitSet, CounterOfASleeperWakes)
 
 TEST_P(WaitSet, NativeWaitWakesForEachTier)
 {
-	/* fi_poll(3), fi_trywait: "In the case the wait object to check belongs
-	 * to a wait set, only the wait set itself needs to be passed into
-	 * fi_trywait." */
+	/* fi_poll(3) 2.1, fi_trywait 6: Objects of a wait set are asked about
+	 * by fi_trywait of the set. */
 	struct fid *fids[1];
 	struct fi_mutex_cond mc;
 	int fd = -1;
@@ -224,9 +223,8 @@ TEST_P(WaitSet, NativeWaitWakesForEachTier)
 
 TEST_P(WaitSet, MembersKeepIt)
 {
-	/* fi_poll(3), fi_close: "The wait set must not be bound to any other
-	 * opened resources prior to being closed, otherwise the call will
-	 * return -FI_EBUSY." */
+	/* fi_poll(3) 2.1, fi_close 1: A wait set that others use stays open:
+	 * -FI_EBUSY. */
 	OPEN();
 	EXPECT_EQ(-FI_EBUSY, fi_close(&rx()->set->fid));
 	EXPECT_EQ(-FI_EBUSY, fi_close(&w->fabric->fid));
@@ -287,8 +285,8 @@ protected:
 
 TEST_F(WaitCond, WakesForEachTier)
 {
-	/* fi_cq(3), FI_WAIT_MUTEX_COND: "Specifies that the CQ should use a
-	 * pthread mutex and cond variable as a wait object." */
+	/* fi_cq(3) 2.1, fi_cq_open 17: FI_WAIT_MUTEX_COND: the wait object is a
+	 * mutex and a condition variable. */
 	const int n = 50;
 
 	OPEN();

@@ -9,11 +9,9 @@ namespace
 
 TEST_F(Work, EveryKindCountsAndReportsNothing)
 {
-	/* "On the completion of a deferred data transfer, the specified
-	 * completion counter will be incremented by one." "completed
-	 * operations are not written to the EP's completion queue or update
-	 * the EP counter (unless the EP counter is explicitly referenced as
-	 * the completion_cntr)." */
+	/* fi_trigger(3) 2.1, DEFERRED WORK QUEUES 5: Deferred work counts at
+	 * its completion counter alone, and writes nothing to the queues and
+	 * counters of the endpoint unless one of them is that counter. */
 	OPEN();
 	OK(expose());
 	ASSERT_EQ(0, tdt_warm_up(w));
@@ -59,8 +57,8 @@ TEST_F(Work, EveryKindCountsAndReportsNothing)
 
 TEST_F(Work, EveryKindOfAtomicOperation)
 {
-	/* "struct fi_op_atomic *atomic; struct fi_op_fetch_atomic
-	 * *fetch_atomic; struct fi_op_compare_atomic *compare_atomic;" */
+	/* fi_trigger(3): Deferred atomic operations are given by three members
+	 * of the union. */
 	OPEN();
 	OK(expose());
 	ASSERT_EQ(0, tdt_warm_up(w));
@@ -139,8 +137,8 @@ TEST_F(Work, AtomicOperationsAreCheckedAsTheirCalls)
 
 TEST_F(Work, CompletionsForWhoAsks)
 {
-	/* "An application may request EP completions by specifying the
-	 * FI_COMPLETION flag as part of the operation." */
+	/* fi_trigger(3) 2.1, DEFERRED WORK QUEUES 6: FI_COMPLETION asks for a
+	 * completion of deferred work at the endpoint. */
 	OPEN();
 	ASSERT_EQ(0, tdt_warm_up(w));
 	for (auto *from : senders()) {
@@ -187,8 +185,8 @@ TEST_F(Work, TheEndpointsCounterMayBeTheCompletionCounter)
 
 TEST_F(Work, ErrorsCountAtTheTriggeringCounter)
 {
-	/* "it will remain on the queue until the triggering counter (success
-	 * plus error counter values) has reached the indicated threshold." */
+	/* fi_trigger(3) 2.1, DEFERRED WORK QUEUES 4: Work waits until successes
+	 * and errors of its counter together reach the threshold. */
 	OPEN();
 	struct fid_cntr *c = cntr(rx()->domain), *d = cntr(rx()->domain);
 
@@ -203,9 +201,9 @@ TEST_F(Work, ErrorsCountAtTheTriggeringCounter)
 
 TEST_F(Work, CountersAreSetAndAddedTo)
 {
-	/* "deferred counter operations do not update the completion counter;
-	 * only the counter specified through the fi_op_cntr is modified.  The
-	 * completion_cntr field must be NULL for counter operations." */
+	/* fi_trigger(3) 2.1, DEFERRED WORK QUEUES 5: A deferred counter
+	 * operation changes the counter it names; it has no completion
+	 * counter. */
 	OPEN();
 	struct fid_cntr *c = cntr(rx()->domain), *d = cntr(rx()->domain),
 			*e = cntr(rx()->domain);
@@ -227,11 +225,9 @@ TEST_F(Work, CountersAreSetAndAddedTo)
 
 TEST_F(Work, CancelledAndFlushed)
 {
-	/* "To cancel a deferred work request, use fi_control with command
-	 * FI_CANCEL_WORK and the corresponding struct fi_deferred_work".
-	 * "FI_FLUSH_WORK may be used to flush all work queued to the domain,
-	 * or may be used to cancel all requests waiting on a specific
-	 * triggering_cntr." */
+	/* fi_trigger(3) 2.1, DEFERRED WORK QUEUES 8: FI_CANCEL_WORK takes one
+	 * piece of work back; FI_FLUSH_WORK takes all back, or what waits for
+	 * one counter. */
 	OPEN();
 	struct fid *domain = &rx()->domain->fid;
 	struct fid_cntr *c = cntr(rx()->domain), *d = cntr(rx()->domain),
@@ -284,8 +280,8 @@ int may_sleep(void *arg)
 
 TEST_F(Work, WhatWasDueAndTakenBackKeepsNobodyAwake)
 {
-	/* fi_poll(3): "fi_trywait() will return FI_SUCCESS if it is safe to
-	 * block on the wait object(s)". */
+	/* fi_poll(3) 2.1, fi_trywait 3: fi_trywait says whether an application
+	 * may block. */
 	attr.cntr_wait = FI_WAIT_UNSPEC;
 	OPEN();
 	ASSERT_EQ(0, tdt_warm_up(w));
@@ -329,9 +325,8 @@ TEST_F(Work, AStartedReceiveIsCancelledAsAnyOther)
 
 TEST_F(Work, FailuresAreCountedAndReported)
 {
-	/* "It is the responsibility of the application to detect and handle
-	 * situations that occur which could result in a deferred work
-	 * request's condition not being met." */
+	/* fi_trigger(3) 2.1, DEFERRED WORK QUEUES 7: The application has to see
+	 * to conditions that will never be met. */
 	OPEN();
 	OK(expose());
 	for (auto *from : senders()) {
@@ -388,8 +383,8 @@ TEST_F(Work, AMultiReceiveBufferCountsItsMessages)
 
 TEST_F(Work, WhatIsNotSupportedIsRefused)
 {
-	/* "If a specific request is not supported by the provider, it will
-	 * fail the operation with -FI_ENOSYS." */
+	/* fi_trigger(3) 2.1, DEFERRED WORK QUEUES 9: Work that the provider
+	 * cannot defer fails with -FI_ENOSYS. */
 	ONLY_TANDEM();
 	OPEN();
 	struct fid_cntr *c = cntr(rx()->domain), *far = cntr(ep(1)->domain);
