@@ -25,6 +25,7 @@
 #include "shm/rma.h"
 #include "shm/unexp.h"
 #include "tdm_amo_table.h"
+#include "tdm_live.h"
 #include "tdm_log.h"
 #include "tdm_nosys.h"
 #include "tdm_os.h"
@@ -422,14 +423,41 @@ static struct tdm_report_ops report_ops = {
 	.path = report_path,
 };
 
+/* ---- liveness ------------------------------------------------------------ */
+
+static int live(struct fid_ep *fid, const void *addr, size_t len)
+{
+	struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(fid);
+	struct tdm_shm_pair *pair;
+	struct tdm_shm_addr name;
+
+	if (tdm_shm_addr_set(&name, addr, len))
+		return 0;
+	pair = tdm_shm_pair_find(ep, &name, 0);
+	if (!pair || pair->state != TDM_SHM_PAIR_UP)
+		return 0;
+	/* We may not have looked since its process ended. */
+	if (pair->sess && !tdm_shm_session_alive(pair->sess))
+		tdm_shm_pair_break(pair, FI_ECONNRESET);
+	return 1;
+}
+
+static struct tdm_live_ops live_ops = {
+	.size = sizeof(live_ops),
+	.live = live,
+};
+
 static int ep_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		       void **ops, void *context)
 {
 	if (!name || !ops || flags)
 		return -FI_EINVAL;
-	if (strcmp(name, TDM_REPORT_OPS))
+	if (!strcmp(name, TDM_REPORT_OPS))
+		*ops = &report_ops;
+	else if (!strcmp(name, TDM_LIVE_OPS))
+		*ops = &live_ops;
+	else
 		return -FI_ENOSYS;
-	*ops = &report_ops;
 	return 0;
 }
 

@@ -60,6 +60,13 @@ struct tdm_tcp_attr {
 	void (*lost)(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err);
 
 	/*
+	 * Has the endpoint a live session with @addr by another transport?
+	 * Then nobody gets one here who says to be @addr. NULL: there is no
+	 * other transport.
+	 */
+	int (*taken)(void *arg, const struct tdm_addr *addr);
+
+	/*
 	 * Descriptors are scarce: call tdm_tcp_idle() with @idle for all
 	 * transports of @loop. NULL: this is the only one.
 	 */

@@ -61,6 +61,7 @@ static int open_tcp(struct tdm_ep *ep)
 		.keys = ep->keys,
 		.accepted = tdm_ep_accepted,
 		.lost = tdm_ep_lost,
+		.taken = tdm_ep_taken,
 		.crowded = tdm_ep_crowded,
 		.arg = ep,
 	};

@@ -164,6 +164,7 @@ void tdm_ep_peer_event(void *domain, const struct tdm_peer_event *event);
 /* The transport callbacks of struct tdm_tcp_attr; @ep is a struct tdm_ep. */
 void tdm_ep_accepted(void *ep, struct tdm_conn *conn, fi_addr_t addr);
 void tdm_ep_lost(void *ep, struct tdm_conn *conn, fi_addr_t addr, int err);
+int tdm_ep_taken(void *ep, const struct tdm_addr *addr);
 
 /* The calls of struct fi_ops_ep, options: option.c. */
 int tdm_ep_getopt(fid_t fid, int level, int optname, void *optval,

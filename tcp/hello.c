@@ -12,9 +12,7 @@
  * HELLO while its own is unanswered, and both compare the same two ids. A
  * side that has not said HELLO yet gives way.
  *
- * A live session is never displaced: the newcomer with its address is told
- * BUSY or DUPLICATE and comes again; meanwhile the old connection is made to
- * carry a record, so that the kernel finds out whether it is dead.
+ * Who a peer says to be, and what it is worth: claim.c.
  *
  * With keys each side proves that it knows one, the initiator in its HELLO and
  * once more when it has seen the acceptor's, the acceptor in between (prove.c).
@@ -24,6 +22,7 @@
  * Spec: doc/PROTOCOL-tcp.md, "Greeting" and "Keys".
  */
 #include "tcp/steps.h"
+#include "tcp/claim.h"
 #include "tcp/prove.h"
 #include "tcp/rest.h"
 
@@ -435,19 +434,6 @@ stranger:
 	tdm_conn_retry(c, FI_ECONNREFUSED);
 }
 
-/* Has the peer of @old hung up? Reads what it had said before. */
-static int gone(struct tdm_conn *old)
-{
-	while (tdm_conn_live(old) && tdm_rx_ready(old))
-		;
-	if (!tdm_conn_live(old))
-		return 1;
-	/* Say something: if nobody is there, the kernel will know soon. */
-	old->ack_now = 1;
-	tdm_out_push(old);
-	return 0;
-}
-
 /*
  * Make @fd the connection of @c, which has no session. @promised: the credit
  * that our HELLO said, when it has been sent, else 0.
@@ -494,32 +480,14 @@ static int adopt_mirror(struct tdm_tcp *tcp, int fd,
 }
 
 /* May the guest that said @g have a connection? 0, or as tdm_hello_guest(). */
-static int judge(struct tdm_tcp *tcp, const struct tdm_addr *from,
+static int judge(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		 struct tdm_wire_greeting *g)
 {
-	struct tdm_conn *c;
-	int order;
-
 	if (!tdm_wire_version_ok(g))
 		return TDM_WIRE_R_VERSION;
 	if (g->required & ~features(tcp))
 		return TDM_WIRE_R_FEATURE;
-	if (from->u.sa.sa_family == AF_INET6 &&
-	    g->addr.u.sa.sa_family == AF_INET6)
-		g->addr.u.in6.sin6_scope_id = from->u.in6.sin6_scope_id;
-	if (!tdm_addr_same_ip(&g->addr, from))
-		return -1;
-	order = memcmp(g->id, tcp->id, sizeof(tcp->id));
-	if (!order)
-		return 0;
-	c = tdm_conn_find(tcp, &g->addr);
-	if (c && tdm_conn_live(c) && !gone(c))
-		return memcmp(c->id, g->id, sizeof(c->id)) ?
-			       TDM_WIRE_R_BUSY :
-			       TDM_WIRE_R_DUPLICATE;
-	if (c && c->state == TDM_CONN_GREETING && order > 0)
-		return TDM_WIRE_R_DUPLICATE;
-	return 0;
+	return tdm_claim_check(tcp, fd, from, g);
 }
 
 /* @g has been judged: @fd is a connection from now on. */
@@ -541,7 +509,7 @@ static int take_guest(struct tdm_tcp *tcp, int fd,
 int tdm_hello_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		    struct tdm_wire_greeting *g)
 {
-	int ret = judge(tcp, from, g);
+	int ret = judge(tcp, fd, from, g);
 
 	return ret ? ret : take_guest(tcp, fd, g, 0);
 }
@@ -558,7 +526,7 @@ int tdm_hello_challenge(struct tdm_tcp *tcp, int fd,
 	if (!ch->key)
 		return -1;
 	g.addr.key = ch->key->id;
-	ret = judge(tcp, from, &g);
+	ret = judge(tcp, fd, from, &g);
 	if (ret)
 		return ret;
 	ch->credit = credit(tcp, tdm_conn_find(tcp, &g.addr));
@@ -585,7 +553,7 @@ int tdm_hello_proven(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		return -1;
 	g.addr.key = ch->key->id;
 	/* Things may have changed since it was answered. */
-	if (judge(tcp, from, &g))
+	if (judge(tcp, fd, from, &g))
 		return -1;
 	return take_guest(tcp, fd, &g, ch->credit);
 }

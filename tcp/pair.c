@@ -15,7 +15,8 @@
 #include "tcp/deferred.h"
 #include "tcp/ep_priv.h"
 #include "tcp/sep.h"
-#include "tdm_log.h"
+#include "tdm_live.h"
+#include "tdm_open.h"
 
 static int pairs_reserve(struct tdm_ep *ep, fi_addr_t addr)
 {
@@ -215,6 +216,17 @@ static uint8_t remote_reason(const struct tdm_ep *ep,
 	if (!tdm_locality_is_here(tdm_conn_addr(conn)))
 		return TDM_REASON_HOST;
 	return ep->local ? TDM_REASON_REFUSED : TDM_REASON_DISABLED;
+}
+
+int tdm_ep_taken(void *arg, const struct tdm_addr *addr)
+{
+	const struct tdm_live_ops *ops;
+	const struct tdm_ep *ep = arg;
+
+	if (!ep->local)
+		return 0;
+	ops = tdm_open_ops(&ep->local->fid, TDM_LIVE_OPS);
+	return ops && ops->live(ep->local, &addr->u, tdm_addr_len(addr));
 }
 
 void tdm_ep_accepted(void *arg, struct tdm_conn *conn, fi_addr_t addr)

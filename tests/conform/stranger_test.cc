@@ -80,6 +80,24 @@ protected:
 			<< "answered, or kept: " << n << " " << errno;
 	}
 
+	/* What comes until @len bytes are there, or the end: their number. */
+	ssize_t heard(int fd, uint8_t *to, size_t len)
+	{
+		uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+		size_t got = 0;
+
+		while (got < len && tdt_now_ms() < end) {
+			ssize_t n = recv(fd, to + got, len - got, 0);
+
+			if (!n || (n < 0 && errno != EAGAIN))
+				break;
+			if (n > 0)
+				got += static_cast<size_t>(n);
+			tdt_progress(w);
+		}
+		return static_cast<ssize_t>(got);
+	}
+
 	void silent()
 	{
 		struct fi_eq_err_entry e;
@@ -95,6 +113,114 @@ protected:
 		EXPECT_GE(3u, tdt_log_count(""));
 	}
 };
+
+/*
+ * The HELLO of an endpoint at @name, doc/PROTOCOL-tcp.md "Greeting"; only IPv4,
+ * as the worlds of these tests are.
+ */
+std::vector<uint8_t> hello_of(const void *name)
+{
+	static const uint8_t magic[] = "\xf4tandem\n";
+	std::vector<uint8_t> b(128);
+	struct sockaddr_in sin;
+
+	memcpy(&sin, name, sizeof(sin));
+	memcpy(&b[0], magic, 8);
+	b[8] = 1;
+	b[10] = 128;
+	b[12] = b[14] = 1;
+	memset(&b[24], 0x5a, 16);
+	b[40] = 4;
+	b[42] = static_cast<uint8_t>(ntohs(sin.sin_port) & 255);
+	b[43] = static_cast<uint8_t>(ntohs(sin.sin_port) >> 8);
+	memcpy(&b[48], &sin.sin_addr, 4);
+	b[66] = b[74] = 1; /* credit, longest EAGER: 65536 */
+	b[76] = 1;
+	return b;
+}
+
+/* One 1-byte EAGER, "Records". */
+const uint8_t eager[] = { 1, 0, 0, 0, 1, 0, 0, 0, 'E' };
+
+enum { HELLO = 1, REJECT = 2, BUSY = 4 };
+
+TEST_F(Stranger, LivePeerIsNotDisplacedByAClaim)
+{
+	/* fi_tandem(7), SECURITY: a live pair keeps its address, whatever a
+	 * connection says; over both paths. */
+	ONLY_TANDEM();
+	tdt_log_expect("");
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	for (auto *victim : senders()) {
+		std::vector<uint8_t> hello = hello_of(victim->name);
+		uint8_t answer[128];
+		int fd = knock();
+
+		say(fd, hello.data(), hello.size());
+		say(fd, eager, sizeof(eager));
+		ASSERT_EQ(128, heard(fd, answer, sizeof(answer)));
+		EXPECT_EQ(REJECT, answer[8]);
+		EXPECT_EQ(BUSY, answer[9]);
+		OK(traffic(5));
+		char out = 'b', in = 0;
+		ASSERT_EQ(0, tdt_recv(victim, &in, 1, &in));
+		ASSERT_EQ(0, tdt_send(rx(), victim, &out, 1, &out));
+		OK(done(victim, &in, FI_RECV | FI_MSG));
+		OK(done(rx(), &out, FI_SEND | FI_MSG));
+		EXPECT_EQ('b', in);
+	}
+	OK(silent());
+}
+
+TEST_F(Stranger, OwnAddressIsNobodyElses)
+{
+	/* The same of the endpoint's own address, which it may send to. */
+	std::vector<uint8_t> hello;
+	uint8_t answer[128];
+	int fd;
+
+	ONLY_TANDEM();
+	tdt_log_expect("");
+	OPEN();
+	hello = hello_of(rx()->name);
+	fd = knock();
+	say(fd, hello.data(), hello.size());
+	say(fd, eager, sizeof(eager));
+	EXPECT_EQ(0, heard(fd, answer, sizeof(answer)));
+	OK(silent());
+}
+
+TEST_F(Stranger, WhoComesBackIsLetIn)
+{
+	/* fi_tandem(7), FAULTS: a peer that comes back at the same address is a
+	 * new peer; here it comes back by TCP, whatever it was reached by. */
+	struct sockaddr_in sin;
+	std::vector<uint8_t> hello;
+	uint8_t answer[128] = {};
+	int port, on = 1;
+
+	ONLY_TANDEM();
+	tdt_log_expect("");
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	memcpy(&sin, ep(1)->name, sizeof(sin));
+	hello = hello_of(ep(1)->name);
+	ASSERT_EQ(0, fi_close(&ep(1)->ep->fid));
+	ep(1)->ep = nullptr;
+	port = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fds.push_back(port);
+	setsockopt(port, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	ASSERT_EQ(0, bind(port, (struct sockaddr *)&sin, sizeof(sin)));
+	ASSERT_EQ(0, listen(port, 8));
+	for (int tries = 0; tries < 50 && answer[8] != HELLO; tries++) {
+		int fd = knock();
+
+		say(fd, hello.data(), hello.size());
+		ASSERT_EQ(128, heard(fd, answer, sizeof(answer)));
+	}
+	EXPECT_EQ(HELLO, answer[8]);
+}
 
 TEST_F(Stranger, ForeignProtocolsAreDroppedSilently)
 {
