@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Copyright (c) 2026 The tandem authors
+"""GASNet-EX: the tests of an ofi-conduit, started by its ssh spawner.
+
+A build for any provider ("generic") takes those of a list only, so tandem
+stands in for sockets. The build must leave the processes of one host to the
+conduit (--disable-pshm).
+"""
+
+import os
+import re
+from pathlib import Path
+from unit import AGENT, FAILED, PASSED, Unit, executables, find
+
+NAME = "GASNet"
+LOOKED_FOR = "ofi-conduit/testgasnet with its neighbours"
+OTHER = "sockets"
+PROCESSES = (2,)
+
+# What is no test, needs a graphics processor or another conduit, or measures.
+LEFT_OUT = re.compile(r"testexit|testenv|perf$|cuda|hip|ze$|logGP|contend|"
+                      r"testrand|testtmpair|testreadonly|testacc|testcxx")
+
+# Their own default numbers take hours on a few processors.
+WITH = {
+    "testam": ["100"], "testcore2": ["10", "2"], "testcore4": ["10"],
+    "testcore5": ["5"], "testlarge": ["20"], "testsmall": ["100"],
+    "testqueue": ["1"], "testteam": ["20"], "testinternal": ["10"],
+    "testbarrier": ["100"], "testvis": ["10"], "testnbr": ["10"],
+    "testalign": ["20"], "testmisc": ["100"], "testratomic": ["10"],
+}
+
+
+def locate(root: Path):
+    return next((p.parent for p in find(root, "ofi-conduit/testgasnet")
+                 if os.access(p, os.X_OK)), None)
+
+
+def judge_of(case):
+    def judge(status, text):
+        wrong = re.search(r"^(\*\*\* |.*\bERROR\b)", text, re.M)
+        return [(PASSED if status == 0 and not wrong else FAILED, case)]
+    return judge
+
+
+def units(folder, mode, processes):
+    env = {
+        "GASNET_SPAWNFN": "S", "GASNET_SSH_CMD": AGENT,
+        "GASNET_SSH_SERVERS": "host1 host2" if mode.hosts == 2 else "host1",
+        "GASNET_MASTERIP": "10.77.0.1", "GASNET_SPAWN_CONTROL": "ssh",
+        "GASNET_DISABLE_ENVDECRYPTION": "0", "FI_PROVIDER": OTHER,
+    }
+    if mode.tandem:
+        env["FI_TANDEM_STAND_IN"] = OTHER
+    for program in executables(folder):
+        if not program.startswith("test") or LEFT_OUT.search(program):
+            continue
+        name = f"{program} {processes}"
+        yield Unit(name, [str(folder / "contrib" / "gasnetrun_ofi"), "-n",
+                          str(processes), "-spawner=ssh",
+                          str(folder / program)] + WITH.get(program, []),
+                   env, judge=judge_of(name))

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Copyright (c) 2026 The tandem authors
+"""MPICH built with --with-device=ch4:ofi: the programs of its test suite.
+
+The programs come from the suite's own lists (testlist), as far as they have
+been built.
+"""
+
+import os
+import re
+from pathlib import Path
+from unit import AGENT, FAILED, PASSED, Unit, find
+
+NAME = "MPICH"
+LOOKED_FOR = "test/mpi/pt2pt/testlist with its programs, and bin/mpiexec"
+OTHER = "sockets"
+PROCESSES = (0,)
+FOLDERS = ("pt2pt", "rma", "coll", "comm", "init", "attr", "group", "datatype",
+           "info", "topo", "threads/pt2pt", "threads/rma", "threads/comm",
+           "threads/coll", "threads/init", "perf", "basic", "util", "part")
+
+
+def locate(root: Path):
+    tests = next((p.parents[1] for p in find(root, "mpi/pt2pt/sendrecv1")
+                  if os.access(p, os.X_OK)), None)
+    launcher = next((p for p in find(root, "bin/mpiexec.hydra")
+                     if os.access(p, os.X_OK)), None)
+    return (tests, launcher) if tests and launcher else None
+
+
+def entries(folder: Path):
+    """name, processes, options of each line of a list."""
+    for path in (folder / "testlist",):
+        if not path.is_file():
+            continue
+        for line in path.read_text(encoding="utf-8").splitlines():
+            words = line.split("#", 1)[0].split()
+            if len(words) < 2 or not words[1].isdigit():
+                continue
+            options = {}
+            for word in words[2:]:
+                key, _, value = word.partition("=")
+                options.setdefault(key, []).append(value)
+            yield words[0], int(words[1]), options
+
+
+def judge_of(name, options):
+    def judge(status, text):
+        if "resultTest" in options:     # such programs are meant to fail
+            right = status is not None
+        else:
+            right = status == 0 and "No Errors" in text
+        return [(PASSED if right else FAILED, name)]
+    return judge
+
+
+def units(found, mode, _processes):
+    tests, launcher = found
+    provider = "tandem" if mode.tandem else OTHER
+    env = {"FI_PROVIDER": provider, "MPIR_CVAR_NOLOCAL": "1"}
+    for folder in FOLDERS:
+        for name, processes, options in entries(tests / folder):
+            program = tests / folder / name
+            if not os.access(program, os.X_OK) or "xfail" in options:
+                continue
+            argv = [str(launcher)]
+            if mode.hosts == 2:
+                argv += ["-launcher", "ssh", "-launcher-exec", AGENT, "-iface",
+                         "tandem0", "-hosts", "host1,host2", "-ppn",
+                         str(max(1, processes // 2))]
+            own = dict(e.split("=", 1) for e in options.get("env", [])
+                       if "=" in e)
+            args = options.get("arg", [])
+            case = " ".join([f"{folder}/{name}", str(processes)] + args)
+            yield Unit(case, argv + ["-n", str(processes), str(program)] + args,
+                       {**env, **own}, cwd=str(tests / folder),
+                       judge=judge_of(case, options))

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Copyright (c) 2026 The tandem authors
+"""run.py BUILD RESULTS DIR [OPTION...] [SUITE...]: see run.sh.
+
+RESULTS/SUITE/MODE keeps the output and the outcomes of each unit, so that the
+table can be put together from several runs.
+"""
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import fabtests
+import gasnet
+import imb
+import mercury
+import mpich
+import sos
+from unit import FAILED, MODES, PASSED, SKIPPED, file_name, run
+
+SUITES = [fabtests, sos, mercury, mpich, gasnet, imb]
+
+
+def arguments():
+    p = argparse.ArgumentParser(prog="run.sh")
+    p.add_argument("build", type=Path)
+    p.add_argument("results", type=Path)
+    p.add_argument("dir", type=Path)
+    p.add_argument("suite", nargs="*", help="default: all but fabtests")
+    p.add_argument("--modes", default="shm,tcp,hosts,other")
+    p.add_argument("--processes", default="")
+    p.add_argument("--only", default="", help="regular expression of units")
+    p.add_argument("--seconds", type=int, default=300, help="for each unit")
+    p.add_argument("--table", action="store_true", help="only print it")
+    return p.parse_args()
+
+
+def environment(args, mode):
+    env = dict(os.environ)
+    for name in [n for n in env if n.startswith("FI_")]:
+        del env[name]
+    env["FI_PROVIDER_PATH"] = str(args.build.resolve() / ".libs")
+    env.update(mode.env)
+    return env
+
+
+def run_mode(args, suite, found, mode):
+    folder = args.results.resolve() / suite.NAME / mode.name
+    folder.mkdir(parents=True, exist_ok=True)
+    processes = [int(n) for n in args.processes.split(",") if n]
+    with tempfile.TemporaryDirectory() as scratch:
+        for count in processes or suite.PROCESSES:
+            for unit in suite.units(found, mode, count):
+                if not re.search(args.only, unit.name):
+                    continue
+                unit.cwd = unit.cwd or scratch
+                for outcome, case in run(unit, environment(args, mode), folder,
+                                         args.seconds):
+                    if outcome == FAILED:
+                        print(f"{suite.NAME} {mode.name}: {case} failed: "
+                              f"{folder / file_name(unit.name)}.log",
+                              flush=True)
+
+
+def outcomes(args, suite, mode):
+    cases = {}
+    for f in sorted((args.results / suite.NAME / mode).glob("*.results")):
+        for line in f.read_text(encoding="utf-8").splitlines():
+            outcome, case = line.split("\t", 1)
+            cases[case] = outcome
+    return cases
+
+
+def cell(cases):
+    if not cases:
+        return "-"
+    count = {o: list(cases.values()).count(o)
+             for o in (PASSED, FAILED, SKIPPED)}
+    text = f"{count[PASSED]} / {count[PASSED] + count[FAILED]}"
+    return text + (f" ({count[SKIPPED]} skipped)" if count[SKIPPED] else "")
+
+
+def table(args, suites):
+    names = [m.name for m in MODES]
+    rows = [["suite"] + names + ["other is"]]
+    bad = []
+    for suite in suites:
+        ran = {n: outcomes(args, suite, n) for n in names}
+        rows.append([suite.NAME] + [cell(ran[n]) for n in names] +
+                    [suite.OTHER])
+        others = {**ran["other-hosts"], **ran["other"]}
+        for mode in MODES:
+            for case, outcome in sorted(ran[mode.name].items()):
+                if outcome == FAILED and mode.tandem:
+                    beside = others.get(case, "not run")
+                    bad.append((suite.NAME, mode.name, case, beside))
+    width = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(c.ljust(w) for c, w in zip(row, width)).rstrip())
+    for suite, mode, case, beside in bad:
+        print(f"failed: {suite}, {mode}: {case} (the other provider: {beside})")
+    return any(beside != FAILED for _, _, _, beside in bad)
+
+
+def main():
+    args = arguments()
+    wanted = args.suite or [s.NAME for s in SUITES if s is not fabtests]
+    known = {s.NAME.lower(): s for s in SUITES}
+    for name in wanted:
+        if name.lower() not in known:
+            sys.exit(f"consumers: there is no suite {name}; there are "
+                     + ", ".join(s.NAME for s in SUITES))
+    suites = [known[n.lower()] for n in wanted]
+    missing = []
+    for suite in suites if not args.table else []:
+        found = suite.locate(args.dir.resolve())
+        if not found:
+            missing.append(suite)
+            continue
+        for name in args.modes.split(","):
+            mode = next((m for m in MODES if m.name == name), None)
+            if mode is None:
+                sys.exit(f"consumers: there is no mode {name}; there are "
+                         + ", ".join(m.name for m in MODES))
+            run_mode(args, suite, found, mode)
+    bad = table(args, suites)
+    for suite in missing:
+        print(f"not found below {args.dir}: {suite.NAME} "
+              f"({suite.LOOKED_FOR})")
+    return 1 if bad or len(missing) == len(suites) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
