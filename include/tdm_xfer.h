@@ -10,6 +10,7 @@
 
 #include <rdma/fabric.h>
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
 #include "tdm_amo.h"
@@ -17,6 +18,9 @@
 
 /* Most iovec elements of one send or receive (tx and rx iov_limit). */
 enum { TDM_IOV_LIMIT = TDM_AMO_IOV_LIMIT };
+
+/* Longest transfer, bytes (ep_attr->max_msg_size). */
+#define TDM_MAX_MSG_BYTES ((size_t)SIZE_MAX >> 1)
 
 /* Largest message of fi_inject(3), bytes (tx_attr->inject_size). */
 enum { TDM_INJECT_BYTES = 256 };
@@ -93,6 +97,35 @@ static inline void tdm_xfer_buf(struct tdm_xfer *x, const void *buf, size_t len)
 	x->iov = &x->one;
 	x->count = 1;
 	x->len = len;
+}
+
+/*
+ * Fill @x for the vector iov[count] of an application: the one place that
+ * looks at such a vector, for every call that takes one (fi_ioc vectors:
+ * tdm_amo_vector()). An empty vector is one empty element; an element without
+ * bytes may be NULL. Errors: -FI_EINVAL: too many elements, no vector, or no
+ * memory for bytes; -FI_EMSGSIZE: more bytes than a transfer may have.
+ */
+static inline int tdm_xfer_vector(struct tdm_xfer *x, const struct iovec *iov,
+				  size_t count)
+{
+	size_t i;
+
+	if (tdm_unlikely(count > TDM_IOV_LIMIT || (count && !iov)))
+		return -FI_EINVAL;
+	for (i = 0; i < count; i++) {
+		if (tdm_unlikely(iov[i].iov_len && !iov[i].iov_base))
+			return -FI_EINVAL;
+	}
+	if (tdm_unlikely(!count)) {
+		tdm_xfer_buf(x, NULL, 0);
+		return 0;
+	}
+	if (tdm_iov_total(iov, count, &x->len) || x->len > TDM_MAX_MSG_BYTES)
+		return -FI_EMSGSIZE;
+	x->iov = iov;
+	x->count = count;
+	return 0;
 }
 
 /* A request that outlives its call, with all that it refers to but buffers. */

@@ -21,21 +21,27 @@ static uint64_t default_flags(struct fid_ep *fid)
 static ssize_t send_buf(struct fid_ep *fid, struct tdm_xfer *x, const void *buf,
 			size_t len)
 {
+	if (len && !buf)
+		return -FI_EINVAL;
 	tdm_xfer_buf(x, buf, len);
 	return tdm_shm_tx_send(tdm_shm_ep_from_fid(fid), x);
 }
 
-/* Errors: -FI_EINVAL for a vector that is too long or overflows. */
+/* Most vectors are one buffer, which its owner has looked at. */
 static ssize_t send_iov(struct fid_ep *fid, struct tdm_xfer *x,
 			const struct iovec *iov, size_t count)
 {
-	if (tdm_likely(count == 1 && iov))
+	int ret;
+
+	if (tdm_likely(count == 1 && iov && iov->iov_base)) {
 		x->len = iov->iov_len;
-	else if (count > TDM_IOV_LIMIT || (count && !iov) ||
-		 tdm_iov_total(iov, count, &x->len))
-		return -FI_EINVAL;
-	x->iov = iov;
-	x->count = count;
+		x->iov = iov;
+		x->count = count;
+	} else {
+		ret = tdm_xfer_vector(x, iov, count);
+		if (ret)
+			return ret;
+	}
 	return tdm_shm_tx_send(tdm_shm_ep_from_fid(fid), x);
 }
 
@@ -195,20 +201,18 @@ static struct tdm_xfer one_sided(uint64_t flags, struct where w, void *context)
 static ssize_t rma_buf(struct fid_ep *fid, struct tdm_xfer *x, const void *buf,
 		       size_t len)
 {
+	if (len && !buf)
+		return -FI_EINVAL;
 	tdm_xfer_buf(x, buf, len);
 	return tdm_shm_rma_send(tdm_shm_ep_from_fid(fid), x);
 }
 
-/* Errors: -FI_EINVAL for a vector that is too long or overflows. */
 static ssize_t rma_iov(struct fid_ep *fid, struct tdm_xfer *x,
 		       const struct iovec *iov, size_t count)
 {
-	if (count > TDM_IOV_LIMIT || (count && !iov) ||
-	    tdm_iov_total(iov, count, &x->len))
-		return -FI_EINVAL;
-	x->iov = iov;
-	x->count = count;
-	return tdm_shm_rma_send(tdm_shm_ep_from_fid(fid), x);
+	int ret = tdm_xfer_vector(x, iov, count);
+
+	return ret ? ret : tdm_shm_rma_send(tdm_shm_ep_from_fid(fid), x);
 }
 
 /* One range at the target per call, as long as the local one. */
@@ -216,16 +220,21 @@ static ssize_t rma_msg(struct fid_ep *fid, const struct fi_msg_rma *m,
 		       uint64_t flags)
 {
 	struct tdm_xfer x;
+	int ret;
 
-	if (m->rma_iov_count != 1 ||
-	    m->rma_iov[0].len != tdm_iov_len(m->msg_iov, m->iov_count))
+	if (m->rma_iov_count != 1 || !m->rma_iov)
 		return -FI_EINVAL;
 	x = one_sided(flags | tdm_shm_ep_from_fid(fid)->tx_comp,
 		      (struct where){ m->addr, m->rma_iov[0].addr,
 				      m->rma_iov[0].key },
 		      m->context);
 	x.data = m->data;
-	return rma_iov(fid, &x, m->msg_iov, m->iov_count);
+	ret = tdm_xfer_vector(&x, m->msg_iov, m->iov_count);
+	if (ret)
+		return ret;
+	if (x.len != m->rma_iov[0].len)
+		return -FI_EINVAL;
+	return tdm_shm_rma_send(tdm_shm_ep_from_fid(fid), &x);
 }
 
 /* A read has nothing to inject: that default is for writes. */

@@ -24,38 +24,6 @@
 	(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD |           \
 	 FI_AUTH_KEY)
 
-static int check_vector(const struct iovec *iov, size_t count, size_t *len)
-{
-	size_t i;
-
-	if (count > TDM_IOV_LIMIT || (count && !iov))
-		return -FI_EINVAL;
-	for (i = 0; i < count; i++) {
-		if (iov[i].iov_len && !iov[i].iov_base)
-			return -FI_EINVAL;
-	}
-	if (tdm_iov_total(iov, count, len) || *len > TDM_MAX_MSG_BYTES)
-		return -FI_EMSGSIZE;
-	return 0;
-}
-
-/* The request of a vector call; an empty vector is one empty element. */
-static int fill_vector(struct tdm_xfer *x, const struct iovec *iov,
-		       size_t count)
-{
-	int ret = check_vector(iov, count, &x->len);
-
-	if (ret)
-		return ret;
-	if (count) {
-		x->iov = iov;
-		x->count = count;
-	} else {
-		tdm_xfer_buf(x, NULL, 0);
-	}
-	return 0;
-}
-
 /* What every send is checked for; FI_TRIGGER is not granted here. */
 static tdm_always_inline int
 check_send(const struct tdm_ep *ep, const struct tdm_xfer *x, uint64_t flags)
@@ -93,7 +61,7 @@ static tdm_always_inline ssize_t send_buf(struct fid_ep *fid,
 static ssize_t send_vector(struct fid_ep *fid, struct tdm_xfer *x,
 			   const struct iovec *iov, size_t count)
 {
-	int ret = fill_vector(x, iov, count);
+	int ret = tdm_xfer_vector(x, iov, count);
 
 	return ret ? ret : send_xfer(tdm_ep_from_fid(fid), x);
 }
@@ -232,7 +200,7 @@ static ssize_t recv_vector(struct fid_ep *fid, struct tdm_xfer *x,
 			   const struct iovec *iov, size_t count)
 {
 	struct tdm_ep *ep = tdm_ep_from_fid(fid);
-	int ret = fill_vector(x, iov, count);
+	int ret = tdm_xfer_vector(x, iov, count);
 
 	if (ret)
 		return ret;
@@ -243,7 +211,7 @@ static ssize_t recv_vector(struct fid_ep *fid, struct tdm_xfer *x,
 static int fill_recv(struct tdm_ep *ep, struct tdm_xfer *x,
 		     const struct iovec *iov, size_t count, uint64_t flags)
 {
-	int ret = fill_vector(x, iov, count);
+	int ret = tdm_xfer_vector(x, iov, count);
 
 	x->flags |= flags | ep->rx_space;
 	if (!ep->rx_selective)
@@ -328,7 +296,7 @@ static tdm_always_inline int fill_sendmsg(const struct tdm_ep *ep,
 	tdm_xfer_init(x, FI_SEND | FI_MSG, m->addr, m->context);
 	ret = msg_flags(ep, flags, &x->flags);
 	x->data = m->data;
-	return ret ? ret : fill_vector(x, m->msg_iov, m->iov_count);
+	return ret ? ret : tdm_xfer_vector(x, m->msg_iov, m->iov_count);
 }
 
 static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *m,
@@ -468,7 +436,7 @@ static tdm_always_inline int fill_tsendmsg(const struct tdm_ep *ep,
 	ret = msg_flags(ep, flags, &x->flags);
 	x->tag = m->tag;
 	x->data = m->data;
-	return ret ? ret : fill_vector(x, m->msg_iov, m->iov_count);
+	return ret ? ret : tdm_xfer_vector(x, m->msg_iov, m->iov_count);
 }
 
 static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *m,

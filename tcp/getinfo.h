@@ -77,8 +77,6 @@ static inline uint64_t tdm_caps_directed(uint64_t caps)
  */
 #define TDM_GETINFO_LAYERED (1ull << 59)
 
-#define TDM_MAX_MSG_BYTES ((size_t)SIZE_MAX >> 1)
-
 enum {
 	TDM_DEFAULT_CTX_SIZE = 1024,
 	TDM_MAX_CTX_SIZE = 65536,

@@ -63,26 +63,10 @@ static ssize_t start_buf(struct fid_ep *fid, struct tdm_xfer *x,
 	return start(fid, x);
 }
 
-static int fill_vector(struct tdm_xfer *x, const struct iovec *iov,
-		       size_t count)
-{
-	if (count > TDM_IOV_LIMIT || (count && !iov))
-		return -FI_EINVAL;
-	if (!count) {
-		tdm_xfer_buf(x, NULL, 0);
-		return 0;
-	}
-	if (tdm_iov_total(iov, count, &x->len))
-		return -FI_EMSGSIZE;
-	x->iov = iov;
-	x->count = count;
-	return 0;
-}
-
 static ssize_t start_vector(struct fid_ep *fid, struct tdm_xfer *x,
 			    const struct iovec *iov, size_t count)
 {
-	int ret = fill_vector(x, iov, count);
+	int ret = tdm_xfer_vector(x, iov, count);
 
 	return ret ? ret : start(fid, x);
 }
@@ -92,6 +76,7 @@ static int fill_message(const struct tdm_ep *ep, const struct fi_msg_rma *m,
 			uint64_t op, uint64_t flags, struct tdm_xfer *x)
 {
 	const uint64_t allowed = op == FI_READ ? READ_FLAGS : WRITE_FLAGS;
+	int ret;
 
 	if ((flags & ~allowed) &&
 	    !tdm_ep_has_flag(ep, flags & ~allowed, FI_FENCE, FI_FENCE))
@@ -103,10 +88,10 @@ static int fill_message(const struct tdm_ep *ep, const struct fi_msg_rma *m,
 				     m->rma_iov[0].key },
 		     m->context);
 	x->data = m->data;
-	if (tdm_iov_total(m->msg_iov, m->iov_count, &x->len) ||
-	    x->len != m->rma_iov[0].len)
-		return -FI_EINVAL;
-	return fill_vector(x, m->msg_iov, m->iov_count);
+	ret = tdm_xfer_vector(x, m->msg_iov, m->iov_count);
+	if (ret)
+		return ret;
+	return x->len == m->rma_iov[0].len ? 0 : -FI_EINVAL;
 }
 
 static ssize_t start_message(struct fid_ep *fid, const struct fi_msg_rma *m,
