@@ -39,6 +39,7 @@ struct tdm_done {
 	const struct tdm_ctx_ops *ctx;
 	const struct tdm_user_ids *ids; /* of the AV; NULL: addresses have none */
 	int strangers; /* FI_SOURCE_ERR: sources nobody inserted are errors */
+	uint64_t refused; /* FI_REMOTE_READ, _WRITE: rights peers do not have */
 };
 
 /* The counter an operation with @flags counts on, or NULL. */

@@ -50,8 +50,9 @@ struct tdm_rma_ops {
 	 * counter (struct fid_peer_cntr) of the region, on which
 	 * tdm_done_recv() counts. The entry is given back through
 	 * srx->owner_ops->free_entry(). Out: *@entry.
-	 * Errors: -FI_EACCES for an unknown key, wrong access or bytes outside
-	 * the region; -FI_ENOMEM. Lock: domain held.
+	 * Errors: -FI_EACCES for an unknown key, wrong access, bytes outside
+	 * the region, or an endpoint (@srx) that was not granted the right;
+	 * -FI_ENOMEM. Lock: domain held.
 	 */
 	int (*get)(struct fid_domain *domain, struct fid_peer_srx *srx,
 		   const struct tdm_rma_request *req,

@@ -76,6 +76,12 @@ struct fid_peer_srx *tdm_srx_export(struct tdm_srx *srx, enum tdm_transport t);
 fi_addr_t tdm_srx_id(struct fid_peer_srx *fid, fi_addr_t addr);
 
 /*
+ * FI_REMOTE_READ, FI_REMOTE_WRITE: what the endpoint that @fid was exported
+ * for was not granted, so that no peer may do it there (tdm_done.refused).
+ */
+uint64_t tdm_srx_refused(const struct fid_peer_srx *fid);
+
+/*
  * A shared receive context, fi_endpoint(3): each endpoint bound to it takes a
  * seat, whose exports its transports use in the place of tdm_srx_export().
  * What a message of the endpoint completes is written where the seat says;

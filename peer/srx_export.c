@@ -465,3 +465,10 @@ fi_addr_t tdm_srx_id(struct fid_peer_srx *fid, fi_addr_t addr)
 		return addr;
 	return tdm_srx_reported(tdm_srx_port_done(fid), addr);
 }
+
+uint64_t tdm_srx_refused(const struct fid_peer_srx *fid)
+{
+	if (fid->ep_fid.fid.ops != &export_ops)
+		return 0;
+	return tdm_srx_port_done(fid)->refused;
+}

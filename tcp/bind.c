@@ -16,6 +16,16 @@
 #include "peer/eq.h"
 #include "peer/srx_group.h"
 
+uint64_t tdm_ep_refused(const struct tdm_ep *ep)
+{
+	const struct tdm_ep *whole = ep->kind == TDM_EP_RX ? ep->of : ep;
+	uint64_t caps = whole->info->caps;
+
+	return caps & TDM_ONE_SIDED ?
+		       ~caps & (FI_REMOTE_READ | FI_REMOTE_WRITE) :
+		       FI_REMOTE_READ | FI_REMOTE_WRITE;
+}
+
 void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t, struct tdm_done *done)
 {
 	/* In the order of rma_cntr[]. */
@@ -34,6 +44,7 @@ void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t, struct tdm_done *done)
 	/* What ends in a context is reported by the context. */
 	if (av && ep->kind != TDM_EP_SEP && tdm_av_ids(av)->count)
 		done->ids = tdm_av_ids(av);
+	done->refused = tdm_ep_refused(ep);
 	done->strangers = !!(ep->info->rx_attr->caps & FI_SOURCE_ERR);
 	if (ep->tx_cq)
 		done->tx_cq = tdm_cq_export(ep->tx_cq, t);

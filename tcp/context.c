@@ -183,8 +183,8 @@ static int tx_close(struct fid *fid)
 
 static int rx_close(struct fid *fid)
 {
-	static const struct tdm_done none;
 	struct tdm_ep *ctx = tdm_ep_of(fid);
+	const struct tdm_done none = { .refused = tdm_ep_refused(ctx) };
 	struct tdm_domain *d = ctx->domain;
 	int ret = d->engine.orphan ? -FI_EOPBADSTATE : -FI_EBUSY;
 

@@ -91,6 +91,13 @@ void tdm_ep_closed(struct tdm_domain *domain, struct tdm_eq *eq);
 void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t,
 		 struct tdm_done *done);
 
+/*
+ * bind.c: FI_REMOTE_READ, FI_REMOTE_WRITE, when peers may not read or write
+ * through @ep, because it was not granted that; a receive context has what its
+ * endpoint has.
+ */
+uint64_t tdm_ep_refused(const struct tdm_ep *ep);
+
 /* option.c: the sizes that options may lower, at their most. */
 void tdm_option_init(struct tdm_ep *ep);
 

@@ -226,12 +226,16 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 		       context);
 }
 
-/* May @req touch @mr? Out: *@offset of its first byte in the region. */
-static int check_request(const struct tdm_mr *mr,
+/*
+ * May @req, which came by @srx, touch @mr? The region and the endpoint must
+ * have the right. Out: *@offset of its first byte in the region.
+ */
+static int check_request(const struct fid_peer_srx *srx,
+			 const struct tdm_mr *mr,
 			 const struct tdm_rma_request *req, uint64_t *offset)
 {
 	if (!mr || (mr->access & req->access) != req->access ||
-	    req->addr < mr->base)
+	    (req->access & tdm_srx_refused(srx)) || req->addr < mr->base)
 		return -FI_EACCES;
 	*offset = req->addr - mr->base;
 	if (*offset > mr->len || req->len > mr->len - *offset)
@@ -247,7 +251,7 @@ static int rma_get(struct fid_domain *fid, struct fid_peer_srx *srx,
 	struct tdm_mr *mr = find_key(d, req->key);
 	struct rma_entry *e;
 	uint64_t offset;
-	int ret = check_request(mr, req, &offset);
+	int ret = check_request(srx, mr, req, &offset);
 
 	if (ret)
 		return ret;
@@ -309,7 +313,7 @@ static int rma_atomic(struct fid_domain *fid, struct fid_peer_srx *srx,
 
 	req.access = tdm_amo_access(&a->amo);
 	if (!ret)
-		ret = check_request(mr, &req, &offset);
+		ret = check_request(srx, mr, &req, &offset);
 	if (ret)
 		return ret;
 	count = tdm_iov_slice(iov, TDM_IOV_LIMIT, mr->iov, mr->count, offset,

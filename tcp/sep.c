@@ -123,6 +123,7 @@ static int open_cq(struct tdm_ep *ep)
 static int open_parts(struct tdm_ep *ep)
 {
 	const struct tdm_srx_attr attr = tdm_ep_srx_attr(ep);
+	const struct tdm_done none = { .refused = tdm_ep_refused(ep) };
 	struct tdm_sep *sep = calloc(1, sizeof(*sep));
 	unsigned int i;
 	int ret;
@@ -141,7 +142,11 @@ static int open_parts(struct tdm_ep *ep)
 	for (i = 0; i < sep->ntx; i++)
 		tdm_list_init(&sep->tx[i].ops);
 	ret = tdm_srx_group_open(&attr, sep->nrx, &sep->group);
-	return ret ? ret : open_cq(ep);
+	if (ret)
+		return ret;
+	for (i = 0; i < sep->nrx; i++)
+		tdm_srx_set_done(tdm_srx_group_srx(sep->group, i), &none);
+	return open_cq(ep);
 }
 
 static struct tdm_ep *sep_alloc(struct tdm_domain *d, struct fi_info *info,
