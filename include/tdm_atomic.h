@@ -78,6 +78,12 @@ static inline uint64_t tdm_a64_exchange(tdm_a64 *a, uint64_t v)
 	return __atomic_exchange_n(&a->v, v, __ATOMIC_ACQ_REL);
 }
 
+/* Orders all before it against the stores after it. */
+static inline void tdm_fence_release(void)
+{
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
 /* Orders the stores before it against the loads after it. */
 static inline void tdm_fence_full(void)
 {

@@ -260,8 +260,7 @@ static int take_chunk(struct tdm_shm_pair *pair)
 		pull->refused = 1;
 	len = tdm_min(head.len, pull->tail - pull->done);
 	if (!pull->refused)
-		tdm_iov_copy_to(pull->iov, pull->count, pull->done,
-				chunk_data(&s->peer_bounce, k), len);
+		tdm_shm_pull_put(pull, chunk_data(&s->peer_bounce, k), len);
 	pull->done += head.len;
 	give_back(pair);
 	if (head.status)

@@ -13,6 +13,8 @@
  *  4. Of a message that is read, the sender may put chunks at the same time.
  *     They fill it from the front, reads from the back. Chunks that come when
  *     it is complete are dropped.
+ *  5. Of a one-sided write the bytes in the last cache line wait in pull->line,
+ *     whatever way they came, until all others are placed (tdm_place.h).
  * Locking: domain lock held. Spec: process_vm_readv(2),
  * doc/PROTOCOL-shm.md "Large messages".
  */
@@ -155,24 +157,64 @@ static size_t remote_iov(struct iovec *out, const struct tdm_shm_rts *rts)
 	return rts->count;
 }
 
+/* Where the next @bytes of the slice go, or the first of them. */
+static size_t local_iov(struct iovec *out, struct tdm_shm_pull *pull,
+			size_t bytes)
+{
+	uint64_t body = pull->want - pull->last;
+	size_t first = 0, n = 0;
+
+	if (pull->at < body) {
+		first = tdm_min(bytes, body - pull->at);
+		n = tdm_iov_slice(out, CMA_LOCAL_MOST, pull->iov, pull->count,
+				  pull->at, first);
+	}
+	if (first == bytes || tdm_iov_len(out, n) < first)
+		return n;
+	out[n].iov_base = pull->line + (pull->at + first - body);
+	out[n].iov_len = bytes - first;
+	return n + 1;
+}
+
 /* One call for what is left of the slice. Returns the bytes, or -errno. */
 static ssize_t read_slice(struct tdm_shm_pull *pull)
 {
 	struct iovec all[TDM_SHM_IOV_MOST], remote[TDM_SHM_IOV_MOST];
 	size_t nremote, nlocal, bytes = pull->end - pull->at;
-	struct iovec local[CMA_LOCAL_MOST];
+	struct iovec local[CMA_LOCAL_MOST + 1];
 	ssize_t n;
 
 	nremote = remote_iov(all, &pull->rts);
 	nremote = tdm_iov_slice(remote, TDM_SHM_IOV_MOST, all, nremote,
 				pull->at, bytes);
-	nlocal = tdm_iov_slice(local, CMA_LOCAL_MOST, pull->iov, pull->count,
-			       pull->at, bytes);
+	nlocal = local_iov(local, pull, bytes);
 	do {
 		n = tdm_os.process_vm_readv(pull->pair->sess->pid, local,
 					    nlocal, remote, nremote, 0);
 	} while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : n ? n : -EFAULT;
+}
+
+void tdm_shm_pull_put(struct tdm_shm_pull *pull, const void *src, size_t n)
+{
+	uint64_t body = pull->want - pull->last;
+	size_t first = 0;
+
+	if (pull->done < body) {
+		first = tdm_min(n, body - pull->done);
+		tdm_iov_copy_to(pull->iov, pull->count, pull->done, src, first);
+	}
+	if (first < n)
+		memcpy(pull->line + (pull->done + first - body),
+		       (const char *)src + first, n - first);
+}
+
+/* All bytes are here, and they are the sender's. */
+static void complete(struct tdm_shm_pull *pull)
+{
+	if (pull->last && !pull->refused)
+		tdm_place_end(pull->iov, pull->count, pull->line, pull->last);
+	tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
 }
 
 /* The sender is this process. Its iov is our own record: trusted. */
@@ -181,11 +223,13 @@ static void copy_self(struct tdm_shm_pull *pull)
 	struct iovec from[TDM_SHM_IOV_MOST];
 	size_t count = remote_iov(from, &pull->rts), i;
 
-	for (i = 0; i < count && pull->done < pull->want; i++)
-		pull->done += tdm_iov_copy_to(
-			pull->iov, pull->count, pull->done, from[i].iov_base,
-			tdm_min(from[i].iov_len, pull->want - pull->done));
-	tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
+	for (i = 0; i < count && pull->done < pull->want; i++) {
+		size_t n = tdm_min(from[i].iov_len, pull->want - pull->done);
+
+		tdm_shm_pull_put(pull, from[i].iov_base, n);
+		pull->done += n;
+	}
+	complete(pull);
 }
 
 static void read_failed(struct tdm_shm_pull *pull, int err)
@@ -214,7 +258,7 @@ void tdm_shm_pull_finish(struct tdm_shm_pull *pull)
 	struct tdm_shm_pair *pair = pull->pair;
 
 	if (pull->tail == pull->want || tdm_shm_session_alive(pair->sess))
-		tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
+		complete(pull);
 	else
 		tdm_shm_pair_break(pair, FI_ECONNRESET);
 }
@@ -265,6 +309,10 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull)
 	pull->count = pull->op ? pull->op->count : pull->entry->count;
 	pull->want =
 		tdm_min(pull->rts.len, tdm_iov_len(pull->iov, pull->count));
+	/* What a write names at its target fits; other ends nobody polls. */
+	pull->last = pull->entry && (pull->entry->flags & FI_RMA) ?
+			     (uint32_t)tdm_place_last(pull->iov, pull->count) :
+			     0;
 	pull->done = 0;
 	pull->tail = pull->want;
 	pull->end = 0;

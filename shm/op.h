@@ -12,6 +12,7 @@
 
 #include "shm/record.h"
 #include "tdm_list.h"
+#include "tdm_place.h"
 #include "tdm_xfer.h"
 
 struct tdm_shm_domain;
@@ -93,6 +94,9 @@ struct tdm_shm_pull {
 	int copy;	/* 1: by chunks only */
 	int help;	/* enum tdm_shm_help */
 	int refused;	/* 1: the region was closed, bytes go nowhere */
+	/* A write: its last bytes, placed when all others are (tdm_place.h). */
+	uint32_t last;
+	uint8_t line[TDM_LINE_BYTES];
 };
 
 /* A message that arrived before its receive; entry->peer_context. */

@@ -171,6 +171,9 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull);
 void tdm_shm_pull_run(struct tdm_shm_pull *pull);
 int tdm_shm_pull_waits(struct tdm_shm_pull *pull);
 
+/* The next @n bytes from the front, at byte @pull->done, go to their place. */
+void tdm_shm_pull_put(struct tdm_shm_pull *pull, const void *src, size_t n);
+
 /* All of @pull is there, if the sender was when it was read. */
 void tdm_shm_pull_finish(struct tdm_shm_pull *pull);
 

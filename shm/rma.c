@@ -26,6 +26,7 @@
 #include "shm/rma.h"
 
 #include "shm/amo.h"
+#include "tdm_place.h"
 
 #include <rdma/fi_errno.h>
 
@@ -269,10 +270,10 @@ static void place(struct tdm_shm_pair *pair, struct fi_peer_rx_entry *entry,
 {
 	struct tdm_shm_ep *ep = pair->ep;
 
-	if (tdm_likely(entry->count == 1))
+	if (tdm_likely(entry->count == 1 && len <= 8))
 		tdm_shm_copy(entry->iov[0].iov_base, payload, len);
 	else
-		tdm_iov_copy_to(entry->iov, entry->count, 0, payload, len);
+		tdm_place(entry->iov, entry->count, 0, payload, len);
 	pair->rx_msgs++;
 	pair->rx_bytes += len;
 	tdm_done_recv(&ep->done, entry, len);

@@ -21,6 +21,7 @@
 #include "tcp/rest.h"
 
 #include "tdm_log.h"
+#include "tdm_place.h"
 
 #include <rdma/fi_errno.h>
 
@@ -320,7 +321,8 @@ static ssize_t read_some(struct tdm_conn *c, size_t *direct, size_t *asked)
 	}
 	*direct = tdm_iov_len(iov, n);
 	*asked = *direct;
-	if (*direct == c->left) {
+	/* The end of a write comes by the staging buffer, with what follows. */
+	if (c->left - *direct <= TDM_LINE_BYTES) {
 		iov[n].iov_base = stage;
 		iov[n].iov_len = READ_BYTES;
 		*asked += READ_BYTES;

@@ -23,6 +23,7 @@
  *     that of one to be answered when the answer is written.
  */
 #include "tcp/rx_priv.h"
+#include "tdm_place.h"
 
 #include <rdma/fi_errno.h>
 
@@ -375,9 +376,11 @@ int tdm_rx_data(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 size_t tdm_rx_target(const struct tdm_conn *c, struct iovec *iov)
 {
 	const struct tdm_rx *rx = c->cur;
+	uint64_t room;
 
 	if (!rx)
 		return 0;
+	room = rx->room;
 	if (rx->state == TDM_RX_WAITING) {
 		iov->iov_base = rx->buf + rx->got;
 		iov->iov_len = c->left;
@@ -386,11 +389,27 @@ size_t tdm_rx_target(const struct tdm_conn *c, struct iovec *iov)
 	if (rx->state == TDM_RX_READING)
 		return tdm_iov_slice(iov, TDM_IOV_LIMIT, rx->op->iov,
 				     rx->op->count, rx->got, c->left);
-	if (rx->state != TDM_RX_PLACING || rx->got >= rx->room || revoked(rx))
+	if (rx->state != TDM_RX_PLACING || revoked(rx))
+		return 0;
+	/* The end of a write is placed by tdm_place(). */
+	if (rx->entry->flags & FI_RMA)
+		room -= tdm_place_last(rx->entry->iov, rx->entry->count);
+	if (rx->got >= room)
 		return 0;
 	return tdm_iov_slice(iov, TDM_IOV_LIMIT, rx->entry->iov,
 			     rx->entry->count, rx->got,
-			     tdm_min(c->left, rx->room - rx->got));
+			     tdm_min(c->left, room - rx->got));
+}
+
+/* The next @n bytes of what is being placed. */
+static void put(struct tdm_rx *rx, const uint8_t *p, size_t n)
+{
+	const struct fi_peer_rx_entry *e = rx->entry;
+
+	if (e->flags & FI_RMA)
+		tdm_place(e->iov, e->count, rx->got, p, n);
+	else
+		tdm_iov_copy_to(e->iov, e->count, rx->got, p, n);
 }
 
 void tdm_rx_put(struct tdm_conn *c, const uint8_t *p, size_t n)
@@ -406,8 +425,7 @@ void tdm_rx_put(struct tdm_conn *c, const uint8_t *p, size_t n)
 	else if (p && rx->state == TDM_RX_READING)
 		tdm_iov_copy_to(rx->op->iov, rx->op->count, rx->got, p, n);
 	else if (p && rx->state == TDM_RX_PLACING && rx->got < rx->room)
-		tdm_iov_copy_to(rx->entry->iov, rx->entry->count, rx->got, p,
-				n);
+		put(rx, p, n);
 	else if (rx->state == TDM_RX_OPERANDS)
 		tdm_rx_keep_operands(rx, p, n);
 	rx->got += n;

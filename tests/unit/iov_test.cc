@@ -9,6 +9,7 @@
 
 extern "C" {
 #include "tdm_iov.h"
+#include "tdm_place.h"
 }
 
 namespace
@@ -121,6 +122,53 @@ TEST_F(Iov, SliceStopsAtItsRoom)
 	EXPECT_EQ(a + 1, out[0].iov_base);
 	EXPECT_EQ(2u, out[0].iov_len);
 	EXPECT_EQ(0u, tdm_iov_slice(out, 0, iov, 4, 0, 10));
+}
+
+/* tdm_place(): in pieces of every length, at every place of a cache line. */
+TEST_F(Iov, PlacedInPiecesIsTheSame)
+{
+	alignas(64) unsigned char mem[300];
+	unsigned char src[200];
+
+	for (size_t i = 0; i < sizeof(src); i++)
+		src[i] = (unsigned char)(i + 1);
+	for (size_t len : { 1, 2, 3, 8, 9, 12, 16, 63, 64, 65, 129, 200 }) {
+		for (size_t off = 0; off < 70; off++) {
+			for (size_t piece = 1; piece <= len; piece += 7) {
+				size_t cut = len / 3;
+				struct iovec v[2] = {
+					{ mem + off, cut },
+					{ mem + off + cut, len - cut },
+				};
+				struct iovec *first = cut ? v : v + 1;
+
+				memset(mem, 0, sizeof(mem));
+				for (size_t at = 0; at < len; at += piece)
+					tdm_place(first, cut ? 2 : 1, at,
+						  src + at,
+						  tdm_min(piece, len - at));
+				ASSERT_EQ(0, memcmp(mem + off, src, len));
+				for (size_t i = 0; i < off; i++)
+					ASSERT_EQ(0, mem[i]);
+				ASSERT_EQ(0, mem[off + len]);
+			}
+		}
+	}
+}
+
+/* What comes last: the bytes that share the cache line of the last one. */
+TEST_F(Iov, LastLine)
+{
+	alignas(64) char mem[256];
+	struct iovec v[2] = { { mem, 100 }, { mem + 128, 64 } };
+
+	EXPECT_EQ(0u, tdm_place_last(v, 0));
+	EXPECT_EQ(36u, tdm_place_last(v, 1));
+	EXPECT_EQ(64u, tdm_place_last(v, 2));
+	v[1].iov_len = 65;
+	EXPECT_EQ(1u, tdm_place_last(v, 2));
+	v[1] = { mem + 130, 3 };
+	EXPECT_EQ(3u, tdm_place_last(v, 2)) << "no more than the element has";
 }
 
 } // namespace

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The order in which the bytes of a one-sided write become visible at their
+ * target. Programs poll the last byte of a write to learn that all of it is
+ * there, fi_tandem(7) ORDERING. So whatever way the bytes take, those in the
+ * last cache line of the target are stored after all others, and the last of
+ * these by a store of its own.
+ *
+ * A write of up to 8 bytes is one store wherever the machine has one.
+ */
+#ifndef TDM_PLACE_H
+#define TDM_PLACE_H
+
+#include <stdint.h>
+
+#include "tdm_atomic.h"
+#include "tdm_iov.h"
+
+enum { TDM_LINE_BYTES = 64 };
+
+/*
+ * How many of the bytes of iov[count], which has no empty element, come last:
+ * those in the cache line of its last byte. 0 for a vector without elements.
+ */
+static inline size_t tdm_place_last(const struct iovec *iov, size_t count)
+{
+	const struct iovec *v;
+	uintptr_t end;
+
+	if (!count)
+		return 0;
+	v = &iov[count - 1];
+	end = (uintptr_t)v->iov_base + v->iov_len - 1;
+	return tdm_min((size_t)(end % TDM_LINE_BYTES) + 1, v->iov_len);
+}
+
+typedef uint16_t __attribute__((may_alias)) tdm_place_u16;
+typedef uint32_t __attribute__((may_alias)) tdm_place_u32;
+typedef uint64_t __attribute__((may_alias)) tdm_place_u64;
+
+/* @width, 1, 2, 4 or 8, bytes of @src to @to, which is aligned to that. */
+static inline void tdm_place_word(void *to, const void *src, size_t width)
+{
+	uint64_t v64;
+	uint32_t v32;
+	uint16_t v16;
+
+	switch (width) {
+	case 8:
+		memcpy(&v64, src, 8);
+		__atomic_store_n((tdm_place_u64 *)to, v64, __ATOMIC_RELEASE);
+		break;
+	case 4:
+		memcpy(&v32, src, 4);
+		__atomic_store_n((tdm_place_u32 *)to, v32, __ATOMIC_RELEASE);
+		break;
+	case 2:
+		memcpy(&v16, src, 2);
+		__atomic_store_n((tdm_place_u16 *)to, v16, __ATOMIC_RELEASE);
+		break;
+	default:
+		__atomic_store_n((uint8_t *)to, *(const uint8_t *)src,
+				 __ATOMIC_RELEASE);
+		break;
+	}
+}
+
+/*
+ * Store @n bytes of @src, at least 1, up to the end of iov[count]: after
+ * all stores before, and their last word, as wide as its place allows, after
+ * the rest. @n is at most tdm_place_last().
+ */
+static inline void tdm_place_end(const struct iovec *iov, size_t count,
+				 const void *src, size_t n)
+{
+	const struct iovec *v = iov + count - 1;
+	char *to = (char *)v->iov_base + v->iov_len - n;
+	const char *from = (const char *)src;
+	size_t word = n >= 8 ? 8 : n >= 4 ? 4 : n >= 2 ? 2 : 1;
+
+	while (((uintptr_t)to + n) % word)
+		word /= 2;
+	tdm_fence_release();
+	memcpy(to, from, n - word);
+	tdm_place_word(to + n - word, from + n - word, word);
+}
+
+/*
+ * Store the @n bytes of @src, which continue a write where it stands, at byte
+ * @at of iov[count], all of it.
+ */
+static inline void tdm_place(const struct iovec *iov, size_t count, size_t at,
+			     const void *src, size_t n)
+{
+	size_t total = tdm_iov_len(iov, count);
+	size_t body = total - tdm_place_last(iov, count);
+	size_t first = at < body ? tdm_min(n, body - at) : 0;
+
+	if (total <= 8) {
+		tdm_iov_copy_to(iov, count, at, src, n);
+		return;
+	}
+	tdm_iov_copy_to(iov, count, at, src, first);
+	if (n == first)
+		return;
+	src = (const char *)src + first;
+	if (at + n == total)
+		tdm_place_end(iov, count, src, n - first);
+	else
+		tdm_iov_copy_to(iov, count, at + first, src, n - first);
+}
+
+#endif /* TDM_PLACE_H */
