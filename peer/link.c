@@ -410,7 +410,7 @@ static struct fid *cntr_queue(struct tdm_cntr *cntr)
 	return local ? &local->fid : NULL;
 }
 
-/* The one queue whose reading drives the endpoint, or NULL. */
+/* The one queue whose reading drives the endpoint; NULL: nothing can. */
 static struct fid *ep_queue(const struct tdm_link_ep_attr *attr)
 {
 	struct fid *fid = cq_queue(attr->rx_cq);
@@ -466,7 +466,7 @@ int tdm_link_ep_open(struct tdm_link *link, const struct tdm_link_ep_attr *attr,
 	if (ret)
 		goto err;
 	lep->queue = ep_queue(attr);
-	ret = lep->queue ? tdm_link_get_queue(link, lep->queue) : 0;
+	ret = lep->queue ? tdm_link_get_queue(link, lep->queue) : -FI_ENOCQ;
 	if (ret) {
 		lep->queue = NULL;
 		goto err;

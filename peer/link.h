@@ -81,6 +81,7 @@ struct tdm_link_ep_attr {
  * Open, bind, name and enable an endpoint of the peer. Out: *@ep. The peer
  * accepts attaches under @name from then on. Transmit completions are bound
  * with FI_SELECTIVE_COMPLETION: the owner says FI_COMPLETION per operation.
+ * Errors: -FI_ENOCQ without a queue or counter to drive it by, the peer's own.
  */
 int tdm_link_ep_open(struct tdm_link *link, const struct tdm_link_ep_attr *attr,
 		     struct fid_ep **ep) tdm_must_check;

@@ -2,7 +2,7 @@
 /*
  * fi_ep_bind(3): what an endpoint, or a context of one, is bound to, and where
  * its operations end. All of it is bound before the endpoint is enabled, but
- * for counters: those are taken later as well, and count from then on.
+ * for counters, which count from then on, and for shared transmit contexts.
  *
  * Lock: the domain's, held here.
  */
@@ -202,6 +202,12 @@ static int fits(enum tdm_ep_kind kind, size_t fclass)
 	}
 }
 
+/* May it be bound to an endpoint that is enabled? */
+static int may_be_late(size_t fclass)
+{
+	return fclass == FI_CLASS_CNTR || fclass == FI_CLASS_STX_CTX;
+}
+
 static int bind_locked(struct tdm_ep *ep, struct fid *bfid, uint64_t flags)
 {
 	if (!fits(ep->kind, bfid->fclass))
@@ -242,7 +248,7 @@ int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	}
 	tdm_lock_acquire(&ep->domain->lock);
 	ret = -FI_EOPBADSTATE;
-	if (!ep->enabled || bfid->fclass == FI_CLASS_CNTR)
+	if (!ep->enabled || may_be_late(bfid->fclass))
 		ret = bind_locked(ep, bfid, flags);
 	tdm_lock_release(&ep->domain->lock);
 	if (ret && eq)

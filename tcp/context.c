@@ -203,6 +203,18 @@ static int rx_close(struct fid *fid)
 	return ret;
 }
 
+/*
+ * Has @ctx a queue or counter for each operation that it can start? Those of
+ * others need none: a receive context without messages starts nothing.
+ */
+static int reports(const struct tdm_ep *ctx)
+{
+	if (ctx->kind == TDM_EP_RX)
+		return ctx->rx_cq || ctx->recv_cntr ||
+		       !(ctx->info->caps & (FI_MSG | FI_TAGGED));
+	return ctx->tx_cq || ctx->send_cntr;
+}
+
 static int enable(struct tdm_ep *ctx)
 {
 	struct tdm_done done;
@@ -210,8 +222,7 @@ static int enable(struct tdm_ep *ctx)
 
 	if (ctx->enabled)
 		return -FI_EOPBADSTATE;
-	if (ctx->kind == TDM_EP_TX ? !ctx->tx_cq && !ctx->send_cntr :
-				     !ctx->rx_cq && !ctx->recv_cntr)
+	if (!reports(ctx))
 		return -FI_ENOCQ;
 	ret = tdm_sep_enable(ctx->of);
 	if (ret)

@@ -104,8 +104,12 @@ static void open_local(struct tdm_ep *ep)
 	if (!ret)
 		return;
 	ep->local = NULL;
-	TDM_WARN(EP_CTRL, "endpoint without shared memory: %s",
-		 fi_strerror(-ret));
+	if (ret == -FI_ENOCQ)
+		TDM_INFO(EP_CTRL, "endpoint without shared memory: no queue "
+				  "or counter of it could drive the peer");
+	else
+		TDM_WARN(EP_CTRL, "endpoint without shared memory: %s",
+			 fi_strerror(-ret));
 }
 
 /* What the transports still hold of the srx comes back. */
@@ -154,8 +158,10 @@ static int check_bound(const struct tdm_ep *ep)
 		return -FI_ENOAV;
 	if (ep->sep)
 		return 0;
-	if (((caps & FI_SEND) && !ep->tx_cq && !ep->send_cntr) ||
-	    ((caps & FI_RECV) && !ep->rx_cq && !ep->recv_cntr))
+	/* Without messages there is nothing to send or receive. */
+	if ((caps & (FI_MSG | FI_TAGGED)) &&
+	    (((caps & FI_SEND) && !ep->tx_cq && !ep->send_cntr) ||
+	     ((caps & FI_RECV) && !ep->rx_cq && !ep->recv_cntr)))
 		return -FI_ENOCQ;
 	if ((ep->info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT &&
 	     !ep->srx_ctx) ||

@@ -2,7 +2,8 @@
 /*
  * Shared transmit contexts, fi_stx_context(3). There is no transmit queue to
  * be shared: each endpoint has its own, of the context's attributes. What
- * remains is the object, and who is bound to it.
+ * remains is the object, and who is bound to it; so an endpoint that was opened
+ * with a queue of its own may be bound as well, and one that is enabled.
  *
  * Lock: the domain's, taken in stx_close() and tdm_stx_open(), else held.
  */
@@ -97,20 +98,25 @@ static int above(size_t asked, size_t given)
 	return given && asked > given;
 }
 
+/* fi_stx_context: endpoints use a subset of the attributes. */
+static int exceeds(const struct fi_tx_attr *a, const struct fi_tx_attr *s)
+{
+	return ((s->caps & KINDS) && (a->caps & ~s->caps & KINDS)) ||
+	       above(a->inject_size, s->inject_size) ||
+	       above(a->size, s->size) || above(a->iov_limit, s->iov_limit);
+}
+
 int tdm_stx_bind(struct tdm_ep *ep, struct fid *fid)
 {
 	struct tdm_stx *stx = tdm_container_of(fid, struct tdm_stx, fid.fid);
-	const struct fi_tx_attr *a = ep->info->tx_attr, *s = &stx->attr;
 
-	if (fid->ops != &stx_fid_ops || ep->stx ||
-	    ep->info->ep_attr->tx_ctx_cnt != FI_SHARED_CONTEXT)
+	if (fid->ops != &stx_fid_ops || ep->stx)
 		return -FI_EINVAL;
 	if (stx->domain != ep->domain)
 		return -FI_EDOMAIN;
-	/* fi_stx_context: endpoints use a subset of the attributes. */
-	if (((s->caps & KINDS) && (a->caps & ~s->caps & KINDS)) ||
-	    above(a->inject_size, s->inject_size) || above(a->size, s->size) ||
-	    above(a->iov_limit, s->iov_limit))
+	/* Who did not ask for it has a queue of its own, of its own size. */
+	if (ep->info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT &&
+	    exceeds(ep->info->tx_attr, &stx->attr))
 		return -FI_EINVAL;
 	ep->stx = stx;
 	stx->users++;
