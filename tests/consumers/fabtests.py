@@ -65,14 +65,15 @@ def uber(case):
     return judge
 
 
-# program, its arguments, those of the server alone. No set has them.
+# program, its arguments; CLIENT stands before those of the client alone. No set
+# has them.
 BEYOND = [
     ("fi_rma_pingpong", "-e rdm -o write -v -I 20"),
     ("fi_rma_pingpong", "-e rdm -o writedata -v -I 20"),
     ("fi_rdm_pingpong", "-F fi_addr_str -I 20 -v"),
     ("fi_rdm_tagged_pingpong", "-F fi_addr_str -I 20 -v"),
     ("fi_rdm_bw", "-e rdm -I 20"),
-    ("fi_rdm_stress", "-t 2"),
+    ("fi_rdm_stress", "CLIENT -u test_configs/rdm_stress/stress.json"),
     ("fi_rdm_deferred_wq", ""),
     ("fi_rdm_multi_domain", ""),
     ("fi_rma_tx_completion", "-o write"),
@@ -97,10 +98,12 @@ def beyond(prefix, mode):
         path = prefix / "bin" / program
         if not os.access(path, os.X_OK):
             continue
-        line = f"{path} -p '{provider}' {args}"
-        case = f"{program} {args}".strip()
+        both, _, more = args.partition("CLIENT")
+        line = f"{path} -p '{provider}' {both}"
+        case = f"{program} {both}{more}".strip()
         yield Unit(case, [PAIR, "", f"{line} -s {ADDRESS}", host,
-                          f"{line} -s {client} {ADDRESS}"])
+                          f"{line} {more} -s {client} {ADDRESS}"],
+                   cwd=str(prefix / "share/fabtests"))
     for config in ("tcp/all.test", "shm/all.test"):
         path = prefix / "share/fabtests/test_configs" / config
         if not path.is_file():

@@ -27,7 +27,7 @@ WITH = {
     "testcore5": ["5"], "testlarge": ["20"], "testsmall": ["100"],
     "testqueue": ["1"], "testteam": ["20"], "testinternal": ["10"],
     "testbarrier": ["100"], "testvis": ["10"], "testnbr": ["10"],
-    "testalign": ["20"], "testmisc": ["100"], "testratomic": ["10"],
+    "testalign": ["5"], "testmisc": ["100"], "testratomic": ["10"],
 }
 
 
@@ -38,7 +38,7 @@ def locate(root: Path):
 
 def judge_of(case):
     def judge(status, text):
-        wrong = re.search(r"^(\*\*\* |.*\bERROR\b)", text, re.M)
+        wrong = re.search(r"\bERROR\b|^\*\*\* (Caught|FATAL)", text, re.M)
         return [(PASSED if status == 0 and not wrong else FAILED, case)]
     return judge
 

@@ -73,10 +73,10 @@ def units(found, mode, processes):
     for program in PROGRAMS:
         if not (folder / program).is_file():
             continue
-        args = ["-msglog", "0:16", "-iter", "20", "-time", "5",
+        args = ["-msglog", "0:16", "-iter", "10", "-time", "2",
                 "-npmin", str(processes)]
         if program == "IMB-P2P":
-            args = ["-msglog", "0:16", "-iter", "20"]
+            args = ["-msglog", "0:16", "-iter", "10"]
         if program == "IMB-MT":
             args = ["-thread_level", "multiple", "-repeat", "10", "-count",
                     "1,4096", "-check", "yes"]
