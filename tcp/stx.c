@@ -3,10 +3,13 @@
  * Shared transmit contexts, fi_stx_context(3). There is no transmit queue to
  * be shared: each endpoint has its own, of the context's attributes. What
  * remains is the object, and who is bound to it; so an endpoint that was opened
- * with a queue of its own may be bound as well, and one that is enabled.
+ * with a queue of its own may be bound as well, and one that is enabled. As
+ * nothing passes through the object, it closes before its endpoints, too: its
+ * memory stays for the last of them.
  *
  * Lock: the domain's, taken in stx_close() and tdm_stx_open(), else held.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include <rdma/fi_errno.h>
@@ -23,7 +26,14 @@ struct tdm_stx {
 	struct tdm_domain *domain;
 	struct fi_tx_attr attr; /* endpoints use a subset */
 	size_t users;		/* endpoints bound */
+	bool closed;		/* the last user frees it */
 };
+
+static void free_unused(struct tdm_stx *stx)
+{
+	if (stx->closed && !stx->users)
+		free(stx);
+}
 
 static int stx_close(struct fid *fid)
 {
@@ -31,19 +41,17 @@ static int stx_close(struct fid *fid)
 	struct tdm_domain *d = stx->domain;
 
 	tdm_lock_acquire(&d->lock);
-	if (stx->users) {
-		tdm_lock_release(&d->lock);
-		return -FI_EBUSY;
-	}
 	tdm_domain_put(d);
+	stx->closed = true;
+	free_unused(stx);
 	tdm_lock_release(&d->lock);
-	free(stx);
 	return 0;
 }
 
 void tdm_stx_put(struct tdm_stx *stx)
 {
 	stx->users--;
+	free_unused(stx);
 }
 
 static struct fi_ops stx_fid_ops = {
