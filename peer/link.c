@@ -314,6 +314,7 @@ static struct fi_info *ep_info(const struct tdm_link *link,
 	if (app->tx_attr && info->tx_attr) {
 		info->tx_attr->op_flags = app->tx_attr->op_flags &
 					  ~(uint64_t)FI_TRIGGER;
+		info->tx_attr->msg_order = app->tx_attr->msg_order;
 		if (app->tx_attr->size)
 			info->tx_attr->size = app->tx_attr->size;
 	}

@@ -103,6 +103,17 @@ static struct result *result_new(struct tdm_shm_pair *pair, size_t bytes)
 	return r;
 }
 
+struct tdm_shm_ctl *tdm_shm_result_new(struct tdm_shm_pair *pair, size_t n,
+				       uint8_t **bytes)
+{
+	struct result *r = result_new(pair, n);
+
+	if (!r)
+		return NULL;
+	*bytes = r->bytes;
+	return &r->ctl;
+}
+
 void tdm_shm_amo_write(const struct tdm_shm_ctl *ctl, uint8_t *body)
 {
 	const struct result *r = tdm_container_of(ctl, struct result, ctl);

@@ -38,7 +38,14 @@ int tdm_shm_amo_rx(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 
 struct tdm_shm_ctl;
 
-/* The former values that @ctl, a READ_DATA, brings back, to @body. */
+/*
+ * A record that answers with @n bytes, at most TDM_AMO_BYTES, at *@bytes; its
+ * op, aux and tag are the caller's to fill. NULL: out of memory.
+ */
+struct tdm_shm_ctl *tdm_shm_result_new(struct tdm_shm_pair *pair, size_t n,
+				       uint8_t **bytes);
+
+/* The bytes that @ctl, a READ_DATA, brings back, to @body. */
 void tdm_shm_amo_write(const struct tdm_shm_ctl *ctl, uint8_t *body);
 
 /* Forget @ctl of kind TDM_SHM_CTL_RESULT. */

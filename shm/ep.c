@@ -559,6 +559,7 @@ int tdm_shm_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->tx_size = 1024;
 	if (info->tx_attr) {
 		ep->tx_flags = info->tx_attr->op_flags;
+		ep->order = tdm_order(info->tx_attr->msg_order);
 		if (info->tx_attr->size)
 			ep->tx_size = (uint32_t)tdm_min(info->tx_attr->size,
 							1u << 20);

@@ -68,6 +68,7 @@ struct tdm_shm_ep {
 	struct tdm_list held;  /* pairs */
 	size_t eager_most;     /* bytes; the parameter, clamped */
 
+	struct tdm_order order;
 	struct tdm_shm_op *ops; /* tx_size entries */
 	uint32_t tx_size;
 	uint32_t ops_used; /* entries ever used */

@@ -35,10 +35,34 @@ uint64_t tdm_shm_op_id(const struct tdm_shm_op *op)
 	return (uint64_t)op->gen << 32 | low;
 }
 
+static void slow_add(struct tdm_shm_op *op, int n)
+{
+	struct tdm_shm_pair *pair = op->pair;
+
+	op->slow = n > 0;
+	tdm_slow_add(&pair->slow, &pair->ep->order, op->flags, n);
+	pair->send_waits = !!(pair->slow.held & FI_SEND);
+}
+
+void tdm_shm_op_slow(struct tdm_shm_op *op)
+{
+	slow_add(op, 1);
+}
+
+int tdm_shm_op_held(struct tdm_shm_pair *pair, uint64_t flags)
+{
+	if (tdm_likely(!tdm_slow_holds(&pair->slow, flags)))
+		return 0;
+	tdm_shm_ep_progress(pair->ep);
+	return 1;
+}
+
 void tdm_shm_op_free(struct tdm_shm_ep *ep, struct tdm_shm_op *op)
 {
 	tdm_list_del(&op->node);
 	tdm_list_del(&op->feed);
+	if (op->slow)
+		slow_add(op, -1);
 	free(op->copy);
 	op->pair = NULL;
 	op->gen++;
@@ -177,6 +201,7 @@ static void op_fill(struct tdm_shm_op *op, struct tdm_shm_pair *pair,
 	op->at = 0;
 	op->end = 0;
 	op->must = 0;
+	op->slow = 0;
 	op->step = TDM_SHM_READ_ASKED;
 	op->err = 0;
 	tdm_list_init(&op->feed);

@@ -60,6 +60,7 @@ struct tdm_shm_op {
 	int must;      /* 0: feeding is a help, the receiver reads too */
 	int told;      /* 1: its completion was written */
 	int cancelled; /* 1: FAIL asks the peer to drop it */
+	int slow;      /* 1: counted in pair->slow */
 	int step;      /* what fetches: enum tdm_shm_read_step */
 	int err;       /* reads: what came of the pull, positive errno */
 };
@@ -121,6 +122,15 @@ struct tdm_shm_unexp {
 /* A new operation for @x, or NULL: tx_size are under way. */
 struct tdm_shm_op *tdm_shm_op_new(struct tdm_shm_pair *pair,
 				  const struct tdm_xfer *x);
+
+/* @op, which is one-sided and has begun, is slow: include/tdm_order.h. */
+void tdm_shm_op_slow(struct tdm_shm_op *op);
+
+/*
+ * Not 0, after one step of progress, while slow operations precede what @flags
+ * say, an operation or a message.
+ */
+int tdm_shm_op_held(struct tdm_shm_pair *pair, uint64_t flags);
 
 /* The operation @id of @pair, or NULL when it is none of its own. */
 struct tdm_shm_op *tdm_shm_op_find(struct tdm_shm_pair *pair, uint64_t id);

@@ -18,6 +18,7 @@
 #include "shm/region.h"
 #include "shm/ring.h"
 #include "tdm_list.h"
+#include "tdm_order.h"
 #include "tdm_provider.h"
 
 struct tdm_shm_ep;
@@ -41,6 +42,7 @@ struct tdm_shm_pair {
 	/* send, hot */
 	enum tdm_shm_pair_state state;
 	int broken;	   /* positive errno: waits to be reaped */
+	int send_waits;	   /* 1: slow operations precede messages */
 	int fence;	   /* 1: full fence between publish and bell test */
 	uint32_t grow_in;  /* sends until the ring grows; 0: never */
 	size_t eager_most; /* bytes of payload a record of this ring takes */
@@ -82,6 +84,7 @@ struct tdm_shm_pair {
 	struct tdm_list held;  /* ep->held: own->hold is set */
 	struct tdm_list ctl;   /* control records that wait for slots */
 	struct tdm_list ops;
+	struct tdm_slow slow;  /* of ops, when order matters: ep->order */
 	struct tdm_list feeds; /* ops that feed chunks, round robin */
 	struct tdm_list pulls;
 	struct tdm_list serves; /* ops of reads this process answers */

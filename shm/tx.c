@@ -395,6 +395,8 @@ ssize_t tdm_shm_tx_slow(struct tdm_shm_ep *ep, struct tdm_shm_pair *pair,
 	ret = tdm_shm_tx_approach(pair);
 	if (ret)
 		return ret;
+	if (pair->send_waits && tdm_shm_op_held(pair, x->flags))
+		return -FI_EAGAIN;
 	return x->flags & TDM_ONE_SIDED ? tdm_shm_rma_send(ep, x) :
 					  tdm_shm_tx_send(ep, x);
 }
@@ -404,7 +406,7 @@ ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 	struct tdm_shm_pair *pair = tdm_shm_pair_at(ep, x->addr);
 
 	if (tdm_unlikely(!pair || pair->state != TDM_SHM_PAIR_UP ||
-			 pair->broken))
+			 (pair->broken | pair->send_waits)))
 		return tdm_shm_tx_slow(ep, pair, x);
 	if (tdm_unlikely(pair->grow_in && !--pair->grow_in))
 		ring_grow(pair);
@@ -447,7 +449,7 @@ static tdm_always_inline ssize_t inject(struct fid_ep *fid, uint64_t op,
 	ssize_t ret;
 
 	if (tdm_unlikely(!pair || pair->state != TDM_SHM_PAIR_UP ||
-			 pair->broken || pair->grow_in ||
+			 (pair->broken | pair->send_waits) || pair->grow_in ||
 			 len > TDM_SHM_BODY_BYTES ||
 			 tdm_a32_load_relaxed(&pair->peer->hold)))
 		return inject_other(ep, op, tag, buf, len, addr);

@@ -149,7 +149,7 @@ static int check_tx(const struct fi_tx_attr *h)
 
 	if ((ret = subset("tx_attr.caps", h->caps, TDM_CAPS)) ||
 	    (ret = subset("tx_attr.op_flags", h->op_flags, TDM_TX_OP_FLAGS)) ||
-	    (ret = subset("tx_attr.msg_order", h->msg_order, TDM_MSG_ORDER)) ||
+	    (ret = subset("tx_attr.msg_order", h->msg_order, TDM_ORDERS)) ||
 	    (ret = subset("tx_attr.comp_order", h->comp_order, 0)) ||
 	    (ret = at_most("tx_attr.inject_size", h->inject_size,
 			   TDM_INJECT_BYTES)) ||
@@ -173,6 +173,7 @@ static int apply_tx(const struct fi_tx_attr *h, struct fi_info *info)
 		return ret;
 	a->caps = tdm_caps_side(h->caps, TDM_TX_CAPS, info->caps);
 	a->op_flags = h->op_flags;
+	a->msg_order |= h->msg_order;
 	if (h->inject_size)
 		a->inject_size = h->inject_size;
 	if (h->size)
@@ -198,7 +199,7 @@ static int check_rx(const struct fi_rx_attr *h)
 	if ((ret = subset("rx_attr.caps", h->caps, TDM_CAPS)) ||
 	    (ret = paired("rx_attr.caps", h->caps)) ||
 	    (ret = subset("rx_attr.op_flags", h->op_flags, TDM_RX_OP_FLAGS)) ||
-	    (ret = subset("rx_attr.msg_order", h->msg_order, TDM_MSG_ORDER)) ||
+	    (ret = subset("rx_attr.msg_order", h->msg_order, TDM_ORDERS)) ||
 	    (ret = subset("rx_attr.comp_order", h->comp_order, 0)) ||
 	    (ret = at_most("rx_attr.total_buffered_recv",
 			   h->total_buffered_recv, 0)) ||
@@ -225,6 +226,7 @@ static int apply_rx(const struct fi_rx_attr *h, uint64_t asked,
 	if (h->caps & TDM_RX_CAPS)
 		a->caps = tdm_caps_side(h->caps, TDM_RX_CAPS, info->caps);
 	a->op_flags = h->op_flags;
+	a->msg_order |= h->msg_order;
 	if (h->size)
 		a->size = h->size;
 	if (h->iov_limit)
@@ -292,6 +294,45 @@ static int apply_domain_key(const struct fi_info *hints, struct fi_info *info)
 			 &a->auth_key, &a->auth_key_size);
 }
 
+/*
+ * The longest operation whose order is kept: any with @order. Who asks for more
+ * than atomic operations have is given that order.
+ */
+static int order_size(const char *what, size_t asked, uint64_t order,
+		      struct fi_tx_attr *tx, size_t *ours)
+{
+	if (asked > TDM_MAX_MSG_BYTES)
+		return refuse(what, asked, TDM_MAX_MSG_BYTES);
+	if (asked > *ours)
+		tx->msg_order |= order;
+	if (tx->msg_order & order)
+		*ours = TDM_MAX_MSG_BYTES;
+	return 0;
+}
+
+static int apply_order(const struct fi_ep_attr *h, struct fi_info *info)
+{
+	static const struct fi_ep_attr none;
+	struct fi_ep_attr *a = info->ep_attr;
+	int ret;
+
+	h = h ? h : &none;
+	if ((ret = order_size("ep_attr.max_order_raw_size",
+			      h->max_order_raw_size,
+			      FI_ORDER_RAW | FI_ORDER_RMA_RAW, info->tx_attr,
+			      &a->max_order_raw_size)) ||
+	    (ret = order_size("ep_attr.max_order_war_size",
+			      h->max_order_war_size,
+			      FI_ORDER_WAR | FI_ORDER_RMA_WAR, info->tx_attr,
+			      &a->max_order_war_size)) ||
+	    (ret = order_size("ep_attr.max_order_waw_size",
+			      h->max_order_waw_size,
+			      FI_ORDER_WAW | FI_ORDER_RMA_WAW, info->tx_attr,
+			      &a->max_order_waw_size)))
+		return ret;
+	return 0;
+}
+
 static int apply_ep(const struct fi_ep_attr *h, struct fi_info *info)
 {
 	struct fi_ep_attr *a = info->ep_attr;
@@ -312,12 +353,6 @@ static int apply_ep(const struct fi_ep_attr *h, struct fi_info *info)
 	if ((ret = at_most("ep_attr.max_msg_size", h->max_msg_size,
 			   TDM_MAX_MSG_BYTES)) ||
 	    (ret = at_most("ep_attr.msg_prefix_size", h->msg_prefix_size, 0)) ||
-	    (ret = at_most("ep_attr.max_order_raw_size", h->max_order_raw_size,
-			   a->max_order_raw_size)) ||
-	    (ret = at_most("ep_attr.max_order_war_size", h->max_order_war_size,
-			   a->max_order_war_size)) ||
-	    (ret = at_most("ep_attr.max_order_waw_size", h->max_order_waw_size,
-			   a->max_order_waw_size)) ||
 	    (ret = contexts("ep_attr.tx_ctx_cnt", h->tx_ctx_cnt,
 			    &a->tx_ctx_cnt)) ||
 	    (ret = contexts("ep_attr.rx_ctx_cnt", h->rx_ctx_cnt,
@@ -462,6 +497,7 @@ int tdm_info_apply(uint32_t version, const struct fi_info *hints,
 	info->caps = grant_caps(hints->caps);
 	if ((ret = apply_tx(hints->tx_attr, info)) ||
 	    (ret = apply_rx(hints->rx_attr, hints->caps, info)) ||
+	    (ret = apply_order(hints->ep_attr, info)) ||
 	    (ret = apply_ep(hints->ep_attr, info)) ||
 	    (ret = apply_domain(hints->domain_attr, info)))
 		return ret;

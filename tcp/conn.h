@@ -16,6 +16,7 @@
 #include "tcp/loop.h"
 #include "tdm_done.h"
 #include "tdm_engine.h"
+#include "tdm_order.h"
 #include "tdm_xfer.h"
 
 struct tdm_auth_keys;
@@ -36,8 +37,9 @@ struct tdm_tcp_attr {
 	 */
 	struct fid_domain *domain;
 	size_t tx_size; /* most sends outstanding */
-	int spaces;	/* messages are offered by names of tdm_space.h */
-	int groups;	/* of them, groups: the domain has max_group_id */
+	struct tdm_order order;
+	int spaces; /* messages are offered by names of tdm_space.h */
+	int groups; /* of them, groups: the domain has max_group_id */
 	/*
 	 * Sessions are made with peers that prove one of them; the key of a
 	 * pair is that of its address. NULL: none is asked for. Live as long

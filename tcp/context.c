@@ -402,6 +402,9 @@ int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
 
 	if (!ret)
 		ret = check_index(index, whole->sep->ntx);
+	/* The transports, which keep the order, are those of the whole. */
+	if (!ret && attr && attr->msg_order & ~whole->info->tx_attr->msg_order)
+		ret = -FI_EINVAL;
 	if (ret)
 		return ret;
 	info = fi_dupinfo(whole->info);

@@ -56,6 +56,7 @@ static int open_tcp(struct tdm_ep *ep)
 		.av = ep->av,
 		.domain = &ep->domain->fid,
 		.tx_size = ep->info->tx_attr->size,
+		.order = tdm_order(ep->info->tx_attr->msg_order),
 		.spaces = tdm_domain_spaces(ep->domain),
 		.groups = ep->domain->info->domain_attr->max_group_id > 0,
 		.keys = ep->keys,

@@ -9,6 +9,7 @@
 #include <rdma/fabric.h>
 
 #include "av/addr.h"
+#include "tdm_order.h"
 
 /* Capabilities, each defined in fi_tandem(7), CAPABILITIES. */
 #define TDM_PRIMARY_CAPS                                                       \
@@ -53,6 +54,9 @@
 #define TDM_MSG_ORDER                                                          \
 	(FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW |            \
 	 FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
+
+/* With those that cost something, for hints that name them. */
+#define TDM_ORDERS (TDM_MSG_ORDER | TDM_ORDER_RMA)
 
 /*
  * The kinds of receives, FI_MSG and FI_TAGGED, whose source counts with @caps;

@@ -80,6 +80,7 @@ struct tdm_conn {
 	uint64_t window;	 /* the peer's credit */
 	uint32_t eager;		 /* longest EAGER payload */
 	uint32_t rts, rts_max;	 /* announced or reads, unanswered */
+	struct tdm_slow slow;	 /* of waitq and dataq: tdm_order.h */
 	uint32_t contexts;	 /* receive contexts the peer has */
 	uint32_t features;	 /* enum TDM_WIRE_FEATURE_* of the peer */
 	uint32_t tx_group;	 /* of the messages in the output */

@@ -44,6 +44,8 @@ static int injected(const struct tdm_tx *op)
 
 void tdm_tx_free(struct tdm_conn *c, struct tdm_tx *op)
 {
+	if (tdm_unlikely(op->slow))
+		tdm_tx_slow_ends(c, op);
 	if (op->has_id)
 		tdm_ids_put(&c->ids, op->id);
 	tdm_list_del(&op->node);
@@ -254,12 +256,14 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 	tdm_list_del(&op->node);
 	op->state = TDM_TX_CTS;
 	tdm_list_append(&c->waitq, &op->node);
+	if (op->flags & FI_RMA)
+		tdm_tx_slow(c, op);
 	return 1;
 }
 
 static int commit(struct tdm_conn *c, struct tdm_tx *op)
 {
-	if (c->gather)
+	if (c->gather || tdm_slow_holds(&c->slow, op->flags))
 		return 0;
 	/* A send that was queued before the peer said what it has. */
 	if (no_such_place(c, op->flags, op->rx_ctx, op->group)) {
@@ -337,6 +341,15 @@ static int commit_ctl(struct tdm_conn *c)
 	return 1;
 }
 
+/* Does the first of sendq wait for slow operations? */
+static int first_is_held(const struct tdm_conn *c)
+{
+	const struct tdm_tx *op =
+		tdm_list_entry(c->sendq.next, struct tdm_tx, node);
+
+	return tdm_slow_holds(&c->slow, op->flags);
+}
+
 void tdm_tx_fill(struct tdm_conn *c)
 {
 	if (c->gather || c->closing)
@@ -367,7 +380,7 @@ void tdm_tx_fill(struct tdm_conn *c)
 		tdm_out_free(c);
 	/* Only memory can be what is missing now: try again. */
 	if (!c->out && !c->gather && !tdm_list_empty(&c->sendq) &&
-	    c->rts < c->rts_max)
+	    c->rts < c->rts_max && !first_is_held(c))
 		tdm_out_later(c);
 }
 
@@ -407,6 +420,7 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 	op->cancelled = 0;
 	op->has_id = 0;
 	op->reply = 0;
+	op->slow = 0;
 	op->copy = NULL;
 	op->rx = NULL;
 	op->entry = NULL;

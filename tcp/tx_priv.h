@@ -40,6 +40,12 @@ void tdm_tx_gather(struct tdm_conn *c, struct tdm_tx *op, size_t from,
 int tdm_tx_commit_request(struct tdm_conn *c, struct tdm_tx *op);
 int tdm_tx_commit_reply(struct tdm_conn *c, struct tdm_tx *op);
 
+/* @op, which is one-sided and was committed just now, is slow: tdm_order.h. */
+void tdm_tx_slow(struct tdm_conn *c, struct tdm_tx *op);
+
+/* It has ended: what waited for it may leave. */
+void tdm_tx_slow_ends(struct tdm_conn *c, const struct tdm_tx *op);
+
 /* Does the peer of @c, who said what it has, not know what @flags ask for? */
 static inline int tdm_tx_unknown(const struct tdm_conn *c, uint64_t flags)
 {

@@ -27,6 +27,19 @@
 
 #include <stdlib.h>
 
+void tdm_tx_slow(struct tdm_conn *c, struct tdm_tx *op)
+{
+	op->slow = 1;
+	tdm_slow_add(&c->slow, &c->tcp->a.order, op->flags, 1);
+}
+
+void tdm_tx_slow_ends(struct tdm_conn *c, const struct tdm_tx *op)
+{
+	tdm_slow_add(&c->slow, &c->tcp->a.order, op->flags, -1);
+	if (c->state == TDM_CONN_READY && !tdm_list_empty(&c->sendq))
+		tdm_out_later(c);
+}
+
 int tdm_tx_take_operands(struct tdm_tx *op, const struct tdm_xfer *x)
 {
 	op->amo = x->amo->amo;
@@ -112,6 +125,8 @@ int tdm_tx_commit_request(struct tdm_conn *c, struct tdm_tx *op)
 	tdm_list_del(&op->node);
 	op->state = TDM_TX_DONE;
 	tdm_list_append(&c->waitq, &op->node);
+	if (!atomic && op->len > TDM_SAMPLE_BYTES)
+		tdm_tx_slow(c, op);
 	return 1;
 }
 
@@ -211,6 +226,20 @@ static void reply_start(struct tdm_conn *c, struct tdm_tx *op)
 	tdm_out_later(c);
 }
 
+/* What follows the request must not change the answer. */
+static void sample(struct tdm_tx *op)
+{
+	op->copy = malloc(op->len);
+	if (!op->copy) {
+		op->status = TDM_WIRE_S_MEMORY;
+		return;
+	}
+	tdm_iov_copy_from(op->copy, op->iov, op->count, 0, op->len);
+	op->iov[0].iov_base = op->copy;
+	op->iov[0].iov_len = op->len;
+	op->count = 1;
+}
+
 int tdm_tx_read(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	struct tdm_tx *op;
@@ -231,6 +260,8 @@ int tdm_tx_read(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		op->count = (uint8_t)op->entry->count;
 		for (i = 0; i < op->count; i++)
 			op->iov[i] = op->entry->iov[i];
+		if (op->len && op->len <= TDM_SAMPLE_BYTES)
+			sample(op);
 	}
 	reply_start(c, op);
 	return 0;

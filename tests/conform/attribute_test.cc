@@ -62,9 +62,9 @@ struct Amount {
 const Amount amounts[] = {
 	AMOUNT(ep_attr->max_msg_size, 0),
 	AMOUNT(ep_attr->msg_prefix_size, 0),
-	AMOUNT(ep_attr->max_order_raw_size, 0),
-	AMOUNT(ep_attr->max_order_war_size, 0),
-	AMOUNT(ep_attr->max_order_waw_size, 0),
+	AMOUNT(ep_attr->max_order_raw_size, SIZE_MAX >> 1),
+	AMOUNT(ep_attr->max_order_war_size, SIZE_MAX >> 1),
+	AMOUNT(ep_attr->max_order_waw_size, SIZE_MAX >> 1),
 	AMOUNT(ep_attr->tx_ctx_cnt, 256),
 	AMOUNT(ep_attr->rx_ctx_cnt, 256),
 	AMOUNT(ep_attr->auth_key_size, 0),
@@ -148,11 +148,17 @@ const uint64_t OF_RX =
 	FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | FI_MULTI_RECV |
 	FI_TAGGED_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT;
 
+/* Orders that cost something, for those who name them. */
+const uint64_t ORDERS = FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS |
+			FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_WAS |
+			FI_ORDER_SAR | FI_ORDER_SAW | FI_ORDER_RMA_RAR |
+			FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW;
+
 const Bits bits[] = {
 	/* Those of the other direction are taken and ignored. */
 	BITS(tx_attr->caps, true, 0, OF_RX | OF_NONE),
 	BITS(tx_attr->op_flags, false, FI_COMPLETION | FI_INJECT | LEVELS, 0),
-	BITS(tx_attr->msg_order, true, 0, 0),
+	BITS(tx_attr->msg_order, true, ORDERS, 0),
 	BITS(tx_attr->comp_order, true, 0, 0),
 	/* Newer ones are there for those who name them. */
 	BITS(rx_attr->caps, true,
@@ -160,7 +166,7 @@ const Bits bits[] = {
 		     FI_TAGGED_MULTI_RECV,
 	     OF_TX | OF_NONE),
 	BITS(rx_attr->op_flags, false, FI_COMPLETION | FI_MULTI_RECV, 0),
-	BITS(rx_attr->msg_order, true, 0, 0),
+	BITS(rx_attr->msg_order, true, ORDERS, 0),
 	BITS(rx_attr->comp_order, true, 0, 0),
 	BITS(domain_attr->caps, true, 0, 0),
 };
