@@ -316,6 +316,15 @@ size_t tdm_addr_format(const struct tdm_addr *a, char *buf, size_t size)
 	return (size_t)n + 1;
 }
 
+const char *tdm_addr_text(const struct tdm_addr *a, char *buf, size_t size)
+{
+	const char *slashes;
+
+	tdm_addr_format(a, buf, size);
+	slashes = strstr(buf, "//");
+	return slashes ? slashes + 2 : buf;
+}
+
 size_t tdm_addr_encode(const struct tdm_addr *a, uint32_t format, void *buf,
 		       size_t size)
 {

@@ -66,6 +66,12 @@ int tdm_addr_from_str(struct tdm_addr *a, const char *str,
 size_t tdm_addr_format(const struct tdm_addr *a, char *buf, size_t size);
 
 /*
+ * The same for people: IP:PORT, in @buf of @size bytes, at least
+ * TDM_ADDR_STR_BYTES. Returns where it begins in there.
+ */
+const char *tdm_addr_text(const struct tdm_addr *a, char *buf, size_t size);
+
+/*
  * Write @a in the address format @format (FI_SOCKADDR_IN6 has IPv4 addresses
  * mapped), cut to @size bytes. Returns the bytes the whole address needs.
  */

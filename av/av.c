@@ -79,6 +79,11 @@ fi_addr_t tdm_av_find(const struct tdm_av *av, const struct tdm_addr *addr)
 	return i == TDM_TABLE_NONE ? FI_ADDR_UNSPEC : i;
 }
 
+fi_addr_t tdm_av_end(const struct tdm_av *av)
+{
+	return av->table.entries_end;
+}
+
 fi_addr_t tdm_av_lowest(const struct tdm_av *av, fi_addr_t fi_addr)
 {
 	struct tdm_addr a;
@@ -127,15 +132,22 @@ void tdm_av_local_remove(struct tdm_av *av, uint32_t index)
 	e->local = TDM_TABLE_NONE;
 }
 
+fi_addr_t tdm_av_local_known(const struct tdm_av *av, fi_addr_t fi_addr)
+{
+	uint32_t low = (uint32_t)tdm_av_lowest(av, fi_addr);
+
+	return av->table.entry[low].local == TDM_TABLE_NONE ?
+		       FI_ADDR_NOTAVAIL :
+		       av->table.entry[low].local;
+}
+
 fi_addr_t tdm_av_local(struct tdm_av *av, fi_addr_t fi_addr)
 {
 	uint32_t low = (uint32_t)tdm_av_lowest(av, fi_addr);
 
 	/* A relation that could not be made at insert is tried once more. */
 	tdm_av_local_insert(av, low);
-	return av->table.entry[low].local == TDM_TABLE_NONE ?
-		       FI_ADDR_NOTAVAIL :
-		       av->table.entry[low].local;
+	return tdm_av_local_known(av, fi_addr);
 }
 
 void tdm_av_local_renew(struct tdm_av *av, fi_addr_t fi_addr)

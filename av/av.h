@@ -79,6 +79,9 @@ fi_addr_t tdm_av_find(const struct tdm_av *av, const struct tdm_addr *addr);
  */
 fi_addr_t tdm_av_lowest(const struct tdm_av *av, fi_addr_t fi_addr);
 
+/* One past the highest index that was ever set. */
+fi_addr_t tdm_av_end(const struct tdm_av *av);
+
 /*
  * The user ids, which change as addresses come and go; there are none while
  * count is 0. Lives as long as @av.
@@ -97,6 +100,9 @@ fi_addr_t tdm_av_next_alias(const struct tdm_av *av, fi_addr_t fi_addr);
  * no candidate for local, or the peer could not take it.
  */
 fi_addr_t tdm_av_local(struct tdm_av *av, fi_addr_t fi_addr);
+
+/* The same without inserting it: FI_ADDR_NOTAVAIL when it is not there. */
+fi_addr_t tdm_av_local_known(const struct tdm_av *av, fi_addr_t fi_addr);
 
 /* Have the peer forget and relearn @fi_addr, for a fresh attach. */
 void tdm_av_local_renew(struct tdm_av *av, fi_addr_t fi_addr);

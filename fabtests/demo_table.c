@@ -44,6 +44,7 @@ void demo_table_ask(struct demo *d)
 		if (r == d->opt.rank)
 			continue;
 		memset(&p, 0, sizeof(p));
+		p.size = sizeof(p);
 		ret = d->fab.report->path(d->fab.ep, d->fab.addr[r], &p);
 		if (ret) {
 			demo_bad(d, "report for rank %d: %s", r,

@@ -25,27 +25,71 @@
  * Another provider, or a release of tandem without this interface, gives an
  * error (-FI_ENOSYS or -FI_EINVAL). *ops is static storage of the provider;
  * it stays valid while the endpoint is open.
+ *
+ * Both structures below may grow at their ends in later releases; each says
+ * its own size, so that a program and a provider of different releases agree
+ * on the members that both know. The name changes only if a member changes.
  */
-#define TDM_REPORT_OPS "tandem_report_1"
+#define TDM_REPORT_OPS "tandem_report_2"
 
 /* Values of tdm_report_path.path; never renumbered. */
 enum tdm_report_kind {
-	TDM_REPORT_NONE = 0, /* not decided yet: nothing was sent or received */
+	TDM_REPORT_NONE = 0, /* no path was ever agreed with the peer */
 	TDM_REPORT_SHM = 1,  /* shared memory */
 	TDM_REPORT_TCP = 2   /* TCP */
 };
 
-/* The path between one endpoint and one peer, as it is now. */
+/* Values of tdm_report_path.state; never renumbered. */
+enum tdm_report_state {
+	TDM_REPORT_IDLE = 0,   /* no path was ever agreed */
+	TDM_REPORT_IN_USE = 1, /* the path is in use */
+	TDM_REPORT_CLOSED = 2, /* it was; the peer closed its endpoint */
+	TDM_REPORT_LOST = 3    /* it was; it ended with the error in err */
+};
+
+/* How large messages cross shared memory; never renumbered. */
+enum tdm_report_large {
+	TDM_REPORT_LARGE_NONE = 0,   /* not known yet, or another path */
+	TDM_REPORT_LARGE_CMA = 1,    /* read by process_vm_readv(2) */
+	TDM_REPORT_LARGE_BOUNCE = 2, /* copied through a shared area */
+	TDM_REPORT_LARGE_COPY = 3    /* of the endpoint to itself: one copy */
+};
+
+/* What went over one path. */
+struct tdm_report_counts {
+	uint64_t tx_msgs;  /* sent: their operations completed */
+	uint64_t tx_bytes; /* payload of these */
+	uint64_t rx_msgs;  /* received into a posted buffer */
+	uint64_t rx_bytes; /* payload of these */
+};
+
+/*
+ * The path between one endpoint and one peer. A life of a path lasts from the
+ * agreement of both sides until the peer closes its endpoint or is lost; when
+ * the peer comes back, the next life begins.
+ */
 struct tdm_report_path {
-	uint32_t path;		 /* enum tdm_report_kind */
+	size_t size;		 /* in: sizeof(struct tdm_report_path) of the
+				    caller; out: bytes that were written */
+	uint32_t path;		 /* enum tdm_report_kind; of the last life when
+				    it has ended */
 	uint32_t reason;	 /* 0: none needed; else a row of the table of
 				    reasons in fi_tandem(7), never renumbered */
 	const char *reason_text; /* English, static storage, never NULL; ""
 				    when reason is 0 */
-	uint64_t tx_msgs;	 /* messages sent: their operations completed */
-	uint64_t tx_bytes;	 /* payload of these, in bytes */
-	uint64_t rx_msgs;	 /* messages received into a posted buffer */
-	uint64_t rx_bytes;	 /* payload of these, in bytes */
+	uint64_t tx_msgs;	 /* the sums of shm and tcp, below */
+	uint64_t tx_bytes;
+	uint64_t rx_msgs;
+	uint64_t rx_bytes;
+	uint32_t state;	   /* enum tdm_report_state */
+	int32_t err;	   /* positive fi_errno; TDM_REPORT_LOST only */
+	uint32_t large_rx; /* enum tdm_report_large, of the last life: of what
+			      the peer sends */
+	uint32_t large_tx; /* of what this endpoint sends; known after the
+			      first large message */
+	uint64_t lives;	   /* lives the path has had, this one included */
+	struct tdm_report_counts shm; /* of all lives, by path */
+	struct tdm_report_counts tcp;
 };
 
 struct tdm_report_ops {
@@ -58,12 +102,13 @@ struct tdm_report_ops {
 	/*
 	 * How does @ep reach the peer @addr of its address vector?
 	 *
-	 * Out: *@out, written only on success. The counts belong to this
-	 * endpoint and to the present life of the peer: they start at 0 when
-	 * a peer comes back after it was lost. Two indices of one address
+	 * In: out->size. Out: as much of *@out as that holds, written only on
+	 * success. The counts belong to this endpoint and to all lives of the
+	 * peer since its address was inserted. Two indices of one address
 	 * (aliases) give the same answer.
-	 * Returns 0, -FI_EINVAL when @addr is not in the address vector or
-	 * @ep is not an endpoint of tandem, -FI_ENOAV when none is bound.
+	 * Returns 0, -FI_EINVAL when @addr is not in the address vector, @ep
+	 * is not an endpoint of tandem or out->size is less than the members
+	 * up to reason_text need, -FI_ENOAV when no address vector is bound.
 	 * Does not block, makes no progress, opens no connection. Safe in the
 	 * threading level of the domain, like any call on @ep.
 	 */

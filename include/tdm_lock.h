@@ -51,6 +51,18 @@ static inline void tdm_lock_acquire(struct tdm_lock *l)
 	}
 }
 
+/* Returns 0, the lock held, or not 0: a thread has it. */
+static inline int tdm_lock_try(struct tdm_lock *l)
+	TDM_TSA(try_acquire_capability(0, l)) TDM_TSA(no_thread_safety_analysis)
+{
+	if (!l->enabled)
+		return 0;
+	if (pthread_mutex_trylock(&l->mutex))
+		return -1;
+	l->held = 1;
+	return 0;
+}
+
 static inline void tdm_lock_release(struct tdm_lock *l)
 	TDM_TSA(release_capability(l)) TDM_TSA(no_thread_safety_analysis)
 {

@@ -400,21 +400,34 @@ static int report_path(struct fid_ep *fid, fi_addr_t addr,
 	const struct tdm_shm_pair *pair;
 	struct tdm_shm_addr name;
 
+	if (out->size < sizeof(*out))
+		return -FI_EINVAL;
 	if (!ep->av)
 		return -FI_ENOAV;
 	if (tdm_shm_av_addr(ep->av, addr, &name))
 		return -FI_EINVAL;
 	memset(out, 0, sizeof(*out));
+	out->size = sizeof(*out);
 	out->reason_text = "";
 	pair = tdm_shm_pair_find(ep, &name, 0);
 	if (!pair)
 		return 0;
-	if (pair->state == TDM_SHM_PAIR_UP)
+	if (pair->state == TDM_SHM_PAIR_UP) {
 		out->path = TDM_REPORT_SHM;
+		out->state = TDM_REPORT_IN_USE;
+	}
 	out->tx_msgs = pair->tx_msgs;
 	out->tx_bytes = pair->tx_bytes;
 	out->rx_msgs = pair->rx_msgs;
 	out->rx_bytes = pair->rx_bytes;
+	out->shm.tx_msgs = pair->tx_msgs;
+	out->shm.tx_bytes = pair->tx_bytes;
+	out->shm.rx_msgs = pair->rx_msgs;
+	out->shm.rx_bytes = pair->rx_bytes;
+	out->large_rx = pair->self ? TDM_REPORT_LARGE_COPY :
+			pair->cma  ? TDM_REPORT_LARGE_CMA :
+				     TDM_REPORT_LARGE_BOUNCE;
+	out->large_tx = pair->self ? TDM_REPORT_LARGE_COPY : pair->large_tx;
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "fi_ext_tandem.h"
 #include "shm/path.h"
 #include "shm/rma.h"
 
@@ -174,6 +175,9 @@ int tdm_shm_op_ack(struct tdm_shm_pair *pair, uint64_t id, unsigned status)
 
 	if (!op)
 		return -1;
+	if (op->len && status == TDM_SHM_STATUS_OK && !(op->flags & FI_READ))
+		pair->large_tx = op->must ? TDM_REPORT_LARGE_BOUNCE :
+					    TDM_REPORT_LARGE_CMA;
 	if (tdm_unlikely(op->flags & TDM_ONE_SIDED))
 		return tdm_shm_rma_ack(op, status);
 	if (tdm_unlikely(status >= TDM_SHM_STATUS_ACCESS)) {

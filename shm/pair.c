@@ -22,6 +22,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "fi_ext_tandem.h"
 #include "shm/ctx.h"
 #include "shm/path.h"
 #include "shm/rma.h"
@@ -257,6 +258,7 @@ static void pair_reset_rings(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	pair->tx_bytes = 0;
 	pair->rx_msgs = 0;
 	pair->rx_bytes = 0;
+	pair->large_tx = TDM_REPORT_LARGE_NONE;
 	pair->ready = 0;
 	pair->want_space = 0;
 	pair->no_grow = 0;

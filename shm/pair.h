@@ -67,6 +67,8 @@ struct tdm_shm_pair {
 	struct tdm_shm_session *sess; /* NULL for self */
 	int self;		      /* 1: the endpoint with itself */
 	int cma;		      /* 1: process_vm_readv works */
+	uint32_t large_tx;	      /* how the peer took the last large
+					 message: enum tdm_report_large */
 	int ready;		      /* 1: cold, but may hold records */
 	int want_space;		      /* 1: a send found the ring full */
 	int no_grow;		      /* 1: the ring stays as it is */

@@ -475,6 +475,11 @@ void tdm_tcp_forget(struct tdm_tcp *tcp, fi_addr_t fi_addr)
 	}
 }
 
+int tdm_conn_agreed(const struct tdm_conn *c)
+{
+	return tdm_conn_live(c);
+}
+
 const struct tdm_addr *tdm_conn_addr(const struct tdm_conn *c)
 {
 	return &c->addr;

@@ -167,6 +167,13 @@ void tdm_tcp_resolve(struct tdm_tcp *tcp);
  */
 void tdm_tcp_forget(struct tdm_tcp *tcp, fi_addr_t fi_addr);
 
+/* The connection of @addr, or NULL. */
+struct tdm_conn *tdm_conn_find(struct tdm_tcp *tcp,
+			       const struct tdm_addr *addr);
+
+/* Has @conn a session, that is, have both sides agreed on it? */
+int tdm_conn_agreed(const struct tdm_conn *conn);
+
 /* For the report: totals of one connection. */
 struct tdm_conn_stats {
 	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes;

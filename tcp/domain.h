@@ -124,6 +124,9 @@ void tdm_closed_domain(struct tdm_domain *domain);
 void tdm_opened_freeze(void);
 void tdm_opened_thaw(void (*orphaned)(struct tdm_domain *domain));
 
+/* Call @look with the lock of each domain that no thread is in. */
+void tdm_opened_idle(void (*look)(struct tdm_domain *domain));
+
 /*
  * fork.c: have children of fork(2) leave alone what is their parent's. Once per
  * process.

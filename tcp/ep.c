@@ -481,6 +481,7 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 	tdm_list_init(&ep->node);
 	tdm_list_init(&ep->aliases);
 	tdm_list_init(&ep->alias_node);
+	tdm_list_init(&ep->removed);
 	if (!ep->info->tx_attr->size)
 		ep->info->tx_attr->size = TDM_DEFAULT_CTX_SIZE;
 	if (!ep->info->rx_attr->size)

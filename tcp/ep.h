@@ -15,6 +15,7 @@
 #include "peer/srx.h"
 #include "tcp/conn.h"
 #include "tcp/domain.h"
+#include "tcp/lives.h"
 #include "tdm_done.h"
 
 /*
@@ -34,12 +35,13 @@ enum tdm_search {
 };
 
 struct tdm_pair {
-	uint8_t path;	       /* enum tdm_path */
-	uint8_t search;	       /* enum tdm_search */
-	uint8_t reason;	       /* enum tdm_reason: why not LOCAL */
-	uint32_t refs;	       /* indices (aliases) that share the pair */
-	fi_addr_t local;       /* address in the peer's AV; LOCAL only */
-	struct tdm_conn *conn; /* REMOTE, or probing; else NULL */
+	uint8_t path;		 /* enum tdm_path */
+	uint8_t search;		 /* enum tdm_search */
+	uint8_t reason;		 /* enum tdm_reason: why not LOCAL */
+	uint32_t refs;		 /* indices (aliases) that share the pair */
+	fi_addr_t local;	 /* address in the peer's AV; LOCAL only */
+	struct tdm_conn *conn;	 /* REMOTE, or probing; else NULL */
+	struct tdm_lives *lives; /* those that have ended; NULL: none */
 };
 
 /* What a struct tdm_ep is to the application, fi_endpoint(3). */
@@ -103,6 +105,7 @@ struct tdm_ep {
 	int shm_permitted;     /* FI_OPT_SHARED_MEMORY_PERMITTED */
 	size_t local_pairs;    /* part of domain->local_pairs */
 	struct tdm_limits limits;
+	struct tdm_list removed; /* struct tdm_lives, for FI_TANDEM_REPORT */
 
 	/* Parts and shared objects; tcp/shared.h. */
 	enum tdm_ep_kind kind;
@@ -150,6 +153,9 @@ static inline int tdm_ep_grants(const struct tdm_ep *ep, uint64_t flags)
  */
 struct tdm_pair *tdm_ep_pair(struct tdm_ep *ep, fi_addr_t addr);
 
+/* The same without making one: NULL when there is none. Lock: held. */
+struct tdm_pair *tdm_ep_pair_of(const struct tdm_ep *ep, fi_addr_t addr);
+
 /* The av_user callbacks. Lock: held. */
 void tdm_ep_av_inserted(struct tdm_av_user *user);
 void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr);
@@ -177,13 +183,6 @@ int tdm_ep_setopt(fid_t fid, int level, int optname, const void *optval,
  * (-FI_EOPBADSTATE), or limited by options (-FI_EMSGSIZE).
  */
 int tdm_ep_check(const struct tdm_ep *ep, const struct tdm_xfer *x);
-
-/* fi_open_ops(3) for TDM_REPORT_OPS; report.c. */
-int tdm_report_open(struct fid *fid, const char *name, uint64_t flags,
-		    void **ops, void *context);
-
-/* Print the table of FI_TANDEM_REPORT for @ep on stderr. Lock: held. */
-void tdm_report_print(struct tdm_ep *ep);
 
 /* Data transfer tables; api.c, rma.c and amo.c. */
 extern struct fi_ops_msg tdm_msg_ops;

@@ -87,6 +87,24 @@ void tdm_opened_thaw(void (*orphaned)(struct tdm_domain *domain))
 	pthread_mutex_unlock(&guard);
 }
 
+void tdm_opened_idle(void (*look)(struct tdm_domain *domain))
+{
+	struct tdm_list *pos;
+
+	if (pthread_mutex_trylock(&guard))
+		return;
+	tdm_list_for_each(pos, &domains) {
+		struct tdm_domain *d =
+			tdm_list_entry(pos, struct tdm_domain, opened);
+
+		if (tdm_lock_try(&d->lock))
+			continue;
+		look(d);
+		tdm_lock_release(&d->lock);
+	}
+	pthread_mutex_unlock(&guard);
+}
+
 static int is_open_fabric(const struct fid_fabric *fid)
 {
 	struct tdm_list *pos;

@@ -37,7 +37,7 @@ static int pairs_reserve(struct tdm_ep *ep, fi_addr_t addr)
 }
 
 /* The pair another index of the same address has, or NULL. */
-static struct tdm_pair *alias_pair(struct tdm_ep *ep, fi_addr_t addr)
+static struct tdm_pair *alias_pair(const struct tdm_ep *ep, fi_addr_t addr)
 {
 	fi_addr_t i = tdm_av_lowest(ep->av, addr);
 
@@ -46,6 +46,13 @@ static struct tdm_pair *alias_pair(struct tdm_ep *ep, fi_addr_t addr)
 			return ep->pair[i];
 	}
 	return NULL;
+}
+
+struct tdm_pair *tdm_ep_pair_of(const struct tdm_ep *ep, fi_addr_t addr)
+{
+	if (addr < ep->pairs && ep->pair[addr])
+		return ep->pair[addr];
+	return alias_pair(ep, addr);
 }
 
 struct tdm_pair *tdm_ep_pair(struct tdm_ep *ep, fi_addr_t addr)
@@ -74,13 +81,18 @@ void tdm_ep_free_pairs(struct tdm_ep *ep)
 	size_t i;
 
 	for (i = 0; i < ep->pairs; i++) {
-		if (ep->pair[i] && !--ep->pair[i]->refs)
-			free(ep->pair[i]);
+		struct tdm_pair *p = ep->pair[i];
+
+		if (!p || --p->refs)
+			continue;
+		free(p->lives);
+		free(p);
 	}
 	free(ep->pair);
 	ep->pair = NULL;
 	ep->pairs = 0;
 	ep->fast_pairs = 0;
+	tdm_lives_free(&ep->removed);
 }
 
 static struct tdm_ep *from_user(struct tdm_av_user *user)
@@ -101,6 +113,9 @@ void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
 	struct tdm_ep *ep = from_user(user);
 	struct tdm_pair *p = addr < ep->pairs ? ep->pair[addr] : NULL;
 
+	if (!p && tdm_env.report)
+		/* It may have come before its address was inserted. */
+		p = tdm_ep_pair(ep, addr);
 	tdm_deferred_removed(ep, addr);
 	/* What waits from it must not look like the index's next owner. */
 	if (ep->sep) {
@@ -111,6 +126,8 @@ void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
 		tdm_srx_forget(ep->srx, addr);
 	if (!p)
 		return;
+	if (p->refs == 1)
+		tdm_lives_removed(ep, p, addr);
 	ep->pair[addr] = NULL;
 	if (--p->refs)
 		return;
@@ -176,6 +193,8 @@ static void peer_lost(struct tdm_ep *ep, struct tdm_pair *p,
 		ep->local_pairs--;
 		ep->domain->local_pairs--;
 	}
+	if (p)
+		tdm_lives_end_local(ep, p, event->entry.data, event->err);
 	if (p && p->path == TDM_PATH_LOCAL) {
 		p->path = TDM_PATH_UNKNOWN;
 		p->search = TDM_SEARCH_ATTACH;
@@ -248,7 +267,12 @@ void tdm_ep_lost(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err)
 {
 	const struct tdm_addr *name = tdm_conn_addr(conn);
 	struct tdm_ep *ep = arg;
+	struct tdm_pair *own;
 	size_t i;
+
+	own = addr == FI_ADDR_UNSPEC ? NULL : tdm_ep_pair(ep, addr);
+	if (own)
+		tdm_lives_end_remote(own, conn, err);
 
 	for (i = 0; i < ep->pairs; i++) {
 		struct tdm_pair *p = ep->pair[i];

@@ -10,6 +10,7 @@
 #include <rdma/providers/fi_prov.h>
 
 #include "tcp/domain.h"
+#include "tcp/ep.h"
 #include "tcp/env.h"
 #include "tcp/getinfo.h"
 #include "tdm_log.h"
@@ -18,8 +19,10 @@
 /* The peer structures of <rdma/providers/fi_peer.h> are those of 2.x. */
 enum { OLDEST_MAJOR = 2, OLDEST_MINOR = 1 };
 
+/* libfabric's end, which is that of the process. */
 static void prov_cleanup(void)
 {
+	tdm_report_exit();
 }
 
 struct fi_provider tdm_prov = {

@@ -2,12 +2,14 @@
 /*
  * Which path the messages of an endpoint take, and why: for the application
  * (include/fi_ext_tandem.h) and, with FI_TANDEM_REPORT, as a table on stderr
- * when the endpoint closes.
+ * when the endpoint closes, or when the process ends with it open.
  *
- * The counts of a local pair are the peer's own: the same interface is asked
- * of the peer's endpoint, whose addresses are those of the peer's AV.
+ * The processes of a job share one stderr: each line says whose it is, and
+ * a report is written by one call, so that lines of others do not get into it.
  */
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,70 +18,16 @@
 #include "fi_ext_tandem.h"
 #include "tcp/ep.h"
 
-/* By enum tdm_reason; the same list as in fi_tandem(7), REPORT. */
-static const char *const reasons[TDM_REASON_COUNT] = {
-	[TDM_REASON_NONE] = "",
-	[TDM_REASON_HOST] = "other host",
-	[TDM_REASON_NO_LISTENER] = "no shared memory on the other side",
-	[TDM_REASON_UID] = "other user id",
-	[TDM_REASON_VERSION] = "incompatible version",
-	[TDM_REASON_REFUSED] = "refused by the other side",
-	[TDM_REASON_RESOURCE] = "out of memory or file descriptors",
-	[TDM_REASON_SEGMENT] = "segment not sealed",
-	[TDM_REASON_DISABLED] = "disabled",
-};
-
-static void local_counts(struct tdm_ep *ep, const struct tdm_pair *p,
-			 struct tdm_report_path *out)
-{
-	struct tdm_report_path peer;
-	struct tdm_report_ops *ops;
-
-	if (!ep->local ||
-	    fi_open_ops(&ep->local->fid, TDM_REPORT_OPS, 0, (void **)&ops,
-			NULL) ||
-	    ops->path(ep->local, p->local, &peer))
-		return;
-	out->tx_msgs = peer.tx_msgs;
-	out->tx_bytes = peer.tx_bytes;
-	out->rx_msgs = peer.rx_msgs;
-	out->rx_bytes = peer.rx_bytes;
-}
-
-/* Lock: held. */
-static void path_of(struct tdm_ep *ep, const struct tdm_pair *p,
-		    struct tdm_report_path *out)
-{
-	const struct tdm_conn_stats *s;
-
-	memset(out, 0, sizeof(*out));
-	out->reason_text = "";
-	if (!p)
-		return;
-	if (p->path == TDM_PATH_LOCAL) {
-		out->path = TDM_REPORT_SHM;
-		local_counts(ep, p, out);
-		return;
-	}
-	out->reason = p->reason;
-	out->reason_text = reasons[p->reason];
-	if (p->path == TDM_PATH_REMOTE && p->conn) {
-		out->path = TDM_REPORT_TCP;
-		s = tdm_conn_stats(p->conn);
-		out->tx_msgs = s->tx_msgs;
-		out->tx_bytes = s->tx_bytes;
-		out->rx_msgs = s->rx_msgs;
-		out->rx_bytes = s->rx_bytes;
-	}
-}
-
 static int report_path(struct fid_ep *fid, fi_addr_t addr,
 		       struct tdm_report_path *out)
 {
+	const size_t least = offsetof(struct tdm_report_path, reason_text) +
+			     sizeof(out->reason_text);
+	struct tdm_report_path path;
 	struct tdm_ep *ep;
 	int ret = 0;
 
-	if (!fid || !out ||
+	if (!fid || !out || out->size < least ||
 	    (fid->fid.fclass != FI_CLASS_EP && fid->fid.fclass != FI_CLASS_SEP))
 		return -FI_EINVAL;
 	ep = tdm_ep_whole(tdm_ep_from_fid(fid));
@@ -89,9 +37,13 @@ static int report_path(struct fid_ep *fid, fi_addr_t addr,
 	else if (!tdm_av_has(ep->av, addr))
 		ret = -FI_EINVAL;
 	else
-		path_of(ep, tdm_ep_pair(ep, addr), out);
+		tdm_lives_path(ep, addr, &path);
 	tdm_lock_release(&ep->domain->lock);
-	return ret;
+	if (ret)
+		return ret;
+	path.size = tdm_min(out->size, sizeof(path));
+	memcpy(out, &path, path.size);
+	return 0;
 }
 
 static struct tdm_report_ops report_ops = {
@@ -114,30 +66,169 @@ int tdm_report_open(struct fid *fid, const char *name, uint64_t flags,
 	return 0;
 }
 
-void tdm_report_print(struct tdm_ep *ep)
+/* ---- FI_TANDEM_REPORT ---------------------------------------------------- */
+
+/* The endpoint and where its lines go. */
+struct sheet {
+	FILE *out;
+	struct tdm_ep *ep;
+	char self[TDM_ADDR_STR_BYTES];
+	size_t peers, shm, tcp;
+};
+
+static void begin_line(const struct sheet *s)
+{
+	fprintf(s->out, "tandem[%d %s]: ", (int)getpid(), s->self);
+}
+
+static void print_counts(const struct sheet *s,
+			 const struct tdm_report_counts *c)
+{
+	fprintf(s->out, " sent %llu (%llu B) received %llu (%llu B)",
+		(unsigned long long)c->tx_msgs, (unsigned long long)c->tx_bytes,
+		(unsigned long long)c->rx_msgs,
+		(unsigned long long)c->rx_bytes);
+}
+
+static int any(const struct tdm_report_counts *c)
+{
+	return c->tx_msgs || c->rx_msgs;
+}
+
+/* What went over the other path before this one was agreed. */
+static void print_before(const struct sheet *s, const struct tdm_report_path *p)
+{
+	const struct tdm_report_counts *other =
+		p->path == TDM_REPORT_SHM ? &p->tcp : &p->shm;
+
+	if (p->path == TDM_REPORT_NONE || !any(other))
+		return;
+	fprintf(s->out, ", before by %s",
+		p->path == TDM_REPORT_SHM ? "tcp" : "shm");
+	print_counts(s, other);
+}
+
+static void print_end(const struct sheet *s, const struct tdm_report_path *p,
+		      int removed)
+{
+	static const char *const large[] = { "", "cma", "bounce", "copy" };
+
+	if (p->large_rx)
+		fprintf(s->out, ", large in by %s", large[p->large_rx]);
+	if (p->large_tx)
+		fprintf(s->out, ", large out by %s", large[p->large_tx]);
+	if (p->lives > 1)
+		fprintf(s->out, ", %llu lives", (unsigned long long)p->lives);
+	if (*p->reason_text)
+		fprintf(s->out, ": %s", p->reason_text);
+	if (p->state == TDM_REPORT_CLOSED)
+		fprintf(s->out, "; closed by the peer");
+	else if (p->state == TDM_REPORT_LOST)
+		fprintf(s->out, "; lost: %s", fi_strerror(p->err));
+	if (removed)
+		fprintf(s->out, "; removed");
+	fputc('\n', s->out);
+}
+
+static void print_path(struct sheet *s, fi_addr_t index,
+		       const struct tdm_addr *addr,
+		       const struct tdm_report_path *p, int removed)
 {
 	static const char *const kind[] = { "none", "shm", "tcp" };
-	char self[TDM_ADDR_STR_BYTES], text[TDM_ADDR_STR_BYTES];
+	const struct tdm_report_counts none = { .tx_msgs = 0 };
+	char text[TDM_ADDR_STR_BYTES];
+
+	s->peers++;
+	s->shm += p->path == TDM_REPORT_SHM;
+	s->tcp += p->path == TDM_REPORT_TCP;
+	begin_line(s);
+	fprintf(s->out, "%llu %s path %s", (unsigned long long)index,
+		tdm_addr_text(addr, text, sizeof(text)), kind[p->path]);
+	print_counts(s, p->path == TDM_REPORT_SHM ? &p->shm :
+			p->path == TDM_REPORT_TCP ? &p->tcp :
+						    &none);
+	print_before(s, p);
+	print_end(s, p, removed);
+}
+
+static void print_removed(struct sheet *s)
+{
+	struct tdm_report_path path;
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, &s->ep->removed) {
+		const struct tdm_lives *l =
+			tdm_list_entry(pos, struct tdm_lives, node);
+
+		tdm_lives_path_removed(l, &path);
+		print_path(s, l->index, &l->addr, &path, 1);
+	}
+}
+
+/* An address that nothing was ever sent to or came from has no line. */
+static void print_present(struct sheet *s)
+{
 	struct tdm_report_path path;
 	struct tdm_addr a;
-	size_t i;
+	fi_addr_t i;
 
-	tdm_addr_format(&ep->name, self, sizeof(self));
-	fprintf(stderr, "tandem: report of %s, process %d\n", self,
-		(int)getpid());
-	for (i = 0; i < ep->pairs; i++) {
-		if (!ep->pair[i] || tdm_av_addr(ep->av, i, &a))
+	if (!s->ep->av)
+		return;
+	for (i = 0; i < tdm_av_end(s->ep->av); i++) {
+		if (tdm_av_addr(s->ep->av, i, &a) ||
+		    tdm_av_lowest(s->ep->av, i) != i)
 			continue;
-		path_of(ep, ep->pair[i], &path);
-		tdm_addr_format(&a, text, sizeof(text));
-		fprintf(stderr,
-			"tandem:   %zu %s path %s sent %llu (%llu B) "
-			"received %llu (%llu B)%s%s\n",
-			i, text, kind[path.path],
-			(unsigned long long)path.tx_msgs,
-			(unsigned long long)path.tx_bytes,
-			(unsigned long long)path.rx_msgs,
-			(unsigned long long)path.rx_bytes,
-			*path.reason_text ? ": " : "", path.reason_text);
+		tdm_lives_path(s->ep, i, &path);
+		if (path.path != TDM_REPORT_NONE || tdm_ep_pair_of(s->ep, i))
+			print_path(s, i, &a, &path, 0);
 	}
+}
+
+static void print_sheet(struct sheet *s, const char *when)
+{
+	print_removed(s);
+	print_present(s);
+	begin_line(s);
+	fprintf(s->out, "%zu peers, %zu shm, %zu tcp%s\n", s->peers, s->shm,
+		s->tcp, when);
+}
+
+static void print_report(struct tdm_ep *ep, const char *when)
+{
+	struct sheet s = { .ep = ep };
+	char own[TDM_ADDR_STR_BYTES], *text = NULL;
+	size_t len = 0;
+
+	snprintf(s.self, sizeof(s.self), "%s",
+		 tdm_addr_text(&ep->name, own, sizeof(own)));
+	s.out = open_memstream(&text, &len);
+	if (!s.out) {
+		s.out = stderr;
+		print_sheet(&s, when);
+		return;
+	}
+	print_sheet(&s, when);
+	if (!fclose(s.out))
+		fwrite(text, 1, len, stderr);
+	free(text);
+}
+
+void tdm_report_print(struct tdm_ep *ep)
+{
+	print_report(ep, "");
+}
+
+static void print_domain(struct tdm_domain *d)
+{
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, &d->eps)
+		print_report(tdm_list_entry(pos, struct tdm_ep, node),
+			     ", not closed");
+}
+
+void tdm_report_exit(void)
+{
+	if (tdm_env.report)
+		tdm_opened_idle(print_domain);
 }

@@ -38,10 +38,6 @@ int tdm_hello_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 /* A pair without a connection. @fi_addr is looked up. NULL: out of memory. */
 struct tdm_conn *tdm_conn_new(struct tdm_tcp *tcp, const struct tdm_addr *addr);
 
-/* The pair of @addr, or NULL. */
-struct tdm_conn *tdm_conn_find(struct tdm_tcp *tcp,
-			       const struct tdm_addr *addr);
-
 void tdm_conn_set_state(struct tdm_conn *c, enum tdm_conn_state state);
 
 /* Give @c the connected or connecting socket @fd. */

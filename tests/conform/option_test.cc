@@ -217,6 +217,7 @@ TEST_F(Options, SharedMemoryIsForbiddenForOneEndpoint)
 		ASSERT_EQ(0, tdt_wait(ep(p[1]), &in, nullptr));
 		ASSERT_EQ(0, tdt_wait(ep(p[0]), buf, nullptr));
 		memset(&path, 0, sizeof(path));
+		path.size = sizeof(path);
 		ASSERT_EQ(0, fi_open_ops(&ep(p[0])->ep->fid, TDM_REPORT_OPS, 0,
 					 reinterpret_cast<void **>(&ops),
 					 nullptr));

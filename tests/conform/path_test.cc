@@ -20,6 +20,7 @@ protected:
 		struct tdm_report_path p;
 
 		memset(&p, 0, sizeof(p));
+		p.size = sizeof(p);
 		p.path = 99;
 		EXPECT_EQ(0, fi_open_ops(&at->ep->fid, TDM_REPORT_OPS, 0,
 					 reinterpret_cast<void **>(&ops),
@@ -95,6 +96,7 @@ TEST_F(Path, BadIndexIsEinval)
 	struct tdm_report_ops *ops = nullptr;
 	struct tdm_report_path p;
 
+	p.size = sizeof(p);
 	ONLY_TANDEM();
 	OPEN();
 	ASSERT_EQ(0, fi_open_ops(&rx()->ep->fid, TDM_REPORT_OPS, 0,

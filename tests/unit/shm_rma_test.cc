@@ -699,6 +699,8 @@ TEST_F(ShmRmaTest, ReportCountsWhatArrived)
 		  FI_EACCES);
 	ASSERT_EQ(fi_open_ops(&a->ep->fid, TDM_REPORT_OPS, 0, &p, nullptr), 0);
 	ops = static_cast<struct tdm_report_ops *>(p);
+	at_a.size = sizeof(at_a);
+	at_b.size = sizeof(at_b);
 	ASSERT_EQ(ops->path(a->ep, to_b, &at_a), 0);
 	ASSERT_EQ(ops->path(b->ep, to_a, &at_b), 0);
 	EXPECT_EQ(at_a.path, uint32_t(TDM_REPORT_SHM));

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The path of a pair through all its lives.
+ *
+ * The counts of a local pair are the peer's own: the same interface is asked
+ * of the peer's endpoint, whose addresses are those of the peer's AV. It gives
+ * the counts of the present session, and after its end, until the next one,
+ * those of the last.
+ *
+ * Lock: held in all of this file.
+ */
+#include "tcp/lives.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "tcp/ep.h"
+
+/* By enum tdm_reason; the same list as in fi_tandem(7), REPORT. */
+static const char *const reasons[TDM_REASON_COUNT] = {
+	[TDM_REASON_NONE] = "",
+	[TDM_REASON_HOST] = "other host",
+	[TDM_REASON_NO_LISTENER] = "no shared memory on the other side",
+	[TDM_REASON_UID] = "other user id",
+	[TDM_REASON_VERSION] = "incompatible version",
+	[TDM_REASON_REFUSED] = "refused by the other side",
+	[TDM_REASON_RESOURCE] = "out of memory or file descriptors",
+	[TDM_REASON_SEGMENT] = "segment not sealed",
+	[TDM_REASON_DISABLED] = "disabled",
+};
+
+const char *tdm_reason_text(uint32_t reason)
+{
+	return reason < TDM_REASON_COUNT ? reasons[reason] : "";
+}
+
+static void add(struct tdm_report_counts *to,
+		const struct tdm_report_counts *more)
+{
+	to->tx_msgs += more->tx_msgs;
+	to->tx_bytes += more->tx_bytes;
+	to->rx_msgs += more->rx_msgs;
+	to->rx_bytes += more->rx_bytes;
+}
+
+/* What the peer's endpoint says of @addr. Returns 0, or not: nothing. */
+static int ask_local(struct tdm_ep *ep, fi_addr_t addr,
+		     struct tdm_report_path *out)
+{
+	struct tdm_report_ops *ops;
+	fi_addr_t local;
+
+	if (!ep->local)
+		return -FI_ENODATA;
+	local = tdm_av_local_known(ep->av, addr);
+	if (local == FI_ADDR_NOTAVAIL ||
+	    fi_open_ops(&ep->local->fid, TDM_REPORT_OPS, 0, (void **)&ops,
+			NULL))
+		return -FI_ENODATA;
+	out->size = sizeof(*out);
+	return ops->path(ep->local, local, out);
+}
+
+static struct tdm_report_counts conn_counts(const struct tdm_conn *conn)
+{
+	const struct tdm_conn_stats *s = tdm_conn_stats(conn);
+	const struct tdm_report_counts counts = {
+		.tx_msgs = s->tx_msgs,
+		.tx_bytes = s->tx_bytes,
+		.rx_msgs = s->rx_msgs,
+		.rx_bytes = s->rx_bytes,
+	};
+
+	return counts;
+}
+
+/* The record of @p, made when there is none; NULL: no memory. */
+static struct tdm_lives *lives_of(struct tdm_pair *p)
+{
+	if (!p->lives) {
+		p->lives = calloc(1, sizeof(*p->lives));
+		if (p->lives)
+			tdm_list_init(&p->lives->node);
+	}
+	return p->lives;
+}
+
+static void end(struct tdm_lives *l, enum tdm_report_kind path, int err)
+{
+	l->count++;
+	l->path = path;
+	l->state = err == FI_ESHUTDOWN ? TDM_REPORT_CLOSED : TDM_REPORT_LOST;
+	l->err = err == FI_ESHUTDOWN ? 0 : err;
+}
+
+void tdm_lives_end_local(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr,
+			 int err)
+{
+	struct tdm_lives *l = lives_of(p);
+	struct tdm_report_path last;
+
+	if (!l)
+		return;
+	end(l, TDM_REPORT_SHM, err);
+	l->reason = TDM_REASON_NONE;
+	if (ask_local(ep, addr, &last))
+		return;
+	add(&l->shm, &last.shm);
+	l->large_rx = last.large_rx;
+	l->large_tx = last.large_tx;
+}
+
+void tdm_lives_end_remote(struct tdm_pair *p, const struct tdm_conn *conn,
+			  int err)
+{
+	const struct tdm_report_counts counts = conn_counts(conn);
+	struct tdm_lives *l;
+
+	/* An attempt in vain to reach a peer that is gone is no life. */
+	if ((p->lives || p->path != TDM_PATH_REMOTE) && !counts.tx_msgs &&
+	    !counts.rx_msgs)
+		return;
+	l = lives_of(p);
+	if (!l)
+		return;
+	end(l, TDM_REPORT_TCP, err);
+	l->reason = p->reason;
+	l->large_rx = TDM_REPORT_LARGE_NONE;
+	l->large_tx = TDM_REPORT_LARGE_NONE;
+	add(&l->tcp, &counts);
+}
+
+static void fill(struct tdm_report_path *out, const struct tdm_lives *l)
+{
+	memset(out, 0, sizeof(*out));
+	if (!l)
+		return;
+	out->path = l->path;
+	out->reason = l->reason;
+	out->state = l->in_use ? TDM_REPORT_IN_USE : l->state;
+	out->err = l->err;
+	out->large_rx = l->large_rx;
+	out->large_tx = l->large_tx;
+	out->lives = l->count;
+	out->shm = l->shm;
+	out->tcp = l->tcp;
+}
+
+static void in_use(struct tdm_report_path *out, enum tdm_report_kind path,
+		   uint32_t reason)
+{
+	out->path = path;
+	out->reason = reason;
+	out->state = TDM_REPORT_IN_USE;
+	out->err = 0;
+	out->large_rx = TDM_REPORT_LARGE_NONE;
+	out->large_tx = TDM_REPORT_LARGE_NONE;
+	out->lives++;
+}
+
+static void finish(struct tdm_report_path *out)
+{
+	struct tdm_report_counts all = out->shm;
+
+	add(&all, &out->tcp);
+	out->tx_msgs = all.tx_msgs;
+	out->tx_bytes = all.tx_bytes;
+	out->rx_msgs = all.rx_msgs;
+	out->rx_bytes = all.rx_bytes;
+	out->reason_text = tdm_reason_text(out->reason);
+}
+
+/*
+ * The connection with @addr that carries messages, or, when there was none
+ * before, that is to: a pair by TCP has one as soon as it sends. A peer that
+ * came before its address was inserted has one without a pair.
+ */
+static const struct tdm_conn *
+live_conn(struct tdm_ep *ep, const struct tdm_pair *p, fi_addr_t addr)
+{
+	const struct tdm_conn *conn = p ? p->conn : NULL;
+	struct tdm_addr a;
+
+	if (!conn && ep->tcp && !tdm_av_addr(ep->av, addr, &a))
+		conn = tdm_conn_find(ep->tcp, &a);
+	if (!conn || tdm_conn_agreed(conn))
+		return conn;
+	return p && p->path == TDM_PATH_REMOTE && !p->lives ? conn : NULL;
+}
+
+void tdm_lives_path(struct tdm_ep *ep, fi_addr_t addr,
+		    struct tdm_report_path *out)
+{
+	const struct tdm_pair *p = tdm_ep_pair_of(ep, addr);
+	const struct tdm_conn *conn = live_conn(ep, p, addr);
+	struct tdm_report_counts counts;
+	struct tdm_report_path local;
+
+	fill(out, p ? p->lives : NULL);
+	if (!ask_local(ep, addr, &local) && local.path == TDM_REPORT_SHM) {
+		in_use(out, TDM_REPORT_SHM, TDM_REASON_NONE);
+		out->large_rx = local.large_rx;
+		out->large_tx = local.large_tx;
+		add(&out->shm, &local.shm);
+	} else if (conn) {
+		counts = conn_counts(conn);
+		in_use(out, TDM_REPORT_TCP, p ? p->reason : TDM_REASON_NONE);
+		add(&out->tcp, &counts);
+	} else if (p && !p->lives) {
+		out->reason = p->reason;
+	}
+	finish(out);
+}
+
+void tdm_lives_path_removed(const struct tdm_lives *lives,
+			    struct tdm_report_path *out)
+{
+	fill(out, lives);
+	finish(out);
+}
+
+void tdm_lives_removed(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr)
+{
+	struct tdm_report_path path;
+	struct tdm_lives *l;
+
+	tdm_lives_path(ep, addr, &path);
+	l = tdm_env.report && path.state != TDM_REPORT_IDLE ? lives_of(p) :
+							      NULL;
+	if (!l || tdm_av_addr(ep->av, addr, &l->addr)) {
+		free(p->lives);
+		p->lives = NULL;
+		return;
+	}
+	l->count = path.lives;
+	l->path = path.path;
+	l->reason = path.reason;
+	l->large_rx = path.large_rx;
+	l->large_tx = path.large_tx;
+	l->shm = path.shm;
+	l->tcp = path.tcp;
+	l->in_use = path.state == TDM_REPORT_IN_USE;
+	l->index = addr;
+	tdm_list_append(&ep->removed, &l->node);
+	p->lives = NULL;
+}
+
+void tdm_lives_free(struct tdm_list *removed)
+{
+	struct tdm_list *node;
+
+	while ((node = tdm_list_pop(removed)))
+		free(tdm_list_entry(node, struct tdm_lives, node));
+}

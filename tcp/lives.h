@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the lives of a pair came to that have ended, for the report: the
+ * counts of a connection or session go with it, and the pair goes with its
+ * address. A pair has such a record from the end of its first life on; with
+ * FI_TANDEM_REPORT it outlives the pair, until the endpoint closes.
+ *
+ * Lock: held in all functions.
+ */
+#ifndef TDM_TCP_LIVES_H
+#define TDM_TCP_LIVES_H
+
+#include "av/addr.h"
+#include "fi_ext_tandem.h"
+#include "tdm_list.h"
+
+struct tdm_conn;
+struct tdm_ep;
+struct tdm_pair;
+
+struct tdm_lives {
+	struct tdm_report_counts shm, tcp;
+	uint64_t count;	   /* lives that have ended */
+	uint32_t path;	   /* enum tdm_report_kind; of the last one */
+	uint32_t state;	   /* TDM_REPORT_CLOSED or _LOST */
+	uint32_t reason;   /* enum tdm_reason */
+	int32_t err;	   /* positive fi_errno, of _LOST */
+	uint32_t large_rx; /* enum tdm_report_large */
+	uint32_t large_tx;
+	struct tdm_list node; /* ep->removed, once its address is removed */
+	struct tdm_addr addr; /* with it, and its index */
+	fi_addr_t index;
+	int in_use; /* 1: the path was in use when it was removed */
+};
+
+/*
+ * The session of @p by shared memory, with the peer at @addr, has ended with
+ * @err (FI_ESHUTDOWN: the peer closed it), or the connection @conn. The counts
+ * are still to be had. Without memory for the record they are lost.
+ */
+void tdm_lives_end_local(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr,
+			 int err);
+void tdm_lives_end_remote(struct tdm_pair *p, const struct tdm_conn *conn,
+			  int err);
+
+/*
+ * @addr, the last index of @p, is about to be removed: keep what there is to
+ * report, if it is to be printed. Frees p->lives otherwise.
+ */
+void tdm_lives_removed(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr);
+
+/* Free the records of removed addresses; zero-safe. */
+void tdm_lives_free(struct tdm_list *removed);
+
+/* The text of an enum tdm_reason; static, "" for TDM_REASON_NONE. */
+const char *tdm_reason_text(uint32_t reason);
+
+/*
+ * All that is known of the path to @addr, which is in the AV. Out: *@out, but
+ * for size.
+ */
+void tdm_lives_path(struct tdm_ep *ep, fi_addr_t addr,
+		    struct tdm_report_path *out);
+
+/* The same of an address that was removed. */
+void tdm_lives_path_removed(const struct tdm_lives *lives,
+			    struct tdm_report_path *out);
+
+/* report.c: fi_open_ops(3) for TDM_REPORT_OPS. Lock: taken inside. */
+int tdm_report_open(struct fid *fid, const char *name, uint64_t flags,
+		    void **ops, void *context);
+
+/* Print the table of FI_TANDEM_REPORT for @ep on stderr. Lock: held. */
+void tdm_report_print(struct tdm_ep *ep);
+
+/*
+ * At the end of the process: the same for all endpoints that are still open,
+ * but for those of domains that a thread is in. Lock: not held.
+ */
+void tdm_report_exit(void);
+
+#endif /* TDM_TCP_LIVES_H */
