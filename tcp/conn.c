@@ -317,8 +317,8 @@ void tdm_conn_retry(struct tdm_conn *c, int err)
 	tdm_loop_timer_disarm(&c->timer);
 	c->why = err;
 	if (wanted(c) && over(c, now)) {
-		TDM_INFO(EP_CTRL, "cannot connect to a peer: %s",
-			 fi_strerror(err));
+		TDM_CONN_INFO(c, "cannot be reached by tcp: %s",
+			      fi_strerror(err));
 		tdm_conn_fail(c, err, 0);
 		return;
 	}
@@ -405,8 +405,9 @@ void tdm_conn_fail(struct tdm_conn *c, int err, int prov)
 	tdm_rx_fail(c, err, prov);
 	if (tcp->closing || c->mirrored)
 		return;
-	TDM_INFO(EP_CTRL, "a peer is lost: %s",
-		 c->bye ? "it closed its endpoint" : fi_strerror(err));
+	TDM_CONN_INFO(c, "tcp ends: %s",
+		      c->bye ? "the peer closed its endpoint" :
+			       fi_strerror(err));
 	tcp->a.lost(tcp->a.arg, c, c->fi_addr, c->bye ? FI_ESHUTDOWN : err);
 }
 

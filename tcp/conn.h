@@ -182,4 +182,15 @@ struct tdm_conn_stats {
 const struct tdm_addr *tdm_conn_addr(const struct tdm_conn *conn);
 const struct tdm_conn_stats *tdm_conn_stats(const struct tdm_conn *conn);
 
+/* A line of the log about @c, which begins with the peer's address. */
+#define TDM_CONN_INFO(c, fmt, ...)                                             \
+	do {                                                                   \
+		char text_[TDM_ADDR_STR_BYTES];                                \
+                                                                               \
+		TDM_INFO(EP_CTRL, "%s: " fmt,                                  \
+			 tdm_addr_text(tdm_conn_addr(c), text_,                \
+				       sizeof(text_)),                         \
+			 ##__VA_ARGS__);                                       \
+	} while (0)
+
 #endif /* TDM_TCP_CONN_H */

@@ -173,6 +173,7 @@ static int check_bound(const struct tdm_ep *ep)
 
 int tdm_ep_enable(struct tdm_ep *ep)
 {
+	char text[TDM_ADDR_STR_BYTES];
 	int ret;
 
 	if (ep->enabled || ep->domain->engine.orphan)
@@ -193,6 +194,12 @@ int tdm_ep_enable(struct tdm_ep *ep)
 		tdm_ep_disable(ep);
 		return ret;
 	}
+	TDM_INFO(EP_CTRL, "endpoint at %s (%s)%s",
+		 tdm_addr_text(&ep->name, text, sizeof(text)),
+		 ep->domain->info->domain_attr->name ?
+			 ep->domain->info->domain_attr->name :
+			 "any interface",
+		 ep->local ? "" : ", without shared memory");
 	if (ep->srx_ctx)
 		tdm_srx_ctx_join(ep);
 	tdm_ep_resolve_flags(ep);

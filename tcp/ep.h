@@ -156,6 +156,9 @@ struct tdm_pair *tdm_ep_pair(struct tdm_ep *ep, fi_addr_t addr);
 /* The same without making one: NULL when there is none. Lock: held. */
 struct tdm_pair *tdm_ep_pair_of(const struct tdm_ep *ep, fi_addr_t addr);
 
+/* The path of @p is TCP, by p->conn, for p->reason. Lock: held. */
+void tdm_pair_remote(struct tdm_pair *p);
+
 /* The av_user callbacks. Lock: held. */
 void tdm_ep_av_inserted(struct tdm_av_user *user);
 void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr);

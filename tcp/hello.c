@@ -308,8 +308,8 @@ static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 /* The peer answered REJECT. */
 static void rejected(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
-	TDM_INFO(EP_CTRL, "a peer refused the connection, reason %u",
-		 g->reason);
+	TDM_CONN_INFO(c, "the peer refused the connection, reason %u",
+		      g->reason);
 	if (g->reason == TDM_WIRE_R_FEATURE && c->tcp->a.keys) {
 		tdm_conn_fail(c, FI_EKEYREJECTED, 0);
 		return;
@@ -370,7 +370,7 @@ static void prove(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 
 	if (!key || !tdm_prove_check(key, c->greeting,
 				     c->greeting + TDM_WIRE_GREETING_BYTES)) {
-		TDM_INFO(EP_CTRL, "a peer does not know the key");
+		TDM_CONN_INFO(c, "the peer does not know the key");
 		tdm_conn_retry(c, FI_EKEYREJECTED);
 		return;
 	}
@@ -430,7 +430,7 @@ void tdm_hello_answer(struct tdm_conn *c)
 	tdm_out_push(c);
 	return;
 stranger:
-	TDM_INFO(EP_CTRL, "what listens at a peer's address is not the peer");
+	TDM_CONN_INFO(c, "what listens there is not the peer");
 	tdm_conn_retry(c, FI_ECONNREFUSED);
 }
 

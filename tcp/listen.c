@@ -53,14 +53,21 @@ struct guest {
 	struct tdm_challenge ch;
 };
 
-static void complain(struct tdm_tcp *tcp, const char *what)
+/* @from: of the caller, NULL when nobody was accepted. */
+static void complain(struct tdm_tcp *tcp, const struct tdm_addr *from,
+		     const char *what)
 {
 	uint64_t now = tdm_os.now_ns();
+	char text[TDM_ADDR_STR_BYTES];
 
 	if (tcp->log_ns && now - tcp->log_ns < LOG_GAP_NS)
 		return;
 	tcp->log_ns = now;
-	TDM_INFO(EP_CTRL, "a caller was turned away: %s", what);
+	if (!from)
+		TDM_INFO(EP_CTRL, "no caller is let in: %s", what);
+	else
+		TDM_INFO(EP_CTRL, "%s: a caller was turned away: %s",
+			 tdm_addr_text(from, text, sizeof(text)), what);
 }
 
 static void watch_listener(struct tdm_tcp *tcp)
@@ -138,14 +145,14 @@ static int guest_proves(struct guest *g)
 		}
 		if (ret > 0)
 			send_reject(fd, ret);
-		complain(tcp, why_away(ret));
+		complain(tcp, &g->from, why_away(ret));
 		guest_free(g);
 		return 0;
 	}
 	tdm_loop_watch(tcp->a.loop, &g->io, 0);
 	g->io.fd = -1;
 	if (tdm_hello_proven(tcp, fd, &g->from, &g->ch)) {
-		complain(tcp, why_away(-1));
+		complain(tcp, &g->from, why_away(-1));
 		tdm_os.close(fd);
 	}
 	guest_free(g);
@@ -161,7 +168,7 @@ static void guest_speaks(struct guest *g)
 
 	if (tdm_wire_greeting_decode(g->ch.hello, &hello) ||
 	    hello.kind != TDM_WIRE_HELLO) {
-		complain(tcp, "not a greeting");
+		complain(tcp, &g->from, "not a greeting");
 		guest_free(g);
 		return;
 	}
@@ -169,13 +176,13 @@ static void guest_speaks(struct guest *g)
 	tdm_loop_watch(tcp->a.loop, &g->io, 0);
 	g->io.fd = -1;
 	ret = tdm_hello_guest(tcp, fd, &g->from, &hello);
+	if (ret) {
+		complain(tcp, &g->from, why_away(ret));
+		if (ret > 0)
+			send_reject(fd, ret);
+		tdm_os.close(fd);
+	}
 	guest_free(g);
-	if (!ret)
-		return;
-	complain(tcp, why_away(ret));
-	if (ret > 0)
-		send_reject(fd, ret);
-	tdm_os.close(fd);
 }
 
 /* Read what there is. 0: @g is gone. */
@@ -198,7 +205,7 @@ static int guest_read(struct guest *g)
 	tdm_list_del(&g->node);
 	tdm_list_append(&g->tcp->guests, &g->node);
 	if (!answered && !tdm_wire_is_greeting(g->ch.hello, g->len)) {
-		complain(g->tcp, "not a greeting");
+		complain(g->tcp, &g->from, "not a greeting");
 		guest_free(g);
 		return 0;
 	}
@@ -252,7 +259,7 @@ static void make_room(struct tdm_tcp *tcp, const struct tdm_addr *from)
 			oldest = g;
 	}
 	if (n > GUESTS_OF_ONE) {
-		complain(tcp, "too many from one address");
+		complain(tcp, from, "too many from one address");
 		guest_free(oldest);
 	}
 }
@@ -295,7 +302,7 @@ static void rest(struct tdm_tcp *tcp, int err)
 {
 	int fd;
 
-	complain(tcp, "out of descriptors");
+	complain(tcp, NULL, "out of descriptors");
 	if (err == EMFILE || err == ENFILE)
 		tdm_rest_crowd(tcp, -1);
 	if ((err == EMFILE || err == ENFILE) && tcp->reserve_fd >= 0) {

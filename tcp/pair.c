@@ -15,6 +15,7 @@
 #include "tcp/deferred.h"
 #include "tcp/ep_priv.h"
 #include "tcp/sep.h"
+#include "tdm_log.h"
 #include "tdm_live.h"
 #include "tdm_open.h"
 
@@ -228,6 +229,18 @@ void tdm_ep_peer_event(void *domain, const struct tdm_peer_event *event)
 	}
 }
 
+void tdm_pair_remote(struct tdm_pair *p)
+{
+	char text[TDM_ADDR_STR_BYTES];
+
+	if (p->path == TDM_PATH_REMOTE)
+		return;
+	p->path = TDM_PATH_REMOTE;
+	TDM_INFO(EP_CTRL, "%s: tcp: %s",
+		 tdm_addr_text(tdm_conn_addr(p->conn), text, sizeof(text)),
+		 tdm_reason_text(p->reason));
+}
+
 /* Why a peer that came by TCP did not come by shared memory. */
 static uint8_t remote_reason(const struct tdm_ep *ep,
 			     const struct tdm_conn *conn)
@@ -259,8 +272,8 @@ void tdm_ep_accepted(void *arg, struct tdm_conn *conn, fi_addr_t addr)
 	if (p->reason == TDM_REASON_NONE)
 		p->reason = remote_reason(ep, conn);
 	p->conn = conn;
-	p->path = TDM_PATH_REMOTE;
 	p->search = TDM_SEARCH_ATTACH;
+	tdm_pair_remote(p);
 }
 
 void tdm_ep_lost(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err)

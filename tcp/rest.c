@@ -146,11 +146,11 @@ void tdm_rest_now(struct tdm_conn *c)
 {
 	/* What the peer began although it agreed has a number of this session. */
 	if (!over(c)) {
-		TDM_INFO(EP_CTRL, "a peer that was to rest did not");
+		TDM_CONN_INFO(c, "the peer was to rest and did not");
 		tdm_conn_fail(c, FI_ECONNRESET, TDM_WIRE_E_STATE);
 		return;
 	}
-	TDM_INFO(EP_CTRL, "a connection rests");
+	TDM_CONN_INFO(c, "the connection rests");
 	tdm_loop_timer_disarm(&c->timer);
 	tdm_conn_close_fd(c);
 	tdm_list_del(&c->flush_node);

@@ -174,7 +174,7 @@ static ssize_t settle_remote(struct tdm_ep *ep, struct tdm_pair *p,
 		return -FI_EHOSTUNREACH;
 	if (!pair_conn(ep, p, x->addr))
 		return -FI_ENOMEM;
-	p->path = TDM_PATH_REMOTE;
+	tdm_pair_remote(p);
 	return tdm_tx_send(p->conn, x);
 }
 

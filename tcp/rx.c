@@ -74,10 +74,10 @@ static void received(struct tdm_conn *c, uint8_t flags, uint32_t len)
 
 static void protocol_error(struct tdm_conn *c, int why)
 {
-	TDM_INFO(EP_DATA,
-		 "a peer broke the protocol (%d): its connection is "
-		 "closed",
-		 why);
+	TDM_CONN_INFO(c,
+		      "the peer broke the protocol (%d): its connection is "
+		      "closed",
+		      why);
 	tdm_conn_fail(c, FI_ECONNRESET, why);
 }
 
