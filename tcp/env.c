@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The FI_TANDEM_* parameters: defined so that fi_info -e lists them, read
+ * The FI_TANDEM_* parameters: defined so that fi_info -g lists them, read
  * once, clamped. A value that cannot be understood costs one warning and
- * leaves the default. Programs that run with raised privileges
- * (AT_SECURE) get the defaults whatever the environment says.
+ * leaves the default; so does a name that begins like ours and is none. Nobody
+ * turns the log on before something is wrong: without it such a warning goes
+ * to stderr. Programs that run with raised privileges (AT_SECURE) get the
+ * defaults whatever the environment says, and no warning.
  *
  * Spec: fi_tandem(7), ENVIRONMENT. The table below and that section list the
  * same names, which a check compares.
  */
 #include "tcp/env.h"
 
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include <rdma/fi_errno.h>
 
@@ -37,163 +43,321 @@ struct tdm_env tdm_env = DEFAULTS;
 
 static const struct tdm_env defaults = DEFAULTS;
 
-/* Each parser returns 0, or -1 when @text makes no sense. */
-static int parse_shm(const char *text)
+/* The variable of a parameter, as a user writes it. */
+enum { ENV_NAME_BYTES = 48 };
+
+static const char env_prefix[] = "FI_TANDEM_";
+
+static const char *env_name(const char *param, char *buf)
 {
-	if (!strcasecmp(text, "auto"))
-		tdm_env.shm = TDM_SHM_AUTO;
-	else if (!strcasecmp(text, "off"))
-		tdm_env.shm = TDM_SHM_OFF;
-	else if (!strcasecmp(text, "only"))
-		tdm_env.shm = TDM_SHM_ONLY;
+	size_t n = sizeof(env_prefix) - 1, i;
+
+	memcpy(buf, env_prefix, n);
+	for (i = 0; param[i] && n < ENV_NAME_BYTES - 1; i++)
+		buf[n++] = (char)toupper((unsigned char)param[i]);
+	buf[n] = '\0';
+	return buf;
+}
+
+static void complain(const char *fmt, ...)
+	__attribute__((format(printf, 1, 2)));
+
+static void complain(const char *fmt, ...)
+{
+	char text[320];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	if (fi_log_enabled(&tdm_prov, FI_LOG_WARN, FI_LOG_CORE))
+		TDM_WARN(CORE, "%s", text);
 	else
-		return -1;
-	return 0;
+		fprintf(stderr, "tandem: %s\n", text);
 }
 
-static int parse_iface(const char *text)
+/* What a parser made of a text. */
+enum { OK, CLAMPED, NONSENSE = -1 };
+
+struct param {
+	const char *name;
+	int (*parse)(const struct param *p, const char *text);
+	const char *values; /* that are understood, for people */
+	const char *help;
+	uint64_t lo, hi; /* of a number, in its unit */
+	void *to;	 /* where it goes */
+};
+
+/* A word of @yes or of @no, lists of words with a space after each. */
+static int parse_word(const char *text, const char *yes, const char *no,
+		      int *out)
 {
-	tdm_env.iface = text;
-	return *text ? 0 : -1;
+	const char *lists[] = { no, yes };
+	size_t n = strlen(text);
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		const char *w = lists[i], *end;
+
+		for (; (end = strchr(w, ' ')); w = end + 1) {
+			if ((size_t)(end - w) == n &&
+			    !strncasecmp(w, text, n)) {
+				*out = i;
+				return OK;
+			}
+		}
+	}
+	return NONSENSE;
 }
 
-/* A plain decimal number; clamped to [lo, hi]. */
-static int parse_number(const char *text, uint64_t lo, uint64_t hi,
-			uint64_t *out)
+#define YES "1 yes true on "
+#define NO "0 no false off "
+
+static int parse_bool(const struct param *p, const char *text)
+{
+	return parse_word(text, YES, NO, p->to);
+}
+
+static int parse_shm(const struct param *p, const char *text)
+{
+	int on;
+
+	(void)p;
+	if (!strcasecmp(text, "only")) {
+		tdm_env.shm = TDM_SHM_ONLY;
+		return OK;
+	}
+	if (parse_word(text, YES "auto ", NO, &on))
+		return NONSENSE;
+	tdm_env.shm = on ? TDM_SHM_AUTO : TDM_SHM_OFF;
+	return OK;
+}
+
+static int parse_iface(const struct param *p, const char *text)
+{
+	(void)p;
+	tdm_env.iface = text;
+	return OK;
+}
+
+/* Decimal digits up to @end. Returns 0, or -1. */
+static int digits(const char *text, const char *end, uint64_t *out)
 {
 	uint64_t v = 0;
 
-	if (!*text || strlen(text) > 18)
+	if (text == end)
 		return -1;
-	for (; *text; text++) {
+	for (; text < end; text++) {
 		if (*text < '0' || *text > '9')
 			return -1;
-		v = v * 10 + (uint64_t)(*text - '0');
+		/* Beyond any range: it is clamped whatever it is. */
+		if (v < UINT64_MAX / 100)
+			v = v * 10 + (uint64_t)(*text - '0');
 	}
-	*out = tdm_clamp(v, lo, hi);
+	*out = v;
 	return 0;
 }
 
-static int parse_port_range(const char *text)
+static int clamp(const struct param *p, uint64_t v, uint64_t *out)
 {
-	char low[8];
-	const char *dash = strchr(text, '-');
-	uint64_t a, b;
-
-	if (!dash || (size_t)(dash - text) >= sizeof(low))
-		return -1;
-	memcpy(low, text, (size_t)(dash - text));
-	low[dash - text] = '\0';
-	if (parse_number(low, 1, 65535, &a) ||
-	    parse_number(dash + 1, 1, 65535, &b) || a > b)
-		return -1;
-	tdm_env.port_low = (uint16_t)a;
-	tdm_env.port_high = (uint16_t)b;
-	return 0;
+	*out = tdm_clamp(v, p->lo, p->hi);
+	return *out == v ? OK : CLAMPED;
 }
 
-static int parse_seconds(const char *text, unsigned *ms)
-{
-	uint64_t s;
+struct suffix {
+	const char *text;
+	uint64_t factor;
+};
 
-	if (parse_number(text, 0, 24 * 3600, &s))
-		return -1;
-	*ms = (unsigned)s * 1000;
-	return 0;
-}
-
-static int parse_conn_timeout(const char *text)
+/* A number and a suffix of @list, which ends with one that is empty. */
+static int parse_suffixed(const struct param *p, const char *text,
+			  const struct suffix *list, uint64_t *out)
 {
-	return parse_seconds(text, &tdm_env.conn_timeout_ms);
-}
-
-static int parse_peer_timeout(const char *text)
-{
-	return parse_seconds(text, &tdm_env.peer_timeout_ms);
-}
-
-static int parse_bytes(const char *text, uint64_t lo, uint64_t hi, size_t *out)
-{
+	size_t n = strspn(text, "0123456789");
 	uint64_t v;
 
-	if (parse_number(text, lo, hi, &v))
-		return -1;
-	*out = (size_t)v;
-	return 0;
+	while (*list->text && strcasecmp(text + n, list->text))
+		list++;
+	if (strcasecmp(text + n, list->text) || digits(text, text + n, &v))
+		return NONSENSE;
+	if (v > UINT64_MAX / list->factor)
+		v = UINT64_MAX;
+	else
+		v *= list->factor;
+	return clamp(p, v, out);
 }
 
-static int parse_eager(const char *text)
+static int parse_bytes(const struct param *p, const char *text)
 {
-	return parse_bytes(text, 256, 1 << 20, &tdm_env.eager_bytes);
+	static const struct suffix list[] = {
+		{ "B", 1 },	    { "K", 1 << 10 },	 { "KB", 1 << 10 },
+		{ "KiB", 1 << 10 }, { "M", 1 << 20 },	 { "MB", 1 << 20 },
+		{ "MiB", 1 << 20 }, { "G", 1 << 30 },	 { "GB", 1 << 30 },
+		{ "GiB", 1 << 30 }, { "T", 1ull << 40 }, { "", 1 },
+	};
+	uint64_t v = 0;
+	int ret = parse_suffixed(p, text, list, &v);
+
+	if (ret != NONSENSE)
+		*(size_t *)p->to = (size_t)v;
+	return ret;
 }
 
-static int parse_shm_eager(const char *text)
+static int parse_seconds(const struct param *p, const char *text)
 {
-	return parse_bytes(text, 256, 16 << 10, &tdm_env.shm_eager_bytes);
+	static const struct suffix list[] = {
+		{ "s", 1 },    { "m", 60 }, { "min", 60 },
+		{ "h", 3600 }, { "", 1 },
+	};
+	uint64_t v = 0;
+	int ret = parse_suffixed(p, text, list, &v);
+
+	if (ret != NONSENSE)
+		*(unsigned *)p->to = (unsigned)v * 1000;
+	return ret;
 }
 
-static int parse_unexp_max(const char *text)
+/* LOW-HIGH, or one port. */
+static int parse_port_range(const struct param *p, const char *text)
 {
-	return parse_bytes(text, 1 << 20, 1ull << 40, &tdm_env.unexp_max_bytes);
+	const char *dash = strchr(text, '-'), *end = text + strlen(text);
+	uint64_t low, high, a, b;
+	int ret;
+
+	if (digits(text, dash ? dash : end, &low) ||
+	    (dash && digits(dash + 1, end, &high)))
+		return NONSENSE;
+	if (!dash)
+		high = low;
+	if (low > high)
+		return NONSENSE;
+	ret = clamp(p, low, &a);
+	if (clamp(p, high, &b) || ret)
+		ret = CLAMPED;
+	tdm_env.port_low = (uint16_t)a;
+	tdm_env.port_high = (uint16_t)b;
+	return ret;
 }
 
-static int parse_bool(const char *text, int *out)
-{
-	static const char *const yes[] = { "1", "yes", "true", "on" };
-	static const char *const no[] = { "0", "no", "false", "off" };
-	size_t i;
+static const struct param params[] = {
+	{ "shm", parse_shm, "auto, off, only",
+	  "shared memory: auto, off, or only (default: auto)", 0, 0, NULL },
+	{ "iface", parse_iface, "a name",
+	  "name of the network interface to use (default: the best one)", 0, 0,
+	  NULL },
+	{ "port_range", parse_port_range, "LOW-HIGH or a port, 1 to 65535",
+	  "LOW-HIGH, TCP ports of endpoints (default: any)", 1, 65535, NULL },
+	{ "conn_timeout", parse_seconds,
+	  "0 to 86400 seconds, such as 10s or 2m",
+	  "seconds until a peer that cannot be reached fails operations, 0 to "
+	  "86400; 0: never (default: 60)",
+	  0, 24 * 3600, &tdm_env.conn_timeout_ms },
+	{ "peer_timeout", parse_seconds,
+	  "0 to 86400 seconds, such as 10s or 2m",
+	  "seconds until a silent network counts as a lost peer, 0 to 86400; "
+	  "0: never (default: 60)",
+	  0, 24 * 3600, &tdm_env.peer_timeout_ms },
+	{ "eager_size", parse_bytes, "256 to 1048576 bytes, such as 64K",
+	  "bytes, largest message sent over TCP before the receiver asks for "
+	  "it, 256 to 1048576 (default: 65536)",
+	  256, 1 << 20, &tdm_env.eager_bytes },
+	{ "shm_eager_size", parse_bytes, "256 to 16384 bytes, such as 4K",
+	  "bytes, largest message copied through a shared-memory ring, 256 to "
+	  "16384 (default: 8192)",
+	  256, 16 << 10, &tdm_env.shm_eager_bytes },
+	{ "unexp_max", parse_bytes,
+	  "1048576 to 1099511627776 bytes, such as 1G",
+	  "bytes of unexpected messages held per endpoint, 1 MiB to 1 TiB "
+	  "(default: 256 MiB)",
+	  1 << 20, 1ull << 40, &tdm_env.unexp_max_bytes },
+	{ "cma", parse_bool, "yes or no",
+	  "let the receiver read large messages from the sender's memory "
+	  "(process_vm_readv) (default: yes)",
+	  0, 1, &tdm_env.cma },
+	{ "report", parse_bool, "yes or no",
+	  "print each peer, its path and its traffic when an endpoint closes "
+	  "(default: no)",
+	  0, 1, &tdm_env.report },
+};
 
-	for (i = 0; i < TDM_ARRAY_LEN(yes); i++) {
-		if (!strcasecmp(text, yes[i]) || !strcasecmp(text, no[i])) {
-			*out = !strcasecmp(text, yes[i]);
-			return 0;
+static void read_param(const struct param *p, const char *text)
+{
+	struct tdm_env before = tdm_env;
+	char name[ENV_NAME_BYTES];
+
+	/* Set to nothing is unset, as everywhere. */
+	if (!*text)
+		return;
+	switch (p->parse(p, text)) {
+	case NONSENSE:
+		tdm_env = before;
+		complain("%s=%.64s is not understood (%s): the default is used",
+			 env_name(p->name, name), text, p->values);
+		break;
+	case CLAMPED:
+		complain("%s=%.64s is out of range (%s): the nearest value is "
+			 "used",
+			 env_name(p->name, name), text, p->values);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- names --------------------------------------------------------------- */
+
+/* Letters to add, drop or change to make @b of @a; at most ENV_NAME_BYTES. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[ENV_NAME_BYTES], n = strlen(b), i, j;
+
+	for (j = 0; j <= n; j++)
+		row[j] = j;
+	for (i = 0; a[i]; i++) {
+		size_t corner = row[0];
+
+		row[0] = i + 1;
+		for (j = 0; j < n; j++) {
+			size_t swap = corner + (a[i] != b[j]);
+
+			corner = row[j + 1];
+			row[j + 1] = tdm_min(swap, tdm_min(corner, row[j]) + 1);
 		}
 	}
-	return -1;
+	return row[n];
 }
 
-static int parse_cma(const char *text)
+static void check_name(const char *var, size_t len)
 {
-	return parse_bool(text, &tdm_env.cma);
+	char name[ENV_NAME_BYTES], known[ENV_NAME_BYTES], best[ENV_NAME_BYTES];
+	size_t least = SIZE_MAX, d, i;
+
+	len = tdm_min(len, sizeof(name) - 1);
+	memcpy(name, var, len);
+	name[len] = '\0';
+	for (i = 0; i < TDM_ARRAY_LEN(params); i++) {
+		d = distance(name, env_name(params[i].name, known));
+		if (!d)
+			return;
+		if (d < least) {
+			least = d;
+			memcpy(best, known, sizeof(best));
+		}
+	}
+	complain("%s is no parameter of this version; the nearest is %s", name,
+		 best);
 }
 
-static int parse_report(const char *text)
+/* Variables that begin like ours and are none: misspelt. */
+static void check_names(void)
 {
-	return parse_bool(text, &tdm_env.report);
-}
+	char **var;
 
-static const struct {
-	const char *name;
-	int (*parse)(const char *text);
-	const char *help;
-} params[] = {
-	{ "shm", parse_shm,
-	  "shared memory: auto, off, or only (default: auto)" },
-	{ "iface", parse_iface,
-	  "name of the network interface to use (default: the best one)" },
-	{ "port_range", parse_port_range,
-	  "LOW-HIGH, TCP ports of endpoints (default: any)" },
-	{ "conn_timeout", parse_conn_timeout,
-	  "seconds until a peer that cannot be reached fails operations; 0: "
-	  "never (default: 60)" },
-	{ "peer_timeout", parse_peer_timeout,
-	  "seconds until a silent network counts as a lost peer; 0: never "
-	  "(default: 60)" },
-	{ "eager_size", parse_eager,
-	  "bytes, largest message sent over TCP before the receiver asks for "
-	  "it (default: 65536)" },
-	{ "shm_eager_size", parse_shm_eager,
-	  "bytes, largest message copied through a shared-memory ring "
-	  "(default: 8192)" },
-	{ "unexp_max", parse_unexp_max,
-	  "bytes of unexpected messages held per endpoint (default: 256 MiB)" },
-	{ "cma", parse_cma,
-	  "let the receiver read large messages from the sender's memory "
-	  "(process_vm_readv) (default: yes)" },
-	{ "report", parse_report,
-	  "print each peer, its path and its traffic when an endpoint closes "
-	  "(default: no)" },
-};
+	for (var = environ; var && *var; var++) {
+		if (!strncmp(*var, env_prefix, sizeof(env_prefix) - 1))
+			check_name(*var, strcspn(*var, "="));
+	}
+}
 
 void tdm_env_init(void)
 {
@@ -202,19 +366,12 @@ void tdm_env_init(void)
 
 	tdm_env = defaults;
 	for (i = 0; i < TDM_ARRAY_LEN(params); i++) {
-		struct tdm_env before = tdm_env;
-
 		fi_param_define(&tdm_prov, params[i].name, FI_PARAM_STRING,
 				"%s", params[i].help);
-		if (getauxval(AT_SECURE) ||
-		    fi_param_get_str(&tdm_prov, params[i].name, &text) || !text)
-			continue;
-		if (params[i].parse(text)) {
-			tdm_env = before;
-			TDM_WARN(CORE,
-				 "parameter %s: \"%.64s\" not understood, "
-				 "using the default",
-				 params[i].name, text);
-		}
+		if (!getauxval(AT_SECURE) &&
+		    !fi_param_get_str(&tdm_prov, params[i].name, &text) && text)
+			read_param(&params[i], text);
 	}
+	if (!getauxval(AT_SECURE))
+		check_names();
 }
