@@ -36,6 +36,7 @@ struct tdm_env {
 	size_t unexp_max_bytes;	  /* unexpected payload held per endpoint */
 	int cma;		  /* 0: never use process_vm_readv */
 	int report;		  /* 1: table of peers at endpoint close */
+	const char *stand_in;	  /* name of another provider, or NULL */
 };
 
 extern struct tdm_env tdm_env;

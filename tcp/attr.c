@@ -32,7 +32,7 @@ static void base_context(struct fi_info *i)
 	i->rx_attr->size = TDM_DEFAULT_CTX_SIZE;
 	i->rx_attr->iov_limit = TDM_IOV_LIMIT;
 	i->ep_attr->type = FI_EP_RDM;
-	i->ep_attr->protocol = (uint32_t)TDM_PROTO;
+	i->ep_attr->protocol = tdm_info_protocol();
 	i->ep_attr->protocol_version = TDM_PROTO_VERSION;
 	i->ep_attr->max_msg_size = TDM_MAX_MSG_BYTES;
 	/* Of the operations whose order is kept, atomic ones, any size. */
@@ -507,10 +507,10 @@ int tdm_info_apply(uint32_t version, const struct fi_info *hints,
 			return ret;
 	}
 	if (hints->fabric_attr) {
-		if (hints->fabric_attr->prov_version > FI_VERSION(1, 0))
+		if (hints->fabric_attr->prov_version > tdm_prov.version)
 			return refuse("fabric_attr.prov_version",
 				      hints->fabric_attr->prov_version,
-				      FI_VERSION(1, 0));
+				      tdm_prov.version);
 		info->fabric_attr->fabric = hints->fabric_attr->fabric;
 	}
 	info->handle = hints->handle;

@@ -140,6 +140,26 @@ static int parse_iface(const struct param *p, const char *text)
 	return OK;
 }
 
+static int parse_stand_in(const struct param *p, const char *text)
+{
+	static const char *const names[] = { "tcp", "sockets" };
+	size_t i;
+	int on;
+
+	(void)p;
+	if (!parse_word(text, "", NO, &on)) {
+		tdm_env.stand_in = NULL;
+		return OK;
+	}
+	for (i = 0; i < TDM_ARRAY_LEN(names); i++) {
+		if (!strcasecmp(text, names[i])) {
+			tdm_env.stand_in = names[i];
+			return OK;
+		}
+	}
+	return NONSENSE;
+}
+
 /* Decimal digits up to @end. Returns 0, or -1. */
 static int digits(const char *text, const char *end, uint64_t *out)
 {
@@ -274,6 +294,10 @@ static const struct param params[] = {
 	  "let the receiver read large messages from the sender's memory "
 	  "(process_vm_readv) (default: yes)",
 	  0, 1, &tdm_env.cma },
+	{ "stand_in", parse_stand_in, "tcp or sockets",
+	  "tcp or sockets: be offered under that provider's name, in its "
+	  "place, to programs that know providers by name (default: no)",
+	  0, 0, NULL },
 	{ "report", parse_bool, "yes or no",
 	  "print each peer, its path and its traffic when an endpoint closes "
 	  "(default: no)",

@@ -92,9 +92,17 @@ enum {
 	TDM_MAX_CNTRS = 65536,
 	TDM_MAX_MRS = 1 << 20,
 	TDM_MIN_MULTI_RECV_BYTES = 64,
-	TDM_PROTO = (int)0x80007464, /* provider specific range */
 	TDM_PROTO_VERSION = 1,
 };
+
+/*
+ * fi_endpoint(3), protocol: values of a provider's own have the upper bit set,
+ * so that this one is negative for those who take it for an int.
+ */
+#define TDM_PROTO 0x80007464u
+
+/* What ep_attr.protocol is: TDM_PROTO, or that of whom we stand in for. */
+uint32_t tdm_info_protocol(void);
 
 /* struct fi_provider.getinfo; called without any lock, by any thread. */
 int tdm_getinfo(uint32_t version, const char *node, const char *service,

@@ -6,6 +6,10 @@
  * fi_prov_ini() runs under a lock of the libfabric core: it must not call
  * fi_getinfo or anything else that enters the core's initialisation.
  */
+#include "config.h"
+
+#include <string.h>
+
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_prov.h>
 
@@ -19,6 +23,9 @@
 /* The peer structures of <rdma/providers/fi_peer.h> are those of 2.x. */
 enum { OLDEST_MAJOR = 2, OLDEST_MINOR = 1 };
 
+/* Added to the release of a stand-in: above all versions of libfabric's own. */
+enum { STAND_IN_MAJOR = 10000 };
+
 /* libfabric's end, which is that of the process. */
 static void prov_cleanup(void)
 {
@@ -27,11 +34,37 @@ static void prov_cleanup(void)
 
 struct fi_provider tdm_prov = {
 	.name = "tandem",
-	.version = FI_VERSION(1, 0),
+	.version = FI_VERSION(TDM_RELEASE_MAJOR, TDM_RELEASE_MINOR),
 	.getinfo = tdm_getinfo,
 	.fabric = tdm_fabric_open,
 	.cleanup = prov_cleanup,
 };
+
+uint32_t tdm_info_protocol(void)
+{
+	if (!tdm_env.stand_in)
+		return TDM_PROTO;
+	return strcmp(tdm_env.stand_in, "tcp") ? FI_PROTO_SOCK_TCP :
+						 FI_PROTO_XNET;
+}
+
+/*
+ * Of two providers of one name the core offers that of the higher version;
+ * its own have 100 times its release. The log and the filters of the core know
+ * us by the new name, parameters by the one they were defined under.
+ */
+static void stand_in(void)
+{
+	if (!tdm_env.stand_in)
+		return;
+	tdm_prov.name = tdm_env.stand_in;
+	tdm_prov.version = FI_VERSION(STAND_IN_MAJOR + TDM_RELEASE_MAJOR,
+				      TDM_RELEASE_MINOR);
+	TDM_INFO(CORE,
+		 "tandem stands in for the provider %s, which is hidden "
+		 "(FI_TANDEM_STAND_IN)",
+		 tdm_env.stand_in);
+}
 
 /* libfabric declares no prototype for what it looks up by name. */
 struct fi_provider *fi_prov_ini(void);
@@ -46,6 +79,9 @@ FI_EXT_INI
 	 */
 	tdm_prov.fi_version = fi_version();
 	tdm_env_init();
+	TDM_INFO(CORE, "tandem %s on libfabric %u.%u", PACKAGE_VERSION,
+		 FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
+	stand_in();
 	tdm_fork_init();
 	return &tdm_prov;
 }

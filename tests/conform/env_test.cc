@@ -149,6 +149,8 @@ const Value values[] = {
 	{ "FI_TANDEM_CMA", "no", 0 },
 	{ "FI_TANDEM_REPORT", "2", 1 },
 	{ "FI_TANDEM_REPORT", "yes", 0 },
+	{ "FI_TANDEM_STAND_IN", "verbs", 1 },
+	{ "FI_TANDEM_STAND_IN", "no", 0 },
 	{ "FI_TANDEM_EAGR_SIZE", "512", 1 },
 };
 
@@ -156,6 +158,81 @@ INSTANTIATE_TEST_SUITE_P(Values, Env, testing::ValuesIn(values),
 			 [](const testing::TestParamInfo<Value> &p) {
 				 return p.param.name + std::string("_") +
 					std::to_string(p.index);
+			 });
+
+/* ---- standing in --------------------------------------------------------- */
+
+/* What the provider @arg of libfabric's list is, and a life over it. */
+TDT_ROLE(standing)
+{
+	struct fi_info *hints = fi_allocinfo(), *info = nullptr;
+	uint32_t said[2] = { 0, 0 };
+	int ret;
+
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = FI_TAGGED;
+	/* Mercury asks by name and by protocol, and compares both again. */
+	hints->fabric_attr->prov_name = strdup(arg);
+	hints->ep_attr->protocol = strcmp(arg, "tcp") ? FI_PROTO_SOCK_TCP :
+							FI_PROTO_XNET;
+	ret = fi_getinfo(TDT_API, nullptr, nullptr, 0, hints, &info);
+	if (!ret && !strcmp(info->fabric_attr->prov_name, arg) &&
+	    !strcmp(info->fabric_attr->name, "tandem") && !info->next) {
+		said[0] = info->ep_attr->protocol;
+		said[1] = FI_MAJOR(info->fabric_attr->prov_version);
+	}
+	fi_freeinfo(hints);
+	fi_freeinfo(info);
+	tdt_tell(fd, said, sizeof(said));
+	return life(fd, arg);
+}
+
+class StandIn : public testing::TestWithParam<const char *>
+{
+protected:
+	static void set(const char *name, const char *value)
+	{
+		if (value)
+			setenv(name, value, 1);
+		else
+			unsetenv(name);
+	}
+};
+
+TEST_P(StandIn, IsOfferedInThePlaceOfTheOther)
+{
+	/* fi_tandem(7), STANDING IN: libfabric lists this provider under the
+	 * other's name, with its protocol and a higher version. */
+	const char *name = GetParam(), *path = getenv("FI_PROVIDER");
+	std::string filter = path ? path : "";
+	struct tdt_child child = { 0, -1 };
+	uint32_t said[2];
+	int answer = -1;
+
+	ONLY_TANDEM();
+	set("FI_TANDEM_STAND_IN", name);
+	set("TANDEM_TEST_PROV", name);
+	set("FI_PROVIDER", name);
+	int ret = tdt_child_start(&child, "standing", name);
+	set("FI_TANDEM_STAND_IN", nullptr);
+	set("TANDEM_TEST_PROV", nullptr);
+	set("FI_PROVIDER", path ? filter.c_str() : nullptr);
+	ASSERT_EQ(0, ret);
+	ASSERT_EQ(ssize_t(sizeof(said)),
+		  tdt_hear(child.fd, said, sizeof(said)));
+	EXPECT_EQ(uint32_t(strcmp(name, "tcp") ? FI_PROTO_SOCK_TCP :
+						 FI_PROTO_XNET),
+		  said[0]);
+	EXPECT_LE(10000u, said[1]);
+	EXPECT_EQ(ssize_t(sizeof(answer)),
+		  tdt_hear(child.fd, &answer, sizeof(answer)));
+	EXPECT_EQ(0, answer) << fi_strerror(-answer);
+	EXPECT_EQ(0, tdt_child_wait(&child));
+}
+
+INSTANTIATE_TEST_SUITE_P(Names, StandIn, testing::Values("tcp", "sockets"),
+			 [](const testing::TestParamInfo<const char *> &p) {
+				 return p.param;
 			 });
 
 } // namespace
