@@ -83,7 +83,7 @@ TEST_F(Path, OfDatagramEndpointsIsTheSame)
 
 TEST_F(Path, IsNoneBeforeTheFirstMessage)
 {
-	/* fi_tandem(7), REPORT: "path.path is 0 (none yet)". */
+	/* fi_tandem(7), REPORT: "path.path is 0 (no path was ever agreed)". */
 	ONLY_TANDEM();
 	OPEN();
 	EXPECT_EQ(uint32_t(TDM_REPORT_NONE), path(rx(), 1).path);
