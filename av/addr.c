@@ -137,7 +137,7 @@ static int parse_ip6(struct tdm_addr *a, char *host, in_port_t port)
 	if (inet_pton(AF_INET6, host, &ip6) != 1)
 		return -FI_EINVAL;
 	set_in6(a, &ip6, port, (uint32_t)scope);
-	return is_wildcard(a) ? -FI_EINVAL : 0;
+	return 0;
 }
 
 /* "ip:port" or "[ip%scope]:port", NUL-terminated and writable. */
@@ -151,13 +151,13 @@ static int parse_tail(struct tdm_addr *a, char *tail, int v6)
 		return -FI_EINVAL;
 	*colon = '\0';
 	port = parse_number(colon + 1, 65535);
-	if (port <= 0)
+	if (port < 0)
 		return -FI_EINVAL;
 	if (!v6) {
 		if (inet_pton(AF_INET, host, &ip) != 1)
 			return -FI_EINVAL;
 		set_in(a, ip, htons((uint16_t)port));
-		return is_wildcard(a) ? -FI_EINVAL : 0;
+		return 0;
 	}
 	end = colon - 1;
 	if (*host++ != '[' || end < host || *end != ']')
@@ -166,7 +166,7 @@ static int parse_tail(struct tdm_addr *a, char *tail, int v6)
 	return parse_ip6(a, host, htons((uint16_t)port));
 }
 
-int tdm_addr_from_str(struct tdm_addr *a, const char *str, size_t len)
+int tdm_addr_from_bind_str(struct tdm_addr *a, const char *str, size_t len)
 {
 	size_t n = str ? strnlen(str, len) : 0;
 	struct tdm_addr tmp;
@@ -195,6 +195,19 @@ int tdm_addr_from_str(struct tdm_addr *a, const char *str, size_t len)
 	return ret;
 }
 
+int tdm_addr_from_str(struct tdm_addr *a, const char *str, size_t len)
+{
+	struct tdm_addr tmp;
+	int ret = tdm_addr_from_bind_str(&tmp, str, len);
+
+	if (ret)
+		return ret;
+	if (is_wildcard(&tmp) || !tdm_addr_port(&tmp))
+		return -FI_EINVAL;
+	*a = tmp;
+	return 0;
+}
+
 int tdm_addr_from_node(struct tdm_addr *a, const char *node)
 {
 	size_t n = node ? strnlen(node, TAIL_BYTES) : 0;
@@ -208,11 +221,11 @@ int tdm_addr_from_node(struct tdm_addr *a, const char *node)
 	host[n] = '\0';
 	if (inet_pton(AF_INET, host, &ip) == 1) {
 		set_in(&tmp, ip, 0);
-		if (is_wildcard(&tmp))
-			return -FI_EINVAL;
 	} else if (parse_ip6(&tmp, host, 0)) {
 		return -FI_EINVAL;
 	}
+	if (is_wildcard(&tmp))
+		return -FI_EINVAL;
 	*a = tmp;
 	return 0;
 }

@@ -60,6 +60,12 @@ int tdm_addr_from_str(struct tdm_addr *a, const char *str,
 		      size_t len) tdm_must_check;
 
 /*
+ * As above but the wildcard address and port 0 are accepted (listeners).
+ */
+int tdm_addr_from_bind_str(struct tdm_addr *a, const char *str,
+			   size_t len) tdm_must_check;
+
+/*
  * Write the FI_ADDR_STR form, NUL-terminated, cut to @size bytes. Returns the
  * bytes the whole text needs, NUL included. @size may be 0.
  */

@@ -271,14 +271,17 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr,
 		     size_t *addrlen)
 {
 	struct tdm_av *av = tdm_av_from_fid(fid);
+	struct tdm_place place;
 	struct tdm_addr a;
 	int ret;
 
-	if (!addrlen || (*addrlen && !addr))
+	/* Contexts and groups of an address are not part of its name. */
+	if (!addrlen || (*addrlen && !addr) ||
+	    tdm_space_split(&av->space, fi_addr, &place))
 		return -FI_EINVAL;
 	tdm_lock_acquire(av->engine->lock);
 	tdm_av_follow(av);
-	ret = tdm_av_addr(av, fi_addr, &a);
+	ret = tdm_av_addr(av, place.addr, &a);
 	tdm_lock_release(av->engine->lock);
 	if (!ret)
 		*addrlen = tdm_addr_encode(&a, av->format, addr, *addrlen);

@@ -275,6 +275,11 @@ int tdm_av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt,
 int tdm_av_insertsvc(struct fid_av *fid, const char *node, const char *service,
 		     fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
+	/* As in fi_getinfo(3), no node is this host. */
+	if (!node && service)
+		node = tdm_av_from_fid(fid)->format == FI_SOCKADDR_IN6 ?
+			       "::1" :
+			       "127.0.0.1";
 	return tdm_av_insertsym(fid, node, 1, service, 1, fi_addr, flags,
 				context);
 }

@@ -358,7 +358,7 @@ static int ep_setname(fid_t fid, void *addr, size_t addrlen)
 	if (ep->enabled)
 		return -FI_EOPBADSTATE;
 	ret = ep->info->addr_format == FI_ADDR_STR ?
-		      tdm_addr_from_str(&a, addr, addrlen) :
+		      tdm_addr_from_bind_str(&a, addr, addrlen) :
 		      tdm_addr_from_bind(&a, addr, addrlen);
 	if (!ret)
 		ep->name = a;
@@ -437,8 +437,8 @@ int tdm_ep_own_name(struct tdm_ep *ep)
 
 	if (info->src_addr)
 		return info->addr_format == FI_ADDR_STR ?
-			       tdm_addr_from_str(&ep->name, info->src_addr,
-						 info->src_addrlen) :
+			       tdm_addr_from_bind_str(&ep->name, info->src_addr,
+						      info->src_addrlen) :
 			       tdm_addr_from_bind(&ep->name, info->src_addr,
 						  info->src_addrlen);
 	tmp = tdm_info_base();

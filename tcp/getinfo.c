@@ -155,6 +155,15 @@ static int service_fits(const char *service)
 	return *end || (!errno && port <= 65535);
 }
 
+/* @node in FI_ADDR_STR form; a port of 0 is for what is to be bound only. */
+static int from_text(const char *node, uint64_t flags, struct tdm_addr *a)
+{
+	size_t len = strlen(node) + 1;
+
+	return flags & FI_SOURCE ? tdm_addr_from_bind_str(a, node, len) :
+				   tdm_addr_from_str(a, node, len);
+}
+
 /* Resolve @node and @service. Out: *@a. */
 static int resolve(const char *node, const char *service, uint64_t flags,
 		   int family, struct tdm_addr *a)
@@ -164,7 +173,7 @@ static int resolve(const char *node, const char *service, uint64_t flags,
 	struct addrinfo *list, *i;
 	int ret = -FI_ENODATA;
 
-	if (node && !service && !tdm_addr_from_str(a, node, strlen(node) + 1))
+	if (node && !service && !from_text(node, flags, a))
 		return 0;
 	if ((node && !*node) || !service_fits(service))
 		return -FI_ENODATA;
@@ -188,7 +197,7 @@ static int from_hint(const struct fi_info *hints, const void *addr, size_t len,
 		     struct tdm_addr *a)
 {
 	if (hints->addr_format == FI_ADDR_STR)
-		return tdm_addr_from_str(a, addr, len) ? -FI_ENODATA : 0;
+		return tdm_addr_from_bind_str(a, addr, len) ? -FI_ENODATA : 0;
 	return tdm_addr_from_bind(a, addr, len) ? -FI_ENODATA : 0;
 }
 

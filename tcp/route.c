@@ -423,14 +423,28 @@ ssize_t tdm_route_inject(struct tdm_ep *ep, uint64_t flags, const void *buf,
 	return 0;
 }
 
+/* A source that names a receive context of the peer: the peer, any context. */
+static tdm_noinline int directed_ctx(const struct tdm_ep *ep, fi_addr_t *addr)
+{
+	const struct tdm_space *space = ep->av ? tdm_av_space(ep->av) : NULL;
+	struct tdm_place place;
+
+	if (!space || !space->ctx_bits ||
+	    tdm_space_split(space, *addr, &place) ||
+	    !tdm_av_has(ep->av, place.addr))
+		return -FI_EINVAL;
+	*addr = tdm_av_lowest(ep->av, place.addr);
+	return 0;
+}
+
 /* Whom a receive is from, by its index or, without one, any. */
 static inline int directed(const struct tdm_ep *ep, uint64_t flags,
 			   fi_addr_t *addr)
 {
 	if (*addr == FI_ADDR_UNSPEC || !(ep->directed & flags))
 		return 0;
-	if (!ep->av || !tdm_av_has(ep->av, *addr))
-		return -FI_EINVAL;
+	if (tdm_unlikely(!ep->av || !tdm_av_has(ep->av, *addr)))
+		return directed_ctx(ep, addr);
 	*addr = tdm_av_lowest(ep->av, *addr);
 	return 0;
 }
@@ -441,13 +455,14 @@ static inline int directed(const struct tdm_ep *ep, uint64_t flags,
  */
 static int name_source(const struct tdm_ep *ep, struct tdm_xfer *x)
 {
-	const struct tdm_space groups = {
+	const struct tdm_space space = {
+		.ctx_bits = ep->av ? tdm_av_space(ep->av)->ctx_bits : 0,
 		.max_group = ep->domain->info->domain_attr->max_group_id,
 	};
 	struct tdm_place place;
 	int ret;
 
-	if (tdm_space_split(&groups, x->addr, &place))
+	if (tdm_space_split(&space, x->addr, &place))
 		return -FI_EINVAL;
 	if (x->flags & FI_AUTH_KEY) {
 		/* Granted with keys and FI_DIRECTED_RECV only. */

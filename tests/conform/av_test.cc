@@ -285,6 +285,18 @@ TEST_F(Av, InsertsvcTakesNamesAndNumbers)
 	OK(holds(1, sin_of("127.0.0.1", 4712)));
 }
 
+TEST_F(Av, InsertsvcWithoutANodeIsThisHost)
+{
+	/* fi_av(3) 2.1, fi_av_insertsvc 1: node and service as in
+	 * fi_getinfo(3), where either may be missing. */
+	fi_addr_t a = 9;
+
+	ONLY_TANDEM();
+	OK(open_av());
+	ASSERT_EQ(1, fi_av_insertsvc(av, nullptr, "4711", &a, 0, nullptr));
+	OK(holds(a, sin_of("127.0.0.1", 4711)));
+}
+
 TEST_F(Av, InsertsvcTakesAnAddrStr)
 {
 	/* fi_av(3) 2.1, fi_av_insertsvc 1: node may be an FI_ADDR_STR, without

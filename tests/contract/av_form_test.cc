@@ -193,7 +193,8 @@ TEST_F(AvForm, ServiceNodeAndBoth)
 	EXPECT_EQ((Texts{ "192.0.2.1:4711", "192.0.2.5:4711", "192.0.2.5:7",
 			  "192.0.2.9:7", "192.0.2.9:8" }),
 		  all());
-	EXPECT_EQ(-FI_EINVAL, svc(nullptr, "1"));
+	EXPECT_EQ(-FI_EINVAL, svc(nullptr, nullptr));
+	EXPECT_EQ(-FI_EINVAL, sym(nullptr, 1, "1", 1));
 	EXPECT_EQ(-FI_EINVAL, svc("host", nullptr));
 	for (const char *bad : { "0", "65536", "-1", "", "x", "99999999999" })
 		EXPECT_EQ(0, svc("192.0.2.1", bad)) << bad;

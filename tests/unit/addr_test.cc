@@ -343,4 +343,32 @@ TEST(Addr, Loopback)
 	EXPECT_FALSE(tdm_addr_is_loopback(&e));
 }
 
+TEST(AddrText, WhatIsBoundMayLeaveThePortOpen)
+{
+	/* fi_tandem(7), ADDRESSES: port 0 until the endpoint is enabled; also
+	 * as text. Peers are never at port 0. */
+	static const char *const open_ports[] = {
+		"fi_sockaddr_in://127.0.0.1:0",
+		"fi_sockaddr_in://0.0.0.0:17",
+		"fi_sockaddr_in6://[::1]:0",
+		"fi_sockaddr_in6://[::]:0",
+	};
+	struct tdm_addr a;
+
+	for (const char *text : open_ports) {
+		size_t len = strlen(text) + 1;
+		char again[TDM_ADDR_STR_BYTES];
+
+		ASSERT_EQ(0, tdm_addr_from_bind_str(&a, text, len)) << text;
+		EXPECT_EQ(len, tdm_addr_format(&a, again, sizeof(again)));
+		EXPECT_STREQ(text, again);
+		EXPECT_EQ(-FI_EINVAL, tdm_addr_from_str(&a, text, len)) << text;
+	}
+	for (const char *text :
+	     { "fi_sockaddr_in://127.0.0.1:-1",
+	       "fi_sockaddr_in://127.0.0.1:", "fi_sockaddr_in://127.0.0.1" })
+		EXPECT_EQ(-FI_EINVAL,
+			  tdm_addr_from_bind_str(&a, text, strlen(text) + 1));
+}
+
 } // namespace
