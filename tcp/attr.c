@@ -422,29 +422,31 @@ static int apply_levels(const struct fi_domain_attr *h,
 	return 0;
 }
 
-static int apply_counts(const struct fi_domain_attr *h,
+/* Nothing but memory limits these: as many as are asked for. */
+static void apply_open_counts(const struct fi_domain_attr *h,
+			      struct fi_domain_attr *a)
+{
+	a->cq_cnt = tdm_max(a->cq_cnt, h->cq_cnt);
+	a->ep_cnt = tdm_max(a->ep_cnt, h->ep_cnt);
+	a->tx_ctx_cnt = tdm_max(a->tx_ctx_cnt, h->tx_ctx_cnt);
+	a->rx_ctx_cnt = tdm_max(a->rx_ctx_cnt, h->rx_ctx_cnt);
+	a->max_ep_stx_ctx = tdm_max(a->max_ep_stx_ctx, h->max_ep_stx_ctx);
+	a->max_ep_srx_ctx = tdm_max(a->max_ep_srx_ctx, h->max_ep_srx_ctx);
+	a->cntr_cnt = tdm_max(a->cntr_cnt, h->cntr_cnt);
+	a->mr_cnt = tdm_max(a->mr_cnt, h->mr_cnt);
+	/* What is the most for us is within any larger bound. */
+	a->max_err_data = tdm_max(a->max_err_data, h->max_err_data);
+}
+
+static int check_counts(const struct fi_domain_attr *h,
 			const struct fi_domain_attr *a)
 {
 	int ret;
 
-	if ((ret = at_most("domain_attr.cq_cnt", h->cq_cnt, a->cq_cnt)) ||
-	    (ret = at_most("domain_attr.ep_cnt", h->ep_cnt, a->ep_cnt)) ||
-	    (ret = at_most("domain_attr.tx_ctx_cnt", h->tx_ctx_cnt,
-			   a->tx_ctx_cnt)) ||
-	    (ret = at_most("domain_attr.rx_ctx_cnt", h->rx_ctx_cnt,
-			   a->rx_ctx_cnt)) ||
-	    (ret = at_most("domain_attr.max_ep_tx_ctx", h->max_ep_tx_ctx,
+	if ((ret = at_most("domain_attr.max_ep_tx_ctx", h->max_ep_tx_ctx,
 			   a->max_ep_tx_ctx)) ||
 	    (ret = at_most("domain_attr.max_ep_rx_ctx", h->max_ep_rx_ctx,
 			   a->max_ep_rx_ctx)) ||
-	    (ret = at_most("domain_attr.max_ep_stx_ctx", h->max_ep_stx_ctx,
-			   a->max_ep_stx_ctx)) ||
-	    (ret = at_most("domain_attr.max_ep_srx_ctx", h->max_ep_srx_ctx,
-			   a->max_ep_srx_ctx)) ||
-	    (ret = at_most("domain_attr.cntr_cnt", h->cntr_cnt, a->cntr_cnt)) ||
-	    (ret = at_most("domain_attr.max_err_data", h->max_err_data,
-			   a->max_err_data)) ||
-	    (ret = at_most("domain_attr.mr_cnt", h->mr_cnt, a->mr_cnt)) ||
 	    (ret = at_most("domain_attr.mr_iov_limit", h->mr_iov_limit,
 			   a->mr_iov_limit)) ||
 	    (ret = at_most("domain_attr.mr_key_size", h->mr_key_size,
@@ -459,7 +461,21 @@ static int apply_counts(const struct fi_domain_attr *h,
 	return 0;
 }
 
-static int apply_domain(const struct fi_domain_attr *h, struct fi_info *info)
+/*
+ * FI_MR_BASIC and FI_MR_SCALABLE stand alone, fi_domain(3). Until API 1.5 they
+ * were the two values of mr_mode, and callers of that time know no other.
+ */
+enum { MR_BASIC = 1, MR_SCALABLE = 2 };
+
+static int mr_mode(uint32_t version, int asked)
+{
+	if (asked == MR_BASIC || asked == MR_SCALABLE)
+		return asked;
+	return FI_VERSION_LT(version, FI_VERSION(1, 5)) ? MR_BASIC : 0;
+}
+
+static int apply_domain(uint32_t version, const struct fi_domain_attr *h,
+			struct fi_info *info)
 {
 	struct fi_domain_attr *a = info->domain_attr;
 	int ret;
@@ -468,14 +484,13 @@ static int apply_domain(const struct fi_domain_attr *h, struct fi_info *info)
 		return 0;
 	ret = apply_levels(h, a);
 	if (!ret)
-		ret = apply_counts(h, a);
+		ret = check_counts(h, a);
 	if (!ret)
 		ret = subset("domain_attr.caps", h->caps, a->caps);
 	if (ret)
 		return ret;
-	/* FI_MR_BASIC and FI_MR_SCALABLE of API 1.4 stand alone. */
-	if (h->mr_mode == 1 || h->mr_mode == 2)
-		a->mr_mode = h->mr_mode;
+	apply_open_counts(h, a);
+	a->mr_mode = mr_mode(version, h->mr_mode);
 	a->tclass = h->tclass;
 	a->domain = h->domain;
 	/* Who does not ask for groups has none. */
@@ -488,7 +503,7 @@ int tdm_info_apply(uint32_t version, const struct fi_info *hints,
 {
 	int ret;
 
-	(void)version;
+	info->domain_attr->mr_mode = mr_mode(version, 0);
 	if (!hints)
 		return 0;
 	if ((ret = subset("caps", hints->caps, TDM_CAPS)) ||
@@ -499,7 +514,7 @@ int tdm_info_apply(uint32_t version, const struct fi_info *hints,
 	    (ret = apply_rx(hints->rx_attr, hints->caps, info)) ||
 	    (ret = apply_order(hints->ep_attr, info)) ||
 	    (ret = apply_ep(hints->ep_attr, info)) ||
-	    (ret = apply_domain(hints->domain_attr, info)))
+	    (ret = apply_domain(version, hints->domain_attr, info)))
 		return ret;
 	if (hints->domain_attr) {
 		ret = apply_domain_key(hints, info);

@@ -162,20 +162,20 @@ const Hint table[] = {
 	HINT(domain_attr->cq_data_size, 8, 0),
 	HINT(domain_attr->cq_data_size, 9, -FI_ENODATA),
 	HINT(domain_attr->cq_cnt, 100, 0),
-	HINT(domain_attr->cq_cnt, SIZE_MAX, -FI_ENODATA),
+	HINT(domain_attr->cq_cnt, SIZE_MAX, 0),
 	HINT(domain_attr->ep_cnt, 100, 0),
-	HINT(domain_attr->ep_cnt, SIZE_MAX, -FI_ENODATA),
+	HINT(domain_attr->ep_cnt, SIZE_MAX, 0),
 	HINT(domain_attr->cntr_cnt, 100, 0),
-	HINT(domain_attr->cntr_cnt, SIZE_MAX, -FI_ENODATA),
+	HINT(domain_attr->cntr_cnt, SIZE_MAX, 0),
 	HINT(domain_attr->max_ep_tx_ctx, 256, 0),
 	HINT(domain_attr->max_ep_tx_ctx, 257, -FI_ENODATA),
 	HINT(domain_attr->max_ep_rx_ctx, 256, 0),
 	HINT(domain_attr->max_ep_rx_ctx, 257, -FI_ENODATA),
 	HINT(domain_attr->max_ep_stx_ctx, 100, 0),
-	HINT(domain_attr->max_ep_stx_ctx, SIZE_MAX, -FI_ENODATA),
+	HINT(domain_attr->max_ep_stx_ctx, SIZE_MAX, 0),
 	HINT(domain_attr->max_ep_srx_ctx, 100, 0),
-	HINT(domain_attr->max_ep_srx_ctx, SIZE_MAX, -FI_ENODATA),
-	HINT(domain_attr->max_err_data, 1 << 20, -FI_ENODATA),
+	HINT(domain_attr->max_ep_srx_ctx, SIZE_MAX, 0),
+	HINT(domain_attr->max_err_data, 1 << 20, 0),
 	HINT(domain_attr->caps, FI_LOCAL_COMM | FI_REMOTE_COMM, 0),
 	HINT(domain_attr->caps, FI_AV_USER_ID, 0),
 	HINT(domain_attr->caps, FI_SHARED_AV, 0),
@@ -547,6 +547,30 @@ TEST_F(Getinfo, OldAndNewApiVersions)
 		EXPECT_EQ(0, fi_getinfo(v, nullptr, nullptr, 0, hints, &info))
 			<< v;
 	}
+}
+
+TEST_F(Getinfo, CallersBefore15GetOneOfTheirModes)
+{
+	/* fi_domain(3), mr_mode: up to version 1.4 the field has one of the
+	 * values FI_MR_UNSPEC (hints only), FI_MR_BASIC and FI_MR_SCALABLE. */
+	const int unspec = 0, basic = 1, scalable = 2;
+
+	ONLY_TANDEM();
+	for (uint32_t v : { FI_VERSION(1, 0), FI_VERSION(1, 4) }) {
+		for (int asked : { unspec, basic, scalable }) {
+			drop();
+			hints->domain_attr->mr_mode = asked;
+			ASSERT_EQ(0, fi_getinfo(v, nullptr, nullptr, 0, hints,
+						&info));
+			EXPECT_EQ(asked ? asked : basic,
+				  info->domain_attr->mr_mode);
+		}
+	}
+	drop();
+	hints->domain_attr->mr_mode = unspec;
+	ASSERT_EQ(0, fi_getinfo(FI_VERSION(1, 5), nullptr, nullptr, 0, hints,
+				&info));
+	EXPECT_EQ(0, info->domain_attr->mr_mode);
 }
 
 TEST_F(Getinfo, WithoutHints)
