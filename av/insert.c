@@ -32,6 +32,25 @@
 /* Addresses decoded ahead, so that the table's memory is there when needed. */
 enum { AHEAD = 16 };
 
+/*
+ * The text of an address: fi_av(3) has an array of pointers, but fabtests and
+ * the shm provider have the text itself, one NUL-terminated string behind the
+ * other. No pointer consists of the bytes that each of our addresses begins
+ * with.
+ */
+static int from_text(const void *array, size_t i, const char **at,
+		     struct tdm_addr *a)
+{
+	static const char prefix[] = "fi_sock";
+	const char *p = *at;
+
+	if (strncmp(array, prefix, sizeof(prefix) - 1))
+		p = ((char *const *)array)[i];
+	else
+		*at = p + strlen(p) + 1;
+	return tdm_addr_from_str(a, p, p ? SIZE_MAX / 2 : 0);
+}
+
 int tdm_av_decode(const struct tdm_av *av, const void *array, size_t i,
 		  const char **at, struct tdm_addr *a)
 {
@@ -39,10 +58,8 @@ int tdm_av_decode(const struct tdm_av *av, const void *array, size_t i,
 	sa_family_t family;
 	size_t len;
 
-	if (av->format == FI_ADDR_STR) {
-		p = ((char *const *)array)[i];
-		return tdm_addr_from_str(a, p, p ? SIZE_MAX / 2 : 0);
-	}
+	if (av->format == FI_ADDR_STR)
+		return from_text(array, i, at, a);
 	memcpy(&family, p, sizeof(family));
 	len = av->format == FI_SOCKADDR_IN6 || (av->format != FI_SOCKADDR_IN &&
 						family == AF_INET6) ?

@@ -141,6 +141,30 @@ TEST_F(Name, TextSourcesAreTakenBack)
 	EXPECT_EQ(0u, name.find("fi_sockaddr_in://127.0.0.1:"));
 }
 
+TEST_F(Name, TextMayStandInTheArrayItself)
+{
+	/* fi_av(3) has an array of pointers for FI_ADDR_STR. Upstream's tests
+	 * pass the text itself, several one behind the other. */
+	const char raw[] = "fi_sockaddr_in://192.0.2.3:1\0nothing\0"
+			   "fi_sockaddr_in://192.0.2.3:2";
+	const char *const pointers[] = { raw, nullptr, raw };
+	fi_addr_t got[3];
+	char text[96];
+	size_t len = sizeof(text);
+
+	ONLY_TANDEM();
+	ask_text();
+	ASSERT_EQ(0, get());
+	open_all();
+	EXPECT_EQ(2, fi_av_insert(a, raw, 3, got, 0, nullptr));
+	EXPECT_EQ(0u, got[0]);
+	EXPECT_EQ(uint64_t(FI_ADDR_NOTAVAIL), got[1]);
+	EXPECT_EQ(1u, got[2]);
+	ASSERT_EQ(0, fi_av_lookup(a, 1, text, &len));
+	EXPECT_STREQ("fi_sockaddr_in://192.0.2.3:2", text);
+	EXPECT_EQ(2, fi_av_insert(a, pointers, 3, got, 0, nullptr));
+}
+
 TEST_F(Name, SourcesMayNameAContext)
 {
 	/* fi_av(3), fi_rx_addr: an address with a receive context. As the
