@@ -83,6 +83,9 @@ struct tdm_peer_event {
 	uint32_t addrlen; /* bytes used of addr */
 	uint8_t addr[28]; /* the remote endpoint's sockaddr_in or _in6 */
 	uint32_t cma;	  /* 1: large messages use process_vm_readv */
+	/* TDM_PEER_LOST: of the session that ended, fi_ext_tandem.h. */
+	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes;
+	uint32_t large_rx, large_tx; /* enum tdm_report_large */
 };
 
 #endif /* TDM_PROVIDER_H */

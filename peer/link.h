@@ -113,4 +113,10 @@ int tdm_link_arm(struct tdm_link *link);
 int tdm_link_watch(struct tdm_link *link, int (*add)(void *arg, int fd),
 		   void (*del)(void *arg, int fd), void *arg);
 
+/*
+ * Deliver what the peer wrote to the EQ, but for the events of endpoint @skip
+ * (NULL: of none), which are dropped.
+ */
+void tdm_link_deliver(struct tdm_link *link, const struct fid *skip);
+
 #endif /* TDM_PEER_LINK_H */

@@ -60,12 +60,6 @@ struct tdm_link {
 int tdm_link_get_queue(struct tdm_link *link, struct fid *fid) tdm_must_check;
 void tdm_link_put_queue(struct tdm_link *link, struct fid *fid);
 
-/*
- * Deliver what the peer wrote to the EQ, but for the events of endpoint @skip
- * (NULL: of none), which are dropped.
- */
-void tdm_link_deliver(struct tdm_link *link, const struct fid *skip);
-
 /* End of the link: forget all queues. Zero-safe. */
 void tdm_link_free_queues(struct tdm_link *link);
 

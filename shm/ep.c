@@ -424,9 +424,7 @@ static int report_path(struct fid_ep *fid, fi_addr_t addr,
 	out->shm.tx_bytes = pair->tx_bytes;
 	out->shm.rx_msgs = pair->rx_msgs;
 	out->shm.rx_bytes = pair->rx_bytes;
-	out->large_rx = pair->self ? TDM_REPORT_LARGE_COPY :
-			pair->cma  ? TDM_REPORT_LARGE_CMA :
-				     TDM_REPORT_LARGE_BOUNCE;
+	out->large_rx = tdm_shm_pair_large_rx(pair);
 	out->large_tx = pair->self ? TDM_REPORT_LARGE_COPY : pair->large_tx;
 	return 0;
 }

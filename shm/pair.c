@@ -190,6 +190,13 @@ void tdm_shm_pair_release(struct tdm_shm_pair *pair)
 
 /* ---- events -------------------------------------------------------------- */
 
+uint32_t tdm_shm_pair_large_rx(const struct tdm_shm_pair *pair)
+{
+	if (pair->self)
+		return TDM_REPORT_LARGE_COPY;
+	return pair->cma ? TDM_REPORT_LARGE_CMA : TDM_REPORT_LARGE_BOUNCE;
+}
+
 static void tell(struct tdm_shm_pair *pair, enum tdm_peer_event_type type,
 		 enum tdm_reason reason, int err)
 {
@@ -208,6 +215,15 @@ static void tell(struct tdm_shm_pair *pair, enum tdm_peer_event_type type,
 	e.addrlen = pair->addr.len;
 	memcpy(e.addr, pair->addr.sa, pair->addr.len);
 	e.cma = type == TDM_PEER_UP && pair->cma;
+	if (type == TDM_PEER_LOST) {
+		/* It may be read when the pair is gone, or has a session. */
+		e.tx_msgs = pair->tx_msgs;
+		e.tx_bytes = pair->tx_bytes;
+		e.rx_msgs = pair->rx_msgs;
+		e.rx_bytes = pair->rx_bytes;
+		e.large_rx = tdm_shm_pair_large_rx(pair);
+		e.large_tx = pair->large_tx;
+	}
 	if (fi_eq_write(ep->eq->owner, FI_NOTIFY, &e, sizeof(e), 0) < 0)
 		TDM_WARN(EQ, "event of a peer is lost, event queue is full");
 }

@@ -127,6 +127,9 @@ struct tdm_shm_pair *tdm_shm_pair_find(struct tdm_shm_ep *ep,
 /* Free @pair when it has no session, no reference and nothing to remember. */
 void tdm_shm_pair_release(struct tdm_shm_pair *pair);
 
+/* How large messages of the peer come in: enum tdm_report_large. */
+uint32_t tdm_shm_pair_large_rx(const struct tdm_shm_pair *pair);
+
 /*
  * The pair broke with @err (positive errno). It is marked and put on the reap
  * list: it ends when nobody works on it, in this progress call or, when its hot

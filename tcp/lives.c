@@ -3,9 +3,8 @@
  * The path of a pair through all its lives.
  *
  * The counts of a local pair are the peer's own: the same interface is asked
- * of the peer's endpoint, whose addresses are those of the peer's AV. It gives
- * the counts of the present session, and after its end, until the next one,
- * those of the last.
+ * of the peer's endpoint, whose addresses are those of the peer's AV, about the
+ * present session; the event that tells of its end has the last counts.
  *
  * Lock: held in all of this file.
  */
@@ -95,21 +94,23 @@ static void end(struct tdm_lives *l, enum tdm_report_kind path, int err)
 	l->err = err == FI_ESHUTDOWN ? 0 : err;
 }
 
-void tdm_lives_end_local(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr,
-			 int err)
+void tdm_lives_end_local(struct tdm_pair *p, const struct tdm_peer_event *event)
 {
+	const struct tdm_report_counts counts = {
+		.tx_msgs = event->tx_msgs,
+		.tx_bytes = event->tx_bytes,
+		.rx_msgs = event->rx_msgs,
+		.rx_bytes = event->rx_bytes,
+	};
 	struct tdm_lives *l = lives_of(p);
-	struct tdm_report_path last;
 
 	if (!l)
 		return;
-	end(l, TDM_REPORT_SHM, err);
+	end(l, TDM_REPORT_SHM, event->err);
 	l->reason = TDM_REASON_NONE;
-	if (ask_local(ep, addr, &last))
-		return;
-	add(&l->shm, &last.shm);
-	l->large_rx = last.large_rx;
-	l->large_tx = last.large_tx;
+	l->large_rx = event->large_rx;
+	l->large_tx = event->large_tx;
+	add(&l->shm, &counts);
 }
 
 void tdm_lives_end_remote(struct tdm_pair *p, const struct tdm_conn *conn,

@@ -17,6 +17,7 @@
 struct tdm_conn;
 struct tdm_ep;
 struct tdm_pair;
+struct tdm_peer_event;
 
 struct tdm_lives {
 	struct tdm_report_counts shm, tcp;
@@ -34,12 +35,12 @@ struct tdm_lives {
 };
 
 /*
- * The session of @p by shared memory, with the peer at @addr, has ended with
- * @err (FI_ESHUTDOWN: the peer closed it), or the connection @conn. The counts
- * are still to be had. Without memory for the record they are lost.
+ * The session of @p by shared memory has ended, as @event says, or the
+ * connection @conn with @err (FI_ESHUTDOWN: the peer closed it). Without memory
+ * for the record the counts are lost.
  */
-void tdm_lives_end_local(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr,
-			 int err);
+void tdm_lives_end_local(struct tdm_pair *p,
+			 const struct tdm_peer_event *event);
 void tdm_lives_end_remote(struct tdm_pair *p, const struct tdm_conn *conn,
 			  int err);
 

@@ -195,7 +195,7 @@ static void peer_lost(struct tdm_ep *ep, struct tdm_pair *p,
 		ep->domain->local_pairs--;
 	}
 	if (p)
-		tdm_lives_end_local(ep, p, event->entry.data, event->err);
+		tdm_lives_end_local(p, event);
 	if (p && p->path == TDM_PATH_LOCAL) {
 		p->path = TDM_PATH_UNKNOWN;
 		p->search = TDM_SEARCH_ATTACH;

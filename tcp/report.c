@@ -199,6 +199,9 @@ static void print_report(struct tdm_ep *ep, const char *when)
 	char own[TDM_ADDR_STR_BYTES], *text = NULL;
 	size_t len = 0;
 
+	/* What the peer told and no pass has read, such as a refusal. */
+	if (ep->domain->link)
+		tdm_link_deliver(ep->domain->link, NULL);
 	snprintf(s.self, sizeof(s.self), "%s",
 		 tdm_addr_text(&ep->name, own, sizeof(own)));
 	s.out = open_memstream(&text, &len);

@@ -63,6 +63,38 @@ TDT_ROLE(echo)
 	_exit(0);
 }
 
+/* Sends one message to its parent, and closes when it is told. */
+TDT_ROLE(teller)
+{
+	struct tdt_world *w = nullptr;
+	struct tdt_attr attr;
+	struct Name name;
+	fi_addr_t parent;
+	char buf = 0;
+
+	(void)arg;
+	tdt_attr_init(&attr);
+	attr.eps = 1;
+	attr.no_tcp_only = 1;
+	if (tdt_world_open(&attr, &w))
+		return 1;
+	memset(&name, 0, sizeof(name));
+	name.len = w->eps[0].namelen;
+	memcpy(name.bytes, w->eps[0].name, name.len);
+	tdt_tell(fd, &name, sizeof(name));
+	if (tdt_hear(fd, &name, sizeof(name)) != sizeof(name) ||
+	    fi_av_insert(w->eps[0].av, name.bytes, 1, &parent, 0, nullptr) != 1)
+		return 2;
+	struct tdt_op op = op_of(TDT_SEND, 1, &buf, 1);
+
+	op.addr = parent;
+	op.context = &name;
+	if (tdt_post(&w->eps[0], &op) || tdt_wait(&w->eps[0], &name, nullptr) ||
+	    tdt_hear(fd, &buf, 1) != 1)
+		return 3;
+	return tdt_world_close(w);
+}
+
 class Report : public Case
 {
 protected:
@@ -161,6 +193,37 @@ TEST_F(Report, KeepsThePathOfAPeerThatClosed)
 	OK(one());
 	OK(end_child('c', TDM_REPORT_CLOSED));
 	EXPECT_EQ(0, ask().err);
+}
+
+TEST_F(Report, KeepsThePathOfAPeerThatOnlySent)
+{
+	/* As above: nothing of ours refers to such a peer. */
+	struct Name name;
+	char in = 0;
+	struct iovec iov = iov_of(&in, 1);
+
+	ONLY_TANDEM();
+	attr.eps = 1;
+	attr.no_tcp_only = 1;
+	OPEN();
+	ASSERT_EQ(0, tdt_child_start(&child, "teller", nullptr));
+	ASSERT_EQ(ssize_t(sizeof(name)),
+		  tdt_hear(child.fd, &name, sizeof(name)));
+	ASSERT_EQ(1, fi_av_insert(rx()->av, name.bytes, 1, &to, 0, nullptr));
+	name.len = rx()->namelen;
+	memcpy(name.bytes, rx()->name, name.len);
+	ASSERT_EQ(0, tdt_trecv(rx(), &iov, 0, ~0ull, &in));
+	ASSERT_EQ(0, tdt_tell(child.fd, &name, sizeof(name)));
+	OK(done(rx(), &in, FI_RECV | FI_TAGGED));
+	EXPECT_EQ(uint32_t(TDM_REPORT_IN_USE), ask().state);
+	ASSERT_EQ(0, tdt_tell(child.fd, "c", 1));
+	ASSERT_EQ(0, tdt_wait_until(w, ended, this));
+	ASSERT_EQ(0, tdt_child_wait(&child));
+	child.pid = 0;
+	EXPECT_EQ(uint32_t(TDM_REPORT_CLOSED), ask().state);
+	EXPECT_EQ(1u, ask().rx_msgs);
+	EXPECT_EQ(1u, ask().rx_bytes);
+	EXPECT_EQ(0u, ask().tx_msgs);
 }
 
 TEST_F(Report, KeepsThePathOfAPeerThatDied)
