@@ -22,8 +22,11 @@ enum { TDM_IOV_LIMIT = TDM_AMO_IOV_LIMIT };
 /* Longest transfer, bytes (ep_attr->max_msg_size). */
 #define TDM_MAX_MSG_BYTES ((size_t)SIZE_MAX >> 1)
 
-/* Largest message of fi_inject(3), bytes (tx_attr->inject_size). */
-enum { TDM_INJECT_BYTES = 256 };
+/*
+ * Largest message of fi_inject(3), bytes (tx_attr->inject_size): of those who
+ * ask for nothing, and the most that can be asked for.
+ */
+enum { TDM_INJECT_BYTES = 256, TDM_INJECT_MOST_BYTES = 4096 };
 
 /*
  * The completion levels of fi_cq(3) a send may ask for; none of them set

@@ -36,6 +36,16 @@ uint64_t tdm_shm_op_id(const struct tdm_shm_op *op)
 	return (uint64_t)op->gen << 32 | low;
 }
 
+int tdm_shm_op_own(struct tdm_shm_op *op, struct tdm_xfer *x)
+{
+	op->copy = malloc(x->len ? x->len : 1);
+	if (!op->copy)
+		return -FI_ENOMEM;
+	tdm_iov_copy_from(op->copy, x->iov, x->count, 0, x->len);
+	tdm_xfer_buf(x, op->copy, x->len);
+	return 0;
+}
+
 static void slow_add(struct tdm_shm_op *op, int n)
 {
 	struct tdm_shm_pair *pair = op->pair;

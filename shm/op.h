@@ -123,6 +123,12 @@ struct tdm_shm_unexp {
 struct tdm_shm_op *tdm_shm_op_new(struct tdm_shm_pair *pair,
 				  const struct tdm_xfer *x);
 
+/*
+ * The bytes of @x, an inject that the peer takes no payload of now, become those
+ * of @op, and @x is changed to name them. Errors: -FI_ENOMEM.
+ */
+int tdm_shm_op_own(struct tdm_shm_op *op, struct tdm_xfer *x) tdm_must_check;
+
 /* @op, which is one-sided and has begun, is slow: include/tdm_order.h. */
 void tdm_shm_op_slow(struct tdm_shm_op *op);
 

@@ -36,7 +36,7 @@ enum {
 
 /* ---- initiator ----------------------------------------------------------- */
 
-/* Payload a WRITE of the present ring may carry; injects always fit. */
+/* Payload a WRITE of the present ring may carry. */
 static size_t write_most(const struct tdm_shm_pair *pair)
 {
 	return tdm_shm_eager_room(pair->tx.count, pair->ep->eager_most + 8) - 8;
@@ -83,8 +83,7 @@ static ssize_t send_write(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 	return 0;
 }
 
-static ssize_t send_rts_write(struct tdm_shm_pair *pair,
-			      const struct tdm_xfer *x)
+static ssize_t send_rts_write(struct tdm_shm_pair *pair, struct tdm_xfer *x)
 {
 	uint8_t flags = x->flags & FI_REMOTE_CQ_DATA ? TDM_SHM_REC_DATA : 0;
 	uint8_t *slot = tdm_shm_tx_room(pair, 1, TDM_SHM_TX_SPARE);
@@ -96,6 +95,10 @@ static ssize_t send_rts_write(struct tdm_shm_pair *pair,
 	op = tdm_shm_op_new(pair, x);
 	if (!op)
 		return no_op(pair->ep);
+	if ((x->flags & FI_INJECT) && tdm_shm_op_own(op, x)) {
+		tdm_shm_op_free(pair->ep, op);
+		return -FI_EAGAIN;
+	}
 	tdm_shm_op_slow(op);
 	tdm_shm_rts_fill(&body.rts, op, x);
 	body.where.key = x->rma_key;
@@ -144,7 +147,7 @@ ssize_t tdm_shm_rma_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 	if (!pair || pair->state != TDM_SHM_PAIR_UP || pair->broken)
 		return tdm_shm_tx_slow(ep, pair, x);
 	if (x->len > SIZE_MAX / 2 ||
-	    ((x->flags & FI_INJECT) && x->len > TDM_INJECT_BYTES))
+	    ((x->flags & FI_INJECT) && x->len > TDM_INJECT_MOST_BYTES))
 		return -FI_EMSGSIZE;
 	if (tdm_unlikely((x->flags & FI_FENCE) && tdm_shm_tx_fenced(pair)))
 		return -FI_EAGAIN;
@@ -155,7 +158,7 @@ ssize_t tdm_shm_rma_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 		return tdm_shm_amo_send(pair, x);
 	if (x->flags & FI_READ)
 		return send_read(pair, x);
-	if (x->len > write_most(pair) && !(x->flags & FI_INJECT))
+	if (x->len > write_most(pair))
 		return send_rts_write(pair, x);
 	return send_write(pair, x);
 }

@@ -258,11 +258,8 @@ void tdm_shm_rts_fill(struct tdm_shm_rts *rts, struct tdm_shm_op *op,
  */
 static int own_payload(struct tdm_shm_op *op, struct tdm_xfer *x)
 {
-	op->copy = malloc(x->len ? x->len : 1);
-	if (!op->copy)
+	if (tdm_shm_op_own(op, x))
 		return -FI_EAGAIN;
-	tdm_iov_copy_from(op->copy, x->iov, x->count, 0, x->len);
-	tdm_xfer_buf(x, op->copy, x->len);
 	if (x->flags & (FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE))
 		return 0;
 	op->told = 1;
@@ -280,8 +277,9 @@ static tdm_noinline ssize_t send_rts(struct tdm_shm_pair *pair,
 	struct tdm_shm_op *op;
 	uint8_t *slot;
 
-	if (tdm_unlikely(x->len > SIZE_MAX / 2 ||
-			 (x->flags & FI_INJECT && x->len > TDM_INJECT_BYTES)))
+	if (tdm_unlikely(
+		    x->len > SIZE_MAX / 2 ||
+		    (x->flags & FI_INJECT && x->len > TDM_INJECT_MOST_BYTES)))
 		return -FI_EMSGSIZE;
 	if (tdm_unlikely((x->flags & FI_FENCE) && tdm_shm_tx_fenced(pair)))
 		return -FI_EAGAIN;

@@ -171,7 +171,10 @@ static inline int no_such_place(const struct tdm_conn *c, uint64_t flags,
 /* 1: committed; @op may have ended. 0: not now, nothing was changed. */
 static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 {
-	size_t copied = op->len <= TDM_TCP_COPY_BYTES ? op->len : 0;
+	/* The buffer of an inject is the caller's at return. */
+	size_t most = op->flags & FI_INJECT ? TDM_INJECT_MOST_BYTES :
+					      TDM_TCP_COPY_BYTES;
+	size_t copied = op->len <= most ? op->len : 0;
 	int write = !!(op->flags & FI_RMA);
 	int deliver = write || (op->flags & FI_DELIVERY_COMPLETE);
 	struct tdm_wire_rec rec;

@@ -68,7 +68,7 @@ const Amount amounts[] = {
 	AMOUNT(ep_attr->tx_ctx_cnt, 256),
 	AMOUNT(ep_attr->rx_ctx_cnt, 256),
 	AMOUNT(ep_attr->auth_key_size, 0),
-	AMOUNT(tx_attr->inject_size, 0),
+	AMOUNT(tx_attr->inject_size, 4096),
 	AMOUNT(tx_attr->size, 65536),
 	AMOUNT(tx_attr->iov_limit, 0),
 	AMOUNT(tx_attr->rma_iov_limit, 0),

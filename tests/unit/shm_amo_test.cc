@@ -192,7 +192,7 @@ TEST_F(ShmAmoTest, BadCalls)
 	EXPECT_EQ(fi_atomic(a->ep, buf, 1, nullptr, to_b, 0, key, FI_FLOAT16,
 			    FI_SUM, buf),
 		  -FI_EOPNOTSUPP);
-	EXPECT_EQ(fi_inject_atomic(a->ep, buf, 33, to_b, 0, key, FI_UINT64,
+	EXPECT_EQ(fi_inject_atomic(a->ep, buf, 129, to_b, 0, key, FI_UINT64,
 				   FI_SUM),
 		  -FI_EMSGSIZE);
 	EXPECT_EQ(fi_atomic(a->ep, buf, 1, nullptr, to_b + 1, 0, key, FI_UINT64,

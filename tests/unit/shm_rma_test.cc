@@ -394,7 +394,7 @@ TEST_F(ShmRmaTest, BadCalls)
 	struct fi_rma_iov where = { 0, 8, key };
 	struct fi_msg_rma msg = {};
 	struct iovec iov;
-	char buf[300] = {};
+	char buf[5000] = {};
 
 	meet();
 	iov = { buf, 9 };
@@ -407,7 +407,8 @@ TEST_F(ShmRmaTest, BadCalls)
 	iov.iov_len = 8;
 	msg.rma_iov_count = 0;
 	EXPECT_EQ(fi_readmsg(a->ep, &msg, 0), -FI_EINVAL);
-	EXPECT_EQ(fi_inject_write(a->ep, buf, 257, to_b, 0, key), -FI_EMSGSIZE);
+	EXPECT_EQ(fi_inject_write(a->ep, buf, 4097, to_b, 0, key),
+		  -FI_EMSGSIZE);
 	EXPECT_EQ(fi_read(a->ep, buf, 1, nullptr, to_b + 1, 0, key, buf),
 		  -FI_EINVAL);
 }
