@@ -324,18 +324,14 @@ static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
 	return room < ep->name.len ? -FI_ETOOSMALL : 0;
 }
 
-/* fi_peer(3): receives are the owner's, so are their cancels. */
+/*
+ * Sends only: receives are posted to the owner, and may be those of a context
+ * that others share, so it is the owner that cancels them.
+ */
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
-	struct tdm_shm_ep *ep =
-		tdm_container_of(fid, struct tdm_shm_ep, fid.fid);
-
-	ssize_t ret = -FI_ENOENT;
-
-	if (ep->srx && ep->srx->ep_fid.ops && ep->srx->ep_fid.ops->cancel)
-		ret = ep->srx->ep_fid.ops->cancel(&ep->srx->ep_fid.fid,
-						  context);
-	return ret == -FI_ENOENT ? tdm_shm_op_cancel(ep, context) : ret;
+	return tdm_shm_op_cancel(
+		tdm_container_of(fid, struct tdm_shm_ep, fid.fid), context);
 }
 
 static ssize_t ep_tx_size_left(struct fid_ep *fid)

@@ -273,7 +273,7 @@ static ssize_t cancel_send(struct tdm_ep *ctx, void *context)
 	if (op)
 		ret = tdm_late_cancel(ctx->of->sep, op);
 	if (op && ret)
-		ret = tdm_tx_cancel(ctx->of->tcp, op);
+		ret = tdm_ep_cancel_send(ctx->of, op);
 	return ret;
 }
 

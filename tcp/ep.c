@@ -289,6 +289,15 @@ ssize_t tdm_ep_cancel_by(struct tdm_ep *ep, void *context,
 	return ret;
 }
 
+ssize_t tdm_ep_cancel_send(struct tdm_ep *ep, void *context)
+{
+	ssize_t ret = tdm_tx_cancel(ep->tcp, context);
+
+	return ret == -FI_ENOENT && ep->local ?
+		       fi_cancel(&ep->local->fid, context) :
+		       ret;
+}
+
 static ssize_t cancel_posted(struct tdm_ep *ep, void *context)
 {
 	ssize_t ret;
@@ -296,12 +305,7 @@ static ssize_t cancel_posted(struct tdm_ep *ep, void *context)
 	if (!ep->enabled)
 		return -FI_ENOENT;
 	ret = ep->seat ? -FI_ENOENT : tdm_srx_cancel(ep->srx, context);
-	if (ret == -FI_ENOENT)
-		ret = tdm_tx_cancel(ep->tcp, context);
-	/* The peer knows of receives; those of a seat are others'. */
-	if (ret == -FI_ENOENT && ep->local && !ep->seat)
-		ret = fi_cancel(&ep->local->fid, context);
-	return ret;
+	return ret == -FI_ENOENT ? tdm_ep_cancel_send(ep, context) : ret;
 }
 
 ssize_t tdm_ep_cancel(fid_t fid, void *context)

@@ -63,6 +63,12 @@ int tdm_ep_control(struct fid *fid, int command, void *arg);
 ssize_t tdm_ep_cancel(fid_t fid, void *context);
 
 /*
+ * fi_cancel(3) of a send of @ep, an endpoint that is enabled, that a transport
+ * knows by @context. Lock: held. Errors: -FI_ENOENT, -FI_EAGAIN.
+ */
+ssize_t tdm_ep_cancel_send(struct tdm_ep *ep, void *context);
+
+/*
  * fi_cancel(3) on @ep, or what it is an alias of, of what @cancel knows by
  * @context or waits for a counter. @cancel: Lock: held.
  */

@@ -625,6 +625,33 @@ TEST_F(Scalable, SendsThatWaitEnd)
 	empty(s.txq[0]);
 }
 
+TEST_F(Scalable, SendsThatWereAnnouncedAreCancelled)
+{
+	/* fi_cancel(3) on a transmit context: a send that no receive has
+	 * matched ends by it, whatever path it took. */
+	Bytes out = filled(1 << 20, 1);
+	Entry x;
+
+	OK(raise());
+	for (size_t i = 1; i < seps.size(); i++) {
+		Sep &s = seps[i];
+
+		OK(message(s, 0, 0, 100, true, true));
+		ASSERT_EQ(0, fi_tsend(s.tx[0], out.data(), out.size(), nullptr,
+				      named(s, 0), 9, &out));
+		tdt_settle(w, 5);
+		EXPECT_EQ(-FI_ENOENT, fi_cancel(&s.tx[1]->fid, &out));
+		ASSERT_EQ(0, fi_cancel(&s.tx[0]->fid, &out));
+		x = next(s.txq[0]);
+		ASSERT_EQ(-FI_EAVAIL, x.ret);
+		EXPECT_EQ(FI_ECANCELED, x.err.err);
+		EXPECT_EQ(&out, x.err.op_context);
+		/* The message is gone from the peer, too. */
+		OK(message(s, 0, 0, 100, true, true));
+	}
+	OK(all_empty());
+}
+
 class ScalableGroups : public Scalable
 {
 protected:

@@ -200,6 +200,39 @@ TEST_F(Srx, CancelIsReportedAtTheFirstEndpoint)
 	EXPECT_EQ(&in, x.err.op_context);
 }
 
+TEST_F(Srx, SendsOfItsEndpointsAreCancelled)
+{
+	/* fi_cancel(3) is about operations of the endpoint, whatever it shares:
+	 * a send that was announced and that no receive has matched ends by
+	 * it, and a receive of the context with the same context does not. */
+	Bytes out = filled(1 << 20, 1);
+	char in;
+	Entry x;
+
+	OPEN();
+	OK(share());
+	for (auto *to : senders()) {
+		fi_addr_t addr = insert(rx()->av, to->ep);
+
+		ASSERT_EQ(0,
+			  fi_recv(srx, &in, 1, nullptr, FI_ADDR_UNSPEC, &out));
+		ASSERT_EQ(0, keep_on([&] {
+				  return fi_tsend(at[0], out.data(), out.size(),
+						  nullptr, addr, 5, &out);
+			  }));
+		tdt_settle(w, 5);
+		ASSERT_EQ(0, fi_cancel(&at[0]->fid, &out));
+		x = next(tx[0]);
+		ASSERT_EQ(-FI_EAVAIL, x.ret);
+		EXPECT_EQ(FI_ECANCELED, x.err.err);
+		EXPECT_EQ(&out, x.err.op_context);
+		empty(rxq[0]);
+		EXPECT_EQ(-FI_ENOENT, fi_cancel(&at[0]->fid, &out));
+		ASSERT_EQ(0, fi_cancel(&srx->fid, &out));
+		EXPECT_EQ(-FI_EAVAIL, next(rxq[0]).ret);
+	}
+}
+
 TEST_F(Srx, ClosingOneEndpointLeavesTheOthers)
 {
 	/* fi_close(3): what waited for the endpoint is discarded; receives of
