@@ -63,7 +63,7 @@ ssize_t tdm_shm_amo_send(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 		return -FI_EOPNOTSUPP;
 	slot = tdm_shm_tx_room(pair, n, TDM_SHM_TX_SPARE);
 	if (!slot)
-		return tdm_shm_tx_full(pair);
+		return tdm_shm_tx_full(pair, x);
 	op = tdm_shm_op_new(pair, x);
 	if (!op) {
 		tdm_shm_ep_progress(pair->ep);

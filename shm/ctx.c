@@ -72,7 +72,7 @@ static ssize_t select_tx(struct tdm_shm_pair *pair,
 		return -FI_EADDRNOTAVAIL;
 	slot = tdm_shm_tx_room(pair, 1, TDM_SHM_TX_SPARE);
 	if (!slot)
-		return tdm_shm_tx_full(pair);
+		return tdm_shm_tx_full(pair, NULL);
 	memcpy(slot + 8, &group, 8);
 	tdm_shm_ring_publish(&pair->tx, 1,
 			     tdm_shm_word0(0, TDM_SHM_REC_SELECT, 0,

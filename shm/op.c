@@ -93,8 +93,7 @@ struct tdm_shm_op *tdm_shm_op_find(struct tdm_shm_pair *pair, uint64_t id)
 	return &ep->ops[index];
 }
 
-/* What the owner reports for the peer of @pair. */
-static fi_addr_t reported(const struct tdm_shm_pair *pair)
+fi_addr_t tdm_shm_op_peer(const struct tdm_shm_pair *pair)
 {
 	struct fid_peer_srx *srx = pair->ep->srx;
 	const struct tdm_ids_ops *ops =
@@ -120,7 +119,7 @@ void tdm_shm_op_end(struct tdm_shm_op *op, int err)
 		return;
 	if (err) {
 		tdm_done_send_err(&ep->done, context, flags, err, err,
-				  reported(pair));
+				  tdm_shm_op_peer(pair));
 		return;
 	}
 	if (tdm_unlikely(flags & FI_READ)) {

@@ -144,6 +144,9 @@ struct tdm_shm_op *tdm_shm_op_find(struct tdm_shm_pair *pair, uint64_t id);
 /* What the peer calls @op by, which is under way. */
 uint64_t tdm_shm_op_id(const struct tdm_shm_op *op);
 
+/* What the owner reports for the peer of @pair. */
+fi_addr_t tdm_shm_op_peer(const struct tdm_shm_pair *pair);
+
 /* End @op: positive errno @err or 0. */
 void tdm_shm_op_end(struct tdm_shm_op *op, int err);
 

@@ -256,6 +256,8 @@ static void pair_reset_rings(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	pair->dirty_small = 0;
 	tdm_shm_ring_tx_init(&pair->tx, tdm_shm_seg_slots(pair->own),
 			     TDM_SHM_RING_SMALL_SLOTS, &pair->dirty_small);
+	if (!pair->self)
+		tdm_shm_ring_look(&pair->tx, 0);
 	tdm_shm_ring_rx_init(&pair->rx,
 			     (const uint8_t *)pair->peer +
 				     sizeof(struct tdm_shm_seg),
@@ -270,6 +272,9 @@ static void pair_reset_rings(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	pair->rx_window = 1;
 	pair->rx_talk = 0;
 	pair->stalls = 0;
+	pair->look_slots = 0;
+	pair->looked_ns = 0;
+	pair->looked_credit = 0;
 	pair->tx_msgs = 0;
 	pair->tx_bytes = 0;
 	pair->rx_msgs = 0;
@@ -395,6 +400,9 @@ static void pair_down(struct tdm_shm_pair *pair)
 	tdm_list_del(&pair->reap);
 	tdm_list_del(&pair->held);
 	drop_ctls(pair);
+	/* Sends of the peer meet this before its progress meets the lifeline. */
+	if (s && pair->own)
+		tdm_a32_store_release(&pair->own->hold, TDM_SHM_HOLD_GONE);
 	if (pair->self && pair->own)
 		free(pair->own);
 	pair->own = NULL;

@@ -16,7 +16,7 @@
 
 #include "shm/op.h"
 #include "shm/region.h"
-#include "shm/ring.h"
+#include "shm/ring_rx.h"
 #include "tdm_list.h"
 #include "tdm_order.h"
 #include "tdm_provider.h"
@@ -80,11 +80,14 @@ struct tdm_shm_pair {
 	int peer_atomics;	      /* 1: atomic operations */
 	uint32_t epoch;		      /* sessions this pair has had */
 	uint32_t stalls;	      /* sends that found the ring full */
-	struct tdm_list busy;  /* ep->busy: work for each progress call */
-	struct tdm_list awake; /* ep->awake: own->bell without ASLEEP */
-	struct tdm_list reap;  /* ep->reap */
-	struct tdm_list held;  /* ep->held: own->hold is set */
-	struct tdm_list ctl;   /* control records that wait for slots */
+	uint32_t look_slots; /* between the last look at the peer and the next */
+	uint64_t looked_ns;  /* when the peer was last seen alive; 0: never */
+	uint64_t looked_credit; /* its progress then */
+	struct tdm_list busy;	/* ep->busy: work for each progress call */
+	struct tdm_list awake;	/* ep->awake: own->bell without ASLEEP */
+	struct tdm_list reap;	/* ep->reap */
+	struct tdm_list held;	/* ep->held: own->hold is set */
+	struct tdm_list ctl;	/* control records that wait for slots */
 	struct tdm_list ops;
 	struct tdm_slow slow;  /* of ops, when order matters: ep->order */
 	struct tdm_list feeds; /* ops that feed chunks, round robin */

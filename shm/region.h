@@ -40,7 +40,7 @@ struct tdm_shm_seg {
 	uint8_t pad1[120];
 
 	tdm_a32 bell; /* read-mostly: bits TDM_SHM_BELL_* */
-	tdm_a32 hold; /* not 0: announce messages, send no payload */
+	tdm_a32 hold; /* not 0: send no payload; TDM_SHM_HOLD_* */
 	uint8_t pad2[120];
 
 	tdm_a64 bounce_consumed; /* chunks of Y's bounce area, free-running */
@@ -57,6 +57,12 @@ tdm_static_assert(offsetof(struct tdm_shm_seg, bounce_consumed) == 384,
 		  "own line");
 tdm_static_assert(offsetof(struct tdm_shm_seg, bounce_produced) == 512,
 		  "own line");
+
+/* Bits of hold. */
+enum {
+	TDM_SHM_HOLD_ANNOUNCE = 1, /* announce messages */
+	TDM_SHM_HOLD_GONE = 2,	   /* X has ended the session */
+};
 
 /* Slots of the rings a pair goes through: 4 KiB, 64 KiB, 256 KiB in all. */
 enum {

@@ -15,7 +15,9 @@
  *     bit for each slot that was inside a record since it last started one;
  *     such a slot is zeroed before the record in front of it is published.
  *     Therefore one slot is always kept free.
- *  2. head - max(credit, base) slots are in use, limit - head are not: 1 or more.
+ *  2. head - max(credit, base) slots are in use, the others, 1 or more, are not.
+ *  3. Records end at most at `limit`: where the ring is full, or earlier, at
+ *     `look`, where the producer wants to know whether the consumer lives.
  *
  * Memory order. The producer writes the body and, where needed, zeroes the
  * next start with plain stores and then stores word 0 with release; the
@@ -40,17 +42,8 @@ struct tdm_shm_ring_tx {
 	uint64_t head;	 /* slots published, over all rings of the pair */
 	uint64_t base;	 /* head when this ring began */
 	uint64_t credit; /* the consumer's progress as last read */
-	uint64_t limit;	 /* max(credit, base) + count */
-};
-
-struct tdm_shm_ring_rx {
-	const uint8_t *slots; /* the peer's segment, read-only */
-	uint32_t count;
-	uint32_t idx; /* slot where the next record starts */
-	uint32_t lap;
-	uint32_t gen;
-	uint64_t tail;	/* slots consumed, over all rings */
-	uint64_t shown; /* tail as last published */
+	uint64_t look;	 /* a value of head; UINT64_MAX: never */
+	uint64_t limit;	 /* min(max(credit, base) + count, look) */
 };
 
 static inline uint32_t tdm_shm_lap_next(uint32_t lap)
@@ -74,22 +67,29 @@ static inline void tdm_shm_ring_tx_init(struct tdm_shm_ring_tx *r,
 	r->idx = 0;
 	r->lap = 1;
 	r->base = r->head;
+	r->look = UINT64_MAX;
 	r->limit = r->head + count;
 }
 
-static inline void tdm_shm_ring_rx_init(struct tdm_shm_ring_rx *r,
-					const uint8_t *slots, uint32_t count)
+/* The head at which the ring is full, as last known. */
+static inline uint64_t tdm_shm_ring_end(const struct tdm_shm_ring_tx *r)
 {
-	r->slots = slots;
-	r->count = count;
-	r->idx = 0;
-	r->lap = 1;
+	return (r->credit > r->base ? r->credit : r->base) + r->count;
 }
 
 /* Slots not in use, as last known. */
 static inline uint32_t tdm_shm_ring_free(const struct tdm_shm_ring_tx *r)
 {
-	return (uint32_t)(r->limit - r->head);
+	return (uint32_t)(tdm_shm_ring_end(r) - r->head);
+}
+
+/* Refuse records that end after @look, however much room there is. */
+static inline void tdm_shm_ring_look(struct tdm_shm_ring_tx *r, uint64_t look)
+{
+	uint64_t end = tdm_shm_ring_end(r);
+
+	r->look = look;
+	r->limit = end < look ? end : look;
 }
 
 /* Take the consumer's progress; -1 when it cannot be true. */
@@ -99,8 +99,7 @@ static inline int tdm_shm_ring_credit(struct tdm_shm_ring_tx *r,
 	if (consumed - r->credit > r->head - r->credit)
 		return -1;
 	r->credit = consumed;
-	if (consumed > r->base)
-		r->limit = consumed + r->count;
+	tdm_shm_ring_look(r, r->look);
 	return 0;
 }
 
@@ -128,19 +127,27 @@ static inline void tdm_shm_ring_publish(struct tdm_shm_ring_tx *r, uint32_t n,
 	tdm_a64_store_release(tdm_shm_slot_word(r->slots, at), word0 | lap);
 }
 
+/* Slots of room that a record of @n slots takes, with @spare left after it. */
+static inline uint32_t tdm_shm_ring_need(const struct tdm_shm_ring_tx *r,
+					 uint32_t n, uint32_t spare)
+{
+	uint32_t left = r->count - r->idx;
+
+	return n + 1 + spare + (tdm_unlikely(n > 1 && left < n) ? left : 0);
+}
+
 /*
  * Room for a record of @n slots, with @spare slots left after it? Publishes
  * a PAD record when the ring's end is in the way. Returns the first slot's
- * address, or NULL when the ring is full as far as is known.
+ * address, or NULL when `limit` is in the way.
  */
 static inline uint8_t *tdm_shm_ring_reserve(struct tdm_shm_ring_tx *r,
 					    uint32_t n, uint32_t spare)
 {
-	uint32_t left = r->count - r->idx, need = n + 1 + spare;
+	uint32_t left = r->count - r->idx;
 
-	if (tdm_unlikely(n > 1 && left < n))
-		need += left;
-	if (tdm_unlikely(tdm_shm_ring_free(r) < need))
+	if (tdm_unlikely((uint32_t)(r->limit - r->head) <
+			 tdm_shm_ring_need(r, n, spare)))
 		return NULL;
 	if (tdm_unlikely(n > 1 && left < n))
 		tdm_shm_ring_publish(r, left,
@@ -149,51 +156,16 @@ static inline uint8_t *tdm_shm_ring_reserve(struct tdm_shm_ring_tx *r,
 	return r->slots + (size_t)r->idx * TDM_SHM_SLOT_BYTES;
 }
 
-static inline const uint8_t *tdm_shm_ring_slot(const struct tdm_shm_ring_rx *r)
-{
-	return r->slots + (size_t)r->idx * TDM_SHM_SLOT_BYTES;
-}
-
-/* Word 0 of the slot the consumer waits for. */
-static inline uint64_t tdm_shm_ring_peek(const struct tdm_shm_ring_rx *r)
-{
-	return tdm_a64_load_acquire(
-		(const tdm_a64 *)(const void *)tdm_shm_ring_slot(r));
-}
-
-static inline int tdm_shm_ring_there(const struct tdm_shm_ring_rx *r,
-				     uint64_t word0)
-{
-	return (uint32_t)word0 == r->lap;
-}
-
-/* Can @word0, not there yet, be an earlier state of the slot? */
-static inline int tdm_shm_ring_sane(const struct tdm_shm_ring_rx *r,
-				    uint64_t word0)
-{
-	return !(uint32_t)word0 || (int32_t)((uint32_t)word0 - r->lap) < 0;
-}
-
-/* Step over a record of @n slots; n <= count - idx. */
-static inline void tdm_shm_ring_step(struct tdm_shm_ring_rx *r, uint32_t n)
-{
-	r->idx += n;
-	r->tail += n;
-	if (tdm_unlikely(r->idx == r->count)) {
-		r->idx = 0;
-		r->lap = tdm_shm_lap_next(r->lap);
-	}
-}
-
 /* Do the invariants hold? For tests and debug assertions: private state. */
 static inline int tdm_shm_ring_valid(const struct tdm_shm_ring_tx *r)
 {
-	uint64_t from = r->credit > r->base ? r->credit : r->base;
+	uint64_t end = tdm_shm_ring_end(r);
 
 	return r->slots && r->count >= TDM_SHM_SLOTS_LEAST &&
 	       r->count <= TDM_SHM_SLOTS_MOST && r->idx < r->count && r->lap &&
 	       r->credit <= r->head && r->base <= r->head &&
-	       r->limit == from + r->count && r->head < r->limit &&
+	       r->limit == (end < r->look ? end : r->look) && r->head < end &&
+	       r->head <= r->limit &&
 	       !(r->dirty[r->idx / 64] >> (r->idx % 64) & 1);
 }
 

@@ -59,7 +59,7 @@ static ssize_t send_write(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 	uint64_t id;
 
 	if (!slot)
-		return tdm_shm_tx_full(pair);
+		return tdm_shm_tx_full(pair, x);
 	op = tdm_shm_op_new(pair, x);
 	if (!op)
 		return no_op(pair->ep);
@@ -91,7 +91,7 @@ static ssize_t send_rts_write(struct tdm_shm_pair *pair, struct tdm_xfer *x)
 	struct tdm_shm_op *op;
 
 	if (!slot)
-		return tdm_shm_tx_full(pair);
+		return tdm_shm_tx_full(pair, x);
 	op = tdm_shm_op_new(pair, x);
 	if (!op)
 		return no_op(pair->ep);
@@ -122,7 +122,7 @@ static ssize_t send_read(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 	uint64_t id;
 
 	if (!slot)
-		return tdm_shm_tx_full(pair);
+		return tdm_shm_tx_full(pair, x);
 	op = tdm_shm_op_new(pair, x);
 	if (!op)
 		return no_op(pair->ep);

@@ -81,11 +81,18 @@ void tdm_shm_serve_drop(struct tdm_shm_op *op);
 
 enum { TDM_SHM_TX_SPARE = 2 }; /* slots left to control records */
 
-/* As tdm_shm_ring_reserve(), reading the peer's progress when need be. */
+/*
+ * As tdm_shm_ring_reserve(), reading the peer's progress when need be and looking
+ * from time to time whether it lives: if not, @pair is broken.
+ */
 uint8_t *tdm_shm_tx_room(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare);
 
-/* No room: one step of progress. Returns -FI_EAGAIN. */
-ssize_t tdm_shm_tx_full(struct tdm_shm_pair *pair);
+/*
+ * tdm_shm_tx_room() gave none: one step of progress. Returns -FI_EAGAIN, or 0
+ * when that is because the peer is gone: @x (NULL: none) ended with
+ * FI_ECONNRESET.
+ */
+ssize_t tdm_shm_tx_full(struct tdm_shm_pair *pair, const struct tdm_xfer *x);
 
 /*
  * FI_FENCE: not 0, after one step of progress, while operations to the peer

@@ -20,8 +20,15 @@
 #include "shm/ctx.h"
 #include "shm/path.h"
 #include "shm/rma.h"
+#include "tdm_os.h"
 
-enum { TX_LARGE_STALLS = 16 };
+enum {
+	TX_LARGE_STALLS = 16,
+	TX_LOOK_SLOTS = 63, /* most between looks at the peer's life */
+};
+
+/* A stretch between two looks that took longer makes the next one short. */
+static const uint64_t tx_look_ns = 10 * 1000 * 1000;
 
 /* ---- room ---------------------------------------------------------------- */
 
@@ -31,6 +38,35 @@ void tdm_shm_tx_credit(struct tdm_shm_pair *pair)
 
 	if (tdm_unlikely(tdm_shm_ring_credit(&pair->tx, consumed)))
 		tdm_shm_pair_break(pair, FI_EPROTO);
+}
+
+/*
+ * A peer that died polling asks for no wake-up, and an application that finds
+ * what it asked for in its completion queue makes no progress, which looks at the
+ * lifeline. So the ring lets a few slots pass, a bit more of them each time, and
+ * then calls here: who has taken records since lives, who has not is looked at. To
+ * whoever sends seldom the system call is cheap, and the progress word is old.
+ * Leaves room for a record of @n slots and @spare.
+ */
+static void tx_look(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
+{
+	uint64_t now = tdm_os.now_ns();
+	int seldom = now - pair->looked_ns > tx_look_ns;
+
+	if ((seldom || pair->tx.credit == pair->looked_credit) &&
+	    !tdm_shm_session_alive(pair->sess)) {
+		tdm_shm_pair_break(pair, FI_ECONNRESET);
+		return;
+	}
+	if (seldom)
+		pair->look_slots = 0;
+	else if (pair->look_slots < TX_LOOK_SLOTS)
+		pair->look_slots = pair->look_slots * 2 + 1;
+	pair->looked_ns = now;
+	pair->looked_credit = pair->tx.credit;
+	tdm_shm_ring_look(&pair->tx,
+			  pair->tx.head + pair->look_slots +
+				  tdm_shm_ring_need(&pair->tx, n, spare));
 }
 
 /* As tdm_shm_ring_reserve(), reading the peer's progress when need be. */
@@ -44,7 +80,11 @@ static tdm_noinline uint8_t *tx_room(struct tdm_shm_pair *pair, uint32_t n,
 	tdm_shm_tx_credit(pair);
 	if (pair->broken)
 		return NULL;
-	return tdm_shm_ring_reserve(&pair->tx, n, spare);
+	slot = tdm_shm_ring_reserve(&pair->tx, n, spare);
+	if (slot || pair->tx.limit != pair->tx.look)
+		return slot;
+	tx_look(pair, n, spare);
+	return pair->broken ? NULL : tdm_shm_ring_reserve(&pair->tx, n, spare);
 }
 
 uint8_t *tdm_shm_tx_room(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
@@ -93,6 +133,7 @@ static tdm_noinline void ring_grow(struct tdm_shm_pair *pair)
 			     tdm_shm_seg_slots(pair->sess->own_ring.base),
 			     slots, pair->sess->dirty);
 	pair->tx.gen++;
+	tdm_shm_ring_look(&pair->tx, pair->tx.head + pair->look_slots);
 	pair->eager_most = tdm_shm_eager_room(slots, pair->ep->eager_most);
 	tdm_shm_bell(pair);
 }
@@ -106,9 +147,26 @@ void tdm_shm_tx_grow(struct tdm_shm_pair *pair, size_t len)
 		ring_grow(pair);
 }
 
-/* The ring is full: take one step, so that callers that only retry move. */
-ssize_t tdm_shm_tx_full(struct tdm_shm_pair *pair)
+static tdm_noinline ssize_t tx_dead(struct tdm_shm_pair *pair,
+				    const struct tdm_xfer *x)
 {
+	struct tdm_shm_ep *ep = pair->ep;
+	fi_addr_t peer = tdm_shm_op_peer(pair);
+
+	/* Operations that were begun before end before. */
+	tdm_shm_ep_progress(ep);
+	if (!x)
+		return -FI_EAGAIN;
+	tdm_done_send_err(&ep->done, x->context, x->flags, FI_ECONNRESET,
+			  FI_ECONNRESET, peer);
+	return 0;
+}
+
+ssize_t tdm_shm_tx_full(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
+{
+	if (pair->broken)
+		return tx_dead(pair, x);
+	/* One step, so that callers that only retry move. */
 	pair->want_space = 1;
 	tdm_shm_bell_again(pair);
 	if (++pair->stalls == 2 && pair->grow_in)
@@ -158,17 +216,17 @@ static inline int is_small(const struct tdm_xfer *x)
 		 (FI_REMOTE_CQ_DATA | FI_DELIVERY_COMPLETE | FI_FENCE));
 }
 
-/* Send one; that it ended is the caller's to say. */
-static tdm_always_inline ssize_t put_small(struct tdm_shm_pair *pair,
-					   uint64_t op, uint64_t tag,
-					   const void *buf, size_t len)
+/* Send one; that it ended is the caller's to say. -1: no room. */
+static tdm_always_inline int put_small(struct tdm_shm_pair *pair, uint64_t op,
+				       uint64_t tag, const void *buf,
+				       size_t len)
 {
 	uint8_t *slot = tdm_shm_ring_reserve(&pair->tx, 1, TDM_SHM_TX_SPARE);
 
 	if (tdm_unlikely(!slot)) {
 		slot = tx_room(pair, 1, TDM_SHM_TX_SPARE);
 		if (!slot)
-			return tdm_shm_tx_full(pair);
+			return -1;
 	}
 	memcpy(slot + 8, &tag, 8);
 	tdm_shm_copy(slot + TDM_SHM_HEAD_BYTES, buf, len);
@@ -186,12 +244,11 @@ static tdm_always_inline ssize_t put_small(struct tdm_shm_pair *pair,
 static inline ssize_t send_small(struct tdm_shm_pair *pair,
 				 const struct tdm_xfer *x)
 {
-	ssize_t ret =
-		put_small(pair, x->flags, x->tag, x->iov[0].iov_base, x->len);
-
-	if (tdm_likely(!ret))
-		tdm_done_send(&pair->ep->done, x->context, x->flags);
-	return ret;
+	if (tdm_unlikely(put_small(pair, x->flags, x->tag, x->iov[0].iov_base,
+				   x->len)))
+		return tdm_shm_tx_full(pair, x);
+	tdm_done_send(&pair->ep->done, x->context, x->flags);
+	return 0;
 }
 
 static tdm_noinline ssize_t send_eager(struct tdm_shm_pair *pair,
@@ -211,7 +268,7 @@ static tdm_noinline ssize_t send_eager(struct tdm_shm_pair *pair,
 	n = tdm_shm_rec_slots(tdm_shm_rec_extra(flags) + x->len);
 	slot = tx_room(pair, n, TDM_SHM_TX_SPARE);
 	if (tdm_unlikely(!slot))
-		return tdm_shm_tx_full(pair);
+		return tdm_shm_tx_full(pair, x);
 	if (tdm_unlikely(flags & TDM_SHM_REC_DELIVER)) {
 		op = tdm_shm_op_new(pair, x);
 		if (!op)
@@ -285,7 +342,7 @@ static tdm_noinline ssize_t send_rts(struct tdm_shm_pair *pair,
 		return -FI_EAGAIN;
 	slot = tx_room(pair, 1, TDM_SHM_TX_SPARE);
 	if (tdm_unlikely(!slot))
-		return tdm_shm_tx_full(pair);
+		return tdm_shm_tx_full(pair, x);
 	op = tdm_shm_op_new(pair, x);
 	if (tdm_unlikely(!op)) {
 		tdm_shm_ep_progress(ep);
@@ -399,6 +456,17 @@ ssize_t tdm_shm_tx_slow(struct tdm_shm_ep *ep, struct tdm_shm_pair *pair,
 					  tdm_shm_tx_send(ep, x);
 }
 
+/* The peer takes no payload. */
+static tdm_noinline ssize_t send_held(struct tdm_shm_pair *pair,
+				      struct tdm_xfer *x)
+{
+	if (tdm_a32_load_relaxed(&pair->peer->hold) & TDM_SHM_HOLD_GONE) {
+		tdm_shm_pair_break(pair, FI_ECONNRESET);
+		return tdm_shm_tx_full(pair, x);
+	}
+	return send_rts(pair, x);
+}
+
 ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 {
 	struct tdm_shm_pair *pair = tdm_shm_pair_at(ep, x->addr);
@@ -415,7 +483,7 @@ ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 			return send_rts(pair, x);
 	}
 	if (tdm_unlikely(tdm_a32_load_relaxed(&pair->peer->hold)))
-		return send_rts(pair, x);
+		return send_held(pair, x);
 	return tdm_likely(is_small(x)) ? send_small(pair, x) :
 					 send_eager(pair, x);
 }
@@ -437,6 +505,15 @@ static tdm_noinline ssize_t inject_other(struct tdm_shm_ep *ep, uint64_t op,
 	return tdm_shm_tx_send(ep, &x);
 }
 
+static tdm_noinline ssize_t inject_full(struct tdm_shm_pair *pair, uint64_t op)
+{
+	struct tdm_xfer x;
+
+	x.flags = op | FI_SEND | FI_INJECT;
+	x.context = NULL;
+	return tdm_shm_tx_full(pair, &x);
+}
+
 /* Most go to the ring without being a struct tdm_xfer in between. */
 static tdm_always_inline ssize_t inject(struct fid_ep *fid, uint64_t op,
 					uint64_t tag, const void *buf,
@@ -444,17 +521,16 @@ static tdm_always_inline ssize_t inject(struct fid_ep *fid, uint64_t op,
 {
 	struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(fid);
 	struct tdm_shm_pair *pair = tdm_shm_pair_at(ep, addr);
-	ssize_t ret;
 
 	if (tdm_unlikely(!pair || pair->state != TDM_SHM_PAIR_UP ||
 			 (pair->broken | pair->send_waits) || pair->grow_in ||
 			 len > TDM_SHM_BODY_BYTES ||
 			 tdm_a32_load_relaxed(&pair->peer->hold)))
 		return inject_other(ep, op, tag, buf, len, addr);
-	ret = put_small(pair, op, tag, buf, len);
-	if (tdm_likely(!ret))
-		tdm_done_send(&ep->done, NULL, FI_SEND);
-	return ret;
+	if (tdm_unlikely(put_small(pair, op, tag, buf, len)))
+		return inject_full(pair, op);
+	tdm_done_send(&ep->done, NULL, FI_SEND);
+	return 0;
 }
 
 ssize_t tdm_shm_tx_inject(struct fid_ep *ep, const void *buf, size_t len,

@@ -89,7 +89,7 @@ void tdm_shm_unexp_kept(struct tdm_shm_pair *pair)
 	    pair->unexp_bytes < UNEXP_SHARE_BYTES)
 		return;
 	tdm_list_append(&pair->ep->held, &pair->held);
-	tdm_a32_store_release(&pair->own->hold, 1);
+	tdm_a32_store_release(&pair->own->hold, TDM_SHM_HOLD_ANNOUNCE);
 }
 
 /* Take it out of the endpoint's books; the memory stays. */

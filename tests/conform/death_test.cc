@@ -219,6 +219,7 @@ public:
 	void receive_from_killed();
 	void stopped_peer();
 	void closed_peer();
+	void gone_unseen(char how);
 
 protected:
 	const char *tier_ = nullptr;
@@ -398,6 +399,56 @@ TEST_F(Death, StoppedPeerIsNotDead)
 	 * time is not taken for dead." */
 	ONLY_TANDEM();
 	OK(run_all(&Death::stopped_peer));
+}
+
+void Death::gone_unseen(char how)
+{
+	Bytes out = filled(8, 2);
+	struct fi_cq_tagged_entry e;
+	size_t told = 0;
+	struct tdt_comp c;
+
+	OK(start("sink", tier_));
+	for (int i = 0; i < 500; i++) {
+		ASSERT_EQ(0, send_once(out, 1));
+		ASSERT_EQ(0, tdt_wait(rx(), &out, &c));
+		ASSERT_EQ(0, c.err);
+	}
+	if (how == 'k') {
+		tdt_child_kill(&child, SIGKILL);
+	} else {
+		ASSERT_EQ(0, tdt_tell(child.fd, &how, 1));
+		EXPECT_EQ(0, tdt_child_wait(&child));
+	}
+	for (; told <= 1000; told++) {
+		ssize_t ret = fi_tsend(rx()->ep, out.data(), out.size(),
+				       nullptr, peer, 1, &out);
+
+		ASSERT_EQ(0, ret) << fi_strerror((int)-ret);
+		/* Asks for no more than there is: no progress is made. */
+		ret = fi_cq_read(rx()->tx_cq, &e, 1);
+		if (ret != 1)
+			break;
+	}
+	EXPECT_GE(how == 'k' ? 64u : 0u, told)
+		<< "sends ended well after the peer had gone";
+	ASSERT_EQ(0, tdt_wait(rx(), &out, &c));
+	EXPECT_EQ(FI_ECONNRESET, c.err) << fi_strerror(c.err);
+	ASSERT_EQ(0, tdt_warm_up(w));
+}
+
+TEST_F(Death, SendsToWhoIsGoneSoonFail)
+{
+	/* fi_tandem(7), FAULTS: an application that does nothing but send, and
+	 * read completions that are there, learns at the first send that the
+	 * peer has closed its endpoint, and at the 65th that it was killed. */
+	ONLY_TANDEM();
+	for (char how : { 'k', 'c' }) {
+		attr.eq = 1;
+		OPEN();
+		OK(gone_unseen(how));
+		close();
+	}
 }
 
 void Death::closed_peer()

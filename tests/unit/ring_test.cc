@@ -15,7 +15,7 @@
 
 extern "C" {
 #include "shm/region.h"
-#include "shm/ring.h"
+#include "shm/ring_rx.h"
 }
 
 namespace
@@ -137,6 +137,32 @@ TEST(Ring, SpareSlotsAreKeptForControl)
 	EXPECT_TRUE(r.put({ 1 }));
 	EXPECT_TRUE(r.put({ 1 }));
 	EXPECT_FALSE(r.put({ 1 }));
+}
+
+TEST(Ring, RecordsEndWhereTheProducerWantsToLook)
+{
+	/* Invariant 3: whatever room there is, and however it grows. */
+	Ring r(24);
+	int n = 0;
+
+	tdm_shm_ring_look(&r.tx, 6);
+	while (r.put({ 1 }))
+		n++;
+	EXPECT_EQ(n, 5);
+	EXPECT_TRUE(tdm_shm_ring_valid(&r.tx));
+	EXPECT_EQ(tdm_shm_ring_free(&r.tx), 19u);
+	EXPECT_EQ(tdm_shm_ring_credit(&r.tx, 5), 0);
+	EXPECT_FALSE(r.put({ 1 }));
+	EXPECT_EQ(tdm_shm_ring_free(&r.tx), 24u);
+	tdm_shm_ring_look(&r.tx, r.tx.head + tdm_shm_ring_need(&r.tx, 1, 0));
+	EXPECT_TRUE(r.put({ 1 }));
+	EXPECT_FALSE(r.put({ 1 }));
+	/* A look that is far away leaves the ring as it is. */
+	tdm_shm_ring_look(&r.tx, UINT64_MAX);
+	for (n = 0; r.put({ 1 }); n++)
+		;
+	EXPECT_EQ(n, 22);
+	EXPECT_TRUE(tdm_shm_ring_valid(&r.tx));
 }
 
 TEST(Ring, CreditThatCannotBeTrueIsRefused)

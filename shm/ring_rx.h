@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The consumer's side of the ring that shm/ring.h describes.
+ */
+#ifndef TDM_SHM_RING_RX_H
+#define TDM_SHM_RING_RX_H
+
+#include "shm/ring.h"
+
+struct tdm_shm_ring_rx {
+	const uint8_t *slots; /* the peer's segment, read-only */
+	uint32_t count;
+	uint32_t idx; /* slot where the next record starts */
+	uint32_t lap;
+	uint32_t gen;
+	uint64_t tail;	/* slots consumed, over all rings */
+	uint64_t shown; /* tail as last published */
+};
+
+static inline void tdm_shm_ring_rx_init(struct tdm_shm_ring_rx *r,
+					const uint8_t *slots, uint32_t count)
+{
+	r->slots = slots;
+	r->count = count;
+	r->idx = 0;
+	r->lap = 1;
+}
+
+static inline const uint8_t *tdm_shm_ring_slot(const struct tdm_shm_ring_rx *r)
+{
+	return r->slots + (size_t)r->idx * TDM_SHM_SLOT_BYTES;
+}
+
+/* Word 0 of the slot the consumer waits for. */
+static inline uint64_t tdm_shm_ring_peek(const struct tdm_shm_ring_rx *r)
+{
+	return tdm_a64_load_acquire(
+		(const tdm_a64 *)(const void *)tdm_shm_ring_slot(r));
+}
+
+static inline int tdm_shm_ring_there(const struct tdm_shm_ring_rx *r,
+				     uint64_t word0)
+{
+	return (uint32_t)word0 == r->lap;
+}
+
+/* Can @word0, not there yet, be an earlier state of the slot? */
+static inline int tdm_shm_ring_sane(const struct tdm_shm_ring_rx *r,
+				    uint64_t word0)
+{
+	return !(uint32_t)word0 || (int32_t)((uint32_t)word0 - r->lap) < 0;
+}
+
+/* Step over a record of @n slots; n <= count - idx. */
+static inline void tdm_shm_ring_step(struct tdm_shm_ring_rx *r, uint32_t n)
+{
+	r->idx += n;
+	r->tail += n;
+	if (tdm_unlikely(r->idx == r->count)) {
+		r->idx = 0;
+		r->lap = tdm_shm_lap_next(r->lap);
+	}
+}
+
+#endif /* TDM_SHM_RING_RX_H */
