@@ -212,8 +212,6 @@ ssize_t tdm_srx_meet(struct tdm_srx *srx, const struct tdm_xfer *x,
 		tdm_srx_start(e);
 		return 0;
 	}
-	if (!tdm_srx_left(srx))
-		return -FI_EAGAIN;
 	e = tdm_srx_entry_alloc(srx, kind);
 	if (!e)
 		return -FI_ENOMEM;
@@ -242,8 +240,7 @@ static tdm_always_inline ssize_t recv_kind(struct tdm_srx *srx,
 {
 	struct tdm_srx_entry *e;
 
-	if (tdm_unlikely(tdm_match_arrived_count(srx->match[kind]) ||
-			 !tdm_srx_left(srx)))
+	if (tdm_unlikely(tdm_match_arrived_count(srx->match[kind])))
 		return recv_other(srx, x, kind);
 	e = (struct tdm_srx_entry *)tdm_pool_take(&srx->pool);
 	if (tdm_unlikely(!e))

@@ -24,7 +24,7 @@ enum { TDM_SRX_DIRECTED_MSG = 1, TDM_SRX_DIRECTED_TAG = 2 };
 
 struct tdm_srx_attr {
 	struct tdm_engine *engine;
-	size_t size;	       /* most receives posted at once */
+	size_t size; /* receives that tdm_srx_left() counts down from */
 	size_t min_multi_recv; /* bytes, FI_OPT_MIN_MULTI_RECV */
 	int directed;	       /* sources count: TDM_SRX_DIRECTED_*, by kind */
 	/*
@@ -113,8 +113,8 @@ void tdm_srx_seat_close(struct tdm_srx_seat *seat);
  * FI_COMPLETION when a CQ entry is wanted; the result of a peek and the
  * release of a multi-recv buffer are always written. A waiting message is
  * started at once, which may complete it before the call returns.
- * Errors: -FI_EAGAIN when the context is full, -FI_ENOMEM, -FI_EINVAL for
- * too many elements, FI_MULTI_RECV without exactly one, flags that do not go
+ * There may be more receives than tdm_srx_attr.size, while there is memory.
+ * Errors: -FI_ENOMEM, -FI_EINVAL for too many elements, FI_MULTI_RECV without exactly one, flags that do not go
  * together, and FI_CLAIM with a context that has claimed nothing.
  */
 ssize_t tdm_srx_recv(struct tdm_srx *srx, const struct tdm_xfer *x);
@@ -149,7 +149,7 @@ void tdm_srx_flush(struct tdm_srx *srx);
 /* Free @srx. The transports have closed. NULL is fine. */
 void tdm_srx_close(struct tdm_srx *srx);
 
-/* Receives that can still be posted (fi_rx_size_left). */
+/* What is left of tdm_srx_attr.size (fi_rx_size_left); 0: only memory counts. */
 size_t tdm_srx_left(const struct tdm_srx *srx);
 
 /* Not 0 while a transport writes to the buffers of receives. */

@@ -76,8 +76,6 @@ ssize_t tdm_srx_multi_recv(struct tdm_srx *srx, const struct tdm_xfer *x,
 
 	if (x->count != 1)
 		return -FI_EINVAL;
-	if (!tdm_srx_left(srx))
-		return -FI_EAGAIN;
 	p = tdm_srx_entry_alloc(srx, kind);
 	if (!p)
 		return -FI_ENOMEM;

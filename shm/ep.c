@@ -13,6 +13,7 @@
 #include "shm/ep.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -337,12 +338,8 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 static ssize_t ep_tx_size_left(struct fid_ep *fid)
 {
 	struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(fid);
-	struct tdm_list *pos;
-	ssize_t left = (ssize_t)ep->tx_size - ep->ops_used;
 
-	tdm_list_for_each(pos, &ep->op_free)
-		left++;
-	return left;
+	return (ssize_t)tdm_min(ep->tx_size - ep->tx_used, SSIZE_MAX);
 }
 
 /* ---- open, close --------------------------------------------------------- */
@@ -370,7 +367,7 @@ static void ep_free(struct tdm_shm_ep *ep)
 	free(ep->bells);
 	free(ep->hash);
 	free(ep->by_addr);
-	free(ep->ops);
+	tdm_shm_ops_free(ep);
 	free(ep);
 }
 
@@ -568,13 +565,11 @@ int tdm_shm_ep_open(struct fid_domain *domain, struct fi_info *info,
 		ep->tx_flags = info->tx_attr->op_flags;
 		ep->order = tdm_order(info->tx_attr->msg_order);
 		if (info->tx_attr->size)
-			ep->tx_size = (uint32_t)tdm_min(info->tx_attr->size,
-							1u << 20);
+			ep->tx_size = info->tx_attr->size;
 	}
 	ep->hash_size = 16;
 	ep->hash = calloc(ep->hash_size, sizeof(struct tdm_shm_pair *));
-	ep->ops = calloc(ep->tx_size, sizeof(*ep->ops));
-	if (!ep->hash || !ep->ops || ep_take_key(ep, info->ep_attr)) {
+	if (!ep->hash || ep_take_key(ep, info->ep_attr)) {
 		ep_free(ep);
 		return -FI_ENOMEM;
 	}

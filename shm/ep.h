@@ -26,6 +26,7 @@ enum {
 	TDM_SHM_HOT_KEEP = 4,	    /* so few are polled even when silent */
 	TDM_SHM_BOUNCE_CHUNKS = 32, /* 2 MiB: larger than L2 on purpose */
 	TDM_SHM_BOUNCES_MOST = 32,  /* areas made only to help */
+	TDM_SHM_OP_SLAB = 64,	    /* operations; a power of 2 */
 };
 
 /* CQs and counters an endpoint is bound to. */
@@ -69,9 +70,11 @@ struct tdm_shm_ep {
 	size_t eager_most;     /* bytes; the parameter, clamped */
 
 	struct tdm_order order;
-	struct tdm_shm_op *ops; /* tx_size entries */
-	uint32_t tx_size;
-	uint32_t ops_used; /* entries ever used */
+	struct tdm_shm_op **ops; /* ops[op_slabs], TDM_SHM_OP_SLAB of each */
+	size_t op_slabs;
+	size_t tx_size;	   /* most one-sided operations */
+	size_t tx_used;	   /* of them, under way */
+	uint32_t ops_used; /* operations of ops ever used */
 	struct tdm_list op_free;
 	struct tdm_pool pulls;
 	struct tdm_pool ctls;

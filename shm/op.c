@@ -15,32 +15,74 @@
 #include "fi_ext_tandem.h"
 #include "shm/path.h"
 #include "shm/rma.h"
+#include "tdm_inject.h"
+
+static struct tdm_shm_op *op_at(const struct tdm_shm_ep *ep, uint32_t index)
+{
+	return &ep->ops[index / TDM_SHM_OP_SLAB][index % TDM_SHM_OP_SLAB];
+}
+
+/* Room for more in ep->ops: what is there stays where it is. */
+static int ops_grow(struct tdm_shm_ep *ep)
+{
+	size_t n = ep->op_slabs;
+	struct tdm_shm_op **ops = ep->ops, *slab;
+
+	if (ep->ops_used == TDM_SHM_ID_SERVED)
+		return -FI_EAGAIN;
+	if (!(n & (n - 1))) {
+		ops = realloc(ops, 2 * tdm_max(n, 1) * sizeof(*ops));
+		if (!ops)
+			return -FI_ENOMEM;
+		ep->ops = ops;
+	}
+	slab = calloc(TDM_SHM_OP_SLAB, sizeof(*slab));
+	if (!slab)
+		return -FI_ENOMEM;
+	ops[ep->op_slabs++] = slab;
+	return 0;
+}
 
 static struct tdm_shm_op *op_alloc(struct tdm_shm_ep *ep)
 {
 	struct tdm_list *node = tdm_list_pop(&ep->op_free);
+	struct tdm_shm_op *op;
 
 	if (node)
 		return tdm_list_entry(node, struct tdm_shm_op, node);
-	if (ep->ops_used == ep->tx_size)
+	if (ep->ops_used == ep->op_slabs * TDM_SHM_OP_SLAB && ops_grow(ep))
 		return NULL;
-	return &ep->ops[ep->ops_used++];
+	op = op_at(ep, ep->ops_used);
+	op->index = ep->ops_used++;
+	return op;
+}
+
+void tdm_shm_ops_free(struct tdm_shm_ep *ep)
+{
+	size_t i;
+
+	for (i = 0; i < ep->op_slabs; i++)
+		free(ep->ops[i]);
+	free(ep->ops);
 }
 
 uint64_t tdm_shm_op_id(const struct tdm_shm_op *op)
 {
-	uint32_t low = op->flags & FI_REMOTE_READ ?
-			       TDM_SHM_ID_SERVED :
-			       (uint32_t)(op - op->pair->ep->ops);
+	uint32_t low = op->flags & FI_REMOTE_READ ? TDM_SHM_ID_SERVED :
+						    op->index;
 
 	return (uint64_t)op->gen << 32 | low;
 }
 
 int tdm_shm_op_own(struct tdm_shm_op *op, struct tdm_xfer *x)
 {
-	op->copy = malloc(x->len ? x->len : 1);
-	if (!op->copy)
+	if (tdm_inject_take(tdm_shm_copy_bytes(x->len)))
+		return -FI_EAGAIN;
+	op->copy = malloc(tdm_max(x->len, 1));
+	if (!op->copy) {
+		tdm_inject_give(tdm_shm_copy_bytes(x->len));
 		return -FI_ENOMEM;
+	}
 	tdm_iov_copy_from(op->copy, x->iov, x->count, 0, x->len);
 	tdm_xfer_buf(x, op->copy, x->len);
 	return 0;
@@ -74,7 +116,11 @@ void tdm_shm_op_free(struct tdm_shm_ep *ep, struct tdm_shm_op *op)
 	tdm_list_del(&op->feed);
 	if (op->slow)
 		slow_add(op, -1);
+	if (tdm_unlikely(op->copy != NULL))
+		tdm_inject_give(tdm_shm_copy_bytes(op->bytes));
 	free(op->copy);
+	if (op->flags & TDM_ONE_SIDED)
+		ep->tx_used--;
 	op->pair = NULL;
 	op->gen++;
 	tdm_list_push(&ep->op_free, &op->node);
@@ -84,13 +130,14 @@ struct tdm_shm_op *tdm_shm_op_find(struct tdm_shm_pair *pair, uint64_t id)
 {
 	struct tdm_shm_ep *ep = pair->ep;
 	uint32_t index = (uint32_t)id;
+	struct tdm_shm_op *op;
 
-	if (index >= ep->ops_used || ep->ops[index].pair != pair ||
-	    ep->ops[index].gen != id >> 32)
+	if (index >= ep->ops_used)
 		return index == TDM_SHM_ID_SERVED ?
 			       tdm_shm_serve_find(pair, id) :
 			       NULL;
-	return &ep->ops[index];
+	op = op_at(ep, index);
+	return op->pair == pair && op->gen == id >> 32 ? op : NULL;
 }
 
 fi_addr_t tdm_shm_op_peer(const struct tdm_shm_pair *pair)
@@ -156,7 +203,7 @@ int tdm_shm_op_cancel(struct tdm_shm_ep *ep, const void *context)
 	uint32_t i;
 
 	for (i = 0; i < ep->ops_used; i++) {
-		op = &ep->ops[i];
+		op = op_at(ep, i);
 		/* What was announced and not asked for yet. */
 		if (op->pair && op->context == context && op->count &&
 		    !op->end && !op->told && !op->cancelled &&
@@ -225,9 +272,16 @@ static void op_fill(struct tdm_shm_op *op, struct tdm_shm_pair *pair,
 struct tdm_shm_op *tdm_shm_op_new(struct tdm_shm_pair *pair,
 				  const struct tdm_xfer *x)
 {
-	struct tdm_shm_op *op = op_alloc(pair->ep);
+	struct tdm_shm_ep *ep = pair->ep;
+	int counts = !!(x->flags & TDM_ONE_SIDED);
+	struct tdm_shm_op *op;
 
-	if (op)
-		op_fill(op, pair, x);
+	if (counts && ep->tx_used >= ep->tx_size)
+		return NULL;
+	op = op_alloc(ep);
+	if (!op)
+		return NULL;
+	op_fill(op, pair, x);
+	ep->tx_used += (size_t)counts;
 	return op;
 }

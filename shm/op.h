@@ -41,7 +41,8 @@ struct tdm_shm_ctl {
 
 /*
  * A send, write, read or atomic operation that has not ended. Lives in ep->ops,
- * found by id; or in a struct tdm_shm_serve.
+ * found by id, and keeps its index and gen while it is free; or in a struct
+ * tdm_shm_serve.
  */
 struct tdm_shm_op {
 	struct tdm_list node;	   /* pair->ops, or ep->op_free */
@@ -52,6 +53,7 @@ struct tdm_shm_op {
 	uint64_t len;	/* bytes; 0 for a delivered eager message */
 	uint64_t bytes; /* of payload, whatever way it goes */
 	uint32_t gen;	/* upper half of the id */
+	uint32_t index; /* in ep->ops */
 	uint32_t count;
 	struct iovec iov[TDM_IOV_LIMIT];
 	uint64_t at;   /* next byte to feed */
@@ -117,9 +119,19 @@ struct tdm_shm_unexp {
 	uint8_t data[];
 };
 
+/* What an operation with a copy of @len bytes is accounted for. */
+static inline size_t tdm_shm_copy_bytes(size_t len)
+{
+	return sizeof(struct tdm_shm_op) + len;
+}
+
 /* ---- op.c; lock: domain held --------------------------------------------- */
 
-/* A new operation for @x, or NULL: tx_size are under way. */
+/*
+ * A new operation for @x. NULL: out of memory, or as many one-sided ones as
+ * tx_size says are under way. Messages are not counted: each is in the ring by
+ * now, and may wait there until its receive is posted.
+ */
 struct tdm_shm_op *tdm_shm_op_new(struct tdm_shm_pair *pair,
 				  const struct tdm_xfer *x);
 
@@ -137,6 +149,9 @@ void tdm_shm_op_slow(struct tdm_shm_op *op);
  * say, an operation or a message.
  */
 int tdm_shm_op_held(struct tdm_shm_pair *pair, uint64_t flags);
+
+/* Free the memory of all operations of @ep, none of which is under way. */
+void tdm_shm_ops_free(struct tdm_shm_ep *ep);
 
 /* The operation @id of @pair, or NULL when it is none of its own. */
 struct tdm_shm_op *tdm_shm_op_find(struct tdm_shm_pair *pair, uint64_t id);

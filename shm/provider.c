@@ -27,7 +27,7 @@ static struct fi_provider shm_prov;
 #define SHM_CAPS (SHM_PRIMARY | FI_SOURCE | FI_LOCAL_COMM | FI_PEER)
 #define SHM_OP_FLAGS (FI_COMPLETION | FI_INJECT | TDM_LEVELS | FI_MORE)
 
-enum { SHM_QUEUE_MOST = 65536, SHM_QUEUE_DEFAULT = 1024 };
+enum { SHM_QUEUE_DEFAULT = 1024 };
 
 static void info_fill(struct fi_info *info)
 {
@@ -79,7 +79,7 @@ static int hints_fit(const struct fi_info *hints)
 	     hints->domain_attr->max_group_id > TDM_SPACE_GROUP_MOST))
 		return 0;
 	if (tx && (tx->inject_size > TDM_INJECT_MOST_BYTES ||
-		   tx->size > SHM_QUEUE_MOST || tx->iov_limit > TDM_IOV_LIMIT))
+		   tx->iov_limit > TDM_IOV_LIMIT))
 		return 0;
 	return 1;
 }

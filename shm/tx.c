@@ -350,6 +350,7 @@ static tdm_noinline ssize_t send_rts(struct tdm_shm_pair *pair,
 	}
 	if (tdm_unlikely(x->flags & FI_INJECT) && own_payload(op, x)) {
 		tdm_shm_op_free(ep, op);
+		tdm_shm_ep_progress(ep);
 		return -FI_EAGAIN;
 	}
 	tdm_shm_rts_fill(&rts, op, x);

@@ -153,7 +153,6 @@ static int check_tx(const struct fi_tx_attr *h)
 	    (ret = subset("tx_attr.comp_order", h->comp_order, 0)) ||
 	    (ret = at_most("tx_attr.inject_size", h->inject_size,
 			   TDM_INJECT_MOST_BYTES)) ||
-	    (ret = at_most("tx_attr.size", h->size, TDM_MAX_CTX_SIZE)) ||
 	    (ret = at_most("tx_attr.iov_limit", h->iov_limit, TDM_IOV_LIMIT)) ||
 	    (ret = at_most("tx_attr.rma_iov_limit", h->rma_iov_limit, 1)))
 		return ret;
@@ -203,7 +202,6 @@ static int check_rx(const struct fi_rx_attr *h)
 	    (ret = subset("rx_attr.comp_order", h->comp_order, 0)) ||
 	    (ret = at_most("rx_attr.total_buffered_recv",
 			   h->total_buffered_recv, 0)) ||
-	    (ret = at_most("rx_attr.size", h->size, TDM_MAX_CTX_SIZE)) ||
 	    (ret = at_most("rx_attr.iov_limit", h->iov_limit, TDM_IOV_LIMIT)))
 		return ret;
 	return 0;

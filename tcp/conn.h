@@ -36,10 +36,11 @@ struct tdm_tcp_attr {
 	 * NULL: every one-sided operation of a peer is refused.
 	 */
 	struct fid_domain *domain;
-	size_t tx_size; /* most sends outstanding */
+	size_t tx_size; /* most operations that the peer was not told of, */
+			/* or that end without a receive of it */
 	struct tdm_order order;
-	int spaces; /* messages are offered by names of tdm_space.h */
-	int groups; /* of them, groups: the domain has max_group_id */
+	int spaces;	/* messages are offered by names of tdm_space.h */
+	int groups;	/* of them, groups: the domain has max_group_id */
 	/*
 	 * Sessions are made with peers that prove one of them; the key of a
 	 * pair is that of its address. NULL: none is asked for. Live as long
@@ -90,7 +91,7 @@ int tdm_tcp_bind(struct tdm_tcp *tcp, struct tdm_addr *addr) tdm_must_check;
 /* Operations that end from now on end there. */
 void tdm_tcp_set_done(struct tdm_tcp *tcp, const struct tdm_done *done);
 
-/* Sends that can be posted before tx_size of them are outstanding. */
+/* What is left of tx_size. */
 size_t tdm_tcp_tx_left(const struct tdm_tcp *tcp);
 
 /* Accept connections from now on. */
@@ -130,7 +131,7 @@ void tdm_conn_drop(struct tdm_conn *conn);
 /*
  * Send @x on @conn, connecting first if need be: a send while connecting is
  * queued. Completes by attr.done, perhaps before the call returns. 0,
- * -FI_EAGAIN when tx_size sends are outstanding (the caller makes progress),
+ * -FI_EAGAIN when tx_size operations are counted (the caller makes progress),
  * -FI_ENOMEM.
  */
 ssize_t tdm_tx_send(struct tdm_conn *conn, const struct tdm_xfer *x);

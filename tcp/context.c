@@ -15,6 +15,7 @@
  * Lock: the domain's, taken in the calls of the ops tables; held in
  * tdm_sep_send() and the calls of tdm_sep_cq_ops.
  */
+#include <limits.h>
 #include <stdlib.h>
 
 #include <rdma/fi_errno.h>
@@ -298,7 +299,8 @@ static ssize_t tx_size_left(struct fid_ep *fid)
 	ssize_t ret;
 
 	tdm_lock_acquire(&ctx->domain->lock);
-	ret = (ssize_t)(ctx->info->tx_attr->size - tx_of(ctx)->used);
+	ret = (ssize_t)tdm_min(ctx->info->tx_attr->size - tx_of(ctx)->used,
+			       SSIZE_MAX);
 	tdm_lock_release(&ctx->domain->lock);
 	return ret;
 }
@@ -409,7 +411,7 @@ int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
 		return ret;
 	info = fi_dupinfo(whole->info);
 	if (info) {
-		info->tx_attr->size /= whole->sep->ntx;
+		info->tx_attr->size = whole->sep->tx_size;
 		if (attr)
 			merge_tx(info->tx_attr, attr);
 		info->caps = (tdm_caps_side(info->tx_attr->caps, TDM_TX_CAPS,

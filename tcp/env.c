@@ -24,6 +24,7 @@
 #include <rdma/fi_errno.h>
 
 #include "tdm_base.h"
+#include "tdm_inject.h"
 #include "tdm_log.h"
 #include "tdm_provider.h"
 
@@ -35,11 +36,14 @@
 		.eager_bytes = 64 * 1024,                                      \
 		.shm_eager_bytes = 8 * 1024,                                   \
 		.unexp_max_bytes = 256u << 20,                                 \
+		.inject_max_bytes = 64u << 20,                                 \
 		.cma = 1,                                                      \
 	}
 
 /* Sound before tdm_env_init() too: parts are used without a provider. */
 struct tdm_env tdm_env = DEFAULTS;
+
+tdm_a64 tdm_inject_bytes;
 
 static const struct tdm_env defaults = DEFAULTS;
 
@@ -290,6 +294,11 @@ static const struct param params[] = {
 	  "bytes of unexpected messages held per endpoint, 1 MiB to 1 TiB "
 	  "(default: 256 MiB)",
 	  1 << 20, 1ull << 40, &tdm_env.unexp_max_bytes },
+	{ "inject_max", parse_bytes,
+	  "65536 to 1099511627776 bytes, such as 64M",
+	  "bytes of injected messages that wait in the process, 64 KiB to 1 "
+	  "TiB (default: 64 MiB)",
+	  64 << 10, 1ull << 40, &tdm_env.inject_max_bytes },
 	{ "cma", parse_bool, "yes or no",
 	  "let the receiver read large messages from the sender's memory "
 	  "(process_vm_readv) (default: yes)",

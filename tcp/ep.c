@@ -10,6 +10,7 @@
  */
 #include "tcp/ep_priv.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -322,7 +323,7 @@ ssize_t tdm_ep_rx_size_left(struct fid_ep *fid)
 	if (!(ep->caps & FI_RECV) && !ep->exact)
 		ret = -FI_EOPNOTSUPP;
 	else if (ep->enabled)
-		ret = (ssize_t)tdm_srx_left(ep->srx);
+		ret = (ssize_t)tdm_min(tdm_srx_left(ep->srx), SSIZE_MAX);
 	tdm_lock_release(&ep->domain->lock);
 	return ret;
 }
@@ -330,7 +331,8 @@ ssize_t tdm_ep_rx_size_left(struct fid_ep *fid)
 /* Both transports have as many sends: what is left of the fuller one. */
 static ssize_t tx_left(struct tdm_ep *ep)
 {
-	ssize_t tcp = (ssize_t)tdm_tcp_tx_left(ep->tcp), local;
+	ssize_t tcp = (ssize_t)tdm_min(tdm_tcp_tx_left(ep->tcp), SSIZE_MAX);
+	ssize_t local;
 
 	if (!ep->local)
 		return tcp;

@@ -83,7 +83,6 @@ static inline uint64_t tdm_caps_directed(uint64_t caps)
 
 enum {
 	TDM_DEFAULT_CTX_SIZE = 1024,
-	TDM_MAX_CTX_SIZE = 65536,
 	TDM_CQ_DATA_BYTES = 8,
 	TDM_MR_KEY_BYTES = 8,
 	TDM_MAX_EPS = 32768,

@@ -49,6 +49,7 @@ struct tdm_tx {
 	uint8_t has_id;
 	uint8_t reply;	    /* not the application's */
 	uint8_t slow;	    /* counted in conn->slow */
+	uint8_t counted;    /* in tcp->tx_used */
 	uint8_t status;	    /* of a reply, enum tdm_wire_status */
 	uint16_t rx_ctx;    /* TDM_TO_CTX in flags: the target's context */
 	uint32_t group;	    /* likewise: the group of the message */

@@ -126,7 +126,7 @@ static int size_option(struct tdm_ep *ep, int name, size_t *value)
 		*value = 0; /* nothing is connected, fi_cm(3) */
 		return 0;
 	case FI_OPT_TX_SIZE:
-		*value = ep->info->tx_attr->size;
+		*value = ep->sep ? ep->sep->tx_size : ep->info->tx_attr->size;
 		return 0;
 	case FI_OPT_RX_SIZE:
 		*value = ep->info->rx_attr->size;

@@ -204,9 +204,9 @@ int tdm_sep_open(struct fid_domain *fid, struct fi_info *info,
 			fi_close(&cq->fid);
 		return ret;
 	}
-	/* The transports serve all contexts. */
-	ep->info->tx_attr->size = tdm_min(
-		ep->info->tx_attr->size * ep->sep->ntx, TDM_MAX_CTX_SIZE);
+	/* The transports serve all contexts: each of those has its own size. */
+	ep->sep->tx_size = ep->info->tx_attr->size;
+	ep->info->tx_attr->size = SIZE_MAX;
 	tdm_domain_get(d);
 	tdm_lock_release(&d->lock);
 	*out = &ep->fid;

@@ -38,6 +38,7 @@ struct tdm_sep {
 	struct fid_cq *cq;     /* stands for those of the contexts */
 	struct tdm_pool ops;   /* struct tdm_sep_op */
 	unsigned int ntx, nrx; /* contexts */
+	size_t tx_size;	       /* of a transmit context, by default */
 	struct tdm_sep_tx *tx; /* tx[ntx] */
 	struct tdm_ep **rx;    /* rx[nrx]; NULL: not open */
 	struct tdm_list late;  /* sends that wait: late.c */

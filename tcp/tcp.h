@@ -129,7 +129,7 @@ struct tdm_tcp {
 	struct tdm_addr addr;	       /* the endpoint's */
 	uint8_t id[TDM_WIRE_ID_BYTES];
 	uint64_t pass;
-	size_t tx_used;	   /* sends outstanding */
+	size_t tx_used;	   /* of tx_size: tdm_tx.counted */
 	size_t open;	   /* connections with a descriptor */
 	uint32_t contexts; /* receive contexts of the endpoint */
 	int closing;

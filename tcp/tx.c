@@ -54,8 +54,7 @@ void tdm_tx_free(struct tdm_conn *c, struct tdm_tx *op)
 		tdm_rx_free(op->rx);
 	if (tdm_unlikely(op->entry != NULL))
 		c->tcp->a.srx->owner_ops->free_entry(op->entry);
-	if (!op->reply)
-		c->tcp->tx_used--;
+	c->tcp->tx_used -= op->counted;
 	tdm_pool_free(&c->tcp->tx_pool, op);
 }
 
@@ -77,11 +76,25 @@ void tdm_tx_end(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
 	tdm_tx_free(c, op);
 }
 
+/*
+ * The peer is being told of the message @op, which may wait there for its
+ * receive: from here on it is not one of those that tx_size bounds, so that no
+ * send depends on the receives of other ones.
+ */
+static void uncount(struct tdm_conn *c, struct tdm_tx *op)
+{
+	if (op->flags & TDM_ONE_SIDED)
+		return;
+	c->tcp->tx_used -= op->counted;
+	op->counted = 0;
+}
+
 /* Put @op, whose last record has been begun, where its end will find it. */
 static void settle(struct tdm_conn *c, struct tdm_tx *op)
 {
 	tdm_list_del(&op->node);
 	if (op->has_id) {
+		uncount(c, op);
 		op->state = TDM_TX_DONE;
 		tdm_list_append(&c->waitq, &op->node);
 	} else if (injected(op) || op->ended) {
@@ -248,6 +261,7 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 	if (tdm_unlikely(op->copy != NULL) && injected(op))
 		tdm_tx_report(c, op, 0, 0);
 	c->rts++;
+	uncount(c, op);
 	tdm_tx_put_ack(c);
 	fill_rec(c, &rec, op);
 	rec.op = (op->flags & FI_RMA) ? TDM_WIRE_AWRITE : TDM_WIRE_RTS;
@@ -424,6 +438,7 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 	op->has_id = 0;
 	op->reply = 0;
 	op->slow = 0;
+	op->counted = 1;
 	op->copy = NULL;
 	op->rx = NULL;
 	op->entry = NULL;

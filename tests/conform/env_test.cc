@@ -145,6 +145,8 @@ const Value values[] = {
 	{ "FI_TANDEM_UNEXP_MAX", "all", 1 },
 	{ "FI_TANDEM_UNEXP_MAX", "1G", 0 },
 	{ "FI_TANDEM_UNEXP_MAX", "18014398509481985K", 1 },
+	{ "FI_TANDEM_INJECT_MAX", "1", 1 },
+	{ "FI_TANDEM_INJECT_MAX", "64K", 0 },
 	{ "FI_TANDEM_CMA", "perhaps", 1 },
 	{ "FI_TANDEM_CMA", "no", 0 },
 	{ "FI_TANDEM_REPORT", "2", 1 },

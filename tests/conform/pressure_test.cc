@@ -109,14 +109,15 @@ protected:
 	}
 };
 
-TEST_F(Pressure, R01_FullContextsSayAgainAndAdvance)
+TEST_F(Pressure, R01_SizesAreWhatIsPromised)
 {
-	/* -FI_EAGAIN beyond tx_attr->size and rx_attr->size; a caller that
-	 * only repeats the call, and reads nothing, gets on. */
+	/* rx_attr->size receives are promised, and more are taken. Sends that
+	 * wait for their receives do not keep others from being taken. A
+	 * caller that only repeats a call, and reads nothing, gets on. */
 	const size_t size = 8, n = 64;
 	Bytes out = filled(1 << 20, 1);
 	std::vector<Bytes> in(n, Bytes(out.size()));
-	char small[16] = "";
+	char small[100] = "", first = 0;
 
 	ONLY_TANDEM();
 	attr.tx_size = attr.rx_size = size;
@@ -124,18 +125,20 @@ TEST_F(Pressure, R01_FullContextsSayAgainAndAdvance)
 	for (auto *from : senders()) {
 		size_t taken = fill(from, out.data(), out.size(), 5, false, 99);
 
-		EXPECT_EQ(size, taken) << "long sends that nobody receives";
-		size_t got = 0;
+		EXPECT_EQ(99u, taken) << "long sends that nobody receives";
+		/* The last one of all is the first that is wanted. */
+		struct iovec last = iov_of(&first, 1);
 
-		while (got < size && !fi_recv(rx()->ep, small, 1, nullptr,
-					      FI_ADDR_UNSPEC, &small[got]))
-			got++;
-		EXPECT_EQ(size, got);
-		EXPECT_EQ(-FI_EAGAIN, fi_recv(rx()->ep, small, 1, nullptr,
-					      FI_ADDR_UNSPEC, small));
-		for (size_t i = 0; i < size; i++) {
-			ASSERT_EQ(0, fi_cancel(&rx()->ep->fid, &small[i]));
-			OK(failed(rx(), &small[i], FI_ECANCELED));
+		ASSERT_EQ(0, tdt_trecv(rx(), &last, 7, 0, &first));
+		ASSERT_EQ(1u, fill(from, small, 1, 7, false, 1));
+		ASSERT_EQ(0, tdt_wait(rx(), &first, nullptr));
+		ASSERT_EQ(0, tdt_wait(from, small, nullptr));
+		for (char &c : small)
+			ASSERT_EQ(0, fi_recv(rx()->ep, small, 1, nullptr,
+					     FI_ADDR_UNSPEC, &c));
+		for (char &c : small) {
+			ASSERT_EQ(0, fi_cancel(&rx()->ep->fid, &c));
+			OK(failed(rx(), &c, FI_ECANCELED));
 		}
 		OK(drain(from, taken, 5, out.size(), out.data()));
 		/* Now the sender only repeats the call. */
@@ -337,6 +340,7 @@ TEST_F(Pressure, R03_EqOverrunIsSaidAfterWhatIsThere)
 
 /* What of a flood is taken, with room for 1 MiB of unexpected messages. */
 struct Flood {
+	enum { MOST = 10000 };
 	size_t taken[2]; /* empty messages, messages of 200 bytes */
 	size_t resident; /* bytes that they took */
 	int others, drained;
@@ -364,7 +368,7 @@ public:
 			bool inject = i == 1;
 
 			f->taken[i] = fill(ep(1), buf, i ? 200 : 0, 10 + i,
-					   inject, 100000);
+					   inject, Flood::MOST);
 		}
 		f->resident = resident_bytes() - before;
 		/* Others are heard, expected or not, and by inject as well. */
@@ -407,10 +411,10 @@ TDT_ROLE(flooded)
 
 TEST_F(Pressure, R04_UnexpectedFloodIsBounded)
 {
-	/* A peer has credit; beyond it messages are announced, bounded by the
-	 * sender's context. What it takes: FI_TANDEM_UNEXP_MAX, one share of
-	 * 64 KiB, the ring; and bookkeeping of 512 bytes for each announced.
-	 * Others are not stuck behind it. */
+	/* A peer has credit; beyond it messages are announced, as many as the
+	 * ring takes, and over TCP more than are sent here. What it takes:
+	 * FI_TANDEM_UNEXP_MAX, one share of 64 KiB, the ring; and bookkeeping
+	 * of 512 bytes for each announced. Others are not stuck behind it. */
 	const size_t max = 1 << 20, charge = 512, ring = 8192, tx = 512;
 	struct tdt_child child = { 0, -1 };
 	struct Flood f;
@@ -424,7 +428,9 @@ TEST_F(Pressure, R04_UnexpectedFloodIsBounded)
 		  tdt_hear(child.fd, &f, sizeof(f)));
 	EXPECT_EQ(0, tdt_child_wait(&child));
 	EXPECT_GE(f.taken[0], tx);
-	EXPECT_LE(f.taken[0] + f.taken[1], max / charge + ring + tx);
+	if (tdt_path() != TDT_REMOTE) {
+		EXPECT_LE(f.taken[0] + f.taken[1], max / charge + ring + tx);
+	}
 	EXPECT_LE(f.resident, 32u << 20);
 	EXPECT_EQ(100, f.others);
 	EXPECT_TRUE(f.drained);

@@ -13,7 +13,7 @@ enum {
 	STEPS = 20,
 	SOURCES = 3,
 	TAGS = 3,
-	SIZE = 8, /* receives at most */
+	SIZE = 8, /* receives that are promised: there may be more */
 	BUF = 64,
 	MIN = 8,
 };

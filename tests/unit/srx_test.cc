@@ -383,7 +383,7 @@ TEST_F(Srx, EntriesComeBackQueuedOrNot)
 	EXPECT_EQ(srx->pool.in_use, 2u);
 }
 
-TEST_F(Srx, OnlyPostedReceivesAreLimited)
+TEST_F(Srx, TheSizeIsWhatIsLeftOfItAndNoLimit)
 {
 	std::string text(8, 0);
 
@@ -394,16 +394,34 @@ TEST_F(Srx, OnlyPostedReceivesAreLimited)
 		ASSERT_EQ(i & 1 ? recv(ANY, text) : trecv(ANY, i, text), 0);
 	}
 	EXPECT_EQ(tdm_srx_left(srx), 0u);
-	EXPECT_EQ(recv(ANY, text), -FI_EAGAIN);
-	EXPECT_EQ(trecv(ANY, 9, text), -FI_EAGAIN);
-	EXPECT_EQ(multi(text), -FI_EAGAIN);
-	/* A message that waits needs no room. */
+	EXPECT_EQ(recv(ANY, text), 0);
+	EXPECT_EQ(trecv(ANY, 9, text), 0);
+	EXPECT_EQ(multi(text), 0);
+	EXPECT_EQ(tdm_srx_left(srx), 0u);
+	/* A message that waits takes no room. */
 	EXPECT_EQ(trecv(ANY, 500, text), 0);
 	EXPECT_EQ(one().len, 1u);
 	/* Matched receives make room before they complete. */
 	a->hold = true;
-	a->tag(1, 0, "x");
-	EXPECT_EQ(trecv(ANY, 9, text), 0);
+	for (int i : { 0, 2, 4, 9 })
+		a->tag(1, i, "x");
+	EXPECT_EQ(tdm_srx_left(srx), 1u);
+}
+
+/* Each receive of many costs the same, whatever order they are met in. */
+TEST_F(Srx, AHundredThousandReceivesAreMetByTheirTags)
+{
+	const uint64_t n = 100000, step = 38917; /* no common factor */
+	std::string text(8, 0);
+
+	for (uint64_t i = 0; i < n; i++)
+		ASSERT_EQ(trecv(ANY, i, text), 0);
+	for (uint64_t i = 0; i < n; i++)
+		a->tag(1, i * step % n, "x");
+	ASSERT_EQ(cq.got.size(), n);
+	for (uint64_t i = 0; i < n; i++)
+		ASSERT_EQ(cq.got[i].tag, i * step % n);
+	EXPECT_EQ(tdm_srx_left(srx), 8u);
 }
 
 TEST_F(Srx, TooManyElementsAreRefused)

@@ -80,7 +80,7 @@ protected:
 		for (auto &n : nodes) {
 			EXPECT_EQ(0u, n->regions.in_flight);
 			EXPECT_TRUE(n->lost.empty());
-			EXPECT_EQ(0u, n->tcp->tx_used);
+			EXPECT_EQ(0u, n->tcp->tx_pool.in_use);
 			EXPECT_EQ(0u, n->tcp->tx_pool.in_use);
 			EXPECT_EQ(0u, n->tcp->rx_pool.in_use);
 			for (auto &c : n->conns) {
@@ -212,7 +212,7 @@ TEST_F(TcpAmo, TargetAndInitiatorGo)
 			ASSERT_TRUE(ended(2));
 			for (auto &c : at(0).tx.got)
 				EXPECT_TRUE(!c.err || c.err == FI_ECONNRESET);
-			EXPECT_EQ(0u, at(0).tcp->tx_used);
+			EXPECT_EQ(0u, at(0).tcp->tx_pool.in_use);
 		} else {
 			ASSERT_TRUE(
 				until([&] { return at(1).lost.size() == 1; }));
@@ -306,7 +306,7 @@ protected:
 		EXPECT_TRUE(closed()) << what;
 		ASSERT_EQ(1u, at(0).tx.got.size()) << what;
 		EXPECT_EQ(FI_ECONNRESET, at(0).tx.got[0].err) << what;
-		EXPECT_EQ(0u, at(0).tcp->tx_used) << what;
+		EXPECT_EQ(0u, at(0).tcp->tx_pool.in_use) << what;
 		still_serves();
 	}
 };
@@ -318,7 +318,7 @@ TEST_F(TcpAmoFault, PeersWithoutTheFeature)
 
 	begin(0);
 	EXPECT_EQ(-FI_EOPNOTSUPP, a.post(at(0), peer));
-	EXPECT_EQ(0u, at(0).tcp->tx_used);
+	EXPECT_EQ(0u, at(0).tcp->tx_pool.in_use);
 	settle();
 	EXPECT_EQ(0u, hear());
 }
@@ -545,8 +545,9 @@ TEST_F(TcpAmoFault, EveryAllocationFailsInTurn)
 		for (int i = 0; i < 200; i++)
 			turn();
 		failures += tdt_alloc_stop();
-		ASSERT_TRUE(until([&] { return at(0).tcp->tx_used == 0; }))
-			<< nth;
+		ASSERT_TRUE(until([&] {
+			return at(0).tcp->tx_pool.in_use == 0;
+		})) << nth;
 		EXPECT_EQ(posted, at(0).wrote.value + at(0).wrote.errors +
 					  at(0).read.value + at(0).read.errors)
 			<< nth;

@@ -358,7 +358,7 @@ TEST_F(TcpFault, RefusedUntilTheConnectTimeout)
 		EXPECT_EQ(FI_ECONNREFUSED, c.err);
 	EXPECT_EQ(&a, at(0).tx.got[0].context);
 	EXPECT_EQ(3u, at(0).sent.errors);
-	EXPECT_EQ(0u, at(0).tcp->tx_used);
+	EXPECT_EQ(0u, at(0).tcp->tx_pool.in_use);
 	/* The next send starts afresh. */
 	at(1).listen();
 	ASSERT_EQ(0, at(0).send(0, "x", 1, 1));
@@ -438,7 +438,7 @@ TEST_F(TcpFault, PeerVanishes)
 	EXPECT_EQ(FI_ECONNRESET, at(0).rx.got[1].err);
 	settle();
 	EXPECT_TRUE(tdm_list_empty(&at(0).tcp->dead));
-	EXPECT_EQ(0u, at(0).tcp->tx_used);
+	EXPECT_EQ(0u, at(0).tcp->tx_pool.in_use);
 }
 
 /* What the peer said before it died is read, although a send failed first. */
@@ -853,7 +853,7 @@ TEST_F(TcpFault, EveryAllocationFailsInTurn)
 		at(1).recv(small, sizeof(small), 2);
 		at(1).recv(small, sizeof(small), 3);
 		at(1).recv(in.data(), in.size(), 4);
-		ASSERT_TRUE(until([&] { return at(0).tcp->tx_used == 0; }))
+		ASSERT_TRUE(until([&] { return !at(0).tcp->tx_pool.in_use; }))
 			<< nth;
 		for (const Comp &c : at(0).tx.got)
 			ends += !!c.flags;

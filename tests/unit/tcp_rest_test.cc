@@ -229,7 +229,7 @@ TEST_F(TcpRest, IdleConnectionsRestAndComeBack)
 	}
 	nobody_lost();
 	EXPECT_GT(at(0).accepted.size() + at(1).accepted.size(), 6u);
-	EXPECT_EQ(0u, at(0).tcp->tx_used);
+	EXPECT_EQ(0u, at(0).tcp->tx_pool.in_use);
 }
 
 TEST_F(TcpRest, BothSidesAskAtOnce)
@@ -331,7 +331,7 @@ TEST_F(TcpRest, MessageBehindAskKeepsTheSession)
 		r.acked = seen + 1;
 		r.freed = (seen + 1) * 513;
 		raw.record(r);
-		ASSERT_TRUE(until([&] { return !at(0).tcp->tx_used; }));
+		ASSERT_TRUE(until([&] { return !at(0).tcp->tx_pool.in_use; }));
 	}
 	EXPECT_EQ(1u, at(0).tcp->open);
 	nobody_lost();
@@ -410,7 +410,7 @@ TEST_F(TcpRest, SendsWaitForTheLastWord)
 	answer(0x77);
 	for (uint64_t tag = 10; tag < 20; tag++)
 		EXPECT_EQ(tag, next().tag);
-	ASSERT_TRUE(until([&] { return !at(0).tcp->tx_used; }));
+	ASSERT_TRUE(until([&] { return !at(0).tcp->tx_pool.in_use; }));
 	nobody_lost();
 }
 
@@ -647,7 +647,7 @@ TEST_F(TcpRest, UnexpectedMessagesOutliveTheSession)
 		ASSERT_EQ(0, at(0).send(1, &i, sizeof(i), 3, FI_INJECT));
 		if (i % n != n - 1)
 			continue;
-		ASSERT_TRUE(until([&] { return !at(0).tcp->tx_used; }));
+		ASSERT_TRUE(until([&] { return !at(0).tcp->tx_pool.in_use; }));
 		settle(5);
 		crowd(i / n & 1);
 		ASSERT_TRUE(until([&] { return nothing_open(); }));
@@ -877,7 +877,8 @@ protected:
 			}
 			return at(0).rx.got.size() == ways[1].sent &&
 			       at(1).rx.got.size() == ways[0].sent &&
-			       !at(0).tcp->tx_used && !at(1).tcp->tx_used;
+			       !at(0).tcp->tx_pool.in_use &&
+			       !at(1).tcp->tx_pool.in_use;
 		}));
 		crowd(dice() % 2);
 		if (!(dice() % 3))
@@ -938,7 +939,7 @@ TEST_P(TcpRestMany, NothingIsLostDoubledOrPassedOver)
 		for (unsigned i = 0; i < n; i++)
 			EXPECT_TRUE(same(w.out[i], w.in[i], w.out[i].size()))
 				<< w.from << ": " << i;
-		EXPECT_EQ(0u, at(w.from).tcp->tx_used);
+		EXPECT_EQ(0u, at(w.from).tcp->tx_pool.in_use);
 	}
 	nobody_lost();
 	EXPECT_GT(at(0).accepted.size() + at(1).accepted.size(), 5u) << "rests";

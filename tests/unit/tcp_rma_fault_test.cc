@@ -91,7 +91,7 @@ protected:
 		ASSERT_EQ(1u, at(0).tx.got.size()) << what;
 		EXPECT_EQ(FI_ECONNRESET, at(0).tx.got[0].err) << what;
 		EXPECT_EQ(1u, at(0).lost.size()) << what;
-		EXPECT_EQ(0u, at(0).tcp->tx_used) << what;
+		EXPECT_EQ(0u, at(0).tcp->tx_pool.in_use) << what;
 		still_serves();
 	}
 };
@@ -299,8 +299,9 @@ TEST_F(TcpRmaFault, EveryAllocationFailsInTurn)
 		for (int i = 0; i < 300; i++)
 			turn();
 		failures += tdt_alloc_stop();
-		ASSERT_TRUE(until([&] { return at(0).tcp->tx_used == 0; }))
-			<< nth;
+		ASSERT_TRUE(until([&] {
+			return at(0).tcp->tx_pool.in_use == 0;
+		})) << nth;
 		EXPECT_EQ(posted, at(0).wrote.value + at(0).wrote.errors +
 					  at(0).read.value + at(0).read.errors)
 			<< nth;

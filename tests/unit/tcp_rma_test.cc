@@ -48,13 +48,13 @@ protected:
 		ASSERT_EQ(0, at(0).send(1, "alive", 6, 4711, 0));
 		ASSERT_TRUE(until([&] {
 			return at(1).rx.got.size() == had + 1 &&
-			       !at(0).tcp->tx_used;
+			       !at(0).tcp->tx_pool.in_use;
 		}));
 		EXPECT_STREQ("alive", in);
 		for (auto &n : nodes) {
 			EXPECT_EQ(0u, n->regions.in_flight);
 			EXPECT_TRUE(n->lost.empty());
-			EXPECT_EQ(0u, n->tcp->tx_used);
+			EXPECT_EQ(0u, n->tcp->tx_pool.in_use);
 			EXPECT_EQ(0u, n->tcp->tx_pool.in_use);
 			EXPECT_EQ(0u, n->tcp->rx_pool.in_use);
 			for (auto &c : n->conns) {
@@ -476,7 +476,7 @@ TEST_F(TcpRma, TargetDies)
 	ASSERT_TRUE(ended(3));
 	settle();
 	EXPECT_EQ(3u, at(0).tx.got.size());
-	EXPECT_EQ(0u, at(0).tcp->tx_used);
+	EXPECT_EQ(0u, at(0).tcp->tx_pool.in_use);
 	EXPECT_EQ(3u, at(0).wrote.errors + at(0).wrote.value +
 			      at(0).read.errors + at(0).read.value);
 	EXPECT_EQ(1u, at(0).read.errors);
@@ -536,7 +536,7 @@ TEST_F(TcpRma, ForgetDuringAReadAndAWrite)
 	in.reset();
 	out.reset();
 	ASSERT_TRUE(until([&] {
-		return !at(0).tcp->tx_used && !at(1).regions.in_flight;
+		return !at(0).tcp->tx_pool.in_use && !at(1).regions.in_flight;
 	}));
 	EXPECT_EQ(3u, at(0).tx.got.size());
 	at(0).insert(at(1).addr);

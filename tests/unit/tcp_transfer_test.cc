@@ -55,7 +55,7 @@ TEST_P(TcpSize, ExpectedArrivesWhole)
 	EXPECT_TRUE(same(out, in, out.size()));
 	EXPECT_EQ(1u, at(0).sent.value);
 	EXPECT_EQ(1u, at(1).received.value);
-	EXPECT_EQ(0u, at(0).tcp->tx_used);
+	EXPECT_EQ(0u, at(0).tcp->tx_pool.in_use);
 }
 
 /* fi_peer(3): a message nobody waits for is queued and started later. */
@@ -292,7 +292,7 @@ TEST_F(Tcp, InjectCompletesWithoutThePeer)
 	ASSERT_EQ(0,
 		  at(0).send(1, buf, 8, 2, FI_COMPLETION | FI_INJECT_COMPLETE));
 	EXPECT_EQ(1u, at(0).tx.got.size());
-	EXPECT_EQ(0u, at(0).tcp->tx_used);
+	EXPECT_EQ(0u, at(0).tcp->tx_pool.in_use);
 	ASSERT_EQ(0, at(0).send(1, buf, 8, 3, FI_INJECT));
 	memset(buf, 0, sizeof(buf));
 	EXPECT_EQ(1u, at(0).tx.got.size()) << "no entry was asked for";
@@ -506,7 +506,7 @@ TEST_F(Tcp, ForgottenAddressEndsItsSends)
 	ASSERT_TRUE(until([&] { return at(0).rx.got.size() == 1; }));
 	EXPECT_EQ(FI_ADDR_UNSPEC, at(0).rx.got[0].src);
 	EXPECT_TRUE(at(0).lost.empty());
-	EXPECT_EQ(0u, at(0).tcp->tx_used);
+	EXPECT_EQ(0u, at(0).tcp->tx_pool.in_use);
 }
 
 /* A probe connects and says nothing; a send goes on with its socket. */
