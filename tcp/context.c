@@ -53,7 +53,8 @@ ssize_t tdm_sep_send(struct tdm_ep *ctx, const struct tdm_xfer *x)
 	struct tdm_sep_op *op;
 	ssize_t ret;
 
-	if (tx->used >= ctx->info->tx_attr->size)
+	/* What a pass posts was kept before: it is not counted. */
+	if (tx->used >= ctx->info->tx_attr->size && !ctx->domain->in_late)
 		return -FI_EAGAIN;
 	op = tdm_pool_alloc(&ctx->of->sep->ops);
 	if (!op)
@@ -67,25 +68,11 @@ ssize_t tdm_sep_send(struct tdm_ep *ctx, const struct tdm_xfer *x)
 	y.context = op;
 	/* The transports' context is ours, which has the request's own flags. */
 	y.flags = (y.flags & ~TDM_DEFERRED) | FI_COMPLETION;
-	ret = tdm_unlikely(!tdm_list_empty(&ctx->of->sep->late)) &&
-			      tdm_late_waits(ctx, x->addr) ?
-		      -FI_EAGAIN :
-		      tdm_route_locked(ctx->of, &y);
-	if (ret == -FI_EAGAIN)
-		ret = tdm_late_add(op, &y);
+	/* There is room for it in the context, wherever there is none. */
+	ret = tdm_route_keep(ctx->of, &y);
 	if (ret)
 		tdm_sep_op_free(op);
 	return ret;
-}
-
-void tdm_sep_fail(struct tdm_sep_op *op, int err, fi_addr_t addr)
-{
-	struct tdm_sep_op o = *op;
-	struct tdm_done done;
-
-	tdm_sep_op_free(op);
-	tdm_ep_done(o.ctx, TDM_TRANSPORT_TCP, &done);
-	tdm_done_send_err(&done, o.context, o.flags, err, 0, addr);
 }
 
 static ssize_t op_done(struct fid_peer_cq *cq, void *context, uint64_t flags,
@@ -157,6 +144,17 @@ static void ctx_free(struct tdm_ep *ctx)
 	tdm_ep_free(ctx);
 }
 
+/* Is @x a send of the context @ctx? Then it is over. */
+static int is_of(const struct tdm_xfer *x, const void *ctx)
+{
+	struct tdm_sep_op *op = x->context;
+
+	if (op->ctx != ctx)
+		return 0;
+	tdm_sep_op_free(op);
+	return 1;
+}
+
 static int tx_close(struct fid *fid)
 {
 	struct tdm_ep *ctx = tdm_ep_of(fid);
@@ -171,7 +169,7 @@ static int tx_close(struct fid *fid)
 	ret = ctx->users ? -FI_EBUSY : drain(ctx, tx_busy);
 	/* What no transport has taken up by now is discarded. */
 	if (ret && !ctx->users) {
-		tdm_late_drop(ctx);
+		tdm_backlog_drop(ctx->of, is_of, ctx);
 		ret = tx_busy(ctx) ? -FI_EBUSY : 0;
 	}
 	if (!ret) {
@@ -272,8 +270,6 @@ static ssize_t cancel_send(struct tdm_ep *ctx, void *context)
 	ssize_t ret = -FI_ENOENT;
 
 	if (op)
-		ret = tdm_late_cancel(ctx->of->sep, op);
-	if (op && ret)
 		ret = tdm_ep_cancel_send(ctx->of, op);
 	return ret;
 }

@@ -264,6 +264,7 @@ static int ep_close(struct fid *fid)
 	}
 	tdm_deferred_quit(ep);
 	if (ep->enabled) {
+		tdm_backlog_close(ep);
 		if (tdm_env.report)
 			tdm_report_print(ep);
 		tdm_list_del(&ep->node);
@@ -292,8 +293,10 @@ ssize_t tdm_ep_cancel_by(struct tdm_ep *ep, void *context,
 
 ssize_t tdm_ep_cancel_send(struct tdm_ep *ep, void *context)
 {
-	ssize_t ret = tdm_tx_cancel(ep->tcp, context);
+	ssize_t ret = tdm_backlog_cancel(ep, context);
 
+	if (ret == -FI_ENOENT)
+		ret = tdm_tx_cancel(ep->tcp, context);
 	return ret == -FI_ENOENT && ep->local ?
 		       fi_cancel(&ep->local->fid, context) :
 		       ret;
@@ -331,14 +334,14 @@ ssize_t tdm_ep_rx_size_left(struct fid_ep *fid)
 /* Both transports have as many sends: what is left of the fuller one. */
 static ssize_t tx_left(struct tdm_ep *ep)
 {
-	ssize_t tcp = (ssize_t)tdm_min(tdm_tcp_tx_left(ep->tcp), SSIZE_MAX);
-	ssize_t local;
+	struct fid_ep *local = ep->local;
+	size_t left = tdm_tcp_tx_left(ep->tcp);
 
-	if (!ep->local)
-		return tcp;
 	/* By the table: the call is deprecated. */
-	local = ep->local->ops->tx_size_left(ep->local);
-	return local < 0 || local > tcp ? tcp : local;
+	if (local)
+		left = tdm_min(left, (size_t)local->ops->tx_size_left(local));
+	left -= tdm_min(left, ep->backlog.counted);
+	return (ssize_t)tdm_min(left, SSIZE_MAX);
 }
 
 ssize_t tdm_ep_tx_size_left(struct fid_ep *fid)
@@ -490,6 +493,7 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 	ep->fid.collective = &tdm_no_collective_ops;
 	ep->domain = domain;
 	ep->kind = kind;
+	tdm_backlog_init(&ep->backlog);
 	tdm_list_init(&ep->av_user.node);
 	tdm_list_init(&ep->node);
 	tdm_list_init(&ep->aliases);

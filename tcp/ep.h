@@ -2,7 +2,6 @@
 /*
  * Endpoint of the owner, fi_endpoint(3), and the pairs it forms with the
  * addresses it talks to.
- *
  * INIT -> ENABLED -> (closed). INIT: objects are bound, options set. ENABLED:
  * the address is taken, both transports run.
  */
@@ -13,19 +12,22 @@
 
 #include "av/av.h"
 #include "peer/srx.h"
+#include "tcp/backlog.h"
 #include "tcp/conn.h"
 #include "tcp/domain.h"
 #include "tcp/lives.h"
 #include "tdm_done.h"
 
 /*
- * How an endpoint reaches one address. The route is agreed by both sides
- * before the first message and stays while the pair lives.
- *
- * UNKNOWN -> LOCAL, REMOTE [agree() in route.c]; back to UNKNOWN when the
- * peer is lost. ARCHITECTURE.md has the diagram.
+ * How an endpoint reaches one address; UNKNOWN -> LOCAL, REMOTE [agree() in
+ * route.c], and back when the peer is lost. ARCHITECTURE.md has the diagram.
  */
-enum tdm_path { TDM_PATH_UNKNOWN, TDM_PATH_LOCAL, TDM_PATH_REMOTE };
+enum tdm_path {
+	TDM_PATH_UNKNOWN,
+	TDM_PATH_LOCAL,
+	TDM_PATH_REMOTE,
+	TDM_PATH_QUEUED, /* operations wait, and no other may pass: backlog.h */
+};
 
 /* Where the search for a route stands while the path is UNKNOWN. */
 enum tdm_search {
@@ -42,6 +44,7 @@ struct tdm_pair {
 	fi_addr_t local;	 /* address in the peer's AV; LOCAL only */
 	struct tdm_conn *conn;	 /* REMOTE, or probing; else NULL */
 	struct tdm_lives *lives; /* those that have ended; NULL: none */
+	struct tdm_queue *queue; /* QUEUED; else NULL */
 };
 
 /* What a struct tdm_ep is to the application, fi_endpoint(3). */
@@ -105,7 +108,8 @@ struct tdm_ep {
 	int shm_permitted;     /* FI_OPT_SHARED_MEMORY_PERMITTED */
 	size_t local_pairs;    /* part of domain->local_pairs */
 	struct tdm_limits limits;
-	struct tdm_list removed; /* struct tdm_lives, for FI_TANDEM_REPORT */
+	struct tdm_list removed;    /* struct tdm_lives, for FI_TANDEM_REPORT */
+	struct tdm_backlog backlog; /* of an endpoint with pairs */
 
 	/* Parts and shared objects; tcp/shared.h. */
 	enum tdm_ep_kind kind;
@@ -146,10 +150,8 @@ static inline int tdm_ep_grants(const struct tdm_ep *ep, uint64_t flags)
 }
 
 /*
- * Pairs: pair.c.
- *
- * The pair of @ep and @addr, made when there is none. NULL: @addr is not in
- * the AV, or out of memory. Lock: held.
+ * pair.c: the pair of @ep and @addr, made when there is none. NULL: @addr is not
+ * in the AV, or out of memory. Lock: held.
  */
 struct tdm_pair *tdm_ep_pair(struct tdm_ep *ep, fi_addr_t addr);
 

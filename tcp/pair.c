@@ -118,11 +118,10 @@ void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
 		/* It may have come before its address was inserted. */
 		p = tdm_ep_pair(ep, addr);
 	tdm_deferred_removed(ep, addr);
+	tdm_backlog_removed(ep, addr);
 	/* What waits from it must not look like the index's next owner. */
-	if (ep->sep) {
-		tdm_late_removed(ep, addr);
+	if (ep->sep)
 		tdm_srx_group_forget(ep->sep->group, addr);
-	}
 	if (ep->srx)
 		tdm_srx_forget(ep->srx, addr);
 	if (!p)
@@ -174,12 +173,12 @@ static void peer_up(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr)
 {
 	ep->local_pairs++;
 	ep->domain->local_pairs++;
-	if (!p || p->path != TDM_PATH_UNKNOWN)
+	if (!p || tdm_backlog_path(p) != TDM_PATH_UNKNOWN)
 		return;
 	p->local = tdm_av_local(ep->av, addr);
 	if (p->local == FI_ADDR_NOTAVAIL)
 		return;
-	p->path = TDM_PATH_LOCAL;
+	tdm_backlog_set_path(p, TDM_PATH_LOCAL);
 	p->search = TDM_SEARCH_ATTACH;
 	p->reason = TDM_REASON_NONE;
 	if (p->conn)
@@ -196,8 +195,8 @@ static void peer_lost(struct tdm_ep *ep, struct tdm_pair *p,
 	}
 	if (p)
 		tdm_lives_end_local(p, event);
-	if (p && p->path == TDM_PATH_LOCAL) {
-		p->path = TDM_PATH_UNKNOWN;
+	if (p && tdm_backlog_path(p) == TDM_PATH_LOCAL) {
+		tdm_backlog_set_path(p, TDM_PATH_UNKNOWN);
 		p->search = TDM_SEARCH_ATTACH;
 	}
 	report_loss(ep, event->entry.data, event->err, event->addr,
@@ -233,9 +232,9 @@ void tdm_pair_remote(struct tdm_pair *p)
 {
 	char text[TDM_ADDR_STR_BYTES];
 
-	if (p->path == TDM_PATH_REMOTE)
+	if (tdm_backlog_path(p) == TDM_PATH_REMOTE)
 		return;
-	p->path = TDM_PATH_REMOTE;
+	tdm_backlog_set_path(p, TDM_PATH_REMOTE);
 	TDM_INFO(EP_CTRL, "%s: tcp: %s",
 		 tdm_addr_text(tdm_conn_addr(p->conn), text, sizeof(text)),
 		 tdm_reason_text(p->reason));
@@ -293,7 +292,7 @@ void tdm_ep_lost(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err)
 		if (!p || p->conn != conn)
 			continue;
 		p->conn = NULL;
-		p->path = TDM_PATH_UNKNOWN;
+		tdm_backlog_set_path(p, TDM_PATH_UNKNOWN);
 		p->search = TDM_SEARCH_ATTACH;
 		/* What the peer refused in its old life it may grant now. */
 		if (ep->local && tdm_av_has(ep->av, i))

@@ -21,10 +21,11 @@
 
 /*
  * Send @x, already checked, from @ep. Lock: taken inside.
- * Errors: -FI_EAGAIN when a queue or the CQ is full or the route is not agreed
- * yet (one step of progress has been made), -FI_EINVAL for an address that is
- * not in the AV, -FI_ECONNREFUSED and the like when the peer cannot be reached
- * within the connect time-out.
+ * While the route is not agreed, @x is kept (backlog.h), and ends by an error
+ * when the peer cannot be reached within the connect time-out. Errors:
+ * -FI_EAGAIN when a queue or the CQ is full (one step of progress has been
+ * made), -FI_EINVAL for an address that is not in the AV, -FI_ECONNREFUSED and
+ * the like for a peer that is known to be out of reach, -FI_ENOMEM.
  */
 ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x);
 
@@ -39,13 +40,26 @@ ssize_t tdm_route_inject(struct tdm_ep *ep, uint64_t flags, const void *buf,
 /* The same without progress. Lock: held. */
 ssize_t tdm_route_locked(struct tdm_ep *ep, const struct tdm_xfer *x);
 
-/* The same, but -FI_EAGAIN while the CQ is full: of what is not new. */
+/*
+ * The same, but what finds no room is kept as well, so that -FI_EAGAIN only
+ * says that tdm_backlog_add() does. Lock: held.
+ */
+ssize_t tdm_route_keep(struct tdm_ep *ep, const struct tdm_xfer *x);
+
+/* The same in a pass, of what is not new: -FI_EAGAIN also while the CQ is full. */
 ssize_t tdm_route_due(struct tdm_ep *ep, const struct tdm_xfer *x);
 
 /*
+ * Offer @x, which was kept for @p, to its path, or try to agree on one. As
+ * tdm_route_locked(), but -FI_EAGAIN while there is none.
+ */
+ssize_t tdm_route_offer(struct tdm_ep *ep, struct tdm_pair *p,
+			const struct tdm_xfer *x);
+
+/*
  * Post @x, already checked, as a receive of @ep. Lock: taken inside.
- * Errors: -FI_EAGAIN when the context or the CQ is full (one step of progress
- * has been made), -FI_EINVAL for a source that is not in the AV, -FI_ENOMEM.
+ * Errors: -FI_EAGAIN when the CQ is full (one step of progress has been made),
+ * -FI_EINVAL for a source that is not in the AV, -FI_ENOMEM.
  */
 ssize_t tdm_post_recv(struct tdm_ep *ep, struct tdm_xfer *x);
 

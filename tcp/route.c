@@ -7,8 +7,8 @@
  * when nobody listens there, find out by TCP whether the process exists at
  * all; if so attach once more, and only then settle on TCP. An endpoint makes
  * its attach socket before its TCP port accepts, so the second refusal is
- * final. Nothing is sent before the route stands: sends get -FI_EAGAIN.
- * An address that is no candidate is REMOTE at once.
+ * final. Nothing is sent before the route stands: operations are kept by
+ * backlog.c. An address that is no candidate is REMOTE at once.
  */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
@@ -16,6 +16,7 @@
 
 #include "av/key.h"
 #include "peer/amo.h"
+#include "tcp/ep_priv.h"
 #include "tcp/path.h"
 #include "tcp/sep.h"
 #include "tdm_log.h"
@@ -211,7 +212,7 @@ static ssize_t attach(struct tdm_ep *ep, struct tdm_pair *p,
 		return ret;
 	p->reason = TDM_REASON_NO_LISTENER;
 	if (tdm_env.shm == TDM_SHM_ONLY)
-		return -FI_EAGAIN;
+		return tdm_backlog_over(p) ? -FI_ECONNREFUSED : -FI_EAGAIN;
 	if (p->search == TDM_SEARCH_AGAIN)
 		return settle_remote(ep, p, x);
 	p->search = TDM_SEARCH_PROBE;
@@ -256,9 +257,28 @@ static inline int is_local(const struct tdm_pair *p)
 	return p->path == TDM_PATH_LOCAL;
 }
 
-/* @to: p->local, or the address of a context of it. */
-static inline ssize_t send_to(struct tdm_ep *ep, struct tdm_pair *p,
-			      fi_addr_t to, const struct tdm_xfer *x)
+/* Without a path; @x is kept until there is one. */
+static tdm_noinline ssize_t send_later(struct tdm_ep *ep, struct tdm_pair *p,
+				       const struct tdm_xfer *x)
+{
+	ssize_t ret = p->queue ? -FI_EAGAIN : agree(ep, p, x);
+
+	if (ret != -FI_EAGAIN ||
+	    (p->path != TDM_PATH_UNKNOWN && p->path != TDM_PATH_QUEUED))
+		return ret;
+	return tdm_backlog_add(ep, p, x);
+}
+
+typedef ssize_t (*send_fn)(struct tdm_ep *ep, struct tdm_pair *p,
+			   const struct tdm_xfer *x);
+
+/*
+ * By the path of @p, or by @other when there is none. @to: p->local, or the
+ * address of a context of it.
+ */
+static tdm_always_inline ssize_t send_by(struct tdm_ep *ep, struct tdm_pair *p,
+					 fi_addr_t to, const struct tdm_xfer *x,
+					 send_fn other)
 {
 	ssize_t ret;
 
@@ -267,14 +287,59 @@ static inline ssize_t send_to(struct tdm_ep *ep, struct tdm_pair *p,
 	else if (p->path == TDM_PATH_REMOTE)
 		return tdm_tx_send(p->conn, x);
 	else
-		return agree(ep, p, x);
+		return other(ep, p, x);
 	if (tdm_likely(ret != -FI_ECONNREFUSED && ret != -FI_EHOSTUNREACH))
 		return ret;
 	/* The peer went away and cannot be attached again as it was. */
 	p->path = TDM_PATH_UNKNOWN;
 	p->search = ret == -FI_ECONNREFUSED ? TDM_SEARCH_PROBE :
 					      TDM_SEARCH_ATTACH;
-	return agree(ep, p, x);
+	return other(ep, p, x);
+}
+
+static inline ssize_t send_to(struct tdm_ep *ep, struct tdm_pair *p,
+			      fi_addr_t to, const struct tdm_xfer *x)
+{
+	return send_by(ep, p, to, x, send_later);
+}
+
+ssize_t tdm_route_offer(struct tdm_ep *ep, struct tdm_pair *p,
+			const struct tdm_xfer *x)
+{
+	return send_by(ep, p, local_addr(ep, p, x), x, agree);
+}
+
+/*
+ * The pair that @x is for, made when there is none. Out: *@named, @x with the
+ * place at the peer that its address asks for; errors: NULL.
+ */
+static struct tdm_pair *find_pair(struct tdm_ep *ep, const struct tdm_xfer *x,
+				  struct tdm_xfer *named)
+{
+	const struct tdm_space *space = tdm_av_space(ep->av);
+	struct tdm_place place;
+
+	*named = *x;
+	if (x->addr == FI_ADDR_UNSPEC ||
+	    (!(ep->rx_space & TDM_IN_SPACE) &&
+	     !(space->ctx_bits && x->addr >> (64 - space->ctx_bits))))
+		return tdm_ep_pair(ep, x->addr);
+	if (tdm_space_split(space, x->addr, &place) ||
+	    place.ctx >= TDM_CTX_MOST)
+		return NULL;
+	named->flags |= TDM_TO_CTX;
+	named->rx_ctx = (uint16_t)place.ctx;
+	/* fi_av(3): groups are of messages. */
+	named->group = x->flags & TDM_ONE_SIDED ? 0 : place.group;
+	named->addr = place.addr;
+	return tdm_ep_pair(ep, place.addr);
+}
+
+static ssize_t no_pair(const struct tdm_ep *ep, fi_addr_t addr)
+{
+	return tdm_av_has(ep->av, addr) && tdm_ep_key_ok(ep, addr) ?
+		       -FI_ENOMEM :
+		       -FI_EINVAL;
 }
 
 /*
@@ -283,8 +348,6 @@ static inline ssize_t send_to(struct tdm_ep *ep, struct tdm_pair *p,
  */
 static ssize_t send_first(struct tdm_ep *ep, const struct tdm_xfer *x)
 {
-	const struct tdm_space *space;
-	struct tdm_place place;
 	struct tdm_xfer named;
 	struct tdm_pair *p;
 
@@ -294,23 +357,9 @@ static ssize_t send_first(struct tdm_ep *ep, const struct tdm_xfer *x)
 	/* A removal would end sends that wait in the list that is passed. */
 	if (!ep->domain->in_late)
 		tdm_av_follow(ep->av);
-	space = tdm_av_space(ep->av);
-	if (x->addr != FI_ADDR_UNSPEC &&
-	    (ep->rx_space & TDM_IN_SPACE ||
-	     (space->ctx_bits && x->addr >> (64 - space->ctx_bits)))) {
-		if (tdm_space_split(space, x->addr, &place) ||
-		    place.ctx >= TDM_CTX_MOST)
-			return -FI_EINVAL;
-		named = *x;
-		named.flags |= TDM_TO_CTX;
-		named.rx_ctx = (uint16_t)place.ctx;
-		/* fi_av(3): groups are of messages. */
-		named.group = x->flags & TDM_ONE_SIDED ? 0 : place.group;
-		named.addr = place.addr;
-		x = &named;
-	}
-	p = tdm_ep_pair(ep, x->addr);
-	return p ? send_to(ep, p, local_addr(ep, p, x), x) : -FI_EINVAL;
+	p = find_pair(ep, x, &named);
+	return p ? send_to(ep, p, local_addr(ep, p, &named), &named) :
+		   no_pair(ep, named.addr);
 }
 
 /* The pair of @addr, or NULL: send_first() knows. */
@@ -342,10 +391,24 @@ static inline int full(const struct tdm_cq *cq, const struct tdm_xfer *x,
 	return (x->flags & flags) && cq && tdm_cq_full(cq);
 }
 
+ssize_t tdm_route_keep(struct tdm_ep *ep, const struct tdm_xfer *x)
+{
+	ssize_t ret = send_locked(ep, x);
+	struct tdm_xfer named;
+	struct tdm_pair *p;
+
+	ep = tdm_ep_whole(ep);
+	/* That of a context has been here, as one of its endpoint. */
+	if (tdm_likely(ret != -FI_EAGAIN || ep->kind == TDM_EP_TX))
+		return ret;
+	p = find_pair(ep, x, &named);
+	return p ? tdm_backlog_add(ep, p, &named) : no_pair(ep, named.addr);
+}
+
 ssize_t tdm_route_due(struct tdm_ep *ep, const struct tdm_xfer *x)
 {
 	return full(ep->tx_cq, x, FI_COMPLETION) ? -FI_EAGAIN :
-						   send_locked(ep, x);
+						   tdm_route_keep(ep, x);
 }
 
 static ssize_t retry_later(struct tdm_domain *d)

@@ -131,7 +131,6 @@ static int open_parts(struct tdm_ep *ep)
 	if (!sep)
 		return -FI_ENOMEM;
 	ep->sep = sep;
-	tdm_late_open(sep);
 	tdm_pool_init(&sep->ops, sizeof(struct tdm_sep_op), 0);
 	sep->ntx = (unsigned int)tdm_max(ep->info->ep_attr->tx_ctx_cnt, 1);
 	sep->nrx = (unsigned int)tdm_max(ep->info->ep_attr->rx_ctx_cnt, 1);

@@ -41,8 +41,6 @@ struct tdm_sep {
 	size_t tx_size;	       /* of a transmit context, by default */
 	struct tdm_sep_tx *tx; /* tx[ntx] */
 	struct tdm_ep **rx;    /* rx[nrx]; NULL: not open */
-	struct tdm_list late;  /* sends that wait: late.c */
-	struct tdm_late offer; /* of them, once more: domain->late */
 };
 
 /* Zero-safe; the transports have closed. Does not close the queue. */
@@ -59,27 +57,6 @@ int tdm_rx_ctx_open(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
 
 /* @op is over; nothing is written. */
 void tdm_sep_op_free(struct tdm_sep_op *op);
-
-/* @op ends with @err, a positive fi_errno, before a transport had it. */
-void tdm_sep_fail(struct tdm_sep_op *op, int err, fi_addr_t addr);
-
-/* late.c: prepare @sep, for which nothing waits. */
-void tdm_late_open(struct tdm_sep *sep);
-
-/* Not 0 when an earlier send of @ctx to the peer of @addr waits. */
-int tdm_late_waits(const struct tdm_ep *ctx, fi_addr_t addr);
-
-/* Keep @x, the request of @op, until it can be sent. Errors: -FI_ENOMEM. */
-int tdm_late_add(struct tdm_sep_op *op, const struct tdm_xfer *x);
-
-/* fi_cancel(3) of what waits: 0, or -FI_ENOENT. */
-int tdm_late_cancel(struct tdm_sep *sep, const struct tdm_sep_op *op);
-
-/* What waits of @ctx, which closes, vanishes. */
-void tdm_late_drop(const struct tdm_ep *ctx);
-
-/* @addr leaves the AV: what waits for it ends with FI_ECONNABORTED. */
-void tdm_late_removed(struct tdm_ep *whole, fi_addr_t addr);
 
 /* The CQ operations by which the sends of all contexts end. */
 extern struct fi_ops_cq_owner tdm_sep_cq_ops;

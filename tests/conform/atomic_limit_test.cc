@@ -283,8 +283,11 @@ TEST_F(AtomicLimit, FencedOperations)
 			get.flags = FI_COMPLETION | FI_FENCE;
 			ASSERT_EQ(0, post(from, add, &add));
 			ASSERT_EQ(0, post(from, get, &get));
-			/* It was taken, so the other one has ended. */
-			EXPECT_EQ(i + 1, word(0));
+			/* It was taken, so the other one has ended, unless
+			 * both were kept until there is a path. */
+			if (i) {
+				EXPECT_EQ(i + 1, word(0));
+			}
 			OK(done(from, &add, FI_ATOMIC | FI_WRITE));
 			OK(done(from, &get, FI_ATOMIC | FI_READ));
 			EXPECT_EQ(i + 1, x[i]);

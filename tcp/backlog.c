@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * See backlog.h.
+ *
+ * Invariants:
+ *  1. Operations of a pair are offered in the order of the calls, and none
+ *     while an earlier one waits.
+ *  2. Each ends once: by the transport that takes it, or here, by an error.
+ *  3. A peer that cannot be reached ends all that waits for it at once.
+ *  4. backlog->late is on domain->late while there are queues.
+ *
+ * Peers that do not answer must not take all the time of those that do: a pass
+ * offers to some of the pairs, in turn, and less often the longer one has been
+ * tried in vain. What is agreed meanwhile is not waited for by that.
+ *
+ * Lock: domain held.
+ */
+#include "tcp/backlog.h"
+
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "tcp/ep_priv.h"
+#include "tcp/path.h"
+#include "tdm_inject.h"
+#include "tdm_os.h"
+
+enum {
+	PASS_QUEUES = 16, /* looked at in a pass */
+	TRIES_AT_ONCE = 32,
+	TRY_STEP_NS = 1000000,
+	TRY_MOST_NS = 10000000,
+	CLOSE_NS = 1000000000,
+	CLOSE_STEP_MS = 1,
+};
+
+struct pending {
+	struct tdm_list of_all;	 /* backlog->ops */
+	struct tdm_list of_pair; /* queue->ops */
+	struct tdm_queue *queue;
+	struct tdm_xfer_kept kept;
+	uint8_t copy[]; /* payload of an inject */
+};
+
+static struct pending *of_all(struct tdm_list *node)
+{
+	return tdm_list_entry(node, struct pending, of_all);
+}
+
+static struct pending *of_pair(struct tdm_list *node)
+{
+	return tdm_list_entry(node, struct pending, of_pair);
+}
+
+/* What an inject of @len bytes takes that waits here. */
+static size_t held_bytes(size_t len)
+{
+	return sizeof(struct pending) + len;
+}
+
+static int is_inject(const struct tdm_xfer *x)
+{
+	return !!(x->flags & FI_INJECT);
+}
+
+void tdm_backlog_set_path(struct tdm_pair *p, unsigned path)
+{
+	if (p->path == TDM_PATH_QUEUED)
+		p->queue->behind = (uint8_t)path;
+	else
+		p->path = (uint8_t)path;
+}
+
+unsigned tdm_backlog_path(const struct tdm_pair *p)
+{
+	return p->path == TDM_PATH_QUEUED ? p->queue->behind : p->path;
+}
+
+static struct tdm_queue *queue_open(struct tdm_ep *ep, struct tdm_pair *p)
+{
+	struct tdm_queue *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	tdm_list_init(&q->ops);
+	q->pair = p;
+	q->behind = p->path;
+	q->since_ns = tdm_os.now_ns();
+	p->queue = q;
+	p->path = TDM_PATH_QUEUED;
+	tdm_list_append(&ep->backlog.queues, &q->node);
+	ep->backlog.queue_count++;
+	if (!tdm_list_linked(&ep->backlog.late.node))
+		tdm_list_append(&ep->domain->late, &ep->backlog.late.node);
+	return q;
+}
+
+static void queue_close(struct tdm_ep *ep, struct tdm_queue *q)
+{
+	struct tdm_pair *p = q->pair;
+
+	if (p->path == TDM_PATH_QUEUED)
+		p->path = q->behind;
+	p->queue = NULL;
+	tdm_list_del(&q->node);
+	free(q);
+	if (!--ep->backlog.queue_count)
+		tdm_list_del(&ep->backlog.late.node);
+}
+
+/* @b is not in its queue any more, which may be empty by that. */
+static void pending_free(struct tdm_ep *ep, struct pending *b)
+{
+	tdm_list_del(&b->of_all);
+	tdm_list_del(&b->of_pair);
+	if (is_inject(&b->kept.x))
+		tdm_inject_give(held_bytes(b->kept.x.len));
+	else
+		ep->backlog.counted--;
+	free(b);
+}
+
+ssize_t tdm_backlog_add(struct tdm_ep *ep, struct tdm_pair *p,
+			const struct tdm_xfer *x)
+{
+	struct tdm_domain *d = ep->domain;
+	int inject = is_inject(x);
+	size_t copied = inject ? x->len : 0;
+	struct pending *b;
+
+	tdm_assert_held(&d->lock);
+	if (inject ? tdm_inject_take(held_bytes(copied)) :
+		     !d->in_late &&
+			     ep->backlog.counted >= ep->info->tx_attr->size)
+		return -FI_EAGAIN;
+	b = malloc(sizeof(*b) + copied);
+	if (!b || (!p->queue && !queue_open(ep, p))) {
+		if (inject)
+			tdm_inject_give(held_bytes(copied));
+		free(b);
+		return -FI_ENOMEM;
+	}
+	b->queue = p->queue;
+	tdm_xfer_keep(&b->kept, x, inject ? b->copy : NULL);
+	b->kept.x.flags &= ~(uint64_t)FI_MORE;
+	tdm_list_init(&b->of_all);
+	tdm_list_append(&ep->backlog.ops, &b->of_all);
+	tdm_list_init(&b->of_pair);
+	tdm_list_append(&p->queue->ops, &b->of_pair);
+	if (!inject)
+		ep->backlog.counted++;
+	if (tdm_engine_watched(&d->engine))
+		tdm_loop_wake(d->loop);
+	return 0;
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+static void pending_fail(struct tdm_ep *ep, struct pending *b, int err)
+{
+	const struct tdm_xfer x = b->kept.x;
+	struct tdm_done done;
+
+	pending_free(ep, b);
+	tdm_ep_done(ep, TDM_TRANSPORT_TCP, &done);
+	tdm_done_send_err(&done, x.context, x.flags, err, 0, x.addr);
+}
+
+/* Its queue is closed when it is the last one there. */
+static void fail_one(struct tdm_ep *ep, struct pending *b, int err)
+{
+	struct tdm_queue *q = b->queue;
+
+	pending_fail(ep, b, err);
+	if (tdm_list_empty(&q->ops))
+		queue_close(ep, q);
+}
+
+static void fail_all(struct tdm_ep *ep, struct tdm_queue *q, int err)
+{
+	struct tdm_list todo, *node;
+
+	tdm_list_init(&todo);
+	tdm_list_splice(&todo, &q->ops);
+	while ((node = tdm_list_pop(&todo)))
+		pending_fail(ep, of_pair(node), err);
+}
+
+/* ---- offering ------------------------------------------------------------ */
+
+int tdm_backlog_over(const struct tdm_pair *p)
+{
+	return p->queue && tdm_env.conn_timeout_ms &&
+	       tdm_os.now_ns() - p->queue->since_ns >=
+		       tdm_env.conn_timeout_ms * 1000000ull;
+}
+
+static void in_vain(struct tdm_queue *q, uint64_t now)
+{
+	uint64_t more;
+
+	if (++q->tries <= TRIES_AT_ONCE)
+		return;
+	more = (q->tries - TRIES_AT_ONCE) * (uint64_t)TRY_STEP_NS;
+	q->next_ns = now + tdm_min(more, TRY_MOST_NS);
+}
+
+/* Is @ret what is wrong with the peer, rather than with an operation? */
+static int unreachable(const struct tdm_pair *p, ssize_t ret)
+{
+	return p->path == TDM_PATH_UNKNOWN && ret && ret != -FI_ENOMEM;
+}
+
+/* Offer what waits in @q, which may be gone after that. */
+static void offer(struct tdm_ep *ep, struct tdm_queue *q, uint64_t now)
+{
+	struct tdm_pair *p = q->pair;
+	struct pending *b;
+	ssize_t ret = 0;
+
+	p->path = q->behind;
+	while (!tdm_list_empty(&q->ops)) {
+		b = of_pair(q->ops.next);
+		ret = tdm_route_offer(ep, p, &b->kept.x);
+		if (ret == -FI_EAGAIN)
+			break;
+		if (unreachable(p, ret)) {
+			fail_all(ep, q, (int)-ret);
+			break;
+		}
+		q->tries = 0;
+		q->since_ns = now;
+		if (ret)
+			pending_fail(ep, b, (int)-ret);
+		else
+			pending_free(ep, b);
+	}
+	if (tdm_list_empty(&q->ops)) {
+		queue_close(ep, q);
+		return;
+	}
+	q->behind = p->path;
+	p->path = TDM_PATH_QUEUED;
+	in_vain(q, now);
+}
+
+static void pass(struct tdm_late *late)
+{
+	struct tdm_ep *ep = tdm_container_of(late, struct tdm_ep, backlog.late);
+	size_t n = tdm_min(ep->backlog.queue_count, PASS_QUEUES);
+	uint64_t now = tdm_os.now_ns();
+	struct tdm_queue *q;
+
+	while (n--) {
+		q = tdm_list_entry(tdm_list_pop(&ep->backlog.queues),
+				   struct tdm_queue, node);
+		tdm_list_append(&ep->backlog.queues, &q->node);
+		if (q->behind != TDM_PATH_UNKNOWN || now >= q->next_ns)
+			offer(ep, q, now);
+	}
+}
+
+void tdm_backlog_init(struct tdm_backlog *backlog)
+{
+	tdm_list_init(&backlog->ops);
+	tdm_list_init(&backlog->queues);
+	tdm_list_init(&backlog->late.node);
+	backlog->late.pass = pass;
+}
+
+/* ---- what does not come to its turn -------------------------------------- */
+
+int tdm_backlog_cancel(struct tdm_ep *ep, const void *context)
+{
+	struct tdm_list *pos;
+
+	if (!context)
+		return -FI_ENOENT;
+	tdm_list_for_each(pos, &ep->backlog.ops) {
+		if (of_all(pos)->kept.x.context != context)
+			continue;
+		fail_one(ep, of_all(pos), FI_ECANCELED);
+		return 0;
+	}
+	return -FI_ENOENT;
+}
+
+void tdm_backlog_removed(struct tdm_ep *ep, fi_addr_t addr)
+{
+	struct tdm_pair *p = addr < ep->pairs ? ep->pair[addr] : NULL;
+	struct tdm_list *pos, *tmp;
+
+	if (!p || !p->queue)
+		return;
+	/* The indices of one address share the queue. */
+	tdm_list_for_each_safe(pos, tmp, &p->queue->ops) {
+		if (of_pair(pos)->kept.x.addr == addr)
+			pending_fail(ep, of_pair(pos), FI_ECONNABORTED);
+	}
+	if (tdm_list_empty(&p->queue->ops))
+		queue_close(ep, p->queue);
+}
+
+void tdm_backlog_drop(struct tdm_ep *ep,
+		      int (*mine)(const struct tdm_xfer *x, const void *arg),
+		      const void *arg)
+{
+	struct tdm_list *pos, *tmp;
+
+	tdm_list_for_each_safe(pos, tmp, &ep->backlog.ops) {
+		struct pending *b = of_all(pos);
+		struct tdm_queue *q = b->queue;
+
+		if (!mine(&b->kept.x, arg))
+			continue;
+		pending_free(ep, b);
+		if (tdm_list_empty(&q->ops))
+			queue_close(ep, q);
+	}
+}
+
+static int not_injected(const struct tdm_xfer *x, const void *arg)
+{
+	(void)arg;
+	return !is_inject(x);
+}
+
+static int any(const struct tdm_xfer *x, const void *arg)
+{
+	(void)x;
+	(void)arg;
+	return 1;
+}
+
+static void nap(struct tdm_domain *d) TDM_TSA(no_thread_safety_analysis)
+{
+	tdm_lock_release(&d->lock);
+	tdm_os.poll(NULL, 0, CLOSE_STEP_MS);
+	tdm_lock_acquire(&d->lock);
+}
+
+void tdm_backlog_close(struct tdm_ep *ep)
+{
+	struct tdm_domain *d = ep->domain;
+	uint64_t end;
+
+	tdm_backlog_drop(ep, not_injected, NULL);
+	if (tdm_list_empty(&ep->backlog.ops))
+		return;
+	end = tdm_os.now_ns() + CLOSE_NS;
+	for (;;) {
+		d->engine.progress(&d->engine);
+		if (tdm_list_empty(&ep->backlog.ops) || tdm_os.now_ns() >= end)
+			break;
+		nap(d);
+	}
+	tdm_backlog_drop(ep, any, NULL);
+}
