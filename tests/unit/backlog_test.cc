@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Operations that wait for a path, tcp/backlog.h: what bounds them, what ends
+ * them, and that a failed allocation leaves nothing behind.
+ */
+#include <netinet/in.h>
+
+#include "tests/harness/fixture.h"
+
+extern "C" {
+#include "tdm_inject.h"
+#include "tests/harness/fault.h"
+struct fi_provider *fi_prov_ini(void);
+}
+
+namespace
+{
+
+const size_t SIZE = 32; /* of a transmit context */
+
+class Backlog : public Case
+{
+protected:
+	struct tdm_env saved = tdm_env;
+	fi_addr_t nobody = FI_ADDR_NOTAVAIL;
+
+	Backlog()
+	{
+		tdt_log_expect("");
+		attr.prov = fi_prov_ini();
+		attr.eps = 2;
+		attr.no_tcp_only = 1;
+		attr.tx_size = SIZE;
+		/* Nobody there is nobody at all: TCP is not asked. */
+		tdm_env.shm = TDM_SHM_ONLY;
+	}
+
+	void TearDown() override
+	{
+		Case::TearDown();
+		tdm_env = saved;
+		EXPECT_EQ(0u, tdm_a64_load_relaxed(&tdm_inject_bytes));
+	}
+
+	void begin()
+	{
+		struct sockaddr_in sin;
+
+		OPEN();
+		memcpy(&sin, rx()->name, sizeof(sin));
+		sin.sin_port = htons(1);
+		ASSERT_EQ(1,
+			  fi_av_insert(rx()->av, &sin, 1, &nobody, 0, nullptr));
+	}
+};
+
+TEST_F(Backlog, WhatCannotBeReachedEndsInItsOrderAtOnce)
+{
+	char out[SIZE];
+	struct tdt_comp c;
+
+	tdm_env.conn_timeout_ms = 20;
+	OK(begin());
+	for (int round = 0; round < 2; round++) {
+		for (char &o : out)
+			ASSERT_EQ(0, fi_send(rx()->ep, &o, 1, nullptr, nobody,
+					     &o));
+		ASSERT_EQ(0, fi_inject(rx()->ep, out, 1, nobody));
+		EXPECT_EQ(-FI_EAGAIN,
+			  fi_send(rx()->ep, out, 1, nullptr, nobody, out));
+		for (char &o : out) {
+			ASSERT_EQ(0, tdt_wait_next(rx(), 0, &c));
+			EXPECT_EQ(FI_ECONNREFUSED, c.err);
+			EXPECT_EQ(&o, c.context);
+		}
+		ASSERT_EQ(0, tdt_wait_next(rx(), 0, &c));
+		EXPECT_EQ(FI_ECONNREFUSED, c.err);
+		EXPECT_EQ(nullptr, c.context);
+	}
+	ASSERT_EQ(0, tdt_warm_up(w));
+}
+
+TEST_F(Backlog, InjectsAreBoundedByWhatTheirCopiesTake)
+{
+	char out[200] = "";
+	size_t n = 0;
+	ssize_t ret;
+
+	tdm_env.inject_max_bytes = 256 << 10;
+	OK(begin());
+	while (!(ret = fi_inject(rx()->ep, out, sizeof(out), nobody)))
+		n++;
+	EXPECT_EQ(-FI_EAGAIN, ret);
+	EXPECT_LT(SIZE, n);
+	EXPECT_GT(tdm_env.inject_max_bytes / sizeof(out), n);
+	/* They are no sends that a size is for, and the other way round. */
+	EXPECT_EQ(0, fi_send(rx()->ep, out, 1, nullptr, nobody, out));
+	ASSERT_EQ(0, fi_av_remove(rx()->av, &nobody, 1, 0));
+	for (size_t i = 0; i <= n; i++) {
+		struct tdt_comp c;
+
+		ASSERT_EQ(0, tdt_wait_next(rx(), 0, &c));
+		EXPECT_EQ(FI_ECONNABORTED, c.err);
+	}
+	EXPECT_EQ(0u, tdm_a64_load_relaxed(&tdm_inject_bytes));
+}
+
+TEST_F(Backlog, WithoutMemoryNothingIsKept)
+{
+	unsigned nth = 1, failed, injected = 0;
+	char out = 1;
+
+	if (!tdt_alloc_can_fail())
+		GTEST_SKIP() << "linked without --wrap=malloc";
+	OK(begin());
+	do {
+		bool inject = nth & 1;
+
+		tdt_alloc_fail(nth, 0);
+		ssize_t ret = inject ? fi_inject(rx()->ep, &out, 1, nobody) :
+				       fi_send(rx()->ep, &out, 1, nullptr,
+					       nobody, &out);
+		failed = tdt_alloc_stop();
+		if (ret) {
+			ASSERT_TRUE(failed);
+			ASSERT_TRUE(ret == -FI_ENOMEM || ret == -FI_EAGAIN);
+			EXPECT_EQ(-FI_ENOENT, fi_cancel(&rx()->ep->fid, &out));
+		} else if (inject) {
+			injected++;
+		} else {
+			EXPECT_EQ(0, fi_cancel(&rx()->ep->fid, &out));
+			OK(this->failed(rx(), &out, FI_ECANCELED));
+		}
+	} while (failed && ++nth < 100);
+	EXPECT_FALSE(failed);
+	EXPECT_LT(1u, nth);
+	ASSERT_EQ(0, fi_av_remove(rx()->av, &nobody, 1, 0));
+	while (injected--) {
+		struct tdt_comp c;
+
+		ASSERT_EQ(0, tdt_wait_next(rx(), 0, &c));
+		EXPECT_EQ(FI_ECONNABORTED, c.err);
+	}
+}
+
+} // namespace
