@@ -2,9 +2,8 @@
 /*
  * The life of an endpoint, fi_endpoint(3): open, bind, enable, name, close.
  *
- * Enabling takes the address and starts both transports in an order that
- * route agreement depends on: bind the TCP port, listen for attaches, accept
- * TCP connections. Closing goes the other way.
+ * Enabling starts both transports in an order that route agreement depends on:
+ * bind the TCP port, listen, accept. Closing goes the other way.
  *
  * Lock: the domain's, taken here.
  */
@@ -331,13 +330,12 @@ ssize_t tdm_ep_rx_size_left(struct fid_ep *fid)
 	return ret;
 }
 
-/* Both transports have as many sends: what is left of the fuller one. */
+/* What is left of the fuller transport; by the table: the call is deprecated. */
 static ssize_t tx_left(struct tdm_ep *ep)
 {
 	struct fid_ep *local = ep->local;
 	size_t left = tdm_tcp_tx_left(ep->tcp);
 
-	/* By the table: the call is deprecated. */
 	if (local)
 		left = tdm_min(left, (size_t)local->ops->tx_size_left(local));
 	left -= tdm_min(left, ep->backlog.counted);
