@@ -77,9 +77,8 @@ void tdm_tx_end(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
 }
 
 /*
- * The peer is being told of the message @op, which may wait there for its
- * receive: from here on it is not one of those that tx_size bounds, so that no
- * send depends on the receives of other ones.
+ * The peer is told of the message @op, which may wait there for its receive:
+ * tx_size bounds it no more, so that no send depends on other ones' receives.
  */
 static void uncount(struct tdm_conn *c, struct tdm_tx *op)
 {
