@@ -5,7 +5,6 @@
  *   QUEUED -> CTS -> DATA -> ACK        announced (RTS): long, or no credit
  *   QUEUED -> ACK | DONE                eager
  *   ... -> LEAVING                      ends when the kernel has the bytes
- *
  * One-sided writes go the way of messages, but end by DONE only; reads, atomic
  * operations and the replies to them are in tx_rma.c, the end of sends by other
  * than success in tx_end.c.
