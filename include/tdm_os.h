@@ -112,6 +112,12 @@ extern struct tdm_os tdm_os;
 extern const struct tdm_os tdm_os_system;
 
 /*
+ * @len random bytes to @buf: of getrandom(2), or of /dev/urandom where that is
+ * not to be had. 0, or -errno.
+ */
+int tdm_os_random(void *buf, size_t len);
+
+/*
  * In a child of fork(2): close the sockets and files of the parent, all that
  * the table opened. Async-signal-safe.
  */

@@ -59,9 +59,10 @@ enum tdm_reason {
 	TDM_REASON_UID,		/* the other process has another user id */
 	TDM_REASON_VERSION,	/* incompatible record version */
 	TDM_REASON_REFUSED,	/* the other side chose TCP */
-	TDM_REASON_RESOURCE,	/* memfd, mmap or file descriptors */
+	TDM_REASON_RESOURCE,	/* memory, descriptors or a system call */
 	TDM_REASON_SEGMENT,	/* segment not sealed as required */
 	TDM_REASON_DISABLED,	/* FI_TANDEM_SHM=off or endpoint option */
+	TDM_REASON_NAME,	/* somebody else has our attach socket's name */
 	TDM_REASON_COUNT
 };
 

@@ -191,6 +191,10 @@ static int enable_fds(struct tdm_shm_ep *ep)
 {
 	int ret;
 
+	/* The largest region; a pair that is up cannot turn to TCP for it. */
+	if (!tdm_shm_region_allowed(
+		    tdm_shm_bounce_bytes(TDM_SHM_BOUNCE_CHUNKS)))
+		return -EFBIG;
 	ep->ctl_fd = tdm_os.epoll_create1(EPOLL_CLOEXEC);
 	if (ep->ctl_fd < 0)
 		return -errno;
@@ -207,12 +211,10 @@ static int enable_fds(struct tdm_shm_ep *ep)
 	if (ret)
 		return ret;
 	ep->hints = ep->hints_region.base;
-	if (tdm_os.getrandom(ep->incarnation, sizeof(ep->incarnation), 0) !=
-		    (ssize_t)sizeof(ep->incarnation) ||
-	    tdm_os.getrandom(&ep->nonce, sizeof(ep->nonce), 0) !=
-		    (ssize_t)sizeof(ep->nonce))
-		return -FI_EIO;
-	return tdm_shm_listen(ep);
+	ret = tdm_os_random(ep->incarnation, sizeof(ep->incarnation));
+	if (!ret)
+		ret = tdm_os_random(&ep->nonce, sizeof(ep->nonce));
+	return ret ? ret : tdm_shm_listen(ep);
 }
 
 static void disable(struct tdm_shm_ep *ep)

@@ -237,9 +237,11 @@ static const char *reason_text(enum tdm_reason reason)
 		[TDM_REASON_UID] = "another user id",
 		[TDM_REASON_VERSION] = "incompatible version",
 		[TDM_REASON_REFUSED] = "refused by the other side",
-		[TDM_REASON_RESOURCE] = "out of memory or descriptors",
+		[TDM_REASON_RESOURCE] =
+			"memory, descriptors or system calls refused",
 		[TDM_REASON_SEGMENT] = "segment not as required",
 		[TDM_REASON_DISABLED] = "disabled",
+		[TDM_REASON_NAME] = "name in use",
 	};
 
 	return text[reason];

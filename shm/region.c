@@ -31,12 +31,26 @@ static int seals_of(int single_writer)
 	return SEALS_SIZE | (single_writer ? F_SEAL_FUTURE_WRITE : 0);
 }
 
+/*
+ * Linux kills a process that makes a file, memfds included, larger than
+ * RLIMIT_FSIZE unless it handles SIGXFSZ.
+ */
+int tdm_shm_region_allowed(size_t bytes)
+{
+	struct rlimit limit;
+
+	return tdm_os.getrlimit(RLIMIT_FSIZE, &limit) ||
+	       limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
+}
+
 static int create(struct tdm_shm_region *r, const char *name, size_t bytes,
 		  int single_writer)
 {
 	void *base;
 	int fd;
 
+	if (!tdm_shm_region_allowed(bytes))
+		return -EFBIG;
 	fd = tdm_os.memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;

@@ -114,10 +114,17 @@ struct tdm_shm_region {
 };
 
 /*
+ * May this process make a region of @bytes? 0: RLIMIT_FSIZE is lower, and the
+ * attempt would raise SIGXFSZ, setrlimit(2).
+ */
+int tdm_shm_region_allowed(size_t bytes);
+
+/*
  * Make @bytes of zeroed memory in a memfd, allocated in full so that no later
  * touch can fail, mapped writable, then sealed against shrinking and growing
  * and, with @single_writer, against every later writable mapping and hole.
- * Errors: -errno of the call that failed; nothing is left then.
+ * Errors: -errno of the call that failed, -EFBIG when it is not allowed; nothing
+ * is left then.
  */
 int tdm_shm_region_create(struct tdm_shm_region *r, const char *name,
 			  size_t bytes, int single_writer) tdm_must_check;

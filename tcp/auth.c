@@ -126,8 +126,7 @@ const struct tdm_auth_key *tdm_auth_which(const struct tdm_auth_keys *keys,
 
 int tdm_auth_nonce(uint8_t *nonce)
 {
-	if (tdm_os.getrandom(nonce, TDM_AUTH_NONCE_BYTES, 0) ==
-	    TDM_AUTH_NONCE_BYTES)
+	if (!tdm_os_random(nonce, TDM_AUTH_NONCE_BYTES))
 		return 0;
 	TDM_WARN(EP_CTRL, "no random bytes for a handshake");
 	return -FI_ENODATA;

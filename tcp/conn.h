@@ -77,7 +77,7 @@ struct tdm_tcp_attr {
 	void *arg;
 };
 
-/* Out: *@tcp. Errors: -FI_ENOMEM. */
+/* Out: *@tcp. Errors: -FI_ENOMEM, those of tdm_os_random(). */
 int tdm_tcp_open(const struct tdm_tcp_attr *attr,
 		 struct tdm_tcp **tcp) tdm_must_check;
 

@@ -45,7 +45,6 @@ struct tdm_domain {
 	struct tdm_auto *automatic; /* the progress thread, or NULL */
 	int tcp_quiet;		    /* no connection at the last full pass */
 	void *mr_tree;	      /* struct tdm_mr by key, tsearch(3); G: lock */
-	uint64_t next_key;    /* next key the provider gives; G: lock */
 	struct tdm_list late; /* struct tdm_late that has something */
 	int in_late;	      /* they are being called */
 	struct tdm_loop_timer late_timer; /* while somebody sleeps */

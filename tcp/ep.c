@@ -76,6 +76,14 @@ static int open_tcp(struct tdm_ep *ep)
 	return ret ? ret : tdm_tcp_bind(ep->tcp, &ep->name);
 }
 
+/* Why there is no shared memory: opening it said @ret. */
+static uint8_t why_not(int ret)
+{
+	if (ret == -FI_ENOCQ) /* by the application's choice */
+		return TDM_REASON_DISABLED;
+	return ret == -FI_EADDRINUSE ? TDM_REASON_NAME : TDM_REASON_RESOURCE;
+}
+
 /* Shared memory is a bonus: without it the endpoint works over TCP. */
 static void open_local(struct tdm_ep *ep)
 {
@@ -98,19 +106,25 @@ static void open_local(struct tdm_ep *ep)
 		attr.key_size = ep->keys->key[0].size;
 	}
 
-	if (!ep->domain->link || !ep->shm_permitted || !attr.av ||
-	    (ep->keys && tdm_domain_av_keys(ep->domain)))
+	ep->local_why = TDM_REASON_DISABLED;
+	if (!ep->shm_permitted || (ep->keys && tdm_domain_av_keys(ep->domain)))
+		return;
+	ep->local_why = TDM_REASON_RESOURCE;
+	if (!ep->domain->link || !attr.av)
 		return;
 	ret = tdm_link_ep_open(ep->domain->link, &attr, &ep->local);
 	if (!ret)
 		return;
 	ep->local = NULL;
+	ep->local_why = why_not(ret);
 	if (ret == -FI_ENOCQ)
 		TDM_INFO(EP_CTRL, "endpoint without shared memory: no queue "
 				  "or counter of it could drive the peer");
 	else
 		TDM_WARN(EP_CTRL, "endpoint without shared memory: %s",
-			 fi_strerror(-ret));
+			 ret == -FI_EADDRINUSE ?
+				 "its attach socket's name is in use" :
+				 fi_strerror(-ret));
 }
 
 /* What the transports still hold of the srx comes back. */
@@ -173,7 +187,6 @@ static int check_bound(const struct tdm_ep *ep)
 
 int tdm_ep_enable(struct tdm_ep *ep)
 {
-	char text[TDM_ADDR_STR_BYTES];
 	int ret;
 
 	if (ep->enabled || ep->domain->engine.orphan)
@@ -194,12 +207,7 @@ int tdm_ep_enable(struct tdm_ep *ep)
 		tdm_ep_disable(ep);
 		return ret;
 	}
-	TDM_INFO(EP_CTRL, "endpoint at %s (%s)%s",
-		 tdm_addr_text(&ep->name, text, sizeof(text)),
-		 ep->domain->info->domain_attr->name ?
-			 ep->domain->info->domain_attr->name :
-			 "any interface",
-		 ep->local ? "" : ", without shared memory");
+	tdm_ep_tell_open(ep);
 	if (ep->srx_ctx)
 		tdm_srx_ctx_join(ep);
 	tdm_ep_resolve_flags(ep);

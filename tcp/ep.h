@@ -98,6 +98,7 @@ struct tdm_ep {
 	struct tdm_auth_keys *keys; /* once enabled; NULL: none are asked for */
 	size_t pairs;
 	struct tdm_av_user av_user;
+	uint8_t local_why; /* enum tdm_reason: enabled, but no `local` */
 	struct tdm_cq *tx_cq, *rx_cq;
 	struct tdm_cntr *send_cntr, *recv_cntr;
 	struct tdm_cntr *rma_cntr[4]; /* READ, WRITE, REMOTE_READ, _WRITE */

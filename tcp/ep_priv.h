@@ -150,6 +150,9 @@ int tdm_sep_enable(struct tdm_ep *ep);
 int tdm_ep_take_keys(struct tdm_ep *ep) tdm_must_check;
 void tdm_ep_give_keys(struct tdm_ep *ep);
 
+/* Log where @ep is, now that it is enabled, and whether it is open to all. */
+void tdm_ep_tell_open(const struct tdm_ep *ep);
+
 /* Overwrite those in @info, a copy that is about to be freed. */
 void tdm_ep_wipe_keys(struct fi_info *info);
 

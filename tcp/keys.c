@@ -14,6 +14,7 @@
 
 #include "av/key.h"
 #include "tcp/ep_priv.h"
+#include "tdm_log.h"
 
 int tdm_ep_take_keys(struct tdm_ep *ep)
 {
@@ -64,4 +65,19 @@ uint32_t tdm_ep_key_of(void *ep, fi_addr_t addr)
 int tdm_ep_key_ok(const struct tdm_ep *ep, fi_addr_t addr)
 {
 	return !ep->keys || tdm_auth_find(ep->keys, tdm_av_key(ep->av, addr));
+}
+
+void tdm_ep_tell_open(const struct tdm_ep *ep)
+{
+	const char *iface = ep->domain->info->domain_attr->name;
+	int open = !ep->keys && !tdm_addr_is_loopback(&ep->name);
+	char text[TDM_ADDR_STR_BYTES];
+
+	TDM_INFO(EP_CTRL, "endpoint at %s (%s)%s%s",
+		 tdm_addr_text(&ep->name, text, sizeof(text)),
+		 iface ? iface : "any interface",
+		 ep->local ? "" : ", without shared memory",
+		 open ? ", without a key: whoever can connect to it can send "
+			"to it and use the memory that is registered" :
+			"");
 }

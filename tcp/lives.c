@@ -20,14 +20,16 @@
 /* By enum tdm_reason; the same list as in fi_tandem(7), REPORT. */
 static const char *const reasons[TDM_REASON_COUNT] = {
 	[TDM_REASON_NONE] = "",
-	[TDM_REASON_HOST] = "other host",
+	[TDM_REASON_HOST] = "other host or network namespace",
 	[TDM_REASON_NO_LISTENER] = "no shared memory on the other side",
 	[TDM_REASON_UID] = "other user id",
 	[TDM_REASON_VERSION] = "incompatible version",
 	[TDM_REASON_REFUSED] = "refused by the other side",
-	[TDM_REASON_RESOURCE] = "out of memory or file descriptors",
+	[TDM_REASON_RESOURCE] =
+		"memory, file descriptors or system calls refused",
 	[TDM_REASON_SEGMENT] = "segment not sealed",
 	[TDM_REASON_DISABLED] = "disabled",
+	[TDM_REASON_NAME] = "attach name in use by another process",
 };
 
 const char *tdm_reason_text(uint32_t reason)

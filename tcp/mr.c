@@ -30,6 +30,7 @@
 #include "peer/amo.h"
 #include "tcp/domain.h"
 #include "tdm_nosys.h"
+#include "tdm_os.h"
 #include "tdm_rma.h"
 #include "tdm_xfer.h"
 
@@ -141,13 +142,29 @@ static int is_basic(const struct tdm_domain *d)
 	return d->info->domain_attr->mr_mode == 1;
 }
 
+/*
+ * A key that is new to @d and that nobody can guess: whoever reaches an endpoint
+ * of @d and knows the key may use the region.
+ */
+static int draw_key(struct tdm_domain *d, struct tdm_mr *mr)
+{
+	int ret;
+
+	do
+		ret = tdm_os_random(&mr->fid.key, sizeof(mr->fid.key));
+	while (!ret &&
+	       (mr->fid.key == FI_KEY_NOTAVAIL || find_key(d, mr->fid.key)));
+	return ret;
+}
+
 /* Give @mr its key and put it into the domain's tree. Lock: held. */
 static int insert_key(struct tdm_domain *d, struct tdm_mr *mr)
 {
 	if (is_basic(d)) {
-		do
-			mr->fid.key = d->next_key++;
-		while (find_key(d, mr->fid.key));
+		int ret = draw_key(d, mr);
+
+		if (ret)
+			return ret;
 		mr->base = (uintptr_t)mr->iov[0].iov_base;
 	} else if (find_key(d, mr->fid.key)) {
 		return -FI_ENOKEY;

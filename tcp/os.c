@@ -84,6 +84,47 @@ void tdm_os_close_sockets(void)
 	}
 }
 
+static int read_urandom(uint8_t *p, size_t len)
+{
+	int fd = tdm_os.open_file("/dev/urandom", O_RDONLY | O_CLOEXEC, 0);
+	int ret = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	while (len && !ret) {
+		n = tdm_os.read(fd, p, len);
+		if (n > 0) {
+			p += n;
+			len -= (size_t)n;
+		} else if (!n || errno != EINTR) {
+			ret = n ? -errno : -EIO;
+		}
+	}
+	tdm_os.close(fd);
+	return ret;
+}
+
+int tdm_os_random(void *buf, size_t len)
+{
+	uint8_t *p = buf;
+	ssize_t n;
+
+	while (len) {
+		n = tdm_os.getrandom(p, len, 0);
+		/* Kernels before 3.17, and sandboxes that know no such call. */
+		if (n < 0 && (errno == ENOSYS || errno == EPERM))
+			return read_urandom(p, len);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0) {
+			p += n;
+			len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
 static int sys_eventfd(unsigned int value, int flags)
 {
 	return eventfd(value, flags);

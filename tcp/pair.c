@@ -246,7 +246,7 @@ static uint8_t remote_reason(const struct tdm_ep *ep,
 {
 	if (!tdm_locality_is_here(tdm_conn_addr(conn)))
 		return TDM_REASON_HOST;
-	return ep->local ? TDM_REASON_REFUSED : TDM_REASON_DISABLED;
+	return ep->local ? TDM_REASON_REFUSED : ep->local_why;
 }
 
 int tdm_ep_taken(void *arg, const struct tdm_addr *addr)

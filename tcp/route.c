@@ -245,7 +245,7 @@ static ssize_t agree(struct tdm_ep *ep, struct tdm_pair *p,
 		     const struct tdm_xfer *x)
 {
 	if (!ep->local) {
-		p->reason = TDM_REASON_DISABLED;
+		p->reason = ep->local_why;
 		return settle_remote(ep, p, x);
 	}
 	return p->search == TDM_SEARCH_PROBE ? probe(ep, p, x) :

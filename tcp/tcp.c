@@ -54,6 +54,7 @@ static void tcp_free(struct tdm_tcp *tcp)
 int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **out)
 {
 	struct tdm_tcp *tcp = calloc(1, sizeof(*tcp));
+	int ret = -FI_ENOMEM;
 	size_t i;
 
 	if (!tcp)
@@ -61,9 +62,10 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **out)
 	tcp->bucket = malloc(FIRST_BUCKETS * sizeof(*tcp->bucket));
 	if (!tcp->bucket)
 		goto err;
-	if (tdm_os.getrandom(tcp->id, sizeof(tcp->id), 0) !=
-	    (ssize_t)sizeof(tcp->id)) {
-		TDM_WARN(EP_CTRL, "no random bytes for an endpoint id");
+	ret = tdm_os_random(tcp->id, sizeof(tcp->id));
+	if (ret) {
+		TDM_WARN(EP_CTRL, "no random bytes for an endpoint id: %s",
+			 fi_strerror(-ret));
 		goto err;
 	}
 	tcp->id[0] |= 1; /* never all 0 */
@@ -97,7 +99,7 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **out)
 	return 0;
 err:
 	tcp_free(tcp);
-	return -FI_ENOMEM;
+	return ret;
 }
 
 void tdm_tcp_set_done(struct tdm_tcp *tcp, const struct tdm_done *done)

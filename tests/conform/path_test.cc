@@ -5,6 +5,13 @@
  */
 #include <rdma/fi_ext.h>
 
+#include <arpa/inet.h>
+#include <cstddef>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
 #include "fi_ext_tandem.h"
 #include "tests/harness/fixture.h"
 
@@ -39,6 +46,24 @@ protected:
 	}
 
 	void expect_asked_for();
+	void expect_reasons(uint32_t own, uint32_t peers);
+
+	/* What tdt_ep_enable() does for those that are enabled already. */
+	void know_each_other()
+	{
+		for (size_t i = 0; i < w->count; i++) {
+			ep(i)->namelen = sizeof(ep(i)->name);
+			ASSERT_EQ(0, fi_getname(&ep(i)->ep->fid, ep(i)->name,
+						&ep(i)->namelen));
+		}
+		for (size_t i = 0; i < w->count; i++) {
+			for (size_t k = 0; k < w->count; k++)
+				ASSERT_EQ(1,
+					  fi_av_insert(ep(i)->av, ep(k)->name,
+						       1, &ep(i)->peers[k], 0,
+						       NULL));
+		}
+	}
 };
 
 void Path::expect_asked_for()
@@ -87,6 +112,80 @@ TEST_F(Path, IsNoneBeforeTheFirstMessage)
 	ONLY_TANDEM();
 	OPEN();
 	EXPECT_EQ(uint32_t(TDM_REPORT_NONE), path(rx(), 1).path);
+}
+
+/* The two ends of a pair say, after a message, why it is not local. */
+void Path::expect_reasons(uint32_t own, uint32_t peers)
+{
+	struct tdm_report_path p;
+
+	ASSERT_EQ(0, tdt_warm_up(w));
+	p = path(ep(0), ep(0)->peers[1]);
+	EXPECT_EQ(uint32_t(TDM_REPORT_TCP), p.path);
+	EXPECT_EQ(own, p.reason) << p.reason_text;
+	EXPECT_STRNE("", p.reason_text);
+	p = path(ep(1), ep(1)->peers[0]);
+	EXPECT_EQ(uint32_t(TDM_REPORT_TCP), p.path);
+	EXPECT_EQ(peers, p.reason) << p.reason_text;
+}
+
+TEST_F(Path, WithoutFilesIsTcpAndSaysWhy)
+{
+	/* fi_tandem(7), REPORT: reason 6, also for a file size that
+	 * RLIMIT_FSIZE forbids; setrlimit(2): who exceeds it gets SIGXFSZ,
+	 * which ends the process. */
+	struct rlimit old, none;
+
+	ONLY_TANDEM();
+	if (tdt_path() != TDT_LOCAL)
+		GTEST_SKIP() << "shared memory is not asked for";
+	tdt_log_expect("endpoint without shared memory");
+	ASSERT_EQ(0, getrlimit(RLIMIT_FSIZE, &old));
+	none = old;
+	none.rlim_cur = 0;
+	ASSERT_EQ(0, setrlimit(RLIMIT_FSIZE, &none));
+	int ret = tdt_world_open(&attr, &w);
+	ASSERT_EQ(0, setrlimit(RLIMIT_FSIZE, &old));
+	ASSERT_EQ(0, ret) << tdt_error();
+	OK(expect_reasons(6, 6));
+}
+
+TEST_F(Path, WithItsNameTakenIsTcpAndSaysSo)
+{
+	/* fi_tandem(7), SECURITY: another can take the name of an attach
+	 * socket; "then the endpoint uses TCP, and the report says so". */
+	struct sockaddr_in sin = {};
+	struct sockaddr_un un = {};
+	socklen_t len = sizeof(sin);
+	int port, name;
+
+	ONLY_TANDEM();
+	if (tdt_path() != TDT_LOCAL)
+		GTEST_SKIP() << "shared memory is not asked for";
+	tdt_log_expect("endpoint without shared memory");
+	attr.no_enable = 1;
+	OPEN();
+	/* A port for the endpoint; PROTOCOL-shm.md has the name. */
+	sin.sin_family = AF_INET;
+	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	port = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ASSERT_EQ(0, bind(port, (struct sockaddr *)&sin, len));
+	ASSERT_EQ(0, getsockname(port, (struct sockaddr *)&sin, &len));
+	::close(port);
+	un.sun_family = AF_UNIX;
+	int n = snprintf(un.sun_path + 1, sizeof(un.sun_path) - 1,
+			 "tandem/4:%04x7f000001%016x", ntohs(sin.sin_port), 0);
+	name = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	ASSERT_EQ(0, bind(name, (struct sockaddr *)&un,
+			  static_cast<socklen_t>(
+				  offsetof(struct sockaddr_un, sun_path) + 1) +
+				  static_cast<socklen_t>(n)));
+	ASSERT_EQ(0, fi_setname(&ep(0)->ep->fid, &sin, sizeof(sin)));
+	for (size_t i = 0; i < w->count; i++)
+		ASSERT_EQ(0, fi_enable(ep(i)->ep));
+	OK(know_each_other());
+	OK(expect_reasons(9, 5));
+	::close(name);
 }
 
 TEST_F(Path, BadIndexIsEinval)
