@@ -38,6 +38,7 @@
 enum {
 	KEEPALIVE_IDLE_S = 10,
 	KEEPALIVE_GAP_S = 5,
+	KEEPALIVE_GAP_MOST_S = 32767, /* tcp(7) */
 	KEEPALIVE_COUNT = 6,
 };
 
@@ -49,12 +50,25 @@ static void set_opt(int fd, int level, int name, int val)
 			fi_strerror(errno));
 }
 
+/* Seconds between probes, so that the last one is due at the peer time-out. */
+static int keepalive_gap(void)
+{
+	unsigned s = tdm_env.peer_timeout_ms / 1000;
+
+	s = s > KEEPALIVE_IDLE_S ? (s - KEEPALIVE_IDLE_S + KEEPALIVE_COUNT -
+				    1) / KEEPALIVE_COUNT :
+				   0;
+	return (int)tdm_clamp(s, KEEPALIVE_GAP_S, KEEPALIVE_GAP_MOST_S);
+}
+
 static void prepare(int fd)
 {
 	set_opt(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	if (!tdm_env.peer_timeout_ms)
+		return;
 	set_opt(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 	set_opt(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
-	set_opt(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_GAP_S);
+	set_opt(fd, IPPROTO_TCP, TCP_KEEPINTVL, keepalive_gap());
 	set_opt(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT);
 }
 
@@ -297,6 +311,9 @@ static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	c->features = g->features;
 	c->known = 1;
 	c->used = c->tcp->pass;
+	c->seen_used = c->used;
+	c->seen_ns = tdm_os.now_ns();
+	c->unheard_ns = 0;
 	c->tx_group = 0;
 	tdm_conn_set_source(c, c->fi_addr, 0);
 	c->read_bytes = TDM_TCP_STAGE_BYTES / 4;

@@ -31,8 +31,8 @@ enum {
 	CLOSE_STEP_MS = 1,
 	WATCH_LEAST_MS = 1000,
 	WATCH_MOST_MS = 15000,
-	/* Unanswered window probes after which a peer counts as gone. */
-	PROBES = 6,
+	/* By which the kernel's clock for acknowledgements may be coarse. */
+	ACK_SLACK_MS = 100,
 };
 
 static void watch_fired(struct tdm_loop_timer *timer);
@@ -204,29 +204,40 @@ static int tcp_info(const struct tdm_conn *c, struct tcp_info *info)
 }
 
 /*
- * Has the peer's kernel left bytes unacknowledged for too long? A slow reader
- * is not dead: its kernel acknowledges, and answers window probes.
+ * Has the peer's kernel been asked in vain for the peer time-out? It was asked
+ * by bytes that had to be sent again, or by probes, which Linux also sends when
+ * the own link is down. A slow reader is not dead: its kernel answers. The time
+ * counts from the first look that finds a question open, for the last answer
+ * may be from long before it.
  */
-static int unreachable(const struct tdm_conn *c)
+static int unreachable(struct tdm_conn *c, uint64_t now)
 {
 	struct tcp_info info;
 
 	if (tcp_info(c, &info))
 		return 0;
-	return (info.tcpi_unacked && info.tcpi_retransmits &&
-		info.tcpi_last_ack_recv >= tdm_env.peer_timeout_ms) ||
-	       info.tcpi_probes >= PROBES;
+	if (!(info.tcpi_unacked && info.tcpi_retransmits) &&
+	    !info.tcpi_probes) {
+		c->unheard_ns = 0;
+		return 0;
+	}
+	if (!c->unheard_ns ||
+	    (info.tcpi_last_ack_recv + ACK_SLACK_MS) * 1000000ull <
+		    now - c->unheard_ns)
+		c->unheard_ns = now;
+	return now - c->unheard_ns >= tdm_env.peer_timeout_ms * 1000000ull;
 }
 
 static void watch_fired(struct tdm_loop_timer *timer)
 {
 	struct tdm_tcp *tcp = tdm_container_of(timer, struct tdm_tcp, watch);
+	uint64_t now = tdm_os.now_ns();
 	struct tdm_list *pos, *tmp;
 
 	tdm_list_for_each_safe(pos, tmp, &tcp->conns) {
 		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
 
-		if (!tdm_conn_live(c) || !unreachable(c))
+		if (!tdm_conn_live(c) || !unreachable(c, now))
 			continue;
 		while (tdm_conn_live(c) && tdm_rx_ready(c))
 			;

@@ -119,6 +119,8 @@ struct tdm_conn {
 	uint64_t since_ns;   /* connect time-out counts from; 0: not begun */
 	uint64_t entered_ns; /* when the state was entered */
 	uint64_t used;	     /* pass of the last bytes, either way */
+	uint64_t seen_used, seen_ns; /* share.c: `used` then, when it was new */
+	uint64_t unheard_ns; /* tcp.c: no answer since; 0: none is due */
 	struct tdm_loop_timer timer;
 	struct tdm_conn_stats stats;
 };
@@ -145,6 +147,7 @@ struct tdm_tcp {
 	unsigned spares;
 	struct tdm_loop_timer watch;	   /* silent peers */
 	unsigned crowd;			   /* connections to be asked to rest */
+	int none_left;			   /* descriptors: a stranger goes */
 	struct tdm_loop_timer crowd_timer; /* asks them */
 
 	/* Listener: listen.c. */
@@ -158,9 +161,7 @@ struct tdm_tcp {
 	uint8_t stage[TDM_TCP_STAGE_BYTES];
 };
 
-/*
- * Something was put on a list for the next pass: whoever sleeps must make it.
- */
+/* Something was put on a list for the next pass: a sleeper must make it. */
 static inline void tdm_tcp_nudge(struct tdm_tcp *tcp)
 {
 	if (tdm_unlikely(tdm_engine_watched(tcp->a.engine)))
