@@ -84,6 +84,11 @@ fi_addr_t tdm_av_end(const struct tdm_av *av)
 	return av->table.entries_end;
 }
 
+int tdm_av_may_know(const struct tdm_av *av, const struct tdm_addr *addr)
+{
+	return tdm_table_may_have_ip(&av->table, addr);
+}
+
 fi_addr_t tdm_av_lowest(const struct tdm_av *av, fi_addr_t fi_addr)
 {
 	struct tdm_addr a;

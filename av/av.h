@@ -73,6 +73,9 @@ int tdm_av_has(const struct tdm_av *av, fi_addr_t fi_addr);
 /* The lowest live index of @addr, or FI_ADDR_UNSPEC when it is not inserted. */
 fi_addr_t tdm_av_find(const struct tdm_av *av, const struct tdm_addr *addr);
 
+/* 0 when no address in @av has the IP of @addr; else one may have it. */
+int tdm_av_may_know(const struct tdm_av *av, const struct tdm_addr *addr);
+
 /*
  * The lowest live index of the address behind @fi_addr, which is set: what
  * messages from it report as their source.

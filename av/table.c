@@ -240,6 +240,18 @@ static void alias_add(struct tdm_table *t, uint32_t s, uint32_t index)
 	t->grown_end = index;
 }
 
+static uint32_t ip_bit(const struct tdm_addr *a)
+{
+	return (uint32_t)tdm_addr_ip_hash(a) & (TDM_TABLE_IP_BITS - 1);
+}
+
+int tdm_table_may_have_ip(const struct tdm_table *t, const struct tdm_addr *a)
+{
+	uint32_t bit = ip_bit(a);
+
+	return t->live && t->ips[bit / 64] >> (bit % 64) & 1;
+}
+
 int tdm_table_add_at(struct tdm_table *t, const struct tdm_addr *a,
 		     uint64_t hash, uint32_t i, uint32_t *low)
 {
@@ -275,7 +287,10 @@ int tdm_table_add_at(struct tdm_table *t, const struct tdm_addr *a,
 		t->slots_used++;
 	}
 	t->used[i / 64] |= 1ull << (i % 64);
-	t->live++;
+	if (!t->live++)
+		memset(t->ips, 0, sizeof(t->ips));
+	s = ip_bit(a);
+	t->ips[s / 64] |= 1ull << (s % 64);
 	if (i >= t->entries_end) {
 		/* What is passed over was never set. */
 		for (s = t->entries_end; s < i; s++)

@@ -31,6 +31,9 @@ struct tdm_table_entry {
 tdm_static_assert(sizeof(struct tdm_table_entry) == 16,
 		  "memory per address is a promise of fi_tandem(7)");
 
+/* Bits of tdm_table.ips. */
+enum { TDM_TABLE_IP_BITS = 8192 };
+
 struct tdm_table {
 	struct tdm_table_entry *entry; /* entry[entries_max] */
 	uint64_t *used;		       /* bitmap over entry[] */
@@ -44,6 +47,8 @@ struct tdm_table {
 	uint32_t slots; /* power of two, or 0 */
 	uint32_t slots_used;
 	uint32_t grown_head, grown_end; /* chain that grew last, or NONE */
+	/* A bit for the hash of each IP since the table was empty. */
+	uint64_t ips[TDM_TABLE_IP_BITS / 64];
 };
 
 /* Most addresses; the rest of the 32 bits is TDM_TABLE_NONE and room. */
@@ -90,6 +95,9 @@ int tdm_table_has(const struct tdm_table *t, uint64_t index);
 /* The address of @index, which is set. */
 void tdm_table_get(const struct tdm_table *t, uint32_t index,
 		   struct tdm_addr *a);
+
+/* 0 when no address here has the IP of @a; else one may have it. */
+int tdm_table_may_have_ip(const struct tdm_table *t, const struct tdm_addr *a);
 
 /* The lowest index of @a, or TDM_TABLE_NONE. */
 uint32_t tdm_table_find(const struct tdm_table *t, const struct tdm_addr *a);

@@ -4,20 +4,26 @@
  * that have not said HELLO. A guest is heard out and told nothing; only one
  * that speaks the protocol gets an answer.
  *
- * Bounds, so that strangers cost little: at most 64 guests, the rest waits in
- * the kernel; at most 8 from one IP, the longest silent one makes room; 5 s of
- * silence, counted while we listen: a guest is dropped only after a read has
- * found nothing. One log line a second.
+ * Bounds, so that strangers cost little and keep nobody out: at most 8 guests
+ * from one IP, of whom the first makes room; at most 64 in all. One more than
+ * that, or one on a descriptor that is kept for those we know (share.c), costs
+ * a guest its place that is drawn by lot, from the IPs that are not in the
+ * address vector while there are such guests. Most peers have said HELLO when
+ * they are accepted and never need the place. A guest has 5 s for its HELLO and
+ * 5 s for its proof, however it spreads them; a time in which we did not look
+ * does not count, for it is dropped only after a read. One log line a second.
  *
  * Out of descriptors: a reserve descriptor is given up to accept and close
- * one caller, who will come again; then the listener rests for a while, and idle
- * connections are asked to rest (rest.c).
+ * one caller, who will come again; then the listener rests for a while, idle
+ * connections are asked to rest (rest.c), and a guest and a stranger's session
+ * make room.
  *
  * Spec: doc/PROTOCOL-tcp.md, "Guests".
  */
 #include "tcp/steps.h"
 #include "tcp/prove.h"
 #include "tcp/rest.h"
+#include "tcp/share.h"
 
 #include "tdm_log.h"
 #include "tdm_provider.h"
@@ -32,8 +38,6 @@ enum {
 	BACKLOG = 4096,
 	GUESTS = 64,
 	GUESTS_OF_ONE = 8,
-	SILENCE_NS_PER_S = 1000000000,
-	SILENCE_S = 5,
 	SWEEP_MS = 1000,
 	/* Callers accepted at one look. */
 	BATCH = 16,
@@ -42,11 +46,14 @@ enum {
 	LOG_GAP_NS = 1000000000,
 };
 
+/* For a HELLO, and for a proof. */
+static const uint64_t greeting_ns = 5000000000ull;
+
 struct guest {
-	struct tdm_list node; /* tcp->guests, longest silent first */
+	struct tdm_list node; /* tcp->guests, by since_ns */
 	struct tdm_tcp *tcp;
 	struct tdm_loop_io io;
-	uint64_t heard_ns;
+	uint64_t since_ns;    /* accepted, or answered */
 	struct tdm_addr from; /* with its port */
 	uint8_t len;	      /* bytes of ch.hello, or of ch.proof */
 	uint8_t answered;     /* its proof is awaited */
@@ -73,7 +80,7 @@ static void complain(struct tdm_tcp *tcp, const struct tdm_addr *from,
 static void watch_listener(struct tdm_tcp *tcp)
 {
 	int on = tcp->listener.fd >= 0 && !tcp->accept_timer.ev &&
-		 tcp->guest_count < GUESTS && !tcp->closing;
+		 !tcp->closing;
 
 	if (tdm_loop_watch(tcp->a.loop, &tcp->listener, on ? TDM_LOOP_READ : 0))
 		/* No memory: the sweep tries again. */
@@ -89,8 +96,7 @@ static void guest_free(struct guest *g)
 		tdm_os.close(g->io.fd);
 	tdm_list_del(&g->node);
 	free(g);
-	if (tcp->guest_count-- == GUESTS)
-		watch_listener(tcp);
+	tcp->guest_count--;
 }
 
 static void send_reject(int fd, int reason)
@@ -141,6 +147,9 @@ static int guest_proves(struct guest *g)
 		if (!ret) {
 			g->answered = 1;
 			g->len = 0;
+			g->since_ns = tdm_os.now_ns();
+			tdm_list_del(&g->node);
+			tdm_list_append(&tcp->guests, &g->node);
 			return 1;
 		}
 		if (ret > 0)
@@ -201,9 +210,6 @@ static int guest_read(struct guest *g)
 		return 0;
 	}
 	g->len += (uint8_t)n;
-	g->heard_ns = tdm_os.now_ns();
-	tdm_list_del(&g->node);
-	tdm_list_append(&g->tcp->guests, &g->node);
 	if (!answered && !tdm_wire_is_greeting(g->ch.hello, g->len)) {
 		complain(g->tcp, &g->from, "not a greeting");
 		guest_free(g);
@@ -233,9 +239,9 @@ static void sweep(struct tdm_loop_timer *timer)
 	tdm_list_for_each_safe(pos, tmp, &tcp->guests) {
 		struct guest *g = tdm_list_entry(pos, struct guest, node);
 
-		if (now - g->heard_ns < (uint64_t)SILENCE_S * SILENCE_NS_PER_S)
+		if (now - g->since_ns < greeting_ns)
 			break;
-		if (guest_read(g) && g->heard_ns < now)
+		if (guest_read(g) && g->since_ns < now)
 			guest_free(g);
 	}
 	if (tcp->guest_count)
@@ -243,8 +249,46 @@ static void sweep(struct tdm_loop_timer *timer)
 	watch_listener(tcp);
 }
 
-/* One IP may not take all places: its longest silent guest leaves. */
-static void make_room(struct tdm_tcp *tcp, const struct tdm_addr *from)
+/* A number below @n, which is not 0. */
+static size_t roll(struct tdm_tcp *tcp, size_t n)
+{
+	tcp->dice = tcp->dice * 1664525u + 1013904223u;
+	return (tcp->dice >> 16) % n;
+}
+
+/* A guest drawn by lot, of those at IPs that nobody inserted if @strangers. */
+static struct guest *draw(struct tdm_tcp *tcp, int strangers)
+{
+	struct guest *drawn = NULL;
+	struct tdm_list *pos;
+	size_t n = 0;
+
+	tdm_list_for_each(pos, &tcp->guests) {
+		struct guest *g = tdm_list_entry(pos, struct guest, node);
+
+		if (strangers && tdm_share_known(tcp, &g->from))
+			continue;
+		if (!roll(tcp, ++n))
+			drawn = g;
+	}
+	return drawn;
+}
+
+/* Somebody has to go, those we know only if @all. */
+static void drop_one(struct tdm_tcp *tcp, int all)
+{
+	struct guest *g = draw(tcp, 1);
+
+	if (!g && all)
+		g = draw(tcp, 0);
+	if (!g)
+		return;
+	complain(tcp, &g->from, "too many that have not said who they are");
+	guest_free(g);
+}
+
+/* One IP may not take all places: its first guest leaves. */
+static int crowd_of(struct tdm_tcp *tcp, const struct tdm_addr *from)
 {
 	struct guest *oldest = NULL;
 	struct tdm_list *pos;
@@ -258,10 +302,20 @@ static void make_room(struct tdm_tcp *tcp, const struct tdm_addr *from)
 		if (!n++)
 			oldest = g;
 	}
-	if (n > GUESTS_OF_ONE) {
-		complain(tcp, from, "too many from one address");
-		guest_free(oldest);
-	}
+	if (n <= GUESTS_OF_ONE)
+		return 0;
+	complain(tcp, from, "too many from one address");
+	guest_free(oldest);
+	return 1;
+}
+
+/* A guest from @from on @fd, the last in the list, is there to stay. */
+static void make_room(struct tdm_tcp *tcp, const struct tdm_addr *from, int fd)
+{
+	int over = tcp->guest_count > GUESTS;
+
+	if (!crowd_of(tcp, from) && (over || tdm_share_reserved(fd)))
+		drop_one(tcp, over);
 }
 
 static void welcome(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from)
@@ -276,7 +330,7 @@ static void welcome(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from)
 	g->io.fd = fd;
 	g->io.ready = guest_ready;
 	g->from = *from;
-	g->heard_ns = tdm_os.now_ns();
+	g->since_ns = tdm_os.now_ns();
 	tdm_list_init(&g->node);
 	tdm_list_append(&tcp->guests, &g->node);
 	tcp->guest_count++;
@@ -289,7 +343,7 @@ static void welcome(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from)
 		guest_free(g);
 		return;
 	}
-	make_room(tcp, from);
+	make_room(tcp, from, fd);
 }
 
 static void rested(struct tdm_loop_timer *timer)
@@ -303,8 +357,10 @@ static void rest(struct tdm_tcp *tcp, int err)
 	int fd;
 
 	complain(tcp, NULL, "out of descriptors");
-	if (err == EMFILE || err == ENFILE)
+	if (err == EMFILE || err == ENFILE) {
 		tdm_rest_crowd(tcp, -1);
+		drop_one(tcp, 0);
+	}
 	if ((err == EMFILE || err == ENFILE) && tcp->reserve_fd >= 0) {
 		tdm_os.close(tcp->reserve_fd);
 		fd = tdm_os.accept4(tcp->listener.fd, NULL, NULL,
@@ -324,7 +380,7 @@ static void accept_ready(struct tdm_loop_io *io, int events)
 	struct tdm_tcp *tcp = tdm_container_of(io, struct tdm_tcp, listener);
 	int i;
 
-	for (i = 0; i < BATCH && tcp->guest_count < GUESTS; i++) {
+	for (i = 0; i < BATCH; i++) {
 		struct sockaddr_storage sa;
 		socklen_t len = sizeof(sa);
 		struct tdm_addr from;

@@ -25,6 +25,7 @@
  */
 #include "tcp/rest.h"
 
+#include "tcp/share.h"
 #include "tcp/tx_priv.h"
 #include "tdm_log.h"
 
@@ -311,6 +312,9 @@ static void look(struct tdm_loop_timer *timer)
 		tdm_tcp_idle(tcp, &found);
 	for (i = 0; i < found.count; i++)
 		ask(found.found[i].conn);
+	if (tcp->none_left)
+		(void)tdm_share_evict(tcp, NULL);
+	tcp->none_left = 0;
 }
 
 void tdm_rest_init(struct tdm_tcp *tcp)
@@ -333,6 +337,7 @@ void tdm_rest_crowd(struct tdm_tcp *tcp, int fd)
 	if (fd >= 0 && !scarce(fd))
 		return;
 	tcp->crowd += fd < 0 ? ASK_NONE_LEFT : ASK_CROWDED;
+	tcp->none_left |= fd < 0;
 	/* Not here, in the middle of something. Without memory: next time. */
 	if (!tcp->crowd_timer.ev && !tcp->closing)
 		(void)tdm_loop_timer_arm(tcp->a.loop, &tcp->crowd_timer, 0);

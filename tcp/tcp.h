@@ -150,8 +150,7 @@ struct tdm_tcp {
 	int none_left;			   /* descriptors: a stranger goes */
 	struct tdm_loop_timer crowd_timer; /* asks them */
 
-	/* Listener: listen.c. */
-	struct tdm_loop_io listener;
+	struct tdm_loop_io listener; /* this and the rest: listen.c */
 	struct tdm_list guests;
 	size_t guest_count;
 	int reserve_fd;

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who a connection says to be, and what strangers may take: doc/PROTOCOL-tcp.md
+ * "Claims", "Guests" and "Strangers' share", fi_tandem(7) SECURITY and LIMITS.
+ */
+#include "tcp_raw.h"
+
+#include <netinet/tcp.h>
+#include <sys/resource.h>
+
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+
+extern "C" {
+#include "tcp/diag.h"
+}
+
+#define OK(call) ASSERT_NO_FATAL_FAILURE(call)
+
+using namespace tcp_test;
+
+namespace
+{
+
+int diag_fd = -1;
+bool other_user; /* who listens is another user than who calls */
+
+int watched_socket(int domain, int type, int protocol)
+{
+	int fd = tdm_os_system.socket(domain, type, protocol);
+
+	if (domain == AF_NETLINK)
+		diag_fd = fd;
+	return fd;
+}
+
+/* The kernel's answers about listeners, with another uid. */
+ssize_t altered_recv(int fd, void *buf, size_t len, int flags)
+{
+	ssize_t n = tdm_os_system.recv(fd, buf, len, flags);
+	auto *head = static_cast<struct nlmsghdr *>(buf);
+	struct inet_diag_msg m;
+
+	if (fd != diag_fd || !other_user ||
+	    n < (ssize_t)NLMSG_LENGTH(sizeof(m)))
+		return n;
+	memcpy(&m, NLMSG_DATA(head), sizeof(m));
+	m.idiag_uid += m.idiag_state == TCP_LISTEN;
+	memcpy(NLMSG_DATA(head), &m, sizeof(m));
+	return n;
+}
+
+int no_fd_for_diag(int domain, int type, int protocol)
+{
+	if (domain != AF_NETLINK)
+		return tdm_os_system.socket(domain, type, protocol);
+	errno = EMFILE;
+	return -1;
+}
+
+class TcpClaim : public TcpFault
+{
+protected:
+	int port_fd = -1;
+	uint16_t port = 0;
+
+	TcpClaim()
+	{
+		other_user = false;
+		tdm_os.socket = watched_socket;
+		tdm_os.recv = altered_recv;
+	}
+
+	void SetUp() override
+	{
+		struct tdm_diag_sock sock;
+		int fd = tdm_diag_open(), ret;
+
+		add();
+		ret = fd < 0 ? fd : tdm_diag_find(fd, &at(0).addr, NULL, &sock);
+		if (fd >= 0)
+			::close(fd);
+		if (ret)
+			GTEST_SKIP() << "the kernel does not say whose a "
+					"socket is: "
+				     << strerror(-ret);
+	}
+
+	void TearDown() override
+	{
+		if (port_fd >= 0)
+			::close(port_fd);
+		TcpFault::TearDown();
+	}
+
+	/* @raw has a listener, as every peer has. */
+	void listens()
+	{
+		struct sockaddr_in in = Raw::ip("127.0.0.1");
+		socklen_t len = sizeof(in);
+
+		port_fd = socket(AF_INET, SOCK_STREAM, 0);
+		ASSERT_EQ(0, bind(port_fd, (struct sockaddr *)&in, len));
+		ASSERT_EQ(0, ::listen(port_fd, 8));
+		getsockname(port_fd, (struct sockaddr *)&in, &len);
+		port = ntohs(in.sin_port);
+	}
+
+	/* A claim of @port with a message right behind it. */
+	void claim()
+	{
+		struct tdm_wire_rec r = rec(TDM_WIRE_EAGER, TDM_WIRE_F_TAG, 1);
+
+		raw.call(at(0).addr);
+		raw.hello(Raw::greeting(port));
+		raw.record(r, 1);
+	}
+
+	void refused()
+	{
+		EXPECT_TRUE(closed());
+		EXPECT_TRUE(at(0).accepted.empty());
+		EXPECT_TRUE(at(0).rx.got.empty());
+	}
+};
+
+TEST_F(TcpClaim, WhoListensWhereItSaysIsLetIn)
+{
+	OK(listens());
+	claim();
+	ASSERT_TRUE(until([&] { return at(0).accepted.size() == 1; }));
+}
+
+TEST_F(TcpClaim, AddressWhereNobodyListensIsNotBelieved)
+{
+	char in;
+
+	OK(listens());
+	::close(port_fd);
+	port_fd = -1;
+	at(0).recv(&in, 1, 0, ~0ull);
+	claim();
+	refused();
+}
+
+TEST_F(TcpClaim, AddressOfAnotherUserIsNotBelieved)
+{
+	char in;
+
+	OK(listens());
+	at(0).recv(&in, 1, 0, ~0ull);
+	other_user = true;
+	claim();
+	refused();
+}
+
+TEST_F(TcpClaim, WhoHasClosedItsSocketIsNobody)
+{
+	char in;
+
+	/* Linux says of a socket without a process that root made it. */
+	OK(listens());
+	at(0).recv(&in, 1, 0, ~0ull);
+	claim();
+	raw.hang_up();
+	settle();
+	EXPECT_TRUE(at(0).accepted.empty());
+	EXPECT_TRUE(at(0).rx.got.empty());
+}
+
+TEST_F(TcpClaim, ComesAgainWhenThereIsNoDescriptorToAskBy)
+{
+	OK(listens());
+	tdm_os.socket = no_fd_for_diag;
+	claim();
+	refused();
+	tdm_os.socket = watched_socket;
+	claim();
+	ASSERT_TRUE(until([&] { return at(0).accepted.size() == 1; }));
+}
+
+TEST_F(TcpClaim, OwnAddressIsNobodyElses)
+{
+	port = tdm_addr_port(&at(0).addr);
+	claim();
+	refused();
+}
+
+uint64_t ahead;
+
+uint64_t fast_clock()
+{
+	return tdm_os_system.now_ns() + ahead;
+}
+
+rlim_t most_fds = RLIM_INFINITY;
+
+int few_fds(int resource, struct rlimit *limit)
+{
+	if (resource != RLIMIT_NOFILE)
+		return tdm_os_system.getrlimit(resource, limit);
+	limit->rlim_cur = limit->rlim_max = most_fds;
+	return 0;
+}
+
+class TcpCrowd : public TcpFault
+{
+protected:
+	std::vector<std::unique_ptr<Raw>> crowd;
+
+	TcpCrowd()
+	{
+		ahead = 0;
+		most_fds = RLIM_INFINITY;
+		tdm_os.now_ns = fast_clock;
+		tdm_os.getrlimit = few_fds;
+	}
+
+	Raw &join(const char *from)
+	{
+		crowd.emplace_back(new Raw());
+		crowd.back()->call(at(0).addr, from);
+		return *crowd.back();
+	}
+
+	static bool ended(Raw &r)
+	{
+		bool end;
+
+		r.hear(&end);
+		return end;
+	}
+
+	/* Does @r, at @ip, get a session as the endpoint of port @port? */
+	bool granted(Raw &r, const char *ip, uint16_t port)
+	{
+		struct tdm_wire_greeting g = Raw::greeting(port), d;
+		struct sockaddr_in in = Raw::ip(ip, port);
+		std::vector<uint8_t> all;
+		bool end = false;
+
+		EXPECT_EQ(0, tdm_addr_from_bind(&g.addr, &in, sizeof(in)));
+		memset(g.id, 0x10 + port % 200, sizeof(g.id));
+		r.call(at(0).addr, ip);
+		r.hello(g);
+		EXPECT_TRUE(until([&] {
+			auto h = r.hear(&end);
+
+			all.insert(all.end(), h.begin(), h.end());
+			return end || all.size() >= TDM_WIRE_GREETING_BYTES;
+		}));
+		if (all.size() < TDM_WIRE_GREETING_BYTES ||
+		    tdm_wire_greeting_decode(all.data(), &d))
+			return false;
+		if (d.kind == TDM_WIRE_REJECT) {
+			EXPECT_EQ(TDM_WIRE_R_BUSY, d.reason);
+		}
+		return d.kind == TDM_WIRE_HELLO;
+	}
+
+	/* Sessions with made-up ports at @ip until one is refused: how many. */
+	size_t flood(const char *ip, uint16_t first)
+	{
+		size_t n = 0;
+
+		for (; n < 1000; n++) {
+			crowd.emplace_back(new Raw());
+			if (!granted(*crowd.back(), ip, (uint16_t)(first + n)))
+				break;
+		}
+		crowd.pop_back();
+		return n;
+	}
+};
+
+TEST_F(TcpCrowd, GreetingHasADeadlineHoweverItIsSpread)
+{
+	uint8_t b[TDM_WIRE_GREETING_BYTES];
+	struct tdm_wire_greeting g = Raw::greeting(9);
+
+	add();
+	tdm_wire_greeting_encode(b, &g);
+	Raw &slow = join("127.0.0.1");
+	for (int i = 0; i < 3; i++) {
+		slow.say(&b[i], 1);
+		settle();
+		EXPECT_EQ(1u, at(0).tcp->guest_count);
+		ahead += 2000000000ull;
+	}
+	slow.say(&b[3], 1);
+	EXPECT_TRUE(until([&] { return ended(slow); }));
+	EXPECT_EQ(0u, at(0).tcp->guest_count);
+}
+
+TEST_F(TcpCrowd, ManySlowOnesKeepNobodyOut)
+{
+	add();
+	for (int i = 0; i < 12 * 8; i++) {
+		std::string from = "127.0.1." + std::to_string(1 + i / 8);
+
+		join(from.c_str()).say("\xf4", 1);
+		turn();
+	}
+	settle();
+	EXPECT_EQ(64u, at(0).tcp->guest_count);
+	still_serves();
+}
+
+TEST_F(TcpCrowd, ThoseWeKnowKeepTheirPlace)
+{
+	struct sockaddr_in in = Raw::ip("127.0.2.1", 9);
+	struct tdm_addr known;
+
+	add();
+	ASSERT_EQ(0, tdm_addr_from_bind(&known, &in, sizeof(in)));
+	at(0).insert(known);
+	Raw &friendly = join("127.0.2.1");
+	for (int i = 0; i < 40 * 8; i++) {
+		std::string from = "127.0.1." + std::to_string(1 + i / 8);
+
+		join(from.c_str());
+		turn();
+	}
+	settle();
+	EXPECT_EQ(64u, at(0).tcp->guest_count);
+	EXPECT_FALSE(ended(friendly));
+}
+
+TEST_F(TcpCrowd, StrangersDoNotTakeAllDescriptors)
+{
+	struct sockaddr_in in = Raw::ip("127.0.0.3", 77);
+	struct tdm_addr known;
+	Raw friendly, late;
+	size_t n;
+
+	add();
+	ASSERT_EQ(0, tdm_addr_from_bind(&known, &in, sizeof(in)));
+	at(0).insert(known);
+	/* Of these, each session takes two: both ends are ours. */
+	most_fds = 240;
+	n = flood("127.0.0.1", 10000);
+	EXPECT_GE(n, 60u) << "a quarter is theirs whatever others have";
+	EXPECT_LE(n, 100u);
+	/* Another stranger gets in, until only the reserve is left. */
+	EXPECT_LE(1u, flood("127.0.0.2", 20000));
+	EXPECT_TRUE(granted(friendly, "127.0.0.3", 77));
+	EXPECT_TRUE(at(0).lost.empty());
+	/* What was not used for a while makes room for who comes. */
+	ahead += 6000000000ull;
+	EXPECT_TRUE(granted(late, "127.0.0.1", 30000));
+	EXPECT_EQ(std::vector<int>{ FI_ECONNRESET }, at(0).lost);
+	EXPECT_FALSE(ended(friendly));
+	EXPECT_FALSE(ended(late));
+}
+
+} // namespace
