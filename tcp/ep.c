@@ -76,14 +76,6 @@ static int open_tcp(struct tdm_ep *ep)
 	return ret ? ret : tdm_tcp_bind(ep->tcp, &ep->name);
 }
 
-/* Why there is no shared memory: opening it said @ret. */
-static uint8_t why_not(int ret)
-{
-	if (ret == -FI_ENOCQ) /* by the application's choice */
-		return TDM_REASON_DISABLED;
-	return ret == -FI_EADDRINUSE ? TDM_REASON_NAME : TDM_REASON_RESOURCE;
-}
-
 /* Shared memory is a bonus: without it the endpoint works over TCP. */
 static void open_local(struct tdm_ep *ep)
 {
@@ -116,15 +108,7 @@ static void open_local(struct tdm_ep *ep)
 	if (!ret)
 		return;
 	ep->local = NULL;
-	ep->local_why = why_not(ret);
-	if (ret == -FI_ENOCQ)
-		TDM_INFO(EP_CTRL, "endpoint without shared memory: no queue "
-				  "or counter of it could drive the peer");
-	else
-		TDM_WARN(EP_CTRL, "endpoint without shared memory: %s",
-			 ret == -FI_EADDRINUSE ?
-				 "its attach socket's name is in use" :
-				 fi_strerror(-ret));
+	tdm_ep_no_local(ep, ret);
 }
 
 /* What the transports still hold of the srx comes back. */

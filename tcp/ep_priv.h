@@ -162,6 +162,9 @@ uint32_t tdm_ep_key_of(void *ep, fi_addr_t addr);
 /* May @ep have a pair with @addr, which is in its AV? */
 int tdm_ep_key_ok(const struct tdm_ep *ep, fi_addr_t addr);
 
+/* pair.c: opening the peer's endpoint for @ep gave @ret: log and keep why. */
+void tdm_ep_no_local(struct tdm_ep *ep, int ret);
+
 /* pair.c: the callback of struct tdm_tcp_attr; @ep is a struct tdm_ep. */
 void tdm_ep_crowded(void *ep, struct tdm_idle *idle);
 

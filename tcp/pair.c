@@ -240,6 +240,27 @@ void tdm_pair_remote(struct tdm_pair *p)
 		 tdm_reason_text(p->reason));
 }
 
+/* Why there is no shared memory: opening it said @ret. */
+static uint8_t why_not(int ret)
+{
+	if (ret == -FI_ENOCQ) /* by the application's choice */
+		return TDM_REASON_DISABLED;
+	return ret == -FI_EADDRINUSE ? TDM_REASON_NAME : TDM_REASON_RESOURCE;
+}
+
+void tdm_ep_no_local(struct tdm_ep *ep, int ret)
+{
+	ep->local_why = why_not(ret);
+	if (ret == -FI_ENOCQ)
+		TDM_INFO(EP_CTRL, "endpoint without shared memory: no queue "
+				  "or counter of it could drive the peer");
+	else
+		TDM_WARN(EP_CTRL, "endpoint without shared memory: %s",
+			 ret == -FI_EADDRINUSE ?
+				 "its attach socket's name is in use" :
+				 fi_strerror(-ret));
+}
+
 /* Why a peer that came by TCP did not come by shared memory. */
 static uint8_t remote_reason(const struct tdm_ep *ep,
 			     const struct tdm_conn *conn)
