@@ -13,6 +13,7 @@
 #ifndef TDM_ENGINE_H
 #define TDM_ENGINE_H
 
+#include "tdm_atomic.h"
 #include "tdm_lock.h"
 #include "tdm_os.h"
 
@@ -35,7 +36,8 @@ struct tdm_engine {
 	int orphan;	  /* a parent's: fork.c; set before other threads */
 	uint64_t passes;  /* of progress, free-running; G: lock */
 	uint32_t vain;	  /* calls in a row that found nothing; G: lock */
-	uint64_t vain_ns; /* when TDM_VAIN_CALLS of them were; G: lock */
+	uint64_t vain_ns; /* when the clock was first asked; G: lock */
+	tdm_a32 crowd;	  /* 0..TDM_CROWD_MOST: tdm_engine_crowd() */
 
 	/*
 	 * Write the address @sa in the domain's format to @buf[@room]. Returns
@@ -83,25 +85,74 @@ static inline int tdm_engine_watched(const struct tdm_engine *engine)
 	return engine->sleepers || engine->exported;
 }
 
-/* Who has polled so often and so long in vain offers its core to others. */
+/*
+ * Whoever has polled so often and so long in vain offers its core to others.
+ * Both halve with each step of engine->crowd.
+ */
 enum { TDM_VAIN_CALLS = 256, TDM_VAIN_NS = 50000 };
+
+enum {
+	TDM_CROWD_MOST = 8, /* 1 call, 195 ns */
+	TDM_CROWD_STEP = 2,
+	/* A yield that took longer has let somebody else run. */
+	TDM_YIELD_ALONE_NS = 2000,
+};
+
+/*
+ * How crowded the core is after a yield that took @away_ns, when it was @crowd
+ * before. Who was away had a reason to yield and does so sooner the next time;
+ * who came back at once was alone and polls for longer.
+ */
+static inline uint32_t tdm_engine_crowd(uint32_t crowd, uint64_t away_ns)
+{
+	if (away_ns > TDM_YIELD_ALONE_NS)
+		return (uint32_t)tdm_min(crowd + TDM_CROWD_STEP,
+					 TDM_CROWD_MOST);
+	return crowd ? crowd - 1 : 0;
+}
 
 /*
  * A call that polls found nothing. Returns 1 when the caller should call
- * tdm_os.yield() after it has released the lock: the peer that is waited for
- * may need this core, and would else get it when the time slice is over.
+ * tdm_engine_yield() after it has released the lock: the peer that is waited
+ * for may need this core, and would else get it when the time slice is over.
  * Whoever finds something sets engine->vain to 0. Lock: held.
  */
 static inline int tdm_engine_vain(struct tdm_engine *engine)
 {
+	const uint32_t crowd = tdm_a32_load_relaxed(&engine->crowd);
+	const uint32_t calls = (uint32_t)TDM_VAIN_CALLS >> crowd;
 	uint64_t now;
 
-	if (tdm_likely(++engine->vain % TDM_VAIN_CALLS))
+	if (tdm_likely(++engine->vain & (calls - 1)))
 		return 0;
 	now = tdm_os.now_ns();
-	if (engine->vain == TDM_VAIN_CALLS)
+	if (engine->vain <= calls)
 		engine->vain_ns = now;
-	return now - engine->vain_ns > TDM_VAIN_NS;
+	return now - engine->vain_ns > (uint64_t)TDM_VAIN_NS >> crowd;
+}
+
+/* A yield took @away_ns. Of two threads at once one is heard. Lock: none. */
+static inline void tdm_engine_yielded(struct tdm_engine *engine,
+				      uint64_t away_ns)
+{
+	uint32_t crowd = tdm_a32_load_relaxed(&engine->crowd);
+
+	tdm_a32_store_relaxed(&engine->crowd, tdm_engine_crowd(crowd, away_ns));
+}
+
+/* Offer the core to others. Returns how long they had it, ns. */
+static inline uint64_t tdm_yield(void)
+{
+	uint64_t before = tdm_os.now_ns();
+
+	tdm_os.yield();
+	return tdm_os.now_ns() - before;
+}
+
+/* What tdm_engine_vain() asks for. Lock: not held. */
+static inline void tdm_engine_yield(struct tdm_engine *engine)
+{
+	tdm_engine_yielded(engine, tdm_yield());
 }
 
 #endif /* TDM_ENGINE_H */

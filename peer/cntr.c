@@ -284,7 +284,7 @@ static uint64_t read_one(struct tdm_cntr *cntr, const uint64_t *which)
 	ret = *which;
 	tdm_lock_release(engine->lock);
 	if (tdm_unlikely(vain))
-		tdm_os.yield();
+		tdm_engine_yield(engine);
 	return ret;
 }
 

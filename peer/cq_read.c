@@ -174,7 +174,7 @@ static tdm_always_inline ssize_t read_from(struct fid_cq *fid, void *buf,
 		engine->vain = 0;
 	tdm_lock_release(engine->lock);
 	if (tdm_unlikely(vain))
-		tdm_os.yield();
+		tdm_engine_yield(engine);
 	return ret;
 }
 

@@ -158,6 +158,20 @@ static int engine_pass(struct driven *d)
 	return vain;
 }
 
+/* The engines may be others, or none, after the yield. */
+static void yield_all(struct tdm_eq_drive *drive)
+{
+	const uint64_t away_ns = tdm_yield();
+	struct tdm_list *pos;
+
+	pthread_mutex_lock(&drive->mutex);
+	tdm_list_for_each(pos, &drive->engines)
+		tdm_engine_yielded(
+			tdm_list_entry(pos, struct driven, node)->engine,
+			away_ns);
+	pthread_mutex_unlock(&drive->mutex);
+}
+
 void tdm_eq_drive_all(struct tdm_eq_drive *drive)
 {
 	struct tdm_list *pos;
@@ -168,7 +182,7 @@ void tdm_eq_drive_all(struct tdm_eq_drive *drive)
 		vain |= engine_pass(tdm_list_entry(pos, struct driven, node));
 	pthread_mutex_unlock(&drive->mutex);
 	if (vain)
-		tdm_os.yield();
+		yield_all(drive);
 }
 
 /* Lock: mutex. */

@@ -426,7 +426,7 @@ static tdm_noinline ssize_t retry_later(struct tdm_domain *d)
 	vain = tdm_engine_vain(&d->engine);
 	tdm_lock_release(&d->lock);
 	if (tdm_unlikely(vain))
-		tdm_os.yield();
+		tdm_engine_yield(&d->engine);
 	return -FI_EAGAIN;
 }
 

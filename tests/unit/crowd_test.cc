@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * When a thread that polls offers its core to others: fi_tandem(7), PROGRESS.
+ * The clock and sched_yield(2) are the test's: a pass of progress takes 100 ns,
+ * a yield as long as the others run.
+ */
+#include <gtest/gtest.h>
+
+#include "cq_fixture.h"
+
+extern "C" {
+#include "peer/cntr.h"
+#include "peer/eq.h"
+#include "tests/harness/log.h"
+}
+
+namespace
+{
+
+enum { PASS_NS = 100, ALONE_NS = 300, AWAY_NS = 40000 };
+
+uint64_t clock_ns;
+uint64_t others_ns; /* how long they run when they are offered the core */
+unsigned yields, looks;
+
+TEST(Crowd, GrowsWhenOthersRanAndShrinksWhenNobodyDid)
+{
+	uint32_t crowd = 0;
+
+	EXPECT_EQ(tdm_engine_crowd(0, ALONE_NS), 0u);
+	EXPECT_EQ(tdm_engine_crowd(0, TDM_YIELD_ALONE_NS), 0u);
+	EXPECT_GT(tdm_engine_crowd(0, TDM_YIELD_ALONE_NS + 1), 0u);
+	for (int i = 0; i < 4; i++)
+		crowd = tdm_engine_crowd(crowd, AWAY_NS);
+	EXPECT_EQ(crowd, (uint32_t)TDM_CROWD_MOST) << "four yields do";
+	EXPECT_EQ(tdm_engine_crowd(crowd, UINT64_MAX), crowd);
+	for (int i = 0; i < TDM_CROWD_MOST; i++)
+		crowd = tdm_engine_crowd(crowd, ALONE_NS);
+	EXPECT_EQ(crowd, 0u);
+}
+
+class Crowded : public tdt::CqFixture
+{
+protected:
+	void SetUp() override
+	{
+		clock_ns = 1000;
+		others_ns = AWAY_NS;
+		yields = 0;
+		looks = 0;
+		tdm_os.now_ns = [] {
+			looks++;
+			return clock_ns;
+		};
+		tdm_os.yield = [] {
+			yields++;
+			clock_ns += others_ns;
+			return 0;
+		};
+		engine.on_progress = [] {
+			clock_ns += PASS_NS;
+		};
+	}
+
+	void TearDown() override
+	{
+		CqFixture::TearDown();
+		tdm_os = tdm_os_system;
+	}
+
+	/* Poll until the core is offered. Returns ns until then. */
+	template <typename F> uint64_t patience(F poll)
+	{
+		const unsigned before = yields;
+		uint64_t start = clock_ns, last = start;
+
+		while (yields == before && last - start < 10 * TDM_VAIN_NS) {
+			last = clock_ns + PASS_NS;
+			poll();
+		}
+		return last - start;
+	}
+
+	/* The same with a CQ, after something has come in. */
+	uint64_t patience_after_message()
+	{
+		EXPECT_EQ(write(1), 0);
+		EXPECT_EQ(next(), 1);
+		return patience([this] { EXPECT_EQ(next(), -FI_EAGAIN); });
+	}
+};
+
+TEST_F(Crowded, NobodyWaitsLongWhereOthersNeedTheCore)
+{
+	must_open(FI_CQ_FORMAT_CONTEXT);
+	EXPECT_GE(patience_after_message(), (uint64_t)TDM_VAIN_NS);
+	for (int i = 0; i < 3; i++)
+		patience_after_message();
+	for (int i = 0; i < 100; i++)
+		ASSERT_LE(patience_after_message(), 2000u);
+}
+
+TEST_F(Crowded, WhoIsAlonePollsOn)
+{
+	must_open(FI_CQ_FORMAT_CONTEXT);
+	others_ns = ALONE_NS;
+	for (int i = 0; i < 100; i++)
+		ASSERT_GE(patience_after_message(), (uint64_t)TDM_VAIN_NS);
+}
+
+TEST_F(Crowded, PatienceComesBackWhenTheOthersAreGone)
+{
+	must_open(FI_CQ_FORMAT_CONTEXT);
+	for (int i = 0; i < 10; i++)
+		patience_after_message();
+	EXPECT_LE(patience_after_message(), 2000u);
+	others_ns = ALONE_NS;
+	for (int i = 0; i < TDM_CROWD_MOST; i++)
+		patience_after_message();
+	EXPECT_GE(patience_after_message(), (uint64_t)TDM_VAIN_NS);
+}
+
+TEST_F(Crowded, WhoFindsSomethingReadsNoClock)
+{
+	must_open(FI_CQ_FORMAT_CONTEXT);
+	for (int i = 0; i < 10; i++)
+		patience_after_message();
+	looks = 0;
+	yields = 0;
+	for (int i = 0; i < 1000; i++) {
+		ASSERT_EQ(write(1), 0);
+		ASSERT_EQ(next(), 1);
+	}
+	EXPECT_EQ(looks, 0u);
+	EXPECT_EQ(yields, 0u);
+}
+
+TEST_F(Crowded, CountersLearnAsWell)
+{
+	struct fi_cntr_attr attr = {};
+	struct tdm_cntr *cntr = nullptr;
+	struct fid_cntr *c;
+	auto poll = [&] {
+		EXPECT_EQ(fi_cntr_read(c), 0u);
+	};
+
+	attr.wait_obj = FI_WAIT_NONE;
+	ASSERT_EQ(tdm_cntr_open(&engine.engine, &attr, nullptr, &cntr), 0);
+	c = tdm_cntr_fid(cntr);
+	EXPECT_GE(patience(poll), (uint64_t)TDM_VAIN_NS);
+	for (int i = 0; i < 4; i++)
+		patience(poll);
+	EXPECT_LE(patience(poll), 2000u);
+	EXPECT_EQ(fi_close(&c->fid), 0);
+}
+
+TEST_F(Crowded, EventQueuesTellAllTheirDomains)
+{
+	struct fi_eq_attr attr = {};
+	tdt::FakeEngine second;
+	struct tdm_eq *eq = nullptr;
+	struct fi_eq_entry e;
+	uint32_t event;
+	auto poll = [&] {
+		EXPECT_EQ(fi_eq_read(tdm_eq_fid(eq), &event, &e, sizeof(e), 0),
+			  -FI_EAGAIN);
+	};
+
+	attr.wait_obj = FI_WAIT_NONE;
+	ASSERT_EQ(tdm_eq_open(&attr, nullptr, &eq), 0);
+	ASSERT_EQ(tdm_eq_drive(eq, &engine.engine), 0);
+	ASSERT_EQ(tdm_eq_drive(eq, &second.engine), 0);
+	EXPECT_GE(patience(poll), (uint64_t)TDM_VAIN_NS);
+	for (int i = 0; i < 4; i++)
+		patience(poll);
+	EXPECT_LE(patience(poll), 2000u);
+	EXPECT_EQ(tdm_a32_load_relaxed(&second.engine.crowd),
+		  (uint32_t)TDM_CROWD_MOST);
+	tdm_eq_undrive(eq, &engine.engine);
+	tdm_eq_undrive(eq, &second.engine);
+	EXPECT_EQ(fi_close(&tdm_eq_fid(eq)->fid), 0);
+}
+
+} // namespace
