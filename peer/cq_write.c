@@ -231,6 +231,8 @@ static ssize_t write_err(struct fid_peer_cq *peer,
 	err->next = NULL;
 	err->at = cq->tail;
 	err->entry = *entry;
+	if (!err->entry.prov_errno)
+		err->entry.prov_errno = entry->err;
 	if (entry->err == FI_EADDRNOTAVAIL && entry->err_data &&
 	    cq->engine->source_name)
 		name_source(cq->engine, &err->entry, entry);

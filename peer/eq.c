@@ -284,6 +284,8 @@ static int add_err(struct tdm_eq *eq, const struct fi_eq_err_entry *entry,
 	ev->len = sizeof(*copy);
 	copy = (struct fi_eq_err_entry *)(void *)ev->data;
 	*copy = *entry;
+	if (!copy->prov_errno)
+		copy->prov_errno = entry->err;
 	copy->err_data = extra ? copy + 1 : NULL;
 	copy->err_data_size = extra;
 	if (extra)

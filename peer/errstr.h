@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Text of a prov_errno, for fi_cq_strerror and fi_eq_strerror. The codes are
- * fabric errno values of either sign; err_data adds nothing to them.
+ * fabric errno values of either sign: the transport's own reason, or, where an
+ * entry is written without one, its err. err_data adds nothing to them.
  */
 #ifndef TDM_PEER_ERRSTR_H
 #define TDM_PEER_ERRSTR_H

@@ -46,6 +46,10 @@ TEST_P(Cancel, PendingReceiveEndsWithEcanceled)
 	OK(failed(rx(), &in, FI_ECANCELED, &c));
 	EXPECT_TRUE(c.flags & FI_RECV);
 	EXPECT_EQ(0u, c.len);
+	/* fi_cq(3): prov_errno is what fi_cq_strerror has a text for. */
+	EXPECT_STREQ(fi_strerror(FI_ECANCELED),
+		     fi_cq_strerror(rx()->rx_cq, c.prov_errno, nullptr, nullptr,
+				    0));
 }
 
 TEST_P(Cancel, CancelledReceiveTakesNoMessage)

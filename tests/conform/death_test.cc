@@ -257,6 +257,10 @@ void Death::send_to_killed()
 	EXPECT_EQ(&rx()->ep->fid, eqe.fid);
 	OK(expect_peer(eqe.data));
 	EXPECT_EQ(FI_ECONNRESET, eqe.err);
+	/* fi_eq(3): prov_errno is what fi_eq_strerror has a text for. */
+	EXPECT_STREQ(fi_strerror(FI_ECONNRESET),
+		     fi_eq_strerror(rx()->eq, eqe.prov_errno, nullptr, nullptr,
+				    0));
 	ASSERT_EQ(0, tdt_warm_up(w));
 }
 
