@@ -57,6 +57,10 @@ forbid "libevent belongs to tcp/loop.c" \
 	'#[[:space:]]*include[[:space:]]*[<"]event|\bevent_(base|new|add|del)' \
 	"${list[@]}"
 
+mapfile -t list < <(sources include peer av tcp shm -include/tdm_info.h)
+forbid "a struct fi_info may have keys: tdm_info_free() of include/tdm_info.h" \
+	'\bfi_freeinfo\(' "${list[@]}"
+
 mapfile -t list < <(sources include peer av tcp shm -peer/link.c -shm/import.c)
 forbid "fi_peer's contexts belong to peer/link.c and shm/import.c" \
 	'\bstruct fi_peer_[a-z_]*_context\b' "${list[@]}"

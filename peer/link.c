@@ -15,6 +15,7 @@
 
 #include "peer/eq.h"
 #include "peer/link_priv.h"
+#include "tdm_info.h"
 #include "tdm_log.h"
 
 #include <rdma/fi_cm.h>
@@ -88,7 +89,7 @@ static int open_info(struct tdm_link *link, const struct fi_info *app)
 		return -FI_ENOMEM;
 	ret = link->prov->getinfo(fi_version(), NULL, NULL, 0, hints,
 				  &link->info);
-	fi_freeinfo(hints);
+	tdm_info_free(hints);
 	return ret ? ret : adopt_info(link);
 }
 
@@ -195,7 +196,7 @@ void tdm_link_close(struct tdm_link *link)
 	if (link->eq)
 		close_fid(&tdm_eq_fid(link->eq)->fid, "imported event queue");
 	if (link->info)
-		fi_freeinfo(link->info);
+		tdm_info_free(link->info);
 	free(link);
 }
 
@@ -287,7 +288,7 @@ void tdm_link_av_remove(struct fid_av *av, fi_addr_t peer_addr)
 			 fi_strerror(-ret));
 }
 
-/* fi_freeinfo(3) frees it. */
+/* tdm_info_free() frees it. */
 static int ep_key(struct fi_ep_attr *to, const struct tdm_link_ep_attr *attr)
 {
 	to->auth_key = malloc(attr->key_size);
@@ -306,7 +307,7 @@ static struct fi_info *ep_info(const struct tdm_link *link,
 	const struct fi_info *app = attr->info;
 
 	if (info && attr->key && ep_key(info->ep_attr, attr)) {
-		fi_freeinfo(info);
+		tdm_info_free(info);
 		info = NULL;
 	}
 	if (!info)
@@ -476,14 +477,14 @@ int tdm_link_ep_open(struct tdm_link *link, const struct tdm_link_ep_attr *attr,
 	if (ret)
 		goto err;
 	tdm_list_append(&link->eps, &lep->node);
-	fi_freeinfo(info);
+	tdm_info_free(info);
 	*ep = lep->ep;
 	return 0;
 err:
 	if (lep)
 		link_ep_free(link, lep);
 	if (info)
-		fi_freeinfo(info);
+		tdm_info_free(info);
 	return ret;
 }
 

@@ -15,6 +15,7 @@
 #include <rdma/fi_errno.h>
 
 #include "shm/ep.h"
+#include "tdm_info.h"
 #include "tdm_nosys.h"
 
 static struct fi_provider shm_prov;
@@ -123,7 +124,7 @@ static int shm_getinfo(uint32_t version, const char *node, const char *service,
 	info->fabric_attr->name = strdup(shm_prov.name);
 	info->domain_attr->name = strdup(shm_prov.name);
 	if (!info->fabric_attr->name || !info->domain_attr->name) {
-		fi_freeinfo(info);
+		tdm_info_free(info);
 		return -FI_ENOMEM;
 	}
 	if (hints)

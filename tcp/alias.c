@@ -16,6 +16,7 @@
 #include <rdma/fi_errno.h>
 
 #include "tcp/ep_priv.h"
+#include "tdm_info.h"
 #include "tdm_nosys.h"
 
 static void follow(struct tdm_ep *alias)
@@ -53,7 +54,7 @@ static int alias_close(struct fid *fid)
 	tdm_lock_acquire(&d->lock);
 	tdm_list_del(&alias->alias_node);
 	alias->of->users--;
-	fi_freeinfo(alias->info);
+	tdm_info_free(alias->info);
 	free(alias);
 	tdm_lock_release(&d->lock);
 	return 0;
@@ -92,7 +93,7 @@ int tdm_alias_open(struct tdm_ep *ep, const struct fi_alias *arg)
 		return -FI_ENOMEM;
 	ret = tdm_ep_set_op_flags(alias, arg->flags);
 	if (ret) {
-		fi_freeinfo(alias->info);
+		tdm_info_free(alias->info);
 		free(alias);
 		return ret;
 	}

@@ -14,6 +14,7 @@
 #include "tcp/getinfo.h"
 #include "tdm_auth.h"
 #include "tdm_base.h"
+#include "tdm_info.h"
 #include "tdm_log.h"
 #include "tdm_space.h"
 #include "tdm_xfer.h"
@@ -81,7 +82,7 @@ struct fi_info *tdm_info_base(void)
 	base_domain(i->domain_attr);
 	i->fabric_attr->name = strdup("tandem");
 	if (!i->fabric_attr->name) {
-		fi_freeinfo(i);
+		tdm_info_free(i);
 		return NULL;
 	}
 	return i;
@@ -538,6 +539,6 @@ int tdm_info_check(const struct fi_info *info)
 	if (!tmp)
 		return -FI_ENOMEM;
 	ret = tdm_info_apply(fi_version(), info, tmp);
-	fi_freeinfo(tmp);
+	tdm_info_free(tmp);
 	return ret ? -FI_EINVAL : 0;
 }

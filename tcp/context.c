@@ -25,6 +25,7 @@
 #include "tcp/getinfo.h"
 #include "tcp/path.h"
 #include "tcp/sep.h"
+#include "tdm_info.h"
 #include "tdm_nosys.h"
 #include "tdm_os.h"
 
@@ -353,7 +354,7 @@ static struct tdm_ep *ctx_alloc(struct tdm_ep *whole, struct fi_info *info,
 	struct tdm_ep *ctx =
 		info ? tdm_ep_alloc(whole->domain, info, kind, context) : NULL;
 
-	fi_freeinfo(info);
+	tdm_info_free(info);
 	if (!ctx)
 		return NULL;
 	ctx->of = whole;

@@ -24,6 +24,7 @@
 #include "tcp/deferred.h"
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
+#include "tdm_info.h"
 #include "tdm_log.h"
 #include "tdm_nosys.h"
 
@@ -156,8 +157,7 @@ static void domain_free(struct tdm_domain *d)
 		tdm_loop_timer_disarm(&d->late_timer);
 	if (d->loop)
 		tdm_loop_close(d->loop);
-	tdm_ep_wipe_keys(d->info);
-	fi_freeinfo(d->info);
+	tdm_info_free(d->info);
 	tdm_lock_fini(&d->lock);
 	free(d);
 }

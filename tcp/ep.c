@@ -21,6 +21,7 @@
 #include "tcp/sep.h"
 #include "tdm_amo_table.h"
 #include "tdm_auth.h"
+#include "tdm_info.h"
 #include "tdm_log.h"
 #include "tdm_nosys.h"
 
@@ -237,8 +238,7 @@ void tdm_ep_free(struct tdm_ep *ep)
 	tdm_ep_unbind(ep);
 	tdm_sep_free(ep->sep);
 	tdm_ep_free_pairs(ep);
-	tdm_ep_wipe_keys(ep->info);
-	fi_freeinfo(ep->info);
+	tdm_info_free(ep->info);
 	free(ep);
 }
 
@@ -447,7 +447,7 @@ int tdm_ep_own_name(struct tdm_ep *ep)
 	if (!ret)
 		ret = tdm_addr_from_bind(&ep->name, tmp->src_addr,
 					 tmp->src_addrlen);
-	fi_freeinfo(tmp);
+	tdm_info_free(tmp);
 	return ret;
 }
 

@@ -153,9 +153,6 @@ void tdm_ep_give_keys(struct tdm_ep *ep);
 /* Log where @ep is, now that it is enabled, and whether it is open to all. */
 void tdm_ep_tell_open(const struct tdm_ep *ep);
 
-/* Overwrite those in @info, a copy that is about to be freed. */
-void tdm_ep_wipe_keys(struct fi_info *info);
-
 /* The number of the key of @addr in the AV of @ep, for struct tdm_srx_attr. */
 uint32_t tdm_ep_key_of(void *ep, fi_addr_t addr);
 

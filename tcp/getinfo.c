@@ -10,6 +10,7 @@
  * Called without locks, by any thread; keeps no state.
  */
 #include "tcp/getinfo.h"
+#include "tdm_info.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -364,7 +365,7 @@ int tdm_getinfo(uint32_t version, const char *node, const char *service,
 	if (!ret)
 		ret = tdm_info_addresses(node, service, flags, hints, i);
 	if (ret) {
-		fi_freeinfo(i);
+		tdm_info_free(i);
 		return ret;
 	}
 	tdm_opened_fill(i);

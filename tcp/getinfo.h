@@ -110,7 +110,7 @@ int tdm_getinfo(uint32_t version, const char *node, const char *service,
 
 /*
  * A new info with every attribute at its default, no address. NULL: out of
- * memory. Freed by fi_freeinfo().
+ * memory. Freed by tdm_info_free().
  */
 struct fi_info *tdm_info_base(void);
 

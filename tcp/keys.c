@@ -44,17 +44,6 @@ void tdm_ep_give_keys(struct tdm_ep *ep)
 	ep->keys = NULL;
 }
 
-void tdm_ep_wipe_keys(struct fi_info *info)
-{
-	const struct fi_ep_attr *e = info ? info->ep_attr : NULL;
-	const struct fi_domain_attr *d = info ? info->domain_attr : NULL;
-
-	if (e && e->auth_key)
-		tdm_auth_wipe(e->auth_key, e->auth_key_size);
-	if (d && d->auth_key)
-		tdm_auth_wipe(d->auth_key, d->auth_key_size);
-}
-
 uint32_t tdm_ep_key_of(void *ep, fi_addr_t addr)
 {
 	const struct tdm_ep *e = ep;

@@ -14,6 +14,7 @@
 
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
+#include "tdm_info.h"
 #include "tdm_nosys.h"
 
 static int srx_close(struct fid *fid)
@@ -107,7 +108,7 @@ int tdm_srx_ctx_open(struct fid_domain *fid, struct fi_rx_attr *attr,
 		return ret;
 	info = ctx_info(d, attr);
 	ctx = info ? tdm_ep_alloc(d, info, TDM_EP_SRX, context) : NULL;
-	fi_freeinfo(info);
+	tdm_info_free(info);
 	if (!ctx)
 		return -FI_ENOMEM;
 	ctx->fid.fid.fclass = FI_CLASS_SRX_CTX;

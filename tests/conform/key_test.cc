@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "parts.h"
+#include "tests/harness/sanitized.h"
 
 namespace
 {
@@ -477,6 +478,120 @@ TEST_F(Keys, StreamsDoNotCross)
 	while (done < 2 * n) {
 		ASSERT_EQ(1, next_of(from, all).ret);
 		done++;
+	}
+}
+
+/* A key that lies in memory only where a test puts it: never this table. */
+unsigned char scanned(size_t i)
+{
+	return (unsigned char)(0xa7 ^ (i * 37 + 11));
+}
+
+const size_t SCANNED = 32;
+
+/*
+ * How often the second half of that key lies in memory that can be written and
+ * is of no file. A free block of the heap keeps that half.
+ */
+size_t copies()
+{
+	const size_t half = SCANNED / 2;
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512], perm[8];
+	unsigned long from, to;
+	size_t hits = 0;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx %7s", &from, &to, perm) != 3 ||
+		    strncmp(perm, "rw", 2) || strchr(line, '/') ||
+		    strstr(line, "[stack]"))
+			continue;
+		for (auto *p = (const unsigned char *)from;
+		     p + half <= (const unsigned char *)to; p++) {
+			size_t n = 0;
+
+			while (n < half && p[n] == scanned(half + n))
+				n++;
+			hits += n == half;
+		}
+	}
+	if (f)
+		fclose(f);
+	return hits;
+}
+
+class KeyMemory : public Keys
+{
+protected:
+	static void wipe(struct fi_info *i)
+	{
+		memset(i->ep_attr->auth_key, 0, i->ep_attr->auth_key_size);
+		fi_freeinfo(i);
+	}
+
+	struct fi_info *with_key(bool scalable)
+	{
+		struct fi_info *hints = tdt_hints(&attr), *i = nullptr;
+		auto *key = (uint8_t *)malloc(SCANNED);
+
+		for (size_t n = 0; n < SCANNED; n++)
+			key[n] = scanned(n);
+		hints->ep_attr->auth_key = key;
+		hints->ep_attr->auth_key_size = SCANNED;
+		if (scalable)
+			hints->ep_attr->tx_ctx_cnt = 2;
+		EXPECT_EQ(0, fi_getinfo(TDT_API, "127.0.0.1", nullptr,
+					FI_SOURCE, hints, &i));
+		wipe(hints);
+		return i;
+	}
+
+	/* All that copies what it is opened with, opened and closed. */
+	void live(bool scalable)
+	{
+		struct fi_info *i = with_key(scalable);
+		struct fid_domain *d;
+		struct fid_ep *e, *other;
+
+		ASSERT_NE(nullptr, i);
+		ASSERT_EQ(0, fi_domain(w->fabric, i, &d, nullptr));
+		made.push_back(&d->fid);
+		struct fid_av *a = av(d);
+		struct fid_cq *q = cq(d);
+
+		if (scalable) {
+			ASSERT_EQ(0, fi_scalable_ep(d, i, &e, nullptr));
+			made.push_back(&e->fid);
+			ASSERT_EQ(0, fi_tx_context(e, 0, nullptr, &other,
+						   nullptr));
+			made.push_back(&other->fid);
+		} else {
+			ASSERT_EQ(0, fi_endpoint(d, i, &e, nullptr));
+			made.push_back(&e->fid);
+			ASSERT_EQ(0, fi_ep_bind(e, &a->fid, 0));
+			ASSERT_EQ(0, fi_ep_bind(e, &q->fid,
+						FI_TRANSMIT | FI_RECV));
+			ASSERT_EQ(0, fi_enable(e));
+			ASSERT_EQ(0, fi_ep_alias(e, &other, FI_TRANSMIT));
+			made.push_back(&other->fid);
+		}
+		EXPECT_LT(0u, copies()) << "nothing can be found";
+		wipe(i);
+		close_parts();
+	}
+};
+
+TEST_F(KeyMemory, NothingIsLeftOfAKey)
+{
+	/* fi_tandem(7), KEYS: when the objects opened with a key are closed, no
+	 * copy of it is in the memory of the process. */
+	ONLY_TANDEM();
+	if (TDT_SANITIZED)
+		GTEST_SKIP() << "the sanitizer's own memory is too large";
+	OPEN();
+	for (bool scalable : { false, true }) {
+		OK(live(scalable));
+		EXPECT_EQ(0u, copies()) << (scalable ? "scalable" : "plain");
 	}
 }
 

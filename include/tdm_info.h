@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The end of a struct fi_info. Copies may have authorization keys, which
+ * fi_freeinfo(3) leaves in the memory that it frees: nothing but the function
+ * here calls it.
+ */
+#ifndef TDM_INFO_H
+#define TDM_INFO_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+
+#include "tdm_auth.h"
+
+/* fi_freeinfo(3) of all of @list, keys overwritten. NULL is fine. */
+static inline void tdm_info_free(struct fi_info *list)
+{
+	struct fi_info *i;
+
+	for (i = list; i; i = i->next) {
+		struct fi_domain_attr *d = i->domain_attr;
+		struct fi_ep_attr *e = i->ep_attr;
+
+		if (e && e->auth_key && tdm_auth_size_ok(e->auth_key_size))
+			tdm_auth_wipe(e->auth_key, e->auth_key_size);
+		if (d && d->auth_key && tdm_auth_size_ok(d->auth_key_size))
+			tdm_auth_wipe(d->auth_key, d->auth_key_size);
+	}
+	fi_freeinfo(list);
+}
+
+#endif /* TDM_INFO_H */
