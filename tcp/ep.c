@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The life of an endpoint, fi_endpoint(3): open, bind, enable, name, close.
+ * The life of an endpoint, fi_endpoint(3): open, bind, enable, close.
  *
  * Enabling starts both transports in an order that route agreement depends on:
  * bind the TCP port, listen, accept. Closing goes the other way.
@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 
 #include "tcp/deferred.h"
@@ -348,39 +347,6 @@ ssize_t tdm_ep_tx_size_left(struct fid_ep *fid)
 	return ret;
 }
 
-static int ep_setname(fid_t fid, void *addr, size_t addrlen)
-{
-	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_of(fid));
-	struct tdm_addr a;
-	int ret;
-
-	if (ep->enabled)
-		return -FI_EOPBADSTATE;
-	ret = ep->info->addr_format == FI_ADDR_STR ?
-		      tdm_addr_from_bind_str(&a, addr, addrlen) :
-		      tdm_addr_from_bind(&a, addr, addrlen);
-	if (!ret)
-		ep->name = a;
-	return ret;
-}
-
-static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
-{
-	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_of(fid));
-	uint32_t format = ep->info->addr_format;
-	size_t room, len;
-
-	if (!addrlen || (*addrlen && !addr))
-		return -FI_EINVAL;
-	len = tdm_addr_encode(&ep->name, format, NULL, 0);
-	room = *addrlen;
-	*addrlen = len;
-	if (!ep->enabled && room >= len)
-		return -FI_EOPBADSTATE;
-	tdm_addr_encode(&ep->name, format, addr, room);
-	return room < len ? -FI_ETOOSMALL : 0;
-}
-
 static struct fi_ops ep_fid_ops = {
 	.size = sizeof(ep_fid_ops),
 	.close = ep_close,
@@ -401,55 +367,6 @@ static struct fi_ops_ep ep_ops = {
 	.rx_size_left = tdm_ep_rx_size_left,
 	.tx_size_left = tdm_ep_tx_size_left,
 };
-
-struct fi_ops_cm tdm_ep_cm_ops = {
-	.size = sizeof(tdm_ep_cm_ops),
-	.setname = ep_setname,
-	.getname = ep_getname,
-	.getpeer = tdm_no_cm_getpeer,
-	.connect = tdm_no_cm_connect,
-	.listen = tdm_no_cm_listen,
-	.accept = tdm_no_cm_accept,
-	.reject = tdm_no_cm_reject,
-	.shutdown = tdm_no_cm_shutdown,
-	.join = tdm_no_cm_join,
-};
-
-struct fi_ops_cm tdm_ep_no_cm_ops = {
-	.size = sizeof(tdm_ep_no_cm_ops),
-	.setname = tdm_no_cm_setname,
-	.getname = tdm_no_cm_getname,
-	.getpeer = tdm_no_cm_getpeer,
-	.connect = tdm_no_cm_connect,
-	.listen = tdm_no_cm_listen,
-	.accept = tdm_no_cm_accept,
-	.reject = tdm_no_cm_reject,
-	.shutdown = tdm_no_cm_shutdown,
-	.join = tdm_no_cm_join,
-};
-
-int tdm_ep_own_name(struct tdm_ep *ep)
-{
-	const struct fi_info *info = ep->info;
-	struct fi_info *tmp;
-	int ret;
-
-	if (info->src_addr)
-		return info->addr_format == FI_ADDR_STR ?
-			       tdm_addr_from_bind_str(&ep->name, info->src_addr,
-						      info->src_addrlen) :
-			       tdm_addr_from_bind(&ep->name, info->src_addr,
-						  info->src_addrlen);
-	tmp = tdm_info_base();
-	if (!tmp)
-		return -FI_ENOMEM;
-	ret = tdm_info_addresses(NULL, NULL, 0, NULL, tmp);
-	if (!ret)
-		ret = tdm_addr_from_bind(&ep->name, tmp->src_addr,
-					 tmp->src_addrlen);
-	tdm_info_free(tmp);
-	return ret;
-}
 
 /*
  * What tdm_ep.caps is when @caps were granted: the bit of the flag FI_AUTH_KEY,
