@@ -103,14 +103,3 @@ uint64_t tdm_locality_filter(void)
 	pthread_mutex_unlock(&here.lock);
 	return filter;
 }
-
-void tdm_locality_reset(void)
-{
-	pthread_mutex_lock(&here.lock);
-	free(here.ips);
-	here.ips = NULL;
-	here.count = 0;
-	here.filter = 0;
-	here.read_ns = 0;
-	pthread_mutex_unlock(&here.lock);
-}

@@ -28,7 +28,4 @@ static inline int tdm_locality_may_be(uint64_t filter, const struct tdm_addr *a)
 	       (filter >> (tdm_addr_ip_hash(a) & 63) & 1);
 }
 
-/* Forget the list (tests, and after fork into another namespace). */
-void tdm_locality_reset(void);
-
 #endif /* TDM_AV_LOCALITY_H */

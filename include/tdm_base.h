@@ -56,11 +56,6 @@ static inline uint64_t tdm_clamp(uint64_t v, uint64_t lo, uint64_t hi)
 	return v < lo ? lo : v > hi ? hi : v;
 }
 
-static inline int tdm_is_pow2(uint64_t v)
-{
-	return v && !(v & (v - 1));
-}
-
 /* The smallest power of two >= @v; 1 for 0. @v must be <= 2^63. */
 static inline uint64_t tdm_roundup_pow2(uint64_t v)
 {

@@ -222,7 +222,8 @@ void tdm_wait_wake(struct tdm_wait *w)
 	w->signaled = 1;
 }
 
-int tdm_wait_fill_pollfd(struct fi_wait_pollfd *poll, const int *fds, size_t n)
+/* Answer FI_GETWAIT of FI_WAIT_POLLFD; the count that is needed in any case. */
+static int fill_pollfd(struct fi_wait_pollfd *poll, const int *fds, size_t n)
 {
 	const int room = poll->nfds >= n && poll->fd;
 	size_t i;
@@ -249,7 +250,7 @@ static int get_pollfd(struct tdm_wait *w, void *arg)
 	w->exported = 1;
 	fds[0] = w->eventfd;
 	fds[1] = w->engine_fd;
-	return tdm_wait_fill_pollfd(arg, fds, 2);
+	return fill_pollfd(arg, fds, 2);
 }
 
 static int get_cond(struct tdm_wait *w, void *arg)

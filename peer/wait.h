@@ -134,12 +134,6 @@ int tdm_wait_look(struct tdm_wait *w);
 int tdm_wait_until(struct tdm_wait *w, int (*ready)(void *arg), void *arg,
 		   int timeout_ms, int *interrupt);
 
-/*
- * Answer FI_GETWAIT of FI_WAIT_POLLFD with fds[n]. 0, or -FI_ETOOSMALL with
- * the needed count in poll->nfds.
- */
-int tdm_wait_fill_pollfd(struct fi_wait_pollfd *poll, const int *fds, size_t n);
-
 /* When @timeout_ms from now is over, ns; UINT64_MAX for a negative one. */
 uint64_t tdm_wait_deadline(int timeout_ms);
 

@@ -164,12 +164,6 @@ int tdm_shm_msg_send(int fd, enum tdm_shm_msg_type type, uint32_t arg,
 int tdm_shm_msg_recv(int fd, struct tdm_shm_msg *msg, int *fds) tdm_must_check;
 
 /*
- * Read the lifeline of @pair, which is up: keep rings and bounce areas handed
- * over. Breaks the pair at its end or on garbage.
- */
-void tdm_shm_life_read(struct tdm_shm_pair *pair);
-
-/*
  * Make a ring of @slots for the pair's next generation and hand it over. The
  * caller then says MOVED in the old ring, and tdm_shm_life_moved().
  * Errors: -FI_ENOSPC over the endpoint's budget, -errno; nothing changed.

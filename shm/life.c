@@ -240,7 +240,11 @@ static int take_bounce(struct tdm_shm_pair *pair, uint32_t chunks, int *fd)
 	return map_area(pair);
 }
 
-/* Returns -FI_ENOMEM when a message could not be read now. */
+/*
+ * Keep rings and bounce areas that were handed over; break the pair at the end of
+ * the lifeline or on garbage. Returns -FI_ENOMEM when a message could not be read
+ * now.
+ */
 static int life_read(struct tdm_shm_pair *pair)
 {
 	int i, ret, fds[TDM_SHM_FDS_MOST];
@@ -267,11 +271,6 @@ static int life_read(struct tdm_shm_pair *pair)
 		}
 	}
 	return 0;
-}
-
-void tdm_shm_life_read(struct tdm_shm_pair *pair)
-{
-	(void)life_read(pair);
 }
 
 /* What was announced is not here: not read for want of memory, or a lie. */
@@ -305,7 +304,7 @@ void tdm_shm_life_ready(struct tdm_shm_watch *w, uint32_t events)
 		tdm_container_of(w, struct tdm_shm_session, life);
 	struct tdm_shm_pair *pair = s->pair;
 
-	tdm_shm_life_read(pair);
+	(void)life_read(pair);
 	if (events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR))
 		tdm_shm_pair_break(pair, FI_ECONNRESET);
 }

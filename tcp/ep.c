@@ -302,7 +302,7 @@ static ssize_t cancel_posted(struct tdm_ep *ep, void *context)
 	return ret == -FI_ENOENT ? tdm_ep_cancel_send(ep, context) : ret;
 }
 
-ssize_t tdm_ep_cancel(fid_t fid, void *context)
+static ssize_t ep_cancel(fid_t fid, void *context)
 {
 	return tdm_ep_cancel_by(tdm_ep_of(fid), context, cancel_posted);
 }
@@ -333,7 +333,7 @@ static ssize_t tx_left(struct tdm_ep *ep)
 	return (ssize_t)tdm_min(left, SSIZE_MAX);
 }
 
-ssize_t tdm_ep_tx_size_left(struct fid_ep *fid)
+static ssize_t ep_tx_size_left(struct fid_ep *fid)
 {
 	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_from_fid(fid));
 	ssize_t ret = -FI_EOPBADSTATE;
@@ -359,13 +359,13 @@ static struct fi_ops ep_fid_ops = {
 
 static struct fi_ops_ep ep_ops = {
 	.size = sizeof(ep_ops),
-	.cancel = tdm_ep_cancel,
+	.cancel = ep_cancel,
 	.getopt = tdm_ep_getopt,
 	.setopt = tdm_ep_setopt,
 	.tx_ctx = tdm_no_ep_tx_ctx,
 	.rx_ctx = tdm_no_ep_rx_ctx,
 	.rx_size_left = tdm_ep_rx_size_left,
-	.tx_size_left = tdm_ep_tx_size_left,
+	.tx_size_left = ep_tx_size_left,
 };
 
 /*

@@ -60,7 +60,6 @@ void tdm_ep_resolve_flags(struct tdm_ep *ep);
 
 /* Calls that several kinds of endpoint share; each takes the lock. */
 int tdm_ep_control(struct fid *fid, int command, void *arg);
-ssize_t tdm_ep_cancel(fid_t fid, void *context);
 
 /*
  * fi_cancel(3) of a send of @ep, an endpoint that is enabled, that a transport
@@ -75,7 +74,6 @@ ssize_t tdm_ep_cancel_send(struct tdm_ep *ep, void *context);
 ssize_t tdm_ep_cancel_by(struct tdm_ep *ep, void *context,
 			 ssize_t (*cancel)(struct tdm_ep *ep, void *context));
 ssize_t tdm_ep_rx_size_left(struct fid_ep *fid);
-ssize_t tdm_ep_tx_size_left(struct fid_ep *fid);
 extern struct fi_ops_cm tdm_ep_cm_ops;
 extern struct fi_ops_cm tdm_ep_no_cm_ops; /* nothing has a name */
 

@@ -37,7 +37,8 @@ enum {
 	SHORT_READ_BYTES = 1 << 10,
 };
 
-void tdm_rx_ack_due(struct tdm_conn *c)
+/* Acknowledge at the next pass but one, if no traffic does it before. */
+static void ack_due(struct tdm_conn *c)
 {
 	struct tdm_tcp *tcp = c->tcp;
 
@@ -53,7 +54,7 @@ void tdm_rx_release(struct tdm_conn *c, uint64_t charge)
 	c->rx_freed += charge;
 	if (c->rx_freed - c->ack_freed > c->credit / 4 &&
 	    c->state == TDM_CONN_READY)
-		tdm_rx_ack_due(c);
+		ack_due(c);
 }
 
 /* An EAGER, WRITE, DATA or ATOMIC record of @len bytes is complete. */
@@ -66,9 +67,9 @@ static void received(struct tdm_conn *c, uint8_t flags, uint32_t len)
 	if (c->rx_seq - c->ack_seq >= TDM_TCP_ACK_RECORDS ||
 	    c->ack_bytes >= TDM_TCP_ACK_BYTES) {
 		c->ack_now = 1;
-		tdm_rx_ack_due(c);
+		ack_due(c);
 	} else if (flags & TDM_WIRE_F_ACK) {
-		tdm_rx_ack_due(c);
+		ack_due(c);
 	}
 }
 

@@ -136,9 +136,6 @@ static inline size_t tdm_out_bytes(const struct tdm_conn *c)
 /* Read and handle input. Not 0 when there is more than a pass may take. */
 int tdm_rx_ready(struct tdm_conn *c);
 
-/* Acknowledge at the next pass but one, if no traffic does it before. */
-void tdm_rx_ack_due(struct tdm_conn *c);
-
 /* Give back credit for an EAGER that takes no memory any more. */
 void tdm_rx_release(struct tdm_conn *c, uint64_t charge);
 

@@ -156,7 +156,6 @@ enum tdm_wire_reason {
 	TDM_WIRE_R_FEATURE,	/* a feature required is not known */
 	TDM_WIRE_R_DUPLICATE,	/* the other connection of the pair is kept */
 	TDM_WIRE_R_BUSY,	/* the address has a live connection */
-	TDM_WIRE_REASONS
 };
 
 struct tdm_wire_greeting {
