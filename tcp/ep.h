@@ -195,7 +195,6 @@ extern struct fi_ops_msg tdm_msg_ops;
 extern struct fi_ops_tagged tdm_tagged_ops;
 extern struct fi_ops_rma tdm_rma_ops;
 extern struct tdm_amo_table tdm_amo_calls;
-/* nosys.c: all calls fail with -FI_EOPNOTSUPP. */
-extern struct fi_ops_collective tdm_no_collective_ops;
+extern struct fi_ops_collective tdm_no_collective_ops; /* nosys.c: all fail */
 
 #endif /* TDM_TCP_EP_H */
