@@ -65,15 +65,19 @@ def uber(case):
     return judge
 
 
-# program, its arguments; CLIENT stands before those of the client alone. No set
-# has them.
+# How the sides find each other: arguments of the server, and of the client.
+BY_NAME = ("-s {server}", "-s {client} {server}")
+BY_SOCKET = ("-E", "-E {server}")       # of the programs' own
+BY_TEXT = ("-s fi_sockaddr_in://{server}:7790", "fi_sockaddr_in://{server}:7790")
+
+# program, its arguments. No set has them. fi_rdm_stress is left out: its server
+# has no end.
 BEYOND = [
     ("fi_rma_pingpong", "-e rdm -o write -v -I 20"),
     ("fi_rma_pingpong", "-e rdm -o writedata -v -I 20"),
-    ("fi_rdm_pingpong", "-F fi_addr_str -I 20 -v"),
-    ("fi_rdm_tagged_pingpong", "-F fi_addr_str -I 20 -v"),
+    ("fi_rdm_pingpong", "-F fi_addr_str -I 20 -v", BY_TEXT),
+    ("fi_rdm_tagged_pingpong", "-F fi_addr_str -I 20 -v", BY_SOCKET),
     ("fi_rdm_bw", "-e rdm -I 20"),
-    ("fi_rdm_stress", "CLIENT -u test_configs/rdm_stress/stress.json"),
     ("fi_rdm_deferred_wq", ""),
     ("fi_rdm_multi_domain", ""),
     ("fi_rma_tx_completion", "-o write"),
@@ -94,15 +98,16 @@ def beyond(prefix, mode):
     provider = "tandem" if mode.tandem else OTHER
     host = "host2" if mode.hosts == 2 else "host1"
     client = "10.77.0.2" if mode.hosts == 2 else ADDRESS
-    for program, args in BEYOND:
+    for program, args, *found in BEYOND:
+        ends = [e.format(server=ADDRESS, client=client)
+                for e in (found or [BY_NAME])[0]]
         path = prefix / "bin" / program
         if not os.access(path, os.X_OK):
             continue
-        both, _, more = args.partition("CLIENT")
-        line = f"{path} -p '{provider}' {both}"
-        case = f"{program} {both}{more}".strip()
-        yield Unit(case, [PAIR, "", f"{line} -s {ADDRESS}", host,
-                          f"{line} {more} -s {client} {ADDRESS}"],
+        line = f"{path} -p '{provider}' {args}"
+        case = f"{program} {args}".strip()
+        yield Unit(case, [PAIR, "", f"{line} {ends[0]}", host,
+                          f"{line} {ends[1]}"],
                    cwd=str(prefix / "share/fabtests"))
     for config in ("tcp/all.test", "shm/all.test"):
         path = prefix / "share/fabtests/test_configs" / config

@@ -18,16 +18,17 @@ OTHER = "sockets"
 PROCESSES = (2,)
 
 # What is no test, needs a graphics processor or another conduit, or measures.
-LEFT_OUT = re.compile(r"testexit|testenv|perf$|cuda|hip|ze$|logGP|contend|"
+LEFT_OUT = re.compile(r"testexit|testenv|perf$|late$|cuda|hip|ze$|logGP|contend|"
                       r"testrand|testtmpair|testreadonly|testacc|testcxx")
 
 # Their own default numbers take hours on a few processors.
 WITH = {
     "testam": ["100"], "testcore2": ["10", "2"], "testcore4": ["10"],
     "testcore5": ["5"], "testlarge": ["20"], "testsmall": ["100"],
-    "testqueue": ["1"], "testteam": ["20"], "testinternal": ["10"],
+    "testqueue": ["1", "16", "65536"], "testteam": ["20"], "testinternal": ["10"],
     "testbarrier": ["100"], "testvis": ["10"], "testnbr": ["10"],
-    "testalign": ["5"], "testmisc": ["100"], "testratomic": ["10"],
+    "testhsl": ["0"], "testalign": ["5"], "testmisc": ["100"], "testratomic": ["10"],
+    "testval": ["500"],
 }
 
 

@@ -54,7 +54,7 @@ def launch(launcher, mode, processes):
     provider = "tandem" if mode.tandem else OTHER
     argv = [launcher, "--allow-run-as-root", "-n", str(processes),
             "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none",
-            "--mca", "pml", "cm,ob1", "--mca", "mtl", "ofi",
+            "--mca", "pml", "^ucx", "--mca", "mtl", "ofi",
             "--mca", "mtl_ofi_provider_include", provider,
             "--mca", "osc", "rdma", "--mca", "btl", "self,ofi",
             "--mca", "btl_ofi_provider_include", provider,

@@ -16,7 +16,7 @@ PROCESSES = (2,)
 
 READY = "Waiting for client"
 
-SMALL = "--verify --buf_size_max 1048576"
+SMALL = "--verify --buf_size_max 262144"
 
 # name, server, client, arguments of both
 PAIRS = [
