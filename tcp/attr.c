@@ -2,7 +2,7 @@
 /*
  * Attributes of the provider and the rules for hints: what a hint asks for is
  * granted, lowered to what it says, or refused with -FI_ENODATA. See
- * getinfo.h. Every refusal names the attribute in the log at INFO level.
+ * getinfo.h. Every refusal names the attribute in the log, tcp/refuse.h.
  *
  * Spec: fi_getinfo(3), fi_domain(3), fi_endpoint(3).
  */
@@ -12,10 +12,10 @@
 #include <rdma/fi_errno.h>
 
 #include "tcp/getinfo.h"
+#include "tcp/refuse.h"
 #include "tdm_auth.h"
 #include "tdm_base.h"
 #include "tdm_info.h"
-#include "tdm_log.h"
 #include "tdm_space.h"
 #include "tdm_xfer.h"
 
@@ -88,23 +88,17 @@ struct fi_info *tdm_info_base(void)
 	return i;
 }
 
-static int refuse(const char *what, uint64_t asked, uint64_t ours)
+/* A hint that must be a subset of bits; @type: that of their names. */
+static int subset(const char *what, enum fi_type type, uint64_t asked,
+		  uint64_t ours)
 {
-	TDM_INFO(CORE, "hint %s: asked 0x%llx, offered 0x%llx", what,
-		 (unsigned long long)asked, (unsigned long long)ours);
-	return -FI_ENODATA;
-}
-
-/* A hint that must be a subset of bits. */
-static int subset(const char *what, uint64_t asked, uint64_t ours)
-{
-	return asked & ~ours ? refuse(what, asked, ours) : 0;
+	return asked & ~ours ? tdm_refuse_bits(what, type, asked & ~ours) : 0;
 }
 
 /* A hint that is a least amount. */
 static int at_most(const char *what, size_t asked, size_t ours)
 {
-	return asked > ours ? refuse(what, asked, ours) : 0;
+	return asked > ours ? tdm_refuse_amount(what, asked, ours) : 0;
 }
 
 #define MSG_SIDES (FI_SEND | FI_RECV)
@@ -148,10 +142,13 @@ static int check_tx(const struct fi_tx_attr *h)
 {
 	int ret;
 
-	if ((ret = subset("tx_attr.caps", h->caps, TDM_CAPS)) ||
-	    (ret = subset("tx_attr.op_flags", h->op_flags, TDM_TX_OP_FLAGS)) ||
-	    (ret = subset("tx_attr.msg_order", h->msg_order, TDM_ORDERS)) ||
-	    (ret = subset("tx_attr.comp_order", h->comp_order, 0)) ||
+	if ((ret = subset("tx_attr.caps", FI_TYPE_CAPS, h->caps, TDM_CAPS)) ||
+	    (ret = subset("tx_attr.op_flags", FI_TYPE_OP_FLAGS, h->op_flags,
+			  TDM_TX_OP_FLAGS)) ||
+	    (ret = subset("tx_attr.msg_order", FI_TYPE_MSG_ORDER, h->msg_order,
+			  TDM_ORDERS)) ||
+	    (ret = subset("tx_attr.comp_order", FI_TYPE_MSG_ORDER,
+			  h->comp_order, 0)) ||
 	    (ret = at_most("tx_attr.inject_size", h->inject_size,
 			   TDM_INJECT_MOST_BYTES)) ||
 	    (ret = at_most("tx_attr.iov_limit", h->iov_limit, TDM_IOV_LIMIT)) ||
@@ -188,7 +185,8 @@ static int apply_tx(const struct fi_tx_attr *h, struct fi_info *info)
 static int paired(const char *what, uint64_t caps)
 {
 	return (caps & (FI_SOURCE | FI_SOURCE_ERR)) == FI_SOURCE_ERR ?
-		       refuse(what, FI_SOURCE_ERR, 0) :
+		       tdm_refuse_hint(what, "FI_SOURCE_ERR without "
+					     "FI_SOURCE") :
 		       0;
 }
 
@@ -196,11 +194,14 @@ static int check_rx(const struct fi_rx_attr *h)
 {
 	int ret;
 
-	if ((ret = subset("rx_attr.caps", h->caps, TDM_CAPS)) ||
+	if ((ret = subset("rx_attr.caps", FI_TYPE_CAPS, h->caps, TDM_CAPS)) ||
 	    (ret = paired("rx_attr.caps", h->caps)) ||
-	    (ret = subset("rx_attr.op_flags", h->op_flags, TDM_RX_OP_FLAGS)) ||
-	    (ret = subset("rx_attr.msg_order", h->msg_order, TDM_ORDERS)) ||
-	    (ret = subset("rx_attr.comp_order", h->comp_order, 0)) ||
+	    (ret = subset("rx_attr.op_flags", FI_TYPE_OP_FLAGS, h->op_flags,
+			  TDM_RX_OP_FLAGS)) ||
+	    (ret = subset("rx_attr.msg_order", FI_TYPE_MSG_ORDER, h->msg_order,
+			  TDM_ORDERS)) ||
+	    (ret = subset("rx_attr.comp_order", FI_TYPE_MSG_ORDER,
+			  h->comp_order, 0)) ||
 	    (ret = at_most("rx_attr.total_buffered_recv",
 			   h->total_buffered_recv, 0)) ||
 	    (ret = at_most("rx_attr.iov_limit", h->iov_limit, TDM_IOV_LIMIT)))
@@ -249,7 +250,7 @@ static int contexts(const char *what, size_t asked, size_t *ours)
 	if (!asked)
 		return 0;
 	if (asked != FI_SHARED_CONTEXT && asked > TDM_MAX_CONTEXTS)
-		return refuse(what, asked, TDM_MAX_CONTEXTS);
+		return tdm_refuse_amount(what, asked, TDM_MAX_CONTEXTS);
 	*ours = asked;
 	return 0;
 }
@@ -264,7 +265,9 @@ static int apply_key(const char *what, const uint8_t *key, size_t size,
 	if (!size && !key)
 		return 0;
 	if (!key || !tdm_auth_size_ok(size))
-		return refuse(what, size, TDM_AUTH_MOST_BYTES);
+		return tdm_refuse_hint(what, key ? "a length that is not "
+						   "offered" :
+						   "no key");
 	*to = malloc(size);
 	if (!*to)
 		return -FI_ENOMEM;
@@ -285,7 +288,8 @@ static int apply_domain_key(const struct fi_info *hints, struct fi_info *info)
 	if (h->auth_key_size == FI_AV_AUTH_KEY) {
 		if (h->auth_key ||
 		    (hints->ep_attr && hints->ep_attr->auth_key_size))
-			return refuse("auth_key with FI_AV_AUTH_KEY", 1, 0);
+			return tdm_refuse_hint("auth_key",
+					       "a key, and FI_AV_AUTH_KEY");
 		a->auth_key_size = FI_AV_AUTH_KEY;
 		return 0;
 	}
@@ -301,7 +305,7 @@ static int order_size(const char *what, size_t asked, uint64_t order,
 		      struct fi_tx_attr *tx, size_t *ours)
 {
 	if (asked > TDM_MAX_MSG_BYTES)
-		return refuse(what, asked, TDM_MAX_MSG_BYTES);
+		return tdm_refuse_amount(what, asked, TDM_MAX_MSG_BYTES);
 	if (asked > *ours)
 		tx->msg_order |= order;
 	if (tx->msg_order & order)
@@ -343,12 +347,15 @@ static int apply_ep(const struct fi_ep_attr *h, struct fi_info *info)
 	if (h->type == FI_EP_DGRAM)
 		a->type = FI_EP_DGRAM;
 	else if (h->type != FI_EP_UNSPEC && h->type != FI_EP_RDM)
-		return refuse("ep_attr.type", h->type, FI_EP_RDM);
+		return tdm_refuse_value("ep_attr.type", FI_TYPE_EP_TYPE,
+					h->type);
 	if (h->protocol != FI_PROTO_UNSPEC && h->protocol != a->protocol)
-		return refuse("ep_attr.protocol", h->protocol, a->protocol);
+		return tdm_refuse_value("ep_attr.protocol", FI_TYPE_PROTOCOL,
+					h->protocol);
 	if (h->protocol_version > a->protocol_version)
-		return refuse("ep_attr.protocol_version", h->protocol_version,
-			      a->protocol_version);
+		return tdm_refuse_amount("ep_attr.protocol_version",
+					 h->protocol_version,
+					 a->protocol_version);
 	if ((ret = at_most("ep_attr.max_msg_size", h->max_msg_size,
 			   TDM_MAX_MSG_BYTES)) ||
 	    (ret = at_most("ep_attr.msg_prefix_size", h->msg_prefix_size, 0)) ||
@@ -381,7 +388,7 @@ static int progress(const char *what, enum fi_progress asked,
 		*granted = asked;
 		return 0;
 	}
-	return refuse(what, asked, FI_PROGRESS_MANUAL);
+	return tdm_refuse_value(what, FI_TYPE_PROGRESS, asked);
 }
 
 /* Levels: a hint is granted as it is; every level offered is listed. */
@@ -401,7 +408,8 @@ static int apply_levels(const struct fi_domain_attr *h,
 		a->threading = h->threading;
 		break;
 	default:
-		return refuse("domain_attr.threading", h->threading, 0);
+		return tdm_refuse_value("domain_attr.threading",
+					FI_TYPE_THREADING, h->threading);
 	}
 	if ((ret = progress("domain_attr.control_progress", h->control_progress,
 			    &a->control_progress)) ||
@@ -412,12 +420,13 @@ static int apply_levels(const struct fi_domain_attr *h,
 	    h->resource_mgmt == FI_RM_ENABLED)
 		a->resource_mgmt = h->resource_mgmt;
 	else if (h->resource_mgmt != FI_RM_UNSPEC)
-		return refuse("domain_attr.resource_mgmt", h->resource_mgmt,
-			      FI_RM_ENABLED);
+		return tdm_refuse_hint("domain_attr.resource_mgmt",
+				       "no value of this attribute");
 	if (h->av_type == FI_AV_MAP || h->av_type == FI_AV_TABLE)
 		a->av_type = h->av_type;
 	else if (h->av_type != FI_AV_UNSPEC)
-		return refuse("domain_attr.av_type", h->av_type, FI_AV_TABLE);
+		return tdm_refuse_value("domain_attr.av_type", FI_TYPE_AV_TYPE,
+					h->av_type);
 	return 0;
 }
 
@@ -485,7 +494,8 @@ static int apply_domain(uint32_t version, const struct fi_domain_attr *h,
 	if (!ret)
 		ret = check_counts(h, a);
 	if (!ret)
-		ret = subset("domain_attr.caps", h->caps, a->caps);
+		ret = subset("domain_attr.caps", FI_TYPE_CAPS, h->caps,
+			     a->caps);
 	if (ret)
 		return ret;
 	apply_open_counts(h, a);
@@ -505,7 +515,7 @@ int tdm_info_apply(uint32_t version, const struct fi_info *hints,
 	info->domain_attr->mr_mode = mr_mode(version, 0);
 	if (!hints)
 		return 0;
-	if ((ret = subset("caps", hints->caps, TDM_CAPS)) ||
+	if ((ret = subset("caps", FI_TYPE_CAPS, hints->caps, TDM_CAPS)) ||
 	    (ret = paired("caps", hints->caps)))
 		return ret;
 	info->caps = grant_caps(hints->caps);
@@ -522,9 +532,10 @@ int tdm_info_apply(uint32_t version, const struct fi_info *hints,
 	}
 	if (hints->fabric_attr) {
 		if (hints->fabric_attr->prov_version > tdm_prov.version)
-			return refuse("fabric_attr.prov_version",
-				      hints->fabric_attr->prov_version,
-				      tdm_prov.version);
+			return tdm_refuse_amount(
+				"fabric_attr.prov_version",
+				hints->fabric_attr->prov_version,
+				tdm_prov.version);
 		info->fabric_attr->fabric = hints->fabric_attr->fabric;
 	}
 	info->handle = hints->handle;

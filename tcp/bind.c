@@ -7,6 +7,7 @@
  * Lock: the domain's, held here.
  */
 #include "tcp/ep_priv.h"
+#include "tcp/refuse.h"
 #include "tcp/sep.h"
 
 #include <string.h>
@@ -62,16 +63,24 @@ void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t, struct tdm_done *done)
 
 enum { CNTR_SLOTS = 6 };
 
+static int no(int ret, const char *why)
+{
+	return tdm_refuse_call(ret, "fi_ep_bind", why);
+}
+
 static int bind_cq(struct tdm_ep *ep, struct tdm_cq *cq, uint64_t flags)
 {
 	if (flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION))
-		return -FI_EBADFLAGS;
-	if (!(flags & (FI_TRANSMIT | FI_RECV)) ||
-	    ((flags & FI_TRANSMIT) && ep->kind == TDM_EP_RX) ||
-	    ((flags & FI_RECV) && ep->kind == TDM_EP_TX) ||
-	    ((flags & FI_TRANSMIT) && ep->tx_cq) ||
+		return no(-FI_EBADFLAGS, "flags that are not for a queue");
+	if (!(flags & (FI_TRANSMIT | FI_RECV)))
+		return no(-FI_EINVAL, "a queue without FI_TRANSMIT or FI_RECV");
+	if (((flags & FI_TRANSMIT) && ep->kind == TDM_EP_RX) ||
+	    ((flags & FI_RECV) && ep->kind == TDM_EP_TX))
+		return no(-FI_EINVAL, "a queue of the other direction than "
+				      "the context");
+	if (((flags & FI_TRANSMIT) && ep->tx_cq) ||
 	    ((flags & FI_RECV) && ep->rx_cq))
-		return -FI_EINVAL;
+		return no(-FI_EINVAL, "a second queue for a direction");
 	if (flags & FI_TRANSMIT) {
 		ep->tx_cq = cq;
 		ep->tx_selective = !!(flags & FI_SELECTIVE_COMPLETION);
@@ -147,12 +156,14 @@ static int bind_cntr(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
 	for (i = 0; i < n; i++) {
 		all |= flag[i];
 		if ((flags & flag[i]) && *slot[i])
-			return -FI_EINVAL;
+			return no(-FI_EINVAL,
+				  "a second counter for an operation");
 	}
 	if (flags & ~all)
-		return -FI_EBADFLAGS;
+		return no(-FI_EBADFLAGS,
+			  "a counter of operations that are not the context's");
 	if (!flags)
-		return -FI_EINVAL;
+		return no(-FI_EINVAL, "a counter that is to count nothing");
 	if (ep->local) {
 		ret = tdm_link_ep_bind_cntr(ep->local, cntr, flags);
 		if (ret)
@@ -172,7 +183,7 @@ static int bind_cntr(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
 static int bind_av(struct tdm_ep *ep, struct tdm_av *av)
 {
 	if (ep->av)
-		return -FI_EINVAL;
+		return no(-FI_EINVAL, "a second address vector");
 	ep->av = av;
 	tdm_av_attach(ep->av, &ep->av_user);
 	return 0;
@@ -181,7 +192,7 @@ static int bind_av(struct tdm_ep *ep, struct tdm_av *av)
 static int bind_eq(struct tdm_ep *ep, struct tdm_eq *eq)
 {
 	if (ep->eq)
-		return -FI_EINVAL;
+		return no(-FI_EINVAL, "a second event queue");
 	ep->eq = eq;
 	return 0;
 }
@@ -211,7 +222,12 @@ static int may_be_late(size_t fclass)
 static int bind_locked(struct tdm_ep *ep, struct fid *bfid, uint64_t flags)
 {
 	if (!fits(ep->kind, bfid->fclass))
-		return -FI_EINVAL;
+		return no(-FI_EINVAL,
+			  ep->kind == TDM_EP_SEP ?
+				  "queues and counters are for the "
+				  "contexts of a scalable endpoint" :
+				  "an object that is for the whole "
+				  "scalable endpoint");
 	switch (bfid->fclass) {
 	case FI_CLASS_CQ:
 		return bind_cq(ep, tdm_cq_from_fid((struct fid_cq *)bfid),
@@ -228,8 +244,37 @@ static int bind_locked(struct tdm_ep *ep, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_STX_CTX:
 		return tdm_stx_bind(ep, bfid);
 	default:
-		return -FI_EINVAL;
+		return no(-FI_EINVAL, "no object that endpoints use");
 	}
+}
+
+static int unbound(int ret, const char *why)
+{
+	return tdm_refuse_call(ret, "fi_enable", why);
+}
+
+int tdm_ep_check_bound(const struct tdm_ep *ep)
+{
+	const struct fi_ep_attr *a = ep->info->ep_attr;
+	uint64_t caps = ep->info->caps;
+
+	if (!ep->av)
+		return unbound(-FI_ENOAV, "no address vector is bound");
+	if (ep->sep)
+		return 0;
+	/* Without messages there is nothing to send or receive. */
+	if (!(caps & (FI_MSG | FI_TAGGED)))
+		caps = 0;
+	if ((caps & FI_SEND) && !ep->tx_cq && !ep->send_cntr)
+		return unbound(-FI_ENOCQ,
+			       "no queue or counter of sends is bound");
+	if ((caps & FI_RECV) && !ep->rx_cq && !ep->recv_cntr)
+		return unbound(-FI_ENOCQ,
+			       "no queue or counter of receives is bound");
+	if ((a->rx_ctx_cnt == FI_SHARED_CONTEXT && !ep->srx_ctx) ||
+	    (a->tx_ctx_cnt == FI_SHARED_CONTEXT && !ep->stx))
+		return unbound(-FI_EOPBADSTATE, "no shared context is bound");
+	return 0;
 }
 
 int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
@@ -247,9 +292,9 @@ int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 			return ret;
 	}
 	tdm_lock_acquire(&ep->domain->lock);
-	ret = -FI_EOPBADSTATE;
-	if (!ep->enabled || may_be_late(bfid->fclass))
-		ret = bind_locked(ep, bfid, flags);
+	ret = !ep->enabled || may_be_late(bfid->fclass) ?
+		      bind_locked(ep, bfid, flags) :
+		      no(-FI_EOPBADSTATE, "the endpoint is enabled");
 	tdm_lock_release(&ep->domain->lock);
 	if (ret && eq)
 		tdm_eq_undrive(eq, &ep->domain->engine);

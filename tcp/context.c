@@ -23,6 +23,7 @@
 #include "tcp/deferred.h"
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
+#include "tcp/refuse.h"
 #include "tcp/path.h"
 #include "tcp/sep.h"
 #include "tdm_info.h"
@@ -223,7 +224,9 @@ static int enable(struct tdm_ep *ctx)
 	if (ctx->enabled)
 		return -FI_EOPBADSTATE;
 	if (!reports(ctx))
-		return -FI_ENOCQ;
+		return tdm_refuse_call(-FI_ENOCQ, "fi_enable",
+				       "no queue or counter is bound to the "
+				       "context");
 	ret = tdm_sep_enable(ctx->of);
 	if (ret)
 		return ret;

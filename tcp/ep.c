@@ -17,6 +17,7 @@
 
 #include "tcp/deferred.h"
 #include "tcp/getinfo.h"
+#include "tcp/refuse.h"
 #include "tcp/sep.h"
 #include "tdm_amo_table.h"
 #include "tdm_auth.h"
@@ -148,34 +149,15 @@ void tdm_ep_resolve_flags(struct tdm_ep *ep)
 		ep->tagged_rx_op_flags &= ~(uint64_t)FI_MULTI_RECV;
 }
 
-/* Is all there that must be bound? */
-static int check_bound(const struct tdm_ep *ep)
-{
-	uint64_t caps = ep->info->caps;
-
-	if (!ep->av)
-		return -FI_ENOAV;
-	if (ep->sep)
-		return 0;
-	/* Without messages there is nothing to send or receive. */
-	if ((caps & (FI_MSG | FI_TAGGED)) &&
-	    (((caps & FI_SEND) && !ep->tx_cq && !ep->send_cntr) ||
-	     ((caps & FI_RECV) && !ep->rx_cq && !ep->recv_cntr)))
-		return -FI_ENOCQ;
-	if ((ep->info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT &&
-	     !ep->srx_ctx) ||
-	    (ep->info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT && !ep->stx))
-		return -FI_EOPBADSTATE;
-	return 0;
-}
-
 int tdm_ep_enable(struct tdm_ep *ep)
 {
 	int ret;
 
 	if (ep->enabled || ep->domain->engine.orphan)
-		return -FI_EOPBADSTATE;
-	ret = check_bound(ep);
+		return tdm_refuse_call(-FI_EOPBADSTATE, "fi_enable",
+				       ep->enabled ? "it is enabled" :
+						     "it is the parent's");
+	ret = tdm_ep_check_bound(ep);
 	if (ret)
 		return ret;
 	ret = tdm_ep_take_keys(ep);
@@ -186,7 +168,9 @@ int tdm_ep_enable(struct tdm_ep *ep)
 		ret = tdm_tcp_listen(ep->tcp);
 	}
 	if (!ret && tdm_env.shm == TDM_SHM_ONLY && !ep->local)
-		ret = -FI_ENODEV;
+		ret = tdm_refuse_call(-FI_ENODEV, "fi_enable",
+				      "no shared memory, which "
+				      "FI_TANDEM_SHM=only asks for");
 	if (ret) {
 		tdm_ep_disable(ep);
 		return ret;
@@ -483,7 +467,9 @@ int tdm_ep_open(struct fid_domain *fid, struct fi_info *info,
 	/* More of them make a scalable endpoint, fi_scalable_ep(). */
 	if (!one_context(info->ep_attr->tx_ctx_cnt) ||
 	    !one_context(info->ep_attr->rx_ctx_cnt))
-		return -FI_EINVAL;
+		return tdm_refuse_call(-FI_EINVAL, "fi_endpoint",
+				       "several contexts make a scalable "
+				       "endpoint");
 	ep = tdm_ep_alloc(d, info, TDM_EP_WHOLE, context);
 	if (!ep)
 		return -FI_ENOMEM;

@@ -90,6 +90,12 @@ void tdm_ep_unbind(struct tdm_ep *ep);
 void tdm_ep_closed(struct tdm_domain *domain, struct tdm_eq *eq);
 
 /*
+ * Is all bound that fi_enable(3) needs? Errors: -FI_ENOAV, -FI_ENOCQ,
+ * -FI_EOPBADSTATE without a shared context. Lock: held.
+ */
+int tdm_ep_check_bound(const struct tdm_ep *ep);
+
+/*
  * Where sends and receives end, through the exports for @t. Lock: held.
  */
 void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t,

@@ -10,6 +10,7 @@
  * Called without locks, by any thread; keeps no state.
  */
 #include "tcp/getinfo.h"
+#include "tcp/refuse.h"
 #include "tdm_info.h"
 
 #include <arpa/inet.h>
@@ -17,12 +18,13 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <rdma/fi_errno.h>
 
-#include "tdm_log.h"
+#include "tdm_atomic.h"
 #include "tdm_os.h"
 #include "tdm_provider.h"
 
@@ -102,6 +104,72 @@ static int wanted(const struct ifaddrs *i, const struct tdm_addr *ip,
 	       tdm_addr_is_loopback(ip) && tdm_addr_is_loopback(want);
 }
 
+/* The addresses of @list that could be used, "eth0 (192.0.2.2), lo (::1)". */
+static void list_ifaces(const struct ifaddrs *list, char *text, size_t size)
+{
+	char ip[INET6_ADDRSTRLEN];
+	struct tdm_addr a;
+	size_t n = 0;
+
+	*text = 0;
+	for (; list && n < size; list = list->ifa_next) {
+		if (!list->ifa_addr ||
+		    tdm_addr_from_bind(&a, list->ifa_addr,
+				       sizeof(struct sockaddr_in6)) ||
+		    !rank(list, &a, NULL))
+			continue;
+		inet_ntop(a.u.sa.sa_family,
+			  a.u.sa.sa_family == AF_INET ?
+				  (const void *)&a.u.in.sin_addr :
+				  (const void *)&a.u.in6.sin6_addr,
+			  ip, sizeof(ip));
+		n += (size_t)snprintf(text + n, size - n, "%s%s (%s)",
+				      n ? ", " : "", list->ifa_name, ip);
+	}
+}
+
+static int is_there(const struct ifaddrs *list, const char *name)
+{
+	for (; list; list = list->ifa_next) {
+		if (!strcasecmp(list->ifa_name, name))
+			return 1;
+	}
+	return 0;
+}
+
+/*
+ * Say why choose() found nothing. An interface of the environment that does not
+ * exist is a mistake: somebody should look, but once is enough.
+ */
+static void tell_none(const struct ifaddrs *list, const char *name,
+		      const struct tdm_addr *want)
+{
+	static tdm_a64 warned;
+	char text[TDM_ADDR_STR_BYTES], all[512];
+
+	list_ifaces(list, all, sizeof(all));
+	if (name && !is_there(list, name)) {
+		if (name == tdm_env.iface &&
+		    tdm_refuse_level() == FI_LOG_INFO &&
+		    !tdm_a64_exchange(&warned, 1))
+			TDM_WARN(CORE,
+				 "FI_TANDEM_IFACE=%s: no such interface; "
+				 "there are %s",
+				 name, all);
+		else
+			TDM_REFUSED("no interface %s; there are %s", name, all);
+	} else if (want) {
+		TDM_REFUSED("no interface%s%s has the address %s; there are %s",
+			    name ? " called " : "", name ? name : "",
+			    tdm_addr_text(want, text, sizeof(text)), all);
+	} else {
+		TDM_REFUSED("no address%s%s of the family asked for is up; "
+			    "there are %s",
+			    name ? " of interface " : "", name ? name : "",
+			    all);
+	}
+}
+
 /*
  * The best interface: named @name if not NULL, owning IP @want if not NULL,
  * of @family if not AF_UNSPEC (IPv4 before IPv6 otherwise). Out: *@best.
@@ -139,6 +207,8 @@ static int choose(const char *name, const struct tdm_addr *want, int family,
 			       strnlen(i->ifa_name, IF_NAMESIZE - 1) + 1);
 		}
 	}
+	if (!best_rank)
+		tell_none(list, name, want);
 	freeifaddrs(list);
 	return best_rank ? 0 : -FI_ENODATA;
 }
@@ -176,13 +246,17 @@ static int resolve(const char *node, const char *service, uint64_t flags,
 
 	if (node && !service && !from_text(node, flags, a))
 		return 0;
-	if ((node && !*node) || !service_fits(service))
+	if ((node && !*node) || !service_fits(service)) {
+		TDM_REFUSED("node \"%s\" service \"%s\": %s", node ? node : "",
+			    service ? service : "",
+			    node && !*node ? "no name" : "no port");
 		return -FI_ENODATA;
+	}
 	if (flags & FI_NUMERICHOST)
 		hints.ai_flags |= AI_NUMERICHOST;
 	if (tdm_os.getaddrinfo(node, service, &hints, &list)) {
-		TDM_INFO(CORE, "node \"%s\" service \"%s\" not resolved",
-			 node ? node : "", service ? service : "");
+		TDM_REFUSED("node \"%s\" service \"%s\" not resolved",
+			    node ? node : "", service ? service : "");
 		return -FI_ENODATA;
 	}
 	for (i = list; i && ret; i = i->ai_next) {
@@ -197,9 +271,13 @@ static int resolve(const char *node, const char *service, uint64_t flags,
 static int from_hint(const struct fi_info *hints, const void *addr, size_t len,
 		     struct tdm_addr *a)
 {
-	if (hints->addr_format == FI_ADDR_STR)
-		return tdm_addr_from_bind_str(a, addr, len) ? -FI_ENODATA : 0;
-	return tdm_addr_from_bind(a, addr, len) ? -FI_ENODATA : 0;
+	int ret = hints->addr_format == FI_ADDR_STR ?
+			  tdm_addr_from_bind_str(a, addr, len) :
+			  tdm_addr_from_bind(a, addr, len);
+
+	return ret ? tdm_refuse_hint("src_addr or dest_addr",
+				     "no address of the format asked for") :
+		     0;
 }
 
 /* Store @a in the info in its address format. Out: *@addr, *@len. */
@@ -292,7 +370,8 @@ int tdm_info_addresses(const char *node, const char *service, uint64_t flags,
 	int ret;
 
 	if (!format_known(format))
-		return -FI_ENODATA;
+		return tdm_refuse_value("addr_format", FI_TYPE_ADDR_FORMAT,
+					format);
 	ret = asked_addresses(node, service, flags, hints, &q);
 	if (!ret && !node && service && (flags & FI_SOURCE))
 		ret = source_port(service, flags, family, &port);
@@ -343,13 +422,13 @@ static int for_layers(uint64_t flags, const struct fi_info *hints)
 	if (!(flags & TDM_GETINFO_LAYERED) || !hints || !hints->ep_attr ||
 	    hints->ep_attr->type != FI_EP_DGRAM)
 		return 0;
-	TDM_INFO(CORE, "no datagram endpoints for layered providers");
+	TDM_REFUSED("no datagram endpoints for layered providers");
 	return -FI_ENODATA;
 }
 
-int tdm_getinfo(uint32_t version, const char *node, const char *service,
-		uint64_t flags, const struct fi_info *hints,
-		struct fi_info **info)
+static int answer(uint32_t version, const char *node, const char *service,
+		  uint64_t flags, const struct fi_info *hints,
+		  struct fi_info **info)
 {
 	struct fi_info *i;
 	int ret = for_layers(flags, hints);
@@ -371,4 +450,18 @@ int tdm_getinfo(uint32_t version, const char *node, const char *service,
 	tdm_opened_fill(i);
 	*info = i;
 	return 0;
+}
+
+int tdm_getinfo(uint32_t version, const char *node, const char *service,
+		uint64_t flags, const struct fi_info *hints,
+		struct fi_info **info)
+{
+	int ret;
+
+	/* Layered providers ask for what no application did. */
+	if (flags & TDM_GETINFO_LAYERED)
+		tdm_refuse_set_level(FI_LOG_DEBUG);
+	ret = answer(version, node, service, flags, hints, info);
+	tdm_refuse_set_level(FI_LOG_INFO);
+	return ret;
 }

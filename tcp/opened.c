@@ -16,6 +16,7 @@
 
 #include "tcp/domain.h"
 #include "tcp/getinfo.h"
+#include "tcp/refuse.h"
 
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 
@@ -140,12 +141,13 @@ static int ask(const struct fid_fabric *fabric, const struct fid_domain *domain,
 	const char *name;
 
 	if (fabric && !is_open_fabric(fabric))
-		return -FI_ENODATA;
+		return tdm_refuse_hint("fabric_attr.fabric", "is not open");
 	if (!domain)
 		return 0;
 	d = find_domain(domain, NULL);
 	if (!d || (fabric && &d->fabric->fid != fabric))
-		return -FI_ENODATA;
+		return tdm_refuse_hint("domain_attr.domain",
+				       "is not open in this fabric");
 	name = d->info->domain_attr->name;
 	if (!name)
 		return 0;
@@ -169,7 +171,8 @@ int tdm_opened_ask(const struct fi_info *hints, struct fi_info *info)
 	if (!ret && domain && hints->domain_attr->name &&
 	    info->domain_attr->name &&
 	    strcmp(hints->domain_attr->name, info->domain_attr->name))
-		ret = -FI_ENODATA;
+		ret = tdm_refuse_hint("domain_attr.name",
+				      "is not that of the open domain");
 	return ret;
 }
 

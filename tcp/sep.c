@@ -14,6 +14,7 @@
 
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
+#include "tcp/refuse.h"
 #include "tcp/wire.h"
 #include "tdm_nosys.h"
 
@@ -182,10 +183,13 @@ int tdm_sep_open(struct fid_domain *fid, struct fi_info *info,
 	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr)
 		return -FI_EINVAL;
 	ret = tdm_info_check(info);
-	/* Contexts are its own or shared ones, not both. */
-	if (ret || info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT ||
-	    info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT)
+	if (ret)
 		return -FI_EINVAL;
+	/* Contexts are its own or shared ones, not both. */
+	if (info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT ||
+	    info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT)
+		return tdm_refuse_call(-FI_EINVAL, "fi_scalable_ep",
+				       "shared contexts are for fi_endpoint");
 	ep = sep_alloc(d, info, context);
 	if (!ep)
 		return -FI_ENOMEM;

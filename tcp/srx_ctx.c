@@ -14,6 +14,7 @@
 
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
+#include "tcp/refuse.h"
 #include "tdm_info.h"
 #include "tdm_nosys.h"
 
@@ -142,9 +143,14 @@ int tdm_srx_ctx_bind(struct tdm_ep *ep, struct fid *fid)
 
 	if (fid->ops != &srx_fid_ops || ep->seat ||
 	    ep->info->ep_attr->rx_ctx_cnt != FI_SHARED_CONTEXT)
-		return -FI_EINVAL;
+		return tdm_refuse_call(-FI_EINVAL, "fi_ep_bind",
+				       ep->seat ? "a second shared receive "
+						  "context" :
+						  "ep_attr.rx_ctx_cnt is not "
+						  "FI_SHARED_CONTEXT");
 	if (ctx->domain != ep->domain)
-		return -FI_EDOMAIN;
+		return tdm_refuse_call(-FI_EDOMAIN, "fi_ep_bind",
+				       "a context of another domain");
 	ret = tdm_srx_seat_open(ctx->srx, &ep->seat);
 	if (ret)
 		return ret;
@@ -157,7 +163,9 @@ int tdm_srx_ctx_bind(struct tdm_ep *ep, struct fid *fid)
 int tdm_srx_ctx_enable(struct tdm_ep *ep, const struct tdm_done *done)
 {
 	if (ep->srx_ctx->av && ep->srx_ctx->av != ep->av)
-		return -FI_EINVAL;
+		return tdm_refuse_call(-FI_EINVAL, "fi_enable",
+				       "another address vector than that of "
+				       "the shared receive context");
 	tdm_srx_seat_set_done(ep->seat, done);
 	return 0;
 }

@@ -16,6 +16,7 @@
 
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
+#include "tcp/refuse.h"
 #include "tdm_nosys.h"
 
 /* The operations that attributes can grant one by one. */
@@ -119,13 +120,17 @@ int tdm_stx_bind(struct tdm_ep *ep, struct fid *fid)
 	struct tdm_stx *stx = tdm_container_of(fid, struct tdm_stx, fid.fid);
 
 	if (fid->ops != &stx_fid_ops || ep->stx)
-		return -FI_EINVAL;
+		return tdm_refuse_call(-FI_EINVAL, "fi_ep_bind",
+				       "a second shared transmit context");
 	if (stx->domain != ep->domain)
-		return -FI_EDOMAIN;
+		return tdm_refuse_call(-FI_EDOMAIN, "fi_ep_bind",
+				       "a context of another domain");
 	/* Who did not ask for it has a queue of its own, of its own size. */
 	if (ep->info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT &&
 	    exceeds(ep->info->tx_attr, &stx->attr))
-		return -FI_EINVAL;
+		return tdm_refuse_call(-FI_EINVAL, "fi_ep_bind",
+				       "attributes above those of the shared "
+				       "transmit context");
 	ep->stx = stx;
 	stx->users++;
 	return 0;

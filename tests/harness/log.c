@@ -28,7 +28,10 @@ static char lines[LOG_LINES][LOG_LINE_BYTES]; /* G: lock */
 static size_t line_count;		 /* G: lock; may exceed LOG_LINES */
 static char expected[LOG_EXPECTED][128]; /* G: lock */
 static size_t expected_count;		 /* G: lock */
-static int verbose; /* set once: most verbose level to print, -1 for none */
+static char heard[LOG_LINES][LOG_LINE_BYTES]; /* G: lock */
+static size_t heard_count;		      /* G: lock */
+static int listening; /* most verbose level to keep; changed by one thread */
+static int verbose;   /* set once: most verbose level to print, -1 for none */
 
 static int ours(const struct fi_provider *prov)
 {
@@ -42,7 +45,7 @@ static int log_enabled(const struct fi_provider *prov, enum fi_log_level level,
 	(void)flags;
 	if (level == FI_LOG_WARN)
 		return ours(prov) || verbose >= FI_LOG_WARN;
-	return (int)level <= verbose;
+	return (int)level <= verbose || (ours(prov) && (int)level <= listening);
 }
 
 static int log_ready(const struct fi_provider *prov, enum fi_log_level level,
@@ -60,9 +63,15 @@ static void log_line(const struct fi_provider *prov, enum fi_log_level level,
 	(void)subsys;
 	if ((int)level <= verbose)
 		fprintf(stderr, "%s:%s:%d: %s", prov->name, func, line, msg);
-	if (level != FI_LOG_WARN || !ours(prov))
+	if (!ours(prov))
 		return;
 	pthread_mutex_lock(&lock);
+	if (listening && (int)level <= listening && heard_count < LOG_LINES)
+		snprintf(heard[heard_count++], LOG_LINE_BYTES, "%s", msg);
+	if (level != FI_LOG_WARN) {
+		pthread_mutex_unlock(&lock);
+		return;
+	}
 	if (line_count < LOG_LINES)
 		snprintf(lines[line_count], LOG_LINE_BYTES, "%s:%d: %s", func,
 			 line, msg);
@@ -114,6 +123,25 @@ void tdt_log_reset(void)
 	line_count = 0;
 	expected_count = 0;
 	pthread_mutex_unlock(&lock);
+}
+
+void tdt_log_listen(int level)
+{
+	pthread_mutex_lock(&lock);
+	heard_count = 0;
+	listening = level;
+	pthread_mutex_unlock(&lock);
+}
+
+size_t tdt_log_heard(const char *text)
+{
+	size_t i, n = 0;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < heard_count; i++)
+		n += strstr(heard[i], text) != NULL;
+	pthread_mutex_unlock(&lock);
+	return n;
 }
 
 void tdt_log_expect(const char *text)

@@ -29,6 +29,15 @@ void tdt_log_expect(const char *text);
 size_t tdt_log_count(const char *text);
 
 /*
+ * From now on keep what the provider says at @level and below it, apart from
+ * the warnings; FI_LOG_WARN keeps nothing more. Forgets what was kept so far.
+ */
+void tdt_log_listen(int level);
+
+/* Number of lines that contain @text among those, warnings included. */
+size_t tdt_log_heard(const char *text);
+
+/*
  * The first warning nobody expected, or NULL. Valid until the next reset.
  */
 const char *tdt_log_unexpected(void);

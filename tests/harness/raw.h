@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Objects opened call by call, as an application opens them, for tests of the
- * calls themselves: what was opened is closed in reverse order at the end.
+ * calls themselves. At the end what was opened is closed: contexts, endpoints,
+ * then all else, in reverse order.
  */
 #ifndef TDT_RAW_H
 #define TDT_RAW_H
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -68,8 +70,27 @@ protected:
 		return fid;
 	}
 
+	/* Of which rank an object is when all are closed; the first go first. */
+	static int rank(const struct fid *fid)
+	{
+		switch (fid->fclass) {
+		case FI_CLASS_TX_CTX:
+		case FI_CLASS_RX_CTX:
+			return 0;
+		case FI_CLASS_EP:
+		case FI_CLASS_SEP:
+			return 1;
+		default:
+			return 2;
+		}
+	}
+
 	void close_all()
 	{
+		std::stable_sort(opened.begin(), opened.end(),
+				 [](struct fid *a, struct fid *b) {
+					 return rank(a) > rank(b);
+				 });
 		while (!opened.empty()) {
 			EXPECT_EQ(0, fi_close(opened.back()));
 			opened.pop_back();
