@@ -33,7 +33,12 @@ struct tdm_engine {
 
 	unsigned int sleepers; /* threads in a blocking read; G: lock */
 	int exported;	       /* an application may sleep; G: lock */
-	int orphan;	  /* a parent's: fork.c; set before other threads */
+	int orphan; /* a parent's: fork.c; set before other threads */
+	/*
+	 * A call outside of a pass left something for the next one that a peer
+	 * waits for: no completion is read before that. G: lock.
+	 */
+	int owed;
 	uint64_t passes;  /* of progress, free-running; G: lock */
 	uint32_t vain;	  /* calls in a row that found nothing; G: lock */
 	uint64_t vain_ns; /* when the clock was first asked; G: lock */

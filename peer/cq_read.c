@@ -165,7 +165,7 @@ static tdm_always_inline ssize_t read_from(struct fid_cq *fid, void *buf,
 	ssize_t ret;
 
 	tdm_lock_acquire(engine->lock);
-	if (!count || readable(cq) < count)
+	if (!count || readable(cq) < count || tdm_unlikely(engine->owed))
 		engine->progress(engine);
 	ret = take(cq, buf, src, count);
 	if (tdm_likely(ret == -FI_EAGAIN))

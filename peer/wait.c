@@ -485,7 +485,7 @@ static int pass_time(struct tdm_wait *w, int timeout_ms, struct pace *pace)
 static int look(struct tdm_wait *w, int (*ready)(void *arg), void *arg,
 		const struct pace *pace)
 {
-	if (!ready(arg)) {
+	if (w->engine->owed || !ready(arg)) {
 		w->engine->progress(w->engine);
 		if (!ready(arg))
 			return 0;

@@ -78,6 +78,7 @@ static void domain_progress(struct tdm_engine *engine)
 
 	tdm_assert_held(&d->lock);
 	engine->passes++;
+	engine->owed = 0;
 	if (!d->local_pairs || !d->tcp_quiet ||
 	    !(engine->passes % QUIET_PASSES))
 		tcp_progress(d);

@@ -203,6 +203,7 @@ static uint64_t credit(const struct tdm_tcp *tcp, const struct tdm_conn *c)
 static uint32_t features(const struct tdm_tcp *tcp)
 {
 	return TDM_WIRE_FEATURE_REST | TDM_WIRE_FEATURE_ATOMIC |
+	       TDM_WIRE_FEATURE_NOW |
 	       (tcp->a.groups ? TDM_WIRE_FEATURE_GROUPS : 0u) |
 	       (tcp->a.keys ? TDM_WIRE_FEATURE_AUTH : 0u);
 }

@@ -65,7 +65,7 @@ static void received(struct tdm_conn *c, uint8_t flags, uint32_t len)
 	c->rx_seq++;
 	c->ack_bytes += len;
 	if (c->rx_seq - c->ack_seq >= TDM_TCP_ACK_RECORDS ||
-	    c->ack_bytes >= TDM_TCP_ACK_BYTES) {
+	    c->ack_bytes >= TDM_TCP_ACK_BYTES || (flags & TDM_WIRE_F_NOW)) {
 		c->ack_now = 1;
 		ack_due(c);
 	} else if (flags & TDM_WIRE_F_ACK) {
@@ -137,6 +137,10 @@ static int begin_data(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	ret = tdm_rx_data(c, rec);
 	if (ret < 0)
 		return ret;
+	/* Who cannot say whether it is urgent may wait for the delivery. */
+	if ((rec->flags & TDM_WIRE_F_ACK) &&
+	    !(c->features & TDM_WIRE_FEATURE_NOW))
+		c->cur_flags |= TDM_WIRE_F_NOW;
 	c->left = rec->len;
 	return 0;
 }

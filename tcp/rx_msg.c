@@ -436,11 +436,22 @@ void tdm_rx_put(struct tdm_conn *c, const uint8_t *p, size_t n)
 		tdm_rx_arrived(rx);
 }
 
+/*
+ * A call outside of a pass may have queued an answer to the peer: it leaves
+ * before the application reads the completion, for it may turn away then.
+ */
+static void owe(struct tdm_conn *c)
+{
+	if (tdm_list_linked(&c->flush_node))
+		c->tcp->a.engine->owed = 1;
+}
+
 /* The owner has found the receive for a message it kept. */
 static int start(struct fi_peer_rx_entry *entry)
 {
 	struct tdm_rx *rx = entry->peer_context;
-	int lost = !tdm_conn_live(rx->conn);
+	struct tdm_conn *c = rx->conn;
+	int lost = !tdm_conn_live(c);
 
 	tdm_rx_place(rx, entry);
 	if (!rx->announced && rx->got) {
@@ -455,8 +466,9 @@ static int start(struct fi_peer_rx_entry *entry)
 		tdm_rx_free(rx);
 	} else if (rx->announced) {
 		want(rx);
-		tdm_out_kick(rx->conn);
+		tdm_out_kick(c);
 	}
+	owe(c);
 	return 0;
 }
 
@@ -464,15 +476,17 @@ static int start(struct fi_peer_rx_entry *entry)
 static int discard(struct fi_peer_rx_entry *entry)
 {
 	struct tdm_rx *rx = entry->peer_context;
+	struct tdm_conn *c = rx->conn;
 
 	rx->entry = NULL;
 	rx->state = TDM_RX_DROPPING;
-	if (!tdm_conn_live(rx->conn))
+	if (!tdm_conn_live(c))
 		tdm_rx_free(rx);
 	else if (rx->announced)
 		want(rx);
 	else if (rx->got == rx->len)
 		finish(rx);
+	owe(c);
 	return 0;
 }
 

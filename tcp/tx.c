@@ -294,6 +294,20 @@ static int commit(struct tdm_conn *c, struct tdm_tx *op)
 	return commit_rts(c, op);
 }
 
+/*
+ * Flags of the last DATA of @op. Who waits for the delivery has nothing but the
+ * peer's word for it, and the peer may turn away when it has its message.
+ */
+static uint8_t last_flags(const struct tdm_conn *c, const struct tdm_tx *op)
+{
+	if (op->has_id || injected(op))
+		return 0;
+	if ((op->flags & FI_DELIVERY_COMPLETE) &&
+	    (c->features & TDM_WIRE_FEATURE_NOW))
+		return TDM_WIRE_F_ACK | TDM_WIRE_F_NOW;
+	return TDM_WIRE_F_ACK;
+}
+
 /* The next piece of announced data, or the news that there is none. */
 static int commit_data(struct tdm_conn *c)
 {
@@ -314,9 +328,7 @@ static int commit_data(struct tdm_conn *c)
 	rec.op = TDM_WIRE_DATA;
 	rec.rid = op->rid;
 	rec.len = op->dead ? 0 : (uint32_t)n;
-	rec.flags = op->dead				 ? TDM_WIRE_F_ABORT :
-		    last && !op->has_id && !injected(op) ? TDM_WIRE_F_ACK :
-							   0;
+	rec.flags = op->dead ? TDM_WIRE_F_ABORT : last ? last_flags(c, op) : 0;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	if (op->dead) {
 		tdm_tx_free(c, op);

@@ -57,8 +57,8 @@ static const struct shape {
 			     0, TDM_WIRE_EAGER_BYTES, 1 },
 	[TDM_WIRE_RTS] = { TDM_WIRE_F_TAG | TDM_WIRE_F_DATA, 16, 0, 1 },
 	[TDM_WIRE_CTS] = { 0, 16, 0, 0 },
-	[TDM_WIRE_DATA] = { TDM_WIRE_F_ACK | TDM_WIRE_F_ABORT, 8,
-			    TDM_WIRE_DATA_BYTES, 0 },
+	[TDM_WIRE_DATA] = { TDM_WIRE_F_ACK | TDM_WIRE_F_ABORT | TDM_WIRE_F_NOW,
+			    8, TDM_WIRE_DATA_BYTES, 0 },
 	[TDM_WIRE_DONE] = { 0, 8, 0, 0 },
 	[TDM_WIRE_ACK] = { 0, 16, 0, 0 },
 	[TDM_WIRE_GOODBYE] = { 0, 0, 0, 0 },
@@ -184,7 +184,9 @@ static int decode_fixed(const uint8_t *p, struct tdm_wire_rec *r)
 		return r->total > TDM_WIRE_MSG_MAX ? -TDM_WIRE_E_VALUE : 0;
 	case TDM_WIRE_DATA:
 		r->rid = get32(p);
-		if (get32(p + 4))
+		if (get32(p + 4) ||
+		    (r->flags & (TDM_WIRE_F_NOW | TDM_WIRE_F_ACK)) ==
+			    TDM_WIRE_F_NOW)
 			return -TDM_WIRE_E_FLAGS;
 		/* Either bytes or their absence is announced. */
 		return !r->len == !!(r->flags & TDM_WIRE_F_ABORT) ?

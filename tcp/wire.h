@@ -19,16 +19,15 @@
 enum {
 	TDM_WIRE_VERSION = 1, /* spoken; also the oldest spoken */
 	TDM_WIRE_GREETING_BYTES = 128,
-	TDM_WIRE_ID_BYTES = 16,		/* incarnation id of an endpoint */
-	TDM_WIRE_PROVEN_BYTES = 96,	/* of a greeting: all but its proof */
-	TDM_WIRE_PREFIX_BYTES = 8,	/* common to all records */
-	TDM_WIRE_HEAD_BYTES = 48,	/* the longest header */
-	TDM_WIRE_ACK_BYTES = 32,	/* header of an ACK or a REST */
-	TDM_WIRE_GROUP_BYTES = 16,	/* header of a GROUP */
-	TDM_WIRE_EAGER_BYTES = 1 << 20, /* longest payload of an EAGER */
-	TDM_WIRE_DATA_BYTES = 1 << 20,	/* longest payload of a DATA */
-	/* Most RTS, AWRITE, READ, ATOMIC unanswered. */
-	TDM_WIRE_RTS_COUNT = 1 << 16,
+	TDM_WIRE_ID_BYTES = 16,		  /* incarnation id of an endpoint */
+	TDM_WIRE_PROVEN_BYTES = 96,	  /* of a greeting: all but its proof */
+	TDM_WIRE_PREFIX_BYTES = 8,	  /* common to all records */
+	TDM_WIRE_HEAD_BYTES = 48,	  /* the longest header */
+	TDM_WIRE_ACK_BYTES = 32,	  /* header of an ACK or a REST */
+	TDM_WIRE_GROUP_BYTES = 16,	  /* header of a GROUP */
+	TDM_WIRE_EAGER_BYTES = 1 << 20,	  /* longest payload of an EAGER */
+	TDM_WIRE_DATA_BYTES = 1 << 20,	  /* longest payload of a DATA */
+	TDM_WIRE_RTS_COUNT = 1 << 16,	  /* most announced, unanswered */
 	TDM_WIRE_CHARGE_BYTES = 512,	  /* credit an empty EAGER takes */
 	TDM_WIRE_CREDIT_LEAST = 64 << 10, /* bytes, in a greeting */
 	TDM_WIRE_CREDIT_MOST = 64 << 20,
@@ -60,11 +59,12 @@ enum tdm_wire_op {
 };
 
 enum tdm_wire_flag {
-	TDM_WIRE_F_TAG = 1,   /* tagged: 8 bytes of tag follow */
-	TDM_WIRE_F_DATA = 2,  /* 8 bytes of remote CQ data follow */
-	TDM_WIRE_F_ACK = 4,   /* the sender waits for the acknowledgement */
-	TDM_WIRE_F_DONE = 8,  /* EAGER: id follows, answer with DONE */
-	TDM_WIRE_F_ABORT = 16 /* DATA: no more will come */
+	TDM_WIRE_F_TAG = 1,    /* tagged: 8 bytes of tag follow */
+	TDM_WIRE_F_DATA = 2,   /* 8 bytes of remote CQ data follow */
+	TDM_WIRE_F_ACK = 4,    /* the sender waits for the acknowledgement */
+	TDM_WIRE_F_DONE = 8,   /* EAGER: id follows, answer with DONE */
+	TDM_WIRE_F_ABORT = 16, /* DATA: no more will come */
+	TDM_WIRE_F_NOW = 32 /* DATA, with ACK: it is not to wait for traffic */
 };
 
 /* Why bytes were refused; the prov_errno of operations that end by it. */
@@ -149,6 +149,7 @@ enum {
 	TDM_WIRE_FEATURE_AUTH = 2,   /* the greeting has nonce and proof */
 	TDM_WIRE_FEATURE_REST = 4,   /* the sender takes REST */
 	TDM_WIRE_FEATURE_ATOMIC = 8, /* ... ATOMIC */
+	TDM_WIRE_FEATURE_NOW = 16,   /* ... flag NOW */
 };
 
 enum tdm_wire_reason {

@@ -83,6 +83,47 @@ TEST_F(Level, DeliveredMeansInTheBuffer)
 	}
 }
 
+TEST_F(Level, TheReceiverMayTurnAwayOnceItHasItsMessage)
+{
+	/* fi_domain(3), "Progress": with manual progress a transfer needs calls
+	 * of both sides until it is done at either; a receiver whose entry was
+	 * read owes none for that message. */
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	for (auto *from : senders()) {
+		for (size_t len : { (size_t)0, (size_t)48, (size_t)3000,
+				    (size_t)60000, (size_t)(1 << 20) }) {
+			for (int late = 0; late < 2; late++) {
+				Bytes out = filled(len + 1, 7), in(len + 1);
+				uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+				struct fi_cq_tagged_entry e;
+				ssize_t sent = -FI_EAGAIN, got = -FI_EAGAIN;
+
+				if (!late) {
+					OK(receive(in.data(), len, &in));
+				}
+				OK(post(from, out.data(), len,
+					FI_DELIVERY_COMPLETE, &out));
+				if (late) {
+					OK(fence(from));
+					OK(receive(in.data(), len, &in));
+				}
+				while ((got < 0 || sent < 0) &&
+				       tdt_now_ms() < end) {
+					if (got < 0)
+						got = fi_cq_read(rx()->rx_cq,
+								 &e, 1);
+					if (sent < 0)
+						sent = fi_cq_read(from->tx_cq,
+								  &e, 1);
+				}
+				EXPECT_EQ(1, got) << len;
+				ASSERT_EQ(1, sent) << len << " late " << late;
+			}
+		}
+	}
+}
+
 TEST_F(Level, LowerLevelsDoNotWaitForAReceive)
 {
 	/* FI_TRANSMIT_COMPLETE: "no longer dependent on local resources";

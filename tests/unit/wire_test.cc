@@ -79,6 +79,9 @@ std::vector<Rec> all_records()
 	r = record(TDM_WIRE_DATA, TDM_WIRE_F_ACK, TDM_WIRE_DATA_BYTES);
 	r.rid = 9;
 	v.push_back(r);
+	r = record(TDM_WIRE_DATA, TDM_WIRE_F_ACK | TDM_WIRE_F_NOW, 1);
+	r.rid = 9;
+	v.push_back(r);
 	r = record(TDM_WIRE_DATA, TDM_WIRE_F_ABORT, 0);
 	r.rid = 9;
 	v.push_back(r);
@@ -297,7 +300,7 @@ TEST(Wire, UnknownRecordsAreRefused)
 
 TEST(Wire, FlagsARecordCannotHaveAreRefused)
 {
-	static const uint8_t allowed[] = { 0, 15, 3, 0, 20, 0, 0, 0,
+	static const uint8_t allowed[] = { 0, 15, 3, 0, 52, 0, 0, 0,
 					   2, 2,  0, 0, 0,  0, 0 };
 
 	static_assert(sizeof(allowed) == TDM_WIRE_OPS, "one of each");
@@ -381,6 +384,9 @@ TEST(Wire, LengthsAreBounded)
 	EXPECT_EQ(-TDM_WIRE_E_LENGTH,
 		  decode(encode(record(TDM_WIRE_DATA, TDM_WIRE_F_ABORT, 1)),
 			 &d));
+	/* An urgent acknowledgement that nobody asked for. */
+	EXPECT_EQ(-TDM_WIRE_E_FLAGS,
+		  decode(encode(record(TDM_WIRE_DATA, TDM_WIRE_F_NOW, 1)), &d));
 }
 
 TEST(Wire, MessageLengthsAreBounded)
