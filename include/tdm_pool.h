@@ -87,6 +87,12 @@ static inline void *tdm_pool_take(struct tdm_pool *p)
 	return f;
 }
 
+/* Not 0 when tdm_pool_alloc() would give NULL now; of pools without limit. */
+static inline int tdm_pool_ready(struct tdm_pool *p)
+{
+	return tdm_likely(p->free != NULL) ? 0 : tdm_pool_grow(p);
+}
+
 /* An uninitialised object, or NULL when memory or the limit is exhausted. */
 static inline void *tdm_pool_alloc(struct tdm_pool *p)
 {

@@ -33,7 +33,7 @@ struct tdm_env {
 	unsigned peer_timeout_ms; /* 0: never */
 	size_t eager_bytes;	  /* TCP: largest message sent without RTS */
 	size_t shm_eager_bytes;	  /* shm: largest message copied via ring */
-	size_t unexp_max_bytes;	  /* unexpected payload held per endpoint */
+	size_t unexp_max_bytes;	  /* unexpected messages held per endpoint */
 	size_t inject_max_bytes;  /* injected messages held per process */
 	int cma;		  /* 0: never use process_vm_readv */
 	int report;		  /* 1: table of peers at endpoint close */

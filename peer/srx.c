@@ -439,6 +439,7 @@ int tdm_srx_open(const struct tdm_srx_attr *attr, struct tdm_srx **out)
 	if (!srx)
 		return -FI_ENOMEM;
 	srx->engine = attr->engine;
+	srx->held.size = sizeof(srx->held);
 	srx->size = attr->size;
 	srx->min_multi_recv = attr->min_multi_recv;
 	srx->free_rma = attr->free_rma;

@@ -410,6 +410,8 @@ static int export_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		*ops = &tdm_srx_ids_ops;
 	else if (!strcmp(name, TDM_SOURCE_OPS))
 		*ops = &tdm_srx_source_ops;
+	else if (!strcmp(name, TDM_HELD_OPS))
+		*ops = &tdm_srx_of(port_from_fid(fid))->held;
 	else
 		return -FI_ENOSYS;
 	return 0;

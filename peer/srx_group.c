@@ -133,6 +133,15 @@ static int export_close(struct fid *fid)
 	return -FI_ENOSYS;
 }
 
+/* All contexts have one account. */
+static struct tdm_held *group_held(struct fid *fid)
+{
+	struct fid_peer_srx *srx =
+		tdm_container_of(fid, struct fid_peer_srx, ep_fid.fid);
+
+	return &port_of(srx)->group->srx[0]->held;
+}
+
 static int export_ops_open(struct fid *fid, const char *name, uint64_t flags,
 			   void **ops, void *context)
 {
@@ -142,6 +151,8 @@ static int export_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		*ops = &tdm_srx_group_ops;
 	else if (!strcmp(name, TDM_SOURCE_OPS))
 		*ops = &group_source_ops;
+	else if (!strcmp(name, TDM_HELD_OPS))
+		*ops = group_held(fid);
 	else
 		return -FI_ENOSYS;
 	return 0;

@@ -23,6 +23,7 @@
 #include "peer/match.h"
 #include "peer/srx.h"
 #include "peer/srx_port.h"
+#include "tdm_held.h"
 #include "tdm_pool.h"
 
 enum tdm_srx_kind { TDM_SRX_MSG, TDM_SRX_TAG, TDM_SRX_KINDS };
@@ -77,6 +78,7 @@ struct tdm_srx {
 	int settling; /* messages are being given to receives: new ones queue */
 	size_t size;
 	size_t min_multi_recv; /* bytes, for receives yet to come */
+	struct tdm_held held;  /* what unexpected messages take */
 	uint64_t next_post_no;
 	struct tdm_done done;
 	struct tdm_pool pool;	 /* struct tdm_srx_entry */

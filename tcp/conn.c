@@ -34,6 +34,7 @@
  * Spec: doc/PROTOCOL-tcp.md, "States".
  */
 #include "tcp/steps.h"
+#include "tcp/credit.h"
 
 #include "av/av.h"
 #include "tdm_log.h"
@@ -373,6 +374,8 @@ static void unlink_conn(struct tdm_conn *c)
 
 	tdm_loop_timer_disarm(&c->timer);
 	tdm_conn_close_fd(c);
+	if (tcp->stalled == c)
+		tcp->stalled = NULL;
 	if (tdm_list_linked(&c->bucket))
 		tcp->pairs--;
 	tdm_list_del(&c->bucket);
@@ -403,6 +406,7 @@ void tdm_conn_fail(struct tdm_conn *c, int err, int prov)
 	tdm_conn_set_state(c, TDM_CONN_DEAD);
 	tdm_tx_fail(c, err, prov);
 	tdm_rx_fail(c, err, prov);
+	tdm_credit_end(c, 1);
 	if (tcp->closing || c->mirrored)
 		return;
 	TDM_CONN_INFO(c, "tcp ends: %s",
@@ -418,6 +422,7 @@ void tdm_conn_free(struct tdm_conn *c)
 	(void)ret;
 	unlink_conn(c);
 	tdm_tx_fail(c, FI_ECANCELED, 0);
+	tdm_credit_end(c, 0);
 	tdm_rx_free_all(c);
 	tdm_list_del(&c->all);
 	tdm_ids_fini(&c->ids);

@@ -39,8 +39,8 @@ struct tdm_tcp_attr {
 	size_t tx_size; /* most operations that the peer was not told of, */
 			/* or that end without a receive of it */
 	struct tdm_order order;
-	int spaces;	/* messages are offered by names of tdm_space.h */
-	int groups;	/* of them, groups: the domain has max_group_id */
+	int spaces; /* messages are offered by names of tdm_space.h */
+	int groups; /* of them, groups: the domain has max_group_id */
 	/*
 	 * Sessions are made with peers that prove one of them; the key of a
 	 * pair is that of its address. NULL: none is asked for. Live as long

@@ -23,6 +23,7 @@
  */
 #include "tcp/steps.h"
 #include "tcp/claim.h"
+#include "tcp/credit.h"
 #include "tcp/prove.h"
 #include "tcp/rest.h"
 
@@ -186,24 +187,11 @@ void tdm_hello_connected(struct tdm_conn *c)
 	tdm_conn_watch(c, TDM_LOOP_READ);
 }
 
-/*
- * The credit for one more peer: their sum is bounded, a least share is not. @c:
- * its pair, of which we may have kept messages over a rest, or NULL.
- */
-static uint64_t credit(const struct tdm_tcp *tcp, const struct tdm_conn *c)
-{
-	uint64_t n = tdm_clamp(tdm_env.unexp_max_bytes / (tcp->pairs + 1),
-			       TDM_WIRE_CREDIT_LEAST, TDM_TCP_CREDIT_BYTES),
-		 kept = c ? tdm_rest_kept(c) : 0;
-
-	return tdm_max(n - tdm_min(n, kept), TDM_WIRE_CREDIT_LEAST);
-}
-
 /* What we understand. */
 static uint32_t features(const struct tdm_tcp *tcp)
 {
 	return TDM_WIRE_FEATURE_REST | TDM_WIRE_FEATURE_ATOMIC |
-	       TDM_WIRE_FEATURE_NOW |
+	       TDM_WIRE_FEATURE_NOW | TDM_WIRE_FEATURE_CREDIT |
 	       (tcp->a.groups ? TDM_WIRE_FEATURE_GROUPS : 0u) |
 	       (tcp->a.keys ? TDM_WIRE_FEATURE_AUTH : 0u);
 }
@@ -216,7 +204,7 @@ static uint32_t required(const struct tdm_tcp *tcp)
 
 /* Our HELLO for the connection @fd, but for its proof, to @p. */
 static void put_hello(const struct tdm_tcp *tcp, int fd, uint64_t credit,
-		      uint8_t *p)
+		      uint32_t announced, uint8_t *p)
 {
 	struct tdm_wire_greeting g = {
 		.kind = TDM_WIRE_HELLO,
@@ -227,7 +215,7 @@ static void put_hello(const struct tdm_tcp *tcp, int fd, uint64_t credit,
 		.addr = tcp->addr,
 		.credit = credit,
 		.eager = TDM_WIRE_EAGER_BYTES,
-		.rts = TDM_WIRE_RTS_COUNT,
+		.rts = announced,
 		.contexts = tcp->contexts,
 	};
 	struct sockaddr_storage sa;
@@ -244,8 +232,11 @@ static void put_hello(const struct tdm_tcp *tcp, int fd, uint64_t credit,
 	tdm_wire_greeting_encode(p, &g);
 }
 
-/* Append our HELLO to the output of @c. 0, or -FI_ENOMEM. */
-static int write_hello(struct tdm_conn *c)
+/*
+ * Append our HELLO to the output of @c, whose peer has said @g, or NULL. 0, or
+ * -FI_ENOMEM.
+ */
+static int write_hello(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
 	struct tdm_out *out = tdm_out_room(c, TDM_WIRE_GREETING_BYTES);
 	uint8_t *p;
@@ -253,8 +244,9 @@ static int write_hello(struct tdm_conn *c)
 	if (!out)
 		return -FI_ENOMEM;
 	p = out->bytes + out->tail;
-	c->credit = credit(c->tcp, c);
-	put_hello(c->tcp, c->io.fd, c->credit, p);
+	c->credit = tdm_credit_first(c->tcp, c, g);
+	c->announced_most = tdm_credit_announced(c->tcp);
+	put_hello(c->tcp, c->io.fd, c->credit, c->announced_most, p);
 	out->tail += TDM_WIRE_GREETING_BYTES;
 	return 0;
 }
@@ -283,7 +275,7 @@ void tdm_hello_greet(struct tdm_conn *c)
 
 	c->proving = 0;
 	c->greeting = malloc((keyed ? 2 : 1) * TDM_WIRE_GREETING_BYTES);
-	ret = c->greeting ? write_hello(c) : -FI_ENOMEM;
+	ret = c->greeting ? write_hello(c, NULL) : -FI_ENOMEM;
 	if (!ret && keyed)
 		ret = seal_hello(c);
 	if (ret) {
@@ -306,10 +298,13 @@ static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	c->backoff_ms = 0;
 	memcpy(c->id, g->id, sizeof(c->id));
 	c->window = g->credit;
+	c->full = !g->credit;
+	c->thirsty = 0;
 	c->eager = (uint32_t)tdm_min(tdm_env.eager_bytes, g->eager);
 	c->rts_max = g->rts;
 	c->contexts = g->contexts;
 	c->features = g->features;
+	tdm_credit_begin(c);
 	c->known = 1;
 	c->used = c->tcp->pass;
 	c->seen_used = c->used;
@@ -454,18 +449,19 @@ stranger:
 
 /*
  * Make @fd the connection of @c, which has no session. @promised: the credit
- * that our HELLO said, when it has been sent, else 0.
+ * that our HELLO said, when it has been sent, else NULL.
  */
 static int adopt(struct tdm_conn *c, int fd, const struct tdm_wire_greeting *g,
-		 uint64_t promised)
+		 const uint64_t *promised)
 {
 	tdm_conn_close_fd(c);
 	tdm_conn_take_fd(c, fd);
 	prepare(fd);
 	if (promised) {
-		c->credit = promised;
+		c->credit = *promised;
+		c->announced_most = TDM_WIRE_RTS_COUNT;
 		c->ack_now = 1; /* the peer waits for a word */
-	} else if (write_hello(c)) {
+	} else if (write_hello(c, g)) {
 		c->io.fd = -1; /* still the caller's */
 		c->tcp->open--;
 		if (c->state != TDM_CONN_IDLE && c->state != TDM_CONN_BACKOFF)
@@ -481,7 +477,8 @@ static int adopt(struct tdm_conn *c, int fd, const struct tdm_wire_greeting *g,
 
 /* Our own endpoint connected to itself: a half that only receives. */
 static int adopt_mirror(struct tdm_tcp *tcp, int fd,
-			const struct tdm_wire_greeting *g, uint64_t promised)
+			const struct tdm_wire_greeting *g,
+			const uint64_t *promised)
 {
 	struct tdm_conn *own = tdm_conn_find(tcp, &g->addr), *c;
 
@@ -505,12 +502,17 @@ static int judge(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		return TDM_WIRE_R_VERSION;
 	if (g->required & ~features(tcp))
 		return TDM_WIRE_R_FEATURE;
+	/* Who cannot do without credit finds a peer that has none busy. */
+	if (!(g->features & TDM_WIRE_FEATURE_CREDIT) &&
+	    !tdm_held_room(tcp->held))
+		return TDM_WIRE_R_BUSY;
 	return tdm_claim_check(tcp, fd, from, g);
 }
 
 /* @g has been judged: @fd is a connection from now on. */
 static int take_guest(struct tdm_tcp *tcp, int fd,
-		      const struct tdm_wire_greeting *g, uint64_t promised)
+		      const struct tdm_wire_greeting *g,
+		      const uint64_t *promised)
 {
 	struct tdm_conn *c;
 
@@ -529,7 +531,7 @@ int tdm_hello_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 {
 	int ret = judge(tcp, fd, from, g);
 
-	return ret ? ret : take_guest(tcp, fd, g, 0);
+	return ret ? ret : take_guest(tcp, fd, g, NULL);
 }
 
 int tdm_hello_challenge(struct tdm_tcp *tcp, int fd,
@@ -547,8 +549,8 @@ int tdm_hello_challenge(struct tdm_tcp *tcp, int fd,
 	ret = judge(tcp, fd, from, &g);
 	if (ret)
 		return ret;
-	ch->credit = credit(tcp, tdm_conn_find(tcp, &g.addr));
-	put_hello(tcp, fd, ch->credit, ch->answer);
+	ch->credit = tdm_credit_first(tcp, tdm_conn_find(tcp, &g.addr), &g);
+	put_hello(tcp, fd, ch->credit, TDM_WIRE_RTS_COUNT, ch->answer);
 	if (tdm_prove_hello(ch->key, ch->answer, ch->hello))
 		return -1;
 	/* A fresh socket takes it, or the guest comes again. */
@@ -573,5 +575,5 @@ int tdm_hello_proven(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 	/* Things may have changed since it was answered. */
 	if (judge(tcp, fd, from, &g))
 		return -1;
-	return take_guest(tcp, fd, &g, ch->credit);
+	return take_guest(tcp, fd, &g, &ch->credit);
 }

@@ -54,7 +54,8 @@ struct tdm_tx {
 	uint16_t rx_ctx;    /* TDM_TO_CTX in flags: the target's context */
 	uint32_t group;	    /* likewise: the group of the message */
 	struct tdm_amo amo; /* FI_ATOMIC in flags */
-	uint32_t operands;  /* likewise: bytes of them, and of the target */
+	uint32_t spared;    /* not outstanding: bytes of tdm_inject_bytes */
+	uint32_t operands;  /* FI_ATOMIC: bytes of them, and of the target */
 	uint32_t target;
 	void *copy;	   /* owned payload, or NULL */
 	struct tdm_rx *rx; /* where bytes that come back go, or NULL */
@@ -82,7 +83,7 @@ struct tdm_rx {
 	uint64_t got;	 /* bytes that came */
 	uint64_t room;	 /* bytes of the user's buffer (PLACING) */
 	uint64_t charge; /* credit to give back */
-	uint64_t kept;	 /* or that of a session that rests: none to give */
+	uint64_t kept;	 /* in the account without being of its credit */
 	uint32_t id, rid;
 	uint8_t state;	   /* enum tdm_rx_state */
 	uint8_t announced; /* came by RTS or AWRITE */

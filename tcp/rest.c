@@ -25,6 +25,7 @@
  */
 #include "tcp/rest.h"
 
+#include "tcp/credit.h"
 #include "tcp/share.h"
 #include "tcp/tx_priv.h"
 #include "tdm_log.h"
@@ -70,35 +71,14 @@ static int keepable(const struct tdm_conn *c)
 	return 1;
 }
 
-static void keep(struct tdm_conn *c)
-{
-	struct tdm_list *n;
-
-	tdm_list_for_each(n, &c->rxs) {
-		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
-
-		rx->kept += rx->charge;
-		rx->charge = 0;
-	}
-}
-
-uint64_t tdm_rest_kept(const struct tdm_conn *c)
-{
-	uint64_t sum = 0;
-	struct tdm_list *n;
-
-	tdm_list_for_each(n, &c->rxs)
-		sum += tdm_list_entry(n, struct tdm_rx, node)->kept;
-	return sum;
-}
-
 /* Is nothing begun over @c, by either side, that has not ended? */
 static int over(const struct tdm_conn *c)
 {
-	return !c->gather && !c->cur && !c->left && !c->head_len && !c->rts &&
-	       !c->announced && tdm_list_empty(&c->ackq) &&
-	       tdm_list_empty(&c->waitq) && tdm_list_empty(&c->dataq) &&
-	       tdm_list_empty(&c->ctlq) && keepable(c);
+	return c->tcp->stalled != c && !c->gather && !c->cur && !c->left &&
+	       !c->head_len && !c->rts && !c->announced &&
+	       tdm_list_empty(&c->ackq) && tdm_list_empty(&c->waitq) &&
+	       tdm_list_empty(&c->dataq) && tdm_list_empty(&c->ctlq) &&
+	       keepable(c);
 }
 
 /* Is nothing under way over @c, as far as this side can tell? */
@@ -122,7 +102,7 @@ static int settled(const struct tdm_conn *c)
 /* The session is over and the next one begins from 0. */
 static void forget_session(struct tdm_conn *c)
 {
-	keep(c);
+	tdm_credit_end(c, 0);
 	c->ack_now = 0;
 	c->turn = 0;
 	c->asked = 0;
@@ -135,6 +115,7 @@ static void forget_session(struct tdm_conn *c)
 	c->rts = 0;
 	c->rx_seq = 0;
 	c->ack_seq = 0;
+	c->thirsty = 0;
 	c->rx_charged = 0;
 	c->rx_freed = 0;
 	c->ack_freed = 0;

@@ -30,9 +30,6 @@ void tdm_rest_crowd(struct tdm_tcp *tcp, int fd);
  */
 void tdm_rest_now(struct tdm_conn *c);
 
-/* Credit taken by messages of @c that were kept over a rest. */
-uint64_t tdm_rest_kept(const struct tdm_conn *c);
-
 /*
  * Is it another life of the peer of @c, which has no session, that says @g?
  * Then what waits for the former one has failed, and @c with it.

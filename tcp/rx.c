@@ -10,14 +10,17 @@
  *
  * Invariants:
  *  1. c->left bytes of payload are expected before the next header.
- *  2. All bytes read are handled before the call returns; the staging buffer
- *     is free between calls.
+ *  2. All bytes read are handled before the call returns, and the staging
+ *     buffer is free between calls; unless memory is out: then tcp->stalled is
+ *     the connection that has bytes there, from a header on, and nobody reads
+ *     before they are handled. So no message is lost for want of memory.
  *  3. Nothing is believed: wire.c checks what bytes alone can tell, the
  *     handlers check against the state. An error ends this connection only.
  *  4. Reading is never switched off; memory is bounded by credit (EAGER) and
  *     by count (RTS, ATOMIC).
  */
 #include "tcp/steps.h"
+#include "tcp/credit.h"
 #include "tcp/rest.h"
 
 #include "tdm_log.h"
@@ -37,8 +40,7 @@ enum {
 	SHORT_READ_BYTES = 1 << 10,
 };
 
-/* Acknowledge at the next pass but one, if no traffic does it before. */
-static void ack_due(struct tdm_conn *c)
+void tdm_rx_ack_due(struct tdm_conn *c)
 {
 	struct tdm_tcp *tcp = c->tcp;
 
@@ -52,9 +54,10 @@ static void ack_due(struct tdm_conn *c)
 void tdm_rx_release(struct tdm_conn *c, uint64_t charge)
 {
 	c->rx_freed += charge;
-	if (c->rx_freed - c->ack_freed > c->credit / 4 &&
+	if (c->rx_freed - c->ack_freed >
+		    tdm_max(c->credit, (uint64_t)TDM_WIRE_CREDIT_LEAST) / 4 &&
 	    c->state == TDM_CONN_READY)
-		ack_due(c);
+		tdm_rx_ack_due(c);
 }
 
 /* An EAGER, WRITE, DATA or ATOMIC record of @len bytes is complete. */
@@ -67,9 +70,9 @@ static void received(struct tdm_conn *c, uint8_t flags, uint32_t len)
 	if (c->rx_seq - c->ack_seq >= TDM_TCP_ACK_RECORDS ||
 	    c->ack_bytes >= TDM_TCP_ACK_BYTES || (flags & TDM_WIRE_F_NOW)) {
 		c->ack_now = 1;
-		ack_due(c);
+		tdm_rx_ack_due(c);
 	} else if (flags & TDM_WIRE_F_ACK) {
-		ack_due(c);
+		tdm_rx_ack_due(c);
 	}
 }
 
@@ -94,19 +97,27 @@ static void take(struct tdm_conn *c, const uint8_t *p, size_t n)
 static int begin_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		       const uint8_t *p, size_t n)
 {
-	uint64_t charge = tdm_wire_charge(rec->len);
+	uint64_t charge = tdm_credit_charge(rec->len);
+	uint64_t left = c->given - c->rx_charged;
 	int k;
 
-	if (c->rx_charged + charge - c->rx_freed > c->credit)
+	if (left < charge)
 		return -TDM_WIRE_E_CREDIT;
 	c->rx_charged += charge;
+	if (tdm_unlikely(left - charge < TDM_CREDIT_LOW_BYTES))
+		tdm_credit_low(c);
 	c->stats.rx_msgs++;
 	c->stats.rx_bytes += rec->len;
 	c->cur = NULL;
 	k = rec->op == TDM_WIRE_WRITE ? tdm_rx_write(c, rec) :
 					tdm_rx_eager(c, rec, p, n);
-	if (k < 0)
+	if (tdm_unlikely(k < 0)) {
+		/* It comes once more. */
+		c->rx_charged -= charge;
+		c->stats.rx_msgs--;
+		c->stats.rx_bytes -= rec->len;
 		return k;
+	}
 	c->left = rec->len - (uint32_t)k;
 	if (!c->left)
 		received(c, rec->flags, rec->len);
@@ -246,8 +257,11 @@ static int gather_head(struct tdm_conn *c, const uint8_t *p, size_t n,
 	return (int)took;
 }
 
-/* One header, and what is there of its payload. Bytes used, or an error. */
-static int record(struct tdm_conn *c, const uint8_t *p, size_t n)
+/*
+ * One header, and what is there of its payload. Bytes used, or an error. With
+ * -TDM_RX_NO_MEMORY *@used bytes are used, the rest is to come once more.
+ */
+static int record(struct tdm_conn *c, const uint8_t *p, size_t n, int *used)
 {
 	struct tdm_wire_rec rec;
 	const uint8_t *at = p;
@@ -270,7 +284,24 @@ static int record(struct tdm_conn *c, const uint8_t *p, size_t n)
 	ret = tdm_wire_decode(at, &rec);
 	if (!ret)
 		ret = handle(c, &rec, p + took, n - (size_t)took);
+	*used = 0;
+	if (tdm_unlikely(ret == -TDM_RX_NO_MEMORY && at == c->head)) {
+		c->head_len = (uint8_t)head;
+		*used = took;
+	}
 	return ret < 0 ? ret : took + ret;
+}
+
+/* There is no memory for what @p[n] of the staging buffer begins with. */
+static void stall(struct tdm_conn *c, const uint8_t *p, size_t n)
+{
+	struct tdm_tcp *tcp = c->tcp;
+
+	TDM_DBG(EP_DATA, "no memory for a message, it is tried again");
+	tcp->stalled = c;
+	tcp->stalled_at = (uint32_t)(p - tcp->stage);
+	tcp->stalled_end = tcp->stalled_at + (uint32_t)n;
+	tdm_conn_again(c);
 }
 
 /* Handle all of @p[n]. Returns the records begun. */
@@ -279,7 +310,7 @@ static unsigned consume(struct tdm_conn *c, const uint8_t *p, size_t n)
 	unsigned records = 0;
 
 	while (n && tdm_conn_live(c)) {
-		int k;
+		int k, used;
 
 		if (c->left) {
 			size_t len = tdm_min(n, c->left);
@@ -289,10 +320,10 @@ static unsigned consume(struct tdm_conn *c, const uint8_t *p, size_t n)
 			n -= len;
 			continue;
 		}
-		k = record(c, p, n);
+		k = record(c, p, n, &used);
 		if (tdm_unlikely(k < 0)) {
 			if (k == -TDM_RX_NO_MEMORY)
-				tdm_conn_fail(c, FI_ENOMEM, 0);
+				stall(c, p + used, n - (size_t)used);
 			else
 				protocol_error(c, -k);
 			break;
@@ -362,6 +393,33 @@ static void adapt(struct tdm_conn *c, size_t n, unsigned records)
 		c->read_bytes = TDM_TCP_STAGE_BYTES;
 }
 
+/* A header that came whole in c->head is all that is left to be handled. */
+static void resume_head(struct tdm_conn *c)
+{
+	int used, k = record(c, c->tcp->stage, 0, &used);
+
+	if (k == -TDM_RX_NO_MEMORY)
+		stall(c, c->tcp->stage, 0);
+	else if (k < 0)
+		protocol_error(c, -k);
+}
+
+/* Bytes in the staging buffer come first. Not 0 when it is free by now. */
+static int resume(struct tdm_conn *c)
+{
+	struct tdm_tcp *tcp = c->tcp;
+
+	if (tcp->stalled != c)
+		return 0;
+	tcp->stalled = NULL;
+	if (tcp->stalled_at < tcp->stalled_end)
+		consume(c, tcp->stage + tcp->stalled_at,
+			tcp->stalled_end - tcp->stalled_at);
+	else
+		resume_head(c);
+	return !tcp->stalled;
+}
+
 int tdm_rx_ready(struct tdm_conn *c)
 {
 	struct tdm_loop *loop = c->tcp->a.loop;
@@ -369,6 +427,8 @@ int tdm_rx_ready(struct tdm_conn *c)
 	unsigned records = 0, k;
 	ssize_t n;
 
+	if (tdm_unlikely(c->tcp->stalled != NULL) && !resume(c))
+		return 0;
 	while (tdm_conn_live(c)) {
 		n = read_some(c, &direct, &asked);
 		if (n < 0 && errno == EINTR)
@@ -389,6 +449,8 @@ int tdm_rx_ready(struct tdm_conn *c)
 			take(c, NULL, direct);
 		k = consume(c, c->tcp->stage, (size_t)n - direct);
 		records += k;
+		if (tdm_unlikely(c->tcp->stalled != NULL))
+			return 0;
 		adapt(c, (size_t)n, k);
 		if ((size_t)n < asked && !c->tx_err)
 			return 0;

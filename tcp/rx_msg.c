@@ -23,6 +23,7 @@
  *     that of one to be answered when the answer is written.
  */
 #include "tcp/rx_priv.h"
+#include "tcp/credit.h"
 #include "tdm_place.h"
 
 #include <rdma/fi_errno.h>
@@ -39,6 +40,8 @@ void tdm_rx_free(struct tdm_rx *rx)
 		c->cur = NULL;
 	if (rx->op)
 		rx->op->rx = NULL;
+	if (tdm_unlikely(rx->kept))
+		tdm_credit_forget(rx);
 	tdm_list_del(&rx->ctl);
 	tdm_list_del(&rx->node);
 	free(rx->buf);
@@ -239,7 +242,7 @@ int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	struct tdm_rx *rx;
 	int ret;
 
-	if (c->announced >= TDM_WIRE_RTS_COUNT)
+	if (c->announced >= c->announced_most)
 		return -TDM_WIRE_E_CREDIT;
 	if (c->tcp->closing)
 		return 0;
@@ -259,11 +262,27 @@ int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		ret = queue(rx, rec, entry);
 		if (ret)
 			give_back(c->tcp, entry);
+		else
+			tdm_credit_announce(rx);
 	}
-	if (!ret)
-		return 0;
+	if (ret) {
+		/* It comes once more. */
+		c->announced--;
+		c->stats.rx_msgs--;
+		c->stats.rx_bytes -= rec->total;
+		tdm_rx_free(rx);
+		return -TDM_RX_NO_MEMORY;
+	}
+	/* It was announced for want of credit, perhaps. */
+	if (c->given - c->rx_charged < TDM_CREDIT_LOW_BYTES)
+		tdm_credit_low(c);
+	return 0;
+}
+
+void tdm_rx_drop(struct tdm_rx *rx)
+{
+	give_back(rx->conn->tcp, rx->entry);
 	tdm_rx_free(rx);
-	return -TDM_RX_NO_MEMORY;
 }
 
 void tdm_rx_withdraw(struct tdm_rx *rx)
@@ -276,30 +295,18 @@ void tdm_rx_withdraw(struct tdm_rx *rx)
 }
 
 /*
- * No memory to keep a message: the connection will be closed, and the entry
- * has an owner to go back to.
+ * A message that is unexpected, or not whole, or must be answered. There is
+ * a struct tdm_rx for it. Without memory @entry, which is new then, goes back.
  */
-static int no_memory(struct tdm_conn *c, struct fi_peer_rx_entry *entry,
-		     int expected)
-{
-	if (expected)
-		tdm_done_recv_err(&c->tcp->a.done, entry, 0, 0, FI_ENOMEM, 0);
-	give_back(c->tcp, entry);
-	return -TDM_RX_NO_MEMORY;
-}
-
-/* A message that is unexpected, or not whole, or must be answered. */
 static int begin(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		 struct fi_peer_rx_entry *entry, int expected)
 {
 	struct tdm_rx *rx = tdm_rx_new(c, rec);
 	int ret = 0;
 
-	if (!rx)
-		return no_memory(c, entry, expected);
+	assert(rx);
 	rx->len = rec->len;
 	rx->want = rec->len;
-	rx->charge = tdm_wire_charge(rec->len);
 	rx->done = !!(rec->flags & TDM_WIRE_F_DONE);
 	if (expected) {
 		tdm_rx_place(rx, entry);
@@ -313,8 +320,10 @@ static int begin(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	}
 	if (ret) {
 		tdm_rx_free(rx);
-		return no_memory(c, entry, 0);
+		give_back(c->tcp, entry);
+		return -TDM_RX_NO_MEMORY;
 	}
+	rx->charge = tdm_credit_charge(rec->len);
 	c->cur = rx;
 	return 0;
 }
@@ -329,6 +338,9 @@ int tdm_rx_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	n = tdm_min(n, rec->len);
 	if (tdm_unlikely(tcp->closing))
 		return 0;
+	/* Before a receive is taken from those posted: it cannot go back. */
+	if (tdm_unlikely(tdm_pool_ready(&tcp->rx_pool)))
+		return -TDM_RX_NO_MEMORY;
 	ret = match(c, rec, rec->len, &entry);
 	if (ret && ret != -FI_ENOENT)
 		return -TDM_RX_NO_MEMORY;
@@ -338,7 +350,7 @@ int tdm_rx_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 			tdm_iov_copy_to(entry->iov, entry->count, 0, p, n);
 
 		complete(tcp, entry, n, placed);
-		c->rx_freed += tdm_wire_charge(rec->len);
+		c->rx_freed += tdm_credit_charge(rec->len);
 		return (int)n;
 	}
 	ret = begin(c, rec, entry, !ret);

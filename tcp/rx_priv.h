@@ -32,4 +32,13 @@ void tdm_rx_arrived(struct tdm_rx *rx);
 /* The region behind @rx was closed: its bytes go nowhere from now on. */
 void tdm_rx_revoke(struct tdm_rx *rx);
 
+/* Where messages for receive context @ctx, which exists, are matched. */
+static inline struct fid_peer_srx *tdm_rx_srx(const struct tdm_tcp *tcp,
+					      uint16_t ctx)
+{
+	if (tdm_likely(!tcp->a.done.ctx))
+		return tcp->a.srx;
+	return tcp->a.done.ctx->srx(tcp->a.srx, ctx);
+}
+
 #endif /* TDM_TCP_RX_PRIV_H */

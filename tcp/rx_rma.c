@@ -10,6 +10,7 @@
  *   OPERANDS     -> ended    [all came, and the operation was carried out]
  */
 #include "tcp/rx_priv.h"
+#include "tcp/credit.h"
 
 #include <stdlib.h>
 
@@ -45,7 +46,7 @@ int tdm_rx_write(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		return -TDM_RX_NO_MEMORY;
 	admit(rx, rec);
 	rx->want = rec->len;
-	rx->charge = tdm_wire_charge(rec->len);
+	rx->charge = tdm_credit_charge(rec->len);
 	if (rec->len)
 		c->cur = rx;
 	else
@@ -57,7 +58,7 @@ int tdm_rx_awrite(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	struct tdm_rx *rx;
 
-	if (c->announced >= TDM_WIRE_RTS_COUNT)
+	if (c->announced >= c->announced_most)
 		return -TDM_WIRE_E_CREDIT;
 	if (c->tcp->closing)
 		return 0;
@@ -101,6 +102,15 @@ struct tdm_rx *tdm_rx_reading(struct tdm_conn *c, struct tdm_tx *op)
 	return rx;
 }
 
+/* Without memory the operation @rec will come once more. */
+static int again(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	c->announced--;
+	c->stats.rx_msgs--;
+	c->stats.rx_bytes -= rec->len;
+	return -TDM_RX_NO_MEMORY;
+}
+
 int tdm_rx_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		  const uint8_t *p, size_t n)
 {
@@ -108,7 +118,7 @@ int tdm_rx_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	struct tdm_rx *rx;
 	int ret;
 
-	if (c->announced >= TDM_WIRE_RTS_COUNT)
+	if (c->announced >= c->announced_most)
 		return -TDM_WIRE_E_CREDIT;
 	if (c->tcp->closing)
 		return 0;
@@ -117,14 +127,14 @@ int tdm_rx_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	c->stats.rx_bytes += rec->len;
 	if (n >= rec->len) {
 		ret = tdm_tx_atomic(c, rec, p);
-		return ret ? ret : (int)rec->len;
+		return ret ? again(c, rec) : (int)rec->len;
 	}
 	rx = tdm_rx_new(c, rec);
 	staged = rx ? malloc(sizeof(*staged) + rec->len) : NULL;
 	if (!staged) {
 		if (rx)
 			tdm_rx_free(rx);
-		return -TDM_RX_NO_MEMORY;
+		return again(c, rec);
 	}
 	staged->rec = *rec;
 	rx->buf = (uint8_t *)staged;

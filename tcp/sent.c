@@ -16,7 +16,7 @@
  */
 #include "tcp/sent.h"
 
-#include "tcp/steps.h"
+#include "tcp/tx_priv.h"
 
 enum { SENT_PASSES = 64, SENT_MS = 10 };
 
@@ -26,6 +26,19 @@ static int in_flight(const struct tdm_conn *c)
 	int bytes;
 
 	return c->out || c->gather || tdm_os.outq(c->io.fd, &bytes) || bytes;
+}
+
+/* All bytes have arrived, says the kernel: end well all but the deliveries. */
+static void end_sent(struct tdm_conn *c)
+{
+	struct tdm_list *pos, *tmp;
+
+	tdm_list_for_each_safe(pos, tmp, &c->ackq) {
+		struct tdm_tx *op = tdm_list_entry(pos, struct tdm_tx, node);
+
+		if (!(op->flags & FI_DELIVERY_COMPLETE))
+			tdm_tx_end(c, op, 0, 0);
+	}
 }
 
 static void look(struct tdm_tcp *tcp)
@@ -39,7 +52,7 @@ static void look(struct tdm_tcp *tcp)
 		if (!tdm_list_empty(&c->ackq) && in_flight(c))
 			continue;
 		tdm_list_del(&c->sent_node);
-		tdm_tx_end_sent(c);
+		end_sent(c);
 	}
 }
 

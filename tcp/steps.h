@@ -75,9 +75,6 @@ int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
-/* All bytes have arrived, says the kernel: end well all but the deliveries. */
-void tdm_tx_end_sent(struct tdm_conn *c);
-
 /* A peer's READ. 0, -enum tdm_wire_error or -TDM_RX_NO_MEMORY. */
 int tdm_tx_read(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
@@ -136,6 +133,9 @@ static inline size_t tdm_out_bytes(const struct tdm_conn *c)
 /* Read and handle input. Not 0 when there is more than a pass may take. */
 int tdm_rx_ready(struct tdm_conn *c);
 
+/* Acknowledge at the next pass but one, if no traffic does it before. */
+void tdm_rx_ack_due(struct tdm_conn *c);
+
 /* Give back credit for an EAGER that takes no memory any more. */
 void tdm_rx_release(struct tdm_conn *c, uint64_t charge);
 
@@ -172,6 +172,9 @@ void tdm_rx_put(struct tdm_conn *c, const uint8_t *p, size_t n);
 
 /* The CTS or DONE of @rx has been written. */
 void tdm_rx_answered(struct tdm_rx *rx);
+
+/* Forget the announced @rx, which is WAITING. */
+void tdm_rx_drop(struct tdm_rx *rx);
 
 /* End all receives of @c with @err; messages that are complete stay. */
 void tdm_rx_fail(struct tdm_conn *c, int err, int prov);

@@ -12,6 +12,7 @@
  * peer's kernel for the peer time-out; silence of the process means nothing.
  */
 #include "tcp/steps.h"
+#include "tcp/credit.h"
 #include "tcp/rest.h"
 #include "tcp/sent.h"
 
@@ -94,6 +95,7 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **out)
 	if (attr->domain)
 		tcp->rma = tdm_open_ops(&attr->domain->fid, TDM_RMA_OPS);
 	attr->srx->peer_ops = &tdm_rx_peer_ops;
+	tdm_credit_init(tcp);
 	tdm_source_offer(attr->srx);
 	*out = tcp;
 	return 0;

@@ -10,6 +10,7 @@
 #include "tcp/ids.h"
 #include "tcp/ops.h"
 #include "tcp/wire.h"
+#include "tdm_held.h"
 #include "tdm_list.h"
 #include "tdm_os.h"
 #include "tdm_pool.h"
@@ -21,7 +22,7 @@ enum {
 	TDM_TCP_OUT_BYTES = 16 << 10,	 /* one transmit buffer */
 	TDM_TCP_FLUSH_BYTES = 8 << 10,	 /* gathered output goes out at */
 	TDM_TCP_COPY_BYTES = 2 << 10,	 /* longest payload copied to gather */
-	TDM_TCP_CREDIT_BYTES = 1 << 20,	 /* eager credit given to a peer */
+	TDM_TCP_CREDIT_BYTES = 1 << 20,	 /* most credit said in HELLO */
 	TDM_TCP_RECORDS = 64,		 /* per peer and pass */
 	TDM_TCP_BURST_BYTES = 256 << 10, /* per peer and pass */
 	TDM_TCP_ACK_RECORDS = 64,	 /* received, acknowledged at once */
@@ -63,8 +64,10 @@ struct tdm_conn {
 	uint8_t asked;	  /* ASK is unanswered */
 	uint8_t going;	  /* RESTING: GO is said */
 	uint8_t say;	  /* the next ACK is to be this step of a REST, or 0 */
-	int tx_err;	  /* fi_errno a send met; the input is read first */
-	int why;	  /* BACKOFF: fi_errno of the last attempt */
+	uint8_t full, thirsty; /* the peer said FULL; sendq waits for credit */
+	uint8_t said_full;     /* we said so, or gave none in HELLO */
+	int tx_err; /* fi_errno a send met; the input is read first */
+	int why;    /* BACKOFF: fi_errno of the last attempt */
 
 	/* Output. */
 	struct tdm_out *out;
@@ -76,8 +79,8 @@ struct tdm_conn {
 	uint64_t tx_pass;	 /* pass in which something left at once */
 	uint64_t tx_seq;	 /* EAGER and DATA records begun */
 	uint64_t acked;		 /* of them, acknowledged */
-	uint64_t charged, freed; /* credit taken, given back; bytes */
-	uint64_t window;	 /* the peer's credit */
+	uint64_t charged, freed; /* credit taken, given after HELLO; bytes */
+	uint64_t window;	 /* the peer's credit, of its HELLO */
 	uint32_t eager;		 /* longest EAGER payload */
 	uint32_t rts, rts_max;	 /* announced or reads, unanswered */
 	struct tdm_slow slow;	 /* of waitq and dataq: tdm_order.h */
@@ -95,7 +98,10 @@ struct tdm_conn {
 	uint64_t rx_seq;  /* EAGER and DATA records received */
 	uint64_t ack_seq; /* of them, acknowledged */
 	uint64_t rx_charged, rx_freed, ack_freed; /* credit, bytes */
-	uint64_t credit;			  /* given to the peer */
+	uint64_t credit;	 /* given to the peer in HELLO, bytes */
+	uint64_t given;		 /* in this session, that included */
+	uint64_t reserved, kept; /* in the account, this session and others */
+	uint32_t announced_most; /* said in HELLO */
 	uint64_t ack_pass; /* pass in which the acknowledgement fell due */
 	uint32_t ack_bytes;
 	uint32_t announced;		   /* the peer's, unanswered */
@@ -157,6 +163,9 @@ struct tdm_tcp {
 	unsigned accept_ms; /* pause after running out of descriptors */
 	struct tdm_loop_timer accept_timer, guest_timer;
 	uint64_t log_ns;
+	struct tdm_held *held, own_held; /* credit.c */
+	struct tdm_conn *stalled;	 /* has bytes in stage: rx.c; or NULL */
+	uint32_t stalled_at, stalled_end; /* of stage */
 	uint8_t stage[TDM_TCP_STAGE_BYTES];
 };
 
@@ -187,14 +196,5 @@ static inline void tdm_conn_again(struct tdm_conn *c)
  * group @group, 0 without groups.
  */
 void tdm_conn_set_source(struct tdm_conn *c, fi_addr_t fi_addr, uint32_t group);
-
-/* Where messages for receive context @ctx, which exists, are matched. */
-static inline struct fid_peer_srx *tdm_rx_srx(const struct tdm_tcp *tcp,
-					      uint16_t ctx)
-{
-	if (tdm_likely(!tcp->a.done.ctx))
-		return tcp->a.srx;
-	return tcp->a.done.ctx->srx(tcp->a.srx, ctx);
-}
 
 #endif /* TDM_TCP_TCP_H */

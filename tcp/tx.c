@@ -23,7 +23,9 @@
  * An acknowledgement of announced data means both.
  */
 #include "tcp/tx_priv.h"
+#include "tcp/credit.h"
 #include "tcp/sent.h"
+#include "tdm_inject.h"
 
 #include <rdma/fi_errno.h>
 
@@ -53,6 +55,8 @@ void tdm_tx_free(struct tdm_conn *c, struct tdm_tx *op)
 		tdm_rx_free(op->rx);
 	if (tdm_unlikely(op->entry != NULL))
 		c->tcp->a.srx->owner_ops->free_entry(op->entry);
+	if (tdm_unlikely(op->spared))
+		tdm_inject_give(op->spared);
 	c->tcp->tx_used -= op->counted;
 	tdm_pool_free(&c->tcp->tx_pool, op);
 }
@@ -108,6 +112,7 @@ void tdm_tx_put_ack(struct tdm_conn *c)
 {
 	struct tdm_out *out = c->out;
 	struct tdm_wire_rec rec;
+	int full;
 
 	if (!c->ack_now && c->rx_seq == c->ack_seq &&
 	    c->rx_freed == c->ack_freed)
@@ -116,7 +121,9 @@ void tdm_tx_put_ack(struct tdm_conn *c)
 	rec.op = c->say ? TDM_WIRE_REST : TDM_WIRE_ACK;
 	rec.step = c->say;
 	rec.acked = c->rx_seq;
-	rec.freed = c->rx_freed;
+	rec.freed = tdm_credit_give(c, &full);
+	if (tdm_unlikely(full) && !c->say)
+		rec.flags = TDM_WIRE_F_FULL;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	c->ack_seq = c->rx_seq;
 	c->ack_freed = c->rx_freed;
@@ -208,7 +215,7 @@ static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 				    TDM_WIRE_F_ACK;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	out->msgs++;
-	c->charged += tdm_wire_charge(rec.len);
+	c->charged += tdm_credit_charge(rec.len);
 	c->stats.tx_msgs++;
 	c->stats.tx_bytes += op->len;
 	op->seq = c->tx_seq++;
@@ -226,21 +233,6 @@ static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 	return 1;
 }
 
-/* Make the payload of an inject the send's own. */
-static int own_payload(struct tdm_tx *op)
-{
-	if (op->copy || !op->len || (op->flags & FI_ATOMIC))
-		return 0;
-	op->copy = malloc(op->len);
-	if (!op->copy)
-		return -FI_ENOMEM;
-	tdm_iov_copy_from(op->copy, op->iov, op->count, 0, op->len);
-	op->iov[0].iov_base = op->copy;
-	op->iov[0].iov_len = op->len;
-	op->count = 1;
-	return 0;
-}
-
 static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 {
 	struct tdm_wire_rec rec;
@@ -250,7 +242,7 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 				      TDM_WIRE_HEAD_BYTES);
 	if (!out || c->rts >= c->rts_max)
 		return 0;
-	if ((op->flags & FI_INJECT) && own_payload(op))
+	if ((op->flags & FI_INJECT) && tdm_tx_own(c, op))
 		return 0;
 	if (tdm_ids_get(&c->ids, op, UINT32_MAX, &op->id))
 		return 0;
@@ -288,10 +280,10 @@ static int commit(struct tdm_conn *c, struct tdm_tx *op)
 	if (tdm_unlikely(op->flags & (FI_READ | FI_ATOMIC)))
 		return tdm_tx_commit_request(c, op);
 	if (tdm_likely(op->len <= c->eager &&
-		       c->charged + tdm_wire_charge((uint32_t)op->len) <=
+		       c->charged + tdm_credit_charge((uint32_t)op->len) <=
 			       c->freed + c->window))
 		return commit_eager(c, op);
-	return commit_rts(c, op);
+	return tdm_tx_awaits_credit(c, op) ? 0 : commit_rts(c, op);
 }
 
 /*
@@ -407,7 +399,7 @@ void tdm_tx_fill(struct tdm_conn *c)
 		tdm_out_free(c);
 	/* Only memory can be what is missing now: try again. */
 	if (!c->out && !c->gather && !tdm_list_empty(&c->sendq) &&
-	    c->rts < c->rts_max && !first_is_held(c))
+	    c->rts < c->rts_max && !c->thirsty && !first_is_held(c))
 		tdm_out_later(c);
 }
 
@@ -449,6 +441,7 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 	op->reply = 0;
 	op->slow = 0;
 	op->counted = 1;
+	op->spared = 0;
 	op->copy = NULL;
 	op->rx = NULL;
 	op->entry = NULL;
@@ -476,9 +469,11 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 /* @op cannot leave now: keep it, and see to it that it will. */
 static ssize_t enqueue(struct tdm_conn *c, struct tdm_tx *op)
 {
-	if ((op->flags & FI_INJECT) && own_payload(op)) {
+	int ret = (op->flags & FI_INJECT) ? tdm_tx_own(c, op) : 0;
+
+	if (ret) {
 		tdm_tx_free(c, op);
-		return -FI_ENOMEM;
+		return ret;
 	}
 	if (tdm_list_empty(&c->sendq) && c->state == TDM_CONN_IDLE)
 		c->since_ns = 0;
@@ -516,7 +511,8 @@ ssize_t tdm_tx_send(struct tdm_conn *c, const struct tdm_xfer *x)
 	struct tdm_tx *op;
 
 	tdm_assert_held(tcp->a.engine->lock);
-	if (tdm_unlikely(tcp->tx_used >= tcp->a.tx_size))
+	if (tdm_unlikely(tcp->tx_used >= tcp->a.tx_size) &&
+	    !tdm_tx_ends_copied(x->flags))
 		return -FI_EAGAIN;
 	if (tdm_unlikely(x->len > TDM_WIRE_MSG_MAX))
 		return -FI_EMSGSIZE;
@@ -583,11 +579,21 @@ int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 
 int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
+	uint64_t most = c->charged;
+
+	if (c->features & TDM_WIRE_FEATURE_CREDIT)
+		most += TDM_CREDIT_UNUSED_MOST;
 	if (rec->acked < c->acked || rec->acked > c->tx_seq - !!c->gather ||
-	    rec->freed < c->freed || rec->freed > c->charged)
+	    rec->freed < c->freed || rec->freed > most)
 		return -TDM_WIRE_E_ACK;
 	c->freed = rec->freed;
 	c->acked = rec->acked;
+	if (rec->op == TDM_WIRE_ACK)
+		c->full = !!(rec->flags & TDM_WIRE_F_FULL);
+	if (tdm_unlikely(c->thirsty)) {
+		c->thirsty = 0;
+		tdm_out_later(c);
+	}
 	while (!tdm_list_empty(&c->ackq)) {
 		struct tdm_tx *op =
 			tdm_list_entry(c->ackq.next, struct tdm_tx, node);
@@ -597,16 +603,4 @@ int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		tdm_tx_end(c, op, 0, 0);
 	}
 	return 0;
-}
-
-void tdm_tx_end_sent(struct tdm_conn *c)
-{
-	struct tdm_list *pos, *tmp;
-
-	tdm_list_for_each_safe(pos, tmp, &c->ackq) {
-		struct tdm_tx *op = tdm_list_entry(pos, struct tdm_tx, node);
-
-		if (!(op->flags & FI_DELIVERY_COMPLETE))
-			tdm_tx_end(c, op, 0, 0);
-	}
 }

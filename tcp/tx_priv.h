@@ -55,4 +55,25 @@ static inline int tdm_tx_unknown(const struct tdm_conn *c, uint64_t flags)
 /* What is particular to the new atomic operation @op. Errors: -FI_ENOMEM. */
 int tdm_tx_take_operands(struct tdm_tx *op, const struct tdm_xfer *x);
 
+/* tx_own.c */
+
+/* Does a send with @flags end by being copied? */
+static inline int tdm_tx_ends_copied(uint64_t flags)
+{
+	return (flags & (FI_INJECT | FI_TRANSMIT_COMPLETE |
+			 FI_DELIVERY_COMPLETE | TDM_ONE_SIDED)) == FI_INJECT;
+}
+
+/*
+ * Is @op, which finds no credit, to wait for more, which the peer is about to
+ * give, rather than be announced?
+ */
+int tdm_tx_awaits_credit(struct tdm_conn *c, const struct tdm_tx *op);
+
+/*
+ * Make the payload of the inject @op its own, unless it is. 0, -FI_EAGAIN: the
+ * process has copies enough, or -FI_ENOMEM.
+ */
+int tdm_tx_own(struct tdm_conn *c, struct tdm_tx *op);
+
 #endif /* TDM_TCP_TX_PRIV_H */

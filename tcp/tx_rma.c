@@ -22,6 +22,7 @@
  *  4. Requests unanswered are bounded by the same count as announcements.
  */
 #include "tcp/tx_priv.h"
+#include "tcp/rx_priv.h"
 
 #include <rdma/fi_errno.h>
 
@@ -245,7 +246,7 @@ int tdm_tx_read(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	struct tdm_tx *op;
 	size_t i;
 
-	if (c->announced >= TDM_WIRE_RTS_COUNT)
+	if (c->announced >= c->announced_most)
 		return -TDM_WIRE_E_CREDIT;
 	if (c->tcp->closing)
 		return 0;

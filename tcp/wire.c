@@ -60,7 +60,7 @@ static const struct shape {
 	[TDM_WIRE_DATA] = { TDM_WIRE_F_ACK | TDM_WIRE_F_ABORT | TDM_WIRE_F_NOW,
 			    8, TDM_WIRE_DATA_BYTES, 0 },
 	[TDM_WIRE_DONE] = { 0, 8, 0, 0 },
-	[TDM_WIRE_ACK] = { 0, 16, 0, 0 },
+	[TDM_WIRE_ACK] = { TDM_WIRE_F_FULL, 16, 0, 0 },
 	[TDM_WIRE_GOODBYE] = { 0, 0, 0, 0 },
 	[TDM_WIRE_WRITE] = { TDM_WIRE_F_DATA, 24, TDM_WIRE_EAGER_BYTES, 1 },
 	[TDM_WIRE_AWRITE] = { TDM_WIRE_F_DATA, 32, 0, 1 },
@@ -405,6 +405,13 @@ static int decode_addr(const uint8_t *p, struct tdm_addr *addr)
 	}
 }
 
+/* Who can do with credit that comes later may begin without. */
+static int bad_credit(const struct tdm_wire_greeting *g)
+{
+	return g->credit < TDM_WIRE_CREDIT_LEAST &&
+	       (g->credit || !(g->features & TDM_WIRE_FEATURE_CREDIT));
+}
+
 int tdm_wire_greeting_decode(const uint8_t *p, struct tdm_wire_greeting *g)
 {
 	static const uint8_t no_id[TDM_WIRE_ID_BYTES];
@@ -434,8 +441,7 @@ int tdm_wire_greeting_decode(const uint8_t *p, struct tdm_wire_greeting *g)
 	memcpy(g->nonce, p + G_NONCE, sizeof(g->nonce));
 	memcpy(g->proof, p + G_PROOF, sizeof(g->proof));
 	if (!memcmp(g->id, no_id, sizeof(no_id)) || decode_addr(p, &g->addr) ||
-	    g->credit < TDM_WIRE_CREDIT_LEAST || !g->rts ||
-	    g->contexts >= TDM_WIRE_CTX_MOST)
+	    bad_credit(g) || !g->rts || g->contexts >= TDM_WIRE_CTX_MOST)
 		return -TDM_WIRE_E_GREETING;
 	g->contexts++;
 	g->credit = tdm_min(g->credit, TDM_WIRE_CREDIT_MOST);

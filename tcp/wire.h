@@ -64,7 +64,8 @@ enum tdm_wire_flag {
 	TDM_WIRE_F_ACK = 4,    /* the sender waits for the acknowledgement */
 	TDM_WIRE_F_DONE = 8,   /* EAGER: id follows, answer with DONE */
 	TDM_WIRE_F_ABORT = 16, /* DATA: no more will come */
-	TDM_WIRE_F_NOW = 32 /* DATA, with ACK: it is not to wait for traffic */
+	TDM_WIRE_F_NOW = 32, /* DATA, with ACK: it is not to wait for traffic */
+	TDM_WIRE_F_FULL = 64 /* ACK: no more credit for now */
 };
 
 /* Why bytes were refused; the prov_errno of operations that end by it. */
@@ -135,12 +136,6 @@ int tdm_wire_decode(const uint8_t *p, struct tdm_wire_rec *rec) tdm_must_check;
 /* Write the header of @rec to @p[TDM_WIRE_HEAD_BYTES]; returns its length. */
 size_t tdm_wire_encode(uint8_t *p, const struct tdm_wire_rec *rec);
 
-/* Credit a message of @len payload bytes takes: payload and book-keeping. */
-static inline uint64_t tdm_wire_charge(uint32_t len)
-{
-	return (uint64_t)len + TDM_WIRE_CHARGE_BYTES;
-}
-
 enum tdm_wire_greet { TDM_WIRE_HELLO = 1, TDM_WIRE_REJECT };
 
 /* Bits of tdm_wire_greeting.features. */
@@ -150,6 +145,7 @@ enum {
 	TDM_WIRE_FEATURE_REST = 4,   /* the sender takes REST */
 	TDM_WIRE_FEATURE_ATOMIC = 8, /* ... ATOMIC */
 	TDM_WIRE_FEATURE_NOW = 16,   /* ... flag NOW */
+	TDM_WIRE_FEATURE_CREDIT = 32 /* ... flag FULL, and credit that grows */
 };
 
 enum tdm_wire_reason {

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
+#include "tcp/credit.h"
 #include "tcp/wire.h"
 }
 
@@ -300,7 +301,7 @@ TEST(Wire, UnknownRecordsAreRefused)
 
 TEST(Wire, FlagsARecordCannotHaveAreRefused)
 {
-	static const uint8_t allowed[] = { 0, 15, 3, 0, 52, 0, 0, 0,
+	static const uint8_t allowed[] = { 0, 15, 3, 0, 52, 0, 64, 0,
 					   2, 2,  0, 0, 0,  0, 0 };
 
 	static_assert(sizeof(allowed) == TDM_WIRE_OPS, "one of each");
@@ -604,8 +605,8 @@ TEST(Wire, MalformedGreetingsAreRefused)
 
 TEST(Wire, ChargeCountsTheBookkeeping)
 {
-	EXPECT_EQ(512u, tdm_wire_charge(0));
-	EXPECT_EQ((1ull << 32) + 511, tdm_wire_charge(UINT32_MAX));
+	EXPECT_EQ(512u, tdm_credit_charge(0));
+	EXPECT_EQ((1ull << 32) + 511, tdm_credit_charge(UINT32_MAX));
 }
 
 } // namespace

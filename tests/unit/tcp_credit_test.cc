@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory of messages that nobody waits for yet: what a peer may send, what all
+ * of them may, and what a sender keeps of its own. fi_tandem(7), LIMITS;
+ * doc/PROTOCOL-tcp.md, "Credit".
+ */
+#include <rdma/fi_errno.h>
+
+#include "tcp_raw.h"
+#include "tests/harness/fault.h"
+
+extern "C" {
+#include "tdm_held.h"
+#include "tdm_inject.h"
+#include "tdm_open.h"
+}
+
+namespace
+{
+
+using namespace tcp_test;
+
+class TcpCredit : public TcpFault
+{
+protected:
+	/* What unexpected messages take of node @i. */
+	static uint64_t held(Node &n)
+	{
+		struct fid_peer_srx *srx =
+			tdm_srx_export(n.srx, TDM_TRANSPORT_TCP);
+		struct tdm_held *h = static_cast<struct tdm_held *>(
+			tdm_open_ops(&srx->ep_fid.fid, TDM_HELD_OPS));
+
+		return h->bytes;
+	}
+
+	/* Node 0 injects tags [0, n), 8 bytes each, to node 1. */
+	ssize_t storm(uint64_t n)
+	{
+		ssize_t ret = 0;
+
+		for (uint64_t tag = 0; tag < n && !ret; tag++)
+			ret = at(0).send(1, &tag, 8, tag, FI_INJECT);
+		return ret;
+	}
+
+	/* Node 1 receives tag @last first, and then [0, last). */
+	void backward(uint64_t last)
+	{
+		uint64_t in = 0;
+
+		at(1).rx.got.clear();
+		ASSERT_EQ(0, at(1).recv(&in, 8, last));
+		ASSERT_TRUE(until([&] { return at(1).rx.got.size() == 1; }));
+		EXPECT_EQ(last, in);
+		for (uint64_t tag = 0; tag < last; tag++) {
+			at(1).rx.got.clear();
+			ASSERT_EQ(0, at(1).recv(&in, 8, tag));
+			ASSERT_TRUE(until([&] {
+				return at(1).rx.got.size() == 1;
+			})) << tag;
+			ASSERT_EQ(tag, in);
+		}
+	}
+};
+
+/* fi_tagged(3): which message is received first is the receiver's choice. */
+TEST_F(TcpCredit, InjectsDoNotWaitForReceives)
+{
+	const uint64_t last = 16384;
+
+	mesh(2);
+	ASSERT_EQ(0, storm(last + 1));
+	ASSERT_NO_FATAL_FAILURE(backward(last));
+	EXPECT_EQ(0u, at(1).conn(0)->announced);
+	EXPECT_EQ(0u, tdm_inject_bytes.v);
+	/* The credit shrinks again as it is used. */
+	ASSERT_EQ(0, storm(20000));
+	ASSERT_NO_FATAL_FAILURE(backward(19999));
+	settle();
+	EXPECT_LE(held(at(1)), 16u << 20);
+}
+
+TEST_F(TcpCredit, AnnouncedInjectsDoNotEither)
+{
+	const uint64_t last = 6000;
+
+	tdm_env.unexp_max_bytes = 1 << 20;
+	nodes.emplace_back(new Node("127.0.0.1", 0, 16));
+	at(0).listen();
+	mesh(2);
+	ASSERT_EQ(0, storm(last + 1));
+	ASSERT_NO_FATAL_FAILURE(backward(last));
+}
+
+TEST_F(TcpCredit, InjectsAreBoundedByTheirMemory)
+{
+	const uint64_t room = 64 << 10;
+	uint64_t n = 0;
+
+	tdm_env.inject_max_bytes = room;
+	mesh(2);
+	while (n < 10000 && !at(0).send(1, &n, 8, n, FI_INJECT))
+		n++;
+	EXPECT_EQ(-FI_EAGAIN, at(0).send(1, &n, 8, n, FI_INJECT));
+	EXPECT_GE(n, room / 1024);
+	EXPECT_LE(n, room / 8);
+	EXPECT_LE(tdm_inject_bytes.v, room);
+	ASSERT_NO_FATAL_FAILURE(backward(n - 1));
+	EXPECT_EQ(0u, tdm_inject_bytes.v);
+	EXPECT_EQ(0, at(0).send(1, &n, 8, n, FI_INJECT));
+}
+
+TEST_F(TcpCredit, MessagesOfPeersThatLeftAreCounted)
+{
+	const uint64_t max = 1 << 20, share = TDM_HELD_SHARE_BYTES;
+	Bytes out = pattern(4000, 1), in(4000);
+	size_t taken = 0;
+
+	tdm_env.unexp_max_bytes = max;
+	add();
+	for (int i = 0; i < 60; i++) {
+		Node n;
+		fi_addr_t to = n.insert(at(0).addr);
+		uint64_t end = tdm_os_system.now_ns() + 10000000000ull;
+		size_t sent = 0;
+
+		while (sent < 40 && !n.send(to, out.data(), 4000, 1))
+			sent++;
+		/* What is not completed is announced, and leaves with it. */
+		while (n.tx.got.size() < sent && !at(0).tcp->dead.next->next &&
+		       tdm_os_system.now_ns() < end)
+			n.progress(), turn();
+		for (int k = 0; k < 50; k++)
+			n.progress(), turn();
+		taken += n.tx.got.size();
+		n.close();
+		for (int k = 0; k < 20; k++)
+			turn();
+		ASSERT_LE(held(at(0)), max + 2 * share) << i;
+	}
+	/* What completed is there, and its memory comes back. */
+	ASSERT_GT(taken, 0u);
+	for (size_t i = 0; i < taken; i++) {
+		ASSERT_EQ(0, at(0).recv(in.data(), in.size(), 1));
+		ASSERT_TRUE(until([&] { return at(0).rx.got.size() == i + 1; }))
+			<< i << " of " << taken;
+		ASSERT_EQ(out, in);
+	}
+	settle();
+	EXPECT_LT(held(at(0)), max / 2);
+}
+
+TEST_F(TcpCredit, WhoCannotDoWithoutCreditIsBusyWhenThereIsNone)
+{
+	struct tdm_wire_greeting g;
+	std::vector<uint8_t> heard;
+
+	mesh(1);
+	tdm_env.unexp_max_bytes = 0;
+	raw.call(at(0).addr);
+	raw.hello(Raw::greeting(9));
+	ASSERT_TRUE(until([&] {
+		for (uint8_t b : raw.hear())
+			heard.push_back(b);
+		return heard.size() >= TDM_WIRE_GREETING_BYTES;
+	}));
+	ASSERT_EQ(0, tdm_wire_greeting_decode(heard.data(), &g));
+	EXPECT_EQ(TDM_WIRE_REJECT, g.kind);
+	EXPECT_EQ(TDM_WIRE_R_BUSY, g.reason);
+	/* Who can is taken, and has none. */
+	heard.clear();
+	g = Raw::greeting(9);
+	g.features = TDM_WIRE_FEATURE_CREDIT;
+	raw.call(at(0).addr);
+	raw.hello(g);
+	ASSERT_TRUE(until([&] {
+		for (uint8_t b : raw.hear())
+			heard.push_back(b);
+		return heard.size() >= TDM_WIRE_GREETING_BYTES;
+	}));
+	ASSERT_EQ(0, tdm_wire_greeting_decode(heard.data(), &g));
+	EXPECT_EQ(TDM_WIRE_HELLO, g.kind);
+	EXPECT_EQ(0u, g.credit);
+	raw.record(rec(TDM_WIRE_EAGER, 0, 8), 8);
+	EXPECT_TRUE(closed()) << "credit exceeded";
+}
+
+/* Who does not know of growing credit gets back what it took, no more. */
+TEST_F(TcpCredit, APeerWithoutTheFeatureHasItsFirstCredit)
+{
+	mesh(1);
+	session();
+	for (int i = 0; i < 2048; i++)
+		raw.record(rec(TDM_WIRE_EAGER, 0, 0));
+	settle();
+	EXPECT_FALSE(at(0).lost.size());
+	raw.record(rec(TDM_WIRE_EAGER, 0, 0));
+	EXPECT_TRUE(closed());
+}
+
+/* fi_cq(3): what was reported as sent is not lost for want of memory. */
+TEST_F(TcpCredit, NoMemoryAtTheReceiverLosesNothing)
+{
+	const size_t n = 60, each = 999;
+	std::vector<Bytes> in(n, Bytes(each)), out;
+
+	if (!tdt_alloc_can_fail())
+		GTEST_SKIP() << "not linked for it";
+	mesh(2);
+	at(0).send(1, "open", 5, 1000);
+	ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
+	for (size_t i = 0; i < n; i++) {
+		uint64_t flags = FI_COMPLETION |
+				 (i % 3 ? 0 : FI_DELIVERY_COMPLETE);
+
+		out.push_back(pattern(each, (unsigned)i));
+		/* Every other one is expected. */
+		if (i % 2) {
+			ASSERT_EQ(0, at(1).recv(in[i].data(), each, i));
+		}
+		ASSERT_EQ(0, at(0).send(1, out[i].data(), each, i, flags));
+		at(0).progress();
+	}
+	tdt_alloc_fail(1, 1);
+	for (int i = 0; i < 100; i++)
+		at(1).progress();
+	EXPECT_GT(tdt_alloc_stop(), 0u);
+	EXPECT_TRUE(at(1).lost.empty());
+	for (size_t i = 0; i < n; i += 2)
+		ASSERT_EQ(0, at(1).recv(in[i].data(), each, i));
+	ASSERT_TRUE(until([&] {
+		return at(1).rx.got.size() == n && at(0).tx.got.size() == n + 1;
+	}))
+		<< at(1).rx.got.size() << " " << at(0).tx.got.size();
+	for (size_t i = 0; i < n; i++)
+		EXPECT_EQ(out[i], in[i]) << i;
+	for (auto &c : at(1).rx.got)
+		EXPECT_EQ(0, c.err);
+	EXPECT_TRUE(at(0).lost.empty());
+}
+
+} // namespace
