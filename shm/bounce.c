@@ -15,6 +15,8 @@
  *  3. Feeding never blocks: what does not fit waits for the next call.
  * Locking: domain lock held. Spec: doc/PROTOCOL-shm.md "Large messages".
  */
+#include <errno.h>
+
 #include <rdma/fi_errno.h>
 
 #include "shm/path.h"
@@ -142,7 +144,10 @@ static int make_area(struct tdm_shm_pair *pair)
 
 	if (pair->ep->nbounces < TDM_SHM_BOUNCES_MOST || must_feed(pair))
 		ret = tdm_shm_life_bounce(pair);
-	if (ret && ret != -FI_EAGAIN)
+	/* The socket ends with the peer, and with it the operations do. */
+	if (ret == -EPIPE || ret == -ECONNRESET)
+		tdm_shm_pair_break(pair, FI_ECONNRESET);
+	else if (ret && ret != -FI_EAGAIN)
 		feeds_fail(pair);
 	return ret;
 }

@@ -405,6 +405,27 @@ TEST_F(PairTest, NoMemoryForABounceAreaFailsTheMessage)
 	exchange(1 << 20, 3);
 }
 
+/* fi_tandem(7), FAULTS: a peer that died ends operations by FI_ECONNRESET. */
+TEST_F(PairTest, PeerThatDiesBeforeItHasTheBounceAreaIsLost)
+{
+	std::vector<char> in(1 << 20), out(1 << 20);
+	char ca, cb;
+
+	tdm_env.cma = 0;
+	remake();
+	meet();
+	tdm_os.sendmsg = [](int, const struct msghdr *, int) -> ssize_t {
+		errno = EPIPE;
+		return -1;
+	};
+	tdt_owner_trecv(b, in.data(), in.size(), 1, &cb);
+	ASSERT_EQ(tsend(a, to_b, out.data(), out.size(), 1, &ca), 0);
+	ASSERT_TRUE(until([&] { return tdt_owner_find(a, &ca); }));
+	EXPECT_EQ(tdt_owner_find(a, &ca)->err, FI_ECONNRESET);
+	ASSERT_TRUE(until([&] { return tdt_owner_find(b, &cb); }));
+	EXPECT_EQ(tdt_owner_find(b, &cb)->err, FI_ECONNRESET);
+}
+
 /* fi_peer(3): an owner without memory is asked again later. */
 TEST_F(PairTest, OwnerWithoutMemoryLosesNothing)
 {
