@@ -129,6 +129,7 @@ static int bind_srx(struct tdm_shm_ep *ep, struct tdm_shm_srx *srx)
 	ep->srx_obj = srx;
 	ep->srx = srx->owner;
 	srx->ep = ep;
+	tdm_shm_unexp_init(ep);
 	tdm_shm_ctx_import(ep);
 	return 0;
 }

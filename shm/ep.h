@@ -17,6 +17,7 @@
 #include "shm/pair.h"
 #include "tdm_auth.h"
 #include "tdm_done.h"
+#include "tdm_held.h"
 #include "tdm_pool.h"
 #include "tdm_rma.h"
 #include "tdm_space.h"
@@ -82,6 +83,7 @@ struct tdm_shm_ep {
 	struct tdm_rma_ops *rma; /* of the owner's domain; NULL: none */
 	struct tdm_list unexps;
 	size_t unexp_bytes; /* held, with what it takes to hold it */
+	struct tdm_held *account, held_own; /* unexp.c */
 
 	struct tdm_list pairs;
 	struct tdm_shm_pair **hash;

@@ -348,6 +348,7 @@ static int srx_close(struct fid *fid)
 			tdm_list_entry(pos, struct tdm_shm_pair, all)->srx =
 				NULL;
 		srx->ep->srx = NULL;
+		srx->ep->account = &srx->ep->held_own;
 		srx->ep->srx_obj = NULL;
 	}
 	srx->domain->refs--;

@@ -26,6 +26,7 @@
 #include "shm/ctx.h"
 #include "shm/path.h"
 #include "shm/rma.h"
+#include "shm/unexp.h"
 #include "tdm_log.h"
 
 enum { PAIR_SILENT_MOST = 8, PAIR_GROW_AFTER = 128 };
@@ -310,6 +311,7 @@ void tdm_shm_pair_up(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	pair->state = TDM_SHM_PAIR_UP;
 	pair->broken = 0;
 	pair->epoch++;
+	tdm_shm_unexp_begin(pair);
 	pair->refused_told = 0;
 	pair->silent = 0;
 	tdm_list_append(&pair->ep->awake, &pair->awake);
@@ -470,6 +472,7 @@ void tdm_shm_pair_lose(struct tdm_shm_pair *pair, int err)
 	pair->broken = err;
 	end_pulls(pair, 0);
 	end_ops(pair, 0);
+	tdm_shm_unexp_lost(pair);
 	TDM_INFO(EP_CTRL, "%s:%u: shared memory ends: %s",
 		 addr_text(&pair->addr, text, sizeof(text)),
 		 addr_port(&pair->addr), fi_strerror(err));

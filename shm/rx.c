@@ -95,7 +95,7 @@ static tdm_noinline int eager_queue(struct tdm_shm_pair *pair,
 				    const void *payload, size_t len)
 {
 	struct tdm_shm_ep *ep = pair->ep;
-	struct tdm_shm_unexp *u = tdm_shm_unexp_alloc(pair, len, 1);
+	struct tdm_shm_unexp *u = tdm_shm_unexp_alloc(pair, len);
 
 	if (!u) {
 		ep->srx->owner_ops->free_entry(entry);
@@ -222,7 +222,7 @@ static int rts_queue(struct tdm_shm_pair *pair, struct fi_peer_rx_entry *entry,
 		     struct tdm_shm_pull *pull, int tagged)
 {
 	struct tdm_shm_ep *ep = pair->ep;
-	struct tdm_shm_unexp *u = tdm_shm_unexp_alloc(pair, 0, 0);
+	struct tdm_shm_unexp *u = tdm_shm_unexp_alloc(pair, 0);
 
 	if (!u) {
 		ep->srx->owner_ops->free_entry(entry);

@@ -5,29 +5,42 @@
  *
  * Invariants:
  *  1. ep->unexp_bytes is the sum of pair->unexp_bytes, and that the sum of what
- *     the unexpected messages of the pair are charged: payload and bookkeeping.
- *     It stays below FI_TANDEM_UNEXP_MAX plus UNEXP_SHARE_BYTES and what is in
- *     the ring for each pair.
+ *     the unexpected messages of the pair are charged: payload and bookkeeping,
+ *     whether its session stands or not. It is part of the endpoint's account,
+ *     ep->held (tdm_held.h), which stays below FI_TANDEM_UNEXP_MAX plus a share
+ *     and what is in the ring for each pair, and what is announced.
  *  2. A pair is held (it announces instead of sending payload) only while it
- *     has its share itself: one that floods does not stop others.
+ *     has its share itself, so that one that floods does not stop others; or
+ *     from its beginning, when the account was full by then, so that those who
+ *     come and go cannot fill memory.
  *  3. What is announced takes no payload here; the sender's context bounds it.
+ *     Of a pair that is lost it is dropped when the account is full.
  * Locking: domain lock held.
  */
 #include "shm/unexp.h"
 
 #include <stdlib.h>
 
+#include "tdm_open.h"
+
 enum {
 	UNEXP_ALONE = 255,
-	UNEXP_CHARGE_BYTES = 512,      /* for what surrounds the payload */
-	UNEXP_SHARE_BYTES = 64 * 1024, /* a pair may have, whatever others do */
 };
 
-struct tdm_shm_unexp *tdm_shm_unexp_alloc(struct tdm_shm_pair *pair, size_t len,
-					  int payload)
+void tdm_shm_unexp_init(struct tdm_shm_ep *ep)
+{
+	struct tdm_held *held =
+		tdm_open_ops(&ep->srx->ep_fid.fid, TDM_HELD_OPS);
+
+	ep->held_own.size = sizeof(ep->held_own);
+	ep->account = held && held->size >= sizeof(*held) ? held :
+							    &ep->held_own;
+}
+
+struct tdm_shm_unexp *tdm_shm_unexp_alloc(struct tdm_shm_pair *pair, size_t len)
 {
 	struct tdm_shm_domain *domain = pair->ep->domain;
-	uint32_t charge = payload ? (uint32_t)len + UNEXP_CHARGE_BYTES : 0;
+	uint32_t charge = (uint32_t)len + TDM_HELD_CHARGE_BYTES;
 	struct tdm_shm_unexp *u = NULL;
 	uint8_t pool = 0;
 
@@ -55,6 +68,7 @@ struct tdm_shm_unexp *tdm_shm_unexp_alloc(struct tdm_shm_pair *pair, size_t len,
 	pair->refs++;
 	pair->unexp_bytes += charge;
 	pair->ep->unexp_bytes += charge;
+	pair->ep->account->bytes += charge;
 	return u;
 }
 
@@ -73,23 +87,53 @@ static void unhold_some(struct tdm_shm_pair *pair)
 	struct tdm_shm_ep *ep = pair->ep;
 
 	if (tdm_list_linked(&pair->held) &&
-	    pair->unexp_bytes <= UNEXP_SHARE_BYTES / 2)
+	    pair->unexp_bytes <= TDM_HELD_SHARE_BYTES / 2)
 		unhold(pair);
-	if (ep->unexp_bytes > tdm_env.unexp_max_bytes / 2)
+	if (ep->account->bytes > tdm_env.unexp_max_bytes / 2)
 		return;
 	while (!tdm_list_empty(&ep->held))
 		unhold(tdm_list_entry(ep->held.next, struct tdm_shm_pair,
 				      held));
 }
 
-void tdm_shm_unexp_kept(struct tdm_shm_pair *pair)
+static void hold(struct tdm_shm_pair *pair)
 {
-	if (tdm_likely(pair->ep->unexp_bytes < tdm_env.unexp_max_bytes) ||
-	    tdm_list_linked(&pair->held) ||
-	    pair->unexp_bytes < UNEXP_SHARE_BYTES)
+	if (tdm_list_linked(&pair->held))
 		return;
 	tdm_list_append(&pair->ep->held, &pair->held);
 	tdm_a32_store_release(&pair->own->hold, TDM_SHM_HOLD_ANNOUNCE);
+}
+
+void tdm_shm_unexp_kept(struct tdm_shm_pair *pair)
+{
+	if (tdm_unlikely(!tdm_held_room(pair->ep->account)) &&
+	    pair->unexp_bytes >= TDM_HELD_SHARE_BYTES)
+		hold(pair);
+}
+
+void tdm_shm_unexp_begin(struct tdm_shm_pair *pair)
+{
+	if (!tdm_held_room(pair->ep->account))
+		hold(pair);
+}
+
+void tdm_shm_unexp_lost(struct tdm_shm_pair *pair)
+{
+	struct tdm_shm_ep *ep = pair->ep;
+	struct tdm_list *pos, *tmp;
+
+	tdm_list_for_each_safe(pos, tmp, &ep->unexps) {
+		struct tdm_shm_unexp *u =
+			tdm_list_entry(pos, struct tdm_shm_unexp, node);
+
+		if (tdm_held_room(ep->account))
+			return;
+		if (u->pair != pair || !u->pull || !u->entry)
+			continue;
+		ep->srx->owner_ops->free_entry(u->entry);
+		tdm_pool_free(&ep->pulls, u->pull);
+		tdm_shm_unexp_free(u);
+	}
 }
 
 /* Take it out of the endpoint's books; the memory stays. */
@@ -101,6 +145,7 @@ static void unexp_settle(struct tdm_shm_unexp *u)
 		return;
 	tdm_list_del(&u->node);
 	ep->unexp_bytes -= u->charge;
+	ep->account->bytes -= u->charge;
 	u->pair->unexp_bytes -= u->charge;
 	if (tdm_unlikely(!tdm_list_empty(&ep->held)))
 		unhold_some(u->pair);
@@ -126,6 +171,8 @@ void tdm_shm_rx_orphan(struct tdm_shm_ep *ep)
 		struct tdm_shm_unexp *u =
 			tdm_list_entry(node, struct tdm_shm_unexp, node);
 
+		if (ep->account)
+			ep->account->bytes -= u->charge;
 		u->ep = NULL;
 		u->pair = NULL;
 		u->pull = NULL;

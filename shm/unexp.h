@@ -9,12 +9,21 @@
 #include "shm/path.h"
 
 /*
- * One message of @len bytes whose @payload is kept here, or not: then it was
- * announced. NULL: out of memory.
+ * One message of which @len bytes are kept here, none when it was announced.
+ * NULL: out of memory.
  */
-struct tdm_shm_unexp *tdm_shm_unexp_alloc(struct tdm_shm_pair *pair, size_t len,
-					  int payload);
+struct tdm_shm_unexp *tdm_shm_unexp_alloc(struct tdm_shm_pair *pair,
+					  size_t len);
 void tdm_shm_unexp_free(struct tdm_shm_unexp *u);
+
+/* Find the account of @ep, which has its receive side. */
+void tdm_shm_unexp_init(struct tdm_shm_ep *ep);
+
+/* A session of @pair begins: it is held when there is no room at all. */
+void tdm_shm_unexp_begin(struct tdm_shm_pair *pair);
+
+/* A session of @pair is over: announced messages go when there is no room. */
+void tdm_shm_unexp_lost(struct tdm_shm_pair *pair);
 
 /* Payload was kept: is it time for @pair to only announce? */
 void tdm_shm_unexp_kept(struct tdm_shm_pair *pair);
