@@ -523,7 +523,7 @@ int tdm_tcp_listen(struct tdm_tcp *tcp)
 	return tdm_loop_watch(tcp->a.loop, &tcp->listener, TDM_LOOP_READ);
 }
 
-void tdm_listen_close(struct tdm_tcp *tcp)
+void tdm_listen_stop(struct tdm_tcp *tcp)
 {
 	tcp->closing = 1;
 	while (!tdm_list_empty(&tcp->guests))
@@ -532,6 +532,11 @@ void tdm_listen_close(struct tdm_tcp *tcp)
 	tdm_loop_timer_disarm(&tcp->accept_timer);
 	tdm_loop_timer_disarm(&tcp->guest_timer);
 	tdm_loop_watch(tcp->a.loop, &tcp->listener, 0);
+}
+
+void tdm_listen_close(struct tdm_tcp *tcp)
+{
+	tdm_listen_stop(tcp);
 	if (tcp->listener.fd >= 0)
 		tdm_os.close(tcp->listener.fd);
 	if (tcp->reserve_fd >= 0)

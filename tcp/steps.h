@@ -9,7 +9,10 @@
 #include "tcp/tcp.h"
 
 /* listen.c: the endpoint's address, its listener and its guests. */
-/* Stop listening and drop all guests. */
+/* Accept nobody any more and drop all guests; the port stays ours. */
+void tdm_listen_stop(struct tdm_tcp *tcp);
+
+/* The same, and give the port back. */
 void tdm_listen_close(struct tdm_tcp *tcp);
 
 /* hello.c: from a descriptor to a session. */

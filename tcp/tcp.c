@@ -342,7 +342,8 @@ void tdm_tcp_close(struct tdm_tcp *tcp)
 	struct tdm_list *pos, *tmp;
 
 	tdm_assert_held(tcp->a.engine->lock);
-	tdm_listen_close(tcp);
+	/* Peers ask the kernel who listens at the address that we claim. */
+	tdm_listen_stop(tcp);
 	tdm_loop_timer_disarm(&tcp->watch);
 	tdm_loop_timer_disarm(&tcp->sent_timer);
 	tdm_loop_timer_disarm(&tcp->crowd_timer);
@@ -355,6 +356,7 @@ void tdm_tcp_close(struct tdm_tcp *tcp)
 			tdm_conn_fail(c, FI_ENOMEM, 0);
 	}
 	drain(tcp);
+	tdm_listen_close(tcp);
 	free_list(&tcp->conns);
 	free_list(&tcp->dead);
 	tcp->a.srx->peer_ops = NULL;
