@@ -151,7 +151,7 @@ TEST(Ring, RecordsEndWhereTheProducerWantsToLook)
 	EXPECT_EQ(n, 5);
 	EXPECT_TRUE(tdm_shm_ring_valid(&r.tx));
 	EXPECT_EQ(tdm_shm_ring_free(&r.tx), 19u);
-	EXPECT_EQ(tdm_shm_ring_credit(&r.tx, 5), 0);
+	tdm_a64_store_release(&r.consumed, 5);
 	EXPECT_FALSE(r.put({ 1 }));
 	EXPECT_EQ(tdm_shm_ring_free(&r.tx), 24u);
 	tdm_shm_ring_look(&r.tx, r.tx.head + tdm_shm_ring_need(&r.tx, 1, 0));
