@@ -61,24 +61,6 @@ void tdm_tx_free(struct tdm_conn *c, struct tdm_tx *op)
 	tdm_pool_free(&c->tcp->tx_pool, op);
 }
 
-void tdm_tx_report(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
-{
-	if (op->ended)
-		return;
-	op->ended = 1;
-	if (tdm_unlikely(err))
-		tdm_done_send_err(&c->tcp->a.done, op->context, op->flags, err,
-				  prov, op->addr);
-	else
-		tdm_done_send(&c->tcp->a.done, op->context, op->flags);
-}
-
-void tdm_tx_end(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
-{
-	tdm_tx_report(c, op, err, prov);
-	tdm_tx_free(c, op);
-}
-
 /*
  * The peer is told of the message @op, which may wait there for its receive:
  * tx_size bounds it no more, so that no send depends on other ones' receives.

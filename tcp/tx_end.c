@@ -14,6 +14,24 @@
 
 #include <stdlib.h>
 
+void tdm_tx_report(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
+{
+	if (op->ended)
+		return;
+	op->ended = 1;
+	if (tdm_unlikely(err))
+		tdm_done_send_err(&c->tcp->a.done, op->context, op->flags, err,
+				  prov, op->addr);
+	else
+		tdm_done_send(&c->tcp->a.done, op->context, op->flags);
+}
+
+void tdm_tx_end(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
+{
+	tdm_tx_report(c, op, err, prov);
+	tdm_tx_free(c, op);
+}
+
 /*
  * Ask the peer to drop the announced @op, if it waits there: CTS says whether
  * it did. Returns 0, or -FI_EAGAIN: there is no room for the record now.
