@@ -411,11 +411,9 @@ TDT_ROLE(flooded)
 
 TEST_F(Pressure, R04_UnexpectedFloodIsBounded)
 {
-	/* A peer has credit; beyond it messages are announced, sends bounded
-	 * by the sender's context and injects by FI_TANDEM_INJECT_MAX. What it
-	 * takes: FI_TANDEM_UNEXP_MAX, one share of 64 KiB, the ring; and
-	 * bookkeeping of 512 bytes for each announced. Others are not stuck
-	 * behind it. */
+	/* A peer has credit; beyond it messages are announced. What it takes:
+	 * FI_TANDEM_UNEXP_MAX, one share of 64 KiB, the ring; bookkeeping of
+	 * 512 bytes for each announced. Others are not stuck behind it. */
 	const size_t max = 1 << 20, charge = 512, ring = 8192, tx = 512;
 	const size_t copies = (1 << 20) / 200;
 	struct tdt_child child = { 0, -1 };
@@ -432,10 +430,9 @@ TEST_F(Pressure, R04_UnexpectedFloodIsBounded)
 		  tdt_hear(child.fd, &f, sizeof(f)));
 	EXPECT_EQ(0, tdt_child_wait(&child));
 	EXPECT_GE(f.taken[0], tx);
-	if (tdt_path() != TDT_REMOTE) {
+	if (tdt_path() != TDT_REMOTE)
 		EXPECT_LE(f.taken[0] + f.taken[1],
 			  max / charge + ring + tx + copies);
-	}
 	EXPECT_LE(f.resident, 32u << 20);
 	EXPECT_EQ(100, f.others);
 	EXPECT_TRUE(f.drained);
