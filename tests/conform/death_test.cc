@@ -434,7 +434,7 @@ void Death::gone_unseen(char how)
 		if (ret != 1)
 			break;
 	}
-	EXPECT_GE(how == 'k' ? 64u : 0u, told)
+	EXPECT_GE(how == 'k' ? 128u : 0u, told)
 		<< "sends ended well after the peer had gone";
 	ASSERT_EQ(0, tdt_wait(rx(), &out, &c));
 	EXPECT_EQ(FI_ECONNRESET, c.err) << fi_strerror(c.err);
