@@ -386,6 +386,11 @@ static int look_due(struct tdm_loop *loop, int only_tcp)
 	return 1;
 }
 
+void tdm_loop_end(struct tdm_loop *loop)
+{
+	event_base_loopbreak(loop->base);
+}
+
 void tdm_loop_progress(struct tdm_loop *loop, int only_tcp)
 {
 	if (loop->running)

@@ -75,6 +75,12 @@ void tdm_loop_heat(struct tdm_loop *loop, struct tdm_loop_io *io);
 void tdm_loop_active(struct tdm_loop *loop, struct tdm_loop_io *io);
 
 /*
+ * io->ready leaves its descriptor readable on purpose: the pass ends after it,
+ * which would call it again and again. What else is ready keeps until the next.
+ */
+void tdm_loop_end(struct tdm_loop *loop);
+
+/*
  * One progress pass: the hot socket each time, all else when it is due.
  * @only_tcp not 0: nothing but TCP has traffic, so the cold sockets are due
  * at nearly every call; 0: every 20 us at most.

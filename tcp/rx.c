@@ -427,8 +427,10 @@ int tdm_rx_ready(struct tdm_conn *c)
 	unsigned records = 0, k;
 	ssize_t n;
 
-	if (tdm_unlikely(c->tcp->stalled != NULL) && !resume(c))
+	if (tdm_unlikely(c->tcp->stalled != NULL) && !resume(c)) {
+		tdm_loop_end(loop);
 		return 0;
+	}
 	while (tdm_conn_live(c)) {
 		n = read_some(c, &direct, &asked);
 		if (n < 0 && errno == EINTR)
