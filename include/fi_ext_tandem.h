@@ -55,7 +55,7 @@ enum tdm_report_large {
 	TDM_REPORT_LARGE_COPY = 3    /* of the endpoint to itself: one copy */
 };
 
-/* What went over one path. */
+/* The traffic of one path. */
 struct tdm_report_counts {
 	uint64_t tx_msgs;  /* sent: their operations completed */
 	uint64_t tx_bytes; /* payload of these */

@@ -91,7 +91,7 @@ static inline int tdm_engine_watched(const struct tdm_engine *engine)
 }
 
 /*
- * Whoever has polled so often and so long in vain offers its core to others.
+ * A waiter that polled so often and so long in vain offers its core to others.
  * Both halve with each step of engine->crowd.
  */
 enum { TDM_VAIN_CALLS = 256, TDM_VAIN_NS = 50000 };
@@ -154,7 +154,7 @@ static inline uint64_t tdm_yield(void)
 	return tdm_os.now_ns() - before;
 }
 
-/* What tdm_engine_vain() asks for. Lock: not held. */
+/* The yield that tdm_engine_vain() asks for. Lock: not held. */
 static inline void tdm_engine_yield(struct tdm_engine *engine)
 {
 	tdm_engine_yielded(engine, tdm_yield());

@@ -19,7 +19,7 @@
 #define TDM_HELD_OPS "tandem_held_1"
 
 enum {
-	/* What surrounds a message that waits: entry, state, allocation. */
+	/* Bookkeeping of a message that waits: entry, state, allocation. */
 	TDM_HELD_CHARGE_BYTES = 512,
 	/* A peer may have as much, whatever others have. */
 	TDM_HELD_SHARE_BYTES = 64 << 10,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an owner asks a peer provider about a session, beyond fi_peer(3): does
- * it live? Somebody else may claim the address of a peer, and the owner must
+ * A question of an owner to a peer provider, beyond fi_peer(3): does a session
+ * live? Somebody else may claim the address of a peer, and the owner must
  * not believe it while the peer is there. A peer need not offer this.
  */
 #ifndef TDM_LIVE_H
