@@ -158,6 +158,7 @@ int tdm_link_open(const struct tdm_link_attr *attr, struct tdm_link **link_out)
 	if (!link)
 		return -FI_ENOMEM;
 	tdm_list_init(&link->eps);
+	link->epfd = -1;
 	link->prov = attr->prov;
 	link->event = attr->event;
 	link->arg = attr->arg;

@@ -106,6 +106,13 @@ void tdm_link_progress(struct tdm_link *link);
 int tdm_link_arm(struct tdm_link *link);
 
 /*
+ * To be called before tdm_link_watch(): queues of the peer that can (see
+ * tdm_sleep.h) join the owner's epoll set @epfd, which outlives the link, and
+ * are not given to @add.
+ */
+void tdm_link_sleep_in(struct tdm_link *link, int epfd);
+
+/*
  * The peer's wait descriptors, for the owner's epoll set: calls
  * @add(@arg, fd) for each, now and for those that come later, until the link
  * closes; @del(@arg, fd) before one goes. Makes the peer's queues waitable.

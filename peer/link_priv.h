@@ -42,6 +42,7 @@ struct tdm_link {
 	int (*add)(void *arg, int fd); /* NULL: nobody watches */
 	void (*del)(void *arg, int fd);
 	void *watch_arg;
+	int epfd; /* the owner's, for queues that can join; -1: none */
 	void (*event)(void *arg, const struct tdm_peer_event *event);
 	void *arg;
 

@@ -10,6 +10,8 @@
 #include "peer/eq.h"
 #include "peer/link_priv.h"
 #include "tdm_log.h"
+#include "tdm_open.h"
+#include "tdm_sleep.h"
 
 #include <rdma/fi_errno.h>
 
@@ -89,6 +91,27 @@ static int fd_shared(const struct tdm_link *link, size_t self, int fd)
 	return 0;
 }
 
+void tdm_link_sleep_in(struct tdm_link *link, int epfd)
+{
+	link->epfd = epfd;
+}
+
+/* -FI_ENOSYS: the peer cannot. */
+static int join_queue(struct tdm_link *link, size_t i)
+{
+	const struct tdm_sleep_ops *ops =
+		link->epfd < 0 ? NULL :
+				 tdm_open_ops(link->fids[i], TDM_SLEEP_OPS);
+	int ret;
+
+	if (!ops || ops->size < sizeof(*ops))
+		return -FI_ENOSYS;
+	ret = ops->join(link->fids[i], link->epfd);
+	if (!ret)
+		link->queues[i].fd = link->epfd;
+	return ret;
+}
+
 /*
  * Have queue @i watched. Without a descriptor the peer is polled instead, see
  * tdm_link_arm().
@@ -100,6 +123,9 @@ static int watch_queue(struct tdm_link *link, size_t i)
 
 	if (link->queues[i].fd >= 0)
 		return 0;
+	ret = join_queue(link, i);
+	if (ret != -FI_ENOSYS)
+		return ret;
 	ret = fi_control(link->fids[i], FI_GETWAIT, &fd);
 	if (ret || fd < 0) {
 		TDM_INFO(DOMAIN, "peer %s cannot be slept on: %s",
@@ -120,7 +146,7 @@ static void unwatch_queue(struct tdm_link *link, size_t i)
 	const int fd = link->queues[i].fd;
 
 	link->queues[i].fd = -1;
-	if (fd >= 0 && !fd_shared(link, i, fd))
+	if (fd >= 0 && fd != link->epfd && !fd_shared(link, i, fd))
 		link->del(link->watch_arg, fd);
 }
 

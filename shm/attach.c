@@ -380,7 +380,6 @@ static void wait_ready(struct tdm_shm_watch *w, uint32_t events)
 /* Out of descriptors: turn callers away instead of letting them wait. */
 static void accept_starved(struct tdm_shm_ep *ep)
 {
-	struct epoll_event ev = { 0 };
 	int fd;
 
 	if (ep->spare_fd >= 0)
@@ -389,7 +388,7 @@ static void accept_starved(struct tdm_shm_ep *ep)
 	if (fd >= 0)
 		tdm_os.close(fd);
 	ep->spare_fd = tdm_os.eventfd(0, EFD_CLOEXEC);
-	(void)tdm_os.epoll_ctl(ep->ctl_fd, EPOLL_CTL_DEL, ep->listener.fd, &ev);
+	tdm_shm_watch_del(ep, &ep->listener);
 	ep->listen_at = tdm_os.now_ns() + attach_pause_ns;
 }
 

@@ -16,9 +16,10 @@ struct tdm_shm_ep;
 struct tdm_shm_pair;
 struct tdm_shm_session;
 
-/* A descriptor in the endpoint's control epoll set. */
+/* A descriptor in the endpoint's control epoll set. Zeroed but for fd: not. */
 struct tdm_shm_watch {
-	int fd; /* -1: none */
+	int fd;		      /* -1: none */
+	struct tdm_list node; /* ep->watches */
 	/* May free the watch and anything else of the endpoint. */
 	void (*ready)(struct tdm_shm_watch *w, uint32_t events);
 };
@@ -142,8 +143,10 @@ int tdm_shm_seal_done(const struct tdm_shm_session *s,
 
 /* ---- life.c: packets, watches, the lifeline of a pair that is up --------- */
 
+/* Call w->ready and wake sleepers while w->fd is readable. Errors: -errno. */
 int tdm_shm_watch_add(struct tdm_shm_ep *ep,
 		      struct tdm_shm_watch *w) tdm_must_check;
+void tdm_shm_watch_del(struct tdm_shm_ep *ep, struct tdm_shm_watch *w);
 void tdm_shm_watch_close(struct tdm_shm_ep *ep, struct tdm_shm_watch *w);
 
 /*

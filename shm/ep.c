@@ -504,6 +504,7 @@ static struct fi_ops_cm ep_cm_ops = {
 
 static void ep_lists_init(struct tdm_shm_ep *ep)
 {
+	tdm_list_init(&ep->watches);
 	tdm_list_init(&ep->busy);
 	tdm_list_init(&ep->reap);
 	tdm_list_init(&ep->attaching);

@@ -94,11 +94,12 @@ struct tdm_shm_ep {
 	uint32_t bells_size;
 	uint32_t bell_cursor; /* next to be swept */
 	struct tdm_shm_region hints_region;
-	size_t grown_bytes; /* of rings beyond the small one */
-	uint32_t nbounces;  /* own bounce areas */
-	int bell_fd;	    /* eventfd */
-	int ctl_fd;	    /* epoll: listener, lifelines, pidfds */
-	int spare_fd;	    /* given up to refuse when out of descriptors */
+	size_t grown_bytes;	 /* of rings beyond the small one */
+	uint32_t nbounces;	 /* own bounce areas */
+	int bell_fd;		 /* eventfd */
+	int ctl_fd;		 /* epoll: listener, lifelines, pidfds */
+	struct tdm_list watches; /* what is in it */
+	int spare_fd; /* given up to refuse when out of descriptors */
 	struct tdm_shm_watch listener;
 	uint32_t unauth;     /* attach sockets before HELLO */
 	int barrier;	     /* 1: membarrier registered and working */

@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rdma/fi_errno.h>
 
@@ -23,6 +24,7 @@
 #include "tdm_log.h"
 #include "tdm_nosys.h"
 #include "tdm_os.h"
+#include "tdm_sleep.h"
 
 /* ---- what CQ and counter share ------------------------------------------- */
 
@@ -55,72 +57,185 @@ static void queue_init(struct tdm_shm_queue *q, struct tdm_shm_domain *domain)
 	tdm_list_init(&q->links);
 	q->domain = domain;
 	q->wait_fd = -1;
+	q->borrowed = 0;
 	q->refs = 0;
 	domain->refs++;
 }
 
 static void queue_fini(struct tdm_shm_queue *q)
 {
-	if (q->wait_fd >= 0)
+	if (q->wait_fd >= 0 && !q->borrowed)
 		tdm_os.close(q->wait_fd);
 	q->domain->refs--;
 }
 
-static int watch_ep(struct tdm_shm_queue *q, struct tdm_shm_ep *ep, int op)
+/*
+ * The set has the descriptors themselves and not the endpoint's epoll set: see
+ * tdm_sleep.h. Several queues of an endpoint may share a set.
+ */
+static int watch_fd(const struct tdm_shm_queue *q, int fd)
 {
-	struct epoll_event ev = { .events = EPOLLIN };
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP };
 
-	if (tdm_os.epoll_ctl(q->wait_fd, op, ep->ctl_fd, &ev) ||
-	    tdm_os.epoll_ctl(q->wait_fd, op, ep->bell_fd, &ev))
-		return errno == EEXIST || errno == ENOENT ? 0 : -errno;
-	return 0;
+	if (q->wait_fd < 0 ||
+	    !tdm_os.epoll_ctl(q->wait_fd, EPOLL_CTL_ADD, fd, &ev))
+		return 0;
+	return errno == EEXIST ? 0 : -errno;
+}
+
+static void unwatch_fd(const struct tdm_shm_queue *q, int fd)
+{
+	struct epoll_event ev = { 0 };
+
+	if (q->wait_fd >= 0)
+		(void)tdm_os.epoll_ctl(q->wait_fd, EPOLL_CTL_DEL, fd, &ev);
+}
+
+static int is_linked(const struct tdm_shm_queue_link *link)
+{
+	return link->node.next && tdm_list_linked(&link->node);
+}
+
+int tdm_shm_queues_watch(struct tdm_shm_ep *ep, int fd)
+{
+	int i, ret = 0;
+
+	for (i = 0; i < TDM_SHM_Q_COUNT && !ret; i++) {
+		if (is_linked(&ep->links[i]))
+			ret = watch_fd(ep->queues[i], fd);
+	}
+	return ret;
+}
+
+void tdm_shm_queues_unwatch(struct tdm_shm_ep *ep, int fd)
+{
+	int i;
+
+	for (i = 0; i < TDM_SHM_Q_COUNT; i++) {
+		if (is_linked(&ep->links[i]))
+			unwatch_fd(ep->queues[i], fd);
+	}
+}
+
+static int watch_ep(const struct tdm_shm_queue *q, const struct tdm_shm_ep *ep)
+{
+	int ret = watch_fd(q, ep->bell_fd);
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, &ep->watches) {
+		if (ret)
+			break;
+		ret = watch_fd(
+			q, tdm_list_entry(pos, struct tdm_shm_watch, node)->fd);
+	}
+	return ret;
+}
+
+static void unwatch_ep(const struct tdm_shm_queue *q,
+		       const struct tdm_shm_ep *ep)
+{
+	struct tdm_list *pos;
+
+	unwatch_fd(q, ep->bell_fd);
+	tdm_list_for_each(pos, &ep->watches)
+		unwatch_fd(q,
+			   tdm_list_entry(pos, struct tdm_shm_watch, node)->fd);
 }
 
 int tdm_shm_queue_add(struct tdm_shm_queue *q, struct tdm_shm_queue_link *link)
 {
-	int ret;
+	int ret = watch_ep(q, link->ep);
 
-	if (q->wait_fd >= 0) {
-		ret = watch_ep(q, link->ep, EPOLL_CTL_ADD);
-		if (ret)
-			return ret;
-	}
+	if (ret)
+		return ret;
 	tdm_list_append(&q->links, &link->node);
 	return 0;
 }
 
 void tdm_shm_queue_del(struct tdm_shm_queue *q, struct tdm_shm_queue_link *link)
 {
-	if (!link->node.next || !tdm_list_linked(&link->node))
+	if (!is_linked(link))
 		return;
-	if (q->wait_fd >= 0)
-		(void)watch_ep(q, link->ep, EPOLL_CTL_DEL);
+	unwatch_ep(q, link->ep);
 	tdm_list_del(&link->node);
+}
+
+/* Have the endpoints in @epfd from now on. */
+static int queue_set(struct tdm_shm_queue *q, int epfd)
+{
+	struct tdm_list *pos;
+	int ret = 0;
+
+	q->wait_fd = epfd;
+	tdm_list_for_each(pos, &q->links) {
+		ret = watch_ep(q, queue_ep(pos));
+		if (ret)
+			break;
+	}
+	return ret;
 }
 
 static int queue_getwait(struct tdm_shm_queue *q, void *arg)
 {
-	struct tdm_list *pos;
 	int fd, ret;
 
 	if (q->wait_fd < 0) {
 		fd = tdm_os.epoll_create1(EPOLL_CLOEXEC);
 		if (fd < 0)
 			return -errno;
-		q->wait_fd = fd;
-		tdm_list_for_each(pos, &q->links) {
-			struct tdm_shm_queue_link *l = tdm_list_entry(
-				pos, struct tdm_shm_queue_link, node);
-
-			ret = watch_ep(q, l->ep, EPOLL_CTL_ADD);
-			if (ret) {
-				tdm_os.close(fd);
-				q->wait_fd = -1;
-				return ret;
-			}
+		ret = queue_set(q, fd);
+		if (ret) {
+			tdm_os.close(fd);
+			q->wait_fd = -1;
+			return ret;
 		}
 	}
 	*(int *)arg = q->wait_fd;
+	return 0;
+}
+
+static int queue_join(struct tdm_shm_queue *q, int epfd)
+{
+	struct tdm_list *pos;
+	int ret;
+
+	if (q->wait_fd >= 0)
+		return q->wait_fd == epfd ? 0 : -FI_EBUSY;
+	q->borrowed = 1;
+	ret = queue_set(q, epfd);
+	if (!ret)
+		return 0;
+	tdm_list_for_each(pos, &q->links)
+		unwatch_ep(q, queue_ep(pos));
+	q->borrowed = 0;
+	q->wait_fd = -1;
+	return ret;
+}
+
+static int sleep_join(struct fid *fid, int epfd)
+{
+	return queue_join(
+		fid->fclass == FI_CLASS_CQ ?
+			&tdm_container_of(fid, struct tdm_shm_cq, fid.fid)
+				 ->queue :
+			&tdm_container_of(fid, struct tdm_shm_cntr, fid.fid)
+				 ->queue,
+		epfd);
+}
+
+static struct tdm_sleep_ops sleep_ops = {
+	.size = sizeof(sleep_ops),
+	.join = sleep_join,
+};
+
+static int queue_ops_open(struct fid *fid, const char *name, uint64_t flags,
+			  void **ops, void *context)
+{
+	if (!name || !ops || flags)
+		return -FI_EINVAL;
+	if (strcmp(name, TDM_SLEEP_OPS))
+		return -FI_ENOSYS;
+	*ops = &sleep_ops;
 	return 0;
 }
 
@@ -217,7 +332,7 @@ static struct fi_ops cq_fi_ops = {
 	.close = cq_close,
 	.bind = tdm_no_fi_bind,
 	.control = cq_control,
-	.ops_open = tdm_no_fi_ops_open,
+	.ops_open = queue_ops_open,
 	.tostr = tdm_no_fi_tostr,
 	.ops_set = tdm_no_fi_ops_set,
 };
@@ -294,7 +409,7 @@ static struct fi_ops cntr_fi_ops = {
 	.close = cntr_close,
 	.bind = tdm_no_fi_bind,
 	.control = cntr_control,
-	.ops_open = tdm_no_fi_ops_open,
+	.ops_open = queue_ops_open,
 	.tostr = tdm_no_fi_tostr,
 	.ops_set = tdm_no_fi_ops_set,
 };

@@ -48,7 +48,9 @@ struct tdm_shm_queue_link {
 struct tdm_shm_queue {
 	struct tdm_list links; /* bound endpoints that are enabled */
 	struct tdm_shm_domain *domain;
-	int wait_fd;   /* epoll set of the endpoints, -1 until asked for */
+	/* Epoll set with the descriptors of the endpoints; -1: none yet. */
+	int wait_fd;
+	int borrowed;  /* it is the owner's: tdm_sleep.h */
 	uint32_t refs; /* endpoints bound, enabled or not */
 };
 
@@ -114,6 +116,13 @@ int tdm_shm_queue_add(struct tdm_shm_queue *queue,
 		      struct tdm_shm_queue_link *link) tdm_must_check;
 void tdm_shm_queue_del(struct tdm_shm_queue *queue,
 		       struct tdm_shm_queue_link *link);
+
+/*
+ * @fd of @ep, which polls for it, wakes sleepers on its queues from now on, or
+ * does no more. Errors: those of epoll_ctl(2).
+ */
+int tdm_shm_queues_watch(struct tdm_shm_ep *ep, int fd) tdm_must_check;
+void tdm_shm_queues_unwatch(struct tdm_shm_ep *ep, int fd);
 
 /* fi_trywait(3): may the caller sleep on the wait descriptors? */
 int tdm_shm_trywait(struct fid_fabric *fabric, struct fid **fids, int count);

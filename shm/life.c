@@ -33,21 +33,35 @@ int tdm_shm_watch_add(struct tdm_shm_ep *ep, struct tdm_shm_watch *w)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP };
 
+	int ret;
+
 	ev.data.ptr = w;
-	return tdm_os.epoll_ctl(ep->ctl_fd, EPOLL_CTL_ADD, w->fd, &ev) ?
-		       -errno :
-		       0;
+	if (tdm_os.epoll_ctl(ep->ctl_fd, EPOLL_CTL_ADD, w->fd, &ev))
+		return -errno;
+	tdm_list_append(&ep->watches, &w->node);
+	ret = tdm_shm_queues_watch(ep, w->fd);
+	if (ret)
+		tdm_shm_watch_del(ep, w);
+	return ret;
+}
+
+void tdm_shm_watch_del(struct tdm_shm_ep *ep, struct tdm_shm_watch *w)
+{
+	struct epoll_event ev = { 0 };
+
+	if (!w->node.next || !tdm_list_linked(&w->node))
+		return;
+	tdm_list_del(&w->node);
+	tdm_shm_queues_unwatch(ep, w->fd);
+	(void)tdm_os.epoll_ctl(ep->ctl_fd, EPOLL_CTL_DEL, w->fd, &ev);
 }
 
 void tdm_shm_watch_close(struct tdm_shm_ep *ep, struct tdm_shm_watch *w)
 {
-	struct epoll_event ev = { 0 };
-
 	if (w->fd < 0)
 		return;
 	/* A forked child may hold the file open: closing is not enough. */
-	if (ep->ctl_fd >= 0)
-		(void)tdm_os.epoll_ctl(ep->ctl_fd, EPOLL_CTL_DEL, w->fd, &ev);
+	tdm_shm_watch_del(ep, w);
 	tdm_os.close(w->fd);
 	w->fd = -1;
 }

@@ -142,6 +142,7 @@ static int domain_wait_fd(struct tdm_engine *engine)
 	int fd = tdm_loop_wait_fd(d->loop), ret;
 
 	if (fd >= 0 && d->link && !d->watching) {
+		tdm_link_sleep_in(d->link, fd);
 		ret = tdm_link_watch(d->link, tdm_loop_wait_add,
 				     tdm_loop_wait_del, d->loop);
 		if (ret)
