@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Who may include and call whom:
+# Who may include and call whom. The picture is in ARCHITECTURE.md:
 #
-#   tcp/ --> av/ --> peer/ --> include/ <-- shm/     libevent: tcp/loop.c only
+#   tcp/ --> tcp/wire/ --> av/ --> peer/ --> include/ <-- shm/
+#
 . "$(dirname "$0")/lib.sh"
 
+rooms=(include peer av tcp tcp/wire shm)
 bad=0
 
 # forbid WHY PATTERN FILE...: no line of the files matches the ERE, comments
@@ -20,7 +22,8 @@ forbid() {
 	fi
 }
 
-# sources FOLDER...: their C files, less the names given as -NAME.
+# sources FOLDER...: their C files without those of folders in them, less the
+# names given as -NAME.
 sources() {
 	local f dirs=() except=()
 	for f; do
@@ -29,44 +32,52 @@ sources() {
 		*) dirs+=("$f/*.[ch]") ;;
 		esac
 	done
-	files "${dirs[@]}" | grep -vxF "${except[@]:--e/}"
+	files "${dirs[@]}" | grep -vxF "${except[@]:--e/}" | sort -u
 }
 
-own='tcp|av|peer|shm|tests|fabtests|bench'
-
-# layer FOLDER ALLOWED: FOLDER includes project files of ALLOWED only.
-layer() {
-	local others
-	others=$(echo "$own" | tr '|' '\n' | grep -vxE "$1|$2" | paste -sd '|')
-	mapfile -t list < <(sources "$1")
-	forbid "$1/ may include ${2//|/, } and include/ only" \
-		"^[[:space:]]*#[[:space:]]*include[[:space:]]*[\"<]($others)/" \
-		"${list[@]}"
-	forbid "includes are relative to the top of the tree" \
-		"^[[:space:]]*#[[:space:]]*include[[:space:]]*\"[.]" "${list[@]}"
+# room FOLDER WHAT...: the files that lie in FOLDER include headers of FOLDER
+# and those that WHAT names, a folder or a file each, and no others of ours.
+room() {
+	local folder=$1 what list allowed="$1/[^/]*"
+	shift
+	for what; do
+		case $what in
+		include) allowed+="|(include/)?(tdm_|fi_ext_)[^/]*" ;;
+		*.h) allowed+="|$what" ;;
+		*) allowed+="|$what/[^/]*" ;;
+		esac
+	done
+	mapfile -t list < <(sources "$folder" | grep -xE "$folder/[^/]*")
+	if grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' \
+		"${list[@]}" |
+		grep -vE "\"(config[.]h|$allowed)\""; then
+		echo "^ $folder/ may include of the project: $folder $*"
+		bad=1
+	fi
 }
 
-layer include include
-layer peer include
-layer av peer
-layer tcp 'av|peer'
-layer shm include
+room include include
+room peer include
+room av peer include
+room tcp/wire av/addr.h av/av.h av/locality.h include
+room tcp tcp/wire/wire.h tcp/wire/loop.h av peer include
+room shm include
 
-mapfile -t list < <(sources include peer av tcp shm -tcp/loop.c)
-forbid "libevent belongs to tcp/loop.c" \
+mapfile -t list < <(sources "${rooms[@]}" -tcp/wire/loop.c)
+forbid "libevent belongs to tcp/wire/loop.c" \
 	'#[[:space:]]*include[[:space:]]*[<"]event|\bevent_(base|new|add|del)' \
 	"${list[@]}"
 
-mapfile -t list < <(sources include peer av tcp shm -include/tdm_info.h)
+mapfile -t list < <(sources "${rooms[@]}" -include/tdm_info.h)
 forbid "a struct fi_info may have keys: tdm_info_free() of include/tdm_info.h" \
 	'\bfi_freeinfo\(' "${list[@]}"
 
-mapfile -t list < <(sources include peer av tcp shm -peer/link.c -shm/import.c)
+mapfile -t list < <(sources "${rooms[@]}" -peer/link.c -shm/import.c)
 forbid "fi_peer's contexts belong to peer/link.c and shm/import.c" \
 	'\bstruct fi_peer_[a-z_]*_context\b' "${list[@]}"
 
 # The members of struct tdm_os are the calls that must go through it.
-mapfile -t list < <(sources include peer av tcp shm -tcp/os.c -include/tdm_os.h)
+mapfile -t list < <(sources "${rooms[@]}" -tcp/os.c -include/tdm_os.h)
 calls=$(sed -nE '/^struct tdm_os \{/,/^\};/s/.*\(\*([a-z0-9_]+)\)\(.*/\1/p' \
 	include/tdm_os.h | paste -sd '|')
 [ -n "$calls" ] || die "no calls found in include/tdm_os.h"
@@ -76,4 +87,4 @@ forbid "system calls go through tdm_os (include/tdm_os.h)" \
 	"(^|[^A-Za-z0-9_.>*])($calls)\(" "${list[@]}"
 
 [ "$bad" = 0 ] || exit 1
-echo "$(sources include peer av tcp shm | wc -l) files, no forbidden include or call"
+echo "$(sources "${rooms[@]}" | wc -l) files, no forbidden include or call"

@@ -5,7 +5,7 @@
  * files that face the application, and does nothing when the application
  * promised to serialise (FI_THREAD_DOMAIN) and no event queue, which any thread
  * may read, drives the domain. What waits releases it: a blocking
- * read of a queue, and fi_close of an endpoint (tcp/tcp.c).
+ * read of a queue, and fi_close of an endpoint (tcp/wire/tcp.c).
  *
  * Order: domain lock, then nothing. A peer provider never takes it: peers are
  * called with it held and their callbacks run with it held.

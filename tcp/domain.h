@@ -10,7 +10,7 @@
 #include <rdma/fi_domain.h>
 
 #include "peer/link.h"
-#include "tcp/loop.h"
+#include "tcp/wire/loop.h"
 #include "tdm_engine.h"
 #include "tdm_list.h"
 

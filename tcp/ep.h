@@ -13,7 +13,7 @@
 #include "av/av.h"
 #include "peer/srx.h"
 #include "tcp/backlog.h"
-#include "tcp/conn.h"
+#include "tcp/wire/wire.h"
 #include "tcp/domain.h"
 #include "tcp/lives.h"
 #include "tdm_done.h"

@@ -4,7 +4,7 @@
  *
  *   api.c    the call becomes a struct tdm_xfer
  *   route.c  takes the lock; local or remote
- *   tx.c     remote: on the wire     (tcp/conn.h)
+ *   tx.c     remote: on the wire     (tcp/wire/wire.h)
  *   rx.c     from the wire to peer/srx.h
  *
  * Receives go from api.c through route.c straight to peer/srx.h.

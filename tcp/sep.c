@@ -15,12 +15,10 @@
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
 #include "tcp/refuse.h"
-#include "tcp/wire.h"
 #include "tdm_nosys.h"
 
-tdm_static_assert((int)TDM_MAX_CONTEXTS <= (int)TDM_CTX_MOST &&
-			  (int)TDM_CTX_MOST == (int)TDM_WIRE_CTX_MOST,
-		  "records can name every context");
+tdm_static_assert((int)TDM_MAX_CONTEXTS <= (int)TDM_CTX_MOST,
+		  "addresses can name every context");
 
 void tdm_sep_free(struct tdm_sep *sep)
 {

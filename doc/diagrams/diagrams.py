@@ -105,7 +105,7 @@ def layers():
            fill=PAPER, dash=True)
     p.arrow(180, 70, 180, 98)
     p.node(40, 100, 280, 70, "tcp/", "what the application sees; routes;",
-           "the TCP wire (libevent in loop.c only)")
+           "tcp/wire/: the TCP transport")
     p.node(40, 200, 280, 50, "av/", "addresses and locality")
     p.node(40, 280, 280, 70, "peer/", "owner side of fi_peer(3):",
            "CQ, counters, EQ, receive queue, matching")

@@ -8,7 +8,7 @@
 #include "tdm_auth.h"
 
 extern "C" {
-#include "tcp/rest.h"
+#include "tcp/wire/rest.h"
 }
 
 #define OK(call) ASSERT_NO_FATAL_FAILURE(call)

@@ -13,7 +13,7 @@ extern "C" {
 #include "peer/match.h"
 #include "shm/record.h"
 #include "shm/region.h"
-#include "tcp/wire.h"
+#include "tcp/wire/record.h"
 #include "tdm_atomic.h"
 #include "tdm_provider.h"
 }

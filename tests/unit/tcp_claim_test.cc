@@ -12,7 +12,7 @@
 #include <linux/netlink.h>
 
 extern "C" {
-#include "tcp/diag.h"
+#include "tcp/wire/diag.h"
 }
 
 #define OK(call) ASSERT_NO_FATAL_FAILURE(call)

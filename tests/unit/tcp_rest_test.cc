@@ -13,7 +13,7 @@
 #include "tcp_raw.h"
 
 extern "C" {
-#include "tcp/rest.h"
+#include "tcp/wire/rest.h"
 }
 
 namespace

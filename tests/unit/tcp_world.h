@@ -21,8 +21,8 @@
 
 extern "C" {
 #include "av/av.h"
-#include "tcp/conn.h"
-#include "tcp/steps.h"
+#include "tcp/wire/wire.h"
+#include "tcp/wire/steps.h"
 #include "tdm_os.h"
 #include "tdm_provider.h"
 }

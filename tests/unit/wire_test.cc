@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "tcp/credit.h"
-#include "tcp/wire.h"
+#include "tcp/wire/credit.h"
+#include "tcp/wire/record.h"
 }
 
 namespace

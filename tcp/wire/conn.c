@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The pairs of an endpoint and the states of their connections.
+ *
+ *            send                connected           HELLO both ways
+ *   IDLE ----------> CONNECTING ----------> GREETING ---------------> READY
+ *    ^  probe           |  | connected         |  refused, lost         |
+ *    |                  |  v (probe)           v                        v
+ *    |<---------------- | SILENT           BACKOFF <--- refused        DEAD
+ *    |  peer closed     |                     |  ^
+ *    +----------------- +-------------------> +--+ timer -> CONNECTING
+ *
+ *   READY --- YES or GO said ---> RESTING --- GO ---> IDLE
+ *     ^                             |  |
+ *     +----------- STAY ------------+  +--- lost ---> DEAD
+ *
+ * IDLE: no socket. CONNECTING: connect() under way. SILENT: connected for a
+ * probe, nothing said; a send goes on to GREETING on the same socket.
+ * GREETING: our HELLO is on its way; lasts as long as the peer keeps quiet,
+ * for a stopped or busy peer is not a dead one. BACKOFF: the timer runs.
+ * READY: a session; from any state but READY it may also begin by a HELLO of
+ * the peer (tdm_hello_guest). RESTING: agreed that the session ends (rest.c);
+ * nothing is committed. DEAD: all operations have ended; the memory stays while
+ * unexpected messages refer to it.
+ *
+ * Invariants:
+ *  1. c->io.fd >= 0 exactly in CONNECTING, SILENT, GREETING, READY, RESTING.
+ *  2. A pair that is not DEAD is in the address table, except the receiving
+ *     half of a connection to ourselves (mirrored).
+ *  3. No record is sent but in READY, or handled but in READY and RESTING.
+ *  4. known: what the peer said in its HELLO holds, a session or not; a HELLO
+ *     of another incarnation ends the pair.
+ *
+ * Spec: doc/PROTOCOL-tcp.md, "States".
+ */
+#include "tcp/wire/steps.h"
+#include "tcp/wire/credit.h"
+
+#include "av/av.h"
+#include "tdm_log.h"
+#include "tdm_provider.h"
+
+#include <rdma/fi_errno.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	BACKOFF_LEAST_MS = 10,
+	BACKOFF_MOST_MS = 1000,
+	/* A probe this long after the last one begins a new search. */
+	PROBE_GAP_NS = 2000000000,
+	/* A peer that took its time and then hung up was there. */
+	GREETING_LONG_NS = 2000000000,
+};
+
+#define BIT(s) (1u << TDM_CONN_##s)
+
+static void silent_readable(struct tdm_conn *c);
+static void ready_readable(struct tdm_conn *c);
+static void ready_writable(struct tdm_conn *c);
+
+static const struct {
+	const char *name;
+	unsigned next; /* states that may follow */
+	void (*readable)(struct tdm_conn *c);
+	void (*writable)(struct tdm_conn *c);
+} states[] = {
+	[TDM_CONN_IDLE] = { "idle",
+			    BIT(CONNECTING) | BIT(BACKOFF) | BIT(READY) |
+				    BIT(DEAD),
+			    NULL, NULL },
+	[TDM_CONN_CONNECTING] = { "connecting",
+				  BIT(SILENT) | BIT(GREETING) | BIT(BACKOFF) |
+					  BIT(IDLE) | BIT(READY) | BIT(DEAD),
+				  NULL, tdm_hello_connected },
+	[TDM_CONN_SILENT] = { "silent",
+			      BIT(GREETING) | BIT(IDLE) | BIT(BACKOFF) |
+				      BIT(READY) | BIT(DEAD),
+			      silent_readable, NULL },
+	[TDM_CONN_GREETING] = { "greeting",
+				BIT(IDLE) | BIT(BACKOFF) | BIT(READY) |
+					BIT(DEAD),
+				tdm_hello_answer, ready_writable },
+	[TDM_CONN_BACKOFF] = { "backoff",
+			       BIT(CONNECTING) | BIT(IDLE) | BIT(BACKOFF) |
+				       BIT(READY) | BIT(DEAD),
+			       NULL, NULL },
+	[TDM_CONN_DEAD] = { "dead", 0, NULL, NULL },
+	[TDM_CONN_READY] = { "ready", BIT(RESTING) | BIT(DEAD), ready_readable,
+			     ready_writable },
+	[TDM_CONN_RESTING] = { "resting", BIT(READY) | BIT(IDLE) | BIT(DEAD),
+			       ready_readable, ready_writable },
+};
+
+void tdm_conn_set_state(struct tdm_conn *c, enum tdm_conn_state state)
+{
+	assert(states[c->state].next & (1u << state));
+	TDM_DBG(EP_CTRL, "connection %s -> %s", states[c->state].name,
+		states[state].name);
+	c->state = (uint8_t)state;
+	c->entered_ns = tdm_os.now_ns();
+}
+
+static void silent_readable(struct tdm_conn *c)
+{
+	char byte;
+
+	if (tdm_os.recv(c->io.fd, &byte, 1, MSG_DONTWAIT) < 0 &&
+	    (errno == EAGAIN || errno == EINTR))
+		return;
+	/* The peer grew tired of our silence: it is there, nevertheless. */
+	tdm_conn_close_fd(c);
+	tdm_conn_set_state(c, TDM_CONN_IDLE);
+}
+
+static void ready_readable(struct tdm_conn *c)
+{
+	tdm_rx_ready(c);
+}
+
+static void ready_writable(struct tdm_conn *c)
+{
+	c->blocked = 0;
+	tdm_out_push(c);
+	/* It may have come to rest, and connect again. */
+	if (!c->blocked && c->io.fd >= 0 && c->state != TDM_CONN_CONNECTING)
+		tdm_conn_watch(c, TDM_LOOP_READ);
+}
+
+static void ready(struct tdm_loop_io *io, int events)
+{
+	struct tdm_conn *c = tdm_container_of(io, struct tdm_conn, io);
+
+	if ((events & TDM_LOOP_WRITE) && states[c->state].writable)
+		states[c->state].writable(c);
+	if ((events & TDM_LOOP_READ) && states[c->state].readable)
+		states[c->state].readable(c);
+}
+
+static int wanted(const struct tdm_conn *c)
+{
+	return !tdm_list_empty(&c->sendq);
+}
+
+static void timer_fired(struct tdm_loop_timer *timer)
+{
+	struct tdm_conn *c = tdm_container_of(timer, struct tdm_conn, timer);
+
+	switch (c->state) {
+	case TDM_CONN_BACKOFF:
+		if (wanted(c))
+			tdm_hello_connect(c);
+		else
+			tdm_conn_set_state(c, TDM_CONN_IDLE);
+		break;
+	case TDM_CONN_CONNECTING:
+		tdm_conn_retry(c, FI_ETIMEDOUT);
+		break;
+	case TDM_CONN_READY:
+	case TDM_CONN_RESTING:
+		c->blocked = 0;
+		tdm_out_push(c);
+		break;
+	default:
+		break;
+	}
+}
+
+static struct tdm_list *bucket(struct tdm_tcp *tcp, const struct tdm_addr *addr)
+{
+	return &tcp->bucket[tdm_addr_hash(addr) & (tcp->buckets - 1)];
+}
+
+/* Keep the chains short; when memory is out they grow instead. */
+static void grow(struct tdm_tcp *tcp)
+{
+	size_t n = tcp->buckets * 2, i;
+	struct tdm_list *fresh = malloc(n * sizeof(*fresh)), *pos;
+
+	if (!fresh)
+		return;
+	for (i = 0; i < n; i++)
+		tdm_list_init(&fresh[i]);
+	free(tcp->bucket);
+	tcp->bucket = fresh;
+	tcp->buckets = n;
+	tdm_list_for_each(pos, &tcp->conns) {
+		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
+
+		if (c->mirrored)
+			continue;
+		tdm_list_init(&c->bucket);
+		tdm_list_append(bucket(tcp, &c->addr), &c->bucket);
+	}
+}
+
+void tdm_conn_set_source(struct tdm_conn *c, fi_addr_t fi_addr, uint32_t group)
+{
+	c->fi_addr = fi_addr;
+	c->rx_group = group;
+	if (!c->tcp->a.spaces)
+		c->from = fi_addr;
+	else if (fi_addr == FI_ADDR_UNSPEC)
+		c->from = tdm_space_by_key(tdm_space_of(0, group), c->addr.key);
+	else
+		c->from = tdm_space_of(fi_addr, group);
+}
+
+struct tdm_conn *tdm_conn_new(struct tdm_tcp *tcp, const struct tdm_addr *addr)
+{
+	struct tdm_conn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->tcp = tcp;
+	c->io.fd = -1;
+	c->io.ready = ready;
+	c->timer.fired = timer_fired;
+	c->addr = *addr;
+	tdm_conn_set_source(c, tdm_av_find(tcp->a.av, addr), 0);
+	c->tx_pass = UINT64_MAX;
+	tdm_list_init(&c->sendq);
+	tdm_list_init(&c->dataq);
+	tdm_list_init(&c->ackq);
+	tdm_list_init(&c->waitq);
+	tdm_list_init(&c->ctlq);
+	tdm_list_init(&c->rxs);
+	tdm_list_init(&c->flush_node);
+	tdm_list_init(&c->ack_node);
+	tdm_list_init(&c->again_node);
+	tdm_list_init(&c->sent_node);
+	tdm_list_init(&c->all);
+	tdm_list_init(&c->bucket);
+	tdm_list_append(&tcp->conns, &c->all);
+	return c;
+}
+
+struct tdm_conn *tdm_conn_find(struct tdm_tcp *tcp, const struct tdm_addr *addr)
+{
+	struct tdm_list *head = bucket(tcp, addr), *pos;
+
+	tdm_list_for_each(pos, head) {
+		struct tdm_conn *c =
+			tdm_list_entry(pos, struct tdm_conn, bucket);
+
+		if (tdm_addr_equal(&c->addr, addr))
+			return c;
+	}
+	return NULL;
+}
+
+struct tdm_conn *tdm_conn_get(struct tdm_tcp *tcp, const struct tdm_addr *addr,
+			      fi_addr_t fi_addr)
+{
+	struct tdm_conn *c = tdm_conn_find(tcp, addr);
+
+	if (!c) {
+		c = tdm_conn_new(tcp, addr);
+		if (!c)
+			return NULL;
+		tdm_list_append(bucket(tcp, addr), &c->bucket);
+		if (++tcp->pairs > tcp->buckets)
+			grow(tcp);
+	}
+	if (c->fi_addr == FI_ADDR_UNSPEC)
+		tdm_conn_set_source(c, fi_addr, c->rx_group);
+	return c;
+}
+
+void tdm_conn_take_fd(struct tdm_conn *c, int fd)
+{
+	c->io.fd = fd;
+	c->tcp->open++;
+	c->tx_err = 0;
+}
+
+void tdm_conn_close_fd(struct tdm_conn *c)
+{
+	if (c->io.fd < 0)
+		return;
+	tdm_loop_watch(c->tcp->a.loop, &c->io, 0);
+	tdm_os.close(c->io.fd);
+	c->io.fd = -1;
+	c->tcp->open--;
+	c->blocked = 0;
+	c->greeting_len = 0;
+	free(c->greeting);
+	c->greeting = NULL;
+	tdm_out_free(c);
+}
+
+void tdm_conn_watch(struct tdm_conn *c, int events)
+{
+	if (c->io.events == events ||
+	    !tdm_loop_watch(c->tcp->a.loop, &c->io, events))
+		return;
+	c->tx_err = FI_ENOMEM;
+	tdm_conn_again(c);
+}
+
+/* Is the connect time-out over? */
+static int over(struct tdm_conn *c, uint64_t now)
+{
+	return tdm_env.conn_timeout_ms &&
+	       now - c->since_ns >= tdm_env.conn_timeout_ms * 1000000ull;
+}
+
+void tdm_conn_retry(struct tdm_conn *c, int err)
+{
+	uint64_t now = tdm_os.now_ns();
+	unsigned ms;
+
+	if (c->state == TDM_CONN_GREETING &&
+	    now - c->entered_ns > GREETING_LONG_NS)
+		c->since_ns = now;
+	tdm_conn_close_fd(c);
+	tdm_loop_timer_disarm(&c->timer);
+	c->why = err;
+	if (wanted(c) && over(c, now)) {
+		TDM_CONN_INFO(c, "cannot be reached by tcp: %s",
+			      fi_strerror(err));
+		tdm_conn_fail(c, err, 0);
+		return;
+	}
+	c->backoff_ms = (unsigned)tdm_clamp(c->backoff_ms * 2ull,
+					    BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
+	/* Two sides must not go on meeting each other at the same time. */
+	c->tcp->dice = c->tcp->dice * 1664525u + 1013904223u;
+	ms = c->backoff_ms - (c->tcp->dice >> 16) % (c->backoff_ms / 2);
+	tdm_conn_set_state(c, TDM_CONN_BACKOFF);
+	if (tdm_loop_timer_arm(c->tcp->a.loop, &c->timer, ms))
+		tdm_conn_fail(c, FI_ENOMEM, 0);
+}
+
+int tdm_conn_probe(struct tdm_conn *c)
+{
+	uint64_t now;
+
+	tdm_assert_held(c->tcp->a.engine->lock);
+	if (c->state == TDM_CONN_IDLE) {
+		now = tdm_os.now_ns();
+		if (now - c->entered_ns > PROBE_GAP_NS)
+			c->since_ns = 0;
+		tdm_hello_connect(c);
+	}
+	if (c->state == TDM_CONN_CONNECTING)
+		tdm_hello_connected(c);
+	switch (c->state) {
+	case TDM_CONN_SILENT:
+	case TDM_CONN_GREETING:
+	case TDM_CONN_READY:
+	case TDM_CONN_RESTING:
+		return 0;
+	case TDM_CONN_BACKOFF:
+		break;
+	case TDM_CONN_DEAD:
+		return -FI_ECONNREFUSED;
+	default:
+		return -FI_EAGAIN;
+	}
+	now = tdm_os.now_ns();
+	if (over(c, now)) {
+		c->since_ns = now;
+		return c->why == FI_ECONNREFUSED ? -FI_ETIMEDOUT : -c->why;
+	}
+	return c->why == FI_ECONNREFUSED ? -FI_ECONNREFUSED : -FI_EAGAIN;
+}
+
+/* Out of all lists but those of its own operations. */
+static void unlink_conn(struct tdm_conn *c)
+{
+	struct tdm_tcp *tcp = c->tcp;
+
+	tdm_loop_timer_disarm(&c->timer);
+	tdm_conn_close_fd(c);
+	if (tcp->stalled == c)
+		tcp->stalled = NULL;
+	if (tdm_list_linked(&c->bucket))
+		tcp->pairs--;
+	tdm_list_del(&c->bucket);
+	tdm_list_del(&c->flush_node);
+	tdm_list_del(&c->ack_node);
+	tdm_list_del(&c->again_node);
+	tdm_list_del(&c->sent_node);
+	tdm_list_del(&c->all);
+	tdm_list_append(&tcp->dead, &c->all);
+}
+
+void tdm_conn_drop(struct tdm_conn *c)
+{
+	tdm_assert_held(c->tcp->a.engine->lock);
+	if (tdm_conn_live(c) || c->state == TDM_CONN_DEAD || wanted(c))
+		return;
+	unlink_conn(c);
+	tdm_conn_set_state(c, TDM_CONN_DEAD);
+}
+
+void tdm_conn_fail(struct tdm_conn *c, int err, int prov)
+{
+	struct tdm_tcp *tcp = c->tcp;
+
+	if (c->state == TDM_CONN_DEAD)
+		return;
+	unlink_conn(c);
+	tdm_conn_set_state(c, TDM_CONN_DEAD);
+	tdm_tx_fail(c, err, prov);
+	tdm_rx_fail(c, err, prov);
+	tdm_credit_end(c, 1);
+	if (tcp->closing || c->mirrored)
+		return;
+	TDM_CONN_INFO(c, "tcp ends: %s",
+		      c->bye ? "the peer closed its endpoint" :
+			       fi_strerror(err));
+	tcp->a.lost(tcp->a.arg, c, c->fi_addr, c->bye ? FI_ESHUTDOWN : err);
+}
+
+void tdm_conn_free(struct tdm_conn *c)
+{
+	int ret = tdm_tx_abandon(c, 0); /* cannot fail without an error */
+
+	(void)ret;
+	unlink_conn(c);
+	tdm_tx_fail(c, FI_ECANCELED, 0);
+	tdm_credit_end(c, 0);
+	tdm_rx_free_all(c);
+	tdm_list_del(&c->all);
+	tdm_ids_fini(&c->ids);
+	tdm_ids_fini(&c->rids);
+	free(c);
+}
+
+void tdm_conn_reap(struct tdm_tcp *tcp)
+{
+	struct tdm_list *pos, *tmp;
+
+	tdm_list_for_each_safe(pos, tmp, &tcp->dead) {
+		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
+
+		if (tdm_list_empty(&c->rxs))
+			tdm_conn_free(c);
+	}
+}
+
+void tdm_tcp_resolve(struct tdm_tcp *tcp)
+{
+	struct fid_peer_srx *srx = tcp->a.srx;
+	struct tdm_list *pos;
+
+	tdm_assert_held(tcp->a.engine->lock);
+	tdm_list_for_each(pos, &tcp->conns) {
+		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
+
+		tdm_conn_set_source(c, tdm_av_find(tcp->a.av, &c->addr),
+				    c->rx_group);
+	}
+	tdm_list_for_each(pos, &tcp->dead) {
+		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
+
+		tdm_conn_set_source(c, tdm_av_find(tcp->a.av, &c->addr),
+				    c->rx_group);
+	}
+	srx->owner_ops->foreach_unspec_addr(srx, tdm_rx_source);
+}
+
+void tdm_tcp_forget(struct tdm_tcp *tcp, fi_addr_t fi_addr)
+{
+	struct tdm_list *pos, *tmp;
+
+	tdm_assert_held(tcp->a.engine->lock);
+	tdm_list_for_each_safe(pos, tmp, &tcp->conns) {
+		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
+
+		if (c->fi_addr != fi_addr)
+			continue;
+		tdm_conn_set_source(c, FI_ADDR_UNSPEC, c->rx_group);
+		if (tdm_tx_abandon(c, FI_ECONNABORTED))
+			tdm_conn_fail(c, FI_ENOMEM, 0);
+		else
+			tdm_conn_drop(c);
+	}
+}
+
+int tdm_conn_agreed(const struct tdm_conn *c)
+{
+	return tdm_conn_live(c);
+}
+
+const struct tdm_addr *tdm_conn_addr(const struct tdm_conn *c)
+{
+	return &c->addr;
+}
+
+const struct tdm_conn_stats *tdm_conn_stats(const struct tdm_conn *c)
+{
+	return &c->stats;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The receiving end of the credit: how much a peer may send that no receive
+ * waits for.
+ *
+ * An endpoint has one account for all peers and both transports, of
+ * FI_TANDEM_UNEXP_MAX bytes. In it are the messages that wait, whoever sent
+ * them, and what has been promised to peers and not been used.
+ *
+ *   given to a peer:  |<- freed ->|<- held ->|<------ unused ------>|
+ *                                 |<- in the account: c->reserved ->|
+ *
+ * A session begins with little. Whenever an ACK leaves, what the peer has
+ * unused is filled up to its first credit or to what it holds already,
+ * whichever is more: so credit doubles with use while the account has room,
+ * and shrinks as held messages are received and the unused is used up.
+ *
+ * Invariants:
+ *  1. held->bytes is the sum of c->reserved and c->kept of all connections, as
+ *     of the last ACK, and of what shared memory takes. It exceeds
+ *     FI_TANDEM_UNEXP_MAX only by the shares of peers (TDM_HELD_SHARE_BYTES),
+ *     and by what is announced.
+ *  2. A peer that has less than TDM_CREDIT_LOW_BYTES unused has been told more, or FULL,
+ *     or an ACK that says one of them is due: it may wait for that with a
+ *     message of TDM_CREDIT_WAIT_BYTES.
+ *  3. A peer that came when the account was full has no credit at all: those
+ *     that come and go cannot fill memory.
+ *
+ * Spec: doc/PROTOCOL-tcp.md, "Credit"; doc/adr/0027-credit-follows-use.md.
+ */
+#include "tcp/wire/credit.h"
+
+#include "tcp/wire/steps.h"
+#include "tdm_held.h"
+#include "tdm_open.h"
+
+enum {
+	/* Part of the room that one more peer is given. */
+	FIRST_PART = 256,
+	/* Announced operations for so much of it, and when there is none. */
+	ANNOUNCED_PART = 16,
+	ANNOUNCED_LEAST = 256,
+};
+
+tdm_static_assert((int)TDM_HELD_CHARGE_BYTES == (int)TDM_WIRE_CHARGE_BYTES &&
+			  (int)TDM_HELD_SHARE_BYTES ==
+				  (int)TDM_WIRE_CREDIT_LEAST,
+		  "both transports count alike");
+
+void tdm_credit_init(struct tdm_tcp *tcp)
+{
+	struct tdm_held *held =
+		tdm_open_ops(&tcp->a.srx->ep_fid.fid, TDM_HELD_OPS);
+
+	tcp->own_held.size = sizeof(tcp->own_held);
+	tcp->held = held && held->size >= sizeof(*held) ? held : &tcp->own_held;
+}
+
+uint64_t tdm_credit_first(const struct tdm_tcp *tcp, const struct tdm_conn *c,
+			  const struct tdm_wire_greeting *g)
+{
+	uint64_t room = tdm_held_room(tcp->held);
+	uint64_t kept = c ? c->kept : 0, n; /* over a rest */
+
+	if (!room && g && (g->features & TDM_WIRE_FEATURE_CREDIT))
+		return 0;
+	n = tdm_clamp((room + kept) / FIRST_PART, TDM_WIRE_CREDIT_LEAST,
+		      TDM_TCP_CREDIT_BYTES);
+	return tdm_max(n - tdm_min(n, kept), TDM_WIRE_CREDIT_LEAST);
+}
+
+uint32_t tdm_credit_announced(const struct tdm_tcp *tcp)
+{
+	return (uint32_t)tdm_clamp(tdm_held_room(tcp->held) / ANNOUNCED_PART,
+				   ANNOUNCED_LEAST, TDM_WIRE_RTS_COUNT);
+}
+
+/* Bring the account in line with what @c has of it. */
+static void settle(struct tdm_conn *c)
+{
+	uint64_t now = c->given - c->rx_freed;
+
+	c->tcp->held->bytes += now - c->reserved;
+	c->reserved = now;
+}
+
+void tdm_credit_begin(struct tdm_conn *c)
+{
+	c->given = c->credit;
+	c->said_full = !c->credit;
+	settle(c);
+}
+
+/* What @c is to have unused. */
+static uint64_t wanted(const struct tdm_conn *c)
+{
+	uint64_t first = tdm_max(c->credit, (uint64_t)TDM_WIRE_CREDIT_LEAST);
+
+	return tdm_max(first, c->rx_charged - c->rx_freed);
+}
+
+/* What @c may be given, @want at most. */
+static uint64_t available(const struct tdm_conn *c, uint64_t want)
+{
+	uint64_t share = c->credit ? TDM_WIRE_CREDIT_LEAST : 0;
+	uint64_t has = c->given - c->rx_freed;
+	uint64_t room = tdm_held_room(c->tcp->held);
+
+	return tdm_min(want, tdm_max(room, share - tdm_min(share, has)));
+}
+
+uint64_t tdm_credit_give(struct tdm_conn *c, int *full)
+{
+	uint64_t unused, want;
+
+	*full = 0;
+	if (tdm_unlikely(!(c->features & TDM_WIRE_FEATURE_CREDIT))) {
+		c->given = c->credit + c->rx_freed;
+		settle(c);
+		return c->rx_freed;
+	}
+	settle(c);
+	unused = c->given - c->rx_charged;
+	want = wanted(c);
+	if (unused < want) {
+		uint64_t n = available(c, want - unused);
+
+		c->given += n;
+		unused += n;
+		settle(c);
+	}
+	c->said_full = unused < TDM_CREDIT_LOW_BYTES;
+	*full = c->said_full;
+	return c->given - c->credit;
+}
+
+void tdm_credit_low(struct tdm_conn *c)
+{
+	if (!(c->features & TDM_WIRE_FEATURE_CREDIT) ||
+	    (c->said_full && !available(c, 1)))
+		return;
+	c->ack_now = 1;
+	tdm_rx_ack_due(c);
+}
+
+/* @n bytes of @rx belong to no session any more, or never did to its credit. */
+static void keep(struct tdm_rx *rx, uint64_t n)
+{
+	rx->kept += n;
+	rx->conn->kept += n;
+	rx->conn->tcp->held->bytes += n;
+}
+
+void tdm_credit_announce(struct tdm_rx *rx)
+{
+	keep(rx, TDM_WIRE_CHARGE_BYTES);
+}
+
+void tdm_credit_forget(struct tdm_rx *rx)
+{
+	rx->conn->kept -= rx->kept;
+	rx->conn->tcp->held->bytes -= rx->kept;
+	rx->kept = 0;
+}
+
+void tdm_credit_end(struct tdm_conn *c, int lost)
+{
+	struct tdm_list *n, *tmp;
+
+	c->tcp->held->bytes -= c->reserved;
+	c->reserved = 0;
+	c->given = 0;
+	tdm_list_for_each(n, &c->rxs) {
+		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
+
+		keep(rx, rx->charge);
+		rx->charge = 0;
+	}
+	if (!lost)
+		return;
+	tdm_list_for_each_safe(n, tmp, &c->rxs) {
+		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
+
+		if (rx->announced && rx->state == TDM_RX_WAITING &&
+		    !tdm_held_room(c->tcp->held))
+			tdm_rx_drop(rx);
+	}
+}

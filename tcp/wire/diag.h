@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the kernel says of TCP sockets of this network namespace,
+ * sock_diag(7): whose they are. Lock: not needed.
+ */
+#ifndef TDM_TCP_WIRE_DIAG_H
+#define TDM_TCP_WIRE_DIAG_H
+
+#include "av/addr.h"
+
+struct tdm_diag_sock {
+	uint32_t uid; /* of whom made it; meaningless when nobody has it */
+	int held;     /* not 0: a process has it open */
+	int listening;
+};
+
+/* A descriptor to ask by, or -errno. Closed by tdm_os.close(). */
+int tdm_diag_open(void) tdm_must_check;
+
+/*
+ * Ask @fd for the socket at @local that is connected to @remote or, NULL, that
+ * listens. Out: *@sock. Errors: -FI_ENOENT, there is none or the kernel does
+ * not tell; others of netlink(7).
+ */
+int tdm_diag_find(int fd, const struct tdm_addr *local,
+		  const struct tdm_addr *remote,
+		  struct tdm_diag_sock *sock) tdm_must_check;
+
+#endif /* TDM_TCP_WIRE_DIAG_H */

@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From an address to a session: connecting, the greetings of both sides, and
+ * which of two connections of a pair is kept.
+ *
+ * The side that connects says HELLO; the side that accepts decides: HELLO
+ * back, or REJECT. The session exists for the acceptor when its HELLO is
+ * written and for the initiator when it is read; no record leaves before.
+ *
+ * Which connection is kept when both sides connect at once: the one begun by
+ * the smaller incarnation id. Each side decides when it reads the other's
+ * HELLO while its own is unanswered, and both compare the same two ids. A
+ * side that has not said HELLO yet gives way.
+ *
+ * Who a peer says to be, and what it is worth: claim.c.
+ *
+ * With keys each side proves that it knows one, the initiator in its HELLO and
+ * once more when it has seen the acceptor's, the acceptor in between (prove.c).
+ * The session exists for the acceptor when it has read the second proof, and for
+ * the initiator when anything comes back after it: until then it comes again.
+ *
+ * Spec: doc/PROTOCOL-tcp.md, "Greeting" and "Keys".
+ */
+#include "tcp/wire/steps.h"
+#include "tcp/wire/claim.h"
+#include "tcp/wire/credit.h"
+#include "tcp/wire/prove.h"
+#include "tcp/wire/rest.h"
+
+#include "tdm_log.h"
+#include "tdm_provider.h"
+
+#include <rdma/fi_errno.h>
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+
+enum {
+	KEEPALIVE_IDLE_S = 10,
+	KEEPALIVE_GAP_S = 5,
+	KEEPALIVE_GAP_MOST_S = 32767, /* tcp(7) */
+	KEEPALIVE_COUNT = 6,
+};
+
+static void set_opt(int fd, int level, int name, int val)
+{
+	/* Each of these is an improvement, not a need. */
+	if (tdm_os.setsockopt(fd, level, name, &val, sizeof(val)))
+		TDM_DBG(EP_CTRL, "setsockopt %d/%d: %s", level, name,
+			fi_strerror(errno));
+}
+
+/* Seconds between probes, so that the last one is due at the peer time-out. */
+static int keepalive_gap(void)
+{
+	unsigned s = tdm_env.peer_timeout_ms / 1000;
+
+	s = s > KEEPALIVE_IDLE_S ? (s - KEEPALIVE_IDLE_S + KEEPALIVE_COUNT -
+				    1) / KEEPALIVE_COUNT :
+				   0;
+	return (int)tdm_clamp(s, KEEPALIVE_GAP_S, KEEPALIVE_GAP_MOST_S);
+}
+
+static void prepare(int fd)
+{
+	set_opt(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	if (!tdm_env.peer_timeout_ms)
+		return;
+	set_opt(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_opt(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+	set_opt(fd, IPPROTO_TCP, TCP_KEEPINTVL, keepalive_gap());
+	set_opt(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT);
+}
+
+static int is_any(const struct tdm_addr *a)
+{
+	static const struct in6_addr any;
+
+	return a->u.sa.sa_family == AF_INET ?
+		       !a->u.in.sin_addr.s_addr :
+		       !memcmp(&a->u.in6.sin6_addr, &any, sizeof(any));
+}
+
+/* Leave from the endpoint's own IP: the peer compares. */
+static int bind_own(struct tdm_conn *c, int fd)
+{
+	struct tdm_addr own = c->tcp->addr;
+
+	if (is_any(&own) || own.u.sa.sa_family != c->addr.u.sa.sa_family)
+		return 0;
+	set_opt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+	tdm_addr_set_port(&own, 0);
+	return tdm_os.bind(fd, &own.u.sa, (socklen_t)tdm_addr_len(&own));
+}
+
+/* The system says @err to a connect. */
+static void connect_failed(struct tdm_conn *c, int err)
+{
+	/* A peer listens while it lives: the one we knew does not. */
+	if (err == ECONNREFUSED && c->known)
+		tdm_conn_fail(c, FI_ECONNRESET, 0);
+	else
+		tdm_conn_retry(c, err == EINVAL ? FI_ENETUNREACH : err);
+}
+
+/* Limit the attempt by what is left of the connect time-out. */
+static void arm_deadline(struct tdm_conn *c)
+{
+	uint64_t gone = (tdm_os.now_ns() - c->since_ns) / 1000000, left;
+
+	if (!tdm_env.conn_timeout_ms)
+		return;
+	left = gone < tdm_env.conn_timeout_ms ? tdm_env.conn_timeout_ms - gone :
+						1;
+	if (tdm_loop_timer_arm(c->tcp->a.loop, &c->timer, (unsigned)left))
+		TDM_INFO(EP_CTRL, "no memory for the connect timer");
+}
+
+void tdm_hello_connect(struct tdm_conn *c)
+{
+	int fd, err;
+
+	if (!c->since_ns)
+		c->since_ns = tdm_os.now_ns();
+	fd = tdm_os.socket(c->addr.u.sa.sa_family,
+			   SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0) {
+		err = errno;
+		if (err == EMFILE || err == ENFILE)
+			tdm_rest_crowd(c->tcp, -1);
+		tdm_conn_retry(c, err);
+		return;
+	}
+	tdm_rest_crowd(c->tcp, fd);
+	tdm_conn_take_fd(c, fd);
+	prepare(fd);
+	if (bind_own(c, fd) ||
+	    (tdm_os.connect(fd, &c->addr.u.sa,
+			    (socklen_t)tdm_addr_len(&c->addr)) &&
+	     errno != EINPROGRESS && errno != EINTR)) {
+		connect_failed(c, errno);
+		return;
+	}
+	tdm_conn_set_state(c, TDM_CONN_CONNECTING);
+	arm_deadline(c);
+	tdm_conn_watch(c, TDM_LOOP_WRITE);
+}
+
+/* TCP may connect a socket to itself when it tries its own free port. */
+static int connected_to_itself(int fd)
+{
+	struct sockaddr_storage own, peer;
+	socklen_t own_len = sizeof(own), peer_len = sizeof(peer);
+	struct tdm_addr a, b;
+
+	return !tdm_os.getsockname(fd, (struct sockaddr *)&own, &own_len) &&
+	       !tdm_os.getpeername(fd, (struct sockaddr *)&peer, &peer_len) &&
+	       !tdm_addr_from_bind(&a, &own, own_len) &&
+	       !tdm_addr_from_bind(&b, &peer, peer_len) &&
+	       tdm_addr_equal(&a, &b);
+}
+
+void tdm_hello_connected(struct tdm_conn *c)
+{
+	struct pollfd p = { .fd = c->io.fd, .events = POLLOUT };
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	if (tdm_os.poll(&p, 1, 0) <= 0)
+		return;
+	if (tdm_os.getsockopt(c->io.fd, SOL_SOCKET, SO_ERROR, &err, &len))
+		err = errno;
+	if (!err && connected_to_itself(c->io.fd))
+		err = FI_ECONNREFUSED;
+	if (err) {
+		connect_failed(c, err);
+		return;
+	}
+	tdm_loop_timer_disarm(&c->timer);
+	if (!tdm_list_empty(&c->sendq)) {
+		tdm_hello_greet(c);
+		return;
+	}
+	c->backoff_ms = 0;
+	tdm_conn_set_state(c, TDM_CONN_SILENT);
+	tdm_conn_watch(c, TDM_LOOP_READ);
+}
+
+/* What we understand. */
+static uint32_t features(const struct tdm_tcp *tcp)
+{
+	return TDM_WIRE_FEATURE_REST | TDM_WIRE_FEATURE_ATOMIC |
+	       TDM_WIRE_FEATURE_NOW | TDM_WIRE_FEATURE_CREDIT |
+	       (tcp->a.groups ? TDM_WIRE_FEATURE_GROUPS : 0u) |
+	       (tcp->a.keys ? TDM_WIRE_FEATURE_AUTH : 0u);
+}
+
+/* What a peer has to understand. */
+static uint32_t required(const struct tdm_tcp *tcp)
+{
+	return tcp->a.keys ? TDM_WIRE_FEATURE_AUTH : 0u;
+}
+
+/* Our HELLO for the connection @fd, but for its proof, to @p. */
+static void put_hello(const struct tdm_tcp *tcp, int fd, uint64_t credit,
+		      uint32_t announced, uint8_t *p)
+{
+	struct tdm_wire_greeting g = {
+		.kind = TDM_WIRE_HELLO,
+		.oldest = TDM_WIRE_VERSION,
+		.newest = TDM_WIRE_VERSION,
+		.features = features(tcp),
+		.required = required(tcp),
+		.addr = tcp->addr,
+		.credit = credit,
+		.eager = TDM_WIRE_EAGER_BYTES,
+		.rts = announced,
+		.contexts = tcp->contexts,
+	};
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(sa);
+	struct tdm_addr local;
+
+	if (is_any(&g.addr) &&
+	    !tdm_os.getsockname(fd, (struct sockaddr *)&sa, &len) &&
+	    !tdm_addr_from_bind(&local, &sa, len)) {
+		tdm_addr_set_port(&local, tdm_addr_port(&g.addr));
+		g.addr = local;
+	}
+	memcpy(g.id, tcp->id, sizeof(g.id));
+	tdm_wire_greeting_encode(p, &g);
+}
+
+/*
+ * Append our HELLO to the output of @c, whose peer has said @g, or NULL. 0, or
+ * -FI_ENOMEM.
+ */
+static int write_hello(struct tdm_conn *c, const struct tdm_wire_greeting *g)
+{
+	struct tdm_out *out = tdm_out_room(c, TDM_WIRE_GREETING_BYTES);
+	uint8_t *p;
+
+	if (!out)
+		return -FI_ENOMEM;
+	p = out->bytes + out->tail;
+	c->credit = tdm_credit_first(c->tcp, c, g);
+	c->announced_most = tdm_credit_announced(c->tcp);
+	put_hello(c->tcp, c->io.fd, c->credit, c->announced_most, p);
+	out->tail += TDM_WIRE_GREETING_BYTES;
+	return 0;
+}
+
+static const struct tdm_auth_key *key_of(const struct tdm_conn *c)
+{
+	return tdm_auth_find(c->tcp->a.keys, c->addr.key);
+}
+
+/* The HELLO just written is the first of a handshake with a key. */
+static int seal_hello(struct tdm_conn *c)
+{
+	const struct tdm_auth_key *key = key_of(c);
+	uint8_t *p = c->out->bytes + c->out->tail - TDM_WIRE_GREETING_BYTES;
+	int ret = key ? tdm_prove_hello(key, p, NULL) : -FI_EKEYREJECTED;
+
+	if (!ret)
+		memcpy(c->greeting + TDM_WIRE_GREETING_BYTES, p,
+		       TDM_WIRE_GREETING_BYTES);
+	return ret;
+}
+
+void tdm_hello_greet(struct tdm_conn *c)
+{
+	int keyed = c->tcp->a.keys != NULL, ret;
+
+	c->proving = 0;
+	c->greeting = malloc((keyed ? 2 : 1) * TDM_WIRE_GREETING_BYTES);
+	ret = c->greeting ? write_hello(c, NULL) : -FI_ENOMEM;
+	if (!ret && keyed)
+		ret = seal_hello(c);
+	if (ret) {
+		tdm_conn_retry(c, -ret);
+		return;
+	}
+	tdm_conn_set_state(c, TDM_CONN_GREETING);
+	tdm_conn_watch(c, TDM_LOOP_READ);
+	tdm_out_push(c);
+}
+
+/* The peer said @g, and so have we: a session. */
+static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
+{
+	tdm_loop_timer_disarm(&c->timer);
+	free(c->greeting);
+	c->greeting = NULL;
+	c->greeting_len = 0;
+	c->since_ns = 0;
+	c->backoff_ms = 0;
+	memcpy(c->id, g->id, sizeof(c->id));
+	c->window = g->credit;
+	c->full = !g->credit;
+	c->thirsty = 0;
+	c->eager = (uint32_t)tdm_min(tdm_env.eager_bytes, g->eager);
+	c->rts_max = g->rts;
+	c->contexts = g->contexts;
+	c->features = g->features;
+	tdm_credit_begin(c);
+	c->known = 1;
+	c->used = c->tcp->pass;
+	c->seen_used = c->used;
+	c->seen_ns = tdm_os.now_ns();
+	c->unheard_ns = 0;
+	c->tx_group = 0;
+	tdm_conn_set_source(c, c->fi_addr, 0);
+	c->read_bytes = TDM_TCP_STAGE_BYTES / 4;
+	tdm_conn_set_state(c, TDM_CONN_READY);
+	tdm_conn_watch(c, c->blocked ? TDM_LOOP_READ | TDM_LOOP_WRITE :
+				       TDM_LOOP_READ);
+}
+
+/* The peer answered REJECT. */
+static void rejected(struct tdm_conn *c, const struct tdm_wire_greeting *g)
+{
+	TDM_CONN_INFO(c, "the peer refused the connection, reason %u",
+		      g->reason);
+	if (g->reason == TDM_WIRE_R_FEATURE && c->tcp->a.keys) {
+		tdm_conn_fail(c, FI_EKEYREJECTED, 0);
+		return;
+	}
+	if (g->reason == TDM_WIRE_R_VERSION ||
+	    g->reason == TDM_WIRE_R_FEATURE) {
+		tdm_conn_fail(c, FI_ENOPROTOOPT, 0);
+		return;
+	}
+	/* DUPLICATE: the peer's own connection waits to be accepted here. */
+	tdm_conn_retry(c, FI_ECONNREFUSED);
+}
+
+/* Same endpoint address, scope apart, which is not transmitted. */
+static int same_addr(const struct tdm_addr *a, const struct tdm_addr *b)
+{
+	struct tdm_addr x = *a, y = *b;
+
+	if (x.u.sa.sa_family == AF_INET6)
+		x.u.in6.sin6_scope_id = 0;
+	if (y.u.sa.sa_family == AF_INET6)
+		y.u.in6.sin6_scope_id = 0;
+	return tdm_addr_equal(&x, &y);
+}
+
+/*
+ * What an attempt ends with that is closed without an answer: who has keys
+ * says nothing to those who have not.
+ */
+static int no_answer(const struct tdm_conn *c)
+{
+	return c->tcp->a.keys ? FI_EKEYREJECTED : FI_ECONNREFUSED;
+}
+
+/* Our last proof was taken when something comes back. */
+static void confirmed(struct tdm_conn *c)
+{
+	struct tdm_wire_greeting g;
+	uint8_t byte;
+	ssize_t n;
+
+	n = tdm_os.recv(c->io.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0 || tdm_wire_greeting_decode(c->greeting, &g)) {
+		tdm_conn_retry(c, no_answer(c));
+		return;
+	}
+	establish(c, &g);
+	tdm_conn_again(c);
+	tdm_out_push(c);
+}
+
+/* The peer's HELLO is as it should be: it proves the key, and so do we. */
+static void prove(struct tdm_conn *c, const struct tdm_wire_greeting *g)
+{
+	const struct tdm_auth_key *key = key_of(c);
+
+	if (!key || !tdm_prove_check(key, c->greeting,
+				     c->greeting + TDM_WIRE_GREETING_BYTES)) {
+		TDM_CONN_INFO(c, "the peer does not know the key");
+		tdm_conn_retry(c, FI_EKEYREJECTED);
+		return;
+	}
+	if (tdm_rest_reborn(c, g))
+		return;
+	if (tdm_prove_last(c, key)) {
+		tdm_conn_retry(c, FI_ENOMEM);
+		return;
+	}
+	c->proving = 1;
+	tdm_out_push(c);
+}
+
+void tdm_hello_answer(struct tdm_conn *c)
+{
+	struct tdm_wire_greeting g;
+	ssize_t n;
+
+	if (c->proving) {
+		confirmed(c);
+		return;
+	}
+	n = tdm_os.recv(c->io.fd, c->greeting + c->greeting_len,
+			TDM_WIRE_GREETING_BYTES - c->greeting_len,
+			MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		tdm_conn_retry(c, no_answer(c));
+		return;
+	}
+	c->greeting_len += (uint8_t)n;
+	if (!tdm_wire_is_greeting(c->greeting, c->greeting_len))
+		goto stranger;
+	if (c->greeting_len < TDM_WIRE_GREETING_BYTES)
+		return;
+	if (tdm_wire_greeting_decode(c->greeting, &g))
+		goto stranger;
+	if (g.kind == TDM_WIRE_REJECT) {
+		rejected(c, &g);
+		return;
+	}
+	if (!tdm_wire_version_ok(&g) || (g.required & ~features(c->tcp))) {
+		tdm_conn_fail(c, FI_ENOPROTOOPT, 0);
+		return;
+	}
+	g.addr.key = c->addr.key;
+	if (!same_addr(&g.addr, &c->addr))
+		goto stranger;
+	if (c->tcp->a.keys) {
+		prove(c, &g);
+		return;
+	}
+	if (tdm_rest_reborn(c, &g))
+		return;
+	establish(c, &g);
+	tdm_out_push(c);
+	return;
+stranger:
+	TDM_CONN_INFO(c, "what listens there is not the peer");
+	tdm_conn_retry(c, FI_ECONNREFUSED);
+}
+
+/*
+ * Make @fd the connection of @c, which has no session. @promised: the credit
+ * that our HELLO said, when it has been sent, else NULL.
+ */
+static int adopt(struct tdm_conn *c, int fd, const struct tdm_wire_greeting *g,
+		 const uint64_t *promised)
+{
+	tdm_conn_close_fd(c);
+	tdm_conn_take_fd(c, fd);
+	prepare(fd);
+	if (promised) {
+		c->credit = *promised;
+		c->announced_most = TDM_WIRE_RTS_COUNT;
+		c->ack_now = 1; /* the peer waits for a word */
+	} else if (write_hello(c, g)) {
+		c->io.fd = -1; /* still the caller's */
+		c->tcp->open--;
+		if (c->state != TDM_CONN_IDLE && c->state != TDM_CONN_BACKOFF)
+			tdm_conn_retry(c, FI_ENOMEM);
+		return -1;
+	}
+	establish(c, g);
+	if (!c->mirrored)
+		c->tcp->a.accepted(c->tcp->a.arg, c, c->fi_addr);
+	tdm_out_push(c);
+	return 0;
+}
+
+/* Our own endpoint connected to itself: a half that only receives. */
+static int adopt_mirror(struct tdm_tcp *tcp, int fd,
+			const struct tdm_wire_greeting *g,
+			const uint64_t *promised)
+{
+	struct tdm_conn *own = tdm_conn_find(tcp, &g->addr), *c;
+
+	if (!own || own->state != TDM_CONN_GREETING)
+		return -1;
+	c = tdm_conn_new(tcp, &g->addr);
+	if (!c)
+		return -1;
+	c->mirrored = 1;
+	if (!adopt(c, fd, g, promised))
+		return 0;
+	tdm_conn_free(c);
+	return -1;
+}
+
+/* May the guest that said @g have a connection? 0, or as tdm_hello_guest(). */
+static int judge(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
+		 struct tdm_wire_greeting *g)
+{
+	if (!tdm_wire_version_ok(g))
+		return TDM_WIRE_R_VERSION;
+	if (g->required & ~features(tcp))
+		return TDM_WIRE_R_FEATURE;
+	/* Who cannot do without credit finds a peer that has none busy. */
+	if (!(g->features & TDM_WIRE_FEATURE_CREDIT) &&
+	    !tdm_held_room(tcp->held))
+		return TDM_WIRE_R_BUSY;
+	return tdm_claim_check(tcp, fd, from, g);
+}
+
+/* @g has been judged: @fd is a connection from now on. */
+static int take_guest(struct tdm_tcp *tcp, int fd,
+		      const struct tdm_wire_greeting *g,
+		      const uint64_t *promised)
+{
+	struct tdm_conn *c;
+
+	if (!memcmp(g->id, tcp->id, sizeof(tcp->id)))
+		return adopt_mirror(tcp, fd, g, promised);
+	c = tdm_conn_find(tcp, &g->addr);
+	if (c && (c->state == TDM_CONN_DEAD || tdm_rest_reborn(c, g)))
+		c = NULL;
+	if (!c)
+		c = tdm_conn_get(tcp, &g->addr, FI_ADDR_UNSPEC);
+	return c ? adopt(c, fd, g, promised) : -1;
+}
+
+int tdm_hello_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
+		    struct tdm_wire_greeting *g)
+{
+	int ret = judge(tcp, fd, from, g);
+
+	return ret ? ret : take_guest(tcp, fd, g, NULL);
+}
+
+int tdm_hello_challenge(struct tdm_tcp *tcp, int fd,
+			const struct tdm_addr *from, struct tdm_challenge *ch)
+{
+	struct tdm_wire_greeting g;
+	int ret;
+
+	if (tdm_wire_greeting_decode(ch->hello, &g) || !tdm_wire_version_ok(&g))
+		return -1;
+	ch->key = tdm_prove_guest(tcp->a.keys, &g, ch->hello);
+	if (!ch->key)
+		return -1;
+	g.addr.key = ch->key->id;
+	ret = judge(tcp, fd, from, &g);
+	if (ret)
+		return ret;
+	ch->credit = tdm_credit_first(tcp, tdm_conn_find(tcp, &g.addr), &g);
+	put_hello(tcp, fd, ch->credit, TDM_WIRE_RTS_COUNT, ch->answer);
+	if (tdm_prove_hello(ch->key, ch->answer, ch->hello))
+		return -1;
+	/* A fresh socket takes it, or the guest comes again. */
+	return tdm_os.send(fd, ch->answer, sizeof(ch->answer),
+			   MSG_NOSIGNAL | MSG_DONTWAIT) ==
+			       (ssize_t)sizeof(ch->answer) ?
+		       0 :
+		       -1;
+}
+
+int tdm_hello_proven(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
+		     const struct tdm_challenge *ch)
+{
+	const struct tdm_auth_text text = { ch->hello, sizeof(ch->hello),
+					    ch->answer, sizeof(ch->answer) };
+	struct tdm_wire_greeting g;
+
+	if (!tdm_auth_check(ch->key, TDM_AUTH_TCP_CLIENT, &text, ch->proof) ||
+	    tdm_wire_greeting_decode(ch->hello, &g))
+		return -1;
+	g.addr.key = ch->key->id;
+	/* Things may have changed since it was answered. */
+	if (judge(tcp, fd, from, &g))
+		return -1;
+	return take_guest(tcp, fd, &g, &ch->credit);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Small dense numbers for the operations of one connection. What the peer
+ * names by number is looked up here; a number that is out of range or not in
+ * use finds nothing.
+ *
+ * Invariant: a slot in use holds a pointer (even); a free one holds the index
+ * of the next free slot, doubled, plus one (odd). The free list ends at size.
+ */
+#include "tcp/wire/steps.h"
+
+#include <rdma/fi_errno.h>
+
+#include <stdlib.h>
+
+enum { FIRST_SLOTS = 16 };
+
+static int grow(struct tdm_ids *ids, uint32_t max)
+{
+	uint32_t size, i;
+	uintptr_t *slot;
+
+	size = (uint32_t)tdm_clamp((uint64_t)ids->size * 2, FIRST_SLOTS, max);
+	if (size <= ids->size)
+		return -FI_EAGAIN;
+	slot = realloc(ids->slot, size * sizeof(*slot));
+	if (!slot)
+		return -FI_ENOMEM;
+	for (i = ids->size; i < size; i++)
+		slot[i] = ((uintptr_t)i + 1) * 2 + 1;
+	ids->slot = slot;
+	ids->size = size;
+	return 0;
+}
+
+int tdm_ids_get(struct tdm_ids *ids, void *ptr, uint32_t max, uint32_t *id)
+{
+	int ret;
+
+	if (ids->free == ids->size) {
+		ret = grow(ids, max);
+		if (ret)
+			return ret;
+	}
+	*id = ids->free;
+	ids->free = (uint32_t)(ids->slot[*id] >> 1);
+	ids->slot[*id] = (uintptr_t)ptr;
+	return 0;
+}
+
+void tdm_ids_put(struct tdm_ids *ids, uint32_t id)
+{
+	ids->slot[id] = (uintptr_t)ids->free * 2 + 1;
+	ids->free = id;
+}
+
+void *tdm_ids_find(const struct tdm_ids *ids, uint32_t id)
+{
+	if (id >= ids->size || (ids->slot[id] & 1))
+		return NULL;
+	return (void *)ids->slot[id];
+}
+
+void tdm_ids_fini(struct tdm_ids *ids)
+{
+	free(ids->slot);
+	ids->slot = NULL;
+	ids->size = 0;
+	ids->free = 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Numbers for pointers, so that nothing the peer says is a pointer. All
+ * functions: domain lock held.
+ */
+#ifndef TDM_TCP_WIRE_IDS_H
+#define TDM_TCP_WIRE_IDS_H
+
+#include <stdint.h>
+
+#include "tdm_base.h"
+
+/* Small numbers for pointers; what the other side names is looked up here. */
+struct tdm_ids {
+	uintptr_t *slot; /* pointer, or next free index * 2 + 1 */
+	uint32_t size;
+	uint32_t free; /* first free index; == size: none */
+};
+
+/* Number @ptr (4-aligned). Out: *@id. Errors: -FI_ENOMEM, or @max in use. */
+int tdm_ids_get(struct tdm_ids *, void *ptr, uint32_t max,
+		uint32_t *id) tdm_must_check;
+void tdm_ids_put(struct tdm_ids *ids, uint32_t id);
+/* The pointer behind @id, or NULL when @id is not in use. */
+void *tdm_ids_find(const struct tdm_ids *ids, uint32_t id);
+void tdm_ids_fini(struct tdm_ids *ids);
+
+#endif /* TDM_TCP_WIRE_IDS_H */

@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The endpoint's address, its listener, and its guests: accepted connections
+ * that have not said HELLO. A guest is heard out and told nothing; only one
+ * that speaks the protocol gets an answer.
+ *
+ * Bounds, so that strangers cost little and keep nobody out: at most 8 guests
+ * from one IP, of whom the first makes room; at most 64 in all. One more than
+ * that, or one on a descriptor that is kept for those we know (share.c), costs
+ * a guest its place that is drawn by lot, from the IPs that are not in the
+ * address vector while there are such guests. Most peers have said HELLO when
+ * they are accepted and never need the place. A guest has 5 s for its HELLO and
+ * 5 s for its proof, however it spreads them; a time in which we did not look
+ * does not count, for it is dropped only after a read. One log line a second.
+ *
+ * Out of descriptors: a reserve descriptor is given up to accept and close
+ * one caller, who will come again; then the listener rests for a while, idle
+ * connections are asked to rest (rest.c), and a guest and a stranger's session
+ * make room.
+ *
+ * Spec: doc/PROTOCOL-tcp.md, "Guests".
+ */
+#include "tcp/wire/steps.h"
+#include "tcp/wire/prove.h"
+#include "tcp/wire/rest.h"
+#include "tcp/wire/share.h"
+
+#include "tdm_log.h"
+#include "tdm_provider.h"
+
+#include <rdma/fi_errno.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+
+enum {
+	BACKLOG = 4096,
+	GUESTS = 64,
+	GUESTS_OF_ONE = 8,
+	SWEEP_MS = 1000,
+	/* Callers accepted at one look. */
+	BATCH = 16,
+	REST_LEAST_MS = 10,
+	REST_MOST_MS = 1000,
+	LOG_GAP_NS = 1000000000,
+};
+
+/* For a HELLO, and for a proof. */
+static const uint64_t greeting_ns = 5000000000ull;
+
+struct guest {
+	struct tdm_list node; /* tcp->guests, by since_ns */
+	struct tdm_tcp *tcp;
+	struct tdm_loop_io io;
+	uint64_t since_ns;    /* accepted, or answered */
+	struct tdm_addr from; /* with its port */
+	uint8_t len;	      /* bytes of ch.hello, or of ch.proof */
+	uint8_t answered;     /* its proof is awaited */
+	struct tdm_challenge ch;
+};
+
+/* @from: of the caller, NULL when nobody was accepted. */
+static void complain(struct tdm_tcp *tcp, const struct tdm_addr *from,
+		     const char *what)
+{
+	uint64_t now = tdm_os.now_ns();
+	char text[TDM_ADDR_STR_BYTES];
+
+	if (tcp->log_ns && now - tcp->log_ns < LOG_GAP_NS)
+		return;
+	tcp->log_ns = now;
+	if (!from)
+		TDM_INFO(EP_CTRL, "no caller is let in: %s", what);
+	else
+		TDM_INFO(EP_CTRL, "%s: a caller was turned away: %s",
+			 tdm_addr_text(from, text, sizeof(text)), what);
+}
+
+static void watch_listener(struct tdm_tcp *tcp)
+{
+	int on = tcp->listener.fd >= 0 && !tcp->accept_timer.ev &&
+		 !tcp->closing;
+
+	if (tdm_loop_watch(tcp->a.loop, &tcp->listener, on ? TDM_LOOP_READ : 0))
+		/* No memory: the sweep tries again. */
+		tdm_loop_timer_arm(tcp->a.loop, &tcp->guest_timer, SWEEP_MS);
+}
+
+static void guest_free(struct guest *g)
+{
+	struct tdm_tcp *tcp = g->tcp;
+
+	tdm_loop_watch(tcp->a.loop, &g->io, 0);
+	if (g->io.fd >= 0)
+		tdm_os.close(g->io.fd);
+	tdm_list_del(&g->node);
+	free(g);
+	tcp->guest_count--;
+}
+
+static void send_reject(int fd, int reason)
+{
+	uint8_t bytes[TDM_WIRE_GREETING_BYTES];
+	struct tdm_wire_greeting g = {
+		.kind = TDM_WIRE_REJECT,
+		.reason = (uint8_t)reason,
+		.oldest = TDM_WIRE_VERSION,
+		.newest = TDM_WIRE_VERSION,
+	};
+
+	tdm_wire_greeting_encode(bytes, &g);
+	/* To a fresh socket; should it not fit, the peer comes again. */
+	if (tdm_os.send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL | MSG_DONTWAIT) <
+	    0)
+		return;
+	tdm_os.shutdown(fd, SHUT_WR);
+}
+
+static const char *why_away(int ret)
+{
+	switch (ret) {
+	case TDM_WIRE_R_VERSION:
+		return "protocol version";
+	case TDM_WIRE_R_FEATURE:
+		return "protocol feature";
+	case TDM_WIRE_R_BUSY:
+		return "address in use";
+	case TDM_WIRE_R_DUPLICATE:
+		return "connected already";
+	default:
+		return "not its address, or no proof of a key";
+	}
+}
+
+/*
+ * @g has sent all of a greeting, or of a proof. 1: it was answered and stays;
+ * 0: it is gone.
+ */
+static int guest_proves(struct guest *g)
+{
+	struct tdm_tcp *tcp = g->tcp;
+	int fd = g->io.fd, ret;
+
+	if (!g->answered) {
+		ret = tdm_hello_challenge(tcp, fd, &g->from, &g->ch);
+		if (!ret) {
+			g->answered = 1;
+			g->len = 0;
+			g->since_ns = tdm_os.now_ns();
+			tdm_list_del(&g->node);
+			tdm_list_append(&tcp->guests, &g->node);
+			return 1;
+		}
+		if (ret > 0)
+			send_reject(fd, ret);
+		complain(tcp, &g->from, why_away(ret));
+		guest_free(g);
+		return 0;
+	}
+	tdm_loop_watch(tcp->a.loop, &g->io, 0);
+	g->io.fd = -1;
+	if (tdm_hello_proven(tcp, fd, &g->from, &g->ch)) {
+		complain(tcp, &g->from, why_away(-1));
+		tdm_os.close(fd);
+	}
+	guest_free(g);
+	return 0;
+}
+
+/* @g has sent all of a greeting. */
+static void guest_speaks(struct guest *g)
+{
+	struct tdm_tcp *tcp = g->tcp;
+	struct tdm_wire_greeting hello;
+	int fd = g->io.fd, ret;
+
+	if (tdm_wire_greeting_decode(g->ch.hello, &hello) ||
+	    hello.kind != TDM_WIRE_HELLO) {
+		complain(tcp, &g->from, "not a greeting");
+		guest_free(g);
+		return;
+	}
+	/* A connection watches the descriptor on its own. */
+	tdm_loop_watch(tcp->a.loop, &g->io, 0);
+	g->io.fd = -1;
+	ret = tdm_hello_guest(tcp, fd, &g->from, &hello);
+	if (ret) {
+		complain(tcp, &g->from, why_away(ret));
+		if (ret > 0)
+			send_reject(fd, ret);
+		tdm_os.close(fd);
+	}
+	guest_free(g);
+}
+
+/* Read what there is. 0: @g is gone. */
+static int guest_read(struct guest *g)
+{
+	uint8_t *to = g->answered ? g->ch.proof : g->ch.hello;
+	size_t all = g->answered ? sizeof(g->ch.proof) : sizeof(g->ch.hello);
+	int answered = g->answered;
+	ssize_t n;
+
+	n = tdm_os.recv(g->io.fd, to + g->len, all - g->len, MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 1;
+	if (n <= 0) {
+		guest_free(g);
+		return 0;
+	}
+	g->len += (uint8_t)n;
+	if (!answered && !tdm_wire_is_greeting(g->ch.hello, g->len)) {
+		complain(g->tcp, &g->from, "not a greeting");
+		guest_free(g);
+		return 0;
+	}
+	if (g->len < all)
+		return 1;
+	if (!g->tcp->a.keys) {
+		guest_speaks(g);
+		return 0;
+	}
+	return guest_proves(g);
+}
+
+static void guest_ready(struct tdm_loop_io *io, int events)
+{
+	guest_read(tdm_container_of(io, struct guest, io));
+}
+
+static void sweep(struct tdm_loop_timer *timer)
+{
+	struct tdm_tcp *tcp =
+		tdm_container_of(timer, struct tdm_tcp, guest_timer);
+	struct tdm_list *pos, *tmp;
+	uint64_t now = tdm_os.now_ns();
+
+	tdm_list_for_each_safe(pos, tmp, &tcp->guests) {
+		struct guest *g = tdm_list_entry(pos, struct guest, node);
+
+		if (now - g->since_ns < greeting_ns)
+			break;
+		if (guest_read(g) && g->since_ns < now)
+			guest_free(g);
+	}
+	if (tcp->guest_count)
+		tdm_loop_timer_arm(tcp->a.loop, timer, SWEEP_MS);
+	watch_listener(tcp);
+}
+
+/* A number below @n, which is not 0. */
+static size_t roll(struct tdm_tcp *tcp, size_t n)
+{
+	tcp->dice = tcp->dice * 1664525u + 1013904223u;
+	return (tcp->dice >> 16) % n;
+}
+
+/* A guest drawn by lot, of those at IPs that nobody inserted if @strangers. */
+static struct guest *draw(struct tdm_tcp *tcp, int strangers)
+{
+	struct guest *drawn = NULL;
+	struct tdm_list *pos;
+	size_t n = 0;
+
+	tdm_list_for_each(pos, &tcp->guests) {
+		struct guest *g = tdm_list_entry(pos, struct guest, node);
+
+		if (strangers && tdm_share_known(tcp, &g->from))
+			continue;
+		if (!roll(tcp, ++n))
+			drawn = g;
+	}
+	return drawn;
+}
+
+/* Somebody has to go, those we know only if @all. */
+static void drop_one(struct tdm_tcp *tcp, int all)
+{
+	struct guest *g = draw(tcp, 1);
+
+	if (!g && all)
+		g = draw(tcp, 0);
+	if (!g)
+		return;
+	complain(tcp, &g->from, "too many that have not said who they are");
+	guest_free(g);
+}
+
+/* One IP may not take all places: its first guest leaves. */
+static int crowd_of(struct tdm_tcp *tcp, const struct tdm_addr *from)
+{
+	struct guest *oldest = NULL;
+	struct tdm_list *pos;
+	unsigned n = 0;
+
+	tdm_list_for_each(pos, &tcp->guests) {
+		struct guest *g = tdm_list_entry(pos, struct guest, node);
+
+		if (!tdm_addr_same_ip(&g->from, from))
+			continue;
+		if (!n++)
+			oldest = g;
+	}
+	if (n <= GUESTS_OF_ONE)
+		return 0;
+	complain(tcp, from, "too many from one address");
+	guest_free(oldest);
+	return 1;
+}
+
+/* A guest from @from on @fd, the last in the list, is there to stay. */
+static void make_room(struct tdm_tcp *tcp, const struct tdm_addr *from, int fd)
+{
+	int over = tcp->guest_count > GUESTS;
+
+	if (!crowd_of(tcp, from) && (over || tdm_share_reserved(fd)))
+		drop_one(tcp, over);
+}
+
+static void welcome(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from)
+{
+	struct guest *g = calloc(1, sizeof(*g));
+
+	if (!g) {
+		tdm_os.close(fd);
+		return;
+	}
+	g->tcp = tcp;
+	g->io.fd = fd;
+	g->io.ready = guest_ready;
+	g->from = *from;
+	g->since_ns = tdm_os.now_ns();
+	tdm_list_init(&g->node);
+	tdm_list_append(&tcp->guests, &g->node);
+	tcp->guest_count++;
+	/* Most have said HELLO before they are accepted. */
+	if (!guest_read(g))
+		return;
+	if (tdm_loop_watch(tcp->a.loop, &g->io, TDM_LOOP_READ) ||
+	    (!tcp->guest_timer.ev &&
+	     tdm_loop_timer_arm(tcp->a.loop, &tcp->guest_timer, SWEEP_MS))) {
+		guest_free(g);
+		return;
+	}
+	make_room(tcp, from, fd);
+}
+
+static void rested(struct tdm_loop_timer *timer)
+{
+	watch_listener(tdm_container_of(timer, struct tdm_tcp, accept_timer));
+}
+
+/* No descriptor, or no memory, for the caller at the head of the queue. */
+static void rest(struct tdm_tcp *tcp, int err)
+{
+	int fd;
+
+	complain(tcp, NULL, "out of descriptors");
+	if (err == EMFILE || err == ENFILE) {
+		tdm_rest_crowd(tcp, -1);
+		drop_one(tcp, 0);
+	}
+	if ((err == EMFILE || err == ENFILE) && tcp->reserve_fd >= 0) {
+		tdm_os.close(tcp->reserve_fd);
+		fd = tdm_os.accept4(tcp->listener.fd, NULL, NULL,
+				    SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0)
+			tdm_os.close(fd);
+		tcp->reserve_fd = tdm_os.eventfd(0, EFD_CLOEXEC);
+	}
+	tcp->accept_ms = (unsigned)tdm_clamp(tcp->accept_ms * 2ull,
+					     REST_LEAST_MS, REST_MOST_MS);
+	tdm_loop_timer_arm(tcp->a.loop, &tcp->accept_timer, tcp->accept_ms);
+	watch_listener(tcp);
+}
+
+static void accept_ready(struct tdm_loop_io *io, int events)
+{
+	struct tdm_tcp *tcp = tdm_container_of(io, struct tdm_tcp, listener);
+	int i;
+
+	for (i = 0; i < BATCH; i++) {
+		struct sockaddr_storage sa;
+		socklen_t len = sizeof(sa);
+		struct tdm_addr from;
+		int fd;
+
+		fd = tdm_os.accept4(io->fd, (struct sockaddr *)&sa, &len,
+				    SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0) {
+			if (errno == EMFILE || errno == ENFILE ||
+			    errno == ENOBUFS || errno == ENOMEM)
+				rest(tcp, errno);
+			/* Else nobody, or one who left before we looked. */
+			break;
+		}
+		tcp->accept_ms = 0;
+		tdm_rest_crowd(tcp, fd);
+		if (tdm_addr_from_bind(&from, &sa, len))
+			tdm_os.close(fd);
+		else
+			welcome(tcp, fd, &from);
+	}
+	watch_listener(tcp);
+}
+
+static int bind_once(int fd, const struct tdm_addr *addr)
+{
+	return tdm_os.bind(fd, &addr->u.sa, (socklen_t)tdm_addr_len(addr)) ?
+		       -errno :
+		       0;
+}
+
+/*
+ * Let the port be taken although connections of the past still have it, and
+ * by those who come after us. Neither a bound socket nor its connections may
+ * stand in the way of a bind that asks for this unless they asked as well.
+ */
+static int reuse(int fd)
+{
+	int on = 1;
+
+	return tdm_os.setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on,
+				 sizeof(on)) ?
+		       -errno :
+		       0;
+}
+
+/*
+ * Bind @fd to @addr. Reuse is asked for when nothing else helps and, by
+ * tdm_tcp_listen(), once we listen: of two endpoints that do not listen yet
+ * only one shall hold the port.
+ */
+static int bind_port(int fd, const struct tdm_addr *addr)
+{
+	int ret = bind_once(fd, addr);
+
+	if (ret != -FI_EADDRINUSE || !tdm_addr_port(addr))
+		return ret;
+	ret = reuse(fd);
+	return ret ? ret : bind_once(fd, addr);
+}
+
+/* Might another port do? EACCES: a privileged one, ip(7). */
+static int taken(int ret)
+{
+	return ret == -FI_EADDRINUSE || ret == -FI_EACCES;
+}
+
+/*
+ * Any free port of the configured range, from a random start; in a second
+ * round, one that only connections of the past have.
+ */
+static int bind_range(struct tdm_tcp *tcp, int fd, struct tdm_addr *addr)
+{
+	unsigned low = tdm_env.port_low, high = tdm_env.port_high;
+	unsigned n = high - low + 1, i, start = tcp->dice % n;
+	int ret = -FI_EADDRINUSE;
+
+	for (i = 0; i < 2 * n && taken(ret); i++) {
+		tdm_addr_set_port(addr, (uint16_t)(low + (start + i) % n));
+		ret = i == n ? reuse(fd) : 0;
+		if (!ret)
+			ret = bind_once(fd, addr);
+	}
+	return ret;
+}
+
+int tdm_tcp_bind(struct tdm_tcp *tcp, struct tdm_addr *addr)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(sa);
+	int fd, on = 1, ret;
+
+	tdm_assert_held(tcp->a.engine->lock);
+	fd = tdm_os.socket(addr->u.sa.sa_family,
+			   SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (addr->u.sa.sa_family == AF_INET6)
+		tdm_os.setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on,
+				  sizeof(on));
+	if (tdm_addr_port(addr) || !tdm_env.port_low ||
+	    tdm_env.port_high < tdm_env.port_low)
+		ret = bind_port(fd, addr);
+	else
+		ret = bind_range(tcp, fd, addr);
+	if (!ret && tdm_os.getsockname(fd, (struct sockaddr *)&sa, &len))
+		ret = -errno;
+	if (!ret)
+		ret = tdm_addr_from_bind(addr, &sa, len);
+	if (ret) {
+		TDM_INFO(EP_CTRL, "cannot take an address: %s",
+			 fi_strerror(-ret));
+		tdm_os.close(fd);
+		return ret;
+	}
+	if (tcp->listener.fd >= 0)
+		tdm_os.close(tcp->listener.fd);
+	tcp->listener.fd = fd;
+	tcp->addr = *addr;
+	return 0;
+}
+
+int tdm_tcp_listen(struct tdm_tcp *tcp)
+{
+	int ret;
+
+	tdm_assert_held(tcp->a.engine->lock);
+	if (tdm_os.listen(tcp->listener.fd, BACKLOG))
+		return -errno;
+	/* Connections inherit it, and must not outlive us as our port's. */
+	ret = reuse(tcp->listener.fd);
+	if (ret)
+		return ret;
+	tcp->listener.lazy = 1;
+	tcp->listener.ready = accept_ready;
+	tcp->accept_timer.fired = rested;
+	tcp->guest_timer.fired = sweep;
+	if (tcp->reserve_fd < 0)
+		tcp->reserve_fd = tdm_os.eventfd(0, EFD_CLOEXEC);
+	return tdm_loop_watch(tcp->a.loop, &tcp->listener, TDM_LOOP_READ);
+}
+
+void tdm_listen_stop(struct tdm_tcp *tcp)
+{
+	tcp->closing = 1;
+	while (!tdm_list_empty(&tcp->guests))
+		guest_free(
+			tdm_list_entry(tcp->guests.next, struct guest, node));
+	tdm_loop_timer_disarm(&tcp->accept_timer);
+	tdm_loop_timer_disarm(&tcp->guest_timer);
+	tdm_loop_watch(tcp->a.loop, &tcp->listener, 0);
+}
+
+void tdm_listen_close(struct tdm_tcp *tcp)
+{
+	tdm_listen_stop(tcp);
+	if (tcp->listener.fd >= 0)
+		tdm_os.close(tcp->listener.fd);
+	if (tcp->reserve_fd >= 0)
+		tdm_os.close(tcp->reserve_fd);
+	tcp->listener.fd = -1;
+	tcp->reserve_fd = -1;
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The event loop of one domain, the only user of libevent.
+ *
+ * Invariants:
+ *  1. A watched io has a libevent event for each direction asked for, except
+ *     that the hot one has none for reading.
+ *  2. Every watched io is in the private epoll set once that exists, level
+ *     triggered, the hot one included; `broken` says that the kernel refused
+ *     one, and sleeping is then not offered.
+ *  3. The timerfd in the private set is set to the earliest deadline in arm(),
+ *     and when a timer is armed: a pass run by another thread cannot take a
+ *     sleeper's wake-up back. So is the eventfd that tdm_loop_wake() writes
+ *     drained in arm() only.
+ *  4. An io or timer may be stopped from any callback, its own included.
+ *
+ * Costs: a pass without a due look at the cold sockets makes one recv() on the
+ * hot socket and no other call. The clock is read every 16th pass.
+ *
+ * Locking: domain lock. libevent's own locks are off.
+ */
+#include "tcp/wire/loop.h"
+
+#include "tdm_log.h"
+#include "tdm_os.h"
+
+#include <rdma/fi_errno.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+
+#include <event2/event.h>
+
+enum {
+	/* Passes between two readings of the clock. */
+	CLOCK_PASSES = 16,
+	/* With a hot socket, the cold ones are looked at every n-th pass. */
+	COLD_PASSES = 4,
+	/* The hot socket cools down after so much silence. */
+	HOT_IDLE_NS = 80000,
+	/* Least time between looks at the cold sockets, other traffic going. */
+	COLD_GAP_NS = 20000,
+	/* The same when there are only listeners to look at. */
+	LAZY_GAP_NS = 200000,
+};
+
+struct tdm_loop {
+	struct event_base *base;
+	struct tdm_list ios;	/* struct tdm_loop_io, watched */
+	struct tdm_list timers; /* struct tdm_loop_timer, armed */
+	struct tdm_loop_io *hot;
+	uint64_t hot_idle_ns; /* when the hot socket was first found idle */
+	uint64_t looked_ns;   /* when the cold sockets were looked at */
+	unsigned hot_misses;  /* passes since the hot socket had data */
+	unsigned passes;
+	size_t eager_ios; /* watched ios that are not lazy */
+	int running;	  /* inside libevent */
+	int look;	  /* the next pass looks at the cold sockets */
+	int broken;	  /* an io is missing in the private set */
+	int epfd;	  /* the private epoll set, or -1 */
+	int wakefd;	  /* eventfd in it, for tdm_loop_wake() */
+	int woken;	  /* wakefd holds a count */
+	int timerfd;
+	uint64_t timerfd_ns; /* what timerfd is set to; 0: disarmed */
+};
+
+int tdm_loop_open(struct tdm_loop **out)
+{
+	struct event_config *config = event_config_new();
+	struct tdm_loop *loop = calloc(1, sizeof(*loop));
+
+	if (!config || !loop)
+		goto err;
+	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+	event_config_set_flag(config, EVENT_BASE_FLAG_IGNORE_ENV);
+	loop->base = event_base_new_with_config(config);
+	if (!loop->base) {
+		TDM_WARN(DOMAIN, "libevent cannot make an event base");
+		goto err;
+	}
+	event_config_free(config);
+	tdm_list_init(&loop->ios);
+	tdm_list_init(&loop->timers);
+	loop->epfd = -1;
+	loop->wakefd = -1;
+	loop->timerfd = -1;
+	*out = loop;
+	return 0;
+err:
+	if (config)
+		event_config_free(config);
+	free(loop);
+	return -FI_ENOMEM;
+}
+
+static void close_wait_fds(struct tdm_loop *loop)
+{
+	if (loop->timerfd >= 0)
+		tdm_os.close(loop->timerfd);
+	if (loop->wakefd >= 0)
+		tdm_os.close(loop->wakefd);
+	if (loop->epfd >= 0)
+		tdm_os.close(loop->epfd);
+	loop->timerfd = -1;
+	loop->wakefd = -1;
+	loop->epfd = -1;
+}
+
+void tdm_loop_close(struct tdm_loop *loop)
+{
+	if (!loop)
+		return;
+	close_wait_fds(loop);
+	event_base_free(loop->base);
+	free(loop);
+}
+
+static uint32_t epoll_events(int events)
+{
+	return ((events & TDM_LOOP_READ) ? EPOLLIN : 0) |
+	       ((events & TDM_LOOP_WRITE) ? EPOLLOUT : 0);
+}
+
+/* Bring the private set in line with what @io is watched for. */
+static void mirror(struct tdm_loop *loop, struct tdm_loop_io *io)
+{
+	struct epoll_event ev = { .events = epoll_events(io->events) };
+	int op;
+
+	if (loop->epfd < 0 || io->mirrored == io->events)
+		return;
+	op = !io->events   ? EPOLL_CTL_DEL :
+	     !io->mirrored ? EPOLL_CTL_ADD :
+			     EPOLL_CTL_MOD;
+	if (tdm_os.epoll_ctl(loop->epfd, op, io->fd, &ev) && io->events) {
+		loop->broken = 1;
+		return;
+	}
+	io->mirrored = io->events;
+}
+
+static void mirror_all(struct tdm_loop *loop)
+{
+	struct tdm_list *n;
+
+	loop->broken = 0;
+	tdm_list_for_each(n, &loop->ios)
+		mirror(loop, tdm_list_entry(n, struct tdm_loop_io, node));
+}
+
+static void read_ready(evutil_socket_t fd, short what, void *arg)
+{
+	struct tdm_loop_io *io = arg;
+
+	io->ready(io, TDM_LOOP_READ);
+}
+
+static void write_ready(evutil_socket_t fd, short what, void *arg)
+{
+	struct tdm_loop_io *io = arg;
+
+	io->ready(io, TDM_LOOP_WRITE);
+}
+
+/* Start one direction; *@ev is kept for the next time. */
+static int start(struct tdm_loop *loop, struct tdm_loop_io *io, int dir)
+{
+	int rd = dir == TDM_LOOP_READ;
+	struct event **ev = rd ? &io->read_ev : &io->write_ev;
+
+	if (!*ev)
+		*ev = event_new(loop->base, io->fd,
+				(short)((rd ? EV_READ : EV_WRITE) | EV_PERSIST),
+				rd ? read_ready : write_ready, io);
+	return *ev && !event_add(*ev, NULL) ? 0 : -FI_ENOMEM;
+}
+
+static void unwatch(struct tdm_loop *loop, struct tdm_loop_io *io)
+{
+	if (!io->events)
+		return;
+	if (loop->hot == io)
+		loop->hot = NULL;
+	io->events = 0;
+	mirror(loop, io);
+	if (io->read_ev)
+		event_free(io->read_ev);
+	if (io->write_ev)
+		event_free(io->write_ev);
+	io->read_ev = NULL;
+	io->write_ev = NULL;
+	tdm_list_del(&io->node);
+	loop->eager_ios -= !io->lazy;
+}
+
+int tdm_loop_watch(struct tdm_loop *loop, struct tdm_loop_io *io, int events)
+{
+	int add = events & ~io->events, del = io->events & ~events;
+
+	if (!events) {
+		unwatch(loop, io);
+		return 0;
+	}
+	if ((add & TDM_LOOP_READ) && start(loop, io, TDM_LOOP_READ))
+		goto err;
+	if ((add & TDM_LOOP_WRITE) && start(loop, io, TDM_LOOP_WRITE)) {
+		if (add & TDM_LOOP_READ)
+			event_del(io->read_ev);
+		goto err;
+	}
+	if (del & TDM_LOOP_READ) {
+		if (loop->hot == io)
+			loop->hot = NULL;
+		event_del(io->read_ev);
+	}
+	if (del & TDM_LOOP_WRITE)
+		event_del(io->write_ev);
+	if (!io->events) {
+		io->loop = loop;
+		io->mirrored = 0;
+		tdm_list_init(&io->node);
+		tdm_list_append(&loop->ios, &io->node);
+		loop->eager_ios += !io->lazy;
+	}
+	io->events = (uint8_t)events;
+	mirror(loop, io);
+	return 0;
+err:
+	if (!io->events) {
+		if (io->read_ev)
+			event_free(io->read_ev);
+		if (io->write_ev)
+			event_free(io->write_ev);
+		io->read_ev = NULL;
+		io->write_ev = NULL;
+	}
+	return -FI_ENOMEM;
+}
+
+/* Set the timerfd to the earliest deadline. Not 0: one is over already. */
+static int arm_timerfd(struct tdm_loop *loop)
+{
+	struct itimerspec ts = { .it_value = { 0, 0 } };
+	uint64_t first = 0;
+	struct tdm_list *n;
+
+	tdm_list_for_each(n, &loop->timers) {
+		uint64_t t = tdm_list_entry(n, struct tdm_loop_timer, node)
+				     ->deadline_ns;
+
+		if (!first || t < first)
+			first = t;
+	}
+	if (first && first <= tdm_os.now_ns())
+		return -FI_EAGAIN;
+	if (first == loop->timerfd_ns)
+		return 0;
+	ts.it_value.tv_sec = (time_t)(first / 1000000000u);
+	ts.it_value.tv_nsec = (long)(first % 1000000000u);
+	if (tdm_os.timerfd_settime(loop->timerfd, TFD_TIMER_ABSTIME, &ts, NULL))
+		return -FI_EAGAIN;
+	loop->timerfd_ns = first;
+	return 0;
+}
+
+void tdm_loop_wake(struct tdm_loop *loop)
+{
+	const uint64_t one = 1;
+
+	if (loop->epfd < 0 || loop->woken)
+		return;
+	/* It fails when it is readable already, or is interrupted. */
+	while (tdm_os.write(loop->wakefd, &one, sizeof(one)) < 0 &&
+	       errno == EINTR)
+		;
+	loop->woken = 1;
+}
+
+static void timer_expired(evutil_socket_t fd, short what, void *arg)
+{
+	struct tdm_loop_timer *timer = arg;
+
+	tdm_loop_timer_disarm(timer);
+	timer->fired(timer);
+}
+
+int tdm_loop_timer_arm(struct tdm_loop *loop, struct tdm_loop_timer *timer,
+		       unsigned ms)
+{
+	struct timeval tv = { .tv_sec = ms / 1000,
+			      .tv_usec = (ms % 1000) * 1000 };
+
+	tdm_loop_timer_disarm(timer);
+	timer->ev = evtimer_new(loop->base, timer_expired, timer);
+	if (!timer->ev)
+		return -FI_ENOMEM;
+	if (evtimer_add(timer->ev, &tv)) {
+		event_free(timer->ev);
+		timer->ev = NULL;
+		return -FI_ENOMEM;
+	}
+	timer->loop = loop;
+	timer->deadline_ns = tdm_os.now_ns() + (uint64_t)ms * 1000000;
+	tdm_list_init(&timer->node);
+	tdm_list_append(&loop->timers, &timer->node);
+	if (loop->epfd >= 0 && arm_timerfd(loop))
+		tdm_loop_wake(loop);
+	return 0;
+}
+
+void tdm_loop_timer_disarm(struct tdm_loop_timer *timer)
+{
+	if (!timer->ev)
+		return;
+	event_free(timer->ev);
+	timer->ev = NULL;
+	timer->deadline_ns = 0;
+	tdm_list_del(&timer->node);
+}
+
+/* Give the hot socket back to libevent. It stays hot when that fails. */
+static void cool(struct tdm_loop *loop)
+{
+	struct tdm_loop_io *io = loop->hot;
+
+	if (io &&
+	    (!(io->events & TDM_LOOP_READ) || !start(loop, io, TDM_LOOP_READ)))
+		loop->hot = NULL;
+}
+
+void tdm_loop_heat(struct tdm_loop *loop, struct tdm_loop_io *io)
+{
+	if (loop->hot == io)
+		return;
+	if (io && (!(io->events & TDM_LOOP_READ) ||
+		   (loop->hot && loop->hot_misses < CLOCK_PASSES)))
+		return;
+	cool(loop);
+	if (!io || loop->hot)
+		return;
+	event_del(io->read_ev);
+	loop->hot = io;
+	loop->hot_misses = 0;
+}
+
+void tdm_loop_active(struct tdm_loop *loop, struct tdm_loop_io *io)
+{
+	if (loop->hot == io)
+		loop->hot_misses = 0;
+}
+
+static void poll_hot(struct tdm_loop *loop)
+{
+	unsigned misses = ++loop->hot_misses;
+	uint64_t now;
+
+	loop->hot->ready(loop->hot, TDM_LOOP_READ);
+	if (tdm_likely(misses % CLOCK_PASSES || !loop->hot_misses))
+		return;
+	now = tdm_os.now_ns();
+	if (misses == CLOCK_PASSES)
+		loop->hot_idle_ns = now;
+	else if (now - loop->hot_idle_ns > HOT_IDLE_NS)
+		cool(loop);
+}
+
+/* Is it time to look at the cold sockets and the timers? */
+static int look_due(struct tdm_loop *loop, int only_tcp)
+{
+	uint64_t now;
+
+	if (tdm_unlikely(loop->look))
+		return 1;
+	if (only_tcp)
+		return !loop->hot || !(loop->passes % COLD_PASSES);
+	if (tdm_likely(loop->passes % CLOCK_PASSES))
+		return 0;
+	now = tdm_os.now_ns();
+	if (now - loop->looked_ns <
+	    (uint64_t)(loop->eager_ios ? COLD_GAP_NS : LAZY_GAP_NS))
+		return 0;
+	loop->looked_ns = now;
+	return 1;
+}
+
+void tdm_loop_end(struct tdm_loop *loop)
+{
+	event_base_loopbreak(loop->base);
+}
+
+void tdm_loop_progress(struct tdm_loop *loop, int only_tcp)
+{
+	if (loop->running)
+		return;
+	loop->passes++;
+	loop->running = 1;
+	if (loop->hot)
+		poll_hot(loop);
+	if (look_due(loop, only_tcp)) {
+		loop->look = 0;
+		event_base_loop(loop->base, EVLOOP_NONBLOCK);
+	}
+	loop->running = 0;
+}
+
+/* Make the private set and its two own members, or say why not. */
+static int open_wait_fds(struct tdm_loop *loop)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	loop->epfd = tdm_os.epoll_create1(EPOLL_CLOEXEC);
+	if (loop->epfd < 0)
+		return -errno;
+	loop->timerfd = tdm_os.timerfd_create(CLOCK_MONOTONIC,
+					      TFD_NONBLOCK | TFD_CLOEXEC);
+	if (loop->timerfd < 0)
+		return -errno;
+	loop->wakefd = tdm_os.eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (loop->wakefd < 0)
+		return -errno;
+	if (tdm_os.epoll_ctl(loop->epfd, EPOLL_CTL_ADD, loop->timerfd, &ev) ||
+	    tdm_os.epoll_ctl(loop->epfd, EPOLL_CTL_ADD, loop->wakefd, &ev))
+		return -errno;
+	return 0;
+}
+
+int tdm_loop_wait_fd(struct tdm_loop *loop)
+{
+	int ret;
+
+	if (loop->epfd >= 0)
+		return loop->epfd;
+	ret = open_wait_fds(loop);
+	if (ret) {
+		close_wait_fds(loop);
+		return ret;
+	}
+	loop->woken = 0;
+	loop->timerfd_ns = 0;
+	mirror_all(loop);
+	return loop->epfd;
+}
+
+int tdm_loop_wait_add(void *arg, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	struct tdm_loop *loop = arg;
+	int epfd = tdm_loop_wait_fd(loop);
+
+	if (epfd < 0)
+		return epfd;
+	return tdm_os.epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+void tdm_loop_wait_del(void *arg, int fd)
+{
+	struct epoll_event ev = { .events = 0 };
+	struct tdm_loop *loop = arg;
+
+	if (loop->epfd >= 0)
+		tdm_os.epoll_ctl(loop->epfd, EPOLL_CTL_DEL, fd, &ev);
+}
+
+int tdm_loop_arm(struct tdm_loop *loop)
+{
+	uint64_t n;
+	int ret = 0;
+
+	loop->look = 1;
+	if (loop->broken)
+		mirror_all(loop);
+	if (loop->broken)
+		return -FI_EAGAIN;
+	if (loop->woken) {
+		(void)!tdm_os.read(loop->wakefd, &n, sizeof(n));
+		loop->woken = 0;
+	}
+	if (loop->epfd >= 0)
+		ret = arm_timerfd(loop);
+	return ret;
+}

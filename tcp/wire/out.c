@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Output of a connection: the bytes that tx.c and rx_msg.c committed, on
+ * their way to the kernel.
+ *
+ * The committed stream is the transmit buffer (headers, short payloads) and
+ * behind it at most one gathered range of a user's buffer. Nothing is
+ * committed behind a gathered range, so the order on the wire is the order of
+ * the commits.
+ *
+ * Invariants:
+ *  1. A connection holds a transmit buffer only while it has bytes in it.
+ *  2. blocked: the kernel refused bytes; the socket is watched for write or
+ *     the timer runs, and no system call is made before either.
+ *  3. A send that fails for good does not end the connection: what the peer
+ *     had sent before is read first (tx_err, the again list).
+ */
+#include "tcp/wire/steps.h"
+#include "tcp/wire/rest.h"
+
+#include <rdma/fi_errno.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	/* Transmit buffers kept for the next use. */
+	SPARES = 8,
+	/* Wait for the kernel's memory, when it has none for a send. */
+	NO_MEMORY_MS = 10,
+	/* Most bytes handed over in one pass. */
+	PUSH_BYTES = 1 << 20,
+};
+
+struct tdm_out *tdm_out_room(struct tdm_conn *c, size_t n)
+{
+	struct tdm_tcp *tcp = c->tcp;
+	struct tdm_out *out = c->out;
+
+	if (!out) {
+		out = tcp->spare_out;
+		if (out) {
+			tcp->spare_out = out->next;
+			tcp->spares--;
+		} else {
+			out = malloc(sizeof(*out));
+			if (!out) {
+				tdm_out_later(c);
+				return NULL;
+			}
+		}
+		out->head = 0;
+		out->tail = 0;
+		out->msgs = 0;
+		c->out = out;
+	}
+	if (sizeof(out->bytes) - out->tail < n && out->head) {
+		memmove(out->bytes, out->bytes + out->head,
+			out->tail - out->head);
+		out->tail -= out->head;
+		out->head = 0;
+	}
+	return sizeof(out->bytes) - out->tail < n ? NULL : out;
+}
+
+void tdm_out_free(struct tdm_conn *c)
+{
+	struct tdm_tcp *tcp = c->tcp;
+
+	if (!c->out)
+		return;
+	if (tcp->spares < SPARES) {
+		c->out->next = tcp->spare_out;
+		tcp->spare_out = c->out;
+		tcp->spares++;
+	} else {
+		free(c->out);
+	}
+	c->out = NULL;
+}
+
+void tdm_out_later(struct tdm_conn *c)
+{
+	if (tdm_list_linked(&c->flush_node))
+		return;
+	tdm_list_append(&c->tcp->flush, &c->flush_node);
+	tdm_tcp_nudge(c->tcp);
+}
+
+/*
+ * The gathered bytes still to leave: out[@max]. Of a region that was closed
+ * meanwhile zeros go out instead, for the header has promised so many bytes.
+ */
+static size_t gathered(const struct tdm_conn *c, struct iovec *out, size_t max)
+{
+	static const uint8_t zeros[4096];
+	const struct tdm_tx *op = c->gather;
+	size_t left = c->gather_end - c->gather_off, n = 0;
+
+	if (tdm_likely(!op->entry || !c->tcp->rma->revoked(op->entry)))
+		return tdm_iov_slice(out, max, op->iov, op->count,
+				     c->gather_off, left);
+	for (; left && n < max; n++) {
+		out[n].iov_base = (void *)(uintptr_t)zeros;
+		out[n].iov_len = tdm_min(left, sizeof(zeros));
+		left -= out[n].iov_len;
+	}
+	return n;
+}
+
+/* One system call over all that is committed. */
+static ssize_t put(struct tdm_conn *c)
+{
+	struct iovec iov[1 + TDM_IOV_LIMIT];
+	struct msghdr msg = { .msg_iov = iov };
+	size_t n = 0;
+
+	if (tdm_likely(!c->gather))
+		return tdm_os.send(c->io.fd, c->out->bytes + c->out->head,
+				   c->out->tail - c->out->head,
+				   MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (c->out) {
+		iov[0].iov_base = c->out->bytes + c->out->head;
+		iov[0].iov_len = c->out->tail - c->out->head;
+		n = 1;
+	}
+	n += gathered(c, iov + n, TDM_IOV_LIMIT);
+	msg.msg_iovlen = n;
+	return tdm_os.sendmsg(c->io.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* The kernel took @n bytes. */
+static void advance(struct tdm_conn *c, size_t n)
+{
+	size_t k = tdm_min(n, tdm_out_bytes(c));
+
+	if (c->out) {
+		c->out->head += (uint32_t)k;
+		if (c->out->head == c->out->tail)
+			tdm_out_free(c);
+	}
+	n -= k;
+	if (!c->gather)
+		return;
+	c->gather_off += n;
+	if (c->gather_off == c->gather_end)
+		tdm_tx_gathered(c);
+}
+
+static void block(struct tdm_conn *c)
+{
+	c->blocked = 1;
+	tdm_conn_watch(c, TDM_LOOP_READ | TDM_LOOP_WRITE);
+}
+
+static void refused(struct tdm_conn *c, int err)
+{
+	if (err == EAGAIN || err == EWOULDBLOCK) {
+		block(c);
+		return;
+	}
+	if ((err == ENOBUFS || err == ENOMEM) &&
+	    !tdm_loop_timer_arm(c->tcp->a.loop, &c->timer, NO_MEMORY_MS)) {
+		c->blocked = 1;
+		return;
+	}
+	c->tx_err = err == EPIPE ? FI_ECONNRESET : err;
+	tdm_conn_again(c);
+}
+
+static int pending(const struct tdm_conn *c)
+{
+	return c->out || c->gather;
+}
+
+void tdm_out_push(struct tdm_conn *c)
+{
+	size_t sent = 0;
+	ssize_t n;
+
+	tdm_list_del(&c->flush_node);
+	if (c->blocked || c->tx_err || c->io.fd < 0)
+		return;
+	for (;;) {
+		size_t all;
+
+		if (c->state == TDM_CONN_READY)
+			tdm_tx_fill(c);
+		if (!pending(c)) {
+			if (tdm_unlikely(c->going))
+				tdm_rest_now(c);
+			return;
+		}
+		if (sent >= PUSH_BYTES) {
+			tdm_out_later(c);
+			return;
+		}
+		all = tdm_out_bytes(c) +
+		      (c->gather ? c->gather_end - c->gather_off : 0);
+		n = put(c);
+		if (tdm_unlikely(n < 0)) {
+			if (errno == EINTR)
+				continue;
+			refused(c, errno);
+			return;
+		}
+		sent += (size_t)n;
+		c->used = c->tcp->pass;
+		advance(c, (size_t)n);
+		if (tdm_unlikely((size_t)n < all)) {
+			block(c);
+			return;
+		}
+	}
+}
+
+void tdm_out_kick(struct tdm_conn *c)
+{
+	if (c->tx_pass == c->tcp->pass) {
+		tdm_out_later(c);
+		return;
+	}
+	c->tx_pass = c->tcp->pass;
+	tdm_out_push(c);
+}

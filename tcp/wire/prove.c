@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The proofs in the greetings of endpoints with keys.
+ *
+ *	initiator				acceptor
+ *	HELLO, nonce, proof H of it    ------>	which key is that? none: silence
+ *	is it S of both HELLOs?	       <------	HELLO, nonce, proof S of both
+ *	proof C of both, whole	       ------>	is it? else silence
+ *	anything: a session	       <------	a session: an ACK at once
+ *
+ * H keeps the acceptor silent to those who know no key; a HELLO that is said
+ * again by somebody else gets an answer he cannot use. S and C are made of
+ * both nonces, both incarnations, both addresses and all that was negotiated.
+ * The letter is part of a proof, so that none can be sent back as another.
+ *
+ * Lock: held. Spec: doc/PROTOCOL.md "Keys", doc/PROTOCOL-tcp.md "Keys".
+ */
+#include "tcp/wire/prove.h"
+
+#include <rdma/fi_errno.h>
+
+enum {
+	NONCE_AT = TDM_WIRE_PROVEN_BYTES - TDM_AUTH_NONCE_BYTES,
+};
+
+/* What the proof in the greeting @p is made of. */
+static struct tdm_auth_text text_of(const uint8_t *p, const uint8_t *first)
+{
+	return tdm_auth_text(p, TDM_WIRE_PROVEN_BYTES, first,
+			     TDM_WIRE_GREETING_BYTES);
+}
+
+int tdm_prove_hello(const struct tdm_auth_key *key, uint8_t *p,
+		    const uint8_t *first)
+{
+	struct tdm_auth_text text = text_of(p, first);
+	int ret = tdm_auth_nonce(p + NONCE_AT);
+
+	return ret ? ret :
+		     tdm_auth_prove(key,
+				    first ? TDM_AUTH_TCP_SERVER :
+					    TDM_AUTH_TCP_HELLO,
+				    &text, p + TDM_WIRE_PROVEN_BYTES);
+}
+
+const struct tdm_auth_key *tdm_prove_guest(const struct tdm_auth_keys *keys,
+					   const struct tdm_wire_greeting *g,
+					   const uint8_t *p)
+{
+	struct tdm_auth_text text = text_of(p, NULL);
+
+	if (g->kind != TDM_WIRE_HELLO || !(g->features & TDM_WIRE_FEATURE_AUTH))
+		return NULL;
+	return tdm_auth_which(keys, TDM_AUTH_TCP_HELLO, &text, g->proof);
+}
+
+int tdm_prove_check(const struct tdm_auth_key *key, const uint8_t *p,
+		    const uint8_t *first)
+{
+	struct tdm_auth_text text = text_of(p, first);
+
+	return tdm_auth_check(key, TDM_AUTH_TCP_SERVER, &text,
+			      p + TDM_WIRE_PROVEN_BYTES);
+}
+
+int tdm_prove_last(struct tdm_conn *c, const struct tdm_auth_key *key)
+{
+	const uint8_t *own = c->greeting + TDM_WIRE_GREETING_BYTES;
+	const struct tdm_auth_text text = { own, TDM_WIRE_GREETING_BYTES,
+					    c->greeting,
+					    TDM_WIRE_GREETING_BYTES };
+	struct tdm_out *out = tdm_out_room(c, TDM_AUTH_PROOF_BYTES);
+	int ret;
+
+	if (!out)
+		return -FI_ENOMEM;
+	ret = tdm_auth_prove(key, TDM_AUTH_TCP_CLIENT, &text,
+			     out->bytes + out->tail);
+	if (!ret)
+		out->tail += TDM_AUTH_PROOF_BYTES;
+	return ret;
+}

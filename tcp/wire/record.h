@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The bytes on a TCP connection: the greeting and the records. Pure functions
+ * over byte ranges: no state, no call, no byte believed (fuzzed).
+ * doc/PROTOCOL-tcp.md has the layouts by byte offset. All integers are
+ * little-endian.
+ */
+#ifndef TDM_TCP_WIRE_RECORD_H
+#define TDM_TCP_WIRE_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "av/addr.h"
+#include "tdm_amo.h"
+#include "tdm_auth.h"
+#include "tdm_base.h"
+
+enum {
+	TDM_WIRE_VERSION = 1, /* spoken; also the oldest spoken */
+	TDM_WIRE_GREETING_BYTES = 128,
+	TDM_WIRE_ID_BYTES = 16,		  /* incarnation id of an endpoint */
+	TDM_WIRE_PROVEN_BYTES = 96,	  /* of a greeting: all but its proof */
+	TDM_WIRE_PREFIX_BYTES = 8,	  /* common to all records */
+	TDM_WIRE_HEAD_BYTES = 48,	  /* the longest header */
+	TDM_WIRE_ACK_BYTES = 32,	  /* header of an ACK or a REST */
+	TDM_WIRE_GROUP_BYTES = 16,	  /* header of a GROUP */
+	TDM_WIRE_EAGER_BYTES = 1 << 20,	  /* longest payload of an EAGER */
+	TDM_WIRE_DATA_BYTES = 1 << 20,	  /* longest payload of a DATA */
+	TDM_WIRE_RTS_COUNT = 1 << 16,	  /* most announced, unanswered */
+	TDM_WIRE_CHARGE_BYTES = 512,	  /* credit an empty EAGER takes */
+	TDM_WIRE_CREDIT_LEAST = 64 << 10, /* bytes, in a greeting */
+	TDM_WIRE_CREDIT_MOST = 64 << 20,
+	TDM_WIRE_CTX_MOST = 1 << 16, /* receive contexts of an endpoint */
+};
+
+/* rid of a CTS that answers CANCEL. */
+#define TDM_WIRE_CANCELLED UINT32_MAX
+
+/* Longest message, bytes. */
+#define TDM_WIRE_MSG_MAX (1ull << 62)
+
+enum tdm_wire_op {
+	TDM_WIRE_EAGER = 1, /* a message with its payload */
+	TDM_WIRE_RTS,	    /* a message announced */
+	TDM_WIRE_CTS,	    /* the bytes of an announced message wanted */
+	TDM_WIRE_DATA,	    /* some of them */
+	TDM_WIRE_DONE,	    /* placed in the target's buffer, or refused */
+	TDM_WIRE_ACK,	    /* records received, credit given back */
+	TDM_WIRE_GOODBYE,   /* nothing follows */
+	TDM_WIRE_WRITE,	    /* a one-sided write with its payload */
+	TDM_WIRE_AWRITE,    /* a one-sided write announced */
+	TDM_WIRE_READ,	    /* a one-sided read: send these bytes */
+	TDM_WIRE_CANCEL,    /* drop an announced message, if it waits */
+	TDM_WIRE_GROUP,	    /* the group of the messages that follow */
+	TDM_WIRE_REST,	    /* a step towards a rest; an ACK as well */
+	TDM_WIRE_ATOMIC,    /* an atomic operation with its operands */
+	TDM_WIRE_OPS
+};
+
+enum tdm_wire_flag {
+	TDM_WIRE_F_TAG = 1,    /* tagged: 8 bytes of tag follow */
+	TDM_WIRE_F_DATA = 2,   /* 8 bytes of remote CQ data follow */
+	TDM_WIRE_F_ACK = 4,    /* the sender waits for the acknowledgement */
+	TDM_WIRE_F_DONE = 8,   /* EAGER: id follows, answer with DONE */
+	TDM_WIRE_F_ABORT = 16, /* DATA: no more will come */
+	TDM_WIRE_F_NOW = 32, /* DATA, with ACK: it is not to wait for traffic */
+	TDM_WIRE_F_FULL = 64 /* ACK: no more credit for now */
+};
+
+/* Why bytes were refused; the prov_errno of operations that end by it. */
+enum tdm_wire_error {
+	TDM_WIRE_E_OP = 1,  /* unknown record */
+	TDM_WIRE_E_FLAGS,   /* flags or reserved bits the record cannot have */
+	TDM_WIRE_E_LENGTH,  /* payload length out of bounds */
+	TDM_WIRE_E_VALUE,   /* another field out of bounds */
+	TDM_WIRE_E_ID,	    /* names an operation that does not exist */
+	TDM_WIRE_E_ACK,	    /* acknowledges what was not sent */
+	TDM_WIRE_E_CREDIT,  /* more than the credit allows */
+	TDM_WIRE_E_STATE,   /* not allowed now */
+	TDM_WIRE_E_GREETING /* not a greeting */
+};
+
+/* How a one-sided operation ended; in a DONE. */
+enum tdm_wire_status {
+	TDM_WIRE_S_OK,	   /* also of messages */
+	TDM_WIRE_S_ACCESS, /* key, range or right refused, or region closed */
+	TDM_WIRE_S_MEMORY, /* the target has none */
+	TDM_WIRE_S_OPERATION, /* ATOMIC: there is no such operation */
+	TDM_WIRE_STATUSES
+};
+
+/* What a REST says. */
+enum tdm_wire_step {
+	TDM_WIRE_ASK = 1, /* may we rest? */
+	TDM_WIRE_YES,	  /* yes; nothing follows before GO or STAY */
+	TDM_WIRE_NO,	  /* not now */
+	TDM_WIRE_GO,	  /* the session rests */
+	TDM_WIRE_STAY,	  /* it goes on */
+	TDM_WIRE_STEPS
+};
+
+/* A record's header, decoded. Which fields count depends on op and flags. */
+struct tdm_wire_rec {
+	uint8_t op;
+	uint8_t flags;
+	uint16_t ctx;  /* EAGER, RTS, WRITE, AWRITE, ATOMIC: receive context */
+	uint32_t len;  /* payload bytes that follow the header */
+	uint64_t tag;  /* F_TAG */
+	uint64_t data; /* F_DATA */
+	uint32_t id;   /* sender's: all with an id but DATA */
+	uint32_t rid;  /* receiver's: CTS, DATA; READ, ATOMIC: of the DATA */
+	uint32_t status; /* DONE: enum tdm_wire_status */
+	uint64_t key;	 /* WRITE, AWRITE, READ, ATOMIC: region, place in it */
+	uint64_t addr;
+	struct tdm_amo amo; /* ATOMIC: what is to be done */
+	uint64_t total;	    /* all bytes; ATOMIC: of the target; CTS: wanted */
+	uint64_t acked; /* ACK, REST: records with payload received, from 0 */
+	uint64_t freed; /* ACK, REST: credit given back, bytes, from 0 */
+	uint32_t group; /* GROUP */
+	uint32_t step;	/* REST: enum tdm_wire_step */
+};
+
+/*
+ * Length of the header that begins with @p[TDM_WIRE_PREFIX_BYTES], at most
+ * TDM_WIRE_HEAD_BYTES, or -enum tdm_wire_error.
+ */
+int tdm_wire_head_bytes(const uint8_t *p) tdm_must_check;
+
+/*
+ * Decode and check the header at @p, all of whose tdm_wire_head_bytes() are
+ * there. 0 and *@rec, or -enum tdm_wire_error.
+ */
+int tdm_wire_decode(const uint8_t *p, struct tdm_wire_rec *rec) tdm_must_check;
+
+/* Write the header of @rec to @p[TDM_WIRE_HEAD_BYTES]; returns its length. */
+size_t tdm_wire_encode(uint8_t *p, const struct tdm_wire_rec *rec);
+
+enum tdm_wire_greet { TDM_WIRE_HELLO = 1, TDM_WIRE_REJECT };
+
+/* Bits of tdm_wire_greeting.features. */
+enum {
+	TDM_WIRE_FEATURE_GROUPS = 1, /* the sender takes GROUP */
+	TDM_WIRE_FEATURE_AUTH = 2,   /* the greeting has nonce and proof */
+	TDM_WIRE_FEATURE_REST = 4,   /* the sender takes REST */
+	TDM_WIRE_FEATURE_ATOMIC = 8, /* ... ATOMIC */
+	TDM_WIRE_FEATURE_NOW = 16,   /* ... flag NOW */
+	TDM_WIRE_FEATURE_CREDIT = 32 /* ... flag FULL, and credit that grows */
+};
+
+enum tdm_wire_reason {
+	TDM_WIRE_R_VERSION = 1, /* no version in common */
+	TDM_WIRE_R_FEATURE,	/* a feature required is not known */
+	TDM_WIRE_R_DUPLICATE,	/* the other connection of the pair is kept */
+	TDM_WIRE_R_BUSY,	/* the address has a live connection */
+};
+
+struct tdm_wire_greeting {
+	uint8_t kind;	 /* enum tdm_wire_greet */
+	uint8_t reason;	 /* REJECT: enum tdm_wire_reason */
+	uint16_t oldest; /* protocol versions spoken */
+	uint16_t newest;
+	uint32_t features; /* understood */
+	uint32_t required; /* of them, the ones the sender cannot do without */
+	uint8_t id[TDM_WIRE_ID_BYTES];
+	struct tdm_addr addr; /* the endpoint's; scope id not transmitted */
+	uint64_t credit;      /* bytes of EAGER the sender will hold */
+	uint32_t eager;	      /* longest EAGER payload it takes */
+	uint32_t rts;	      /* most RTS waiting it takes */
+	uint32_t contexts;    /* receive contexts it has; at least 1 */
+	uint8_t nonce[TDM_AUTH_NONCE_BYTES]; /* AUTH; else 0 */
+	uint8_t proof[TDM_AUTH_PROOF_BYTES];
+};
+
+/* Not 0 while @p[len] can still become a greeting of this protocol. */
+int tdm_wire_is_greeting(const uint8_t *p, size_t len);
+
+/* Write @g to @p[TDM_WIRE_GREETING_BYTES]. */
+void tdm_wire_greeting_encode(uint8_t *p, const struct tdm_wire_greeting *g);
+
+/*
+ * Decode and check @p[TDM_WIRE_GREETING_BYTES]. A HELLO of other versions is
+ * not checked beyond the versions: compare them first. 0 or
+ * -TDM_WIRE_E_GREETING.
+ */
+int tdm_wire_greeting_decode(const uint8_t *p,
+			     struct tdm_wire_greeting *g) tdm_must_check;
+
+/* Not 0 when a peer that sent @g can be talked to by this version. */
+static inline int tdm_wire_version_ok(const struct tdm_wire_greeting *g)
+{
+	return g->oldest <= TDM_WIRE_VERSION && g->newest >= TDM_WIRE_VERSION;
+}
+
+#endif /* TDM_TCP_WIRE_RECORD_H */

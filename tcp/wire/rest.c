@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connections that rest. When descriptors are scarce, the longest unused of
+ * the connections over which nothing is under way are given up by agreement of
+ * both sides; the pairs go on, and connect again when somebody sends.
+ *
+ *   READY --ask()--> asked --YES--> RESTING --GO is written--> IDLE
+ *   READY --ASK----> RESTING --GO--> IDLE | --STAY--> READY
+ *
+ * Scarce: a descriptor was had whose number is beyond 80 % of what the process
+ * may have (the system gives the lowest that is free, so as many are in use),
+ * or none was to be had. Nobody looks but where descriptors are made.
+ *
+ * Invariants:
+ *  1. YES is said only while nothing is under way, and nothing is committed
+ *     between it and the peer's GO or STAY.
+ *  2. GO is said only when nothing is under way with the sums of the YES: what
+ *     was sent behind ASK, on whichever side, is missing in one of them.
+ *  3. A session ends by a rest only with nothing begun in it, whatever the peer
+ *     agreed to: else by a loss.
+ *  4. An ASK has one answer, YES one as well, unless the session is lost; that
+ *     of an ASK which met ours is said by the larger id alone.
+ *
+ * Spec: doc/PROTOCOL-tcp.md, "Rest"; doc/adr/0018-resting-connections.md.
+ */
+#include "tcp/wire/rest.h"
+
+#include "tcp/wire/credit.h"
+#include "tcp/wire/share.h"
+#include "tcp/wire/tx_priv.h"
+#include "tdm_log.h"
+
+#include <rdma/fi_errno.h>
+
+#include <string.h>
+#include <sys/resource.h>
+
+enum {
+	/* Connections asked at one look. */
+	ASK_MOST = 32,
+	/* Asked for each descriptor above the mark, and for each not had. */
+	ASK_CROWDED = 2,
+	ASK_NONE_LEFT = 4,
+	/* Credit that messages kept over a rest may take. */
+	KEPT_BYTES = 128 << 10,
+};
+
+/* The longest unused first. */
+struct tdm_idle {
+	unsigned want, count;
+	struct {
+		struct tdm_conn *conn;
+		uint64_t passes; /* since it was used */
+	} found[ASK_MOST];
+};
+
+/* Are only messages left of @c that came whole, and few of them? */
+static int keepable(const struct tdm_conn *c)
+{
+	uint64_t sum = 0;
+	struct tdm_list *n;
+
+	tdm_list_for_each(n, &c->rxs) {
+		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
+
+		sum += rx->charge + rx->kept;
+		if (rx->state != TDM_RX_WAITING || rx->announced || rx->done ||
+		    rx->got != rx->len || sum > KEPT_BYTES)
+			return 0;
+	}
+	return 1;
+}
+
+/* Is nothing begun over @c, by either side, that has not ended? */
+static int over(const struct tdm_conn *c)
+{
+	return c->tcp->stalled != c && !c->gather && !c->cur && !c->left &&
+	       !c->head_len && !c->rts && !c->announced &&
+	       tdm_list_empty(&c->ackq) && tdm_list_empty(&c->waitq) &&
+	       tdm_list_empty(&c->dataq) && tdm_list_empty(&c->ctlq) &&
+	       keepable(c);
+}
+
+/* Is nothing under way over @c, as far as this side can tell? */
+static int idle(const struct tdm_conn *c)
+{
+	if (c->state != TDM_CONN_READY || c->bye || c->closing || c->tx_err ||
+	    c->blocked || c->say)
+		return 0;
+	/* Both ends of a connection to ourselves are ours. */
+	if (!memcmp(c->id, c->tcp->id, sizeof(c->id)))
+		return 0;
+	return tdm_list_empty(&c->sendq) && over(c);
+}
+
+/* The same, and has the peer got all that was sent? */
+static int settled(const struct tdm_conn *c)
+{
+	return idle(c) && c->acked == c->tx_seq;
+}
+
+/* The session is over and the next one begins from 0. */
+static void forget_session(struct tdm_conn *c)
+{
+	tdm_credit_end(c, 0);
+	c->ack_now = 0;
+	c->turn = 0;
+	c->asked = 0;
+	c->going = 0;
+	c->say = 0;
+	c->tx_seq = 0;
+	c->acked = 0;
+	c->charged = 0;
+	c->freed = 0;
+	c->rts = 0;
+	c->rx_seq = 0;
+	c->ack_seq = 0;
+	c->thirsty = 0;
+	c->rx_charged = 0;
+	c->rx_freed = 0;
+	c->ack_freed = 0;
+	c->ack_bytes = 0;
+	tdm_ids_fini(&c->ids);
+	tdm_ids_fini(&c->rids);
+}
+
+void tdm_rest_now(struct tdm_conn *c)
+{
+	/* What the peer began although it agreed has a number of this session. */
+	if (!over(c)) {
+		TDM_CONN_INFO(c, "the peer was to rest and did not");
+		tdm_conn_fail(c, FI_ECONNRESET, TDM_WIRE_E_STATE);
+		return;
+	}
+	TDM_CONN_INFO(c, "the connection rests");
+	tdm_loop_timer_disarm(&c->timer);
+	tdm_conn_close_fd(c);
+	tdm_list_del(&c->flush_node);
+	tdm_list_del(&c->ack_node);
+	tdm_list_del(&c->again_node);
+	tdm_list_del(&c->sent_node);
+	forget_session(c);
+	tdm_conn_set_state(c, TDM_CONN_IDLE);
+	if (!tdm_list_empty(&c->sendq))
+		tdm_hello_connect(c);
+}
+
+int tdm_rest_reborn(struct tdm_conn *c, const struct tdm_wire_greeting *g)
+{
+	if (!c->known || !memcmp(c->id, g->id, sizeof(c->id)))
+		return 0;
+	tdm_conn_fail(c, FI_ECONNRESET, 0);
+	return 1;
+}
+
+/* Say @step now, behind what is committed. Not 0: there is no room. */
+static int say_now(struct tdm_conn *c, enum tdm_wire_step step)
+{
+	if (c->gather || !tdm_out_room(c, TDM_WIRE_ACK_BYTES))
+		return -1;
+	c->say = (uint8_t)step;
+	c->ack_now = 1;
+	tdm_tx_put_ack(c);
+	return 0;
+}
+
+/* Say @step, at once or when there is room: it changes nothing here. */
+static void say(struct tdm_conn *c, enum tdm_wire_step step)
+{
+	c->say = (uint8_t)step;
+	c->ack_now = 1;
+	tdm_out_push(c);
+}
+
+static void ask(struct tdm_conn *c)
+{
+	if (say_now(c, TDM_WIRE_ASK))
+		return;
+	c->asked = 1;
+	tdm_out_push(c);
+}
+
+/* Say YES or GO, by which nothing more leaves. Not 0: there is no room. */
+static int agree(struct tdm_conn *c, enum tdm_wire_step step)
+{
+	if (say_now(c, step))
+		return -1;
+	c->going = step == TDM_WIRE_GO;
+	tdm_conn_set_state(c, TDM_CONN_RESTING);
+	tdm_out_push(c);
+	return 0;
+}
+
+static int heard_ask(struct tdm_conn *c)
+{
+	if (c->state == TDM_CONN_RESTING || c->say)
+		return -TDM_WIRE_E_STATE;
+	if (c->asked && memcmp(c->tcp->id, c->id, sizeof(c->id)) < 0)
+		return 0; /* ours counts */
+	c->asked = 0;
+	if (!settled(c) || c->tcp->closing || agree(c, TDM_WIRE_YES))
+		say(c, TDM_WIRE_NO);
+	return 0;
+}
+
+static int heard_answer(struct tdm_conn *c, uint32_t step)
+{
+	if (!c->asked)
+		return -TDM_WIRE_E_STATE;
+	c->asked = 0;
+	if (step == TDM_WIRE_YES &&
+	    (!settled(c) || c->tcp->closing || agree(c, TDM_WIRE_GO)))
+		say(c, TDM_WIRE_STAY);
+	return 0;
+}
+
+/* What the peer makes of our YES. */
+static int heard_last(struct tdm_conn *c, uint32_t step)
+{
+	if (c->state != TDM_CONN_RESTING || c->going)
+		return -TDM_WIRE_E_STATE;
+	if (step == TDM_WIRE_GO) {
+		tdm_rest_now(c);
+		return 0;
+	}
+	tdm_conn_set_state(c, TDM_CONN_READY);
+	tdm_out_push(c);
+	return 0;
+}
+
+int tdm_rest_heard(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	int ret = tdm_tx_acked(c, rec);
+
+	if (ret)
+		return ret;
+	switch (rec->step) {
+	case TDM_WIRE_ASK:
+		return heard_ask(c);
+	case TDM_WIRE_YES:
+	case TDM_WIRE_NO:
+		return heard_answer(c, rec->step);
+	default:
+		return heard_last(c, rec->step);
+	}
+}
+
+/* @c has not been used for @passes: put it where it belongs, if at all. */
+static void consider(struct tdm_idle *l, struct tdm_conn *c, uint64_t passes)
+{
+	unsigned i = l->count;
+
+	if (i == l->want) {
+		if (passes <= l->found[i - 1].passes)
+			return;
+		i--;
+	} else {
+		l->count++;
+	}
+	for (; i && l->found[i - 1].passes < passes; i--)
+		l->found[i] = l->found[i - 1];
+	l->found[i].conn = c;
+	l->found[i].passes = passes;
+}
+
+void tdm_tcp_idle(struct tdm_tcp *tcp, struct tdm_idle *found)
+{
+	struct tdm_list *pos;
+
+	tdm_assert_held(tcp->a.engine->lock);
+	tdm_list_for_each(pos, &tcp->conns) {
+		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
+
+		if ((c->features & TDM_WIRE_FEATURE_REST) && !c->asked &&
+		    idle(c))
+			consider(found, c, tcp->pass - c->used);
+	}
+}
+
+static void look(struct tdm_loop_timer *timer)
+{
+	struct tdm_tcp *tcp =
+		tdm_container_of(timer, struct tdm_tcp, crowd_timer);
+	struct tdm_idle found;
+	unsigned i;
+
+	found.want = (unsigned)tdm_min(tcp->crowd, (unsigned)ASK_MOST);
+	found.count = 0;
+	tcp->crowd = 0;
+	if (tcp->a.crowded)
+		tcp->a.crowded(tcp->a.arg, &found);
+	else
+		tdm_tcp_idle(tcp, &found);
+	for (i = 0; i < found.count; i++)
+		ask(found.found[i].conn);
+	if (tcp->none_left)
+		(void)tdm_share_evict(tcp, NULL);
+	tcp->none_left = 0;
+}
+
+void tdm_rest_init(struct tdm_tcp *tcp)
+{
+	tcp->crowd_timer.fired = look;
+}
+
+/* Is the number @fd among the last fifth of those the process may have? */
+static int scarce(int fd)
+{
+	struct rlimit limit;
+
+	return !tdm_os.getrlimit(RLIMIT_NOFILE, &limit) &&
+	       limit.rlim_cur != RLIM_INFINITY &&
+	       (rlim_t)fd >= limit.rlim_cur - limit.rlim_cur / 5;
+}
+
+void tdm_rest_crowd(struct tdm_tcp *tcp, int fd)
+{
+	if (fd >= 0 && !scarce(fd))
+		return;
+	tcp->crowd += fd < 0 ? ASK_NONE_LEFT : ASK_CROWDED;
+	tcp->none_left |= fd < 0;
+	/* Not here, in the middle of something. Without memory: next time. */
+	if (!tcp->crowd_timer.ev && !tcp->closing)
+		(void)tdm_loop_timer_arm(tcp->a.loop, &tcp->crowd_timer, 0);
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Input of a connection: bytes to records to handlers.
+ *
+ * A record is a header and its payload. Headers are decoded in the staging
+ * buffer of the endpoint, or in c->head when they arrive in pieces; payload
+ * goes to its place as it comes, from the staging buffer or, when much is
+ * missing, by the kernel directly with what follows caught in the staging
+ * buffer. So a connection keeps no input of its own but part of a header.
+ *
+ * Invariants:
+ *  1. c->left bytes of payload are expected before the next header.
+ *  2. All bytes read are handled before the call returns, and the staging
+ *     buffer is free between calls; unless memory is out: then tcp->stalled is
+ *     the connection that has bytes there, from a header on, and nobody reads
+ *     before they are handled. So no message is lost for want of memory.
+ *  3. Nothing is believed: wire.c checks what bytes alone can tell, the
+ *     handlers check against the state. An error ends this connection only.
+ *  4. Reading is never switched off; memory is bounded by credit (EAGER) and
+ *     by count (RTS, ATOMIC).
+ */
+#include "tcp/wire/steps.h"
+#include "tcp/wire/credit.h"
+#include "tcp/wire/rest.h"
+
+#include "tdm_log.h"
+#include "tdm_place.h"
+
+#include <rdma/fi_errno.h>
+
+#include <errno.h>
+
+enum {
+	/* First read of a pass: bounds the time short records may take. */
+	READ_BYTES = 16 << 10,
+	/* Missing payload from which it is read to its place directly. */
+	DIRECT_BYTES = 8 << 10,
+	/* Where messages are this long, a read is short to leave them there. */
+	LONG_BYTES = 12 << 10,
+	SHORT_READ_BYTES = 1 << 10,
+};
+
+void tdm_rx_ack_due(struct tdm_conn *c)
+{
+	struct tdm_tcp *tcp = c->tcp;
+
+	if (tdm_list_linked(&c->ack_node))
+		return;
+	c->ack_pass = tcp->pass;
+	tdm_list_append(&tcp->acks, &c->ack_node);
+	tdm_tcp_nudge(tcp);
+}
+
+void tdm_rx_release(struct tdm_conn *c, uint64_t charge)
+{
+	c->rx_freed += charge;
+	if (c->rx_freed - c->ack_freed >
+		    tdm_max(c->credit, (uint64_t)TDM_WIRE_CREDIT_LEAST) / 4 &&
+	    c->state == TDM_CONN_READY)
+		tdm_rx_ack_due(c);
+}
+
+/* An EAGER, WRITE, DATA or ATOMIC record of @len bytes is complete. */
+static void received(struct tdm_conn *c, uint8_t flags, uint32_t len)
+{
+	if (c->tcp->closing)
+		return; /* dropped, so it must not count as received */
+	c->rx_seq++;
+	c->ack_bytes += len;
+	if (c->rx_seq - c->ack_seq >= TDM_TCP_ACK_RECORDS ||
+	    c->ack_bytes >= TDM_TCP_ACK_BYTES || (flags & TDM_WIRE_F_NOW)) {
+		c->ack_now = 1;
+		tdm_rx_ack_due(c);
+	} else if (flags & TDM_WIRE_F_ACK) {
+		tdm_rx_ack_due(c);
+	}
+}
+
+static void protocol_error(struct tdm_conn *c, int why)
+{
+	TDM_CONN_INFO(c,
+		      "the peer broke the protocol (%d): its connection is "
+		      "closed",
+		      why);
+	tdm_conn_fail(c, FI_ECONNRESET, why);
+}
+
+/* Take payload of the current record. */
+static void take(struct tdm_conn *c, const uint8_t *p, size_t n)
+{
+	c->left -= n;
+	tdm_rx_put(c, p, n);
+	if (!c->left)
+		received(c, c->cur_flags, c->cur_len);
+}
+
+static int begin_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
+		       const uint8_t *p, size_t n)
+{
+	uint64_t charge = tdm_credit_charge(rec->len);
+	uint64_t left = c->given - c->rx_charged;
+	int k;
+
+	if (left < charge)
+		return -TDM_WIRE_E_CREDIT;
+	c->rx_charged += charge;
+	if (tdm_unlikely(left - charge < TDM_CREDIT_LOW_BYTES))
+		tdm_credit_low(c);
+	c->stats.rx_msgs++;
+	c->stats.rx_bytes += rec->len;
+	c->cur = NULL;
+	k = rec->op == TDM_WIRE_WRITE ? tdm_rx_write(c, rec) :
+					tdm_rx_eager(c, rec, p, n);
+	if (tdm_unlikely(k < 0)) {
+		/* It comes once more. */
+		c->rx_charged -= charge;
+		c->stats.rx_msgs--;
+		c->stats.rx_bytes -= rec->len;
+		return k;
+	}
+	c->left = rec->len - (uint32_t)k;
+	if (!c->left)
+		received(c, rec->flags, rec->len);
+	return k;
+}
+
+/* Bounded by count, as what is announced: its bytes are gone when it ends. */
+static int begin_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
+			const uint8_t *p, size_t n)
+{
+	int k;
+
+	c->cur = NULL;
+	k = tdm_rx_atomic(c, rec, p, n);
+	if (k < 0)
+		return k;
+	c->left = rec->len - (uint32_t)k;
+	if (!c->left)
+		received(c, rec->flags, rec->len);
+	return k;
+}
+
+static int begin_data(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	int ret;
+
+	c->cur = NULL;
+	ret = tdm_rx_data(c, rec);
+	if (ret < 0)
+		return ret;
+	/* Who cannot say whether it is urgent may wait for the delivery. */
+	if ((rec->flags & TDM_WIRE_F_ACK) &&
+	    !(c->features & TDM_WIRE_FEATURE_NOW))
+		c->cur_flags |= TDM_WIRE_F_NOW;
+	c->left = rec->len;
+	return 0;
+}
+
+/* The sender cancels: in time when the message waits here still. */
+static void withdrawn(struct tdm_conn *c, uint32_t id)
+{
+	struct tdm_list *n;
+
+	tdm_list_for_each(n, &c->rxs) {
+		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
+
+		if (rx->announced && rx->id == id &&
+		    rx->state == TDM_RX_WAITING) {
+			tdm_rx_withdraw(rx);
+			return;
+		}
+	}
+}
+
+/* The messages that follow are of @group. */
+static int group(struct tdm_conn *c, uint32_t group)
+{
+	if (!c->tcp->a.groups)
+		return -TDM_WIRE_E_STATE;
+	if (group > TDM_SPACE_GROUP_MOST)
+		return -TDM_WIRE_E_VALUE;
+	tdm_conn_set_source(c, c->fi_addr, group);
+	return 0;
+}
+
+/* @n bytes follow the header. Returns the bytes used, or an error. */
+static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
+		  const uint8_t *p, size_t n)
+{
+	if (tdm_unlikely(c->bye))
+		return -TDM_WIRE_E_STATE;
+	if (tdm_unlikely(rec->ctx >= c->tcp->contexts))
+		return -TDM_WIRE_E_VALUE;
+	c->cur_flags = rec->flags;
+	c->cur_len = rec->len;
+	switch (rec->op) {
+	case TDM_WIRE_EAGER:
+	case TDM_WIRE_WRITE:
+		return begin_eager(c, rec, p, n);
+	case TDM_WIRE_RTS:
+		return tdm_rx_rts(c, rec);
+	case TDM_WIRE_CTS:
+		return tdm_tx_cts(c, rec);
+	case TDM_WIRE_DATA:
+		return begin_data(c, rec);
+	case TDM_WIRE_DONE:
+		return tdm_tx_done(c, rec);
+	case TDM_WIRE_AWRITE:
+		return tdm_rx_awrite(c, rec);
+	case TDM_WIRE_READ:
+		return tdm_tx_read(c, rec);
+	case TDM_WIRE_ATOMIC:
+		return begin_atomic(c, rec, p, n);
+	case TDM_WIRE_CANCEL:
+		withdrawn(c, rec->id);
+		return 0;
+	case TDM_WIRE_ACK:
+		return tdm_tx_acked(c, rec);
+	case TDM_WIRE_GROUP:
+		return group(c, rec->group);
+	case TDM_WIRE_REST:
+		return tdm_rest_heard(c, rec);
+	default:
+		c->bye = 1;
+		return 0;
+	}
+}
+
+/*
+ * Complete the header in c->head from @p[n]. Returns the bytes taken; *@head
+ * is its length when it is complete, else 0.
+ */
+static int gather_head(struct tdm_conn *c, const uint8_t *p, size_t n,
+		       int *head)
+{
+	size_t took = 0, k;
+	int need = TDM_WIRE_PREFIX_BYTES;
+
+	*head = 0;
+	if (c->head_len < TDM_WIRE_PREFIX_BYTES) {
+		k = tdm_min(n, TDM_WIRE_PREFIX_BYTES - c->head_len);
+		memcpy(c->head + c->head_len, p, k);
+		c->head_len += (uint8_t)k;
+		took = k;
+		if (c->head_len < TDM_WIRE_PREFIX_BYTES)
+			return (int)took;
+	}
+	need = tdm_wire_head_bytes(c->head);
+	if (need < 0)
+		return need;
+	k = tdm_min(n - took, (size_t)need - c->head_len);
+	memcpy(c->head + c->head_len, p + took, k);
+	c->head_len += (uint8_t)k;
+	took += k;
+	if (c->head_len == need)
+		*head = need;
+	return (int)took;
+}
+
+/*
+ * One header, and what is there of its payload. Bytes used, or an error. With
+ * -TDM_RX_NO_MEMORY *@used bytes are used, the rest is to come once more.
+ */
+static int record(struct tdm_conn *c, const uint8_t *p, size_t n, int *used)
+{
+	struct tdm_wire_rec rec;
+	const uint8_t *at = p;
+	int took, head, ret;
+
+	if (tdm_likely(!c->head_len && n >= TDM_WIRE_PREFIX_BYTES)) {
+		head = tdm_wire_head_bytes(p);
+		if (head < 0)
+			return head;
+		took = head;
+		if ((size_t)head > n)
+			took = gather_head(c, p, n, &head);
+	} else {
+		took = gather_head(c, p, n, &head);
+		at = c->head;
+	}
+	if (took < 0 || !head)
+		return took;
+	c->head_len = 0;
+	ret = tdm_wire_decode(at, &rec);
+	if (!ret)
+		ret = handle(c, &rec, p + took, n - (size_t)took);
+	*used = 0;
+	if (tdm_unlikely(ret == -TDM_RX_NO_MEMORY && at == c->head)) {
+		c->head_len = (uint8_t)head;
+		*used = took;
+	}
+	return ret < 0 ? ret : took + ret;
+}
+
+/* There is no memory for what @p[n] of the staging buffer begins with. */
+static void stall(struct tdm_conn *c, const uint8_t *p, size_t n)
+{
+	struct tdm_tcp *tcp = c->tcp;
+
+	TDM_DBG(EP_DATA, "no memory for a message, it is tried again");
+	tcp->stalled = c;
+	tcp->stalled_at = (uint32_t)(p - tcp->stage);
+	tcp->stalled_end = tcp->stalled_at + (uint32_t)n;
+	tdm_conn_again(c);
+}
+
+/* Handle all of @p[n]. Returns the records begun. */
+static unsigned consume(struct tdm_conn *c, const uint8_t *p, size_t n)
+{
+	unsigned records = 0;
+
+	while (n && tdm_conn_live(c)) {
+		int k, used;
+
+		if (c->left) {
+			size_t len = tdm_min(n, c->left);
+
+			take(c, p, len);
+			p += len;
+			n -= len;
+			continue;
+		}
+		k = record(c, p, n, &used);
+		if (tdm_unlikely(k < 0)) {
+			if (k == -TDM_RX_NO_MEMORY)
+				stall(c, p + used, n - (size_t)used);
+			else
+				protocol_error(c, -k);
+			break;
+		}
+		records++;
+		p += k;
+		n -= (size_t)k;
+	}
+	return records;
+}
+
+/*
+ * One system call. *@direct: bytes at most that go to their place, *@asked:
+ * all that would fit.
+ */
+static ssize_t read_some(struct tdm_conn *c, size_t *direct, size_t *asked)
+{
+	uint8_t *stage = c->tcp->stage;
+	struct iovec iov[TDM_IOV_LIMIT + 1];
+	size_t n = 0;
+
+	*direct = 0;
+	*asked = c->read_bytes;
+	if (tdm_unlikely(c->left > DIRECT_BYTES))
+		n = tdm_rx_target(c, iov);
+	if (!n) {
+		/* Much to be dropped: in large pieces. */
+		if (tdm_unlikely(c->left > DIRECT_BYTES))
+			*asked = TDM_TCP_STAGE_BYTES;
+		return tdm_os.recv(c->io.fd, stage, *asked, MSG_DONTWAIT);
+	}
+	*direct = tdm_iov_len(iov, n);
+	*asked = *direct;
+	/* The end of a write comes by the staging buffer, with what follows. */
+	if (c->left - *direct <= TDM_LINE_BYTES) {
+		iov[n].iov_base = stage;
+		iov[n].iov_len = READ_BYTES;
+		*asked += READ_BYTES;
+		n++;
+	}
+	return tdm_os.readv(c->io.fd, iov, (int)n);
+}
+
+/* The stream ended, by the peer (0) or by an error of the system. */
+static void ended(struct tdm_conn *c, int err)
+{
+	if (c->tx_err)
+		err = c->tx_err;
+	else if (!err || err == EPIPE)
+		err = FI_ECONNRESET;
+	tdm_conn_fail(c, err, 0);
+}
+
+/*
+ * How much to read into the staging buffer next, when the last @n bytes held
+ * the beginnings of @records: headers only where long payload can be read to
+ * its place, all there is where records are short, but no more than a pass
+ * may handle.
+ */
+static void adapt(struct tdm_conn *c, size_t n, unsigned records)
+{
+	if (c->left > DIRECT_BYTES || (records && n / records >= LONG_BYTES))
+		c->read_bytes = SHORT_READ_BYTES;
+	else if (records >= TDM_TCP_RECORDS)
+		c->read_bytes = READ_BYTES;
+	else if (records)
+		c->read_bytes = TDM_TCP_STAGE_BYTES;
+}
+
+/* A header that came whole in c->head is all that is left to be handled. */
+static void resume_head(struct tdm_conn *c)
+{
+	int used, k = record(c, c->tcp->stage, 0, &used);
+
+	if (k == -TDM_RX_NO_MEMORY)
+		stall(c, c->tcp->stage, 0);
+	else if (k < 0)
+		protocol_error(c, -k);
+}
+
+/* Bytes in the staging buffer come first. Not 0 when it is free by now. */
+static int resume(struct tdm_conn *c)
+{
+	struct tdm_tcp *tcp = c->tcp;
+
+	if (tcp->stalled != c)
+		return 0;
+	tcp->stalled = NULL;
+	if (tcp->stalled_at < tcp->stalled_end)
+		consume(c, tcp->stage + tcp->stalled_at,
+			tcp->stalled_end - tcp->stalled_at);
+	else
+		resume_head(c);
+	return !tcp->stalled;
+}
+
+int tdm_rx_ready(struct tdm_conn *c)
+{
+	struct tdm_loop *loop = c->tcp->a.loop;
+	size_t bytes = 0, direct, asked;
+	unsigned records = 0, k;
+	ssize_t n;
+
+	if (tdm_unlikely(c->tcp->stalled != NULL) && !resume(c)) {
+		tdm_loop_end(loop);
+		return 0;
+	}
+	while (tdm_conn_live(c)) {
+		n = read_some(c, &direct, &asked);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) &&
+		    !c->tx_err)
+			return 0;
+		if (n <= 0) {
+			ended(c, n < 0 && errno != EAGAIN ? errno : 0);
+			return 0;
+		}
+		tdm_loop_heat(loop, &c->io);
+		tdm_loop_active(loop, &c->io);
+		c->used = c->tcp->pass;
+		bytes += (size_t)n;
+		direct = tdm_min(direct, (size_t)n);
+		if (direct)
+			take(c, NULL, direct);
+		k = consume(c, c->tcp->stage, (size_t)n - direct);
+		records += k;
+		if (tdm_unlikely(c->tcp->stalled != NULL))
+			return 0;
+		adapt(c, (size_t)n, k);
+		if ((size_t)n < asked && !c->tx_err)
+			return 0;
+		if (records >= TDM_TCP_RECORDS || bytes >= TDM_TCP_BURST_BYTES)
+			return tdm_conn_live(c);
+	}
+	return 0;
+}

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Messages on their way in, between the wire and the owner's matching; the
+ * peer's part of fi_peer(3) "PEER SRX".
+ *
+ * A short message that is expected and whole is placed, completed and
+ * forgotten where it is parsed. All others have a struct tdm_rx:
+ *
+ * What one-sided operations add is in rx_rma.c.
+ *
+ *   WAITING -> PLACING   [start_msg, start_tag]
+ *   WAITING -> DROPPING  [discard_msg, discard_tag]
+ *   PLACING -> ended     [all bytes came, or the connection is lost]
+ *   PLACING -> DROPPING  [the region was closed; DONE says so]
+ *
+ * Invariants:
+ *  1. get_* and queue_* of a message are not separated by anything.
+ *  2. An entry is completed, then given back by free_entry, exactly once. A
+ *     discarded entry is the owner's alone.
+ *  3. A tdm_rx keeps its connection's memory, not its life: an unexpected
+ *     message that came whole is delivered although the peer is gone.
+ *  4. Credit is given back when the message takes no memory here any more;
+ *     that of one to be answered when the answer is written.
+ */
+#include "tcp/wire/rx_priv.h"
+#include "tcp/wire/credit.h"
+#include "tdm_place.h"
+
+#include <rdma/fi_errno.h>
+
+#include <stdlib.h>
+
+void tdm_rx_free(struct tdm_rx *rx)
+{
+	struct tdm_conn *c = rx->conn;
+
+	if (rx->has_rid)
+		tdm_ids_put(&c->rids, rx->rid);
+	if (c->cur == rx)
+		c->cur = NULL;
+	if (rx->op)
+		rx->op->rx = NULL;
+	if (tdm_unlikely(rx->kept))
+		tdm_credit_forget(rx);
+	tdm_list_del(&rx->ctl);
+	tdm_list_del(&rx->node);
+	free(rx->buf);
+	tdm_pool_free(&c->tcp->rx_pool, rx);
+}
+
+struct tdm_rx *tdm_rx_new(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	struct tdm_rx *rx = tdm_pool_alloc(&c->tcp->rx_pool);
+
+	if (!rx)
+		return NULL;
+	memset(rx, 0, sizeof(*rx));
+	tdm_list_init(&rx->ctl);
+	tdm_list_init(&rx->node);
+	tdm_list_append(&c->rxs, &rx->node);
+	rx->conn = c;
+	rx->id = rec->id;
+	rx->state = TDM_RX_DROPPING;
+	return rx;
+}
+
+/* Ask the owner whose message this is. @len: bytes of the whole message. */
+static int match(struct tdm_conn *c, const struct tdm_wire_rec *rec, size_t len,
+		 struct fi_peer_rx_entry **entry)
+{
+	struct fid_peer_srx *srx = tdm_rx_srx(c->tcp, rec->ctx);
+	struct tdm_offer offer = {
+		.attr.addr = c->from,
+		.attr.msg_size = len,
+		.attr.tag = rec->tag,
+		.from = &c->addr.u.sa,
+	};
+	int ret;
+
+	if (rec->flags & TDM_WIRE_F_TAG)
+		ret = srx->owner_ops->get_tag(srx, &offer.attr, entry);
+	else
+		ret = srx->owner_ops->get_msg(srx, &offer.attr, entry);
+	if ((!ret || ret == -FI_ENOENT) && (rec->flags & TDM_WIRE_F_DATA)) {
+		(*entry)->flags |= FI_REMOTE_CQ_DATA;
+		(*entry)->cq_data = rec->data;
+	}
+	return ret;
+}
+
+/* Have the owner keep @entry as unexpected. */
+static int queue(struct tdm_rx *rx, const struct tdm_wire_rec *rec,
+		 struct fi_peer_rx_entry *entry)
+{
+	struct fid_peer_srx *srx = rx->conn->tcp->a.srx;
+
+	rx->state = TDM_RX_WAITING;
+	rx->entry = entry;
+	entry->peer_context = rx;
+	entry->msg_size = rx->len;
+	return (rec->flags & TDM_WIRE_F_TAG) ?
+		       srx->owner_ops->queue_tag(entry) :
+		       srx->owner_ops->queue_msg(entry);
+}
+
+static void give_back(struct tdm_tcp *tcp, struct fi_peer_rx_entry *entry)
+{
+	tcp->a.srx->owner_ops->free_entry(entry);
+}
+
+/* All of a message of @len bytes came, @room of which fitted. */
+static void complete(struct tdm_tcp *tcp, struct fi_peer_rx_entry *entry,
+		     uint64_t len, uint64_t room)
+{
+	if (tdm_likely(len <= room))
+		tdm_done_recv(&tcp->a.done, entry, len);
+	else
+		tdm_done_recv_err(&tcp->a.done, entry, room, len - room,
+				  FI_ETRUNC, 0);
+	give_back(tcp, entry);
+}
+
+static void fail(struct tdm_rx *rx, int err, int prov)
+{
+	struct tdm_tcp *tcp = rx->conn->tcp;
+	struct fi_peer_rx_entry *entry = rx->entry;
+
+	rx->entry = NULL;
+	rx->state = TDM_RX_DROPPING;
+	tdm_done_recv_err(&tcp->a.done, entry, tdm_min(rx->got, rx->room), 0,
+			  err, prov);
+	give_back(tcp, entry);
+}
+
+void tdm_rx_revoke(struct tdm_rx *rx)
+{
+	struct fi_peer_rx_entry *entry = rx->entry;
+
+	rx->entry = NULL;
+	rx->state = TDM_RX_DROPPING;
+	rx->status = TDM_WIRE_S_ACCESS;
+	give_back(rx->conn->tcp, entry);
+}
+
+/* Must the bytes of @rx, which is PLACING, go nowhere? */
+static int revoked(const struct tdm_rx *rx)
+{
+	return (rx->entry->flags & FI_RMA) &&
+	       rx->conn->tcp->rma->revoked(rx->entry);
+}
+
+void tdm_rx_answer(struct tdm_rx *rx, enum tdm_wire_op op)
+{
+	struct tdm_conn *c = rx->conn;
+
+	if (!tdm_conn_live(c))
+		return;
+	rx->answer = (uint8_t)op;
+	tdm_list_append(&c->ctlq, &rx->ctl);
+	tdm_out_later(c);
+}
+
+/*
+ * @rx needs no more bytes and no entry: free it, after the last word to the
+ * sender if one is due.
+ */
+static void finish(struct tdm_rx *rx)
+{
+	if (rx->done)
+		tdm_rx_answer(rx, TDM_WIRE_DONE);
+	if (tdm_list_linked(&rx->ctl))
+		return;
+	tdm_rx_release(rx->conn, rx->charge);
+	tdm_rx_free(rx);
+}
+
+void tdm_rx_answered(struct tdm_rx *rx)
+{
+	uint8_t op = rx->answer;
+
+	rx->answer = 0;
+	/* Without a place to send to, DONE answers AWRITE or ATOMIC. */
+	if (op == TDM_WIRE_CTS || (rx->announced && !rx->has_rid))
+		rx->conn->announced--;
+	if (op == TDM_WIRE_CTS && rx->want)
+		return;
+	tdm_rx_release(rx->conn, rx->charge);
+	tdm_rx_free(rx);
+}
+
+void tdm_rx_arrived(struct tdm_rx *rx)
+{
+	struct tdm_tcp *tcp = rx->conn->tcp;
+	struct fi_peer_rx_entry *entry = rx->entry;
+
+	if (rx->state == TDM_RX_WAITING)
+		return;
+	rx->entry = NULL;
+	if (rx->state == TDM_RX_PLACING) {
+		rx->state = TDM_RX_DROPPING;
+		complete(tcp, entry, rx->len, rx->room);
+	} else if (rx->state == TDM_RX_OPERANDS) {
+		tdm_rx_operands(rx);
+	}
+	finish(rx);
+}
+
+void tdm_rx_place(struct tdm_rx *rx, struct fi_peer_rx_entry *entry)
+{
+	rx->entry = entry;
+	rx->state = TDM_RX_PLACING;
+	rx->room = tdm_iov_len(entry->iov, entry->count);
+}
+
+/* Tell the sender of announced @rx how much is wanted. */
+static void want(struct tdm_rx *rx)
+{
+	struct tdm_conn *c = rx->conn;
+
+	rx->want = 0;
+	if (rx->state == TDM_RX_PLACING && rx->len && rx->room) {
+		if (tdm_ids_get(&c->rids, rx, UINT32_MAX, &rx->rid)) {
+			fail(rx, FI_ENOMEM, 0);
+		} else {
+			rx->has_rid = 1;
+			rx->want = tdm_min(rx->len, rx->room);
+		}
+	}
+	tdm_rx_answer(rx, TDM_WIRE_CTS);
+	if (rx->state == TDM_RX_PLACING && !rx->want) {
+		struct fi_peer_rx_entry *entry = rx->entry;
+
+		rx->entry = NULL;
+		rx->state = TDM_RX_DROPPING;
+		complete(c->tcp, entry, rx->len, rx->room);
+	}
+}
+
+int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	struct fi_peer_rx_entry *entry;
+	struct tdm_rx *rx;
+	int ret;
+
+	if (c->announced >= c->announced_most)
+		return -TDM_WIRE_E_CREDIT;
+	if (c->tcp->closing)
+		return 0;
+	rx = tdm_rx_new(c, rec);
+	if (!rx)
+		return -TDM_RX_NO_MEMORY;
+	c->announced++;
+	c->stats.rx_msgs++;
+	c->stats.rx_bytes += rec->total;
+	rx->announced = 1;
+	rx->len = rec->total;
+	ret = match(c, rec, rx->len, &entry);
+	if (!ret) {
+		tdm_rx_place(rx, entry);
+		want(rx);
+	} else if (ret == -FI_ENOENT) {
+		ret = queue(rx, rec, entry);
+		if (ret)
+			give_back(c->tcp, entry);
+		else
+			tdm_credit_announce(rx);
+	}
+	if (ret) {
+		/* It comes once more. */
+		c->announced--;
+		c->stats.rx_msgs--;
+		c->stats.rx_bytes -= rec->total;
+		tdm_rx_free(rx);
+		return -TDM_RX_NO_MEMORY;
+	}
+	/* It was announced for want of credit, perhaps. */
+	if (c->given - c->rx_charged < TDM_CREDIT_LOW_BYTES)
+		tdm_credit_low(c);
+	return 0;
+}
+
+void tdm_rx_drop(struct tdm_rx *rx)
+{
+	give_back(rx->conn->tcp, rx->entry);
+	tdm_rx_free(rx);
+}
+
+void tdm_rx_withdraw(struct tdm_rx *rx)
+{
+	give_back(rx->conn->tcp, rx->entry);
+	rx->entry = NULL;
+	rx->state = TDM_RX_DROPPING;
+	rx->rid = TDM_WIRE_CANCELLED;
+	want(rx);
+}
+
+/*
+ * A message that is unexpected, or not whole, or must be answered. There is
+ * a struct tdm_rx for it. Without memory @entry, which is new then, goes back.
+ */
+static int begin(struct tdm_conn *c, const struct tdm_wire_rec *rec,
+		 struct fi_peer_rx_entry *entry, int expected)
+{
+	struct tdm_rx *rx = tdm_rx_new(c, rec);
+	int ret = 0;
+
+	assert(rx);
+	rx->len = rec->len;
+	rx->want = rec->len;
+	rx->done = !!(rec->flags & TDM_WIRE_F_DONE);
+	if (expected) {
+		tdm_rx_place(rx, entry);
+	} else {
+		if (rec->len) {
+			rx->buf = malloc(rec->len);
+			ret = rx->buf ? 0 : -FI_ENOMEM;
+		}
+		if (!ret)
+			ret = queue(rx, rec, entry);
+	}
+	if (ret) {
+		tdm_rx_free(rx);
+		give_back(c->tcp, entry);
+		return -TDM_RX_NO_MEMORY;
+	}
+	rx->charge = tdm_credit_charge(rec->len);
+	c->cur = rx;
+	return 0;
+}
+
+int tdm_rx_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
+		 const uint8_t *p, size_t n)
+{
+	struct tdm_tcp *tcp = c->tcp;
+	struct fi_peer_rx_entry *entry;
+	int ret;
+
+	n = tdm_min(n, rec->len);
+	if (tdm_unlikely(tcp->closing))
+		return 0;
+	/* Before a receive is taken from those posted: it cannot go back. */
+	if (tdm_unlikely(tdm_pool_ready(&tcp->rx_pool)))
+		return -TDM_RX_NO_MEMORY;
+	ret = match(c, rec, rec->len, &entry);
+	if (ret && ret != -FI_ENOENT)
+		return -TDM_RX_NO_MEMORY;
+	if (tdm_likely(!ret && n == rec->len &&
+		       !(rec->flags & TDM_WIRE_F_DONE))) {
+		size_t placed =
+			tdm_iov_copy_to(entry->iov, entry->count, 0, p, n);
+
+		complete(tcp, entry, n, placed);
+		c->rx_freed += tdm_credit_charge(rec->len);
+		return (int)n;
+	}
+	ret = begin(c, rec, entry, !ret);
+	if (ret)
+		return ret;
+	if (!rec->len) {
+		struct tdm_rx *rx = c->cur;
+
+		c->cur = NULL;
+		tdm_rx_arrived(rx);
+	}
+	return 0;
+}
+
+int tdm_rx_data(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	struct tdm_rx *rx = tdm_ids_find(&c->rids, rec->rid);
+
+	if (!rx || rx->answer)
+		return -TDM_WIRE_E_ID;
+	if (rec->flags & TDM_WIRE_F_ABORT) {
+		if (rx->op)
+			return -TDM_WIRE_E_STATE;
+		if (rx->state == TDM_RX_PLACING)
+			fail(rx, FI_ECONNABORTED, 0);
+		tdm_rx_free(rx);
+		return 0;
+	}
+	if (rec->len > rx->want - rx->got)
+		return -TDM_WIRE_E_LENGTH;
+	c->cur = rx;
+	return 0;
+}
+
+size_t tdm_rx_target(const struct tdm_conn *c, struct iovec *iov)
+{
+	const struct tdm_rx *rx = c->cur;
+	uint64_t room;
+
+	if (!rx)
+		return 0;
+	room = rx->room;
+	if (rx->state == TDM_RX_WAITING) {
+		iov->iov_base = rx->buf + rx->got;
+		iov->iov_len = c->left;
+		return 1;
+	}
+	if (rx->state == TDM_RX_READING)
+		return tdm_iov_slice(iov, TDM_IOV_LIMIT, rx->op->iov,
+				     rx->op->count, rx->got, c->left);
+	if (rx->state != TDM_RX_PLACING || revoked(rx))
+		return 0;
+	/* The end of a write is placed by tdm_place(). */
+	if (rx->entry->flags & FI_RMA)
+		room -= tdm_place_last(rx->entry->iov, rx->entry->count);
+	if (rx->got >= room)
+		return 0;
+	return tdm_iov_slice(iov, TDM_IOV_LIMIT, rx->entry->iov,
+			     rx->entry->count, rx->got,
+			     tdm_min(c->left, room - rx->got));
+}
+
+/* The next @n bytes of what is being placed. */
+static void put(struct tdm_rx *rx, const uint8_t *p, size_t n)
+{
+	const struct fi_peer_rx_entry *e = rx->entry;
+
+	if (e->flags & FI_RMA)
+		tdm_place(e->iov, e->count, rx->got, p, n);
+	else
+		tdm_iov_copy_to(e->iov, e->count, rx->got, p, n);
+}
+
+void tdm_rx_put(struct tdm_conn *c, const uint8_t *p, size_t n)
+{
+	struct tdm_rx *rx = c->cur;
+
+	if (!rx)
+		return;
+	if (rx->state == TDM_RX_PLACING && revoked(rx))
+		tdm_rx_revoke(rx);
+	if (p && rx->state == TDM_RX_WAITING)
+		memcpy(rx->buf + rx->got, p, n);
+	else if (p && rx->state == TDM_RX_READING)
+		tdm_iov_copy_to(rx->op->iov, rx->op->count, rx->got, p, n);
+	else if (p && rx->state == TDM_RX_PLACING && rx->got < rx->room)
+		put(rx, p, n);
+	else if (rx->state == TDM_RX_OPERANDS)
+		tdm_rx_keep_operands(rx, p, n);
+	rx->got += n;
+	if (c->left)
+		return;
+	c->cur = NULL;
+	if (rx->got == rx->want && !rx->op) /* a read ends by DONE */
+		tdm_rx_arrived(rx);
+}
+
+/*
+ * A call outside of a pass may have queued an answer to the peer: it leaves
+ * before the application reads the completion, for it may turn away then.
+ */
+static void owe(struct tdm_conn *c)
+{
+	if (tdm_list_linked(&c->flush_node))
+		c->tcp->a.engine->owed = 1;
+}
+
+/* The owner has found the receive for a message it kept. */
+static int start(struct fi_peer_rx_entry *entry)
+{
+	struct tdm_rx *rx = entry->peer_context;
+	struct tdm_conn *c = rx->conn;
+	int lost = !tdm_conn_live(c);
+
+	tdm_rx_place(rx, entry);
+	if (!rx->announced && rx->got) {
+		tdm_iov_copy_to(entry->iov, entry->count, 0, rx->buf, rx->got);
+		free(rx->buf);
+		rx->buf = NULL;
+	}
+	if (!rx->announced && rx->got == rx->len) {
+		tdm_rx_arrived(rx);
+	} else if (lost) {
+		fail(rx, FI_ECONNRESET, 0);
+		tdm_rx_free(rx);
+	} else if (rx->announced) {
+		want(rx);
+		tdm_out_kick(c);
+	}
+	owe(c);
+	return 0;
+}
+
+/* The owner has dropped a message it kept; the entry is its own again. */
+static int discard(struct fi_peer_rx_entry *entry)
+{
+	struct tdm_rx *rx = entry->peer_context;
+	struct tdm_conn *c = rx->conn;
+
+	rx->entry = NULL;
+	rx->state = TDM_RX_DROPPING;
+	if (!tdm_conn_live(c))
+		tdm_rx_free(rx);
+	else if (rx->announced)
+		want(rx);
+	else if (rx->got == rx->len)
+		finish(rx);
+	owe(c);
+	return 0;
+}
+
+void tdm_rx_fail(struct tdm_conn *c, int err, int prov)
+{
+	struct tdm_list *n, *tmp;
+
+	c->cur = NULL;
+	tdm_list_for_each_safe(n, tmp, &c->rxs) {
+		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
+
+		if (rx->state == TDM_RX_WAITING)
+			continue;
+		if (rx->state == TDM_RX_PLACING)
+			fail(rx, err, prov);
+		tdm_rx_free(rx);
+	}
+}
+
+void tdm_rx_abandon(struct tdm_conn *c)
+{
+	struct tdm_list *n;
+
+	tdm_list_for_each(n, &c->rxs) {
+		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
+		struct fi_peer_rx_entry *entry = rx->entry;
+
+		if (rx->state == TDM_RX_PLACING)
+			give_back(c->tcp, entry);
+		rx->entry = NULL;
+		rx->state = TDM_RX_DROPPING;
+		rx->done = 0; /* what is dropped is not delivered */
+	}
+}
+
+void tdm_rx_free_all(struct tdm_conn *c)
+{
+	while (!tdm_list_empty(&c->rxs))
+		tdm_rx_free(tdm_list_entry(c->rxs.next, struct tdm_rx, node));
+}
+
+fi_addr_t tdm_rx_source(struct fi_peer_rx_entry *entry)
+{
+	const struct tdm_rx *rx = entry->peer_context;
+
+	return rx->conn->fi_addr;
+}
+
+struct fi_ops_srx_peer tdm_rx_peer_ops = {
+	.size = sizeof(tdm_rx_peer_ops),
+	.start_msg = start,
+	.start_tag = start,
+	.discard_msg = discard,
+	.discard_tag = discard,
+};

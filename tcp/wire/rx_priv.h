@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What rx_msg.c and rx_rma.c have in common and nobody else sees. All
+ * functions: domain lock held.
+ */
+#ifndef TDM_TCP_WIRE_RX_PRIV_H
+#define TDM_TCP_WIRE_RX_PRIV_H
+
+#include "tcp/wire/steps.h"
+
+/* A new one for the record @rec, DROPPING. NULL: out of memory. */
+struct tdm_rx *tdm_rx_new(struct tdm_conn *c, const struct tdm_wire_rec *rec);
+
+/* The bytes of @rx go to @entry from now on: PLACING. */
+void tdm_rx_place(struct tdm_rx *rx, struct fi_peer_rx_entry *entry);
+
+/* Send CTS or DONE for @rx. */
+void tdm_rx_answer(struct tdm_rx *rx, enum tdm_wire_op op);
+
+/*
+ * The operands in @rx, which was OPERANDS, have come: carry out the operation,
+ * or have DONE say that there is no memory.
+ */
+void tdm_rx_operands(struct tdm_rx *rx);
+
+/* Keep @n bytes of them that came. */
+void tdm_rx_keep_operands(struct tdm_rx *rx, const uint8_t *p, size_t n);
+
+/* All that will come of @rx has come. */
+void tdm_rx_arrived(struct tdm_rx *rx);
+
+/* The region behind @rx was closed: its bytes go nowhere from now on. */
+void tdm_rx_revoke(struct tdm_rx *rx);
+
+/* Where messages for receive context @ctx, which exists, are matched. */
+static inline struct fid_peer_srx *tdm_rx_srx(const struct tdm_tcp *tcp,
+					      uint16_t ctx)
+{
+	if (tdm_likely(!tcp->a.done.ctx))
+		return tcp->a.srx;
+	return tcp->a.done.ctx->srx(tcp->a.srx, ctx);
+}
+
+#endif /* TDM_TCP_WIRE_RX_PRIV_H */

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How many file descriptors strangers get. Nobody can tell whether a peer that
+ * is not in the address vector is a client to come or somebody who says HELLO
+ * with one made-up port after the other; so all of them are served while there
+ * is plenty, and bounded when there is not. Of the descriptors that the process
+ * may have,
+ *
+ *   - the last quarter is not for strangers at an IP where a quarter of all are
+ *     strangers' sessions already;
+ *   - the last sixteenth is for peers in the address vector.
+ *
+ * Who exceeds that gets the place of a stranger whose session has been unused
+ * for 5 s, or is told BUSY and comes again. Connections over which nothing is
+ * under way have been asked to rest long before (rest.c); a stranger that
+ * answers is not unused.
+ *
+ * Numbers of descriptors stand for their count: the system gives the lowest
+ * that is free. Nobody looks at anything while they are small.
+ */
+#include "tcp/wire/share.h"
+
+#include "av/av.h"
+#include "tcp/wire/rest.h"
+#include "tdm_log.h"
+
+#include <rdma/fi_errno.h>
+
+static const uint64_t unused_ns = 5000000000ull;
+
+/* Is @fd beyond all but the last @part-th of the process's descriptors? */
+static int beyond(int fd, unsigned part, rlim_t *most)
+{
+	struct rlimit limit;
+
+	if (tdm_os.getrlimit(RLIMIT_NOFILE, &limit) ||
+	    limit.rlim_cur == RLIM_INFINITY)
+		return 0;
+	*most = limit.rlim_cur;
+	return (rlim_t)fd >= limit.rlim_cur - limit.rlim_cur / part;
+}
+
+int tdm_share_reserved(int fd)
+{
+	rlim_t most;
+
+	return beyond(fd, 16, &most);
+}
+
+int tdm_share_known(const struct tdm_tcp *tcp, const struct tdm_addr *from)
+{
+	return tdm_av_may_know(tcp->a.av, from);
+}
+
+/* A session with a peer that nobody inserted, at the IP of @addr or any. */
+static int is_strangers(const struct tdm_conn *c, const struct tdm_addr *addr)
+{
+	return tdm_conn_live(c) && c->fi_addr == FI_ADDR_UNSPEC &&
+	       !c->mirrored && (!addr || tdm_addr_same_ip(&c->addr, addr));
+}
+
+static size_t sessions(const struct tdm_tcp *tcp, const struct tdm_addr *addr)
+{
+	struct tdm_list *pos;
+	size_t n = 0;
+
+	tdm_list_for_each(pos, &tcp->conns)
+		n += (size_t)is_strangers(
+			tdm_list_entry(pos, struct tdm_conn, all), addr);
+	return n;
+}
+
+/* Nanoseconds since @c was used, as far as these looks have seen. */
+static uint64_t unused(struct tdm_conn *c, uint64_t now)
+{
+	if (c->seen_used != c->used) {
+		c->seen_used = c->used;
+		c->seen_ns = now;
+	}
+	return now - c->seen_ns;
+}
+
+int tdm_share_evict(struct tdm_tcp *tcp, const struct tdm_addr *addr)
+{
+	uint64_t now = tdm_os.now_ns(), most = unused_ns;
+	struct tdm_conn *worst = NULL;
+	struct tdm_list *pos;
+
+	if (tcp->a.keys)
+		return 0;
+	tdm_list_for_each(pos, &tcp->conns) {
+		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
+
+		if (is_strangers(c, addr) && unused(c, now) >= most) {
+			most = unused(c, now);
+			worst = c;
+		}
+	}
+	if (!worst)
+		return 0;
+	TDM_INFO(EP_CTRL, "descriptors are short: a stranger's unused session "
+			  "ends");
+	tdm_conn_fail(worst, FI_ECONNRESET, 0);
+	return 1;
+}
+
+int tdm_share_ok(struct tdm_tcp *tcp, int fd, const struct tdm_addr *addr)
+{
+	const struct tdm_addr *of = NULL;
+	rlim_t most;
+
+	if (tcp->a.keys || !beyond(fd, 4, &most) ||
+	    tdm_av_find(tcp->a.av, addr) != FI_ADDR_UNSPEC)
+		return 1;
+	if (!beyond(fd, 16, &most)) {
+		if (sessions(tcp, addr) < most / 4)
+			return 1;
+		of = addr;
+	}
+	if (tdm_share_evict(tcp, of))
+		return 1;
+	tdm_rest_crowd(tcp, fd);
+	return 0;
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The TCP transport of one endpoint as a whole: opening, the work of a
+ * progress pass, falling asleep, the watch over silent peers, closing.
+ *
+ * A pass in order: what was gathered goes out; acknowledgements that fell due
+ * in an earlier pass and found no traffic to ride on go out; pairs that died
+ * are freed.
+ *
+ * Liveness: a peer is dead when the kernel says so. Beyond what it says by
+ * itself we ask it (TCP_INFO) whether bytes have gone unacknowledged by the
+ * peer's kernel for the peer time-out; silence of the process means nothing.
+ */
+#include "tcp/wire/steps.h"
+#include "tcp/wire/credit.h"
+#include "tcp/wire/rest.h"
+#include "tcp/wire/sent.h"
+
+#include "tdm_open.h"
+#include "tdm_log.h"
+#include "tdm_provider.h"
+
+#include <rdma/fi_errno.h>
+
+#include <netinet/tcp.h>
+#include <stdlib.h>
+
+enum {
+	FIRST_BUCKETS = 16,
+	/* A close waits so long for the kernel to take what is left. */
+	CLOSE_NS = 1000000000,
+	CLOSE_STEP_MS = 1,
+	WATCH_LEAST_MS = 1000,
+	WATCH_MOST_MS = 15000,
+	/* By which the kernel's clock for acknowledgements may be coarse. */
+	ACK_SLACK_MS = 100,
+};
+
+static void watch_fired(struct tdm_loop_timer *timer);
+
+static void tcp_free(struct tdm_tcp *tcp)
+{
+	while (tcp->spare_out) {
+		struct tdm_out *next = tcp->spare_out->next;
+
+		free(tcp->spare_out);
+		tcp->spare_out = next;
+	}
+	tdm_pool_fini(&tcp->tx_pool);
+	tdm_pool_fini(&tcp->rx_pool);
+	free(tcp->bucket);
+	free(tcp);
+}
+
+int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **out)
+{
+	struct tdm_tcp *tcp = calloc(1, sizeof(*tcp));
+	int ret = -FI_ENOMEM;
+	size_t i;
+
+	if (!tcp)
+		return -FI_ENOMEM;
+	tcp->bucket = malloc(FIRST_BUCKETS * sizeof(*tcp->bucket));
+	if (!tcp->bucket)
+		goto err;
+	ret = tdm_os_random(tcp->id, sizeof(tcp->id));
+	if (ret) {
+		TDM_WARN(EP_CTRL, "no random bytes for an endpoint id: %s",
+			 fi_strerror(-ret));
+		goto err;
+	}
+	tcp->id[0] |= 1; /* never all 0 */
+	memcpy(&tcp->dice, tcp->id, sizeof(tcp->dice));
+	tcp->a = *attr;
+	tcp->contexts = 1;
+	if (attr->done.ctx)
+		tcp->contexts = attr->done.ctx->count(attr->srx);
+	tcp->listener.fd = -1;
+	tcp->reserve_fd = -1;
+	tcp->watch.fired = watch_fired;
+	tcp->buckets = FIRST_BUCKETS;
+	for (i = 0; i < FIRST_BUCKETS; i++)
+		tdm_list_init(&tcp->bucket[i]);
+	tdm_list_init(&tcp->flush);
+	tdm_list_init(&tcp->acks);
+	tdm_list_init(&tcp->again);
+	tdm_sent_init(tcp);
+	tdm_rest_init(tcp);
+	tdm_list_init(&tcp->conns);
+	tdm_list_init(&tcp->dead);
+	tdm_list_init(&tcp->guests);
+	tdm_pool_init(&tcp->tx_pool, sizeof(struct tdm_tx), 0);
+	tdm_pool_init(&tcp->rx_pool, sizeof(struct tdm_rx), 0);
+	/* An owner without them is asked for no region. */
+	if (attr->domain)
+		tcp->rma = tdm_open_ops(&attr->domain->fid, TDM_RMA_OPS);
+	attr->srx->peer_ops = &tdm_rx_peer_ops;
+	tdm_credit_init(tcp);
+	tdm_source_offer(attr->srx);
+	*out = tcp;
+	return 0;
+err:
+	tcp_free(tcp);
+	return ret;
+}
+
+void tdm_tcp_set_done(struct tdm_tcp *tcp, const struct tdm_done *done)
+{
+	tdm_assert_held(tcp->a.engine->lock);
+	tcp->a.done = *done;
+}
+
+size_t tdm_tcp_tx_left(const struct tdm_tcp *tcp)
+{
+	return tcp->a.tx_size - tdm_min(tcp->tx_used, tcp->a.tx_size);
+}
+
+/* Connections that cannot send or be watched any more: read, then end them. */
+static void run_again(struct tdm_tcp *tcp)
+{
+	struct tdm_list todo, *n;
+
+	tdm_list_init(&todo);
+	tdm_list_splice(&todo, &tcp->again);
+	while ((n = tdm_list_pop(&todo))) {
+		struct tdm_conn *c =
+			tdm_list_entry(n, struct tdm_conn, again_node);
+
+		if (tdm_conn_live(c)) {
+			if (tdm_rx_ready(c))
+				tdm_conn_again(c);
+		} else if (c->io.fd >= 0) {
+			tdm_conn_retry(c, c->tx_err);
+		}
+	}
+}
+
+static void push_all(struct tdm_tcp *tcp)
+{
+	struct tdm_list todo, *n;
+
+	tdm_list_init(&todo);
+	tdm_list_splice(&todo, &tcp->flush);
+	while ((n = tdm_list_pop(&todo)))
+		tdm_out_push(tdm_list_entry(n, struct tdm_conn, flush_node));
+}
+
+/* @all: also what may still find traffic to ride on. */
+static void send_acks(struct tdm_tcp *tcp, int all)
+{
+	struct tdm_list *n, *tmp;
+
+	tdm_list_for_each_safe(n, tmp, &tcp->acks) {
+		struct tdm_conn *c =
+			tdm_list_entry(n, struct tdm_conn, ack_node);
+
+		if (!all && !c->ack_now && c->ack_pass == tcp->pass)
+			continue;
+		c->ack_now = 1;
+		tdm_out_push(c);
+	}
+}
+
+void tdm_tcp_progress(struct tdm_tcp *tcp)
+{
+	tdm_assert_held(tcp->a.engine->lock);
+	if (tdm_unlikely(!tdm_list_empty(&tcp->again)))
+		run_again(tcp);
+	if (!tdm_list_empty(&tcp->flush))
+		push_all(tcp);
+	if (!tdm_list_empty(&tcp->acks))
+		send_acks(tcp, 0);
+	if (tdm_unlikely(!tdm_list_empty(&tcp->dead)))
+		tdm_conn_reap(tcp);
+	if (tdm_unlikely(tcp->open && !tcp->watch.ev &&
+			 tdm_env.peer_timeout_ms))
+		watch_fired(&tcp->watch);
+	if (!tdm_list_empty(&tcp->sent))
+		tdm_sent_pass(tcp);
+	tcp->pass++;
+}
+
+int tdm_tcp_busy(const struct tdm_tcp *tcp)
+{
+	return tcp->open || tcp->guest_count;
+}
+
+int tdm_tcp_arm(struct tdm_tcp *tcp)
+{
+	tdm_assert_held(tcp->a.engine->lock);
+	push_all(tcp);
+	send_acks(tcp, 1);
+	if (!tdm_list_empty(&tcp->sent))
+		tdm_sent_arm(tcp);
+	return tdm_list_empty(&tcp->flush) && tdm_list_empty(&tcp->again) ?
+		       0 :
+		       -FI_EAGAIN;
+}
+
+static int tcp_info(const struct tdm_conn *c, struct tcp_info *info)
+{
+	socklen_t len = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	return tdm_os.getsockopt(c->io.fd, IPPROTO_TCP, TCP_INFO, info, &len);
+}
+
+/*
+ * Has the peer's kernel been asked in vain for the peer time-out? It was asked
+ * by bytes that had to be sent again, or by probes, which Linux also sends when
+ * the own link is down. A slow reader is not dead: its kernel answers. The time
+ * counts from the first look that finds a question open, for the last answer
+ * may be from long before it.
+ */
+static int unreachable(struct tdm_conn *c, uint64_t now)
+{
+	struct tcp_info info;
+
+	if (tcp_info(c, &info))
+		return 0;
+	if (!(info.tcpi_unacked && info.tcpi_retransmits) &&
+	    !info.tcpi_probes) {
+		c->unheard_ns = 0;
+		return 0;
+	}
+	if (!c->unheard_ns ||
+	    (info.tcpi_last_ack_recv + ACK_SLACK_MS) * 1000000ull <
+		    now - c->unheard_ns)
+		c->unheard_ns = now;
+	return now - c->unheard_ns >= tdm_env.peer_timeout_ms * 1000000ull;
+}
+
+static void watch_fired(struct tdm_loop_timer *timer)
+{
+	struct tdm_tcp *tcp = tdm_container_of(timer, struct tdm_tcp, watch);
+	uint64_t now = tdm_os.now_ns();
+	struct tdm_list *pos, *tmp;
+
+	tdm_list_for_each_safe(pos, tmp, &tcp->conns) {
+		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
+
+		if (!tdm_conn_live(c) || !unreachable(c, now))
+			continue;
+		while (tdm_conn_live(c) && tdm_rx_ready(c))
+			;
+		if (tdm_conn_live(c))
+			tdm_conn_fail(c, FI_ETIMEDOUT, 0);
+	}
+	if (tcp->open)
+		tdm_loop_timer_arm(
+			tcp->a.loop, timer,
+			(unsigned)tdm_clamp(tdm_env.peer_timeout_ms / 4,
+					    WATCH_LEAST_MS, WATCH_MOST_MS));
+}
+
+/* Append GOODBYE; nothing is committed behind it. Not 0: done. */
+static int say_goodbye(struct tdm_conn *c)
+{
+	struct tdm_out *out = tdm_out_room(c, TDM_WIRE_HEAD_BYTES);
+	struct tdm_wire_rec rec;
+
+	if (!out)
+		return 0;
+	c->closing = 1;
+	memset(&rec, 0, sizeof(rec));
+	rec.op = TDM_WIRE_GOODBYE;
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	tdm_out_push(c);
+	return 1;
+}
+
+/*
+ * One step of closing @c. Not 0 while the kernel has not taken all that was
+ * said, or holds bytes that a close would throw away.
+ */
+static int close_step(struct tdm_conn *c, int *said)
+{
+	struct tcp_info info;
+
+	if (!tdm_conn_live(c))
+		return c->state != TDM_CONN_DEAD && !tdm_list_empty(&c->sendq);
+	c->blocked = 0;
+	tdm_out_push(c);
+	while (tdm_conn_live(c) && tdm_rx_ready(c))
+		;
+	if (!tdm_conn_live(c)) /* dead, or a rest that sends have ended */
+		return !tdm_list_empty(&c->sendq);
+	if (c->tx_err)
+		return 1; /* until the end is read */
+	if (c->out || tdm_tx_leaving(c))
+		return 1;
+	if (!c->closing) {
+		*said |= say_goodbye(c);
+		return 1;
+	}
+	if (c->closing == 1) {
+		tdm_os.shutdown(c->io.fd, SHUT_WR);
+		c->closing = 2;
+	}
+	return !tcp_info(c, &info) && info.tcpi_unacked;
+}
+
+/*
+ * Wait a little without the lock: other objects of the domain go on. This
+ * endpoint is in no list any more that they walk but the event loop's, and
+ * whatever its connections receive is dropped.
+ */
+static void nap(struct tdm_tcp *tcp) TDM_TSA(no_thread_safety_analysis)
+{
+	tdm_lock_release(tcp->a.engine->lock);
+	tdm_os.poll(NULL, 0, CLOSE_STEP_MS);
+	tdm_lock_acquire(tcp->a.engine->lock);
+}
+
+static void drain(struct tdm_tcp *tcp)
+{
+	uint64_t end = tdm_os.now_ns() + CLOSE_NS;
+	struct tdm_list *pos, *tmp;
+	int waiting, said;
+
+	do {
+		waiting = 0;
+		said = 0;
+		tdm_loop_progress(tcp->a.loop, 1);
+		tdm_list_for_each_safe(pos, tmp, &tcp->conns)
+			waiting |= close_step(
+				tdm_list_entry(pos, struct tdm_conn, all),
+				&said);
+		if (waiting && !said)
+			nap(tcp);
+	} while (waiting && tdm_os.now_ns() < end);
+}
+
+static void free_list(struct tdm_list *list)
+{
+	while (!tdm_list_empty(list))
+		tdm_conn_free(tdm_list_entry(list->next, struct tdm_conn, all));
+}
+
+void tdm_tcp_close(struct tdm_tcp *tcp)
+{
+	struct tdm_list *pos, *tmp;
+
+	tdm_assert_held(tcp->a.engine->lock);
+	/* Peers ask the kernel who listens at the address that we claim. */
+	tdm_listen_stop(tcp);
+	tdm_loop_timer_disarm(&tcp->watch);
+	tdm_loop_timer_disarm(&tcp->sent_timer);
+	tdm_loop_timer_disarm(&tcp->crowd_timer);
+	tdm_list_for_each_safe(pos, tmp, &tcp->conns) {
+		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
+
+		tdm_rx_abandon(c);
+		c->ack_now = 1;
+		if (tdm_tx_abandon(c, 0))
+			tdm_conn_fail(c, FI_ENOMEM, 0);
+	}
+	drain(tcp);
+	tdm_listen_close(tcp);
+	free_list(&tcp->conns);
+	free_list(&tcp->dead);
+	tcp->a.srx->peer_ops = NULL;
+	tcp_free(tcp);
+}

@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sends: from the request to its completion.
+ *
+ *   QUEUED -> CTS -> DATA -> ACK        announced (RTS): long, or no credit
+ *   QUEUED -> ACK | DONE                eager
+ *   ... -> LEAVING                      ends when the kernel has the bytes
+ * One-sided writes go the way of messages, but end by DONE only; reads, atomic
+ * operations and the replies to them are in tx_rma.c, the end of sends by other
+ * than success in tx_end.c.
+ *
+ * Invariants:
+ *  1. Messages of a connection leave in the order they were posted: nothing
+ *     passes sendq, and an announcement keeps the place of its message.
+ *  2. ackq is in the order of seq; an ACK ends a prefix of it.
+ *  3. A send ends exactly once. `ended` says that it has, while bytes on the
+ *     wire or an answer of the peer still refer to it.
+ *  4. Eager bytes not yet released by the peer never exceed its credit.
+ *
+ * Completion levels, fi_cq(3): INJECT_COMPLETE when the bytes are copied or in
+ * the kernel; the default, TRANSMIT_COMPLETE, when the peer's endpoint
+ * acknowledged them; DELIVERY_COMPLETE when they are in the target's buffer.
+ * An acknowledgement of announced data means both.
+ */
+#include "tcp/wire/tx_priv.h"
+#include "tcp/wire/credit.h"
+#include "tcp/wire/sent.h"
+#include "tdm_inject.h"
+
+#include <rdma/fi_errno.h>
+
+#include <stdlib.h>
+
+enum {
+	/* Gathered messages that go out at once. */
+	FLUSH_MSGS = 64,
+};
+
+static int injected(const struct tdm_tx *op)
+{
+	if (op->flags & (FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE))
+		return 0;
+	return !!(op->flags & (FI_INJECT | FI_INJECT_COMPLETE));
+}
+
+void tdm_tx_free(struct tdm_conn *c, struct tdm_tx *op)
+{
+	if (tdm_unlikely(op->slow))
+		tdm_tx_slow_ends(c, op);
+	if (op->has_id)
+		tdm_ids_put(&c->ids, op->id);
+	tdm_list_del(&op->node);
+	free(op->copy);
+	if (tdm_unlikely(op->rx != NULL))
+		tdm_rx_free(op->rx);
+	if (tdm_unlikely(op->entry != NULL))
+		c->tcp->a.srx->owner_ops->free_entry(op->entry);
+	if (tdm_unlikely(op->spared))
+		tdm_inject_give(op->spared);
+	c->tcp->tx_used -= op->counted;
+	tdm_pool_free(&c->tcp->tx_pool, op);
+}
+
+/*
+ * The peer is told of the message @op, which may wait there for its receive:
+ * tx_size bounds it no more, so that no send depends on other ones' receives.
+ */
+static void uncount(struct tdm_conn *c, struct tdm_tx *op)
+{
+	if (op->flags & TDM_ONE_SIDED)
+		return;
+	c->tcp->tx_used -= op->counted;
+	op->counted = 0;
+}
+
+/* Put @op, whose last record has been begun, where its end will find it. */
+static void settle(struct tdm_conn *c, struct tdm_tx *op)
+{
+	tdm_list_del(&op->node);
+	if (op->has_id) {
+		uncount(c, op);
+		op->state = TDM_TX_DONE;
+		tdm_list_append(&c->waitq, &op->node);
+	} else if (injected(op) || op->ended) {
+		op->state = TDM_TX_LEAVING;
+	} else {
+		op->state = TDM_TX_ACK;
+		tdm_list_append(&c->ackq, &op->node);
+		tdm_sent_add(c);
+	}
+}
+
+void tdm_tx_put_ack(struct tdm_conn *c)
+{
+	struct tdm_out *out = c->out;
+	struct tdm_wire_rec rec;
+	int full;
+
+	if (!c->ack_now && c->rx_seq == c->ack_seq &&
+	    c->rx_freed == c->ack_freed)
+		return;
+	memset(&rec, 0, sizeof(rec));
+	rec.op = c->say ? TDM_WIRE_REST : TDM_WIRE_ACK;
+	rec.step = c->say;
+	rec.acked = c->rx_seq;
+	rec.freed = tdm_credit_give(c, &full);
+	if (tdm_unlikely(full) && !c->say)
+		rec.flags = TDM_WIRE_F_FULL;
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	c->ack_seq = c->rx_seq;
+	c->ack_freed = c->rx_freed;
+	c->ack_bytes = 0;
+	c->ack_now = 0;
+	c->say = 0;
+	tdm_list_del(&c->ack_node);
+}
+
+void tdm_tx_gather(struct tdm_conn *c, struct tdm_tx *op, size_t from,
+		   size_t to)
+{
+	c->gather = op;
+	c->gather_off = from;
+	c->gather_end = to;
+}
+
+/*
+ * Say the group of @op, when it is another one than that of what is sent. There
+ * is room for TDM_WIRE_GROUP_BYTES in the transmit buffer.
+ */
+static void put_group(struct tdm_conn *c, const struct tdm_tx *op)
+{
+	struct tdm_out *out = c->out;
+	struct tdm_wire_rec rec;
+
+	if (op->group == c->tx_group || (op->flags & TDM_ONE_SIDED))
+		return;
+	memset(&rec, 0, sizeof(rec));
+	rec.op = TDM_WIRE_GROUP;
+	rec.group = op->group;
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	c->tx_group = op->group;
+}
+
+/* Begin the record of @op; puts a record that must come before it. */
+static void fill_rec(struct tdm_conn *c, struct tdm_wire_rec *rec,
+		     const struct tdm_tx *op)
+{
+	memset(rec, 0, sizeof(*rec));
+	rec->tag = op->tag;
+	rec->data = op->data;
+	rec->id = op->id;
+	rec->key = op->rma_key;
+	rec->addr = op->rma_addr;
+	rec->flags = ((op->flags & FI_TAGGED) ? TDM_WIRE_F_TAG : 0) |
+		     ((op->flags & FI_REMOTE_CQ_DATA) ? TDM_WIRE_F_DATA : 0);
+	if (tdm_unlikely(op->flags & TDM_TO_CTX)) {
+		rec->ctx = op->rx_ctx;
+		put_group(c, op);
+	}
+}
+
+/* Does the peer lack what the address asks for, if @flags say that it does? */
+static inline int no_such_place(const struct tdm_conn *c, uint64_t flags,
+				uint16_t rx_ctx, uint32_t group)
+{
+	return tdm_unlikely(flags & TDM_TO_CTX) &&
+	       (rx_ctx >= c->contexts ||
+		(group && !(c->features & TDM_WIRE_FEATURE_GROUPS)));
+}
+
+/* 1: committed; @op may have ended. 0: not now, nothing was changed. */
+static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
+{
+	/* The buffer of an inject is the caller's at return. */
+	size_t most = op->flags & FI_INJECT ? TDM_INJECT_MOST_BYTES :
+					      TDM_TCP_COPY_BYTES;
+	size_t copied = op->len <= most ? op->len : 0;
+	int write = !!(op->flags & FI_RMA);
+	int deliver = write || (op->flags & FI_DELIVERY_COMPLETE);
+	struct tdm_wire_rec rec;
+	struct tdm_out *out;
+
+	out = tdm_out_room(c, TDM_WIRE_ACK_BYTES + TDM_WIRE_GROUP_BYTES +
+				      TDM_WIRE_HEAD_BYTES + copied);
+	if (!out)
+		return 0;
+	if (deliver && tdm_ids_get(&c->ids, op, UINT32_MAX, &op->id))
+		return 0;
+	op->has_id = (uint8_t)deliver;
+	tdm_tx_put_ack(c);
+	fill_rec(c, &rec, op);
+	rec.op = write ? TDM_WIRE_WRITE : TDM_WIRE_EAGER;
+	rec.len = (uint32_t)op->len;
+	rec.flags |= write	  ? 0 :
+		     deliver	  ? TDM_WIRE_F_DONE :
+		     injected(op) ? 0 :
+				    TDM_WIRE_F_ACK;
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	out->msgs++;
+	c->charged += tdm_credit_charge(rec.len);
+	c->stats.tx_msgs++;
+	c->stats.tx_bytes += op->len;
+	op->seq = c->tx_seq++;
+	settle(c, op);
+	if (op->len != copied) {
+		tdm_tx_gather(c, op, 0, op->len);
+		c->turn = 1;
+		return 1;
+	}
+	tdm_iov_copy_from(out->bytes + out->tail, op->iov, op->count, 0,
+			  op->len);
+	out->tail += (uint32_t)op->len;
+	if (op->state == TDM_TX_LEAVING)
+		tdm_tx_end(c, op, 0, 0);
+	return 1;
+}
+
+static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
+{
+	struct tdm_wire_rec rec;
+	struct tdm_out *out;
+
+	out = tdm_out_room(c, TDM_WIRE_ACK_BYTES + TDM_WIRE_GROUP_BYTES +
+				      TDM_WIRE_HEAD_BYTES);
+	if (!out || c->rts >= c->rts_max)
+		return 0;
+	if ((op->flags & FI_INJECT) && tdm_tx_own(c, op))
+		return 0;
+	if (tdm_ids_get(&c->ids, op, UINT32_MAX, &op->id))
+		return 0;
+	op->has_id = 1;
+	/* Its bytes are ours: what is to be told of an inject has happened. */
+	if (tdm_unlikely(op->copy != NULL) && injected(op))
+		tdm_tx_report(c, op, 0, 0);
+	c->rts++;
+	uncount(c, op);
+	tdm_tx_put_ack(c);
+	fill_rec(c, &rec, op);
+	rec.op = (op->flags & FI_RMA) ? TDM_WIRE_AWRITE : TDM_WIRE_RTS;
+	rec.total = op->len;
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	out->msgs++;
+	c->stats.tx_msgs++;
+	c->stats.tx_bytes += op->len;
+	tdm_list_del(&op->node);
+	op->state = TDM_TX_CTS;
+	tdm_list_append(&c->waitq, &op->node);
+	if (op->flags & FI_RMA)
+		tdm_tx_slow(c, op);
+	return 1;
+}
+
+static int commit(struct tdm_conn *c, struct tdm_tx *op)
+{
+	if (c->gather || tdm_slow_holds(&c->slow, op->flags))
+		return 0;
+	/* A send that was queued before the peer said what it has. */
+	if (no_such_place(c, op->flags, op->rx_ctx, op->group)) {
+		tdm_tx_end(c, op, FI_EADDRNOTAVAIL, 0);
+		return 1;
+	}
+	if (tdm_unlikely(op->flags & (FI_READ | FI_ATOMIC)))
+		return tdm_tx_commit_request(c, op);
+	if (tdm_likely(op->len <= c->eager &&
+		       c->charged + tdm_credit_charge((uint32_t)op->len) <=
+			       c->freed + c->window))
+		return commit_eager(c, op);
+	return tdm_tx_awaits_credit(c, op) ? 0 : commit_rts(c, op);
+}
+
+/*
+ * Flags of the last DATA of @op. Who waits for the delivery has nothing but the
+ * peer's word for it, and the peer may turn away when it has its message.
+ */
+static uint8_t last_flags(const struct tdm_conn *c, const struct tdm_tx *op)
+{
+	if (op->has_id || injected(op))
+		return 0;
+	if ((op->flags & FI_DELIVERY_COMPLETE) &&
+	    (c->features & TDM_WIRE_FEATURE_NOW))
+		return TDM_WIRE_F_ACK | TDM_WIRE_F_NOW;
+	return TDM_WIRE_F_ACK;
+}
+
+/* The next piece of announced data, or the news that there is none. */
+static int commit_data(struct tdm_conn *c)
+{
+	struct tdm_tx *op = tdm_list_entry(c->dataq.next, struct tdm_tx, node);
+	size_t n = tdm_min(op->wanted - op->off, TDM_TX_CHUNK_BYTES);
+	struct tdm_wire_rec rec;
+	struct tdm_out *out;
+	int last;
+
+	if (op->reply)
+		return tdm_tx_commit_reply(c, op);
+	out = tdm_out_room(c, TDM_WIRE_ACK_BYTES + TDM_WIRE_HEAD_BYTES);
+	if (!out)
+		return 0;
+	tdm_tx_put_ack(c);
+	last = op->off + n == op->wanted;
+	memset(&rec, 0, sizeof(rec));
+	rec.op = TDM_WIRE_DATA;
+	rec.rid = op->rid;
+	rec.len = op->dead ? 0 : (uint32_t)n;
+	rec.flags = op->dead ? TDM_WIRE_F_ABORT : last ? last_flags(c, op) : 0;
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	if (op->dead) {
+		tdm_tx_free(c, op);
+		return 1;
+	}
+	tdm_tx_gather(c, op, op->off, op->off + n);
+	op->off += n;
+	op->seq = c->tx_seq++;
+	c->turn = 0;
+	if (last) {
+		settle(c, op);
+	} else {
+		tdm_list_del(&op->node);
+		tdm_list_append(&c->dataq, &op->node);
+	}
+	return 1;
+}
+
+/* CTS and DONE that the receive side wants to send. */
+static int commit_ctl(struct tdm_conn *c)
+{
+	struct tdm_rx *rx = tdm_list_entry(c->ctlq.next, struct tdm_rx, ctl);
+	struct tdm_out *out = tdm_out_room(c, TDM_WIRE_HEAD_BYTES);
+	struct tdm_wire_rec rec;
+
+	if (!out)
+		return 0;
+	memset(&rec, 0, sizeof(rec));
+	rec.op = rx->answer;
+	rec.id = rx->id;
+	rec.rid = rx->rid;
+	rec.status = rx->status;
+	rec.total = rx->want;
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	tdm_list_del(&rx->ctl);
+	tdm_rx_answered(rx);
+	return 1;
+}
+
+/* Does the first of sendq wait for slow operations? */
+static int first_is_held(const struct tdm_conn *c)
+{
+	const struct tdm_tx *op =
+		tdm_list_entry(c->sendq.next, struct tdm_tx, node);
+
+	return tdm_slow_holds(&c->slow, op->flags);
+}
+
+void tdm_tx_fill(struct tdm_conn *c)
+{
+	if (c->gather || c->closing)
+		return;
+	if (!c->ack_now && !c->out && tdm_list_empty(&c->sendq) &&
+	    tdm_list_empty(&c->ctlq) && tdm_list_empty(&c->dataq))
+		return;
+	if (!tdm_out_room(c, TDM_WIRE_ACK_BYTES))
+		return;
+	tdm_tx_put_ack(c);
+	while (!tdm_list_empty(&c->ctlq) && commit_ctl(c))
+		;
+	while (!tdm_list_empty(&c->sendq) && !c->gather &&
+	       tdm_out_bytes(c) < TDM_TCP_FLUSH_BYTES) {
+		struct tdm_tx *op =
+			tdm_list_entry(c->sendq.next, struct tdm_tx, node);
+
+		if (c->turn && op->len > TDM_TCP_COPY_BYTES &&
+		    !tdm_list_empty(&c->dataq))
+			break;
+		if (!commit(c, op))
+			break;
+	}
+	while (!c->gather && !tdm_list_empty(&c->dataq) && commit_data(c) &&
+	       tdm_out_bytes(c) < TDM_TCP_FLUSH_BYTES)
+		;
+	if (c->out && c->out->head == c->out->tail)
+		tdm_out_free(c);
+	/* Only memory can be what is missing now: try again. */
+	if (!c->out && !c->gather && !tdm_list_empty(&c->sendq) &&
+	    c->rts < c->rts_max && !c->thirsty && !first_is_held(c))
+		tdm_out_later(c);
+}
+
+void tdm_tx_gathered(struct tdm_conn *c)
+{
+	struct tdm_tx *op = c->gather;
+
+	c->gather = NULL;
+	if (op->state == TDM_TX_LEAVING)
+		tdm_tx_end(c, op, 0, 0);
+}
+
+static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
+{
+	struct tdm_tx *op = tdm_pool_alloc(&c->tcp->tx_pool);
+	const struct iovec *iov = x->iov;
+	size_t count = x->count, i;
+
+	if (!op)
+		return NULL;
+	tdm_list_init(&op->node);
+	op->context = x->context;
+	op->flags = x->flags;
+	op->tag = x->tag;
+	op->data = x->data;
+	op->rma_addr = x->rma_addr;
+	op->rma_key = x->rma_key;
+	op->len = x->len;
+	op->off = 0;
+	op->wanted = 0;
+	op->addr = x->addr;
+	op->id = 0;
+	op->rid = 0;
+	op->state = TDM_TX_QUEUED;
+	op->ended = 0;
+	op->dead = 0;
+	op->cancelled = 0;
+	op->has_id = 0;
+	op->reply = 0;
+	op->slow = 0;
+	op->counted = 1;
+	op->spared = 0;
+	op->copy = NULL;
+	op->rx = NULL;
+	op->entry = NULL;
+	if (tdm_unlikely(x->flags & (TDM_TO_CTX | FI_ATOMIC))) {
+		if (x->flags & TDM_TO_CTX) {
+			op->rx_ctx = x->rx_ctx;
+			op->group = x->group;
+		}
+		if (x->flags & FI_ATOMIC) {
+			if (tdm_tx_take_operands(op, x)) {
+				tdm_pool_free(&c->tcp->tx_pool, op);
+				return NULL;
+			}
+			iov = x->amo->result;
+			count = x->amo->result_count;
+		}
+	}
+	op->count = (uint8_t)count;
+	for (i = 0; i < count; i++)
+		op->iov[i] = iov[i];
+	c->tcp->tx_used++;
+	return op;
+}
+
+/* @op cannot leave now: keep it, and see to it that it will. */
+static ssize_t enqueue(struct tdm_conn *c, struct tdm_tx *op)
+{
+	int ret = (op->flags & FI_INJECT) ? tdm_tx_own(c, op) : 0;
+
+	if (ret) {
+		tdm_tx_free(c, op);
+		return ret;
+	}
+	if (tdm_list_empty(&c->sendq) && c->state == TDM_CONN_IDLE)
+		c->since_ns = 0;
+	tdm_list_append(&c->sendq, &op->node);
+	switch (c->state) {
+	case TDM_CONN_READY:
+		if (!c->blocked)
+			tdm_out_later(c);
+		break;
+	case TDM_CONN_IDLE:
+		tdm_hello_connect(c);
+		break;
+	case TDM_CONN_SILENT:
+		tdm_hello_greet(c);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+/*
+ * Has an operation to the peer not ended yet? What is LEAVING has: its bytes
+ * precede all that follows in the stream.
+ */
+static int outstanding(const struct tdm_conn *c)
+{
+	return !tdm_list_empty(&c->sendq) || !tdm_list_empty(&c->ackq) ||
+	       !tdm_list_empty(&c->waitq) || !tdm_list_empty(&c->dataq);
+}
+
+ssize_t tdm_tx_send(struct tdm_conn *c, const struct tdm_xfer *x)
+{
+	struct tdm_tcp *tcp = c->tcp;
+	struct tdm_tx *op;
+
+	tdm_assert_held(tcp->a.engine->lock);
+	if (tdm_unlikely(tcp->tx_used >= tcp->a.tx_size) &&
+	    !tdm_tx_ends_copied(x->flags))
+		return -FI_EAGAIN;
+	if (tdm_unlikely(x->len > TDM_WIRE_MSG_MAX))
+		return -FI_EMSGSIZE;
+	if (tdm_unlikely(x->flags & (TDM_TO_CTX | FI_FENCE | FI_ATOMIC))) {
+		if (c->known && tdm_tx_unknown(c, x->flags))
+			return -FI_EOPNOTSUPP;
+		if (c->known && no_such_place(c, x->flags, x->rx_ctx, x->group))
+			return -FI_EADDRNOTAVAIL;
+		if ((x->flags & FI_FENCE) && outstanding(c))
+			return -FI_EAGAIN;
+	}
+	op = tx_new(c, x);
+	if (tdm_unlikely(!op))
+		return -FI_ENOMEM;
+	if (tdm_unlikely(c->state != TDM_CONN_READY ||
+			 !tdm_list_empty(&c->sendq) || !commit(c, op)))
+		return enqueue(c, op);
+	if (c->blocked)
+		return 0;
+	if (c->gather || c->out->tail - c->out->head >= TDM_TCP_FLUSH_BYTES ||
+	    c->out->msgs >= FLUSH_MSGS) {
+		c->tx_pass = tcp->pass;
+		tdm_out_push(c);
+	} else if (x->flags & FI_MORE) {
+		tdm_out_later(c);
+	} else {
+		tdm_out_kick(c);
+	}
+	return 0;
+}
+
+int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	struct tdm_tx *op = tdm_ids_find(&c->ids, rec->id);
+
+	if (!op || op->state != TDM_TX_CTS)
+		return -TDM_WIRE_E_ID;
+	if (rec->total > op->len)
+		return -TDM_WIRE_E_VALUE;
+	/* A write is wanted whole or refused by DONE, and ends by DONE. */
+	if ((op->flags & FI_RMA) && (rec->total < op->len || !rec->total))
+		return -TDM_WIRE_E_VALUE;
+	c->rts--;
+	tdm_out_later(c);
+	op->rid = rec->rid;
+	op->wanted = rec->total;
+	if (!(op->flags & FI_RMA)) {
+		tdm_ids_put(&c->ids, op->id);
+		op->has_id = 0;
+	}
+	if (!op->wanted) {
+		tdm_tx_end(c, op,
+			   op->cancelled && rec->rid == TDM_WIRE_CANCELLED ?
+				   FI_ECANCELED :
+				   0,
+			   0);
+		return 0;
+	}
+	tdm_list_del(&op->node);
+	op->state = TDM_TX_DATA;
+	tdm_list_append(&c->dataq, &op->node);
+	return 0;
+}
+
+int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	uint64_t most = c->charged;
+
+	if (c->features & TDM_WIRE_FEATURE_CREDIT)
+		most += TDM_CREDIT_UNUSED_MOST;
+	if (rec->acked < c->acked || rec->acked > c->tx_seq - !!c->gather ||
+	    rec->freed < c->freed || rec->freed > most)
+		return -TDM_WIRE_E_ACK;
+	c->freed = rec->freed;
+	c->acked = rec->acked;
+	if (rec->op == TDM_WIRE_ACK)
+		c->full = !!(rec->flags & TDM_WIRE_F_FULL);
+	if (tdm_unlikely(c->thirsty)) {
+		c->thirsty = 0;
+		tdm_out_later(c);
+	}
+	while (!tdm_list_empty(&c->ackq)) {
+		struct tdm_tx *op =
+			tdm_list_entry(c->ackq.next, struct tdm_tx, node);
+
+		if (op->seq >= c->acked)
+			break;
+		tdm_tx_end(c, op, 0, 0);
+	}
+	return 0;
+}

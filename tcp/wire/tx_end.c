@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sends that end by other than success: cancelled, lost with the connection,
+ * given up because the address was removed or the endpoint closes.
+ *
+ * Invariants:
+ *  1. A record begun is finished, with bytes of our own where the user's
+ *     buffer may be gone, so that the records after it can be read.
+ *  2. What the peer may still answer to keeps its id until it does.
+ */
+#include "tcp/wire/tx_priv.h"
+
+#include <rdma/fi_errno.h>
+
+#include <stdlib.h>
+
+void tdm_tx_report(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
+{
+	if (op->ended)
+		return;
+	op->ended = 1;
+	if (tdm_unlikely(err))
+		tdm_done_send_err(&c->tcp->a.done, op->context, op->flags, err,
+				  prov, op->addr);
+	else
+		tdm_done_send(&c->tcp->a.done, op->context, op->flags);
+}
+
+void tdm_tx_end(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
+{
+	tdm_tx_report(c, op, err, prov);
+	tdm_tx_free(c, op);
+}
+
+/*
+ * Ask the peer to drop the announced @op, if it waits there: CTS says whether
+ * it did. Returns 0, or -FI_EAGAIN: there is no room for the record now.
+ */
+static int withdraw(struct tdm_conn *c, struct tdm_tx *op)
+{
+	struct tdm_out *out = c->gather || c->state != TDM_CONN_READY ?
+				      NULL :
+				      tdm_out_room(c, TDM_WIRE_HEAD_BYTES);
+	struct tdm_wire_rec rec;
+
+	if (!out)
+		return -FI_EAGAIN;
+	memset(&rec, 0, sizeof(rec));
+	rec.op = TDM_WIRE_CANCEL;
+	rec.id = op->id;
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	op->cancelled = 1;
+	tdm_out_later(c);
+	return 0;
+}
+
+static int cancel_on(struct tdm_conn *c, void *context)
+{
+	struct tdm_list *m;
+	struct tdm_tx *op;
+
+	tdm_list_for_each(m, &c->sendq) {
+		op = tdm_list_entry(m, struct tdm_tx, node);
+		if (op->context != context)
+			continue;
+		tdm_tx_end(c, op, FI_ECANCELED, 0);
+		return 0;
+	}
+	tdm_list_for_each(m, &c->waitq) {
+		op = tdm_list_entry(m, struct tdm_tx, node);
+		if (op->context == context && op->state == TDM_TX_CTS &&
+		    !(op->flags & FI_RMA) && !op->cancelled && !op->ended)
+			return withdraw(c, op);
+	}
+	return -FI_ENOENT;
+}
+
+int tdm_tx_cancel(struct tdm_tcp *tcp, void *context)
+{
+	struct tdm_list *n;
+	int ret = -FI_ENOENT;
+
+	tdm_list_for_each(n, &tcp->conns) {
+		ret = cancel_on(tdm_list_entry(n, struct tdm_conn, all),
+				context);
+		if (ret != -FI_ENOENT)
+			break;
+	}
+	return ret;
+}
+
+static void end_list(struct tdm_conn *c, struct tdm_list *list, int err,
+		     int prov)
+{
+	while (!tdm_list_empty(list))
+		tdm_tx_end(c, tdm_list_entry(list->next, struct tdm_tx, node),
+			   err, prov);
+}
+
+void tdm_tx_fail(struct tdm_conn *c, int err, int prov)
+{
+	struct tdm_tx *op = c->gather;
+
+	c->gather = NULL;
+	if (op && op->state == TDM_TX_LEAVING)
+		tdm_tx_end(c, op, err, prov);
+	end_list(c, &c->ackq, err, prov);
+	end_list(c, &c->waitq, err, prov);
+	end_list(c, &c->dataq, err, prov);
+	end_list(c, &c->sendq, err, prov);
+}
+
+/* Copy what is still to leave of the user's buffer. */
+static int own_gathered(struct tdm_conn *c)
+{
+	size_t n = c->gather_end - c->gather_off;
+	struct tdm_tx *op = c->gather;
+	void *copy;
+
+	if (op->copy)
+		return 0;
+	copy = malloc(n);
+	if (!copy)
+		return -FI_ENOMEM;
+	tdm_iov_copy_from(copy, op->iov, op->count, c->gather_off, n);
+	op->copy = copy;
+	op->iov[0].iov_base = copy;
+	op->iov[0].iov_len = n;
+	op->count = 1;
+	c->gather_off = 0;
+	c->gather_end = n;
+	return 0;
+}
+
+/*
+ * @op has been given up with @err, or (0) ends without an entry because the
+ * endpoint closes: then what was injected still leaves.
+ */
+static void give_up(struct tdm_conn *c, struct tdm_tx *op, int err)
+{
+	if (err && op->reply)
+		return; /* the peer's; it only asks our regions */
+	if (err)
+		tdm_tx_report(c, op, err, 0);
+	if (op->rx)
+		op->rx->state = TDM_RX_DROPPING;
+	op->ended = 1;
+	op->dead = err || !(op->flags & FI_INJECT);
+}
+
+static void give_up_list(struct tdm_conn *c, struct tdm_list *list, int err)
+{
+	struct tdm_list *n;
+
+	tdm_list_for_each(n, list)
+		give_up(c, tdm_list_entry(n, struct tdm_tx, node), err);
+}
+
+int tdm_tx_abandon(struct tdm_conn *c, int err)
+{
+	struct tdm_tx *op = c->gather;
+	struct tdm_list *n, *tmp;
+
+	if (op && !(err && op->reply)) {
+		if (err && own_gathered(c))
+			return -FI_ENOMEM;
+		give_up(c, op, err);
+		if (op->state == TDM_TX_ACK || op->reply) {
+			tdm_list_del(&op->node);
+			op->state = TDM_TX_LEAVING;
+		}
+	}
+	while ((n = tdm_list_pop(&c->ackq))) {
+		op = tdm_list_entry(n, struct tdm_tx, node);
+		give_up(c, op, err);
+		tdm_tx_free(c, op);
+	}
+	give_up_list(c, &c->waitq, err);
+	give_up_list(c, &c->dataq, err);
+	give_up_list(c, &c->sendq, err);
+	tdm_list_for_each_safe(n, tmp, &c->dataq) {
+		op = tdm_list_entry(n, struct tdm_tx, node);
+		if (op->reply && op->dead)
+			tdm_tx_free(c, op);
+	}
+	tdm_list_for_each_safe(n, tmp, &c->sendq) {
+		op = tdm_list_entry(n, struct tdm_tx, node);
+		if (op->dead)
+			tdm_tx_free(c, op);
+	}
+	return 0;
+}
+
+/* Not 0 while @list has something that is still to leave. */
+static int leaving(const struct tdm_list *list)
+{
+	struct tdm_list *n;
+
+	tdm_list_for_each(n, list) {
+		struct tdm_tx *op = tdm_list_entry(n, struct tdm_tx, node);
+
+		if (!op->dead && op->state != TDM_TX_DONE)
+			return 1;
+	}
+	return 0;
+}
+
+int tdm_tx_leaving(const struct tdm_conn *c)
+{
+	return c->gather || leaving(&c->sendq) || leaving(&c->waitq) ||
+	       leaving(&c->dataq);
+}

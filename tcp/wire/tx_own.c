@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sends that cannot leave yet: who waits for credit, and injects, whose payload
+ * becomes the provider's.
+ *
+ * Invariant: a send whose copy has ended it is not among those outstanding,
+ * tx_attr.size: what bounds it is the memory of such copies in the process. So
+ * whether an inject is taken does not depend on the receives of the peer.
+ *
+ * Spec: fi_tandem(7), LIMITS.
+ */
+#include "tcp/wire/tx_priv.h"
+#include "tcp/wire/credit.h"
+
+#include "tdm_inject.h"
+
+#include <rdma/fi_errno.h>
+
+#include <stdlib.h>
+
+int tdm_tx_own(struct tdm_conn *c, struct tdm_tx *op)
+{
+	uint32_t bytes = (uint32_t)(sizeof(*op) + op->len);
+	int spare = tdm_tx_ends_copied(op->flags);
+
+	if (op->copy || (op->flags & FI_ATOMIC))
+		return 0;
+	if (spare && tdm_inject_take(bytes))
+		return -FI_EAGAIN;
+	op->copy = malloc(tdm_max(op->len, (size_t)1));
+	if (!op->copy) {
+		if (spare)
+			tdm_inject_give(bytes);
+		return -FI_ENOMEM;
+	}
+	if (spare) {
+		op->spared = bytes;
+		c->tcp->tx_used -= op->counted;
+		op->counted = 0;
+	}
+	tdm_iov_copy_from(op->copy, op->iov, op->count, 0, op->len);
+	op->iov[0].iov_base = op->copy;
+	op->iov[0].iov_len = op->len;
+	op->count = 1;
+	return 0;
+}
+
+int tdm_tx_awaits_credit(struct tdm_conn *c, const struct tdm_tx *op)
+{
+	if (c->full || op->len > TDM_CREDIT_WAIT_BYTES || op->len > c->eager ||
+	    !(c->features & TDM_WIRE_FEATURE_CREDIT))
+		return 0;
+	c->thirsty = 1;
+	return 1;
+}

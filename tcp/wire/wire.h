@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The TCP transport of one endpoint: its listener and its connections, one
+ * per pair, opened at first use. Reaches the owner's queues only by the
+ * objects exported for it, as a peer provider would.
+ *
+ * States of a connection are documented in conn.c and doc/PROTOCOL-tcp.md.
+ * All functions: domain lock held.
+ */
+#ifndef TDM_TCP_WIRE_WIRE_H
+#define TDM_TCP_WIRE_WIRE_H
+
+#include <rdma/providers/fi_peer.h>
+
+#include "av/addr.h"
+#include "tcp/wire/loop.h"
+#include "tdm_done.h"
+#include "tdm_engine.h"
+#include "tdm_order.h"
+#include "tdm_xfer.h"
+
+struct tdm_auth_keys;
+struct tdm_av;
+struct tdm_conn;
+struct tdm_idle;
+struct tdm_tcp;
+
+struct tdm_tcp_attr {
+	struct tdm_loop *loop;
+	struct tdm_engine *engine;
+	struct fid_peer_srx *srx; /* ->peer_ops is set by tdm_tcp_open() */
+	const struct tdm_av *av;  /* sources of messages are looked up here */
+	struct tdm_done done;	  /* copied */
+	/*
+	 * The owner's, whose regions peers read and write (TDM_RMA_OPS).
+	 * NULL: every one-sided operation of a peer is refused.
+	 */
+	struct fid_domain *domain;
+	size_t tx_size; /* most operations that the peer was not told of, */
+			/* or that end without a receive of it */
+	struct tdm_order order;
+	int spaces; /* messages are offered by names of tdm_space.h */
+	int groups; /* of them, groups: the domain has max_group_id */
+	/*
+	 * Sessions are made with peers that prove one of them; the key of a
+	 * pair is that of its address. NULL: none is asked for. Live as long
+	 * as the transport.
+	 */
+	const struct tdm_auth_keys *keys;
+
+	/*
+	 * A peer chose TCP: it connected and said HELLO. @addr is its address
+	 * in @av, or FI_ADDR_UNSPEC.
+	 */
+	void (*accepted)(void *arg, struct tdm_conn *conn, fi_addr_t addr);
+
+	/*
+	 * The pair is lost: its operations have ended. @err: positive
+	 * fi_errno, FI_ESHUTDOWN when the peer closed its endpoint. @conn is
+	 * freed after the call. May be called from any function here but
+	 * tdm_tcp_close().
+	 */
+	void (*lost)(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err);
+
+	/*
+	 * Has the endpoint a live session with @addr by another transport?
+	 * Then nobody gets one here who says to be @addr. NULL: there is no
+	 * other transport.
+	 */
+	int (*taken)(void *arg, const struct tdm_addr *addr);
+
+	/*
+	 * Descriptors are scarce: call tdm_tcp_idle() with @idle for all
+	 * transports of @loop. NULL: this is the only one.
+	 */
+	void (*crowded)(void *arg, struct tdm_idle *idle);
+	void *arg;
+};
+
+/* Out: *@tcp. Errors: -FI_ENOMEM, those of tdm_os_random(). */
+int tdm_tcp_open(const struct tdm_tcp_attr *attr,
+		 struct tdm_tcp **tcp) tdm_must_check;
+
+/*
+ * Reserve the endpoint's address: bind to *@addr (port 0: any, within the
+ * configured range). Out: *@addr as bound. Not listening yet: connects are
+ * refused. Errors: -FI_EADDRINUSE, -FI_EADDRNOTAVAIL, -FI_EMFILE, -FI_EACCES.
+ */
+int tdm_tcp_bind(struct tdm_tcp *tcp, struct tdm_addr *addr) tdm_must_check;
+
+/* Operations that end from now on end there. */
+void tdm_tcp_set_done(struct tdm_tcp *tcp, const struct tdm_done *done);
+
+/* What is left of tx_size. */
+size_t tdm_tcp_tx_left(const struct tdm_tcp *tcp);
+
+/* Accept connections from now on. */
+int tdm_tcp_listen(struct tdm_tcp *tcp) tdm_must_check;
+
+/*
+ * Say GOODBYE, hand what is queued and already completed to the kernel,
+ * close everything. Waits up to a second for peers that are slow to take it;
+ * the domain lock is released meanwhile, so the caller has taken the endpoint
+ * out of all lists. Operations outstanding vanish without an entry
+ * (fi_close(3)); unexpected messages still queued have been discarded by
+ * tdm_srx_flush() before.
+ */
+void tdm_tcp_close(struct tdm_tcp *tcp);
+
+/*
+ * The connection of the pair (@tcp, @addr), made without connecting if there
+ * is none. @fi_addr: the pair's address in the AV. NULL: out of memory.
+ */
+struct tdm_conn *tdm_conn_get(struct tdm_tcp *tcp, const struct tdm_addr *addr,
+			      fi_addr_t fi_addr);
+
+/*
+ * Is somebody listening there? For candidates for local, before the route is
+ * agreed: connects but says nothing. 0: connected. -FI_EAGAIN: not known yet,
+ * call again. -FI_ECONNREFUSED: nobody; the next attempt is delayed by the
+ * back-off. Another error: the connect time-out is over, or the network's.
+ */
+int tdm_conn_probe(struct tdm_conn *conn);
+
+/*
+ * Give up a probe, or an idle connection without a session; frees it. One
+ * that has a session or sends queued stays: tdm_conn_get() finds it again.
+ */
+void tdm_conn_drop(struct tdm_conn *conn);
+
+/*
+ * Send @x on @conn, connecting first if need be: a send while connecting is
+ * queued. Completes by attr.done, perhaps before the call returns. 0,
+ * -FI_EAGAIN when tx_size operations are counted (the caller makes progress),
+ * -FI_ENOMEM.
+ */
+ssize_t tdm_tx_send(struct tdm_conn *conn, const struct tdm_xfer *x);
+
+/*
+ * Cancel a send that has not started to leave: one error entry FI_ECANCELED.
+ * 0, or -FI_ENOENT.
+ */
+int tdm_tx_cancel(struct tdm_tcp *tcp, void *context);
+
+/* End-of-progress work: coalesced sends, acknowledgements. Once per pass. */
+void tdm_tcp_progress(struct tdm_tcp *tcp);
+
+/* Not 0 when the transport has connections or connects under way. */
+int tdm_tcp_busy(const struct tdm_tcp *tcp);
+
+/* Add connections of @tcp that may rest to the longest unused of @idle. */
+void tdm_tcp_idle(struct tdm_tcp *tcp, struct tdm_idle *idle);
+
+/* 0: safe to sleep; -FI_EAGAIN: output to flush, input buffered. */
+int tdm_tcp_arm(struct tdm_tcp *tcp);
+
+/*
+ * The AV changed: look up the sources of all connections again, then have
+ * the owner resolve entries of unknown source (foreach_unspec_addr, once).
+ */
+void tdm_tcp_resolve(struct tdm_tcp *tcp);
+
+/*
+ * @fi_addr is removed from the AV and no other index names its peer:
+ * operations to it end with FI_ECONNABORTED. A connection with a session
+ * stays for its incoming messages, whose source is unknown from now on; one
+ * without is freed, attr.lost is not called.
+ */
+void tdm_tcp_forget(struct tdm_tcp *tcp, fi_addr_t fi_addr);
+
+/* The connection of @addr, or NULL. */
+struct tdm_conn *tdm_conn_find(struct tdm_tcp *tcp,
+			       const struct tdm_addr *addr);
+
+/* Has @conn a session, that is, have both sides agreed on it? */
+int tdm_conn_agreed(const struct tdm_conn *conn);
+
+/* For the report: totals of one connection. */
+struct tdm_conn_stats {
+	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes;
+};
+
+const struct tdm_addr *tdm_conn_addr(const struct tdm_conn *conn);
+const struct tdm_conn_stats *tdm_conn_stats(const struct tdm_conn *conn);
+
+/* A line of the log about @c, which begins with the peer's address. */
+#define TDM_CONN_INFO(c, fmt, ...)                                             \
+	do {                                                                   \
+		char text_[TDM_ADDR_STR_BYTES];                                \
+                                                                               \
+		TDM_INFO(EP_CTRL, "%s: " fmt,                                  \
+			 tdm_addr_text(tdm_conn_addr(c), text_,                \
+				       sizeof(text_)),                         \
+			 ##__VA_ARGS__);                                       \
+	} while (0)
+
+#endif /* TDM_TCP_WIRE_WIRE_H */
