@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Who may include and call whom. The picture is in ARCHITECTURE.md:
 #
-#   tcp/ --> tcp/wire/ --> av/ --> peer/ --> include/ <-- shm/
+#   tcp/ --> tcp/wire/ --> av/ --> peer/ --> include/ --> base/
+#                                  shm/ ---> include/
 #
 . "$(dirname "$0")/lib.sh"
 
-rooms=(include peer av tcp tcp/wire shm)
+rooms=(base include peer av tcp tcp/wire shm)
 bad=0
 
 # forbid WHY PATTERN FILE...: no line of the files matches the ERE, comments
@@ -35,11 +36,19 @@ sources() {
 	files "${dirs[@]}" | grep -vxF "${except[@]:--e/}" | sort -u
 }
 
+# Lines "FROM TO": objects of FROM may use symbols of TO.
+ways=
+
 # room FOLDER WHAT...: the files that lie in FOLDER include headers of FOLDER
 # and those that WHAT names, a folder or a file each, and no others of ours.
 room() {
 	local folder=$1 what list allowed="$1/[^/]*"
 	shift
+	[ "$folder" != include ] || allowed+="|tdm_[^/]*"
+	for what in "$folder" "$@"; do
+		[[ $what != *.h ]] || what=${what%/*}
+		ways+="$folder $what"$'\n'
+	done
 	for what; do
 		case $what in
 		include) allowed+="|(include/)?(tdm_|fi_ext_)[^/]*" ;;
@@ -56,12 +65,13 @@ room() {
 	fi
 }
 
-room include include
-room peer include
-room av peer include
-room tcp/wire av/addr.h av/av.h av/locality.h include
-room tcp tcp/wire/wire.h tcp/wire/loop.h av peer include
-room shm include
+room base
+room include base
+room peer include base
+room av peer include base
+room tcp/wire av/addr.h av/av.h av/locality.h include base
+room tcp tcp/wire/wire.h tcp/wire/loop.h av peer include base
+room shm include base
 
 mapfile -t list < <(sources "${rooms[@]}" -tcp/wire/loop.c)
 forbid "libevent belongs to tcp/wire/loop.c" \
@@ -77,14 +87,43 @@ forbid "fi_peer's contexts belong to peer/link.c and shm/import.c" \
 	'\bstruct fi_peer_[a-z_]*_context\b' "${list[@]}"
 
 # The members of struct tdm_os are the calls that must go through it.
-mapfile -t list < <(sources "${rooms[@]}" -tcp/os.c -include/tdm_os.h)
+mapfile -t list < <(sources "${rooms[@]}" -base/os.c -base/os.h)
 calls=$(sed -nE '/^struct tdm_os \{/,/^\};/s/.*\(\*([a-z0-9_]+)\)\(.*/\1/p' \
-	include/tdm_os.h | paste -sd '|')
-[ -n "$calls" ] || die "no calls found in include/tdm_os.h"
+	base/os.h | paste -sd '|')
+[ -n "$calls" ] || die "no calls found in base/os.h"
 calls="$calls|accept|readv|writev|recvfrom|sendto|shm_open|syscall|fcntl"
 calls="$calls|clock_gettime|epoll_create|epoll_pwait|select|ppoll"
-forbid "system calls go through tdm_os (include/tdm_os.h)" \
+forbid "system calls go through tdm_os (base/os.h)" \
 	"(^|[^A-Za-z0-9_.>*])($calls)\(" "${list[@]}"
+
+# What the objects link to goes the same ways, whatever a header hides.
+.ci/tree.sh "${gcc_tree[@]}" >/dev/null
+symbols=$(sources "${rooms[@]}" | sed -n 's/[.]c$//p' |
+	while IFS= read -r file; do
+		nm -g "$builds/gcc/${file%/*}/.libs/${file##*/}.o" |
+			sed -nE "s|^.* ([A-Z]) (.*)|${file%/*} $file \1 \2|p"
+	done)
+[ "$(grep -c ' T ' <<<"$symbols")" -gt 100 ] || die "no objects found"
+awk '
+FILENAME == ARGV[1] { way[$1, $2] = 1; next }
+$3 != "U" { home[$4] = $1; next }
+{ user[++n] = $1; object[n] = $2; symbol[n] = $4 }
+END {
+	for (i = 1; i <= n; i++) {
+		to = home[symbol[i]]
+		if (to == "" || (user[i], to) in way)
+			continue
+		# The composition root hands the peer to the link.
+		if (object[i] == "tcp/domain" && symbol[i] == "tdm_shm_provider")
+			continue
+		print object[i] " uses " symbol[i] " of " to "/"
+		bad = 1
+	}
+	exit bad
+}' <(printf %s "$ways") <(printf '%s\n' "$symbols") || {
+	echo "^ links against the direction of the arrows"
+	bad=1
+}
 
 [ "$bad" = 0 ] || exit 1
 echo "$(sources "${rooms[@]}" | wc -l) files, no forbidden include or call"

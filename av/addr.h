@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "tdm_base.h"
+#include "base/base.h"
 
 /*
  * One endpoint address; unused bytes are 0, so that memcmp() compares. The

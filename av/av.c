@@ -23,7 +23,7 @@
 #include "av/shared.h"
 #include "peer/eq.h"
 #include "peer/link.h"
-#include "tdm_log.h"
+#include "base/log.h"
 #include "tdm_nosys.h"
 
 struct tdm_av *tdm_av_from_fid(struct fid_av *fid)

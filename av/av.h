@@ -18,7 +18,7 @@
 
 #include "av/addr.h"
 #include "tdm_engine.h"
-#include "tdm_list.h"
+#include "base/list.h"
 #include "tdm_space.h"
 
 struct tdm_av;

@@ -32,8 +32,8 @@
 #include "av/follow.h"
 #include "av/locality.h"
 #include "peer/eq.h"
-#include "tdm_log.h"
-#include "tdm_os.h"
+#include "base/log.h"
+#include "base/os.h"
 
 /* An insert that waits. */
 struct job {

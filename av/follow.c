@@ -29,7 +29,7 @@
 
 #include "av/locality.h"
 #include "av/shared.h"
-#include "tdm_log.h"
+#include "base/log.h"
 
 int tdm_av_is_named(const struct tdm_av *av)
 {

@@ -16,7 +16,7 @@
 
 #include "av/av_priv.h"
 #include "av/key.h"
-#include "tdm_log.h"
+#include "base/log.h"
 
 enum { FIRST_IDS = 64 };
 

@@ -22,7 +22,7 @@
 #include "av/key.h"
 #include "av/locality.h"
 #include "av/shared.h"
-#include "tdm_log.h"
+#include "base/log.h"
 
 #define INSERT_FLAGS                                                           \
 	(FI_MORE | FI_SYNC_ERR | FI_SYMMETRIC | FI_AV_USER_ID | FI_AUTH_KEY)

@@ -15,7 +15,7 @@
 #include <rdma/fi_errno.h>
 
 #include "av/av.h"
-#include "tdm_lock.h"
+#include "base/lock.h"
 #include "tdm_space.h"
 
 /* A number has 8 bits in an entry of the table, and 0 is none. */

@@ -11,7 +11,7 @@
 
 #include <rdma/fabric.h>
 
-#include "tdm_auth.h"
+#include "base/auth.h"
 
 struct fid_av;
 struct tdm_addr;

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tdm_os.h"
+#include "base/os.h"
 
 #define REREAD_NS 1000000000ull
 

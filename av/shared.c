@@ -33,8 +33,8 @@
 
 #include <rdma/fi_errno.h>
 
-#include "tdm_log.h"
-#include "tdm_os.h"
+#include "base/log.h"
+#include "base/os.h"
 
 /* Removals by others that an open may run into before it gives up. */
 enum { OPEN_TRIES = 100 };

@@ -15,7 +15,7 @@
 #define TDM_AV_SHARED_FORMAT_H
 
 #include "av/addr.h"
-#include "tdm_atomic.h"
+#include "base/atomic.h"
 
 enum {
 	TDM_SHARED_VERSION = 1,

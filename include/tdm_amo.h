@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Atomic operations on memory, fi_atomic(3): what is asked for, in the form
- * that calls, transports and regions share. (tdm_atomic.h is about the words
+ * that calls, transports and regions share. (base/atomic.h is about the words
  * of our own that threads share.)
  */
 #ifndef TDM_AMO_H

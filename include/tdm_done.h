@@ -15,7 +15,7 @@
 #include <rdma/fi_tagged.h>
 #include <rdma/providers/fi_peer.h>
 
-#include "tdm_base.h"
+#include "base/base.h"
 #include "tdm_ctx.h"
 #include "tdm_entry.h"
 #include "tdm_ids.h"

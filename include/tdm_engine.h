@@ -13,9 +13,9 @@
 #ifndef TDM_ENGINE_H
 #define TDM_ENGINE_H
 
-#include "tdm_atomic.h"
-#include "tdm_lock.h"
-#include "tdm_os.h"
+#include "base/atomic.h"
+#include "base/lock.h"
+#include "base/os.h"
 
 struct sockaddr;
 struct tdm_trigger;

@@ -13,8 +13,8 @@
 
 #include <stddef.h>
 
-#include "tdm_base.h"
-#include "tdm_provider.h"
+#include "base/base.h"
+#include "base/env.h"
 
 #define TDM_HELD_OPS "tandem_held_1"
 

@@ -14,7 +14,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/providers/fi_peer.h>
 
-#include "tdm_base.h"
+#include "base/base.h"
 
 /*
  * A peer that reports addresses in the owner's space by other ways than an

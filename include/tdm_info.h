@@ -11,7 +11,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 
-#include "tdm_auth.h"
+#include "base/auth.h"
 
 /* fi_freeinfo(3) of all of @list, keys overwritten. NULL is fine. */
 static inline void tdm_info_free(struct fi_info *list)

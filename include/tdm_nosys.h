@@ -15,7 +15,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
-#include "tdm_base.h"
+#include "base/base.h"
 
 #define TDM_NO(ret, name, ...)                                                 \
 	static inline tdm_unused ret tdm_no_##name(__VA_ARGS__)                \

@@ -13,7 +13,7 @@
 
 #include <rdma/providers/fi_peer.h>
 
-#include "tdm_base.h"
+#include "base/base.h"
 
 struct tdm_done;
 

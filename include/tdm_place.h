@@ -13,8 +13,8 @@
 
 #include <stdint.h>
 
-#include "tdm_atomic.h"
-#include "tdm_iov.h"
+#include "base/atomic.h"
+#include "base/iov.h"
 
 enum { TDM_LINE_BYTES = 64 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What owner and peer know of each other beyond fi_peer(3): the parameters,
- * the built-in peer's provider entry, and the shape of the events a peer
- * writes to the EQ it imports.
+ * What owner and peer know of each other beyond fi_peer(3): the built-in
+ * peer's provider entry, and the shape of the events a peer writes to the EQ
+ * it imports.
  */
 #ifndef TDM_PROVIDER_H
 #define TDM_PROVIDER_H
@@ -13,34 +13,6 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_eq.h>
 #include <rdma/providers/fi_prov.h>
-
-enum tdm_shm_mode {
-	TDM_SHM_AUTO, /* shared memory where it can be had */
-	TDM_SHM_OFF,  /* none sent, none accepted */
-	TDM_SHM_ONLY, /* peers that cannot be reached by it are unreachable */
-};
-
-/*
- * The FI_TANDEM_* parameters, read once when the provider loads, clamped.
- * fi_tandem(7) documents each. Never written afterwards.
- */
-struct tdm_env {
-	enum tdm_shm_mode shm;
-	const char *iface; /* interface name or NULL */
-	uint16_t port_low; /* 0: any port */
-	uint16_t port_high;
-	unsigned conn_timeout_ms; /* 0: never give up */
-	unsigned peer_timeout_ms; /* 0: never */
-	size_t eager_bytes;	  /* TCP: largest message sent without RTS */
-	size_t shm_eager_bytes;	  /* shm: largest message copied via ring */
-	size_t unexp_max_bytes;	  /* unexpected messages held per endpoint */
-	size_t inject_max_bytes;  /* injected messages held per process */
-	int cma;		  /* 0: never use process_vm_readv */
-	int report;		  /* 1: table of peers at endpoint close */
-	const char *stand_in;	  /* name of another provider, or NULL */
-};
-
-extern struct tdm_env tdm_env;
 
 /*
  * The embedded shared-memory peer. Static storage. It opens only with FI_PEER:

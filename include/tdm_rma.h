@@ -18,7 +18,7 @@
 #include <rdma/providers/fi_peer.h>
 
 #include "tdm_amo.h"
-#include "tdm_base.h"
+#include "base/base.h"
 
 #define TDM_RMA_OPS "tandem_rma_1"
 

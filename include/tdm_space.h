@@ -19,7 +19,7 @@
 
 #include <rdma/fabric.h>
 
-#include "tdm_base.h"
+#include "base/base.h"
 
 #define TDM_SPACE_WILD 0x80000000u
 #define TDM_SPACE_ANY 0xffffffffu

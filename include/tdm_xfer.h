@@ -14,7 +14,7 @@
 #include <rdma/fi_tagged.h>
 
 #include "tdm_amo.h"
-#include "tdm_iov.h"
+#include "base/iov.h"
 
 /* Most iovec elements of one send or receive (tx and rx iov_limit). */
 enum { TDM_IOV_LIMIT = TDM_AMO_IOV_LIMIT };

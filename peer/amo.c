@@ -19,7 +19,7 @@
  */
 #include "peer/amo.h"
 
-#include "tdm_iov.h"
+#include "base/iov.h"
 
 #include <complex.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #define TDM_PEER_AMO_H
 
 #include "tdm_amo.h"
-#include "tdm_base.h"
+#include "base/base.h"
 
 /* Bytes of one value of @type (enum fi_datatype), or 0: not offered. */
 size_t tdm_amo_size(unsigned type);

@@ -20,8 +20,8 @@
  */
 #include "peer/auto.h"
 
-#include "tdm_log.h"
-#include "tdm_os.h"
+#include "base/log.h"
+#include "base/os.h"
 
 #include <rdma/fi_errno.h>
 

@@ -18,9 +18,9 @@
  */
 #include "peer/condwait.h"
 
-#include "tdm_atomic.h"
-#include "tdm_log.h"
-#include "tdm_os.h"
+#include "base/atomic.h"
+#include "base/log.h"
+#include "base/os.h"
 
 #include <rdma/fi_errno.h>
 

@@ -11,7 +11,7 @@
 
 #include <rdma/fi_eq.h>
 
-#include "tdm_base.h"
+#include "base/base.h"
 
 struct tdm_condwait;
 

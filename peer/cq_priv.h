@@ -23,8 +23,8 @@
 
 #include "peer/cq.h"
 #include "peer/wait.h"
-#include "tdm_atomic.h"
-#include "tdm_pool.h"
+#include "base/atomic.h"
+#include "base/pool.h"
 
 enum {
 	TDM_CQ_DEFAULT_ENTRIES = 4096,

@@ -8,7 +8,7 @@
  */
 #include "peer/cq_priv.h"
 
-#include "tdm_log.h"
+#include "base/log.h"
 
 #include <rdma/fi_errno.h>
 

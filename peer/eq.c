@@ -24,11 +24,11 @@
 #include "peer/eq_drive.h"
 #include "peer/errstr.h"
 #include "peer/wait.h"
-#include "tdm_atomic.h"
-#include "tdm_list.h"
-#include "tdm_log.h"
+#include "base/atomic.h"
+#include "base/list.h"
+#include "base/log.h"
 #include "tdm_nosys.h"
-#include "tdm_os.h"
+#include "base/os.h"
 
 #include <rdma/fi_errno.h>
 

@@ -14,7 +14,7 @@
 
 #include <rdma/fi_eq.h>
 
-#include "tdm_base.h"
+#include "base/base.h"
 
 struct tdm_engine;
 struct tdm_eq;

@@ -14,7 +14,7 @@
 #include "peer/eq_drive.h"
 
 #include "peer/wait.h"
-#include "tdm_os.h"
+#include "base/os.h"
 
 #include <rdma/fi_errno.h>
 

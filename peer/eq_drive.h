@@ -16,9 +16,9 @@
 #include <pthread.h>
 
 #include "peer/waitset.h"
-#include "tdm_atomic.h"
+#include "base/atomic.h"
 #include "tdm_engine.h"
-#include "tdm_list.h"
+#include "base/list.h"
 
 struct tdm_eq_drive {
 	pthread_mutex_t mutex;	 /* outside of all other locks */

@@ -16,7 +16,7 @@
 #include "peer/eq.h"
 #include "peer/link_priv.h"
 #include "tdm_info.h"
-#include "tdm_log.h"
+#include "base/log.h"
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>

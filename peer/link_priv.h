@@ -15,7 +15,7 @@
 #define TDM_PEER_LINK_PRIV_H
 
 #include "peer/link.h"
-#include "tdm_list.h"
+#include "base/list.h"
 
 struct tdm_eq;
 

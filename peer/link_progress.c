@@ -9,7 +9,7 @@
  */
 #include "peer/eq.h"
 #include "peer/link_priv.h"
-#include "tdm_log.h"
+#include "base/log.h"
 #include "tdm_open.h"
 #include "tdm_sleep.h"
 

@@ -31,7 +31,7 @@
 
 #include <rdma/fabric.h>
 
-#include "tdm_list.h"
+#include "base/list.h"
 
 /*
  * What the engine keeps inside an entry of its user. Filled by the user:

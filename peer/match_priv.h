@@ -10,7 +10,7 @@
 
 #include "peer/match.h"
 #include "peer/match_table.h"
-#include "tdm_pool.h"
+#include "base/pool.h"
 #include "tdm_space.h"
 
 enum {

@@ -14,7 +14,7 @@
 
 #include <rdma/fi_errno.h>
 
-#include "tdm_base.h"
+#include "base/base.h"
 
 static struct tdm_list *buckets_alloc(size_t n)
 {

@@ -16,7 +16,7 @@
 
 #include "peer/cntr.h"
 #include "peer/cq.h"
-#include "tdm_list.h"
+#include "base/list.h"
 #include "tdm_nosys.h"
 
 #include <rdma/fi_errno.h>

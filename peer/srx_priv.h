@@ -24,7 +24,7 @@
 #include "peer/srx.h"
 #include "peer/srx_port.h"
 #include "tdm_held.h"
-#include "tdm_pool.h"
+#include "base/pool.h"
 
 enum tdm_srx_kind { TDM_SRX_MSG, TDM_SRX_TAG, TDM_SRX_KINDS };
 

@@ -8,7 +8,7 @@
  */
 #include "peer/trigger.h"
 
-#include "tdm_base.h"
+#include "base/base.h"
 
 static struct tdm_trigger *trigger_of(struct tdm_list *node)
 {

@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-#include "tdm_list.h"
+#include "base/list.h"
 
 enum tdm_trigger_kind {
 	TDM_TRIGGER_VALUE, /* operations that succeeded */

@@ -19,9 +19,9 @@
 
 #include "peer/condwait.h"
 #include "peer/wait.h"
-#include "tdm_log.h"
+#include "base/log.h"
 #include "tdm_nosys.h"
-#include "tdm_os.h"
+#include "base/os.h"
 
 #include <rdma/fi_errno.h>
 

@@ -9,8 +9,8 @@
 
 #include <rdma/fi_eq.h>
 
-#include "tdm_base.h"
-#include "tdm_list.h"
+#include "base/base.h"
+#include "base/list.h"
 
 struct tdm_waitset;
 

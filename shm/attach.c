@@ -37,8 +37,8 @@
 #include <rdma/fi_errno.h>
 
 #include "shm/path.h"
-#include "tdm_log.h"
-#include "tdm_os.h"
+#include "base/log.h"
+#include "base/os.h"
 
 enum {
 	ATTACH_BACKLOG = 1024,

@@ -10,7 +10,7 @@
 
 #include "shm/packet.h"
 #include "shm/region.h"
-#include "tdm_list.h"
+#include "base/list.h"
 
 struct tdm_shm_ep;
 struct tdm_shm_pair;

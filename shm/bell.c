@@ -27,7 +27,7 @@
 #include <rdma/fi_errno.h>
 
 #include "shm/path.h"
-#include "tdm_os.h"
+#include "base/os.h"
 
 enum {
 	BELL_BARRIER_CMD = 1 << 1, /* MEMBARRIER_CMD_GLOBAL_EXPEDITED */

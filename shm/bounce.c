@@ -21,7 +21,7 @@
 
 #include "shm/path.h"
 #include "shm/rma.h"
-#include "tdm_log.h"
+#include "base/log.h"
 
 enum {
 	BOUNCE_BUDGET = 8,    /* chunks per pair and progress call */

@@ -24,8 +24,8 @@
 
 #include "shm/path.h"
 #include "shm/rma.h"
-#include "tdm_log.h"
-#include "tdm_os.h"
+#include "base/log.h"
+#include "base/os.h"
 
 enum {
 	CMA_SLICE_BYTES = 512 * 1024,

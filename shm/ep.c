@@ -21,15 +21,16 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 
+#include "base/env.h"
 #include "fi_ext_tandem.h"
 #include "shm/ctx.h"
 #include "shm/rma.h"
 #include "shm/unexp.h"
 #include "tdm_amo_table.h"
 #include "tdm_live.h"
-#include "tdm_log.h"
+#include "base/log.h"
 #include "tdm_nosys.h"
-#include "tdm_os.h"
+#include "base/os.h"
 
 enum {
 	/* linux/membarrier.h */

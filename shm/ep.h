@@ -15,10 +15,10 @@
 #include "shm/attach.h"
 #include "shm/import.h"
 #include "shm/pair.h"
-#include "tdm_auth.h"
+#include "base/auth.h"
 #include "tdm_done.h"
 #include "tdm_held.h"
-#include "tdm_pool.h"
+#include "base/pool.h"
 #include "tdm_rma.h"
 #include "tdm_space.h"
 

@@ -21,9 +21,9 @@
 #include <rdma/fi_errno.h>
 
 #include "shm/path.h"
-#include "tdm_log.h"
+#include "base/log.h"
 #include "tdm_nosys.h"
-#include "tdm_os.h"
+#include "base/os.h"
 #include "tdm_sleep.h"
 
 /* ---- what CQ and counter share ------------------------------------------- */

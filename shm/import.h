@@ -13,8 +13,8 @@
 #include <rdma/fi_eq.h>
 #include <rdma/providers/fi_peer.h>
 
-#include "tdm_list.h"
-#include "tdm_pool.h"
+#include "base/list.h"
+#include "base/pool.h"
 
 struct tdm_shm_ep;
 

@@ -19,8 +19,8 @@
 #include <rdma/fi_errno.h>
 
 #include "shm/path.h"
-#include "tdm_log.h"
-#include "tdm_os.h"
+#include "base/log.h"
+#include "base/os.h"
 
 enum {
 	LIFE_PACKETS = 8,	     /* read in one go */

@@ -15,7 +15,7 @@
 #include "fi_ext_tandem.h"
 #include "shm/path.h"
 #include "shm/rma.h"
-#include "tdm_inject.h"
+#include "base/inject.h"
 
 static struct tdm_shm_op *op_at(const struct tdm_shm_ep *ep, uint32_t index)
 {

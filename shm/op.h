@@ -11,7 +11,7 @@
 #include <rdma/providers/fi_peer.h>
 
 #include "shm/record.h"
-#include "tdm_list.h"
+#include "base/list.h"
 #include "tdm_place.h"
 #include "tdm_xfer.h"
 

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tdm_auth.h"
-#include "tdm_base.h"
+#include "base/auth.h"
+#include "base/base.h"
 
 #define TDM_SHM_MAGIC 0x314d48536d646e74ull
 

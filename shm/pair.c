@@ -27,7 +27,7 @@
 #include "shm/path.h"
 #include "shm/rma.h"
 #include "shm/unexp.h"
-#include "tdm_log.h"
+#include "base/log.h"
 
 enum { PAIR_SILENT_MOST = 8, PAIR_GROW_AFTER = 128 };
 

@@ -17,7 +17,7 @@
 #include "shm/op.h"
 #include "shm/region.h"
 #include "shm/ring_rx.h"
-#include "tdm_list.h"
+#include "base/list.h"
 #include "tdm_order.h"
 #include "tdm_provider.h"
 

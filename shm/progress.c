@@ -10,7 +10,7 @@
  * Locking: domain lock held.
  */
 #include "shm/path.h"
-#include "tdm_os.h"
+#include "base/os.h"
 
 enum {
 	PROGRESS_HOT_RECORDS = 32,   /* per ring and call */

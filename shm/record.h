@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tdm_base.h"
+#include "base/base.h"
 
 enum {
 	TDM_SHM_SLOT_BYTES = 128,

@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "tdm_os.h"
+#include "base/os.h"
 
 enum { SEALS_SIZE = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 

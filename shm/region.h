@@ -12,7 +12,7 @@
 
 #include "shm/packet.h"
 #include "shm/record.h"
-#include "tdm_atomic.h"
+#include "base/atomic.h"
 
 /* What a process wants of the doorbell, in struct tdm_shm_seg.bell. */
 enum {

@@ -30,7 +30,7 @@
 #define TDM_SHM_RING_H
 
 #include "shm/record.h"
-#include "tdm_atomic.h"
+#include "base/atomic.h"
 
 struct tdm_shm_ring_tx {
 	uint8_t *slots;	 /* own segment */

@@ -9,6 +9,7 @@
  *     checked before it is mapped.
  * Locking: domain lock held. Spec: unix(7), doc/PROTOCOL-shm.md "Attach".
  */
+#include "base/env.h"
 #include "shm/attach.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@
 #include <rdma/fi_errno.h>
 
 #include "shm/path.h"
-#include "tdm_os.h"
+#include "base/os.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77

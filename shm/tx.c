@@ -20,7 +20,7 @@
 #include "shm/ctx.h"
 #include "shm/path.h"
 #include "shm/rma.h"
-#include "tdm_os.h"
+#include "base/os.h"
 
 enum {
 	TX_LARGE_STALLS = 16,

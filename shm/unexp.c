@@ -21,6 +21,7 @@
 
 #include <stdlib.h>
 
+#include "base/env.h"
 #include "tdm_open.h"
 
 enum {

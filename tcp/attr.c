@@ -13,8 +13,8 @@
 
 #include "tcp/getinfo.h"
 #include "tcp/refuse.h"
-#include "tdm_auth.h"
-#include "tdm_base.h"
+#include "base/auth.h"
+#include "base/base.h"
 #include "tdm_info.h"
 #include "tdm_space.h"
 #include "tdm_xfer.h"

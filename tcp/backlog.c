@@ -21,10 +21,11 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/env.h"
 #include "tcp/ep_priv.h"
 #include "tcp/path.h"
-#include "tdm_inject.h"
-#include "tdm_os.h"
+#include "base/inject.h"
+#include "base/os.h"
 
 enum {
 	PASS_QUEUES = 16, /* looked at in a pass */

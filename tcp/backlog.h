@@ -17,7 +17,7 @@
 #include <sys/types.h>
 
 #include "tcp/domain.h"
-#include "tdm_list.h"
+#include "base/list.h"
 
 struct tdm_ep;
 struct tdm_pair;

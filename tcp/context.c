@@ -28,7 +28,7 @@
 #include "tcp/sep.h"
 #include "tdm_info.h"
 #include "tdm_nosys.h"
-#include "tdm_os.h"
+#include "base/os.h"
 
 enum {
 	/* A close waits so long for what is under way. */

@@ -18,6 +18,7 @@
 #include <rdma/fi_errno.h>
 
 #include "av/av.h"
+#include "base/env.h"
 #include "peer/auto.h"
 #include "peer/eq.h"
 #include "peer/pollset.h"
@@ -25,7 +26,7 @@
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
 #include "tdm_info.h"
-#include "tdm_log.h"
+#include "base/log.h"
 #include "tdm_nosys.h"
 
 enum { QUIET_PASSES = 16 };

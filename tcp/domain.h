@@ -12,7 +12,7 @@
 #include "peer/link.h"
 #include "tcp/wire/loop.h"
 #include "tdm_engine.h"
-#include "tdm_list.h"
+#include "base/list.h"
 
 struct tdm_auto;
 struct tdm_eq;

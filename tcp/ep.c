@@ -15,14 +15,15 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/env.h"
 #include "tcp/deferred.h"
 #include "tcp/getinfo.h"
 #include "tcp/refuse.h"
 #include "tcp/sep.h"
 #include "tdm_amo_table.h"
-#include "tdm_auth.h"
+#include "base/auth.h"
 #include "tdm_info.h"
-#include "tdm_log.h"
+#include "base/log.h"
 #include "tdm_nosys.h"
 
 struct tdm_ep *tdm_ep_from_fid(struct fid_ep *fid)

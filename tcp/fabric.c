@@ -15,7 +15,7 @@
 #include "peer/eq.h"
 #include "peer/waitset.h"
 #include "tcp/domain.h"
-#include "tdm_log.h"
+#include "base/log.h"
 #include "tdm_nosys.h"
 
 static struct tdm_fabric *fabric_from_fid(struct fid_fabric *fid)

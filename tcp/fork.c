@@ -21,7 +21,7 @@
 
 #include "tcp/ep_priv.h"
 #include "tcp/sep.h"
-#include "tdm_log.h"
+#include "base/log.h"
 
 static void no_progress(struct tdm_engine *engine)
 {

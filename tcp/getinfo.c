@@ -24,9 +24,9 @@
 
 #include <rdma/fi_errno.h>
 
-#include "tdm_atomic.h"
-#include "tdm_os.h"
-#include "tdm_provider.h"
+#include "base/atomic.h"
+#include "base/os.h"
+#include "base/env.h"
 
 /* An interface that could be used. */
 struct choice {

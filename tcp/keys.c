@@ -14,7 +14,7 @@
 
 #include "av/key.h"
 #include "tcp/ep_priv.h"
-#include "tdm_log.h"
+#include "base/log.h"
 
 int tdm_ep_take_keys(struct tdm_ep *ep)
 {

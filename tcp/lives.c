@@ -15,6 +15,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/env.h"
 #include "tcp/ep.h"
 
 /* By enum tdm_reason; the same list as in fi_tandem(7), REPORT. */

@@ -12,7 +12,7 @@
 
 #include "av/addr.h"
 #include "fi_ext_tandem.h"
-#include "tdm_list.h"
+#include "base/list.h"
 
 struct tdm_conn;
 struct tdm_ep;

@@ -30,7 +30,7 @@
 #include "peer/amo.h"
 #include "tcp/domain.h"
 #include "tdm_nosys.h"
-#include "tdm_os.h"
+#include "base/os.h"
 #include "tdm_rma.h"
 #include "tdm_xfer.h"
 

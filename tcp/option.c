@@ -10,6 +10,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/env.h"
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
 #include "tcp/sep.h"

@@ -11,11 +11,12 @@
 #include <rdma/fi_errno.h>
 
 #include "av/locality.h"
+#include "base/env.h"
 #include "peer/eq.h"
 #include "tcp/deferred.h"
 #include "tcp/ep_priv.h"
 #include "tcp/sep.h"
-#include "tdm_log.h"
+#include "base/log.h"
 #include "tdm_live.h"
 #include "tdm_open.h"
 

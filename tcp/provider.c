@@ -15,10 +15,9 @@
 
 #include "tcp/domain.h"
 #include "tcp/ep.h"
-#include "tcp/env.h"
+#include "base/env.h"
 #include "tcp/getinfo.h"
-#include "tdm_log.h"
-#include "tdm_provider.h"
+#include "base/log.h"
 
 /* The peer structures of <rdma/providers/fi_peer.h> are those of 2.x. */
 enum { OLDEST_MAJOR = 2, OLDEST_MINOR = 1 };
@@ -31,14 +30,6 @@ static void prov_cleanup(void)
 {
 	tdm_report_exit();
 }
-
-struct fi_provider tdm_prov = {
-	.name = "tandem",
-	.version = FI_VERSION(TDM_RELEASE_MAJOR, TDM_RELEASE_MINOR),
-	.getinfo = tdm_getinfo,
-	.fabric = tdm_fabric_open,
-	.cleanup = prov_cleanup,
-};
 
 uint32_t tdm_info_protocol(void)
 {
@@ -73,6 +64,10 @@ FI_EXT_INI
 {
 	if (FI_VERSION_LT(fi_version(), FI_VERSION(OLDEST_MAJOR, OLDEST_MINOR)))
 		return NULL;
+	tdm_prov.version = FI_VERSION(TDM_RELEASE_MAJOR, TDM_RELEASE_MINOR);
+	tdm_prov.getinfo = tdm_getinfo;
+	tdm_prov.fabric = tdm_fabric_open;
+	tdm_prov.cleanup = prov_cleanup;
 	/*
 	 * The core hides providers older than the version an application asks
 	 * for, so claim the version that is running.

@@ -9,7 +9,7 @@
 
 #include <rdma/fabric.h>
 
-#include "tdm_log.h"
+#include "base/log.h"
 
 /*
  * The level of these lines in the calling thread, FI_LOG_INFO at first. Who

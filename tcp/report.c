@@ -15,6 +15,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/env.h"
 #include "fi_ext_tandem.h"
 #include "tcp/ep.h"
 

@@ -15,11 +15,12 @@
 #include <rdma/fi_rma.h>
 
 #include "av/key.h"
+#include "base/env.h"
 #include "peer/amo.h"
 #include "tcp/ep_priv.h"
 #include "tcp/path.h"
 #include "tcp/sep.h"
-#include "tdm_log.h"
+#include "base/log.h"
 #include "tdm_op.h"
 
 /* Flags a peer provider gets with an operation, fi_msg(3). */

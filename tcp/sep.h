@@ -16,7 +16,7 @@
 
 #include "peer/srx_group.h"
 #include "tcp/ep.h"
-#include "tdm_pool.h"
+#include "base/pool.h"
 
 /* A send of a transmit context, from the call to its end: context.c. */
 struct tdm_sep_op {

@@ -9,7 +9,10 @@ Needs nothing but Python 3. Boxes are (x, y, width, height); arrows run between
 two points, with an optional label beside their middle.
 """
 import os
+import re
 import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 INK, SOFT, SHM, TCP = "#1f2933", "#7b8794", "#1b7f5c", "#2f5fb3"
 PAPER, BOX, HOST = "#ffffff", "#f5f7fa", "#fbfcfd"
@@ -98,30 +101,80 @@ def overview():
     return p
 
 
+# Folders from the top of the picture to its bottom: place, height, what it is.
+ROOMS = {
+    "tcp": (40, 100, 58, "the owner: what the application sees"),
+    "tcp/wire": (40, 186, 58, "the TCP transport"),
+    "av": (40, 272, 58, "addresses and locality"),
+    "peer": (40, 358, 58, "owner side of fi_peer(3): queues, matching"),
+    "shm": (440, 358, 58, "a peer provider of its own: rings, copies"),
+    "include": (240, 452, 58, "what owner and peers tell each other"),
+    "base": (240, 538, 44, "toolbox"),
+}
+
+
+def room_of(include):
+    """The folder of a header as it stands in an #include, or None."""
+    folder, name = os.path.split(include)
+    if folder in ROOMS:
+        return folder
+    return "include" if name.startswith(("tdm_", "fi_ext_")) else None
+
+
+def uses(top):
+    """Pairs (folder, folder): files of the first include some of the second."""
+    found = set()
+    for room in ROOMS:
+        where = os.path.join(top, room)
+        for name in sorted(os.listdir(where)):
+            if not name.endswith((".c", ".h")):
+                continue
+            with open(os.path.join(where, name), encoding="utf-8") as f:
+                for line in f:
+                    match = re.match(r'\s*#\s*include\s*"([^"]+)"', line)
+                    other = match and room_of(match.group(1))
+                    if other and other != room:
+                        found.add((room, other))
+    return found
+
+
+def reach(start, edges):
+    """What @start leads to over @edges."""
+    seen, todo = set(), [start]
+    while todo:
+        here = todo.pop()
+        for a, b in edges:
+            if a == here and b not in seen:
+                seen.add(b)
+                todo.append(b)
+    return seen
+
+
 def layers():
-    """Folders and who may include whom."""
-    p = Picture(760, 400, "Direction of dependencies between the folders")
+    """Folders and who includes whom, as the sources have it."""
+    edges = uses(os.path.dirname(os.path.dirname(HERE)))
+    for a, b in edges:
+        if ROOMS[a][1] >= ROOMS[b][1] or a in reach(b, edges):
+            sys.exit(f"{a}/ includes {b}/, which is not below it")
+    p = Picture(760, 600, "Direction of dependencies between the folders")
     p.node(40, 30, 680, 40, "application and libfabric core", mono=False,
            fill=PAPER, dash=True)
     p.arrow(180, 70, 180, 98)
-    p.node(40, 100, 280, 70, "tcp/", "what the application sees; routes;",
-           "tcp/wire/: the TCP transport")
-    p.node(40, 200, 280, 50, "av/", "addresses and locality")
-    p.node(40, 280, 280, 70, "peer/", "owner side of fi_peer(3):",
-           "CQ, counters, EQ, receive queue, matching")
-    p.arrow(180, 170, 180, 198)
-    p.arrow(180, 250, 180, 278)
-    p.node(440, 280, 280, 70, "shm/", "a peer provider of its own:",
-           "segments, rings, large copies")
-    p.node(340, 362, 80, 34, "include/")
-    p.bend([(320, 330), (345, 330), (345, 360)])
-    p.bend([(440, 330), (415, 330), (415, 360)])
-    p.arrow(322, 300, 438, 300, SHM, both=True, dash=True)
-    p.text(580, 226, "at run time only, by public libfabric calls:", 12, SHM)
-    p.text(580, 243, "exported CQ, counters, receive queue, EQ", 12, SHM)
-    p.text(580, 260, "and domain; user ids in the AV", 12, SHM)
-    p.text(590, 130, "solid arrow: may include", 12, SOFT)
-    p.text(590, 148, "dashed arrow: calls by fid, no include", 12, SHM)
+    for room, (x, y, h, what) in ROOMS.items():
+        p.node(x, y, 280, h, room + "/", what)
+    # An arrow that others imply together is left out.
+    for a, b in sorted(edges):
+        if b in reach(a, edges - {(a, b)}):
+            continue
+        (ax, ay, ah, _), (bx, by, _, _) = ROOMS[a], ROOMS[b]
+        p.arrow((ax + bx) / 2 + 140, ay + ah, (ax + bx) / 2 + 140, by - 2)
+    p.arrow(322, 387, 438, 387, SHM, both=True, dash=True)
+    p.text(580, 296, "at run time only, by public libfabric calls:", 12, SHM)
+    p.text(580, 313, "exported CQ, counters, receive queue, EQ", 12, SHM)
+    p.text(580, 330, "and domain; user ids in the AV", 12, SHM)
+    p.text(590, 150, "solid arrow: may include and link to,", 12, SOFT)
+    p.text(590, 167, "and to all that follows", 12, SOFT)
+    p.text(590, 190, "dashed arrow: calls by fid, no include", 12, SHM)
     return p
 
 
@@ -159,10 +212,9 @@ def route():
 
 
 def main():
-    here = os.path.dirname(os.path.abspath(__file__))
     stale = 0
     for draw in (overview, layers, route):
-        path = os.path.join(here, draw.__name__ + ".svg")
+        path = os.path.join(HERE, draw.__name__ + ".svg")
         svg = draw().svg()
         if sys.argv[1:] == ["--check"]:
             try:

@@ -37,8 +37,8 @@
 #include "tcp/wire/credit.h"
 
 #include "av/av.h"
-#include "tdm_log.h"
-#include "tdm_provider.h"
+#include "base/log.h"
+#include "base/env.h"
 
 #include <rdma/fi_errno.h>
 

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "tdm_base.h"
+#include "base/base.h"
 
 #include "tcp/wire/record.h"
 

@@ -16,7 +16,7 @@
 
 #include <rdma/fi_errno.h>
 
-#include "tdm_os.h"
+#include "base/os.h"
 
 struct question {
 	struct nlmsghdr head;

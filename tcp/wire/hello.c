@@ -27,8 +27,8 @@
 #include "tcp/wire/prove.h"
 #include "tcp/wire/rest.h"
 
-#include "tdm_log.h"
-#include "tdm_provider.h"
+#include "base/log.h"
+#include "base/env.h"
 
 #include <rdma/fi_errno.h>
 

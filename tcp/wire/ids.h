@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "tdm_base.h"
+#include "base/base.h"
 
 /* Small numbers for pointers; what the other side names is looked up here. */
 struct tdm_ids {

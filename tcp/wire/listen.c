@@ -25,8 +25,8 @@
 #include "tcp/wire/rest.h"
 #include "tcp/wire/share.h"
 
-#include "tdm_log.h"
-#include "tdm_provider.h"
+#include "base/log.h"
+#include "base/env.h"
 
 #include <rdma/fi_errno.h>
 

@@ -21,8 +21,8 @@
  */
 #include "tcp/wire/loop.h"
 
-#include "tdm_log.h"
-#include "tdm_os.h"
+#include "base/log.h"
+#include "base/os.h"
 
 #include <rdma/fi_errno.h>
 

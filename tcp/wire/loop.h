@@ -12,8 +12,8 @@
 
 #include <stdint.h>
 
-#include "tdm_base.h"
-#include "tdm_list.h"
+#include "base/base.h"
+#include "base/list.h"
 
 struct tdm_loop;
 struct event;

@@ -8,7 +8,7 @@
 
 #include <rdma/providers/fi_peer.h>
 
-#include "tdm_list.h"
+#include "base/list.h"
 #include "tdm_xfer.h"
 
 struct tdm_conn;

@@ -13,8 +13,8 @@
 
 #include "av/addr.h"
 #include "tdm_amo.h"
-#include "tdm_auth.h"
-#include "tdm_base.h"
+#include "base/auth.h"
+#include "base/base.h"
 
 enum {
 	TDM_WIRE_VERSION = 1, /* spoken; also the oldest spoken */

@@ -28,7 +28,7 @@
 #include "tcp/wire/credit.h"
 #include "tcp/wire/share.h"
 #include "tcp/wire/tx_priv.h"
-#include "tdm_log.h"
+#include "base/log.h"
 
 #include <rdma/fi_errno.h>
 

@@ -23,7 +23,7 @@
 #include "tcp/wire/credit.h"
 #include "tcp/wire/rest.h"
 
-#include "tdm_log.h"
+#include "base/log.h"
 #include "tdm_place.h"
 
 #include <rdma/fi_errno.h>

@@ -22,7 +22,7 @@
 
 #include "av/av.h"
 #include "tcp/wire/rest.h"
-#include "tdm_log.h"
+#include "base/log.h"
 
 #include <rdma/fi_errno.h>
 

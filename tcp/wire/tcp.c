@@ -17,8 +17,8 @@
 #include "tcp/wire/sent.h"
 
 #include "tdm_open.h"
-#include "tdm_log.h"
-#include "tdm_provider.h"
+#include "base/log.h"
+#include "base/env.h"
 
 #include <rdma/fi_errno.h>
 

@@ -11,9 +11,9 @@
 #include "tcp/wire/ops.h"
 #include "tcp/wire/record.h"
 #include "tdm_held.h"
-#include "tdm_list.h"
-#include "tdm_os.h"
-#include "tdm_pool.h"
+#include "base/list.h"
+#include "base/os.h"
+#include "base/pool.h"
 #include "tdm_rma.h"
 #include "tdm_space.h"
 

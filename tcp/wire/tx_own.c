@@ -12,7 +12,7 @@
 #include "tcp/wire/tx_priv.h"
 #include "tcp/wire/credit.h"
 
-#include "tdm_inject.h"
+#include "base/inject.h"
 
 #include <rdma/fi_errno.h>
 

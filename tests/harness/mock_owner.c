@@ -10,7 +10,7 @@
 #include <rdma/fi_errno.h>
 
 #include "mock_rma.h"
-#include "tdm_base.h"
+#include "base/base.h"
 #include "tdm_nosys.h"
 
 static struct tdt_owner *of_srx(struct fid_peer_srx *srx)

@@ -10,8 +10,8 @@
 #include <rdma/fi_errno.h>
 
 #include "peer/amo.h"
-#include "tdm_base.h"
-#include "tdm_iov.h"
+#include "base/base.h"
+#include "base/iov.h"
 #include "tdm_rma.h"
 
 struct tdt_region {

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "tdm_os.h"
+#include "base/os.h"
 
 struct map {
 	struct map *next;

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "tdm_base.h"
-#include "tdm_os.h"
+#include "base/base.h"
+#include "base/os.h"
 
 static struct {
 	unsigned count;	  /* calls so far */

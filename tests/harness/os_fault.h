@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * System calls that fail on demand: the table tdm_os (tdm_os.h) wrapped entry
+ * System calls that fail on demand: the table tdm_os (base/os.h) wrapped entry
  * by entry. For programs that link libtandem-core.la.
  *
  * Ordinals count from 1, from the last tdt_os_count() on; a fault stays armed

@@ -10,7 +10,7 @@
 
 extern "C" {
 #include "peer/auto.h"
-#include "tdm_os.h"
+#include "base/os.h"
 #include "tests/harness/fault.h"
 #include "tests/harness/log.h"
 }

@@ -5,10 +5,11 @@
  */
 #include <netinet/in.h>
 
+#include "base/env.h"
 #include "tests/harness/fixture.h"
 
 extern "C" {
-#include "tdm_inject.h"
+#include "base/inject.h"
 #include "tests/harness/fault.h"
 struct fi_provider *fi_prov_ini(void);
 }

@@ -15,7 +15,7 @@
 #include "tests/unit/wait_objects.h"
 
 extern "C" {
-#include "tdm_os.h"
+#include "base/os.h"
 #include "tests/harness/log.h"
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* include/tdm_iov.h: arithmetic on I/O vectors. */
+/* base/iov.h: arithmetic on I/O vectors. */
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "tdm_iov.h"
+#include "base/iov.h"
 #include "tdm_place.h"
 }
 

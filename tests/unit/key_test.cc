@@ -3,9 +3,10 @@
  * The handshake with keys: who gets a session, and what those hear who do not.
  * doc/PROTOCOL-tcp.md "Keys".
  */
+#include "base/env.h"
 #include "tcp_raw.h"
 
-#include "tdm_auth.h"
+#include "base/auth.h"
 
 extern "C" {
 #include "tcp/wire/rest.h"

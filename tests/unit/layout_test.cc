@@ -14,7 +14,7 @@ extern "C" {
 #include "shm/record.h"
 #include "shm/region.h"
 #include "tcp/wire/record.h"
-#include "tdm_atomic.h"
+#include "base/atomic.h"
 #include "tdm_provider.h"
 }
 

@@ -17,7 +17,7 @@
 #include "tests/harness/fixture.h"
 
 extern "C" {
-#include "tdm_provider.h"
+#include "base/env.h"
 #include "tests/harness/os_fault.h"
 struct fi_provider *fi_prov_ini(void);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* include/tdm_pool.h: pool of fixed-size objects. */
+/* base/pool.h: pool of fixed-size objects. */
 #include <cstring>
 #include <set>
 #include <vector>
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "tdm_pool.h"
+#include "base/pool.h"
 }
 #include "tests/harness/fault.h"
 

@@ -11,7 +11,7 @@
 
 extern "C" {
 #include "peer/amo.h"
-#include "tdm_base.h"
+#include "base/base.h"
 #include "tdm_rma.h"
 #include "tdm_xfer.h"
 #include <rdma/fi_errno.h>

@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "base/env.h"
 #include "shm_world.h"
 
 extern "C" {

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 
+#include "base/env.h"
 #include "log.h"
 #include "shm_world.h"
 

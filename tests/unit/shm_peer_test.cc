@@ -4,6 +4,7 @@
  * of every size and kind. doc/PROTOCOL-shm.md is the specification; faults
  * are in shm_fault_test.cc.
  */
+#include "base/env.h"
 #include "shm_world.h"
 
 using namespace shm_test;

@@ -6,6 +6,7 @@
  */
 #include <memory>
 
+#include "base/env.h"
 #include "shm_world.h"
 
 #include "tests/harness/mock_rma.h"

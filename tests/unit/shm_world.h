@@ -22,11 +22,12 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/env.h"
 #include "tests/harness/mock_owner.h"
 
 extern "C" {
 #include "shm/path.h"
-#include "tdm_os.h"
+#include "base/os.h"
 }
 
 namespace shm_test

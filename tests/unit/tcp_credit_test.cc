@@ -6,12 +6,13 @@
  */
 #include <rdma/fi_errno.h>
 
+#include "base/env.h"
 #include "tcp_raw.h"
 #include "tests/harness/fault.h"
 
 extern "C" {
 #include "tdm_held.h"
-#include "tdm_inject.h"
+#include "base/inject.h"
 #include "tdm_open.h"
 }
 

@@ -8,6 +8,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/env.h"
 #include "fault.h"
 #include "tcp_raw.h"
 

@@ -3,6 +3,7 @@
  * How long a silent network is believed in: fi_tandem(7),
  * FI_TANDEM_PEER_TIMEOUT.
  */
+#include "base/env.h"
 #include "tcp_raw.h"
 
 #include <netinet/tcp.h>

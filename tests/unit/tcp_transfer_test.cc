@@ -8,6 +8,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/env.h"
 #include "tcp_world.h"
 
 namespace

@@ -23,8 +23,8 @@ extern "C" {
 #include "av/av.h"
 #include "tcp/wire/wire.h"
 #include "tcp/wire/steps.h"
-#include "tdm_os.h"
-#include "tdm_provider.h"
+#include "base/os.h"
+#include "base/env.h"
 }
 
 #include "fake_engine.h"

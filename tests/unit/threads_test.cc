@@ -12,7 +12,7 @@
 #include "tests/harness/fixture.h"
 
 extern "C" {
-#include "tdm_provider.h"
+#include "base/env.h"
 #include "tests/harness/one_map.h"
 struct fi_provider *fi_prov_ini(void);
 }

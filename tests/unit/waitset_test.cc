@@ -18,7 +18,7 @@ extern "C" {
 #include "peer/cq.h"
 #include "peer/eq.h"
 #include "peer/waitset.h"
-#include "tdm_os.h"
+#include "base/os.h"
 #include "tests/harness/fault.h"
 #include "tests/harness/log.h"
 }

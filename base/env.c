@@ -10,7 +10,7 @@
  * Spec: fi_tandem(7), ENVIRONMENT. The table below and that section list the
  * same names, which a check compares.
  */
-#include "tcp/env.h"
+#include "base/env.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -23,10 +23,8 @@
 
 #include <rdma/fi_errno.h>
 
-#include "tdm_base.h"
-#include "tdm_inject.h"
-#include "tdm_log.h"
-#include "tdm_provider.h"
+#include "base/base.h"
+#include "base/log.h"
 
 #define DEFAULTS                                                               \
 	{                                                                      \
@@ -42,8 +40,6 @@
 
 /* Sound before tdm_env_init() too: parts are used without a provider. */
 struct tdm_env tdm_env = DEFAULTS;
-
-tdm_a64 tdm_inject_bytes;
 
 static const struct tdm_env defaults = DEFAULTS;
 

@@ -5,8 +5,8 @@
  * plain access does not compile. (C11 _Atomic cannot be read by C++17, and
  * the tests are C++.)
  */
-#ifndef TDM_ATOMIC_H
-#define TDM_ATOMIC_H
+#ifndef TDM_BASE_ATOMIC_H
+#define TDM_BASE_ATOMIC_H
 
 #include <stdint.h>
 
@@ -114,4 +114,4 @@ static inline void tdm_cpu_relax(void)
 #endif
 }
 
-#endif /* TDM_ATOMIC_H */
+#endif /* TDM_BASE_ATOMIC_H */

@@ -10,9 +10,9 @@
  * Locking: none, the table is not changed while a fabric is open; the bits are
  * atomic.
  */
-#include "tdm_os.h"
+#include "base/os.h"
 
-#include "tdm_atomic.h"
+#include "base/atomic.h"
 
 #include <errno.h>
 #include <fcntl.h>

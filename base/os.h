@@ -7,8 +7,8 @@
  *
  * Memory from malloc/free is not in the table: tests interpose it.
  */
-#ifndef TDM_OS_H
-#define TDM_OS_H
+#ifndef TDM_BASE_OS_H
+#define TDM_BASE_OS_H
 
 #include <poll.h>
 #include <pthread.h>
@@ -123,4 +123,4 @@ int tdm_os_random(void *buf, size_t len);
  */
 void tdm_os_close_sockets(void);
 
-#endif /* TDM_OS_H */
+#endif /* TDM_BASE_OS_H */

@@ -3,17 +3,17 @@
  * Authorization keys, fi_endpoint(3) auth_key: secrets of which only proofs
  * leave the process. Both tiers prove them in the handshake that makes a
  * session; doc/PROTOCOL.md "Keys" has the transcript. The definitions are in
- * tcp/auth.c, the only user of libcrypto.
+ * base/auth.c, the only user of libcrypto.
  *
  * The calls keep no state and need no lock, but for references.
  */
-#ifndef TDM_AUTH_H
-#define TDM_AUTH_H
+#ifndef TDM_BASE_AUTH_H
+#define TDM_BASE_AUTH_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tdm_base.h"
+#include "base/base.h"
 
 enum {
 	TDM_AUTH_LEAST_BYTES = 16, /* of a key */
@@ -107,4 +107,4 @@ int tdm_auth_nonce(uint8_t *nonce) tdm_must_check;
 /* Overwrite @n bytes of a secret. */
 void tdm_auth_wipe(void *p, size_t n);
 
-#endif /* TDM_AUTH_H */
+#endif /* TDM_BASE_AUTH_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Proofs of authorization keys: HMAC-SHA256 by libcrypto. See tdm_auth.h.
+ * Proofs of authorization keys: HMAC-SHA256 by libcrypto. See base/auth.h.
  *
  * A proof is the HMAC, under the key, of a label of this protocol, the role of
  * who makes it, and the two ranges of the text with their lengths. So no proof
@@ -8,7 +8,7 @@
  *
  * Locking: none, no state. Spec: doc/PROTOCOL.md "Keys".
  */
-#include "tdm_auth.h"
+#include "base/auth.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,8 @@
 
 #include <rdma/fi_errno.h>
 
-#include "tdm_log.h"
-#include "tdm_os.h"
+#include "base/log.h"
+#include "base/os.h"
 
 enum { TEXT_MOST_BYTES = 512 };
 

@@ -4,15 +4,15 @@
  * are bounded together, by FI_TANDEM_INJECT_MAX; how many they are is not.
  * Any thread; no lock.
  */
-#ifndef TDM_INJECT_H
-#define TDM_INJECT_H
+#ifndef TDM_BASE_INJECT_H
+#define TDM_BASE_INJECT_H
 
 #include <stddef.h>
 
-#include "tdm_atomic.h"
-#include "tdm_provider.h"
+#include "base/atomic.h"
+#include "base/env.h"
 
-/* Copies of injected messages in this process, bytes. In tcp/env.c. */
+/* Copies of injected messages in this process, bytes. */
 extern tdm_a64 tdm_inject_bytes;
 
 static inline void tdm_inject_give(size_t n)
@@ -30,4 +30,4 @@ static inline int tdm_inject_take(size_t n)
 	return -1;
 }
 
-#endif /* TDM_INJECT_H */
+#endif /* TDM_BASE_INJECT_H */

@@ -10,13 +10,13 @@
  * Order: domain lock, then nothing. A peer provider never takes it: peers are
  * called with it held and their callbacks run with it held.
  */
-#ifndef TDM_LOCK_H
-#define TDM_LOCK_H
+#ifndef TDM_BASE_LOCK_H
+#define TDM_BASE_LOCK_H
 
 #include <assert.h>
 #include <pthread.h>
 
-#include "tdm_base.h"
+#include "base/base.h"
 
 #if defined(__clang__)
 #define TDM_TSA(x) __attribute__((x))
@@ -90,4 +90,4 @@ static inline void tdm_assert_held(const struct tdm_lock *l)
 	(void)l;
 }
 
-#endif /* TDM_LOCK_H */
+#endif /* TDM_BASE_LOCK_H */

@@ -4,10 +4,10 @@
  * points at itself, so that tdm_list_del() of it is harmless and
  * tdm_list_linked() can be asked.
  */
-#ifndef TDM_LIST_H
-#define TDM_LIST_H
+#ifndef TDM_BASE_LIST_H
+#define TDM_BASE_LIST_H
 
-#include "tdm_base.h"
+#include "base/base.h"
 
 struct tdm_list {
 	struct tdm_list *next;
@@ -90,4 +90,4 @@ static inline void tdm_list_splice(struct tdm_list *to, struct tdm_list *from)
 	for (pos = (head)->next, tmp = pos->next; pos != (head);               \
 	     pos = tmp, tmp = pos->next)
 
-#endif /* TDM_LIST_H */
+#endif /* TDM_BASE_LIST_H */

@@ -7,8 +7,8 @@
  * decides an error logs it, its callers do not. Messages are lower case and
  * end without a newline.
  */
-#ifndef TDM_LOG_H
-#define TDM_LOG_H
+#ifndef TDM_BASE_LOG_H
+#define TDM_BASE_LOG_H
 
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
@@ -36,4 +36,4 @@ extern struct fi_provider tdm_prov;
 	} while (0)
 #endif
 
-#endif /* TDM_LOG_H */
+#endif /* TDM_BASE_LOG_H */

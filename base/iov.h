@@ -3,13 +3,13 @@
  * Arithmetic on I/O vectors. All lengths and offsets are bytes. Offsets count
  * from the first byte of the first element, across elements.
  */
-#ifndef TDM_IOV_H
-#define TDM_IOV_H
+#ifndef TDM_BASE_IOV_H
+#define TDM_BASE_IOV_H
 
 #include <string.h>
 #include <sys/uio.h>
 
-#include "tdm_base.h"
+#include "base/base.h"
 
 /*
  * Sum of the lengths of iov[count]. Returns 0 and *@total, or -1 when the sum
@@ -109,4 +109,4 @@ static inline size_t tdm_iov_slice(struct iovec *out, size_t max,
 	return n;
 }
 
-#endif /* TDM_IOV_H */
+#endif /* TDM_BASE_IOV_H */

@@ -3,8 +3,8 @@
  * Basics that every file shares: typed downcasts, compile-time checks, and
  * small arithmetic. Nothing here allocates, locks or calls the system.
  */
-#ifndef TDM_BASE_H
-#define TDM_BASE_H
+#ifndef TDM_BASE_BASE_H
+#define TDM_BASE_BASE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -62,4 +62,4 @@ static inline uint64_t tdm_roundup_pow2(uint64_t v)
 	return v <= 1 ? 1 : 1ull << (64 - __builtin_clzll(v - 1));
 }
 
-#endif /* TDM_BASE_H */
+#endif /* TDM_BASE_BASE_H */

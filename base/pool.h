@@ -6,13 +6,13 @@
  * multiple of a cache line begin on one. Freed memory is poisoned in debug
  * builds. Not locked: the owner of the pool serialises.
  */
-#ifndef TDM_POOL_H
-#define TDM_POOL_H
+#ifndef TDM_BASE_POOL_H
+#define TDM_BASE_POOL_H
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tdm_base.h"
+#include "base/base.h"
 
 struct tdm_pool_slab {
 	struct tdm_pool_slab *next;
@@ -131,4 +131,4 @@ static inline void tdm_pool_fini(struct tdm_pool *p)
 	p->in_use = 0;
 }
 
-#endif /* TDM_POOL_H */
+#endif /* TDM_BASE_POOL_H */

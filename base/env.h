@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The parameters of fi_tandem(7), ENVIRONMENT. */
+#ifndef TDM_BASE_ENV_H
+#define TDM_BASE_ENV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum tdm_shm_mode {
+	TDM_SHM_AUTO, /* shared memory where it can be had */
+	TDM_SHM_OFF,  /* none sent, none accepted */
+	TDM_SHM_ONLY, /* peers that cannot be reached by it are unreachable */
+};
+
+/*
+ * The FI_TANDEM_* parameters, read once when the provider loads, clamped.
+ * fi_tandem(7) documents each. Never written afterwards.
+ */
+struct tdm_env {
+	enum tdm_shm_mode shm;
+	const char *iface; /* interface name or NULL */
+	uint16_t port_low; /* 0: any port */
+	uint16_t port_high;
+	unsigned conn_timeout_ms; /* 0: never give up */
+	unsigned peer_timeout_ms; /* 0: never */
+	size_t eager_bytes;	  /* TCP: largest message sent without RTS */
+	size_t shm_eager_bytes;	  /* shm: largest message copied via ring */
+	size_t unexp_max_bytes;	  /* unexpected messages held per endpoint */
+	size_t inject_max_bytes;  /* injected messages held per process */
+	int cma;		  /* 0: never use process_vm_readv */
+	int report;		  /* 1: table of peers at endpoint close */
+	const char *stand_in;	  /* name of another provider, or NULL */
+};
+
+extern struct tdm_env tdm_env;
+
+/*
+ * Define all parameters with the libfabric core and fill tdm_env. Called once,
+ * from fi_prov_ini(), before any other thread can exist in the provider.
+ */
+void tdm_env_init(void);
+
+#endif /* TDM_BASE_ENV_H */
