@@ -190,6 +190,11 @@ static int sys_outq(int fd, int *bytes)
 	return ioctl(fd, SIOCOUTQ, bytes);
 }
 
+static int sys_ifreq(int fd, unsigned long request, struct ifreq *req)
+{
+	return ioctl(fd, request, req);
+}
+
 static int sys_getrlimit(int resource, struct rlimit *limit)
 {
 	return getrlimit(resource, limit);
@@ -229,6 +234,7 @@ static uint64_t sys_now_ns(void)
 		.getsockopt = getsockopt,                                      \
 		.setsockopt = setsockopt,                                      \
 		.outq = sys_outq,                                              \
+		.ifreq = sys_ifreq,                                            \
 		.shutdown = shutdown,                                          \
 		.send = send,                                                  \
 		.recv = recv,                                                  \

@@ -21,6 +21,7 @@
 #include <sys/uio.h>
 
 struct addrinfo;
+struct ifreq;
 struct itimerspec;
 
 struct tdm_os {
@@ -39,6 +40,8 @@ struct tdm_os {
 	int (*shutdown)(int fd, int how);
 	/* ioctl(SIOCOUTQ): bytes of a TCP socket the peer has not acked. */
 	int (*outq)(int fd, int *bytes);
+	/* ioctl(2) with a request of netdevice(7). */
+	int (*ifreq)(int fd, unsigned long request, struct ifreq *req);
 	ssize_t (*send)(int fd, const void *buf, size_t len, int flags);
 	ssize_t (*recv)(int fd, void *buf, size_t len, int flags);
 	ssize_t (*sendmsg)(int fd, const struct msghdr *msg, int flags);

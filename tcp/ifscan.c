@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The kernel's interfaces and what it knows of them; see iface.h.
+ *
+ * Asked by ioctl(2): /sys/class/net shows the network namespace of whoever
+ * mounted it, which may be another one. What the kernel does not say stays
+ * unknown, and nothing fails for that.
+ */
+#include "tcp/iface.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "base/os.h"
+
+static unsigned mask_bits(const struct sockaddr *mask)
+{
+	const uint8_t *b;
+	unsigned n, bits = 0;
+
+	if (!mask)
+		return 0;
+	if (mask->sa_family == AF_INET) {
+		b = (const uint8_t *)&((const struct sockaddr_in *)mask)
+			    ->sin_addr;
+		n = 32;
+	} else {
+		b = (const uint8_t *)&((const struct sockaddr_in6 *)mask)
+			    ->sin6_addr;
+		n = 128;
+	}
+	while (bits < n && b[bits / 8] & 0x80u >> bits % 8)
+		bits++;
+	return bits;
+}
+
+/* One command of ethtool for interface @name; @cmd begins with its number. */
+static int ethtool(int fd, const char *name, void *cmd)
+{
+	struct ifreq r;
+	size_t n = strcspn(name, ":"); /* an address with a label */
+
+	memset(&r, 0, sizeof(r));
+	memcpy(r.ifr_name, name, n);
+	r.ifr_data = cmd;
+	return tdm_os.ifreq(fd, SIOCETHTOOL, &r);
+}
+
+static uint64_t ask_speed(int fd, const char *name)
+{
+	struct ethtool_cmd cmd = { .cmd = ETHTOOL_GSET };
+	uint32_t mbit;
+
+	if (ethtool(fd, name, &cmd))
+		return 0;
+	mbit = ethtool_cmd_speed(&cmd);
+	/* Some drivers know no speed and give one of 16 bits for that. */
+	if (mbit == (uint32_t)SPEED_UNKNOWN || mbit == UINT16_MAX)
+		return 0;
+	return (uint64_t)mbit * 1000000;
+}
+
+static void ask_driver(int fd, struct tdm_iface *i)
+{
+	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
+
+	if (ethtool(fd, i->name, &info))
+		return;
+	memcpy(i->driver, info.driver,
+	       strnlen(info.driver, sizeof(i->driver) - 1));
+	memcpy(i->bus, info.bus_info,
+	       strnlen(info.bus_info, sizeof(i->bus) - 1));
+}
+
+/* What was said of the same interface before, or the kernel's answer. */
+static void ask(int fd, struct tdm_iface *table, size_t at)
+{
+	struct tdm_iface *i = &table[at];
+	size_t k;
+
+	for (k = 0; k < at; k++) {
+		if (!strcmp(table[k].name, i->name)) {
+			i->order = table[k].order;
+			i->speed_bps = table[k].speed_bps;
+			memcpy(i->driver, table[k].driver, sizeof(i->driver));
+			memcpy(i->bus, table[k].bus, sizeof(i->bus));
+			return;
+		}
+	}
+	i->order = (unsigned)at;
+	if (fd < 0 || i->flags & IFF_LOOPBACK)
+		return;
+	i->speed_bps = ask_speed(fd, i->name);
+	ask_driver(fd, i);
+}
+
+/* 0, or -1 when it is no address that can be used. */
+static int take(const struct ifaddrs *from, struct tdm_iface *i)
+{
+	if (!from->ifa_addr || !(from->ifa_flags & IFF_UP) ||
+	    tdm_addr_from_bind(&i->ip, from->ifa_addr,
+			       sizeof(struct sockaddr_in6)))
+		return -1;
+	memcpy(i->name, from->ifa_name,
+	       strnlen(from->ifa_name, IF_NAMESIZE - 1));
+	i->bits = mask_bits(from->ifa_netmask);
+	i->flags = from->ifa_flags;
+	return 0;
+}
+
+int tdm_iface_scan(struct tdm_iface **table, size_t *count)
+{
+	struct ifaddrs *list, *l;
+	struct tdm_iface *t;
+	size_t n = 0;
+	int fd;
+
+	if (getifaddrs(&list))
+		return -FI_ENODATA;
+	for (l = list; l; l = l->ifa_next)
+		n++;
+	t = calloc(n + 1, sizeof(*t));
+	if (!t) {
+		freeifaddrs(list);
+		return -FI_ENOMEM;
+	}
+	fd = tdm_os.socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		fd = tdm_os.socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	for (n = 0, l = list; l; l = l->ifa_next) {
+		if (!take(l, &t[n]))
+			ask(fd, t, n++);
+	}
+	if (fd >= 0)
+		tdm_os.close(fd);
+	freeifaddrs(list);
+	*table = t;
+	*count = n;
+	return 0;
+}
