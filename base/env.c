@@ -24,6 +24,7 @@
 #include <rdma/fi_errno.h>
 
 #include "base/base.h"
+#include "base/iflist.h"
 #include "base/log.h"
 
 #define DEFAULTS                                                               \
@@ -137,7 +138,7 @@ static int parse_iface(const struct param *p, const char *text)
 {
 	(void)p;
 	tdm_env.iface = text;
-	return OK;
+	return tdm_iflist_ok(text) ? OK : NONSENSE;
 }
 
 static int parse_stand_in(const struct param *p, const char *text)
@@ -262,9 +263,13 @@ static int parse_port_range(const struct param *p, const char *text)
 static const struct param params[] = {
 	{ "shm", parse_shm, "auto, off, only",
 	  "shared memory: auto, off, or only (default: auto)", 0, 0, NULL },
-	{ "iface", parse_iface, "a name",
-	  "name of the network interface to use (default: the best one)", 0, 0,
-	  NULL },
+	{ "iface", parse_iface,
+	  "names such as eth0 or ib*, networks such as 10.0.0.0/8, with commas; "
+	  "^ before those to leave out",
+	  "network interfaces to use: names such as eth0 or ib*, networks such "
+	  "as 10.0.0.0/8, with commas; ^ before those to leave out (default: "
+	  "all)",
+	  0, 0, NULL },
 	{ "port_range", parse_port_range, "LOW-HIGH or a port, 1 to 65535",
 	  "LOW-HIGH, TCP ports of endpoints (default: any)", 1, 65535, NULL },
 	{ "conn_timeout", parse_seconds,

@@ -18,7 +18,7 @@ enum tdm_shm_mode {
  */
 struct tdm_env {
 	enum tdm_shm_mode shm;
-	const char *iface; /* interface name or NULL */
+	const char *iface; /* list, base/iflist.h, or NULL */
 	uint16_t port_low; /* 0: any port */
 	uint16_t port_high;
 	unsigned conn_timeout_ms; /* 0: never give up */

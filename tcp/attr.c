@@ -80,11 +80,6 @@ struct fi_info *tdm_info_base(void)
 	i->caps = TDM_FREE_CAPS;
 	base_context(i);
 	base_domain(i->domain_attr);
-	i->fabric_attr->name = strdup("tandem");
-	if (!i->fabric_attr->name) {
-		tdm_info_free(i);
-		return NULL;
-	}
 	return i;
 }
 

@@ -19,6 +19,7 @@ struct tdm_eq;
 
 struct tdm_fabric {
 	struct fid_fabric fid;
+	char *name;		/* of the network; NULL: of all */
 	size_t users;		/* domains, EQs and wait sets; atomic */
 	struct tdm_list opened; /* in the list of opened.c */
 };

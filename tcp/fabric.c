@@ -31,6 +31,7 @@ static int fabric_close(struct fid *fid)
 	if (__atomic_load_n(&f->users, __ATOMIC_ACQUIRE))
 		return -FI_EBUSY;
 	tdm_closed_fabric(f);
+	free(f->name);
 	free(f);
 	return 0;
 }
@@ -146,11 +147,14 @@ int tdm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 {
 	struct tdm_fabric *f;
 
-	if (attr->name && strcmp(attr->name, "tandem"))
-		return -FI_ENODATA;
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -FI_ENOMEM;
+	f->name = attr->name ? strdup(attr->name) : NULL;
+	if (attr->name && !f->name) {
+		free(f);
+		return -FI_ENOMEM;
+	}
 	f->fid.fid.fclass = FI_CLASS_FABRIC;
 	f->fid.fid.context = context;
 	f->fid.fid.ops = &fabric_fid_ops;

@@ -144,17 +144,19 @@ int tdm_rx_attr_check(const struct fi_rx_attr *attr);
 
 /*
  * opened.c: are the fabric and the domain that @hints name open? Sets the
- * name in info->domain_attr when there is a domain. Errors: -FI_ENODATA,
- * -FI_ENOMEM.
+ * names of @info to those of the objects, and its address format to that of the
+ * domain. Errors: -FI_ENODATA, -FI_ENOMEM.
  */
 int tdm_opened_ask(const struct fi_info *hints, struct fi_info *info);
 
-/* Refer to the fabric and domain that were opened first, if any are open. */
+/* Refer to the first open fabric and domain of the names of @info, if any. */
 void tdm_opened_fill(struct fi_info *info);
 
 /*
- * Fill the addresses and the domain name of @info from what fi_getinfo() was
- * asked; a domain name that is set there is kept. Errors: -FI_ENODATA, -FI_ENOMEM.
+ * Fill the addresses and the names of domain and fabric of @info from what
+ * fi_getinfo() was asked; names and an address format that are set there are
+ * kept. Other interfaces, in copies of @info, become its list. Errors:
+ * -FI_ENODATA, -FI_ENOMEM.
  */
 int tdm_info_addresses(const char *node, const char *service, uint64_t flags,
 		       const struct fi_info *hints, struct fi_info *info);

@@ -106,20 +106,28 @@ void tdm_opened_idle(void (*look)(struct tdm_domain *domain))
 	pthread_mutex_unlock(&guard);
 }
 
-static int is_open_fabric(const struct fid_fabric *fid)
+/*
+ * The open fabric @fid, or, NULL, the first of network @name; or NULL. One that
+ * was opened without a name is of all networks.
+ */
+static struct tdm_fabric *find_fabric(const struct fid_fabric *fid,
+				      const char *name)
 {
 	struct tdm_list *pos;
 
 	tdm_list_for_each(pos, &fabrics) {
-		if (&tdm_list_entry(pos, struct tdm_fabric, opened)->fid == fid)
-			return 1;
+		struct tdm_fabric *f =
+			tdm_list_entry(pos, struct tdm_fabric, opened);
+
+		if (fid ? &f->fid == fid : !f->name || !strcmp(f->name, name))
+			return f;
 	}
-	return 0;
+	return NULL;
 }
 
-/* The open domain @fid, or, NULL, the first called @name; or NULL. */
+/* The open domain @fid, or, NULL, the first that @info would open; or NULL. */
 static struct tdm_domain *find_domain(const struct fid_domain *fid,
-				      const char *name)
+				      const struct fi_info *info)
 {
 	struct tdm_list *pos;
 
@@ -128,31 +136,53 @@ static struct tdm_domain *find_domain(const struct fid_domain *fid,
 			tdm_list_entry(pos, struct tdm_domain, opened);
 		const char *own = d->info->domain_attr->name;
 
-		if (fid ? &d->fid == fid : name && own && !strcmp(own, name))
+		if (fid ? &d->fid == fid :
+			  own && !strcmp(own, info->domain_attr->name) &&
+				    d->info->addr_format == info->addr_format)
 			return d;
 	}
 	return NULL;
 }
 
+/* A copy of @name, if there is one, to *@to. 0 or -FI_ENOMEM. */
+static int copy_name(const char *name, char **to)
+{
+	if (!name)
+		return 0;
+	*to = strdup(name);
+	return *to ? 0 : -FI_ENOMEM;
+}
+
 static int ask(const struct fid_fabric *fabric, const struct fid_domain *domain,
 	       struct fi_info *info)
 {
+	struct tdm_fabric *f;
 	struct tdm_domain *d;
-	const char *name;
+	int ret;
 
-	if (fabric && !is_open_fabric(fabric))
-		return tdm_refuse_hint("fabric_attr.fabric", "is not open");
+	if (fabric) {
+		f = find_fabric(fabric, NULL);
+		if (!f)
+			return tdm_refuse_hint("fabric_attr.fabric",
+					       "is not open");
+		ret = copy_name(f->name, &info->fabric_attr->name);
+		if (ret)
+			return ret;
+	}
 	if (!domain)
 		return 0;
 	d = find_domain(domain, NULL);
 	if (!d || (fabric && &d->fabric->fid != fabric))
 		return tdm_refuse_hint("domain_attr.domain",
 				       "is not open in this fabric");
-	name = d->info->domain_attr->name;
-	if (!name)
-		return 0;
-	info->domain_attr->name = strdup(name);
-	return info->domain_attr->name ? 0 : -FI_ENOMEM;
+	info->addr_format = d->info->addr_format;
+	return copy_name(d->info->domain_attr->name, &info->domain_attr->name);
+}
+
+/* Do a name of the hints and that of an open object differ? */
+static int differ(const char *asked, const char *own)
+{
+	return asked && own && strcmp(asked, own) != 0;
 }
 
 int tdm_opened_ask(const struct fi_info *hints, struct fi_info *info)
@@ -168,25 +198,29 @@ int tdm_opened_ask(const struct fi_info *hints, struct fi_info *info)
 	pthread_mutex_lock(&guard);
 	ret = ask(fabric, domain, info);
 	pthread_mutex_unlock(&guard);
-	if (!ret && domain && hints->domain_attr->name &&
-	    info->domain_attr->name &&
-	    strcmp(hints->domain_attr->name, info->domain_attr->name))
-		ret = tdm_refuse_hint("domain_attr.name",
-				      "is not that of the open domain");
-	return ret;
+	if (ret)
+		return ret;
+	if (domain && differ(hints->domain_attr->name, info->domain_attr->name))
+		return tdm_refuse_hint("domain_attr.name",
+				       "is not that of the open domain");
+	if (fabric && differ(hints->fabric_attr->name, info->fabric_attr->name))
+		return tdm_refuse_hint("fabric_attr.name",
+				       "is not that of the open fabric");
+	return 0;
 }
 
 void tdm_opened_fill(struct fi_info *info)
 {
+	struct tdm_fabric *f;
 	struct tdm_domain *d;
 
 	pthread_mutex_lock(&guard);
-	if (!info->fabric_attr->fabric && !tdm_list_empty(&fabrics))
-		info->fabric_attr->fabric =
-			&tdm_list_entry(fabrics.next, struct tdm_fabric, opened)
-				 ->fid;
+	if (!info->fabric_attr->fabric) {
+		f = find_fabric(NULL, info->fabric_attr->name);
+		info->fabric_attr->fabric = f ? &f->fid : NULL;
+	}
 	if (!info->domain_attr->domain) {
-		d = find_domain(NULL, info->domain_attr->name);
+		d = find_domain(NULL, info);
 		info->domain_attr->domain = d ? &d->fid : NULL;
 	}
 	pthread_mutex_unlock(&guard);

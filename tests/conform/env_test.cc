@@ -180,10 +180,15 @@ TDT_ROLE(standing)
 	hints->ep_attr->protocol = strcmp(arg, "tcp") ? FI_PROTO_SOCK_TCP :
 							FI_PROTO_XNET;
 	ret = fi_getinfo(TDT_API, nullptr, nullptr, 0, hints, &info);
-	if (!ret && !strcmp(info->fabric_attr->prov_name, arg) &&
-	    !strcmp(info->fabric_attr->name, "tandem") && !info->next) {
+	if (!ret && !strcmp(info->fabric_attr->prov_name, arg)) {
 		said[0] = info->ep_attr->protocol;
 		said[1] = FI_MAJOR(info->fabric_attr->prov_version);
+	}
+	/* All are of one provider: the other one is hidden. */
+	for (struct fi_info *i = info; !ret && i; i = i->next) {
+		if (i->fabric_attr->prov_version !=
+		    info->fabric_attr->prov_version)
+			said[0] = 0;
 	}
 	fi_freeinfo(hints);
 	fi_freeinfo(info);

@@ -223,7 +223,6 @@ TEST_F(Getinfo, OfferIsComplete)
 	/* fi_tandem(7), LIMITS. */
 	ONLY_TANDEM();
 	ASSERT_EQ(0, get());
-	EXPECT_EQ(nullptr, info->next) << "one entry by default";
 	EXPECT_EQ(FI_EP_RDM, info->ep_attr->type);
 	EXPECT_EQ(256u, info->tx_attr->inject_size);
 	EXPECT_EQ(4u, info->tx_attr->iov_limit);
@@ -256,8 +255,8 @@ TEST_F(Getinfo, DatagramsAreOfferedByNameOnly)
 	for (auto t : types) {
 		hints->ep_attr->type = t.asked;
 		ASSERT_EQ(0, get());
-		EXPECT_EQ(t.given, info->ep_attr->type);
-		EXPECT_EQ(nullptr, info->next);
+		for (struct fi_info *i = info; i; i = i->next)
+			EXPECT_EQ(t.given, i->ep_attr->type);
 	}
 	drop();
 	ASSERT_EQ(0, fi_getinfo(TDT_API, nullptr, nullptr, 0, nullptr, &info));
