@@ -84,7 +84,7 @@ gtest_one() {
 	name=$(basename "$2")
 	base=$1/$name
 	rm -f "$base.xml" "$base.bad"
-	timeout --kill-after=10 "${TANDEM_TEST_SECONDS:-1200}" "$2" \
+	timeout --kill-after=10 "${TANDEM_TEST_SECONDS:-3600}" "$2" \
 		--gtest_brief=1 --gtest_output="xml:$base.xml" \
 		</dev/null >"$base.out" 2>&1 || ret=$?
 	if [ ! -s "$base.xml" ]; then

@@ -7,7 +7,7 @@
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=second_deadlock_stack=1
-export TANDEM_TEST_WATCHDOG=180 # seconds; everything is slower
+export TANDEM_TEST_WATCHDOG=1200 # seconds; everything is slower
 
 ret=0
 test_tree results-asan asan CC=gcc CXX=g++ "CFLAGS=-g -O1" "$tests_flags" \
