@@ -120,10 +120,10 @@ struct tdm_av_range {
 };
 
 /*
- * What @node and @service stand for; they stay the caller's, for as long as
- * @r. Nothing is resolved yet. Errors: -FI_EINVAL when they are missing where
- * they must not be, for too many addresses, and for a name without a number
- * at its end when there is more than one node.
+ * The addresses that @node and @service stand for; both stay the caller's,
+ * for as long as @r. Nothing is resolved yet. Errors: -FI_EINVAL when they are
+ * missing where they must not be, for too many addresses, and for a name
+ * without a number at its end when there is more than one node.
  */
 int tdm_av_range_init(struct tdm_av_range *r, uint32_t format, const char *node,
 		      const char *service) tdm_must_check;

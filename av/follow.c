@@ -235,7 +235,7 @@ static int take_all(struct tdm_av *av, size_t count)
 		ret = begin(av);
 		if (ret)
 			return ret;
-		/* What fails here fails again, and is reported, when needed. */
+		/* A failure here is reported when the call is needed. */
 		(void)!tdm_shared_reserve(av->shared, tdm_max(count, 1));
 		tdm_shared_release(av->shared);
 		return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is particular about named address vectors: follow.c, for the files of
- * av/ only.
+ * Named address vectors: how a table follows the shared file (follow.c). For
+ * the files of av/ only.
  */
 #ifndef TDM_AV_FOLLOW_H
 #define TDM_AV_FOLLOW_H

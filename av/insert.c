@@ -199,7 +199,7 @@ void tdm_av_put_array(struct tdm_av_call *call, const void *array)
 	tdm_av_put_end(call);
 }
 
-/* What all insert calls check. Out: *@call, but for its count. */
+/* The checks of all insert calls. Out: *@call, but for its count. */
 static int call_init(struct tdm_av_call *call, struct tdm_av *av,
 		     fi_addr_t *fi_addr, uint64_t flags, void *context)
 {

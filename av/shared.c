@@ -130,7 +130,7 @@ static uint64_t begin(struct tdm_shared *s)
 	uint64_t change = tdm_a64_load_relaxed(&s->head->begun) + 1;
 
 	tdm_a64_store_relaxed(&s->head->begun, change);
-	/* Who dies from here on has begun. */
+	/* A process that dies from here on has begun. */
 	tdm_fence_full();
 	return change;
 }
@@ -196,7 +196,7 @@ int tdm_shared_repair(struct tdm_shared *s)
 	if (end > TDM_SHARED_MOST)
 		return -FI_EIO;
 	change = begin(s);
-	/* What was begun is at most one entry behind the end. */
+	/* An insert that was begun is at most one entry behind the end. */
 	for (b = 0; b <= end / TDM_SHARED_BLOCK && b < TDM_SHARED_BLOCKS; b++) {
 		ret = repair_block(s, b, &end);
 		if (ret)

@@ -30,7 +30,7 @@ enum {
 	TDM_SHARED_PATH_BYTES = 288 /* longest path, NUL included */
 };
 
-/* What does not change while the file lives. */
+/* Constant while the file lives. */
 struct tdm_shared_fixed {
 	uint8_t magic[8];
 	uint32_t version;

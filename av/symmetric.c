@@ -5,7 +5,7 @@
  * ends with a number, each successor of which is resolved for itself. All
  * services of a node come before the next node.
  *
- * What is resolved goes through the table of base/os.h.
+ * Names are resolved through the table of base/os.h.
  *
  * Locking: none; what is named may block. Spec: fi_av(3), fi_getinfo(3).
  */

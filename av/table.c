@@ -119,7 +119,7 @@ void tdm_table_reserve(struct tdm_table *t, size_t more)
 {
 	if (more > TDM_TABLE_MOST)
 		return;
-	/* What fails here fails again, and is reported, when it is needed. */
+	/* A failure here is reported when the call is needed. */
 	if (!entries_reserve(t, t->live + more))
 		(void)slots_reserve(t, t->slots_used + more);
 }
@@ -292,7 +292,7 @@ int tdm_table_add_at(struct tdm_table *t, const struct tdm_addr *a,
 	s = ip_bit(a);
 	t->ips[s / 64] |= 1ull << (s % 64);
 	if (i >= t->entries_end) {
-		/* What is passed over was never set. */
+		/* Entries that are passed over were never set. */
 		for (s = t->entries_end; s < i; s++)
 			t->entry[s].kind = FREE;
 		t->entries_end = i + 1;

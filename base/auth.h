@@ -23,7 +23,7 @@ enum {
 	TDM_AUTH_KEYS_MOST = 32, /* of an endpoint */
 };
 
-/* Who proves what; the first byte of what a proof is made of. */
+/* Role and purpose of a proof; the first byte that goes into it. */
 enum tdm_auth_role {
 	TDM_AUTH_TCP_HELLO = 'H',  /* the initiator, in its first words */
 	TDM_AUTH_TCP_SERVER = 'S', /* the acceptor, in its answer */
@@ -62,7 +62,7 @@ struct tdm_auth_keys *tdm_auth_one(const void *key, size_t size);
 const struct tdm_auth_key *tdm_auth_find(const struct tdm_auth_keys *keys,
 					 uint32_t id);
 
-/* What is proven: two ranges of bytes, one after the other. */
+/* The bytes that a proof covers: two ranges, one after the other. */
 struct tdm_auth_text {
 	const void *a;
 	size_t a_len; /* bytes; both together at most 512 */

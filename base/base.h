@@ -18,9 +18,9 @@
 #define tdm_must_check __attribute__((warn_unused_result))
 #define tdm_unused __attribute__((unused))
 #define tdm_always_inline inline __attribute__((always_inline))
-/* What it calls becomes part of it, of other files too, but for tdm_noinline. */
+/* Inlines every callee, also of other files, that is not tdm_noinline. */
 #define tdm_flatten __attribute__((flatten))
-/* Kept out of the function that calls it, whose registers it would need. */
+/* Never inlined: it would take registers of the function that calls it. */
 #define tdm_noinline __attribute__((noinline))
 #define tdm_likely(x) __builtin_expect(!!(x), 1)
 #define tdm_unlikely(x) __builtin_expect(!!(x), 0)

@@ -77,7 +77,7 @@ static void complain(const char *fmt, ...)
 		fprintf(stderr, "tandem: %s\n", text);
 }
 
-/* What a parser made of a text. */
+/* The result of parsing a text. */
 enum { OK, CLAMPED, NONSENSE = -1 };
 
 struct param {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the provider tandem offers beyond the libfabric API: which path the
+ * An extension of the libfabric API by the provider tandem: which path the
  * messages of an endpoint take to each peer, and why. Installed as
  * <rdma/fi_ext_tandem.h>; plain C, also usable from C++. Nothing else of
  * tandem is needed to compile against it.

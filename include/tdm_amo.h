@@ -40,7 +40,7 @@ enum {
 #define TDM_AMO_FORM                                                           \
 	(LDBL_MANT_DIG | (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 128 : 0))
 
-/* What is to be done with each element. */
+/* The operation on each element. */
 struct tdm_amo {
 	uint8_t type; /* enum fi_datatype */
 	uint8_t op;   /* enum fi_op */
@@ -48,7 +48,7 @@ struct tdm_amo {
 	uint8_t form; /* TDM_AMO_FORM of the initiator */
 };
 
-/* What a call of the initiator adds to a struct tdm_xfer. */
+/* The atomic part of an initiator's struct tdm_xfer. */
 struct tdm_amo_call {
 	struct tdm_amo amo;
 	uint32_t bytes;	     /* of the target */
@@ -83,8 +83,8 @@ static inline int tdm_amo_fetches(const struct tdm_amo *a)
 }
 
 /*
- * What the region must have been registered for: to be read by those that
- * fetch, to be written by all but the one that only reads.
+ * The access that the region must have been registered for: reading by
+ * operations that fetch, writing by all but the one that only reads.
  */
 static inline uint64_t tdm_amo_access(const struct tdm_amo *a)
 {

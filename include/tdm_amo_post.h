@@ -12,7 +12,7 @@
 
 #include "tdm_xfer.h"
 
-/* What a call says, apart from where at the target. */
+/* The arguments of a call, apart from the place at the target. */
 struct tdm_amo_ask {
 	enum tdm_amo_kind kind;
 	enum fi_datatype type;
@@ -53,7 +53,7 @@ tdm_amo_ask(enum tdm_amo_kind kind, enum fi_datatype type, enum fi_op op,
 	return ask;
 }
 
-/* What @m says, to @ask and *@where. Errors: -FI_EINVAL: not one place. */
+/* Split @m into @ask and *@where. Errors: -FI_EINVAL: not one place. */
 static inline int tdm_amo_from_message(struct tdm_amo_ask *ask,
 				       struct tdm_amo_where *where,
 				       const struct fi_msg_atomic *m)
@@ -102,7 +102,7 @@ static inline int tdm_amo_vector(struct iovec *iov, const struct fi_ioc *ioc,
 	return 0;
 }
 
-/* What @ask brings back, to @call. Errors: -FI_EINVAL. */
+/* Put the result buffers of @ask into @call. Errors: -FI_EINVAL. */
 static inline int tdm_amo_post_result(struct tdm_amo_call *call,
 				      const struct tdm_amo_ask *ask,
 				      size_t size, size_t *bytes)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What differs between those who implement struct fi_ops_atomic: a table
- * around the operations, which tdm_amo_calls.h has.
+ * The calls that the owner and the peer implement differently behind struct
+ * fi_ops_atomic; tdm_amo_calls.h has the operations that they share.
  */
 #ifndef TDM_AMO_TABLE_H
 #define TDM_AMO_TABLE_H

@@ -106,7 +106,7 @@ static inline void tdm_done_send_err(const struct tdm_done *d, void *context,
 	d->tx_cq->owner_ops->writeerr(d->tx_cq, &e);
 }
 
-/* What few entries need. Returns 1 when all has been said. */
+/* The rare part of a completion. Returns 1 when all is written. */
 static tdm_noinline __attribute__((unused)) int
 tdm_done_recv_rare(const struct tdm_done *d, const struct fi_peer_rx_entry *e,
 		   size_t len)

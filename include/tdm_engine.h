@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What drives the objects of one domain, as its queues see it. The queues of
+ * The progress engine of one domain, as its queues see it. The queues of
  * peer/ get a pointer to it when they are opened and know nothing else of
  * their domain.
  *
@@ -120,7 +120,7 @@ static inline uint32_t tdm_engine_crowd(uint32_t crowd, uint64_t away_ns)
  * A call that polls found nothing. Returns 1 when the caller should call
  * tdm_engine_yield() after it has released the lock: the peer that is waited
  * for may need this core, and would else get it when the time slice is over.
- * Whoever finds something sets engine->vain to 0. Lock: held.
+ * A pass that finds something sets engine->vain to 0. Lock: held.
  */
 static inline int tdm_engine_vain(struct tdm_engine *engine)
 {

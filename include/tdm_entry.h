@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What completion queues are told of an operation, fi_cq(3). */
+/* The report of an operation to a completion queue, fi_cq(3). */
 #ifndef TDM_ENTRY_H
 #define TDM_ENTRY_H
 

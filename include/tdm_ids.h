@@ -26,7 +26,7 @@
 
 struct tdm_ids_ops {
 	size_t size;
-	/* What is reported for @addr to the endpoint of @srx. Lock: held. */
+	/* The id that completions of @srx report for @addr. Lock: held. */
 	fi_addr_t (*id)(struct fid_peer_srx *srx, fi_addr_t addr);
 };
 
@@ -37,7 +37,7 @@ struct tdm_user_ids {
 	const fi_addr_t *key_id;
 };
 
-/* What is reported for @addr, which may be FI_ADDR_UNSPEC. */
+/* The id reported for @addr, which may be FI_ADDR_UNSPEC. */
 static inline fi_addr_t tdm_id(const struct tdm_user_ids *ids, fi_addr_t addr)
 {
 	return addr < ids->count ? ids->id[addr] : addr;

@@ -29,7 +29,7 @@ enum { TDM_SAMPLE_BYTES = TDM_AMO_BYTES };
 	 FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR |              \
 	 FI_ORDER_RMA_WAW)
 
-/* What waits for slow operations: FI_SEND, FI_READ, FI_WRITE; 0: nothing. */
+/* Kinds that wait for slow operations: FI_SEND, FI_READ, FI_WRITE; 0: none. */
 struct tdm_order {
 	uint64_t after_write;
 	uint64_t after_read;

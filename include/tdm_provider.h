@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What owner and peer know of each other beyond fi_peer(3): the built-in
+ * Knowledge that owner and peer share beyond fi_peer(3): the built-in
  * peer's provider entry, and the shape of the events a peer writes to the EQ
  * it imports.
  */

@@ -22,7 +22,7 @@
 
 #define TDM_RMA_OPS "tandem_rma_1"
 
-/* What an initiator asks for; nothing of it is trusted. */
+/* The request of an initiator; no member of it is trusted. */
 struct tdm_rma_request {
 	uint64_t key;
 	uint64_t addr;	 /* offset, or virtual address with FI_MR_BASIC */

@@ -26,7 +26,7 @@
 
 struct tdm_source_ops {
 	size_t size;
-	/* What is offered by @srx is in a struct tdm_offer. Lock: held. */
+	/* Messages are offered to @srx in a struct tdm_offer. Lock: held. */
 	void (*offers)(struct fid_peer_srx *srx);
 };
 

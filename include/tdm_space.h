@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an fi_addr_t says beside an index: fi_av(3) "PEER GROUPS",
+ * The fields of an fi_addr_t beside the index: fi_av(3) "PEER GROUPS",
  * fi_rx_addr(3), and authorization keys. Pure; both tiers use it.
  *
  *	63 .. 64 - c	receive context, c = rx_ctx_bits of the AV

@@ -466,7 +466,7 @@ void tdm_amo_run_on(const struct tdm_amo *a, const struct iovec *iov,
 	}
 	tdm_iov_copy_from(whole, iov, count, 0, bytes);
 	tdm_amo_run(a, whole, bytes, operands, result);
-	/* Who only reads may not be allowed to write. */
+	/* A read needs no permission to write. */
 	if (a->op != FI_ATOMIC_READ)
 		tdm_iov_copy_to(iov, count, 0, whole, bytes);
 }

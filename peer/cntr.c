@@ -207,7 +207,7 @@ static struct tdm_cntr *cntr_from_peer(struct fid_peer_cntr *peer)
 	return tdm_container_of(peer, struct cntr_export, peer)->cntr;
 }
 
-/* What has been reached is due. Returns how many. */
+/* Hand over the triggers whose threshold is reached. Returns how many. */
 static tdm_noinline int reached(struct tdm_cntr *cntr)
 {
 	struct tdm_engine *engine = cntr->engine;
@@ -266,7 +266,7 @@ void tdm_cntr_change(struct tdm_cntr *cntr, int keep, uint64_t value)
 	tdm_wait_signal(&cntr->wait);
 }
 
-/* Whoever read one value may read the other: both count as seen. */
+/* A reader of one value may read the other: both count as seen. */
 static uint64_t read_one(struct tdm_cntr *cntr, const uint64_t *which)
 {
 	struct tdm_engine *engine = cntr->engine;

@@ -62,13 +62,14 @@ int tdm_cntr_trywait(struct tdm_cntr *cntr);
 /*
  * Let @trigger, whose threshold and kind are set, wait for @cntr, or take it
  * back. engine->due() gets it as soon as the values are there, perhaps at once.
- * Whoever has something waiting holds @cntr. Lock: held.
+ * A trigger that waits holds @cntr. Lock: held.
  */
 void tdm_cntr_await(struct tdm_cntr *cntr, struct tdm_trigger *trigger);
 void tdm_cntr_unawait(struct tdm_cntr *cntr, struct tdm_trigger *trigger);
 
 /*
- * What the application has put off: add @value, or (@keep 0) set it. Lock: held.
+ * An update that the application deferred: add @value, or (@keep 0) set it.
+ * Lock: held.
  */
 void tdm_cntr_change(struct tdm_cntr *cntr, int keep, uint64_t value);
 

@@ -28,7 +28,7 @@ void tdm_condwait_close(struct tdm_condwait *cond);
 /* Somebody is going to wait: watch the descriptor. NULL is fine. */
 void tdm_condwait_go(struct tdm_condwait *cond);
 
-/* What FI_GETWAIT hands out. */
+/* The wait object that FI_GETWAIT returns. */
 void tdm_condwait_get(struct tdm_condwait *cond, struct fi_mutex_cond *out);
 
 #endif /* TDM_PEER_CONDWAIT_H */

@@ -267,9 +267,9 @@ static int sread_ready(void *arg)
 }
 
 /*
- * What is there is given even when the time is over before the threshold is
- * reached: -FI_EAGAIN means that there is nothing. A threshold is at most what
- * makes the CQ full: nothing may be posted then that would reach a higher one.
+ * When the time is over before the threshold is reached, the call returns the
+ * entries there are; -FI_EAGAIN means that there are none. A threshold is at
+ * most the size of a full CQ, since no post could reach a higher one.
  */
 TDM_TSA(no_thread_safety_analysis)
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,

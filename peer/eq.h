@@ -66,9 +66,9 @@ void tdm_eq_get(struct tdm_eq *eq);
 void tdm_eq_put(struct tdm_eq *eq);
 
 /*
- * What @engine does may end as an event of @eq: reading @eq and sleeping on it
- * make progress of @engine. Counted; holds @eq. Errors: -FI_ENOMEM, descriptor
- * errors. Lock: not held. Spec: fi_domain(3), FI_PROGRESS_MANUAL.
+ * Operations of @engine may end as events of @eq: reading @eq, and sleeping
+ * on it, make progress of @engine. Counted; holds @eq. Errors: -FI_ENOMEM,
+ * descriptor errors. Lock: not held. Spec: fi_domain(3), FI_PROGRESS_MANUAL.
  */
 int tdm_eq_drive(struct tdm_eq *eq, struct tdm_engine *engine) tdm_must_check;
 

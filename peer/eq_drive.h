@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What reading an event queue drives: fi_domain(3) asks that, with manual
+ * Engines driven by reading an event queue: fi_domain(3) asks that, with manual
  * progress, an operation advances when the application reads or waits on the
  * queue where it will be reported, and that may be an event queue alone. Each
  * domain that reports to the queue is one of its engines; a read makes a pass

@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the owner asks of a peer, as far as it has it itself. */
+/* The hints for a peer: everything that the owner offers itself. */
 static const uint64_t link_caps = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
 				  FI_DIRECTED_RECV | FI_SOURCE | FI_RMA |
 				  FI_ATOMIC | FI_READ | FI_WRITE |
@@ -67,8 +67,8 @@ static struct fi_info *link_hints(const struct fi_info *app)
 }
 
 /*
- * What fi_getinfo(3) and fi_fabric(3) add when the core calls a provider: the
- * peer is called past the core.
+ * Fill in the fields that the core adds in fi_getinfo(3) and fi_fabric(3): the
+ * link calls the peer without the core.
  */
 static int adopt_info(struct tdm_link *link)
 {

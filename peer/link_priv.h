@@ -32,7 +32,7 @@ struct tdm_link_ep {
 };
 
 struct tdm_link {
-	/* What a pass of progress touches. */
+	/* Touched in each progress pass. */
 	struct fid **fids; /* peer's CQs and counters */
 	size_t count;	   /* of fids[] and queues[] */
 	struct tdm_eq *eq; /* imported by the peer */

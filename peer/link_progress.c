@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What drives a peer: the list of queues to read, its events, and sleeping.
+ * Driving a peer: the list of queues to read, its events, and sleeping.
  * tdm_link_progress() runs at every read of the application, so it does
  * nothing but call the peer and look at one word.
  *
@@ -18,8 +18,8 @@
 #include <stdlib.h>
 
 /*
- * What the link has no use for: errors (the endpoints of the peer report
- * theirs to the CQs) and events of another shape.
+ * The link ignores errors (the endpoints of the peer report theirs to the CQs)
+ * and events of another shape.
  */
 static void drop(struct tdm_link *link, ssize_t why)
 {

@@ -14,7 +14,7 @@
  * Arrived messages are on one list in arrival order and in two hash tables, by
  * (source, tag) and by tag alone; match_mask.c serves receives with masks.
  *
- * What must hold:
+ * Invariants:
  *  a. A message of unknown source is on the list of unknown sources instead
  *     of in the tables keyed by source.
  *  b. The receives that are not filed are the newest ones.
@@ -114,7 +114,7 @@ static void file_new(struct tdm_match *m)
 		file(m, item_of_all(pos));
 }
 
-/* Who sent a message, as receives may ask for it. */
+/* The names by which receives may ask for the source of a message. */
 struct sender {
 	fi_addr_t addr;	  /* itself */
 	fi_addr_t by_key; /* spaces: anybody by its key, or anybody */

@@ -34,7 +34,7 @@
 #include "base/list.h"
 
 /*
- * What the engine keeps inside an entry of its user. Filled by the user:
+ * The engine's part of its user's entry. Filled by the user:
  * addr, tag, ignore. The rest belongs to the engine while the item is queued.
  * The first 64 bytes are all that a search looks at.
  */

@@ -23,7 +23,7 @@ enum {
 	TDM_MATCH_UNFILED, /* of posted ones that are on all_posted only */
 };
 
-/* What puts an arrived item into one mask index. */
+/* Links an arrived item into one mask index. */
 struct tdm_match_node {
 	struct tdm_list any; /* bucket of index->any */
 	struct tdm_list dir; /* bucket of index->dir; unlinked: no source */

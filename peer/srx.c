@@ -5,7 +5,7 @@
  * entry; srx_export.c is what transports call, srx_multi.c has multi-recv
  * buffers, srx_peek.c the messages that are looked at or claimed.
  *
- * What must hold, fi_peer(3) "PEER SRX":
+ * Invariants, fi_peer(3) "PEER SRX":
  *  1. An entry handed to a transport comes back by free_entry() once, after
  *     its completion was written; an entry that is discarded does not.
  *  2. start_*() and discard_*() go to the transport that queued the message,

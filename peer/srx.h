@@ -59,7 +59,7 @@ void tdm_srx_set_min_multi_recv(struct tdm_srx *srx, size_t bytes);
  * The export for one transport; lives as long as @srx. The transport sets
  * ->peer_ops before the first message. ep_fid.ops has cancel, getopt, setopt.
  *
- * What fi_peer(3) leaves open:
+ * Points that fi_peer(3) leaves open:
  *  - get_*() gives 0 or -FI_ENOENT, both with an entry, or -FI_ENOMEM without
  *    one: then the message must be kept and offered again.
  *  - entry->msg_size is min(message, posted bytes) once a receive has been
@@ -72,7 +72,7 @@ void tdm_srx_set_min_multi_recv(struct tdm_srx *srx, size_t bytes);
  */
 struct fid_peer_srx *tdm_srx_export(struct tdm_srx *srx, enum tdm_transport t);
 
-/* What completions by the export @fid report for the source @addr. */
+/* The source that completions by the export @fid report for @addr. */
 fi_addr_t tdm_srx_id(struct fid_peer_srx *fid, fi_addr_t addr);
 
 /*
@@ -84,9 +84,9 @@ uint64_t tdm_srx_refused(const struct fid_peer_srx *fid);
 /*
  * A shared receive context, fi_endpoint(3): each endpoint bound to it takes a
  * seat, whose exports its transports use in the place of tdm_srx_export().
- * What a message of the endpoint completes is written where the seat says;
- * what has no endpoint (a cancelled receive, the result of a peek) goes where
- * the seat taken first says.
+ * The seat names the queue for completions of the endpoint's messages.
+ * Completions without an endpoint (a cancelled receive, the result of a peek)
+ * go to the queue of the seat that was taken first.
  */
 struct tdm_srx_seat;
 
@@ -149,7 +149,7 @@ void tdm_srx_flush(struct tdm_srx *srx);
 /* Free @srx. The transports have closed. NULL is fine. */
 void tdm_srx_close(struct tdm_srx *srx);
 
-/* What is left of tdm_srx_attr.size (fi_rx_size_left); 0: only memory counts. */
+/* Unused part of tdm_srx_attr.size (fi_rx_size_left); 0: only memory counts. */
 size_t tdm_srx_left(const struct tdm_srx *srx);
 
 /* Not 0 while a transport writes to the buffers of receives. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a transport sees of the receive side: struct fi_ops_srx_owner of
+ * The receive side as a transport sees it: struct fi_ops_srx_owner of
  * fi_peer(3), and the calls that an importer forwards to the fid.
  *
  * The transport calls get_*() and, when that gave -FI_ENOENT, queue_*() for

@@ -28,7 +28,7 @@ struct tdm_srx *tdm_srx_group_srx(struct tdm_srx_group *group,
 struct fid_peer_srx *tdm_srx_group_export(struct tdm_srx_group *group,
 					  enum tdm_transport t);
 
-/* What tdm_done.ctx is set to. */
+/* The value of tdm_done.ctx. */
 extern struct tdm_ctx_ops tdm_srx_group_ops;
 
 /* tdm_srx_forget(), tdm_srx_flush() of all. */

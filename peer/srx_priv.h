@@ -101,7 +101,7 @@ tdm_srx_entry_of_rx(struct fi_peer_rx_entry *rx)
 	return tdm_container_of(rx, struct tdm_srx_entry, rx);
 }
 
-/* What is reported for @addr to whom @done belongs. */
+/* The source that completions by @done report for @addr. */
 static inline fi_addr_t tdm_srx_reported(const struct tdm_done *done,
 					 fi_addr_t addr)
 {

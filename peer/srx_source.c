@@ -19,8 +19,8 @@ static struct tdm_srx_port *port_of(const struct fid_peer_srx *fid)
 }
 
 /*
- * What stands for the sources of a message that came by key @key, 0: by none:
- * the handle of the key, or its user id.
+ * The source reported for a message that came by key @key (0: by none): the
+ * handle of the key, or its user id.
  */
 static fi_addr_t stands_for(const struct tdm_done *done, uint32_t key)
 {

@@ -4,9 +4,9 @@
  * tdm_space.h, and messages meet receives of their group only. Others do not
  * come here, but for the calls that say so in srx_priv.h.
  *
- * What a message is offered by says its group, and who it is from or, where
- * that is unknown, by which key it came. item.addr keeps the name; rx.addr is
- * what the application is told.
+ * The name by which a message is offered gives its group, and its source or,
+ * where that is unknown, the key it came by. item.addr keeps the name; rx.addr
+ * is reported to the application.
  *
  * Lock: domain held. Spec: fi_av(3) "PEER GROUPS", fi_av_insert_auth_key().
  */

@@ -23,7 +23,7 @@ static struct tdm_trigger *first(const struct tdm_triggers *t,
 	return tdm_list_empty(head) ? NULL : trigger_of(head->next);
 }
 
-/* What has been reached without a success more. */
+/* Take the triggers that need no further success. */
 static uint64_t head_start(enum tdm_trigger_kind kind, uint64_t errs)
 {
 	return kind == TDM_TRIGGER_BOTH ? errs : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What waits for a counter to reach a threshold, fi_trigger(3): an ordered
+ * Operations that wait for a threshold of a counter, fi_trigger(3): an ordered
  * structure, one per counter, that knows nothing of what it holds.
  *
  * A counter has a value and an error value. FI_TRIGGER operations wait for the

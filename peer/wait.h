@@ -113,7 +113,7 @@ int tdm_wait_control(struct tdm_wait *w, int command, void *arg);
 int tdm_wait_try(struct tdm_wait *w);
 
 /*
- * What a wait set asks of a member that has nothing to read: tdm_wait_try(),
+ * The look of a wait set at a member that has nothing to read: tdm_wait_try(),
  * which succeeds where nobody sleeps (FI_WAIT_YIELD). Lock: held.
  */
 int tdm_wait_look(struct tdm_wait *w);

@@ -14,7 +14,7 @@
 
 struct tdm_waitset;
 
-/* What an object that may join embeds. Zeroed: it is in no set. */
+/* Embedded in each object that may join. Zeroed: it is in no set. */
 struct tdm_waitset_member {
 	struct tdm_list node;
 	struct tdm_waitset *set; /* NULL: none */

@@ -302,7 +302,7 @@ static void accept_hello(struct tdm_shm_session *s,
 	struct tdm_shm_addr addr;
 	enum tdm_shm_why why;
 
-	/* Who has a key says nothing to those who do not know it. */
+	/* An endpoint with a key does not answer callers without it. */
 	if (ep->keys && !tdm_shm_seal_ok(s, msg))
 		goto drop;
 	if (tdm_shm_hello_version(h) < 0) {

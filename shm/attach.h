@@ -97,8 +97,8 @@ struct tdm_shm_session *tdm_shm_session_alloc(struct tdm_shm_ep *ep);
 void tdm_shm_session_free(struct tdm_shm_session *s);
 
 /*
- * Who is at the other end of the connected socket, by the kernel's word: same
- * user? Errors: TDM_SHM_OTHER_USER.
+ * Ask the kernel who is at the other end of the connected socket. Errors:
+ * TDM_SHM_OTHER_USER.
  */
 int tdm_shm_session_creds(struct tdm_shm_session *s) tdm_must_check;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who is looked at, and who rings: the hot set, the doorbell, sleeping.
+ * Which rings are polled, and which ring the doorbell; sleeping.
  *
  * A few hot rings are polled in each progress call. Every other pair's own
  * bell word says COLD: the peer then sets the pair's bit in our hints page

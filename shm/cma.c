@@ -309,7 +309,7 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull)
 	pull->count = pull->op ? pull->op->count : pull->entry->count;
 	pull->want =
 		tdm_min(pull->rts.len, tdm_iov_len(pull->iov, pull->count));
-	/* What a write names at its target fits; other ends nobody polls. */
+	/* The target of a write fits; the other ends are not polled. */
 	pull->last = pull->entry && (pull->entry->flags & FI_RMA) ?
 			     (uint32_t)tdm_place_last(pull->iov, pull->count) :
 			     0;

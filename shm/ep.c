@@ -203,7 +203,7 @@ static int enable_fds(struct tdm_shm_ep *ep)
 	ep->bell_fd = tdm_os.eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (ep->bell_fd < 0)
 		return -errno;
-	/* Who sleeps already has not armed us. */
+	/* A thread that sleeps already has not armed us. */
 	ep->armed = 1;
 	ep->spare_fd = tdm_os.eventfd(0, EFD_CLOEXEC);
 	if (ep->spare_fd < 0)

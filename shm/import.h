@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the peer imports from its owner: CQ, counter, SRX, EQ and domain. The
+ * The objects that the peer imports: CQ, counter, SRX, EQ and domain. The
  * only file of this folder that touches struct fi_peer_*_context. Each object
  * has a fid of its own whose calls do one thing, progress; results go to the
  * imported object.

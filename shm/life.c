@@ -287,7 +287,7 @@ static int life_read(struct tdm_shm_pair *pair)
 	return 0;
 }
 
-/* What was announced is not here: not read for want of memory, or a lie. */
+/* The announced message is missing: not read for want of memory, or a lie. */
 static int missing(int ret)
 {
 	return ret == -FI_ENOMEM ? -FI_EAGAIN : -FI_EPROTO;

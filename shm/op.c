@@ -204,7 +204,7 @@ int tdm_shm_op_cancel(struct tdm_shm_ep *ep, const void *context)
 
 	for (i = 0; i < ep->ops_used; i++) {
 		op = op_at(ep, i);
-		/* What was announced and not asked for yet. */
+		/* Announced, and not asked for yet. */
 		if (op->pair && op->context == context && op->count &&
 		    !op->end && !op->told && !op->cancelled &&
 		    !(op->flags & TDM_ONE_SIDED))

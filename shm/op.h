@@ -19,7 +19,7 @@ struct tdm_shm_domain;
 struct tdm_shm_ep;
 struct tdm_shm_pair;
 
-/* What becomes of a control record's memory once it is in the ring. */
+/* The fate of a control record's memory once it is in the ring. */
 enum tdm_shm_ctl_kind {
 	TDM_SHM_CTL_KEEP,   /* the holder needs it still */
 	TDM_SHM_CTL_ALONE,  /* from ep->ctls */
@@ -119,7 +119,7 @@ struct tdm_shm_unexp {
 	uint8_t data[];
 };
 
-/* What an operation with a copy of @len bytes is accounted for. */
+/* The memory charged for an operation with a copy of @len bytes. */
 static inline size_t tdm_shm_copy_bytes(size_t len)
 {
 	return sizeof(struct tdm_shm_op) + len;
@@ -156,10 +156,10 @@ void tdm_shm_ops_free(struct tdm_shm_ep *ep);
 /* The operation @id of @pair, or NULL when it is none of its own. */
 struct tdm_shm_op *tdm_shm_op_find(struct tdm_shm_pair *pair, uint64_t id);
 
-/* What the peer calls @op by, which is under way. */
+/* The id by which the peer names @op, which is under way. */
 uint64_t tdm_shm_op_id(const struct tdm_shm_op *op);
 
-/* What the owner reports for the peer of @pair. */
+/* The address that the owner reports for the peer of @pair. */
 fi_addr_t tdm_shm_op_peer(const struct tdm_shm_pair *pair);
 
 /* End @op: positive errno @err or 0. */

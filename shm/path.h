@@ -121,8 +121,8 @@ int tdm_shm_bell_assign(struct tdm_shm_ep *ep,
 void tdm_shm_bell_release(struct tdm_shm_session *s);
 
 /*
- * What @pair waits for has changed: say it anew before the next sleep, and end
- * one that has begun.
+ * @pair waits for something else now: set its bell word again before the next
+ * sleep, and end a sleep that has begun.
  */
 void tdm_shm_bell_again(struct tdm_shm_pair *pair);
 

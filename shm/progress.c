@@ -218,7 +218,7 @@ static inline int rung(const struct tdm_shm_ep *ep)
 	return any != 0;
 }
 
-/* What few calls have to do. */
+/* The rare part of a pass. */
 static tdm_noinline void progress_more(struct tdm_shm_ep *ep)
 {
 	if (rung(ep))

@@ -14,7 +14,7 @@
 #include "shm/record.h"
 #include "base/atomic.h"
 
-/* What a process wants of the doorbell, in struct tdm_shm_seg.bell. */
+/* The signal that a process wants, in struct tdm_shm_seg.bell. */
 enum {
 	TDM_SHM_BELL_COLD = 1,	 /* ring not polled: set the hint bit */
 	TDM_SHM_BELL_ASLEEP = 2, /* and write the eventfd */

@@ -39,7 +39,7 @@ static inline int srx_get(const struct tdm_shm_pair *pair, int tagged,
 			srx->owner_ops->get_msg(srx, attr, entry);
 }
 
-/* What the record at @slot offers the owner: a message of @len bytes. */
+/* The offer to the owner for the record at @slot: a message of @len bytes. */
 static inline struct tdm_offer offer_of(const struct tdm_shm_pair *pair,
 					const uint8_t *slot, size_t len)
 {

@@ -26,14 +26,14 @@ static const struct tdm_auth_key *key_of(const struct tdm_shm_session *s)
 	return s->ep->keys ? &s->ep->keys->key[0] : NULL;
 }
 
-/* What the proof in @at is made of, when @first came before it, or NULL. */
+/* The bytes that the proof in @at covers; @first came before it, or NULL. */
 static struct tdm_auth_text text_of(const struct tdm_shm_sealed *at,
 				    const struct tdm_shm_sealed *first)
 {
 	return tdm_auth_text(at, PROVEN, first, sizeof(*first));
 }
 
-/* What the last proof is made of: both HELLOs, their proofs too. */
+/* The bytes that the last proof covers: both HELLOs with their proofs. */
 static struct tdm_auth_text whole(const struct tdm_shm_sealed *initiator,
 				  const struct tdm_shm_sealed *acceptor)
 {

@@ -108,7 +108,7 @@ int tdm_shm_session_watch(struct tdm_shm_session *s)
 	return ret;
 }
 
-/* What we hand over: doorbell bit and segment. */
+/* Send our doorbell bit and segment. */
 int tdm_shm_session_prepare(struct tdm_shm_session *s)
 {
 	const uint32_t slots = TDM_SHM_RING_SMALL_SLOTS;

@@ -24,7 +24,7 @@
 	(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD |           \
 	 FI_AUTH_KEY)
 
-/* What every send is checked for; FI_TRIGGER is not granted here. */
+/* The checks of every send; FI_TRIGGER is not granted here. */
 static tdm_always_inline int
 check_send(const struct tdm_ep *ep, const struct tdm_xfer *x, uint64_t flags)
 {
@@ -120,7 +120,7 @@ static int msg_flags(const struct tdm_ep *ep, uint64_t flags, uint64_t *out)
 }
 
 /*
- * What is not simply granted: refused, or FI_EXACT_DIRECTED_RECV asks for more,
+ * Flags not simply granted: refused, or FI_EXACT_DIRECTED_RECV asks for more,
  * fi_getinfo(3): "FI_ADDR_UNSPEC is not allowed". A claim has its message.
  */
 static tdm_noinline int check_exact(const struct tdm_ep *ep,

@@ -437,7 +437,7 @@ static void apply_open_counts(const struct fi_domain_attr *h,
 	a->max_ep_srx_ctx = tdm_max(a->max_ep_srx_ctx, h->max_ep_srx_ctx);
 	a->cntr_cnt = tdm_max(a->cntr_cnt, h->cntr_cnt);
 	a->mr_cnt = tdm_max(a->mr_cnt, h->mr_cnt);
-	/* What is the most for us is within any larger bound. */
+	/* Our maximum is within any larger bound. */
 	a->max_err_data = tdm_max(a->max_err_data, h->max_err_data);
 }
 
@@ -497,7 +497,7 @@ static int apply_domain(uint32_t version, const struct fi_domain_attr *h,
 	a->mr_mode = mr_mode(version, h->mr_mode);
 	a->tclass = h->tclass;
 	a->domain = h->domain;
-	/* Who does not ask for groups has none. */
+	/* An application that does not ask for groups has none. */
 	a->max_group_id = h->max_group_id;
 	return 0;
 }

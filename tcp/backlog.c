@@ -54,7 +54,7 @@ static struct pending *of_pair(struct tdm_list *node)
 	return tdm_list_entry(node, struct pending, of_pair);
 }
 
-/* What an inject of @len bytes takes that waits here. */
+/* The memory that an inject of @len bytes takes while it waits. */
 static size_t held_bytes(size_t len)
 {
 	return sizeof(struct pending) + len;

@@ -32,7 +32,7 @@ struct tdm_backlog {
 	struct tdm_late late; /* domain->late while there are queues */
 };
 
-/* What waits for one pair, which is never nothing. */
+/* The operations that wait for one pair; there is at least one. */
 struct tdm_queue {
 	struct tdm_list node; /* backlog->queues */
 	struct tdm_list ops;
@@ -72,8 +72,8 @@ int tdm_backlog_cancel(struct tdm_ep *ep, const void *context);
 void tdm_backlog_removed(struct tdm_ep *ep, fi_addr_t addr);
 
 /*
- * What waits for which @mine says 1 vanishes; @mine has seen to its context,
- * and is given @arg.
+ * Drop the operations for which @mine, called with @arg, returns 1; @mine has
+ * dealt with their contexts.
  */
 void tdm_backlog_drop(struct tdm_ep *ep,
 		      int (*mine)(const struct tdm_xfer *x, const void *arg),

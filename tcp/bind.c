@@ -42,7 +42,7 @@ void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t, struct tdm_done *done)
 	memset(done, 0, sizeof(*done));
 	if (ep->sep)
 		done->ctx = &tdm_srx_group_ops;
-	/* What ends in a context is reported by the context. */
+	/* A context reports the operations that end in it. */
 	if (av && ep->kind != TDM_EP_SEP && tdm_av_ids(av)->count)
 		done->ids = tdm_av_ids(av);
 	done->refused = tdm_ep_refused(ep);
@@ -119,7 +119,7 @@ static size_t cntr_slots(struct tdm_ep *ep, uint64_t flag[CNTR_SLOTS],
 	return n;
 }
 
-/* What was bound just now counts for operations that end from now on. */
+/* The new binding counts for operations that end from now on. */
 static void renew_done(struct tdm_ep *ep)
 {
 	struct tdm_done done;
@@ -197,7 +197,7 @@ static int bind_eq(struct tdm_ep *ep, struct tdm_eq *eq)
 	return 0;
 }
 
-/* What may be bound to a part of a scalable endpoint, and to the whole. */
+/* Objects that bind to a context of a scalable endpoint, and to the whole. */
 static int fits(enum tdm_ep_kind kind, size_t fclass)
 {
 	int queue = fclass == FI_CLASS_CQ || fclass == FI_CLASS_CNTR;

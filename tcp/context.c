@@ -55,7 +55,7 @@ ssize_t tdm_sep_send(struct tdm_ep *ctx, const struct tdm_xfer *x)
 	struct tdm_sep_op *op;
 	ssize_t ret;
 
-	/* What a pass posts was kept before: it is not counted. */
+	/* Operations posted by a pass were counted when they were queued. */
 	if (tx->used >= ctx->info->tx_attr->size && !ctx->domain->in_late)
 		return -FI_EAGAIN;
 	op = tdm_pool_alloc(&ctx->of->sep->ops);
@@ -169,7 +169,7 @@ static int tx_close(struct fid *fid)
 		return -FI_EOPBADSTATE;
 	}
 	ret = ctx->users ? -FI_EBUSY : drain(ctx, tx_busy);
-	/* What no transport has taken up by now is discarded. */
+	/* Discard the operations that no transport has taken up. */
 	if (ret && !ctx->users) {
 		tdm_backlog_drop(ctx->of, is_of, ctx);
 		ret = tx_busy(ctx) ? -FI_EBUSY : 0;
@@ -369,7 +369,7 @@ static struct tdm_ep *ctx_alloc(struct tdm_ep *whole, struct fi_info *info,
 	return ctx;
 }
 
-/* What @attr leaves open is as the whole has it. */
+/* Members that @attr leaves open are those of the whole. */
 static void merge_tx(struct fi_tx_attr *a, const struct fi_tx_attr *attr)
 {
 	a->caps = attr->caps;

@@ -377,7 +377,7 @@ static void pass(struct tdm_late *late)
 		tdm_container_of(late, struct tdm_domain, deferring);
 	struct tdm_list *pos = d->due.next, *prev;
 
-	/* What one sets off is appended; nobody else is taken meanwhile. */
+	/* Operations that one of them starts are appended, for a later round. */
 	while (pos != &d->due) {
 		struct tdm_deferred *t = of_due(pos);
 

@@ -24,7 +24,7 @@ struct tdm_fabric {
 	struct tdm_list opened; /* in the list of opened.c */
 };
 
-/* What waits for a pass, because it cannot be done yet: late.c. */
+/* Work that waits for a progress pass: late.c. */
 struct tdm_late {
 	struct tdm_list node;		     /* domain->late */
 	void (*pass)(struct tdm_late *late); /* try again */

@@ -113,7 +113,7 @@ static void open_local(struct tdm_ep *ep)
 	tdm_ep_no_local(ep, ret);
 }
 
-/* What the transports still hold of the srx comes back. */
+/* The transports give back the entries they still hold. */
 void tdm_ep_disable(struct tdm_ep *ep)
 {
 	if (ep->sep)
@@ -306,7 +306,7 @@ ssize_t tdm_ep_rx_size_left(struct fid_ep *fid)
 	return ret;
 }
 
-/* What is left of the fuller transport; by the table: the call is deprecated. */
+/* Room in the fuller transport; by the table: the call is deprecated. */
 static ssize_t tx_left(struct tdm_ep *ep)
 {
 	struct fid_ep *local = ep->local;
@@ -354,9 +354,9 @@ static struct fi_ops_ep ep_ops = {
 };
 
 /*
- * What tdm_ep.caps is when @caps were granted: the bit of the flag FI_AUTH_KEY,
- * which is that of FI_SOURCE, means that receives may have it. FI_TRIGGER is
- * never simply granted: who asks for it is looked at more closely.
+ * The value of tdm_ep.caps when @caps were granted: the bit of FI_AUTH_KEY,
+ * which is that of FI_SOURCE, means that receives may have the flag. FI_TRIGGER
+ * is left out, so that a call with that flag takes the slow path.
  */
 static uint64_t own_caps(const struct tdm_domain *d, uint64_t caps)
 {

@@ -47,7 +47,7 @@ struct tdm_pair {
 	struct tdm_queue *queue; /* QUEUED; else NULL */
 };
 
-/* What a struct tdm_ep is to the application, fi_endpoint(3). */
+/* The kinds of struct tdm_ep that an application sees, fi_endpoint(3). */
 enum tdm_ep_kind {
 	TDM_EP_WHOLE, /* fi_endpoint() */
 	TDM_EP_ALIAS, /* fi_ep_alias(): other default flags, else its `of` */
@@ -133,7 +133,7 @@ static inline struct tdm_ep *tdm_ep_of(struct fid *fid)
 	return tdm_container_of(fid, struct tdm_ep, fid.fid);
 }
 
-/* What an alias stands for; others stand for themselves. */
+/* The endpoint of an alias; any other endpoint itself. */
 static inline struct tdm_ep *tdm_ep_whole(struct tdm_ep *ep)
 {
 	return ep->kind == TDM_EP_ALIAS ? ep->of : ep;

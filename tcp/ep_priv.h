@@ -39,7 +39,7 @@ int tdm_ep_enable(struct tdm_ep *ep);
 /* Make the receive side of @ep. Errors: -FI_ENOMEM. */
 int tdm_ep_open_srx(struct tdm_ep *ep);
 
-/* What its receive side, or those of its contexts, are opened with. */
+/* Attributes of its receive side, or of those of its contexts. */
 struct tdm_srx_attr tdm_ep_srx_attr(struct tdm_ep *ep);
 
 /* The kinds of receives of @ep whose source counts, as the SRX has them. */

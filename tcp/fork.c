@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a child of fork(2) inherits is its parent's. A copy of a socket in the
- * child would keep peers from noticing the parent's end, and its name from
- * being used again; a message that the child writes into the parent's shared
- * memory would destroy what is there.
+ * Objects inherited by a child of fork(2) are its parent's. A copy of a socket
+ * in the child would keep peers from noticing the parent's end, and its name
+ * from being used again; a message that the child writes into the parent's
+ * shared memory would destroy what is there.
  *
  * So in the child the sockets of both transports are closed, and what lives on
  * an inherited domain is an orphan: nothing drives it any more, its endpoints

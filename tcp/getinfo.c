@@ -133,7 +133,7 @@ struct asked {
 	struct tdm_addr src, dest;
 };
 
-/* What the caller said about both addresses. */
+/* The caller's words about both addresses. */
 static int asked_addresses(const char *node, const char *service,
 			   uint64_t flags, const struct fi_info *hints,
 			   struct asked *q)

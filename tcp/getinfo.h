@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the provider offers, fi_getinfo(3): the attributes, the rules by which
+ * The offer of the provider, fi_getinfo(3): the attributes, the rules by which
  * hints are accepted, lowered or refused, and the addresses of an info.
  */
 #ifndef TDM_TCP_GETINFO_H
@@ -22,7 +22,7 @@
 	 FI_RMA_EVENT | FI_TRIGGER | FI_FENCE | FI_LOCAL_COMM |                \
 	 FI_REMOTE_COMM | FI_AV_USER_ID | FI_SHARED_AV)
 #define TDM_CAPS (TDM_PRIMARY_CAPS | TDM_SECONDARY_CAPS)
-/* What forbids something, or makes an error of it: for who names it only. */
+/* Bits that forbid something or make it an error: granted on request only. */
 #define TDM_STRICT_CAPS (FI_EXACT_DIRECTED_RECV | FI_SOURCE_ERR)
 /* Granted to hints that ask for nothing. */
 #define TDM_FREE_CAPS (TDM_CAPS & ~(uint64_t)TDM_STRICT_CAPS)
@@ -100,7 +100,7 @@ enum {
  */
 #define TDM_PROTO 0x80007464u
 
-/* What ep_attr.protocol is: TDM_PROTO, or that of whom we stand in for. */
+/* ep_attr.protocol: TDM_PROTO, or that of the provider we stand in for. */
 uint32_t tdm_info_protocol(void);
 
 /* struct fi_provider.getinfo; called without any lock, by any thread. */

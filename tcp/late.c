@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What waits for a pass of progress, because it could not be done when it was
- * asked for: struct tdm_late of tcp/domain.h. Who puts one on domain->late has
- * it called in each pass until he takes it off.
+ * Work that could not be done when it was asked for and waits for a progress
+ * pass: struct tdm_late of tcp/domain.h. Each pass calls all that are on
+ * domain->late; the owner of one takes it off.
  *
  * Lock: domain held.
  */
@@ -14,7 +14,7 @@ void tdm_late_pass(struct tdm_domain *d)
 {
 	struct tdm_list *pos, *tmp;
 
-	/* What finds no room makes progress itself. */
+	/* A call that finds no room makes progress itself. */
 	if (d->in_late)
 		return;
 	d->in_late = 1;

@@ -47,7 +47,7 @@ static void add(struct tdm_report_counts *to,
 	to->rx_bytes += more->rx_bytes;
 }
 
-/* What the peer's endpoint says of @addr. Returns 0, or not: nothing. */
+/* The peer endpoint's report on @addr. Returns 0, or not 0: there is none. */
 static int ask_local(struct tdm_ep *ep, fi_addr_t addr,
 		     struct tdm_report_path *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the lives of a pair came to that have ended, for the report: the
+ * The counts of a pair's past connections and sessions, for the report: the
  * counts of a connection or session go with it, and the pair goes with its
  * address. A pair has such a record from the end of its first life on; with
  * FI_TANDEM_REPORT it outlives the pair, until the endpoint closes.

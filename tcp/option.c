@@ -45,7 +45,7 @@ static size_t *limit_of(struct tdm_ep *ep, const struct limit *l)
 	return (size_t *)(void *)((char *)&ep->limits + l->offset);
 }
 
-/* What may be set at most: what fi_getinfo(3) granted. */
+/* The most that may be set: the flags that fi_getinfo(3) granted. */
 static size_t limit_most(const struct tdm_ep *ep, const struct limit *l)
 {
 	size_t most = l->inject ? ep->inject_bytes :
@@ -190,7 +190,7 @@ static int set_shm_permitted(struct tdm_ep *ep, const void *optval,
 	if (ep->enabled)
 		return -FI_EOPBADSTATE;
 	memcpy(&yes, optval, sizeof(yes));
-	/* What the environment forbids an option cannot allow. */
+	/* An option cannot allow a thing that the environment forbids. */
 	if (yes && tdm_env.shm == TDM_SHM_OFF)
 		return -FI_EINVAL;
 	ep->shm_permitted = yes;

@@ -120,7 +120,7 @@ void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
 		p = tdm_ep_pair(ep, addr);
 	tdm_deferred_removed(ep, addr);
 	tdm_backlog_removed(ep, addr);
-	/* What waits from it must not look like the index's next owner. */
+	/* Its queued messages must not look like the index's next owner. */
 	if (ep->sep)
 		tdm_srx_group_forget(ep->sep->group, addr);
 	if (ep->srx)
@@ -316,7 +316,7 @@ void tdm_ep_lost(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err)
 		p->conn = NULL;
 		tdm_backlog_set_path(p, TDM_PATH_UNKNOWN);
 		p->search = TDM_SEARCH_ATTACH;
-		/* What the peer refused in its old life it may grant now. */
+		/* A restarted peer may grant what it refused before. */
 		if (ep->local && tdm_av_has(ep->av, i))
 			tdm_av_local_renew(ep->av, i);
 	}

@@ -30,7 +30,7 @@ int tdm_refuse_bits(const char *what, enum fi_type type, uint64_t missing);
 /* One value of an enumeration: @type is the one of fi_tostr(3). */
 int tdm_refuse_value(const char *what, enum fi_type type, uint32_t asked);
 
-/* What @why says in words. */
+/* @why in words. */
 int tdm_refuse_hint(const char *what, const char *why);
 
 /* Say at INFO level why @call is refused with @ret, which it returns. */

@@ -96,7 +96,7 @@ static int any(const struct tdm_report_counts *c)
 	return c->tx_msgs || c->rx_msgs;
 }
 
-/* What went over the other path before this one was agreed. */
+/* Messages that went over the other path before this one was agreed. */
 static void print_before(const struct sheet *s, const struct tdm_report_path *p)
 {
 	const struct tdm_report_counts *other =
@@ -200,7 +200,7 @@ static void print_report(struct tdm_ep *ep, const char *when)
 	char own[TDM_ADDR_STR_BYTES], *text = NULL;
 	size_t len = 0;
 
-	/* What the peer told and no pass has read, such as a refusal. */
+	/* Events of the peer that no pass has read, such as a refusal. */
 	if (ep->domain->link)
 		tdm_link_deliver(ep->domain->link, NULL);
 	snprintf(s.self, sizeof(s.self), "%s",

@@ -100,7 +100,7 @@ static ssize_t amo_local(struct tdm_ep *ep, fi_addr_t to,
 				    back, NULL, n, flags);
 }
 
-/* What fi_inject() and fi_tinject() say in full. */
+/* The whole request that fi_inject() and fi_tinject() stand for. */
 static int is_inject(const struct tdm_xfer *x)
 {
 	return (x->flags & (FI_INJECT | FI_COMPLETION | FI_REMOTE_CQ_DATA |

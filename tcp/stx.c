@@ -125,7 +125,7 @@ int tdm_stx_bind(struct tdm_ep *ep, struct fid *fid)
 	if (stx->domain != ep->domain)
 		return tdm_refuse_call(-FI_EDOMAIN, "fi_ep_bind",
 				       "a context of another domain");
-	/* Who did not ask for it has a queue of its own, of its own size. */
+	/* Any other endpoint has a queue of its own, of its own size. */
 	if (ep->info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT &&
 	    exceeds(ep->info->tx_attr, &stx->attr))
 		return tdm_refuse_call(-FI_EINVAL, "fi_ep_bind",

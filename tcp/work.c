@@ -15,7 +15,7 @@
 #include "tcp/deferred.h"
 #include "tcp/path.h"
 
-/* What a kind of work makes of its structure. */
+/* Turns the structure of one kind of work into a request. */
 struct request {
 	const struct fi_deferred_work *work;
 	struct tdm_ep *ep; /* NULL: a counter's */

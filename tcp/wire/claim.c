@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who a guest says to be, and whether it is believed.
+ * The identity that a guest claims, and whether it is believed.
  *
  * A HELLO claims an address. It is not believed
  *  - when the connection comes from another IP;

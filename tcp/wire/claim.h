@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who a guest says to be, and whether it is believed. All functions: domain
- * lock held.
+ * The identity that a guest claims, and whether it is believed. All functions:
+ * domain lock held.
  */
 #ifndef TDM_TCP_WIRE_CLAIM_H
 #define TDM_TCP_WIRE_CLAIM_H

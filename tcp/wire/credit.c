@@ -91,7 +91,7 @@ void tdm_credit_begin(struct tdm_conn *c)
 	settle(c);
 }
 
-/* What @c is to have unused. */
+/* The unused credit that @c is to have. */
 static uint64_t wanted(const struct tdm_conn *c)
 {
 	uint64_t first = tdm_max(c->credit, (uint64_t)TDM_WIRE_CREDIT_LEAST);
@@ -99,7 +99,7 @@ static uint64_t wanted(const struct tdm_conn *c)
 	return tdm_max(first, c->rx_charged - c->rx_freed);
 }
 
-/* What @c may be given, @want at most. */
+/* The credit that @c may be given, @want at most. */
 static uint64_t available(const struct tdm_conn *c, uint64_t want)
 {
 	uint64_t share = c->credit ? TDM_WIRE_CREDIT_LEAST : 0;

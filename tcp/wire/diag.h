@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the kernel says of TCP sockets of this network namespace,
+ * Questions to the kernel about TCP sockets of this network namespace,
  * sock_diag(7): whose they are. Lock: not needed.
  */
 #ifndef TDM_TCP_WIRE_DIAG_H

@@ -12,7 +12,7 @@
  * HELLO while its own is unanswered, and both compare the same two ids. A
  * side that has not said HELLO yet gives way.
  *
- * Who a peer says to be, and what it is worth: claim.c.
+ * The identity that a peer claims is judged in claim.c.
  *
  * With keys each side proves that it knows one, the initiator in its HELLO and
  * once more when it has seen the acceptor's, the acceptor in between (prove.c).
@@ -187,7 +187,7 @@ void tdm_hello_connected(struct tdm_conn *c)
 	tdm_conn_watch(c, TDM_LOOP_READ);
 }
 
-/* What we understand. */
+/* The features that this side understands. */
 static uint32_t features(const struct tdm_tcp *tcp)
 {
 	return TDM_WIRE_FEATURE_REST | TDM_WIRE_FEATURE_ATOMIC |
@@ -196,7 +196,7 @@ static uint32_t features(const struct tdm_tcp *tcp)
 	       (tcp->a.keys ? TDM_WIRE_FEATURE_AUTH : 0u);
 }
 
-/* What a peer has to understand. */
+/* The features that a peer has to understand. */
 static uint32_t required(const struct tdm_tcp *tcp)
 {
 	return tcp->a.keys ? TDM_WIRE_FEATURE_AUTH : 0u;
@@ -349,8 +349,8 @@ static int same_addr(const struct tdm_addr *a, const struct tdm_addr *b)
 }
 
 /*
- * What an attempt ends with that is closed without an answer: who has keys
- * says nothing to those who have not.
+ * The error of an attempt that the peer closed without an answer: an endpoint
+ * with keys does not answer a caller without one.
  */
 static int no_answer(const struct tdm_conn *c)
 {
@@ -502,7 +502,7 @@ static int judge(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		return TDM_WIRE_R_VERSION;
 	if (g->required & ~features(tcp))
 		return TDM_WIRE_R_FEATURE;
-	/* Who cannot do without credit finds a peer that has none busy. */
+	/* A caller that needs credit finds a peer without any busy. */
 	if (!(g->features & TDM_WIRE_FEATURE_CREDIT) &&
 	    !tdm_held_room(tcp->held))
 		return TDM_WIRE_R_BUSY;

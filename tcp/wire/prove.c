@@ -23,7 +23,7 @@ enum {
 	NONCE_AT = TDM_WIRE_PROVEN_BYTES - TDM_AUTH_NONCE_BYTES,
 };
 
-/* What the proof in the greeting @p is made of. */
+/* The bytes that the proof in the greeting @p covers. */
 static struct tdm_auth_text text_of(const uint8_t *p, const uint8_t *first)
 {
 	return tdm_auth_text(p, TDM_WIRE_PROVEN_BYTES, first,

@@ -50,7 +50,7 @@ enum { FAMILY_IPV4 = 4, FAMILY_IPV6 = 6 };
 /* Not text and not the beginning of any common protocol. */
 static const uint8_t magic[8] = { 0xf4, 't', 'a', 'n', 'd', 'e', 'm', '\n' };
 
-/* What each record may look like. */
+/* The legal shapes of each record. */
 static const struct shape {
 	uint8_t flags;	  /* those it may have */
 	uint8_t fixed;	  /* bytes after the optional fields */
@@ -410,7 +410,7 @@ static int decode_addr(const uint8_t *p, struct tdm_addr *addr)
 	}
 }
 
-/* Who can do with credit that comes later may begin without. */
+/* A peer that takes credit later may begin without. */
 static int bad_credit(const struct tdm_wire_greeting *g)
 {
 	return g->credit < TDM_WIRE_CREDIT_LEAST &&

@@ -90,7 +90,7 @@ enum tdm_wire_status {
 	TDM_WIRE_STATUSES
 };
 
-/* What a REST says. */
+/* The steps of a REST. */
 enum tdm_wire_step {
 	TDM_WIRE_ASK = 1, /* may we rest? */
 	TDM_WIRE_YES,	  /* yes; nothing follows before GO or STAY */

@@ -126,7 +126,7 @@ static void forget_session(struct tdm_conn *c)
 
 void tdm_rest_now(struct tdm_conn *c)
 {
-	/* What the peer began although it agreed has a number of this session. */
+	/* Operations that the peer began since have numbers of this session. */
 	if (!over(c)) {
 		TDM_CONN_INFO(c, "the peer was to rest and did not");
 		tdm_conn_fail(c, FI_ECONNRESET, TDM_WIRE_E_STATE);
@@ -214,7 +214,7 @@ static int heard_answer(struct tdm_conn *c, uint32_t step)
 	return 0;
 }
 
-/* What the peer makes of our YES. */
+/* The peer's reaction to our YES. */
 static int heard_last(struct tdm_conn *c, uint32_t step)
 {
 	if (c->state != TDM_CONN_RESTING || c->going)

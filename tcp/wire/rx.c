@@ -148,7 +148,7 @@ static int begin_data(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	ret = tdm_rx_data(c, rec);
 	if (ret < 0)
 		return ret;
-	/* Who cannot say whether it is urgent may wait for the delivery. */
+	/* Unknown urgency: the sender may wait for the delivery. */
 	if ((rec->flags & TDM_WIRE_F_ACK) &&
 	    !(c->features & TDM_WIRE_FEATURE_NOW))
 		c->cur_flags |= TDM_WIRE_F_NOW;

@@ -6,7 +6,7 @@
  * A short message that is expected and whole is placed, completed and
  * forgotten where it is parsed. All others have a struct tdm_rx:
  *
- * What one-sided operations add is in rx_rma.c.
+ * rx_rma.c adds the one-sided operations.
  *
  *   WAITING -> PLACING   [start_msg, start_tag]
  *   WAITING -> DROPPING  [discard_msg, discard_tag]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What rx_msg.c and rx_rma.c have in common and nobody else sees. All
- * functions: domain lock held.
+ * Shared by rx_msg.c and rx_rma.c, and used by nobody else. All functions:
+ * domain lock held.
  */
 #ifndef TDM_TCP_WIRE_RX_PRIV_H
 #define TDM_TCP_WIRE_RX_PRIV_H

@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-/* What is in the buffer of a tdm_rx in OPERANDS. */
+/* The contents of the buffer of a tdm_rx in OPERANDS. */
 struct staged {
 	struct tdm_wire_rec rec;
 	uint8_t bytes[];

@@ -10,10 +10,10 @@
  *     strangers' sessions already;
  *   - the last sixteenth is for peers in the address vector.
  *
- * Who exceeds that gets the place of a stranger whose session has been unused
- * for 5 s, or is told BUSY and comes again. Connections over which nothing is
- * under way have been asked to rest long before (rest.c); a stranger that
- * answers is not unused.
+ * A caller beyond that gets the place of a stranger whose session has been
+ * unused for 5 s, or is told BUSY and comes again. Connections over which
+ * nothing is under way have been asked to rest long before (rest.c); a stranger
+ * that answers is not unused.
  *
  * Numbers of descriptors stand for their count: the system gives the lowest
  * that is free. Nobody looks at anything while they are small.

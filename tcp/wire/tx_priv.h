@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What tx.c, tx_end.c, tx_rma.c and rest.c have in common and nobody else
- * sees. All functions: domain lock held.
+ * Shared by tx.c, tx_own.c, tx_end.c, tx_rma.c and rest.c, and used by nobody
+ * else. All functions: domain lock held.
  */
 #ifndef TDM_TCP_WIRE_TX_PRIV_H
 #define TDM_TCP_WIRE_TX_PRIV_H
@@ -52,7 +52,7 @@ static inline int tdm_tx_unknown(const struct tdm_conn *c, uint64_t flags)
 	return (flags & FI_ATOMIC) && !(c->features & TDM_WIRE_FEATURE_ATOMIC);
 }
 
-/* What is particular to the new atomic operation @op. Errors: -FI_ENOMEM. */
+/* Fill in the atomic part of the new operation @op. Errors: -FI_ENOMEM. */
 int tdm_tx_take_operands(struct tdm_tx *op, const struct tdm_xfer *x);
 
 /* tx_own.c */

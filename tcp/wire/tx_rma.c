@@ -227,7 +227,7 @@ static void reply_start(struct tdm_conn *c, struct tdm_tx *op)
 	tdm_out_later(c);
 }
 
-/* What follows the request must not change the answer. */
+/* Later requests must not change the answer. */
 static void sample(struct tdm_tx *op)
 {
 	op->copy = malloc(op->len);

@@ -91,7 +91,7 @@ int tdm_tcp_bind(struct tdm_tcp *tcp, struct tdm_addr *addr) tdm_must_check;
 /* Operations that end from now on end there. */
 void tdm_tcp_set_done(struct tdm_tcp *tcp, const struct tdm_done *done);
 
-/* What is left of tx_size. */
+/* The unused part of tx_size. */
 size_t tdm_tcp_tx_left(const struct tdm_tcp *tcp);
 
 /* Accept connections from now on. */
