@@ -32,6 +32,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -129,7 +130,7 @@ void tdm_rest_now(struct tdm_conn *c)
 	/* Operations that the peer began since have numbers of this session. */
 	if (!over(c)) {
 		TDM_CONN_INFO(c, "the peer was to rest and did not");
-		tdm_conn_fail(c, FI_ECONNRESET, TDM_WIRE_E_STATE);
+		tdm_conn_fail(c, FI_ECONNRESET, EPROTO);
 		return;
 	}
 	TDM_CONN_INFO(c, "the connection rests");

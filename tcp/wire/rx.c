@@ -82,7 +82,7 @@ static void protocol_error(struct tdm_conn *c, int why)
 		      "the peer broke the protocol (%d): its connection is "
 		      "closed",
 		      why);
-	tdm_conn_fail(c, FI_ECONNRESET, why);
+	tdm_conn_fail(c, FI_ECONNRESET, EPROTO);
 }
 
 /* Take payload of the current record. */

@@ -307,6 +307,7 @@ protected:
 		EXPECT_TRUE(closed()) << what;
 		ASSERT_EQ(1u, at(0).tx.got.size()) << what;
 		EXPECT_EQ(FI_ECONNRESET, at(0).tx.got[0].err) << what;
+		EXPECT_EQ(EPROTO, at(0).tx.got[0].prov_errno) << what;
 		EXPECT_EQ(0u, at(0).tcp->tx_pool.in_use) << what;
 		still_serves();
 	}
