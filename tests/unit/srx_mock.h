@@ -35,6 +35,7 @@ struct Comp {
 	fi_addr_t src;
 	int err;
 	size_t olen;
+	int prov_errno = 0;
 };
 
 struct MockCq {
@@ -72,7 +73,7 @@ struct MockCq {
 		EXPECT_EQ(e->err_data_size, 0u);
 		of(cq)->got.push_back({ e->op_context, e->flags, e->len, e->buf,
 					e->data, e->tag, e->src_addr, e->err,
-					e->olen });
+					e->olen, e->prov_errno });
 		return 0;
 	}
 };
