@@ -43,9 +43,10 @@ static struct tdm_sep_tx *tx_of(const struct tdm_ep *ctx)
 
 void tdm_sep_op_free(struct tdm_sep_op *op)
 {
-	tx_of(op->ctx)->used--;
+	if (op->ctx)
+		tx_of(op->ctx)->used--;
 	tdm_list_del(&op->node);
-	tdm_pool_free(&op->ctx->of->sep->ops, op);
+	tdm_pool_free(&op->sep->ops, op);
 }
 
 ssize_t tdm_sep_send(struct tdm_ep *ctx, const struct tdm_xfer *x)
@@ -61,6 +62,7 @@ ssize_t tdm_sep_send(struct tdm_ep *ctx, const struct tdm_xfer *x)
 	op = tdm_pool_alloc(&ctx->of->sep->ops);
 	if (!op)
 		return -FI_ENOMEM;
+	op->sep = ctx->of->sep;
 	op->ctx = ctx;
 	op->context = x->context;
 	op->flags = x->flags;
@@ -85,6 +87,8 @@ static ssize_t op_done(struct fid_peer_cq *cq, void *context, uint64_t flags,
 	struct tdm_done done;
 
 	tdm_sep_op_free(context);
+	if (!op.ctx)
+		return 0;
 	tdm_ep_done(op.ctx, TDM_TRANSPORT_TCP, &done);
 	tdm_done_send(&done, op.context, op.flags);
 	return 0;
@@ -97,6 +101,8 @@ static ssize_t op_failed(struct fid_peer_cq *cq,
 	struct tdm_done done;
 
 	tdm_sep_op_free(e->op_context);
+	if (!op.ctx)
+		return 0;
 	tdm_ep_done(op.ctx, TDM_TRANSPORT_TCP, &done);
 	tdm_done_send_err(&done, op.context, op.flags, e->err, e->prov_errno,
 			  e->src_addr);
@@ -157,6 +163,26 @@ static int is_of(const struct tdm_xfer *x, const void *ctx)
 	return 1;
 }
 
+/*
+ * What @ctx has injected needs no buffer of the application and is told to
+ * nobody once @ctx is closed: it goes on below the scalable endpoint.
+ */
+static void leave_injects(struct tdm_ep *ctx)
+{
+	struct tdm_list *pos, *next;
+
+	tdm_list_for_each_safe(pos, next, &tx_of(ctx)->ops) {
+		struct tdm_sep_op *op =
+			tdm_list_entry(pos, struct tdm_sep_op, node);
+
+		if (!(op->flags & FI_INJECT))
+			continue;
+		tx_of(ctx)->used--;
+		tdm_list_del(&op->node);
+		op->ctx = NULL;
+	}
+}
+
 static int tx_close(struct fid *fid)
 {
 	struct tdm_ep *ctx = tdm_ep_of(fid);
@@ -168,6 +194,8 @@ static int tx_close(struct fid *fid)
 		tdm_lock_release(&d->lock);
 		return -FI_EOPBADSTATE;
 	}
+	if (!ctx->users)
+		leave_injects(ctx);
 	ret = ctx->users ? -FI_EBUSY : drain(ctx, tx_busy);
 	/* Discard the operations that no transport has taken up. */
 	if (ret && !ctx->users) {

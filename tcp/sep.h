@@ -21,9 +21,10 @@
 /* A send of a transmit context, from the call to its end: context.c. */
 struct tdm_sep_op {
 	struct tdm_list node; /* tdm_sep_tx.ops */
-	struct tdm_ep *ctx;
-	void *context;	/* the application's */
-	uint64_t flags; /* of its request */
+	struct tdm_sep *sep;
+	struct tdm_ep *ctx; /* NULL: has closed, nobody is told */
+	void *context;	    /* the application's */
+	uint64_t flags;	    /* of its request */
 };
 
 /* A transmit context's operations under way. */

@@ -652,6 +652,42 @@ TEST_F(Scalable, SendsThatWereAnnouncedAreCancelled)
 	OK(all_empty());
 }
 
+TEST_F(Scalable, AContextThatClosesLeavesItsInjects)
+{
+	/* fi_msg(3), fi_inject: the buffer is the application's again when the
+	 * call returns. So nothing that it still has keeps a context from
+	 * closing, however long the peer takes to post a receive; programs end
+	 * like this without waiting for each other. */
+	uint32_t out, in = 0;
+	struct iovec iov = { &out, 4 };
+	struct fi_msg m = {};
+	Entry x;
+
+	OK(raise());
+	m.msg_iov = &iov;
+	m.iov_count = 1;
+	for (size_t i = 1; i < seps.size(); i++) {
+		Sep &s = seps[i];
+
+		OK(message(s, 0, 0, 100, false, true));
+		out = 5 + (uint32_t)i;
+		m.addr = named(s, 0);
+		ASSERT_EQ(0, fi_sendmsg(s.tx[0], &m,
+					FI_INJECT | FI_DELIVERY_COMPLETE));
+		out = 0;
+		ASSERT_EQ(0, drop(&s.tx[0]->fid));
+		tdt_settle(w, 5);
+		ASSERT_EQ(0, fi_recv(seps[0].rx[0], &in, 4, nullptr,
+				     FI_ADDR_UNSPEC, &in));
+		x = next(seps[0].rxq[0]);
+		ASSERT_EQ(1, x.ret);
+		EXPECT_EQ(5 + i, in);
+		OK(open_tx(&s, 0));
+		OK(message(s, 0, 0, 100, false, true));
+	}
+	OK(all_empty());
+}
+
 class ScalableGroups : public Scalable
 {
 protected:
