@@ -520,6 +520,10 @@ ssize_t tdm_tx_send(struct tdm_conn *c, const struct tdm_xfer *x)
 		tdm_out_push(c);
 	} else if (x->flags & FI_MORE) {
 		tdm_out_later(c);
+	} else if (x->flags & (FI_INJECT | FI_INJECT_COMPLETE)) {
+		/* Nothing makes the application call again. */
+		c->tx_pass = tcp->pass;
+		tdm_out_push(c);
 	} else {
 		tdm_out_kick(c);
 	}

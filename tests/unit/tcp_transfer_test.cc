@@ -303,6 +303,32 @@ TEST_F(Tcp, InjectCompletesWithoutThePeer)
 	EXPECT_STREQ("first", in);
 }
 
+/*
+ * fi_inject(3) has no completion to wait for: an application may turn to other
+ * things for good, and its messages have left.
+ */
+TEST_F(Tcp, InjectsLeaveWithoutAnotherCall)
+{
+	static const uint64_t levels[] = { FI_INJECT,
+					   FI_INJECT | FI_DELIVERY_COMPLETE,
+					   FI_COMPLETION | FI_INJECT_COMPLETE };
+	char in[9][8];
+
+	mesh(2);
+	at(0).send(1, "open", 5, 1);
+	ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
+	for (char *buf : in)
+		at(1).recv(buf, 8, 2);
+	for (uint64_t level : levels) {
+		for (int i = 0; i < 3; i++)
+			ASSERT_EQ(0, at(0).send(1, "gone", 5, 2, level));
+	}
+	uint64_t end = tdm_os_system.now_ns() + 10ull * 1000 * 1000 * 1000;
+	while (at(1).rx.got.size() < 9 && tdm_os_system.now_ns() < end)
+		at(1).progress();
+	EXPECT_EQ(9u, at(1).rx.got.size());
+}
+
 /* An inject before the connection stands owns its bytes. */
 TEST_F(Tcp, InjectWhileConnectingIsCopied)
 {
