@@ -6,7 +6,7 @@
 #ifndef TDM_TCP_WIRE_CLAIM_H
 #define TDM_TCP_WIRE_CLAIM_H
 
-#include "tcp/wire/steps.h"
+#include "tcp/wire/tcp.h"
 
 /*
  * May the guest on @fd, from @from, have the session that its HELLO @g asks

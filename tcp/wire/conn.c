@@ -33,12 +33,16 @@
  *
  * Spec: doc/PROTOCOL-tcp.md, "States".
  */
-#include "tcp/wire/steps.h"
-#include "tcp/wire/credit.h"
-
+#include "tcp/wire/conn.h"
 #include "av/av.h"
-#include "base/log.h"
 #include "base/env.h"
+#include "base/log.h"
+#include "tcp/wire/credit.h"
+#include "tcp/wire/hello.h"
+#include "tcp/wire/out.h"
+#include "tcp/wire/rx.h"
+#include "tcp/wire/rx_msg.h"
+#include "tcp/wire/tx.h"
 
 #include <rdma/fi_errno.h>
 

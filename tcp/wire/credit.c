@@ -29,8 +29,8 @@
  * Spec: doc/PROTOCOL-tcp.md, "Credit"; doc/adr/0027-credit-follows-use.md.
  */
 #include "tcp/wire/credit.h"
-
-#include "tcp/wire/steps.h"
+#include "tcp/wire/rx.h"
+#include "tcp/wire/rx_msg.h"
 #include "tdm_held.h"
 #include "tdm_open.h"
 

@@ -21,14 +21,15 @@
  *
  * Spec: doc/PROTOCOL-tcp.md, "Greeting" and "Keys".
  */
-#include "tcp/wire/steps.h"
+#include "tcp/wire/hello.h"
+#include "base/env.h"
+#include "base/log.h"
 #include "tcp/wire/claim.h"
+#include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
+#include "tcp/wire/out.h"
 #include "tcp/wire/prove.h"
 #include "tcp/wire/rest.h"
-
-#include "base/log.h"
-#include "base/env.h"
 
 #include <rdma/fi_errno.h>
 

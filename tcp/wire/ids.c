@@ -7,7 +7,8 @@
  * Invariant: a slot in use holds a pointer (even); a free one holds the index
  * of the next free slot, doubled, plus one (odd). The free list ends at size.
  */
-#include "tcp/wire/steps.h"
+
+#include "tcp/wire/tcp.h"
 
 #include <rdma/fi_errno.h>
 

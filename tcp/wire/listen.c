@@ -20,13 +20,13 @@
  *
  * Spec: doc/PROTOCOL-tcp.md, "Guests".
  */
-#include "tcp/wire/steps.h"
+#include "tcp/wire/listen.h"
+#include "base/env.h"
+#include "base/log.h"
+#include "tcp/wire/hello.h"
 #include "tcp/wire/prove.h"
 #include "tcp/wire/rest.h"
 #include "tcp/wire/share.h"
-
-#include "base/log.h"
-#include "base/env.h"
 
 #include <rdma/fi_errno.h>
 

@@ -20,7 +20,6 @@
  * Locking: domain lock. libevent's own locks are off.
  */
 #include "tcp/wire/loop.h"
-
 #include "base/log.h"
 #include "base/os.h"
 

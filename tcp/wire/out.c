@@ -15,8 +15,10 @@
  *  3. A send that fails for good does not end the connection: what the peer
  *     had sent before is read first (tx_err, the again list).
  */
-#include "tcp/wire/steps.h"
+#include "tcp/wire/out.h"
+#include "tcp/wire/conn.h"
 #include "tcp/wire/rest.h"
+#include "tcp/wire/tx.h"
 
 #include <rdma/fi_errno.h>
 

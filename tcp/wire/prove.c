@@ -16,6 +16,7 @@
  * Lock: held. Spec: doc/PROTOCOL.md "Keys", doc/PROTOCOL-tcp.md "Keys".
  */
 #include "tcp/wire/prove.h"
+#include "tcp/wire/out.h"
 
 #include <rdma/fi_errno.h>
 

@@ -6,7 +6,7 @@
 #ifndef TDM_TCP_WIRE_PROVE_H
 #define TDM_TCP_WIRE_PROVE_H
 
-#include "tcp/wire/steps.h"
+#include "tcp/wire/tcp.h"
 
 /* Greetings of a guest and to it, where keys are asked for. */
 struct tdm_challenge {

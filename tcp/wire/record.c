@@ -9,11 +9,10 @@
  * Layouts: doc/PROTOCOL-tcp.md.
  */
 #include "tcp/wire/record.h"
+#include "tdm_ctx.h"
 
 #include <endian.h>
 #include <string.h>
-
-#include "tdm_ctx.h"
 
 tdm_static_assert((int)TDM_CTX_MOST == (int)TDM_WIRE_CTX_MOST,
 		  "records can name every context");

@@ -24,11 +24,14 @@
  * Spec: doc/PROTOCOL-tcp.md, "Rest"; doc/adr/0018-resting-connections.md.
  */
 #include "tcp/wire/rest.h"
-
-#include "tcp/wire/credit.h"
-#include "tcp/wire/share.h"
-#include "tcp/wire/tx_priv.h"
 #include "base/log.h"
+#include "tcp/wire/conn.h"
+#include "tcp/wire/credit.h"
+#include "tcp/wire/hello.h"
+#include "tcp/wire/out.h"
+#include "tcp/wire/share.h"
+#include "tcp/wire/tx.h"
+#include "tcp/wire/tx_priv.h"
 
 #include <rdma/fi_errno.h>
 

@@ -19,11 +19,14 @@
  *  4. Reading is never switched off; memory is bounded by credit (EAGER) and
  *     by count (RTS, ATOMIC).
  */
-#include "tcp/wire/steps.h"
+#include "tcp/wire/rx.h"
+#include "base/log.h"
+#include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
 #include "tcp/wire/rest.h"
-
-#include "base/log.h"
+#include "tcp/wire/rma.h"
+#include "tcp/wire/rx_msg.h"
+#include "tcp/wire/tx.h"
 #include "tdm_place.h"
 
 #include <rdma/fi_errno.h>

@@ -22,8 +22,13 @@
  *  4. Credit is given back when the message takes no memory here any more;
  *     that of one to be answered when the answer is written.
  */
-#include "tcp/wire/rx_priv.h"
+#include "tcp/wire/rx_msg.h"
+#include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
+#include "tcp/wire/out.h"
+#include "tcp/wire/rma.h"
+#include "tcp/wire/rx.h"
+#include "tcp/wire/rx_priv.h"
 #include "tdm_place.h"
 
 #include <rdma/fi_errno.h>

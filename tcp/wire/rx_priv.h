@@ -6,7 +6,7 @@
 #ifndef TDM_TCP_WIRE_RX_PRIV_H
 #define TDM_TCP_WIRE_RX_PRIV_H
 
-#include "tcp/wire/steps.h"
+#include "tcp/wire/tcp.h"
 
 /* A new one for the record @rec, DROPPING. NULL: out of memory. */
 struct tdm_rx *tdm_rx_new(struct tdm_conn *c, const struct tdm_wire_rec *rec);

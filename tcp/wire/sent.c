@@ -15,7 +15,6 @@
  * Spec: fi_cq(3), doc/adr/0007-transmit-complete.md.
  */
 #include "tcp/wire/sent.h"
-
 #include "tcp/wire/tx_priv.h"
 
 enum { SENT_PASSES = 64, SENT_MS = 10 };

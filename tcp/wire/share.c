@@ -19,10 +19,10 @@
  * that is free. Nobody looks at anything while they are small.
  */
 #include "tcp/wire/share.h"
-
 #include "av/av.h"
-#include "tcp/wire/rest.h"
 #include "base/log.h"
+#include "tcp/wire/conn.h"
+#include "tcp/wire/rest.h"
 
 #include <rdma/fi_errno.h>
 

@@ -6,7 +6,7 @@
 #ifndef TDM_TCP_WIRE_SHARE_H
 #define TDM_TCP_WIRE_SHARE_H
 
-#include "tcp/wire/steps.h"
+#include "tcp/wire/tcp.h"
 
 /* Do we know a peer at the IP of @from? Perhaps wrongly yes, never wrongly no. */
 int tdm_share_known(const struct tdm_tcp *tcp, const struct tdm_addr *from);

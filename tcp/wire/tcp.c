@@ -11,14 +11,18 @@
  * itself we ask it (TCP_INFO) whether bytes have gone unacknowledged by the
  * peer's kernel for the peer time-out; silence of the process means nothing.
  */
-#include "tcp/wire/steps.h"
-#include "tcp/wire/credit.h"
-#include "tcp/wire/rest.h"
-#include "tcp/wire/sent.h"
-
-#include "tdm_open.h"
-#include "base/log.h"
 #include "base/env.h"
+#include "base/log.h"
+#include "tcp/wire/conn.h"
+#include "tcp/wire/credit.h"
+#include "tcp/wire/listen.h"
+#include "tcp/wire/out.h"
+#include "tcp/wire/rest.h"
+#include "tcp/wire/rx.h"
+#include "tcp/wire/rx_msg.h"
+#include "tcp/wire/sent.h"
+#include "tcp/wire/tx.h"
+#include "tdm_open.h"
 
 #include <rdma/fi_errno.h>
 

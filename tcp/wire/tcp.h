@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The structures behind conn.h, shared by the files of the TCP transport and
- * by nobody else; tcp/wire/steps.h has the calls. Everything: G: domain lock.
+ * by nobody else. Everything: G: domain lock.
  */
 #ifndef TDM_TCP_WIRE_TCP_H
 #define TDM_TCP_WIRE_TCP_H
@@ -175,26 +175,5 @@ static inline void tdm_tcp_nudge(struct tdm_tcp *tcp)
 	if (tdm_unlikely(tdm_engine_watched(tcp->a.engine)))
 		tdm_loop_wake(tcp->a.loop);
 }
-
-/* Has @c a session? */
-static inline int tdm_conn_live(const struct tdm_conn *c)
-{
-	return c->state >= TDM_CONN_READY;
-}
-
-/* Have the next pass look at @c: read what is there, then end or retry it. */
-static inline void tdm_conn_again(struct tdm_conn *c)
-{
-	if (tdm_list_linked(&c->again_node))
-		return;
-	tdm_list_append(&c->tcp->again, &c->again_node);
-	tdm_tcp_nudge(c->tcp);
-}
-
-/*
- * The peer of @c is @fi_addr in the AV, or FI_ADDR_UNSPEC; what comes is of
- * group @group, 0 without groups.
- */
-void tdm_conn_set_source(struct tdm_conn *c, fi_addr_t fi_addr, uint32_t group);
 
 #endif /* TDM_TCP_WIRE_TCP_H */

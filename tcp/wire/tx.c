@@ -22,10 +22,15 @@
  * acknowledged them; DELIVERY_COMPLETE when they are in the target's buffer.
  * An acknowledgement of announced data means both.
  */
-#include "tcp/wire/tx_priv.h"
-#include "tcp/wire/credit.h"
-#include "tcp/wire/sent.h"
+#include "tcp/wire/tx.h"
 #include "base/inject.h"
+#include "tcp/wire/credit.h"
+#include "tcp/wire/hello.h"
+#include "tcp/wire/out.h"
+#include "tcp/wire/rma.h"
+#include "tcp/wire/rx_msg.h"
+#include "tcp/wire/sent.h"
+#include "tcp/wire/tx_priv.h"
 
 #include <rdma/fi_errno.h>
 

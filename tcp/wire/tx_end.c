@@ -8,6 +8,8 @@
  *     buffer may be gone, so that the records after it can be read.
  *  2. What the peer may still answer to keeps its id until it does.
  */
+#include "tcp/wire/out.h"
+#include "tcp/wire/tx.h"
 #include "tcp/wire/tx_priv.h"
 
 #include <rdma/fi_errno.h>

@@ -9,10 +9,9 @@
  *
  * Spec: fi_tandem(7), LIMITS.
  */
-#include "tcp/wire/tx_priv.h"
-#include "tcp/wire/credit.h"
-
 #include "base/inject.h"
+#include "tcp/wire/credit.h"
+#include "tcp/wire/tx_priv.h"
 
 #include <rdma/fi_errno.h>
 

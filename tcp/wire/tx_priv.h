@@ -6,7 +6,7 @@
 #ifndef TDM_TCP_WIRE_TX_PRIV_H
 #define TDM_TCP_WIRE_TX_PRIV_H
 
-#include "tcp/wire/steps.h"
+#include "tcp/wire/tcp.h"
 
 enum {
 	/* Announced data is cut so that other messages get through. */

@@ -21,8 +21,12 @@
  *  3. Atomic operations are carried out in the order they were posted in.
  *  4. Requests unanswered are bounded by the same count as announcements.
  */
-#include "tcp/wire/tx_priv.h"
+#include "tcp/wire/out.h"
+#include "tcp/wire/rma.h"
+#include "tcp/wire/rx_msg.h"
 #include "tcp/wire/rx_priv.h"
+#include "tcp/wire/tx.h"
+#include "tcp/wire/tx_priv.h"
 
 #include <rdma/fi_errno.h>
 

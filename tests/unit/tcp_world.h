@@ -22,7 +22,7 @@
 extern "C" {
 #include "av/av.h"
 #include "tcp/wire/wire.h"
-#include "tcp/wire/steps.h"
+#include "tcp/wire/tcp.h"
 #include "base/os.h"
 #include "base/env.h"
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bytes on their way to the kernel; out.c. Lock: held. */
+#ifndef TDM_TCP_WIRE_OUT_H
+#define TDM_TCP_WIRE_OUT_H
+
+#include "tcp/wire/tcp.h"
+
+/* Room for @n bytes at out->bytes + out->tail, or NULL. */
+struct tdm_out *tdm_out_room(struct tdm_conn *c, size_t n);
+void tdm_out_free(struct tdm_conn *c);
+
+/* Have the next pass call tdm_out_push(). */
+void tdm_out_later(struct tdm_conn *c);
+
+/* Hand to the kernel all it takes, within the budget of a pass. */
+void tdm_out_push(struct tdm_conn *c);
+
+/* There is output: the first since the last pass leaves at once. */
+void tdm_out_kick(struct tdm_conn *c);
+
+static inline size_t tdm_out_bytes(const struct tdm_conn *c)
+{
+	return c->out ? c->out->tail - c->out->head : 0;
+}
+
+#endif /* TDM_TCP_WIRE_OUT_H */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One-sided operations; tx_rma.c at the initiator, rx_rma.c at the target.
+ * Lock: held.
+ */
+#ifndef TDM_TCP_WIRE_RMA_H
+#define TDM_TCP_WIRE_RMA_H
+
+#include "tcp/wire/tcp.h"
+
+/* A peer's READ. 0, -enum tdm_wire_error or -TDM_RX_NO_MEMORY. */
+int tdm_tx_read(struct tdm_conn *c, const struct tdm_wire_rec *rec);
+
+/* Carry out a peer's ATOMIC, which c->announced counts. 0, -TDM_RX_NO_MEMORY. */
+int tdm_tx_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
+		  const void *operands);
+
+/*
+ * Ask our regions for what the WRITE, AWRITE or READ @rec names, @access:
+ * FI_REMOTE_WRITE or FI_REMOTE_READ. Out: *@entry, with TDM_WIRE_S_OK.
+ */
+enum tdm_wire_status tdm_rma_get(struct tdm_conn *c,
+				 const struct tdm_wire_rec *rec,
+				 uint64_t access,
+				 struct fi_peer_rx_entry **entry);
+
+/* Where the bytes go that @op asks for, numbered. NULL: out of memory. */
+struct tdm_rx *tdm_rx_reading(struct tdm_conn *c, struct tdm_tx *op);
+
+#endif /* TDM_TCP_WIRE_RMA_H */
