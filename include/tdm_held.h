@@ -39,4 +39,16 @@ static inline uint64_t tdm_held_room(const struct tdm_held *held)
 	       tdm_min(held->bytes, (uint64_t)tdm_env.unexp_max_bytes);
 }
 
+/*
+ * May a message of @len bytes be kept that a peer has left behind, closing? For
+ * them there is as much again as a process may have on their way.
+ */
+static inline int tdm_held_keeps(const struct tdm_held *held, uint64_t len)
+{
+	uint64_t most = tdm_env.unexp_max_bytes + tdm_env.inject_max_bytes;
+	uint64_t need = len + TDM_HELD_CHARGE_BYTES;
+
+	return held->bytes <= most && need <= most - held->bytes;
+}
+
 #endif /* TDM_HELD_H */

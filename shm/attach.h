@@ -67,8 +67,10 @@ struct tdm_shm_session {
 	struct tdm_shm_region own_bounce;
 	struct tdm_shm_region peer_bounce;
 	struct tdm_shm_seals *seals; /* until UP; NULL: there is no key */
-	uint32_t peer_chunks;	     /* 0: none arrived */
-	int bounce_fd;		     /* until it could be mapped */
+	struct tdm_shm_region *left; /* left[nleft]: left.c */
+	uint32_t nleft;
+	uint32_t peer_chunks; /* 0: none arrived */
+	int bounce_fd;	      /* until it could be mapped */
 };
 
 /*
@@ -181,6 +183,9 @@ void tdm_shm_life_moved(struct tdm_shm_pair *pair);
  */
 int tdm_shm_life_next(struct tdm_shm_pair *pair) tdm_must_check;
 int tdm_shm_life_area(struct tdm_shm_pair *pair) tdm_must_check;
+
+/* Read what is left in the lifeline of @pair, which is broken. */
+void tdm_shm_life_last(struct tdm_shm_pair *pair);
 
 /* Make the pair's bounce area and hand it over. Errors: -errno. */
 int tdm_shm_life_bounce(struct tdm_shm_pair *pair) tdm_must_check;

@@ -232,11 +232,21 @@ static void copy_self(struct tdm_shm_pull *pull)
 	complete(pull);
 }
 
+/* Has the sender closed, or died? Then its memory may be anything. */
+static int sender_gone(const struct tdm_shm_pair *pair)
+{
+	return tdm_a32_load_acquire(&pair->peer->hold) & TDM_SHM_HOLD_GONE ||
+	       !tdm_shm_session_alive(pair->sess);
+}
+
 static void read_failed(struct tdm_shm_pull *pull, int err)
 {
 	switch (err) {
 	case EFAULT:
-		tdm_shm_pull_end(pull, FI_EIO, TDM_SHM_STATUS_FAULT);
+		if (sender_gone(pull->pair))
+			tdm_shm_pair_break(pull->pair, FI_ECONNRESET);
+		else
+			tdm_shm_pull_end(pull, FI_EIO, TDM_SHM_STATUS_FAULT);
 		break;
 	case ESRCH:
 		tdm_shm_pair_break(pull->pair, FI_ECONNRESET);
@@ -257,10 +267,21 @@ void tdm_shm_pull_finish(struct tdm_shm_pull *pull)
 {
 	struct tdm_shm_pair *pair = pull->pair;
 
-	if (pull->tail == pull->want || tdm_shm_session_alive(pair->sess))
+	if (pull->tail == pull->want || !sender_gone(pair))
 		complete(pull);
 	else
 		tdm_shm_pair_break(pair, FI_ECONNRESET);
+}
+
+void tdm_shm_pull_left(struct tdm_shm_pull *pull, const void *data)
+{
+	if (tdm_shm_revoked(pull->pair->ep, pull->entry))
+		pull->refused = 1;
+	pull->done = 0;
+	if (!pull->refused)
+		tdm_shm_pull_put(pull, data, pull->want);
+	pull->done = pull->want;
+	complete(pull);
 }
 
 static void next_slice(struct tdm_shm_pull *pull)
@@ -324,6 +345,9 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull)
 		tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
 		return;
 	}
+	/* Its sender is gone: left.c has the bytes, or nobody. */
+	if (pair->ending)
+		return;
 	tdm_shm_busy(pair);
 	if (!pair->self && !pair->cma) {
 		pull_by_copy(pull);

@@ -18,6 +18,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "shm/left.h"
 #include "shm/path.h"
 #include "base/log.h"
 #include "base/os.h"
@@ -255,36 +256,54 @@ static int take_bounce(struct tdm_shm_pair *pair, uint32_t chunks, int *fd)
 }
 
 /*
- * Keep rings and bounce areas that were handed over; break the pair at the end of
- * the lifeline or on garbage. Returns -FI_ENOMEM when a message could not be read
- * now.
+ * Read one packet. Returns 1: it was kept; 0: there is none, or the pair broke
+ * at the end of the lifeline or on garbage; -FI_ENOMEM: it could not be read now.
+ */
+static int life_take(struct tdm_shm_pair *pair)
+{
+	struct tdm_shm_session *s = pair->sess;
+	int ret, fds[TDM_SHM_FDS_MOST];
+	struct tdm_shm_msg msg;
+
+	ret = tdm_shm_msg_recv(s->life.fd, &msg, fds);
+	if (ret == -FI_EAGAIN)
+		return 0;
+	if (ret == -FI_ENOMEM)
+		return ret;
+	if (!ret && msg.type == TDM_SHM_MSG_RING)
+		ret = take_ring(pair, msg.arg, &fds[0]);
+	else if (!ret && msg.type == TDM_SHM_MSG_BOUNCE)
+		ret = take_bounce(pair, msg.arg, &fds[0]);
+	else if (!ret && msg.type == TDM_SHM_MSG_LEFT)
+		ret = tdm_shm_left_take(s, msg.arg, fds[0]);
+	else if (!ret)
+		ret = -FI_EPROTO;
+	close_fds(fds);
+	if (!ret || ret == -FI_EAGAIN)
+		return 1;
+	tdm_shm_pair_break(pair, -ret);
+	return 0;
+}
+
+/*
+ * Keep what was handed over; break the pair at the end of the lifeline or on
+ * garbage. Returns -FI_ENOMEM when a message could not be read now.
  */
 static int life_read(struct tdm_shm_pair *pair)
 {
-	int i, ret, fds[TDM_SHM_FDS_MOST];
-	struct tdm_shm_msg msg;
+	int i, ret = 1;
 
-	if (!pair->sess)
-		return 0;
-	for (i = 0; i < LIFE_PACKETS; i++) {
-		ret = tdm_shm_msg_recv(pair->sess->life.fd, &msg, fds);
-		if (ret == -FI_EAGAIN)
-			return 0;
-		if (ret == -FI_ENOMEM)
-			return ret;
-		if (!ret && msg.type == TDM_SHM_MSG_RING)
-			ret = take_ring(pair, msg.arg, &fds[0]);
-		else if (!ret && msg.type == TDM_SHM_MSG_BOUNCE)
-			ret = take_bounce(pair, msg.arg, &fds[0]);
-		else if (!ret)
-			ret = -FI_EPROTO;
-		close_fds(fds);
-		if (ret && ret != -FI_EAGAIN) {
-			tdm_shm_pair_break(pair, -ret);
-			return 0;
-		}
-	}
-	return 0;
+	for (i = 0; pair->sess && ret > 0 && i < LIFE_PACKETS; i++)
+		ret = life_take(pair);
+	return ret < 0 ? ret : 0;
+}
+
+void tdm_shm_life_last(struct tdm_shm_pair *pair)
+{
+	int i;
+
+	for (i = 0; i < TDM_SHM_LEFT_AREAS && life_take(pair) > 0; i++)
+		;
 }
 
 /* The announced message is missing: not read for want of memory, or a lie. */

@@ -25,6 +25,7 @@ enum tdm_shm_msg_type {
 	TDM_SHM_MSG_ABORT = 4,	/* reason */
 	TDM_SHM_MSG_RING = 5,	/* descriptor: next ring; arg: slots */
 	TDM_SHM_MSG_BOUNCE = 6, /* descriptor: bounce area; arg: chunks */
+	TDM_SHM_MSG_LEFT = 7,	/* descriptor: payload left; arg: pages */
 	TDM_SHM_MSG_COUNT
 };
 
@@ -48,12 +49,15 @@ enum {
 	TDM_SHM_FEATURE_GROUPS = 4,  /* takes SELECT of a group */
 	TDM_SHM_FEATURE_AUTH = 8,    /* the HELLO is sealed */
 	TDM_SHM_FEATURE_ATOMIC = 16, /* takes ATOMIC */
+	TDM_SHM_FEATURE_LEFT = 32,   /* takes LEFT */
 };
 
 enum {
 	TDM_SHM_MSG_MOST_BYTES = 256,
 	TDM_SHM_FDS_MOST = 3,
 	TDM_SHM_CTX_MOST = 1 << 16, /* receive contexts of an endpoint */
+	TDM_SHM_LEFT_PAGES = 4096,  /* of an area of payload left, at most */
+	TDM_SHM_LEFT_AREAS = 4096,  /* of a session */
 };
 
 struct tdm_shm_msg_head {
@@ -115,8 +119,29 @@ int tdm_shm_hello_version(const struct tdm_shm_hello *hello);
 /* Is @addr a sockaddr_in or sockaddr_in6 of @len bytes with port and family? */
 int tdm_shm_sockaddr_check(const void *addr, size_t len);
 
+/*
+ * Head of one payload in an area that a sender leaves behind; the bytes follow,
+ * then the next head at a multiple of 16. Zeros end the area.
+ */
+struct tdm_shm_left {
+	uint64_t id;   /* of the announcement */
+	uint32_t len;  /* bytes */
+	uint32_t kind; /* 1; 0: no more */
+};
+
+/* Bytes that it takes in the area with a payload of @len. */
+static inline size_t tdm_shm_left_bytes(size_t len)
+{
+	return sizeof(struct tdm_shm_left) + ((len + 15) & ~(size_t)15);
+}
+
+/* Returns 0, or -1: it is the end, or does not fit in @room bytes. */
+int tdm_shm_left_check(const struct tdm_shm_left *left,
+		       size_t room) tdm_must_check;
+
 enum { TDM_SHM_BELLS_MOST = 504 * 64 }; /* bits of a hints page */
 
+tdm_static_assert(sizeof(struct tdm_shm_left) == 16, "layout of what is left");
 tdm_static_assert(sizeof(struct tdm_shm_msg_head) == 16, "packet head layout");
 tdm_static_assert(sizeof(struct tdm_shm_hello) == 96, "HELLO layout");
 tdm_static_assert(sizeof(struct tdm_shm_sealed) == 144, "sealed HELLO layout");

@@ -24,6 +24,7 @@
 
 #include "fi_ext_tandem.h"
 #include "shm/ctx.h"
+#include "shm/left.h"
 #include "shm/path.h"
 #include "shm/rma.h"
 #include "shm/unexp.h"
@@ -413,6 +414,7 @@ static void pair_down(struct tdm_shm_pair *pair)
 	pair->peer = NULL;
 	pair->sess = NULL;
 	pair->broken = 0;
+	pair->ending = 0;
 	pair->state = TDM_SHM_PAIR_NONE;
 	if (s)
 		tdm_shm_session_free(s);
@@ -427,6 +429,9 @@ void tdm_shm_pair_reset(struct tdm_shm_pair *pair)
 void tdm_shm_pair_break(struct tdm_shm_pair *pair, int err)
 {
 	if (pair->broken || pair->state != TDM_SHM_PAIR_UP)
+		return;
+	/* Known, and no reason not to read what the peer has written. */
+	if (pair->ending && err == FI_ECONNRESET)
 		return;
 	pair->broken = err;
 	tdm_list_append(&pair->ep->reap, &pair->reap);
@@ -467,9 +472,12 @@ void tdm_shm_pair_lose(struct tdm_shm_pair *pair, int err)
 	char text[64] = "";
 
 	tdm_list_del(&pair->reap);
+	pair->ending = 1;
 	if (err == FI_ECONNRESET)
 		drain(pair);
 	pair->broken = err;
+	if (pair->sess && err != FI_EPROTO)
+		tdm_shm_left_place(pair);
 	end_pulls(pair, 0);
 	end_ops(pair, 0);
 	tdm_shm_unexp_lost(pair);
@@ -523,13 +531,18 @@ void tdm_shm_pairs_close(struct tdm_shm_ep *ep)
 		struct tdm_shm_pair *pair = tdm_list_entry(
 			ep->pairs.next, struct tdm_shm_pair, all);
 
-		if (pair->state == TDM_SHM_PAIR_UP) {
-			if (!pair->broken && !pair->self)
-				tdm_shm_tx_goodbye(pair);
+		int up = pair->state == TDM_SHM_PAIR_UP;
+
+		if (up && !pair->broken && !pair->self) {
+			tdm_shm_left_give(pair);
+			tdm_shm_tx_goodbye(pair);
+		}
+		/* Before the memory goes that the peer may be reading. */
+		pair_down(pair);
+		if (up) {
 			end_pulls(pair, 1);
 			end_ops(pair, 1);
 		}
-		pair_down(pair);
 		pair_free(pair);
 	}
 }

@@ -78,6 +78,7 @@ struct tdm_shm_pair {
 	uint32_t peer_contexts;	      /* receive contexts the peer has */
 	int peer_groups;	      /* 1: the peer takes groups */
 	int peer_atomics;	      /* 1: atomic operations */
+	int ending;		      /* 1: in tdm_shm_pair_lose() */
 	uint32_t epoch;		      /* sessions this pair has had */
 	uint32_t stalls;	      /* sends that found the ring full */
 	uint32_t look_slots; /* between the last look at the peer and the next */

@@ -177,6 +177,9 @@ void tdm_shm_pull_put(struct tdm_shm_pull *pull, const void *src, size_t n);
 /* All of @pull is there, if the sender was when it was read. */
 void tdm_shm_pull_finish(struct tdm_shm_pull *pull);
 
+/* All bytes of @pull, whose sender is gone, are at @data. */
+void tdm_shm_pull_left(struct tdm_shm_pull *pull, const void *data);
+
 /* The bytes are there (@err 0), or will not come; @status < 0: no ACK. */
 void tdm_shm_pull_end(struct tdm_shm_pull *pull, int err, int status);
 

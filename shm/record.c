@@ -142,6 +142,12 @@ int tdm_shm_chunk_check(const struct tdm_shm_chunk *chunk, uint64_t at,
 		       -1;
 }
 
+int tdm_shm_left_check(const struct tdm_shm_left *left, size_t room)
+{
+	return left->kind == 1 && tdm_shm_left_bytes(left->len) <= room ? 0 :
+									  -1;
+}
+
 int tdm_shm_sockaddr_check(const void *addr, size_t len)
 {
 	struct sockaddr_in6 in6;
@@ -236,6 +242,11 @@ int tdm_shm_msg_decode(struct tdm_shm_msg *msg, const void *buf, size_t len,
 		break;
 	case TDM_SHM_MSG_BOUNCE:
 		if (!head.arg || head.arg > TDM_SHM_CHUNKS_MOST)
+			return -1;
+		want = 1;
+		break;
+	case TDM_SHM_MSG_LEFT:
+		if (!head.arg || head.arg > TDM_SHM_LEFT_PAGES)
 			return -1;
 		want = 1;
 		break;

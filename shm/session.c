@@ -72,6 +72,9 @@ void tdm_shm_session_free(struct tdm_shm_session *s)
 	tdm_shm_region_fini(&s->next_ring);
 	tdm_shm_region_fini(&s->own_bounce);
 	tdm_shm_region_fini(&s->peer_bounce);
+	while (s->nleft)
+		tdm_shm_region_fini(&s->left[--s->nleft]);
+	free(s->left);
 	free(s->dirty);
 	free(s->seals);
 	free(s);
@@ -145,7 +148,7 @@ int tdm_shm_session_hello(struct tdm_shm_session *s)
 	const void *packet = &h;
 	size_t bytes = sizeof(h);
 
-	h.features |= TDM_SHM_FEATURE_ATOMIC;
+	h.features |= TDM_SHM_FEATURE_ATOMIC | TDM_SHM_FEATURE_LEFT;
 	if (ep->barrier)
 		h.features |= TDM_SHM_FEATURE_BARRIER;
 	if (tdm_env.cma)

@@ -240,6 +240,25 @@ TEST(Record, ChunksContinueWhereTheTransferStands)
 	EXPECT_EQ(tdm_shm_chunk_check(&c, 100, 1 << 20), -1);
 }
 
+TEST(Record, PayloadLeftMustFitItsArea)
+{
+	struct tdm_shm_left l = { 1, 17, 1 };
+
+	EXPECT_EQ(tdm_shm_left_bytes(17), 48u);
+	EXPECT_EQ(tdm_shm_left_check(&l, 48), 0);
+	EXPECT_EQ(tdm_shm_left_check(&l, 47), -1);
+	l.kind = 0; /* the end */
+	EXPECT_EQ(tdm_shm_left_check(&l, 48), -1);
+	l.kind = 2;
+	EXPECT_EQ(tdm_shm_left_check(&l, 48), -1);
+	l.kind = 1;
+	l.len = UINT32_MAX;
+	EXPECT_EQ(tdm_shm_left_check(&l, 1 << 24), -1);
+	l.len = 0;
+	EXPECT_EQ(tdm_shm_left_check(&l, 16), 0);
+	EXPECT_EQ(tdm_shm_left_check(&l, 15), -1);
+}
+
 TEST(Record, NoWordPassesTheEndOfTheRing)
 {
 	std::mt19937_64 rng(1);
@@ -377,6 +396,10 @@ TEST(Packet, ShortPackets)
 	EXPECT_EQ(head_ok(TDM_SHM_MSG_BOUNCE, 32, 1), 0);
 	EXPECT_EQ(head_ok(TDM_SHM_MSG_BOUNCE, 0, 1), -1);
 	EXPECT_EQ(head_ok(TDM_SHM_MSG_BOUNCE, 1025, 1), -1);
+	EXPECT_EQ(head_ok(TDM_SHM_MSG_LEFT, TDM_SHM_LEFT_PAGES, 1), 0);
+	EXPECT_EQ(head_ok(TDM_SHM_MSG_LEFT, 1, 0), -1);
+	EXPECT_EQ(head_ok(TDM_SHM_MSG_LEFT, 0, 1), -1);
+	EXPECT_EQ(head_ok(TDM_SHM_MSG_LEFT, TDM_SHM_LEFT_PAGES + 1, 1), -1);
 	EXPECT_EQ(head_ok(0, 0, 0), -1);
 	EXPECT_EQ(head_ok(TDM_SHM_MSG_COUNT, 0, 0), -1);
 }

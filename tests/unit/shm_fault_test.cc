@@ -812,7 +812,7 @@ TEST_F(GarbageTest, HintsPage)
 /* The lifeline carries rings and bounce areas, and nothing else. */
 TEST_F(GarbageTest, Lifeline)
 {
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		meet();
 		int fd = liar()->sess->life.fd;
 		int e = eventfd(0, EFD_CLOEXEC);
@@ -823,8 +823,10 @@ TEST_F(GarbageTest, Lifeline)
 			(void)!tdm_shm_msg_send(fd, TDM_SHM_MSG_READY, 0, -1);
 		else if (i == 2)
 			(void)!tdm_shm_msg_send(fd, TDM_SHM_MSG_RING, 504, e);
-		else
+		else if (i == 3)
 			(void)!tdm_shm_msg_send(fd, TDM_SHM_MSG_BOUNCE, 8, e);
+		else
+			(void)!tdm_shm_msg_send(fd, TDM_SHM_MSG_LEFT, 1, e);
 		::close(e);
 		b_recovers();
 		remake();

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The payload of injects that were announced and not fetched when their
+ * endpoint closes. doc/PROTOCOL-shm.md, "The end". Lock: domain held.
+ */
+#ifndef TDM_SHM_LEFT_H
+#define TDM_SHM_LEFT_H
+
+#include <stdint.h>
+
+#include "base/base.h"
+
+struct tdm_shm_pair;
+struct tdm_shm_session;
+
+/* Hand over to the peer of @pair, which is up, what it has not fetched. */
+void tdm_shm_left_give(struct tdm_shm_pair *pair);
+
+/*
+ * Keep an area of @pages that came as @fd, which stays the caller's. Errors:
+ * -FI_EPROTO when it is not as required, -FI_EAGAIN when it is lost for want of
+ * memory.
+ */
+int tdm_shm_left_take(struct tdm_shm_session *s, uint32_t pages,
+		      int fd) tdm_must_check;
+
+/*
+ * The peer of @pair is gone and its ring is empty: give the messages that it
+ * announced the payload that it has left.
+ */
+void tdm_shm_left_place(struct tdm_shm_pair *pair);
+
+#endif /* TDM_SHM_LEFT_H */

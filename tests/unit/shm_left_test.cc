@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What was injected and its endpoint closes: doc/PROTOCOL-shm.md, "The end".
+ */
+#include <random>
+
+#include "shm_world.h"
+#include "tests/harness/fault.h"
+
+extern "C" {
+#include "shm/attach.h"
+}
+
+using namespace shm_test;
+
+namespace
+{
+
+class ShmLeftTest : public PairTest
+{
+protected:
+	enum { LEN = 3000, COUNT = 40 };
+
+	char contexts[COUNT];
+
+	/* a has announced COUNT injects, for b takes no payload. */
+	void announce()
+	{
+		tdm_env.unexp_max_bytes = 0;
+		remake();
+		meet();
+		for (unsigned i = 0; i < COUNT; i++) {
+			auto out = pattern(LEN, i);
+
+			ASSERT_EQ(send(a, to_b, out.data(), LEN, i, nullptr,
+				       FI_INJECT),
+				  0);
+		}
+		ASSERT_TRUE(until([&] {
+			return pair_of(b)->unexp_bytes >= COUNT * 512;
+		}));
+		/* The mock of an owner has nothing dropped from its queue. */
+		tdm_env.unexp_max_bytes = 1 << 20;
+	}
+
+	/* a has closed: receive all; how many came well. */
+	unsigned take()
+	{
+		unsigned well = 0;
+
+		EXPECT_TRUE(until([&] {
+			return tdt_owner_event(b, TDM_PEER_LOST) != nullptr;
+		}));
+		for (unsigned i = 0; i < COUNT; i++) {
+			std::vector<unsigned char> in(LEN);
+
+			tdt_owner_trecv(b, in.data(), LEN, i, &contexts[i]);
+			const auto *d = tdt_owner_find(b, &contexts[i]);
+
+			EXPECT_NE(nullptr, d);
+			if (!d)
+				break;
+			if (d->err) {
+				EXPECT_EQ(FI_ECONNRESET, d->err);
+				continue;
+			}
+			EXPECT_EQ(pattern(LEN, i), in) << i;
+			well++;
+		}
+		return well;
+	}
+};
+
+TEST_F(ShmLeftTest, PayloadIsThereWhenTheSenderIsNot)
+{
+	ASSERT_NO_FATAL_FAILURE(announce());
+	close(a);
+	EXPECT_EQ(unsigned(COUNT), take());
+}
+
+TEST_F(ShmLeftTest, NeitherIsTheAnnouncementLookedAt)
+{
+	tdm_env.unexp_max_bytes = 0;
+	remake();
+	meet();
+	/* As many as the first ring takes. */
+	for (unsigned i = 0; i < 15; i++) {
+		auto out = pattern(LEN, i);
+
+		ASSERT_EQ(tsend(a, to_b, out.data(), LEN, i, nullptr,
+				FI_INJECT),
+			  0);
+	}
+	/* Some meet a receive that waits, some do not. */
+	std::vector<unsigned char> in(LEN);
+	tdt_owner_trecv(b, in.data(), LEN, 3, in.data());
+	close(a);
+	ASSERT_TRUE(until([&] { return tdt_owner_find(b, in.data()); }));
+	EXPECT_EQ(0, tdt_owner_find(b, in.data())->err);
+	EXPECT_EQ(pattern(LEN, 3), in);
+	for (unsigned i = 0; i < 15; i++) {
+		if (i == 3)
+			continue;
+		tdt_owner_trecv(b, in.data(), LEN, i, &contexts[i]);
+		ASSERT_TRUE(
+			until([&] { return tdt_owner_find(b, &contexts[i]); }));
+		EXPECT_EQ(0, tdt_owner_find(b, &contexts[i])->err);
+		EXPECT_EQ(pattern(LEN, i), in) << i;
+	}
+}
+
+TEST_F(ShmLeftTest, FetchesGoOnWithIt)
+{
+	std::vector<unsigned char> in(LEN);
+
+	tdm_env.cma = 0;
+	ASSERT_NO_FATAL_FAILURE(announce());
+	/* Asked for, and no chunk has come. */
+	tdt_owner_trecv(b, in.data(), LEN - 1, 5, in.data());
+	for (int i = 0; i < 100; i++)
+		tdt_owner_progress(b);
+	ASSERT_EQ(nullptr, tdt_owner_find(b, in.data()));
+	close(a);
+	ASSERT_TRUE(until([&] { return tdt_owner_find(b, in.data()); }));
+	EXPECT_EQ(FI_ETRUNC, tdt_owner_find(b, in.data())->err);
+	in.back() = pattern(LEN, 5).back();
+	EXPECT_EQ(pattern(LEN, 5), in);
+	while (!tdt_owner_discard(b))
+		;
+}
+
+TEST_F(ShmLeftTest, WhatIsKeptIsBounded)
+{
+	ASSERT_NO_FATAL_FAILURE(announce());
+	/* Ten of them, and not quite the next one. */
+	tdm_env.inject_max_bytes = 0;
+	tdm_env.unexp_max_bytes = COUNT * 512 + 10 * LEN + 1000;
+	close(a);
+	EXPECT_EQ(10u, take());
+}
+
+TEST_F(ShmLeftTest, EachAllocationFails)
+{
+	unsigned failed = 1;
+
+	if (!tdt_alloc_can_fail())
+		GTEST_SKIP() << "not linked for it";
+	for (unsigned nth = 1; failed && nth < 200; nth++) {
+		ASSERT_NO_FATAL_FAILURE(announce());
+		/* The mock must not grow meanwhile. */
+		b->events = static_cast<struct tdm_peer_event *>(
+			realloc(b->events, 8 * sizeof(*b->events)));
+		for (; b->nevents < 5; b->nevents++)
+			memset(&b->events[b->nevents], 0, sizeof(*b->events));
+		tdt_alloc_fail(nth, 0);
+		close(a);
+		for (int i = 0; i < 200; i++)
+			tdt_owner_progress(b);
+		failed = tdt_alloc_stop();
+		EXPECT_LE(COUNT - 1u, take() + (failed ? 0u + COUNT : 0u));
+		a = open(port_a = next_port());
+	}
+	EXPECT_EQ(0u, failed);
+}
+
+/* Areas of whatever content: nothing is read outside of them. */
+TEST_F(ShmLeftTest, Garbage)
+{
+	std::mt19937_64 rng(8);
+
+	for (int i = 0; i < 60; i++) {
+		struct tdm_shm_region area;
+
+		ASSERT_NO_FATAL_FAILURE(announce());
+		ASSERT_EQ(0,
+			  tdm_shm_region_create(&area, "tandem-left", 8192, 1));
+		auto *w = static_cast<uint32_t *>(area.base);
+		for (int k = 0; k < 2048; k++)
+			w[k] = rng() % 3 ? uint32_t(rng() % 4) :
+					   uint32_t(rng());
+		ASSERT_EQ(0, tdm_shm_msg_send(pair_of(a)->sess->life.fd,
+					      TDM_SHM_MSG_LEFT, 2,
+					      tdm_shm_region_fd(&area)));
+		tdm_shm_region_fini(&area);
+		close(a);
+		take();
+		a = open(port_a = next_port());
+	}
+}
+
+} // namespace
