@@ -34,6 +34,8 @@
 #include "tdm_held.h"
 #include "tdm_open.h"
 
+#include <rdma/fi_errno.h>
+
 enum {
 	/* Part of the room that one more peer is given. */
 	FIRST_PART = 256,
@@ -143,6 +145,19 @@ void tdm_credit_low(struct tdm_conn *c)
 	tdm_rx_ack_due(c);
 }
 
+int tdm_credit_left(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	uint64_t charge = tdm_credit_charge(rec->len);
+
+	/* A write takes no memory. */
+	if (rec->op == TDM_WIRE_EAGER &&
+	    !tdm_held_keeps(c->tcp->held, rec->len))
+		return -FI_ENOSPC;
+	c->given += charge;
+	settle(c);
+	return 0;
+}
+
 /* @n bytes of @rx belong to no session any more, or never did to its credit. */
 static void keep(struct tdm_rx *rx, uint64_t n)
 {
@@ -154,6 +169,14 @@ static void keep(struct tdm_rx *rx, uint64_t n)
 void tdm_credit_announce(struct tdm_rx *rx)
 {
 	keep(rx, TDM_WIRE_CHARGE_BYTES);
+}
+
+int tdm_credit_keep_left(struct tdm_rx *rx)
+{
+	if (!tdm_held_keeps(rx->conn->tcp->held, rx->len))
+		return -FI_ENOSPC;
+	keep(rx, rx->len);
+	return 0;
 }
 
 void tdm_credit_forget(struct tdm_rx *rx)

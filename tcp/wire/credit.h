@@ -26,6 +26,7 @@ struct tdm_conn;
 struct tdm_rx;
 struct tdm_tcp;
 struct tdm_wire_greeting;
+struct tdm_wire_rec;
 
 /* Credit a message of @len payload bytes takes: payload and book-keeping. */
 static inline uint64_t tdm_credit_charge(uint32_t len)
@@ -62,6 +63,16 @@ void tdm_credit_low(struct tdm_conn *c);
 
 /* Count the announced @rx, which waits for a receive, until it is freed. */
 void tdm_credit_announce(struct tdm_rx *rx);
+
+/*
+ * A message or write of the peer, which closes, has come without credit: it is
+ * given now. Errors: -FI_ENOSPC, there is no room for the message.
+ */
+int tdm_credit_left(struct tdm_conn *c,
+		    const struct tdm_wire_rec *rec) tdm_must_check;
+
+/* The same for the payload of @rx, which was announced. Errors: -FI_ENOSPC. */
+int tdm_credit_keep_left(struct tdm_rx *rx) tdm_must_check;
 
 /*
  * The session of @c is over. What waits of it stays in the account; of a peer

@@ -19,6 +19,7 @@ enum tdm_tx_state {
 	TDM_TX_QUEUED, /* sendq: nothing of it has left */
 	TDM_TX_CTS,    /* waitq: announced */
 	TDM_TX_DATA,   /* dataq: wanted */
+	TDM_TX_LEFT,   /* dataq: announced, and the endpoint closes */
 	TDM_TX_DONE,   /* waitq: sent or asked for, waits for DONE */
 	TDM_TX_ACK,    /* ackq: sent, waits for ACK */
 	TDM_TX_LEAVING /* none: ends when the kernel has taken it */
@@ -35,7 +36,8 @@ struct tdm_tx {
 	uint64_t flags; /* of the tdm_xfer */
 	uint64_t tag, data;
 	uint64_t rma_addr, rma_key; /* TDM_ONE_SIDED: place at the target */
-	uint64_t seq;		    /* of its last record */
+	uint64_t seq;		    /* of its last record; CTS: announced */
+				    /* before it in the session */
 	size_t len;		    /* bytes */
 	size_t off;		    /* bytes of announced data that have left */
 	size_t wanted;		    /* bytes of it the receiver asked for */
@@ -84,6 +86,7 @@ struct tdm_rx {
 	uint64_t room;	 /* bytes of the user's buffer (PLACING) */
 	uint64_t charge; /* credit to give back */
 	uint64_t kept;	 /* in the account without being of its credit */
+	uint64_t turn;	 /* its announcement's, from 1; 0: it had none */
 	uint32_t id, rid;
 	uint8_t state;	   /* enum tdm_rx_state */
 	uint8_t announced; /* came by RTS or AWRITE */

@@ -57,7 +57,7 @@ static const struct shape {
 	uint8_t ctx;	  /* 1: names a receive context */
 } shapes[TDM_WIRE_OPS] = {
 	[TDM_WIRE_EAGER] = { TDM_WIRE_F_TAG | TDM_WIRE_F_DATA | TDM_WIRE_F_ACK |
-				     TDM_WIRE_F_DONE,
+				     TDM_WIRE_F_DONE | TDM_WIRE_F_LEFT,
 			     0, TDM_WIRE_EAGER_BYTES, 1 },
 	[TDM_WIRE_RTS] = { TDM_WIRE_F_TAG | TDM_WIRE_F_DATA, 16, 0, 1 },
 	[TDM_WIRE_CTS] = { 0, 16, 0, 0 },
@@ -66,13 +66,15 @@ static const struct shape {
 	[TDM_WIRE_DONE] = { 0, 8, 0, 0 },
 	[TDM_WIRE_ACK] = { TDM_WIRE_F_FULL, 16, 0, 0 },
 	[TDM_WIRE_GOODBYE] = { 0, 0, 0, 0 },
-	[TDM_WIRE_WRITE] = { TDM_WIRE_F_DATA, 24, TDM_WIRE_EAGER_BYTES, 1 },
+	[TDM_WIRE_WRITE] = { TDM_WIRE_F_DATA | TDM_WIRE_F_LEFT, 24,
+			     TDM_WIRE_EAGER_BYTES, 1 },
 	[TDM_WIRE_AWRITE] = { TDM_WIRE_F_DATA, 32, 0, 1 },
 	[TDM_WIRE_READ] = { 0, 32, 0, 0 },
 	[TDM_WIRE_CANCEL] = { 0, 8, 0, 0 },
 	[TDM_WIRE_GROUP] = { 0, 8, 0, 0 },
 	[TDM_WIRE_REST] = { 0, 24, 0, 0 },
 	[TDM_WIRE_ATOMIC] = { 0, 32, TDM_AMO_BYTES, 1 },
+	[TDM_WIRE_LEFT] = { 0, 8, TDM_WIRE_LEFT_BYTES, 0 },
 };
 
 static uint16_t get16(const uint8_t *p)
@@ -127,7 +129,8 @@ int tdm_wire_head_bytes(const uint8_t *p)
 	s = &shapes[op];
 	if ((flags & ~s->flags) || (!s->ctx && (p[2] || p[3])))
 		return -TDM_WIRE_E_FLAGS;
-	if (get32(p + 4) > s->longest)
+	if (get32(p + 4) > s->longest ||
+	    ((flags & TDM_WIRE_F_LEFT) && get32(p + 4) > TDM_WIRE_LEFT_BYTES))
 		return -TDM_WIRE_E_LENGTH;
 	return TDM_WIRE_PREFIX_BYTES + ((flags & TDM_WIRE_F_TAG) ? 8 : 0) +
 	       ((flags & TDM_WIRE_F_DATA) ? 8 : 0) +
@@ -211,6 +214,9 @@ static int decode_fixed(const uint8_t *p, struct tdm_wire_rec *r)
 	case TDM_WIRE_AWRITE:
 	case TDM_WIRE_READ:
 		return decode_rma(p, r);
+	case TDM_WIRE_LEFT:
+		r->total = get64(p);
+		return 0;
 	case TDM_WIRE_GROUP:
 		r->group = get32(p);
 		return get32(p + 4) ? -TDM_WIRE_E_FLAGS : 0;
@@ -312,6 +318,9 @@ static uint8_t *encode_fixed(uint8_t *p, const struct tdm_wire_rec *r)
 	case TDM_WIRE_AWRITE:
 	case TDM_WIRE_READ:
 		return encode_rma(p, r);
+	case TDM_WIRE_LEFT:
+		put64(p, r->total);
+		return p + 8;
 	case TDM_WIRE_GROUP:
 		put32(p, r->group);
 		put32(p + 4, 0);

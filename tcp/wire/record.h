@@ -32,6 +32,7 @@ enum {
 	TDM_WIRE_CREDIT_LEAST = 64 << 10, /* bytes, in a greeting */
 	TDM_WIRE_CREDIT_MOST = 64 << 20,
 	TDM_WIRE_CTX_MOST = 1 << 16, /* receive contexts of an endpoint */
+	TDM_WIRE_LEFT_BYTES = 4096,  /* longest payload that is left */
 };
 
 /* rid of a CTS that answers CANCEL. */
@@ -55,6 +56,7 @@ enum tdm_wire_op {
 	TDM_WIRE_GROUP,	    /* the group of the messages that follow */
 	TDM_WIRE_REST,	    /* a step towards a rest; an ACK as well */
 	TDM_WIRE_ATOMIC,    /* an atomic operation with its operands */
+	TDM_WIRE_LEFT,	    /* all of an announced message: its sender closes */
 	TDM_WIRE_OPS
 };
 
@@ -65,7 +67,8 @@ enum tdm_wire_flag {
 	TDM_WIRE_F_DONE = 8,   /* EAGER: id follows, answer with DONE */
 	TDM_WIRE_F_ABORT = 16, /* DATA: no more will come */
 	TDM_WIRE_F_NOW = 32, /* DATA, with ACK: it is not to wait for traffic */
-	TDM_WIRE_F_FULL = 64 /* ACK: no more credit for now */
+	TDM_WIRE_F_FULL = 64, /* ACK: no more credit for now */
+	TDM_WIRE_F_LEFT = 128 /* EAGER, WRITE: the sender closes, no credit */
 };
 
 /* Why bytes were refused; the prov_errno of operations that end by it. */
@@ -114,7 +117,8 @@ struct tdm_wire_rec {
 	uint64_t key;	 /* WRITE, AWRITE, READ, ATOMIC: region, place in it */
 	uint64_t addr;
 	struct tdm_amo amo; /* ATOMIC: what is to be done */
-	uint64_t total;	    /* all bytes; ATOMIC: of the target; CTS: wanted */
+	uint64_t total;	    /* all bytes; ATOMIC: of the target; CTS: wanted; */
+			    /* LEFT: announcements before that of the message */
 	uint64_t acked; /* ACK, REST: records with payload received, from 0 */
 	uint64_t freed; /* ACK, REST: credit given back, bytes, from 0 */
 	uint32_t group; /* GROUP */
@@ -140,12 +144,13 @@ enum tdm_wire_greet { TDM_WIRE_HELLO = 1, TDM_WIRE_REJECT };
 
 /* Bits of tdm_wire_greeting.features. */
 enum {
-	TDM_WIRE_FEATURE_GROUPS = 1, /* the sender takes GROUP */
-	TDM_WIRE_FEATURE_AUTH = 2,   /* the greeting has nonce and proof */
-	TDM_WIRE_FEATURE_REST = 4,   /* the sender takes REST */
-	TDM_WIRE_FEATURE_ATOMIC = 8, /* ... ATOMIC */
-	TDM_WIRE_FEATURE_NOW = 16,   /* ... flag NOW */
-	TDM_WIRE_FEATURE_CREDIT = 32 /* ... flag FULL, and credit that grows */
+	TDM_WIRE_FEATURE_GROUPS = 1,  /* the sender takes GROUP */
+	TDM_WIRE_FEATURE_AUTH = 2,    /* the greeting has nonce and proof */
+	TDM_WIRE_FEATURE_REST = 4,    /* the sender takes REST */
+	TDM_WIRE_FEATURE_ATOMIC = 8,  /* ... ATOMIC */
+	TDM_WIRE_FEATURE_NOW = 16,    /* ... flag NOW */
+	TDM_WIRE_FEATURE_CREDIT = 32, /* ... flag FULL, and credit that grows */
+	TDM_WIRE_FEATURE_LEFT = 64    /* ... LEFT, and the flag */
 };
 
 enum tdm_wire_reason {

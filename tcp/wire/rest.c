@@ -116,7 +116,12 @@ static void forget_session(struct tdm_conn *c)
 	c->acked = 0;
 	c->charged = 0;
 	c->freed = 0;
+	c->leaving = 0;
+	c->left_at = NULL;
+	c->injected = 0;
+	c->told = 0;
 	c->rts = 0;
+	c->heard = 0;
 	c->rx_seq = 0;
 	c->ack_seq = 0;
 	c->thirsty = 0;

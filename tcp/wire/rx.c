@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
+#include "tcp/wire/left.h"
 #include "tcp/wire/rest.h"
 #include "tcp/wire/rma.h"
 #include "tcp/wire/rx_msg.h"
@@ -97,6 +98,16 @@ static void take(struct tdm_conn *c, const uint8_t *p, size_t n)
 		received(c, c->cur_flags, c->cur_len);
 }
 
+/* The payload of @rec, which there is no room for, is dropped as it comes. */
+static int pass_over(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	c->cur = NULL;
+	c->left = rec->len;
+	if (!c->left)
+		received(c, rec->flags, rec->len);
+	return 0;
+}
+
 static int begin_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		       const uint8_t *p, size_t n)
 {
@@ -104,8 +115,13 @@ static int begin_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	uint64_t left = c->given - c->rx_charged;
 	int k;
 
-	if (left < charge)
+	if (tdm_unlikely(rec->flags & TDM_WIRE_F_LEFT)) {
+		if (tdm_credit_left(c, rec))
+			return pass_over(c, rec);
+		left += charge;
+	} else if (left < charge) {
 		return -TDM_WIRE_E_CREDIT;
+	}
 	c->rx_charged += charge;
 	if (tdm_unlikely(left - charge < TDM_CREDIT_LOW_BYTES))
 		tdm_credit_low(c);
@@ -117,6 +133,8 @@ static int begin_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	if (tdm_unlikely(k < 0)) {
 		/* It comes once more. */
 		c->rx_charged -= charge;
+		if (rec->flags & TDM_WIRE_F_LEFT)
+			c->given -= charge;
 		c->stats.rx_msgs--;
 		c->stats.rx_bytes -= rec->len;
 		return k;
@@ -141,6 +159,21 @@ static int begin_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	if (!c->left)
 		received(c, rec->flags, rec->len);
 	return k;
+}
+
+/* All bytes of an announced message or write, whose sender closes. */
+static int begin_left(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	int ret;
+
+	c->cur = NULL;
+	ret = tdm_rx_left(c, rec);
+	if (ret < 0)
+		return ret;
+	c->left = rec->len;
+	if (!c->left)
+		received(c, rec->flags, rec->len);
+	return 0;
 }
 
 static int begin_data(struct tdm_conn *c, const struct tdm_wire_rec *rec)
@@ -206,6 +239,8 @@ static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		return tdm_tx_cts(c, rec);
 	case TDM_WIRE_DATA:
 		return begin_data(c, rec);
+	case TDM_WIRE_LEFT:
+		return begin_left(c, rec);
 	case TDM_WIRE_DONE:
 		return tdm_tx_done(c, rec);
 	case TDM_WIRE_AWRITE:

@@ -43,6 +43,8 @@ void tdm_rx_free(struct tdm_rx *rx)
 		tdm_ids_put(&c->rids, rx->rid);
 	if (c->cur == rx)
 		c->cur = NULL;
+	if (tdm_unlikely(c->left_at == &rx->node))
+		c->left_at = rx->node.next;
 	if (rx->op)
 		rx->op->rx = NULL;
 	if (tdm_unlikely(rx->kept))
@@ -249,12 +251,14 @@ int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 
 	if (c->announced >= c->announced_most)
 		return -TDM_WIRE_E_CREDIT;
+	c->heard += c->tcp->closing;
 	if (c->tcp->closing)
 		return 0;
 	rx = tdm_rx_new(c, rec);
 	if (!rx)
 		return -TDM_RX_NO_MEMORY;
 	c->announced++;
+	rx->turn = ++c->heard;
 	c->stats.rx_msgs++;
 	c->stats.rx_bytes += rec->total;
 	rx->announced = 1;
@@ -273,6 +277,7 @@ int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	if (ret) {
 		/* It comes once more. */
 		c->announced--;
+		c->heard--;
 		c->stats.rx_msgs--;
 		c->stats.rx_bytes -= rec->total;
 		tdm_rx_free(rx);

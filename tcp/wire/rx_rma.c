@@ -62,6 +62,7 @@ int tdm_rx_awrite(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 
 	if (c->announced >= c->announced_most)
 		return -TDM_WIRE_E_CREDIT;
+	c->heard += c->tcp->closing;
 	if (c->tcp->closing)
 		return 0;
 	rx = tdm_rx_new(c, rec);
@@ -69,6 +70,7 @@ int tdm_rx_awrite(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		return -TDM_RX_NO_MEMORY;
 	c->announced++;
 	rx->announced = 1;
+	rx->turn = ++c->heard;
 	admit(rx, rec);
 	if (rx->state != TDM_RX_PLACING || !rx->len) {
 		tdm_rx_arrived(rx);

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
+#include "tcp/wire/left.h"
 #include "tcp/wire/listen.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/rest.h"
@@ -34,6 +35,7 @@ enum {
 	/* A close waits so long for the kernel to take what is left. */
 	CLOSE_NS = 1000000000,
 	CLOSE_STEP_MS = 1,
+	LEFT_MS = 60000, /* at most, for a peer to take what was injected */
 	WATCH_LEAST_MS = 1000,
 	WATCH_MOST_MS = 15000,
 	/* By which the kernel's clock for acknowledgements may be coarse. */
@@ -301,6 +303,8 @@ static int close_step(struct tdm_conn *c, int *said)
 		tdm_os.shutdown(c->io.fd, SHUT_WR);
 		c->closing = 2;
 	}
+	if (c->leaving)
+		return tdm_left_in_flight(c);
 	return !tcp_info(c, &info) && info.tcpi_unacked;
 }
 
@@ -316,23 +320,39 @@ static void nap(struct tdm_tcp *tcp) TDM_TSA(no_thread_safety_analysis)
 	tdm_lock_acquire(tcp->a.engine->lock);
 }
 
+/* How long to wait for peers that are there to take what was injected. */
+static uint64_t left_ns(void)
+{
+	unsigned ms = tdm_env.peer_timeout_ms;
+
+	return (ms ? tdm_min(ms, (unsigned)LEFT_MS) : LEFT_MS) * 1000000ull;
+}
+
 static void drain(struct tdm_tcp *tcp)
 {
-	uint64_t end = tdm_os.now_ns() + CLOSE_NS;
+	uint64_t began = tdm_os.now_ns(), now, most;
 	struct tdm_list *pos, *tmp;
 	int waiting, said;
 
 	do {
 		waiting = 0;
 		said = 0;
+		most = CLOSE_NS;
 		tdm_loop_progress(tcp->a.loop, 1);
-		tdm_list_for_each_safe(pos, tmp, &tcp->conns)
-			waiting |= close_step(
-				tdm_list_entry(pos, struct tdm_conn, all),
-				&said);
+		now = tdm_os.now_ns();
+		tdm_list_for_each_safe(pos, tmp, &tcp->conns) {
+			struct tdm_conn *c =
+				tdm_list_entry(pos, struct tdm_conn, all);
+
+			if (!close_step(c, &said))
+				continue;
+			waiting = 1;
+			if (c->leaving)
+				most = tdm_max(most, left_ns());
+		}
 		if (waiting && !said)
 			nap(tcp);
-	} while (waiting && tdm_os.now_ns() < end);
+	} while (waiting && now - began < most);
 }
 
 static void free_list(struct tdm_list *list)
@@ -358,6 +378,8 @@ void tdm_tcp_close(struct tdm_tcp *tcp)
 		c->ack_now = 1;
 		if (tdm_tx_abandon(c, 0))
 			tdm_conn_fail(c, FI_ENOMEM, 0);
+		else
+			tdm_left_begin(c);
 	}
 	drain(tcp);
 	tdm_listen_close(tcp);

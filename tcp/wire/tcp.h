@@ -56,14 +56,13 @@ struct tdm_conn {
 	uint8_t mirrored; /* the receiving half of a connection to ourselves */
 	uint8_t bye;	  /* GOODBYE was received */
 	uint8_t blocked;  /* the kernel takes no more; watched for write */
-	uint8_t ack_now;
-	uint8_t turn;	  /* data before the next large eager message */
-	uint8_t head_len; /* bytes of head[] */
-	uint8_t closing;  /* 1: GOODBYE said, 2: shut down */
-	uint8_t known;	  /* there was a session: what the peer has, its id */
-	uint8_t asked;	  /* ASK is unanswered */
-	uint8_t going;	  /* RESTING: GO is said */
-	uint8_t say;	  /* the next ACK is to be this step of a REST, or 0 */
+	uint8_t ack_now, turn; /* turn: data before the next large message */
+	uint8_t head_len;      /* bytes of head[] */
+	uint8_t closing;       /* 1: GOODBYE said, 2: shut down */
+	uint8_t known; /* there was a session: what the peer has, its id */
+	uint8_t asked, going; /* ASK is unanswered; RESTING: GO is said */
+	uint8_t say;	 /* the next ACK is to be this step of a REST, or 0 */
+	uint8_t leaving; /* TDM_WIRE_F_LEFT: closing, injects leave: left.c */
 	uint8_t full, thirsty; /* the peer said FULL; sendq waits for credit */
 	uint8_t said_full;     /* we said so, or gave none in HELLO */
 	int tx_err; /* fi_errno a send met; the input is read first */
@@ -76,18 +75,19 @@ struct tdm_conn {
 	struct tdm_list sendq, dataq, ackq, waitq; /* struct tdm_tx */
 	struct tdm_list ctlq;			   /* struct tdm_rx */
 	struct tdm_list flush_node, ack_node, again_node, sent_node;
-	uint64_t tx_pass;	 /* pass in which something left at once */
-	uint64_t tx_seq;	 /* EAGER and DATA records begun */
-	uint64_t acked;		 /* of them, acknowledged */
-	uint64_t charged, freed; /* credit taken, given after HELLO; bytes */
-	uint64_t window;	 /* the peer's credit, of its HELLO */
-	uint32_t eager;		 /* longest EAGER payload */
-	uint32_t rts, rts_max;	 /* announced or reads, unanswered */
-	struct tdm_slow slow;	 /* of waitq and dataq: tdm_order.h */
-	uint32_t contexts;	 /* receive contexts the peer has */
-	uint32_t features;	 /* enum TDM_WIRE_FEATURE_* of the peer */
-	uint32_t tx_group;	 /* of the messages in the output */
-	struct tdm_ids ids;	 /* struct tdm_tx */
+	uint64_t tx_pass;	  /* pass in which something left at once */
+	uint64_t tx_seq;	  /* EAGER and DATA records begun */
+	uint64_t acked, injected; /* acknowledged; to the last inject */
+	uint64_t told, heard;	  /* RTS and AWRITE begun, and received */
+	uint64_t charged, freed;  /* credit taken, given after HELLO; bytes */
+	uint64_t window;	  /* the peer's credit, of its HELLO */
+	uint32_t eager;		  /* longest EAGER payload */
+	uint32_t rts, rts_max;	  /* announced or reads, unanswered */
+	struct tdm_slow slow;	  /* of waitq and dataq: tdm_order.h */
+	uint32_t contexts;	  /* receive contexts the peer has */
+	uint32_t features;	  /* enum TDM_WIRE_FEATURE_* of the peer */
+	uint32_t tx_group;	  /* of the messages in the output */
+	struct tdm_ids ids;	  /* struct tdm_tx */
 
 	/* Input. */
 	struct tdm_rx *cur; /* message whose payload comes; NULL: drop it */
@@ -103,10 +103,10 @@ struct tdm_conn {
 	uint64_t reserved, kept; /* in the account, this session and others */
 	uint32_t announced_most; /* said in HELLO */
 	uint64_t ack_pass; /* pass in which the acknowledgement fell due */
-	uint32_t ack_bytes;
-	uint32_t announced;		   /* the peer's, unanswered */
-	struct tdm_ids rids;		   /* struct tdm_rx */
-	struct tdm_list rxs;		   /* struct tdm_rx, all of them */
+	uint32_t ack_bytes, announced; /* the latter: the peer's, unanswered */
+	struct tdm_list *left_at;      /* of rxs: LEFT is for no earlier one */
+	struct tdm_ids rids;	       /* struct tdm_rx */
+	struct tdm_list rxs;	       /* struct tdm_rx, all of them */
 	uint8_t head[TDM_WIRE_HEAD_BYTES]; /* a header cut short */
 
 	/* Pair. */

@@ -26,6 +26,7 @@
 #include "base/inject.h"
 #include "tcp/wire/credit.h"
 #include "tcp/wire/hello.h"
+#include "tcp/wire/left.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/rma.h"
 #include "tcp/wire/rx_msg.h"
@@ -88,6 +89,7 @@ static void settle(struct tdm_conn *c, struct tdm_tx *op)
 		tdm_list_append(&c->waitq, &op->node);
 	} else if (injected(op) || op->ended) {
 		op->state = TDM_TX_LEAVING;
+		c->injected = c->tx_seq;
 	} else {
 		op->state = TDM_TX_ACK;
 		tdm_list_append(&c->ackq, &op->node);
@@ -200,6 +202,7 @@ static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 		     deliver	  ? TDM_WIRE_F_DONE :
 		     injected(op) ? 0 :
 				    TDM_WIRE_F_ACK;
+	rec.flags |= c->leaving;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	out->msgs++;
 	c->charged += tdm_credit_charge(rec.len);
@@ -243,6 +246,7 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 	fill_rec(c, &rec, op);
 	rec.op = (op->flags & FI_RMA) ? TDM_WIRE_AWRITE : TDM_WIRE_RTS;
 	rec.total = op->len;
+	op->seq = c->told++;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	out->msgs++;
 	c->stats.tx_msgs++;
@@ -257,7 +261,7 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 
 static int commit(struct tdm_conn *c, struct tdm_tx *op)
 {
-	if (c->gather || tdm_slow_holds(&c->slow, op->flags))
+	if (c->gather || tdm_tx_waits(c, op->flags))
 		return 0;
 	/* A send that was queued before the peer said what it has. */
 	if (no_such_place(c, op->flags, op->rx_ctx, op->group)) {
@@ -268,7 +272,8 @@ static int commit(struct tdm_conn *c, struct tdm_tx *op)
 		return tdm_tx_commit_request(c, op);
 	if (tdm_likely(op->len <= c->eager &&
 		       c->charged + tdm_credit_charge((uint32_t)op->len) <=
-			       c->freed + c->window))
+			       c->freed + c->window) ||
+	    c->leaving)
 		return commit_eager(c, op);
 	return tdm_tx_awaits_credit(c, op) ? 0 : commit_rts(c, op);
 }
@@ -298,6 +303,8 @@ static int commit_data(struct tdm_conn *c)
 
 	if (op->reply)
 		return tdm_tx_commit_reply(c, op);
+	if (tdm_unlikely(op->state == TDM_TX_LEFT))
+		return tdm_left_commit(c, op);
 	out = tdm_out_room(c, TDM_WIRE_ACK_BYTES + TDM_WIRE_HEAD_BYTES);
 	if (!out)
 		return 0;
@@ -353,7 +360,7 @@ static int first_is_held(const struct tdm_conn *c)
 	const struct tdm_tx *op =
 		tdm_list_entry(c->sendq.next, struct tdm_tx, node);
 
-	return tdm_slow_holds(&c->slow, op->flags);
+	return tdm_tx_waits(c, op->flags);
 }
 
 void tdm_tx_fill(struct tdm_conn *c)
@@ -539,6 +546,9 @@ int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	struct tdm_tx *op = tdm_ids_find(&c->ids, rec->id);
 
+	/* What was left may have been asked for before that was read. */
+	if (op && c->leaving && op->state != TDM_TX_CTS)
+		return 0;
 	if (!op || op->state != TDM_TX_CTS)
 		return -TDM_WIRE_E_ID;
 	if (rec->total > op->len)

@@ -55,6 +55,16 @@ static inline int tdm_tx_unknown(const struct tdm_conn *c, uint64_t flags)
 /* Fill in the atomic part of the new operation @op. Errors: -FI_ENOMEM. */
 int tdm_tx_take_operands(struct tdm_tx *op, const struct tdm_xfer *x);
 
+/*
+ * Has an operation with @flags to wait for slow ones? When the endpoint closes
+ * the bytes of those precede it in the stream, and nobody looks at their end.
+ */
+static inline int tdm_tx_waits(const struct tdm_conn *c, uint64_t flags)
+{
+	return tdm_unlikely(c->leaving) ? !tdm_list_empty(&c->dataq) :
+					  tdm_slow_holds(&c->slow, flags);
+}
+
 /* tx_own.c */
 
 /* Does a send with @flags end by being copied? */

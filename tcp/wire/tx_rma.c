@@ -157,8 +157,8 @@ int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	if (!op || c->gather == op)
 		return -TDM_WIRE_E_ID;
 	/* A write announced may end without its bytes. */
-	early = op->state == TDM_TX_CTS && (op->flags & FI_RMA) &&
-		(rec->status || !op->len);
+	early = (op->state == TDM_TX_CTS || op->state == TDM_TX_LEFT) &&
+		(op->flags & FI_RMA) && (rec->status || !op->len);
 	if (op->state != TDM_TX_DONE && !early)
 		return -TDM_WIRE_E_ID;
 	if (rec->status && !(op->flags & TDM_ONE_SIDED))

@@ -99,7 +99,8 @@ int tdm_tcp_listen(struct tdm_tcp *tcp) tdm_must_check;
 
 /*
  * Say GOODBYE, hand what is queued and already completed to the kernel,
- * close everything. Waits up to a second for peers that are slow to take it;
+ * close everything. Waits up to a second for peers that are slow to take it, and
+ * for what was injected up to FI_TANDEM_PEER_TIMEOUT, a minute at most;
  * the domain lock is released meanwhile, so the caller has taken the endpoint
  * out of all lists. Operations outstanding vanish without an entry
  * (fi_close(3)); unexpected messages still queued have been discarded by

@@ -61,6 +61,9 @@ std::vector<Rec> all_records()
 			r.id = 0xfedcba98;
 		v.push_back(r);
 	}
+	v.push_back(
+		record(TDM_WIRE_EAGER, TDM_WIRE_F_LEFT, TDM_WIRE_LEFT_BYTES));
+	v.push_back(record(TDM_WIRE_EAGER, TDM_WIRE_F_LEFT | TDM_WIRE_F_ACK));
 	for (unsigned f = 0; f < 4; f++) {
 		Rec r = record(TDM_WIRE_RTS, (uint8_t)f);
 
@@ -119,6 +122,9 @@ std::vector<Rec> all_records()
 		r.amo = { FI_UINT64, FI_SUM, kind, 0xee };
 		v.push_back(r);
 	}
+	r = record(TDM_WIRE_LEFT, 0, TDM_WIRE_LEFT_BYTES);
+	r.total = 0x8000000000000001;
+	v.push_back(r);
 	r = record(TDM_WIRE_GROUP);
 	r.group = 0xfffffffe;
 	v.push_back(r);
@@ -170,7 +176,8 @@ TEST(Wire, RecordsRoundTrip)
 		if (r.op == TDM_WIRE_CTS || r.op == TDM_WIRE_DATA) {
 			EXPECT_EQ(r.rid, d.rid);
 		}
-		if (r.op == TDM_WIRE_RTS || r.op == TDM_WIRE_CTS || one_sided) {
+		if (r.op == TDM_WIRE_RTS || r.op == TDM_WIRE_CTS ||
+		    r.op == TDM_WIRE_LEFT || one_sided) {
 			EXPECT_EQ(r.total, d.total);
 		}
 		EXPECT_EQ(r.status, d.status);
@@ -243,6 +250,12 @@ TEST(Wire, ALayoutThatMustNotMove)
 	r.total = 8;
 	r.amo = { FI_UINT64, FI_CSWAP, TDM_AMO_COMPARE, 64 };
 	EXPECT_EQ(atomic, encode(r));
+
+	const std::vector<uint8_t> left = { 15, 0, 0, 0, 9, 0, 0, 0,
+					    2,	1, 0, 0, 0, 0, 0, 0 };
+	r = record(TDM_WIRE_LEFT, 0, 9);
+	r.total = 0x0102;
+	EXPECT_EQ(left, encode(r));
 }
 
 /* What an operation takes is known; which there are is the owner's to say. */
@@ -301,8 +314,8 @@ TEST(Wire, UnknownRecordsAreRefused)
 
 TEST(Wire, FlagsARecordCannotHaveAreRefused)
 {
-	static const uint8_t allowed[] = { 0, 15, 3, 0, 52, 0, 64, 0,
-					   2, 2,  0, 0, 0,  0, 0 };
+	static const uint8_t allowed[] = { 0,	143, 3, 0, 52, 0, 64, 0,
+					   130, 2,   0, 0, 0,  0, 0,  0 };
 
 	static_assert(sizeof(allowed) == TDM_WIRE_OPS, "one of each");
 
@@ -371,6 +384,7 @@ TEST(Wire, LengthsAreBounded)
 			r.op == TDM_WIRE_WRITE	? TDM_WIRE_EAGER_BYTES + 1 :
 			r.op == TDM_WIRE_DATA	? TDM_WIRE_DATA_BYTES + 1 :
 			r.op == TDM_WIRE_ATOMIC ? TDM_AMO_BYTES + 1 :
+			r.op == TDM_WIRE_LEFT	? TDM_WIRE_LEFT_BYTES + 1 :
 						  1;
 		EXPECT_EQ(-TDM_WIRE_E_LENGTH, decode(encode(r), &d));
 		r.len = UINT32_MAX;
@@ -379,6 +393,10 @@ TEST(Wire, LengthsAreBounded)
 	EXPECT_EQ(0, decode(encode(record(TDM_WIRE_EAGER, 0,
 					  TDM_WIRE_EAGER_BYTES)),
 			    &d));
+	for (uint8_t op : { TDM_WIRE_EAGER, TDM_WIRE_WRITE }) {
+		r = record(op, TDM_WIRE_F_LEFT, TDM_WIRE_LEFT_BYTES + 1);
+		EXPECT_EQ(-TDM_WIRE_E_LENGTH, decode(encode(r), &d));
+	}
 	/* Data without bytes, and an abort with some. */
 	EXPECT_EQ(-TDM_WIRE_E_LENGTH,
 		  decode(encode(record(TDM_WIRE_DATA)), &d));

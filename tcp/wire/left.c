@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Injects and the end of their endpoint. Their calls have returned success, so
+ * when the endpoint closes their payload leaves with or without credit, and
+ * although the peer has no receive for it: of what was announced by LEFT, of what
+ * waited for credit by EAGER and WRITE with the flag LEFT. The peer keeps it, or
+ * its kernel until it looks.
+ *
+ * Invariants:
+ *  1. What was announced leaves before what was not: the order of the messages
+ *     is that of their EAGER and RTS, as ever.
+ *  2. LEFT names announcements in the order in which they were made, so that the
+ *     peer finds all of them in one walk, conn->left_at.
+ *  3. The account of the peer bounds what it keeps (tdm_held_keeps()); what
+ *     exceeds that stays an announcement, or is dropped.
+ *
+ * Spec: fi_tandem(7), LOCALITY; doc/PROTOCOL-tcp.md, "The end".
+ */
+#include "tcp/wire/left.h"
+
+#include "tcp/wire/conn.h"
+#include "tcp/wire/credit.h"
+#include "tcp/wire/out.h"
+#include "tcp/wire/rx_msg.h"
+#include "tcp/wire/rx_priv.h"
+#include "tcp/wire/tx.h"
+#include "tcp/wire/tx_priv.h"
+
+#include <stdlib.h>
+
+tdm_static_assert((int)TDM_WIRE_LEFT_BYTES >= (int)TDM_INJECT_MOST_BYTES,
+		  "an inject is left in one record");
+
+/* ---- closing ------------------------------------------------------------- */
+
+int tdm_left_in_flight(const struct tdm_conn *c)
+{
+	int bytes;
+
+	return !tdm_os.outq(c->io.fd, &bytes) && bytes;
+}
+
+void tdm_left_begin(struct tdm_conn *c)
+{
+	struct tdm_list *n, *tmp;
+
+	if (!tdm_conn_live(c) || !(c->features & TDM_WIRE_FEATURE_LEFT))
+		return;
+	if (!tdm_tx_leaving(c) &&
+	    (c->injected <= c->acked || !(c->out || tdm_left_in_flight(c))))
+		return;
+	c->leaving = TDM_WIRE_F_LEFT;
+	tdm_list_for_each_safe(n, tmp, &c->waitq) {
+		struct tdm_tx *op = tdm_list_entry(n, struct tdm_tx, node);
+
+		if (op->state != TDM_TX_CTS || op->dead)
+			continue;
+		op->state = TDM_TX_LEFT;
+		tdm_list_del(&op->node);
+		tdm_list_append(&c->dataq, &op->node);
+	}
+}
+
+int tdm_left_commit(struct tdm_conn *c, struct tdm_tx *op)
+{
+	struct tdm_wire_rec rec;
+	struct tdm_out *out;
+
+	out = tdm_out_room(c,
+			   TDM_WIRE_ACK_BYTES + TDM_WIRE_HEAD_BYTES + op->len);
+	if (!out)
+		return 0;
+	tdm_tx_put_ack(c);
+	memset(&rec, 0, sizeof(rec));
+	rec.op = TDM_WIRE_LEFT;
+	rec.len = (uint32_t)op->len;
+	rec.total = op->seq;
+	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	memcpy(out->bytes + out->tail, op->copy, op->len);
+	out->tail += (uint32_t)op->len;
+	c->tx_seq++;
+	/* A write is still answered, and what crossed this may name it. */
+	op->state = TDM_TX_DONE;
+	tdm_list_del(&op->node);
+	tdm_list_append(&c->waitq, &op->node);
+	return 1;
+}
+
+/* ---- the other side ------------------------------------------------------ */
+
+/* What came by announcement @turn and is there still, or NULL. */
+static struct tdm_rx *find(struct tdm_conn *c, uint64_t turn)
+{
+	struct tdm_list *pos = c->left_at ? c->left_at : c->rxs.next;
+	struct tdm_rx *rx = NULL;
+
+	for (; pos != &c->rxs; pos = pos->next) {
+		rx = tdm_list_entry(pos, struct tdm_rx, node);
+		if (rx->turn >= turn)
+			break;
+	}
+	c->left_at = pos;
+	return pos != &c->rxs && rx->turn == turn ? rx : NULL;
+}
+
+/*
+ * The payload of @rx, which waits for a receive, comes now: 0, or 1 when there is
+ * no room for it, or -TDM_RX_NO_MEMORY.
+ */
+static int keep(struct tdm_rx *rx)
+{
+	uint8_t *buf = malloc(tdm_max(rx->len, (uint64_t)1));
+
+	if (!buf)
+		return -TDM_RX_NO_MEMORY;
+	if (tdm_credit_keep_left(rx)) {
+		free(buf);
+		return 1;
+	}
+	rx->buf = buf;
+	rx->conn->announced--;
+	return 0;
+}
+
+/* The sender need not be asked for it any more. */
+static void take_back(struct tdm_rx *rx)
+{
+	if (!tdm_list_linked(&rx->ctl))
+		return;
+	tdm_list_del(&rx->ctl);
+	rx->answer = 0;
+	rx->conn->announced--;
+}
+
+int tdm_rx_left(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	struct tdm_rx *rx;
+	int ret;
+
+	if (rec->total >= c->heard)
+		return -TDM_WIRE_E_ID;
+	rx = find(c, rec->total + 1);
+	/* Nobody wants it any more, or it was refused. */
+	if (!rx || (rx->state != TDM_RX_WAITING && rx->state != TDM_RX_PLACING))
+		return 0;
+	if (!rx->announced || rx->got)
+		return -TDM_WIRE_E_STATE;
+	if (rec->len != rx->len)
+		return -TDM_WIRE_E_LENGTH;
+	ret = 0;
+	if (rx->state == TDM_RX_WAITING)
+		ret = keep(rx);
+	else
+		take_back(rx);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	rx->announced = 0;
+	rx->want = rx->len;
+	c->cur = rx;
+	if (!rx->len) {
+		c->cur = NULL;
+		tdm_rx_arrived(rx);
+	}
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What was injected leaves when its endpoint closes. All functions: domain lock
+ * held.
+ */
+#ifndef TDM_TCP_WIRE_LEFT_H
+#define TDM_TCP_WIRE_LEFT_H
+
+#include "tcp/wire/tcp.h"
+
+/*
+ * The endpoint of @c closes, tdm_tx_abandon() was called: what was injected
+ * leaves from now on, whatever credit there is.
+ */
+void tdm_left_begin(struct tdm_conn *c);
+
+/* Not 0 while the peer's kernel has not got all bytes of the stream. */
+int tdm_left_in_flight(const struct tdm_conn *c);
+
+/*
+ * Put the payload of @op, which is LEFT, into the stream. 1: done. 0: not now,
+ * nothing was changed.
+ */
+int tdm_left_commit(struct tdm_conn *c, struct tdm_tx *op);
+
+/* A LEFT arrived. 0, -enum tdm_wire_error, or -TDM_RX_NO_MEMORY. */
+int tdm_rx_left(struct tdm_conn *c, const struct tdm_wire_rec *rec);
+
+#endif /* TDM_TCP_WIRE_LEFT_H */
