@@ -28,7 +28,7 @@ enum {
 	 * so many fits the smallest ring at any position.
 	 */
 	TDM_AMO_BYTES = 1024,
-	TDM_AMO_IOV_LIMIT = 4, /* elements of one vector: tx_attr->iov_limit */
+	TDM_AMO_IOV_LIMIT = 8, /* elements of one vector: tx_attr->iov_limit */
 	/* Elements of a tdm_xfer: those of buf, then those of compare. */
 	TDM_AMO_VECTOR = 2 * TDM_AMO_IOV_LIMIT,
 };

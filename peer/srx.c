@@ -70,6 +70,34 @@ struct tdm_srx_entry *tdm_srx_entry_alloc(struct tdm_srx *srx,
 	return e;
 }
 
+void tdm_srx_entry_free(struct tdm_srx *srx, struct tdm_srx_entry *e)
+{
+	if (tdm_unlikely(e->rx.flags & TDM_SRX_WIDE))
+		free(e->rx.iov);
+	tdm_srx_entry_put(srx, e);
+}
+
+/* What a wide entry has besides. */
+struct wide {
+	struct iovec iov[TDM_IOV_LIMIT]; /* first: rx.iov is freed */
+	void *desc[TDM_IOV_LIMIT];
+};
+
+int tdm_srx_entry_widen(struct tdm_srx_entry *e, size_t count)
+{
+	struct wide *wide;
+
+	if (tdm_likely(count <= TDM_SRX_KEPT))
+		return 0;
+	wide = malloc(sizeof(*wide));
+	if (!wide)
+		return -FI_ENOMEM;
+	e->rx.iov = wide->iov;
+	e->rx.desc = wide->desc;
+	e->rx.flags |= TDM_SRX_WIDE;
+	return 0;
+}
+
 /*
  * The vector of a single-buffer call has just been written, word by word: a
  * load of both words at once would wait until all earlier stores are out of
@@ -78,12 +106,14 @@ struct tdm_srx_entry *tdm_srx_entry_alloc(struct tdm_srx *srx,
 static tdm_always_inline void entry_fill(struct tdm_srx_entry *e,
 					 const struct tdm_xfer *x, size_t count)
 {
+	struct iovec *iov = count > TDM_SRX_KEPT ? e->rx.iov : e->iov;
+	void **desc = count > TDM_SRX_KEPT ? e->rx.desc : e->desc;
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		e->iov[i].iov_base = x->iov[i].iov_base;
-		e->iov[i].iov_len = x->iov[i].iov_len;
-		e->desc[i] = x->desc ? x->desc[i] : NULL;
+		iov[i].iov_base = x->iov[i].iov_base;
+		iov[i].iov_len = x->iov[i].iov_len;
+		desc[i] = x->desc ? x->desc[i] : NULL;
 	}
 	e->len = x->len;
 	e->rx.count = count;
@@ -136,15 +166,20 @@ static void move_receive(struct tdm_srx *srx, struct tdm_srx_entry *msg,
 {
 	size_t i;
 
-	for (i = 0; i < rx->rx.count; i++) {
-		msg->iov[i] = rx->iov[i];
-		msg->desc[i] = rx->desc[i];
+	if (rx->rx.flags & TDM_SRX_WIDE) {
+		msg->rx.iov = rx->rx.iov;
+		msg->rx.desc = rx->rx.desc;
+	} else {
+		for (i = 0; i < rx->rx.count; i++) {
+			msg->iov[i] = rx->iov[i];
+			msg->desc[i] = rx->desc[i];
+		}
 	}
 	msg->len = rx->len;
 	msg->rx.count = rx->rx.count;
 	msg->rx.context = rx->rx.context;
 	msg->rx.flags |= rx->rx.flags;
-	tdm_srx_entry_free(srx, rx);
+	tdm_srx_entry_put(srx, rx);
 }
 
 void tdm_srx_join(struct tdm_srx *srx, struct tdm_srx_entry *rx,
@@ -207,6 +242,8 @@ ssize_t tdm_srx_meet(struct tdm_srx *srx, const struct tdm_xfer *x,
 
 	if (item) {
 		e = tdm_srx_entry_of_item(item);
+		if (tdm_srx_entry_widen(e, x->count))
+			return -FI_ENOMEM;
 		tdm_srx_take(srx, e);
 		entry_fill(e, x, x->count);
 		tdm_srx_start(e);
@@ -215,6 +252,10 @@ ssize_t tdm_srx_meet(struct tdm_srx *srx, const struct tdm_xfer *x,
 	e = tdm_srx_entry_alloc(srx, kind);
 	if (!e)
 		return -FI_ENOMEM;
+	if (tdm_srx_entry_widen(e, x->count)) {
+		tdm_srx_entry_put(srx, e);
+		return -FI_ENOMEM;
+	}
 	entry_fill(e, x, x->count);
 	post(srx, e, x, kind);
 	return 0;

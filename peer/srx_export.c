@@ -269,11 +269,11 @@ static void free_entry(struct fi_peer_rx_entry *rx)
 	struct tdm_srx_entry *e = tdm_srx_entry_of_rx(rx);
 
 	tdm_assert_held(srx->engine->lock);
-	if (tdm_unlikely((rx->flags & FI_RMA) || e->parent ||
+	if (tdm_unlikely((rx->flags & (FI_RMA | TDM_SRX_WIDE)) || e->parent ||
 			 e->state != TDM_SRX_FILLING))
 		free_other(srx, rx);
 	else
-		tdm_srx_entry_free(srx, e);
+		tdm_srx_entry_put(srx, e);
 }
 
 /* Learn the sources of one transport's messages in one queue. */

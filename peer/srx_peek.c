@@ -105,6 +105,8 @@ static ssize_t claim(struct tdm_srx *srx, const struct tdm_xfer *x)
 
 	if (!e)
 		return -FI_EINVAL;
+	if (!(x->flags & FI_DISCARD) && tdm_srx_entry_widen(e, x->count))
+		return -FI_ENOMEM;
 	tdm_list_del(&e->link);
 	if (x->flags & FI_DISCARD) {
 		if (x->flags & FI_COMPLETION)

@@ -39,6 +39,11 @@ enum tdm_srx_state {
 	TDM_SRX_FILLING,
 };
 
+enum { TDM_SRX_KEPT = 4 }; /* elements that an entry has room for */
+
+/* In rx.flags of an entry: it has more, and rx.iov was allocated for it. */
+#define TDM_SRX_WIDE (1ULL << 58)
+
 struct tdm_srx_entry {
 	struct tdm_match_item item; /* first: what a search looks at */
 	struct fi_peer_rx_entry rx;
@@ -48,8 +53,8 @@ struct tdm_srx_entry {
 	uint8_t multi;	   /* a multi-recv buffer */
 	uint8_t cancelled; /* SPENT by fi_cancel */
 	uint32_t refs;	   /* multi: parts being filled, and whoever looks */
-	struct iovec iov[TDM_IOV_LIMIT];
-	void *desc[TDM_IOV_LIMIT];
+	struct iovec iov[TDM_SRX_KEPT];
+	void *desc[TDM_SRX_KEPT];
 	struct tdm_srx_entry *parent; /* the buffer this is a part of */
 	uint64_t post_no;	      /* order over both kinds */
 	size_t used;		      /* multi: bytes given to messages */
@@ -116,8 +121,9 @@ static inline fi_addr_t tdm_srx_source(const struct tdm_srx *srx,
 	return x->addr | srx->any[kind]; /* FI_ADDR_UNSPEC has all bits set */
 }
 
-static inline void tdm_srx_entry_free(struct tdm_srx *srx,
-				      struct tdm_srx_entry *e)
+/* Free @e, which is not wide. */
+static inline void tdm_srx_entry_put(struct tdm_srx *srx,
+				     struct tdm_srx_entry *e)
 {
 	e->state = TDM_SRX_FREE;
 	tdm_pool_free(&srx->pool, e);
@@ -129,7 +135,15 @@ static inline void tdm_srx_entry_free(struct tdm_srx *srx,
 struct tdm_srx_entry *tdm_srx_entry_alloc(struct tdm_srx *srx,
 					  enum tdm_srx_kind kind);
 
-/* Give @e the buffers, context and flags of @x. Keeps FI_REMOTE_CQ_DATA. */
+void tdm_srx_entry_free(struct tdm_srx *srx, struct tdm_srx_entry *e);
+
+/* Make room in @e for @count elements. Errors: -FI_ENOMEM, @e is as it was. */
+int tdm_srx_entry_widen(struct tdm_srx_entry *e, size_t count) tdm_must_check;
+
+/*
+ * Give @e, which has room for them, the buffers, context and flags of @x. Keeps
+ * FI_REMOTE_CQ_DATA.
+ */
 void tdm_srx_entry_fill(struct tdm_srx_entry *e, const struct tdm_xfer *x);
 
 /* Take a WAITING entry off the queues; the caller gives it a new state. */

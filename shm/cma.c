@@ -217,16 +217,16 @@ static void complete(struct tdm_shm_pull *pull)
 	tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
 }
 
-/* The sender is this process. Its iov is our own record: trusted. */
+/* The sender is this endpoint, and its operation under way until our ACK. */
 static void copy_self(struct tdm_shm_pull *pull)
 {
-	struct iovec from[TDM_SHM_IOV_MOST];
-	size_t count = remote_iov(from, &pull->rts), i;
+	const struct tdm_shm_op *op = tdm_shm_op_find(pull->pair, pull->rts.id);
+	size_t i;
 
-	for (i = 0; i < count && pull->done < pull->want; i++) {
-		size_t n = tdm_min(from[i].iov_len, pull->want - pull->done);
+	for (i = 0; i < op->count && pull->done < pull->want; i++) {
+		size_t n = tdm_min(op->iov[i].iov_len, pull->want - pull->done);
 
-		tdm_shm_pull_put(pull, from[i].iov_base, n);
+		tdm_shm_pull_put(pull, op->iov[i].iov_base, n);
 		pull->done += n;
 	}
 	complete(pull);
@@ -349,7 +349,7 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull)
 	if (pair->ending)
 		return;
 	tdm_shm_busy(pair);
-	if (!pair->self && !pair->cma) {
+	if (!pair->self && (!pair->cma || !pull->rts.count)) {
 		pull_by_copy(pull);
 		return;
 	}

@@ -98,6 +98,8 @@ int tdm_shm_rts_check(const struct tdm_shm_rts *rts)
 
 	if (rts->count > TDM_SHM_IOV_MOST || rts->len > SIZE_MAX / 2)
 		return -1;
+	if (!rts->count)
+		return 0;
 	for (i = 0; i < rts->count; i++) {
 		uint64_t end;
 

@@ -127,10 +127,10 @@ static inline uint16_t tdm_shm_word_aux(uint64_t word0)
 }
 
 struct tdm_shm_rts {
-	uint64_t id;   /* of the operation, opaque to the receiver */
-	uint64_t len;  /* bytes, sum of iov */
-	uint64_t data; /* remote CQ data */
-	uint32_t count;
+	uint64_t id;	/* of the operation, opaque to the receiver */
+	uint64_t len;	/* bytes, sum of iov unless count is 0 */
+	uint64_t data;	/* remote CQ data */
+	uint32_t count; /* 0: the bytes come by bounce chunks only */
 	uint32_t zero;
 	struct {
 		uint64_t addr; /* in the sender's address space */

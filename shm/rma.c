@@ -450,16 +450,8 @@ void tdm_shm_serve_write(const struct tdm_shm_ctl *ctl, uint8_t *body)
 	const struct tdm_shm_serve *s =
 		tdm_container_of(ctl, struct tdm_shm_serve, ctl);
 	struct tdm_shm_rts rts;
-	uint32_t i;
 
-	memset(&rts, 0, sizeof(rts));
-	rts.id = tdm_shm_op_id(&s->op);
-	rts.len = s->op.len;
-	rts.count = s->op.count;
-	for (i = 0; i < rts.count; i++) {
-		rts.iov[i].addr = (uintptr_t)s->op.iov[i].iov_base;
-		rts.iov[i].len = s->op.iov[i].iov_len;
-	}
+	tdm_shm_rts_of(&rts, &s->op);
 	memcpy(body, &rts, sizeof(rts));
 }
 

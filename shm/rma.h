@@ -107,6 +107,12 @@ void tdm_shm_tx_grow(struct tdm_shm_pair *pair, size_t len);
 ssize_t tdm_shm_tx_slow(struct tdm_shm_ep *ep, struct tdm_shm_pair *pair,
 			struct tdm_xfer *x);
 
+/*
+ * Announce the bytes of @op, whose len, count and iov are set; where they are
+ * is said if there is room for it.
+ */
+void tdm_shm_rts_of(struct tdm_shm_rts *rts, const struct tdm_shm_op *op);
+
 /* Announce the bytes of @x, which @op keeps. */
 void tdm_shm_rts_fill(struct tdm_shm_rts *rts, struct tdm_shm_op *op,
 		      const struct tdm_xfer *x);

@@ -290,23 +290,30 @@ static tdm_noinline ssize_t send_eager(struct tdm_shm_pair *pair,
 	return 0;
 }
 
-void tdm_shm_rts_fill(struct tdm_shm_rts *rts, struct tdm_shm_op *op,
-		      const struct tdm_xfer *x)
+void tdm_shm_rts_of(struct tdm_shm_rts *rts, const struct tdm_shm_op *op)
 {
-	size_t i;
+	uint32_t i;
 
 	memset(rts, 0, sizeof(*rts));
 	rts->id = tdm_shm_op_id(op);
-	rts->len = x->len;
-	rts->data = x->flags & FI_REMOTE_CQ_DATA ? x->data : 0;
-	rts->count = (uint32_t)x->count;
+	rts->len = op->len;
+	if (op->count > TDM_SHM_IOV_MOST)
+		return;
+	rts->count = op->count;
+	for (i = 0; i < op->count; i++) {
+		rts->iov[i].addr = (uintptr_t)op->iov[i].iov_base;
+		rts->iov[i].len = op->iov[i].iov_len;
+	}
+}
+
+void tdm_shm_rts_fill(struct tdm_shm_rts *rts, struct tdm_shm_op *op,
+		      const struct tdm_xfer *x)
+{
 	op->len = x->len;
 	op->count = (uint32_t)x->count;
-	for (i = 0; i < x->count; i++) {
-		op->iov[i] = x->iov[i];
-		rts->iov[i].addr = (uintptr_t)x->iov[i].iov_base;
-		rts->iov[i].len = x->iov[i].iov_len;
-	}
+	memcpy(op->iov, x->iov, x->count * sizeof(*x->iov));
+	tdm_shm_rts_of(rts, op);
+	rts->data = x->flags & FI_REMOTE_CQ_DATA ? x->data : 0;
 }
 
 /*

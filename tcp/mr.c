@@ -52,9 +52,11 @@ struct rma_entry {
 	struct fi_peer_rx_entry peer;
 	struct tdm_list node; /* mr->uses; unlinked once revoked */
 	int revoked;
-	void *desc[TDM_IOV_LIMIT];
 	struct iovec iov[TDM_IOV_LIMIT];
 };
+
+/* Host memory is not described to transports: peer.desc of all entries. */
+static void *no_desc[TDM_IOV_LIMIT];
 
 static int compare_key(const void *a, const void *b)
 {
@@ -175,6 +177,22 @@ static int insert_key(struct tdm_domain *d, struct tdm_mr *mr)
 	return 0;
 }
 
+/*
+ * All the lengths together are a length, and what is made of several segments
+ * has memory for each. Of a single one the address is not judged: whoever wants
+ * all memory to be a region says 0 and SIZE_MAX. Out: *@len.
+ */
+static int check_segments(const struct iovec *iov, size_t count, size_t *len)
+{
+	size_t i;
+
+	for (i = 0; count > 1 && i < count; i++) {
+		if (iov[i].iov_len && !iov[i].iov_base)
+			return -FI_EINVAL;
+	}
+	return tdm_iov_total(iov, count, len) ? -FI_EINVAL : 0;
+}
+
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 		      uint64_t flags, struct fid_mr **out)
 {
@@ -192,9 +210,10 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -FI_ENOMEM;
-	if (tdm_iov_total(attr->mr_iov, attr->iov_count, &mr->len)) {
+	ret = check_segments(attr->mr_iov, attr->iov_count, &mr->len);
+	if (ret) {
 		free(mr);
-		return -FI_EINVAL;
+		return ret;
 	}
 	mr->fid.fid.fclass = FI_CLASS_MR;
 	mr->fid.fid.context = attr->context;
@@ -283,7 +302,7 @@ static int rma_get(struct fid_domain *fid, struct fid_peer_srx *srx,
 	if (mr->cntr && (req->access & FI_REMOTE_WRITE))
 		e->peer.owner_context =
 			tdm_cntr_export(mr->cntr, TDM_TRANSPORT_TCP);
-	e->peer.desc = e->desc;
+	e->peer.desc = no_desc;
 	e->peer.iov = e->iov;
 	e->peer.count = tdm_iov_slice(e->iov, TDM_IOV_LIMIT, mr->iov, mr->count,
 				      offset, req->len);

@@ -91,7 +91,7 @@ TEST_F(AtomicLimit, A10_CallsThatMakeNoSense)
 	/* fi_atomic(3), ERRORS: -FI_EMSGSIZE, -FI_EOPNOTSUPP; the rest are bad
 	 * arguments. Nothing is sent. */
 	uint64_t buf[2] = { 1, 1 }, cmp[2] = { 1, 1 }, res[2] = { 0, 0 };
-	struct fi_ioc five[5], none = ioc(nullptr, 1), b = ioc(buf, 1);
+	struct fi_ioc none = ioc(nullptr, 1), b = ioc(buf, 1);
 	struct fi_ioc two = ioc(buf, 2), r = ioc(res, 1), c = ioc(cmp, 1);
 	struct fi_rma_ioc where[2] = { { 0, 1, KEY }, { 8, 1, KEY } };
 	struct fi_msg_atomic m;
@@ -102,8 +102,7 @@ TEST_F(AtomicLimit, A10_CallsThatMakeNoSense)
 	OK(expose(4, 1));
 	e = ep(1)->ep;
 	to = addr(ep(1), rx());
-	for (auto &f : five)
-		f = ioc(buf, 1);
+	std::vector<struct fi_ioc> many(ep(1)->info->tx_attr->iov_limit + 1, b);
 	for (int k = 0; k < CALLS; k++) {
 		Op o;
 
@@ -131,8 +130,9 @@ TEST_F(AtomicLimit, A10_CallsThatMakeNoSense)
 		o.op = compares(o.call) ? FI_CSWAP_LT : FI_MIN;
 		EXPECT_EQ(-FI_EOPNOTSUPP, once(e, to, o, nullptr));
 	}
-	EXPECT_EQ(-FI_EINVAL, fi_atomicv(e, five, nullptr, 5, to, 0, KEY,
-					 FI_UINT64, FI_SUM, nullptr));
+	EXPECT_EQ(-FI_EINVAL,
+		  fi_atomicv(e, many.data(), nullptr, many.size(), to, 0, KEY,
+			     FI_UINT64, FI_SUM, nullptr));
 	EXPECT_EQ(-FI_EINVAL, fi_atomicv(e, &none, nullptr, 1, to, 0, KEY,
 					 FI_UINT64, FI_SUM, nullptr));
 	EXPECT_EQ(-FI_EINVAL,

@@ -128,7 +128,7 @@ const Hint table[] = {
 	HINT(tx_attr->size, 4096, 0),
 	HINT(tx_attr->size, SIZE_MAX, 0),
 	HINT(tx_attr->iov_limit, 1, 0),
-	HINT(tx_attr->iov_limit, 4, 0),
+	HINT(tx_attr->iov_limit, 8, 0),
 	HINT(tx_attr->iov_limit, 1024, -FI_ENODATA),
 	HINT(rx_attr->caps, FI_MSG | FI_RECV, 0),
 	HINT(rx_attr->op_flags, FI_COMPLETION, 0),
@@ -138,7 +138,7 @@ const Hint table[] = {
 	HINT(rx_attr->total_buffered_recv, 1, -FI_ENODATA),
 	HINT(rx_attr->size, 4096, 0),
 	HINT(rx_attr->size, SIZE_MAX, 0),
-	HINT(rx_attr->iov_limit, 4, 0),
+	HINT(rx_attr->iov_limit, 8, 0),
 	HINT(rx_attr->iov_limit, 1024, -FI_ENODATA),
 	HINT(domain_attr->threading, FI_THREAD_SAFE, 0),
 	HINT(domain_attr->threading, FI_THREAD_COMPLETION, 0),
@@ -225,8 +225,8 @@ TEST_F(Getinfo, OfferIsComplete)
 	ASSERT_EQ(0, get());
 	EXPECT_EQ(FI_EP_RDM, info->ep_attr->type);
 	EXPECT_EQ(256u, info->tx_attr->inject_size);
-	EXPECT_EQ(4u, info->tx_attr->iov_limit);
-	EXPECT_EQ(4u, info->rx_attr->iov_limit);
+	EXPECT_EQ(8u, info->tx_attr->iov_limit);
+	EXPECT_EQ(8u, info->rx_attr->iov_limit);
 	EXPECT_EQ(1024u, info->tx_attr->size);
 	EXPECT_EQ(1024u, info->rx_attr->size);
 	EXPECT_EQ(8u, info->domain_attr->cq_data_size);

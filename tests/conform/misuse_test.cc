@@ -64,21 +64,22 @@ TEST_F(Misuse, A01_TooLongIsEmsgsize)
 TEST_F(Misuse, A02_WrongVectorsAndFlags)
 {
 	char b = 1;
-	struct iovec many[5] = { iov_of(&b, 1), iov_of(&b, 1), iov_of(&b, 1),
-				 iov_of(&b, 1), iov_of(&b, 1) };
 	struct fi_msg m;
 
 	OK(open_warm());
 	ASSERT_GE(rx()->info->tx_attr->iov_limit, 4u);
+	std::vector<struct iovec> many(rx()->info->tx_attr->iov_limit + 1,
+				       iov_of(&b, 1));
 	fi_addr_t to = addr(rx(), rx());
 
-	EXPECT_EQ(-FI_EINVAL, fi_sendv(rx()->ep, many, nullptr, 5, to, &b));
+	EXPECT_EQ(-FI_EINVAL, fi_sendv(rx()->ep, many.data(), nullptr,
+				       many.size(), to, &b));
 	EXPECT_EQ(-FI_EINVAL, fi_sendv(rx()->ep, nullptr, nullptr, 1, to, &b));
 	EXPECT_EQ(-FI_EINVAL, fi_send(rx()->ep, nullptr, 1, nullptr, to, &b));
 	EXPECT_EQ(-FI_EINVAL,
 		  fi_recv(rx()->ep, nullptr, 1, nullptr, FI_ADDR_UNSPEC, &b));
 	memset(&m, 0, sizeof(m));
-	m.msg_iov = many;
+	m.msg_iov = many.data();
 	m.iov_count = 1;
 	m.addr = to;
 	EXPECT_EQ(-FI_EBADFLAGS, fi_sendmsg(rx()->ep, &m, 1ull << 61));

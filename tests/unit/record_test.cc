@@ -282,6 +282,10 @@ TEST(Record, RtsLengthsMustAddUp)
 
 	memset(&r, 0, sizeof(r));
 	EXPECT_EQ(tdm_shm_rts_check(&r), 0);
+	r.len = 30; /* it does not say where they are */
+	EXPECT_EQ(tdm_shm_rts_check(&r), 0);
+	r.len = UINT64_MAX / 2 + 1;
+	EXPECT_EQ(tdm_shm_rts_check(&r), -1);
 	r.len = 30;
 	r.count = 2;
 	r.iov[0].len = 10;

@@ -72,6 +72,77 @@ TEST_F(Srx, AMatchedEntryDescribesReceiveAndMessage)
 	EXPECT_EQ(cntr.value, 1u);
 }
 
+/* What an entry has no room for is kept elsewhere: the same is seen of it. */
+TEST_F(Srx, AReceiveOfTheMostElements)
+{
+	struct tdm_xfer x = xfer(FI_TAGGED | FI_COMPLETION, 5, 1, &x);
+	struct iovec iov[TDM_IOV_LIMIT];
+	char buf[TDM_IOV_LIMIT] = {};
+	std::string text = "abcdefgh";
+
+	ASSERT_EQ(text.size(), sizeof(buf));
+	for (size_t i = 0; i < TDM_IOV_LIMIT; i++)
+		iov[i] = { &buf[i], 1 };
+	x.iov = iov;
+	x.count = TDM_IOV_LIMIT;
+	x.len = sizeof(buf);
+	for (int late = 0; late < 2; late++) {
+		if (late)
+			a->tag(5, 1, text);
+		ASSERT_EQ(tdm_srx_recv(srx, &x), 0);
+		if (!late)
+			a->tag(5, 1, text);
+		EXPECT_EQ(one().flags, FI_TAGGED | FI_RECV);
+		EXPECT_EQ(std::string(buf, sizeof(buf)), text);
+		memset(buf, 0, sizeof(buf));
+	}
+	ASSERT_EQ(tdm_srx_recv(srx, &x), 0);
+	EXPECT_EQ(tdm_srx_cancel(srx, &x), 0);
+	EXPECT_EQ(one().err, FI_ECANCELED);
+	/* One that is posted, and one that waits, when all is closed. */
+	ASSERT_EQ(tdm_srx_recv(srx, &x), 0);
+	ASSERT_EQ(tdm_srx_recv(srx, &x), 0);
+	a->hold = true;
+	struct fi_peer_rx_entry *e = a->tag(5, 1, text);
+	EXPECT_EQ(e->count, size_t(TDM_IOV_LIMIT));
+	EXPECT_EQ(e->iov[TDM_IOV_LIMIT - 1].iov_base, &buf[TDM_IOV_LIMIT - 1]);
+	EXPECT_EQ(e->desc[TDM_IOV_LIMIT - 1], nullptr);
+	a->finish(e);
+	EXPECT_EQ(one().len, sizeof(buf));
+}
+
+TEST_F(Srx, AReceiveOfTheMostElementsNeedsMemory)
+{
+	struct tdm_xfer x = xfer(FI_TAGGED | FI_COMPLETION, 5, 1, &x);
+	struct iovec iov[TDM_IOV_LIMIT];
+	std::string buf(TDM_IOV_LIMIT, 0), warm(8, 0);
+
+	if (!tdt_alloc_can_fail())
+		GTEST_SKIP() << "allocations cannot be made to fail here";
+	for (size_t i = 0; i < TDM_IOV_LIMIT; i++)
+		iov[i] = { &buf[i], 1 };
+	x.iov = iov;
+	x.count = TDM_IOV_LIMIT;
+	x.len = buf.size();
+	ASSERT_EQ(trecv(5, 2, warm), 0);
+	size_t left = tdm_srx_left(srx);
+
+	tdt_alloc_fail(1, 1);
+	EXPECT_EQ(tdm_srx_recv(srx, &x), -FI_ENOMEM);
+	EXPECT_EQ(tdt_alloc_stop(), 1u);
+	EXPECT_EQ(tdm_srx_left(srx), left);
+	a->tag(5, 1, "waits");
+	tdt_alloc_fail(1, 1);
+	EXPECT_EQ(tdm_srx_recv(srx, &x), -FI_ENOMEM);
+	EXPECT_EQ(tdt_alloc_stop(), 1u);
+	EXPECT_TRUE(cq.got.empty());
+	ASSERT_EQ(tdm_srx_recv(srx, &x), 0);
+	EXPECT_EQ(one().len, 5u);
+	EXPECT_EQ(buf.substr(0, 5), "waits");
+	a->tag(5, 2, "warm");
+	EXPECT_EQ(one().len, 4u);
+}
+
 TEST_F(Srx, WithoutCompletionOnlyTheCounterMoves)
 {
 	char buf[8];
