@@ -32,8 +32,10 @@ enum { TDM_INJECT_BYTES = 256, TDM_INJECT_MOST_BYTES = 4096 };
  * The completion levels of fi_cq(3) a send may ask for; none of them set
  * means FI_TRANSMIT_COMPLETE, the default of reliable endpoints.
  */
-#define TDM_LEVELS                                                             \
-	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
+#define TDM_LEVELS (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | TDM_DELIVERED)
+
+/* Those that wait for the receive: a message that is in its buffer is matched. */
+#define TDM_DELIVERED (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 
 /* In tdm_xfer.flags, sends: rx_ctx and group say what at the target. */
 #define TDM_TO_CTX (1ULL << 62)

@@ -212,8 +212,7 @@ static inline void eager_write(uint8_t *slot, const struct tdm_xfer *x,
 static inline int is_small(const struct tdm_xfer *x)
 {
 	return x->len <= TDM_SHM_BODY_BYTES && x->count == 1 &&
-	       !(x->flags &
-		 (FI_REMOTE_CQ_DATA | FI_DELIVERY_COMPLETE | FI_FENCE));
+	       !(x->flags & (FI_REMOTE_CQ_DATA | TDM_DELIVERED | FI_FENCE));
 }
 
 /* Send one; that it ended is the caller's to say. -1: no room. */
@@ -263,7 +262,7 @@ static tdm_noinline ssize_t send_eager(struct tdm_shm_pair *pair,
 		return -FI_EAGAIN;
 	if (x->flags & FI_REMOTE_CQ_DATA)
 		flags |= TDM_SHM_REC_DATA;
-	if (x->flags & FI_DELIVERY_COMPLETE)
+	if (x->flags & TDM_DELIVERED)
 		flags |= TDM_SHM_REC_DELIVER;
 	n = tdm_shm_rec_slots(tdm_shm_rec_extra(flags) + x->len);
 	slot = tx_room(pair, n, TDM_SHM_TX_SPARE);
@@ -324,7 +323,7 @@ static int own_payload(struct tdm_shm_op *op, struct tdm_xfer *x)
 {
 	if (tdm_shm_op_own(op, x))
 		return -FI_EAGAIN;
-	if (x->flags & (FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE))
+	if (x->flags & (FI_TRANSMIT_COMPLETE | TDM_DELIVERED))
 		return 0;
 	op->told = 1;
 	op->pair->tx_msgs++;

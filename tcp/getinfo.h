@@ -48,7 +48,7 @@
 	(FI_TAGGED_DIRECTED_RECV | TDM_STRICT_CAPS | FI_TAGGED_MULTI_RECV)
 #define TDM_TX_OP_FLAGS                                                        \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |                      \
-	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
+	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 #define TDM_RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
 /* Atomic operations are carried out one by one as they arrive. */
 #define TDM_MSG_ORDER                                                          \

@@ -103,9 +103,9 @@ static ssize_t amo_local(struct tdm_ep *ep, fi_addr_t to,
 /* The whole request that fi_inject() and fi_tinject() stand for. */
 static int is_inject(const struct tdm_xfer *x)
 {
-	return (x->flags & (FI_INJECT | FI_COMPLETION | FI_REMOTE_CQ_DATA |
-			    TDM_ONE_SIDED | FI_DELIVERY_COMPLETE | FI_FENCE |
-			    TDM_DEFERRED)) == FI_INJECT &&
+	return (x->flags &
+		(FI_INJECT | FI_COMPLETION | FI_REMOTE_CQ_DATA | TDM_ONE_SIDED |
+		 TDM_DELIVERED | FI_FENCE | TDM_DEFERRED)) == FI_INJECT &&
 	       x->count == 1;
 }
 

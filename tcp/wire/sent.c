@@ -35,7 +35,7 @@ static void end_sent(struct tdm_conn *c)
 	tdm_list_for_each_safe(pos, tmp, &c->ackq) {
 		struct tdm_tx *op = tdm_list_entry(pos, struct tdm_tx, node);
 
-		if (!(op->flags & FI_DELIVERY_COMPLETE))
+		if (!(op->flags & TDM_DELIVERED))
 			tdm_tx_end(c, op, 0, 0);
 	}
 }

@@ -44,7 +44,7 @@ enum {
 
 static int injected(const struct tdm_tx *op)
 {
-	if (op->flags & (FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE))
+	if (op->flags & (FI_TRANSMIT_COMPLETE | TDM_DELIVERED))
 		return 0;
 	return !!(op->flags & (FI_INJECT | FI_INJECT_COMPLETE));
 }
@@ -183,7 +183,7 @@ static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 					      TDM_TCP_COPY_BYTES;
 	size_t copied = op->len <= most ? op->len : 0;
 	int write = !!(op->flags & FI_RMA);
-	int deliver = write || (op->flags & FI_DELIVERY_COMPLETE);
+	int deliver = write || (op->flags & TDM_DELIVERED);
 	struct tdm_wire_rec rec;
 	struct tdm_out *out;
 
@@ -286,8 +286,7 @@ static uint8_t last_flags(const struct tdm_conn *c, const struct tdm_tx *op)
 {
 	if (op->has_id || injected(op))
 		return 0;
-	if ((op->flags & FI_DELIVERY_COMPLETE) &&
-	    (c->features & TDM_WIRE_FEATURE_NOW))
+	if ((op->flags & TDM_DELIVERED) && (c->features & TDM_WIRE_FEATURE_NOW))
 		return TDM_WIRE_F_ACK | TDM_WIRE_F_NOW;
 	return TDM_WIRE_F_ACK;
 }

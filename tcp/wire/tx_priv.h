@@ -70,8 +70,8 @@ static inline int tdm_tx_waits(const struct tdm_conn *c, uint64_t flags)
 /* Does a send with @flags end by being copied? */
 static inline int tdm_tx_ends_copied(uint64_t flags)
 {
-	return (flags & (FI_INJECT | FI_TRANSMIT_COMPLETE |
-			 FI_DELIVERY_COMPLETE | TDM_ONE_SIDED)) == FI_INJECT;
+	return (flags & (FI_INJECT | FI_TRANSMIT_COMPLETE | TDM_DELIVERED |
+			 TDM_ONE_SIDED)) == FI_INJECT;
 }
 
 /*

@@ -136,7 +136,7 @@ struct Bits {
 	  ignored }
 
 const uint64_t LEVELS = FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |
-			FI_DELIVERY_COMPLETE;
+			FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE;
 
 /* Capabilities that belong to neither direction, or to one. */
 const uint64_t OF_NONE = FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV |

@@ -117,6 +117,7 @@ const Hint table[] = {
 	HINT(tx_attr->op_flags, FI_INJECT_COMPLETE, 0),
 	HINT(tx_attr->op_flags, FI_TRANSMIT_COMPLETE, 0),
 	HINT(tx_attr->op_flags, FI_DELIVERY_COMPLETE, 0),
+	HINT(tx_attr->op_flags, FI_MATCH_COMPLETE, 0),
 	HINT(tx_attr->op_flags, FI_COMMIT_COMPLETE, -FI_ENODATA),
 	HINT(tx_attr->msg_order, 0, 0),
 	HINT(tx_attr->msg_order, FI_ORDER_SAS, 0),

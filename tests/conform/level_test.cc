@@ -32,7 +32,7 @@ protected:
 };
 
 const uint64_t levels[] = { FI_INJECT_COMPLETE, FI_TRANSMIT_COMPLETE,
-			    FI_DELIVERY_COMPLETE };
+			    FI_DELIVERY_COMPLETE, FI_MATCH_COMPLETE };
 
 TEST_F(Level, EmptyMessagesReachTheirLevel)
 {
@@ -58,11 +58,18 @@ TEST_F(Level, EmptyMessagesReachTheirLevel)
 	}
 }
 
-TEST_F(Level, DeliveredMeansInTheBuffer)
+class LevelOfDelivery : public Level,
+			public testing::WithParamInterface<uint64_t>
+{
+};
+
+TEST_P(LevelOfDelivery, DeliveredMeansInTheBuffer)
 {
 	/* FI_DELIVERY_COMPLETE: "processed by the destination endpoint and
 	 * delivered to the target memory": not before a receive was posted, and
-	 * the bytes are there when the send completes. */
+	 * the bytes are there when the send completes. fi_cq(3) 2.1,
+	 * FI_MATCH_COMPLETE: the message has met its buffer; fi_tandem(7): and
+	 * is there. */
 	OPEN();
 	ASSERT_EQ(0, tdt_warm_up(w));
 	for (auto *from : senders()) {
@@ -70,8 +77,7 @@ TEST_F(Level, DeliveredMeansInTheBuffer)
 				    (size_t)60000, (size_t)(1 << 20) }) {
 			Bytes out = filled(len, 7), in(len);
 
-			OK(post(from, out.data(), len, FI_DELIVERY_COMPLETE,
-				&out));
+			OK(post(from, out.data(), len, GetParam(), &out));
 			OK(fence(from));
 			tdt_settle(w, 2);
 			EXPECT_EQ(0u, tdt_pending(w)) << len;
@@ -82,6 +88,64 @@ TEST_F(Level, DeliveredMeansInTheBuffer)
 		}
 	}
 }
+
+TEST_P(LevelOfDelivery, ADiscardedMessageWaitsForNobody)
+{
+	/* fi_tagged(3) 2.1, FLAGS: FI_MATCH_COMPLETE: also a message that the
+	 * target drops; FI_DISCARD. */
+	struct fi_msg_tagged m;
+	struct tdt_comp c;
+	char ctx;
+
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	for (auto *from : senders()) {
+		for (size_t len : { (size_t)1, (size_t)(1 << 20) }) {
+			Bytes out = filled(len, 7);
+
+			OK(post(from, out.data(), len, GetParam(), &out));
+			OK(fence(from));
+			memset(&m, 0, sizeof(m));
+			m.addr = FI_ADDR_UNSPEC;
+			m.tag = 1;
+			m.context = &ctx;
+			ASSERT_EQ(0, fi_trecvmsg(rx()->ep, &m,
+						 FI_PEEK | FI_DISCARD));
+			ASSERT_EQ(0, tdt_wait(rx(), &ctx, &c));
+			EXPECT_EQ(0, c.err);
+			OK(done(from, &out, FI_SEND | FI_TAGGED));
+		}
+	}
+}
+
+TEST_P(LevelOfDelivery, DefaultIsThatOfTheEndpoint)
+{
+	/* fi_endpoint(3), op_flags: for calls without flags of their own. */
+	attr.tx_op_flags = GetParam();
+	OPEN();
+	EXPECT_EQ(GetParam(), rx()->info->tx_attr->op_flags & GetParam());
+	for (auto *from : senders()) {
+		char out = 'd', in = 0;
+		struct iovec v = iov_of(&out, 1);
+
+		ASSERT_EQ(0, tdt_tsend(from, rx(), &v, 1, &out));
+		tdt_settle(w, 20);
+		EXPECT_EQ(0u, tdt_pending(w));
+		OK(receive(&in, 1, &in));
+		OK(done(from, &out, FI_SEND | FI_TAGGED));
+		EXPECT_EQ('d', in);
+		OK(done(rx(), &in, FI_RECV | FI_TAGGED));
+	}
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, LevelOfDelivery,
+			 testing::Values(FI_DELIVERY_COMPLETE,
+					 FI_MATCH_COMPLETE),
+			 [](const testing::TestParamInfo<uint64_t> &p) {
+				 return p.param == FI_MATCH_COMPLETE ?
+						"match" :
+						"delivery";
+			 });
 
 TEST_F(Level, TheReceiverMayTurnAwayOnceItHasItsMessage)
 {
@@ -145,25 +209,6 @@ TEST_F(Level, LowerLevelsDoNotWaitForAReceive)
 				EXPECT_EQ(-1, tdt_differs(in.data(), len, 8));
 			}
 		}
-	}
-}
-
-TEST_F(Level, DefaultIsThatOfTheEndpoint)
-{
-	/* fi_endpoint(3), op_flags: for calls without flags of their own. */
-	attr.tx_op_flags = FI_DELIVERY_COMPLETE;
-	OPEN();
-	for (auto *from : senders()) {
-		char out = 'd', in = 0;
-		struct iovec v = iov_of(&out, 1);
-
-		ASSERT_EQ(0, tdt_tsend(from, rx(), &v, 1, &out));
-		tdt_settle(w, 20);
-		EXPECT_EQ(0u, tdt_pending(w));
-		OK(receive(&in, 1, &in));
-		OK(done(from, &out, FI_SEND | FI_TAGGED));
-		EXPECT_EQ('d', in);
-		OK(done(rx(), &in, FI_RECV | FI_TAGGED));
 	}
 }
 

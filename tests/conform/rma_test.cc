@@ -309,6 +309,43 @@ TEST_F(Rma, KeyInUseAndBadFlags)
 	EXPECT_EQ(0, fi_close(&other->fid));
 }
 
+TEST_F(Rma, NothingIsMadeDurable)
+{
+	/* fi_getinfo(3) 2.1, FI_RMA_PMEM; fi_mr(3), FI_RMA_PMEM; fi_rma(3),
+	 * FI_COMMIT_COMPLETE: whoever grants them makes what was written
+	 * survive a loss of power. fi_tandem(7), LIMITATIONS: nobody here does,
+	 * so each is refused. */
+	ONLY_TANDEM();
+	OPEN();
+	OK(expose(64, 1));
+	struct fid_mr *other = nullptr;
+	struct fi_rma_iov remote = { 0, 8, KEY };
+	struct fi_msg_rma msg;
+	char buf[8] = { 0 };
+	struct iovec iov = iov_of(buf, 8);
+
+	EXPECT_FALSE(rx()->info->caps & FI_RMA_PMEM);
+	EXPECT_EQ(-FI_EBADFLAGS,
+		  fi_mr_reg(rx()->domain, buf, sizeof(buf), FI_REMOTE_WRITE, 0,
+			    KEY + 1, FI_RMA_PMEM, &other, nullptr));
+	for (auto *from : senders()) {
+		memset(&msg, 0, sizeof(msg));
+		msg.msg_iov = &iov;
+		msg.iov_count = 1;
+		msg.addr = addr(from, rx());
+		msg.rma_iov = &remote;
+		msg.rma_iov_count = 1;
+		EXPECT_EQ(-FI_EBADFLAGS,
+			  fi_writemsg(from->ep, &msg, FI_COMMIT_COMPLETE));
+		/* What is stronger than any level waits for the target. */
+		msg.context = buf;
+		ASSERT_EQ(0, fi_writemsg(from->ep, &msg,
+					 FI_MATCH_COMPLETE | FI_COMPLETION));
+		OK(done(from, buf, FI_RMA | FI_WRITE));
+		EXPECT_EQ(0, memcmp(region.data(), buf, 8));
+	}
+}
+
 TEST_F(Rma, TooManyRemoteRanges)
 {
 	/* fi_rma(3), rma_iov_limit: fi_tandem(7) LIMITS: 1. */
