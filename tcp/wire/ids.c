@@ -16,13 +16,15 @@
 
 enum { FIRST_SLOTS = 16 };
 
-static int grow(struct tdm_ids *ids, uint32_t max)
+/* To @least slots or more. The free list goes on with those that are new. */
+static int grow(struct tdm_ids *ids, uint64_t least, uint32_t max)
 {
+	uint64_t want = tdm_max(least, (uint64_t)ids->size * 2);
 	uint32_t size, i;
 	uintptr_t *slot;
 
-	size = (uint32_t)tdm_clamp((uint64_t)ids->size * 2, FIRST_SLOTS, max);
-	if (size <= ids->size)
+	size = (uint32_t)tdm_clamp(want, FIRST_SLOTS, max);
+	if (size < least)
 		return -FI_EAGAIN;
 	slot = realloc(ids->slot, size * sizeof(*slot));
 	if (!slot)
@@ -39,18 +41,28 @@ int tdm_ids_get(struct tdm_ids *ids, void *ptr, uint32_t max, uint32_t *id)
 	int ret;
 
 	if (ids->free == ids->size) {
-		ret = grow(ids, max);
+		ret = grow(ids, (uint64_t)ids->size + 1, max);
 		if (ret)
 			return ret;
 	}
+	ids->used++;
 	*id = ids->free;
 	ids->free = (uint32_t)(ids->slot[*id] >> 1);
 	ids->slot[*id] = (uintptr_t)ptr;
 	return 0;
 }
 
+int tdm_ids_ready(struct tdm_ids *ids, uint32_t n)
+{
+	uint64_t least = (uint64_t)ids->used + n;
+
+	return tdm_likely(least <= ids->size) ? 0 :
+						grow(ids, least, UINT32_MAX);
+}
+
 void tdm_ids_put(struct tdm_ids *ids, uint32_t id)
 {
+	ids->used--;
 	ids->slot[id] = (uintptr_t)ids->free * 2 + 1;
 	ids->free = id;
 }
@@ -68,4 +80,5 @@ void tdm_ids_fini(struct tdm_ids *ids)
 	ids->slot = NULL;
 	ids->size = 0;
 	ids->free = 0;
+	ids->used = 0;
 }

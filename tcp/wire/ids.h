@@ -15,11 +15,14 @@ struct tdm_ids {
 	uintptr_t *slot; /* pointer, or next free index * 2 + 1 */
 	uint32_t size;
 	uint32_t free; /* first free index; == size: none */
+	uint32_t used;
 };
 
 /* Number @ptr (4-aligned). Out: *@id. Errors: -FI_ENOMEM, or @max in use. */
 int tdm_ids_get(struct tdm_ids *, void *ptr, uint32_t max,
 		uint32_t *id) tdm_must_check;
+/* Have room for @n more, which need no memory then. Errors: -FI_ENOMEM. */
+int tdm_ids_ready(struct tdm_ids *ids, uint32_t n) tdm_must_check;
 void tdm_ids_put(struct tdm_ids *ids, uint32_t id);
 /* The pointer behind @id, or NULL when @id is not in use. */
 void *tdm_ids_find(const struct tdm_ids *ids, uint32_t id);

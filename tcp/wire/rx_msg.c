@@ -223,15 +223,15 @@ void tdm_rx_place(struct tdm_rx *rx, struct fi_peer_rx_entry *entry)
 static void want(struct tdm_rx *rx)
 {
 	struct tdm_conn *c = rx->conn;
+	int ret;
 
 	rx->want = 0;
 	if (rx->state == TDM_RX_PLACING && rx->len && rx->room) {
-		if (tdm_ids_get(&c->rids, rx, UINT32_MAX, &rx->rid)) {
-			fail(rx, FI_ENOMEM, 0);
-		} else {
-			rx->has_rid = 1;
-			rx->want = tdm_min(rx->len, rx->room);
-		}
+		ret = tdm_ids_get(&c->rids, rx, UINT32_MAX, &rx->rid);
+		assert(!ret); /* see tdm_rx_rid_ready() */
+		(void)ret;
+		rx->has_rid = 1;
+		rx->want = tdm_min(rx->len, rx->room);
 	}
 	tdm_rx_answer(rx, TDM_WIRE_CTS);
 	if (rx->state == TDM_RX_PLACING && !rx->want) {
@@ -254,6 +254,8 @@ int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	c->heard += c->tcp->closing;
 	if (c->tcp->closing)
 		return 0;
+	if (tdm_rx_rid_ready(c))
+		return -TDM_RX_NO_MEMORY;
 	rx = tdm_rx_new(c, rec);
 	if (!rx)
 		return -TDM_RX_NO_MEMORY;

@@ -11,6 +11,16 @@
 /* A new one for the record @rec, DROPPING. NULL: out of memory. */
 struct tdm_rx *tdm_rx_new(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
+/*
+ * Have memory for the numbers of all that waits announced on @c, and for one
+ * more: a receive that has been matched cannot wait for memory. To be called
+ * before something is announced and before a number is taken.
+ */
+static inline int tdm_rx_rid_ready(struct tdm_conn *c)
+{
+	return tdm_ids_ready(&c->rids, c->announced + 1);
+}
+
 /* The bytes of @rx go to @entry from now on: PLACING. */
 void tdm_rx_place(struct tdm_rx *rx, struct fi_peer_rx_entry *entry);
 

@@ -74,7 +74,8 @@ int tdm_rx_awrite(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	admit(rx, rec);
 	if (rx->state != TDM_RX_PLACING || !rx->len) {
 		tdm_rx_arrived(rx);
-	} else if (tdm_ids_get(&c->rids, rx, UINT32_MAX, &rx->rid)) {
+	} else if (tdm_rx_rid_ready(c) ||
+		   tdm_ids_get(&c->rids, rx, UINT32_MAX, &rx->rid)) {
 		tdm_rx_revoke(rx);
 		rx->status = TDM_WIRE_S_MEMORY;
 		tdm_rx_arrived(rx);
@@ -93,7 +94,8 @@ struct tdm_rx *tdm_rx_reading(struct tdm_conn *c, struct tdm_tx *op)
 
 	if (!rx)
 		return NULL;
-	if (tdm_ids_get(&c->rids, rx, UINT32_MAX, &rx->rid)) {
+	if (tdm_rx_rid_ready(c) ||
+	    tdm_ids_get(&c->rids, rx, UINT32_MAX, &rx->rid)) {
 		tdm_rx_free(rx);
 		return NULL;
 	}

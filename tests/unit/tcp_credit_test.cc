@@ -241,4 +241,48 @@ TEST_F(TcpCredit, NoMemoryAtTheReceiverLosesNothing)
 	EXPECT_TRUE(at(0).lost.empty());
 }
 
+/*
+ * The receiver has no memory at each place in turn while a message is announced
+ * to it, or while the receive for it is posted. The message comes all the same.
+ */
+TEST_F(TcpCredit, AnnouncedWithoutMemory)
+{
+	const Bytes out = pattern(300000, 1);
+	unsigned failures = 0;
+
+	if (!tdt_alloc_can_fail())
+		GTEST_SKIP() << "not linked for it";
+	for (unsigned nth = 1; nth < 16; nth++) {
+		bool posted = nth % 2;
+		Bytes in(out.size());
+
+		nodes.clear();
+		mesh(2);
+		at(0).send(1, "open", 5, 1000);
+		ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
+		if (posted) {
+			ASSERT_EQ(0, at(1).recv(in.data(), in.size(), 1));
+		}
+		ASSERT_EQ(0, at(0).send(1, out.data(), out.size(), 1));
+		for (int i = 0; i < 50; i++)
+			at(0).progress();
+		tdt_alloc_fail((nth + 1) / 2, 0);
+		for (int i = 0; i < 50; i++)
+			at(1).progress();
+		while (!posted && at(1).recv(in.data(), in.size(), 1))
+			;
+		for (int i = 0; i < 50; i++)
+			at(1).progress();
+		failures += tdt_alloc_stop();
+		ASSERT_TRUE(until([&] {
+			return at(1).rx.got.size() == 1 &&
+			       at(0).tx.got.size() == 2;
+		})) << nth;
+		EXPECT_EQ(0, at(1).rx.got[0].err) << nth;
+		EXPECT_EQ(0, at(0).tx.got[1].err) << nth;
+		EXPECT_EQ(out, in) << nth;
+	}
+	EXPECT_GT(failures, 0u);
+}
+
 } // namespace
