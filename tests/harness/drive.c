@@ -25,7 +25,7 @@ uint64_t tdt_deadline_ms(void)
 {
 	const char *s = getenv("TANDEM_TEST_DEADLINE");
 
-	return s && atoi(s) > 0 ? (uint64_t)atoi(s) * 1000 : 20000;
+	return s && atoi(s) > 0 ? (uint64_t)atoi(s) * 1000 : 120000;
 }
 
 const char *tdt_call_name(enum tdt_call call)
