@@ -32,6 +32,8 @@ enum {
 	NO_MEMORY_MS = 10,
 	/* Most bytes handed over in one pass. */
 	PUSH_BYTES = 1 << 20,
+	/* Gathered messages that go out at once. */
+	FLUSH_MSGS = 64,
 };
 
 struct tdm_out *tdm_out_room(struct tdm_conn *c, size_t n)
@@ -224,4 +226,23 @@ void tdm_out_kick(struct tdm_conn *c)
 	}
 	c->tx_pass = c->tcp->pass;
 	tdm_out_push(c);
+}
+
+void tdm_out_message(struct tdm_conn *c, uint64_t flags)
+{
+	if (c->blocked)
+		return;
+	if (c->gather || c->out->tail - c->out->head >= TDM_TCP_FLUSH_BYTES ||
+	    c->out->msgs >= FLUSH_MSGS) {
+		c->tx_pass = c->tcp->pass;
+		tdm_out_push(c);
+	} else if (flags & FI_MORE) {
+		tdm_out_later(c);
+	} else if (flags & (FI_INJECT | FI_INJECT_COMPLETE)) {
+		/* Nothing makes the application call again. */
+		c->tx_pass = c->tcp->pass;
+		tdm_out_push(c);
+	} else {
+		tdm_out_kick(c);
+	}
 }

@@ -18,6 +18,12 @@ void tdm_out_push(struct tdm_conn *c);
 /* There is output: the first since the last pass leaves at once. */
 void tdm_out_kick(struct tdm_conn *c);
 
+/*
+ * A message with @flags, of a struct tdm_xfer, was committed: it leaves now,
+ * or is gathered when the application will make another call.
+ */
+void tdm_out_message(struct tdm_conn *c, uint64_t flags);
+
 static inline size_t tdm_out_bytes(const struct tdm_conn *c)
 {
 	return c->out ? c->out->tail - c->out->head : 0;

@@ -37,11 +37,6 @@
 
 #include <stdlib.h>
 
-enum {
-	/* Gathered messages that go out at once. */
-	FLUSH_MSGS = 64,
-};
-
 static int injected(const struct tdm_tx *op)
 {
 	if (op->flags & (FI_TRANSMIT_COMPLETE | TDM_DELIVERED))
@@ -523,21 +518,7 @@ ssize_t tdm_tx_send(struct tdm_conn *c, const struct tdm_xfer *x)
 	if (tdm_unlikely(c->state != TDM_CONN_READY ||
 			 !tdm_list_empty(&c->sendq) || !commit(c, op)))
 		return enqueue(c, op);
-	if (c->blocked)
-		return 0;
-	if (c->gather || c->out->tail - c->out->head >= TDM_TCP_FLUSH_BYTES ||
-	    c->out->msgs >= FLUSH_MSGS) {
-		c->tx_pass = tcp->pass;
-		tdm_out_push(c);
-	} else if (x->flags & FI_MORE) {
-		tdm_out_later(c);
-	} else if (x->flags & (FI_INJECT | FI_INJECT_COMPLETE)) {
-		/* Nothing makes the application call again. */
-		c->tx_pass = tcp->pass;
-		tdm_out_push(c);
-	} else {
-		tdm_out_kick(c);
-	}
+	tdm_out_message(c, x->flags);
 	return 0;
 }
 
