@@ -77,7 +77,7 @@ void tdm_srx_entry_free(struct tdm_srx *srx, struct tdm_srx_entry *e)
 	tdm_srx_entry_put(srx, e);
 }
 
-/* What a wide entry has besides. */
+/* The additional members of a wide entry. */
 struct wide {
 	struct iovec iov[TDM_IOV_LIMIT]; /* first: rx.iov is freed */
 	void *desc[TDM_IOV_LIMIT];

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an endpoint leaves to its peers when it closes: the payload of injects
- * that it has announced. Their calls have returned success, so the peer gets
- * them although it may not have looked at the announcement yet: the closing
- * side copies them to sealed memory and hands that over by the lifeline, where
- * it waits for the peer's progress as long as it takes. So fi_close(3) waits
- * for nobody.
+ * A closing endpoint leaves its peers the payload of injects that it has
+ * announced. Their calls have returned success, so the peer gets them although
+ * it may not have looked at the announcement yet: the closing side copies them
+ * to sealed memory and hands that over by the lifeline, where it waits for the
+ * peer's progress as long as it takes. So fi_close(3) waits for nobody.
  *
  * Invariants:
  *  1. The area of a session is looked at when all records of the ring have been
@@ -113,7 +112,7 @@ void tdm_shm_left_give(struct tdm_shm_pair *pair)
 				       tdm_shm_region_fd(&area));
 		tdm_shm_region_fini(&area);
 	}
-	/* Who is gone does not want them. */
+	/* A peer that is gone does not want them. */
 	if (ret && ret != -EPIPE && ret != -ECONNRESET)
 		TDM_WARN(EP_DATA, "injected messages are lost at fi_close: %s",
 			 fi_strerror(-ret));

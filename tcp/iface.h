@@ -55,7 +55,7 @@ struct tdm_iface {
  */
 int tdm_iface_scan(struct tdm_iface **table, size_t *count) tdm_must_check;
 
-/* What @i is; uses name, ip, flags, driver, outside and gateway. */
+/* The kind of @i; uses name, ip, flags, driver, outside and gateway. */
 enum tdm_iface_kind tdm_iface_kind(const struct tdm_iface *i);
 
 /* Is the link there? */
@@ -70,7 +70,7 @@ void tdm_iface_sort(struct tdm_iface *table, size_t count);
 /* The network of @i as text, "192.0.2.0/24", into TDM_NETWORK_STR_BYTES. */
 const char *tdm_iface_network(const struct tdm_iface *i, char *buf);
 
-/* What fi_getinfo(3) was asked that interfaces can be chosen by. */
+/* The part of a request to fi_getinfo(3) that chooses among interfaces. */
 struct tdm_iface_ask {
 	const char *name;		   /* of the interface, or NULL */
 	const char *network;		   /* or NULL */
@@ -80,7 +80,7 @@ struct tdm_iface_ask {
 };
 
 /*
- * What can be offered to who asks @ask, the best first. Out: *@table, to be
+ * Find what can be offered for @ask, the best first. Out: *@table, to be
  * freed, and *@count, at least 1. Errors: -FI_ENODATA, the reason logged;
  * -FI_ENOMEM.
  */

@@ -78,7 +78,7 @@ static void ask_driver(int fd, struct tdm_iface *i)
 	       strnlen(info.bus_info, sizeof(i->bus) - 1));
 }
 
-/* What was said of the same interface before, or the kernel's answer. */
+/* The answer given for the same interface before, or the kernel's. */
 static void ask(int fd, struct tdm_iface *table, size_t at)
 {
 	struct tdm_iface *i = &table[at];

@@ -100,7 +100,7 @@ static int fits(const struct tdm_iface_ask *ask, struct tdm_iface *i)
 	if (ask->network &&
 	    strcmp(tdm_iface_network(i, network), ask->network) != 0)
 		return 0;
-	/* Who names an address knows why. */
+	/* A caller that names an address has a reason. */
 	if (ask->src ? !has_source(i, ask->src) : !tdm_iface_has_carrier(i))
 		return 0;
 	return is_wanted(ask, i);
