@@ -24,17 +24,6 @@ using namespace tcp_test;
 class TcpCredit : public TcpFault
 {
 protected:
-	/* What unexpected messages take of node @i. */
-	static uint64_t held(Node &n)
-	{
-		struct fid_peer_srx *srx =
-			tdm_srx_export(n.srx, TDM_TRANSPORT_TCP);
-		struct tdm_held *h = static_cast<struct tdm_held *>(
-			tdm_open_ops(&srx->ep_fid.fid, TDM_HELD_OPS));
-
-		return h->bytes;
-	}
-
 	/* Node 0 injects tags [0, n), 8 bytes each, to node 1. */
 	ssize_t storm(uint64_t n)
 	{

@@ -22,16 +22,6 @@ class TcpLeft : public TcpFault
 protected:
 	static constexpr uint64_t KEY = 7;
 
-	static uint64_t held(Node &n)
-	{
-		struct fid_peer_srx *srx =
-			tdm_srx_export(n.srx, TDM_TRANSPORT_TCP);
-		struct tdm_held *h = static_cast<struct tdm_held *>(
-			tdm_open_ops(&srx->ep_fid.fid, TDM_HELD_OPS));
-
-		return h->bytes;
-	}
-
 	/* Node 0 has a session with node 1, which has little room. */
 	void meet()
 	{

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "tcp_world.h"
+#include "tdm_held.h"
+#include "tdm_open.h"
 
 namespace tcp_test
 {
@@ -128,6 +130,17 @@ protected:
 	TcpFault()
 	{
 		tdm_os.socket = no_diag;
+	}
+
+	/* The memory that unexpected messages take at node @n, bytes. */
+	static uint64_t held(Node &n)
+	{
+		struct fid_peer_srx *srx =
+			tdm_srx_export(n.srx, TDM_TRANSPORT_TCP);
+		struct tdm_held *h = static_cast<struct tdm_held *>(
+			tdm_open_ops(&srx->ep_fid.fid, TDM_HELD_OPS));
+
+		return h->bytes;
 	}
 
 	bool closed()
