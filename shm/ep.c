@@ -513,6 +513,7 @@ static void ep_lists_init(struct tdm_shm_ep *ep)
 	tdm_list_init(&ep->held);
 	tdm_list_init(&ep->op_free);
 	tdm_list_init(&ep->unexps);
+	ep->announced_most = TDM_SHM_RTS_MOST;
 	tdm_list_init(&ep->pairs);
 	tdm_list_init(&ep->av_node);
 	tdm_pool_init(&ep->pulls, sizeof(struct tdm_shm_pull), 0);

@@ -81,6 +81,7 @@ struct tdm_shm_ep {
 	struct tdm_pool ctls;
 	struct tdm_pool serves;
 	struct tdm_rma_ops *rma; /* of the owner's domain; NULL: none */
+	uint32_t announced_most; /* of pair->announced and pair->waiting */
 	struct tdm_list unexps;
 	size_t unexp_bytes; /* held, with what it takes to hold it */
 	struct tdm_held *account, held_own; /* unexp.c */

@@ -116,6 +116,7 @@ void tdm_shm_op_free(struct tdm_shm_ep *ep, struct tdm_shm_op *op)
 	tdm_list_del(&op->feed);
 	if (op->slow)
 		slow_add(op, -1);
+	op->pair->announced -= (uint32_t)op->announced;
 	if (tdm_unlikely(op->copy != NULL))
 		tdm_inject_give(tdm_shm_copy_bytes(op->bytes));
 	free(op->copy);
@@ -254,6 +255,7 @@ static void op_fill(struct tdm_shm_op *op, struct tdm_shm_pair *pair,
 	op->flags = x->flags;
 	op->copy = NULL;
 	op->told = 0;
+	op->announced = 0;
 	op->cancelled = 0;
 	op->len = 0;
 	op->bytes = x->len;

@@ -63,6 +63,7 @@ struct tdm_shm_op {
 	int told;      /* 1: its completion was written */
 	int cancelled; /* 1: FAIL asks the peer to drop it */
 	int slow;      /* 1: counted in pair->slow */
+	int announced; /* 1: counted in pair->announced */
 	int step;      /* what fetches: enum tdm_shm_read_step */
 	int err;       /* reads: what came of the pull, positive errno */
 };

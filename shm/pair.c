@@ -312,6 +312,7 @@ void tdm_shm_pair_up(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	pair->state = TDM_SHM_PAIR_UP;
 	pair->broken = 0;
 	pair->epoch++;
+	pair->waiting = 0;
 	tdm_shm_unexp_begin(pair);
 	pair->refused_told = 0;
 	pair->silent = 0;

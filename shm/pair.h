@@ -93,6 +93,8 @@ struct tdm_shm_pair {
 	struct tdm_slow slow;  /* of ops, when order matters: ep->order */
 	struct tdm_list feeds; /* ops that feed chunks, round robin */
 	struct tdm_list pulls;
+	/* Announced messages: of ops, and those of the peer that wait here. */
+	uint32_t announced, waiting;
 	struct tdm_list serves; /* ops of reads this process answers */
 	uint32_t nserves;	/* of them, and of results on their way */
 	uint32_t next_serve;	/* names the next one */

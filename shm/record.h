@@ -25,6 +25,7 @@ enum {
 	TDM_SHM_CHUNKS_MOST = 1024,
 	TDM_SHM_SLOTS_LEAST = 16,
 	TDM_SHM_SLOTS_MOST = 8192,
+	TDM_SHM_RTS_MOST = 1 << 16, /* messages announced and unanswered */
 };
 
 /* What a record is. 0 is never valid, so that zeroed memory holds none. */

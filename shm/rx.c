@@ -229,6 +229,7 @@ static int rts_queue(struct tdm_shm_pair *pair, struct fi_peer_rx_entry *entry,
 		return -FI_EAGAIN;
 	}
 	u->pull = pull;
+	pair->waiting++;
 	u->entry = entry;
 	entry->peer_context = u;
 	entry->msg_size = pull->rts.len;
@@ -246,8 +247,12 @@ static int rx_rts(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 	struct tdm_shm_ep *ep = pair->ep;
 	struct tdm_offer offer;
 	struct fi_peer_rx_entry *entry;
-	struct tdm_shm_pull *pull = tdm_pool_alloc(&ep->pulls);
+	struct tdm_shm_pull *pull;
 
+	/* The sender counts more than those that wait. */
+	if (tdm_unlikely(pair->waiting >= ep->announced_most))
+		return -FI_EPROTO;
+	pull = tdm_pool_alloc(&ep->pulls);
 	if (!pull)
 		return -FI_EAGAIN;
 	memset(pull, 0, sizeof(*pull));

@@ -349,7 +349,8 @@ static tdm_noinline ssize_t send_rts(struct tdm_shm_pair *pair,
 	slot = tx_room(pair, 1, TDM_SHM_TX_SPARE);
 	if (tdm_unlikely(!slot))
 		return tdm_shm_tx_full(pair, x);
-	op = tdm_shm_op_new(pair, x);
+	op = pair->announced < ep->announced_most ? tdm_shm_op_new(pair, x) :
+						    NULL;
 	if (tdm_unlikely(!op)) {
 		tdm_shm_ep_progress(ep);
 		return -FI_EAGAIN;
@@ -371,6 +372,8 @@ static tdm_noinline ssize_t send_rts(struct tdm_shm_pair *pair,
 							     0,
 			      0));
 	tdm_shm_bell(pair);
+	op->announced = 1;
+	pair->announced++;
 	return 0;
 }
 

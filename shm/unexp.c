@@ -13,8 +13,10 @@
  *     has its share itself, so that one that floods does not stop others; or
  *     from its beginning, when the account was full by then, so that those who
  *     come and go cannot fill memory.
- *  3. What is announced takes no payload here; the sender's context bounds it.
- *     Of a pair that is lost it is dropped when the account is full.
+ *  3. What is announced takes no payload here, and no pair has more of it than
+ *     ep->announced_most: its sender counts what we have not answered, and does
+ *     not announce more. pair->waiting has those of the session that stands. Of
+ *     a pair that is lost they are dropped when the account is full.
  * Locking: domain lock held.
  */
 #include "shm/unexp.h"
@@ -145,6 +147,8 @@ static void unexp_settle(struct tdm_shm_unexp *u)
 	if (!ep)
 		return;
 	tdm_list_del(&u->node);
+	if (u->pull && u->epoch == u->pair->epoch)
+		u->pair->waiting--;
 	ep->unexp_bytes -= u->charge;
 	ep->account->bytes -= u->charge;
 	u->pair->unexp_bytes -= u->charge;

@@ -2,6 +2,10 @@
 /* Messages that come before their receive: fi_msg(3), fi_tagged(3). */
 #include "tests/harness/fixture.h"
 
+extern "C" {
+#include "tests/harness/child.h"
+}
+
 namespace
 {
 
@@ -123,6 +127,175 @@ TEST_F(Unexpected, CloseDropsThoseNobodyTook)
 		}
 	}
 	close();
+}
+
+/* What came of more messages than a peer may announce. */
+struct Announced {
+	enum { ALL = 80000 };
+	uint64_t taken;	  /* while nothing was received */
+	uint64_t gone;	  /* number of the one that was cancelled */
+	uint64_t instead; /* of it so many were taken */
+	uint64_t sent, received, completed, wrong;
+};
+
+class AnnouncedWorld : public Case
+{
+public:
+	void TestBody() override
+	{
+	}
+
+	void run(struct Announced *a)
+	{
+		attr.no_tcp_only = 1;
+		attr.tx_size = 512;
+		OK(open());
+		ASSERT_EQ(0, tdt_warm_up(w));
+		a->taken = fill(a);
+		cancel(a, a->taken - 100 - a->taken % 3);
+		a->instead = fill(a);
+		post();
+
+		uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+
+		while ((a->received < a->ALL - 1 ||
+			a->completed < a->ALL - 1) &&
+		       tdt_now_ms() < end) {
+			send(a);
+			look(a);
+		}
+		close();
+	}
+
+private:
+	std::vector<uint64_t> seq = std::vector<uint64_t>(Announced::ALL);
+	uint64_t in = 0;
+
+	/* Each third one by fi_tinject. */
+	bool send(struct Announced *a)
+	{
+		struct fid_ep *from = ep(1)->ep;
+		fi_addr_t to = addr(ep(1), rx());
+		uint64_t i = a->sent;
+
+		if (i == a->ALL)
+			return false;
+		seq[i] = i + 1;
+		ssize_t ret = i % 3 ? fi_tsend(from, &seq[i], 8, nullptr, to, 1,
+					       &seq[i]) :
+				      fi_tinject(from, &seq[i], 8, to, 1);
+		if (ret) {
+			a->wrong += ret != -FI_EAGAIN;
+			return false;
+		}
+		a->completed += i % 3 == 0;
+		a->sent++;
+		return true;
+	}
+
+	/* As many as are taken while nothing is received. */
+	uint64_t fill(struct Announced *a)
+	{
+		uint64_t before = a->sent;
+
+		for (int vain = 0; vain < 3000; vain++) {
+			if (send(a))
+				vain = 0;
+			look(a);
+		}
+		return a->sent - before;
+	}
+
+	/* Take back number @i, which was no inject. */
+	void cancel(struct Announced *a, uint64_t i)
+	{
+		uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+
+		ASSERT_EQ(0, fi_cancel(&ep(1)->ep->fid, &seq[i]));
+		while (!a->gone && tdt_now_ms() < end)
+			look(a);
+		EXPECT_EQ(i + 1, a->gone);
+	}
+
+	void cancelled(struct Announced *a)
+	{
+		struct fi_cq_err_entry e = {};
+
+		EXPECT_EQ(1, fi_cq_readerr(ep(1)->tx_cq, &e, 0));
+		EXPECT_EQ(FI_ECANCELED, e.err);
+		EXPECT_EQ(0u, a->gone) << "one was cancelled";
+		a->gone = *static_cast<uint64_t *>(e.op_context);
+	}
+
+	void post()
+	{
+		EXPECT_EQ(0, fi_trecv(rx()->ep, &in, 8, nullptr, FI_ADDR_UNSPEC,
+				      1, 0, &in));
+	}
+
+	void look(struct Announced *a)
+	{
+		struct fi_cq_tagged_entry e[16];
+		ssize_t n = fi_cq_read(ep(1)->tx_cq, e, 16);
+
+		for (ssize_t i = 0; i < n; i++)
+			a->completed += e[i].op_context != &in;
+		if (n == -FI_EAVAIL)
+			cancelled(a);
+		else
+			a->wrong += n < 0 && n != -FI_EAGAIN;
+		n = fi_cq_read(rx()->rx_cq, e, 1);
+		a->wrong += n < 0 && n != -FI_EAGAIN;
+		if (n != 1)
+			return;
+		a->wrong += in != next(a) || e[0].op_context != &in;
+		if (++a->received < a->ALL - 1)
+			post();
+	}
+
+	/* The number that comes next. */
+	uint64_t next(const struct Announced *a)
+	{
+		return a->received + 1 + (a->received + 1 >= a->gone);
+	}
+};
+
+TDT_ROLE(announced)
+{
+	struct Announced a;
+	AnnouncedWorld t;
+
+	(void)arg;
+	memset(&a, 0, sizeof(a));
+	t.run(&a);
+	a.wrong += t.HasFailure();
+	return tdt_tell(fd, &a, sizeof(a));
+}
+
+TEST_F(Unexpected, AnnouncedOnesAreBoundedAndNoneIsLost)
+{
+	/* fi_tandem(7), LIMITS: of 65536 messages a peer has been told without
+	 * their payload; the rest waits with its sender until it receives. */
+	const uint64_t most = 65536, max = 1 << 20, charge = 512, ring = 2040;
+	struct tdt_child child = { 0, -1 };
+	struct Announced a;
+
+	ONLY_TANDEM();
+	memset(&a, 0, sizeof(a));
+	setenv("FI_TANDEM_UNEXP_MAX", "1048576", 1);
+	EXPECT_EQ(0, tdt_child_start(&child, "announced", nullptr));
+	unsetenv("FI_TANDEM_UNEXP_MAX");
+	ASSERT_EQ(static_cast<ssize_t>(sizeof(a)),
+		  tdt_hear(child.fd, &a, sizeof(a)));
+	EXPECT_EQ(0, tdt_child_wait(&child));
+	EXPECT_EQ(0u, a.wrong);
+	EXPECT_LE(a.taken, most + max / charge + ring + 2 * 512);
+	/* The one that was cancelled left its place, and injects may follow. */
+	EXPECT_GE(a.instead, 1u);
+	EXPECT_LE(a.instead, 3u);
+	EXPECT_EQ(static_cast<uint64_t>(Announced::ALL), a.sent);
+	EXPECT_EQ(static_cast<uint64_t>(Announced::ALL) - 1, a.received);
+	EXPECT_EQ(static_cast<uint64_t>(Announced::ALL) - 1, a.completed);
 }
 
 TEST_F(Unexpected, SourceIsReported)

@@ -655,6 +655,139 @@ TEST_F(PairTest, UnexpectedFloodIsBoundedAndDrains)
 	EXPECT_TRUE(tdm_list_empty(&ep->held));
 }
 
+/* Announced messages between two that do not receive. */
+class AnnouncedTest : public PairTest
+{
+protected:
+	enum { MOST = 50 };
+
+	std::vector<unsigned char> big = pattern(20000, 1), in = big;
+
+	void bound(uint32_t at_a, uint32_t at_b)
+	{
+		meet();
+		ASSERT_TRUE(until([&] {
+			return !tsend(b, to_a, big.data(), 1, 99, nullptr);
+		}));
+		tdm_shm_ep_from_fid(a->ep)->announced_most = at_a;
+		tdm_shm_ep_from_fid(b->ep)->announced_most = at_b;
+		ASSERT_TRUE(until([&] { return tdt_owner_queued(a) == 1; }));
+		tdt_owner_discard(a);
+		a->dones = b->dones = 0;
+	}
+
+	/* As many as @from can announce while @o looks at each. */
+	size_t announce(struct tdt_owner *from, fi_addr_t to, size_t most)
+	{
+		size_t n = 0, vain = 0;
+
+		while (n < most && vain < 1000) {
+			if (tsend(from, to, big.data(), big.size(), n + 1,
+				  this)) {
+				vain++;
+				step();
+			} else {
+				n++;
+				vain = 0;
+			}
+		}
+		for (int i = 0; i < 100; i++)
+			step();
+		return n;
+	}
+
+	/* @o receives message @tag; the sender's operation ends. */
+	void take(struct tdt_owner *o, struct tdt_owner *from, uint64_t tag)
+	{
+		size_t received = o->dones, sent = from->dones;
+
+		in.assign(in.size(), 0);
+		tdt_owner_trecv(o, in.data(), in.size(), tag, &in);
+		ASSERT_TRUE(until([&] {
+			return o->dones > received && from->dones > sent;
+		})) << tag;
+		ASSERT_EQ(o->done[received].err, 0);
+		ASSERT_EQ(in, big);
+	}
+};
+
+/* doc/PROTOCOL-shm.md, "Large messages": so many, and no more until an ACK. */
+TEST_F(AnnouncedTest, BoundedAtBothSidesWhileAnswersPass)
+{
+	bound(MOST, MOST);
+	/* Both sides at once: neither can wait for the other. */
+	EXPECT_EQ(size_t(MOST), announce(a, to_b, 2 * MOST));
+	EXPECT_EQ(size_t(MOST), announce(b, to_a, 2 * MOST));
+	EXPECT_EQ(uint32_t(MOST), pair_of(b)->waiting);
+	EXPECT_EQ(uint32_t(MOST), pair_of(a)->waiting);
+	/* What is not announced passes, and so do acknowledgements. */
+	char c = 0, d = 0;
+	for (int i = 0; i < 100; i++) {
+		tdt_owner_trecv(b, &d, 1, 1000, &d);
+		ASSERT_EQ(send(a, to_b, &c, 1, 1000, &c,
+			       i % 2 ? FI_DELIVERY_COMPLETE : 0),
+			  0);
+		ASSERT_TRUE(until([&] {
+			return tdt_owner_find(b, &d) && tdt_owner_find(a, &c);
+		}));
+		a->dones = b->dones = 0;
+	}
+	/* The newest first; each that goes makes room for one. */
+	for (uint64_t tag = MOST; tag; tag--) {
+		take(b, a, tag);
+		ASSERT_EQ(1u, announce(a, to_b, 1)) << tag;
+		ASSERT_EQ(0u, announce(a, to_b, 1)) << tag;
+	}
+	for (uint64_t tag = MOST; tag; tag--)
+		take(a, b, tag);
+	for (int i = 0; i < MOST; i++)
+		take(b, a, 1);
+	EXPECT_EQ(0u, pair_of(a)->announced + pair_of(a)->waiting);
+	EXPECT_EQ(0u, pair_of(b)->announced + pair_of(b)->waiting);
+}
+
+/* What is dropped makes room, and so does the end of a session. */
+TEST_F(AnnouncedTest, DropsAndEndsMakeRoom)
+{
+	char c[MOST];
+
+	bound(MOST, MOST);
+	for (char &one : c)
+		ASSERT_EQ(send(a, to_b, big.data(), big.size(), 1, &one), 0);
+	ASSERT_TRUE(until([&] { return tdt_owner_queued(b) == MOST; }));
+	for (int i = 0; i < 20; i++)
+		ASSERT_EQ(0, tdt_owner_discard(b));
+	ASSERT_TRUE(until([&] { return pair_of(a)->announced == MOST - 20; }));
+	EXPECT_EQ(uint32_t(MOST - 20), pair_of(b)->waiting);
+	/* The next session begins from 0; what is left ends without it. */
+	close(a);
+	ASSERT_TRUE(until(
+		[&] { return tdt_owner_event(b, TDM_PEER_LOST) != nullptr; }));
+	a = open(port_a);
+	to_b = insert(a, port_b, id_b);
+	tdm_shm_ep_from_fid(a->ep)->announced_most = MOST;
+	meet();
+	EXPECT_EQ(size_t(MOST), announce(a, to_b, 2 * MOST));
+	EXPECT_EQ(size_t(2 * MOST - 20), tdt_owner_queued(b));
+	while (tdt_owner_queued(b) > MOST)
+		ASSERT_EQ(0, tdt_owner_discard(b));
+	EXPECT_EQ(uint32_t(MOST), pair_of(b)->waiting);
+	for (uint64_t tag = 1; tag <= MOST; tag++)
+		take(b, a, tag);
+}
+
+/* A sender that does not count is not believed: the pair ends, not memory. */
+TEST_F(AnnouncedTest, MoreThanIsAgreedEndsThePair)
+{
+	bound(2 * MOST, MOST);
+	EXPECT_LE(size_t(MOST), announce(a, to_b, 2 * MOST));
+	ASSERT_TRUE(until(
+		[&] { return tdt_owner_event(b, TDM_PEER_LOST) != nullptr; }));
+	EXPECT_EQ(size_t(MOST), tdt_owner_queued(b));
+	while (!tdt_owner_discard(b))
+		;
+}
+
 TEST_F(PairTest, CloseInEitherOrderWithMessagesQueued)
 {
 	auto big = pattern(100000, 1);
