@@ -378,8 +378,8 @@ static void unlink_conn(struct tdm_conn *c)
 
 	tdm_loop_timer_disarm(&c->timer);
 	tdm_conn_close_fd(c);
-	if (tcp->stalled == c)
-		tcp->stalled = NULL;
+	if (tcp->stage->stalled == c)
+		tcp->stage->stalled = NULL;
 	if (tdm_list_linked(&c->bucket))
 		tcp->pairs--;
 	tdm_list_del(&c->bucket);

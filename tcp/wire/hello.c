@@ -314,7 +314,7 @@ static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	c->unheard_ns = 0;
 	c->tx_group = 0;
 	tdm_conn_set_source(c, c->fi_addr, 0);
-	c->read_bytes = TDM_TCP_STAGE_BYTES / 4;
+	c->read_bytes = TDM_STAGE_BYTES / 4;
 	tdm_conn_set_state(c, TDM_CONN_READY);
 	tdm_conn_watch(c, c->blocked ? TDM_LOOP_READ | TDM_LOOP_WRITE :
 				       TDM_LOOP_READ);

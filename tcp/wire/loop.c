@@ -64,6 +64,7 @@ struct tdm_loop {
 	int woken;	  /* wakefd holds a count */
 	int timerfd;
 	uint64_t timerfd_ns; /* what timerfd is set to; 0: disarmed */
+	struct tdm_stage stage;
 };
 
 int tdm_loop_open(struct tdm_loop **out)
@@ -115,6 +116,11 @@ void tdm_loop_close(struct tdm_loop *loop)
 	close_wait_fds(loop);
 	event_base_free(loop->base);
 	free(loop);
+}
+
+struct tdm_stage *tdm_loop_stage(struct tdm_loop *loop)
+{
+	return &loop->stage;
 }
 
 static uint32_t epoll_events(int events)

@@ -15,10 +15,13 @@
 #include "base/base.h"
 #include "base/list.h"
 
+struct tdm_conn;
 struct tdm_loop;
 struct event;
 
 enum { TDM_LOOP_READ = 1, TDM_LOOP_WRITE = 2 };
+
+enum { TDM_STAGE_BYTES = 64 << 10 };
 
 /* A watched descriptor, embedded in its user. Zeroed means not watched. */
 struct tdm_loop_io {
@@ -42,11 +45,24 @@ struct tdm_loop_timer {
 	void (*fired)(struct tdm_loop_timer *timer);
 };
 
+/*
+ * The staging buffer: what is read from any socket of the loop and does not go
+ * to its place directly. rx.c fills it and handles what is in it.
+ */
+struct tdm_stage {
+	struct tdm_conn *stalled; /* bytes of it wait for memory; or NULL */
+	uint32_t at, end;	  /* these bytes */
+	uint8_t bytes[TDM_STAGE_BYTES];
+};
+
 /* Out: *@loop. Errors: -FI_ENOMEM; the cause is logged. */
 int tdm_loop_open(struct tdm_loop **loop) tdm_must_check;
 
 /* Nothing may be watched or armed any more. NULL is fine. */
 void tdm_loop_close(struct tdm_loop *loop);
+
+/* The staging buffer of @loop, which owns it. */
+struct tdm_stage *tdm_loop_stage(struct tdm_loop *loop);
 
 /*
  * Watch io->fd for @events (0 stops). io->fd, io->lazy and io->ready are set

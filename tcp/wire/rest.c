@@ -78,8 +78,8 @@ static int keepable(const struct tdm_conn *c)
 /* Is nothing begun over @c, by either side, that has not ended? */
 static int over(const struct tdm_conn *c)
 {
-	return c->tcp->stalled != c && !c->gather && !c->cur && !c->left &&
-	       !c->head_len && !c->rts && !c->announced &&
+	return c->tcp->stage->stalled != c && !c->gather && !c->cur &&
+	       !c->left && !c->head_len && !c->rts && !c->announced &&
 	       tdm_list_empty(&c->ackq) && tdm_list_empty(&c->waitq) &&
 	       tdm_list_empty(&c->dataq) && tdm_list_empty(&c->ctlq) &&
 	       keepable(c);

@@ -3,7 +3,7 @@
  * Input of a connection: bytes to records to handlers.
  *
  * A record is a header and its payload. Headers are decoded in the staging
- * buffer of the endpoint, or in c->head when they arrive in pieces; payload
+ * buffer of the loop, or in c->head when they arrive in pieces; payload
  * goes to its place as it comes, from the staging buffer or, when much is
  * missing, by the kernel directly with what follows caught in the staging
  * buffer. So a connection keeps no input of its own but part of a header.
@@ -11,9 +11,10 @@
  * Invariants:
  *  1. c->left bytes of payload are expected before the next header.
  *  2. All bytes read are handled before the call returns, and the staging
- *     buffer is free between calls; unless memory is out: then tcp->stalled is
- *     the connection that has bytes there, from a header on, and nobody reads
- *     before they are handled. So no message is lost for want of memory.
+ *     buffer is free between calls; unless memory is out: then stage->stalled
+ *     is the connection that has bytes there, from a header on, and no other
+ *     of the loop reads before they are handled. So no message is lost for
+ *     want of memory.
  *  3. Nothing is believed: wire.c checks what bytes alone can tell, the
  *     handlers check against the state. An error ends this connection only.
  *  4. Reading is never switched off; memory is bounded by credit (EAGER) and
@@ -333,12 +334,12 @@ static int record(struct tdm_conn *c, const uint8_t *p, size_t n, int *used)
 /* There is no memory for what @p[n] of the staging buffer begins with. */
 static void stall(struct tdm_conn *c, const uint8_t *p, size_t n)
 {
-	struct tdm_tcp *tcp = c->tcp;
+	struct tdm_stage *stage = c->tcp->stage;
 
 	TDM_DBG(EP_DATA, "no memory for a message, it is tried again");
-	tcp->stalled = c;
-	tcp->stalled_at = (uint32_t)(p - tcp->stage);
-	tcp->stalled_end = tcp->stalled_at + (uint32_t)n;
+	stage->stalled = c;
+	stage->at = (uint32_t)(p - stage->bytes);
+	stage->end = stage->at + (uint32_t)n;
 	tdm_conn_again(c);
 }
 
@@ -379,7 +380,7 @@ static unsigned consume(struct tdm_conn *c, const uint8_t *p, size_t n)
  */
 static ssize_t read_some(struct tdm_conn *c, size_t *direct, size_t *asked)
 {
-	uint8_t *stage = c->tcp->stage;
+	uint8_t *stage = c->tcp->stage->bytes;
 	struct iovec iov[TDM_IOV_LIMIT + 1];
 	size_t n = 0;
 
@@ -390,7 +391,7 @@ static ssize_t read_some(struct tdm_conn *c, size_t *direct, size_t *asked)
 	if (!n) {
 		/* Much to be dropped: in large pieces. */
 		if (tdm_unlikely(c->left > DIRECT_BYTES))
-			*asked = TDM_TCP_STAGE_BYTES;
+			*asked = TDM_STAGE_BYTES;
 		return tdm_os.recv(c->io.fd, stage, *asked, MSG_DONTWAIT);
 	}
 	*direct = tdm_iov_len(iov, n);
@@ -428,16 +429,16 @@ static void adapt(struct tdm_conn *c, size_t n, unsigned records)
 	else if (records >= TDM_TCP_RECORDS)
 		c->read_bytes = READ_BYTES;
 	else if (records)
-		c->read_bytes = TDM_TCP_STAGE_BYTES;
+		c->read_bytes = TDM_STAGE_BYTES;
 }
 
 /* A header that came whole in c->head is all that is left to be handled. */
 static void resume_head(struct tdm_conn *c)
 {
-	int used, k = record(c, c->tcp->stage, 0, &used);
+	int used, k = record(c, c->tcp->stage->bytes, 0, &used);
 
 	if (k == -TDM_RX_NO_MEMORY)
-		stall(c, c->tcp->stage, 0);
+		stall(c, c->tcp->stage->bytes, 0);
 	else if (k < 0)
 		protocol_error(c, -k);
 }
@@ -445,17 +446,16 @@ static void resume_head(struct tdm_conn *c)
 /* Bytes in the staging buffer come first. Not 0 when it is free by now. */
 static int resume(struct tdm_conn *c)
 {
-	struct tdm_tcp *tcp = c->tcp;
+	struct tdm_stage *stage = c->tcp->stage;
 
-	if (tcp->stalled != c)
+	if (stage->stalled != c)
 		return 0;
-	tcp->stalled = NULL;
-	if (tcp->stalled_at < tcp->stalled_end)
-		consume(c, tcp->stage + tcp->stalled_at,
-			tcp->stalled_end - tcp->stalled_at);
+	stage->stalled = NULL;
+	if (stage->at < stage->end)
+		consume(c, stage->bytes + stage->at, stage->end - stage->at);
 	else
 		resume_head(c);
-	return !tcp->stalled;
+	return !stage->stalled;
 }
 
 int tdm_rx_ready(struct tdm_conn *c)
@@ -465,7 +465,7 @@ int tdm_rx_ready(struct tdm_conn *c)
 	unsigned records = 0, k;
 	ssize_t n;
 
-	if (tdm_unlikely(c->tcp->stalled != NULL) && !resume(c)) {
+	if (tdm_unlikely(c->tcp->stage->stalled != NULL) && !resume(c)) {
 		tdm_loop_end(loop);
 		return 0;
 	}
@@ -487,9 +487,9 @@ int tdm_rx_ready(struct tdm_conn *c)
 		direct = tdm_min(direct, (size_t)n);
 		if (direct)
 			take(c, NULL, direct);
-		k = consume(c, c->tcp->stage, (size_t)n - direct);
+		k = consume(c, c->tcp->stage->bytes, (size_t)n - direct);
 		records += k;
-		if (tdm_unlikely(c->tcp->stalled != NULL))
+		if (tdm_unlikely(c->tcp->stage->stalled != NULL))
 			return 0;
 		adapt(c, (size_t)n, k);
 		if ((size_t)n < asked && !c->tx_err)

@@ -78,6 +78,7 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **out)
 	tcp->id[0] |= 1; /* never all 0 */
 	memcpy(&tcp->dice, tcp->id, sizeof(tcp->dice));
 	tcp->a = *attr;
+	tcp->stage = tdm_loop_stage(attr->loop);
 	tcp->contexts = 1;
 	if (attr->done.ctx)
 		tcp->contexts = attr->done.ctx->count(attr->srx);

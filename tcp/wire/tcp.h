@@ -18,7 +18,6 @@
 #include "tdm_space.h"
 
 enum {
-	TDM_TCP_STAGE_BYTES = 64 << 10,	 /* receive staging */
 	TDM_TCP_OUT_BYTES = 16 << 10,	 /* one transmit buffer */
 	TDM_TCP_FLUSH_BYTES = 8 << 10,	 /* gathered output goes out at */
 	TDM_TCP_COPY_BYTES = 2 << 10,	 /* longest payload copied to gather */
@@ -164,9 +163,7 @@ struct tdm_tcp {
 	struct tdm_loop_timer accept_timer, guest_timer;
 	uint64_t log_ns;
 	struct tdm_held *held, own_held; /* credit.c */
-	struct tdm_conn *stalled;	 /* has bytes in stage: rx.c; or NULL */
-	uint32_t stalled_at, stalled_end; /* of stage */
-	uint8_t stage[TDM_TCP_STAGE_BYTES];
+	struct tdm_stage *stage;	 /* the loop's */
 };
 
 /* Something was put on a list for the next pass: a sleeper must make it. */

@@ -274,4 +274,55 @@ TEST_F(TcpCredit, AnnouncedWithoutMemory)
 	EXPECT_GT(failures, 0u);
 }
 
+/*
+ * Two endpoints of one domain read into one staging buffer. The first one has no
+ * memory for a message while the other is sent one: both messages come.
+ */
+TEST_F(TcpCredit, AnotherEndpointWithoutMemory)
+{
+	const Bytes out = pattern(300000, 1), small = pattern(300, 2);
+	unsigned failures = 0;
+
+	if (!tdt_alloc_can_fail())
+		GTEST_SKIP() << "not linked for it";
+	for (unsigned nth = 1; nth < 8; nth++) {
+		Bytes in(out.size()), other(small.size());
+
+		nodes.clear();
+		add();
+		add();
+		add(true, &at(1));
+		mesh(3);
+		for (fi_addr_t to = 1; to < 3; to++)
+			at(0).send(to, "open", 5, 1000);
+		ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 2; }));
+		ASSERT_EQ(0, at(2).recv(other.data(), other.size(), 1));
+		ASSERT_EQ(0, at(0).send(1, out.data(), out.size(), 1));
+		ASSERT_EQ(0, at(0).send(2, small.data(), small.size(), 1));
+		for (int i = 0; i < 50; i++)
+			at(0).progress();
+		tdt_alloc_fail(nth, 0);
+		for (int i = 0; i < 50; i++) {
+			at(1).progress();
+			at(2).progress();
+		}
+		failures += tdt_alloc_stop();
+		ASSERT_EQ(0, at(1).recv(in.data(), in.size(), 1));
+		ASSERT_TRUE(until([&] {
+			return at(1).rx.got.size() == 1 &&
+			       at(2).rx.got.size() == 1 &&
+			       at(0).tx.got.size() == 4;
+		})) << nth;
+		EXPECT_EQ(out, in) << nth;
+		EXPECT_EQ(small, other) << nth;
+	}
+	EXPECT_GT(failures, 0u);
+}
+
+TEST_F(TcpCredit, StagingIsNotTheEndpoints)
+{
+	/* A domain may have 32768 endpoints. */
+	EXPECT_GT(8192u, sizeof(struct tdm_tcp));
+}
+
 } // namespace

@@ -76,9 +76,17 @@ public:
 	/* Of those made from now on; NULL: none. */
 	static inline const struct tdm_auth_keys *keys = nullptr;
 
+	/* @of: the endpoint whose loop it uses; NULL: one of its own. */
 	explicit Node(const char *ip = "127.0.0.1", uint16_t port = 0,
-		      size_t tx_size = 4096)
+		      size_t tx_size = 4096, const Node *of = nullptr)
 	{
+		if (of) {
+			held_loop = of->held_loop;
+		} else {
+			EXPECT_EQ(0, tdm_loop_open(&loop));
+			held_loop.reset(loop, tdm_loop_close);
+		}
+		loop = held_loop.get();
 		struct sockaddr_in in = {};
 
 		in.sin_family = AF_INET;
@@ -96,7 +104,6 @@ public:
 			tdm_av_detach(av, &user.user);
 			fi_close(&tdm_av_fid(av)->fid);
 		}
-		tdm_loop_close(loop);
 	}
 
 	void close()
@@ -191,6 +198,7 @@ public:
 	}
 
 private:
+	std::shared_ptr<struct tdm_loop> held_loop; /* and the others' */
 	struct User {
 		struct tdm_av_user user;
 		Node *self;
@@ -210,7 +218,6 @@ private:
 		srx_attr.min_multi_recv = 64;
 		srx_attr.directed = TDM_SRX_DIRECTED_MSG | TDM_SRX_DIRECTED_TAG;
 		srx_attr.free_rma = tdt::Regions::free_entry;
-		ASSERT_EQ(0, tdm_loop_open(&loop));
 		ASSERT_EQ(0, tdm_av_open(&av_owner, &av_attr, NULL, &av));
 		ASSERT_EQ(0, tdm_srx_open(&srx_attr, &srx));
 		attr.loop = loop;
@@ -303,9 +310,9 @@ protected:
 		tdm_env = env;
 	}
 
-	Node &add(bool listening = true)
+	Node &add(bool listening = true, const Node *of = nullptr)
 	{
-		nodes.emplace_back(new Node());
+		nodes.emplace_back(new Node("127.0.0.1", 0, 4096, of));
 		if (listening)
 			nodes.back()->listen();
 		return *nodes.back();
