@@ -29,6 +29,7 @@ enum {
 	 */
 	TDM_AMO_BYTES = 1024,
 	TDM_AMO_IOV_LIMIT = 8, /* elements of one vector: tx_attr->iov_limit */
+	TDM_RMA_IOV_LIMIT = 8, /* ranges at the target: rma_iov_limit */
 	/* Elements of a tdm_xfer: those of buf, then those of compare. */
 	TDM_AMO_VECTOR = 2 * TDM_AMO_IOV_LIMIT,
 };

@@ -54,7 +54,7 @@ static inline ssize_t tdm_amo_inject(struct fid_ep *ep, const void *buf,
 				     uint64_t addr, uint64_t key,
 				     enum fi_datatype type, enum fi_op op)
 {
-	const struct tdm_amo_where where = { dest, addr, key, NULL };
+	const struct tdm_amo_where where = tdm_amo_one(dest, addr, key, NULL);
 	const struct tdm_amo_table *t = tdm_amo_table(ep);
 	struct fi_ioc ioc = tdm_amo_ioc(buf, count);
 	struct tdm_amo_ask ask = tdm_amo_ask(TDM_AMO_BASE, type, op, &ioc, 1);

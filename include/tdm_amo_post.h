@@ -10,7 +10,7 @@
 
 #include <rdma/fi_errno.h>
 
-#include "tdm_xfer.h"
+#include "tdm_ranges.h"
 
 /* The arguments of a call, apart from the place at the target. */
 struct tdm_amo_ask {
@@ -27,6 +27,9 @@ struct tdm_amo_where {
 	fi_addr_t peer;
 	uint64_t addr, key;
 	void *context;
+	/* Of messages: further ranges, and the values of all; 0: one range. */
+	const struct fi_rma_ioc *more;
+	size_t more_count, values;
 };
 
 /* Begin an ask; tdm_amo_from_message() or tdm_amo_ask() says what about. */
@@ -53,13 +56,18 @@ tdm_amo_ask(enum tdm_amo_kind kind, enum fi_datatype type, enum fi_op op,
 	return ask;
 }
 
-/* Split @m into @ask and *@where. Errors: -FI_EINVAL: not one place. */
+/*
+ * Split @m into @ask and *@where. Errors: -FI_EINVAL: no range, too many, or
+ * one without values.
+ */
 static inline int tdm_amo_from_message(struct tdm_amo_ask *ask,
 				       struct tdm_amo_where *where,
 				       const struct fi_msg_atomic *m)
 {
-	if (m->rma_iov_count != 1 || !m->rma_iov || !m->rma_iov[0].count)
+	if (tdm_ranges_values(m->rma_iov, m->rma_iov_count, &where->values))
 		return -FI_EINVAL;
+	where->more = m->rma_iov + 1;
+	where->more_count = m->rma_iov_count - 1;
 	where->peer = m->addr;
 	where->addr = m->rma_iov[0].addr;
 	where->key = m->rma_iov[0].key;
@@ -68,7 +76,7 @@ static inline int tdm_amo_from_message(struct tdm_amo_ask *ask,
 	ask->op = m->op;
 	ask->buf = m->msg_iov;
 	ask->buf_count = m->iov_count;
-	ask->count = m->rma_iov[0].count;
+	ask->count = where->values;
 	return 0;
 }
 
@@ -77,6 +85,7 @@ struct tdm_amo_post {
 	struct tdm_xfer x;
 	struct tdm_amo_call call;
 	struct iovec iov[TDM_AMO_VECTOR];
+	struct fi_rma_iov more[TDM_RMA_IOV_LIMIT - 1];
 };
 
 /*
@@ -177,6 +186,9 @@ static inline void tdm_amo_address(struct tdm_amo_post *p,
 		      w->peer, w->context);
 	p->x.rma_addr = w->addr;
 	p->x.rma_key = w->key;
+	if (w->more_count)
+		tdm_xfer_more(&p->x, p->more, w->more, w->more_count,
+			      p->call.bytes / w->values);
 }
 
 #endif /* TDM_AMO_POST_H */

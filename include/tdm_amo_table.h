@@ -6,6 +6,8 @@
 #ifndef TDM_AMO_TABLE_H
 #define TDM_AMO_TABLE_H
 
+#include <string.h>
+
 #include "tdm_amo_post.h"
 
 /* No lock is held in any of these. */
@@ -29,12 +31,27 @@ static inline const struct tdm_amo_table *tdm_amo_table(struct fid_ep *ep)
 	return tdm_container_of(ep->atomic, struct tdm_amo_table, ops);
 }
 
+/* One range, that of a call whose arguments name it. */
+static inline struct tdm_amo_where tdm_amo_one(fi_addr_t peer, uint64_t addr,
+					       uint64_t key, void *context)
+{
+	struct tdm_amo_where w;
+
+	memset(&w, 0, sizeof(w));
+	w.peer = peer;
+	w.addr = addr;
+	w.key = key;
+	w.context = context;
+	return w;
+}
+
 static inline ssize_t tdm_amo_post(struct fid_ep *ep,
 				   const struct tdm_amo_ask *ask,
 				   fi_addr_t peer, uint64_t addr, uint64_t key,
 				   void *context)
 {
-	const struct tdm_amo_where where = { peer, addr, key, context };
+	const struct tdm_amo_where where =
+		tdm_amo_one(peer, addr, key, context);
 	const struct tdm_amo_table *t = tdm_amo_table(ep);
 
 	return t->post(ep, ask, &where, t->flags(ep));

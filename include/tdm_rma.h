@@ -15,6 +15,7 @@
 #define TDM_RMA_H
 
 #include <rdma/fi_domain.h>
+#include <rdma/fi_rma.h>
 #include <rdma/providers/fi_peer.h>
 
 #include "tdm_amo.h"
@@ -26,11 +27,17 @@
 struct tdm_rma_request {
 	uint64_t key;
 	uint64_t addr;	 /* offset, or virtual address with FI_MR_BASIC */
-	uint64_t len;	 /* bytes */
+	uint64_t len;	 /* bytes, of all ranges */
 	uint64_t access; /* FI_REMOTE_READ or FI_REMOTE_WRITE, or both */
 	uint64_t data;	 /* remote CQ data, with FI_REMOTE_CQ_DATA in flags */
 	uint64_t flags;	 /* 0 or FI_REMOTE_CQ_DATA */
 	fi_addr_t src;	 /* of the initiator, or FI_ADDR_UNSPEC */
+	/*
+	 * Ranges behind that of key and addr, which has the bytes that they
+	 * leave; more[more_count], less than TDM_RMA_IOV_LIMIT.
+	 */
+	const struct fi_rma_iov *more;
+	size_t more_count;
 };
 
 /* An atomic operation; tdm_amo_fits() what it says. */
@@ -44,26 +51,28 @@ struct tdm_rma_atomic {
 struct tdm_rma_ops {
 	size_t size;
 	/*
-	 * The receive entry of @req: iov covers exactly the bytes asked for,
+	 * The receive entry of @req: iov covers exactly the bytes asked for, in
+	 * the order of the ranges, and has as many elements as that takes,
 	 * flags are FI_RMA | access (| FI_REMOTE_CQ_DATA). @srx: the
 	 * transport's, stored in the entry. owner_context is NULL or the
-	 * counter (struct fid_peer_cntr) of the region, on which
+	 * counter (struct fid_peer_cntr) of the regions, on which
 	 * tdm_done_recv() counts. The entry is given back through
 	 * srx->owner_ops->free_entry(). Out: *@entry.
-	 * Errors: -FI_EACCES for an unknown key, wrong access, bytes outside
-	 * the region, or an endpoint (@srx) that was not granted the right;
-	 * -FI_ENOMEM. Lock: domain held.
+	 * Errors: -FI_EACCES for an unknown key, wrong access, or bytes outside
+	 * the region, of any range, or an endpoint (@srx) that was not granted
+	 * the right; -FI_ENOMEM. Lock: domain held.
 	 */
 	int (*get)(struct fid_domain *domain, struct fid_peer_srx *srx,
 		   const struct tdm_rma_request *req,
 		   struct fi_peer_rx_entry **entry);
 	/*
-	 * Not 0 when the region behind @entry was closed meanwhile: its memory
+	 * Not 0 when a region behind @entry was closed meanwhile: its memory
 	 * must not be touched any more. Asked before each access to iov.
 	 */
 	int (*revoked)(const struct fi_peer_rx_entry *entry);
 	/*
-	 * Carry out @a at once, atomically with all others on the same memory.
+	 * Carry out @a at once, atomically with all others on the same memory;
+	 * the counters of its regions have counted it then.
 	 * Out: *@entry, the caller's, as get() would have filled it, for
 	 * tdm_done_recv() and nothing else: it is not given back.
 	 * Errors: as get(), but for -FI_ENOMEM; -FI_EOPNOTSUPP: there is no such

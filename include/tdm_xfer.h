@@ -11,6 +11,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
 #include "tdm_amo.h"
@@ -46,6 +47,9 @@ enum { TDM_INJECT_BYTES = 256, TDM_INJECT_MOST_BYTES = 4096 };
 /* In tdm_xfer.flags, receives: what addr names may have to be looked up anew. */
 #define TDM_NAMED_AV (1ULL << 60)
 
+/* In tdm_xfer.flags, TDM_ONE_SIDED: more than one range at the target. */
+#define TDM_RANGES (1ULL << 59)
+
 /* In tdm_xfer.flags: a place at the target is named, not a receive. */
 #define TDM_ONE_SIDED (FI_RMA | FI_ATOMIC)
 
@@ -71,6 +75,9 @@ struct tdm_xfer {
 	uint64_t data;	   /* remote CQ data */
 	uint64_t rma_addr; /* TDM_ONE_SIDED: where at the target, and its key */
 	uint64_t rma_key;
+	/* TDM_RANGES: those behind it, which takes the bytes that they leave. */
+	const struct fi_rma_iov *more;	/* more[more_count]; caller's, as iov */
+	size_t more_count;		/* less than TDM_RMA_IOV_LIMIT */
 	const struct tdm_amo_call *amo; /* FI_ATOMIC; caller's, as iov */
 	uint32_t group;	 /* TDM_TO_CTX: fi_group_addr(3)'s group */
 	uint16_t rx_ctx; /* TDM_TO_CTX: fi_rx_addr(3)'s index */
@@ -138,6 +145,7 @@ struct tdm_xfer_kept {
 	struct tdm_xfer x;
 	struct tdm_amo_call amo;
 	struct iovec iov[TDM_AMO_VECTOR];
+	struct fi_rma_iov more[TDM_RMA_IOV_LIMIT - 1];
 };
 
 /*
@@ -154,6 +162,11 @@ static inline void tdm_xfer_keep(struct tdm_xfer_kept *kept,
 	if (x->flags & FI_ATOMIC) {
 		kept->amo = *x->amo;
 		kept->x.amo = &kept->amo;
+	}
+	if (x->flags & TDM_RANGES) {
+		for (i = 0; i < x->more_count; i++)
+			kept->more[i] = x->more[i];
+		kept->x.more = kept->more;
 	}
 	if (copy) {
 		tdm_iov_copy_from(copy, x->iov, x->count, 0, x->len);

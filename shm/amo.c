@@ -34,7 +34,8 @@ enum {
 };
 
 /* With a PAD for one slot less in front of it, and the slot never used. */
-tdm_static_assert(2 * SLOTS_MOST - 1 + TDM_SHM_TX_SPARE + 1 <=
+tdm_static_assert(2 * (SLOTS_MOST + TDM_SHM_RANGES_SLOTS) - 1 +
+				  TDM_SHM_TX_SPARE + 1 <=
 			  TDM_SHM_RING_SMALL_SLOTS,
 		  "every ring takes the longest operation once it is empty");
 
@@ -61,7 +62,7 @@ ssize_t tdm_shm_amo_send(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 
 	if (!pair->peer_atomics)
 		return -FI_EOPNOTSUPP;
-	slot = tdm_shm_tx_room(pair, n, TDM_SHM_TX_SPARE);
+	slot = tdm_shm_ranges_room(pair, x, n);
 	if (!slot)
 		return tdm_shm_tx_full(pair, x);
 	op = tdm_shm_op_new(pair, x);
@@ -69,6 +70,7 @@ ssize_t tdm_shm_amo_send(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 		tdm_shm_ep_progress(pair->ep);
 		return -FI_EAGAIN;
 	}
+	tdm_shm_ranges_put(pair, x);
 	if (call->result_count) {
 		op->len = call->bytes;
 		op->bytes = call->bytes;
@@ -176,6 +178,8 @@ int tdm_shm_amo_rx(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 	a.rma.key = body.where.key;
 	a.rma.addr = body.where.addr;
 	a.rma.len = body.bytes;
+	a.rma.more = pair->more;
+	a.rma.more_count = pair->more_count;
 	a.amo = body.amo;
 	a.result = fetch ? r->bytes : NULL;
 	status = carry_out(pair, &a);

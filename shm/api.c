@@ -9,6 +9,7 @@
 
 #include "shm/rma.h"
 #include "tdm_nosys.h"
+#include "tdm_ranges.h"
 
 /* fi_endpoint(3): op_flags hold for calls without flags of their own. */
 static uint64_t default_flags(struct fid_ep *fid)
@@ -215,26 +216,19 @@ static ssize_t rma_iov(struct fid_ep *fid, struct tdm_xfer *x,
 	return ret ? ret : tdm_shm_rma_send(tdm_shm_ep_from_fid(fid), x);
 }
 
-/* One range at the target per call, as long as the local one. */
 static ssize_t rma_msg(struct fid_ep *fid, const struct fi_msg_rma *m,
 		       uint64_t flags)
 {
 	struct tdm_xfer x;
 	int ret;
 
-	if (m->rma_iov_count != 1 || !m->rma_iov)
-		return -FI_EINVAL;
 	x = one_sided(flags | tdm_shm_ep_from_fid(fid)->tx_comp,
-		      (struct where){ m->addr, m->rma_iov[0].addr,
-				      m->rma_iov[0].key },
-		      m->context);
+		      (struct where){ .peer = m->addr }, m->context);
 	x.data = m->data;
 	ret = tdm_xfer_vector(&x, m->msg_iov, m->iov_count);
-	if (ret)
-		return ret;
-	if (x.len != m->rma_iov[0].len)
-		return -FI_EINVAL;
-	return tdm_shm_rma_send(tdm_shm_ep_from_fid(fid), &x);
+	if (!ret)
+		ret = tdm_xfer_ranges(&x, m->rma_iov, m->rma_iov_count);
+	return ret ? ret : tdm_shm_rma_send(tdm_shm_ep_from_fid(fid), &x);
 }
 
 /* A read has nothing to inject: that default is for writes. */

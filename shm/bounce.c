@@ -169,8 +169,8 @@ static void put_chunk(struct tdm_shm_pair *pair, struct tdm_shm_op *op)
 		head.len = 0;
 		len = op->end - op->at;
 	} else {
-		tdm_iov_copy_from(chunk_data(area, k), op->iov, op->count,
-				  op->at, len);
+		tdm_iov_copy_from(chunk_data(area, k), tdm_shm_op_iov(op),
+				  op->count, op->at, len);
 	}
 	memcpy(chunk_head(area, k), &head, sizeof(head));
 	op->at += len;

@@ -220,13 +220,14 @@ static void complete(struct tdm_shm_pull *pull)
 /* The sender is this endpoint, and its operation under way until our ACK. */
 static void copy_self(struct tdm_shm_pull *pull)
 {
-	const struct tdm_shm_op *op = tdm_shm_op_find(pull->pair, pull->rts.id);
+	struct tdm_shm_op *op = tdm_shm_op_find(pull->pair, pull->rts.id);
+	const struct iovec *from = tdm_shm_op_iov(op);
 	size_t i;
 
 	for (i = 0; i < op->count && pull->done < pull->want; i++) {
-		size_t n = tdm_min(op->iov[i].iov_len, pull->want - pull->done);
+		size_t n = tdm_min(from[i].iov_len, pull->want - pull->done);
 
-		tdm_shm_pull_put(pull, op->iov[i].iov_base, n);
+		tdm_shm_pull_put(pull, from[i].iov_base, n);
 		pull->done += n;
 	}
 	complete(pull);

@@ -39,6 +39,7 @@ void tdm_shm_ctx_reset(struct tdm_shm_pair *pair)
 		pair->peer_contexts = pair->ep->contexts;
 		pair->peer_groups = pair->ep->domain->max_group > 0;
 		pair->peer_atomics = 1;
+		pair->peer_ranges = 1;
 	}
 	pair->srx = NULL;
 	(void)!tdm_shm_ctx_select(pair, 0, 0);

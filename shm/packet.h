@@ -50,6 +50,7 @@ enum {
 	TDM_SHM_FEATURE_AUTH = 8,    /* the HELLO is sealed */
 	TDM_SHM_FEATURE_ATOMIC = 16, /* takes ATOMIC */
 	TDM_SHM_FEATURE_LEFT = 32,   /* takes LEFT */
+	TDM_SHM_FEATURE_RANGES = 64, /* takes RANGES */
 };
 
 enum {

@@ -181,6 +181,7 @@ static void pair_free(struct tdm_shm_pair *pair)
 	*link = pair->hash;
 	tdm_list_del(&pair->all);
 	ep->npairs--;
+	free(pair->more);
 	free(pair);
 }
 
@@ -416,6 +417,7 @@ static void pair_down(struct tdm_shm_pair *pair)
 	pair->sess = NULL;
 	pair->broken = 0;
 	pair->ending = 0;
+	pair->more_count = 0;
 	pair->state = TDM_SHM_PAIR_NONE;
 	if (s)
 		tdm_shm_session_free(s);

@@ -79,6 +79,7 @@ struct tdm_shm_pair {
 	int peer_groups;	      /* 1: the peer takes groups */
 	int peer_atomics;	      /* 1: atomic operations */
 	int ending;		      /* 1: in tdm_shm_pair_lose() */
+	int peer_ranges;	      /* 1: RANGES */
 	uint32_t epoch;		      /* sessions this pair has had */
 	uint32_t stalls;	      /* sends that found the ring full */
 	uint32_t look_slots; /* between the last look at the peer and the next */
@@ -110,6 +111,8 @@ struct tdm_shm_pair {
 	struct tdm_shm_pair *hash; /* chain of ep->hash */
 	size_t unexp_bytes;	   /* part of ep->unexp_bytes */
 	uint32_t refs;		   /* unexps, and slots of ep->by_addr */
+	struct fi_rma_iov *more;   /* of the last RANGES, or NULL */
+	uint32_t more_count;	   /* 0: it was taken */
 	uint8_t refused_told;	   /* TDM_PEER_REFUSED was written */
 	uint8_t silent;		   /* attaches in a row that got no answer */
 };

@@ -12,6 +12,7 @@
 
 #include "shm/amo.h"
 #include "shm/packet.h"
+#include "shm/ranges.h"
 
 #include <netinet/in.h>
 #include <string.h>
@@ -42,6 +43,13 @@ static int rma_decode(struct tdm_shm_rec *rec, uint32_t room)
 		return rec->flags || rec->aux > TDM_AMO_BYTES ?
 			       -1 :
 			       eager_decode(rec, room);
+	case TDM_SHM_REC_RANGES:
+		rec->slots = tdm_shm_ranges_slots(rec->aux);
+		return rec->flags || !rec->aux ||
+				       rec->aux >= TDM_RMA_IOV_LIMIT ||
+				       rec->slots > room ?
+			       -1 :
+			       0;
 	case TDM_SHM_REC_RTS_WRITE:
 		return rec->flags & ~TDM_SHM_REC_DATA || rec->aux ? -1 : 0;
 	case TDM_SHM_REC_READ:

@@ -50,6 +50,7 @@ enum tdm_shm_rec_op {
 	/* The receive context (aux) and group (tag) of what follows. */
 	TDM_SHM_REC_SELECT = 16,
 	TDM_SHM_REC_ATOMIC = 17, /* struct tdm_shm_amo; aux: operands, bytes */
+	TDM_SHM_REC_RANGES = 18, /* ranges.h; aux: how many */
 	TDM_SHM_REC_COUNT
 };
 

@@ -54,7 +54,7 @@ static ssize_t send_write(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 	struct tdm_shm_where where = { .key = x->rma_key, .addr = x->rma_addr };
 	uint32_t n = tdm_shm_rec_slots(WHERE_BYTES + tdm_shm_rec_extra(flags) +
 				       x->len);
-	uint8_t *slot = tdm_shm_tx_room(pair, n, TDM_SHM_TX_SPARE), *body;
+	uint8_t *slot = tdm_shm_ranges_room(pair, x, n), *body;
 	struct tdm_shm_op *op;
 	uint64_t id;
 
@@ -63,6 +63,7 @@ static ssize_t send_write(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 	op = tdm_shm_op_new(pair, x);
 	if (!op)
 		return no_op(pair->ep);
+	tdm_shm_ranges_put(pair, x);
 	id = tdm_shm_op_id(op);
 	body = slot + TDM_SHM_HEAD_BYTES;
 	memcpy(slot + 8, &id, 8);
@@ -86,7 +87,7 @@ static ssize_t send_write(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 static ssize_t send_rts_write(struct tdm_shm_pair *pair, struct tdm_xfer *x)
 {
 	uint8_t flags = x->flags & FI_REMOTE_CQ_DATA ? TDM_SHM_REC_DATA : 0;
-	uint8_t *slot = tdm_shm_tx_room(pair, 1, TDM_SHM_TX_SPARE);
+	uint8_t *slot = tdm_shm_ranges_room(pair, x, 1);
 	struct tdm_shm_rts_write body;
 	struct tdm_shm_op *op;
 
@@ -99,6 +100,7 @@ static ssize_t send_rts_write(struct tdm_shm_pair *pair, struct tdm_xfer *x)
 		tdm_shm_op_free(pair->ep, op);
 		return -FI_EAGAIN;
 	}
+	tdm_shm_ranges_put(pair, x);
 	tdm_shm_op_slow(op);
 	tdm_shm_rts_fill(&body.rts, op, x);
 	body.where.key = x->rma_key;
@@ -117,7 +119,7 @@ static ssize_t send_read(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 		.where = { .key = x->rma_key, .addr = x->rma_addr },
 		.len = x->len,
 	};
-	uint8_t *slot = tdm_shm_tx_room(pair, 1, TDM_SHM_TX_SPARE);
+	uint8_t *slot = tdm_shm_ranges_room(pair, x, 1);
 	struct tdm_shm_op *op;
 	uint64_t id;
 
@@ -126,6 +128,7 @@ static ssize_t send_read(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 	op = tdm_shm_op_new(pair, x);
 	if (!op)
 		return no_op(pair->ep);
+	tdm_shm_ranges_put(pair, x);
 	if (x->len > TDM_SAMPLE_BYTES)
 		tdm_shm_op_slow(op);
 	op->len = x->len;
@@ -149,6 +152,8 @@ ssize_t tdm_shm_rma_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 	if (x->len > SIZE_MAX / 2 ||
 	    ((x->flags & FI_INJECT) && x->len > TDM_INJECT_MOST_BYTES))
 		return -FI_EMSGSIZE;
+	if (tdm_unlikely((x->flags & TDM_RANGES) && !pair->peer_ranges))
+		return -FI_EOPNOTSUPP;
 	if (tdm_unlikely((x->flags & FI_FENCE) && tdm_shm_tx_fenced(pair)))
 		return -FI_EAGAIN;
 	if (tdm_unlikely(tdm_shm_op_held(pair, x->flags)))
@@ -297,6 +302,8 @@ static void request_fill(struct tdm_rma_request *req,
 	req->addr = where->addr;
 	req->access = access;
 	req->src = pair->owner_addr;
+	req->more = pair->more;
+	req->more_count = pair->more_count;
 }
 
 static int rx_write(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
@@ -489,8 +496,8 @@ static int serve_eager(struct tdm_shm_serve *s)
 	if (!slot)
 		return 0;
 	memcpy(slot + 8, &s->peer_id, 8);
-	tdm_iov_copy_from(slot + TDM_SHM_HEAD_BYTES, s->op.iov, s->op.count, 0,
-			  len);
+	tdm_iov_copy_from(slot + TDM_SHM_HEAD_BYTES, tdm_shm_op_iov(&s->op),
+			  s->op.count, 0, len);
 	tdm_shm_ring_publish(&pair->tx, n,
 			     tdm_shm_word0(0, TDM_SHM_REC_READ_DATA, 0,
 					   (uint16_t)len));
@@ -518,7 +525,7 @@ static int serve_sample(struct tdm_shm_serve *s)
 		tdm_shm_serve_drop(&s->op);
 		return -FI_EAGAIN;
 	}
-	tdm_iov_copy_from(bytes, s->op.iov, s->op.count, 0, len);
+	tdm_iov_copy_from(bytes, tdm_shm_op_iov(&s->op), s->op.count, 0, len);
 	ctl->op = TDM_SHM_REC_READ_DATA;
 	ctl->aux = (uint16_t)len;
 	ctl->tag = s->peer_id;
@@ -559,7 +566,9 @@ static int rx_read(struct tdm_shm_pair *pair, const uint8_t *slot)
 	s->entry = entry;
 	s->op.len = body.len;
 	s->op.count = (uint32_t)entry->count;
-	memcpy(s->op.iov, entry->iov, entry->count * sizeof(*entry->iov));
+	if (entry->count <= TDM_IOV_LIMIT)
+		memcpy(s->op.iov, entry->iov,
+		       entry->count * sizeof(*entry->iov));
 	if (serve_eager(s))
 		return 0;
 	if (body.len <= TDM_SAMPLE_BYTES)

@@ -9,6 +9,7 @@
 #define TDM_SHM_RMA_H
 
 #include "shm/path.h"
+#include "shm/ranges.h"
 #include "tdm_rma.h"
 
 /* tdm_shm_op.step of a read at its initiator. */
@@ -31,6 +32,19 @@ struct tdm_shm_serve {
 	struct fi_peer_rx_entry *entry;
 	uint64_t peer_id; /* the initiator's operation */
 };
+
+static inline struct tdm_shm_serve *tdm_shm_serve_of(struct tdm_shm_op *op)
+{
+	return tdm_container_of(op, struct tdm_shm_serve, op);
+}
+
+/* Where the bytes of @op are: those of many ranges in the region's entry. */
+static inline const struct iovec *tdm_shm_op_iov(struct tdm_shm_op *op)
+{
+	return tdm_likely(op->count <= TDM_IOV_LIMIT) ?
+		       op->iov :
+		       tdm_shm_serve_of(op)->entry->iov;
+}
 
 /*
  * fi_rma(3) and fi_atomic(3) at the initiator: as tdm_shm_tx_send(), for FI_RMA
@@ -65,11 +79,6 @@ static inline int tdm_shm_revoked(const struct tdm_shm_ep *ep,
 
 /* The served operation @id of @pair, or NULL. */
 struct tdm_shm_op *tdm_shm_serve_find(struct tdm_shm_pair *pair, uint64_t id);
-
-static inline struct tdm_shm_serve *tdm_shm_serve_of(struct tdm_shm_op *op)
-{
-	return tdm_container_of(op, struct tdm_shm_serve, op);
-}
 
 /* Body of @ctl, an RTS_READ, to @body. */
 void tdm_shm_serve_write(const struct tdm_shm_ctl *ctl, uint8_t *body);
@@ -112,6 +121,25 @@ ssize_t tdm_shm_tx_slow(struct tdm_shm_ep *ep, struct tdm_shm_pair *pair,
  * is said if there is room for it.
  */
 void tdm_shm_rts_of(struct tdm_shm_rts *rts, const struct tdm_shm_op *op);
+
+/*
+ * As tdm_shm_tx_room(), for a record of @n slots of @x, with adjacent room in
+ * front for what tdm_shm_ranges_put() publishes there, before it is written.
+ */
+static inline uint8_t *tdm_shm_ranges_room(struct tdm_shm_pair *pair,
+					   const struct tdm_xfer *x, uint32_t n)
+{
+	return tdm_unlikely(x->flags & TDM_RANGES) ?
+		       tdm_shm_ranges_take(pair, x, n) :
+		       tdm_shm_tx_room(pair, n, TDM_SHM_TX_SPARE);
+}
+
+static inline void tdm_shm_ranges_put(struct tdm_shm_pair *pair,
+				      const struct tdm_xfer *x)
+{
+	if (tdm_unlikely(x->flags & TDM_RANGES))
+		tdm_shm_ranges_publish(pair, x);
+}
 
 /* Announce the bytes of @x, which @op keeps. */
 void tdm_shm_rts_fill(struct tdm_shm_rts *rts, struct tdm_shm_op *op,

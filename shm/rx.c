@@ -386,8 +386,13 @@ static int rx_control(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		return tdm_shm_ctx_select(pair, rec->aux, tag) ? -FI_EPROTO : 0;
 	case TDM_SHM_REC_GOODBYE:
 		return -FI_ESHUTDOWN;
+	case TDM_SHM_REC_RANGES:
+		return tdm_shm_ranges_rx(pair, rec, slot);
 	default: /* others do not pass the decoder */
-		return tdm_shm_rma_rx(pair, rec, slot);
+		ret = tdm_shm_rma_rx(pair, rec, slot);
+		if (!ret)
+			pair->more_count = 0;
+		return ret;
 	}
 }
 

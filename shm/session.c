@@ -148,7 +148,8 @@ int tdm_shm_session_hello(struct tdm_shm_session *s)
 	const void *packet = &h;
 	size_t bytes = sizeof(h);
 
-	h.features |= TDM_SHM_FEATURE_ATOMIC | TDM_SHM_FEATURE_LEFT;
+	h.features |= TDM_SHM_FEATURE_ATOMIC | TDM_SHM_FEATURE_LEFT |
+		      TDM_SHM_FEATURE_RANGES;
 	if (ep->barrier)
 		h.features |= TDM_SHM_FEATURE_BARRIER;
 	if (tdm_env.cma)
@@ -231,5 +232,6 @@ enum tdm_shm_why tdm_shm_session_take(struct tdm_shm_session *s,
 	s->pair->peer_contexts = h->head.arg + 1;
 	s->pair->peer_groups = !!(h->features & TDM_SHM_FEATURE_GROUPS);
 	s->pair->peer_atomics = !!(h->features & TDM_SHM_FEATURE_ATOMIC);
+	s->pair->peer_ranges = !!(h->features & TDM_SHM_FEATURE_RANGES);
 	return TDM_SHM_WHY_NONE;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fi_atomic(3): each call, as tdm_amo_calls.h has it, fills a struct tdm_xfer
- * and takes the way of a send. One remote range per call (rma_iov_limit 1).
- * fi_query_atomic(3).
+ * and takes the way of a send. fi_query_atomic(3).
  *
  * No lock is held here.
  */

@@ -27,7 +27,7 @@ static void base_context(struct fi_info *i)
 	i->tx_attr->inject_size = TDM_INJECT_BYTES;
 	i->tx_attr->size = TDM_DEFAULT_CTX_SIZE;
 	i->tx_attr->iov_limit = TDM_IOV_LIMIT;
-	i->tx_attr->rma_iov_limit = 1;
+	i->tx_attr->rma_iov_limit = TDM_RMA_IOV_LIMIT;
 	i->rx_attr->caps = TDM_RX_CAPS & ~TDM_NAMED_RX_CAPS;
 	i->rx_attr->msg_order = TDM_MSG_ORDER;
 	i->rx_attr->size = TDM_DEFAULT_CTX_SIZE;
@@ -147,7 +147,8 @@ static int check_tx(const struct fi_tx_attr *h)
 	    (ret = at_most("tx_attr.inject_size", h->inject_size,
 			   TDM_INJECT_MOST_BYTES)) ||
 	    (ret = at_most("tx_attr.iov_limit", h->iov_limit, TDM_IOV_LIMIT)) ||
-	    (ret = at_most("tx_attr.rma_iov_limit", h->rma_iov_limit, 1)))
+	    (ret = at_most("tx_attr.rma_iov_limit", h->rma_iov_limit,
+			   TDM_RMA_IOV_LIMIT)))
 		return ret;
 	return 0;
 }
@@ -172,6 +173,8 @@ static int apply_tx(const struct fi_tx_attr *h, struct fi_info *info)
 		a->size = h->size;
 	if (h->iov_limit)
 		a->iov_limit = h->iov_limit;
+	if (h->rma_iov_limit)
+		a->rma_iov_limit = h->rma_iov_limit;
 	a->tclass = h->tclass;
 	return 0;
 }

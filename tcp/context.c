@@ -406,6 +406,8 @@ static void merge_tx(struct fi_tx_attr *a, const struct fi_tx_attr *attr)
 	a->size = attr->size ? attr->size : a->size;
 	a->inject_size = attr->inject_size ? attr->inject_size : a->inject_size;
 	a->iov_limit = attr->iov_limit ? attr->iov_limit : a->iov_limit;
+	if (attr->rma_iov_limit)
+		a->rma_iov_limit = attr->rma_iov_limit;
 	a->tclass = attr->tclass;
 }
 

@@ -38,7 +38,7 @@ struct tdm_mr {
 	struct fid_mr fid;
 	struct tdm_domain *domain;
 	struct tdm_cntr *cntr; /* counts remote writes, or NULL; G: domain */
-	struct tdm_list uses;  /* struct rma_entry in flight; G: domain */
+	struct tdm_list uses;  /* struct use in flight; G: domain */
 	uint64_t access;       /* FI_SEND, FI_RECV, FI_REMOTE_WRITE, ... */
 	uint64_t base;	       /* address of the first byte, as initiators
 				 name it: 0, or virtual with FI_MR_BASIC */
@@ -47,16 +47,40 @@ struct tdm_mr {
 	struct iovec iov[TDM_IOV_LIMIT];
 };
 
+struct rma_entry;
+
+/* The reference of an operation in flight to a region. */
+struct use {
+	struct tdm_list node; /* mr->uses; unlinked once revoked */
+	struct rma_entry *entry;
+	struct tdm_mr *mr; /* while it stands */
+};
+
 /* One operation of a remote initiator on a region. */
 struct rma_entry {
 	struct fi_peer_rx_entry peer;
-	struct tdm_list node; /* mr->uses; unlinked once revoked */
+	struct use use;
+	size_t others; /* with others: in struct rma_several */
 	int revoked;
 	struct iovec iov[TDM_IOV_LIMIT];
 };
 
+/* The same on several ranges. */
+struct rma_several {
+	struct rma_entry first;
+	struct use other[TDM_RMA_IOV_LIMIT - 1];
+	struct fid_peer_cntr all; /* counts on those of all regions */
+	struct iovec iov[TDM_RMA_IOV_LIMIT * TDM_IOV_LIMIT];
+};
+
+/* A range, found and allowed. */
+struct place {
+	struct tdm_mr *mr;
+	uint64_t offset, len; /* bytes */
+};
+
 /* Host memory is not described to transports: peer.desc of all entries. */
-static void *no_desc[TDM_IOV_LIMIT];
+static void *no_desc[TDM_RMA_IOV_LIMIT * TDM_IOV_LIMIT];
 
 static int compare_key(const void *a, const void *b)
 {
@@ -84,7 +108,7 @@ static int mr_close(struct fid *fid)
 	tdm_lock_acquire(&d->lock);
 	tdelete(mr, &d->mr_tree, compare_key);
 	while ((pos = tdm_list_pop(&mr->uses))) {
-		e = tdm_list_entry(pos, struct rma_entry, node);
+		e = tdm_list_entry(pos, struct use, node)->entry;
 		e->revoked = 1;
 		e->peer.owner_context = NULL;
 	}
@@ -263,19 +287,147 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 }
 
 /*
- * May @req, which came by @srx, touch @mr? The region and the endpoint must
- * have the right. Out: *@offset of its first byte in the region.
+ * May @req, which came by @srx, touch the @len bytes from @addr on of the region
+ * @key? The region and the endpoint must have the right. Out: *@p.
  */
-static int check_request(const struct fid_peer_srx *srx,
-			 const struct tdm_mr *mr,
-			 const struct tdm_rma_request *req, uint64_t *offset)
+static int find_place(struct tdm_domain *d, const struct fid_peer_srx *srx,
+		      const struct tdm_rma_request *req,
+		      const struct fi_rma_iov *range, struct place *p)
 {
+	struct tdm_mr *mr = find_key(d, range->key);
+
 	if (!mr || (mr->access & req->access) != req->access ||
-	    (req->access & tdm_srx_refused(srx)) || req->addr < mr->base)
+	    (req->access & tdm_srx_refused(srx)) || range->addr < mr->base)
 		return -FI_EACCES;
-	*offset = req->addr - mr->base;
-	if (*offset > mr->len || req->len > mr->len - *offset)
+	p->mr = mr;
+	p->offset = range->addr - mr->base;
+	p->len = range->len;
+	if (p->offset > mr->len || p->len > mr->len - p->offset)
 		return -FI_EACCES;
+	return 0;
+}
+
+/*
+ * The same for all ranges of @req, out[TDM_RMA_IOV_LIMIT]. Returns how many, or
+ * -FI_EACCES.
+ */
+static int find_places(struct tdm_domain *d, const struct fid_peer_srx *srx,
+		       const struct tdm_rma_request *req, struct place *out)
+{
+	struct fi_rma_iov first = { req->addr, req->len, req->key };
+	size_t i;
+
+	for (i = 0; i < req->more_count; i++) {
+		if (req->more[i].len > first.len ||
+		    find_place(d, srx, req, &req->more[i], &out[i + 1]))
+			return -FI_EACCES;
+		first.len -= req->more[i].len;
+	}
+	if (find_place(d, srx, req, &first, out))
+		return -FI_EACCES;
+	return (int)req->more_count + 1;
+}
+
+/* The memory of @p, behind the @count elements of iov[@most]. */
+static size_t add_memory(struct iovec *iov, size_t count, size_t most,
+			 const struct place *p)
+{
+	return count + tdm_iov_slice(iov + count, most - count, p->mr->iov,
+				     p->mr->count, p->offset, (size_t)p->len);
+}
+
+/* Is @p the first of place[] in its region? */
+static int is_new(const struct place *place, const struct place *p)
+{
+	while (place < p && place->mr != p->mr)
+		place++;
+	return place == p;
+}
+
+/* A write to them: each region counts. */
+static void count_all(const struct place *place, int n)
+{
+	struct fid_peer_cntr *cntr;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		if (!place[i].mr->cntr || !is_new(place, &place[i]))
+			continue;
+		cntr = tdm_cntr_export(place[i].mr->cntr, TDM_TRANSPORT_TCP);
+		cntr->owner_ops->inc(cntr);
+	}
+}
+
+static void several_inc(struct fid_peer_cntr *cntr)
+{
+	struct rma_several *s = tdm_container_of(cntr, struct rma_several, all);
+	struct place place[TDM_RMA_IOV_LIMIT] = { { s->first.use.mr, 0, 0 } };
+	size_t i;
+
+	for (i = 0; i < s->first.others; i++)
+		place[i + 1].mr = s->other[i].mr;
+	count_all(place, (int)s->first.others + 1);
+}
+
+/* What is written to a region fails silently at the target. */
+static void several_incerr(struct fid_peer_cntr *cntr)
+{
+	(void)cntr;
+}
+
+static struct fi_ops_cntr_owner several_ops = {
+	.size = sizeof(several_ops),
+	.inc = several_inc,
+	.incerr = several_incerr,
+};
+
+static void begin_use(struct use *use, struct rma_entry *e, struct tdm_mr *mr)
+{
+	use->entry = e;
+	use->mr = mr;
+	tdm_list_append(&mr->uses, &use->node);
+}
+
+/* What all entries have, but memory and counter. */
+static void fill_entry(struct fi_peer_rx_entry *entry, struct fid_peer_srx *srx,
+		       const struct tdm_rma_request *req)
+{
+	entry->srx = srx;
+	entry->addr = tdm_srx_id(srx, req->src);
+	entry->msg_size = req->len;
+	entry->cq_data = req->data;
+	entry->flags = FI_RMA | req->access | req->flags;
+}
+
+static tdm_noinline int get_several(struct tdm_domain *d,
+				    struct fid_peer_srx *srx,
+				    const struct tdm_rma_request *req,
+				    struct fi_peer_rx_entry **entry)
+{
+	struct place place[TDM_RMA_IOV_LIMIT];
+	int n = find_places(d, srx, req, place), i;
+	struct rma_several *s;
+	struct rma_entry *e;
+
+	if (n < 0)
+		return n;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -FI_ENOMEM;
+	e = &s->first;
+	fill_entry(&e->peer, srx, req);
+	e->others = (size_t)n - 1;
+	e->peer.desc = no_desc;
+	e->peer.iov = s->iov;
+	for (i = 0; i < n; i++) {
+		begin_use(i ? &s->other[i - 1] : &e->use, e, place[i].mr);
+		e->peer.count = add_memory(s->iov, e->peer.count,
+					   TDM_ARRAY_LEN(s->iov), &place[i]);
+	}
+	s->all.owner_ops = &several_ops;
+	if (req->access & FI_REMOTE_WRITE)
+		e->peer.owner_context = &s->all;
+	*entry = &e->peer;
 	return 0;
 }
 
@@ -283,30 +435,26 @@ static int rma_get(struct fid_domain *fid, struct fid_peer_srx *srx,
 		   const struct tdm_rma_request *req,
 		   struct fi_peer_rx_entry **entry)
 {
+	struct fi_rma_iov range = { req->addr, req->len, req->key };
 	struct tdm_domain *d = tdm_domain_from_fid(fid);
-	struct tdm_mr *mr = find_key(d, req->key);
 	struct rma_entry *e;
-	uint64_t offset;
-	int ret = check_request(srx, mr, req, &offset);
+	struct place p;
 
-	if (ret)
-		return ret;
+	if (tdm_unlikely(req->more_count))
+		return get_several(d, srx, req, entry);
+	if (find_place(d, srx, req, &range, &p))
+		return -FI_EACCES;
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -FI_ENOMEM;
-	e->peer.srx = srx;
-	e->peer.addr = tdm_srx_id(srx, req->src);
-	e->peer.msg_size = req->len;
-	e->peer.cq_data = req->data;
-	e->peer.flags = FI_RMA | req->access | req->flags;
-	if (mr->cntr && (req->access & FI_REMOTE_WRITE))
+	fill_entry(&e->peer, srx, req);
+	if (p.mr->cntr && (req->access & FI_REMOTE_WRITE))
 		e->peer.owner_context =
-			tdm_cntr_export(mr->cntr, TDM_TRANSPORT_TCP);
+			tdm_cntr_export(p.mr->cntr, TDM_TRANSPORT_TCP);
 	e->peer.desc = no_desc;
 	e->peer.iov = e->iov;
-	e->peer.count = tdm_iov_slice(e->iov, TDM_IOV_LIMIT, mr->iov, mr->count,
-				      offset, req->len);
-	tdm_list_append(&mr->uses, &e->node);
+	e->peer.count = add_memory(e->iov, 0, TDM_IOV_LIMIT, &p);
+	begin_use(&e->use, e, p.mr);
 	*entry = &e->peer;
 	return 0;
 }
@@ -319,8 +467,13 @@ static int rma_revoked(const struct fi_peer_rx_entry *entry)
 void tdm_mr_entry_free(struct fi_peer_rx_entry *entry)
 {
 	struct rma_entry *e = tdm_container_of(entry, struct rma_entry, peer);
+	size_t i;
 
-	tdm_list_del(&e->node);
+	tdm_list_del(&e->use.node);
+	for (i = 0; i < e->others; i++)
+		tdm_list_del(&tdm_container_of(e, struct rma_several, first)
+				      ->other[i]
+				      .node);
 	free(e);
 }
 
@@ -340,31 +493,27 @@ static int rma_atomic(struct fid_domain *fid, struct fid_peer_srx *srx,
 		      const struct tdm_rma_atomic *a,
 		      struct fi_peer_rx_entry *entry)
 {
+	struct iovec iov[TDM_RMA_IOV_LIMIT * TDM_IOV_LIMIT];
+	struct place place[TDM_RMA_IOV_LIMIT];
 	struct tdm_rma_request req = a->rma;
-	struct tdm_mr *mr = find_key(tdm_domain_from_fid(fid), req.key);
-	struct iovec iov[TDM_IOV_LIMIT];
-	uint64_t offset;
-	size_t count;
-	int ret = tdm_amo_admit(&a->amo, req.len);
+	int ret = tdm_amo_admit(&a->amo, req.len), n, i;
+	size_t count = 0;
 
-	req.access = tdm_amo_access(&a->amo);
-	if (!ret)
-		ret = check_request(srx, mr, &req, &offset);
 	if (ret)
 		return ret;
-	count = tdm_iov_slice(iov, TDM_IOV_LIMIT, mr->iov, mr->count, offset,
-			      req.len);
+	req.access = tdm_amo_access(&a->amo);
+	n = find_places(tdm_domain_from_fid(fid), srx, &req, place);
+	if (n < 0)
+		return n;
+	for (i = 0; i < n; i++)
+		count = add_memory(iov, count, TDM_ARRAY_LEN(iov), &place[i]);
 	pthread_mutex_lock(&actor);
 	tdm_amo_run_on(&a->amo, iov, count, a->operands, a->result);
 	pthread_mutex_unlock(&actor);
 	memset(entry, 0, sizeof(*entry));
-	entry->srx = srx;
-	entry->addr = tdm_srx_id(srx, req.src);
-	entry->msg_size = req.len;
-	entry->flags = FI_RMA | req.access;
-	if (mr->cntr && (req.access & FI_REMOTE_WRITE))
-		entry->owner_context =
-			tdm_cntr_export(mr->cntr, TDM_TRANSPORT_TCP);
+	fill_entry(entry, srx, &req);
+	if (req.access & FI_REMOTE_WRITE)
+		count_all(place, n);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The calls of fi_rma(3): each fills a struct tdm_xfer and takes the way of a
- * send. One remote range per call (rma_iov_limit 1).
+ * send.
  *
  * No lock is held here.
  */
@@ -11,6 +11,7 @@
 #include "tcp/deferred.h"
 #include "tcp/getinfo.h"
 #include "tcp/path.h"
+#include "tdm_ranges.h"
 
 #define WRITE_FLAGS                                                            \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | TDM_LEVELS)
@@ -81,17 +82,11 @@ static int fill_message(const struct tdm_ep *ep, const struct fi_msg_rma *m,
 	if ((flags & ~allowed) &&
 	    !tdm_ep_has_flag(ep, flags & ~allowed, FI_FENCE, FI_FENCE))
 		return -FI_EBADFLAGS;
-	if (m->rma_iov_count != 1 || !m->rma_iov)
-		return -FI_EINVAL;
 	*x = request(op | flags | (ep->tx_selective ? 0 : FI_COMPLETION),
-		     (struct where){ m->addr, m->rma_iov[0].addr,
-				     m->rma_iov[0].key },
-		     m->context);
+		     (struct where){ .peer = m->addr }, m->context);
 	x->data = m->data;
 	ret = tdm_xfer_vector(x, m->msg_iov, m->iov_count);
-	if (ret)
-		return ret;
-	return x->len == m->rma_iov[0].len ? 0 : -FI_EINVAL;
+	return ret ? ret : tdm_xfer_ranges(x, m->rma_iov, m->rma_iov_count);
 }
 
 static ssize_t start_message(struct fid_ep *fid, const struct fi_msg_rma *m,

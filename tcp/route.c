@@ -22,6 +22,7 @@
 #include "tcp/sep.h"
 #include "base/log.h"
 #include "tdm_op.h"
+#include "tdm_ranges.h"
 
 /* Flags a peer provider gets with an operation, fi_msg(3). */
 #define LOCAL_FLAGS                                                            \
@@ -31,15 +32,13 @@
 static ssize_t rma_local(struct tdm_ep *ep, fi_addr_t to,
 			 const struct tdm_xfer *x)
 {
-	struct fi_rma_iov where = { .addr = x->rma_addr,
-				    .len = x->len,
-				    .key = x->rma_key };
+	struct fi_rma_iov where[TDM_RMA_IOV_LIMIT];
 	struct fi_msg_rma msg = {
 		.msg_iov = x->iov,
 		.iov_count = x->count,
 		.addr = to,
-		.rma_iov = &where,
-		.rma_iov_count = 1,
+		.rma_iov = where,
+		.rma_iov_count = tdm_xfer_list(x, where),
 		.context = x->context,
 		.data = x->data,
 	};
@@ -73,15 +72,13 @@ static ssize_t amo_local(struct tdm_ep *ep, fi_addr_t to,
 	size_t first = tdm_amo_operands(&c->amo) ? len : 0;
 	struct fi_ioc buf[TDM_AMO_IOV_LIMIT], compare[TDM_AMO_IOV_LIMIT];
 	struct fi_ioc back[TDM_AMO_IOV_LIMIT];
-	struct fi_rma_ioc where = { .addr = x->rma_addr,
-				    .count = len / size,
-				    .key = x->rma_key };
+	struct fi_rma_ioc where[TDM_RMA_IOV_LIMIT];
 	struct fi_msg_atomic msg = {
 		.msg_iov = buf,
 		.iov_count = iocs(buf, x->iov, x->count, 0, first, size),
 		.addr = to,
-		.rma_iov = &where,
-		.rma_iov_count = 1,
+		.rma_iov = where,
+		.rma_iov_count = tdm_xfer_values(x, size, where),
 		.datatype = (enum fi_datatype)c->amo.type,
 		.op = (enum fi_op)c->amo.op,
 		.context = x->context,

@@ -112,7 +112,8 @@ static int exceeds(const struct fi_tx_attr *a, const struct fi_tx_attr *s)
 {
 	return ((s->caps & KINDS) && (a->caps & ~s->caps & KINDS)) ||
 	       above(a->inject_size, s->inject_size) ||
-	       above(a->size, s->size) || above(a->iov_limit, s->iov_limit);
+	       above(a->size, s->size) || above(a->iov_limit, s->iov_limit) ||
+	       above(a->rma_iov_limit, s->rma_iov_limit);
 }
 
 int tdm_stx_bind(struct tdm_ep *ep, struct fid *fid)

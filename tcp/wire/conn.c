@@ -431,6 +431,7 @@ void tdm_conn_free(struct tdm_conn *c)
 	tdm_list_del(&c->all);
 	tdm_ids_fini(&c->ids);
 	tdm_ids_fini(&c->rids);
+	free(c->more);
 	free(c);
 }
 

@@ -193,7 +193,7 @@ static uint32_t features(const struct tdm_tcp *tcp)
 {
 	return TDM_WIRE_FEATURE_REST | TDM_WIRE_FEATURE_ATOMIC |
 	       TDM_WIRE_FEATURE_NOW | TDM_WIRE_FEATURE_CREDIT |
-	       TDM_WIRE_FEATURE_LEFT |
+	       TDM_WIRE_FEATURE_LEFT | TDM_WIRE_FEATURE_RANGES |
 	       (tcp->a.groups ? TDM_WIRE_FEATURE_GROUPS : 0u) |
 	       (tcp->a.keys ? TDM_WIRE_FEATURE_AUTH : 0u);
 }

@@ -59,11 +59,20 @@ struct tdm_tx {
 	uint32_t spared;    /* not outstanding: bytes of tdm_inject_bytes */
 	uint32_t operands;  /* FI_ATOMIC: bytes of them, and of the target */
 	uint32_t target;
-	void *copy;	   /* owned payload, or NULL */
-	struct tdm_rx *rx; /* where bytes that come back go, or NULL */
+	uint32_t more_count;	 /* TDM_RANGES in flags: further ranges */
+	struct fi_rma_iov *more; /* more[more_count], owned; or NULL */
+	void *copy;		 /* owned payload, or NULL */
+	struct tdm_rx *rx;	 /* where bytes that come back go, or NULL */
 	struct fi_peer_rx_entry *entry; /* reply to a read: the region's */
 	struct iovec iov[TDM_IOV_LIMIT];
 };
+
+/* The memory of @op, op->count elements: more than it holds are the entry's. */
+static inline const struct iovec *tdm_tx_iov(const struct tdm_tx *op)
+{
+	return tdm_likely(op->count <= TDM_IOV_LIMIT) ? op->iov :
+							op->entry->iov;
+}
 
 enum tdm_rx_state {
 	TDM_RX_WAITING,	 /* unexpected: the entry is queued at the owner */

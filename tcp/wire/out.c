@@ -102,7 +102,7 @@ static size_t gathered(const struct tdm_conn *c, struct iovec *out, size_t max)
 	size_t left = c->gather_end - c->gather_off, n = 0;
 
 	if (tdm_likely(!op->entry || !c->tcp->rma->revoked(op->entry)))
-		return tdm_iov_slice(out, max, op->iov, op->count,
+		return tdm_iov_slice(out, max, tdm_tx_iov(op), op->count,
 				     c->gather_off, left);
 	for (; left && n < max; n++) {
 		out[n].iov_base = (void *)(uintptr_t)zeros;

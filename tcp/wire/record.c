@@ -75,6 +75,7 @@ static const struct shape {
 	[TDM_WIRE_REST] = { 0, 24, 0, 0 },
 	[TDM_WIRE_ATOMIC] = { 0, 32, TDM_AMO_BYTES, 1 },
 	[TDM_WIRE_LEFT] = { 0, 8, TDM_WIRE_LEFT_BYTES, 0 },
+	[TDM_WIRE_RANGE] = { 0, 24, 0, 0 },
 };
 
 static uint16_t get16(const uint8_t *p)
@@ -164,6 +165,14 @@ static int decode_atomic(const uint8_t *p, struct tdm_wire_rec *r)
 	return tdm_amo_fits(&r->amo, r->total, r->len) ? 0 : -TDM_WIRE_E_VALUE;
 }
 
+static int decode_range(const uint8_t *p, struct tdm_wire_rec *r)
+{
+	r->key = get64(p);
+	r->addr = get64(p + 8);
+	r->total = get64(p + 16);
+	return r->total > TDM_WIRE_MSG_MAX ? -TDM_WIRE_E_VALUE : 0;
+}
+
 static int decode_rest(const uint8_t *p, struct tdm_wire_rec *r)
 {
 	r->step = get32(p);
@@ -224,6 +233,8 @@ static int decode_fixed(const uint8_t *p, struct tdm_wire_rec *r)
 		return decode_rest(p, r);
 	case TDM_WIRE_ATOMIC:
 		return decode_atomic(p, r);
+	case TDM_WIRE_RANGE:
+		return decode_range(p, r);
 	default:
 		return 0;
 	}
@@ -332,6 +343,11 @@ static uint8_t *encode_fixed(uint8_t *p, const struct tdm_wire_rec *r)
 		put32(p + 4, 0);
 		put64(p + 8, r->acked);
 		put64(p + 16, r->freed);
+		return p + 24;
+	case TDM_WIRE_RANGE:
+		put64(p, r->key);
+		put64(p + 8, r->addr);
+		put64(p + 16, r->total);
 		return p + 24;
 	default:
 		return p;

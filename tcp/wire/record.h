@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bytes on a TCP connection: the greeting and the records. Pure functions
- * over byte ranges: no state, no call, no byte believed (fuzzed).
- * doc/PROTOCOL-tcp.md has the layouts by byte offset. All integers are
- * little-endian.
+ * The bytes on a TCP connection, as doc/PROTOCOL-tcp.md lays them out: greeting
+ * and records, all integers little-endian. Pure functions over byte ranges: no
+ * state, no call, no byte believed (fuzzed).
  */
 #ifndef TDM_TCP_WIRE_RECORD_H
 #define TDM_TCP_WIRE_RECORD_H
@@ -25,6 +24,7 @@ enum {
 	TDM_WIRE_HEAD_BYTES = 48,	  /* the longest header */
 	TDM_WIRE_ACK_BYTES = 32,	  /* header of an ACK or a REST */
 	TDM_WIRE_GROUP_BYTES = 16,	  /* header of a GROUP */
+	TDM_WIRE_RANGE_BYTES = 32,	  /* header of a RANGE */
 	TDM_WIRE_EAGER_BYTES = 1 << 20,	  /* longest payload of an EAGER */
 	TDM_WIRE_DATA_BYTES = 1 << 20,	  /* longest payload of a DATA */
 	TDM_WIRE_RTS_COUNT = 1 << 16,	  /* most announced, unanswered */
@@ -57,6 +57,7 @@ enum tdm_wire_op {
 	TDM_WIRE_REST,	    /* a step towards a rest; an ACK as well */
 	TDM_WIRE_ATOMIC,    /* an atomic operation with its operands */
 	TDM_WIRE_LEFT,	    /* all of an announced message: its sender closes */
+	TDM_WIRE_RANGE, /* one more range of the one-sided operation behind */
 	TDM_WIRE_OPS
 };
 
@@ -105,17 +106,15 @@ enum tdm_wire_step {
 
 /* A record's header, decoded. Which fields count depends on op and flags. */
 struct tdm_wire_rec {
-	uint8_t op;
-	uint8_t flags;
+	uint8_t op, flags;
 	uint16_t ctx;  /* EAGER, RTS, WRITE, AWRITE, ATOMIC: receive context */
 	uint32_t len;  /* payload bytes that follow the header */
 	uint64_t tag;  /* F_TAG */
 	uint64_t data; /* F_DATA */
 	uint32_t id;   /* sender's: all with an id but DATA */
 	uint32_t rid;  /* receiver's: CTS, DATA; READ, ATOMIC: of the DATA */
-	uint32_t status; /* DONE: enum tdm_wire_status */
-	uint64_t key;	 /* WRITE, AWRITE, READ, ATOMIC: region, place in it */
-	uint64_t addr;
+	uint32_t status;    /* DONE: enum tdm_wire_status */
+	uint64_t key, addr; /* WRITE, AWRITE, READ, ATOMIC, RANGE: the place */
 	struct tdm_amo amo; /* ATOMIC: what is to be done */
 	uint64_t total;	    /* all bytes; ATOMIC: of the target; CTS: wanted; */
 			    /* LEFT: announcements before that of the message */
@@ -150,7 +149,8 @@ enum {
 	TDM_WIRE_FEATURE_ATOMIC = 8,  /* ... ATOMIC */
 	TDM_WIRE_FEATURE_NOW = 16,    /* ... flag NOW */
 	TDM_WIRE_FEATURE_CREDIT = 32, /* ... flag FULL, and credit that grows */
-	TDM_WIRE_FEATURE_LEFT = 64    /* ... LEFT, and the flag */
+	TDM_WIRE_FEATURE_LEFT = 64,   /* ... LEFT, and the flag */
+	TDM_WIRE_FEATURE_RANGES = 128, /* ... RANGE */
 };
 
 enum tdm_wire_reason {

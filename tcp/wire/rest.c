@@ -123,6 +123,7 @@ static void forget_session(struct tdm_conn *c)
 	c->rts = 0;
 	c->heard = 0;
 	c->rx_seq = 0;
+	c->more_count = 0;
 	c->ack_seq = 0;
 	c->thirsty = 0;
 	c->rx_charged = 0;

@@ -24,6 +24,9 @@ enum tdm_wire_status tdm_rma_get(struct tdm_conn *c,
 				 uint64_t access,
 				 struct fi_peer_rx_entry **entry);
 
+/* A RANGE, for the next one-sided operation; returns as those of rx_msg.h. */
+int tdm_rx_range(struct tdm_conn *c, const struct tdm_wire_rec *rec);
+
 /* Where the bytes go that @op asks for, numbered. NULL: out of memory. */
 struct tdm_rx *tdm_rx_reading(struct tdm_conn *c, struct tdm_tx *op);
 

@@ -255,6 +255,8 @@ static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		return 0;
 	case TDM_WIRE_ACK:
 		return tdm_tx_acked(c, rec);
+	case TDM_WIRE_RANGE:
+		return tdm_rx_range(c, rec);
 	case TDM_WIRE_GROUP:
 		return group(c, rec->group);
 	case TDM_WIRE_REST:

@@ -166,6 +166,7 @@ void tdm_rx_operands(struct tdm_rx *rx)
 	rx->state = TDM_RX_DROPPING;
 	if (!tdm_tx_atomic(rx->conn, &staged->rec, staged->bytes))
 		return;
+	rx->conn->more_count = 0;
 	rx->done = 1;
 	rx->status = TDM_WIRE_S_MEMORY;
 }

@@ -92,8 +92,8 @@ struct tdm_conn {
 	struct tdm_rx *cur; /* message whose payload comes; NULL: drop it */
 	uint64_t left;	    /* bytes of this record's payload to come */
 	uint32_t cur_len;   /* payload of this record, bytes */
-	uint8_t cur_flags;  /* its flags */
-	uint32_t read_bytes;
+	uint8_t cur_flags, more_count; /* its flags; of more */
+	uint32_t read_bytes, ack_bytes;
 	uint64_t rx_seq;  /* EAGER and DATA records received */
 	uint64_t ack_seq; /* of them, acknowledged */
 	uint64_t rx_charged, rx_freed, ack_freed; /* credit, bytes */
@@ -101,12 +101,13 @@ struct tdm_conn {
 	uint64_t given;		 /* in this session, that included */
 	uint64_t reserved, kept; /* in the account, this session and others */
 	uint32_t announced_most; /* said in HELLO */
-	uint64_t ack_pass; /* pass in which the acknowledgement fell due */
-	uint32_t ack_bytes, announced; /* the latter: the peer's, unanswered */
-	struct tdm_list *left_at;      /* of rxs: LEFT is for no earlier one */
-	struct tdm_ids rids;	       /* struct tdm_rx */
-	struct tdm_list rxs;	       /* struct tdm_rx, all of them */
+	uint64_t ack_pass;  /* pass in which the acknowledgement fell due */
+	uint32_t announced; /* the peer's, unanswered */
+	struct tdm_list *left_at; /* of rxs: LEFT is for no earlier one */
+	struct tdm_ids rids;	  /* struct tdm_rx */
+	struct tdm_list rxs;	  /* struct tdm_rx, all of them */
 	uint8_t head[TDM_WIRE_HEAD_BYTES]; /* a header cut short */
+	struct fi_rma_iov *more; /* RANGEs of the operation to come, or NULL */
 
 	/* Pair. */
 	struct tdm_list all;	/* tcp->conns or tcp->dead */

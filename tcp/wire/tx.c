@@ -52,6 +52,8 @@ void tdm_tx_free(struct tdm_conn *c, struct tdm_tx *op)
 		tdm_ids_put(&c->ids, op->id);
 	tdm_list_del(&op->node);
 	free(op->copy);
+	if (tdm_unlikely(op->flags & TDM_RANGES))
+		free(op->more);
 	if (tdm_unlikely(op->rx != NULL))
 		tdm_rx_free(op->rx);
 	if (tdm_unlikely(op->entry != NULL))
@@ -155,19 +157,14 @@ static void fill_rec(struct tdm_conn *c, struct tdm_wire_rec *rec,
 	rec->addr = op->rma_addr;
 	rec->flags = ((op->flags & FI_TAGGED) ? TDM_WIRE_F_TAG : 0) |
 		     ((op->flags & FI_REMOTE_CQ_DATA) ? TDM_WIRE_F_DATA : 0);
-	if (tdm_unlikely(op->flags & TDM_TO_CTX)) {
+	if (tdm_likely(!(op->flags & (TDM_TO_CTX | TDM_RANGES))))
+		return;
+	if (op->flags & TDM_TO_CTX) {
 		rec->ctx = op->rx_ctx;
 		put_group(c, op);
 	}
-}
-
-/* Does the peer lack what the address asks for, if @flags say that it does? */
-static inline int no_such_place(const struct tdm_conn *c, uint64_t flags,
-				uint16_t rx_ctx, uint32_t group)
-{
-	return tdm_unlikely(flags & TDM_TO_CTX) &&
-	       (rx_ctx >= c->contexts ||
-		(group && !(c->features & TDM_WIRE_FEATURE_GROUPS)));
+	if (op->flags & TDM_RANGES)
+		tdm_tx_put_ranges(c, op);
 }
 
 /* 1: committed; @op may have ended. 0: not now, nothing was changed. */
@@ -177,13 +174,14 @@ static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 	size_t most = op->flags & FI_INJECT ? TDM_INJECT_MOST_BYTES :
 					      TDM_TCP_COPY_BYTES;
 	size_t copied = op->len <= most ? op->len : 0;
+	size_t ranges = tdm_tx_ranges_bytes(op);
 	int write = !!(op->flags & FI_RMA);
 	int deliver = write || (op->flags & TDM_DELIVERED);
 	struct tdm_wire_rec rec;
 	struct tdm_out *out;
 
 	out = tdm_out_room(c, TDM_WIRE_ACK_BYTES + TDM_WIRE_GROUP_BYTES +
-				      TDM_WIRE_HEAD_BYTES + copied);
+				      ranges + TDM_WIRE_HEAD_BYTES + copied);
 	if (!out)
 		return 0;
 	if (deliver && tdm_ids_get(&c->ids, op, UINT32_MAX, &op->id))
@@ -224,6 +222,7 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 	struct tdm_out *out;
 
 	out = tdm_out_room(c, TDM_WIRE_ACK_BYTES + TDM_WIRE_GROUP_BYTES +
+				      tdm_tx_ranges_bytes(op) +
 				      TDM_WIRE_HEAD_BYTES);
 	if (!out || c->rts >= c->rts_max)
 		return 0;
@@ -256,11 +255,14 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 
 static int commit(struct tdm_conn *c, struct tdm_tx *op)
 {
+	int err;
+
 	if (c->gather || tdm_tx_waits(c, op->flags))
 		return 0;
 	/* A send that was queued before the peer said what it has. */
-	if (no_such_place(c, op->flags, op->rx_ctx, op->group)) {
-		tdm_tx_end(c, op, FI_EADDRNOTAVAIL, 0);
+	err = tdm_tx_lacks(c, op->flags, op->rx_ctx, op->group);
+	if (tdm_unlikely(err)) {
+		tdm_tx_end(c, op, err, 0);
 		return 1;
 	}
 	if (tdm_unlikely(op->flags & (FI_READ | FI_ATOMIC)))
@@ -433,16 +435,16 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 	op->copy = NULL;
 	op->rx = NULL;
 	op->entry = NULL;
-	if (tdm_unlikely(x->flags & (TDM_TO_CTX | FI_ATOMIC))) {
+	if (tdm_unlikely(x->flags & (TDM_TO_CTX | FI_ATOMIC | TDM_RANGES))) {
 		if (x->flags & TDM_TO_CTX) {
 			op->rx_ctx = x->rx_ctx;
 			op->group = x->group;
 		}
+		if (tdm_tx_take_rest(op, x)) {
+			tdm_pool_free(&c->tcp->tx_pool, op);
+			return NULL;
+		}
 		if (x->flags & FI_ATOMIC) {
-			if (tdm_tx_take_operands(op, x)) {
-				tdm_pool_free(&c->tcp->tx_pool, op);
-				return NULL;
-			}
 			iov = x->amo->result;
 			count = x->amo->result_count;
 		}
@@ -504,11 +506,14 @@ ssize_t tdm_tx_send(struct tdm_conn *c, const struct tdm_xfer *x)
 		return -FI_EAGAIN;
 	if (tdm_unlikely(x->len > TDM_WIRE_MSG_MAX))
 		return -FI_EMSGSIZE;
-	if (tdm_unlikely(x->flags & (TDM_TO_CTX | FI_FENCE | FI_ATOMIC))) {
-		if (c->known && tdm_tx_unknown(c, x->flags))
-			return -FI_EOPNOTSUPP;
-		if (c->known && no_such_place(c, x->flags, x->rx_ctx, x->group))
-			return -FI_EADDRNOTAVAIL;
+	if (tdm_unlikely(x->flags &
+			 (TDM_TO_CTX | FI_FENCE | FI_ATOMIC | TDM_RANGES))) {
+		int err = c->known ? tdm_tx_lacks(c, x->flags, x->rx_ctx,
+						  x->group) :
+				     0;
+
+		if (err)
+			return -err;
 		if ((x->flags & FI_FENCE) && outstanding(c))
 			return -FI_EAGAIN;
 	}

@@ -124,7 +124,7 @@ static int own_gathered(struct tdm_conn *c)
 	copy = malloc(n);
 	if (!copy)
 		return -FI_ENOMEM;
-	tdm_iov_copy_from(copy, op->iov, op->count, c->gather_off, n);
+	tdm_iov_copy_from(copy, tdm_tx_iov(op), op->count, c->gather_off, n);
 	op->copy = copy;
 	op->iov[0].iov_base = copy;
 	op->iov[0].iov_len = n;

@@ -46,14 +46,46 @@ void tdm_tx_slow(struct tdm_conn *c, struct tdm_tx *op);
 /* It has ended: what waited for it may leave. */
 void tdm_tx_slow_ends(struct tdm_conn *c, const struct tdm_tx *op);
 
-/* Does the peer of @c, who said what it has, not know what @flags ask for? */
-static inline int tdm_tx_unknown(const struct tdm_conn *c, uint64_t flags)
+/*
+ * A positive fi_errno when the peer, who said what it has, lacks what @flags or
+ * the address ask for, else 0.
+ */
+static inline int tdm_tx_lacks(const struct tdm_conn *c, uint64_t flags,
+			       uint16_t rx_ctx, uint32_t group)
 {
-	return (flags & FI_ATOMIC) && !(c->features & TDM_WIRE_FEATURE_ATOMIC);
+	if (tdm_likely(!(flags & (TDM_TO_CTX | FI_ATOMIC | TDM_RANGES))))
+		return 0;
+	if ((flags & FI_ATOMIC && !(c->features & TDM_WIRE_FEATURE_ATOMIC)) ||
+	    (flags & TDM_RANGES && !(c->features & TDM_WIRE_FEATURE_RANGES)))
+		return FI_EOPNOTSUPP;
+	if ((flags & TDM_TO_CTX) &&
+	    (rx_ctx >= c->contexts ||
+	     (group && !(c->features & TDM_WIRE_FEATURE_GROUPS))))
+		return FI_EADDRNOTAVAIL;
+	return 0;
 }
 
-/* Fill in the atomic part of the new operation @op. Errors: -FI_ENOMEM. */
-int tdm_tx_take_operands(struct tdm_tx *op, const struct tdm_xfer *x);
+/*
+ * What the new operation @op has besides: further ranges, operands. Errors:
+ * -FI_ENOMEM; nothing was kept.
+ */
+int tdm_tx_take_rest(struct tdm_tx *op, const struct tdm_xfer *x);
+
+/* ranges.c */
+
+/* Keep the further ranges of @x in the new @op. Errors: -FI_ENOMEM. */
+int tdm_tx_take_ranges(struct tdm_tx *op, const struct tdm_xfer *x);
+
+/* Put the RANGEs of @op, whose record follows. There is room for them. */
+void tdm_tx_put_ranges(struct tdm_conn *c, const struct tdm_tx *op);
+
+/* What they take in the transmit buffer. */
+static inline size_t tdm_tx_ranges_bytes(const struct tdm_tx *op)
+{
+	return tdm_likely(!(op->flags & TDM_RANGES)) ?
+		       0 :
+		       (size_t)op->more_count * TDM_WIRE_RANGE_BYTES;
+}
 
 /*
  * Has an operation with @flags to wait for slow ones? When the endpoint closes

@@ -45,7 +45,7 @@ void tdm_tx_slow_ends(struct tdm_conn *c, const struct tdm_tx *op)
 		tdm_out_later(c);
 }
 
-int tdm_tx_take_operands(struct tdm_tx *op, const struct tdm_xfer *x)
+static int take_operands(struct tdm_tx *op, const struct tdm_xfer *x)
 {
 	op->amo = x->amo->amo;
 	op->target = x->amo->bytes;
@@ -58,6 +58,17 @@ int tdm_tx_take_operands(struct tdm_tx *op, const struct tdm_xfer *x)
 		return -FI_ENOMEM;
 	tdm_iov_copy_from(op->copy, x->iov, x->count, 0, x->len);
 	return 0;
+}
+
+int tdm_tx_take_rest(struct tdm_tx *op, const struct tdm_xfer *x)
+{
+	if ((x->flags & TDM_RANGES) && tdm_tx_take_ranges(op, x))
+		return -FI_ENOMEM;
+	if (!(x->flags & FI_ATOMIC) || !take_operands(op, x))
+		return 0;
+	if (x->flags & TDM_RANGES)
+		free(op->more);
+	return -FI_ENOMEM;
 }
 
 /* Begin the request of @op and number what it needs. Not 0: no memory. */
@@ -112,17 +123,15 @@ int tdm_tx_commit_request(struct tdm_conn *c, struct tdm_tx *op)
 	struct tdm_wire_rec rec;
 	struct tdm_out *out;
 
-	/* It was queued before the peer said what it has. */
-	if (tdm_tx_unknown(c, op->flags)) {
-		tdm_tx_end(c, op, FI_EOPNOTSUPP, 0);
-		return 1;
-	}
 	out = tdm_out_room(c, TDM_WIRE_ACK_BYTES + TDM_WIRE_HEAD_BYTES +
+				      tdm_tx_ranges_bytes(op) +
 				      (atomic ? op->operands : 0));
 	if (!out || c->rts >= c->rts_max || fill_request(c, op, &rec))
 		return 0;
 	c->rts++;
 	tdm_tx_put_ack(c);
+	if (op->flags & TDM_RANGES)
+		tdm_tx_put_ranges(c, op);
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	if (atomic)
 		put_operands(c, op);
@@ -191,8 +200,11 @@ enum tdm_wire_status tdm_rma_get(struct tdm_conn *c,
 		.data = rec->data,
 		.flags = (rec->flags & TDM_WIRE_F_DATA) ? FI_REMOTE_CQ_DATA : 0,
 		.src = c->fi_addr,
+		.more = c->more,
+		.more_count = c->more_count,
 	};
 
+	c->more_count = 0;
 	if (!tcp->rma)
 		return TDM_WIRE_S_ACCESS;
 	switch (tcp->rma->get(tcp->a.domain, tdm_rx_srx(tcp, rec->ctx), &req,
@@ -239,7 +251,7 @@ static void sample(struct tdm_tx *op)
 		op->status = TDM_WIRE_S_MEMORY;
 		return;
 	}
-	tdm_iov_copy_from(op->copy, op->iov, op->count, 0, op->len);
+	tdm_iov_copy_from(op->copy, tdm_tx_iov(op), op->count, 0, op->len);
 	op->iov[0].iov_base = op->copy;
 	op->iov[0].iov_len = op->len;
 	op->count = 1;
@@ -263,7 +275,7 @@ int tdm_tx_read(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		op->wanted = rec->total;
 		op->len = rec->total;
 		op->count = (uint8_t)op->entry->count;
-		for (i = 0; i < op->count; i++)
+		for (i = 0; op->count <= TDM_IOV_LIMIT && i < op->count; i++)
 			op->iov[i] = op->entry->iov[i];
 		if (op->len && op->len <= TDM_SAMPLE_BYTES)
 			sample(op);
@@ -281,7 +293,9 @@ static enum tdm_wire_status carry_out(struct tdm_conn *c,
 		.rma = { .key = rec->key,
 			 .addr = rec->addr,
 			 .len = rec->total,
-			 .src = c->fi_addr },
+			 .src = c->fi_addr,
+			 .more = c->more,
+			 .more_count = c->more_count },
 		.amo = rec->amo,
 		.operands = operands,
 		.result = result,
@@ -316,6 +330,7 @@ int tdm_tx_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	op->status = fetch && !op->copy ?
 			     TDM_WIRE_S_MEMORY :
 			     (uint8_t)carry_out(c, rec, operands, op->copy);
+	c->more_count = 0;
 	if (fetch && !op->status) {
 		op->iov[0].iov_base = op->copy;
 		op->iov[0].iov_len = rec->total;
@@ -346,7 +361,8 @@ static int put_data(struct tdm_conn *c, struct tdm_tx *op, size_t n)
 		tdm_tx_gather(c, op, from, op->off);
 		return 1;
 	}
-	tdm_iov_copy_from(out->bytes + out->tail, op->iov, op->count, from, n);
+	tdm_iov_copy_from(out->bytes + out->tail, tdm_tx_iov(op), op->count,
+			  from, n);
 	out->tail += (uint32_t)n;
 	return 0;
 }

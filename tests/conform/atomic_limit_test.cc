@@ -93,12 +93,13 @@ TEST_F(AtomicLimit, A10_CallsThatMakeNoSense)
 	uint64_t buf[2] = { 1, 1 }, cmp[2] = { 1, 1 }, res[2] = { 0, 0 };
 	struct fi_ioc none = ioc(nullptr, 1), b = ioc(buf, 1);
 	struct fi_ioc two = ioc(buf, 2), r = ioc(res, 1), c = ioc(cmp, 1);
-	struct fi_rma_ioc where[2] = { { 0, 1, KEY }, { 8, 1, KEY } };
 	struct fi_msg_atomic m;
 	struct fid_ep *e;
 	fi_addr_t to;
 
 	OPEN();
+	size_t most = ep(1)->info->tx_attr->rma_iov_limit;
+	std::vector<struct fi_rma_ioc> where(most + 1, { 0, 1, KEY });
 	OK(expose(4, 1));
 	e = ep(1)->ep;
 	to = addr(ep(1), rx());
@@ -147,11 +148,11 @@ TEST_F(AtomicLimit, A10_CallsThatMakeNoSense)
 	m.msg_iov = &b;
 	m.iov_count = 1;
 	m.addr = to;
-	m.rma_iov = where;
+	m.rma_iov = where.data();
 	m.datatype = FI_UINT64;
 	m.op = FI_SUM;
-	for (size_t n : { 0, 2 }) {
-		m.rma_iov_count = n; /* fi_tandem(7) LIMITS: rma_iov_limit 1 */
+	for (size_t n : { size_t(0), size_t(2), most + 1 }) {
+		m.rma_iov_count = n; /* of one value here */
 		EXPECT_EQ(-FI_EINVAL, fi_atomicmsg(e, &m, 0));
 	}
 	m.rma_iov_count = 1;

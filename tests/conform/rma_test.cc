@@ -348,21 +348,22 @@ TEST_F(Rma, NothingIsMadeDurable)
 
 TEST_F(Rma, TooManyRemoteRanges)
 {
-	/* fi_rma(3), rma_iov_limit: fi_tandem(7) LIMITS: 1. */
-	struct fi_rma_iov remote[2] = { { 0, 4, KEY }, { 8, 4, KEY } };
+	/* fi_rma(3), rma_iov_limit: fi_tandem(7) LIMITS. */
 	struct fi_msg_rma msg;
-	char buf[8] = { 0 };
-	struct iovec iov = iov_of(buf, 8);
 
 	OPEN();
+	size_t most = rx()->info->tx_attr->rma_iov_limit;
+	std::vector<struct fi_rma_iov> remote(most + 1, { 0, 4, KEY });
+	Bytes buf(4 * (most + 1));
+	struct iovec iov = iov_of(buf.data(), buf.size());
 	OK(expose(64, 1));
 	for (auto *from : senders()) {
 		memset(&msg, 0, sizeof(msg));
 		msg.msg_iov = &iov;
 		msg.iov_count = 1;
 		msg.addr = addr(from, rx());
-		msg.rma_iov = remote;
-		msg.rma_iov_count = from->info->tx_attr->rma_iov_limit + 1;
+		msg.rma_iov = remote.data();
+		msg.rma_iov_count = remote.size();
 		EXPECT_EQ(-FI_EINVAL, fi_writemsg(from->ep, &msg, 0));
 		EXPECT_EQ(-FI_EINVAL, fi_readmsg(from->ep, &msg, 0));
 	}

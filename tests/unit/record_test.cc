@@ -157,6 +157,19 @@ TEST(Record, OneSidedOperations)
 	EXPECT_EQ(decode(TDM_SHM_REC_RTS_WRITE, 2, 0, 1), -1);
 }
 
+TEST(Record, Ranges)
+{
+	/* 24 bytes each; an operation has one of its own. */
+	EXPECT_EQ(decode(TDM_SHM_REC_RANGES, 0, 1, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_RANGES, 0, 4, 1), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_RANGES, 0, 5, 1), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_RANGES, 0, 5, 2), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_RANGES, 0, 7, 2), 0);
+	EXPECT_EQ(decode(TDM_SHM_REC_RANGES, 0, 0, 9), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_RANGES, 0, 8, 9), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_RANGES, TDM_SHM_REC_DATA, 1, 9), -1);
+}
+
 TEST(Record, AtomicOperations)
 {
 	/* 24 bytes say what and where. */

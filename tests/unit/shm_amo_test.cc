@@ -8,6 +8,7 @@
 #include <random>
 
 #include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
 
 #include "fault.h"
 #include "shm_world.h"
@@ -213,6 +214,20 @@ TEST_F(ShmAmoTest, PeersWithoutTheFeature)
 	EXPECT_EQ(fi_atomic(a->ep, &buf, 1, nullptr, to_b, 0, key, FI_UINT64,
 			    FI_SUM, &buf),
 		  -FI_EOPNOTSUPP);
+	exchange(100, 3);
+}
+
+TEST_F(ShmAmoTest, PeersThatKnowOneRangeOnly)
+{
+	struct fi_rma_iov list[2] = { { 0, 4, key }, { 8, 4, key } };
+	char buf[8] = {};
+	struct iovec iov = { buf, 8 };
+	struct fi_msg_rma m = { &iov, nullptr, 1, to_b, list, 2, buf, 0 };
+
+	meet();
+	pair_of(a)->peer_ranges = 0;
+	EXPECT_EQ(fi_writemsg(a->ep, &m, 0), -FI_EOPNOTSUPP);
+	EXPECT_EQ(fi_readmsg(a->ep, &m, 0), -FI_EOPNOTSUPP);
 	exchange(100, 3);
 }
 

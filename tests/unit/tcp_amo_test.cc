@@ -325,6 +325,34 @@ TEST_F(TcpAmoFault, PeersWithoutTheFeature)
 	EXPECT_EQ(0u, hear());
 }
 
+TEST_F(TcpAmoFault, PeersThatKnowOneRangeOnly)
+{
+	const struct fi_rma_iov more = { 8, 4, KEY };
+	char buf[8] = {};
+	struct tdm_xfer x;
+
+	begin();
+	tdm_xfer_init(&x, FI_RMA | FI_WRITE | TDM_RANGES, peer, buf);
+	tdm_xfer_buf(&x, buf, sizeof(buf));
+	x.rma_addr = 0;
+	x.rma_key = KEY;
+	x.more = &more;
+	x.more_count = 1;
+	EXPECT_EQ(-FI_EOPNOTSUPP, tdm_tx_send(at(0).conn(peer), &x));
+	EXPECT_EQ(0u, at(0).tcp->tx_pool.in_use);
+	settle();
+	EXPECT_EQ(0u, hear());
+}
+
+TEST_F(TcpAmoFault, MoreRangesThanThereCanBe)
+{
+	begin(TDM_WIRE_FEATURE_ATOMIC | TDM_WIRE_FEATURE_RANGES);
+	for (int i = 0; i < TDM_RMA_IOV_LIMIT; i++)
+		raw.record(rec(TDM_WIRE_RANGE));
+	EXPECT_TRUE(closed());
+	still_serves();
+}
+
 TEST_F(TcpAmoFault, LyingTargets)
 {
 	struct tdm_wire_rec r;

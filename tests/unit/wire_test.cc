@@ -125,6 +125,11 @@ std::vector<Rec> all_records()
 	r = record(TDM_WIRE_LEFT, 0, TDM_WIRE_LEFT_BYTES);
 	r.total = 0x8000000000000001;
 	v.push_back(r);
+	r = record(TDM_WIRE_RANGE);
+	r.key = 0x0123456789abcdef;
+	r.addr = UINT64_MAX - 1;
+	r.total = TDM_WIRE_MSG_MAX;
+	v.push_back(r);
 	r = record(TDM_WIRE_GROUP);
 	r.group = 0xfffffffe;
 	v.push_back(r);
@@ -171,7 +176,7 @@ TEST(Wire, RecordsRoundTrip)
 		EXPECT_EQ(r.id, d.id);
 		bool one_sided =
 			(r.op >= TDM_WIRE_WRITE && r.op <= TDM_WIRE_READ) ||
-			r.op == TDM_WIRE_ATOMIC;
+			r.op == TDM_WIRE_ATOMIC || r.op == TDM_WIRE_RANGE;
 
 		if (r.op == TDM_WIRE_CTS || r.op == TDM_WIRE_DATA) {
 			EXPECT_EQ(r.rid, d.rid);
@@ -258,6 +263,22 @@ TEST(Wire, ALayoutThatMustNotMove)
 	EXPECT_EQ(left, encode(r));
 }
 
+TEST(Wire, ARangeIsLaidOutLikeThis)
+{
+	const std::vector<uint8_t> want = { 16, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0,
+					    0,	0, 0, 0, 0, 4, 0, 0, 0, 0, 0,
+					    0,	0, 5, 0, 0, 0, 0, 0, 0, 0 };
+	Rec r = record(TDM_WIRE_RANGE), d;
+
+	r.key = 3;
+	r.addr = 4;
+	r.total = 5;
+	EXPECT_EQ(want, encode(r));
+	EXPECT_EQ((size_t)TDM_WIRE_RANGE_BYTES, want.size());
+	r.total = TDM_WIRE_MSG_MAX + 1;
+	EXPECT_EQ(-TDM_WIRE_E_VALUE, decode(encode(r), &d));
+}
+
 /* What an operation takes is known; which there are is the owner's to say. */
 TEST(Wire, OperandsOfAtomicOperationsAreBounded)
 {
@@ -314,8 +335,8 @@ TEST(Wire, UnknownRecordsAreRefused)
 
 TEST(Wire, FlagsARecordCannotHaveAreRefused)
 {
-	static const uint8_t allowed[] = { 0,	143, 3, 0, 52, 0, 64, 0,
-					   130, 2,   0, 0, 0,  0, 0,  0 };
+	static const uint8_t allowed[] = { 0, 143, 3, 0, 52, 0, 64, 0, 130,
+					   2, 0,   0, 0, 0,  0, 0,  0 };
 
 	static_assert(sizeof(allowed) == TDM_WIRE_OPS, "one of each");
 

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Operations on several ranges at the target: a RANGE for each behind the first,
+ * in front of the record of the operation. At the target they are kept until
+ * that record is taken.
+ *
+ * Invariant: nothing comes between the RANGEs and their record, which are put
+ * into the transmit buffer together; a record that comes once more for want of
+ * memory finds c->more as it was.
+ */
+#include "tcp/wire/tx_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "tcp/wire/rma.h"
+#include "tcp/wire/rx_msg.h"
+
+int tdm_tx_take_ranges(struct tdm_tx *op, const struct tdm_xfer *x)
+{
+	size_t bytes = x->more_count * sizeof(*x->more);
+
+	op->more = malloc(bytes);
+	if (!op->more)
+		return -FI_ENOMEM;
+	memcpy(op->more, x->more, bytes);
+	op->more_count = (uint32_t)x->more_count;
+	return 0;
+}
+
+void tdm_tx_put_ranges(struct tdm_conn *c, const struct tdm_tx *op)
+{
+	struct tdm_out *out = c->out;
+	struct tdm_wire_rec rec;
+	uint32_t i;
+
+	memset(&rec, 0, sizeof(rec));
+	rec.op = TDM_WIRE_RANGE;
+	for (i = 0; i < op->more_count; i++) {
+		rec.key = op->more[i].key;
+		rec.addr = op->more[i].addr;
+		rec.total = op->more[i].len;
+		out->tail +=
+			(uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	}
+}
+
+int tdm_rx_range(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	struct fi_rma_iov *range;
+
+	if (c->more_count == TDM_RMA_IOV_LIMIT - 1)
+		return -TDM_WIRE_E_STATE;
+	if (!c->more)
+		c->more = calloc(TDM_RMA_IOV_LIMIT - 1, sizeof(*c->more));
+	if (!c->more)
+		return -TDM_RX_NO_MEMORY;
+	range = &c->more[c->more_count++];
+	range->key = rec->key;
+	range->addr = rec->addr;
+	range->len = rec->total;
+	return 0;
+}
