@@ -49,6 +49,14 @@ static int set_done(struct tdm_ep *ep, const struct tdm_done *done)
 	return 0;
 }
 
+/* fi_endpoint(3), Traffic Class: unset, that of the domain. */
+static uint32_t tclass(const struct tdm_ep *ep)
+{
+	return ep->info->tx_attr->tclass ?
+		       ep->info->tx_attr->tclass :
+		       ep->domain->info->domain_attr->tclass;
+}
+
 static int open_tcp(struct tdm_ep *ep)
 {
 	struct tdm_tcp_attr attr = {
@@ -59,6 +67,7 @@ static int open_tcp(struct tdm_ep *ep)
 		.domain = &ep->domain->fid,
 		.tx_size = ep->info->tx_attr->size,
 		.order = tdm_order(ep->info->tx_attr->msg_order),
+		.tclass = tclass(ep),
 		.spaces = tdm_domain_spaces(ep->domain),
 		.groups = ep->domain->info->domain_attr->max_group_id > 0,
 		.keys = ep->keys,

@@ -30,6 +30,7 @@
 #include "tcp/wire/out.h"
 #include "tcp/wire/prove.h"
 #include "tcp/wire/rest.h"
+#include "tcp/wire/tclass.h"
 
 #include <rdma/fi_errno.h>
 
@@ -63,8 +64,9 @@ static int keepalive_gap(void)
 	return (int)tdm_clamp(s, KEEPALIVE_GAP_S, KEEPALIVE_GAP_MOST_S);
 }
 
-static void prepare(int fd)
+static void prepare(const struct tdm_conn *c, int fd)
 {
+	tdm_tclass_set(fd, c->tcp->addr.u.sa.sa_family, c->tcp->a.tclass);
 	set_opt(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	if (!tdm_env.peer_timeout_ms)
 		return;
@@ -135,7 +137,7 @@ void tdm_hello_connect(struct tdm_conn *c)
 	}
 	tdm_rest_crowd(c->tcp, fd);
 	tdm_conn_take_fd(c, fd);
-	prepare(fd);
+	prepare(c, fd);
 	if (bind_own(c, fd) ||
 	    (tdm_os.connect(fd, &c->addr.u.sa,
 			    (socklen_t)tdm_addr_len(&c->addr)) &&
@@ -458,7 +460,7 @@ static int adopt(struct tdm_conn *c, int fd, const struct tdm_wire_greeting *g,
 {
 	tdm_conn_close_fd(c);
 	tdm_conn_take_fd(c, fd);
-	prepare(fd);
+	prepare(c, fd);
 	if (promised) {
 		c->credit = *promised;
 		c->announced_most = TDM_WIRE_RTS_COUNT;

@@ -39,6 +39,7 @@ struct tdm_tcp_attr {
 	size_t tx_size; /* most operations that the peer was not told of, */
 			/* or that end without a receive of it */
 	struct tdm_order order;
+	uint32_t tclass; /* of all that is sent, fi_endpoint(3) */
 	int spaces; /* messages are offered by names of tdm_space.h */
 	int groups; /* of them, groups: the domain has max_group_id */
 	/*

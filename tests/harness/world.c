@@ -129,6 +129,8 @@ struct fi_info *tdt_hints(const struct tdt_attr *attr)
 	hints->tx_attr->op_flags = attr->tx_op_flags;
 	hints->rx_attr->op_flags = attr->rx_op_flags;
 	hints->tx_attr->size = attr->tx_size;
+	hints->tx_attr->tclass = attr->tclass;
+	hints->domain_attr->tclass = attr->domain_tclass;
 	hints->rx_attr->size = attr->rx_size;
 	hints->tx_attr->msg_order = FI_ORDER_SAS;
 	hints->rx_attr->msg_order = FI_ORDER_SAS;

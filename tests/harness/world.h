@@ -58,6 +58,7 @@ struct tdt_attr {
 	enum fi_wait_obj set; /* a wait set per endpoint, with its queues */
 	size_t cq_size;	      /* entries; 0: provider's choice */
 	size_t tx_size, rx_size;
+	uint32_t tclass, domain_tclass;
 	uint64_t tx_bind, rx_bind; /* further CQ bind flags */
 	enum fi_threading threading;
 	enum fi_progress progress; /* control and data */

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Traffic classes, fi_endpoint(3) "Traffic Class", as IP networks know them.
+ */
+#ifndef TDM_TCP_WIRE_TCLASS_H
+#define TDM_TCP_WIRE_TCLASS_H
+
+#include <stdint.h>
+
+/*
+ * The code point (DSCP, 0 to 63) of IP packets of @tclass: its own value, or
+ * the one that RFC 4594 and RFC 8622 recommend for traffic such as its label
+ * describes. -1: none, the kernel decides.
+ */
+int tdm_tclass_dscp(uint32_t tclass);
+
+/* Send the packets of the socket @fd of @family with the code point of @tclass. */
+void tdm_tclass_set(int fd, int family, uint32_t tclass);
+
+#endif /* TDM_TCP_WIRE_TCLASS_H */
