@@ -185,9 +185,25 @@ static int is_any(const struct tdm_addr *a)
 		       IN6_IS_ADDR_UNSPECIFIED(&a->u.in6.sin6_addr);
 }
 
-/* Make @info that of interface @i, whose address is @src now. */
+/*
+ * Is @i as good as @best? MPICH divides its processes among all interfaces
+ * whose place on the bus is known, whatever their network and speed.
+ */
+static int as_good(const struct tdm_iface *i, const struct tdm_iface *best)
+{
+	char a[TDM_NETWORK_STR_BYTES], b[TDM_NETWORK_STR_BYTES];
+
+	return !strcmp(tdm_iface_network(i, a), tdm_iface_network(best, b)) &&
+	       i->speed_bps == best->speed_bps;
+}
+
+/*
+ * Make @info that of interface @i of a list that begins with @best; its address
+ * is @src now.
+ */
 static int fill(struct fi_info *info, const struct tdm_iface *i,
-		const struct tdm_addr *src, const struct asked *q)
+		const struct tdm_iface *best, const struct tdm_addr *src,
+		const struct asked *q)
 {
 	char network[TDM_NETWORK_STR_BYTES];
 	int ret;
@@ -202,6 +218,11 @@ static int fill(struct fi_info *info, const struct tdm_iface *i,
 	info->fabric_attr->name = strdup(tdm_iface_network(i, network));
 	if (!info->domain_attr->name || !info->fabric_attr->name)
 		return -FI_ENOMEM;
+	if (!(i->flags & IFF_LOOPBACK)) {
+		info->nic = tdm_nic_open(i, as_good(i, best));
+		if (!info->nic)
+			return -FI_ENOMEM;
+	}
 	ret = put(info, src, &info->src_addr, &info->src_addrlen);
 	if (!ret && q->have_dest)
 		ret = put(info, &q->dest, &info->dest_addr,
@@ -229,7 +250,7 @@ static int fill_all(struct fi_info *info, const struct tdm_iface *table,
 		src = q->have_src ? q->src : table[i].ip;
 		if (!q->have_src)
 			tdm_addr_set_port(&src, port);
-		ret = fill(info, &table[i], &src, q);
+		ret = fill(info, &table[i], table, &src, q);
 		if (ret)
 			return ret;
 	}

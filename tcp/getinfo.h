@@ -149,6 +149,15 @@ int tdm_rx_attr_check(const struct fi_rx_attr *attr);
  */
 int tdm_opened_ask(const struct fi_info *hints, struct fi_info *info);
 
+struct tdm_iface;
+
+/*
+ * nic.c: the description of @i as fi_nic(3) defines it. The caller owns it and
+ * frees it with fi_close() of its fid, as fi_freeinfo(3) does; FI_DUP copies
+ * it. @bus: 1 to tell the place on the PCI bus. NULL: no memory.
+ */
+struct fid_nic *tdm_nic_open(const struct tdm_iface *i, int bus);
+
 /* Refer to the first open fabric and domain of the names of @info, if any. */
 void tdm_opened_fill(struct fi_info *info);
 

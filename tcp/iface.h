@@ -27,6 +27,7 @@ enum tdm_iface_kind {
 enum {
 	TDM_IFACE_DRIVER_BYTES = 32,
 	TDM_IFACE_BUS_BYTES = 32,
+	TDM_IFACE_HW_BYTES = 20, /* InfiniBand; Ethernet has 6 */
 	TDM_NETWORK_STR_BYTES = INET6_ADDRSTRLEN + 4, /* "/128" */
 };
 
@@ -40,7 +41,12 @@ struct tdm_iface {
 	unsigned order;	    /* of the interface in the kernel's list */
 	char driver[TDM_IFACE_DRIVER_BYTES]; /* "": not known */
 	char bus[TDM_IFACE_BUS_BYTES];	     /* "0000:3b:00.0"; "": not known */
-	uint64_t speed_bps;		     /* 0: not known */
+	char firmware[TDM_IFACE_DRIVER_BYTES]; /* "": not known */
+	uint64_t speed_bps;		       /* 0: not known */
+	size_t mtu_bytes;		       /* 0: not known */
+	uint16_t hw_type;		       /* ARPHRD_* */
+	uint8_t hw_len;			       /* 0: no address of the link */
+	uint8_t hw[TDM_IFACE_HW_BYTES];
 
 	/* Of what is asked for, set before the sort; 0 at first. */
 	int via;	/* the destination is reached from @ip */

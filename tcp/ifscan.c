@@ -12,11 +12,14 @@
 #include <ifaddrs.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
+#include <netpacket/packet.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <rdma/fi_errno.h>
 
+#include "base/base.h"
 #include "base/os.h"
 
 static unsigned mask_bits(const struct sockaddr *mask)
@@ -76,28 +79,66 @@ static void ask_driver(int fd, struct tdm_iface *i)
 	       strnlen(info.driver, sizeof(i->driver) - 1));
 	memcpy(i->bus, info.bus_info,
 	       strnlen(info.bus_info, sizeof(i->bus) - 1));
+	memcpy(i->firmware, info.fw_version,
+	       strnlen(info.fw_version, sizeof(i->firmware) - 1));
+}
+
+static void ask_mtu(int fd, struct tdm_iface *i)
+{
+	struct ifreq r;
+
+	memset(&r, 0, sizeof(r));
+	memcpy(r.ifr_name, i->name, strcspn(i->name, ":"));
+	if (!tdm_os.ifreq(fd, SIOCGIFMTU, &r) && r.ifr_mtu > 0)
+		i->mtu_bytes = (size_t)r.ifr_mtu;
+}
+
+/* The address of the link, which @list has beside those of IP. */
+static void find_hardware(const struct ifaddrs *list, struct tdm_iface *i)
+{
+	size_t n = strcspn(i->name, ":"); /* an address with a label */
+	const struct sockaddr_ll *ll;
+
+	for (; list; list = list->ifa_next) {
+		if (list->ifa_addr && list->ifa_addr->sa_family == AF_PACKET &&
+		    !strncmp(list->ifa_name, i->name, n) && !list->ifa_name[n])
+			break;
+	}
+	if (!list)
+		return;
+	ll = (const struct sockaddr_ll *)list->ifa_addr;
+	i->hw_type = ll->sll_hatype;
+	i->hw_len = (uint8_t)tdm_min(ll->sll_halen, sizeof(i->hw));
+	/* Longer addresses go on after the end of the structure. */
+	memcpy(i->hw,
+	       (const uint8_t *)ll + offsetof(struct sockaddr_ll, sll_addr),
+	       i->hw_len);
 }
 
 /* The answer given for the same interface before, or the kernel's. */
-static void ask(int fd, struct tdm_iface *table, size_t at)
+static void ask(int fd, const struct ifaddrs *list, struct tdm_iface *table,
+		size_t at)
 {
-	struct tdm_iface *i = &table[at];
+	struct tdm_iface *i = &table[at], one = *i;
 	size_t k;
 
 	for (k = 0; k < at; k++) {
 		if (!strcmp(table[k].name, i->name)) {
-			i->order = table[k].order;
-			i->speed_bps = table[k].speed_bps;
-			memcpy(i->driver, table[k].driver, sizeof(i->driver));
-			memcpy(i->bus, table[k].bus, sizeof(i->bus));
+			*i = table[k];
+			i->ip = one.ip;
+			i->bits = one.bits;
 			return;
 		}
 	}
 	i->order = (unsigned)at;
-	if (fd < 0 || i->flags & IFF_LOOPBACK)
+	if (i->flags & IFF_LOOPBACK)
+		return;
+	find_hardware(list, i);
+	if (fd < 0)
 		return;
 	i->speed_bps = ask_speed(fd, i->name);
 	ask_driver(fd, i);
+	ask_mtu(fd, i);
 }
 
 /* 0, or -1 when it is no address that can be used. */
@@ -135,7 +176,7 @@ int tdm_iface_scan(struct tdm_iface **table, size_t *count)
 		fd = tdm_os.socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	for (n = 0, l = list; l; l = l->ifa_next) {
 		if (!take(l, &t[n]))
-			ask(fd, t, n++);
+			ask(fd, list, t, n++);
 	}
 	if (fd >= 0)
 		tdm_os.close(fd);

@@ -40,8 +40,8 @@ struct tdm_tcp_attr {
 			/* or that end without a receive of it */
 	struct tdm_order order;
 	uint32_t tclass; /* of all that is sent, fi_endpoint(3) */
-	int spaces; /* messages are offered by names of tdm_space.h */
-	int groups; /* of them, groups: the domain has max_group_id */
+	int spaces;	 /* messages are offered by names of tdm_space.h */
+	int groups;	 /* of them, groups: the domain has max_group_id */
 	/*
 	 * Sessions are made with peers that prove one of them; the key of a
 	 * pair is that of its address. NULL: none is asked for. Live as long

@@ -44,6 +44,7 @@ const char links[] = "link set lo up\n"
 		     "link set docker0 up\n"
 		     "link set six0 up\n"
 		     "link set dead0 up\n"
+		     "link set d0 mtu 1400 address 02:00:5e:10:00:01\n"
 		     "address add fd77::1/64 dev d1 nodad\n"
 		     "address add fd78::1/64 dev six0 nodad\n";
 const char ipv4[] = "address add 10.77.91.1/24 dev d0\n"
@@ -121,7 +122,7 @@ int links_settle()
 struct Query {
 	std::string node, service;
 	uint64_t flags = 0;
-	bool ipv4 = true, route = false;
+	bool ipv4 = true, route = false, nic = false;
 	struct fi_info *hints = fi_allocinfo();
 
 	explicit Query(const char *words)
@@ -177,6 +178,8 @@ struct Query {
 			route = true;
 		else if (key == "ipv6-only")
 			ipv4 = false;
+		else if (key == "nic")
+			nic = true;
 	}
 };
 
@@ -196,6 +199,19 @@ std::string address_of(const struct fi_info *i)
 	return buf + (sin->sin_port ?
 			      ":" + std::to_string(ntohs(sin->sin_port)) :
 			      std::string());
+}
+
+/* What fi_nic(3) shows of the link, and the driver. */
+std::string nic_of(const struct fi_info *i)
+{
+	if (!i->nic)
+		return "none";
+	return std::string(i->nic->device_attr->name) + "," +
+	       i->nic->device_attr->driver + "," + i->nic->link_attr->address +
+	       "," + std::to_string(i->nic->link_attr->mtu) + "," +
+	       i->nic->link_attr->network_type + "," +
+	       std::to_string(i->nic->link_attr->state == FI_LINK_UP) + "," +
+	       std::to_string(i->nic->bus_attr->bus_type == FI_BUS_UNKNOWN);
 }
 
 /* Ask in a namespace of our own and tell "name=address ..." of the entries. */
@@ -223,7 +239,7 @@ TDT_ROLE(offered)
 		for (struct fi_info *i = info; i; i = i->next)
 			text += (text.empty() ? "" : " ") +
 				std::string(i->domain_attr->name) + "=" +
-				address_of(i);
+				(q.nic ? nic_of(i) : address_of(i));
 		fi_freeinfo(info);
 	}
 	return tdt_tell(fd, text.data(), text.size());
@@ -357,6 +373,16 @@ TEST(Interfaces, EnvironmentListsThem)
 	EXPECT_OFFER("d0=10.77.91.1", "domain=d0", "d1");
 	/* The destination and the list: order 1, then 2. */
 	EXPECT_OFFER("d0=10.77.91.1 lo=127.0.0.1", "node=10.77.91.9", "lo,d0");
+}
+
+TEST(Interfaces, NicShowsTheInterface)
+{
+	/* "nic of an entry, fi_nic(3), describes its interface, unless that is
+	 * loopback". */
+	ONLY_TANDEM();
+	EXPECT_OFFER("d0=d0,veth,02:00:5e:10:00:01,1400,Ethernet,1,1",
+		     "domain=d0 nic=1");
+	EXPECT_OFFER("lo=none lo=none", "domain=lo nic=1");
 }
 
 /* ---- on this host -------------------------------------------------------- */
