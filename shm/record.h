@@ -47,8 +47,7 @@ enum tdm_shm_rec_op {
 	TDM_SHM_REC_READ = 13,	    /* struct tdm_shm_read */
 	TDM_SHM_REC_READ_DATA = 14, /* payload; aux: its bytes */
 	TDM_SHM_REC_RTS_READ = 15,  /* the region; struct tdm_shm_rts */
-	/* The receive context (aux) and group (tag) of what follows. */
-	TDM_SHM_REC_SELECT = 16,
+	TDM_SHM_REC_SELECT = 16,    /* context (aux), group (tag) of the next */
 	TDM_SHM_REC_ATOMIC = 17, /* struct tdm_shm_amo; aux: operands, bytes */
 	TDM_SHM_REC_RANGES = 18, /* ranges.h; aux: how many */
 	TDM_SHM_REC_COUNT
