@@ -90,4 +90,38 @@ static inline void tdm_list_splice(struct tdm_list *to, struct tdm_list *from)
 	for (pos = (head)->next, tmp = pos->next; pos != (head);               \
 	     pos = tmp, tmp = pos->next)
 
+/*
+ * The nodes of a list one by one, from its two ends in turn: a search for one
+ * that is near either end is short. The list must not change meanwhile.
+ */
+struct tdm_list_ends {
+	struct tdm_list *front, *back; /* next of each end; NULL: no more */
+	int from_back;
+};
+
+static inline void tdm_list_ends_init(struct tdm_list_ends *e,
+				      const struct tdm_list *head)
+{
+	int none = tdm_list_empty(head);
+
+	e->front = none ? NULL : head->next;
+	e->back = none ? NULL : head->prev;
+	e->from_back = 0;
+}
+
+/* The next node, or NULL when each has been given once. */
+static inline struct tdm_list *tdm_list_ends_next(struct tdm_list_ends *e)
+{
+	struct tdm_list *node = e->from_back ? e->back : e->front;
+
+	if (e->front == e->back)
+		e->front = e->back = NULL;
+	else if (e->from_back)
+		e->back = node->prev;
+	else
+		e->front = node->next;
+	e->from_back = !e->from_back;
+	return node;
+}
+
 #endif /* TDM_BASE_LIST_H */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receive side of the owner: posting, cancelling, flushing, and what
+ * The receive side of the owner: posting, flushing, and what
  * happens to a message that waits. peer/srx_priv.h lists the states of an
  * entry; srx_export.c is what transports call, srx_multi.c has multi-recv
- * buffers, srx_peek.c the messages that are looked at or claimed.
+ * buffers, srx_peek.c the messages that are looked at or claimed, srx_cancel.c
+ * receives that are cancelled.
  *
  * Invariants, fi_peer(3) "PEER SRX":
  *  1. An entry handed to a transport comes back by free_entry() once, after
@@ -20,6 +21,7 @@
  *
  * Lock: domain held.
  */
+#include "peer/srx_cancel.h"
 #include "peer/srx_space.h"
 
 #include <stdlib.h>
@@ -306,46 +308,6 @@ ssize_t tdm_srx_recv(struct tdm_srx *srx, const struct tdm_xfer *x)
 				     recv_kind(srx, x, TDM_SRX_MSG);
 }
 
-static struct tdm_srx_entry *find_context(struct tdm_match *match,
-					  const void *context)
-{
-	struct tdm_list *pos;
-
-	tdm_list_for_each(pos, tdm_match_posted(match)) {
-		struct tdm_srx_entry *e = tdm_srx_entry_of_item(
-			tdm_list_entry(pos, struct tdm_match_item, all));
-
-		if (e->rx.context == context)
-			return e;
-	}
-	return NULL;
-}
-
-ssize_t tdm_srx_cancel(struct tdm_srx *srx, void *context)
-{
-	struct tdm_srx_entry *e, *t;
-
-	tdm_assert_held(srx->engine->lock);
-	if (!context)
-		return -FI_ENOENT;
-	e = find_context(srx->match[TDM_SRX_MSG], context);
-	t = find_context(srx->match[TDM_SRX_TAG], context);
-	if (!e || (t && t->post_no < e->post_no))
-		e = t;
-	if (!e)
-		return -FI_ENOENT;
-	tdm_match_remove(srx->match[e->kind], &e->item);
-	if (e->multi && e->refs) {
-		e->state = TDM_SRX_SPENT;
-		e->cancelled = 1;
-		return 0;
-	}
-	e->rx.addr = tdm_srx_reported(&srx->done, e->rx.addr);
-	tdm_done_recv_err(&srx->done, &e->rx, 0, 0, FI_ECANCELED, 0);
-	tdm_srx_entry_free(srx, e);
-	return 0;
-}
-
 void tdm_srx_refuse(struct tdm_srx *srx, const struct tdm_xfer *x, int err)
 {
 	struct fi_peer_rx_entry rx;
@@ -518,6 +480,7 @@ void tdm_srx_close(struct tdm_srx *srx)
 		return;
 	for (i = 0; i < TDM_SRX_KINDS; i++)
 		tdm_match_free(srx->match[i]);
+	tdm_srx_index_free(srx);
 	tdm_pool_fini(&srx->pool);
 	free(srx);
 }

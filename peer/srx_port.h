@@ -7,6 +7,8 @@
 #define TDM_PEER_SRX_PORT_H
 
 #include "peer/srx.h"
+#include "base/list.h"
+#include "tdm_done.h"
 #include "tdm_source.h"
 
 /* One export. */
@@ -16,6 +18,13 @@ struct tdm_srx_port {
 	const struct tdm_done *done; /* of the endpoint it was made for */
 	struct fi_ops_srx_owner *plain_ops; /* but for tdm_source.h */
 	int offers; /* its transport says whose messages it has: tdm_source.h */
+};
+
+/* An endpoint's exports of a receive side that others use as well. */
+struct tdm_srx_seat {
+	struct tdm_srx_port port[TDM_TRANSPORTS];
+	struct tdm_done done;
+	struct tdm_list node; /* srx->seats */
 };
 
 static inline struct tdm_srx *tdm_srx_of(struct fid_peer_srx *fid)

@@ -66,13 +66,6 @@ struct tdm_srx_entry {
 	struct tdm_list link;
 } __attribute__((aligned(TDM_CACHE_LINE_BYTES)));
 
-/* An endpoint's exports of a receive side that others use as well. */
-struct tdm_srx_seat {
-	struct tdm_srx_port port[TDM_TRANSPORTS];
-	struct tdm_done done;
-	struct tdm_list node; /* srx->seats */
-};
-
 struct tdm_srx {
 	struct tdm_srx_port port[TDM_TRANSPORTS];
 	struct tdm_match *match[TDM_SRX_KINDS];
@@ -85,6 +78,8 @@ struct tdm_srx {
 	size_t min_multi_recv; /* bytes, for receives yet to come */
 	struct tdm_held held;  /* what unexpected messages take */
 	uint64_t next_post_no;
+	struct tdm_srx_index *index; /* of posted ones, or NULL: srx_cancel.c */
+	uint64_t looked_at;	     /* receives, by searches for fi_cancel */
 	struct tdm_done done;
 	struct tdm_pool pool;	 /* struct tdm_srx_entry */
 	struct tdm_list seats;	 /* struct tdm_srx_seat, oldest first */

@@ -197,21 +197,31 @@ void tdm_shm_op_forget(struct tdm_shm_pair *pair)
 	}
 }
 
-int tdm_shm_op_cancel(struct tdm_shm_ep *ep, const void *context)
+/* One with @context that is announced, and not asked for yet; NULL: none. */
+static struct tdm_shm_op *cancellable(const struct tdm_shm_ep *ep,
+				      const void *context)
 {
-	struct tdm_shm_ctl *ctl;
-	struct tdm_shm_op *op;
-	uint32_t i;
+	uint32_t n = ep->ops_used, i;
 
-	for (i = 0; i < ep->ops_used; i++) {
-		op = op_at(ep, i);
-		/* Announced, and not asked for yet. */
+	/* Looked for from both ends: sends are cancelled in either order. */
+	for (i = 0; i < n; i++) {
+		struct tdm_shm_op *op =
+			op_at(ep, i % 2 ? n - 1 - i / 2 : i / 2);
+
 		if (op->pair && op->context == context && op->count &&
 		    !op->end && !op->told && !op->cancelled &&
 		    !(op->flags & TDM_ONE_SIDED))
-			break;
+			return op;
 	}
-	if (i == ep->ops_used)
+	return NULL;
+}
+
+int tdm_shm_op_cancel(struct tdm_shm_ep *ep, const void *context)
+{
+	struct tdm_shm_op *op = cancellable(ep, context);
+	struct tdm_shm_ctl *ctl;
+
+	if (!op)
 		return -FI_ENOENT;
 	ctl = tdm_pool_alloc(&ep->ctls);
 	if (!ctl)

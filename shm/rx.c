@@ -336,9 +336,11 @@ static int rx_fail(struct tdm_shm_pair *pair, uint64_t id)
 static void rx_withdrawn(struct tdm_shm_pair *pair, uint64_t id)
 {
 	struct tdm_shm_ep *ep = pair->ep;
+	struct tdm_list_ends ends;
 	struct tdm_list *pos;
 
-	tdm_list_for_each(pos, &ep->unexps) {
+	tdm_list_ends_init(&ends, &ep->unexps);
+	while ((pos = tdm_list_ends_next(&ends))) {
 		struct tdm_shm_unexp *u =
 			tdm_list_entry(pos, struct tdm_shm_unexp, node);
 		struct tdm_shm_pull *pull = u->pull;

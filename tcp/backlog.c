@@ -274,11 +274,13 @@ void tdm_backlog_init(struct tdm_backlog *backlog)
 
 int tdm_backlog_cancel(struct tdm_ep *ep, const void *context)
 {
+	struct tdm_list_ends ends;
 	struct tdm_list *pos;
 
 	if (!context)
 		return -FI_ENOENT;
-	tdm_list_for_each(pos, &ep->backlog.ops) {
+	tdm_list_ends_init(&ends, &ep->backlog.ops);
+	while ((pos = tdm_list_ends_next(&ends))) {
 		if (of_all(pos)->kept.x.context != context)
 			continue;
 		fail_one(ep, of_all(pos), FI_ECANCELED);

@@ -196,9 +196,11 @@ static int begin_data(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 /* The sender cancels: in time when the message waits here still. */
 static void withdrawn(struct tdm_conn *c, uint32_t id)
 {
+	struct tdm_list_ends ends;
 	struct tdm_list *n;
 
-	tdm_list_for_each(n, &c->rxs) {
+	tdm_list_ends_init(&ends, &c->rxs);
+	while ((n = tdm_list_ends_next(&ends))) {
 		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
 
 		if (rx->announced && rx->id == id &&

@@ -58,17 +58,20 @@ static int withdraw(struct tdm_conn *c, struct tdm_tx *op)
 
 static int cancel_on(struct tdm_conn *c, void *context)
 {
+	struct tdm_list_ends ends;
 	struct tdm_list *m;
 	struct tdm_tx *op;
 
-	tdm_list_for_each(m, &c->sendq) {
+	tdm_list_ends_init(&ends, &c->sendq);
+	while ((m = tdm_list_ends_next(&ends))) {
 		op = tdm_list_entry(m, struct tdm_tx, node);
 		if (op->context != context)
 			continue;
 		tdm_tx_end(c, op, FI_ECANCELED, 0);
 		return 0;
 	}
-	tdm_list_for_each(m, &c->waitq) {
+	tdm_list_ends_init(&ends, &c->waitq);
+	while ((m = tdm_list_ends_next(&ends))) {
 		op = tdm_list_entry(m, struct tdm_tx, node);
 		if (op->context == context && op->state == TDM_TX_CTS &&
 		    !(op->flags & FI_RMA) && !op->cancelled && !op->ended)

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fi_cancel(3) of receives: the oldest posted one with a context, of both kinds.
+ *
+ * Some programs cancel thousands of receives, in the order in which they posted
+ * them or in another. A search that has looked at SCAN_MOST receives in vain makes
+ * an index by context of all that are posted. Posting and matching know nothing
+ * of it and pay nothing for it.
+ *
+ * Invariants:
+ *  1. The index has all receives that were posted before number `until` when it
+ *     was made. A mark counts while its receive is posted still, which its number
+ *     tells: entries are used again, their memory stays.
+ *  2. The marks of a context are in posting order, so the first that counts is
+ *     the oldest receive with it. Only when there is none, later ones matter.
+ *
+ * Lock: domain held.
+ */
+#include "peer/srx_cancel.h"
+
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "peer/srx_priv.h"
+
+enum { SCAN_MOST = 32, LEAST_BUCKETS_LOG = 6 };
+
+struct mark {
+	struct mark *next; /* of the bucket */
+	struct tdm_srx_entry *entry;
+	uint64_t post_no;
+};
+
+struct bucket {
+	struct mark *first, *last; /* last: while the index is made */
+};
+
+struct tdm_srx_index {
+	struct bucket *bucket; /* [1 << log] */
+	unsigned log;
+	uint64_t until;
+	struct mark mark[];
+};
+
+static struct tdm_srx_entry *entry_of(struct tdm_list *all)
+{
+	return tdm_srx_entry_of_item(
+		tdm_list_entry(all, struct tdm_match_item, all));
+}
+
+/* Goes through the posted receives of both kinds, oldest or newest first. */
+struct walk {
+	struct tdm_list *head[TDM_SRX_KINDS], *at[TDM_SRX_KINDS];
+	int newest;
+};
+
+static struct tdm_list *step(const struct walk *w, struct tdm_list *at)
+{
+	return w->newest ? at->prev : at->next;
+}
+
+static struct walk walk_from(struct tdm_srx *srx, int newest)
+{
+	struct walk w = { .newest = newest };
+	int k;
+
+	for (k = 0; k < TDM_SRX_KINDS; k++) {
+		w.head[k] = tdm_match_posted(srx->match[k]);
+		w.at[k] = step(&w, w.head[k]);
+	}
+	return w;
+}
+
+/* The next one, or NULL. */
+static struct tdm_srx_entry *walk_next(struct tdm_srx *srx, struct walk *w)
+{
+	struct tdm_srx_entry *e, *best = NULL;
+	int k;
+
+	for (k = 0; k < TDM_SRX_KINDS; k++) {
+		if (w->at[k] == w->head[k])
+			continue;
+		e = entry_of(w->at[k]);
+		if (!best || (e->post_no > best->post_no) == w->newest)
+			best = e;
+	}
+	if (!best)
+		return NULL;
+	srx->looked_at++;
+	w->at[best->kind] = step(w, w->at[best->kind]);
+	return best;
+}
+
+static struct bucket *bucket_of(const struct tdm_srx_index *x,
+				const void *context)
+{
+	uint64_t hash = (uint64_t)(uintptr_t)context * 0x9e3779b97f4a7c15ull;
+
+	return &x->bucket[hash >> (64 - x->log)];
+}
+
+static struct tdm_srx_index *index_alloc(size_t n)
+{
+	struct tdm_srx_index *x;
+	unsigned log = LEAST_BUCKETS_LOG;
+
+	while (((size_t)1 << log) < n)
+		log++;
+	x = malloc(sizeof(*x) + n * sizeof(struct mark));
+	if (!x)
+		return NULL;
+	x->log = log;
+	x->bucket = calloc((size_t)1 << log, sizeof(*x->bucket));
+	if (!x->bucket) {
+		free(x);
+		return NULL;
+	}
+	return x;
+}
+
+void tdm_srx_index_free(struct tdm_srx *srx)
+{
+	if (srx->index)
+		free(srx->index->bucket);
+	free(srx->index);
+	srx->index = NULL;
+}
+
+/* Mark all that are posted. Errors: -FI_ENOMEM, and there is no index. */
+static int index_make(struct tdm_srx *srx)
+{
+	size_t n = tdm_match_posted_count(srx->match[TDM_SRX_MSG]) +
+		   tdm_match_posted_count(srx->match[TDM_SRX_TAG]);
+	struct walk w = walk_from(srx, 0);
+	struct tdm_srx_index *x;
+	struct tdm_srx_entry *e;
+	struct mark *m;
+
+	tdm_srx_index_free(srx);
+	x = index_alloc(n);
+	if (!x)
+		return -FI_ENOMEM;
+	for (m = x->mark; (e = walk_next(srx, &w)); m++) {
+		struct bucket *b = bucket_of(x, e->rx.context);
+
+		*m = (struct mark){ NULL, e, e->post_no };
+		if (b->first)
+			b->last->next = m;
+		else
+			b->first = m;
+		b->last = m;
+	}
+	x->until = srx->next_post_no;
+	srx->index = x;
+	return 0;
+}
+
+/* The oldest with @context in the index, whose marks that do not count go. */
+static struct tdm_srx_entry *find_marked(struct tdm_srx *srx,
+					 const void *context)
+{
+	struct mark **at, *m;
+
+	if (!srx->index)
+		return NULL;
+	at = &bucket_of(srx->index, context)->first;
+	while ((m = *at)) {
+		const struct tdm_srx_entry *e = m->entry;
+
+		srx->looked_at++;
+		if (e->state != TDM_SRX_POSTED || e->post_no != m->post_no) {
+			*at = m->next;
+			continue;
+		}
+		if (e->rx.context == context)
+			return m->entry;
+		at = &m->next;
+	}
+	return NULL;
+}
+
+/* The oldest with @context of the oldest @most; *@all: these are all. */
+static struct tdm_srx_entry *
+find_first(struct tdm_srx *srx, const void *context, size_t most, int *all)
+{
+	struct walk w = walk_from(srx, 0);
+	struct tdm_srx_entry *e = NULL;
+
+	*all = 0;
+	while (most-- && (e = walk_next(srx, &w))) {
+		if (e->rx.context == context)
+			return e;
+	}
+	*all = !e;
+	return NULL;
+}
+
+/* The oldest with @context that the index does not know; *@all: as above. */
+static struct tdm_srx_entry *find_new(struct tdm_srx *srx, const void *context,
+				      int *all)
+{
+	struct walk w = walk_from(srx, 1);
+	struct tdm_srx_entry *e, *found = NULL;
+	size_t most = SCAN_MOST;
+
+	*all = 1;
+	while (srx->index && (e = walk_next(srx, &w)) &&
+	       e->post_no >= srx->index->until) {
+		if (e->rx.context == context)
+			found = e;
+		if (!--most)
+			break;
+	}
+	*all = srx->index && most;
+	return found;
+}
+
+static struct tdm_srx_entry *find(struct tdm_srx *srx, const void *context)
+{
+	struct tdm_srx_entry *e;
+	int all;
+
+	e = find_first(srx, context, SCAN_MOST, &all);
+	if (!e && !all)
+		e = find_marked(srx, context);
+	if (e || all)
+		return e;
+	e = find_new(srx, context, &all);
+	if (all)
+		return e;
+	if (index_make(srx))
+		return find_first(srx, context, SIZE_MAX, &all);
+	return find_marked(srx, context);
+}
+
+ssize_t tdm_srx_cancel(struct tdm_srx *srx, void *context)
+{
+	struct tdm_srx_entry *e;
+
+	tdm_assert_held(srx->engine->lock);
+	e = context ? find(srx, context) : NULL;
+	if (!e)
+		return -FI_ENOENT;
+	tdm_match_remove(srx->match[e->kind], &e->item);
+	if (e->multi && e->refs) {
+		e->state = TDM_SRX_SPENT;
+		e->cancelled = 1;
+		return 0;
+	}
+	e->rx.addr = tdm_srx_reported(&srx->done, e->rx.addr);
+	tdm_done_recv_err(&srx->done, &e->rx, 0, 0, FI_ECANCELED, 0);
+	tdm_srx_entry_free(srx, e);
+	return 0;
+}
