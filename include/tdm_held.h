@@ -19,7 +19,7 @@
 #define TDM_HELD_OPS "tandem_held_1"
 
 enum {
-	/* Bookkeeping of a message that waits: entry, state, allocation. */
+	/* What TCP charges for a message that waits, beside its payload. */
 	TDM_HELD_CHARGE_BYTES = 512,
 	/* A peer may have as much, whatever others have. */
 	TDM_HELD_SHARE_BYTES = 64 << 10,
@@ -27,7 +27,8 @@ enum {
 
 /* G: domain lock. */
 struct tdm_held {
-	size_t size; /* of this structure */
+	size_t size;	      /* of this structure */
+	uint32_t entry_bytes; /* the owner's entry of a message; constant */
 	/* Taken by messages, or promised to peers that may send some. */
 	uint64_t bytes;
 };
@@ -40,13 +41,12 @@ static inline uint64_t tdm_held_room(const struct tdm_held *held)
 }
 
 /*
- * May a message of @len bytes be kept that a peer has left behind, closing? For
- * them there is as much again as a process may have on their way.
+ * May a message that takes @need bytes be kept that a peer has left behind,
+ * closing? For them there is as much again as a process may have on their way.
  */
-static inline int tdm_held_keeps(const struct tdm_held *held, uint64_t len)
+static inline int tdm_held_keeps(const struct tdm_held *held, uint64_t need)
 {
 	uint64_t most = tdm_env.unexp_max_bytes + tdm_env.inject_max_bytes;
-	uint64_t need = len + TDM_HELD_CHARGE_BYTES;
 
 	return held->bytes <= most && need <= most - held->bytes;
 }

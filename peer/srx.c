@@ -443,6 +443,7 @@ int tdm_srx_open(const struct tdm_srx_attr *attr, struct tdm_srx **out)
 		return -FI_ENOMEM;
 	srx->engine = attr->engine;
 	srx->held.size = sizeof(srx->held);
+	srx->held.entry_bytes = sizeof(struct tdm_srx_entry);
 	srx->size = attr->size;
 	srx->min_multi_recv = attr->min_multi_recv;
 	srx->free_rma = attr->free_rma;

@@ -215,7 +215,7 @@ static void keep(struct tdm_shm_pair *pair, struct tdm_shm_unexp *u,
 	size_t len = u->pull->rts.len;
 	struct tdm_shm_unexp *whole;
 
-	if (!tdm_held_keeps(pair->ep->account, len))
+	if (!tdm_held_keeps(pair->ep->account, tdm_shm_unexp_bytes(pair, len)))
 		return;
 	whole = tdm_shm_unexp_alloc(pair, len);
 	if (!whole)

@@ -222,14 +222,12 @@ static int rts_queue(struct tdm_shm_pair *pair, struct fi_peer_rx_entry *entry,
 		     struct tdm_shm_pull *pull, int tagged)
 {
 	struct tdm_shm_ep *ep = pair->ep;
-	struct tdm_shm_unexp *u = tdm_shm_unexp_alloc(pair, 0);
+	struct tdm_shm_unexp *u = tdm_shm_unexp_announced(pull);
 
 	if (!u) {
 		ep->srx->owner_ops->free_entry(entry);
 		return -FI_EAGAIN;
 	}
-	u->pull = pull;
-	pair->waiting++;
 	u->entry = entry;
 	entry->peer_context = u;
 	entry->msg_size = pull->rts.len;

@@ -5,7 +5,7 @@
  *
  * Invariants:
  *  1. ep->unexp_bytes is the sum of pair->unexp_bytes, and that the sum of what
- *     the unexpected messages of the pair are charged: payload and bookkeeping,
+ *     the unexpected messages of the pair are charged: the memory they take,
  *     whether its session stands or not. It is part of the endpoint's account,
  *     ep->held (tdm_held.h), which stays below FI_TANDEM_UNEXP_MAX plus a share
  *     and what is in the ring for each pair, and what is announced.
@@ -36,25 +36,50 @@ void tdm_shm_unexp_init(struct tdm_shm_ep *ep)
 		tdm_open_ops(&ep->srx->ep_fid.fid, TDM_HELD_OPS);
 
 	ep->held_own.size = sizeof(ep->held_own);
+	ep->held_own.entry_bytes = sizeof(struct fi_peer_rx_entry);
 	ep->account = held && held->size >= sizeof(*held) ? held :
 							    &ep->held_own;
+}
+
+/* Of domain->unexp, or UNEXP_POOLS: none has room for @len bytes. */
+static unsigned pool_for(const struct tdm_shm_domain *domain, size_t len)
+{
+	unsigned pool = 0;
+
+	while (pool < TDM_SHM_UNEXP_POOLS && len > domain->unexp_bytes[pool])
+		pool++;
+	return pool;
+}
+
+size_t tdm_shm_unexp_bytes(const struct tdm_shm_pair *pair, size_t len)
+{
+	const struct tdm_shm_domain *domain = pair->ep->domain;
+	unsigned pool = pool_for(domain, len);
+
+	return pair->ep->account->entry_bytes +
+	       (pool < TDM_SHM_UNEXP_POOLS ?
+			domain->unexp[pool].object_bytes :
+			sizeof(struct tdm_shm_unexp) + len);
+}
+
+static void charge(struct tdm_shm_unexp *u, size_t bytes)
+{
+	u->charge += (uint32_t)bytes;
+	u->pair->unexp_bytes += bytes;
+	u->ep->unexp_bytes += bytes;
+	u->ep->account->bytes += bytes;
 }
 
 struct tdm_shm_unexp *tdm_shm_unexp_alloc(struct tdm_shm_pair *pair, size_t len)
 {
 	struct tdm_shm_domain *domain = pair->ep->domain;
-	uint32_t charge = (uint32_t)len + TDM_HELD_CHARGE_BYTES;
-	struct tdm_shm_unexp *u = NULL;
-	uint8_t pool = 0;
+	unsigned pool = pool_for(domain, len);
+	struct tdm_shm_unexp *u;
 
-	while (pool < TDM_SHM_UNEXP_POOLS && len > domain->unexp_bytes[pool])
-		pool++;
-	if (pool < TDM_SHM_UNEXP_POOLS) {
+	if (pool < TDM_SHM_UNEXP_POOLS)
 		u = tdm_pool_alloc(&domain->unexp[pool]);
-	} else {
+	else
 		u = malloc(sizeof(*u) + len);
-		pool = UNEXP_ALONE;
-	}
 	if (!u)
 		return NULL;
 	u->ep = pair->ep;
@@ -62,16 +87,27 @@ struct tdm_shm_unexp *tdm_shm_unexp_alloc(struct tdm_shm_pair *pair, size_t len)
 	u->pair = pair;
 	u->pull = NULL;
 	u->epoch = pair->epoch;
-	u->pool = pool;
+	u->pool = pool < TDM_SHM_UNEXP_POOLS ? (uint8_t)pool : UNEXP_ALONE;
 	u->deliver = 0;
 	u->len = len;
-	u->charge = charge;
+	u->charge = 0;
 	tdm_list_init(&u->node);
 	tdm_list_append(&pair->ep->unexps, &u->node);
 	pair->refs++;
-	pair->unexp_bytes += charge;
-	pair->ep->unexp_bytes += charge;
-	pair->ep->account->bytes += charge;
+	charge(u, tdm_shm_unexp_bytes(pair, len));
+	return u;
+}
+
+struct tdm_shm_unexp *tdm_shm_unexp_announced(struct tdm_shm_pull *pull)
+{
+	struct tdm_shm_pair *pair = pull->pair;
+	struct tdm_shm_unexp *u = tdm_shm_unexp_alloc(pair, 0);
+
+	if (!u)
+		return NULL;
+	u->pull = pull;
+	pair->waiting++;
+	charge(u, pair->ep->pulls.object_bytes);
 	return u;
 }
 

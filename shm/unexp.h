@@ -8,12 +8,15 @@
 
 #include "shm/path.h"
 
-/*
- * One message of which @len bytes are kept here, none when it was announced.
- * NULL: out of memory.
- */
+/* What a message takes of which @len bytes are kept, the owner's entry too. */
+size_t tdm_shm_unexp_bytes(const struct tdm_shm_pair *pair, size_t len);
+
+/* One of which @len bytes are kept here. NULL: out of memory. */
 struct tdm_shm_unexp *tdm_shm_unexp_alloc(struct tdm_shm_pair *pair,
 					  size_t len);
+
+/* One that was announced: it has @pull. NULL: out of memory. */
+struct tdm_shm_unexp *tdm_shm_unexp_announced(struct tdm_shm_pull *pull);
 void tdm_shm_unexp_free(struct tdm_shm_unexp *u);
 
 /* Find the account of @ep, which has its receive side. */

@@ -150,8 +150,7 @@ int tdm_credit_left(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	uint64_t charge = tdm_credit_charge(rec->len);
 
 	/* A write takes no memory. */
-	if (rec->op == TDM_WIRE_EAGER &&
-	    !tdm_held_keeps(c->tcp->held, rec->len))
+	if (rec->op == TDM_WIRE_EAGER && !tdm_held_keeps(c->tcp->held, charge))
 		return -FI_ENOSPC;
 	c->given += charge;
 	settle(c);
@@ -173,7 +172,8 @@ void tdm_credit_announce(struct tdm_rx *rx)
 
 int tdm_credit_keep_left(struct tdm_rx *rx)
 {
-	if (!tdm_held_keeps(rx->conn->tcp->held, rx->len))
+	if (!tdm_held_keeps(rx->conn->tcp->held,
+			    rx->len + TDM_HELD_CHARGE_BYTES))
 		return -FI_ENOSPC;
 	keep(rx, rx->len);
 	return 0;

@@ -5,8 +5,6 @@
  */
 #include "fault.h"
 
-#include <stddef.h>
-
 /* Weak: NULL in a program that is linked without --wrap. */
 void *__real_malloc(size_t n) __attribute__((weak));
 void *__real_calloc(size_t n, size_t m) __attribute__((weak));
@@ -21,6 +19,7 @@ static __thread struct {
 	int all;
 	unsigned left; /* allocations until the one that fails */
 	unsigned failed;
+	size_t bytes; /* by malloc */
 } fault;
 
 static int fails(void)
@@ -40,7 +39,10 @@ static int fails(void)
 
 void *__wrap_malloc(size_t n)
 {
-	return fails() ? NULL : __real_malloc(n);
+	if (fails())
+		return NULL;
+	fault.bytes += n;
+	return __real_malloc(n);
 }
 
 void *__wrap_calloc(size_t n, size_t m)
@@ -64,6 +66,12 @@ void tdt_alloc_fail(unsigned nth, int all)
 	fault.all = all;
 	fault.left = nth;
 	fault.failed = 0;
+	fault.bytes = 0;
+}
+
+size_t tdt_alloc_bytes(void)
+{
+	return fault.bytes;
 }
 
 unsigned tdt_alloc_stop(void)

@@ -8,6 +8,8 @@
 #ifndef TDT_FAULT_H
 #define TDT_FAULT_H
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -20,6 +22,9 @@ int tdt_alloc_can_fail(void);
  * with @all every later one too. 0: none.
  */
 void tdt_alloc_fail(unsigned nth, int all);
+
+/* Bytes that malloc, and no other, was asked for since tdt_alloc_fail(). */
+size_t tdt_alloc_bytes(void);
 
 /* Stop. Returns the number of allocations that failed. */
 unsigned tdt_alloc_stop(void);

@@ -9,6 +9,7 @@
 
 extern "C" {
 #include "shm/attach.h"
+#include "shm/unexp.h"
 }
 
 using namespace shm_test;
@@ -134,7 +135,12 @@ TEST_F(ShmLeftTest, WhatIsKeptIsBounded)
 	ASSERT_NO_FATAL_FAILURE(announce());
 	/* Ten of them, and not quite the next one. */
 	tdm_env.inject_max_bytes = 0;
-	tdm_env.unexp_max_bytes = COUNT * 512 + 10 * LEN + 1000;
+	const size_t held = tdm_shm_ep_from_fid(b->ep)->unexp_bytes;
+	const size_t whole = tdm_shm_unexp_bytes(pair_of(b), LEN);
+
+	/* Each takes the place of its announcement. */
+	tdm_env.unexp_max_bytes =
+		held + 9 * (whole - held / COUNT) + whole + 1000;
 	close(a);
 	EXPECT_EQ(10u, take());
 }

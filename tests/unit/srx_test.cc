@@ -548,6 +548,23 @@ TEST_F(Srx, CancelTakesTheOldestOfOneContext)
 	EXPECT_EQ(one().tag, 2u);
 }
 
+/* include/tdm_held.h, entry_bytes. */
+TEST_F(Srx, AMessageThatWaitsTakesWhatIsSaid)
+{
+	const unsigned count = 4080; /* whole slabs: 16 + 32 + ... + 2048 */
+
+	if (!tdt_alloc_can_fail())
+		GTEST_SKIP() << "allocations are not counted here";
+	tdt_alloc_fail(0, 0);
+	for (unsigned i = 0; i < count; i++)
+		a->tag(4, 1, "x");
+	const size_t taken = tdt_alloc_bytes();
+
+	EXPECT_EQ(0u, tdt_alloc_stop());
+	EXPECT_NEAR(double(taken), double(count) * srx->held.entry_bytes,
+		    double(taken) / 50);
+}
+
 TEST_F(Srx, NothingButPostedReceivesCanBeCancelled)
 {
 	std::string text(8, 0);
