@@ -6,6 +6,9 @@
  * to sealed memory and hands that over by the lifeline, where it waits for the
  * peer's progress as long as it takes. So fi_close(3) waits for nobody.
  *
+ * Acknowledgements go the same way when the ring is full: a peer that does not
+ * look at its ring meanwhile would take what it has delivered for lost.
+ *
  * Invariants:
  *  1. The area of a session is looked at when all records of the ring have been
  *     taken, so every announcement is known by then.
@@ -77,7 +80,7 @@ static const struct tdm_shm_op *fill(const struct tdm_shm_pair *pair,
 		struct tdm_shm_left head = {
 			.id = tdm_shm_op_id(op),
 			.len = (uint32_t)op->bytes,
-			.kind = 1,
+			.kind = TDM_SHM_LEFT_PAYLOAD,
 		};
 
 		if (n > room)
@@ -90,32 +93,112 @@ static const struct tdm_shm_op *fill(const struct tdm_shm_pair *pair,
 	return op;
 }
 
-void tdm_shm_left_give(struct tdm_shm_pair *pair)
+static int create(struct tdm_shm_region *area, uint32_t pages)
+{
+	return tdm_shm_region_create(area, "tandem-left",
+				     (size_t)pages * TDM_SHM_PAGE_BYTES, 1);
+}
+
+/* Send @area of @pages and drop it here. */
+static int hand_over(struct tdm_shm_session *s, struct tdm_shm_region *area,
+		     uint32_t pages)
+{
+	int ret = tdm_shm_msg_send(s->life.fd, TDM_SHM_MSG_LEFT, pages,
+				   tdm_shm_region_fd(area));
+
+	tdm_shm_region_fini(area);
+	return ret;
+}
+
+static int give_payload(struct tdm_shm_pair *pair)
 {
 	const struct tdm_shm_op *op = next_of(pair, &pair->ops);
-	struct tdm_shm_session *s = pair->sess;
 	struct tdm_shm_region area;
 	int ret = 0;
 
-	if (!(s->features & TDM_SHM_FEATURE_LEFT))
-		return;
 	while (op && !ret) {
 		uint32_t pages = pages_from(pair, op);
 
-		ret = tdm_shm_region_create(&area, "tandem-left",
-					    (size_t)pages * TDM_SHM_PAGE_BYTES,
-					    1);
+		ret = create(&area, pages);
 		if (ret)
 			break;
 		op = fill(pair, &area, op);
-		ret = tdm_shm_msg_send(s->life.fd, TDM_SHM_MSG_LEFT, pages,
-				       tdm_shm_region_fd(&area));
-		tdm_shm_region_fini(&area);
+		ret = hand_over(pair->sess, &area, pages);
 	}
-	/* A peer that is gone does not want them. */
+	return ret;
+}
+
+enum { ACK_BYTES = sizeof(struct tdm_shm_left) + 16 };
+
+static size_t count_acks(const struct tdm_shm_pair *pair)
+{
+	struct tdm_list *pos;
+	size_t n = 0;
+
+	tdm_list_for_each(pos, &pair->ctl)
+		n += tdm_list_entry(pos, struct tdm_shm_ctl, node)->op ==
+		     TDM_SHM_REC_ACK;
+	return n;
+}
+
+static void fill_acks(const struct tdm_shm_pair *pair,
+		      const struct tdm_shm_region *area)
+{
+	struct tdm_list *pos;
+	size_t at = 0;
+
+	tdm_list_for_each(pos, &pair->ctl) {
+		const struct tdm_shm_ctl *ctl =
+			tdm_list_entry(pos, struct tdm_shm_ctl, node);
+		const struct tdm_shm_left head = { .id = ctl->tag,
+						   .len = sizeof(uint32_t),
+						   .kind = TDM_SHM_LEFT_ACK };
+		const uint32_t status = ctl->aux;
+		uint8_t *to = (uint8_t *)area->base + at;
+
+		if (ctl->op != TDM_SHM_REC_ACK)
+			continue;
+		if (area->bytes - at < ACK_BYTES)
+			return;
+		memcpy(to, &head, sizeof(head));
+		memcpy(to + sizeof(head), &status, sizeof(status));
+		at += ACK_BYTES;
+	}
+}
+
+static int give_acks(struct tdm_shm_pair *pair)
+{
+	size_t bytes = count_acks(pair) * ACK_BYTES;
+	struct tdm_shm_region area;
+	uint32_t pages;
+	int ret;
+
+	if (!bytes)
+		return 0;
+	pages = (uint32_t)tdm_min((bytes - 1) / TDM_SHM_PAGE_BYTES + 1,
+				  (size_t)TDM_SHM_LEFT_PAGES);
+	ret = create(&area, pages);
+	if (ret)
+		return ret;
+	fill_acks(pair, &area);
+	return hand_over(pair->sess, &area, pages);
+}
+
+/* A peer that is gone does not want it. */
+static void tell_loss(int ret, const char *what)
+{
 	if (ret && ret != -EPIPE && ret != -ECONNRESET)
-		TDM_WARN(EP_DATA, "injected messages are lost at fi_close: %s",
+		TDM_WARN(EP_DATA, "%s are lost at fi_close: %s", what,
 			 fi_strerror(-ret));
+}
+
+void tdm_shm_left_give(struct tdm_shm_pair *pair)
+{
+	if (!(pair->sess->features & TDM_SHM_FEATURE_LEFT))
+		return;
+	tdm_shm_ctl_flush(pair);
+	tell_loss(give_acks(pair), "acknowledgements");
+	tell_loss(give_payload(pair), "injected messages");
 }
 
 /* ---- the other side ------------------------------------------------------ */
@@ -175,8 +258,21 @@ static int add(struct index *all, const struct item *item)
 	return 0;
 }
 
-/* Add what @area has. Without memory the rest is lost. */
-static void add_area(struct index *all, const struct tdm_shm_region *area)
+/* The operation may have ended by now, by an ACK in the ring. */
+static void take_ack(struct tdm_shm_pair *pair, uint64_t id, const void *data)
+{
+	uint32_t status;
+
+	memcpy(&status, data, sizeof(status));
+	(void)tdm_shm_op_ack(pair, id, status);
+}
+
+/*
+ * Take the acknowledgements of @area and add its payload to @all. Without
+ * memory the rest is lost.
+ */
+static void add_area(struct tdm_shm_pair *pair, struct index *all,
+		     const struct tdm_shm_region *area)
 {
 	const uint8_t *at = area->base;
 	size_t room = area->bytes;
@@ -191,7 +287,9 @@ static void add_area(struct index *all, const struct tdm_shm_region *area)
 		item.id = head.id;
 		item.data = at + sizeof(head);
 		item.len = head.len;
-		if (add(all, &item))
+		if (head.kind == TDM_SHM_LEFT_ACK)
+			take_ack(pair, item.id, item.data);
+		else if (add(all, &item))
 			return;
 		at += tdm_shm_left_bytes(head.len);
 		room -= tdm_shm_left_bytes(head.len);
@@ -266,7 +364,7 @@ void tdm_shm_left_place(struct tdm_shm_pair *pair)
 
 	tdm_shm_life_last(pair);
 	for (i = 0; i < s->nleft; i++)
-		add_area(&all, &s->left[i]);
+		add_area(pair, &all, &s->left[i]);
 	if (!all.count)
 		return;
 	qsort(all.item, all.count, sizeof(*all.item), by_id);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The payload of injects that were announced and not fetched when their
- * endpoint closes. doc/PROTOCOL-shm.md, "The end". Lock: domain held.
+ * endpoint closes, and acknowledgements that found no room in the ring.
+ * doc/PROTOCOL-shm.md, "The end". Lock: domain held.
  */
 #ifndef TDM_SHM_LEFT_H
 #define TDM_SHM_LEFT_H
@@ -13,7 +14,10 @@
 struct tdm_shm_pair;
 struct tdm_shm_session;
 
-/* Hand over to the peer of @pair, which is up, what it has not fetched. */
+/*
+ * Hand over to the peer of @pair, which is up, payload that it has not fetched
+ * and acknowledgements for which the ring has no room.
+ */
 void tdm_shm_left_give(struct tdm_shm_pair *pair);
 
 /*
@@ -25,8 +29,9 @@ int tdm_shm_left_take(struct tdm_shm_session *s, uint32_t pages,
 		      int fd) tdm_must_check;
 
 /*
- * The peer of @pair is gone and its ring is empty: give the messages that it
- * announced the payload that it has left.
+ * The peer of @pair is gone and its ring is empty: end the operations that it
+ * has acknowledged, and give the messages that it announced the payload that it
+ * has left.
  */
 void tdm_shm_left_place(struct tdm_shm_pair *pair);
 

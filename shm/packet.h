@@ -120,14 +120,20 @@ int tdm_shm_hello_version(const struct tdm_shm_hello *hello);
 /* Is @addr a sockaddr_in or sockaddr_in6 of @len bytes with port and family? */
 int tdm_shm_sockaddr_check(const void *addr, size_t len);
 
+/* Kinds of entries in an area that a closing endpoint leaves; 0: no more. */
+enum {
+	TDM_SHM_LEFT_PAYLOAD = 1, /* of the announced message or write id */
+	TDM_SHM_LEFT_ACK = 2, /* of the peer's operation id: its status, 4 */
+};
+
 /*
- * Head of one payload in an area that a sender leaves behind; the bytes follow,
- * then the next head at a multiple of 16. Zeros end the area.
+ * Head of an entry; its bytes follow, then the next head at a multiple of 16.
+ * Zeros end the area.
  */
 struct tdm_shm_left {
-	uint64_t id;   /* of the announcement */
+	uint64_t id;
 	uint32_t len;  /* bytes */
-	uint32_t kind; /* 1; 0: no more */
+	uint32_t kind; /* TDM_SHM_LEFT_* */
 };
 
 /* Bytes that it takes in the area with a payload of @len. */

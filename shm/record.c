@@ -154,8 +154,12 @@ int tdm_shm_chunk_check(const struct tdm_shm_chunk *chunk, uint64_t at,
 
 int tdm_shm_left_check(const struct tdm_shm_left *left, size_t room)
 {
-	return left->kind == 1 && tdm_shm_left_bytes(left->len) <= room ? 0 :
-									  -1;
+	if (left->kind == TDM_SHM_LEFT_ACK && left->len != sizeof(uint32_t))
+		return -1;
+	return left->kind && left->kind <= TDM_SHM_LEFT_ACK &&
+			       tdm_shm_left_bytes(left->len) <= room ?
+		       0 :
+		       -1;
 }
 
 int tdm_shm_sockaddr_check(const void *addr, size_t len)

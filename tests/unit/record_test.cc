@@ -262,9 +262,14 @@ TEST(Record, PayloadLeftMustFitItsArea)
 	EXPECT_EQ(tdm_shm_left_check(&l, 47), -1);
 	l.kind = 0; /* the end */
 	EXPECT_EQ(tdm_shm_left_check(&l, 48), -1);
-	l.kind = 2;
+	l.kind = TDM_SHM_LEFT_ACK; /* of another length */
 	EXPECT_EQ(tdm_shm_left_check(&l, 48), -1);
-	l.kind = 1;
+	l.len = 4;
+	EXPECT_EQ(tdm_shm_left_check(&l, 32), 0);
+	EXPECT_EQ(tdm_shm_left_check(&l, 31), -1);
+	l.kind = 3;
+	EXPECT_EQ(tdm_shm_left_check(&l, 48), -1);
+	l.kind = TDM_SHM_LEFT_PAYLOAD;
 	l.len = UINT32_MAX;
 	EXPECT_EQ(tdm_shm_left_check(&l, 1 << 24), -1);
 	l.len = 0;

@@ -110,6 +110,37 @@ TEST_F(ShmLeftTest, NeitherIsTheAnnouncementLookedAt)
 	}
 }
 
+TEST_F(ShmLeftTest, AcknowledgementsBeyondTheRing)
+{
+	/* b receives all and closes while a does not look at its ring. */
+	enum { N = 200 };
+	std::vector<char> sent(N), in(N);
+
+	meet();
+	for (unsigned i = 0; i < N; i++)
+		tdt_owner_trecv(b, &in[i], 1, i, &in[i]);
+	for (unsigned i = 0; i < N; i++) {
+		char c = static_cast<char>(i);
+
+		while (tsend(a, to_b, &c, 1, i, &sent[i],
+			     FI_DELIVERY_COMPLETE | FI_INJECT) == -FI_EAGAIN)
+			tdt_owner_progress(b);
+		for (int k = 0; k < 3; k++)
+			tdt_owner_progress(b);
+	}
+	for (unsigned i = 0; i < N; i++) {
+		EXPECT_NE(nullptr, tdt_owner_find(b, &in[i])) << i;
+	}
+	close(b);
+	EXPECT_TRUE(until([&] { return tdt_owner_find(a, &sent[N - 1]); }));
+	for (unsigned i = 0; i < N; i++) {
+		const auto *d = tdt_owner_find(a, &sent[i]);
+
+		ASSERT_NE(nullptr, d) << i;
+		EXPECT_EQ(0, d->err) << i;
+	}
+}
+
 TEST_F(ShmLeftTest, FetchesGoOnWithIt)
 {
 	std::vector<unsigned char> in(LEN);
