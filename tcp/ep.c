@@ -235,6 +235,17 @@ void tdm_ep_free(struct tdm_ep *ep)
 	free(ep);
 }
 
+void tdm_ep_quit(struct tdm_ep *ep)
+{
+	if (!ep->enabled)
+		return;
+	tdm_backlog_close(ep);
+	if (tdm_env.report)
+		tdm_report_print(ep);
+	tdm_list_del(&ep->node);
+	tdm_ep_disable(ep);
+}
+
 static int ep_close(struct fid *fid)
 {
 	struct tdm_ep *ep = tdm_ep_of(fid);
@@ -247,13 +258,7 @@ static int ep_close(struct fid *fid)
 		return d->engine.orphan ? -FI_EOPBADSTATE : -FI_EBUSY;
 	}
 	tdm_deferred_quit(ep);
-	if (ep->enabled) {
-		tdm_backlog_close(ep);
-		if (tdm_env.report)
-			tdm_report_print(ep);
-		tdm_list_del(&ep->node);
-		tdm_ep_disable(ep);
-	}
+	tdm_ep_quit(ep);
 	eq = ep->eq;
 	tdm_ep_free(ep);
 	tdm_lock_release(&d->lock);

@@ -55,6 +55,13 @@ int tdm_ep_own_name(struct tdm_ep *ep);
 /* Stop both transports and drop what is theirs. Lock: held. */
 void tdm_ep_disable(struct tdm_ep *ep);
 
+/*
+ * fi_close(3) of an endpoint that has transports: send the injects that wait,
+ * print the report, and disable it, if it is enabled. Lock: held; released
+ * while injects wait, for at most a second.
+ */
+void tdm_ep_quit(struct tdm_ep *ep);
+
 /* The default flags of operations, from the info and the bindings. */
 void tdm_ep_resolve_flags(struct tdm_ep *ep);
 

@@ -57,12 +57,7 @@ static int sep_close(struct fid *fid)
 		tdm_lock_release(&d->lock);
 		return d->engine.orphan ? -FI_EOPBADSTATE : -FI_EBUSY;
 	}
-	if (ep->enabled) {
-		if (tdm_env.report)
-			tdm_report_print(ep);
-		tdm_list_del(&ep->node);
-		tdm_ep_disable(ep);
-	}
+	tdm_ep_quit(ep);
 	eq = ep->eq;
 	tdm_ep_free(ep);
 	tdm_lock_release(&d->lock);

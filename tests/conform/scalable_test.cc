@@ -688,6 +688,43 @@ TEST_F(Scalable, AContextThatClosesLeavesItsInjects)
 	OK(all_empty());
 }
 
+TEST_F(Scalable, InjectsThatWaitAreSentBeforeItCloses)
+{
+	/* fi_msg(3) 2.1, fi_inject 1, as above, for more injects than the way
+	 * to the peer has room for: the peer makes no progress until the
+	 * endpoint is being closed. */
+	const uint32_t n = 300;
+
+	OK(raise());
+	for (size_t i = 1; i < seps.size(); i++) {
+		Sep &s = seps[i];
+		std::atomic<bool> closed{ false };
+
+		OK(message(s, 0, 0, 100, false, true));
+		for (uint32_t k = 0; k < n; k++)
+			ASSERT_EQ(0, fi_inject(s.tx[0], &k, 4, named(s, 0)));
+		std::thread closer([&] {
+			for (int k = 0; k < Sep::N; k++) {
+				EXPECT_EQ(0, drop(&s.tx[k]->fid));
+				EXPECT_EQ(0, drop(&s.rx[k]->fid));
+			}
+			EXPECT_EQ(0, drop(&s.ep->fid));
+			closed = true;
+		});
+		while (!closed)
+			fi_cq_read(seps[0].rxq[0], nullptr, 0);
+		closer.join();
+		for (uint32_t k = 0; k < n; k++) {
+			uint32_t in = n;
+
+			ASSERT_EQ(0, fi_recv(seps[0].rx[0], &in, 4, nullptr,
+					     FI_ADDR_UNSPEC, &in));
+			ASSERT_EQ(1, next(seps[0].rxq[0]).ret);
+			ASSERT_EQ(k, in);
+		}
+	}
+}
+
 class ScalableGroups : public Scalable
 {
 protected:
