@@ -62,7 +62,7 @@ static uint64_t ask_speed(int fd, const char *name)
 
 	if (ethtool(fd, name, &cmd))
 		return 0;
-	mbit = ethtool_cmd_speed(&cmd);
+	mbit = (uint32_t)cmd.speed_hi << 16 | cmd.speed;
 	/* Some drivers know no speed and give one of 16 bits for that. */
 	if (mbit == (uint32_t)SPEED_UNKNOWN || mbit == UINT16_MAX)
 		return 0;
