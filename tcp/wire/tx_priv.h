@@ -66,8 +66,8 @@ static inline int tdm_tx_lacks(const struct tdm_conn *c, uint64_t flags,
 }
 
 /*
- * What the new operation @op has besides: further ranges, operands. Errors:
- * -FI_ENOMEM; nothing was kept.
+ * Keep the further ranges and the operands of @x, if any, in the new @op.
+ * Errors: -FI_ENOMEM; nothing was kept.
  */
 int tdm_tx_take_rest(struct tdm_tx *op, const struct tdm_xfer *x);
 
@@ -79,7 +79,7 @@ int tdm_tx_take_ranges(struct tdm_tx *op, const struct tdm_xfer *x);
 /* Put the RANGEs of @op, whose record follows. There is room for them. */
 void tdm_tx_put_ranges(struct tdm_conn *c, const struct tdm_tx *op);
 
-/* What they take in the transmit buffer. */
+/* Bytes that the RANGEs of @op take in the transmit buffer. */
 static inline size_t tdm_tx_ranges_bytes(const struct tdm_tx *op)
 {
 	return tdm_likely(!(op->flags & TDM_RANGES)) ?
