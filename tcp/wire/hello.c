@@ -66,7 +66,13 @@ static int keepalive_gap(void)
 
 static void prepare(const struct tdm_conn *c, int fd)
 {
-	tdm_tclass_set(fd, c->tcp->addr.u.sa.sa_family, c->tcp->a.tclass);
+	int dscp = tdm_tclass_dscp(c->tcp->a.tclass);
+
+	/* The lower two bits are of the kernel. */
+	if (dscp >= 0 && c->tcp->addr.u.sa.sa_family == AF_INET)
+		set_opt(fd, IPPROTO_IP, IP_TOS, dscp << 2);
+	else if (dscp >= 0)
+		set_opt(fd, IPPROTO_IPV6, IPV6_TCLASS, dscp << 2);
 	set_opt(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	if (!tdm_env.peer_timeout_ms)
 		return;

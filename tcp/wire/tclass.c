@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * See tclass.h. A network that does not know a code point forwards the packet
- * as any other: nothing fails when the kernel refuses one.
- */
+/* The code points of traffic classes; see tclass.h. */
 #include "tcp/wire/tclass.h"
 
-#include <errno.h>
-#include <netinet/in.h>
-#include <netinet/ip.h>
-
 #include <rdma/fabric.h>
-#include <rdma/fi_errno.h>
-
-#include "base/log.h"
-#include "base/os.h"
 
 enum {
 	DSCP_MOST = 63,
@@ -46,21 +35,4 @@ int tdm_tclass_dscp(uint32_t tclass)
 	default:
 		return -1;
 	}
-}
-
-void tdm_tclass_set(int fd, int family, uint32_t tclass)
-{
-	int dscp = tdm_tclass_dscp(tclass), tos, ret;
-
-	if (dscp < 0)
-		return;
-	tos = dscp << 2; /* the lower two bits are of the kernel */
-	if (family == AF_INET)
-		ret = tdm_os.setsockopt(fd, IPPROTO_IP, IP_TOS, &tos,
-					sizeof(tos));
-	else
-		ret = tdm_os.setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &tos,
-					sizeof(tos));
-	if (ret)
-		TDM_DBG(EP_CTRL, "DSCP %d: %s", dscp, fi_strerror(errno));
 }

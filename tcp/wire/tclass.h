@@ -14,7 +14,4 @@
  */
 int tdm_tclass_dscp(uint32_t tclass);
 
-/* Send the packets of the socket @fd of @family with the code point of @tclass. */
-void tdm_tclass_set(int fd, int family, uint32_t tclass);
-
 #endif /* TDM_TCP_WIRE_TCLASS_H */
