@@ -49,14 +49,28 @@ static struct tdm_shm_op *next_of(const struct tdm_shm_pair *pair,
 	return NULL;
 }
 
+/* The largest area that this process may make, bytes. */
+static size_t area_most(void)
+{
+	size_t most = (size_t)TDM_SHM_LEFT_PAGES * TDM_SHM_PAGE_BYTES;
+
+	while (most > TDM_SHM_PAGE_BYTES && !tdm_shm_region_allowed(most))
+		most /= 2;
+	return most;
+}
+
+static uint32_t pages_of(size_t bytes)
+{
+	return (uint32_t)((bytes + TDM_SHM_PAGE_BYTES - 1) /
+			  TDM_SHM_PAGE_BYTES);
+}
+
 /* Pages for @op and what follows it, no more than an area may have. */
 static uint32_t pages_from(const struct tdm_shm_pair *pair,
 			   const struct tdm_shm_op *op)
 {
-	size_t most = (size_t)TDM_SHM_LEFT_PAGES * TDM_SHM_PAGE_BYTES, sum = 0;
+	size_t most = area_most(), sum = 0;
 
-	while (most > TDM_SHM_PAGE_BYTES && !tdm_shm_region_allowed(most))
-		most /= 2;
 	for (; op; op = next_of(pair, &op->node)) {
 		size_t n = tdm_shm_left_bytes(op->bytes);
 
@@ -64,7 +78,7 @@ static uint32_t pages_from(const struct tdm_shm_pair *pair,
 			break;
 		sum += n;
 	}
-	return (uint32_t)((sum + TDM_SHM_PAGE_BYTES - 1) / TDM_SHM_PAGE_BYTES);
+	return pages_of(sum);
 }
 
 /* Copy @op and what follows it as far as there is room; returns the next. */
@@ -175,8 +189,7 @@ static int give_acks(struct tdm_shm_pair *pair)
 
 	if (!bytes)
 		return 0;
-	pages = (uint32_t)tdm_min((bytes - 1) / TDM_SHM_PAGE_BYTES + 1,
-				  (size_t)TDM_SHM_LEFT_PAGES);
+	pages = pages_of(tdm_min(bytes, area_most()));
 	ret = create(&area, pages);
 	if (ret)
 		return ret;
