@@ -230,18 +230,18 @@ void tdm_out_kick(struct tdm_conn *c)
 
 void tdm_out_message(struct tdm_conn *c, uint64_t flags)
 {
+	/* After an inject nothing makes the application call again. */
+	int last = !(flags & FI_MORE) &&
+		   (flags & (FI_INJECT | FI_INJECT_COMPLETE));
+
 	if (c->blocked)
 		return;
 	if (c->gather || c->out->tail - c->out->head >= TDM_TCP_FLUSH_BYTES ||
-	    c->out->msgs >= FLUSH_MSGS) {
+	    c->out->msgs >= FLUSH_MSGS || last) {
 		c->tx_pass = c->tcp->pass;
 		tdm_out_push(c);
 	} else if (flags & FI_MORE) {
 		tdm_out_later(c);
-	} else if (flags & (FI_INJECT | FI_INJECT_COMPLETE)) {
-		/* Nothing makes the application call again. */
-		c->tx_pass = c->tcp->pass;
-		tdm_out_push(c);
 	} else {
 		tdm_out_kick(c);
 	}
