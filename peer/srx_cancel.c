@@ -204,7 +204,6 @@ static struct tdm_srx_entry *find_new(struct tdm_srx *srx, const void *context,
 	struct tdm_srx_entry *e, *found = NULL;
 	size_t most = SCAN_MOST;
 
-	*all = 1;
 	while (srx->index && (e = walk_next(srx, &w)) &&
 	       e->post_no >= srx->index->until) {
 		if (e->rx.context == context)
