@@ -25,11 +25,6 @@ namespace
 {
 
 /* What a peer in a process of its own tells and is told. */
-struct Name {
-	size_t len;
-	unsigned char bytes[TDT_NAME_BYTES];
-};
-
 std::set<std::string> entries(const char *path)
 {
 	std::set<std::string> names;
@@ -76,7 +71,6 @@ struct tdt_world *child_world(int fd, fi_addr_t *parent)
 {
 	struct tdt_attr attr;
 	struct tdt_world *w = nullptr;
-	struct Name name;
 
 	const char *arg = getenv("TDT_ARG");
 	static std::string host = arg && isdigit(*arg) ? arg : "", port;
@@ -93,12 +87,8 @@ struct tdt_world *child_world(int fd, fi_addr_t *parent)
 		attr.node = host.c_str();
 	if (tdt_world_open(&attr, &w))
 		return nullptr;
-	memset(&name, 0, sizeof(name));
-	name.len = w->eps[0].namelen;
-	memcpy(name.bytes, w->eps[0].name, name.len);
-	tdt_tell(fd, &name, sizeof(name));
-	if (tdt_hear(fd, &name, sizeof(name)) != sizeof(name) ||
-	    fi_av_insert(w->eps[0].av, name.bytes, 1, parent, 0, nullptr) != 1)
+	if (tdt_tell_name(fd, &w->eps[0]) ||
+	    tdt_hear_name(fd, &w->eps[0], parent))
 		return nullptr;
 	return w;
 }
@@ -170,16 +160,9 @@ protected:
 
 	void start(const char *role, const char *arg = nullptr)
 	{
-		struct Name name;
-
 		ASSERT_EQ(0, tdt_child_start(&child, role, arg));
-		ASSERT_EQ(static_cast<ssize_t>(sizeof(name)),
-			  tdt_hear(child.fd, &name, sizeof(name)));
-		ASSERT_EQ(1, fi_av_insert(rx()->av, name.bytes, 1, &peer, 0,
-					  nullptr));
-		name.len = rx()->namelen;
-		memcpy(name.bytes, rx()->name, rx()->namelen);
-		ASSERT_EQ(0, tdt_tell(child.fd, &name, sizeof(name)));
+		ASSERT_EQ(0, tdt_hear_name(child.fd, rx(), &peer));
+		ASSERT_EQ(0, tdt_tell_name(child.fd, rx()));
 	}
 
 	ssize_t send_once(Bytes &out, int tagged)
@@ -198,7 +181,7 @@ protected:
 	 */
 	void expect_peer(uint64_t addr)
 	{
-		struct Name a = { TDT_NAME_BYTES, {} }, b = a;
+		struct tdt_name a = { TDT_NAME_BYTES, {} }, b = a;
 
 		ASSERT_EQ(0, fi_av_lookup(rx()->av, peer, a.bytes, &a.len));
 		ASSERT_EQ(0, fi_av_lookup(rx()->av, addr, b.bytes, &b.len))

@@ -19,11 +19,6 @@ extern "C" {
 namespace
 {
 
-struct Name {
-	size_t len;
-	unsigned char bytes[TDT_NAME_BYTES];
-};
-
 /* What the child of a fork found; the first call that did otherwise. */
 struct Report {
 	char what[128];
@@ -34,7 +29,6 @@ struct tdt_world *open_one(int fd, const char *arg, fi_addr_t *peer)
 {
 	struct tdt_attr attr;
 	struct tdt_world *w = nullptr;
-	struct Name name;
 
 	tdt_attr_init(&attr);
 	attr.eps = 1;
@@ -43,12 +37,8 @@ struct tdt_world *open_one(int fd, const char *arg, fi_addr_t *peer)
 	attr.no_tcp_only = !arg || strcmp(arg, "tcp");
 	if (tdt_world_open(&attr, &w))
 		return nullptr;
-	memset(&name, 0, sizeof(name));
-	name.len = w->eps[0].namelen;
-	memcpy(name.bytes, w->eps[0].name, name.len);
-	tdt_tell(fd, &name, sizeof(name));
-	if (tdt_hear(fd, &name, sizeof(name)) != sizeof(name) ||
-	    fi_av_insert(w->eps[0].av, name.bytes, 1, peer, 0, nullptr) != 1)
+	if (tdt_tell_name(fd, &w->eps[0]) ||
+	    tdt_hear_name(fd, &w->eps[0], peer))
 		return nullptr;
 	return w;
 }
@@ -166,16 +156,9 @@ protected:
 
 	void start(const char *arg)
 	{
-		struct Name name;
-
 		ASSERT_EQ(0, tdt_child_start(&child, "forker", arg));
-		ASSERT_EQ(static_cast<ssize_t>(sizeof(name)),
-			  tdt_hear(child.fd, &name, sizeof(name)));
-		ASSERT_EQ(1, fi_av_insert(rx()->av, name.bytes, 1, &peer, 0,
-					  nullptr));
-		name.len = rx()->namelen;
-		memcpy(name.bytes, rx()->name, rx()->namelen);
-		ASSERT_EQ(0, tdt_tell(child.fd, &name, sizeof(name)));
+		ASSERT_EQ(0, tdt_hear_name(child.fd, rx(), &peer));
+		ASSERT_EQ(0, tdt_tell_name(child.fd, rx()));
 	}
 
 	ssize_t send(char *out)

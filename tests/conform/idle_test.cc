@@ -26,11 +26,6 @@ namespace
  * and then (interrupts are charged to whom they meet) it does not. */
 enum { CROWD = 100, IDLE_MS = 2000, IDLE_TRIES = 10 };
 
-struct Name {
-	size_t len;
-	unsigned char bytes[TDT_NAME_BYTES];
-};
-
 void many_files()
 {
 	struct rlimit l;
@@ -83,7 +78,7 @@ TDT_ROLE(crowd)
 	struct tdt_attr attr;
 	struct tdt_world *w = nullptr;
 	std::minstd_rand rng(5);
-	struct Name name;
+	struct tdt_name name;
 	fi_addr_t parent;
 
 	many_files();
@@ -104,8 +99,7 @@ TDT_ROLE(crowd)
 			return 2;
 		eps.push_back(e);
 	}
-	if (tdt_hear(fd, &name, sizeof(name)) != sizeof(name) ||
-	    fi_av_insert(w->eps[0].av, name.bytes, 1, &parent, 0, nullptr) != 1)
+	if (tdt_hear_name(fd, &w->eps[0], &parent))
 		return 3;
 	for (struct fid_ep *e : eps) {
 		if (say(&w->eps[0], e, parent, '!'))
@@ -159,21 +153,15 @@ protected:
 	void gather(Crowd *c, const char *arg)
 	{
 		struct fi_cq_tagged_entry e;
-		struct Name name;
 
 		ASSERT_EQ(0, tdt_child_start(&c->child, "crowd", arg));
 		for (int i = 0; i < CROWD; i++) {
 			fi_addr_t peer;
 
-			ASSERT_EQ(static_cast<ssize_t>(sizeof(name)),
-				  tdt_hear(c->child.fd, &name, sizeof(name)));
-			ASSERT_EQ(1, fi_av_insert(rx()->av, name.bytes, 1,
-						  &peer, 0, nullptr));
+			ASSERT_EQ(0, tdt_hear_name(c->child.fd, rx(), &peer));
 			c->peers.push_back(peer);
 		}
-		name.len = rx()->namelen;
-		memcpy(name.bytes, rx()->name, rx()->namelen);
-		ASSERT_EQ(0, tdt_tell(c->child.fd, &name, sizeof(name)));
+		ASSERT_EQ(0, tdt_tell_name(c->child.fd, rx()));
 		for (int i = 0; i < CROWD; i++) {
 			ASSERT_EQ(0, fi_recv(rx()->ep, &in, 1, nullptr,
 					     FI_ADDR_UNSPEC, &in));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What was injected survives its sender: fi_tandem(7), LOCALITY, fi_close(3).
+ * Injects survive their sender: fi_tandem(7), LOCALITY, fi_close(3).
  * Senders are processes of their own, which close and end before the receiver
  * has posted a receive.
  */
@@ -27,12 +27,7 @@ enum {
 
 const uint64_t KEY = 0x1eaf;
 
-struct Name {
-	size_t len;
-	unsigned char bytes[TDT_NAME_BYTES];
-};
-
-/* What the receiver asks its sender to do. */
+/* An order of the receiver to its sender. */
 struct Order {
 	/* 's': send, 't': send what is taken at once, 'w': write, 'g': greet,
 	 * 'c': close. */
@@ -46,7 +41,6 @@ struct tdt_world *sender_world(int fd, fi_addr_t *to)
 	struct tdt_world *w = nullptr;
 	struct fi_info *hints, *info;
 	struct tdt_attr attr;
-	struct Name name;
 
 	tdt_attr_init(&attr);
 	attr.caps = FI_MSG | FI_TAGGED | FI_RMA;
@@ -66,12 +60,7 @@ struct tdt_world *sender_world(int fd, fi_addr_t *to)
 	if (tdt_ep_close(&w->eps[0]) || tdt_ep_open(&w->eps[0]) ||
 	    tdt_ep_enable(&w->eps[0]))
 		return nullptr;
-	memset(&name, 0, sizeof(name));
-	name.len = w->eps[0].namelen;
-	memcpy(name.bytes, w->eps[0].name, name.len);
-	tdt_tell(fd, &name, sizeof(name));
-	if (tdt_hear(fd, &name, sizeof(name)) != sizeof(name) ||
-	    fi_av_insert(w->eps[0].av, name.bytes, 1, to, 0, nullptr) != 1)
+	if (tdt_tell_name(fd, &w->eps[0]) || tdt_hear_name(fd, &w->eps[0], to))
 		return nullptr;
 	return w;
 }
@@ -158,18 +147,12 @@ protected:
 	void start(const char *tier)
 	{
 		fi_addr_t peer;
-		struct Name name;
 		char in;
 
 		ASSERT_EQ(0, tdt_child_start(&child, "leaver", tier));
-		ASSERT_EQ(static_cast<ssize_t>(sizeof(name)),
-			  tdt_hear(child.fd, &name, sizeof(name)));
-		ASSERT_EQ(1, fi_av_insert(rx()->av, name.bytes, 1, &peer, 0,
-					  nullptr));
-		name.len = rx()->namelen;
-		memcpy(name.bytes, rx()->name, rx()->namelen);
+		ASSERT_EQ(0, tdt_hear_name(child.fd, rx(), &peer));
 		ASSERT_EQ(0, tdt_recv(rx(), &in, 1, &in));
-		ASSERT_EQ(0, tdt_tell(child.fd, &name, sizeof(name)));
+		ASSERT_EQ(0, tdt_tell_name(child.fd, rx()));
 		OK(done(rx(), &in, FI_RECV | FI_MSG));
 	}
 

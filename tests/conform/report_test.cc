@@ -21,17 +21,11 @@ extern "C" {
 namespace
 {
 
-struct Name {
-	size_t len;
-	unsigned char bytes[TDT_NAME_BYTES];
-};
-
 /* Echoes one message of its parent's, then ends as the next byte says. */
 TDT_ROLE(echo)
 {
 	struct tdt_world *w = nullptr;
 	struct tdt_attr attr;
-	struct Name name;
 	fi_addr_t parent;
 	char buf = 0, cmd = 0;
 
@@ -41,22 +35,18 @@ TDT_ROLE(echo)
 	attr.no_tcp_only = 1;
 	if (tdt_world_open(&attr, &w))
 		return 1;
-	memset(&name, 0, sizeof(name));
-	name.len = w->eps[0].namelen;
-	memcpy(name.bytes, w->eps[0].name, name.len);
-	tdt_tell(fd, &name, sizeof(name));
-	if (tdt_hear(fd, &name, sizeof(name)) != sizeof(name) ||
-	    fi_av_insert(w->eps[0].av, name.bytes, 1, &parent, 0, nullptr) != 1)
+	if (tdt_tell_name(fd, &w->eps[0]) ||
+	    tdt_hear_name(fd, &w->eps[0], &parent))
 		return 2;
 	w->eps[0].peers[1] = parent;
 	struct tdt_op op = op_of(TDT_SEND, 1, &buf, 1);
 	struct iovec iov = iov_of(&buf, 1);
 
 	op.addr = parent;
-	op.context = &name;
+	op.context = w;
 	if (tdt_trecv(&w->eps[0], &iov, 0, ~0ull, &buf) ||
 	    tdt_wait(&w->eps[0], &buf, nullptr) || tdt_post(&w->eps[0], &op) ||
-	    tdt_wait(&w->eps[0], &name, nullptr) || tdt_tell(fd, &cmd, 1))
+	    tdt_wait(&w->eps[0], w, nullptr) || tdt_tell(fd, &cmd, 1))
 		return 3;
 	if (tdt_hear(fd, &cmd, 1) == 1 && cmd == 'c')
 		return tdt_world_close(w);
@@ -68,7 +58,6 @@ TDT_ROLE(teller)
 {
 	struct tdt_world *w = nullptr;
 	struct tdt_attr attr;
-	struct Name name;
 	fi_addr_t parent;
 	char buf = 0;
 
@@ -78,18 +67,14 @@ TDT_ROLE(teller)
 	attr.no_tcp_only = 1;
 	if (tdt_world_open(&attr, &w))
 		return 1;
-	memset(&name, 0, sizeof(name));
-	name.len = w->eps[0].namelen;
-	memcpy(name.bytes, w->eps[0].name, name.len);
-	tdt_tell(fd, &name, sizeof(name));
-	if (tdt_hear(fd, &name, sizeof(name)) != sizeof(name) ||
-	    fi_av_insert(w->eps[0].av, name.bytes, 1, &parent, 0, nullptr) != 1)
+	if (tdt_tell_name(fd, &w->eps[0]) ||
+	    tdt_hear_name(fd, &w->eps[0], &parent))
 		return 2;
 	struct tdt_op op = op_of(TDT_SEND, 1, &buf, 1);
 
 	op.addr = parent;
-	op.context = &name;
-	if (tdt_post(&w->eps[0], &op) || tdt_wait(&w->eps[0], &name, nullptr) ||
+	op.context = w;
+	if (tdt_post(&w->eps[0], &op) || tdt_wait(&w->eps[0], w, nullptr) ||
 	    tdt_hear(fd, &buf, 1) != 1)
 		return 3;
 	return tdt_world_close(w);
@@ -127,17 +112,11 @@ protected:
 	/* A world of one endpoint; a message goes to a child and back. */
 	void meet()
 	{
-		struct Name name;
 		char out = 1, in = 0, cmd;
 
 		ASSERT_EQ(0, tdt_child_start(&child, "echo", nullptr));
-		ASSERT_EQ(ssize_t(sizeof(name)),
-			  tdt_hear(child.fd, &name, sizeof(name)));
-		ASSERT_EQ(1, fi_av_insert(rx()->av, name.bytes, 1, &to, 0,
-					  nullptr));
-		name.len = rx()->namelen;
-		memcpy(name.bytes, rx()->name, name.len);
-		ASSERT_EQ(0, tdt_tell(child.fd, &name, sizeof(name)));
+		ASSERT_EQ(0, tdt_hear_name(child.fd, rx(), &to));
+		ASSERT_EQ(0, tdt_tell_name(child.fd, rx()));
 		struct tdt_op op = op_of(TDT_SEND, 1, &out, 1);
 		struct iovec iov = iov_of(&in, 1);
 
@@ -198,7 +177,6 @@ TEST_F(Report, KeepsThePathOfAPeerThatClosed)
 TEST_F(Report, KeepsThePathOfAPeerThatOnlySent)
 {
 	/* As above: nothing of ours refers to such a peer. */
-	struct Name name;
 	char in = 0;
 	struct iovec iov = iov_of(&in, 1);
 
@@ -207,13 +185,9 @@ TEST_F(Report, KeepsThePathOfAPeerThatOnlySent)
 	attr.no_tcp_only = 1;
 	OPEN();
 	ASSERT_EQ(0, tdt_child_start(&child, "teller", nullptr));
-	ASSERT_EQ(ssize_t(sizeof(name)),
-		  tdt_hear(child.fd, &name, sizeof(name)));
-	ASSERT_EQ(1, fi_av_insert(rx()->av, name.bytes, 1, &to, 0, nullptr));
-	name.len = rx()->namelen;
-	memcpy(name.bytes, rx()->name, name.len);
+	ASSERT_EQ(0, tdt_hear_name(child.fd, rx(), &to));
 	ASSERT_EQ(0, tdt_trecv(rx(), &iov, 0, ~0ull, &in));
-	ASSERT_EQ(0, tdt_tell(child.fd, &name, sizeof(name)));
+	ASSERT_EQ(0, tdt_tell_name(child.fd, rx()));
 	OK(done(rx(), &in, FI_RECV | FI_TAGGED));
 	EXPECT_EQ(uint32_t(TDM_REPORT_IN_USE), ask().state);
 	ASSERT_EQ(0, tdt_tell(child.fd, "c", 1));

@@ -164,3 +164,23 @@ ssize_t tdt_hear(int fd, void *buf, size_t len)
 		return -errno;
 	return ret ? tdt_hear_now(fd, buf, len) : -ETIMEDOUT;
 }
+
+int tdt_tell_name(int fd, const struct tdt_ep *ep)
+{
+	struct tdt_name name;
+
+	memset(&name, 0, sizeof(name));
+	name.len = ep->namelen;
+	memcpy(name.bytes, ep->name, ep->namelen);
+	return tdt_tell(fd, &name, sizeof(name));
+}
+
+int tdt_hear_name(int fd, struct tdt_ep *ep, fi_addr_t *peer)
+{
+	struct tdt_name name;
+
+	if (tdt_hear(fd, &name, sizeof(name)) != sizeof(name) ||
+	    fi_av_insert(ep->av, name.bytes, 1, peer, 0, NULL) != 1)
+		return -1;
+	return 0;
+}

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "world.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -62,6 +64,22 @@ ssize_t tdt_hear(int fd, void *buf, size_t len);
 
 /* The same without waiting: -EAGAIN. */
 ssize_t tdt_hear_now(int fd, void *buf, size_t len);
+
+/* A raw address in a message. */
+struct tdt_name {
+	size_t len; /* bytes */
+	unsigned char bytes[TDT_NAME_BYTES];
+};
+
+/* Tell the other process the address of @ep. 0 or -errno. */
+int tdt_tell_name(int fd, const struct tdt_ep *ep);
+
+/*
+ * Wait for the address of the other process's endpoint, up to the deadline, and
+ * insert it into the AV of @ep. Out: *@peer. 0, or -1: no such message, or it
+ * was not inserted.
+ */
+int tdt_hear_name(int fd, struct tdt_ep *ep, fi_addr_t *peer);
 
 #ifdef __cplusplus
 }
