@@ -136,17 +136,6 @@ protected:
 		EXPECT_EQ(-FI_EAGAIN, fi_cq_read(q, &e, 1));
 	}
 
-	/* Until @call is taken. */
-	ssize_t keep_on(const std::function<ssize_t()> &call)
-	{
-		uint64_t end = tdt_now_ms() + tdt_deadline_ms();
-		ssize_t ret;
-
-		while ((ret = call()) == -FI_EAGAIN && tdt_now_ms() < end)
-			tdt_progress(w);
-		return ret;
-	}
-
 	/* The keep-to-TCP option of the world's endpoint @like for @ep. */
 	void tier_of(const struct tdt_ep *like, struct fid_ep *ep)
 	{

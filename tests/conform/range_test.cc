@@ -81,16 +81,6 @@ protected:
 		}
 	}
 
-	ssize_t keep_on(const std::function<ssize_t()> &call)
-	{
-		uint64_t end = tdt_now_ms() + tdt_deadline_ms();
-		ssize_t ret;
-
-		while ((ret = call()) == -FI_EAGAIN && tdt_now_ms() < end)
-			tdt_progress(w);
-		return ret;
-	}
-
 	/* One call about @ranges; @buf is cut in @pieces. */
 	ssize_t post(struct tdt_ep *from, bool read, Bytes &buf,
 		     const std::vector<struct fi_rma_iov> &ranges,
@@ -130,7 +120,7 @@ protected:
 		return n;
 	}
 
-	/* What memory is to be once @buf is written to @ranges. */
+	/* The memory expected once @buf is written to @ranges. */
 	std::vector<Bytes> written(const Bytes &buf,
 				   const std::vector<struct fi_rma_iov> &ranges)
 	{

@@ -128,16 +128,6 @@ protected:
 					KEY, 0, &mr, nullptr));
 	}
 
-	ssize_t keep_on(const std::function<ssize_t()> &call)
-	{
-		uint64_t end = tdt_now_ms() + tdt_deadline_ms();
-		ssize_t ret;
-
-		while ((ret = call()) == -FI_EAGAIN && tdt_now_ms() < end)
-			tdt_progress(w);
-		return ret;
-	}
-
 	ssize_t send(struct tdt_ep *from, Pieces &p, int tagged, void *context)
 	{
 		std::vector<struct iovec> v = p.iov();

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,17 @@ protected:
 	{
 		ASSERT_EQ(nullptr, w);
 		ASSERT_EQ(0, tdt_world_open(&attr, &w)) << tdt_error();
+	}
+
+	/* Repeat @call, with progress, while it returns -FI_EAGAIN. */
+	ssize_t keep_on(const std::function<ssize_t()> &call)
+	{
+		uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+		ssize_t ret;
+
+		while ((ret = call()) == -FI_EAGAIN && tdt_now_ms() < end)
+			tdt_progress(w);
+		return ret;
 	}
 
 	struct tdt_ep *ep(size_t i)
