@@ -19,7 +19,7 @@
 #define TDM_HELD_OPS "tandem_held_1"
 
 enum {
-	/* What TCP charges for a message that waits, beside its payload. */
+	/* TCP charges this for a message that waits, beside its payload. */
 	TDM_HELD_CHARGE_BYTES = 512,
 	/* A peer may have as much, whatever others have. */
 	TDM_HELD_SHARE_BYTES = 64 << 10,

@@ -8,7 +8,10 @@
 
 #include "shm/path.h"
 
-/* What a message takes of which @len bytes are kept, the owner's entry too. */
+/*
+ * Memory that a message with @len bytes kept here takes, the owner's entry
+ * included.
+ */
 size_t tdm_shm_unexp_bytes(const struct tdm_shm_pair *pair, size_t len);
 
 /* One of which @len bytes are kept here. NULL: out of memory. */

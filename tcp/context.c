@@ -164,8 +164,8 @@ static int is_of(const struct tdm_xfer *x, const void *ctx)
 }
 
 /*
- * What @ctx has injected needs no buffer of the application and is told to
- * nobody once @ctx is closed: it goes on below the scalable endpoint.
+ * The injects of @ctx need no buffer of the application, and nobody is told of
+ * their end once @ctx is closed: they go on below the scalable endpoint.
  */
 static void leave_injects(struct tdm_ep *ctx)
 {

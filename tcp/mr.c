@@ -369,7 +369,7 @@ static void several_inc(struct fid_peer_cntr *cntr)
 	count_all(place, (int)s->first.others + 1);
 }
 
-/* What is written to a region fails silently at the target. */
+/* A write that fails is not counted at the target. */
 static void several_incerr(struct fid_peer_cntr *cntr)
 {
 	(void)cntr;
@@ -388,7 +388,7 @@ static void begin_use(struct use *use, struct rma_entry *e, struct tdm_mr *mr)
 	tdm_list_append(&mr->uses, &use->node);
 }
 
-/* What all entries have, but memory and counter. */
+/* Fill in the members of every entry, except for memory and counter. */
 static void fill_entry(struct fi_peer_rx_entry *entry, struct fid_peer_srx *srx,
 		       const struct tdm_rma_request *req)
 {

@@ -88,7 +88,7 @@ int tdm_left_commit(struct tdm_conn *c, struct tdm_tx *op)
 
 /* ---- the other side ------------------------------------------------------ */
 
-/* What came by announcement @turn and is there still, or NULL. */
+/* The receive of announcement number @turn, or NULL when it has ended. */
 static struct tdm_rx *find(struct tdm_conn *c, uint64_t turn)
 {
 	struct tdm_list *pos = c->left_at ? c->left_at : c->rxs.next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What was injected leaves when its endpoint closes. All functions: domain lock
+ * Injects that leave while their endpoint closes. All functions: domain lock
  * held.
  */
 #ifndef TDM_TCP_WIRE_LEFT_H

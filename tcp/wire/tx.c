@@ -531,7 +531,7 @@ int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	struct tdm_tx *op = tdm_ids_find(&c->ids, rec->id);
 
-	/* What was left may have been asked for before that was read. */
+	/* The peer asked before it read the LEFT that carries the payload. */
 	if (op && c->leaving && op->state != TDM_TX_CTS)
 		return 0;
 	if (!op || op->state != TDM_TX_CTS)

@@ -201,7 +201,7 @@ std::string address_of(const struct fi_info *i)
 			      std::string());
 }
 
-/* What fi_nic(3) shows of the link, and the driver. */
+/* The name, driver and link of an entry, as fi_nic(3) has them. */
 std::string nic_of(const struct fi_info *i)
 {
 	if (!i->nic)

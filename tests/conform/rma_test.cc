@@ -337,7 +337,7 @@ TEST_F(Rma, NothingIsMadeDurable)
 		msg.rma_iov_count = 1;
 		EXPECT_EQ(-FI_EBADFLAGS,
 			  fi_writemsg(from->ep, &msg, FI_COMMIT_COMPLETE));
-		/* What is stronger than any level waits for the target. */
+		/* The strongest level waits for the target. */
 		msg.context = buf;
 		ASSERT_EQ(0, fi_writemsg(from->ep, &msg,
 					 FI_MATCH_COMPLETE | FI_COMPLETION));

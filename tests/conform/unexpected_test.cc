@@ -129,7 +129,7 @@ TEST_F(Unexpected, CloseDropsThoseNobodyTook)
 	close();
 }
 
-/* What came of more messages than a peer may announce. */
+/* The result of sending more messages than a peer may announce. */
 struct Announced {
 	enum { ALL = 80000 };
 	uint64_t taken;	  /* while nothing was received */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What was injected and its endpoint closes: doc/PROTOCOL-shm.md, "The end".
+ * Injects of an endpoint that closes: doc/PROTOCOL-shm.md, "The end".
  */
 #include <random>
 

@@ -723,7 +723,7 @@ TEST_F(AnnouncedTest, BoundedAtBothSidesWhileAnswersPass)
 	EXPECT_EQ(size_t(MOST), announce(b, to_a, 2 * MOST));
 	EXPECT_EQ(uint32_t(MOST), pair_of(b)->waiting);
 	EXPECT_EQ(uint32_t(MOST), pair_of(a)->waiting);
-	/* What is not announced passes, and so do acknowledgements. */
+	/* Messages that need no announcement pass, and acknowledgements. */
 	char c = 0, d = 0;
 	for (int i = 0; i < 100; i++) {
 		tdt_owner_trecv(b, &d, 1, 1000, &d);
@@ -749,7 +749,7 @@ TEST_F(AnnouncedTest, BoundedAtBothSidesWhileAnswersPass)
 	EXPECT_EQ(0u, pair_of(b)->announced + pair_of(b)->waiting);
 }
 
-/* What is dropped makes room, and so does the end of a session. */
+/* A dropped announcement makes room, and so does the end of a session. */
 TEST_F(AnnouncedTest, DropsAndEndsMakeRoom)
 {
 	char c[MOST];

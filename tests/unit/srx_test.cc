@@ -72,7 +72,7 @@ TEST_F(Srx, AMatchedEntryDescribesReceiveAndMessage)
 	EXPECT_EQ(cntr.value, 1u);
 }
 
-/* What an entry has no room for is kept elsewhere: the same is seen of it. */
+/* Elements beyond the room of an entry are kept elsewhere, with one result. */
 TEST_F(Srx, AReceiveOfTheMostElements)
 {
 	struct tdm_xfer x = xfer(FI_TAGGED | FI_COMPLETION, 5, 1, &x);

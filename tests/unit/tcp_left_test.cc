@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What was injected and its endpoint closes: doc/PROTOCOL-tcp.md, LEFT.
+ * Injects of an endpoint that closes: doc/PROTOCOL-tcp.md, LEFT.
  */
 #include <rdma/fi_errno.h>
 
