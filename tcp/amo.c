@@ -10,7 +10,8 @@
 #include "peer/amo.h"
 #include "tcp/deferred.h"
 #include "tcp/getinfo.h"
-#include "tcp/path.h"
+#include "tcp/check.h"
+#include "tcp/route.h"
 #include "tdm_amo_calls.h"
 
 #define MSG_FLAGS (FI_COMPLETION | FI_INJECT | FI_MORE | TDM_LEVELS)

@@ -11,7 +11,9 @@
 
 #include "tcp/deferred.h"
 #include "tcp/getinfo.h"
-#include "tcp/path.h"
+#include "tcp/check.h"
+#include "tcp/post.h"
+#include "tcp/route.h"
 
 #define SEND_FLAGS                                                             \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | TDM_LEVELS)

@@ -23,7 +23,7 @@
 
 #include "base/env.h"
 #include "tcp/ep_priv.h"
-#include "tcp/path.h"
+#include "tcp/route.h"
 #include "base/inject.h"
 #include "base/os.h"
 
@@ -65,19 +65,6 @@ static int is_inject(const struct tdm_xfer *x)
 	return !!(x->flags & FI_INJECT);
 }
 
-void tdm_backlog_set_path(struct tdm_pair *p, unsigned path)
-{
-	if (p->path == TDM_PATH_QUEUED)
-		p->queue->behind = (uint8_t)path;
-	else
-		p->path = (uint8_t)path;
-}
-
-unsigned tdm_backlog_path(const struct tdm_pair *p)
-{
-	return p->path == TDM_PATH_QUEUED ? p->queue->behind : p->path;
-}
-
 static struct tdm_queue *queue_open(struct tdm_ep *ep, struct tdm_pair *p)
 {
 	struct tdm_queue *q = calloc(1, sizeof(*q));
@@ -86,10 +73,9 @@ static struct tdm_queue *queue_open(struct tdm_ep *ep, struct tdm_pair *p)
 		return NULL;
 	tdm_list_init(&q->ops);
 	q->pair = p;
-	q->behind = p->path;
 	q->since_ns = tdm_os.now_ns();
 	p->queue = q;
-	p->path = TDM_PATH_QUEUED;
+	tdm_pair_hold(p);
 	tdm_list_append(&ep->backlog.queues, &q->node);
 	ep->backlog.queue_count++;
 	if (!tdm_list_linked(&ep->backlog.late.node))
@@ -101,8 +87,7 @@ static void queue_close(struct tdm_ep *ep, struct tdm_queue *q)
 {
 	struct tdm_pair *p = q->pair;
 
-	if (p->path == TDM_PATH_QUEUED)
-		p->path = q->behind;
+	tdm_pair_release(p);
 	p->queue = NULL;
 	tdm_list_del(&q->node);
 	free(q);
@@ -210,7 +195,7 @@ static void in_vain(struct tdm_queue *q, uint64_t now)
 /* Is @ret what is wrong with the peer, rather than with an operation? */
 static int unreachable(const struct tdm_pair *p, ssize_t ret)
 {
-	return p->path == TDM_PATH_UNKNOWN && ret && ret != -FI_ENOMEM;
+	return p->agreed == TDM_PATH_UNKNOWN && ret && ret != -FI_ENOMEM;
 }
 
 /* Offer what waits in @q, which may be gone after that. */
@@ -220,7 +205,7 @@ static void offer(struct tdm_ep *ep, struct tdm_queue *q, uint64_t now)
 	struct pending *b;
 	ssize_t ret = 0;
 
-	p->path = q->behind;
+	tdm_pair_release(p);
 	while (!tdm_list_empty(&q->ops)) {
 		b = of_pair(q->ops.next);
 		ret = tdm_route_offer(ep, p, &b->kept.x);
@@ -241,8 +226,7 @@ static void offer(struct tdm_ep *ep, struct tdm_queue *q, uint64_t now)
 		queue_close(ep, q);
 		return;
 	}
-	q->behind = p->path;
-	p->path = TDM_PATH_QUEUED;
+	tdm_pair_hold(p);
 	in_vain(q, now);
 }
 
@@ -257,7 +241,7 @@ static void pass(struct tdm_late *late)
 		q = tdm_list_entry(tdm_list_pop(&ep->backlog.queues),
 				   struct tdm_queue, node);
 		tdm_list_append(&ep->backlog.queues, &q->node);
-		if (q->behind != TDM_PATH_UNKNOWN || now >= q->next_ns)
+		if (q->pair->agreed != TDM_PATH_UNKNOWN || now >= q->next_ns)
 			offer(ep, q, now);
 	}
 }

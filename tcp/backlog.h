@@ -6,8 +6,7 @@
  * the order of the calls, and are offered again in each pass of progress.
  *
  * While the queue is there, tdm_pair.path is TDM_PATH_QUEUED, so that nothing
- * passes it, and the path that is agreed is tdm_pair.queue->behind. A pair
- * without a queue pays nothing.
+ * passes it. A pair without a queue pays nothing.
  *
  * All functions: domain lock held.
  */
@@ -37,7 +36,6 @@ struct tdm_queue {
 	struct tdm_list node; /* backlog->queues */
 	struct tdm_list ops;
 	struct tdm_pair *pair;
-	uint8_t behind; /* enum tdm_path, but for QUEUED */
 	unsigned tries; /* in vain, since something was last taken */
 	uint64_t since_ns, next_ns; /* of them the first; not before that */
 };
@@ -58,12 +56,6 @@ ssize_t tdm_backlog_add(struct tdm_ep *ep, struct tdm_pair *p,
  * nothing waits for it.
  */
 int tdm_backlog_over(const struct tdm_pair *p);
-
-/* Have the path of @p be @path, an enum tdm_path. */
-void tdm_backlog_set_path(struct tdm_pair *p, unsigned path);
-
-/* The path that is agreed with @p. */
-unsigned tdm_backlog_path(const struct tdm_pair *p);
 
 /* fi_cancel(3) of what waits: 0, or -FI_ENOENT. */
 int tdm_backlog_cancel(struct tdm_ep *ep, const void *context);

@@ -24,7 +24,7 @@
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
 #include "tcp/refuse.h"
-#include "tcp/path.h"
+#include "tcp/route.h"
 #include "tcp/sep.h"
 #include "tdm_info.h"
 #include "tdm_nosys.h"

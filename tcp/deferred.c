@@ -26,7 +26,8 @@
 #include <rdma/fi_trigger.h>
 
 #include "tcp/ep_priv.h"
-#include "tcp/path.h"
+#include "tcp/post.h"
+#include "tcp/route.h"
 
 static struct tdm_deferred *of_all(struct tdm_list *node)
 {

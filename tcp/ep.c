@@ -19,6 +19,7 @@
 #include "tcp/deferred.h"
 #include "tcp/getinfo.h"
 #include "tcp/refuse.h"
+#include "tcp/route.h"
 #include "tcp/sep.h"
 #include "tdm_amo_table.h"
 #include "base/auth.h"
@@ -399,6 +400,7 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 	ep->fid.collective = &tdm_no_collective_ops;
 	ep->domain = domain;
 	ep->kind = kind;
+	ep->tiers = &tdm_route_tiers;
 	tdm_backlog_init(&ep->backlog);
 	tdm_list_init(&ep->av_user.node);
 	tdm_list_init(&ep->node);

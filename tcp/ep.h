@@ -16,36 +16,8 @@
 #include "tcp/wire/wire.h"
 #include "tcp/domain.h"
 #include "tcp/lives.h"
+#include "tcp/pairs.h"
 #include "tdm_done.h"
-
-/*
- * How an endpoint reaches one address; UNKNOWN -> LOCAL, REMOTE [agree() in
- * route.c], and back when the peer is lost. ARCHITECTURE.md has the diagram.
- */
-enum tdm_path {
-	TDM_PATH_UNKNOWN,
-	TDM_PATH_LOCAL,
-	TDM_PATH_REMOTE,
-	TDM_PATH_QUEUED, /* operations wait, and no other may pass: backlog.h */
-};
-
-/* Where the search for a route stands while the path is UNKNOWN. */
-enum tdm_search {
-	TDM_SEARCH_ATTACH, /* try the shared-memory peer */
-	TDM_SEARCH_PROBE,  /* nobody listened: is the process there at all? */
-	TDM_SEARCH_AGAIN,  /* it is: attach once more, for good */
-};
-
-struct tdm_pair {
-	uint8_t path;		 /* enum tdm_path */
-	uint8_t search;		 /* enum tdm_search */
-	uint8_t reason;		 /* enum tdm_reason: why not LOCAL */
-	uint32_t refs;		 /* indices (aliases) that share the pair */
-	fi_addr_t local;	 /* address in the peer's AV; LOCAL only */
-	struct tdm_conn *conn;	 /* REMOTE, or probing; else NULL */
-	struct tdm_lives *lives; /* those that have ended; NULL: none */
-	struct tdm_queue *queue; /* QUEUED; else NULL */
-};
 
 /* The kinds of struct tdm_ep that an application sees, fi_endpoint(3). */
 enum tdm_ep_kind {
@@ -109,10 +81,11 @@ struct tdm_ep {
 	int shm_permitted;     /* FI_OPT_SHARED_MEMORY_PERMITTED */
 	size_t local_pairs;    /* part of domain->local_pairs */
 	struct tdm_limits limits;
-	struct tdm_list removed;    /* struct tdm_lives, for FI_TANDEM_REPORT */
-	struct tdm_backlog backlog; /* of an endpoint with pairs */
+	struct tdm_list removed; /* struct tdm_lives, for FI_TANDEM_REPORT */
+	const struct tdm_tiers *tiers; /* how pairs agree on a path: pair.h */
+	struct tdm_backlog backlog;    /* of an endpoint with pairs */
 
-	/* Parts and shared objects; tcp/shared.h. */
+	/* Parts and shared objects: alias.c, sep.c, srx_ctx.c, stx.c. */
 	enum tdm_ep_kind kind;
 	struct tdm_ep *of;	 /* ALIAS, TX, RX: what it is a part of */
 	size_t users;		 /* aliases, contexts, endpoints bound to it */
@@ -149,34 +122,6 @@ static inline int tdm_ep_grants(const struct tdm_ep *ep, uint64_t flags)
 
 	return !(flags & all & ~ep->caps);
 }
-
-/*
- * pair.c: the pair of @ep and @addr, made when there is none. NULL: @addr is not
- * in the AV, or out of memory. Lock: held.
- */
-struct tdm_pair *tdm_ep_pair(struct tdm_ep *ep, fi_addr_t addr);
-
-/* The same without making one: NULL when there is none. Lock: held. */
-struct tdm_pair *tdm_ep_pair_of(const struct tdm_ep *ep, fi_addr_t addr);
-
-/* The path of @p is TCP, by p->conn, for p->reason. Lock: held. */
-void tdm_pair_remote(struct tdm_pair *p);
-
-/* The av_user callbacks. Lock: held. */
-void tdm_ep_av_inserted(struct tdm_av_user *user);
-void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr);
-void tdm_ep_av_ids(struct tdm_av_user *user);
-
-/* Free all pairs; the transports have closed. Lock: held. */
-void tdm_ep_free_pairs(struct tdm_ep *ep);
-
-/* An event from the peer provider; @domain is a struct tdm_domain. */
-void tdm_ep_peer_event(void *domain, const struct tdm_peer_event *event);
-
-/* The transport callbacks of struct tdm_tcp_attr; @ep is a struct tdm_ep. */
-void tdm_ep_accepted(void *ep, struct tdm_conn *conn, fi_addr_t addr);
-void tdm_ep_lost(void *ep, struct tdm_conn *conn, fi_addr_t addr, int err);
-int tdm_ep_taken(void *ep, const struct tdm_addr *addr);
 
 /* The calls of struct fi_ops_ep, options: option.c. */
 int tdm_ep_getopt(fid_t fid, int level, int optname, void *optval,

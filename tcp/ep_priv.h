@@ -87,6 +87,9 @@ extern struct fi_ops_cm tdm_ep_no_cm_ops; /* nothing has a name */
 /* fi_ep_bind(3), fi_scalable_ep_bind(3): bind.c. Lock: taken inside. */
 int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 
+/* Callback of struct tdm_av_user: user ids came into use. Lock: held. */
+void tdm_ep_av_ids(struct tdm_av_user *user);
+
 /* Let go of queues, counters, AV and shared contexts. Lock: held. */
 void tdm_ep_unbind(struct tdm_ep *ep);
 
@@ -169,11 +172,5 @@ uint32_t tdm_ep_key_of(void *ep, fi_addr_t addr);
 
 /* May @ep have a pair with @addr, which is in its AV? */
 int tdm_ep_key_ok(const struct tdm_ep *ep, fi_addr_t addr);
-
-/* pair.c: opening the peer's endpoint for @ep gave @ret: log and keep why. */
-void tdm_ep_no_local(struct tdm_ep *ep, int ret);
-
-/* pair.c: the callback of struct tdm_tcp_attr; @ep is a struct tdm_ep. */
-void tdm_ep_crowded(void *ep, struct tdm_idle *idle);
 
 #endif /* TDM_TCP_EP_PRIV_H */

@@ -123,8 +123,8 @@ void tdm_lives_end_remote(struct tdm_pair *p, const struct tdm_conn *conn,
 	struct tdm_lives *l;
 
 	/* An attempt in vain to reach a peer that is gone is no life. */
-	if ((p->lives || tdm_backlog_path(p) != TDM_PATH_REMOTE) &&
-	    !counts.tx_msgs && !counts.rx_msgs)
+	if ((p->lives || p->agreed != TDM_PATH_REMOTE) && !counts.tx_msgs &&
+	    !counts.rx_msgs)
 		return;
 	l = lives_of(p);
 	if (!l)
@@ -191,8 +191,7 @@ live_conn(struct tdm_ep *ep, const struct tdm_pair *p, fi_addr_t addr)
 		conn = tdm_conn_find(ep->tcp, &a);
 	if (!conn || tdm_conn_agreed(conn))
 		return conn;
-	return p && tdm_backlog_path(p) == TDM_PATH_REMOTE && !p->lives ? conn :
-									  NULL;
+	return p && p->agreed == TDM_PATH_REMOTE && !p->lives ? conn : NULL;
 }
 
 void tdm_lives_path(struct tdm_ep *ep, fi_addr_t addr,

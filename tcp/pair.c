@@ -1,334 +1,195 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The pairs of an endpoint: made at first use, told by both transports what
- * becomes of them. All indices of one address (aliases) share one pair, so
- * that a connection or a session has one holder.
+ * The path of a pair, and how both sides agree on it.
  *
- * Lock: held in all of this file.
+ *             attached, ours or the peer's
+ *   UNKNOWN ---------------------------------> LOCAL
+ *    ^ ^ |                                       |
+ *    | | +---- settled on TCP, or accepted ----> REMOTE
+ *    | +------ connection lost ------------------+
+ *    +-------- session lost, or found to be gone by a send
+ *
+ * LOCAL -> REMOTE: the peer came by TCP and its session does not live any more,
+ * but its end has not been told yet.
+ *
+ * Agreeing, for an address that is a candidate for local: attach; when nobody
+ * listens there, find out by TCP whether the process exists at all; if so attach
+ * once more, and only then settle on TCP. An endpoint makes its attach socket
+ * before its TCP port accepts, so the second refusal is final. An address that is
+ * no candidate is REMOTE at once.
+ *
+ * Invariants:
+ *  1. Only set_path() changes the agreed path.
+ *  2. path is agreed, or QUEUED.
+ *  3. search is ATTACH unless agreed is UNKNOWN.
+ *  4. conn is set when agreed is REMOTE, and NULL when it is LOCAL.
  */
+#include "tcp/pair.h"
+
+#include <assert.h>
 #include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
-#include "av/locality.h"
+#include "base/base.h"
 #include "base/env.h"
-#include "peer/eq.h"
-#include "tcp/deferred.h"
-#include "tcp/ep_priv.h"
-#include "tcp/sep.h"
 #include "base/log.h"
-#include "tdm_live.h"
-#include "tdm_open.h"
+#include "tcp/ep.h"
+#include "tcp/lives.h"
 
-static int pairs_reserve(struct tdm_ep *ep, fi_addr_t addr)
+#define BIT(path) (1u << TDM_PATH_##path)
+
+static const struct {
+	const char *name;
+	unsigned next; /* paths that may follow */
+} paths[] tdm_unused = {
+	[TDM_PATH_UNKNOWN] = { "unknown",
+			       BIT(UNKNOWN) | BIT(LOCAL) | BIT(REMOTE) },
+	[TDM_PATH_LOCAL] = { "local", BIT(UNKNOWN) | BIT(REMOTE) },
+	[TDM_PATH_REMOTE] = { "remote", BIT(UNKNOWN) },
+};
+
+static void set_path(struct tdm_pair *p, enum tdm_path path)
 {
-	size_t max = tdm_roundup_pow2(tdm_max(addr + 1, 16)), i;
-	struct tdm_pair **pair;
-
-	if (addr < ep->pairs)
-		return 0;
-	pair = realloc(ep->pair, max * sizeof(struct tdm_pair *));
-	if (!pair)
-		return -FI_ENOMEM;
-	for (i = ep->pairs; i < max; i++)
-		pair[i] = NULL;
-	ep->pair = pair;
-	ep->pairs = max;
-	ep->fast_pairs = ep->rx_space || tdm_av_is_named(ep->av) ? 0 : max;
-	return 0;
+	assert(paths[p->agreed].next & (1u << path));
+	TDM_DBG(EP_CTRL, "path %s -> %s", paths[p->agreed].name,
+		paths[path].name);
+	p->agreed = (uint8_t)path;
+	if (p->path != TDM_PATH_QUEUED)
+		p->path = (uint8_t)path;
+	p->search = TDM_SEARCH_ATTACH;
 }
 
-/* The pair another index of the same address has, or NULL. */
-static struct tdm_pair *alias_pair(const struct tdm_ep *ep, fi_addr_t addr)
+struct tdm_pair *tdm_pair_new(void)
 {
-	fi_addr_t i = tdm_av_lowest(ep->av, addr);
+	struct tdm_pair *p = calloc(1, sizeof(*p));
 
-	for (; i != FI_ADDR_UNSPEC; i = tdm_av_next_alias(ep->av, i)) {
-		if (i < ep->pairs && ep->pair[i])
-			return ep->pair[i];
-	}
-	return NULL;
-}
-
-struct tdm_pair *tdm_ep_pair_of(const struct tdm_ep *ep, fi_addr_t addr)
-{
-	if (addr < ep->pairs && ep->pair[addr])
-		return ep->pair[addr];
-	return alias_pair(ep, addr);
-}
-
-struct tdm_pair *tdm_ep_pair(struct tdm_ep *ep, fi_addr_t addr)
-{
-	struct tdm_pair *p;
-
-	if (!tdm_av_has(ep->av, addr) || !tdm_ep_key_ok(ep, addr) ||
-	    pairs_reserve(ep, addr))
-		return NULL;
-	if (ep->pair[addr])
-		return ep->pair[addr];
-	p = alias_pair(ep, addr);
-	if (!p) {
-		p = calloc(1, sizeof(*p));
-		if (!p)
-			return NULL;
+	if (p)
 		p->local = FI_ADDR_NOTAVAIL;
-	}
-	p->refs++;
-	ep->pair[addr] = p;
 	return p;
 }
 
-void tdm_ep_free_pairs(struct tdm_ep *ep)
+void tdm_pair_attached(struct tdm_ep *ep, struct tdm_pair *p)
 {
-	size_t i;
-
-	for (i = 0; i < ep->pairs; i++) {
-		struct tdm_pair *p = ep->pair[i];
-
-		if (!p || --p->refs)
-			continue;
-		free(p->lives);
-		free(p);
-	}
-	free(ep->pair);
-	ep->pair = NULL;
-	ep->pairs = 0;
-	ep->fast_pairs = 0;
-	tdm_lives_free(&ep->removed);
-}
-
-static struct tdm_ep *from_user(struct tdm_av_user *user)
-{
-	return tdm_container_of(user, struct tdm_ep, av_user);
-}
-
-void tdm_ep_av_inserted(struct tdm_av_user *user)
-{
-	struct tdm_ep *ep = from_user(user);
-
-	if (ep->tcp)
-		tdm_tcp_resolve(ep->tcp);
-}
-
-void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
-{
-	struct tdm_ep *ep = from_user(user);
-	struct tdm_pair *p = addr < ep->pairs ? ep->pair[addr] : NULL;
-
-	if (!p && tdm_env.report)
-		/* It may have come before its address was inserted. */
-		p = tdm_ep_pair(ep, addr);
-	tdm_deferred_removed(ep, addr);
-	tdm_backlog_removed(ep, addr);
-	/* Its queued messages must not look like the index's next owner. */
-	if (ep->sep)
-		tdm_srx_group_forget(ep->sep->group, addr);
-	if (ep->srx)
-		tdm_srx_forget(ep->srx, addr);
-	if (!p)
-		return;
-	if (p->refs == 1)
-		tdm_lives_removed(ep, p, addr);
-	ep->pair[addr] = NULL;
-	if (--p->refs)
-		return;
-	/* A probe has no session to keep; a connection stays for what comes. */
-	if (p->conn && p->path != TDM_PATH_REMOTE)
-		tdm_conn_drop(p->conn);
-	else if (p->conn)
-		tdm_tcp_forget(ep->tcp, addr);
-	free(p);
-}
-
-static void report_loss(struct tdm_ep *ep, fi_addr_t addr, int err,
-			const void *name, size_t namelen)
-{
-	struct fi_eq_err_entry e = {
-		.fid = &ep->fid.fid,
-		.context = ep->fid.fid.context,
-		.data = addr,
-		.err = err,
-		.err_data = (void *)(uintptr_t)name,
-		.err_data_size = namelen,
-	};
-	struct tdm_eq *eq = ep->eq ? ep->eq : ep->domain->eq;
-
-	if (eq)
-		tdm_eq_write_err(eq, &e);
-}
-
-static struct tdm_ep *ep_of_local(struct tdm_domain *d, const struct fid *fid)
-{
-	struct tdm_list *pos;
-
-	tdm_list_for_each(pos, &d->eps) {
-		struct tdm_ep *ep = tdm_list_entry(pos, struct tdm_ep, node);
-
-		if (ep->local && &ep->local->fid == fid)
-			return ep;
-	}
-	return NULL;
-}
-
-static void peer_up(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr)
-{
-	ep->local_pairs++;
-	ep->domain->local_pairs++;
-	if (!p || tdm_backlog_path(p) != TDM_PATH_UNKNOWN)
-		return;
-	p->local = tdm_av_local(ep->av, addr);
-	if (p->local == FI_ADDR_NOTAVAIL)
-		return;
-	tdm_backlog_set_path(p, TDM_PATH_LOCAL);
-	p->search = TDM_SEARCH_ATTACH;
+	set_path(p, TDM_PATH_LOCAL);
 	p->reason = TDM_REASON_NONE;
 	if (p->conn)
-		tdm_conn_drop(p->conn);
+		ep->tiers->drop(p->conn);
 	p->conn = NULL;
 }
 
-static void peer_lost(struct tdm_ep *ep, struct tdm_pair *p,
-		      const struct tdm_peer_event *event)
-{
-	if (ep->local_pairs) {
-		ep->local_pairs--;
-		ep->domain->local_pairs--;
-	}
-	if (p)
-		tdm_lives_end_local(p, event);
-	if (p && tdm_backlog_path(p) == TDM_PATH_LOCAL) {
-		tdm_backlog_set_path(p, TDM_PATH_UNKNOWN);
-		p->search = TDM_SEARCH_ATTACH;
-	}
-	report_loss(ep, event->entry.data, event->err, event->addr,
-		    tdm_min(event->addrlen, sizeof(event->addr)));
-}
-
-void tdm_ep_peer_event(void *domain, const struct tdm_peer_event *event)
-{
-	struct tdm_ep *ep = ep_of_local(domain, event->entry.fid);
-	fi_addr_t addr = event->entry.data;
-	struct tdm_pair *p;
-
-	if (!ep)
-		return;
-	p = addr == FI_ADDR_UNSPEC ? NULL : tdm_ep_pair(ep, addr);
-	switch (event->type) {
-	case TDM_PEER_UP:
-		peer_up(ep, p, addr);
-		break;
-	case TDM_PEER_REFUSED:
-		if (p && event->reason < TDM_REASON_COUNT)
-			p->reason = (uint8_t)event->reason;
-		break;
-	case TDM_PEER_LOST:
-		peer_lost(ep, p, event);
-		break;
-	default:
-		break;
-	}
-}
-
-void tdm_pair_remote(struct tdm_pair *p)
+void tdm_pair_connected(struct tdm_pair *p)
 {
 	char text[TDM_ADDR_STR_BYTES];
 
-	if (tdm_backlog_path(p) == TDM_PATH_REMOTE)
+	if (p->agreed == TDM_PATH_REMOTE)
 		return;
-	tdm_backlog_set_path(p, TDM_PATH_REMOTE);
+	set_path(p, TDM_PATH_REMOTE);
 	TDM_INFO(EP_CTRL, "%s: tcp: %s",
 		 tdm_addr_text(tdm_conn_addr(p->conn), text, sizeof(text)),
 		 tdm_reason_text(p->reason));
 }
 
-/* Why there is no shared memory: opening it said @ret. */
-static uint8_t why_not(int ret)
+void tdm_pair_lost(struct tdm_pair *p)
 {
-	if (ret == -FI_ENOCQ) /* by the application's choice */
-		return TDM_REASON_DISABLED;
-	return ret == -FI_EADDRINUSE ? TDM_REASON_NAME : TDM_REASON_RESOURCE;
+	p->conn = NULL;
+	set_path(p, TDM_PATH_UNKNOWN);
 }
 
-void tdm_ep_no_local(struct tdm_ep *ep, int ret)
+void tdm_pair_detached(struct tdm_pair *p, ssize_t err)
 {
-	ep->local_why = why_not(ret);
-	if (ret == -FI_ENOCQ)
-		TDM_INFO(EP_CTRL, "endpoint without shared memory: no queue "
-				  "or counter of it could drive the peer");
-	else
-		TDM_WARN(EP_CTRL, "endpoint without shared memory: %s",
-			 ret == -FI_EADDRINUSE ?
-				 "its attach socket's name is in use" :
-				 fi_strerror(-ret));
+	set_path(p, TDM_PATH_UNKNOWN);
+	if (err == -FI_ECONNREFUSED)
+		p->search = TDM_SEARCH_PROBE;
 }
 
-/* Why a peer that came by TCP did not come by shared memory. */
-static uint8_t remote_reason(const struct tdm_ep *ep,
-			     const struct tdm_conn *conn)
+void tdm_pair_hold(struct tdm_pair *p)
 {
-	if (!tdm_locality_is_here(tdm_conn_addr(conn)))
-		return TDM_REASON_HOST;
-	return ep->local ? TDM_REASON_REFUSED : ep->local_why;
+	p->path = TDM_PATH_QUEUED;
 }
 
-int tdm_ep_taken(void *arg, const struct tdm_addr *addr)
+void tdm_pair_release(struct tdm_pair *p)
 {
-	const struct tdm_live_ops *ops;
-	const struct tdm_ep *ep = arg;
-
-	if (!ep->local)
-		return 0;
-	ops = tdm_open_ops(&ep->local->fid, TDM_LIVE_OPS);
-	return ops && ops->live(ep->local, &addr->u, tdm_addr_len(addr));
+	p->path = p->agreed;
 }
 
-void tdm_ep_accepted(void *arg, struct tdm_conn *conn, fi_addr_t addr)
-{
-	struct tdm_ep *ep = arg;
-	struct tdm_pair *p;
+/* ---- the agreement ------------------------------------------------------- */
 
-	p = addr == FI_ADDR_UNSPEC ? NULL : tdm_ep_pair(ep, addr);
-	if (!p)
-		return;
-	if (p->reason == TDM_REASON_NONE)
-		p->reason = remote_reason(ep, conn);
-	p->conn = conn;
-	p->search = TDM_SEARCH_ATTACH;
-	tdm_pair_remote(p);
+static int connect_to(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr)
+{
+	if (!p->conn)
+		p->conn = ep->tiers->conn(ep, addr);
+	return p->conn ? 0 : -FI_ENOMEM;
 }
 
-void tdm_ep_lost(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err)
+static ssize_t settle_remote(struct tdm_ep *ep, struct tdm_pair *p,
+			     const struct tdm_xfer *x)
 {
-	const struct tdm_addr *name = tdm_conn_addr(conn);
-	struct tdm_ep *ep = arg;
-	struct tdm_pair *own;
-	size_t i;
+	if (tdm_env.shm == TDM_SHM_ONLY)
+		return -FI_EHOSTUNREACH;
+	if (connect_to(ep, p, x->addr))
+		return -FI_ENOMEM;
+	tdm_pair_connected(p);
+	return ep->tiers->send_remote(p->conn, x);
+}
 
-	own = addr == FI_ADDR_UNSPEC ? NULL : tdm_ep_pair(ep, addr);
-	if (own)
-		tdm_lives_end_remote(own, conn, err);
+static ssize_t attach(struct tdm_ep *ep, struct tdm_pair *p,
+		      const struct tdm_xfer *x)
+{
+	ssize_t ret;
 
-	for (i = 0; i < ep->pairs; i++) {
-		struct tdm_pair *p = ep->pair[i];
-
-		if (!p || p->conn != conn)
-			continue;
-		p->conn = NULL;
-		tdm_backlog_set_path(p, TDM_PATH_UNKNOWN);
-		p->search = TDM_SEARCH_ATTACH;
-		/* A restarted peer may grant what it refused before. */
-		if (ep->local && tdm_av_has(ep->av, i))
-			tdm_av_local_renew(ep->av, i);
+	p->local = ep->tiers->local_addr(ep, x->addr);
+	if (p->local == FI_ADDR_NOTAVAIL) {
+		p->reason = TDM_REASON_HOST;
+		return settle_remote(ep, p, x);
 	}
-	report_loss(ep, addr, err, name, tdm_addr_len(name));
+	ret = ep->tiers->send_local(ep, p, x);
+	if (!ret) {
+		tdm_pair_attached(ep, p);
+		return 0;
+	}
+	if (ret == -FI_EHOSTUNREACH)
+		return settle_remote(ep, p, x);
+	if (ret != -FI_ECONNREFUSED)
+		return ret;
+	p->reason = TDM_REASON_NO_LISTENER;
+	if (tdm_env.shm == TDM_SHM_ONLY)
+		return tdm_backlog_over(p) ? -FI_ECONNREFUSED : -FI_EAGAIN;
+	if (p->search == TDM_SEARCH_AGAIN)
+		return settle_remote(ep, p, x);
+	p->search = TDM_SEARCH_PROBE;
+	return -FI_EAGAIN;
 }
 
-void tdm_ep_crowded(void *arg, struct tdm_idle *idle)
+static ssize_t probe(struct tdm_ep *ep, struct tdm_pair *p,
+		     const struct tdm_xfer *x)
 {
-	struct tdm_ep *ep = arg;
-	struct tdm_list *pos;
+	int ret;
 
-	tdm_list_for_each(pos, &ep->domain->eps)
-		tdm_tcp_idle(tdm_list_entry(pos, struct tdm_ep, node)->tcp,
-			     idle);
+	if (connect_to(ep, p, x->addr))
+		return -FI_ENOMEM;
+	ret = ep->tiers->probe(p->conn);
+	if (ret == -FI_EAGAIN)
+		return ret;
+	if (!ret) {
+		p->search = TDM_SEARCH_AGAIN;
+		return attach(ep, p, x);
+	}
+	/* Nobody there yet, or for good: the next try starts over. */
+	p->search = TDM_SEARCH_ATTACH;
+	if (ret == -FI_ECONNREFUSED)
+		return -FI_EAGAIN;
+	/* Every probe was refused until the time-out: that is the reason. */
+	return ret == -FI_ETIMEDOUT ? -FI_ECONNREFUSED : ret;
+}
+
+ssize_t tdm_pair_agree(struct tdm_ep *ep, struct tdm_pair *p,
+		       const struct tdm_xfer *x)
+{
+	if (!ep->local) {
+		p->reason = ep->local_why;
+		return settle_remote(ep, p, x);
+	}
+	return p->search == TDM_SEARCH_PROBE ? probe(ep, p, x) :
+					       attach(ep, p, x);
 }

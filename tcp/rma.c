@@ -10,7 +10,8 @@
 
 #include "tcp/deferred.h"
 #include "tcp/getinfo.h"
-#include "tcp/path.h"
+#include "tcp/check.h"
+#include "tcp/route.h"
 #include "tdm_ranges.h"
 
 #define WRITE_FLAGS                                                            \

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Takes the lock, finds the pair, and holds the only local-or-remote branch
- * of the data path.
- *
- * Agreeing on a route, for an address that is a candidate for local: attach;
- * when nobody listens there, find out by TCP whether the process exists at
- * all; if so attach once more, and only then settle on TCP. An endpoint makes
- * its attach socket before its TCP port accepts, so the second refusal is
- * final. Nothing is sent before the route stands: operations are kept by
- * backlog.c. An address that is no candidate is REMOTE at once.
+ * of the data path. Nothing is sent before the path of a pair is agreed
+ * (pair.c): operations are kept by backlog.c.
  */
+#include "tcp/route.h"
+
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
@@ -18,7 +14,6 @@
 #include "base/env.h"
 #include "peer/amo.h"
 #include "tcp/ep_priv.h"
-#include "tcp/path.h"
 #include "tcp/sep.h"
 #include "base/log.h"
 #include "tdm_op.h"
@@ -156,99 +151,33 @@ static fi_addr_t local_addr(const struct tdm_ep *ep, const struct tdm_pair *p,
 			     x->group);
 }
 
-static struct tdm_conn *pair_conn(struct tdm_ep *ep, struct tdm_pair *p,
-				  fi_addr_t addr)
+static fi_addr_t candidate(const struct tdm_ep *ep, fi_addr_t addr)
+{
+	return tdm_av_local(ep->av, addr);
+}
+
+static ssize_t send_candidate(struct tdm_ep *ep, struct tdm_pair *p,
+			      const struct tdm_xfer *x)
+{
+	return send_local(ep, local_addr(ep, p, x), x);
+}
+
+static struct tdm_conn *conn_to(struct tdm_ep *ep, fi_addr_t addr)
 {
 	struct tdm_addr a;
 
-	if (!p->conn && !tdm_av_addr(ep->av, addr, &a))
-		p->conn = tdm_conn_get(ep->tcp, &a, addr);
-	return p->conn;
+	return tdm_av_addr(ep->av, addr, &a) ? NULL :
+					       tdm_conn_get(ep->tcp, &a, addr);
 }
 
-static ssize_t settle_remote(struct tdm_ep *ep, struct tdm_pair *p,
-			     const struct tdm_xfer *x)
-{
-	if (tdm_env.shm == TDM_SHM_ONLY)
-		return -FI_EHOSTUNREACH;
-	if (!pair_conn(ep, p, x->addr))
-		return -FI_ENOMEM;
-	tdm_pair_remote(p);
-	return tdm_tx_send(p->conn, x);
-}
-
-/* The peer took the first message: the pair is local for its life. */
-static void settle_local(struct tdm_ep *ep, struct tdm_pair *p)
-{
-	p->path = TDM_PATH_LOCAL;
-	p->search = TDM_SEARCH_ATTACH;
-	p->reason = TDM_REASON_NONE;
-	if (p->conn) {
-		tdm_conn_drop(p->conn);
-		p->conn = NULL;
-	}
-}
-
-static ssize_t attach(struct tdm_ep *ep, struct tdm_pair *p,
-		      const struct tdm_xfer *x)
-{
-	ssize_t ret;
-
-	p->local = tdm_av_local(ep->av, x->addr);
-	if (p->local == FI_ADDR_NOTAVAIL) {
-		p->reason = TDM_REASON_HOST;
-		return settle_remote(ep, p, x);
-	}
-	ret = send_local(ep, local_addr(ep, p, x), x);
-	if (!ret) {
-		settle_local(ep, p);
-		return 0;
-	}
-	if (ret == -FI_EHOSTUNREACH)
-		return settle_remote(ep, p, x);
-	if (ret != -FI_ECONNREFUSED)
-		return ret;
-	p->reason = TDM_REASON_NO_LISTENER;
-	if (tdm_env.shm == TDM_SHM_ONLY)
-		return tdm_backlog_over(p) ? -FI_ECONNREFUSED : -FI_EAGAIN;
-	if (p->search == TDM_SEARCH_AGAIN)
-		return settle_remote(ep, p, x);
-	p->search = TDM_SEARCH_PROBE;
-	return -FI_EAGAIN;
-}
-
-static ssize_t probe(struct tdm_ep *ep, struct tdm_pair *p,
-		     const struct tdm_xfer *x)
-{
-	int ret;
-
-	if (!pair_conn(ep, p, x->addr))
-		return -FI_ENOMEM;
-	ret = tdm_conn_probe(p->conn);
-	if (ret == -FI_EAGAIN)
-		return ret;
-	if (!ret) {
-		p->search = TDM_SEARCH_AGAIN;
-		return attach(ep, p, x);
-	}
-	/* Nobody there yet, or for good: the next try starts over. */
-	p->search = TDM_SEARCH_ATTACH;
-	if (ret == -FI_ECONNREFUSED)
-		return -FI_EAGAIN;
-	/* This host has refused all along: that is what the peer's absence is. */
-	return ret == -FI_ETIMEDOUT ? -FI_ECONNREFUSED : ret;
-}
-
-static ssize_t agree(struct tdm_ep *ep, struct tdm_pair *p,
-		     const struct tdm_xfer *x)
-{
-	if (!ep->local) {
-		p->reason = ep->local_why;
-		return settle_remote(ep, p, x);
-	}
-	return p->search == TDM_SEARCH_PROBE ? probe(ep, p, x) :
-					       attach(ep, p, x);
-}
+const struct tdm_tiers tdm_route_tiers = {
+	.local_addr = candidate,
+	.send_local = send_candidate,
+	.conn = conn_to,
+	.probe = tdm_conn_probe,
+	.send_remote = tdm_tx_send,
+	.drop = tdm_conn_drop,
+};
 
 static inline int is_local(const struct tdm_pair *p)
 {
@@ -259,7 +188,7 @@ static inline int is_local(const struct tdm_pair *p)
 static tdm_noinline ssize_t send_later(struct tdm_ep *ep, struct tdm_pair *p,
 				       const struct tdm_xfer *x)
 {
-	ssize_t ret = p->queue ? -FI_EAGAIN : agree(ep, p, x);
+	ssize_t ret = p->queue ? -FI_EAGAIN : tdm_pair_agree(ep, p, x);
 
 	if (ret != -FI_EAGAIN ||
 	    (p->path != TDM_PATH_UNKNOWN && p->path != TDM_PATH_QUEUED))
@@ -288,10 +217,7 @@ static tdm_always_inline ssize_t send_by(struct tdm_ep *ep, struct tdm_pair *p,
 		return other(ep, p, x);
 	if (tdm_likely(ret != -FI_ECONNREFUSED && ret != -FI_EHOSTUNREACH))
 		return ret;
-	/* The peer went away and cannot be attached again as it was. */
-	p->path = TDM_PATH_UNKNOWN;
-	p->search = ret == -FI_ECONNREFUSED ? TDM_SEARCH_PROBE :
-					      TDM_SEARCH_ATTACH;
+	tdm_pair_detached(p, ret);
 	return other(ep, p, x);
 }
 
@@ -304,7 +230,7 @@ static inline ssize_t send_to(struct tdm_ep *ep, struct tdm_pair *p,
 ssize_t tdm_route_offer(struct tdm_ep *ep, struct tdm_pair *p,
 			const struct tdm_xfer *x)
 {
-	return send_by(ep, p, local_addr(ep, p, x), x, agree);
+	return send_by(ep, p, local_addr(ep, p, x), x, tdm_pair_agree);
 }
 
 /*
@@ -482,107 +408,4 @@ ssize_t tdm_route_inject(struct tdm_ep *ep, uint64_t flags, const void *buf,
 		return inject_again(ep, flags, buf, len, to, tag, ret);
 	tdm_lock_release(&ep->domain->lock);
 	return 0;
-}
-
-/* A source that names a receive context of the peer: the peer, any context. */
-static tdm_noinline int directed_ctx(const struct tdm_ep *ep, fi_addr_t *addr)
-{
-	const struct tdm_space *space = ep->av ? tdm_av_space(ep->av) : NULL;
-	struct tdm_place place;
-
-	if (!space || !space->ctx_bits ||
-	    tdm_space_split(space, *addr, &place) ||
-	    !tdm_av_has(ep->av, place.addr))
-		return -FI_EINVAL;
-	*addr = tdm_av_lowest(ep->av, place.addr);
-	return 0;
-}
-
-/* Whom a receive is from, by its index or, without one, any. */
-static inline int directed(const struct tdm_ep *ep, uint64_t flags,
-			   fi_addr_t *addr)
-{
-	if (*addr == FI_ADDR_UNSPEC || !(ep->directed & flags))
-		return 0;
-	if (tdm_unlikely(!ep->av || !tdm_av_has(ep->av, *addr)))
-		return directed_ctx(ep, addr);
-	*addr = tdm_av_lowest(ep->av, *addr);
-	return 0;
-}
-
-/*
- * Make the source of @x a name: its group counts with and without
- * FI_DIRECTED_RECV, what else it says only with it.
- */
-static int name_source(const struct tdm_ep *ep, struct tdm_xfer *x)
-{
-	const struct tdm_space space = {
-		.ctx_bits = ep->av ? tdm_av_space(ep->av)->ctx_bits : 0,
-		.max_group = ep->domain->info->domain_attr->max_group_id,
-	};
-	struct tdm_place place;
-	int ret;
-
-	if (tdm_space_split(&space, x->addr, &place))
-		return -FI_EINVAL;
-	if (x->flags & FI_AUTH_KEY) {
-		/* Granted with keys and FI_DIRECTED_RECV only. */
-		if (!tdm_space_key(place.addr) || !ep->av ||
-		    !tdm_keyring_id(tdm_av_keys(ep->av), place.addr))
-			return -FI_EINVAL;
-	} else if (place.addr == TDM_SPACE_ANY || !(ep->directed & x->flags)) {
-		place.addr = TDM_SPACE_ANY;
-	} else {
-		ret = directed(ep, x->flags, &place.addr);
-		if (ret)
-			return ret;
-	}
-	x->addr = tdm_space_of(place.addr, place.group);
-	return 0;
-}
-
-static tdm_noinline ssize_t post_other(struct tdm_ep *ep, struct tdm_xfer *x)
-{
-	int ret;
-
-	if (x->flags & FI_PEEK)
-		/* It tells what is there now; a loop of peeks must advance. */
-		ep->domain->engine.progress(&ep->domain->engine);
-	/* Without an endpoint a shared context has no AV, but the flag. */
-	if (x->flags & TDM_NAMED_AV && ep->av && !ep->domain->in_late)
-		tdm_av_follow(ep->av);
-	x->flags &= ~(uint64_t)TDM_NAMED_AV;
-	ret = x->flags & TDM_IN_SPACE ? name_source(ep, x) :
-					directed(ep, x->flags, &x->addr);
-	return ret ? ret : tdm_srx_recv(ep->srx, x);
-}
-
-static tdm_always_inline ssize_t post_locked(struct tdm_ep *ep,
-					     struct tdm_xfer *x)
-{
-	int ret;
-
-	if (tdm_unlikely(full(ep->rx_cq, x, FI_COMPLETION | FI_PEEK)))
-		return -FI_EAGAIN;
-	if (tdm_unlikely(x->flags & (FI_PEEK | TDM_IN_SPACE | TDM_NAMED_AV)))
-		return post_other(ep, x);
-	ret = directed(ep, x->flags, &x->addr);
-	return tdm_unlikely(ret) ? ret : tdm_srx_recv(ep->srx, x);
-}
-
-ssize_t tdm_post_locked(struct tdm_ep *ep, struct tdm_xfer *x)
-{
-	return post_locked(ep, x);
-}
-
-ssize_t tdm_post_recv(struct tdm_ep *ep, struct tdm_xfer *x)
-{
-	ssize_t ret;
-
-	tdm_lock_acquire(&ep->domain->lock);
-	ret = post_locked(ep, x);
-	if (tdm_unlikely(ret == -FI_EAGAIN))
-		ep->domain->engine.progress(&ep->domain->engine);
-	tdm_lock_release(&ep->domain->lock);
-	return ret;
 }

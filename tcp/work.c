@@ -13,7 +13,7 @@
 #include <rdma/fi_trigger.h>
 
 #include "tcp/deferred.h"
-#include "tcp/path.h"
+#include "tcp/check.h"
 
 /* Turns the structure of one kind of work into a request. */
 struct request {

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The checks of a data transfer, before route.h sends it or post.h posts it. The
+ * calls of the application make them (api.c, rma.c, amo.c), and those that take
+ * an operation now and post it later (work.c, deferred.c).
+ */
+#ifndef TDM_TCP_CHECK_H
+#define TDM_TCP_CHECK_H
+
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+
+#include "tcp/ep.h"
+#include "tdm_amo_post.h"
+#include "tdm_xfer.h"
+
+/*
+ * Is there nothing in @flags but @flag, which those may use who were granted
+ * @cap, and FI_TRIGGER, the flag of the capability of that name?
+ */
+static inline int tdm_ep_has_flag(const struct tdm_ep *ep, uint64_t flags,
+				  uint64_t flag, uint64_t cap)
+{
+	uint64_t caps = ep->info->caps;
+
+	return !(flags & ~((caps & cap ? flag : 0) | (caps & FI_TRIGGER)));
+}
+
+/*
+ * May @ep send @x, whose flags are @flags? Errors: of tdm_ep_check(), and
+ * -FI_EOPNOTSUPP: a capability that it was not granted.
+ */
+static tdm_always_inline int
+tdm_ep_admits(const struct tdm_ep *ep, const struct tdm_xfer *x, uint64_t flags)
+{
+	if (tdm_unlikely(ep->enabled != TDM_EP_ON)) {
+		int ret = tdm_ep_check(ep, x);
+
+		if (ret)
+			return ret;
+	}
+	return tdm_unlikely(!tdm_ep_grants(ep, flags)) ? -FI_EOPNOTSUPP : 0;
+}
+
+/*
+ * The checks of fi_sendmsg(3) and its relatives, for those who post later: @m
+ * and @flags as they get them, @op FI_READ or FI_WRITE. Out: *@x, which refers
+ * to the vector of @m. Errors: of the call, but for what the route says.
+ */
+int tdm_check_send(struct tdm_ep *ep, const struct fi_msg *m, uint64_t flags,
+		   struct tdm_xfer *x);
+int tdm_check_recv(struct tdm_ep *ep, const struct fi_msg *m, uint64_t flags,
+		   struct tdm_xfer *x);
+int tdm_check_tsend(struct tdm_ep *ep, const struct fi_msg_tagged *m,
+		    uint64_t flags, struct tdm_xfer *x);
+int tdm_check_trecv(struct tdm_ep *ep, const struct fi_msg_tagged *m,
+		    uint64_t flags, struct tdm_xfer *x);
+int tdm_check_rma(struct tdm_ep *ep, const struct fi_msg_rma *m, uint64_t op,
+		  uint64_t flags, struct tdm_xfer *x);
+
+/*
+ * The same for fi_atomicmsg(3) and its relatives, @ask->kind; the caller has
+ * filled in what @m does not say. Out: *@p, p->x.
+ */
+int tdm_check_amo(struct tdm_ep *ep, struct tdm_amo_ask *ask,
+		  const struct fi_msg_atomic *m, uint64_t flags,
+		  struct tdm_amo_post *p);
+
+#endif /* TDM_TCP_CHECK_H */

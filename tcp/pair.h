@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A pair: an endpoint and one address that it talks to. The path of a pair is
+ * agreed before its first message, and stays while both live, so that order
+ * needs no further state.
+ *
+ * All functions: domain lock held.
+ */
+#ifndef TDM_TCP_PAIR_H
+#define TDM_TCP_PAIR_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <rdma/fabric.h>
+
+struct tdm_conn;
+struct tdm_ep;
+struct tdm_lives;
+struct tdm_queue;
+struct tdm_xfer;
+
+/* How an endpoint reaches an address. pair.c has the diagram. */
+enum tdm_path {
+	TDM_PATH_UNKNOWN,
+	TDM_PATH_LOCAL,
+	TDM_PATH_REMOTE,
+	TDM_PATH_QUEUED, /* operations wait, and no other may pass: backlog.h */
+};
+
+/* Where the search for a path stands while it is UNKNOWN. */
+enum tdm_search {
+	TDM_SEARCH_ATTACH, /* try the shared-memory peer */
+	TDM_SEARCH_PROBE,  /* nobody listened: is the process there at all? */
+	TDM_SEARCH_AGAIN,  /* it is: attach once more, for good */
+};
+
+struct tdm_pair {
+	uint8_t path;		 /* enum tdm_path; read by every send */
+	uint8_t agreed;		 /* the same, but never QUEUED */
+	uint8_t search;		 /* enum tdm_search */
+	uint8_t reason;		 /* enum tdm_reason: why not LOCAL */
+	uint32_t refs;		 /* indices (aliases) that share the pair */
+	fi_addr_t local;	 /* address in the peer's AV; LOCAL only */
+	struct tdm_conn *conn;	 /* REMOTE, or probing; else NULL */
+	struct tdm_lives *lives; /* past connections and sessions; NULL: none */
+	struct tdm_queue *queue; /* QUEUED; else NULL */
+};
+
+/*
+ * The two transports as an agreement sees them, and as a unit test replaces
+ * them. @addr is an index of the owner's AV.
+ */
+struct tdm_tiers {
+	/* @addr in the peer's AV; FI_ADDR_NOTAVAIL: not on this host. */
+	fi_addr_t (*local_addr)(const struct tdm_ep *ep, fi_addr_t addr);
+	/*
+	 * Send @x through shared memory. Errors: -FI_EAGAIN, attaching goes
+	 * on; -FI_ECONNREFUSED, nobody listens there; -FI_EHOSTUNREACH, the
+	 * peer refuses for good; others are the operation's.
+	 */
+	ssize_t (*send_local)(struct tdm_ep *ep, struct tdm_pair *p,
+			      const struct tdm_xfer *x);
+	/* The connection to @addr, idle at first; NULL: out of memory. */
+	struct tdm_conn *(*conn)(struct tdm_ep *ep, fi_addr_t addr);
+	/* tdm_conn_probe(), tdm_tx_send() and tdm_conn_drop() of wire.h. */
+	int (*probe)(struct tdm_conn *conn);
+	ssize_t (*send_remote)(struct tdm_conn *conn, const struct tdm_xfer *x);
+	void (*drop)(struct tdm_conn *conn);
+};
+
+/* A pair that nothing refers to yet; free() ends it. NULL: out of memory. */
+struct tdm_pair *tdm_pair_new(void);
+
+/*
+ * One step of the agreement on the path of @p, which is UNKNOWN, by sending @x.
+ * 0: @x was sent, and the path is agreed. Errors: -FI_EAGAIN, not yet, or the
+ * path is agreed and is full; -FI_ECONNREFUSED and the like: the peer cannot be
+ * reached; -FI_EHOSTUNREACH: by FI_TANDEM_SHM=only; -FI_ENOMEM.
+ */
+ssize_t tdm_pair_agree(struct tdm_ep *ep, struct tdm_pair *p,
+		       const struct tdm_xfer *x);
+
+/*
+ * The steps of a path: shared memory is attached, p->local is known; the
+ * connection p->conn carries the pair; the peer is lost.
+ */
+void tdm_pair_attached(struct tdm_ep *ep, struct tdm_pair *p);
+void tdm_pair_connected(struct tdm_pair *p);
+void tdm_pair_lost(struct tdm_pair *p);
+
+/*
+ * A send through shared memory said @err, -FI_ECONNREFUSED or -FI_EHOSTUNREACH:
+ * the session has ended. The path is UNKNOWN from here on.
+ */
+void tdm_pair_detached(struct tdm_pair *p, ssize_t err);
+
+/* Have operations wait in p->queue: the data path sees QUEUED. */
+void tdm_pair_hold(struct tdm_pair *p);
+
+/* Have the data path see the agreed path again. */
+void tdm_pair_release(struct tdm_pair *p);
+
+#endif /* TDM_TCP_PAIR_H */

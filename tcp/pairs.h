@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The pairs of an endpoint, by index of its address vector. All indices of one
+ * address (aliases) share one pair, so that a connection or a session has one
+ * holder.
+ *
+ * All functions: domain lock held.
+ */
+#ifndef TDM_TCP_PAIRS_H
+#define TDM_TCP_PAIRS_H
+
+#include "av/av.h"
+#include "peer/link.h"
+#include "tcp/pair.h"
+
+struct tdm_addr;
+struct tdm_idle;
+
+/*
+ * The pair of @ep and @addr, made when there is none. NULL: @addr is not in the
+ * AV, or has a key that @ep does not use, or out of memory.
+ */
+struct tdm_pair *tdm_ep_pair(struct tdm_ep *ep, fi_addr_t addr);
+
+/* The pair of @ep and @addr, or NULL when there is none yet. */
+struct tdm_pair *tdm_ep_pair_of(const struct tdm_ep *ep, fi_addr_t addr);
+
+/* Free all pairs of @ep, whose transports have closed. */
+void tdm_ep_free_pairs(struct tdm_ep *ep);
+
+/* Callbacks of struct tdm_av_user. */
+void tdm_ep_av_inserted(struct tdm_av_user *user);
+void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr);
+
+/* An event of the peer provider; @domain is a struct tdm_domain. */
+void tdm_ep_peer_event(void *domain, const struct tdm_peer_event *event);
+
+/* Opening the peer's endpoint for @ep gave @ret: log and keep the reason. */
+void tdm_ep_no_local(struct tdm_ep *ep, int ret);
+
+/*
+ * Callbacks of struct tdm_tcp_attr (tcp/wire/wire.h); @ep is a struct tdm_ep.
+ */
+void tdm_ep_accepted(void *ep, struct tdm_conn *conn, fi_addr_t addr);
+void tdm_ep_lost(void *ep, struct tdm_conn *conn, fi_addr_t addr, int err);
+int tdm_ep_taken(void *ep, const struct tdm_addr *addr);
+void tdm_ep_crowded(void *ep, struct tdm_idle *idle);
+
+#endif /* TDM_TCP_PAIRS_H */

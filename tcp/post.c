@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Posts receives: makes a name of the source that a receive is from, and hands
+ * the request to peer/srx.c. No transport is asked.
+ */
+#include "tcp/post.h"
+
+#include <rdma/fi_errno.h>
+
+#include "av/key.h"
+#include "tcp/ep.h"
+#include "tdm_xfer.h"
+
+/*
+ * A source that names a receive context of the peer is the peer: messages do
+ * not say which of its contexts they are from.
+ */
+static tdm_noinline int directed_ctx(const struct tdm_ep *ep, fi_addr_t *addr)
+{
+	const struct tdm_space *space = ep->av ? tdm_av_space(ep->av) : NULL;
+	struct tdm_place place;
+
+	if (!space || !space->ctx_bits ||
+	    tdm_space_split(space, *addr, &place) ||
+	    !tdm_av_has(ep->av, place.addr))
+		return -FI_EINVAL;
+	*addr = tdm_av_lowest(ep->av, place.addr);
+	return 0;
+}
+
+/*
+ * Check the source of a receive, and replace it by the lowest index of the same
+ * address. Errors: -FI_EINVAL.
+ */
+static inline int directed(const struct tdm_ep *ep, uint64_t flags,
+			   fi_addr_t *addr)
+{
+	if (*addr == FI_ADDR_UNSPEC || !(ep->directed & flags))
+		return 0;
+	if (tdm_unlikely(!ep->av || !tdm_av_has(ep->av, *addr)))
+		return directed_ctx(ep, addr);
+	*addr = tdm_av_lowest(ep->av, *addr);
+	return 0;
+}
+
+/*
+ * Make a name of the source of @x (tdm_space.h). The group that it holds always
+ * counts; its index and key count only with FI_DIRECTED_RECV.
+ */
+static int name_source(const struct tdm_ep *ep, struct tdm_xfer *x)
+{
+	const struct tdm_space space = {
+		.ctx_bits = ep->av ? tdm_av_space(ep->av)->ctx_bits : 0,
+		.max_group = ep->domain->info->domain_attr->max_group_id,
+	};
+	struct tdm_place place;
+	int ret;
+
+	if (tdm_space_split(&space, x->addr, &place))
+		return -FI_EINVAL;
+	if (x->flags & FI_AUTH_KEY) {
+		/* Granted with keys and FI_DIRECTED_RECV only. */
+		if (!tdm_space_key(place.addr) || !ep->av ||
+		    !tdm_keyring_id(tdm_av_keys(ep->av), place.addr))
+			return -FI_EINVAL;
+	} else if (place.addr == TDM_SPACE_ANY || !(ep->directed & x->flags)) {
+		place.addr = TDM_SPACE_ANY;
+	} else {
+		ret = directed(ep, x->flags, &place.addr);
+		if (ret)
+			return ret;
+	}
+	x->addr = tdm_space_of(place.addr, place.group);
+	return 0;
+}
+
+static tdm_noinline ssize_t post_other(struct tdm_ep *ep, struct tdm_xfer *x)
+{
+	int ret;
+
+	if (x->flags & FI_PEEK)
+		/* It tells what is there now; a loop of peeks must advance. */
+		ep->domain->engine.progress(&ep->domain->engine);
+	/* Without an endpoint a shared context has no AV, but the flag. */
+	if (x->flags & TDM_NAMED_AV && ep->av && !ep->domain->in_late)
+		tdm_av_follow(ep->av);
+	x->flags &= ~(uint64_t)TDM_NAMED_AV;
+	ret = x->flags & TDM_IN_SPACE ? name_source(ep, x) :
+					directed(ep, x->flags, &x->addr);
+	return ret ? ret : tdm_srx_recv(ep->srx, x);
+}
+
+static tdm_always_inline ssize_t post_locked(struct tdm_ep *ep,
+					     struct tdm_xfer *x)
+{
+	int ret;
+
+	if (x->flags & (FI_COMPLETION | FI_PEEK) && ep->rx_cq &&
+	    tdm_unlikely(tdm_cq_full(ep->rx_cq)))
+		return -FI_EAGAIN;
+	if (tdm_unlikely(x->flags & (FI_PEEK | TDM_IN_SPACE | TDM_NAMED_AV)))
+		return post_other(ep, x);
+	ret = directed(ep, x->flags, &x->addr);
+	return tdm_unlikely(ret) ? ret : tdm_srx_recv(ep->srx, x);
+}
+
+ssize_t tdm_post_locked(struct tdm_ep *ep, struct tdm_xfer *x)
+{
+	return post_locked(ep, x);
+}
+
+ssize_t tdm_post_recv(struct tdm_ep *ep, struct tdm_xfer *x)
+{
+	ssize_t ret;
+
+	tdm_lock_acquire(&ep->domain->lock);
+	ret = post_locked(ep, x);
+	if (tdm_unlikely(ret == -FI_EAGAIN))
+		ep->domain->engine.progress(&ep->domain->engine);
+	tdm_lock_release(&ep->domain->lock);
+	return ret;
+}

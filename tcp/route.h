@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sends: take the lock, find the pair, and give the request to its path, local
+ * or remote. A request is a struct tdm_xfer that check.h has approved.
+ */
+#ifndef TDM_TCP_ROUTE_H
+#define TDM_TCP_ROUTE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <rdma/fabric.h>
+
+struct tdm_ep;
+struct tdm_pair;
+struct tdm_tiers;
+struct tdm_xfer;
+
+/* Both transports, for the agreement of a pair on its path. */
+extern const struct tdm_tiers tdm_route_tiers;
+
+/*
+ * Send @x, already checked, from @ep. Lock: taken inside.
+ * While the route is not agreed, @x is kept (backlog.h), and ends by an error
+ * when the peer cannot be reached within the connect time-out. Errors:
+ * -FI_EAGAIN when a queue or the CQ is full (one step of progress has been
+ * made), -FI_EINVAL for an address that is not in the AV, -FI_ECONNREFUSED and
+ * the like for a peer that is known to be out of reach, -FI_ENOMEM.
+ */
+ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x);
+
+/*
+ * tdm_route_send() for fi_inject(3) and fi_tinject(3) of @len bytes at @buf.
+ * @flags: all that a tdm_xfer would say; shared memory is told FI_MSG or
+ * FI_TAGGED only. Lock: taken inside.
+ */
+ssize_t tdm_route_inject(struct tdm_ep *ep, uint64_t flags, const void *buf,
+			 size_t len, fi_addr_t to, uint64_t tag);
+
+/* tdm_route_send() without a step of progress. Lock: held. */
+ssize_t tdm_route_locked(struct tdm_ep *ep, const struct tdm_xfer *x);
+
+/*
+ * tdm_route_locked(), but a request that finds the path full is kept as well:
+ * -FI_EAGAIN comes from tdm_backlog_add() only. Lock: held.
+ */
+ssize_t tdm_route_keep(struct tdm_ep *ep, const struct tdm_xfer *x);
+
+/*
+ * tdm_route_keep() in a pass of progress, for a request that was taken earlier:
+ * -FI_EAGAIN also while the CQ is full. Lock: held.
+ */
+ssize_t tdm_route_due(struct tdm_ep *ep, const struct tdm_xfer *x);
+
+/*
+ * Offer @x, which was kept for @p, to the path of @p, or go on with the
+ * agreement on one. As tdm_route_locked(), but -FI_EAGAIN while there is none.
+ */
+ssize_t tdm_route_offer(struct tdm_ep *ep, struct tdm_pair *p,
+			const struct tdm_xfer *x);
+
+#endif /* TDM_TCP_ROUTE_H */
