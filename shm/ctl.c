@@ -6,6 +6,8 @@
  *
  * Locking: domain lock held. Spec: doc/PROTOCOL-shm.md "Records".
  */
+#include "shm/ctl.h"
+
 #include <rdma/fi_errno.h>
 
 #include "shm/amo.h"
@@ -39,6 +41,19 @@ void tdm_shm_ctl_drop(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl)
 	}
 }
 
+uint64_t tdm_shm_ctl_encode(const struct tdm_shm_ctl *ctl, uint8_t *slot)
+{
+	memcpy(slot + 8, &ctl->tag, 8);
+	if (ctl->op == TDM_SHM_REC_PULL)
+		memcpy(slot + TDM_SHM_HEAD_BYTES, &ctl->body,
+		       sizeof(ctl->body));
+	else if (ctl->op == TDM_SHM_REC_RTS_READ)
+		tdm_shm_serve_write(ctl, slot + TDM_SHM_HEAD_BYTES);
+	else if (ctl->op == TDM_SHM_REC_READ_DATA)
+		tdm_shm_amo_write(ctl, slot + TDM_SHM_HEAD_BYTES);
+	return tdm_shm_word0(0, ctl->op, 0, ctl->aux);
+}
+
 /* Returns -FI_EAGAIN without room. */
 static int ctl_write(struct tdm_shm_pair *pair, const struct tdm_shm_ctl *ctl)
 {
@@ -49,16 +64,7 @@ static int ctl_write(struct tdm_shm_pair *pair, const struct tdm_shm_ctl *ctl)
 
 	if (!slot)
 		return -FI_EAGAIN;
-	memcpy(slot + 8, &ctl->tag, 8);
-	if (ctl->op == TDM_SHM_REC_PULL)
-		memcpy(slot + TDM_SHM_HEAD_BYTES, &ctl->body,
-		       sizeof(ctl->body));
-	else if (ctl->op == TDM_SHM_REC_RTS_READ)
-		tdm_shm_serve_write(ctl, slot + TDM_SHM_HEAD_BYTES);
-	else if (ctl->op == TDM_SHM_REC_READ_DATA)
-		tdm_shm_amo_write(ctl, slot + TDM_SHM_HEAD_BYTES);
-	tdm_shm_ring_publish(&pair->tx, n,
-			     tdm_shm_word0(0, ctl->op, 0, ctl->aux));
+	tdm_shm_ring_publish(&pair->tx, n, tdm_shm_ctl_encode(ctl, slot));
 	tdm_shm_bell(pair);
 	return 0;
 }
@@ -90,10 +96,9 @@ void tdm_shm_ctl_flush(struct tdm_shm_pair *pair)
 	}
 }
 
-void tdm_shm_tx_goodbye(struct tdm_shm_pair *pair)
+int tdm_shm_ctl_goodbye(struct tdm_shm_pair *pair)
 {
-	struct tdm_shm_ctl ctl = { .op = TDM_SHM_REC_GOODBYE };
+	const struct tdm_shm_ctl ctl = { .op = TDM_SHM_REC_GOODBYE };
 
-	tdm_shm_ctl_flush(pair);
-	(void)ctl_write(pair, &ctl);
+	return tdm_list_empty(&pair->ctl) ? ctl_write(pair, &ctl) : -FI_EAGAIN;
 }

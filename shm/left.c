@@ -6,12 +6,13 @@
  * to sealed memory and hands that over by the lifeline, where it waits for the
  * peer's progress as long as it takes. So fi_close(3) waits for nobody.
  *
- * Acknowledgements go the same way when the ring is full: a peer that does not
- * look at its ring meanwhile would take what it has delivered for lost.
+ * Answers and GOODBYE go the same way when the ring is full: a peer that does
+ * not look at its ring meanwhile would take what was done for lost, and a peer
+ * that has closed for one that has died.
  *
  * Invariants:
- *  1. The area of a session is looked at when all records of the ring have been
- *     taken, so every announcement is known by then.
+ *  1. The areas of a session are looked at when all records of the ring have
+ *     been taken, so every announcement is known by then, and GOODBYE is last.
  *  2. An announcement that nothing is left for ends as with any lost session.
  *  3. What is kept counts in the account (tdm_held.h), up to a bound of its own;
  *     beyond it a message stays an announcement.
@@ -29,24 +30,31 @@
 
 /* ---- closing ------------------------------------------------------------- */
 
+/* What is left to one peer, written to one area after the other. */
+struct give {
+	struct tdm_shm_session *s;
+	struct tdm_shm_region area; /* being filled */
+	size_t at;		    /* bytes of it that are used */
+	size_t rest;		    /* bytes of the entries to come */
+	int ret;		    /* the first error, -errno */
+};
+
 /* Is @op an inject that the peer was told of and does not have? */
-static int leaves(const struct tdm_shm_op *op)
+static int is_left(const struct tdm_shm_op *op)
 {
 	return op->copy && op->count && !op->cancelled;
 }
 
-/* The next of @pair's operations behind @pos that leaves, or NULL. */
-static struct tdm_shm_op *next_of(const struct tdm_shm_pair *pair,
-				  const struct tdm_list *pos)
+/* Does the peer have a use for @ctl when the endpoint is gone? */
+static int is_answer(const struct tdm_shm_ctl *ctl)
 {
-	for (pos = pos->next; pos != &pair->ops; pos = pos->next) {
-		struct tdm_shm_op *op =
-			tdm_list_entry(pos, struct tdm_shm_op, node);
+	return ctl->op == TDM_SHM_REC_ACK || ctl->op == TDM_SHM_REC_READ_DATA;
+}
 
-		if (leaves(op))
-			return op;
-	}
-	return NULL;
+static size_t record_bytes(const struct tdm_shm_ctl *ctl)
+{
+	return TDM_SHM_HEAD_BYTES +
+	       (ctl->op == TDM_SHM_REC_READ_DATA ? ctl->aux : 0);
 }
 
 /* The largest area that this process may make, bytes. */
@@ -59,159 +67,135 @@ static size_t area_most(void)
 	return most;
 }
 
-static uint32_t pages_of(size_t bytes)
+/* Send the area, if there is one, and drop it here. */
+static void hand_over(struct give *g)
 {
-	return (uint32_t)((bytes + TDM_SHM_PAGE_BYTES - 1) /
-			  TDM_SHM_PAGE_BYTES);
+	if (!g->area.base)
+		return;
+	if (!g->ret)
+		g->ret = tdm_shm_msg_send(
+			g->s->life.fd, TDM_SHM_MSG_LEFT,
+			(uint32_t)(g->area.bytes / TDM_SHM_PAGE_BYTES),
+			tdm_shm_region_fd(&g->area));
+	tdm_shm_region_fini(&g->area);
 }
 
-/* Pages for @op and what follows it, no more than an area may have. */
-static uint32_t pages_from(const struct tdm_shm_pair *pair,
-			   const struct tdm_shm_op *op)
+/* A new area for what is to come, of @least bytes or more. */
+static void begin_area(struct give *g, size_t least)
 {
-	size_t most = area_most(), sum = 0;
+	size_t n = tdm_max(tdm_min(g->rest, area_most()), least);
 
-	for (; op; op = next_of(pair, &op->node)) {
-		size_t n = tdm_shm_left_bytes(op->bytes);
-
-		if (sum && n > most - sum)
-			break;
-		sum += n;
-	}
-	return pages_of(sum);
+	hand_over(g);
+	g->at = 0;
+	n = (n + TDM_SHM_PAGE_BYTES - 1) & ~(size_t)(TDM_SHM_PAGE_BYTES - 1);
+	if (!g->ret)
+		g->ret = tdm_shm_region_create(&g->area, "tandem-left", n, 1);
 }
 
-/* Copy @op and what follows it as far as there is room; returns the next. */
-static const struct tdm_shm_op *fill(const struct tdm_shm_pair *pair,
-				     const struct tdm_shm_region *area,
-				     const struct tdm_shm_op *op)
+/* Where the @len bytes of the next entry go; NULL after an error. */
+static uint8_t *add_entry(struct give *g, uint32_t kind, uint64_t id,
+			  size_t len)
 {
-	uint8_t *to = area->base;
-	size_t room = area->bytes;
+	const struct tdm_shm_left head = { id, (uint32_t)len, kind };
+	size_t n = tdm_shm_left_bytes(len);
+	uint8_t *to;
 
-	for (; op; op = next_of(pair, &op->node)) {
-		size_t n = tdm_shm_left_bytes(op->bytes);
-		struct tdm_shm_left head = {
-			.id = tdm_shm_op_id(op),
-			.len = (uint32_t)op->bytes,
-			.kind = TDM_SHM_LEFT_PAYLOAD,
-		};
-
-		if (n > room)
-			break;
-		memcpy(to, &head, sizeof(head));
-		memcpy(to + sizeof(head), op->copy, op->bytes);
-		to += n;
-		room -= n;
-	}
-	return op;
+	if (!g->area.base || g->area.bytes - g->at < n)
+		begin_area(g, n);
+	g->rest -= n;
+	if (g->ret)
+		return NULL;
+	to = (uint8_t *)g->area.base + g->at;
+	g->at += n;
+	memcpy(to, &head, sizeof(head));
+	return to + sizeof(head);
 }
 
-static int create(struct tdm_shm_region *area, uint32_t pages)
+static void give_payload(struct give *g, const struct tdm_shm_op *op)
 {
-	return tdm_shm_region_create(area, "tandem-left",
-				     (size_t)pages * TDM_SHM_PAGE_BYTES, 1);
+	uint8_t *to = add_entry(g, TDM_SHM_LEFT_PAYLOAD, tdm_shm_op_id(op),
+				op->bytes);
+
+	if (to)
+		memcpy(to, op->copy, op->bytes);
 }
 
-/* Send @area of @pages and drop it here. */
-static int hand_over(struct tdm_shm_session *s, struct tdm_shm_region *area,
-		     uint32_t pages)
+static void give_record(struct give *g, const struct tdm_shm_ctl *ctl)
 {
-	int ret = tdm_shm_msg_send(s->life.fd, TDM_SHM_MSG_LEFT, pages,
-				   tdm_shm_region_fd(area));
+	uint8_t *to = add_entry(g, TDM_SHM_LEFT_RECORD, 0, record_bytes(ctl));
+	uint64_t word0;
 
-	tdm_shm_region_fini(area);
-	return ret;
+	if (!to)
+		return;
+	word0 = tdm_shm_ctl_encode(ctl, to);
+	memcpy(to, &word0, sizeof(word0));
 }
 
-static int give_payload(struct tdm_shm_pair *pair)
-{
-	const struct tdm_shm_op *op = next_of(pair, &pair->ops);
-	struct tdm_shm_region area;
-	int ret = 0;
-
-	while (op && !ret) {
-		uint32_t pages = pages_from(pair, op);
-
-		ret = create(&area, pages);
-		if (ret)
-			break;
-		op = fill(pair, &area, op);
-		ret = hand_over(pair->sess, &area, pages);
-	}
-	return ret;
-}
-
-enum { ACK_BYTES = sizeof(struct tdm_shm_left) + 16 };
-
-static size_t count_acks(const struct tdm_shm_pair *pair)
+/* The payload of all injects of @pair; @count: only add up what it takes. */
+static void each_payload(struct give *g, struct tdm_shm_pair *pair, int count)
 {
 	struct tdm_list *pos;
-	size_t n = 0;
 
-	tdm_list_for_each(pos, &pair->ctl)
-		n += tdm_list_entry(pos, struct tdm_shm_ctl, node)->op ==
-		     TDM_SHM_REC_ACK;
-	return n;
+	tdm_list_for_each(pos, &pair->ops) {
+		const struct tdm_shm_op *op =
+			tdm_list_entry(pos, struct tdm_shm_op, node);
+
+		if (!is_left(op))
+			continue;
+		if (count)
+			g->rest += tdm_shm_left_bytes(op->bytes);
+		else
+			give_payload(g, op);
+	}
 }
 
-static void fill_acks(const struct tdm_shm_pair *pair,
-		      const struct tdm_shm_region *area)
+/* The same of the records that wait for the ring, and GOODBYE behind them. */
+static void each_record(struct give *g, struct tdm_shm_pair *pair, int count)
 {
+	const struct tdm_shm_ctl bye = { .op = TDM_SHM_REC_GOODBYE };
 	struct tdm_list *pos;
-	size_t at = 0;
 
 	tdm_list_for_each(pos, &pair->ctl) {
 		const struct tdm_shm_ctl *ctl =
 			tdm_list_entry(pos, struct tdm_shm_ctl, node);
-		const struct tdm_shm_left head = { .id = ctl->tag,
-						   .len = sizeof(uint32_t),
-						   .kind = TDM_SHM_LEFT_ACK };
-		const uint32_t status = ctl->aux;
-		uint8_t *to = (uint8_t *)area->base + at;
 
-		if (ctl->op != TDM_SHM_REC_ACK)
+		if (!is_answer(ctl))
 			continue;
-		if (area->bytes - at < ACK_BYTES)
-			return;
-		memcpy(to, &head, sizeof(head));
-		memcpy(to + sizeof(head), &status, sizeof(status));
-		at += ACK_BYTES;
+		if (count)
+			g->rest += tdm_shm_left_bytes(record_bytes(ctl));
+		else
+			give_record(g, ctl);
 	}
+	if (count)
+		g->rest += tdm_shm_left_bytes(record_bytes(&bye));
+	else
+		give_record(g, &bye);
 }
 
-static int give_acks(struct tdm_shm_pair *pair)
+static void give_each(struct tdm_shm_pair *pair, const char *what,
+		      void (*each)(struct give *, struct tdm_shm_pair *, int))
 {
-	size_t bytes = count_acks(pair) * ACK_BYTES;
-	struct tdm_shm_region area;
-	uint32_t pages;
-	int ret;
+	struct give g = { .s = pair->sess };
 
-	if (!bytes)
-		return 0;
-	pages = pages_of(tdm_min(bytes, area_most()));
-	ret = create(&area, pages);
-	if (ret)
-		return ret;
-	fill_acks(pair, &area);
-	return hand_over(pair->sess, &area, pages);
-}
-
-/* A peer that is gone does not want it. */
-static void tell_loss(int ret, const char *what)
-{
-	if (ret && ret != -EPIPE && ret != -ECONNRESET)
+	each(&g, pair, 1);
+	each(&g, pair, 0);
+	hand_over(&g);
+	/* A peer that is gone does not want it. */
+	if (g.ret && g.ret != -EPIPE && g.ret != -ECONNRESET)
 		TDM_WARN(EP_DATA, "%s are lost at fi_close: %s", what,
-			 fi_strerror(-ret));
+			 fi_strerror(-g.ret));
 }
 
 void tdm_shm_left_give(struct tdm_shm_pair *pair)
 {
-	if (!(pair->sess->features & TDM_SHM_FEATURE_LEFT))
-		return;
+	int takes = pair->sess->features & TDM_SHM_FEATURE_LEFT;
+
 	tdm_shm_ctl_flush(pair);
-	tell_loss(give_acks(pair), "acknowledgements");
-	tell_loss(give_payload(pair), "injected messages");
+	/* The peer reads no more of the lifeline once it has seen GOODBYE. */
+	if (takes)
+		give_each(pair, "injected messages", each_payload);
+	if (tdm_shm_ctl_goodbye(pair) && takes)
+		give_each(pair, "answers", each_record);
 }
 
 /* ---- the other side ------------------------------------------------------ */
@@ -271,21 +255,12 @@ static int add(struct index *all, const struct item *item)
 	return 0;
 }
 
-/* The operation may have ended by now, by an ACK in the ring. */
-static void take_ack(struct tdm_shm_pair *pair, uint64_t id, const void *data)
-{
-	uint32_t status;
-
-	memcpy(&status, data, sizeof(status));
-	(void)tdm_shm_op_ack(pair, id, status);
-}
-
 /*
- * Take the acknowledgements of @area and add its payload to @all. Without
- * memory the rest is lost.
+ * Take the records of @area and add its payload to @all. Without memory, and
+ * after a record that cannot be, the rest is lost. Returns 1 after GOODBYE.
  */
-static void add_area(struct tdm_shm_pair *pair, struct index *all,
-		     const struct tdm_shm_region *area)
+static int add_area(struct tdm_shm_pair *pair, struct index *all,
+		    const struct tdm_shm_region *area)
 {
 	const uint8_t *at = area->base;
 	size_t room = area->bytes;
@@ -293,20 +268,23 @@ static void add_area(struct tdm_shm_pair *pair, struct index *all,
 
 	while (room >= sizeof(head)) {
 		struct item item;
+		int ret;
 
 		memcpy(&head, at, sizeof(head));
 		if (tdm_shm_left_check(&head, room))
-			return;
+			return 0;
 		item.id = head.id;
 		item.data = at + sizeof(head);
 		item.len = head.len;
-		if (head.kind == TDM_SHM_LEFT_ACK)
-			take_ack(pair, item.id, item.data);
-		else if (add(all, &item))
-			return;
+		ret = head.kind == TDM_SHM_LEFT_RECORD ?
+			      tdm_shm_rx_left(pair, item.data, item.len) :
+			      add(all, &item);
+		if (ret)
+			return ret == -FI_ESHUTDOWN;
 		at += tdm_shm_left_bytes(head.len);
 		room -= tdm_shm_left_bytes(head.len);
 	}
+	return 0;
 }
 
 /* The payload of the message that @rts announces, or NULL. */
@@ -369,19 +347,21 @@ static void place_all(struct tdm_shm_pair *pair, const struct index *all)
 	}
 }
 
-void tdm_shm_left_place(struct tdm_shm_pair *pair)
+int tdm_shm_left_place(struct tdm_shm_pair *pair)
 {
 	struct tdm_shm_session *s = pair->sess;
 	struct index all = { NULL, 0, 0 };
+	int bye = 0;
 	uint32_t i;
 
 	tdm_shm_life_last(pair);
 	for (i = 0; i < s->nleft; i++)
-		add_area(pair, &all, &s->left[i]);
+		bye |= add_area(pair, &all, &s->left[i]);
 	if (!all.count)
-		return;
+		return bye;
 	qsort(all.item, all.count, sizeof(*all.item), by_id);
 	keep_all(pair, &all);
 	place_all(pair, &all);
 	free(all.item);
+	return bye;
 }

@@ -13,6 +13,8 @@
 #include "base/auth.h"
 #include "base/base.h"
 
+struct tdm_shm_rec;
+
 #define TDM_SHM_MAGIC 0x314d48536d646e74ull
 
 enum { TDM_SHM_VERSION_LEAST = 1, TDM_SHM_VERSION_MOST = 1 };
@@ -25,7 +27,7 @@ enum tdm_shm_msg_type {
 	TDM_SHM_MSG_ABORT = 4,	/* reason */
 	TDM_SHM_MSG_RING = 5,	/* descriptor: next ring; arg: slots */
 	TDM_SHM_MSG_BOUNCE = 6, /* descriptor: bounce area; arg: chunks */
-	TDM_SHM_MSG_LEFT = 7,	/* descriptor: payload left; arg: pages */
+	TDM_SHM_MSG_LEFT = 7,	/* descriptor: what is left; arg: pages */
 	TDM_SHM_MSG_COUNT
 };
 
@@ -57,7 +59,7 @@ enum {
 	TDM_SHM_MSG_MOST_BYTES = 256,
 	TDM_SHM_FDS_MOST = 3,
 	TDM_SHM_CTX_MOST = 1 << 16, /* receive contexts of an endpoint */
-	TDM_SHM_LEFT_PAGES = 4096,  /* of an area of payload left, at most */
+	TDM_SHM_LEFT_PAGES = 4096,  /* of an area that is left, at most */
 	TDM_SHM_LEFT_AREAS = 4096,  /* of a session */
 };
 
@@ -123,7 +125,7 @@ int tdm_shm_sockaddr_check(const void *addr, size_t len);
 /* Kinds of entries in an area that a closing endpoint leaves; 0: no more. */
 enum {
 	TDM_SHM_LEFT_PAYLOAD = 1, /* of the announced message or write id */
-	TDM_SHM_LEFT_ACK = 2, /* of the peer's operation id: its status, 4 */
+	TDM_SHM_LEFT_RECORD = 2,  /* as in the ring, but for its lap; id: 0 */
 };
 
 /*
@@ -145,6 +147,13 @@ static inline size_t tdm_shm_left_bytes(size_t len)
 /* Returns 0, or -1: it is the end, or does not fit in @room bytes. */
 int tdm_shm_left_check(const struct tdm_shm_left *left,
 		       size_t room) tdm_must_check;
+
+/*
+ * Decode word 0 of an entry TDM_SHM_LEFT_RECORD of @len bytes: an answer, or
+ * GOODBYE. Out: *@rec. Returns 0, or -1 when it is neither.
+ */
+int tdm_shm_left_decode(struct tdm_shm_rec *rec, uint64_t word0,
+			size_t len) tdm_must_check;
 
 enum { TDM_SHM_BELLS_MOST = 504 * 64 }; /* bits of a hints page */
 

@@ -479,8 +479,8 @@ void tdm_shm_pair_lose(struct tdm_shm_pair *pair, int err)
 	if (err == FI_ECONNRESET)
 		drain(pair);
 	pair->broken = err;
-	if (pair->sess && err != FI_EPROTO)
-		tdm_shm_left_place(pair);
+	if (pair->sess && err != FI_EPROTO && tdm_shm_left_place(pair))
+		err = FI_ESHUTDOWN;
 	end_pulls(pair, 0);
 	end_ops(pair, 0);
 	tdm_shm_unexp_lost(pair);
@@ -536,10 +536,8 @@ void tdm_shm_pairs_close(struct tdm_shm_ep *ep)
 
 		int up = pair->state == TDM_SHM_PAIR_UP;
 
-		if (up && !pair->broken && !pair->self) {
+		if (up && !pair->broken && !pair->self)
 			tdm_shm_left_give(pair);
-			tdm_shm_tx_goodbye(pair);
-		}
 		/* Before the memory goes that the peer may be reading. */
 		pair_down(pair);
 		if (up) {

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "shm/ctl.h"
 #include "shm/ep.h"
 
 /* Copy @n bytes; few and known widths for the sizes that matter most. */
@@ -71,20 +72,6 @@ ssize_t tdm_shm_tx_tinject(struct fid_ep *ep, const void *buf, size_t len,
 
 /* Read the peer's progress; breaks the pair when it cannot be true. */
 void tdm_shm_tx_credit(struct tdm_shm_pair *pair);
-
-/* ---- ctl.c --------------------------------------------------------------- */
-
-/* Write @ctl, now or as soon as there is room. Takes it over. */
-void tdm_shm_ctl_send(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl);
-
-/* @ctl will not be written: give its memory back. */
-void tdm_shm_ctl_drop(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl);
-
-/* Write what waits, as far as there is room. */
-void tdm_shm_ctl_flush(struct tdm_shm_pair *pair);
-
-/* Tell the peer that the endpoint closes, if there is room. */
-void tdm_shm_tx_goodbye(struct tdm_shm_pair *pair);
 
 /* ---- bell.c -------------------------------------------------------------- */
 
@@ -158,6 +145,13 @@ extern struct fi_ops_srx_peer tdm_shm_srx_peer_ops;
 /* Take up to @budget records; returns how many. @word0: one that is there. */
 int tdm_shm_rx_poll(struct tdm_shm_pair *pair, int budget);
 int tdm_shm_rx_take(struct tdm_shm_pair *pair, uint64_t word0, int budget);
+
+/*
+ * Take the record of @len bytes that the peer, which has closed, left beside the
+ * ring. Returns 0, -FI_ESHUTDOWN for GOODBYE, or -FI_EPROTO: it is not valid.
+ */
+int tdm_shm_rx_left(struct tdm_shm_pair *pair, const uint8_t *record,
+		    size_t len);
 
 /* No record is there but @word0: give slots back, break what cannot be. */
 void tdm_shm_rx_idle(struct tdm_shm_pair *pair, uint64_t word0);

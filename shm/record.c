@@ -154,12 +154,31 @@ int tdm_shm_chunk_check(const struct tdm_shm_chunk *chunk, uint64_t at,
 
 int tdm_shm_left_check(const struct tdm_shm_left *left, size_t room)
 {
-	if (left->kind == TDM_SHM_LEFT_ACK && left->len != sizeof(uint32_t))
+	if (left->kind == TDM_SHM_LEFT_RECORD && left->len < TDM_SHM_HEAD_BYTES)
 		return -1;
-	return left->kind && left->kind <= TDM_SHM_LEFT_ACK &&
+	return left->kind && left->kind <= TDM_SHM_LEFT_RECORD &&
 			       tdm_shm_left_bytes(left->len) <= room ?
 		       0 :
 		       -1;
+}
+
+int tdm_shm_left_decode(struct tdm_shm_rec *rec, uint64_t word0, size_t len)
+{
+	size_t body = 0;
+
+	if (tdm_shm_rec_decode(rec, word0, TDM_SHM_SLOTS_MOST))
+		return -1;
+	switch (rec->op) {
+	case TDM_SHM_REC_READ_DATA:
+		body = rec->aux;
+		break;
+	case TDM_SHM_REC_ACK:
+	case TDM_SHM_REC_GOODBYE:
+		break;
+	default:
+		return -1;
+	}
+	return len == TDM_SHM_HEAD_BYTES + body ? 0 : -1;
 }
 
 int tdm_shm_sockaddr_check(const void *addr, size_t len)

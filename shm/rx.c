@@ -417,6 +417,18 @@ static tdm_noinline int rx_other(struct tdm_shm_pair *pair, uint64_t word0)
 	return ret < 0 ? ret : 0;
 }
 
+int tdm_shm_rx_left(struct tdm_shm_pair *pair, const uint8_t *record,
+		    size_t len)
+{
+	struct tdm_shm_rec rec;
+	uint64_t word0;
+
+	memcpy(&word0, record, sizeof(word0));
+	if (tdm_shm_left_decode(&rec, word0, len))
+		return -FI_EPROTO;
+	return rx_control(pair, &rec, record);
+}
+
 /* Returns 0 when the record was stepped over, else why it was not. */
 static inline int rx_record(struct tdm_shm_pair *pair, uint64_t word0)
 {

@@ -262,11 +262,13 @@ TEST(Record, PayloadLeftMustFitItsArea)
 	EXPECT_EQ(tdm_shm_left_check(&l, 47), -1);
 	l.kind = 0; /* the end */
 	EXPECT_EQ(tdm_shm_left_check(&l, 48), -1);
-	l.kind = TDM_SHM_LEFT_ACK; /* of another length */
-	EXPECT_EQ(tdm_shm_left_check(&l, 48), -1);
-	l.len = 4;
+	l.kind = TDM_SHM_LEFT_RECORD;
+	EXPECT_EQ(tdm_shm_left_check(&l, 48), 0);
+	l.len = 16;
 	EXPECT_EQ(tdm_shm_left_check(&l, 32), 0);
 	EXPECT_EQ(tdm_shm_left_check(&l, 31), -1);
+	l.len = 15; /* less than the head of a record */
+	EXPECT_EQ(tdm_shm_left_check(&l, 48), -1);
 	l.kind = 3;
 	EXPECT_EQ(tdm_shm_left_check(&l, 48), -1);
 	l.kind = TDM_SHM_LEFT_PAYLOAD;
@@ -275,6 +277,31 @@ TEST(Record, PayloadLeftMustFitItsArea)
 	l.len = 0;
 	EXPECT_EQ(tdm_shm_left_check(&l, 16), 0);
 	EXPECT_EQ(tdm_shm_left_check(&l, 15), -1);
+}
+
+TEST(Record, AnswersAndGoodbyeAreLeft)
+{
+	auto ok = [](uint8_t op, uint16_t aux, size_t len, uint8_t flags = 0) {
+		struct tdm_shm_rec rec;
+
+		return tdm_shm_left_decode(
+			&rec, tdm_shm_word0(0, op, flags, aux), len);
+	};
+
+	EXPECT_EQ(ok(TDM_SHM_REC_ACK, TDM_SHM_STATUS_OPERATION, 16), 0);
+	EXPECT_EQ(ok(TDM_SHM_REC_ACK, TDM_SHM_STATUS_OPERATION + 1, 16), -1);
+	EXPECT_EQ(ok(TDM_SHM_REC_ACK, 0, 17), -1);
+	EXPECT_EQ(ok(TDM_SHM_REC_ACK, 0, 16, 1), -1);
+	EXPECT_EQ(ok(TDM_SHM_REC_GOODBYE, 0, 16), 0);
+	EXPECT_EQ(ok(TDM_SHM_REC_GOODBYE, 1, 16), -1);
+	EXPECT_EQ(ok(TDM_SHM_REC_READ_DATA, 0, 16), 0);
+	EXPECT_EQ(ok(TDM_SHM_REC_READ_DATA, 1000, 1016), 0);
+	EXPECT_EQ(ok(TDM_SHM_REC_READ_DATA, 1000, 1015), -1);
+	EXPECT_EQ(ok(TDM_SHM_REC_READ_DATA, 1000, 1024), -1);
+	for (uint8_t op : { TDM_SHM_REC_MSG, TDM_SHM_REC_TAG, TDM_SHM_REC_PULL,
+			    TDM_SHM_REC_FAIL, TDM_SHM_REC_RTS_READ,
+			    TDM_SHM_REC_WRITE, TDM_SHM_REC_COUNT })
+		EXPECT_EQ(ok(op, 0, 16), -1) << int(op);
 }
 
 TEST(Record, NoWordPassesTheEndOfTheRing)

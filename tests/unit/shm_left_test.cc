@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Injects of an endpoint that closes: doc/PROTOCOL-shm.md, "The end".
+ * What an endpoint that closes leaves to its peers: doc/PROTOCOL-shm.md, "The end".
  */
 #include <random>
 
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+
 #include "shm_world.h"
 #include "tests/harness/fault.h"
+#include "tests/harness/mock_rma.h"
 
 extern "C" {
+#include "fi_ext_tandem.h"
 #include "shm/attach.h"
+#include "shm/rma.h"
 #include "shm/unexp.h"
 }
 
@@ -139,6 +145,74 @@ TEST_F(ShmLeftTest, AcknowledgementsBeyondTheRing)
 		ASSERT_NE(nullptr, d) << i;
 		EXPECT_EQ(0, d->err) << i;
 	}
+}
+
+/* What the target has carried out is no failure, and its end no death. */
+TEST_F(ShmLeftTest, AnswersBeyondTheRing)
+{
+	enum { N = 200, LONG = 50, KEY = 7 };
+	std::vector<uint64_t> region(N * LONG), read(N * LONG), old(N);
+	std::vector<char> ctx(N), add(N);
+
+	remake(2 * N);
+	meet();
+	for (size_t i = 0; i < region.size(); i++)
+		region[i] = 5 * i;
+	tdt_region_add(b, KEY, region.data(), 8 * region.size(),
+		       FI_REMOTE_READ | FI_REMOTE_WRITE);
+	for (uint64_t i = 0, one = 1; i < N; i++) {
+		struct iovec iov = { &read[i * LONG], 8 * LONG };
+		struct fi_rma_iov from = { 8 * i * LONG, 8 * LONG, KEY };
+		struct fi_msg_rma get = {};
+
+		get.msg_iov = &iov;
+		get.iov_count = 1;
+		get.addr = to_b;
+		get.rma_iov = &from;
+		get.rma_iov_count = 1;
+		get.context = &ctx[i];
+		while (fi_readmsg(a->ep, &get, FI_COMPLETION) == -FI_EAGAIN)
+			tdt_owner_progress(b);
+		while (fi_fetch_atomic(a->ep, &one, 1, nullptr, &old[i],
+				       nullptr, to_b, 0, KEY, FI_UINT64, FI_SUM,
+				       &add[i]) == -FI_EAGAIN)
+			tdt_owner_progress(b);
+		for (int k = 0; k < 3; k++)
+			tdt_owner_progress(b);
+	}
+	EXPECT_EQ(uint64_t(N), region[0]);
+	ASSERT_FALSE(tdm_list_empty(&pair_of(b)->ctl));
+	close(b);
+	ASSERT_TRUE(until([&] { return tdt_owner_event(a, TDM_PEER_LOST); }));
+	EXPECT_EQ(FI_ESHUTDOWN, tdt_owner_event(a, TDM_PEER_LOST)->err);
+	EXPECT_EQ(2u * N, a->rma[TDT_READ].value);
+	EXPECT_EQ(0u, a->rma[TDT_READ].errs);
+	for (uint64_t i = 0; i < N; i++) {
+		ASSERT_NE(nullptr, tdt_owner_find(a, &ctx[i])) << i;
+		EXPECT_EQ(0, tdt_owner_find(a, &ctx[i])->err) << i;
+		EXPECT_EQ(i, old[i]);
+		EXPECT_EQ(5 * (i * LONG + 1), read[i * LONG + 1]) << i;
+	}
+}
+
+TEST_F(ShmLeftTest, GoodbyeBeyondTheRing)
+{
+	char sent, c = 1;
+
+	meet();
+	while (tsend(b, to_a, &c, 1, 7, &sent) != -FI_EAGAIN)
+		;
+	/* Some slots are left to control records: here, of no effect. */
+	while (uint8_t *slot = tdm_shm_tx_room(pair_of(b), 1, 0)) {
+		memset(slot + 8, 0, 8);
+		tdm_shm_ring_publish(&pair_of(b)->tx, 1,
+				     tdm_shm_word0(0, TDM_SHM_REC_FAIL, 0, 1));
+	}
+	close(b);
+	ASSERT_TRUE(until([&] { return tdt_owner_event(a, TDM_PEER_LOST); }));
+	EXPECT_EQ(FI_ESHUTDOWN, tdt_owner_event(a, TDM_PEER_LOST)->err);
+	while (!tdt_owner_discard(a))
+		;
 }
 
 TEST_F(ShmLeftTest, FetchesGoOnWithIt)
