@@ -91,10 +91,11 @@ static inline void tdm_fence_full(void)
 }
 
 /*
- * Ask for the cache line of @p to be written soon: other cores lose their copy
- * now, while there is other work to do. Nothing is accessed; @p need not be
- * mapped. The compiler's own prefetch is one for reading unless it is told of
- * an x86 that has another, which all with 64 bits take.
+ * Ask the processor to fetch the cache line of @p for writing: other cores give
+ * up their copies now, while this one has other work. Nothing is accessed; @p
+ * need not be mapped. The builtin would fetch for reading unless the compiler
+ * is told of a processor that has the instruction; every x86 with 64 bits
+ * accepts it.
  */
 static inline void tdm_prefetch_write(const void *p)
 {

@@ -3,8 +3,8 @@
  * Proofs of authorization keys: HMAC-SHA256 by libcrypto. See base/auth.h.
  *
  * A proof is the HMAC, under the key, of a label of this protocol, the role of
- * who makes it, and the two ranges of the text with their lengths. So no proof
- * is good in another role, for another tier, or for a text cut elsewhere.
+ * its maker, and the two ranges of the text with their lengths. So no proof is
+ * good in another role, for another tier, or for a text cut elsewhere.
  *
  * Locking: none, no state. Spec: doc/PROTOCOL.md "Keys".
  */
@@ -116,7 +116,10 @@ const struct tdm_auth_key *tdm_auth_which(const struct tdm_auth_keys *keys,
 	const struct tdm_auth_key *found = NULL;
 	size_t i;
 
-	/* All are tried: how long it takes does not say which it was. */
+	/*
+	 * All keys are tried, so that the time taken does not tell which one
+	 * matched.
+	 */
 	for (i = 0; i < keys->count; i++) {
 		if (tdm_auth_check(&keys->key[i], role, text, proof) && !found)
 			found = &keys->key[i];

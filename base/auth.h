@@ -5,7 +5,7 @@
  * session; doc/PROTOCOL.md "Keys" has the transcript. The definitions are in
  * base/auth.c, the only user of libcrypto.
  *
- * The calls keep no state and need no lock, but for references.
+ * The calls keep no state and need no lock.
  */
 #ifndef TDM_BASE_AUTH_H
 #define TDM_BASE_AUTH_H
@@ -20,7 +20,7 @@ enum {
 	TDM_AUTH_MOST_BYTES = 64,
 	TDM_AUTH_NONCE_BYTES = 16,
 	TDM_AUTH_PROOF_BYTES = 32,
-	TDM_AUTH_KEYS_MOST = 32, /* of an endpoint */
+	TDM_AUTH_KEYS_MOST = 32, /* at most in one endpoint */
 };
 
 /* Role and purpose of a proof; the first byte that goes into it. */
@@ -34,7 +34,7 @@ enum tdm_auth_role {
 };
 
 struct tdm_auth_key {
-	uint32_t id;   /* of the AV it is from; 0: of the endpoint */
+	uint32_t id;   /* of the key's AV; 0: the endpoint's own key */
 	uint32_t size; /* bytes */
 	uint8_t bytes[TDM_AUTH_MOST_BYTES];
 };
@@ -51,11 +51,17 @@ static inline int tdm_auth_size_ok(size_t size)
 	return size >= TDM_AUTH_LEAST_BYTES && size <= TDM_AUTH_MOST_BYTES;
 }
 
-/* Room for @count keys, all 0; NULL: out of memory. Wiped when freed. */
+/*
+ * Memory for @count keys, all bytes 0; NULL: out of memory. tdm_auth_free()
+ * wipes it.
+ */
 struct tdm_auth_keys *tdm_auth_alloc(size_t count);
 void tdm_auth_free(struct tdm_auth_keys *keys);
 
-/* The @size bytes at @key alone, @size being that of a key. As above. */
+/*
+ * A list with one key, the @size bytes at @key. tdm_auth_size_ok(@size) must
+ * hold. NULL: out of memory.
+ */
 struct tdm_auth_keys *tdm_auth_one(const void *key, size_t size);
 
 /* The key @id of @keys, or NULL. @keys may be NULL. */
@@ -71,8 +77,9 @@ struct tdm_auth_text {
 };
 
 /*
- * Of a message whose first @own bytes at @at are proven: those alone, or after
- * the @all bytes at @first that it answers.
+ * The text that the proof in a message covers: the first @own bytes of the
+ * message at @at; when it is an answer, also the @all bytes at @first that it
+ * answers.
  */
 static inline struct tdm_auth_text tdm_auth_text(const void *at, size_t own,
 						 const void *first, size_t all)
@@ -84,18 +91,21 @@ static inline struct tdm_auth_text tdm_auth_text(const void *at, size_t own,
 }
 
 /*
- * Write the proof that @key is known by @role of @text to
- * @proof[TDM_AUTH_PROOF_BYTES]. Errors: -FI_ENOMEM.
+ * Write to @proof[TDM_AUTH_PROOF_BYTES] the proof that @role knows @key, for
+ * @text. Errors: -FI_ENOMEM.
  */
 int tdm_auth_prove(const struct tdm_auth_key *key, enum tdm_auth_role role,
 		   const struct tdm_auth_text *text,
 		   uint8_t *proof) tdm_must_check;
 
-/* Not 0 when @proof is that proof. Takes the same time wherever it differs. */
+/*
+ * Not 0 when @proof is the one that tdm_auth_prove() makes. The time taken does
+ * not depend on where the two differ.
+ */
 int tdm_auth_check(const struct tdm_auth_key *key, enum tdm_auth_role role,
 		   const struct tdm_auth_text *text, const uint8_t *proof);
 
-/* The first of @keys that @proof proves, or NULL. */
+/* The first of @keys whose proof is @proof, or NULL. */
 const struct tdm_auth_key *tdm_auth_which(const struct tdm_auth_keys *keys,
 					  enum tdm_auth_role role,
 					  const struct tdm_auth_text *text,

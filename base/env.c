@@ -2,10 +2,10 @@
 /*
  * The FI_TANDEM_* parameters: defined so that fi_info -g lists them, read
  * once, clamped. A value that cannot be understood costs one warning and
- * leaves the default; so does a name that begins like ours and is none. Nobody
- * turns the log on before something is wrong: without it such a warning goes
- * to stderr. Programs that run with raised privileges (AT_SECURE) get the
- * defaults whatever the environment says, and no warning.
+ * leaves the default; an unknown name that begins with FI_TANDEM_ costs a
+ * warning too. Users seldom turn the log on, so a warning that the log would
+ * drop goes to stderr. Programs that run with raised privileges (AT_SECURE) get
+ * the defaults whatever the environment says, and no warning.
  *
  * Spec: fi_tandem(7), ENVIRONMENT. The table below and that section list the
  * same names, which a check compares.
@@ -39,7 +39,10 @@
 		.cma = 1,                                                      \
 	}
 
-/* Sound before tdm_env_init() too: parts are used without a provider. */
+/*
+ * The defaults hold before tdm_env_init() too: tests use parts without a
+ * provider.
+ */
 struct tdm_env tdm_env = DEFAULTS;
 
 static const struct tdm_env defaults = DEFAULTS;
@@ -83,13 +86,15 @@ enum { OK, CLAMPED, NONSENSE = -1 };
 struct param {
 	const char *name;
 	int (*parse)(const struct param *p, const char *text);
-	const char *values; /* that are understood, for people */
+	const char *values; /* accepted values, in words for users */
 	const char *help;
-	uint64_t lo, hi; /* of a number, in its unit */
-	void *to;	 /* where it goes */
+	uint64_t lo, hi; /* smallest and largest number, in its unit */
+	void *to;	 /* the variable that takes the value */
 };
 
-/* A word of @yes or of @no, lists of words with a space after each. */
+/*
+ * Is @text a word of the list @yes or @no? A space follows each word of a list.
+ */
 static int parse_word(const char *text, const char *yes, const char *no,
 		      int *out)
 {
@@ -171,7 +176,7 @@ static int digits(const char *text, const char *end, uint64_t *out)
 	for (; text < end; text++) {
 		if (*text < '0' || *text > '9')
 			return -1;
-		/* Beyond any range: it is clamped whatever it is. */
+		/* A larger number is beyond every range and will be clamped. */
 		if (v < UINT64_MAX / 100)
 			v = v * 10 + (uint64_t)(*text - '0');
 	}
@@ -190,7 +195,7 @@ struct suffix {
 	uint64_t factor;
 };
 
-/* A number and a suffix of @list, which ends with one that is empty. */
+/* A number with a suffix of @list. The last suffix of the list is empty. */
 static int parse_suffixed(const struct param *p, const char *text,
 			  const struct suffix *list, uint64_t *out)
 {
@@ -238,7 +243,7 @@ static int parse_seconds(const struct param *p, const char *text)
 	return ret;
 }
 
-/* LOW-HIGH, or one port. */
+/* LOW-HIGH, or a single port. */
 static int parse_port_range(const struct param *p, const char *text)
 {
 	const char *dash = strchr(text, '-'), *end = text + strlen(text);
@@ -319,7 +324,10 @@ static void read_param(const struct param *p, const char *text)
 	struct tdm_env before = tdm_env;
 	char name[ENV_NAME_BYTES];
 
-	/* Set to nothing is unset, as everywhere. */
+	/*
+	 * An empty value counts as unset, as it does for other libfabric
+	 * parameters.
+	 */
 	if (!*text)
 		return;
 	switch (p->parse(p, text)) {
@@ -340,7 +348,10 @@ static void read_param(const struct param *p, const char *text)
 
 /* ---- names --------------------------------------------------------------- */
 
-/* Letters to add, drop or change to make @b of @a; at most ENV_NAME_BYTES. */
+/*
+ * Edit distance: letters to insert, delete or replace to turn @a into @b; at
+ * most ENV_NAME_BYTES.
+ */
 static size_t distance(const char *a, const char *b)
 {
 	size_t row[ENV_NAME_BYTES], n = strlen(b), i, j;
@@ -382,7 +393,9 @@ static void check_name(const char *var, size_t len)
 		 best);
 }
 
-/* Variables that begin like ours and are none: misspelt. */
+/*
+ * Warn of variables that begin with FI_TANDEM_ and are no parameter: misspelt.
+ */
 static void check_names(void)
 {
 	char **var;

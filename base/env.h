@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 enum tdm_shm_mode {
-	TDM_SHM_AUTO, /* shared memory where it can be had */
-	TDM_SHM_OFF,  /* none sent, none accepted */
-	TDM_SHM_ONLY, /* peers that cannot be reached by it are unreachable */
+	TDM_SHM_AUTO, /* shared memory where possible */
+	TDM_SHM_OFF,  /* never offered, never accepted */
+	TDM_SHM_ONLY, /* a peer without shared memory is unreachable */
 };
 
 /*

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Lists of network interfaces; see iflist.h.
- */
+/* Lists of network interfaces; see iflist.h. */
 #include "base/iflist.h"
 
 #include <arpa/inet.h>
@@ -18,7 +16,7 @@ struct item {
 	unsigned bits;
 };
 
-/* The decimal number @text, at most @most; -1 for all else. */
+/* The decimal number @text, at most @most; -1 when it is anything else. */
 static int number(const char *text, unsigned most)
 {
 	unsigned v = 0;
@@ -40,7 +38,7 @@ static unsigned family_bits(sa_family_t family)
 	return family == AF_INET ? 32 : 128;
 }
 
-/* 0, or -1 when it is too long, or a network that is none. */
+/* 0, or -1: @text is too long, or looks like a network and is not valid. */
 static int read_item(const char *text, size_t len, struct item *item)
 {
 	char *slash;
@@ -88,9 +86,9 @@ static int means(const struct item *item, const char *name,
 }
 
 /*
- * Call by call the items of a list, without what separates them. Returns the
- * length of the item at *@at, 0 at the end; *@except becomes 1 with the first
- * that is left out.
+ * Called again and again, steps through the items of a list. Returns the length
+ * of the item at *@at without separators, 0 at the end; sets *@except to 1 at
+ * the first item that excludes interfaces.
  */
 static size_t next_item(const char **at, int *except)
 {

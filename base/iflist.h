@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A user's list of network interfaces, FI_TANDEM_IFACE of fi_tandem(7): names,
- * patterns, addresses and networks, and what is left out. Pure: no state, no
+ * patterns, addresses and networks to use or to exclude. Pure: no state, no
  * system call.
  */
 #ifndef TDM_BASE_IFLIST_H
@@ -9,12 +9,15 @@
 
 #include <sys/socket.h>
 
-/* Not 0 when every network in @list is one. */
+/*
+ * Not 0 when each item of @list that has the form of a network is a valid one.
+ */
 int tdm_iflist_ok(const char *list);
 
 /*
- * Where the interface @name with address @ip, IPv4 or IPv6, stands in @list,
- * from 1; 0: it is left out.
+ * The rank of the interface @name with address @ip (IPv4 or IPv6): the position
+ * in @list, from 1, of the first item that matches it; 0: the interface is
+ * excluded.
  */
 unsigned tdm_iflist_place(const char *list, const char *name,
 			  const struct sockaddr *ip);

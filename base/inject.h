@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Injected messages that cannot leave yet are copied. The copies of a process
- * are bounded together, by FI_TANDEM_INJECT_MAX; how many they are is not.
+ * Injected messages that cannot be sent yet are copied. FI_TANDEM_INJECT_MAX
+ * bounds the bytes of all copies in the process; their number is not bounded.
  * Any thread; no lock.
  */
 #ifndef TDM_BASE_INJECT_H
@@ -20,7 +20,7 @@ static inline void tdm_inject_give(size_t n)
 	tdm_a64_fetch_add(&tdm_inject_bytes, 0 - (uint64_t)n);
 }
 
-/* Take @n bytes for a copy. 0, or -1: there are too many. */
+/* Charge a copy of @n bytes. Returns 0, or -1: the bound would be exceeded. */
 static inline int tdm_inject_take(size_t n)
 {
 	if (tdm_a64_fetch_add(&tdm_inject_bytes, n) + n <=

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Intrusive doubly linked list with a head node. A node that is on no list
- * points at itself, so that tdm_list_del() of it is harmless and
- * tdm_list_linked() can be asked.
+ * points at itself: tdm_list_del() of it is harmless, and tdm_list_linked()
+ * tells.
  */
 #ifndef TDM_BASE_LIST_H
 #define TDM_BASE_LIST_H
@@ -49,7 +49,7 @@ static inline void tdm_list_append(struct tdm_list *head, struct tdm_list *node)
 	tdm_list_add_after(node, head->prev);
 }
 
-/* Take @node off its list and leave it unlinked; harmless when it is. */
+/* Unlink @node; harmless when it is on no list. */
 static inline void tdm_list_del(struct tdm_list *node)
 {
 	node->prev->next = node->next;
@@ -57,7 +57,7 @@ static inline void tdm_list_del(struct tdm_list *node)
 	tdm_list_init(node);
 }
 
-/* The first node of @head taken off, or NULL when the list is empty. */
+/* Remove and return the first node of @head, or NULL when the list is empty. */
 static inline struct tdm_list *tdm_list_pop(struct tdm_list *head)
 {
 	struct tdm_list *node = head->next;
@@ -91,11 +91,11 @@ static inline void tdm_list_splice(struct tdm_list *to, struct tdm_list *from)
 	     pos = tmp, tmp = pos->next)
 
 /*
- * The nodes of a list one by one, from its two ends in turn: a search for one
- * that is near either end is short. The list must not change meanwhile.
+ * An iteration that takes nodes from the two ends of a list in turn: a search
+ * for a node near either end is short. The list must not change meanwhile.
  */
 struct tdm_list_ends {
-	struct tdm_list *front, *back; /* next of each end; NULL: no more */
+	struct tdm_list *front, *back; /* next node from each end; NULL: none */
 	int from_back;
 };
 
@@ -109,7 +109,7 @@ static inline void tdm_list_ends_init(struct tdm_list_ends *e,
 	e->from_back = 0;
 }
 
-/* The next node, or NULL when each has been given once. */
+/* The next node, or NULL when every node has been returned once. */
 static inline struct tdm_list *tdm_list_ends_next(struct tdm_list_ends *e)
 {
 	struct tdm_list *node = e->from_back ? e->back : e->front;

@@ -4,8 +4,8 @@
  * queues, matching, connections and the peer objects. It is taken only in
  * files that face the application, and does nothing when the application
  * promised to serialise (FI_THREAD_DOMAIN) and no event queue, which any thread
- * may read, drives the domain. What waits releases it: a blocking
- * read of a queue, and fi_close of an endpoint (tcp/wire/tcp.c).
+ * may read, drives the domain. A call that waits releases the lock meanwhile: a
+ * blocking read of a queue, and fi_close of an endpoint (tcp/wire/tcp.c).
  *
  * Order: domain lock, then nothing. A peer provider never takes it: peers are
  * called with it held and their callbacks run with it held.
@@ -26,7 +26,7 @@
 
 struct TDM_TSA(capability("mutex")) tdm_lock {
 	int enabled; /* 0: the application serialises */
-	int held;    /* G: mutex; only for tdm_assert_held() */
+	int held;    /* G: mutex; for tdm_assert_held() */
 	pthread_mutex_t mutex;
 };
 
@@ -51,7 +51,10 @@ static inline void tdm_lock_acquire(struct tdm_lock *l)
 	}
 }
 
-/* Returns 0, the lock held, or not 0: a thread has it. */
+/*
+ * Try to take the lock. Returns 0: it is held now; not 0: another thread has
+ * it.
+ */
 static inline int tdm_lock_try(struct tdm_lock *l)
 	TDM_TSA(try_acquire_capability(0, l)) TDM_TSA(no_thread_safety_analysis)
 {
@@ -74,8 +77,8 @@ static inline void tdm_lock_release(struct tdm_lock *l)
 
 /*
  * From now on the lock is real, whatever the application promised: a thread of
- * ours is about to take it. Called by an application's thread that is in the
- * domain, and thereby alone there, with the lock not held.
+ * the provider is about to use it. The caller is an application's thread inside
+ * the domain; by that promise no other thread is. The lock is not held.
  */
 static inline void tdm_lock_enable(struct tdm_lock *l)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The provider that the lines of the log name. tcp/provider.c gives it its
- * calls when the module is loaded; parts that are used without a module log
+ * The provider under whose name lines are logged. tcp/provider.c fills in its
+ * calls when the module is loaded; tests that link parts without the module log
  * under the same name.
  */
 #include "base/log.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The OS call table, filled with the system's own calls. Thin adapters stand
- * where libc declares a variadic or differently typed function, or none.
+ * The OS call table, filled with the system's own calls. Thin adapters stand in
+ * where libc has no such function, or one with variadic or other parameters.
  *
  * Invariants:
  *  1. tdm_os_system is never written; tests change tdm_os only.
@@ -30,7 +30,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Descriptors that can be remembered; pages without any take no memory. */
+/*
+ * Bits for so many descriptors; pages of the array that hold no bit stay
+ * unallocated.
+ */
 enum { SOCKETS_MOST = 1 << 20 };
 
 static tdm_a64 sockets[SOCKETS_MOST / 64];
@@ -76,7 +79,10 @@ void tdm_os_close_sockets(void)
 	for (i = 0; i < SOCKETS_MOST / 64; i++) {
 		uint64_t bits = tdm_a64_load_relaxed(&sockets[i]);
 
-		/* Storing nothing where there was nothing keeps pages away. */
+		/*
+		 * Skip words that are 0 already: a store would allocate their
+		 * page.
+		 */
 		if (bits)
 			tdm_a64_store_relaxed(&sockets[i], 0);
 		for (; bits; bits &= bits - 1)
@@ -112,7 +118,9 @@ int tdm_os_random(void *buf, size_t len)
 
 	while (len) {
 		n = tdm_os.getrandom(p, len, 0);
-		/* Kernels before 3.17, and sandboxes that know no such call. */
+		/*
+		 * Kernels before 3.17 and some sandboxes do not have the call.
+		 */
 		if (n < 0 && (errno == ENOSYS || errno == EPERM))
 			return read_urandom(p, len);
 		if (n < 0 && errno != EINTR)

@@ -61,7 +61,8 @@ struct tdm_os {
 	int (*flock)(int fd, int operation);
 	/*
 	 * An open file description lock of the first byte: @type F_RDLCK,
-	 * F_WRLCK or F_UNLCK; waits for it when @wait, else EAGAIN.
+	 * F_WRLCK or F_UNLCK. With @wait the call blocks until it is granted;
+	 * else it fails with EAGAIN.
 	 */
 	int (*file_lock)(int fd, short type, int wait);
 	int (*poll)(struct pollfd *fds, nfds_t nfds, int timeout_ms);
@@ -115,14 +116,14 @@ extern struct tdm_os tdm_os;
 extern const struct tdm_os tdm_os_system;
 
 /*
- * @len random bytes to @buf: of getrandom(2), or of /dev/urandom where that is
- * not to be had. 0, or -errno.
+ * Fill @buf with @len random bytes, from getrandom(2), or from /dev/urandom
+ * where getrandom(2) does not work. Returns 0, or -errno.
  */
 int tdm_os_random(void *buf, size_t len);
 
 /*
- * In a child of fork(2): close the sockets and files of the parent, all that
- * the table opened. Async-signal-safe.
+ * In a child of fork(2): close the sockets and files that the parent opened
+ * through the table. Async-signal-safe.
  */
 void tdm_os_close_sockets(void);
 

@@ -75,7 +75,7 @@ static inline int tdm_pool_grow(struct tdm_pool *p)
 	return 0;
 }
 
-/* An uninitialised object if one is there, else NULL: tdm_pool_alloc() then. */
+/* A free object, uninitialised, or NULL: then call tdm_pool_alloc(). */
 static inline void *tdm_pool_take(struct tdm_pool *p)
 {
 	struct tdm_pool_node *f = p->free;
@@ -87,7 +87,7 @@ static inline void *tdm_pool_take(struct tdm_pool *p)
 	return f;
 }
 
-/* Not 0 when tdm_pool_alloc() would give NULL now; of pools without limit. */
+/* 0: the next tdm_pool_alloc() succeeds. For pools without a limit. */
 static inline int tdm_pool_ready(struct tdm_pool *p)
 {
 	return tdm_likely(p->free != NULL) ? 0 : tdm_pool_grow(p);

@@ -34,17 +34,17 @@
 
 /* Values of tdm_report_path.path; never renumbered. */
 enum tdm_report_kind {
-	TDM_REPORT_NONE = 0, /* no path was ever agreed with the peer */
+	TDM_REPORT_NONE = 0, /* no path has been agreed with the peer */
 	TDM_REPORT_SHM = 1,  /* shared memory */
 	TDM_REPORT_TCP = 2   /* TCP */
 };
 
 /* Values of tdm_report_path.state; never renumbered. */
 enum tdm_report_state {
-	TDM_REPORT_IDLE = 0,   /* no path was ever agreed */
+	TDM_REPORT_IDLE = 0,   /* no path has been agreed */
 	TDM_REPORT_IN_USE = 1, /* the path is in use */
-	TDM_REPORT_CLOSED = 2, /* it was; the peer closed its endpoint */
-	TDM_REPORT_LOST = 3    /* it was; it ended with the error in err */
+	TDM_REPORT_CLOSED = 2, /* was in use; the peer closed its endpoint */
+	TDM_REPORT_LOST = 3    /* was in use; it failed with the error err */
 };
 
 /* How large messages cross shared memory; never renumbered. */
@@ -52,15 +52,15 @@ enum tdm_report_large {
 	TDM_REPORT_LARGE_NONE = 0,   /* not known yet, or another path */
 	TDM_REPORT_LARGE_CMA = 1,    /* read by process_vm_readv(2) */
 	TDM_REPORT_LARGE_BOUNCE = 2, /* copied through a shared area */
-	TDM_REPORT_LARGE_COPY = 3    /* of the endpoint to itself: one copy */
+	TDM_REPORT_LARGE_COPY = 3    /* the endpoint to itself: one copy */
 };
 
 /* The traffic of one path. */
 struct tdm_report_counts {
 	uint64_t tx_msgs;  /* sent: their operations completed */
-	uint64_t tx_bytes; /* payload of these */
+	uint64_t tx_bytes; /* their payload */
 	uint64_t rx_msgs;  /* received into a posted buffer */
-	uint64_t rx_bytes; /* payload of these */
+	uint64_t rx_bytes; /* their payload */
 };
 
 /*

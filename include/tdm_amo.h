@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Atomic operations on memory, fi_atomic(3): what is asked for, in the form
- * that calls, transports and regions share. (base/atomic.h is about the words
- * of our own that threads share.)
+ * Atomic operations on registered memory, fi_atomic(3): the request, in the
+ * form that calls, transports and regions share. (base/atomic.h is for
+ * variables of the provider that threads share.)
  */
 #ifndef TDM_AMO_H
 #define TDM_AMO_H
@@ -24,8 +24,8 @@ enum tdm_amo_kind {
 
 enum {
 	/*
-	 * Operands of one call, bytes: buf and compare together. A record with
-	 * so many fits the smallest ring at any position.
+	 * Most bytes of operands in one call, buf and compare together. A
+	 * record of that size fits the smallest ring at any position.
 	 */
 	TDM_AMO_BYTES = 1024,
 	TDM_AMO_IOV_LIMIT = 8, /* elements of one vector: tx_attr->iov_limit */
@@ -35,8 +35,8 @@ enum {
 };
 
 /*
- * How values lie in the memory of this process: digits of a long double, and
- * 128 on a machine whose integers begin with the high byte.
+ * The representation of values in this process: the digits of a long double,
+ * plus 128 on a big-endian machine.
  */
 #define TDM_AMO_FORM                                                           \
 	(LDBL_MANT_DIG | (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 128 : 0))
@@ -52,12 +52,12 @@ struct tdm_amo {
 /* The atomic part of an initiator's struct tdm_xfer. */
 struct tdm_amo_call {
 	struct tdm_amo amo;
-	uint32_t bytes;	     /* of the target */
-	size_t result_count; /* 0: nothing comes back */
+	uint32_t bytes;	     /* bytes at the target */
+	size_t result_count; /* 0: no result is returned */
 	struct iovec result[TDM_AMO_IOV_LIMIT];
 };
 
-/* Operands that each element of the target takes. */
+/* Operands that the call supplies for each element of the target. */
 static inline unsigned tdm_amo_operands(const struct tdm_amo *a)
 {
 	if (a->kind == TDM_AMO_COMPARE)
@@ -66,9 +66,8 @@ static inline unsigned tdm_amo_operands(const struct tdm_amo *a)
 }
 
 /*
- * Can @a be about @bytes of the target with @len bytes of operands? What the
- * bytes of a record alone can tell; whether there is such an operation is for
- * the owner of the memory to say.
+ * Do @bytes at the target and @len bytes of operands fit @a? The check uses the
+ * record alone; the owner of the memory decides whether the operation exists.
  */
 static inline int tdm_amo_fits(const struct tdm_amo *a, uint64_t bytes,
 			       uint64_t len)
@@ -77,15 +76,15 @@ static inline int tdm_amo_fits(const struct tdm_amo *a, uint64_t bytes,
 	       len <= TDM_AMO_BYTES && len == bytes * tdm_amo_operands(a);
 }
 
-/* Does @a bring the former values back? */
+/* Does @a return the former values? */
 static inline int tdm_amo_fetches(const struct tdm_amo *a)
 {
 	return a->kind != TDM_AMO_BASE;
 }
 
 /*
- * The access that the region must have been registered for: reading by
- * operations that fetch, writing by all but the one that only reads.
+ * The access that the region must grant: read for operations that fetch, write
+ * for all but FI_ATOMIC_READ.
  */
 static inline uint64_t tdm_amo_access(const struct tdm_amo *a)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calls of fi_atomic(3), for those who implement struct fi_ops_atomic. They
- * say the same in many ways, so each becomes a struct tdm_amo_ask here; what
- * is done with it their struct tdm_amo_table knows.
+ * The calls of fi_atomic(3), for those who implement struct fi_ops_atomic. Each
+ * call is turned into a struct tdm_amo_ask here and given to post() of the
+ * implementer's struct tdm_amo_table.
  */
 #ifndef TDM_AMO_CALLS_H
 #define TDM_AMO_CALLS_H

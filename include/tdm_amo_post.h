@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From the calls of fi_atomic(3) to one struct tdm_xfer: they differ in how
- * they name the same things. For those who implement struct fi_ops_atomic.
+ * Turns the calls of fi_atomic(3), which differ in form only, into a struct
+ * tdm_xfer. For those who implement struct fi_ops_atomic.
  */
 #ifndef TDM_AMO_POST_H
 #define TDM_AMO_POST_H
@@ -19,20 +19,20 @@ struct tdm_amo_ask {
 	enum fi_op op;
 	const struct fi_ioc *buf, *compare, *result; /* by kind, else NULL */
 	size_t buf_count, compare_count, result_count;
-	size_t count; /* values at the target; 0: as many as there are here */
+	size_t count; /* values at the target; 0: as in buf or result */
 };
 
-/* Where at the target, and whose. */
+/* The peer, and the place in its memory. */
 struct tdm_amo_where {
 	fi_addr_t peer;
 	uint64_t addr, key;
 	void *context;
-	/* Of messages: further ranges, and the values of all; 0: one range. */
+	/* Message calls: further ranges; values of all. 0: one range. */
 	const struct fi_rma_ioc *more;
 	size_t more_count, values;
 };
 
-/* Begin an ask; tdm_amo_from_message() or tdm_amo_ask() says what about. */
+/* An empty ask; tdm_amo_from_message() or tdm_amo_ask() fills it in. */
 static inline struct tdm_amo_ask tdm_amo_begin(enum tdm_amo_kind kind)
 {
 	struct tdm_amo_ask ask;
@@ -42,7 +42,7 @@ static inline struct tdm_amo_ask tdm_amo_begin(enum tdm_amo_kind kind)
 	return ask;
 }
 
-/* An ask with the operands of buf; compare and result are the caller's. */
+/* An ask with buf as its only operand; the caller adds compare and result. */
 static inline struct tdm_amo_ask
 tdm_amo_ask(enum tdm_amo_kind kind, enum fi_datatype type, enum fi_op op,
 	    const struct fi_ioc *buf, size_t count)
@@ -80,7 +80,7 @@ static inline int tdm_amo_from_message(struct tdm_amo_ask *ask,
 	return 0;
 }
 
-/* A request and what it refers to; x.flags, addr, context and rma_* are free. */
+/* A request and what it points to. The caller sets x.flags and the address. */
 struct tdm_amo_post {
 	struct tdm_xfer x;
 	struct tdm_amo_call call;
@@ -89,8 +89,8 @@ struct tdm_amo_post {
 };
 
 /*
- * The vector @ioc of values of @size bytes to @iov. Out: *@bytes. What is far
- * too much stays so, but overflows nothing. Errors: -FI_EINVAL.
+ * Turn @ioc, whose values have @size bytes each, into @iov. Out: *@bytes,
+ * capped when it is excessive, so that no sum overflows. Errors: -FI_EINVAL.
  */
 static inline int tdm_amo_vector(struct iovec *iov, const struct fi_ioc *ioc,
 				 size_t count, size_t size, size_t *bytes)
@@ -111,7 +111,7 @@ static inline int tdm_amo_vector(struct iovec *iov, const struct fi_ioc *ioc,
 	return 0;
 }
 
-/* Put the result buffers of @ask into @call. Errors: -FI_EINVAL. */
+/* Store the result buffers of @ask in @call. Errors: -FI_EINVAL. */
 static inline int tdm_amo_post_result(struct tdm_amo_call *call,
 				      const struct tdm_amo_ask *ask,
 				      size_t size, size_t *bytes)
@@ -126,9 +126,10 @@ static inline int tdm_amo_post_result(struct tdm_amo_call *call,
 }
 
 /*
- * Fill @p but for what is free (tdm_amo_address()), for @ask, whose values have @size bytes.
- * Errors: -FI_EINVAL: no value, too many vectors, or vectors that do not have
- * the same number of values; -FI_EMSGSIZE: more than TDM_AMO_BYTES.
+ * Fill @p for @ask, whose values have @size bytes, but for the members that
+ * tdm_amo_address() sets. Errors: -FI_EINVAL: no value, too many vectors, or
+ * vectors with different numbers of values; -FI_EMSGSIZE: more than
+ * TDM_AMO_BYTES.
  */
 static inline int tdm_amo_prepare(struct tdm_amo_post *p,
 				  const struct tdm_amo_ask *ask, size_t size)
@@ -175,7 +176,7 @@ static inline int tdm_amo_prepare(struct tdm_amo_post *p,
 	return 0;
 }
 
-/* The rest of @p, x.flags with @flags. */
+/* Set the members that tdm_amo_prepare() left; x.flags get @flags too. */
 static inline void tdm_amo_address(struct tdm_amo_post *p,
 				   const struct tdm_amo_where *w,
 				   uint64_t flags)

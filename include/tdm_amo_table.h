@@ -13,12 +13,15 @@
 /* No lock is held in any of these. */
 struct tdm_amo_table {
 	struct fi_ops_atomic ops; /* TDM_AMO_OPS */
-	/* Post @ask to what @where says. Returns what the call does. */
+	/* Post @ask to @where. Returns the result of the call. */
 	ssize_t (*post)(struct fid_ep *ep, const struct tdm_amo_ask *ask,
 			const struct tdm_amo_where *where, uint64_t flags);
 	/* Default flags, fi_endpoint(3) "op_flags". */
 	uint64_t (*flags)(struct fid_ep *ep);
-	/* Those of a message with @given ones. Errors: the call's. */
+	/*
+	 * The flags of a message call that was given @given. Errors: those of
+	 * the call.
+	 */
 	int (*message_flags)(struct fid_ep *ep, uint64_t given,
 			     uint64_t *flags);
 	/* fi_atomicvalid(3) and its twins. */
@@ -31,7 +34,7 @@ static inline const struct tdm_amo_table *tdm_amo_table(struct fid_ep *ep)
 	return tdm_container_of(ep->atomic, struct tdm_amo_table, ops);
 }
 
-/* One range, that of a call whose arguments name it. */
+/* The single range named by the arguments of a call. */
 static inline struct tdm_amo_where tdm_amo_one(fi_addr_t peer, uint64_t addr,
 					       uint64_t key, void *context)
 {

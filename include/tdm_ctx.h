@@ -6,10 +6,11 @@
  * with it this interface, opened by
  * fi_open_ops(&srx->ep_fid.fid, TDM_CTX_OPS, 0, &ops, NULL).
  *
- * A transport asks srx() whose message it has and calls get_msg() or get_tag()
- * of that one; all other calls are made on the SRX it imported. Receives of
- * such an endpoint are not ended by a CQ bound to it, but by recv() and
- * recv_err(): tdm_done_recv() does that by itself when tdm_done.ctx is set.
+ * A transport gets the SRX of the context that a message names from srx() and
+ * calls its get_msg() or get_tag(); all other calls are made on the SRX it
+ * imported. A receive of such an endpoint completes through recv() and
+ * recv_err(), not through a CQ bound to it: tdm_done_recv() does so when
+ * tdm_done.ctx is set.
  *
  * All functions: domain lock held.
  */
@@ -27,10 +28,13 @@ struct tdm_ctx_ops {
 	size_t size;
 	/* Receive contexts of the endpoint that exports @srx; at least 1. */
 	unsigned int (*count)(struct fid_peer_srx *srx);
-	/* That of context @index, which is below count(). */
+	/* The SRX of context @index, which is below count(). */
 	struct fid_peer_srx *(*srx)(struct fid_peer_srx *srx,
 				    unsigned int index);
-	/* As tdm_done_recv() and tdm_done_recv_err(), by the entry's context. */
+	/*
+	 * Like tdm_done_recv() and tdm_done_recv_err(), through the CQ and
+	 * counter of the entry's context.
+	 */
 	void (*recv)(const struct fi_peer_rx_entry *entry, size_t len);
 	void (*recv_err)(const struct fi_peer_rx_entry *entry, size_t len,
 			 size_t olen, int err, int prov_errno);

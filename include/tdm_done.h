@@ -2,8 +2,8 @@
 /*
  * How an operation ends: at most one completion and exactly one count, written
  * through the owner's exported objects (fi_peer(3)). Both transports end their
- * operations here, so that fi_cq(3) and fi_cntr(3) hold alike for both; so that
- * those of TDM_DEFERRED end elsewhere, without a transport's knowing.
+ * operations here. So fi_cq(3) and fi_cntr(3) hold alike for both, and those of
+ * TDM_DEFERRED end elsewhere without a transport knowing it.
  *
  * All functions: domain lock held.
  */
@@ -22,7 +22,10 @@
 #include "tdm_op.h"
 #include "tdm_source.h"
 
-/* Where the operations of one endpoint end. NULL members: not bound. */
+/*
+ * The objects that report the operations of one endpoint. A NULL member is not
+ * bound.
+ */
 struct tdm_done {
 	struct fid_peer_cq *tx_cq;
 	struct fid_peer_cq *rx_cq;
@@ -33,13 +36,12 @@ struct tdm_done {
 	struct fid_peer_cntr *remote_write_cntr; /* FI_REMOTE_WRITE */
 	struct fid_peer_cntr *remote_read_cntr;	 /* FI_REMOTE_READ */
 	/*
-	 * Receives end in the context of their entry. Then nothing that ends
-	 * receives is bound here.
+	 * Reports receives of a scalable endpoint; rx_cq and the like are NULL.
 	 */
 	const struct tdm_ctx_ops *ctx;
 	const struct tdm_user_ids *ids; /* of the AV; NULL: addresses have none */
-	int strangers; /* FI_SOURCE_ERR: sources nobody inserted are errors */
-	uint64_t refused; /* FI_REMOTE_READ, _WRITE: rights peers do not have */
+	int strangers;	  /* FI_SOURCE_ERR: an unknown source is an error */
+	uint64_t refused; /* FI_REMOTE_READ, _WRITE: rights not granted */
 };
 
 /* The counter an operation with @flags counts on, or NULL. */
@@ -61,8 +63,8 @@ static inline struct fid_peer_cntr *tdm_done_rx_cntr(const struct tdm_done *d,
 }
 
 /*
- * A send, or as initiator a read or write, ended well. @flags: of the
- * tdm_xfer; without FI_COMPLETION only the counter moves.
+ * A send, or a read or write at its initiator, succeeded. @flags: of the
+ * tdm_xfer; without FI_COMPLETION only the counter changes.
  */
 static inline void tdm_done_send(const struct tdm_done *d, void *context,
 				 uint64_t flags)
@@ -82,9 +84,9 @@ static inline void tdm_done_send(const struct tdm_done *d, void *context,
 }
 
 /*
- * A send failed: an error entry is written whether or not a completion was
- * asked for, as fi_cq(3) requires. @err: positive fi_errno. @prov_errno: the
- * transport's own reason. @context is NULL for inject calls.
+ * A send failed. An error entry is written even if no completion was asked for,
+ * as fi_cq(3) requires. @err: positive fi_errno. @prov_errno: the transport's
+ * own reason. @context is NULL for inject calls.
  */
 static inline void tdm_done_send_err(const struct tdm_done *d, void *context,
 				     uint64_t flags, int err, int prov_errno,
@@ -106,7 +108,7 @@ static inline void tdm_done_send_err(const struct tdm_done *d, void *context,
 	d->tx_cq->owner_ops->writeerr(d->tx_cq, &e);
 }
 
-/* The rare part of a completion. Returns 1 when all is written. */
+/* The rare cases of a completion. Returns 1 when it is written. */
 static tdm_noinline __attribute__((unused)) int
 tdm_done_recv_rare(const struct tdm_done *d, const struct fi_peer_rx_entry *e,
 		   size_t len)
@@ -114,7 +116,7 @@ tdm_done_recv_rare(const struct tdm_done *d, const struct fi_peer_rx_entry *e,
 	struct fid_peer_cntr *region = (struct fid_peer_cntr *)e->owner_context;
 	struct fi_cq_err_entry x;
 
-	/* Entries of include/tdm_rma.h. */
+	/* The entry is one of include/tdm_rma.h: count at its region. */
 	if ((e->flags & FI_RMA) && region)
 		region->owner_ops->inc(region);
 	if ((e->flags & TDM_DEFERRED) && !d->ctx) {

@@ -33,16 +33,21 @@ struct tdm_engine {
 
 	unsigned int sleepers; /* threads in a blocking read; G: lock */
 	int exported;	       /* an application may sleep; G: lock */
-	int orphan; /* a parent's: fork.c; set before other threads */
 	/*
-	 * A call outside of a pass left something for the next one that a peer
-	 * waits for: no completion is read before that. G: lock.
+	 * inherited by a child of fork(2): fork.c; set before other threads
+	 * exist
+	 */
+	int orphan;
+	/*
+	 * Work done outside of a pass left something to do that a peer waits
+	 * for; a pass runs before the next completion is read. G: lock.
 	 */
 	int owed;
-	uint64_t passes;  /* of progress, free-running; G: lock */
-	uint32_t vain;	  /* calls in a row that found nothing; G: lock */
-	uint64_t vain_ns; /* when the clock was first asked; G: lock */
-	tdm_a32 crowd;	  /* 0..TDM_CROWD_MOST: tdm_engine_crowd() */
+	uint64_t passes; /* of progress, free-running; G: lock */
+	uint32_t vain;	 /* polls in a row without result; G: lock */
+	/* time of the first of these polls that read the clock; G: lock */
+	uint64_t vain_ns;
+	tdm_a32 crowd; /* 0..TDM_CROWD_MOST: tdm_engine_crowd() */
 
 	/*
 	 * Write the address @sa in the domain's format to @buf[@room]. Returns
@@ -58,10 +63,9 @@ struct tdm_engine {
 
 	/*
 	 * Prepare for sleep. 0: the caller may sleep on wait_fd(). -FI_EAGAIN:
-	 * something is pending, call progress() instead. Only arm() may take
-	 * back the readability of wait_fd(), and then arms anew: progress()
-	 * run by another thread must not undo what a sleeper relies on.
-	 * Lock: held.
+	 * something is pending, call progress() instead. Only arm() may make
+	 * wait_fd() unreadable again, and then it arms anew: a progress() of
+	 * another thread must not take the wake-up from a sleeper. Lock: held.
 	 */
 	int (*arm)(struct tdm_engine *engine);
 
@@ -74,16 +78,16 @@ struct tdm_engine {
 
 	/*
 	 * A counter has reached the threshold of @trigger, which waited there
-	 * (peer/trigger.h), and has let go of it: the next pass of progress is
-	 * to start what it stands for, and whoever sleeps on wait_fd() is woken
-	 * for that. Called from the middle of everything. Lock: held.
+	 * (peer/trigger.h), and has removed it: the next pass of progress
+	 * starts the operation, and a sleeper on wait_fd() is woken for that.
+	 * Called while a transport is at work, so it only queues. Lock: held.
 	 */
 	void (*due)(struct tdm_engine *engine, struct tdm_trigger *trigger);
 };
 
 /*
- * Might somebody be asleep on wait_fd()? Else work that is left undone needs
- * to wake nobody: the next sleeper arms first. Lock: held.
+ * Might a thread sleep on wait_fd()? If not, work that is left undone needs to
+ * wake nobody: the next sleeper arms first. Lock: held.
  */
 static inline int tdm_engine_watched(const struct tdm_engine *engine)
 {
@@ -91,22 +95,22 @@ static inline int tdm_engine_watched(const struct tdm_engine *engine)
 }
 
 /*
- * A waiter that polled so often and so long in vain offers its core to others.
- * Both halve with each step of engine->crowd.
+ * A waiter that polled so many times and for so long without result yields its
+ * core to other processes. Both limits halve with each step of engine->crowd.
  */
 enum { TDM_VAIN_CALLS = 256, TDM_VAIN_NS = 50000 };
 
 enum {
 	TDM_CROWD_MOST = 8, /* 1 call, 195 ns */
 	TDM_CROWD_STEP = 2,
-	/* A yield that took longer has let somebody else run. */
+	/* A yield that took longer let another process run. */
 	TDM_YIELD_ALONE_NS = 2000,
 };
 
 /*
- * How crowded the core is after a yield that took @away_ns, when it was @crowd
- * before. Who was away had a reason to yield and does so sooner the next time;
- * who came back at once was alone and polls for longer.
+ * The new value of engine->crowd after a yield that took @away_ns, when it was
+ * @crowd before. A yield that let others run makes the next one come sooner;
+ * one that returned at once lets the thread poll for longer.
  */
 static inline uint32_t tdm_engine_crowd(uint32_t crowd, uint64_t away_ns)
 {
@@ -117,10 +121,10 @@ static inline uint32_t tdm_engine_crowd(uint32_t crowd, uint64_t away_ns)
 }
 
 /*
- * A call that polls found nothing. Returns 1 when the caller should call
- * tdm_engine_yield() after it has released the lock: the peer that is waited
- * for may need this core, and would else get it when the time slice is over.
- * A pass that finds something sets engine->vain to 0. Lock: held.
+ * Count a poll without result. Returns 1 when the caller should call
+ * tdm_engine_yield() after it has released the lock: the awaited peer may need
+ * this core, and would otherwise get it only at the end of the time slice. A
+ * pass that finds something sets engine->vain to 0. Lock: held.
  */
 static inline int tdm_engine_vain(struct tdm_engine *engine)
 {
@@ -136,7 +140,10 @@ static inline int tdm_engine_vain(struct tdm_engine *engine)
 	return now - engine->vain_ns > (uint64_t)TDM_VAIN_NS >> crowd;
 }
 
-/* A yield took @away_ns. Of two threads at once one is heard. Lock: none. */
+/*
+ * Note that a yield took @away_ns. When two threads note it at once, one value
+ * is lost. Lock: none.
+ */
 static inline void tdm_engine_yielded(struct tdm_engine *engine,
 				      uint64_t away_ns)
 {

@@ -16,11 +16,11 @@
 	 FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE |               \
 	 FI_REMOTE_CQ_DATA | FI_MULTI_RECV | FI_CLAIM)
 
-/* Of these, the ones an initiator's completion has. */
+/* The flags among them that an initiator's completion has. */
 #define TDM_CQ_TX_FLAGS                                                        \
 	(FI_SEND | FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE)
 
-/* The error entry for the receive of @e, of which @len bytes were placed. */
+/* The error entry for the receive of @e, with @len bytes placed. */
 static inline void tdm_entry_of_error(struct fi_cq_err_entry *x,
 				      const struct fi_peer_rx_entry *e,
 				      size_t len, int err)
@@ -36,7 +36,7 @@ static inline void tdm_entry_of_error(struct fi_cq_err_entry *x,
 	x->src_addr = e->addr;
 }
 
-/* The error entry of a send, but for src_addr. */
+/* The error entry of a send; the caller sets src_addr. */
 static inline void tdm_entry_of_send_error(struct fi_cq_err_entry *x,
 					   void *context, uint64_t flags,
 					   int err, int prov_errno)

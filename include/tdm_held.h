@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The account of an endpoint for unexpected messages: the memory that they take,
- * whichever transport brought them and whether their sender is still there. The
- * owner keeps it, and a transport finds it through its export of the receive
- * side: fi_open_ops(&srx->ep_fid.fid, TDM_HELD_OPS, 0, &held, NULL). With an
- * owner that has none a transport keeps one of its own.
+ * The account of an endpoint's unexpected messages: the memory they take,
+ * whichever transport brought them and whether or not their sender is alive.
+ * The owner keeps it; a transport gets it from its export of the receive side:
+ * fi_open_ops(&srx->ep_fid.fid, TDM_HELD_OPS, 0, &held, NULL). If the owner has
+ * none, a transport keeps its own.
  *
  * Spec: fi_tandem(7), LIMITS.
  */
@@ -19,9 +19,9 @@
 #define TDM_HELD_OPS "tandem_held_1"
 
 enum {
-	/* TCP charges this for a message that waits, beside its payload. */
+	/* Charged by TCP for each unexpected message, beside its payload. */
 	TDM_HELD_CHARGE_BYTES = 512,
-	/* A peer may have as much, whatever others have. */
+	/* Every peer may use so much, whatever others use. */
 	TDM_HELD_SHARE_BYTES = 64 << 10,
 };
 
@@ -29,11 +29,11 @@ enum {
 struct tdm_held {
 	size_t size;	      /* of this structure */
 	uint32_t entry_bytes; /* the owner's entry of a message; constant */
-	/* Taken by messages, or promised to peers that may send some. */
+	/* Used by messages, or promised to peers that may send some. */
 	uint64_t bytes;
 };
 
-/* Bytes that may still be taken or promised. */
+/* Bytes that can still be used or promised. */
 static inline uint64_t tdm_held_room(const struct tdm_held *held)
 {
 	return tdm_env.unexp_max_bytes -
@@ -41,8 +41,8 @@ static inline uint64_t tdm_held_room(const struct tdm_held *held)
 }
 
 /*
- * May a message that takes @need bytes be kept that a peer has left behind,
- * closing? For them there is as much again as a process may have on their way.
+ * May a message of @need bytes be kept whose sender sent it while closing? Such
+ * messages may take as much more as a process may hold in injected messages.
  */
 static inline int tdm_held_keeps(const struct tdm_held *held, uint64_t need)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * User ids of addresses, fi_av(3) FI_AV_USER_ID: what completions report in
- * the place of an address. The address vector keeps them; the receive side and
- * the regions of the endpoints bound to it look them up.
+ * User ids of addresses, fi_av(3) FI_AV_USER_ID: completions report them
+ * instead of addresses. The address vector keeps them; the receive side and the
+ * regions of the endpoints bound to it look them up.
  */
 #ifndef TDM_IDS_H
 #define TDM_IDS_H
@@ -17,10 +17,9 @@
 #include "base/base.h"
 
 /*
- * A peer that reports addresses in the owner's space by other ways than an
- * entry it got from the receive side asks for what stands for them:
- * fi_open_ops(&srx->ep_fid.fid, TDM_IDS_OPS, 0, &ops, NULL). An owner without
- * user ids need not have it.
+ * A peer that reports an address which it did not get in an entry of the
+ * receive side asks for its id: fi_open_ops(&srx->ep_fid.fid, TDM_IDS_OPS, 0,
+ * &ops, NULL). An owner without user ids need not have it.
  */
 #define TDM_IDS_OPS "tandem_ids_1"
 
@@ -32,8 +31,11 @@ struct tdm_ids_ops {
 
 struct tdm_user_ids {
 	fi_addr_t *id; /* [count], by address */
-	size_t count;  /* 0: there are none, addresses report themselves */
-	/* By number of an authorization key, less 1; NULL: handles do. */
+	size_t count;  /* 0: no user ids, addresses are reported */
+	/*
+	 * By number of an authorization key, less 1; NULL: handles are
+	 * reported.
+	 */
 	const fi_addr_t *key_id;
 };
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The end of a struct fi_info. Copies may have authorization keys, which
- * fi_freeinfo(3) leaves in the memory that it frees: nothing but the function
- * here calls it.
+ * Freeing a struct fi_info. Copies may hold authorization keys, which
+ * fi_freeinfo(3) leaves in the freed memory: only the function here calls it.
  */
 #ifndef TDM_INFO_H
 #define TDM_INFO_H
@@ -13,7 +12,7 @@
 
 #include "base/auth.h"
 
-/* fi_freeinfo(3) of all of @list, keys overwritten. NULL is fine. */
+/* fi_freeinfo(3) of all of @list, after overwriting keys. NULL is fine. */
 static inline void tdm_info_free(struct fi_info *list)
 {
 	struct fi_info *i;

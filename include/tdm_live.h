@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A question of an owner to a peer provider, beyond fi_peer(3): does a session
- * live? Somebody else may claim the address of a peer, and the owner must
- * not believe it while the peer is there. A peer need not offer this.
+ * Lets the owner ask a peer provider, beyond fi_peer(3), whether a session is
+ * alive. A stranger may claim the address of a peer; the owner must reject the
+ * claim while the real peer is alive. A peer need not offer this.
  */
 #ifndef TDM_LIVE_H
 #define TDM_LIVE_H
@@ -18,9 +18,9 @@ struct tdm_live_ops {
 	size_t size;
 	/*
 	 * Not 0 while @ep has a session with the endpoint whose socket address
-	 * is the @len bytes at @addr. When the other process turns out to be
-	 * gone, the answer is not 0 once more, and the session ends at the next
-	 * pass of progress. Lock: held.
+	 * is the @len bytes at @addr. If the call finds that the other process
+	 * is gone, it still returns not 0 this time, and the next pass of
+	 * progress ends the session. Lock: held.
 	 */
 	int (*live)(struct fid_ep *ep, const void *addr, size_t len);
 };

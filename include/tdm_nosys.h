@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calls that are not offered, one copy for every ops table. libfabric
- * exports no such stubs, and an empty slot would crash the application.
- * Named tdm_no_<table>_<call>; each returns -FI_ENOSYS.
+ * Stubs for calls that an object does not offer, shared by all ops tables.
+ * libfabric exports no such stubs, and an empty slot would crash the
+ * application. Named tdm_no_<table>_<call>; each returns -FI_ENOSYS.
  */
 #ifndef TDM_NOSYS_H
 #define TDM_NOSYS_H

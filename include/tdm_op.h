@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations whose end the owner sees before anybody else: deferred work,
- * fi_trigger(3), which counts on a counter of its own and is not reported at
- * its endpoint. A transport knows nothing of it: it passes flags and context
- * on to tdm_done.h as those of any other operation.
+ * Operations whose completion the owner intercepts: deferred work of
+ * fi_trigger(3), which counts on a counter of its own and may not be reported
+ * at its endpoint. A transport does not know: it passes flags and context on to
+ * tdm_done.h as for any other operation.
  */
 #ifndef TDM_OP_H
 #define TDM_OP_H
@@ -20,23 +20,23 @@ struct tdm_done;
 /* In flags of a request: its context is a struct tdm_op. */
 #define TDM_DEFERRED (1ULL << 63)
 
-/* How an operation ended: what one of the calls of tdm_done.h was told. */
+/* The result of an operation: the arguments of the call of tdm_done.h. */
 struct tdm_end {
-	const struct tdm_done *done;	      /* of the endpoint where it did */
-	const struct fi_peer_rx_entry *entry; /* a receive's; NULL: a send's */
+	const struct tdm_done *done;	      /* of the operation's endpoint */
+	const struct fi_peer_rx_entry *entry; /* the receive's; NULL: a send */
 	uint64_t flags;	     /* a send's, without TDM_DEFERRED */
 	fi_addr_t addr;	     /* a failed send's */
 	size_t len, olen;    /* a receive's, bytes */
-	int err, prov_errno; /* positive; 0: well */
-	int released; /* nothing but the release of a multi-receive buffer */
+	int err, prov_errno; /* positive; 0: success */
+	int released;	     /* 1: only a multi-receive buffer was released */
 };
 
 struct tdm_op {
 	void *context; /* the application's */
 	/*
-	 * Write what is to be written, instead of tdm_done.h. @op is over by
-	 * that, unless its receive is a multi-receive buffer: that is over when
-	 * it is released, or cancelled. Lock: domain held.
+	 * Report @end instead of tdm_done.h. @op is finished then, unless it is
+	 * a multi-receive buffer: that is finished when it is released or
+	 * cancelled. Lock: domain held.
 	 */
 	void (*end)(struct tdm_op *op, const struct tdm_end *end);
 };
@@ -48,7 +48,7 @@ static inline void tdm_op_end(void *context, const struct tdm_end *end)
 	op->end(op, end);
 }
 
-/* The parts of tdm_done_send() and tdm_done_send_err() for @context. */
+/* tdm_done_send() and tdm_done_send_err() for a deferred operation @context. */
 static tdm_noinline __attribute__((unused)) void
 tdm_op_send_failed(const struct tdm_done *d, void *context, uint64_t flags,
 		   int err, int prov_errno, fi_addr_t addr)
@@ -65,7 +65,7 @@ tdm_op_sent(const struct tdm_done *d, void *context, uint64_t flags)
 	tdm_op_send_failed(d, context, flags, 0, 0, 0);
 }
 
-/* The parts of tdm_done_recv() and tdm_done_recv_err() for @e. */
+/* tdm_done_recv() and tdm_done_recv_err() for a deferred receive's entry @e. */
 static tdm_noinline __attribute__((unused)) void
 tdm_op_recv_failed(const struct tdm_done *d, const struct fi_peer_rx_entry *e,
 		   size_t len, size_t olen, int err, int prov_errno)

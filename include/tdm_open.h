@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Interfaces beyond fi_peer(3) that the owner of an object may have: those of
- * tdm_ctx.h, tdm_ids.h and tdm_source.h. Another owner need not have them.
+ * How to ask an owner or peer for an interface beyond fi_peer(3);
+ * include/README.md lists them. Each is optional.
  */
 #ifndef TDM_OPEN_H
 #define TDM_OPEN_H
@@ -9,8 +9,8 @@
 #include <rdma/fabric.h>
 
 /*
- * fi_open_ops(3) of @fid, of which any call may be missing. Returns the
- * interface @name, or NULL: the owner does not have it.
+ * fi_open_ops(3) of @fid, whose ops table may lack any call. Returns the
+ * interface @name, or NULL: it is not offered.
  */
 static inline void *tdm_open_ops(struct fid *fid, const char *name)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Message order of one-sided operations, fi_endpoint(3) msg_order. Requests of
- * a pair leave and are taken in the order they were posted, whatever was
- * granted, and most are carried out as they are taken. Two kinds are not: the
- * bytes of a write that was announced come later, and those of a long read are
- * fetched later. What such a slow operation must not be overtaken by waits at
- * the initiator until it has ended (doc/adr/0021).
+ * Message order of one-sided operations, fi_endpoint(3) msg_order. The requests
+ * to a peer are sent and processed in the order they were posted, whatever
+ * order was granted, and most are carried out when they are processed. Two
+ * kinds are *slow*: the bytes of a long write follow its announcement, and
+ * those of a long read are fetched later. An operation that must not overtake a
+ * slow one waits at the initiator until the slow one has ended (doc/adr/0021).
  */
 #ifndef TDM_ORDER_H
 #define TDM_ORDER_H
@@ -17,8 +17,8 @@
 #include "tdm_xfer.h"
 
 /*
- * A target samples reads of up to this many bytes when it takes them; longer
- * ones are slow.
+ * A target copies the bytes of a read of at most this length when it processes
+ * the request; longer reads are slow.
  */
 enum { TDM_SAMPLE_BYTES = TDM_AMO_BYTES };
 
@@ -29,13 +29,13 @@ enum { TDM_SAMPLE_BYTES = TDM_AMO_BYTES };
 	 FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR |              \
 	 FI_ORDER_RMA_WAW)
 
-/* Kinds that wait for slow operations: FI_SEND, FI_READ, FI_WRITE; 0: none. */
+/* Kinds that wait for slow operations: bits of FI_SEND, FI_READ, FI_WRITE. */
 struct tdm_order {
 	uint64_t after_write;
 	uint64_t after_read;
 };
 
-/* For an endpoint that was granted @msg_order. */
+/* The order of an endpoint that was granted @msg_order. */
 static inline struct tdm_order tdm_order(uint64_t msg_order)
 {
 	struct tdm_order o = { 0, 0 };
@@ -46,7 +46,9 @@ static inline struct tdm_order tdm_order(uint64_t msg_order)
 		o.after_write |= FI_WRITE;
 	if (msg_order & FI_ORDER_SAW)
 		o.after_write |= FI_SEND;
-	/* Reads after reads change nothing: their requests are in order. */
+	/*
+	 * Reads need not wait for reads: their requests are processed in order.
+	 */
 	if (msg_order & (FI_ORDER_WAR | FI_ORDER_RMA_WAR))
 		o.after_read |= FI_WRITE;
 	if (msg_order & FI_ORDER_SAR)
@@ -54,13 +56,13 @@ static inline struct tdm_order tdm_order(uint64_t msg_order)
 	return o;
 }
 
-/* The slow operations of a pair that have not ended. */
+/* The slow operations to one peer that have not ended. */
 struct tdm_slow {
 	uint32_t writes, reads;
-	uint64_t held; /* what waits for them, of the bits in struct tdm_order */
+	uint64_t held; /* kinds that wait for them, as in tdm_order */
 };
 
-/* @n more (-1: one fewer) of them, like the one with @flags. */
+/* Count @n more (-1: one fewer) slow operations like the one with @flags. */
 static inline void tdm_slow_add(struct tdm_slow *slow,
 				const struct tdm_order *o, uint64_t flags,
 				int n)

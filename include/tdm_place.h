@@ -2,9 +2,9 @@
 /*
  * The order in which the bytes of a one-sided write become visible at their
  * target. Programs poll the last byte of a write to learn that all of it is
- * there, fi_tandem(7) ORDERING. So whatever way the bytes take, those in the
- * last cache line of the target are stored after all others, and the last of
- * these by a store of its own.
+ * there, fi_tandem(7) ORDERING. So however the bytes travel, those in the last
+ * cache line of the target are stored after all others, and the last of these
+ * by a separate store.
  *
  * A write of up to 8 bytes is one store wherever the machine has one.
  */
@@ -19,8 +19,8 @@
 enum { TDM_LINE_BYTES = 64 };
 
 /*
- * How many of the bytes of iov[count], which has no empty element, come last:
- * those in the cache line of its last byte. 0 for a vector without elements.
+ * Bytes at the end of iov[count], which has no empty element, that must come
+ * last: those in the cache line of the last byte. 0 for an empty vector.
  */
 static inline size_t tdm_place_last(const struct iovec *iov, size_t count)
 {
@@ -38,7 +38,9 @@ typedef uint16_t __attribute__((may_alias)) tdm_place_u16;
 typedef uint32_t __attribute__((may_alias)) tdm_place_u32;
 typedef uint64_t __attribute__((may_alias)) tdm_place_u64;
 
-/* @width, 1, 2, 4 or 8, bytes of @src to @to, which is aligned to that. */
+/*
+ * Store @width bytes (1, 2, 4 or 8) of @src to @to, aligned to @width, at once.
+ */
 static inline void tdm_place_word(void *to, const void *src, size_t width)
 {
 	uint64_t v64;
@@ -66,9 +68,9 @@ static inline void tdm_place_word(void *to, const void *src, size_t width)
 }
 
 /*
- * Store @n bytes of @src, at least 1, up to the end of iov[count]: after
- * all stores before, and their last word, as wide as its place allows, after
- * the rest. @n is at most tdm_place_last().
+ * Store the @n bytes of @src, at least 1 and at most tdm_place_last(), at the
+ * end of iov[count]: after all earlier stores, and the last word, as wide as
+ * its alignment allows, after the others.
  */
 static inline void tdm_place_end(const struct iovec *iov, size_t count,
 				 const void *src, size_t n)
@@ -86,8 +88,8 @@ static inline void tdm_place_end(const struct iovec *iov, size_t count,
 }
 
 /*
- * Store the @n bytes of @src, which continue a write where it stands, at byte
- * @at of iov[count], all of it.
+ * Store the @n bytes of @src at byte @at of iov[count], a whole write whose
+ * earlier bytes have been stored.
  */
 static inline void tdm_place(const struct iovec *iov, size_t count, size_t at,
 			     const void *src, size_t n)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Knowledge that owner and peer share beyond fi_peer(3): the built-in
- * peer's provider entry, and the shape of the events a peer writes to the EQ
- * it imports.
+ * The built-in peer's provider entry, and the events that a peer writes to the
+ * EQ it imports, beyond fi_peer(3).
  */
 #ifndef TDM_PROVIDER_H
 #define TDM_PROVIDER_H
@@ -34,7 +33,8 @@ enum tdm_reason {
 	TDM_REASON_RESOURCE,	/* memory, descriptors or a system call */
 	TDM_REASON_SEGMENT,	/* segment not sealed as required */
 	TDM_REASON_DISABLED,	/* FI_TANDEM_SHM=off or endpoint option */
-	TDM_REASON_NAME,	/* somebody else has our attach socket's name */
+	/* another process has bound our attach socket's name */
+	TDM_REASON_NAME,
 	TDM_REASON_COUNT
 };
 
@@ -45,8 +45,8 @@ enum tdm_reason {
  */
 enum tdm_peer_event_type {
 	TDM_PEER_UP,	  /* attached; the pair uses the peer */
-	TDM_PEER_REFUSED, /* cannot be attached: err and reason say why */
-	TDM_PEER_LOST,	  /* was attached, is gone: err says how */
+	TDM_PEER_REFUSED, /* cannot be attached; err and reason tell why */
+	TDM_PEER_LOST,	  /* was attached and has gone; err tells how */
 };
 
 struct tdm_peer_event {

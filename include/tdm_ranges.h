@@ -8,16 +8,16 @@
 
 #include "tdm_xfer.h"
 
-/* Bytes at the target of the one-sided @x. */
+/* Bytes that the one-sided @x accesses at the target. */
 static inline size_t tdm_xfer_target(const struct tdm_xfer *x)
 {
 	return x->flags & FI_ATOMIC ? x->amo->bytes : x->len;
 }
 
 /*
- * The ranges iov[@count] at the target of @x, whose vector is filled in: the one
- * place that looks at such a list. Errors: -FI_EINVAL: none, too many, or of
- * another length than what is here; -FI_EMSGSIZE: an overflow.
+ * Set the ranges iov[@count] at the target in @x, whose vector is filled in.
+ * The only place that checks such a list. Errors: -FI_EINVAL: no range, too
+ * many, or a sum unlike that of the local vector; -FI_EMSGSIZE: an overflow.
  */
 static inline int tdm_xfer_ranges(struct tdm_xfer *x,
 				  const struct fi_rma_iov *iov, size_t count)
@@ -42,7 +42,7 @@ static inline int tdm_xfer_ranges(struct tdm_xfer *x,
 	return 0;
 }
 
-/* All ranges of @x, out[TDM_RMA_IOV_LIMIT]. Returns how many. */
+/* Copy all ranges of @x to out[TDM_RMA_IOV_LIMIT]. Returns how many. */
 static inline size_t tdm_xfer_list(const struct tdm_xfer *x,
 				   struct fi_rma_iov *out)
 {
@@ -58,7 +58,7 @@ static inline size_t tdm_xfer_list(const struct tdm_xfer *x,
 	return more + 1;
 }
 
-/* The ranges of @x in values of @size bytes, to @out. */
+/* Write the ranges of @x, counted in values of @size bytes, to @out. */
 static inline size_t tdm_xfer_values(const struct tdm_xfer *x, size_t size,
 				     struct fi_rma_ioc *out)
 {
@@ -73,7 +73,7 @@ static inline size_t tdm_xfer_values(const struct tdm_xfer *x, size_t size,
 	return n;
 }
 
-/* How many values iov[@count] names. Errors: -FI_EINVAL. Out: *@values. */
+/* The number of values in iov[@count]. Errors: -FI_EINVAL. Out: *@values. */
 static inline int tdm_ranges_values(const struct fi_rma_ioc *iov, size_t count,
 				    size_t *values)
 {
@@ -90,7 +90,10 @@ static inline int tdm_ranges_values(const struct fi_rma_ioc *iov, size_t count,
 	return 0;
 }
 
-/* Give @x the ranges more[@count] of values of @size bytes; @store keeps them. */
+/*
+ * Add to @x the ranges more[@count] of values of @size bytes; they are stored
+ * in @store.
+ */
 static inline void tdm_xfer_more(struct tdm_xfer *x, struct fi_rma_iov *store,
 				 const struct fi_rma_ioc *more, size_t count,
 				 size_t size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One-sided operations at their target. fi_peer(3) lets a peer use the owner's
- * domain; this is the operation a transport uses there, opened by
+ * domain; a transport calls these functions there, opened by
  * fi_open_ops(&domain->fid, TDM_RMA_OPS, 0, &ops, NULL).
  *
  * A transport treats an arriving write as a message whose receive entry comes
@@ -33,19 +33,19 @@ struct tdm_rma_request {
 	uint64_t flags;	 /* 0 or FI_REMOTE_CQ_DATA */
 	fi_addr_t src;	 /* of the initiator, or FI_ADDR_UNSPEC */
 	/*
-	 * Ranges behind that of key and addr, which has the bytes that they
-	 * leave; more[more_count], less than TDM_RMA_IOV_LIMIT.
+	 * Further ranges, more[more_count], fewer than TDM_RMA_IOV_LIMIT. The
+	 * first range has the bytes of len that these leave.
 	 */
 	const struct fi_rma_iov *more;
 	size_t more_count;
 };
 
-/* An atomic operation; tdm_amo_fits() what it says. */
+/* An atomic operation that tdm_amo_fits() accepts. */
 struct tdm_rma_atomic {
 	struct tdm_rma_request rma; /* access and data do not count */
 	struct tdm_amo amo;
 	const void *operands;
-	void *result; /* rma.len bytes, or NULL where nothing comes back */
+	void *result; /* rma.len bytes; NULL: no result */
 };
 
 struct tdm_rma_ops {

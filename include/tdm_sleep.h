@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How an owner sleeps on a peer's queue without one more level of epoll. The
- * descriptor that FI_GETWAIT gives is an epoll set; in a set of the owner it
- * would be a level of its own, the kernel allows five in all, and applications
- * need some. A peer need not offer this.
+ * descriptor that FI_GETWAIT gives is an epoll set; inside a set of the owner
+ * it would add a level of nesting. The kernel allows five levels, and
+ * applications need some of them. A peer need not offer this.
  */
 #ifndef TDM_SLEEP_H
 #define TDM_SLEEP_H
@@ -18,12 +18,12 @@
 struct tdm_sleep_ops {
 	size_t size;
 	/*
-	 * Use the epoll set @epfd of the owner in place of one of the queue's:
-	 * what would make the queue's readable is a member of @epfd from now
-	 * on, for as long as the queue is open, and FI_GETWAIT gives @epfd. It
-	 * stays the owner's and outlives the queue; several queues may join it.
-	 * Errors: -FI_EBUSY when the queue has another set, those of
-	 * epoll_ctl(2). Lock: held.
+	 * Use the epoll set @epfd of the owner in place of one of the queue's
+	 * own: the descriptors that the queue waits for are members of @epfd
+	 * from now on, for as long as the queue is open, and FI_GETWAIT gives
+	 * @epfd. It stays the owner's and outlives the queue; several queues
+	 * may join it. Errors: -FI_EBUSY when the queue has another set, those
+	 * of epoll_ctl(2). Lock: held.
 	 */
 	int (*join)(struct fid *queue, int epfd);
 };

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sources that nobody inserted, fi_getinfo(3) FI_SOURCE_ERR: what is received
- * from one ends in an error entry with FI_EADDRNOTAVAIL and its address.
+ * Sources that are not in the address vector, fi_getinfo(3) FI_SOURCE_ERR: a
+ * message from one ends in an error entry with FI_EADDRNOTAVAIL and its
+ * address.
  *
- * fi_peer(3) has no place for the address of a message. A transport that can
- * tell says so once, by fi_open_ops(&srx->ep_fid.fid, TDM_SOURCE_OPS, 0, &ops,
- * NULL) and offers(), and from then on the attr of each get_msg() and get_tag()
- * on that SRX is the first member of a struct tdm_offer. The owner marks an
- * entry whose source it misses with FI_SOURCE_ERR in entry->flags, a bit no
- * completion has; entry->owner_context is then tdm_offer.from, and
- * tdm_done_recv() does the rest. Of transports that cannot tell, such sources
- * are FI_ADDR_NOTAVAIL in usual completions.
+ * fi_peer(3) has no place for the source address of a message. A transport that
+ * knows it declares so once, by fi_open_ops(&srx->ep_fid.fid, TDM_SOURCE_OPS,
+ * 0, &ops, NULL) and offers(), and from then on the attr of each get_msg() and
+ * get_tag() on that SRX is the first member of a struct tdm_offer. The owner
+ * marks an entry whose source is not in its AV with FI_SOURCE_ERR in
+ * entry->flags, a bit no completion has; entry->owner_context is then
+ * tdm_offer.from, and tdm_done_recv() writes the error entry. With other
+ * transports such messages end in usual completions with source
+ * FI_ADDR_NOTAVAIL.
  */
 #ifndef TDM_SOURCE_H
 #define TDM_SOURCE_H
@@ -43,7 +45,10 @@ static inline size_t tdm_source_bytes(const struct sockaddr *sa)
 					  sizeof(struct sockaddr_in6);
 }
 
-/* For a transport: from now on it offers to @srx. Lock: held. */
+/*
+ * A transport calls this before it offers messages to @srx in a struct
+ * tdm_offer. Lock: held.
+ */
 static inline void tdm_source_offer(struct fid_peer_srx *srx)
 {
 	const struct tdm_source_ops *ops =

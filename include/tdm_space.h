@@ -5,7 +5,7 @@
  *
  *	63 .. 64 - c	receive context, c = rx_ctx_bits of the AV
  *	     .. 32	group, from fi_group_addr(3)
- *	31 ..  0	index of the AV; or from TDM_SPACE_WILD on, who it may be:
+ *	31 ..  0	index of the AV; from TDM_SPACE_WILD on, a wildcard:
  *			TDM_SPACE_WILD + k	anybody by key k, k > 0
  *			TDM_SPACE_ANY		anybody
  *
@@ -24,23 +24,26 @@
 #define TDM_SPACE_WILD 0x80000000u
 #define TDM_SPACE_ANY 0xffffffffu
 
-/* The largest group: with all bits set, anybody of it would be UNSPEC. */
+/*
+ * The largest group. With all bits set in the group, the wildcard for any peer
+ * would be FI_ADDR_UNSPEC.
+ */
 #define TDM_SPACE_GROUP_MOST 0xfffffffeu
 
-/* How the addresses of an AV are made. */
+/* The layout of the addresses of an AV. */
 struct tdm_space {
 	int ctx_bits;	    /* rx_ctx_bits */
 	uint32_t max_group; /* of the domain; 0: no groups */
 };
 
-/* An address taken apart. */
+/* The parts of an address. */
 struct tdm_place {
 	fi_addr_t addr; /* bits 31 .. 0 */
 	uint32_t group;
 	uint32_t ctx;
 };
 
-/* Bits that groups up to @max take. */
+/* Bits needed for groups up to @max. */
 static inline int tdm_space_group_bits(uint32_t max)
 {
 	return max ? 32 - __builtin_clz(max) : 0;
@@ -51,20 +54,23 @@ static inline int tdm_space_is_wild(fi_addr_t name)
 	return (int)(name >> 31 & 1);
 }
 
-/* The name of @low, of bits 31 .. 0, in the group of the name @of. */
+/* The name with the low 32 bits @low in the group of the name @of. */
 static inline fi_addr_t tdm_space_in_group(fi_addr_t of, uint32_t low)
 {
 	return (of & ~(fi_addr_t)UINT32_MAX) | low;
 }
 
-/* Anybody by @key, of the group of the name @of; 0: by none. */
+/*
+ * The wildcard for peers with key @key (0: for any peer) in the group of the
+ * name @of.
+ */
 static inline fi_addr_t tdm_space_by_key(fi_addr_t of, uint32_t key)
 {
 	return tdm_space_in_group(of,
 				  key ? TDM_SPACE_WILD | key : TDM_SPACE_ANY);
 }
 
-/* The key of a name that says one, else 0. */
+/* The key of a name that is a wildcard by key, else 0. */
 static inline uint32_t tdm_space_key(fi_addr_t name)
 {
 	uint32_t low = (uint32_t)name;
@@ -80,7 +86,7 @@ static inline fi_addr_t tdm_space_name(fi_addr_t addr)
 	return addr == FI_ADDR_UNSPEC ? TDM_SPACE_ANY : addr;
 }
 
-/* The source a completion reports for @name. */
+/* The source that a completion with the name @name reports. */
 static inline fi_addr_t tdm_space_source(fi_addr_t name)
 {
 	return tdm_space_is_wild(name) ? FI_ADDR_UNSPEC : (uint32_t)name;
@@ -92,7 +98,7 @@ static inline fi_addr_t tdm_space_of(fi_addr_t addr, uint32_t group)
 	return (fi_addr_t)group << 32 | (uint32_t)addr;
 }
 
-/* Out: *@place. Returns 0, or -1: a group above the most. */
+/* Out: *@place. Returns 0, or -1: the group is too large. */
 static inline int tdm_space_split(const struct tdm_space *space, fi_addr_t addr,
 				  struct tdm_place *place)
 {
@@ -106,7 +112,7 @@ static inline int tdm_space_split(const struct tdm_space *space, fi_addr_t addr,
 	return place->group > space->max_group ? -1 : 0;
 }
 
-/* The index an address of @space names, whatever its group and context. */
+/* The AV index in an address of @space, without group and context. */
 static inline fi_addr_t tdm_space_index(const struct tdm_space *space,
 					fi_addr_t addr)
 {

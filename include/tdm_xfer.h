@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One transfer request: what the calls of fi_msg(3) and fi_tagged(3) say, in
- * one shape. msg and tagged differ by one flag; the vector calls and the
- * single-buffer calls do not differ at all; fi_rma(3) adds a place at the
- * target, fi_atomic(3) what is to be done there.
+ * One transfer request, in one shape for all calls. Those of fi_msg(3) and
+ * fi_tagged(3) differ by one flag, vector and single-buffer calls not at all;
+ * fi_rma(3) adds the place at the target, fi_atomic(3) the operation there.
  */
 #ifndef TDM_XFER_H
 #define TDM_XFER_H
@@ -24,8 +23,8 @@ enum { TDM_IOV_LIMIT = TDM_AMO_IOV_LIMIT };
 #define TDM_MAX_MSG_BYTES ((size_t)SIZE_MAX >> 1)
 
 /*
- * Largest message of fi_inject(3), bytes (tx_attr->inject_size): of those who
- * ask for nothing, and the most that can be asked for.
+ * Largest message of fi_inject(3), bytes (tx_attr->inject_size): the default,
+ * and the most that hints can ask for.
  */
 enum { TDM_INJECT_BYTES = 256, TDM_INJECT_MOST_BYTES = 4096 };
 
@@ -35,16 +34,22 @@ enum { TDM_INJECT_BYTES = 256, TDM_INJECT_MOST_BYTES = 4096 };
  */
 #define TDM_LEVELS (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | TDM_DELIVERED)
 
-/* Those that wait for the receive: a message that is in its buffer is matched. */
+/*
+ * The levels that wait for the receive. A message that has been placed in a
+ * buffer is a matched one.
+ */
 #define TDM_DELIVERED (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 
-/* In tdm_xfer.flags, sends: rx_ctx and group say what at the target. */
+/* In tdm_xfer.flags, sends: rx_ctx and group are set. */
 #define TDM_TO_CTX (1ULL << 62)
 
 /* In tdm_xfer.flags, receives: addr is a name of tdm_space.h. */
 #define TDM_IN_SPACE (1ULL << 61)
 
-/* In tdm_xfer.flags, receives: what addr names may have to be looked up anew. */
+/*
+ * In tdm_xfer.flags, receives: the AV may have to be read again to resolve
+ * addr.
+ */
 #define TDM_NAMED_AV (1ULL << 60)
 
 /* In tdm_xfer.flags, TDM_ONE_SIDED: more than one range at the target. */
@@ -75,14 +80,17 @@ struct tdm_xfer {
 	uint64_t data;	   /* remote CQ data */
 	uint64_t rma_addr; /* TDM_ONE_SIDED: where at the target, and its key */
 	uint64_t rma_key;
-	/* TDM_RANGES: those behind it, which takes the bytes that they leave. */
+	/*
+	 * TDM_RANGES: further ranges; the first has the bytes of len that these
+	 * leave.
+	 */
 	const struct fi_rma_iov *more;	/* more[more_count]; caller's, as iov */
 	size_t more_count;		/* less than TDM_RMA_IOV_LIMIT */
 	const struct tdm_amo_call *amo; /* FI_ATOMIC; caller's, as iov */
 	uint32_t group;	 /* TDM_TO_CTX: fi_group_addr(3)'s group */
 	uint16_t rx_ctx; /* TDM_TO_CTX: fi_rx_addr(3)'s index */
 	void *context;
-	struct iovec one; /* storage for single-buffer calls; not for users */
+	struct iovec one; /* for single-buffer calls; not to be used directly */
 };
 
 /*
@@ -140,7 +148,10 @@ static inline int tdm_xfer_vector(struct tdm_xfer *x, const struct iovec *iov,
 	return 0;
 }
 
-/* A request that outlives its call, with all that it refers to but buffers. */
+/*
+ * A request that outlives its call: copies of all that it points to but the
+ * buffers.
+ */
 struct tdm_xfer_kept {
 	struct tdm_xfer x;
 	struct tdm_amo_call amo;
@@ -149,8 +160,8 @@ struct tdm_xfer_kept {
 };
 
 /*
- * Keep @x in @kept, which must not move, and its payload in @copy, x->len
- * bytes (NULL: the buffers remain where they are).
+ * Copy @x to @kept, which must not move, and its payload of x->len bytes to
+ * @copy (NULL: the buffers are used where they are).
  */
 static inline void tdm_xfer_keep(struct tdm_xfer_kept *kept,
 				 const struct tdm_xfer *x, void *copy)
