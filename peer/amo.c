@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The operations of fi_atomic(3), by two tables: what a type is, and what an
- * operation needs of it.
+ * The operations of fi_atomic(3), driven by two tables: one of types, one of
+ * operations with the classes of types that they accept.
  *
  * Most operations are a choice: the value of the call takes the place of the
  * target's when the two are in a certain order. Choices move values bit by bit,
- * whatever these mean. The others compute.
+ * whatever these mean. The other operations compute.
  *
  * Invariants:
- *  1. Integers are computed with as unsigned ones of the widest type, so that
- *     nothing overflows; what is stored is cut to the size, as two's complement
- *     wraps.
+ *  1. Integers are computed as unsigned values of the widest type, so that
+ *     nothing overflows; the result is truncated to the size of the type, which
+ *     is how two's complement wraps.
  *  2. Memory is read and written through memcpy() of constant sizes: it may be
- *     unaligned, and one value is one access where the processor has such.
- *  3. Of a long double only the bytes that have a meaning are written.
+ *     unaligned, and a value is one access if the processor has one of its
+ *     size.
+ *  3. Only the significant bytes of a long double are written, no padding.
  *
  * Lock: none, no state. Spec: fi_atomic(3).
  */
@@ -35,7 +36,7 @@ enum { INT128_BYTES = 0 };
 #endif
 
 enum {
-	/* An x87 value has 10 bytes and is stored in more. */
+	/* An x87 value has 10 significant bytes; its type is larger. */
 	LONG_DOUBLE_BYTES = LDBL_MANT_DIG == 64 ? 10 : sizeof(long double),
 };
 
@@ -43,7 +44,7 @@ enum class { NONE, SIGNED, UNSIGNED, REAL, COMPLEX };
 
 /* By enum fi_datatype. */
 static const struct type {
-	uint8_t bytes; /* of a value; 0: not offered */
+	uint8_t bytes; /* size of a value; 0: not offered */
 	uint8_t class;
 } types[] = {
 	[FI_INT8] = { 1, SIGNED },
@@ -64,7 +65,7 @@ static const struct type {
 	[FI_UINT128] = { INT128_BYTES, UNSIGNED },
 };
 
-/* How two values compare; the bits of struct op.when. */
+/* The results of a comparison; bits of struct op.when. */
 enum { LESS = 1, EQUAL = 2, GREATER = 4, UNORDERED = 8, ANY = 15 };
 
 enum {
@@ -78,10 +79,10 @@ enum {
 static const struct op {
 	uint8_t kinds;	  /* bits of enum tdm_amo_kind */
 	uint8_t classes;  /* bits of enum class */
-	uint8_t computes; /* else a choice */
+	uint8_t computes; /* 1: computes; 0: chooses a value */
 	/*
-	 * The value is replaced when the call's one (of compare, where there is
-	 * compare) stands so to the target's.
+	 * The target is replaced when the value of the call (that of compare,
+	 * if the call has one) compares to it in one of these ways.
 	 */
 	uint8_t when;
 } ops[] = {
@@ -121,7 +122,7 @@ int tdm_amo_check(unsigned kind, unsigned type, unsigned op)
 	return 0;
 }
 
-/* Is a real of the type, or each half of a complex, a long double? */
+/* Is @type long double, or a complex type made of two? */
 static int is_long(unsigned type)
 {
 	return type == FI_LONG_DOUBLE || type == FI_LONG_DOUBLE_COMPLEX;
@@ -221,7 +222,7 @@ static void store(uint8_t *p, size_t bytes, wide v)
 	}
 }
 
-/* float or double: every float is a double. */
+/* A float or double as a double, which holds every float exactly. */
 static double load_double(const uint8_t *p, size_t bytes)
 {
 	float f;
@@ -253,7 +254,9 @@ static void store_long_double(uint8_t *p, long double v)
 static unsigned order_integer(const struct type *t, const uint8_t *a,
 			      const uint8_t *b)
 {
-	/* With its sign bit turned over a signed value orders as unsigned. */
+	/*
+	 * With the sign bit inverted, signed values order like unsigned ones.
+	 */
 	wide sign = t->class == SIGNED ? (wide)1 << (8 * t->bytes - 1) : 0;
 	wide x = load(a, t->bytes) ^ sign, y = load(b, t->bytes) ^ sign;
 
@@ -280,7 +283,7 @@ static unsigned order_real(const uint8_t *a, const uint8_t *b, size_t bytes,
 	}
 }
 
-/* How the value at @a stands to the one at @b. */
+/* How the value at @a compares to the one at @b. */
 static unsigned order(unsigned type, const uint8_t *a, const uint8_t *b)
 {
 	const struct type *t = &types[type];
@@ -330,8 +333,8 @@ static wide compute_integer(unsigned op, wide a, wide b, wide mask)
 }
 
 /*
- * A float is computed with as a double and rounded once more, which for one
- * operation gives what computing with floats does.
+ * A float is computed as a double and rounded once more; for a single operation
+ * that gives the same result as float arithmetic.
  */
 static double compute_double(unsigned op, double a, double b)
 {
@@ -365,7 +368,7 @@ static void compute_real(unsigned op, uint8_t *p, const uint8_t *b,
 	memcpy(p, &f, sizeof(f));
 }
 
-/* The products of C, whose steps round as the type does. */
+/* The products that C defines: each step is rounded to the type. */
 static void multiply(unsigned type, uint8_t *p, const uint8_t *b)
 {
 	const size_t half = sizeof(long double);

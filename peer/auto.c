@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread of automatic progress. Its life is a loop of steps under the
- * domain lock, each of which says how long to stay away:
+ * The thread of automatic progress. It loops over steps under the domain lock;
+ * each step returns how long the thread leaves the lock alone afterwards:
  *
- *   the application made progress since the last step: for a moment. It is
- *   polling, and does the work itself; two that fight for the lock are slower
- *   than one. No message waits for longer than that moment.
- *   a pass was made, and the engine is armed: until its descriptor is readable.
- *   a pass was made, and there is more to do: not at all.
+ *   The application made progress since the last step: AWAY_MS. It is polling
+ *   and does the work itself; two threads that compete for the lock are slower
+ *   than one. No message waits for longer than that.
+ *   A pass was made, and the engine is armed: until its descriptor is readable.
+ *   A pass was made, and there is more to do: not at all.
  *
  * Invariants:
  *  1. It sleeps without a limit only when the engine armed after its last
@@ -32,11 +32,11 @@
 #include <sys/eventfd.h>
 
 enum {
-	/* The moment for which a polling application is left alone. */
+	/* How long the thread stays away while the application polls. */
 	AWAY_MS = 1,
 	/*
-	 * Passes in a row after which the processor is given to others for a
-	 * moment: a transport that cannot be slept on must not eat it up.
+	 * Passes in a row after which the thread sleeps for AWAY_MS: a
+	 * transport that refuses to be slept on must not use up the processor.
 	 */
 	MOST_PASSES = 1000,
 };

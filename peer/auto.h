@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Automatic progress, FI_PROGRESS_AUTO of fi_domain(3): one thread per domain
- * that sleeps until a transport needs progress, and makes it. It is a sleeper
- * like those of wait.h, without an object that it waits for.
+ * that sleeps until a transport needs progress, and makes it. It sleeps and
+ * wakes like the waiters of wait.h, but waits for no object.
  */
 #ifndef TDM_PEER_AUTO_H
 #define TDM_PEER_AUTO_H

@@ -2,8 +2,8 @@
 /*
  * Counters. A transport counts through its export, the application reads,
  * sets and waits. Reading makes one pass of progress, so that a loop around
- * fi_cntr_read ends whatever it waits for. What waits for a counter to get
- * somewhere (peer/trigger.h) is handed to the engine when it does.
+ * fi_cntr_read ends whatever it waits for. Operations that wait for a threshold
+ * (peer/trigger.h) are handed to the engine when the counter reaches it.
  *
  * Locking: the domain lock guards both values; the application's calls take
  * it, the exported calls are made with it held.
@@ -26,7 +26,7 @@ struct cntr_export {
 struct tdm_cntr {
 	struct fid_cntr fid;
 	struct tdm_engine *engine;
-	uint64_t value; /* operations that ended well */
+	uint64_t value; /* operations that succeeded */
 	uint64_t errs;	/* operations that failed */
 	struct tdm_triggers triggers;
 	uint64_t seen_value; /* as of the last read; for fi_trywait */
@@ -92,7 +92,7 @@ static int unseen(const struct tdm_cntr *cntr)
 	return cntr->value != cntr->seen_value || cntr->errs != cntr->seen_errs;
 }
 
-/* For a wait set. */
+/* A wait set's callback, struct tdm_waitset_member. */
 static int cntr_look(void *arg, int progress)
 {
 	struct tdm_cntr *cntr = arg;
@@ -266,7 +266,7 @@ void tdm_cntr_change(struct tdm_cntr *cntr, int keep, uint64_t value)
 	tdm_wait_signal(&cntr->wait);
 }
 
-/* A reader of one value may read the other: both count as seen. */
+/* A reader of one value may go on to read the other: both count as seen. */
 static uint64_t read_one(struct tdm_cntr *cntr, const uint64_t *which)
 {
 	struct tdm_engine *engine = cntr->engine;
@@ -303,7 +303,7 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 }
 
 /*
- * @keep: 1 adds @value, 0 replaces what was there. What becomes due by that is
+ * Add @value (@keep 1) or set it (@keep 0). Operations that become due are
  * started before the call returns.
  */
 static int update(struct tdm_cntr *cntr, uint64_t *which, int keep,
@@ -370,8 +370,8 @@ static int wait_ready(void *arg)
 
 /*
  * A signal handler that runs in the waiting thread does not end the wait:
- * fi_cntr(3) has no code for it, and a profiler's timer must not fail waits
- * that are meant to last.
+ * fi_cntr(3) has no code for it, and the timer of a profiler must not make long
+ * waits fail.
  */
 TDM_TSA(no_thread_safety_analysis)
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)

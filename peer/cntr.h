@@ -34,13 +34,13 @@ struct tdm_engine *tdm_cntr_engine(const struct tdm_cntr *cntr);
 
 /*
  * Changes of the two values, for a poll set that knows of those up to @seen:
- * 0 when there are no others, but for those that fi_cntr_set and fi_cntr_add
- * made or came before; else the number of the last one. Lock: held.
+ * 0 when there are none since, apart from those made by fi_cntr_set and
+ * fi_cntr_add or before these; else the number of the last change. Lock: held.
  * Spec: fi_poll(3), fi_poll.
  */
 uint64_t tdm_cntr_news(const struct tdm_cntr *cntr, uint64_t seen);
 
-/* The export for one transport; lives as long as @cntr. */
+/* The export for one transport; valid as long as @cntr is open. */
 struct fid_peer_cntr *tdm_cntr_export(struct tdm_cntr *cntr,
 				      enum tdm_transport t);
 
@@ -60,9 +60,9 @@ void tdm_cntr_put(struct tdm_cntr *cntr);
 int tdm_cntr_trywait(struct tdm_cntr *cntr);
 
 /*
- * Let @trigger, whose threshold and kind are set, wait for @cntr, or take it
- * back. engine->due() gets it as soon as the values are there, perhaps at once.
- * A trigger that waits holds @cntr. Lock: held.
+ * Let @trigger, whose threshold and kind are set, wait for @cntr; or remove it.
+ * engine->due() gets it when the threshold is reached, perhaps at once. @cntr
+ * cannot be closed while a trigger waits for it. Lock: held.
  */
 void tdm_cntr_await(struct tdm_cntr *cntr, struct tdm_trigger *trigger);
 void tdm_cntr_unawait(struct tdm_cntr *cntr, struct tdm_trigger *trigger);

@@ -2,16 +2,16 @@
 /*
  * The helper thread of a mutex and condition variable; see condwait.h.
  *
- *   RESTING --go--> WATCHING --descriptor readable: broadcast--> RESTING
+ *   IDLE --go--> WATCHING --descriptor readable: broadcast--> IDLE
  *
- * While it rests it looks at its own eventfd only, so that a descriptor that
- * stays readable costs nothing. Each tdm_condwait_go() is seen: the eventfd is
- * drained before the descriptor is looked at.
+ * While idle it polls its own eventfd only, so that a descriptor that stays
+ * readable costs nothing. No tdm_condwait_go() is missed: the eventfd is
+ * drained before the descriptor is polled.
  *
  * A broadcast that finds nobody waiting is lost; an application that holds the
- * mutex from fi_trywait to pthread_cond_wait cannot lose it. For those that do
- * not, it is repeated a few times, ever more seldom, while the descriptor
- * stays readable.
+ * mutex from fi_trywait to pthread_cond_wait cannot lose it. For one that does
+ * not, the broadcast is repeated a few times at growing intervals while the
+ * descriptor stays readable.
  *
  * Locking: the mutex, only around the broadcast.
  * Spec: fi_poll(3), FI_WAIT_MUTEX_COND and fi_trywait.
@@ -54,7 +54,10 @@ static void drain(int fd)
 	(void)!tdm_os.read(fd, &n, sizeof(n));
 }
 
-/* Until the descriptor or the eventfd is readable; 1: the descriptor is. */
+/*
+ * Wait until the descriptor or the eventfd is readable. Returns 1 if the
+ * descriptor is.
+ */
 static int watch(const struct tdm_condwait *c)
 {
 	struct pollfd p[2] = { { .fd = c->ctl, .events = POLLIN },

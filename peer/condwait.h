@@ -22,10 +22,10 @@ struct tdm_condwait;
  */
 int tdm_condwait_open(int fd, struct tdm_condwait **cond) tdm_must_check;
 
-/* End the helper and free @cond; nobody waits on it. NULL is fine. */
+/* End the helper and free @cond; no thread may wait on it. NULL is fine. */
 void tdm_condwait_close(struct tdm_condwait *cond);
 
-/* Somebody is going to wait: watch the descriptor. NULL is fine. */
+/* A thread is about to wait: watch the descriptor. NULL is fine. */
 void tdm_condwait_go(struct tdm_condwait *cond);
 
 /* The wait object that FI_GETWAIT returns. */

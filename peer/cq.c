@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Life of a CQ: open, control, close, and what the endpoints and the link
- * attach to it. Writing is in cq_write.c, reading in cq_read.c, the structure
- * with its invariants in cq_priv.h.
+ * Open, control and close of a CQ, and its bookkeeping for endpoints and link.
+ * Writing is in cq_write.c, reading in cq_read.c, the structure with its
+ * invariants in cq_priv.h.
  *
  * Locking: as each function's contract in cq.h says.
  * Spec: fi_cq(3); fi_peer(3), "PEER CQ".
@@ -24,7 +24,7 @@ static const struct fi_cq_attr default_attr = {
 	.wait_obj = FI_WAIT_NONE,
 };
 
-/* 8-byte words of an entry; 0 for an unknown format. */
+/* The size of an entry in 8-byte words; 0: unknown format. */
 static unsigned int format_words(enum fi_cq_format format)
 {
 	switch (format) {
@@ -55,7 +55,7 @@ static int check_attr(const struct fi_cq_attr *attr)
 	return 0;
 }
 
-/* Ring slots for a CQ of @size entries as the application counts them. */
+/* Ring slots for a CQ that the application opened with @size entries. */
 static size_t ring_entries(size_t size)
 {
 	if (!size)
@@ -63,7 +63,7 @@ static size_t ring_entries(size_t size)
 	return tdm_roundup_pow2(tdm_min(size, TDM_CQ_RING_MAX_ENTRIES));
 }
 
-/* Free what was kept for errors that nobody read. */
+/* Free the errors that have not been read. */
 static void free_errs(struct tdm_cq *cq)
 {
 	struct tdm_cq_err *err;
@@ -146,7 +146,7 @@ static void cq_init(struct tdm_cq *cq, struct tdm_engine *engine,
 	}
 }
 
-/* For a wait set; fi_cq_signal ends a wait on the set as well. */
+/* A wait set's callback; fi_cq_signal ends a wait on the set as well. */
 static int cq_look(void *arg, int progress)
 {
 	struct tdm_cq *cq = arg;
@@ -318,7 +318,7 @@ static struct fi_ops cq_fid_ops = {
 	.ops_set = tdm_no_fi_ops_set,
 };
 
-/* An export lives with its CQ; the peer has nothing to close. */
+/* The export ends with its CQ; the peer has nothing to close. */
 static struct fi_ops export_fid_ops = {
 	.size = sizeof(export_fid_ops),
 	.close = tdm_no_fi_close,

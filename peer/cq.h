@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Completion queue of the owner, fi_cq(3), and its exports to the transports,
- * fi_peer(3) "PEER CQ". A ring of entries in the application's format, errors
- * beside it in order, an overflow list that keeps entries when nobody reads.
- * No completion is lost: only when memory is out the CQ ends in the overrun
- * state of fi_cq(3), where readers get -FI_EOVERRUN after what was kept.
+ * fi_peer(3) "PEER CQ". It consists of a ring of entries in the application's
+ * format, a list of errors with their positions, and an overflow list for
+ * entries that do not fit the ring. No completion is lost unless memory is
+ * exhausted: then the CQ enters the overrun state of fi_cq(3), and readers get
+ * -FI_EOVERRUN after the entries that were kept.
  */
 #ifndef TDM_PEER_CQ_H
 #define TDM_PEER_CQ_H
@@ -39,18 +40,19 @@ struct tdm_engine *tdm_cq_engine(const struct tdm_cq *cq);
 int tdm_cq_ready(const struct tdm_cq *cq);
 
 /*
- * Not 0 when as many entries wait to be read, errors included, as @cq was opened
- * for: operations that would add one are to be refused, fi_domain(3)
- * "FI_RM_ENABLED". What was posted before is kept all the same. Lock: held.
+ * Not 0 when the entries that wait to be read, errors included, are as many as
+ * @cq was opened for. Operations that would add one must be refused then,
+ * fi_domain(3) "FI_RM_ENABLED"; completions of operations posted earlier are
+ * still kept. Lock: held.
  */
 int tdm_cq_full(const struct tdm_cq *cq);
 
-/* The export of @cq for one transport; lives as long as @cq. */
+/* The export of @cq for one transport; valid as long as @cq is open. */
 struct fid_peer_cq *tdm_cq_export(struct tdm_cq *cq, enum tdm_transport t);
 
 /*
  * The peer provider's CQ that imports @cq, or NULL. The link sets it when it
- * opens the peer's object; tdm_cq closes it, before its own memory goes.
+ * opens the peer's object; closing @cq closes it.
  */
 struct fid_cq *tdm_cq_local(struct tdm_cq *cq);
 void tdm_cq_set_local(struct tdm_cq *cq, struct fid_cq *local);
@@ -74,7 +76,7 @@ int tdm_cq_trywait(struct tdm_cq *cq);
  */
 void tdm_cq_on_close(struct tdm_cq *cq, void (*closed)(void *arg), void *arg);
 
-/* We are a child of fork(2), @cq is our parent's: fork.c. Lock: held. */
+/* @cq was inherited by a child of fork(2): fork.c. Lock: held. */
 void tdm_cq_orphan(struct tdm_cq *cq);
 
 #endif /* TDM_PEER_CQ_H */

@@ -11,7 +11,7 @@
  *     listed oldest first. Nothing past the first error is read before it.
  *  3. head and tail go back to 0 when nothing is kept, so that steady traffic
  *     uses the first slots only and stays in the L1 cache.
- *  4. room is 0 after an overrun: nothing is added behind the gap.
+ *  4. room is 0 after an overrun: no entry is added after the lost one.
  *
  * Ring words are stored and loaded one at a time: a load wider than the store
  * before it cannot be forwarded and waits for the cache.
@@ -28,7 +28,7 @@
 
 enum {
 	TDM_CQ_DEFAULT_ENTRIES = 4096,
-	TDM_CQ_RING_MAX_ENTRIES = 65536, /* more are kept by the overflow */
+	TDM_CQ_RING_MAX_ENTRIES = 65536, /* larger CQs use the overflow */
 	TDM_CQ_CHUNK_ENTRIES = 256,
 
 	/* 8-byte words of an entry of each format. */
@@ -48,7 +48,7 @@ struct tdm_cq_err {
 	struct fi_cq_err_entry entry;
 };
 
-/* Entries that did not fit the ring, in full width and with source. */
+/* Entries that did not fit the ring, in the widest format and with source. */
 struct tdm_cq_chunk {
 	struct tdm_cq_chunk *next;
 	unsigned int first; /* next to be moved to the ring */
@@ -69,14 +69,14 @@ struct tdm_cq {
 	struct tdm_engine *engine;
 	uint64_t head;	    /* next entry to read */
 	uint64_t tail;	    /* next entry to write */
-	uint64_t room;	    /* entries the ring takes; see invariant 4 */
+	uint64_t room;	    /* entries the ring holds; see invariant 4 */
 	uint64_t size;	    /* entries it was opened for, >= the ring's */
 	uint64_t mask;	    /* ring slots - 1 */
 	tdm_a64 *ring;	    /* (mask + 1) * words */
 	fi_addr_t *src;	    /* mask + 1, or NULL without FI_SOURCE */
 	unsigned int words; /* of an entry, TDM_CQ_WORDS_* */
-	int empty;	    /* what a read says that finds nothing */
-	int overrun;	    /* memory was out: entries are missing */
+	int empty;	    /* result of a read that finds nothing */
+	int overrun;	    /* memory was exhausted: entries are lost */
 	struct tdm_cq_err *errs;
 	struct tdm_cq_err **errs_end;
 	size_t nerrs;
@@ -89,7 +89,7 @@ struct tdm_cq {
 	int interrupt; /* fi_cq_signal was called */
 	enum fi_cq_wait_cond wait_cond;
 	struct tdm_pool err_pool; /* struct tdm_cq_err */
-	void *err_data; /* of the error read last, valid until the next */
+	void *err_data; /* of the error read last, freed at the next */
 	struct tdm_cq_export exports[TDM_TRANSPORTS];
 	struct fid_cq *local;
 	size_t users;
@@ -104,8 +104,8 @@ struct fi_ops_cq_owner *tdm_cq_owner_ops(unsigned int words);
 struct tdm_cq_chunk *tdm_cq_chunk_alloc(void);
 
 /*
- * Move overflow entries to the ring slots that are free: called after head has
- * moved, when there is an overflow.
+ * Move overflow entries to free ring slots: called after head has moved, when
+ * there is an overflow.
  */
 void tdm_cq_refill(struct tdm_cq *cq);
 

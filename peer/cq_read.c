@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The read side of a CQ: what the application calls. See cq_priv.h for the
+ * The read side of a CQ: the application's calls. See cq_priv.h for the
  * invariants.
  *
- * A read makes one pass of progress when it has less to give than was asked
- * for, an error in its way or not: an application whose every read ends with
- * an error, such as that of a peek, must still advance. Entries written before an error are given first;
- * then reads say -FI_EAVAIL until fi_cq_readerr takes the error.
+ * A read that cannot return as many entries as were asked for makes one pass of
+ * progress, even when an error is what stops it: an application whose every
+ * read meets an error, such as that of a peek, must still advance. Entries
+ * written before an error are returned first; then reads return -FI_EAVAIL
+ * until fi_cq_readerr takes the error.
  *
  * Locking: the calls take the domain lock; the static functions expect it.
  * Spec: fi_cq(3).
@@ -24,7 +25,7 @@ static inline struct tdm_cq *cq_of(struct fid_cq *fid)
 	return tdm_container_of(fid, struct tdm_cq, fid);
 }
 
-/* Entries that may be read now. */
+/* Number of entries before the first error. */
 static inline uint64_t readable(const struct tdm_cq *cq)
 {
 	uint64_t stop = tdm_unlikely(cq->errs != NULL) ? cq->errs->at :
@@ -33,7 +34,7 @@ static inline uint64_t readable(const struct tdm_cq *cq)
 	return stop - cq->head;
 }
 
-/* Why nothing can be read. */
+/* The result of a read that finds no entry. */
 static ssize_t nothing(const struct tdm_cq *cq)
 {
 	if (cq->errs)
@@ -118,7 +119,7 @@ static inline void get_entries(struct tdm_cq *cq, uint64_t *to, fi_addr_t *src,
 	cq->head++;
 }
 
-/* The overflow case: the ring is filled up as it is read. */
+/* As get_many(), with an overflow: the ring is refilled while it is read. */
 static __attribute__((noinline)) void get_over(struct tdm_cq *cq, uint64_t *to,
 					       fi_addr_t *src, size_t n)
 {
@@ -135,7 +136,7 @@ static __attribute__((noinline)) void get_over(struct tdm_cq *cq, uint64_t *to,
 	}
 }
 
-/* Read up to @count entries that are there. */
+/* Take up to @count entries. Returns how many, or why there is none. */
 static inline ssize_t take(struct tdm_cq *cq, void *buf, fi_addr_t *src,
 			   size_t count)
 {
@@ -190,8 +191,8 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 }
 
 /*
- * Bytes of struct fi_cq_err_entry that the application knows: src_addr came
- * with 1.20, err_data_size with 1.5.
+ * The size of struct fi_cq_err_entry in the application's version of the API:
+ * src_addr came with 1.20, err_data_size with 1.5.
  */
 static size_t err_entry_bytes(uint32_t api_version)
 {
@@ -203,8 +204,9 @@ static size_t err_entry_bytes(uint32_t api_version)
 }
 
 /*
- * Fill the application's entry. Its own buffer for error data, when it gave
- * one, gets a copy; else it is lent ours until the next error is read.
+ * Fill the application's entry. If it gave a buffer for error data, the data
+ * are copied there; else it gets a pointer that is valid until the next error
+ * is read.
  */
 static void fill_err(struct tdm_cq *cq, struct fi_cq_err_entry *to,
 		     struct fi_cq_err_entry *from)

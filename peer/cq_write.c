@@ -118,7 +118,8 @@ static tdm_always_inline ssize_t put(struct fid_peer_cq *peer,
 
 void tdm_cq_refill(struct tdm_cq *cq)
 {
-	uint64_t n = cq->tail - cq->over_count; /* where the ring ends */
+	/* number after the ring's last entry */
+	uint64_t n = cq->tail - cq->over_count;
 	struct tdm_cq_chunk *chunk;
 	size_t slot;
 

@@ -5,15 +5,15 @@
  *
  * Invariants:
  *  1. At most `size` events are queued. A write beyond that sets `overrun` for
- *     good: no later write is taken, and once the list is read empty every
- *     read says -FI_EOVERRUN.
+ *     good: no later write is taken, and once the list is read empty every read
+ *     returns -FI_EOVERRUN.
  *  2. The eventfd, when there is one, is readable exactly while a read would
- *     say something else than -FI_EAGAIN; `pending` is 1 exactly then too.
+ *     return something else than -FI_EAGAIN; `pending` is 1 exactly then.
  *     Sleepers therefore need no arming and none can miss an event.
  *  3. The error event that was read last is kept in `lent` until the next
  *     read: the application may look at its err_data there.
- *  4. Who sleeps does so on a wait set, of which the EQ is a member beside
- *     the engines that it drives: eq_drive.h.
+ *  4. A reader sleeps on a wait set, whose members are the EQ and the engines
+ *     that it drives: eq_drive.h.
  *
  * Locking: a mutex of the EQ's own, innermost of all; that of `drive` is taken
  * by the application's calls before any other lock.
@@ -46,7 +46,7 @@ struct eq_event {
 	struct tdm_list node;
 	uint32_t event;
 	int is_err; /* data holds a struct fi_eq_err_entry, then err_data */
-	int keep;   /* does not count: tdm_eq_keep() */
+	int keep;   /* 1: does not count against size: tdm_eq_keep() */
 	size_t len; /* bytes the application gets */
 	uint64_t data[];
 };
@@ -55,7 +55,7 @@ struct tdm_eq {
 	struct fid_eq fid;
 	pthread_mutex_t mutex;
 	struct tdm_list events; /* struct eq_event; G: mutex, as all below */
-	size_t count;		/* of events that need room */
+	size_t count;		/* those of events that count against size */
 	size_t size;		/* most events at once */
 	int overrun;
 	int may_write;	 /* opened with FI_WRITE */
@@ -78,7 +78,7 @@ static const struct fi_eq_attr default_attr = {
 	.wait_obj = FI_WAIT_NONE,
 };
 
-/* Zero-safe but for eventfd, which is -1 when there is none. */
+/* Accepts a zeroed EQ whose eventfd is -1. */
 static void eq_free(struct tdm_eq *eq)
 {
 	struct tdm_list *node;
@@ -99,7 +99,7 @@ static int open_eventfd(struct tdm_eq *eq)
 	return eq->eventfd < 0 ? -errno : 0;
 }
 
-/* For a wait set. There is nothing to arm: see invariant 2. */
+/* A wait set's callback. There is nothing to arm: see invariant 2. */
 static int eq_look(void *arg, int progress)
 {
 	return tdm_eq_pending(arg);
@@ -194,7 +194,7 @@ int tdm_eq_pending(const struct tdm_eq *eq)
 	return (int)tdm_a32_load_relaxed(&eq->pending);
 }
 
-/* Make eventfd and `pending` say what the list says. Lock: mutex. */
+/* Bring eventfd and `pending` in line with the list. Lock: mutex. */
 static void eq_update(struct tdm_eq *eq)
 {
 	const int pending = !tdm_list_empty(&eq->events) || eq->overrun;
@@ -303,7 +303,7 @@ int tdm_eq_keep_err(struct tdm_eq *eq, const struct fi_eq_err_entry *entry)
 	return add_err(eq, entry, 1);
 }
 
-/* The oldest event, or NULL. What was lent ends here. Lock: mutex. */
+/* The oldest event, or NULL. Frees the lent one. Lock: mutex. */
 static struct eq_event *eq_first(struct tdm_eq *eq)
 {
 	free(eq->lent);
@@ -358,8 +358,8 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf,
 }
 
 /*
- * The application's own buffer for error data, when it gave one, gets a copy;
- * else it is lent ours.
+ * If the application gave a buffer for error data, the data are copied there;
+ * else it gets a pointer to those of the lent event.
  */
 static void fill_err(struct fi_eq_err_entry *to,
 		     const struct fi_eq_err_entry *from)
@@ -428,8 +428,8 @@ static ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf,
 }
 
 /*
- * Sleep until there may be something to read. 0, or the result of the blocking
- * read.
+ * Sleep until there may be something to read. Returns 0, or the error that the
+ * blocking read returns.
  */
 static int eq_sleep(struct tdm_eq *eq, int timeout_ms)
 {

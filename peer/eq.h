@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Event queue of the owner, fi_eq(3). Opened by the application on the
- * fabric, and by the link for itself: that one is imported by the peer, which
- * writes struct tdm_peer_event into it.
+ * fabric, and by the link, whose EQ the peer imports to write struct
+ * tdm_peer_event into it.
  *
- * An EQ has a lock of its own (it belongs to the fabric, not to a domain),
- * innermost of all: it may be taken with the domain lock held and takes
- * nothing else. The domains that report to an EQ are driven by those who read
+ * An EQ belongs to the fabric, not to a domain, and has its own lock, the
+ * innermost of all: it may be taken with the domain lock held, and no lock is
+ * taken under it. The domains that report to an EQ are driven by those who read
  * it or sleep on it: tdm_eq_drive().
  */
 #ifndef TDM_PEER_EQ_H
@@ -47,9 +47,10 @@ ssize_t tdm_eq_write(struct tdm_eq *eq, uint32_t event, const void *buf,
 		     size_t len);
 
 /*
- * As the two above, for events that are announced by number in advance (an
- * insert into an AV tells of each address that failed): they need no room in
- * the queue. Errors: -FI_ENOMEM; -FI_EOVERRUN when it was overrun before.
+ * As the two above, for events whose number has been announced (an insert into
+ * an AV reports each address that failed): they do not count against the size
+ * of the queue. Errors: -FI_ENOMEM; -FI_EOVERRUN when the queue was overrun
+ * earlier.
  */
 int tdm_eq_keep_err(struct tdm_eq *eq, const struct fi_eq_err_entry *entry);
 ssize_t tdm_eq_keep(struct tdm_eq *eq, uint32_t event, const void *buf,
@@ -72,7 +73,7 @@ void tdm_eq_put(struct tdm_eq *eq);
  */
 int tdm_eq_drive(struct tdm_eq *eq, struct tdm_engine *engine) tdm_must_check;
 
-/* Undo it, before @engine goes. Lock: not held. */
+/* Undo it, before @engine is freed. Lock: not held. */
 void tdm_eq_undrive(struct tdm_eq *eq, struct tdm_engine *engine);
 
 /*

@@ -23,8 +23,8 @@
 struct driven {
 	struct tdm_list node;
 	struct tdm_engine *engine;
-	size_t users;  /* G: mutex */
-	uint64_t seen; /* passes after ours; G: domain */
+	size_t users;  /* calls of tdm_eq_drive_add(); G: mutex */
+	uint64_t seen; /* engine->passes after our last pass; G: domain */
 	struct tdm_wait wait;
 };
 
@@ -46,7 +46,9 @@ void tdm_eq_drive_fini(struct tdm_eq_drive *drive,
 	pthread_mutex_destroy(&drive->mutex);
 }
 
-/* For a wait set. Events that the pass wrote are the queue's to report. */
+/*
+ * A wait set's callback. Events that the pass wrote are reported by the queue.
+ */
 static int engine_look(void *arg, int progress)
 {
 	struct driven *d = arg;
@@ -142,7 +144,7 @@ void tdm_eq_drive_del(struct tdm_eq_drive *drive, struct tdm_engine *engine)
 	pthread_mutex_unlock(&drive->mutex);
 }
 
-/* Returns 1 when the core should be offered to others. */
+/* Make a pass. Returns 1 when the core should be offered to other processes. */
 static int engine_pass(struct driven *d)
 {
 	struct tdm_engine *engine = d->engine;
@@ -158,7 +160,7 @@ static int engine_pass(struct driven *d)
 	return vain;
 }
 
-/* The engines may be others, or none, after the yield. */
+/* During the yield engines may have come and gone. */
 static void yield_all(struct tdm_eq_drive *drive)
 {
 	const uint64_t away_ns = tdm_yield();

@@ -4,11 +4,11 @@
  * progress, an operation advances when the application reads or waits on the
  * queue where it will be reported, and that may be an event queue alone. Each
  * domain that reports to the queue is one of its engines; a read makes a pass
- * of each, and who sleeps on the queue sleeps on them too.
+ * of each, and a sleep on the queue is a sleep on them too.
  *
- * Sleeping is a wait set's: the one that the application put the queue into,
- * or one of the queue's own, made when somebody first sleeps. An application
- * that reads no events, or never sleeps on them, pays for neither.
+ * The queue sleeps through a wait set: the one that the application put it
+ * into, or one of its own, made at the first sleep. An application that reads
+ * no events, or never sleeps on them, pays for neither.
  */
 #ifndef TDM_PEER_EQ_DRIVE_H
 #define TDM_PEER_EQ_DRIVE_H
@@ -24,11 +24,11 @@ struct tdm_eq_drive {
 	pthread_mutex_t mutex;	 /* outside of all other locks */
 	struct tdm_list engines; /* G: mutex */
 	tdm_a32 count;		 /* of engines; read without the mutex */
-	struct tdm_waitset *set; /* NULL: nobody slept yet; G: mutex */
-	int own_set;		 /* it is closed with the queue; G: mutex */
+	struct tdm_waitset *set; /* NULL: no sleep so far; G: mutex */
+	int own_set;		 /* set was made by the queue; G: mutex */
 };
 
-/* Afterwards drive->set may be set to the application's. */
+/* After this the caller may set drive->set to the application's wait set. */
 void tdm_eq_drive_init(struct tdm_eq_drive *drive);
 
 /*
@@ -39,18 +39,20 @@ void tdm_eq_drive_fini(struct tdm_eq_drive *drive,
 		       struct tdm_waitset_member *member);
 
 /*
- * Drive @engine too, counted. Errors: -FI_ENOMEM, descriptor errors when
- * somebody sleeps on the queue. Lock: not held.
+ * Make @engine one of those driven; calls are counted. Errors: -FI_ENOMEM,
+ * descriptor errors while a reader sleeps on the queue. Lock: not held.
  */
 int tdm_eq_drive_add(struct tdm_eq_drive *drive,
 		     struct tdm_engine *engine) tdm_must_check;
 
-/* Undo one tdm_eq_drive_add(); it is not used by us afterwards. */
+/*
+ * Undo one tdm_eq_drive_add(). After the last one @engine is not used any more.
+ */
 void tdm_eq_drive_del(struct tdm_eq_drive *drive, struct tdm_engine *engine);
 
 /*
- * A pass of progress of each engine, but for those that others have driven
- * since the last one. Lock: not held.
+ * A pass of progress of each engine, except those that another thread has
+ * driven since the last call. Lock: not held.
  */
 void tdm_eq_drive_all(struct tdm_eq_drive *drive);
 
@@ -61,8 +63,8 @@ static inline void tdm_eq_drive_pass(struct tdm_eq_drive *drive)
 }
 
 /*
- * Get the set to sleep on; made now for wait object @obj when there is none,
- * with the queue as @member. Errors: -FI_ENOMEM, descriptor errors.
+ * Get the wait set to sleep on. If there is none it is made, for wait object
+ * @obj and with the queue as @member. Errors: -FI_ENOMEM, descriptor errors.
  * Lock: not held.
  */
 int tdm_eq_drive_set(struct tdm_eq_drive *drive, enum fi_wait_obj obj,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The link to a peer provider: its fabric, domain and EQ; the imports of the
- * owner's queues; its endpoints and address vectors. What drives it is in
- * link_progress.c.
+ * owner's queues; its endpoints and address vectors. link_progress.c drives it.
  *
  * Every struct fi_peer_*_context here is a stack object: a peer copies what it
  * needs during the open call, as fi_peer(3) says. The exported objects behind
@@ -24,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The hints for a peer: everything that the owner offers itself. */
+/* Capabilities in the hints for a peer: all that the owner itself offers. */
 static const uint64_t link_caps = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
 				  FI_DIRECTED_RECV | FI_SOURCE | FI_RMA |
 				  FI_ATOMIC | FI_READ | FI_WRITE |
@@ -60,7 +59,10 @@ static struct fi_info *link_hints(const struct fi_info *app)
 	hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->av_type = FI_AV_TABLE;
-	/* Groups are part of addresses, fi_group_addr(3): fi_peer(3) is mute. */
+	/*
+	 * Groups are part of addresses, fi_group_addr(3); fi_peer(3) does not
+	 * mention them.
+	 */
 	hints->domain_attr->max_group_id =
 		app->domain_attr ? app->domain_attr->max_group_id : 0;
 	return hints;
@@ -103,7 +105,7 @@ static int open_fabric(struct tdm_link *link)
 	return ret;
 }
 
-/* A peer without FI_PEER domains gets by without the owner's. */
+/* Opening goes on with a peer that cannot share the owner's domain. */
 static int open_domain(struct tdm_link *link, struct fid_domain *owner)
 {
 	struct fi_peer_domain_context ctx = {
@@ -124,7 +126,10 @@ static int open_domain(struct tdm_link *link, struct fid_domain *owner)
  */
 static int open_eq(struct tdm_link *link)
 {
-	/* Read at every pass of progress, so nothing piles up: no bound. */
+	/*
+	 * Read in every pass of progress, so that it stays short: no bound
+	 * needed.
+	 */
 	const struct fi_eq_attr own = {
 		.size = SIZE_MAX,
 		.flags = FI_WRITE,
@@ -203,8 +208,8 @@ void tdm_link_close(struct tdm_link *link)
 
 /*
  * The peer's queue has a descriptor when the peer can give one, whatever the
- * owner's queue has: the descriptor is the transport's, and another queue of
- * the domain may be slept on.
+ * owner's queue has: the descriptor covers the whole transport, and the
+ * application may sleep on another queue of the domain.
  */
 int tdm_link_import_cq(struct tdm_link *link, struct tdm_cq *cq)
 {
@@ -300,7 +305,10 @@ static int ep_key(struct fi_ep_attr *to, const struct tdm_link_ep_attr *attr)
 	return 0;
 }
 
-/* The peer's info with what the application chose for this endpoint. */
+/*
+ * The peer's info, with the attributes that the application chose for this
+ * endpoint.
+ */
 static struct fi_info *ep_info(const struct tdm_link *link,
 			       const struct tdm_link_ep_attr *attr)
 {
@@ -413,7 +421,7 @@ static struct fid *cntr_queue(struct tdm_cntr *cntr)
 	return local ? &local->fid : NULL;
 }
 
-/* The one queue whose reading drives the endpoint; NULL: nothing can. */
+/* The one queue whose reading drives the endpoint; NULL: there is none. */
 static struct fid *ep_queue(const struct tdm_link_ep_attr *attr)
 {
 	struct fid *fid = cq_queue(attr->rx_cq);

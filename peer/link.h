@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The link to a peer provider: opens it, exports the owner's objects to it,
- * inserts addresses, drives its progress. Uses public fids only, so that any
- * provider with FI_PEER could stand at the other end. The only file on the
- * owner's side that touches struct fi_peer_*_context.
+ * inserts addresses, drives its progress. It uses public fids only, so that any
+ * provider with FI_PEER could be the peer. The only file on the owner's side
+ * that touches struct fi_peer_*_context.
  *
  * All functions: domain lock held, unless they say otherwise.
  */
@@ -33,8 +33,8 @@ struct tdm_link_attr {
 };
 
 /*
- * Open the peer's fabric, domain and EQ. Out: *@link. Errors: what the peer's
- * open gave; the owner then works without it. Lock: not needed.
+ * Open the peer's fabric, domain and EQ. Out: *@link. Errors: those of the
+ * peer's open calls; the owner then works without a peer. Lock: not needed.
  */
 int tdm_link_open(const struct tdm_link_attr *attr,
 		  struct tdm_link **link) tdm_must_check;
@@ -47,7 +47,10 @@ int tdm_link_import_cq(struct tdm_link *link, struct tdm_cq *cq) tdm_must_check;
 int tdm_link_import_cntr(struct tdm_link *link,
 			 struct tdm_cntr *cntr) tdm_must_check;
 
-/* Open an AV of the peer, one per AV of the owner: what @owner is like. */
+/*
+ * Open an AV of the peer with the attributes of @owner, one for each AV of the
+ * owner.
+ */
 int tdm_link_av_open(struct tdm_link *link, const struct fi_av_attr *owner,
 		     struct fid_av **av) tdm_must_check;
 
@@ -80,15 +83,16 @@ struct tdm_link_ep_attr {
 /*
  * Open, bind, name and enable an endpoint of the peer. Out: *@ep. The peer
  * accepts attaches under @name from then on. Transmit completions are bound
- * with FI_SELECTIVE_COMPLETION: the owner says FI_COMPLETION per operation.
- * Errors: -FI_ENOCQ without a queue or counter to drive it by, the peer's own.
+ * with FI_SELECTIVE_COMPLETION: the owner sets FI_COMPLETION per operation.
+ * Errors: -FI_ENOCQ if it has no queue or counter to be driven by; those of the
+ * peer.
  */
 int tdm_link_ep_open(struct tdm_link *link, const struct tdm_link_ep_attr *attr,
 		     struct fid_ep **ep) tdm_must_check;
 
 /*
- * Bind @cntr, a counter of the owner, to the peer's endpoint @ep, enabled as
- * it is. A peer that has no counters gets by without.
+ * Bind @cntr, a counter of the owner, to the peer's endpoint @ep, which may be
+ * enabled. Succeeds without effect if the peer has no counters.
  */
 int tdm_link_ep_bind_cntr(struct fid_ep *ep, struct tdm_cntr *cntr,
 			  uint64_t flags) tdm_must_check;
@@ -106,16 +110,16 @@ void tdm_link_progress(struct tdm_link *link);
 int tdm_link_arm(struct tdm_link *link);
 
 /*
- * To be called before tdm_link_watch(): queues of the peer that can (see
- * tdm_sleep.h) join the owner's epoll set @epfd, which outlives the link, and
- * are not given to @add.
+ * Called before tdm_link_watch(): queues of the peer that are able to
+ * (tdm_sleep.h) join the owner's epoll set @epfd, which outlives the link; @add
+ * is not called for them.
  */
 void tdm_link_sleep_in(struct tdm_link *link, int epfd);
 
 /*
  * The peer's wait descriptors, for the owner's epoll set: calls
- * @add(@arg, fd) for each, now and for those that come later, until the link
- * closes; @del(@arg, fd) before one goes. Makes the peer's queues waitable.
+ * @add(@arg, fd) for each, those opened later included, until the link closes,
+ * and @del(@arg, fd) before one closes. Makes the peer's queues waitable.
  */
 int tdm_link_watch(struct tdm_link *link, int (*add)(void *arg, int fd),
 		   void (*del)(void *arg, int fd), void *arg);

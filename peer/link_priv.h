@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of a link, shared by link.c (what is opened) and
- * link_progress.c (what drives it).
+ * The inside of a link, shared by link.c (open and close) and link_progress.c
+ * (progress).
  *
  * Invariant: every open endpoint of the peer is driven through exactly one
  * queue, so that one pass of progress visits it once. fids[] has each such
@@ -21,7 +21,7 @@ struct tdm_eq;
 
 struct tdm_link_queue {
 	unsigned int users; /* endpoints driven through it */
-	int fd;		    /* what to sleep on; -1: none, or nobody asked */
+	int fd;		    /* to sleep on; -1: none, or not watched */
 };
 
 struct tdm_link_ep {

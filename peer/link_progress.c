@@ -18,8 +18,8 @@
 #include <stdlib.h>
 
 /*
- * The link ignores errors (the endpoints of the peer report theirs to the CQs)
- * and events of another shape.
+ * Errors, and events of another shape, are ignored: the endpoints of the peer
+ * report their errors to the CQs.
  */
 static void drop(struct tdm_link *link, ssize_t why)
 {
@@ -54,7 +54,10 @@ void tdm_link_progress(struct tdm_link *link)
 	for (i = 0; i < link->count; i++) {
 		struct fid *fid = link->fids[i];
 
-		/* The result says nothing: completions come by the export. */
+		/*
+		 * The result does not matter: completions arrive through the
+		 * export.
+		 */
 		if (tdm_likely(fid->fclass == FI_CLASS_CQ))
 			fi_cq_read((struct fid_cq *)(void *)fid, NULL, 0);
 		else
@@ -96,7 +99,7 @@ void tdm_link_sleep_in(struct tdm_link *link, int epfd)
 	link->epfd = epfd;
 }
 
-/* -FI_ENOSYS: the peer cannot. */
+/* -FI_ENOSYS: the peer does not offer it. */
 static int join_queue(struct tdm_link *link, size_t i)
 {
 	const struct tdm_sleep_ops *ops =
@@ -113,7 +116,7 @@ static int join_queue(struct tdm_link *link, size_t i)
 }
 
 /*
- * Have queue @i watched. Without a descriptor the peer is polled instead, see
+ * Watch queue @i. If it has no descriptor the peer is polled, see
  * tdm_link_arm().
  */
 static int watch_queue(struct tdm_link *link, size_t i)

@@ -5,11 +5,12 @@
  * Posted receives are filed by class: a slot for the ignore mask (slot 0 is
  * "no bit ignored", the others belong to the masks in use) times directed or
  * any source. All classes share one hash table keyed by (class, source, tag
- * without the ignored bits). Receives whose mask found no slot are on a plain
- * list. An arriving message that the oldest receive of all does not take probes
- * each class that has receives, and takes the lowest post number of what it
- * finds. Only then are receives filed: those met in the order they were posted
- * never are.
+ * without the ignored bits). Receives whose mask got no slot are on a plain
+ * list. An arriving message is first compared with the oldest receive of all.
+ * If that does not match, the receives that are not in the table yet are filed,
+ * each class that has receives is searched, and the match with the lowest post
+ * number is taken. So receives that are met in the order they were posted are
+ * never filed.
  *
  * Arrived messages are on one list in arrival order and in two hash tables, by
  * (source, tag) and by tag alone; match_mask.c serves receives with masks.
@@ -18,9 +19,10 @@
  *  a. A message of unknown source is on the list of unknown sources instead
  *     of in the tables keyed by source.
  *  b. The receives that are not filed are the newest ones.
- *  c. With spaces, an address has its group in it, and "any source" is a set
- *     of a group: all of it, or all by one key. The table of tags is then one
- *     of groups and tags. Functions that take @spaces get a constant.
+ *  c. With spaces (tdm_space.h), an address contains its group, and "any
+ *  source" means any source of a group, or any of a group that has a certain
+ *  key. The table by tag is then keyed by group and tag. Callers pass @spaces
+ *  as a constant.
  *
  * No locks: the user serialises.
  */
@@ -60,7 +62,7 @@ static struct tdm_match_item *item_of_all(struct tdm_list *node)
 	return tdm_list_entry(node, struct tdm_match_item, all);
 }
 
-/* The slot of @ignore, a free one given to it, or SLOTS: there is none. */
+/* The slot of @ignore, if need be a free one; SLOTS: all are in use. */
 static unsigned slot_of(struct tdm_match *m, uint64_t ignore)
 {
 	unsigned s, room = TDM_MATCH_SLOTS;
@@ -102,7 +104,7 @@ static void file(struct tdm_match *m, struct tdm_match_item *rx)
 	m->live |= 1u << rx->class_;
 }
 
-/* File what was posted since this was done last, oldest first. */
+/* File the receives posted since the last call, oldest first. */
 static void file_new(struct tdm_match *m)
 {
 	struct tdm_list *pos = m->all_posted.prev;
@@ -114,11 +116,11 @@ static void file_new(struct tdm_match *m)
 		file(m, item_of_all(pos));
 }
 
-/* The names by which receives may ask for the source of a message. */
+/* The sources that a receive may name to match a message. */
 struct sender {
-	fi_addr_t addr;	  /* itself */
-	fi_addr_t by_key; /* spaces: anybody by its key, or anybody */
-	fi_addr_t any;	  /* anybody */
+	fi_addr_t addr;	  /* the sender's own address */
+	fi_addr_t by_key; /* any source with its key, or any; spaces only */
+	fi_addr_t any;	  /* any source */
 };
 
 static inline int wanted(const struct tdm_match_item *it,
@@ -185,7 +187,7 @@ static inline struct tdm_match_item *older(struct tdm_match_item *a,
 	return !a || (b && b->seq < a->seq) ? b : a;
 }
 
-/* The lowest post number among what each class finds. */
+/* The match of each class is found; the one posted first wins. */
 static inline struct tdm_match_item *find_oldest(struct tdm_match *m,
 						 const struct sender *from,
 						 uint64_t tag, int spaces)
@@ -288,7 +290,10 @@ static struct tdm_match_item *find_by_src(struct tdm_match *m, fi_addr_t addr,
 	return NULL;
 }
 
-/* The oldest one with @tag in the bucket of @hash that @addr stands for. */
+/*
+ * The oldest message with @tag in the bucket of @hash from a source that @addr
+ * covers.
+ */
 static inline struct tdm_match_item *find_by_tag(struct tdm_match *m,
 						 uint64_t hash, fi_addr_t addr,
 						 uint64_t tag, int spaces)
@@ -403,8 +408,9 @@ static int match_init(struct tdm_match *m)
 	int ret;
 
 	/*
-	 * Where memory lies differs from process to process: strangers cannot
-	 * choose tags that all fall into one bucket.
+	 * The seed depends on the address of @m, which differs between
+	 * processes: strangers cannot choose tags that all fall into one
+	 * bucket.
 	 */
 	seed = (uint64_t)(uintptr_t)m * 0xa0761d6478bd642full;
 	tdm_list_init(&m->list);

@@ -9,22 +9,22 @@
  *
  * Order invariants, fi_msg(3) and fi_tagged(3) with FI_ORDER_SAS:
  *  1. An arriving message takes, of all posted entries that match it, the one
- *     posted first, whatever classes they are of (exact, any source, masked).
+ *     posted first, of whatever class (exact, any source, masked).
  *  2. A posted receive takes, of all waiting messages of one source that
- *     match it, the one that arrived first; over all sources likewise for
- *     messages whose arrival order is known here.
+ *     match it, the one that arrived first; across sources too, in the order in
+ *     which the messages were entered here.
  *  3. A message of unknown source (FI_ADDR_UNSPEC) matches only receives from
  *     any source, until tdm_match_set_source() names its source; its arrival
  *     number does not change then.
  *
  * Addresses have bit 31 clear, but for FI_ADDR_UNSPEC.
  *
- * An engine may know groups and keys (tdm_match_alloc_spaces()); then all
- * addresses are names of include/tdm_space.h, and moreover:
+ * An engine may support groups and keys (tdm_match_alloc_spaces()); then all
+ * addresses are names of include/tdm_space.h, and:
  *  4. A message matches only receives of its own group, whatever their source.
- *  5. A receive from a key takes messages of that key, from whatever source.
- * Such an engine is used by the calls that have "space" in their name; the
- * others are as fast as if there were none.
+ *  5. A receive whose source is a key takes messages of any source with that
+ *     key. Such an engine has its own calls, with "space" in their names, so
+ *     that the other calls pay nothing for it.
  */
 #ifndef TDM_PEER_MATCH_H
 #define TDM_PEER_MATCH_H
@@ -34,9 +34,9 @@
 #include "base/list.h"
 
 /*
- * The engine's part of its user's entry. Filled by the user:
- * addr, tag, ignore. The rest belongs to the engine while the item is queued.
- * The first 64 bytes are all that a search looks at.
+ * The engine's part of its user's entry. The user fills in addr, tag and
+ * ignore; the other members belong to the engine while the item is queued. A
+ * search reads the first 64 bytes only.
  */
 struct tdm_match_item {
 	fi_addr_t addr;	 /* FI_ADDR_UNSPEC: any (posted), unknown (arrived) */
@@ -48,8 +48,10 @@ struct tdm_match_item {
 	 * bucket of the index on (source, tag), or the list of unknown sources.
 	 */
 	struct tdm_list bucket;
-	uint32_t class_;	      /* engine's own */
-	uint32_t key;		      /* arrived: its key, spaces only; or 0 */
+	/* class or state of the item; the engine's */
+	uint32_t class_;
+	/* arrived: its sender's key, spaces only; or 0 */
+	uint32_t key;
 	struct tdm_match_node *nodes; /* arrived: its nodes in mask indexes */
 	struct tdm_list all;	      /* all items of a kind, oldest first */
 	struct tdm_list by_tag;	      /* arrived: index on the tag alone */
@@ -61,7 +63,7 @@ struct tdm_match;
 struct tdm_match *tdm_match_alloc(void);
 struct tdm_match *tdm_match_alloc_spaces(void);
 
-/* Items still queued are forgotten, not freed. NULL is fine. */
+/* Items still queued are not freed. NULL is fine. */
 void tdm_match_free(struct tdm_match *m);
 
 /*
@@ -81,7 +83,7 @@ struct tdm_match_item *tdm_match_find_posted_space(struct tdm_match *m,
 						   fi_addr_t addr, uint32_t key,
 						   uint64_t tag);
 
-/* Add an arrived message nobody waited for. Cannot fail either. */
+/* Add an unexpected message. Cannot fail either. */
 void tdm_match_arrive(struct tdm_match *m, struct tdm_match_item *msg);
 void tdm_match_arrive_space(struct tdm_match *m, struct tdm_match_item *msg);
 
@@ -95,19 +97,19 @@ struct tdm_match_item *tdm_match_find_arrived_space(struct tdm_match *m,
 						    uint64_t tag,
 						    uint64_t ignore);
 
-/* Take a queued item off, of whichever kind. */
+/* Remove a queued item of either kind. */
 void tdm_match_remove(struct tdm_match *m, struct tdm_match_item *item);
 
 /*
- * Name the source of an arrived message that was FI_ADDR_UNSPEC (with spaces:
- * by a name of its group).
+ * Set the source of an arrived message whose source was FI_ADDR_UNSPEC (with
+ * spaces: a wildcard name of its group).
  */
 void tdm_match_set_source(struct tdm_match *m, struct tdm_match_item *msg,
 			  fi_addr_t addr);
 
 /*
- * Make the source of an arrived message unknown again, at its place in the
- * order of those: its address does not name it any more.
+ * Make the source of an arrived message unknown again, because its address was
+ * removed. It takes its place by arrival among those of unknown source.
  */
 void tdm_match_clear_source(struct tdm_match *m, struct tdm_match_item *msg);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Arrived messages for receives that ignore tag bits. A search walks the list
- * of arrivals; when it has looked at SCAN_LIMIT messages in vain, an index for
- * its mask is built over all of them and kept up with every arrival from then
- * on, until it was not asked for IDLE_LIMIT arrivals and twice the length of
- * the queue. So neither a queue that is searched often nor one that is never
- * searched with masks costs more than O(1) per message.
+ * of arrivals; after SCAN_LIMIT messages without a match, an index for its mask
+ * is built over all of them and updated at every arrival from then on, until it
+ * has gone unused for IDLE_LIMIT arrivals and twice the length of the queue. So
+ * neither a queue that is searched often nor one that is never searched with
+ * masks costs more than O(1) per message.
  *
  * An index that cannot get memory is dropped: searches walk the list again.
  * No locks: the user serialises.
@@ -15,8 +15,8 @@
 #include <rdma/fi_errno.h>
 
 enum {
-	SCAN_LIMIT = 32,   /* messages looked at before an index is built */
-	IDLE_LIMIT = 1024, /* arrivals an index outlives unused */
+	SCAN_LIMIT = 32,   /* messages compared before an index is built */
+	IDLE_LIMIT = 1024, /* arrivals after which an unused index is dropped */
 };
 
 static struct tdm_match_item *item_any(struct tdm_list *node)
@@ -34,7 +34,7 @@ static struct tdm_match_item *item_all(struct tdm_list *node)
 	return tdm_list_entry(node, struct tdm_match_item, all);
 }
 
-/* Take @idx out of use; items give up their nodes in it. */
+/* Drop @idx; items give up their nodes in it. */
 static void index_drop(struct tdm_match *m, struct tdm_match_index *idx)
 {
 	struct tdm_match_node **link, *node;
@@ -56,7 +56,7 @@ static void index_drop(struct tdm_match *m, struct tdm_match_index *idx)
 	m->n_index--;
 }
 
-/* Enter @it, newer than all that is there, into @idx. */
+/* Add @it, newer than all other items, to @idx. */
 static int index_add(struct tdm_match *m, struct tdm_match_index *idx,
 		     struct tdm_match_item *it)
 {
@@ -89,7 +89,10 @@ static struct tdm_match_index *index_of(struct tdm_match *m, uint64_t ignore)
 	return NULL;
 }
 
-/* A free index, if need be that of the mask least recently asked for. */
+/*
+ * A free index, or if there is none the one whose mask was searched least
+ * recently, after dropping it.
+ */
 static struct tdm_match_index *index_take(struct tdm_match *m)
 {
 	struct tdm_match_index *idlest = &m->index[0];
@@ -105,7 +108,7 @@ static struct tdm_match_index *index_take(struct tdm_match *m)
 	return idlest;
 }
 
-/* An index for @ignore over all that has arrived; NULL: no memory. */
+/* Build an index for @ignore over all arrived messages; NULL: no memory. */
 static struct tdm_match_index *index_build(struct tdm_match *m, uint64_t ignore)
 {
 	struct tdm_match_index *idx = index_take(m);

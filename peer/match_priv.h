@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside of the matching engine. Included by match.c and match_mask.c only, and
- * by srx_export.c for the first receive.
+ * Inside of the matching engine. Included by match.c and match_mask.c, and by
+ * srx_export.c for tdm_match_first() alone.
  */
 #ifndef TDM_PEER_MATCH_PRIV_H
 #define TDM_PEER_MATCH_PRIV_H
@@ -20,15 +20,15 @@ enum {
 	TDM_MATCH_LIST = 2 * TDM_MATCH_SLOTS,
 	TDM_MATCH_CLASSES = TDM_MATCH_LIST + 1,
 	TDM_MATCH_ARRIVED = TDM_MATCH_CLASSES, /* class_ of arrived items */
-	TDM_MATCH_UNFILED, /* of posted ones that are on all_posted only */
+	TDM_MATCH_UNFILED, /* posted receives that are on all_posted only */
 };
 
-/* Links an arrived item into one mask index. */
+/* The node of an arrived item in one mask index. */
 struct tdm_match_node {
 	struct tdm_list any; /* bucket of index->any */
 	struct tdm_list dir; /* bucket of index->dir; unlinked: no source */
 	struct tdm_match_item *item;
-	struct tdm_match_node *next; /* of the same item */
+	struct tdm_match_node *next; /* the item's next node */
 	struct tdm_match_index *index;
 };
 
@@ -42,19 +42,21 @@ struct tdm_match_index {
 };
 
 struct tdm_match {
-	uint32_t live;	 /* bit per class that has receives filed */
+	uint32_t live;	 /* bit per class that has filed receives */
 	uint32_t spaces; /* 1: addresses are names of tdm_space.h */
 	uint64_t next_seq;
-	uint64_t mask[TDM_MATCH_SLOTS]; /* of each slot that is live */
-	struct tdm_match_table posted;	/* all classes but the list */
+	uint64_t mask[TDM_MATCH_SLOTS]; /* of each slot in use */
+	/* filed receives of all classes but the list */
+	struct tdm_match_table posted;
 	size_t n_posted;
 	size_t n_arrived;
-	struct tdm_list all_posted;	 /* through item->all */
-	struct tdm_list all_arrived;	 /* through item->all */
-	struct tdm_match_table by_src;	 /* arrived, source known */
-	struct tdm_match_table by_tag;	 /* arrived */
-	struct tdm_list unknown;	 /* arrived, through item->bucket */
-	struct tdm_list list;		 /* posted, their mask has no slot */
+	struct tdm_list all_posted;    /* through item->all */
+	struct tdm_list all_arrived;   /* through item->all */
+	struct tdm_match_table by_src; /* arrived, source known */
+	struct tdm_match_table by_tag; /* arrived */
+	struct tdm_list unknown;       /* arrived, through item->bucket */
+	/* filed receives whose mask has no slot */
+	struct tdm_list list;
 	size_t count[TDM_MATCH_CLASSES]; /* receives filed */
 	unsigned n_index;		 /* live members of index[] */
 	struct tdm_match_index index[TDM_MATCH_MASKS];
@@ -62,8 +64,9 @@ struct tdm_match {
 };
 
 /*
- * Source and tag are multiplied apart, so that neither of the usual layouts
- * (dense sources, rank bits within the tag) lines up in the top bits used.
+ * Source and tag are multiplied separately, so that common layouts (dense
+ * sources, rank bits within the tag) do not collide in the top bits, which are
+ * used.
  */
 static inline uint64_t tdm_match_hash(uint64_t seed, uint64_t class_,
 				      fi_addr_t addr, uint64_t tag)
@@ -88,13 +91,13 @@ static inline uint64_t tdm_match_hash_tag(const struct tdm_match_table *t,
 	return tdm_match_hash(t->seed, 1, FI_ADDR_UNSPEC, it->tag & ~t->ignore);
 }
 
-/* Of a message: anybody of its group. */
+/* The name of any source in the group of @addr. */
 static inline fi_addr_t tdm_match_anybody(fi_addr_t addr)
 {
 	return addr | UINT32_MAX;
 }
 
-/* The same by group and tag. */
+/* The same hash, by group and tag. */
 static inline uint64_t tdm_match_hash_group(const struct tdm_match_table *t,
 					    const struct tdm_match_item *it)
 {
@@ -102,7 +105,7 @@ static inline uint64_t tdm_match_hash_group(const struct tdm_match_table *t,
 			      it->tag & ~t->ignore);
 }
 
-/* Does a receive from @addr take messages like @it, tags apart? */
+/* Does a receive from @addr accept the source of @it? Tags are not compared. */
 static inline int tdm_match_from(const struct tdm_match *m,
 				 const struct tdm_match_item *it,
 				 fi_addr_t addr)
@@ -124,9 +127,9 @@ static inline int tdm_match_tag(const struct tdm_match_item *it, uint64_t tag,
 }
 
 /*
- * Receives are often met in the order they were posted: the oldest one of all,
- * when it takes a message from @addr with @tag and is not filed. Else NULL. It
- * stays queued; tdm_match_remove_first() takes it off. Without spaces.
+ * Receives are often met in the order they were posted. Returns the oldest one
+ * of all if it is not filed and matches a message from @addr with @tag, else
+ * NULL. It stays queued; tdm_match_remove_first() removes it. Without spaces.
  */
 static inline struct tdm_match_item *
 tdm_match_first(const struct tdm_match *m, fi_addr_t addr, uint64_t tag)
@@ -154,15 +157,15 @@ static inline void tdm_match_remove_first(struct tdm_match *m,
 
 /* match_mask.c: arrived messages for receives that ignore tag bits. */
 
-/* The oldest arrived item that (@addr, @tag, @ignore) takes, or NULL. */
+/* The oldest arrived item that matches (@addr, @tag, @ignore), or NULL. */
 struct tdm_match_item *tdm_match_find_masked(struct tdm_match *m,
 					     fi_addr_t addr, uint64_t tag,
 					     uint64_t ignore);
 
-/* @it, the newest arrival, enters the indexes there are. */
+/* Add @it, the newest arrival, to all indexes. */
 void tdm_match_mask_arrive(struct tdm_match *m, struct tdm_match_item *it);
 
-/* @it leaves the indexes. */
+/* Remove @it from all indexes. */
 void tdm_match_mask_remove(struct tdm_match *m, struct tdm_match_item *it);
 
 /* @it->addr was FI_ADDR_UNSPEC and has just been set. */

@@ -6,7 +6,7 @@
  * more items than buckets: many items of one key (a window of untagged
  * receives) need no more buckets.
  *
- * A table that cannot grow stays as it is; no message fails for it.
+ * A table that cannot grow for want of memory works on with longer buckets.
  */
 #include "peer/match_table.h"
 
@@ -45,7 +45,10 @@ void tdm_match_table_fini(struct tdm_match_table *t)
 	t->count = 0;
 }
 
-/* The top bits choose the bucket: each old one splits, in its order. */
+/*
+ * The top bits choose the bucket, so each old bucket splits into adjacent new
+ * ones, and its order is kept.
+ */
 void tdm_match_table_grow(struct tdm_match_table *t)
 {
 	size_t n = (size_t)tdm_roundup_pow2(t->count + 1), i;

@@ -33,10 +33,13 @@ static inline struct tdm_list *tdm_match_bucket(const struct tdm_match_table *t,
 int tdm_match_table_init(struct tdm_match_table *t, uint64_t seed);
 void tdm_match_table_fini(struct tdm_match_table *t);
 
-/* More buckets for the items there are; none when memory is out. */
+/*
+ * Grow to as many buckets as there are items; without memory the table stays as
+ * it is.
+ */
 void tdm_match_table_grow(struct tdm_match_table *t);
 
-/* Add @node where its item's seq belongs. */
+/* Insert @node at its place by its item's seq. */
 void tdm_match_table_insert(struct tdm_match_table *t, struct tdm_list *node);
 
 /* Add @node, whose item is the newest; @hash is its hash. */

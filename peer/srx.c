@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receive side of the owner: posting, flushing, and what
- * happens to a message that waits. peer/srx_priv.h lists the states of an
- * entry; srx_export.c is what transports call, srx_multi.c has multi-recv
- * buffers, srx_peek.c the messages that are looked at or claimed, srx_cancel.c
- * receives that are cancelled.
+ * The receive side of the owner: posting, flushing, and matching a new receive
+ * with unexpected messages. peer/srx_priv.h lists the states of an entry;
+ * srx_export.c has the transports' calls, srx_multi.c multi-recv buffers,
+ * srx_peek.c peeking and claiming, srx_cancel.c cancelling.
  *
  * Invariants, fi_peer(3) "PEER SRX":
  *  1. An entry handed to a transport comes back by free_entry() once, after
@@ -12,10 +11,10 @@
  *  2. start_*() and discard_*() go to the transport that queued the message,
  *     entry->srx, with the domain lock held. start_*() may write the
  *     completion and free the entry before it returns; it reports failures
- *     through the CQ, so its result says nothing here.
- *  3. No posted receive matches a waiting message, except while settling:
- *     then messages that arrive go to the end of the queue, behind those that
- *     are about to be matched.
+ *     through the CQ, so its result is ignored.
+ *  3. No posted receive matches a waiting message, except inside
+ *     tdm_srx_settle(): messages that arrive meanwhile go to the end of the
+ *     queue, behind those that are about to be matched.
  *  4. A receive that moves from one entry to another, or is cancelled or
  *     released, is reported once. After tdm_srx_flush() nothing is reported.
  *
@@ -34,9 +33,9 @@ tdm_static_assert(offsetof(struct tdm_srx_entry, item) == 0,
 		  "the match item shares the entry's first line");
 
 /*
- * Begin @e, whose buffers, length and context the caller sets. Member by
- * member: addr, msg_size and tag are set by all callers; next and prev of
- * fi_peer(3)'s entry are the owner's, who does not use them.
+ * Begin @e; the caller sets its buffers, length and context. Members are set
+ * one by one, because most need no value: all callers set addr, msg_size and
+ * tag, and the owner does not use next and prev of fi_peer(3)'s entry.
  */
 static inline void entry_init(struct tdm_srx_entry *e, enum tdm_srx_kind kind)
 {
@@ -79,9 +78,10 @@ void tdm_srx_entry_free(struct tdm_srx *srx, struct tdm_srx_entry *e)
 	tdm_srx_entry_put(srx, e);
 }
 
-/* The additional members of a wide entry. */
+/* The vector of a wide entry, allocated beside it. */
 struct wide {
-	struct iovec iov[TDM_IOV_LIMIT]; /* first: rx.iov is freed */
+	/* first: the block is freed as rx.iov */
+	struct iovec iov[TDM_IOV_LIMIT];
 	void *desc[TDM_IOV_LIMIT];
 };
 
@@ -101,9 +101,10 @@ int tdm_srx_entry_widen(struct tdm_srx_entry *e, size_t count)
 }
 
 /*
- * The vector of a single-buffer call has just been written, word by word: a
- * load of both words at once would wait until all earlier stores are out of
- * the store buffer, those to lines that another core owns included.
+ * Copies a single-buffer vector word by word, as the call has just written it:
+ * a load of both words at once could not be forwarded from the store buffer and
+ * would wait for all earlier stores, those to lines that another core owns
+ * included.
  */
 static tdm_always_inline void entry_fill(struct tdm_srx_entry *e,
 					 const struct tdm_xfer *x, size_t count)
@@ -162,7 +163,7 @@ void tdm_srx_discard(struct tdm_srx *srx, struct tdm_srx_entry *e)
 	tdm_srx_entry_free(srx, e);
 }
 
-/* Move the buffers, context and flags of a receive; frees @rx. */
+/* Move the buffers, context and flags of the receive @rx to @msg; frees @rx. */
 static void move_receive(struct tdm_srx *srx, struct tdm_srx_entry *msg,
 			 struct tdm_srx_entry *rx)
 {
@@ -276,7 +277,7 @@ static tdm_noinline ssize_t recv_other(struct tdm_srx *srx,
 	return tdm_srx_recv_space(srx, x, kind);
 }
 
-/* One buffer, nothing waits, and an entry is there: most are such. */
+/* The common case: one buffer, no waiting message, a free entry at hand. */
 static tdm_always_inline ssize_t recv_kind(struct tdm_srx *srx,
 					   const struct tdm_xfer *x,
 					   enum tdm_srx_kind kind)

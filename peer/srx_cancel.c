@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fi_cancel(3) of receives: the oldest posted one with a context, of both kinds.
+ * fi_cancel(3) of receives: finds the oldest posted one with a context, tagged
+ * or not.
  *
  * Some programs cancel thousands of receives, in the order in which they posted
- * them or in another. A search that has looked at SCAN_MOST receives in vain makes
- * an index by context of all that are posted. Posting and matching know nothing
- * of it and pay nothing for it.
+ * them or in another. A search that has compared SCAN_MOST receives without
+ * result builds an index by context of all that are posted. Posting and
+ * matching do not update it, and so pay nothing for it.
  *
  * Invariants:
- *  1. The index has all receives that were posted before number `until` when it
- *     was made. A mark counts while its receive is posted still, which its number
- *     tells: entries are used again, their memory stays.
- *  2. The marks of a context are in posting order, so the first that counts is
- *     the oldest receive with it. Only when there is none, later ones matter.
+ *  1. The index has a mark for each receive that was posted, with a number
+ *     below `until`, when it was built. A mark is valid while that receive is
+ *     still posted. The number tells: an entry that was freed and used again,
+ *     whose memory stays in the pool, has another one.
+ *  2. The marks of a context are in posting order, so the first valid one is
+ *     the oldest receive with it. Receives posted after the index was built are
+ *     searched only if there is no valid mark.
  *
  * Lock: domain held.
  */
@@ -33,7 +36,7 @@ struct mark {
 };
 
 struct bucket {
-	struct mark *first, *last; /* last: while the index is made */
+	struct mark *first, *last; /* last: used while the index is built */
 };
 
 struct tdm_srx_index {
@@ -49,7 +52,9 @@ static struct tdm_srx_entry *entry_of(struct tdm_list *all)
 		tdm_list_entry(all, struct tdm_match_item, all));
 }
 
-/* Goes through the posted receives of both kinds, oldest or newest first. */
+/*
+ * An iteration over the posted receives of both kinds, oldest or newest first.
+ */
 struct walk {
 	struct tdm_list *head[TDM_SRX_KINDS], *at[TDM_SRX_KINDS];
 	int newest;
@@ -72,7 +77,7 @@ static struct walk walk_from(struct tdm_srx *srx, int newest)
 	return w;
 }
 
-/* The next one, or NULL. */
+/* The next receive, or NULL. */
 static struct tdm_srx_entry *walk_next(struct tdm_srx *srx, struct walk *w)
 {
 	struct tdm_srx_entry *e, *best = NULL;
@@ -127,7 +132,7 @@ void tdm_srx_index_free(struct tdm_srx *srx)
 	srx->index = NULL;
 }
 
-/* Mark all that are posted. Errors: -FI_ENOMEM, and there is no index. */
+/* Build an index of all posted receives. Errors: -FI_ENOMEM, no index then. */
 static int index_make(struct tdm_srx *srx)
 {
 	size_t n = tdm_match_posted_count(srx->match[TDM_SRX_MSG]) +
@@ -156,7 +161,9 @@ static int index_make(struct tdm_srx *srx)
 	return 0;
 }
 
-/* The oldest with @context in the index, whose marks that do not count go. */
+/*
+ * The oldest receive with @context in the index; drops invalid marks it meets.
+ */
 static struct tdm_srx_entry *find_marked(struct tdm_srx *srx,
 					 const void *context)
 {
@@ -180,7 +187,10 @@ static struct tdm_srx_entry *find_marked(struct tdm_srx *srx,
 	return NULL;
 }
 
-/* The oldest with @context of the oldest @most; *@all: these are all. */
+/*
+ * The oldest receive with @context among the oldest @most of all; *@all is 1
+ * when there are no more.
+ */
 static struct tdm_srx_entry *
 find_first(struct tdm_srx *srx, const void *context, size_t most, int *all)
 {
@@ -196,7 +206,10 @@ find_first(struct tdm_srx *srx, const void *context, size_t most, int *all)
 	return NULL;
 }
 
-/* The oldest with @context that the index does not know; *@all: as above. */
+/*
+ * The oldest receive with @context that was posted after the index was built;
+ * *@all as above.
+ */
 static struct tdm_srx_entry *find_new(struct tdm_srx *srx, const void *context,
 				      int *all)
 {

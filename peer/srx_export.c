@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receive side as a transport sees it: struct fi_ops_srx_owner of
+ * The calls of a transport on the receive side: struct fi_ops_srx_owner of
  * fi_peer(3), and the calls that an importer forwards to the fid.
  *
  * The transport calls get_*() and, when that gave -FI_ENOENT, queue_*() for
  * the same message before it calls get_*() for another one of that source.
- * Sources are addresses in the owner's space; FI_ADDR_UNSPEC is one that is
- * not inserted (yet).
+ * Sources are addresses in the owner's space; FI_ADDR_UNSPEC is a source that
+ * is not in the AV (yet).
  *
  * Lock: domain held.
  */
@@ -34,7 +34,7 @@ static tdm_noinline int get_unexpected(struct fid_peer_srx *fid,
 	return -FI_ENOENT;
 }
 
-/* The part of the multi-recv buffer @e that a message of @size bytes gets. */
+/* The part of the multi-recv buffer @e for a message of @size bytes. */
 static tdm_noinline struct tdm_srx_entry *
 get_part(struct tdm_srx *srx, struct tdm_srx_entry *e, size_t size)
 {
@@ -45,7 +45,7 @@ get_part(struct tdm_srx *srx, struct tdm_srx_entry *e, size_t size)
 	return child;
 }
 
-/* @e, off the queue of receives, gets the message of @attr. */
+/* Give @e, which is off the queue of receives, the message of @attr. */
 static inline int begin(struct fid_peer_srx *fid, struct tdm_srx_entry *e,
 			enum tdm_srx_kind kind,
 			const struct fi_peer_match_attr *attr,
@@ -59,7 +59,7 @@ static inline int begin(struct fid_peer_srx *fid, struct tdm_srx_entry *e,
 	return 0;
 }
 
-/* A message meets the receive @item of kind @kind. */
+/* The receive @item of kind @kind takes a message. */
 static int take(struct fid_peer_srx *fid, struct tdm_match_item *item,
 		enum tdm_srx_kind kind, const struct fi_peer_match_attr *attr,
 		struct fi_peer_rx_entry **entry)
@@ -115,7 +115,7 @@ static inline int get(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
 	return begin(fid, e, kind, attr, entry);
 }
 
-/* The same where addresses are names. */
+/* get() where addresses are names of tdm_space.h. */
 static int get_space(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
 		     const struct fi_peer_match_attr *attr,
 		     struct fi_peer_rx_entry **entry)
@@ -161,8 +161,9 @@ static int get_tag(struct fid_peer_srx *fid, struct fi_peer_match_attr *attr,
 }
 
 /*
- * The same for endpoints whose AV has user ids: what is matched at once reports
- * the id of its source. What has to wait keeps its address until it is started.
+ * get_*() for endpoints whose AV has user ids: a message that is matched at
+ * once reports the id of its source. A message that has to wait keeps the
+ * address of its source until it is started.
  */
 static int get_msg_id(struct fid_peer_srx *fid, struct fi_peer_match_attr *attr,
 		      struct fi_peer_rx_entry **entry)
@@ -208,7 +209,7 @@ static int queued(struct tdm_srx *srx, struct tdm_srx_entry *e)
 	return 0;
 }
 
-/* queue_msg() and queue_tag(): the entry knows its kind. */
+/* queue_msg() and queue_tag(): the entry tells its kind. */
 static int queue(struct fi_peer_rx_entry *rx)
 {
 	struct tdm_srx_entry *e = tdm_srx_entry_of_rx(rx);
@@ -223,7 +224,7 @@ static int queue(struct fi_peer_rx_entry *rx)
 	return queued(srx, e);
 }
 
-/* The same where addresses are names; get_*() has left that of the source. */
+/* queue() where addresses are names; get_*() stored that of the source. */
 static int queue_space(struct fi_peer_rx_entry *rx)
 {
 	struct tdm_srx_entry *e = tdm_srx_entry_of_rx(rx);
@@ -276,7 +277,7 @@ static void free_entry(struct fi_peer_rx_entry *rx)
 		tdm_srx_entry_put(srx, e);
 }
 
-/* Learn the sources of one transport's messages in one queue. */
+/* Resolve the unknown sources of one transport's messages in one queue. */
 static void resolve(struct tdm_srx *srx, enum tdm_srx_kind kind,
 		    struct fid_peer_srx *fid,
 		    fi_addr_t (*get_addr)(struct fi_peer_rx_entry *))
@@ -321,7 +322,7 @@ foreach_unspec_addr(struct fid_peer_srx *fid,
 	tdm_srx_settle(srx);
 }
 
-/* The owner closes it with the srx; an importer has no business to. */
+/* The srx closes its exports; an importer may not. */
 static int export_close(struct fid *fid)
 {
 	return -FI_ENOSYS;
@@ -462,7 +463,9 @@ void tdm_srx_port_renew(struct tdm_srx_port *port)
 
 fi_addr_t tdm_srx_id(struct fid_peer_srx *fid, fi_addr_t addr)
 {
-	/* An export of another kind has no ids: those of its parts have. */
+	/*
+	 * The export of a group has no ids itself; those of its contexts have.
+	 */
 	if (fid->ep_fid.fid.ops != &export_ops)
 		return addr;
 	return tdm_srx_reported(tdm_srx_port_done(fid), addr);

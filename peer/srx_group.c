@@ -2,10 +2,10 @@
 /*
  * Several receive sides behind one export. See srx_group.h and tdm_ctx.h.
  *
- * Invariant: the srx of an entry is the port of the receive side it came
- * from, never an export of the group, so that the calls which get an entry
- * are passed on by what it says. What a transport writes to the group's
- * export (peer_ops) is copied to a port each time one is handed out.
+ * Invariant: entry->srx is the port of the receive side that the entry came
+ * from, never an export of the group, so that calls with an entry reach the
+ * right one. The peer_ops that a transport writes to the group's export are
+ * copied to a port each time one is handed out.
  *
  * Lock: domain held.
  */
@@ -133,7 +133,7 @@ static int export_close(struct fid *fid)
 	return -FI_ENOSYS;
 }
 
-/* All contexts have one account. */
+/* All contexts share one account of unexpected messages. */
 static struct tdm_held *group_held(struct fid *fid)
 {
 	struct fid_peer_srx *srx =

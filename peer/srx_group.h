@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receive contexts of a scalable endpoint, fi_rx_context(3), as its
- * transports see them: one export (tdm_ctx.h) for several receive sides, each
- * with its own matching and its own end.
+ * The receive contexts of a scalable endpoint, fi_rx_context(3): one export
+ * (tdm_ctx.h) stands for several receive sides, each with its own matching and
+ * its own completion queue.
  *
  * All functions: domain lock held, unless they say otherwise.
  */
@@ -31,11 +31,11 @@ struct fid_peer_srx *tdm_srx_group_export(struct tdm_srx_group *group,
 /* The value of tdm_done.ctx. */
 extern struct tdm_ctx_ops tdm_srx_group_ops;
 
-/* tdm_srx_forget(), tdm_srx_flush() of all. */
+/* tdm_srx_forget() and tdm_srx_flush() of all contexts. */
 void tdm_srx_group_forget(struct tdm_srx_group *group, fi_addr_t addr);
 void tdm_srx_group_flush(struct tdm_srx_group *group);
 
-/* The transports have closed. NULL is fine. */
+/* Free @group, after the transports have closed. NULL is fine. */
 void tdm_srx_group_close(struct tdm_srx_group *group);
 
 #endif /* TDM_PEER_SRX_GROUP_H */

@@ -6,13 +6,14 @@
  * into it, without gaps; each message has an entry of its own, whose buffer is
  * exactly its part. A message larger than what is left is cut to that
  * (FI_ETRUNC is written by its transport). When less than the minimum that
- * held at posting is left, or nothing, the buffer is SPENT.
+ * was set at posting is left, or nothing, the buffer is SPENT.
  *
- * Released exactly once, after the last part was given back: by a completion
- * with no flag but FI_MULTI_RECV, whether or not completions were asked for,
- * or by the FI_ECANCELED entry of fi_cancel(3), which then has FI_MULTI_RECV.
- * It is not reported with the last message, because parts may end in another
- * order than they began. It goes to the endpoint whose part ended last.
+ * The buffer is released exactly once, after its last message has ended: by a
+ * completion with the flag FI_MULTI_RECV alone, even if no completions were
+ * asked for, or by the FI_ECANCELED entry of fi_cancel(3), which then has that
+ * flag. The release is not part of the last message's completion, because
+ * messages may end in another order than they began. It is reported at the
+ * endpoint whose message ended last.
  *
  * Lock: domain held.
  */
@@ -82,7 +83,7 @@ ssize_t tdm_srx_multi_recv(struct tdm_srx *srx, const struct tdm_xfer *x,
 	tdm_srx_entry_fill(p, x);
 	p->rx.flags |= FI_MULTI_RECV;
 	p->multi = 1;
-	p->refs = 1; /* ours, until nothing waits for it any more */
+	p->refs = 1; /* ours, while waiting messages are matched */
 	p->used = 0;
 	p->min = srx->min_multi_recv;
 	tdm_srx_post(srx, p, x);

@@ -4,18 +4,18 @@
  *
  * The result of a peek is always written to the CQ, because it is the peek's
  * only purpose: FI_ENOMSG, or an entry that describes the message. Peeking
- * moves no counter. A claimed message is out of the match queue, on
- * srx->claimed, and named by internal[0] of the caller's fi_context; that
- * word is only compared with what is on srx->claimed, never followed.
+ * changes no counter. A claimed message leaves the match queue for
+ * srx->claimed, and internal[0] of the caller's fi_context points to it; that
+ * word is only compared with the entries on srx->claimed, never dereferenced.
  *
- * A message that is discarded reaches discard_tag() of its transport once, and
- * its entry is freed here: the transport does not give it back.
+ * For a discarded message, discard_tag() of its transport is called once, and
+ * the entry is freed here: the transport does not give it back.
  *
  * Lock: domain held.
  */
 #include "peer/srx_space.h"
 
-/* A completion with what is known of @e's message, @len bytes long. */
+/* Write a completion that describes the message of @e, @len bytes long. */
 static void describe(struct tdm_srx *srx, const struct tdm_srx_entry *e,
 		     void *context)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The exports of a receive side: a port is what one transport of one endpoint
- * sees of it. Included by srx*.c only.
+ * A port is the export of a receive side to one transport of one endpoint.
+ * Included by srx*.c only.
  */
 #ifndef TDM_PEER_SRX_PORT_H
 #define TDM_PEER_SRX_PORT_H
@@ -11,16 +11,17 @@
 #include "tdm_done.h"
 #include "tdm_source.h"
 
-/* One export. */
+/* An export. */
 struct tdm_srx_port {
 	struct fid_peer_srx fid;
 	struct tdm_srx *srx;
 	const struct tdm_done *done; /* of the endpoint it was made for */
-	struct fi_ops_srx_owner *plain_ops; /* but for tdm_source.h */
-	int offers; /* its transport says whose messages it has: tdm_source.h */
+	/* for calls that srx_source.c does not handle */
+	struct fi_ops_srx_owner *plain_ops;
+	int offers; /* the transport tells unknown sources: tdm_source.h */
 };
 
-/* An endpoint's exports of a receive side that others use as well. */
+/* The exports of a shared receive side for one of its endpoints. */
 struct tdm_srx_seat {
 	struct tdm_srx_port port[TDM_TRANSPORTS];
 	struct tdm_done done;
@@ -32,7 +33,7 @@ static inline struct tdm_srx *tdm_srx_of(struct fid_peer_srx *fid)
 	return tdm_container_of(fid, struct tdm_srx_port, fid)->srx;
 }
 
-/* Where what came by @fid ends. */
+/* Where messages that arrive through @fid are reported. */
 static inline const struct tdm_done *
 tdm_srx_port_done(const struct fid_peer_srx *fid)
 {
@@ -41,11 +42,11 @@ tdm_srx_port_done(const struct fid_peer_srx *fid)
 
 /* srx_export.c */
 
-/* Make @port an export of @srx, for an endpoint whose receives end at @done. */
+/* Make @port an export of @srx, for an endpoint that reports at @done. */
 void tdm_srx_port_init(struct tdm_srx *srx, struct tdm_srx_port *port,
 		       const struct tdm_done *done);
 
-/* The done of @port changed. */
+/* Call after the done of @port has changed. */
 void tdm_srx_port_renew(struct tdm_srx_port *port);
 
 /* srx_source.c */

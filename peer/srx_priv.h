@@ -8,7 +8,7 @@
  *	          still being filled [multi_take, cancel -> multi_put]
  *	NEW       handed out for an unexpected message [get -> queue, free]
  *	WAITING   that message waits for a receive [queue -> start, free]
- *	CLAIMED   it waits for its FI_CLAIM [peek -> claim, free]
+ *	CLAIMED   a peek claimed it; it waits for FI_CLAIM [peek -> claim, free]
  *	LOST      it was claimed, but its transport gave it back [free -> claim]
  *	FILLING   a transport moves a message into a receive [get, start -> free]
  *
@@ -39,20 +39,20 @@ enum tdm_srx_state {
 	TDM_SRX_FILLING,
 };
 
-enum { TDM_SRX_KEPT = 4 }; /* elements that an entry has room for */
+enum { TDM_SRX_KEPT = 4 }; /* vector elements inside an entry */
 
-/* In rx.flags of an entry: it has more, and rx.iov was allocated for it. */
+/* In rx.flags of an entry: rx.iov was allocated, for more elements. */
 #define TDM_SRX_WIDE (1ULL << 58)
 
 struct tdm_srx_entry {
-	struct tdm_match_item item; /* first: what a search looks at */
+	struct tdm_match_item item; /* first: searches read it */
 	struct fi_peer_rx_entry rx;
 	size_t len;	   /* bytes of the receive's buffers */
 	uint8_t state;	   /* enum tdm_srx_state */
 	uint8_t kind;	   /* enum tdm_srx_kind */
 	uint8_t multi;	   /* a multi-recv buffer */
-	uint8_t cancelled; /* SPENT by fi_cancel */
-	uint32_t refs;	   /* multi: parts being filled, and whoever looks */
+	uint8_t cancelled; /* 1: SPENT because of fi_cancel */
+	uint32_t refs;	   /* multi: its messages, and users */
 	struct iovec iov[TDM_SRX_KEPT];
 	void *desc[TDM_SRX_KEPT];
 	struct tdm_srx_entry *parent; /* the buffer this is a part of */
@@ -60,8 +60,8 @@ struct tdm_srx_entry {
 	size_t used;		      /* multi: bytes given to messages */
 	size_t min;		      /* multi: spent when less is left */
 	/*
-	 * CLAIMED, LOST: srx->claimed, rx.context is the claimer's context.
-	 * WAITING: srx->pending, or unlinked.
+	 * CLAIMED, LOST: on srx->claimed; rx.context is the claimer's context.
+	 * WAITING: on srx->pending, or unlinked.
 	 */
 	struct tdm_list link;
 } __attribute__((aligned(TDM_CACHE_LINE_BYTES)));
@@ -72,19 +72,19 @@ struct tdm_srx {
 	struct tdm_engine *engine;
 	void (*free_rma)(struct fi_peer_rx_entry *entry);
 	fi_addr_t any[TDM_SRX_KINDS]; /* FI_ADDR_UNSPEC: sources are ignored */
-	int spaces, flushed; /* flushed: nothing is reported any more */
-	int settling; /* messages are being given to receives: new ones queue */
+	int spaces, flushed; /* flushed: 1: nothing is reported any more */
+	int settling;	     /* 1: tdm_srx_settle() runs: new messages queue */
 	size_t size;
-	size_t min_multi_recv; /* bytes, for receives yet to come */
-	struct tdm_held held;  /* what unexpected messages take */
+	size_t min_multi_recv; /* bytes, for receives posted from now on */
+	struct tdm_held held;  /* account of unexpected messages */
 	uint64_t next_post_no;
 	struct tdm_srx_index *index; /* of posted ones, or NULL: srx_cancel.c */
-	uint64_t looked_at;	     /* receives, by searches for fi_cancel */
+	uint64_t looked_at;	     /* compared by fi_cancel */
 	struct tdm_done done;
 	struct tdm_pool pool;	 /* struct tdm_srx_entry */
 	struct tdm_list seats;	 /* struct tdm_srx_seat, oldest first */
 	struct tdm_list claimed; /* oldest first */
-	struct tdm_list pending; /* WAITING and new, to be matched */
+	struct tdm_list pending; /* WAITING, for tdm_srx_settle() */
 	uint32_t (*key_of)(void *arg, fi_addr_t addr);
 	void *key_arg;
 };
@@ -108,7 +108,7 @@ static inline fi_addr_t tdm_srx_reported(const struct tdm_done *done,
 	return tdm_unlikely(done->ids != NULL) ? tdm_id(done->ids, addr) : addr;
 }
 
-/* The source a receive asks for, as far as sources count here. */
+/* The source that the receive @x names; any, if its kind ignores sources. */
 static inline fi_addr_t tdm_srx_source(const struct tdm_srx *srx,
 				       enum tdm_srx_kind kind,
 				       const struct tdm_xfer *x)
@@ -126,7 +126,7 @@ static inline void tdm_srx_entry_put(struct tdm_srx *srx,
 
 /* srx.c */
 
-/* An entry without buffers and with no state yet; NULL: no memory. */
+/* A new entry without buffers and state; NULL: no memory. */
 struct tdm_srx_entry *tdm_srx_entry_alloc(struct tdm_srx *srx,
 					  enum tdm_srx_kind kind);
 
@@ -144,10 +144,10 @@ void tdm_srx_entry_fill(struct tdm_srx_entry *e, const struct tdm_xfer *x);
 /* Take a WAITING entry off the queues; the caller gives it a new state. */
 void tdm_srx_take(struct tdm_srx *srx, struct tdm_srx_entry *e);
 
-/* Hand @e, with buffers and off all queues, to its transport to be filled. */
+/* Have its transport fill @e, which has buffers and is off all queues. */
 void tdm_srx_start(struct tdm_srx_entry *e);
 
-/* Have the transport drop the message of @e (off all queues), free @e. */
+/* Have its transport drop the message of @e, off all queues; free @e. */
 void tdm_srx_discard(struct tdm_srx *srx, struct tdm_srx_entry *e);
 
 /* Give the WAITING entry @msg to the POSTED entry @rx and start it. */
@@ -159,8 +159,8 @@ void tdm_srx_post(struct tdm_srx *srx, struct tdm_srx_entry *e,
 		  const struct tdm_xfer *x);
 
 /*
- * A receive for @x, of one buffer vector: it gets @item, a waiting message
- * that fits, or NULL: it is posted. As tdm_srx_recv().
+ * The receive @x, of one buffer vector, takes the waiting message @item, or is
+ * posted (@item NULL). Returns as tdm_srx_recv().
  */
 ssize_t tdm_srx_meet(struct tdm_srx *srx, const struct tdm_xfer *x,
 		     enum tdm_srx_kind kind, struct tdm_match_item *item);
@@ -168,7 +168,7 @@ ssize_t tdm_srx_meet(struct tdm_srx *srx, const struct tdm_xfer *x,
 /* Match srx->pending against posted receives, in arrival order. */
 void tdm_srx_settle(struct tdm_srx *srx);
 
-/* srx_source.c: that of @e, which is about to be filled, is not known. */
+/* srx_source.c: the source of @e, which is about to be filled, is unknown. */
 void tdm_srx_miss_source(struct tdm_srx_entry *e);
 
 /* srx_multi.c */
@@ -179,8 +179,8 @@ ssize_t tdm_srx_multi_recv(struct tdm_srx *srx, const struct tdm_xfer *x,
 
 /*
  * Give a message of @size bytes its part of @parent, which is POSTED: @child
- * gets the buffer (less than @size when the message has to be cut) and a
- * reference. @parent may be SPENT afterwards.
+ * gets the buffer (less than @size when the message has to be truncated) and a
+ * reference on @parent, which may be SPENT afterwards.
  */
 void tdm_srx_multi_take(struct tdm_srx *srx, struct tdm_srx_entry *parent,
 			struct tdm_srx_entry *child, size_t size);

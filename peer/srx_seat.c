@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Seats: the exports of one receive side for several endpoints, fi_endpoint(3)
- * "SHARED CONTEXTS". Each endpoint's transports have ports of their own, so
- * that an entry says whose message it is, and who holds its bytes.
+ * A seat is the set of exports of a shared receive side for one endpoint,
+ * fi_endpoint(3) "SHARED CONTEXTS". Each endpoint's transports have their own
+ * ports, so that entry->srx tells the endpoint of a message and the transport
+ * that holds its bytes.
  *
  * Invariants:
- *  1. srx->done is that of the oldest seat: where a receive ends that no
- *     message has met.
- *  2. A seat is closed when no entry names one of its ports: what waited was
- *     discarded, what was being filled was given back by the transports.
+ *  1. srx->done is that of the oldest seat: receives that end without a message
+ *     are reported there.
+ *  2. A seat is closed when no entry names one of its ports: waiting messages
+ *     have been discarded, and the transports have given back the entries they
+ *     were filling.
  *
  * Lock: domain held.
  */
@@ -98,7 +100,7 @@ void tdm_srx_seat_flush(struct tdm_srx_seat *seat)
 	tdm_assert_held(srx->engine->lock);
 	flush_queue(seat, srx->match[TDM_SRX_MSG]);
 	flush_queue(seat, srx->match[TDM_SRX_TAG]);
-	/* A claim that comes later finds nothing any more. */
+	/* A later FI_CLAIM finds no message. */
 	tdm_list_for_each_safe(pos, tmp, &srx->claimed) {
 		e = tdm_list_entry(pos, struct tdm_srx_entry, link);
 		if (!came_by(seat, e))

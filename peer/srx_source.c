@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receive side of endpoints with FI_SOURCE_ERR: what a transport tells of a
- * source that nobody inserted is kept with the message, see tdm_source.h.
- * Endpoints without it do not come here.
+ * The receive side of endpoints with FI_SOURCE_ERR: the address of a source
+ * that is not in the AV is kept with the message, see tdm_source.h. Other
+ * endpoints do not use this file.
  *
- * Invariant: an entry is marked when it is about to be filled and its source is
- * not known then; what is inserted later does not change it.
+ * Invariant: an entry is marked if its source is unknown when it is about to be
+ * filled; a later insert does not change the mark.
  *
  * Lock: domain held. Spec: fi_cq(3) FI_EADDRNOTAVAIL, fi_getinfo(3)
  * FI_SOURCE_ERR, fi_av(3) fi_av_insert_auth_key.
@@ -19,7 +19,7 @@ static struct tdm_srx_port *port_of(const struct fid_peer_srx *fid)
 }
 
 /*
- * The source reported for a message that came by key @key (0: by none): the
+ * The source reported for a message whose sender has key @key (0: none): the
  * handle of the key, or its user id.
  */
 static fi_addr_t stands_for(const struct tdm_done *done, uint32_t key)
@@ -42,7 +42,10 @@ void tdm_srx_miss_source(struct tdm_srx_entry *e)
 	e->rx.addr = stands_for(port->done, key);
 }
 
-/* @ret: of a get_*() that gave *@entry, or nothing, for what @attr offers. */
+/*
+ * After a get_*() that returned @ret: if the source of *@entry is unknown, keep
+ * the address that @attr, part of a struct tdm_offer, has for it.
+ */
 static int told(const struct fi_peer_match_attr *attr,
 		struct fi_peer_rx_entry **entry, int ret)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The receive side of a domain with groups or keys: addresses are names of
- * tdm_space.h, and messages meet receives of their group only. Others do not
- * come here, but for the calls that say so in srx_priv.h.
+ * tdm_space.h, and messages meet receives of their group only. Other domains
+ * use only those functions that srx_space.h says serve both.
  *
- * The name by which a message is offered gives its group, and its source or,
- * where that is unknown, the key it came by. item.addr keeps the name; rx.addr
- * is reported to the application.
+ * The name in a message's offer gives its group, and its source or, if that is
+ * unknown, the key of its sender. item.addr keeps the name; rx.addr is reported
+ * to the application.
  *
  * Lock: domain held. Spec: fi_av(3) "PEER GROUPS", fi_av_insert_auth_key().
  */

@@ -23,7 +23,7 @@ struct tdm_match_item *tdm_srx_find_arrived(struct tdm_srx *srx,
 					    enum tdm_srx_kind kind,
 					    const struct tdm_match_item *want);
 
-/* The name of @e's source, now that its transport calls it @addr. */
+/* The name of the source of @e, which its transport now knows as @addr. */
 static inline fi_addr_t tdm_srx_name(const struct tdm_srx *srx,
 				     const struct tdm_srx_entry *e,
 				     fi_addr_t addr)

@@ -2,9 +2,8 @@
 /*
  * See trigger.h.
  *
- * Invariant: `trip` is the least value at which the first of a list would be
- * taken. Thus it has to be found anew when a first one changes, or the error
- * value does.
+ * Invariant: `trip` is the least value at which a trigger is due. So it is
+ * computed again when the first trigger of a list, or the error value, changes.
  */
 #include "peer/trigger.h"
 
@@ -23,7 +22,7 @@ static struct tdm_trigger *first(const struct tdm_triggers *t,
 	return tdm_list_empty(head) ? NULL : trigger_of(head->next);
 }
 
-/* Take the triggers that need no further success. */
+/* The part of the threshold that errors count for: @errs of a BOTH trigger. */
 static uint64_t head_start(enum tdm_trigger_kind kind, uint64_t errs)
 {
 	return kind == TDM_TRIGGER_BOTH ? errs : 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations that wait for a threshold of a counter, fi_trigger(3): an ordered
- * structure, one per counter, that knows nothing of what it holds.
+ * Operations that wait for a threshold of a counter, fi_trigger(3): one ordered
+ * structure per counter. It does not know what the operations are.
  *
  * A counter has a value and an error value. FI_TRIGGER operations wait for the
  * value, since they are for data that has arrived; deferred work waits for the
  * sum of both, as its section says. Each kind has a list of its own, sorted by
- * threshold and, where that is the same, in the order of adding; both are
- * taken from as if they were one list. Adding searches from the end: those who
- * add with rising thresholds pay nothing for it.
+ * threshold and, where that is the same, in the order of adding; triggers are
+ * taken from both as if they were one list. Adding searches from the end, so
+ * adding with rising thresholds is cheap.
  *
  * Everything: G: domain lock.
  */
@@ -26,7 +26,7 @@ enum tdm_trigger_kind {
 };
 
 struct tdm_trigger {
-	struct tdm_list node; /* whoever has it: its counter, then its taker */
+	struct tdm_list node; /* list of its current owner */
 	uint64_t threshold;
 	uint64_t no; /* order of adding, per counter */
 	enum tdm_trigger_kind kind;
@@ -34,9 +34,9 @@ struct tdm_trigger {
 
 struct tdm_triggers {
 	/*
-	 * The value from which there is something to take, with the error value
-	 * of the last call; UINT64_MAX: nothing waits. What counts compares with
-	 * it and nothing else.
+	 * The counter value at which a trigger is due, given the error value of
+	 * the last call; UINT64_MAX: nothing waits. The code that counts
+	 * compares with this alone.
 	 */
 	uint64_t trip;
 	uint64_t next_no;
@@ -53,13 +53,13 @@ int tdm_triggers_add(struct tdm_triggers *t, struct tdm_trigger *trigger,
 		     uint64_t value, uint64_t errs);
 
 /*
- * Take the first one that the values have reached, or NULL: by threshold, then
- * by the order of adding.
+ * Take the first trigger that is due, or NULL: by threshold, then by the order
+ * of adding.
  */
 struct tdm_trigger *tdm_triggers_take(struct tdm_triggers *t, uint64_t value,
 				      uint64_t errs);
 
-/* Take back @trigger, which waits here. @errs: the error value. */
+/* Remove @trigger, which waits here. @errs: the error value. */
 void tdm_triggers_remove(struct tdm_triggers *t, struct tdm_trigger *trigger,
 			 uint64_t errs);
 

@@ -3,16 +3,16 @@
  * Sleeping on a CQ or counter. See wait.h for the parts of a wait object.
  *
  * Why no wake-up is lost:
- *  1. A sleeper arms under the lock after it has seen its object empty, and
- *     sleeps only when the engine armed too. From then on an entry written by
+ *  1. A sleeper arms under the lock after it has found its object empty, and
+ *     sleeps only if the engine armed too. From then on an entry written by
  *     another thread makes the eventfd readable (armed), and anything that
  *     needs progress makes the engine's descriptor readable.
  *  2. Both stay readable until somebody arms again. The eventfd is drained
  *     only by arm(), which arms in the same critical section.
- *  3. A drain must not hide a signal from a second sleeper whose condition
+ *  3. A drain must not take the signal from a second sleeper whose condition
  *     differs (two counter thresholds): while others sleep on a readable
- *     eventfd nobody drains it. They are on their way out, so the refused
- *     thread retries for no longer than it takes them to get the lock.
+ *     eventfd nobody drains it, and a thread that would sleep is refused. The
+ *     others are waking up, so it retries until they have had the lock.
  *
  * Locking: everything in struct tdm_wait is guarded by the domain lock.
  * Spec: fi_cq(3), fi_cntr(3), fi_trywait in fi_poll(3).
@@ -35,21 +35,23 @@
 enum {
 	NS_PER_MS = 1000000,
 
-	/* Refused sleeps in a row after which the processor is given away. */
+	/*
+	 * Refused sleeps in a row after which the thread yields the processor.
+	 */
 	REFUSED_BEFORE_YIELD = 64,
 
 	/*
 	 * Polling before a sleep pays when the answer is on its way and the
 	 * other side has a processor of its own; it costs both sides when
-	 * they share one. So it is tried, and after n tries in vain not again
-	 * for 2^n sleeps. SPIN_PASSES: most passes, whatever the clock says.
+	 * they share one. So it is tried, and after n fruitless tries skipped
+	 * for 2^n sleeps. SPIN_PASSES: most passes, whatever the time.
 	 */
 	SPIN_NS = 20000,
 	SPIN_PASSES = 1000,
 	SPIN_MOST_FAILS = 10,
 };
 
-/* How a blocking read passes its time. */
+/* The state of one blocking read between its polls and sleeps. */
 struct pace {
 	uint64_t spin_end_ns; /* 0: not polling yet */
 	unsigned int passes;  /* since polling began */
@@ -72,7 +74,7 @@ static int no_fds(int ret)
 	return ret;
 }
 
-/* Make the two descriptors a sleeper looks at; once. */
+/* Make the two descriptors that a sleeper polls; once. */
 static int open_fds(struct tdm_wait *w)
 {
 	int fd;
@@ -119,7 +121,7 @@ static int open_epoll(struct tdm_wait *w)
 	return no_fds(ret);
 }
 
-/* Does anybody sleep on the object, by whatever means? */
+/* Can a thread sleep on the object, by whatever means? */
 static int sleepable(const struct tdm_wait *w)
 {
 	return w->obj != FI_WAIT_NONE && w->obj != FI_WAIT_YIELD &&
@@ -127,8 +129,8 @@ static int sleepable(const struct tdm_wait *w)
 }
 
 /*
- * Not armed yet: the descriptor says so to whoever sleeps on the set when the
- * object joins.
+ * The object joins unarmed: its eventfd is readable, so that a thread that
+ * sleeps on the set wakes up and arms it.
  */
 static int init_member(struct tdm_wait *w, struct fid_wait *set)
 {
@@ -222,7 +224,7 @@ void tdm_wait_wake(struct tdm_wait *w)
 	w->signaled = 1;
 }
 
-/* Answer FI_GETWAIT of FI_WAIT_POLLFD; the count that is needed in any case. */
+/* Answer FI_GETWAIT of FI_WAIT_POLLFD; also sets the number needed. */
 static int fill_pollfd(struct fi_wait_pollfd *poll, const int *fds, size_t n)
 {
 	const int room = poll->nfds >= n && poll->fd;
@@ -313,7 +315,7 @@ int tdm_wait_control(struct tdm_wait *w, int command, void *arg)
 	return ret;
 }
 
-/* tdm_wait_try() without what concerns the application's own sleep. */
+/* tdm_wait_try() without the check of the application's wait descriptor. */
 static int arm(struct tdm_wait *w)
 {
 	uint64_t count;
@@ -324,7 +326,9 @@ static int arm(struct tdm_wait *w)
 	if (w->signaled) {
 		if (w->sleepers)
 			return -FI_EAGAIN;
-		/* Interrupted: it stays readable, the next try drains. */
+		/*
+		 * Interrupted by a signal: stays readable, the next try drains.
+		 */
 		if (tdm_os.read(w->eventfd, &count, sizeof(count)) < 0 &&
 		    errno == EINTR)
 			return -FI_EAGAIN;
@@ -377,7 +381,7 @@ int tdm_wait_left(uint64_t deadline_ns)
 	return ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
-/* Not 0 while it is too early to sleep. */
+/* Not 0: poll again rather than sleep. */
 static int keep_polling(const struct tdm_wait *w, struct pace *pace)
 {
 	uint64_t now;
@@ -392,7 +396,7 @@ static int keep_polling(const struct tdm_wait *w, struct pace *pace)
 	return now < pace->spin_end_ns && ++pace->passes < SPIN_PASSES;
 }
 
-/* Polling has ended, or was left out, without the answer. */
+/* Polling ended without result, or was skipped. */
 static void spin_lost(struct tdm_wait *w, struct pace *pace)
 {
 	if (w->spin_skip) {
@@ -411,7 +415,9 @@ static void spin_won(struct tdm_wait *w)
 	w->spin_skip = 0;
 }
 
-/* Let others have the lock, and the processor when nobody can sleep. */
+/*
+ * Release the lock for a moment; yield the processor if sleeping is impossible.
+ */
 TDM_TSA(no_thread_safety_analysis)
 static void pause_polling(struct tdm_wait *w, int give_away)
 {
@@ -444,16 +450,18 @@ static int sleep_on(struct tdm_wait *w, int timeout_ms)
 	err = errno;
 	tdm_lock_acquire(w->engine->lock);
 	w->engine->sleepers--;
-	/* The last one out saves the completions that follow the write. */
+	/*
+	 * With no sleeper left, later completions need not write the eventfd.
+	 */
 	if (!--w->sleepers && !w->exported)
 		w->armed = 0;
 	return n < 0 ? -err : 0;
 }
 
 /*
- * Poll a little, or sleep once, or find a reason not to. Lock: held at entry
- * and at return, released in between. 0: look again; else the result of the
- * blocking read.
+ * Poll a little, or sleep once, or learn why neither is possible. Lock: held at
+ * entry and at return, released in between. Returns 0: test again; else the
+ * result of the blocking read.
  */
 static int pass_time(struct tdm_wait *w, int timeout_ms, struct pace *pace)
 {

@@ -4,11 +4,11 @@
  * fi_control(FI_GETWAIT) hands it out, the signal that a completion was
  * written, and the loop of a blocking read.
  *
- * A sleeper looks at two descriptors: the engine's wait_fd (anything that
+ * A sleeper polls two descriptors: the engine's wait_fd (anything that
  * needs progress) and an eventfd of its own (an entry was written, or
  * fi_cq_signal was called). They exist only for objects opened with a wait
- * object; without one nobody pays for it, and with one nobody pays before
- * somebody sleeps: the eventfd is written only while the object is armed.
+ * object and are made at the first sleep; the eventfd is written only while the
+ * object is armed. So a program that never sleeps pays nothing.
  *
  * An epoll instance that joins the two is made only for the application,
  * which gets one descriptor for FI_WAIT_FD. It is one more level of epoll over
@@ -33,16 +33,17 @@ struct tdm_condwait;
 
 struct tdm_wait {
 	struct tdm_engine *engine;
-	enum fi_wait_obj obj;	   /* anything but UNSPEC after init */
-	int epfd;		   /* for the application; -1: none */
-	int eventfd;		   /* -1: nobody has waited */
-	int engine_fd;		   /* valid with eventfd; the engine's */
-	int armed;		   /* the next signal must be seen; G: domain */
-	int signaled;		   /* eventfd holds a count; G: domain */
-	int exported;		   /* FI_GETWAIT was answered; G: domain */
-	unsigned int sleepers;	   /* in tdm_wait_until(), asleep; G: domain */
-	unsigned int spin_fails;   /* pollings in vain in a row; G: domain */
-	unsigned int spin_skip;	   /* sleeps until the next one; G: domain */
+	enum fi_wait_obj obj; /* anything but UNSPEC after init */
+	int epfd;	      /* for the application; -1: none */
+	int eventfd;	      /* -1: no thread has waited */
+	int engine_fd;	      /* valid with eventfd; the engine's */
+	int armed;	      /* the next signal must be seen; G: domain */
+	int signaled;	      /* eventfd holds a count; G: domain */
+	int exported;	      /* FI_GETWAIT was answered; G: domain */
+	/* threads asleep in tdm_wait_until(); G: domain */
+	unsigned int sleepers;
+	unsigned int spin_fails;   /* fruitless pollings in a row; G: domain */
+	unsigned int spin_skip;	   /* sleeps left without polling; G: domain */
 	struct tdm_condwait *cond; /* NULL: not asked for; G: domain */
 	struct tdm_waitset_member member;
 };
@@ -66,14 +67,14 @@ int tdm_wait_join(struct tdm_wait *w, int (*look)(void *arg, int progress),
 		  void *arg) tdm_must_check;
 
 /*
- * Leave the wait set, before anything goes that @look needs. Harmless when
- * there is none. Lock: not held.
+ * Leave the wait set, before the things that @look uses are freed. Harmless
+ * without a set. Lock: not held.
  */
 void tdm_wait_leave(struct tdm_wait *w);
 
 /*
- * Release descriptors, leave the set. Zero-safe after a failed init or none
- * at all. Lock: not held.
+ * Release descriptors, leave the set. Accepts a zeroed or half-initialised @w.
+ * Lock: not held.
  */
 void tdm_wait_fini(struct tdm_wait *w);
 
@@ -105,36 +106,35 @@ static inline void tdm_wait_signal(struct tdm_wait *w)
 int tdm_wait_control(struct tdm_wait *w, int command, void *arg);
 
 /*
- * Is it safe to sleep on @w now? The caller has seen that its object is
- * empty: an older signal is taken back. 0, or -FI_EAGAIN when progress is
- * pending; -FI_EINVAL without a descriptor to sleep on.
- * Lock: held. Spec: fi_trywait(3).
+ * Is it safe to sleep on @w now? The caller has found its object empty, so an
+ * older signal is cleared. Returns 0, -FI_EAGAIN when progress is pending, or
+ * -FI_EINVAL without a descriptor to sleep on. Lock: held. Spec: fi_trywait(3).
  */
 int tdm_wait_try(struct tdm_wait *w);
 
 /*
- * The look of a wait set at a member that has nothing to read: tdm_wait_try(),
- * which succeeds where nobody sleeps (FI_WAIT_YIELD). Lock: held.
+ * The check of a wait set before it sleeps, for a member that has nothing to
+ * read: tdm_wait_try(), which succeeds where no thread sleeps (FI_WAIT_YIELD).
+ * Lock: held.
  */
 int tdm_wait_look(struct tdm_wait *w);
 
 /*
  * Block until @ready(arg) is true: test, progress, test, arm, sleep, repeat.
- * Polls for some microseconds before it sleeps, the more seldom the more
- * often that was in vain: an idle object uses no processor time.
- * @timeout_ms < 0: for ever. @ready runs with the lock held. Works where
- * tdm_wait_blocks() says so. *@interrupt (NULL: none) ends one call:
- * it is set under the lock, followed by tdm_wait_wake(), and cleared by the
- * call it ends.
- * Lock: taken and released inside; not held by the caller.
- * Returns 0 with the lock HELD when @ready said yes; else with the lock not
- * held -FI_EAGAIN when the time is over, *@interrupt was set or the sleep was
- * interrupted by a signal, or a descriptor error.
+ * Polls for some microseconds before it sleeps, and less often each time that
+ * polling was fruitless: an idle object uses no processor time. @timeout_ms <
+ * 0: for ever. @ready runs with the lock held. tdm_wait_blocks() must hold.
+ * *@interrupt (NULL: none) ends one call: it is set under the lock, followed by
+ * tdm_wait_wake(), and cleared by the call it ends. Lock: taken and released
+ * inside; not held by the caller. Returns 0 with the lock HELD when @ready was
+ * true; else with the lock not held -FI_EAGAIN when the time is over,
+ * *@interrupt was set or the sleep was interrupted by a signal, or a descriptor
+ * error.
  */
 int tdm_wait_until(struct tdm_wait *w, int (*ready)(void *arg), void *arg,
 		   int timeout_ms, int *interrupt);
 
-/* When @timeout_ms from now is over, ns; UINT64_MAX for a negative one. */
+/* The time @timeout_ms from now, ns; UINT64_MAX for a negative one. */
 uint64_t tdm_wait_deadline(int timeout_ms);
 
 /* Milliseconds until @deadline_ns, rounded up; 0: over, -1: no deadline. */

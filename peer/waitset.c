@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Wait sets. A set adds nothing to the wake-up of its members: it watches
- * their descriptors together, in an epoll instance of its own, and asks each
+ * Wait sets. The members wake a sleeper as they do without a set: the set
+ * watches their descriptors in its own epoll instance, and calls look() of each
  * member before it sleeps.
  *
  * Invariants:
- *  1. own_fd of each member is in the epoll set, engine_fd once however many
- *     members share it.
+ *  1. own_fd of each member is in the epoll set; engine_fd is there once,
+ *     however many members share it.
  *  2. A member that joins is not armed, and its own_fd is readable: a thread
- *     that sleeps on the set comes back and arms it.
+ *     that sleeps on the set wakes up and arms it.
  *  3. change_index grows whenever the list of descriptors changes.
  *
  * Locking: a mutex of the set's own, outermost: looking at a member takes the
@@ -208,9 +208,10 @@ void tdm_waitset_leave(struct tdm_waitset_member *m)
 }
 
 /*
- * Look at all members. 1: one has something; 0: all may be slept on; negative:
- * the first refusal. All are looked at unless one has something: what the
- * others need is under way when the caller comes back.
+ * Call look() of all members, but stop at one that has something to read: 1.
+ * Returns 0 when all may be slept on, else the first error. A refusal does not
+ * stop the loop, so that the other members have made progress when the caller
+ * comes back.
  */
 static int look(struct tdm_waitset *set, int progress)
 {

@@ -19,11 +19,11 @@ struct tdm_waitset_member {
 	struct tdm_list node;
 	struct tdm_waitset *set; /* NULL: none */
 	int joined;		 /* listed in set */
-	int own_fd;		 /* readable: look at the object; -1: none */
+	int own_fd;		 /* readable: call look(); -1: none */
 	int engine_fd; /* its domain's, shared with others; -1: none */
 	/*
-	 * 1: the object has something to read. 0: it may be slept on, and is
-	 * armed. -FI_EAGAIN: neither, look again. Makes progress when
+	 * Returns 1: the object has something to read; 0: it may be slept on
+	 * and is armed; -FI_EAGAIN: neither, call again. Makes progress if
 	 * @progress is not 0. Takes the object's lock itself.
 	 */
 	int (*look)(void *arg, int progress);
