@@ -2,18 +2,17 @@
 /*
  * Atomic operations, fi_atomic(3), at both ends.
  *
- *   ATOMIC -->          carried out by the owner of the region, in ring order
+ *   ATOMIC -->          the owner of the region carries it out, in ring order
  *          <-- ACK          base: status; others when refused
  *          <-- READ_DATA    the former values
  *
- * At the initiator one that fetches ends as a read does.
+ * At the initiator a fetching operation completes as a read does.
  *
  * Invariants:
- *  1. An operation is carried out when its record is stepped over, once: all
- *     that can fail for want of memory comes before.
+ *  1. An operation is carried out once, in the step that consumes its record:
+ *     all that can fail for want of memory comes before.
  *  2. Operands are copied out of the ring before they are used.
- *  3. The answer is a control record, which waits for its slots: READ_DATA of an
- *     atomic operation is at most TDM_AMO_BYTES long.
+ *  3. The answer is a control record, which waits for free slots if need be.
  * Locking: domain lock held. Spec: fi_atomic(3), include/tdm_rma.h,
  * doc/PROTOCOL-shm.md "Atomic operations".
  */
@@ -33,13 +32,13 @@ enum {
 		     TDM_SHM_SLOT_BYTES,
 };
 
-/* With a PAD for one slot less in front of it, and the slot never used. */
+/* With a PAD of one slot less before it, and the slot that is never used. */
 tdm_static_assert(2 * (SLOTS_MOST + TDM_SHM_RANGES_SLOTS) - 1 +
 				  TDM_SHM_TX_SPARE + 1 <=
 			  TDM_SHM_RING_SMALL_SLOTS,
 		  "every ring takes the longest operation once it is empty");
 
-/* The former values on their way back. */
+/* The former values, on their way back to the initiator. */
 struct result {
 	struct tdm_shm_ctl ctl; /* its READ_DATA, or an ACK */
 	uint8_t bytes[];
@@ -92,7 +91,7 @@ ssize_t tdm_shm_amo_send(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 
 /* ---- target -------------------------------------------------------------- */
 
-/* Room for @bytes of former values. NULL: out of memory. */
+/* Memory for @bytes of former values. NULL: out of memory. */
 static struct result *result_new(struct tdm_shm_pair *pair, size_t bytes)
 {
 	struct result *r = calloc(1, sizeof(*r) + bytes);
@@ -211,7 +210,7 @@ static uint64_t family(enum tdm_amo_kind kind)
 	return flags[kind];
 }
 
-/* Which operations there are, and how long a value is, the owner knows. */
+/* The owner decides which operations exist and how long a value is. */
 static ssize_t post(struct fid_ep *fid, const struct tdm_amo_ask *ask,
 		    const struct tdm_amo_where *where, uint64_t flags)
 {

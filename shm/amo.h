@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Atomic operations of the shared-memory peer: a record with the operands, which
- * the target carries out when it takes it, and a record that answers. See
- * doc/PROTOCOL-shm.md, "Atomic operations".
+ * Atomic operations of the shared-memory peer: a record with the operands,
+ * which the target carries out when it consumes it, and an answering record.
+ * See doc/PROTOCOL-shm.md, "Atomic operations".
  */
 #ifndef TDM_SHM_AMO_H
 #define TDM_SHM_AMO_H
@@ -16,19 +16,19 @@ struct tdm_xfer;
 /* Body of an ATOMIC, in front of the operands. */
 struct tdm_shm_amo {
 	struct tdm_shm_where where;
-	uint32_t bytes; /* of the target */
+	uint32_t bytes; /* at the target */
 	struct tdm_amo amo;
 };
 
 tdm_static_assert(sizeof(struct tdm_shm_amo) == 24, "ATOMIC layout");
 
-/* Returns 0, or -1: @len bytes of operands are not what @amo takes. */
+/* Returns 0, or -1: @len is not the size of the operands that @amo needs. */
 int tdm_shm_amo_check(const struct tdm_shm_amo *amo,
 		      uint16_t len) tdm_must_check;
 
 /*
  * fi_atomic(3) at the initiator: as tdm_shm_rma_send(), for FI_ATOMIC, on a
- * pair that is up. Errors beside: -FI_EOPNOTSUPP: the peer knows none.
+ * pair that is up. A further error: -FI_EOPNOTSUPP: the peer has no atomics.
  */
 ssize_t tdm_shm_amo_send(struct tdm_shm_pair *pair, const struct tdm_xfer *x);
 
@@ -39,16 +39,16 @@ int tdm_shm_amo_rx(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 struct tdm_shm_ctl;
 
 /*
- * A record that answers with @n bytes, at most TDM_AMO_BYTES, at *@bytes; its
- * op, aux and tag are the caller's to fill. NULL: out of memory.
+ * A READ_DATA record that answers with @n bytes, at most TDM_AMO_BYTES; the
+ * caller writes them to *@bytes and sets op, aux and tag. NULL: out of memory.
  */
 struct tdm_shm_ctl *tdm_shm_result_new(struct tdm_shm_pair *pair, size_t n,
 				       uint8_t **bytes);
 
-/* The bytes that @ctl, a READ_DATA, brings back, to @body. */
+/* Copy the bytes that @ctl, a READ_DATA, carries to @body. */
 void tdm_shm_amo_write(const struct tdm_shm_ctl *ctl, uint8_t *body);
 
-/* Forget @ctl of kind TDM_SHM_CTL_RESULT. */
+/* Free @ctl of kind TDM_SHM_CTL_RESULT. */
 void tdm_shm_amo_drop(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl);
 
 #endif /* TDM_SHM_AMO_H */

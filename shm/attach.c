@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The attach: listener, handshake, and the session it makes.
+ * The attach: the listener, and the handshake that makes a session.
  *
  *   initiator                         acceptor
  *   connect, uid equal?               accept, uid equal?      [ACCEPTED]
@@ -11,16 +11,18 @@
  *   [UP]                              [UP]
  *
  * Invariants:
- *  1. Nothing blocks. A silent process is legal: there is no time-out once
- *     the other side said HELLO, its death is seen at the lifeline.
+ *  1. Nothing blocks. There is no time-out once the other side has sent HELLO,
+ *     since a process may make no progress for long; its death shows at the
+ *     lifeline.
  *  2. No descriptor is accepted from, and no byte is sent to, a process of
  *     another user id.
  *  3. Both sides attach at once: the attach started by the smaller
  *     incarnation stays, the other gets REJECT(TIE) or is dropped.
  *  4. A session that is alive is never displaced: REJECT(BUSY).
- *  5. With a key, a session is up only with one who proved to know it: seal.c.
+ *  5. With a key, a session comes up only after the peer has proved that it
+ *     knows the key: seal.c.
  *  6. Malformed packets and wrong descriptors end the attach without an
- *     answer; the pair of a stranger's claim is not touched.
+ *     answer; the pair whose address a stranger claimed does not change.
  * Locking: domain lock held. Spec: unix(7), doc/PROTOCOL-shm.md "Attach".
  */
 #include "shm/attach.h"
@@ -43,7 +45,7 @@
 enum {
 	ATTACH_BACKLOG = 1024,
 	ATTACH_UNAUTH_MOST = 64,
-	ATTACH_ACCEPTS = 16, /* per event */
+	ATTACH_ACCEPTS = 16, /* per event of the listener */
 };
 
 static const uint64_t attach_silence_ns = 5000000000ull;
@@ -90,7 +92,10 @@ static socklen_t attach_name(struct sockaddr_un *un,
 	un->sun_family = AF_UNIX;
 	n = snprintf(p, room, "tandem/%c:",
 		     a->len == sizeof(struct sockaddr_in) ? '4' : '6');
-	/* Port and address, and the scope of IPv6; the family is known. */
+	/*
+	 * The bytes of port, address and IPv6 scope; the length tells the
+	 * family.
+	 */
 	for (i = offsetof(struct sockaddr_in, sin_port); i < a->len; i++)
 		n += snprintf(p + n, room - (size_t)n, "%02x", a->sa[i]);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
@@ -195,12 +200,12 @@ static void sent_hello(struct tdm_shm_session *s, const struct tdm_shm_msg *msg,
 			tdm_shm_pair_up(pair, s->peer_slots);
 		return;
 	}
-	/* If it is lost, the acceptor sees the end of the lifeline. */
+	/* If ABORT is not sent, the acceptor sees the lifeline close. */
 	(void)!tdm_shm_msg_send(s->life.fd, TDM_SHM_MSG_ABORT, why, -1);
 	tdm_shm_pair_fail(pair, why_reason(why));
 }
 
-/* State SENT: the answer. */
+/* State SENT: the acceptor's answer has arrived. */
 static void sent_ready(struct tdm_shm_watch *w, uint32_t events)
 {
 	struct tdm_shm_session *s =
@@ -232,8 +237,8 @@ static void reject(struct tdm_shm_session *s, enum tdm_shm_why why)
 }
 
 /*
- * May this attach have the pair? What is in its way and dead or due to yield
- * is put away.
+ * May this attach have the pair? Ends a dead session and an attach of ours that
+ * has to yield.
  */
 static enum tdm_shm_why clear_way(struct tdm_shm_pair *pair,
 				  const struct tdm_shm_hello *h)
@@ -266,7 +271,7 @@ static enum tdm_shm_why clear_way(struct tdm_shm_pair *pair,
 
 static void wait_ready(struct tdm_shm_watch *w, uint32_t events);
 
-/* The pair is free for @s: answer. */
+/* The pair is free for @s: answer the initiator. */
 static void accept_answer(struct tdm_shm_session *s, struct tdm_shm_pair *pair,
 			  const struct tdm_shm_hello *h, int *fds)
 {
@@ -302,7 +307,9 @@ static void accept_hello(struct tdm_shm_session *s,
 	struct tdm_shm_addr addr;
 	enum tdm_shm_why why;
 
-	/* An endpoint with a key does not answer callers without it. */
+	/*
+	 * An endpoint with a key does not answer callers that do not know it.
+	 */
 	if (ep->keys && !tdm_shm_seal_ok(s, msg))
 		goto drop;
 	if (tdm_shm_hello_version(h) < 0) {
@@ -322,7 +329,7 @@ static void accept_hello(struct tdm_shm_session *s,
 		reject(s, why);
 		goto drop;
 	}
-	/* Clearing the way may have freed it. */
+	/* clear_way() may have freed the pair. */
 	pair = tdm_shm_pair_find(ep, &addr, 1);
 	if (!pair)
 		goto drop;
@@ -332,7 +339,7 @@ drop:
 	tdm_shm_session_free(s);
 }
 
-/* State ACCEPTED: the first packet. */
+/* State ACCEPTED: the initiator's first packet has arrived. */
 static void accepted_ready(struct tdm_shm_watch *w, uint32_t events)
 {
 	struct tdm_shm_session *s =
@@ -353,7 +360,7 @@ static void accepted_ready(struct tdm_shm_watch *w, uint32_t events)
 	close_fds(fds);
 }
 
-/* State WAIT_READY: the initiator's last word. */
+/* State WAIT_READY: the initiator's READY or ABORT has arrived. */
 static void wait_ready(struct tdm_shm_watch *w, uint32_t events)
 {
 	struct tdm_shm_session *s =
@@ -377,7 +384,7 @@ static void wait_ready(struct tdm_shm_watch *w, uint32_t events)
 
 /* ---- listener ------------------------------------------------------------ */
 
-/* Out of descriptors: turn callers away instead of letting them wait. */
+/* No descriptor is left: refuse callers instead of letting them wait. */
 static void accept_starved(struct tdm_shm_ep *ep)
 {
 	int fd;
@@ -411,7 +418,7 @@ static void accept_one(struct tdm_shm_ep *ep, int fd)
 		tdm_shm_session_free(s);
 		return;
 	}
-	/* HELLO follows connect at once: it is mostly there. */
+	/* HELLO follows the connect at once, so it has usually arrived. */
 	accepted_ready(&s->life, 0);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Attach: how two processes get hold of each other's segments, and how one
- * learns that the other is gone. See doc/PROTOCOL-shm.md, "Attach".
+ * Attach: how two processes exchange segments. The attach socket stays open as
+ * the *lifeline*: its end tells one that the other is gone. See
+ * doc/PROTOCOL-shm.md, "Attach".
  */
 #ifndef TDM_SHM_ATTACH_H
 #define TDM_SHM_ATTACH_H
@@ -16,7 +17,10 @@ struct tdm_shm_ep;
 struct tdm_shm_pair;
 struct tdm_shm_session;
 
-/* A descriptor in the endpoint's control epoll set. Zeroed but for fd: not. */
+/*
+ * A descriptor in the endpoint's control epoll set; not there while zeroed but
+ * for fd.
+ */
 struct tdm_shm_watch {
 	int fd;		      /* -1: none */
 	struct tdm_list node; /* ep->watches */
@@ -31,16 +35,16 @@ enum tdm_shm_session_state {
 	TDM_SHM_SESSION_UP,
 };
 
-/* The HELLOs of a handshake with a key: ours, and the other one. */
+/* The HELLOs of both sides of a handshake with a key, with their proofs. */
 struct tdm_shm_seals {
 	struct tdm_shm_sealed own;
-	struct tdm_shm_sealed peer; /* all 0 until it was read */
+	struct tdm_shm_sealed peer; /* all 0 until received */
 };
 
-/* One attach, and while the pair is up what it was made of. */
+/* An attach, and the session that it makes. */
 struct tdm_shm_session {
 	struct tdm_shm_watch life; /* lifeline; first member */
-	struct tdm_shm_watch dead; /* pidfd */
+	struct tdm_shm_watch dead; /* the peer's pidfd */
 	struct tdm_shm_ep *ep;
 	struct tdm_shm_pair *pair; /* NULL until HELLO was read */
 	struct tdm_list node;	   /* ep->attaching until UP */
@@ -57,20 +61,20 @@ struct tdm_shm_session {
 	struct tdm_shm_region peer;
 	struct tdm_shm_region hints;	/* the peer's */
 	struct tdm_shm_region own_ring; /* grown */
-	uint64_t *dirty;		/* of own_ring */
-	struct tdm_shm_region new_ring; /* handed over, before its MOVED */
+	uint64_t *dirty;		/* bitmap of own_ring, ring.h */
+	struct tdm_shm_region new_ring; /* sent to the peer, before its MOVED */
 	uint64_t *new_dirty;
 	struct tdm_shm_region peer_ring; /* grown */
 	struct tdm_shm_region next_ring; /* arrived before its MOVED */
-	uint32_t next_slots;		 /* 0: none arrived */
-	int next_fd;			 /* until it could be mapped */
+	uint32_t next_slots;		 /* 0: no ring arrived */
+	int next_fd;			 /* until mapping succeeds */
 	struct tdm_shm_region own_bounce;
 	struct tdm_shm_region peer_bounce;
-	struct tdm_shm_seals *seals; /* until UP; NULL: there is no key */
+	struct tdm_shm_seals *seals; /* until UP; NULL: no key */
 	struct tdm_shm_region *left; /* left[nleft]: left.c */
 	uint32_t nleft;
-	uint32_t peer_chunks; /* 0: none arrived */
-	int bounce_fd;	      /* until it could be mapped */
+	uint32_t peer_chunks; /* 0: no bounce area arrived */
+	int bounce_fd;	      /* until mapping succeeds */
 };
 
 /*
@@ -87,14 +91,14 @@ void tdm_shm_unlisten(struct tdm_shm_ep *ep);
  */
 int tdm_shm_attach(struct tdm_shm_pair *pair) tdm_must_check;
 
-/* Accept-side deadlines and the pause of the listener. @now: ns. */
+/* Deadlines of accepted attaches, and the pause of the listener. @now: ns. */
 void tdm_shm_attach_timers(struct tdm_shm_ep *ep, uint64_t now);
 
 /* ---- session.c ----------------------------------------------------------- */
 
 enum { TDM_SHM_OTHER_USER = -4096 }; /* beside the errno values */
 
-/* An empty session, or NULL. Freeing closes all; the pair is left alone. */
+/* An empty session, or NULL. Freeing closes descriptors only, not the pair. */
 struct tdm_shm_session *tdm_shm_session_alloc(struct tdm_shm_ep *ep);
 void tdm_shm_session_free(struct tdm_shm_session *s);
 
@@ -107,21 +111,21 @@ int tdm_shm_session_creds(struct tdm_shm_session *s) tdm_must_check;
 /* Have the control loop watch socket and pidfd. Errors: -errno. */
 int tdm_shm_session_watch(struct tdm_shm_session *s) tdm_must_check;
 
-/* Make what we hand over: doorbell bit and segment. Errors: -errno. */
+/* Make our doorbell bit and segment for the peer. Errors: -errno. */
 int tdm_shm_session_prepare(struct tdm_shm_session *s) tdm_must_check;
 
 /* Send HELLO. Errors: -errno. */
 int tdm_shm_session_hello(struct tdm_shm_session *s) tdm_must_check;
 
 /*
- * Check and map what a HELLO brought; s->pair is set. fds[2] becomes the
- * session's on success, the rest stays the caller's.
+ * Check and map the segment and hints of a HELLO; s->pair is set. fds[2]
+ * becomes the session's on success, the others stay the caller's.
  */
 enum tdm_shm_why tdm_shm_session_take(struct tdm_shm_session *s,
 				      const struct tdm_shm_hello *h,
 				      int *fds) tdm_must_check;
 
-/* Not 0 while the kernel says that the peer is there. Two system calls. */
+/* Not 0 while the kernel reports the peer as alive. Two system calls. */
 int tdm_shm_session_alive(const struct tdm_shm_session *s);
 
 /* ---- seal.c: the proofs of endpoints with a key -------------------------- */
@@ -131,15 +135,15 @@ int tdm_shm_seal_hello(struct tdm_shm_session *s,
 		       const struct tdm_shm_hello *h) tdm_must_check;
 
 /*
- * The other side's HELLO @msg. Not 0 when it is as our key, or that we have
- * none, asks for; the proofs to come are of it then.
+ * Judge @msg, the other side's HELLO. Not 0: its proof fits our key, or there
+ * is neither proof nor key. Later proofs cover this HELLO.
  */
 int tdm_shm_seal_ok(struct tdm_shm_session *s, const struct tdm_shm_msg *msg);
 
 /* Send READY, with the last proof where there is a key. Errors: -errno. */
 int tdm_shm_seal_ready(struct tdm_shm_session *s) tdm_must_check;
 
-/* Not 0 when the READY @msg proves what it has to. */
+/* Not 0 when the READY @msg has the proof it must have. */
 int tdm_shm_seal_done(const struct tdm_shm_session *s,
 		      const struct tdm_shm_msg *msg);
 
@@ -169,25 +173,24 @@ int tdm_shm_msg_send(int fd, enum tdm_shm_msg_type type, uint32_t arg,
 int tdm_shm_msg_recv(int fd, struct tdm_shm_msg *msg, int *fds) tdm_must_check;
 
 /*
- * Make a ring of @slots for the pair's next generation and hand it over. The
- * caller then says MOVED in the old ring, and tdm_shm_life_moved().
+ * Make a ring of @slots for the pair's next generation and send it to the peer.
+ * The caller then writes MOVED to the old ring and calls tdm_shm_life_moved().
  * Errors: -FI_ENOSPC over the endpoint's budget, -errno; nothing changed.
  */
 int tdm_shm_life_ring(struct tdm_shm_pair *pair, uint32_t slots) tdm_must_check;
 void tdm_shm_life_moved(struct tdm_shm_pair *pair);
 
 /*
- * The peer's next ring, its bounce area, mapped. Errors: -FI_EPROTO when none
- * was handed over or it is not as required, -FI_EAGAIN when it cannot be
- * mapped now.
+ * Map the peer's next ring, or its bounce area. Errors: -FI_EPROTO when none
+ * arrived or it is not as required, -FI_EAGAIN when it cannot be mapped now.
  */
 int tdm_shm_life_next(struct tdm_shm_pair *pair) tdm_must_check;
 int tdm_shm_life_area(struct tdm_shm_pair *pair) tdm_must_check;
 
-/* Read what is left in the lifeline of @pair, which is broken. */
+/* Read the packets left in the lifeline of @pair, which is broken. */
 void tdm_shm_life_last(struct tdm_shm_pair *pair);
 
-/* Make the pair's bounce area and hand it over. Errors: -errno. */
+/* Make the pair's bounce area and send it to the peer. Errors: -errno. */
 int tdm_shm_life_bounce(struct tdm_shm_pair *pair) tdm_must_check;
 
 /* tdm_shm_watch.ready of a session that is up: lifeline, pidfd. */

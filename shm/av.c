@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The peer's address vector: socket addresses and, for each, what the owner
- * calls it (FI_AV_USER_ID). No session belongs to it: pairs are made at first
- * use, or when somebody attaches.
+ * The peer's address vector: socket addresses and, for each, its address in the
+ * owner's space (FI_AV_USER_ID). It has no sessions: pairs are made at first
+ * use, or when another process attaches.
  *
  * Invariants:
  *  1. Indices are dense, lowest free first. An address may be inserted more
- *     than once; messages from it carry the lowest live user id.
+ *     than once; messages from it carry its lowest user id.
  *  2. After an insert, the pairs of that address know their source before
  *     foreach_unspec_addr() asks for it.
  * Locking: domain lock held. Spec: fi_av(3), fi_peer(3) foreach_unspec_addr.
@@ -28,7 +28,8 @@ enum { AV_NONE = UINT32_MAX, AV_FIRST_ENTRIES = 16 };
 
 struct av_entry {
 	struct tdm_shm_addr addr; /* len 0: free */
-	uint32_t next;		  /* of the hash chain, or of the free list */
+	/* next in the hash chain, or in the free list */
+	uint32_t next;
 	fi_addr_t user_id;
 };
 
@@ -37,8 +38,8 @@ struct tdm_shm_av {
 	struct tdm_shm_domain *domain;
 	struct av_entry *entry;
 	uint32_t size;	 /* entries allocated; power of 2, as hash[] */
-	uint32_t top;	 /* no live entry at or above */
-	uint32_t lowest; /* no free entry below */
+	uint32_t top;	 /* all entries from here on are free */
+	uint32_t lowest; /* no entry below is free */
 	uint32_t *hash;
 	struct tdm_space space;
 	struct tdm_list eps;
@@ -122,7 +123,7 @@ int tdm_shm_av_addr(const struct tdm_shm_av *av, fi_addr_t fi_addr,
 	return 0;
 }
 
-/* The sources of @addr's pairs, after the table changed. */
+/* Update the sources of @addr's pairs after the table changed. */
 static void av_resolve(struct tdm_shm_av *av, const struct tdm_shm_addr *addr,
 		       int inserted)
 {
@@ -205,7 +206,7 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count,
 	return done;
 }
 
-/* A pair that uses another transport gets a new chance when re-inserted. */
+/* A pair that uses another transport may try again after a re-insert. */
 static void pair_forget(struct tdm_shm_ep *ep, const struct tdm_shm_addr *addr,
 			uint32_t index)
 {

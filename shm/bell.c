@@ -2,10 +2,10 @@
 /*
  * Which rings are polled, and which ring the doorbell; sleeping.
  *
- * A few hot rings are polled in each progress call. Every other pair's own
- * bell word says COLD: the peer then sets the pair's bit in our hints page
- * after it published. Before sleep all words say ASLEEP too, and the peer
- * also writes our eventfd.
+ * A few *hot* rings are polled in each progress call. In every other pair's own
+ * bell word the bit COLD is set: the peer then sets the pair's bit in our hints
+ * page after it has published. Before a sleep ASLEEP is set in all words too,
+ * and the peer also writes our eventfd.
  *
  * Store/load race: the peer publishes, then reads our bell word; we write the
  * bell word, then read the ring. One of the two must see the other's store.
@@ -15,10 +15,10 @@
  * fences at each publish and we fence here.
  *
  * Invariants:
- *  1. A pair that is up is in the hot set (bell 0), or its word says COLD or
- *     more. It is on ep->awake unless the word says ASLEEP.
- *  2. After a word was raised and the barrier, the ring is looked at once.
- *  3. What is in the hints page can cause a needless poll; a bit that a
+ *  1. A pair that is up is in the hot set (bell 0), or its word has COLD set.
+ *     It is on ep->awake unless its word has ASLEEP set.
+ *  2. After bits were set in a word and the barrier, its ring is polled once.
+ *  3. Garbage in the hints page causes needless polls at worst; a bit that a
  *     broken peer clears delays a cold ring until the next sweep.
  * Locking: domain lock held. Spec: membarrier(2), doc/PROTOCOL-shm.md.
  */
@@ -31,7 +31,7 @@
 
 enum {
 	BELL_BARRIER_CMD = 1 << 1, /* MEMBARRIER_CMD_GLOBAL_EXPEDITED */
-	BELL_SWEEP = 64,	   /* cold rings looked at per upkeep */
+	BELL_SWEEP = 64,	   /* cold rings polled per upkeep */
 };
 
 /* ---- ringing ------------------------------------------------------------- */
@@ -48,7 +48,7 @@ void tdm_shm_bell_ring(struct tdm_shm_pair *pair, uint32_t bits)
 	uint32_t bell, leaf;
 
 	if (!s) {
-		/* Ourselves: progress will look. */
+		/* The endpoint itself: its own progress will poll the ring. */
 		tdm_shm_bell_promote(pair);
 		return;
 	}
@@ -115,7 +115,7 @@ static void bell_set(struct tdm_shm_pair *pair, uint32_t bits)
 	tdm_a32_store_release(&pair->own->bell, bits);
 }
 
-/* Our own sleeper, in another thread, relies on what is undone now. */
+/* A thread of ours that sleeps relies on what is changed now: wake it. */
 static void wake_self(struct tdm_shm_ep *ep)
 {
 	uint64_t one = 1;
@@ -205,9 +205,9 @@ tdm_noinline void tdm_shm_bell_scan(struct tdm_shm_ep *ep)
 }
 
 /*
- * Full fence here and, by membarrier, in the peers. Should the call be
- * refused later on (a new seccomp filter), peers' stores still arrive within
- * the time the failing call takes, and cold rings are swept.
+ * Full fence here and, by membarrier, in the peers. If the kernel refuses the
+ * call later on (a new seccomp filter), the peers' stores still arrive while
+ * the failing call runs, and cold rings are swept.
  */
 static void barrier(struct tdm_shm_ep *ep)
 {
@@ -216,7 +216,7 @@ static void barrier(struct tdm_shm_ep *ep)
 	tdm_fence_full();
 }
 
-/* A few cold rings, whatever their bits say. */
+/* Poll a few cold rings, whatever their bits are. */
 static void sweep(struct tdm_shm_ep *ep)
 {
 	uint32_t n = BELL_SWEEP < ep->bells_size ? BELL_SWEEP : ep->bells_size;

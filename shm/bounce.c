@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Large messages by copy: where the sender's memory cannot be read, it puts
- * the bytes into its bounce area, chunk by chunk, and the receiver takes them
- * out. The area is a ring of chunks, larger than a core's L2 cache on
+ * Large messages by copy: where the sender's memory cannot be read, the sender
+ * copies the bytes to its bounce area, chunk by chunk, and the receiver copies
+ * them out. The area is a ring of chunks, larger than a core's L2 cache on
  * purpose; the transfers of a pair take turns in it.
  *
  * Invariants:
  *  1. Chunks are published by a release store of bounce_produced and given
  *     back by one of bounce_consumed, each in its writer's own segment; both
  *     run freely and are distance-checked.
- *  2. A chunk's head is copied and must continue a fetch of ours exactly
- *     where it stands, else it breaks the pair. Chunks that name no fetch are
- *     dropped: a fetch may end while its sender still helps.
- *  3. Feeding never blocks: what does not fit waits for the next call.
+ *  2. A chunk's head is copied and must continue a pull of ours at its next
+ *     byte, else the pair breaks. Chunks that name no pull are dropped: a pull
+ *     may end while its sender still sends chunks to help.
+ *  3. Sending chunks never blocks: those that do not fit wait for the next
+ *     call.
  * Locking: domain lock held. Spec: doc/PROTOCOL-shm.md "Large messages".
  */
 #include <errno.h>
@@ -25,7 +26,7 @@
 
 enum {
 	BOUNCE_BUDGET = 8,    /* chunks per pair and progress call */
-	BOUNCE_HELP_MOST = 4, /* of pair->help */
+	BOUNCE_HELP_MOST = 4, /* largest pair->help */
 };
 
 static uint8_t *chunk_data(const struct tdm_shm_region *area, uint32_t k)
@@ -42,8 +43,9 @@ static struct tdm_shm_chunk *chunk_head(const struct tdm_shm_region *area,
 /* ---- sender -------------------------------------------------------------- */
 
 /*
- * The buffer of @op is the application's again (tdm_shm_op_forget()): the
- * receive that matched it fails. Returns 0, or -1: no memory to say so.
+ * @op was reported as aborted (tdm_shm_op_forget()), and its buffer may have
+ * changed: make the matched receive fail. Returns 0, or -1: no memory for the
+ * FAIL record.
  */
 static int feed_none(struct tdm_shm_pair *pair, struct tdm_shm_op *op)
 {
@@ -97,7 +99,7 @@ int tdm_shm_bounce_room(struct tdm_shm_pair *pair)
 	       (int)(pair->bounce_tx - pair->bounce_credit);
 }
 
-/* There will be no area: who only helped stops, other messages fail. */
+/* There will be no area: stop helping, and fail messages that need chunks. */
 static void feeds_fail(struct tdm_shm_pair *pair)
 {
 	struct tdm_list *pos, *tmp;
@@ -113,7 +115,7 @@ static void feeds_fail(struct tdm_shm_pair *pair)
 		}
 		ctl = tdm_pool_alloc(&pair->ep->ctls);
 		if (!ctl)
-			return; /* tried again at the next call */
+			return; /* the next call tries again */
 		TDM_WARN(EP_DATA, "no memory for a bounce area, send fails");
 		ctl->op = TDM_SHM_REC_FAIL;
 		ctl->kind = TDM_SHM_CTL_ALONE;
@@ -125,7 +127,7 @@ static void feeds_fail(struct tdm_shm_pair *pair)
 	}
 }
 
-/* Is anything of @pair's fed because there is no other way? */
+/* Does an operation of @pair need chunks, because its memory cannot be read? */
 static int must_feed(const struct tdm_shm_pair *pair)
 {
 	struct tdm_list *pos;
@@ -137,14 +139,14 @@ static int must_feed(const struct tdm_shm_pair *pair)
 	return 0;
 }
 
-/* Make the area. Returns 0, or not 0: nothing can be fed now. */
+/* Make the area. Returns 0, or not 0: no chunk can be sent now. */
 static int make_area(struct tdm_shm_pair *pair)
 {
 	int ret = -FI_ENOSPC;
 
 	if (pair->ep->nbounces < TDM_SHM_BOUNCES_MOST || must_feed(pair))
 		ret = tdm_shm_life_bounce(pair);
-	/* The socket ends with the peer, and with it the operations do. */
+	/* The socket closed with the peer; the operations end with the pair. */
 	if (ret == -EPIPE || ret == -ECONNRESET)
 		tdm_shm_pair_break(pair, FI_ECONNRESET);
 	else if (ret && ret != -FI_EAGAIN)
@@ -227,7 +229,7 @@ static void give_back(struct tdm_shm_pair *pair)
 	tdm_shm_bell_space(pair);
 }
 
-/* The peer helps: ask it again. */
+/* A chunk came: the peer helps, so ask it again next time. */
 static void helped(struct tdm_shm_pair *pair, struct tdm_shm_pull *pull)
 {
 	if (!pair->help)
@@ -239,7 +241,7 @@ static void helped(struct tdm_shm_pair *pair, struct tdm_shm_pull *pull)
 		pair->help++;
 }
 
-/* Returns 0, or -1: the chunk cannot be. */
+/* Returns 0, or -1: the chunk is invalid. */
 static int take_chunk(struct tdm_shm_pair *pair)
 {
 	struct tdm_shm_session *s = pair->sess;
@@ -252,13 +254,13 @@ static int take_chunk(struct tdm_shm_pair *pair)
 	pull = pull_of(pair, &head);
 	helped(pair, pull);
 	if (!pull) {
-		/* Of a message that was complete before. */
+		/* Its message was complete before. */
 		give_back(pair);
 		return 0;
 	}
 	if (tdm_shm_chunk_check(&head, pull->done, pull->want - pull->done))
 		return -1;
-	/* Only a region a read comes from can be closed at the sender. */
+	/* Only the region of a read can be closed at the sender. */
 	if (head.status && !pull->op)
 		return -1;
 	if (tdm_shm_revoked(pair->ep, pull->entry))
@@ -286,7 +288,7 @@ void tdm_shm_bounce_pop(struct tdm_shm_pair *pair)
 	produced = tdm_a64_load_acquire(&pair->peer->bounce_produced);
 	if (produced == pair->bounce_rx)
 		return;
-	/* The area was handed over before the first chunk was published. */
+	/* The area was sent before the first chunk was published. */
 	ret = tdm_shm_life_area(pair);
 	if (ret == -FI_EAGAIN)
 		return;

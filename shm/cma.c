@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Announced messages, at the receiver: read from the sender's memory with
- * process_vm_readv where the kernel allows it, asked for in chunks where not.
+ * Announced messages, at the receiver: it reads them from the sender's memory
+ * with process_vm_readv(2) where the kernel allows it (CMA), and asks for
+ * chunks where not.
  *
  * Invariants:
  *  1. The process read from is the one the kernel named when the socket was
- *     connected; before a read message is delivered the kernel is asked that
- *     it still lives, so that no other process can have had its number.
- *  2. A refusal (EPERM, ENOSYS, ...) at any call moves the pair to chunks and
- *     goes on with the same message where it stood.
+ *     connected. Before the message is delivered the kernel is asked whether
+ *     that process is alive, so that no other one can have had its pid.
+ *  2. A refusal (EPERM, ENOSYS, ...) at any call moves the pair to chunks; the
+ *     same message goes on at its next byte.
  *  3. An announced message ends by one ACK, or with its session.
- *  4. Of a message that is read, the sender may put chunks at the same time.
- *     They fill it from the front, reads from the back. Chunks that come when
- *     it is complete are dropped.
+ *  4. While the receiver reads a message, the sender may help with chunks.
+ *     Chunks fill the message from the front, reads from the back. Chunks that
+ *     come when it is complete are dropped.
  *  5. Of a one-sided write the bytes in the last cache line wait in pull->line,
- *     whatever way they came, until all others are placed (tdm_place.h).
+ *     however they came, until all others are placed (tdm_place.h).
  * Locking: domain lock held. Spec: process_vm_readv(2),
  * doc/PROTOCOL-shm.md "Large messages".
  */
@@ -31,14 +32,17 @@ enum {
 	CMA_SLICE_BYTES = 512 * 1024,
 	CMA_SHARE_BYTES = 128 * 1024, /* slice while the sender helps */
 	CMA_HELP_LEAST_BYTES = 16 * 1024,
-	CMA_HELP_EVERY = 16, /* large messages, to peers that did not help */
+	/* large messages between tries with a peer that did not help */
+	CMA_HELP_EVERY = 16,
 	CMA_LOCAL_MOST = 8,
 };
 
-/* A sender in progress has put its first chunk by then. */
+/*
+ * How long to wait for the first chunk of a helping sender that makes progress.
+ */
 static const uint64_t cma_grace_ns = 4000;
 
-/* The receive, or write to a region, that @pull fills. */
+/* End the receive, or the write to a region, that @pull fills. */
 static void entry_end(struct tdm_shm_pull *pull, int err)
 {
 	struct tdm_shm_pair *pair = pull->pair;
@@ -75,7 +79,7 @@ void tdm_shm_pull_end(struct tdm_shm_pull *pull, int err, int status)
 		tdm_shm_read_pulled(pull->op, err, status < 0);
 	else
 		entry_end(pull, err);
-	/* A PULL that still waits for a slot is not wanted any more. */
+	/* Cancel a PULL that still waits for a slot. */
 	tdm_list_del(&pull->ctl.node);
 	if (status < 0) {
 		tdm_pool_free(&ep->pulls, pull);
@@ -89,8 +93,8 @@ void tdm_shm_pull_end(struct tdm_shm_pull *pull, int err, int status)
 }
 
 /*
- * Ask the sender for chunks: because there is no other way, or, @may, as a
- * help. The second PULL of a message only takes back the may of the first.
+ * Ask the sender for chunks. @may 1: as a help, it may ignore the PULL; 0:
+ * there is no other way. A second PULL for a message only changes 1 to 0.
  */
 static void ask(struct tdm_shm_pull *pull, int may)
 {
@@ -113,9 +117,9 @@ static void pull_by_copy(struct tdm_shm_pull *pull)
 }
 
 /*
- * Two that copy are faster than one, if the other is there: a sender that
- * progresses is asked, one that sleeps or did not answer lately is not, but
- * for a try now and then.
+ * Two copying processes are faster than one if both run. Ask a sender that
+ * makes progress; one that sleeps or did not answer lately is asked only now
+ * and then.
  */
 static void ask_help(struct tdm_shm_pull *pull)
 {
@@ -157,7 +161,7 @@ static size_t remote_iov(struct iovec *out, const struct tdm_shm_rts *rts)
 	return rts->count;
 }
 
-/* Where the next @bytes of the slice go, or the first of them. */
+/* The destination of the next @bytes of the slice, or of the first of them. */
 static size_t local_iov(struct iovec *out, struct tdm_shm_pull *pull,
 			size_t bytes)
 {
@@ -176,7 +180,7 @@ static size_t local_iov(struct iovec *out, struct tdm_shm_pull *pull,
 	return n + 1;
 }
 
-/* One call for what is left of the slice. Returns the bytes, or -errno. */
+/* One read of the remaining slice. Returns the bytes, or -errno. */
 static ssize_t read_slice(struct tdm_shm_pull *pull)
 {
 	struct iovec all[TDM_SHM_IOV_MOST], remote[TDM_SHM_IOV_MOST];
@@ -209,7 +213,7 @@ void tdm_shm_pull_put(struct tdm_shm_pull *pull, const void *src, size_t n)
 		       (const char *)src + first, n - first);
 }
 
-/* All bytes are here, and they are the sender's. */
+/* All bytes are here, and the sender was alive when they were read. */
 static void complete(struct tdm_shm_pull *pull)
 {
 	if (pull->last && !pull->refused)
@@ -217,7 +221,7 @@ static void complete(struct tdm_shm_pull *pull)
 	tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
 }
 
-/* The sender is this endpoint, and its operation under way until our ACK. */
+/* The endpoint is its own sender; the operation is under way until our ACK. */
 static void copy_self(struct tdm_shm_pull *pull)
 {
 	struct tdm_shm_op *op = tdm_shm_op_find(pull->pair, pull->rts.id);
@@ -233,7 +237,7 @@ static void copy_self(struct tdm_shm_pull *pull)
 	complete(pull);
 }
 
-/* Has the sender closed, or died? Then its memory may be anything. */
+/* Has the sender closed, or died? Then its memory may contain anything. */
 static int sender_gone(const struct tdm_shm_pair *pair)
 {
 	return tdm_a32_load_acquire(&pair->peer->hold) & TDM_SHM_HOLD_GONE ||
@@ -331,7 +335,9 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull)
 	pull->count = pull->op ? pull->op->count : pull->entry->count;
 	pull->want =
 		tdm_min(pull->rts.len, tdm_iov_len(pull->iov, pull->count));
-	/* The target of a write fits; the other ends are not polled. */
+	/*
+	 * Only the target of a write is polled by an application, and it fits.
+	 */
 	pull->last = pull->entry && (pull->entry->flags & FI_RMA) ?
 			     (uint32_t)tdm_place_last(pull->iov, pull->count) :
 			     0;
@@ -346,7 +352,7 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull)
 		tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
 		return;
 	}
-	/* Its sender is gone: left.c has the bytes, or nobody. */
+	/* The sender is gone: left.c has the bytes, or they are lost. */
 	if (pair->ending)
 		return;
 	tdm_shm_busy(pair);

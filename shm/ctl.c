@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Control records on their way into the ring: they are never lost, but wait on
- * pair->ctl, in order, until there is a slot. Messages leave TDM_SHM_TX_SPARE
- * slots to them.
+ * Control records. None is lost: one that finds no slot waits on pair->ctl, in
+ * order. Messages leave TDM_SHM_TX_SPARE slots free for them.
  *
  * Locking: domain lock held. Spec: doc/PROTOCOL-shm.md "Records".
  */

@@ -3,12 +3,12 @@
  * Messages to and from the receive contexts of scalable endpoints (tdm_ctx.h),
  * and those of groups (tdm_space.h).
  *
- * The messages of a ring are for the context and of the group selected last; at
- * first 0 and 0. So a message for others is preceded by a SELECT record, and
- * those of usual endpoints are what they would be without all that.
+ * The messages of a ring are for the context and group selected last; at first
+ * 0 and 0. A message for others is preceded by a SELECT record, so messages of
+ * usual endpoints need none.
  *
  * Invariants:
- *  1. pair->tx_ctx and tx_group are what the last SELECT in the ring says.
+ *  1. pair->tx_ctx and tx_group are those of the last SELECT in the ring.
  *  2. ep->by_addr, by which sends find their pair at once, has no pair whose
  *     tx_ctx or tx_group is not 0: such sends come here and select anew.
  *  3. pair->srx is the SRX of the context selected by the peer.
@@ -60,7 +60,7 @@ int tdm_shm_ctx_select(struct tdm_shm_pair *pair, unsigned int index,
 	return 0;
 }
 
-/* Have the next record of @pair be for @place. */
+/* Select the context and group of @place for the next record of @pair. */
 static ssize_t select_tx(struct tdm_shm_pair *pair,
 			 const struct tdm_place *place)
 {

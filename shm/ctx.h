@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receive contexts of scalable endpoints, and groups: ctx.c, and what it needs
- * of tx.c.
+ * Receive contexts of scalable endpoints, and groups: ctx.c, and the functions
+ * of tx.c that it uses.
  */
 #ifndef TDM_SHM_CTX_H
 #define TDM_SHM_CTX_H
 
 #include "shm/ep.h"
 
-/* @ep->srx was bound: does it have contexts? */
+/* @ep->srx was bound: find out whether it has contexts. */
 void tdm_shm_ctx_import(struct tdm_shm_ep *ep);
 
 /* A session begins: nothing is selected in either direction. */
@@ -28,11 +28,13 @@ ssize_t tdm_shm_ctx_send(struct tdm_shm_ep *ep, const struct tdm_xfer *x,
 
 /* tx.c */
 
-/* The pair of index @addr, made when there is none; NULL: *@ret says why. */
+/* The pair of index @addr, made if need be; NULL: *@ret is the error. */
 struct tdm_shm_pair *tdm_shm_tx_pair(struct tdm_shm_ep *ep, fi_addr_t addr,
 				     ssize_t *ret);
 
-/* One step towards a session: 0 when @pair is up, else what to answer. */
+/*
+ * One step towards a session: 0 when @pair is up, else the result of the send.
+ */
 ssize_t tdm_shm_tx_approach(struct tdm_shm_pair *pair);
 
 #endif /* TDM_SHM_CTX_H */

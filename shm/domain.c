@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The peer's domain: factory of the imported objects. What a domain answers
- * for memory and atomics comes from the imported domain of the owner.
+ * The peer's domain: opens the importing objects. Memory registration and
+ * queries about atomics are passed to the imported domain of the owner.
  *
  * Locking: domain lock held. Spec: fi_peer(3) PEER DOMAIN, fi_domain(3).
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Life of the peer's endpoint: open, bind, name, enable, close.
+ * The peer's endpoint: open, bind, name, enable, close.
  *
  * Invariants:
  *  1. Before fi_enable nothing can reach the endpoint and it progresses
@@ -140,7 +140,7 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct tdm_shm_ep *ep =
 		tdm_container_of(fid, struct tdm_shm_ep, fid.fid);
 
-	/* Counters may come later. */
+	/* Counters may be bound after enabling. */
 	if (ep->enabled && bfid->fclass != FI_CLASS_CNTR)
 		return -FI_EOPBADSTATE;
 	switch (bfid->fclass) {
@@ -176,8 +176,9 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 /* ---- enable -------------------------------------------------------------- */
 
 /*
- * Registered processes may leave the fence between publishing a record and
- * looking for a sleeper to the sleeper: see bell.c.
+ * Between registered processes the sleeper alone fences, by membarrier; a
+ * sender need not fence between publishing a record and checking for a sleeper:
+ * bell.c.
  */
 static int barrier_register(void)
 {
@@ -330,8 +331,8 @@ static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
 }
 
 /*
- * Sends only: receives are posted to the owner, and may be those of a context
- * that others share, so it is the owner that cancels them.
+ * Sends only. The owner cancels receives: they are posted to it, and may belong
+ * to a context that several endpoints share.
  */
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
@@ -444,7 +445,7 @@ static int live(struct fid_ep *fid, const void *addr, size_t len)
 	pair = tdm_shm_pair_find(ep, &name, 0);
 	if (!pair || pair->state != TDM_SHM_PAIR_UP)
 		return 0;
-	/* We may not have looked since its process ended. */
+	/* Its process may have ended since our last check. */
 	if (pair->sess && !tdm_shm_session_alive(pair->sess))
 		tdm_shm_pair_break(pair, FI_ECONNRESET);
 	return 1;
@@ -534,7 +535,7 @@ static void ep_fid_init(struct tdm_shm_ep *ep, void *context)
 	ep->fid.atomic = &tdm_shm_amo_calls.ops;
 }
 
-/* fi_endpoint(3) auth_key. Errors: -FI_ENOMEM, also for a size none has. */
+/* fi_endpoint(3) auth_key. Errors: -FI_ENOMEM, also for an invalid size. */
 static int ep_take_key(struct tdm_shm_ep *ep, const struct fi_ep_attr *attr)
 {
 	if (!attr || !attr->auth_key_size)

@@ -2,8 +2,8 @@
 /*
  * The endpoint of the shared-memory peer, and its address vector.
  *
- * All of this folder is guarded by the owner's domain lock, which is held
- * whenever one of its functions runs; nothing here takes a lock.
+ * The owner's domain lock guards everything in this folder and is held whenever
+ * one of its functions runs; nothing here takes a lock.
  */
 #ifndef TDM_SHM_EP_H
 #define TDM_SHM_EP_H
@@ -23,14 +23,15 @@
 #include "tdm_space.h"
 
 enum {
-	TDM_SHM_HOT_MOST = 8,	    /* rings polled in each progress call */
-	TDM_SHM_HOT_KEEP = 4,	    /* so few are polled even when silent */
+	TDM_SHM_HOT_MOST = 8, /* rings polled in each progress call */
+	/* even silent rings are polled up to so many */
+	TDM_SHM_HOT_KEEP = 4,
 	TDM_SHM_BOUNCE_CHUNKS = 32, /* 2 MiB: larger than L2 on purpose */
 	TDM_SHM_BOUNCES_MOST = 32,  /* areas made only to help */
 	TDM_SHM_OP_SLAB = 64,	    /* operations; a power of 2 */
 };
 
-/* CQs and counters an endpoint is bound to. */
+/* Slots for the CQs and counters bound to an endpoint. */
 enum {
 	TDM_SHM_Q_TX,
 	TDM_SHM_Q_RX,
@@ -65,7 +66,7 @@ struct tdm_shm_ep {
 	struct tdm_list reap;	   /* pairs */
 	struct tdm_list attaching; /* sessions that are not up, oldest first */
 
-	int armed;	       /* 1: somebody may sleep on our descriptors */
+	int armed;	       /* 1: a thread may sleep on our descriptors */
 	struct tdm_list awake; /* pairs */
 	struct tdm_list held;  /* pairs */
 	size_t eager_most;     /* bytes; the parameter, clamped */
@@ -74,8 +75,8 @@ struct tdm_shm_ep {
 	struct tdm_shm_op **ops; /* ops[op_slabs], TDM_SHM_OP_SLAB of each */
 	size_t op_slabs;
 	size_t tx_size;	   /* most one-sided operations */
-	size_t tx_used;	   /* of them, under way */
-	uint32_t ops_used; /* operations of ops ever used */
+	size_t tx_used;	   /* one-sided operations under way */
+	uint32_t ops_used; /* entries of ops used at least once */
 	struct tdm_list op_free;
 	struct tdm_pool pulls;
 	struct tdm_pool ctls;
@@ -83,7 +84,7 @@ struct tdm_shm_ep {
 	struct tdm_rma_ops *rma; /* of the owner's domain; NULL: none */
 	uint32_t announced_most; /* of pair->announced and pair->waiting */
 	struct tdm_list unexps;
-	size_t unexp_bytes; /* held, with what it takes to hold it */
+	size_t unexp_bytes; /* charged for unexpected messages */
 	struct tdm_held *account, held_own; /* unexp.c */
 
 	struct tdm_list pairs;
@@ -100,16 +101,17 @@ struct tdm_shm_ep {
 	int bell_fd;		 /* eventfd */
 	int ctl_fd;		 /* epoll: listener, lifelines, pidfds */
 	struct tdm_list watches; /* what is in it */
-	int spare_fd; /* given up to refuse when out of descriptors */
+	/* closed for a moment to refuse a caller when descriptors run out */
+	int spare_fd;
 	struct tdm_shm_watch listener;
 	uint32_t unauth;     /* attach sockets before HELLO */
 	int barrier;	     /* 1: membarrier registered and working */
-	uint64_t control_at; /* ns: when control work is due */
-	uint64_t hot_at;     /* ns: when the hot set is looked at */
-	uint64_t listen_at;  /* ns: when accepting resumes; 0: it runs */
+	uint64_t control_at; /* ns: when control work is next due */
+	uint64_t hot_at;     /* ns: when to review the hot set */
+	uint64_t listen_at;  /* ns: when to accept again; 0: accepting */
 	uint8_t incarnation[16];
-	uint64_t nonce;		    /* read by peers, to prove CMA */
-	struct tdm_auth_keys *keys; /* one; NULL: none is asked for */
+	uint64_t nonce;		    /* read by peers, to test CMA */
+	struct tdm_auth_keys *keys; /* one key; NULL: none */
 	struct tdm_shm_addr name;
 
 	struct tdm_shm_domain *domain;
@@ -147,7 +149,7 @@ struct tdm_shm_av *tdm_shm_av_from_fid(struct fid *fid);
 int tdm_shm_av_addr(const struct tdm_shm_av *av, fi_addr_t fi_addr,
 		    struct tdm_shm_addr *addr) tdm_must_check;
 
-/* How its addresses are made. */
+/* The layout of its addresses, tdm_space.h. */
 const struct tdm_space *tdm_shm_av_space(const struct tdm_shm_av *av);
 
 /* The lowest user id of @addr, or FI_ADDR_UNSPEC. */

@@ -3,12 +3,12 @@
  * The imported objects of fi_peer(3): domain, CQ, counter, SRX, EQ.
  *
  * Invariants:
- *  1. The context given at open is dead afterwards: what it points to was
+ *  1. The context given at open is not used afterwards: its contents were
  *     copied. Its size is checked.
  *  2. CQ and counter have one working call, read, which progresses and
  *     returns 0. FI_GETWAIT hands out an epoll descriptor that becomes
  *     readable when the endpoints behind the object need progress, provided
- *     tdm_shm_trywait() said 0 before.
+ *     tdm_shm_trywait() returned 0 before.
  *  3. The imported domain registers memory and answers queries for us.
  * Locking: domain lock held. Spec: fi_peer(3), fi_cq(3), fi_cntr(3).
  */
@@ -41,7 +41,7 @@ static tdm_noinline void queue_progress_all(struct tdm_shm_queue *q)
 		tdm_shm_ep_progress(queue_ep(pos));
 }
 
-/* One endpoint on a queue is the rule, and then all there is to do. */
+/* Usually one endpoint is bound to a queue: no loop for it. */
 static inline void queue_progress(struct tdm_shm_queue *q)
 {
 	struct tdm_list *first = q->links.next;
@@ -70,7 +70,7 @@ static void queue_fini(struct tdm_shm_queue *q)
 }
 
 /*
- * The set has the descriptors themselves and not the endpoint's epoll set: see
+ * The set contains the descriptors themselves, not the endpoint's epoll set:
  * tdm_sleep.h. Several queues of an endpoint may share a set.
  */
 static int watch_fd(const struct tdm_shm_queue *q, int fd)
@@ -160,7 +160,7 @@ void tdm_shm_queue_del(struct tdm_shm_queue *q, struct tdm_shm_queue_link *link)
 	tdm_list_del(&link->node);
 }
 
-/* Have the endpoints in @epfd from now on. */
+/* From now on @epfd watches the queue's endpoints. */
 static int queue_set(struct tdm_shm_queue *q, int epfd)
 {
 	struct tdm_list *pos;
@@ -457,7 +457,7 @@ static int srx_close(struct fid *fid)
 		tdm_container_of(fid, struct tdm_shm_srx, fid.fid);
 	struct tdm_list *pos;
 
-	/* The owner's SRX may go now: hand out nothing to it any more. */
+	/* The owner may free its SRX after this: offer no messages to it. */
 	if (srx->ep) {
 		tdm_list_for_each(pos, &srx->ep->pairs)
 			tdm_list_entry(pos, struct tdm_shm_pair, all)->srx =

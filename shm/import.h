@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The objects that the peer imports: CQ, counter, SRX, EQ and domain. The
- * only file of this folder that touches struct fi_peer_*_context. Each object
- * has a fid of its own whose calls do one thing, progress; results go to the
- * imported object.
+ * The objects that the peer imports: CQ, counter, SRX, EQ and domain. Only
+ * import.c touches struct fi_peer_*_context in this folder. Each object has a
+ * fid of its own whose calls make progress only; results go to the imported
+ * object.
  */
 #ifndef TDM_SHM_IMPORT_H
 #define TDM_SHM_IMPORT_H
@@ -23,7 +23,8 @@ enum { TDM_SHM_UNEXP_POOLS = 3 };
 
 struct tdm_shm_fabric {
 	struct fid_fabric fid;
-	struct tdm_shm_eq *eq; /* imported last: endpoints report to it */
+	/* imported last: endpoints report to it; or NULL */
+	struct tdm_shm_eq *eq;
 	uint32_t refs;
 };
 
@@ -44,13 +45,13 @@ struct tdm_shm_queue_link {
 	struct tdm_shm_ep *ep;
 };
 
-/* An imported CQ or counter: what both have. */
+/* The common part of an imported CQ and counter. */
 struct tdm_shm_queue {
 	struct tdm_list links; /* bound endpoints that are enabled */
 	struct tdm_shm_domain *domain;
 	/* Epoll set with the descriptors of the endpoints; -1: none yet. */
 	int wait_fd;
-	int borrowed;  /* it is the owner's: tdm_sleep.h */
+	int borrowed;  /* 1: the owner's set: tdm_sleep.h */
 	uint32_t refs; /* endpoints bound, enabled or not */
 };
 
@@ -109,8 +110,8 @@ int tdm_shm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
 		    struct fid_eq **eq, void *context) tdm_must_check;
 
 /*
- * @link's endpoint is enabled: @queue progresses it and its wait descriptor
- * covers it. Errors: those of epoll_ctl(2).
+ * @link's endpoint is enabled: @queue makes its progress, and the wait
+ * descriptor covers it. Errors: those of epoll_ctl(2).
  */
 int tdm_shm_queue_add(struct tdm_shm_queue *queue,
 		      struct tdm_shm_queue_link *link) tdm_must_check;
@@ -118,8 +119,8 @@ void tdm_shm_queue_del(struct tdm_shm_queue *queue,
 		       struct tdm_shm_queue_link *link);
 
 /*
- * @fd of @ep, which polls for it, wakes sleepers on its queues from now on, or
- * does no more. Errors: those of epoll_ctl(2).
+ * Begin or end watching @fd, which @ep polls, for sleepers on its queues.
+ * Errors: those of epoll_ctl(2).
  */
 int tdm_shm_queues_watch(struct tdm_shm_ep *ep, int fd) tdm_must_check;
 void tdm_shm_queues_unwatch(struct tdm_shm_ep *ep, int fd);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packets with descriptors over the attach socket, and what the socket is for
- * once the pair is up: the lifeline. Its end means the peer is gone; larger
- * rings and bounce areas are handed over by it.
+ * Packets with descriptors over the attach socket, which is the lifeline once
+ * the pair is up: its end means that the peer is gone, and larger rings and
+ * bounce areas are sent over it.
  *
  * Invariants:
- *  1. No call here blocks, and no descriptor that came in is leaked, whatever
- *     came with it.
- *  2. What is handed over is validated before it is mapped, and used only
- *     after a record in the ring refers to it.
+ *  1. No call here blocks, and no received descriptor is leaked, whatever came
+ *     with it.
+ *  2. Received memory is validated before it is mapped, and used only after a
+ *     record in the ring refers to it.
  * Locking: domain lock held. Spec: unix(7), doc/PROTOCOL-shm.md "Lifeline".
  */
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include "base/os.h"
 
 enum {
-	LIFE_PACKETS = 8,	     /* read in one go */
+	LIFE_PACKETS = 8,	     /* read per event */
 	LIFE_GROWN_BYTES = 32 << 20, /* of all larger rings of an endpoint */
 };
 
@@ -61,7 +61,7 @@ void tdm_shm_watch_close(struct tdm_shm_ep *ep, struct tdm_shm_watch *w)
 {
 	if (w->fd < 0)
 		return;
-	/* A forked child may hold the file open: closing is not enough. */
+	/* Closing is not enough: a forked child may hold the file open. */
 	tdm_shm_watch_del(ep, w);
 	tdm_os.close(w->fd);
 	w->fd = -1;
@@ -116,7 +116,7 @@ int tdm_shm_msg_send(int fd, enum tdm_shm_msg_type type, uint32_t arg,
 	return tdm_shm_packet_send(fd, &h, sizeof(h), &pass_fd, pass_fd >= 0);
 }
 
-/* Descriptors of @mh to fds[]; those there is no room for are closed. */
+/* Move the descriptors of @mh to fds[]; close those beyond its end. */
 static int take_fds(struct msghdr *mh, int *fds)
 {
 	struct cmsghdr *c;
@@ -168,12 +168,17 @@ int tdm_shm_msg_recv(int fd, struct tdm_shm_msg *msg, int *fds)
 
 	for (i = 0; i < TDM_SHM_FDS_MOST; i++)
 		fds[i] = -1;
-	/* A pending reset is reported once, before what came ahead of it. */
+	/*
+	 * A pending reset is reported once, before the data received earlier:
+	 * try again.
+	 */
 	do {
 		n = tdm_os.recvmsg(fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	} while (n < 0 &&
 		 (errno == EINTR || (errno == ECONNRESET && !resets++)));
-	/* Without memory the message stays where it is: it is read later. */
+	/*
+	 * For want of memory the message stays in the socket and is read later.
+	 */
 	if (n < 0 && (errno == ENOMEM || errno == ENOBUFS))
 		return -FI_ENOMEM;
 	if (n < 0)
@@ -193,7 +198,9 @@ int tdm_shm_msg_recv(int fd, struct tdm_shm_msg *msg, int *fds)
 
 /* ---- the lifeline, reading ----------------------------------------------- */
 
-/* Map @r from *@fd; the descriptor is kept until that is done. */
+/*
+ * Map @r from *@fd; on a lack of memory the descriptor is kept for another try.
+ */
 static int map_kept(struct tdm_shm_region *r, int *fd, size_t bytes)
 {
 	int ret;
@@ -230,7 +237,9 @@ static int map_area(struct tdm_shm_pair *pair)
 			tdm_shm_bounce_bytes(s->peer_chunks));
 }
 
-/* One of each at most: a ring until it is moved to, an area for ever. */
+/*
+ * Keep one of each at most: a ring until MOVED refers to it, an area for good.
+ */
 static int take_ring(struct tdm_shm_pair *pair, uint32_t slots, int *fd)
 {
 	struct tdm_shm_session *s = pair->sess;
@@ -257,7 +266,7 @@ static int take_bounce(struct tdm_shm_pair *pair, uint32_t chunks, int *fd)
 
 /*
  * Read one packet. Returns 1: it was kept; 0: there is none, or the pair broke
- * at the end of the lifeline or on garbage; -FI_ENOMEM: it could not be read now.
+ * at the end of the lifeline or on garbage; -FI_ENOMEM: try again later.
  */
 static int life_take(struct tdm_shm_pair *pair)
 {
@@ -286,8 +295,8 @@ static int life_take(struct tdm_shm_pair *pair)
 }
 
 /*
- * Keep what was handed over; break the pair at the end of the lifeline or on
- * garbage. Returns -FI_ENOMEM when a message could not be read now.
+ * Keep rings and areas that arrived; break the pair at the end of the lifeline
+ * or on garbage. Returns -FI_ENOMEM when a message could not be read now.
  */
 static int life_read(struct tdm_shm_pair *pair)
 {
@@ -306,7 +315,10 @@ void tdm_shm_life_last(struct tdm_shm_pair *pair)
 		;
 }
 
-/* The announced message is missing: not read for want of memory, or a lie. */
+/*
+ * The announced ring or area is missing: not read yet for want of memory, or
+ * the peer lied.
+ */
 static int missing(int ret)
 {
 	return ret == -FI_ENOMEM ? -FI_EAGAIN : -FI_EPROTO;
@@ -342,7 +354,10 @@ void tdm_shm_life_ready(struct tdm_shm_watch *w, uint32_t events)
 		tdm_shm_pair_break(pair, FI_ECONNRESET);
 }
 
-/* The lifeline may be held open by a child of the process that died. */
+/*
+ * The pidfd is needed too: a child of the dead process may hold the lifeline
+ * open.
+ */
 void tdm_shm_dead_ready(struct tdm_shm_watch *w, uint32_t events)
 {
 	struct tdm_shm_session *s =
@@ -405,7 +420,10 @@ int tdm_shm_life_ring(struct tdm_shm_pair *pair, uint32_t slots)
 	return 0;
 }
 
-/* Nobody writes the old ring again; the peer reads its own mapping. */
+/*
+ * Unmap the old ring: it is not written again, and the peer has its own
+ * mapping.
+ */
 void tdm_shm_life_moved(struct tdm_shm_pair *pair)
 {
 	struct tdm_shm_session *s = pair->sess;

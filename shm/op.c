@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations that outlive their call: from when a send is announced, or is to be
- * acknowledged, and a one-sided operation begins, to its completion.
+ * Operations that outlive their call: sends that were announced or want an
+ * acknowledgement, and one-sided operations, until their completion.
  *
- * Invariant: an operation ends once. Its id, which the peer names, is of it
- * alone: the slot it lies in has another one when it is used again.
+ * Invariant: an operation ends once. An id is unique: its upper half is the
+ * generation of the slot in ep->ops, which changes at each reuse.
  * Locking: domain lock held. Spec: fi_cq(3) completion levels, fi_cancel(3),
  * doc/PROTOCOL-shm.md "Records".
  */
@@ -22,7 +22,7 @@ static struct tdm_shm_op *op_at(const struct tdm_shm_ep *ep, uint32_t index)
 	return &ep->ops[index / TDM_SHM_OP_SLAB][index % TDM_SHM_OP_SLAB];
 }
 
-/* Room for more in ep->ops: what is there stays where it is. */
+/* Make room for more in ep->ops; existing operations do not move. */
 static int ops_grow(struct tdm_shm_ep *ep)
 {
 	size_t n = ep->op_slabs;
@@ -197,13 +197,16 @@ void tdm_shm_op_forget(struct tdm_shm_pair *pair)
 	}
 }
 
-/* One with @context that is announced, and not asked for yet; NULL: none. */
+/*
+ * An announced send with @context whose bytes the peer has not asked for; NULL:
+ * none.
+ */
 static struct tdm_shm_op *cancellable(const struct tdm_shm_ep *ep,
 				      const void *context)
 {
 	uint32_t n = ep->ops_used, i;
 
-	/* Looked for from both ends: sends are cancelled in either order. */
+	/* Search from both ends: sends are cancelled in either order. */
 	for (i = 0; i < n; i++) {
 		struct tdm_shm_op *op =
 			op_at(ep, i % 2 ? n - 1 - i / 2 : i / 2);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations under way between two endpoints. An op is a send that has not
- * ended, a pull a matched receive whose bytes are being fetched, an unexp a
- * message that arrived before its receive; a ctl is a control record that
- * waits for a slot, and lies inside of what it belongs to.
+ * Operations under way between two endpoints. An *op* is a send, or a one-sided
+ * operation, that has not ended; a *pull* a matched receive whose bytes are
+ * being fetched; an *unexp* a message that arrived before its receive; a *ctl*
+ * a control record that waits for a slot, embedded in one of these.
  */
 #ifndef TDM_SHM_OP_H
 #define TDM_SHM_OP_H
@@ -21,7 +21,7 @@ struct tdm_shm_pair;
 
 /* The fate of a control record's memory once it is in the ring. */
 enum tdm_shm_ctl_kind {
-	TDM_SHM_CTL_KEEP,   /* the holder needs it still */
+	TDM_SHM_CTL_KEEP,   /* stays in use */
 	TDM_SHM_CTL_ALONE,  /* from ep->ctls */
 	TDM_SHM_CTL_PULL,   /* first member of a pull that has ended */
 	TDM_SHM_CTL_UNEXP,  /* first member of an unexp that has ended */
@@ -29,7 +29,10 @@ enum tdm_shm_ctl_kind {
 	TDM_SHM_CTL_RESULT, /* of an atomic operation: amo.c */
 };
 
-/* A control record on its way; embedded, so that waiting cannot fail. */
+/*
+ * A control record that waits for a slot; embedded, so that waiting needs no
+ * memory.
+ */
 struct tdm_shm_ctl {
 	struct tdm_list node; /* pair->ctl */
 	uint8_t op;	      /* enum tdm_shm_rec_op */
@@ -51,28 +54,30 @@ struct tdm_shm_op {
 	void *context;
 	uint64_t flags; /* of the tdm_xfer */
 	uint64_t len;	/* bytes; 0 for a delivered eager message */
-	uint64_t bytes; /* of payload, whatever way it goes */
+	uint64_t bytes; /* payload, in the ring or fetched */
 	uint32_t gen;	/* upper half of the id */
 	uint32_t index; /* in ep->ops */
 	uint32_t count;
 	struct iovec iov[TDM_IOV_LIMIT];
-	uint64_t at;   /* next byte to feed */
-	uint64_t end;  /* end of the range asked for; 0: no PULL yet */
-	void *copy;    /* payload of an inject, or NULL */
-	int must;      /* 0: feeding is a help, the receiver reads too */
+	uint64_t at;  /* next byte to send in chunks */
+	uint64_t end; /* end of the range in the PULL; 0: no PULL yet */
+	void *copy;   /* payload of an inject, or NULL */
+	/* 1: the peer needs chunks; 0: chunks help, it also reads */
+	int must;
 	int told;      /* 1: its completion was written */
 	int cancelled; /* 1: FAIL asks the peer to drop it */
 	int slow;      /* 1: counted in pair->slow */
 	int announced; /* 1: counted in pair->announced */
-	int step;      /* what fetches: enum tdm_shm_read_step */
-	int err;       /* reads: what came of the pull, positive errno */
+	int step;      /* reads: enum tdm_shm_read_step */
+	int err;       /* reads: result of the pull, positive errno */
 };
 
-/* Does the sender of an announced transfer copy too? */
+/* Does the sender of an announced transfer help by sending chunks? */
 enum tdm_shm_help {
-	TDM_SHM_HELP_NONE,  /* it was not asked */
-	TDM_SHM_HELP_ASKED, /* a first chunk is waited for, for a moment */
-	TDM_SHM_HELP_KNOWN, /* that moment is over, or a chunk came */
+	TDM_SHM_HELP_NONE, /* not asked */
+	/* asked; the pull waits a moment for the first chunk */
+	TDM_SHM_HELP_ASKED,
+	TDM_SHM_HELP_KNOWN, /* a chunk came, or none within that moment */
 };
 
 /*
@@ -84,21 +89,22 @@ struct tdm_shm_pull {
 	struct tdm_list node;	/* pair->pulls once matched */
 	struct tdm_shm_pair *pair;
 	struct fi_peer_rx_entry *entry; /* NULL for the bytes of a read */
-	struct tdm_shm_op *op;		/* this read of ours, or NULL */
-	const struct iovec *iov;	/* of entry or op */
+	/* the read of ours that it serves, or NULL */
+	struct tdm_shm_op *op;
+	const struct iovec *iov; /* of entry or op */
 	size_t count;
 	struct tdm_shm_rts rts; /* as validated */
 	uint64_t want;		/* bytes: what fits the receive */
-	uint64_t done;		/* bytes that came from the front, in chunks */
-	uint64_t tail;		/* bytes from here on were read */
-	uint64_t from;		/* the slice being read, [from, end), */
-	uint64_t at;		/* and how far it got */
+	uint64_t done;		/* bytes placed from the front, by chunks */
+	uint64_t tail;		/* bytes from here to the end were read */
+	uint64_t from;		/* the slice being read is [from, end); */
+	uint64_t at;		/* next byte of it */
 	uint64_t end;
 	uint64_t asked; /* ns, when help was asked for */
-	int copy;	/* 1: by chunks only */
+	int copy;	/* 1: chunks only */
 	int help;	/* enum tdm_shm_help */
-	int refused;	/* 1: the region was closed, bytes go nowhere */
-	/* A write: its last bytes, placed when all others are (tdm_place.h). */
+	int refused;	/* 1: the region was closed, bytes are dropped */
+	/* A write: bytes that are placed last (tdm_place.h). */
 	uint32_t last;
 	uint8_t line[TDM_LINE_BYTES];
 };
@@ -114,8 +120,9 @@ struct tdm_shm_unexp {
 	struct fi_peer_rx_entry *entry; /* of an announced message */
 	uint32_t epoch;			/* pair->epoch at arrival */
 	uint8_t pool;			/* of domain->unexp; else from malloc */
-	uint8_t deliver;		/* 1: ctl.tag wants an ACK */
-	uint32_t charge;		/* of pair->unexp_bytes */
+	/* 1: the sender wants an ACK with id ctl.tag */
+	uint8_t deliver;
+	uint32_t charge; /* its part of pair->unexp_bytes */
 	size_t len;
 	uint8_t data[];
 };
@@ -129,32 +136,32 @@ static inline size_t tdm_shm_copy_bytes(size_t len)
 /* ---- op.c; lock: domain held --------------------------------------------- */
 
 /*
- * A new operation for @x. NULL: out of memory, or as many one-sided ones as
- * tx_size says are under way. Messages are not counted: each is in the ring by
- * now, and may wait there until its receive is posted.
+ * A new operation for @x. NULL: out of memory, or tx_size one-sided operations
+ * are under way. Messages do not count: an announced one may wait at the peer
+ * until its receive is posted.
  */
 struct tdm_shm_op *tdm_shm_op_new(struct tdm_shm_pair *pair,
 				  const struct tdm_xfer *x);
 
 /*
- * The bytes of @x, an inject that the peer takes no payload of now, become those
- * of @op, and @x is changed to name them. Errors: -FI_ENOMEM.
+ * Copy the payload of @x, an inject that the peer takes no payload of now, to
+ * @op, and let @x point to the copy. Errors: -FI_ENOMEM.
  */
 int tdm_shm_op_own(struct tdm_shm_op *op, struct tdm_xfer *x) tdm_must_check;
 
-/* @op, which is one-sided and has begun, is slow: include/tdm_order.h. */
+/* Count @op, which is one-sided and has begun, as slow: include/tdm_order.h. */
 void tdm_shm_op_slow(struct tdm_shm_op *op);
 
 /*
- * Not 0, after one step of progress, while slow operations precede what @flags
- * say, an operation or a message.
+ * Must an operation or message with @flags wait for slow operations? If so,
+ * makes one step of progress and returns not 0.
  */
 int tdm_shm_op_held(struct tdm_shm_pair *pair, uint64_t flags);
 
 /* Free the memory of all operations of @ep, none of which is under way. */
 void tdm_shm_ops_free(struct tdm_shm_ep *ep);
 
-/* The operation @id of @pair, or NULL when it is none of its own. */
+/* The operation @id of @pair, or NULL: @pair has no such operation. */
 struct tdm_shm_op *tdm_shm_op_find(struct tdm_shm_pair *pair, uint64_t id);
 
 /* The id by which the peer names @op, which is under way. */
@@ -166,18 +173,20 @@ fi_addr_t tdm_shm_op_peer(const struct tdm_shm_pair *pair);
 /* End @op: positive errno @err or 0. */
 void tdm_shm_op_end(struct tdm_shm_op *op, int err);
 
-/* Give @op back without a completion; nothing refers to it by then. */
+/* Free @op without a completion; nothing refers to it any more. */
 void tdm_shm_op_free(struct tdm_shm_ep *ep, struct tdm_shm_op *op);
 
 /*
- * The address of @pair was removed: sends to it end with FI_ECONNABORTED, but
- * for those whose bytes are leaving. The peer may still name them.
+ * The address of @pair was removed: report sends to it as failed with
+ * FI_ECONNABORTED, except those whose bytes are being transferred. They stay in
+ * ep->ops, since the peer may still name them.
  */
 void tdm_shm_op_forget(struct tdm_shm_pair *pair);
 
 /*
- * fi_cancel(3) of an announced send: the peer's ACK will say whether it was in
- * time. Returns 0, -FI_ENOENT, or -FI_EAGAIN without memory.
+ * fi_cancel(3) of an announced send: asks the peer to drop it; the peer's ACK
+ * tells whether it was in time. Returns 0, -FI_ENOENT, or -FI_EAGAIN without
+ * memory.
  */
 int tdm_shm_op_cancel(struct tdm_shm_ep *ep, const void *context);
 
