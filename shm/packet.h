@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The packets of the attach socket. Pure, and implemented in record.c with
- * all else that parses bytes of another process. Values are pinned by
- * doc/PROTOCOL-shm.md.
+ * The packets of the attach socket. Pure; implemented in record.c, which parses
+ * all bytes of another process. doc/PROTOCOL-shm.md fixes the values.
  */
 #ifndef TDM_SHM_PACKET_H
 #define TDM_SHM_PACKET_H
@@ -31,7 +30,7 @@ enum tdm_shm_msg_type {
 	TDM_SHM_MSG_COUNT
 };
 
-/* Why an attach ends, as it goes over the socket. */
+/* Reasons for ending an attach, as sent over the socket. */
 enum tdm_shm_why {
 	TDM_SHM_WHY_NONE,
 	TDM_SHM_WHY_TIE,   /* our own attach to you wins */
@@ -40,7 +39,7 @@ enum tdm_shm_why {
 	TDM_SHM_WHY_VERSION,
 	TDM_SHM_WHY_RESOURCE, /* memory, descriptors */
 	TDM_SHM_WHY_SEGMENT,  /* your segment is not as required */
-	TDM_SHM_WHY_KEY,      /* I have no key */
+	TDM_SHM_WHY_KEY,      /* the receiver of the HELLO has no key */
 	TDM_SHM_WHY_COUNT
 };
 
@@ -49,7 +48,7 @@ enum {
 	TDM_SHM_FEATURE_BARRIER = 1,
 	TDM_SHM_FEATURE_CMA = 2,     /* may be read with process_vm_readv */
 	TDM_SHM_FEATURE_GROUPS = 4,  /* takes SELECT of a group */
-	TDM_SHM_FEATURE_AUTH = 8,    /* the HELLO is sealed */
+	TDM_SHM_FEATURE_AUTH = 8,    /* HELLO and READY have proofs */
 	TDM_SHM_FEATURE_ATOMIC = 16, /* takes ATOMIC */
 	TDM_SHM_FEATURE_LEFT = 32,   /* takes LEFT */
 	TDM_SHM_FEATURE_RANGES = 64, /* takes RANGES */
@@ -59,8 +58,8 @@ enum {
 	TDM_SHM_MSG_MOST_BYTES = 256,
 	TDM_SHM_FDS_MOST = 3,
 	TDM_SHM_CTX_MOST = 1 << 16, /* receive contexts of an endpoint */
-	TDM_SHM_LEFT_PAGES = 4096,  /* of an area that is left, at most */
-	TDM_SHM_LEFT_AREAS = 4096,  /* of a session */
+	TDM_SHM_LEFT_PAGES = 4096,  /* most in an area that is left */
+	TDM_SHM_LEFT_AREAS = 4096, /* most in a session */
 };
 
 struct tdm_shm_msg_head {
@@ -76,7 +75,8 @@ struct tdm_shm_hello {
 	uint16_t version_most;
 	uint32_t features;
 	uint8_t incarnation[16]; /* random, of this endpoint */
-	uint64_t nonce_addr;	 /* where the next field can be read by CMA */
+	/* address of nonce in the sender's memory, to test CMA */
+	uint64_t nonce_addr;
 	uint64_t nonce;
 	uint32_t slots; /* of the ring in the segment */
 	uint32_t bell;	/* bit number in the hints page for this pair */
@@ -84,26 +84,29 @@ struct tdm_shm_hello {
 	uint8_t addr[28]; /* of this endpoint: sockaddr_in or sockaddr_in6 */
 };
 
-/* A HELLO of an endpoint with a key; one without ends where the nonce is. */
+/*
+ * The HELLO of an endpoint with a key; that of one without ends before nonce.
+ */
 struct tdm_shm_sealed {
 	struct tdm_shm_hello hello;
 	uint8_t nonce[TDM_AUTH_NONCE_BYTES];
 	uint8_t proof[TDM_AUTH_PROOF_BYTES];
 };
 
-/* READY of the same. */
+/* The READY of an endpoint with a key. */
 struct tdm_shm_ready {
 	struct tdm_shm_msg_head head;
 	uint8_t proof[TDM_AUTH_PROOF_BYTES];
 };
 
-/* A packet, copied out and checked. */
+/* A packet: a checked copy. */
 struct tdm_shm_msg {
 	enum tdm_shm_msg_type type;
 	uint32_t arg;
-	int proven;		      /* READY: has a proof; HELLO: is sealed */
-	struct tdm_shm_hello hello;   /* type HELLO only */
-	struct tdm_shm_sealed sealed; /* the same, whole, when proven */
+	/* READY: has a proof; HELLO: is a struct tdm_shm_sealed */
+	int proven;
+	struct tdm_shm_hello hello;	     /* type HELLO only */
+	struct tdm_shm_sealed sealed;	     /* the whole HELLO, when proven */
 	uint8_t proof[TDM_AUTH_PROOF_BYTES]; /* type READY, when proven */
 };
 
@@ -111,21 +114,21 @@ struct tdm_shm_msg {
  * Decode a packet of @len bytes that came with @nfds descriptors. Out: *@msg.
  * Returns 0, or -1 when the packet is malformed. A HELLO of another version
  * is well-formed when its fields up to the incarnation are; its other fields
- * are then not looked at: ask tdm_shm_hello_version().
+ * are not checked: ask tdm_shm_hello_version().
  */
 int tdm_shm_msg_decode(struct tdm_shm_msg *msg, const void *buf, size_t len,
 		       int nfds) tdm_must_check;
 
-/* Version both sides speak, or -1 when there is none. */
+/* The version that both sides support, or -1. */
 int tdm_shm_hello_version(const struct tdm_shm_hello *hello);
 
 /* Is @addr a sockaddr_in or sockaddr_in6 of @len bytes with port and family? */
 int tdm_shm_sockaddr_check(const void *addr, size_t len);
 
-/* Kinds of entries in an area that a closing endpoint leaves; 0: no more. */
+/* Kinds of entries in an area that a closing endpoint leaves; 0 ends it. */
 enum {
-	TDM_SHM_LEFT_PAYLOAD = 1, /* of the announced message or write id */
-	TDM_SHM_LEFT_RECORD = 2,  /* as in the ring, but for its lap; id: 0 */
+	TDM_SHM_LEFT_PAYLOAD = 1, /* of the message or write with this id */
+	TDM_SHM_LEFT_RECORD = 2,  /* as in the ring, without lap; id: 0 */
 };
 
 /*
@@ -138,13 +141,15 @@ struct tdm_shm_left {
 	uint32_t kind; /* TDM_SHM_LEFT_* */
 };
 
-/* Bytes that it takes in the area with a payload of @len. */
+/* Bytes of an entry with @len bytes of payload. */
 static inline size_t tdm_shm_left_bytes(size_t len)
 {
 	return sizeof(struct tdm_shm_left) + ((len + 15) & ~(size_t)15);
 }
 
-/* Returns 0, or -1: it is the end, or does not fit in @room bytes. */
+/*
+ * Returns 0, or -1: the end of the area, or an entry larger than @room bytes.
+ */
 int tdm_shm_left_check(const struct tdm_shm_left *left,
 		       size_t room) tdm_must_check;
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pairs: lookup, the way up and the ways down.
+ * Pairs: lookup, establishing a session, and ending one.
  *
  * Invariants:
- *  1. A pair ends at one place, tdm_shm_pair_lose(), and never while somebody
- *     works on it: what breaks inside a progress step is marked and reaped
- *     behind it, see tdm_shm_pair_break().
+ *  1. A session ends at one place, tdm_shm_pair_lose(), and never while a
+ *     function works on the pair: one that breaks inside a progress step is
+ *     marked and reaped after the step, see tdm_shm_pair_break().
  *  2. When it returns, no operation refers to the session any more: sends and
- *     fetches have ended with FI_ECONNRESET. Announced messages that wait in
- *     the owner's queue carry the old epoch and end so when started.
- *  3. The owner is told each change by one event, and each reason is logged
- *     once.
+ *     pulls have ended with FI_ECONNRESET. Announced messages that wait in the
+ *     owner's queue carry the old epoch and fail in the same way when started.
+ *  3. Each change is reported to the owner by one event, and each reason is
+ *     logged once.
  * Locking: domain lock held.
  */
 #include "shm/pair.h"
@@ -41,7 +41,10 @@ int tdm_shm_addr_set(struct tdm_shm_addr *a, const void *sa, size_t len)
 	memset(a, 0, sizeof(*a));
 	a->len = (uint32_t)len;
 	memcpy(a->sa, sa, len);
-	/* Padding of sockaddr_in and flow info do not tell endpoints apart. */
+	/*
+	 * The padding of sockaddr_in, and the flow info, do not distinguish
+	 * endpoints.
+	 */
 	if (len == sizeof(struct sockaddr_in))
 		memset(a->sa + offsetof(struct sockaddr_in, sin_zero), 0, 8);
 	else
@@ -85,7 +88,7 @@ static unsigned addr_port(const struct tdm_shm_addr *a)
 {
 	in_port_t port;
 
-	/* Both families have it at the same place. */
+	/* The port is at the same offset in both families. */
 	memcpy(&port, a->sa + offsetof(struct sockaddr_in, sin_port),
 	       sizeof(port));
 	return ntohs(port);
@@ -100,7 +103,7 @@ static void hash_grow(struct tdm_shm_ep *ep)
 	struct tdm_list *pos;
 
 	if (!hash)
-		return; /* longer chains, nothing worse */
+		return; /* no memory: longer chains, no other harm */
 	tdm_list_for_each(pos, &ep->pairs) {
 		struct tdm_shm_pair *p =
 			tdm_list_entry(pos, struct tdm_shm_pair, all);
@@ -219,7 +222,10 @@ static void tell(struct tdm_shm_pair *pair, enum tdm_peer_event_type type,
 	memcpy(e.addr, pair->addr.sa, pair->addr.len);
 	e.cma = type == TDM_PEER_UP && pair->cma;
 	if (type == TDM_PEER_LOST) {
-		/* It may be read when the pair is gone, or has a session. */
+		/*
+		 * The report may be read when the pair is gone, or has another
+		 * session.
+		 */
 		e.tx_msgs = pair->tx_msgs;
 		e.tx_bytes = pair->tx_bytes;
 		e.rx_msgs = pair->rx_msgs;
@@ -348,7 +354,7 @@ int tdm_shm_pair_self(struct tdm_shm_pair *pair)
 
 /* ---- down ---------------------------------------------------------------- */
 
-/* Control records that wait have nowhere to go any more. */
+/* Free the control records that wait: there is no ring any more. */
 static void drop_ctls(struct tdm_shm_pair *pair)
 {
 	struct tdm_list *node;
@@ -358,7 +364,7 @@ static void drop_ctls(struct tdm_shm_pair *pair)
 						      node));
 }
 
-/* Receives whose bytes are under way. @silent: fi_close. */
+/* End the receives whose bytes are being fetched. @silent: fi_close. */
 static void end_pulls(struct tdm_shm_pair *pair, int silent)
 {
 	struct tdm_shm_ep *ep = pair->ep;
@@ -368,7 +374,9 @@ static void end_pulls(struct tdm_shm_pair *pair, int silent)
 		struct tdm_shm_pull *pull =
 			tdm_list_entry(node, struct tdm_shm_pull, node);
 
-		/* A read is an operation too, and ends there. */
+		/*
+		 * A read of ours is an operation and ends with the operations.
+		 */
 		if (ep->srx && pull->entry && !silent)
 			tdm_done_recv_err(&ep->done, pull->entry, pull->done, 0,
 					  FI_ECONNRESET, 0);
@@ -397,7 +405,7 @@ static void end_ops(struct tdm_shm_pair *pair, int silent)
 			tdm_list_entry(pos, struct tdm_shm_op, node));
 }
 
-/* Take @pair out of all that drives it; the memory of the session goes. */
+/* Take @pair off all lists and free its session. */
 static void pair_down(struct tdm_shm_pair *pair)
 {
 	struct tdm_shm_session *s = pair->sess;
@@ -407,7 +415,10 @@ static void pair_down(struct tdm_shm_pair *pair)
 	tdm_list_del(&pair->reap);
 	tdm_list_del(&pair->held);
 	drop_ctls(pair);
-	/* Sends of the peer meet this before its progress meets the lifeline. */
+	/*
+	 * The peer's next send sees this, before its progress reads the
+	 * lifeline.
+	 */
 	if (s && pair->own)
 		tdm_a32_store_release(&pair->own->hold, TDM_SHM_HOLD_GONE);
 	if (pair->self && pair->own)
@@ -433,7 +444,10 @@ void tdm_shm_pair_break(struct tdm_shm_pair *pair, int err)
 {
 	if (pair->broken || pair->state != TDM_SHM_PAIR_UP)
 		return;
-	/* Known, and no reason not to read what the peer has written. */
+	/*
+	 * The loss is known already and must not stop us reading the peer's
+	 * records.
+	 */
 	if (pair->ending && err == FI_ECONNRESET)
 		return;
 	pair->broken = err;
@@ -453,8 +467,8 @@ void tdm_shm_reap(struct tdm_shm_ep *ep)
 }
 
 /*
- * The peer is gone, what it published counts. No more records than the rings
- * can hold, in case it is not as gone as it seems.
+ * Deliver the records that the lost peer had published. At most as many as the
+ * rings can hold, in case the peer is alive and goes on writing.
  */
 static void drain(struct tdm_shm_pair *pair)
 {
@@ -538,7 +552,10 @@ void tdm_shm_pairs_close(struct tdm_shm_ep *ep)
 
 		if (up && !pair->broken && !pair->self)
 			tdm_shm_left_give(pair);
-		/* Before the memory goes that the peer may be reading. */
+		/*
+		 * First, so that the peer sees GONE before memory is freed that
+		 * it may read.
+		 */
 		pair_down(pair);
 		if (up) {
 			end_pulls(pair, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A pair: what an endpoint knows of one remote endpoint it ever met. The
- * operations under way with it are in op.h.
+ * A pair: the state of an endpoint for one remote endpoint that it has dealt
+ * with. op.h has the operations under way.
  *
  * States: NONE -> ATTACHING [attach.c: tdm_shm_attach] -> UP; NONE ->
  * ACCEPTING [attach.c: a HELLO came] -> UP; UP -> NONE [tdm_shm_pair_lose];
@@ -35,33 +35,36 @@ enum tdm_shm_pair_state {
 	TDM_SHM_PAIR_ATTACHING, /* we sent HELLO */
 	TDM_SHM_PAIR_ACCEPTING, /* we answered a HELLO */
 	TDM_SHM_PAIR_UP,
-	TDM_SHM_PAIR_FAILED, /* uses another transport until re-inserted */
+	/* another transport is used until the address is re-inserted */
+	TDM_SHM_PAIR_FAILED,
 };
 
 struct tdm_shm_pair {
 	/* send, hot */
 	enum tdm_shm_pair_state state;
-	int broken;	   /* positive errno: waits to be reaped */
+	int broken;	   /* positive errno: the pair waits to be reaped */
 	int send_waits;	   /* 1: slow operations precede messages */
 	int fence;	   /* 1: full fence between publish and bell test */
-	uint32_t grow_in;  /* sends until the ring grows; 0: never */
-	size_t eager_most; /* bytes of payload a record of this ring takes */
+	uint32_t grow_in;  /* sends until the ring grows; 0: not planned */
+	size_t eager_most; /* largest payload of a record in this ring, bytes */
 	const struct tdm_shm_seg *peer; /* the peer's, read-only */
 	struct tdm_shm_seg *own;
 	struct tdm_shm_ring_tx tx;
-	uint64_t tx_msgs;  /* sends of this session that ended well */
-	uint64_t tx_bytes; /* payload of these */
+	uint64_t tx_msgs;  /* successful sends of this session */
+	uint64_t tx_bytes; /* their payload */
 	/* receive, hot */
 	struct tdm_shm_ring_rx rx;
-	fi_addr_t from; /* what messages are offered by: owner_addr, or its name */
+	/* source in the offers of messages: owner_addr, or its name */
+	fi_addr_t from;
 	struct tdm_shm_ep *ep;
-	struct fid_peer_srx *srx; /* of the context selected; NULL: closed */
+	/* of the context that the peer selected; NULL: closed */
+	struct fid_peer_srx *srx;
 	uint32_t bell;	    /* TDM_SHM_BELL_* as last written to own->bell */
-	uint32_t rx_since;  /* records since the last look at the hot set */
+	uint32_t rx_since;  /* records since the last review of the hot set */
 	uint32_t rx_window; /* records taken per poll: 1, 2, 4, ... */
-	uint32_t rx_talk;   /* polls in vain until a conversation is over */
-	uint64_t rx_msgs;   /* messages of this session received */
-	uint64_t rx_bytes;  /* payload of these */
+	uint32_t rx_talk;   /* empty polls until a ping-pong counts as over */
+	uint64_t rx_msgs;   /* messages received in this session */
+	uint64_t rx_bytes;  /* their payload */
 
 	fi_addr_t owner_addr; /* in the owner's space, or FI_ADDR_UNSPEC */
 	struct tdm_shm_session *sess; /* NULL for self */
@@ -72,37 +75,45 @@ struct tdm_shm_pair {
 	int ready;		      /* 1: cold, but may hold records */
 	int want_space;		      /* 1: a send found the ring full */
 	int no_grow;		      /* 1: the ring stays as it is */
-	uint16_t tx_ctx;	      /* the peer's context selected */
-	uint32_t tx_group;	      /* the group selected */
-	uint32_t rx_group;	      /* by the peer */
+	uint16_t tx_ctx;	      /* context selected at the peer */
+	uint32_t tx_group;	      /* group selected at the peer */
+	uint32_t rx_group;	      /* group that the peer selected here */
 	uint32_t peer_contexts;	      /* receive contexts the peer has */
-	int peer_groups;	      /* 1: the peer takes groups */
-	int peer_atomics;	      /* 1: atomic operations */
-	int ending;		      /* 1: in tdm_shm_pair_lose() */
-	int peer_ranges;	      /* 1: RANGES */
-	uint32_t epoch;		      /* sessions this pair has had */
-	uint32_t stalls;	      /* sends that found the ring full */
-	uint32_t look_slots; /* between the last look at the peer and the next */
-	uint64_t looked_ns;  /* when the peer was last seen alive; 0: never */
-	uint64_t looked_credit; /* its progress then */
+	int peer_groups;	      /* 1: the peer supports groups */
+	/* 1: the peer supports atomic operations */
+	int peer_atomics;
+	int ending;	 /* 1: in tdm_shm_pair_lose() */
+	int peer_ranges; /* 1: the peer supports RANGES */
+	uint32_t epoch;	 /* sessions this pair has had */
+	uint32_t stalls; /* sends that found the ring full */
+	/* slots between the last two liveness checks of the peer */
+	uint32_t look_slots;
+	uint64_t looked_ns; /* when the peer was last seen alive; 0: never */
+	uint64_t looked_credit; /* its ring progress then */
 	struct tdm_list busy;	/* ep->busy: work for each progress call */
 	struct tdm_list awake;	/* ep->awake: own->bell without ASLEEP */
 	struct tdm_list reap;	/* ep->reap */
-	struct tdm_list held;	/* ep->held: own->hold is set */
-	struct tdm_list ctl;	/* control records that wait for slots */
+	/* ep->held: own->hold tells the peer to send no payload */
+	struct tdm_list held;
+	struct tdm_list ctl; /* control records that wait for slots */
 	struct tdm_list ops;
-	struct tdm_slow slow;  /* of ops, when order matters: ep->order */
-	struct tdm_list feeds; /* ops that feed chunks, round robin */
+	/* slow ones among ops, when order matters: ep->order */
+	struct tdm_slow slow;
+	struct tdm_list feeds; /* ops that send chunks, round robin */
 	struct tdm_list pulls;
-	/* Announced messages: of ops, and those of the peer that wait here. */
+	/*
+	 * Announced messages not answered yet: ours, and the peer's that wait
+	 * here.
+	 */
 	uint32_t announced, waiting;
 	struct tdm_list serves; /* ops of reads this process answers */
 	uint32_t nserves;	/* of them, and of results on their way */
-	uint32_t next_serve;	/* names the next one */
+	uint32_t next_serve;	/* id of the next one */
 	uint64_t dirty_small;	/* map of the small ring */
-	uint64_t bounce_tx;	/* chunks put, free-running */
+	uint64_t bounce_tx;	/* chunks written, free-running */
 	int help;		/* 0..4: does the peer help when asked? */
-	uint32_t help_turn;	/* large messages it was not asked for */
+	/* large messages since the peer was last asked */
+	uint32_t help_turn;
 	uint64_t bounce_rx;	/* chunks taken */
 	uint64_t bounce_credit; /* chunks the peer took, as last read */
 
@@ -112,9 +123,10 @@ struct tdm_shm_pair {
 	size_t unexp_bytes;	   /* part of ep->unexp_bytes */
 	uint32_t refs;		   /* unexps, and slots of ep->by_addr */
 	struct fi_rma_iov *more;   /* of the last RANGES, or NULL */
-	uint32_t more_count;	   /* 0: it was taken */
-	uint8_t refused_told;	   /* TDM_PEER_REFUSED was written */
-	uint8_t silent;		   /* attaches in a row that got no answer */
+	uint32_t more_count;	   /* 0: used by an operation */
+	uint8_t refused_told;	   /* 1: TDM_PEER_REFUSED was written */
+	/* attaches in a row that were not answered */
+	uint8_t silent;
 };
 
 /* Take an address from the owner; -FI_EINVAL unless IPv4 or IPv6 with port. */
@@ -133,40 +145,44 @@ struct tdm_shm_pair *tdm_shm_pair_find(struct tdm_shm_ep *ep,
 				       const struct tdm_shm_addr *addr,
 				       int make);
 
-/* Free @pair when it has no session, no reference and nothing to remember. */
+/* Free @pair if it has no session, no reference and no state to keep. */
 void tdm_shm_pair_release(struct tdm_shm_pair *pair);
 
-/* How large messages of the peer come in: enum tdm_report_large. */
+/* How large messages arrive from the peer: enum tdm_report_large. */
 uint32_t tdm_shm_pair_large_rx(const struct tdm_shm_pair *pair);
 
 /*
  * The pair broke with @err (positive errno). It is marked and put on the reap
- * list: it ends when nobody works on it, in this progress call or, when its hot
- * ring broke it, in the next. Nobody sleeps before (tdm_shm_bell_arm()).
+ * list; its session ends after the current step, or in the next progress call
+ * if its hot ring broke it. No thread can sleep before that
+ * (tdm_shm_bell_arm()).
  */
 void tdm_shm_pair_break(struct tdm_shm_pair *pair, int err);
 void tdm_shm_reap(struct tdm_shm_ep *ep);
 
 /*
- * End @pair's session now: what the peer published is delivered first, unless
- * the pair is broken otherwise; then all operations with it end
- * FI_ECONNRESET and the owner gets TDM_PEER_LOST with @err.
+ * End @pair's session now. If the peer is gone, its published records are
+ * delivered first; then all operations with it end with FI_ECONNRESET and the
+ * owner gets TDM_PEER_LOST with @err.
  */
 void tdm_shm_pair_lose(struct tdm_shm_pair *pair, int err);
 
-/* The pair uses another transport from now on; the owner is told. */
+/* The pair uses another transport from now on; tells the owner. */
 void tdm_shm_pair_fail(struct tdm_shm_pair *pair, enum tdm_reason reason);
 
 /*
- * Back to NONE: nobody listens, or, @silent, the attach was closed without an
- * answer, which fails the pair when it goes on.
+ * Back to NONE: nobody listens, or (@silent) the attach was closed without an
+ * answer; a pair fails after several silent ones.
  */
 void tdm_shm_pair_refused(struct tdm_shm_pair *pair, int silent);
 
-/* Back to NONE without a word: this attach does not count. */
+/* Back to NONE without an event: this attach does not count. */
 void tdm_shm_pair_reset(struct tdm_shm_pair *pair);
 
-/* @pair->sess is complete (NULL for self): rings, doorbell, event. */
+/*
+ * @pair->sess is complete (NULL for self): set up rings and doorbell, tell the
+ * owner.
+ */
 void tdm_shm_pair_up(struct tdm_shm_pair *pair, uint32_t peer_slots);
 
 /* The session with itself: one ring, no socket. Errors: -FI_ENOMEM. */

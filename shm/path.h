@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The way of a message, in the order it meets the files: api.c -> tx.c ->
- * ring.h -> bell.c (is the receiver looking?) -> progress.c -> rx.c ->
- * cma.c or bounce.c for large ones -> ACK -> op.c.
+ * The path of a message through the files: api.c -> tx.c -> ring.h -> bell.c
+ * (does the receiver poll?) -> progress.c -> rx.c -> cma.c or bounce.c for
+ * large messages -> ACK -> op.c.
  */
 #ifndef TDM_SHM_PATH_H
 #define TDM_SHM_PATH_H
@@ -12,7 +12,7 @@
 #include "shm/ctl.h"
 #include "shm/ep.h"
 
-/* Copy @n bytes; few and known widths for the sizes that matter most. */
+/* Copy @n bytes; constant widths for the most common sizes. */
 static inline void tdm_shm_copy(void *dst, const void *src, size_t n)
 {
 	if (tdm_likely(n == 8)) {
@@ -45,7 +45,7 @@ static inline size_t tdm_shm_eager_room(uint32_t slots, size_t most)
 	return room < most ? room : most;
 }
 
-/* The pair of @addr, of the bound AV, when something was sent there; else NULL. */
+/* The pair of @addr in the bound AV if anything was sent there; else NULL. */
 static inline struct tdm_shm_pair *tdm_shm_pair_at(const struct tdm_shm_ep *ep,
 						   fi_addr_t addr)
 {
@@ -57,7 +57,7 @@ static inline struct tdm_shm_pair *tdm_shm_pair_at(const struct tdm_shm_ep *ep,
 /*
  * Send @x; x->addr is an index of the bound AV. Returns 0, or -FI_EAGAIN
  * (attach under way, ring or context full), -FI_EINVAL, -FI_ECONNREFUSED,
- * -FI_EHOSTUNREACH; the operation has then not been taken.
+ * -FI_EHOSTUNREACH; the operation has not begun then.
  */
 ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x);
 
@@ -70,15 +70,15 @@ ssize_t tdm_shm_tx_inject(struct fid_ep *ep, const void *buf, size_t len,
 ssize_t tdm_shm_tx_tinject(struct fid_ep *ep, const void *buf, size_t len,
 			   fi_addr_t addr, uint64_t tag);
 
-/* Read the peer's progress; breaks the pair when it cannot be true. */
+/* Read the peer's progress; breaks the pair when the value is impossible. */
 void tdm_shm_tx_credit(struct tdm_shm_pair *pair);
 
 /* ---- bell.c -------------------------------------------------------------- */
 
-/* Wake @pair's peer; @bits: its bell word. */
+/* Wake the peer of @pair as @bits, its bell word, asks. */
 void tdm_shm_bell_ring(struct tdm_shm_pair *pair, uint32_t bits);
 
-/* After a record or chunk was published. */
+/* Call after publishing a record or chunk. */
 static inline void tdm_shm_bell(struct tdm_shm_pair *pair)
 {
 	uint32_t bits;
@@ -90,7 +90,7 @@ static inline void tdm_shm_bell(struct tdm_shm_pair *pair)
 		tdm_shm_bell_ring(pair, bits);
 }
 
-/* After slots or chunks were given back. */
+/* Call after giving back slots or chunks. */
 static inline void tdm_shm_bell_space(struct tdm_shm_pair *pair)
 {
 	uint32_t bits;
@@ -113,17 +113,17 @@ void tdm_shm_bell_release(struct tdm_shm_session *s);
  */
 void tdm_shm_bell_again(struct tdm_shm_pair *pair);
 
-/* Poll @pair's ring from now on, if need be as long as it is not empty. */
+/* Poll @pair's ring from now on, at least until it is empty. */
 void tdm_shm_bell_promote(struct tdm_shm_pair *pair);
 void tdm_shm_bell_forget(struct tdm_shm_pair *pair);
 
-/* Look who rang. */
+/* Poll the rings whose bits are set in the hints page. */
 void tdm_shm_bell_scan(struct tdm_shm_ep *ep);
 
 /* Every 10 ms: silent rings leave the hot set; a few cold ones are swept. */
 void tdm_shm_bell_upkeep(struct tdm_shm_ep *ep);
 
-/* Prepare to sleep: 0, or -FI_EAGAIN when there is something to do. */
+/* Prepare to sleep: 0, or -FI_EAGAIN when there is work. */
 int tdm_shm_bell_arm(struct tdm_shm_ep *ep);
 
 /* ---- progress.c ---------------------------------------------------------- */
@@ -133,61 +133,61 @@ void tdm_shm_ep_progress(struct tdm_shm_ep *ep);
 /* Handle up to @most events of listener and lifelines, and the timers. */
 void tdm_shm_control(struct tdm_shm_ep *ep, int most);
 
-/* Have each progress call work on @pair until nothing is left. */
+/* Let each progress call work on @pair until nothing is left to do. */
 void tdm_shm_busy(struct tdm_shm_pair *pair);
-/* Could progress do something for @pair now? */
+/* Can progress do something for @pair now? */
 int tdm_shm_runnable(struct tdm_shm_pair *pair);
 
 /* ---- rx.c ---------------------------------------------------------------- */
 
 extern struct fi_ops_srx_peer tdm_shm_srx_peer_ops;
 
-/* Take up to @budget records; returns how many. @word0: one that is there. */
+/* Consume up to @budget records; returns how many. @word0: a new record. */
 int tdm_shm_rx_poll(struct tdm_shm_pair *pair, int budget);
 int tdm_shm_rx_take(struct tdm_shm_pair *pair, uint64_t word0, int budget);
 
 /*
- * Take the record of @len bytes that the peer, which has closed, left beside the
- * ring. Returns 0, -FI_ESHUTDOWN for GOODBYE, or -FI_EPROTO: it is not valid.
+ * Handle the record of @len bytes that the peer left for us when it closed.
+ * Returns 0, -FI_ESHUTDOWN for GOODBYE, or -FI_EPROTO: it is not valid.
  */
 int tdm_shm_rx_left(struct tdm_shm_pair *pair, const uint8_t *record,
 		    size_t len);
 
-/* No record is there but @word0: give slots back, break what cannot be. */
+/* No record but @word0: give slots back; break the pair if it is impossible. */
 void tdm_shm_rx_idle(struct tdm_shm_pair *pair, uint64_t word0);
 
 /* ---- cma.c: announced messages ------------------------------------------- */
 
-/* @pull->entry was matched: fetch. */
+/* @pull->entry was matched: fetch the bytes. */
 void tdm_shm_pull_start(struct tdm_shm_pull *pull);
 
-/* Read one slice of @pull, may end it; is waiting for chunks better now? */
+/* Read one slice of @pull, may end it. Is waiting for chunks better now? */
 void tdm_shm_pull_run(struct tdm_shm_pull *pull);
 int tdm_shm_pull_waits(struct tdm_shm_pull *pull);
 
-/* The next @n bytes from the front, at byte @pull->done, go to their place. */
+/* Place the next @n bytes from the front, at byte @pull->done. */
 void tdm_shm_pull_put(struct tdm_shm_pull *pull, const void *src, size_t n);
 
-/* All of @pull is there, if the sender was when it was read. */
+/* All of @pull is here; valid if the sender was alive when it was read. */
 void tdm_shm_pull_finish(struct tdm_shm_pull *pull);
 
-/* All bytes of @pull, whose sender is gone, are at @data. */
+/* End @pull, whose sender is gone, with all its bytes at @data. */
 void tdm_shm_pull_left(struct tdm_shm_pull *pull, const void *data);
 
-/* The bytes are there (@err 0), or will not come; @status < 0: no ACK. */
+/* End @pull: complete (@err 0), or given up; @status < 0: without an ACK. */
 void tdm_shm_pull_end(struct tdm_shm_pull *pull, int err, int status);
 
 /* ---- bounce.c: chunks ---------------------------------------------------- */
 
-/* A PULL for @id arrived, @may: as a help. Returns 0, or -1: not valid. */
+/* A PULL for @id arrived; @may: chunks only help. Returns 0, or -1: invalid. */
 int tdm_shm_bounce_feed(struct tdm_shm_pair *pair, uint64_t id,
 			const struct tdm_shm_pull_body *body, int may);
 
-/* Put chunks as far as there is room; take those that are there. */
+/* Write chunks as far as there is room; consume chunks that have arrived. */
 void tdm_shm_bounce_push(struct tdm_shm_pair *pair);
 void tdm_shm_bounce_pop(struct tdm_shm_pair *pair);
 
-/* Chunks that can be put, that can be taken; not 0 when there are. */
+/* Is there room for a chunk; has a chunk arrived? */
 int tdm_shm_bounce_room(struct tdm_shm_pair *pair);
 int tdm_shm_bounce_there(const struct tdm_shm_pair *pair);
 

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One progress call: who rang, pairs with work under way, from time to time
- * sockets and timers, and last the hot rings. With one hot ring and nothing to
- * do it is one load of the ring, one of the hints and a few of our own.
+ * One progress call serves the pairs whose bits are set, pairs with work under
+ * way, from time to time sockets and timers, and last the hot rings. With one
+ * hot ring and nothing to do it loads one word of the ring, one of the hints
+ * page and a few of our own.
  *
- * Invariant: nothing that a loop here walks over is freed inside the loop:
- * broken pairs are reaped, and sockets served, between the loops. A pair that
- * breaks in the last one is reaped in the next call.
+ * A *conversation* is a ping-pong with one peer: each poll has lately found one
+ * or two records.
+ *
+ * Invariant: no loop frees the objects that it iterates over: broken pairs are
+ * reaped, and sockets served, between the loops. A pair that breaks in the last
+ * loop is reaped in the next call.
  * Locking: domain lock held.
  */
 #include "shm/path.h"
@@ -14,10 +18,10 @@
 
 enum {
 	PROGRESS_HOT_RECORDS = 32,   /* per ring and call */
-	PROGRESS_TALK_RECORDS = 2,   /* no more at once: a conversation */
-	PROGRESS_TALK_POLLS = 64,    /* in vain: it is over */
-	PROGRESS_TALK_LOOKS = 4,     /* per poll in vain, until then */
-	PROGRESS_CONTROL_EVERY = 32, /* calls between looks at the clock */
+	PROGRESS_TALK_RECORDS = 2,   /* most at once in a conversation */
+	PROGRESS_TALK_POLLS = 64,    /* empty polls end a conversation */
+	PROGRESS_TALK_LOOKS = 4,     /* loads per empty poll, until then */
+	PROGRESS_CONTROL_EVERY = 32, /* calls between readings of the clock */
 	PROGRESS_EVENTS = 16,
 	PROGRESS_SLICES = 2, /* of announced messages, per pair and call */
 };
@@ -32,7 +36,7 @@ void tdm_shm_busy(struct tdm_shm_pair *pair)
 	tdm_shm_bell_again(pair);
 }
 
-/* 1 when a pull in progress can be advanced now. */
+/* 1: some pull of @pair can advance now. */
 static int pulls_runnable(const struct tdm_shm_pair *pair)
 {
 	struct tdm_list *pos;
@@ -123,7 +127,7 @@ void tdm_shm_control(struct tdm_shm_ep *ep, int most)
 {
 	struct epoll_event ev;
 
-	/* One at a time: a handler may free the watch of the next. */
+	/* One at a time: a handler may free the watch of a later event. */
 	while (most-- > 0 && tdm_os.epoll_wait(ep->ctl_fd, &ev, 1, 0) == 1) {
 		struct tdm_shm_watch *w = ev.data.ptr;
 
@@ -148,11 +152,11 @@ static void now_and_then(struct tdm_shm_ep *ep)
 }
 
 /*
- * In a conversation the next message comes any moment. Each poll that looks for
- * it takes the line away from the peer, who is about to write there, and what
- * polls compute is taken from the peer when it runs on the same core's other
- * thread. So a poll in vain stays for some more looks, with a pause before each.
- * With several hot rings the others would have to wait for that.
+ * In a conversation the next message may come at any moment. Each poll takes
+ * the cache line away from the peer, which is about to write there, and slows
+ * the peer down if it runs on the same core's other thread. So an empty poll
+ * loads the word a few more times, with a pause before each. This is not done
+ * with several hot rings, since the others would wait meanwhile.
  */
 static tdm_always_inline uint64_t look_longer(struct tdm_shm_pair *pair,
 					      uint64_t word0)
@@ -172,15 +176,15 @@ static tdm_always_inline uint64_t look_longer(struct tdm_shm_pair *pair,
 }
 
 /*
- * Looking at the slot behind the last record fetches a line that the peer
- * wrote a lap ago, and nothing that we store can leave before that load is
- * back: an answer would wait for it. So a poll takes no more records than the
- * ring has lately delivered at once: one for a ping-pong, many in a stream.
+ * Polling the slot behind the last record fetches a line that the peer wrote a
+ * lap ago, and our stores, such as an answer, wait in the store buffer until
+ * that load returns. So a poll consumes no more records than the ring has
+ * lately delivered at once: one in a ping-pong, many in a stream.
  *
  * A single message is likely to be answered. The peer has been polling the slot
- * of the answer, so to store there its copy of the line must be withdrawn first:
- * that takes as long as the message took, and is begun here rather than when the
- * application has come to answer.
+ * of the answer, so its copy of that line must be invalidated before we can
+ * store there, which takes as long as the message took. The prefetch starts it
+ * now rather than when the application answers.
  */
 static inline void poll_hot(struct tdm_shm_pair *pair)
 {
@@ -207,7 +211,7 @@ static inline void poll_hot(struct tdm_shm_pair *pair)
 		pair->rx_window = 2 * window;
 }
 
-/* Has anybody rung? */
+/* Has a peer set a bit in the hints page? */
 static inline int rung(const struct tdm_shm_ep *ep)
 {
 	uint64_t any = tdm_a64_load_relaxed(&ep->hints->summary[0]);
@@ -218,7 +222,7 @@ static inline int rung(const struct tdm_shm_ep *ep)
 	return any != 0;
 }
 
-/* The rare part of a pass. */
+/* The rarely needed part of a pass. */
 static tdm_noinline void progress_more(struct tdm_shm_ep *ep)
 {
 	if (rung(ep))
@@ -239,7 +243,9 @@ void tdm_shm_ep_progress(struct tdm_shm_ep *ep)
 	if (tdm_unlikely(ep->in_progress || !ep->enabled))
 		return;
 	ep->in_progress = 1;
-	/* First, so that a message that comes now waits for nothing else. */
+	/*
+	 * First, so that nothing delays the delivery of a message found below.
+	 */
 	if (tdm_unlikely(!(++ep->ticks % PROGRESS_CONTROL_EVERY) || rung(ep) ||
 			 !tdm_list_empty(&ep->busy) ||
 			 !tdm_list_empty(&ep->attaching) ||

@@ -3,10 +3,10 @@
  * See ranges.h.
  *
  * Invariants:
- *  1. Nothing comes between RANGES and its operation: room for both is taken
- *     together, and both are published before anything else can be.
- *  2. At the target pair->more is of the next one-sided operation; one that
- *     stays in the ring for want of memory finds it again.
+ *  1. No record comes between RANGES and its operation: room for both is
+ *     reserved together, and both are published in one go.
+ *  2. At the target pair->more belongs to the next one-sided operation, and is
+ *     kept while that one stays in the ring for want of memory.
  *
  * Locking: domain lock held.
  */

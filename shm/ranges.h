@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations on several ranges at the target: a RANGES record names those behind
- * the first, and the operation follows it in the ring. See doc/PROTOCOL-shm.md,
- * "One-sided operations".
+ * Operations on several ranges at the target: a RANGES record has all but the
+ * first, and the record of the operation follows it in the ring. See
+ * doc/PROTOCOL-shm.md, "One-sided operations".
  */
 #ifndef TDM_SHM_RANGES_H
 #define TDM_SHM_RANGES_H
@@ -36,8 +36,8 @@ enum {
 };
 
 /*
- * The parts of tdm_shm_ranges_room() and tdm_shm_ranges_put() for @x with
- * TDM_RANGES. Lock: domain held.
+ * tdm_shm_ranges_room() and tdm_shm_ranges_put() for @x with TDM_RANGES. Lock:
+ * domain held.
  */
 uint8_t *tdm_shm_ranges_take(struct tdm_shm_pair *pair,
 			     const struct tdm_xfer *x, uint32_t n);

@@ -4,8 +4,8 @@
  *
  * Invariants:
  *  1. Nothing here reads shared memory or trusts a length, count or kind.
- *  2. What passes is in range for every use the callers make of it; callers
- *     add only the checks that need their own state (is this id mine?).
+ *  2. An accepted value is in range for every use by the callers, who add only
+ *     the checks that need their own state (is this id mine?).
  * Locking: none, no state. Spec: doc/PROTOCOL-shm.md.
  */
 #include "shm/record.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the shared-memory tier reads from another process's segment: the
- * records of a ring and the heads of bounce chunks.
- * Pure: no state, no system call. The caller copies the bytes out of shared
- * memory first; what is decoded here is a private copy, so that no check can
- * be outrun. Offsets and values are pinned by doc/PROTOCOL-shm.md. Both sides
- * run on one machine: numbers are in its byte order.
+ * The data in another process's segment: the records of a ring and the heads of
+ * bounce chunks. Pure: no state, no system call. The caller copies the bytes
+ * out of shared memory first and passes the copy, so that they cannot change
+ * after a check. doc/PROTOCOL-shm.md fixes offsets and values. Both sides run
+ * on one machine: numbers are in its byte order.
  */
 #ifndef TDM_SHM_RECORD_H
 #define TDM_SHM_RECORD_H
@@ -25,10 +24,10 @@ enum {
 	TDM_SHM_CHUNKS_MOST = 1024,
 	TDM_SHM_SLOTS_LEAST = 16,
 	TDM_SHM_SLOTS_MOST = 8192,
-	TDM_SHM_RTS_MOST = 1 << 16, /* messages announced and unanswered */
+	TDM_SHM_RTS_MOST = 1 << 16, /* announced messages without an answer */
 };
 
-/* What a record is. 0 is never valid, so that zeroed memory holds none. */
+/* Kinds of records. 0 is invalid, so that zeroed memory holds no record. */
 enum tdm_shm_rec_op {
 	TDM_SHM_REC_MSG = 1,	 /* whole message, aux: payload bytes */
 	TDM_SHM_REC_TAG = 2,	 /* the same, tagged */
@@ -36,33 +35,34 @@ enum tdm_shm_rec_op {
 	TDM_SHM_REC_RTS_TAG = 4,
 	TDM_SHM_REC_ACK = 5,  /* tag: id; aux: enum tdm_shm_status */
 	TDM_SHM_REC_PULL = 6, /* tag: id; struct tdm_shm_pull_body */
-	/* tag: id; the bytes cannot be sent, or aux 1: drop it if it waits */
+	/* tag: id; the bytes cannot be sent, or aux 1: drop it if unmatched */
 	TDM_SHM_REC_FAIL = 7,
-	TDM_SHM_REC_PAD = 8,	  /* aux: slots up to the end of the ring */
+	TDM_SHM_REC_PAD = 8,	  /* aux: slots left to the end of the ring */
 	TDM_SHM_REC_MOVED = 9,	  /* aux: slots; tag: generation of next ring */
 	TDM_SHM_REC_GOODBYE = 10, /* the sender closes; last record */
 	/* One-sided operations; tag: id of the initiator's. */
 	TDM_SHM_REC_WRITE = 11,	    /* where, data, payload; aux: its bytes */
 	TDM_SHM_REC_RTS_WRITE = 12, /* struct tdm_shm_rts_write; tag: 0 */
 	TDM_SHM_REC_READ = 13,	    /* struct tdm_shm_read */
-	TDM_SHM_REC_READ_DATA = 14, /* payload; aux: its bytes */
-	TDM_SHM_REC_RTS_READ = 15,  /* the region; struct tdm_shm_rts */
-	TDM_SHM_REC_SELECT = 16,    /* context (aux), group (tag) of the next */
+	TDM_SHM_REC_READ_DATA = 14, /* few bytes; aux: how many */
+	TDM_SHM_REC_RTS_READ = 15,  /* many bytes; struct tdm_shm_rts */
+	/* context (aux) and group (tag) from now on */
+	TDM_SHM_REC_SELECT = 16,
 	TDM_SHM_REC_ATOMIC = 17, /* struct tdm_shm_amo; aux: operands, bytes */
 	TDM_SHM_REC_RANGES = 18, /* ranges.h; aux: how many */
 	TDM_SHM_REC_COUNT
 };
 
-/* Flags of records, in the order their 8 bytes precede the payload. */
+/* Flags of records; their 8 bytes precede the payload in this order. */
 enum {
-	TDM_SHM_REC_DATA = 1,	 /* remote CQ data; for RTS: rts.data counts */
-	TDM_SHM_REC_DELIVER = 2, /* id of the operation: ACK after placement */
+	TDM_SHM_REC_DATA = 1,	 /* remote CQ data; RTS: rts.data is set */
+	TDM_SHM_REC_DELIVER = 2, /* id: send an ACK after placement */
 };
 
 enum tdm_shm_status {
 	TDM_SHM_STATUS_OK = 0,
 	TDM_SHM_STATUS_FAULT = 1,  /* the sender's buffer could not be read */
-	TDM_SHM_STATUS_ACCESS = 2, /* no such region, or not for this */
+	TDM_SHM_STATUS_ACCESS = 2, /* no such region, or access not granted */
 	TDM_SHM_STATUS_OPERATION = 3, /* no such atomic operation */
 };
 
@@ -81,7 +81,7 @@ struct tdm_shm_rec {
 	uint8_t op;
 	uint8_t flags;
 	uint16_t aux;
-	uint32_t slots; /* the record takes in the ring */
+	uint32_t slots; /* that the record takes in the ring */
 	uint32_t extra; /* bytes of the body before the payload */
 };
 
@@ -99,17 +99,16 @@ static inline uint32_t tdm_shm_rec_extra(uint8_t flags)
 }
 
 /*
- * Decode word 0. @room: slots from the record's to the end of the ring, which
- * no record passes. Out: *@rec. Returns 0, or -1 when no valid record starts
- * with @word0.
+ * Decode word 0. @room: slots from here to the end of the ring, which no record
+ * crosses. Out: *@rec. Returns 0, or -1: @word0 begins no valid record.
  */
 int tdm_shm_rec_decode(struct tdm_shm_rec *rec, uint64_t word0,
 		       uint32_t room) tdm_must_check;
 
 /*
- * Is @word0 that of a valid record of one slot with nothing but a message's
- * payload, tdm_shm_word_aux() bytes? Most are, and are then known in one test:
- * lap aside, the word is op 1 or 2, no flag, a length of at most a body.
+ * Is @word0 that of the most common record: one slot, with tdm_shm_word_aux()
+ * bytes of a message and nothing else? One test tells: lap aside, the word is
+ * op 1 or 2, no flag, a length of at most a body.
  */
 static inline int tdm_shm_word_small(uint64_t word0)
 {
@@ -131,7 +130,7 @@ struct tdm_shm_rts {
 	uint64_t id;	/* of the operation, opaque to the receiver */
 	uint64_t len;	/* bytes, sum of iov unless count is 0 */
 	uint64_t data;	/* remote CQ data */
-	uint32_t count; /* 0: the bytes come by bounce chunks only */
+	uint32_t count; /* 0: the bytes come in chunks only */
 	uint32_t zero;
 	struct {
 		uint64_t addr; /* in the sender's address space */
@@ -139,10 +138,10 @@ struct tdm_shm_rts {
 	} iov[TDM_SHM_IOV_MOST];
 };
 
-/* Returns 0, or -1: count above the most, lengths that do not add up. */
+/* Returns 0, or -1: too many elements, or lengths that do not add up. */
 int tdm_shm_rts_check(const struct tdm_shm_rts *rts) tdm_must_check;
 
-/* The receiver wants bytes [offset, offset + bytes) by bounce chunks. */
+/* The receiver asks for bytes [offset, offset + bytes) in bounce chunks. */
 struct tdm_shm_pull_body {
 	uint64_t offset;
 	uint64_t bytes;
@@ -152,7 +151,7 @@ struct tdm_shm_pull_body {
 int tdm_shm_pull_check(const struct tdm_shm_pull_body *pull,
 		       uint64_t len) tdm_must_check;
 
-/* What a one-sided operation names at its target; the owner judges it. */
+/* The place that a one-sided operation names; the target's owner checks it. */
 struct tdm_shm_where {
 	uint64_t key;
 	uint64_t addr;
@@ -168,10 +167,10 @@ struct tdm_shm_read {
 	uint64_t len; /* bytes */
 };
 
-/* Returns 0, or -1: a length no operation has. */
+/* Returns 0, or -1: no operation has this length. */
 int tdm_shm_read_check(const struct tdm_shm_read *read) tdm_must_check;
 
-/* Head of one bounce chunk; entry k of the table in the bounce area's page 0. */
+/* Head of a bounce chunk: an entry of the table in the bounce area's page 0. */
 struct tdm_shm_chunk {
 	uint64_t id;
 	uint64_t offset; /* of the first byte within the message */
@@ -181,8 +180,8 @@ struct tdm_shm_chunk {
 };
 
 /*
- * Does the chunk carry on where the transfer stands, byte @at, with @left to
- * come? Returns 0, or -1.
+ * Does @chunk continue the transfer at byte @at, with @left bytes to come?
+ * Returns 0, or -1.
  */
 int tdm_shm_chunk_check(const struct tdm_shm_chunk *chunk, uint64_t at,
 			uint64_t left) tdm_must_check;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sealed memory: made, handed over, checked, mapped.
+ * Sealed memory: creating, checking and mapping it.
  *
  * Invariants:
- *  1. Memory is allocated before anybody maps it (fallocate) and can neither
+ *  1. Memory is allocated before it is mapped (fallocate) and can neither
  *     shrink nor get holes (seals): no access to a mapping can fail.
- *  2. A single-writer region has one writable mapping, made before the seal;
- *     nobody, its maker included, can make another.
+ *  2. A single-writer region has one writable mapping, made before the seal; no
+ *     process, not even its maker, can make another.
  * Locking: domain lock held by the callers; no shared state here.
  * Spec: memfd_create(2), fcntl(2) "File Sealing", doc/PROTOCOL-shm.md.
  */

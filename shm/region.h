@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory that two processes share: sealed memfds. A segment is written by one
- * process only and mapped read-only by the other; the hints page is the one
- * that peers may write. Layouts are pinned by doc/PROTOCOL-shm.md.
+ * process only and mapped read-only by the other; only the hints page may be
+ * written by peers. doc/PROTOCOL-shm.md fixes the layouts.
  */
 #ifndef TDM_SHM_REGION_H
 #define TDM_SHM_REGION_H
@@ -14,11 +14,11 @@
 #include "shm/record.h"
 #include "base/atomic.h"
 
-/* The signal that a process wants, in struct tdm_shm_seg.bell. */
+/* Signals that a process asks for, in struct tdm_shm_seg.bell. */
 enum {
 	TDM_SHM_BELL_COLD = 1,	 /* ring not polled: set the hint bit */
 	TDM_SHM_BELL_ASLEEP = 2, /* and write the eventfd */
-	TDM_SHM_BELL_SPACE = 4,	 /* waits for free slots or chunks too */
+	TDM_SHM_BELL_SPACE = 4,	 /* also signal free slots and chunks */
 };
 
 /*
@@ -27,7 +27,7 @@ enum {
  * prefetch). The slots of the ring X -> Y follow.
  */
 struct tdm_shm_seg {
-	/* constant from before the hand-over */
+	/* constant once the peer has the segment */
 	uint64_t magic;
 	uint32_t version;
 	uint32_t slots;
@@ -64,7 +64,7 @@ enum {
 	TDM_SHM_HOLD_GONE = 2,	   /* X has ended the session */
 };
 
-/* Slots of the rings a pair goes through: 4 KiB, 64 KiB, 256 KiB in all. */
+/* Slots of the successive rings of a pair: segments of 4, 64 and 256 KiB. */
 enum {
 	TDM_SHM_PAGE_BYTES = 4096,
 	TDM_SHM_RING_SMALL_SLOTS = 24,
@@ -81,7 +81,7 @@ static inline size_t tdm_shm_seg_bytes(uint32_t slots)
 	return (n + TDM_SHM_PAGE_BYTES - 1) & ~(size_t)(TDM_SHM_PAGE_BYTES - 1);
 }
 
-/* The table of chunk heads comes first, then the chunks. */
+/* The table of chunk heads, then the chunks. */
 static inline size_t tdm_shm_bounce_bytes(uint32_t chunks)
 {
 	return ((size_t)chunks + 1) * TDM_SHM_CHUNK_BYTES;
@@ -90,7 +90,7 @@ static inline size_t tdm_shm_bounce_bytes(uint32_t chunks)
 /*
  * The hints page of a process: 8 summary words, one bit per leaf word, then
  * 504 leaf words, one bit per pair. Written by peers, cleared by the owner.
- * Whatever is in it can only cause a poll too many or one delayed.
+ * Garbage in it can at worst cause a needless poll or a delayed one.
  */
 enum {
 	TDM_SHM_HINT_SUMMARY = 8,
@@ -106,11 +106,11 @@ struct tdm_shm_hints {
 tdm_static_assert(sizeof(struct tdm_shm_hints) == TDM_SHM_HINT_BYTES,
 		  "hints page layout");
 
-/* A mapping. All zero: none. */
+/* A mapping; none while all zero. */
 struct tdm_shm_region {
 	void *base;
 	size_t bytes;
-	int fd_plus1; /* own regions until they are handed over; 0: none */
+	int fd_plus1; /* own regions until the peer has them; 0: none */
 };
 
 /*
@@ -135,23 +135,23 @@ static inline int tdm_shm_region_fd(const struct tdm_shm_region *r)
 }
 
 /*
- * Map what a peer handed over: read-only when it is @single_writer. @fd stays
- * the caller's. Errors: TDM_SHM_BAD_REGION when it is not a memfd of exactly
- * @bytes with the seals tdm_shm_region_create() sets, else -errno of a call
- * that may succeed another time.
+ * Map a peer's memory: read-only if it is @single_writer. @fd stays the
+ * caller's. Errors: TDM_SHM_BAD_REGION when it is not a memfd of exactly @bytes
+ * with the seals that tdm_shm_region_create() sets, else -errno of a call that
+ * may succeed another time.
  */
 enum { TDM_SHM_BAD_REGION = -4097 }; /* beside the errno values */
 int tdm_shm_region_map(struct tdm_shm_region *r, int fd, size_t bytes,
 		       int single_writer) tdm_must_check;
 
-/* Close the descriptor, keep the mapping: the peer has its own by now. */
+/* The peer has the descriptor: close ours, keep the mapping. */
 void tdm_shm_region_handed(struct tdm_shm_region *r);
 
-/* Unmap and close; all zero is fine, and is the state afterwards. */
+/* Unmap and close. Accepts a zeroed @r, and leaves it so. */
 void tdm_shm_region_fini(struct tdm_shm_region *r);
 
 /*
- * Does the head of a mapped peer segment say what was announced? Reads each
+ * Does the head of a mapped peer segment match the announcement? Reads each
  * field once. Returns 0 or -1.
  */
 int tdm_shm_seg_check(const struct tdm_shm_seg *seg, uint32_t slots,

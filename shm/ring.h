@@ -5,9 +5,9 @@
  * each process writes only memory of its own.
  *
  * A record takes n adjacent slots and never passes the ring's end (a PAD
- * record fills the rest). Its first 8 bytes, word 0, hold the lap of the ring
- * in the low half: the record is there when that equals the lap the consumer
- * is in. Laps count from 1 and skip 0, so zeroed slots hold no record.
+ * record fills the remaining slots). Its first 8 bytes, word 0, hold the lap of
+ * the ring in the low half: the record has arrived when that equals the
+ * consumer's lap. Laps count from 1 and skip 0, so zeroed slots hold no record.
  *
  * Producer invariants:
  *  1. The slot where the next record will start is free, and its word 0 is
@@ -15,9 +15,9 @@
  *     bit for each slot that was inside a record since it last started one;
  *     such a slot is zeroed before the record in front of it is published.
  *     Therefore one slot is always kept free.
- *  2. head - max(credit, base) slots are in use, the others, 1 or more, are not.
- *  3. Records end at most at `limit`: where the ring is full, or earlier, at
- *     `look`, where the producer wants to know whether the consumer lives.
+ *  2. head - max(credit, base) slots are in use; at least 1 slot is not.
+ *  3. Records end at `limit` at most: where the ring is full, or earlier, at
+ *     `look`, where the producer checks whether the consumer is alive.
  *
  * Memory order. The producer writes the body and, where needed, zeroes the
  * next start with plain stores and then stores word 0 with release; the
@@ -38,12 +38,13 @@ struct tdm_shm_ring_tx {
 	uint32_t count;	 /* slots of the ring */
 	uint32_t idx;	 /* slot where the next record starts */
 	uint32_t lap;
-	uint32_t gen;	 /* 0, 1, ... of the pair's rings */
+	uint32_t gen;	 /* number of the pair's ring: 0, 1, ... */
 	uint64_t head;	 /* slots published, over all rings of the pair */
 	uint64_t base;	 /* head when this ring began */
-	uint64_t credit; /* the consumer's progress as last read */
-	uint64_t look;	 /* a value of head; UINT64_MAX: never */
-	uint64_t limit;	 /* min(max(credit, base) + count, look) */
+	uint64_t credit; /* the consumer's progress at the last reading */
+	/* head at the next liveness check; UINT64_MAX: never */
+	uint64_t look;
+	uint64_t limit; /* min(max(credit, base) + count, look) */
 };
 
 static inline uint32_t tdm_shm_lap_next(uint32_t lap)
@@ -71,19 +72,19 @@ static inline void tdm_shm_ring_tx_init(struct tdm_shm_ring_tx *r,
 	r->limit = r->head + count;
 }
 
-/* The head at which the ring is full, as last known. */
+/* The head at which the ring is full, by the last reading of progress. */
 static inline uint64_t tdm_shm_ring_end(const struct tdm_shm_ring_tx *r)
 {
 	return (r->credit > r->base ? r->credit : r->base) + r->count;
 }
 
-/* Slots not in use, as last known. */
+/* Slots not in use, by the last reading of progress. */
 static inline uint32_t tdm_shm_ring_free(const struct tdm_shm_ring_tx *r)
 {
 	return (uint32_t)(tdm_shm_ring_end(r) - r->head);
 }
 
-/* Refuse records that end after @look, however much room there is. */
+/* Let no record end after @look, however much room there is. */
 static inline void tdm_shm_ring_look(struct tdm_shm_ring_tx *r, uint64_t look)
 {
 	uint64_t end = tdm_shm_ring_end(r);
@@ -92,7 +93,7 @@ static inline void tdm_shm_ring_look(struct tdm_shm_ring_tx *r, uint64_t look)
 	r->limit = end < look ? end : look;
 }
 
-/* Take the consumer's progress; -1 when it cannot be true. */
+/* Take over the consumer's progress; -1: an impossible value. */
 static inline int tdm_shm_ring_credit(struct tdm_shm_ring_tx *r,
 				      uint64_t consumed)
 {
@@ -104,8 +105,8 @@ static inline int tdm_shm_ring_credit(struct tdm_shm_ring_tx *r,
 }
 
 /*
- * Make the record of @n slots that starts at idx visible. @word0: without
- * the lap. The body is written; room was there (tdm_shm_ring_reserve()).
+ * Publish the record of @n slots that starts at idx. @word0: without the lap.
+ * The body has been written to slots from tdm_shm_ring_reserve().
  */
 static inline void tdm_shm_ring_publish(struct tdm_shm_ring_tx *r, uint32_t n,
 					uint64_t word0)
@@ -127,7 +128,9 @@ static inline void tdm_shm_ring_publish(struct tdm_shm_ring_tx *r, uint32_t n,
 	tdm_a64_store_release(tdm_shm_slot_word(r->slots, at), word0 | lap);
 }
 
-/* Slots of room that a record of @n slots takes, with @spare left after it. */
+/*
+ * Slots that must be free for a record of @n slots with @spare left after it.
+ */
 static inline uint32_t tdm_shm_ring_need(const struct tdm_shm_ring_tx *r,
 					 uint32_t n, uint32_t spare)
 {
@@ -137,9 +140,9 @@ static inline uint32_t tdm_shm_ring_need(const struct tdm_shm_ring_tx *r,
 }
 
 /*
- * Room for a record of @n slots, with @spare slots left after it? Publishes
- * a PAD record when the ring's end is in the way. Returns the first slot's
- * address, or NULL when `limit` is in the way.
+ * Reserve @n slots for a record if @spare slots are left after it. Publishes a
+ * PAD record if the record would cross the end of the ring. Returns the address
+ * of the first slot, or NULL: it would end after `limit`.
  */
 static inline uint8_t *tdm_shm_ring_reserve(struct tdm_shm_ring_tx *r,
 					    uint32_t n, uint32_t spare)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The consumer's side of the ring that shm/ring.h describes.
- */
+/* The consumer's side of the ring that shm/ring.h describes. */
 #ifndef TDM_SHM_RING_RX_H
 #define TDM_SHM_RING_RX_H
 
@@ -44,14 +42,16 @@ static inline int tdm_shm_ring_there(const struct tdm_shm_ring_rx *r,
 	return (uint32_t)word0 == r->lap;
 }
 
-/* Can @word0, not there yet, be an earlier state of the slot? */
+/*
+ * Can @word0, which is no record of this lap, be an earlier state of the slot?
+ */
 static inline int tdm_shm_ring_sane(const struct tdm_shm_ring_rx *r,
 				    uint64_t word0)
 {
 	return !(uint32_t)word0 || (int32_t)((uint32_t)word0 - r->lap) < 0;
 }
 
-/* Step over a record of @n slots; n <= count - idx. */
+/* Step over a record of @n slots; @n <= count - idx. */
 static inline void tdm_shm_ring_step(struct tdm_shm_ring_rx *r, uint32_t n)
 {
 	r->idx += n;

@@ -7,19 +7,20 @@
  *   read    READ -->                    get() the region
  *                          <-- READ_DATA        few bytes: done
  *                          <-- RTS_READ         many: the initiator pulls
- *           ACK -->                     does the region still stand?
+ *           ACK -->                     is the region still open?
  *                          <-- ACK      status
  *
  * Invariants:
- *  1. What the initiator says about the region is checked by the owner of the
- *     region alone, at get(); a refusal changes nothing at the target, writes
- *     no event there, and is no error of the pair.
- *  2. Before each access to a region the owner is asked whether it was closed
- *     meanwhile. A pulled read succeeds only if the region stood when the last
- *     byte had been read: that is what the second ACK says.
- *  3. Each operation ends once: at the target's last word or with the session.
- *  4. A record is taken completely or stays in the ring: all that can fail for
- *     want of memory comes before the first effect.
+ *  1. Only the owner of the region checks the key, range and access of the
+ *     initiator, in get(). A refusal changes nothing at the target, writes no
+ *     event there and does not break the pair.
+ *  2. Before each access to a region its owner is asked whether it was closed.
+ *     A pulled read succeeds only if the region was open when the last byte had
+ *     been read: the second ACK tells.
+ *  3. Each operation ends once: by the target's last record or with the
+ *     session.
+ *  4. A record is consumed as a whole or stays in the ring: steps that can fail
+ *     for want of memory come first.
  * Locking: domain lock held. Spec: fi_rma(3), include/tdm_rma.h,
  * doc/PROTOCOL-shm.md "One-sided operations".
  */
@@ -36,7 +37,7 @@ enum {
 
 /* ---- initiator ----------------------------------------------------------- */
 
-/* Payload a WRITE of the present ring may carry. */
+/* Most payload of a WRITE in the present ring. */
 static size_t write_most(const struct tdm_shm_pair *pair)
 {
 	return tdm_shm_eager_room(pair->tx.count, pair->ep->eager_most + 8) - 8;
@@ -188,7 +189,7 @@ void tdm_shm_read_pulled(struct tdm_shm_op *op, int err, int alone)
 		tdm_shm_op_end(op, err);
 }
 
-/* An own read, if it waits for its first answer and that has @len bytes. */
+/* The read @id of ours, if it waits for its first answer and has @len bytes. */
 static struct tdm_shm_op *asked(struct tdm_shm_pair *pair, uint64_t id,
 				uint64_t len)
 {
@@ -252,7 +253,7 @@ static int rx_rts_read(struct tdm_shm_pair *pair, const uint8_t *slot)
 
 /* ---- target: writes ------------------------------------------------------ */
 
-/* Errors: -FI_EAGAIN: later; every other: refused. */
+/* Errors: -FI_EAGAIN: try again later; any other: refused. */
 static int region(const struct tdm_shm_pair *pair,
 		  const struct tdm_rma_request *req,
 		  struct fi_peer_rx_entry **entry)
@@ -382,7 +383,7 @@ struct tdm_shm_op *tdm_shm_serve_find(struct tdm_shm_pair *pair, uint64_t id)
 {
 	struct tdm_list *pos;
 
-	/* They end about in order: the first is mostly the one. */
+	/* They end about in order: it is usually the first. */
 	tdm_list_for_each(pos, &pair->serves) {
 		struct tdm_shm_op *op =
 			tdm_list_entry(pos, struct tdm_shm_op, node);
@@ -393,7 +394,7 @@ struct tdm_shm_op *tdm_shm_serve_find(struct tdm_shm_pair *pair, uint64_t id)
 	return NULL;
 }
 
-/* Take @s out of the pair's books and give the region back. */
+/* Remove @s from the pair and give the region's entry back. */
 static void serve_settle(struct tdm_shm_serve *s)
 {
 	struct tdm_shm_pair *pair = s->op.pair;
@@ -414,7 +415,7 @@ void tdm_shm_serve_drop(struct tdm_shm_op *op)
 	tdm_pool_free(&op->pair->ep->serves, s);
 }
 
-/* The last word about @s. */
+/* Send the final ACK of @s. */
 static void serve_end(struct tdm_shm_serve *s, unsigned status)
 {
 	struct tdm_shm_pair *pair = s->op.pair;
@@ -480,7 +481,7 @@ static struct tdm_shm_serve *serve_alloc(struct tdm_shm_pair *pair)
 	return s;
 }
 
-/* Answer with the bytes themselves. Returns 1, or 0: not possible now. */
+/* Answer with the bytes. Returns 1, or 0: not possible now. */
 static int serve_eager(struct tdm_shm_serve *s)
 {
 	struct tdm_shm_pair *pair = s->op.pair;
@@ -510,8 +511,8 @@ static int serve_eager(struct tdm_shm_serve *s)
 }
 
 /*
- * There is no room for the answer, which is short: what follows must not
- * change it. Returns 0, or -FI_EAGAIN: the record stays.
+ * A short answer finds no room: copy the bytes, since later operations must not
+ * change them. Returns 0, or -FI_EAGAIN: the record stays.
  */
 static int serve_sample(struct tdm_shm_serve *s)
 {

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receiving: records out of the ring, into the owner's SRX.
+ * Receiving: takes records from the ring and offers messages to the owner's
+ * SRX.
  *
  * Invariants:
- *  1. A record's head is copied and validated before anything is done with
- *     it. Payload is copied straight to the receive buffer with the validated
- *     length; what the peer writes meanwhile spoils only its own message.
- *  2. A record is stepped over only when everything it caused has been done;
- *     without memory it stays, and is tried again.
- *  3. Messages meet the SRX in ring order; one that is fetched does not hold
- *     up those behind it.
+ *  1. A record's head is copied and validated before it is used. Payload is
+ *     copied straight to the receive buffer with the validated length; a peer
+ *     that writes meanwhile spoils only its own message.
+ *  2. A record is stepped over only when it has been handled completely; for
+ *     want of memory it stays and is tried again.
+ *  3. Messages are offered to the SRX in ring order; one whose bytes are being
+ *     fetched does not delay those after it.
  *  4. Completion first, then free_entry, each once (fi_peer(3)).
- *  5. Entries the owner queued belong to it: they are touched only in start
- *     and discard, through entry->peer_context.
+ *  5. Entries that the owner has queued belong to it: they are used only in
+ *     start and discard, through entry->peer_context.
  * Locking: domain lock held. Spec: fi_peer(3) PEER SRX,
  * doc/PROTOCOL-shm.md "Records".
  */
@@ -52,7 +53,9 @@ static inline struct tdm_offer offer_of(const struct tdm_shm_pair *pair,
 	return offer;
 }
 
-/* A receive of several buffers, or one that is too short, fi_cq(3). */
+/*
+ * A receive with several buffers, or one too short for the message, fi_cq(3).
+ */
 static tdm_noinline void eager_scatter(struct tdm_shm_ep *ep,
 				       struct fi_peer_rx_entry *entry,
 				       const void *payload, size_t len)
@@ -65,7 +68,7 @@ static tdm_noinline void eager_scatter(struct tdm_shm_ep *ep,
 		tdm_done_recv_err(&ep->done, entry, n, len - n, FI_ETRUNC, 0);
 }
 
-/* Copy to the receive and end it. */
+/* Copy the payload to the receive and end it. */
 static tdm_always_inline void eager_place_now(struct tdm_shm_pair *pair,
 					      struct fi_peer_rx_entry *entry,
 					      const void *payload, size_t len)
@@ -128,7 +131,7 @@ static void deliver_ack(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl,
 	answer(pair, ctl, id, TDM_SHM_STATUS_OK);
 }
 
-/* The message wants an ACK after placement: have the memory for it ready. */
+/* The sender wants an ACK after placement: allocate it first. */
 static int rx_eager_deliver(struct tdm_shm_pair *pair,
 			    const struct tdm_shm_rec *rec,
 			    struct fi_peer_match_attr *attr,
@@ -247,7 +250,9 @@ static int rx_rts(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 	struct fi_peer_rx_entry *entry;
 	struct tdm_shm_pull *pull;
 
-	/* The sender counts more than those that wait. */
+	/*
+	 * The sender stops announcing at this number, so it broke the protocol.
+	 */
 	if (tdm_unlikely(pair->waiting >= ep->announced_most))
 		return -FI_EPROTO;
 	pull = tdm_pool_alloc(&ep->pulls);
@@ -288,8 +293,8 @@ drop:
 /* ---- control records ----------------------------------------------------- */
 
 /*
- * The ring goes on elsewhere. Its memory was handed over before the record
- * was written, so it is here by now.
+ * Continue in the next ring. Its memory was sent before this record was
+ * written, so it can be read now.
  */
 static int rx_moved(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		    uint64_t gen)
@@ -330,7 +335,9 @@ static int rx_fail(struct tdm_shm_pair *pair, uint64_t id)
 	return -FI_EPROTO;
 }
 
-/* The sender cancels: in time when the message waits here still. */
+/*
+ * The sender cancels a message: it succeeds if the message is still unmatched.
+ */
 static void rx_withdrawn(struct tdm_shm_pair *pair, uint64_t id)
 {
 	struct tdm_shm_ep *ep = pair->ep;
@@ -354,7 +361,10 @@ static void rx_withdrawn(struct tdm_shm_pair *pair, uint64_t id)
 	}
 }
 
-/* Returns 0: step over it; 1: stepped; -FI_EAGAIN: later; else broken. */
+/*
+ * Returns 0: step over the record; 1: it was stepped over; -FI_EAGAIN: try
+ * again later; else the pair is broken.
+ */
 static int rx_control(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		      const uint8_t *slot)
 {
@@ -388,7 +398,7 @@ static int rx_control(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		return -FI_ESHUTDOWN;
 	case TDM_SHM_REC_RANGES:
 		return tdm_shm_ranges_rx(pair, rec, slot);
-	default: /* others do not pass the decoder */
+	default: /* the decoder passes no others */
 		ret = tdm_shm_rma_rx(pair, rec, slot);
 		if (!ret)
 			pair->more_count = 0;
@@ -443,7 +453,7 @@ static inline int rx_record(struct tdm_shm_pair *pair, uint64_t word0)
 	return ret;
 }
 
-/* Give the slots back: when many, and when the ring is empty. */
+/* Publish our progress: after many slots, and when the ring is empty. */
 static void rx_show(struct tdm_shm_pair *pair)
 {
 	pair->rx.shown = pair->rx.tail;
@@ -499,7 +509,7 @@ int tdm_shm_rx_poll(struct tdm_shm_pair *pair, int budget)
 	return 0;
 }
 
-/* ---- the owner starts or drops what waits -------------------------------- */
+/* ---- the owner starts or discards unexpected messages -------------------- */
 
 static void start_lost(struct tdm_shm_ep *ep, struct fi_peer_rx_entry *entry,
 		       struct tdm_shm_unexp *u)
@@ -511,7 +521,7 @@ static void start_lost(struct tdm_shm_ep *ep, struct fi_peer_rx_entry *entry,
 	tdm_shm_unexp_free(u);
 }
 
-/* Is the session the message came by still there? */
+/* Is the session by which the message came still up? */
 static int unexp_live(const struct tdm_shm_unexp *u)
 {
 	return u->pair->state == TDM_SHM_PAIR_UP && !u->pair->broken &&
@@ -545,7 +555,7 @@ static int srx_start(struct fi_peer_rx_entry *entry)
 	return 0;
 }
 
-/* The entry stays the owner's to free. */
+/* The owner frees the entry. */
 static int srx_discard(struct fi_peer_rx_entry *entry)
 {
 	struct tdm_shm_unexp *u = entry->peer_context;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The attach of endpoints with a key: what is added to HELLO and READY, as
- * proofs that both sides know it.
+ * The attach of endpoints with a key: a HELLO or READY is *sealed* by a proof
+ * that its sender knows the key.
  *
- *	initiator: HELLO, nonce, proof h of it	  -> no key, or another: silence
+ *	initiator: HELLO, nonce, proof h of it	  -> else no answer
  *	acceptor:  HELLO, nonce, proof s of both  -> else ABORT
- *	initiator: READY, proof c of both, whole  -> else as if it had hung up
+ *	initiator: READY, proof c of both, whole  -> else as if it had closed
  *
- * Nothing of the peer's is mapped, and no descriptor handed over by the
- * acceptor, before the proof that comes with it, or goes ahead, was checked.
+ * Neither side maps the other's memory, and the acceptor sends no descriptor,
+ * before it has checked the proof that came with the memory or before it.
  *
  * Locking: domain lock held. Spec: doc/PROTOCOL.md "Keys",
  * doc/PROTOCOL-shm.md "Attach".
@@ -26,7 +26,10 @@ static const struct tdm_auth_key *key_of(const struct tdm_shm_session *s)
 	return s->ep->keys ? &s->ep->keys->key[0] : NULL;
 }
 
-/* The bytes that the proof in @at covers; @first came before it, or NULL. */
+/*
+ * The bytes that the proof in @at covers; @first is the message before it, or
+ * NULL.
+ */
 static struct tdm_auth_text text_of(const struct tdm_shm_sealed *at,
 				    const struct tdm_shm_sealed *first)
 {

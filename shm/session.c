@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A session: what one attach is made of, from the socket to the mappings. It
- * belongs to the handshake in attach.c until the pair is up, then to the pair.
+ * A session owns the resources of one attach, from the socket to the mappings.
+ * It belongs to the handshake in attach.c until the pair is up, then to the
+ * pair.
  *
  * Invariants:
- *  1. tdm_shm_session_free() is zero-safe: it undoes whatever was done.
- *  2. Who the peer is comes from the kernel alone; what it hands over is
+ *  1. tdm_shm_session_free() accepts a session at any stage of its making.
+ *  2. The kernel alone tells the identity of the peer; memory that it sends is
  *     checked before it is mapped.
  * Locking: domain lock held. Spec: unix(7), doc/PROTOCOL-shm.md "Attach".
  */
@@ -81,8 +82,8 @@ void tdm_shm_session_free(struct tdm_shm_session *s)
 }
 
 /*
- * Who is at the other end, by the kernel's word: same user? Errors:
- * TDM_SHM_OTHER_USER. The pidfd is an extra: without it only the lifeline tells.
+ * A pidfd is used where there is one; without it only the lifeline tells that
+ * the peer has died.
  */
 int tdm_shm_session_creds(struct tdm_shm_session *s)
 {
@@ -111,7 +112,6 @@ int tdm_shm_session_watch(struct tdm_shm_session *s)
 	return ret;
 }
 
-/* Send our doorbell bit and segment. */
 int tdm_shm_session_prepare(struct tdm_shm_session *s)
 {
 	const uint32_t slots = TDM_SHM_RING_SMALL_SLOTS;
@@ -175,8 +175,8 @@ int tdm_shm_session_hello(struct tdm_shm_session *s)
 }
 
 /*
- * An eventfd, or at least something of that family: writing 8 bytes to it
- * can neither raise a signal nor reach a file.
+ * Accept an eventfd, or at least a file of that family: writing 8 bytes to it
+ * can neither raise a signal nor reach a disk file.
  */
 static int eventfd_check(int fd)
 {
@@ -185,7 +185,9 @@ static int eventfd_check(int fd)
 	return !tdm_os.fstat(fd, &st) && !(st.st_mode & S_IFMT) ? 0 : -1;
 }
 
-/* Can we read the peer's memory? Proved by a number only it knows. */
+/*
+ * Can we read the peer's memory? Test with a number that only the peer knows.
+ */
 static int cma_probe(const struct tdm_shm_session *s,
 		     const struct tdm_shm_hello *h)
 {
@@ -203,7 +205,6 @@ static int cma_probe(const struct tdm_shm_session *s,
 	       got == h->nonce;
 }
 
-/* Take what a HELLO brought. fds[2] becomes the session's. */
 enum tdm_shm_why tdm_shm_session_take(struct tdm_shm_session *s,
 				      const struct tdm_shm_hello *h, int *fds)
 {

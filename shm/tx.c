@@ -5,11 +5,11 @@
  *
  * Invariants:
  *  1. Per pair, messages enter the ring in the order they were sent: the
- *     receiver matches in that order whatever way the bytes take.
- *  2. A send is taken completely or not at all; -FI_EAGAIN leaves nothing
- *     behind but a started attach.
+ *     receiver matches in that order however the bytes travel.
+ *  2. A send begins as a whole or not at all; after -FI_EAGAIN only a started
+ *     attach remains.
  *  3. Control records are never lost: they wait on pair->ctl, and messages
- *     leave TDM_SHM_TX_SPARE slots to them.
+ *     leave TDM_SHM_TX_SPARE slots free for them.
  * Locking: domain lock held. Spec: fi_msg(3), fi_cq(3) completion levels,
  * doc/PROTOCOL-shm.md "Records".
  */
@@ -24,10 +24,13 @@
 
 enum {
 	TX_LARGE_STALLS = 16,
-	TX_LOOK_SLOTS = 63, /* most between looks at the peer's life */
+	TX_LOOK_SLOTS = 63, /* most between liveness checks of the peer */
 };
 
-/* A stretch between two looks that took longer makes the next one short. */
+/*
+ * If more time than this passes between two checks, the next comes after the
+ * next record.
+ */
 static const uint64_t tx_look_ns = 10 * 1000 * 1000;
 
 /* ---- room ---------------------------------------------------------------- */
@@ -41,12 +44,12 @@ void tdm_shm_tx_credit(struct tdm_shm_pair *pair)
 }
 
 /*
- * A peer that died polling asks for no wake-up, and an application that finds
- * what it asked for in its completion queue makes no progress, which looks at the
- * lifeline. So the ring lets a few slots pass, a bit more of them each time, and
- * then calls here: who has taken records since lives, who has not is looked at. To
- * whoever sends seldom the system call is cheap, and the progress word is old.
- * Leaves room for a record of @n slots and @spare.
+ * The liveness check of a sender. Progress would read the lifeline, but an
+ * application whose reads always find completions makes no progress, and a peer
+ * that died while polling asks for no wake-up. So the ring calls here after a
+ * number of slots, which grows with each call. A peer that has consumed records
+ * since is alive; otherwise, and if the last check was long ago, the kernel is
+ * asked. Leaves room for a record of @n slots and @spare.
  */
 static void tx_look(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
 {
@@ -69,7 +72,7 @@ static void tx_look(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
 				  tdm_shm_ring_need(&pair->tx, n, spare));
 }
 
-/* As tdm_shm_ring_reserve(), reading the peer's progress when need be. */
+/* As tdm_shm_ring_reserve(), after reading the peer's progress if need be. */
 static tdm_noinline uint8_t *tx_room(struct tdm_shm_pair *pair, uint32_t n,
 				     uint32_t spare)
 {
@@ -102,8 +105,8 @@ static uint32_t ring_next_slots(uint32_t slots)
 }
 
 /*
- * Move to a larger ring: hand over its memory, then say so in the old one, so
- * that the order of messages is not touched. Failing is no error.
+ * Move to a larger ring: send its memory, then write MOVED to the old one, so
+ * that messages stay in order. Failure does no harm.
  */
 static tdm_noinline void ring_grow(struct tdm_shm_pair *pair)
 {
@@ -116,7 +119,7 @@ static tdm_noinline void ring_grow(struct tdm_shm_pair *pair)
 	if (!slots || !pair->sess || pair->no_grow)
 		return;
 	slot = tx_room(pair, 1, 0);
-	/* One at a time: the peer has to be in the ring we are in. */
+	/* One move at a time: the peer must have reached the present ring. */
 	tdm_shm_tx_credit(pair);
 	if (pair->broken || pair->tx.credit < pair->tx.base)
 		return;
@@ -153,7 +156,7 @@ static tdm_noinline ssize_t tx_dead(struct tdm_shm_pair *pair,
 	struct tdm_shm_ep *ep = pair->ep;
 	fi_addr_t peer = tdm_shm_op_peer(pair);
 
-	/* Operations that were begun before end before. */
+	/* Operations that began earlier must end earlier. */
 	tdm_shm_ep_progress(ep);
 	if (!x)
 		return -FI_EAGAIN;
@@ -166,7 +169,7 @@ ssize_t tdm_shm_tx_full(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 {
 	if (pair->broken)
 		return tx_dead(pair, x);
-	/* One step, so that callers that only retry move. */
+	/* Make progress, so that callers which only retry advance. */
 	pair->want_space = 1;
 	tdm_shm_bell_again(pair);
 	if (++pair->stalls == 2 && pair->grow_in)
@@ -187,7 +190,7 @@ int tdm_shm_tx_fenced(struct tdm_shm_pair *pair)
 
 /* ---- messages ------------------------------------------------------------ */
 
-/* Body of an eager record. @id counts with TDM_SHM_REC_DELIVER. */
+/* Write the body of an eager record. @id: with TDM_SHM_REC_DELIVER. */
 static inline void eager_write(uint8_t *slot, const struct tdm_xfer *x,
 			       uint8_t flags, uint64_t id)
 {
@@ -208,14 +211,14 @@ static inline void eager_write(uint8_t *slot, const struct tdm_xfer *x,
 		tdm_iov_copy_from(body, x->iov, x->count, 0, x->len);
 }
 
-/* A message of one slot and without flags, from one buffer: most are. */
+/* The most common message: one slot, no flags, one buffer. */
 static inline int is_small(const struct tdm_xfer *x)
 {
 	return x->len <= TDM_SHM_BODY_BYTES && x->count == 1 &&
 	       !(x->flags & (FI_REMOTE_CQ_DATA | TDM_DELIVERED | FI_FENCE));
 }
 
-/* Send one; that it ended is the caller's to say. -1: no room. */
+/* Send one; the caller reports its completion. -1: no room. */
 static tdm_always_inline int put_small(struct tdm_shm_pair *pair, uint64_t op,
 				       uint64_t tag, const void *buf,
 				       size_t len)
@@ -316,8 +319,8 @@ void tdm_shm_rts_fill(struct tdm_shm_rts *rts, struct tdm_shm_op *op,
 }
 
 /*
- * An inject that the peer takes no payload of now: its bytes become the
- * operation's own, which completes by that unless a higher level was asked for.
+ * The peer takes no payload of the inject @x now: copy the payload to @op, and
+ * report its completion unless a higher level was asked for.
  */
 static int own_payload(struct tdm_shm_op *op, struct tdm_xfer *x)
 {
@@ -466,7 +469,7 @@ ssize_t tdm_shm_tx_slow(struct tdm_shm_ep *ep, struct tdm_shm_pair *pair,
 					  tdm_shm_tx_send(ep, x);
 }
 
-/* The peer takes no payload. */
+/* The peer takes no payload now: announce. */
 static tdm_noinline ssize_t send_held(struct tdm_shm_pair *pair,
 				      struct tdm_xfer *x)
 {
@@ -500,7 +503,7 @@ ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 
 /* ---- fi_inject(), fi_tinject() ------------------------------------------- */
 
-/* One that has to wait, is long, or is the first. */
+/* An inject that has to wait, is long, or is the first to its peer. */
 static tdm_noinline ssize_t inject_other(struct tdm_shm_ep *ep, uint64_t op,
 					 uint64_t tag, const void *buf,
 					 size_t len, fi_addr_t addr)
@@ -524,7 +527,7 @@ static tdm_noinline ssize_t inject_full(struct tdm_shm_pair *pair, uint64_t op)
 	return tdm_shm_tx_full(pair, &x);
 }
 
-/* Most go to the ring without being a struct tdm_xfer in between. */
+/* Writes most injects to the ring without building a struct tdm_xfer. */
 static tdm_always_inline ssize_t inject(struct fid_ep *fid, uint64_t op,
 					uint64_t tag, const void *buf,
 					size_t len, fi_addr_t addr)

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages that nobody waits for yet: their memory, and when peers have to
- * stop sending payload.
+ * Unexpected messages: their memory, and when a peer is *held*, that is, told
+ * to announce messages instead of sending their payload.
  *
  * Invariants:
  *  1. ep->unexp_bytes is the sum of pair->unexp_bytes, and that the sum of what
  *     the unexpected messages of the pair are charged: the memory they take,
- *     whether its session stands or not. It is part of the endpoint's account,
- *     ep->held (tdm_held.h), which stays below FI_TANDEM_UNEXP_MAX plus a share
- *     and what is in the ring for each pair, and what is announced.
- *  2. A pair is held (it announces instead of sending payload) only while it
- *     has its share itself, so that one that floods does not stop others; or
- *     from its beginning, when the account was full by then, so that those who
- *     come and go cannot fill memory.
- *  3. What is announced takes no payload here, and no pair has more of it than
- *     ep->announced_most: its sender counts what we have not answered, and does
- *     not announce more. pair->waiting has those of the session that stands. Of
- *     a pair that is lost they are dropped when the account is full.
+ *     whether or not the session has ended. It is part of the endpoint's
+ *     account (tdm_held.h), which stays below FI_TANDEM_UNEXP_MAX plus, for
+ *     each pair, its share, the messages in its ring and its announced
+ *     messages.
+ *  2. A pair is held only while it uses its own share, so that a flood from one
+ *     pair does not stop others; or from the start of its session, if the
+ *     account was full then, so that peers which come and go cannot fill
+ *     memory.
+ *  3. An announced message has no payload here, and no pair has more of them
+ *     than ep->announced_most: the sender counts those without an answer and
+ *     stops there. pair->waiting counts those of the present session. If the
+ *     account is full when a session ends, its announced messages are dropped.
  * Locking: domain lock held.
  */
 #include "shm/unexp.h"
@@ -41,7 +42,10 @@ void tdm_shm_unexp_init(struct tdm_shm_ep *ep)
 							    &ep->held_own;
 }
 
-/* Of domain->unexp, or UNEXP_POOLS: none has room for @len bytes. */
+/*
+ * The pool of domain->unexp for @len bytes, or UNEXP_POOLS: none is large
+ * enough.
+ */
 static unsigned pool_for(const struct tdm_shm_domain *domain, size_t len)
 {
 	unsigned pool = 0;
@@ -118,8 +122,8 @@ static void unhold(struct tdm_shm_pair *pair)
 }
 
 /*
- * Peers may send payload again when half of what is allowed is free, and one
- * that has little here in any case: it is not the one that floods.
+ * All pairs may send payload again when half of the allowance is free; @pair,
+ * if it uses little of its share, in any case.
  */
 static void unhold_some(struct tdm_shm_pair *pair)
 {
@@ -175,7 +179,7 @@ void tdm_shm_unexp_lost(struct tdm_shm_pair *pair)
 	}
 }
 
-/* Take it out of the endpoint's books; the memory stays. */
+/* Remove @u from the endpoint's account; its memory stays. */
 static void unexp_settle(struct tdm_shm_unexp *u)
 {
 	struct tdm_shm_ep *ep = u->ep;

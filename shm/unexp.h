@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages that arrived before their receive: memory and bounds. unexp.c has
- * the invariants. All functions: domain lock held.
+ * Unexpected messages: memory and bounds. unexp.c has the invariants. All
+ * functions: domain lock held.
  */
 #ifndef TDM_SHM_UNEXP_H
 #define TDM_SHM_UNEXP_H
@@ -9,35 +9,37 @@
 #include "shm/path.h"
 
 /*
- * Memory that a message with @len bytes kept here takes, the owner's entry
+ * Memory used by a message of which @len bytes are kept here, the owner's entry
  * included.
  */
 size_t tdm_shm_unexp_bytes(const struct tdm_shm_pair *pair, size_t len);
 
-/* One of which @len bytes are kept here. NULL: out of memory. */
+/* A message of which @len bytes are kept here. NULL: out of memory. */
 struct tdm_shm_unexp *tdm_shm_unexp_alloc(struct tdm_shm_pair *pair,
 					  size_t len);
 
-/* One that was announced: it has @pull. NULL: out of memory. */
+/* An announced message, whose bytes @pull will fetch. NULL: out of memory. */
 struct tdm_shm_unexp *tdm_shm_unexp_announced(struct tdm_shm_pull *pull);
 void tdm_shm_unexp_free(struct tdm_shm_unexp *u);
 
-/* Find the account of @ep, which has its receive side. */
+/* Find the account of @ep, whose receive side has been bound. */
 void tdm_shm_unexp_init(struct tdm_shm_ep *ep);
 
-/* A session of @pair begins: it is held when there is no room at all. */
+/* A session of @pair begins: it is held if the account is full. */
 void tdm_shm_unexp_begin(struct tdm_shm_pair *pair);
 
-/* A session of @pair is over: announced messages go when there is no room. */
+/*
+ * A session of @pair has ended: drop announced messages if the account is full.
+ */
 void tdm_shm_unexp_lost(struct tdm_shm_pair *pair);
 
-/* Payload was kept: is it time for @pair to only announce? */
+/* Payload was kept: hold @pair if it uses too much. */
 void tdm_shm_unexp_kept(struct tdm_shm_pair *pair);
 
 /* Source of an unexpected entry, for foreach_unspec_addr(). */
 fi_addr_t tdm_shm_rx_source(struct fi_peer_rx_entry *entry);
 
-/* fi_close: unexpected messages stay the owner's to discard. */
+/* fi_close: the owner discards unexpected messages later. */
 void tdm_shm_rx_orphan(struct tdm_shm_ep *ep);
 
 #endif /* TDM_SHM_UNEXP_H */
