@@ -28,7 +28,7 @@ static ssize_t send_buf(struct fid_ep *fid, struct tdm_xfer *x, const void *buf,
 	return tdm_shm_tx_send(tdm_shm_ep_from_fid(fid), x);
 }
 
-/* Most vectors are one buffer, which its owner has looked at. */
+/* Most vectors have one element, which the owner has already checked. */
 static ssize_t send_iov(struct fid_ep *fid, struct tdm_xfer *x,
 			const struct iovec *iov, size_t count)
 {
@@ -231,7 +231,7 @@ static ssize_t rma_msg(struct fid_ep *fid, const struct fi_msg_rma *m,
 	return ret ? ret : tdm_shm_rma_send(tdm_shm_ep_from_fid(fid), &x);
 }
 
-/* A read has nothing to inject: that default is for writes. */
+/* The default flag FI_INJECT is for writes only: a read has no payload. */
 static uint64_t read_flags(struct fid_ep *fid)
 {
 	return FI_READ | (default_flags(fid) & ~(uint64_t)FI_INJECT);

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A closing endpoint leaves its peers the payload of injects that it has
- * announced. Their calls have returned success, so the peer gets them although
- * it may not have looked at the announcement yet: the closing side copies them
- * to sealed memory and hands that over by the lifeline, where it waits for the
- * peer's progress as long as it takes. So fi_close(3) waits for nobody.
+ * announced. The inject calls have returned success, so the peer must get the
+ * payload even if it has not read the announcement yet. The closing side copies
+ * it to sealed memory, an *area*, and sends that over the lifeline, whose
+ * socket keeps it until the peer makes progress. So fi_close(3) waits for no
+ * peer.
  *
- * Answers and GOODBYE go the same way when the ring is full: a peer that does
- * not look at its ring meanwhile would take what was done for lost, and a peer
- * that has closed for one that has died.
+ * Answers and GOODBYE that find the ring full are left in the same way.
+ * Otherwise a peer that is busy meanwhile would report finished operations as
+ * lost, and our close as a death.
  *
  * Invariants:
- *  1. The areas of a session are looked at when all records of the ring have
- *     been taken, so every announcement is known by then, and GOODBYE is last.
- *  2. An announcement that nothing is left for ends as with any lost session.
- *  3. What is kept counts in the account (tdm_held.h), up to a bound of its own;
- *     beyond it a message stays an announcement.
+ *  1. The areas of a session are read after all records of the ring, so every
+ *     announcement is known by then, and GOODBYE is last.
+ *  2. An announcement without payload in an area fails as with any lost
+ *     session.
+ *  3. Payload that the receiver keeps counts in the account (tdm_held.h), up to
+ *     a bound of its own; beyond it a message stays an announcement.
  */
 #include "shm/left.h"
 
@@ -30,22 +32,22 @@
 
 /* ---- closing ------------------------------------------------------------- */
 
-/* What is left to one peer, written to one area after the other. */
+/* The entries left to one peer, written to one area after the other. */
 struct give {
 	struct tdm_shm_session *s;
 	struct tdm_shm_region area; /* being filled */
-	size_t at;		    /* bytes of it that are used */
+	size_t at;		    /* bytes of the area in use */
 	size_t rest;		    /* bytes of the entries to come */
 	int ret;		    /* the first error, -errno */
 };
 
-/* Is @op an inject that the peer was told of and does not have? */
+/* Is @op an announced inject that the peer has not fetched? */
 static int is_left(const struct tdm_shm_op *op)
 {
 	return op->copy && op->count && !op->cancelled;
 }
 
-/* Does the peer have a use for @ctl when the endpoint is gone? */
+/* Does the peer need @ctl although the endpoint closes? */
 static int is_answer(const struct tdm_shm_ctl *ctl)
 {
 	return ctl->op == TDM_SHM_REC_ACK || ctl->op == TDM_SHM_REC_READ_DATA;
@@ -67,7 +69,7 @@ static size_t area_most(void)
 	return most;
 }
 
-/* Send the area, if there is one, and drop it here. */
+/* Send the area, if there is one, and unmap it. */
 static void hand_over(struct give *g)
 {
 	if (!g->area.base)
@@ -80,7 +82,7 @@ static void hand_over(struct give *g)
 	tdm_shm_region_fini(&g->area);
 }
 
-/* A new area for what is to come, of @least bytes or more. */
+/* Begin an area for the remaining entries, of @least bytes or more. */
 static void begin_area(struct give *g, size_t least)
 {
 	size_t n = tdm_max(tdm_min(g->rest, area_most()), least);
@@ -92,7 +94,7 @@ static void begin_area(struct give *g, size_t least)
 		g->ret = tdm_shm_region_create(&g->area, "tandem-left", n, 1);
 }
 
-/* Where the @len bytes of the next entry go; NULL after an error. */
+/* Returns room for the @len bytes of the next entry; NULL after an error. */
 static uint8_t *add_entry(struct give *g, uint32_t kind, uint64_t id,
 			  size_t len)
 {
@@ -131,7 +133,7 @@ static void give_record(struct give *g, const struct tdm_shm_ctl *ctl)
 	memcpy(to, &word0, sizeof(word0));
 }
 
-/* The payload of all injects of @pair; @count: only add up what it takes. */
+/* Add the payload of all injects of @pair; @count: only add up their size. */
 static void each_payload(struct give *g, struct tdm_shm_pair *pair, int count)
 {
 	struct tdm_list *pos;
@@ -149,7 +151,7 @@ static void each_payload(struct give *g, struct tdm_shm_pair *pair, int count)
 	}
 }
 
-/* The same of the records that wait for the ring, and GOODBYE behind them. */
+/* The same for the records that wait for the ring, and GOODBYE after them. */
 static void each_record(struct give *g, struct tdm_shm_pair *pair, int count)
 {
 	const struct tdm_shm_ctl bye = { .op = TDM_SHM_REC_GOODBYE };
@@ -180,7 +182,7 @@ static void give_each(struct tdm_shm_pair *pair, const char *what,
 	each(&g, pair, 1);
 	each(&g, pair, 0);
 	hand_over(&g);
-	/* A peer that is gone does not want it. */
+	/* A peer that is gone loses nothing. */
 	if (g.ret && g.ret != -EPIPE && g.ret != -ECONNRESET)
 		TDM_WARN(EP_DATA, "%s are lost at fi_close: %s", what,
 			 fi_strerror(-g.ret));
@@ -191,7 +193,9 @@ void tdm_shm_left_give(struct tdm_shm_pair *pair)
 	int takes = pair->sess->features & TDM_SHM_FEATURE_LEFT;
 
 	tdm_shm_ctl_flush(pair);
-	/* The peer reads no more of the lifeline once it has seen GOODBYE. */
+	/*
+	 * First: the peer stops reading the lifeline when it has read GOODBYE.
+	 */
 	if (takes)
 		give_each(pair, "injected messages", each_payload);
 	if (tdm_shm_ctl_goodbye(pair) && takes)
@@ -219,14 +223,14 @@ int tdm_shm_left_take(struct tdm_shm_session *s, uint32_t pages, int fd)
 	return 0;
 }
 
-/* One payload, its head checked. */
+/* An entry with payload; its head has been checked. */
 struct item {
 	uint64_t id;
 	const uint8_t *data;
 	size_t len;
 };
 
-/* All that was left, by id. */
+/* All payload that was left, by id. */
 struct index {
 	struct item *item; /* [count] */
 	size_t count, room;
@@ -256,8 +260,8 @@ static int add(struct index *all, const struct item *item)
 }
 
 /*
- * Take the records of @area and add its payload to @all. Without memory, and
- * after a record that cannot be, the rest is lost. Returns 1 after GOODBYE.
+ * Handle the records of @area and add its payload to @all. Stops for want of
+ * memory and at an invalid record. Returns 1 after GOODBYE.
  */
 static int add_area(struct tdm_shm_pair *pair, struct index *all,
 		    const struct tdm_shm_region *area)
@@ -297,7 +301,7 @@ static const void *find(const struct index *all, const struct tdm_shm_rts *rts)
 	return item && item->len == rts->len ? item->data : NULL;
 }
 
-/* The announced @u becomes a message that came with its payload. */
+/* Turn the announced @u into a message that has its payload. */
 static void keep(struct tdm_shm_pair *pair, struct tdm_shm_unexp *u,
 		 const void *data)
 {

@@ -59,7 +59,7 @@ enum {
 	TDM_SHM_FDS_MOST = 3,
 	TDM_SHM_CTX_MOST = 1 << 16, /* receive contexts of an endpoint */
 	TDM_SHM_LEFT_PAGES = 4096,  /* most in an area that is left */
-	TDM_SHM_LEFT_AREAS = 4096, /* most in a session */
+	TDM_SHM_LEFT_AREAS = 4096,  /* most in a session */
 };
 
 struct tdm_shm_msg_head {

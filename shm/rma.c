@@ -11,9 +11,8 @@
  *                          <-- ACK      status
  *
  * Invariants:
- *  1. Only the owner of the region checks the key, range and access of the
- *     initiator, in get(). A refusal changes nothing at the target, writes no
- *     event there and does not break the pair.
+ *  1. Only the region's owner checks key, range and access, in get(). A refusal
+ *     has no effect or event at the target, and does not break the pair.
  *  2. Before each access to a region its owner is asked whether it was closed.
  *     A pulled read succeeds only if the region was open when the last byte had
  *     been read: the second ACK tells.
