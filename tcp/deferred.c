@@ -401,12 +401,15 @@ void tdm_deferred_init(struct tdm_domain *d)
 ssize_t tdm_deferred_cancel(struct tdm_ep *ep, const void *context,
 			    ssize_t (*cancel)(struct tdm_ep *ep, void *context))
 {
-	struct tdm_list *pos, *tmp;
+	struct tdm_list_ends ends;
+	struct tdm_list *pos;
 	ssize_t ret = -FI_ENOENT;
 
 	if (!context)
 		return -FI_ENOENT;
-	tdm_list_for_each_safe(pos, tmp, &ep->domain->deferred) {
+	/* Operations are cancelled in the order in which they began, or back. */
+	tdm_list_ends_init(&ends, &ep->domain->deferred);
+	while ((pos = tdm_list_ends_next(&ends))) {
 		struct tdm_deferred *t = of_all(pos);
 
 		if (t->ep != ep || t->context != context)

@@ -216,37 +216,32 @@ static int queue(struct tdm_domain *d, const struct fi_deferred_work *w)
 	return 0;
 }
 
-/*
- * Forget the work that is @w (NULL: any) and waits for @cntr (NULL: for any),
- * and has not been started. Returns how much there was. Lock: held.
- */
-static size_t forget(struct tdm_domain *d, const struct fi_deferred_work *w,
-		     const struct tdm_cntr *cntr)
+/* The one at @all if it is work that has not been started, or NULL. */
+static struct tdm_deferred *waiting(struct tdm_list *all)
 {
-	struct tdm_list *pos, *tmp;
-	size_t n = 0;
+	struct tdm_deferred *t = tdm_list_entry(all, struct tdm_deferred, all);
 
-	tdm_list_for_each_safe(pos, tmp, &d->deferred) {
-		struct tdm_deferred *t =
-			tdm_list_entry(pos, struct tdm_deferred, all);
-
-		if (!t->work || t->state == TDM_DEFERRED_STARTED ||
-		    (w && t->work != w) || (cntr && t->cntr != cntr))
-			continue;
-		tdm_deferred_forget(t);
-		n++;
-	}
-	return n;
+	return t->work && t->state != TDM_DEFERRED_STARTED ? t : NULL;
 }
 
 static int cancel(struct tdm_domain *d, const struct fi_deferred_work *w)
 {
-	size_t n;
+	struct tdm_deferred *t = NULL;
+	struct tdm_list_ends ends;
+	struct tdm_list *pos;
 
 	tdm_lock_acquire(&d->lock);
-	n = forget(d, w, NULL);
+	/* Work is cancelled in the order in which it was queued, or back. */
+	tdm_list_ends_init(&ends, &d->deferred);
+	while (!t && (pos = tdm_list_ends_next(&ends))) {
+		t = waiting(pos);
+		if (t && t->work != w)
+			t = NULL;
+	}
+	if (t)
+		tdm_deferred_forget(t);
 	tdm_lock_release(&d->lock);
-	return n ? 0 : -FI_ENOENT;
+	return t ? 0 : -FI_ENOENT;
 }
 
 /*
@@ -259,9 +254,15 @@ static int flush(struct tdm_domain *d, const struct fi_deferred_work *w)
 		w && w->triggering_cntr ?
 			tdm_cntr_from_fid(w->triggering_cntr) :
 			NULL;
+	struct tdm_list *pos, *tmp;
 
 	tdm_lock_acquire(&d->lock);
-	forget(d, NULL, cntr);
+	tdm_list_for_each_safe(pos, tmp, &d->deferred) {
+		struct tdm_deferred *t = waiting(pos);
+
+		if (t && (!cntr || t->cntr == cntr))
+			tdm_deferred_forget(t);
+	}
 	tdm_lock_release(&d->lock);
 	return 0;
 }

@@ -344,6 +344,37 @@ TEST_F(Trigger, WhatIsHeldCanBeCancelled)
 	EXPECT_EQ(1u, fi_cntr_readerr(from->rx_cntr));
 }
 
+TEST_F(Trigger, ManyAreCancelledInAnyOrder)
+{
+	/* fi_endpoint(3) 2.1, fi_cancel 1: Each ends once, as cancelled. */
+	const size_t n = 300;
+
+	OPEN();
+	struct tdt_ep *from = senders()[0];
+	struct fid_cntr *c = cntr(from->domain);
+
+	for (size_t stride : { size_t(1), n - 1, size_t(7) }) {
+		std::vector<char> b(n);
+		std::vector<void *> x;
+
+		for (size_t i = 0; i < n; i++) {
+			x.push_back(when(c, 1));
+			ASSERT_EQ(0, i % 2 ? recvmsg(from->ep, &b[i], 1, x[i]) :
+					     sendmsg(from->ep, &b[i], 1,
+						     addr(from, rx()), x[i]));
+		}
+		for (size_t k = 0; k < n; k++) {
+			const size_t i = (k + 1) * stride % n;
+
+			ASSERT_EQ(0, fi_cancel(&from->ep->fid, x[i]));
+			OK(failed(from, x[i], FI_ECANCELED));
+			EXPECT_EQ(-FI_ENOENT, fi_cancel(&from->ep->fid, x[i]));
+		}
+	}
+	ASSERT_EQ(0, fi_cntr_add(c, 1));
+	OK(quiet(from));
+}
+
 TEST_F(Trigger, WhatCannotBeDoneEndsInAnError)
 {
 	/* fi_cq(3): operations that fail are reported. */
