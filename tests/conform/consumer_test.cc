@@ -539,6 +539,14 @@ const Consumer consumers[] = {
 	  }, nullptr },
 	{ "OneCclDeviceMemory", FI_VERSION(1, 10),
 	  [](struct fi_info *h) { ccl(h); device_memory(h); }, nullptr },
+	/* fi_endpoint(3) 2.1, OPERATION FLAGS: no fence among the flags that
+	 * may be an endpoint's default. */
+	{ "SosFenceByDefault", FI_VERSION(1, 5),
+	  [](struct fi_info *h) {
+		  sos(h);
+		  h->caps |= FI_FENCE;
+		  h->tx_attr->op_flags |= FI_FENCE;
+	  }, nullptr },
 	/* The endpoints of its tests that are connected. */
 	{ "LibfabricGoConnected", FI_VERSION(1, 14),
 	  [](struct fi_info *h) { h->ep_attr->type = FI_EP_MSG; }, nullptr },
