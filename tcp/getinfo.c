@@ -63,6 +63,21 @@ static int from_text(const char *node, uint64_t flags, struct tdm_addr *a)
 				   tdm_addr_from_str(a, node, len);
 }
 
+/* Is @node a host name, and not an address in one of its forms? */
+static int is_name(const char *node, uint64_t flags)
+{
+	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST };
+	struct addrinfo *list;
+	struct tdm_addr a;
+
+	if (!from_text(node, flags, &a))
+		return 0;
+	if (tdm_os.getaddrinfo(node, NULL, &hints, &list))
+		return 1;
+	tdm_os.freeaddrinfo(list);
+	return 0;
+}
+
 /* Resolve @node and @service. Out: *@a. */
 static int resolve(const char *node, const char *service, uint64_t flags,
 		   int family, struct tdm_addr *a)
@@ -300,6 +315,8 @@ int tdm_info_addresses(const char *node, const char *service, uint64_t flags,
 	if (q.have_src) {
 		ask.src = &q.src;
 		ask.family = AF_UNSPEC;
+		if (node && flags & FI_SOURCE && is_name(node, flags))
+			tdm_iface_tell_local(&ask, node);
 	} else if (q.have_dest) {
 		ask.dest = &q.dest;
 		ask.family = q.dest.u.sa.sa_family;

@@ -170,6 +170,35 @@ static void tell_none(const struct tdm_iface_ask *ask, struct tdm_iface *table,
 	}
 }
 
+/* Names whose meaning is the host itself. */
+static int is_own_name(const char *node)
+{
+	return strcasestr(node, "localhost") || strcasestr(node, "loopback");
+}
+
+void tdm_iface_tell_local(const struct tdm_iface_ask *ask, const char *node)
+{
+	char text[TDM_ADDR_STR_BYTES];
+	struct tdm_iface *t;
+	size_t i, n;
+
+	if (!tdm_addr_is_loopback(ask->src) || is_own_name(node) ||
+	    tdm_refuse_level() != FI_LOG_INFO || tdm_iface_scan(&t, &n))
+		return;
+	for (i = 0; i < n; i++) {
+		if (!(t[i].flags & IFF_LOOPBACK) &&
+		    tdm_iface_has_carrier(&t[i]) && is_wanted(ask, &t[i]))
+			break;
+	}
+	if (i < n)
+		TDM_WARN(CORE,
+			 "the name %s stands for %s here, which no other host "
+			 "reaches (/etc/hosts?); %s has another address",
+			 node, tdm_addr_text(ask->src, text, sizeof(text)),
+			 t[i].name);
+	free(t);
+}
+
 /* Keep those that fit. Returns how many. */
 static size_t keep(const struct tdm_iface_ask *ask, struct tdm_iface *table,
 		   size_t count)
