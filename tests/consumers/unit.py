@@ -3,13 +3,14 @@
 """What every suite shares: modes, units, and how a unit is run.
 
 A unit is one command. It yields the outcome of one case or of several. It runs
-in a process namespace of its own with a /dev/shm of its own, so that nothing of
-it is left when it ends or when its time is over.
+in a process namespace with a /dev/shm and a TMPDIR of its own, so that
+nothing of it is left when it ends or when its time is over.
 """
 
 import os
 import re
 import subprocess
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, Dict, List, Optional, Tuple
@@ -73,13 +74,15 @@ def run(unit: Unit, env: Dict[str, str], folder: Path, seconds: int) -> Outcomes
     name = file_name(unit.name)
     log = folder / (name + ".log")
     status: Optional[int] = None
-    with open(log, "w", encoding="utf-8") as out:
+    with open(log, "w", encoding="utf-8") as out, \
+            tempfile.TemporaryDirectory(
+                ignore_cleanup_errors=True) as scratch:
         extra = " ".join(f"{k}={v}" for k, v in sorted(unit.env.items()))
         print(f"# {extra} {' '.join(unit.argv)}", file=out, flush=True)
         process = subprocess.Popen(
             OWN + unit.argv, stdin=subprocess.DEVNULL, stdout=out,
-            stderr=subprocess.STDOUT, cwd=unit.cwd, env={**env, **unit.env},
-            start_new_session=True)
+            stderr=subprocess.STDOUT, cwd=unit.cwd,
+            env={**env, "TMPDIR": scratch, **unit.env}, start_new_session=True)
         try:
             status = process.wait(unit.seconds or seconds)
         except subprocess.TimeoutExpired:
