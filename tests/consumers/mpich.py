@@ -71,7 +71,8 @@ def units(found, mode, _processes):
             own = dict(e.split("=", 1) for e in options.get("env", [])
                        if "=" in e)
             args = options.get("arg", [])
-            case = " ".join([f"{folder}/{name}", str(processes)] + args)
+            case = " ".join([f"{folder}/{name}", str(processes)] + args
+                            + [f"{k}={v}" for k, v in own.items()])
             yield Unit(case, argv + ["-n", str(processes), str(program)] + args,
                        {**env, **own}, cwd=str(tests / folder),
                        judge=judge_of(case, options))

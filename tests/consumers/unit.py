@@ -62,7 +62,7 @@ class Unit:
 
 
 def file_name(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._=-]+", "_", text).strip("_")[:120]
+    return re.sub(r"[^A-Za-z0-9._=-]+", "_", text).strip("_")[:200]
 
 
 OWN = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
