@@ -27,11 +27,6 @@
 #include "base/log.h"
 #include "tdm_nosys.h"
 
-struct tdm_ep *tdm_ep_from_fid(struct fid_ep *fid)
-{
-	return tdm_container_of(fid, struct tdm_ep, fid);
-}
-
 /* The receive side as transport @t sees it. */
 static struct fid_peer_srx *srx_export(struct tdm_ep *ep, enum tdm_transport t)
 {

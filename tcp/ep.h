@@ -99,7 +99,10 @@ struct tdm_ep {
 	unsigned int index;	   /* TX, RX: of the context */
 };
 
-struct tdm_ep *tdm_ep_from_fid(struct fid_ep *fid);
+static inline struct tdm_ep *tdm_ep_from_fid(struct fid_ep *fid)
+{
+	return tdm_container_of(fid, struct tdm_ep, fid);
+}
 
 static inline struct tdm_ep *tdm_ep_of(struct fid *fid)
 {

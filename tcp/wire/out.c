@@ -36,7 +36,7 @@ enum {
 	FLUSH_MSGS = 64,
 };
 
-struct tdm_out *tdm_out_room(struct tdm_conn *c, size_t n)
+struct tdm_out *tdm_out_make_room(struct tdm_conn *c, size_t n)
 {
 	struct tdm_tcp *tcp = c->tcp;
 	struct tdm_out *out = c->out;
@@ -188,7 +188,7 @@ void tdm_out_push(struct tdm_conn *c)
 	for (;;) {
 		size_t all;
 
-		if (c->state == TDM_CONN_READY)
+		if (c->state == TDM_CONN_READY && tdm_tx_has_more(c))
 			tdm_tx_fill(c);
 		if (!pending(c)) {
 			if (tdm_unlikely(c->going))

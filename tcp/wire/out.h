@@ -5,8 +5,19 @@
 
 #include "tcp/wire/tcp.h"
 
+/* tdm_out_room() of a buffer that is not there, or is full at its end. */
+struct tdm_out *tdm_out_make_room(struct tdm_conn *c, size_t n);
+
 /* Room for @n bytes at out->bytes + out->tail, or NULL. */
-struct tdm_out *tdm_out_room(struct tdm_conn *c, size_t n);
+static inline struct tdm_out *tdm_out_room(struct tdm_conn *c, size_t n)
+{
+	struct tdm_out *out = c->out;
+
+	return out && sizeof(out->bytes) - out->tail >= n ?
+		       out :
+		       tdm_out_make_room(c, n);
+}
+
 void tdm_out_free(struct tdm_conn *c);
 
 /* Have the next pass call tdm_out_push(). */

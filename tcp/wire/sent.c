@@ -71,12 +71,10 @@ void tdm_sent_init(struct tdm_tcp *tcp)
 	tcp->sent_timer.fired = timer_fired;
 }
 
-void tdm_sent_add(struct tdm_conn *c)
+void tdm_sent_join(struct tdm_conn *c)
 {
 	struct tdm_tcp *tcp = c->tcp;
 
-	if (tdm_list_linked(&c->sent_node))
-		return;
 	tdm_list_append(&tcp->sent, &c->sent_node);
 	if (tdm_engine_watched(tcp->a.engine) && !tcp->sent_timer.ev)
 		(void)tdm_loop_timer_arm(tcp->a.loop, &tcp->sent_timer,

@@ -6,14 +6,20 @@
 #ifndef TDM_TCP_WIRE_SENT_H
 #define TDM_TCP_WIRE_SENT_H
 
-struct tdm_conn;
-struct tdm_tcp;
+#include "tcp/wire/tcp.h"
 
 /* Prepare tcp->sent and its timer. */
 void tdm_sent_init(struct tdm_tcp *tcp);
 
+/* Put @c, which is not in it, in tcp->sent. */
+void tdm_sent_join(struct tdm_conn *c);
+
 /* @c has a send in ackq. */
-void tdm_sent_add(struct tdm_conn *c);
+static inline void tdm_sent_add(struct tdm_conn *c)
+{
+	if (tdm_unlikely(!tdm_list_linked(&c->sent_node)))
+		tdm_sent_join(c);
+}
 
 /* Once per pass, and before a sleep; while tcp->sent is not empty. */
 void tdm_sent_pass(struct tdm_tcp *tcp);

@@ -100,8 +100,7 @@ void tdm_tx_put_ack(struct tdm_conn *c)
 	struct tdm_wire_rec rec;
 	int full;
 
-	if (!c->ack_now && c->rx_seq == c->ack_seq &&
-	    c->rx_freed == c->ack_freed)
+	if (!tdm_tx_owes_ack(c))
 		return;
 	memset(&rec, 0, sizeof(rec));
 	rec.op = c->say ? TDM_WIRE_REST : TDM_WIRE_ACK;

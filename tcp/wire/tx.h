@@ -8,6 +8,21 @@
 /* Append what may leave now to the output of @c, until it is enough. */
 void tdm_tx_fill(struct tdm_conn *c);
 
+/* Has the peer sent something that @c has not acknowledged yet? */
+static inline int tdm_tx_owes_ack(const struct tdm_conn *c)
+{
+	return c->ack_now || c->rx_seq != c->ack_seq ||
+	       c->rx_freed != c->ack_freed;
+}
+
+/* Is there anything for tdm_tx_fill() to look at, a buffer left empty too? */
+static inline int tdm_tx_has_more(const struct tdm_conn *c)
+{
+	return tdm_tx_owes_ack(c) || !tdm_list_empty(&c->sendq) ||
+	       !tdm_list_empty(&c->ctlq) || !tdm_list_empty(&c->dataq) ||
+	       (c->out && c->out->head == c->out->tail);
+}
+
 /* A peer's CTS, DONE, ACK. 0, or -enum tdm_wire_error. */
 int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec);
