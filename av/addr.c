@@ -368,42 +368,6 @@ int tdm_addr_equal(const struct tdm_addr *a, const struct tdm_addr *b)
 }
 
 /* Finaliser of SplitMix64: every input bit reaches every output bit. */
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 30;
-	x *= 0xbf58476d1ce4e5b9ull;
-	x ^= x >> 27;
-	x *= 0x94d049bb133111ebull;
-	return x ^ (x >> 31);
-}
-
-uint64_t tdm_addr_hash(const struct tdm_addr *a)
-{
-	uint64_t lo, hi;
-
-	if (a->u.sa.sa_family == AF_INET)
-		return mix(((uint64_t)a->u.in.sin_addr.s_addr << 16 |
-			    a->u.in.sin_port) ^
-			   (uint64_t)a->key << 48);
-	memcpy(&lo, &a->u.in6.sin6_addr.s6_addr[0], 8);
-	memcpy(&hi, &a->u.in6.sin6_addr.s6_addr[8], 8);
-	return mix(lo ^ mix(hi ^
-			    mix((uint64_t)a->u.in6.sin6_scope_id << 16 |
-				a->u.in6.sin6_port) ^
-			    (uint64_t)a->key << 48));
-}
-
-uint64_t tdm_addr_ip_hash(const struct tdm_addr *a)
-{
-	uint64_t lo, hi;
-
-	if (a->u.sa.sa_family == AF_INET)
-		return mix(a->u.in.sin_addr.s_addr);
-	memcpy(&lo, &a->u.in6.sin6_addr.s6_addr[0], 8);
-	memcpy(&hi, &a->u.in6.sin6_addr.s6_addr[8], 8);
-	return mix(lo ^ mix(hi ^ a->u.in6.sin6_scope_id));
-}
-
 uint16_t tdm_addr_port(const struct tdm_addr *a)
 {
 	return ntohs(a->u.sa.sa_family == AF_INET6 ? a->u.in6.sin6_port :
@@ -416,13 +380,6 @@ void tdm_addr_set_port(struct tdm_addr *a, uint16_t port)
 		a->u.in6.sin6_port = htons(port);
 	else
 		a->u.in.sin_port = htons(port);
-}
-
-int tdm_addr_is_loopback(const struct tdm_addr *a)
-{
-	if (a->u.sa.sa_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(&a->u.in6.sin6_addr);
-	return ntohl(a->u.in.sin_addr.s_addr) >> 24 == 127;
 }
 
 int tdm_addr_same_ip(const struct tdm_addr *a, const struct tdm_addr *b)

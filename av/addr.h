@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/base.h"
@@ -85,15 +86,56 @@ size_t tdm_addr_encode(const struct tdm_addr *a, uint32_t format, void *buf,
 		       size_t size);
 
 int tdm_addr_equal(const struct tdm_addr *a, const struct tdm_addr *b);
-uint64_t tdm_addr_hash(const struct tdm_addr *a);
+
+static inline uint64_t tdm_addr_mix(uint64_t x)
+{
+	x ^= x >> 30;
+	x *= 0xbf58476d1ce4e5b9ull;
+	x ^= x >> 27;
+	x *= 0x94d049bb133111ebull;
+	return x ^ (x >> 31);
+}
+
+static inline uint64_t tdm_addr_hash(const struct tdm_addr *a)
+{
+	uint64_t lo, hi;
+
+	if (a->u.sa.sa_family == AF_INET)
+		return tdm_addr_mix(((uint64_t)a->u.in.sin_addr.s_addr << 16 |
+				     a->u.in.sin_port) ^
+				    (uint64_t)a->key << 48);
+	memcpy(&lo, &a->u.in6.sin6_addr.s6_addr[0], 8);
+	memcpy(&hi, &a->u.in6.sin6_addr.s6_addr[8], 8);
+	return tdm_addr_mix(
+		lo ^ tdm_addr_mix(hi ^
+				  tdm_addr_mix((uint64_t)a->u.in6.sin6_scope_id
+						       << 16 |
+					       a->u.in6.sin6_port) ^
+				  (uint64_t)a->key << 48));
+}
 
 /* Of the IP and its scope alone. */
-uint64_t tdm_addr_ip_hash(const struct tdm_addr *a);
+static inline uint64_t tdm_addr_ip_hash(const struct tdm_addr *a)
+{
+	uint64_t lo, hi;
+
+	if (a->u.sa.sa_family == AF_INET)
+		return tdm_addr_mix(a->u.in.sin_addr.s_addr);
+	memcpy(&lo, &a->u.in6.sin6_addr.s6_addr[0], 8);
+	memcpy(&hi, &a->u.in6.sin6_addr.s6_addr[8], 8);
+	return tdm_addr_mix(lo ^ tdm_addr_mix(hi ^ a->u.in6.sin6_scope_id));
+}
+
 uint16_t tdm_addr_port(const struct tdm_addr *a);
 void tdm_addr_set_port(struct tdm_addr *a, uint16_t port);
 
 /* IPv4 127/8 or ::1. */
-int tdm_addr_is_loopback(const struct tdm_addr *a);
+static inline int tdm_addr_is_loopback(const struct tdm_addr *a)
+{
+	if (a->u.sa.sa_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&a->u.in6.sin6_addr);
+	return ntohl(a->u.in.sin_addr.s_addr) >> 24 == 127;
+}
 
 /*
  * The numeric forms of a node of fi_getinfo(3): an IPv4 address in four parts,

@@ -11,6 +11,9 @@
  * Spec: fi_av(3); where its versions differ, 2.1.
  */
 #include "av/av_priv.h"
+#include "av/event.h"
+#include "av/ids.h"
+#include "av/insert.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +31,7 @@
 
 struct tdm_av *tdm_av_from_fid(struct fid_av *fid)
 {
-	return tdm_container_of(fid, struct tdm_av, fid);
+	return tdm_av_of(fid);
 }
 
 struct fid_av *tdm_av_fid(struct tdm_av *av)
@@ -106,25 +109,27 @@ fi_addr_t tdm_av_next_alias(const struct tdm_av *av, fi_addr_t fi_addr)
 	return next == TDM_TABLE_NONE ? FI_ADDR_UNSPEC : next;
 }
 
-/*
- * Tell the peer of @index if it is a candidate for local. Aliases are not
- * told: the peer reports one user id for one endpoint, the lowest.
- */
-void tdm_av_local_insert(struct tdm_av *av, uint32_t index)
+void tdm_av_local_lowest(struct tdm_av *av, uint32_t index,
+			 const struct tdm_addr *a)
 {
 	struct tdm_table_entry *e = &av->table.entry[index];
 	fi_addr_t peer_addr;
-	struct tdm_addr a;
 
-	tdm_table_get(&av->table, index, &a);
 	if (!av->local || e->local != TDM_TABLE_NONE ||
-	    tdm_table_find(&av->table, &a) != index ||
-	    !tdm_locality_is_here(&a))
-		return;
-	if (tdm_link_av_insert(av->local, &a, index, &peer_addr) ||
+	    !tdm_locality_is_here(a) ||
+	    tdm_link_av_insert(av->local, a, index, &peer_addr) ||
 	    peer_addr >= TDM_TABLE_NONE)
 		return;
 	e->local = (uint32_t)peer_addr;
+}
+
+void tdm_av_local_insert(struct tdm_av *av, uint32_t index)
+{
+	struct tdm_addr a;
+
+	tdm_table_get(&av->table, index, &a);
+	if (tdm_table_find(&av->table, &a) == index)
+		tdm_av_local_lowest(av, index, &a);
 }
 
 void tdm_av_local_remove(struct tdm_av *av, uint32_t index)
@@ -185,18 +190,6 @@ void tdm_av_on_close(struct tdm_av *av, void (*closed)(void *arg), void *arg)
 	av->closed_arg = arg;
 }
 
-void tdm_av_tell_inserted(struct tdm_av *av)
-{
-	struct tdm_list *pos, *tmp;
-
-	tdm_list_for_each_safe(pos, tmp, &av->users) {
-		struct tdm_av_user *u =
-			tdm_list_entry(pos, struct tdm_av_user, node);
-
-		u->inserted(u);
-	}
-}
-
 static void tell_removed(struct tdm_av *av, fi_addr_t fi_addr)
 {
 	struct tdm_list *pos, *tmp;
@@ -246,7 +239,7 @@ static int remove_one(struct tdm_av *av, fi_addr_t fi_addr)
 static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count,
 		     uint64_t flags)
 {
-	struct tdm_av *av = tdm_av_from_fid(fid);
+	struct tdm_av *av = tdm_av_of(fid);
 	int ret = 0, one;
 	size_t i;
 
@@ -275,7 +268,7 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count,
 static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr,
 		     size_t *addrlen)
 {
-	struct tdm_av *av = tdm_av_from_fid(fid);
+	struct tdm_av *av = tdm_av_of(fid);
 	struct tdm_place place;
 	struct tdm_addr a;
 	int ret;
@@ -296,7 +289,7 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr,
 static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf,
 			      size_t *len)
 {
-	struct tdm_av *av = tdm_av_from_fid(fid);
+	struct tdm_av *av = tdm_av_of(fid);
 	const char *at = addr;
 	struct tdm_addr a;
 	char *const one[] = { (char *)(uintptr_t)addr };

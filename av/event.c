@@ -29,6 +29,9 @@
 #include <rdma/fi_errno.h>
 
 #include "av/av_priv.h"
+#include "av/event.h"
+#include "av/insert.h"
+#include "av/symmetric.h"
 #include "av/follow.h"
 #include "av/locality.h"
 #include "peer/eq.h"

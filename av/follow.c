@@ -21,6 +21,8 @@
  * Lock: the domain lock, then the file's.
  * Spec: fi_av(3) name, map_addr, FI_READ.
  */
+#include "av/ids.h"
+#include "av/insert.h"
 #include "av/follow.h"
 
 #include <fcntl.h>
@@ -197,16 +199,13 @@ static int begin(struct tdm_av *av)
 	return ret;
 }
 
-void tdm_av_change_begin(struct tdm_av *av)
+void tdm_av_shared_begin(struct tdm_av *av)
 {
-	if (tdm_unlikely(av->shared != NULL))
-		av->unwritable = begin(av);
+	av->unwritable = begin(av);
 }
 
-void tdm_av_change_end(struct tdm_av *av)
+void tdm_av_shared_end(struct tdm_av *av)
 {
-	if (tdm_likely(!av->shared))
-		return;
 	if (!av->unwritable)
 		tdm_shared_release(av->shared);
 	av->unwritable = 0;

@@ -22,12 +22,25 @@ int tdm_av_share(struct tdm_av *av, const struct tdm_av_attr *owner,
 int tdm_av_first_follow(struct tdm_av *av, struct tdm_list *named,
 			size_t count) tdm_must_check;
 
+/* tdm_av_change_begin() and _end() of a named vector. */
+void tdm_av_shared_begin(struct tdm_av *av);
+void tdm_av_shared_end(struct tdm_av *av);
+
 /*
  * Around changes of a vector: others are kept from changing it, and what they
  * did is seen first. Sets av->unwritable. Nothing to do without a name.
  * Lock: held.
  */
-void tdm_av_change_begin(struct tdm_av *av);
-void tdm_av_change_end(struct tdm_av *av);
+static inline void tdm_av_change_begin(struct tdm_av *av)
+{
+	if (tdm_unlikely(av->shared != NULL))
+		tdm_av_shared_begin(av);
+}
+
+static inline void tdm_av_change_end(struct tdm_av *av)
+{
+	if (tdm_unlikely(av->shared != NULL))
+		tdm_av_shared_end(av);
+}
 
 #endif /* TDM_AV_FOLLOW_H */

@@ -15,6 +15,7 @@
 #include <rdma/fi_errno.h>
 
 #include "av/av_priv.h"
+#include "av/ids.h"
 #include "av/key.h"
 #include "base/log.h"
 
@@ -74,7 +75,7 @@ void tdm_av_ids_drop(struct tdm_av *av, uint32_t index)
 int tdm_av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id,
 		       uint64_t flags)
 {
-	struct tdm_av *av = tdm_av_from_fid(fid);
+	struct tdm_av *av = tdm_av_of(fid);
 	int ret = -FI_EINVAL;
 
 	if (flags & ~(uint64_t)FI_AUTH_KEY)

@@ -18,6 +18,10 @@
 #include <rdma/fi_errno.h>
 
 #include "av/av_priv.h"
+#include "av/event.h"
+#include "av/ids.h"
+#include "av/insert.h"
+#include "av/symmetric.h"
 #include "av/follow.h"
 #include "av/key.h"
 #include "av/locality.h"
@@ -79,9 +83,11 @@ void tdm_av_placed(struct tdm_av *av, const struct tdm_addr *a, uint32_t index,
 	if (!av->local || !tdm_locality_may_be(here, a))
 		return;
 	/* A lower alias takes over: sources are reported as the lowest. */
-	if (low != TDM_TABLE_NONE && index < low)
+	if (low < index)
+		return;
+	if (low != TDM_TABLE_NONE)
 		tdm_av_local_remove(av, low);
-	tdm_av_local_insert(av, index);
+	tdm_av_local_lowest(av, index, a);
 }
 
 /* Have the other processes see what is at @index now, or take it out again. */
@@ -163,6 +169,18 @@ void tdm_av_put(struct tdm_av_call *call, const struct tdm_addr *a,
 		tdm_av_event_err(call, i, err);
 }
 
+void tdm_av_tell_inserted(struct tdm_av *av)
+{
+	struct tdm_list *pos, *tmp;
+
+	tdm_list_for_each_safe(pos, tmp, &av->users) {
+		struct tdm_av_user *u =
+			tdm_list_entry(pos, struct tdm_av_user, node);
+
+		u->inserted(u);
+	}
+}
+
 void tdm_av_put_end(struct tdm_av_call *call)
 {
 	if (call->done)
@@ -179,8 +197,10 @@ void tdm_av_put_array(struct tdm_av_call *call, const void *array)
 	int ret[AHEAD];
 	size_t i, n;
 
-	call->here = tdm_locality_filter();
-	tdm_table_reserve(&call->av->table, call->count);
+	/* The filter saves lookups of many addresses; one is looked up itself. */
+	call->here = call->count > 1 ? tdm_locality_filter() : UINT64_MAX;
+	if (call->count > AHEAD)
+		tdm_table_reserve(&call->av->table, call->count);
 	tdm_av_change_begin(call->av);
 	while (call->at < call->count) {
 		n = tdm_min(call->count - call->at, (size_t)AHEAD);
@@ -229,7 +249,7 @@ static int call_init(struct tdm_av_call *call, struct tdm_av *av,
 int tdm_av_insert(struct fid_av *fid, const void *addr, size_t count,
 		  fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
-	struct tdm_av *av = tdm_av_from_fid(fid);
+	struct tdm_av *av = tdm_av_of(fid);
 	struct tdm_av_call call;
 	int ret = call_init(&call, av, fi_addr, flags, context);
 
@@ -272,7 +292,7 @@ int tdm_av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt,
 		     const char *service, size_t svccnt, fi_addr_t *fi_addr,
 		     uint64_t flags, void *context)
 {
-	struct tdm_av *av = tdm_av_from_fid(fid);
+	struct tdm_av *av = tdm_av_of(fid);
 	struct tdm_av_range r = { .nodecnt = nodecnt, .svccnt = svccnt };
 	struct tdm_av_call call;
 	int ret = call_init(&call, av, fi_addr, flags, context);
@@ -294,9 +314,8 @@ int tdm_av_insertsvc(struct fid_av *fid, const char *node, const char *service,
 {
 	/* As in fi_getinfo(3), no node is this host. */
 	if (!node && service)
-		node = tdm_av_from_fid(fid)->format == FI_SOCKADDR_IN6 ?
-			       "::1" :
-			       "127.0.0.1";
+		node = tdm_av_of(fid)->format == FI_SOCKADDR_IN6 ? "::1" :
+								   "127.0.0.1";
 	return tdm_av_insertsym(fid, node, 1, service, 1, fi_addr, flags,
 				context);
 }

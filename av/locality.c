@@ -76,12 +76,10 @@ static int listed(const struct tdm_addr *a)
 	return 0;
 }
 
-int tdm_locality_is_here(const struct tdm_addr *a)
+int tdm_locality_lists(const struct tdm_addr *a)
 {
 	int yes;
 
-	if (tdm_addr_is_loopback(a))
-		return 1;
 	pthread_mutex_lock(&here.lock);
 	yes = listed(a);
 	if (!yes && is_stale()) {

@@ -8,12 +8,18 @@
 
 #include "av/addr.h"
 
+/* tdm_locality_is_here() of an address that is no loopback address. */
+int tdm_locality_lists(const struct tdm_addr *a);
+
 /*
  * Not 0 when the IP of @a is one of this network namespace's own. The list
  * of interface addresses is read once and again when an unknown address is
  * asked for more than a second after the last reading. Thread-safe.
  */
-int tdm_locality_is_here(const struct tdm_addr *a);
+static inline int tdm_locality_is_here(const struct tdm_addr *a)
+{
+	return tdm_addr_is_loopback(a) || tdm_locality_lists(a);
+}
 
 /*
  * A summary of the list, for asking about many addresses: read again first as

@@ -16,6 +16,8 @@
 #include <rdma/fi_errno.h>
 
 #include "av/av_priv.h"
+#include "av/insert.h"
+#include "av/symmetric.h"
 #include "av/follow.h"
 #include "base/log.h"
 

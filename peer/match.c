@@ -475,11 +475,6 @@ struct tdm_list *tdm_match_arrived(struct tdm_match *m)
 	return &m->all_arrived;
 }
 
-struct tdm_list *tdm_match_unknown(struct tdm_match *m)
-{
-	return &m->unknown;
-}
-
 size_t tdm_match_posted_count(const struct tdm_match *m)
 {
 	return m->n_posted;

@@ -120,12 +120,6 @@ void tdm_match_clear_source(struct tdm_match *m, struct tdm_match_item *msg);
 struct tdm_list *tdm_match_posted(struct tdm_match *m);
 struct tdm_list *tdm_match_arrived(struct tdm_match *m);
 
-/*
- * The arrived items of unknown source, oldest first, linked through
- * item->bucket. tdm_match_set_source() takes an item off this list.
- */
-struct tdm_list *tdm_match_unknown(struct tdm_match *m);
-
 /* Number of queued items of each kind. */
 size_t tdm_match_posted_count(const struct tdm_match *m);
 size_t tdm_match_arrived_count(const struct tdm_match *m);

@@ -64,6 +64,15 @@ struct tdm_match {
 };
 
 /*
+ * The arrived items of unknown source, oldest first, linked through
+ * item->bucket. tdm_match_set_source() takes an item off this list.
+ */
+static inline struct tdm_list *tdm_match_unknown(struct tdm_match *m)
+{
+	return &m->unknown;
+}
+
+/*
  * Source and tag are multiplied separately, so that common layouts (dense
  * sources, rank bits within the tag) do not collide in the top bits, which are
  * used.

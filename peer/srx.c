@@ -198,14 +198,12 @@ void tdm_srx_join(struct tdm_srx *srx, struct tdm_srx_entry *rx,
 	tdm_srx_start(msg);
 }
 
-void tdm_srx_settle(struct tdm_srx *srx)
+void tdm_srx_settle_pending(struct tdm_srx *srx)
 {
 	struct tdm_match_item *rx;
 	struct tdm_srx_entry *msg;
 	struct tdm_list *node;
 
-	if (srx->settling || tdm_list_empty(&srx->pending))
-		return;
 	srx->settling++;
 	while ((node = tdm_list_pop(&srx->pending))) {
 		msg = tdm_list_entry(node, struct tdm_srx_entry, link);

@@ -166,7 +166,12 @@ ssize_t tdm_srx_meet(struct tdm_srx *srx, const struct tdm_xfer *x,
 		     enum tdm_srx_kind kind, struct tdm_match_item *item);
 
 /* Match srx->pending against posted receives, in arrival order. */
-void tdm_srx_settle(struct tdm_srx *srx);
+void tdm_srx_settle_pending(struct tdm_srx *srx);
+static inline void tdm_srx_settle(struct tdm_srx *srx)
+{
+	if (!srx->settling && !tdm_list_empty(&srx->pending))
+		tdm_srx_settle_pending(srx);
+}
 
 /* srx_source.c: the source of @e, which is about to be filled, is unknown. */
 void tdm_srx_miss_source(struct tdm_srx_entry *e);

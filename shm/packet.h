@@ -122,9 +122,6 @@ int tdm_shm_msg_decode(struct tdm_shm_msg *msg, const void *buf, size_t len,
 /* The version that both sides support, or -1. */
 int tdm_shm_hello_version(const struct tdm_shm_hello *hello);
 
-/* Is @addr a sockaddr_in or sockaddr_in6 of @len bytes with port and family? */
-int tdm_shm_sockaddr_check(const void *addr, size_t len);
-
 /* Kinds of entries in an area that a closing endpoint leaves; 0 ends it. */
 enum {
 	TDM_SHM_LEFT_PAYLOAD = 1, /* of the message or write with this id */

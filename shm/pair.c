@@ -32,68 +32,6 @@
 
 enum { PAIR_SILENT_MOST = 8, PAIR_GROW_AFTER = 128 };
 
-/* ---- addresses ----------------------------------------------------------- */
-
-int tdm_shm_addr_set(struct tdm_shm_addr *a, const void *sa, size_t len)
-{
-	if (!sa || tdm_shm_sockaddr_check(sa, len))
-		return -FI_EINVAL;
-	memset(a, 0, sizeof(*a));
-	a->len = (uint32_t)len;
-	memcpy(a->sa, sa, len);
-	/*
-	 * The padding of sockaddr_in, and the flow info, do not distinguish
-	 * endpoints.
-	 */
-	if (len == sizeof(struct sockaddr_in))
-		memset(a->sa + offsetof(struct sockaddr_in, sin_zero), 0, 8);
-	else
-		memset(a->sa + offsetof(struct sockaddr_in6, sin6_flowinfo), 0,
-		       4);
-	return 0;
-}
-
-int tdm_shm_addr_equal(const struct tdm_shm_addr *a,
-		       const struct tdm_shm_addr *b)
-{
-	return a->len == b->len && !memcmp(a->sa, b->sa, sizeof(a->sa));
-}
-
-uint32_t tdm_shm_addr_hash(const struct tdm_shm_addr *a)
-{
-	uint64_t h = a->len, w[4] = { 0 };
-	int i;
-
-	memcpy(w, a->sa, sizeof(a->sa));
-	for (i = 0; i < 4; i++)
-		h = (h ^ w[i]) * 0x9e3779b97f4a7c15ull;
-	return (uint32_t)(h >> 32);
-}
-
-static const char *addr_text(const struct tdm_shm_addr *a, char *buf,
-			     size_t len)
-{
-	struct sockaddr_in6 in6;
-	struct sockaddr_in in;
-
-	if (a->len == sizeof(in)) {
-		memcpy(&in, a->sa, sizeof(in));
-		return inet_ntop(AF_INET, &in.sin_addr, buf, (socklen_t)len);
-	}
-	memcpy(&in6, a->sa, sizeof(in6));
-	return inet_ntop(AF_INET6, &in6.sin6_addr, buf, (socklen_t)len);
-}
-
-static unsigned addr_port(const struct tdm_shm_addr *a)
-{
-	in_port_t port;
-
-	/* The port is at the same offset in both families. */
-	memcpy(&port, a->sa + offsetof(struct sockaddr_in, sin_port),
-	       sizeof(port));
-	return ntohs(port);
-}
-
 /* ---- lookup -------------------------------------------------------------- */
 
 static void hash_grow(struct tdm_shm_ep *ep)
@@ -328,8 +266,8 @@ void tdm_shm_pair_up(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	tdm_a32_store_release(&pair->own->bell, pair->bell);
 	tdm_shm_bell_promote(pair);
 	TDM_INFO(EP_CTRL, "%s:%u: shared memory, large messages by %s",
-		 addr_text(&pair->addr, text, sizeof(text)),
-		 addr_port(&pair->addr),
+		 tdm_shm_addr_ip(&pair->addr, text, sizeof(text)),
+		 tdm_shm_addr_port(&pair->addr),
 		 pair->self ? "copy" :
 		 pair->cma  ? "cma" :
 			      "bounce area");
@@ -499,8 +437,8 @@ void tdm_shm_pair_lose(struct tdm_shm_pair *pair, int err)
 	end_ops(pair, 0);
 	tdm_shm_unexp_lost(pair);
 	TDM_INFO(EP_CTRL, "%s:%u: shared memory ends: %s",
-		 addr_text(&pair->addr, text, sizeof(text)),
-		 addr_port(&pair->addr), fi_strerror(err));
+		 tdm_shm_addr_ip(&pair->addr, text, sizeof(text)),
+		 tdm_shm_addr_port(&pair->addr), fi_strerror(err));
 	pair_down(pair);
 	tell(pair, TDM_PEER_LOST, TDM_REASON_NONE,
 	     err == FI_EPROTO ? FI_ECONNRESET : err);
@@ -514,8 +452,8 @@ void tdm_shm_pair_fail(struct tdm_shm_pair *pair, enum tdm_reason reason)
 	pair_down(pair);
 	pair->state = TDM_SHM_PAIR_FAILED;
 	TDM_INFO(EP_CTRL, "%s:%u: no shared memory: %s",
-		 addr_text(&pair->addr, text, sizeof(text)),
-		 addr_port(&pair->addr), reason_text(reason));
+		 tdm_shm_addr_ip(&pair->addr, text, sizeof(text)),
+		 tdm_shm_addr_port(&pair->addr), reason_text(reason));
 	tell(pair, TDM_PEER_REFUSED, reason, FI_EHOSTUNREACH);
 }
 

@@ -14,6 +14,7 @@
 
 #include <rdma/providers/fi_peer.h>
 
+#include "shm/addr.h"
 #include "shm/op.h"
 #include "shm/region.h"
 #include "shm/ring_rx.h"
@@ -23,12 +24,6 @@
 
 struct tdm_shm_ep;
 struct tdm_shm_session;
-
-/* An endpoint's address; unused bytes are 0, so that memcmp() compares. */
-struct tdm_shm_addr {
-	uint32_t len; /* bytes: 16 or 28; 0: unset */
-	uint8_t sa[28];
-};
 
 enum tdm_shm_pair_state {
 	TDM_SHM_PAIR_NONE,
@@ -128,13 +123,6 @@ struct tdm_shm_pair {
 	/* attaches in a row that were not answered */
 	uint8_t silent;
 };
-
-/* Take an address from the owner; -FI_EINVAL unless IPv4 or IPv6 with port. */
-int tdm_shm_addr_set(struct tdm_shm_addr *a, const void *sa,
-		     size_t len) tdm_must_check;
-int tdm_shm_addr_equal(const struct tdm_shm_addr *a,
-		       const struct tdm_shm_addr *b);
-uint32_t tdm_shm_addr_hash(const struct tdm_shm_addr *a);
 
 /* The source of @pair's messages, or their group, has changed. */
 void tdm_shm_pair_source(struct tdm_shm_pair *pair, fi_addr_t owner_addr,

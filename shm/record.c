@@ -10,6 +10,7 @@
  */
 #include "shm/record.h"
 
+#include "shm/addr.h"
 #include "shm/amo.h"
 #include "shm/packet.h"
 #include "shm/ranges.h"
@@ -179,22 +180,6 @@ int tdm_shm_left_decode(struct tdm_shm_rec *rec, uint64_t word0, size_t len)
 		return -1;
 	}
 	return len == TDM_SHM_HEAD_BYTES + body ? 0 : -1;
-}
-
-int tdm_shm_sockaddr_check(const void *addr, size_t len)
-{
-	struct sockaddr_in6 in6;
-	struct sockaddr_in in;
-
-	if (len == sizeof(in)) {
-		memcpy(&in, addr, sizeof(in));
-		return in.sin_family == AF_INET && in.sin_port ? 0 : -1;
-	}
-	if (len == sizeof(in6)) {
-		memcpy(&in6, addr, sizeof(in6));
-		return in6.sin6_family == AF_INET6 && in6.sin6_port ? 0 : -1;
-	}
-	return -1;
 }
 
 int tdm_shm_hello_version(const struct tdm_shm_hello *h)

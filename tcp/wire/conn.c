@@ -453,6 +453,8 @@ void tdm_tcp_resolve(struct tdm_tcp *tcp)
 	struct tdm_list *pos;
 
 	tdm_assert_held(tcp->a.engine->lock);
+	if (tdm_list_empty(&tcp->conns) && tdm_list_empty(&tcp->dead))
+		return;
 	tdm_list_for_each(pos, &tcp->conns) {
 		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
 

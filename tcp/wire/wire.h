@@ -158,7 +158,8 @@ int tdm_tcp_arm(struct tdm_tcp *tcp);
 
 /*
  * The AV changed: look up the sources of all connections again, then have
- * the owner resolve entries of unknown source (foreach_unspec_addr, once).
+ * the owner resolve entries of unknown source (foreach_unspec_addr, once), if
+ * there are connections.
  */
 void tdm_tcp_resolve(struct tdm_tcp *tcp);
 

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The insert calls, and how one address gets into the table. For the files of
+ * av/ only.
+ */
+#ifndef TDM_AV_INSERT_H
+#define TDM_AV_INSERT_H
+
+#include "av/av_priv.h"
+
+/* One call that inserts. */
+struct tdm_av_call {
+	struct tdm_av *av;
+	fi_addr_t *fi_addr; /* [count] of the application, or NULL */
+	int *errs;	    /* [count] of the application: FI_SYNC_ERR */
+	void *context;	    /* of the events, with FI_EVENT */
+	uint64_t flags;
+	uint64_t here; /* tdm_locality_filter(), or all ones */
+	size_t count;  /* addresses in all */
+	size_t at;     /* the next one */
+	size_t done;   /* inserted */
+	int keyed;     /* addresses have keys, or should have */
+};
+
+/*
+ * The next address of @call is @a, with tdm_addr_hash() @hash, or could not be
+ * had: @err is a negative fi_errno. Lock: held.
+ */
+void tdm_av_put(struct tdm_av_call *call, const struct tdm_addr *a,
+		uint64_t hash, int err);
+
+/* Tell the users of @av that addresses were added. Lock: held. */
+void tdm_av_tell_inserted(struct tdm_av *av);
+
+/* All addresses of @call were put. Lock: held. */
+void tdm_av_put_end(struct tdm_av_call *call);
+
+/* Put all addresses of the application's array. Lock: held. */
+void tdm_av_put_array(struct tdm_av_call *call, const void *array);
+
+int tdm_av_insert(struct fid_av *fid, const void *addr, size_t count,
+		  fi_addr_t *fi_addr, uint64_t flags, void *context);
+int tdm_av_insertsvc(struct fid_av *fid, const char *node, const char *service,
+		     fi_addr_t *fi_addr, uint64_t flags, void *context);
+int tdm_av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt,
+		     const char *service, size_t svccnt, fi_addr_t *fi_addr,
+		     uint64_t flags, void *context);
+
+/*
+ * Decode one address of the application, in the format of @av. For formats of
+ * mixed size *@at moves on; it starts at the array. Errors: -FI_EINVAL.
+ */
+int tdm_av_decode(const struct tdm_av *av, const void *array, size_t i,
+		  const char **at, struct tdm_addr *a);
+
+/*
+ * @a is at @index from now on, and was lowest at @low before: tell the peer.
+ * @here: tdm_locality_filter(). Lock: held.
+ */
+void tdm_av_placed(struct tdm_av *av, const struct tdm_addr *a, uint32_t index,
+		   uint32_t low, uint64_t here);
+
+#endif /* TDM_AV_INSERT_H */

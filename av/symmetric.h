@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The addresses that fi_av_insertsym(3) names: consecutive services of
+ * consecutive nodes. For the files of av/ only.
+ */
+#ifndef TDM_AV_SYMMETRIC_H
+#define TDM_AV_SYMMETRIC_H
+
+#include "av/insert.h"
+
+/* Consecutive services of consecutive nodes: fi_av_insertsym(3). */
+struct tdm_av_range {
+	const char *node;    /* a host name; NULL: base has the address */
+	const char *service; /* a service name; NULL: port, or that of base */
+	size_t nodecnt, svccnt;
+	struct tdm_addr base; /* first address, numeric */
+	int port;	      /* first port; negative: a fi_errno */
+	int err;	      /* no address can be had: a negative fi_errno */
+	uint32_t format;
+};
+
+/*
+ * The addresses that @node and @service stand for; both stay the caller's,
+ * for as long as @r. Nothing is resolved yet. Errors: -FI_EINVAL when they are
+ * missing where they must not be, for too many addresses, and for a name
+ * without a number at its end when there is more than one node.
+ */
+int tdm_av_range_init(struct tdm_av_range *r, uint32_t format, const char *node,
+		      const char *service) tdm_must_check;
+
+/* Not 0 when addresses have to be asked for, which may take seconds. */
+static inline int tdm_av_range_is_named(const struct tdm_av_range *r)
+{
+	return !r->err && (r->node || r->service);
+}
+
+/*
+ * The first address of node @n, with its port. May block for as long as the
+ * resolver does. Errors: negative fi_errno. Lock: not needed, not to be held
+ * when the range is named.
+ */
+int tdm_av_range_node(const struct tdm_av_range *r, size_t n,
+		      struct tdm_addr *a) tdm_must_check;
+
+/* Put the addresses of one node: @first and the ports after it. Lock: held. */
+void tdm_av_range_put(const struct tdm_av_range *r, struct tdm_av_call *call,
+		      const struct tdm_addr *first, int err);
+
+#endif /* TDM_AV_SYMMETRIC_H */

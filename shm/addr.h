@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Socket addresses as names of endpoints. Pure: no byte is trusted, nothing is
+ * kept.
+ */
+#ifndef TDM_SHM_ADDR_H
+#define TDM_SHM_ADDR_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/base.h"
+
+/* An endpoint's address; unused bytes are 0, so that memcmp() compares. */
+struct tdm_shm_addr {
+	uint32_t len; /* bytes: 16 or 28; 0: unset */
+	uint8_t sa[28];
+};
+
+/* 0 when @sa is a sockaddr_in or sockaddr_in6 of @len bytes with a port; -1. */
+int tdm_shm_sockaddr_check(const void *sa, size_t len);
+
+/* Take an address of @len bytes. Errors: -FI_EINVAL, by the check above. */
+int tdm_shm_addr_set(struct tdm_shm_addr *a, const void *sa,
+		     size_t len) tdm_must_check;
+
+/* The IP of @a as text in @buf of @len bytes, at least INET6_ADDRSTRLEN. */
+const char *tdm_shm_addr_ip(const struct tdm_shm_addr *a, char *buf,
+			    size_t len);
+unsigned tdm_shm_addr_port(const struct tdm_shm_addr *a);
+
+static inline int tdm_shm_addr_equal(const struct tdm_shm_addr *a,
+				     const struct tdm_shm_addr *b)
+{
+	return a->len == b->len && !memcmp(a->sa, b->sa, sizeof(a->sa));
+}
+
+static inline uint32_t tdm_shm_addr_hash(const struct tdm_shm_addr *a)
+{
+	uint64_t h = a->len, w[4] = { 0 };
+	int i;
+
+	memcpy(w, a->sa, sizeof(a->sa));
+	for (i = 0; i < 4; i++)
+		h = (h ^ w[i]) * 0x9e3779b97f4a7c15ull;
+	return (uint32_t)(h >> 32);
+}
+
+#endif /* TDM_SHM_ADDR_H */
