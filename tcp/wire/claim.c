@@ -2,15 +2,16 @@
 /*
  * The identity that a guest claims, and whether it is believed.
  *
- * A HELLO claims an address. It is not believed
+ * A guest is an accepted connection that has not said HELLO yet (listen.c). A
+ * HELLO claims an address. The claim is refused
  *  - when the connection comes from another IP;
- *  - when it is the address of this endpoint, from anybody else;
- *  - when it is an address of this host and the kernel says that whoever calls
- *    and whoever listens there are different users, or that nobody listens;
+ *  - when it is the address of this endpoint, from any other process;
+ *  - when it is an address of this host and the kernel says that the caller and
+ *    the listener there belong to different users, or that nobody listens;
  *  - while the peer of that address has a session, by TCP or by any other
  *    transport of the endpoint: a live session is never displaced. The newcomer
- *    is told BUSY or DUPLICATE and comes again; meanwhile the session is made
- *    to show whether its peer is there.
+ *    is told BUSY or DUPLICATE and tries again; meanwhile bytes are sent over
+ *    the session, so that the kernel notices a dead peer.
  *
  * Spec: doc/PROTOCOL-tcp.md, "Claims".
  */
@@ -25,14 +26,14 @@
 #include <errno.h>
 #include <string.h>
 
-/* Has the peer of @old hung up? Reads what it had said before. */
+/* Has the peer of @old closed the connection? Reads all that it had sent. */
 static int gone(struct tdm_conn *old)
 {
 	while (tdm_conn_live(old) && tdm_rx_ready(old))
 		;
 	if (!tdm_conn_live(old))
 		return 1;
-	/* Say something: if nobody is there, the kernel will know soon. */
+	/* Send an ACK: if the peer is gone, the kernel reports it soon. */
 	old->ack_now = 1;
 	tdm_out_push(old);
 	return 0;
@@ -49,8 +50,9 @@ static int claims_ours(const struct tdm_tcp *tcp,
 }
 
 /*
- * Ask @nl whether whoever calls from @from on @fd is the user who listens at
- * @claimed. A kernel that does not know our own listener tells nothing: yes.
+ * Ask the kernel (@nl) whether the user who calls from @from on @fd is the one
+ * who listens at @claimed. A kernel that cannot find even our own listener
+ * gives no information: the answer is yes.
  */
 static int users_agree(int nl, const struct tdm_tcp *tcp, int fd,
 		       const struct tdm_addr *from,
@@ -68,14 +70,14 @@ static int users_agree(int nl, const struct tdm_tcp *tcp, int fd,
 	    tdm_diag_find(nl, from, &here, &caller) ||
 	    tdm_diag_find(nl, claimed, NULL, &peer))
 		return 0;
-	/* The uid of a socket that was closed is 0, which means nothing. */
+	/* A closed socket has uid 0, which means nothing. */
 	return caller.held && !caller.listening && peer.listening &&
 	       caller.uid == peer.uid;
 }
 
 /*
- * The owner of an address of this host is known to the kernel; a key says more,
- * and an address of another host only its network can vouch for.
+ * For an address of this host the kernel is asked. A key needs no such check,
+ * and an address of another host cannot be checked.
  */
 static int owns(const struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		const struct tdm_addr *claimed)
@@ -85,7 +87,7 @@ static int owns(const struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 	if (tcp->a.keys || !tdm_locality_is_here(claimed))
 		return 1;
 	nl = tdm_diag_open();
-	/* It comes again when there are descriptors and memory. */
+	/* The guest will try again when there are descriptors and memory. */
 	if (nl == -EMFILE || nl == -ENFILE || nl == -ENOMEM || nl == -ENOBUFS)
 		return 0;
 	if (nl < 0)

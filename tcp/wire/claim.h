@@ -11,7 +11,7 @@
 /*
  * May the guest on @fd, from @from, have the session that its HELLO @g asks
  * for? The scope of g->addr is filled in. Returns 0, enum tdm_wire_reason for
- * a REJECT, or -1: it is closed without a word.
+ * a REJECT, or -1: close without an answer.
  */
 int tdm_claim_check(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		    struct tdm_wire_greeting *g);

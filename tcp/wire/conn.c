@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The pairs of an endpoint and the states of their connections.
+ * The connections of an endpoint, at most one for each pair, and their states.
  *
  *            send                connected           HELLO both ways
  *   IDLE ----------> CONNECTING ----------> GREETING ---------------> READY
@@ -15,21 +15,21 @@
  *     +----------- STAY ------------+  +--- lost ---> DEAD
  *
  * IDLE: no socket. CONNECTING: connect() under way. SILENT: connected for a
- * probe, nothing said; a send goes on to GREETING on the same socket.
- * GREETING: our HELLO is on its way; lasts as long as the peer keeps quiet,
- * for a stopped or busy peer is not a dead one. BACKOFF: the timer runs.
+ * probe, nothing sent; a send goes on to GREETING on the same socket.
+ * GREETING: our HELLO was sent; lasts until the peer answers, since a stopped
+ * or busy peer is not dead. BACKOFF: the timer for the next attempt runs.
  * READY: a session; from any state but READY it may also begin by a HELLO of
- * the peer (tdm_hello_guest). RESTING: agreed that the session ends (rest.c);
- * nothing is committed. DEAD: all operations have ended; the memory stays while
- * unexpected messages refer to it.
+ * the peer (tdm_hello_guest). RESTING: the idle close of the session is agreed
+ * (rest.c) and nothing is sent. DEAD: all operations have ended; the memory
+ * stays while unexpected messages refer to it.
  *
  * Invariants:
  *  1. c->io.fd >= 0 exactly in CONNECTING, SILENT, GREETING, READY, RESTING.
  *  2. A pair that is not DEAD is in the address table, except the receiving
  *     half of a connection to ourselves (mirrored).
  *  3. No record is sent but in READY, or handled but in READY and RESTING.
- *  4. known: what the peer said in its HELLO holds, a session or not; a HELLO
- *     of another incarnation ends the pair.
+ *  4. known: the values of the peer's HELLO stay valid between sessions; a
+ *     HELLO of another incarnation ends the pair.
  *
  * Spec: doc/PROTOCOL-tcp.md, "States".
  */
@@ -52,9 +52,15 @@
 enum {
 	BACKOFF_LEAST_MS = 10,
 	BACKOFF_MOST_MS = 1000,
-	/* A probe this long after the last one begins a new search. */
+	/*
+	 * A probe this long after the previous one starts a new connect
+	 * time-out.
+	 */
 	PROBE_GAP_NS = 2000000000,
-	/* A peer that took its time and then hung up was there. */
+	/*
+	 * If GREETING lasted this long, the peer was alive: restart the connect
+	 * time-out.
+	 */
 	GREETING_LONG_NS = 2000000000,
 };
 
@@ -113,7 +119,10 @@ static void silent_readable(struct tdm_conn *c)
 	if (tdm_os.recv(c->io.fd, &byte, 1, MSG_DONTWAIT) < 0 &&
 	    (errno == EAGAIN || errno == EINTR))
 		return;
-	/* The peer grew tired of our silence: it is there, nevertheless. */
+	/*
+	 * The peer closed the probe's connection because it sent no HELLO. The
+	 * peer is alive, so the probe has succeeded.
+	 */
 	tdm_conn_close_fd(c);
 	tdm_conn_set_state(c, TDM_CONN_IDLE);
 }
@@ -127,7 +136,7 @@ static void ready_writable(struct tdm_conn *c)
 {
 	c->blocked = 0;
 	tdm_out_push(c);
-	/* It may have come to rest, and connect again. */
+	/* The state may have changed to IDLE, and to CONNECTING again. */
 	if (!c->blocked && c->io.fd >= 0 && c->state != TDM_CONN_CONNECTING)
 		tdm_conn_watch(c, TDM_LOOP_READ);
 }
@@ -176,7 +185,7 @@ static struct tdm_list *bucket(struct tdm_tcp *tcp, const struct tdm_addr *addr)
 	return &tcp->bucket[tdm_addr_hash(addr) & (tcp->buckets - 1)];
 }
 
-/* Keep the chains short; when memory is out they grow instead. */
+/* Keep the chains short; without memory they stay long. */
 static void grow(struct tdm_tcp *tcp)
 {
 	size_t n = tcp->buckets * 2, i;
@@ -303,7 +312,7 @@ void tdm_conn_watch(struct tdm_conn *c, int events)
 	tdm_conn_again(c);
 }
 
-/* Is the connect time-out over? */
+/* Has the connect time-out passed? */
 static int over(struct tdm_conn *c, uint64_t now)
 {
 	return tdm_env.conn_timeout_ms &&
@@ -329,7 +338,9 @@ void tdm_conn_retry(struct tdm_conn *c, int err)
 	}
 	c->backoff_ms = (unsigned)tdm_clamp(c->backoff_ms * 2ull,
 					    BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
-	/* Two sides must not go on meeting each other at the same time. */
+	/*
+	 * A random back-off, so that two sides do not collide again and again.
+	 */
 	c->tcp->dice = c->tcp->dice * 1664525u + 1013904223u;
 	ms = c->backoff_ms - (c->tcp->dice >> 16) % (c->backoff_ms / 2);
 	tdm_conn_set_state(c, TDM_CONN_BACKOFF);
@@ -371,7 +382,7 @@ int tdm_conn_probe(struct tdm_conn *c)
 	return c->why == FI_ECONNREFUSED ? -FI_ECONNREFUSED : -FI_EAGAIN;
 }
 
-/* Out of all lists but those of its own operations. */
+/* Remove @c from all lists but those of its own operations. */
 static void unlink_conn(struct tdm_conn *c)
 {
 	struct tdm_tcp *tcp = c->tcp;
@@ -421,7 +432,7 @@ void tdm_conn_fail(struct tdm_conn *c, int err, int prov)
 
 void tdm_conn_free(struct tdm_conn *c)
 {
-	int ret = tdm_tx_abandon(c, 0); /* cannot fail without an error */
+	int ret = tdm_tx_abandon(c, 0); /* cannot fail when err is 0 */
 
 	(void)ret;
 	unlink_conn(c);

@@ -11,7 +11,7 @@ static inline int tdm_conn_live(const struct tdm_conn *c)
 	return c->state >= TDM_CONN_READY;
 }
 
-/* Have the next pass look at @c: read what is there, then end or retry it. */
+/* Let the next pass read the input of @c, then end or retry it. */
 static inline void tdm_conn_again(struct tdm_conn *c)
 {
 	if (tdm_list_linked(&c->again_node))
@@ -21,12 +21,12 @@ static inline void tdm_conn_again(struct tdm_conn *c)
 }
 
 /*
- * The peer of @c is @fi_addr in the AV, or FI_ADDR_UNSPEC; what comes is of
- * group @group, 0 without groups.
+ * The peer of @c is @fi_addr in the AV, or FI_ADDR_UNSPEC; its next messages
+ * belong to group @group, 0 without groups.
  */
 void tdm_conn_set_source(struct tdm_conn *c, fi_addr_t fi_addr, uint32_t group);
 
-/* A pair without a connection. @fi_addr is looked up. NULL: out of memory. */
+/* A new pair without a connection; looks up @fi_addr. NULL: out of memory. */
 struct tdm_conn *tdm_conn_new(struct tdm_tcp *tcp, const struct tdm_addr *addr);
 
 void tdm_conn_set_state(struct tdm_conn *c, enum tdm_conn_state state);
@@ -35,7 +35,7 @@ void tdm_conn_set_state(struct tdm_conn *c, enum tdm_conn_state state);
 void tdm_conn_take_fd(struct tdm_conn *c, int fd);
 void tdm_conn_close_fd(struct tdm_conn *c);
 
-/* Watch the socket; when that fails, @c is lost at the next pass. */
+/* Watch the socket; if that fails, @c fails in the next pass. */
 void tdm_conn_watch(struct tdm_conn *c, int events);
 
 /*
@@ -53,7 +53,7 @@ void tdm_conn_fail(struct tdm_conn *c, int err, int prov);
 /* Free DEAD pairs that no unexpected message refers to any more. */
 void tdm_conn_reap(struct tdm_tcp *tcp);
 
-/* Free @c with whatever it still has; no completion is written. */
+/* Free @c with all it holds; no completion is written. */
 void tdm_conn_free(struct tdm_conn *c);
 
 #endif /* TDM_TCP_WIRE_CONN_H */

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receiving end of the credit: how much a peer may send that no receive
- * waits for.
+ * Credit at the receiver: how much a peer may send before receives are posted
+ * for it.
  *
  * An endpoint has one account for all peers and both transports, of
- * FI_TANDEM_UNEXP_MAX bytes. In it are the messages that wait, whoever sent
- * them, and what has been promised to peers and not been used.
+ * FI_TANDEM_UNEXP_MAX bytes. It covers the unexpected messages of all peers,
+ * and the credit that peers have been given and have not used.
  *
  *   given to a peer:  |<- freed ->|<- held ->|<------ unused ------>|
  *                                 |<- in the account: c->reserved ->|
  *
- * A session begins with little. Whenever an ACK leaves, what the peer has
- * unused is filled up to its first credit or to what it holds already,
- * whichever is more: so credit doubles with use while the account has room,
- * and shrinks as held messages are received and the unused is used up.
+ * A session begins with little. With each ACK the peer's unused credit is
+ * raised to its first credit or to the size of its held messages, whichever is
+ * more. So credit doubles with use while the account has room, and shrinks as
+ * held messages are received and unused credit is used up.
  *
  * Invariants:
  *  1. held->bytes is the sum of c->reserved and c->kept of all connections, as
  *     of the last ACK, and of what shared memory takes. It exceeds
- *     FI_TANDEM_UNEXP_MAX only by the shares of peers (TDM_HELD_SHARE_BYTES),
- *     and by what is announced.
- *  2. A peer that has less than TDM_CREDIT_LOW_BYTES unused has been told more, or FULL,
- *     or an ACK that says one of them is due: it may wait for that with a
- *     message of TDM_CREDIT_WAIT_BYTES.
- *  3. A peer that came when the account was full has no credit at all: those
- *     that come and go cannot fill memory.
+ *     FI_TANDEM_UNEXP_MAX only by the shares of peers (TDM_HELD_SHARE_BYTES)
+ *     and by announced messages.
+ *  2. A peer with less than TDM_CREDIT_LOW_BYTES unused has been given more, or
+ *     has been told FULL, or an ACK that does either is due. So the peer can
+ *     hold back a message of at most TDM_CREDIT_WAIT_BYTES until then.
+ *  3. A peer that connects while the account is full gets no credit: peers that
+ *     come and go cannot fill memory.
  *
  * Spec: doc/PROTOCOL-tcp.md, "Credit"; doc/adr/0027-credit-follows-use.md.
  */
@@ -37,9 +37,12 @@
 #include <rdma/fi_errno.h>
 
 enum {
-	/* Part of the room that one more peer is given. */
+	/* Part of the free account that a new peer gets. */
 	FIRST_PART = 256,
-	/* Announced operations for so much of it, and when there is none. */
+	/*
+	 * One announced operation for so many free bytes; the number when none
+	 * is free.
+	 */
 	ANNOUNCED_PART = 16,
 	ANNOUNCED_LEAST = 256,
 };
@@ -62,7 +65,7 @@ uint64_t tdm_credit_first(const struct tdm_tcp *tcp, const struct tdm_conn *c,
 			  const struct tdm_wire_greeting *g)
 {
 	uint64_t room = tdm_held_room(tcp->held);
-	uint64_t kept = c ? c->kept : 0, n; /* over a rest */
+	uint64_t kept = c ? c->kept : 0, n; /* held over an idle close */
 
 	if (!room && g && (g->features & TDM_WIRE_FEATURE_CREDIT))
 		return 0;
@@ -77,7 +80,7 @@ uint32_t tdm_credit_announced(const struct tdm_tcp *tcp)
 				   ANNOUNCED_LEAST, TDM_WIRE_RTS_COUNT);
 }
 
-/* Bring the account in line with what @c has of it. */
+/* Update the account by the change in the share of @c. */
 static void settle(struct tdm_conn *c)
 {
 	uint64_t now = c->given - c->rx_freed;
@@ -101,7 +104,7 @@ static uint64_t wanted(const struct tdm_conn *c)
 	return tdm_max(first, c->rx_charged - c->rx_freed);
 }
 
-/* The credit that @c may be given, @want at most. */
+/* The credit that @c can be given, at most @want. */
 static uint64_t available(const struct tdm_conn *c, uint64_t want)
 {
 	uint64_t share = c->credit ? TDM_WIRE_CREDIT_LEAST : 0;
@@ -149,7 +152,7 @@ int tdm_credit_left(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	uint64_t charge = tdm_credit_charge(rec->len);
 
-	/* A write takes no memory. */
+	/* A write needs no memory here. */
 	if (rec->op == TDM_WIRE_EAGER && !tdm_held_keeps(c->tcp->held, charge))
 		return -FI_ENOSPC;
 	c->given += charge;
@@ -157,7 +160,7 @@ int tdm_credit_left(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	return 0;
 }
 
-/* @n bytes of @rx belong to no session any more, or never did to its credit. */
+/* From now on @n bytes of @rx are charged outside of the session's credit. */
 static void keep(struct tdm_rx *rx, uint64_t n)
 {
 	rx->kept += n;

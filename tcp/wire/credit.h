@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Credit: what a peer may send before anything of it is received, and the
- * account it comes from; credit.c says how. Everything: G: domain lock.
+ * Credit: how much a peer may send before receives take it, and the account
+ * that it comes from; credit.c explains both. Everything: G: domain lock.
  */
 #ifndef TDM_TCP_WIRE_CREDIT_H
 #define TDM_TCP_WIRE_CREDIT_H
@@ -13,9 +13,11 @@
 #include "tcp/wire/record.h"
 
 enum {
-	/* With less than that unused, a peer hears of more, or FULL. */
+	/* A peer with less unused credit gets more, or FULL. */
 	TDM_CREDIT_LOW_BYTES = 32 << 10,
-	/* Longest message that waits for credit rather than be announced. */
+	/*
+	 * Longest message that is held back for credit rather than announced.
+	 */
 	TDM_CREDIT_WAIT_BYTES = TDM_CREDIT_LOW_BYTES - TDM_WIRE_CHARGE_BYTES,
 };
 
@@ -38,35 +40,38 @@ static inline uint64_t tdm_credit_charge(uint32_t len)
 void tdm_credit_init(struct tdm_tcp *tcp);
 
 /*
- * The credit to say in a HELLO to the peer of @c (NULL: a new one). @g: what
- * it has said, NULL when nothing yet: then there is at least the share that
- * every peer has.
+ * The credit for a HELLO to the peer of @c (NULL: a new peer). @g: the peer's
+ * HELLO, or NULL if there is none yet: then the credit is at least a peer's
+ * share.
  */
 uint64_t tdm_credit_first(const struct tdm_tcp *tcp, const struct tdm_conn *c,
 			  const struct tdm_wire_greeting *g);
 
-/* Announced operations that a peer may have unanswered, for the same HELLO. */
+/*
+ * Announced operations that the peer may have without an answer, for the same
+ * HELLO.
+ */
 uint32_t tdm_credit_announced(const struct tdm_tcp *tcp);
 
-/* A session stands, @c->credit is what our HELLO said. */
+/* A session has begun; @c->credit is the credit in our HELLO. */
 void tdm_credit_begin(struct tdm_conn *c);
 
 /*
- * Give @c what it may have by now: called for each ACK. Returns the sum of all
- * credit given beyond the HELLO's. Out: *@full, whether the peer is to announce
- * what finds no credit, because no more will come before receives are posted.
+ * Give @c the credit it may have now: called for each ACK. Returns the sum of
+ * all credit given after the HELLO. Out: *@full: no more will come before
+ * receives are posted, so the peer must announce messages that find no credit.
  */
 uint64_t tdm_credit_give(struct tdm_conn *c, int *full);
 
-/* There is little left of what @c was given: have an ACK say what is next. */
+/* @c has little credit left: let an ACK tell it more. */
 void tdm_credit_low(struct tdm_conn *c);
 
 /* Count the announced @rx, which waits for a receive, until it is freed. */
 void tdm_credit_announce(struct tdm_rx *rx);
 
 /*
- * A message or write of the peer, which closes, has come without credit: it is
- * given now. Errors: -FI_ENOSPC, there is no room for the message.
+ * A closing peer sent a message or write without credit: give it now. Errors:
+ * -FI_ENOSPC, there is no room for the message.
  */
 int tdm_credit_left(struct tdm_conn *c,
 		    const struct tdm_wire_rec *rec) tdm_must_check;
@@ -75,12 +80,12 @@ int tdm_credit_left(struct tdm_conn *c,
 int tdm_credit_keep_left(struct tdm_rx *rx) tdm_must_check;
 
 /*
- * The session of @c is over. What waits of it stays in the account; of a peer
- * that is gone (@lost) announced messages are dropped when that is full.
+ * The session of @c is over. Its waiting messages stay in the account; if the
+ * peer is gone (@lost) and the account is full, announced ones are dropped.
  */
 void tdm_credit_end(struct tdm_conn *c, int lost);
 
-/* @rx is freed. */
+/* @rx is freed: update the account. */
 void tdm_credit_forget(struct tdm_rx *rx);
 
 #endif /* TDM_TCP_WIRE_CREDIT_H */

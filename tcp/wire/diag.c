@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Questions to the kernel about one TCP socket each. The answer is there when
- * the question has been sent, so nothing here waits.
+ * Questions to the kernel about one TCP socket each. The kernel answers while
+ * the question is being sent, so nothing here waits.
  *
  * Spec: sock_diag(7), netlink(7), <linux/inet_diag.h>.
  */
@@ -31,7 +31,7 @@ int tdm_diag_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* @a to the place for an IP and the one for a port, in network order. */
+/* Write IP and port of @a, in network order. */
 static void put_addr(const struct tdm_addr *a, __be32 *ip, __be16 *port)
 {
 	if (a->u.sa.sa_family == AF_INET6) {
@@ -85,7 +85,9 @@ int tdm_diag_find(int fd, const struct tdm_addr *local,
 	n = tdm_os.recv(fd, &in, sizeof(in), MSG_DONTWAIT);
 	if (n < 0)
 		return -errno;
-	/* The kernel's word for "none" is an error message: all the same. */
+	/*
+	 * If there is no such socket the kernel sends an error message instead.
+	 */
 	if ((size_t)n < NLMSG_LENGTH(sizeof(msg)) ||
 	    in.head.nlmsg_type != SOCK_DIAG_BY_FAMILY)
 		return -FI_ENOENT;

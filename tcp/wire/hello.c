@@ -3,21 +3,21 @@
  * From an address to a session: connecting, the greetings of both sides, and
  * which of two connections of a pair is kept.
  *
- * The side that connects says HELLO; the side that accepts decides: HELLO
- * back, or REJECT. The session exists for the acceptor when its HELLO is
+ * The side that connects sends HELLO; the side that accepts decides: it answers
+ * HELLO or REJECT. The session exists for the acceptor when its HELLO is
  * written and for the initiator when it is read; no record leaves before.
  *
  * Which connection is kept when both sides connect at once: the one begun by
  * the smaller incarnation id. Each side decides when it reads the other's
- * HELLO while its own is unanswered, and both compare the same two ids. A
- * side that has not said HELLO yet gives way.
+ * HELLO while its own is unanswered, and both compare the same two ids. A side
+ * that has not sent HELLO yet gives way.
  *
  * The identity that a peer claims is judged in claim.c.
  *
  * With keys each side proves that it knows one, the initiator in its HELLO and
  * once more when it has seen the acceptor's, the acceptor in between (prove.c).
  * The session exists for the acceptor when it has read the second proof, and for
- * the initiator when anything comes back after it: until then it comes again.
+ * the initiator when any byte comes back after it: until then it tries again.
  *
  * Spec: doc/PROTOCOL-tcp.md, "Greeting" and "Keys".
  */
@@ -47,7 +47,7 @@ enum {
 
 static void set_opt(int fd, int level, int name, int val)
 {
-	/* Each of these is an improvement, not a need. */
+	/* Each of these options helps; none is needed. */
 	if (tdm_os.setsockopt(fd, level, name, &val, sizeof(val)))
 		TDM_DBG(EP_CTRL, "setsockopt %d/%d: %s", level, name,
 			fi_strerror(errno));
@@ -68,7 +68,7 @@ static void prepare(const struct tdm_conn *c, int fd)
 {
 	int dscp = tdm_tclass_dscp(c->tcp->a.tclass);
 
-	/* The lower two bits are of the kernel. */
+	/* The lower two bits belong to the kernel (ECN). */
 	if (dscp >= 0 && c->tcp->addr.u.sa.sa_family == AF_INET)
 		set_opt(fd, IPPROTO_IP, IP_TOS, dscp << 2);
 	else if (dscp >= 0)
@@ -91,7 +91,7 @@ static int is_any(const struct tdm_addr *a)
 		       !memcmp(&a->u.in6.sin6_addr, &any, sizeof(any));
 }
 
-/* Leave from the endpoint's own IP: the peer compares. */
+/* Connect from the endpoint's own IP: the peer compares it with our HELLO. */
 static int bind_own(struct tdm_conn *c, int fd)
 {
 	struct tdm_addr own = c->tcp->addr;
@@ -103,17 +103,17 @@ static int bind_own(struct tdm_conn *c, int fd)
 	return tdm_os.bind(fd, &own.u.sa, (socklen_t)tdm_addr_len(&own));
 }
 
-/* The system says @err to a connect. */
+/* connect(2) failed with @err. */
 static void connect_failed(struct tdm_conn *c, int err)
 {
-	/* A peer listens while it lives: the one we knew does not. */
+	/* A living peer listens; so the peer that we knew is gone. */
 	if (err == ECONNREFUSED && c->known)
 		tdm_conn_fail(c, FI_ECONNRESET, 0);
 	else
 		tdm_conn_retry(c, err == EINVAL ? FI_ENETUNREACH : err);
 }
 
-/* Limit the attempt by what is left of the connect time-out. */
+/* Limit the attempt to the time left of the connect time-out. */
 static void arm_deadline(struct tdm_conn *c)
 {
 	uint64_t gone = (tdm_os.now_ns() - c->since_ns) / 1000000, left;
@@ -156,7 +156,9 @@ void tdm_hello_connect(struct tdm_conn *c)
 	tdm_conn_watch(c, TDM_LOOP_WRITE);
 }
 
-/* TCP may connect a socket to itself when it tries its own free port. */
+/*
+ * TCP can connect a socket to itself if it was given the port it connects to.
+ */
 static int connected_to_itself(int fd)
 {
 	struct sockaddr_storage own, peer;
@@ -212,7 +214,7 @@ static uint32_t required(const struct tdm_tcp *tcp)
 	return tcp->a.keys ? TDM_WIRE_FEATURE_AUTH : 0u;
 }
 
-/* Our HELLO for the connection @fd, but for its proof, to @p. */
+/* Write our HELLO for the connection @fd, without its proof, to @p. */
 static void put_hello(const struct tdm_tcp *tcp, int fd, uint64_t credit,
 		      uint32_t announced, uint8_t *p)
 {
@@ -243,8 +245,8 @@ static void put_hello(const struct tdm_tcp *tcp, int fd, uint64_t credit,
 }
 
 /*
- * Append our HELLO to the output of @c, whose peer has said @g, or NULL. 0, or
- * -FI_ENOMEM.
+ * Append our HELLO to the output of @c; @g: the peer's HELLO, or NULL. Returns
+ * 0, or -FI_ENOMEM.
  */
 static int write_hello(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
@@ -266,7 +268,7 @@ static const struct tdm_auth_key *key_of(const struct tdm_conn *c)
 	return tdm_auth_find(c->tcp->a.keys, c->addr.key);
 }
 
-/* The HELLO just written is the first of a handshake with a key. */
+/* The HELLO just written begins a handshake with a key: add the proof. */
 static int seal_hello(struct tdm_conn *c)
 {
 	const struct tdm_auth_key *key = key_of(c);
@@ -297,7 +299,7 @@ void tdm_hello_greet(struct tdm_conn *c)
 	tdm_out_push(c);
 }
 
-/* The peer said @g, and so have we: a session. */
+/* Both HELLOs have been sent, the peer's is @g: a session begins. */
 static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
 	tdm_loop_timer_disarm(&c->timer);
@@ -342,11 +344,14 @@ static void rejected(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 		tdm_conn_fail(c, FI_ENOPROTOOPT, 0);
 		return;
 	}
-	/* DUPLICATE: the peer's own connection waits to be accepted here. */
+	/* DUPLICATE: the peer's own connection waits in our listen queue. */
 	tdm_conn_retry(c, FI_ECONNREFUSED);
 }
 
-/* Same endpoint address, scope apart, which is not transmitted. */
+/*
+ * Are the endpoint addresses equal, apart from the scope, which is not
+ * transmitted?
+ */
 static int same_addr(const struct tdm_addr *a, const struct tdm_addr *b)
 {
 	struct tdm_addr x = *a, y = *b;
@@ -367,7 +372,7 @@ static int no_answer(const struct tdm_conn *c)
 	return c->tcp->a.keys ? FI_EKEYREJECTED : FI_ECONNREFUSED;
 }
 
-/* Our last proof was taken when something comes back. */
+/* Input after our last proof: the peer has accepted it. */
 static void confirmed(struct tdm_conn *c)
 {
 	struct tdm_wire_greeting g;
@@ -386,7 +391,7 @@ static void confirmed(struct tdm_conn *c)
 	tdm_out_push(c);
 }
 
-/* The peer's HELLO is as it should be: it proves the key, and so do we. */
+/* The peer's HELLO is valid: check its proof, and send ours. */
 static void prove(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
 	const struct tdm_auth_key *key = key_of(c);
@@ -458,8 +463,8 @@ stranger:
 }
 
 /*
- * Make @fd the connection of @c, which has no session. @promised: the credit
- * that our HELLO said, when it has been sent, else NULL.
+ * Make @fd the connection of @c, which has no session. @promised: the credit in
+ * our HELLO if that has been sent, else NULL.
  */
 static int adopt(struct tdm_conn *c, int fd, const struct tdm_wire_greeting *g,
 		 const uint64_t *promised)
@@ -470,7 +475,7 @@ static int adopt(struct tdm_conn *c, int fd, const struct tdm_wire_greeting *g,
 	if (promised) {
 		c->credit = *promised;
 		c->announced_most = TDM_WIRE_RTS_COUNT;
-		c->ack_now = 1; /* the peer waits for a word */
+		c->ack_now = 1; /* the peer waits for a first byte */
 	} else if (write_hello(c, g)) {
 		c->io.fd = -1; /* still the caller's */
 		c->tcp->open--;
@@ -485,7 +490,7 @@ static int adopt(struct tdm_conn *c, int fd, const struct tdm_wire_greeting *g,
 	return 0;
 }
 
-/* Our own endpoint connected to itself: a half that only receives. */
+/* Our own endpoint connected to itself: make the half that only receives. */
 static int adopt_mirror(struct tdm_tcp *tcp, int fd,
 			const struct tdm_wire_greeting *g,
 			const uint64_t *promised)
@@ -504,7 +509,10 @@ static int adopt_mirror(struct tdm_tcp *tcp, int fd,
 	return -1;
 }
 
-/* May the guest that said @g have a connection? 0, or as tdm_hello_guest(). */
+/*
+ * May the guest with the HELLO @g have a connection? Returns 0, or as
+ * tdm_hello_guest().
+ */
 static int judge(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		 struct tdm_wire_greeting *g)
 {
@@ -512,14 +520,17 @@ static int judge(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		return TDM_WIRE_R_VERSION;
 	if (g->required & ~features(tcp))
 		return TDM_WIRE_R_FEATURE;
-	/* A caller that needs credit finds a peer without any busy. */
+	/*
+	 * A caller that cannot do without credit is told BUSY when there is
+	 * none.
+	 */
 	if (!(g->features & TDM_WIRE_FEATURE_CREDIT) &&
 	    !tdm_held_room(tcp->held))
 		return TDM_WIRE_R_BUSY;
 	return tdm_claim_check(tcp, fd, from, g);
 }
 
-/* @g has been judged: @fd is a connection from now on. */
+/* @g was accepted: @fd is a connection from now on. */
 static int take_guest(struct tdm_tcp *tcp, int fd,
 		      const struct tdm_wire_greeting *g,
 		      const uint64_t *promised)
@@ -563,7 +574,7 @@ int tdm_hello_challenge(struct tdm_tcp *tcp, int fd,
 	put_hello(tcp, fd, ch->credit, TDM_WIRE_RTS_COUNT, ch->answer);
 	if (tdm_prove_hello(ch->key, ch->answer, ch->hello))
 		return -1;
-	/* A fresh socket takes it, or the guest comes again. */
+	/* A new socket has room for it; if not, the guest tries again. */
 	return tdm_os.send(fd, ch->answer, sizeof(ch->answer),
 			   MSG_NOSIGNAL | MSG_DONTWAIT) ==
 			       (ssize_t)sizeof(ch->answer) ?
@@ -582,7 +593,7 @@ int tdm_hello_proven(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 	    tdm_wire_greeting_decode(ch->hello, &g))
 		return -1;
 	g.addr.key = ch->key->id;
-	/* Things may have changed since it was answered. */
+	/* The state may have changed since the guest was answered. */
 	if (judge(tcp, fd, from, &g))
 		return -1;
 	return take_guest(tcp, fd, &g, &ch->credit);

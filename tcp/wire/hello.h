@@ -8,19 +8,19 @@
 /* Open a socket and connect; ends in CONNECTING or BACKOFF, or @c fails. */
 void tdm_hello_connect(struct tdm_conn *c);
 
-/* Say HELLO on the connected socket of @c. */
+/* Send HELLO on the connected socket of @c. */
 void tdm_hello_greet(struct tdm_conn *c);
 
-/* CONNECTING became writable, or may have. */
+/* The socket of @c, CONNECTING, is writable, or may be. */
 void tdm_hello_connected(struct tdm_conn *c);
 
-/* GREETING became readable. */
+/* The socket of @c, GREETING, is readable. */
 void tdm_hello_answer(struct tdm_conn *c);
 
 /*
- * A guest on @fd, from @from, has said @g. 0: @fd now belongs to a
- * connection. Else the caller closes @fd: after a REJECT for a positive value
- * (enum tdm_wire_reason), without a word for -1.
+ * A guest on @fd, from @from, has sent the HELLO @g. Returns 0: @fd now belongs
+ * to a connection. Else the caller closes @fd: after a REJECT for a positive
+ * value (enum tdm_wire_reason), without an answer for -1.
  */
 int tdm_hello_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		    struct tdm_wire_greeting *g);

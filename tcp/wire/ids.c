@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Small dense numbers for the operations of one connection. What the peer
- * names by number is looked up here; a number that is out of range or not in
- * use finds nothing.
+ * Small dense numbers for the operations of one connection. Numbers that the
+ * peer sends are looked up here; one that is out of range or not in use gives
+ * NULL.
  *
  * Invariant: a slot in use holds a pointer (even); a free one holds the index
  * of the next free slot, doubled, plus one (odd). The free list ends at size.
@@ -16,7 +16,10 @@
 
 enum { FIRST_SLOTS = 16 };
 
-/* To @least slots or more. The free list goes on with those that are new. */
+/*
+ * Grow to at least @least slots. The new ones follow at the end of the free
+ * list.
+ */
 static int grow(struct tdm_ids *ids, uint64_t least, uint32_t max)
 {
 	uint64_t want = tdm_max(least, (uint64_t)ids->size * 2);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Injects and the end of their endpoint. Their calls have returned success, so
- * when the endpoint closes their payload leaves with or without credit, and
- * although the peer has no receive for it: of what was announced by LEFT, of what
- * waited for credit by EAGER and WRITE with the flag LEFT. The peer keeps it, or
- * its kernel until it looks.
+ * Injects whose endpoint closes. Their calls have returned success, so when the
+ * endpoint closes their payload is sent even without credit and without a
+ * posted receive: announced injects by LEFT, those that waited for credit by
+ * EAGER and WRITE with the flag LEFT. The peer keeps the payload, or its kernel
+ * does until the peer reads.
  *
  * Invariants:
- *  1. What was announced leaves before what was not: the order of the messages
- *     is that of their EAGER and RTS, as ever.
+ *  1. Announced injects leave before the others; the order of the messages is
+ *     that of their EAGER and RTS, as always.
  *  2. LEFT names announcements in the order in which they were made, so that the
- *     peer finds all of them in one walk, conn->left_at.
- *  3. The account of the peer bounds what it keeps (tdm_held_keeps()); what
- *     exceeds that stays an announcement, or is dropped.
+ *     peer finds all of them in one pass over its list, conn->left_at.
+ *  3. The peer's account bounds the payload that it keeps (tdm_held_keeps()). A
+ *     message beyond that stays an announcement, or is dropped.
  *
  * Spec: fi_tandem(7), LOCALITY; doc/PROTOCOL-tcp.md, "The end".
  */
@@ -79,7 +79,7 @@ int tdm_left_commit(struct tdm_conn *c, struct tdm_tx *op)
 	memcpy(out->bytes + out->tail, op->copy, op->len);
 	out->tail += (uint32_t)op->len;
 	c->tx_seq++;
-	/* A write is still answered, and what crossed this may name it. */
+	/* A write is still answered, and a record of the peer may name it. */
 	op->state = TDM_TX_DONE;
 	tdm_list_del(&op->node);
 	tdm_list_append(&c->waitq, &op->node);
@@ -88,7 +88,7 @@ int tdm_left_commit(struct tdm_conn *c, struct tdm_tx *op)
 
 /* ---- the other side ------------------------------------------------------ */
 
-/* The receive of announcement number @turn, or NULL when it has ended. */
+/* The receive of announcement number @turn, or NULL if it has ended. */
 static struct tdm_rx *find(struct tdm_conn *c, uint64_t turn)
 {
 	struct tdm_list *pos = c->left_at ? c->left_at : c->rxs.next;
@@ -104,8 +104,8 @@ static struct tdm_rx *find(struct tdm_conn *c, uint64_t turn)
 }
 
 /*
- * The payload of @rx, which waits for a receive, comes now: 0, or 1 when there is
- * no room for it, or -TDM_RX_NO_MEMORY.
+ * The payload of @rx, which waits for a receive, comes now. Returns 0, or 1
+ * when there is no room for it, or -TDM_RX_NO_MEMORY.
  */
 static int keep(struct tdm_rx *rx)
 {
@@ -122,7 +122,7 @@ static int keep(struct tdm_rx *rx)
 	return 0;
 }
 
-/* The sender need not be asked for it any more. */
+/* Cancel the CTS, if it has not been sent. */
 static void take_back(struct tdm_rx *rx)
 {
 	if (!tdm_list_linked(&rx->ctl))
@@ -140,7 +140,7 @@ int tdm_rx_left(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	if (rec->total >= c->heard)
 		return -TDM_WIRE_E_ID;
 	rx = find(c, rec->total + 1);
-	/* Nobody wants it any more, or it was refused. */
+	/* It was cancelled, discarded or refused. */
 	if (!rx || (rx->state != TDM_RX_WAITING && rx->state != TDM_RX_PLACING))
 		return 0;
 	if (!rx->announced || rx->got)

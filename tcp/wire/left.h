@@ -9,17 +9,19 @@
 #include "tcp/wire/tcp.h"
 
 /*
- * The endpoint of @c closes, tdm_tx_abandon() was called: what was injected
- * leaves from now on, whatever credit there is.
+ * The endpoint of @c closes and tdm_tx_abandon() was called: injects leave from
+ * now on without credit.
  */
 void tdm_left_begin(struct tdm_conn *c);
 
-/* Not 0 while the peer's kernel has not got all bytes of the stream. */
+/*
+ * Not 0 while the peer's kernel has not acknowledged all bytes of the stream.
+ */
 int tdm_left_in_flight(const struct tdm_conn *c);
 
 /*
- * Put the payload of @op, which is LEFT, into the stream. 1: done. 0: not now,
- * nothing was changed.
+ * Write the payload of @op, in state TDM_TX_LEFT, to the stream. Returns 1:
+ * done; 0: not possible now, nothing was changed.
  */
 int tdm_left_commit(struct tdm_conn *c, struct tdm_tx *op);
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The endpoint's address, its listener, and its guests: accepted connections
- * that have not said HELLO. A guest is heard out and told nothing; only one
- * that speaks the protocol gets an answer.
+ * The endpoint's address, its listener, and its *guests*: accepted connections
+ * that have not sent HELLO yet. A guest gets no answer unless it speaks the
+ * protocol.
  *
  * Bounds, so that strangers cost little and keep nobody out: at most 8 guests
- * from one IP, of whom the first makes room; at most 64 in all. One more than
- * that, or one on a descriptor that is kept for those we know (share.c), costs
- * a guest its place that is drawn by lot, from the IPs that are not in the
- * address vector while there are such guests. Most peers have said HELLO when
- * they are accepted and never need the place. A guest has 5 s for its HELLO and
- * 5 s for its proof, however it spreads them; a time in which we did not look
- * does not count, for it is dropped only after a read. One log line a second.
+ * from one IP, beyond which the oldest of them is dropped; at most 64 in all.
+ * Beyond that, or on a descriptor reserved for peers in the address vector
+ * (share.c), a random guest is dropped, first one whose IP is not in the
+ * address vector. Most peers have sent HELLO by the time they are accepted and
+ * never become guests. A guest has 5 s for its HELLO and 5 s for its proof; it
+ * is dropped only after another read, so time without progress on our side does
+ * not count against it. At most one log line a second.
  *
- * Out of descriptors: a reserve descriptor is given up to accept and close
- * one caller, who will come again; then the listener rests for a while, idle
- * connections are asked to rest (rest.c), and a guest and a stranger's session
- * make room.
+ * Out of descriptors: a reserve descriptor is closed so that one caller can be
+ * accepted and closed; it will try again. Then the listener pauses, peers of
+ * idle connections are asked for an idle close (rest.c), and a guest and a
+ * stranger's session are dropped.
  *
  * Spec: doc/PROTOCOL-tcp.md, "Guests".
  */
@@ -39,28 +39,28 @@ enum {
 	GUESTS = 64,
 	GUESTS_OF_ONE = 8,
 	SWEEP_MS = 1000,
-	/* Callers accepted at one look. */
+	/* Callers accepted in one go. */
 	BATCH = 16,
 	REST_LEAST_MS = 10,
 	REST_MOST_MS = 1000,
 	LOG_GAP_NS = 1000000000,
 };
 
-/* For a HELLO, and for a proof. */
+/* Time for a HELLO, and for a proof. */
 static const uint64_t greeting_ns = 5000000000ull;
 
 struct guest {
 	struct tdm_list node; /* tcp->guests, by since_ns */
 	struct tdm_tcp *tcp;
 	struct tdm_loop_io io;
-	uint64_t since_ns;    /* accepted, or answered */
+	uint64_t since_ns;    /* time of accept, or of our answer */
 	struct tdm_addr from; /* with its port */
 	uint8_t len;	      /* bytes of ch.hello, or of ch.proof */
-	uint8_t answered;     /* its proof is awaited */
+	uint8_t answered;     /* 1: answered, its proof is awaited */
 	struct tdm_challenge ch;
 };
 
-/* @from: of the caller, NULL when nobody was accepted. */
+/* Log @what once a second. @from: the caller, NULL when none was accepted. */
 static void complain(struct tdm_tcp *tcp, const struct tdm_addr *from,
 		     const char *what)
 {
@@ -83,7 +83,7 @@ static void watch_listener(struct tdm_tcp *tcp)
 		 !tcp->closing;
 
 	if (tdm_loop_watch(tcp->a.loop, &tcp->listener, on ? TDM_LOOP_READ : 0))
-		/* No memory: the sweep tries again. */
+		/* No memory: the periodic check tries again. */
 		tdm_loop_timer_arm(tcp->a.loop, &tcp->guest_timer, SWEEP_MS);
 }
 
@@ -110,7 +110,7 @@ static void send_reject(int fd, int reason)
 	};
 
 	tdm_wire_greeting_encode(bytes, &g);
-	/* To a fresh socket; should it not fit, the peer comes again. */
+	/* A new socket has room; if not, the peer tries again. */
 	if (tdm_os.send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL | MSG_DONTWAIT) <
 	    0)
 		return;
@@ -134,8 +134,8 @@ static const char *why_away(int ret)
 }
 
 /*
- * @g has sent all of a greeting, or of a proof. 1: it was answered and stays;
- * 0: it is gone.
+ * @g has sent a whole HELLO, or a whole proof. Returns 1: it was answered and
+ * stays a guest; 0: it is no guest any more.
  */
 static int guest_proves(struct guest *g)
 {
@@ -168,7 +168,7 @@ static int guest_proves(struct guest *g)
 	return 0;
 }
 
-/* @g has sent all of a greeting. */
+/* @g has sent a whole HELLO. */
 static void guest_speaks(struct guest *g)
 {
 	struct tdm_tcp *tcp = g->tcp;
@@ -181,7 +181,7 @@ static void guest_speaks(struct guest *g)
 		guest_free(g);
 		return;
 	}
-	/* A connection watches the descriptor on its own. */
+	/* The connection watches the descriptor itself. */
 	tdm_loop_watch(tcp->a.loop, &g->io, 0);
 	g->io.fd = -1;
 	ret = tdm_hello_guest(tcp, fd, &g->from, &hello);
@@ -194,7 +194,7 @@ static void guest_speaks(struct guest *g)
 	guest_free(g);
 }
 
-/* Read what there is. 0: @g is gone. */
+/* Read from @g. Returns 0 when it is no guest any more. */
 static int guest_read(struct guest *g)
 {
 	uint8_t *to = g->answered ? g->ch.proof : g->ch.hello;
@@ -249,14 +249,14 @@ static void sweep(struct tdm_loop_timer *timer)
 	watch_listener(tcp);
 }
 
-/* A number below @n, which is not 0. */
+/* A random number below @n, which is not 0. */
 static size_t roll(struct tdm_tcp *tcp, size_t n)
 {
 	tcp->dice = tcp->dice * 1664525u + 1013904223u;
 	return (tcp->dice >> 16) % n;
 }
 
-/* A guest drawn by lot, of those at IPs that nobody inserted if @strangers. */
+/* A random guest; with @strangers, of those whose IP is not in the AV. */
 static struct guest *draw(struct tdm_tcp *tcp, int strangers)
 {
 	struct guest *drawn = NULL;
@@ -274,7 +274,7 @@ static struct guest *draw(struct tdm_tcp *tcp, int strangers)
 	return drawn;
 }
 
-/* Somebody has to go, those we know only if @all. */
+/* Drop a random guest, one whose IP is in the AV only with @all. */
 static void drop_one(struct tdm_tcp *tcp, int all)
 {
 	struct guest *g = draw(tcp, 1);
@@ -287,7 +287,7 @@ static void drop_one(struct tdm_tcp *tcp, int all)
 	guest_free(g);
 }
 
-/* One IP may not take all places: its first guest leaves. */
+/* The guests from the IP of @from; beyond the bound the oldest is dropped. */
 static int crowd_of(struct tdm_tcp *tcp, const struct tdm_addr *from)
 {
 	struct guest *oldest = NULL;
@@ -309,7 +309,10 @@ static int crowd_of(struct tdm_tcp *tcp, const struct tdm_addr *from)
 	return 1;
 }
 
-/* A guest from @from on @fd, the last in the list, is there to stay. */
+/*
+ * The last guest in the list, from @from on @fd, did not send HELLO at once:
+ * drop another guest if need be.
+ */
 static void make_room(struct tdm_tcp *tcp, const struct tdm_addr *from, int fd)
 {
 	int over = tcp->guest_count > GUESTS;
@@ -334,7 +337,7 @@ static void welcome(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from)
 	tdm_list_init(&g->node);
 	tdm_list_append(&tcp->guests, &g->node);
 	tcp->guest_count++;
-	/* Most have said HELLO before they are accepted. */
+	/* Most have sent HELLO before they are accepted. */
 	if (!guest_read(g))
 		return;
 	if (tdm_loop_watch(tcp->a.loop, &g->io, TDM_LOOP_READ) ||
@@ -351,7 +354,7 @@ static void rested(struct tdm_loop_timer *timer)
 	watch_listener(tdm_container_of(timer, struct tdm_tcp, accept_timer));
 }
 
-/* No descriptor, or no memory, for the caller at the head of the queue. */
+/* No descriptor, or no memory, for the first caller in the queue: pause. */
 static void rest(struct tdm_tcp *tcp, int err)
 {
 	int fd;
@@ -392,7 +395,7 @@ static void accept_ready(struct tdm_loop_io *io, int events)
 			if (errno == EMFILE || errno == ENFILE ||
 			    errno == ENOBUFS || errno == ENOMEM)
 				rest(tcp, errno);
-			/* Else nobody, or one who left before we looked. */
+			/* No caller, or one that has closed already. */
 			break;
 		}
 		tcp->accept_ms = 0;
@@ -413,9 +416,9 @@ static int bind_once(int fd, const struct tdm_addr *addr)
 }
 
 /*
- * Let the port be taken although connections of the past still have it, and
- * by those who come after us. Neither a bound socket nor its connections may
- * stand in the way of a bind that asks for this unless they asked as well.
+ * Let bind(2) take a port that old connections still have, and let later
+ * processes do the same. It works only if the old socket and its connections
+ * had set the option as well.
  */
 static int reuse(int fd)
 {
@@ -428,9 +431,9 @@ static int reuse(int fd)
 }
 
 /*
- * Bind @fd to @addr. Reuse is asked for when nothing else helps and, by
- * tdm_tcp_listen(), once we listen: of two endpoints that do not listen yet
- * only one shall hold the port.
+ * Bind @fd to @addr. The option is set only if binding fails without it, and by
+ * tdm_tcp_listen() once we listen: only one of two endpoints that do not listen
+ * yet may hold the port.
  */
 static int bind_port(int fd, const struct tdm_addr *addr)
 {
@@ -442,15 +445,15 @@ static int bind_port(int fd, const struct tdm_addr *addr)
 	return ret ? ret : bind_once(fd, addr);
 }
 
-/* Might another port do? EACCES: a privileged one, ip(7). */
+/* May another port succeed? EACCES: a privileged one, ip(7). */
 static int taken(int ret)
 {
 	return ret == -FI_EADDRINUSE || ret == -FI_EACCES;
 }
 
 /*
- * Any free port of the configured range, from a random start; in a second
- * round, one that only connections of the past have.
+ * Bind to any free port of the configured range, beginning at a random one; in
+ * a second round also to ports that only old connections have.
  */
 static int bind_range(struct tdm_tcp *tcp, int fd, struct tdm_addr *addr)
 {
@@ -510,7 +513,10 @@ int tdm_tcp_listen(struct tdm_tcp *tcp)
 	tdm_assert_held(tcp->a.engine->lock);
 	if (tdm_os.listen(tcp->listener.fd, BACKLOG))
 		return -errno;
-	/* Connections inherit it, and must not outlive us as our port's. */
+	/*
+	 * Connections inherit the option; without it they would block the port
+	 * after us.
+	 */
 	ret = reuse(tcp->listener.fd);
 	if (ret)
 		return ret;

@@ -6,16 +6,16 @@
  *  1. A watched io has a libevent event for each direction asked for, except
  *     that the hot one has none for reading.
  *  2. Every watched io is in the private epoll set once that exists, level
- *     triggered, the hot one included; `broken` says that the kernel refused
- *     one, and sleeping is then not offered.
+ *     triggered, the hot one included; `broken` is set if the kernel refused
+ *     one, and then nobody may sleep.
  *  3. The timerfd in the private set is set to the earliest deadline in arm(),
- *     and when a timer is armed: a pass run by another thread cannot take a
- *     sleeper's wake-up back. So is the eventfd that tdm_loop_wake() writes
- *     drained in arm() only.
+ *     and when a timer is armed, and the eventfd that tdm_loop_wake() writes is
+ *     drained in arm() only: a pass of another thread cannot take a sleeper's
+ *     wake-up away.
  *  4. An io or timer may be stopped from any callback, its own included.
  *
- * Costs: a pass without a due look at the cold sockets makes one recv() on the
- * hot socket and no other call. The clock is read every 16th pass.
+ * Costs: a pass that does not poll the cold sockets makes one recv() on the hot
+ * socket and no other call. The clock is read every 16th pass.
  *
  * Locking: domain lock. libevent's own locks are off.
  */
@@ -36,13 +36,16 @@
 enum {
 	/* Passes between two readings of the clock. */
 	CLOCK_PASSES = 16,
-	/* With a hot socket, the cold ones are looked at every n-th pass. */
+	/* With a hot socket, the cold ones are polled every n-th pass. */
 	COLD_PASSES = 4,
-	/* The hot socket cools down after so much silence. */
+	/* The hot socket becomes cold after so much silence. */
 	HOT_IDLE_NS = 80000,
-	/* Least time between looks at the cold sockets, other traffic going. */
+	/*
+	 * Least time between polls of the cold sockets while other traffic goes
+	 * on.
+	 */
 	COLD_GAP_NS = 20000,
-	/* The same when there are only listeners to look at. */
+	/* The same when only listeners are among them. */
 	LAZY_GAP_NS = 200000,
 };
 
@@ -52,13 +55,13 @@ struct tdm_loop {
 	struct tdm_list timers; /* struct tdm_loop_timer, armed */
 	struct tdm_loop_io *hot;
 	uint64_t hot_idle_ns; /* when the hot socket was first found idle */
-	uint64_t looked_ns;   /* when the cold sockets were looked at */
+	uint64_t looked_ns;   /* last poll of the cold sockets */
 	unsigned hot_misses;  /* passes since the hot socket had data */
 	unsigned passes;
 	size_t eager_ios; /* watched ios that are not lazy */
 	int running;	  /* inside libevent */
-	int look;	  /* the next pass looks at the cold sockets */
-	int broken;	  /* an io is missing in the private set */
+	int look;	  /* 1: the next pass polls the cold sockets */
+	int broken;	  /* 1: the private set lacks an io */
 	int epfd;	  /* the private epoll set, or -1 */
 	int wakefd;	  /* eventfd in it, for tdm_loop_wake() */
 	int woken;	  /* wakefd holds a count */
@@ -129,7 +132,7 @@ static uint32_t epoll_events(int events)
 	       ((events & TDM_LOOP_WRITE) ? EPOLLOUT : 0);
 }
 
-/* Bring the private set in line with what @io is watched for. */
+/* Watch @io in the private set for the events that it is watched for here. */
 static void mirror(struct tdm_loop *loop, struct tdm_loop_io *io)
 {
 	struct epoll_event ev = { .events = epoll_events(io->events) };
@@ -170,7 +173,7 @@ static void write_ready(evutil_socket_t fd, short what, void *arg)
 	io->ready(io, TDM_LOOP_WRITE);
 }
 
-/* Start one direction; *@ev is kept for the next time. */
+/* Start watching in one direction; *@ev is kept for later starts. */
 static int start(struct tdm_loop *loop, struct tdm_loop_io *io, int dir)
 {
 	int rd = dir == TDM_LOOP_READ;
@@ -245,7 +248,7 @@ err:
 	return -FI_ENOMEM;
 }
 
-/* Set the timerfd to the earliest deadline. Not 0: one is over already. */
+/* Set the timerfd to the earliest deadline. Not 0: one has passed already. */
 static int arm_timerfd(struct tdm_loop *loop)
 {
 	struct itimerspec ts = { .it_value = { 0, 0 } };
@@ -277,7 +280,7 @@ void tdm_loop_wake(struct tdm_loop *loop)
 
 	if (loop->epfd < 0 || loop->woken)
 		return;
-	/* It fails when it is readable already, or is interrupted. */
+	/* A failure without EINTR means that it is readable already. */
 	while (tdm_os.write(loop->wakefd, &one, sizeof(one)) < 0 &&
 	       errno == EINTR)
 		;
@@ -326,7 +329,7 @@ void tdm_loop_timer_disarm(struct tdm_loop_timer *timer)
 	tdm_list_del(&timer->node);
 }
 
-/* Give the hot socket back to libevent. It stays hot when that fails. */
+/* Give the hot socket back to libevent. If that fails it stays hot. */
 static void cool(struct tdm_loop *loop)
 {
 	struct tdm_loop_io *io = loop->hot;
@@ -372,7 +375,7 @@ static void poll_hot(struct tdm_loop *loop)
 		cool(loop);
 }
 
-/* Is it time to look at the cold sockets and the timers? */
+/* Is it time to poll the cold sockets and the timers? */
 static int look_due(struct tdm_loop *loop, int only_tcp)
 {
 	uint64_t now;
@@ -411,7 +414,7 @@ void tdm_loop_progress(struct tdm_loop *loop, int only_tcp)
 	loop->running = 0;
 }
 
-/* Make the private set and its two own members, or say why not. */
+/* Make the private set and its own two members. Errors: -errno. */
 static int open_wait_fds(struct tdm_loop *loop)
 {
 	struct epoll_event ev = { .events = EPOLLIN };

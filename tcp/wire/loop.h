@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The event loop of one domain: listeners, cold sockets and timers are
- * libevent's (only loop.c includes it); one hot socket is polled directly.
- * A private epoll set mirrors all watched descriptors, made when somebody
- * wants to sleep and not before.
+ * The event loop of one domain. libevent (included by loop.c only) watches
+ * listeners, cold sockets and timers; one *hot* socket, the busiest, is polled
+ * directly. A private epoll set contains all watched descriptors; it is made
+ * when a thread first wants to sleep.
  *
  * All functions: domain lock held.
  */
@@ -27,8 +27,8 @@ enum { TDM_STAGE_BYTES = 64 << 10 };
 struct tdm_loop_io {
 	int fd;
 	uint8_t events;	       /* TDM_LOOP_* asked for; 0: not watched */
-	uint8_t mirrored;      /* the events the private epoll set knows */
-	uint8_t lazy;	       /* a listener: may be looked at less often */
+	uint8_t mirrored;      /* events it has in the private epoll set */
+	uint8_t lazy;	       /* a listener: may be polled less often */
 	struct event *read_ev; /* libevent's, owned by the loop */
 	struct event *write_ev;
 	struct tdm_loop *loop;
@@ -46,19 +46,20 @@ struct tdm_loop_timer {
 };
 
 /*
- * The staging buffer: what is read from any socket of the loop and does not go
- * to its place directly. rx.c fills it and handles what is in it.
+ * The staging buffer, for bytes read from any socket of the loop that cannot be
+ * read to their place directly. rx.c fills and empties it.
  */
 struct tdm_stage {
-	struct tdm_conn *stalled; /* bytes of it wait for memory; or NULL */
-	uint32_t at, end;	  /* these bytes */
+	/* the connection whose bytes wait here for memory; or NULL */
+	struct tdm_conn *stalled;
+	uint32_t at, end; /* these bytes */
 	uint8_t bytes[TDM_STAGE_BYTES];
 };
 
 /* Out: *@loop. Errors: -FI_ENOMEM; the cause is logged. */
 int tdm_loop_open(struct tdm_loop **loop) tdm_must_check;
 
-/* Nothing may be watched or armed any more. NULL is fine. */
+/* No io may be watched and no timer armed any more. NULL is fine. */
 void tdm_loop_close(struct tdm_loop *loop);
 
 /* The staging buffer of @loop, which owns it. */
@@ -80,10 +81,10 @@ int tdm_loop_timer_arm(struct tdm_loop *loop, struct tdm_loop_timer *timer,
 void tdm_loop_timer_disarm(struct tdm_loop_timer *timer);
 
 /*
- * Poll @io directly at each progress call from now on: while hot, libevent
- * does not watch its readability and io->ready(io, TDM_LOOP_READ) is called
- * instead. No effect when another socket is hot and busy. The hot socket
- * cools down by itself when it stays idle. NULL: no socket is hot.
+ * Make @io hot: poll it directly in each progress call by io->ready(io,
+ * TDM_LOOP_READ), while libevent does not watch its readability. No effect
+ * while another socket is hot and busy. A hot socket that stays idle becomes
+ * cold by itself. NULL: no socket is hot.
  */
 void tdm_loop_heat(struct tdm_loop *loop, struct tdm_loop_io *io);
 
@@ -91,15 +92,16 @@ void tdm_loop_heat(struct tdm_loop *loop, struct tdm_loop_io *io);
 void tdm_loop_active(struct tdm_loop *loop, struct tdm_loop_io *io);
 
 /*
- * io->ready leaves its descriptor readable on purpose: the pass ends after it,
- * which would call it again and again. What else is ready keeps until the next.
+ * io->ready leaves its descriptor readable on purpose: end the pass after it,
+ * since libevent would call it again and again. Other ready sockets wait for
+ * the next pass.
  */
 void tdm_loop_end(struct tdm_loop *loop);
 
 /*
- * One progress pass: the hot socket each time, all else when it is due.
- * @only_tcp not 0: nothing but TCP has traffic, so the cold sockets are due
- * at nearly every call; 0: every 20 us at most.
+ * One progress pass: polls the hot socket each time, the others when due.
+ * @only_tcp not 0: only TCP has traffic, so the cold sockets are due at nearly
+ * every call; 0: every 20 us at most.
  */
 void tdm_loop_progress(struct tdm_loop *loop, int only_tcp);
 
@@ -107,21 +109,21 @@ void tdm_loop_progress(struct tdm_loop *loop, int only_tcp);
 int tdm_loop_wait_fd(struct tdm_loop *loop);
 
 /*
- * Let a foreign descriptor (a peer's) wake sleepers as well. @loop is a
- * struct tdm_loop. Errors: -errno.
+ * Let a foreign descriptor (a peer provider's) wake sleepers as well. @loop is
+ * a struct tdm_loop. Errors: -errno.
  */
 int tdm_loop_wait_add(void *loop, int fd);
 void tdm_loop_wait_del(void *loop, int fd);
 
 /*
- * Make tdm_loop_wait_fd() readable until the next tdm_loop_arm(): something
- * was left to the next pass, or to the look before the next sleep.
+ * Make tdm_loop_wait_fd() readable until the next tdm_loop_arm(), because work
+ * was left to the next pass.
  */
 void tdm_loop_wake(struct tdm_loop *loop);
 
 /*
- * 0 when it is safe to sleep on tdm_loop_wait_fd(), else -FI_EAGAIN. The pass
- * after an arm() looks at all sockets.
+ * Returns 0 when it is safe to sleep on tdm_loop_wait_fd(), else -FI_EAGAIN.
+ * The pass after an arm() polls all sockets.
  */
 int tdm_loop_arm(struct tdm_loop *loop);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One operation on its way out, and one on its way in. For the files of the
- * TCP transport and nobody else. Everything: G: domain lock.
+ * A tdm_tx is an operation being sent, a tdm_rx one being received. For the
+ * files of the TCP transport only. Everything: G: domain lock.
  */
 #ifndef TDM_TCP_WIRE_OPS_H
 #define TDM_TCP_WIRE_OPS_H
@@ -14,21 +14,21 @@
 struct tdm_conn;
 struct tdm_rx;
 
-/* Where a send is; it is on the queue of its connection that is named. */
+/* The state of a send, and the queue of its connection that it is on. */
 enum tdm_tx_state {
-	TDM_TX_QUEUED, /* sendq: nothing of it has left */
-	TDM_TX_CTS,    /* waitq: announced */
-	TDM_TX_DATA,   /* dataq: wanted */
+	TDM_TX_QUEUED, /* sendq: no byte of it has been sent */
+	TDM_TX_CTS,    /* waitq: announced, waits for CTS */
+	TDM_TX_DATA,   /* dataq: CTS came */
 	TDM_TX_LEFT,   /* dataq: announced, and the endpoint closes */
-	TDM_TX_DONE,   /* waitq: sent or asked for, waits for DONE */
+	TDM_TX_DONE,   /* waitq: sent or requested, waits for DONE */
 	TDM_TX_ACK,    /* ackq: sent, waits for ACK */
-	TDM_TX_LEAVING /* none: ends when the kernel has taken it */
+	TDM_TX_LEAVING /* none: ends when the kernel has taken its bytes */
 };
 
 /*
- * One send, or as initiator a write, read or atomic operation, or as target the
- * reply to a read or atomic operation. Operands are in copy from the beginning,
- * and iov is what comes back.
+ * A send; or, at the initiator, a write, read or atomic operation; or, at the
+ * target, the reply to a read or atomic operation. An atomic operation's
+ * operands are in copy from the start, and iov is the place of its results.
  */
 struct tdm_tx {
 	struct tdm_list node;
@@ -36,38 +36,42 @@ struct tdm_tx {
 	uint64_t flags; /* of the tdm_xfer */
 	uint64_t tag, data;
 	uint64_t rma_addr, rma_key; /* TDM_ONE_SIDED: place at the target */
-	uint64_t seq;		    /* of its last record; CTS: announced */
-				    /* before it in the session */
-	size_t len;		    /* bytes */
-	size_t off;		    /* bytes of announced data that have left */
-	size_t wanted;		    /* bytes of it the receiver asked for */
+	uint64_t seq;  /* of its last record; CTS: announcements before it */
+	size_t len;    /* bytes */
+	size_t off;    /* bytes of announced data already sent */
+	size_t wanted; /* bytes that the receiver asked for */
 	fi_addr_t addr;
-	uint32_t id, rid;  /* reply: both the initiator's */
+	uint32_t id, rid;  /* a reply: both of the initiator */
 	uint8_t state;	   /* enum tdm_tx_state */
-	uint8_t ended;	   /* its entry is written, or never will be */
-	uint8_t cancelled; /* CANCEL was said */
-	uint8_t dead;	   /* what has not begun to leave will not */
+	uint8_t ended;	   /* its entry was written, or none will be */
+	uint8_t cancelled; /* CANCEL was sent */
+	uint8_t dead;	   /* no further byte of it may be sent */
 	uint8_t count;	   /* iov elements */
 	uint8_t has_id;
-	uint8_t reply;	    /* not the application's */
+	/* 1: a reply, not an operation of the application */
+	uint8_t reply;
 	uint8_t slow;	    /* counted in conn->slow */
 	uint8_t counted;    /* in tcp->tx_used */
 	uint8_t status;	    /* of a reply, enum tdm_wire_status */
 	uint16_t rx_ctx;    /* TDM_TO_CTX in flags: the target's context */
 	uint32_t group;	    /* likewise: the group of the message */
 	struct tdm_amo amo; /* FI_ATOMIC in flags */
-	uint32_t spared;    /* not outstanding: bytes of tdm_inject_bytes */
-	uint32_t operands;  /* FI_ATOMIC: bytes of them, and of the target */
+	/* charged in tdm_inject_bytes; then it does not count as outstanding */
+	uint32_t spared;
+	/* FI_ATOMIC: bytes of operands, and at the target */
+	uint32_t operands;
 	uint32_t target;
 	uint32_t more_count;	 /* TDM_RANGES in flags: further ranges */
 	struct fi_rma_iov *more; /* more[more_count], owned; or NULL */
 	void *copy;		 /* owned payload, or NULL */
-	struct tdm_rx *rx;	 /* where bytes that come back go, or NULL */
+	struct tdm_rx *rx;	 /* of the bytes that come back, or NULL */
 	struct fi_peer_rx_entry *entry; /* reply to a read: the region's */
 	struct iovec iov[TDM_IOV_LIMIT];
 };
 
-/* The memory of @op, op->count elements: more than it holds are the entry's. */
+/*
+ * The buffers of @op, op->count elements; too many for iov: those of its entry.
+ */
 static inline const struct iovec *tdm_tx_iov(const struct tdm_tx *op)
 {
 	return tdm_likely(op->count <= TDM_IOV_LIMIT) ? op->iov :
@@ -77,36 +81,38 @@ static inline const struct iovec *tdm_tx_iov(const struct tdm_tx *op)
 enum tdm_rx_state {
 	TDM_RX_WAITING,	 /* unexpected: the entry is queued at the owner */
 	TDM_RX_PLACING,	 /* matched: bytes go to the entry's buffer */
-	TDM_RX_READING,	 /* bytes go to the buffer of a read of ours */
-	TDM_RX_OPERANDS, /* bytes are gathered: rx_rma.c */
-	TDM_RX_DROPPING, /* no entry: bytes go nowhere */
+	TDM_RX_READING,	 /* bytes go to the buffer of our read */
+	TDM_RX_OPERANDS, /* operands are being gathered: rx_rma.c */
+	TDM_RX_DROPPING, /* no entry: bytes are discarded */
 };
 
-/* One message on its way in that could not be ended where it was parsed. */
+/* A message being received that could not be completed where it was parsed. */
 struct tdm_rx {
 	struct tdm_list node;  /* conn->rxs */
 	struct tdm_list ctl;   /* conn->ctlq: CTS or DONE to be sent */
-	struct tdm_conn *conn; /* lives as long as it has any tdm_rx */
+	struct tdm_conn *conn; /* stays allocated while it has any tdm_rx */
 	struct fi_peer_rx_entry *entry;
 	uint8_t *buf;	 /* unexpected payload, owned, or NULL */
 	uint64_t len;	 /* bytes of the message */
-	uint64_t want;	 /* bytes that will come */
-	uint64_t got;	 /* bytes that came */
+	uint64_t want;	 /* bytes expected */
+	uint64_t got;	 /* bytes received */
 	uint64_t room;	 /* bytes of the user's buffer (PLACING) */
 	uint64_t charge; /* credit to give back */
-	uint64_t kept;	 /* in the account without being of its credit */
-	uint64_t turn;	 /* its announcement's, from 1; 0: it had none */
+	/* charged in the account outside of the session's credit */
+	uint64_t kept;
+	/* number of its announcement, from 1; 0: not announced */
+	uint64_t turn;
 	uint32_t id, rid;
 	uint8_t state;	   /* enum tdm_rx_state */
 	uint8_t announced; /* came by RTS or AWRITE */
 	uint8_t has_rid;
 	uint8_t answer;	   /* enum tdm_wire_op to send: CTS, DONE or 0 */
 	uint8_t done;	   /* the sender waits for DONE */
-	uint8_t status;	   /* said in it, enum tdm_wire_status */
-	struct tdm_tx *op; /* the read whose bytes come, or NULL */
+	uint8_t status;	   /* in the DONE, enum tdm_wire_status */
+	struct tdm_tx *op; /* the read of ours that it serves, or NULL */
 };
 
-/* Drop the announced @rx, which is WAITING, and say so to the sender. */
+/* Drop the announced @rx, which is WAITING, and tell the sender. */
 void tdm_rx_withdraw(struct tdm_rx *rx);
 
 #endif /* TDM_TCP_WIRE_OPS_H */

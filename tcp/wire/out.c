@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Output of a connection: the bytes that tx.c and rx_msg.c committed, on
- * their way to the kernel.
+ * Output of a connection: hands the bytes that tx.c and rx_msg.c committed to
+ * the kernel. To commit bytes is to fix their place in the stream.
  *
  * The committed stream is the transmit buffer (headers, short payloads) and
- * behind it at most one gathered range of a user's buffer. Nothing is
- * committed behind a gathered range, so the order on the wire is the order of
- * the commits.
+ * behind it at most one gathered range of a user's buffer. No bytes are
+ * committed behind a gathered range, so they are sent in the order of the
+ * commits.
  *
  * Invariants:
  *  1. A connection holds a transmit buffer only while it has bytes in it.
  *  2. blocked: the kernel refused bytes; the socket is watched for write or
  *     the timer runs, and no system call is made before either.
- *  3. A send that fails for good does not end the connection: what the peer
- *     had sent before is read first (tx_err, the again list).
+ *  3. A send that fails for good does not end the connection at once: bytes
+ *     that the peer had sent before are read first (tx_err, the again list).
  */
 #include "tcp/wire/out.h"
 #include "tcp/wire/conn.h"
@@ -26,13 +26,13 @@
 #include <stdlib.h>
 
 enum {
-	/* Transmit buffers kept for the next use. */
+	/* Transmit buffers kept for reuse. */
 	SPARES = 8,
-	/* Wait for the kernel's memory, when it has none for a send. */
+	/* How long to wait when the kernel has no memory for a send. */
 	NO_MEMORY_MS = 10,
-	/* Most bytes handed over in one pass. */
+	/* Most bytes given to the kernel in one pass. */
 	PUSH_BYTES = 1 << 20,
-	/* Gathered messages that go out at once. */
+	/* At so many gathered messages they are sent. */
 	FLUSH_MSGS = 64,
 };
 
@@ -92,8 +92,9 @@ void tdm_out_later(struct tdm_conn *c)
 }
 
 /*
- * The gathered bytes still to leave: out[@max]. Of a region that was closed
- * meanwhile zeros go out instead, for the header has promised so many bytes.
+ * The gathered bytes not sent yet: out[@max]. If their region was closed
+ * meanwhile zeros are sent instead, since the header has promised that many
+ * bytes.
  */
 static size_t gathered(const struct tdm_conn *c, struct iovec *out, size_t max)
 {
@@ -112,7 +113,7 @@ static size_t gathered(const struct tdm_conn *c, struct iovec *out, size_t max)
 	return n;
 }
 
-/* One system call over all that is committed. */
+/* One system call with all committed bytes. */
 static ssize_t put(struct tdm_conn *c)
 {
 	struct iovec iov[1 + TDM_IOV_LIMIT];
@@ -230,7 +231,9 @@ void tdm_out_kick(struct tdm_conn *c)
 
 void tdm_out_message(struct tdm_conn *c, uint64_t flags)
 {
-	/* After an inject nothing makes the application call again. */
+	/*
+	 * After an inject the application may not call again, so send it now.
+	 */
 	int last = !(flags & FI_MORE) &&
 		   (flags & (FI_INJECT | FI_INJECT_COMPLETE));
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes on their way to the kernel; out.c. Lock: held. */
+/* Output of a connection; out.c. Lock: held. */
 #ifndef TDM_TCP_WIRE_OUT_H
 #define TDM_TCP_WIRE_OUT_H
 
@@ -20,18 +20,18 @@ static inline struct tdm_out *tdm_out_room(struct tdm_conn *c, size_t n)
 
 void tdm_out_free(struct tdm_conn *c);
 
-/* Have the next pass call tdm_out_push(). */
+/* Let the next pass call tdm_out_push(). */
 void tdm_out_later(struct tdm_conn *c);
 
-/* Hand to the kernel all it takes, within the budget of a pass. */
+/* Give the kernel all it takes, within the budget of a pass. */
 void tdm_out_push(struct tdm_conn *c);
 
-/* There is output: the first since the last pass leaves at once. */
+/* Output was committed: the first since the last pass is sent at once. */
 void tdm_out_kick(struct tdm_conn *c);
 
 /*
- * A message with @flags, of a struct tdm_xfer, was committed: it leaves now,
- * or is gathered when the application will make another call.
+ * A message with @flags, of a struct tdm_xfer, was committed: send it now, or
+ * gather it with others if the application will make another call.
  */
 void tdm_out_message(struct tdm_conn *c, uint64_t flags);
 

@@ -3,15 +3,15 @@
  * The proofs in the greetings of endpoints with keys.
  *
  *	initiator				acceptor
- *	HELLO, nonce, proof H of it    ------>	which key is that? none: silence
+ *	HELLO, nonce, proof H of it    ------>	which key is that? none: no answer
  *	is it S of both HELLOs?	       <------	HELLO, nonce, proof S of both
- *	proof C of both, whole	       ------>	is it? else silence
- *	anything: a session	       <------	a session: an ACK at once
+ *	proof C of both, whole	       ------>	is it? else no answer
+ *	any byte: a session	       <------	a session: an ACK at once
  *
- * H keeps the acceptor silent to those who know no key; a HELLO that is said
- * again by somebody else gets an answer he cannot use. S and C are made of
- * both nonces, both incarnations, both addresses and all that was negotiated.
- * The letter is part of a proof, so that none can be sent back as another.
+ * Without a valid H the acceptor does not answer. An attacker who replays a
+ * HELLO gets an answer that he cannot use. S and C cover both nonces, both
+ * incarnations, both addresses and all negotiated values. The letter is part of
+ * a proof, so that no proof can be replayed as another.
  *
  * Lock: held. Spec: doc/PROTOCOL.md "Keys", doc/PROTOCOL-tcp.md "Keys".
  */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations on several ranges at the target: a RANGE for each behind the first,
- * in front of the record of the operation. At the target they are kept until
- * that record is taken.
+ * Operations on several ranges at the target: a RANGE for each but the first
+ * precedes the record of the operation. The target keeps them until that
+ * record.
  *
- * Invariant: nothing comes between the RANGEs and their record, which are put
- * into the transmit buffer together; a record that comes once more for want of
- * memory finds c->more as it was.
+ * Invariant: no record comes between the RANGEs and their operation: all are
+ * written to the transmit buffer together. A record that is handled again,
+ * after a lack of memory, finds c->more unchanged.
  */
 #include "tcp/wire/tx_priv.h"
 

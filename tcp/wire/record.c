@@ -2,9 +2,9 @@
 /*
  * Encoding, decoding and checking of the bytes on a TCP connection.
  *
- * Pure: reads and writes the ranges it is given and nothing else. What a
- * record means for the state of a connection is checked by its user; here is
- * checked all that can be told from the bytes alone.
+ * Pure: reads and writes the ranges it is given and nothing else. It checks all
+ * that the bytes alone can tell; the caller checks a record against the state
+ * of its connection.
  *
  * Layouts: doc/PROTOCOL-tcp.md.
  */
@@ -35,7 +35,7 @@ enum {
 	G_CREDIT = 64,
 	G_EAGER = 72,
 	G_RTS = 76,
-	G_NONCE = 80, /* these two: with AUTH, else ignored */
+	G_NONCE = 80, /* these two are used with AUTH only */
 	G_PROOF = 96,
 };
 
@@ -51,7 +51,7 @@ static const uint8_t magic[8] = { 0xf4, 't', 'a', 'n', 'd', 'e', 'm', '\n' };
 
 /* The legal shapes of each record. */
 static const struct shape {
-	uint8_t flags;	  /* those it may have */
+	uint8_t flags;	  /* flags that are allowed */
 	uint8_t fixed;	  /* bytes after the optional fields */
 	uint32_t longest; /* payload, bytes */
 	uint8_t ctx;	  /* 1: names a receive context */
@@ -138,7 +138,7 @@ int tdm_wire_head_bytes(const uint8_t *p)
 	       ((flags & TDM_WIRE_F_DONE) ? 8 : 0) + s->fixed;
 }
 
-/* WRITE, AWRITE, READ: what is to be done where. */
+/* WRITE, AWRITE, READ: the operation and its place. */
 static int decode_rma(const uint8_t *p, struct tdm_wire_rec *r)
 {
 	r->id = get32(p);
@@ -204,7 +204,7 @@ static int decode_fixed(const uint8_t *p, struct tdm_wire_rec *r)
 		    (r->flags & (TDM_WIRE_F_NOW | TDM_WIRE_F_ACK)) ==
 			    TDM_WIRE_F_NOW)
 			return -TDM_WIRE_E_FLAGS;
-		/* Either bytes or their absence is announced. */
+		/* DATA has payload, or with ABORT none. */
 		return !r->len == !!(r->flags & TDM_WIRE_F_ABORT) ?
 			       0 :
 			       -TDM_WIRE_E_LENGTH;
@@ -434,7 +434,7 @@ static int decode_addr(const uint8_t *p, struct tdm_addr *addr)
 	}
 }
 
-/* A peer that takes credit later may begin without. */
+/* A peer whose credit can grow later may begin with none. */
 static int bad_credit(const struct tdm_wire_greeting *g)
 {
 	return g->credit < TDM_WIRE_CREDIT_LEAST &&

@@ -2,7 +2,7 @@
 /*
  * The bytes on a TCP connection, as doc/PROTOCOL-tcp.md lays them out: greeting
  * and records, all integers little-endian. Pure functions over byte ranges: no
- * state, no call, no byte believed (fuzzed).
+ * state, no system call, no byte trusted (fuzzed).
  */
 #ifndef TDM_TCP_WIRE_RECORD_H
 #define TDM_TCP_WIRE_RECORD_H
@@ -16,7 +16,7 @@
 #include "base/base.h"
 
 enum {
-	TDM_WIRE_VERSION = 1, /* spoken; also the oldest spoken */
+	TDM_WIRE_VERSION = 1, /* of this code, and the oldest it supports */
 	TDM_WIRE_GREETING_BYTES = 128,
 	TDM_WIRE_ID_BYTES = 16,		  /* incarnation id of an endpoint */
 	TDM_WIRE_PROVEN_BYTES = 96,	  /* of a greeting: all but its proof */
@@ -32,7 +32,7 @@ enum {
 	TDM_WIRE_CREDIT_LEAST = 64 << 10, /* bytes, in a greeting */
 	TDM_WIRE_CREDIT_MOST = 64 << 20,
 	TDM_WIRE_CTX_MOST = 1 << 16, /* receive contexts of an endpoint */
-	TDM_WIRE_LEFT_BYTES = 4096,  /* longest payload that is left */
+	TDM_WIRE_LEFT_BYTES = 4096,  /* longest payload sent while closing */
 };
 
 /* rid of a CTS that answers CANCEL. */
@@ -44,8 +44,8 @@ enum {
 enum tdm_wire_op {
 	TDM_WIRE_EAGER = 1, /* a message with its payload */
 	TDM_WIRE_RTS,	    /* a message announced */
-	TDM_WIRE_CTS,	    /* the bytes of an announced message wanted */
-	TDM_WIRE_DATA,	    /* some of them */
+	TDM_WIRE_CTS,	    /* asks for the bytes of an announced message */
+	TDM_WIRE_DATA,	    /* some of these bytes */
 	TDM_WIRE_DONE,	    /* placed in the target's buffer, or refused */
 	TDM_WIRE_ACK,	    /* records received, credit given back */
 	TDM_WIRE_GOODBYE,   /* nothing follows */
@@ -54,25 +54,25 @@ enum tdm_wire_op {
 	TDM_WIRE_READ,	    /* a one-sided read: send these bytes */
 	TDM_WIRE_CANCEL,    /* drop an announced message, if it waits */
 	TDM_WIRE_GROUP,	    /* the group of the messages that follow */
-	TDM_WIRE_REST,	    /* a step towards a rest; an ACK as well */
+	TDM_WIRE_REST,	    /* a step of an idle close; acknowledges as well */
 	TDM_WIRE_ATOMIC,    /* an atomic operation with its operands */
-	TDM_WIRE_LEFT,	    /* all of an announced message: its sender closes */
-	TDM_WIRE_RANGE, /* one more range of the one-sided operation behind */
+	TDM_WIRE_LEFT,	    /* an announced payload: its sender closes */
+	TDM_WIRE_RANGE, /* a further range of the next one-sided operation */
 	TDM_WIRE_OPS
 };
 
 enum tdm_wire_flag {
 	TDM_WIRE_F_TAG = 1,    /* tagged: 8 bytes of tag follow */
 	TDM_WIRE_F_DATA = 2,   /* 8 bytes of remote CQ data follow */
-	TDM_WIRE_F_ACK = 4,    /* the sender waits for the acknowledgement */
+	TDM_WIRE_F_ACK = 4,    /* the sender wants it acknowledged */
 	TDM_WIRE_F_DONE = 8,   /* EAGER: id follows, answer with DONE */
 	TDM_WIRE_F_ABORT = 16, /* DATA: no more will come */
-	TDM_WIRE_F_NOW = 32, /* DATA, with ACK: it is not to wait for traffic */
-	TDM_WIRE_F_FULL = 64, /* ACK: no more credit for now */
-	TDM_WIRE_F_LEFT = 128 /* EAGER, WRITE: the sender closes, no credit */
+	TDM_WIRE_F_NOW = 32,   /* DATA, with ACK: acknowledge at once */
+	TDM_WIRE_F_FULL = 64,  /* ACK: no more credit for now */
+	TDM_WIRE_F_LEFT = 128  /* EAGER, WRITE: the sender closes, no credit */
 };
 
-/* Why bytes were refused; the prov_errno of operations that end by it. */
+/* Reasons for refusing bytes; prov_errno of operations that fail by them. */
 enum tdm_wire_error {
 	TDM_WIRE_E_OP = 1,  /* unknown record */
 	TDM_WIRE_E_FLAGS,   /* flags or reserved bits the record cannot have */
@@ -85,7 +85,7 @@ enum tdm_wire_error {
 	TDM_WIRE_E_GREETING /* not a greeting */
 };
 
-/* How a one-sided operation ended; in a DONE. */
+/* Result of a one-sided operation; in a DONE. */
 enum tdm_wire_status {
 	TDM_WIRE_S_OK,	   /* also of messages */
 	TDM_WIRE_S_ACCESS, /* key, range or right refused, or region closed */
@@ -94,28 +94,28 @@ enum tdm_wire_status {
 	TDM_WIRE_STATUSES
 };
 
-/* The steps of a REST. */
+/* The steps of an idle close, in a REST. */
 enum tdm_wire_step {
-	TDM_WIRE_ASK = 1, /* may we rest? */
-	TDM_WIRE_YES,	  /* yes; nothing follows before GO or STAY */
+	TDM_WIRE_ASK = 1, /* may the session be closed? */
+	TDM_WIRE_YES,	  /* yes; the next record is GO or STAY */
 	TDM_WIRE_NO,	  /* not now */
-	TDM_WIRE_GO,	  /* the session rests */
-	TDM_WIRE_STAY,	  /* it goes on */
+	TDM_WIRE_GO,	  /* it is closed */
+	TDM_WIRE_STAY,	  /* it continues */
 	TDM_WIRE_STEPS
 };
 
-/* A record's header, decoded. Which fields count depends on op and flags. */
+/* A decoded header. op and flags tell which fields are valid. */
 struct tdm_wire_rec {
 	uint8_t op, flags;
 	uint16_t ctx;  /* EAGER, RTS, WRITE, AWRITE, ATOMIC: receive context */
 	uint32_t len;  /* payload bytes that follow the header */
 	uint64_t tag;  /* F_TAG */
 	uint64_t data; /* F_DATA */
-	uint32_t id;   /* sender's: all with an id but DATA */
+	uint32_t id;   /* sender's: in all records with an id but DATA */
 	uint32_t rid;  /* receiver's: CTS, DATA; READ, ATOMIC: of the DATA */
 	uint32_t status;    /* DONE: enum tdm_wire_status */
 	uint64_t key, addr; /* WRITE, AWRITE, READ, ATOMIC, RANGE: the place */
-	struct tdm_amo amo; /* ATOMIC: what is to be done */
+	struct tdm_amo amo; /* ATOMIC: the operation */
 	uint64_t total;	    /* all bytes; ATOMIC: of the target; CTS: wanted; */
 			    /* LEFT: announcements before that of the message */
 	uint64_t acked; /* ACK, REST: records with payload received, from 0 */
@@ -125,7 +125,7 @@ struct tdm_wire_rec {
 };
 
 /*
- * Length of the header that begins with @p[TDM_WIRE_PREFIX_BYTES], at most
+ * The length of the header whose first TDM_WIRE_PREFIX_BYTES are at @p, at most
  * TDM_WIRE_HEAD_BYTES, or -enum tdm_wire_error.
  */
 int tdm_wire_head_bytes(const uint8_t *p) tdm_must_check;
@@ -143,9 +143,9 @@ enum tdm_wire_greet { TDM_WIRE_HELLO = 1, TDM_WIRE_REJECT };
 
 /* Bits of tdm_wire_greeting.features. */
 enum {
-	TDM_WIRE_FEATURE_GROUPS = 1,  /* the sender takes GROUP */
+	TDM_WIRE_FEATURE_GROUPS = 1,  /* the sender accepts GROUP */
 	TDM_WIRE_FEATURE_AUTH = 2,    /* the greeting has nonce and proof */
-	TDM_WIRE_FEATURE_REST = 4,    /* the sender takes REST */
+	TDM_WIRE_FEATURE_REST = 4,    /* the sender accepts REST */
 	TDM_WIRE_FEATURE_ATOMIC = 8,  /* ... ATOMIC */
 	TDM_WIRE_FEATURE_NOW = 16,    /* ... flag NOW */
 	TDM_WIRE_FEATURE_CREDIT = 32, /* ... flag FULL, and credit that grows */
@@ -155,7 +155,7 @@ enum {
 
 enum tdm_wire_reason {
 	TDM_WIRE_R_VERSION = 1, /* no version in common */
-	TDM_WIRE_R_FEATURE,	/* a feature required is not known */
+	TDM_WIRE_R_FEATURE,	/* a required feature is missing */
 	TDM_WIRE_R_DUPLICATE,	/* the other connection of the pair is kept */
 	TDM_WIRE_R_BUSY,	/* the address has a live connection */
 };
@@ -166,18 +166,18 @@ struct tdm_wire_greeting {
 	uint16_t oldest; /* protocol versions spoken */
 	uint16_t newest;
 	uint32_t features; /* understood */
-	uint32_t required; /* of them, the ones the sender cannot do without */
+	uint32_t required; /* features that the sender cannot do without */
 	uint8_t id[TDM_WIRE_ID_BYTES];
 	struct tdm_addr addr; /* the endpoint's; scope id not transmitted */
-	uint64_t credit;      /* bytes of EAGER the sender will hold */
-	uint32_t eager;	      /* longest EAGER payload it takes */
-	uint32_t rts;	      /* most RTS waiting it takes */
+	uint64_t credit;      /* bytes of EAGER that the sender will hold */
+	uint32_t eager;	      /* longest EAGER payload that it accepts */
+	uint32_t rts;	      /* most announcements waiting that it accepts */
 	uint32_t contexts;    /* receive contexts it has; at least 1 */
 	uint8_t nonce[TDM_AUTH_NONCE_BYTES]; /* AUTH; else 0 */
 	uint8_t proof[TDM_AUTH_PROOF_BYTES];
 };
 
-/* Not 0 while @p[len] can still become a greeting of this protocol. */
+/* Not 0 while @p[len] can be the beginning of a greeting. */
 int tdm_wire_is_greeting(const uint8_t *p, size_t len);
 
 /* Write @g to @p[TDM_WIRE_GREETING_BYTES]. */
@@ -191,7 +191,7 @@ void tdm_wire_greeting_encode(uint8_t *p, const struct tdm_wire_greeting *g);
 int tdm_wire_greeting_decode(const uint8_t *p,
 			     struct tdm_wire_greeting *g) tdm_must_check;
 
-/* Not 0 when a peer that sent @g can be talked to by this version. */
+/* Not 0 when this version can work with a peer that sent @g. */
 static inline int tdm_wire_version_ok(const struct tdm_wire_greeting *g)
 {
 	return g->oldest <= TDM_WIRE_VERSION && g->newest >= TDM_WIRE_VERSION;

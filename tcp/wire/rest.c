@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections that rest. When descriptors are scarce, the longest unused of
- * the connections over which nothing is under way are given up by agreement of
- * both sides; the pairs go on, and connect again when somebody sends.
+ * Idle close, called *rest* here: when descriptors are scarce, both sides agree
+ * to close the least recently used connections that have no operation under
+ * way. The pairs remain, and connect again at the next send.
  *
  *   READY --ask()--> asked --YES--> RESTING --GO is written--> IDLE
  *   READY --ASK----> RESTING --GO--> IDLE | --STAY--> READY
  *
- * Scarce: a descriptor was had whose number is beyond 80 % of what the process
- * may have (the system gives the lowest that is free, so as many are in use),
- * or none was to be had. Nobody looks but where descriptors are made.
+ * Descriptors are scarce when a new one has a number beyond 80 % of the limit
+ * of the process (the system hands out the lowest free number, so about as many
+ * are in use), or when there was none. This is checked only when a descriptor
+ * is made.
  *
  * Invariants:
- *  1. YES is said only while nothing is under way, and nothing is committed
- *     between it and the peer's GO or STAY.
- *  2. GO is said only when nothing is under way with the sums of the YES: what
- *     was sent behind ASK, on whichever side, is missing in one of them.
- *  3. A session ends by a rest only with nothing begun in it, whatever the peer
- *     agreed to: else by a loss.
- *  4. An ASK has one answer, YES one as well, unless the session is lost; that
- *     of an ASK which met ours is said by the larger id alone.
+ *  1. A side sends YES only while no operation is under way, and commits
+ *     nothing between it and the peer's GO or STAY.
+ *  2. The side that asked sends GO only if no operation is under way and the
+ *     counters in YES (records acknowledged, credit freed) equal its own. A
+ *     record that either side sent after ASK makes them differ.
+ *  3. If an operation has begun in the session when the agreement is complete,
+ *     the peer broke it, and the session ends as lost.
+ *  4. Each ASK has one answer and each YES has one, unless the session is lost.
+ *     If both sides ask at once, only the one with the larger id answers.
  *
  * Spec: doc/PROTOCOL-tcp.md, "Rest"; doc/adr/0018-resting-connections.md.
  */
@@ -40,25 +42,28 @@
 #include <sys/resource.h>
 
 enum {
-	/* Connections asked at one look. */
+	/* Connections asked in one go. */
 	ASK_MOST = 32,
-	/* Asked for each descriptor above the mark, and for each not had. */
+	/*
+	 * How many to ask for each descriptor above the mark, and for each
+	 * failure.
+	 */
 	ASK_CROWDED = 2,
 	ASK_NONE_LEFT = 4,
-	/* Credit that messages kept over a rest may take. */
+	/* Most credit held by messages kept over an idle close. */
 	KEPT_BYTES = 128 << 10,
 };
 
-/* The longest unused first. */
+/* The candidates, least recently used first. */
 struct tdm_idle {
 	unsigned want, count;
 	struct {
 		struct tdm_conn *conn;
-		uint64_t passes; /* since it was used */
+		uint64_t passes; /* since it was last used */
 	} found[ASK_MOST];
 };
 
-/* Are only messages left of @c that came whole, and few of them? */
+/* Has @c received only complete messages that wait, and few of them? */
 static int keepable(const struct tdm_conn *c)
 {
 	uint64_t sum = 0;
@@ -75,7 +80,7 @@ static int keepable(const struct tdm_conn *c)
 	return 1;
 }
 
-/* Is nothing begun over @c, by either side, that has not ended? */
+/* Has every operation over @c that either side began ended? */
 static int over(const struct tdm_conn *c)
 {
 	return c->tcp->stage->stalled != c && !c->gather && !c->cur &&
@@ -85,25 +90,25 @@ static int over(const struct tdm_conn *c)
 	       keepable(c);
 }
 
-/* Is nothing under way over @c, as far as this side can tell? */
+/* Is no operation under way over @c, as far as this side can tell? */
 static int idle(const struct tdm_conn *c)
 {
 	if (c->state != TDM_CONN_READY || c->bye || c->closing || c->tx_err ||
 	    c->blocked || c->say)
 		return 0;
-	/* Both ends of a connection to ourselves are ours. */
+	/* A connection to ourselves has both of its ends here. */
 	if (!memcmp(c->id, c->tcp->id, sizeof(c->id)))
 		return 0;
 	return tdm_list_empty(&c->sendq) && over(c);
 }
 
-/* The same, and has the peer got all that was sent? */
+/* The same, and has the peer acknowledged all records? */
 static int settled(const struct tdm_conn *c)
 {
 	return idle(c) && c->acked == c->tx_seq;
 }
 
-/* The session is over and the next one begins from 0. */
+/* The session is over; the next one counts from 0. */
 static void forget_session(struct tdm_conn *c)
 {
 	tdm_credit_end(c, 0);
@@ -136,7 +141,10 @@ static void forget_session(struct tdm_conn *c)
 
 void tdm_rest_now(struct tdm_conn *c)
 {
-	/* Operations that the peer began since have numbers of this session. */
+	/*
+	 * Numbers of operations that the peer began since belong to this
+	 * session.
+	 */
 	if (!over(c)) {
 		TDM_CONN_INFO(c, "the peer was to rest and did not");
 		tdm_conn_fail(c, FI_ECONNRESET, EPROTO);
@@ -163,7 +171,7 @@ int tdm_rest_reborn(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	return 1;
 }
 
-/* Say @step now, behind what is committed. Not 0: there is no room. */
+/* Write @step after the committed bytes. Not 0: there is no room. */
 static int say_now(struct tdm_conn *c, enum tdm_wire_step step)
 {
 	if (c->gather || !tdm_out_room(c, TDM_WIRE_ACK_BYTES))
@@ -174,7 +182,7 @@ static int say_now(struct tdm_conn *c, enum tdm_wire_step step)
 	return 0;
 }
 
-/* Say @step, at once or when there is room: it changes nothing here. */
+/* Send @step, now or when there is room: it changes no state here. */
 static void say(struct tdm_conn *c, enum tdm_wire_step step)
 {
 	c->say = (uint8_t)step;
@@ -190,7 +198,7 @@ static void ask(struct tdm_conn *c)
 	tdm_out_push(c);
 }
 
-/* Say YES or GO, by which nothing more leaves. Not 0: there is no room. */
+/* Write YES or GO, after which nothing is sent. Not 0: there is no room. */
 static int agree(struct tdm_conn *c, enum tdm_wire_step step)
 {
 	if (say_now(c, step))
@@ -206,7 +214,7 @@ static int heard_ask(struct tdm_conn *c)
 	if (c->state == TDM_CONN_RESTING || c->say)
 		return -TDM_WIRE_E_STATE;
 	if (c->asked && memcmp(c->tcp->id, c->id, sizeof(c->id)) < 0)
-		return 0; /* ours counts */
+		return 0; /* our own ASK has precedence */
 	c->asked = 0;
 	if (!settled(c) || c->tcp->closing || agree(c, TDM_WIRE_YES))
 		say(c, TDM_WIRE_NO);
@@ -224,7 +232,7 @@ static int heard_answer(struct tdm_conn *c, uint32_t step)
 	return 0;
 }
 
-/* The peer's reaction to our YES. */
+/* The peer's answer to our YES. */
 static int heard_last(struct tdm_conn *c, uint32_t step)
 {
 	if (c->state != TDM_CONN_RESTING || c->going)
@@ -255,7 +263,7 @@ int tdm_rest_heard(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	}
 }
 
-/* @c has not been used for @passes: put it where it belongs, if at all. */
+/* Insert @c, unused for @passes, among the candidates if it is old enough. */
 static void consider(struct tdm_idle *l, struct tdm_conn *c, uint64_t passes)
 {
 	unsigned i = l->count;
@@ -313,7 +321,7 @@ void tdm_rest_init(struct tdm_tcp *tcp)
 	tcp->crowd_timer.fired = look;
 }
 
-/* Is the number @fd among the last fifth of those the process may have? */
+/* Is @fd among the last fifth of the numbers that the process may have? */
 static int scarce(int fd)
 {
 	struct rlimit limit;
@@ -329,7 +337,10 @@ void tdm_rest_crowd(struct tdm_tcp *tcp, int fd)
 		return;
 	tcp->crowd += fd < 0 ? ASK_NONE_LEFT : ASK_CROWDED;
 	tcp->none_left |= fd < 0;
-	/* Not here, in the middle of something. Without memory: next time. */
+	/*
+	 * The caller is at work on a connection, so leave it to a timer. If it
+	 * cannot be armed for want of memory, the next descriptor tries again.
+	 */
 	if (!tcp->crowd_timer.ev && !tcp->closing)
 		(void)tdm_loop_timer_arm(tcp->a.loop, &tcp->crowd_timer, 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections that rest, so that their descriptors serve others; rest.c says
- * how. Everything: G: domain lock.
+ * Idle close ("rest") of connections, so that their descriptors serve others;
+ * rest.c explains it. Everything: G: domain lock.
  */
 #ifndef TDM_TCP_WIRE_REST_H
 #define TDM_TCP_WIRE_REST_H
@@ -19,24 +19,24 @@ struct tdm_wire_rec;
 void tdm_rest_init(struct tdm_tcp *tcp);
 
 /*
- * @tcp has just been given the descriptor @fd, or (-1) none, for there is none.
- * When they are scarce, idle connections are asked to rest, later.
+ * @tcp has just been given the descriptor @fd, or (-1) failed to get one. When
+ * they are scarce, peers of idle connections will be asked for an idle close.
  */
 void tdm_rest_crowd(struct tdm_tcp *tcp, int fd);
 
 /*
- * The session of @c, RESTING, is over for both sides: back to IDLE, or to
- * CONNECTING when sends wait. DEAD, if the peer did not keep to it.
+ * Both sides have agreed to close the session of @c, which is RESTING: back to
+ * IDLE, or to CONNECTING if sends wait. DEAD, if the peer broke the agreement.
  */
 void tdm_rest_now(struct tdm_conn *c);
 
 /*
- * Is it another life of the peer of @c, which has no session, that says @g?
- * Then what waits for the former one has failed, and @c with it.
+ * Does the HELLO @g come from a restarted peer of @c, which has no session?
+ * Then fails the operations for the former one, and @c.
  */
 int tdm_rest_reborn(struct tdm_conn *c, const struct tdm_wire_greeting *g);
 
-/* The peer of @c, which is live, said REST. 0, or -enum tdm_wire_error. */
+/* The peer of @c, which is live, sent REST. 0, or -enum tdm_wire_error. */
 int tdm_rest_heard(struct tdm_conn *c,
 		   const struct tdm_wire_rec *rec) tdm_must_check;
 

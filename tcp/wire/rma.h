@@ -11,12 +11,12 @@
 /* A peer's READ. 0, -enum tdm_wire_error or -TDM_RX_NO_MEMORY. */
 int tdm_tx_read(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
-/* Carry out a peer's ATOMIC, which c->announced counts. 0, -TDM_RX_NO_MEMORY. */
+/* Carry out a peer's ATOMIC, counted in c->announced. 0, -TDM_RX_NO_MEMORY. */
 int tdm_tx_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		  const void *operands);
 
 /*
- * Ask our regions for what the WRITE, AWRITE or READ @rec names, @access:
+ * Ask the owner for the region of @rec, a WRITE, AWRITE or READ. @access:
  * FI_REMOTE_WRITE or FI_REMOTE_READ. Out: *@entry, with TDM_WIRE_S_OK.
  */
 enum tdm_wire_status tdm_rma_get(struct tdm_conn *c,
@@ -24,10 +24,10 @@ enum tdm_wire_status tdm_rma_get(struct tdm_conn *c,
 				 uint64_t access,
 				 struct fi_peer_rx_entry **entry);
 
-/* A RANGE, for the next one-sided operation; returns as those of rx_msg.h. */
+/* Handle a RANGE, for the next one-sided operation; returns as in rx_msg.h. */
 int tdm_rx_range(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
-/* Where the bytes go that @op asks for, numbered. NULL: out of memory. */
+/* A numbered place for the bytes that @op asks for. NULL: out of memory. */
 struct tdm_rx *tdm_rx_reading(struct tdm_conn *c, struct tdm_tx *op);
 
 #endif /* TDM_TCP_WIRE_RMA_H */

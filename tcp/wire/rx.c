@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Input of a connection: bytes to records to handlers.
+ * Input of a connection: splits bytes into records and calls their handlers.
  *
  * A record is a header and its payload. Headers are decoded in the staging
  * buffer of the loop, or in c->head when they arrive in pieces; payload
- * goes to its place as it comes, from the staging buffer or, when much is
- * missing, by the kernel directly with what follows caught in the staging
- * buffer. So a connection keeps no input of its own but part of a header.
+ * goes to its place as it arrives: from the staging buffer, or, when much is
+ * missing, directly from the kernel, while the bytes after it go to the staging
+ * buffer. So a connection buffers no input but a part of a header.
  *
  * Invariants:
  *  1. c->left bytes of payload are expected before the next header.
@@ -15,10 +15,11 @@
  *     is the connection that has bytes there, from a header on, and no other
  *     of the loop reads before they are handled. So no message is lost for
  *     want of memory.
- *  3. Nothing is believed: wire.c checks what bytes alone can tell, the
- *     handlers check against the state. An error ends this connection only.
- *  4. Reading is never switched off; memory is bounded by credit (EAGER) and
- *     by count (RTS, ATOMIC).
+ *  3. No byte is trusted: record.c checks what bytes alone can tell, the
+ *     handlers check them against the state. An error ends this connection
+ *     only.
+ *  4. Reading never stops; credit (EAGER) and counts (RTS, ATOMIC) bound
+ *     memory.
  */
 #include "tcp/wire/rx.h"
 #include "base/log.h"
@@ -38,9 +39,12 @@
 enum {
 	/* First read of a pass: bounds the time short records may take. */
 	READ_BYTES = 16 << 10,
-	/* Missing payload from which it is read to its place directly. */
+	/* Least missing payload that is read to its place directly. */
 	DIRECT_BYTES = 8 << 10,
-	/* Where messages are this long, a read is short to leave them there. */
+	/*
+	 * With messages of this length a read is short, so that their payload
+	 * stays in the kernel and can be read to its place.
+	 */
 	LONG_BYTES = 12 << 10,
 	SHORT_READ_BYTES = 1 << 10,
 };
@@ -69,7 +73,7 @@ void tdm_rx_release(struct tdm_conn *c, uint64_t charge)
 static void received(struct tdm_conn *c, uint8_t flags, uint32_t len)
 {
 	if (c->tcp->closing)
-		return; /* dropped, so it must not count as received */
+		return; /* dropped, so it must not be acknowledged */
 	c->rx_seq++;
 	c->ack_bytes += len;
 	if (c->rx_seq - c->ack_seq >= TDM_TCP_ACK_RECORDS ||
@@ -99,7 +103,7 @@ static void take(struct tdm_conn *c, const uint8_t *p, size_t n)
 		received(c, c->cur_flags, c->cur_len);
 }
 
-/* The payload of @rec, which there is no room for, is dropped as it comes. */
+/* There is no room for the payload of @rec: drop it as it arrives. */
 static int pass_over(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	c->cur = NULL;
@@ -132,7 +136,7 @@ static int begin_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	k = rec->op == TDM_WIRE_WRITE ? tdm_rx_write(c, rec) :
 					tdm_rx_eager(c, rec, p, n);
 	if (tdm_unlikely(k < 0)) {
-		/* It comes once more. */
+		/* The record will be handled again. */
 		c->rx_charged -= charge;
 		if (rec->flags & TDM_WIRE_F_LEFT)
 			c->given -= charge;
@@ -146,7 +150,7 @@ static int begin_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	return k;
 }
 
-/* Bounded by count, as what is announced: its bytes are gone when it ends. */
+/* Bounded by count, like announced messages: no credit is charged for it. */
 static int begin_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 			const uint8_t *p, size_t n)
 {
@@ -162,7 +166,7 @@ static int begin_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	return k;
 }
 
-/* All bytes of an announced message or write, whose sender closes. */
+/* The payload of an announced message or write whose sender closes. */
 static int begin_left(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	int ret;
@@ -185,7 +189,10 @@ static int begin_data(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	ret = tdm_rx_data(c, rec);
 	if (ret < 0)
 		return ret;
-	/* Unknown urgency: the sender may wait for the delivery. */
+	/*
+	 * An older peer cannot say whether it is urgent: it may wait for the
+	 * delivery.
+	 */
 	if ((rec->flags & TDM_WIRE_F_ACK) &&
 	    !(c->features & TDM_WIRE_FEATURE_NOW))
 		c->cur_flags |= TDM_WIRE_F_NOW;
@@ -193,7 +200,9 @@ static int begin_data(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	return 0;
 }
 
-/* The sender cancels: in time when the message waits here still. */
+/*
+ * The sender cancels a message: it succeeds if the message is still unmatched.
+ */
 static void withdrawn(struct tdm_conn *c, uint32_t id)
 {
 	struct tdm_list_ends ends;
@@ -211,7 +220,7 @@ static void withdrawn(struct tdm_conn *c, uint32_t id)
 	}
 }
 
-/* The messages that follow are of @group. */
+/* The messages from here on belong to @group. */
 static int group(struct tdm_conn *c, uint32_t group)
 {
 	if (!c->tcp->a.groups)
@@ -301,8 +310,8 @@ static int gather_head(struct tdm_conn *c, const uint8_t *p, size_t n,
 }
 
 /*
- * One header, and what is there of its payload. Bytes used, or an error. With
- * -TDM_RX_NO_MEMORY *@used bytes are used, the rest is to come once more.
+ * Handle one header and the payload that has arrived. Returns bytes used, or an
+ * error. With -TDM_RX_NO_MEMORY *@used bytes are used, the others come again.
  */
 static int record(struct tdm_conn *c, const uint8_t *p, size_t n, int *used)
 {
@@ -335,7 +344,7 @@ static int record(struct tdm_conn *c, const uint8_t *p, size_t n, int *used)
 	return ret < 0 ? ret : took + ret;
 }
 
-/* There is no memory for what @p[n] of the staging buffer begins with. */
+/* No memory for the record at the start of @p[n] in the staging buffer. */
 static void stall(struct tdm_conn *c, const uint8_t *p, size_t n)
 {
 	struct tdm_stage *stage = c->tcp->stage;
@@ -379,8 +388,8 @@ static unsigned consume(struct tdm_conn *c, const uint8_t *p, size_t n)
 }
 
 /*
- * One system call. *@direct: bytes at most that go to their place, *@asked:
- * all that would fit.
+ * One system call. *@direct: most bytes that go to their place, *@asked: bytes
+ * that fit in all.
  */
 static ssize_t read_some(struct tdm_conn *c, size_t *direct, size_t *asked)
 {
@@ -393,14 +402,16 @@ static ssize_t read_some(struct tdm_conn *c, size_t *direct, size_t *asked)
 	if (tdm_unlikely(c->left > DIRECT_BYTES))
 		n = tdm_rx_target(c, iov);
 	if (!n) {
-		/* Much to be dropped: in large pieces. */
+		/* Many bytes to drop: read them in large pieces. */
 		if (tdm_unlikely(c->left > DIRECT_BYTES))
 			*asked = TDM_STAGE_BYTES;
 		return tdm_os.recv(c->io.fd, stage, *asked, MSG_DONTWAIT);
 	}
 	*direct = tdm_iov_len(iov, n);
 	*asked = *direct;
-	/* The end of a write comes by the staging buffer, with what follows. */
+	/*
+	 * The end of a write goes through the staging buffer, with later bytes.
+	 */
 	if (c->left - *direct <= TDM_LINE_BYTES) {
 		iov[n].iov_base = stage;
 		iov[n].iov_len = READ_BYTES;
@@ -421,10 +432,10 @@ static void ended(struct tdm_conn *c, int err)
 }
 
 /*
- * How much to read into the staging buffer next, when the last @n bytes held
- * the beginnings of @records: headers only where long payload can be read to
- * its place, all there is where records are short, but no more than a pass
- * may handle.
+ * Choose how much to read into the staging buffer next, when the last @n bytes
+ * held the beginnings of @records: headers only where long payload can be read
+ * to its place; all there is where records are short, within the bounds of a
+ * pass.
  */
 static void adapt(struct tdm_conn *c, size_t n, unsigned records)
 {
@@ -436,7 +447,7 @@ static void adapt(struct tdm_conn *c, size_t n, unsigned records)
 		c->read_bytes = TDM_STAGE_BYTES;
 }
 
-/* A header that came whole in c->head is all that is left to be handled. */
+/* Only a complete header in c->head is left to handle. */
 static void resume_head(struct tdm_conn *c)
 {
 	int used, k = record(c, c->tcp->stage->bytes, 0, &used);
@@ -447,7 +458,7 @@ static void resume_head(struct tdm_conn *c)
 		protocol_error(c, -k);
 }
 
-/* Bytes in the staging buffer come first. Not 0 when it is free by now. */
+/* Handle bytes left in the staging buffer. Returns not 0 when it is free. */
 static int resume(struct tdm_conn *c)
 {
 	struct tdm_stage *stage = c->tcp->stage;

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages on their way in, between the wire and the owner's matching; the
- * peer's part of fi_peer(3) "PEER SRX".
+ * Received messages, from the wire to the owner's matching; the peer's part of
+ * fi_peer(3) "PEER SRX".
  *
- * A short message that is expected and whole is placed, completed and
- * forgotten where it is parsed. All others have a struct tdm_rx:
- *
- * rx_rma.c adds the one-sided operations.
+ * A short message that has arrived completely and finds its receive is placed
+ * and completed where it is parsed. rx_rma.c adds the one-sided operations. Any
+ * other message has a struct tdm_rx:
  *
  *   WAITING -> PLACING   [start_msg, start_tag]
  *   WAITING -> DROPPING  [discard_msg, discard_tag]
  *   PLACING -> ended     [all bytes came, or the connection is lost]
- *   PLACING -> DROPPING  [the region was closed; DONE says so]
+ *   PLACING -> DROPPING  [the region was closed; DONE reports it]
  *
  * Invariants:
- *  1. get_* and queue_* of a message are not separated by anything.
+ *  1. No other call to the owner comes between get_* and queue_* of a message.
  *  2. An entry is completed, then given back by free_entry, exactly once. A
  *     discarded entry is the owner's alone.
- *  3. A tdm_rx keeps its connection's memory, not its life: an unexpected
- *     message that came whole is delivered although the peer is gone.
- *  4. Credit is given back when the message takes no memory here any more;
- *     that of one to be answered when the answer is written.
+ *  3. While a connection has a tdm_rx it stays allocated, alive or not: an
+ *     unexpected message that arrived completely is delivered although the peer
+ *     is gone.
+ *  4. Credit is given back when the message takes no memory any more; if it
+ *     needs an answer, when the answer is written.
  */
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/conn.h"
@@ -71,7 +71,7 @@ struct tdm_rx *tdm_rx_new(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	return rx;
 }
 
-/* Ask the owner whose message this is. @len: bytes of the whole message. */
+/* Ask the owner for the receive of the message. @len: its whole length. */
 static int match(struct tdm_conn *c, const struct tdm_wire_rec *rec, size_t len,
 		 struct fi_peer_rx_entry **entry)
 {
@@ -95,7 +95,7 @@ static int match(struct tdm_conn *c, const struct tdm_wire_rec *rec, size_t len,
 	return ret;
 }
 
-/* Have the owner keep @entry as unexpected. */
+/* Let the owner keep @entry as unexpected. */
 static int queue(struct tdm_rx *rx, const struct tdm_wire_rec *rec,
 		 struct fi_peer_rx_entry *entry)
 {
@@ -115,7 +115,7 @@ static void give_back(struct tdm_tcp *tcp, struct fi_peer_rx_entry *entry)
 	tcp->a.srx->owner_ops->free_entry(entry);
 }
 
-/* All of a message of @len bytes came, @room of which fitted. */
+/* A message of @len bytes has arrived; @room bytes fitted the receive. */
 static void complete(struct tdm_tcp *tcp, struct fi_peer_rx_entry *entry,
 		     uint64_t len, uint64_t room)
 {
@@ -149,7 +149,7 @@ void tdm_rx_revoke(struct tdm_rx *rx)
 	give_back(rx->conn->tcp, entry);
 }
 
-/* Must the bytes of @rx, which is PLACING, go nowhere? */
+/* Must the bytes of @rx, which is PLACING, be dropped? */
 static int revoked(const struct tdm_rx *rx)
 {
 	return (rx->entry->flags & FI_RMA) &&
@@ -168,8 +168,8 @@ void tdm_rx_answer(struct tdm_rx *rx, enum tdm_wire_op op)
 }
 
 /*
- * @rx needs no more bytes and no entry: free it, after the last word to the
- * sender if one is due.
+ * Free @rx, which needs no more bytes and no entry, after the last answer to
+ * the sender if one is due.
  */
 static void finish(struct tdm_rx *rx)
 {
@@ -186,7 +186,7 @@ void tdm_rx_answered(struct tdm_rx *rx)
 	uint8_t op = rx->answer;
 
 	rx->answer = 0;
-	/* Without a place to send to, DONE answers AWRITE or ATOMIC. */
+	/* A DONE without an earlier CTS answers AWRITE or ATOMIC. */
 	if (op == TDM_WIRE_CTS || (rx->announced && !rx->has_rid))
 		rx->conn->announced--;
 	if (op == TDM_WIRE_CTS && rx->want)
@@ -219,7 +219,7 @@ void tdm_rx_place(struct tdm_rx *rx, struct fi_peer_rx_entry *entry)
 	rx->room = tdm_iov_len(entry->iov, entry->count);
 }
 
-/* Tell the sender of announced @rx how much is wanted. */
+/* Ask the sender of the announced @rx for the bytes that fit. */
 static void want(struct tdm_rx *rx)
 {
 	struct tdm_conn *c = rx->conn;
@@ -277,7 +277,7 @@ int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 			tdm_credit_announce(rx);
 	}
 	if (ret) {
-		/* It comes once more. */
+		/* The record will be handled again. */
 		c->announced--;
 		c->heard--;
 		c->stats.rx_msgs--;
@@ -285,7 +285,7 @@ int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		tdm_rx_free(rx);
 		return -TDM_RX_NO_MEMORY;
 	}
-	/* It was announced for want of credit, perhaps. */
+	/* Perhaps it was announced because credit was low. */
 	if (c->given - c->rx_charged < TDM_CREDIT_LOW_BYTES)
 		tdm_credit_low(c);
 	return 0;
@@ -307,8 +307,8 @@ void tdm_rx_withdraw(struct tdm_rx *rx)
 }
 
 /*
- * A message that is unexpected, or not whole, or must be answered. There is
- * a struct tdm_rx for it. Without memory @entry, which is new then, goes back.
+ * Make a struct tdm_rx for a message that is unexpected, incomplete, or to be
+ * answered. Without memory @entry, which is a new one then, goes back.
  */
 static int begin(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		 struct fi_peer_rx_entry *entry, int expected)
@@ -350,7 +350,9 @@ int tdm_rx_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	n = tdm_min(n, rec->len);
 	if (tdm_unlikely(tcp->closing))
 		return 0;
-	/* Before a receive is taken from those posted: it cannot go back. */
+	/*
+	 * First, since a posted receive that has been taken cannot be put back.
+	 */
 	if (tdm_unlikely(tdm_pool_ready(&tcp->rx_pool)))
 		return -TDM_RX_NO_MEMORY;
 	ret = match(c, rec, rec->len, &entry);
@@ -415,7 +417,7 @@ size_t tdm_rx_target(const struct tdm_conn *c, struct iovec *iov)
 				     rx->op->count, rx->got, c->left);
 	if (rx->state != TDM_RX_PLACING || revoked(rx))
 		return 0;
-	/* The end of a write is placed by tdm_place(). */
+	/* tdm_place() stores the end of a write. */
 	if (rx->entry->flags & FI_RMA)
 		room -= tdm_place_last(rx->entry->iov, rx->entry->count);
 	if (rx->got >= room)
@@ -425,7 +427,7 @@ size_t tdm_rx_target(const struct tdm_conn *c, struct iovec *iov)
 			     tdm_min(c->left, room - rx->got));
 }
 
-/* The next @n bytes of what is being placed. */
+/* Place the next @n bytes of @rx. */
 static void put(struct tdm_rx *rx, const uint8_t *p, size_t n)
 {
 	const struct fi_peer_rx_entry *e = rx->entry;
@@ -461,8 +463,9 @@ void tdm_rx_put(struct tdm_conn *c, const uint8_t *p, size_t n)
 }
 
 /*
- * A call outside of a pass may have queued an answer to the peer: it leaves
- * before the application reads the completion, for it may turn away then.
+ * A call outside of a pass may have queued an answer to the peer. Send it
+ * before the application reads the completion, since it may make no progress
+ * after that.
  */
 static void owe(struct tdm_conn *c)
 {
@@ -470,7 +473,7 @@ static void owe(struct tdm_conn *c)
 		c->tcp->a.engine->owed = 1;
 }
 
-/* The owner has found the receive for a message it kept. */
+/* The owner has found a receive for a message that it kept. */
 static int start(struct fi_peer_rx_entry *entry)
 {
 	struct tdm_rx *rx = entry->peer_context;
@@ -496,7 +499,7 @@ static int start(struct fi_peer_rx_entry *entry)
 	return 0;
 }
 
-/* The owner has dropped a message it kept; the entry is its own again. */
+/* The owner has dropped a message that it kept, and frees the entry. */
 static int discard(struct fi_peer_rx_entry *entry)
 {
 	struct tdm_rx *rx = entry->peer_context;
@@ -542,7 +545,8 @@ void tdm_rx_abandon(struct tdm_conn *c)
 			give_back(c->tcp, entry);
 		rx->entry = NULL;
 		rx->state = TDM_RX_DROPPING;
-		rx->done = 0; /* what is dropped is not delivered */
+		/* a dropped message is not acknowledged as delivered */
+		rx->done = 0;
 	}
 }
 

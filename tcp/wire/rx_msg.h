@@ -10,13 +10,13 @@
 
 extern struct fi_ops_srx_peer tdm_rx_peer_ops;
 
-/* Beside enum tdm_wire_error: not the peer's fault. */
+/* An error beside enum tdm_wire_error, which is not the peer's fault. */
 enum { TDM_RX_NO_MEMORY = 1000 };
 
 /*
  * A record arrived; @n bytes after its header are at @p. Returns the payload
- * bytes consumed, the rest is expected through tdm_rx_put(); or -enum
- * tdm_wire_error, or -TDM_RX_NO_MEMORY.
+ * bytes consumed, tdm_rx_put() gets the others; or -enum tdm_wire_error, or
+ * -TDM_RX_NO_MEMORY.
  */
 int tdm_rx_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		 const uint8_t *p, size_t n);
@@ -27,10 +27,10 @@ int tdm_rx_data(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 int tdm_rx_write(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 int tdm_rx_awrite(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
-/* Where the next payload bytes go; 0 elements: through tdm_rx_put() only. */
+/* The place of the next payload bytes; 0 elements: use tdm_rx_put(). */
 size_t tdm_rx_target(const struct tdm_conn *c, struct iovec *iov);
 
-/* @n bytes of payload at @p, or (NULL) already at tdm_rx_target(). */
+/* Take @n bytes of payload, at @p or (NULL) already at tdm_rx_target(). */
 void tdm_rx_put(struct tdm_conn *c, const uint8_t *p, size_t n);
 
 /* The CTS or DONE of @rx has been written. */
@@ -38,7 +38,7 @@ void tdm_rx_answered(struct tdm_rx *rx);
 
 void tdm_rx_free(struct tdm_rx *rx);
 
-/* Forget the announced @rx, which is WAITING. */
+/* Free the announced @rx, which is WAITING. */
 void tdm_rx_drop(struct tdm_rx *rx);
 
 /* End all receives of @c with @err; messages that are complete stay. */
@@ -47,10 +47,10 @@ void tdm_rx_fail(struct tdm_conn *c, int err, int prov);
 /* Give all entries back without a completion; the endpoint closes. */
 void tdm_rx_abandon(struct tdm_conn *c);
 
-/* Forget all that is left; the entries are the owner's alone. */
+/* Free the remaining tdm_rx. Their entries belong to the owner already. */
 void tdm_rx_free_all(struct tdm_conn *c);
 
-/* For foreach_unspec_addr: the source of a queued entry, as known now. */
+/* For foreach_unspec_addr: the source of a queued entry, as far as known. */
 fi_addr_t tdm_rx_source(struct fi_peer_rx_entry *entry);
 
 #endif /* TDM_TCP_WIRE_RX_MSG_H */

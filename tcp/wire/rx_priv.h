@@ -8,41 +8,41 @@
 
 #include "tcp/wire/tcp.h"
 
-/* A new one for the record @rec, DROPPING. NULL: out of memory. */
+/* A new tdm_rx for the record @rec, DROPPING. NULL: out of memory. */
 struct tdm_rx *tdm_rx_new(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
 /*
- * Have memory for the numbers of all that waits announced on @c, and for one
- * more: a receive that has been matched cannot wait for memory. To be called
- * before something is announced and before a number is taken.
+ * Reserve memory for the numbers of all announced operations waiting on @c and
+ * one more, since a matched receive cannot wait for memory. Call before
+ * announcing and before taking a number.
  */
 static inline int tdm_rx_rid_ready(struct tdm_conn *c)
 {
 	return tdm_ids_ready(&c->rids, c->announced + 1);
 }
 
-/* The bytes of @rx go to @entry from now on: PLACING. */
+/* The bytes of @rx go to @entry from now on: state PLACING. */
 void tdm_rx_place(struct tdm_rx *rx, struct fi_peer_rx_entry *entry);
 
 /* Send CTS or DONE for @rx. */
 void tdm_rx_answer(struct tdm_rx *rx, enum tdm_wire_op op);
 
 /*
- * The operands in @rx, which was OPERANDS, have come: carry out the operation,
- * or have DONE say that there is no memory.
+ * All operands of @rx, which was OPERANDS, have arrived: carry out the
+ * operation, or send a DONE which says that there is no memory.
  */
 void tdm_rx_operands(struct tdm_rx *rx);
 
-/* Keep @n bytes of them that came. */
+/* Keep the next @n bytes of operands. */
 void tdm_rx_keep_operands(struct tdm_rx *rx, const uint8_t *p, size_t n);
 
-/* All that will come of @rx has come. */
+/* All expected bytes of @rx have arrived. */
 void tdm_rx_arrived(struct tdm_rx *rx);
 
-/* The region behind @rx was closed: its bytes go nowhere from now on. */
+/* The region of @rx was closed: drop its further bytes. */
 void tdm_rx_revoke(struct tdm_rx *rx);
 
-/* Where messages for receive context @ctx, which exists, are matched. */
+/* The receive side for messages to context @ctx, which exists. */
 static inline struct fid_peer_srx *tdm_rx_srx(const struct tdm_tcp *tcp,
 					      uint16_t ctx)
 {

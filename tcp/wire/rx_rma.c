@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One-sided operations on their way in: writes and the operands of atomic
- * operations at their target, the bytes that come back at their initiator. The
- * rest of the way is that of messages (rx_msg.c).
+ * Input of one-sided operations: writes and the operands of atomic operations
+ * at their target, results at their initiator. Otherwise they are handled as
+ * messages (rx_msg.c).
  *
  *   (a write)    -> PLACING  [tdm_rx_write, tdm_rx_awrite; a region's entry]
  *   (a read)     -> READING  [tdm_rx_reading; the buffer is that of the read]
@@ -16,13 +16,13 @@
 
 #include <stdlib.h>
 
-/* The contents of the buffer of a tdm_rx in OPERANDS. */
+/* The contents of tdm_rx.buf in state OPERANDS. */
 struct staged {
 	struct tdm_wire_rec rec;
 	uint8_t bytes[];
 };
 
-/* Ask for the region of a write. PLACING, or DROPPING with the status. */
+/* Ask for the region of a write. PLACING, or DROPPING with an error status. */
 static void admit(struct tdm_rx *rx, const struct tdm_wire_rec *rec)
 {
 	struct fi_peer_rx_entry *entry;
@@ -108,7 +108,7 @@ struct tdm_rx *tdm_rx_reading(struct tdm_conn *c, struct tdm_tx *op)
 	return rx;
 }
 
-/* Without memory the operation @rec will come once more. */
+/* No memory: the operation @rec will be handled again. */
 static int again(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	c->announced--;
