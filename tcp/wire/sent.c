@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sends that wait for the peer's acknowledgement while the peer makes no
- * progress. With manual progress an application may turn to other things
- * after its last receive; its peer, which waits for the completion of the
- * matching send, must not wait for ever.
+ * Unacknowledged sends: those that have been sent and wait for the peer's ACK.
+ * With manual progress an application may stop making progress after its last
+ * receive; its peer, which waits for the completion of the matching send, must
+ * not wait for ever.
  *
  * A send at FI_TRANSMIT_COMPLETE ends by whichever comes first: the ACK record
- * of the peer endpoint, or the word of the peer host's TCP that all bytes up
- * to it have arrived (SIOCOUTQ says 0). Both mean that nothing depends on
- * this host or the network any more. FI_DELIVERY_COMPLETE waits for the
- * peer's word: DONE, or after announced data the ACK of its last record.
+ * of the peer endpoint, or the acknowledgement by the peer host's TCP of all
+ * bytes up to it (SIOCOUTQ gives 0). Both mean that this host and the network
+ * are not needed any more. FI_DELIVERY_COMPLETE waits for the peer endpoint:
+ * for DONE, or after announced data for the ACK of its last record.
  *
  * The kernel is asked every SENT_PASSES-th pass, and by timer during sleep.
  * Spec: fi_cq(3), doc/adr/0007-transmit-complete.md.
@@ -19,7 +19,7 @@
 
 enum { SENT_PASSES = 64, SENT_MS = 10 };
 
-/* Not 0 when bytes of @c have still to reach the kernel or the peer. */
+/* Not 0 while the kernel or the peer has not got all bytes of @c. */
 static int in_flight(const struct tdm_conn *c)
 {
 	int bytes;
@@ -27,7 +27,10 @@ static int in_flight(const struct tdm_conn *c)
 	return c->out || c->gather || tdm_os.outq(c->io.fd, &bytes) || bytes;
 }
 
-/* All bytes have arrived, says the kernel: end well all but the deliveries. */
+/*
+ * The peer's kernel has all bytes: complete all sends but those that wait for
+ * delivery.
+ */
 static void end_sent(struct tdm_conn *c)
 {
 	struct tdm_list *pos, *tmp;

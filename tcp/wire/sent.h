@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sends that have left and wait for the peer's acknowledgement; sent.c says
- * why the peer alone is not waited for. Everything: G: domain lock.
+ * Sends that wait for the peer's acknowledgement; sent.c explains why its
+ * kernel's acknowledgement serves as well. Everything: G: domain lock.
  */
 #ifndef TDM_TCP_WIRE_SENT_H
 #define TDM_TCP_WIRE_SENT_H
@@ -14,7 +14,7 @@ void tdm_sent_init(struct tdm_tcp *tcp);
 /* Put @c, which is not in it, in tcp->sent. */
 void tdm_sent_join(struct tdm_conn *c);
 
-/* @c has a send in ackq. */
+/* Call when @c has a send in ackq. */
 static inline void tdm_sent_add(struct tdm_conn *c)
 {
 	if (tdm_unlikely(!tdm_list_linked(&c->sent_node)))

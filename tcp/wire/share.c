@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How many file descriptors strangers get. Nobody can tell whether a peer that
- * is not in the address vector is a client to come or somebody who says HELLO
- * with one made-up port after the other; so all of them are served while there
- * is plenty, and bounded when there is not. Of the descriptors that the process
- * may have,
+ * How many file descriptors *strangers* get, that is, peers that are not in the
+ * address vector. A stranger may be a new client, or an attacker who sends
+ * HELLO with one made-up port after the other. So all strangers are served
+ * while descriptors are plentiful, and bounded when they are not. Of the
+ * descriptors that the process may have,
  *
  *   - the last quarter is not for strangers at an IP where a quarter of all are
  *     strangers' sessions already;
  *   - the last sixteenth is for peers in the address vector.
  *
  * A caller beyond that gets the place of a stranger whose session has been
- * unused for 5 s, or is told BUSY and comes again. Connections over which
- * nothing is under way have been asked to rest long before (rest.c); a stranger
- * that answers is not unused.
+ * unused for 5 s, or is told BUSY and tries again. Long before that, peers of
+ * idle connections are asked for an idle close (rest.c); a stranger's answer
+ * counts as use.
  *
- * Numbers of descriptors stand for their count: the system gives the lowest
- * that is free. Nobody looks at anything while they are small.
+ * The number of a new descriptor stands for the count of those in use, since
+ * the system hands out the lowest free number. No check is made while numbers
+ * are small.
  */
 #include "tcp/wire/share.h"
 #include "av/av.h"
@@ -28,7 +29,7 @@
 
 static const uint64_t unused_ns = 5000000000ull;
 
-/* Is @fd beyond all but the last @part-th of the process's descriptors? */
+/* Is @fd in the last @part-th of the numbers that the process may have? */
 static int beyond(int fd, unsigned part, rlim_t *most)
 {
 	struct rlimit limit;
@@ -52,7 +53,7 @@ int tdm_share_known(const struct tdm_tcp *tcp, const struct tdm_addr *from)
 	return tdm_av_may_know(tcp->a.av, from);
 }
 
-/* A session with a peer that nobody inserted, at the IP of @addr or any. */
+/* A session with a stranger, at the IP of @addr or (NULL) at any. */
 static int is_strangers(const struct tdm_conn *c, const struct tdm_addr *addr)
 {
 	return tdm_conn_live(c) && c->fi_addr == FI_ADDR_UNSPEC &&
@@ -70,7 +71,7 @@ static size_t sessions(const struct tdm_tcp *tcp, const struct tdm_addr *addr)
 	return n;
 }
 
-/* Nanoseconds since @c was used, as far as these looks have seen. */
+/* Nanoseconds for which these checks have seen @c unused. */
 static uint64_t unused(struct tdm_conn *c, uint64_t now)
 {
 	if (c->seen_used != c->used) {

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Traffic classes, fi_endpoint(3) "Traffic Class", as IP networks know them.
- */
+/* Traffic classes, fi_endpoint(3) "Traffic Class", as code points of IP. */
 #ifndef TDM_TCP_WIRE_TCLASS_H
 #define TDM_TCP_WIRE_TCLASS_H
 
 #include <stdint.h>
 
 /*
- * The code point (DSCP, 0 to 63) of IP packets of @tclass: its own value, or
- * the one that RFC 4594 and RFC 8622 recommend for traffic such as its label
+ * The code point (DSCP, 0 to 63) for IP packets of @tclass: its own value, or
+ * the one that RFC 4594 and RFC 8622 recommend for the traffic that its label
  * describes. -1: none, the kernel decides.
  */
 int tdm_tclass_dscp(uint32_t tclass);

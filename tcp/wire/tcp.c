@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The TCP transport of one endpoint as a whole: opening, the work of a
- * progress pass, falling asleep, the watch over silent peers, closing.
+ * The TCP transport of one endpoint as a whole: opening, the work of a progress
+ * pass, preparing for sleep, checking silent peers, closing.
  *
- * A pass in order: what was gathered goes out; acknowledgements that fell due
- * in an earlier pass and found no traffic to ride on go out; pairs that died
- * are freed.
+ * A pass in order: gathered output is sent; acknowledgements that fell due in
+ * an earlier pass, and could not go with other output, are sent; dead
+ * connections are freed.
  *
- * Liveness: a peer is dead when the kernel says so. Beyond what it says by
- * itself we ask it (TCP_INFO) whether bytes have gone unacknowledged by the
- * peer's kernel for the peer time-out; silence of the process means nothing.
+ * Liveness: a peer is dead when the kernel reports an error, or says when asked
+ * (TCP_INFO) that the peer's kernel has acknowledged no bytes for the peer
+ * time-out. The silence of a process means nothing.
  */
 #include "base/env.h"
 #include "base/log.h"
@@ -32,13 +32,15 @@
 
 enum {
 	FIRST_BUCKETS = 16,
-	/* A close waits so long for the kernel to take what is left. */
+	/*
+	 * How long a close waits for the kernel to take the remaining output.
+	 */
 	CLOSE_NS = 1000000000,
 	CLOSE_STEP_MS = 1,
-	LEFT_MS = 60000, /* at most, for a peer to take what was injected */
+	LEFT_MS = 60000, /* most, for peers to take injects */
 	WATCH_LEAST_MS = 1000,
 	WATCH_MOST_MS = 15000,
-	/* By which the kernel's clock for acknowledgements may be coarse. */
+	/* The precision of the kernel's time of the last acknowledgement. */
 	ACK_SLACK_MS = 100,
 };
 
@@ -98,7 +100,7 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **out)
 	tdm_list_init(&tcp->guests);
 	tdm_pool_init(&tcp->tx_pool, sizeof(struct tdm_tx), 0);
 	tdm_pool_init(&tcp->rx_pool, sizeof(struct tdm_rx), 0);
-	/* An owner without them is asked for no region. */
+	/* Without these operations peers have no access to regions. */
 	if (attr->domain)
 		tcp->rma = tdm_open_ops(&attr->domain->fid, TDM_RMA_OPS);
 	attr->srx->peer_ops = &tdm_rx_peer_ops;
@@ -122,7 +124,9 @@ size_t tdm_tcp_tx_left(const struct tdm_tcp *tcp)
 	return tcp->a.tx_size - tdm_min(tcp->tx_used, tcp->a.tx_size);
 }
 
-/* Connections that cannot send or be watched any more: read, then end them. */
+/*
+ * Connections that cannot be sent to or watched any more: read, then fail them.
+ */
 static void run_again(struct tdm_tcp *tcp)
 {
 	struct tdm_list todo, *n;
@@ -152,7 +156,7 @@ static void push_all(struct tdm_tcp *tcp)
 		tdm_out_push(tdm_list_entry(n, struct tdm_conn, flush_node));
 }
 
-/* @all: also what may still find traffic to ride on. */
+/* @all: also those that may still go with other output. */
 static void send_acks(struct tdm_tcp *tcp, int all)
 {
 	struct tdm_list *n, *tmp;
@@ -213,11 +217,11 @@ static int tcp_info(const struct tdm_conn *c, struct tcp_info *info)
 }
 
 /*
- * Has the peer's kernel been asked in vain for the peer time-out? It was asked
- * by bytes that had to be sent again, or by probes, which Linux also sends when
- * the own link is down. A slow reader is not dead: its kernel answers. The time
- * counts from the first look that finds a question open, for the last answer
- * may be from long before it.
+ * Has the peer's kernel left questions unanswered for the peer time-out? A
+ * question is a retransmission, or a probe, which Linux also sends when the
+ * link of this host is down. A slow reader is not dead: its kernel answers. The
+ * time counts from the first call that finds an open question, since the last
+ * answer may be much older than the question.
  */
 static int unreachable(struct tdm_conn *c, uint64_t now)
 {
@@ -260,7 +264,7 @@ static void watch_fired(struct tdm_loop_timer *timer)
 					    WATCH_LEAST_MS, WATCH_MOST_MS));
 }
 
-/* Append GOODBYE; nothing is committed behind it. Not 0: done. */
+/* Append GOODBYE, the last record. Not 0: done. */
 static int say_goodbye(struct tdm_conn *c)
 {
 	struct tdm_out *out = tdm_out_room(c, TDM_WIRE_HEAD_BYTES);
@@ -277,8 +281,8 @@ static int say_goodbye(struct tdm_conn *c)
 }
 
 /*
- * One step of closing @c. Not 0 while the kernel has not taken all that was
- * said, or holds bytes that a close would throw away.
+ * One step of closing @c. Not 0 while the kernel has not taken all output, or
+ * the peer's kernel has not acknowledged all of it: a close might discard it.
  */
 static int close_step(struct tdm_conn *c, int *said)
 {
@@ -290,10 +294,11 @@ static int close_step(struct tdm_conn *c, int *said)
 	tdm_out_push(c);
 	while (tdm_conn_live(c) && tdm_rx_ready(c))
 		;
-	if (!tdm_conn_live(c)) /* dead, or a rest that sends have ended */
+	/* dead, or sends took it from RESTING to CONNECTING */
+	if (!tdm_conn_live(c))
 		return !tdm_list_empty(&c->sendq);
 	if (c->tx_err)
-		return 1; /* until the end is read */
+		return 1; /* not before the input has been read */
 	if (c->out || tdm_tx_leaving(c))
 		return 1;
 	if (!c->closing) {
@@ -310,9 +315,9 @@ static int close_step(struct tdm_conn *c, int *said)
 }
 
 /*
- * Wait a little without the lock: other objects of the domain go on. This
- * endpoint is in no list any more that they walk but the event loop's, and
- * whatever its connections receive is dropped.
+ * Wait a moment without the lock, so that other objects of the domain can work.
+ * The endpoint is in no list of theirs but the event loop's, and input of its
+ * connections is dropped.
  */
 static void nap(struct tdm_tcp *tcp) TDM_TSA(no_thread_safety_analysis)
 {
@@ -321,7 +326,7 @@ static void nap(struct tdm_tcp *tcp) TDM_TSA(no_thread_safety_analysis)
 	tdm_lock_acquire(tcp->a.engine->lock);
 }
 
-/* How long to wait for peers that are there to take what was injected. */
+/* How long to wait for living peers to take injected messages. */
 static uint64_t left_ns(void)
 {
 	unsigned ms = tdm_env.peer_timeout_ms;
@@ -367,7 +372,10 @@ void tdm_tcp_close(struct tdm_tcp *tcp)
 	struct tdm_list *pos, *tmp;
 
 	tdm_assert_held(tcp->a.engine->lock);
-	/* Peers ask the kernel who listens at the address that we claim. */
+	/*
+	 * After this the kernel no longer confirms to peers that we own our
+	 * address.
+	 */
 	tdm_listen_stop(tcp);
 	tdm_loop_timer_disarm(&tcp->watch);
 	tdm_loop_timer_disarm(&tcp->sent_timer);

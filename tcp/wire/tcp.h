@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The structures behind conn.h, shared by the files of the TCP transport and
- * by nobody else. Everything: G: domain lock.
+ * The connection and the transport, for the files of the TCP transport only.
+ * Everything: G: domain lock.
  */
 #ifndef TDM_TCP_WIRE_TCP_H
 #define TDM_TCP_WIRE_TCP_H
@@ -19,9 +19,9 @@
 
 enum {
 	TDM_TCP_OUT_BYTES = 16 << 10,	 /* one transmit buffer */
-	TDM_TCP_FLUSH_BYTES = 8 << 10,	 /* gathered output goes out at */
+	TDM_TCP_FLUSH_BYTES = 8 << 10,	 /* gathered output is sent at */
 	TDM_TCP_COPY_BYTES = 2 << 10,	 /* longest payload copied to gather */
-	TDM_TCP_CREDIT_BYTES = 1 << 20,	 /* most credit said in HELLO */
+	TDM_TCP_CREDIT_BYTES = 1 << 20,	 /* most credit in a HELLO */
 	TDM_TCP_RECORDS = 64,		 /* per peer and pass */
 	TDM_TCP_BURST_BYTES = 256 << 10, /* per peer and pass */
 	TDM_TCP_ACK_RECORDS = 64,	 /* received, acknowledged at once */
@@ -51,112 +51,129 @@ enum tdm_conn_state { /* conn.c */
 struct tdm_conn {
 	struct tdm_tcp *tcp;
 	struct tdm_loop_io io;
-	uint8_t state;	  /* enum tdm_conn_state */
-	uint8_t mirrored; /* the receiving half of a connection to ourselves */
-	uint8_t bye;	  /* GOODBYE was received */
-	uint8_t blocked;  /* the kernel takes no more; watched for write */
+	uint8_t state; /* enum tdm_conn_state */
+	/* 1: the receiving half of a connection to ourselves */
+	uint8_t mirrored;
+	uint8_t bye;	       /* GOODBYE was received */
+	uint8_t blocked;       /* the kernel takes no more; watched for write */
 	uint8_t ack_now, turn; /* turn: data before the next large message */
 	uint8_t head_len;      /* bytes of head[] */
-	uint8_t closing;       /* 1: GOODBYE said, 2: shut down */
-	uint8_t known; /* there was a session: what the peer has, its id */
-	uint8_t asked, going; /* ASK is unanswered; RESTING: GO is said */
-	uint8_t say;	 /* the next ACK is to be this step of a REST, or 0 */
-	uint8_t leaving; /* TDM_WIRE_F_LEFT: closing, injects leave: left.c */
-	uint8_t full, thirsty; /* the peer said FULL; sendq waits for credit */
-	uint8_t said_full;     /* we said so, or gave none in HELLO */
-	int tx_err; /* fi_errno a send met; the input is read first */
+	uint8_t closing;       /* 1: GOODBYE was written, 2: shut down */
+	/* 1: a session was up: the values of the peer's HELLO are valid */
+	uint8_t known;
+	/* our ASK is unanswered; RESTING: GO was written */
+	uint8_t asked, going;
+	/* a step of an idle close, sent in place of the next ACK; or 0 */
+	uint8_t say;
+	/* TDM_WIRE_F_LEFT while closing: injects are sent, left.c */
+	uint8_t leaving;
+	uint8_t full, thirsty; /* the peer sent FULL; sendq waits for credit */
+	uint8_t said_full;     /* we sent FULL, or a HELLO without credit */
+	int tx_err; /* fi_errno of a failed send; the input is read first */
 	int why;    /* BACKOFF: fi_errno of the last attempt */
 
 	/* Output. */
 	struct tdm_out *out;
-	struct tdm_tx *gather; /* its bytes follow those of out */
+	struct tdm_tx *gather; /* a send whose bytes follow those of out */
 	size_t gather_off, gather_end;
 	struct tdm_list sendq, dataq, ackq, waitq; /* struct tdm_tx */
 	struct tdm_list ctlq;			   /* struct tdm_rx */
 	struct tdm_list flush_node, ack_node, again_node, sent_node;
-	uint64_t tx_pass;	  /* pass in which something left at once */
-	uint64_t tx_seq;	  /* EAGER and DATA records begun */
-	uint64_t acked, injected; /* acknowledged; to the last inject */
-	uint64_t told, heard;	  /* RTS and AWRITE begun, and received */
-	uint64_t charged, freed;  /* credit taken, given after HELLO; bytes */
-	uint64_t window;	  /* the peer's credit, of its HELLO */
-	uint32_t eager;		  /* longest EAGER payload */
-	uint32_t rts, rts_max;	  /* announced or reads, unanswered */
-	struct tdm_slow slow;	  /* of waitq and dataq: tdm_order.h */
-	uint32_t contexts;	  /* receive contexts the peer has */
-	uint32_t features;	  /* enum TDM_WIRE_FEATURE_* of the peer */
-	uint32_t tx_group;	  /* of the messages in the output */
-	struct tdm_ids ids;	  /* struct tdm_tx */
+	/* pass in which output was last sent at once */
+	uint64_t tx_pass;
+	uint64_t tx_seq; /* EAGER and DATA records begun */
+	/* acknowledged records; up to the last inject */
+	uint64_t acked, injected;
+	uint64_t told, heard; /* RTS and AWRITE: begun, and received */
+	/* credit used, and given after HELLO; bytes */
+	uint64_t charged, freed;
+	uint64_t window; /* credit in the peer's HELLO */
+	uint32_t eager;	 /* longest EAGER payload */
+	/* announcements and reads without an answer; most */
+	uint32_t rts, rts_max;
+	/* slow operations of waitq and dataq: tdm_order.h */
+	struct tdm_slow slow;
+	uint32_t contexts;  /* receive contexts the peer has */
+	uint32_t features;  /* enum TDM_WIRE_FEATURE_* of the peer */
+	uint32_t tx_group;  /* of the last message in the output */
+	struct tdm_ids ids; /* struct tdm_tx */
 
 	/* Input. */
-	struct tdm_rx *cur; /* message whose payload comes; NULL: drop it */
-	uint64_t left;	    /* bytes of this record's payload to come */
+	struct tdm_rx *cur; /* whose payload comes; NULL: drop it */
+	uint64_t left;	    /* bytes of this record's payload still missing */
 	uint32_t cur_len;   /* payload of this record, bytes */
-	uint8_t cur_flags, more_count; /* its flags; of more */
+	/* flags of this record; elements of more */
+	uint8_t cur_flags, more_count;
 	uint32_t read_bytes, ack_bytes;
 	uint64_t rx_seq;  /* EAGER and DATA records received */
-	uint64_t ack_seq; /* of them, acknowledged */
+	uint64_t ack_seq; /* acknowledged ones of these */
 	uint64_t rx_charged, rx_freed, ack_freed; /* credit, bytes */
-	uint64_t credit;	 /* given to the peer in HELLO, bytes */
-	uint64_t given;		 /* in this session, that included */
-	uint64_t reserved, kept; /* in the account, this session and others */
-	uint32_t announced_most; /* said in HELLO */
-	uint64_t ack_pass;  /* pass in which the acknowledgement fell due */
-	uint32_t announced; /* the peer's, unanswered */
-	struct tdm_list *left_at; /* of rxs: LEFT is for no earlier one */
-	struct tdm_ids rids;	  /* struct tdm_rx */
-	struct tdm_list rxs;	  /* struct tdm_rx, all of them */
-	uint8_t head[TDM_WIRE_HEAD_BYTES]; /* a header cut short */
-	struct fi_rma_iov *more; /* RANGEs of the operation to come, or NULL */
+	uint64_t credit; /* given to the peer in HELLO, bytes */
+	uint64_t given;	 /* in this session, credit of HELLO included */
+	/* in the account: by this session, and beyond it */
+	uint64_t reserved, kept;
+	uint32_t announced_most; /* announcements allowed, from our HELLO */
+	uint64_t ack_pass;	 /* pass in which an acknowledgement fell due */
+	uint32_t announced;	 /* announced by the peer, unanswered */
+	/* element of rxs: the next LEFT is for it or a later one */
+	struct tdm_list *left_at;
+	struct tdm_ids rids;		   /* struct tdm_rx */
+	struct tdm_list rxs;		   /* struct tdm_rx, all of them */
+	uint8_t head[TDM_WIRE_HEAD_BYTES]; /* a header not complete yet */
+	struct fi_rma_iov *more; /* RANGEs of the next operation, or NULL */
 
 	/* Pair. */
 	struct tdm_list all;	/* tcp->conns or tcp->dead */
 	struct tdm_list bucket; /* tcp->bucket[] */
 	struct tdm_addr addr;
 	fi_addr_t fi_addr;
-	fi_addr_t from;		       /* what its messages are offered by */
-	uint32_t rx_group;	       /* of the messages that come */
+	fi_addr_t from;	   /* source in the offers of its messages */
+	uint32_t rx_group; /* of messages received now */
 	uint8_t id[TDM_WIRE_ID_BYTES]; /* the peer's incarnation */
-	/* GREETING only: the peer's, partial; with keys, behind it our own. */
+	/* GREETING only: received bytes; with keys our own greeting follows. */
 	uint8_t *greeting;
 	uint8_t greeting_len;
-	uint8_t proving; /* GREETING: the proof is said, no answer yet */
+	uint8_t proving; /* GREETING: the proof was sent, no answer yet */
 	unsigned backoff_ms;
-	uint64_t since_ns;   /* connect time-out counts from; 0: not begun */
+	uint64_t since_ns;   /* start of the connect time-out; 0: not started */
 	uint64_t entered_ns; /* when the state was entered */
-	uint64_t used;	     /* pass of the last bytes, either way */
-	uint64_t seen_used, seen_ns; /* share.c: `used` then, when it was new */
-	uint64_t unheard_ns; /* tcp.c: no answer since; 0: none is due */
+	uint64_t used;	     /* pass of the last byte sent or received */
+	/* share.c: `used` at its last change, and the time of that */
+	uint64_t seen_used, seen_ns;
+	uint64_t unheard_ns; /* tcp.c: a question is open since; 0: none */
 	struct tdm_loop_timer timer;
 	struct tdm_conn_stats stats;
 };
 
 struct tdm_tcp {
 	struct tdm_tcp_attr a;
-	const struct tdm_rma_ops *rma; /* NULL: no regions, all refused */
+	const struct tdm_rma_ops *rma; /* NULL: no regions, peers are refused */
 	struct tdm_addr addr;	       /* the endpoint's */
 	uint8_t id[TDM_WIRE_ID_BYTES];
 	uint64_t pass;
-	size_t tx_used;	   /* of tx_size: tdm_tx.counted */
+	size_t tx_used;	   /* part of tx_size in use: tdm_tx.counted */
 	size_t open;	   /* connections with a descriptor */
 	uint32_t contexts; /* receive contexts of the endpoint */
 	int closing;
-	uint32_t dice;			    /* for the back-off */
+	uint32_t dice;			    /* random numbers */
 	struct tdm_list flush, acks, again; /* conns with work at a pass */
-	struct tdm_list sent; /* conns with a send in ackq, and some without */
-	struct tdm_loop_timer sent_timer; /* looks at them while we sleep */
+	/* conns with a send in ackq; may contain others */
+	struct tdm_list sent;
+	struct tdm_loop_timer sent_timer; /* tdm_sent_pass() in sleep */
 	struct tdm_list conns, dead;
 	struct tdm_list *bucket; /* bucket[buckets], by address */
 	size_t buckets, pairs;
 	struct tdm_pool tx_pool, rx_pool;
 	struct tdm_out *spare_out;
 	unsigned spares;
-	struct tdm_loop_timer watch;	   /* silent peers */
-	unsigned crowd;			   /* connections to be asked to rest */
-	int none_left;			   /* descriptors: a stranger goes */
+	struct tdm_loop_timer watch; /* checks silent peers */
+	/* connections to ask for an idle close */
+	unsigned crowd;
+	/* 1: out of descriptors, evict a stranger */
+	int none_left;
 	struct tdm_loop_timer crowd_timer; /* asks them */
 
-	struct tdm_loop_io listener; /* this and the rest: listen.c */
+	struct tdm_loop_io listener; /* this and all below: listen.c */
 	struct tdm_list guests;
 	size_t guest_count;
 	int reserve_fd;
@@ -167,7 +184,7 @@ struct tdm_tcp {
 	struct tdm_stage *stage;	 /* the loop's */
 };
 
-/* Something was put on a list for the next pass: a sleeper must make it. */
+/* Call after putting work on a list for the next pass: wakes a sleeper. */
 static inline void tdm_tcp_nudge(struct tdm_tcp *tcp)
 {
 	if (tdm_unlikely(tdm_engine_watched(tcp->a.engine)))

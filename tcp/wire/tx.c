@@ -5,22 +5,23 @@
  *   QUEUED -> CTS -> DATA -> ACK        announced (RTS): long, or no credit
  *   QUEUED -> ACK | DONE                eager
  *   ... -> LEAVING                      ends when the kernel has the bytes
- * One-sided writes go the way of messages, but end by DONE only; reads, atomic
- * operations and the replies to them are in tx_rma.c, the end of sends by other
- * than success in tx_end.c.
+ * One-sided writes are sent like messages, but end by DONE only. tx_rma.c has
+ * reads, atomic operations and the replies to them, tx_end.c the end of sends
+ * that do not succeed.
  *
  * Invariants:
- *  1. Messages of a connection leave in the order they were posted: nothing
- *     passes sendq, and an announcement keeps the place of its message.
+ *  1. Messages of a connection are sent in the order they were posted: none
+ *     overtakes another in sendq, and an announcement takes the place of its
+ *     message.
  *  2. ackq is in the order of seq; an ACK ends a prefix of it.
- *  3. A send ends exactly once. `ended` says that it has, while bytes on the
- *     wire or an answer of the peer still refer to it.
+ *  3. A send ends exactly once. `ended` is set from then on while bytes to be
+ *     sent or an answer of the peer still refer to it.
  *  4. Eager bytes not yet released by the peer never exceed its credit.
  *
  * Completion levels, fi_cq(3): INJECT_COMPLETE when the bytes are copied or in
  * the kernel; the default, TRANSMIT_COMPLETE, when the peer's endpoint
  * acknowledged them; DELIVERY_COMPLETE when they are in the target's buffer.
- * An acknowledgement of announced data means both.
+ * For announced data an acknowledgement means both.
  */
 #include "tcp/wire/tx.h"
 #include "base/inject.h"
@@ -65,8 +66,8 @@ void tdm_tx_free(struct tdm_conn *c, struct tdm_tx *op)
 }
 
 /*
- * The peer is told of the message @op, which may wait there for its receive:
- * tx_size bounds it no more, so that no send depends on other ones' receives.
+ * The peer knows of the message @op, which may wait there for its receive. So
+ * tx_size counts it no more: no send depends on the receives for others.
  */
 static void uncount(struct tdm_conn *c, struct tdm_tx *op)
 {
@@ -76,7 +77,7 @@ static void uncount(struct tdm_conn *c, struct tdm_tx *op)
 	op->counted = 0;
 }
 
-/* Put @op, whose last record has been begun, where its end will find it. */
+/* Move @op, whose last record has been begun, to the queue of its state. */
 static void settle(struct tdm_conn *c, struct tdm_tx *op)
 {
 	tdm_list_del(&op->node);
@@ -127,8 +128,8 @@ void tdm_tx_gather(struct tdm_conn *c, struct tdm_tx *op, size_t from,
 }
 
 /*
- * Say the group of @op, when it is another one than that of what is sent. There
- * is room for TDM_WIRE_GROUP_BYTES in the transmit buffer.
+ * Write the group of @op if it differs from the last one written. There is room
+ * for TDM_WIRE_GROUP_BYTES in the transmit buffer.
  */
 static void put_group(struct tdm_conn *c, const struct tdm_tx *op)
 {
@@ -144,7 +145,7 @@ static void put_group(struct tdm_conn *c, const struct tdm_tx *op)
 	c->tx_group = op->group;
 }
 
-/* Begin the record of @op; puts a record that must come before it. */
+/* Begin the record of @op; writes a record that must precede it. */
 static void fill_rec(struct tdm_conn *c, struct tdm_wire_rec *rec,
 		     const struct tdm_tx *op)
 {
@@ -230,7 +231,7 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 	if (tdm_ids_get(&c->ids, op, UINT32_MAX, &op->id))
 		return 0;
 	op->has_id = 1;
-	/* Its bytes are ours: what is to be told of an inject has happened. */
+	/* The bytes are a copy: report an inject now. */
 	if (tdm_unlikely(op->copy != NULL) && injected(op))
 		tdm_tx_report(c, op, 0, 0);
 	c->rts++;
@@ -258,7 +259,7 @@ static int commit(struct tdm_conn *c, struct tdm_tx *op)
 
 	if (c->gather || tdm_tx_waits(c, op->flags))
 		return 0;
-	/* A send that was queued before the peer said what it has. */
+	/* The send was queued before the peer's features were known. */
 	err = tdm_tx_lacks(c, op->flags, op->rx_ctx, op->group);
 	if (tdm_unlikely(err)) {
 		tdm_tx_end(c, op, err, 0);
@@ -275,8 +276,9 @@ static int commit(struct tdm_conn *c, struct tdm_tx *op)
 }
 
 /*
- * Flags of the last DATA of @op. Who waits for the delivery has nothing but the
- * peer's word for it, and the peer may turn away when it has its message.
+ * Flags of the last DATA of @op. A send that waits for delivery needs the
+ * peer's ACK at once, since the peer may stop making progress after its
+ * message.
  */
 static uint8_t last_flags(const struct tdm_conn *c, const struct tdm_tx *op)
 {
@@ -287,7 +289,7 @@ static uint8_t last_flags(const struct tdm_conn *c, const struct tdm_tx *op)
 	return TDM_WIRE_F_ACK;
 }
 
-/* The next piece of announced data, or the news that there is none. */
+/* The next piece of announced data, or an ABORT. */
 static int commit_data(struct tdm_conn *c)
 {
 	struct tdm_tx *op = tdm_list_entry(c->dataq.next, struct tdm_tx, node);
@@ -349,7 +351,7 @@ static int commit_ctl(struct tdm_conn *c)
 	return 1;
 }
 
-/* Does the first of sendq wait for slow operations? */
+/* Does the first send in sendq wait for slow operations? */
 static int first_is_held(const struct tdm_conn *c)
 {
 	const struct tdm_tx *op =
@@ -386,7 +388,7 @@ void tdm_tx_fill(struct tdm_conn *c)
 		;
 	if (c->out && c->out->head == c->out->tail)
 		tdm_out_free(c);
-	/* Only memory can be what is missing now: try again. */
+	/* Only memory can have been missing here: try again. */
 	if (!c->out && !c->gather && !tdm_list_empty(&c->sendq) &&
 	    c->rts < c->rts_max && !c->thirsty && !first_is_held(c))
 		tdm_out_later(c);
@@ -455,7 +457,7 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 	return op;
 }
 
-/* @op cannot leave now: keep it, and see to it that it will. */
+/* @op cannot be sent now: queue it, and connect if need be. */
 static ssize_t enqueue(struct tdm_conn *c, struct tdm_tx *op)
 {
 	int ret = (op->flags & FI_INJECT) ? tdm_tx_own(c, op) : 0;
@@ -485,8 +487,8 @@ static ssize_t enqueue(struct tdm_conn *c, struct tdm_tx *op)
 }
 
 /*
- * Has an operation to the peer not ended yet? What is LEAVING has: its bytes
- * precede all that follows in the stream.
+ * Is an operation to the peer under way? Those in LEAVING do not count: their
+ * bytes precede all later ones in the stream.
  */
 static int outstanding(const struct tdm_conn *c)
 {
@@ -537,7 +539,9 @@ int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		return -TDM_WIRE_E_ID;
 	if (rec->total > op->len)
 		return -TDM_WIRE_E_VALUE;
-	/* A write is wanted whole or refused by DONE, and ends by DONE. */
+	/*
+	 * A write is asked for as a whole or refused by DONE, and ends by DONE.
+	 */
 	if ((op->flags & FI_RMA) && (rec->total < op->len || !rec->total))
 		return -TDM_WIRE_E_VALUE;
 	c->rts--;

@@ -5,7 +5,7 @@
 
 #include "tcp/wire/tcp.h"
 
-/* Append what may leave now to the output of @c, until it is enough. */
+/* Commit what may be sent now to the output of @c, until that is enough. */
 void tdm_tx_fill(struct tdm_conn *c);
 
 /* Has the peer sent something that @c has not acknowledged yet? */
@@ -28,19 +28,19 @@ int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
-/* All bytes of the record that c->gather stood for have left. */
+/* All bytes of the record that c->gather is part of have been sent. */
 void tdm_tx_gathered(struct tdm_conn *c);
 
-/* End all sends of @c with @err and forget them. */
+/* End all sends of @c with @err and free them. */
 void tdm_tx_fail(struct tdm_conn *c, int err, int prov);
 
 /*
- * End all sends of @c with @err (0: without an entry), keeping what the bytes
- * on the connection need. Errors: -FI_ENOMEM, for a send half gone.
+ * End all sends of @c with @err (0: without an entry), but keep what the bytes
+ * still to be sent need. Errors: -FI_ENOMEM, for a send that is half sent.
  */
 int tdm_tx_abandon(struct tdm_conn *c, int err) tdm_must_check;
 
-/* After that: not 0 while @c has bytes of sends that will still leave. */
+/* After that: not 0 while @c has bytes of sends that will still be sent. */
 int tdm_tx_leaving(const struct tdm_conn *c);
 
 #endif /* TDM_TCP_WIRE_TX_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sends that end by other than success: cancelled, lost with the connection,
- * given up because the address was removed or the endpoint closes.
+ * Sends that do not succeed: cancelled, lost with the connection, or given up
+ * because the address was removed or the endpoint closes.
  *
  * Invariants:
- *  1. A record begun is finished, with bytes of our own where the user's
- *     buffer may be gone, so that the records after it can be read.
- *  2. What the peer may still answer to keeps its id until it does.
+ *  1. A record that was begun is finished, from a copy where the user's buffer
+ *     may be gone, so that the peer can read the records after it.
+ *  2. An operation that the peer may still answer keeps its id until then.
  */
 #include "tcp/wire/out.h"
 #include "tcp/wire/tx.h"
@@ -35,8 +35,8 @@ void tdm_tx_end(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
 }
 
 /*
- * Ask the peer to drop the announced @op, if it waits there: CTS says whether
- * it did. Returns 0, or -FI_EAGAIN: there is no room for the record now.
+ * Ask the peer to drop the announced @op if it is unmatched: the CTS tells.
+ * Returns 0, or -FI_EAGAIN: there is no room for the record now.
  */
 static int withdraw(struct tdm_conn *c, struct tdm_tx *op)
 {
@@ -115,7 +115,7 @@ void tdm_tx_fail(struct tdm_conn *c, int err, int prov)
 	end_list(c, &c->sendq, err, prov);
 }
 
-/* Copy what is still to leave of the user's buffer. */
+/* Copy the rest of the gathered range from the user's buffer. */
 static int own_gathered(struct tdm_conn *c)
 {
 	size_t n = c->gather_end - c->gather_off;
@@ -138,13 +138,13 @@ static int own_gathered(struct tdm_conn *c)
 }
 
 /*
- * @op has been given up with @err, or (0) ends without an entry because the
- * endpoint closes: then what was injected still leaves.
+ * @op is given up with @err; or (0) it ends without an entry because the
+ * endpoint closes: then injects are still sent.
  */
 static void give_up(struct tdm_conn *c, struct tdm_tx *op, int err)
 {
 	if (err && op->reply)
-		return; /* the peer's; it only asks our regions */
+		return; /* a reply to the peer, which reads our regions only */
 	if (err)
 		tdm_tx_report(c, op, err, 0);
 	if (op->rx)
@@ -196,7 +196,7 @@ int tdm_tx_abandon(struct tdm_conn *c, int err)
 	return 0;
 }
 
-/* Not 0 while @list has something that is still to leave. */
+/* Not 0 while @list has an operation that is still to be sent. */
 static int leaving(const struct tdm_list *list)
 {
 	struct tdm_list *n;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sends that cannot leave yet: who waits for credit, and injects, whose payload
- * becomes the provider's.
+ * Sends that have to wait: which of them wait for credit, and injects, whose
+ * payload is copied.
  *
- * Invariant: a send whose copy has ended it is not among those outstanding,
- * tx_attr.size: what bounds it is the memory of such copies in the process. So
- * whether an inject is taken does not depend on the receives of the peer.
+ * Invariant: a send that is complete once it is copied does not count against
+ * tx_attr.size; the memory of such copies in the process is bounded instead. So
+ * the receives of the peer do not decide whether an inject succeeds.
  *
  * Spec: fi_tandem(7), LIMITS.
  */

@@ -9,46 +9,50 @@
 #include "tcp/wire/tcp.h"
 
 enum {
-	/* Announced data is cut so that other messages get through. */
+	/*
+	 * Announced data is split, so that other messages are sent in between.
+	 */
 	TDM_TX_CHUNK_BYTES = 512 << 10,
 };
 
-/* Forget @op: its number, its memory, its region's entry. No completion. */
+/* Free @op: its number, its memory, its region's entry. No completion. */
 void tdm_tx_free(struct tdm_conn *c, struct tdm_tx *op);
 
 /* Write the entry of @op, if it has not been written. */
 void tdm_tx_report(struct tdm_conn *c, struct tdm_tx *op, int err, int prov);
 
-/* Both: the end of @op. @err: positive fi_errno, or 0. */
+/* tdm_tx_report(), then tdm_tx_free(). @err: positive fi_errno, or 0. */
 void tdm_tx_end(struct tdm_conn *c, struct tdm_tx *op, int err, int prov);
 
 /*
- * Piggyback what the peer may want to hear, or the REST that c->say asks for.
+ * Write an ACK, to go with other output, or the REST that c->say asks for.
  * There is room for TDM_WIRE_ACK_BYTES in the transmit buffer.
  */
 void tdm_tx_put_ack(struct tdm_conn *c);
 
-/* Begin to send bytes [@from, @to) of @op behind the transmit buffer. */
+/* Begin to send bytes [@from, @to) of @op after the transmit buffer. */
 void tdm_tx_gather(struct tdm_conn *c, struct tdm_tx *op, size_t from,
 		   size_t to);
 
 /*
- * tx_rma.c: put into the stream the request of the read or atomic operation
- * @op, or the next record of the reply @op. 1: committed, @op may have ended.
- * 0: not now, nothing was changed.
+ * tx_rma.c: commit the request of the read or atomic operation @op, or the next
+ * record of the reply @op. Returns 1: committed, @op may have ended; 0: not
+ * now, nothing was changed.
  */
 int tdm_tx_commit_request(struct tdm_conn *c, struct tdm_tx *op);
 int tdm_tx_commit_reply(struct tdm_conn *c, struct tdm_tx *op);
 
-/* @op, which is one-sided and was committed just now, is slow: tdm_order.h. */
+/*
+ * Count @op, which is one-sided and was just committed, as slow: tdm_order.h.
+ */
 void tdm_tx_slow(struct tdm_conn *c, struct tdm_tx *op);
 
-/* It has ended: what waited for it may leave. */
+/* @op, a slow one, has ended: send those that waited for it. */
 void tdm_tx_slow_ends(struct tdm_conn *c, const struct tdm_tx *op);
 
 /*
- * A positive fi_errno when the peer, who said what it has, lacks what @flags or
- * the address ask for, else 0.
+ * A positive fi_errno when the peer, whose HELLO is known, does not support
+ * what @flags or the address ask for, else 0.
  */
 static inline int tdm_tx_lacks(const struct tdm_conn *c, uint64_t flags,
 			       uint16_t rx_ctx, uint32_t group)
@@ -76,7 +80,7 @@ int tdm_tx_take_rest(struct tdm_tx *op, const struct tdm_xfer *x);
 /* Keep the further ranges of @x in the new @op. Errors: -FI_ENOMEM. */
 int tdm_tx_take_ranges(struct tdm_tx *op, const struct tdm_xfer *x);
 
-/* Put the RANGEs of @op, whose record follows. There is room for them. */
+/* Write the RANGEs of @op, whose record follows. There is room for them. */
 void tdm_tx_put_ranges(struct tdm_conn *c, const struct tdm_tx *op);
 
 /* Bytes that the RANGEs of @op take in the transmit buffer. */
@@ -88,8 +92,8 @@ static inline size_t tdm_tx_ranges_bytes(const struct tdm_tx *op)
 }
 
 /*
- * Has an operation with @flags to wait for slow ones? When the endpoint closes
- * the bytes of those precede it in the stream, and nobody looks at their end.
+ * Must an operation with @flags wait for slow ones? While the endpoint closes,
+ * only for their bytes to precede it in the stream: nobody sees them end.
  */
 static inline int tdm_tx_waits(const struct tdm_conn *c, uint64_t flags)
 {
@@ -99,7 +103,7 @@ static inline int tdm_tx_waits(const struct tdm_conn *c, uint64_t flags)
 
 /* tx_own.c */
 
-/* Does a send with @flags end by being copied? */
+/* Is a send with @flags complete once it is copied? */
 static inline int tdm_tx_ends_copied(uint64_t flags)
 {
 	return (flags & (FI_INJECT | FI_TRANSMIT_COMPLETE | TDM_DELIVERED |
@@ -107,14 +111,14 @@ static inline int tdm_tx_ends_copied(uint64_t flags)
 }
 
 /*
- * Is @op, which finds no credit, to wait for more, which the peer is about to
+ * @op finds no credit: should it wait for more, which the peer is about to
  * give, rather than be announced?
  */
 int tdm_tx_awaits_credit(struct tdm_conn *c, const struct tdm_tx *op);
 
 /*
- * Make the payload of the inject @op its own, unless it is. 0, -FI_EAGAIN: the
- * process has copies enough, or -FI_ENOMEM.
+ * Copy the payload of the inject @op, unless it is a copy. Returns 0,
+ * -FI_EAGAIN: the process has too many copies, or -FI_ENOMEM.
  */
 int tdm_tx_own(struct tdm_conn *c, struct tdm_tx *op);
 

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One-sided operations on their way out: the requests of reads and of atomic
- * operations, the replies of their targets, and the word of the target by which
- * all of them end. Writes take the way of messages (tx.c).
+ * One-sided operations: sends the requests of reads and of atomic operations
+ * and the targets' replies, and handles DONE, which ends all of them. Writes
+ * are sent like messages (tx.c).
  *
- * A read: READ goes out with two numbers, of the operation and of the place
- * of its bytes (struct tdm_rx, READING). DATA fills the place, DONE ends the
- * operation.
- * An atomic operation: the same with ATOMIC, which has the operands; without a
- * place when nothing comes back.
- * A reply: a struct tdm_tx on dataq from the arrival of the request until its
- * DONE is written. That of an atomic operation has the former values in copy:
- * the operation was carried out when it arrived.
+ * A read: READ has two numbers, of the operation and of the place of its bytes
+ * (struct tdm_rx, READING). DATA fills the place, DONE ends the operation. An
+ * atomic operation: the same with ATOMIC, which has the operands; without a
+ * place if there is no result. A reply: a struct tdm_tx on dataq from the
+ * arrival of the request until its DONE is written. That of an atomic operation
+ * has the former values in copy: the operation was carried out when it arrived.
  *
  * Invariants:
- *  1. A region is asked for before each access (tdm_rma_ops.revoked). Bytes
- *     of a record begun before it was closed are replaced (out.c), and the
- *     DONE behind them tells.
- *  2. Nothing is sent to the place of a read after its DONE.
+ *  1. tdm_rma_ops.revoked is asked before each access to a region. If a region
+ *     is closed while a record is being sent, the remaining bytes are replaced
+ *     (out.c), and the DONE after them tells.
+ *  2. No bytes are sent for a read after its DONE.
  *  3. Atomic operations are carried out in the order they were posted in.
- *  4. Requests unanswered are bounded by the same count as announcements.
+ *  4. Unanswered requests count among the announcements, and are bounded with
+ *     them.
  */
 #include "tcp/wire/out.h"
 #include "tcp/wire/rma.h"
@@ -71,7 +70,7 @@ int tdm_tx_take_rest(struct tdm_tx *op, const struct tdm_xfer *x)
 	return -FI_ENOMEM;
 }
 
-/* Begin the request of @op and number what it needs. Not 0: no memory. */
+/* Begin the request of @op and take the numbers it needs. Not 0: no memory. */
 static int fill_request(struct tdm_conn *c, struct tdm_tx *op,
 			struct tdm_wire_rec *rec)
 {
@@ -102,7 +101,7 @@ static int fill_request(struct tdm_conn *c, struct tdm_tx *op,
 	return 0;
 }
 
-/* The operands of @op, behind its header. They are the peer's then. */
+/* Write the operands of @op after its header, and free them here. */
 static void put_operands(struct tdm_conn *c, struct tdm_tx *op)
 {
 	struct tdm_out *out = c->out;
@@ -165,7 +164,7 @@ int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 
 	if (!op || c->gather == op)
 		return -TDM_WIRE_E_ID;
-	/* A write announced may end without its bytes. */
+	/* An announced write may end before its bytes are sent. */
 	early = (op->state == TDM_TX_CTS || op->state == TDM_TX_LEFT) &&
 		(op->flags & FI_RMA) && (rec->status || !op->len);
 	if (op->state != TDM_TX_DONE && !early)
@@ -218,7 +217,7 @@ enum tdm_wire_status tdm_rma_get(struct tdm_conn *c,
 	}
 }
 
-/* The reply to the request @rec, of no bytes yet. NULL: out of memory. */
+/* A new reply to the request @rec, without bytes. NULL: out of memory. */
 static struct tdm_tx *reply_new(struct tdm_conn *c,
 				const struct tdm_wire_rec *rec)
 {
@@ -243,7 +242,7 @@ static void reply_start(struct tdm_conn *c, struct tdm_tx *op)
 	tdm_out_later(c);
 }
 
-/* Later requests must not change the answer. */
+/* Copy the bytes now: later requests must not change the answer. */
 static void sample(struct tdm_tx *op)
 {
 	op->copy = malloc(op->len);
@@ -342,7 +341,10 @@ int tdm_tx_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	return 0;
 }
 
-/* The next bytes of the reply @op. Not 0 when they leave from the region. */
+/*
+ * Write the next bytes of the reply @op. Not 0 when they are gathered from the
+ * region.
+ */
 static int put_data(struct tdm_conn *c, struct tdm_tx *op, size_t n)
 {
 	struct tdm_out *out = c->out;

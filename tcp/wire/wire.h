@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The TCP transport of one endpoint: its listener and its connections, one
- * per pair, opened at first use. Reaches the owner's queues only by the
+ * per pair, opened at first use. It reaches the owner's queues only through the
  * objects exported for it, as a peer provider would.
  *
  * States of a connection are documented in conn.c and doc/PROTOCOL-tcp.md.
@@ -36,21 +36,20 @@ struct tdm_tcp_attr {
 	 * NULL: every one-sided operation of a peer is refused.
 	 */
 	struct fid_domain *domain;
-	size_t tx_size; /* most operations that the peer was not told of, */
-			/* or that end without a receive of it */
+	size_t tx_size; /* most operations that the peer does not know of, */
+			/* or that need no receive there */
 	struct tdm_order order;
-	uint32_t tclass; /* of all that is sent, fi_endpoint(3) */
-	int spaces;	 /* messages are offered by names of tdm_space.h */
-	int groups;	 /* of them, groups: the domain has max_group_id */
+	uint32_t tclass; /* of the endpoint's packets, fi_endpoint(3) */
+	int spaces;	 /* 1: offers contain names of tdm_space.h */
+	int groups;	 /* 1: groups: the domain has max_group_id */
 	/*
-	 * Sessions are made with peers that prove one of them; the key of a
-	 * pair is that of its address. NULL: none is asked for. Live as long
-	 * as the transport.
+	 * A peer must prove one of them; the key of a pair is that of its
+	 * address. NULL: no key is needed. Valid as long as the transport.
 	 */
 	const struct tdm_auth_keys *keys;
 
 	/*
-	 * A peer chose TCP: it connected and said HELLO. @addr is its address
+	 * A peer chose TCP: it connected and sent HELLO. @addr is its address
 	 * in @av, or FI_ADDR_UNSPEC.
 	 */
 	void (*accepted)(void *arg, struct tdm_conn *conn, fi_addr_t addr);
@@ -64,8 +63,8 @@ struct tdm_tcp_attr {
 	void (*lost)(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err);
 
 	/*
-	 * Has the endpoint a live session with @addr by another transport?
-	 * Then nobody gets one here who says to be @addr. NULL: there is no
+	 * Has the endpoint a live session with @addr by another transport? Then
+	 * no peer that claims @addr gets a session here. NULL: there is no
 	 * other transport.
 	 */
 	int (*taken)(void *arg, const struct tdm_addr *addr);
@@ -89,7 +88,7 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr,
  */
 int tdm_tcp_bind(struct tdm_tcp *tcp, struct tdm_addr *addr) tdm_must_check;
 
-/* Operations that end from now on end there. */
+/* Operations that end from now on are reported at @done. */
 void tdm_tcp_set_done(struct tdm_tcp *tcp, const struct tdm_done *done);
 
 /* The unused part of tx_size. */
@@ -99,13 +98,12 @@ size_t tdm_tcp_tx_left(const struct tdm_tcp *tcp);
 int tdm_tcp_listen(struct tdm_tcp *tcp) tdm_must_check;
 
 /*
- * Say GOODBYE, hand what is queued and already completed to the kernel,
- * close everything. Waits up to a second for peers that are slow to take it, and
- * for what was injected up to FI_TANDEM_PEER_TIMEOUT, a minute at most;
- * the domain lock is released meanwhile, so the caller has taken the endpoint
- * out of all lists. Operations outstanding vanish without an entry
- * (fi_close(3)); unexpected messages still queued have been discarded by
- * tdm_srx_flush() before.
+ * Send queued messages that have completed, and GOODBYE; close everything.
+ * Waits up to a second for slow peers, for injects up to
+ * FI_TANDEM_PEER_TIMEOUT, a minute at most. The domain lock is released
+ * meanwhile, so the caller must have taken the endpoint off all lists.
+ * Outstanding operations end without an entry (fi_close(3)); tdm_srx_flush()
+ * has discarded unexpected messages before.
  */
 void tdm_tcp_close(struct tdm_tcp *tcp);
 
@@ -117,10 +115,10 @@ struct tdm_conn *tdm_conn_get(struct tdm_tcp *tcp, const struct tdm_addr *addr,
 			      fi_addr_t fi_addr);
 
 /*
- * Is somebody listening there? For candidates for local, before the route is
- * agreed: connects but says nothing. 0: connected. -FI_EAGAIN: not known yet,
- * call again. -FI_ECONNREFUSED: nobody; the next attempt is delayed by the
- * back-off. Another error: the connect time-out is over, or the network's.
+ * Does the peer listen? For a pair that may be local, before the path is
+ * agreed: connects but sends nothing. 0: connected. -FI_EAGAIN: not known yet,
+ * call again. -FI_ECONNREFUSED: no; the back-off delays the next attempt.
+ * Another error: the connect time-out has passed, or the network's.
  */
 int tdm_conn_probe(struct tdm_conn *conn);
 
@@ -150,7 +148,7 @@ void tdm_tcp_progress(struct tdm_tcp *tcp);
 /* Not 0 when the transport has connections or connects under way. */
 int tdm_tcp_busy(const struct tdm_tcp *tcp);
 
-/* Add connections of @tcp that may rest to the longest unused of @idle. */
+/* Add idle connections of @tcp to @idle, the least recently used ones. */
 void tdm_tcp_idle(struct tdm_tcp *tcp, struct tdm_idle *idle);
 
 /* 0: safe to sleep; -FI_EAGAIN: output to flush, input buffered. */
