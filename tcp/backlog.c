@@ -6,7 +6,8 @@
  *  1. Operations of a pair are offered in the order of the calls, and none
  *     while an earlier one waits.
  *  2. Each ends once: by the transport that takes it, or here, by an error.
- *  3. A peer that cannot be reached ends all that waits for it at once.
+ *  3. A peer that cannot be reached, and a connection that is lost, end all
+ *     that waits for it at once.
  *  4. backlog->late is on domain->late while there are queues.
  *
  * Peers that do not answer must not take all the time of those that do: a pass
@@ -198,6 +199,20 @@ static int unreachable(const struct tdm_pair *p, ssize_t ret)
 	return p->agreed == TDM_PATH_UNKNOWN && ret && ret != -FI_ENOMEM;
 }
 
+void tdm_backlog_lost(struct tdm_ep *ep, struct tdm_pair *p, int err)
+{
+	struct tdm_queue *q = p->queue;
+
+	if (!q)
+		return;
+	if (p->path != TDM_PATH_QUEUED) {
+		q->lost = err; /* offer() goes on with it */
+		return;
+	}
+	fail_all(ep, q, err);
+	queue_close(ep, q);
+}
+
 /* Offer what waits in @q, which may be gone after that. */
 static void offer(struct tdm_ep *ep, struct tdm_queue *q, uint64_t now)
 {
@@ -206,6 +221,7 @@ static void offer(struct tdm_ep *ep, struct tdm_queue *q, uint64_t now)
 	ssize_t ret = 0;
 
 	tdm_pair_release(p);
+	q->lost = 0;
 	while (!tdm_list_empty(&q->ops)) {
 		b = of_pair(q->ops.next);
 		ret = tdm_route_offer(ep, p, &b->kept.x);
@@ -221,6 +237,8 @@ static void offer(struct tdm_ep *ep, struct tdm_queue *q, uint64_t now)
 			pending_fail(ep, b, (int)-ret);
 		else
 			pending_free(ep, b);
+		if (tdm_unlikely(q->lost))
+			fail_all(ep, q, q->lost);
 	}
 	if (tdm_list_empty(&q->ops)) {
 		queue_close(ep, q);

@@ -36,6 +36,7 @@ struct tdm_queue {
 	struct tdm_list node; /* backlog->queues */
 	struct tdm_list ops;
 	struct tdm_pair *pair;
+	int lost;	/* the pair was lost with this error during an offer */
 	unsigned tries; /* in vain, since something was last taken */
 	uint64_t since_ns, next_ns; /* of them the first; not before that */
 };
@@ -56,6 +57,12 @@ ssize_t tdm_backlog_add(struct tdm_ep *ep, struct tdm_pair *p,
  * nothing waits for it.
  */
 int tdm_backlog_over(const struct tdm_pair *p);
+
+/*
+ * The connection of @p has ended with @err, a positive fi_errno: so end the
+ * operations that wait behind those it had taken.
+ */
+void tdm_backlog_lost(struct tdm_ep *ep, struct tdm_pair *p, int err);
 
 /* fi_cancel(3) of what waits: 0, or -FI_ENOENT. */
 int tdm_backlog_cancel(struct tdm_ep *ep, const void *context);

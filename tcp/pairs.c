@@ -280,6 +280,7 @@ void tdm_ep_lost(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err)
 	const struct tdm_addr *name = tdm_conn_addr(conn);
 	struct tdm_ep *ep = arg;
 	struct tdm_pair *own;
+	int remote;
 	size_t i;
 
 	own = addr == FI_ADDR_UNSPEC ? NULL : tdm_ep_pair(ep, addr);
@@ -291,7 +292,12 @@ void tdm_ep_lost(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err)
 
 		if (!p || p->conn != conn)
 			continue;
+		remote = p->agreed == TDM_PATH_REMOTE;
 		tdm_pair_lost(p);
+		if (remote)
+			tdm_backlog_lost(ep, p,
+					 err == FI_ESHUTDOWN ? FI_ECONNRESET :
+							       err);
 		/* A restarted peer may grant what it refused before. */
 		if (ep->local && tdm_av_has(ep->av, i))
 			tdm_av_local_renew(ep->av, i);

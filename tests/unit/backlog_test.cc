@@ -3,13 +3,19 @@
  * Operations that wait for a path, tcp/backlog.h: what bounds them, what ends
  * them, and that a failed allocation leaves nothing behind.
  */
+#include <errno.h>
 #include <netinet/in.h>
+
+#include <vector>
+
+#include <rdma/fi_trigger.h>
 
 #include "base/env.h"
 #include "tests/harness/fixture.h"
 
 extern "C" {
 #include "base/inject.h"
+#include "base/os.h"
 #include "tests/harness/fault.h"
 struct fi_provider *fi_prov_ini(void);
 }
@@ -23,6 +29,7 @@ class Backlog : public Case
 {
 protected:
 	struct tdm_env saved = tdm_env;
+	struct tdm_os real = tdm_os;
 	fi_addr_t nobody = FI_ADDR_NOTAVAIL;
 
 	Backlog()
@@ -40,6 +47,7 @@ protected:
 	{
 		Case::TearDown();
 		tdm_env = saved;
+		tdm_os = real;
 		EXPECT_EQ(0u, tdm_a64_load_relaxed(&tdm_inject_bytes));
 	}
 
@@ -142,6 +150,61 @@ TEST_F(Backlog, WithoutMemoryNothingIsKept)
 		ASSERT_EQ(0, tdt_wait_next(rx(), 0, &c));
 		EXPECT_EQ(FI_ECONNABORTED, c.err);
 	}
+}
+
+int connects;
+
+int refused(int, const struct sockaddr *, socklen_t)
+{
+	connects++;
+	errno = ECONNREFUSED;
+	return -1;
+}
+
+/*
+ * Triggered operations find the transmit queue of the connection full. Those
+ * that wait behind it end with those in it, not after another time-out.
+ */
+TEST_F(Backlog, WhatWaitsBehindAConnectionEndsWithIt)
+{
+	const size_t all = 4 * SIZE;
+	std::vector<struct fi_triggered_context2> when(all);
+	struct fid_cntr *counter;
+	struct tdt_comp c;
+	char out = 1;
+	size_t i;
+
+	tdm_env.shm = TDM_SHM_OFF;
+	tdm_env.conn_timeout_ms = 50;
+	attr.cntrs = 1;
+	attr.caps |= FI_TRIGGER;
+	OK(begin());
+	tdm_os.connect = refused;
+	ASSERT_EQ(0, fi_cntr_open(rx()->domain, nullptr, &counter, nullptr));
+	for (auto &w : when) {
+		struct iovec iov = { &out, 1 };
+		struct fi_msg m = {};
+
+		w = {};
+		w.event_type = FI_TRIGGER_THRESHOLD;
+		w.trigger.threshold.cntr = counter;
+		w.trigger.threshold.threshold = 1;
+		m.msg_iov = &iov;
+		m.iov_count = 1;
+		m.addr = nobody;
+		m.context = &w;
+		ASSERT_EQ(0, fi_sendmsg(rx()->ep, &m, FI_TRIGGER));
+	}
+	ASSERT_EQ(0, fi_cntr_add(counter, 1));
+	for (i = 0; i < all; i++) {
+		ASSERT_EQ(0, tdt_wait_next(rx(), 0, &c));
+		EXPECT_EQ(FI_ECONNREFUSED, c.err);
+		EXPECT_EQ(&when[i], c.context);
+		if (!i)
+			connects = 0;
+	}
+	EXPECT_EQ(0, connects);
+	EXPECT_EQ(0, fi_close(&counter->fid));
 }
 
 } // namespace
