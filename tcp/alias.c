@@ -2,12 +2,12 @@
 /*
  * Endpoint aliases, fi_ep_alias(3): the same endpoint with other default
  * flags. An alias has its own copy of the info for these; pairs, queues and
- * transports are those of the endpoint. It has no pair of its own, by which
- * tcp/route.c knows it.
+ * transports are those of the endpoint. tcp/route.c recognises an alias by its
+ * having no pairs.
  *
- * Invariant: what an alias shows of its endpoint (enabled, srx, av, how the
- * queues are bound) is brought up to date when the endpoint is enabled, after
- * which it does not change.
+ * Invariant: an alias copies members of its endpoint (enabled, srx, av, how the
+ * queues are bound) when the endpoint is enabled; they do not change after
+ * that.
  *
  * Lock: the domain's, taken by alias_close(), else held.
  */
@@ -60,7 +60,7 @@ static int alias_close(struct fid *fid)
 	return 0;
 }
 
-/* To enable an alias is to enable what it stands for. */
+/* Enabling an alias enables its endpoint. */
 static int alias_control(struct fid *fid, int command, void *arg)
 {
 	struct fid *of = &tdm_ep_of(fid)->of->fid.fid;
@@ -86,7 +86,7 @@ int tdm_alias_open(struct tdm_ep *ep, const struct fi_alias *arg)
 
 	if (!arg->fid)
 		return -FI_EINVAL;
-	/* The alias of an alias begins with the flags of that one. */
+	/* The alias of an alias begins with the flags of the latter. */
 	alias = tdm_ep_alloc(ep->domain, ep->info, TDM_EP_ALIAS,
 			     ep->fid.fid.context);
 	if (!alias)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fi_atomic(3): each call, as tdm_amo_calls.h has it, fills a struct tdm_xfer
- * and takes the way of a send. fi_query_atomic(3).
+ * fi_atomic(3): each call (tdm_amo_calls.h) fills a struct tdm_xfer, which is
+ * sent like a message. Also fi_query_atomic(3).
  *
  * No lock is held here.
  */
@@ -62,7 +62,9 @@ static int flags_of_message(const struct tdm_ep *ep, uint64_t given,
 {
 	uint64_t more = given & ~(uint64_t)MSG_FLAGS;
 
-	/* Of tagged receive buffers there are none to be changed. */
+	/*
+	 * A tagged receive buffer cannot be the target of an atomic operation.
+	 */
 	if (more & FI_TAGGED)
 		return -FI_EOPNOTSUPP;
 	if (more && !tdm_ep_has_flag(ep, more, FI_FENCE, FI_FENCE))

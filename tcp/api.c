@@ -4,8 +4,9 @@
  * page tells it to check and fills a struct tdm_xfer; msg and tagged, buffer
  * and vector, differ in nothing beyond that.
  *
- * No lock is held here. Spec: fi_msg(3), fi_tagged(3), fi_endpoint(3)
- * (op_flags), fi_cq(3) (selective completion).
+ * No lock is held here.
+ * Spec: fi_msg(3), fi_tagged(3), fi_endpoint(3) (op_flags), fi_cq(3) (selective
+ * completion).
  */
 #include <rdma/fi_errno.h>
 
@@ -17,7 +18,7 @@
 
 #define SEND_FLAGS                                                             \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | TDM_LEVELS)
-/* Those of fi_inject() that ask for nothing: its buffer is free at return. */
+/* Flags that change nothing in fi_inject(), whose buffer is free at return. */
 #define INJECT_FLAGS                                                           \
 	(FI_COMPLETION | FI_INJECT | FI_MORE | FI_INJECT_COMPLETE |            \
 	 FI_TRANSMIT_COMPLETE)
@@ -79,7 +80,10 @@ static uint64_t inject_flags(struct fid_ep *fid)
 	return (op_flags(fid) & ~(uint64_t)FI_COMPLETION) | FI_INJECT;
 }
 
-/* An inject that is refused, held back, or more than its call says. */
+/*
+ * An inject that is refused, triggered, or has more flags than its call
+ * implies.
+ */
 static tdm_noinline ssize_t inject_other(struct fid_ep *fid, uint64_t op,
 					 const void *buf, size_t len,
 					 fi_addr_t dest, uint64_t tag)
@@ -123,7 +127,8 @@ static int msg_flags(const struct tdm_ep *ep, uint64_t flags, uint64_t *out)
 
 /*
  * Flags not simply granted: refused, or FI_EXACT_DIRECTED_RECV asks for more,
- * fi_getinfo(3): "FI_ADDR_UNSPEC is not allowed". A claim has its message.
+ * fi_getinfo(3): "FI_ADDR_UNSPEC is not allowed". A claim already has its
+ * message.
  */
 static tdm_noinline int check_exact(const struct tdm_ep *ep,
 				    const struct tdm_xfer *x)
@@ -147,8 +152,8 @@ check_recv(const struct tdm_ep *ep, const struct tdm_xfer *x, uint64_t flags)
 }
 
 /*
- * A peek or a claim moves no data, and a claim needs its context for itself:
- * neither is held back.
+ * A peek or claim cannot be triggered: it transfers no data, and a claim uses
+ * the context itself.
  */
 static tdm_noinline ssize_t post_triggered(struct tdm_ep *ep,
 					   const struct tdm_xfer *x)
@@ -179,7 +184,7 @@ static tdm_always_inline ssize_t post_xfer(struct tdm_ep *ep,
 	return tdm_post_recv(ep, x);
 }
 
-/* The default flags of a receive of @x's kind. */
+/* The default flags of receives of the kind of @x. */
 static uint64_t rx_flags(const struct tdm_ep *ep, const struct tdm_xfer *x)
 {
 	return x->flags & FI_TAGGED ? ep->tagged_rx_op_flags : ep->rx_op_flags;

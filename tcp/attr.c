@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Attributes of the provider and the rules for hints: what a hint asks for is
- * granted, lowered to what it says, or refused with -FI_ENODATA. See
- * getinfo.h. Every refusal names the attribute in the log, tcp/refuse.h.
+ * Attributes of the provider and the rules for hints: an attribute is granted,
+ * lowered to the value of the hint, or refused with -FI_ENODATA. See getinfo.h.
+ * Every refusal names the attribute in the log, tcp/refuse.h.
  *
  * Spec: fi_getinfo(3), fi_domain(3), fi_endpoint(3).
  */
@@ -36,7 +36,10 @@ static void base_context(struct fi_info *i)
 	i->ep_attr->protocol = tdm_info_protocol();
 	i->ep_attr->protocol_version = TDM_PROTO_VERSION;
 	i->ep_attr->max_msg_size = TDM_MAX_MSG_BYTES;
-	/* Of the operations whose order is kept, atomic ones, any size. */
+	/*
+	 * Only atomic operations are ordered by default; they can have any size
+	 * up to this.
+	 */
 	i->ep_attr->max_order_raw_size = TDM_AMO_BYTES;
 	i->ep_attr->max_order_war_size = TDM_AMO_BYTES;
 	i->ep_attr->max_order_waw_size = TDM_AMO_BYTES;
@@ -83,14 +86,14 @@ struct fi_info *tdm_info_base(void)
 	return i;
 }
 
-/* A hint that must be a subset of bits; @type: that of their names. */
+/* A hint whose bits must be among @ours; @type: the type of their names. */
 static int subset(const char *what, enum fi_type type, uint64_t asked,
 		  uint64_t ours)
 {
 	return asked & ~ours ? tdm_refuse_bits(what, type, asked & ~ours) : 0;
 }
 
-/* A hint that is a least amount. */
+/* A hint for an amount that must be at most @ours. */
 static int at_most(const char *what, size_t asked, size_t ours)
 {
 	return asked > ours ? tdm_refuse_amount(what, asked, ours) : 0;
@@ -99,7 +102,7 @@ static int at_most(const char *what, size_t asked, size_t ours)
 #define MSG_SIDES (FI_SEND | FI_RECV)
 #define RMA_SIDES (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
-/* Both directions of each kind in @caps of which no direction is named. */
+/* Both directions of each kind in @caps that names no direction. */
 static uint64_t open_sides(uint64_t caps)
 {
 	uint64_t sides = 0;
@@ -242,7 +245,7 @@ int tdm_rx_attr_check(const struct fi_rx_attr *attr)
 	return attr && check_rx(attr) ? -FI_EINVAL : 0;
 }
 
-/* How many contexts an endpoint shall have: a number, or a shared one. */
+/* The number of contexts that an endpoint will have, or FI_SHARED_CONTEXT. */
 static int contexts(const char *what, size_t asked, size_t *ours)
 {
 	if (!asked)
@@ -254,8 +257,8 @@ static int contexts(const char *what, size_t asked, size_t *ours)
 }
 
 /*
- * A key of the hints, @size bytes: a copy, as fi_freeinfo(3) will free it, to
- * *@to and *@bytes. Both 0: there is none.
+ * Copy a key of the hints, @size bytes, to *@to and *@bytes; fi_freeinfo(3)
+ * frees the copy. Both 0: there is none.
  */
 static int apply_key(const char *what, const uint8_t *key, size_t size,
 		     uint8_t **to, size_t *bytes)
@@ -275,8 +278,8 @@ static int apply_key(const char *what, const uint8_t *key, size_t size,
 }
 
 /*
- * FI_AV_AUTH_KEY stands for keys in the address vector, and then neither the
- * domain nor its endpoints have one.
+ * With FI_AV_AUTH_KEY keys are in the address vector, and neither the domain
+ * nor its endpoints have one.
  */
 static int apply_domain_key(const struct fi_info *hints, struct fi_info *info)
 {
@@ -296,8 +299,8 @@ static int apply_domain_key(const struct fi_info *hints, struct fi_info *info)
 }
 
 /*
- * The longest operation whose order is kept: any with @order. Who asks for more
- * than atomic operations have is given that order.
+ * The longest operation whose order is kept: any length with @order. A hint
+ * above the limit of atomic operations is granted that order.
  */
 static int order_size(const char *what, size_t asked, uint64_t order,
 		      struct fi_tx_attr *tx, size_t *ours)
@@ -341,7 +344,7 @@ static int apply_ep(const struct fi_ep_attr *h, struct fi_info *info)
 
 	if (!h)
 		return 0;
-	/* Datagrams may get lost: what never loses one serves for them, too. */
+	/* Datagrams may get lost, so a reliable endpoint may serve as one. */
 	if (h->type == FI_EP_DGRAM)
 		a->type = FI_EP_DGRAM;
 	else if (h->type != FI_EP_UNSPEC && h->type != FI_EP_RDM)
@@ -370,8 +373,8 @@ static int apply_ep(const struct fi_ep_attr *h, struct fi_info *info)
 }
 
 /*
- * FI_PROGRESS_AUTO costs a thread, and so it is for those who ask.
- * FI_PROGRESS_CONTROL_UNIFIED is a word for both kinds: data_progress is also
+ * FI_PROGRESS_AUTO costs a thread, so it is granted on request only.
+ * FI_PROGRESS_CONTROL_UNIFIED may come in either member: data_progress is also
  * called progress.
  */
 static int progress(const char *what, enum fi_progress asked,
@@ -389,7 +392,7 @@ static int progress(const char *what, enum fi_progress asked,
 	return tdm_refuse_value(what, FI_TYPE_PROGRESS, asked);
 }
 
-/* Levels: a hint is granted as it is; every level offered is listed. */
+/* Levels: a hint is granted as it is. */
 static int apply_levels(const struct fi_domain_attr *h,
 			struct fi_domain_attr *a)
 {
@@ -428,7 +431,7 @@ static int apply_levels(const struct fi_domain_attr *h,
 	return 0;
 }
 
-/* Nothing but memory limits these: as many as are asked for. */
+/* Only memory limits these numbers, so a hint is granted as it is. */
 static void apply_open_counts(const struct fi_domain_attr *h,
 			      struct fi_domain_attr *a)
 {

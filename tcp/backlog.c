@@ -3,16 +3,17 @@
  * See backlog.h.
  *
  * Invariants:
- *  1. Operations of a pair are offered in the order of the calls, and none
- *     while an earlier one waits.
+ *  1. Operations of a pair are offered to its transport in the order of the
+ *     calls, and none while an earlier one waits.
  *  2. Each ends once: by the transport that takes it, or here, by an error.
- *  3. A peer that cannot be reached, and a connection that is lost, end all
- *     that waits for it at once.
+ *  3. If a peer cannot be reached, or its connection is lost, all operations
+ *     that wait for it fail together.
  *  4. backlog->late is on domain->late while there are queues.
  *
- * Peers that do not answer must not take all the time of those that do: a pass
- * offers to some of the pairs, in turn, and less often the longer one has been
- * tried in vain. What is agreed meanwhile is not waited for by that.
+ * Peers that do not answer must not use up the time for the others: a pass
+ * handles some of the pairs, in turn, and a pair less often the more tries have
+ * failed. A pair whose path has been agreed meanwhile does not wait for its
+ * turn.
  *
  * Lock: domain held.
  */
@@ -29,7 +30,7 @@
 #include "base/os.h"
 
 enum {
-	PASS_QUEUES = 16, /* looked at in a pass */
+	PASS_QUEUES = 16, /* queues handled in a pass */
 	TRIES_AT_ONCE = 32,
 	TRY_STEP_NS = 1000000,
 	TRY_MOST_NS = 10000000,
@@ -96,7 +97,7 @@ static void queue_close(struct tdm_ep *ep, struct tdm_queue *q)
 		tdm_list_del(&ep->backlog.late.node);
 }
 
-/* @b is not in its queue any more, which may be empty by that. */
+/* Free @b, which has left its queue. */
 static void pending_free(struct tdm_ep *ep, struct pending *b)
 {
 	tdm_list_del(&b->of_all);
@@ -154,7 +155,7 @@ static void pending_fail(struct tdm_ep *ep, struct pending *b, int err)
 	tdm_done_send_err(&done, x.context, x.flags, err, 0, x.addr);
 }
 
-/* Its queue is closed when it is the last one there. */
+/* Fail @b; its queue is freed with its last operation. */
 static void fail_one(struct tdm_ep *ep, struct pending *b, int err)
 {
 	struct tdm_queue *q = b->queue;
@@ -193,7 +194,7 @@ static void in_vain(struct tdm_queue *q, uint64_t now)
 	q->next_ns = now + tdm_min(more, TRY_MOST_NS);
 }
 
-/* Is @ret what is wrong with the peer, rather than with an operation? */
+/* Does @ret concern the peer rather than the operation? */
 static int unreachable(const struct tdm_pair *p, ssize_t ret)
 {
 	return p->agreed == TDM_PATH_UNKNOWN && ret && ret != -FI_ENOMEM;
@@ -206,14 +207,14 @@ void tdm_backlog_lost(struct tdm_ep *ep, struct tdm_pair *p, int err)
 	if (!q)
 		return;
 	if (p->path != TDM_PATH_QUEUED) {
-		q->lost = err; /* offer() goes on with it */
+		q->lost = err; /* offer() handles it */
 		return;
 	}
 	fail_all(ep, q, err);
 	queue_close(ep, q);
 }
 
-/* Offer what waits in @q, which may be gone after that. */
+/* Offer the operations of @q, which may be freed by that. */
 static void offer(struct tdm_ep *ep, struct tdm_queue *q, uint64_t now)
 {
 	struct tdm_pair *p = q->pair;
@@ -272,7 +273,7 @@ void tdm_backlog_init(struct tdm_backlog *backlog)
 	backlog->late.pass = pass;
 }
 
-/* ---- what does not come to its turn -------------------------------------- */
+/* ---- cancelled and removed operations ------------------------------------ */
 
 int tdm_backlog_cancel(struct tdm_ep *ep, const void *context)
 {

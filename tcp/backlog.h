@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations that were taken from the application before their peer can be
- * given them: the path of the pair is not agreed yet, or what was held back by
- * a counter finds the way full. Those of one pair wait in a queue of it, in
+ * The retry queue: operations that the application has posted and no transport
+ * accepts yet, because the path of the pair is not agreed, or because a
+ * triggered operation finds it full. Those of one pair wait in its queue, in
  * the order of the calls, and are offered again in each pass of progress.
  *
- * While the queue is there, tdm_pair.path is TDM_PATH_QUEUED, so that nothing
- * passes it. A pair without a queue pays nothing.
+ * While a pair has a queue, its path is TDM_PATH_QUEUED, so that no operation
+ * overtakes those in the queue. A pair without a queue pays nothing.
  *
  * All functions: domain lock held.
  */
@@ -22,12 +22,12 @@ struct tdm_ep;
 struct tdm_pair;
 struct tdm_xfer;
 
-/* Of an endpoint that has pairs; part of struct tdm_ep. */
+/* The queues of an endpoint that has pairs; part of struct tdm_ep. */
 struct tdm_backlog {
 	struct tdm_list ops;	/* of all pairs, in the order of the calls */
 	struct tdm_list queues; /* struct tdm_queue, the next to offer first */
 	size_t queue_count;
-	size_t counted;	      /* operations that tx_attr.size is for */
+	size_t counted;	      /* operations that count against tx_attr.size */
 	struct tdm_late late; /* domain->late while there are queues */
 };
 
@@ -37,37 +37,37 @@ struct tdm_queue {
 	struct tdm_list ops;
 	struct tdm_pair *pair;
 	int lost;	/* the pair was lost with this error during an offer */
-	unsigned tries; /* in vain, since something was last taken */
-	uint64_t since_ns, next_ns; /* of them the first; not before that */
+	unsigned tries; /* failed ones since the last success */
+	uint64_t since_ns, next_ns; /* time of the first and the next one */
 };
 
 void tdm_backlog_init(struct tdm_backlog *backlog);
 
 /*
- * Keep @x, to be sent by @ep to @p, behind what waits there; of an inject its
- * payload as well. Errors, nothing is kept then: -FI_EAGAIN, as many wait as
- * tx_attr.size says, or copies take the memory they may; -FI_ENOMEM. What is
- * posted by a pass was kept before: it is not counted.
+ * Queue @x, to be sent by @ep to @p, with a copy of the payload if it is an
+ * inject. Errors, nothing is queued then: -FI_EAGAIN, tx_attr.size operations
+ * wait, or copies take all the memory they may; -FI_ENOMEM. An operation that a
+ * pass posts was accepted before and is not counted.
  */
 ssize_t tdm_backlog_add(struct tdm_ep *ep, struct tdm_pair *p,
 			const struct tdm_xfer *x);
 
 /*
- * Has @p, whom nobody answers, been tried for FI_TANDEM_CONN_TIMEOUT? Never if
- * nothing waits for it.
+ * Has @p not answered for FI_TANDEM_CONN_TIMEOUT? 0 if no operation waits for
+ * it.
  */
 int tdm_backlog_over(const struct tdm_pair *p);
 
 /*
- * The connection of @p has ended with @err, a positive fi_errno: so end the
- * operations that wait behind those it had taken.
+ * The connection of @p has ended with @err, a positive fi_errno: operations
+ * that wait behind those on the connection end with it.
  */
 void tdm_backlog_lost(struct tdm_ep *ep, struct tdm_pair *p, int err);
 
-/* fi_cancel(3) of what waits: 0, or -FI_ENOENT. */
+/* fi_cancel(3) of a queued operation: 0, or -FI_ENOENT. */
 int tdm_backlog_cancel(struct tdm_ep *ep, const void *context);
 
-/* @addr leaves the AV: what waits for it ends with FI_ECONNABORTED. */
+/* @addr leaves the AV: its queued operations end with FI_ECONNABORTED. */
 void tdm_backlog_removed(struct tdm_ep *ep, fi_addr_t addr);
 
 /*
@@ -79,8 +79,8 @@ void tdm_backlog_drop(struct tdm_ep *ep,
 		      const void *arg);
 
 /*
- * @ep closes: what waits vanishes, but what was injected gets a second to be
- * sent. The lock is released and taken again meanwhile.
+ * @ep closes: injects get a second to be sent, then queued operations are
+ * dropped. The lock is released and taken again meanwhile.
  */
 void tdm_backlog_close(struct tdm_ep *ep);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fi_ep_bind(3): what an endpoint, or a context of one, is bound to, and where
- * its operations end. All of it is bound before the endpoint is enabled, but
- * for counters, which count from then on, and for shared transmit contexts.
+ * fi_ep_bind(3) for endpoints and their contexts, and the choice of queues and
+ * counters that report their operations. Objects are bound before the endpoint
+ * is enabled, except counters, which count from then on, and shared transmit
+ * contexts.
  *
  * Lock: the domain's, held here.
  */
@@ -94,7 +95,7 @@ static int bind_cq(struct tdm_ep *ep, struct tdm_cq *cq, uint64_t flags)
 	return 0;
 }
 
-/* The counters of @ep by the flag that binds them; what it returns. */
+/* The counters of @ep and the flags that bind them. Returns their number. */
 static size_t cntr_slots(struct tdm_ep *ep, uint64_t flag[CNTR_SLOTS],
 			 struct tdm_cntr **slot[CNTR_SLOTS])
 {
@@ -310,7 +311,7 @@ void tdm_ep_closed(struct tdm_domain *d, struct tdm_eq *eq)
 	tdm_lock_release(&d->lock);
 }
 
-/* Does @ep itself listen to its AV? Parts have it from the whole. */
+/* Is @ep itself bound to its AV? Contexts use that of the whole. */
 static int has_av(const struct tdm_ep *ep)
 {
 	return ep->av && (ep->kind == TDM_EP_WHOLE || ep->kind == TDM_EP_SEP);

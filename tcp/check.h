@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The checks of a data transfer, before route.h sends it or post.h posts it. The
- * calls of the application make them (api.c, rma.c, amo.c), and those that take
- * an operation now and post it later (work.c, deferred.c).
+ * The checks of a data transfer, before route.h sends it or post.h posts it.
+ * Used by the application's calls (api.c, rma.c, amo.c) and by those that
+ * accept an operation now and post it later (work.c, deferred.c).
  */
 #ifndef TDM_TCP_CHECK_H
 #define TDM_TCP_CHECK_H
@@ -15,8 +15,8 @@
 #include "tdm_xfer.h"
 
 /*
- * Is there nothing in @flags but @flag, which those may use who were granted
- * @cap, and FI_TRIGGER, the flag of the capability of that name?
+ * Does @flags contain only @flag, if @ep was granted @cap, and FI_TRIGGER, if
+ * it was granted that?
  */
 static inline int tdm_ep_has_flag(const struct tdm_ep *ep, uint64_t flags,
 				  uint64_t flag, uint64_t cap)
@@ -43,9 +43,10 @@ tdm_ep_admits(const struct tdm_ep *ep, const struct tdm_xfer *x, uint64_t flags)
 }
 
 /*
- * The checks of fi_sendmsg(3) and its relatives, for those who post later: @m
- * and @flags as they get them, @op FI_READ or FI_WRITE. Out: *@x, which refers
- * to the vector of @m. Errors: of the call, but for what the route says.
+ * The checks of fi_sendmsg(3) and its relatives, for a caller that posts later:
+ * @m and @flags are their arguments, @op is FI_READ or FI_WRITE. Out: *@x,
+ * which points to the vector of @m. Errors: those that the call finds before it
+ * sends.
  */
 int tdm_check_send(struct tdm_ep *ep, const struct fi_msg *m, uint64_t flags,
 		   struct tdm_xfer *x);
@@ -60,7 +61,7 @@ int tdm_check_rma(struct tdm_ep *ep, const struct fi_msg_rma *m, uint64_t op,
 
 /*
  * The same for fi_atomicmsg(3) and its relatives, @ask->kind; the caller has
- * filled in what @m does not say. Out: *@p, p->x.
+ * filled in the members of @ask that @m does not determine. Out: *@p, p->x.
  */
 int tdm_check_amo(struct tdm_ep *ep, struct tdm_amo_ask *ask,
 		  const struct fi_msg_atomic *m, uint64_t flags,

@@ -5,11 +5,11 @@
  *
  * Invariants:
  *  1. Every send of a transmit context has a struct tdm_sep_op from the call
- *     that posts it until the transport ends it; the transports are always
- *     asked for a completion, and the op knows whether the application was to
- *     see one.
- *  2. A context closes only when no transport refers to the application's
- *     buffers any more, since the transports stay.
+ *     that posts it until the transport ends it. The transports are always
+ *     asked for a completion; op->flags tells whether the application wants
+ *     one.
+ *  2. A context closes only when no transport uses the application's buffers
+ *     any more, since the transports stay open.
  *  3. Messages for a context that is not open wait for it.
  *
  * Lock: the domain's, taken in the calls of the ops tables; held in
@@ -31,7 +31,7 @@
 #include "base/os.h"
 
 enum {
-	/* A close waits so long for what is under way. */
+	/* How long a close waits for operations under way. */
 	CLOSE_NS = 1000000000,
 	CLOSE_STEP_MS = 1,
 };
@@ -70,9 +70,14 @@ ssize_t tdm_sep_send(struct tdm_ep *ctx, const struct tdm_xfer *x)
 	tdm_list_append(&tx->ops, &op->node);
 	tx->used++;
 	y.context = op;
-	/* The transports' context is ours, which has the request's own flags. */
+	/*
+	 * The transports get our context, which keeps the flags of the request.
+	 */
 	y.flags = (y.flags & ~TDM_DEFERRED) | FI_COMPLETION;
-	/* There is room for it in the context, wherever there is none. */
+	/*
+	 * The context has room for it, so it is queued if the transport has
+	 * none.
+	 */
 	ret = tdm_route_keep(ctx->of, &y);
 	if (ret)
 		tdm_sep_op_free(op);
@@ -127,7 +132,7 @@ static int rx_busy(const struct tdm_ep *ctx)
 	return tdm_srx_filling(ctx->srx);
 }
 
-/* Let what is under way end. Errors: -FI_EBUSY. Lock: held. */
+/* Wait until no operation is under way. Errors: -FI_EBUSY. Lock: held. */
 static int drain(struct tdm_ep *ctx, int (*busy)(const struct tdm_ep *ctx))
 {
 	struct tdm_engine *engine = &ctx->domain->engine;
@@ -152,7 +157,7 @@ static void ctx_free(struct tdm_ep *ctx)
 	tdm_ep_free(ctx);
 }
 
-/* Is @x a send of the context @ctx? Then it is over. */
+/* Is @x a send of the context @ctx? If so, free its op. */
 static int is_of(const struct tdm_xfer *x, const void *ctx)
 {
 	struct tdm_sep_op *op = x->context;
@@ -164,8 +169,8 @@ static int is_of(const struct tdm_xfer *x, const void *ctx)
 }
 
 /*
- * The injects of @ctx need no buffer of the application, and nobody is told of
- * their end once @ctx is closed: they go on below the scalable endpoint.
+ * Injects of @ctx need no buffer of the application and no report once @ctx is
+ * closed: they stay under way at the scalable endpoint.
  */
 static void leave_injects(struct tdm_ep *ctx)
 {
@@ -233,8 +238,8 @@ static int rx_close(struct fid *fid)
 }
 
 /*
- * Has @ctx a queue or counter for each operation that it can start? Those of
- * others need none: a receive context without messages starts nothing.
+ * Has @ctx a queue or counter for each operation that it can start? A receive
+ * context without messages starts none.
  */
 static int reports(const struct tdm_ep *ctx)
 {

@@ -2,18 +2,18 @@
 /*
  * See deferred.h.
  *
- * Nothing is started where a counter moves, since that is in the middle of a
- * transport: what is due is put on a list, and started by the next pass of
+ * A counter changes while a transport is at work, so no operation is started
+ * there. Due operations are put on a list, and started by the next pass of
  * progress, after the transports, or by the call that changed the counter.
  *
  * Invariants:
- *  1. What is due is started in the order in which it became due, which is
- *     that of the thresholds. What gets -FI_EAGAIN stays, and with it all that
- *     goes the same way (one peer of one endpoint, or its receives), until a
- *     later pass. Other ways are not held up.
+ *  1. Operations are started in the order in which they became due, which is
+ *     that of the thresholds. One that gets -FI_EAGAIN stays on the list, and
+ *     with it all later ones of the same endpoint to the same peer (or all its
+ *     receives), until a later pass. It does not delay others.
  *  2. domain->deferring is on domain->late while something is due.
- *  3. domain->fresh says that something is due that no pass has looked at:
- *     then nobody goes to sleep.
+ *  3. domain->fresh is set while an operation is due that no pass has tried:
+ *     then no thread may sleep.
  *
  * Lock: domain held, but in tdm_deferred_post().
  */
@@ -141,7 +141,7 @@ static void deferred_free(struct tdm_deferred *t)
 	free(t);
 }
 
-/* Neither waiting nor due any more: somebody else's, or about to end. */
+/* Take @t from its counter or from the list of due operations. */
 static void take(struct tdm_deferred *t)
 {
 	struct tdm_domain *d = t->domain;
@@ -150,7 +150,7 @@ static void take(struct tdm_deferred *t)
 		tdm_cntr_unawait(t->cntr, &t->trigger);
 	else
 		tdm_list_del(&t->trigger.node);
-	/* Then no pass comes that would look. */
+	/* The list is empty: no pass will clear `fresh`, so clear it here. */
 	if (tdm_list_empty(&d->due)) {
 		tdm_list_del(&d->deferring.node);
 		d->fresh = 0;
@@ -169,7 +169,7 @@ void tdm_deferred_forget(struct tdm_deferred *t)
 /*
  * fi_trigger(3) 2.1, DEFERRED WORK QUEUES 6: Deferred work writes nothing to
  * the endpoint's queue and does not count at its counters, unless one of them
- * is named as the completion counter: then it has been counted.
+ * is the completion counter as well: then it has been counted.
  */
 static void spare(const struct tdm_deferred *t, struct fid_peer_cntr **slot)
 {
@@ -204,8 +204,8 @@ static void count(const struct tdm_deferred *t, int err)
 }
 
 /*
- * Errors are always reported, as fi_cq(3) has it for operations that did not
- * ask for a completion; the rest when FI_COMPLETION did.
+ * Errors are always reported, as fi_cq(3) demands for operations without a
+ * completion; successes only with FI_COMPLETION.
  */
 static void report(const struct tdm_deferred *t, const struct tdm_end *end)
 {
@@ -236,7 +236,7 @@ static void report(const struct tdm_deferred *t, const struct tdm_end *end)
 		tdm_done_recv(&done, &e, end->len);
 }
 
-/* Was that the last of it? The parts of a multi-receive buffer are not. */
+/* Has @t ended? A message in a multi-receive buffer does not end the buffer. */
 static int is_last(const struct tdm_deferred *t, const struct tdm_end *end)
 {
 	return !(t->kept.x.flags & FI_MULTI_RECV) || end->released ||
@@ -267,7 +267,10 @@ void tdm_deferred_follow(struct tdm_deferred *t)
 	t->kept.x.flags |= TDM_DEFERRED;
 }
 
-/* @t, which nobody else has, ends with @err, a positive fi_errno. */
+/*
+ * End @t, which is on no list and with no transport, with @err, a positive
+ * fi_errno.
+ */
 static void fail(struct tdm_deferred *t, int err)
 {
 	int followed = is_followed(t);
@@ -280,7 +283,7 @@ static void fail(struct tdm_deferred *t, int err)
 		tdm_done_send_err(&done, t->kept.x.context, t->kept.x.flags,
 				  err, 0, t->kept.x.addr);
 	}
-	/* By that it has ended otherwise. */
+	/* A followed @t was freed by op.end(), called for the error above. */
 	if (!followed)
 		deferred_free(t);
 }
@@ -326,7 +329,7 @@ static int same_way(const struct tdm_deferred *a, const struct tdm_deferred *b)
 	       (is_receive(a) || peer_of(a) == peer_of(b));
 }
 
-/* Does one before @t, which therefore was not taken, go the same way? */
+/* Is an earlier operation, which could not be started, for the same peer? */
 static int is_stuck(struct tdm_domain *d, const struct tdm_deferred *t)
 {
 	struct tdm_list *pos;
@@ -344,7 +347,7 @@ static int is_stuck(struct tdm_domain *d, const struct tdm_deferred *t)
 
 static ssize_t begin(const struct tdm_deferred *t)
 {
-	struct tdm_xfer x = t->kept.x; /* what is posted may be changed */
+	struct tdm_xfer x = t->kept.x; /* a copy, since posting may change it */
 
 	if (!t->ep) {
 		tdm_cntr_change(t->count, t->keep, t->value);
@@ -396,7 +399,7 @@ void tdm_deferred_init(struct tdm_domain *d)
 	d->deferring.pass = pass;
 }
 
-/* ---- what does not come to its turn -------------------------------------- */
+/* ---- cancelled and dropped operations ------------------------------------ */
 
 ssize_t tdm_deferred_cancel(struct tdm_ep *ep, const void *context,
 			    ssize_t (*cancel)(struct tdm_ep *ep, void *context))
@@ -407,7 +410,7 @@ ssize_t tdm_deferred_cancel(struct tdm_ep *ep, const void *context,
 
 	if (!context)
 		return -FI_ENOENT;
-	/* Operations are cancelled in the order in which they began, or back. */
+	/* Search from both ends: programs cancel in either order. */
 	tdm_list_ends_init(&ends, &ep->domain->deferred);
 	while ((pos = tdm_list_ends_next(&ends))) {
 		struct tdm_deferred *t = of_all(pos);
@@ -426,7 +429,7 @@ ssize_t tdm_deferred_cancel(struct tdm_ep *ep, const void *context,
 	return ret;
 }
 
-/* Forget what is @ep's; @all: what was started as well. */
+/* Drop the operations of @ep; @all: the started ones as well. */
 static void vanish(const struct tdm_ep *ep, int all)
 {
 	struct tdm_list *pos, *tmp;

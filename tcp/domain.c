@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The domain object, fi_domain(3): factory of all that lives on it, and the
- * engine that drives it. Composition root of the two tiers: the embedded
- * shared-memory peer is handed to the link here and nowhere else.
+ * The domain object, fi_domain(3): opens the objects of the domain, and is the
+ * engine that makes their progress. Composition root of the two tiers: the
+ * embedded shared-memory peer is handed to the link here and nowhere else.
  *
- * Progress: the event loop, what the TCP endpoints put off to the end of their
- * pass, the peer, whose messages are thus read soonest, and what waits for a
- * pass: late sends, and deferred operations whose counter got there. With
- * FI_PROGRESS_AUTO a thread makes it as well; it ends before anything else.
+ * A pass of progress runs, in this order, the event loop, the work that TCP
+ * endpoints postponed to the end of a pass, the shared-memory peer, and the
+ * work that waits for a pass: queued sends, and deferred operations that are
+ * due. With FI_PROGRESS_AUTO a thread makes passes as well; it ends before the
+ * domain closes other objects.
  *
  * Lock: the domain's; taken in the calls of struct fi_ops_domain.
  */
@@ -51,7 +52,7 @@ void tdm_domain_put(void *domain)
 	((struct tdm_domain *)domain)->users--;
 }
 
-/* A full pass of TCP; notes whether there is any. */
+/* A full pass of TCP; notes whether TCP has connections. */
 static tdm_noinline void tcp_progress(struct tdm_domain *d)
 {
 	struct tdm_list *pos;
@@ -70,8 +71,8 @@ static tdm_noinline void tcp_progress(struct tdm_domain *d)
 }
 
 /*
- * While shared memory is in use and TCP has no connection, only newcomers can
- * be waiting there: they are looked for every QUIET_PASSES-th pass.
+ * While shared memory is in use and TCP has no connection, only new connections
+ * can wait at TCP: check for them every QUIET_PASSES-th pass.
  */
 static void domain_progress(struct tdm_engine *engine)
 {
@@ -90,9 +91,10 @@ static void domain_progress(struct tdm_engine *engine)
 }
 
 /*
- * A pass of a domain that has, or had, named address vectors: others change
- * them. Before it, so that sources are known by the name they have by now; after
- * it, so that what a message tells of is known when the application reads it.
+ * A pass of a domain that has, or had, named address vectors, which other
+ * processes change. They are followed before the pass, so that messages get
+ * their present sources; and after it, so that an index contained in a message
+ * is known when the application reads it.
  */
 static void named_progress(struct tdm_engine *engine)
 {
@@ -119,7 +121,7 @@ static int domain_arm(struct tdm_engine *engine)
 	ret = tdm_loop_arm(d->loop);
 	if (!ret && d->link)
 		ret = tdm_link_arm(d->link);
-	/* Arming may have ended operations, and so moved counters. */
+	/* Arming may have ended operations and changed counters. */
 	return !ret && d->fresh ? -FI_EAGAIN : ret;
 }
 
@@ -346,7 +348,9 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint2 = domain_endpoint2,
 };
 
-/* Bring the peer in, unless the application or the user keeps it out. */
+/*
+ * Open the shared-memory peer, unless the application or the user forbids it.
+ */
 static void open_link(struct tdm_domain *d)
 {
 	struct tdm_link_attr attr = {
@@ -374,8 +378,8 @@ static int is_automatic(const struct fi_info *info)
 }
 
 /*
- * Only FI_THREAD_DOMAIN promises that one thread at a time is in a domain; our
- * own thread promises nothing.
+ * Only FI_THREAD_DOMAIN promises that one thread at a time is in a domain; the
+ * provider's own thread may run at any time.
  */
 static int needs_lock(const struct fi_info *info)
 {

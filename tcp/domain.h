@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Fabric and domain of the owner, fi_fabric(3) and fi_domain(3). A domain
- * holds what its endpoints share: the one lock, the event loop, the link to
- * the shared-memory peer. It is the engine its queues are driven by.
+ * has what its endpoints share: the one lock, the event loop, the link to the
+ * shared-memory peer. It is the engine that drives its queues.
  */
 #ifndef TDM_TCP_DOMAIN_H
 #define TDM_TCP_DOMAIN_H
@@ -46,23 +46,25 @@ struct tdm_domain {
 	struct tdm_auto *automatic; /* the progress thread, or NULL */
 	int tcp_quiet;		    /* no connection at the last full pass */
 	void *mr_tree;	      /* struct tdm_mr by key, tsearch(3); G: lock */
-	struct tdm_list late; /* struct tdm_late that has something */
-	int in_late;	      /* they are being called */
-	struct tdm_loop_timer late_timer; /* while somebody sleeps */
+	struct tdm_list late; /* struct tdm_late with work to do */
+	int in_late;	      /* 1: late work is being called */
+	struct tdm_loop_timer late_timer; /* calls late work during sleep */
 	struct tdm_list deferred;	  /* struct tdm_deferred, all */
 	struct tdm_list due;		  /* those to be started */
-	int fresh;			  /* some were not tried yet */
-	struct tdm_late deferring;	  /* while any is due */
-	struct tdm_list opened;		  /* in the list of opened.c */
-	struct tdm_list named; /* address vectors with a name; G: lock */
+	/* 1: no pass has tried some of them */
+	int fresh;
+	struct tdm_late deferring; /* while any is due */
+	struct tdm_list opened;	   /* in the list of opened.c */
+	struct tdm_list named;	   /* address vectors with a name; G: lock */
 };
 
 /*
- * Have who reads @eq, which is to be bound, drive the domain, and hold @eq
- * until tdm_eq_undrive(). Event queues are no objects of the domain: with
- * FI_THREAD_DOMAIN too another thread may read them, unless control progress
- * is the application's to serialise (FI_PROGRESS_CONTROL_UNIFIED). Errors: those of
- * tdm_eq_drive(). Lock: not held.
+ * Reading @eq, which is about to be bound, makes progress for the domain from
+ * now on. Takes a reference on @eq; tdm_eq_undrive() drops it. Event queues do
+ * not belong to a domain: even with FI_THREAD_DOMAIN another thread may read
+ * them, unless the application serialises control progress
+ * (FI_PROGRESS_CONTROL_UNIFIED). Errors: those of tdm_eq_drive(). Lock: not
+ * held.
  */
 int tdm_domain_drive(struct tdm_domain *domain,
 		     struct tdm_eq *eq) tdm_must_check;
@@ -80,7 +82,7 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 
 struct tdm_domain *tdm_domain_from_fid(struct fid_domain *fid);
 
-/* Keys count from API version 1.5 on. */
+/* Keys exist from API version 1.5 on. */
 static inline int tdm_domain_has_keys(const struct tdm_domain *domain)
 {
 	return FI_VERSION_GE(domain->engine.api_version, FI_VERSION(1, 5));
@@ -94,8 +96,8 @@ static inline int tdm_domain_av_keys(const struct tdm_domain *domain)
 }
 
 /*
- * Not 0 when addresses of the domain say more than an index and a receive
- * context (tdm_space.h): it has groups, or addresses have keys.
+ * Not 0 when addresses of the domain have more than an index and a receive
+ * context (tdm_space.h): groups or keys.
  */
 static inline int tdm_domain_spaces(const struct tdm_domain *domain)
 {
@@ -110,7 +112,7 @@ static inline int tdm_domain_spaces(const struct tdm_domain *domain)
 void tdm_domain_get(struct tdm_domain *domain);
 void tdm_domain_put(void *domain);
 
-/* opened.c: what fi_getinfo(3) can be asked for, and refer to. */
+/* opened.c: the open fabrics and domains, which fi_getinfo(3) may refer to. */
 void tdm_opened_fabric(struct tdm_fabric *fabric);
 void tdm_closed_fabric(struct tdm_fabric *fabric);
 void tdm_opened_domain(struct tdm_domain *domain);
@@ -124,11 +126,11 @@ void tdm_closed_domain(struct tdm_domain *domain);
 void tdm_opened_freeze(void);
 void tdm_opened_thaw(void (*orphaned)(struct tdm_domain *domain));
 
-/* Call @look with the lock of each domain that no thread is in. */
+/* Call @look with the lock of each domain that no thread is using. */
 void tdm_opened_idle(void (*look)(struct tdm_domain *domain));
 
 /*
- * fork.c: have children of fork(2) leave alone what is their parent's. Once per
+ * fork.c: make children of fork(2) leave the parent's objects alone. Once per
  * process.
  */
 void tdm_fork_init(void);
@@ -137,7 +139,9 @@ void tdm_fork_init(void);
 int tdm_ep_open(struct fid_domain *domain, struct fi_info *info,
 		struct fid_ep **ep, void *context);
 
-/* Call what waits for a pass; prepare for sleep: late.c. Lock: held. */
+/*
+ * Call the work that waits for a pass; prepare for sleep: late.c. Lock: held.
+ */
 void tdm_late_init(struct tdm_domain *domain);
 void tdm_late_pass(struct tdm_domain *domain);
 void tdm_late_arm(struct tdm_domain *domain);
@@ -166,7 +170,7 @@ extern struct fi_ops_mr tdm_mr_ops;
 int tdm_mr_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		    void **ops, void *context);
 
-/* Over a fork: no atomic operation is under way. Lock: all are held. */
+/* Keep atomic operations out during a fork. Lock: those of all domains. */
 void tdm_mr_freeze(void);
 void tdm_mr_thaw(void);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The life of an endpoint, fi_endpoint(3): open, bind, enable, close.
+ * An endpoint from open to close, fi_endpoint(3).
  *
  * Enabling starts both transports in an order that route agreement depends on:
- * bind the TCP port, listen, accept. Closing goes the other way.
+ * bind the TCP port, listen, accept. Closing reverses the order.
  *
  * Lock: the domain's, taken here.
  */
@@ -27,7 +27,7 @@
 #include "base/log.h"
 #include "tdm_nosys.h"
 
-/* The receive side as transport @t sees it. */
+/* The export of the receive side for transport @t. */
 static struct fid_peer_srx *srx_export(struct tdm_ep *ep, enum tdm_transport t)
 {
 	if (ep->sep)
@@ -45,7 +45,7 @@ static int set_done(struct tdm_ep *ep, const struct tdm_done *done)
 	return 0;
 }
 
-/* fi_endpoint(3), Traffic Class: unset, that of the domain. */
+/* fi_endpoint(3), Traffic Class: if unset, that of the domain. */
 static uint32_t tclass(const struct tdm_ep *ep)
 {
 	return ep->info->tx_attr->tclass ?
@@ -83,7 +83,7 @@ static int open_tcp(struct tdm_ep *ep)
 	return ret ? ret : tdm_tcp_bind(ep->tcp, &ep->name);
 }
 
-/* Shared memory is a bonus: without it the endpoint works over TCP. */
+/* A failure does no harm: without shared memory the endpoint uses TCP. */
 static void open_local(struct tdm_ep *ep)
 {
 	struct tdm_link_ep_attr attr = {
@@ -316,7 +316,10 @@ ssize_t tdm_ep_rx_size_left(struct fid_ep *fid)
 	return ret;
 }
 
-/* Room in the fuller transport; by the table: the call is deprecated. */
+/*
+ * Room in the fuller transport. Called through the table, since the function is
+ * deprecated.
+ */
 static ssize_t tx_left(struct tdm_ep *ep)
 {
 	struct fid_ep *local = ep->local;
@@ -476,7 +479,7 @@ int tdm_ep_open(struct fid_domain *fid, struct fi_info *info,
 	ret = tdm_info_check(info);
 	if (ret)
 		return ret;
-	/* More of them make a scalable endpoint, fi_scalable_ep(). */
+	/* Several contexts need fi_scalable_ep(). */
 	if (!one_context(info->ep_attr->tx_ctx_cnt) ||
 	    !one_context(info->ep_attr->rx_ctx_cnt))
 		return tdm_refuse_call(-FI_EINVAL, "fi_endpoint",

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Endpoint of the owner, fi_endpoint(3), and the pairs it forms with the
- * addresses it talks to.
- * INIT -> ENABLED -> (closed). INIT: objects are bound, options set. ENABLED:
- * the address is taken, both transports run.
+ * Endpoint of the owner, fi_endpoint(3). INIT -> ENABLED -> (closed). INIT:
+ * objects are bound, options set. ENABLED: the address is taken, both
+ * transports run.
  */
 #ifndef TDM_TCP_EP_H
 #define TDM_TCP_EP_H
@@ -22,9 +21,9 @@
 /* The kinds of struct tdm_ep that an application sees, fi_endpoint(3). */
 enum tdm_ep_kind {
 	TDM_EP_WHOLE, /* fi_endpoint() */
-	TDM_EP_ALIAS, /* fi_ep_alias(): other default flags, else its `of` */
+	TDM_EP_ALIAS, /* fi_ep_alias(): its own default flags, else as `of` */
 	TDM_EP_SRX,   /* fi_srx_context(): posts receives, nothing else */
-	TDM_EP_SEP,   /* fi_scalable_ep(): has the transports, moves nothing */
+	TDM_EP_SEP,   /* fi_scalable_ep(): has the transports, no queues */
 	TDM_EP_TX,    /* fi_tx_context(), fi_rx_context() of its `of` */
 	TDM_EP_RX,
 };
@@ -43,20 +42,20 @@ struct tdm_ep {
 	struct fid_ep fid;
 	struct tdm_domain *domain;
 	struct tdm_pair **pair; /* pair[pairs], by fi_addr; NULL: none yet */
-	size_t fast_pairs;	/* pairs, or 0: addresses are looked at first */
+	size_t fast_pairs;	/* pairs; 0: addresses need a look-up first */
 	struct fid_ep *local;	/* the peer's endpoint, or NULL */
 	struct tdm_srx *srx;
 	uint64_t tx_op_flags; /* of fi_send and the like, resolved */
 	uint64_t rx_op_flags; /* with rx_space */
 	uint64_t tagged_rx_op_flags;
-	uint64_t rx_space; /* the same of sources: TDM_IN_SPACE, TDM_NAMED_AV */
+	uint64_t rx_space; /* flags about sources: TDM_IN_SPACE, TDM_NAMED_AV */
 	uint64_t directed; /* FI_MSG, FI_TAGGED: receives whose source counts */
-	uint64_t exact;	   /* of them, those that must name one */
+	uint64_t exact;	   /* kinds whose source may not be FI_ADDR_UNSPEC */
 	size_t inject_bytes;
 	/*
-	 * Granted; other operations get -FI_EOPNOTSUPP. Without FI_RECV when
-	 * receives have to be looked at more closely, see exact; without
-	 * FI_TRIGGER, which is held back first.
+	 * Granted capabilities; other operations get -FI_EOPNOTSUPP. FI_RECV is
+	 * left out if receives need more checks (exact), and FI_TRIGGER always,
+	 * so that such calls take the slow path.
 	 */
 	uint64_t caps;
 	int tx_selective; /* FI_SELECTIVE_COMPLETION at bind */
@@ -67,15 +66,16 @@ struct tdm_ep {
 	/* Set up once. */
 	struct fi_info *info; /* owned */
 	struct tdm_av *av;
-	struct tdm_auth_keys *keys; /* once enabled; NULL: none are asked for */
+	struct tdm_auth_keys *keys; /* once enabled; NULL: no keys are needed */
 	size_t pairs;
 	struct tdm_av_user av_user;
-	uint8_t local_why; /* enum tdm_reason: enabled, but no `local` */
+	uint8_t local_why; /* enum tdm_reason, if enabled without `local` */
 	struct tdm_cq *tx_cq, *rx_cq;
 	struct tdm_cntr *send_cntr, *recv_cntr;
 	struct tdm_cntr *rma_cntr[4]; /* READ, WRITE, REMOTE_READ, _WRITE */
 	struct tdm_eq *eq;
-	struct tdm_addr name;  /* once enabled; before, what to bind to */
+	/* once enabled; before that, address to bind to */
+	struct tdm_addr name;
 	struct tdm_list node;  /* domain->eps */
 	size_t min_multi_recv; /* bytes */
 	int shm_permitted;     /* FI_OPT_SHARED_MEMORY_PERMITTED */
@@ -87,7 +87,7 @@ struct tdm_ep {
 
 	/* Parts and shared objects: alias.c, sep.c, srx_ctx.c, stx.c. */
 	enum tdm_ep_kind kind;
-	struct tdm_ep *of;	 /* ALIAS, TX, RX: what it is a part of */
+	struct tdm_ep *of;	 /* ALIAS, TX, RX: the endpoint it is part of */
 	size_t users;		 /* aliases, contexts, endpoints bound to it */
 	size_t enabled_users;	 /* SRX: of them, endpoints enabled */
 	struct tdm_list aliases; /* struct tdm_ep by alias_node */
@@ -133,8 +133,8 @@ int tdm_ep_setopt(fid_t fid, int level, int optname, const void *optval,
 		  size_t optlen);
 
 /*
- * The checks of a transfer on an endpoint that is not simply on: disabled
- * (-FI_EOPBADSTATE), or limited by options (-FI_EMSGSIZE).
+ * The checks of a transfer on an endpoint that is disabled (-FI_EOPBADSTATE) or
+ * limited by options (-FI_EMSGSIZE).
  */
 int tdm_ep_check(const struct tdm_ep *ep, const struct tdm_xfer *x);
 

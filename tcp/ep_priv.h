@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside of the endpoints: what ep.c and bind.c do for all kinds of them, and
- * the kinds that have a file of their own.
+ * Inside of the endpoints: the functions of ep.c and bind.c for all kinds of
+ * endpoint, and the kinds that have a file of their own.
  *
- *   ep.c       fi_endpoint(): the life of what has transports
- *   bind.c     what it is bound to
+ *   ep.c       fi_endpoint(): open, enable and close with transports
+ *   bind.c     queues, counters and other bound objects
  *   alias.c    fi_ep_alias()
  *   srx_ctx.c  fi_srx_context(): a receive side that endpoints share
  *   stx.c      fi_stx_context()
@@ -25,14 +25,14 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 			    void *context);
 
 /*
- * Free @ep, whose transports have closed, and let go of all it was bound to.
+ * Free @ep, whose transports have closed, and unbind it from all objects.
  * Lock: held.
  */
 void tdm_ep_free(struct tdm_ep *ep);
 
 /*
- * fi_enable(3) of what has transports. Errors: those of fi_enable, and of
- * taking the address. Lock: held.
+ * fi_enable(3) of an endpoint with transports. Errors: those of fi_enable, and
+ * of binding the address. Lock: held.
  */
 int tdm_ep_enable(struct tdm_ep *ep);
 
@@ -52,7 +52,7 @@ static inline int tdm_ep_directed_kinds(const struct tdm_ep *ep)
 /* The address to bind to: the info's source, or the best interface. */
 int tdm_ep_own_name(struct tdm_ep *ep);
 
-/* Stop both transports and drop what is theirs. Lock: held. */
+/* Stop both transports and drop their operations. Lock: held. */
 void tdm_ep_disable(struct tdm_ep *ep);
 
 /*
@@ -69,20 +69,21 @@ void tdm_ep_resolve_flags(struct tdm_ep *ep);
 int tdm_ep_control(struct fid *fid, int command, void *arg);
 
 /*
- * fi_cancel(3) of a send of @ep, an endpoint that is enabled, that a transport
- * knows by @context. Lock: held. Errors: -FI_ENOENT, -FI_EAGAIN.
+ * fi_cancel(3) of the send with @context that a transport of @ep, which is
+ * enabled, has. Lock: held. Errors: -FI_ENOENT, -FI_EAGAIN.
  */
 ssize_t tdm_ep_cancel_send(struct tdm_ep *ep, void *context);
 
 /*
- * fi_cancel(3) on @ep, or what it is an alias of, of what @cancel knows by
- * @context or waits for a counter. @cancel: Lock: held.
+ * fi_cancel(3) of the operation with @context on @ep, or on the endpoint of an
+ * alias: first by @cancel(), then among deferred operations. @cancel: Lock:
+ * held.
  */
 ssize_t tdm_ep_cancel_by(struct tdm_ep *ep, void *context,
 			 ssize_t (*cancel)(struct tdm_ep *ep, void *context));
 ssize_t tdm_ep_rx_size_left(struct fid_ep *fid);
 extern struct fi_ops_cm tdm_ep_cm_ops;
-extern struct fi_ops_cm tdm_ep_no_cm_ops; /* nothing has a name */
+extern struct fi_ops_cm tdm_ep_no_cm_ops; /* for objects without a name */
 
 /* fi_ep_bind(3), fi_scalable_ep_bind(3): bind.c. Lock: taken inside. */
 int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
@@ -90,35 +91,36 @@ int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 /* Callback of struct tdm_av_user: user ids came into use. Lock: held. */
 void tdm_ep_av_ids(struct tdm_av_user *user);
 
-/* Let go of queues, counters, AV and shared contexts. Lock: held. */
+/* Unbind queues, counters, AV and shared contexts. Lock: held. */
 void tdm_ep_unbind(struct tdm_ep *ep);
 
 /*
- * The last step of closing: what was freed was bound to @eq, or to none.
- * Lock: not held, whoever reads @eq may hold it.
+ * The last step of closing an endpoint that was bound to @eq, or (NULL) to
+ * none. Lock: not held, since a reader of @eq may hold it.
  */
 void tdm_ep_closed(struct tdm_domain *domain, struct tdm_eq *eq);
 
 /*
- * Is all bound that fi_enable(3) needs? Errors: -FI_ENOAV, -FI_ENOCQ,
+ * Are all objects bound that fi_enable(3) needs? Errors: -FI_ENOAV, -FI_ENOCQ,
  * -FI_EOPBADSTATE without a shared context. Lock: held.
  */
 int tdm_ep_check_bound(const struct tdm_ep *ep);
 
 /*
- * Where sends and receives end, through the exports for @t. Lock: held.
+ * Fill *@done with the exports for @t that report sends and receives of @ep.
+ * Lock: held.
  */
 void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t,
 		 struct tdm_done *done);
 
 /*
- * bind.c: FI_REMOTE_READ, FI_REMOTE_WRITE, when peers may not read or write
- * through @ep, because it was not granted that; a receive context has what its
- * endpoint has.
+ * bind.c: the rights among FI_REMOTE_READ and FI_REMOTE_WRITE that @ep was not
+ * granted, so that peers may not use them; for a receive context those of its
+ * endpoint.
  */
 uint64_t tdm_ep_refused(const struct tdm_ep *ep);
 
-/* option.c: the sizes that options may lower, at their most. */
+/* option.c: set the sizes that options may lower to their maximum. */
 void tdm_option_init(struct tdm_ep *ep);
 
 /* Not 0 when an option has lowered one. */
@@ -136,25 +138,28 @@ int tdm_ep_set_op_flags(struct tdm_ep *ep, uint64_t flags);
 /* alias.c: fi_control(FI_ALIAS) on @ep. Lock: held. */
 int tdm_alias_open(struct tdm_ep *ep, const struct fi_alias *alias);
 
-/* Have the aliases of @ep follow what it has become. Lock: held. */
+/* Update the aliases of @ep after it was enabled. Lock: held. */
 void tdm_alias_follow(struct tdm_ep *ep);
 
-/* srx_ctx.c: bind, and at enabling share the AV and say where things end. */
+/*
+ * srx_ctx.c: bind; at enabling, share the AV and set where operations are
+ * reported.
+ */
 int tdm_srx_ctx_bind(struct tdm_ep *ep, struct fid *fid);
 int tdm_srx_ctx_enable(struct tdm_ep *ep, const struct tdm_done *done);
 
-/* @ep, bound to a shared context, is enabled; lets go of it. Lock: held. */
+/* @ep, bound to a shared context, is enabled; is unbound. Lock: held. */
 void tdm_srx_ctx_join(struct tdm_ep *ep);
 void tdm_srx_ctx_leave(struct tdm_ep *ep);
 
-/* context.c: what @attr leaves open stays as it is in @a. */
+/* context.c: members that @attr leaves open stay as they are in @a. */
 void tdm_rx_attr_merge(struct fi_rx_attr *a, const struct fi_rx_attr *attr);
 
 /* stx.c */
 int tdm_stx_bind(struct tdm_ep *ep, struct fid *fid);
 void tdm_stx_put(struct tdm_stx *stx);
 
-/* sep.c: enable @ep, or find that a context has done it. Lock: held. */
+/* sep.c: enable @ep, unless a context has done it. Lock: held. */
 int tdm_sep_enable(struct tdm_ep *ep);
 
 /*
@@ -164,7 +169,10 @@ int tdm_sep_enable(struct tdm_ep *ep);
 int tdm_ep_take_keys(struct tdm_ep *ep) tdm_must_check;
 void tdm_ep_give_keys(struct tdm_ep *ep);
 
-/* Log where @ep is, now that it is enabled, and whether it is open to all. */
+/*
+ * Log the address of @ep, which has been enabled, and whether it has no key and
+ * can be reached from other hosts.
+ */
 void tdm_ep_tell_open(const struct tdm_ep *ep);
 
 /* The number of the key of @addr in the AV of @ep, for struct tdm_srx_attr. */

@@ -116,7 +116,7 @@ static int fabric_domain2(struct fid_fabric *fid, struct fi_info *info,
 			  struct fid_domain **domain, uint64_t flags,
 			  void *context)
 {
-	/* FI_PEER: being imported as a domain is not offered. */
+	/* FI_PEER: importing a domain is not offered. */
 	if (flags)
 		return -FI_EINVAL;
 	return tdm_domain_open(fabric_from_fid(fid), info, domain, context);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Objects inherited by a child of fork(2) are its parent's. A copy of a socket
- * in the child would keep peers from noticing the parent's end, and its name
- * from being used again; a message that the child writes into the parent's
- * shared memory would destroy what is there.
+ * Objects that a child of fork(2) inherits belong to its parent. A copy of a
+ * socket in the child would keep peers from noticing the parent's end, and its
+ * name in use; a message that the child writes to the parent's shared memory
+ * would destroy messages there.
  *
- * So in the child the sockets of both transports are closed, and what lives on
- * an inherited domain is an orphan: nothing drives it any more, its endpoints
- * are disabled and cannot be enabled, and nothing of it can be closed. The
- * calls give -FI_EOPBADSTATE. None of this costs the calls of other processes
- * anything: the checks are those that they make anyway.
+ * So in the child the sockets of both transports are closed, and an inherited
+ * domain becomes an *orphan*: it makes no progress, its endpoints are disabled
+ * and cannot be enabled, and its objects cannot be closed. The calls return
+ * -FI_EOPBADSTATE. Other processes pay nothing for this: the calls make these
+ * checks anyway.
  *
- * Lock: over the fork, those of all domains and that of atomic operations, so
- * that no other thread of the parent is in a transport.
+ * Lock: during the fork, those of all domains and that of atomic operations, so
+ * that no other thread of the parent is inside a transport.
  */
 #include <pthread.h>
 #include <string.h>

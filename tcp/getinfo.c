@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fi_getinfo(3) of the provider: an info for each interface that offer.c has
- * for node, service and hints, which differ in their addresses and the names of
- * domain and fabric.
+ * fi_getinfo(3) of the provider: offer.c finds the interfaces for node, service
+ * and hints, and each gets an info with its own addresses and names of domain
+ * and fabric.
  *
  * Called without locks, by any thread; keeps no state.
  */
@@ -21,7 +21,7 @@
 #include "tcp/refuse.h"
 #include "tdm_info.h"
 
-/* The family an address format asks for; AF_UNSPEC when it does not care. */
+/* The family of an address format; AF_UNSPEC for a format of both families. */
 static int format_family(uint32_t format)
 {
 	switch (format) {
@@ -41,7 +41,9 @@ static int format_known(uint32_t format)
 	       format == FI_ADDR_STR || format == TDM_SOCKADDR_IP;
 }
 
-/* A name, or a port that fits 16 bits: the resolver would cut larger ones. */
+/*
+ * A name, or a port that fits 16 bits: the resolver would truncate larger ones.
+ */
 static int service_fits(const char *service)
 {
 	char *end;
@@ -54,7 +56,7 @@ static int service_fits(const char *service)
 	return *end || (!errno && port <= 65535);
 }
 
-/* @node in FI_ADDR_STR form; a port of 0 is for what is to be bound only. */
+/* @node in FI_ADDR_STR form; only a source may have port 0. */
 static int from_text(const char *node, uint64_t flags, struct tdm_addr *a)
 {
 	size_t len = strlen(node) + 1;
@@ -148,7 +150,7 @@ struct asked {
 	struct tdm_addr src, dest;
 };
 
-/* The caller's words about both addresses. */
+/* The addresses that the caller asks for. */
 static int asked_addresses(const char *node, const char *service,
 			   uint64_t flags, const struct fi_info *hints,
 			   struct asked *q)
@@ -213,8 +215,8 @@ static int as_good(const struct tdm_iface *i, const struct tdm_iface *best)
 }
 
 /*
- * Make @info that of interface @i of a list that begins with @best; its address
- * is @src now.
+ * Fill @info for interface @i with address @src; @best is the first of the
+ * list.
  */
 static int fill(struct fi_info *info, const struct tdm_iface *i,
 		const struct tdm_iface *best, const struct tdm_addr *src,
@@ -272,7 +274,7 @@ static int fill_all(struct fi_info *info, const struct tdm_iface *table,
 	return 0;
 }
 
-/* The names by which @info and @hints choose among the interfaces. */
+/* The names of domain and fabric by which the hints choose interfaces. */
 static void asked_names(const struct fi_info *hints, const struct fi_info *info,
 			struct tdm_iface_ask *ask)
 {
@@ -330,9 +332,9 @@ int tdm_info_addresses(const char *node, const char *service, uint64_t flags,
 }
 
 /*
- * ofi_rxd makes reliable endpoints of anybody's datagrams, and the core lists
- * what it makes before what we offer ourselves: applications would take our
- * datagrams with its protocol on top, for nothing.
+ * ofi_rxd builds reliable endpoints on any provider's datagrams, and the core
+ * lists them before our own reliable endpoints: applications would use our
+ * datagrams with a needless protocol on top.
  */
 static int for_layers(uint64_t flags, const struct fi_info *hints)
 {
@@ -376,7 +378,7 @@ int tdm_getinfo(uint32_t version, const char *node, const char *service,
 {
 	int ret;
 
-	/* Layered providers ask for what no application did. */
+	/* A request of a layered provider, not of an application: log less. */
 	if (flags & TDM_GETINFO_LAYERED)
 		tdm_refuse_set_level(FI_LOG_DEBUG);
 	ret = answer(version, node, service, flags, hints, info);

@@ -29,8 +29,8 @@
 #define TDM_DOMAIN_CAPS                                                        \
 	(FI_LOCAL_COMM | FI_REMOTE_COMM | FI_AV_USER_ID | FI_SHARED_AV)
 /*
- * Of the two directions. In tx_attr.caps and rx_attr.caps those of the other
- * one are ignored: applications copy the whole of fi_info.caps there.
+ * Capabilities of each direction. tx_attr.caps and rx_attr.caps ignore those of
+ * the other one: applications copy all of fi_info.caps there.
  */
 #define TDM_TX_CAPS                                                            \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ |         \
@@ -41,8 +41,8 @@
 	 FI_EXACT_DIRECTED_RECV | FI_MULTI_RECV | FI_TAGGED_MULTI_RECV |       \
 	 FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_TRIGGER)
 /*
- * Listed among what an endpoint can do, but attributes of a receive context
- * only of those who named them: they are newer than most applications.
+ * Capabilities that rx_attr.caps list only if the hints name them: they are
+ * newer than most applications.
  */
 #define TDM_NAMED_RX_CAPS                                                      \
 	(FI_TAGGED_DIRECTED_RECV | TDM_STRICT_CAPS | FI_TAGGED_MULTI_RECV)
@@ -55,12 +55,12 @@
 	(FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW |            \
 	 FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
 
-/* With those that cost something, for hints that name them. */
+/* The same and the orders that cost something, for hints that name them. */
 #define TDM_ORDERS (TDM_MSG_ORDER | TDM_ORDER_RMA)
 
 /*
- * The kinds of receives, FI_MSG and FI_TAGGED, whose source counts with @caps;
- * FI_EXACT_DIRECTED_RECV alone is FI_DIRECTED_RECV without a source for any.
+ * The kinds of receives, FI_MSG and FI_TAGGED, whose source is compared with
+ * @caps; FI_EXACT_DIRECTED_RECV alone implies FI_DIRECTED_RECV.
  */
 static inline uint64_t tdm_caps_directed(uint64_t caps)
 {
@@ -75,9 +75,9 @@ static inline uint64_t tdm_caps_directed(uint64_t caps)
 #define TDM_TAG_FORMAT 0xaaaaaaaaaaaaaaaaull
 
 /*
- * The flag of fi_getinfo() by which libfabric's layered providers ask the
- * others what they could be put on (the core passes it on; no header that is
- * installed names it).
+ * The flag of fi_getinfo() with which libfabric's layered providers ask other
+ * providers for an endpoint to build on (the core passes it on; no installed
+ * header names it).
  */
 #define TDM_GETINFO_LAYERED (1ull << 59)
 
@@ -96,7 +96,7 @@ enum {
 
 /*
  * fi_endpoint(3), protocol: values of a provider's own have the upper bit set,
- * so that this one is negative for those who take it for an int.
+ * so that this one is negative when taken for an int.
  */
 #define TDM_PROTO 0x80007464u
 
@@ -129,9 +129,9 @@ int tdm_info_check(const struct fi_info *info);
 
 /*
  * The capabilities of one direction, @side, of an endpoint or context whose
- * attributes name @asked and which is part of what has @whole. Bits of the
- * other direction count as not there; what names no direction of a kind has the
- * one of @side. Without any bit of @side: those of @whole.
+ * attributes name @asked and whose endpoint has @whole. Bits of the other
+ * direction are ignored; a kind without a direction gets that of @side. Without
+ * any bit of @side: those of @whole.
  */
 uint64_t tdm_caps_side(uint64_t asked, uint64_t side, uint64_t whole);
 
@@ -162,10 +162,10 @@ struct fid_nic *tdm_nic_open(const struct tdm_iface *i, int bus);
 void tdm_opened_fill(struct fi_info *info);
 
 /*
- * Fill the addresses and the names of domain and fabric of @info from what
- * fi_getinfo() was asked; names and an address format that are set there are
- * kept. Other interfaces, in copies of @info, become its list. Errors:
- * -FI_ENODATA, -FI_ENOMEM.
+ * Fill the addresses and the names of domain and fabric of @info from the
+ * arguments of fi_getinfo(); names and an address format that are set are kept.
+ * Other interfaces, in copies of @info, become its list. Errors: -FI_ENODATA,
+ * -FI_ENOMEM.
  */
 int tdm_info_addresses(const char *node, const char *service, uint64_t flags,
 		       const struct fi_info *hints, struct fi_info *info);

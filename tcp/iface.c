@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which interface is better; see iface.h.
+ * The ranking of interfaces; see iface.h.
  *
- * Invariant: the order is transitive. A speed that is not known has one place
- * among those that are, so that no three interfaces go in a circle.
+ * Invariant: the order is transitive. An unknown speed has one place among the
+ * known ones, so that no three interfaces form a circle.
  */
 #include "tcp/iface.h"
 
@@ -53,7 +53,9 @@ static int is_virtual(const struct tdm_iface *i)
 			      ntohl(i->ip.u.in.sin_addr.s_addr) :
 			      0;
 
-	/* 169.254/16 is what a host takes that was given nothing. */
+	/*
+	 * 169.254/16: a host that was assigned no address takes one of these.
+	 */
 	return i->flags & IFF_POINTOPOINT || ip >> 16 == 0xa9fe ||
 	       one_of(drivers, TDM_ARRAY_LEN(drivers), i->driver);
 }
@@ -65,7 +67,7 @@ enum tdm_iface_kind tdm_iface_kind(const struct tdm_iface *i)
 		return TDM_IFACE_LINK_LOCAL;
 	if (tdm_addr_is_loopback(&i->ip))
 		return TDM_IFACE_LOOPBACK;
-	/* Some hosts have an address that is routed to on this interface. */
+	/* Some hosts have a routed address on the loopback interface. */
 	if (i->flags & IFF_LOOPBACK)
 		return i->outside ? TDM_IFACE_REAL : TDM_IFACE_LOOPBACK;
 	if (i->gateway)
@@ -83,8 +85,8 @@ int tdm_iface_has_carrier(const struct tdm_iface *i)
 /* ---- order --------------------------------------------------------------- */
 
 /*
- * Not known, and the default route leads there: it may be the fastest. Else
- * whoever is known is faster.
+ * An unknown speed counts as the highest on the interface of the default route,
+ * which may be the fastest, else as the lowest.
  */
 static uint64_t speed(const struct tdm_iface *i)
 {

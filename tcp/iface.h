@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The network interfaces that fi_getinfo(3) offers: a table of them, and which is
- * better; fi_tandem(7), ADDRESSES.
+ * The network interfaces that fi_getinfo(3) offers: a table of them, and its
+ * order; fi_tandem(7), ADDRESSES.
  *
  * iface.c is pure: no state, no system call. ifscan.c asks the kernel, offer.c
- * puts both together.
+ * uses both.
  */
 #ifndef TDM_TCP_IFACE_H
 #define TDM_TCP_IFACE_H
@@ -15,7 +15,7 @@
 
 #include "av/addr.h"
 
-/* How much an interface address is worth; lower is better. */
+/* The kind of an interface address; lower is better. */
 enum tdm_iface_kind {
 	TDM_IFACE_REAL,	   /* hardware, or packets leave the host by it */
 	TDM_IFACE_VIRTUAL, /* bridge, tunnel and the like */
@@ -48,10 +48,10 @@ struct tdm_iface {
 	uint8_t hw_len;			       /* 0: no address of the link */
 	uint8_t hw[TDM_IFACE_HW_BYTES];
 
-	/* Of what is asked for, set before the sort; 0 at first. */
+	/* About the present request, set before the sort; 0 at first. */
 	int via;	/* the destination is reached from @ip */
 	int outside;	/* packets leave the host from @ip: 2 IPv4, 1 IPv6 */
-	int gateway;	/* the most of @outside of the interface */
+	int gateway;	/* highest @outside of the interface's addresses */
 	unsigned place; /* in the user's list */
 };
 
@@ -64,10 +64,10 @@ int tdm_iface_scan(struct tdm_iface **table, size_t *count) tdm_must_check;
 /* The kind of @i; uses name, ip, flags, driver, outside and gateway. */
 enum tdm_iface_kind tdm_iface_kind(const struct tdm_iface *i);
 
-/* Is the link there? */
+/* Has the interface a link? */
 int tdm_iface_has_carrier(const struct tdm_iface *i);
 
-/* Set gateway of each by what outside is of all. */
+/* Set `gateway` of each entry from `outside` of all. */
 void tdm_iface_find_gateways(struct tdm_iface *table, size_t count);
 
 /* Sort @table, the best first. */
@@ -86,7 +86,7 @@ struct tdm_iface_ask {
 };
 
 /*
- * Find what can be offered for @ask, the best first. Out: *@table, to be
+ * Find the interfaces for @ask, the best first. Out: *@table, to be
  * freed, and *@count, at least 1. Errors: -FI_ENODATA, the reason logged;
  * -FI_ENOMEM.
  */

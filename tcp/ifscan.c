@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The kernel's interfaces and what it knows of them; see iface.h.
+ * Reads the interfaces and their properties from the kernel; see iface.h.
  *
- * Asked by ioctl(2): /sys/class/net shows the network namespace of whoever
- * mounted it, which may be another one. What the kernel does not say stays
- * unknown, and nothing fails for that.
+ * ioctl(2) is used, since /sys/class/net shows the network namespace of the
+ * process that mounted it, which may be another one. A property that the kernel
+ * does not tell stays unknown; that is no error.
  */
 #include "tcp/iface.h"
 
@@ -63,7 +63,7 @@ static uint64_t ask_speed(int fd, const char *name)
 	if (ethtool(fd, name, &cmd))
 		return 0;
 	mbit = (uint32_t)cmd.speed_hi << 16 | cmd.speed;
-	/* Some drivers know no speed and give one of 16 bits for that. */
+	/* Some drivers report an unknown speed as a number of 16 bits. */
 	if (mbit == (uint32_t)SPEED_UNKNOWN || mbit == UINT16_MAX)
 		return 0;
 	return (uint64_t)mbit * 1000000;
@@ -93,7 +93,7 @@ static void ask_mtu(int fd, struct tdm_iface *i)
 		i->mtu_bytes = (size_t)r.ifr_mtu;
 }
 
-/* The address of the link, which @list has beside those of IP. */
+/* Find the link-layer address of @i, which @list has beside IP addresses. */
 static void find_hardware(const struct ifaddrs *list, struct tdm_iface *i)
 {
 	size_t n = strcspn(i->name, ":"); /* an address with a label */
@@ -109,13 +109,16 @@ static void find_hardware(const struct ifaddrs *list, struct tdm_iface *i)
 	ll = (const struct sockaddr_ll *)list->ifa_addr;
 	i->hw_type = ll->sll_hatype;
 	i->hw_len = (uint8_t)tdm_min(ll->sll_halen, sizeof(i->hw));
-	/* Longer addresses go on after the end of the structure. */
+	/* Longer addresses continue after the end of the structure. */
 	memcpy(i->hw,
 	       (const uint8_t *)ll + offsetof(struct sockaddr_ll, sll_addr),
 	       i->hw_len);
 }
 
-/* The answer given for the same interface before, or the kernel's. */
+/*
+ * Copy the properties from an earlier entry of the same interface, or ask the
+ * kernel.
+ */
 static void ask(int fd, const struct ifaddrs *list, struct tdm_iface *table,
 		size_t at)
 {
@@ -141,7 +144,7 @@ static void ask(int fd, const struct ifaddrs *list, struct tdm_iface *table,
 	ask_mtu(fd, i);
 }
 
-/* 0, or -1 when it is no address that can be used. */
+/* Returns 0, or -1: @from is not a usable address. */
 static int take(const struct ifaddrs *from, struct tdm_iface *i)
 {
 	if (!from->ifa_addr || !(from->ifa_flags & IFF_UP) ||

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The authorization keys of endpoints: where they come from, and which
- * addresses go with them.
+ * The authorization keys of endpoints, and the addresses that each key may
+ * reach.
  *
  * In a domain opened with FI_AV_AUTH_KEY an endpoint has the keys that were in
  * its AV when it was enabled; later ones are not its own. Elsewhere it has the
  * key of its attributes, or that of the domain, or none.
  *
- * Lock: held. Spec: fi_endpoint(3) auth_key, fi_domain(3) auth_key, fi_av(3)
+ * Lock: held.
+ * Spec: fi_endpoint(3) auth_key, fi_domain(3) auth_key, fi_av(3)
  * fi_av_insert_auth_key.
  */
 #include <rdma/fi_errno.h>
