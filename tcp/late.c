@@ -14,7 +14,10 @@ void tdm_late_pass(struct tdm_domain *d)
 {
 	struct tdm_list *pos, *tmp;
 
-	/* A call that finds no room makes progress itself. */
+	/*
+	 * A call of late work that finds no room makes progress: do not
+	 * recurse.
+	 */
 	if (d->in_late)
 		return;
 	d->in_late = 1;
@@ -27,7 +30,9 @@ void tdm_late_pass(struct tdm_domain *d)
 	d->in_late = 0;
 }
 
-/* Sleeping is no progress: wake up for the next pass. */
+/*
+ * A sleeping thread makes no progress: let a timer wake it for the next pass.
+ */
 void tdm_late_arm(struct tdm_domain *d)
 {
 	if (!tdm_list_empty(&d->late))
@@ -36,7 +41,7 @@ void tdm_late_arm(struct tdm_domain *d)
 
 static void nothing(struct tdm_loop_timer *timer)
 {
-	(void)timer; /* to wake up was all */
+	(void)timer; /* the timer only ends the sleep */
 }
 
 void tdm_late_init(struct tdm_domain *d)

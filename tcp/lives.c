@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The path of a pair through all its lives.
+ * The path of a pair, past connections and sessions included (its *lives*).
  *
- * The counts of a local pair are the peer's own: the same interface is asked
- * of the peer's endpoint, whose addresses are those of the peer's AV, about the
- * present session; the event that tells of its end has the last counts.
+ * The shared-memory peer counts for a local pair: its endpoint is asked through
+ * the same interface, with the address in its AV, about the present session;
+ * the event that reports the end of a session has its last counts.
  *
  * Lock: held in all of this file.
  */
@@ -122,7 +122,10 @@ void tdm_lives_end_remote(struct tdm_pair *p, const struct tdm_conn *conn,
 	const struct tdm_report_counts counts = conn_counts(conn);
 	struct tdm_lives *l;
 
-	/* An attempt in vain to reach a peer that is gone is no life. */
+	/*
+	 * A failed attempt to reach a peer that is gone does not count as a
+	 * life.
+	 */
 	if ((p->lives || p->agreed != TDM_PATH_REMOTE) && !counts.tx_msgs &&
 	    !counts.rx_msgs)
 		return;
@@ -177,9 +180,9 @@ static void finish(struct tdm_report_path *out)
 }
 
 /*
- * The connection with @addr that carries messages, or, when there was none
- * before, that is to: a pair by TCP has one as soon as it sends. A peer that
- * came before its address was inserted has one without a pair.
+ * The connection with @addr that carries messages or, if the pair is new, will
+ * carry them: a pair by TCP has a connection as soon as it sends. A peer that
+ * connected before its address was inserted has one without a pair.
  */
 static const struct tdm_conn *
 live_conn(struct tdm_ep *ep, const struct tdm_pair *p, fi_addr_t addr)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The counts of a pair's past connections and sessions, for the report: the
- * counts of a connection or session go with it, and the pair goes with its
- * address. A pair has such a record from the end of its first life on; with
- * FI_TANDEM_REPORT it outlives the pair, until the endpoint closes.
+ * The counts of a pair's past connections and sessions, called its *lives*, for
+ * the report: a connection or session takes its counts with it, and so does a
+ * pair whose address is removed. A pair has such a record from the end of its
+ * first life on; with FI_TANDEM_REPORT it outlives the pair, until the endpoint
+ * closes.
  *
  * Lock: held in all functions.
  */
@@ -29,7 +30,7 @@ struct tdm_lives {
 	uint32_t large_rx; /* enum tdm_report_large */
 	uint32_t large_tx;
 	struct tdm_list node; /* ep->removed, once its address is removed */
-	struct tdm_addr addr; /* with it, and its index */
+	struct tdm_addr addr; /* the removed address, and its index */
 	fi_addr_t index;
 	int in_use; /* 1: the path was in use when it was removed */
 };
@@ -45,8 +46,8 @@ void tdm_lives_end_remote(struct tdm_pair *p, const struct tdm_conn *conn,
 			  int err);
 
 /*
- * @addr, the last index of @p, is about to be removed: keep what there is to
- * report, if it is to be printed. Frees p->lives otherwise.
+ * @addr, the last index of @p, is about to be removed: keep the record if a
+ * report will be printed, else free p->lives.
  */
 void tdm_lives_removed(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr);
 
@@ -56,14 +57,11 @@ void tdm_lives_free(struct tdm_list *removed);
 /* The text of an enum tdm_reason; static, "" for TDM_REASON_NONE. */
 const char *tdm_reason_text(uint32_t reason);
 
-/*
- * All that is known of the path to @addr, which is in the AV. Out: *@out, but
- * for size.
- */
+/* Fill *@out, except size, for the path to @addr, which is in the AV. */
 void tdm_lives_path(struct tdm_ep *ep, fi_addr_t addr,
 		    struct tdm_report_path *out);
 
-/* The same of an address that was removed. */
+/* The same for an address that was removed. */
 void tdm_lives_path_removed(const struct tdm_lives *lives,
 			    struct tdm_report_path *out);
 
@@ -76,7 +74,7 @@ void tdm_report_print(struct tdm_ep *ep);
 
 /*
  * At the end of the process: the same for all endpoints that are still open,
- * but for those of domains that a thread is in. Lock: not held.
+ * except those of domains that a thread is using. Lock: not held.
  */
 void tdm_report_exit(void);
 

@@ -13,9 +13,10 @@
  *     revoked() before each access, under the domain lock.
  *  3. Range checks never add before they compare.
  *  4. Atomic operations exclude each other in the whole process: domains with
- *     one name are one actor, fi_atomic(3), and each has a lock of its own.
- *  5. An entry in flight names the region's counter only while the region
- *     stands: it may be closed right after the region.
+ *     the same name must be atomic with each other, fi_atomic(3), but each has
+ *     its own lock.
+ *  5. An entry in flight refers to the region's counter only while the region
+ *     is open: the counter may be closed right after the region.
  *
  * Lock: the domain's, taken in the calls of struct fi_ops_mr; inside of it
  * that of atomic operations.
@@ -40,20 +41,23 @@ struct tdm_mr {
 	struct tdm_cntr *cntr; /* counts remote writes, or NULL; G: domain */
 	struct tdm_list uses;  /* struct use in flight; G: domain */
 	uint64_t access;       /* FI_SEND, FI_RECV, FI_REMOTE_WRITE, ... */
-	uint64_t base;	       /* address of the first byte, as initiators
-				 name it: 0, or virtual with FI_MR_BASIC */
-	size_t len;	       /* bytes, sum over iov */
+	/*
+	 * address of the first byte for initiators: 0, or virtual with
+	 * FI_MR_BASIC
+	 */
+	uint64_t base;
+	size_t len; /* bytes, sum over iov */
 	size_t count;
 	struct iovec iov[TDM_IOV_LIMIT];
 };
 
 struct rma_entry;
 
-/* The reference of an operation in flight to a region. */
+/* The reference to a region that an operation in flight holds. */
 struct use {
 	struct tdm_list node; /* mr->uses; unlinked once revoked */
 	struct rma_entry *entry;
-	struct tdm_mr *mr; /* while it stands */
+	struct tdm_mr *mr; /* while it is open */
 };
 
 /* One operation of a remote initiator on a region. */
@@ -65,11 +69,11 @@ struct rma_entry {
 	struct iovec iov[TDM_IOV_LIMIT];
 };
 
-/* The same on several ranges. */
+/* An operation on several ranges. */
 struct rma_several {
 	struct rma_entry first;
 	struct use other[TDM_RMA_IOV_LIMIT - 1];
-	struct fid_peer_cntr all; /* counts on those of all regions */
+	struct fid_peer_cntr all; /* increments the counters of all regions */
 	struct iovec iov[TDM_RMA_IOV_LIMIT * TDM_IOV_LIMIT];
 };
 
@@ -169,8 +173,8 @@ static int is_basic(const struct tdm_domain *d)
 }
 
 /*
- * A key that is new to @d and that nobody can guess: whoever reaches an endpoint
- * of @d and knows the key may use the region.
+ * Draw a key that is new to @d and cannot be guessed: any peer that reaches an
+ * endpoint of @d and knows the key may use the region.
  */
 static int draw_key(struct tdm_domain *d, struct tdm_mr *mr)
 {
@@ -202,9 +206,9 @@ static int insert_key(struct tdm_domain *d, struct tdm_mr *mr)
 }
 
 /*
- * All the lengths together are a length, and what is made of several segments
- * has memory for each. Of a single one the address is not judged: whoever wants
- * all memory to be a region says 0 and SIZE_MAX. Out: *@len.
+ * Check that the sum of the lengths does not overflow, and that each of several
+ * segments has memory. The address of a single segment is not checked: a region
+ * of all memory has address 0 and length SIZE_MAX. Out: *@len.
  */
 static int check_segments(const struct iovec *iov, size_t count, size_t *len)
 {
@@ -225,7 +229,10 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	struct tdm_mr *mr;
 	int ret;
 
-	/* That a counter will be bound changes nothing for the region. */
+	/*
+	 * FI_RMA_EVENT announces that a counter will be bound; the region is
+	 * the same.
+	 */
 	if (flags & ~(uint64_t)FI_RMA_EVENT)
 		return -FI_EBADFLAGS;
 	if (!attr || !attr->iov_count || attr->iov_count > TDM_IOV_LIMIT ||
@@ -287,8 +294,8 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 }
 
 /*
- * May @req, which came by @srx, touch the @len bytes from @addr on of the region
- * @key? The region and the endpoint must have the right. Out: *@p.
+ * May @req, which arrived through @srx, access @len bytes at @addr of the
+ * region @key? Region and endpoint must grant the right. Out: *@p.
  */
 static int find_place(struct tdm_domain *d, const struct fid_peer_srx *srx,
 		      const struct tdm_rma_request *req,
@@ -344,7 +351,7 @@ static int is_new(const struct place *place, const struct place *p)
 	return place == p;
 }
 
-/* A write to them: each region counts. */
+/* Count a write at each region. */
 static void count_all(const struct place *place, int n)
 {
 	struct fid_peer_cntr *cntr;
@@ -388,7 +395,7 @@ static void begin_use(struct use *use, struct rma_entry *e, struct tdm_mr *mr)
 	tdm_list_append(&mr->uses, &use->node);
 }
 
-/* Fill in the members of every entry, except for memory and counter. */
+/* Fill in the members that all entries have; memory and counter come later. */
 static void fill_entry(struct fi_peer_rx_entry *entry, struct fid_peer_srx *srx,
 		       const struct tdm_rma_request *req)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The name of an endpoint, fi_cm(3): fi_setname, fi_getname, and the address of
- * one that the application gave none.
+ * The name of an endpoint, fi_cm(3): fi_setname, fi_getname, and the choice of
+ * an address if the application gave none.
  *
  * Lock: the calls of the application take the domain's.
  */

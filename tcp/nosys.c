@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calls of a capability that is not offered: fi_collective(3). An
- * application that makes them although it was not granted them is told so;
- * libfabric calls through the tables without a look.
+ * The calls of a capability that is not offered: fi_collective(3). libfabric
+ * calls through the tables without a check, so an application that makes such a
+ * call gets -FI_ENOSYS.
  */
 #include "tcp/ep.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which interfaces an application is offered, and in which order; see iface.h.
+ * The interfaces that an application is offered, and their order; see iface.h.
  *
- * The kernel is asked anew by each call, and no packet is sent: what the route
- * table says of a destination, a UDP socket that is connected tells.
+ * Each call asks the kernel again. No packet is sent: connecting a UDP socket
+ * tells which address the routing table chooses for a destination.
  *
  * Called without locks, by any thread; keeps no state.
  */
@@ -23,7 +23,7 @@
 #include "base/os.h"
 #include "tcp/refuse.h"
 
-/* From which address would a packet to @dest leave? 0, or -1: there is none. */
+/* Find the source address of packets to @dest. Returns 0, or -1: no route. */
 static int route_source(const struct tdm_addr *dest, struct tdm_addr *src)
 {
 	struct sockaddr_storage ss;
@@ -54,7 +54,7 @@ static void mark_via(const struct tdm_addr *dest, struct tdm_iface *table,
 		table[i].via = tdm_addr_same_ip(&table[i].ip, &via);
 }
 
-/* The address from which packets to @node, which is no host, leave. */
+/* Mark the address from which packets to @node, an unused address, leave. */
 static void mark_outside(const char *node, int worth, struct tdm_iface *table,
 			 size_t count)
 {
@@ -72,7 +72,7 @@ static void mark_outside(const char *node, int worth, struct tdm_iface *table,
 	}
 }
 
-/* All of 127/8 is the loopback interface's, listed or not. */
+/* All of 127/8 belongs to the loopback interface, listed or not. */
 static int has_source(const struct tdm_iface *i, const struct tdm_addr *src)
 {
 	return tdm_addr_same_ip(&i->ip, src) ||
@@ -80,7 +80,7 @@ static int has_source(const struct tdm_iface *i, const struct tdm_addr *src)
 		tdm_addr_is_loopback(&i->ip) && tdm_addr_is_loopback(src));
 }
 
-/* Does the user want the interface? The name of the hints goes first. */
+/* Does the user want the interface? The name in the hints takes precedence. */
 static int is_wanted(const struct tdm_iface_ask *ask, struct tdm_iface *i)
 {
 	if (ask->name)
@@ -100,7 +100,7 @@ static int fits(const struct tdm_iface_ask *ask, struct tdm_iface *i)
 	if (ask->network &&
 	    strcmp(tdm_iface_network(i, network), ask->network) != 0)
 		return 0;
-	/* A caller that names an address has a reason. */
+	/* An explicit address is used even without carrier. */
 	if (ask->src ? !has_source(i, ask->src) : !tdm_iface_has_carrier(i))
 		return 0;
 	return is_wanted(ask, i);
@@ -132,8 +132,8 @@ static void list_ifaces(const struct tdm_iface *table, size_t count, char *text,
 }
 
 /*
- * Say why there is nothing. A list of the environment with which nothing
- * agrees is a mistake: somebody should look, but once is enough.
+ * Log why there is no entry. A list in the environment that matches no
+ * interface is a mistake, so warn, but only once.
  */
 static void tell_none(const struct tdm_iface_ask *ask, struct tdm_iface *table,
 		      size_t count)
@@ -212,7 +212,7 @@ static size_t keep(const struct tdm_iface_ask *ask, struct tdm_iface *table,
 	return n;
 }
 
-/* Of a sorted table the first of each interface and family stays. */
+/* Keep the first entry of each interface and family of a sorted table. */
 static size_t drop_second(struct tdm_iface *table, size_t count, int both)
 {
 	size_t i, k, n = 0;
@@ -231,8 +231,9 @@ static size_t drop_second(struct tdm_iface *table, size_t count, int both)
 }
 
 /*
- * Of a sorted table. The scope of a link-local address means nothing to another
- * host: it is for who is left with nothing else, or asks for what it reaches.
+ * Drop link-local addresses from a sorted table, since their scope means
+ * nothing to another host; keep them if there is nothing else, or if the
+ * request is for what they reach.
  */
 static size_t drop_link_local(struct tdm_iface *table, size_t count)
 {

@@ -4,9 +4,10 @@
  * name an open one, and results refer to the one opened first.
  *
  * Lock: `guard`, innermost; taken in all functions here, held for a few
- * comparisons. Over a fork(2) it is held with the locks of all domains inside:
- * nobody takes it with one of them. What a result refers to may be closed by another thread at any
- * time, as fi_domain(3) says.
+ * comparisons. During a fork(2) it is held while the locks of all domains are
+ * taken: no other function takes it while it holds one of them. Another thread
+ * may close an object that a result refers to at any time, as fi_domain(3)
+ * allows.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -107,8 +108,8 @@ void tdm_opened_idle(void (*look)(struct tdm_domain *domain))
 }
 
 /*
- * The open fabric @fid, or, NULL, the first of network @name; or NULL. One that
- * was opened without a name is of all networks.
+ * The open fabric @fid or, if that is NULL, the first of network @name; NULL:
+ * none. A fabric opened without a name belongs to all networks.
  */
 static struct tdm_fabric *find_fabric(const struct fid_fabric *fid,
 				      const char *name)
@@ -125,7 +126,10 @@ static struct tdm_fabric *find_fabric(const struct fid_fabric *fid,
 	return NULL;
 }
 
-/* The open domain @fid, or, NULL, the first that @info would open; or NULL. */
+/*
+ * The open domain @fid or, if that is NULL, the first that @info would open;
+ * NULL: none.
+ */
 static struct tdm_domain *find_domain(const struct fid_domain *fid,
 				      const struct fi_info *info)
 {

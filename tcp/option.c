@@ -15,9 +15,7 @@
 #include "tcp/getinfo.h"
 #include "tcp/sep.h"
 
-/*
- * The options that lower a size: what an endpoint promises not to exceed.
- */
+/* The options that lower a size, which the endpoint must not exceed then. */
 static const struct limit {
 	int name;
 	size_t offset; /* in struct tdm_limits */
@@ -124,7 +122,7 @@ static int size_option(struct tdm_ep *ep, int name, size_t *value)
 		*value = ep->min_multi_recv;
 		return 0;
 	case FI_OPT_CM_DATA_SIZE:
-		*value = 0; /* nothing is connected, fi_cm(3) */
+		*value = 0; /* endpoints are connectionless, fi_cm(3) */
 		return 0;
 	case FI_OPT_TX_SIZE:
 		*value = ep->sep ? ep->sep->tx_size : ep->info->tx_attr->size;
@@ -197,7 +195,7 @@ static int set_shm_permitted(struct tdm_ep *ep, const void *optval,
 	return 0;
 }
 
-/* No memory but the host's is taken, so there is one answer. */
+/* Only host memory is supported, so there is one valid value. */
 static int set_hmem_p2p(const void *optval, size_t optlen)
 {
 	int p2p;
@@ -294,7 +292,7 @@ int tdm_ep_get_op_flags(struct tdm_ep *ep, uint64_t *flags)
 int tdm_ep_set_op_flags(struct tdm_ep *ep, uint64_t flags)
 {
 	uint64_t op = flags & ~(FI_TRANSMIT | FI_RECV);
-	/* fi_trigger(3): for those who were granted it. */
+	/* fi_trigger(3): only if the capability was granted. */
 	uint64_t trigger = ep->info->caps & FI_TRIGGER;
 
 	switch (flags & (FI_TRANSMIT | FI_RECV)) {

@@ -9,8 +9,8 @@
  *    | +------ connection lost ------------------+
  *    +-------- session lost, or found to be gone by a send
  *
- * LOCAL -> REMOTE: the peer came by TCP and its session does not live any more,
- * but its end has not been told yet.
+ * LOCAL -> REMOTE: the peer connected by TCP, its session is dead, but the end
+ * of the session has not been reported yet.
  *
  * Agreeing, for an address that is a candidate for local: attach; when nobody
  * listens there, find out by TCP whether the process exists at all; if so attach
@@ -175,11 +175,11 @@ static ssize_t probe(struct tdm_ep *ep, struct tdm_pair *p,
 		p->search = TDM_SEARCH_AGAIN;
 		return attach(ep, p, x);
 	}
-	/* Nobody there yet, or for good: the next try starts over. */
+	/* The peer does not listen (yet): the next try starts over. */
 	p->search = TDM_SEARCH_ATTACH;
 	if (ret == -FI_ECONNREFUSED)
 		return -FI_EAGAIN;
-	/* Every probe was refused until the time-out: that is the reason. */
+	/* Every probe was refused until the time-out: report the refusal. */
 	return ret == -FI_ETIMEDOUT ? -FI_ECONNREFUSED : ret;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A pair: an endpoint and one address that it talks to. The path of a pair is
- * agreed before its first message, and stays while both live, so that order
- * needs no further state.
+ * A pair: an endpoint and one address that it exchanges messages with. Both
+ * sides agree on the path before the first message and keep it while both live,
+ * so no further state is needed to keep messages in order.
  *
  * All functions: domain lock held.
  */
@@ -31,8 +31,8 @@ enum tdm_path {
 /* Where the search for a path stands while it is UNKNOWN. */
 enum tdm_search {
 	TDM_SEARCH_ATTACH, /* try the shared-memory peer */
-	TDM_SEARCH_PROBE,  /* nobody listened: is the process there at all? */
-	TDM_SEARCH_AGAIN,  /* it is: attach once more, for good */
+	TDM_SEARCH_PROBE,  /* nobody listened: does the process exist? */
+	TDM_SEARCH_AGAIN,  /* it does: attach once more, then decide */
 };
 
 struct tdm_pair {
@@ -48,7 +48,7 @@ struct tdm_pair {
 };
 
 /*
- * The two transports as an agreement sees them, and as a unit test replaces
+ * The calls to the two transports that the agreement makes; unit tests replace
  * them. @addr is an index of the owner's AV.
  */
 struct tdm_tiers {
@@ -90,15 +90,15 @@ void tdm_pair_connected(struct tdm_pair *p);
 void tdm_pair_lost(struct tdm_pair *p);
 
 /*
- * A send through shared memory said @err, -FI_ECONNREFUSED or -FI_EHOSTUNREACH:
- * the session has ended. The path is UNKNOWN from here on.
+ * A send through shared memory failed with @err, -FI_ECONNREFUSED or
+ * -FI_EHOSTUNREACH: the session has ended. The path becomes UNKNOWN.
  */
 void tdm_pair_detached(struct tdm_pair *p, ssize_t err);
 
-/* Have operations wait in p->queue: the data path sees QUEUED. */
+/* Let operations wait in p->queue: the data path sees QUEUED. */
 void tdm_pair_hold(struct tdm_pair *p);
 
-/* Have the data path see the agreed path again. */
+/* Let the data path see the agreed path again. */
 void tdm_pair_release(struct tdm_pair *p);
 
 #endif /* TDM_TCP_PAIR_H */

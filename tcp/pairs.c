@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The pairs of an endpoint: made at first use, and changed by what both
- * transports and the address vector tell of their peers.
+ * The pairs of an endpoint: made at first use, and changed by events of both
+ * transports and of the address vector.
  *
  * Lock: held in all of this file.
  */
@@ -39,7 +39,7 @@ static int pairs_reserve(struct tdm_ep *ep, fi_addr_t addr)
 	return 0;
 }
 
-/* The pair another index of the same address has, or NULL. */
+/* The pair of another index of the same address, or NULL. */
 static struct tdm_pair *alias_pair(const struct tdm_ep *ep, fi_addr_t addr)
 {
 	fi_addr_t i = tdm_av_lowest(ep->av, addr);
@@ -115,7 +115,9 @@ void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
 	struct tdm_pair *p = addr < ep->pairs ? ep->pair[addr] : NULL;
 
 	if (!p && tdm_env.report)
-		/* It may have come before its address was inserted. */
+		/*
+		 * The peer may have connected before its address was inserted.
+		 */
 		p = tdm_ep_pair(ep, addr);
 	tdm_deferred_removed(ep, addr);
 	tdm_backlog_removed(ep, addr);
@@ -131,7 +133,10 @@ void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
 	ep->pair[addr] = NULL;
 	if (--p->refs)
 		return;
-	/* A probe has no session to keep; a connection stays for what comes. */
+	/*
+	 * A probe has no session to keep; a connection stays for incoming
+	 * messages.
+	 */
 	if (p->conn && p->agreed != TDM_PATH_REMOTE)
 		tdm_conn_drop(p->conn);
 	else if (p->conn)
@@ -220,7 +225,7 @@ void tdm_ep_peer_event(void *domain, const struct tdm_peer_event *event)
 	}
 }
 
-/* Why there is no shared memory: opening it said @ret. */
+/* The reason for having no shared memory, when opening it gave @ret. */
 static uint8_t why_not(int ret)
 {
 	if (ret == -FI_ENOCQ) /* by the application's choice */
@@ -241,7 +246,7 @@ void tdm_ep_no_local(struct tdm_ep *ep, int ret)
 				 fi_strerror(-ret));
 }
 
-/* Why a peer that came by TCP did not come by shared memory. */
+/* The reason why a peer connected by TCP and not by shared memory. */
 static uint8_t remote_reason(const struct tdm_ep *ep,
 			     const struct tdm_conn *conn)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posts receives: makes a name of the source that a receive is from, and hands
- * the request to peer/srx.c. No transport is asked.
+ * Posts receives: turns the source of a receive into a name (tdm_space.h) and
+ * passes the request to peer/srx.c. Transports are not involved.
  */
 #include "tcp/post.h"
 
@@ -79,9 +79,12 @@ static tdm_noinline ssize_t post_other(struct tdm_ep *ep, struct tdm_xfer *x)
 	int ret;
 
 	if (x->flags & FI_PEEK)
-		/* It tells what is there now; a loop of peeks must advance. */
+		/*
+		 * A peek finds only messages that have arrived, so a loop of
+		 * peeks must make progress.
+		 */
 		ep->domain->engine.progress(&ep->domain->engine);
-	/* Without an endpoint a shared context has no AV, but the flag. */
+	/* A shared context without an endpoint has the flag, but no AV. */
 	if (x->flags & TDM_NAMED_AV && ep->av && !ep->domain->in_late)
 		tdm_av_follow(ep->av);
 	x->flags &= ~(uint64_t)TDM_NAMED_AV;

@@ -19,13 +19,13 @@
 #include "tcp/getinfo.h"
 #include "base/log.h"
 
-/* The peer structures of <rdma/providers/fi_peer.h> are those of 2.x. */
+/* The structures of <rdma/providers/fi_peer.h> are those of libfabric 2.x. */
 enum { OLDEST_MAJOR = 2, OLDEST_MINOR = 1 };
 
 /* Added to the release of a stand-in: above all versions of libfabric's own. */
 enum { STAND_IN_MAJOR = 10000 };
 
-/* libfabric's end, which is that of the process. */
+/* Called when libfabric is unloaded, at the end of the process. */
 static void prov_cleanup(void)
 {
 	tdm_report_exit();
@@ -40,9 +40,9 @@ uint32_t tdm_info_protocol(void)
 }
 
 /*
- * Of two providers of one name the core offers that of the higher version;
- * its own have 100 times its release. The log and the filters of the core know
- * us by the new name, parameters by the one they were defined under.
+ * Of two providers with one name the core offers that with the higher version;
+ * libfabric's own have 100 times its release. The log and the filters of the
+ * core use our new name, parameters the name they were defined under.
  */
 static void stand_in(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lines of the log for what is refused; see refuse.h.
+ * Log lines about refused hints and calls; see refuse.h.
  *
- * The level belongs to the thread: the checks of attributes serve fi_getinfo(3)
- * for applications and for layered providers, and do not know for whom.
+ * The level is per thread: fi_getinfo(3) makes the same checks for applications
+ * and for layered providers, and the checks do not know for which.
  */
 #include "tcp/refuse.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Why hints and attributes are refused: one line of the log each, which names
- * the attribute and, with the names of fi_tostr(3), what of it is not offered.
+ * Log lines that say why hints and attributes are refused: each names the
+ * attribute and, with the names of fi_tostr(3), the bits or value not offered.
  * Any thread, any locks.
  */
 #ifndef TDM_TCP_REFUSE_H
@@ -12,16 +12,16 @@
 #include "base/log.h"
 
 /*
- * The level of these lines in the calling thread, FI_LOG_INFO at first. Who
- * changes it changes it back.
+ * The level of these lines in the calling thread, FI_LOG_INFO at first. A
+ * caller that changes it restores it.
  */
 void tdm_refuse_set_level(enum fi_log_level level);
 enum fi_log_level tdm_refuse_level(void);
 
-/* A line of this kind in the caller's own words. */
+/* A line of this kind with the caller's own text. */
 #define TDM_REFUSED(...) TDM_LOG_(tdm_refuse_level(), FI_LOG_CORE, __VA_ARGS__)
 
-/* These return -FI_ENODATA. An amount: @asked is more than @most. */
+/* All return -FI_ENODATA. An amount: @asked is more than @most. */
 int tdm_refuse_amount(const char *what, uint64_t asked, uint64_t most);
 
 /* Flags: @missing are the bits that are not offered. */

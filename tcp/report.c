@@ -4,8 +4,9 @@
  * (include/fi_ext_tandem.h) and, with FI_TANDEM_REPORT, as a table on stderr
  * when the endpoint closes, or when the process ends with it open.
  *
- * The processes of a job share one stderr: each line says whose it is, and
- * a report is written by one call, so that lines of others do not get into it.
+ * The processes of a job share one stderr: each line names its endpoint, and a
+ * report is written by one call, so that lines of other processes do not mix
+ * with it.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -69,7 +70,7 @@ int tdm_report_open(struct fid *fid, const char *name, uint64_t flags,
 
 /* ---- FI_TANDEM_REPORT ---------------------------------------------------- */
 
-/* The endpoint and where its lines go. */
+/* The endpoint and the stream for its lines. */
 struct sheet {
 	FILE *out;
 	struct tdm_ep *ep;
@@ -166,7 +167,7 @@ static void print_removed(struct sheet *s)
 	}
 }
 
-/* An address that nothing was ever sent to or came from has no line. */
+/* Print a line for each address that has had traffic or a path. */
 static void print_present(struct sheet *s)
 {
 	struct tdm_report_path path;

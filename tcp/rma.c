@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calls of fi_rma(3): each fills a struct tdm_xfer and takes the way of a
- * send.
+ * The calls of fi_rma(3): each fills a struct tdm_xfer, which is sent like a
+ * message.
  *
  * No lock is held here.
  */
@@ -117,7 +117,7 @@ static uint64_t inject_flags(struct fid_ep *fid)
 	return (op_flags(fid) & ~(uint64_t)FI_COMPLETION) | FI_INJECT;
 }
 
-/* A read has nothing to inject: that default is for writes. */
+/* The default flag FI_INJECT is for writes only: a read has no payload. */
 static uint64_t read_flags(struct fid_ep *fid)
 {
 	return op_flags(fid) & ~(uint64_t)FI_INJECT;

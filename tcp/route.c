@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Takes the lock, finds the pair, and holds the only local-or-remote branch
- * of the data path. Nothing is sent before the path of a pair is agreed
- * (pair.c): operations are kept by backlog.c.
+ * of the data path. No operation is sent before the path of a pair is agreed
+ * (pair.c); until then backlog.c queues them.
  */
 #include "tcp/route.h"
 
@@ -43,7 +43,10 @@ static ssize_t rma_local(struct tdm_ep *ep, fi_addr_t to,
 		       fi_writemsg(ep->local, &msg, x->flags & LOCAL_FLAGS);
 }
 
-/* Bytes [@from, @from + @len) of @iov, in values of @size bytes, to @ioc. */
+/*
+ * Describe bytes [@from, @from + @len) of @iov, in values of @size bytes, in
+ * @ioc.
+ */
 static size_t iocs(struct fi_ioc *ioc, const struct iovec *iov, size_t count,
 		   size_t from, size_t len, size_t size)
 {
@@ -92,7 +95,7 @@ static ssize_t amo_local(struct tdm_ep *ep, fi_addr_t to,
 				    back, NULL, n, flags);
 }
 
-/* The whole request that fi_inject() and fi_tinject() stand for. */
+/* Is @x a request that fi_inject() or fi_tinject() can express? */
 static int is_inject(const struct tdm_xfer *x)
 {
 	return (x->flags &
@@ -101,7 +104,7 @@ static int is_inject(const struct tdm_xfer *x)
 	       x->count == 1;
 }
 
-/* @to: in the peer's AV, with a receive context or without. */
+/* @to: address in the peer's AV, with a receive context or without. */
 static ssize_t send_local(struct tdm_ep *ep, fi_addr_t to,
 			  const struct tdm_xfer *x)
 {
@@ -137,7 +140,9 @@ static ssize_t send_local(struct tdm_ep *ep, fi_addr_t to,
 	return fi_sendmsg(ep->local, &msg, x->flags & LOCAL_FLAGS);
 }
 
-/* The address of @p in the peer's AV, for the place there that @x asks for. */
+/*
+ * The address of @p in the peer's AV, with the receive context and group of @x.
+ */
 static fi_addr_t local_addr(const struct tdm_ep *ep, const struct tdm_pair *p,
 			    const struct tdm_xfer *x)
 {
@@ -184,7 +189,7 @@ static inline int is_local(const struct tdm_pair *p)
 	return p->path == TDM_PATH_LOCAL;
 }
 
-/* Without a path; @x is kept until there is one. */
+/* Queue @x until a path is agreed. */
 static tdm_noinline ssize_t send_later(struct tdm_ep *ep, struct tdm_pair *p,
 				       const struct tdm_xfer *x)
 {
@@ -200,8 +205,8 @@ typedef ssize_t (*send_fn)(struct tdm_ep *ep, struct tdm_pair *p,
 			   const struct tdm_xfer *x);
 
 /*
- * By the path of @p, or by @other when there is none. @to: p->local, or the
- * address of a context of it.
+ * Send @x by the path of @p, or call @other if none is agreed. @to: p->local,
+ * or the address of one of its contexts.
  */
 static tdm_always_inline ssize_t send_by(struct tdm_ep *ep, struct tdm_pair *p,
 					 fi_addr_t to, const struct tdm_xfer *x,
@@ -234,8 +239,8 @@ ssize_t tdm_route_offer(struct tdm_ep *ep, struct tdm_pair *p,
 }
 
 /*
- * The pair that @x is for, made when there is none. Out: *@named, @x with the
- * place at the peer that its address asks for; errors: NULL.
+ * The pair for @x, made if need be; NULL: an error. Out: *@named, a copy of @x
+ * with receive context and group taken from its address.
  */
 static struct tdm_pair *find_pair(struct tdm_ep *ep, const struct tdm_xfer *x,
 				  struct tdm_xfer *named)
@@ -253,7 +258,7 @@ static struct tdm_pair *find_pair(struct tdm_ep *ep, const struct tdm_xfer *x,
 		return NULL;
 	named->flags |= TDM_TO_CTX;
 	named->rx_ctx = (uint16_t)place.ctx;
-	/* fi_av(3): groups are of messages. */
+	/* fi_av(3): only messages have groups. */
 	named->group = x->flags & TDM_ONE_SIDED ? 0 : place.group;
 	named->addr = place.addr;
 	return tdm_ep_pair(ep, place.addr);
@@ -278,7 +283,7 @@ static ssize_t send_first(struct tdm_ep *ep, const struct tdm_xfer *x)
 	ep = tdm_ep_whole(ep);
 	if (ep->kind == TDM_EP_TX)
 		return tdm_sep_send(ep, x);
-	/* A removal would end sends that wait in the list that is passed. */
+	/* A removal would end queued sends while their list is being walked. */
 	if (!ep->domain->in_late)
 		tdm_av_follow(ep->av);
 	p = find_pair(ep, x, &named);
@@ -286,7 +291,7 @@ static ssize_t send_first(struct tdm_ep *ep, const struct tdm_xfer *x)
 		   no_pair(ep, named.addr);
 }
 
-/* The pair of @addr, or NULL: send_first() knows. */
+/* The pair of @addr, or NULL: ask send_first(). */
 static inline struct tdm_pair *pair_at(const struct tdm_ep *ep, fi_addr_t addr)
 {
 	return addr < ep->fast_pairs ? ep->pair[addr] : NULL;
@@ -306,8 +311,7 @@ ssize_t tdm_route_locked(struct tdm_ep *ep, const struct tdm_xfer *x)
 }
 
 /*
- * Is there no room for what @x, one of @flags, is to add? @cq: NULL when none is
- * bound.
+ * Has @cq (NULL: none is bound) no room for the entry of @x, which has @flags?
  */
 static inline int full(const struct tdm_cq *cq, const struct tdm_xfer *x,
 		       uint64_t flags)
@@ -322,7 +326,9 @@ ssize_t tdm_route_keep(struct tdm_ep *ep, const struct tdm_xfer *x)
 	struct tdm_pair *p;
 
 	ep = tdm_ep_whole(ep);
-	/* That of a context has been here, as one of its endpoint. */
+	/*
+	 * A send of a context has been here already, as a send of its endpoint.
+	 */
 	if (tdm_likely(ret != -FI_EAGAIN || ep->kind == TDM_EP_TX))
 		return ret;
 	p = find_pair(ep, x, &named);
@@ -339,8 +345,8 @@ static ssize_t retry_later(struct tdm_domain *d)
 	TDM_TSA(release_capability(d->lock));
 
 /*
- * An application that only retries must advance as well. Releases the lock;
- * -FI_EAGAIN.
+ * Make progress, so that an application which only retries advances. Releases
+ * the lock. Returns -FI_EAGAIN.
  */
 static tdm_noinline ssize_t retry_later(struct tdm_domain *d)
 {
@@ -372,7 +378,9 @@ static ssize_t inject_again(struct tdm_ep *ep, uint64_t flags, const void *buf,
 			    size_t len, fi_addr_t to, uint64_t tag, ssize_t ret)
 	TDM_TSA(release_capability(ep->domain->lock));
 
-/* Not local, or the peer said @ret: from here on a send like any other. */
+/*
+ * The path is not local, or the peer returned @ret: send it like any message.
+ */
 static tdm_noinline ssize_t inject_again(struct tdm_ep *ep, uint64_t flags,
 					 const void *buf, size_t len,
 					 fi_addr_t to, uint64_t tag,

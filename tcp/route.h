@@ -22,18 +22,18 @@ extern const struct tdm_tiers tdm_route_tiers;
 
 /*
  * Send @x, already checked, from @ep. Lock: taken inside.
- * While the route is not agreed, @x is kept (backlog.h), and ends by an error
- * when the peer cannot be reached within the connect time-out. Errors:
- * -FI_EAGAIN when a queue or the CQ is full (one step of progress has been
- * made), -FI_EINVAL for an address that is not in the AV, -FI_ECONNREFUSED and
- * the like for a peer that is known to be out of reach, -FI_ENOMEM.
+ * Until a path is agreed, @x is queued (backlog.h), and ends with an error when
+ * the peer cannot be reached within the connect time-out. Errors: -FI_EAGAIN
+ * when a queue or the CQ is full (one step of progress has been made),
+ * -FI_EINVAL for an address that is not in the AV, -FI_ECONNREFUSED and the
+ * like for a peer that is known to be out of reach, -FI_ENOMEM.
  */
 ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x);
 
 /*
  * tdm_route_send() for fi_inject(3) and fi_tinject(3) of @len bytes at @buf.
- * @flags: all that a tdm_xfer would say; shared memory is told FI_MSG or
- * FI_TAGGED only. Lock: taken inside.
+ * @flags: those of the tdm_xfer; shared memory gets FI_MSG or FI_TAGGED only.
+ * Lock: taken inside.
  */
 ssize_t tdm_route_inject(struct tdm_ep *ep, uint64_t flags, const void *buf,
 			 size_t len, fi_addr_t to, uint64_t tag);
@@ -48,8 +48,8 @@ ssize_t tdm_route_locked(struct tdm_ep *ep, const struct tdm_xfer *x);
 ssize_t tdm_route_keep(struct tdm_ep *ep, const struct tdm_xfer *x);
 
 /*
- * tdm_route_keep() in a pass of progress, for a request that was taken earlier:
- * -FI_EAGAIN also while the CQ is full. Lock: held.
+ * tdm_route_keep() in a pass of progress, for a request that was accepted
+ * earlier: -FI_EAGAIN also while the CQ is full. Lock: held.
  */
 ssize_t tdm_route_due(struct tdm_ep *ep, const struct tdm_xfer *x);
 

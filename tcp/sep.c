@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fi_scalable_ep(3): the whole. It is bound to the AV and perhaps to an EQ,
- * has the name, and moves nothing itself. The transports start when it is
- * enabled, or the first of its contexts.
+ * fi_scalable_ep(3): the scalable endpoint itself, the *whole* of its contexts.
+ * It is bound to the AV and perhaps to an EQ, and has the name; operations are
+ * posted to its contexts. The transports start when it or its first context is
+ * enabled.
  *
  * Lock: the domain's, taken in the calls of the ops tables.
  */
@@ -93,7 +94,9 @@ static struct fi_ops_ep sep_ops = {
 	.tx_size_left = tdm_no_ep_size_left,
 };
 
-/* A queue of ours for what the contexts' queues are written from. */
+/*
+ * A queue of our own: its entries are passed on to the queues of the contexts.
+ */
 static int open_cq(struct tdm_ep *ep)
 {
 	struct fid_domain *d = &ep->domain->fid;

@@ -4,10 +4,10 @@
  * one address and one session per peer, many transmit and receive contexts.
  *
  * The scalable endpoint is a struct tdm_ep that has the transports. A transmit
- * context is one without: its sends are the whole's, with a struct
- * tdm_sep_op as context by which their end is led back. A receive context is
- * one receive side of a group (peer/srx_group.h); each message names the one
- * it is for.
+ * context is one without: it sends through the whole, with a struct tdm_sep_op
+ * as context, which leads the completion back to it. A receive context is one
+ * receive side of a group (peer/srx_group.h); each message names its receive
+ * context.
  *
  * All functions: domain lock held, unless they say otherwise.
  */
@@ -22,7 +22,7 @@
 struct tdm_sep_op {
 	struct tdm_list node; /* tdm_sep_tx.ops */
 	struct tdm_sep *sep;
-	struct tdm_ep *ctx; /* NULL: has closed, nobody is told */
+	struct tdm_ep *ctx; /* NULL: closed, the send is not reported */
 	void *context;	    /* the application's */
 	uint64_t flags;	    /* of its request */
 };
@@ -36,7 +36,7 @@ struct tdm_sep_tx {
 
 struct tdm_sep {
 	struct tdm_srx_group *group;
-	struct fid_cq *cq;     /* stands for those of the contexts */
+	struct fid_cq *cq;     /* its entries go to the contexts' queues */
 	struct tdm_pool ops;   /* struct tdm_sep_op */
 	unsigned int ntx, nrx; /* contexts */
 	size_t tx_size;	       /* of a transmit context, by default */
@@ -56,10 +56,10 @@ int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
 int tdm_rx_ctx_open(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
 		    struct fid_ep **out, void *context);
 
-/* @op is over; nothing is written. */
+/* Free @op without a report. */
 void tdm_sep_op_free(struct tdm_sep_op *op);
 
-/* The CQ operations by which the sends of all contexts end. */
+/* The CQ operations that end the sends of all contexts. */
 extern struct fi_ops_cq_owner tdm_sep_cq_ops;
 
 #endif /* TDM_TCP_SEP_H */

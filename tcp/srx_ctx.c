@@ -2,11 +2,11 @@
 /*
  * Shared receive contexts, fi_srx_context(3): a receive side of its own, to
  * which receives are posted directly. Each endpoint bound to it has a seat
- * there (peer/srx.h), by which its messages come and its completions go.
+ * there (peer/srx.h), through which its messages arrive and are reported.
  *
- * All endpoints of a context have the same AV; the first one enabled says
- * which, as long as one is enabled, and whether receives complete without
- * being asked to.
+ * All endpoints of a context have the same AV, that of the first one enabled.
+ * The first one also decides whether receives complete without FI_COMPLETION.
+ * Both hold while any endpoint is enabled.
  *
  * Lock: the domain's, taken in srx_close() and tdm_srx_ctx_open(), else held.
  */
@@ -37,7 +37,7 @@ static int srx_close(struct fid *fid)
 
 static int srx_control(struct fid *fid, int command, void *arg)
 {
-	/* There is nothing to enable; some applications try. */
+	/* A shared context needs no enabling, but some applications try. */
 	return command == FI_ENABLE ? 0 : tdm_ep_control(fid, command, arg);
 }
 
@@ -72,7 +72,7 @@ static struct fi_ops_ep srx_ep_ops = {
 	.tx_size_left = tdm_no_ep_size_left,
 };
 
-/* The domain's info with what @attr says; sends are not granted. */
+/* The domain's info with the values of @attr, without sends. */
 static struct fi_info *ctx_info(const struct tdm_domain *d,
 				const struct fi_rx_attr *attr)
 {
@@ -186,7 +186,7 @@ void tdm_srx_ctx_leave(struct tdm_ep *ep)
 	struct tdm_ep *ctx = ep->srx_ctx;
 
 	ctx->users--;
-	/* The AV may go with the last endpoint that was enabled. */
+	/* The AV may be closed after the last enabled endpoint. */
 	if (ep->enabled && !--ctx->enabled_users)
 		ctx->av = NULL;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shared transmit contexts, fi_stx_context(3). There is no transmit queue to
- * be shared: each endpoint has its own, of the context's attributes. What
- * remains is the object, and who is bound to it; so an endpoint that was opened
- * with a queue of its own may be bound as well, and one that is enabled. As
- * nothing passes through the object, it closes before its endpoints, too: its
- * memory stays for the last of them.
+ * Shared transmit contexts, fi_stx_context(3). No transmit queue is shared:
+ * each endpoint has its own, with the attributes of the context. The object
+ * only counts the endpoints bound to it. So an endpoint that was opened with
+ * its own queue may be bound as well, even when it is enabled. Since no
+ * operation uses the object, it may be closed before its endpoints: its memory
+ * stays until the last of them closes.
  *
  * Lock: the domain's, taken in stx_close() and tdm_stx_open(), else held.
  */
@@ -101,7 +101,7 @@ int tdm_stx_open(struct fid_domain *fid, struct fi_tx_attr *attr,
 	return 0;
 }
 
-/* 0 in an attribute of the context: it does not say. */
+/* 0 in an attribute of the context leaves it open. */
 static int above(size_t asked, size_t given)
 {
 	return given && asked > given;

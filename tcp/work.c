@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The deferred work queue of a domain, fi_trigger(3) "DEFERRED WORK QUEUES":
- * what fi_control(3) of the domain makes of a struct fi_deferred_work. One
- * table says how each kind of work is taken; deferred.c does the rest.
+ * fi_control(3) of the domain turns a struct fi_deferred_work into a request. A
+ * table has a function for each kind of work; deferred.c keeps and starts it.
  *
- * All of the work is copied when it is queued, so that nothing but the buffers
- * is looked at again; the address of the structure is its name.
+ * All of the work but the buffers is copied when it is queued; the address of
+ * the structure identifies it later.
  *
  * Lock: the domain's, taken in tdm_work_control().
  */
@@ -21,8 +21,8 @@ struct request {
 	struct tdm_ep *ep; /* NULL: a counter's */
 	uint64_t flags;	   /* the application's */
 	struct tdm_xfer x;
-	struct tdm_amo_post amo; /* what x refers to, of an atomic operation */
-	struct tdm_cntr *cntr;	 /* a counter's: to be changed */
+	struct tdm_amo_post amo; /* an atomic operation: x points into it */
+	struct tdm_cntr *cntr;	 /* the counter to change */
 	uint64_t value;
 	int keep;
 };
