@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Endpoint addresses in all their outside forms; see addr.h. Pure functions
- * over bytes that nobody vouches for.
+ * Endpoint addresses in all their external forms; see addr.h. Pure functions
+ * over untrusted bytes.
  *
  * Invariant: every byte of a struct tdm_addr that its family does not use is
  * 0, so two equal addresses are equal byte for byte.
@@ -264,8 +264,8 @@ int tdm_addr_step(struct tdm_addr *a, uint64_t n)
 }
 
 /*
- * Add @n to the @digits decimal digits that end before @end. Returns what is
- * left to be written in front of them.
+ * Add @n to the @digits decimal digits that end before @end. Returns the carry,
+ * to be written in front of them.
  */
 static uint64_t add_digits(char *end, size_t digits, uint64_t n)
 {

@@ -19,8 +19,8 @@
 #include "base/base.h"
 
 /*
- * One endpoint address; unused bytes are 0, so that memcmp() compares. The
- * same endpoint by two authorization keys is two addresses.
+ * One endpoint address; unused bytes are 0, so that memcmp() compares. The same
+ * endpoint with two authorization keys has two addresses.
  */
 struct tdm_addr {
 	union {
@@ -60,9 +60,7 @@ int tdm_addr_from_bind(struct tdm_addr *a, const void *sa,
 int tdm_addr_from_str(struct tdm_addr *a, const char *str,
 		      size_t len) tdm_must_check;
 
-/*
- * As above but the wildcard address and port 0 are accepted (listeners).
- */
+/* As above but the wildcard address and port 0 are accepted (listeners). */
 int tdm_addr_from_bind_str(struct tdm_addr *a, const char *str,
 			   size_t len) tdm_must_check;
 
@@ -73,8 +71,8 @@ int tdm_addr_from_bind_str(struct tdm_addr *a, const char *str,
 size_t tdm_addr_format(const struct tdm_addr *a, char *buf, size_t size);
 
 /*
- * The same for people: IP:PORT, in @buf of @size bytes, at least
- * TDM_ADDR_STR_BYTES. Returns where it begins in there.
+ * The short form for the log, IP:PORT, in @buf of @size bytes, at least
+ * TDM_ADDR_STR_BYTES. Returns where it begins in @buf.
  */
 const char *tdm_addr_text(const struct tdm_addr *a, char *buf, size_t size);
 
@@ -114,7 +112,7 @@ static inline uint64_t tdm_addr_hash(const struct tdm_addr *a)
 				  (uint64_t)a->key << 48));
 }
 
-/* Of the IP and its scope alone. */
+/* A hash of the IP and its scope alone. */
 static inline uint64_t tdm_addr_ip_hash(const struct tdm_addr *a)
 {
 	uint64_t lo, hi;
@@ -144,17 +142,17 @@ static inline int tdm_addr_is_loopback(const struct tdm_addr *a)
  */
 int tdm_addr_from_node(struct tdm_addr *a, const char *node) tdm_must_check;
 
-/* A port in decimal digits, 1 to 65535. -FI_EINVAL for all else. */
+/* Parse a port in decimal digits, 1 to 65535. Returns it, or -FI_EINVAL. */
 int tdm_addr_parse_port(const char *service) tdm_must_check;
 
 /*
- * The IP @n further on, @n < 2^63, with carry over all its bytes. Errors: -FI_EINVAL past
- * the last address; *@a is unchanged then.
+ * Add @n < 2^63 to the IP, with carry over all its bytes. Errors: -FI_EINVAL
+ * past the last address; *@a is unchanged then.
  */
 int tdm_addr_step(struct tdm_addr *a, uint64_t n) tdm_must_check;
 
 /*
- * The host name @n further on: the number at the end of @name plus @n, in at
+ * The @n-th host name after @name: the number at its end plus @n, in at
  * least as many digits ("node009" + 1 = "node010", "node9" + 1 = "node10").
  * Writes at most @size bytes, NUL included. Errors: -FI_EINVAL without a
  * number at the end (unless @n is 0), or when it does not fit.
@@ -162,7 +160,7 @@ int tdm_addr_step(struct tdm_addr *a, uint64_t n) tdm_must_check;
 int tdm_addr_name_step(const char *name, uint64_t n, char *buf,
 		       size_t size) tdm_must_check;
 
-/* Same IP, whatever the ports. */
+/* Are the IPs equal, whatever the ports? */
 int tdm_addr_same_ip(const struct tdm_addr *a, const struct tdm_addr *b);
 
 #endif /* TDM_AV_ADDR_H */

@@ -3,9 +3,10 @@
  * Address vector of the owner. See av.h.
  *
  * The table holds every address; an address whose IP is this namespace's own
- * is also inserted into the peer's AV, with its index as user id. What the
- * peer cannot take is reached by TCP and never fails the insert. The table of a
- * named vector is this process's view of one that others change too: follow.c.
+ * is also inserted into the peer's AV, with its index as user id. An address
+ * that the peer's AV does not accept is reached by TCP; the insert succeeds all
+ * the same. The table of a named vector is this process's view of a table that
+ * other processes change too: follow.c.
  *
  * Lock: the domain lock, taken in the calls of struct fi_ops_av.
  * Spec: fi_av(3); where its versions differ, 2.1.
@@ -155,7 +156,9 @@ fi_addr_t tdm_av_local(struct tdm_av *av, fi_addr_t fi_addr)
 {
 	uint32_t low = (uint32_t)tdm_av_lowest(av, fi_addr);
 
-	/* A relation that could not be made at insert is tried once more. */
+	/*
+	 * An insert into the peer's AV that failed earlier is tried once more.
+	 */
 	tdm_av_local_insert(av, low);
 	return tdm_av_local_known(av, fi_addr);
 }
@@ -304,7 +307,7 @@ static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf,
 	return buf;
 }
 
-/* Everything but the peer's AV. Zero-safe. */
+/* Free all but the peer's AV. Accepts a zeroed @av. */
 static void av_free(struct tdm_av *av)
 {
 	tdm_table_fini(&av->table);
@@ -319,7 +322,9 @@ static int av_close(struct fid *fid)
 	struct tdm_av *av = tdm_container_of(fid, struct tdm_av, fid.fid);
 	int ret;
 
-	/* The queue's lock may be held by a thread that fork left behind. */
+	/*
+	 * A thread that does not exist in this child may hold the queue's lock.
+	 */
 	if (av->engine->orphan)
 		return -FI_EOPBADSTATE;
 	tdm_av_queue_hold(av);
@@ -386,7 +391,7 @@ static struct fi_ops_av tdm_av_ops = {
 	.set_user_id = tdm_av_set_user_id,
 };
 
-/* An index keeps 32 bits; groups and contexts share the rest. */
+/* An index has 32 bits; groups and contexts share the others. */
 enum { RX_CTX_BITS_MOST = 32 };
 
 static int check_attr(const struct tdm_av_attr *owner,
@@ -403,7 +408,7 @@ static int check_attr(const struct tdm_av_attr *owner,
 		return -FI_EINVAL;
 	if (attr->flags & ~(FI_SYMMETRIC | FI_EVENT | FI_AV_USER_ID | FI_READ))
 		return -FI_EBADFLAGS;
-	/* The numbers of keys are each process's own, and keys its secrets. */
+	/* Each process numbers its keys itself, and keys are its secrets. */
 	if (attr->name && owner->keys)
 		return -FI_ENOSYS;
 	return 0;

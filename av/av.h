@@ -2,12 +2,12 @@
 /*
  * Address vector of the owner, fi_av(3): a dense table from fi_addr_t to the
  * socket address of an endpoint, and back. Knows nothing of endpoints beyond
- * the list of those bound to it, and holds no connection or peer state: what
- * a pair needs is made at first use, by the endpoint.
+ * the list of those bound to it, and has no connection or peer state: an
+ * endpoint makes a pair at first use.
  *
  * Entries are 16 bytes for IPv4; the reverse lookup is an open-addressing
  * table of 8-byte slots. The same address inserted twice gets two indices
- * (aliases); the reverse lookup answers the lowest live one.
+ * (aliases); the reverse lookup gives the lowest live one.
  *
  * All functions: domain lock held, unless they say otherwise.
  */
@@ -28,12 +28,12 @@ struct tdm_link;
 
 struct tdm_av_attr {
 	struct tdm_engine *engine;
-	struct tdm_link *link;	/* peer whose AV is filled too, or NULL */
+	struct tdm_link *link;	/* its peer's AV is filled too; or NULL */
 	uint32_t addr_format;	/* of the domain: FI_SOCKADDR_IN, _IN6, ... */
 	uint32_t max_group;	/* max_group_id of the domain */
 	int keys;		/* addresses have keys: FI_AV_AUTH_KEY */
 	const char *domain;	/* its name; NULL: it has none */
-	struct tdm_list *named; /* of tdm_av_follow_all(); NULL: nobody does */
+	struct tdm_list *named; /* list for tdm_av_follow_all(), or NULL */
 };
 
 /*
@@ -55,7 +55,7 @@ struct fid_av *tdm_av_fid(struct tdm_av *av);
 int tdm_av_addr(const struct tdm_av *av, fi_addr_t fi_addr,
 		struct tdm_addr *addr) tdm_must_check;
 
-/* How its addresses are made: rx_ctx_bits of fi_av_open(3), and groups. */
+/* The layout of its addresses: rx_ctx_bits of fi_av_open(3), and groups. */
 const struct tdm_space *tdm_av_space(const struct tdm_av *av);
 
 /* Its keys, NULL when addresses have none. */
@@ -77,8 +77,8 @@ fi_addr_t tdm_av_find(const struct tdm_av *av, const struct tdm_addr *addr);
 int tdm_av_may_know(const struct tdm_av *av, const struct tdm_addr *addr);
 
 /*
- * The lowest live index of the address behind @fi_addr, which is set: what
- * messages from it report as their source.
+ * The lowest live index of the address behind @fi_addr, which is set. Messages
+ * from the address report it as their source.
  */
 fi_addr_t tdm_av_lowest(const struct tdm_av *av, fi_addr_t fi_addr);
 
@@ -86,8 +86,8 @@ fi_addr_t tdm_av_lowest(const struct tdm_av *av, fi_addr_t fi_addr);
 fi_addr_t tdm_av_end(const struct tdm_av *av);
 
 /*
- * The user ids, which change as addresses come and go; there are none while
- * count is 0. Lives as long as @av.
+ * The user ids, which change with inserts and removals; count is 0 while there
+ * are none. Valid as long as @av.
  */
 const struct tdm_user_ids *tdm_av_ids(const struct tdm_av *av);
 
@@ -99,15 +99,15 @@ fi_addr_t tdm_av_next_alias(const struct tdm_av *av, fi_addr_t fi_addr);
 
 /*
  * The address of @fi_addr in the peer's AV, inserted there at first use when
- * its IP belongs to this network namespace. FI_ADDR_NOTAVAIL when the pair is
- * no candidate for local, or the peer could not take it.
+ * its IP belongs to this network namespace. FI_ADDR_NOTAVAIL when the peer
+ * cannot be local, or when the insert failed.
  */
 fi_addr_t tdm_av_local(struct tdm_av *av, fi_addr_t fi_addr);
 
-/* The same without inserting it: FI_ADDR_NOTAVAIL when it is not there. */
+/* The same without inserting: FI_ADDR_NOTAVAIL if it has not been inserted. */
 fi_addr_t tdm_av_local_known(const struct tdm_av *av, fi_addr_t fi_addr);
 
-/* Have the peer forget and relearn @fi_addr, for a fresh attach. */
+/* Remove @fi_addr from the peer's AV and insert it again, for a new attach. */
 void tdm_av_local_renew(struct tdm_av *av, fi_addr_t fi_addr);
 
 /* The peer's AV, for binding its endpoints; NULL without a link. */
@@ -115,13 +115,13 @@ struct fid_av *tdm_av_local_fid(struct tdm_av *av);
 
 /*
  * An endpoint bound to an AV. @inserted runs once after each fi_av_insert
- * call that added something, @removed before an index goes.
+ * call that added an address, @removed before an index is removed.
  */
 struct tdm_av_user {
 	struct tdm_list node; /* G: domain */
 	void (*inserted)(struct tdm_av_user *user);
 	void (*removed)(struct tdm_av_user *user, fi_addr_t fi_addr);
-	/* Addresses have user ids from now on: tdm_av_ids(). May be NULL. */
+	/* Called when the first user id is set: tdm_av_ids(). May be NULL. */
 	void (*ids)(struct tdm_av_user *user);
 };
 
@@ -133,9 +133,10 @@ void tdm_av_detach(struct tdm_av *av, struct tdm_av_user *user);
 int tdm_av_is_named(const struct tdm_av *av);
 
 /*
- * See what other processes have done to @av, and tell its users; nothing to do
- * when it has no name. What is removed ends as by fi_av_remove(3): not from
- * within a transport. follow_all: each AV opened with @named.
+ * Take over the changes of other processes to @av, and tell its users; does
+ * nothing without a name. A removal has the effects of fi_av_remove(3), so do
+ * not call this from within a transport. follow_all: each AV opened with
+ * @named.
  */
 void tdm_av_follow(struct tdm_av *av);
 void tdm_av_follow_all(struct tdm_list *named);

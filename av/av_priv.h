@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The address vector as the files of av/ see it: its members, and the functions
- * of av.c. insert.h, symmetric.h, event.h, ids.h and follow.h have the others.
+ * The address vector, for the files of av/: its members, and the functions of
+ * av.c. insert.h, symmetric.h, event.h, ids.h and follow.h declare the others.
  */
 #ifndef TDM_AV_AV_PRIV_H
 #define TDM_AV_AV_PRIV_H
@@ -29,7 +29,7 @@ struct tdm_av {
 	struct tdm_list users;	    /* struct tdm_av_user; G: domain */
 	struct tdm_shared *shared;  /* of a named one, or NULL; G: domain */
 	struct tdm_list named_node; /* in tdm_av_attr.named */
-	int unwritable; /* why nothing can be changed now, or 0; G: domain */
+	int unwritable; /* error for all changes at present, or 0; G: domain */
 	void (*closed)(void *arg);
 	void *closed_arg;
 };
@@ -40,15 +40,15 @@ static inline struct tdm_av *tdm_av_of(struct fid_av *fid)
 }
 
 /*
- * Take @index, which is set, out of this process's table. The caller ends by
- * tdm_av_tell_inserted(): an alias may have become the lowest. Lock: held.
+ * Remove @index, which is set, from this process's table. The caller then calls
+ * tdm_av_tell_inserted(), since an alias may be the lowest now. Lock: held.
  */
 void tdm_av_drop(struct tdm_av *av, uint32_t index);
 
 /*
- * Have the peer learn @index, if it is the lowest of its address and a candidate
- * for local, or forget it. The peer is not told of other aliases: it reports one
- * user id for one endpoint. Lock: held.
+ * Insert @index into the peer's AV, if it is the lowest of its address and may
+ * be local, or remove it. Other aliases are not inserted: the peer reports one
+ * user id per endpoint. Lock: held.
  */
 void tdm_av_local_insert(struct tdm_av *av, uint32_t index);
 void tdm_av_local_remove(struct tdm_av *av, uint32_t index);

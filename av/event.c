@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inserts of a vector opened with FI_EVENT. What needs no name resolved is
- * inserted in the call itself, events included, unless something waits before
- * it; all else waits in a queue, in the order of the calls, for a thread that
- * exists only while there is such work.
+ * Inserts of a vector opened with FI_EVENT. Addresses without a name to resolve
+ * are inserted in the call itself, events included, unless earlier inserts
+ * wait. All others wait in a queue, in the order of the calls, for a thread
+ * that exists only while there is such work.
  *
  * Invariants:
  *  1. Inserts take effect in the order of the calls, so that indices are those
  *     of a vector without FI_EVENT.
  *  2. Each insert that was begun ends by one FI_AV_COMPLETE, after one error
- *     event for each address that failed; FI_ECANCELED for what fi_close cut
- *     short.
- *  3. While the thread resolves a name it holds nothing and uses nothing but
- *     its own copies: fi_close waits for no resolver. What outlives the vector
- *     is the queue, freed by whoever leaves it last.
+ *     event for each address that failed; FI_ECANCELED for those that fi_close
+ *     prevented.
+ *  3. While the thread resolves a name it holds no lock and uses only its own
+ *     copies, so that fi_close does not wait for the resolver. The queue may
+ *     outlive the vector; thread or fi_close frees it, whichever is last.
  *
  * Locking: the queue's mutex, then the domain lock, then the EQ's. The mutex
- * is held by each insert and by the thread, but for the time a name takes. An
- * application that promised to serialise (FI_THREAD_DOMAIN) gets a real domain
- * lock when the thread starts.
+ * is held by each insert and by the thread, except while a name is resolved.
+ * Under FI_THREAD_DOMAIN the domain lock becomes real when the thread starts.
  *
  * Spec: fi_av(3), FI_EVENT.
  */
@@ -53,7 +52,7 @@ struct tdm_av_queue {
 	pthread_mutex_t mutex;
 	struct tdm_list jobs; /* struct job, oldest first; G: mutex */
 	struct tdm_av *av;    /* NULL: it was closed; G: mutex */
-	int running;	      /* there is a thread; G: mutex */
+	int running;	      /* 1: the thread exists; G: mutex */
 };
 
 void tdm_av_event_err(const struct tdm_av_call *call, size_t i, int err)
@@ -148,7 +147,9 @@ void tdm_av_queue_cancel(struct tdm_av *av)
 		queue_free(q);
 }
 
-/* Put what needs no name: all of an array, or one node of a range. */
+/*
+ * Insert addresses that are resolved: all of an array, or one node of a range.
+ */
 static void job_put(struct job *job, const struct tdm_addr *first, int err)
 {
 	struct tdm_av_call *call = &job->call;
@@ -170,7 +171,7 @@ static int job_left(const struct job *job)
 	return job->call.at < job->call.count;
 }
 
-/* Have @r own its strings: what is to be freed, or NULL without memory. */
+/* Copy the strings of @r. Returns the memory to free later, or NULL. */
 static char *copy_strings(struct tdm_av_range *r)
 {
 	size_t node = r->node ? strlen(r->node) + 1 : 0;
@@ -207,7 +208,7 @@ static int resolve(struct tdm_av_queue *q, const struct job *job,
 	return ret;
 }
 
-/* One node of the oldest job, or all of its array. Lock: queue. */
+/* Insert one node of the oldest job, or all of its array. Lock: queue. */
 static void step(struct tdm_av_queue *q)
 {
 	struct job *job = tdm_list_entry(q->jobs.next, struct job, node);
@@ -217,7 +218,7 @@ static void step(struct tdm_av_queue *q)
 	if (job_left(job) && !job->addr)
 		err = resolve(q, job, &first);
 	if (!q->av)
-		return; /* and the job is gone */
+		return; /* fi_close has freed the job */
 	tdm_lock_acquire(q->av->engine->lock);
 	job->call.here = tdm_locality_filter();
 	if (job_left(job))
@@ -332,7 +333,7 @@ int tdm_av_queue_insert(struct tdm_av_call *call, const void *array)
 	return ret;
 }
 
-/* A range that names nothing, at once. Lock: queue. */
+/* Insert a range without names, at once. Lock: queue. */
 static void insert_range(struct tdm_av_call *call, const struct tdm_av_range *r)
 {
 	struct tdm_lock *lock = call->av->engine->lock;

@@ -8,15 +8,15 @@
  *  1. An index means the same in each view. A view changes an index only to
  *     what the file has there; an insert takes the lowest index that is free
  *     in the file, since it holds off other writers and follows first.
- *  2. A view follows where an index is given to us by the application, and
- *     before and after each pass of progress. Whoever tells us of an index by
- *     a message has put it into the file before: we know it when the pass that
- *     brought the message is over.
- *  3. A writer waits for another one, for as long as a call of his takes, and
- *     for no dead one. Nobody waits for a reader, but for one that opens the
- *     vector or looks closer at what seems damaged.
- *  4. What is found damaged is never used: the view stays as it is, and the
- *     vector cannot be changed any more.
+ *  2. A view is brought up to date when the application passes an index to a
+ *     call, and before and after each pass of progress. A peer that sends us an
+ *     index in a message has written it to the file before, so we know it at
+ *     the end of the pass that received the message.
+ *  3. A writer waits for another writer's call to end, but not for a dead
+ *     writer. Writers do not wait for readers, except for one that opens the
+ *     vector or checks apparent damage.
+ *  4. Damaged data are never used: the view stays as it is, and the vector
+ *     cannot be changed any more.
  *
  * Lock: the domain lock, then the file's.
  * Spec: fi_av(3) name, map_addr, FI_READ.
@@ -46,7 +46,7 @@ static int fail(struct tdm_av *av)
 	return -FI_EIO;
 }
 
-/* Have @a at @index, where nothing is. */
+/* Enter @a at @index, which is free. */
 static int place(struct tdm_av *av, uint32_t index, const struct tdm_addr *a)
 {
 	uint64_t hash = tdm_addr_hash(a);
@@ -63,8 +63,8 @@ static int place(struct tdm_av *av, uint32_t index, const struct tdm_addr *a)
 }
 
 /*
- * Have at @index what the file has there: @a, or nothing when it is NULL.
- * Returns 1 when that is new, 0, or -FI_ENOMEM.
+ * Set @index to the entry of the file: @a, or free it if that is NULL. Returns
+ * 1 if that is a change, 0, or -FI_ENOMEM.
  */
 static int take_entry(struct tdm_av *av, uint32_t index,
 		      const struct tdm_addr *a)
@@ -90,7 +90,7 @@ static int fits(const struct tdm_av *av, const struct tdm_addr *a)
 	return av->format != FI_SOCKADDR_IN || a->u.sa.sa_family == AF_INET;
 }
 
-/* Take all entries of @block. Out: *@news is 1 if something was new. */
+/* Take over all entries of @block. Out: *@news is 1 if an entry changed. */
 static int take_block(struct tdm_av *av, uint32_t block, int *news)
 {
 	struct tdm_shared *s = av->shared;
@@ -112,8 +112,8 @@ static int take_block(struct tdm_av *av, uint32_t block, int *news)
 }
 
 /*
- * Take what has changed. Errors: -FI_ENOMEM; -FI_EIO: something is no entry, or
- * is being written. What is left then is taken the next time.
+ * Take over all changes. Errors: -FI_ENOMEM; -FI_EIO: an entry is invalid or
+ * being written; the remaining changes follow the next time.
  */
 static int take_changes(struct tdm_av *av)
 {
@@ -143,8 +143,8 @@ static int take_changes(struct tdm_av *av)
 }
 
 /*
- * Something is no entry. While nobody writes, that is damage, unless a writer
- * died there: the next one will repair it.
+ * An entry was invalid. If no process writes now, the file is damaged, unless a
+ * writer died in the middle: the next writer will repair that.
  */
 static int look_closer(struct tdm_av *av)
 {
@@ -225,7 +225,7 @@ int tdm_av_share(struct tdm_av *av, const struct tdm_av_attr *owner,
 	return tdm_shared_open(&a, &av->shared);
 }
 
-/* All that is there, or an error: nobody may write meanwhile. */
+/* Take over the whole file while no process may write. Errors: as above. */
 static int take_all(struct tdm_av *av, size_t count)
 {
 	int ret;

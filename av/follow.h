@@ -9,15 +9,16 @@
 #include "av/av_priv.h"
 
 /*
- * Open what is behind the name of @attr. Errors: those of tdm_shared_open().
+ * Open the file for the name of @attr. Errors: those of tdm_shared_open().
  * Lock: not held.
  */
 int tdm_av_share(struct tdm_av *av, const struct tdm_av_attr *owner,
 		 const struct fi_av_attr *attr) tdm_must_check;
 
 /*
- * Take what is in it, and be in the list @named, unless that is NULL. @count:
- * addresses to be ready for. Errors: -FI_ENOMEM, -FI_EIO. Lock: taken inside.
+ * Take over the entries of the file, and join the list @named, unless that is
+ * NULL. @count: expected addresses. Errors: -FI_ENOMEM, -FI_EIO. Lock: taken
+ * inside.
  */
 int tdm_av_first_follow(struct tdm_av *av, struct tdm_list *named,
 			size_t count) tdm_must_check;
@@ -27,9 +28,9 @@ void tdm_av_shared_begin(struct tdm_av *av);
 void tdm_av_shared_end(struct tdm_av *av);
 
 /*
- * Around changes of a vector: others are kept from changing it, and what they
- * did is seen first. Sets av->unwritable. Nothing to do without a name.
- * Lock: held.
+ * Called around changes of a vector: keeps other processes from changing it,
+ * and takes over their earlier changes. Sets av->unwritable. Does nothing
+ * without a name. Lock: held.
  */
 static inline void tdm_av_change_begin(struct tdm_av *av)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * User ids of the addresses of a vector. There are none until the first is
- * given: applications that use no ids pay for nothing. A vector opened with
+ * User ids of the addresses of a vector. Memory for them is allocated when the
+ * first is set, so applications without ids pay nothing. A vector opened with
  * FI_AV_USER_ID has them from the start, FI_ADDR_NOTAVAIL each.
  *
- * Invariant: an index below ids.count that nobody gave an id has what the
- * vector reports by default: FI_ADDR_NOTAVAIL in one opened with
- * FI_AV_USER_ID, else the index itself.
+ * Invariant: an index below ids.count without an id of its own has the vector's
+ * default: FI_ADDR_NOTAVAIL in one opened with FI_AV_USER_ID, else the index
+ * itself.
  *
  * Lock: the domain lock. Spec: fi_av(3), "USER IDENTIFIERS FOR ADDRESSES".
  */

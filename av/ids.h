@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * User ids of addresses, fi_av_set_user_id(3). For the files of av/ only.
- */
+/* User ids of addresses, fi_av_set_user_id(3). For the files of av/ only. */
 #ifndef TDM_AV_IDS_H
 #define TDM_AV_IDS_H
 
@@ -10,10 +8,10 @@
 /* Make room for the id of @index. Errors: -FI_ENOMEM. Lock: held. */
 int tdm_av_ids_reserve(struct tdm_av *av, uint32_t index) tdm_must_check;
 
-/* The id of @index from now on; there is room. Lock: held. */
+/* Set the id of @index; there is room. Lock: held. */
 void tdm_av_ids_set(struct tdm_av *av, uint32_t index, fi_addr_t id);
 
-/* @index goes, and what is inserted there next has no id. Lock: held. */
+/* @index is removed: the next address inserted there has no id. Lock: held. */
 void tdm_av_ids_drop(struct tdm_av *av, uint32_t index);
 
 int tdm_av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id,

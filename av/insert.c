@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The insert calls of an address vector: checks of their arguments, the
- * application's arrays of addresses, and how one address gets into the table.
- * Which addresses fi_av_insertsym(3) names is symmetric.c's business; what
- * FI_EVENT changes is event.c's.
+ * application's arrays of addresses, and the insertion of one address into the
+ * table. symmetric.c finds the addresses that fi_av_insertsym(3) names; event.c
+ * handles FI_EVENT.
  *
- * A call fails as a whole, with a negative fi_errno and nothing touched, when
- * it is used wrongly. An address that cannot be used fails alone: it is not
- * counted, its fi_addr is FI_ADDR_NOTAVAIL, and the rest is inserted.
+ * A call with wrong arguments fails as a whole, with a negative fi_errno, and
+ * inserts nothing. An address that cannot be used fails alone: it is not
+ * counted, its fi_addr is FI_ADDR_NOTAVAIL, and the others are inserted.
  *
  * Lock: the domain lock, taken in the calls of struct fi_ops_av; never while a
  * name is resolved.
@@ -37,10 +37,10 @@
 enum { AHEAD = 16 };
 
 /*
- * The text of an address: fi_av(3) has an array of pointers, but fabtests and
- * the shm provider have the text itself, one NUL-terminated string behind the
- * other. No pointer consists of the bytes that each of our addresses begins
- * with.
+ * The text of an address: fi_av(3) passes an array of pointers, but fabtests
+ * and the shm provider pass the text itself, NUL-terminated strings in a row.
+ * The two can be told apart: no pointer consists of the bytes that our
+ * addresses begin with.
  */
 static int from_text(const void *array, size_t i, const char **at,
 		     struct tdm_addr *a)
@@ -82,7 +82,7 @@ void tdm_av_placed(struct tdm_av *av, const struct tdm_addr *a, uint32_t index,
 		tdm_keyring_count(av->keys, a->key, 1);
 	if (!av->local || !tdm_locality_may_be(here, a))
 		return;
-	/* A lower alias takes over: sources are reported as the lowest. */
+	/* Sources are reported as the lowest alias: nothing changes. */
 	if (low < index)
 		return;
 	if (low != TDM_TABLE_NONE)
@@ -90,7 +90,10 @@ void tdm_av_placed(struct tdm_av *av, const struct tdm_addr *a, uint32_t index,
 	tdm_av_local_lowest(av, index, a);
 }
 
-/* Have the other processes see what is at @index now, or take it out again. */
+/*
+ * Publish the entry at @index to the other processes; if that fails, remove it
+ * here.
+ */
 static int publish(struct tdm_av *av, const struct tdm_addr *a, uint32_t index)
 {
 	int ret = tdm_shared_put(av->shared, index, a);
@@ -110,7 +113,7 @@ static int insert_one(const struct tdm_av_call *call, const struct tdm_addr *a,
 	uint32_t i, low;
 	int ret;
 
-	/* Text may name an address that the vector's format has no room for. */
+	/* Text may contain an IPv6 address in a vector of IPv4 addresses. */
 	if (av->format == FI_SOCKADDR_IN && a->u.sa.sa_family != AF_INET)
 		return -FI_EINVAL;
 	if (tdm_unlikely(av->unwritable))
@@ -197,7 +200,9 @@ void tdm_av_put_array(struct tdm_av_call *call, const void *array)
 	int ret[AHEAD];
 	size_t i, n;
 
-	/* The filter saves lookups of many addresses; one is looked up itself. */
+	/*
+	 * The filter saves look-ups of many addresses; it does not pay for one.
+	 */
 	call->here = call->count > 1 ? tdm_locality_filter() : UINT64_MAX;
 	if (call->count > AHEAD)
 		tdm_table_reserve(&call->av->table, call->count);
@@ -266,7 +271,7 @@ int tdm_av_insert(struct fid_av *fid, const void *addr, size_t count,
 	return (int)call.done;
 }
 
-/* Insert what @r stands for, in the caller's thread. */
+/* Insert the addresses of @r in the caller's thread. */
 static int insert_range(struct tdm_av_call *call, const struct tdm_av_range *r)
 {
 	struct tdm_av *av = call->av;
@@ -276,7 +281,7 @@ static int insert_range(struct tdm_av_call *call, const struct tdm_av_range *r)
 
 	call->here = tdm_locality_filter();
 	for (n = 0; n < r->nodecnt; n++) {
-		/* Without the lock: a name may take seconds. */
+		/* Without the lock: resolving a name may take seconds. */
 		ret = tdm_av_range_node(r, n, &a);
 		tdm_lock_acquire(av->engine->lock);
 		tdm_av_range_put(r, call, &a, ret);

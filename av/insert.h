@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The insert calls, and how one address gets into the table. For the files of
- * av/ only.
+ * The insert calls, and the insertion of one address. For the files of av/
+ * only.
  */
 #ifndef TDM_AV_INSERT_H
 #define TDM_AV_INSERT_H
@@ -19,12 +19,12 @@ struct tdm_av_call {
 	size_t count;  /* addresses in all */
 	size_t at;     /* the next one */
 	size_t done;   /* inserted */
-	int keyed;     /* addresses have keys, or should have */
+	int keyed;     /* 1: the addresses have keys, or must have */
 };
 
 /*
- * The next address of @call is @a, with tdm_addr_hash() @hash, or could not be
- * had: @err is a negative fi_errno. Lock: held.
+ * Insert @a, with tdm_addr_hash() @hash, as the next address of @call; or note
+ * its failure if @err is a negative fi_errno. Lock: held.
  */
 void tdm_av_put(struct tdm_av_call *call, const struct tdm_addr *a,
 		uint64_t hash, int err);
@@ -32,10 +32,10 @@ void tdm_av_put(struct tdm_av_call *call, const struct tdm_addr *a,
 /* Tell the users of @av that addresses were added. Lock: held. */
 void tdm_av_tell_inserted(struct tdm_av *av);
 
-/* All addresses of @call were put. Lock: held. */
+/* End @call after its last address. Lock: held. */
 void tdm_av_put_end(struct tdm_av_call *call);
 
-/* Put all addresses of the application's array. Lock: held. */
+/* Insert all addresses of the application's array. Lock: held. */
 void tdm_av_put_array(struct tdm_av_call *call, const void *array);
 
 int tdm_av_insert(struct fid_av *fid, const void *addr, size_t count,
@@ -48,13 +48,14 @@ int tdm_av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt,
 
 /*
  * Decode one address of the application, in the format of @av. For formats of
- * mixed size *@at moves on; it starts at the array. Errors: -FI_EINVAL.
+ * mixed size *@at, which starts at the array, is advanced. Errors: -FI_EINVAL.
  */
 int tdm_av_decode(const struct tdm_av *av, const void *array, size_t i,
 		  const char **at, struct tdm_addr *a);
 
 /*
- * @a is at @index from now on, and was lowest at @low before: tell the peer.
+ * @a was inserted at @index; its lowest index before that was @low: update the
+ * peer's AV.
  * @here: tdm_locality_filter(). Lock: held.
  */
 void tdm_av_placed(struct tdm_av *av, const struct tdm_addr *a, uint32_t index,

@@ -3,7 +3,7 @@
  * Authorization keys of an address vector. See key.h.
  *
  * A number is not given to another key while an address or an endpoint still
- * has it: those would otherwise be bound to a key they were not inserted for.
+ * has it, since that address would get a key it was not inserted for.
  *
  * Lock: domain held. Spec: fi_av(3), fi_av_insert_auth_key.
  */
@@ -23,13 +23,13 @@ enum { NUMBERS = 255 };
 
 struct slot {
 	struct tdm_auth_key key;
-	uint32_t inserts; /* less removals; 0: the key is not there */
+	uint32_t inserts; /* less removals; 0: the key was removed */
 	uint32_t users;	  /* endpoints enabled with it */
 	size_t addrs;	  /* addresses inserted for it */
 };
 
 struct tdm_keyring {
-	size_t live;		   /* keys that are there */
+	size_t live;		   /* keys in use */
 	struct slot slot[NUMBERS]; /* by number, less 1 */
 	fi_addr_t id[NUMBERS];	   /* user ids, FI_ADDR_NOTAVAIL: none */
 };

@@ -2,7 +2,7 @@
 /*
  * The authorization keys of an address vector, fi_av_insert_auth_key(3). A key
  * has a number from 1 on, its handle is TDM_SPACE_WILD + number. Inserting a
- * key again gives the same handle; it goes with the last removal.
+ * key again gives the same handle; the last removal removes the key.
  *
  * All functions: domain lock held, unless they say otherwise.
  */
@@ -18,13 +18,15 @@ struct tdm_addr;
 struct tdm_av;
 struct tdm_keyring;
 
-/* An empty one; NULL: out of memory. Freeing wipes the keys; NULL is fine. */
+/*
+ * An empty keyring; NULL: out of memory. Freeing wipes the keys; NULL is fine.
+ */
 struct tdm_keyring *tdm_keyring_alloc(void);
 void tdm_keyring_free(struct tdm_keyring *ring);
 
 /*
- * Insert a key of @size bytes. Out: *@handle. Errors: -FI_EINVAL for a size
- * no key has, -FI_ENOSPC beyond TDM_AUTH_KEYS_MOST.
+ * Insert a key of @size bytes. Out: *@handle. Errors: -FI_EINVAL for an invalid
+ * size, -FI_ENOSPC beyond TDM_AUTH_KEYS_MOST.
  */
 int tdm_keyring_insert(struct tdm_keyring *ring, const void *key, size_t size,
 		       fi_addr_t *handle) tdm_must_check;
@@ -50,19 +52,23 @@ const fi_addr_t *tdm_keyring_ids(const struct tdm_keyring *ring);
 int tdm_keyring_set_id(struct tdm_keyring *ring, fi_addr_t handle,
 		       fi_addr_t id) tdm_must_check;
 
-/* An address of key @id has come (1) or gone (-1): it keeps the number. */
+/*
+ * Count an address with key @id, inserted (1) or removed (-1): it keeps the
+ * number in use.
+ */
 void tdm_keyring_count(struct tdm_keyring *ring, uint32_t id, int change);
 
 /*
- * The keys there are, for an endpoint that is being enabled; NULL: out of
+ * Take a copy of all keys for an endpoint that is being enabled; NULL: out of
  * memory. Given back when it closes.
  */
 struct tdm_auth_keys *tdm_keyring_take(struct tdm_keyring *ring);
 void tdm_keyring_give(struct tdm_keyring *ring, struct tdm_auth_keys *keys);
 
 /*
- * The key that an insert into @av asks for by the input *@fi_addr, or NULL:
- * where there are keys each address has one. Out: a->key. Errors: -FI_EINVAL.
+ * Set a->key to the key of an insert into @av, whose handle is the input value
+ * *@fi_addr. In a vector with keys each address must have one. Errors:
+ * -FI_EINVAL.
  */
 int tdm_av_take_key(const struct tdm_av *av, const fi_addr_t *fi_addr,
 		    uint64_t flags, struct tdm_addr *a) tdm_must_check;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which IP addresses are this network namespace's own. See locality.h.
+ * The IP addresses of this network namespace. See locality.h.
  *
  * The list is small (one entry per interface address) and changes rarely, so
- * it is scanned linearly and read again at most once a second, and only when
- * an address is not found: an address once local stays a candidate, and the
- * attach decides.
+ * it is scanned linearly and read again at most once a second, and only when an
+ * address is not found. A stale entry does no harm: the attach decides.
  *
  * Locking: a mutex of its own, innermost.
  */

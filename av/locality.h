@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Does an IP address belong to this network namespace? Such a peer is a
- * candidate for local; the proof is the attach (shm/attach.c).
+ * Does an IP address belong to this network namespace? A peer with such an
+ * address may be local; the attach decides (shm/attach.c).
  */
 #ifndef TDM_AV_LOCALITY_H
 #define TDM_AV_LOCALITY_H
@@ -22,12 +22,12 @@ static inline int tdm_locality_is_here(const struct tdm_addr *a)
 }
 
 /*
- * A summary of the list, for asking about many addresses: read again first as
- * above. One bit of 64 for each address of this namespace.
+ * A summary of the list, for checks of many addresses; the list is read again
+ * first, as above. Each address of this namespace sets one bit of 64.
  */
 uint64_t tdm_locality_filter(void);
 
-/* 0 when @a is certainly not in the list that @filter sums up. */
+/* 0 when @a is certainly not in the list that @filter summarises. */
 static inline int tdm_locality_may_be(uint64_t filter, const struct tdm_addr *a)
 {
 	return tdm_addr_is_loopback(a) ||

@@ -3,21 +3,23 @@
  * The file behind a named address vector. See shared.h.
  *
  * Invariants:
- *  1. Who uses the file has a shared flock(2) on it; who has an exclusive one
- *     is alone. A file without users is stale, whatever is in it: it is made
- *     anew or removed. The kernel drops the lock of who dies.
- *  2. A file is only made anew or removed under the exclusive lock; who gets a
- *     lock on a file that has been removed starts over. A file that has users
- *     is never cut short.
+ *  1. A user of the file holds a shared flock(2) on it; the holder of an
+ *     exclusive one is alone. A file without users is stale, whatever it
+ *     contains: it is made again or removed. The kernel drops the lock of a
+ *     process that dies.
+ *  2. A file is made again or removed under the exclusive lock only; a process
+ *     that gets a lock on a removed file starts over. A file with users is
+ *     never truncated.
  *  3. One writer at a time: an open file description lock on the first byte,
  *     dropped by the kernel as well. Readers need none: a change is complete
  *     when head->gen says so, and an entry is whole when its sum is right.
- *  4. What is read of the file beyond its head is copied out first. The head
- *     has its pages from the start, so that no store to it can fail.
+ *  4. Data beyond the head are copied out of the file before they are used. The
+ *     pages of the head are allocated at the start, so that no store to it can
+ *     fail.
  *
  * The order of stores: entry and array by pwrite(2), the block's number, end,
- * and gen, each with release. Who has loaded gen and a block's number with
- * acquire finds by pread(2) what they tell of, or something newer.
+ * and gen, each with release. A process that has loaded gen and a block's
+ * number with acquire gets entries of that age or newer from pread(2).
  *
  * Spec: fi_av(3) name, map_addr, FI_READ.
  */
@@ -36,7 +38,7 @@
 #include "base/log.h"
 #include "base/os.h"
 
-/* Removals by others that an open may run into before it gives up. */
+/* After so many removals by other processes an open gives up. */
 enum { OPEN_TRIES = 100 };
 
 /* ---- bytes of the file --------------------------------------------------- */
@@ -51,7 +53,7 @@ static int put_bytes(struct tdm_shared *s, const void *buf, size_t len,
 	return n < 0 && errno == ENOSPC ? -FI_ENOSPC : -FI_EIO;
 }
 
-/* The array's element of @index: itself, or FI_ADDR_NOTAVAIL. */
+/* Write the array's element of @index: the index, or FI_ADDR_NOTAVAIL. */
 static int put_element(struct tdm_shared *s, uint32_t index, int used)
 {
 	fi_addr_t addr = used ? index : FI_ADDR_NOTAVAIL;
@@ -70,7 +72,7 @@ static int put_entry(struct tdm_shared *s, uint32_t index,
 	return put_bytes(s, &e, sizeof(e), tdm_shared_entry_at(index));
 }
 
-/* The elements of a block that nothing was ever in. */
+/* Write the elements of a block that never had an entry. */
 static int put_none(struct tdm_shared *s, uint32_t block)
 {
 	fi_addr_t none[TDM_SHARED_BLOCK];
@@ -130,7 +132,7 @@ static uint64_t begin(struct tdm_shared *s)
 	uint64_t change = tdm_a64_load_relaxed(&s->head->begun) + 1;
 
 	tdm_a64_store_relaxed(&s->head->begun, change);
-	/* A process that dies from here on has begun. */
+	/* If the process dies after this, the change counts as begun. */
 	tdm_fence_full();
 	return change;
 }
@@ -166,7 +168,7 @@ int tdm_shared_put(struct tdm_shared *s, uint32_t index,
 	return ret;
 }
 
-/* Out: *@end grows by what is whole. */
+/* Out: *@end is raised past the last valid entry. */
 static int repair_block(struct tdm_shared *s, uint32_t block, uint64_t *end)
 {
 	uint32_t first = block * TDM_SHARED_BLOCK, i;
@@ -222,7 +224,7 @@ static int lock_users(int fd, int operation)
 	return ret ? -errno : 0;
 }
 
-/* Make an empty table of a file that nobody uses. */
+/* Make an empty table in a file that has no users. */
 static int format_file(struct tdm_shared *s, uint32_t format)
 {
 	struct tdm_shared_fixed fixed;
@@ -236,8 +238,8 @@ static int format_file(struct tdm_shared *s, uint32_t format)
 }
 
 /*
- * Is the open file this user's, his alone, and nothing else of his? Out: *@st.
- * Errors: -FI_EACCES; -FI_EAGAIN: it has been removed.
+ * Is the open file a plain file of this user, without access for others? Out:
+ * *@st. Errors: -FI_EACCES; -FI_EAGAIN: it has been removed.
  */
 static int check_file(const struct tdm_shared *s, struct stat *st)
 {
@@ -249,7 +251,9 @@ static int check_file(const struct tdm_shared *s, struct stat *st)
 	return st->st_nlink ? 0 : -FI_EAGAIN;
 }
 
-/* Nobody uses the file: make it anew, or say that there is none. */
+/*
+ * The file has no users: make it again, or report (FI_READ) that there is none.
+ */
 static int take_over(struct tdm_shared *s, const struct tdm_shared_attr *attr)
 {
 	struct stat st;
@@ -279,7 +283,7 @@ static int join(struct tdm_shared *s, const struct tdm_shared_attr *attr)
 		ret = take_over(s, attr);
 	else if (ret == -EWOULDBLOCK)
 		ret = 0;
-	/* From exclusive to shared there is a moment without any. */
+	/* flock(2) drops the exclusive lock before it takes the shared one. */
 	if (!ret)
 		ret = lock_users(s->fd, LOCK_SH);
 	if (!ret)
@@ -325,13 +329,15 @@ static void *map(const struct tdm_shared *s, void *at, size_t bytes,
 
 	if (p == MAP_FAILED)
 		return NULL;
-	/* A kernel without MAP_FIXED_NOREPLACE takes it for a wish. */
+	/* A kernel without MAP_FIXED_NOREPLACE treats the address as a hint. */
 	return p;
 }
 
 static int map_file(struct tdm_shared *s, void *map_addr)
 {
-	/* First, lest the place be taken by what may be anywhere. */
+	/*
+	 * First: the head, mapped anywhere, could take the address asked for.
+	 */
 	if (map_addr)
 		s->array = map(s, map_addr, TDM_SHARED_ARRAY_BYTES,
 			       TDM_SHARED_ARRAY);
@@ -381,7 +387,10 @@ void tdm_shared_close(struct tdm_shared *s)
 	if (s->array)
 		tdm_os.munmap(s->array, TDM_SHARED_ARRAY_BYTES);
 	if (s->fd >= 0) {
-		/* Only the last one gets it; another file may have the name. */
+		/*
+		 * Only the last user gets the lock; the name may belong to
+		 * another file now.
+		 */
 		if (!lock_users(s->fd, LOCK_EX | LOCK_NB) &&
 		    !check_file(s, &st))
 			(void)!tdm_os.unlink(s->path);

@@ -2,9 +2,9 @@
 /*
  * The file of a named address vector: see shared_format.h.
  *
- * An entry has a sum, since it may be read while it is written: a copy of which
- * the sum is right is whole. The sum is no defence against who means harm; an
- * entry of his is an address like others.
+ * An entry has a checksum, since it may be read while it is written: a copy
+ * with a correct checksum is complete. The checksum does not protect against an
+ * attacker, who could only insert addresses, as any user of the file can.
  */
 #include "av/shared_format.h"
 
@@ -146,7 +146,10 @@ int tdm_shared_decode(const struct tdm_shared_entry *e, struct tdm_addr *a)
 		raw.u.in6.sin6_scope_id = e->scope;
 		memcpy(&raw.u.in6.sin6_addr, e->ip, 16);
 	}
-	/* As an application's, and in the form in which it would be stored. */
+	/*
+	 * Checked like an address of the application; it must also have the
+	 * form in which it would be stored.
+	 */
 	if (tdm_addr_from_sockaddr(a, &raw.u, sizeof(raw.u)))
 		return -FI_EIO;
 	tdm_shared_encode(&again, a);

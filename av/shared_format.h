@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The file of a named address vector: its name, its layout, and what may be
- * believed of its bytes. Pure: no state, no system call. All input that comes
- * out of such a file is checked here and nowhere else.
+ * The file of a named address vector: its name, its layout, and the checks of
+ * its bytes. Pure: no state, no system call. All bytes from such a file are
+ * checked here and nowhere else.
  *
  *	0		head: 1 page of words, then a change number per block
  *	TDM_SHARED_ARRAY	fi_addr_t[TDM_SHARED_MOST], for applications
  *	TDM_SHARED_ENTRIES	struct tdm_shared_entry[TDM_SHARED_MOST]
  *
- * The file has its full size from the start; pages that nobody wrote take no
- * memory. A block is TDM_SHARED_BLOCK entries in a row.
+ * The file has its full size from the start; pages that were never written take
+ * no memory. A block is TDM_SHARED_BLOCK consecutive entries.
  */
 #ifndef TDM_AV_SHARED_FORMAT_H
 #define TDM_AV_SHARED_FORMAT_H
@@ -40,8 +40,8 @@ struct tdm_shared_fixed {
 };
 
 /*
- * A change begins with begun + 1, is written, and ends by gen = begun. So
- * begun differs from gen while somebody writes, and after he died writing.
+ * A writer increments begun, writes its change, and sets gen to begun. So begun
+ * differs from gen while a process writes, and after one died writing.
  */
 struct tdm_shared_head {
 	struct tdm_shared_fixed fixed;
@@ -57,7 +57,7 @@ tdm_static_assert(sizeof(struct tdm_shared_head) == TDM_SHARED_HEAD_BYTES &&
 			  TDM_SHARED_HEAD_BYTES <= TDM_SHARED_ARRAY,
 		  "layout of the file");
 
-/* Zero when free: a page that nobody wrote is of free entries. */
+/* All 0 when free: a page that was never written has free entries. */
 struct tdm_shared_entry {
 	uint8_t kind; /* 0, 4, 6 */
 	uint8_t zero;
@@ -70,7 +70,7 @@ struct tdm_shared_entry {
 
 tdm_static_assert(sizeof(struct tdm_shared_entry) == 32, "layout of the file");
 
-/* Where the array's element, and the entry, of an index are. Bytes. */
+/* Offsets of the array's element, and of the entry, of an index. Bytes. */
 static inline uint64_t tdm_shared_array_at(uint32_t index)
 {
 	return TDM_SHARED_ARRAY + (uint64_t)index * 8;
@@ -100,12 +100,12 @@ void tdm_shared_fixed_init(struct tdm_shared_fixed *fixed, uint32_t format);
 int tdm_shared_fixed_check(const struct tdm_shared_fixed *fixed, uint64_t bytes,
 			   uint32_t format) tdm_must_check;
 
-/* The entry of @a. */
+/* Encode @a as the entry @e. */
 void tdm_shared_encode(struct tdm_shared_entry *e, const struct tdm_addr *a);
 
 /*
- * Read the copy @e of an entry. 1: *@a is set; 0: it is free; -FI_EIO: it is
- * none, or was copied while it was being written.
+ * Decode @e, a copy of an entry. 1: *@a is set; 0: it is free; -FI_EIO: it is
+ * invalid, or was being written when it was copied.
  */
 int tdm_shared_decode(const struct tdm_shared_entry *e,
 		      struct tdm_addr *a) tdm_must_check;

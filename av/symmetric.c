@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which addresses fi_av_insertsvc(3) and fi_av_insertsym(3) name. A node is an
- * IP address, whose successors are found by arithmetic, or a host name that
- * ends with a number, each successor of which is resolved for itself. All
+ * The addresses that fi_av_insertsvc(3) and fi_av_insertsym(3) name. A node is
+ * an IP address, whose successors are found by arithmetic, or a host name that
+ * ends with a number; each of its successors is resolved separately. All
  * services of a node come before the next node.
  *
  * Names are resolved through the table of base/os.h.
  *
- * Locking: none; what is named may block. Spec: fi_av(3), fi_getinfo(3).
+ * Locking: none; resolving a name may block. Spec: fi_av(3), fi_getinfo(3).
  */
 #include <errno.h>
 #include <netdb.h>
@@ -49,7 +49,7 @@ static int error_of(int code)
 
 static void set_service(struct tdm_av_range *r, const char *service)
 {
-	/* A number that is no port is wrong by itself, not a name. */
+	/* A number that is not a valid port is an error, not a service name. */
 	r->port = tdm_addr_parse_port(service);
 	if (r->port < 0 && !is_digits(service))
 		r->service = service;
@@ -73,7 +73,7 @@ int tdm_av_range_init(struct tdm_av_range *r, uint32_t format, const char *node,
 	set_service(r, service);
 	if (!tdm_addr_from_node(&r->base, node))
 		return 0;
-	/* A scope by name, or nothing that could be counted on. */
+	/* Neither an address nor a name that could be counted up. */
 	if (strchr(node, ':') && r->nodecnt > 1)
 		return -FI_EINVAL;
 	if (strnlen(node, sizeof(next)) == sizeof(next))

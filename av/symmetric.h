@@ -15,20 +15,20 @@ struct tdm_av_range {
 	size_t nodecnt, svccnt;
 	struct tdm_addr base; /* first address, numeric */
 	int port;	      /* first port; negative: a fi_errno */
-	int err;	      /* no address can be had: a negative fi_errno */
+	int err;	      /* negative fi_errno: there is no address */
 	uint32_t format;
 };
 
 /*
- * The addresses that @node and @service stand for; both stay the caller's,
- * for as long as @r. Nothing is resolved yet. Errors: -FI_EINVAL when they are
- * missing where they must not be, for too many addresses, and for a name
- * without a number at its end when there is more than one node.
+ * Prepare the range of @node and @service, which must stay valid as long as @r.
+ * No name is resolved yet. Errors: -FI_EINVAL when a required one is missing,
+ * for too many addresses, and for several nodes whose name has no number at its
+ * end.
  */
 int tdm_av_range_init(struct tdm_av_range *r, uint32_t format, const char *node,
 		      const char *service) tdm_must_check;
 
-/* Not 0 when addresses have to be asked for, which may take seconds. */
+/* Not 0 when names have to be resolved, which may take seconds. */
 static inline int tdm_av_range_is_named(const struct tdm_av_range *r)
 {
 	return !r->err && (r->node || r->service);
@@ -42,7 +42,9 @@ static inline int tdm_av_range_is_named(const struct tdm_av_range *r)
 int tdm_av_range_node(const struct tdm_av_range *r, size_t n,
 		      struct tdm_addr *a) tdm_must_check;
 
-/* Put the addresses of one node: @first and the ports after it. Lock: held. */
+/*
+ * Insert the addresses of one node: @first and the ports after it. Lock: held.
+ */
 void tdm_av_range_put(const struct tdm_av_range *r, struct tdm_av_call *call,
 		      const struct tdm_addr *first, int err);
 

@@ -5,11 +5,11 @@
  * Invariants:
  *  1. used[] has bit i set exactly when entry[i].kind is not FREE, and every
  *     word of used[] below free_hint is full.
- *  2. For each distinct live address exactly one slot of the reverse table
- *     names its lowest index; higher ones hang on it through alias.
+ *  2. For each distinct live address exactly one slot of the reverse table has
+ *     its lowest index; the higher ones are chained to it by `alias`.
  *  3. The reverse table is at most two thirds full, so probing ends at an
- *     empty slot. Removal shifts later slots of the cluster back instead of
- *     leaving marks, so lookups never slow down with age.
+ *     empty slot. Removal moves later slots of the cluster back instead of
+ *     leaving tombstones, so lookups do not become slower with time.
  *  4. A slot's place is the low end of the hash bits it keeps. So a table that
  *     doubles is read once from end to end and written in two runs.
  */
@@ -23,7 +23,7 @@
 enum { FREE, IPV4, IPV6 };
 enum { FIRST_ENTRIES = 64, FIRST_SLOTS = 128, FIRST_V6 = 16 };
 
-/* Room for @want entries; a quarter more than before, so that copies pay. */
+/* Grow to @want entries, by at least a quarter, so that copying is rare. */
 static int entries_reserve(struct tdm_table *t, size_t want)
 {
 	size_t max = t->entries_max;
@@ -60,7 +60,7 @@ static uint32_t slot_index(uint64_t slot)
 	return (uint32_t)slot - 1u;
 }
 
-/* Slots are found by the high half of the hash, which a slot keeps. */
+/* A slot is found by the high half of the hash, which it stores. */
 static uint32_t slot_home(const struct tdm_table *t, uint64_t slot)
 {
 	return (uint32_t)(slot >> 32) & (t->slots - 1);
@@ -75,7 +75,7 @@ static void slot_put(struct tdm_table *t, uint64_t slot)
 	t->slot[i] = slot;
 }
 
-/* Slots for @want addresses: invariant 3. */
+/* Grow to slots for @want addresses: invariant 3. */
 static int slots_reserve(struct tdm_table *t, size_t want)
 {
 	size_t max = t->slots ? t->slots : FIRST_SLOTS, i;
@@ -119,7 +119,7 @@ void tdm_table_reserve(struct tdm_table *t, size_t more)
 {
 	if (more > TDM_TABLE_MOST)
 		return;
-	/* A failure here is reported when the call is needed. */
+	/* A failure here will show again, and be reported, at the insert. */
 	if (!entries_reserve(t, t->live + more))
 		(void)slots_reserve(t, t->slots_used + more);
 }
@@ -133,7 +133,7 @@ void tdm_table_fini(struct tdm_table *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* A free place in v6[], its number in *@out; free ones chain by port/flow. */
+/* Take a free element of v6[], its number to *@out; free ones are chained. */
 static int v6_take(struct tdm_table *t, const struct tdm_addr *a, uint32_t *out)
 {
 	struct tdm_addr *v6;
@@ -206,7 +206,7 @@ static int probe(const struct tdm_table *t, const struct tdm_addr *a,
 	return 0;
 }
 
-/* Where in the reverse table @a is; the index of its slot or NONE. */
+/* The index of the slot of @a in the reverse table, or NONE. */
 static uint32_t slot_of(const struct tdm_table *t, const struct tdm_addr *a)
 {
 	uint32_t i = 0;
@@ -217,9 +217,9 @@ static uint32_t slot_of(const struct tdm_table *t, const struct tdm_addr *a)
 }
 
 /*
- * Hang @index into the chain of an address whose slot is @s. The end of the
- * chain that grew last is remembered: many copies of one address in a row
- * must not take quadratic time.
+ * Add @index to the chain of the address whose slot is @s. The end of the chain
+ * that grew last is remembered, so that inserting one address many times takes
+ * no quadratic time.
  */
 static void alias_add(struct tdm_table *t, uint32_t s, uint32_t index)
 {
@@ -292,7 +292,7 @@ int tdm_table_add_at(struct tdm_table *t, const struct tdm_addr *a,
 	s = ip_bit(a);
 	t->ips[s / 64] |= 1ull << (s % 64);
 	if (i >= t->entries_end) {
-		/* Entries that are passed over were never set. */
+		/* Entries between the old end and @i were never set. */
 		for (s = t->entries_end; s < i; s++)
 			t->entry[s].kind = FREE;
 		t->entries_end = i + 1;
@@ -311,7 +311,7 @@ int tdm_table_add(struct tdm_table *t, const struct tdm_addr *a, uint64_t hash,
 	return ret;
 }
 
-/* Empty slot @i and move back those behind it that probed over it. */
+/* Empty slot @i and move back later slots that had probed past it. */
 static void slot_clear(struct tdm_table *t, uint32_t i)
 {
 	uint32_t mask = t->slots - 1, j = i;

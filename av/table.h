@@ -51,7 +51,7 @@ struct tdm_table {
 	uint64_t ips[TDM_TABLE_IP_BITS / 64];
 };
 
-/* Most addresses; the rest of the 32 bits is TDM_TABLE_NONE and room. */
+/* Most addresses; larger numbers are reserved, for TDM_TABLE_NONE. */
 #define TDM_TABLE_MOST (1u << 30)
 
 /* Prepare; @count is a size hint, 0 when unknown. Errors: -FI_ENOMEM. */
@@ -78,7 +78,9 @@ int tdm_table_add_at(struct tdm_table *t, const struct tdm_addr *a,
 		     uint64_t hash, uint32_t index,
 		     uint32_t *low) tdm_must_check;
 
-/* Bring what tdm_table_add() and _find() of @hash touch into the cache. */
+/*
+ * Load the memory that tdm_table_add() and _find() of @hash use into the cache.
+ */
 static inline void tdm_table_prefetch(const struct tdm_table *t, uint64_t hash)
 {
 	if (t->slots)
@@ -86,7 +88,7 @@ static inline void tdm_table_prefetch(const struct tdm_table *t, uint64_t hash)
 			&t->slot[(uint32_t)(hash >> 32) & (t->slots - 1)], 1);
 }
 
-/* Take @index, which is set, out. */
+/* Remove @index, which is set. */
 void tdm_table_remove(struct tdm_table *t, uint32_t index);
 
 /* Not 0 when @index is set. */
