@@ -14,8 +14,8 @@
 struct tdm_srx_group;
 
 /*
- * A group of @count receive sides like @attr, @count in [1, TDM_CTX_MOST].
- * Out: *@group. Errors: -FI_ENOMEM. Lock: not needed.
+ * Open a group of @count receive sides, each with the attributes @attr; @count
+ * in [1, TDM_CTX_MOST]. Out: *@group. Errors: -FI_ENOMEM. Lock: not needed.
  */
 int tdm_srx_group_open(const struct tdm_srx_attr *attr, unsigned int count,
 		       struct tdm_srx_group **group) tdm_must_check;

@@ -82,7 +82,7 @@ struct tdm_conn {
 	/* pass in which output was last sent at once */
 	uint64_t tx_pass;
 	uint64_t tx_seq; /* EAGER and DATA records begun */
-	/* acknowledged records; up to the last inject */
+	/* records acknowledged; number of the last inject's record */
 	uint64_t acked, injected;
 	uint64_t told, heard; /* RTS and AWRITE: begun, and received */
 	/* credit used, and given after HELLO; bytes */
