@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the measuring programs share: one libfabric endpoint per process,
+ * Shared by the measuring programs: one libfabric endpoint per process,
  * joined to one other, and bare sockets as its limit. Every failure ends the
  * process with a message: a benchmark has nobody to report to.
  */

@@ -88,7 +88,7 @@ static int parse(struct demo_options *opt, int argc, char **argv)
 	return 0;
 }
 
-/* What the ranks tell each other at the start. */
+/* The data that ranks exchange at the start. */
 struct card {
 	struct demo_name name;
 	char host[DEMO_HOST_BYTES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the parts of the demo share: the job, the record of what was sent and
- * received, and the loop that every wait goes through.
+ * Declarations that the parts of the demo share: the job, the record of
+ * messages sent and received, and the loop that every wait goes through.
  */
 #ifndef DEMO_H
 #define DEMO_H
@@ -23,7 +23,7 @@ struct demo_options {
 	int quiet;
 };
 
-/* What one rank knows of its pair with another; exchanged at the end. */
+/* The counts of one rank for its pair with another; exchanged at the end. */
 struct demo_cell {
 	uint64_t tx_msgs, tx_bytes, tx_sum; /* all-to-all: sent */
 	uint64_t rx_msgs, rx_bytes, rx_sum; /* received and checked */

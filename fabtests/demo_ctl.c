@@ -318,7 +318,7 @@ int demo_ctl_beat(struct demo_ctl *ctl, const struct demo_beat *mine,
 
 void demo_ctl_fail(struct demo_ctl *ctl, const char *why)
 {
-	/* What came from another rank is known there; rank 0 passes it on. */
+	/* Other ranks know an error that they reported; rank 0 passes it on. */
 	if (!ctl->rank || !ctl->error[0])
 		send_fail(ctl, why);
 }

@@ -26,7 +26,7 @@ typedef void (*demo_done_fn)(struct demo_op *op,
 typedef int (*demo_failed_fn)(struct demo_op *op,
 			      const struct fi_cq_err_entry *e);
 
-/* What the context of each operation points to; embedded in its user. */
+/* The context of each operation points to this; embedded in its user. */
 struct demo_op {
 	struct fi_context2 ctx; /* the provider's, when it asks for one; first */
 	demo_done_fn done;

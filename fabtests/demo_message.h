@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a message of the demo says about itself, whatever its length. The tag
- * has its kind, source, destination and sequence number; the remote CQ data
- * has its length and the seed of its payload.
+ * The description that every message of the demo carries, whatever its length.
+ * The tag has its kind, source, destination and sequence number; the remote CQ
+ * data has its length and the seed of its payload.
  *
  *	tag   63..60 kind | 59..46 source | 45..32 destination | 31..0 number
  *	data  63..24 seed | 23..0 length in bytes

@@ -26,7 +26,7 @@ static const struct demo_row *row(const struct judge *j, int rank)
 	return (const struct demo_row *)(j->rows + (size_t)rank * j->stride);
 }
 
-/* What rank @a recorded of its pair with rank @b. */
+/* The counts of rank @a for its pair with rank @b. */
 static const struct demo_cell *cell(const struct judge *j, int a, int b)
 {
 	return &row(j, a)->cell[b];
@@ -83,7 +83,7 @@ static int same_host(const struct judge *j, int a, int b)
 	return !strcmp(j->d->hosts[a], j->d->hosts[b]);
 }
 
-/* What a sent to b is what b received from a. */
+/* The counts must agree: b received from a all that a sent to b. */
 static void judge_totals(struct judge *j, int a, int b)
 {
 	const struct demo_cell *tx = cell(j, a, b), *rx = cell(j, b, a);

@@ -5,7 +5,7 @@
  * Receives are posted for any source, with a mask over source and number, and
  * fewer of them than messages in flight, so that some messages are unexpected.
  *
- * What is checked of each message: kind, source, destination, number, length
+ * Checked for each message: kind, source, destination, number, length
  * and data; every byte; the source address of fi_cq_readfrom; that it came
  * once. And of each source: that messages matched receives in the order in
  * which both were posted (FI_ORDER_SAS). Completions may come in any order, so

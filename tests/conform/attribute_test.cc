@@ -155,7 +155,7 @@ const uint64_t ORDERS = FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS |
 			FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW;
 
 const Bits bits[] = {
-	/* Those of the other direction are taken and ignored. */
+	/* Capabilities of the other direction are accepted and ignored. */
 	BITS(tx_attr->caps, true, 0, OF_RX | OF_NONE),
 	BITS(tx_attr->op_flags, false, FI_COMPLETION | FI_INJECT | LEVELS, 0),
 	BITS(tx_attr->msg_order, true, ORDERS, 0),
@@ -202,7 +202,7 @@ TEST_F(Attribute, CapabilitiesBitByBit)
 	uint64_t ours;
 
 	ONLY_TANDEM();
-	/* What forbids something is there for those who name it. */
+	/* Capabilities that forbid something are granted on request only. */
 	EXPECT_EQ(0u, offer->caps & FI_EXACT_DIRECTED_RECV);
 	ours = offer->caps | FI_EXACT_DIRECTED_RECV;
 	for (int i = 0; i < 64; i++) {
@@ -292,7 +292,7 @@ TEST_F(Attribute, ValuesThatAreNoLevels)
 
 TEST_F(Attribute, ModesAndClassesAskForNothing)
 {
-	/* What the application is ready to do is not asked of it. */
+	/* Modes that the application supports are not required of it. */
 	ONLY_TANDEM();
 	hints->mode = ~0ull;
 	hints->tx_attr->mode = ~0ull;

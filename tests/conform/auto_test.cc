@@ -177,7 +177,7 @@ TEST_P(Auto, IdleThreadsSleep)
 
 	OK(ready());
 	tdt_settle(w, 50);
-	/* What acknowledges by timer may still do so. */
+	/* First let acknowledgements that wait for a timer go out. */
 	poll(nullptr, 0, 200);
 	ASSERT_EQ(0, getrusage(RUSAGE_SELF, &a));
 	poll(nullptr, 0, 1000);

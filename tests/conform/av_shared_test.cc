@@ -22,7 +22,7 @@ extern "C" {
 namespace
 {
 
-/* What the files of named vectors of this user are called. */
+/* The pattern of the file names of this user's named vectors. */
 std::set<std::string> files()
 {
 	std::string prefix = "tandem-av." + std::to_string(geteuid()) + ".";

@@ -486,7 +486,7 @@ TEST_F(NotReady, EnabledEndpointBindsNoMore)
 TEST_F(NotReady, ForeignAddressCannotBeEnabled)
 {
 	/* fi_tandem(7): "fi_enable(3) returns -FI_EADDRINUSE or
-	 * -FI_EADDRNOTAVAIL when it cannot be had." */
+	 * -FI_EADDRNOTAVAIL if the address cannot be bound." */
 	ONLY_TANDEM();
 	attr.node = "192.0.2.77";
 	tdt_log_expect("");

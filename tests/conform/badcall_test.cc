@@ -20,7 +20,7 @@ namespace
 
 const uint64_t KEY = 0x77, TAG = 5;
 
-/* What a call is given. */
+/* The arguments of a call. */
 struct Args {
 	struct fid_ep *ep;
 	fi_addr_t to;

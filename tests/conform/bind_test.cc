@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What must be bound to an endpoint before it is enabled, and what may come
- * later, fi_ep_bind(3) and fi_enable(3), in the order in which applications
- * do it.
+ * The objects that must be bound to an endpoint before it is enabled, and those
+ * that may be bound later, fi_ep_bind(3) and fi_enable(3), in the order in
+ * which applications do it.
  */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What programs that use libfabric ask for, hint for hint, and the objects they
+ * The hints of programs that use libfabric, one by one, and the objects they
  * open with the answer, in their order. Each row of the table is one program,
  * or one of its ways to ask; what cannot be granted is in the table, too.
  *

@@ -24,7 +24,7 @@ extern "C" {
 namespace
 {
 
-/* What a peer in a process of its own tells and is told. */
+/* Messages between the test and a peer in a process of its own. */
 std::set<std::string> entries(const char *path)
 {
 	std::set<std::string> names;

@@ -166,7 +166,7 @@ INSTANTIATE_TEST_SUITE_P(Values, Env, testing::ValuesIn(values),
 
 /* ---- standing in --------------------------------------------------------- */
 
-/* What the provider @arg of libfabric's list is, and a life over it. */
+/* Report the provider listed as @arg, and exchange messages over it. */
 TDT_ROLE(standing)
 {
 	struct fi_info *hints = fi_allocinfo(), *info = nullptr;

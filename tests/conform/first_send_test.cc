@@ -226,7 +226,7 @@ TEST_F(FirstSend, WhatWasInjectedIsSentByClose)
 	}
 }
 
-/* What is posted to a port where nobody is, and how many of it failed. */
+/* Operations to a port where no process listens, and how many failed. */
 TDT_ROLE(to_nobody)
 {
 	const int n = 300;

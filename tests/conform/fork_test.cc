@@ -19,7 +19,10 @@ extern "C" {
 namespace
 {
 
-/* What the child of a fork found; the first call that did otherwise. */
+/*
+ * The result of the child of a fork: the first call that did not behave as
+ * expected.
+ */
 struct Report {
 	char what[128];
 	long ret;

@@ -47,7 +47,7 @@ protected:
 		return fi_getinfo(TDT_API, node, service, flags, hints, &info);
 	}
 
-	/* What is offered when nothing is asked. */
+	/* The entry for hints that ask for nothing. */
 	struct fi_info *offer()
 	{
 		EXPECT_EQ(0, get());

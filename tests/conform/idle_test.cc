@@ -22,8 +22,11 @@ extern "C" {
 namespace
 {
 
-/* What an idle process costs it costs each time: what the machine adds now
- * and then (interrupts are charged to whom they meet) it does not. */
+/*
+ * The cost of an idle process shows in every try. Costs that the machine adds
+ * now and then do not: an interrupt is charged to the process that happens to
+ * run.
+ */
 enum { CROWD = 100, IDLE_MS = 2000, IDLE_TRIES = 10 };
 
 void many_files()

@@ -118,7 +118,7 @@ int links_settle()
 
 /* ---- a question ---------------------------------------------------------- */
 
-/* What a test asks, as words KEY=VALUE. */
+/* The request of a test, as words KEY=VALUE. */
 struct Query {
 	std::string node, service;
 	uint64_t flags = 0;

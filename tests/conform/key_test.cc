@@ -160,7 +160,7 @@ TEST_F(Keys, EndpointsOfOneKeyTalkThoseOfTwoDoNot)
 	fi_addr_t b_to_a = insert(b.av, a.ep), c_to_a = insert(c.av, a.ep);
 
 	ASSERT_EQ(0, fi_trecv(a.ep, in, 8, nullptr, FI_ADDR_UNSPEC, 7, 0, in));
-	/* What the other one sends first stays with it. */
+	/* A message from the other endpoint, sent first, does not arrive. */
 	ASSERT_EQ(0, push(c, c_to_a, stray, 8, 7, all));
 	ASSERT_EQ(0, push(b, b_to_a, out, 8, 7, all));
 	EXPECT_EQ(1, next_of(a, all).ret);

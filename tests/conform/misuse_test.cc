@@ -461,7 +461,10 @@ TEST_F(Misuse, A14_AddressesInsertedTwiceRemovedAndBack)
 		ASSERT_EQ(1,
 			  fi_av_insert(from->av, rx()->name, 1,
 				       &from->peers[rx()->index], 0, nullptr));
-		/* What was announced is there still, and fails when taken. */
+		/*
+		 * The announced message is still queued, and fails when it is
+		 * received.
+		 */
 		struct iovec iv = iov_of(&in, 1);
 		struct tdt_comp c;
 

@@ -248,7 +248,7 @@ TEST_F(Options, LowerSizesAreKept)
 	EXPECT_EQ(-FI_EMSGSIZE,
 		  fi_tinject(rx()->ep, buf, 9, rx()->peers[0], 0));
 	EXPECT_NE(-FI_EMSGSIZE, fi_inject(rx()->ep, buf, 9, rx()->peers[0]));
-	/* What was taken vanishes with the endpoint. */
+	/* Operations that were accepted are discarded with the endpoint. */
 }
 
 TEST_F(Options, SizesLeft)

@@ -48,7 +48,9 @@ protected:
 	void expect_asked_for();
 	void expect_reasons(uint32_t own, uint32_t peers);
 
-	/* What tdt_ep_enable() does for those that are enabled already. */
+	/*
+	 * Exchange addresses, as tdt_ep_enable() does, for enabled endpoints.
+	 */
 	void know_each_other()
 	{
 		for (size_t i = 0; i < w->count; i++) {

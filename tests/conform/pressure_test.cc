@@ -338,7 +338,7 @@ TEST_F(Pressure, R03_EqOverrunIsSaidAfterWhatIsThere)
 	EXPECT_EQ(0, fi_close(&eq->fid));
 }
 
-/* What of a flood is taken, with room for 1 MiB of unexpected messages. */
+/* A flood is bounded, with room for 1 MiB of unexpected messages. */
 struct Flood {
 	enum { MOST = 10000 };
 	size_t taken[2]; /* empty messages, messages of 200 bytes */
@@ -933,7 +933,7 @@ TEST_F(Pressure, R09_AnnouncedMessageNobodyReceivesStaysPending)
 
 	OK(open_warm());
 	for (auto *from : senders()) {
-		/* What a former one left is not to be met. */
+		/* A tag of its own: earlier messages do not match. */
 		uint64_t tag = 30 + from->index;
 
 		ASSERT_EQ(0, tdt_tsend(from, rx(), &v, tag, &out));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is refused is refused by name: the log says which hint, which interface
+ * The log names each refusal: which hint, which interface
  * or which missing object it was, and says it to those who asked.
  *
  * Spec: fi_tandem(7), EXAMPLES ("If tandem is not chosen"), ENVIRONMENT.

@@ -73,7 +73,7 @@ protected:
 				       BOTH, 0, KEY, 0, &mr, nullptr));
 	}
 
-	/* What came of a call that was taken: 0 or a positive fi_errno. */
+	/* The result of a call that was accepted: 0 or a positive fi_errno. */
 	template <typename F> int outcome(struct tdt_ep *from, F call)
 	{
 		uint64_t end = tdt_now_ms() + tdt_deadline_ms();

@@ -618,7 +618,9 @@ TEST_F(Scalable, SendsThatWaitEnd)
 		ASSERT_EQ(-FI_EAVAIL, x.ret);
 		EXPECT_EQ(FI_ECONNABORTED, x.err.err);
 	}
-	/* What still waits when its context closes is discarded. */
+	/*
+	 * Operations that still wait when their context closes are discarded.
+	 */
 	ASSERT_EQ(1, fi_av_insert(s.av, &nobody, 1, &to, 0, nullptr));
 	ASSERT_EQ(0, fi_send(s.tx[0], &out[0], 1, nullptr, to, &out[0]));
 	EXPECT_EQ(0, drop(&s.tx[0]->fid));

@@ -47,7 +47,7 @@ protected:
 		ASSERT_EQ(0, tdt_post(rx(), &op));
 	}
 
-	/* What @from sent before has arrived. */
+	/* Wait until earlier messages of @from have arrived. */
 	void fence_unknown(struct tdt_ep *from)
 	{
 		char out = 1, in = 0;

@@ -80,7 +80,7 @@ protected:
 			<< "answered, or kept: " << n << " " << errno;
 	}
 
-	/* What comes until @len bytes are there, or the end: their number. */
+	/* Read until @len bytes have come, or the end. Returns their number. */
 	ssize_t heard(int fd, uint8_t *to, size_t len)
 	{
 		uint64_t end = tdt_now_ms() + tdt_deadline_ms();

@@ -42,7 +42,7 @@ struct Amo {
 			operand[0] = operand[1] = 9;
 	}
 
-	/* What a call is given. */
+	/* The arguments of a call. */
 	void name(fi_addr_t to, void *context)
 	{
 		buf = { operand, 2 };

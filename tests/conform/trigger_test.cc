@@ -409,7 +409,7 @@ TEST_F(Trigger, ACounterThatIsWaitedForStays)
 	ASSERT_EQ(0, recvmsg(rx()->ep, &b[0], 1, when(c, 1)));
 	ASSERT_EQ(0, sendmsg(rx()->ep, &b[1], 1, rx()->peers[1], when(c, 1)));
 	EXPECT_EQ(-FI_EBUSY, fi_close(&c->fid));
-	/* What is held ends with its endpoint, as posted receives do. */
+	/* Waiting operations end with their endpoint, as posted receives do. */
 	struct fid_cq *q[2] = { rx()->tx_cq, rx()->rx_cq };
 	ASSERT_EQ(0, fi_close(&rx()->ep->fid));
 	rx()->ep = nullptr;

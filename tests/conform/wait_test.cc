@@ -587,7 +587,9 @@ TEST_F(WaitFd, WorkLeftBehindIsSeen)
 			op.context = &one;
 			ASSERT_EQ(0, tdt_post_once(from, &op));
 		}
-		/* What needs nobody any more arrives without the sender. */
+		/*
+		 * Messages already sent arrive without progress of the sender.
+		 */
 		if (poll(&p, 1, 0) == 0) {
 			struct fi_cq_tagged_entry e[4];
 			ssize_t n = 0;

@@ -111,8 +111,10 @@ TEST_F(Work, AnAtomicOperationThatFails)
 
 TEST_F(Work, AtomicOperationsAreCheckedAsTheirCalls)
 {
-	/* What is queued is what fi_atomicmsg(3) and the like are given: so
-	 * are its errors. */
+	/*
+	 * Queued work has the arguments of fi_atomicmsg(3) and the like, and
+	 * gives the same errors.
+	 */
 	ONLY_TANDEM();
 	OPEN();
 	struct tdt_ep *from = senders()[0];

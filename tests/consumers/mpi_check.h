@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the parts of mpi_check share. Each part is one way in which MPI programs
- * communicate; it ends the job by mpi_fail() when a byte, a count or an order
- * is wrong. All ranks call a part together.
+ * Declarations that the parts of mpi_check share. Each part is one way in which
+ * MPI programs communicate; it ends the job by mpi_fail() when a byte, a count
+ * or an order is wrong. All ranks call a part together.
  */
 #ifndef TDM_MPI_CHECK_H
 #define TDM_MPI_CHECK_H

@@ -267,7 +267,7 @@ TEST_F(AvForm, FormatOfTheDomain)
 	close();
 	open(FI_SOCKADDR_IN6);
 	EXPECT_EQ(2, fi_av_insert(av, six, 2, nullptr, 0, nullptr));
-	/* What came mapped goes out mapped. */
+	/* A mapped address that was inserted is returned mapped. */
 	ASSERT_EQ(0, fi_av_lookup(av, 1, &got, &len));
 	EXPECT_EQ(sizeof(got), len);
 	EXPECT_EQ(0, memcmp(&got, &six[1], sizeof(got)));

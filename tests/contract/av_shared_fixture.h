@@ -22,7 +22,7 @@ extern "C" {
 namespace tdt
 {
 
-/* Who opens a vector. */
+/* A process that opens a vector. */
 class User
 {
 public:
@@ -91,7 +91,7 @@ public:
 		attached = true;
 	}
 
-	/* What a pass of progress does. */
+	/* Follow the file, as a pass of progress does. */
 	void pass()
 	{
 		engine.locked([this] { tdm_av_follow_all(&named); });

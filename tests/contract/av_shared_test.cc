@@ -376,7 +376,10 @@ TEST_F(Shared, WhatNobodyUsesIsMadeAnew)
 
 TEST_F(Shared, RemovedByTheDocumentedCommand)
 {
-	/* fi_tandem(7): rm. Who has it keeps it; who comes gets a new one. */
+	/*
+	 * fi_tandem(7): after rm, processes that have the vector open keep it,
+	 * and the next open makes a new one.
+	 */
 	ASSERT_EQ(0, one.open(name));
 	ASSERT_EQ(0, one.put(1));
 	ASSERT_EQ(0, unlink(path().c_str()));
@@ -470,7 +473,7 @@ TEST_F(Shared, HeadOfAnotherKindIsRefused)
 
 TEST_F(Shared, DamagedEntryIsAnError)
 {
-	/* What is known stays known. */
+	/* Entries taken over before the damage stay. */
 	struct tdm_shared_entry e;
 
 	tdt_log_expect("is damaged");

@@ -88,7 +88,7 @@ protected:
 	int directed = 1;
 	std::vector<struct tdm_peer_event> events;
 
-	/* What the peer got. */
+	/* The attributes that the peer received. */
 	struct fid_peer_cq *pcq = nullptr;
 	struct fid_peer_cntr *ptx = nullptr, *prx = nullptr;
 	struct fid_peer_srx *psrx = nullptr;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a fuzz target is: one function that takes any bytes and aborts when a
- * promise is broken. Linked with libFuzzer by .ci/fuzz.sh, and with the unit
- * tests, which run a fixed number of inputs.
+ * A fuzz target is one function that takes any bytes and aborts when a promise
+ * is broken. Linked with libFuzzer by .ci/fuzz.sh, and with the unit tests,
+ * which run a fixed number of inputs.
  */
 #ifndef TDT_FUZZ_H
 #define TDT_FUZZ_H

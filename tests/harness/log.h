@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the provider logs while a test runs. A warning that a test did not ask
- * for fails it. Thread-safe.
+ * Keeps the provider's log lines while a test runs. A warning that the test
+ * does not expect fails it. Thread-safe.
  */
 #ifndef TDT_LOG_H
 #define TDT_LOG_H
@@ -37,9 +37,7 @@ void tdt_log_listen(int level);
 /* Number of lines that contain @text among those, warnings included. */
 size_t tdt_log_heard(const char *text);
 
-/*
- * The first warning nobody expected, or NULL. Valid until the next reset.
- */
+/* The first warning nobody expected, or NULL. Valid until the next reset. */
 const char *tdt_log_unexpected(void);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a test asks a mock owner afterwards: what is queued, what has ended,
- * what its peer reported. Changes nothing.
+ * Questions of a test to a mock owner: queued messages, ended operations,
+ * reports of its peer. Changes nothing.
  */
 #include "tests/harness/mock_owner.h"
 

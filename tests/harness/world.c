@@ -315,7 +315,7 @@ static int insert_peers(struct tdt_ep *ep)
 	return 0;
 }
 
-/* What the core does for a provider it has loaded. */
+/* Set up the provider as the core does after loading it. */
 static int getinfo(const struct tdt_attr *a, const struct fi_info *hints,
 		   struct fi_info **info)
 {

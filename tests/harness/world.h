@@ -46,7 +46,7 @@ const char *tdt_prov_name(void);
  */
 void tdt_environment(void);
 
-/* What a world shall be like; tdt_attr_init() fills in the usual. */
+/* The attributes of a world; tdt_attr_init() sets the defaults. */
 struct tdt_attr {
 	size_t eps; /* endpoints; each other endpoint is in each AV */
 	enum fi_ep_type type;

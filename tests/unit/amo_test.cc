@@ -307,7 +307,7 @@ template <typename T> void run_all(unsigned type, unsigned op, unsigned kind)
 	}
 }
 
-/* What is offered is what the manual's lines make sense for. */
+/* The offered operations are those that the manual defines for the type. */
 template <typename T> void type_of(unsigned type)
 {
 	ASSERT_EQ(sizeof(T), tdm_amo_size(type));
@@ -455,7 +455,7 @@ TEST(Amo, RegionsInPieces)
 		EXPECT_EQ((i + 1) * 11, memory[i]);
 		EXPECT_EQ(i + 1, result[i]);
 	}
-	/* Who only reads writes nothing. */
+	/* A read writes nothing: constant memory can be its target. */
 	static const uint32_t constant[2] = { 7, 9 };
 	unsigned char *q = (unsigned char *)(uintptr_t)constant;
 	struct iovec fixed[2] = { { q, 3 }, { q + 3, 5 } };

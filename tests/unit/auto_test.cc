@@ -75,7 +75,9 @@ TEST_F(Auto, WorkIsDone)
 	stop();
 }
 
-/* What is left to do keeps it at work; others get the lock meanwhile. */
+/*
+ * Remaining work keeps the thread busy; other threads get the lock meanwhile.
+ */
 TEST_F(Auto, WorkThatIsNotDoneInOnePassGoesOn)
 {
 	std::atomic<int> done(0);

@@ -59,7 +59,10 @@ TEST_F(SharedFault, OpenWithEachAllocationFailing)
 
 TEST_F(SharedFault, FollowWithEachAllocationFailing)
 {
-	/* What could not be taken is taken later; until then no writer. */
+	/*
+	 * Changes that could not be taken over are taken over later; until then
+	 * the process may not write.
+	 */
 	if (!tdt_alloc_can_fail())
 		GTEST_SKIP() << "linked without the wrappers";
 	for (unsigned nth = 1;; nth++) {

@@ -39,7 +39,10 @@ protected:
 		attr.eps = 2;
 		attr.no_tcp_only = 1;
 		attr.tx_size = SIZE;
-		/* Nobody there is nobody at all: TCP is not asked. */
+		/*
+		 * Shared memory only: a peer that cannot be attached is
+		 * unreachable, without a TCP probe.
+		 */
 		tdm_env.shm = TDM_SHM_ONLY;
 	}
 

@@ -442,7 +442,10 @@ TEST_F(CqClock, IdleReadsSleep)
 	EXPECT_LT(engine.passes, 5000 * 5) << "tried seldom";
 }
 
-/* What comes while polling is given without a sleep, and polling goes on. */
+/*
+ * An entry that comes while polling is returned without a sleep, and later
+ * reads go on polling.
+ */
 TEST_F(CqClock, QuickAnswersAreNotSleptFor)
 {
 	for (int i = 0; i < 100; i++) {

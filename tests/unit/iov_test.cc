@@ -156,7 +156,7 @@ TEST_F(Iov, PlacedInPiecesIsTheSame)
 	}
 }
 
-/* What comes last: the bytes that share the cache line of the last one. */
+/* The bytes placed last: those in the cache line of the last byte. */
 TEST_F(Iov, LastLine)
 {
 	alignas(64) char mem[256];

@@ -129,7 +129,7 @@ protected:
 		return b;
 	}
 
-	/* What node 0 answers to @hello. */
+	/* The answer of node 0 to @hello. */
 	Blob answer_to(const Blob &hello)
 	{
 		Blob heard;

@@ -20,7 +20,7 @@ struct Item {
 	struct tdm_match_item m = {};
 };
 
-/* What a message's sender is; its key follows from its address. */
+/* The sender of a message; its address determines its key. */
 uint32_t key_of(fi_addr_t addr)
 {
 	return tdm_space_is_wild(addr) ? tdm_space_key(addr) :

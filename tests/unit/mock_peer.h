@@ -56,14 +56,14 @@ public:
 	size_t trywait_count = 0;
 	bool no_domain2 = false, no_eq = false, no_wait_fd = false;
 
-	/* What was imported. */
+	/* The imported objects. */
 	struct fid_domain *owner = nullptr;
 	struct fid_eq *events = nullptr;
 	std::vector<struct fid_peer_cq *> cqs;
 	std::vector<struct fid_peer_cntr *> cntrs;
 	std::vector<struct fid_peer_srx *> srxs;
 
-	/* What was said. */
+	/* The calls received. */
 	struct fi_info *hints = nullptr;
 	uint32_t fabric_version = 0;
 	enum fi_ep_type ep_type = FI_EP_UNSPEC;

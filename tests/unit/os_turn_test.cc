@@ -37,7 +37,7 @@ size_t open_files()
 	return n;
 }
 
-/* What each call may say. */
+/* The errors that each call may return. */
 std::vector<int> errors_of(int call)
 {
 	switch (call) {

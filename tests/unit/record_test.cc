@@ -212,7 +212,7 @@ TEST(Record, OperandsOfAtomicOperations)
 		{ TDM_AMO_COMPARE, FI_CSWAP, 512, 1024, 0 },
 		{ TDM_AMO_COMPARE, FI_CSWAP, 1024, 2048, -1 },
 		{ TDM_AMO_COMPARE, FI_CSWAP, 0x80000004, 8, -1 },
-		/* What nobody knows is for the owner to refuse. */
+		/* An unknown operation passes here: the owner refuses it. */
 		{ TDM_AMO_BASE, 255, 8, 8, 0 },
 		{ TDM_AMO_KINDS, FI_SUM, 8, 8, -1 },
 		{ 255, FI_SUM, 8, 8, -1 },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the shared-memory peer survives: peers that die, strangers, garbage in
- * what other processes write.
+ * The shared-memory peer survives peers that die, strangers, and garbage
+ * written by other processes.
  */
 #include <csignal>
 #include <random>
@@ -170,7 +170,9 @@ protected:
 	}
 };
 
-/* What was published is delivered, then the loss is told, within 100 ms. */
+/*
+ * Published messages are delivered, then the loss is reported, within 100 ms.
+ */
 TEST_F(DeathTest, PublishedMessagesOfADeadPeerAreDelivered)
 {
 	child.start([&](int fd) {
@@ -588,7 +590,7 @@ TEST_F(StrangerTest, LaterVersionIsRejectedByName)
 	still_fine();
 }
 
-/* Who claims the address of a live session does not get it. */
+/* A process that claims the address of a live session is refused. */
 TEST_F(StrangerTest, LiveSessionIsNotDisplaced)
 {
 	struct tdm_shm_msg_head last = {};
@@ -605,7 +607,7 @@ TEST_F(StrangerTest, LiveSessionIsNotDisplaced)
 	still_fine();
 }
 
-/* Our own name in somebody's HELLO is a lie. */
+/* A HELLO of another process with our own name is a lie. */
 TEST_F(StrangerTest, OwnNameIsNotAccepted)
 {
 	int fd = dial(port_a);

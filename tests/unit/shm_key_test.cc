@@ -34,7 +34,7 @@ protected:
 			tdm_shm_ep_from_fid(o->ep)->keys = key(secret);
 	}
 
-	/* What becomes of a send from a to b. */
+	/* The result of a send from a to b. */
 	ssize_t try_send(const char *ours, const char *theirs)
 	{
 		char c = 1;

@@ -147,7 +147,10 @@ TEST_F(ShmLeftTest, AcknowledgementsBeyondTheRing)
 	}
 }
 
-/* What the target has carried out is no failure, and its end no death. */
+/*
+ * Operations that the target has carried out succeed, and its close is not
+ * taken for a death.
+ */
 TEST_F(ShmLeftTest, AnswersBeyondTheRing)
 {
 	enum { N = 200, LONG = 50, KEY = 7 };

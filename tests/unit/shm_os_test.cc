@@ -122,9 +122,12 @@ TEST_F(PairTest, ReceiverNeedsNoProgressOfTheSender)
 		EXPECT_EQ(in, out);
 		b->dones = 0;
 	}
-	/* It was asked, in vain, and is asked less often now. */
+	/*
+	 * The sender was asked for help, gave none, and is asked less often
+	 * now.
+	 */
 	EXPECT_EQ(pair_of(b)->help, 0);
-	/* What it does of that later is dropped. */
+	/* Chunks that it sends later are dropped. */
 	ASSERT_TRUE(until([&] { return a->dones == 10; }));
 	for (int i = 0; i < 100; i++)
 		step();
@@ -348,7 +351,7 @@ TEST_F(PairTest, NoMemoryForALargerRingIsNoError)
 	EXPECT_EQ(pair_of(a)->tx.gen, 0u);
 }
 
-/* What was handed over cannot be mapped now: later is early enough. */
+/* A received area that cannot be mapped now is mapped later. */
 TEST_F(PairTest, MappingFailsAtTheReceiverForAWhile)
 {
 	static int left;

@@ -525,7 +525,7 @@ TEST_F(PairTest, UnknownSourceIsNamedByALaterInsert)
 	tdt_owner_recv(b, &r);
 	EXPECT_EQ(d, 5);
 	EXPECT_EQ(b->done[0].src, 555u);
-	/* What comes now knows its source at once. */
+	/* The source of a message that arrives now is known at once. */
 	ASSERT_EQ(send(a, to_b, &c, 1, 1, &c), 0);
 	ASSERT_TRUE(until([&] { return tdt_owner_queued(b) == 1; }));
 	EXPECT_EQ(tdt_owner_queued_source(b), 555u);
@@ -621,7 +621,7 @@ TEST_F(ShmTest, ManyPeersEachWithItsOwnOrder)
 	}));
 }
 
-/* The bound on what is held for nobody. */
+/* The bound on unexpected messages. */
 TEST_F(PairTest, UnexpectedFloodIsBoundedAndDrains)
 {
 	const size_t count = 2000;
@@ -631,7 +631,9 @@ TEST_F(PairTest, UnexpectedFloodIsBoundedAndDrains)
 
 	tdm_env.unexp_max_bytes = 400000;
 	meet();
-	/* What b does not take is announced: no send waits for a receive. */
+	/*
+	 * Messages beyond b's bound are announced: no send waits for a receive.
+	 */
 	EXPECT_TRUE(until([&] {
 		while (sent < count &&
 		       !tsend(a, to_b, m.data(), m.size(), 1, &sent))
@@ -762,7 +764,10 @@ TEST_F(AnnouncedTest, DropsAndEndsMakeRoom)
 		ASSERT_EQ(0, tdt_owner_discard(b));
 	ASSERT_TRUE(until([&] { return pair_of(a)->announced == MOST - 20; }));
 	EXPECT_EQ(uint32_t(MOST - 20), pair_of(b)->waiting);
-	/* The next session begins from 0; what is left ends without it. */
+	/*
+	 * The next session counts from 0; messages kept from the former one end
+	 * on their own.
+	 */
 	close(a);
 	ASSERT_TRUE(until(
 		[&] { return tdt_owner_event(b, TDM_PEER_LOST) != nullptr; }));

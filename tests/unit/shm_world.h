@@ -133,7 +133,7 @@ protected:
 		fds_before = open_fds();
 	}
 
-	/* What every test leaves behind: nothing. */
+	/* No test leaves anything behind. */
 	void TearDown() override
 	{
 		for (struct tdt_owner *o : owners)

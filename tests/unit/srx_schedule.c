@@ -377,7 +377,7 @@ static void do_peek(void)
 	r->msg = found;
 }
 
-/* What was claimed some time ago is received or discarded. */
+/* Receive or discard a message that was claimed earlier. */
 static void do_claim(void)
 {
 	struct tdt_rx *r = NULL;
@@ -451,7 +451,7 @@ static void step(unsigned bias)
 		tdt_model_differs("the room that is left");
 }
 
-/* What has not ended at the end. */
+/* End all operations that are left at the end. */
 static void check_end(void)
 {
 	int i;

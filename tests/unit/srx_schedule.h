@@ -9,7 +9,10 @@
 extern "C" {
 #endif
 
-/* What the schedules did, so that a test can say that they did it all. */
+/*
+ * Counts of what the schedules did, so that a test can check that all of it
+ * occurred.
+ */
 struct tdt_schedule_stats {
 	uint64_t posts, arrivals, matches, unexpected, cancels, peeks, claims;
 	uint64_t discards, lost, resolved, forgotten, releases, cut;

@@ -444,7 +444,7 @@ TEST_F(TcpAmoFault, A10_OperandsInPieces)
 	EXPECT_EQ(0u, at(0).tcp->rx_pool.in_use);
 }
 
-/* What there is not is refused, and the connection goes on. */
+/* An operation that does not exist is refused, and the connection goes on. */
 TEST_F(TcpAmoFault, A10_OperationsThereAreNot)
 {
 	uint64_t memory = 1;

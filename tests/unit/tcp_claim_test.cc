@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who a connection says to be, and what strangers may take: doc/PROTOCOL-tcp.md
- * "Claims", "Guests" and "Strangers' share", fi_tandem(7) SECURITY and LIMITS.
+ * The address that a connection claims, and the share of strangers:
+ * doc/PROTOCOL-tcp.md "Claims", "Guests" and "Strangers' share", fi_tandem(7)
+ * SECURITY and LIMITS.
  */
 #include "tcp_raw.h"
 
@@ -345,7 +346,7 @@ TEST_F(TcpCrowd, StrangersDoNotTakeAllDescriptors)
 	EXPECT_LE(1u, flood("127.0.0.2", 20000));
 	EXPECT_TRUE(granted(friendly, "127.0.0.3", 77));
 	EXPECT_TRUE(at(0).lost.empty());
-	/* What was not used for a while makes room for who comes. */
+	/* A session unused for a while is ended for a newcomer. */
 	ahead += 6000000000ull;
 	EXPECT_TRUE(granted(late, "127.0.0.1", 30000));
 	EXPECT_EQ(std::vector<int>{ FI_ECONNRESET }, at(0).lost);

@@ -117,7 +117,10 @@ TEST_F(TcpCredit, MessagesOfPeersThatLeftAreCounted)
 
 		while (sent < 40 && !n.send(to, out.data(), 4000, 1))
 			sent++;
-		/* What is not completed is announced, and leaves with it. */
+		/*
+		 * Messages that have not completed are announced, and are lost
+		 * with their sender.
+		 */
 		while (n.tx.got.size() < sent && !at(0).tcp->dead.next->next &&
 		       tdm_os_system.now_ns() < end)
 			n.progress(), turn();
@@ -129,7 +132,10 @@ TEST_F(TcpCredit, MessagesOfPeersThatLeftAreCounted)
 			turn();
 		ASSERT_LE(held(at(0)), max + 2 * share) << i;
 	}
-	/* What completed is there, and its memory comes back. */
+	/*
+	 * Completed messages have arrived, and receiving them frees their
+	 * memory.
+	 */
 	ASSERT_GT(taken, 0u);
 	for (size_t i = 0; i < taken; i++) {
 		ASSERT_EQ(0, at(0).recv(in.data(), in.size(), 1));
@@ -158,7 +164,7 @@ TEST_F(TcpCredit, WhoCannotDoWithoutCreditIsBusyWhenThereIsNone)
 	ASSERT_EQ(0, tdm_wire_greeting_decode(heard.data(), &g));
 	EXPECT_EQ(TDM_WIRE_REJECT, g.kind);
 	EXPECT_EQ(TDM_WIRE_R_BUSY, g.reason);
-	/* Who can is taken, and has none. */
+	/* A peer that can begin without credit is accepted, and gets none. */
 	heard.clear();
 	g = Raw::greeting(9);
 	g.features = TDM_WIRE_FEATURE_CREDIT;
@@ -176,7 +182,7 @@ TEST_F(TcpCredit, WhoCannotDoWithoutCreditIsBusyWhenThereIsNone)
 	EXPECT_TRUE(closed()) << "credit exceeded";
 }
 
-/* Who does not know of growing credit gets back what it took, no more. */
+/* A peer without the feature gets back the credit that it used, no more. */
 TEST_F(TcpCredit, APeerWithoutTheFeatureHasItsFirstCredit)
 {
 	mesh(1);

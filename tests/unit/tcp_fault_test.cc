@@ -433,7 +433,10 @@ TEST_F(TcpFault, PeerVanishes)
 		EXPECT_EQ(FI_ECONNRESET, c.err);
 		EXPECT_EQ(c.context == &half ? 1000u : 0u, c.len);
 	}
-	/* What had come whole is still there, what had not is an error. */
+	/*
+	 * Messages that had arrived completely are delivered; others end in an
+	 * error.
+	 */
 	at(0).rx.got.clear();
 	at(0).recv(in.data(), in.size(), 3, 0, &whole);
 	ASSERT_EQ(1u, at(0).rx.got.size());
@@ -448,7 +451,10 @@ TEST_F(TcpFault, PeerVanishes)
 	EXPECT_EQ(0u, at(0).tcp->tx_pool.in_use);
 }
 
-/* What the peer said before it died is read, although a send failed first. */
+/*
+ * Bytes that the peer sent before it died are read, although a send failed
+ * first.
+ */
 TEST_F(TcpFault, InputIsReadAfterAFailedSend)
 {
 	struct tdm_wire_rec r;

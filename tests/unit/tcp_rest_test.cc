@@ -244,7 +244,7 @@ TEST_F(TcpRest, BothSidesAskAtOnce)
 	nobody_lost();
 }
 
-/* Both have something to send as soon as they rest: the rule for both. */
+/* After the idle close both sides send and connect at once. */
 TEST_F(TcpRest, BothSidesComeBackAtOnce)
 {
 	char in[2][8];
@@ -287,7 +287,9 @@ TEST_F(TcpRest, MessageOnItsWayToTheOneThatAsks)
 	}));
 	EXPECT_EQ(0x55, in);
 	EXPECT_EQ(1u, at(0).tcp->open);
-	/* It is asked again when the need is there, and may say yes. */
+	/*
+	 * The peer is asked again when descriptors are scarce, and may say yes.
+	 */
 	crowd(0);
 	struct tdm_wire_rec r = next();
 	EXPECT_EQ(TDM_WIRE_ASK, r.step);
@@ -393,7 +395,10 @@ TEST_F(TcpRest, SendsWaitForTheLastWord)
 	expect_step(TDM_WIRE_YES);
 	for (uint64_t tag = 0; tag < 10; tag++)
 		ASSERT_EQ(0, at(0).send(to, "x", 1, tag, FI_INJECT));
-	/* What the peer says meanwhile is heard; the answer waits as well. */
+	/*
+	 * Messages of the peer are handled meanwhile; our answer waits for GO
+	 * or STAY.
+	 */
 	at(0).recv(&in, 1, 5);
 	eager();
 	ASSERT_TRUE(until([&] { return at(0).rx.got.size() == 1; }));
@@ -501,8 +506,8 @@ TEST_F(TcpRest, StepsOutOfPlaceAreBreaches)
 }
 
 /*
- * Who agreed to rest says nothing more that begins something: what it began all
- * the same would have its number in a session that is over.
+ * A peer that has sent YES must not begin an operation: its number would belong
+ * to a session that is over.
  */
 TEST_F(TcpRest, WhatIsBegunBehindAnAgreementIsABreach)
 {
@@ -583,7 +588,7 @@ TEST_F(TcpRest, OurselvesAreNotAsked)
 	nobody_lost();
 }
 
-/* A peer that rests and comes back as another one has been lost. */
+/* A peer that returns with another incarnation after an idle close was lost. */
 TEST_F(TcpRest, AnotherLifeOfAPeerThatRests)
 {
 	fi_addr_t to = peer(0x77);
@@ -698,7 +703,7 @@ TEST_F(TcpRest, KeptMessagesTakeCredit)
 	EXPECT_EQ(300u, at(0).rx.got.size());
 }
 
-/* Dropping them after the rest is no more than that. */
+/* Dropping kept messages after the idle close has no other effect. */
 TEST_F(TcpRest, KeptMessagesMayBeDropped)
 {
 	peer(0x77);
@@ -867,7 +872,10 @@ protected:
 		at(w.to).recv(b.data(), b.size(), w.from);
 	}
 
-	/* All has come that was sent; somebody asks, and it goes on. */
+	/*
+	 * Wait until all messages have arrived, let one side ask for an idle
+	 * close, and go on.
+	 */
 	void gap(Way *ways)
 	{
 		EXPECT_TRUE(until([&] {

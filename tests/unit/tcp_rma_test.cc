@@ -503,7 +503,7 @@ TEST_F(TcpRma, InitiatorDies)
 	EXPECT_EQ(0u, at(1).was_read.value);
 }
 
-/* What was injected before the close is written. */
+/* A write injected before the close is carried out. */
 TEST_F(TcpRma, CloseDeliversWhatWasInjected)
 {
 	region(8);

@@ -486,7 +486,7 @@ TEST_F(Tcp, UnknownSourceIsResolvedByAnInsert)
 	EXPECT_STREQ("who", in);
 }
 
-/* fi_cancel(3): what has not begun to leave can be taken back. */
+/* fi_cancel(3): a send of which no byte was sent can be cancelled. */
 TEST_F(Tcp, CancelWhileQueued)
 {
 	int a, b;
@@ -506,7 +506,7 @@ TEST_F(Tcp, CancelWhileQueued)
 	EXPECT_EQ(-FI_ENOENT, tdm_tx_cancel(at(0).tcp, &b));
 }
 
-/* fi_av(3), removal: what is under way to the address ends; others live. */
+/* fi_av(3), removal: operations to the address end; others go on. */
 TEST_F(Tcp, ForgottenAddressEndsItsSends)
 {
 	Bytes big = pattern(1 << 20, 1);
@@ -524,7 +524,7 @@ TEST_F(Tcp, ForgottenAddressEndsItsSends)
 	ASSERT_EQ(3u, at(0).tx.got.size());
 	EXPECT_EQ(FI_ECONNABORTED, at(0).tx.got[1].err);
 	EXPECT_EQ(FI_ECONNABORTED, at(0).tx.got[2].err);
-	/* The receive of what was announced ends too, not before it is due. */
+	/* The receive of the announced message ends too, when it is matched. */
 	Bytes room(1 << 20);
 	at(1).recv(room.data(), room.size(), 2);
 	ASSERT_TRUE(until([&] { return at(1).rx.got.size() == 1; }));

@@ -279,7 +279,10 @@ TEST(Wire, ARangeIsLaidOutLikeThis)
 	EXPECT_EQ(-TDM_WIRE_E_VALUE, decode(encode(r), &d));
 }
 
-/* What an operation takes is known; which there are is the owner's to say. */
+/*
+ * The size of an operation's operands is checked; the owner decides whether it
+ * exists.
+ */
 TEST(Wire, OperandsOfAtomicOperationsAreBounded)
 {
 	const struct {
@@ -636,7 +639,7 @@ TEST(Wire, MalformedGreetingsAreRefused)
 	memset(&b[24], 0, 104);
 	ASSERT_EQ(0, tdm_wire_greeting_decode(b.data(), &d));
 	EXPECT_FALSE(tdm_wire_version_ok(&d));
-	/* What is reserved may be used by those who come later. */
+	/* Later versions may use reserved fields. */
 	b = ok;
 	memset(&b[80], 0xff, 48);
 	EXPECT_EQ(0, tdm_wire_greeting_decode(b.data(), &d));
