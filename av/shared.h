@@ -38,7 +38,7 @@ struct tdm_shared {
 /*
  * Open the file; if it has no users, it is made again. Out: *@shared.
  * Errors: -FI_EINVAL for a name that is empty or too long, or a table of
- * another format; -FI_ENOENT for a reader when nobody uses the vector;
+ * another format; -FI_ENOENT for a reader when no process uses the vector;
  * -FI_EACCES for a file that is not this user's alone; -FI_EIO and
  * -FI_ENOPROTOOPT of tdm_shared_fixed_check(); -FI_ENOMEM; errors of the
  * system. Lock: not needed.

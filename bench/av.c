@@ -140,7 +140,7 @@ static double copy(const struct run *r)
 	double start = now_ns();
 
 	memcpy(r->copy, r->addr, r->n * sizeof(*r->addr));
-	/* The compiler must not know that nobody looks. */
+	/* Keep the compiler from removing the copy, whose result is unused. */
 	__asm__ volatile("" : : "r"(r->copy) : "memory");
 	return (now_ns() - start) / (double)r->n;
 }

@@ -86,8 +86,8 @@ struct tdm_engine {
 };
 
 /*
- * Might a thread sleep on wait_fd()? If not, work that is left undone needs to
- * wake nobody: the next sleeper arms first. Lock: held.
+ * Might a thread sleep on wait_fd()? If not, work that is left undone needs no
+ * wake-up: the next sleeper arms first. Lock: held.
  */
 static inline int tdm_engine_watched(const struct tdm_engine *engine)
 {

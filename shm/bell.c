@@ -115,7 +115,7 @@ static void bell_set(struct tdm_shm_pair *pair, uint32_t bits)
 	tdm_a32_store_release(&pair->own->bell, bits);
 }
 
-/* A thread of ours that sleeps relies on what is changed now: wake it. */
+/* A sleeping thread of this process relies on the old words: wake it. */
 static void wake_self(struct tdm_shm_ep *ep)
 {
 	uint64_t one = 1;

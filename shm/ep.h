@@ -100,7 +100,7 @@ struct tdm_shm_ep {
 	uint32_t nbounces;	 /* own bounce areas */
 	int bell_fd;		 /* eventfd */
 	int ctl_fd;		 /* epoll: listener, lifelines, pidfds */
-	struct tdm_list watches; /* what is in it */
+	struct tdm_list watches; /* members of ctl_fd */
 	/* closed for a moment to refuse a caller when descriptors run out */
 	int spare_fd;
 	struct tdm_shm_watch listener;

@@ -26,7 +26,7 @@ enum tdm_shm_msg_type {
 	TDM_SHM_MSG_ABORT = 4,	/* reason */
 	TDM_SHM_MSG_RING = 5,	/* descriptor: next ring; arg: slots */
 	TDM_SHM_MSG_BOUNCE = 6, /* descriptor: bounce area; arg: chunks */
-	TDM_SHM_MSG_LEFT = 7,	/* descriptor: what is left; arg: pages */
+	TDM_SHM_MSG_LEFT = 7,	/* descriptor: left entries; arg: pages */
 	TDM_SHM_MSG_COUNT
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The shared-memory peer's provider entry: what it can do, and its fabric.
+ * The shared-memory peer's provider entry: its attributes and its fabric.
  * It is never registered with the libfabric core; the owner calls the entry.
  * Every object of it opens only with FI_PEER.
  *

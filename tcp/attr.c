@@ -115,10 +115,9 @@ static uint64_t open_sides(uint64_t caps)
 }
 
 /*
- * Capabilities granted: what was asked, both directions when none was named,
- * plus what comes for free. FI_SOURCE costs a store per completion and is
- * granted on request only. TDM_STRICT_CAPS are granted to nobody who did not
- * name them.
+ * Capabilities granted: those requested, both directions when none was named,
+ * and those that cost nothing. FI_SOURCE costs a store per completion and is
+ * granted on request only, and so are TDM_STRICT_CAPS.
  */
 static uint64_t grant_caps(uint64_t asked)
 {

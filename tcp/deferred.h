@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations that wait for a counter, fi_trigger(3): those posted with
- * FI_TRIGGER, and the deferred work of a domain (work.c), of which some only
- * change a counter.
+ * Deferred operations, which wait for a counter, fi_trigger(3): those posted
+ * with FI_TRIGGER, and the deferred work of a domain (work.c), some of which
+ * only changes a counter.
  *
- *   WAITING   in the order of its counter (peer/trigger.h)
+ *   WAITING   at its counter (peer/trigger.h)
  *   DUE       the threshold was reached; on domain->due until a pass starts it
  *   STARTED   a transport or a receive queue has it; deferred work only
  *
- * WAITING -> DUE [engine->due()] -> STARTED [a pass], or gone: over, refused,
- * cancelled, or dropped with its endpoint. From its first moment to its last
- * it is on domain->deferred.
+ * WAITING -> DUE [engine->due()] -> STARTED [a pass], or freed: ended, refused,
+ * cancelled, or dropped with its endpoint. It is on domain->deferred all the
+ * time.
  */
 #ifndef TDM_TCP_DEFERRED_H
 #define TDM_TCP_DEFERRED_H
@@ -29,87 +29,93 @@ struct tdm_deferred {
 	struct tdm_trigger trigger; /* DUE: its node is on domain->due */
 	struct tdm_list all;	    /* domain->deferred */
 	struct tdm_domain *domain;
-	struct tdm_ep *ep;	/* whose it is, no alias; NULL: a counter's */
-	struct tdm_cntr *cntr;	/* waited for; NULL once STARTED */
-	struct tdm_cntr *count; /* counts its end, or is changed; or NULL */
+	/* its endpoint, no alias; NULL: for a counter */
+	struct tdm_ep *ep;
+	struct tdm_cntr *cntr; /* waited for; NULL once STARTED */
+	/* counts its completion, or is changed; or NULL */
+	struct tdm_cntr *count;
 	const void *work; /* the struct fi_deferred_work; NULL: FI_TRIGGER */
 	void *context;	  /* the application's */
 	uint64_t value;	  /* a counter's */
-	uint8_t keep;	  /* it is added, not set */
+	uint8_t keep;	  /* 1: value is added, not set */
 	uint8_t state;	  /* enum tdm_deferred_state */
-	uint8_t busy;	  /* being started: must not be freed */
-	uint8_t over;	  /* ended meanwhile */
-	struct tdm_op op; /* deferred work: what kept.x.context is */
+	uint8_t busy;	  /* 1: being started, must not be freed */
+	uint8_t over;	  /* 1: it ended meanwhile */
+	struct tdm_op op; /* deferred work: kept.x.context points to it */
 	struct tdm_xfer_kept kept; /* of a transfer */
 	uint8_t copy[];		   /* payload of an inject */
 };
 
-/* Prepare @domain for them. */
+/* Prepare @domain for deferred operations. */
 void tdm_deferred_init(struct tdm_domain *domain);
 
 /*
  * Post @x, which was checked and has FI_TRIGGER, to @ep when the condition of
  * its context is met. Lock: taken inside. Errors: -FI_EINVAL without a context
- * or counter, -FI_EDOMAIN for a counter of elsewhere, -FI_ENOSYS for other
+ * or counter, -FI_EDOMAIN for a counter of another domain, -FI_ENOSYS for other
  * conditions than FI_TRIGGER_THRESHOLD, -FI_ENOMEM.
  */
 ssize_t tdm_deferred_post(struct tdm_ep *ep, const struct tdm_xfer *x);
 
 /*
- * The checks of a call that posts @x to @ep, but with @flags for its flags:
- * FI_TRIGGER is not among those that are granted.
+ * The checks of a call that posts @x to @ep, with @flags in place of those of
+ * @x. FI_TRIGGER is refused.
  */
 typedef int (*tdm_check_fn)(const struct tdm_ep *ep, const struct tdm_xfer *x,
 			    uint64_t flags);
 
 /*
- * For @x, which @check refused with @why: held back as tdm_deferred_post()
- * does, if FI_TRIGGER is all that speaks against it; otherwise @why.
+ * @check refused @x with @why: if FI_TRIGGER is the only reason, defer @x as
+ * tdm_deferred_post() does; else return @why.
  */
 ssize_t tdm_deferred_try(struct tdm_ep *ep, const struct tdm_xfer *x, int why,
 			 tdm_check_fn check);
 
 /*
- * A new one for @domain, which waits for nothing yet; of @x (NULL: of none)
- * and @ep, room for @copy bytes of payload. NULL: out of memory.
+ * A new deferred operation of @domain that waits for no counter yet: a copy of
+ * @x (NULL: none) for @ep, with room for @copy bytes of payload. NULL: out of
+ * memory.
  */
 struct tdm_deferred *tdm_deferred_alloc(struct tdm_domain *domain,
 					struct tdm_ep *ep,
 					const struct tdm_xfer *x, size_t copy);
 
 /*
- * Let @t, whose trigger is set, wait for @cntr and start it if it need not.
- * t->count is held from here on. Lock: held.
+ * Let @t, whose trigger is set, wait for @cntr; it may be due at once. t->count
+ * cannot be closed from here on. Lock: held.
  */
 void tdm_deferred_add(struct tdm_deferred *t, struct tdm_cntr *cntr);
 
-/* Have @t end by tdm_op.end() and count on t->count. Before it is added. */
+/* Let @t end by tdm_op.end() and count on t->count. Call before adding it. */
 void tdm_deferred_follow(struct tdm_deferred *t);
 
-/* Forget @t, which has not been STARTED; nobody is told. Lock: held. */
+/* Free @t, which has not been STARTED, without a report. Lock: held. */
 void tdm_deferred_forget(struct tdm_deferred *t);
 
 /*
- * fi_cancel(3) on @ep of what is not known by @context to anybody else: what
- * waits ends with FI_ECANCELED, what was started is @cancel's by its own
- * context. 0, or -FI_ENOENT and what @cancel says. Lock: held.
+ * fi_cancel(3) of the deferred operation with @context on @ep: one that waits
+ * ends with FI_ECANCELED; for one that was started, @cancel is called with the
+ * context that the transport has. 0, -FI_ENOENT, or the result of @cancel.
+ * Lock: held.
  */
 ssize_t tdm_deferred_cancel(struct tdm_ep *ep, const void *context,
 			    ssize_t (*cancel)(struct tdm_ep *ep,
 					      void *context));
 
 /*
- * @ep begins to close: what has not been STARTED vanishes, since a close makes
- * passes, or lets others make them. Lock: held.
+ * @ep begins to close: drop operations that have not been STARTED, since passes
+ * are made during a close. Lock: held.
  */
 void tdm_deferred_quit(const struct tdm_ep *ep);
 
-/* @ep closes: all of it vanishes, the transports have let go. Lock: held. */
+/*
+ * @ep closes: drop all its operations; the transports have ended. Lock: held.
+ */
 void tdm_deferred_drop(const struct tdm_ep *ep);
 
 /*
- * @addr leaves the AV: what waits to be sent there, by @ep or a context of it,
- * ends with FI_ECONNABORTED. Lock: held.
+ * @addr leaves the AV: operations of @ep and its contexts that wait to be sent
+ * there end with FI_ECONNABORTED. Lock: held.
  */
 void tdm_deferred_removed(const struct tdm_ep *ep, fi_addr_t addr);
 

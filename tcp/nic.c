@@ -160,7 +160,9 @@ static const char *or_none(const char *text)
 	return text ? text : "(none)";
 }
 
-/* For fi_tostr(3) of an info: after what is in @buf, within @len bytes of it. */
+/*
+ * For fi_tostr(3) of an info: append to the text in @buf, which has @len bytes.
+ */
 static int nic_tostr(const struct fid *fid, char *buf, size_t len)
 {
 	const struct tdm_nic *n =

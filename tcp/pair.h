@@ -55,9 +55,9 @@ struct tdm_tiers {
 	/* @addr in the peer's AV; FI_ADDR_NOTAVAIL: not on this host. */
 	fi_addr_t (*local_addr)(const struct tdm_ep *ep, fi_addr_t addr);
 	/*
-	 * Send @x through shared memory. Errors: -FI_EAGAIN, attaching goes
-	 * on; -FI_ECONNREFUSED, nobody listens there; -FI_EHOSTUNREACH, the
-	 * peer refuses for good; others are the operation's.
+	 * Send @x through shared memory. Errors: -FI_EAGAIN, attaching goes on;
+	 * -FI_ECONNREFUSED, no process listens there; -FI_EHOSTUNREACH, the
+	 * peer refuses for good; other errors concern the operation.
 	 */
 	ssize_t (*send_local)(struct tdm_ep *ep, struct tdm_pair *p,
 			      const struct tdm_xfer *x);

@@ -93,7 +93,8 @@ static inline size_t tdm_tx_ranges_bytes(const struct tdm_tx *op)
 
 /*
  * Must an operation with @flags wait for slow ones? While the endpoint closes,
- * only for their bytes to precede it in the stream: nobody sees them end.
+ * only until their bytes are in the stream, since their completions are not
+ * handled any more.
  */
 static inline int tdm_tx_waits(const struct tdm_conn *c, uint64_t flags)
 {
