@@ -182,7 +182,7 @@ int tdm_sep_open(struct fid_domain *fid, struct fi_info *info,
 	ret = tdm_info_check(info);
 	if (ret)
 		return -FI_EINVAL;
-	/* Contexts are its own or shared ones, not both. */
+	/* A scalable endpoint cannot have shared contexts. */
 	if (info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT ||
 	    info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT)
 		return tdm_refuse_call(-FI_EINVAL, "fi_scalable_ep",

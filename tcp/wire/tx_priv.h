@@ -47,7 +47,7 @@ int tdm_tx_commit_reply(struct tdm_conn *c, struct tdm_tx *op);
  */
 void tdm_tx_slow(struct tdm_conn *c, struct tdm_tx *op);
 
-/* @op, a slow one, has ended: send those that waited for it. */
+/* @op, a slow one, has ended: the next pass sends those that waited for it. */
 void tdm_tx_slow_ends(struct tdm_conn *c, const struct tdm_tx *op);
 
 /*

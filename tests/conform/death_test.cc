@@ -398,7 +398,7 @@ void Death::stopped_peer()
 TEST_F(Death, StoppedPeerIsNotDead)
 {
 	/* fi_tandem(7), PROGRESS: "A process that makes no progress for a long
-	 * time is not taken for dead." */
+	 * time does not count as dead." */
 	ONLY_TANDEM();
 	OK(run_all(&Death::stopped_peer));
 }
@@ -509,9 +509,11 @@ std::string port_of(struct fid_av *av, fi_addr_t index)
 
 TEST_F(Death, PeerThatComesBackIsANewOne)
 {
-	/* fi_tandem(7), FAULTS: "A peer that comes back at the same address is
-	 * a new peer: the path is agreed anew, and no message of its former
-	 * life is delivered." */
+	/*
+	 * fi_tandem(7), FAULTS: "A peer that restarts at the same address is a
+	 * new peer: a new path is agreed, and no message of the former process
+	 * is delivered."
+	 */
 	ONLY_TANDEM();
 	const std::string host = host_of_ours();
 

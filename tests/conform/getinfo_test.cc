@@ -273,8 +273,10 @@ TEST_F(Getinfo, DatagramsAreOfferedByNameOnly)
 
 TEST_F(Getinfo, DatagramOfferDiffersByItsTypeOnly)
 {
-	/* fi_tandem(7), DATAGRAM ENDPOINTS: "In all else it is the one of
-	 * FI_EP_RDM", whatever else the hints say. */
+	/*
+	 * fi_tandem(7), DATAGRAM ENDPOINTS: "Apart from the type they equal
+	 * those of FI_EP_RDM", whatever else the hints say.
+	 */
 	static const Change changes[] = {
 		[](struct fi_info *) {},
 		[](struct fi_info *h) { h->caps = FI_TAGGED | FI_RMA; },

@@ -95,7 +95,7 @@ void Path::expect_asked_for()
 TEST_F(Path, IsTheOneAskedFor)
 {
 	/* fi_tandem(7), LOCALITY: "Two endpoints use shared memory when all of
-	 * this holds ... Everything else is reached by TCP." */
+	 * this holds ... All other peers are reached by TCP." */
 	ONLY_TANDEM();
 	OK(expect_asked_for());
 }

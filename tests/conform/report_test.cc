@@ -167,7 +167,7 @@ protected:
 
 TEST_F(Report, KeepsThePathOfAPeerThatClosed)
 {
-	/* fi_tandem(7), REPORT: "The counts are of all lives of the peer". */
+	/* fi_tandem(7), REPORT: "The counts include restarts of the peer". */
 	ONLY_TANDEM();
 	OK(one());
 	OK(end_child('c', TDM_REPORT_CLOSED));
