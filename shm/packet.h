@@ -85,7 +85,8 @@ struct tdm_shm_hello {
 };
 
 /*
- * The HELLO of an endpoint with a key; that of one without ends before nonce.
+ * The HELLO of an endpoint with a key; without a key it is struct
+ * tdm_shm_hello.
  */
 struct tdm_shm_sealed {
 	struct tdm_shm_hello hello;

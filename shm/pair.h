@@ -81,7 +81,7 @@ struct tdm_shm_pair {
 	int peer_ranges; /* 1: the peer supports RANGES */
 	uint32_t epoch;	 /* sessions this pair has had */
 	uint32_t stalls; /* sends that found the ring full */
-	/* slots between the last two liveness checks of the peer */
+	/* slots from the last liveness check of the peer to the next */
 	uint32_t look_slots;
 	uint64_t looked_ns; /* when the peer was last seen alive; 0: never */
 	uint64_t looked_credit; /* its ring progress then */

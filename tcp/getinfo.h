@@ -136,8 +136,8 @@ int tdm_info_check(const struct fi_info *info);
 uint64_t tdm_caps_side(uint64_t asked, uint64_t side, uint64_t whole);
 
 /*
- * The same for the attributes of a context, fi_srx_context() and the like;
- * NULL is fine.
+ * tdm_info_check() for the attributes of a context, fi_srx_context() and the
+ * like; NULL is fine.
  */
 int tdm_tx_attr_check(const struct fi_tx_attr *attr);
 int tdm_rx_attr_check(const struct fi_rx_attr *attr);

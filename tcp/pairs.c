@@ -228,7 +228,7 @@ void tdm_ep_peer_event(void *domain, const struct tdm_peer_event *event)
 /* The reason for having no shared memory, when opening it gave @ret. */
 static uint8_t why_not(int ret)
 {
-	if (ret == -FI_ENOCQ) /* by the application's choice */
+	if (ret == -FI_ENOCQ) /* no queue or counter bound */
 		return TDM_REASON_DISABLED;
 	return ret == -FI_EADDRINUSE ? TDM_REASON_NAME : TDM_REASON_RESOURCE;
 }
