@@ -82,6 +82,7 @@ struct tdm_ep {
 	size_t local_pairs;    /* part of domain->local_pairs */
 	struct tdm_limits limits;
 	struct tdm_list removed; /* struct tdm_lives, for FI_TANDEM_REPORT */
+	size_t lives_lost;	 /* without memory for their counts */
 	const struct tdm_tiers *tiers; /* how pairs agree on a path: pair.h */
 	struct tdm_backlog backlog;    /* of an endpoint with pairs */
 

@@ -79,12 +79,14 @@ static struct tdm_report_counts conn_counts(const struct tdm_conn *conn)
 }
 
 /* The record of @p, made when there is none; NULL: no memory. */
-static struct tdm_lives *lives_of(struct tdm_pair *p)
+static struct tdm_lives *lives_of(struct tdm_ep *ep, struct tdm_pair *p)
 {
 	if (!p->lives) {
 		p->lives = calloc(1, sizeof(*p->lives));
 		if (p->lives)
 			tdm_list_init(&p->lives->node);
+		else
+			ep->lives_lost++;
 	}
 	return p->lives;
 }
@@ -97,7 +99,8 @@ static void end(struct tdm_lives *l, enum tdm_report_kind path, int err)
 	l->err = err == FI_ESHUTDOWN ? 0 : err;
 }
 
-void tdm_lives_end_local(struct tdm_pair *p, const struct tdm_peer_event *event)
+void tdm_lives_end_local(struct tdm_ep *ep, struct tdm_pair *p,
+			 const struct tdm_peer_event *event)
 {
 	const struct tdm_report_counts counts = {
 		.tx_msgs = event->tx_msgs,
@@ -105,7 +108,7 @@ void tdm_lives_end_local(struct tdm_pair *p, const struct tdm_peer_event *event)
 		.rx_msgs = event->rx_msgs,
 		.rx_bytes = event->rx_bytes,
 	};
-	struct tdm_lives *l = lives_of(p);
+	struct tdm_lives *l = lives_of(ep, p);
 
 	if (!l)
 		return;
@@ -116,8 +119,8 @@ void tdm_lives_end_local(struct tdm_pair *p, const struct tdm_peer_event *event)
 	add(&l->shm, &counts);
 }
 
-void tdm_lives_end_remote(struct tdm_pair *p, const struct tdm_conn *conn,
-			  int err)
+void tdm_lives_end_remote(struct tdm_ep *ep, struct tdm_pair *p,
+			  const struct tdm_conn *conn, int err)
 {
 	const struct tdm_report_counts counts = conn_counts(conn);
 	struct tdm_lives *l;
@@ -129,7 +132,7 @@ void tdm_lives_end_remote(struct tdm_pair *p, const struct tdm_conn *conn,
 	if ((p->lives || p->agreed != TDM_PATH_REMOTE) && !counts.tx_msgs &&
 	    !counts.rx_msgs)
 		return;
-	l = lives_of(p);
+	l = lives_of(ep, p);
 	if (!l)
 		return;
 	end(l, TDM_REPORT_TCP, err);
@@ -234,7 +237,7 @@ void tdm_lives_removed(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr)
 	struct tdm_lives *l;
 
 	tdm_lives_path(ep, addr, &path);
-	l = tdm_env.report && path.state != TDM_REPORT_IDLE ? lives_of(p) :
+	l = tdm_env.report && path.state != TDM_REPORT_IDLE ? lives_of(ep, p) :
 							      NULL;
 	if (!l || tdm_av_addr(ep->av, addr, &l->addr)) {
 		free(p->lives);

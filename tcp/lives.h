@@ -38,12 +38,12 @@ struct tdm_lives {
 /*
  * The session of @p by shared memory has ended, as @event says, or the
  * connection @conn with @err (FI_ESHUTDOWN: the peer closed it). Without memory
- * for the record the counts are lost.
+ * for the record the counts are lost, which @ep counts.
  */
-void tdm_lives_end_local(struct tdm_pair *p,
+void tdm_lives_end_local(struct tdm_ep *ep, struct tdm_pair *p,
 			 const struct tdm_peer_event *event);
-void tdm_lives_end_remote(struct tdm_pair *p, const struct tdm_conn *conn,
-			  int err);
+void tdm_lives_end_remote(struct tdm_ep *ep, struct tdm_pair *p,
+			  const struct tdm_conn *conn, int err);
 
 /*
  * @addr, the last index of @p, is about to be removed: keep the record if a

@@ -193,7 +193,7 @@ static void peer_lost(struct tdm_ep *ep, struct tdm_pair *p,
 		ep->domain->local_pairs--;
 	}
 	if (p)
-		tdm_lives_end_local(p, event);
+		tdm_lives_end_local(ep, p, event);
 	if (p && p->agreed == TDM_PATH_LOCAL)
 		tdm_pair_lost(p);
 	report_loss(ep, event->entry.data, event->err, event->addr,
@@ -290,7 +290,7 @@ void tdm_ep_lost(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err)
 
 	own = addr == FI_ADDR_UNSPEC ? NULL : tdm_ep_pair(ep, addr);
 	if (own)
-		tdm_lives_end_remote(own, conn, err);
+		tdm_lives_end_remote(ep, own, conn, err);
 
 	for (i = 0; i < ep->pairs; i++) {
 		struct tdm_pair *p = ep->pair[i];

@@ -191,8 +191,12 @@ static void print_sheet(struct sheet *s, const char *when)
 	print_removed(s);
 	print_present(s);
 	begin_line(s);
-	fprintf(s->out, "%zu peers, %zu shm, %zu tcp%s\n", s->peers, s->shm,
+	fprintf(s->out, "%zu peers, %zu shm, %zu tcp%s", s->peers, s->shm,
 		s->tcp, when);
+	if (s->ep->lives_lost)
+		fprintf(s->out, "; no memory for the counts of %zu that ended",
+			s->ep->lives_lost);
+	fputc('\n', s->out);
 }
 
 static void print_report(struct tdm_ep *ep, const char *when)

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Counts of paths that have ended, when there is no memory for them:
+ * fi_tandem(7), REPORT.
+ */
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <rdma/fi_errno.h>
+
+#include "tests/harness/fault.h"
+
+extern "C" {
+#include "tcp/ep_priv.h"
+#include "tcp/lives.h"
+}
+
+namespace
+{
+
+class LivesTest : public testing::Test
+{
+protected:
+	struct tdm_domain *domain;
+	struct tdm_ep *ep;
+	struct tdm_pair *pair = nullptr;
+
+	void SetUp() override
+	{
+		domain = static_cast<struct tdm_domain *>(
+			calloc(1, sizeof(*domain)));
+		ep = static_cast<struct tdm_ep *>(calloc(1, sizeof(*ep)));
+		ep->domain = domain;
+		tdm_list_init(&ep->removed);
+		pair = tdm_pair_new();
+		ASSERT_NE(nullptr, pair);
+	}
+
+	void TearDown() override
+	{
+		free(pair->lives);
+		free(pair);
+		free(ep);
+		free(domain);
+	}
+
+	void end_life(bool memory)
+	{
+		struct tdm_peer_event event;
+
+		memset(&event, 0, sizeof(event));
+		event.err = FI_ESHUTDOWN;
+		event.tx_msgs = 3;
+		tdt_alloc_fail(!memory, 1);
+		tdm_lives_end_local(ep, pair, &event);
+		tdt_alloc_stop();
+	}
+
+	std::string report()
+	{
+		testing::internal::CaptureStderr();
+		tdm_report_print(ep);
+		return testing::internal::GetCapturedStderr();
+	}
+};
+
+} // namespace
+
+TEST_F(LivesTest, WithoutMemoryTheReportSaysSo)
+{
+	if (!tdt_alloc_can_fail())
+		GTEST_SKIP() << "not linked for it";
+	end_life(false);
+	end_life(false);
+	EXPECT_NE(
+		std::string::npos,
+		report().find("; no memory for the counts of 2 that ended\n"));
+	/* Those for which there is memory later are kept. */
+	end_life(true);
+	ASSERT_NE(nullptr, pair->lives);
+	EXPECT_EQ(3u, pair->lives->shm.tx_msgs);
+	EXPECT_EQ(2u, ep->lives_lost);
+}
+
+TEST_F(LivesTest, WithMemoryItSaysNothing)
+{
+	end_life(true);
+	EXPECT_EQ(std::string::npos, report().find("no memory"));
+}
