@@ -38,7 +38,8 @@ struct give {
 	struct tdm_shm_region area; /* being filled */
 	size_t at;		    /* bytes of the area in use */
 	size_t rest;		    /* bytes of the entries to come */
-	int ret;		    /* the first error, -errno */
+	size_t count; /* entries but GOODBYE, counted in each pass */
+	int ret;      /* the first error, -errno */
 };
 
 /* Is @op an announced inject that the peer has not fetched? */
@@ -144,6 +145,7 @@ static void each_payload(struct give *g, struct tdm_shm_pair *pair, int count)
 
 		if (!is_left(op))
 			continue;
+		g->count++;
 		if (count)
 			g->rest += tdm_shm_left_bytes(op->bytes);
 		else
@@ -163,6 +165,7 @@ static void each_record(struct give *g, struct tdm_shm_pair *pair, int count)
 
 		if (!is_answer(ctl))
 			continue;
+		g->count++;
 		if (count)
 			g->rest += tdm_shm_left_bytes(record_bytes(ctl));
 		else
@@ -182,8 +185,8 @@ static void give_each(struct tdm_shm_pair *pair, const char *what,
 	each(&g, pair, 1);
 	each(&g, pair, 0);
 	hand_over(&g);
-	/* A peer that is gone loses nothing. */
-	if (g.ret && g.ret != -EPIPE && g.ret != -ECONNRESET)
+	/* A peer that is gone loses nothing, and GOODBYE alone is no loss. */
+	if (g.count && g.ret && g.ret != -EPIPE && g.ret != -ECONNRESET)
 		TDM_WARN(EP_DATA, "%s are lost at fi_close: %s", what,
 			 fi_strerror(-g.ret));
 }
