@@ -94,22 +94,30 @@ struct tdm_xfer {
 };
 
 /*
- * Begin @x: no tag, no data. Member by member, since clearing the whole
- * structure would cost more than all the rest of a small send.
+ * Begin @x, which is no receive: no tag, no data. Member by member, since
+ * clearing the whole structure would cost more than all the rest of a small
+ * send; desc and ignore, which receives alone have, stay as they are.
  */
-static inline void tdm_xfer_init(struct tdm_xfer *x, uint64_t flags,
-				 fi_addr_t addr, void *context)
+static inline void tdm_xfer_init_send(struct tdm_xfer *x, uint64_t flags,
+				      fi_addr_t addr, void *context)
 {
 	x->flags = flags;
-	x->desc = NULL;
 	x->addr = addr;
 	x->tag = 0;
-	x->ignore = 0;
 	x->data = 0;
 	x->context = context;
 }
 
-/* Fill @x for one contiguous buffer. @desc may be NULL. */
+/* Begin @x, a receive or anything else. */
+static inline void tdm_xfer_init(struct tdm_xfer *x, uint64_t flags,
+				 fi_addr_t addr, void *context)
+{
+	tdm_xfer_init_send(x, flags, addr, context);
+	x->desc = NULL;
+	x->ignore = 0;
+}
+
+/* Fill @x for one contiguous buffer, which was looked at. */
 static inline void tdm_xfer_buf(struct tdm_xfer *x, const void *buf, size_t len)
 {
 	x->one.iov_base = (void *)(uintptr_t)buf;
@@ -117,6 +125,22 @@ static inline void tdm_xfer_buf(struct tdm_xfer *x, const void *buf, size_t len)
 	x->iov = &x->one;
 	x->count = 1;
 	x->len = len;
+}
+
+/*
+ * Fill @x for @len bytes that an application sends from @buf, or has one-sided
+ * operations write there. A buffer without bytes may be NULL. Errors: -FI_EINVAL:
+ * no memory for bytes; -FI_EMSGSIZE: more bytes than a transfer may have.
+ */
+static inline int tdm_xfer_buffer(struct tdm_xfer *x, const void *buf,
+				  size_t len)
+{
+	if (tdm_unlikely(len && !buf))
+		return -FI_EINVAL;
+	if (tdm_unlikely(len > TDM_MAX_MSG_BYTES))
+		return -FI_EMSGSIZE;
+	tdm_xfer_buf(x, buf, len);
+	return 0;
 }
 
 /*
@@ -131,6 +155,15 @@ static inline int tdm_xfer_vector(struct tdm_xfer *x, const struct iovec *iov,
 {
 	size_t i;
 
+	/* Most vectors have one element. */
+	if (tdm_likely(count == 1 && iov && iov->iov_base)) {
+		if (tdm_unlikely(iov->iov_len > TDM_MAX_MSG_BYTES))
+			return -FI_EMSGSIZE;
+		x->iov = iov;
+		x->count = 1;
+		x->len = iov->iov_len;
+		return 0;
+	}
 	if (tdm_unlikely(count > TDM_IOV_LIMIT || (count && !iov)))
 		return -FI_EINVAL;
 	for (i = 0; i < count; i++) {
@@ -146,47 +179,6 @@ static inline int tdm_xfer_vector(struct tdm_xfer *x, const struct iovec *iov,
 	x->iov = iov;
 	x->count = count;
 	return 0;
-}
-
-/*
- * A request that outlives its call: copies of all that it points to but the
- * buffers.
- */
-struct tdm_xfer_kept {
-	struct tdm_xfer x;
-	struct tdm_amo_call amo;
-	struct iovec iov[TDM_AMO_VECTOR];
-	struct fi_rma_iov more[TDM_RMA_IOV_LIMIT - 1];
-};
-
-/*
- * Copy @x to @kept, which must not move, and its payload of x->len bytes to
- * @copy (NULL: the buffers are used where they are).
- */
-static inline void tdm_xfer_keep(struct tdm_xfer_kept *kept,
-				 const struct tdm_xfer *x, void *copy)
-{
-	size_t i;
-
-	kept->x = *x;
-	kept->x.desc = NULL;
-	if (x->flags & FI_ATOMIC) {
-		kept->amo = *x->amo;
-		kept->x.amo = &kept->amo;
-	}
-	if (x->flags & TDM_RANGES) {
-		for (i = 0; i < x->more_count; i++)
-			kept->more[i] = x->more[i];
-		kept->x.more = kept->more;
-	}
-	if (copy) {
-		tdm_iov_copy_from(copy, x->iov, x->count, 0, x->len);
-		tdm_xfer_buf(&kept->x, copy, x->len);
-		return;
-	}
-	for (i = 0; i < x->count; i++)
-		kept->iov[i] = x->iov[i];
-	kept->x.iov = kept->iov;
 }
 
 #endif /* TDM_XFER_H */

@@ -56,21 +56,15 @@ static ssize_t post(struct fid_ep *fid, const struct tdm_amo_ask *ask,
 				   tdm_route_send(ep, &p.x);
 }
 
-/* Flags given with a message replace the default ones. */
 static int flags_of_message(const struct tdm_ep *ep, uint64_t given,
 			    uint64_t *flags)
 {
-	uint64_t more = given & ~(uint64_t)MSG_FLAGS;
-
 	/*
 	 * A tagged receive buffer cannot be the target of an atomic operation.
 	 */
-	if (more & FI_TAGGED)
+	if (given & FI_TAGGED)
 		return -FI_EOPNOTSUPP;
-	if (more && !tdm_ep_has_flag(ep, more, FI_FENCE, FI_FENCE))
-		return -FI_EBADFLAGS;
-	*flags = given | (ep->tx_selective ? 0 : FI_COMPLETION);
-	return 0;
+	return tdm_ep_message_flags(ep, MSG_FLAGS, given, flags);
 }
 
 static int message_flags(struct fid_ep *fid, uint64_t given, uint64_t *flags)

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calls of fi_msg(3) and fi_tagged(3). Each one checks what its manual
- * page tells it to check and fills a struct tdm_xfer; msg and tagged, buffer
- * and vector, differ in nothing beyond that.
+ * The calls of fi_msg(3), fi_tagged(3) and fi_rma(3). Each one checks what its
+ * manual page tells it to check and fills a struct tdm_xfer. Those that send are
+ * written once for owner and peer, in tdm_send.inc.h and tdm_rma.inc.h; here is
+ * what the owner asks of them, its injects, and the receives.
  *
- * No lock is held here.
- * Spec: fi_msg(3), fi_tagged(3), fi_endpoint(3) (op_flags), fi_cq(3) (selective
- * completion).
+ * Locking: none is held. Spec: fi_msg(3), fi_tagged(3), fi_rma(3),
+ * fi_endpoint(3) (op_flags), fi_cq(3) (selective completion).
  */
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 
 #include "tcp/deferred.h"
 #include "tcp/getinfo.h"
 #include "tcp/check.h"
 #include "tcp/post.h"
 #include "tcp/route.h"
+#include "tdm_ranges.h"
 
 #define SEND_FLAGS                                                             \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | TDM_LEVELS)
+#define READ_FLAGS (FI_COMPLETION | FI_MORE | TDM_LEVELS)
 /* Flags that change nothing in fi_inject(), whose buffer is free at return. */
 #define INJECT_FLAGS                                                           \
 	(FI_COMPLETION | FI_INJECT | FI_MORE | FI_INJECT_COMPLETE |            \
@@ -26,6 +29,8 @@
 #define TRECV_FLAGS                                                            \
 	(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD |           \
 	 FI_AUTH_KEY)
+
+/* ---- sends and one-sided operations -------------------------------------- */
 
 /* The checks of every send; FI_TRIGGER is not granted here. */
 static tdm_always_inline int
@@ -40,45 +45,72 @@ check_send(const struct tdm_ep *ep, const struct tdm_xfer *x, uint64_t flags)
 	return 0;
 }
 
-static tdm_always_inline ssize_t send_xfer(struct tdm_ep *ep,
+static tdm_always_inline ssize_t post_send(struct fid_ep *fid,
 					   struct tdm_xfer *x)
 {
+	struct tdm_ep *ep = tdm_ep_from_fid(fid);
 	int ret = check_send(ep, x, x->flags);
 
 	return tdm_unlikely(ret) ? tdm_deferred_try(ep, x, ret, check_send) :
 				   tdm_route_send(ep, x);
 }
 
-static tdm_always_inline ssize_t send_buf(struct fid_ep *fid,
-					  struct tdm_xfer *x, const void *buf,
-					  size_t len)
+static ssize_t post_rma(struct fid_ep *fid, struct tdm_xfer *x)
 {
-	if (tdm_unlikely(len > TDM_MAX_MSG_BYTES))
-		return -FI_EMSGSIZE;
-	if (tdm_unlikely(len && !buf))
-		return -FI_EINVAL;
-	tdm_xfer_buf(x, buf, len);
-	return send_xfer(tdm_ep_from_fid(fid), x);
+	return post_send(fid, x);
 }
 
-static ssize_t send_vector(struct fid_ep *fid, struct tdm_xfer *x,
-			   const struct iovec *iov, size_t count)
-{
-	int ret = tdm_xfer_vector(x, iov, count);
-
-	return ret ? ret : send_xfer(tdm_ep_from_fid(fid), x);
-}
-
-/* The flags of the default operation, of inject, and of CQ data. */
-static uint64_t op_flags(struct fid_ep *fid)
+static uint64_t default_flags(struct fid_ep *fid)
 {
 	return tdm_ep_from_fid(fid)->tx_op_flags;
 }
 
 static uint64_t inject_flags(struct fid_ep *fid)
 {
-	return (op_flags(fid) & ~(uint64_t)FI_COMPLETION) | FI_INJECT;
+	return (default_flags(fid) & ~(uint64_t)FI_COMPLETION) | FI_INJECT;
 }
+
+static tdm_always_inline int message_flags(struct fid_ep *fid, uint64_t op,
+					   uint64_t given, uint64_t *flags)
+{
+	uint64_t allowed = op & FI_READ ? READ_FLAGS : SEND_FLAGS;
+	int ret = tdm_ep_message_flags(tdm_ep_from_fid(fid), allowed, given,
+				       flags);
+
+	if (tdm_unlikely(ret))
+		return ret;
+	*flags |= op;
+	return 0;
+}
+
+#include "tdm_rma.inc.h"
+#include "tdm_send.inc.h"
+
+int tdm_check_send(struct tdm_ep *ep, const struct fi_msg *m, uint64_t flags,
+		   struct tdm_xfer *x)
+{
+	int ret = fill_sendmsg(&ep->fid, m, flags, x);
+
+	return ret ? ret : check_send(ep, x, x->flags);
+}
+
+int tdm_check_tsend(struct tdm_ep *ep, const struct fi_msg_tagged *m,
+		    uint64_t flags, struct tdm_xfer *x)
+{
+	int ret = fill_tsendmsg(&ep->fid, m, flags, x);
+
+	return ret ? ret : check_send(ep, x, x->flags);
+}
+
+int tdm_check_rma(struct tdm_ep *ep, const struct fi_msg_rma *m, uint64_t op,
+		  uint64_t flags, struct tdm_xfer *x)
+{
+	int ret = fill_rma(&ep->fid, m, op, flags, x);
+
+	return ret ? ret : check_send(ep, x, x->flags);
+}
+
+/* ---- injects ------------------------------------------------------------- */
 
 /*
  * An inject that is refused, triggered, or has more flags than its call
@@ -90,7 +122,7 @@ static tdm_noinline ssize_t inject_other(struct fid_ep *fid, uint64_t op,
 {
 	struct tdm_xfer x;
 
-	tdm_xfer_init(&x, FI_SEND | op | inject_flags(fid), dest, NULL);
+	tdm_xfer_init_send(&x, FI_SEND | op | inject_flags(fid), dest, NULL);
 	x.tag = tag;
 	return send_buf(fid, &x, buf, len);
 }
@@ -111,19 +143,20 @@ static tdm_always_inline ssize_t inject(struct fid_ep *fid, uint64_t op,
 				dest, tag);
 }
 
-/* sendmsg flags replace the default op_flags, fi_msg(3). */
-static int msg_flags(const struct tdm_ep *ep, uint64_t flags, uint64_t *out)
+static tdm_flatten ssize_t msg_inject(struct fid_ep *ep, const void *buf,
+				      size_t len, fi_addr_t dest)
 {
-	uint64_t more = flags & ~(uint64_t)SEND_FLAGS;
-
-	if (tdm_unlikely(more) &&
-	    !tdm_ep_has_flag(ep, more, FI_FENCE, FI_FENCE))
-		return -FI_EBADFLAGS;
-	*out |= flags;
-	if (!ep->tx_selective)
-		*out |= FI_COMPLETION;
-	return 0;
+	return inject(ep, FI_MSG, buf, len, dest, 0);
 }
+
+static tdm_flatten ssize_t tagged_inject(struct fid_ep *ep, const void *buf,
+					 size_t len, fi_addr_t dest,
+					 uint64_t tag)
+{
+	return inject(ep, FI_TAGGED, buf, len, dest, tag);
+}
+
+/* ---- receives ------------------------------------------------------------ */
 
 /*
  * Flags not simply granted: refused, or FI_EXACT_DIRECTED_RECV asks for more,
@@ -275,85 +308,6 @@ int tdm_check_recv(struct tdm_ep *ep, const struct fi_msg *m, uint64_t flags,
 	return ret ? ret : check_recv(ep, x, x->flags);
 }
 
-static ssize_t msg_send(struct fid_ep *ep, const void *buf, size_t len,
-			void *desc, fi_addr_t dest, void *context)
-{
-	struct tdm_xfer x;
-
-	tdm_xfer_init(&x, FI_SEND | FI_MSG | op_flags(ep), dest, context);
-	return send_buf(ep, &x, buf, len);
-}
-
-static ssize_t msg_sendv(struct fid_ep *ep, const struct iovec *iov,
-			 void **desc, size_t count, fi_addr_t dest,
-			 void *context)
-{
-	struct tdm_xfer x;
-
-	tdm_xfer_init(&x, FI_SEND | FI_MSG | op_flags(ep), dest, context);
-	return send_vector(ep, &x, iov, count);
-}
-
-static tdm_always_inline int fill_sendmsg(const struct tdm_ep *ep,
-					  const struct fi_msg *m,
-					  uint64_t flags, struct tdm_xfer *x)
-{
-	int ret;
-
-	tdm_xfer_init(x, FI_SEND | FI_MSG, m->addr, m->context);
-	ret = msg_flags(ep, flags, &x->flags);
-	x->data = m->data;
-	return ret ? ret : tdm_xfer_vector(x, m->msg_iov, m->iov_count);
-}
-
-static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *m,
-			   uint64_t flags)
-{
-	struct tdm_ep *ep = tdm_ep_from_fid(fid);
-	struct tdm_xfer x;
-	int ret = fill_sendmsg(ep, m, flags, &x);
-
-	return ret ? ret : send_xfer(ep, &x);
-}
-
-int tdm_check_send(struct tdm_ep *ep, const struct fi_msg *m, uint64_t flags,
-		   struct tdm_xfer *x)
-{
-	int ret = fill_sendmsg(ep, m, flags, x);
-
-	return ret ? ret : check_send(ep, x, x->flags);
-}
-
-static tdm_flatten ssize_t msg_inject(struct fid_ep *ep, const void *buf,
-				      size_t len, fi_addr_t dest)
-{
-	return inject(ep, FI_MSG, buf, len, dest, 0);
-}
-
-static ssize_t msg_senddata(struct fid_ep *ep, const void *buf, size_t len,
-			    void *desc, uint64_t data, fi_addr_t dest,
-			    void *context)
-{
-	struct tdm_xfer x;
-
-	tdm_xfer_init(&x, FI_SEND | FI_MSG | FI_REMOTE_CQ_DATA | op_flags(ep),
-		      dest, context);
-	x.data = data;
-	return send_buf(ep, &x, buf, len);
-}
-
-static ssize_t msg_injectdata(struct fid_ep *ep, const void *buf, size_t len,
-			      uint64_t data, fi_addr_t dest)
-{
-	struct tdm_xfer x;
-
-	tdm_xfer_init(&x,
-		      FI_SEND | FI_MSG | FI_REMOTE_CQ_DATA | inject_flags(ep),
-		      dest, NULL);
-	x.data = data;
-	return send_buf(ep, &x, buf, len);
-}
-
 static ssize_t tagged_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
 			   fi_addr_t src, uint64_t tag, uint64_t ignore,
 			   void *context)
@@ -411,92 +365,7 @@ int tdm_check_trecv(struct tdm_ep *ep, const struct fi_msg_tagged *m,
 	return ret ? ret : check_recv(ep, x, x->flags);
 }
 
-static ssize_t tagged_send(struct fid_ep *ep, const void *buf, size_t len,
-			   void *desc, fi_addr_t dest, uint64_t tag,
-			   void *context)
-{
-	struct tdm_xfer x;
-
-	tdm_xfer_init(&x, FI_SEND | FI_TAGGED | op_flags(ep), dest, context);
-	x.tag = tag;
-	return send_buf(ep, &x, buf, len);
-}
-
-static ssize_t tagged_sendv(struct fid_ep *ep, const struct iovec *iov,
-			    void **desc, size_t count, fi_addr_t dest,
-			    uint64_t tag, void *context)
-{
-	struct tdm_xfer x;
-
-	tdm_xfer_init(&x, FI_SEND | FI_TAGGED | op_flags(ep), dest, context);
-	x.tag = tag;
-	return send_vector(ep, &x, iov, count);
-}
-
-static tdm_always_inline int fill_tsendmsg(const struct tdm_ep *ep,
-					   const struct fi_msg_tagged *m,
-					   uint64_t flags, struct tdm_xfer *x)
-{
-	int ret;
-
-	tdm_xfer_init(x, FI_SEND | FI_TAGGED, m->addr, m->context);
-	ret = msg_flags(ep, flags, &x->flags);
-	x->tag = m->tag;
-	x->data = m->data;
-	return ret ? ret : tdm_xfer_vector(x, m->msg_iov, m->iov_count);
-}
-
-static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *m,
-			      uint64_t flags)
-{
-	struct tdm_ep *ep = tdm_ep_from_fid(fid);
-	struct tdm_xfer x;
-	int ret = fill_tsendmsg(ep, m, flags, &x);
-
-	return ret ? ret : send_xfer(ep, &x);
-}
-
-int tdm_check_tsend(struct tdm_ep *ep, const struct fi_msg_tagged *m,
-		    uint64_t flags, struct tdm_xfer *x)
-{
-	int ret = fill_tsendmsg(ep, m, flags, x);
-
-	return ret ? ret : check_send(ep, x, x->flags);
-}
-
-static tdm_flatten ssize_t tagged_inject(struct fid_ep *ep, const void *buf,
-					 size_t len, fi_addr_t dest,
-					 uint64_t tag)
-{
-	return inject(ep, FI_TAGGED, buf, len, dest, tag);
-}
-
-static ssize_t tagged_senddata(struct fid_ep *ep, const void *buf, size_t len,
-			       void *desc, uint64_t data, fi_addr_t dest,
-			       uint64_t tag, void *context)
-{
-	struct tdm_xfer x;
-
-	tdm_xfer_init(&x,
-		      FI_SEND | FI_TAGGED | FI_REMOTE_CQ_DATA | op_flags(ep),
-		      dest, context);
-	x.tag = tag;
-	x.data = data;
-	return send_buf(ep, &x, buf, len);
-}
-
-static ssize_t tagged_injectdata(struct fid_ep *ep, const void *buf, size_t len,
-				 uint64_t data, fi_addr_t dest, uint64_t tag)
-{
-	struct tdm_xfer x;
-
-	tdm_xfer_init(
-		&x, FI_SEND | FI_TAGGED | FI_REMOTE_CQ_DATA | inject_flags(ep),
-		dest, NULL);
-	x.tag = tag;
-	x.data = data;
-	return send_buf(ep, &x, buf, len);
-}
+/* ---- tables -------------------------------------------------------------- */
 
 struct fi_ops_msg tdm_msg_ops = {
 	.size = sizeof(tdm_msg_ops),
@@ -523,3 +392,5 @@ struct fi_ops_tagged tdm_tagged_ops = {
 	.senddata = tagged_senddata,
 	.injectdata = tagged_injectdata,
 };
+
+struct fi_ops_rma tdm_rma_ops = TDM_RMA_CALLS;

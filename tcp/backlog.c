@@ -28,6 +28,7 @@
 #include "tcp/route.h"
 #include "base/inject.h"
 #include "base/os.h"
+#include "tdm_kept.h"
 
 enum {
 	PASS_QUEUES = 16, /* queues handled in a pass */

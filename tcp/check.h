@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The checks of a data transfer, before route.h sends it or post.h posts it.
- * Used by the application's calls (api.c, rma.c, amo.c) and by those that
+ * Used by the application's calls (api.c, amo.c) and by those that
  * accept an operation now and post it later (work.c, deferred.c).
  */
 #ifndef TDM_TCP_CHECK_H
@@ -24,6 +24,26 @@ static inline int tdm_ep_has_flag(const struct tdm_ep *ep, uint64_t flags,
 	uint64_t caps = ep->info->caps;
 
 	return !(flags & ~((caps & cap ? flag : 0) | (caps & FI_TRIGGER)));
+}
+
+/*
+ * The flags of a call of @ep that sends and is @given some: they replace the
+ * default ones, fi_msg(3), and are among @allowed, but for FI_FENCE and
+ * FI_TRIGGER if the capability of that name was granted. Out: *@flags. Errors:
+ * -FI_EBADFLAGS.
+ */
+static tdm_always_inline int tdm_ep_message_flags(const struct tdm_ep *ep,
+						  uint64_t allowed,
+						  uint64_t given,
+						  uint64_t *flags)
+{
+	uint64_t more = given & ~allowed;
+
+	if (tdm_unlikely(more) &&
+	    !tdm_ep_has_flag(ep, more, FI_FENCE, FI_FENCE))
+		return -FI_EBADFLAGS;
+	*flags = ep->tx_selective ? given : given | FI_COMPLETION;
+	return 0;
 }
 
 /*

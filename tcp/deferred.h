@@ -16,8 +16,8 @@
 #define TDM_TCP_DEFERRED_H
 
 #include "tcp/ep.h"
+#include "tdm_kept.h"
 #include "tdm_op.h"
-#include "tdm_xfer.h"
 
 enum tdm_deferred_state {
 	TDM_DEFERRED_WAITING,

@@ -139,7 +139,7 @@ int tdm_ep_setopt(fid_t fid, int level, int optname, const void *optval,
  */
 int tdm_ep_check(const struct tdm_ep *ep, const struct tdm_xfer *x);
 
-/* Data transfer tables; api.c, rma.c and amo.c. */
+/* Data transfer tables; api.c and amo.c. */
 extern struct fi_ops_msg tdm_msg_ops;
 extern struct fi_ops_tagged tdm_tagged_ops;
 extern struct fi_ops_rma tdm_rma_ops;
