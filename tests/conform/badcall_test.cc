@@ -9,6 +9,8 @@
  * LIMITS).
  */
 #include <functional>
+#include <map>
+#include <set>
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
@@ -53,7 +55,12 @@ enum {
 	VECTOR = 1,    /* takes a vector */
 	FLAGS = 2,     /* takes flags */
 	ADDRESSED = 4, /* to somebody: not a receive */
-	ATOMIC = 8,
+	ATOMIC = 8,    /* the family: one of these four */
+	MSG = 16,
+	TAGGED = 32,
+	RMA = 64,
+	INJECT = 128,
+	FAMILY = ATOMIC | MSG | TAGGED | RMA,
 };
 
 const void *base(const Args &a)
@@ -105,6 +112,12 @@ struct Amo {
 
 	Amo(const Args &a, enum fi_op op) : ioc(a.iocs())
 	{
+		size_t values = 0;
+
+		/* As many there as here, unless there are none or too many. */
+		for (const struct fi_ioc &i : ioc)
+			values += i.count;
+		at.count = values ? values : 1;
 		m.msg_iov = data(a);
 		m.iov_count = a.count;
 		m.addr = a.to;
@@ -121,108 +134,109 @@ struct Amo {
 };
 
 const Call calls[] = {
-	{ "send", ADDRESSED,
+	{ "send", ADDRESSED | MSG,
 	  [](const Args &a) {
 		  return fi_send(a.ep, base(a), len(a), nullptr, a.to,
 				 a.context);
 	  } },
-	{ "sendv", VECTOR | ADDRESSED,
+	{ "sendv", VECTOR | ADDRESSED | MSG,
 	  [](const Args &a) {
 		  return fi_sendv(a.ep, a.iov, nullptr, a.count, a.to,
 				  a.context);
 	  } },
-	{ "sendmsg", VECTOR | FLAGS | ADDRESSED, MSG_CALL(fi_sendmsg) },
-	{ "senddata", ADDRESSED,
+	{ "sendmsg", VECTOR | FLAGS | ADDRESSED | MSG, MSG_CALL(fi_sendmsg) },
+	{ "senddata", ADDRESSED | MSG,
 	  [](const Args &a) {
 		  return fi_senddata(a.ep, base(a), len(a), nullptr, 0, a.to,
 				     a.context);
 	  } },
-	{ "inject", ADDRESSED,
+	{ "inject", ADDRESSED | MSG | INJECT,
 	  [](const Args &a) {
 		  return fi_inject(a.ep, base(a), len(a), a.to);
 	  } },
-	{ "injectdata", ADDRESSED,
+	{ "injectdata", ADDRESSED | MSG | INJECT,
 	  [](const Args &a) {
 		  return fi_injectdata(a.ep, base(a), len(a), 0, a.to);
 	  } },
-	{ "recv", 0,
+	{ "recv", MSG,
 	  [](const Args &a) {
-		  return fi_recv(a.ep, a.iov->iov_base, len(a), nullptr,
-				 FI_ADDR_UNSPEC, a.context);
+		  return fi_recv(a.ep, a.iov->iov_base, len(a), nullptr, a.to,
+				 a.context);
 	  } },
-	{ "recvv", VECTOR,
+	{ "recvv", VECTOR | MSG,
 	  [](const Args &a) {
-		  return fi_recvv(a.ep, a.iov, nullptr, a.count, FI_ADDR_UNSPEC,
+		  return fi_recvv(a.ep, a.iov, nullptr, a.count, a.to,
 				  a.context);
 	  } },
-	{ "recvmsg", VECTOR | FLAGS, MSG_CALL(fi_recvmsg) },
-	{ "tsend", ADDRESSED,
+	{ "recvmsg", VECTOR | FLAGS | MSG, MSG_CALL(fi_recvmsg) },
+	{ "tsend", ADDRESSED | TAGGED,
 	  [](const Args &a) {
 		  return fi_tsend(a.ep, base(a), len(a), nullptr, a.to, TAG,
 				  a.context);
 	  } },
-	{ "tsendv", VECTOR | ADDRESSED,
+	{ "tsendv", VECTOR | ADDRESSED | TAGGED,
 	  [](const Args &a) {
 		  return fi_tsendv(a.ep, a.iov, nullptr, a.count, a.to, TAG,
 				   a.context);
 	  } },
-	{ "tsendmsg", VECTOR | FLAGS | ADDRESSED, TAGGED_CALL(fi_tsendmsg) },
-	{ "tsenddata", ADDRESSED,
+	{ "tsendmsg", VECTOR | FLAGS | ADDRESSED | TAGGED,
+	  TAGGED_CALL(fi_tsendmsg) },
+	{ "tsenddata", ADDRESSED | TAGGED,
 	  [](const Args &a) {
 		  return fi_tsenddata(a.ep, base(a), len(a), nullptr, 0, a.to,
 				      TAG, a.context);
 	  } },
-	{ "tinject", ADDRESSED,
+	{ "tinject", ADDRESSED | TAGGED | INJECT,
 	  [](const Args &a) {
 		  return fi_tinject(a.ep, base(a), len(a), a.to, TAG);
 	  } },
-	{ "tinjectdata", ADDRESSED,
+	{ "tinjectdata", ADDRESSED | TAGGED | INJECT,
 	  [](const Args &a) {
 		  return fi_tinjectdata(a.ep, base(a), len(a), 0, a.to, TAG);
 	  } },
-	{ "trecv", 0,
+	{ "trecv", TAGGED,
 	  [](const Args &a) {
-		  return fi_trecv(a.ep, a.iov->iov_base, len(a), nullptr,
-				  FI_ADDR_UNSPEC, TAG, 0, a.context);
+		  return fi_trecv(a.ep, a.iov->iov_base, len(a), nullptr, a.to,
+				  TAG, 0, a.context);
 	  } },
-	{ "trecvv", VECTOR,
+	{ "trecvv", VECTOR | TAGGED,
 	  [](const Args &a) {
-		  return fi_trecvv(a.ep, a.iov, nullptr, a.count,
-				   FI_ADDR_UNSPEC, TAG, 0, a.context);
+		  return fi_trecvv(a.ep, a.iov, nullptr, a.count, a.to, TAG, 0,
+				   a.context);
 	  } },
-	{ "trecvmsg", VECTOR | FLAGS, TAGGED_CALL(fi_trecvmsg) },
-	{ "read", ADDRESSED,
+	{ "trecvmsg", VECTOR | FLAGS | TAGGED, TAGGED_CALL(fi_trecvmsg) },
+	{ "read", ADDRESSED | RMA,
 	  [](const Args &a) {
 		  return fi_read(a.ep, a.iov->iov_base, len(a), nullptr, a.to,
 				 0, KEY, a.context);
 	  } },
-	{ "readv", VECTOR | ADDRESSED,
+	{ "readv", VECTOR | ADDRESSED | RMA,
 	  [](const Args &a) {
 		  return fi_readv(a.ep, a.iov, nullptr, a.count, a.to, 0, KEY,
 				  a.context);
 	  } },
-	{ "readmsg", VECTOR | FLAGS | ADDRESSED, RMA_CALL(fi_readmsg) },
-	{ "write", ADDRESSED,
+	{ "readmsg", VECTOR | FLAGS | ADDRESSED | RMA, RMA_CALL(fi_readmsg) },
+	{ "write", ADDRESSED | RMA,
 	  [](const Args &a) {
 		  return fi_write(a.ep, base(a), len(a), nullptr, a.to, 0, KEY,
 				  a.context);
 	  } },
-	{ "writev", VECTOR | ADDRESSED,
+	{ "writev", VECTOR | ADDRESSED | RMA,
 	  [](const Args &a) {
 		  return fi_writev(a.ep, a.iov, nullptr, a.count, a.to, 0, KEY,
 				   a.context);
 	  } },
-	{ "writemsg", VECTOR | FLAGS | ADDRESSED, RMA_CALL(fi_writemsg) },
-	{ "writedata", ADDRESSED,
+	{ "writemsg", VECTOR | FLAGS | ADDRESSED | RMA, RMA_CALL(fi_writemsg) },
+	{ "writedata", ADDRESSED | RMA,
 	  [](const Args &a) {
 		  return fi_writedata(a.ep, base(a), len(a), nullptr, 0, a.to,
 				      0, KEY, a.context);
 	  } },
-	{ "inject_write", ADDRESSED,
+	{ "inject_write", ADDRESSED | RMA | INJECT,
 	  [](const Args &a) {
 		  return fi_inject_write(a.ep, base(a), len(a), a.to, 0, KEY);
 	  } },
-	{ "inject_writedata", ADDRESSED,
+	{ "inject_writedata", ADDRESSED | RMA | INJECT,
 	  [](const Args &a) {
 		  return fi_inject_writedata(a.ep, base(a), len(a), 0, a.to, 0,
 					     KEY);
@@ -232,7 +246,7 @@ const Call calls[] = {
 		  return fi_atomic(a.ep, base(a), a.iocs()[0].count, nullptr,
 				   a.to, 0, KEY, FI_UINT64, FI_SUM, a.context);
 	  } },
-	{ "inject_atomic", ADDRESSED | ATOMIC,
+	{ "inject_atomic", ADDRESSED | ATOMIC | INJECT,
 	  [](const Args &a) {
 		  return fi_inject_atomic(a.ep, base(a), a.iocs()[0].count,
 					  a.to, 0, KEY, FI_UINT64, FI_SUM);
@@ -350,6 +364,49 @@ protected:
 	}
 };
 
+/* Does the name of @c have @part, at its end if @end? */
+bool has(const Call &c, const std::string &part, bool end = false)
+{
+	const std::string name = c.name;
+	size_t at = end ? name.rfind(part) : name.find(part);
+
+	return at != std::string::npos &&
+	       (!end || at + part.size() == name.size());
+}
+
+/* The calls in a table of libfabric, after its size. */
+template <class Ops> size_t slots()
+{
+	return (sizeof(Ops) - sizeof(size_t)) / sizeof(void (*)());
+}
+
+TEST(BadCalls, EveryCallHasItsRow)
+{
+	/* Who selects rows by their kind passes over none that fits. */
+	std::map<unsigned, size_t> rows;
+	std::set<std::string> names;
+
+	for (const Call &c : calls) {
+		bool message = has(c, "msg", true);
+
+		rows[c.kind & FAMILY]++;
+		EXPECT_TRUE(names.insert(c.name).second) << c.name;
+		EXPECT_EQ(message, !!(c.kind & FLAGS)) << c.name;
+		EXPECT_EQ(message ||
+				  (has(c, "v", true) && !has(c, "recv", true)),
+			  !!(c.kind & VECTOR))
+			<< c.name;
+		EXPECT_EQ(has(c, "inject"), !!(c.kind & INJECT)) << c.name;
+		EXPECT_NE(has(c, "recv"), !!(c.kind & ADDRESSED)) << c.name;
+	}
+	EXPECT_EQ(slots<struct fi_ops_msg>(), rows[MSG]);
+	EXPECT_EQ(slots<struct fi_ops_tagged>(), rows[TAGGED]);
+	EXPECT_EQ(slots<struct fi_ops_rma>(), rows[RMA]);
+	/* Three of them ask what there is: fi_atomicvalid(3). */
+	EXPECT_EQ(slots<struct fi_ops_atomic>() - 3, rows[ATOMIC]);
+	EXPECT_EQ(4u, rows.size());
+}
+
 TEST_F(BadCall, VectorsThatAreNone)
 {
 	/* fi_msg(3), "msg_iov"/"iov": entries of a vector that the call reads,
@@ -402,25 +459,70 @@ TEST_F(BadCall, BuffersThatAreTooLong)
 	refused(ADDRESSED, { iov_of(mem, SIZE_MAX) }, 1, FI_EMSGSIZE, "long");
 }
 
+/* The flags that fi_msg(3), fi_tagged(3), fi_rma(3) and fi_atomic(3) list for
+ * @c, FI_FENCE apart, which was not granted. */
+uint64_t taken(const Call &c)
+{
+	const uint64_t level = FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |
+			       FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE;
+	const uint64_t all = FI_COMPLETION | FI_MORE;
+
+	if (!(c.kind & ADDRESSED))
+		return all | FI_AUTH_KEY |
+		       (c.kind & MSG ? FI_MULTI_RECV :
+				       FI_PEEK | FI_CLAIM | FI_DISCARD);
+	if (c.kind & ATOMIC)
+		return all | level | FI_INJECT | FI_TAGGED;
+	if (c.name == std::string("readmsg"))
+		return all | level;
+	return all | level | FI_INJECT | FI_REMOTE_CQ_DATA;
+}
+
 TEST_F(BadCall, Flags)
 {
-	/* fi_msg(3), fi_tagged(3), fi_rma(3), fi_atomic(3), each FLAGS: what
-	 * the calls with a message take. 1 << 63 is in none of them. */
+	/* Each bit that the call does not take. FI_TAGGED of fi_atomic(3) is for
+	 * tagged receive buffers, which no provider has to offer. */
 	ONLY_TANDEM();
 	OK(start());
 	const struct iovec good = iov_of(mem, 8);
 
 	for (auto *from : senders()) {
 		for (const Call &c : calls) {
-			Args a = { from->ep, addr(from, rx()), &good,
-				   1,	     1ull << 63,       this };
+			for (int bit = 0; bit < 64 && c.kind & FLAGS; bit++) {
+				Args a = { from->ep, addr(from, rx()), &good,
+					   1,	     1ull << bit,      this };
 
-			if (c.kind & FLAGS) {
-				EXPECT_EQ(-FI_EBADFLAGS, c.post(a)) << c.name;
+				if (!(a.flags & taken(c))) {
+					EXPECT_EQ(-FI_EBADFLAGS, c.post(a))
+						<< c.name << " bit " << bit;
+				}
+				if (a.flags == FI_TAGGED && c.kind & ATOMIC) {
+					EXPECT_EQ(-FI_EOPNOTSUPP, c.post(a))
+						<< c.name;
+				}
 			}
-			a.flags = FI_MULTICAST;
-			if (c.kind & FLAGS) {
-				EXPECT_EQ(-FI_EBADFLAGS, c.post(a)) << c.name;
+		}
+	}
+}
+
+TEST_F(BadCall, InjectsThatAreTooLong)
+{
+	/* fi_endpoint(3) 2.1, inject_size 1: the most bytes that a call may
+	 * inject, be it by its name or by FI_INJECT. */
+	ONLY_TANDEM();
+	OK(start());
+	size_t most = rx()->info->tx_attr->inject_size;
+
+	ASSERT_LT(most, sizeof(mem));
+	const struct iovec more = iov_of(mem, most + 8);
+	for (auto *from : senders()) {
+		for (const Call &c : calls) {
+			Args a = { from->ep, addr(from, rx()), &more,
+				   1,	     FI_INJECT,	       this };
+
+			if (c.kind & INJECT ||
+			    (c.kind & FLAGS && taken(c) & FI_INJECT)) {
+				EXPECT_EQ(-FI_EMSGSIZE, c.post(a)) << c.name;
 			}
 		}
 	}
@@ -428,8 +530,11 @@ TEST_F(BadCall, Flags)
 
 TEST_F(BadCall, Addresses)
 {
-	/* fi_av(3): an fi_addr_t is what an insertion returned. */
+	/* fi_av(3): an fi_addr_t is what an insertion returned; fi_getinfo(3),
+	 * FI_DIRECTED_RECV: that of a receive names its source, and
+	 * FI_ADDR_UNSPEC is any. */
 	ONLY_TANDEM();
+	attr.caps |= FI_DIRECTED_RECV;
 	OK(start());
 	const struct iovec good = iov_of(mem, 8);
 
@@ -440,7 +545,8 @@ TEST_F(BadCall, Addresses)
 			for (const Call &c : calls) {
 				Args a = { from->ep, to, &good, 1, 0, this };
 
-				if (c.kind & ADDRESSED) {
+				if (c.kind & ADDRESSED ||
+				    to != FI_ADDR_UNSPEC) {
 					EXPECT_EQ(-FI_EINVAL, c.post(a))
 						<< c.name << " " << to;
 				}
@@ -533,6 +639,55 @@ TEST_F(BadCall, ElementsWithoutBytesMayBeNull)
 					FI_RMA | (reads ? FI_READ : FI_WRITE)));
 			}
 		}
+	}
+}
+
+/* An endpoint that takes no call, whatever its arguments. */
+class NoCall : public Case
+{
+protected:
+	uint64_t mem = 0;
+
+	void refused(unsigned but, int err)
+	{
+		const struct iovec good = iov_of(&mem, sizeof(mem));
+		Args a = { rx()->ep, 0, &good, 1, 0, this };
+
+		for (const Call &c : calls) {
+			if (!(c.kind & but)) {
+				EXPECT_EQ(-err, c.post(a)) << c.name;
+			}
+		}
+	}
+};
+
+TEST_F(NoCall, DisabledEndpoint)
+{
+	/* fi_endpoint(3) 2.1, fi_enable 1: an endpoint moves data once it is
+	 * enabled. */
+	ONLY_TANDEM();
+	attr.caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC;
+	attr.eps = 1;
+	attr.no_enable = 1;
+	OPEN();
+	refused(0, FI_EOPBADSTATE);
+	ASSERT_EQ(0, tdt_ep_enable(rx()));
+}
+
+TEST_F(NoCall, FamiliesThatWereNotAskedFor)
+{
+	/* fi_getinfo(3) 2.1, CAPABILITIES 34: what was not asked for need not
+	 * work, and here does not. */
+	ONLY_TANDEM();
+	for (auto family :
+	     { std::make_pair(MSG, FI_MSG), std::make_pair(TAGGED, FI_TAGGED),
+	       std::make_pair(RMA, FI_RMA),
+	       std::make_pair(ATOMIC, FI_ATOMIC) }) {
+		attr.caps = family.second;
+		OPEN();
+		refused(family.first, FI_EOPNOTSUPP);
+		tdt_world_close(w);
+		w = nullptr;
 	}
 }
 
