@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Who may include and call whom. The picture is in ARCHITECTURE.md:
+# Who may include and call whom, and whether what a file exports is used
+# elsewhere. The picture is in ARCHITECTURE.md:
 #
 #   tcp/ --> tcp/wire/ --> av/ --> peer/ --> include/ --> base/
 #                                  shm/ ---> include/
@@ -122,6 +123,36 @@ END {
 	exit bad
 }' <(printf %s "$ways") <(printf '%s\n' "$symbols") || {
 	echo "^ links against the direction of the arrows"
+	bad=1
+}
+
+# What one file alone uses is static there.
+lone="
+fi_prov_ini      libfabric calls it
+tdm_os_system    tests call the system behind a fault
+tdm_amo_run      tests compare each operation and type
+tdm_eq_write     tests write events of all lengths
+"
+awk '
+FILENAME == ARGV[1] { apart[$1] = 1; next }
+$3 == "U" { used[$4] = 1; next }
+{ home[$4] = $2 }
+END {
+	for (s in home) {
+		if (s in used || s in apart)
+			continue
+		print home[s] " exports " s
+		bad = 1
+	}
+	for (s in apart) {
+		if (s in home && !(s in used))
+			continue
+		print "no exception is needed for " s
+		bad = 1
+	}
+	exit bad
+}' <(sed '/^$/d' <<<"$lone") <(printf '%s\n' "$symbols") || {
+	echo "^ used in its own file only: static, or gone"
 	bad=1
 }
 

@@ -124,7 +124,8 @@ void tdm_av_local_lowest(struct tdm_av *av, uint32_t index,
 	e->local = (uint32_t)peer_addr;
 }
 
-void tdm_av_local_insert(struct tdm_av *av, uint32_t index)
+/* tdm_av_local_lowest() of @index, if it is the lowest of its address. */
+static void local_insert(struct tdm_av *av, uint32_t index)
 {
 	struct tdm_addr a;
 
@@ -159,7 +160,7 @@ fi_addr_t tdm_av_local(struct tdm_av *av, fi_addr_t fi_addr)
 	/*
 	 * An insert into the peer's AV that failed earlier is tried once more.
 	 */
-	tdm_av_local_insert(av, low);
+	local_insert(av, low);
 	return tdm_av_local_known(av, fi_addr);
 }
 
@@ -168,7 +169,7 @@ void tdm_av_local_renew(struct tdm_av *av, fi_addr_t fi_addr)
 	uint32_t low = (uint32_t)tdm_av_lowest(av, fi_addr);
 
 	tdm_av_local_remove(av, low);
-	tdm_av_local_insert(av, low);
+	local_insert(av, low);
 }
 
 struct fid_av *tdm_av_local_fid(struct tdm_av *av)
@@ -219,7 +220,7 @@ void tdm_av_drop(struct tdm_av *av, uint32_t index)
 		tdm_keyring_count(av->keys, a.key, -1);
 	low = tdm_table_find(&av->table, &a);
 	if (low != TDM_TABLE_NONE)
-		tdm_av_local_insert(av, low);
+		local_insert(av, low);
 }
 
 static int remove_one(struct tdm_av *av, fi_addr_t fi_addr)

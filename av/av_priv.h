@@ -45,15 +45,13 @@ static inline struct tdm_av *tdm_av_of(struct fid_av *fid)
  */
 void tdm_av_drop(struct tdm_av *av, uint32_t index);
 
-/*
- * Insert @index into the peer's AV, if it is the lowest of its address and may
- * be local, or remove it. Other aliases are not inserted: the peer reports one
- * user id per endpoint. Lock: held.
- */
-void tdm_av_local_insert(struct tdm_av *av, uint32_t index);
+/* Remove @index from the peer's AV, if it is there. Lock: held. */
 void tdm_av_local_remove(struct tdm_av *av, uint32_t index);
 
-/* tdm_av_local_insert() of @index, which is the lowest of @a. Lock: held. */
+/*
+ * Insert @index, the lowest of @a, into the peer's AV, if it may be local. Other
+ * aliases are not inserted: the peer reports one user id per endpoint. Lock: held.
+ */
 void tdm_av_local_lowest(struct tdm_av *av, uint32_t index,
 			 const struct tdm_addr *a);
 

@@ -52,8 +52,12 @@ static int is_key(const struct tdm_auth_key *k, const void *key, size_t size)
 	return k->size == size && !memcmp(k->bytes, key, size);
 }
 
-int tdm_keyring_insert(struct tdm_keyring *ring, const void *key, size_t size,
-		       fi_addr_t *handle)
+/*
+ * Insert a key of @size bytes. Out: *@handle. Errors: -FI_EINVAL for an invalid
+ * size, -FI_ENOSPC beyond TDM_AUTH_KEYS_MOST.
+ */
+static int insert(struct tdm_keyring *ring, const void *key, size_t size,
+		  fi_addr_t *handle)
 {
 	struct slot *room = NULL, *s;
 
@@ -80,22 +84,27 @@ int tdm_keyring_insert(struct tdm_keyring *ring, const void *key, size_t size,
 	return 0;
 }
 
-uint32_t tdm_keyring_id(const struct tdm_keyring *ring, fi_addr_t handle)
-{
-	uint32_t id = handle <= TDM_SPACE_ANY ? tdm_space_key(handle) : 0;
-
-	return tdm_keyring_key(ring, id) ? id : 0;
-}
-
-const struct tdm_auth_key *tdm_keyring_key(const struct tdm_keyring *ring,
-					   uint32_t id)
+/* The key with number @id, or NULL. */
+static const struct tdm_auth_key *key_at(const struct tdm_keyring *ring,
+					 uint32_t id)
 {
 	if (!id || id > NUMBERS || !ring->slot[id - 1].inserts)
 		return NULL;
 	return &ring->slot[id - 1].key;
 }
 
-int tdm_keyring_remove(struct tdm_keyring *ring, fi_addr_t handle)
+uint32_t tdm_keyring_id(const struct tdm_keyring *ring, fi_addr_t handle)
+{
+	uint32_t id = handle <= TDM_SPACE_ANY ? tdm_space_key(handle) : 0;
+
+	return key_at(ring, id) ? id : 0;
+}
+
+/*
+ * Undo one insert. Errors: -FI_EINVAL when @handle is none; -FI_EBUSY while an
+ * endpoint is enabled with the key.
+ */
+static int undo_insert(struct tdm_keyring *ring, fi_addr_t handle)
 {
 	uint32_t id = tdm_keyring_id(ring, handle);
 	struct slot *s;
@@ -182,7 +191,7 @@ int tdm_av_remove_keys(struct fid_av *fid, const fi_addr_t *fi_addr,
 		return -FI_EINVAL;
 	tdm_lock_acquire(tdm_av_lock(av));
 	for (i = 0; i < count; i++) {
-		one = tdm_keyring_remove(keys, fi_addr[i]);
+		one = undo_insert(keys, fi_addr[i]);
 		ret = ret ? ret : one;
 	}
 	tdm_lock_release(tdm_av_lock(av));
@@ -201,7 +210,7 @@ int tdm_av_insert_key(struct fid_av *fid, const void *key, size_t size,
 	if (!keys || !fi_addr)
 		return -FI_EINVAL;
 	tdm_lock_acquire(tdm_av_lock(av));
-	ret = tdm_keyring_insert(keys, key, size, fi_addr);
+	ret = insert(keys, key, size, fi_addr);
 	tdm_lock_release(tdm_av_lock(av));
 	return ret;
 }
@@ -218,7 +227,7 @@ int tdm_av_lookup_key(struct fid_av *fid, fi_addr_t addr, void *buf,
 		return -FI_EINVAL;
 	tdm_lock_acquire(tdm_av_lock(av));
 	id = tdm_keyring_id(keys, addr);
-	key = tdm_keyring_key(keys, id ? id : tdm_av_key(av, addr));
+	key = key_at(keys, id ? id : tdm_av_key(av, addr));
 	if (key) {
 		if (*size)
 			memcpy(buf, key->bytes,

@@ -24,26 +24,8 @@ struct tdm_keyring;
 struct tdm_keyring *tdm_keyring_alloc(void);
 void tdm_keyring_free(struct tdm_keyring *ring);
 
-/*
- * Insert a key of @size bytes. Out: *@handle. Errors: -FI_EINVAL for an invalid
- * size, -FI_ENOSPC beyond TDM_AUTH_KEYS_MOST.
- */
-int tdm_keyring_insert(struct tdm_keyring *ring, const void *key, size_t size,
-		       fi_addr_t *handle) tdm_must_check;
-
-/*
- * Undo one insert. Errors: -FI_EINVAL when @handle is none; -FI_EBUSY while an
- * endpoint is enabled with the key.
- */
-int tdm_keyring_remove(struct tdm_keyring *ring,
-		       fi_addr_t handle) tdm_must_check;
-
 /* The number of the key of @handle, or 0: there is none. */
 uint32_t tdm_keyring_id(const struct tdm_keyring *ring, fi_addr_t handle);
-
-/* The key with number @id, or NULL. */
-const struct tdm_auth_key *tdm_keyring_key(const struct tdm_keyring *ring,
-					   uint32_t id);
 
 /* The user ids of the keys, by number less 1; they live as long as @ring. */
 const fi_addr_t *tdm_keyring_ids(const struct tdm_keyring *ring);

@@ -41,7 +41,8 @@ static struct tdm_sep_tx *tx_of(const struct tdm_ep *ctx)
 	return &ctx->of->sep->tx[ctx->index];
 }
 
-void tdm_sep_op_free(struct tdm_sep_op *op)
+/* Free @op without a report. */
+static void op_free(struct tdm_sep_op *op)
 {
 	if (op->ctx)
 		tx_of(op->ctx)->used--;
@@ -80,7 +81,7 @@ ssize_t tdm_sep_send(struct tdm_ep *ctx, const struct tdm_xfer *x)
 	 */
 	ret = tdm_route_keep(ctx->of, &y);
 	if (ret)
-		tdm_sep_op_free(op);
+		op_free(op);
 	return ret;
 }
 
@@ -91,7 +92,7 @@ static ssize_t op_done(struct fid_peer_cq *cq, void *context, uint64_t flags,
 	struct tdm_sep_op op = *(struct tdm_sep_op *)context;
 	struct tdm_done done;
 
-	tdm_sep_op_free(context);
+	op_free(context);
 	if (!op.ctx)
 		return 0;
 	tdm_ep_done(op.ctx, TDM_TRANSPORT_TCP, &done);
@@ -105,7 +106,7 @@ static ssize_t op_failed(struct fid_peer_cq *cq,
 	struct tdm_sep_op op = *(struct tdm_sep_op *)e->op_context;
 	struct tdm_done done;
 
-	tdm_sep_op_free(e->op_context);
+	op_free(e->op_context);
 	if (!op.ctx)
 		return 0;
 	tdm_ep_done(op.ctx, TDM_TRANSPORT_TCP, &done);
@@ -164,7 +165,7 @@ static int is_of(const struct tdm_xfer *x, const void *ctx)
 
 	if (op->ctx != ctx)
 		return 0;
-	tdm_sep_op_free(op);
+	op_free(op);
 	return 1;
 }
 

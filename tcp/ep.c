@@ -118,8 +118,11 @@ static void open_local(struct tdm_ep *ep)
 	tdm_ep_no_local(ep, ret);
 }
 
-/* The transports give back the entries they still hold. */
-void tdm_ep_disable(struct tdm_ep *ep)
+/*
+ * Stop both transports, which give back the entries that they still hold. Lock:
+ * held.
+ */
+static void disable(struct tdm_ep *ep)
 {
 	if (ep->sep)
 		tdm_srx_group_flush(ep->sep->group);
@@ -178,7 +181,7 @@ int tdm_ep_enable(struct tdm_ep *ep)
 				      "no shared memory, which "
 				      "FI_TANDEM_SHM=only asks for");
 	if (ret) {
-		tdm_ep_disable(ep);
+		disable(ep);
 		return ret;
 	}
 	tdm_ep_tell_open(ep);
@@ -239,7 +242,7 @@ void tdm_ep_quit(struct tdm_ep *ep)
 	if (tdm_env.report)
 		tdm_report_print(ep);
 	tdm_list_del(&ep->node);
-	tdm_ep_disable(ep);
+	disable(ep);
 }
 
 static int ep_close(struct fid *fid)

@@ -52,9 +52,6 @@ static inline int tdm_ep_directed_kinds(const struct tdm_ep *ep)
 /* The address to bind to: the info's source, or the best interface. */
 int tdm_ep_own_name(struct tdm_ep *ep);
 
-/* Stop both transports and drop their operations. Lock: held. */
-void tdm_ep_disable(struct tdm_ep *ep);
-
 /*
  * fi_close(3) of an endpoint that has transports: send the injects that wait,
  * print the report, and disable it, if it is enabled. Lock: held; released

@@ -305,11 +305,6 @@ static inline ssize_t send_locked(struct tdm_ep *ep, const struct tdm_xfer *x)
 				       send_first(ep, x);
 }
 
-ssize_t tdm_route_locked(struct tdm_ep *ep, const struct tdm_xfer *x)
-{
-	return send_locked(ep, x);
-}
-
 /*
  * Has @cq (NULL: none is bound) no room for the entry of @x, which has @flags?
  */

@@ -38,12 +38,9 @@ ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x);
 ssize_t tdm_route_inject(struct tdm_ep *ep, uint64_t flags, const void *buf,
 			 size_t len, fi_addr_t to, uint64_t tag);
 
-/* tdm_route_send() without a step of progress. Lock: held. */
-ssize_t tdm_route_locked(struct tdm_ep *ep, const struct tdm_xfer *x);
-
 /*
- * tdm_route_locked(), but a request that finds the path full is kept as well:
- * -FI_EAGAIN comes from tdm_backlog_add() only. Lock: held.
+ * tdm_route_send() without a step of progress, but a request that finds the path
+ * full is kept as well: -FI_EAGAIN comes from tdm_backlog_add() only. Lock: held.
  */
 ssize_t tdm_route_keep(struct tdm_ep *ep, const struct tdm_xfer *x);
 
@@ -55,7 +52,7 @@ ssize_t tdm_route_due(struct tdm_ep *ep, const struct tdm_xfer *x);
 
 /*
  * Offer @x, which was kept for @p, to the path of @p, or go on with the
- * agreement on one. As tdm_route_locked(), but -FI_EAGAIN while there is none.
+ * agreement on one. As tdm_route_send(), but -FI_EAGAIN while there is none.
  */
 ssize_t tdm_route_offer(struct tdm_ep *ep, struct tdm_pair *p,
 			const struct tdm_xfer *x);

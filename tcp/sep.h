@@ -56,9 +56,6 @@ int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
 int tdm_rx_ctx_open(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
 		    struct fid_ep **out, void *context);
 
-/* Free @op without a report. */
-void tdm_sep_op_free(struct tdm_sep_op *op);
-
 /* The CQ operations that end the sends of all contexts. */
 extern struct fi_ops_cq_owner tdm_sep_cq_ops;
 
