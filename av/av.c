@@ -11,23 +11,22 @@
  * Lock: the domain lock, taken in the calls of struct fi_ops_av.
  * Spec: fi_av(3); where its versions differ, 2.1.
  */
-#include "av/av_priv.h"
-#include "av/event.h"
-#include "av/ids.h"
-#include "av/insert.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include <rdma/fi_errno.h>
 
+#include "av/av_priv.h"
+#include "av/event.h"
 #include "av/follow.h"
+#include "av/ids.h"
+#include "av/insert.h"
 #include "av/key.h"
 #include "av/locality.h"
 #include "av/shared.h"
+#include "base/log.h"
 #include "peer/eq.h"
 #include "peer/link.h"
-#include "base/log.h"
 #include "tdm_nosys.h"
 
 struct tdm_av *tdm_av_from_fid(struct fid_av *fid)

@@ -17,8 +17,8 @@
 #include <rdma/fi_domain.h>
 
 #include "av/addr.h"
-#include "tdm_engine.h"
 #include "base/list.h"
+#include "tdm_engine.h"
 #include "tdm_space.h"
 
 struct tdm_av;

@@ -21,6 +21,8 @@
  *
  * Spec: fi_av(3), FI_EVENT.
  */
+#include "av/event.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,14 +30,13 @@
 #include <rdma/fi_errno.h>
 
 #include "av/av_priv.h"
-#include "av/event.h"
-#include "av/insert.h"
-#include "av/symmetric.h"
 #include "av/follow.h"
+#include "av/insert.h"
 #include "av/locality.h"
-#include "peer/eq.h"
+#include "av/symmetric.h"
 #include "base/log.h"
 #include "base/os.h"
+#include "peer/eq.h"
 
 /* An insert that waits. */
 struct job {

@@ -21,14 +21,14 @@
  * Lock: the domain lock, then the file's.
  * Spec: fi_av(3) name, map_addr, FI_READ.
  */
-#include "av/ids.h"
-#include "av/insert.h"
 #include "av/follow.h"
 
 #include <fcntl.h>
 
 #include <rdma/fi_errno.h>
 
+#include "av/ids.h"
+#include "av/insert.h"
 #include "av/locality.h"
 #include "av/shared.h"
 #include "base/log.h"

@@ -10,12 +10,13 @@
  *
  * Lock: the domain lock. Spec: fi_av(3), "USER IDENTIFIERS FOR ADDRESSES".
  */
+#include "av/ids.h"
+
 #include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
 #include "av/av_priv.h"
-#include "av/ids.h"
 #include "av/key.h"
 #include "base/log.h"
 

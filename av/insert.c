@@ -13,19 +13,20 @@
  * name is resolved.
  * Spec: fi_av(3).
  */
+#include "av/insert.h"
+
 #include <string.h>
 
 #include <rdma/fi_errno.h>
 
 #include "av/av_priv.h"
 #include "av/event.h"
-#include "av/ids.h"
-#include "av/insert.h"
-#include "av/symmetric.h"
 #include "av/follow.h"
+#include "av/ids.h"
 #include "av/key.h"
 #include "av/locality.h"
 #include "av/shared.h"
+#include "av/symmetric.h"
 #include "base/log.h"
 
 #define INSERT_FLAGS                                                           \

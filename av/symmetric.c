@@ -9,6 +9,8 @@
  *
  * Locking: none; resolving a name may block. Spec: fi_av(3), fi_getinfo(3).
  */
+#include "av/symmetric.h"
+
 #include <errno.h>
 #include <netdb.h>
 #include <string.h>
@@ -16,9 +18,8 @@
 #include <rdma/fi_errno.h>
 
 #include "av/av_priv.h"
-#include "av/insert.h"
-#include "av/symmetric.h"
 #include "av/follow.h"
+#include "av/insert.h"
 #include "base/log.h"
 
 static const char TEXT[] = "fi_sockaddr";

@@ -10,12 +10,11 @@
  */
 #include "base/auth.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <rdma/fi_errno.h>
 

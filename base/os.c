@@ -12,8 +12,6 @@
  */
 #include "base/os.h"
 
-#include "base/atomic.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
@@ -29,6 +27,8 @@
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/atomic.h"
 
 /*
  * Bits for so many descriptors; pages of the array that hold no bit stay

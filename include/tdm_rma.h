@@ -18,8 +18,8 @@
 #include <rdma/fi_rma.h>
 #include <rdma/providers/fi_peer.h>
 
-#include "tdm_amo.h"
 #include "base/base.h"
+#include "tdm_amo.h"
 
 #define TDM_RMA_OPS "tandem_rma_1"
 

@@ -13,8 +13,8 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
-#include "tdm_amo.h"
 #include "base/iov.h"
+#include "tdm_amo.h"
 
 /* Most iovec elements of one send or receive (tx and rx iov_limit). */
 enum { TDM_IOV_LIMIT = TDM_AMO_IOV_LIMIT };

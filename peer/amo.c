@@ -20,12 +20,12 @@
  */
 #include "peer/amo.h"
 
-#include "base/iov.h"
-
 #include <complex.h>
 #include <string.h>
 
 #include <rdma/fi_errno.h>
+
+#include "base/iov.h"
 
 #ifdef __SIZEOF_INT128__
 __extension__ typedef unsigned __int128 wide;

@@ -6,8 +6,8 @@
 #ifndef TDM_PEER_AMO_H
 #define TDM_PEER_AMO_H
 
-#include "tdm_amo.h"
 #include "base/base.h"
+#include "tdm_amo.h"
 
 /* Bytes of one value of @type (enum fi_datatype), or 0: not offered. */
 size_t tdm_amo_size(unsigned type);

@@ -20,16 +20,16 @@
  */
 #include "peer/auto.h"
 
-#include "base/log.h"
-#include "base/os.h"
-
-#include <rdma/fi_errno.h>
-
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+
+#include <rdma/fi_errno.h>
+
+#include "base/log.h"
+#include "base/os.h"
 
 enum {
 	/* How long the thread stays away while the application polls. */

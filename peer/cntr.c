@@ -11,12 +11,12 @@
  */
 #include "peer/cntr.h"
 
-#include "peer/wait.h"
-#include "tdm_nosys.h"
+#include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
-#include <stdlib.h>
+#include "peer/wait.h"
+#include "tdm_nosys.h"
 
 struct cntr_export {
 	struct fid_peer_cntr peer;

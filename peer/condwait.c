@@ -18,16 +18,16 @@
  */
 #include "peer/condwait.h"
 
-#include "base/atomic.h"
-#include "base/log.h"
-#include "base/os.h"
-
-#include <rdma/fi_errno.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+
+#include <rdma/fi_errno.h>
+
+#include "base/atomic.h"
+#include "base/log.h"
+#include "base/os.h"
 
 enum { REPEAT_MOST_MS = 1024 };
 

@@ -9,12 +9,12 @@
  */
 #include "peer/cq.h"
 
-#include "peer/cq_priv.h"
-#include "tdm_nosys.h"
+#include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
-#include <stdlib.h>
+#include "peer/cq_priv.h"
+#include "tdm_nosys.h"
 
 static struct fi_ops cq_fid_ops;
 static struct fi_ops export_fid_ops;

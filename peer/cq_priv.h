@@ -21,10 +21,10 @@
 #ifndef TDM_PEER_CQ_PRIV_H
 #define TDM_PEER_CQ_PRIV_H
 
-#include "peer/cq.h"
-#include "peer/wait.h"
 #include "base/atomic.h"
 #include "base/pool.h"
+#include "peer/cq.h"
+#include "peer/wait.h"
 
 enum {
 	TDM_CQ_DEFAULT_ENTRIES = 4096,

@@ -12,13 +12,12 @@
  * Locking: the calls take the domain lock; the static functions expect it.
  * Spec: fi_cq(3).
  */
-#include "peer/cq_priv.h"
-
-#include "peer/errstr.h"
+#include <string.h>
 
 #include <rdma/fi_errno.h>
 
-#include <string.h>
+#include "peer/cq_priv.h"
+#include "peer/errstr.h"
 
 static inline struct tdm_cq *cq_of(struct fid_cq *fid)
 {

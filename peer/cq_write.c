@@ -6,13 +6,12 @@
  *
  * Locking: domain lock held. Spec: fi_peer(3), fi_ops_cq_owner.
  */
-#include "peer/cq_priv.h"
-
-#include "base/log.h"
+#include <string.h>
 
 #include <rdma/fi_errno.h>
 
-#include <string.h>
+#include "base/log.h"
+#include "peer/cq_priv.h"
 
 static struct tdm_cq *cq_from_peer(struct fid_peer_cq *peer)
 {

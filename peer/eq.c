@@ -21,17 +21,6 @@
  */
 #include "peer/eq.h"
 
-#include "peer/eq_drive.h"
-#include "peer/errstr.h"
-#include "peer/wait.h"
-#include "base/atomic.h"
-#include "base/list.h"
-#include "base/log.h"
-#include "tdm_nosys.h"
-#include "base/os.h"
-
-#include <rdma/fi_errno.h>
-
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -39,6 +28,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+
+#include <rdma/fi_errno.h>
+
+#include "base/atomic.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/os.h"
+#include "peer/eq_drive.h"
+#include "peer/errstr.h"
+#include "peer/wait.h"
+#include "tdm_nosys.h"
 
 enum { DEFAULT_EVENTS = 256 };
 

@@ -13,12 +13,12 @@
  */
 #include "peer/eq_drive.h"
 
-#include "peer/wait.h"
-#include "base/os.h"
+#include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
-#include <stdlib.h>
+#include "base/os.h"
+#include "peer/wait.h"
 
 struct driven {
 	struct tdm_list node;

@@ -15,10 +15,10 @@
 
 #include <pthread.h>
 
-#include "peer/waitset.h"
 #include "base/atomic.h"
-#include "tdm_engine.h"
 #include "base/list.h"
+#include "peer/waitset.h"
+#include "tdm_engine.h"
 
 struct tdm_eq_drive {
 	pthread_mutex_t mutex;	 /* outside of all other locks */

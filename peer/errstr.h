@@ -7,9 +7,9 @@
 #ifndef TDM_PEER_ERRSTR_H
 #define TDM_PEER_ERRSTR_H
 
-#include <rdma/fi_errno.h>
-
 #include <stdio.h>
+
+#include <rdma/fi_errno.h>
 
 /*
  * A static text for @prov_errno; also written to buf[len], cut and

@@ -12,16 +12,16 @@
  */
 #include "peer/link.h"
 
-#include "peer/eq.h"
-#include "peer/link_priv.h"
-#include "tdm_info.h"
-#include "base/log.h"
+#include <stdlib.h>
+#include <string.h>
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 
-#include <stdlib.h>
-#include <string.h>
+#include "base/log.h"
+#include "peer/eq.h"
+#include "peer/link_priv.h"
+#include "tdm_info.h"
 
 /* Capabilities in the hints for a peer: all that the owner itself offers. */
 static const uint64_t link_caps = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |

@@ -14,8 +14,8 @@
 #ifndef TDM_PEER_LINK_PRIV_H
 #define TDM_PEER_LINK_PRIV_H
 
-#include "peer/link.h"
 #include "base/list.h"
+#include "peer/link.h"
 
 struct tdm_eq;
 

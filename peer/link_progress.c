@@ -7,15 +7,15 @@
  * Locking: domain lock held.
  * Spec: fi_peer(3), "manual progress"; fi_trywait in fi_poll(3).
  */
-#include "peer/eq.h"
-#include "peer/link_priv.h"
-#include "base/log.h"
-#include "tdm_open.h"
-#include "tdm_sleep.h"
+#include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
-#include <stdlib.h>
+#include "base/log.h"
+#include "peer/eq.h"
+#include "peer/link_priv.h"
+#include "tdm_open.h"
+#include "tdm_sleep.h"
 
 /*
  * Errors, and events of another shape, are ignored: the endpoints of the peer

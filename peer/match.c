@@ -26,11 +26,11 @@
  *
  * No locks: the user serialises.
  */
-#include "peer/match_priv.h"
-
 #include <stdlib.h>
 
 #include <rdma/fi_errno.h>
+
+#include "peer/match_priv.h"
 
 /* Bits of the classes that take messages of any source. */
 #define ANY_CLASSES                                                            \

@@ -10,9 +10,9 @@
  * An index that cannot get memory is dropped: searches walk the list again.
  * No locks: the user serialises.
  */
-#include "peer/match_priv.h"
-
 #include <rdma/fi_errno.h>
+
+#include "peer/match_priv.h"
 
 enum {
 	SCAN_LIMIT = 32,   /* messages compared before an index is built */

@@ -8,9 +8,9 @@
 
 #include <assert.h>
 
+#include "base/pool.h"
 #include "peer/match.h"
 #include "peer/match_table.h"
-#include "base/pool.h"
 #include "tdm_space.h"
 
 enum {

@@ -14,14 +14,14 @@
  */
 #include "peer/pollset.h"
 
-#include "peer/cntr.h"
-#include "peer/cq.h"
-#include "base/list.h"
-#include "tdm_nosys.h"
+#include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
-#include <stdlib.h>
+#include "base/list.h"
+#include "peer/cntr.h"
+#include "peer/cq.h"
+#include "tdm_nosys.h"
 
 struct member {
 	struct tdm_list node;

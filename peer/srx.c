@@ -20,11 +20,11 @@
  *
  * Lock: domain held.
  */
-#include "peer/srx_cancel.h"
-#include "peer/srx_space.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "peer/srx_cancel.h"
+#include "peer/srx_space.h"
 
 tdm_static_assert(TDM_SRX_DIRECTED_MSG == 1 << TDM_SRX_MSG &&
 			  TDM_SRX_DIRECTED_TAG == 1 << TDM_SRX_TAG,

@@ -12,7 +12,6 @@
  */
 #include "peer/match_priv.h"
 #include "peer/srx_space.h"
-
 #include "tdm_nosys.h"
 
 static tdm_noinline int get_unexpected(struct fid_peer_srx *fid,

@@ -6,8 +6,8 @@
 #ifndef TDM_PEER_SRX_PORT_H
 #define TDM_PEER_SRX_PORT_H
 
-#include "peer/srx.h"
 #include "base/list.h"
+#include "peer/srx.h"
 #include "tdm_done.h"
 #include "tdm_source.h"
 

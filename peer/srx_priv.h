@@ -20,11 +20,11 @@
 #ifndef TDM_PEER_SRX_PRIV_H
 #define TDM_PEER_SRX_PRIV_H
 
+#include "base/pool.h"
 #include "peer/match.h"
 #include "peer/srx.h"
 #include "peer/srx_port.h"
 #include "tdm_held.h"
-#include "base/pool.h"
 
 enum tdm_srx_kind { TDM_SRX_MSG, TDM_SRX_TAG, TDM_SRX_KINDS };
 

@@ -14,9 +14,9 @@
  *
  * Lock: domain held.
  */
-#include "peer/srx_priv.h"
-
 #include <stdlib.h>
+
+#include "peer/srx_priv.h"
 
 int tdm_srx_seat_open(struct tdm_srx *srx, struct tdm_srx_seat **out)
 {

@@ -19,18 +19,18 @@
  */
 #include "peer/wait.h"
 
-#include "peer/condwait.h"
-#include "base/atomic.h"
-#include "base/log.h"
-#include "base/os.h"
-
-#include <rdma/fi_errno.h>
-
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/eventfd.h>
+
+#include <rdma/fi_errno.h>
+
+#include "base/atomic.h"
+#include "base/log.h"
+#include "base/os.h"
+#include "peer/condwait.h"
 
 enum {
 	NS_PER_MS = 1000000,

@@ -17,19 +17,19 @@
  */
 #include "peer/waitset.h"
 
-#include "peer/condwait.h"
-#include "peer/wait.h"
-#include "base/log.h"
-#include "tdm_nosys.h"
-#include "base/os.h"
-
-#include <rdma/fi_errno.h>
-
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "base/log.h"
+#include "base/os.h"
+#include "peer/condwait.h"
+#include "peer/wait.h"
+#include "tdm_nosys.h"
 
 struct tdm_waitset {
 	struct fid_wait fid;

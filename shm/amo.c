@@ -22,7 +22,11 @@
 
 #include <rdma/fi_errno.h>
 
+#include "shm/bell.h"
+#include "shm/ctl.h"
+#include "shm/progress.h"
 #include "shm/rma.h"
+#include "shm/tx.h"
 #include "tdm_amo_calls.h"
 
 enum {

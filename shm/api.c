@@ -44,6 +44,7 @@ static int message_flags(struct fid_ep *fid, uint64_t op, uint64_t given,
 
 #include "tdm_rma.inc.h"
 #include "tdm_send.inc.h"
+#include "shm/tx.h"
 
 struct fi_ops_msg tdm_shm_msg_ops = {
 	.size = sizeof(tdm_shm_msg_ops),

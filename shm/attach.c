@@ -38,9 +38,12 @@
 
 #include <rdma/fi_errno.h>
 
-#include "shm/path.h"
 #include "base/log.h"
 #include "base/os.h"
+#include "shm/ep.h"
+#include "shm/lifeline.h"
+#include "shm/seal.h"
+#include "shm/session.h"
 
 enum {
 	ATTACH_BACKLOG = 1024,
@@ -109,12 +112,13 @@ static int session_dial(struct tdm_shm_session *s,
 	socklen_t len = attach_name(&un, addr);
 	int ret;
 
-	s->life.fd = tdm_os.socket(
+	s->lifeline.fd = tdm_os.socket(
 		AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (s->life.fd < 0)
+	if (s->lifeline.fd < 0)
 		return -errno;
 	do {
-		ret = tdm_os.connect(s->life.fd, (struct sockaddr *)&un, len);
+		ret = tdm_os.connect(s->lifeline.fd, (struct sockaddr *)&un,
+				     len);
 	} while (ret && errno == EINTR);
 	return ret ? -errno : tdm_shm_session_creds(s);
 }
@@ -149,7 +153,7 @@ int tdm_shm_attach(struct tdm_shm_pair *pair)
 	if (!s)
 		return -FI_EAGAIN;
 	s->state = TDM_SHM_SESSION_SENT;
-	s->life.ready = sent_ready;
+	s->lifeline.ready = sent_ready;
 	ret = session_dial(s, &pair->addr);
 	if (!ret)
 		ret = tdm_shm_session_prepare(s);
@@ -201,7 +205,7 @@ static void sent_hello(struct tdm_shm_session *s, const struct tdm_shm_msg *msg,
 		return;
 	}
 	/* If ABORT is not sent, the acceptor sees the lifeline close. */
-	(void)!tdm_shm_msg_send(s->life.fd, TDM_SHM_MSG_ABORT, why, -1);
+	(void)!tdm_shm_msg_send(s->lifeline.fd, TDM_SHM_MSG_ABORT, why, -1);
 	tdm_shm_pair_fail(pair, why_reason(why));
 }
 
@@ -209,7 +213,7 @@ static void sent_hello(struct tdm_shm_session *s, const struct tdm_shm_msg *msg,
 static void sent_ready(struct tdm_shm_watch *w, uint32_t events)
 {
 	struct tdm_shm_session *s =
-		tdm_container_of(w, struct tdm_shm_session, life);
+		tdm_container_of(w, struct tdm_shm_session, lifeline);
 	struct tdm_shm_pair *pair = s->pair;
 	int fds[TDM_SHM_FDS_MOST], ret;
 	struct tdm_shm_msg msg;
@@ -233,7 +237,7 @@ static void sent_ready(struct tdm_shm_watch *w, uint32_t events)
 
 static void reject(struct tdm_shm_session *s, enum tdm_shm_why why)
 {
-	(void)!tdm_shm_msg_send(s->life.fd, TDM_SHM_MSG_REJECT, why, -1);
+	(void)!tdm_shm_msg_send(s->lifeline.fd, TDM_SHM_MSG_REJECT, why, -1);
 }
 
 /*
@@ -280,7 +284,7 @@ static void accept_answer(struct tdm_shm_session *s, struct tdm_shm_pair *pair,
 
 	s->ep->unauth--;
 	s->state = TDM_SHM_SESSION_WAIT_READY;
-	s->life.ready = wait_ready;
+	s->lifeline.ready = wait_ready;
 	s->deadline = 0;
 	s->pair = pair;
 	pair->sess = s;
@@ -343,7 +347,7 @@ drop:
 static void accepted_ready(struct tdm_shm_watch *w, uint32_t events)
 {
 	struct tdm_shm_session *s =
-		tdm_container_of(w, struct tdm_shm_session, life);
+		tdm_container_of(w, struct tdm_shm_session, lifeline);
 	int fds[TDM_SHM_FDS_MOST], ret;
 	struct tdm_shm_msg msg;
 
@@ -364,7 +368,7 @@ static void accepted_ready(struct tdm_shm_watch *w, uint32_t events)
 static void wait_ready(struct tdm_shm_watch *w, uint32_t events)
 {
 	struct tdm_shm_session *s =
-		tdm_container_of(w, struct tdm_shm_session, life);
+		tdm_container_of(w, struct tdm_shm_session, lifeline);
 	struct tdm_shm_pair *pair = s->pair;
 	int fds[TDM_SHM_FDS_MOST], ret;
 	struct tdm_shm_msg msg;
@@ -409,8 +413,8 @@ static void accept_one(struct tdm_shm_ep *ep, int fd)
 	}
 	s->state = TDM_SHM_SESSION_ACCEPTED;
 	ep->unauth++;
-	s->life.fd = fd;
-	s->life.ready = accepted_ready;
+	s->lifeline.fd = fd;
+	s->lifeline.ready = accepted_ready;
 	s->deadline = tdm_os.now_ns() + attach_silence_ns;
 	tdm_list_append(&ep->attaching, &s->node);
 	if (tdm_shm_session_creds(s) || ep->unauth > ATTACH_UNAUTH_MOST ||
@@ -419,7 +423,7 @@ static void accept_one(struct tdm_shm_ep *ep, int fd)
 		return;
 	}
 	/* HELLO follows the connect at once, so it has usually arrived. */
-	accepted_ready(&s->life, 0);
+	accepted_ready(&s->lifeline, 0);
 }
 
 static void listener_ready(struct tdm_shm_watch *w, uint32_t events)

@@ -11,16 +11,17 @@
  *     foreach_unspec_addr() asks for it.
  * Locking: domain lock held. Spec: fi_av(3), fi_peer(3) foreach_unspec_addr.
  */
+#include "shm/av.h"
+
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include <netinet/in.h>
-
 #include <rdma/fi_errno.h>
 
-#include "shm/path.h"
+#include "shm/ep.h"
 #include "shm/unexp.h"
 #include "tdm_nosys.h"
 

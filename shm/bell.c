@@ -22,12 +22,15 @@
  *     broken peer clears delays a cold ring until the next sweep.
  * Locking: domain lock held. Spec: membarrier(2), doc/PROTOCOL-shm.md.
  */
+#include "shm/bell.h"
+
 #include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
-#include "shm/path.h"
 #include "base/os.h"
+#include "shm/ep.h"
+#include "shm/progress.h"
 
 enum {
 	BELL_BARRIER_CMD = 1 << 1, /* MEMBARRIER_CMD_GLOBAL_EXPEDITED */

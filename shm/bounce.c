@@ -16,13 +16,20 @@
  *     call.
  * Locking: domain lock held. Spec: doc/PROTOCOL-shm.md "Large messages".
  */
+#include "shm/bounce.h"
+
 #include <errno.h>
 
 #include <rdma/fi_errno.h>
 
-#include "shm/path.h"
-#include "shm/rma.h"
 #include "base/log.h"
+#include "shm/bell.h"
+#include "shm/cma.h"
+#include "shm/ctl.h"
+#include "shm/ep.h"
+#include "shm/lifeline.h"
+#include "shm/progress.h"
+#include "shm/rma.h"
 
 enum {
 	BOUNCE_BUDGET = 8,    /* chunks per pair and progress call */
@@ -145,7 +152,7 @@ static int make_area(struct tdm_shm_pair *pair)
 	int ret = -FI_ENOSPC;
 
 	if (pair->ep->nbounces < TDM_SHM_BOUNCES_MOST || must_feed(pair))
-		ret = tdm_shm_life_bounce(pair);
+		ret = tdm_shm_lifeline_bounce(pair);
 	/* The socket closed with the peer; the operations end with the pair. */
 	if (ret == -EPIPE || ret == -ECONNRESET)
 		tdm_shm_pair_break(pair, FI_ECONNRESET);
@@ -289,7 +296,7 @@ void tdm_shm_bounce_pop(struct tdm_shm_pair *pair)
 	if (produced == pair->bounce_rx)
 		return;
 	/* The area was sent before the first chunk was published. */
-	ret = tdm_shm_life_area(pair);
+	ret = tdm_shm_lifeline_area(pair);
 	if (ret == -FI_EAGAIN)
 		return;
 	if (ret || produced - pair->bounce_rx > s->peer_chunks) {

@@ -19,14 +19,20 @@
  * Locking: domain lock held. Spec: process_vm_readv(2),
  * doc/PROTOCOL-shm.md "Large messages".
  */
+#include "shm/cma.h"
+
 #include <errno.h>
 
 #include <rdma/fi_errno.h>
 
-#include "shm/path.h"
-#include "shm/rma.h"
 #include "base/log.h"
 #include "base/os.h"
+#include "shm/bounce.h"
+#include "shm/ctl.h"
+#include "shm/ep.h"
+#include "shm/lifeline.h"
+#include "shm/progress.h"
+#include "shm/rma.h"
 
 enum {
 	CMA_SLICE_BYTES = 512 * 1024,

@@ -10,8 +10,11 @@
 #include <rdma/fi_errno.h>
 
 #include "shm/amo.h"
-#include "shm/path.h"
+#include "shm/bell.h"
+#include "shm/ep.h"
+#include "shm/progress.h"
 #include "shm/rma.h"
+#include "shm/tx.h"
 #include "shm/unexp.h"
 
 void tdm_shm_ctl_drop(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl)

@@ -15,11 +15,14 @@
  *
  * Locking: domain lock held. Spec: doc/PROTOCOL-shm.md "Receive contexts".
  */
+#include "shm/ctx.h"
+
 #include <rdma/fi_errno.h>
 
-#include "shm/ctx.h"
-#include "shm/path.h"
+#include "shm/bell.h"
+#include "shm/ep.h"
 #include "shm/rma.h"
+#include "shm/tx.h"
 
 tdm_static_assert((int)TDM_SHM_CTX_MOST == (int)TDM_CTX_MOST,
 		  "a SELECT can name every context");

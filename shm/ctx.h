@@ -28,13 +28,4 @@ ssize_t tdm_shm_ctx_send(struct tdm_shm_ep *ep, const struct tdm_xfer *x,
 
 /* tx.c */
 
-/* The pair of index @addr, made if need be; NULL: *@ret is the error. */
-struct tdm_shm_pair *tdm_shm_tx_pair(struct tdm_shm_ep *ep, fi_addr_t addr,
-				     ssize_t *ret);
-
-/*
- * One step towards a session: 0 when @pair is up, else the result of the send.
- */
-ssize_t tdm_shm_tx_approach(struct tdm_shm_pair *pair);
-
 #endif /* TDM_SHM_CTX_H */

@@ -5,13 +5,16 @@
  *
  * Locking: domain lock held. Spec: fi_peer(3) PEER DOMAIN, fi_domain(3).
  */
+#include "shm/domain.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 
-#include "shm/path.h"
+#include "shm/av.h"
+#include "shm/ep.h"
 #include "tdm_nosys.h"
 
 static struct tdm_shm_domain *from_fid(struct fid *fid)

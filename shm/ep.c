@@ -22,15 +22,17 @@
 #include <rdma/fi_errno.h>
 
 #include "base/env.h"
+#include "base/log.h"
+#include "base/os.h"
 #include "fi_ext_tandem.h"
+#include "shm/av.h"
 #include "shm/ctx.h"
+#include "shm/lifeline.h"
 #include "shm/rma.h"
 #include "shm/unexp.h"
 #include "tdm_amo_table.h"
 #include "tdm_live.h"
-#include "base/log.h"
 #include "tdm_nosys.h"
-#include "base/os.h"
 
 enum {
 	/* linux/membarrier.h */

@@ -12,13 +12,13 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 
+#include "base/auth.h"
+#include "base/pool.h"
 #include "shm/attach.h"
 #include "shm/import.h"
 #include "shm/pair.h"
-#include "base/auth.h"
 #include "tdm_done.h"
 #include "tdm_held.h"
-#include "base/pool.h"
 #include "tdm_rma.h"
 #include "tdm_space.h"
 
@@ -140,24 +140,11 @@ extern struct tdm_amo_table tdm_shm_amo_calls; /* amo.c */
 
 struct tdm_shm_av;
 
-/* fi_av_open(3) on the peer's domain. Errors: -FI_EINVAL, -FI_ENOMEM. */
-int tdm_shm_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
-		    struct fid_av **av, void *context) tdm_must_check;
-struct tdm_shm_av *tdm_shm_av_from_fid(struct fid *fid);
-
-/* The address behind @fi_addr. Errors: -FI_EINVAL. */
-int tdm_shm_av_addr(const struct tdm_shm_av *av, fi_addr_t fi_addr,
-		    struct tdm_shm_addr *addr) tdm_must_check;
-
-/* The layout of its addresses, tdm_space.h. */
-const struct tdm_space *tdm_shm_av_space(const struct tdm_shm_av *av);
-
-/* The lowest user id of @addr, or FI_ADDR_UNSPEC. */
-fi_addr_t tdm_shm_av_source(const struct tdm_shm_av *av,
-			    const struct tdm_shm_addr *addr);
-
-/* @ep learns of inserts and removals; the AV stays open as long. */
-void tdm_shm_av_bind(struct tdm_shm_av *av, struct tdm_shm_ep *ep);
-void tdm_shm_av_unbind(struct tdm_shm_av *av, struct tdm_shm_ep *ep);
+/* The pair of @addr in the bound AV if anything was sent there; else NULL. */
+static inline struct tdm_shm_pair *tdm_shm_pair_at(const struct tdm_shm_ep *ep,
+						   fi_addr_t addr)
+{
+	return tdm_likely(addr < ep->by_addr_count) ? ep->by_addr[addr] : NULL;
+}
 
 #endif /* TDM_SHM_EP_H */

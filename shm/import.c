@@ -20,10 +20,13 @@
 
 #include <rdma/fi_errno.h>
 
-#include "shm/path.h"
 #include "base/log.h"
-#include "tdm_nosys.h"
 #include "base/os.h"
+#include "shm/bell.h"
+#include "shm/ep.h"
+#include "shm/progress.h"
+#include "shm/rx.h"
+#include "tdm_nosys.h"
 #include "tdm_sleep.h"
 
 /* ---- what CQ and counter share ------------------------------------------- */

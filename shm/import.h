@@ -88,14 +88,6 @@ struct tdm_shm_eq {
 struct fid_domain *tdm_shm_import_domain(const void *context);
 
 /*
- * domain.c: fi_domain2(3) with FI_PEER; without: -FI_EINVAL. Memory registration and
- * queries on the peer's domain go to the imported one. Errors: -FI_ENOMEM.
- */
-int tdm_shm_domain_open(struct fid_fabric *fabric, struct fi_info *info,
-			struct fid_domain **domain, uint64_t flags,
-			void *context) tdm_must_check;
-
-/*
  * fi_cq_open(3), fi_cntr_open(3), fi_srx_context(3), fi_eq_open(3) with
  * FI_PEER. Errors: -FI_EINVAL without it or with a context that is too small,
  * -FI_ENOSYS for a wait object other than NONE, UNSPEC and FD, -FI_ENOMEM.

@@ -26,9 +26,13 @@
 
 #include <rdma/fi_errno.h>
 
-#include "shm/path.h"
-#include "shm/unexp.h"
 #include "base/log.h"
+#include "shm/cma.h"
+#include "shm/ctl.h"
+#include "shm/ep.h"
+#include "shm/lifeline.h"
+#include "shm/rx.h"
+#include "shm/unexp.h"
 
 /* ---- closing ------------------------------------------------------------- */
 
@@ -77,7 +81,7 @@ static void hand_over(struct give *g)
 		return;
 	if (!g->ret)
 		g->ret = tdm_shm_msg_send(
-			g->s->life.fd, TDM_SHM_MSG_LEFT,
+			g->s->lifeline.fd, TDM_SHM_MSG_LEFT,
 			(uint32_t)(g->area.bytes / TDM_SHM_PAGE_BYTES),
 			tdm_shm_region_fd(&g->area));
 	tdm_shm_region_fini(&g->area);
@@ -361,7 +365,7 @@ int tdm_shm_left_place(struct tdm_shm_pair *pair)
 	int bye = 0;
 	uint32_t i;
 
-	tdm_shm_life_last(pair);
+	tdm_shm_lifeline_last(pair);
 	for (i = 0; i < s->nleft; i++)
 		bye |= add_area(pair, &all, &s->left[i]);
 	if (!all.count)

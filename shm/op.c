@@ -12,10 +12,12 @@
 
 #include <rdma/fi_errno.h>
 
-#include "fi_ext_tandem.h"
-#include "shm/path.h"
-#include "shm/rma.h"
 #include "base/inject.h"
+#include "fi_ext_tandem.h"
+#include "shm/ctl.h"
+#include "shm/ep.h"
+#include "shm/progress.h"
+#include "shm/rma.h"
 
 static struct tdm_shm_op *op_at(const struct tdm_shm_ep *ep, uint32_t index)
 {

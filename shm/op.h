@@ -10,8 +10,8 @@
 
 #include <rdma/providers/fi_peer.h>
 
-#include "shm/record.h"
 #include "base/list.h"
+#include "shm/record.h"
 #include "tdm_place.h"
 #include "tdm_xfer.h"
 

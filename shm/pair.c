@@ -22,13 +22,19 @@
 
 #include <rdma/fi_errno.h>
 
-#include "fi_ext_tandem.h"
-#include "shm/ctx.h"
-#include "shm/left.h"
-#include "shm/path.h"
-#include "shm/rma.h"
-#include "shm/unexp.h"
 #include "base/log.h"
+#include "fi_ext_tandem.h"
+#include "shm/av.h"
+#include "shm/bell.h"
+#include "shm/ctl.h"
+#include "shm/ctx.h"
+#include "shm/ep.h"
+#include "shm/left.h"
+#include "shm/lifeline.h"
+#include "shm/rma.h"
+#include "shm/rx.h"
+#include "shm/session.h"
+#include "shm/unexp.h"
 
 enum { PAIR_SILENT_MOST = 8, PAIR_GROW_AFTER = 128 };
 
@@ -248,7 +254,7 @@ void tdm_shm_pair_up(struct tdm_shm_pair *pair, uint32_t peer_slots)
 		s->state = TDM_SHM_SESSION_UP;
 		s->deadline = 0;
 		tdm_list_del(&s->node);
-		s->life.ready = tdm_shm_life_ready;
+		s->lifeline.ready = tdm_shm_lifeline_ready;
 		pair->fence = !(pair->ep->barrier &&
 				s->features & TDM_SHM_FEATURE_BARRIER);
 	}

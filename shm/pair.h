@@ -14,11 +14,11 @@
 
 #include <rdma/providers/fi_peer.h>
 
+#include "base/list.h"
 #include "shm/addr.h"
 #include "shm/op.h"
 #include "shm/region.h"
 #include "shm/ring_rx.h"
-#include "base/list.h"
 #include "tdm_order.h"
 #include "tdm_provider.h"
 

@@ -13,8 +13,16 @@
  * loop is reaped in the next call.
  * Locking: domain lock held.
  */
-#include "shm/path.h"
+#include "shm/progress.h"
+
 #include "base/os.h"
+#include "shm/bell.h"
+#include "shm/bounce.h"
+#include "shm/cma.h"
+#include "shm/ctl.h"
+#include "shm/ep.h"
+#include "shm/rx.h"
+#include "shm/tx.h"
 
 enum {
 	PROGRESS_HOT_RECORDS = 32,   /* per ring and call */

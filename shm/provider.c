@@ -14,6 +14,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "shm/domain.h"
 #include "shm/ep.h"
 #include "tdm_info.h"
 #include "tdm_nosys.h"

@@ -10,11 +10,12 @@
  *
  * Locking: domain lock held.
  */
-#include "shm/rma.h"
-
 #include <stdlib.h>
 
 #include <rdma/fi_errno.h>
+
+#include "shm/rma.h"
+#include "shm/tx.h"
 
 uint8_t *tdm_shm_ranges_take(struct tdm_shm_pair *pair,
 			     const struct tdm_xfer *x, uint32_t n)

@@ -10,14 +10,14 @@
  */
 #include "shm/record.h"
 
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
 #include "shm/addr.h"
 #include "shm/amo.h"
 #include "shm/packet.h"
 #include "shm/ranges.h"
-
-#include <netinet/in.h>
-#include <string.h>
-#include <sys/socket.h>
 
 static int eager_decode(struct tdm_shm_rec *rec, uint32_t room)
 {

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "shm/packet.h"
 #include "shm/record.h"
-#include "base/atomic.h"
 
 /* Signals that a process asks for, in struct tdm_shm_seg.bell. */
 enum {

@@ -29,8 +29,8 @@
 #ifndef TDM_SHM_RING_H
 #define TDM_SHM_RING_H
 
-#include "shm/record.h"
 #include "base/atomic.h"
+#include "shm/record.h"
 
 struct tdm_shm_ring_tx {
 	uint8_t *slots;	 /* own segment */
@@ -170,6 +170,15 @@ static inline int tdm_shm_ring_valid(const struct tdm_shm_ring_tx *r)
 	       r->limit == (end < r->look ? end : r->look) && r->head < end &&
 	       r->head <= r->limit &&
 	       !(r->dirty[r->idx / 64] >> (r->idx % 64) & 1);
+}
+
+/* Bytes a record of a ring of @slots may carry, at most @most. */
+static inline size_t tdm_shm_eager_room(uint32_t slots, size_t most)
+{
+	size_t room = (size_t)(slots / 4) * TDM_SHM_SLOT_BYTES -
+		      TDM_SHM_HEAD_BYTES - 16;
+
+	return room < most ? room : most;
 }
 
 #endif /* TDM_SHM_RING_H */

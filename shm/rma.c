@@ -25,10 +25,17 @@
  */
 #include "shm/rma.h"
 
-#include "shm/amo.h"
-#include "tdm_place.h"
-
 #include <rdma/fi_errno.h>
+
+#include "shm/amo.h"
+#include "shm/bell.h"
+#include "shm/cma.h"
+#include "shm/copy.h"
+#include "shm/ctl.h"
+#include "shm/progress.h"
+#include "shm/serve.h"
+#include "shm/tx.h"
+#include "tdm_place.h"
 
 enum {
 	WHERE_BYTES = sizeof(struct tdm_shm_where),
@@ -252,10 +259,9 @@ static int rx_rts_read(struct tdm_shm_pair *pair, const uint8_t *slot)
 
 /* ---- target: writes ------------------------------------------------------ */
 
-/* Errors: -FI_EAGAIN: try again later; any other: refused. */
-static int region(const struct tdm_shm_pair *pair,
-		  const struct tdm_rma_request *req,
-		  struct fi_peer_rx_entry **entry)
+int tdm_shm_rma_region(const struct tdm_shm_pair *pair,
+		       const struct tdm_rma_request *req,
+		       struct fi_peer_rx_entry **entry)
 {
 	struct tdm_shm_ep *ep = pair->ep;
 	int ret;
@@ -268,8 +274,8 @@ static int region(const struct tdm_shm_pair *pair,
 	return ret == -FI_ENOMEM ? -FI_EAGAIN : ret;
 }
 
-static void send_ack(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl,
-		     uint64_t id, unsigned status)
+void tdm_shm_rma_answer(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl,
+			uint64_t id, unsigned status)
 {
 	ctl->op = TDM_SHM_REC_ACK;
 	ctl->aux = (uint16_t)status;
@@ -293,7 +299,7 @@ static void place(struct tdm_shm_pair *pair, struct fi_peer_rx_entry *entry,
 	ep->srx->owner_ops->free_entry(entry);
 }
 
-static void request_fill(struct tdm_rma_request *req,
+void tdm_shm_rma_request(struct tdm_rma_request *req,
 			 const struct tdm_shm_pair *pair,
 			 const struct tdm_shm_where *where, uint64_t access)
 {
@@ -322,21 +328,21 @@ static int rx_write(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 	ctl->kind = TDM_SHM_CTL_ALONE;
 	memcpy(&id, slot + 8, 8);
 	memcpy(&where, body, sizeof(where));
-	request_fill(&req, pair, &where, FI_REMOTE_WRITE);
+	tdm_shm_rma_request(&req, pair, &where, FI_REMOTE_WRITE);
 	req.len = rec->aux;
 	if (rec->flags & TDM_SHM_REC_DATA) {
 		req.flags = FI_REMOTE_CQ_DATA;
 		memcpy(&req.data, body + sizeof(where), 8);
 	}
-	ret = region(pair, &req, &entry);
+	ret = tdm_shm_rma_region(pair, &req, &entry);
 	if (ret == -FI_EAGAIN) {
 		tdm_pool_free(&pair->ep->ctls, ctl);
 		return ret;
 	}
 	if (!ret)
 		place(pair, entry, body + rec->extra, rec->aux);
-	send_ack(pair, ctl, id,
-		 ret ? TDM_SHM_STATUS_ACCESS : TDM_SHM_STATUS_OK);
+	tdm_shm_rma_answer(pair, ctl, id,
+			   ret ? TDM_SHM_STATUS_ACCESS : TDM_SHM_STATUS_OK);
 	return 0;
 }
 
@@ -355,13 +361,13 @@ static int rx_rts_write(struct tdm_shm_pair *pair,
 		goto drop;
 	memcpy(&where, body + offsetof(struct tdm_shm_rts_write, where),
 	       sizeof(where));
-	request_fill(&req, pair, &where, FI_REMOTE_WRITE);
+	tdm_shm_rma_request(&req, pair, &where, FI_REMOTE_WRITE);
 	req.len = pull->rts.len;
 	if (rec->flags & TDM_SHM_REC_DATA) {
 		req.flags = FI_REMOTE_CQ_DATA;
 		req.data = pull->rts.data;
 	}
-	ret = region(pair, &req, &pull->entry);
+	ret = tdm_shm_rma_region(pair, &req, &pull->entry);
 	if (ret == -FI_EAGAIN)
 		goto drop;
 	if (!ret) {
@@ -369,64 +375,12 @@ static int rx_rts_write(struct tdm_shm_pair *pair,
 		return 0;
 	}
 	pull->ctl.kind = TDM_SHM_CTL_PULL;
-	send_ack(pair, &pull->ctl, pull->rts.id, TDM_SHM_STATUS_ACCESS);
+	tdm_shm_rma_answer(pair, &pull->ctl, pull->rts.id,
+			   TDM_SHM_STATUS_ACCESS);
 	return 0;
 drop:
 	tdm_pool_free(&pair->ep->pulls, pull);
 	return ret;
-}
-
-/* ---- target: reads ------------------------------------------------------- */
-
-struct tdm_shm_op *tdm_shm_serve_find(struct tdm_shm_pair *pair, uint64_t id)
-{
-	struct tdm_list *pos;
-
-	/* They end about in order: it is usually the first. */
-	tdm_list_for_each(pos, &pair->serves) {
-		struct tdm_shm_op *op =
-			tdm_list_entry(pos, struct tdm_shm_op, node);
-
-		if (op->gen == id >> 32 && (uint32_t)id == TDM_SHM_ID_SERVED)
-			return op;
-	}
-	return NULL;
-}
-
-/* Remove @s from the pair and give the region's entry back. */
-static void serve_settle(struct tdm_shm_serve *s)
-{
-	struct tdm_shm_pair *pair = s->op.pair;
-
-	tdm_list_del(&s->op.node);
-	tdm_list_del(&s->op.feed);
-	tdm_list_del(&s->ctl.node);
-	pair->nserves--;
-	if (s->entry && pair->ep->srx)
-		pair->ep->srx->owner_ops->free_entry(s->entry);
-}
-
-void tdm_shm_serve_drop(struct tdm_shm_op *op)
-{
-	struct tdm_shm_serve *s = tdm_shm_serve_of(op);
-
-	serve_settle(s);
-	tdm_pool_free(&op->pair->ep->serves, s);
-}
-
-/* Send the final ACK of @s. */
-static void serve_end(struct tdm_shm_serve *s, unsigned status)
-{
-	struct tdm_shm_pair *pair = s->op.pair;
-
-	if (status == TDM_SHM_STATUS_OK) {
-		pair->tx_msgs++;
-		pair->tx_bytes += s->op.len;
-		tdm_done_recv(&pair->ep->done, s->entry, s->op.len);
-	}
-	serve_settle(s);
-	s->ctl.kind = TDM_SHM_CTL_SERVE;
-	send_ack(pair, &s->ctl, s->peer_id, status);
 }
 
 int tdm_shm_rma_ack(struct tdm_shm_op *op, unsigned status)
@@ -434,11 +388,7 @@ int tdm_shm_rma_ack(struct tdm_shm_op *op, unsigned status)
 	int err = status_errno(status);
 
 	if (op->flags & FI_REMOTE_READ) {
-		struct tdm_shm_serve *s = tdm_shm_serve_of(op);
-
-		serve_end(s, tdm_shm_revoked(op->pair->ep, s->entry) ?
-				     TDM_SHM_STATUS_ACCESS :
-				     status);
+		tdm_shm_serve_confirm(op, status);
 		return 0;
 	}
 	if (op->flags & FI_READ) {
@@ -452,134 +402,6 @@ int tdm_shm_rma_ack(struct tdm_shm_op *op, unsigned status)
 	return 0;
 }
 
-void tdm_shm_serve_write(const struct tdm_shm_ctl *ctl, uint8_t *body)
-{
-	const struct tdm_shm_serve *s =
-		tdm_container_of(ctl, struct tdm_shm_serve, ctl);
-	struct tdm_shm_rts rts;
-
-	tdm_shm_rts_of(&rts, &s->op);
-	memcpy(body, &rts, sizeof(rts));
-}
-
-static struct tdm_shm_serve *serve_alloc(struct tdm_shm_pair *pair)
-{
-	struct tdm_shm_serve *s = tdm_pool_alloc(&pair->ep->serves);
-
-	if (!s)
-		return NULL;
-	memset(s, 0, sizeof(*s));
-	tdm_list_init(&s->ctl.node);
-	tdm_list_init(&s->op.feed);
-	tdm_list_init(&s->op.node);
-	tdm_list_append(&pair->serves, &s->op.node);
-	pair->nserves++;
-	s->op.pair = pair;
-	s->op.flags = FI_RMA | FI_REMOTE_READ;
-	s->op.gen = pair->next_serve++;
-	return s;
-}
-
-/* Answer with the bytes. Returns 1, or 0: not possible now. */
-static int serve_eager(struct tdm_shm_serve *s)
-{
-	struct tdm_shm_pair *pair = s->op.pair;
-	size_t len = s->op.len;
-	uint32_t n;
-	uint8_t *slot;
-
-	tdm_shm_tx_grow(pair, len);
-	if (len > pair->eager_most || !tdm_list_empty(&pair->ctl))
-		return 0;
-	n = tdm_shm_rec_slots(len);
-	slot = tdm_shm_tx_room(pair, n, TDM_SHM_TX_SPARE);
-	if (!slot)
-		return 0;
-	memcpy(slot + 8, &s->peer_id, 8);
-	tdm_iov_copy_from(slot + TDM_SHM_HEAD_BYTES, tdm_shm_op_iov(&s->op),
-			  s->op.count, 0, len);
-	tdm_shm_ring_publish(&pair->tx, n,
-			     tdm_shm_word0(0, TDM_SHM_REC_READ_DATA, 0,
-					   (uint16_t)len));
-	tdm_shm_bell(pair);
-	pair->tx_msgs++;
-	pair->tx_bytes += len;
-	tdm_done_recv(&pair->ep->done, s->entry, len);
-	tdm_shm_serve_drop(&s->op);
-	return 1;
-}
-
-/*
- * A short answer finds no room: copy the bytes, since later operations must not
- * change them. Returns 0, or -FI_EAGAIN: the record stays.
- */
-static int serve_sample(struct tdm_shm_serve *s)
-{
-	struct tdm_shm_pair *pair = s->op.pair;
-	struct tdm_shm_ctl *ctl;
-	size_t len = s->op.len;
-	uint8_t *bytes;
-
-	ctl = tdm_shm_result_new(pair, len, &bytes);
-	if (!ctl) {
-		tdm_shm_serve_drop(&s->op);
-		return -FI_EAGAIN;
-	}
-	tdm_iov_copy_from(bytes, tdm_shm_op_iov(&s->op), s->op.count, 0, len);
-	ctl->op = TDM_SHM_REC_READ_DATA;
-	ctl->aux = (uint16_t)len;
-	ctl->tag = s->peer_id;
-	pair->tx_msgs++;
-	pair->tx_bytes += len;
-	tdm_done_recv(&pair->ep->done, s->entry, len);
-	tdm_shm_serve_drop(&s->op);
-	tdm_shm_ctl_send(pair, ctl);
-	return 0;
-}
-
-static int rx_read(struct tdm_shm_pair *pair, const uint8_t *slot)
-{
-	struct fi_peer_rx_entry *entry;
-	struct tdm_rma_request req;
-	struct tdm_shm_read body;
-	struct tdm_shm_serve *s;
-	int ret;
-
-	memcpy(&body, slot + TDM_SHM_HEAD_BYTES, sizeof(body));
-	if (tdm_shm_read_check(&body) || pair->nserves >= TDM_SHM_SERVES_MOST)
-		return -FI_EPROTO;
-	s = serve_alloc(pair);
-	if (!s)
-		return -FI_EAGAIN;
-	memcpy(&s->peer_id, slot + 8, 8);
-	request_fill(&req, pair, &body.where, FI_REMOTE_READ);
-	req.len = body.len;
-	ret = region(pair, &req, &entry);
-	if (ret == -FI_EAGAIN) {
-		tdm_shm_serve_drop(&s->op);
-		return ret;
-	}
-	if (ret) {
-		serve_end(s, TDM_SHM_STATUS_ACCESS);
-		return 0;
-	}
-	s->entry = entry;
-	s->op.len = body.len;
-	s->op.count = (uint32_t)entry->count;
-	if (entry->count <= TDM_IOV_LIMIT)
-		memcpy(s->op.iov, entry->iov,
-		       entry->count * sizeof(*entry->iov));
-	if (serve_eager(s))
-		return 0;
-	if (body.len <= TDM_SAMPLE_BYTES)
-		return serve_sample(s);
-	s->ctl.op = TDM_SHM_REC_RTS_READ;
-	s->ctl.kind = TDM_SHM_CTL_KEEP;
-	s->ctl.tag = s->peer_id;
-	tdm_shm_ctl_send(pair, &s->ctl);
-	return 0;
-}
-
 int tdm_shm_rma_rx(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		   const uint8_t *slot)
 {
@@ -589,7 +411,7 @@ int tdm_shm_rma_rx(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 	case TDM_SHM_REC_RTS_WRITE:
 		return rx_rts_write(pair, rec, slot);
 	case TDM_SHM_REC_READ:
-		return rx_read(pair, slot);
+		return tdm_shm_serve_rx(pair, slot);
 	case TDM_SHM_REC_ATOMIC:
 		return tdm_shm_amo_rx(pair, rec, slot);
 	case TDM_SHM_REC_READ_DATA:

@@ -8,8 +8,10 @@
 #ifndef TDM_SHM_RMA_H
 #define TDM_SHM_RMA_H
 
-#include "shm/path.h"
+#include "shm/ep.h"
 #include "shm/ranges.h"
+#include "shm/serve.h"
+#include "shm/tx.h"
 #include "tdm_rma.h"
 
 /* tdm_shm_op.step of a read at its initiator. */
@@ -18,33 +20,6 @@ enum tdm_shm_read_step {
 	TDM_SHM_READ_PULLING, /* RTS_READ came: a pull fetches the bytes */
 	TDM_SHM_READ_CONFIRM, /* the bytes are here: was the region closed? */
 };
-
-/* Most reads of others that an endpoint serves at once. */
-enum { TDM_SHM_SERVES_MOST = 1 << 20 };
-
-/* Set in the low half of an id: the operation is a tdm_shm_serve. */
-#define TDM_SHM_ID_SERVED 0x80000000u
-
-/* A read of the peer that is answered by RTS_READ. */
-struct tdm_shm_serve {
-	struct tdm_shm_ctl ctl; /* its RTS_READ, then its ACK; first member */
-	struct tdm_shm_op op;	/* FI_REMOTE_READ; op.node: pair->serves */
-	struct fi_peer_rx_entry *entry;
-	uint64_t peer_id; /* id of the operation at the initiator */
-};
-
-static inline struct tdm_shm_serve *tdm_shm_serve_of(struct tdm_shm_op *op)
-{
-	return tdm_container_of(op, struct tdm_shm_serve, op);
-}
-
-/* The buffers of @op: beyond TDM_IOV_LIMIT, those of the region's entry. */
-static inline const struct iovec *tdm_shm_op_iov(struct tdm_shm_op *op)
-{
-	return tdm_likely(op->count <= TDM_IOV_LIMIT) ?
-		       op->iov :
-		       tdm_shm_serve_of(op)->entry->iov;
-}
 
 /*
  * fi_rma(3) and fi_atomic(3) at the initiator: as tdm_shm_tx_send(), for FI_RMA
@@ -77,55 +52,24 @@ static inline int tdm_shm_revoked(const struct tdm_shm_ep *ep,
 	return entry && (entry->flags & FI_RMA) && ep->rma->revoked(entry);
 }
 
-/* The served operation @id of @pair, or NULL. */
-struct tdm_shm_op *tdm_shm_serve_find(struct tdm_shm_pair *pair, uint64_t id);
-
-/* Write the body of @ctl, an RTS_READ, to @body. */
-void tdm_shm_serve_write(const struct tdm_shm_ctl *ctl, uint8_t *body);
-
-/* Free @op, a served operation, without an answer. */
-void tdm_shm_serve_drop(struct tdm_shm_op *op);
-
 /*
- * ---- tx.c: for messages and one-sided operations --------------------------
+ * The entry of the region that @req asks for. Errors: -FI_EAGAIN, try again
+ * later; any other: refused.
  */
+int tdm_shm_rma_region(const struct tdm_shm_pair *pair,
+		       const struct tdm_rma_request *req,
+		       struct fi_peer_rx_entry **entry);
+
+/* Begin *@req: @access to the ranges at @where, but for its length. */
+void tdm_shm_rma_request(struct tdm_rma_request *req,
+			 const struct tdm_shm_pair *pair,
+			 const struct tdm_shm_where *where, uint64_t access);
+
+/* Send the ACK of the peer's operation @id, by @ctl. */
+void tdm_shm_rma_answer(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl,
+			uint64_t id, unsigned status);
 
 enum { TDM_SHM_TX_SPARE = 2 }; /* slots kept for control records */
-
-/*
- * As tdm_shm_ring_reserve(); reads the peer's progress when need be and checks
- * from time to time whether the peer is alive: if not, @pair is broken.
- */
-uint8_t *tdm_shm_tx_room(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare);
-
-/*
- * After tdm_shm_tx_room() returned NULL: one step of progress. Returns
- * -FI_EAGAIN, or 0 if the peer is gone: @x (NULL: none) ended with
- * FI_ECONNRESET.
- */
-ssize_t tdm_shm_tx_full(struct tdm_shm_pair *pair, const struct tdm_xfer *x);
-
-/*
- * FI_FENCE: returns not 0, after one step of progress, while operations to the
- * peer are under way. Those in the ring do not count: they precede later
- * records anyway.
- */
-int tdm_shm_tx_fenced(struct tdm_shm_pair *pair);
-
-/* Let the ring grow if it is time, or if @len bytes need it. */
-void tdm_shm_tx_grow(struct tdm_shm_pair *pair, size_t len);
-
-/*
- * @pair (NULL: unknown) is not up: take a step towards a session, then send @x.
- */
-ssize_t tdm_shm_tx_slow(struct tdm_shm_ep *ep, struct tdm_shm_pair *pair,
-			struct tdm_xfer *x);
-
-/*
- * Fill the announcement of @op, whose len, count and iov are set; the buffers'
- * addresses only if there is room for them.
- */
-void tdm_shm_rts_of(struct tdm_shm_rts *rts, const struct tdm_shm_op *op);
 
 /*
  * As tdm_shm_tx_room(), for a record of @n slots of @x with room before it for
@@ -145,9 +89,5 @@ static inline void tdm_shm_ranges_put(struct tdm_shm_pair *pair,
 	if (tdm_unlikely(x->flags & TDM_RANGES))
 		tdm_shm_ranges_publish(pair, x);
 }
-
-/* Fill the announcement of @x, whose buffers @op keeps. */
-void tdm_shm_rts_fill(struct tdm_shm_rts *rts, struct tdm_shm_op *op,
-		      const struct tdm_xfer *x);
 
 #endif /* TDM_SHM_RMA_H */

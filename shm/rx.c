@@ -17,12 +17,20 @@
  * Locking: domain lock held. Spec: fi_peer(3) PEER SRX,
  * doc/PROTOCOL-shm.md "Records".
  */
+#include "shm/rx.h"
+
 #include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
+#include "shm/bell.h"
+#include "shm/bounce.h"
+#include "shm/cma.h"
+#include "shm/copy.h"
+#include "shm/ctl.h"
 #include "shm/ctx.h"
-#include "shm/path.h"
+#include "shm/ep.h"
+#include "shm/lifeline.h"
 #include "shm/rma.h"
 #include "shm/unexp.h"
 
@@ -300,7 +308,7 @@ static int rx_moved(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		    uint64_t gen)
 {
 	struct tdm_shm_session *s = pair->sess;
-	int ret = tdm_shm_life_next(pair);
+	int ret = tdm_shm_lifeline_next(pair);
 
 	if (ret)
 		return ret;

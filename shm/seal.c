@@ -13,11 +13,14 @@
  * Locking: domain lock held. Spec: doc/PROTOCOL.md "Keys",
  * doc/PROTOCOL-shm.md "Attach".
  */
+#include "shm/seal.h"
+
 #include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
-#include "shm/path.h"
+#include "shm/ep.h"
+#include "shm/lifeline.h"
 
 enum { PROVEN = offsetof(struct tdm_shm_sealed, proof) };
 
@@ -106,11 +109,13 @@ int tdm_shm_seal_ready(struct tdm_shm_session *s)
 	int ret;
 
 	if (!key_of(s))
-		return tdm_shm_msg_send(s->life.fd, TDM_SHM_MSG_READY, 0, -1);
+		return tdm_shm_msg_send(s->lifeline.fd, TDM_SHM_MSG_READY, 0,
+					-1);
 	text = whole(&s->seals->own, &s->seals->peer);
 	ret = tdm_auth_prove(key_of(s), TDM_AUTH_SHM_CLIENT, &text, r.proof);
 	return ret ? ret :
-		     tdm_shm_packet_send(s->life.fd, &r, sizeof(r), NULL, 0);
+		     tdm_shm_packet_send(s->lifeline.fd, &r, sizeof(r), NULL,
+					 0);
 }
 
 int tdm_shm_seal_done(const struct tdm_shm_session *s,

@@ -10,8 +10,7 @@
  *     checked before it is mapped.
  * Locking: domain lock held. Spec: unix(7), doc/PROTOCOL-shm.md "Attach".
  */
-#include "base/env.h"
-#include "shm/attach.h"
+#include "shm/session.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,8 +20,13 @@
 
 #include <rdma/fi_errno.h>
 
-#include "shm/path.h"
+#include "base/env.h"
 #include "base/os.h"
+#include "shm/attach.h"
+#include "shm/bell.h"
+#include "shm/ep.h"
+#include "shm/lifeline.h"
+#include "shm/seal.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -35,7 +39,7 @@ struct tdm_shm_session *tdm_shm_session_alloc(struct tdm_shm_ep *ep)
 	if (!s)
 		return NULL;
 	s->ep = ep;
-	s->life.fd = -1;
+	s->lifeline.fd = -1;
 	s->dead.fd = -1;
 	s->dead.ready = tdm_shm_dead_ready;
 	s->bell_fd = -1;
@@ -53,7 +57,7 @@ void tdm_shm_session_free(struct tdm_shm_session *s)
 	if (s->state == TDM_SHM_SESSION_ACCEPTED)
 		ep->unauth--;
 	tdm_list_del(&s->node);
-	tdm_shm_watch_close(ep, &s->life);
+	tdm_shm_watch_close(ep, &s->lifeline);
 	tdm_shm_watch_close(ep, &s->dead);
 	if (s->own_bell >= 0)
 		tdm_shm_bell_release(s);
@@ -91,13 +95,14 @@ int tdm_shm_session_creds(struct tdm_shm_session *s)
 	struct ucred cred;
 	int fd = -1;
 
-	if (tdm_os.getsockopt(s->life.fd, SOL_SOCKET, SO_PEERCRED, &cred,
+	if (tdm_os.getsockopt(s->lifeline.fd, SOL_SOCKET, SO_PEERCRED, &cred,
 			      &len) ||
 	    cred.uid != geteuid())
 		return TDM_SHM_OTHER_USER;
 	s->pid = cred.pid;
 	len = sizeof(fd);
-	if (tdm_os.getsockopt(s->life.fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &len))
+	if (tdm_os.getsockopt(s->lifeline.fd, SOL_SOCKET, SO_PEERPIDFD, &fd,
+			      &len))
 		fd = s->pid > 0 ? tdm_os.pidfd_open(s->pid, 0) : -1;
 	s->dead.fd = fd;
 	return 0;
@@ -105,7 +110,7 @@ int tdm_shm_session_creds(struct tdm_shm_session *s)
 
 int tdm_shm_session_watch(struct tdm_shm_session *s)
 {
-	int ret = tdm_shm_watch_add(s->ep, &s->life);
+	int ret = tdm_shm_watch_add(s->ep, &s->lifeline);
 
 	if (!ret && s->dead.fd >= 0)
 		ret = tdm_shm_watch_add(s->ep, &s->dead);
@@ -168,7 +173,7 @@ int tdm_shm_session_hello(struct tdm_shm_session *s)
 		packet = &s->seals->own;
 		bytes = sizeof(s->seals->own);
 	}
-	ret = tdm_shm_packet_send(s->life.fd, packet, bytes, fds, 3);
+	ret = tdm_shm_packet_send(s->lifeline.fd, packet, bytes, fds, 3);
 	if (!ret)
 		tdm_shm_region_handed(&s->own);
 	return ret;

@@ -13,14 +13,21 @@
  * Locking: domain lock held. Spec: fi_msg(3), fi_cq(3) completion levels,
  * doc/PROTOCOL-shm.md "Records".
  */
+#include "shm/tx.h"
+
 #include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
-#include "shm/ctx.h"
-#include "shm/path.h"
-#include "shm/rma.h"
 #include "base/os.h"
+#include "shm/av.h"
+#include "shm/bell.h"
+#include "shm/copy.h"
+#include "shm/ctx.h"
+#include "shm/ep.h"
+#include "shm/lifeline.h"
+#include "shm/progress.h"
+#include "shm/rma.h"
 
 enum {
 	TX_LARGE_STALLS = 16,
@@ -123,7 +130,7 @@ static tdm_noinline void ring_grow(struct tdm_shm_pair *pair)
 	tdm_shm_tx_credit(pair);
 	if (pair->broken || pair->tx.credit < pair->tx.base)
 		return;
-	if (!slot || tdm_shm_life_ring(pair, slots)) {
+	if (!slot || tdm_shm_lifeline_ring(pair, slots)) {
 		pair->no_grow = slot != NULL;
 		return;
 	}
@@ -131,7 +138,7 @@ static tdm_noinline void ring_grow(struct tdm_shm_pair *pair)
 	tdm_shm_ring_publish(&pair->tx, 1,
 			     tdm_shm_word0(0, TDM_SHM_REC_MOVED, 0,
 					   (uint16_t)slots));
-	tdm_shm_life_moved(pair);
+	tdm_shm_lifeline_moved(pair);
 	tdm_shm_ring_tx_init(&pair->tx,
 			     tdm_shm_seg_slots(pair->sess->own_ring.base),
 			     slots, pair->sess->dirty);

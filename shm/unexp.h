@@ -6,7 +6,7 @@
 #ifndef TDM_SHM_UNEXP_H
 #define TDM_SHM_UNEXP_H
 
-#include "shm/path.h"
+#include "shm/ep.h"
 
 /*
  * Memory used by a message of which @len bytes are kept here, the owner's entry

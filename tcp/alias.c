@@ -11,11 +11,16 @@
  *
  * Lock: the domain's, taken by alias_close(), else held.
  */
+#include "tcp/alias.h"
+
 #include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
+#include "tcp/bind.h"
 #include "tcp/ep_priv.h"
+#include "tcp/option.h"
+#include "tcp/report.h"
 #include "tdm_info.h"
 #include "tdm_nosys.h"
 

@@ -5,12 +5,14 @@
  *
  * No lock is held here.
  */
+#include "tcp/amo.h"
+
 #include <rdma/fi_errno.h>
 
 #include "peer/amo.h"
+#include "tcp/check.h"
 #include "tcp/deferred.h"
 #include "tcp/getinfo.h"
-#include "tcp/check.h"
 #include "tcp/route.h"
 #include "tdm_amo_calls.h"
 

@@ -6,15 +6,18 @@
  *
  * Spec: fi_getinfo(3), fi_domain(3), fi_endpoint(3).
  */
+#include "tcp/attr.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include <rdma/fi_errno.h>
 
-#include "tcp/getinfo.h"
-#include "tcp/refuse.h"
 #include "base/auth.h"
 #include "base/base.h"
+#include "tcp/getinfo.h"
+#include "tcp/provider.h"
+#include "tcp/refuse.h"
 #include "tdm_info.h"
 #include "tdm_space.h"
 #include "tdm_xfer.h"

@@ -8,7 +8,7 @@
  *  2. Each ends once: by the transport that takes it, or here, by an error.
  *  3. If a peer cannot be reached, or its connection is lost, all operations
  *     that wait for it fail together.
- *  4. backlog->late is on domain->late while there are queues.
+ *  4. backlog->retry is on domain->retry while there are queues.
  *
  * Peers that do not answer must not use up the time for the others: a pass
  * handles some of the pairs, in turn, and a pair less often the more tries have
@@ -24,10 +24,11 @@
 #include <rdma/fi_errno.h>
 
 #include "base/env.h"
-#include "tcp/ep_priv.h"
-#include "tcp/route.h"
 #include "base/inject.h"
 #include "base/os.h"
+#include "tcp/bind.h"
+#include "tcp/ep_priv.h"
+#include "tcp/route.h"
 #include "tdm_kept.h"
 
 enum {
@@ -81,8 +82,8 @@ static struct tdm_queue *queue_open(struct tdm_ep *ep, struct tdm_pair *p)
 	tdm_pair_hold(p);
 	tdm_list_append(&ep->backlog.queues, &q->node);
 	ep->backlog.queue_count++;
-	if (!tdm_list_linked(&ep->backlog.late.node))
-		tdm_list_append(&ep->domain->late, &ep->backlog.late.node);
+	if (!tdm_list_linked(&ep->backlog.retry.node))
+		tdm_list_append(&ep->domain->retry, &ep->backlog.retry.node);
 	return q;
 }
 
@@ -95,7 +96,7 @@ static void queue_close(struct tdm_ep *ep, struct tdm_queue *q)
 	tdm_list_del(&q->node);
 	free(q);
 	if (!--ep->backlog.queue_count)
-		tdm_list_del(&ep->backlog.late.node);
+		tdm_list_del(&ep->backlog.retry.node);
 }
 
 /* Free @b, which has left its queue. */
@@ -120,7 +121,7 @@ ssize_t tdm_backlog_add(struct tdm_ep *ep, struct tdm_pair *p,
 
 	tdm_assert_held(&d->lock);
 	if (inject ? tdm_inject_take(held_bytes(copied)) :
-		     !d->in_late &&
+		     !d->in_retry &&
 			     ep->backlog.counted >= ep->info->tx_attr->size)
 		return -FI_EAGAIN;
 	b = malloc(sizeof(*b) + copied);
@@ -250,9 +251,10 @@ static void offer(struct tdm_ep *ep, struct tdm_queue *q, uint64_t now)
 	in_vain(q, now);
 }
 
-static void pass(struct tdm_late *late)
+static void pass(struct tdm_retry *retry)
 {
-	struct tdm_ep *ep = tdm_container_of(late, struct tdm_ep, backlog.late);
+	struct tdm_ep *ep =
+		tdm_container_of(retry, struct tdm_ep, backlog.retry);
 	size_t n = tdm_min(ep->backlog.queue_count, PASS_QUEUES);
 	uint64_t now = tdm_os.now_ns();
 	struct tdm_queue *q;
@@ -270,8 +272,8 @@ void tdm_backlog_init(struct tdm_backlog *backlog)
 {
 	tdm_list_init(&backlog->ops);
 	tdm_list_init(&backlog->queues);
-	tdm_list_init(&backlog->late.node);
-	backlog->late.pass = pass;
+	tdm_list_init(&backlog->retry.node);
+	backlog->retry.pass = pass;
 }
 
 /* ---- cancelled and removed operations ------------------------------------ */

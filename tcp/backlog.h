@@ -15,8 +15,8 @@
 
 #include <sys/types.h>
 
-#include "tcp/domain.h"
 #include "base/list.h"
+#include "tcp/domain.h"
 
 struct tdm_ep;
 struct tdm_pair;
@@ -27,8 +27,8 @@ struct tdm_backlog {
 	struct tdm_list ops;	/* of all pairs, in the order of the calls */
 	struct tdm_list queues; /* struct tdm_queue, the next to offer first */
 	size_t queue_count;
-	size_t counted;	      /* operations that count against tx_attr.size */
-	struct tdm_late late; /* domain->late while there are queues */
+	size_t counted;		/* operations that count against tx_attr.size */
+	struct tdm_retry retry; /* domain->retry while there are queues */
 };
 
 /* The operations that wait for one pair; there is at least one. */

@@ -7,9 +7,7 @@
  *
  * Lock: the domain's, held here.
  */
-#include "tcp/ep_priv.h"
-#include "tcp/refuse.h"
-#include "tcp/sep.h"
+#include "tcp/bind.h"
 
 #include <string.h>
 
@@ -17,6 +15,11 @@
 
 #include "peer/eq.h"
 #include "peer/srx_group.h"
+#include "tcp/ep_priv.h"
+#include "tcp/refuse.h"
+#include "tcp/sep.h"
+#include "tcp/srx_ctx.h"
+#include "tcp/stx.h"
 
 uint64_t tdm_ep_refused(const struct tdm_ep *ep)
 {

@@ -11,6 +11,7 @@
 #include <rdma/fi_rma.h>
 
 #include "tcp/ep.h"
+#include "tcp/option.h"
 #include "tdm_amo_post.h"
 #include "tdm_xfer.h"
 

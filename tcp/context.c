@@ -15,20 +15,26 @@
  * Lock: the domain's, taken in the calls of the ops tables; held in
  * tdm_sep_send() and the calls of tdm_sep_cq_ops.
  */
+#include "tcp/context.h"
+
 #include <limits.h>
 #include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
+#include "base/os.h"
+#include "tcp/alias.h"
+#include "tcp/attr.h"
+#include "tcp/bind.h"
 #include "tcp/deferred.h"
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
+#include "tcp/option.h"
 #include "tcp/refuse.h"
 #include "tcp/route.h"
 #include "tcp/sep.h"
 #include "tdm_info.h"
 #include "tdm_nosys.h"
-#include "base/os.h"
 
 enum {
 	/* How long a close waits for operations under way. */
@@ -58,7 +64,7 @@ ssize_t tdm_sep_send(struct tdm_ep *ctx, const struct tdm_xfer *x)
 	ssize_t ret;
 
 	/* Operations posted by a pass were counted when they were queued. */
-	if (tx->used >= ctx->info->tx_attr->size && !ctx->domain->in_late)
+	if (tx->used >= ctx->info->tx_attr->size && !ctx->domain->in_retry)
 		return -FI_EAGAIN;
 	op = tdm_pool_alloc(&ctx->of->sep->ops);
 	if (!op)

@@ -11,7 +11,7 @@
  *     that of the thresholds. One that gets -FI_EAGAIN stays on the list, and
  *     with it all later ones of the same endpoint to the same peer (or all its
  *     receives), until a later pass. It does not delay others.
- *  2. domain->deferring is on domain->late while something is due.
+ *  2. domain->deferring is on domain->retry while something is due.
  *  3. domain->fresh is set while an operation is due that no pass has tried:
  *     then no thread may sleep.
  *
@@ -25,8 +25,10 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_trigger.h>
 
+#include "tcp/bind.h"
 #include "tcp/ep_priv.h"
 #include "tcp/post.h"
+#include "tcp/retry.h"
 #include "tcp/route.h"
 
 static struct tdm_deferred *of_all(struct tdm_list *node)
@@ -87,7 +89,7 @@ void tdm_deferred_add(struct tdm_deferred *t, struct tdm_cntr *cntr)
 	tdm_list_append(&d->deferred, &t->all);
 	tdm_cntr_await(cntr, &t->trigger);
 	if (d->fresh)
-		tdm_late_pass(d);
+		tdm_retry_pass(d);
 }
 
 /* fi_trigger(3): "struct fi_triggered_context ... per operation context". */
@@ -304,7 +306,7 @@ void tdm_domain_due(struct tdm_engine *engine, struct tdm_trigger *trigger)
 	if (engine->orphan)
 		return;
 	if (!tdm_list_linked(&d->deferring.node))
-		tdm_list_append(&d->late, &d->deferring.node);
+		tdm_list_append(&d->retry, &d->deferring.node);
 	if (tdm_engine_watched(engine))
 		tdm_loop_wake(d->loop);
 }
@@ -375,10 +377,10 @@ static int start(struct tdm_deferred *t)
 	return 0;
 }
 
-static void pass(struct tdm_late *late)
+static void pass(struct tdm_retry *retry)
 {
 	struct tdm_domain *d =
-		tdm_container_of(late, struct tdm_domain, deferring);
+		tdm_container_of(retry, struct tdm_domain, deferring);
 	struct tdm_list *pos = d->due.next, *prev;
 
 	/* Operations that one of them starts are appended, for a later round. */

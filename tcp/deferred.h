@@ -119,7 +119,7 @@ void tdm_deferred_drop(const struct tdm_ep *ep);
  */
 void tdm_deferred_removed(const struct tdm_ep *ep, fi_addr_t addr);
 
-/* work.c: fi_control(3) of a domain. Lock: taken inside. */
-int tdm_work_control(struct fid *fid, int command, void *arg);
+/* struct tdm_engine.due(): deferred.c. */
+void tdm_domain_due(struct tdm_engine *engine, struct tdm_trigger *trigger);
 
 #endif /* TDM_TCP_DEFERRED_H */

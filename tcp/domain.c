@@ -20,14 +20,25 @@
 
 #include "av/av.h"
 #include "base/env.h"
+#include "base/log.h"
 #include "peer/auto.h"
 #include "peer/eq.h"
 #include "peer/pollset.h"
+#include "tcp/amo.h"
+#include "tcp/attr.h"
 #include "tcp/deferred.h"
+#include "tcp/ep.h"
 #include "tcp/ep_priv.h"
+#include "tcp/fabric.h"
 #include "tcp/getinfo.h"
+#include "tcp/mr.h"
+#include "tcp/opened.h"
+#include "tcp/retry.h"
+#include "tcp/sep.h"
+#include "tcp/srx_ctx.h"
+#include "tcp/stx.h"
+#include "tcp/work.h"
 #include "tdm_info.h"
-#include "base/log.h"
 #include "tdm_nosys.h"
 
 enum { QUIET_PASSES = 16 };
@@ -86,8 +97,8 @@ static void domain_progress(struct tdm_engine *engine)
 		tcp_progress(d);
 	if (tdm_likely(d->link != NULL))
 		tdm_link_progress(d->link);
-	if (tdm_unlikely(!tdm_list_empty(&d->late)))
-		tdm_late_pass(d);
+	if (tdm_unlikely(!tdm_list_empty(&d->retry)))
+		tdm_retry_pass(d);
 }
 
 /*
@@ -111,7 +122,7 @@ static int domain_arm(struct tdm_engine *engine)
 	struct tdm_list *pos;
 	int ret;
 
-	tdm_late_arm(d);
+	tdm_retry_arm(d);
 	tdm_list_for_each(pos, &d->eps) {
 		ret = tdm_tcp_arm(
 			tdm_list_entry(pos, struct tdm_ep, node)->tcp);
@@ -158,8 +169,8 @@ static int domain_wait_fd(struct tdm_engine *engine)
 static void domain_free(struct tdm_domain *d)
 {
 	tdm_link_close(d->link);
-	if (d->late_timer.ev)
-		tdm_loop_timer_disarm(&d->late_timer);
+	if (d->retry_timer.ev)
+		tdm_loop_timer_disarm(&d->retry_timer);
 	if (d->loop)
 		tdm_loop_close(d->loop);
 	tdm_info_free(d->info);
@@ -417,7 +428,7 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 	d->fabric = fabric;
 	tdm_list_init(&d->eps);
 	tdm_list_init(&d->named);
-	tdm_late_init(d);
+	tdm_retry_init(d);
 	tdm_deferred_init(d);
 	d->info = fi_dupinfo(info);
 	ret = d->info ? tdm_loop_open(&d->loop) : -FI_ENOMEM;

@@ -7,7 +7,7 @@
  *
  * Lock: the domain's, taken here.
  */
-#include "tcp/ep_priv.h"
+#include "tcp/ep.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -15,16 +15,26 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/auth.h"
 #include "base/env.h"
+#include "base/log.h"
+#include "tcp/alias.h"
+#include "tcp/attr.h"
+#include "tcp/bind.h"
 #include "tcp/deferred.h"
+#include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
+#include "tcp/keys.h"
+#include "tcp/mr.h"
+#include "tcp/name.h"
+#include "tcp/option.h"
 #include "tcp/refuse.h"
+#include "tcp/report.h"
 #include "tcp/route.h"
 #include "tcp/sep.h"
+#include "tcp/srx_ctx.h"
 #include "tdm_amo_table.h"
-#include "base/auth.h"
 #include "tdm_info.h"
-#include "base/log.h"
 #include "tdm_nosys.h"
 
 /* The export of the receive side for transport @t. */

@@ -12,10 +12,10 @@
 #include "av/av.h"
 #include "peer/srx.h"
 #include "tcp/backlog.h"
-#include "tcp/wire/wire.h"
 #include "tcp/domain.h"
-#include "tcp/lives.h"
+#include "tcp/history.h"
 #include "tcp/pairs.h"
+#include "tcp/wire/wire.h"
 #include "tdm_done.h"
 
 /* The kinds of struct tdm_ep that an application sees, fi_endpoint(3). */
@@ -81,7 +81,7 @@ struct tdm_ep {
 	int shm_permitted;     /* FI_OPT_SHARED_MEMORY_PERMITTED */
 	size_t local_pairs;    /* part of domain->local_pairs */
 	struct tdm_limits limits;
-	struct tdm_list removed; /* struct tdm_lives, for FI_TANDEM_REPORT */
+	struct tdm_list removed; /* struct tdm_history, for FI_TANDEM_REPORT */
 	size_t lives_lost;	 /* without memory for their counts */
 	const struct tdm_tiers *tiers; /* how pairs agree on a path: pair.h */
 	struct tdm_backlog backlog;    /* of an endpoint with pairs */
@@ -127,23 +127,15 @@ static inline int tdm_ep_grants(const struct tdm_ep *ep, uint64_t flags)
 	return !(flags & all & ~ep->caps);
 }
 
-/* The calls of struct fi_ops_ep, options: option.c. */
-int tdm_ep_getopt(fid_t fid, int level, int optname, void *optval,
-		  size_t *optlen);
-int tdm_ep_setopt(fid_t fid, int level, int optname, const void *optval,
-		  size_t optlen);
-
-/*
- * The checks of a transfer on an endpoint that is disabled (-FI_EOPBADSTATE) or
- * limited by options (-FI_EMSGSIZE).
- */
-int tdm_ep_check(const struct tdm_ep *ep, const struct tdm_xfer *x);
-
 /* Data transfer tables; api.c and amo.c. */
 extern struct fi_ops_msg tdm_msg_ops;
 extern struct fi_ops_tagged tdm_tagged_ops;
 extern struct fi_ops_rma tdm_rma_ops;
 extern struct tdm_amo_table tdm_amo_calls;
 extern struct fi_ops_collective tdm_no_collective_ops; /* nosys.c: all fail */
+
+/* fi_endpoint(3). */
+int tdm_ep_open(struct fid_domain *domain, struct fi_info *info,
+		struct fid_ep **ep, void *context);
 
 #endif /* TDM_TCP_EP_H */

@@ -5,17 +5,20 @@
  *
  * Invariant: users counts open domains and EQs; the fabric outlives them.
  */
+#include "tcp/fabric.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include <rdma/fi_errno.h>
 
+#include "base/log.h"
 #include "peer/cntr.h"
 #include "peer/cq.h"
 #include "peer/eq.h"
 #include "peer/waitset.h"
 #include "tcp/domain.h"
-#include "base/log.h"
+#include "tcp/opened.h"
 #include "tdm_nosys.h"
 
 static struct tdm_fabric *fabric_from_fid(struct fid_fabric *fid)

@@ -14,14 +14,19 @@
  * Lock: during the fork, those of all domains and that of atomic operations, so
  * that no other thread of the parent is inside a transport.
  */
+#include "tcp/fork.h"
+
 #include <pthread.h>
 #include <string.h>
 
 #include <rdma/fi_errno.h>
 
-#include "tcp/ep_priv.h"
-#include "tcp/sep.h"
 #include "base/log.h"
+#include "tcp/alias.h"
+#include "tcp/ep_priv.h"
+#include "tcp/mr.h"
+#include "tcp/opened.h"
+#include "tcp/sep.h"
 
 static void no_progress(struct tdm_engine *engine)
 {

@@ -17,7 +17,11 @@
 #include <rdma/fi_errno.h>
 
 #include "base/os.h"
+#include "tcp/attr.h"
 #include "tcp/iface.h"
+#include "tcp/nic.h"
+#include "tcp/offer.h"
+#include "tcp/opened.h"
 #include "tcp/refuse.h"
 #include "tdm_info.h"
 

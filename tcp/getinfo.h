@@ -100,66 +100,12 @@ enum {
  */
 #define TDM_PROTO 0x80007464u
 
-/* ep_attr.protocol: TDM_PROTO, or that of the provider we stand in for. */
-uint32_t tdm_info_protocol(void);
-
 /* struct fi_provider.getinfo; called without any lock, by any thread. */
 int tdm_getinfo(uint32_t version, const char *node, const char *service,
 		uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info);
 
-/*
- * A new info with every attribute at its default, no address. NULL: out of
- * memory. Freed by tdm_info_free().
- */
-struct fi_info *tdm_info_base(void);
-
-/*
- * Apply @hints to @info (from tdm_info_base()) by the rules of fi_getinfo(3).
- * Errors: -FI_ENODATA, with the reason logged at INFO level.
- */
-int tdm_info_apply(uint32_t version, const struct fi_info *hints,
-		   struct fi_info *info);
-
-/*
- * Check the attributes of an info that comes back from the application at
- * fi_domain or fi_endpoint: 0 or -FI_EINVAL.
- */
-int tdm_info_check(const struct fi_info *info);
-
-/*
- * The capabilities of one direction, @side, of an endpoint or context whose
- * attributes name @asked and whose endpoint has @whole. Bits of the other
- * direction are ignored; a kind without a direction gets that of @side. Without
- * any bit of @side: those of @whole.
- */
-uint64_t tdm_caps_side(uint64_t asked, uint64_t side, uint64_t whole);
-
-/*
- * tdm_info_check() for the attributes of a context, fi_srx_context() and the
- * like; NULL is fine.
- */
-int tdm_tx_attr_check(const struct fi_tx_attr *attr);
-int tdm_rx_attr_check(const struct fi_rx_attr *attr);
-
-/*
- * opened.c: are the fabric and the domain that @hints name open? Sets the
- * names of @info to those of the objects, and its address format to that of the
- * domain. Errors: -FI_ENODATA, -FI_ENOMEM.
- */
-int tdm_opened_ask(const struct fi_info *hints, struct fi_info *info);
-
 struct tdm_iface;
-
-/*
- * nic.c: the description of @i as fi_nic(3) defines it. The caller owns it and
- * frees it with fi_close() of its fid, as fi_freeinfo(3) does; FI_DUP copies
- * it. @bus: 1 to tell the place on the PCI bus. NULL: no memory.
- */
-struct fid_nic *tdm_nic_open(const struct tdm_iface *i, int bus);
-
-/* Refer to the first open fabric and domain of the names of @info, if any. */
-void tdm_opened_fill(struct fi_info *info);
 
 /*
  * Fill the addresses and the names of domain and fabric of @info from the

@@ -55,12 +55,6 @@ struct tdm_iface {
 	unsigned place; /* in the user's list */
 };
 
-/*
- * Read all addresses of interfaces that are up, those without carrier as well.
- * Out: *@table, to be freed, and *@count. Errors: -FI_ENODATA, -FI_ENOMEM.
- */
-int tdm_iface_scan(struct tdm_iface **table, size_t *count) tdm_must_check;
-
 /* The kind of @i; uses name, ip, flags, driver, outside and gateway. */
 enum tdm_iface_kind tdm_iface_kind(const struct tdm_iface *i);
 
@@ -84,14 +78,6 @@ struct tdm_iface_ask {
 	int family;			   /* or AF_UNSPEC */
 	int both_in_one; /* an interface has one offer, not one per family */
 };
-
-/*
- * Find the interfaces for @ask, the best first. Out: *@table, to be
- * freed, and *@count, at least 1. Errors: -FI_ENODATA, the reason logged;
- * -FI_ENOMEM.
- */
-int tdm_iface_offer(const struct tdm_iface_ask *ask, struct tdm_iface **table,
-		    size_t *count) tdm_must_check;
 
 /*
  * @ask->src is what the host name @node stands for: warn when it is a loopback

@@ -6,7 +6,7 @@
  * process that mounted it, which may be another one. A property that the kernel
  * does not tell stays unknown; that is no error.
  */
-#include "tcp/iface.h"
+#include "tcp/ifscan.h"
 
 #include <errno.h>
 #include <ifaddrs.h>
@@ -21,6 +21,7 @@
 
 #include "base/base.h"
 #include "base/os.h"
+#include "tcp/iface.h"
 
 static unsigned mask_bits(const struct sockaddr *mask)
 {

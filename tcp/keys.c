@@ -11,11 +11,13 @@
  * Spec: fi_endpoint(3) auth_key, fi_domain(3) auth_key, fi_av(3)
  * fi_av_insert_auth_key.
  */
+#include "tcp/keys.h"
+
 #include <rdma/fi_errno.h>
 
 #include "av/key.h"
-#include "tcp/ep_priv.h"
 #include "base/log.h"
+#include "tcp/ep_priv.h"
 
 int tdm_ep_take_keys(struct tdm_ep *ep)
 {

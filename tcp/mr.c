@@ -21,6 +21,8 @@
  * Lock: the domain's, taken in the calls of struct fi_ops_mr; inside of it
  * that of atomic operations.
  */
+#include "tcp/mr.h"
+
 #include <pthread.h>
 #include <search.h>
 #include <stdlib.h>
@@ -28,10 +30,10 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/os.h"
 #include "peer/amo.h"
 #include "tcp/domain.h"
 #include "tdm_nosys.h"
-#include "base/os.h"
 #include "tdm_rma.h"
 #include "tdm_xfer.h"
 

@@ -5,11 +5,13 @@
  *
  * Lock: the calls of the application take the domain's.
  */
-#include "tcp/ep_priv.h"
+#include "tcp/name.h"
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 
+#include "tcp/attr.h"
+#include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
 #include "tdm_info.h"
 #include "tdm_nosys.h"

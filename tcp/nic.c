@@ -8,6 +8,8 @@
  * NULL where nothing is known. link_attr and bus_attr are never NULL: some
  * applications use them without a check.
  */
+#include "tcp/nic.h"
+
 #include <fcntl.h>
 #include <net/if_arp.h>
 #include <stdio.h>

@@ -4,10 +4,10 @@
  * calls through the tables without a check, so an application that makes such a
  * call gets -FI_ENOSYS.
  */
-#include "tcp/ep.h"
-
 #include <rdma/fi_collective.h>
 #include <rdma/fi_errno.h>
+
+#include "tcp/ep.h"
 
 #define NO(ret, name, ...)                                                     \
 	static ret no_##name(__VA_ARGS__)                                      \

@@ -7,7 +7,7 @@
  *
  * Called without locks, by any thread; keeps no state.
  */
-#include "tcp/iface.h"
+#include "tcp/offer.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -21,6 +21,8 @@
 #include "base/env.h"
 #include "base/iflist.h"
 #include "base/os.h"
+#include "tcp/iface.h"
+#include "tcp/ifscan.h"
 #include "tcp/refuse.h"
 
 /* Find the source address of packets to @dest. Returns 0, or -1: no route. */

@@ -9,6 +9,8 @@
  * may close an object that a result refers to at any time, as fi_domain(3)
  * allows.
  */
+#include "tcp/opened.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,7 @@
 #include <rdma/fi_errno.h>
 
 #include "tcp/domain.h"
+#include "tcp/fabric.h"
 #include "tcp/getinfo.h"
 #include "tcp/refuse.h"
 

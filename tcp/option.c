@@ -5,6 +5,8 @@
  *
  * Lock: the domain's, taken here (not in tdm_ep_set_op_flags()).
  */
+#include "tcp/option.h"
+
 #include <stdbool.h>
 #include <string.h>
 

@@ -35,7 +35,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "tcp/ep.h"
-#include "tcp/lives.h"
+#include "tcp/history.h"
 
 #define BIT(path) (1u << TDM_PATH_##path)
 

@@ -16,7 +16,7 @@
 
 struct tdm_conn;
 struct tdm_ep;
-struct tdm_lives;
+struct tdm_history;
 struct tdm_queue;
 struct tdm_xfer;
 
@@ -36,14 +36,15 @@ enum tdm_search {
 };
 
 struct tdm_pair {
-	uint8_t path;		 /* enum tdm_path; read by every send */
-	uint8_t agreed;		 /* the same, but never QUEUED */
-	uint8_t search;		 /* enum tdm_search */
-	uint8_t reason;		 /* enum tdm_reason: why not LOCAL */
-	uint32_t refs;		 /* indices (aliases) that share the pair */
-	fi_addr_t local;	 /* address in the peer's AV; LOCAL only */
-	struct tdm_conn *conn;	 /* REMOTE, or probing; else NULL */
-	struct tdm_lives *lives; /* past connections and sessions; NULL: none */
+	uint8_t path;	       /* enum tdm_path; read by every send */
+	uint8_t agreed;	       /* the same, but never QUEUED */
+	uint8_t search;	       /* enum tdm_search */
+	uint8_t reason;	       /* enum tdm_reason: why not LOCAL */
+	uint32_t refs;	       /* indices (aliases) that share the pair */
+	fi_addr_t local;       /* address in the peer's AV; LOCAL only */
+	struct tdm_conn *conn; /* REMOTE, or probing; else NULL */
+	struct tdm_history
+		*history;	 /* past connections and sessions; NULL: none */
 	struct tdm_queue *queue; /* QUEUED; else NULL */
 };
 

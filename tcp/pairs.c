@@ -13,11 +13,12 @@
 
 #include "av/locality.h"
 #include "base/env.h"
+#include "base/log.h"
 #include "peer/eq.h"
 #include "tcp/deferred.h"
 #include "tcp/ep_priv.h"
+#include "tcp/keys.h"
 #include "tcp/sep.h"
-#include "base/log.h"
 #include "tdm_live.h"
 #include "tdm_open.h"
 
@@ -86,14 +87,14 @@ void tdm_ep_free_pairs(struct tdm_ep *ep)
 
 		if (!p || --p->refs)
 			continue;
-		free(p->lives);
+		free(p->history);
 		free(p);
 	}
 	free(ep->pair);
 	ep->pair = NULL;
 	ep->pairs = 0;
 	ep->fast_pairs = 0;
-	tdm_lives_free(&ep->removed);
+	tdm_history_free(&ep->removed);
 }
 
 static struct tdm_ep *from_user(struct tdm_av_user *user)
@@ -129,7 +130,7 @@ void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
 	if (!p)
 		return;
 	if (p->refs == 1)
-		tdm_lives_removed(ep, p, addr);
+		tdm_history_removed(ep, p, addr);
 	ep->pair[addr] = NULL;
 	if (--p->refs)
 		return;
@@ -193,7 +194,7 @@ static void peer_lost(struct tdm_ep *ep, struct tdm_pair *p,
 		ep->domain->local_pairs--;
 	}
 	if (p)
-		tdm_lives_end_local(ep, p, event);
+		tdm_history_end_local(ep, p, event);
 	if (p && p->agreed == TDM_PATH_LOCAL)
 		tdm_pair_lost(p);
 	report_loss(ep, event->entry.data, event->err, event->addr,
@@ -290,7 +291,7 @@ void tdm_ep_lost(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err)
 
 	own = addr == FI_ADDR_UNSPEC ? NULL : tdm_ep_pair(ep, addr);
 	if (own)
-		tdm_lives_end_remote(ep, own, conn, err);
+		tdm_history_end_remote(ep, own, conn, err);
 
 	for (i = 0; i < ep->pairs; i++) {
 		struct tdm_pair *p = ep->pair[i];

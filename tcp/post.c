@@ -85,7 +85,7 @@ static tdm_noinline ssize_t post_other(struct tdm_ep *ep, struct tdm_xfer *x)
 		 */
 		ep->domain->engine.progress(&ep->domain->engine);
 	/* A shared context without an endpoint has the flag, but no AV. */
-	if (x->flags & TDM_NAMED_AV && ep->av && !ep->domain->in_late)
+	if (x->flags & TDM_NAMED_AV && ep->av && !ep->domain->in_retry)
 		tdm_av_follow(ep->av);
 	x->flags &= ~(uint64_t)TDM_NAMED_AV;
 	ret = x->flags & TDM_IN_SPACE ? name_source(ep, x) :

@@ -6,18 +6,22 @@
  * fi_prov_ini() runs under a lock of the libfabric core: it must not call
  * fi_getinfo or anything else that enters the core's initialisation.
  */
-#include "config.h"
+#include "tcp/provider.h"
 
 #include <string.h>
 
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_prov.h>
 
+#include "base/env.h"
+#include "base/log.h"
+#include "config.h"
 #include "tcp/domain.h"
 #include "tcp/ep.h"
-#include "base/env.h"
+#include "tcp/fabric.h"
+#include "tcp/fork.h"
 #include "tcp/getinfo.h"
-#include "base/log.h"
+#include "tcp/report.h"
 
 /* The structures of <rdma/providers/fi_peer.h> are those of libfabric 2.x. */
 enum { OLDEST_MAJOR = 2, OLDEST_MINOR = 1 };

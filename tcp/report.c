@@ -8,6 +8,8 @@
  * report is written by one call, so that lines of other processes do not mix
  * with it.
  */
+#include "tcp/report.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +21,7 @@
 #include "base/env.h"
 #include "fi_ext_tandem.h"
 #include "tcp/ep.h"
+#include "tcp/opened.h"
 
 static int report_path(struct fid_ep *fid, fi_addr_t addr,
 		       struct tdm_report_path *out)
@@ -39,7 +42,7 @@ static int report_path(struct fid_ep *fid, fi_addr_t addr,
 	else if (!tdm_av_has(ep->av, addr))
 		ret = -FI_EINVAL;
 	else
-		tdm_lives_path(ep, addr, &path);
+		tdm_history_path(ep, addr, &path);
 	tdm_lock_release(&ep->domain->lock);
 	if (ret)
 		return ret;
@@ -159,10 +162,10 @@ static void print_removed(struct sheet *s)
 	struct tdm_list *pos;
 
 	tdm_list_for_each(pos, &s->ep->removed) {
-		const struct tdm_lives *l =
-			tdm_list_entry(pos, struct tdm_lives, node);
+		const struct tdm_history *l =
+			tdm_list_entry(pos, struct tdm_history, node);
 
-		tdm_lives_path_removed(l, &path);
+		tdm_history_path_removed(l, &path);
 		print_path(s, l->index, &l->addr, &path, 1);
 	}
 }
@@ -180,7 +183,7 @@ static void print_present(struct sheet *s)
 		if (tdm_av_addr(s->ep->av, i, &a) ||
 		    tdm_av_lowest(s->ep->av, i) != i)
 			continue;
-		tdm_lives_path(s->ep, i, &path);
+		tdm_history_path(s->ep, i, &path);
 		if (path.path != TDM_REPORT_NONE || tdm_ep_pair_of(s->ep, i))
 			print_path(s, i, &a, &path, 0);
 	}

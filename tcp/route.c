@@ -12,10 +12,12 @@
 
 #include "av/key.h"
 #include "base/env.h"
-#include "peer/amo.h"
-#include "tcp/ep_priv.h"
-#include "tcp/sep.h"
 #include "base/log.h"
+#include "peer/amo.h"
+#include "tcp/context.h"
+#include "tcp/ep_priv.h"
+#include "tcp/keys.h"
+#include "tcp/sep.h"
 #include "tdm_op.h"
 #include "tdm_ranges.h"
 
@@ -284,7 +286,7 @@ static ssize_t send_first(struct tdm_ep *ep, const struct tdm_xfer *x)
 	if (ep->kind == TDM_EP_TX)
 		return tdm_sep_send(ep, x);
 	/* A removal would end queued sends while their list is being walked. */
-	if (!ep->domain->in_late)
+	if (!ep->domain->in_retry)
 		tdm_av_follow(ep->av);
 	p = find_pair(ep, x, &named);
 	return p ? send_to(ep, p, local_addr(ep, p, &named), &named) :

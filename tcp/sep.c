@@ -14,9 +14,15 @@
 #include <rdma/fi_errno.h>
 
 #include "base/env.h"
+#include "tcp/attr.h"
+#include "tcp/bind.h"
+#include "tcp/context.h"
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
+#include "tcp/name.h"
+#include "tcp/option.h"
 #include "tcp/refuse.h"
+#include "tcp/report.h"
 #include "tdm_nosys.h"
 
 tdm_static_assert((int)TDM_MAX_CONTEXTS <= (int)TDM_CTX_MOST,

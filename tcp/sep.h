@@ -14,9 +14,9 @@
 #ifndef TDM_TCP_SEP_H
 #define TDM_TCP_SEP_H
 
+#include "base/pool.h"
 #include "peer/srx_group.h"
 #include "tcp/ep.h"
-#include "base/pool.h"
 
 /* A send of a transmit context, from the call to its end: context.c. */
 struct tdm_sep_op {
@@ -47,16 +47,14 @@ struct tdm_sep {
 /* Zero-safe; the transports have closed. Does not close the queue. */
 void tdm_sep_free(struct tdm_sep *sep);
 
-/* A send of the transmit context @ctx; as tdm_route_send(). */
-ssize_t tdm_sep_send(struct tdm_ep *ctx, const struct tdm_xfer *x);
-
-/* fi_tx_context(3), fi_rx_context(3) of @fid: context.c. Lock: taken inside. */
-int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
-		    struct fid_ep **out, void *context);
-int tdm_rx_ctx_open(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
-		    struct fid_ep **out, void *context);
-
 /* The CQ operations that end the sends of all contexts. */
 extern struct fi_ops_cq_owner tdm_sep_cq_ops;
+
+/* fi_scalable_ep(3): sep.c. */
+int tdm_sep_open(struct fid_domain *domain, struct fi_info *info,
+		 struct fid_ep **sep, void *context);
+
+/* sep.c: enable @ep, unless a context has done it. Lock: held. */
+int tdm_sep_enable(struct tdm_ep *ep);
 
 #endif /* TDM_TCP_SEP_H */

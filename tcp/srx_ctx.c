@@ -10,10 +10,15 @@
  *
  * Lock: the domain's, taken in srx_close() and tdm_srx_ctx_open(), else held.
  */
+#include "tcp/srx_ctx.h"
+
 #include <rdma/fi_errno.h>
 
+#include "tcp/attr.h"
+#include "tcp/context.h"
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
+#include "tcp/option.h"
 #include "tcp/refuse.h"
 #include "tdm_info.h"
 #include "tdm_nosys.h"

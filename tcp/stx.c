@@ -9,11 +9,14 @@
  *
  * Lock: the domain's, taken in stx_close() and tdm_stx_open(), else held.
  */
+#include "tcp/stx.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
+#include "tcp/attr.h"
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
 #include "tcp/refuse.h"

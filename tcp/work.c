@@ -9,11 +9,13 @@
  *
  * Lock: the domain's, taken in tdm_work_control().
  */
+#include "tcp/work.h"
+
 #include <rdma/fi_errno.h>
 #include <rdma/fi_trigger.h>
 
-#include "tcp/deferred.h"
 #include "tcp/check.h"
+#include "tcp/deferred.h"
 
 /* Turns the structure of one kind of work into a request. */
 struct request {

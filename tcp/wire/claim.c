@@ -16,15 +16,16 @@
  * Spec: doc/PROTOCOL-tcp.md, "Claims".
  */
 #include "tcp/wire/claim.h"
+
+#include <errno.h>
+#include <string.h>
+
 #include "av/locality.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/diag.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/rx.h"
 #include "tcp/wire/share.h"
-
-#include <errno.h>
-#include <string.h>
 
 /* Has the peer of @old closed the connection? Reads all that it had sent. */
 static int gone(struct tdm_conn *old)

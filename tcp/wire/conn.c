@@ -10,7 +10,7 @@
  *    |  peer closed     |                     |  ^
  *    +----------------- +-------------------> +--+ timer -> CONNECTING
  *
- *   READY --- YES or GO said ---> RESTING --- GO ---> IDLE
+ *   READY --- YES or GO said ---> CLOSING --- GO ---> IDLE
  *     ^                             |  |
  *     +----------- STAY ------------+  +--- lost ---> DEAD
  *
@@ -19,21 +19,27 @@
  * GREETING: our HELLO was sent; lasts until the peer answers, since a stopped
  * or busy peer is not dead. BACKOFF: the timer for the next attempt runs.
  * READY: a session; from any state but READY it may also begin by a HELLO of
- * the peer (tdm_hello_guest). RESTING: the idle close of the session is agreed
- * (rest.c) and nothing is sent. DEAD: all operations have ended; the memory
+ * the peer (tdm_hello_guest). CLOSING: the idle close of the session is agreed
+ * (idle_close.c) and nothing is sent. DEAD: all operations have ended; the memory
  * stays while unexpected messages refer to it.
  *
  * Invariants:
- *  1. c->io.fd >= 0 exactly in CONNECTING, SILENT, GREETING, READY, RESTING.
+ *  1. c->io.fd >= 0 exactly in CONNECTING, SILENT, GREETING, READY, CLOSING.
  *  2. A pair that is not DEAD is in the address table, except the receiving
  *     half of a connection to ourselves (mirrored).
- *  3. No record is sent but in READY, or handled but in READY and RESTING.
+ *  3. No record is sent but in READY, or handled but in READY and CLOSING.
  *  4. known: the values of the peer's HELLO stay valid between sessions; a
  *     HELLO of another incarnation ends the pair.
  *
  * Spec: doc/PROTOCOL-tcp.md, "States".
  */
 #include "tcp/wire/conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
 #include "av/av.h"
 #include "base/env.h"
 #include "base/log.h"
@@ -43,11 +49,6 @@
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/tx.h"
-
-#include <rdma/fi_errno.h>
-
-#include <errno.h>
-#include <stdlib.h>
 
 enum {
 	BACKOFF_LEAST_MS = 10,
@@ -97,9 +98,9 @@ static const struct {
 				       BIT(READY) | BIT(DEAD),
 			       NULL, NULL },
 	[TDM_CONN_DEAD] = { "dead", 0, NULL, NULL },
-	[TDM_CONN_READY] = { "ready", BIT(RESTING) | BIT(DEAD), ready_readable,
+	[TDM_CONN_READY] = { "ready", BIT(CLOSING) | BIT(DEAD), ready_readable,
 			     ready_writable },
-	[TDM_CONN_RESTING] = { "resting", BIT(READY) | BIT(IDLE) | BIT(DEAD),
+	[TDM_CONN_CLOSING] = { "closing", BIT(READY) | BIT(IDLE) | BIT(DEAD),
 			       ready_readable, ready_writable },
 };
 
@@ -171,7 +172,7 @@ static void timer_fired(struct tdm_loop_timer *timer)
 		tdm_conn_retry(c, FI_ETIMEDOUT);
 		break;
 	case TDM_CONN_READY:
-	case TDM_CONN_RESTING:
+	case TDM_CONN_CLOSING:
 		c->blocked = 0;
 		tdm_out_push(c);
 		break;
@@ -242,7 +243,7 @@ struct tdm_conn *tdm_conn_new(struct tdm_tcp *tcp, const struct tdm_addr *addr)
 	tdm_list_init(&c->flush_node);
 	tdm_list_init(&c->ack_node);
 	tdm_list_init(&c->again_node);
-	tdm_list_init(&c->sent_node);
+	tdm_list_init(&c->unacked_node);
 	tdm_list_init(&c->all);
 	tdm_list_init(&c->bucket);
 	tdm_list_append(&tcp->conns, &c->all);
@@ -365,7 +366,7 @@ int tdm_conn_probe(struct tdm_conn *c)
 	case TDM_CONN_SILENT:
 	case TDM_CONN_GREETING:
 	case TDM_CONN_READY:
-	case TDM_CONN_RESTING:
+	case TDM_CONN_CLOSING:
 		return 0;
 	case TDM_CONN_BACKOFF:
 		break;
@@ -397,7 +398,7 @@ static void unlink_conn(struct tdm_conn *c)
 	tdm_list_del(&c->flush_node);
 	tdm_list_del(&c->ack_node);
 	tdm_list_del(&c->again_node);
-	tdm_list_del(&c->sent_node);
+	tdm_list_del(&c->unacked_node);
 	tdm_list_del(&c->all);
 	tdm_list_append(&tcp->dead, &c->all);
 }

@@ -29,12 +29,13 @@
  * Spec: doc/PROTOCOL-tcp.md, "Credit"; doc/adr/0027-credit-follows-use.md.
  */
 #include "tcp/wire/credit.h"
+
+#include <rdma/fi_errno.h>
+
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_msg.h"
 #include "tdm_held.h"
 #include "tdm_open.h"
-
-#include <rdma/fi_errno.h>
 
 enum {
 	/* Part of the free account that a new peer gets. */

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "base/base.h"
-
 #include "tcp/wire/record.h"
 
 enum {

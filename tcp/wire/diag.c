@@ -6,7 +6,6 @@
  * Spec: sock_diag(7), netlink(7), <linux/inet_diag.h>.
  */
 #include "tcp/wire/diag.h"
-#include "base/os.h"
 
 #include <errno.h>
 #include <linux/inet_diag.h>
@@ -16,6 +15,8 @@
 #include <string.h>
 
 #include <rdma/fi_errno.h>
+
+#include "base/os.h"
 
 struct question {
 	struct nlmsghdr head;

@@ -12,8 +12,7 @@
  * HELLO while its own is unanswered, and both compare the same two ids. A side
  * that has not sent HELLO yet gives way.
  *
- * The identity that a peer claims is judged in claim.c.
- *
+ * claim.c judges the identity that a peer claims.
  * With keys each side proves that it knows one, the initiator in its HELLO and
  * once more when it has seen the acceptor's, the acceptor in between (prove.c).
  * The session exists for the acceptor when it has read the second proof, and for
@@ -22,21 +21,22 @@
  * Spec: doc/PROTOCOL-tcp.md, "Greeting" and "Keys".
  */
 #include "tcp/wire/hello.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
 #include "base/env.h"
 #include "base/log.h"
 #include "tcp/wire/claim.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
+#include "tcp/wire/idle_close.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/prove.h"
-#include "tcp/wire/rest.h"
 #include "tcp/wire/tclass.h"
-
-#include <rdma/fi_errno.h>
-
-#include <errno.h>
-#include <netinet/tcp.h>
-#include <stdlib.h>
 
 enum {
 	KEEPALIVE_IDLE_S = 10,
@@ -137,11 +137,11 @@ void tdm_hello_connect(struct tdm_conn *c)
 	if (fd < 0) {
 		err = errno;
 		if (err == EMFILE || err == ENFILE)
-			tdm_rest_crowd(c->tcp, -1);
+			tdm_idle_close_crowd(c->tcp, -1);
 		tdm_conn_retry(c, err);
 		return;
 	}
-	tdm_rest_crowd(c->tcp, fd);
+	tdm_idle_close_crowd(c->tcp, fd);
 	tdm_conn_take_fd(c, fd);
 	prepare(c, fd);
 	if (bind_own(c, fd) ||
@@ -201,7 +201,7 @@ void tdm_hello_connected(struct tdm_conn *c)
 /* The features that this side understands. */
 static uint32_t features(const struct tdm_tcp *tcp)
 {
-	return TDM_WIRE_FEATURE_REST | TDM_WIRE_FEATURE_ATOMIC |
+	return TDM_WIRE_FEATURE_IDLE_CLOSE | TDM_WIRE_FEATURE_ATOMIC |
 	       TDM_WIRE_FEATURE_NOW | TDM_WIRE_FEATURE_CREDIT |
 	       TDM_WIRE_FEATURE_LEFT | TDM_WIRE_FEATURE_RANGES |
 	       (tcp->a.groups ? TDM_WIRE_FEATURE_GROUPS : 0u) |
@@ -402,7 +402,7 @@ static void prove(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 		tdm_conn_retry(c, FI_EKEYREJECTED);
 		return;
 	}
-	if (tdm_rest_reborn(c, g))
+	if (tdm_idle_close_reborn(c, g))
 		return;
 	if (tdm_prove_last(c, key)) {
 		tdm_conn_retry(c, FI_ENOMEM);
@@ -452,7 +452,7 @@ void tdm_hello_answer(struct tdm_conn *c)
 		prove(c, &g);
 		return;
 	}
-	if (tdm_rest_reborn(c, &g))
+	if (tdm_idle_close_reborn(c, &g))
 		return;
 	establish(c, &g);
 	tdm_out_push(c);
@@ -540,7 +540,7 @@ static int take_guest(struct tdm_tcp *tcp, int fd,
 	if (!memcmp(g->id, tcp->id, sizeof(tcp->id)))
 		return adopt_mirror(tcp, fd, g, promised);
 	c = tdm_conn_find(tcp, &g->addr);
-	if (c && (c->state == TDM_CONN_DEAD || tdm_rest_reborn(c, g)))
+	if (c && (c->state == TDM_CONN_DEAD || tdm_idle_close_reborn(c, g)))
 		c = NULL;
 	if (!c)
 		c = tdm_conn_get(tcp, &g->addr, FI_ADDR_UNSPEC);

@@ -8,11 +8,11 @@
  * of the next free slot, doubled, plus one (odd). The free list ends at size.
  */
 
-#include "tcp/wire/tcp.h"
+#include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
-#include <stdlib.h>
+#include "tcp/wire/tcp.h"
 
 enum { FIRST_SLOTS = 16 };
 

@@ -18,6 +18,8 @@
  */
 #include "tcp/wire/left.h"
 
+#include <stdlib.h>
+
 #include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
 #include "tcp/wire/out.h"
@@ -25,8 +27,6 @@
 #include "tcp/wire/rx_priv.h"
 #include "tcp/wire/tx.h"
 #include "tcp/wire/tx_priv.h"
-
-#include <stdlib.h>
 
 tdm_static_assert((int)TDM_WIRE_LEFT_BYTES >= (int)TDM_INJECT_MOST_BYTES,
 		  "an inject is left in one record");

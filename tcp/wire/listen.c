@@ -15,24 +15,25 @@
  *
  * Out of descriptors: a reserve descriptor is closed so that one caller can be
  * accepted and closed; it will try again. Then the listener pauses, peers of
- * idle connections are asked for an idle close (rest.c), and a guest and a
+ * idle connections are asked for an idle close (idle_close.c), and a guest and a
  * stranger's session are dropped.
  *
  * Spec: doc/PROTOCOL-tcp.md, "Guests".
  */
 #include "tcp/wire/listen.h"
-#include "base/env.h"
-#include "base/log.h"
-#include "tcp/wire/hello.h"
-#include "tcp/wire/prove.h"
-#include "tcp/wire/rest.h"
-#include "tcp/wire/share.h"
-
-#include <rdma/fi_errno.h>
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+
+#include <rdma/fi_errno.h>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "tcp/wire/hello.h"
+#include "tcp/wire/idle_close.h"
+#include "tcp/wire/prove.h"
+#include "tcp/wire/share.h"
 
 enum {
 	BACKLOG = 4096,
@@ -41,8 +42,8 @@ enum {
 	SWEEP_MS = 1000,
 	/* Callers accepted in one go. */
 	BATCH = 16,
-	REST_LEAST_MS = 10,
-	REST_MOST_MS = 1000,
+	PAUSE_LEAST_MS = 10,
+	PAUSE_MOST_MS = 1000,
 	LOG_GAP_NS = 1000000000,
 };
 
@@ -361,7 +362,7 @@ static void rest(struct tdm_tcp *tcp, int err)
 
 	complain(tcp, NULL, "out of descriptors");
 	if (err == EMFILE || err == ENFILE) {
-		tdm_rest_crowd(tcp, -1);
+		tdm_idle_close_crowd(tcp, -1);
 		drop_one(tcp, 0);
 	}
 	if ((err == EMFILE || err == ENFILE) && tcp->reserve_fd >= 0) {
@@ -373,7 +374,7 @@ static void rest(struct tdm_tcp *tcp, int err)
 		tcp->reserve_fd = tdm_os.eventfd(0, EFD_CLOEXEC);
 	}
 	tcp->accept_ms = (unsigned)tdm_clamp(tcp->accept_ms * 2ull,
-					     REST_LEAST_MS, REST_MOST_MS);
+					     PAUSE_LEAST_MS, PAUSE_MOST_MS);
 	tdm_loop_timer_arm(tcp->a.loop, &tcp->accept_timer, tcp->accept_ms);
 	watch_listener(tcp);
 }
@@ -399,7 +400,7 @@ static void accept_ready(struct tdm_loop_io *io, int events)
 			break;
 		}
 		tcp->accept_ms = 0;
-		tdm_rest_crowd(tcp, fd);
+		tdm_idle_close_crowd(tcp, fd);
 		if (tdm_addr_from_bind(&from, &sa, len))
 			tdm_os.close(fd);
 		else

@@ -20,10 +20,6 @@
  * Locking: domain lock. libevent's own locks are off.
  */
 #include "tcp/wire/loop.h"
-#include "base/log.h"
-#include "base/os.h"
-
-#include <rdma/fi_errno.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -32,6 +28,11 @@
 #include <time.h>
 
 #include <event2/event.h>
+
+#include <rdma/fi_errno.h>
+
+#include "base/log.h"
+#include "base/os.h"
 
 enum {
 	/* Passes between two readings of the clock. */

@@ -16,14 +16,15 @@
  *     that the peer had sent before are read first (tx_err, the again list).
  */
 #include "tcp/wire/out.h"
-#include "tcp/wire/conn.h"
-#include "tcp/wire/rest.h"
-#include "tcp/wire/tx.h"
-
-#include <rdma/fi_errno.h>
 
 #include <errno.h>
 #include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "tcp/wire/conn.h"
+#include "tcp/wire/idle_close.h"
+#include "tcp/wire/tx.h"
 
 enum {
 	/* Transmit buffers kept for reuse. */
@@ -193,7 +194,7 @@ void tdm_out_push(struct tdm_conn *c)
 			tdm_tx_fill(c);
 		if (!pending(c)) {
 			if (tdm_unlikely(c->going))
-				tdm_rest_now(c);
+				tdm_idle_close_now(c);
 			return;
 		}
 		if (sent >= PUSH_BYTES) {

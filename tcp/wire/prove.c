@@ -16,9 +16,10 @@
  * Lock: held. Spec: doc/PROTOCOL.md "Keys", doc/PROTOCOL-tcp.md "Keys".
  */
 #include "tcp/wire/prove.h"
-#include "tcp/wire/out.h"
 
 #include <rdma/fi_errno.h>
+
+#include "tcp/wire/out.h"
 
 enum {
 	NONCE_AT = TDM_WIRE_PROVEN_BYTES - TDM_AUTH_NONCE_BYTES,

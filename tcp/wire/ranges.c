@@ -8,8 +8,6 @@
  * written to the transmit buffer together. A record that is handled again,
  * after a lack of memory, finds c->more unchanged.
  */
-#include "tcp/wire/tx_priv.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +15,7 @@
 
 #include "tcp/wire/rma.h"
 #include "tcp/wire/rx_msg.h"
+#include "tcp/wire/tx_priv.h"
 
 int tdm_tx_take_ranges(struct tdm_tx *op, const struct tdm_xfer *x)
 {

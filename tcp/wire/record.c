@@ -9,10 +9,11 @@
  * Layouts: doc/PROTOCOL-tcp.md.
  */
 #include "tcp/wire/record.h"
-#include "tdm_ctx.h"
 
 #include <endian.h>
 #include <string.h>
+
+#include "tdm_ctx.h"
 
 tdm_static_assert((int)TDM_CTX_MOST == (int)TDM_WIRE_CTX_MOST,
 		  "records can name every context");
@@ -72,7 +73,7 @@ static const struct shape {
 	[TDM_WIRE_READ] = { 0, 32, 0, 0 },
 	[TDM_WIRE_CANCEL] = { 0, 8, 0, 0 },
 	[TDM_WIRE_GROUP] = { 0, 8, 0, 0 },
-	[TDM_WIRE_REST] = { 0, 24, 0, 0 },
+	[TDM_WIRE_IDLE_CLOSE] = { 0, 24, 0, 0 },
 	[TDM_WIRE_ATOMIC] = { 0, 32, TDM_AMO_BYTES, 1 },
 	[TDM_WIRE_LEFT] = { 0, 8, TDM_WIRE_LEFT_BYTES, 0 },
 	[TDM_WIRE_RANGE] = { 0, 24, 0, 0 },
@@ -229,7 +230,7 @@ static int decode_fixed(const uint8_t *p, struct tdm_wire_rec *r)
 	case TDM_WIRE_GROUP:
 		r->group = get32(p);
 		return get32(p + 4) ? -TDM_WIRE_E_FLAGS : 0;
-	case TDM_WIRE_REST:
+	case TDM_WIRE_IDLE_CLOSE:
 		return decode_rest(p, r);
 	case TDM_WIRE_ATOMIC:
 		return decode_atomic(p, r);
@@ -338,7 +339,7 @@ static uint8_t *encode_fixed(uint8_t *p, const struct tdm_wire_rec *r)
 		return p + 8;
 	case TDM_WIRE_ATOMIC:
 		return encode_atomic(p, r);
-	case TDM_WIRE_REST:
+	case TDM_WIRE_IDLE_CLOSE:
 		put32(p, r->step);
 		put32(p + 4, 0);
 		put64(p + 8, r->acked);

@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #include "av/addr.h"
-#include "tdm_amo.h"
 #include "base/auth.h"
 #include "base/base.h"
+#include "tdm_amo.h"
 
 enum {
 	TDM_WIRE_VERSION = 1, /* of this code, and the oldest it supports */
@@ -22,7 +22,7 @@ enum {
 	TDM_WIRE_PROVEN_BYTES = 96,	  /* of a greeting: all but its proof */
 	TDM_WIRE_PREFIX_BYTES = 8,	  /* common to all records */
 	TDM_WIRE_HEAD_BYTES = 48,	  /* the longest header */
-	TDM_WIRE_ACK_BYTES = 32,	  /* header of an ACK or a REST */
+	TDM_WIRE_ACK_BYTES = 32,	  /* header of an ACK or a IDLE_CLOSE */
 	TDM_WIRE_GROUP_BYTES = 16,	  /* header of a GROUP */
 	TDM_WIRE_RANGE_BYTES = 32,	  /* header of a RANGE */
 	TDM_WIRE_EAGER_BYTES = 1 << 20,	  /* longest payload of an EAGER */
@@ -42,21 +42,21 @@ enum {
 #define TDM_WIRE_MSG_MAX (1ull << 62)
 
 enum tdm_wire_op {
-	TDM_WIRE_EAGER = 1, /* a message with its payload */
-	TDM_WIRE_RTS,	    /* a message announced */
-	TDM_WIRE_CTS,	    /* asks for the bytes of an announced message */
-	TDM_WIRE_DATA,	    /* some of these bytes */
-	TDM_WIRE_DONE,	    /* placed in the target's buffer, or refused */
-	TDM_WIRE_ACK,	    /* records received, credit given back */
-	TDM_WIRE_GOODBYE,   /* nothing follows */
-	TDM_WIRE_WRITE,	    /* a one-sided write with its payload */
-	TDM_WIRE_AWRITE,    /* a one-sided write announced */
-	TDM_WIRE_READ,	    /* a one-sided read: send these bytes */
-	TDM_WIRE_CANCEL,    /* drop an announced message, if it waits */
-	TDM_WIRE_GROUP,	    /* the group of the messages that follow */
-	TDM_WIRE_REST,	    /* a step of an idle close; acknowledges as well */
-	TDM_WIRE_ATOMIC,    /* an atomic operation with its operands */
-	TDM_WIRE_LEFT,	    /* an announced payload: its sender closes */
+	TDM_WIRE_EAGER = 1,  /* a message with its payload */
+	TDM_WIRE_RTS,	     /* a message announced */
+	TDM_WIRE_CTS,	     /* asks for the bytes of an announced message */
+	TDM_WIRE_DATA,	     /* some of these bytes */
+	TDM_WIRE_DONE,	     /* placed in the target's buffer, or refused */
+	TDM_WIRE_ACK,	     /* records received, credit given back */
+	TDM_WIRE_GOODBYE,    /* nothing follows */
+	TDM_WIRE_WRITE,	     /* a one-sided write with its payload */
+	TDM_WIRE_AWRITE,     /* a one-sided write announced */
+	TDM_WIRE_READ,	     /* a one-sided read: send these bytes */
+	TDM_WIRE_CANCEL,     /* drop an announced message, if it waits */
+	TDM_WIRE_GROUP,	     /* the group of the messages that follow */
+	TDM_WIRE_IDLE_CLOSE, /* a step of an idle close; acknowledges as well */
+	TDM_WIRE_ATOMIC,     /* an atomic operation with its operands */
+	TDM_WIRE_LEFT,	     /* an announced payload: its sender closes */
 	TDM_WIRE_RANGE, /* a further range of the next one-sided operation */
 	TDM_WIRE_OPS
 };
@@ -94,7 +94,7 @@ enum tdm_wire_status {
 	TDM_WIRE_STATUSES
 };
 
-/* The steps of an idle close, in a REST. */
+/* The steps of an idle close, in a IDLE_CLOSE. */
 enum tdm_wire_step {
 	TDM_WIRE_ASK = 1, /* may the session be closed? */
 	TDM_WIRE_YES,	  /* yes; the next record is GO or STAY */
@@ -118,10 +118,10 @@ struct tdm_wire_rec {
 	struct tdm_amo amo; /* ATOMIC: the operation */
 	uint64_t total;	    /* all bytes; ATOMIC: of the target; CTS: wanted; */
 			    /* LEFT: announcements before that of the message */
-	uint64_t acked; /* ACK, REST: records with payload received, from 0 */
-	uint64_t freed; /* ACK, REST: credit given back, bytes, from 0 */
+	uint64_t acked; /* ACK, IDLE_CLOSE: records with payload received, from 0 */
+	uint64_t freed; /* ACK, IDLE_CLOSE: credit given back, bytes, from 0 */
 	uint32_t group; /* GROUP */
-	uint32_t step;	/* REST: enum tdm_wire_step */
+	uint32_t step;	/* IDLE_CLOSE: enum tdm_wire_step */
 };
 
 /*
@@ -143,11 +143,11 @@ enum tdm_wire_greet { TDM_WIRE_HELLO = 1, TDM_WIRE_REJECT };
 
 /* Bits of tdm_wire_greeting.features. */
 enum {
-	TDM_WIRE_FEATURE_GROUPS = 1,  /* the sender accepts GROUP */
-	TDM_WIRE_FEATURE_AUTH = 2,    /* the greeting has nonce and proof */
-	TDM_WIRE_FEATURE_REST = 4,    /* the sender accepts REST */
-	TDM_WIRE_FEATURE_ATOMIC = 8,  /* ... ATOMIC */
-	TDM_WIRE_FEATURE_NOW = 16,    /* ... flag NOW */
+	TDM_WIRE_FEATURE_GROUPS = 1,	 /* the sender accepts GROUP */
+	TDM_WIRE_FEATURE_AUTH = 2,	 /* the greeting has nonce and proof */
+	TDM_WIRE_FEATURE_IDLE_CLOSE = 4, /* the sender accepts IDLE_CLOSE */
+	TDM_WIRE_FEATURE_ATOMIC = 8,	 /* ... ATOMIC */
+	TDM_WIRE_FEATURE_NOW = 16,	 /* ... flag NOW */
 	TDM_WIRE_FEATURE_CREDIT = 32, /* ... flag FULL, and credit that grows */
 	TDM_WIRE_FEATURE_LEFT = 64,   /* ... LEFT, and the flag */
 	TDM_WIRE_FEATURE_RANGES = 128, /* ... RANGE */

@@ -22,19 +22,20 @@
  *     memory.
  */
 #include "tcp/wire/rx.h"
+
+#include <errno.h>
+
+#include <rdma/fi_errno.h>
+
 #include "base/log.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
+#include "tcp/wire/idle_close.h"
 #include "tcp/wire/left.h"
-#include "tcp/wire/rest.h"
 #include "tcp/wire/rma.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/tx.h"
 #include "tdm_place.h"
-
-#include <rdma/fi_errno.h>
-
-#include <errno.h>
 
 enum {
 	/* First read of a pass: bounds the time short records may take. */
@@ -270,8 +271,8 @@ static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		return tdm_rx_range(c, rec);
 	case TDM_WIRE_GROUP:
 		return group(c, rec->group);
-	case TDM_WIRE_REST:
-		return tdm_rest_heard(c, rec);
+	case TDM_WIRE_IDLE_CLOSE:
+		return tdm_idle_close_heard(c, rec);
 	default:
 		c->bye = 1;
 		return 0;

@@ -23,6 +23,11 @@
  *     needs an answer, when the answer is written.
  */
 #include "tcp/wire/rx_msg.h"
+
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
 #include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
 #include "tcp/wire/out.h"
@@ -30,10 +35,6 @@
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_priv.h"
 #include "tdm_place.h"
-
-#include <rdma/fi_errno.h>
-
-#include <stdlib.h>
 
 void tdm_rx_free(struct tdm_rx *rx)
 {

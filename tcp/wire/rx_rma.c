@@ -9,12 +9,12 @@
  *   (an ATOMIC)  -> OPERANDS [tdm_rx_atomic; when they came in pieces]
  *   OPERANDS     -> ended    [all came, and the operation was carried out]
  */
+#include <stdlib.h>
+
 #include "tcp/wire/credit.h"
 #include "tcp/wire/rma.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/rx_priv.h"
-
-#include <stdlib.h>
 
 /* The contents of tdm_rx.buf in state OPERANDS. */
 struct staged {

@@ -12,7 +12,7 @@
  *
  * A caller beyond that gets the place of a stranger whose session has been
  * unused for 5 s, or is told BUSY and tries again. Long before that, peers of
- * idle connections are asked for an idle close (rest.c); a stranger's answer
+ * idle connections are asked for an idle close (idle_close.c); a stranger's answer
  * counts as use.
  *
  * The number of a new descriptor stands for the count of those in use, since
@@ -20,12 +20,13 @@
  * are small.
  */
 #include "tcp/wire/share.h"
+
+#include <rdma/fi_errno.h>
+
 #include "av/av.h"
 #include "base/log.h"
 #include "tcp/wire/conn.h"
-#include "tcp/wire/rest.h"
-
-#include <rdma/fi_errno.h>
+#include "tcp/wire/idle_close.h"
 
 static const uint64_t unused_ns = 5000000000ull;
 
@@ -120,6 +121,6 @@ int tdm_share_ok(struct tdm_tcp *tcp, int fd, const struct tdm_addr *addr)
 	}
 	if (tdm_share_evict(tcp, of))
 		return 1;
-	tdm_rest_crowd(tcp, fd);
+	tdm_idle_close_crowd(tcp, fd);
 	return 0;
 }

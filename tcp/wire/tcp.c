@@ -11,24 +11,24 @@
  * (TCP_INFO) that the peer's kernel has acknowledged no bytes for the peer
  * time-out. The silence of a process means nothing.
  */
+#include <netinet/tcp.h>
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
 #include "base/env.h"
 #include "base/log.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
+#include "tcp/wire/idle_close.h"
 #include "tcp/wire/left.h"
 #include "tcp/wire/listen.h"
 #include "tcp/wire/out.h"
-#include "tcp/wire/rest.h"
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_msg.h"
-#include "tcp/wire/sent.h"
 #include "tcp/wire/tx.h"
+#include "tcp/wire/unacked.h"
 #include "tdm_open.h"
-
-#include <rdma/fi_errno.h>
-
-#include <netinet/tcp.h>
-#include <stdlib.h>
 
 enum {
 	FIRST_BUCKETS = 16,
@@ -93,8 +93,8 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **out)
 	tdm_list_init(&tcp->flush);
 	tdm_list_init(&tcp->acks);
 	tdm_list_init(&tcp->again);
-	tdm_sent_init(tcp);
-	tdm_rest_init(tcp);
+	tdm_unacked_init(tcp);
+	tdm_idle_close_init(tcp);
 	tdm_list_init(&tcp->conns);
 	tdm_list_init(&tcp->dead);
 	tdm_list_init(&tcp->guests);
@@ -186,8 +186,8 @@ void tdm_tcp_progress(struct tdm_tcp *tcp)
 	if (tdm_unlikely(tcp->open && !tcp->watch.ev &&
 			 tdm_env.peer_timeout_ms))
 		watch_fired(&tcp->watch);
-	if (!tdm_list_empty(&tcp->sent))
-		tdm_sent_pass(tcp);
+	if (!tdm_list_empty(&tcp->unacked))
+		tdm_unacked_pass(tcp);
 	tcp->pass++;
 }
 
@@ -201,8 +201,8 @@ int tdm_tcp_arm(struct tdm_tcp *tcp)
 	tdm_assert_held(tcp->a.engine->lock);
 	push_all(tcp);
 	send_acks(tcp, 1);
-	if (!tdm_list_empty(&tcp->sent))
-		tdm_sent_arm(tcp);
+	if (!tdm_list_empty(&tcp->unacked))
+		tdm_unacked_arm(tcp);
 	return tdm_list_empty(&tcp->flush) && tdm_list_empty(&tcp->again) ?
 		       0 :
 		       -FI_EAGAIN;
@@ -294,7 +294,7 @@ static int close_step(struct tdm_conn *c, int *said)
 	tdm_out_push(c);
 	while (tdm_conn_live(c) && tdm_rx_ready(c))
 		;
-	/* dead, or sends took it from RESTING to CONNECTING */
+	/* dead, or sends took it from CLOSING to CONNECTING */
 	if (!tdm_conn_live(c))
 		return !tdm_list_empty(&c->sendq);
 	if (c->tx_err)
@@ -378,7 +378,7 @@ void tdm_tcp_close(struct tdm_tcp *tcp)
 	 */
 	tdm_listen_stop(tcp);
 	tdm_loop_timer_disarm(&tcp->watch);
-	tdm_loop_timer_disarm(&tcp->sent_timer);
+	tdm_loop_timer_disarm(&tcp->unacked_timer);
 	tdm_loop_timer_disarm(&tcp->crowd_timer);
 	tdm_list_for_each_safe(pos, tmp, &tcp->conns) {
 		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);

@@ -6,14 +6,14 @@
 #ifndef TDM_TCP_WIRE_TCP_H
 #define TDM_TCP_WIRE_TCP_H
 
-#include "tcp/wire/wire.h"
-#include "tcp/wire/ids.h"
-#include "tcp/wire/ops.h"
-#include "tcp/wire/record.h"
-#include "tdm_held.h"
 #include "base/list.h"
 #include "base/os.h"
 #include "base/pool.h"
+#include "tcp/wire/ids.h"
+#include "tcp/wire/ops.h"
+#include "tcp/wire/record.h"
+#include "tcp/wire/wire.h"
+#include "tdm_held.h"
 #include "tdm_rma.h"
 #include "tdm_space.h"
 
@@ -45,7 +45,7 @@ enum tdm_conn_state { /* conn.c */
 		      TDM_CONN_DEAD,
 		      /* With a session, tdm_conn_live(): */
 		      TDM_CONN_READY,
-		      TDM_CONN_RESTING,
+		      TDM_CONN_CLOSING,
 };
 
 struct tdm_conn {
@@ -61,7 +61,7 @@ struct tdm_conn {
 	uint8_t closing;       /* 1: GOODBYE was written, 2: shut down */
 	/* 1: a session was up: the values of the peer's HELLO are valid */
 	uint8_t known;
-	/* our ASK is unanswered; RESTING: GO was written */
+	/* our ASK is unanswered; CLOSING: GO was written */
 	uint8_t asked, going;
 	/* a step of an idle close, sent in place of the next ACK; or 0 */
 	uint8_t say;
@@ -78,7 +78,7 @@ struct tdm_conn {
 	size_t gather_off, gather_end;
 	struct tdm_list sendq, dataq, ackq, waitq; /* struct tdm_tx */
 	struct tdm_list ctlq;			   /* struct tdm_rx */
-	struct tdm_list flush_node, ack_node, again_node, sent_node;
+	struct tdm_list flush_node, ack_node, again_node, unacked_node;
 	/* pass in which output was last sent at once */
 	uint64_t tx_pass;
 	uint64_t tx_seq; /* EAGER and DATA records begun */
@@ -158,8 +158,8 @@ struct tdm_tcp {
 	uint32_t dice;			    /* random numbers */
 	struct tdm_list flush, acks, again; /* conns with work at a pass */
 	/* conns with a send in ackq; may contain others */
-	struct tdm_list sent;
-	struct tdm_loop_timer sent_timer; /* tdm_sent_pass() in sleep */
+	struct tdm_list unacked;
+	struct tdm_loop_timer unacked_timer; /* tdm_unacked_pass() in sleep */
 	struct tdm_list conns, dead;
 	struct tdm_list *bucket; /* bucket[buckets], by address */
 	size_t buckets, pairs;

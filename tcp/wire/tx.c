@@ -24,6 +24,11 @@
  * For announced data an acknowledgement means both.
  */
 #include "tcp/wire/tx.h"
+
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
 #include "base/inject.h"
 #include "tcp/wire/credit.h"
 #include "tcp/wire/hello.h"
@@ -31,12 +36,8 @@
 #include "tcp/wire/out.h"
 #include "tcp/wire/rma.h"
 #include "tcp/wire/rx_msg.h"
-#include "tcp/wire/sent.h"
 #include "tcp/wire/tx_priv.h"
-
-#include <rdma/fi_errno.h>
-
-#include <stdlib.h>
+#include "tcp/wire/unacked.h"
 
 static int injected(const struct tdm_tx *op)
 {
@@ -91,7 +92,7 @@ static void settle(struct tdm_conn *c, struct tdm_tx *op)
 	} else {
 		op->state = TDM_TX_ACK;
 		tdm_list_append(&c->ackq, &op->node);
-		tdm_sent_add(c);
+		tdm_unacked_add(c);
 	}
 }
 
@@ -104,7 +105,7 @@ void tdm_tx_put_ack(struct tdm_conn *c)
 	if (!tdm_tx_owes_ack(c))
 		return;
 	memset(&rec, 0, sizeof(rec));
-	rec.op = c->say ? TDM_WIRE_REST : TDM_WIRE_ACK;
+	rec.op = c->say ? TDM_WIRE_IDLE_CLOSE : TDM_WIRE_ACK;
 	rec.step = c->say;
 	rec.acked = c->rx_seq;
 	rec.freed = tdm_credit_give(c, &full);

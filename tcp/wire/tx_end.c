@@ -8,13 +8,13 @@
  *     may be gone, so that the peer can read the records after it.
  *  2. An operation that the peer may still answer keeps its id until then.
  */
-#include "tcp/wire/out.h"
-#include "tcp/wire/tx.h"
-#include "tcp/wire/tx_priv.h"
+#include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
-#include <stdlib.h>
+#include "tcp/wire/out.h"
+#include "tcp/wire/tx.h"
+#include "tcp/wire/tx_priv.h"
 
 void tdm_tx_report(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
 {

@@ -9,13 +9,13 @@
  *
  * Spec: fi_tandem(7), LIMITS.
  */
-#include "base/inject.h"
-#include "tcp/wire/credit.h"
-#include "tcp/wire/tx_priv.h"
+#include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
-#include <stdlib.h>
+#include "base/inject.h"
+#include "tcp/wire/credit.h"
+#include "tcp/wire/tx_priv.h"
 
 int tdm_tx_own(struct tdm_conn *c, struct tdm_tx *op)
 {

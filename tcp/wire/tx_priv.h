@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shared by tx.c, tx_own.c, tx_end.c, tx_rma.c and rest.c, and used by nobody
+ * Shared by tx.c, tx_own.c, tx_end.c, tx_rma.c and idle_close.c, and used by nobody
  * else. All functions: domain lock held.
  */
 #ifndef TDM_TCP_WIRE_TX_PRIV_H
@@ -25,7 +25,7 @@ void tdm_tx_report(struct tdm_conn *c, struct tdm_tx *op, int err, int prov);
 void tdm_tx_end(struct tdm_conn *c, struct tdm_tx *op, int err, int prov);
 
 /*
- * Write an ACK, to go with other output, or the REST that c->say asks for.
+ * Write an ACK, to go with other output, or the IDLE_CLOSE that c->say asks for.
  * There is room for TDM_WIRE_ACK_BYTES in the transmit buffer.
  */
 void tdm_tx_put_ack(struct tdm_conn *c);

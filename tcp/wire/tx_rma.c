@@ -20,16 +20,16 @@
  *  4. Unanswered requests count among the announcements, and are bounded with
  *     them.
  */
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
 #include "tcp/wire/out.h"
 #include "tcp/wire/rma.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/rx_priv.h"
 #include "tcp/wire/tx.h"
 #include "tcp/wire/tx_priv.h"
-
-#include <rdma/fi_errno.h>
-
-#include <stdlib.h>
 
 void tdm_tx_slow(struct tdm_conn *c, struct tdm_tx *op)
 {

@@ -3,6 +3,7 @@
 #include <dirent.h>
 
 #include "tests/harness/fixture.h"
+#include "tcp/fabric.h"
 
 namespace
 {

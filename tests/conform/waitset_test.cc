@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tests/harness/fixture.h"
+#include "tcp/fabric.h"
 
 namespace
 {

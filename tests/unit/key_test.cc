@@ -9,7 +9,7 @@
 #include "base/auth.h"
 
 extern "C" {
-#include "tcp/wire/rest.h"
+#include "tcp/wire/idle_close.h"
 }
 
 #define OK(call) ASSERT_NO_FATAL_FAILURE(call)
@@ -247,7 +247,7 @@ TEST_F(Key, WhoComesBackFromARestProvesItAgain)
 			       at(1).tx.got.size() == round + 1 && in[0][0] &&
 			       in[1][0];
 		}));
-		tdm_rest_crowd(at(round & 1).tcp, -1);
+		tdm_idle_close_crowd(at(round & 1).tcp, -1);
 		ASSERT_TRUE(until(
 			[&] { return !at(0).tcp->open && !at(1).tcp->open; }));
 	}

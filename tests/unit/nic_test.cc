@@ -16,6 +16,7 @@ extern "C" {
 #include "tdm_provider.h"
 #include "tests/harness/fault.h"
 #include "tests/harness/os_fault.h"
+#include "tcp/nic.h"
 struct fi_provider *fi_prov_ini(void);
 }
 

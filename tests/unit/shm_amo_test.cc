@@ -20,6 +20,7 @@ extern "C" {
 #include "shm/amo.h"
 #include "shm/rma.h"
 #include "tdm_amo.h"
+#include "shm/tx.h"
 }
 
 using namespace shm_test;

@@ -19,6 +19,7 @@
 
 extern "C" {
 #include "shm/packet.h"
+#include "shm/lifeline.h"
 }
 
 using namespace shm_test;
@@ -816,7 +817,7 @@ TEST_F(GarbageTest, Lifeline)
 {
 	for (int i = 0; i < 5; i++) {
 		meet();
-		int fd = liar()->sess->life.fd;
+		int fd = liar()->sess->lifeline.fd;
 		int e = eventfd(0, EFD_CLOEXEC);
 
 		if (i == 0)

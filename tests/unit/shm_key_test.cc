@@ -7,6 +7,11 @@
 
 #include "shm_world.h"
 
+extern "C" {
+#include "shm/lifeline.h"
+#include "shm/seal.h"
+}
+
 using namespace shm_test;
 
 namespace
@@ -108,7 +113,7 @@ protected:
 			ep.keys = key(secret);
 			s.ep = &ep;
 			s.state = state;
-			s.life.fd = -1;
+			s.lifeline.fd = -1;
 		}
 		~End()
 		{
@@ -146,7 +151,7 @@ protected:
 
 			EXPECT_EQ(0,
 				  socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sv));
-			s.life.fd = sv[0];
+			s.lifeline.fd = sv[0];
 			EXPECT_EQ(0, tdm_shm_seal_ready(&s));
 			EXPECT_EQ(0, tdm_shm_msg_recv(sv[1], &m, fds));
 			::close(sv[0]);

@@ -16,6 +16,8 @@ extern "C" {
 #include "shm/attach.h"
 #include "shm/rma.h"
 #include "shm/unexp.h"
+#include "shm/lifeline.h"
+#include "shm/tx.h"
 }
 
 using namespace shm_test;
@@ -292,7 +294,7 @@ TEST_F(ShmLeftTest, Garbage)
 		for (int k = 0; k < 2048; k++)
 			w[k] = rng() % 3 ? uint32_t(rng() % 4) :
 					   uint32_t(rng());
-		ASSERT_EQ(0, tdm_shm_msg_send(pair_of(a)->sess->life.fd,
+		ASSERT_EQ(0, tdm_shm_msg_send(pair_of(a)->sess->lifeline.fd,
 					      TDM_SHM_MSG_LEFT, 2,
 					      tdm_shm_region_fd(&area)));
 		tdm_shm_region_fini(&area);

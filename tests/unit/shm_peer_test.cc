@@ -6,6 +6,7 @@
  */
 #include "base/env.h"
 #include "shm_world.h"
+#include "tcp/fabric.h"
 
 using namespace shm_test;
 

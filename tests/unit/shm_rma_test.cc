@@ -14,6 +14,7 @@
 extern "C" {
 #include "fi_ext_tandem.h"
 #include "shm/rma.h"
+#include "shm/tx.h"
 }
 
 using namespace shm_test;

@@ -26,7 +26,7 @@
 #include "tests/harness/mock_owner.h"
 
 extern "C" {
-#include "shm/path.h"
+#include "shm/ep.h"
 #include "base/os.h"
 }
 

@@ -148,7 +148,7 @@ std::vector<Rec> all_records()
 	r.id = 6;
 	v.push_back(r);
 	for (uint32_t step = TDM_WIRE_ASK; step < TDM_WIRE_STEPS; step++) {
-		r = record(TDM_WIRE_REST);
+		r = record(TDM_WIRE_IDLE_CLOSE);
 		r.step = step;
 		r.acked = 3;
 		r.freed = 1ull << 62;
@@ -193,13 +193,13 @@ TEST(Wire, RecordsRoundTrip)
 			EXPECT_EQ(r.key, d.key);
 			EXPECT_EQ(r.addr, d.addr);
 		}
-		if (r.op == TDM_WIRE_REST) {
+		if (r.op == TDM_WIRE_IDLE_CLOSE) {
 			EXPECT_EQ(r.step, d.step);
 		}
 		if (r.op == TDM_WIRE_ATOMIC) {
 			EXPECT_EQ(0, memcmp(&r.amo, &d.amo, sizeof(r.amo)));
 		}
-		if (r.op == TDM_WIRE_ACK || r.op == TDM_WIRE_REST) {
+		if (r.op == TDM_WIRE_ACK || r.op == TDM_WIRE_IDLE_CLOSE) {
 			EXPECT_EQ(r.acked, d.acked);
 			EXPECT_EQ(r.freed, d.freed);
 		}
@@ -235,7 +235,7 @@ TEST(Wire, ALayoutThatMustNotMove)
 	const std::vector<uint8_t> rest = { 13, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0,
 					    0,	0, 0, 0, 0, 1, 2, 0, 0, 0, 0,
 					    0,	0, 0, 0, 0, 0, 0, 0, 3, 0 };
-	r = record(TDM_WIRE_REST);
+	r = record(TDM_WIRE_IDLE_CLOSE);
 	r.step = TDM_WIRE_GO;
 	r.acked = 0x0201;
 	r.freed = 3ull << 48;
@@ -385,7 +385,7 @@ TEST(Wire, ReservedBytesMustBeZero)
 		b[12] = 1;
 		EXPECT_EQ(-TDM_WIRE_E_FLAGS, decode(b, &d));
 	}
-	Rec ask = record(TDM_WIRE_REST);
+	Rec ask = record(TDM_WIRE_IDLE_CLOSE);
 	ask.step = TDM_WIRE_ASK;
 	b = encode(ask);
 	b[12] = 1;
@@ -460,7 +460,7 @@ TEST(Wire, StatusesAreBounded)
 
 TEST(Wire, StepsOfARestAreBounded)
 {
-	Rec d, r = record(TDM_WIRE_REST);
+	Rec d, r = record(TDM_WIRE_IDLE_CLOSE);
 
 	for (uint32_t step : { 0u, (uint32_t)TDM_WIRE_STEPS, UINT32_MAX }) {
 		r.step = step;

@@ -8,7 +8,7 @@
  *
  * Lock: held in all of this file.
  */
-#include "tcp/lives.h"
+#include "tcp/history.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,19 +79,19 @@ static struct tdm_report_counts conn_counts(const struct tdm_conn *conn)
 }
 
 /* The record of @p, made when there is none; NULL: no memory. */
-static struct tdm_lives *lives_of(struct tdm_ep *ep, struct tdm_pair *p)
+static struct tdm_history *lives_of(struct tdm_ep *ep, struct tdm_pair *p)
 {
-	if (!p->lives) {
-		p->lives = calloc(1, sizeof(*p->lives));
-		if (p->lives)
-			tdm_list_init(&p->lives->node);
+	if (!p->history) {
+		p->history = calloc(1, sizeof(*p->history));
+		if (p->history)
+			tdm_list_init(&p->history->node);
 		else
 			ep->lives_lost++;
 	}
-	return p->lives;
+	return p->history;
 }
 
-static void end(struct tdm_lives *l, enum tdm_report_kind path, int err)
+static void end(struct tdm_history *l, enum tdm_report_kind path, int err)
 {
 	l->count++;
 	l->path = path;
@@ -99,8 +99,8 @@ static void end(struct tdm_lives *l, enum tdm_report_kind path, int err)
 	l->err = err == FI_ESHUTDOWN ? 0 : err;
 }
 
-void tdm_lives_end_local(struct tdm_ep *ep, struct tdm_pair *p,
-			 const struct tdm_peer_event *event)
+void tdm_history_end_local(struct tdm_ep *ep, struct tdm_pair *p,
+			   const struct tdm_peer_event *event)
 {
 	const struct tdm_report_counts counts = {
 		.tx_msgs = event->tx_msgs,
@@ -108,7 +108,7 @@ void tdm_lives_end_local(struct tdm_ep *ep, struct tdm_pair *p,
 		.rx_msgs = event->rx_msgs,
 		.rx_bytes = event->rx_bytes,
 	};
-	struct tdm_lives *l = lives_of(ep, p);
+	struct tdm_history *l = lives_of(ep, p);
 
 	if (!l)
 		return;
@@ -119,17 +119,17 @@ void tdm_lives_end_local(struct tdm_ep *ep, struct tdm_pair *p,
 	add(&l->shm, &counts);
 }
 
-void tdm_lives_end_remote(struct tdm_ep *ep, struct tdm_pair *p,
-			  const struct tdm_conn *conn, int err)
+void tdm_history_end_remote(struct tdm_ep *ep, struct tdm_pair *p,
+			    const struct tdm_conn *conn, int err)
 {
 	const struct tdm_report_counts counts = conn_counts(conn);
-	struct tdm_lives *l;
+	struct tdm_history *l;
 
 	/*
 	 * A failed attempt to reach a peer that is gone does not count as a
 	 * life.
 	 */
-	if ((p->lives || p->agreed != TDM_PATH_REMOTE) && !counts.tx_msgs &&
+	if ((p->history || p->agreed != TDM_PATH_REMOTE) && !counts.tx_msgs &&
 	    !counts.rx_msgs)
 		return;
 	l = lives_of(ep, p);
@@ -142,7 +142,7 @@ void tdm_lives_end_remote(struct tdm_ep *ep, struct tdm_pair *p,
 	add(&l->tcp, &counts);
 }
 
-static void fill(struct tdm_report_path *out, const struct tdm_lives *l)
+static void fill(struct tdm_report_path *out, const struct tdm_history *l)
 {
 	memset(out, 0, sizeof(*out));
 	if (!l)
@@ -197,18 +197,18 @@ live_conn(struct tdm_ep *ep, const struct tdm_pair *p, fi_addr_t addr)
 		conn = tdm_conn_find(ep->tcp, &a);
 	if (!conn || tdm_conn_agreed(conn))
 		return conn;
-	return p && p->agreed == TDM_PATH_REMOTE && !p->lives ? conn : NULL;
+	return p && p->agreed == TDM_PATH_REMOTE && !p->history ? conn : NULL;
 }
 
-void tdm_lives_path(struct tdm_ep *ep, fi_addr_t addr,
-		    struct tdm_report_path *out)
+void tdm_history_path(struct tdm_ep *ep, fi_addr_t addr,
+		      struct tdm_report_path *out)
 {
 	const struct tdm_pair *p = tdm_ep_pair_of(ep, addr);
 	const struct tdm_conn *conn = live_conn(ep, p, addr);
 	struct tdm_report_counts counts;
 	struct tdm_report_path local;
 
-	fill(out, p ? p->lives : NULL);
+	fill(out, p ? p->history : NULL);
 	if (!ask_local(ep, addr, &local) && local.path == TDM_REPORT_SHM) {
 		in_use(out, TDM_REPORT_SHM, TDM_REASON_NONE);
 		out->large_rx = local.large_rx;
@@ -218,30 +218,30 @@ void tdm_lives_path(struct tdm_ep *ep, fi_addr_t addr,
 		counts = conn_counts(conn);
 		in_use(out, TDM_REPORT_TCP, p ? p->reason : TDM_REASON_NONE);
 		add(&out->tcp, &counts);
-	} else if (p && !p->lives) {
+	} else if (p && !p->history) {
 		out->reason = p->reason;
 	}
 	finish(out);
 }
 
-void tdm_lives_path_removed(const struct tdm_lives *lives,
-			    struct tdm_report_path *out)
+void tdm_history_path_removed(const struct tdm_history *history,
+			      struct tdm_report_path *out)
 {
-	fill(out, lives);
+	fill(out, history);
 	finish(out);
 }
 
-void tdm_lives_removed(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr)
+void tdm_history_removed(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr)
 {
 	struct tdm_report_path path;
-	struct tdm_lives *l;
+	struct tdm_history *l;
 
-	tdm_lives_path(ep, addr, &path);
+	tdm_history_path(ep, addr, &path);
 	l = tdm_env.report && path.state != TDM_REPORT_IDLE ? lives_of(ep, p) :
 							      NULL;
 	if (!l || tdm_av_addr(ep->av, addr, &l->addr)) {
-		free(p->lives);
-		p->lives = NULL;
+		free(p->history);
+		p->history = NULL;
 		return;
 	}
 	l->count = path.lives;
@@ -254,13 +254,13 @@ void tdm_lives_removed(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr)
 	l->in_use = path.state == TDM_REPORT_IN_USE;
 	l->index = addr;
 	tdm_list_append(&ep->removed, &l->node);
-	p->lives = NULL;
+	p->history = NULL;
 }
 
-void tdm_lives_free(struct tdm_list *removed)
+void tdm_history_free(struct tdm_list *removed)
 {
 	struct tdm_list *node;
 
 	while ((node = tdm_list_pop(removed)))
-		free(tdm_list_entry(node, struct tdm_lives, node));
+		free(tdm_list_entry(node, struct tdm_history, node));
 }

@@ -14,7 +14,8 @@
  * The kernel is asked every SENT_PASSES-th pass, and by timer during sleep.
  * Spec: fi_cq(3), doc/adr/0007-transmit-complete.md.
  */
-#include "tcp/wire/sent.h"
+#include "tcp/wire/unacked.h"
+
 #include "tcp/wire/tx_priv.h"
 
 enum { SENT_PASSES = 64, SENT_MS = 10 };
@@ -47,13 +48,13 @@ static void look(struct tdm_tcp *tcp)
 {
 	struct tdm_list *pos, *tmp;
 
-	tdm_list_for_each_safe(pos, tmp, &tcp->sent) {
+	tdm_list_for_each_safe(pos, tmp, &tcp->unacked) {
 		struct tdm_conn *c =
-			tdm_list_entry(pos, struct tdm_conn, sent_node);
+			tdm_list_entry(pos, struct tdm_conn, unacked_node);
 
 		if (!tdm_list_empty(&c->ackq) && in_flight(c))
 			continue;
-		tdm_list_del(&c->sent_node);
+		tdm_list_del(&c->unacked_node);
 		end_sent(c);
 	}
 }
@@ -61,39 +62,39 @@ static void look(struct tdm_tcp *tcp)
 static void timer_fired(struct tdm_loop_timer *timer)
 {
 	struct tdm_tcp *tcp =
-		tdm_container_of(timer, struct tdm_tcp, sent_timer);
+		tdm_container_of(timer, struct tdm_tcp, unacked_timer);
 
 	look(tcp);
-	if (!tdm_list_empty(&tcp->sent))
+	if (!tdm_list_empty(&tcp->unacked))
 		(void)tdm_loop_timer_arm(tcp->a.loop, timer, SENT_MS);
 }
 
-void tdm_sent_init(struct tdm_tcp *tcp)
+void tdm_unacked_init(struct tdm_tcp *tcp)
 {
-	tdm_list_init(&tcp->sent);
-	tcp->sent_timer.fired = timer_fired;
+	tdm_list_init(&tcp->unacked);
+	tcp->unacked_timer.fired = timer_fired;
 }
 
-void tdm_sent_join(struct tdm_conn *c)
+void tdm_unacked_join(struct tdm_conn *c)
 {
 	struct tdm_tcp *tcp = c->tcp;
 
-	tdm_list_append(&tcp->sent, &c->sent_node);
-	if (tdm_engine_watched(tcp->a.engine) && !tcp->sent_timer.ev)
-		(void)tdm_loop_timer_arm(tcp->a.loop, &tcp->sent_timer,
+	tdm_list_append(&tcp->unacked, &c->unacked_node);
+	if (tdm_engine_watched(tcp->a.engine) && !tcp->unacked_timer.ev)
+		(void)tdm_loop_timer_arm(tcp->a.loop, &tcp->unacked_timer,
 					 SENT_MS);
 }
 
-void tdm_sent_pass(struct tdm_tcp *tcp)
+void tdm_unacked_pass(struct tdm_tcp *tcp)
 {
 	if (!(tcp->pass % SENT_PASSES))
 		look(tcp);
 }
 
-void tdm_sent_arm(struct tdm_tcp *tcp)
+void tdm_unacked_arm(struct tdm_tcp *tcp)
 {
 	look(tcp);
-	if (!tdm_list_empty(&tcp->sent) && !tcp->sent_timer.ev)
-		(void)tdm_loop_timer_arm(tcp->a.loop, &tcp->sent_timer,
+	if (!tdm_list_empty(&tcp->unacked) && !tcp->unacked_timer.ev)
+		(void)tdm_loop_timer_arm(tcp->a.loop, &tcp->unacked_timer,
 					 SENT_MS);
 }

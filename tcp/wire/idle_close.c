@@ -4,8 +4,8 @@
  * to close the least recently used connections that have no operation under
  * way. The pairs remain, and connect again at the next send.
  *
- *   READY --ask()--> asked --YES--> RESTING --GO is written--> IDLE
- *   READY --ASK----> RESTING --GO--> IDLE | --STAY--> READY
+ *   READY --ask()--> asked --YES--> CLOSING --GO is written--> IDLE
+ *   READY --ASK----> CLOSING --GO--> IDLE | --STAY--> READY
  *
  * Descriptors are scarce when a new one has a number beyond 80 % of the limit
  * of the process (the system hands out the lowest free number, so about as many
@@ -25,7 +25,14 @@
  *
  * Spec: doc/PROTOCOL-tcp.md, "Rest"; doc/adr/0018-resting-connections.md.
  */
-#include "tcp/wire/rest.h"
+#include "tcp/wire/idle_close.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <rdma/fi_errno.h>
+
 #include "base/log.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
@@ -34,12 +41,6 @@
 #include "tcp/wire/share.h"
 #include "tcp/wire/tx.h"
 #include "tcp/wire/tx_priv.h"
-
-#include <rdma/fi_errno.h>
-
-#include <errno.h>
-#include <string.h>
-#include <sys/resource.h>
 
 enum {
 	/* Connections asked in one go. */
@@ -139,7 +140,7 @@ static void forget_session(struct tdm_conn *c)
 	tdm_ids_fini(&c->rids);
 }
 
-void tdm_rest_now(struct tdm_conn *c)
+void tdm_idle_close_now(struct tdm_conn *c)
 {
 	/*
 	 * Numbers of operations that the peer began since belong to this
@@ -156,14 +157,14 @@ void tdm_rest_now(struct tdm_conn *c)
 	tdm_list_del(&c->flush_node);
 	tdm_list_del(&c->ack_node);
 	tdm_list_del(&c->again_node);
-	tdm_list_del(&c->sent_node);
+	tdm_list_del(&c->unacked_node);
 	forget_session(c);
 	tdm_conn_set_state(c, TDM_CONN_IDLE);
 	if (!tdm_list_empty(&c->sendq))
 		tdm_hello_connect(c);
 }
 
-int tdm_rest_reborn(struct tdm_conn *c, const struct tdm_wire_greeting *g)
+int tdm_idle_close_reborn(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
 	if (!c->known || !memcmp(c->id, g->id, sizeof(c->id)))
 		return 0;
@@ -204,14 +205,14 @@ static int agree(struct tdm_conn *c, enum tdm_wire_step step)
 	if (say_now(c, step))
 		return -1;
 	c->going = step == TDM_WIRE_GO;
-	tdm_conn_set_state(c, TDM_CONN_RESTING);
+	tdm_conn_set_state(c, TDM_CONN_CLOSING);
 	tdm_out_push(c);
 	return 0;
 }
 
 static int heard_ask(struct tdm_conn *c)
 {
-	if (c->state == TDM_CONN_RESTING || c->say)
+	if (c->state == TDM_CONN_CLOSING || c->say)
 		return -TDM_WIRE_E_STATE;
 	if (c->asked && memcmp(c->tcp->id, c->id, sizeof(c->id)) < 0)
 		return 0; /* our own ASK has precedence */
@@ -235,10 +236,10 @@ static int heard_answer(struct tdm_conn *c, uint32_t step)
 /* The peer's answer to our YES. */
 static int heard_last(struct tdm_conn *c, uint32_t step)
 {
-	if (c->state != TDM_CONN_RESTING || c->going)
+	if (c->state != TDM_CONN_CLOSING || c->going)
 		return -TDM_WIRE_E_STATE;
 	if (step == TDM_WIRE_GO) {
-		tdm_rest_now(c);
+		tdm_idle_close_now(c);
 		return 0;
 	}
 	tdm_conn_set_state(c, TDM_CONN_READY);
@@ -246,7 +247,7 @@ static int heard_last(struct tdm_conn *c, uint32_t step)
 	return 0;
 }
 
-int tdm_rest_heard(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+int tdm_idle_close_heard(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	int ret = tdm_tx_acked(c, rec);
 
@@ -289,7 +290,7 @@ void tdm_tcp_idle(struct tdm_tcp *tcp, struct tdm_idle *found)
 	tdm_list_for_each(pos, &tcp->conns) {
 		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
 
-		if ((c->features & TDM_WIRE_FEATURE_REST) && !c->asked &&
+		if ((c->features & TDM_WIRE_FEATURE_IDLE_CLOSE) && !c->asked &&
 		    idle(c))
 			consider(found, c, tcp->pass - c->used);
 	}
@@ -316,7 +317,7 @@ static void look(struct tdm_loop_timer *timer)
 	tcp->none_left = 0;
 }
 
-void tdm_rest_init(struct tdm_tcp *tcp)
+void tdm_idle_close_init(struct tdm_tcp *tcp)
 {
 	tcp->crowd_timer.fired = look;
 }
@@ -331,7 +332,7 @@ static int scarce(int fd)
 	       (rlim_t)fd >= limit.rlim_cur - limit.rlim_cur / 5;
 }
 
-void tdm_rest_crowd(struct tdm_tcp *tcp, int fd)
+void tdm_idle_close_crowd(struct tdm_tcp *tcp, int fd)
 {
 	if (fd >= 0 && !scarce(fd))
 		return;

@@ -11,6 +11,8 @@
  *     record in the ring refers to it.
  * Locking: domain lock held. Spec: unix(7), doc/PROTOCOL-shm.md "Lifeline".
  */
+#include "shm/lifeline.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +20,10 @@
 
 #include <rdma/fi_errno.h>
 
-#include "shm/left.h"
-#include "shm/path.h"
 #include "base/log.h"
 #include "base/os.h"
+#include "shm/ep.h"
+#include "shm/left.h"
 
 enum {
 	LIFE_PACKETS = 8,	     /* read per event */
@@ -268,13 +270,13 @@ static int take_bounce(struct tdm_shm_pair *pair, uint32_t chunks, int *fd)
  * Read one packet. Returns 1: it was kept; 0: there is none, or the pair broke
  * at the end of the lifeline or on garbage; -FI_ENOMEM: try again later.
  */
-static int life_take(struct tdm_shm_pair *pair)
+static int lifeline_take(struct tdm_shm_pair *pair)
 {
 	struct tdm_shm_session *s = pair->sess;
 	int ret, fds[TDM_SHM_FDS_MOST];
 	struct tdm_shm_msg msg;
 
-	ret = tdm_shm_msg_recv(s->life.fd, &msg, fds);
+	ret = tdm_shm_msg_recv(s->lifeline.fd, &msg, fds);
 	if (ret == -FI_EAGAIN)
 		return 0;
 	if (ret == -FI_ENOMEM)
@@ -298,20 +300,20 @@ static int life_take(struct tdm_shm_pair *pair)
  * Keep rings and areas that arrived; break the pair at the end of the lifeline
  * or on garbage. Returns -FI_ENOMEM when a message could not be read now.
  */
-static int life_read(struct tdm_shm_pair *pair)
+static int lifeline_read(struct tdm_shm_pair *pair)
 {
 	int i, ret = 1;
 
 	for (i = 0; pair->sess && ret > 0 && i < LIFE_PACKETS; i++)
-		ret = life_take(pair);
+		ret = lifeline_take(pair);
 	return ret < 0 ? ret : 0;
 }
 
-void tdm_shm_life_last(struct tdm_shm_pair *pair)
+void tdm_shm_lifeline_last(struct tdm_shm_pair *pair)
 {
 	int i;
 
-	for (i = 0; i < TDM_SHM_LEFT_AREAS && life_take(pair) > 0; i++)
+	for (i = 0; i < TDM_SHM_LEFT_AREAS && lifeline_take(pair) > 0; i++)
 		;
 }
 
@@ -324,32 +326,32 @@ static int missing(int ret)
 	return ret == -FI_ENOMEM ? -FI_EAGAIN : -FI_EPROTO;
 }
 
-int tdm_shm_life_next(struct tdm_shm_pair *pair)
+int tdm_shm_lifeline_next(struct tdm_shm_pair *pair)
 {
 	int ret = 0;
 
 	if (pair->sess && !pair->sess->next_slots)
-		ret = life_read(pair);
+		ret = lifeline_read(pair);
 	return pair->sess && pair->sess->next_slots ? map_next(pair) :
 						      missing(ret);
 }
 
-int tdm_shm_life_area(struct tdm_shm_pair *pair)
+int tdm_shm_lifeline_area(struct tdm_shm_pair *pair)
 {
 	int ret = 0;
 
 	if (!pair->sess->peer_chunks)
-		ret = life_read(pair);
+		ret = lifeline_read(pair);
 	return pair->sess->peer_chunks ? map_area(pair) : missing(ret);
 }
 
-void tdm_shm_life_ready(struct tdm_shm_watch *w, uint32_t events)
+void tdm_shm_lifeline_ready(struct tdm_shm_watch *w, uint32_t events)
 {
 	struct tdm_shm_session *s =
-		tdm_container_of(w, struct tdm_shm_session, life);
+		tdm_container_of(w, struct tdm_shm_session, lifeline);
 	struct tdm_shm_pair *pair = s->pair;
 
-	(void)life_read(pair);
+	(void)lifeline_read(pair);
 	if (events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR))
 		tdm_shm_pair_break(pair, FI_ECONNRESET);
 }
@@ -364,15 +366,15 @@ void tdm_shm_dead_ready(struct tdm_shm_watch *w, uint32_t events)
 		tdm_container_of(w, struct tdm_shm_session, dead);
 
 	if (s->state == TDM_SHM_SESSION_UP)
-		tdm_shm_life_ready(&s->life, EPOLLHUP);
+		tdm_shm_lifeline_ready(&s->lifeline, EPOLLHUP);
 	else
-		s->life.ready(&s->life, EPOLLHUP);
+		s->lifeline.ready(&s->lifeline, EPOLLHUP);
 }
 
 int tdm_shm_session_alive(const struct tdm_shm_session *s)
 {
 	struct pollfd p[2] = {
-		{ .fd = s->life.fd, .events = POLLRDHUP },
+		{ .fd = s->lifeline.fd, .events = POLLRDHUP },
 		{ .fd = s->dead.fd, .events = POLLIN },
 	};
 	int n;
@@ -386,7 +388,7 @@ int tdm_shm_session_alive(const struct tdm_shm_session *s)
 
 /* ---- the lifeline, handing over ------------------------------------------ */
 
-int tdm_shm_life_ring(struct tdm_shm_pair *pair, uint32_t slots)
+int tdm_shm_lifeline_ring(struct tdm_shm_pair *pair, uint32_t slots)
 {
 	struct tdm_shm_session *s = pair->sess;
 	struct tdm_shm_ep *ep = pair->ep;
@@ -406,7 +408,7 @@ int tdm_shm_life_ring(struct tdm_shm_pair *pair, uint32_t slots)
 		return ret;
 	}
 	tdm_shm_seg_init(ring.base, slots, pair->tx.gen + 1, ep->incarnation);
-	ret = tdm_shm_msg_send(s->life.fd, TDM_SHM_MSG_RING, slots,
+	ret = tdm_shm_msg_send(s->lifeline.fd, TDM_SHM_MSG_RING, slots,
 			       tdm_shm_region_fd(&ring));
 	if (ret) {
 		tdm_shm_region_fini(&ring);
@@ -424,7 +426,7 @@ int tdm_shm_life_ring(struct tdm_shm_pair *pair, uint32_t slots)
  * Unmap the old ring: it is not written again, and the peer has its own
  * mapping.
  */
-void tdm_shm_life_moved(struct tdm_shm_pair *pair)
+void tdm_shm_lifeline_moved(struct tdm_shm_pair *pair)
 {
 	struct tdm_shm_session *s = pair->sess;
 
@@ -437,7 +439,7 @@ void tdm_shm_life_moved(struct tdm_shm_pair *pair)
 	s->new_dirty = NULL;
 }
 
-int tdm_shm_life_bounce(struct tdm_shm_pair *pair)
+int tdm_shm_lifeline_bounce(struct tdm_shm_pair *pair)
 {
 	size_t bytes = tdm_shm_bounce_bytes(TDM_SHM_BOUNCE_CHUNKS);
 	struct tdm_shm_session *s = pair->sess;
@@ -447,7 +449,7 @@ int tdm_shm_life_bounce(struct tdm_shm_pair *pair)
 	ret = tdm_shm_region_create(&area, "tandem-bounce", bytes, 1);
 	if (ret)
 		return ret;
-	ret = tdm_shm_msg_send(s->life.fd, TDM_SHM_MSG_BOUNCE,
+	ret = tdm_shm_msg_send(s->lifeline.fd, TDM_SHM_MSG_BOUNCE,
 			       TDM_SHM_BOUNCE_CHUNKS, tdm_shm_region_fd(&area));
 	if (ret) {
 		tdm_shm_region_fini(&area);

@@ -15,13 +15,14 @@
 
 extern "C" {
 #include "tcp/ep_priv.h"
-#include "tcp/lives.h"
+#include "tcp/history.h"
+#include "tcp/report.h"
 }
 
 namespace
 {
 
-class LivesTest : public testing::Test
+class HistoryTest : public testing::Test
 {
 protected:
 	struct tdm_domain *domain;
@@ -41,7 +42,7 @@ protected:
 
 	void TearDown() override
 	{
-		free(pair->lives);
+		free(pair->history);
 		free(pair);
 		free(ep);
 		free(domain);
@@ -55,7 +56,7 @@ protected:
 		event.err = FI_ESHUTDOWN;
 		event.tx_msgs = 3;
 		tdt_alloc_fail(!memory, 1);
-		tdm_lives_end_local(ep, pair, &event);
+		tdm_history_end_local(ep, pair, &event);
 		tdt_alloc_stop();
 	}
 
@@ -69,7 +70,7 @@ protected:
 
 } // namespace
 
-TEST_F(LivesTest, WithoutMemoryTheReportSaysSo)
+TEST_F(HistoryTest, WithoutMemoryTheReportSaysSo)
 {
 	if (!tdt_alloc_can_fail())
 		GTEST_SKIP() << "not linked for it";
@@ -80,12 +81,12 @@ TEST_F(LivesTest, WithoutMemoryTheReportSaysSo)
 		report().find("; no memory for the counts of 2 that ended\n"));
 	/* Those for which there is memory later are kept. */
 	end_life(true);
-	ASSERT_NE(nullptr, pair->lives);
-	EXPECT_EQ(3u, pair->lives->shm.tx_msgs);
+	ASSERT_NE(nullptr, pair->history);
+	EXPECT_EQ(3u, pair->history->shm.tx_msgs);
 	EXPECT_EQ(2u, ep->lives_lost);
 }
 
-TEST_F(LivesTest, WithMemoryItSaysNothing)
+TEST_F(HistoryTest, WithMemoryItSaysNothing)
 {
 	end_life(true);
 	EXPECT_EQ(std::string::npos, report().find("no memory"));

@@ -13,7 +13,7 @@
 #include "tcp_raw.h"
 
 extern "C" {
-#include "tcp/wire/rest.h"
+#include "tcp/wire/idle_close.h"
 }
 
 namespace
@@ -34,7 +34,7 @@ int few_fds(int resource, struct rlimit *l)
 	return 0;
 }
 
-class TcpRest : public TcpFault
+class TcpIdleClose : public TcpFault
 {
 protected:
 	Bits heard;
@@ -51,7 +51,7 @@ protected:
 	/* Ask for rests as if no descriptor had been there. */
 	void crowd(size_t node)
 	{
-		tdm_rest_crowd(at(node).tcp, -1);
+		tdm_idle_close_crowd(at(node).tcp, -1);
 	}
 
 	bool nothing_open()
@@ -91,7 +91,8 @@ protected:
 	 * A peer of bytes that listens, too, as it must to be connected to; its
 	 * session with node 0, and its address there.
 	 */
-	fi_addr_t peer(uint8_t id, uint32_t features = TDM_WIRE_FEATURE_REST)
+	fi_addr_t peer(uint8_t id,
+		       uint32_t features = TDM_WIRE_FEATURE_IDLE_CLOSE)
 	{
 		socklen_t len = sizeof(listening);
 
@@ -114,7 +115,7 @@ protected:
 		return Raw::greeting(ntohs(listening.sin_port), id);
 	}
 
-	void call(uint8_t id, uint32_t features = TDM_WIRE_FEATURE_REST)
+	void call(uint8_t id, uint32_t features = TDM_WIRE_FEATURE_IDLE_CLOSE)
 	{
 		struct tdm_wire_greeting g = as_peer(id);
 		size_t before = at(0).accepted.size();
@@ -142,7 +143,7 @@ protected:
 		EXPECT_TRUE(until([&] { return listen_to() >= 128; }));
 		EXPECT_EQ(0, tdm_wire_greeting_decode(heard.data(), &said));
 		heard.erase(heard.begin(), heard.begin() + 128);
-		g.features = TDM_WIRE_FEATURE_REST;
+		g.features = TDM_WIRE_FEATURE_IDLE_CLOSE;
 		raw.hello(g);
 		return said;
 	}
@@ -186,13 +187,13 @@ protected:
 	{
 		struct tdm_wire_rec r = next();
 
-		EXPECT_EQ(TDM_WIRE_REST, r.op);
+		EXPECT_EQ(TDM_WIRE_IDLE_CLOSE, r.op);
 		EXPECT_EQ(step, r.step);
 	}
 
 	void step(uint32_t step, uint64_t records = 0, uint64_t credit = 0)
 	{
-		struct tdm_wire_rec r = rec(TDM_WIRE_REST);
+		struct tdm_wire_rec r = rec(TDM_WIRE_IDLE_CLOSE);
 
 		r.step = step;
 		r.acked = records;
@@ -216,7 +217,7 @@ protected:
 	}
 };
 
-TEST_F(TcpRest, IdleConnectionsRestAndComeBack)
+TEST_F(TcpIdleClose, IdleConnectionsRestAndComeBack)
 {
 	mesh(2);
 	OK(message(0, 1, 1));
@@ -232,7 +233,7 @@ TEST_F(TcpRest, IdleConnectionsRestAndComeBack)
 	EXPECT_EQ(0u, at(0).tcp->tx_pool.in_use);
 }
 
-TEST_F(TcpRest, BothSidesAskAtOnce)
+TEST_F(TcpIdleClose, BothSidesAskAtOnce)
 {
 	mesh(2);
 	for (int i = 0; i < 20; i++) {
@@ -245,7 +246,7 @@ TEST_F(TcpRest, BothSidesAskAtOnce)
 }
 
 /* After the idle close both sides send and connect at once. */
-TEST_F(TcpRest, BothSidesComeBackAtOnce)
+TEST_F(TcpIdleClose, BothSidesComeBackAtOnce)
 {
 	char in[2][8];
 
@@ -271,7 +272,7 @@ TEST_F(TcpRest, BothSidesComeBackAtOnce)
 }
 
 /* A message from the peer is on its way when ASK is answered. */
-TEST_F(TcpRest, MessageOnItsWayToTheOneThatAsks)
+TEST_F(TcpIdleClose, MessageOnItsWayToTheOneThatAsks)
 {
 	fi_addr_t to = peer(0x77);
 	char in = 0;
@@ -305,7 +306,7 @@ TEST_F(TcpRest, MessageOnItsWayToTheOneThatAsks)
 }
 
 /* A message of ours leaves behind ASK: the peer's YES does not know it. */
-TEST_F(TcpRest, MessageBehindAskKeepsTheSession)
+TEST_F(TcpIdleClose, MessageBehindAskKeepsTheSession)
 {
 	fi_addr_t to = peer(0x77);
 
@@ -340,7 +341,7 @@ TEST_F(TcpRest, MessageBehindAskKeepsTheSession)
 }
 
 /* The peer's ASK crosses a message of ours, or comes behind one of its own. */
-TEST_F(TcpRest, AskIsRefusedWhileSomethingIsUnderWay)
+TEST_F(TcpIdleClose, AskIsRefusedWhileSomethingIsUnderWay)
 {
 	fi_addr_t to = peer(0x77);
 	struct tdm_wire_rec r;
@@ -386,7 +387,7 @@ TEST_F(TcpRest, AskIsRefusedWhileSomethingIsUnderWay)
 }
 
 /* Between YES and the last word sends wait; then they leave, in order. */
-TEST_F(TcpRest, SendsWaitForTheLastWord)
+TEST_F(TcpIdleClose, SendsWaitForTheLastWord)
 {
 	fi_addr_t to = peer(0x77);
 	char in = 0;
@@ -420,7 +421,7 @@ TEST_F(TcpRest, SendsWaitForTheLastWord)
 }
 
 /* Its own ASK counts for the smaller id, the peer's for the larger. */
-TEST_F(TcpRest, SmallerIdAsks)
+TEST_F(TcpIdleClose, SmallerIdAsks)
 {
 	peer(0xf7);
 	crowd(0);
@@ -444,7 +445,7 @@ TEST_F(TcpRest, SmallerIdAsks)
 }
 
 /* Without GO an end is an end. */
-TEST_F(TcpRest, EndWithoutGoIsTheEndOfThePeer)
+TEST_F(TcpIdleClose, EndWithoutGoIsTheEndOfThePeer)
 {
 	fi_addr_t to = peer(0x77);
 
@@ -469,7 +470,7 @@ TEST_F(TcpRest, EndWithoutGoIsTheEndOfThePeer)
 	EXPECT_EQ(FI_ESHUTDOWN, at(0).lost[2]);
 }
 
-TEST_F(TcpRest, StepsOutOfPlaceAreBreaches)
+TEST_F(TcpIdleClose, StepsOutOfPlaceAreBreaches)
 {
 	struct {
 		const char *what;
@@ -509,7 +510,7 @@ TEST_F(TcpRest, StepsOutOfPlaceAreBreaches)
  * A peer that has sent YES must not begin an operation: its number would belong
  * to a session that is over.
  */
-TEST_F(TcpRest, WhatIsBegunBehindAnAgreementIsABreach)
+TEST_F(TcpIdleClose, WhatIsBegunBehindAnAgreementIsABreach)
 {
 	struct tdm_wire_rec rts = rec(TDM_WIRE_RTS, TDM_WIRE_F_TAG),
 			    read = rec(TDM_WIRE_READ);
@@ -544,7 +545,7 @@ ssize_t no_room_to_send(int, const void *, size_t, int)
 }
 
 /* The same of who said YES, while the kernel does not take our GO. */
-TEST_F(TcpRest, WhatIsBegunBehindYesIsABreach)
+TEST_F(TcpIdleClose, WhatIsBegunBehindYesIsABreach)
 {
 	struct tdm_wire_rec r = rec(TDM_WIRE_RTS, TDM_WIRE_F_TAG);
 	char in;
@@ -567,7 +568,7 @@ TEST_F(TcpRest, WhatIsBegunBehindYesIsABreach)
 	still_serves();
 }
 
-TEST_F(TcpRest, PeersThatDoNotKnowItAreNotAsked)
+TEST_F(TcpIdleClose, PeersThatDoNotKnowItAreNotAsked)
 {
 	peer(0x77, 0);
 	crowd(0);
@@ -575,7 +576,7 @@ TEST_F(TcpRest, PeersThatDoNotKnowItAreNotAsked)
 	EXPECT_EQ(1u, at(0).tcp->open);
 }
 
-TEST_F(TcpRest, OurselvesAreNotAsked)
+TEST_F(TcpIdleClose, OurselvesAreNotAsked)
 {
 	mesh(1);
 	OK(message(0, 0, 0));
@@ -589,7 +590,7 @@ TEST_F(TcpRest, OurselvesAreNotAsked)
 }
 
 /* A peer that returns with another incarnation after an idle close was lost. */
-TEST_F(TcpRest, AnotherLifeOfAPeerThatRests)
+TEST_F(TcpIdleClose, AnotherLifeOfAPeerThatRests)
 {
 	fi_addr_t to = peer(0x77);
 	char in = 0;
@@ -622,7 +623,7 @@ TEST_F(TcpRest, AnotherLifeOfAPeerThatRests)
 	EXPECT_EQ(TDM_WIRE_EAGER, next().op);
 }
 
-TEST_F(TcpRest, PeerThatEndsWhileItRestsIsFoundOutByTheNextSend)
+TEST_F(TcpIdleClose, PeerThatEndsWhileItRestsIsFoundOutByTheNextSend)
 {
 	mesh(2);
 	OK(message(0, 1, 1));
@@ -642,7 +643,7 @@ TEST_F(TcpRest, PeerThatEndsWhileItRestsIsFoundOutByTheNextSend)
 }
 
 /* Messages that nobody has received stay, before those of later sessions. */
-TEST_F(TcpRest, UnexpectedMessagesOutliveTheSession)
+TEST_F(TcpIdleClose, UnexpectedMessagesOutliveTheSession)
 {
 	const unsigned n = 30;
 	std::vector<unsigned> in(3 * n, 0);
@@ -667,7 +668,7 @@ TEST_F(TcpRest, UnexpectedMessagesOutliveTheSession)
 }
 
 /* They count against the credit of the next session; many of them stay up. */
-TEST_F(TcpRest, KeptMessagesTakeCredit)
+TEST_F(TcpIdleClose, KeptMessagesTakeCredit)
 {
 	fi_addr_t to = peer(0x77);
 	struct tdm_wire_greeting g;
@@ -704,7 +705,7 @@ TEST_F(TcpRest, KeptMessagesTakeCredit)
 }
 
 /* Dropping kept messages after the idle close has no other effect. */
-TEST_F(TcpRest, KeptMessagesMayBeDropped)
+TEST_F(TcpIdleClose, KeptMessagesMayBeDropped)
 {
 	peer(0x77);
 	eager();
@@ -715,7 +716,7 @@ TEST_F(TcpRest, KeptMessagesMayBeDropped)
 	at(0).close();
 }
 
-TEST_F(TcpRest, AddressRemovedWhileItRests)
+TEST_F(TcpIdleClose, AddressRemovedWhileItRests)
 {
 	fi_addr_t one = 1;
 	char in[2][8];
@@ -742,7 +743,7 @@ TEST_F(TcpRest, AddressRemovedWhileItRests)
 }
 
 /* The longest unused, two for each descriptor above the mark. */
-TEST_F(TcpRest, TheLongestUnusedRest)
+TEST_F(TcpIdleClose, TheLongestUnusedRest)
 {
 	const size_t n = 6;
 
@@ -754,17 +755,17 @@ TEST_F(TcpRest, TheLongestUnusedRest)
 	OK(message(4, 0, 0));
 	most_fds = 100;
 	tdm_os.getrlimit = few_fds;
-	tdm_rest_crowd(at(0).tcp, 79);
+	tdm_idle_close_crowd(at(0).tcp, 79);
 	settle();
 	EXPECT_EQ(n - 1, at(0).tcp->open);
-	tdm_rest_crowd(at(0).tcp, 80);
+	tdm_idle_close_crowd(at(0).tcp, 80);
 	ASSERT_TRUE(until([&] { return at(0).tcp->open == n - 3; }));
 	settle();
 	EXPECT_EQ(n - 3, at(0).tcp->open);
 	for (size_t i = 1; i < n; i++)
 		EXPECT_EQ(i == 2 || i == 3 ? 0u : 1u, at(i).tcp->open) << i;
 	most_fds = RLIM_INFINITY;
-	tdm_rest_crowd(at(0).tcp, 1 << 20);
+	tdm_idle_close_crowd(at(0).tcp, 1 << 20);
 	settle();
 	EXPECT_EQ(n - 3, at(0).tcp->open);
 	nobody_lost();
@@ -790,7 +791,7 @@ int no_accept4(int fd, struct sockaddr *a, socklen_t *len, int flags)
 	return -1;
 }
 
-TEST_F(TcpRest, NoDescriptorIsAReasonToo)
+TEST_F(TcpIdleClose, NoDescriptorIsAReasonToo)
 {
 	mesh(4);
 	OK(message(0, 1, 1));
@@ -826,7 +827,7 @@ ssize_t cut_recv(int fd, void *p, size_t n, int flags)
 	return tdm_os_system.recv(fd, p, cutting && n > 9 ? 9 : n, flags);
 }
 
-class TcpRestMany : public TcpRest, public testing::WithParamInterface<int>
+class TcpRestMany : public TcpIdleClose, public testing::WithParamInterface<int>
 {
 protected:
 	static constexpr unsigned n = 600;

@@ -8,19 +8,19 @@
  *
  * Lock: held in all functions.
  */
-#ifndef TDM_TCP_LIVES_H
-#define TDM_TCP_LIVES_H
+#ifndef TDM_TCP_HISTORY_H
+#define TDM_TCP_HISTORY_H
 
 #include "av/addr.h"
-#include "fi_ext_tandem.h"
 #include "base/list.h"
+#include "fi_ext_tandem.h"
 
 struct tdm_conn;
 struct tdm_ep;
 struct tdm_pair;
 struct tdm_peer_event;
 
-struct tdm_lives {
+struct tdm_history {
 	struct tdm_report_counts shm, tcp;
 	uint64_t count;	   /* lives that have ended */
 	uint32_t path;	   /* enum tdm_report_kind; of the last one */
@@ -40,42 +40,29 @@ struct tdm_lives {
  * connection @conn with @err (FI_ESHUTDOWN: the peer closed it). Without memory
  * for the record the counts are lost, which @ep counts.
  */
-void tdm_lives_end_local(struct tdm_ep *ep, struct tdm_pair *p,
-			 const struct tdm_peer_event *event);
-void tdm_lives_end_remote(struct tdm_ep *ep, struct tdm_pair *p,
-			  const struct tdm_conn *conn, int err);
+void tdm_history_end_local(struct tdm_ep *ep, struct tdm_pair *p,
+			   const struct tdm_peer_event *event);
+void tdm_history_end_remote(struct tdm_ep *ep, struct tdm_pair *p,
+			    const struct tdm_conn *conn, int err);
 
 /*
  * @addr, the last index of @p, is about to be removed: keep the record if a
- * report will be printed, else free p->lives.
+ * report will be printed, else free p->history.
  */
-void tdm_lives_removed(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr);
+void tdm_history_removed(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr);
 
 /* Free the records of removed addresses; zero-safe. */
-void tdm_lives_free(struct tdm_list *removed);
+void tdm_history_free(struct tdm_list *removed);
 
 /* The text of an enum tdm_reason; static, "" for TDM_REASON_NONE. */
 const char *tdm_reason_text(uint32_t reason);
 
 /* Fill *@out, except size, for the path to @addr, which is in the AV. */
-void tdm_lives_path(struct tdm_ep *ep, fi_addr_t addr,
-		    struct tdm_report_path *out);
+void tdm_history_path(struct tdm_ep *ep, fi_addr_t addr,
+		      struct tdm_report_path *out);
 
 /* The same for an address that was removed. */
-void tdm_lives_path_removed(const struct tdm_lives *lives,
-			    struct tdm_report_path *out);
+void tdm_history_path_removed(const struct tdm_history *history,
+			      struct tdm_report_path *out);
 
-/* report.c: fi_open_ops(3) for TDM_REPORT_OPS. Lock: taken inside. */
-int tdm_report_open(struct fid *fid, const char *name, uint64_t flags,
-		    void **ops, void *context);
-
-/* Print the table of FI_TANDEM_REPORT for @ep on stderr. Lock: held. */
-void tdm_report_print(struct tdm_ep *ep);
-
-/*
- * At the end of the process: the same for all endpoints that are still open,
- * except those of domains that a thread is using. Lock: not held.
- */
-void tdm_report_exit(void);
-
-#endif /* TDM_TCP_LIVES_H */
+#endif /* TDM_TCP_HISTORY_H */

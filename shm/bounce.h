@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Large payloads copied through the bounce area of a pair. */
+#ifndef TDM_SHM_BOUNCE_H
+#define TDM_SHM_BOUNCE_H
+
+#include <stdint.h>
+
+#include "shm/pair.h"
+
+/* A PULL for @id arrived; @may: chunks only help. Returns 0, or -1: invalid. */
+int tdm_shm_bounce_feed(struct tdm_shm_pair *pair, uint64_t id,
+			const struct tdm_shm_pull_body *body, int may);
+
+/* Write chunks as far as there is room; consume chunks that have arrived. */
+void tdm_shm_bounce_push(struct tdm_shm_pair *pair);
+void tdm_shm_bounce_pop(struct tdm_shm_pair *pair);
+
+/* Is there room for a chunk; has a chunk arrived? */
+int tdm_shm_bounce_room(struct tdm_shm_pair *pair);
+int tdm_shm_bounce_there(const struct tdm_shm_pair *pair);
+
+#endif /* TDM_SHM_BOUNCE_H */

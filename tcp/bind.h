@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The objects that an endpoint is bound to, fi_ep_bind(3). */
+#ifndef TDM_TCP_BIND_H
+#define TDM_TCP_BIND_H
+
+#include <stdint.h>
+
+#include "peer/cq.h"
+
+struct tdm_av_user;
+struct tdm_domain;
+struct tdm_done;
+struct tdm_ep;
+struct tdm_eq;
+
+/* fi_ep_bind(3), fi_scalable_ep_bind(3): bind.c. Lock: taken inside. */
+int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
+
+/* Callback of struct tdm_av_user: user ids came into use. Lock: held. */
+void tdm_ep_av_ids(struct tdm_av_user *user);
+
+/* Unbind queues, counters, AV and shared contexts. Lock: held. */
+void tdm_ep_unbind(struct tdm_ep *ep);
+
+/*
+ * The last step of closing an endpoint that was bound to @eq, or (NULL) to
+ * none. Lock: not held, since a reader of @eq may hold it.
+ */
+void tdm_ep_closed(struct tdm_domain *domain, struct tdm_eq *eq);
+
+/*
+ * Are all objects bound that fi_enable(3) needs? Errors: -FI_ENOAV, -FI_ENOCQ,
+ * -FI_EOPBADSTATE without a shared context. Lock: held.
+ */
+int tdm_ep_check_bound(const struct tdm_ep *ep);
+
+/*
+ * Fill *@done with the exports for @t that report sends and receives of @ep.
+ * Lock: held.
+ */
+void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t,
+		 struct tdm_done *done);
+
+/*
+ * bind.c: the rights among FI_REMOTE_READ and FI_REMOTE_WRITE that @ep was not
+ * granted, so that peers may not use them; for a receive context those of its
+ * endpoint.
+ */
+uint64_t tdm_ep_refused(const struct tdm_ep *ep);
+
+#endif /* TDM_TCP_BIND_H */

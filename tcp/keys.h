@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Authorization keys of an endpoint. */
+#ifndef TDM_TCP_KEYS_H
+#define TDM_TCP_KEYS_H
+
+#include <rdma/fabric.h>
+
+#include "base/base.h"
+
+struct tdm_ep;
+
+/*
+ * Keys: keys.c. Take them when @ep is being enabled, from its AV or attributes,
+ * and give them back; zero-safe. Errors: -FI_ENOMEM. Lock: held.
+ */
+int tdm_ep_take_keys(struct tdm_ep *ep) tdm_must_check;
+void tdm_ep_give_keys(struct tdm_ep *ep);
+
+/*
+ * Log the address of @ep, which has been enabled, and whether it has no key and
+ * can be reached from other hosts.
+ */
+void tdm_ep_tell_open(const struct tdm_ep *ep);
+
+/* The number of the key of @addr in the AV of @ep, for struct tdm_srx_attr. */
+uint32_t tdm_ep_key_of(void *ep, fi_addr_t addr);
+
+/* May @ep have a pair with @addr, which is in its AV? */
+int tdm_ep_key_ok(const struct tdm_ep *ep, fi_addr_t addr);
+
+#endif /* TDM_TCP_KEYS_H */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The interfaces that fi_getinfo(3) offers, the best first. */
+#ifndef TDM_TCP_OFFER_H
+#define TDM_TCP_OFFER_H
+
+#include <stddef.h>
+
+#include "base/base.h"
+#include "tcp/iface.h"
+
+/*
+ * Find the interfaces for @ask, the best first. Out: *@table, to be
+ * freed, and *@count, at least 1. Errors: -FI_ENODATA, the reason logged;
+ * -FI_ENOMEM.
+ */
+int tdm_iface_offer(const struct tdm_iface_ask *ask, struct tdm_iface **table,
+		    size_t *count) tdm_must_check;
+
+#endif /* TDM_TCP_OFFER_H */

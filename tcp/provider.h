@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The provider, as libfabric loads it. */
+#ifndef TDM_TCP_PROVIDER_H
+#define TDM_TCP_PROVIDER_H
+
+#include <rdma/fabric.h>
+
+/* ep_attr.protocol: TDM_PROTO, or that of the provider we stand in for. */
+uint32_t tdm_info_protocol(void);
+
+#endif /* TDM_TCP_PROVIDER_H */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The report of FI_TANDEM_REPORT and of fi_ext_tandem.h. */
+#ifndef TDM_TCP_REPORT_H
+#define TDM_TCP_REPORT_H
+
+#include <rdma/fabric.h>
+
+struct tdm_ep;
+
+/* report.c: fi_open_ops(3) for TDM_REPORT_OPS. Lock: taken inside. */
+int tdm_report_open(struct fid *fid, const char *name, uint64_t flags,
+		    void **ops, void *context);
+
+/* Print the table of FI_TANDEM_REPORT for @ep on stderr. Lock: held. */
+void tdm_report_print(struct tdm_ep *ep);
+
+/*
+ * At the end of the process: the same for all endpoints that are still open,
+ * except those of domains that a thread is using. Lock: not held.
+ */
+void tdm_report_exit(void);
+
+#endif /* TDM_TCP_REPORT_H */
