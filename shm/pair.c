@@ -412,9 +412,10 @@ void tdm_shm_reap(struct tdm_shm_ep *ep)
 
 /*
  * Deliver the records that the lost peer had published. At most as many as the
- * rings can hold, in case the peer is alive and goes on writing.
+ * rings can hold, in case the peer is alive and goes on writing. Returns
+ * FI_ESHUTDOWN when GOODBYE was among them, else FI_ECONNRESET.
  */
-static void drain(struct tdm_shm_pair *pair)
+static int drain(struct tdm_shm_pair *pair)
 {
 	uint32_t most = TDM_SHM_SLOTS_MOST;
 
@@ -423,9 +424,10 @@ static void drain(struct tdm_shm_pair *pair)
 		int n = tdm_shm_rx_poll(pair, 64);
 
 		if (n <= 0)
-			return;
+			break;
 		most -= tdm_min(most, (uint32_t)n);
 	}
+	return pair->broken == FI_ESHUTDOWN ? FI_ESHUTDOWN : FI_ECONNRESET;
 }
 
 void tdm_shm_pair_lose(struct tdm_shm_pair *pair, int err)
@@ -435,7 +437,7 @@ void tdm_shm_pair_lose(struct tdm_shm_pair *pair, int err)
 	tdm_list_del(&pair->reap);
 	pair->ending = 1;
 	if (err == FI_ECONNRESET)
-		drain(pair);
+		err = drain(pair);
 	pair->broken = err;
 	if (pair->sess && err != FI_EPROTO && tdm_shm_left_place(pair))
 		err = FI_ESHUTDOWN;

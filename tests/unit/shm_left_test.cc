@@ -12,6 +12,7 @@
 #include "tests/harness/mock_rma.h"
 
 extern "C" {
+#include "shm/progress.h"
 #include "fi_ext_tandem.h"
 #include "shm/attach.h"
 #include "shm/rma.h"
@@ -218,6 +219,16 @@ TEST_F(ShmLeftTest, GoodbyeBeyondTheRing)
 	EXPECT_EQ(FI_ESHUTDOWN, tdt_owner_event(a, TDM_PEER_LOST)->err);
 	while (!tdt_owner_discard(a))
 		;
+}
+
+/* It is in the ring, but the end of the lifeline is seen first. */
+TEST_F(ShmLeftTest, GoodbyeBehindTheEndOfTheLifeline)
+{
+	meet();
+	close(b);
+	tdm_shm_control(tdm_shm_ep_from_fid(a->ep), 16);
+	ASSERT_TRUE(until([&] { return tdt_owner_event(a, TDM_PEER_LOST); }));
+	EXPECT_EQ(FI_ESHUTDOWN, tdt_owner_event(a, TDM_PEER_LOST)->err);
 }
 
 TEST_F(ShmLeftTest, FetchesGoOnWithIt)
