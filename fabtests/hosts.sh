@@ -58,6 +58,9 @@ make_hosts() {
 	ip link add tandem0 type veth peer name tandem0 netns "$second"
 	set_up host1 "$address1"
 	set_up host2 "$address2"
+	# Until the link runs, fi_getinfo does not offer its address.
+	wait_for "the link of host1" runs host1
+	wait_for "the link of host2" runs host2
 	say "two hosts, $address1 and $address2"
 }
 
@@ -67,6 +70,10 @@ set_up() {
 	"$1" ip link set lo up
 	"$1" ip address add "$2/24" dev tandem0
 	"$1" ip link set tandem0 up
+}
+
+runs() {
+	"$1" ip -o link show dev tandem0 | grep -q 'state UP'
 }
 
 # hostN CMD...: run CMD on that host; it does not outlive this script.
