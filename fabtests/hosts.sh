@@ -73,7 +73,8 @@ set_up() {
 }
 
 runs() {
-	"$1" ip -o link show dev tandem0 | grep -q 'state UP'
+	"$1" ip -o link show dev tandem0 2>/dev/null |
+		grep -q 'state UP'
 }
 
 # hostN CMD...: run CMD on that host; it does not outlive this script.
