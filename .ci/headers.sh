@@ -23,5 +23,6 @@ while IFS= read -r header; do
 		}
 	done
 done < <(files '*.h')
+python3 .ci/homes.py || bad=1
 [ "$bad" = 0 ] || exit 1
 echo "$count headers compile alone"

@@ -9,6 +9,7 @@
  * table of 8-byte slots. The same address inserted twice gets two indices
  * (aliases); the reverse lookup gives the lowest live one.
  *
+ * av.c has these functions, but for user ids (ids.c) and named vectors (follow.c).
  * All functions: domain lock held, unless they say otherwise.
  */
 #ifndef TDM_AV_AV_H

@@ -14,7 +14,7 @@
 #include <rdma/providers/fi_prov.h>
 
 /*
- * The embedded shared-memory peer. Static storage. It opens only with FI_PEER:
+ * The embedded shared-memory peer, shm/provider.c. Static storage. It opens only with FI_PEER:
  * every object it needs is imported from the owner that calls it.
  */
 struct fi_provider *tdm_shm_provider(void);

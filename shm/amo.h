@@ -22,7 +22,7 @@ struct tdm_shm_amo {
 
 tdm_static_assert(sizeof(struct tdm_shm_amo) == 24, "ATOMIC layout");
 
-/* Returns 0, or -1: @len is not the size of the operands that @amo needs. */
+/* record.c: 0, or -1 when @len is not the size of the operands of @amo. */
 int tdm_shm_amo_check(const struct tdm_shm_amo *amo,
 		      uint16_t len) tdm_must_check;
 

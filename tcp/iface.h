@@ -79,10 +79,4 @@ struct tdm_iface_ask {
 	int both_in_one; /* an interface has one offer, not one per family */
 };
 
-/*
- * @ask->src is what the host name @node stands for: warn when it is a loopback
- * address although @ask allows an interface that other hosts reach.
- */
-void tdm_iface_tell_local(const struct tdm_iface_ask *ask, const char *node);
-
 #endif /* TDM_TCP_IFACE_H */

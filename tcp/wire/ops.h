@@ -112,7 +112,7 @@ struct tdm_rx {
 	struct tdm_tx *op; /* the read of ours that it serves, or NULL */
 };
 
-/* Drop the announced @rx, which is WAITING, and tell the sender. */
+/* rx_msg.c: drop the announced @rx, which is WAITING, and tell the sender. */
 void tdm_rx_withdraw(struct tdm_rx *rx);
 
 #endif /* TDM_TCP_WIRE_OPS_H */

@@ -24,7 +24,10 @@ enum tdm_wire_status tdm_rma_get(struct tdm_conn *c,
 				 uint64_t access,
 				 struct fi_peer_rx_entry **entry);
 
-/* Handle a RANGE, for the next one-sided operation; returns as in rx_msg.h. */
+/*
+ * ranges.c: handle a RANGE, for the next one-sided operation; returns as in
+ * rx_msg.h.
+ */
 int tdm_rx_range(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
 /* A numbered place for the bytes that @op asks for. NULL: out of memory. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages between the wire and the owner's matching; rx_msg.c.
+ * Records with payload, between the wire and the owner: messages (rx_msg.c), and
+ * writes and atomic operations (rx_rma.c).
  * Lock: held.
  */
 #ifndef TDM_TCP_WIRE_RX_MSG_H

@@ -4,7 +4,8 @@
  * per pair, opened at first use. It reaches the owner's queues only through the
  * objects exported for it, as a peer provider would.
  *
- * States of a connection are documented in conn.c and doc/PROTOCOL-tcp.md.
+ * The interface of tcp.c, listen.c, conn.c, tx.c, tx_end.c and idle_close.c. conn.c
+ * and doc/PROTOCOL-tcp.md have the states of a connection.
  * All functions: domain lock held.
  */
 #ifndef TDM_TCP_WIRE_WIRE_H
