@@ -268,7 +268,7 @@ static int take_over(struct tdm_shared *s, const struct tdm_shared_attr *attr)
 	return attr->reader ? -FI_ENOENT : ret;
 }
 
-/* Become a user of the open file. Errors: -FI_EAGAIN: it was removed. */
+/* Become a user of the open file. -FI_EAGAIN: it was removed, open it again. */
 static int join(struct tdm_shared *s, const struct tdm_shared_attr *attr)
 {
 	struct tdm_shared_fixed fixed;

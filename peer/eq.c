@@ -78,7 +78,7 @@ static const struct fi_eq_attr default_attr = {
 	.wait_obj = FI_WAIT_NONE,
 };
 
-/* Accepts a zeroed EQ whose eventfd is -1. */
+/* Also for an EQ whose wait object was not opened: eventfd is -1. */
 static void eq_free(struct tdm_eq *eq)
 {
 	struct tdm_list *node;

@@ -227,7 +227,7 @@ static void complete(struct tdm_shm_pull *pull)
 	tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
 }
 
-/* The endpoint is its own sender; the operation is under way until our ACK. */
+/* The endpoint is its own sender: its operation exists until our ACK. */
 static void copy_self(struct tdm_shm_pull *pull)
 {
 	struct tdm_shm_op *op = tdm_shm_op_find(pull->pair, pull->rts.id);

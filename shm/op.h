@@ -81,7 +81,7 @@ enum tdm_shm_help {
 };
 
 /*
- * An announced transfer, from RTS to ACK. Chunks fill it from the front, reads
+ * An announced transfer at its receiving side, from RTS to ACK. Chunks fill it from the front, reads
  * of the sender's memory from the back; it is complete when they meet.
  */
 struct tdm_shm_pull {

@@ -18,7 +18,10 @@ int tdm_shm_rx_take(struct tdm_shm_pair *pair, uint64_t word0, int budget);
 int tdm_shm_rx_left(struct tdm_shm_pair *pair, const uint8_t *record,
 		    size_t len);
 
-/* No record but @word0: give slots back; break the pair if it is impossible. */
+/*
+ * The ring is empty: its next slot has @word0, which is no record. Give the
+ * consumed slots back, or break the pair when no slot can have @word0.
+ */
 void tdm_shm_rx_idle(struct tdm_shm_pair *pair, uint64_t word0);
 
 extern struct fi_ops_srx_peer tdm_shm_srx_peer_ops;

@@ -26,7 +26,7 @@ int tdm_ep_check(const struct tdm_ep *ep, const struct tdm_xfer *x);
 /* option.c: set the sizes that options may lower to their maximum. */
 void tdm_option_init(struct tdm_ep *ep);
 
-/* Not 0 when an option has lowered one. */
+/* Has an option lowered a size of @ep? */
 int tdm_ep_limited(struct tdm_ep *ep);
 
 /* fi_control(FI_GETOPSFLAG). Errors: -FI_EINVAL. Lock: held. */

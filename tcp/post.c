@@ -59,7 +59,7 @@ static int name_source(const struct tdm_ep *ep, struct tdm_xfer *x)
 	if (tdm_space_split(&space, x->addr, &place))
 		return -FI_EINVAL;
 	if (x->flags & FI_AUTH_KEY) {
-		/* Granted with keys and FI_DIRECTED_RECV only. */
+		/* The flag is granted only with keys and FI_DIRECTED_RECV. */
 		if (!tdm_space_key(place.addr) || !ep->av ||
 		    !tdm_keyring_id(tdm_av_keys(ep->av), place.addr))
 			return -FI_EINVAL;

@@ -233,7 +233,7 @@ static int cancel(struct tdm_domain *d, const struct fi_deferred_work *w)
 	struct tdm_list *pos;
 
 	tdm_lock_acquire(&d->lock);
-	/* Work is cancelled in the order in which it was queued, or back. */
+	/* Search from both ends: work is cancelled in either order. */
 	tdm_list_ends_init(&ends, &d->deferred);
 	while (!t && (pos = tdm_list_ends_next(&ends))) {
 		t = waiting(pos);

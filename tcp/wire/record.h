@@ -35,7 +35,7 @@ enum {
 	TDM_WIRE_LEFT_BYTES = 4096,  /* longest payload sent while closing */
 };
 
-/* rid of a CTS that answers CANCEL. */
+/* The rid of a CTS that answers a CANCEL: the message is withdrawn. */
 #define TDM_WIRE_CANCELLED UINT32_MAX
 
 /* Longest message, bytes. */

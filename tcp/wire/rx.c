@@ -38,7 +38,7 @@
 #include "tdm_place.h"
 
 enum {
-	/* First read of a pass: bounds the time short records may take. */
+	/* A read after one full of short records: bounds the time they take. */
 	READ_BYTES = 16 << 10,
 	/* Least missing payload that is read to its place directly. */
 	DIRECT_BYTES = 8 << 10,

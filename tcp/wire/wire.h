@@ -166,7 +166,8 @@ void tdm_tcp_resolve(struct tdm_tcp *tcp);
  * @fi_addr is removed from the AV and no other index names its peer:
  * operations to it end with FI_ECONNABORTED. A connection with a session
  * stays for its incoming messages, whose source is unknown from now on; one
- * without is freed, attr.lost is not called.
+ * without is freed, attr.lost is not called. Without memory to keep a message
+ * that is half sent the connection fails.
  */
 void tdm_tcp_forget(struct tdm_tcp *tcp, fi_addr_t fi_addr);
 

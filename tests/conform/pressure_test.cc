@@ -441,9 +441,8 @@ TEST_F(Pressure, R04_UnexpectedFloodIsBounded)
 TEST_F(Pressure, R05_FloodingPeerDoesNotStarveOthers)
 {
 	/* While one peer sends as much as it can, the messages of others are
-	 * met after a bounded number of the flood's. The kernel may hold up a
-	 * few of them, on a processor that others use; a receiver that starves
-	 * them would do so in most rounds. */
+	 * met after a bounded number of the flood's, but for a few that the
+	 * kernel holds up while others use the processor. */
 	const size_t window = 512, most = 8192, rounds = 60;
 	static char in[512][1024];
 	Bytes out(1024);
@@ -490,8 +489,7 @@ TEST_F(Pressure, R05_FloodingPeerDoesNotStarveOthers)
 		held_up += flood > most;
 	}
 	EXPECT_LE(held_up, rounds / 6);
-	/* The receives that are left end here; so does the flood. */
-	tdt_settle(w, 50);
+	tdt_settle(w, 50); /* the receives that are left end, and the flood */
 	for (auto &e : w->eps)
 		e.comp_count = 0;
 	for (size_t i = 0; i < window; i++)

@@ -214,7 +214,7 @@ protected:
 		return !lstat(path().c_str(), &st);
 	}
 
-	/* A file in its place. */
+	/* Write a file at the path of the vector, over the one that is there. */
 	void make(const std::string &bytes, mode_t mode = 0600)
 	{
 		int fd = ::open(path().c_str(), O_RDWR | O_CREAT | O_TRUNC,
