@@ -96,7 +96,7 @@ ssize_t tdt_differs(const void *buf, size_t len, uint32_t seed);
 /* CLOCK_MONOTONIC in milliseconds. */
 uint64_t tdt_now_ms(void);
 
-/* Most milliseconds a wait takes (TANDEM_TEST_DEADLINE seconds, 20). */
+/* Most milliseconds a wait takes (TANDEM_TEST_DEADLINE seconds, 120). */
 uint64_t tdt_deadline_ms(void);
 
 #ifdef __cplusplus

@@ -97,7 +97,7 @@ protected:
 	void SetUp() override
 	{
 		tdt_log_expect("");
-		setenv("TANDEM_TEST_DEADLINE", "10", 0);
+		setenv("TANDEM_TEST_DEADLINE", "50", 0);
 		tdm_env.shm = static_cast<enum tdm_shm_mode>(GetParam());
 		tdm_env.conn_timeout_ms = 3000;
 		tdt_os_install();
