@@ -42,8 +42,8 @@ struct give {
 	struct tdm_shm_region area; /* being filled */
 	size_t at;		    /* bytes of the area in use */
 	size_t rest;		    /* bytes of the entries to come */
-	size_t count; /* entries but GOODBYE, counted in each pass */
-	int ret;      /* the first error, -errno */
+	int counting;		    /* only add up the bytes of the entries */
+	int ret;		    /* the first error, -errno */
 };
 
 /* Is @op an announced inject that the peer has not fetched? */
@@ -99,7 +99,10 @@ static void begin_area(struct give *g, size_t least)
 		g->ret = tdm_shm_region_create(&g->area, "tandem-left", n, 1);
 }
 
-/* Returns room for the @len bytes of the next entry; NULL after an error. */
+/*
+ * Returns room for the @len bytes of the next entry; NULL while counting and after
+ * an error.
+ */
 static uint8_t *add_entry(struct give *g, uint32_t kind, uint64_t id,
 			  size_t len)
 {
@@ -107,6 +110,10 @@ static uint8_t *add_entry(struct give *g, uint32_t kind, uint64_t id,
 	size_t n = tdm_shm_left_bytes(len);
 	uint8_t *to;
 
+	if (g->counting) {
+		g->rest += n;
+		return NULL;
+	}
 	if (!g->area.base || g->area.bytes - g->at < n)
 		begin_area(g, n);
 	g->rest -= n;
@@ -138,10 +145,11 @@ static void give_record(struct give *g, const struct tdm_shm_ctl *ctl)
 	memcpy(to, &word0, sizeof(word0));
 }
 
-/* Add the payload of all injects of @pair; @count: only add up their size. */
-static void each_payload(struct give *g, struct tdm_shm_pair *pair, int count)
+/* Add the payload of all injects of @pair. Returns how many there are. */
+static size_t each_payload(struct give *g, struct tdm_shm_pair *pair)
 {
 	struct tdm_list *pos;
+	size_t n = 0;
 
 	tdm_list_for_each(pos, &pair->ops) {
 		const struct tdm_shm_op *op =
@@ -149,19 +157,21 @@ static void each_payload(struct give *g, struct tdm_shm_pair *pair, int count)
 
 		if (!is_left(op))
 			continue;
-		g->count++;
-		if (count)
-			g->rest += tdm_shm_left_bytes(op->bytes);
-		else
-			give_payload(g, op);
+		give_payload(g, op);
+		n++;
 	}
+	return n;
 }
 
-/* The same for the records that wait for the ring, and GOODBYE after them. */
-static void each_record(struct give *g, struct tdm_shm_pair *pair, int count)
+/*
+ * Add the answers of @pair that wait for the ring, and GOODBYE after them. Returns
+ * the number of answers.
+ */
+static size_t each_record(struct give *g, struct tdm_shm_pair *pair)
 {
 	const struct tdm_shm_ctl bye = { .op = TDM_SHM_REC_GOODBYE };
 	struct tdm_list *pos;
+	size_t n = 0;
 
 	tdm_list_for_each(pos, &pair->ctl) {
 		const struct tdm_shm_ctl *ctl =
@@ -169,28 +179,24 @@ static void each_record(struct give *g, struct tdm_shm_pair *pair, int count)
 
 		if (!is_answer(ctl))
 			continue;
-		g->count++;
-		if (count)
-			g->rest += tdm_shm_left_bytes(record_bytes(ctl));
-		else
-			give_record(g, ctl);
+		give_record(g, ctl);
+		n++;
 	}
-	if (count)
-		g->rest += tdm_shm_left_bytes(record_bytes(&bye));
-	else
-		give_record(g, &bye);
+	give_record(g, &bye);
+	return n;
 }
 
 static void give_each(struct tdm_shm_pair *pair, const char *what,
-		      void (*each)(struct give *, struct tdm_shm_pair *, int))
+		      size_t (*each)(struct give *, struct tdm_shm_pair *))
 {
-	struct give g = { .s = pair->sess };
+	struct give g = { .s = pair->sess, .counting = 1 };
+	size_t n = each(&g, pair);
 
-	each(&g, pair, 1);
-	each(&g, pair, 0);
+	g.counting = 0;
+	each(&g, pair);
 	hand_over(&g);
 	/* A peer that is gone loses nothing, and GOODBYE alone is no loss. */
-	if (g.count && g.ret && g.ret != -EPIPE && g.ret != -ECONNRESET)
+	if (n && g.ret && g.ret != -EPIPE && g.ret != -ECONNRESET)
 		TDM_WARN(EP_DATA, "%s are lost at fi_close: %s", what,
 			 fi_strerror(-g.ret));
 }
