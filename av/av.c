@@ -123,14 +123,13 @@ void tdm_av_local_lowest(struct tdm_av *av, uint32_t index,
 	e->local = (uint32_t)peer_addr;
 }
 
-/* tdm_av_local_lowest() of @index, if it is the lowest of its address. */
+/* Have the peer learn @index, which is the lowest of its address. */
 static void local_insert(struct tdm_av *av, uint32_t index)
 {
 	struct tdm_addr a;
 
 	tdm_table_get(&av->table, index, &a);
-	if (tdm_table_find(&av->table, &a) == index)
-		tdm_av_local_lowest(av, index, &a);
+	tdm_av_local_lowest(av, index, &a);
 }
 
 void tdm_av_local_remove(struct tdm_av *av, uint32_t index)
