@@ -321,7 +321,8 @@ int tdm_info_addresses(const char *node, const char *service, uint64_t flags,
 	if (q.have_src) {
 		ask.src = &q.src;
 		ask.family = AF_UNSPEC;
-		if (node && flags & FI_SOURCE && is_name(node, flags))
+		if (node && flags & FI_SOURCE && tdm_addr_is_loopback(&q.src) &&
+		    is_name(node, flags))
 			tdm_iface_tell_local(&ask, node);
 	} else if (q.have_dest) {
 		ask.dest = &q.dest;

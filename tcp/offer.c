@@ -184,8 +184,8 @@ void tdm_iface_tell_local(const struct tdm_iface_ask *ask, const char *node)
 	struct tdm_iface *t;
 	size_t i, n;
 
-	if (!tdm_addr_is_loopback(ask->src) || is_own_name(node) ||
-	    tdm_refuse_level() != FI_LOG_INFO || tdm_iface_scan(&t, &n))
+	if (is_own_name(node) || tdm_refuse_level() != FI_LOG_INFO ||
+	    tdm_iface_scan(&t, &n))
 		return;
 	for (i = 0; i < n; i++) {
 		if (!(t[i].flags & IFF_LOOPBACK) &&

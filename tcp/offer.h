@@ -17,8 +17,8 @@ int tdm_iface_offer(const struct tdm_iface_ask *ask, struct tdm_iface **table,
 		    size_t *count) tdm_must_check;
 
 /*
- * @ask->src is what the host name @node stands for: warn when it is a loopback
- * address although @ask allows an interface that other hosts reach.
+ * The host name @node stands for @ask->src, a loopback address: warn if @ask
+ * allows an interface that other hosts reach.
  */
 void tdm_iface_tell_local(const struct tdm_iface_ask *ask, const char *node);
 
