@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a closing endpoint leaves to a peer: the payload of injects that were
+ * A closing endpoint leaves to its peers the payload of injects that were
  * announced and not fetched, answers that found no room in the ring, and
  * GOODBYE. doc/PROTOCOL-shm.md, "The end". Lock: domain held.
  */

@@ -79,7 +79,7 @@ static struct tdm_report_counts conn_counts(const struct tdm_conn *conn)
 }
 
 /* The record of @p, made when there is none; NULL: no memory. */
-static struct tdm_history *lives_of(struct tdm_ep *ep, struct tdm_pair *p)
+static struct tdm_history *history_of(struct tdm_ep *ep, struct tdm_pair *p)
 {
 	if (!p->history) {
 		p->history = calloc(1, sizeof(*p->history));
@@ -108,7 +108,7 @@ void tdm_history_end_local(struct tdm_ep *ep, struct tdm_pair *p,
 		.rx_msgs = event->rx_msgs,
 		.rx_bytes = event->rx_bytes,
 	};
-	struct tdm_history *l = lives_of(ep, p);
+	struct tdm_history *l = history_of(ep, p);
 
 	if (!l)
 		return;
@@ -132,7 +132,7 @@ void tdm_history_end_remote(struct tdm_ep *ep, struct tdm_pair *p,
 	if ((p->history || p->agreed != TDM_PATH_REMOTE) && !counts.tx_msgs &&
 	    !counts.rx_msgs)
 		return;
-	l = lives_of(ep, p);
+	l = history_of(ep, p);
 	if (!l)
 		return;
 	end(l, TDM_REPORT_TCP, err);
@@ -237,8 +237,9 @@ void tdm_history_removed(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr)
 	struct tdm_history *l;
 
 	tdm_history_path(ep, addr, &path);
-	l = tdm_env.report && path.state != TDM_REPORT_IDLE ? lives_of(ep, p) :
-							      NULL;
+	l = tdm_env.report && path.state != TDM_REPORT_IDLE ?
+		    history_of(ep, p) :
+		    NULL;
 	if (!l || tdm_av_addr(ep->av, addr, &l->addr)) {
 		free(p->history);
 		p->history = NULL;

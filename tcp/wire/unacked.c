@@ -11,14 +11,14 @@
  * are not needed any more. FI_DELIVERY_COMPLETE waits for the peer endpoint:
  * for DONE, or after announced data for the ACK of its last record.
  *
- * The kernel is asked every SENT_PASSES-th pass, and by timer during sleep.
+ * The kernel is asked every LOOK_PASSES-th pass, and by timer during sleep.
  * Spec: fi_cq(3), doc/adr/0007-transmit-complete.md.
  */
 #include "tcp/wire/unacked.h"
 
 #include "tcp/wire/tx_priv.h"
 
-enum { SENT_PASSES = 64, SENT_MS = 10 };
+enum { LOOK_PASSES = 64, LOOK_MS = 10 };
 
 /* Not 0 while the kernel or the peer has not got all bytes of @c. */
 static int in_flight(const struct tdm_conn *c)
@@ -66,7 +66,7 @@ static void timer_fired(struct tdm_loop_timer *timer)
 
 	look(tcp);
 	if (!tdm_list_empty(&tcp->unacked))
-		(void)tdm_loop_timer_arm(tcp->a.loop, timer, SENT_MS);
+		(void)tdm_loop_timer_arm(tcp->a.loop, timer, LOOK_MS);
 }
 
 void tdm_unacked_init(struct tdm_tcp *tcp)
@@ -82,12 +82,12 @@ void tdm_unacked_join(struct tdm_conn *c)
 	tdm_list_append(&tcp->unacked, &c->unacked_node);
 	if (tdm_engine_watched(tcp->a.engine) && !tcp->unacked_timer.ev)
 		(void)tdm_loop_timer_arm(tcp->a.loop, &tcp->unacked_timer,
-					 SENT_MS);
+					 LOOK_MS);
 }
 
 void tdm_unacked_pass(struct tdm_tcp *tcp)
 {
-	if (!(tcp->pass % SENT_PASSES))
+	if (!(tcp->pass % LOOK_PASSES))
 		look(tcp);
 }
 
@@ -96,5 +96,5 @@ void tdm_unacked_arm(struct tdm_tcp *tcp)
 	look(tcp);
 	if (!tdm_list_empty(&tcp->unacked) && !tcp->unacked_timer.ev)
 		(void)tdm_loop_timer_arm(tcp->a.loop, &tcp->unacked_timer,
-					 SENT_MS);
+					 LOOK_MS);
 }

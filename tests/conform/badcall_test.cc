@@ -382,7 +382,7 @@ template <class Ops> size_t slots()
 
 TEST(BadCalls, EveryCallHasItsRow)
 {
-	/* Who selects rows by their kind passes over none that fits. */
+	/* A test that selects rows by their kind gets all of that kind. */
 	std::map<unsigned, size_t> rows;
 	std::set<std::string> names;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an endpoint that closes leaves to its peers: doc/PROTOCOL-shm.md, "The end".
+ * A closing endpoint leaves payload and answers to its peers: doc/PROTOCOL-shm.md,
+ * "The end".
  */
 #include <random>
 

@@ -116,7 +116,7 @@ TEST_F(SourceName, ThatMeansTheHostItselfIsNot)
 	for (auto node : { "localhost", "ip6-loopback", "127.0.0.1",
 			   "127.0.1.1", "127.1", "::1" })
 		EXPECT_EQ(0u, warned(node)) << node;
-	/* Who asks for loopback gets it. */
+	/* The domain hint asks for loopback. */
 	EXPECT_EQ(0u, warned("myhost", FI_SOURCE, "lo"));
 	/* A destination on this host. */
 	EXPECT_EQ(0u, warned("myhost", 0));
