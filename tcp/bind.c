@@ -20,6 +20,7 @@
 #include "tcp/sep.h"
 #include "tcp/srx_ctx.h"
 #include "tcp/stx.h"
+#include "tcp/tier.h"
 
 uint64_t tdm_ep_refused(const struct tdm_ep *ep)
 {
@@ -127,10 +128,11 @@ static size_t cntr_slots(struct tdm_ep *ep, uint64_t flag[CNTR_SLOTS],
 static void renew_done(struct tdm_ep *ep)
 {
 	struct tdm_done done;
+	int t;
 
+	for (t = 0; t < TDM_TRANSPORTS; t++)
+		tdm_tier[t]->rebound(ep);
 	tdm_ep_done(ep, TDM_TRANSPORT_TCP, &done);
-	if (ep->tcp)
-		tdm_tcp_set_done(ep->tcp, &done);
 	if (ep->seat)
 		tdm_srx_seat_set_done(ep->seat, &done);
 	else if (ep->srx)
@@ -155,7 +157,7 @@ static int bind_cntr(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
 	struct tdm_cntr **slot[CNTR_SLOTS];
 	uint64_t flag[CNTR_SLOTS], all = 0;
 	size_t n = cntr_slots(ep, flag, slot), i;
-	int ret;
+	int ret = 0, t;
 
 	for (i = 0; i < n; i++) {
 		all |= flag[i];
@@ -168,11 +170,10 @@ static int bind_cntr(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
 			  "a counter of operations that are not the context's");
 	if (!flags)
 		return no(-FI_EINVAL, "a counter that is to count nothing");
-	if (ep->local) {
-		ret = tdm_link_ep_bind_cntr(ep->local, cntr, flags);
-		if (ret)
-			return ret;
-	}
+	for (t = 0; !ret && t < TDM_TRANSPORTS; t++)
+		ret = tdm_tier[t]->bind_cntr(ep, cntr, flags);
+	if (ret)
+		return ret;
 	for (i = 0; i < n; i++) {
 		if (!(flags & flag[i]))
 			continue;

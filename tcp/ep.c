@@ -2,8 +2,8 @@
 /*
  * An endpoint from open to close, fi_endpoint(3).
  *
- * Enabling starts both transports in an order that route agreement depends on:
- * bind the TCP port, listen, accept. Closing reverses the order.
+ * Enabling starts both transports, and closing ends them in reverse order:
+ * tier.h.
  *
  * Lock: the domain's, taken here.
  */
@@ -11,13 +11,10 @@
 
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <rdma/fi_errno.h>
 
-#include "base/auth.h"
 #include "base/env.h"
-#include "base/log.h"
 #include "tcp/alias.h"
 #include "tcp/attr.h"
 #include "tcp/bind.h"
@@ -33,12 +30,12 @@
 #include "tcp/route.h"
 #include "tcp/sep.h"
 #include "tcp/srx_ctx.h"
+#include "tcp/tier.h"
 #include "tdm_amo_table.h"
 #include "tdm_info.h"
 #include "tdm_nosys.h"
 
-/* The export of the receive side for transport @t. */
-static struct fid_peer_srx *srx_export(struct tdm_ep *ep, enum tdm_transport t)
+struct fid_peer_srx *tdm_ep_srx_export(struct tdm_ep *ep, enum tdm_transport t)
 {
 	if (ep->sep)
 		return tdm_srx_group_export(ep->sep->group, t);
@@ -46,86 +43,29 @@ static struct fid_peer_srx *srx_export(struct tdm_ep *ep, enum tdm_transport t)
 			  tdm_srx_export(ep->srx, t);
 }
 
-static int set_done(struct tdm_ep *ep, const struct tdm_done *done)
+/* Have the receive side report by the queues and counters of @ep. */
+static int set_done(struct tdm_ep *ep)
 {
+	struct tdm_done done;
+
+	tdm_ep_done(ep, TDM_TRANSPORT_TCP, &done);
 	if (ep->seat)
-		return tdm_srx_ctx_enable(ep, done);
+		return tdm_srx_ctx_enable(ep, &done);
 	if (ep->srx)
-		tdm_srx_set_done(ep->srx, done);
+		tdm_srx_set_done(ep->srx, &done);
 	return 0;
 }
 
-/* fi_endpoint(3), Traffic Class: if unset, that of the domain. */
-static uint32_t tclass(const struct tdm_ep *ep)
+/* Start both transports. Lock: held. */
+static int open_tiers(struct tdm_ep *ep)
 {
-	return ep->info->tx_attr->tclass ?
-		       ep->info->tx_attr->tclass :
-		       ep->domain->info->domain_attr->tclass;
-}
+	int ret = 0, t;
 
-static int open_tcp(struct tdm_ep *ep)
-{
-	struct tdm_tcp_attr attr = {
-		.loop = ep->domain->loop,
-		.engine = &ep->domain->engine,
-		.srx = srx_export(ep, TDM_TRANSPORT_TCP),
-		.av = ep->av,
-		.domain = &ep->domain->fid,
-		.tx_size = ep->info->tx_attr->size,
-		.order = tdm_order(ep->info->tx_attr->msg_order),
-		.tclass = tclass(ep),
-		.spaces = tdm_domain_spaces(ep->domain),
-		.groups = ep->domain->info->domain_attr->max_group_id > 0,
-		.keys = ep->keys,
-		.accepted = tdm_ep_accepted,
-		.lost = tdm_ep_lost,
-		.taken = tdm_ep_taken,
-		.crowded = tdm_ep_crowded,
-		.arg = ep,
-	};
-	int ret;
-
-	tdm_ep_done(ep, TDM_TRANSPORT_TCP, &attr.done);
-	ret = set_done(ep, &attr.done);
-	if (ret)
-		return ret;
-	ret = tdm_tcp_open(&attr, &ep->tcp);
-	return ret ? ret : tdm_tcp_bind(ep->tcp, &ep->name);
-}
-
-/* A failure does no harm: without shared memory the endpoint uses TCP. */
-static void open_local(struct tdm_ep *ep)
-{
-	struct tdm_link_ep_attr attr = {
-		.info = ep->info,
-		.srx = srx_export(ep, TDM_TRANSPORT_LOCAL),
-		.av = tdm_av_local_fid(ep->av),
-		.tx_cq = ep->tx_cq,
-		.rx_cq = ep->rx_cq,
-		.send_cntr = ep->send_cntr,
-		.recv_cntr = ep->recv_cntr,
-		.name = &ep->name,
-		.namelen = tdm_addr_len(&ep->name),
-	};
-	int ret;
-
-	memcpy(attr.rma_cntr, ep->rma_cntr, sizeof(attr.rma_cntr));
-	if (ep->keys && ep->keys->count) {
-		attr.key = ep->keys->key[0].bytes;
-		attr.key_size = ep->keys->key[0].size;
-	}
-
-	ep->local_why = TDM_REASON_DISABLED;
-	if (!ep->shm_permitted || (ep->keys && tdm_domain_av_keys(ep->domain)))
-		return;
-	ep->local_why = TDM_REASON_RESOURCE;
-	if (!ep->domain->link || !attr.av)
-		return;
-	ret = tdm_link_ep_open(ep->domain->link, &attr, &ep->local);
-	if (!ret)
-		return;
-	ep->local = NULL;
-	tdm_ep_no_local(ep, ret);
+	for (t = 0; !ret && t < TDM_TRANSPORTS; t++)
+		ret = tdm_tier[t]->open(ep);
+	for (t = 0; !ret && t < TDM_TRANSPORTS; t++)
+		ret = tdm_tier[t]->listen(ep);
+	return ret;
 }
 
 /*
@@ -134,20 +74,16 @@ static void open_local(struct tdm_ep *ep)
  */
 static void disable(struct tdm_ep *ep)
 {
+	int t;
+
 	if (ep->sep)
 		tdm_srx_group_flush(ep->sep->group);
 	else if (ep->seat)
 		tdm_srx_seat_flush(ep->seat);
 	else
 		tdm_srx_flush(ep->srx);
-	if (ep->local)
-		tdm_link_ep_close(ep->domain->link, ep->local);
-	ep->local = NULL;
-	ep->domain->local_pairs -= ep->local_pairs;
-	ep->local_pairs = 0;
-	if (ep->tcp)
-		tdm_tcp_close(ep->tcp);
-	ep->tcp = NULL;
+	for (t = TDM_TRANSPORTS; t-- > 0;)
+		tdm_tier[t]->close(ep);
 	tdm_ep_give_keys(ep);
 }
 
@@ -181,15 +117,9 @@ int tdm_ep_enable(struct tdm_ep *ep)
 		return ret;
 	ret = tdm_ep_take_keys(ep);
 	if (!ret)
-		ret = open_tcp(ep);
-	if (!ret) {
-		open_local(ep);
-		ret = tdm_tcp_listen(ep->tcp);
-	}
-	if (!ret && tdm_env.shm == TDM_SHM_ONLY && !ep->local)
-		ret = tdm_refuse_call(-FI_ENODEV, "fi_enable",
-				      "no shared memory, which "
-				      "FI_TANDEM_SHM=only asks for");
+		ret = set_done(ep);
+	if (!ret)
+		ret = open_tiers(ep);
 	if (ret) {
 		disable(ep);
 		return ret;
@@ -292,12 +222,11 @@ ssize_t tdm_ep_cancel_by(struct tdm_ep *ep, void *context,
 ssize_t tdm_ep_cancel_send(struct tdm_ep *ep, void *context)
 {
 	ssize_t ret = tdm_backlog_cancel(ep, context);
+	int t;
 
-	if (ret == -FI_ENOENT)
-		ret = tdm_tx_cancel(ep->tcp, context);
-	return ret == -FI_ENOENT && ep->local ?
-		       fi_cancel(&ep->local->fid, context) :
-		       ret;
+	for (t = 0; ret == -FI_ENOENT && t < TDM_TRANSPORTS; t++)
+		ret = tdm_tier[t]->cancel(ep, context);
+	return ret;
 }
 
 static ssize_t cancel_posted(struct tdm_ep *ep, void *context)
@@ -329,17 +258,14 @@ ssize_t tdm_ep_rx_size_left(struct fid_ep *fid)
 	return ret;
 }
 
-/*
- * Room in the fuller transport. Called through the table, since the function is
- * deprecated.
- */
-static ssize_t tx_left(struct tdm_ep *ep)
+/* Room in the fuller transport. */
+static ssize_t tx_left(const struct tdm_ep *ep)
 {
-	struct fid_ep *local = ep->local;
-	size_t left = tdm_tcp_tx_left(ep->tcp);
+	size_t left = SIZE_MAX;
+	int t;
 
-	if (local)
-		left = tdm_min(left, (size_t)local->ops->tx_size_left(local));
+	for (t = 0; t < TDM_TRANSPORTS; t++)
+		left = tdm_min(left, tdm_tier[t]->tx_left(ep));
 	left -= tdm_min(left, ep->backlog.counted);
 	return (ssize_t)tdm_min(left, SSIZE_MAX);
 }

@@ -39,6 +39,9 @@ int tdm_ep_enable(struct tdm_ep *ep);
 /* Make the receive side of @ep. Errors: -FI_ENOMEM. */
 int tdm_ep_open_srx(struct tdm_ep *ep);
 
+/* The export of the receive side of @ep for transport @t. Lock: held. */
+struct fid_peer_srx *tdm_ep_srx_export(struct tdm_ep *ep, enum tdm_transport t);
+
 /* Attributes of its receive side, or of those of its contexts. */
 struct tdm_srx_attr tdm_ep_srx_attr(struct tdm_ep *ep);
 

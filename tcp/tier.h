@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The two transports as the owner's control path sees them: a table of calls
+ * for each, tier_tcp.c and tier_local.c. What the owner does to an endpoint it
+ * does to each transport in turn, in the order of enum tdm_transport, and ends
+ * in the reverse order.
+ *
+ * The data path has no such call: route.c holds its one branch between them.
+ *
+ * All functions: domain lock held.
+ */
+#ifndef TDM_TCP_TIER_H
+#define TDM_TCP_TIER_H
+
+#include <sys/types.h>
+
+#include <rdma/fabric.h>
+
+#include "peer/cq.h"
+
+struct tdm_cntr;
+struct tdm_ep;
+
+struct tdm_tier_ops {
+	/*
+	 * fi_enable(3) of @ep: reserve its address, ep->name, and make what its
+	 * pairs need. Peers are refused until listen(), which is called when
+	 * all transports are open; route agreement depends on that order. An
+	 * endpoint without shared memory is no error, unless FI_TANDEM_SHM=only
+	 * asks for it. Errors: those of fi_enable.
+	 */
+	int (*open)(struct tdm_ep *ep);
+	int (*listen)(struct tdm_ep *ep);
+
+	/*
+	 * End all traffic of @ep and free what open() made; nothing to do when
+	 * open() failed or was not called. Outstanding operations end without
+	 * an entry.
+	 */
+	void (*close)(struct tdm_ep *ep);
+
+	/*
+	 * fi_cancel(3) of the send with @context. 0, or -FI_ENOENT: the
+	 * transport has no such send, or it has begun to leave; -FI_EAGAIN.
+	 */
+	ssize_t (*cancel)(struct tdm_ep *ep, void *context);
+
+	/* Operations that there is room for; SIZE_MAX: there is no limit. */
+	size_t (*tx_left)(const struct tdm_ep *ep);
+
+	/*
+	 * @cntr is about to be bound to @ep, with the @flags of fi_ep_bind(3).
+	 * Errors: those of fi_ep_bind.
+	 */
+	int (*bind_cntr)(struct tdm_ep *ep, struct tdm_cntr *cntr,
+			 uint64_t flags);
+
+	/*
+	 * The objects that @ep is bound to have changed, or the user ids of its
+	 * AV: report operations that end from now on accordingly.
+	 */
+	void (*rebound)(struct tdm_ep *ep);
+};
+
+/* tier_tcp.c and tier_local.c. */
+extern const struct tdm_tier_ops tdm_tier_tcp, tdm_tier_local;
+
+/* Both, by enum tdm_transport. */
+extern const struct tdm_tier_ops *const tdm_tier[TDM_TRANSPORTS];
+
+#endif /* TDM_TCP_TIER_H */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The shared-memory peer as one of the two transports of struct tdm_tier_ops.
+ * It imports the owner's objects through the link (peer/link.h) and has an
+ * endpoint of its own for each of the owner's, ep->local. It is NULL when there
+ * is no shared memory: the endpoint uses TCP alone, and the calls do nothing.
+ *
+ * Lock: held in all of this file.
+ */
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "base/auth.h"
+#include "base/env.h"
+#include "tcp/ep_priv.h"
+#include "tcp/refuse.h"
+#include "tcp/tier.h"
+
+/* Does the application, and the kind of keys, allow @ep shared memory? */
+static int permitted(const struct tdm_ep *ep)
+{
+	return ep->shm_permitted &&
+	       !(ep->keys && tdm_domain_av_keys(ep->domain));
+}
+
+/* A failure does no harm: without shared memory the endpoint uses TCP. */
+static void try_open(struct tdm_ep *ep)
+{
+	struct tdm_link_ep_attr attr = {
+		.info = ep->info,
+		.srx = tdm_ep_srx_export(ep, TDM_TRANSPORT_LOCAL),
+		.av = tdm_av_local_fid(ep->av),
+		.tx_cq = ep->tx_cq,
+		.rx_cq = ep->rx_cq,
+		.send_cntr = ep->send_cntr,
+		.recv_cntr = ep->recv_cntr,
+		.name = &ep->name,
+		.namelen = tdm_addr_len(&ep->name),
+	};
+	int ret;
+
+	memcpy(attr.rma_cntr, ep->rma_cntr, sizeof(attr.rma_cntr));
+	if (ep->keys && ep->keys->count) {
+		attr.key = ep->keys->key[0].bytes;
+		attr.key_size = ep->keys->key[0].size;
+	}
+	ep->local_why = TDM_REASON_DISABLED;
+	if (!permitted(ep))
+		return;
+	ep->local_why = TDM_REASON_RESOURCE;
+	if (!ep->domain->link || !attr.av)
+		return;
+	ret = tdm_link_ep_open(ep->domain->link, &attr, &ep->local);
+	if (!ret)
+		return;
+	ep->local = NULL;
+	tdm_ep_no_local(ep, ret);
+}
+
+static int open_local(struct tdm_ep *ep)
+{
+	try_open(ep);
+	if (ep->local || tdm_env.shm != TDM_SHM_ONLY)
+		return 0;
+	return tdm_refuse_call(-FI_ENODEV, "fi_enable",
+			       "no shared memory, which "
+			       "FI_TANDEM_SHM=only asks for");
+}
+
+/* Its endpoint accepts attaches as soon as it is enabled, in open(). */
+static int listen_local(struct tdm_ep *ep)
+{
+	(void)ep;
+	return 0;
+}
+
+static void close_local(struct tdm_ep *ep)
+{
+	if (ep->local)
+		tdm_link_ep_close(ep->domain->link, ep->local);
+	ep->local = NULL;
+	ep->domain->local_pairs -= ep->local_pairs;
+	ep->local_pairs = 0;
+}
+
+static ssize_t cancel(struct tdm_ep *ep, void *context)
+{
+	return ep->local ? fi_cancel(&ep->local->fid, context) : -FI_ENOENT;
+}
+
+/* Called through the table, since the function is deprecated. */
+static size_t tx_left(const struct tdm_ep *ep)
+{
+	return ep->local ? (size_t)ep->local->ops->tx_size_left(ep->local) :
+			   SIZE_MAX;
+}
+
+static int bind_cntr(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
+{
+	return ep->local ? tdm_link_ep_bind_cntr(ep->local, cntr, flags) : 0;
+}
+
+/* The peer has imports of these objects, and asks for user ids itself. */
+static void rebound(struct tdm_ep *ep)
+{
+	(void)ep;
+}
+
+const struct tdm_tier_ops tdm_tier_local = {
+	.open = open_local,
+	.listen = listen_local,
+	.close = close_local,
+	.cancel = cancel,
+	.tx_left = tx_left,
+	.bind_cntr = bind_cntr,
+	.rebound = rebound,
+};

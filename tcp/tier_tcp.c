@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The TCP transport as one of the two of struct tdm_tier_ops. It is given the
+ * exports of the owner's queues and counters in a struct tdm_done, and imports
+ * nothing.
+ *
+ * Lock: held in all of this file.
+ */
+#include "tcp/bind.h"
+#include "tcp/ep_priv.h"
+#include "tcp/tier.h"
+
+/* fi_endpoint(3), Traffic Class: if unset, that of the domain. */
+static uint32_t tclass(const struct tdm_ep *ep)
+{
+	return ep->info->tx_attr->tclass ?
+		       ep->info->tx_attr->tclass :
+		       ep->domain->info->domain_attr->tclass;
+}
+
+static int open_tcp(struct tdm_ep *ep)
+{
+	struct tdm_tcp_attr attr = {
+		.loop = ep->domain->loop,
+		.engine = &ep->domain->engine,
+		.srx = tdm_ep_srx_export(ep, TDM_TRANSPORT_TCP),
+		.av = ep->av,
+		.domain = &ep->domain->fid,
+		.tx_size = ep->info->tx_attr->size,
+		.order = tdm_order(ep->info->tx_attr->msg_order),
+		.tclass = tclass(ep),
+		.spaces = tdm_domain_spaces(ep->domain),
+		.groups = ep->domain->info->domain_attr->max_group_id > 0,
+		.keys = ep->keys,
+		.accepted = tdm_ep_accepted,
+		.lost = tdm_ep_lost,
+		.taken = tdm_ep_taken,
+		.crowded = tdm_ep_crowded,
+		.arg = ep,
+	};
+	int ret;
+
+	tdm_ep_done(ep, TDM_TRANSPORT_TCP, &attr.done);
+	ret = tdm_tcp_open(&attr, &ep->tcp);
+	return ret ? ret : tdm_tcp_bind(ep->tcp, &ep->name);
+}
+
+static int listen_tcp(struct tdm_ep *ep)
+{
+	return tdm_tcp_listen(ep->tcp);
+}
+
+static void close_tcp(struct tdm_ep *ep)
+{
+	if (ep->tcp)
+		tdm_tcp_close(ep->tcp);
+	ep->tcp = NULL;
+}
+
+static ssize_t cancel(struct tdm_ep *ep, void *context)
+{
+	return tdm_tx_cancel(ep->tcp, context);
+}
+
+static size_t tx_left(const struct tdm_ep *ep)
+{
+	return tdm_tcp_tx_left(ep->tcp);
+}
+
+/* rebound() has the new export. */
+static int bind_cntr(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
+{
+	(void)ep;
+	(void)cntr;
+	(void)flags;
+	return 0;
+}
+
+static void rebound(struct tdm_ep *ep)
+{
+	struct tdm_done done;
+
+	if (!ep->tcp)
+		return;
+	tdm_ep_done(ep, TDM_TRANSPORT_TCP, &done);
+	tdm_tcp_set_done(ep->tcp, &done);
+}
+
+const struct tdm_tier_ops tdm_tier_tcp = {
+	.open = open_tcp,
+	.listen = listen_tcp,
+	.close = close_tcp,
+	.cancel = cancel,
+	.tx_left = tx_left,
+	.bind_cntr = bind_cntr,
+	.rebound = rebound,
+};
