@@ -115,7 +115,7 @@ END {
 		if (to == "" || (user[i], to) in way)
 			continue
 		# The composition root hands the peer to the link.
-		if (object[i] == "tcp/domain" && symbol[i] == "tdm_shm_provider")
+		if (object[i] == "tcp/tier_local" && symbol[i] == "tdm_shm_provider")
 			continue
 		print object[i] " uses " symbol[i] " of " to "/"
 		bad = 1

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The domain object, fi_domain(3): opens the objects of the domain, and is the
- * engine that makes their progress. Composition root of the two tiers: the
- * embedded shared-memory peer is handed to the link here and nowhere else.
+ * engine that makes their progress. Both transports of its endpoints are
+ * reached by the calls of tier.h, except in a pass of progress.
  *
  * A pass of progress runs, in this order, the event loop, the work that TCP
  * endpoints postponed to the end of a pass, the shared-memory peer, and the
@@ -37,6 +37,7 @@
 #include "tcp/sep.h"
 #include "tcp/srx_ctx.h"
 #include "tcp/stx.h"
+#include "tcp/tier.h"
 #include "tcp/work.h"
 #include "tdm_info.h"
 #include "tdm_nosys.h"
@@ -83,7 +84,9 @@ static tdm_noinline void tcp_progress(struct tdm_domain *d)
 
 /*
  * While shared memory is in use and TCP has no connection, only new connections
- * can wait at TCP: check for them every QUIET_PASSES-th pass.
+ * can wait at TCP: check for them every QUIET_PASSES-th pass. Both transports
+ * are called directly and not through tier.h: every read of a queue makes a
+ * pass, and a table would cost one that finds nothing two indirect calls more.
  */
 static void domain_progress(struct tdm_engine *engine)
 {
@@ -119,19 +122,11 @@ static void named_progress(struct tdm_engine *engine)
 static int domain_arm(struct tdm_engine *engine)
 {
 	struct tdm_domain *d = from_engine(engine);
-	struct tdm_list *pos;
-	int ret;
+	int ret = 0, t;
 
 	tdm_retry_arm(d);
-	tdm_list_for_each(pos, &d->eps) {
-		ret = tdm_tcp_arm(
-			tdm_list_entry(pos, struct tdm_ep, node)->tcp);
-		if (ret)
-			return ret;
-	}
-	ret = tdm_loop_arm(d->loop);
-	if (!ret && d->link)
-		ret = tdm_link_arm(d->link);
+	for (t = 0; !ret && t < TDM_TRANSPORTS; t++)
+		ret = tdm_tier[t]->arm(d);
 	/* Arming may have ended operations and changed counters. */
 	return !ret && d->fresh ? -FI_EAGAIN : ret;
 }
@@ -153,26 +148,26 @@ static size_t domain_source_name(const struct tdm_engine *engine,
 static int domain_wait_fd(struct tdm_engine *engine)
 {
 	struct tdm_domain *d = from_engine(engine);
-	int fd = tdm_loop_wait_fd(d->loop), ret;
+	int fd = tdm_loop_wait_fd(d->loop), ret = 0, t;
 
-	if (fd >= 0 && d->link && !d->watching) {
-		tdm_link_sleep_in(d->link, fd);
-		ret = tdm_link_watch(d->link, tdm_loop_wait_add,
-				     tdm_loop_wait_del, d->loop);
-		if (ret)
-			return ret;
-		d->watching = 1;
-	}
+	if (fd < 0 || d->watching)
+		return fd;
+	for (t = 0; !ret && t < TDM_TRANSPORTS; t++)
+		ret = tdm_tier[t]->watch(d, fd);
+	if (ret)
+		return ret;
+	d->watching = 1;
 	return fd;
 }
 
 static void domain_free(struct tdm_domain *d)
 {
-	tdm_link_close(d->link);
+	int t;
+
 	if (d->retry_timer.ev)
 		tdm_loop_timer_disarm(&d->retry_timer);
-	if (d->loop)
-		tdm_loop_close(d->loop);
+	for (t = TDM_TRANSPORTS; t-- > 0;)
+		tdm_tier[t]->stop(d);
 	tdm_info_free(d->info);
 	tdm_lock_fini(&d->lock);
 	free(d);
@@ -269,16 +264,17 @@ static int domain_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr,
 {
 	struct tdm_domain *d = tdm_domain_from_fid(fid);
 	struct tdm_cq *q;
-	int ret = tdm_cq_open(&d->engine, attr, !!(d->info->caps & FI_SOURCE),
-			      context, &q);
+	int ret, t;
 
+	ret = tdm_cq_open(&d->engine, attr, !!(d->info->caps & FI_SOURCE),
+			  context, &q);
 	if (ret)
 		return ret;
 	tdm_lock_acquire(&d->lock);
 	tdm_domain_get(d);
 	tdm_cq_on_close(q, tdm_domain_put, d);
-	if (d->link)
-		ret = tdm_link_import_cq(d->link, q);
+	for (t = 0; !ret && t < TDM_TRANSPORTS; t++)
+		ret = tdm_tier[t]->import_cq(d, q);
 	tdm_lock_release(&d->lock);
 	if (ret) {
 		fi_close(&tdm_cq_fid(q)->fid);
@@ -293,15 +289,15 @@ static int domain_cntr_open(struct fid_domain *fid, struct fi_cntr_attr *attr,
 {
 	struct tdm_domain *d = tdm_domain_from_fid(fid);
 	struct tdm_cntr *c;
-	int ret = tdm_cntr_open(&d->engine, attr, context, &c);
+	int ret = tdm_cntr_open(&d->engine, attr, context, &c), t;
 
 	if (ret)
 		return ret;
 	tdm_lock_acquire(&d->lock);
 	tdm_domain_get(d);
 	tdm_cntr_on_close(c, tdm_domain_put, d);
-	if (d->link)
-		ret = tdm_link_import_cntr(d->link, c);
+	for (t = 0; !ret && t < TDM_TRANSPORTS; t++)
+		ret = tdm_tier[t]->import_cntr(d, c);
 	tdm_lock_release(&d->lock);
 	if (ret) {
 		fi_close(&tdm_cntr_fid(c)->fid);
@@ -359,29 +355,6 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint2 = domain_endpoint2,
 };
 
-/*
- * Open the shared-memory peer, unless the application or the user forbids it.
- */
-static void open_link(struct tdm_domain *d)
-{
-	struct tdm_link_attr attr = {
-		.prov = tdm_shm_provider(),
-		.owner = &d->fid,
-		.engine = &d->engine,
-		.info = d->info,
-		.event = tdm_ep_peer_event,
-		.arg = d,
-	};
-	int ret;
-
-	if (tdm_env.shm == TDM_SHM_OFF)
-		return;
-	ret = tdm_link_open(&attr, &d->link);
-	if (ret)
-		TDM_WARN(DOMAIN, "no shared memory in this domain: %s",
-			 fi_strerror(-ret));
-}
-
 static int is_automatic(const struct fi_info *info)
 {
 	return info->domain_attr->control_progress == FI_PROGRESS_AUTO ||
@@ -402,7 +375,7 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 		    struct fid_domain **domain, void *context)
 {
 	struct tdm_domain *d;
-	int ret;
+	int ret, t;
 
 	if (!info || !info->domain_attr)
 		return -FI_EINVAL;
@@ -431,12 +404,11 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 	tdm_retry_init(d);
 	tdm_deferred_init(d);
 	d->info = fi_dupinfo(info);
-	ret = d->info ? tdm_loop_open(&d->loop) : -FI_ENOMEM;
-	if (!ret) {
-		open_link(d);
-		if (is_automatic(info))
-			ret = tdm_auto_start(&d->engine, &d->automatic);
-	}
+	ret = d->info ? 0 : -FI_ENOMEM;
+	for (t = 0; !ret && t < TDM_TRANSPORTS; t++)
+		ret = tdm_tier[t]->start(d);
+	if (!ret && is_automatic(info))
+		ret = tdm_auto_start(&d->engine, &d->automatic);
 	if (ret) {
 		domain_free(d);
 		return ret;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The provider entry that libfabric loads, and the composition root: here the
- * parameters are read, and domain.c hands the shared-memory peer to the link.
+ * The provider entry that libfabric loads; the parameters are read here.
  *
  * fi_prov_ini() runs under a lock of the libfabric core: it must not call
  * fi_getinfo or anything else that enters the core's initialisation.

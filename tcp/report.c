@@ -22,6 +22,7 @@
 #include "fi_ext_tandem.h"
 #include "tcp/ep.h"
 #include "tcp/opened.h"
+#include "tcp/tier.h"
 
 static int report_path(struct fid_ep *fid, fi_addr_t addr,
 		       struct tdm_report_path *out)
@@ -207,10 +208,10 @@ static void print_report(struct tdm_ep *ep, const char *when)
 	struct sheet s = { .ep = ep };
 	char own[TDM_ADDR_STR_BYTES], *text = NULL;
 	size_t len = 0;
+	int t;
 
-	/* Events of the peer that no pass has read, such as a refusal. */
-	if (ep->domain->link)
-		tdm_link_deliver(ep->domain->link, NULL);
+	for (t = 0; t < TDM_TRANSPORTS; t++)
+		tdm_tier[t]->deliver(ep->domain);
 	snprintf(s.self, sizeof(s.self), "%s",
 		 tdm_addr_text(&ep->name, own, sizeof(own)));
 	s.out = open_memstream(&text, &len);

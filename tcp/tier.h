@@ -6,8 +6,10 @@
  * in the reverse order.
  *
  * The data path has no such call: route.c holds its one branch between them.
+ * Nor has a pass of progress, which every read of a queue makes: domain.c calls
+ * both directly.
  *
- * All functions: domain lock held.
+ * All functions: domain lock held, unless they say otherwise.
  */
 #ifndef TDM_TCP_TIER_H
 #define TDM_TCP_TIER_H
@@ -19,9 +21,35 @@
 #include "peer/cq.h"
 
 struct tdm_cntr;
+struct tdm_domain;
 struct tdm_ep;
 
 struct tdm_tier_ops {
+	/*
+	 * @d opens: prepare for its endpoints. A domain without shared memory
+	 * is no error. stop() may also follow a start() that failed or was not
+	 * called. Lock: not needed. Errors: those of fi_domain(3).
+	 */
+	int (*start)(struct tdm_domain *d);
+	void (*stop)(struct tdm_domain *d);
+
+	/* 0: safe to sleep; -FI_EAGAIN: there is work to do first. */
+	int (*arm)(struct tdm_domain *d);
+
+	/*
+	 * Called once, before the first sleep: from now on the epoll descriptor
+	 * @fd, which is that of d->loop, becomes readable when there is work
+	 * after arm() gave 0.
+	 */
+	int (*watch)(struct tdm_domain *d, int fd);
+
+	/* @cq / @cntr is new: make what its endpoints need to report there. */
+	int (*import_cq)(struct tdm_domain *d, struct tdm_cq *cq);
+	int (*import_cntr)(struct tdm_domain *d, struct tdm_cntr *cntr);
+
+	/* Tell the owner all that has happened to its pairs. */
+	void (*deliver)(struct tdm_domain *d);
+
 	/*
 	 * fi_enable(3) of @ep: reserve its address, ep->name, and make what its
 	 * pairs need. Peers are refused until listen(), which is called when

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The shared-memory peer as one of the two transports of struct tdm_tier_ops.
- * It imports the owner's objects through the link (peer/link.h) and has an
- * endpoint of its own for each of the owner's, ep->local. It is NULL when there
- * is no shared memory: the endpoint uses TCP alone, and the calls do nothing.
+ * It imports the owner's objects through the link (peer/link.h), and has an
+ * endpoint of its own for each of the owner's. Without shared memory d->link or
+ * ep->local is NULL: TCP carries all messages, and the calls here do nothing.
+ *
+ * Composition root of the two transports: the embedded peer is handed to the
+ * link here and nowhere else.
  *
  * Lock: held in all of this file.
  */
@@ -13,9 +16,69 @@
 
 #include "base/auth.h"
 #include "base/env.h"
+#include "base/log.h"
 #include "tcp/ep_priv.h"
 #include "tcp/refuse.h"
 #include "tcp/tier.h"
+#include "tdm_provider.h"
+
+/* Open the peer, unless the application or the user forbids it. */
+static int start(struct tdm_domain *d)
+{
+	struct tdm_link_attr attr = {
+		.prov = tdm_shm_provider(),
+		.owner = &d->fid,
+		.engine = &d->engine,
+		.info = d->info,
+		.event = tdm_ep_peer_event,
+		.arg = d,
+	};
+	int ret;
+
+	if (tdm_env.shm == TDM_SHM_OFF)
+		return 0;
+	ret = tdm_link_open(&attr, &d->link);
+	if (ret)
+		TDM_WARN(DOMAIN, "no shared memory in this domain: %s",
+			 fi_strerror(-ret));
+	return 0;
+}
+
+static void stop(struct tdm_domain *d)
+{
+	tdm_link_close(d->link);
+}
+
+static int arm(struct tdm_domain *d)
+{
+	return d->link ? tdm_link_arm(d->link) : 0;
+}
+
+static int watch(struct tdm_domain *d, int fd)
+{
+	if (!d->link)
+		return 0;
+	tdm_link_sleep_in(d->link, fd);
+	return tdm_link_watch(d->link, tdm_loop_wait_add, tdm_loop_wait_del,
+			      d->loop);
+}
+
+static int import_cq(struct tdm_domain *d, struct tdm_cq *cq)
+{
+	return d->link ? tdm_link_import_cq(d->link, cq) : 0;
+}
+
+static int import_cntr(struct tdm_domain *d, struct tdm_cntr *cntr)
+{
+	return d->link ? tdm_link_import_cntr(d->link, cntr) : 0;
+}
+
+/* Events of the peer that no pass has read, such as a refusal. */
+static void deliver(struct tdm_domain *d)
+{
+	if (d->link)
+		tdm_link_deliver(d->link, NULL);
+}
 
 /* Does the application, and the kind of keys, allow @ep shared memory? */
 static int permitted(const struct tdm_ep *ep)
@@ -108,6 +171,13 @@ static void rebound(struct tdm_ep *ep)
 }
 
 const struct tdm_tier_ops tdm_tier_local = {
+	.start = start,
+	.stop = stop,
+	.arm = arm,
+	.watch = watch,
+	.import_cq = import_cq,
+	.import_cntr = import_cntr,
+	.deliver = deliver,
 	.open = open_local,
 	.listen = listen_local,
 	.close = close_local,

@@ -10,6 +10,59 @@
 #include "tcp/ep_priv.h"
 #include "tcp/tier.h"
 
+static int start(struct tdm_domain *d)
+{
+	return tdm_loop_open(&d->loop);
+}
+
+static void stop(struct tdm_domain *d)
+{
+	if (d->loop)
+		tdm_loop_close(d->loop);
+}
+
+static int arm(struct tdm_domain *d)
+{
+	struct tdm_list *pos;
+	int ret;
+
+	tdm_list_for_each(pos, &d->eps) {
+		ret = tdm_tcp_arm(
+			tdm_list_entry(pos, struct tdm_ep, node)->tcp);
+		if (ret)
+			return ret;
+	}
+	return tdm_loop_arm(d->loop);
+}
+
+/* The loop has all sockets in @fd already. */
+static int watch(struct tdm_domain *d, int fd)
+{
+	(void)d;
+	(void)fd;
+	return 0;
+}
+
+static int import_cq(struct tdm_domain *d, struct tdm_cq *cq)
+{
+	(void)d;
+	(void)cq;
+	return 0;
+}
+
+static int import_cntr(struct tdm_domain *d, struct tdm_cntr *cntr)
+{
+	(void)d;
+	(void)cntr;
+	return 0;
+}
+
+/* accepted() and lost() of struct tdm_tcp_attr tell it at once. */
+static void deliver(struct tdm_domain *d)
+{
+	(void)d;
+}
+
 /* fi_endpoint(3), Traffic Class: if unset, that of the domain. */
 static uint32_t tclass(const struct tdm_ep *ep)
 {
@@ -87,6 +140,13 @@ static void rebound(struct tdm_ep *ep)
 }
 
 const struct tdm_tier_ops tdm_tier_tcp = {
+	.start = start,
+	.stop = stop,
+	.arm = arm,
+	.watch = watch,
+	.import_cq = import_cq,
+	.import_cntr = import_cntr,
+	.deliver = deliver,
 	.open = open_tcp,
 	.listen = listen_tcp,
 	.close = close_tcp,
