@@ -26,8 +26,9 @@
 #include "shm/left.h"
 
 enum {
-	LIFE_PACKETS = 8,	     /* read per event */
-	LIFE_GROWN_BYTES = 32 << 20, /* of all larger rings of an endpoint */
+	LIFE_PACKETS = 8,	      /* read per event */
+	LIFE_GROWN_BYTES = 32 << 20,  /* of all larger rings of an endpoint */
+	LIFE_STREAM_BYTES = 24 << 20, /* the same, for another of a stream */
 };
 
 /* ---- watches ------------------------------------------------------------- */
@@ -397,7 +398,9 @@ int tdm_shm_lifeline_ring(struct tdm_shm_pair *pair, uint32_t slots)
 	uint64_t *map;
 	int ret;
 
-	if (ep->grown_bytes + bytes > LIFE_GROWN_BYTES)
+	if (ep->grown_bytes + bytes > (slots > TDM_SHM_RING_LARGE_SLOTS ?
+					       LIFE_STREAM_BYTES :
+					       LIFE_GROWN_BYTES))
 		return -FI_ENOSPC;
 	map = calloc((slots + 63) / 64, sizeof(*map));
 	if (!map)

@@ -46,12 +46,13 @@ enum tdm_shm_why {
 enum {
 	/* Registered for GLOBAL_EXPEDITED membarrier. */
 	TDM_SHM_FEATURE_BARRIER = 1,
-	TDM_SHM_FEATURE_CMA = 2,     /* may be read with process_vm_readv */
-	TDM_SHM_FEATURE_GROUPS = 4,  /* takes SELECT of a group */
-	TDM_SHM_FEATURE_AUTH = 8,    /* HELLO and READY have proofs */
-	TDM_SHM_FEATURE_ATOMIC = 16, /* takes ATOMIC */
-	TDM_SHM_FEATURE_LEFT = 32,   /* takes LEFT */
-	TDM_SHM_FEATURE_RANGES = 64, /* takes RANGES */
+	TDM_SHM_FEATURE_CMA = 2,      /* may be read with process_vm_readv */
+	TDM_SHM_FEATURE_GROUPS = 4,   /* takes SELECT of a group */
+	TDM_SHM_FEATURE_AUTH = 8,     /* HELLO and READY have proofs */
+	TDM_SHM_FEATURE_ATOMIC = 16,  /* takes ATOMIC */
+	TDM_SHM_FEATURE_LEFT = 32,    /* takes LEFT */
+	TDM_SHM_FEATURE_RANGES = 64,  /* takes RANGES */
+	TDM_SHM_FEATURE_STREAM = 128, /* takes rings over 8192 slots */
 };
 
 enum {

@@ -79,15 +79,20 @@ struct tdm_shm_pair {
 	int peer_atomics;
 	int ending;	 /* 1: in tdm_shm_pair_lose() */
 	int peer_ranges; /* 1: the peer supports RANGES */
+	/* 1: the peer takes the ring of a stream, and it was not tried */
+	int peer_streams;
 	uint32_t epoch;	 /* sessions this pair has had */
 	uint32_t stalls; /* sends that found the ring full */
 	/* slots from the last liveness check of the peer to the next */
 	uint32_t look_slots;
 	uint64_t looked_ns; /* when the peer was last seen alive; 0: never */
 	uint64_t looked_credit; /* its ring progress then */
-	struct tdm_list busy;	/* ep->busy: work for each progress call */
-	struct tdm_list awake;	/* ep->awake: own->bell without ASLEEP */
-	struct tdm_list reap;	/* ep->reap */
+	/* to tell a stream: head of the ring and messages so far, and when */
+	uint64_t paced_head, paced_msgs, paced_ns;
+	int stream;	       /* 1: the next ring is that of a stream */
+	struct tdm_list busy;  /* ep->busy: work for each progress call */
+	struct tdm_list awake; /* ep->awake: own->bell without ASLEEP */
+	struct tdm_list reap;  /* ep->reap */
 	/* ep->held: own->hold tells the peer to send no payload */
 	struct tdm_list held;
 	struct tdm_list ctl; /* control records that wait for slots */

@@ -23,7 +23,7 @@ enum {
 	TDM_SHM_CHUNK_BYTES = 64 * 1024,
 	TDM_SHM_CHUNKS_MOST = 1024,
 	TDM_SHM_SLOTS_LEAST = 16,
-	TDM_SHM_SLOTS_MOST = 8192,
+	TDM_SHM_SLOTS_MOST = 16384,
 	TDM_SHM_RTS_MOST = 1 << 16, /* announced messages without an answer */
 };
 

@@ -64,12 +64,16 @@ enum {
 	TDM_SHM_HOLD_GONE = 2,	   /* X has ended the session */
 };
 
-/* Slots of the successive rings of a pair: segments of 4, 64 and 256 KiB. */
+/*
+ * Slots of the successive rings of a pair: segments of 4, 64 and 256 KiB, and
+ * 2 MiB for a stream.
+ */
 enum {
 	TDM_SHM_PAGE_BYTES = 4096,
 	TDM_SHM_RING_SMALL_SLOTS = 24,
 	TDM_SHM_RING_BUSY_SLOTS = 504,
 	TDM_SHM_RING_LARGE_SLOTS = 2040,
+	TDM_SHM_RING_STREAM_SLOTS = 16376,
 };
 
 /* Bytes of the segment that holds a ring of @slots. */

@@ -154,7 +154,7 @@ int tdm_shm_session_hello(struct tdm_shm_session *s)
 	size_t bytes = sizeof(h);
 
 	h.features |= TDM_SHM_FEATURE_ATOMIC | TDM_SHM_FEATURE_LEFT |
-		      TDM_SHM_FEATURE_RANGES;
+		      TDM_SHM_FEATURE_RANGES | TDM_SHM_FEATURE_STREAM;
 	if (ep->barrier)
 		h.features |= TDM_SHM_FEATURE_BARRIER;
 	if (tdm_env.cma)
@@ -239,5 +239,6 @@ enum tdm_shm_why tdm_shm_session_take(struct tdm_shm_session *s,
 	s->pair->peer_groups = !!(h->features & TDM_SHM_FEATURE_GROUPS);
 	s->pair->peer_atomics = !!(h->features & TDM_SHM_FEATURE_ATOMIC);
 	s->pair->peer_ranges = !!(h->features & TDM_SHM_FEATURE_RANGES);
+	s->pair->peer_streams = !!(h->features & TDM_SHM_FEATURE_STREAM);
 	return TDM_SHM_WHY_NONE;
 }

@@ -85,6 +85,7 @@ TEST(Record, Layout)
 	EXPECT_EQ(tdm_shm_seg_bytes(TDM_SHM_RING_SMALL_SLOTS), 4096u);
 	EXPECT_EQ(tdm_shm_seg_bytes(TDM_SHM_RING_BUSY_SLOTS), 65536u);
 	EXPECT_EQ(tdm_shm_seg_bytes(TDM_SHM_RING_LARGE_SLOTS), 262144u);
+	EXPECT_EQ(tdm_shm_seg_bytes(TDM_SHM_RING_STREAM_SLOTS), 2097152u);
 	EXPECT_EQ(tdm_shm_word0(0x01020304, 5, 6, 0x0708),
 		  0x0708060501020304ull);
 }
@@ -128,7 +129,7 @@ TEST(Record, ControlRecordsCarryNothingElse)
 	EXPECT_EQ(decode(TDM_SHM_REC_PAD, 0, 0, 5), -1);
 	EXPECT_EQ(decode(TDM_SHM_REC_MOVED, 0, 15, 5), -1);
 	EXPECT_EQ(decode(TDM_SHM_REC_MOVED, 0, 504, 5), 0);
-	EXPECT_EQ(decode(TDM_SHM_REC_MOVED, 0, 8193, 5), -1);
+	EXPECT_EQ(decode(TDM_SHM_REC_MOVED, 0, 16385, 5), -1);
 	EXPECT_EQ(decode(TDM_SHM_REC_RTS_TAG, 0, 1, 5), -1);
 	EXPECT_EQ(decode(TDM_SHM_REC_RTS_TAG, 1, 0, 5), 0);
 	EXPECT_EQ(decode(TDM_SHM_REC_RTS_TAG, 2, 0, 5), -1);
@@ -441,7 +442,7 @@ TEST(Packet, ShortPackets)
 	EXPECT_EQ(head_ok(TDM_SHM_MSG_ABORT, TDM_SHM_WHY_COUNT, 0), -1);
 	EXPECT_EQ(head_ok(TDM_SHM_MSG_RING, 504, 1), 0);
 	EXPECT_EQ(head_ok(TDM_SHM_MSG_RING, 504, 0), -1);
-	EXPECT_EQ(head_ok(TDM_SHM_MSG_RING, 8193, 1), -1);
+	EXPECT_EQ(head_ok(TDM_SHM_MSG_RING, 16385, 1), -1);
 	EXPECT_EQ(head_ok(TDM_SHM_MSG_BOUNCE, 32, 1), 0);
 	EXPECT_EQ(head_ok(TDM_SHM_MSG_BOUNCE, 0, 1), -1);
 	EXPECT_EQ(head_ok(TDM_SHM_MSG_BOUNCE, 1025, 1), -1);

@@ -166,7 +166,7 @@ TEST_F(ShmTest, RingsOfFourGrowTwiceUnderTraffic)
 	}));
 	for (int i = 0; i < count; i++) {
 		EXPECT_EQ(t[i].wrong, 0u);
-		EXPECT_EQ(generation(t[i].o, 0), 2u) << i;
+		EXPECT_GE(generation(t[i].o, 0), 2u) << i;
 		EXPECT_EQ(t[i].o->nevents, size_t(count - 1));
 	}
 }
@@ -205,6 +205,75 @@ TEST_F(PairTest, RingGrowsWhileThePeerDoesNotRun)
 		}
 	}
 	EXPECT_EQ(pair_of(a)->tx.gen, 2u);
+}
+
+namespace
+{
+
+/* A clock by which every pair is fast, and one by which none is. */
+uint64_t clock_ns, tick_ns;
+
+uint64_t slow_clock()
+{
+	return clock_ns += tick_ns;
+}
+
+class StreamTest : public PairTest
+{
+protected:
+	/* @count messages from a to b, each taken at once; all in order? */
+	bool stream(uint64_t count)
+	{
+		for (uint64_t i = 0; i < count; i++) {
+			std::vector<unsigned char> out(1000, (unsigned char)i);
+			std::vector<unsigned char> in(1000);
+
+			b->dones = a->dones = 0;
+			tdt_owner_trecv(b, in.data(), in.size(), 1, &in);
+			while (tsend(a, to_b, out.data(), out.size(), 1, &out))
+				tdt_owner_progress(b);
+			while (!b->dones)
+				tdt_owner_progress(b);
+			if (b->done[0].err || in != out)
+				return false;
+		}
+		return true;
+	}
+};
+
+} // namespace
+
+/* The ring of a stream depends on how fast the pair writes. */
+TEST_F(StreamTest, AStreamGetsARingLargerThanACache)
+{
+	auto now = tdm_os.now_ns;
+
+	meet();
+	tdm_os.now_ns = slow_clock;
+	clock_ns = 1;
+	tick_ns = 1000 * 1000;
+	EXPECT_TRUE(stream(8000));
+	EXPECT_LT(pair_of(a)->tx.count, unsigned(TDM_SHM_RING_STREAM_SLOTS));
+	tick_ns = 1;
+	EXPECT_TRUE(stream(8000));
+	tdm_os.now_ns = now;
+	EXPECT_EQ(pair_of(a)->tx.count, unsigned(TDM_SHM_RING_STREAM_SLOTS));
+	EXPECT_EQ(pair_of(b)->rx.count, unsigned(TDM_SHM_RING_STREAM_SLOTS));
+	EXPECT_EQ(tdt_owner_event(a, TDM_PEER_LOST), nullptr);
+}
+
+/* A peer that cannot map so large a ring is not given one. */
+TEST_F(StreamTest, AStreamToAPeerWithoutTheFeatureStays)
+{
+	auto now = tdm_os.now_ns;
+
+	meet();
+	pair_of(a)->peer_streams = 0;
+	tdm_os.now_ns = slow_clock;
+	clock_ns = tick_ns = 1;
+	EXPECT_TRUE(stream(8000));
+	tdm_os.now_ns = now;
+	EXPECT_LT(pair_of(a)->tx.count, unsigned(TDM_SHM_RING_STREAM_SLOTS));
 }
 
 namespace
