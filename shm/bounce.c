@@ -23,6 +23,7 @@
 #include <rdma/fi_errno.h>
 
 #include "base/log.h"
+#include "base/os.h"
 #include "shm/bell.h"
 #include "shm/cma.h"
 #include "shm/ctl.h"
@@ -239,6 +240,7 @@ static void give_back(struct tdm_shm_pair *pair)
 /* A chunk came: the peer helps, so ask it again next time. */
 static void helped(struct tdm_shm_pair *pair, struct tdm_shm_pull *pull)
 {
+	pair->chunk_ns = tdm_os.now_ns();
 	if (!pair->help)
 		pair->help = 1;
 	if (!pull || pull->help != TDM_SHM_HELP_ASKED)

@@ -22,6 +22,7 @@
 #include "shm/cma.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
@@ -37,16 +38,17 @@
 enum {
 	CMA_SLICE_BYTES = 512 * 1024,
 	CMA_SHARE_BYTES = 128 * 1024, /* slice while the sender helps */
-	CMA_HELP_LEAST_BYTES = 16 * 1024,
 	/* large messages between tries with a peer that did not help */
 	CMA_HELP_EVERY = 16,
 	CMA_LOCAL_MOST = 8,
 };
 
 /*
- * How long to wait for the first chunk of a helping sender that makes progress.
+ * How long to wait for the first chunk of a helping sender that makes progress,
+ * and for the next one of a sender that is at it.
  */
 static const uint64_t cma_grace_ns = 4000;
+static const uint64_t cma_patience_ns = 64000;
 
 /* End the receive, or the write to a region, that @pull fills. */
 static void entry_end(struct tdm_shm_pull *pull, int err)
@@ -123,36 +125,68 @@ static void pull_by_copy(struct tdm_shm_pull *pull)
 }
 
 /*
- * Two copying processes are faster than one if both run. Ask a sender that
- * makes progress; one that sleeps or did not answer lately is asked only now
- * and then.
+ * Choose the way of @pull (way.h), and ask the sender for chunks if they are
+ * part of it. One that sleeps cannot help; one that did not answer lately is
+ * asked only now and then.
  */
-static void ask_help(struct tdm_shm_pull *pull)
+static void choose_way(struct tdm_shm_pull *pull)
 {
 	struct tdm_shm_pair *pair = pull->pair;
+	enum tdm_shm_way way;
 
-	if (pull->want < CMA_HELP_LEAST_BYTES ||
-	    tdm_a32_load_relaxed(&pair->peer->bell) & TDM_SHM_BELL_ASLEEP)
+	if (pull->want < TDM_SHM_WAY_LEAST_BYTES)
 		return;
-	if (!pair->help && ++pair->help_turn % CMA_HELP_EVERY)
+	if (!pair->ways)
+		pair->ways = calloc(1, sizeof(*pair->ways));
+	if (!pair->ways)
 		return;
+	pull->started = tdm_os.now_ns();
+	way = tdm_shm_way_choose(pair->ways, pull->want);
+	if (way == TDM_SHM_WAY_READ ||
+	    tdm_a32_load_relaxed(&pair->peer->bell) & TDM_SHM_BELL_ASLEEP ||
+	    (!pair->help && ++pair->help_turn % CMA_HELP_EVERY))
+		return;
+	pull->way = way;
 	pull->help = pair->help ? TDM_SHM_HELP_ASKED : TDM_SHM_HELP_KNOWN;
-	pull->asked = tdm_os.now_ns();
 	ask(pull, 1);
+}
+
+/* @pull is complete: what did its way cost? */
+static void learn(const struct tdm_shm_pull *pull)
+{
+	struct tdm_shm_pair *pair = pull->pair;
+	uint64_t now, from;
+
+	if (!pull->started || pull->copy)
+		return;
+	now = tdm_os.now_ns();
+	from = tdm_max(pull->started, pair->pulled_ns);
+	pair->pulled_ns = now;
+	tdm_shm_way_took(pair->ways, pull->want, pull->way, now - from);
 }
 
 int tdm_shm_pull_waits(struct tdm_shm_pull *pull)
 {
+	struct tdm_shm_pair *pair = pull->pair;
+	uint64_t now;
+
 	if (pull->help == TDM_SHM_HELP_NONE)
 		return 0;
-	if (tdm_shm_bounce_there(pull->pair))
+	if (tdm_shm_bounce_there(pair))
+		return 1;
+	if (pull->help == TDM_SHM_HELP_KNOWN && pull->way != TDM_SHM_WAY_CHUNKS)
+		return 0;
+	now = tdm_os.now_ns();
+	if (pull->way == TDM_SHM_WAY_CHUNKS &&
+	    now - pair->chunk_ns < cma_patience_ns)
 		return 1;
 	if (pull->help == TDM_SHM_HELP_KNOWN)
 		return 0;
-	if (tdm_os.now_ns() - pull->asked < cma_grace_ns)
+	if (now - pull->started < cma_grace_ns)
 		return 1;
 	pull->help = TDM_SHM_HELP_KNOWN;
-	pull->pair->help--;
+	if (pair->help)
+		pair->help--;
 	return 0;
 }
 
@@ -224,6 +258,7 @@ static void complete(struct tdm_shm_pull *pull)
 {
 	if (pull->last && !pull->refused)
 		tdm_place_end(pull->iov, pull->count, pull->line, pull->last);
+	learn(pull);
 	tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
 }
 
@@ -353,6 +388,8 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull)
 	pull->at = 0;
 	pull->copy = 0;
 	pull->help = TDM_SHM_HELP_NONE;
+	pull->way = TDM_SHM_WAY_READ;
+	pull->started = 0;
 	tdm_list_append(&pair->pulls, &pull->node);
 	if (!pull->want) {
 		tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
@@ -367,7 +404,7 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull)
 		return;
 	}
 	if (!pair->self)
-		ask_help(pull);
+		choose_way(pull);
 	if (!tdm_shm_pull_waits(pull))
 		tdm_shm_pull_run(pull);
 }

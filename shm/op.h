@@ -12,6 +12,7 @@
 
 #include "base/list.h"
 #include "shm/record.h"
+#include "shm/way.h"
 #include "tdm_place.h"
 #include "tdm_xfer.h"
 
@@ -100,10 +101,11 @@ struct tdm_shm_pull {
 	uint64_t from;		/* the slice being read is [from, end); */
 	uint64_t at;		/* next byte of it */
 	uint64_t end;
-	uint64_t asked; /* ns, when help was asked for */
-	int copy;	/* 1: chunks only */
-	int help;	/* enum tdm_shm_help */
-	int refused;	/* 1: the region was closed, bytes are dropped */
+	uint64_t started; /* ns, when its receive was there */
+	enum tdm_shm_way way;
+	int copy;    /* 1: chunks only */
+	int help;    /* enum tdm_shm_help */
+	int refused; /* 1: the region was closed, bytes are dropped */
 	/* A write: bytes that are placed last (tdm_place.h). */
 	uint32_t last;
 	uint8_t line[TDM_LINE_BYTES];

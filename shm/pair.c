@@ -129,6 +129,7 @@ static void pair_free(struct tdm_shm_pair *pair)
 	tdm_list_del(&pair->all);
 	ep->npairs--;
 	free(pair->more);
+	free(pair->ways);
 	free(pair);
 }
 

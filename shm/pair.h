@@ -112,6 +112,9 @@ struct tdm_shm_pair {
 	uint64_t dirty_small;	/* map of the small ring */
 	uint64_t bounce_tx;	/* chunks written, free-running */
 	int help;		/* 0..4: does the peer help when asked? */
+	/* ns: the last chunk came; the last announced message was complete */
+	uint64_t chunk_ns, pulled_ns;
+	struct tdm_shm_ways *ways; /* NULL until the first large message */
 	/* large messages since the peer was last asked */
 	uint32_t help_turn;
 	uint64_t bounce_rx;	/* chunks taken */

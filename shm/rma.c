@@ -32,6 +32,7 @@
 #include "shm/cma.h"
 #include "shm/copy.h"
 #include "shm/ctl.h"
+#include "shm/grow.h"
 #include "shm/progress.h"
 #include "shm/serve.h"
 #include "shm/tx.h"
@@ -165,7 +166,7 @@ ssize_t tdm_shm_rma_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 		return -FI_EAGAIN;
 	if (tdm_unlikely(tdm_shm_op_held(pair, x->flags)))
 		return -FI_EAGAIN;
-	tdm_shm_tx_grow(pair, x->flags & FI_READ ? 0 : x->len);
+	tdm_shm_grow(pair, x->flags & FI_READ ? 0 : x->len);
 	if (x->flags & FI_ATOMIC)
 		return tdm_shm_amo_send(pair, x);
 	if (x->flags & FI_READ)

@@ -17,6 +17,7 @@
 #include "shm/amo.h"
 #include "shm/bell.h"
 #include "shm/ctl.h"
+#include "shm/grow.h"
 #include "shm/rma.h"
 #include "shm/tx.h"
 
@@ -116,7 +117,7 @@ static int serve_eager(struct tdm_shm_serve *s)
 	uint32_t n;
 	uint8_t *slot;
 
-	tdm_shm_tx_grow(pair, len);
+	tdm_shm_grow(pair, len);
 	if (len > pair->eager_most || !tdm_list_empty(&pair->ctl))
 		return 0;
 	n = tdm_shm_rec_slots(len);

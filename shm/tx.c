@@ -25,6 +25,7 @@
 #include "shm/copy.h"
 #include "shm/ctx.h"
 #include "shm/ep.h"
+#include "shm/grow.h"
 #include "shm/lifeline.h"
 #include "shm/progress.h"
 #include "shm/rma.h"
@@ -32,8 +33,6 @@
 enum {
 	TX_LARGE_STALLS = 16,
 	TX_LOOK_SLOTS = 63, /* most between liveness checks of the peer */
-	TX_LONG_SLOTS = 4,  /* of a long message, on average */
-	TX_STREAM_SLOTS = 4096,
 };
 
 /*
@@ -41,13 +40,6 @@ enum {
  * next record.
  */
 static const uint64_t tx_look_ns = 10 * 1000 * 1000;
-
-/*
- * A pair that writes TX_STREAM_SLOTS in less than this time has a stream.
- * Messages of many slots gain most, so they may be slower.
- */
-static const uint64_t tx_stream_ns = 500 * 1000;
-static const uint64_t tx_stream_long_ns = 2500 * 1000;
 
 /* ---- room ---------------------------------------------------------------- */
 
@@ -57,30 +49,6 @@ void tdm_shm_tx_credit(struct tdm_shm_pair *pair)
 
 	if (tdm_unlikely(tdm_shm_ring_credit(&pair->tx, consumed)))
 		tdm_shm_pair_break(pair, FI_EPROTO);
-}
-
-/*
- * A small ring stays in the caches of both processes: each store of the sender
- * takes a line away from the receiver's cache, and each load takes it back. In
- * a ring larger than a core's cache the lines have gone to the cache that the
- * cores share, or to memory, before they are used again, and both sides are
- * several times faster. So a pair that writes much in a short time gets one.
- */
-static void tx_pace(struct tdm_shm_pair *pair, uint64_t now)
-{
-	uint64_t slots = pair->tx.head - pair->paced_head;
-	uint64_t msgs = pair->tx_msgs - pair->paced_msgs;
-	uint64_t within = slots > TX_LONG_SLOTS * msgs ? tx_stream_long_ns :
-							 tx_stream_ns;
-
-	if (slots < TX_STREAM_SLOTS && now - pair->paced_ns < within)
-		return;
-	if (slots >= TX_STREAM_SLOTS && pair->paced_ns &&
-	    now - pair->paced_ns < within && pair->peer_streams)
-		pair->stream = pair->grow_in = 1;
-	pair->paced_head = pair->tx.head;
-	pair->paced_msgs = pair->tx_msgs;
-	pair->paced_ns = now;
 }
 
 /*
@@ -107,7 +75,7 @@ static void tx_look(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
 		pair->look_slots = pair->look_slots * 2 + 1;
 	pair->looked_ns = now;
 	pair->looked_credit = pair->tx.credit;
-	tx_pace(pair, now);
+	tdm_shm_grow_pace(pair, now);
 	tdm_shm_ring_look(&pair->tx,
 			  pair->tx.head + pair->look_slots +
 				  tdm_shm_ring_need(&pair->tx, n, spare));
@@ -134,69 +102,6 @@ static tdm_noinline uint8_t *tx_room(struct tdm_shm_pair *pair, uint32_t n,
 uint8_t *tdm_shm_tx_room(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
 {
 	return tx_room(pair, n, spare);
-}
-
-static uint32_t ring_next_slots(const struct tdm_shm_pair *pair)
-{
-	uint32_t slots = pair->tx.count;
-
-	if (pair->stream && slots < TDM_SHM_RING_STREAM_SLOTS)
-		return TDM_SHM_RING_STREAM_SLOTS;
-	if (slots < TDM_SHM_RING_BUSY_SLOTS)
-		return TDM_SHM_RING_BUSY_SLOTS;
-	if (slots < TDM_SHM_RING_LARGE_SLOTS)
-		return TDM_SHM_RING_LARGE_SLOTS;
-	return 0;
-}
-
-/*
- * Move to a larger ring: send its memory, then write MOVED to the old one, so
- * that messages stay in order. Failure does no harm.
- */
-static tdm_noinline void ring_grow(struct tdm_shm_pair *pair)
-{
-	uint32_t slots = ring_next_slots(pair);
-	uint64_t gen = pair->tx.gen + 1;
-	uint8_t *slot;
-
-	pair->grow_in = 0;
-	pair->stalls = 0;
-	if (!slots || !pair->sess || pair->no_grow)
-		return;
-	slot = tx_room(pair, 1, 0);
-	/* One move at a time: the peer must have reached the present ring. */
-	tdm_shm_tx_credit(pair);
-	if (pair->broken || pair->tx.credit < pair->tx.base)
-		return;
-	if (!slot || tdm_shm_lifeline_ring(pair, slots)) {
-		pair->no_grow = slot && !pair->stream;
-		pair->peer_streams = pair->peer_streams && !pair->stream;
-		pair->stream = 0;
-		return;
-	}
-	memcpy(slot + 8, &gen, 8);
-	tdm_shm_ring_publish(&pair->tx, 1,
-			     tdm_shm_word0(0, TDM_SHM_REC_MOVED, 0,
-					   (uint16_t)slots));
-	tdm_shm_lifeline_moved(pair);
-	tdm_shm_ring_tx_init(&pair->tx,
-			     tdm_shm_seg_slots(pair->sess->own_ring.base),
-			     slots, pair->sess->dirty);
-	pair->tx.gen++;
-	tdm_shm_ring_look(&pair->tx, pair->tx.head + pair->look_slots);
-	pair->eager_most = tdm_shm_eager_room(slots, pair->ep->eager_most);
-	pair->peer_streams = pair->peer_streams && !pair->stream;
-	pair->stream = 0;
-	tdm_shm_bell(pair);
-}
-
-void tdm_shm_tx_grow(struct tdm_shm_pair *pair, size_t len)
-{
-	if (pair->grow_in && !--pair->grow_in)
-		ring_grow(pair);
-	if (len > pair->eager_most && len <= pair->ep->eager_most &&
-	    pair->tx.gen == 0)
-		ring_grow(pair);
 }
 
 static tdm_noinline ssize_t tx_dead(struct tdm_shm_pair *pair,
@@ -537,10 +442,10 @@ ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 			 (pair->broken | pair->send_waits)))
 		return tdm_shm_tx_slow(ep, pair, x);
 	if (tdm_unlikely(pair->grow_in && !--pair->grow_in))
-		ring_grow(pair);
+		tdm_shm_grow_now(pair);
 	if (tdm_unlikely(x->len > pair->eager_most)) {
 		if (x->len <= ep->eager_most && pair->tx.gen == 0)
-			ring_grow(pair);
+			tdm_shm_grow_now(pair);
 		if (x->len > pair->eager_most)
 			return send_rts(pair, x);
 	}

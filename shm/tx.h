@@ -50,9 +50,6 @@ ssize_t tdm_shm_tx_full(struct tdm_shm_pair *pair, const struct tdm_xfer *x);
  */
 int tdm_shm_tx_fenced(struct tdm_shm_pair *pair);
 
-/* Let the ring grow if it is time, or if @len bytes need it. */
-void tdm_shm_tx_grow(struct tdm_shm_pair *pair, size_t len);
-
 /*
  * @pair (NULL: unknown) is not up: take a step towards a session, then send @x.
  */

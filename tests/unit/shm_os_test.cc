@@ -78,6 +78,7 @@ TEST_F(PairTest, CmaRefusedWhileTheSenderHelps)
 	for (int calls = 0; calls < 40; calls++) {
 		remake();
 		meet();
+		take_way(b, TDM_SHM_WAY_BOTH);
 		cma_calls = calls;
 		cma_errno = EPERM;
 		cma_most = calls % 3 ? SIZE_MAX : 50001;
@@ -114,6 +115,7 @@ TEST_F(PairTest, ReceiverNeedsNoProgressOfTheSender)
 	char ca, cb;
 
 	meet();
+	take_way(b, TDM_SHM_WAY_BOTH);
 	for (int i = 0; i < 10; i++) {
 		tdt_owner_trecv(b, in.data(), in.size(), 1, &cb);
 		ASSERT_EQ(tsend(a, to_b, out.data(), out.size(), 1, &ca), 0);
@@ -152,6 +154,7 @@ TEST_F(PairTest, SenderInProgressHelps)
 	};
 	meet();
 	size_t probe = reads;
+	take_way(b, TDM_SHM_WAY_BOTH);
 	for (size_t len = 20000; len < (8u << 20); len += len / 3) {
 		exchange(len, 1);
 		exchange(len + 1, 2);
@@ -164,6 +167,7 @@ TEST_F(PairTest, SenderInProgressHelps)
 TEST_F(PairTest, SenderWithoutMemoryDoesNotHelp)
 {
 	meet();
+	take_way(b, TDM_SHM_WAY_BOTH);
 	exchange(8000, 1);
 	tdm_os.memfd_create = [](const char *, unsigned) {
 		errno = EMFILE;

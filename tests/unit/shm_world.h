@@ -269,6 +269,23 @@ protected:
 	}
 
 	/* One message a -> b of @len bytes, receive posted first. */
+	/* Large messages to @o take @way, and no other is tried for a while. */
+	static void take_way(struct tdt_owner *o, enum tdm_shm_way way)
+	{
+		struct tdm_shm_pair *pair = pair_of(o);
+
+		if (!pair->ways)
+			pair->ways = static_cast<tdm_shm_ways *>(
+				calloc(1, sizeof(*pair->ways)));
+		for (auto &c : pair->ways->sizes) {
+			c = {};
+			c.now = uint8_t(way);
+			c.wait = 100;
+			for (uint32_t &cost : c.cost)
+				cost = 1;
+		}
+	}
+
 	void exchange(size_t len, uint64_t tag)
 	{
 		auto out = pattern(len + 1, unsigned(tag));

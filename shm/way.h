@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The ways by which an announced message can reach its receive, and what each
+ * has cost this pair lately. Which way is fastest depends on the machine, on
+ * the size, on what both processes do meanwhile, and it changes while they run.
+ * So it is measured: most messages take the way that was cheapest, and now and
+ * then a few take another one.
+ *
+ * Pure: no clock, no system call.
+ */
+#ifndef TDM_SHM_WAY_H
+#define TDM_SHM_WAY_H
+
+#include <stdint.h>
+
+enum tdm_shm_way {
+	TDM_SHM_WAY_READ,   /* the receiver reads the sender's memory */
+	TDM_SHM_WAY_BOTH,   /* and the sender sends chunks meanwhile */
+	TDM_SHM_WAY_CHUNKS, /* chunks, as long as they keep coming */
+	TDM_SHM_WAYS
+};
+
+enum {
+	TDM_SHM_WAY_LEAST_BYTES = 16 * 1024, /* shorter messages are read */
+	TDM_SHM_WAY_CLASSES = 10,	     /* 16 KiB, 32 KiB, ... 8 MiB */
+	TDM_SHM_WAY_RUN = 32,		     /* messages by the chosen way */
+	TDM_SHM_WAY_TRIAL = 6,		     /* messages by another one */
+	TDM_SHM_WAY_SKIP = 2, /* first messages of either do not count */
+	/* runs of the chosen way between two trials, and of one that was bad */
+	TDM_SHM_WAY_EVERY = 4,
+	TDM_SHM_WAY_SELDOM = 16,
+};
+
+/* What is known of messages of one size class. */
+struct tdm_shm_way_class {
+	uint32_t cost[TDM_SHM_WAYS]; /* ns for 64 KiB; 0: not known */
+	uint8_t now;		     /* the way that messages take */
+	uint8_t trial;		     /* 1: only to learn its cost */
+	uint8_t next;		     /* the way to be tried next */
+	uint8_t wait;		     /* runs until then */
+	uint32_t count;		     /* messages of this run */
+	uint64_t ns, bytes;	     /* of those that count */
+};
+
+struct tdm_shm_ways {
+	struct tdm_shm_way_class sizes[TDM_SHM_WAY_CLASSES];
+};
+
+/*
+ * The way for a message of @bytes, at least TDM_SHM_WAY_LEAST_BYTES. Zeroed
+ * @w: nothing is known.
+ */
+enum tdm_shm_way tdm_shm_way_choose(const struct tdm_shm_ways *w,
+				    uint64_t bytes);
+
+/*
+ * A message of @bytes came by @way and took @ns: from its announcement, or from
+ * the end of the message before if that was later.
+ */
+void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
+		      enum tdm_shm_way way, uint64_t ns);
+
+#endif /* TDM_SHM_WAY_H */

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The ways of large messages over shared memory: which one is chosen, when
+ * others are tried, and that every mixture of them delivers every byte.
+ * ARCHITECTURE.md, doc/adr/0012.
+ */
+#include <array>
+#include <functional>
+
+#include "shm_world.h"
+
+extern "C" {
+#include "shm/way.h"
+}
+
+using namespace shm_test;
+
+namespace
+{
+
+const uint64_t small_bytes = 64 * 1024;
+
+/* How often each way was taken in @n messages that cost @cost(way) ns. */
+std::array<unsigned, TDM_SHM_WAYS>
+taken(tdm_shm_ways *w, unsigned n, const std::function<uint64_t(int)> &cost,
+      uint64_t bytes = small_bytes)
+{
+	std::array<unsigned, TDM_SHM_WAYS> count = {};
+
+	while (n--) {
+		enum tdm_shm_way way = tdm_shm_way_choose(w, bytes);
+
+		count[way]++;
+		tdm_shm_way_took(w, bytes, way, cost(way));
+	}
+	return count;
+}
+
+} // namespace
+
+/* Nothing is known: reading needs nobody's help. Then each way is tried. */
+TEST(ShmWay, EachIsTriedFirst)
+{
+	tdm_shm_ways w = {};
+
+	EXPECT_EQ(tdm_shm_way_choose(&w, small_bytes), TDM_SHM_WAY_READ);
+	auto n = taken(&w, 3 * TDM_SHM_WAY_TRIAL, [](int) { return 1000; });
+	for (unsigned way : n)
+		EXPECT_EQ(way, unsigned(TDM_SHM_WAY_TRIAL));
+}
+
+/* The cheapest gets most messages, a dear one few. */
+TEST(ShmWay, TheCheapestIsTaken)
+{
+	for (int best = 0; best < TDM_SHM_WAYS; best++) {
+		tdm_shm_ways w = {};
+		auto cost = [&](int way) {
+			return way == best ? 1000 : 4000;
+		};
+
+		taken(&w, 100, cost);
+		auto n = taken(&w, 5000, cost);
+		EXPECT_GT(n[unsigned(best)], 4900u) << best;
+		for (int way = 0; way < TDM_SHM_WAYS; way++)
+			EXPECT_GT(n[unsigned(way)], 0u) << best << way;
+	}
+}
+
+/* The machine changes: the choice follows, both ways. */
+TEST(ShmWay, TheChoiceFollowsTheMachine)
+{
+	tdm_shm_ways w = {};
+
+	for (int turn = 0; turn < 6; turn++) {
+		int best = turn % 2 ? TDM_SHM_WAY_CHUNKS : TDM_SHM_WAY_READ;
+		auto cost = [&](int way) {
+			return way == best ? 900 : 3000;
+		};
+
+		taken(&w, 1000, cost);
+		auto n = taken(&w, 1000, cost);
+		EXPECT_GT(n[unsigned(best)], 900u) << turn;
+	}
+}
+
+/* Sizes do not learn from one another. */
+TEST(ShmWay, SizesAreApart)
+{
+	tdm_shm_ways w = {};
+
+	for (int i = 0; i < 20; i++) {
+		taken(&w, 50, [](int way) { return 1000u + 500u * way; });
+		taken(
+			&w, 50, [](int way) { return 9000u - 900u * way; },
+			8 << 20);
+	}
+	EXPECT_EQ(tdm_shm_way_choose(&w, small_bytes), TDM_SHM_WAY_READ);
+	EXPECT_EQ(tdm_shm_way_choose(&w, 1ull << 40), TDM_SHM_WAY_CHUNKS);
+	EXPECT_EQ(tdm_shm_way_choose(&w, 1 << 20), TDM_SHM_WAY_READ);
+}
+
+/* Messages that began before the choice changed say nothing of the new one. */
+TEST(ShmWay, LateMessagesDoNotCount)
+{
+	tdm_shm_ways w = {};
+
+	taken(&w, 1000, [](int way) { return way ? 5000 : 1000; });
+	for (int i = 0; i < 1000; i++)
+		tdm_shm_way_took(&w, small_bytes, TDM_SHM_WAY_BOTH, 1);
+	EXPECT_EQ(tdm_shm_way_choose(&w, small_bytes), TDM_SHM_WAY_READ);
+}
+
+/* A cost of nothing, or one beyond all bounds, is a cost too. */
+TEST(ShmWay, ExtremeCosts)
+{
+	for (uint64_t ns : { uint64_t(0), uint64_t(1) << 50 }) {
+		tdm_shm_ways w = {};
+		auto n = taken(&w, 200, [&](int) { return ns; });
+
+		EXPECT_EQ(n[0] + n[1] + n[2], 200u);
+		EXPECT_GE(n[1], unsigned(TDM_SHM_WAY_TRIAL));
+	}
+}
+
+/* All ways in turn, all lengths, with a sender that stops now and then. */
+TEST_F(PairTest, EveryWayDeliversEveryByte)
+{
+	unsigned tag = 1;
+
+	meet();
+	for (int way = 0; way < TDM_SHM_WAYS; way++) {
+		for (size_t len :
+		     { 16384u, 65536u, 65537u, 300000u, 3000000u }) {
+			take_way(b, (enum tdm_shm_way)way);
+			exchange(len, tag++);
+		}
+	}
+	EXPECT_EQ(b->nevents, 1u);
+}
+
+/* Chunks stop coming in the middle: the receiver reads what is missing. */
+TEST_F(PairTest, ReceiverGoesOnWhenTheChunksStop)
+{
+	auto out = pattern(5 << 20, 1);
+	std::vector<unsigned char> in(5 << 20);
+	char ca, cb;
+
+	meet();
+	take_way(b, TDM_SHM_WAY_CHUNKS);
+	tdt_owner_trecv(b, in.data(), in.size(), 1, &cb);
+	ASSERT_EQ(tsend(a, to_b, out.data(), out.size(), 1, &ca), 0);
+	ASSERT_TRUE(eventually([&] { return pair_of(b)->bounce_rx > 3; },
+			       [&] { step(); }));
+	ASSERT_TRUE(eventually([&] { return b->dones == 1; },
+			       [&] { tdt_owner_progress(b); }));
+	EXPECT_EQ(b->done[0].err, 0);
+	EXPECT_EQ(in, out);
+}
