@@ -7,7 +7,8 @@
  * Invariants:
  *  1. The process read from is the one the kernel named when the socket was
  *     connected. Before the message is delivered the kernel is asked whether
- *     that process is alive, so that no other one can have had its pid.
+ *     that process is alive, unless it just was (sender_gone()), so that no
+ *     other one can have had its pid.
  *  2. A refusal (EPERM, ENOSYS, ...) at any call moves the pair to chunks; the
  *     same message goes on at its next byte.
  *  3. An announced message ends by one ACK, or with its session.
@@ -49,6 +50,7 @@ enum {
  */
 static const uint64_t cma_grace_ns = 4000;
 static const uint64_t cma_patience_ns = 64000;
+static const uint64_t cma_alive_ns = 50000;
 
 /* End the receive, or the write to a region, that @pull fills. */
 static void entry_end(struct tdm_shm_pull *pull, int err)
@@ -278,11 +280,24 @@ static void copy_self(struct tdm_shm_pull *pull)
 	complete(pull);
 }
 
-/* Has the sender closed, or died? Then its memory may contain anything. */
-static int sender_gone(const struct tdm_shm_pair *pair)
+/*
+ * Has the sender closed, or died? Then its memory may contain anything. The
+ * kernel is not asked again within cma_alive_ns: in so short a time no other
+ * process can have got the number of one that died, since the kernel gives all
+ * others out before, nor can one that called execve(2) have loaded a program.
+ */
+static int sender_gone(struct tdm_shm_pair *pair)
 {
-	return tdm_a32_load_acquire(&pair->peer->hold) & TDM_SHM_HOLD_GONE ||
-	       !tdm_shm_session_alive(pair->sess);
+	uint64_t now = tdm_os.now_ns();
+
+	if (tdm_a32_load_acquire(&pair->peer->hold) & TDM_SHM_HOLD_GONE)
+		return 1;
+	if (pair->alive_ns && now - pair->alive_ns < cma_alive_ns)
+		return 0;
+	if (!tdm_shm_session_alive(pair->sess))
+		return 1;
+	pair->alive_ns = now;
+	return 0;
 }
 
 static void read_failed(struct tdm_shm_pull *pull, int err)

@@ -114,6 +114,7 @@ struct tdm_shm_pair {
 	int help;		/* 0..4: does the peer help when asked? */
 	/* ns: the last chunk came; the last announced message was complete */
 	uint64_t chunk_ns, pulled_ns;
+	uint64_t alive_ns; /* ns: the kernel said that the peer is alive */
 	struct tdm_shm_ways *ways; /* NULL until the first large message */
 	/* large messages since the peer was last asked */
 	uint32_t help_turn;
