@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A subject that is a provider of libfabric: FI_EP_RDM, one completion queue,
+ * FI_THREAD_DOMAIN, tagged messages, one region over both buffers.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+
+#include "bench/subject.h"
+
+enum { FAB_READ_MOST = 1 };
+
+struct fab {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_cq *cq;
+	struct fid_av *av;
+	struct fid_ep *ep;
+	struct fid_mr *mr;
+	fi_addr_t peer;
+	uint64_t recvs, sends; /* under way */
+	uint64_t base;	       /* what names byte 0 of the peer's region */
+	uint64_t key;
+	void *desc;
+	int sleeps; /* 1: the queue has a wait object */
+	uint64_t result;
+	struct fi_context2 rx_ctx[BENCH_SLOTS], tx_ctx[BENCH_SLOTS];
+};
+
+static void check(const char *what, ssize_t ret)
+{
+	char text[128];
+
+	if (ret >= 0)
+		return;
+	snprintf(text, sizeof(text), "%s: %s", what, fi_strerror((int)-ret));
+	bench_die(text, (int)-ret);
+}
+
+static void queue_failed(struct fab *f, ssize_t ret)
+{
+	struct fi_cq_err_entry err = { 0 };
+
+	if (ret == -FI_EAVAIL) {
+		fi_cq_readerr(f->cq, &err, 0);
+		ret = -err.err;
+	}
+	check("completion", ret);
+}
+
+static inline void take(struct fab *f, const struct fi_cq_tagged_entry *e,
+			ssize_t n)
+{
+	ssize_t i;
+
+	for (i = 0; i < n; i++) {
+		if (e[i].flags & FI_RECV)
+			f->recvs--;
+		else
+			f->sends--;
+	}
+}
+
+static inline void look(struct fab *f)
+{
+	struct fi_cq_tagged_entry e[FAB_READ_MOST];
+	ssize_t n = fi_cq_read(f->cq, e, FAB_READ_MOST);
+
+	if (n > 0)
+		take(f, e, n);
+	else if (n != -FI_EAGAIN)
+		queue_failed(f, n);
+}
+
+static void fab_recv(struct bench_subject *s, void *buf, size_t len,
+		     uint64_t tag, unsigned slot)
+{
+	struct fab *f = s->priv;
+	ssize_t ret;
+
+	while ((ret = fi_trecv(f->ep, buf, len, f->desc, f->peer, tag, 0,
+			       &f->rx_ctx[slot])) == -FI_EAGAIN)
+		look(f);
+	check("fi_trecv", ret);
+	f->recvs++;
+}
+
+static void fab_send(struct bench_subject *s, const void *buf, size_t len,
+		     uint64_t tag, unsigned slot)
+{
+	struct fab *f = s->priv;
+	ssize_t ret;
+
+	while ((ret = fi_tsend(f->ep, buf, len, f->desc, f->peer, tag,
+			       &f->tx_ctx[slot])) == -FI_EAGAIN)
+		look(f);
+	check("fi_tsend", ret);
+	f->sends++;
+}
+
+static void fab_inject(struct bench_subject *s, const void *buf, size_t len,
+		       uint64_t tag)
+{
+	struct fab *f = s->priv;
+	ssize_t ret;
+
+	while ((ret = fi_tinject(f->ep, buf, len, f->peer, tag)) == -FI_EAGAIN)
+		look(f);
+	check("fi_tinject", ret);
+}
+
+static void fab_wait_recv(struct bench_subject *s, unsigned left)
+{
+	struct fab *f = s->priv;
+
+	while (f->recvs > left)
+		look(f);
+}
+
+static void fab_wait_send(struct bench_subject *s)
+{
+	struct fab *f = s->priv;
+
+	while (f->sends)
+		look(f);
+}
+
+static void fab_sleep_recv(struct bench_subject *s)
+{
+	struct fab *f = s->priv;
+	struct fi_cq_tagged_entry e[FAB_READ_MOST];
+	ssize_t n;
+
+	while (f->recvs) {
+		n = fi_cq_sread(f->cq, e, FAB_READ_MOST, NULL, 1000);
+		if (n > 0)
+			take(f, e, n);
+		else if (n != -FI_EAGAIN && n != -FI_EINTR)
+			queue_failed(f, n);
+	}
+}
+
+static void fab_poll(struct bench_subject *s)
+{
+	look(s->priv);
+}
+
+static void fab_write(struct bench_subject *s, const void *buf, size_t len,
+		      size_t at, unsigned slot)
+{
+	struct fab *f = s->priv;
+	ssize_t ret;
+
+	while ((ret = fi_write(f->ep, buf, len, f->desc, f->peer, f->base + at,
+			       f->key, &f->tx_ctx[slot])) == -FI_EAGAIN)
+		look(f);
+	check("fi_write", ret);
+	f->sends++;
+}
+
+static void fab_read(struct bench_subject *s, void *buf, size_t len, size_t at,
+		     unsigned slot)
+{
+	struct fab *f = s->priv;
+	ssize_t ret;
+
+	while ((ret = fi_read(f->ep, buf, len, f->desc, f->peer, f->base + at,
+			      f->key, &f->tx_ctx[slot])) == -FI_EAGAIN)
+		look(f);
+	check("fi_read", ret);
+	f->sends++;
+}
+
+static void fab_fetch_add(struct bench_subject *s, size_t at, unsigned slot)
+{
+	struct fab *f = s->priv;
+	uint64_t one = 1;
+	ssize_t ret;
+
+	while ((ret = fi_fetch_atomic(f->ep, &one, 1, f->desc, &f->result,
+				      f->desc, f->peer, f->base + at, f->key,
+				      FI_UINT64, FI_SUM, &f->tx_ctx[slot])) ==
+	       -FI_EAGAIN)
+		look(f);
+	check("fi_fetch_atomic", ret);
+	f->sends++;
+}
+
+static void fab_close(struct bench_subject *s)
+{
+	struct fab *f = s->priv;
+
+	fi_close(&f->ep->fid);
+	if (f->mr)
+		fi_close(&f->mr->fid);
+	fi_close(&f->av->fid);
+	fi_close(&f->cq->fid);
+	fi_close(&f->domain->fid);
+	fi_close(&f->fabric->fid);
+	fi_freeinfo(f->info);
+	free(f);
+}
+
+static const struct bench_ops fab_ops = {
+	.recv = fab_recv,
+	.send = fab_send,
+	.inject = fab_inject,
+	.wait_recv = fab_wait_recv,
+	.wait_send = fab_wait_send,
+	.sleep_recv = fab_sleep_recv,
+	.poll = fab_poll,
+	.write = fab_write,
+	.read = fab_read,
+	.fetch_add = fab_fetch_add,
+	.close = fab_close,
+};
+
+/* One provider of shared memory has names of its own, and no node. */
+static int names_itself(const char *provider)
+{
+	return !strcmp(provider, "shm") || !strcmp(provider, "sm2") ||
+	       !strncmp(provider, "lnx", 3);
+}
+
+static struct fi_info *get_info(const char *provider, uint64_t caps)
+{
+	const char *node = names_itself(provider) ? NULL : "127.0.0.1";
+	struct fi_info *hints = fi_allocinfo(), *info = NULL;
+
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = caps;
+	hints->mode = FI_CONTEXT | FI_CONTEXT2;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY |
+				      FI_MR_ALLOCATED | FI_MR_LOCAL;
+	hints->fabric_attr->prov_name = strdup(provider);
+	fi_getinfo(FI_VERSION(2, 0), node, NULL, node ? FI_SOURCE : 0, hints,
+		   &info);
+	fi_freeinfo(hints);
+	return info;
+}
+
+static void exchange(struct bench_subject *s, struct fab *f)
+{
+	struct bench_ctl *c = s->ctl;
+	size_t len = BENCH_NAME_BYTES;
+
+	check("fi_getname", fi_getname(&f->ep->fid, c->name[s->side], &len));
+	c->name_bytes[s->side] = (uint32_t)len;
+	if (f->mr)
+		c->key[s->side] = fi_mr_key(f->mr);
+	bench_ctl_meet(c, s->side);
+	if (fi_av_insert(f->av, c->name[!s->side], 1, &f->peer, 0, NULL) != 1)
+		bench_die("fi_av_insert", EINVAL);
+	f->key = c->key[!s->side];
+	if (f->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR)
+		f->base = c->addr[!s->side];
+}
+
+static void open_region(struct bench_subject *s, struct fab *f)
+{
+	check("fi_mr_reg",
+	      fi_mr_reg(f->domain, s->tx, 2 * (size_t)BENCH_BUFFER_BYTES,
+			FI_SEND | FI_RECV | FI_READ | FI_WRITE |
+				FI_REMOTE_READ | FI_REMOTE_WRITE,
+			0, (uint64_t)s->side + 1, 0, &f->mr, NULL));
+	if (f->info->domain_attr->mr_mode & FI_MR_ENDPOINT) {
+		check("fi_mr_bind", fi_mr_bind(f->mr, &f->ep->fid, 0));
+		check("fi_mr_enable", fi_mr_enable(f->mr));
+	}
+	if (f->info->domain_attr->mr_mode & FI_MR_LOCAL)
+		f->desc = fi_mr_desc(f->mr);
+}
+
+static void open_queue(struct fab *f)
+{
+	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED,
+				   .size = BENCH_SLOTS,
+				   .wait_obj = FI_WAIT_UNSPEC };
+
+	f->sleeps = getenv("BENCH_SLEEPS") &&
+		    !fi_cq_open(f->domain, &attr, &f->cq, NULL);
+	attr.wait_obj = FI_WAIT_NONE;
+	if (!f->sleeps)
+		check("fi_cq_open", fi_cq_open(f->domain, &attr, &f->cq, NULL));
+}
+
+void bench_fab_open(struct bench_subject *s, const char *provider)
+{
+	struct fi_av_attr av = { .type = FI_AV_TABLE, .count = 2 };
+	struct fab *f = calloc(1, sizeof(*f));
+	int rma = 1;
+
+	s->priv = f;
+	s->ops = &fab_ops;
+	f->info = get_info(provider,
+			   FI_TAGGED | FI_DIRECTED_RECV | FI_RMA | FI_ATOMIC);
+	if (!f->info) {
+		rma = 0;
+		f->info = get_info(provider, FI_TAGGED | FI_DIRECTED_RECV);
+	}
+	if (!f->info)
+		f->info = get_info(provider, FI_TAGGED);
+	if (!f->info)
+		bench_die("fi_getinfo: no such provider", ENODATA);
+	s->inject_most = f->info->tx_attr->inject_size;
+	check("fi_fabric", fi_fabric(f->info->fabric_attr, &f->fabric, NULL));
+	check("fi_domain", fi_domain(f->fabric, f->info, &f->domain, NULL));
+	open_queue(f);
+	check("fi_av_open", fi_av_open(f->domain, &av, &f->av, NULL));
+	check("fi_endpoint", fi_endpoint(f->domain, f->info, &f->ep, NULL));
+	check("bind", fi_ep_bind(f->ep, &f->cq->fid, FI_TRANSMIT | FI_RECV));
+	check("bind", fi_ep_bind(f->ep, &f->av->fid, 0));
+	check("fi_enable", fi_enable(f->ep));
+	if (rma)
+		open_region(s, f);
+	exchange(s, f);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * See plan.h.
+ */
+#include "bench/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHM BENCH_TIER_SHM
+#define TCP BENCH_TIER_TCP
+
+/* Open MPI's own transports, and UCX below it. */
+#define OB1 "OMPI_MCA_pml=ob1"
+#define UCX "OMPI_MCA_pml=ucx", "OMPI_MCA_pml_ucx_tls=any"
+
+const struct bench_entrant bench_entrants[] = {
+	{ "tandem", SHM, "tandem", { "FI_TANDEM_SHM=auto" }, 0, 0 },
+	{ "tandem-nocma", SHM, "tandem", { "FI_TANDEM_CMA=no" }, 0, 1 },
+	{ "tandem-tcp", TCP, "tandem", { "FI_TANDEM_SHM=off" }, 0, 0 },
+	{ "shm", SHM, "shm", { NULL }, 1, 0 },
+	{ "shm-nocma", SHM, "shm", { "FI_SHM_DISABLE_CMA=1" }, 1, 1 },
+	{ "ompi-sm", SHM, NULL, { OB1, "OMPI_MCA_btl=self,sm" }, 1, 0 },
+	{ "ucx-sm", SHM, NULL, { UCX, "UCX_TLS=self,posix,cma" }, 1, 0 },
+	{ "tcp", TCP, "tcp", { "FI_TCP_IFACE=lo" }, 1, 0 },
+	{ "rxm", TCP, "tcp;ofi_rxm", { "FI_TCP_IFACE=lo" }, 1, 0 },
+	{ "ompi-tcp",
+	  TCP,
+	  NULL,
+	  { OB1, "OMPI_MCA_btl=self,tcp", "OMPI_MCA_btl_tcp_if_include=lo" },
+	  1,
+	  1 },
+	{ "ucx-tcp",
+	  TCP,
+	  NULL,
+	  { UCX, "UCX_TLS=self,tcp", "UCX_NET_DEVICES=lo" },
+	  1,
+	  1 },
+	{ "tandem",
+	  BENCH_TIER_SHM_SLEEP,
+	  "tandem",
+	  { "FI_TANDEM_SHM=auto", "BENCH_SLEEPS=1" },
+	  0,
+	  0 },
+	{ "tandem-tcp",
+	  BENCH_TIER_TCP_SLEEP,
+	  "tandem",
+	  { "FI_TANDEM_SHM=off", "BENCH_SLEEPS=1" },
+	  0,
+	  0 },
+	{ "tcp",
+	  BENCH_TIER_TCP_SLEEP,
+	  "tcp",
+	  { "FI_TCP_IFACE=lo", "BENCH_SLEEPS=1" },
+	  1,
+	  0 },
+	{ "rxm",
+	  BENCH_TIER_TCP_SLEEP,
+	  "tcp;ofi_rxm",
+	  { "FI_TCP_IFACE=lo", "BENCH_SLEEPS=1" },
+	  1,
+	  0 },
+};
+const size_t bench_entrants_count =
+	sizeof(bench_entrants) / sizeof(*bench_entrants);
+
+/* ---- rows ---------------------------------------------------------------- */
+
+struct list {
+	struct bench_row *rows;
+	size_t count, room;
+	const char *part;
+	int quick;
+};
+
+/* How many operations fill about a third of a millisecond. */
+static uint32_t batch(uint64_t bytes)
+{
+	uint64_t n = (1u << 21) / (bytes + 32768);
+
+	return n < 2 ? 2 : (uint32_t)n;
+}
+
+static const char *size_text(char *text, size_t room, uint64_t n)
+{
+	if (n >= 1u << 20 && !(n % (1u << 20)))
+		snprintf(text, room, "%lluM", (unsigned long long)n >> 20);
+	else if (n >= 1u << 10 && !(n % (1u << 10)))
+		snprintf(text, room, "%lluK", (unsigned long long)n >> 10);
+	else
+		snprintf(text, room, "%llu", (unsigned long long)n);
+	return text;
+}
+
+const char *bench_tier_name(enum bench_tier tier)
+{
+	return tier == SHM || tier == BENCH_TIER_SHM_SLEEP ? "shm" : "tcp";
+}
+
+void bench_row_label(char *text, size_t room, const struct bench_row *row)
+{
+	char size[32], window[32] = "";
+
+	if (row->order.window > 1)
+		snprintf(window, sizeof(window), " w%u", row->order.window);
+	snprintf(text, room, "%s %s %s%s", bench_tier_name(row->tier),
+		 row->group, size_text(size, sizeof(size), row->order.bytes),
+		 window);
+}
+
+static void add(struct list *l, const struct bench_row *row)
+{
+	char label[128];
+
+	bench_row_label(label, sizeof(label), row);
+	if (l->part && !strstr(label, l->part))
+		return;
+	if (l->count == l->room) {
+		l->room = l->room ? 2 * l->room : 64;
+		l->rows = realloc(l->rows, l->room * sizeof(*l->rows));
+	}
+	l->rows[l->count++] = *row;
+}
+
+static void half_round_trip(struct list *l, enum bench_tier tier,
+			    enum bench_kind kind, const char *group,
+			    uint64_t bytes)
+{
+	struct bench_row row = {
+		.group = group,
+		.tier = tier,
+		.order = { .kind = kind,
+			   .bytes = bytes,
+			   .window = 1,
+			   .count = batch(bytes),
+			   .lcount = batch(bytes) },
+	};
+
+	if (tier == TCP)
+		row.order.limit = BENCH_LIMIT_TCP;
+	else if (bytes <= 64)
+		row.order.limit = BENCH_LIMIT_LINE;
+	else
+		row.order.limit = bytes <= 8192 ? BENCH_LIMIT_COPY :
+						  BENCH_LIMIT_LARGE;
+	add(l, &row);
+}
+
+static void windowed(struct list *l, enum bench_tier tier, enum bench_kind kind,
+		     const char *group, uint64_t bytes, uint32_t window)
+{
+	uint32_t n = batch(bytes) * 4 / window * window;
+	struct bench_row row = {
+		.group = group,
+		.tier = tier,
+		.order = { .kind = kind,
+			   .limit = tier == TCP	 ? BENCH_LIMIT_TCP_STREAM :
+				    bytes > 8192 ? BENCH_LIMIT_LARGE :
+						   BENCH_LIMIT_LINE,
+			   .bytes = bytes,
+			   .window = window,
+			   .count = n < window ? window : n,
+			   .lcount = batch(bytes) },
+	};
+
+	add(l, &row);
+}
+
+static void sizes(struct list *l, enum bench_tier tier)
+{
+	uint64_t bytes;
+
+	half_round_trip(l, tier, BENCH_LATENCY, "half-rtt", 8);
+	for (bytes = 64; bytes <= 4u << 20; bytes *= l->quick ? 4 : 2)
+		half_round_trip(l, tier, BENCH_LATENCY, "half-rtt", bytes);
+	half_round_trip(l, tier, BENCH_LATE, "late", 8);
+	for (bytes = 4096; bytes <= 4u << 20; bytes *= l->quick ? 8 : 4)
+		half_round_trip(l, tier, BENCH_LATE, "late", bytes);
+}
+
+static void rates(struct list *l, enum bench_tier tier)
+{
+	uint32_t w;
+
+	for (w = 1; w <= 1024; w *= l->quick ? 8 : 2) {
+		windowed(l, tier, BENCH_RATE, "rate", 8, w);
+		windowed(l, tier, BENCH_INJECT, "inject", 8, w);
+	}
+}
+
+static void streams(struct list *l, enum bench_tier tier)
+{
+	uint64_t bytes;
+
+	for (bytes = 4096; bytes <= 64u << 20; bytes *= l->quick ? 8 : 2) {
+		windowed(l, tier, BENCH_STREAM, "stream", bytes, 8);
+		if (bytes > 4u << 20)
+			continue;
+		windowed(l, tier, BENCH_STREAM_LATE, "stream-late", bytes, 8);
+		windowed(l, tier, BENCH_STREAM_FRESH, "stream-fresh", bytes, 8);
+		if (l->quick)
+			continue;
+		windowed(l, tier, BENCH_STREAM, "stream", bytes, 1);
+		windowed(l, tier, BENCH_STREAM, "stream", bytes, 64);
+	}
+}
+
+static void one_sided(struct list *l, enum bench_tier tier)
+{
+	uint64_t bytes;
+
+	for (bytes = 8; bytes <= 4u << 20; bytes *= 8) {
+		windowed(l, tier, BENCH_WRITE, "write", bytes, 1);
+		windowed(l, tier, BENCH_READ, "read", bytes, 1);
+		windowed(l, tier, BENCH_WRITE, "write", bytes, 16);
+		windowed(l, tier, BENCH_READ, "read", bytes, 16);
+	}
+	windowed(l, tier, BENCH_FETCH_ADD, "fetch-add", 8, 1);
+	windowed(l, tier, BENCH_FETCH_ADD, "fetch-add", 8, 16);
+}
+
+static void matching(struct list *l, enum bench_tier tier)
+{
+	uint32_t depth;
+
+	for (depth = 1; depth <= 8192; depth *= 8) {
+		windowed(l, tier, BENCH_MATCH, "match", 8, depth);
+		windowed(l, tier, BENCH_UNEXPECTED, "unexpected", 8, depth);
+	}
+}
+
+static void others(struct list *l, enum bench_tier tier)
+{
+	struct bench_row row = {
+		.group = "empty",
+		.tier = tier,
+		.order = { .kind = BENCH_EMPTY,
+			   .limit = BENCH_LIMIT_CALL,
+			   .window = 1,
+			   .count = 1000,
+			   .lcount = 100 },
+	};
+
+	add(l, &row);
+	row.tier = tier == SHM ? BENCH_TIER_SHM_SLEEP : BENCH_TIER_TCP_SLEEP;
+	row.group = "wake";
+	row.order = (struct bench_order){ .kind = BENCH_WAKE,
+					  .limit = BENCH_LIMIT_WAKE,
+					  .bytes = 8,
+					  .window = 1,
+					  .count = 32,
+					  .lcount = 32 };
+	add(l, &row);
+}
+
+size_t bench_plan(struct bench_row **rows, const char *part, int quick)
+{
+	struct list l = { .part = part, .quick = quick };
+	const enum bench_tier tiers[] = { SHM, TCP };
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		sizes(&l, tiers[i]);
+		rates(&l, tiers[i]);
+		streams(&l, tiers[i]);
+		one_sided(&l, tiers[i]);
+		matching(&l, tiers[i]);
+		others(&l, tiers[i]);
+	}
+	*rows = l.rows;
+	return l.count;
+}

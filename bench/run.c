@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The runner: starts two processes for each entrant, gives all of them the same
+ * orders in turn, and says how they compare.
+ *
+ *   tandem_bench [-q] [-r ROUNDS] [-e ENTRANT,...] [-o DIR] [PART]
+ *
+ * PART: only rows with this text in their label. ./bench/README.md says how to
+ * read the result.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/plan.h"
+#include "bench/stat.h"
+#include "bench/subject.h"
+#include "bench/table.h"
+
+enum { ORDER_SECONDS = 30 };
+
+struct options {
+	int quick;
+	int rounds;
+	const char *entrants, *part, *dir;
+};
+
+struct entrant {
+	const struct bench_entrant *of;
+	struct bench_ctl *ctl;
+	pid_t pid[BENCH_SIDES];
+	struct bench_sample sample;
+	int dead;
+};
+
+static struct entrant entrants[BENCH_SUBJECTS_MOST];
+static size_t nentrants;
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		perror("sched_setaffinity");
+}
+
+/* A side of @provider: never returns. */
+static void be_side(const char *path, int side, const char *provider)
+{
+	struct bench_subject s = { .side = side };
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	pin(side);
+	s.ctl = bench_ctl_mine = bench_ctl_map(path);
+	bench_buffers(&s);
+	bench_fab_open(&s, provider);
+	bench_side(&s);
+	exit(0);
+}
+
+static void set_environment(const struct bench_entrant *of)
+{
+	int i;
+
+	for (i = 0; i < BENCH_ENV_MOST && of->env[i]; i++)
+		putenv(strdup(of->env[i]));
+}
+
+static pid_t start_side(const struct bench_entrant *of, const char *path,
+			int side)
+{
+	char number[2] = { (char)('0' + side), 0 };
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	set_environment(of);
+	execl("/proc/self/exe", "tandem_bench", "--side", path, number,
+	      of->provider, (char *)NULL);
+	_exit(127);
+}
+
+/* Both sides of an MPI library. */
+static pid_t start_mpi(const struct bench_entrant *of, const char *path)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	set_environment(of);
+	execlp("mpirun", "mpirun", "-n", "2", "--oversubscribe", "--bind-to",
+	       "none", getenv("BENCH_MPI"), path, (char *)NULL);
+	_exit(127);
+}
+
+static void start(struct entrant *e, const struct bench_entrant *of)
+{
+	char path[64];
+	int side, fd;
+
+	e->of = of;
+	e->ctl = bench_ctl_make(&fd);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
+	if (!of->provider)
+		e->pid[0] = start_mpi(of, path);
+	for (side = 0; of->provider && side < BENCH_SIDES; side++)
+		e->pid[side] = start_side(of, path, side);
+}
+
+static void stop(struct entrant *e)
+{
+	int side;
+
+	for (side = 0; side < BENCH_SIDES; side++) {
+		if (e->pid[side] > 0)
+			kill(e->pid[side], e->of->provider ? SIGKILL : SIGTERM);
+	}
+}
+
+static int wanted(const struct options *o, const struct bench_entrant *of)
+{
+	const char *at = o->entrants;
+	size_t len = strlen(of->name);
+
+	if (!of->provider && !getenv("BENCH_MPI"))
+		return 0;
+	if (!at)
+		return !of->whole || !o->quick;
+	for (; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+		if (!strncmp(at, of->name, len) && (at[len] == ',' || !at[len]))
+			return 1;
+	}
+	return 0;
+}
+
+static void start_all(const struct options *o)
+{
+	size_t i;
+
+	for (i = 0; i < bench_entrants_count; i++) {
+		if (wanted(o, &bench_entrants[i]))
+			start(&entrants[nentrants++], &bench_entrants[i]);
+	}
+}
+
+static void run_order(struct entrant *e, const struct bench_order *order)
+{
+	int err, i;
+
+	err = bench_ctl_run(e->ctl, order, ORDER_SECONDS);
+	if (err) {
+		fprintf(stderr, "%s: %s\n", e->of->name,
+			err == ETIMEDOUT ? "no end" : e->ctl->why);
+		e->dead = 1;
+		stop(e);
+		return;
+	}
+	for (i = 0; i < BENCH_BATCHES; i++) {
+		if (e->ctl->subject_ns[i] > 0)
+			bench_sample_add(&e->sample, e->ctl->line_ns[i],
+					 e->ctl->limit_ns[i],
+					 e->ctl->subject_ns[i]);
+	}
+}
+
+static int takes_part(const struct entrant *e, const struct bench_row *row)
+{
+	return !e->dead && e->of->tiers & row->tier;
+}
+
+static void measure(const struct options *o, const struct bench_row *row)
+{
+	struct bench_cell cells[BENCH_SUBJECTS_MOST];
+	size_t i, n = 0;
+	int round;
+
+	for (round = 0; round < o->rounds; round++) {
+		for (i = 0; i < nentrants; i++) {
+			if (takes_part(&entrants[i], row))
+				run_order(&entrants[i], &row->order);
+		}
+	}
+	for (i = 0; i < nentrants; i++) {
+		if (entrants[i].sample.count) {
+			cells[n].of = entrants[i].of;
+			cells[n++].sample = &entrants[i].sample;
+		}
+	}
+	if (n)
+		bench_table_row(row, cells, n);
+	for (i = 0; i < nentrants; i++)
+		entrants[i].sample.count = 0;
+}
+
+/* On a terminal: how far the run is. */
+static void say_progress(size_t done, size_t of, uint64_t begun)
+{
+	uint64_t gone = (bench_now() - begun) / 1000000000u;
+
+	if (isatty(2) && done)
+		fprintf(stderr, "\r%zu of %zu, about %llu s left  \r", done, of,
+			(unsigned long long)(gone * (of - done) / done));
+}
+
+static void stop_all(void)
+{
+	struct bench_order quit = { .kind = BENCH_QUIT };
+	size_t i;
+
+	for (i = 0; i < nentrants; i++) {
+		if (!entrants[i].dead)
+			bench_ctl_run(entrants[i].ctl, &quit, 5);
+		stop(&entrants[i]);
+	}
+	while (wait(NULL) > 0)
+		;
+}
+
+static void usage(void)
+{
+	fprintf(stderr, "usage: tandem_bench [-q] [-r ROUNDS] [-e ENTRANT,...]"
+			" [-o DIR] [PART]\n");
+	exit(2);
+}
+
+static void parse(int argc, char **argv, struct options *o)
+{
+	int c;
+
+	*o = (struct options){ .rounds = 4 };
+	while ((c = getopt(argc, argv, "qr:e:o:")) != -1) {
+		if (c == 'q')
+			o->quick = 1;
+		else if (c == 'r')
+			o->rounds = atoi(optarg);
+		else if (c == 'e')
+			o->entrants = optarg;
+		else if (c == 'o')
+			o->dir = optarg;
+		else
+			usage();
+	}
+	if (optind < argc - 1 || o->rounds < 1)
+		usage();
+	o->part = argv[optind];
+}
+
+int main(int argc, char **argv)
+{
+	struct options o;
+	struct bench_row *rows;
+	uint64_t begun;
+	size_t i, n;
+
+	if (argc == 5 && !strcmp(argv[1], "--side"))
+		be_side(argv[2], argv[3][0] - '0', argv[4]);
+	parse(argc, argv, &o);
+	n = bench_plan(&rows, o.part, o.quick);
+	bench_table_open(o.dir);
+	start_all(&o);
+	begun = bench_now();
+	for (i = 0; i < n; i++) {
+		say_progress(i, n, begun);
+		measure(&o, &rows[i]);
+	}
+	stop_all();
+	bench_table_close();
+	free(rows);
+	return 0;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A subject as the works see it: two-sided messages between two processes, and
+ * what else it can do. The calls never fail: a subject that cannot go on tells
+ * the runner and ends (bench_die()).
+ */
+#ifndef BENCH_SUBJECT_H
+#define BENCH_SUBJECT_H
+
+#include "bench/ctl.h"
+
+enum {
+	BENCH_SLOTS = 1 << 14,	      /* operations under way */
+	BENCH_BUFFER_BYTES = 1 << 28, /* of each direction, each side */
+};
+
+struct bench_subject {
+	struct bench_ctl *ctl;
+	int side;
+	/* BENCH_BUFFER_BYTES each, the region that @read and @write name */
+	unsigned char *tx, *rx;
+	const struct bench_ops *ops;
+	void *priv;
+	size_t inject_most; /* bytes */
+};
+
+/*
+ * @slot: 0 to BENCH_SLOTS - 1, one operation at a time of each direction.
+ * NULL: the subject cannot do this.
+ */
+struct bench_ops {
+	void (*recv)(struct bench_subject *s, void *buf, size_t len,
+		     uint64_t tag, unsigned slot);
+	void (*send)(struct bench_subject *s, const void *buf, size_t len,
+		     uint64_t tag, unsigned slot);
+	void (*inject)(struct bench_subject *s, const void *buf, size_t len,
+		       uint64_t tag);
+	/* Until @left posted receives, until no sends are under way. */
+	void (*wait_recv)(struct bench_subject *s, unsigned left);
+	void (*wait_send)(struct bench_subject *s);
+	/* Until no receives are under way; sleeps meanwhile. */
+	void (*sleep_recv)(struct bench_subject *s);
+	/* Make progress once; nothing is expected. */
+	void (*poll)(struct bench_subject *s);
+	/* One-sided, to and from offset @at of the other side's @rx or @tx. */
+	void (*write)(struct bench_subject *s, const void *buf, size_t len,
+		      size_t at, unsigned slot);
+	void (*read)(struct bench_subject *s, void *buf, size_t len, size_t at,
+		     unsigned slot);
+	void (*fetch_add)(struct bench_subject *s, size_t at, unsigned slot);
+	void (*close)(struct bench_subject *s);
+};
+
+/* Map the buffers of @s and write to all their pages. */
+void bench_buffers(struct bench_subject *s);
+
+/* Open libfabric's @provider on loopback. */
+void bench_fab_open(struct bench_subject *s, const char *provider);
+
+/* Carry out orders until BENCH_QUIT. */
+void bench_side(struct bench_subject *s);
+
+#endif /* BENCH_SUBJECT_H */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The result, as a table to read and as CSV. */
+#ifndef BENCH_TABLE_H
+#define BENCH_TABLE_H
+
+#include <stddef.h>
+
+#include "bench/plan.h"
+#include "bench/stat.h"
+
+/* What one entrant showed in one row. */
+struct bench_cell {
+	const struct bench_entrant *of;
+	const struct bench_sample *sample;
+};
+
+/*
+ * Open batches.csv and rows.csv in @dir, made if need be; NULL: the table goes
+ * to standard output only.
+ */
+void bench_table_open(const char *dir);
+
+/* The @n entrants of @row have been measured. */
+void bench_table_row(const struct bench_row *row,
+		     const struct bench_cell *cells, size_t n);
+
+/* How many rows are ahead, level, behind; the files are closed. */
+void bench_table_close(void);
+
+#endif /* BENCH_TABLE_H */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The works: what two processes do with a subject. */
+#ifndef BENCH_WORK_H
+#define BENCH_WORK_H
+
+#include "bench/subject.h"
+
+/*
+ * Carry out one batch of @order on both sides: @order->count operations.
+ * Returns the ns that it took on side 0.
+ */
+uint64_t bench_work_batch(struct bench_subject *s,
+			  const struct bench_order *order);
+
+/* Can @s do @order at all? */
+int bench_work_possible(const struct bench_subject *s,
+			const struct bench_order *order);
+
+#endif /* BENCH_WORK_H */
