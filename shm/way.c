@@ -2,13 +2,20 @@
 /*
  * See way.h. Messages of one class take the same way for a run; the first ones
  * of a run still meet messages of the run before and do not count. A way that
- * was tried and found bad is tried less often.
+ * was tried and found bad is tried less and less often, until the cost of the
+ * chosen one changes: then the machine has changed, and all are tried again. A
+ * class of which nothing is known begins with what is known of the nearest one.
  */
 #include "shm/way.h"
 
+#include <string.h>
+
 #include "base/base.h"
 
-enum { WAY_UNIT_BYTES = 64 * 1024 };
+enum {
+	WAY_UNIT_BYTES = 64 * 1024,
+	WAY_LONG_CLASS = 6, /* 1 MiB */
+};
 
 static unsigned class_of(uint64_t bytes)
 {
@@ -22,10 +29,35 @@ static unsigned class_of(uint64_t bytes)
 	return c;
 }
 
-enum tdm_shm_way tdm_shm_way_choose(const struct tdm_shm_ways *w,
-				    uint64_t bytes)
+/* Begin to use class @k: take over what the nearest class in use has learned. */
+static void adopt(struct tdm_shm_ways *w, unsigned k)
 {
-	return (enum tdm_shm_way)w->sizes[class_of(bytes)].now;
+	unsigned d;
+
+	for (d = 1; d < TDM_SHM_WAY_CLASSES; d++) {
+		const struct tdm_shm_way_class *from = NULL;
+
+		if (k >= d && w->sizes[k - d].every)
+			from = &w->sizes[k - d];
+		else if (k + d < TDM_SHM_WAY_CLASSES && w->sizes[k + d].every)
+			from = &w->sizes[k + d];
+		if (!from)
+			continue;
+		memcpy(w->sizes[k].cost, from->cost, sizeof(from->cost));
+		w->sizes[k].now = from->now;
+		break;
+	}
+	w->sizes[k].every = TDM_SHM_WAY_EVERY;
+	w->sizes[k].wait = TDM_SHM_WAY_EVERY;
+}
+
+enum tdm_shm_way tdm_shm_way_choose(struct tdm_shm_ways *w, uint64_t bytes)
+{
+	unsigned k = class_of(bytes);
+
+	if (tdm_unlikely(!w->sizes[k].every))
+		adopt(w, k);
+	return (enum tdm_shm_way)w->sizes[k].now;
 }
 
 static uint8_t cheapest(const struct tdm_shm_way_class *c)
@@ -39,12 +71,6 @@ static uint8_t cheapest(const struct tdm_shm_way_class *c)
 	return best;
 }
 
-/* Is @way so dear that it is tried seldom? */
-static int is_bad(const struct tdm_shm_way_class *c, uint8_t way)
-{
-	return c->cost[way] / 3 > c->cost[cheapest(c)] / 2;
-}
-
 static void begin(struct tdm_shm_way_class *c, uint8_t way, int trial)
 {
 	c->now = way;
@@ -54,11 +80,25 @@ static void begin(struct tdm_shm_way_class *c, uint8_t way, int trial)
 	c->bytes = 0;
 }
 
-/* The run is over and its cost known: which one follows? */
-static void decide(struct tdm_shm_way_class *c)
+/* Try the next way that is not @best. */
+static void try_next(struct tdm_shm_way_class *c, uint8_t best)
 {
+	do {
+		c->next = (uint8_t)((c->next + 1) % TDM_SHM_WAYS);
+	} while (c->next == best);
+	begin(c, c->next, 1);
+}
+
+/* A run of the present way is over; its cost is @cost. What follows? */
+static void decide(struct tdm_shm_way_class *c, uint32_t cost)
+{
+	uint64_t before = c->cost[c->now];
+	int changed = before && (cost > 2 * before || before > 2ull * cost);
 	uint8_t way, best;
 
+	if (!c->trial && before)
+		cost = (uint32_t)((before + cost) / 2);
+	c->cost[c->now] = cost;
 	for (way = 0; way < TDM_SHM_WAYS; way++) {
 		if (!c->cost[way]) {
 			begin(c, way, 1);
@@ -66,38 +106,54 @@ static void decide(struct tdm_shm_way_class *c)
 		}
 	}
 	best = cheapest(c);
-	if (c->trial || !c->wait) {
-		c->next = (uint8_t)((c->next + 1) % TDM_SHM_WAYS);
-		if (c->next == best)
-			c->next = (uint8_t)((c->next + 1) % TDM_SHM_WAYS);
-		c->wait = is_bad(c, c->next) ? TDM_SHM_WAY_SELDOM :
-					       TDM_SHM_WAY_EVERY;
-	} else if (!--c->wait && c->next != best) {
-		begin(c, c->next, 1);
-		return;
+	if (c->trial) {
+		c->every = 2ull * cost > 3ull * c->cost[best] ?
+				   tdm_min(2 * c->every, TDM_SHM_WAY_SELDOM) :
+				   TDM_SHM_WAY_EVERY;
+		c->wait = c->every;
+		c->due -= !!c->due;
+	} else if (changed) {
+		c->every = TDM_SHM_WAY_EVERY;
+		c->due = TDM_SHM_WAYS - 1;
+	} else if (!--c->wait) {
+		c->due = 1;
 	}
-	begin(c, best, 0);
+	if (c->due)
+		try_next(c, best);
+	else
+		begin(c, best, 0);
+}
+
+/* Is the run long enough, or has it shown that another way is far better? */
+static int is_over(const struct tdm_shm_way_class *c, uint32_t length,
+		   uint32_t skip, uint64_t cost)
+{
+	uint64_t best = c->cost[cheapest(c)];
+
+	if (c->count >= length)
+		return 1;
+	return best && cost > 2 * best && c->now != cheapest(c) &&
+	       c->count >= skip + (c->trial ? 2 : 8);
 }
 
 void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
 		      enum tdm_shm_way way, uint64_t ns)
 {
-	struct tdm_shm_way_class *c = &w->sizes[class_of(bytes)];
+	unsigned k = class_of(bytes);
+	struct tdm_shm_way_class *c = &w->sizes[k];
+	int is_long = k >= WAY_LONG_CLASS;
+	uint32_t skip = is_long ? TDM_SHM_WAY_LONG_SKIP : TDM_SHM_WAY_SKIP;
+	uint32_t length = !c->trial && c->cost[way] ? TDM_SHM_WAY_RUN :
+			  is_long		    ? TDM_SHM_WAY_LONG_TRIAL :
+						      TDM_SHM_WAY_TRIAL;
 	uint64_t cost;
 
-	if (way != c->now)
+	if (way != c->now || ++c->count <= skip)
 		return;
-	if (++c->count > TDM_SHM_WAY_SKIP) {
-		c->ns += ns;
-		c->bytes += bytes;
-	}
-	if (c->count <
-	    (c->trial || !c->cost[way] ? TDM_SHM_WAY_TRIAL : TDM_SHM_WAY_RUN))
-		return;
+	c->ns += ns;
+	c->bytes += bytes;
 	cost = (uint64_t)((double)c->ns * WAY_UNIT_BYTES / (double)c->bytes);
-	cost = tdm_min(cost, (uint64_t)UINT32_MAX) + 1;
-	if (c->cost[way])
-		cost = (c->cost[way] + cost) / 2;
-	c->cost[way] = (uint32_t)tdm_min(cost, (uint64_t)UINT32_MAX);
-	decide(c);
+	cost = tdm_min(cost + 1, (uint64_t)UINT32_MAX);
+	if (is_over(c, length, skip, cost))
+		decide(c, (uint32_t)cost);
 }

@@ -23,12 +23,15 @@ enum tdm_shm_way {
 enum {
 	TDM_SHM_WAY_LEAST_BYTES = 16 * 1024, /* shorter messages are read */
 	TDM_SHM_WAY_CLASSES = 10,	     /* 16 KiB, 32 KiB, ... 8 MiB */
-	TDM_SHM_WAY_RUN = 32,		     /* messages by the chosen way */
-	TDM_SHM_WAY_TRIAL = 6,		     /* messages by another one */
-	TDM_SHM_WAY_SKIP = 2, /* first messages of either do not count */
-	/* runs of the chosen way between two trials, and of one that was bad */
+	TDM_SHM_WAY_RUN = 64,		     /* messages by the chosen way */
+	TDM_SHM_WAY_TRIAL = 16,		     /* messages by another one */
+	TDM_SHM_WAY_SKIP = 8, /* first messages of either do not count */
+	/* the same for messages of 1 MiB and more */
+	TDM_SHM_WAY_LONG_TRIAL = 3,
+	TDM_SHM_WAY_LONG_SKIP = 1,
+	/* runs of the chosen way between trials; most, of ways that are bad */
 	TDM_SHM_WAY_EVERY = 4,
-	TDM_SHM_WAY_SELDOM = 16,
+	TDM_SHM_WAY_SELDOM = 64,
 };
 
 /* What is known of messages of one size class. */
@@ -36,8 +39,10 @@ struct tdm_shm_way_class {
 	uint32_t cost[TDM_SHM_WAYS]; /* ns for 64 KiB; 0: not known */
 	uint8_t now;		     /* the way that messages take */
 	uint8_t trial;		     /* 1: only to learn its cost */
-	uint8_t next;		     /* the way to be tried next */
-	uint8_t wait;		     /* runs until then */
+	uint8_t next;		     /* the way tried last */
+	uint8_t due;		     /* trials that are due at once */
+	uint8_t every;		     /* runs between trials */
+	uint8_t wait;		     /* runs until the next trial */
 	uint32_t count;		     /* messages of this run */
 	uint64_t ns, bytes;	     /* of those that count */
 };
@@ -50,8 +55,7 @@ struct tdm_shm_ways {
  * The way for a message of @bytes, at least TDM_SHM_WAY_LEAST_BYTES. Zeroed
  * @w: nothing is known.
  */
-enum tdm_shm_way tdm_shm_way_choose(const struct tdm_shm_ways *w,
-				    uint64_t bytes);
+enum tdm_shm_way tdm_shm_way_choose(struct tdm_shm_ways *w, uint64_t bytes);
 
 /*
  * A message of @bytes came by @way and took @ns: from its announcement, or from

@@ -280,7 +280,7 @@ protected:
 		for (auto &c : pair->ways->sizes) {
 			c = {};
 			c.now = uint8_t(way);
-			c.wait = 100;
+			c.every = c.wait = 100;
 			for (uint32_t &cost : c.cost)
 				cost = 1;
 		}
