@@ -18,6 +18,8 @@
 
 enum {
 	TCP_HEADER_BYTES = 16, /* what a record adds to a tagged message */
+	TCP_SHORT_BYTES = 512,
+	TCP_TOGETHER = 64,
 	COPY_CHUNK_BYTES = 64 * 1024,
 };
 
@@ -154,9 +156,13 @@ static void tcps(struct bench_subject *s, size_t len, unsigned count)
 	}
 }
 
+/* Short messages are gathered, 64 in one call. */
 static void tcp_stream(struct bench_subject *s, size_t len, unsigned count)
 {
-	unsigned i;
+	unsigned i, together = len <= TCP_SHORT_BYTES ? TCP_TOGETHER : 1;
+
+	len = (len + TCP_HEADER_BYTES) * together;
+	count = (count + together - 1) / together;
 
 	for (i = 0; i < count; i++) {
 		if (!s->side)

@@ -164,6 +164,11 @@ static void windowed(struct list *l, enum bench_tier tier, enum bench_kind kind,
 			   .lcount = batch(bytes) },
 	};
 
+	/* A whole number of what the limit sends together. */
+	if (tier == TCP)
+		row.order.lcount = (row.order.lcount + 63) / 64 * 64;
+	if (tier == TCP && bytes > 65536)
+		row.order.lcount = batch(bytes);
 	add(l, &row);
 }
 

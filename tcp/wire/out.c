@@ -32,7 +32,7 @@ enum {
 	/* How long to wait when the kernel has no memory for a send. */
 	NO_MEMORY_MS = 10,
 	/* Most bytes given to the kernel in one pass. */
-	PUSH_BYTES = 1 << 20,
+	PUSH_BYTES = 2 << 20,
 	/* At so many gathered messages they are sent. */
 	FLUSH_MSGS = 64,
 };

@@ -12,7 +12,7 @@ enum {
 	/*
 	 * Announced data is split, so that other messages are sent in between.
 	 */
-	TDM_TX_CHUNK_BYTES = 512 << 10,
+	TDM_TX_CHUNK_BYTES = 1 << 20,
 };
 
 /* Free @op: its number, its memory, its region's entry. No completion. */
