@@ -17,7 +17,10 @@ OTHER = "sockets"
 PROCESSES = (0,)
 FOLDERS = ("pt2pt", "rma", "coll", "comm", "init", "attr", "group", "datatype",
            "info", "topo", "threads/pt2pt", "threads/rma", "threads/comm",
-           "threads/coll", "threads/init", "perf", "basic", "util", "part")
+           "threads/coll", "threads/init", "perf", "basic", "util", "part",
+           "errhan", "errors/attr", "errors/coll", "errors/comm",
+           "errors/datatype", "errors/group", "errors/pt2pt", "errors/rma",
+           "errors/topo")
 
 
 def locate(root: Path):
@@ -28,11 +31,21 @@ def locate(root: Path):
     return (tests, launcher) if tests and launcher else None
 
 
+def list_of(folder: Path):
+    """The list of a folder: made by configure, or left among the sources."""
+    path, makefile = folder / "testlist", folder / "Makefile"
+    if not path.is_file() and makefile.is_file():
+        found = re.search(r"^srcdir = (.+)$",
+                          makefile.read_text(encoding="utf-8"), re.MULTILINE)
+        if found:
+            path = folder / found.group(1) / "testlist"
+    return path
+
+
 def entries(folder: Path):
     """name, processes, options of each line of a list."""
-    for path in (folder / "testlist",):
-        if not path.is_file():
-            continue
+    path = list_of(folder)
+    if path.is_file():
         for line in path.read_text(encoding="utf-8").splitlines():
             words = line.split("#", 1)[0].split()
             if len(words) < 2 or not words[1].isdigit():

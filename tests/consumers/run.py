@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import fabtests
@@ -21,6 +22,7 @@ import mpich
 import sos
 from unit import FAILED, MODES, PASSED, SKIPPED, file_name, run
 
+SAY_SECONDS = 60
 SUITES = [fabtests, sos, mercury, mpich, gasnet, imb]
 
 
@@ -52,17 +54,26 @@ def run_mode(args, suite, found, mode):
     folder.mkdir(parents=True, exist_ok=True)
     processes = [int(n) for n in args.processes.split(",") if n]
     with tempfile.TemporaryDirectory() as scratch:
-        for count in processes or suite.PROCESSES:
-            for unit in suite.units(found, mode, count):
-                if not re.search(args.only, unit.name):
-                    continue
-                unit.cwd = unit.cwd or scratch
-                for outcome, case in run(unit, environment(args, mode), folder,
-                                         args.seconds):
-                    if outcome == FAILED:
-                        print(f"{suite.NAME} {mode.name}: {case} failed: "
-                              f"{folder / file_name(unit.name)}.log",
-                              flush=True)
+        chosen = [unit for count in processes or suite.PROCESSES
+                  for unit in suite.units(found, mode, count)
+                  if re.search(args.only, unit.name)]
+        if not chosen:
+            print(f"{suite.NAME} {mode.name}: nothing matches --only "
+                  f"{args.only}", flush=True)
+        said = time.monotonic()
+        for number, unit in enumerate(chosen):
+            if time.monotonic() - said > SAY_SECONDS:
+                said = time.monotonic()
+                print(f"{suite.NAME} {mode.name}: {number} of {len(chosen)}",
+                      flush=True)
+            unit.cwd = unit.cwd or scratch
+            for outcome, case in run(unit, environment(args, mode), folder,
+                                     args.seconds):
+                if outcome == FAILED:
+                    print(f"{suite.NAME} {mode.name}: {case} failed: "
+                          f"{folder / file_name(unit.name)}.log",
+                          flush=True)
+    return len(chosen)
 
 
 def outcomes(args, suite, mode):
@@ -114,7 +125,7 @@ def main():
             sys.exit(f"consumers: there is no suite {name}; there are "
                      + ", ".join(s.NAME for s in SUITES))
     suites = [known[n.lower()] for n in wanted]
-    missing = []
+    missing, ran = [], 0
     for suite in suites if not args.table else []:
         found = suite.locate(args.dir.resolve())
         if not found:
@@ -125,12 +136,12 @@ def main():
             if mode is None:
                 sys.exit(f"consumers: there is no mode {name}; there are "
                          + ", ".join(m.name for m in MODES))
-            run_mode(args, suite, found, mode)
+            ran += run_mode(args, suite, found, mode)
     bad = table(args, suites)
     for suite in missing:
         print(f"not found below {args.dir}: {suite.NAME} "
               f"({suite.LOOKED_FOR})")
-    return 1 if bad or len(missing) == len(suites) else 0
+    return 1 if bad or not (ran or args.table) else 0
 
 
 if __name__ == "__main__":

@@ -16,7 +16,10 @@ PROCESSES = (2, 4)
 def locate(root: Path):
     folder = next((p.parent for p in find(root, "test/unit/hello")
                    if os.access(p, os.X_OK)), None)
-    launcher = shutil.which("mpiexec.hydra") or shutil.which("oshrun")
+    # Never oshrun: Open MPI's has the same name and starts no SOS program.
+    launcher = shutil.which("mpiexec.hydra") or next(
+        (str(p) for p in find(root, "bin/mpiexec.hydra")
+         if os.access(p, os.X_OK)), None)
     return (folder, launcher) if folder and launcher else None
 
 
