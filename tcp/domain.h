@@ -25,14 +25,14 @@ struct tdm_domain {
 	struct tdm_lock lock;
 	struct tdm_engine engine;
 	struct tdm_fabric *fabric;
-	struct fi_info *info;	    /* as the application opened it, owned */
-	struct tdm_loop *loop;	    /* G: lock */
-	struct tdm_link *link;	    /* NULL: no shared memory */
-	struct tdm_list eps;	    /* struct tdm_ep, enabled ones; G: lock */
-	size_t users;		    /* objects opened on the domain; G: lock */
-	size_t local_pairs;	    /* pairs that use shared memory; G: lock */
-	int watching;		    /* the link's descriptors are in wait_fd */
-	struct tdm_eq *eq;	    /* fi_domain_bind(), or NULL */
+	struct fi_info *info;  /* as the application opened it, owned */
+	struct tdm_loop *loop; /* G: lock */
+	struct tdm_link *link; /* NULL: no shared memory */
+	struct tdm_list eps;   /* struct tdm_ep, enabled ones; G: lock */
+	size_t users;	       /* objects opened on the domain; G: lock */
+	size_t local_pairs;    /* pairs that use shared memory; G: lock */
+	int watching;	       /* the transports' descriptors are in wait_fd */
+	struct tdm_eq *eq;     /* fi_domain_bind(), or NULL */
 	struct tdm_auto *automatic; /* the progress thread, or NULL */
 	int tcp_quiet;		    /* no connection at the last full pass */
 	void *mr_tree;	       /* struct tdm_mr by key, tsearch(3); G: lock */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The path of a pair, past connections and sessions included (its *lives*).
- *
- * The shared-memory peer counts for a local pair: its endpoint is asked through
- * the same interface, with the address in its AV, about the present session;
- * the event that reports the end of a session has its last counts.
+ * The path of a pair, past connections and sessions included (its *lives*). The
+ * transports count what is under way (session() of tier.h); the report of the
+ * end of a session or connection has its last counts.
  *
  * Lock: held in all of this file.
  */
@@ -17,6 +15,7 @@
 
 #include "base/env.h"
 #include "tcp/ep.h"
+#include "tcp/tier.h"
 
 /* By enum tdm_reason; the same list as in fi_tandem(7), REPORT. */
 static const char *const reasons[TDM_REASON_COUNT] = {
@@ -47,25 +46,7 @@ static void add(struct tdm_report_counts *to,
 	to->rx_bytes += more->rx_bytes;
 }
 
-/* The peer endpoint's report on @addr. Returns 0, or not 0: there is none. */
-static int ask_local(struct tdm_ep *ep, fi_addr_t addr,
-		     struct tdm_report_path *out)
-{
-	struct tdm_report_ops *ops;
-	fi_addr_t local;
-
-	if (!ep->local)
-		return -FI_ENODATA;
-	local = tdm_av_local_known(ep->av, addr);
-	if (local == FI_ADDR_NOTAVAIL ||
-	    fi_open_ops(&ep->local->fid, TDM_REPORT_OPS, 0, (void **)&ops,
-			NULL))
-		return -FI_ENODATA;
-	out->size = sizeof(*out);
-	return ops->path(ep->local, local, out);
-}
-
-static struct tdm_report_counts conn_counts(const struct tdm_conn *conn)
+struct tdm_report_counts tdm_history_counts(const struct tdm_conn *conn)
 {
 	const struct tdm_conn_stats *s = tdm_conn_stats(conn);
 	const struct tdm_report_counts counts = {
@@ -122,7 +103,7 @@ void tdm_history_end_local(struct tdm_ep *ep, struct tdm_pair *p,
 void tdm_history_end_remote(struct tdm_ep *ep, struct tdm_pair *p,
 			    const struct tdm_conn *conn, int err)
 {
-	const struct tdm_report_counts counts = conn_counts(conn);
+	const struct tdm_report_counts counts = tdm_history_counts(conn);
 	struct tdm_history *l;
 
 	/*
@@ -158,16 +139,19 @@ static void fill(struct tdm_report_path *out, const struct tdm_history *l)
 	out->tcp = l->tcp;
 }
 
-static void in_use(struct tdm_report_path *out, enum tdm_report_kind path,
-		   uint32_t reason)
+/* The life that goes on, with the path and the counts of @now. */
+static void in_use(struct tdm_report_path *out,
+		   const struct tdm_report_path *now)
 {
-	out->path = path;
-	out->reason = reason;
+	out->path = now->path;
+	out->reason = now->reason;
 	out->state = TDM_REPORT_IN_USE;
 	out->err = 0;
-	out->large_rx = TDM_REPORT_LARGE_NONE;
-	out->large_tx = TDM_REPORT_LARGE_NONE;
+	out->large_rx = now->large_rx;
+	out->large_tx = now->large_tx;
 	out->lives++;
+	add(&out->shm, &now->shm);
+	add(&out->tcp, &now->tcp);
 }
 
 static void finish(struct tdm_report_path *out)
@@ -182,45 +166,23 @@ static void finish(struct tdm_report_path *out)
 	out->reason_text = tdm_reason_text(out->reason);
 }
 
-/*
- * The connection with @addr that carries messages or, if the pair is new, will
- * carry them: a pair by TCP has a connection as soon as it sends. A peer that
- * connected before its address was inserted has one without a pair.
- */
-static const struct tdm_conn *
-live_conn(struct tdm_ep *ep, const struct tdm_pair *p, fi_addr_t addr)
-{
-	const struct tdm_conn *conn = p ? p->conn : NULL;
-	struct tdm_addr a;
-
-	if (!conn && ep->tcp && !tdm_av_addr(ep->av, addr, &a))
-		conn = tdm_conn_find(ep->tcp, &a);
-	if (!conn || tdm_conn_agreed(conn))
-		return conn;
-	return p && p->agreed == TDM_PATH_REMOTE && !p->history ? conn : NULL;
-}
-
 void tdm_history_path(struct tdm_ep *ep, fi_addr_t addr,
 		      struct tdm_report_path *out)
 {
 	const struct tdm_pair *p = tdm_ep_pair_of(ep, addr);
-	const struct tdm_conn *conn = live_conn(ep, p, addr);
-	struct tdm_report_counts counts;
-	struct tdm_report_path local;
+	struct tdm_report_path now;
+	int ret = -FI_ENODATA, t;
 
 	fill(out, p ? p->history : NULL);
-	if (!ask_local(ep, addr, &local) && local.path == TDM_REPORT_SHM) {
-		in_use(out, TDM_REPORT_SHM, TDM_REASON_NONE);
-		out->large_rx = local.large_rx;
-		out->large_tx = local.large_tx;
-		add(&out->shm, &local.shm);
-	} else if (conn) {
-		counts = conn_counts(conn);
-		in_use(out, TDM_REPORT_TCP, p ? p->reason : TDM_REASON_NONE);
-		add(&out->tcp, &counts);
-	} else if (p && !p->history) {
-		out->reason = p->reason;
+	/* A session by shared memory counts before a connection that it ends. */
+	for (t = TDM_TRANSPORTS; ret && t-- > 0;) {
+		memset(&now, 0, sizeof(now));
+		ret = tdm_tier[t]->session(ep, addr, &now);
 	}
+	if (!ret)
+		in_use(out, &now);
+	else if (p && !p->history)
+		out->reason = p->reason;
 	finish(out);
 }
 

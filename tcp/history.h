@@ -45,6 +45,9 @@ void tdm_history_end_local(struct tdm_ep *ep, struct tdm_pair *p,
 void tdm_history_end_remote(struct tdm_ep *ep, struct tdm_pair *p,
 			    const struct tdm_conn *conn, int err);
 
+/* What @conn has counted. */
+struct tdm_report_counts tdm_history_counts(const struct tdm_conn *conn);
+
 /*
  * @addr, the last index of @p, is about to be removed: keep the record if a
  * report will be printed, else free p->history.

@@ -23,6 +23,7 @@
 struct tdm_cntr;
 struct tdm_domain;
 struct tdm_ep;
+struct tdm_report_path;
 
 struct tdm_tier_ops {
 	/*
@@ -88,6 +89,15 @@ struct tdm_tier_ops {
 	 * AV: report operations that end from now on accordingly.
 	 */
 	void (*rebound)(struct tdm_ep *ep);
+
+	/*
+	 * The session with @addr, an address of the AV, that is in use or will
+	 * be by the next send. Out: path, reason, large_rx, large_tx of *@out,
+	 * which is 0 otherwise, and the counts of this path, shm or tcp. 0, or
+	 * -FI_ENODATA: there is none.
+	 */
+	int (*session)(struct tdm_ep *ep, fi_addr_t addr,
+		       struct tdm_report_path *out);
 };
 
 /* tier_tcp.c and tier_local.c. */

@@ -17,6 +17,7 @@
 #include "base/auth.h"
 #include "base/env.h"
 #include "base/log.h"
+#include "fi_ext_tandem.h"
 #include "tcp/ep_priv.h"
 #include "tcp/refuse.h"
 #include "tcp/tier.h"
@@ -170,6 +171,33 @@ static void rebound(struct tdm_ep *ep)
 	(void)ep;
 }
 
+/*
+ * The peer's endpoint is asked as an application asks the owner's, with the
+ * address in its AV.
+ */
+static int session(struct tdm_ep *ep, fi_addr_t addr,
+		   struct tdm_report_path *out)
+{
+	struct tdm_report_path path = { .size = sizeof(path) };
+	struct tdm_report_ops *ops;
+	fi_addr_t local;
+
+	if (!ep->local)
+		return -FI_ENODATA;
+	local = tdm_av_local_known(ep->av, addr);
+	if (local == FI_ADDR_NOTAVAIL ||
+	    fi_open_ops(&ep->local->fid, TDM_REPORT_OPS, 0, (void **)&ops,
+			NULL) ||
+	    ops->path(ep->local, local, &path) || path.path != TDM_REPORT_SHM)
+		return -FI_ENODATA;
+	out->path = TDM_REPORT_SHM;
+	out->reason = TDM_REASON_NONE;
+	out->large_rx = path.large_rx;
+	out->large_tx = path.large_tx;
+	out->shm = path.shm;
+	return 0;
+}
+
 const struct tdm_tier_ops tdm_tier_local = {
 	.start = start,
 	.stop = stop,
@@ -185,4 +213,5 @@ const struct tdm_tier_ops tdm_tier_local = {
 	.tx_left = tx_left,
 	.bind_cntr = bind_cntr,
 	.rebound = rebound,
+	.session = session,
 };

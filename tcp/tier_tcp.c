@@ -6,6 +6,8 @@
  *
  * Lock: held in all of this file.
  */
+#include <rdma/fi_errno.h>
+
 #include "tcp/bind.h"
 #include "tcp/ep_priv.h"
 #include "tcp/tier.h"
@@ -139,6 +141,38 @@ static void rebound(struct tdm_ep *ep)
 	tdm_tcp_set_done(ep->tcp, &done);
 }
 
+/*
+ * The connection with @addr that carries messages or, if the pair is new, will
+ * carry them: a pair by TCP has a connection as soon as it sends. A peer that
+ * connected before its address was inserted has one without a pair.
+ */
+static const struct tdm_conn *
+live_conn(struct tdm_ep *ep, const struct tdm_pair *p, fi_addr_t addr)
+{
+	const struct tdm_conn *conn = p ? p->conn : NULL;
+	struct tdm_addr a;
+
+	if (!conn && ep->tcp && !tdm_av_addr(ep->av, addr, &a))
+		conn = tdm_conn_find(ep->tcp, &a);
+	if (!conn || tdm_conn_agreed(conn))
+		return conn;
+	return p && p->agreed == TDM_PATH_REMOTE && !p->history ? conn : NULL;
+}
+
+static int session(struct tdm_ep *ep, fi_addr_t addr,
+		   struct tdm_report_path *out)
+{
+	const struct tdm_pair *p = tdm_ep_pair_of(ep, addr);
+	const struct tdm_conn *conn = live_conn(ep, p, addr);
+
+	if (!conn)
+		return -FI_ENODATA;
+	out->path = TDM_REPORT_TCP;
+	out->reason = p ? p->reason : TDM_REASON_NONE;
+	out->tcp = tdm_history_counts(conn);
+	return 0;
+}
+
 const struct tdm_tier_ops tdm_tier_tcp = {
 	.start = start,
 	.stop = stop,
@@ -154,4 +188,5 @@ const struct tdm_tier_ops tdm_tier_tcp = {
 	.tx_left = tx_left,
 	.bind_cntr = bind_cntr,
 	.rebound = rebound,
+	.session = session,
 };
