@@ -152,7 +152,7 @@ int tdm_shm_attach(struct tdm_shm_pair *pair)
 
 	if (!s)
 		return -FI_EAGAIN;
-	s->state = TDM_SHM_SESSION_SENT;
+	tdm_shm_session_set_state(s, TDM_SHM_SESSION_SENT);
 	s->lifeline.ready = sent_ready;
 	ret = session_dial(s, &pair->addr);
 	if (!ret)
@@ -167,7 +167,7 @@ int tdm_shm_attach(struct tdm_shm_pair *pair)
 	}
 	s->pair = pair;
 	pair->sess = s;
-	pair->state = TDM_SHM_PAIR_ATTACHING;
+	tdm_shm_pair_set_state(pair, TDM_SHM_PAIR_ATTACHING);
 	tdm_list_append(&pair->ep->attaching, &s->node);
 	return 0;
 }
@@ -283,12 +283,12 @@ static void accept_answer(struct tdm_shm_session *s, struct tdm_shm_pair *pair,
 	int ret;
 
 	s->ep->unauth--;
-	s->state = TDM_SHM_SESSION_WAIT_READY;
+	tdm_shm_session_set_state(s, TDM_SHM_SESSION_WAIT_READY);
 	s->lifeline.ready = wait_ready;
 	s->deadline = 0;
 	s->pair = pair;
 	pair->sess = s;
-	pair->state = TDM_SHM_PAIR_ACCEPTING;
+	tdm_shm_pair_set_state(pair, TDM_SHM_PAIR_ACCEPTING);
 	why = tdm_shm_session_take(s, h, fds);
 	if (why == TDM_SHM_WHY_NONE && tdm_shm_session_prepare(s))
 		why = TDM_SHM_WHY_RESOURCE;
@@ -411,7 +411,7 @@ static void accept_one(struct tdm_shm_ep *ep, int fd)
 		tdm_os.close(fd);
 		return;
 	}
-	s->state = TDM_SHM_SESSION_ACCEPTED;
+	tdm_shm_session_set_state(s, TDM_SHM_SESSION_ACCEPTED);
 	ep->unauth++;
 	s->lifeline.fd = fd;
 	s->lifeline.ready = accepted_ready;

@@ -28,7 +28,9 @@ struct tdm_shm_watch {
 	void (*ready)(struct tdm_shm_watch *w, uint32_t events);
 };
 
+/* session.c has the diagram. */
 enum tdm_shm_session_state {
+	TDM_SHM_SESSION_NEW,	    /* no socket yet */
 	TDM_SHM_SESSION_ACCEPTED,   /* acceptor: waits for HELLO, 5 s */
 	TDM_SHM_SESSION_SENT,	    /* initiator: waits for HELLO */
 	TDM_SHM_SESSION_WAIT_READY, /* acceptor: waits for READY */

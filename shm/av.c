@@ -220,7 +220,7 @@ static void pair_forget(struct tdm_shm_ep *ep, const struct tdm_shm_addr *addr,
 		pair->refs--;
 	}
 	if (pair->state == TDM_SHM_PAIR_FAILED)
-		pair->state = TDM_SHM_PAIR_NONE;
+		tdm_shm_pair_set_state(pair, TDM_SHM_PAIR_NONE);
 	pair->refused_told = 0;
 	pair->silent = 0;
 	if (tdm_shm_av_source(ep->av, addr) == FI_ADDR_UNSPEC)

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pairs: lookup, establishing a session, and ending one.
+ * Pairs: their states, lookup, establishing a session, and ending one.
+ *
+ *   NONE --- we send HELLO --------------> ATTACHING ---+
+ *    |------ a HELLO came ---------------> ACCEPTING ---+--> UP
+ *    |------ an endpoint with itself -------------------+
+ *    +------ refused for good -----------> FAILED
+ *
+ * Back to NONE: ATTACHING, ACCEPTING and UP when the session ends, FAILED when
+ * the owner removes the address.
  *
  * Invariants:
  *  1. A session ends at one place, tdm_shm_pair_lose(), and never while a
@@ -16,6 +24,7 @@
 #include "shm/pair.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +46,31 @@
 #include "shm/unexp.h"
 
 enum { PAIR_SILENT_MOST = 8, PAIR_GROW_AFTER = 128 };
+
+/* ---- states -------------------------------------------------------------- */
+
+#define BIT(state) (1u << TDM_SHM_PAIR_##state)
+
+static const struct {
+	const char *name;
+	unsigned next; /* states that may follow */
+} states[] tdm_unused = {
+	[TDM_SHM_PAIR_NONE] = { "none", BIT(ATTACHING) | BIT(ACCEPTING) |
+						BIT(UP) | BIT(FAILED) },
+	[TDM_SHM_PAIR_ATTACHING] = { "attaching", BIT(NONE) | BIT(UP) },
+	[TDM_SHM_PAIR_ACCEPTING] = { "accepting", BIT(NONE) | BIT(UP) },
+	[TDM_SHM_PAIR_UP] = { "up", BIT(NONE) },
+	[TDM_SHM_PAIR_FAILED] = { "failed", BIT(NONE) },
+};
+
+void tdm_shm_pair_set_state(struct tdm_shm_pair *pair,
+			    enum tdm_shm_pair_state state)
+{
+	assert(states[pair->state].next & (1u << state));
+	TDM_DBG(EP_CTRL, "pair %s -> %s", states[pair->state].name,
+		states[state].name);
+	pair->state = state;
+}
 
 /* ---- lookup -------------------------------------------------------------- */
 
@@ -257,7 +291,7 @@ void tdm_shm_pair_up(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	if (s) {
 		pair->own = s->own.base;
 		pair->peer = s->peer.base;
-		s->state = TDM_SHM_SESSION_UP;
+		tdm_shm_session_set_state(s, TDM_SHM_SESSION_UP);
 		s->deadline = 0;
 		tdm_list_del(&s->node);
 		s->lifeline.ready = tdm_shm_lifeline_ready;
@@ -266,7 +300,7 @@ void tdm_shm_pair_up(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	}
 	pair_reset_rings(pair, peer_slots);
 	tdm_shm_ctx_reset(pair);
-	pair->state = TDM_SHM_PAIR_UP;
+	tdm_shm_pair_set_state(pair, TDM_SHM_PAIR_UP);
 	pair->broken = 0;
 	pair->epoch++;
 	pair->waiting = 0;
@@ -379,7 +413,8 @@ static void pair_down(struct tdm_shm_pair *pair)
 	pair->broken = 0;
 	pair->ending = 0;
 	pair->more_count = 0;
-	pair->state = TDM_SHM_PAIR_NONE;
+	if (pair->state != TDM_SHM_PAIR_NONE)
+		tdm_shm_pair_set_state(pair, TDM_SHM_PAIR_NONE);
 	if (s)
 		tdm_shm_session_free(s);
 }
@@ -464,7 +499,7 @@ void tdm_shm_pair_fail(struct tdm_shm_pair *pair, enum tdm_reason reason)
 	char text[64] = "";
 
 	pair_down(pair);
-	pair->state = TDM_SHM_PAIR_FAILED;
+	tdm_shm_pair_set_state(pair, TDM_SHM_PAIR_FAILED);
 	TDM_INFO(EP_CTRL, "%s:%u: no shared memory: %s",
 		 tdm_shm_addr_ip(&pair->addr, text, sizeof(text)),
 		 tdm_shm_addr_port(&pair->addr), reason_text(reason));

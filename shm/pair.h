@@ -3,11 +3,8 @@
  * A pair: the state of an endpoint for one remote endpoint that it has dealt
  * with. op.h has the operations under way.
  *
- * States: NONE -> ATTACHING [attach.c: tdm_shm_attach] -> UP; NONE ->
- * ACCEPTING [attach.c: a HELLO came] -> UP; UP -> NONE [tdm_shm_pair_lose];
- * any but UP -> FAILED [tdm_shm_pair_fail]; FAILED -> NONE when the owner
- * removes the address. A session exists in ATTACHING, ACCEPTING and UP
- * (except for the pair of the endpoint with itself).
+ * pair.c has the diagram of its states. A session exists in ATTACHING,
+ * ACCEPTING and UP (except for the pair of the endpoint with itself).
  */
 #ifndef TDM_SHM_PAIR_H
 #define TDM_SHM_PAIR_H
@@ -36,7 +33,7 @@ enum tdm_shm_pair_state {
 
 struct tdm_shm_pair {
 	/* send, hot */
-	enum tdm_shm_pair_state state;
+	enum tdm_shm_pair_state state; /* tdm_shm_pair_set_state() */
 	int broken;	   /* positive errno: the pair waits to be reaped */
 	int send_waits;	   /* 1: slow operations precede messages */
 	int fence;	   /* 1: full fence between publish and bell test */
@@ -132,6 +129,10 @@ struct tdm_shm_pair {
 	/* attaches in a row that were not answered */
 	uint8_t silent;
 };
+
+/* Make a legal step from the state of @pair to @state. */
+void tdm_shm_pair_set_state(struct tdm_shm_pair *pair,
+			    enum tdm_shm_pair_state state);
 
 /* The source of @pair's messages, or their group, has changed. */
 void tdm_shm_pair_source(struct tdm_shm_pair *pair, fi_addr_t owner_addr,

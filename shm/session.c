@@ -4,6 +4,13 @@
  * It belongs to the handshake in attach.c until the pair is up, then to the
  * pair.
  *
+ *         connect, HELLO           HELLO of the peer
+ *   NEW -----------------> SENT -----------------------------> UP
+ *    |    accept                   HELLO             READY      ^
+ *    +-------------------> ACCEPTED -----> WAIT_READY ----------+
+ *
+ * A session is freed in any state.
+ *
  * Invariants:
  *  1. tdm_shm_session_free() accepts a session at any stage of its making.
  *  2. The kernel alone tells the identity of the peer; memory that it sends is
@@ -12,6 +19,7 @@
  */
 #include "shm/session.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +39,24 @@
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
+
+#define BIT(state) (1u << TDM_SHM_SESSION_##state)
+
+/* By state: those that may follow. */
+static const unsigned next[] tdm_unused = {
+	[TDM_SHM_SESSION_NEW] = BIT(SENT) | BIT(ACCEPTED),
+	[TDM_SHM_SESSION_SENT] = BIT(UP),
+	[TDM_SHM_SESSION_ACCEPTED] = BIT(WAIT_READY),
+	[TDM_SHM_SESSION_WAIT_READY] = BIT(UP),
+	[TDM_SHM_SESSION_UP] = 0,
+};
+
+void tdm_shm_session_set_state(struct tdm_shm_session *s,
+			       enum tdm_shm_session_state state)
+{
+	assert(next[s->state] & (1u << state));
+	s->state = state;
+}
 
 struct tdm_shm_session *tdm_shm_session_alloc(struct tdm_shm_ep *ep)
 {

@@ -14,6 +14,10 @@ struct tdm_shm_ep;
 struct tdm_shm_session *tdm_shm_session_alloc(struct tdm_shm_ep *ep);
 void tdm_shm_session_free(struct tdm_shm_session *s);
 
+/* Make a legal step from the state of @s to @state. */
+void tdm_shm_session_set_state(struct tdm_shm_session *s,
+			       enum tdm_shm_session_state state);
+
 /*
  * Ask the kernel who is at the other end of the connected socket. Errors:
  * TDM_SHM_OTHER_USER.
