@@ -55,7 +55,7 @@ void tdm_left_begin(struct tdm_conn *c)
 
 		if (op->state != TDM_TX_CTS || op->dead)
 			continue;
-		op->state = TDM_TX_LEFT;
+		tdm_tx_set_state(op, TDM_TX_LEFT);
 		tdm_list_del(&op->node);
 		tdm_list_append(&c->dataq, &op->node);
 	}
@@ -80,7 +80,7 @@ int tdm_left_commit(struct tdm_conn *c, struct tdm_tx *op)
 	out->tail += (uint32_t)op->len;
 	c->tx_seq++;
 	/* A write is still answered, and a record of the peer may name it. */
-	op->state = TDM_TX_DONE;
+	tdm_tx_set_state(op, TDM_TX_DONE);
 	tdm_list_del(&op->node);
 	tdm_list_append(&c->waitq, &op->node);
 	return 1;

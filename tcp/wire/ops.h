@@ -6,6 +6,8 @@
 #ifndef TDM_TCP_WIRE_OPS_H
 #define TDM_TCP_WIRE_OPS_H
 
+#include <assert.h>
+
 #include <rdma/providers/fi_peer.h>
 
 #include "base/list.h"
@@ -14,7 +16,19 @@
 struct tdm_conn;
 struct tdm_rx;
 
-/* The state of a send, and the queue of its connection that it is on. */
+/*
+ * The state of a send, and the queue of its connection that it is on.
+ *
+ *   QUEUED --- payload in the message -------------------> settled
+ *    |-------- read, atomic operation: asked for --------> DONE
+ *    +-------- announced --> CTS --- CTS came --> DATA --> settled
+ *                             +----- close ----> LEFT ---> DONE
+ *
+ * settled, after its last byte: DONE if the peer answers by DONE, LEAVING if
+ * nobody waits for it, else ACK. A reply begins as DATA. When the peer is given
+ * up, the one whose bytes are being written becomes LEAVING. An operation may
+ * end in any state.
+ */
 enum tdm_tx_state {
 	TDM_TX_QUEUED, /* sendq: no byte of it has been sent */
 	TDM_TX_CTS,    /* waitq: announced, waits for CTS */
@@ -68,6 +82,26 @@ struct tdm_tx {
 	struct fi_peer_rx_entry *entry; /* reply to a read: the region's */
 	struct iovec iov[TDM_IOV_LIMIT];
 };
+
+/* Make a legal step from the state of @op to @state. */
+static inline void tdm_tx_set_state(struct tdm_tx *op, enum tdm_tx_state state)
+{
+	/* By state: those that may follow. */
+	static const uint8_t next[] tdm_unused = {
+		[TDM_TX_QUEUED] = 1 << TDM_TX_CTS | 1 << TDM_TX_DONE |
+				  1 << TDM_TX_ACK | 1 << TDM_TX_LEAVING,
+		[TDM_TX_CTS] = 1 << TDM_TX_DATA | 1 << TDM_TX_LEFT,
+		[TDM_TX_DATA] = 1 << TDM_TX_DONE | 1 << TDM_TX_ACK |
+				1 << TDM_TX_LEAVING,
+		[TDM_TX_LEFT] = 1 << TDM_TX_DONE,
+		[TDM_TX_DONE] = 0,
+		[TDM_TX_ACK] = 1 << TDM_TX_LEAVING,
+		[TDM_TX_LEAVING] = 0,
+	};
+
+	assert(next[op->state] & (1u << state));
+	op->state = (uint8_t)state;
+}
 
 /*
  * The buffers of @op, op->count elements; too many for iov: those of its entry.

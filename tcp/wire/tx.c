@@ -84,13 +84,13 @@ static void settle(struct tdm_conn *c, struct tdm_tx *op)
 	tdm_list_del(&op->node);
 	if (op->has_id) {
 		uncount(c, op);
-		op->state = TDM_TX_DONE;
+		tdm_tx_set_state(op, TDM_TX_DONE);
 		tdm_list_append(&c->waitq, &op->node);
 	} else if (injected(op) || op->ended) {
-		op->state = TDM_TX_LEAVING;
+		tdm_tx_set_state(op, TDM_TX_LEAVING);
 		c->injected = c->tx_seq;
 	} else {
-		op->state = TDM_TX_ACK;
+		tdm_tx_set_state(op, TDM_TX_ACK);
 		tdm_list_append(&c->ackq, &op->node);
 		tdm_unacked_add(c);
 	}
@@ -247,7 +247,7 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 	c->stats.tx_msgs++;
 	c->stats.tx_bytes += op->len;
 	tdm_list_del(&op->node);
-	op->state = TDM_TX_CTS;
+	tdm_tx_set_state(op, TDM_TX_CTS);
 	tdm_list_append(&c->waitq, &op->node);
 	if (op->flags & FI_RMA)
 		tdm_tx_slow(c, op);
@@ -562,7 +562,7 @@ int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		return 0;
 	}
 	tdm_list_del(&op->node);
-	op->state = TDM_TX_DATA;
+	tdm_tx_set_state(op, TDM_TX_DATA);
 	tdm_list_append(&c->dataq, &op->node);
 	return 0;
 }

@@ -172,7 +172,7 @@ int tdm_tx_abandon(struct tdm_conn *c, int err)
 		give_up(c, op, err);
 		if (op->state == TDM_TX_ACK || op->reply) {
 			tdm_list_del(&op->node);
-			op->state = TDM_TX_LEAVING;
+			tdm_tx_set_state(op, TDM_TX_LEAVING);
 		}
 	}
 	while ((n = tdm_list_pop(&c->ackq))) {

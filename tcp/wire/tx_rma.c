@@ -136,7 +136,7 @@ int tdm_tx_commit_request(struct tdm_conn *c, struct tdm_tx *op)
 		put_operands(c, op);
 	out->msgs++;
 	tdm_list_del(&op->node);
-	op->state = TDM_TX_DONE;
+	tdm_tx_set_state(op, TDM_TX_DONE);
 	tdm_list_append(&c->waitq, &op->node);
 	if (!atomic && op->len > TDM_SAMPLE_BYTES)
 		tdm_tx_slow(c, op);
