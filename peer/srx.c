@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The receive side of the owner: posting, flushing, and matching a new receive
- * with unexpected messages. peer/srx_priv.h lists the states of an entry;
+ * with unexpected messages. peer/srx_state.h has the states of an entry;
  * srx_export.c has the transports' calls, srx_multi.c multi-recv buffers,
  * srx_peek.c peeking and claiming, srx_cancel.c cancelling.
  *
@@ -39,6 +39,9 @@ tdm_static_assert(offsetof(struct tdm_srx_entry, item) == 0,
  */
 static inline void entry_init(struct tdm_srx_entry *e, enum tdm_srx_kind kind)
 {
+#ifndef NDEBUG
+	e->state = TDM_SRX_FREE; /* memory of the pool has no state */
+#endif
 	e->rx.srx = NULL;
 	e->rx.cq_data = 0;
 	e->rx.peer_context = NULL;
@@ -140,7 +143,7 @@ void tdm_srx_start(struct tdm_srx_entry *e)
 	const struct fi_ops_srx_peer *ops = e->rx.srx->peer_ops;
 	const struct tdm_done *done = tdm_srx_port_done(e->rx.srx);
 
-	e->state = TDM_SRX_FILLING;
+	tdm_srx_step(&e->state, TDM_SRX_FILLING);
 	if (tdm_unlikely(done->strangers) && e->rx.addr == FI_ADDR_UNSPEC)
 		tdm_srx_miss_source(e);
 	else
@@ -226,7 +229,7 @@ static tdm_always_inline void post(struct tdm_srx *srx, struct tdm_srx_entry *e,
 			     e->item.addr;
 	e->rx.tag = e->item.tag;
 	e->post_no = srx->next_post_no++;
-	e->state = TDM_SRX_POSTED;
+	tdm_srx_step(&e->state, TDM_SRX_POSTED);
 	tdm_match_post(srx->match[kind], &e->item);
 }
 
@@ -388,7 +391,7 @@ static void unpost_queue(struct tdm_srx *srx, struct tdm_match *match)
 			tdm_list_entry(pos, struct tdm_match_item, all));
 		tdm_match_remove(match, &e->item);
 		if (e->multi && e->refs)
-			e->state = TDM_SRX_SPENT;
+			tdm_srx_step(&e->state, TDM_SRX_SPENT);
 		else
 			tdm_srx_entry_free(srx, e);
 	}

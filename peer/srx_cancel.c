@@ -256,7 +256,7 @@ ssize_t tdm_srx_cancel(struct tdm_srx *srx, void *context)
 		return -FI_ENOENT;
 	tdm_match_remove(srx->match[e->kind], &e->item);
 	if (e->multi && e->refs) {
-		e->state = TDM_SRX_SPENT;
+		tdm_srx_step(&e->state, TDM_SRX_SPENT);
 		e->cancelled = 1;
 		return 0;
 	}

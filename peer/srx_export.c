@@ -23,7 +23,7 @@ static tdm_noinline int get_unexpected(struct fid_peer_srx *fid,
 
 	if (!e)
 		return -FI_ENOMEM;
-	e->state = TDM_SRX_NEW;
+	tdm_srx_step(&e->state, TDM_SRX_NEW);
 	e->len = 0;
 	e->rx.srx = fid;
 	e->rx.addr = attr->addr;
@@ -50,7 +50,7 @@ static inline int begin(struct fid_peer_srx *fid, struct tdm_srx_entry *e,
 			const struct fi_peer_match_attr *attr,
 			struct fi_peer_rx_entry **entry)
 {
-	e->state = TDM_SRX_FILLING;
+	tdm_srx_step(&e->state, TDM_SRX_FILLING);
 	e->rx.srx = fid;
 	e->rx.addr = attr->addr;
 	e->rx.tag = kind == TDM_SRX_TAG ? attr->tag : 0;
@@ -202,7 +202,7 @@ static int get_tag_space(struct fid_peer_srx *fid,
 
 static int queued(struct tdm_srx *srx, struct tdm_srx_entry *e)
 {
-	e->state = TDM_SRX_WAITING;
+	tdm_srx_step(&e->state, TDM_SRX_WAITING);
 	if (srx->settling)
 		tdm_list_append(&srx->pending, &e->link);
 	return 0;
@@ -249,7 +249,7 @@ static tdm_noinline void free_other(struct tdm_srx *srx,
 	e = tdm_srx_entry_of_rx(rx);
 	parent = e->parent;
 	if (e->state == TDM_SRX_CLAIMED) {
-		e->state = TDM_SRX_LOST;
+		tdm_srx_step(&e->state, TDM_SRX_LOST);
 		return;
 	}
 	assert(e->state == TDM_SRX_FILLING || e->state == TDM_SRX_NEW ||

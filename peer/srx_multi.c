@@ -65,7 +65,7 @@ void tdm_srx_multi_take(struct tdm_srx *srx, struct tdm_srx_entry *parent,
 	left -= len;
 	if (!left || left < parent->min) {
 		tdm_match_remove(srx->match[parent->kind], &parent->item);
-		parent->state = TDM_SRX_SPENT;
+		tdm_srx_step(&parent->state, TDM_SRX_SPENT);
 	}
 }
 

@@ -71,7 +71,7 @@ static ssize_t peek(struct tdm_srx *srx, const struct tdm_xfer *x)
 	describe(srx, e, x->context);
 	if (x->flags & FI_CLAIM) {
 		tdm_srx_take(srx, e);
-		e->state = TDM_SRX_CLAIMED;
+		tdm_srx_step(&e->state, TDM_SRX_CLAIMED);
 		e->rx.context = ctx;
 		tdm_list_append(&srx->claimed, &e->link);
 		ctx->internal[0] = e;

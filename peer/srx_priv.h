@@ -1,21 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside of the receive side. Included by srx*.c only. An entry is in exactly
- * one state:
- *
- *	POSTED    a receive waits for a message [recv -> match, cancel, flush]
- *	SPENT     a multi-recv buffer takes no more messages; parts of it are
- *	          still being filled [multi_take, cancel -> multi_put]
- *	NEW       handed out for an unexpected message [get -> queue, free]
- *	WAITING   that message waits for a receive [queue -> start, free]
- *	CLAIMED   a peek claimed it; it waits for FI_CLAIM [peek -> claim, free]
- *	LOST      it was claimed, but its transport gave it back [free -> claim]
- *	FILLING   a transport moves a message into a receive [get, start -> free]
- *
- * POSTED and WAITING entries are in the match queue of their kind; CLAIMED and
- * LOST ones on srx->claimed. NEW and FILLING ones belong to their transport,
- * which may also give back WAITING and CLAIMED ones. SPENT and POSTED ones are
- * never seen by a transport.
+ * Inside of the receive side. Included by srx*.c only. srx_state.h has the
+ * states of an entry.
  */
 #ifndef TDM_PEER_SRX_PRIV_H
 #define TDM_PEER_SRX_PRIV_H
@@ -24,20 +10,10 @@
 #include "peer/match.h"
 #include "peer/srx.h"
 #include "peer/srx_port.h"
+#include "peer/srx_state.h"
 #include "tdm_held.h"
 
 enum tdm_srx_kind { TDM_SRX_MSG, TDM_SRX_TAG, TDM_SRX_KINDS };
-
-enum tdm_srx_state {
-	TDM_SRX_FREE,
-	TDM_SRX_POSTED,
-	TDM_SRX_SPENT,
-	TDM_SRX_NEW,
-	TDM_SRX_WAITING,
-	TDM_SRX_CLAIMED,
-	TDM_SRX_LOST,
-	TDM_SRX_FILLING,
-};
 
 enum { TDM_SRX_KEPT = 4 }; /* vector elements inside an entry */
 
@@ -48,7 +24,7 @@ struct tdm_srx_entry {
 	struct tdm_match_item item; /* first: searches read it */
 	struct fi_peer_rx_entry rx;
 	size_t len;	   /* bytes of the receive's buffers */
-	uint8_t state;	   /* enum tdm_srx_state */
+	uint8_t state;	   /* enum tdm_srx_state; tdm_srx_step() */
 	uint8_t kind;	   /* enum tdm_srx_kind */
 	uint8_t multi;	   /* a multi-recv buffer */
 	uint8_t cancelled; /* 1: SPENT because of fi_cancel */
@@ -120,7 +96,7 @@ static inline fi_addr_t tdm_srx_source(const struct tdm_srx *srx,
 static inline void tdm_srx_entry_put(struct tdm_srx *srx,
 				     struct tdm_srx_entry *e)
 {
-	e->state = TDM_SRX_FREE;
+	tdm_srx_step(&e->state, TDM_SRX_FREE);
 	tdm_pool_free(&srx->pool, e);
 }
 
