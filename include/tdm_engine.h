@@ -48,6 +48,7 @@ struct tdm_engine {
 	/* time of the first of these polls that read the clock; G: lock */
 	uint64_t vain_ns;
 	tdm_a32 crowd; /* 0..TDM_CROWD_MOST: tdm_engine_crowd() */
+	tdm_a64 stay;  /* ns: no yield before this time */
 
 	/*
 	 * Write the address @sa in the domain's format to @buf[@room]. Returns
@@ -105,6 +106,13 @@ enum {
 	TDM_CROWD_STEP = 2,
 	/* A yield that took longer let another process run. */
 	TDM_YIELD_ALONE_NS = 2000,
+	/*
+	 * One that took longer met processes that do not yield, or that have a
+	 * higher priority. The thread then keeps the core for a part of that
+	 * time before it yields again, or it would hardly ever run.
+	 */
+	TDM_YIELD_LONG_NS = 1000 * 1000,
+	TDM_YIELD_STAY_PART = 16,
 };
 
 /*
@@ -137,6 +145,8 @@ static inline int tdm_engine_vain(struct tdm_engine *engine)
 	now = tdm_os.now_ns();
 	if (engine->vain <= calls)
 		engine->vain_ns = now;
+	if (tdm_unlikely(now < tdm_a64_load_relaxed(&engine->stay)))
+		return 0;
 	return now - engine->vain_ns > (uint64_t)TDM_VAIN_NS >> crowd;
 }
 
@@ -150,6 +160,10 @@ static inline void tdm_engine_yielded(struct tdm_engine *engine,
 	uint32_t crowd = tdm_a32_load_relaxed(&engine->crowd);
 
 	tdm_a32_store_relaxed(&engine->crowd, tdm_engine_crowd(crowd, away_ns));
+	if (tdm_unlikely(away_ns > TDM_YIELD_LONG_NS))
+		tdm_a64_store_relaxed(&engine->stay,
+				      tdm_os.now_ns() +
+					      away_ns / TDM_YIELD_STAY_PART);
 }
 
 /* Offer the core to others. Returns how long they had it, ns. */

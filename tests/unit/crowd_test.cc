@@ -100,6 +100,29 @@ TEST_F(Crowded, NobodyWaitsLongWhereOthersNeedTheCore)
 		ASSERT_LE(patience_after_message(), 2000u);
 }
 
+TEST_F(Crowded, AfterALongYieldTheThreadStays)
+{
+	const uint64_t stay = 100 * TDM_YIELD_LONG_NS / TDM_YIELD_STAY_PART;
+
+	must_open(FI_CQ_FORMAT_CONTEXT);
+	others_ns = 100ull * TDM_YIELD_LONG_NS;
+	patience_after_message();
+	/* Without a message in between, too; but not for ever. */
+	for (int i = 0; i < 10; i++) {
+		uint64_t polled = 0, start;
+		const unsigned before = yields;
+
+		while (yields == before && polled < 2 * stay) {
+			start = clock_ns;
+			EXPECT_EQ(next(), -FI_EAGAIN);
+			if (yields == before)
+				polled += clock_ns - start;
+		}
+		EXPECT_GE(polled, stay - stay / 10);
+		EXPECT_LT(polled, 2 * stay);
+	}
+}
+
 TEST_F(Crowded, WhoIsAlonePollsOn)
 {
 	must_open(FI_CQ_FORMAT_CONTEXT);
