@@ -49,20 +49,20 @@ enum tdm_srx_state {
 /* Make a legal step from *@state, of an entry, to @to. */
 static inline void tdm_srx_step(uint8_t *state, enum tdm_srx_state to)
 {
-	/* By state: those that may follow. */
+	/* Those that may follow, in the order of the states. */
 	static const uint8_t next[] tdm_unused = {
-		[TDM_SRX_FREE] = 1 << TDM_SRX_FREE | 1 << TDM_SRX_POSTED |
-				 1 << TDM_SRX_NEW | 1 << TDM_SRX_FILLING,
-		[TDM_SRX_POSTED] = 1 << TDM_SRX_FREE | 1 << TDM_SRX_SPENT |
-				   1 << TDM_SRX_FILLING,
-		[TDM_SRX_SPENT] = 1 << TDM_SRX_FREE,
-		[TDM_SRX_NEW] = 1 << TDM_SRX_FREE | 1 << TDM_SRX_WAITING,
-		[TDM_SRX_WAITING] = 1 << TDM_SRX_FREE | 1 << TDM_SRX_CLAIMED |
-				    1 << TDM_SRX_FILLING,
-		[TDM_SRX_CLAIMED] = 1 << TDM_SRX_FREE | 1 << TDM_SRX_LOST |
-				    1 << TDM_SRX_FILLING,
-		[TDM_SRX_LOST] = 1 << TDM_SRX_FREE,
-		[TDM_SRX_FILLING] = 1 << TDM_SRX_FREE,
+		/* FREE */ 1 << TDM_SRX_FREE | 1 << TDM_SRX_POSTED |
+			1 << TDM_SRX_NEW | 1 << TDM_SRX_FILLING,
+		/* POSTED */ 1 << TDM_SRX_FREE | 1 << TDM_SRX_SPENT |
+			1 << TDM_SRX_FILLING,
+		/* SPENT */ 1 << TDM_SRX_FREE,
+		/* NEW */ 1 << TDM_SRX_FREE | 1 << TDM_SRX_WAITING,
+		/* WAITING */ 1 << TDM_SRX_FREE | 1 << TDM_SRX_CLAIMED |
+			1 << TDM_SRX_FILLING,
+		/* CLAIMED */ 1 << TDM_SRX_FREE | 1 << TDM_SRX_LOST |
+			1 << TDM_SRX_FILLING,
+		/* LOST */ 1 << TDM_SRX_FREE,
+		/* FILLING */ 1 << TDM_SRX_FREE,
 	};
 
 	assert(next[*state] & (1u << to));

@@ -86,17 +86,17 @@ struct tdm_tx {
 /* Make a legal step from the state of @op to @state. */
 static inline void tdm_tx_set_state(struct tdm_tx *op, enum tdm_tx_state state)
 {
-	/* By state: those that may follow. */
+	/* Those that may follow, in the order of the states. */
 	static const uint8_t next[] tdm_unused = {
-		[TDM_TX_QUEUED] = 1 << TDM_TX_CTS | 1 << TDM_TX_DONE |
-				  1 << TDM_TX_ACK | 1 << TDM_TX_LEAVING,
-		[TDM_TX_CTS] = 1 << TDM_TX_DATA | 1 << TDM_TX_LEFT,
-		[TDM_TX_DATA] = 1 << TDM_TX_DONE | 1 << TDM_TX_ACK |
-				1 << TDM_TX_LEAVING,
-		[TDM_TX_LEFT] = 1 << TDM_TX_DONE,
-		[TDM_TX_DONE] = 0,
-		[TDM_TX_ACK] = 1 << TDM_TX_LEAVING,
-		[TDM_TX_LEAVING] = 0,
+		/* QUEUED */ 1 << TDM_TX_CTS | 1 << TDM_TX_DONE |
+			1 << TDM_TX_ACK | 1 << TDM_TX_LEAVING,
+		/* CTS */ 1 << TDM_TX_DATA | 1 << TDM_TX_LEFT,
+		/* DATA */ 1 << TDM_TX_DONE | 1 << TDM_TX_ACK |
+			1 << TDM_TX_LEAVING,
+		/* LEFT */ 1 << TDM_TX_DONE,
+		/* DONE */ 0,
+		/* ACK */ 1 << TDM_TX_LEAVING,
+		/* LEAVING */ 0,
 	};
 
 	assert(next[op->state] & (1u << state));
