@@ -352,6 +352,18 @@ size_t tdt_pending(const struct tdt_world *world)
 	return n;
 }
 
+void tdt_run_dry(struct tdt_world *world, unsigned ms)
+{
+	size_t any, i;
+
+	do {
+		tdt_settle(world, ms);
+		any = tdt_pending(world);
+		for (i = 0; i < world->count; i++)
+			world->eps[i].comp_count = 0;
+	} while (any);
+}
+
 ssize_t tdt_send(struct tdt_ep *from, const struct tdt_ep *to, void *buf,
 		 size_t len, void *context)
 {

@@ -72,6 +72,9 @@ void tdt_settle(struct tdt_world *world, unsigned ms);
 /* Completions read and not waited for, over all endpoints. */
 size_t tdt_pending(const struct tdt_world *world);
 
+/* Drop completions until none has come for @ms. */
+void tdt_run_dry(struct tdt_world *world, unsigned ms);
+
 /* Usual transfers: fi_send/fi_tsend and fi_recv/fi_trecv. */
 ssize_t tdt_send(struct tdt_ep *from, const struct tdt_ep *to, void *buf,
 		 size_t len, void *context);
