@@ -36,8 +36,11 @@
 #define ANY_CLASSES                                                            \
 	((0xaaaaaaaau & ((1u << TDM_MATCH_LIST) - 1)) | 1u << TDM_MATCH_LIST)
 
-tdm_static_assert(offsetof(struct tdm_match_item, all) == TDM_CACHE_LINE_BYTES,
-		  "a search looks at one line per item");
+tdm_static_assert(offsetof(struct tdm_match_item, middle) <=
+			  TDM_CACHE_LINE_BYTES,
+		  "a search looks at one line of the items that it passes");
+tdm_static_assert(offsetof(struct tdm_match_msg, item) == 0,
+		  "NULL is no message either way");
 tdm_static_assert(TDM_MATCH_CLASSES < 32, "tdm_match.live has 32 bits");
 
 static uint64_t hash_posted(const struct tdm_match_table *t,
@@ -54,7 +57,7 @@ static struct tdm_match_item *item_bucket(struct tdm_list *node)
 
 static struct tdm_match_item *item_by_tag(struct tdm_list *node)
 {
-	return tdm_list_entry(node, struct tdm_match_item, by_tag);
+	return &tdm_list_entry(node, struct tdm_match_msg, by_tag)->item;
 }
 
 static struct tdm_match_item *item_of_all(struct tdm_list *node)
@@ -82,7 +85,7 @@ static unsigned slot_of(struct tdm_match *m, uint64_t ignore)
 
 void tdm_match_post(struct tdm_match *m, struct tdm_match_item *rx)
 {
-	rx->seq = m->next_seq++;
+	rx->seq = (*m->next_seq)++;
 	rx->class_ = TDM_MATCH_UNFILED;
 	tdm_list_append(&m->all_posted, &rx->all);
 	m->n_posted++;
@@ -155,8 +158,8 @@ find_hashed(struct tdm_match *m, unsigned class_, fi_addr_t addr, uint64_t tag)
 							addr, tag & ~ignore));
 	tdm_list_for_each(pos, b) {
 		it = item_bucket(pos);
-		if (it->class_ == class_ && it->addr == addr &&
-		    tdm_match_tag(it, tag, ignore))
+		if (it->addr == addr && tdm_match_tag(it, tag, ignore) &&
+		    it->class_ == class_)
 			return it;
 	}
 	return NULL;
@@ -244,34 +247,36 @@ struct tdm_match_item *tdm_match_find_posted_space(struct tdm_match *m,
 	return it ? it : find_oldest(m, &from, tag, 1);
 }
 
-static inline void arrive(struct tdm_match *m, struct tdm_match_item *msg,
+static inline void arrive(struct tdm_match *m, struct tdm_match_msg *msg,
 			  uint64_t tag_hash, int wild)
 {
-	msg->class_ = TDM_MATCH_ARRIVED;
-	msg->seq = m->next_seq++;
+	struct tdm_match_item *it = &msg->item;
+
+	it->class_ = TDM_MATCH_ARRIVED;
+	it->seq = (*m->next_seq)++;
 	msg->nodes = NULL;
-	tdm_list_append(&m->all_arrived, &msg->all);
+	tdm_list_append(&m->all_arrived, &it->all);
 	m->n_arrived++;
 	tdm_match_table_append(&m->by_tag, &msg->by_tag, tag_hash);
 	if (wild)
-		tdm_list_append(&m->unknown, &msg->bucket);
+		tdm_list_append(&m->unknown, &it->bucket);
 	else
-		tdm_match_table_append(&m->by_src, &msg->bucket,
-				       tdm_match_hash_src(&m->by_src, msg));
+		tdm_match_table_append(&m->by_src, &it->bucket,
+				       tdm_match_hash_src(&m->by_src, it));
 	if (tdm_unlikely(m->n_index))
 		tdm_match_mask_arrive(m, msg);
 }
 
-void tdm_match_arrive(struct tdm_match *m, struct tdm_match_item *msg)
+void tdm_match_arrive(struct tdm_match *m, struct tdm_match_msg *msg)
 {
-	arrive(m, msg, tdm_match_hash_tag(&m->by_tag, msg),
-	       msg->addr == FI_ADDR_UNSPEC);
+	arrive(m, msg, tdm_match_hash_tag(&m->by_tag, &msg->item),
+	       msg->item.addr == FI_ADDR_UNSPEC);
 }
 
-void tdm_match_arrive_space(struct tdm_match *m, struct tdm_match_item *msg)
+void tdm_match_arrive_space(struct tdm_match *m, struct tdm_match_msg *msg)
 {
-	arrive(m, msg, tdm_match_hash_group(&m->by_tag, msg),
-	       tdm_space_is_wild(msg->addr));
+	arrive(m, msg, tdm_match_hash_group(&m->by_tag, &msg->item),
+	       tdm_space_is_wild(msg->item.addr));
 }
 
 static struct tdm_match_item *find_by_src(struct tdm_match *m, fi_addr_t addr,
@@ -354,13 +359,15 @@ static void unfile(struct tdm_match *m, struct tdm_match_item *it)
 
 static void remove_arrived(struct tdm_match *m, struct tdm_match_item *it)
 {
-	tdm_match_table_remove(&m->by_tag, &it->by_tag);
+	struct tdm_match_msg *msg = tdm_match_msg_of(it);
+
+	tdm_match_table_remove(&m->by_tag, &msg->by_tag);
 	if (tdm_space_is_wild(it->addr))
 		tdm_list_del(&it->bucket);
 	else
 		tdm_match_table_remove(&m->by_src, &it->bucket);
-	if (tdm_unlikely(it->nodes != NULL))
-		tdm_match_mask_remove(m, it);
+	if (tdm_unlikely(msg->nodes != NULL))
+		tdm_match_mask_remove(m, msg);
 	m->n_arrived--;
 }
 
@@ -384,7 +391,7 @@ void tdm_match_set_source(struct tdm_match *m, struct tdm_match_item *msg,
 	tdm_list_del(&msg->bucket);
 	msg->addr = addr;
 	tdm_match_table_insert(&m->by_src, &msg->bucket);
-	tdm_match_mask_source(msg);
+	tdm_match_mask_source(tdm_match_msg_of(msg));
 }
 
 void tdm_match_clear_source(struct tdm_match *m, struct tdm_match_item *msg)
@@ -394,7 +401,7 @@ void tdm_match_clear_source(struct tdm_match *m, struct tdm_match_item *msg)
 	if (tdm_space_is_wild(msg->addr))
 		return;
 	tdm_match_table_remove(&m->by_src, &msg->bucket);
-	tdm_match_mask_unsource(msg);
+	tdm_match_mask_unsource(tdm_match_msg_of(msg));
 	msg->addr = m->spaces ? tdm_space_by_key(msg->addr, msg->key) :
 				FI_ADDR_UNSPEC;
 	while (at != &m->unknown && item_bucket(at)->seq > msg->seq)
@@ -413,6 +420,7 @@ static int match_init(struct tdm_match *m)
 	 * bucket.
 	 */
 	seed = (uint64_t)(uintptr_t)m * 0xa0761d6478bd642full;
+	m->next_seq = &m->own_seq;
 	tdm_list_init(&m->list);
 	tdm_list_init(&m->all_posted);
 	tdm_list_init(&m->all_arrived);
@@ -452,6 +460,16 @@ struct tdm_match *tdm_match_alloc_spaces(void)
 	m->spaces = 1;
 	m->by_tag.hash = tdm_match_hash_group;
 	return m;
+}
+
+void tdm_match_number_with(struct tdm_match *m, struct tdm_match *with)
+{
+	m->next_seq = with->next_seq;
+}
+
+uint64_t tdm_match_next_seq(const struct tdm_match *m)
+{
+	return *m->next_seq;
 }
 
 void tdm_match_free(struct tdm_match *m)

@@ -35,26 +35,35 @@
 
 /*
  * The engine's part of its user's entry. The user fills in addr, tag and
- * ignore; the other members belong to the engine while the item is queued. A
- * search reads the first 64 bytes only.
+ * ignore; the other members belong to the engine while the item is queued, but
+ * for head[] and middle[], which the engine never touches: the user may keep
+ * words of its own there. A search reads the first 64 bytes of the items that
+ * it passes.
  */
 struct tdm_match_item {
-	fi_addr_t addr;	 /* FI_ADDR_UNSPEC: any (posted), unknown (arrived) */
-	uint64_t tag;	 /* of the receive or of the message */
-	uint64_t ignore; /* posted only: bits that do not matter */
-	uint64_t seq;	 /* order number, given at insert */
+	uint64_t head[2]; /* the user's */
+	uint64_t tag;	  /* of the receive or of the message */
+	fi_addr_t addr;	  /* FI_ADDR_UNSPEC: any (posted), unknown (arrived) */
+	uint64_t ignore;  /* posted only: bits that do not matter */
 	/*
 	 * Posted: a hash bucket or the plain list, once filed. Arrived: a
 	 * bucket of the index on (source, tag), or the list of unknown sources.
 	 */
 	struct tdm_list bucket;
+	uint64_t middle[3];  /* the user's */
+	struct tdm_list all; /* all items of a kind, oldest first */
+	uint64_t seq;	     /* order number, given at insert */
 	/* class or state of the item; the engine's */
 	uint32_t class_;
 	/* arrived: its sender's key, spaces only; or 0 */
 	uint32_t key;
-	struct tdm_match_node *nodes; /* arrived: its nodes in mask indexes */
-	struct tdm_list all;	      /* all items of a kind, oldest first */
-	struct tdm_list by_tag;	      /* arrived: index on the tag alone */
+};
+
+/* What an unexpected message has beside. */
+struct tdm_match_msg {
+	struct tdm_match_item item;   /* first */
+	struct tdm_match_node *nodes; /* its nodes in mask indexes */
+	struct tdm_list by_tag;	      /* index on the tag alone */
 };
 
 struct tdm_match;
@@ -62,6 +71,15 @@ struct tdm_match;
 /* Errors: NULL when memory is out. */
 struct tdm_match *tdm_match_alloc(void);
 struct tdm_match *tdm_match_alloc_spaces(void);
+
+/*
+ * From now on items of @m and of @with have order numbers of one sequence. Call
+ * it before the first item is added to @m; @with must live as long.
+ */
+void tdm_match_number_with(struct tdm_match *m, struct tdm_match *with);
+
+/* The order number of the next item. */
+uint64_t tdm_match_next_seq(const struct tdm_match *m);
 
 /* Items still queued are not freed. NULL is fine. */
 void tdm_match_free(struct tdm_match *m);
@@ -84,10 +102,13 @@ struct tdm_match_item *tdm_match_find_posted_space(struct tdm_match *m,
 						   uint64_t tag);
 
 /* Add an unexpected message. Cannot fail either. */
-void tdm_match_arrive(struct tdm_match *m, struct tdm_match_item *msg);
-void tdm_match_arrive_space(struct tdm_match *m, struct tdm_match_item *msg);
+void tdm_match_arrive(struct tdm_match *m, struct tdm_match_msg *msg);
+void tdm_match_arrive_space(struct tdm_match *m, struct tdm_match_msg *msg);
 
-/* The arrived message a receive takes by invariant 2, or NULL; stays queued. */
+/*
+ * The item of the arrived message a receive takes by invariant 2, or NULL; it
+ * stays queued.
+ */
 struct tdm_match_item *tdm_match_find_arrived(struct tdm_match *m,
 					      fi_addr_t addr, uint64_t tag,
 					      uint64_t ignore);

@@ -21,12 +21,12 @@ enum {
 
 static struct tdm_match_item *item_any(struct tdm_list *node)
 {
-	return tdm_list_entry(node, struct tdm_match_node, any)->item;
+	return &tdm_list_entry(node, struct tdm_match_node, any)->msg->item;
 }
 
 static struct tdm_match_item *item_dir(struct tdm_list *node)
 {
-	return tdm_list_entry(node, struct tdm_match_node, dir)->item;
+	return &tdm_list_entry(node, struct tdm_match_node, dir)->msg->item;
 }
 
 static struct tdm_match_item *item_all(struct tdm_list *node)
@@ -41,7 +41,7 @@ static void index_drop(struct tdm_match *m, struct tdm_match_index *idx)
 	struct tdm_list *pos;
 
 	tdm_list_for_each(pos, &m->all_arrived) {
-		link = &item_all(pos)->nodes;
+		link = &tdm_match_msg_of(item_all(pos))->nodes;
 		while (*link && (*link)->index != idx)
 			link = &(*link)->next;
 		if (!*link)
@@ -56,19 +56,20 @@ static void index_drop(struct tdm_match *m, struct tdm_match_index *idx)
 	m->n_index--;
 }
 
-/* Add @it, newer than all other items, to @idx. */
+/* Add @msg, newer than all other items, to @idx. */
 static int index_add(struct tdm_match *m, struct tdm_match_index *idx,
-		     struct tdm_match_item *it)
+		     struct tdm_match_msg *msg)
 {
+	const struct tdm_match_item *it = &msg->item;
 	struct tdm_match_node *node;
 
 	node = (struct tdm_match_node *)tdm_pool_alloc(&m->nodes);
 	if (!node)
 		return -FI_ENOMEM;
-	node->item = it;
+	node->msg = msg;
 	node->index = idx;
-	node->next = it->nodes;
-	it->nodes = node;
+	node->next = msg->nodes;
+	msg->nodes = node;
 	tdm_list_init(&node->dir);
 	tdm_match_table_append(&idx->any, &node->any,
 			       idx->any.hash(&idx->any, it));
@@ -131,7 +132,7 @@ static struct tdm_match_index *index_build(struct tdm_match *m, uint64_t ignore)
 	idx->live = 1;
 	m->n_index++;
 	tdm_list_for_each(pos, &m->all_arrived) {
-		if (index_add(m, idx, item_all(pos))) {
+		if (index_add(m, idx, tdm_match_msg_of(item_all(pos)))) {
 			index_drop(m, idx);
 			return NULL;
 		}
@@ -139,7 +140,7 @@ static struct tdm_match_index *index_build(struct tdm_match *m, uint64_t ignore)
 	return idx;
 }
 
-void tdm_match_mask_arrive(struct tdm_match *m, struct tdm_match_item *it)
+void tdm_match_mask_arrive(struct tdm_match *m, struct tdm_match_msg *it)
 {
 	struct tdm_match_index *idx;
 	unsigned i;
@@ -154,7 +155,7 @@ void tdm_match_mask_arrive(struct tdm_match *m, struct tdm_match_item *it)
 	}
 }
 
-void tdm_match_mask_remove(struct tdm_match *m, struct tdm_match_item *it)
+void tdm_match_mask_remove(struct tdm_match *m, struct tdm_match_msg *it)
 {
 	struct tdm_match_node *node;
 
@@ -167,7 +168,7 @@ void tdm_match_mask_remove(struct tdm_match *m, struct tdm_match_item *it)
 	}
 }
 
-void tdm_match_mask_unsource(struct tdm_match_item *it)
+void tdm_match_mask_unsource(struct tdm_match_msg *it)
 {
 	struct tdm_match_node *node;
 
@@ -175,7 +176,7 @@ void tdm_match_mask_unsource(struct tdm_match_item *it)
 		tdm_match_table_remove(&node->index->dir, &node->dir);
 }
 
-void tdm_match_mask_source(struct tdm_match_item *it)
+void tdm_match_mask_source(struct tdm_match_msg *it)
 {
 	struct tdm_match_node *node;
 

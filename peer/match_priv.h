@@ -27,7 +27,7 @@ enum {
 struct tdm_match_node {
 	struct tdm_list any; /* bucket of index->any */
 	struct tdm_list dir; /* bucket of index->dir; unlinked: no source */
-	struct tdm_match_item *item;
+	struct tdm_match_msg *msg;
 	struct tdm_match_node *next; /* the item's next node */
 	struct tdm_match_index *index;
 };
@@ -42,9 +42,10 @@ struct tdm_match_index {
 };
 
 struct tdm_match {
-	uint32_t live;	 /* bit per class that has filed receives */
-	uint32_t spaces; /* 1: addresses are names of tdm_space.h */
-	uint64_t next_seq;
+	uint32_t live;	    /* bit per class that has filed receives */
+	uint32_t spaces;    /* 1: addresses are names of tdm_space.h */
+	uint64_t *next_seq; /* own_seq, or that of another engine */
+	uint64_t own_seq;
 	uint64_t mask[TDM_MATCH_SLOTS]; /* of each slot in use */
 	/* filed receives of all classes but the list */
 	struct tdm_match_table posted;
@@ -62,6 +63,13 @@ struct tdm_match {
 	struct tdm_match_index index[TDM_MATCH_MASKS];
 	struct tdm_pool nodes; /* struct tdm_match_node */
 };
+
+/* The message of an arrived item. */
+static inline struct tdm_match_msg *
+tdm_match_msg_of(struct tdm_match_item *item)
+{
+	return tdm_container_of(item, struct tdm_match_msg, item);
+}
 
 /*
  * The arrived items of unknown source, oldest first, linked through
@@ -172,16 +180,16 @@ struct tdm_match_item *tdm_match_find_masked(struct tdm_match *m,
 					     uint64_t ignore);
 
 /* Add @it, the newest arrival, to all indexes. */
-void tdm_match_mask_arrive(struct tdm_match *m, struct tdm_match_item *it);
+void tdm_match_mask_arrive(struct tdm_match *m, struct tdm_match_msg *it);
 
 /* Remove @it from all indexes. */
-void tdm_match_mask_remove(struct tdm_match *m, struct tdm_match_item *it);
+void tdm_match_mask_remove(struct tdm_match *m, struct tdm_match_msg *it);
 
-/* @it->addr was FI_ADDR_UNSPEC and has just been set. */
-void tdm_match_mask_source(struct tdm_match_item *it);
+/* The address of @it was FI_ADDR_UNSPEC and has just been set. */
+void tdm_match_mask_source(struct tdm_match_msg *it);
 
-/* @it->addr is about to become FI_ADDR_UNSPEC. */
-void tdm_match_mask_unsource(struct tdm_match_item *it);
+/* The address of @it is about to become FI_ADDR_UNSPEC. */
+void tdm_match_mask_unsource(struct tdm_match_msg *it);
 
 /* Free the memory of all indexes. */
 void tdm_match_mask_fini(struct tdm_match *m);

@@ -3,7 +3,7 @@
  * The hash table of the matching engine.
  *
  * Tables grow when an insert meets another key in its bucket while there are
- * more items than buckets: many items of one key (a window of untagged
+ * a quarter more items than buckets: many items of one key (a window of untagged
  * receives) need no more buckets.
  *
  * A table that cannot grow for want of memory works on with longer buckets.
@@ -26,12 +26,19 @@ static struct tdm_list *buckets_alloc(size_t n)
 	return b;
 }
 
+/* A quarter more items than buckets: at most 25.6 bytes of buckets per item. */
+static size_t room_of(size_t buckets)
+{
+	return buckets + buckets / 4;
+}
+
 int tdm_match_table_init(struct tdm_match_table *t, uint64_t seed)
 {
 	t->bucket = buckets_alloc(TDM_MATCH_BUCKETS);
 	if (!t->bucket)
 		return -FI_ENOMEM;
 	t->buckets = TDM_MATCH_BUCKETS;
+	t->room = room_of(t->buckets);
 	t->shift = 64 - (unsigned)__builtin_ctzll(TDM_MATCH_BUCKETS);
 	t->seed = seed;
 	t->count = 0;
@@ -51,12 +58,16 @@ void tdm_match_table_fini(struct tdm_match_table *t)
  */
 void tdm_match_table_grow(struct tdm_match_table *t)
 {
-	size_t n = (size_t)tdm_roundup_pow2(t->count + 1), i;
-	struct tdm_list *b = buckets_alloc(n), *old = t->bucket, *node;
-	unsigned shift = 64 - (unsigned)__builtin_ctzll(n);
+	struct tdm_list *b, *old = t->bucket, *node;
+	size_t n = 2 * t->buckets, i;
+	unsigned shift;
 
+	while (room_of(n) <= t->count)
+		n *= 2;
+	b = buckets_alloc(n);
 	if (!b)
 		return;
+	shift = 64 - (unsigned)__builtin_ctzll(n);
 	for (i = 0; i < t->buckets; i++) {
 		while ((node = tdm_list_pop(&old[i])))
 			tdm_list_append(&b[t->hash(t, t->item(node)) >> shift],
@@ -65,6 +76,7 @@ void tdm_match_table_grow(struct tdm_match_table *t)
 	free(old);
 	t->bucket = b;
 	t->buckets = n;
+	t->room = room_of(n);
 	t->shift = shift;
 }
 

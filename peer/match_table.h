@@ -15,6 +15,7 @@ struct tdm_match_table {
 	struct tdm_list *bucket; /* bucket[buckets] */
 	unsigned shift;		 /* 64 - log2(buckets) */
 	size_t buckets;		 /* power of two */
+	size_t room;		 /* items without need to grow */
 	size_t count;		 /* items */
 	uint64_t seed;
 	uint64_t ignore; /* of the mask index it belongs to, else 0 */
@@ -34,8 +35,8 @@ int tdm_match_table_init(struct tdm_match_table *t, uint64_t seed);
 void tdm_match_table_fini(struct tdm_match_table *t);
 
 /*
- * Grow to as many buckets as there are items; without memory the table stays as
- * it is.
+ * Grow to the least number of buckets that has room; without memory the table
+ * stays as it is.
  */
 void tdm_match_table_grow(struct tdm_match_table *t);
 
@@ -48,7 +49,7 @@ static inline void tdm_match_table_append(struct tdm_match_table *t,
 {
 	struct tdm_list *b = tdm_match_bucket(t, hash);
 
-	if (tdm_unlikely(t->count >= t->buckets) && !tdm_list_empty(b) &&
+	if (tdm_unlikely(t->count >= t->room) && !tdm_list_empty(b) &&
 	    t->hash(t, t->item(b->prev)) != hash) {
 		tdm_match_table_grow(t);
 		b = tdm_match_bucket(t, hash);

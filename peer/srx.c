@@ -29,78 +29,86 @@
 tdm_static_assert(TDM_SRX_DIRECTED_MSG == 1 << TDM_SRX_MSG &&
 			  TDM_SRX_DIRECTED_TAG == 1 << TDM_SRX_TAG,
 		  "sources count by kind");
-tdm_static_assert(offsetof(struct tdm_srx_entry, item) == 0,
-		  "the match item shares the entry's first line");
+tdm_static_assert(sizeof(struct tdm_srx_entry) == 2 * TDM_CACHE_LINE_BYTES,
+		  "a posted receive takes two lines");
+#define SAME_PLACE(a, b)                                                       \
+	(offsetof(struct tdm_srx_entry, a) == offsetof(struct tdm_srx_entry, b))
+tdm_static_assert(SAME_PLACE(item.head, iov) &&
+			  SAME_PLACE(item.middle[0], rx.flags) &&
+			  SAME_PLACE(item.middle[1], rx.context) &&
+			  SAME_PLACE(item.middle[2], rx.count),
+		  "the item leaves alone what a posted receive has");
+tdm_static_assert(offsetof(struct fi_peer_rx_entry, srx) >=
+			  sizeof(struct iovec),
+		  "a transport leaves the buffer alone: it may not use next "
+		  "and prev, which are the owner's");
 
-/*
- * Begin @e; the caller sets its buffers, length and context. Members are set
- * one by one, because most need no value: all callers set addr, msg_size and
- * tag, and the owner does not use next and prev of fi_peer(3)'s entry.
- */
 static inline void entry_init(struct tdm_srx_entry *e, enum tdm_srx_kind kind)
 {
 #ifndef NDEBUG
 	e->state = TDM_SRX_FREE; /* memory of the pool has no state */
 #endif
-	e->rx.srx = NULL;
-	e->rx.cq_data = 0;
-	e->rx.peer_context = NULL;
-	e->rx.owner_context = NULL;
-	e->rx.iov = e->iov;
-	e->rx.desc = e->desc;
 	e->rx.flags = kind == TDM_SRX_TAG ? FI_TAGGED | FI_RECV :
 					    FI_MSG | FI_RECV;
 	e->kind = (uint8_t)kind;
-	e->multi = 0;
-	e->cancelled = 0;
-	e->parent = NULL;
-	tdm_list_init(&e->link);
+	e->form = TDM_SRX_PLAIN;
+	e->unexpected = 0;
 }
 
-struct tdm_srx_entry *tdm_srx_entry_alloc(struct tdm_srx *srx,
-					  enum tdm_srx_kind kind)
+struct tdm_srx_msg *tdm_srx_msg_alloc(struct tdm_srx *srx,
+				      enum tdm_srx_kind kind)
 {
-	struct tdm_srx_entry *e;
+	struct tdm_srx_msg *msg;
 
-	e = (struct tdm_srx_entry *)tdm_pool_alloc(&srx->pool);
-	if (!e)
+	msg = (struct tdm_srx_msg *)tdm_pool_alloc(&srx->msgs);
+	if (!msg)
 		return NULL;
-	entry_init(e, kind);
-	e->rx.context = NULL;
-	e->rx.count = 0;
-	e->iov[0].iov_base = NULL;
-	e->iov[0].iov_len = 0;
-	e->desc[0] = NULL;
-	return e;
+	entry_init(&msg->e, kind);
+	msg->e.unexpected = 1;
+	msg->e.iov.iov_base = NULL;
+	msg->e.iov.iov_len = 0;
+	msg->e.desc = NULL;
+	msg->e.rx.srx = NULL;
+	msg->e.rx.context = NULL;
+	msg->e.rx.count = 0;
+	tdm_srx_entry_show(&msg->e);
+	msg->parent = NULL;
+	tdm_list_init(&msg->link);
+	return msg;
 }
 
 void tdm_srx_entry_free(struct tdm_srx *srx, struct tdm_srx_entry *e)
 {
-	if (tdm_unlikely(e->rx.flags & TDM_SRX_WIDE))
-		free(e->rx.iov);
-	tdm_srx_entry_put(srx, e);
+	if (e->form != TDM_SRX_PLAIN)
+		tdm_pool_free(&srx->sides, e->side);
+	tdm_srx_step(&e->state, TDM_SRX_FREE);
+	tdm_pool_free(e->unexpected ? &srx->msgs : &srx->pool, e);
 }
 
-/* The vector of a wide entry, allocated beside it. */
-struct wide {
-	/* first: the block is freed as rx.iov */
-	struct iovec iov[TDM_IOV_LIMIT];
-	void *desc[TDM_IOV_LIMIT];
-};
-
-int tdm_srx_entry_widen(struct tdm_srx_entry *e, size_t count)
+/* Set what rx points to. */
+static void show_buffers(struct tdm_srx_entry *e)
 {
-	struct wide *wide;
+	if (e->form == TDM_SRX_WIDE) {
+		e->rx.iov = e->side->iov;
+		e->rx.desc = e->side->desc;
+		return;
+	}
+	e->rx.iov = &e->iov;
+	e->rx.desc = e->form == TDM_SRX_MULTI ? e->side->desc : &e->desc;
+}
 
-	if (tdm_likely(count <= TDM_SRX_KEPT))
-		return 0;
-	wide = malloc(sizeof(*wide));
-	if (!wide)
-		return -FI_ENOMEM;
-	e->rx.iov = wide->iov;
-	e->rx.desc = wide->desc;
-	e->rx.flags |= TDM_SRX_WIDE;
-	return 0;
+void tdm_srx_entry_unpost(struct tdm_srx *srx, struct tdm_srx_entry *e)
+{
+	uint64_t tag = e->item.tag;
+	fi_addr_t addr = srx->spaces ? tdm_space_source(e->item.addr) :
+				       e->item.addr;
+
+	tdm_srx_entry_show(e);
+	show_buffers(e);
+	e->rx.srx = NULL;
+	e->rx.addr = addr;
+	e->rx.msg_size = 0;
+	e->rx.tag = tag;
 }
 
 /*
@@ -109,37 +117,90 @@ int tdm_srx_entry_widen(struct tdm_srx_entry *e, size_t count)
  * would wait for all earlier stores, those to lines that another core owns
  * included.
  */
-static tdm_always_inline void entry_fill(struct tdm_srx_entry *e,
-					 const struct tdm_xfer *x, size_t count)
+static tdm_always_inline void fill_plain(struct tdm_srx_entry *e,
+					 const struct tdm_xfer *x)
 {
-	struct iovec *iov = count > TDM_SRX_KEPT ? e->rx.iov : e->iov;
-	void **desc = count > TDM_SRX_KEPT ? e->rx.desc : e->desc;
+	e->iov.iov_base = x->iov[0].iov_base;
+	e->iov.iov_len = x->iov[0].iov_len;
+	e->desc = x->desc ? x->desc[0] : NULL;
+}
+
+static void fill_wide(struct tdm_srx_entry *e, const struct tdm_xfer *x)
+{
 	size_t i;
 
-	for (i = 0; i < count; i++) {
-		iov[i].iov_base = x->iov[i].iov_base;
-		iov[i].iov_len = x->iov[i].iov_len;
-		desc[i] = x->desc ? x->desc[i] : NULL;
+	for (i = 0; i < x->count; i++) {
+		e->side->iov[i] = x->iov[i];
+		e->side->desc[i] = x->desc ? x->desc[i] : NULL;
 	}
-	e->len = x->len;
+	e->iov.iov_base = NULL;
+	e->iov.iov_len = x->len;
+}
+
+/* What a receive has beside its buffers. */
+static tdm_always_inline void fill_rest(struct tdm_srx_entry *e,
+					const struct tdm_xfer *x, size_t count)
+{
 	e->rx.count = count;
 	e->rx.context = x->context;
 	e->rx.flags |= x->flags & (FI_COMPLETION | TDM_DEFERRED);
 }
 
-void tdm_srx_entry_fill(struct tdm_srx_entry *e, const struct tdm_xfer *x)
+/*
+ * Give @e, which is PLAIN, the buffers, context and flags of @x. Errors:
+ * -FI_ENOMEM, @e is as it was.
+ */
+static int fill(struct tdm_srx *srx, struct tdm_srx_entry *e,
+		const struct tdm_xfer *x)
 {
-	entry_fill(e, x, x->count);
+	struct tdm_srx_side *side = NULL;
+
+	if (x->count > 1 || (x->flags & FI_MULTI_RECV)) {
+		side = (struct tdm_srx_side *)tdm_pool_alloc(&srx->sides);
+		if (!side)
+			return -FI_ENOMEM;
+	}
+	fill_rest(e, x, x->count);
+	if (x->count > 1) {
+		e->form = TDM_SRX_WIDE;
+		e->side = side;
+		fill_wide(e, x);
+		return 0;
+	}
+	if (x->count) {
+		fill_plain(e, x);
+	} else {
+		e->iov.iov_base = NULL;
+		e->iov.iov_len = 0;
+		e->desc = NULL;
+	}
+	if (side) {
+		side->desc[0] = e->desc;
+		e->form = TDM_SRX_MULTI;
+		e->side = side;
+	}
+	return 0;
 }
 
-void tdm_srx_take(struct tdm_srx *srx, struct tdm_srx_entry *e)
+int tdm_srx_msg_fill(struct tdm_srx *srx, struct tdm_srx_msg *msg,
+		     const struct tdm_xfer *x)
 {
-	tdm_match_remove(srx->match[e->kind], &e->item);
-	tdm_list_del(&e->link);
+	int ret = fill(srx, &msg->e, x);
+
+	if (!ret)
+		show_buffers(&msg->e);
+	return ret;
 }
 
-void tdm_srx_start(struct tdm_srx_entry *e)
+void tdm_srx_take(struct tdm_srx *srx, struct tdm_srx_msg *msg)
 {
+	tdm_match_remove(srx->match[msg->e.kind], &msg->match.item);
+	tdm_list_del(&msg->link);
+}
+
+void tdm_srx_start(struct tdm_srx_msg *msg)
+{
+	struct tdm_srx_entry *e = &msg->e;
 	const struct fi_ops_srx_peer *ops = e->rx.srx->peer_ops;
 	const struct tdm_done *done = tdm_srx_port_done(e->rx.srx);
 
@@ -148,55 +209,51 @@ void tdm_srx_start(struct tdm_srx_entry *e)
 		tdm_srx_miss_source(e);
 	else
 		e->rx.addr = tdm_srx_reported(done, e->rx.addr);
-	e->rx.msg_size = tdm_min(e->rx.msg_size, e->len);
+	e->rx.msg_size = tdm_min(e->rx.msg_size, e->iov.iov_len);
 	if (e->kind == TDM_SRX_TAG)
 		ops->start_tag(&e->rx);
 	else
 		ops->start_msg(&e->rx);
 }
 
-void tdm_srx_discard(struct tdm_srx *srx, struct tdm_srx_entry *e)
+void tdm_srx_discard(struct tdm_srx *srx, struct tdm_srx_msg *msg)
 {
-	const struct fi_ops_srx_peer *ops = e->rx.srx->peer_ops;
+	struct fi_peer_rx_entry *rx = &msg->e.rx;
+	const struct fi_ops_srx_peer *ops = rx->srx->peer_ops;
 
-	if (e->kind == TDM_SRX_TAG)
-		ops->discard_tag(&e->rx);
+	if (msg->e.kind == TDM_SRX_TAG)
+		ops->discard_tag(rx);
 	else
-		ops->discard_msg(&e->rx);
-	tdm_srx_entry_free(srx, e);
+		ops->discard_msg(rx);
+	tdm_srx_entry_free(srx, &msg->e);
 }
 
 /* Move the buffers, context and flags of the receive @rx to @msg; frees @rx. */
 static void move_receive(struct tdm_srx *srx, struct tdm_srx_entry *msg,
 			 struct tdm_srx_entry *rx)
 {
-	size_t i;
-
-	if (rx->rx.flags & TDM_SRX_WIDE) {
-		msg->rx.iov = rx->rx.iov;
-		msg->rx.desc = rx->rx.desc;
-	} else {
-		for (i = 0; i < rx->rx.count; i++) {
-			msg->iov[i] = rx->iov[i];
-			msg->desc[i] = rx->desc[i];
-		}
-	}
-	msg->len = rx->len;
+	msg->iov = rx->iov;
+	msg->form = rx->form;
+	if (rx->form == TDM_SRX_PLAIN)
+		msg->desc = rx->desc;
+	else
+		msg->side = rx->side;
 	msg->rx.count = rx->rx.count;
 	msg->rx.context = rx->rx.context;
 	msg->rx.flags |= rx->rx.flags;
+	show_buffers(msg);
 	tdm_srx_entry_put(srx, rx);
 }
 
 void tdm_srx_join(struct tdm_srx *srx, struct tdm_srx_entry *rx,
-		  struct tdm_srx_entry *msg)
+		  struct tdm_srx_msg *msg)
 {
 	tdm_srx_take(srx, msg);
-	if (rx->multi) {
-		tdm_srx_multi_take(srx, rx, msg, msg->rx.msg_size);
+	if (rx->form == TDM_SRX_MULTI) {
+		tdm_srx_multi_take(srx, rx, msg, msg->e.rx.msg_size);
 	} else {
 		tdm_match_remove(srx->match[rx->kind], &rx->item);
-		move_receive(srx, msg, rx);
+		move_receive(srx, &msg->e, rx);
 	}
 	tdm_srx_start(msg);
 }
@@ -204,12 +261,12 @@ void tdm_srx_join(struct tdm_srx *srx, struct tdm_srx_entry *rx,
 void tdm_srx_settle_pending(struct tdm_srx *srx)
 {
 	struct tdm_match_item *rx;
-	struct tdm_srx_entry *msg;
+	struct tdm_srx_msg *msg;
 	struct tdm_list *node;
 
 	srx->settling++;
 	while ((node = tdm_list_pop(&srx->pending))) {
-		msg = tdm_list_entry(node, struct tdm_srx_entry, link);
+		msg = tdm_srx_msg_of_link(node);
 		rx = tdm_srx_find_posted(srx, msg);
 		if (rx)
 			tdm_srx_join(srx, tdm_srx_entry_of_item(rx), msg);
@@ -224,44 +281,41 @@ static tdm_always_inline void post(struct tdm_srx *srx, struct tdm_srx_entry *e,
 	e->item.addr = tdm_srx_source(srx, kind, x);
 	e->item.tag = kind == TDM_SRX_TAG ? x->tag : 0;
 	e->item.ignore = kind == TDM_SRX_TAG ? x->ignore : 0;
-	e->rx.addr = tdm_unlikely(srx->spaces) ?
-			     tdm_space_source(e->item.addr) :
-			     e->item.addr;
-	e->rx.tag = e->item.tag;
-	e->post_no = srx->next_post_no++;
 	tdm_srx_step(&e->state, TDM_SRX_POSTED);
 	tdm_match_post(srx->match[kind], &e->item);
 }
 
-void tdm_srx_post(struct tdm_srx *srx, struct tdm_srx_entry *e,
-		  const struct tdm_xfer *x)
+int tdm_srx_post(struct tdm_srx *srx, const struct tdm_xfer *x,
+		 enum tdm_srx_kind kind, struct tdm_srx_entry **out)
 {
-	post(srx, e, x, (enum tdm_srx_kind)e->kind);
+	struct tdm_srx_entry *e;
+
+	e = (struct tdm_srx_entry *)tdm_pool_alloc(&srx->pool);
+	if (!e)
+		return -FI_ENOMEM;
+	entry_init(e, kind);
+	if (fill(srx, e, x)) {
+		tdm_srx_entry_put(srx, e);
+		return -FI_ENOMEM;
+	}
+	post(srx, e, x, kind);
+	*out = e;
+	return 0;
 }
 
 ssize_t tdm_srx_meet(struct tdm_srx *srx, const struct tdm_xfer *x,
 		     enum tdm_srx_kind kind, struct tdm_match_item *item)
 {
 	struct tdm_srx_entry *e;
+	struct tdm_srx_msg *msg;
 
-	if (item) {
-		e = tdm_srx_entry_of_item(item);
-		if (tdm_srx_entry_widen(e, x->count))
-			return -FI_ENOMEM;
-		tdm_srx_take(srx, e);
-		entry_fill(e, x, x->count);
-		tdm_srx_start(e);
-		return 0;
-	}
-	e = tdm_srx_entry_alloc(srx, kind);
-	if (!e)
+	if (!item)
+		return tdm_srx_post(srx, x, kind, &e);
+	msg = tdm_srx_msg_of_item(item);
+	if (tdm_srx_msg_fill(srx, msg, x))
 		return -FI_ENOMEM;
-	if (tdm_srx_entry_widen(e, x->count)) {
-		tdm_srx_entry_put(srx, e);
-		return -FI_ENOMEM;
-	}
-	entry_fill(e, x, x->count);
-	post(srx, e, x, kind);
+	tdm_srx_take(srx, msg);
+	tdm_srx_start(msg);
 	return 0;
 }
 
@@ -291,7 +345,8 @@ static tdm_always_inline ssize_t recv_kind(struct tdm_srx *srx,
 	if (tdm_unlikely(!e))
 		return recv_other(srx, x, kind);
 	entry_init(e, kind);
-	entry_fill(e, x, 1);
+	fill_plain(e, x);
+	fill_rest(e, x, 1);
 	post(srx, e, x, kind);
 	return 0;
 }
@@ -359,25 +414,27 @@ void tdm_srx_set_min_multi_recv(struct tdm_srx *srx, size_t bytes)
 
 void tdm_srx_forget(struct tdm_srx *srx, fi_addr_t addr)
 {
-	struct tdm_srx_entry *e;
+	struct tdm_match_item *item;
+	struct tdm_srx_msg *msg;
 	struct tdm_list *pos;
 	int kind;
 
 	tdm_assert_held(srx->engine->lock);
 	for (kind = 0; kind < TDM_SRX_KINDS; kind++) {
 		tdm_list_for_each(pos, tdm_match_arrived(srx->match[kind])) {
-			e = tdm_srx_entry_of_item(tdm_list_entry(
-				pos, struct tdm_match_item, all));
-			if (tdm_srx_name(srx, e, addr) != e->item.addr)
+			msg = tdm_srx_msg_of_all(pos);
+			item = &msg->match.item;
+			if (tdm_srx_name(srx, item, addr) != item->addr)
 				continue;
-			tdm_match_clear_source(srx->match[kind], &e->item);
-			e->rx.addr = FI_ADDR_UNSPEC;
+			tdm_match_clear_source(srx->match[kind], item);
+			msg->e.from = (uint32_t)item->addr;
+			msg->e.rx.addr = FI_ADDR_UNSPEC;
 		}
 	}
 	tdm_list_for_each(pos, &srx->claimed) {
-		e = tdm_list_entry(pos, struct tdm_srx_entry, link);
-		if (e->rx.addr == addr)
-			e->rx.addr = FI_ADDR_UNSPEC;
+		msg = tdm_srx_msg_of_link(pos);
+		if (msg->e.rx.addr == addr)
+			msg->e.rx.addr = FI_ADDR_UNSPEC;
 	}
 }
 
@@ -390,23 +447,24 @@ static void unpost_queue(struct tdm_srx *srx, struct tdm_match *match)
 		e = tdm_srx_entry_of_item(
 			tdm_list_entry(pos, struct tdm_match_item, all));
 		tdm_match_remove(match, &e->item);
-		if (e->multi && e->refs)
+		if (e->form == TDM_SRX_MULTI && e->side->refs) {
+			tdm_srx_entry_unpost(srx, e);
 			tdm_srx_step(&e->state, TDM_SRX_SPENT);
-		else
+		} else {
 			tdm_srx_entry_free(srx, e);
+		}
 	}
 }
 
 static void flush_queue(struct tdm_srx *srx, struct tdm_match *match)
 {
 	struct tdm_list *head = tdm_match_arrived(match);
-	struct tdm_srx_entry *e;
+	struct tdm_srx_msg *msg;
 
 	while (!tdm_list_empty(head)) {
-		e = tdm_srx_entry_of_item(
-			tdm_list_entry(head->next, struct tdm_match_item, all));
-		tdm_srx_take(srx, e);
-		tdm_srx_discard(srx, e);
+		msg = tdm_srx_msg_of_all(head->next);
+		tdm_srx_take(srx, msg);
+		tdm_srx_discard(srx, msg);
 	}
 	unpost_queue(srx, match);
 }
@@ -420,7 +478,7 @@ void tdm_srx_unpost(struct tdm_srx *srx)
 
 void tdm_srx_flush(struct tdm_srx *srx)
 {
-	struct tdm_srx_entry *e;
+	struct tdm_srx_msg *msg;
 	struct tdm_list *node;
 
 	tdm_assert_held(srx->engine->lock);
@@ -428,11 +486,11 @@ void tdm_srx_flush(struct tdm_srx *srx)
 	flush_queue(srx, srx->match[TDM_SRX_MSG]);
 	flush_queue(srx, srx->match[TDM_SRX_TAG]);
 	while ((node = tdm_list_pop(&srx->claimed))) {
-		e = tdm_list_entry(node, struct tdm_srx_entry, link);
-		if (e->state == TDM_SRX_LOST)
-			tdm_srx_entry_free(srx, e);
+		msg = tdm_srx_msg_of_link(node);
+		if (msg->e.state == TDM_SRX_LOST)
+			tdm_srx_entry_free(srx, &msg->e);
 		else
-			tdm_srx_discard(srx, e);
+			tdm_srx_discard(srx, msg);
 	}
 }
 
@@ -445,7 +503,7 @@ int tdm_srx_open(const struct tdm_srx_attr *attr, struct tdm_srx **out)
 		return -FI_ENOMEM;
 	srx->engine = attr->engine;
 	srx->held.size = sizeof(srx->held);
-	srx->held.entry_bytes = sizeof(struct tdm_srx_entry);
+	srx->held.entry_bytes = sizeof(struct tdm_srx_msg);
 	srx->size = attr->size;
 	srx->min_multi_recv = attr->min_multi_recv;
 	srx->free_rma = attr->free_rma;
@@ -460,6 +518,8 @@ int tdm_srx_open(const struct tdm_srx_attr *attr, struct tdm_srx **out)
 	tdm_list_init(&srx->claimed);
 	tdm_list_init(&srx->pending);
 	tdm_pool_init(&srx->pool, sizeof(struct tdm_srx_entry), 0);
+	tdm_pool_init(&srx->msgs, sizeof(struct tdm_srx_msg), 0);
+	tdm_pool_init(&srx->sides, sizeof(struct tdm_srx_side), 0);
 	for (i = 0; i < TDM_TRANSPORTS; i++)
 		tdm_srx_port_init(srx, &srx->port[i], &srx->done);
 	for (i = 0; i < TDM_SRX_KINDS; i++) {
@@ -468,6 +528,7 @@ int tdm_srx_open(const struct tdm_srx_attr *attr, struct tdm_srx **out)
 		if (!srx->match[i])
 			goto err;
 	}
+	tdm_match_number_with(srx->match[TDM_SRX_TAG], srx->match[TDM_SRX_MSG]);
 	*out = srx;
 	return 0;
 err:
@@ -485,5 +546,7 @@ void tdm_srx_close(struct tdm_srx *srx)
 		tdm_match_free(srx->match[i]);
 	tdm_srx_index_free(srx);
 	tdm_pool_fini(&srx->pool);
+	tdm_pool_fini(&srx->msgs);
+	tdm_pool_fini(&srx->sides);
 	free(srx);
 }

@@ -32,7 +32,7 @@ enum { SCAN_MOST = 32, LEAST_BUCKETS_LOG = 6 };
 struct mark {
 	struct mark *next; /* of the bucket */
 	struct tdm_srx_entry *entry;
-	uint64_t post_no;
+	uint64_t seq;
 };
 
 struct bucket {
@@ -87,7 +87,7 @@ static struct tdm_srx_entry *walk_next(struct tdm_srx *srx, struct walk *w)
 		if (w->at[k] == w->head[k])
 			continue;
 		e = entry_of(w->at[k]);
-		if (!best || (e->post_no > best->post_no) == w->newest)
+		if (!best || (e->item.seq > best->item.seq) == w->newest)
 			best = e;
 	}
 	if (!best)
@@ -149,14 +149,14 @@ static int index_make(struct tdm_srx *srx)
 	for (m = x->mark; (e = walk_next(srx, &w)); m++) {
 		struct bucket *b = bucket_of(x, e->rx.context);
 
-		*m = (struct mark){ NULL, e, e->post_no };
+		*m = (struct mark){ NULL, e, e->item.seq };
 		if (b->first)
 			b->last->next = m;
 		else
 			b->first = m;
 		b->last = m;
 	}
-	x->until = srx->next_post_no;
+	x->until = tdm_match_next_seq(srx->match[TDM_SRX_MSG]);
 	srx->index = x;
 	return 0;
 }
@@ -176,7 +176,7 @@ static struct tdm_srx_entry *find_marked(struct tdm_srx *srx,
 		const struct tdm_srx_entry *e = m->entry;
 
 		srx->looked_at++;
-		if (e->state != TDM_SRX_POSTED || e->post_no != m->post_no) {
+		if (e->state != TDM_SRX_POSTED || e->item.seq != m->seq) {
 			*at = m->next;
 			continue;
 		}
@@ -218,7 +218,7 @@ static struct tdm_srx_entry *find_new(struct tdm_srx *srx, const void *context,
 	size_t most = SCAN_MOST;
 
 	while (srx->index && (e = walk_next(srx, &w)) &&
-	       e->post_no >= srx->index->until) {
+	       e->item.seq >= srx->index->until) {
 		if (e->rx.context == context)
 			found = e;
 		if (!--most)
@@ -255,9 +255,10 @@ ssize_t tdm_srx_cancel(struct tdm_srx *srx, void *context)
 	if (!e)
 		return -FI_ENOENT;
 	tdm_match_remove(srx->match[e->kind], &e->item);
-	if (e->multi && e->refs) {
+	tdm_srx_entry_unpost(srx, e);
+	if (e->form == TDM_SRX_MULTI && e->side->refs) {
 		tdm_srx_step(&e->state, TDM_SRX_SPENT);
-		e->cancelled = 1;
+		e->side->cancelled = 1;
 		return 0;
 	}
 	e->rx.addr = tdm_srx_reported(&srx->done, e->rx.addr);

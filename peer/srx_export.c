@@ -19,12 +19,13 @@ static tdm_noinline int get_unexpected(struct fid_peer_srx *fid,
 				       const struct fi_peer_match_attr *attr,
 				       struct fi_peer_rx_entry **entry)
 {
-	struct tdm_srx_entry *e = tdm_srx_entry_alloc(tdm_srx_of(fid), kind);
+	struct tdm_srx_msg *msg = tdm_srx_msg_alloc(tdm_srx_of(fid), kind);
+	struct tdm_srx_entry *e;
 
-	if (!e)
+	if (!msg)
 		return -FI_ENOMEM;
+	e = &msg->e;
 	tdm_srx_step(&e->state, TDM_SRX_NEW);
-	e->len = 0;
 	e->rx.srx = fid;
 	e->rx.addr = attr->addr;
 	e->rx.msg_size = attr->msg_size;
@@ -37,11 +38,13 @@ static tdm_noinline int get_unexpected(struct fid_peer_srx *fid,
 static tdm_noinline struct tdm_srx_entry *
 get_part(struct tdm_srx *srx, struct tdm_srx_entry *e, size_t size)
 {
-	struct tdm_srx_entry *child = tdm_srx_entry_alloc(srx, e->kind);
+	struct tdm_srx_msg *child =
+		tdm_srx_msg_alloc(srx, (enum tdm_srx_kind)e->kind);
 
-	if (child)
-		tdm_srx_multi_take(srx, e, child, size);
-	return child;
+	if (!child)
+		return NULL;
+	tdm_srx_multi_take(srx, e, child, size);
+	return &child->e;
 }
 
 /* Give @e, which is off the queue of receives, the message of @attr. */
@@ -66,13 +69,14 @@ static int take(struct fid_peer_srx *fid, struct tdm_match_item *item,
 	struct tdm_srx_entry *e = tdm_srx_entry_of_item(item);
 	struct tdm_srx *srx = tdm_srx_of(fid);
 
-	if (tdm_unlikely(e->multi)) {
+	if (tdm_unlikely(e->form == TDM_SRX_MULTI)) {
 		e = get_part(srx, e, attr->msg_size);
 		if (!e)
 			return -FI_ENOMEM;
 	} else {
 		tdm_match_remove(srx->match[kind], &e->item);
-		e->rx.msg_size = tdm_min(attr->msg_size, e->len);
+		tdm_srx_entry_unpost(srx, e);
+		e->rx.msg_size = tdm_min(attr->msg_size, e->iov.iov_len);
 	}
 	return begin(fid, e, kind, attr, entry);
 }
@@ -107,10 +111,11 @@ static inline int get(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
 	if (tdm_unlikely(!item || srx->settling))
 		return get_other(fid, kind, attr, entry);
 	e = tdm_srx_entry_of_item(item);
-	if (tdm_unlikely(e->multi))
+	if (tdm_unlikely(e->form != TDM_SRX_PLAIN))
 		return get_other(fid, kind, attr, entry);
 	tdm_match_remove_first(srx->match[kind], item);
-	e->rx.msg_size = tdm_min(attr->msg_size, e->len);
+	tdm_srx_entry_show(e);
+	e->rx.msg_size = tdm_min(attr->msg_size, e->iov.iov_len);
 	return begin(fid, e, kind, attr, entry);
 }
 
@@ -137,13 +142,16 @@ static int get_space(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
 	if (ret && ret != -FI_ENOENT)
 		return ret;
 	e = tdm_srx_entry_of_rx(*entry);
-	e->item.addr = name;
-	e->item.key = key;
+	e->from = (uint32_t)name;
 	e->rx.addr = tdm_space_source(name);
 	e->rx.tag = tag;
-	if (!ret)
+	if (!ret) {
 		e->rx.addr =
 			tdm_srx_reported(tdm_srx_port_done(fid), e->rx.addr);
+		return 0;
+	}
+	tdm_srx_msg_of(e)->match.item.addr = name;
+	tdm_srx_msg_of(e)->match.item.key = key;
 	return ret;
 }
 
@@ -200,54 +208,48 @@ static int get_tag_space(struct fid_peer_srx *fid,
 	return get_space(fid, TDM_SRX_TAG, attr, entry);
 }
 
-static int queued(struct tdm_srx *srx, struct tdm_srx_entry *e)
+static int queued(struct tdm_srx *srx, struct tdm_srx_msg *msg)
 {
-	tdm_srx_step(&e->state, TDM_SRX_WAITING);
+	tdm_srx_step(&msg->e.state, TDM_SRX_WAITING);
 	if (srx->settling)
-		tdm_list_append(&srx->pending, &e->link);
+		tdm_list_append(&srx->pending, &msg->link);
 	return 0;
 }
 
 /* queue_msg() and queue_tag(): the entry tells its kind. */
 static int queue(struct fi_peer_rx_entry *rx)
 {
-	struct tdm_srx_entry *e = tdm_srx_entry_of_rx(rx);
+	struct tdm_srx_msg *msg = tdm_srx_msg_of(tdm_srx_entry_of_rx(rx));
 	struct tdm_srx *srx = tdm_srx_of(rx->srx);
 
 	tdm_assert_held(srx->engine->lock);
-	assert(e->state == TDM_SRX_NEW);
-	e->item.addr = rx->addr;
-	e->item.tag = rx->tag;
-	e->item.ignore = 0;
-	tdm_match_arrive(srx->match[e->kind], &e->item);
-	return queued(srx, e);
+	assert(msg->e.state == TDM_SRX_NEW);
+	msg->match.item.addr = rx->addr;
+	msg->match.item.tag = rx->tag;
+	msg->match.item.ignore = 0;
+	tdm_match_arrive(srx->match[msg->e.kind], &msg->match);
+	return queued(srx, msg);
 }
 
 /* queue() where addresses are names; get_*() stored that of the source. */
 static int queue_space(struct fi_peer_rx_entry *rx)
 {
-	struct tdm_srx_entry *e = tdm_srx_entry_of_rx(rx);
+	struct tdm_srx_msg *msg = tdm_srx_msg_of(tdm_srx_entry_of_rx(rx));
 	struct tdm_srx *srx = tdm_srx_of(rx->srx);
 
 	tdm_assert_held(srx->engine->lock);
-	assert(e->state == TDM_SRX_NEW);
-	e->item.tag = rx->tag;
-	e->item.ignore = 0;
-	tdm_match_arrive_space(srx->match[e->kind], &e->item);
-	return queued(srx, e);
+	assert(msg->e.state == TDM_SRX_NEW);
+	msg->match.item.tag = rx->tag;
+	msg->match.item.ignore = 0;
+	tdm_match_arrive_space(srx->match[msg->e.kind], &msg->match);
+	return queued(srx, msg);
 }
 
 static tdm_noinline void free_other(struct tdm_srx *srx,
 				    struct fi_peer_rx_entry *rx)
 {
-	struct tdm_srx_entry *e, *parent;
+	struct tdm_srx_entry *e = tdm_srx_entry_of_rx(rx), *parent = NULL;
 
-	if (rx->flags & FI_RMA) {
-		srx->free_rma(rx);
-		return;
-	}
-	e = tdm_srx_entry_of_rx(rx);
-	parent = e->parent;
 	if (e->state == TDM_SRX_CLAIMED) {
 		tdm_srx_step(&e->state, TDM_SRX_LOST);
 		return;
@@ -255,9 +257,11 @@ static tdm_noinline void free_other(struct tdm_srx *srx,
 	assert(e->state == TDM_SRX_FILLING || e->state == TDM_SRX_NEW ||
 	       e->state == TDM_SRX_WAITING);
 	if (e->state == TDM_SRX_WAITING)
-		tdm_srx_take(srx, e);
+		tdm_srx_take(srx, tdm_srx_msg_of(e));
+	if (e->unexpected)
+		parent = tdm_srx_msg_of(e)->parent;
 	if (parent)
-		parent->rx.srx = rx->srx;
+		parent->side->port = rx->srx;
 	tdm_srx_entry_free(srx, e);
 	if (parent)
 		tdm_srx_multi_put(srx, parent);
@@ -269,11 +273,16 @@ static void free_entry(struct fi_peer_rx_entry *rx)
 	struct tdm_srx_entry *e = tdm_srx_entry_of_rx(rx);
 
 	tdm_assert_held(srx->engine->lock);
-	if (tdm_unlikely((rx->flags & (FI_RMA | TDM_SRX_WIDE)) || e->parent ||
-			 e->state != TDM_SRX_FILLING))
+	if (tdm_unlikely(rx->flags & FI_RMA)) {
+		srx->free_rma(rx); /* no entry of ours */
+		return;
+	}
+	if (tdm_unlikely(e->form | e->unexpected)) {
 		free_other(srx, rx);
-	else
-		tdm_srx_entry_put(srx, e);
+		return;
+	}
+	assert(e->state == TDM_SRX_FILLING);
+	tdm_srx_entry_put(srx, e);
 }
 
 /* Resolve the unknown sources of one transport's messages in one queue. */
@@ -282,22 +291,23 @@ static void resolve(struct tdm_srx *srx, enum tdm_srx_kind kind,
 		    fi_addr_t (*get_addr)(struct fi_peer_rx_entry *))
 {
 	struct tdm_list *pos, *tmp;
-	struct tdm_srx_entry *e;
+	struct tdm_match_item *item;
+	struct tdm_srx_msg *msg;
 	fi_addr_t addr;
 
 	tdm_list_for_each_safe(pos, tmp, tdm_match_unknown(srx->match[kind])) {
-		e = tdm_srx_entry_of_item(
-			tdm_list_entry(pos, struct tdm_match_item, bucket));
-		if (e->rx.srx != fid)
+		item = tdm_list_entry(pos, struct tdm_match_item, bucket);
+		msg = tdm_srx_msg_of_item(item);
+		if (msg->e.rx.srx != fid)
 			continue;
-		addr = get_addr(&e->rx);
+		addr = get_addr(&msg->e.rx);
 		if (addr == FI_ADDR_UNSPEC)
 			continue;
-		e->rx.addr = addr;
-		tdm_match_set_source(srx->match[kind], &e->item,
-				     tdm_srx_name(srx, e, addr));
-		if (!tdm_list_linked(&e->link))
-			tdm_list_append(&srx->pending, &e->link);
+		msg->e.rx.addr = addr;
+		tdm_match_set_source(srx->match[kind], item,
+				     tdm_srx_name(srx, item, addr));
+		if (!tdm_list_linked(&msg->link))
+			tdm_list_append(&srx->pending, &msg->link);
 	}
 }
 
@@ -306,17 +316,17 @@ foreach_unspec_addr(struct fid_peer_srx *fid,
 		    fi_addr_t (*get_addr)(struct fi_peer_rx_entry *))
 {
 	struct tdm_srx *srx = tdm_srx_of(fid);
-	struct tdm_srx_entry *e;
+	struct fi_peer_rx_entry *rx;
 	struct tdm_list *pos;
 
 	tdm_assert_held(srx->engine->lock);
 	resolve(srx, TDM_SRX_MSG, fid, get_addr);
 	resolve(srx, TDM_SRX_TAG, fid, get_addr);
 	tdm_list_for_each(pos, &srx->claimed) {
-		e = tdm_list_entry(pos, struct tdm_srx_entry, link);
-		if (e->state == TDM_SRX_CLAIMED && e->rx.srx == fid &&
-		    e->rx.addr == FI_ADDR_UNSPEC)
-			e->rx.addr = get_addr(&e->rx);
+		rx = &tdm_srx_msg_of_link(pos)->e.rx;
+		if (tdm_srx_entry_of_rx(rx)->state == TDM_SRX_CLAIMED &&
+		    rx->srx == fid && rx->addr == FI_ADDR_UNSPEC)
+			rx->addr = get_addr(rx);
 	}
 	tdm_srx_settle(srx);
 }

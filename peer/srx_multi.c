@@ -21,13 +21,13 @@
 
 static void release(struct tdm_srx *srx, struct tdm_srx_entry *p)
 {
-	const struct tdm_done *done = p->rx.srx ? tdm_srx_port_done(p->rx.srx) :
-						  &srx->done;
+	const struct tdm_done *done =
+		p->side->port ? tdm_srx_port_done(p->side->port) : &srx->done;
 	struct fid_peer_cq *cq = done->rx_cq;
 
 	if (srx->flushed)
 		return;
-	if (p->cancelled)
+	if (p->side->cancelled)
 		tdm_done_recv_err(done, &p->rx, 0, 0, FI_ECANCELED, 0);
 	else if (p->rx.flags & TDM_DEFERRED)
 		tdm_op_released(done, &p->rx);
@@ -38,33 +38,35 @@ static void release(struct tdm_srx *srx, struct tdm_srx_entry *p)
 
 void tdm_srx_multi_put(struct tdm_srx *srx, struct tdm_srx_entry *parent)
 {
-	if (--parent->refs || parent->state != TDM_SRX_SPENT)
+	if (--parent->side->refs || parent->state != TDM_SRX_SPENT)
 		return;
 	release(srx, parent);
 	tdm_srx_entry_free(srx, parent);
 }
 
 void tdm_srx_multi_take(struct tdm_srx *srx, struct tdm_srx_entry *parent,
-			struct tdm_srx_entry *child, size_t size)
+			struct tdm_srx_msg *msg, size_t size)
 {
-	size_t left = parent->len - parent->used;
+	struct tdm_srx_side *side = parent->side;
+	struct tdm_srx_entry *child = &msg->e;
+	size_t left = parent->iov.iov_len - side->used;
 	size_t len = tdm_min(size, left);
 
-	child->iov[0].iov_base = (char *)parent->iov[0].iov_base + parent->used;
-	child->iov[0].iov_len = len;
-	child->desc[0] = parent->desc[0];
-	child->len = len;
+	child->iov.iov_base = (char *)parent->iov.iov_base + side->used;
+	child->iov.iov_len = len;
+	child->desc = side->desc[0];
 	child->rx.count = 1;
 	child->rx.context = parent->rx.context;
 	child->rx.msg_size = len;
 	child->rx.flags = (child->rx.flags & FI_REMOTE_CQ_DATA) |
 			  (parent->rx.flags & ~FI_MULTI_RECV);
-	child->parent = parent;
-	parent->refs++;
-	parent->used += len;
+	msg->parent = parent;
+	side->refs++;
+	side->used += len;
 	left -= len;
-	if (!left || left < parent->min) {
+	if (!left || left < side->min) {
 		tdm_match_remove(srx->match[parent->kind], &parent->item);
+		tdm_srx_entry_unpost(srx, parent);
 		tdm_srx_step(&parent->state, TDM_SRX_SPENT);
 	}
 }
@@ -72,25 +74,24 @@ void tdm_srx_multi_take(struct tdm_srx *srx, struct tdm_srx_entry *parent,
 ssize_t tdm_srx_multi_recv(struct tdm_srx *srx, const struct tdm_xfer *x,
 			   enum tdm_srx_kind kind)
 {
-	struct tdm_match_item *item;
+	struct tdm_match_item *item, want;
 	struct tdm_srx_entry *p;
 
 	if (x->count != 1)
 		return -FI_EINVAL;
-	p = tdm_srx_entry_alloc(srx, kind);
-	if (!p)
+	if (tdm_srx_post(srx, x, kind, &p))
 		return -FI_ENOMEM;
-	tdm_srx_entry_fill(p, x);
 	p->rx.flags |= FI_MULTI_RECV;
-	p->multi = 1;
-	p->refs = 1; /* ours, while waiting messages are matched */
-	p->used = 0;
-	p->min = srx->min_multi_recv;
-	tdm_srx_post(srx, p, x);
+	p->side->refs = 1; /* ours, while waiting messages are matched */
+	p->side->used = 0;
+	p->side->min = srx->min_multi_recv;
+	p->side->cancelled = 0;
+	p->side->port = NULL;
+	want = p->item;
 	srx->settling++;
 	while (p->state == TDM_SRX_POSTED &&
-	       (item = tdm_srx_find_arrived(srx, kind, &p->item)))
-		tdm_srx_join(srx, p, tdm_srx_entry_of_item(item));
+	       (item = tdm_srx_find_arrived(srx, kind, &want)))
+		tdm_srx_join(srx, p, tdm_srx_msg_of_item(item));
 	srx->settling--;
 	tdm_srx_multi_put(srx, p);
 	tdm_srx_settle(srx);

@@ -56,7 +56,7 @@ static ssize_t peek(struct tdm_srx *srx, const struct tdm_xfer *x)
 		.ignore = x->ignore,
 	};
 	struct tdm_match_item *item;
-	struct tdm_srx_entry *e;
+	struct tdm_srx_msg *msg;
 
 	if ((x->flags & FI_CLAIM) && !ctx)
 		return -FI_EINVAL;
@@ -67,22 +67,22 @@ static ssize_t peek(struct tdm_srx *srx, const struct tdm_xfer *x)
 		write_error(srx, x, FI_ENOMSG);
 		return 0;
 	}
-	e = tdm_srx_entry_of_item(item);
-	describe(srx, e, x->context);
+	msg = tdm_srx_msg_of_item(item);
+	describe(srx, &msg->e, x->context);
 	if (x->flags & FI_CLAIM) {
-		tdm_srx_take(srx, e);
-		tdm_srx_step(&e->state, TDM_SRX_CLAIMED);
-		e->rx.context = ctx;
-		tdm_list_append(&srx->claimed, &e->link);
-		ctx->internal[0] = e;
+		tdm_srx_take(srx, msg);
+		tdm_srx_step(&msg->e.state, TDM_SRX_CLAIMED);
+		msg->e.rx.context = ctx;
+		tdm_list_append(&srx->claimed, &msg->link);
+		ctx->internal[0] = msg;
 	} else if (x->flags & FI_DISCARD) {
-		tdm_srx_take(srx, e);
-		tdm_srx_discard(srx, e);
+		tdm_srx_take(srx, msg);
+		tdm_srx_discard(srx, msg);
 	}
 	return 0;
 }
 
-static struct tdm_srx_entry *find_claimed(struct tdm_srx *srx, void *context)
+static struct tdm_srx_msg *find_claimed(struct tdm_srx *srx, void *context)
 {
 	const struct fi_context *ctx = (const struct fi_context *)context;
 	struct tdm_list *pos;
@@ -90,42 +90,41 @@ static struct tdm_srx_entry *find_claimed(struct tdm_srx *srx, void *context)
 	if (!ctx)
 		return NULL;
 	tdm_list_for_each(pos, &srx->claimed) {
-		struct tdm_srx_entry *e =
-			tdm_list_entry(pos, struct tdm_srx_entry, link);
+		struct tdm_srx_msg *msg = tdm_srx_msg_of_link(pos);
 
-		if (e == ctx->internal[0] && e->rx.context == context)
-			return e;
+		if (msg == ctx->internal[0] && msg->e.rx.context == context)
+			return msg;
 	}
 	return NULL;
 }
 
 static ssize_t claim(struct tdm_srx *srx, const struct tdm_xfer *x)
 {
-	struct tdm_srx_entry *e = find_claimed(srx, x->context);
+	struct tdm_srx_msg *msg = find_claimed(srx, x->context);
 
-	if (!e)
+	if (!msg)
 		return -FI_EINVAL;
-	if (!(x->flags & FI_DISCARD) && tdm_srx_entry_widen(e, x->count))
+	if (!(x->flags & FI_DISCARD) && tdm_srx_msg_fill(srx, msg, x))
 		return -FI_ENOMEM;
-	tdm_list_del(&e->link);
+	tdm_list_del(&msg->link);
 	if (x->flags & FI_DISCARD) {
 		if (x->flags & FI_COMPLETION)
-			describe(srx, e, x->context);
-		if (e->state == TDM_SRX_LOST)
-			tdm_srx_entry_free(srx, e);
+			describe(srx, &msg->e, x->context);
+		if (msg->e.state == TDM_SRX_LOST)
+			tdm_srx_entry_free(srx, &msg->e);
 		else
-			tdm_srx_discard(srx, e);
+			tdm_srx_discard(srx, msg);
 		return 0;
 	}
-	if (e->state == TDM_SRX_LOST) {
-		tdm_srx_entry_fill(e, x);
-		e->rx.addr = tdm_srx_reported(&srx->done, e->rx.addr);
-		tdm_done_recv_err(&srx->done, &e->rx, 0, 0, FI_ECONNRESET, 0);
-		tdm_srx_entry_free(srx, e);
+	if (msg->e.state == TDM_SRX_LOST) {
+		struct fi_peer_rx_entry *rx = &msg->e.rx;
+
+		rx->addr = tdm_srx_reported(&srx->done, rx->addr);
+		tdm_done_recv_err(&srx->done, rx, 0, 0, FI_ECONNRESET, 0);
+		tdm_srx_entry_free(srx, &msg->e);
 		return 0;
 	}
-	tdm_srx_entry_fill(e, x);
-	tdm_srx_start(e);
+	tdm_srx_start(msg);
 	return 0;
 }
 

@@ -64,12 +64,12 @@ void tdm_srx_seat_set_done(struct tdm_srx_seat *seat,
 }
 
 static int came_by(const struct tdm_srx_seat *seat,
-		   const struct tdm_srx_entry *e)
+		   const struct tdm_srx_msg *msg)
 {
 	int i;
 
 	for (i = 0; i < TDM_TRANSPORTS; i++) {
-		if (e->rx.srx == &seat->port[i].fid)
+		if (msg->e.rx.srx == &seat->port[i].fid)
 			return 1;
 	}
 	return 0;
@@ -79,15 +79,14 @@ static void flush_queue(struct tdm_srx_seat *seat, struct tdm_match *match)
 {
 	struct tdm_srx *srx = seat->port[0].srx;
 	struct tdm_list *pos, *tmp;
-	struct tdm_srx_entry *e;
+	struct tdm_srx_msg *msg;
 
 	tdm_list_for_each_safe(pos, tmp, tdm_match_arrived(match)) {
-		e = tdm_srx_entry_of_item(
-			tdm_list_entry(pos, struct tdm_match_item, all));
-		if (!came_by(seat, e))
+		msg = tdm_srx_msg_of_all(pos);
+		if (!came_by(seat, msg))
 			continue;
-		tdm_srx_take(srx, e);
-		tdm_srx_discard(srx, e);
+		tdm_srx_take(srx, msg);
+		tdm_srx_discard(srx, msg);
 	}
 }
 
@@ -95,21 +94,21 @@ void tdm_srx_seat_flush(struct tdm_srx_seat *seat)
 {
 	struct tdm_srx *srx = seat->port[0].srx;
 	struct tdm_list *pos, *tmp;
-	struct tdm_srx_entry *e;
+	struct tdm_srx_msg *msg;
 
 	tdm_assert_held(srx->engine->lock);
 	flush_queue(seat, srx->match[TDM_SRX_MSG]);
 	flush_queue(seat, srx->match[TDM_SRX_TAG]);
 	/* A later FI_CLAIM finds no message. */
 	tdm_list_for_each_safe(pos, tmp, &srx->claimed) {
-		e = tdm_list_entry(pos, struct tdm_srx_entry, link);
-		if (!came_by(seat, e))
+		msg = tdm_srx_msg_of_link(pos);
+		if (!came_by(seat, msg))
 			continue;
-		tdm_list_del(&e->link);
-		if (e->state == TDM_SRX_LOST)
-			tdm_srx_entry_free(srx, e);
+		tdm_list_del(&msg->link);
+		if (msg->e.state == TDM_SRX_LOST)
+			tdm_srx_entry_free(srx, &msg->e);
 		else
-			tdm_srx_discard(srx, e);
+			tdm_srx_discard(srx, msg);
 	}
 }
 
@@ -137,5 +136,5 @@ int tdm_srx_filling(const struct tdm_srx *srx)
 	}
 	tdm_list_for_each(pos, &srx->claimed)
 		still++;
-	return srx->pool.in_use > still;
+	return srx->pool.in_use + srx->msgs.in_use > still;
 }

@@ -34,7 +34,7 @@ static fi_addr_t stands_for(const struct tdm_done *done, uint32_t key)
 void tdm_srx_miss_source(struct tdm_srx_entry *e)
 {
 	const struct tdm_srx_port *port = port_of(e->rx.srx);
-	uint32_t key = port->srx->spaces ? tdm_space_key(e->item.addr) : 0;
+	uint32_t key = port->srx->spaces ? tdm_space_key(e->from) : 0;
 
 	if (!e->rx.owner_context)
 		return;
@@ -56,7 +56,7 @@ static int told(const struct fi_peer_match_attr *attr,
 		return ret;
 	rx = *entry;
 	e = tdm_srx_entry_of_rx(rx);
-	if (port_of(rx->srx)->srx->spaces ? !tdm_space_is_wild(e->item.addr) :
+	if (port_of(rx->srx)->srx->spaces ? !tdm_space_is_wild(e->from) :
 					    attr->addr != FI_ADDR_UNSPEC)
 		return ret;
 	rx->owner_context = (void *)(uintptr_t)tdm_container_of(

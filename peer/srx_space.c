@@ -5,8 +5,8 @@
  * use only those functions that srx_space.h says serve both.
  *
  * The name in a message's offer gives its group, and its source or, if that is
- * unknown, the key of its sender. item.addr keeps the name; rx.addr is reported
- * to the application.
+ * unknown, the key of its sender. The item of a waiting message keeps the name,
+ * `from` its low bits; rx.addr is reported to the application.
  *
  * Lock: domain held. Spec: fi_av(3) "PEER GROUPS", fi_av_insert_auth_key().
  */
@@ -22,15 +22,14 @@ uint32_t tdm_srx_key(const struct tdm_srx *srx, fi_addr_t name)
 }
 
 struct tdm_match_item *tdm_srx_find_posted(struct tdm_srx *srx,
-					   const struct tdm_srx_entry *msg)
+					   const struct tdm_srx_msg *msg)
 {
-	struct tdm_match *m = srx->match[msg->kind];
+	struct tdm_match *m = srx->match[msg->e.kind];
+	const struct tdm_match_item *it = &msg->match.item;
 
-	return srx->spaces ?
-		       tdm_match_find_posted_space(m, msg->item.addr,
-						   msg->item.key,
-						   msg->item.tag) :
-		       tdm_match_find_posted(m, msg->item.addr, msg->item.tag);
+	return srx->spaces ? tdm_match_find_posted_space(m, it->addr, it->key,
+							 it->tag) :
+			     tdm_match_find_posted(m, it->addr, it->tag);
 }
 
 struct tdm_match_item *tdm_srx_find_arrived(struct tdm_srx *srx,

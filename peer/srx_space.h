@@ -18,17 +18,17 @@ uint32_t tdm_srx_key(const struct tdm_srx *srx, fi_addr_t name);
 
 /* tdm_match_find_posted() and _arrived() of either kind of engine. */
 struct tdm_match_item *tdm_srx_find_posted(struct tdm_srx *srx,
-					   const struct tdm_srx_entry *msg);
+					   const struct tdm_srx_msg *msg);
 struct tdm_match_item *tdm_srx_find_arrived(struct tdm_srx *srx,
 					    enum tdm_srx_kind kind,
 					    const struct tdm_match_item *want);
 
-/* The name of the source of @e, which its transport now knows as @addr. */
+/* The name of the source of @msg, which its transport now knows as @addr. */
 static inline fi_addr_t tdm_srx_name(const struct tdm_srx *srx,
-				     const struct tdm_srx_entry *e,
+				     const struct tdm_match_item *msg,
 				     fi_addr_t addr)
 {
-	return srx->spaces ? tdm_space_in_group(e->item.addr, (uint32_t)addr) :
+	return srx->spaces ? tdm_space_in_group(msg->addr, (uint32_t)addr) :
 			     addr;
 }
 

@@ -10,7 +10,7 @@
 extern "C" {
 #include "av/addr.h"
 #include "av/table.h"
-#include "peer/match.h"
+#include "peer/srx_priv.h"
 #include "shm/record.h"
 #include "shm/region.h"
 #include "tcp/wire/record.h"
@@ -29,11 +29,14 @@ TEST(Layout, Leaf)
 	EXPECT_EQ(16u, sizeof(struct tdm_table_entry));
 }
 
-TEST(Layout, MatchItemUsesTwoLines)
+TEST(Layout, PostedReceiveUsesTwoLines)
 {
-	EXPECT_EQ(0u, offsetof(struct tdm_match_item, addr));
-	EXPECT_EQ(64u, offsetof(struct tdm_match_item, all));
-	EXPECT_LE(sizeof(struct tdm_match_item), 128u);
+	EXPECT_EQ(128u, sizeof(struct tdm_srx_entry));
+	EXPECT_EQ(0u, offsetof(struct tdm_srx_entry, item));
+	EXPECT_LE(offsetof(struct tdm_match_item, bucket) +
+			  sizeof(struct tdm_list),
+		  64u)
+		<< "a search reads a second line of items that it passes";
 }
 
 TEST(Layout, ShmSegment)

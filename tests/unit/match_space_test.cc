@@ -17,7 +17,8 @@ namespace
 {
 
 struct Item {
-	struct tdm_match_item m = {};
+	struct tdm_match_msg msg = {};
+	struct tdm_match_item &m = msg.item;
 };
 
 /* The sender of a message; its address determines its key. */
@@ -135,7 +136,7 @@ protected:
 			plain.posted.remove(want);
 			return;
 		}
-		tdm_match_arrive_space(m, &msg->m);
+		tdm_match_arrive_space(m, &msg->msg);
 		plain.arrived.push_back(msg);
 	}
 

@@ -23,7 +23,8 @@ namespace
 {
 
 struct Item {
-	tdm_match_item m = {};
+	tdm_match_msg msg = {};
+	tdm_match_item &m = msg.item;
 	uint64_t id = 0;
 };
 
@@ -67,7 +68,7 @@ protected:
 	{
 		Item *i = make(addr, tag, 0);
 
-		tdm_match_arrive(m, &i->m);
+		tdm_match_arrive(m, &i->msg);
 		return i;
 	}
 
@@ -516,7 +517,7 @@ private:
 		give(i->m.addr, i->m.tag, &taken);
 		if (taken)
 			return;
-		tdm_match_arrive(m, &i->m);
+		tdm_match_arrive(m, &i->msg);
 		msg.push_back(std::move(i));
 	}
 

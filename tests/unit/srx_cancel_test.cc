@@ -66,7 +66,7 @@ protected:
 				return;
 		}
 		EXPECT_LE(srx->looked_at, uint64_t(COUNT) * 2 * EACH);
-		EXPECT_EQ(srx->pool.in_use, 0u);
+		EXPECT_EQ(entries(srx), 0u);
 	}
 };
 

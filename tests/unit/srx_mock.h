@@ -294,6 +294,12 @@ private:
 	}
 };
 
+/* Receives and messages of @srx. */
+inline size_t entries(const struct tdm_srx *srx)
+{
+	return srx->pool.in_use + srx->msgs.in_use;
+}
+
 /* An srx with two transports. */
 class Srx : public ::testing::Test
 {
@@ -335,7 +341,8 @@ protected:
 		while (!b->held.empty())
 			b->give_back(b->held.front());
 		tdm_srx_flush(srx);
-		EXPECT_EQ(srx->pool.in_use, 0u);
+		EXPECT_EQ(entries(srx), 0u);
+		EXPECT_EQ(srx->sides.in_use, 0u);
 		a.reset();
 		b.reset();
 		tdm_srx_close(srx);

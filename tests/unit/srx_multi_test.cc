@@ -53,7 +53,7 @@ TEST_F(SrxMulti, MessagesArePackedAndTheBufferIsReleasedOnce)
 	EXPECT_EQ(text, "abcdefghijklm...");
 	EXPECT_EQ(tdm_srx_left(srx), 8u);
 	EXPECT_EQ(cntr.value, 4u);
-	EXPECT_EQ(srx->pool.in_use, 0u);
+	EXPECT_EQ(entries(srx), 0u);
 	a->msg(1, "x");
 	EXPECT_EQ(a->last_get, -FI_ENOENT);
 }
@@ -283,7 +283,7 @@ TEST_F(SrxMulti, CancellingAnIdleBufferReleasesItOnce)
 	EXPECT_EQ(c.flags, FI_MSG | FI_RECV | FI_MULTI_RECV);
 	EXPECT_EQ(c.context, &text);
 	EXPECT_EQ(tdm_srx_cancel(srx, &text), -FI_ENOENT);
-	EXPECT_EQ(srx->pool.in_use, 0u);
+	EXPECT_EQ(entries(srx), 0u);
 }
 
 /* The buffer is not written to once its FI_ECANCELED can be read. */
@@ -320,11 +320,12 @@ TEST_F(SrxMulti, FlushReleasesSilentlyWhatIsInUse)
 	e = a->msg(1, "abcd");
 	f = a->msg(1, "ef");
 	tdm_srx_flush(srx);
-	EXPECT_EQ(srx->pool.in_use, 4u);
+	EXPECT_EQ(entries(srx), 4u);
 	a->give_back(e);
 	a->give_back(f);
 	EXPECT_TRUE(cq.got.empty());
-	EXPECT_EQ(srx->pool.in_use, 0u);
+	EXPECT_EQ(entries(srx), 0u);
+	EXPECT_EQ(srx->sides.in_use, 0u);
 }
 
 TEST_F(SrxMulti, AMessageThatFindsNoMemoryLeavesItAsItWas)
@@ -336,7 +337,7 @@ TEST_F(SrxMulti, AMessageThatFindsNoMemoryLeavesItAsItWas)
 	if (!tdt_alloc_can_fail())
 		GTEST_SKIP() << "allocations cannot be made to fail here";
 	ASSERT_EQ(multi(text), 0);
-	while (srx->pool.free)
+	while (srx->msgs.free)
 		ASSERT_NE(a->tag(1, 1, "x"), nullptr);
 	tdt_alloc_fail(1, 1);
 	EXPECT_EQ(a->fid->owner_ops->get_msg(a->fid, &attr, &e), -FI_ENOMEM);

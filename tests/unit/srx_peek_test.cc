@@ -188,7 +188,7 @@ TEST_F(SrxPeek, AClaimedMessageThatIsLostFailsTheClaim)
 	EXPECT_EQ(c.context, &ctx);
 	EXPECT_EQ(c.len, 0u);
 	EXPECT_EQ(a->started + a->discarded, 0u);
-	EXPECT_EQ(srx->pool.in_use, 0u);
+	EXPECT_EQ(entries(srx), 0u);
 }
 
 TEST_F(SrxPeek, ALostClaimCanBeDiscardedAndFlushed)
@@ -204,7 +204,7 @@ TEST_F(SrxPeek, ALostClaimCanBeDiscardedAndFlushed)
 	EXPECT_EQ(one().err, 0);
 	tdm_srx_flush(srx);
 	EXPECT_EQ(a->discarded + b->discarded, 0u);
-	EXPECT_EQ(srx->pool.in_use, 0u);
+	EXPECT_EQ(entries(srx), 0u);
 }
 
 /* "...the message is discarded by the provider" - by the transport that
@@ -220,7 +220,7 @@ TEST_F(SrxPeek, PeekAndDiscardDropsTheMessageOnce)
 	EXPECT_EQ(c.src, 2u);
 	EXPECT_EQ(b->discarded, 1u);
 	EXPECT_EQ(a->discarded, 0u);
-	EXPECT_EQ(srx->pool.in_use, 1u);
+	EXPECT_EQ(entries(srx), 1u);
 	ASSERT_EQ(peek(FI_PEEK, 2, 1, &ctx), 0);
 	EXPECT_EQ(one().err, FI_ENOMSG);
 }
@@ -237,7 +237,7 @@ TEST_F(SrxPeek, ClaimAndDiscardDropsTheMessageOnce)
 	EXPECT_EQ(c.context, &ctx);
 	EXPECT_EQ(c.tag, 1u);
 	EXPECT_EQ(b->discarded, 1u);
-	EXPECT_EQ(srx->pool.in_use, 0u);
+	EXPECT_EQ(entries(srx), 0u);
 	EXPECT_EQ(peek(FI_CLAIM | FI_DISCARD, 2, 1, &ctx), -FI_EINVAL);
 	EXPECT_EQ(b->discarded, 1u);
 }

@@ -476,7 +476,8 @@ static void check_end(void)
 			tdt_model_differs(
 				"a waiting message was not discarded");
 	}
-	if (tdt_model.srx->pool.in_use)
+	if (tdt_model.srx->pool.in_use || tdt_model.srx->msgs.in_use ||
+	    tdt_model.srx->sides.in_use)
 		tdt_model_differs("entries did not come back");
 }
 

@@ -4,10 +4,13 @@
  * that are learned late, cancelling, closing. Each test names the behaviour
  * that fi_peer(3), fi_msg(3), fi_tagged(3) or fi_endpoint(3) asks for.
  */
+#include <malloc.h>
+
 #include "srx_mock.h"
 
 extern "C" {
 #include "tests/harness/fault.h"
+#include "tests/harness/sanitized.h"
 }
 
 using namespace srx_test;
@@ -563,6 +566,40 @@ TEST_F(Srx, AMessageThatWaitsTakesWhatIsSaid)
 	EXPECT_EQ(0u, tdt_alloc_stop());
 	EXPECT_NEAR(double(taken), double(count) * srx->held.entry_bytes,
 		    double(taken) / 50);
+}
+
+/*
+ * fi_tandem(7), LIMITS: 160 bytes for a posted receive where there are many,
+ * the tables by which messages find it included. Counted by the allocator, at
+ * the sizes at which a table has just grown and at others, before and after a
+ * message has looked for its receive, which files all of them.
+ */
+TEST_F(Srx, APostedReceiveTakesAtMost160Bytes)
+{
+	struct mallinfo2 before, now;
+	char buf[8];
+
+	if (TDT_SANITIZED)
+		GTEST_SKIP() << "the sanitizer's heap tells no sizes";
+	for (size_t n : { 100000u, 131073u, 163841u, 655361u, 1000000u }) {
+		open(TDM_SRX_DIRECTED_TAG, 8, 4);
+		before = mallinfo2();
+		for (size_t i = 0; i < n; i++)
+			ASSERT_EQ(post(FI_TAGGED, i % 7, i, buf, 8, buf), 0);
+		for (bool filed : { false, true }) {
+			auto *m = srx->match[TDM_SRX_TAG];
+
+			if (filed && tdm_match_find_posted(m, 9, 1))
+				FAIL() << "source 9 sent nothing";
+			now = mallinfo2();
+			double each = double(now.uordblks + now.hblkhd -
+					     before.uordblks - before.hblkhd) /
+				      double(n);
+
+			EXPECT_LE(each, 160.0) << n << " filed: " << filed;
+			EXPECT_GT(each, 120.0) << "the measure is wrong";
+		}
+	}
 }
 
 TEST_F(Srx, NothingButPostedReceivesCanBeCancelled)
