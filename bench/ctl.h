@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the runner and the two measured processes of a subject share: a page
- * with the order of the moment and the times that it gave.
+ * The page that the runner shares with the two measured processes of a subject:
+ * the order of the moment, and the times that it gave.
  *
  * A subject is a provider, or another library, with its settings. Its two
  * processes ("sides" 0 and 1) are pinned to one core each and sleep until the
@@ -41,20 +41,17 @@ enum bench_kind {
 	BENCH_UNEXPECTED, /* messages there in advance, received in reverse */
 	BENCH_EMPTY,	  /* fi_cq_read that finds nothing */
 	BENCH_WAKE,	  /* half round trip, both sides sleep in between */
-	BENCH_KINDS
 };
 
 enum bench_limit {
-	BENCH_LIMIT_NONE,	/* only the subject is measured */
 	BENCH_LIMIT_LINE,	/* a cache line there and back, half */
 	BENCH_LIMIT_COPY,	/* a copy in and a copy out, with one flag */
 	BENCH_LIMIT_CMA,	/* process_vm_readv after a flag */
 	BENCH_LIMIT_LARGE,	/* the better of COPY and CMA */
 	BENCH_LIMIT_TCP,	/* the bytes and 16 more over a polled socket */
 	BENCH_LIMIT_TCP_STREAM, /* the same in one direction */
-	BENCH_LIMIT_WAKE,	/* two eventfd, read and poll */
+	BENCH_LIMIT_WAKE,	/* a byte over the socket, poll(2) before it */
 	BENCH_LIMIT_CALL,	/* one system call that does nothing */
-	BENCH_LIMITS
 };
 
 #define BENCH_ALIGNED(n) __attribute__((aligned(n)))

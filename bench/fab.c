@@ -35,7 +35,6 @@ struct fab {
 	uint64_t base;	       /* what names byte 0 of the peer's region */
 	uint64_t key;
 	void *desc;
-	int sleeps; /* 1: the queue has a wait object */
 	uint64_t result;
 	struct fi_context2 rx_ctx[BENCH_SLOTS], tx_ctx[BENCH_SLOTS];
 };
@@ -291,11 +290,11 @@ static void open_queue(struct fab *f)
 				   .size = BENCH_SLOTS,
 				   .wait_obj = FI_WAIT_UNSPEC };
 
-	f->sleeps = getenv("BENCH_SLEEPS") &&
-		    !fi_cq_open(f->domain, &attr, &f->cq, NULL);
+	if (getenv("BENCH_SLEEPS") &&
+	    !fi_cq_open(f->domain, &attr, &f->cq, NULL))
+		return;
 	attr.wait_obj = FI_WAIT_NONE;
-	if (!f->sleeps)
-		check("fi_cq_open", fi_cq_open(f->domain, &attr, &f->cq, NULL));
+	check("fi_cq_open", fi_cq_open(f->domain, &attr, &f->cq, NULL));
 }
 
 void bench_fab_open(struct bench_subject *s, const char *provider)

@@ -17,31 +17,13 @@
 #include <unistd.h>
 
 enum {
-	TCP_HEADER_BYTES = 16, /* what a record adds to a tagged message */
 	TCP_SHORT_BYTES = 512,
 	TCP_TOGETHER = 64,
+	TCP_HEADER_BYTES = 16, /* what a record adds to a tagged message */
 	COPY_CHUNK_BYTES = 64 * 1024,
 };
 
 static int raw = -1; /* connected socket */
-
-static void lines(struct bench_subject *s, unsigned count)
-{
-	struct bench_ctl *c = s->ctl;
-	volatile uint64_t *mine = c->line[s->side];
-	volatile uint64_t *yours = c->line[!s->side];
-	uint64_t n = *mine;
-
-	while (count--) {
-		n++;
-		if (!s->side)
-			__atomic_store_n(mine, n, __ATOMIC_RELEASE);
-		while (__atomic_load_n(yours, __ATOMIC_ACQUIRE) < n)
-			bench_relax();
-		if (s->side)
-			__atomic_store_n(mine, n, __ATOMIC_RELEASE);
-	}
-}
 
 /*
  * One message of @len bytes through @area: the sender copies in, chunk by
@@ -102,7 +84,11 @@ static void cma_read(struct bench_subject *s, size_t len)
 		bench_die("process_vm_readv", errno);
 }
 
-static void cmas(struct bench_subject *s, size_t len, unsigned count)
+/*
+ * A cache line goes there and back; whoever sees it first reads @len bytes of
+ * the other process, if any.
+ */
+static void lines(struct bench_subject *s, size_t len, unsigned count)
 {
 	volatile uint64_t *mine = s->ctl->line[s->side];
 	volatile uint64_t *yours = s->ctl->line[!s->side];
@@ -114,7 +100,8 @@ static void cmas(struct bench_subject *s, size_t len, unsigned count)
 			__atomic_store_n(mine, n, __ATOMIC_RELEASE);
 		while (__atomic_load_n(yours, __ATOMIC_ACQUIRE) < n)
 			bench_relax();
-		cma_read(s, len);
+		if (len)
+			cma_read(s, len);
 		if (s->side)
 			__atomic_store_n(mine, n, __ATOMIC_RELEASE);
 	}
@@ -156,10 +143,14 @@ static void tcps(struct bench_subject *s, size_t len, unsigned count)
 	}
 }
 
-/* Short messages are gathered, 64 in one call. */
+unsigned bench_limit_together(size_t len)
+{
+	return len <= TCP_SHORT_BYTES ? TCP_TOGETHER : 1;
+}
+
 static void tcp_stream(struct bench_subject *s, size_t len, unsigned count)
 {
-	unsigned i, together = len <= TCP_SHORT_BYTES ? TCP_TOGETHER : 1;
+	unsigned i, together = bench_limit_together(len);
 
 	len = (len + TCP_HEADER_BYTES) * together;
 	count = (count + together - 1) / together;
@@ -202,13 +193,13 @@ void bench_limit_batch(struct bench_subject *s, const struct bench_order *o)
 {
 	switch (o->limit) {
 	case BENCH_LIMIT_LINE:
-		lines(s, o->lcount);
+		lines(s, 0, o->lcount);
 		break;
 	case BENCH_LIMIT_COPY:
 		copies(s, o->bytes, o->lcount);
 		break;
 	case BENCH_LIMIT_CMA:
-		cmas(s, o->bytes, o->lcount);
+		lines(s, o->bytes, o->lcount);
 		break;
 	case BENCH_LIMIT_TCP:
 		tcps(s, o->bytes, o->lcount);

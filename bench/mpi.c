@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <mpi.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "bench/subject.h"
@@ -95,15 +94,6 @@ static const struct bench_ops mpi_ops = {
 	.close = mpi_close,
 };
 
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
 int main(int argc, char **argv)
 {
 	struct bench_subject s = { .ops = &mpi_ops, .inject_most = 64 };
@@ -112,10 +102,8 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &s.side);
 	if (argc != 2)
 		return 2;
-	pin(s.side);
-	s.ctl = bench_ctl_mine = bench_ctl_map(argv[1]);
 	s.priv = calloc(1, sizeof(struct mpi));
-	bench_buffers(&s);
+	bench_side_init(&s, argv[1]);
 	bench_side(&s);
 	MPI_Finalize();
 	return 0;

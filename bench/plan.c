@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/limit.h"
+
 #define SHM BENCH_TIER_SHM
 #define TCP BENCH_TIER_TCP
 
@@ -163,12 +165,10 @@ static void windowed(struct list *l, enum bench_tier tier, enum bench_kind kind,
 			   .count = n < window ? window : n,
 			   .lcount = batch(bytes) },
 	};
+	unsigned together = tier == TCP ? bench_limit_together(bytes) : 1;
 
-	/* A whole number of what the limit sends together. */
-	if (tier == TCP)
-		row.order.lcount = (row.order.lcount + 63) / 64 * 64;
-	if (tier == TCP && bytes > 65536)
-		row.order.lcount = batch(bytes);
+	row.order.lcount =
+		(row.order.lcount + together - 1) / together * together;
 	add(l, &row);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is measured, with whom, and what may be expected of it. */
+/* The rows that are measured, and the entrants. */
 #ifndef BENCH_PLAN_H
 #define BENCH_PLAN_H
 

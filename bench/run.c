@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,25 +42,13 @@ struct entrant {
 static struct entrant entrants[BENCH_SUBJECTS_MOST];
 static size_t nentrants;
 
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		perror("sched_setaffinity");
-}
-
 /* A side of @provider: never returns. */
 static void be_side(const char *path, int side, const char *provider)
 {
 	struct bench_subject s = { .side = side };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	pin(side);
-	s.ctl = bench_ctl_mine = bench_ctl_map(path);
-	bench_buffers(&s);
+	bench_side_init(&s, path);
 	bench_fab_open(&s, provider);
 	bench_side(&s);
 	exit(0);

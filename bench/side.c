@@ -4,6 +4,8 @@
  * caches, pages and connections of this kind and size.
  */
 #include <errno.h>
+#include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -13,8 +15,16 @@
 
 enum { SIDE_LINES = 64 };
 
-void bench_buffers(struct bench_subject *s)
+void bench_side_init(struct bench_subject *s, const char *path)
 {
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(s->side, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		perror("sched_setaffinity");
+	s->ctl = bench_ctl_mine = bench_ctl_map(path);
+
 	s->tx = mmap(NULL, 2 * (size_t)BENCH_BUFFER_BYTES,
 		     PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		     0);

@@ -51,8 +51,11 @@ struct bench_ops {
 	void (*close)(struct bench_subject *s);
 };
 
-/* Map the buffers of @s and write to all their pages. */
-void bench_buffers(struct bench_subject *s);
+/*
+ * Make the process side @s->side: pin it to a core of its own, map the control
+ * page at @path, and the buffers, all pages of which are written.
+ */
+void bench_side_init(struct bench_subject *s, const char *path);
 
 /* Open libfabric's @provider on loopback. */
 void bench_fab_open(struct bench_subject *s, const char *provider);

@@ -8,7 +8,7 @@
 #include "bench/plan.h"
 #include "bench/stat.h"
 
-/* What one entrant showed in one row. */
+/* The batches of one entrant in one row. */
 struct bench_cell {
 	const struct bench_entrant *of;
 	const struct bench_sample *sample;
