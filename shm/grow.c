@@ -10,7 +10,6 @@
 #include "shm/grow.h"
 
 #include "shm/bell.h"
-#include "shm/ep.h"
 #include "shm/lifeline.h"
 #include "shm/tx.h"
 
@@ -68,6 +67,7 @@ void tdm_shm_grow_now(struct tdm_shm_pair *pair)
 	uint32_t slots = next_slots(pair);
 	uint64_t gen = pair->tx.gen + 1;
 	uint8_t *slot;
+	int stream;
 
 	pair->grow_in = 0;
 	pair->stalls = 0;
@@ -80,10 +80,13 @@ void tdm_shm_grow_now(struct tdm_shm_pair *pair)
 		return;
 	if (!slot)
 		return;
+	/* That of a stream is tried once; any other failure is for good. */
+	stream = pair->stream;
+	pair->stream = 0;
+	if (stream)
+		pair->peer_streams = 0;
 	if (tdm_shm_lifeline_ring(pair, slots)) {
-		pair->no_grow = !pair->stream;
-		pair->peer_streams = pair->peer_streams && !pair->stream;
-		pair->stream = 0;
+		pair->no_grow = !stream;
 		return;
 	}
 	memcpy(slot + 8, &gen, 8);
@@ -97,16 +100,5 @@ void tdm_shm_grow_now(struct tdm_shm_pair *pair)
 	pair->tx.gen++;
 	tdm_shm_ring_look(&pair->tx, pair->tx.head + pair->look_slots);
 	pair->eager_most = tdm_shm_eager_room(slots, pair->ep->eager_most);
-	pair->peer_streams = pair->peer_streams && !pair->stream;
-	pair->stream = 0;
 	tdm_shm_bell(pair);
-}
-
-void tdm_shm_grow(struct tdm_shm_pair *pair, size_t len)
-{
-	if (pair->grow_in && !--pair->grow_in)
-		tdm_shm_grow_now(pair);
-	if (len > pair->eager_most && len <= pair->ep->eager_most &&
-	    pair->tx.gen == 0)
-		tdm_shm_grow_now(pair);
 }

@@ -265,8 +265,8 @@ static void pair_reset_rings(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	pair->look_slots = 0;
 	pair->looked_ns = 0;
 	pair->looked_credit = 0;
-	pair->paced_head = 0;
 	pair->alive_ns = 0;
+	pair->paced_head = 0;
 	pair->paced_msgs = 0;
 	pair->paced_ns = 0;
 	pair->stream = 0;

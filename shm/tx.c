@@ -441,14 +441,9 @@ ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 	if (tdm_unlikely(!pair || pair->state != TDM_SHM_PAIR_UP ||
 			 (pair->broken | pair->send_waits)))
 		return tdm_shm_tx_slow(ep, pair, x);
-	if (tdm_unlikely(pair->grow_in && !--pair->grow_in))
-		tdm_shm_grow_now(pair);
-	if (tdm_unlikely(x->len > pair->eager_most)) {
-		if (x->len <= ep->eager_most && pair->tx.gen == 0)
-			tdm_shm_grow_now(pair);
-		if (x->len > pair->eager_most)
-			return send_rts(pair, x);
-	}
+	tdm_shm_grow(pair, x->len);
+	if (tdm_unlikely(x->len > pair->eager_most))
+		return send_rts(pair, x);
 	if (tdm_unlikely(tdm_a32_load_relaxed(&pair->peer->hold)))
 		return send_held(pair, x);
 	return tdm_likely(is_small(x)) ? send_small(pair, x) :
