@@ -10,7 +10,7 @@ conduit (--disable-pshm).
 import os
 import re
 from pathlib import Path
-from unit import AGENT, FAILED, PASSED, Unit, executables, find
+from unit import AGENT, FAILED, PASSED, Unit, executables, nearest
 
 NAME = "GASNet"
 LOOKED_FOR = "ofi-conduit/testgasnet with its neighbours"
@@ -33,8 +33,8 @@ WITH = {
 
 
 def locate(root: Path):
-    return next((p.parent for p in find(root, "ofi-conduit/testgasnet")
-                 if os.access(p, os.X_OK)), None)
+    test = nearest(root, "ofi-conduit/testgasnet")
+    return test and test.parent
 
 
 def judge_of(case):

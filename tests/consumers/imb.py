@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from pathlib import Path
-from unit import AGENT, FAILED, PASSED, Unit, find
+from unit import AGENT, FAILED, PASSED, Unit, nearest
 
 NAME = "IMB"
 LOOKED_FOR = "IMB-MPI1, and Open MPI's mpirun"
@@ -20,10 +20,9 @@ PROGRAMS = ("IMB-MPI1", "IMB-NBC", "IMB-RMA", "IMB-P2P", "IMB-MT")
 
 
 def locate(root: Path):
-    folder = next((p.parent for p in find(root, "IMB-MPI1")
-                   if p.is_file() and os.access(p, os.X_OK)), None)
+    first = nearest(root, "IMB-MPI1")
     launcher = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
-    return (folder, launcher) if folder and launcher else None
+    return (first.parent, launcher) if first and launcher else None
 
 
 def judge_of(program, processes):

@@ -7,7 +7,7 @@ Mercury takes providers of a list only, so tandem stands in for tcp.
 
 import os
 from pathlib import Path
-from unit import ADDRESS, PAIR, Unit, find
+from unit import ADDRESS, PAIR, Unit, nearest
 
 NAME = "Mercury"
 LOOKED_FOR = "hg_test_server, a build tree with tests"
@@ -39,10 +39,8 @@ ALONE = [("hg rpc self", "hg_test_rpc", "--self_send"),
 
 def locate(root: Path):
     names = ("hg_test_server", "na_perf_server", "hg_perf_server")
-    found = [next((p.parent for p in find(root, n)
-                   if p.is_file() and os.access(p, os.X_OK)), None)
-             for n in names]
-    return found[0] and [str(f) for f in found if f]
+    found = [nearest(root, n) for n in names]
+    return found[0] and [str(f.parent) for f in found if f]
 
 
 def path_of(folders, program):

@@ -9,7 +9,7 @@ been built.
 import os
 import re
 from pathlib import Path
-from unit import AGENT, FAILED, PASSED, Unit, find
+from unit import AGENT, FAILED, PASSED, Unit, nearest
 
 NAME = "MPICH"
 LOOKED_FOR = "test/mpi/pt2pt/testlist with its programs, and bin/mpiexec"
@@ -24,11 +24,9 @@ FOLDERS = ("pt2pt", "rma", "coll", "comm", "init", "attr", "group", "datatype",
 
 
 def locate(root: Path):
-    tests = next((p.parents[1] for p in find(root, "mpi/pt2pt/sendrecv1")
-                  if os.access(p, os.X_OK)), None)
-    launcher = next((p for p in find(root, "bin/mpiexec.hydra")
-                     if os.access(p, os.X_OK)), None)
-    return (tests, launcher) if tests and launcher else None
+    test = nearest(root, "mpi/pt2pt/sendrecv1")
+    launcher = nearest(root, "bin/mpiexec.hydra")
+    return (test.parents[1], launcher) if test and launcher else None
 
 
 def list_of(folder: Path):

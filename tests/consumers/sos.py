@@ -2,10 +2,9 @@
 # Copyright (c) 2026 The tandem authors
 """Sandia OpenSHMEM: the programs of tests-sos/test/unit."""
 
-import os
 import shutil
 from pathlib import Path
-from unit import AGENT, Unit, executables, find
+from unit import AGENT, Unit, executables, nearest
 
 NAME = "SOS"
 LOOKED_FOR = "test/unit/hello with its neighbours, and mpiexec.hydra"
@@ -14,13 +13,11 @@ PROCESSES = (2, 4)
 
 
 def locate(root: Path):
-    folder = next((p.parent for p in find(root, "test/unit/hello")
-                   if os.access(p, os.X_OK)), None)
+    test = nearest(root, "test/unit/hello")
     # Never oshrun: Open MPI's has the same name and starts no SOS program.
-    launcher = shutil.which("mpiexec.hydra") or next(
-        (str(p) for p in find(root, "bin/mpiexec.hydra")
-         if os.access(p, os.X_OK)), None)
-    return (folder, launcher) if folder and launcher else None
+    launcher = shutil.which("mpiexec.hydra") or nearest(root,
+                                                        "bin/mpiexec.hydra")
+    return (test.parent, str(launcher)) if test and launcher else None
 
 
 def units(found, mode, processes):

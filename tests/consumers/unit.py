@@ -113,3 +113,9 @@ def executables(folder: Path) -> List[str]:
 def find(root: Path, pattern: str) -> List[Path]:
     """Files below ROOT by a glob of their path's end, nearest first."""
     return sorted(root.rglob(pattern), key=lambda p: (len(p.parts), str(p)))
+
+
+def nearest(root: Path, pattern: str) -> Optional[Path]:
+    """The nearest program that find() finds, or None."""
+    return next((p for p in find(root, pattern)
+                 if p.is_file() and os.access(p, os.X_OK)), None)
