@@ -59,7 +59,7 @@ struct tdm_match_item {
 	uint32_t key;
 };
 
-/* What an unexpected message has beside. */
+/* An unexpected message: its item, and the nodes by which it is found. */
 struct tdm_match_msg {
 	struct tdm_match_item item;   /* first */
 	struct tdm_match_node *nodes; /* its nodes in mask indexes */

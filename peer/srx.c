@@ -137,7 +137,7 @@ static void fill_wide(struct tdm_srx_entry *e, const struct tdm_xfer *x)
 	e->iov.iov_len = x->len;
 }
 
-/* What a receive has beside its buffers. */
+/* Everything of a receive but its buffers. */
 static tdm_always_inline void fill_rest(struct tdm_srx_entry *e,
 					const struct tdm_xfer *x, size_t count)
 {

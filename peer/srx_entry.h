@@ -14,7 +14,7 @@
 
 enum tdm_srx_kind { TDM_SRX_MSG, TDM_SRX_TAG, TDM_SRX_KINDS };
 
-/* What few receives have. */
+/* The part of a receive that only vectors and multi-recv buffers need. */
 struct tdm_srx_side {
 	/* a vector of more than one element, or none */
 	struct iovec iov[TDM_IOV_LIMIT];

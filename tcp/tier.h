@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The two transports as the owner's control path sees them: a table of calls
- * for each, tier_tcp.c and tier_local.c. What the owner does to an endpoint it
- * does to each transport in turn, in the order of enum tdm_transport, and ends
- * in the reverse order.
+ * for each, tier_tcp.c and tier_local.c. The owner makes each call to both in
+ * turn, in the order of enum tdm_transport; to close, in the reverse order.
  *
  * The data path has no such call: route.c holds its one branch between them.
  * Nor has a pass of progress, which every read of a queue makes: domain.c calls
