@@ -142,18 +142,27 @@ void tdm_keyring_count(struct tdm_keyring *ring, uint32_t id, int change)
 		ring->slot[id - 1].addrs += (size_t)change;
 }
 
-struct tdm_auth_keys *tdm_keyring_take(struct tdm_keyring *ring)
+struct tdm_auth_keys *tdm_keyring_copy(const struct tdm_keyring *ring,
+				       uint32_t id)
 {
-	struct tdm_auth_keys *keys = tdm_auth_alloc(ring->live);
-	struct slot *s;
+	struct tdm_auth_keys *keys = tdm_auth_alloc(id ? 1 : ring->live);
+	const struct slot *s;
 	size_t n = 0;
 
 	for (s = ring->slot; keys && s < ring->slot + NUMBERS; s++) {
-		if (!s->inserts)
-			continue;
-		s->users++;
-		keys->key[n++] = s->key;
+		if (s->inserts && (!id || s->key.id == id))
+			keys->key[n++] = s->key;
 	}
+	return keys;
+}
+
+struct tdm_auth_keys *tdm_keyring_take(struct tdm_keyring *ring)
+{
+	struct tdm_auth_keys *keys = tdm_keyring_copy(ring, 0);
+	size_t i;
+
+	for (i = 0; keys && i < keys->count; i++)
+		ring->slot[keys->key[i].id - 1].users++;
 	return keys;
 }
 

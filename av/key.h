@@ -41,6 +41,13 @@ int tdm_keyring_set_id(struct tdm_keyring *ring, fi_addr_t handle,
 void tdm_keyring_count(struct tdm_keyring *ring, uint32_t id, int change);
 
 /*
+ * A copy of the keys that there are, or of key @id alone unless that is 0.
+ * NULL: out of memory. tdm_auth_free() frees it.
+ */
+struct tdm_auth_keys *tdm_keyring_copy(const struct tdm_keyring *ring,
+				       uint32_t id);
+
+/*
  * Take a copy of all keys for an endpoint that is being enabled; NULL: out of
  * memory. Given back when it closes.
  */

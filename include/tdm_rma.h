@@ -14,6 +14,8 @@
 #ifndef TDM_RMA_H
 #define TDM_RMA_H
 
+#include <sys/socket.h>
+
 #include <rdma/fi_domain.h>
 #include <rdma/fi_rma.h>
 #include <rdma/providers/fi_peer.h>
@@ -22,6 +24,8 @@
 #include "tdm_amo.h"
 
 #define TDM_RMA_OPS "tandem_rma_1"
+
+struct tdm_auth_key;
 
 /* The request of an initiator; no member of it is trusted. */
 struct tdm_rma_request {
@@ -32,6 +36,8 @@ struct tdm_rma_request {
 	uint64_t data;	 /* remote CQ data, with FI_REMOTE_CQ_DATA in flags */
 	uint64_t flags;	 /* 0 or FI_REMOTE_CQ_DATA */
 	fi_addr_t src;	 /* of the initiator, or FI_ADDR_UNSPEC */
+	const struct sockaddr *from;	 /* its address, IPv4 or IPv6 */
+	const struct tdm_auth_key *auth; /* that its session proved, or NULL */
 	/*
 	 * Further ranges, more[more_count], fewer than TDM_RMA_IOV_LIMIT. The
 	 * first range has the bytes of len that these leave.
@@ -59,8 +65,9 @@ struct tdm_rma_ops {
 	 * tdm_done_recv() counts. The entry is given back through
 	 * srx->owner_ops->free_entry(). Out: *@entry.
 	 * Errors: -FI_EACCES for an unknown key, wrong access, or bytes outside
-	 * the region, of any range, or an endpoint (@srx) that was not granted
-	 * the right; -FI_ENOMEM. Lock: domain held.
+	 * the region, of any range, an endpoint (@srx) that was not granted the
+	 * right, or an initiator that the region is not for; -FI_ENOMEM.
+	 * Lock: domain held.
 	 */
 	int (*get)(struct fid_domain *domain, struct fid_peer_srx *srx,
 		   const struct tdm_rma_request *req,

@@ -140,7 +140,6 @@ static unsigned carry_out(struct tdm_shm_pair *pair, struct tdm_rma_atomic *a)
 
 	if (!ep->rma)
 		return TDM_SHM_STATUS_ACCESS;
-	a->rma.src = pair->owner_addr;
 	switch (ep->rma->atomic(ep->domain->owner, pair->srx, a, &entry)) {
 	case 0:
 		tdm_done_recv(&ep->done, &entry, a->rma.len);
@@ -178,11 +177,8 @@ int tdm_shm_amo_rx(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		return -FI_EAGAIN;
 	memcpy(operands, slot + TDM_SHM_HEAD_BYTES + rec->extra, rec->aux);
 	memcpy(&r->ctl.tag, slot + 8, 8);
-	a.rma.key = body.where.key;
-	a.rma.addr = body.where.addr;
+	tdm_shm_rma_request(&a.rma, pair, &body.where, 0);
 	a.rma.len = body.bytes;
-	a.rma.more = pair->more;
-	a.rma.more_count = pair->more_count;
 	a.amo = body.amo;
 	a.result = fetch ? r->bytes : NULL;
 	status = carry_out(pair, &a);

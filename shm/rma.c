@@ -309,6 +309,8 @@ void tdm_shm_rma_request(struct tdm_rma_request *req,
 	req->addr = where->addr;
 	req->access = access;
 	req->src = pair->owner_addr;
+	req->from = (const struct sockaddr *)(const void *)pair->addr.sa;
+	req->auth = tdm_auth_find(pair->ep->keys, 0);
 	req->more = pair->more;
 	req->more_count = pair->more_count;
 }

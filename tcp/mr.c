@@ -33,6 +33,7 @@
 #include "base/os.h"
 #include "peer/amo.h"
 #include "tcp/domain.h"
+#include "tcp/mr_auth.h"
 #include "tdm_nosys.h"
 #include "tdm_rma.h"
 #include "tdm_xfer.h"
@@ -43,6 +44,8 @@ struct tdm_mr {
 	struct tdm_cntr *cntr; /* counts remote writes, or NULL; G: domain */
 	struct tdm_list uses;  /* struct use in flight; G: domain */
 	uint64_t access;       /* FI_SEND, FI_RECV, FI_REMOTE_WRITE, ... */
+	/* who may use it; NULL: whoever reaches an endpoint */
+	struct tdm_mr_auth *auth;
 	/*
 	 * address of the first byte for initiators: 0, or virtual with
 	 * FI_MR_BASIC
@@ -104,6 +107,12 @@ static struct tdm_mr *find_key(struct tdm_domain *d, uint64_t key)
 	return node ? *(struct tdm_mr **)node : NULL;
 }
 
+static void mr_free(struct tdm_mr *mr)
+{
+	tdm_mr_auth_free(mr->auth);
+	free(mr);
+}
+
 static int mr_close(struct fid *fid)
 {
 	struct tdm_mr *mr = tdm_container_of(fid, struct tdm_mr, fid.fid);
@@ -122,7 +131,7 @@ static int mr_close(struct fid *fid)
 		tdm_cntr_put(mr->cntr);
 	tdm_domain_put(d);
 	tdm_lock_release(&d->lock);
-	free(mr);
+	mr_free(mr);
 	return 0;
 }
 
@@ -235,7 +244,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	 * FI_RMA_EVENT announces that a counter will be bound; the region is
 	 * the same.
 	 */
-	if (flags & ~(uint64_t)FI_RMA_EVENT)
+	if (flags & ~(FI_RMA_EVENT | (tdm_domain_av_keys(d) ? FI_AUTH_KEY : 0)))
 		return -FI_EBADFLAGS;
 	if (!attr || !attr->iov_count || attr->iov_count > TDM_IOV_LIMIT ||
 	    !attr->mr_iov || attr->iface != FI_HMEM_SYSTEM || attr->offset)
@@ -244,8 +253,10 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	if (!mr)
 		return -FI_ENOMEM;
 	ret = check_segments(attr->mr_iov, attr->iov_count, &mr->len);
+	if (!ret)
+		ret = tdm_mr_auth_open(d, attr, flags, &mr->auth);
 	if (ret) {
-		free(mr);
+		mr_free(mr);
 		return ret;
 	}
 	mr->fid.fid.fclass = FI_CLASS_MR;
@@ -262,7 +273,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	ret = insert_key(d, mr);
 	tdm_lock_release(&d->lock);
 	if (ret)
-		free(mr);
+		mr_free(mr);
 	else
 		*out = &mr->fid;
 	return ret;
@@ -297,7 +308,8 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 
 /*
  * May @req, which arrived through @srx, access @len bytes at @addr of the
- * region @key? Region and endpoint must grant the right. Out: *@p.
+ * region @key? Region and endpoint must grant the right, and the region must be
+ * for the initiator. Out: *@p.
  */
 static int find_place(struct tdm_domain *d, const struct fid_peer_srx *srx,
 		      const struct tdm_rma_request *req,
@@ -306,7 +318,8 @@ static int find_place(struct tdm_domain *d, const struct fid_peer_srx *srx,
 	struct tdm_mr *mr = find_key(d, range->key);
 
 	if (!mr || (mr->access & req->access) != req->access ||
-	    (req->access & tdm_srx_refused(srx)) || range->addr < mr->base)
+	    (req->access & tdm_srx_refused(srx)) || range->addr < mr->base ||
+	    (mr->auth && !tdm_mr_auth_ok(mr->auth, req)))
 		return -FI_EACCES;
 	p->mr = mr;
 	p->offset = range->addr - mr->base;

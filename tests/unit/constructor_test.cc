@@ -173,6 +173,19 @@ TEST_F(Constructor, AddressVectorAndRegion)
 		return fi_mr_reg(domain(), buf, sizeof(buf), FI_REMOTE_READ, 0,
 				 0, 0, m, nullptr);
 	});
+	object<struct fid_mr>(
+		[&](struct fid_mr **m) {
+			static uint8_t key[] = "a secret of some length";
+			struct iovec v = { buf, sizeof(buf) };
+			struct fi_mr_attr a = {};
+
+			a.mr_iov = &v;
+			a.iov_count = 1;
+			a.auth_key = key;
+			a.auth_key_size = sizeof(key);
+			return fi_mr_regattr(domain(), &a, 0, m);
+		},
+		3);
 }
 
 TEST_F(Constructor, SharedContexts)
