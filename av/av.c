@@ -117,7 +117,7 @@ void tdm_av_local_lowest(struct tdm_av *av, uint32_t index,
 
 	if (!av->local || e->local != TDM_TABLE_NONE ||
 	    !tdm_locality_is_here(a) ||
-	    tdm_link_av_insert(av->local, a, index, &peer_addr) ||
+	    tdm_link_av_insert(av->local, a, a->key, index, &peer_addr) ||
 	    peer_addr >= TDM_TABLE_NONE)
 		return;
 	e->local = (uint32_t)peer_addr;

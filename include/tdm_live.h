@@ -18,11 +18,13 @@ struct tdm_live_ops {
 	size_t size;
 	/*
 	 * Not 0 while @ep has a session with the endpoint whose socket address
-	 * is the @len bytes at @addr. If the call finds that the other process
+	 * is the @len bytes at @addr, by the key with number @key (0: its own,
+	 * or none). If the call finds that the other process
 	 * is gone, it still returns not 0 this time, and the next pass of
 	 * progress ends the session. Lock: held.
 	 */
-	int (*live)(struct fid_ep *ep, const void *addr, size_t len);
+	int (*live)(struct fid_ep *ep, const void *addr, size_t len,
+		    uint32_t key);
 };
 
 #endif /* TDM_LIVE_H */

@@ -22,6 +22,8 @@
 #include "peer/eq.h"
 #include "peer/link_priv.h"
 #include "tdm_info.h"
+#include "tdm_keys.h"
+#include "tdm_open.h"
 
 /* Capabilities in the hints for a peer: all that the owner itself offers. */
 static const uint64_t link_caps = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
@@ -39,8 +41,9 @@ static void close_fid(struct fid *fid, const char *what)
 }
 
 /* Hints for the peer's fi_getinfo, or NULL. */
-static struct fi_info *link_hints(const struct fi_info *app)
+static struct fi_info *link_hints(const struct tdm_link_attr *attr)
 {
+	const struct fi_info *app = attr->info;
 	struct fi_info *hints = fi_allocinfo();
 
 	if (!hints)
@@ -65,6 +68,7 @@ static struct fi_info *link_hints(const struct fi_info *app)
 	 */
 	hints->domain_attr->max_group_id =
 		app->domain_attr ? app->domain_attr->max_group_id : 0;
+	hints->domain_attr->auth_key_size = attr->keys ? FI_AV_AUTH_KEY : 0;
 	return hints;
 }
 
@@ -82,9 +86,9 @@ static int adopt_info(struct tdm_link *link)
 	return attr->prov_name ? 0 : -FI_ENOMEM;
 }
 
-static int open_info(struct tdm_link *link, const struct fi_info *app)
+static int open_info(struct tdm_link *link, const struct tdm_link_attr *attr)
 {
-	struct fi_info *hints = link_hints(app);
+	struct fi_info *hints = link_hints(attr);
 	int ret;
 
 	if (!hints)
@@ -167,7 +171,7 @@ int tdm_link_open(const struct tdm_link_attr *attr, struct tdm_link **link_out)
 	link->prov = attr->prov;
 	link->event = attr->event;
 	link->arg = attr->arg;
-	ret = open_info(link, attr->info);
+	ret = open_info(link, attr);
 	if (ret)
 		goto err;
 	ret = open_fabric(link);
@@ -271,12 +275,20 @@ int tdm_link_av_open(struct tdm_link *link, const struct fi_av_attr *owner,
 	return fi_av_open(link->domain, &attr, av, NULL);
 }
 
-int tdm_link_av_insert(struct fid_av *av, const void *addr,
+int tdm_link_av_insert(struct fid_av *av, const void *addr, uint32_t key,
 		       fi_addr_t owner_addr, fi_addr_t *peer_addr)
 {
+	const struct tdm_keys_ops *ops;
 	fi_addr_t a = owner_addr;
-	int n = fi_av_insert(av, addr, 1, &a, FI_AV_USER_ID, NULL);
+	int n;
 
+	if (key) {
+		ops = tdm_open_ops(&av->fid, TDM_KEYS_OPS);
+		n = ops ? ops->insert(av, addr, key, &a) : -FI_ENOSYS;
+		n = n ? n : 1;
+	} else {
+		n = fi_av_insert(av, addr, 1, &a, FI_AV_USER_ID, NULL);
+	}
 	if (n < 0)
 		return n;
 	if (n != 1)
@@ -294,15 +306,32 @@ void tdm_link_av_remove(struct fid_av *av, fi_addr_t peer_addr)
 			 fi_strerror(-ret));
 }
 
-/* tdm_info_free() frees it. */
-static int ep_key(struct fi_ep_attr *to, const struct tdm_link_ep_attr *attr)
+/* The key that has no number, or NULL. */
+static const struct tdm_auth_key *own_key(const struct tdm_link_ep_attr *attr)
 {
-	to->auth_key = malloc(attr->key_size);
+	return tdm_auth_find(attr->keys, 0);
+}
+
+/* tdm_info_free() frees it. */
+static int ep_key(struct fi_ep_attr *to, const struct tdm_auth_key *key)
+{
+	to->auth_key = malloc(key->size);
 	if (!to->auth_key)
 		return -FI_ENOMEM;
-	memcpy(to->auth_key, attr->key, attr->key_size);
-	to->auth_key_size = attr->key_size;
+	memcpy(to->auth_key, key->bytes, key->size);
+	to->auth_key_size = key->size;
 	return 0;
+}
+
+/* Pass the keys that have numbers. */
+static int ep_take_keys(struct fid_ep *ep, const struct tdm_link_ep_attr *attr)
+{
+	const struct tdm_keys_ops *ops;
+
+	if (!attr->keys || own_key(attr))
+		return 0;
+	ops = tdm_open_ops(&ep->fid, TDM_KEYS_OPS);
+	return ops ? ops->take(ep, attr->keys) : -FI_ENOSYS;
 }
 
 /*
@@ -313,9 +342,10 @@ static struct fi_info *ep_info(const struct tdm_link *link,
 			       const struct tdm_link_ep_attr *attr)
 {
 	struct fi_info *info = fi_dupinfo(link->info);
+	const struct tdm_auth_key *key = own_key(attr);
 	const struct fi_info *app = attr->info;
 
-	if (info && attr->key && ep_key(info->ep_attr, attr)) {
+	if (info && key && ep_key(info->ep_attr, key)) {
 		tdm_info_free(info);
 		info = NULL;
 	}
@@ -464,6 +494,9 @@ int tdm_link_ep_open(struct tdm_link *link, const struct tdm_link_ep_attr *attr,
 		goto err;
 	tdm_list_init(&lep->node);
 	ret = fi_endpoint(link->domain, info, &lep->ep, attr->context);
+	if (ret)
+		goto err;
+	ret = ep_take_keys(lep->ep, attr);
 	if (ret)
 		goto err;
 	ret = ep_bind_all(lep->ep, attr);

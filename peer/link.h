@@ -20,6 +20,7 @@
 #include "peer/srx.h"
 #include "tdm_provider.h"
 
+struct tdm_auth_keys;
 struct tdm_link;
 
 struct tdm_link_attr {
@@ -27,6 +28,7 @@ struct tdm_link_attr {
 	struct fid_domain *owner; /* exported to the peer */
 	struct tdm_engine *engine;
 	const struct fi_info *info; /* the application's domain info */
+	int keys;		    /* addresses have keys: FI_AV_AUTH_KEY */
 	/* A peer event arrived in the imported EQ. Lock: held. */
 	void (*event)(void *arg, const struct tdm_peer_event *event);
 	void *arg;
@@ -55,10 +57,11 @@ int tdm_link_av_open(struct tdm_link *link, const struct fi_av_attr *owner,
 		     struct fid_av **av) tdm_must_check;
 
 /*
- * Tell the peer that @addr (sockaddr_in or _in6) is @owner_addr in the
- * owner's space (FI_AV_USER_ID). Out: *@peer_addr in the peer's space.
+ * Tell the peer that @addr (sockaddr_in or _in6), by key number @key (0: none),
+ * is @owner_addr in the owner's space (FI_AV_USER_ID). Out: *@peer_addr in the
+ * peer's space. Errors: -FI_ENOSYS: it does not offer keys; the peer's.
  */
-int tdm_link_av_insert(struct fid_av *av, const void *addr,
+int tdm_link_av_insert(struct fid_av *av, const void *addr, uint32_t key,
 		       fi_addr_t owner_addr,
 		       fi_addr_t *peer_addr) tdm_must_check;
 void tdm_link_av_remove(struct fid_av *av, fi_addr_t peer_addr);
@@ -76,13 +79,14 @@ struct tdm_link_ep_attr {
 	const void *name;	      /* sockaddr of the owner's endpoint */
 	size_t namelen;		      /* bytes */
 	void *context;		      /* fid context of the peer's endpoint */
-	const void *key;	      /* fi_endpoint(3) auth_key, or NULL */
-	size_t key_size;	      /* bytes */
+	const struct tdm_auth_keys *keys; /* NULL: none are needed */
 };
 
 /*
  * Open, bind, name and enable an endpoint of the peer. Out: *@ep. The peer
- * accepts attaches under @name from then on. Transmit completions are bound
+ * accepts attaches under @name from then on. Keys with numbers are passed by
+ * tdm_keys.h, which a peer without them does not offer (-FI_ENOSYS), another
+ * one by fi_endpoint(3) auth_key. Transmit completions are bound
  * with FI_SELECTIVE_COMPLETION: the owner sets FI_COMPLETION per operation.
  * Errors: -FI_ENOCQ if it has no queue or counter to be driven by; those of the
  * peer.

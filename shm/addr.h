@@ -15,12 +15,14 @@
 struct tdm_shm_addr {
 	uint32_t len; /* bytes: 16 or 28; 0: unset */
 	uint8_t sa[28];
+	/* by which it is reached, a number of the AV; 0: none, or our own */
+	uint32_t key;
 };
 
 /* 0 when @sa is a sockaddr_in or sockaddr_in6 of @len bytes with a port; -1. */
 int tdm_shm_sockaddr_check(const void *sa, size_t len);
 
-/* Take an address of @len bytes. Errors: -FI_EINVAL, by the check above. */
+/* Take an address of @len bytes, without a key. Errors: -FI_EINVAL. */
 int tdm_shm_addr_set(struct tdm_shm_addr *a, const void *sa,
 		     size_t len) tdm_must_check;
 
@@ -29,15 +31,22 @@ const char *tdm_shm_addr_ip(const struct tdm_shm_addr *a, char *buf,
 			    size_t len);
 unsigned tdm_shm_addr_port(const struct tdm_shm_addr *a);
 
-static inline int tdm_shm_addr_equal(const struct tdm_shm_addr *a,
-				     const struct tdm_shm_addr *b)
+/* The same endpoint, by whichever key? */
+static inline int tdm_shm_addr_same(const struct tdm_shm_addr *a,
+				    const struct tdm_shm_addr *b)
 {
 	return a->len == b->len && !memcmp(a->sa, b->sa, sizeof(a->sa));
 }
 
+static inline int tdm_shm_addr_equal(const struct tdm_shm_addr *a,
+				     const struct tdm_shm_addr *b)
+{
+	return a->key == b->key && tdm_shm_addr_same(a, b);
+}
+
 static inline uint32_t tdm_shm_addr_hash(const struct tdm_shm_addr *a)
 {
-	uint64_t h = a->len, w[4] = { 0 };
+	uint64_t h = (uint64_t)a->key << 32 | a->len, w[4] = { 0 };
 	int i;
 
 	memcpy(w, a->sa, sizeof(a->sa));

@@ -20,7 +20,8 @@
  *     incarnation stays, the other gets REJECT(TIE) or is dropped.
  *  4. A session that is alive is never displaced: REJECT(BUSY).
  *  5. With a key, a session comes up only after the peer has proved that it
- *     knows the key: seal.c.
+ *     knows the key: seal.c. Endpoints have a session, and a pair, for each key
+ *     that they share.
  *  6. Malformed packets and wrong descriptors end the attach without an
  *     answer; the pair whose address a stranger claimed does not change.
  * Locking: domain lock held. Spec: unix(7), doc/PROTOCOL-shm.md "Attach".
@@ -137,6 +138,9 @@ static int attach_failed(struct tdm_shm_pair *pair, int err)
 	case TDM_SHM_OTHER_USER:
 		tdm_shm_pair_fail(pair, TDM_REASON_UID);
 		return -FI_EHOSTUNREACH;
+	case -EKEYREJECTED: /* the endpoint does not have the address's key */
+		tdm_shm_pair_fail(pair, TDM_REASON_REFUSED);
+		return -FI_EHOSTUNREACH;
 	default:
 		tdm_shm_pair_fail(pair, TDM_REASON_RESOURCE);
 		return -FI_EHOSTUNREACH;
@@ -147,13 +151,19 @@ static void sent_ready(struct tdm_shm_watch *w, uint32_t events);
 
 int tdm_shm_attach(struct tdm_shm_pair *pair)
 {
-	struct tdm_shm_session *s = tdm_shm_session_alloc(pair->ep);
+	const struct tdm_auth_keys *keys = pair->ep->keys;
+	const struct tdm_auth_key *key = tdm_auth_find(keys, pair->addr.key);
+	struct tdm_shm_session *s;
 	int ret;
 
+	if (keys && !key)
+		return attach_failed(pair, -EKEYREJECTED);
+	s = tdm_shm_session_alloc(pair->ep);
 	if (!s)
 		return -FI_EAGAIN;
 	tdm_shm_session_set_state(s, TDM_SHM_SESSION_SENT);
 	s->lifeline.ready = sent_ready;
+	s->key = key;
 	ret = session_dial(s, &pair->addr);
 	if (!ret)
 		ret = tdm_shm_session_prepare(s);
@@ -191,7 +201,7 @@ static void sent_hello(struct tdm_shm_session *s, const struct tdm_shm_msg *msg,
 	if (tdm_shm_hello_version(h) < 0)
 		why = TDM_SHM_WHY_VERSION;
 	else if (tdm_shm_addr_set(&addr, h->addr, h->addrlen) ||
-		 !tdm_shm_addr_equal(&addr, &pair->addr))
+		 !tdm_shm_addr_same(&addr, &pair->addr))
 		why = TDM_SHM_WHY_SEGMENT;
 	else if (!tdm_shm_seal_ok(s, msg))
 		why = TDM_SHM_WHY_KEY;
@@ -325,8 +335,9 @@ static void accept_hello(struct tdm_shm_session *s,
 		goto drop;
 	}
 	if (tdm_shm_addr_set(&addr, h->addr, h->addrlen) ||
-	    tdm_shm_addr_equal(&addr, &ep->name))
+	    tdm_shm_addr_same(&addr, &ep->name))
 		goto drop;
+	addr.key = s->key ? s->key->id : 0;
 	pair = tdm_shm_pair_find(ep, &addr, 0);
 	why = pair ? clear_way(pair, h) : TDM_SHM_WHY_NONE;
 	if (why != TDM_SHM_WHY_NONE) {

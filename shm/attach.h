@@ -72,6 +72,8 @@ struct tdm_shm_session {
 	int next_fd;			 /* until mapping succeeds */
 	struct tdm_shm_region own_bounce;
 	struct tdm_shm_region peer_bounce;
+	/* of ep->keys, which the session proves; NULL: none, or not known yet */
+	const struct tdm_auth_key *key;
 	struct tdm_shm_seals *seals; /* until UP; NULL: no key */
 	struct tdm_shm_region *left; /* left[nleft]: left.c */
 	uint32_t nleft;

@@ -22,6 +22,7 @@
 #include <rdma/fi_errno.h>
 
 #include "shm/ep.h"
+#include "shm/keys.h"
 #include "shm/unexp.h"
 #include "tdm_nosys.h"
 
@@ -175,10 +176,21 @@ static size_t sockaddr_bytes(const void *sa)
 				    sizeof(struct sockaddr_in);
 }
 
+int tdm_shm_av_insert_key(struct fid_av *fid, const void *addr, uint32_t key,
+			  fi_addr_t *fi_addr)
+{
+	struct tdm_shm_addr a;
+	int ret = tdm_shm_addr_set(&a, addr, sockaddr_bytes(addr));
+
+	if (ret)
+		return ret;
+	a.key = key;
+	return av_insert_one(av_from_fid(fid), &a, fi_addr);
+}
+
 static int av_insert(struct fid_av *fid, const void *addr, size_t count,
 		     fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
-	struct tdm_shm_av *av = av_from_fid(fid);
 	const char *sa = addr;
 	size_t i;
 	int done = 0;
@@ -188,13 +200,8 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count,
 	if (flags & FI_SYNC_ERR && context)
 		memset(context, 0, count * sizeof(int));
 	for (i = 0; i < count; i++) {
-		size_t len = sockaddr_bytes(sa);
-		struct tdm_shm_addr a;
-		int ret;
+		int ret = tdm_shm_av_insert_key(fid, sa, 0, &fi_addr[i]);
 
-		ret = tdm_shm_addr_set(&a, sa, len);
-		if (!ret)
-			ret = av_insert_one(av, &a, &fi_addr[i]);
 		if (ret) {
 			fi_addr[i] = FI_ADDR_NOTAVAIL;
 			if (flags & FI_SYNC_ERR && context)
@@ -202,7 +209,7 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count,
 		} else {
 			done++;
 		}
-		sa += len;
+		sa += sockaddr_bytes(sa);
 	}
 	return done;
 }
@@ -315,7 +322,7 @@ static struct fi_ops av_fi_ops = {
 	.close = av_close,
 	.bind = tdm_no_fi_bind,
 	.control = tdm_no_fi_control,
-	.ops_open = tdm_no_fi_ops_open,
+	.ops_open = tdm_shm_keys_ops_open,
 	.tostr = tdm_no_fi_tostr,
 	.ops_set = tdm_no_fi_ops_set,
 };

@@ -17,6 +17,10 @@ int tdm_shm_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
 		    struct fid_av **av, void *context) tdm_must_check;
 struct tdm_shm_av *tdm_shm_av_from_fid(struct fid *fid);
 
+/* insert of struct tdm_keys_ops. */
+int tdm_shm_av_insert_key(struct fid_av *av, const void *addr, uint32_t key,
+			  fi_addr_t *fi_addr);
+
 /* The address behind @fi_addr. Errors: -FI_EINVAL. */
 int tdm_shm_av_addr(const struct tdm_shm_av *av, fi_addr_t fi_addr,
 		    struct tdm_shm_addr *addr) tdm_must_check;

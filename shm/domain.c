@@ -138,8 +138,12 @@ int tdm_shm_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	if (!domain)
 		return -FI_ENOMEM;
 	domain->owner = owner;
-	if (info && info->domain_attr)
+	if (info && info->domain_attr) {
 		domain->max_group = info->domain_attr->max_group_id;
+		domain->spaces = domain->max_group ||
+				 info->domain_attr->auth_key_size ==
+					 FI_AV_AUTH_KEY;
+	}
 	domain->fabric = tdm_container_of(fabric, struct tdm_shm_fabric, fid);
 	domain->fabric->refs++;
 	for (i = 0; i < TDM_SHM_UNEXP_POOLS; i++) {

@@ -27,6 +27,7 @@
 #include "fi_ext_tandem.h"
 #include "shm/av.h"
 #include "shm/ctx.h"
+#include "shm/keys.h"
 #include "shm/lifeline.h"
 #include "shm/rma.h"
 #include "shm/unexp.h"
@@ -436,7 +437,7 @@ static struct tdm_report_ops report_ops = {
 
 /* ---- liveness ------------------------------------------------------------ */
 
-static int live(struct fid_ep *fid, const void *addr, size_t len)
+static int live(struct fid_ep *fid, const void *addr, size_t len, uint32_t key)
 {
 	struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(fid);
 	struct tdm_shm_pair *pair;
@@ -444,6 +445,7 @@ static int live(struct fid_ep *fid, const void *addr, size_t len)
 
 	if (tdm_shm_addr_set(&name, addr, len))
 		return 0;
+	name.key = key;
 	pair = tdm_shm_pair_find(ep, &name, 0);
 	if (!pair || pair->state != TDM_SHM_PAIR_UP)
 		return 0;
@@ -468,7 +470,7 @@ static int ep_ops_open(struct fid *fid, const char *name, uint64_t flags,
 	else if (!strcmp(name, TDM_LIVE_OPS))
 		*ops = &live_ops;
 	else
-		return -FI_ENOSYS;
+		return tdm_shm_keys_ops_open(fid, name, flags, ops, context);
 	return 0;
 }
 
@@ -537,17 +539,6 @@ static void ep_fid_init(struct tdm_shm_ep *ep, void *context)
 	ep->fid.atomic = &tdm_shm_amo_calls.ops;
 }
 
-/* fi_endpoint(3) auth_key. Errors: -FI_ENOMEM, also for an invalid size. */
-static int ep_take_key(struct tdm_shm_ep *ep, const struct fi_ep_attr *attr)
-{
-	if (!attr || !attr->auth_key_size)
-		return 0;
-	if (!attr->auth_key || !tdm_auth_size_ok(attr->auth_key_size))
-		return -FI_ENOMEM;
-	ep->keys = tdm_auth_one(attr->auth_key, attr->auth_key_size);
-	return ep->keys ? 0 : -FI_ENOMEM;
-}
-
 int tdm_shm_ep_open(struct fid_domain *domain, struct fi_info *info,
 		    struct fid_ep **out, void *context)
 {
@@ -578,7 +569,7 @@ int tdm_shm_ep_open(struct fid_domain *domain, struct fi_info *info,
 	}
 	ep->hash_size = 16;
 	ep->hash = calloc(ep->hash_size, sizeof(struct tdm_shm_pair *));
-	if (!ep->hash || ep_take_key(ep, info->ep_attr)) {
+	if (!ep->hash || tdm_shm_keys_one(ep, info->ep_attr)) {
 		ep_free(ep);
 		return -FI_ENOMEM;
 	}

@@ -111,7 +111,7 @@ struct tdm_shm_ep {
 	uint64_t listen_at;  /* ns: when to accept again; 0: accepting */
 	uint8_t incarnation[16];
 	uint64_t nonce;		    /* read by peers, to test CMA */
-	struct tdm_auth_keys *keys; /* one key; NULL: none */
+	struct tdm_auth_keys *keys; /* NULL: none */
 	struct tdm_shm_addr name;
 
 	struct tdm_shm_domain *domain;

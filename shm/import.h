@@ -33,6 +33,7 @@ struct tdm_shm_domain {
 	struct tdm_shm_fabric *fabric;
 	struct fid_domain *owner; /* imported */
 	uint32_t max_group;	  /* 0: no groups */
+	int spaces;		  /* offers are names of tdm_space.h */
 	uint32_t refs;
 	/* Buffers outlive endpoints: the owner may discard after fi_close. */
 	struct tdm_pool unexp[TDM_SHM_UNEXP_POOLS];

@@ -101,9 +101,13 @@ void tdm_shm_pair_source(struct tdm_shm_pair *pair, fi_addr_t owner_addr,
 {
 	pair->owner_addr = owner_addr;
 	pair->rx_group = group;
-	pair->from = pair->ep->domain->max_group ?
-			     tdm_space_of(owner_addr, group) :
-			     owner_addr;
+	if (!pair->ep->domain->spaces)
+		pair->from = owner_addr;
+	else if (owner_addr == FI_ADDR_UNSPEC)
+		pair->from = tdm_space_by_key(tdm_space_of(0, group),
+					      pair->addr.key);
+	else
+		pair->from = tdm_space_of(owner_addr, group);
 }
 
 static struct tdm_shm_pair *pair_alloc(struct tdm_shm_ep *ep,
@@ -115,7 +119,7 @@ static struct tdm_shm_pair *pair_alloc(struct tdm_shm_ep *ep,
 		return NULL;
 	p->ep = ep;
 	p->addr = *addr;
-	p->self = tdm_shm_addr_equal(addr, &ep->name);
+	p->self = tdm_shm_addr_same(addr, &ep->name);
 	tdm_shm_pair_source(
 		p, ep->av ? tdm_shm_av_source(ep->av, addr) : FI_ADDR_UNSPEC,
 		0);

@@ -105,9 +105,11 @@ static void hints_take(struct fi_info *info, const struct fi_info *hints)
 	}
 	if (hints->domain_attr && hints->domain_attr->threading)
 		info->domain_attr->threading = hints->domain_attr->threading;
-	if (hints->domain_attr)
-		info->domain_attr->max_group_id =
-			hints->domain_attr->max_group_id;
+	if (!hints->domain_attr)
+		return;
+	info->domain_attr->max_group_id = hints->domain_attr->max_group_id;
+	if (hints->domain_attr->auth_key_size == FI_AV_AUTH_KEY)
+		info->domain_attr->auth_key_size = FI_AV_AUTH_KEY;
 }
 
 static int shm_getinfo(uint32_t version, const char *node, const char *service,

@@ -310,7 +310,7 @@ void tdm_shm_rma_request(struct tdm_rma_request *req,
 	req->access = access;
 	req->src = pair->owner_addr;
 	req->from = (const struct sockaddr *)(const void *)pair->addr.sa;
-	req->auth = tdm_auth_find(pair->ep->keys, 0);
+	req->auth = tdm_auth_find(pair->ep->keys, pair->addr.key);
 	req->more = pair->more;
 	req->more_count = pair->more_count;
 }

@@ -24,11 +24,6 @@
 
 enum { PROVEN = offsetof(struct tdm_shm_sealed, proof) };
 
-static const struct tdm_auth_key *key_of(const struct tdm_shm_session *s)
-{
-	return s->ep->keys ? &s->ep->keys->key[0] : NULL;
-}
-
 /*
  * The bytes that the proof in @at covers; @first is the message before it, or
  * NULL.
@@ -75,25 +70,41 @@ int tdm_shm_seal_hello(struct tdm_shm_session *s, const struct tdm_shm_hello *h)
 	if (ret)
 		return ret;
 	text = text_of(own, first ? NULL : &s->seals->peer);
-	return tdm_auth_prove(key_of(s),
+	return tdm_auth_prove(s->key,
 			      first ? TDM_AUTH_SHM_HELLO : TDM_AUTH_SHM_SERVER,
 			      &text, own->proof);
 }
 
+/*
+ * The key that @msg proves: the initiator's own in the answer to it, else any of
+ * the endpoint. NULL: none.
+ */
+static const struct tdm_auth_key *proven(const struct tdm_shm_session *s,
+					 const struct tdm_shm_msg *msg)
+{
+	const uint8_t *proof = msg->sealed.proof;
+	int first = is_initiator(s);
+	struct tdm_auth_text text =
+		text_of(&msg->sealed, first ? &s->seals->own : NULL);
+
+	if (!first)
+		return tdm_auth_which(s->ep->keys, TDM_AUTH_SHM_HELLO, &text,
+				      proof);
+	return tdm_auth_check(s->key, TDM_AUTH_SHM_SERVER, &text, proof) ?
+		       s->key :
+		       NULL;
+}
+
 int tdm_shm_seal_ok(struct tdm_shm_session *s, const struct tdm_shm_msg *msg)
 {
-	const struct tdm_auth_key *key = key_of(s);
-	int first = is_initiator(s);
-	struct tdm_auth_text text;
+	const struct tdm_auth_key *key;
 
-	if (!key || !msg->proven)
-		return !key && !msg->proven;
-	text = text_of(&msg->sealed, first ? &s->seals->own : NULL);
-	if (!tdm_auth_check(key,
-			    first ? TDM_AUTH_SHM_SERVER : TDM_AUTH_SHM_HELLO,
-			    &text, msg->sealed.proof) ||
-	    seals_alloc(s))
+	if (!s->ep->keys || !msg->proven)
+		return !s->ep->keys && !msg->proven;
+	key = proven(s, msg);
+	if (!key || seals_alloc(s))
 		return 0;
+	s->key = key;
 	s->seals->peer = msg->sealed;
 	return 1;
 }
@@ -108,11 +119,11 @@ int tdm_shm_seal_ready(struct tdm_shm_session *s)
 	struct tdm_auth_text text;
 	int ret;
 
-	if (!key_of(s))
+	if (!s->key)
 		return tdm_shm_msg_send(s->lifeline.fd, TDM_SHM_MSG_READY, 0,
 					-1);
 	text = whole(&s->seals->own, &s->seals->peer);
-	ret = tdm_auth_prove(key_of(s), TDM_AUTH_SHM_CLIENT, &text, r.proof);
+	ret = tdm_auth_prove(s->key, TDM_AUTH_SHM_CLIENT, &text, r.proof);
 	return ret ? ret :
 		     tdm_shm_packet_send(s->lifeline.fd, &r, sizeof(r), NULL,
 					 0);
@@ -123,9 +134,8 @@ int tdm_shm_seal_done(const struct tdm_shm_session *s,
 {
 	struct tdm_auth_text text;
 
-	if (!key_of(s) || !msg->proven)
-		return !key_of(s) && !msg->proven;
+	if (!s->key || !msg->proven)
+		return !s->key && !msg->proven;
 	text = whole(&s->seals->peer, &s->seals->own);
-	return tdm_auth_check(key_of(s), TDM_AUTH_SHM_CLIENT, &text,
-			      msg->proof);
+	return tdm_auth_check(s->key, TDM_AUTH_SHM_CLIENT, &text, msg->proof);
 }

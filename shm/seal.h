@@ -6,13 +6,17 @@
 #include "base/base.h"
 #include "shm/attach.h"
 
-/* @h, our HELLO, becomes s->seals->own with its proof. Errors: -errno. */
+/*
+ * @h, our HELLO, becomes s->seals->own with the proof of s->key. Errors:
+ * -errno.
+ */
 int tdm_shm_seal_hello(struct tdm_shm_session *s,
 		       const struct tdm_shm_hello *h) tdm_must_check;
 
 /*
- * Judge @msg, the other side's HELLO. Not 0: its proof fits our key, or there
- * is neither proof nor key. Later proofs cover this HELLO.
+ * Judge @msg, the other side's HELLO. Not 0: it proves the key of the attach,
+ * which an acceptor finds by that (s->key), or there is neither proof nor key.
+ * Later proofs cover this HELLO.
  */
 int tdm_shm_seal_ok(struct tdm_shm_session *s, const struct tdm_shm_msg *msg);
 

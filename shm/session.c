@@ -192,7 +192,7 @@ int tdm_shm_session_hello(struct tdm_shm_session *s)
 	fds[0] = tdm_shm_region_fd(&s->own);
 	fds[1] = tdm_shm_region_fd(&ep->hints_region);
 	fds[2] = ep->bell_fd;
-	if (ep->keys) {
+	if (s->key) {
 		ret = tdm_shm_seal_hello(s, &h);
 		if (ret)
 			return ret;

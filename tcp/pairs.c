@@ -264,7 +264,8 @@ int tdm_ep_taken(void *arg, const struct tdm_addr *addr)
 	if (!ep->local)
 		return 0;
 	ops = tdm_open_ops(&ep->local->fid, TDM_LIVE_OPS);
-	return ops && ops->live(ep->local, &addr->u, tdm_addr_len(addr));
+	return ops &&
+	       ops->live(ep->local, &addr->u, tdm_addr_len(addr), addr->key);
 }
 
 void tdm_ep_accepted(void *arg, struct tdm_conn *conn, fi_addr_t addr)

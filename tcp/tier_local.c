@@ -14,7 +14,6 @@
 
 #include <rdma/fi_errno.h>
 
-#include "base/auth.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "fi_ext_tandem.h"
@@ -31,6 +30,7 @@ static int start(struct tdm_domain *d)
 		.owner = &d->fid,
 		.engine = &d->engine,
 		.info = d->info,
+		.keys = tdm_domain_av_keys(d),
 		.event = tdm_ep_peer_event,
 		.arg = d,
 	};
@@ -81,13 +81,6 @@ static void deliver(struct tdm_domain *d)
 		tdm_link_deliver(d->link, NULL);
 }
 
-/* Does the application, and the kind of keys, allow @ep shared memory? */
-static int permitted(const struct tdm_ep *ep)
-{
-	return ep->shm_permitted &&
-	       !(ep->keys && tdm_domain_av_keys(ep->domain));
-}
-
 /* A failure does no harm: without shared memory the endpoint uses TCP. */
 static void try_open(struct tdm_ep *ep)
 {
@@ -101,16 +94,13 @@ static void try_open(struct tdm_ep *ep)
 		.recv_cntr = ep->recv_cntr,
 		.name = &ep->name,
 		.namelen = tdm_addr_len(&ep->name),
+		.keys = ep->keys,
 	};
 	int ret;
 
 	memcpy(attr.rma_cntr, ep->rma_cntr, sizeof(attr.rma_cntr));
-	if (ep->keys && ep->keys->count) {
-		attr.key = ep->keys->key[0].bytes;
-		attr.key_size = ep->keys->key[0].size;
-	}
 	ep->local_why = TDM_REASON_DISABLED;
-	if (!permitted(ep))
+	if (!ep->shm_permitted)
 		return;
 	ep->local_why = TDM_REASON_RESOURCE;
 	if (!ep->domain->link || !attr.av)

@@ -284,6 +284,110 @@ TEST_F(Keys, SourceErrorsTellTheKey)
 	}
 }
 
+TEST_F(Keys, EachKeyHasASessionOfTheSamePath)
+{
+	/* fi_tandem(7), KEYS: two endpoints have a session for each key that
+	 * they share, by shared memory where that is used. */
+	ONLY_TANDEM();
+	OPEN();
+	Own at, from;
+	std::vector<Own *> all = { &at, &from };
+	uint32_t want = tdt_path() == TDT_REMOTE ? TDM_REPORT_TCP :
+						   TDM_REPORT_SHM;
+	fi_addr_t h[2], k[2], to[2], back[2], self[2];
+	char out[8] = "hello", in[8];
+
+	OK(open_own(at, nullptr));
+	OK(open_own(from, nullptr));
+	OK(both_keys(at, h));
+	OK(both_keys(from, k));
+	for (int i = 0; i < 2; i++) {
+		to[i] = by_key(from, at, k[i]);
+		back[i] = by_key(at, from, h[i]);
+		self[i] = by_key(at, at, h[i]);
+	}
+	auto message = [&](Own &o, fi_addr_t by, Own &target,
+			   fi_addr_t source) {
+		memset(in, 0, sizeof(in));
+		ASSERT_EQ(0, fi_trecv(target.ep, in, 8, nullptr, source, 7, 0,
+				      in));
+		ASSERT_EQ(0, push(o, by, out, 8, 7, all));
+		for (bool sent = false, got = false; !sent || !got;) {
+			Own &next = &o == &target || !sent ? o : target;
+			Entry e = next_of(next, all);
+
+			ASSERT_EQ(1, e.ret);
+			(e.e.flags & FI_RECV ? got : sent) = true;
+			if (e.e.flags & FI_RECV) {
+				EXPECT_EQ(source, e.src);
+			}
+		}
+		EXPECT_STREQ("hello", in);
+	};
+	for (int i = 0; i < 2; i++) {
+		for (int n = 0; n <= i; n++)
+			OK(message(from, to[i], at, back[i]));
+		OK(message(at, back[i], from, to[i]));
+		OK(message(at, self[i], at, self[i]));
+	}
+	for (int i = 0; i < 2; i++) {
+		struct tdm_report_path p = path(from, to[i]);
+
+		EXPECT_EQ(want, p.path);
+		EXPECT_EQ(1u + (unsigned)i, p.tx_msgs);
+		EXPECT_EQ(1u, p.rx_msgs);
+		EXPECT_EQ(want, path(at, back[i]).path);
+	}
+	/* One of the two leaves; the other key's address stays. */
+	ASSERT_EQ(0, fi_av_remove(from.av, &to[0], 1, 0));
+	OK(message(from, to[1], at, back[1]));
+	to[0] = by_key(from, at, k[0]);
+	OK(message(from, to[0], at, back[0]));
+}
+
+TEST_F(Keys, AKeyThatThePeerDoesNotHaveIsNoWay)
+{
+	/* fi_av(3) 2.1, fi_av_insert_auth_key 1: endpoints have the keys of
+	 * their address vector; nothing comes by another one. */
+	ONLY_TANDEM();
+	OPEN();
+	Own at, from;
+	std::vector<Own *> all = { &at, &from };
+	fi_addr_t k[2], h, to[2];
+	char stray[8] = "stray", out[8] = "hello", in[2][8];
+
+	OK(open_own(at, nullptr));
+	OK(open_own(from, nullptr));
+	h = handle(at, TWO);
+	OK(enable(at));
+	OK(both_keys(from, k));
+	for (int i = 0; i < 2; i++)
+		to[i] = by_key(from, at, k[i]);
+	fi_addr_t back = by_key(at, from, h);
+	for (char *p : { in[0], in[1] })
+		ASSERT_EQ(0, fi_trecv(at.ep, p, 8, nullptr, FI_ADDR_UNSPEC, 7,
+				      0, p));
+	ASSERT_EQ(0, push(from, to[0], stray, 8, 7, all));
+	ASSERT_EQ(0, push(from, to[1], out, 8, 7, all));
+	Entry e = next_of(from, all);
+	ASSERT_EQ(1, e.ret);
+	EXPECT_EQ(out, e.e.op_context);
+	e = next_of(at, all);
+	ASSERT_EQ(1, e.ret);
+	EXPECT_EQ(back, e.src);
+	EXPECT_STREQ("hello", in[0]);
+	/* The other one is still under way, and ends where it began. */
+	for (uint64_t end = tdt_now_ms() + 50; tdt_now_ms() < end;)
+		poll_all(all);
+	OK(empty(at.cq));
+	OK(empty(from.cq));
+	ASSERT_EQ(0, fi_cancel(&from.ep->fid, stray));
+	e = next_of(from, all);
+	ASSERT_EQ(-FI_EAVAIL, e.ret);
+	EXPECT_EQ(FI_ECANCELED, e.err.err);
+	OK(empty(at.cq));
+}
+
 size_t stream_length()
 {
 	const char *n = getenv("TANDEM_TEST_MESSAGES");

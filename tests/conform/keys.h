@@ -6,6 +6,7 @@
 #ifndef TDT_KEYS_H
 #define TDT_KEYS_H
 
+#include "fi_ext_tandem.h"
 #include "parts.h"
 
 static const char ONE[] = "one secret of more than sixteen bytes";
@@ -122,6 +123,23 @@ protected:
 			EXPECT_EQ(1, fi_cq_readerr(o.cq, &x.err, 0));
 		}
 		return x;
+	}
+
+	/* How @o reaches @to: enum tdm_report_path. */
+	static struct tdm_report_path path(const Own &o, fi_addr_t to)
+	{
+		struct tdm_report_ops *ops = nullptr;
+		struct tdm_report_path p;
+
+		memset(&p, 0, sizeof(p));
+		p.size = sizeof(p);
+		EXPECT_EQ(0, fi_open_ops(&o.ep->fid, TDM_REPORT_OPS, 0,
+					 reinterpret_cast<void **>(&ops),
+					 nullptr));
+		if (ops) {
+			EXPECT_EQ(0, ops->path(o.ep, to, &p));
+		}
+		return p;
 	}
 
 	ssize_t push(Own &o, fi_addr_t to, void *buf, size_t len, uint64_t tag,

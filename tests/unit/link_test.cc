@@ -14,6 +14,7 @@
 #include "mock_peer.h"
 
 extern "C" {
+#include "base/auth.h"
 #include "peer/link.h"
 #include "tests/harness/fault.h"
 }
@@ -313,11 +314,33 @@ TEST_F(Link, AddressesCarryTheOwnersId)
 	fi_addr_t at = FI_ADDR_UNSPEC;
 
 	must_open();
-	EXPECT_EQ(tdm_link_av_insert(av, &a, 7, &at), 0);
+	EXPECT_EQ(tdm_link_av_insert(av, &a, 0, 7, &at), 0);
 	EXPECT_EQ(peer.user_ids[at], 7u);
-	EXPECT_EQ(tdm_link_av_insert(av, nullptr, 7, &at), -FI_EADDRNOTAVAIL);
+	EXPECT_EQ(tdm_link_av_insert(av, nullptr, 0, 7, &at),
+		  -FI_EADDRNOTAVAIL);
 	tdm_link_av_remove(av, at);
 	EXPECT_TRUE(peer.user_ids.empty());
+}
+
+/* tdm_keys.h: a peer that does not offer it gets no addresses with keys. */
+TEST_F(Link, KeysWithNumbersNeedAPeerThatHasThem)
+{
+	struct tdm_auth_keys *keys = tdm_auth_alloc(1);
+	struct tdm_link_ep_attr attr = {};
+	struct sockaddr_in a = {};
+	fi_addr_t at = FI_ADDR_UNSPEC;
+	struct fid_ep *ep = nullptr;
+
+	must_open();
+	EXPECT_EQ(tdm_link_av_insert(av, &a, 3, 7, &at), -FI_ENOSYS);
+	EXPECT_EQ(at, FI_ADDR_UNSPEC);
+	keys->key[0].id = 3;
+	keys->key[0].size = TDM_AUTH_LEAST_BYTES;
+	attr.tx_cq = attr.rx_cq = add_cq();
+	attr.keys = keys;
+	EXPECT_EQ(open_ep(attr, &ep), -FI_ENOSYS);
+	EXPECT_EQ(ep, nullptr);
+	tdm_auth_free(keys);
 }
 
 TEST_F(Link, AnEndpointIsBoundNamedAndEnabledInOrder)

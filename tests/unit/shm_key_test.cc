@@ -6,10 +6,14 @@
 #include <sys/socket.h>
 
 #include "shm_world.h"
+#include "tests/harness/fault.h"
 
 extern "C" {
 #include "shm/lifeline.h"
 #include "shm/seal.h"
+#include "tdm_keys.h"
+#include "tdm_live.h"
+#include "tdm_space.h"
 }
 
 using namespace shm_test;
@@ -98,6 +102,176 @@ TEST_F(ShmKey, AKeyIsNotForThoseWithout)
 	EXPECT_EQ(nullptr, pair_of(b));
 }
 
+/* Keys of an address vector: each has a number there. */
+class ShmKeys : public ShmKey
+{
+protected:
+	struct tdm_keys_ops *ops = nullptr;
+
+	void SetUp() override
+	{
+		ShmKey::SetUp();
+		ASSERT_EQ(0, fi_open_ops(&a->av->fid, TDM_KEYS_OPS, 0,
+					 reinterpret_cast<void **>(&ops),
+					 nullptr));
+	}
+
+	int have(struct tdt_owner *o,
+		 const std::vector<std::pair<uint32_t, const char *>> &secrets)
+	{
+		struct tdm_auth_keys *keys = tdm_auth_alloc(secrets.size());
+		size_t n = 0;
+
+		for (auto &s : secrets) {
+			keys->key[n].id = s.first;
+			keys->key[n].size = (uint32_t)strlen(s.second);
+			memcpy(keys->key[n].bytes, s.second, strlen(s.second));
+			n++;
+		}
+		int ret = ops->take(o->ep, keys);
+		tdm_auth_free(keys);
+		return ret;
+	}
+
+	/* The address of the endpoint at @port for @key, with user id @id. */
+	fi_addr_t by_key(struct tdt_owner *o, uint16_t port, uint32_t key,
+			 fi_addr_t id)
+	{
+		struct sockaddr_in in = address(port);
+		fi_addr_t at = id;
+
+		EXPECT_EQ(0, ops->insert(o->av, &in, key, &at));
+		return at;
+	}
+
+	/* a has the keys 1 and 2, b calls the same 6 and 5. */
+	void both()
+	{
+		ASSERT_EQ(0, have(a, { { 1, SECRET }, { 2, OTHER } }));
+		ASSERT_EQ(0, have(b, { { 5, OTHER }, { 6, SECRET } }));
+	}
+
+	/* A message of @from to @to, which @at gets from the source @src. */
+	void carry(struct tdt_owner *from, fi_addr_t to, struct tdt_owner *at,
+		   fi_addr_t src)
+	{
+		char out = 1, in = 0;
+
+		tdt_owner_trecv(at, &in, 1, 3, &in);
+		ASSERT_EQ(0, send(from, to, &out, 1, 3, &out));
+		ASSERT_TRUE(until([&] { return tdt_owner_find(at, &in); }));
+		EXPECT_EQ(1, in);
+		EXPECT_EQ(src, tdt_owner_find(at, &in)->src);
+		at->dones = 0;
+	}
+
+	static struct tdm_shm_pair *pair_by(struct tdt_owner *o, uint16_t port,
+					    uint32_t key)
+	{
+		struct sockaddr_in in = address(port);
+		struct tdm_shm_addr addr;
+
+		EXPECT_EQ(0, tdm_shm_addr_set(&addr, &in, sizeof(in)));
+		addr.key = key;
+		return tdm_shm_pair_find(tdm_shm_ep_from_fid(o->ep), &addr, 0);
+	}
+};
+
+TEST_F(ShmKeys, ASessionForEachKey)
+{
+	both();
+	fi_addr_t one = by_key(a, port_b, 1, 301),
+		  two = by_key(a, port_b, 2, 302);
+	fi_addr_t same_one = by_key(b, port_a, 6, 401),
+		  same_two = by_key(b, port_a, 5, 402);
+
+	carry(a, two, b, 402);
+	carry(a, one, b, 401);
+	carry(b, same_one, a, 301);
+	carry(b, same_two, a, 302);
+	EXPECT_EQ(2u, tdm_shm_ep_from_fid(a->ep)->npairs);
+	EXPECT_EQ(2u, tdm_shm_ep_from_fid(b->ep)->npairs);
+}
+
+TEST_F(ShmKeys, AKeyThatThePeerDoesNotHave)
+{
+	char c = 1;
+
+	ASSERT_EQ(0, have(a, { { 1, SECRET } }));
+	ASSERT_EQ(0, have(b, { { 1, OTHER } }));
+	EXPECT_EQ(-FI_EHOSTUNREACH, send(a, by_key(a, port_b, 1, 301), &c, 1, 1,
+					 nullptr, FI_INJECT));
+	EXPECT_EQ(nullptr, pair_of(b)) << "a stranger has made a pair";
+	/* And one that the endpoint itself does not have. */
+	EXPECT_EQ(-FI_EHOSTUNREACH, tsend(a, by_key(a, port_b, 2, 302), &c, 1,
+					  1, nullptr, FI_INJECT));
+	EXPECT_EQ(-FI_EHOSTUNREACH,
+		  tsend(a, to_b, &c, 1, 1, nullptr, FI_INJECT));
+}
+
+TEST_F(ShmKeys, AnUnknownSourceTellsItsKey)
+{
+	tdm_shm_ep_from_fid(b->ep)->domain->spaces = 1;
+	both();
+	carry(a, by_key(a, port_b, 1, 301), b, TDM_SPACE_WILD | 6);
+	by_key(b, port_a, 6, 401);
+	carry(a, by_key(a, port_b, 1, 303), b, 401);
+	carry(a, by_key(a, port_b, 2, 302), b, TDM_SPACE_WILD | 5);
+}
+
+TEST_F(ShmKeys, SessionsAreAskedForByKey)
+{
+	struct sockaddr_in in = address(port_a);
+	struct tdm_live_ops *live = nullptr;
+
+	both();
+	carry(a, by_key(a, port_b, 1, 301), b, FI_ADDR_UNSPEC);
+	ASSERT_EQ(0, fi_open_ops(&b->ep->fid, TDM_LIVE_OPS, 0,
+				 reinterpret_cast<void **>(&live), nullptr));
+	EXPECT_TRUE(live->live(b->ep, &in, sizeof(in), 6));
+	EXPECT_FALSE(live->live(b->ep, &in, sizeof(in), 5));
+	EXPECT_FALSE(live->live(b->ep, &in, sizeof(in), 0));
+}
+
+TEST_F(ShmKeys, AnEndpointWithItself)
+{
+	both();
+	carry(a, by_key(a, port_a, 1, 301), a, 301);
+	carry(a, by_key(a, port_a, 2, 302), a, 302);
+	carry(a, by_key(a, port_b, 2, 303), b, FI_ADDR_UNSPEC);
+}
+
+TEST_F(ShmKeys, ASessionEndsWithoutTheOther)
+{
+	both();
+	fi_addr_t one = by_key(a, port_b, 1, 301),
+		  two = by_key(a, port_b, 2, 302);
+
+	carry(a, one, b, FI_ADDR_UNSPEC);
+	carry(a, two, b, FI_ADDR_UNSPEC);
+	tdm_shm_pair_break(pair_by(a, port_b, 1), FI_EPROTO);
+	ASSERT_TRUE(until([&] {
+		struct tdm_shm_pair *p = pair_by(b, port_a, 6);
+
+		return !p || p->state == TDM_SHM_PAIR_NONE;
+	}));
+	EXPECT_EQ(TDM_SHM_PAIR_UP, pair_by(a, port_b, 2)->state);
+	EXPECT_EQ(TDM_SHM_PAIR_UP, pair_by(b, port_a, 5)->state);
+	carry(a, two, b, FI_ADDR_UNSPEC);
+	carry(a, one, b, FI_ADDR_UNSPEC);
+}
+
+TEST_F(ShmKeys, NoMemoryForKeys)
+{
+	struct tdm_auth_keys *one = key(SECRET);
+
+	tdt_alloc_fail(1, 0);
+	EXPECT_EQ(-FI_ENOMEM, ops->take(a->ep, one));
+	EXPECT_EQ(1u, tdt_alloc_stop());
+	EXPECT_EQ(nullptr, tdm_shm_ep_from_fid(a->ep)->keys);
+	tdm_auth_free(one);
+}
+
 /* Two ends of a handshake without the sockets around it. */
 class Seal : public testing::Test
 {
@@ -112,6 +286,8 @@ protected:
 			memset((void *)&s, 0, sizeof(s));
 			ep.keys = key(secret);
 			s.ep = &ep;
+			if (state == TDM_SHM_SESSION_SENT)
+				s.key = &ep.keys->key[0];
 			s.state = state;
 			s.lifeline.fd = -1;
 		}
