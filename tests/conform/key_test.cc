@@ -345,6 +345,38 @@ TEST_F(Keys, EachKeyHasASessionOfTheSamePath)
 	OK(message(from, to[0], at, back[0]));
 }
 
+TEST_F(Keys, AKeyOfAnEndpointMeetsThatOfAVector)
+{
+	/* fi_tandem(7), KEYS: it is the secret that has to be the same, whether
+	 * an endpoint or its address vector has it. */
+	ONLY_TANDEM();
+	OPEN();
+	Own at, from;
+	std::vector<Own *> all = { &at, &from };
+	fi_addr_t h[2];
+	char out[8] = "hello", in[8];
+
+	OK(open_own(at, nullptr));
+	OK(open_own(from, TWO));
+	OK(both_keys(at, h));
+	OK(enable(from));
+	fi_addr_t to = insert(from.av, at.ep), back = by_key(at, from, h[1]);
+	for (bool there : { true, false }) {
+		Own &o = there ? from : at, &target = there ? at : from;
+
+		memset(in, 0, sizeof(in));
+		ASSERT_EQ(0, fi_trecv(target.ep, in, 8, nullptr,
+				      there ? back : to, 7, 0, in));
+		ASSERT_EQ(0, push(o, there ? to : back, out, 8, 7, all));
+		ASSERT_EQ(1, next_of(o, all).ret);
+		ASSERT_EQ(1, next_of(target, all).ret);
+		EXPECT_STREQ("hello", in);
+	}
+	EXPECT_EQ(path(from, to).path, path(at, back).path);
+	EXPECT_EQ(tdt_path() == TDT_REMOTE ? TDM_REPORT_TCP : TDM_REPORT_SHM,
+		  path(at, back).path);
+}
+
 TEST_F(Keys, AKeyThatThePeerDoesNotHaveIsNoWay)
 {
 	/* fi_av(3) 2.1, fi_av_insert_auth_key 1: endpoints have the keys of
