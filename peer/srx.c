@@ -203,7 +203,10 @@ void tdm_srx_start(struct tdm_srx_msg *msg)
 	struct tdm_srx_entry *e = &msg->e;
 	const struct fi_ops_srx_peer *ops = e->rx.srx->peer_ops;
 	const struct tdm_done *done = tdm_srx_port_done(e->rx.srx);
+	struct tdm_srx *srx = tdm_srx_of(e->rx.srx);
 
+	if (tdm_unlikely(!tdm_list_empty(&srx->watches)))
+		tdm_srx_tell(srx, msg, 1);
 	tdm_srx_step(&e->state, TDM_SRX_FILLING);
 	if (tdm_unlikely(done->strangers) && e->rx.addr == FI_ADDR_UNSPEC)
 		tdm_srx_miss_source(e);
@@ -517,6 +520,7 @@ int tdm_srx_open(const struct tdm_srx_attr *attr, struct tdm_srx **out)
 	tdm_list_init(&srx->seats);
 	tdm_list_init(&srx->claimed);
 	tdm_list_init(&srx->pending);
+	tdm_list_init(&srx->watches);
 	tdm_pool_init(&srx->pool, sizeof(struct tdm_srx_entry), 0);
 	tdm_pool_init(&srx->msgs, sizeof(struct tdm_srx_msg), 0);
 	tdm_pool_init(&srx->sides, sizeof(struct tdm_srx_side), 0);

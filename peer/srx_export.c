@@ -213,6 +213,8 @@ static int queued(struct tdm_srx *srx, struct tdm_srx_msg *msg)
 	tdm_srx_step(&msg->e.state, TDM_SRX_WAITING);
 	if (srx->settling)
 		tdm_list_append(&srx->pending, &msg->link);
+	if (tdm_unlikely(!tdm_list_empty(&srx->watches)))
+		tdm_srx_tell(srx, msg, 0);
 	return 0;
 }
 

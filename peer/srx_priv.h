@@ -32,6 +32,7 @@ struct tdm_srx {
 	struct tdm_list seats;	 /* struct tdm_srx_seat, oldest first */
 	struct tdm_list claimed; /* oldest first */
 	struct tdm_list pending; /* WAITING, for tdm_srx_settle() */
+	struct tdm_list watches; /* struct tdm_srx_watch */
 	uint32_t (*key_of)(void *arg, fi_addr_t addr);
 	void *key_arg;
 };
@@ -119,6 +120,10 @@ static inline void tdm_srx_settle(struct tdm_srx *srx)
 
 /* srx_source.c: the source of @e, which is about to be filled, is unknown. */
 void tdm_srx_miss_source(struct tdm_srx_entry *e);
+
+/* srx_watch.c: call all of srx->watches. */
+void tdm_srx_tell(struct tdm_srx *srx, const struct tdm_srx_msg *msg,
+		  int matched);
 
 /* srx_multi.c */
 

@@ -30,6 +30,7 @@
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
 #include "tcp/option.h"
+#include "tcp/profile.h"
 #include "tcp/refuse.h"
 #include "tcp/route.h"
 #include "tcp/sep.h"
@@ -350,7 +351,7 @@ static struct fi_ops tx_fid_ops = {
 	.close = tx_close,
 	.bind = tdm_ep_bind,
 	.control = ctx_control,
-	.ops_open = tdm_no_fi_ops_open,
+	.ops_open = tdm_profile_open,
 	.tostr = tdm_no_fi_tostr,
 	.ops_set = tdm_no_fi_ops_set,
 };
@@ -360,7 +361,7 @@ static struct fi_ops rx_fid_ops = {
 	.close = rx_close,
 	.bind = tdm_ep_bind,
 	.control = ctx_control,
-	.ops_open = tdm_no_fi_ops_open,
+	.ops_open = tdm_profile_open,
 	.tostr = tdm_no_fi_tostr,
 	.ops_set = tdm_no_fi_ops_set,
 };

@@ -22,6 +22,7 @@
 #include "fi_ext_tandem.h"
 #include "tcp/ep.h"
 #include "tcp/opened.h"
+#include "tcp/profile.h"
 #include "tcp/tier.h"
 
 static int report_path(struct fid_ep *fid, fi_addr_t addr,
@@ -60,12 +61,10 @@ static struct tdm_report_ops report_ops = {
 int tdm_report_open(struct fid *fid, const char *name, uint64_t flags,
 		    void **ops, void *context)
 {
-	(void)fid;
-	(void)context;
 	if (!name || !ops)
 		return -FI_EINVAL;
 	if (strcmp(name, TDM_REPORT_OPS))
-		return -FI_ENOSYS;
+		return tdm_profile_open(fid, name, flags, ops, context);
 	if (flags)
 		return -FI_EBADFLAGS;
 	*ops = &report_ops;

@@ -7,7 +7,10 @@
 
 struct tdm_ep;
 
-/* report.c: fi_open_ops(3) for TDM_REPORT_OPS. Lock: taken inside. */
+/*
+ * fi_open_ops(3) of an endpoint: TDM_REPORT_OPS here, other names go to
+ * tdm_profile_open(). Lock: taken inside.
+ */
 int tdm_report_open(struct fid *fid, const char *name, uint64_t flags,
 		    void **ops, void *context);
 

@@ -19,6 +19,7 @@
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
 #include "tcp/option.h"
+#include "tcp/profile.h"
 #include "tcp/refuse.h"
 #include "tdm_info.h"
 #include "tdm_nosys.h"
@@ -61,7 +62,7 @@ static struct fi_ops srx_fid_ops = {
 	.close = srx_close,
 	.bind = tdm_no_fi_bind,
 	.control = srx_control,
-	.ops_open = tdm_no_fi_ops_open,
+	.ops_open = tdm_profile_open,
 	.tostr = tdm_no_fi_tostr,
 	.ops_set = tdm_no_fi_ops_set,
 };

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Profiles of endpoints, fi_profile(3): the unexpected messages of the receive
+ * side that the endpoint uses, and the peers it has a path to.
+ *
+ * Nothing is counted for a profile while messages move: a variable is computed
+ * when it is read, and events are told by peer/srx_watch.h.
+ *
+ * Lock: the calls take the domain lock. A thread that runs an event's callback
+ * holds it already, and may only read: `telling`.
+ */
+#include "tcp/profile.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "base/base.h"
+/* fi_profile_open() uses the macro, and no header of libfabric defines it. */
+#define container_of(p, type, member)                                          \
+	((type *)((char *)(p) - offsetof(type, member)))
+#include <rdma/fi_profile.h>
+
+#include "peer/srx_watch.h"
+#include "tcp/ep.h"
+#include "tdm_nosys.h"
+
+enum { PROFILE_EVENTS = FI_EVENT_UNEXP_MSG_MATCHED + 1 };
+
+typedef int (*profile_callback)(struct fid_profile *fid,
+				struct fi_profile_desc *event, void *param,
+				size_t size, void *context);
+
+struct profile {
+	struct fid_profile fid;
+	struct tdm_ep *ep;
+	struct tdm_srx *srx;  /* NULL: the endpoint receives nothing */
+	struct tdm_ep *paths; /* the endpoint with the pairs, or NULL */
+	struct tdm_srx_watch watch;
+	int watching; /* 1: `watch` is on the list of srx */
+	struct {
+		profile_callback call; /* NULL: none */
+		void *context;
+	} event[PROFILE_EVENTS];
+	/* Between start_reads and end_reads: */
+	int frozen; /* 1: the values below are read */
+	uint64_t peers;
+	size_t waiting, kept; /* messages; `kept` of them are in list[] */
+	struct fi_cq_err_entry *list;
+};
+
+/* The calling thread runs a callback: it holds the lock of this domain. */
+static _Thread_local const struct tdm_domain *telling;
+
+static struct fi_profile_desc vars[] = {
+	{ .id = FI_VAR_UNEXP_MSG_CNT,
+	  .datatype_sel = fi_primitive_type,
+	  .datatype.primitive = FI_UINT64,
+	  .size = sizeof(uint64_t),
+	  .name = "unexp_msg_cnt",
+	  .desc = "Unexpected messages that wait for a receive" },
+	{ .id = FI_VAR_UNEXP_MSG_QUEUE,
+	  .datatype_sel = fi_defined_type,
+	  .datatype.defined = FI_TYPE_CQ_ERR_ENTRY,
+	  .size = sizeof(struct fi_cq_err_entry),
+	  .name = "unexp_msg_queue",
+	  .desc = "Unexpected messages that wait for a receive, one by one" },
+	{ .id = FI_VAR_CONNECTION_CNT,
+	  .datatype_sel = fi_primitive_type,
+	  .datatype.primitive = FI_UINT64,
+	  .size = sizeof(uint64_t),
+	  .name = "connection_cnt",
+	  .desc = "Peers to which a path is in use" },
+};
+
+static struct fi_profile_desc events[PROFILE_EVENTS] = {
+	[FI_EVENT_UNEXP_MSG_RECVD] = { .id = FI_EVENT_UNEXP_MSG_RECVD,
+				       .datatype_sel = fi_defined_type,
+				       .datatype.defined = FI_TYPE_CQ_ERR_ENTRY,
+				       .size = sizeof(struct fi_cq_err_entry),
+				       .name = "unexp_msg_recvd",
+				       .desc = "An unexpected message begins to wait for a receive" },
+	[FI_EVENT_UNEXP_MSG_MATCHED] = { .id = FI_EVENT_UNEXP_MSG_MATCHED,
+					 .datatype_sel = fi_defined_type,
+					 .datatype.defined =
+						 FI_TYPE_CQ_ERR_ENTRY,
+					 .size = sizeof(struct fi_cq_err_entry),
+					 .name = "unexp_msg_matched",
+					 .desc = "A receive takes an unexpected message" },
+};
+
+static struct profile *profile_of(struct fid_profile *fid)
+{
+	return tdm_container_of(fid, struct profile, fid);
+}
+
+/* -FI_EBUSY: the thread is in a callback of another domain. */
+static int enter(struct profile *p)
+{
+	if (telling)
+		return telling == p->ep->domain ? 0 : -FI_EBUSY;
+	tdm_lock_acquire(&p->ep->domain->lock);
+	return 0;
+}
+
+static void leave(struct profile *p)
+{
+	if (!telling)
+		tdm_lock_release(&p->ep->domain->lock);
+}
+
+/* Does the endpoint of @p have the variable @id? */
+static int has(const struct profile *p, uint32_t id)
+{
+	return id == FI_VAR_CONNECTION_CNT ? p->paths != NULL : p->srx != NULL;
+}
+
+static uint64_t count_peers(const struct profile *p)
+{
+	struct tdm_report_path path;
+	uint64_t n = 0;
+	size_t i;
+
+	for (i = 0; p->paths && i < p->paths->pairs; i++) {
+		/* All indices of an address share one path. */
+		if (!p->paths->pair[i] || tdm_av_lowest(p->paths->av, i) != i)
+			continue;
+		tdm_history_path(p->paths, i, &path);
+		n += path.state == TDM_REPORT_IN_USE;
+	}
+	return n;
+}
+
+/* ---- Variables ----------------------------------------------------------- */
+
+static void thaw(struct profile *p)
+{
+	p->frozen = 0;
+	free(p->list);
+	p->list = NULL;
+	p->kept = 0;
+}
+
+/* Without memory for the messages, they are counted only. */
+static void freeze(struct profile *p)
+{
+	thaw(p);
+	p->peers = count_peers(p);
+	p->waiting = p->srx ? tdm_srx_waiting(p->srx, NULL, 0) : 0;
+	p->list = (struct fi_cq_err_entry *)calloc(p->waiting + 1,
+						   sizeof(*p->list));
+	if (p->list) {
+		p->kept = p->waiting;
+		if (p->srx)
+			tdm_srx_waiting(p->srx, p->list, p->kept);
+	}
+	p->frozen = 1;
+}
+
+/* As many messages as *@size bytes hold; all have *@size bytes then. */
+static ssize_t read_queue(struct profile *p, void *data, size_t *size)
+{
+	const size_t one = sizeof(struct fi_cq_err_entry);
+	size_t room = data ? *size / one : 0, all;
+
+	if (p->frozen) {
+		all = p->kept;
+		room = tdm_min(room, all);
+		if (room)
+			memcpy(data, p->list, room * one);
+	} else {
+		all = tdm_srx_waiting(p->srx, (struct fi_cq_err_entry *)data,
+				      room);
+		room = tdm_min(room, all);
+	}
+	*size = all * one;
+	return (ssize_t)(room * one);
+}
+
+static ssize_t read_count(uint64_t value, void *data, size_t *size)
+{
+	size_t room = *size;
+
+	*size = sizeof(value);
+	if (!data || room < sizeof(value))
+		return -FI_ETOOSMALL;
+	memcpy(data, &value, sizeof(value));
+	return sizeof(value);
+}
+
+static ssize_t read_any(struct profile *p, uint32_t id, void *data,
+			size_t *size)
+{
+	switch (id) {
+	case FI_VAR_UNEXP_MSG_CNT:
+		return read_count(p->frozen ? p->waiting :
+					      tdm_srx_waiting(p->srx, NULL, 0),
+				  data, size);
+	case FI_VAR_UNEXP_MSG_QUEUE:
+		return read_queue(p, data, size);
+	default:
+		return read_count(p->frozen ? p->peers : count_peers(p), data,
+				  size);
+	}
+}
+
+static ssize_t profile_read_var(struct fid_profile *fid, uint32_t id,
+				void *data, size_t *size)
+{
+	struct profile *p = profile_of(fid);
+	ssize_t ret;
+	size_t i;
+
+	if (!size)
+		return -FI_EINVAL;
+	for (i = 0; i < TDM_ARRAY_LEN(vars) && vars[i].id != id; i++)
+		;
+	if (i == TDM_ARRAY_LEN(vars) || !has(p, id))
+		return -FI_EINVAL;
+	ret = enter(p);
+	if (ret)
+		return ret;
+	ret = read_any(p, id, data, size);
+	leave(p);
+	return ret;
+}
+
+static void profile_start_reads(struct fid_profile *fid, uint64_t flags)
+{
+	struct profile *p = profile_of(fid);
+
+	(void)flags;
+	if (enter(p))
+		return;
+	freeze(p);
+	leave(p);
+}
+
+static void profile_end_reads(struct fid_profile *fid, uint64_t flags)
+{
+	struct profile *p = profile_of(fid);
+
+	(void)flags;
+	if (enter(p))
+		return;
+	thaw(p);
+	leave(p);
+}
+
+static ssize_t profile_query_vars(struct fid_profile *fid,
+				  struct fi_profile_desc *list, size_t *count)
+{
+	const struct profile *p = profile_of(fid);
+	size_t i, n = 0, most;
+
+	if (!count)
+		return -FI_EINVAL;
+	most = list ? *count : 0;
+	for (i = 0; i < TDM_ARRAY_LEN(vars); i++) {
+		if (!has(p, vars[i].id))
+			continue;
+		if (n < most)
+			list[n] = vars[i];
+		n++;
+	}
+	*count = n;
+	return (ssize_t)tdm_min(n, most);
+}
+
+/* ---- Events -------------------------------------------------------------- */
+
+static ssize_t profile_query_events(struct fid_profile *fid,
+				    struct fi_profile_desc *list, size_t *count)
+{
+	const struct profile *p = profile_of(fid);
+	size_t n = p->srx ? PROFILE_EVENTS : 0, most;
+
+	if (!count)
+		return -FI_EINVAL;
+	most = list ? tdm_min(*count, n) : 0;
+	if (most)
+		memcpy(list, events, most * sizeof(*list));
+	*count = n;
+	return (ssize_t)most;
+}
+
+static void tell(struct tdm_srx_watch *w, int matched,
+		 struct fi_cq_err_entry *msg)
+{
+	struct profile *p = tdm_container_of(w, struct profile, watch);
+	int e = matched ? FI_EVENT_UNEXP_MSG_MATCHED : FI_EVENT_UNEXP_MSG_RECVD;
+
+	if (!p->event[e].call)
+		return;
+	telling = p->ep->domain;
+	p->event[e].call(&p->fid, &events[e], msg, sizeof(*msg),
+			 p->event[e].context);
+	telling = NULL;
+}
+
+static void settle_watch(struct profile *p)
+{
+	int wanted = 0, i;
+
+	for (i = 0; i < PROFILE_EVENTS; i++)
+		wanted |= p->event[i].call != NULL;
+	if (wanted && !p->watching)
+		tdm_srx_watch(p->srx, &p->watch);
+	if (!wanted && p->watching)
+		tdm_srx_unwatch(&p->watch);
+	p->watching = wanted;
+}
+
+static int profile_reg_callback(struct fid_profile *fid, uint32_t id,
+				profile_callback call, void *context)
+{
+	struct profile *p = profile_of(fid);
+
+	if (id >= PROFILE_EVENTS || !p->srx)
+		return -FI_EINVAL;
+	if (telling)
+		return -FI_EBUSY;
+	tdm_lock_acquire(&p->ep->domain->lock);
+	p->event[id].call = call;
+	p->event[id].context = context;
+	settle_watch(p);
+	tdm_lock_release(&p->ep->domain->lock);
+	return 0;
+}
+
+/* ---- The object ---------------------------------------------------------- */
+
+static void profile_reset(struct fid_profile *fid, uint64_t flags)
+{
+	profile_end_reads(fid, flags);
+}
+
+static int profile_close(struct fid *fid)
+{
+	struct profile *p = tdm_container_of(fid, struct profile, fid.fid);
+	struct tdm_domain *d = p->ep->domain;
+
+	if (telling)
+		return -FI_EBUSY;
+	tdm_lock_acquire(&d->lock);
+	memset(p->event, 0, sizeof(p->event));
+	if (p->srx)
+		settle_watch(p);
+	p->ep->users--;
+	tdm_lock_release(&d->lock);
+	thaw(p);
+	free(p);
+	return 0;
+}
+
+static struct fi_ops profile_fid_ops = {
+	.size = sizeof(profile_fid_ops),
+	.close = profile_close,
+	.bind = tdm_no_fi_bind,
+	.control = tdm_no_fi_control,
+	.ops_open = tdm_no_fi_ops_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+static struct fi_profile_ops profile_ops = {
+	.size = sizeof(profile_ops),
+	.reset = profile_reset,
+	.query_vars = profile_query_vars,
+	.query_events = profile_query_events,
+	.read_var = profile_read_var,
+	.reg_callback = profile_reg_callback,
+	.start_reads = profile_start_reads,
+	.end_reads = profile_end_reads,
+};
+
+/* The endpoint with the pairs of @ep: itself, or that which it is part of. */
+static struct tdm_ep *with_pairs(struct tdm_ep *ep)
+{
+	while (ep->of)
+		ep = ep->of;
+	return ep->kind == TDM_EP_SRX ? NULL : ep;
+}
+
+int tdm_profile_open(struct fid *fid, const char *name, uint64_t flags,
+		     void **ops, void *context)
+{
+	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_of(fid));
+	struct profile *p;
+
+	if (!name || !ops)
+		return -FI_EINVAL;
+	if (strcmp(name, TDM_PROFILE_OPS))
+		return -FI_ENOSYS;
+	if (flags)
+		return -FI_EBADFLAGS;
+	p = (struct profile *)calloc(1, sizeof(*p));
+	if (!p)
+		return -FI_ENOMEM;
+	p->fid.fid.fclass = FI_CLASS_PROFILE;
+	p->fid.fid.context = context;
+	p->fid.fid.ops = &profile_fid_ops;
+	p->fid.ops = &profile_ops;
+	p->watch.changed = tell;
+	p->ep = ep;
+	tdm_lock_acquire(&ep->domain->lock);
+	if (!ep->enabled) {
+		tdm_lock_release(&ep->domain->lock);
+		free(p);
+		return -FI_EOPBADSTATE;
+	}
+	p->srx = ep->srx;
+	p->paths = with_pairs(ep);
+	ep->users++;
+	tdm_lock_release(&ep->domain->lock);
+	/* fi_profile_open() finds the object by the place of this member. */
+	*ops = &p->fid.ops;
+	return 0;
+}
