@@ -48,7 +48,6 @@ struct tdm_engine {
 	/* time of the first of these polls that read the clock; G: lock */
 	uint64_t vain_ns;
 	tdm_a32 crowd; /* 0..TDM_CROWD_MOST: tdm_engine_crowd() */
-	tdm_a64 stay;  /* ns: no yield before this time */
 
 	/*
 	 * Write the address @sa in the domain's format to @buf[@room]. Returns
@@ -116,6 +115,12 @@ enum {
 };
 
 /*
+ * No yield of this thread before this time of tdm_os.now_ns(), whichever engine
+ * it polls: a thread that polls several must not yield for each in turn.
+ */
+extern __thread uint64_t tdm_stay_ns;
+
+/*
  * The new value of engine->crowd after a yield that took @away_ns, when it was
  * @crowd before. A yield that let others run makes the next one come sooner;
  * one that returned at once lets the thread poll for longer.
@@ -145,9 +150,8 @@ static inline int tdm_engine_vain(struct tdm_engine *engine)
 	now = tdm_os.now_ns();
 	if (engine->vain <= calls)
 		engine->vain_ns = now;
-	if (tdm_unlikely(now < tdm_a64_load_relaxed(&engine->stay)))
-		return 0;
-	return now - engine->vain_ns > (uint64_t)TDM_VAIN_NS >> crowd;
+	return now - engine->vain_ns > (uint64_t)TDM_VAIN_NS >> crowd &&
+	       now >= tdm_stay_ns;
 }
 
 /*
@@ -161,9 +165,7 @@ static inline void tdm_engine_yielded(struct tdm_engine *engine,
 
 	tdm_a32_store_relaxed(&engine->crowd, tdm_engine_crowd(crowd, away_ns));
 	if (tdm_unlikely(away_ns > TDM_YIELD_LONG_NS))
-		tdm_a64_store_relaxed(&engine->stay,
-				      tdm_os.now_ns() +
-					      away_ns / TDM_YIELD_STAY_PART);
+		tdm_stay_ns = tdm_os.now_ns() + away_ns / TDM_YIELD_STAY_PART;
 }
 
 /* Offer the core to others. Returns how long they had it, ns. */

@@ -567,6 +567,7 @@ TEST_F(Cq, PollingInVainGivesTheCoreAway)
 
 	must_open(FI_CQ_FORMAT_CONTEXT);
 	frozen_ns = 1000;
+	tdm_stay_ns = 0;
 	yields = 0;
 	tdm_os.now_ns = [] {
 		return frozen_ns;

@@ -46,6 +46,7 @@ protected:
 	{
 		clock_ns = 1000;
 		others_ns = AWAY_NS;
+		tdm_stay_ns = 0;
 		yields = 0;
 		looks = 0;
 		tdm_os.now_ns = [] {
@@ -66,6 +67,7 @@ protected:
 	{
 		CqFixture::TearDown();
 		tdm_os = tdm_os_system;
+		tdm_stay_ns = 0;
 	}
 
 	/* Poll until the core is offered. Returns ns until then. */
@@ -121,6 +123,25 @@ TEST_F(Crowded, AfterALongYieldTheThreadStays)
 		EXPECT_GE(polled, stay - stay / 10);
 		EXPECT_LT(polled, 2 * stay);
 	}
+}
+
+TEST_F(Crowded, AThreadStaysForAllItsEngines)
+{
+	/* A thread that polls two domains in turn. */
+	const uint64_t stay = 100 * TDM_YIELD_LONG_NS / TDM_YIELD_STAY_PART;
+	struct tdm_engine a = {}, b = {};
+	unsigned polls = 0;
+
+	tdm_engine_yielded(&a, 100ull * TDM_YIELD_LONG_NS);
+	tdm_engine_yielded(&b, 1000);
+	for (; clock_ns < stay; clock_ns += PASS_NS, polls++) {
+		ASSERT_FALSE(tdm_engine_vain(&b));
+		ASSERT_FALSE(tdm_engine_vain(&a));
+	}
+	EXPECT_GT(polls, 1000u);
+	for (polls = 0; polls < 1000 && !tdm_engine_vain(&b); polls++)
+		clock_ns += PASS_NS;
+	EXPECT_LT(polls, 1000u);
 }
 
 TEST_F(Crowded, WhoIsAlonePollsOn)
