@@ -403,12 +403,6 @@ static void pair_down(struct tdm_shm_pair *pair)
 	tdm_list_del(&pair->reap);
 	tdm_list_del(&pair->held);
 	drop_ctls(pair);
-	/*
-	 * The peer's next send sees this, before its progress reads the
-	 * lifeline.
-	 */
-	if (s && pair->own)
-		tdm_a32_store_release(&pair->own->hold, TDM_SHM_HOLD_GONE);
 	if (pair->self && pair->own)
 		free(pair->own);
 	pair->own = NULL;

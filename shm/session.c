@@ -82,6 +82,14 @@ void tdm_shm_session_free(struct tdm_shm_session *s)
 
 	if (s->state == TDM_SHM_SESSION_ACCEPTED)
 		ep->unauth--;
+	/*
+	 * The peer's next send sees this, before its progress reads the
+	 * lifeline. For the peer the session may be up before it is for us.
+	 */
+	if (s->own.base)
+		tdm_a32_store_release(
+			&((struct tdm_shm_seg *)s->own.base)->hold,
+			TDM_SHM_HOLD_GONE);
 	tdm_list_del(&s->node);
 	tdm_shm_watch_close(ep, &s->lifeline);
 	tdm_shm_watch_close(ep, &s->dead);

@@ -105,6 +105,28 @@ TEST_F(PairTest, BothAttachAtOnceAndOneSessionStays)
 	}
 }
 
+TEST_F(PairTest, EndBeforeTheSessionIsUpThereShowsAtTheNextSend)
+{
+	char c = 1, d = 2;
+
+	/* For a it is up as soon as it has b's HELLO; b has not read READY. */
+	for (int i = 0; i < 100 && tsend(a, to_b, &c, 1, 7, &c); i++) {
+		tdt_owner_progress(b);
+		tdt_owner_progress(a);
+	}
+	ASSERT_EQ(pair_of(a)->state, TDM_SHM_PAIR_UP);
+	ASSERT_TRUE(!pair_of(b) || pair_of(b)->state != TDM_SHM_PAIR_UP);
+	/* So many that a asks for the peer's life at none of the next. */
+	for (int i = 0; i < 10; i++)
+		ASSERT_EQ(tsend(a, to_b, &c, 1, 7, &c), 0);
+	close(b);
+	EXPECT_EQ(tsend(a, to_b, &c, 1, 7, &d), 0);
+	ASSERT_NE(tdt_owner_find(a, &d), nullptr);
+	EXPECT_EQ(tdt_owner_find(a, &d)->err, FI_ECONNRESET);
+	ASSERT_NE(tdt_owner_event(a, TDM_PEER_LOST), nullptr);
+	EXPECT_EQ(tdt_owner_event(a, TDM_PEER_LOST)->err, FI_ECONNRESET);
+}
+
 TEST_F(PairTest, EveryShortLengthArrives)
 {
 	meet();
