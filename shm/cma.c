@@ -410,8 +410,11 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull)
 		tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
 		return;
 	}
-	/* The sender is gone: left.c has the bytes, or they are lost. */
-	if (pair->ending)
+	/*
+	 * The sender is gone. The next pass finds the bytes among those that it
+	 * left, or ends the receive: tdm_shm_pair_lose().
+	 */
+	if (pair->ending || pair->broken)
 		return;
 	tdm_shm_busy(pair);
 	if (!pair->self && (!pair->cma || !pull->rts.count)) {

@@ -529,11 +529,16 @@ static void start_lost(struct tdm_shm_ep *ep, struct fi_peer_rx_entry *entry,
 	tdm_shm_unexp_free(u);
 }
 
-/* Is the session by which the message came still up? */
+/* Has the session by which the message came not been ended yet? */
+static int unexp_here(const struct tdm_shm_unexp *u)
+{
+	return u->pair->state == TDM_SHM_PAIR_UP && u->pair->epoch == u->epoch;
+}
+
+/* Is it up? */
 static int unexp_live(const struct tdm_shm_unexp *u)
 {
-	return u->pair->state == TDM_SHM_PAIR_UP && !u->pair->broken &&
-	       u->pair->epoch == u->epoch;
+	return unexp_here(u) && !u->pair->broken;
 }
 
 static int srx_start(struct fi_peer_rx_entry *entry)
@@ -543,7 +548,7 @@ static int srx_start(struct fi_peer_rx_entry *entry)
 
 	if (!ep || !ep->srx)
 		return -FI_EOPBADSTATE;
-	if (u->pull && !unexp_live(u)) {
+	if (u->pull && !unexp_here(u)) {
 		start_lost(ep, entry, u);
 		return 0;
 	}

@@ -89,6 +89,25 @@ TEST_F(ShmLeftTest, PayloadIsThereWhenTheSenderIsNot)
 	EXPECT_EQ(unsigned(COUNT), take());
 }
 
+TEST_F(ShmLeftTest, ReceivesPostedBeforeTheLossIsDealtWithGetTheirs)
+{
+	std::vector<std::vector<unsigned char>> in(
+		COUNT, std::vector<unsigned char>(LEN));
+
+	ASSERT_NO_FATAL_FAILURE(announce());
+	close(a);
+	/* The first finds that nobody is there to read from. */
+	for (unsigned i = 0; i < COUNT; i++)
+		tdt_owner_trecv(b, in[i].data(), LEN, i, &contexts[i]);
+	ASSERT_TRUE(until(
+		[&] { return tdt_owner_event(b, TDM_PEER_LOST) != nullptr; }));
+	for (unsigned i = 0; i < COUNT; i++) {
+		ASSERT_NE(nullptr, tdt_owner_find(b, &contexts[i])) << i;
+		EXPECT_EQ(0, tdt_owner_find(b, &contexts[i])->err) << i;
+		EXPECT_EQ(pattern(LEN, i), in[i]) << i;
+	}
+}
+
 TEST_F(ShmLeftTest, NeitherIsTheAnnouncementLookedAt)
 {
 	tdm_env.unexp_max_bytes = 0;
