@@ -127,29 +127,19 @@ static size_t cntr_slots(struct tdm_ep *ep, uint64_t flag[CNTR_SLOTS],
 /* The new binding counts for operations that end from now on. */
 static void renew_done(struct tdm_ep *ep)
 {
-	struct tdm_done done;
 	int t;
 
 	for (t = 0; t < TDM_TRANSPORTS; t++)
 		tdm_tier[t]->rebound(ep);
-	tdm_ep_done(ep, TDM_TRANSPORT_TCP, &done);
-	if (ep->seat)
-		tdm_srx_seat_set_done(ep->seat, &done);
-	else if (ep->srx)
-		tdm_srx_set_done(ep->srx, &done);
+	ep->rx_side->rebound(ep);
 }
 
 void tdm_ep_av_ids(struct tdm_av_user *user)
 {
 	struct tdm_ep *ep = tdm_container_of(user, struct tdm_ep, av_user);
-	unsigned int i;
 
-	if (!ep->sep && ep->enabled)
+	if (ep->enabled)
 		renew_done(ep);
-	for (i = 0; ep->sep && i < ep->sep->nrx; i++) {
-		if (ep->sep->rx[i] && ep->sep->rx[i]->enabled)
-			renew_done(ep->sep->rx[i]);
-	}
 }
 
 static int bind_cntr(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
@@ -337,9 +327,6 @@ void tdm_ep_unbind(struct tdm_ep *ep)
 	}
 	if (has_av(ep))
 		tdm_av_detach(ep->av, &ep->av_user);
-	tdm_srx_seat_close(ep->seat);
-	if (ep->srx_ctx)
-		tdm_srx_ctx_leave(ep);
 	if (ep->stx)
 		tdm_stx_put(ep->stx);
 }

@@ -259,7 +259,6 @@ static int reports(const struct tdm_ep *ctx)
 
 static int enable(struct tdm_ep *ctx)
 {
-	struct tdm_done done;
 	int ret;
 
 	if (ctx->enabled)
@@ -269,12 +268,10 @@ static int enable(struct tdm_ep *ctx)
 				       "no queue or counter is bound to the "
 				       "context");
 	ret = tdm_sep_enable(ctx->of);
+	if (!ret)
+		ret = ctx->rx_side->enable(ctx);
 	if (ret)
 		return ret;
-	if (ctx->kind == TDM_EP_RX) {
-		tdm_ep_done(ctx, TDM_TRANSPORT_TCP, &done);
-		tdm_srx_set_done(ctx->srx, &done);
-	}
 	ctx->av = ctx->of->av;
 	tdm_ep_resolve_flags(ctx);
 	ctx->enabled = tdm_ep_limited(ctx) ? TDM_EP_LIMITED : TDM_EP_ON;
@@ -319,11 +316,6 @@ static ssize_t cancel_send(struct tdm_ep *ctx, void *context)
 	return ret;
 }
 
-static ssize_t cancel_receive(struct tdm_ep *ctx, void *context)
-{
-	return tdm_srx_cancel(ctx->srx, context);
-}
-
 static ssize_t tx_cancel(fid_t fid, void *context)
 {
 	return tdm_ep_cancel_by(tdm_ep_of(fid), context, cancel_send);
@@ -331,7 +323,7 @@ static ssize_t tx_cancel(fid_t fid, void *context)
 
 static ssize_t rx_cancel(fid_t fid, void *context)
 {
-	return tdm_ep_cancel_by(tdm_ep_of(fid), context, cancel_receive);
+	return tdm_ep_cancel_by(tdm_ep_of(fid), context, tdm_rx_part.cancel);
 }
 
 static ssize_t tx_size_left(struct fid_ep *fid)
@@ -515,6 +507,7 @@ int tdm_rx_ctx_open(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
 	ctx->fid.ops = &rx_ep_ops;
 	ctx->index = (unsigned int)index;
 	ctx->srx = tdm_srx_group_srx(whole->sep->group, (unsigned int)index);
+	ctx->rx_side = &tdm_rx_part;
 	tdm_lock_acquire(&whole->domain->lock);
 	whole->users++;
 	ret = whole->sep->rx[index] ? -FI_EBUSY : 0;

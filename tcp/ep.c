@@ -35,27 +35,6 @@
 #include "tdm_info.h"
 #include "tdm_nosys.h"
 
-struct fid_peer_srx *tdm_ep_srx_export(struct tdm_ep *ep, enum tdm_transport t)
-{
-	if (ep->sep)
-		return tdm_srx_group_export(ep->sep->group, t);
-	return ep->seat ? tdm_srx_seat_export(ep->seat, t) :
-			  tdm_srx_export(ep->srx, t);
-}
-
-/* Have the receive side report by the queues and counters of @ep. */
-static int set_done(struct tdm_ep *ep)
-{
-	struct tdm_done done;
-
-	tdm_ep_done(ep, TDM_TRANSPORT_TCP, &done);
-	if (ep->seat)
-		return tdm_srx_ctx_enable(ep, &done);
-	if (ep->srx)
-		tdm_srx_set_done(ep->srx, &done);
-	return 0;
-}
-
 /* Start both transports. Lock: held. */
 static int open_tiers(struct tdm_ep *ep)
 {
@@ -76,12 +55,7 @@ static void disable(struct tdm_ep *ep)
 {
 	int t;
 
-	if (ep->sep)
-		tdm_srx_group_flush(ep->sep->group);
-	else if (ep->seat)
-		tdm_srx_seat_flush(ep->seat);
-	else
-		tdm_srx_flush(ep->srx);
+	ep->rx_side->flush(ep);
 	for (t = TDM_TRANSPORTS; t-- > 0;)
 		tdm_tier[t]->close(ep);
 	tdm_ep_give_keys(ep);
@@ -117,7 +91,7 @@ int tdm_ep_enable(struct tdm_ep *ep)
 		return ret;
 	ret = tdm_ep_take_keys(ep);
 	if (!ret)
-		ret = set_done(ep);
+		ret = ep->rx_side->enable(ep);
 	if (!ret)
 		ret = open_tiers(ep);
 	if (ret) {
@@ -165,10 +139,8 @@ int tdm_ep_control(struct fid *fid, int command, void *arg)
 void tdm_ep_free(struct tdm_ep *ep)
 {
 	tdm_deferred_drop(ep);
-	if (ep->kind == TDM_EP_SRX || (ep->kind == TDM_EP_WHOLE && !ep->seat))
-		tdm_srx_close(ep->srx);
+	ep->rx_side->close(ep);
 	tdm_ep_unbind(ep);
-	tdm_sep_free(ep->sep);
 	tdm_ep_free_pairs(ep);
 	tdm_info_free(ep->info);
 	free(ep);
@@ -235,7 +207,7 @@ static ssize_t cancel_posted(struct tdm_ep *ep, void *context)
 
 	if (!ep->enabled)
 		return -FI_ENOENT;
-	ret = ep->seat ? -FI_ENOENT : tdm_srx_cancel(ep->srx, context);
+	ret = ep->rx_side->cancel(ep, context);
 	return ret == -FI_ENOENT ? tdm_ep_cancel_send(ep, context) : ret;
 }
 
@@ -246,14 +218,14 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 
 ssize_t tdm_ep_rx_size_left(struct fid_ep *fid)
 {
-	struct tdm_ep *ep = tdm_ep_from_fid(fid);
-	ssize_t ret = -FI_EOPBADSTATE;
+	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_from_fid(fid));
+	ssize_t ret;
 
 	tdm_lock_acquire(&ep->domain->lock);
-	if (!(ep->caps & FI_RECV) && !ep->exact)
-		ret = -FI_EOPNOTSUPP;
-	else if (ep->enabled)
-		ret = (ssize_t)tdm_min(tdm_srx_left(ep->srx), SSIZE_MAX);
+	ret = ep->info->caps & FI_RECV ? ep->rx_side->left(ep) :
+					 -FI_EOPNOTSUPP;
+	if (ret >= 0 && !ep->enabled)
+		ret = -FI_EOPBADSTATE;
 	tdm_lock_release(&ep->domain->lock);
 	return ret;
 }
@@ -338,6 +310,7 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 	ep->domain = domain;
 	ep->kind = kind;
 	ep->tiers = &tdm_route_tiers;
+	ep->rx_side = &tdm_rx_none;
 	tdm_backlog_init(&ep->backlog);
 	tdm_list_init(&ep->av_user.node);
 	tdm_list_init(&ep->node);
@@ -364,29 +337,6 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 	return ep;
 }
 
-struct tdm_srx_attr tdm_ep_srx_attr(struct tdm_ep *ep)
-{
-	const struct tdm_srx_attr attr = {
-		.engine = &ep->domain->engine,
-		.size = ep->info->rx_attr->size,
-		.min_multi_recv = ep->min_multi_recv,
-		.directed = tdm_ep_directed_kinds(ep),
-		.spaces = tdm_domain_spaces(ep->domain),
-		.key_of = tdm_domain_av_keys(ep->domain) ? tdm_ep_key_of : NULL,
-		.key_arg = ep,
-		.free_rma = tdm_mr_entry_free,
-	};
-
-	return attr;
-}
-
-int tdm_ep_open_srx(struct tdm_ep *ep)
-{
-	const struct tdm_srx_attr attr = tdm_ep_srx_attr(ep);
-
-	return tdm_srx_open(&attr, &ep->srx);
-}
-
 static int ep_init(struct tdm_ep *ep)
 {
 	int ret = tdm_ep_own_name(ep);
@@ -394,7 +344,7 @@ static int ep_init(struct tdm_ep *ep)
 	if (ret)
 		return ret;
 	if (ep->info->ep_attr->rx_ctx_cnt != FI_SHARED_CONTEXT)
-		return tdm_ep_open_srx(ep);
+		return tdm_rx_side_open(ep);
 	/* Receives are posted to the shared context alone. */
 	ep->caps &= ~(uint64_t)FI_RECV;
 	ep->exact = 0;

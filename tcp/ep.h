@@ -15,6 +15,7 @@
 #include "tcp/domain.h"
 #include "tcp/history.h"
 #include "tcp/pairs.h"
+#include "tcp/rx_side.h"
 #include "tcp/wire/wire.h"
 #include "tdm_done.h"
 
@@ -44,7 +45,7 @@ struct tdm_ep {
 	struct tdm_pair **pair; /* pair[pairs], by fi_addr; NULL: none yet */
 	size_t fast_pairs;	/* pairs; 0: addresses need a look-up first */
 	struct fid_ep *local;	/* the peer's endpoint, or NULL */
-	struct tdm_srx *srx;
+	struct tdm_srx *srx;	/* that receives are posted to, or NULL */
 	uint64_t tx_op_flags; /* of fi_send and the like, resolved */
 	uint64_t rx_op_flags; /* with rx_space */
 	uint64_t tagged_rx_op_flags;
@@ -84,6 +85,7 @@ struct tdm_ep {
 	struct tdm_list removed; /* struct tdm_history, for FI_TANDEM_REPORT */
 	size_t lives_lost;	 /* without memory for their counts */
 	const struct tdm_tiers *tiers; /* how pairs agree on a path: pair.h */
+	const struct tdm_rx_side_ops *rx_side; /* by kind: rx_side.h */
 	struct tdm_backlog backlog;    /* of an endpoint with pairs */
 
 	/* Parts and shared objects: alias.c, sep.c, srx_ctx.c, stx.c. */

@@ -6,6 +6,7 @@
  *   ep.c       fi_endpoint(): open, enable and close with transports
  *   bind.c     queues, counters and other bound objects
  *   alias.c    fi_ep_alias()
+ *   rx_side.c  its receive side, and that of receive contexts
  *   srx_ctx.c  fi_srx_context(): a receive side that endpoints share
  *   stx.c      fi_stx_context()
  *   sep.c      fi_scalable_ep()
@@ -35,22 +36,6 @@ void tdm_ep_free(struct tdm_ep *ep);
  * of binding the address. Lock: held.
  */
 int tdm_ep_enable(struct tdm_ep *ep);
-
-/* Make the receive side of @ep. Errors: -FI_ENOMEM. */
-int tdm_ep_open_srx(struct tdm_ep *ep);
-
-/* The export of the receive side of @ep for transport @t. Lock: held. */
-struct fid_peer_srx *tdm_ep_srx_export(struct tdm_ep *ep, enum tdm_transport t);
-
-/* Attributes of its receive side, or of those of its contexts. */
-struct tdm_srx_attr tdm_ep_srx_attr(struct tdm_ep *ep);
-
-/* The kinds of receives of @ep whose source counts, as the SRX has them. */
-static inline int tdm_ep_directed_kinds(const struct tdm_ep *ep)
-{
-	return (ep->directed & FI_MSG ? TDM_SRX_DIRECTED_MSG : 0) |
-	       (ep->directed & FI_TAGGED ? TDM_SRX_DIRECTED_TAG : 0);
-}
 
 /*
  * fi_close(3) of an endpoint that has transports: send the injects that wait,

@@ -210,14 +210,8 @@ static int set_hmem_p2p(const void *optval, size_t optlen)
 
 static void set_min_multi_recv(struct tdm_ep *ep, size_t bytes)
 {
-	unsigned int i;
-
 	ep->min_multi_recv = bytes;
-	if (ep->srx && !ep->seat)
-		tdm_srx_set_min_multi_recv(ep->srx, bytes);
-	for (i = 0; ep->sep && i < ep->sep->nrx; i++)
-		tdm_srx_set_min_multi_recv(tdm_srx_group_srx(ep->sep->group, i),
-					   bytes);
+	ep->rx_side->set_min_multi_recv(ep, bytes);
 }
 
 static int set_size(struct tdm_ep *ep, int optname, size_t value)

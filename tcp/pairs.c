@@ -123,10 +123,7 @@ void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
 	tdm_deferred_removed(ep, addr);
 	tdm_backlog_removed(ep, addr);
 	/* Its queued messages must not look like the index's next owner. */
-	if (ep->sep)
-		tdm_srx_group_forget(ep->sep->group, addr);
-	if (ep->srx)
-		tdm_srx_forget(ep->srx, addr);
+	ep->rx_side->forget(ep, addr);
 	if (!p)
 		return;
 	if (p->refs == 1)

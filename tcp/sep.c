@@ -28,8 +28,57 @@
 tdm_static_assert((int)TDM_MAX_CONTEXTS <= (int)TDM_CTX_MOST,
 		  "addresses can name every context");
 
-void tdm_sep_free(struct tdm_sep *sep)
+/* ---- the receive sides of the contexts ----------------------------------- */
+
+static struct fid_peer_srx *group_export(struct tdm_ep *ep,
+					 enum tdm_transport t)
 {
+	return tdm_srx_group_export(ep->sep->group, t);
+}
+
+/* Each context is enabled on its own. */
+static int group_enable(struct tdm_ep *ep)
+{
+	(void)ep;
+	return 0;
+}
+
+static void group_rebound(struct tdm_ep *ep)
+{
+	unsigned int i;
+
+	for (i = 0; i < ep->sep->nrx; i++) {
+		struct tdm_ep *ctx = ep->sep->rx[i];
+
+		if (ctx && ctx->enabled)
+			ctx->rx_side->rebound(ctx);
+	}
+}
+
+static void group_flush(struct tdm_ep *ep)
+{
+	tdm_srx_group_flush(ep->sep->group);
+}
+
+static void group_forget(struct tdm_ep *ep, fi_addr_t addr)
+{
+	tdm_srx_group_forget(ep->sep->group, addr);
+}
+
+static void group_set_min_multi_recv(struct tdm_ep *ep, size_t bytes)
+{
+	unsigned int i;
+
+	for (i = 0; i < ep->sep->nrx; i++)
+		tdm_srx_set_min_multi_recv(tdm_srx_group_srx(ep->sep->group, i),
+					   bytes);
+}
+
+/* And all else that the contexts share, but for the queue. */
+static void group_close(struct tdm_ep *ep)
+{
+	struct tdm_sep *sep = ep->sep;
+
 	if (!sep)
 		return;
 	tdm_srx_group_close(sep->group);
@@ -38,6 +87,20 @@ void tdm_sep_free(struct tdm_sep *sep)
 	free(sep->rx);
 	free(sep);
 }
+
+static const struct tdm_rx_side_ops rx_group = {
+	.export_to = group_export,
+	.enable = group_enable,
+	.rebound = group_rebound,
+	.flush = group_flush,
+	.cancel = tdm_rx_side_no_cancel,
+	.left = tdm_rx_side_no_left,
+	.forget = group_forget,
+	.set_min_multi_recv = group_set_min_multi_recv,
+	.close = group_close,
+};
+
+/* -------------------------------------------------------------------------- */
 
 static int sep_control(struct fid *fid, int command, void *arg)
 {
@@ -126,7 +189,7 @@ static int open_cq(struct tdm_ep *ep)
 
 static int open_parts(struct tdm_ep *ep)
 {
-	const struct tdm_srx_attr attr = tdm_ep_srx_attr(ep);
+	const struct tdm_srx_attr attr = tdm_rx_side_attr(ep);
 	const struct tdm_done none = { .refused = tdm_ep_refused(ep) };
 	struct tdm_sep *sep = calloc(1, sizeof(*sep));
 	unsigned int i;
@@ -169,6 +232,7 @@ static struct tdm_ep *sep_alloc(struct tdm_domain *d, struct fi_info *info,
 	ep->av_user.inserted = tdm_ep_av_inserted;
 	ep->av_user.removed = tdm_ep_av_removed;
 	ep->av_user.ids = tdm_ep_av_ids;
+	ep->rx_side = &rx_group;
 	/* Nothing is posted to the whole. */
 	ep->caps = 0;
 	ep->exact = 0;

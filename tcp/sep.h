@@ -44,9 +44,6 @@ struct tdm_sep {
 	struct tdm_ep **rx;    /* rx[nrx]; NULL: not open */
 };
 
-/* Zero-safe; the transports have closed. Does not close the queue. */
-void tdm_sep_free(struct tdm_sep *sep);
-
 /* The CQ operations that end the sends of all contexts. */
 extern struct fi_ops_cq_owner tdm_sep_cq_ops;
 

@@ -15,6 +15,7 @@
 #include <rdma/fi_errno.h>
 
 #include "tcp/attr.h"
+#include "tcp/bind.h"
 #include "tcp/context.h"
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
@@ -47,14 +48,9 @@ static int srx_control(struct fid *fid, int command, void *arg)
 	return command == FI_ENABLE ? 0 : tdm_ep_control(fid, command, arg);
 }
 
-static ssize_t cancel_receive(struct tdm_ep *ctx, void *context)
-{
-	return tdm_srx_cancel(ctx->srx, context);
-}
-
 static ssize_t srx_cancel(fid_t fid, void *context)
 {
-	return tdm_ep_cancel_by(tdm_ep_of(fid), context, cancel_receive);
+	return tdm_ep_cancel_by(tdm_ep_of(fid), context, tdm_rx_own.cancel);
 }
 
 static struct fi_ops srx_fid_ops = {
@@ -126,7 +122,7 @@ int tdm_srx_ctx_open(struct fid_domain *fid, struct fi_rx_attr *attr,
 	ctx->fid.tagged = &tdm_tagged_ops;
 	ctx->fid.rma = &tdm_rma_ops;
 	tdm_lock_acquire(&d->lock);
-	ret = tdm_ep_open_srx(ctx);
+	ret = tdm_rx_side_open(ctx);
 	if (ret) {
 		tdm_ep_free(ctx);
 	} else {
@@ -141,6 +137,73 @@ int tdm_srx_ctx_open(struct fid_domain *fid, struct fi_rx_attr *attr,
 	*out = &ctx->fid;
 	return 0;
 }
+
+/* ---- a seat -------------------------------------------------------------- */
+
+static struct fid_peer_srx *seat_export(struct tdm_ep *ep, enum tdm_transport t)
+{
+	return tdm_srx_seat_export(ep->seat, t);
+}
+
+static void seat_rebound(struct tdm_ep *ep)
+{
+	struct tdm_done done;
+
+	tdm_ep_done(ep, TDM_TRANSPORT_TCP, &done);
+	tdm_srx_seat_set_done(ep->seat, &done);
+}
+
+static int seat_enable(struct tdm_ep *ep)
+{
+	if (ep->srx_ctx->av && ep->srx_ctx->av != ep->av)
+		return tdm_refuse_call(-FI_EINVAL, "fi_enable",
+				       "another address vector than that of "
+				       "the shared receive context");
+	seat_rebound(ep);
+	return 0;
+}
+
+static void seat_flush(struct tdm_ep *ep)
+{
+	tdm_srx_seat_flush(ep->seat);
+}
+
+static void seat_forget(struct tdm_ep *ep, fi_addr_t addr)
+{
+	tdm_srx_forget(ep->srx, addr);
+}
+
+/* Receives are posted to the context, whose value counts. */
+static void seat_set_min_multi_recv(struct tdm_ep *ep, size_t bytes)
+{
+	(void)ep;
+	(void)bytes;
+}
+
+static void seat_close(struct tdm_ep *ep)
+{
+	struct tdm_ep *ctx = ep->srx_ctx;
+
+	tdm_srx_seat_close(ep->seat);
+	ctx->users--;
+	/* The AV may be closed after the last enabled endpoint. */
+	if (ep->enabled && !--ctx->enabled_users)
+		ctx->av = NULL;
+}
+
+static const struct tdm_rx_side_ops rx_seat = {
+	.export_to = seat_export,
+	.enable = seat_enable,
+	.rebound = seat_rebound,
+	.flush = seat_flush,
+	.cancel = tdm_rx_side_no_cancel,
+	.left = tdm_rx_side_no_left,
+	.forget = seat_forget,
+	.set_min_multi_recv = seat_set_min_multi_recv,
+	.close = seat_close,
+};
+
+/* -------------------------------------------------------------------------- */
 
 int tdm_srx_ctx_bind(struct tdm_ep *ep, struct fid *fid)
 {
@@ -162,17 +225,8 @@ int tdm_srx_ctx_bind(struct tdm_ep *ep, struct fid *fid)
 		return ret;
 	ep->srx_ctx = ctx;
 	ep->srx = ctx->srx;
+	ep->rx_side = &rx_seat;
 	ctx->users++;
-	return 0;
-}
-
-int tdm_srx_ctx_enable(struct tdm_ep *ep, const struct tdm_done *done)
-{
-	if (ep->srx_ctx->av && ep->srx_ctx->av != ep->av)
-		return tdm_refuse_call(-FI_EINVAL, "fi_enable",
-				       "another address vector than that of "
-				       "the shared receive context");
-	tdm_srx_seat_set_done(ep->seat, done);
 	return 0;
 }
 
@@ -185,14 +239,4 @@ void tdm_srx_ctx_join(struct tdm_ep *ep)
 	ctx->av = ep->av;
 	ctx->rx_selective = ep->rx_selective;
 	tdm_ep_resolve_flags(ctx);
-}
-
-void tdm_srx_ctx_leave(struct tdm_ep *ep)
-{
-	struct tdm_ep *ctx = ep->srx_ctx;
-
-	ctx->users--;
-	/* The AV may be closed after the last enabled endpoint. */
-	if (ep->enabled && !--ctx->enabled_users)
-		ctx->av = NULL;
 }

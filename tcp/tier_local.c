@@ -86,7 +86,7 @@ static void try_open(struct tdm_ep *ep)
 {
 	struct tdm_link_ep_attr attr = {
 		.info = ep->info,
-		.srx = tdm_ep_srx_export(ep, TDM_TRANSPORT_LOCAL),
+		.srx = ep->rx_side->export_to(ep, TDM_TRANSPORT_LOCAL),
 		.av = tdm_av_local_fid(ep->av),
 		.tx_cq = ep->tx_cq,
 		.rx_cq = ep->rx_cq,

@@ -78,7 +78,7 @@ static int open_tcp(struct tdm_ep *ep)
 	struct tdm_tcp_attr attr = {
 		.loop = ep->domain->loop,
 		.engine = &ep->domain->engine,
-		.srx = tdm_ep_srx_export(ep, TDM_TRANSPORT_TCP),
+		.srx = ep->rx_side->export_to(ep, TDM_TRANSPORT_TCP),
 		.av = ep->av,
 		.domain = &ep->domain->fid,
 		.tx_size = ep->info->tx_attr->size,

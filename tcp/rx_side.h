@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The receive side of an endpoint (peer/srx.h), which differs by kind: a table
+ * of calls for each.
+ *
+ *   tdm_rx_own     rx_side.c: receives are posted to the endpoint itself
+ *   rx_seat        srx_ctx.c: it has a seat in a shared receive context, to
+ *                  which receives are posted
+ *   rx_group       sep.c: those of the contexts of a scalable endpoint
+ *   tdm_rx_part    rx_side.c: one of the group, of a receive context
+ *   tdm_rx_none    rx_side.c: a transmit context, or no shared context is
+ *                  bound yet; the endpoint cannot be enabled with it
+ *
+ * All functions: domain lock held.
+ */
+#ifndef TDM_TCP_RX_SIDE_H
+#define TDM_TCP_RX_SIDE_H
+
+#include <sys/types.h>
+
+#include <rdma/providers/fi_peer.h>
+
+#include "peer/srx.h"
+
+struct tdm_ep;
+
+struct tdm_rx_side_ops {
+	/* The export that transport @t of @ep gets. */
+	struct fid_peer_srx *(*export_to)(struct tdm_ep *ep, enum tdm_transport t);
+
+	/* fi_enable(3) of @ep, before its transports open: its errors. */
+	int (*enable)(struct tdm_ep *ep);
+
+	/* As rebound() of struct tdm_tier_ops. */
+	void (*rebound)(struct tdm_ep *ep);
+
+	/* Before the transports of @ep close: discard what they hold. */
+	void (*flush)(struct tdm_ep *ep);
+
+	/* fi_cancel(3) of a receive posted to @ep: 0, or -FI_ENOENT. */
+	ssize_t (*cancel)(struct tdm_ep *ep, void *context);
+
+	/* fi_rx_size_left(3), or -FI_EOPNOTSUPP: nothing is posted to @ep. */
+	ssize_t (*left)(const struct tdm_ep *ep);
+
+	/* tdm_srx_forget(), when @addr leaves the AV. */
+	void (*forget)(struct tdm_ep *ep, fi_addr_t addr);
+
+	/* FI_OPT_MIN_MULTI_RECV, bytes. */
+	void (*set_min_multi_recv)(struct tdm_ep *ep, size_t bytes);
+
+	/* Free it, after the transports of @ep have closed; zero-safe. */
+	void (*close)(struct tdm_ep *ep);
+};
+
+extern const struct tdm_rx_side_ops tdm_rx_own, tdm_rx_part, tdm_rx_none;
+
+/* Give @ep a receive side of its own. Errors: -FI_ENOMEM. */
+int tdm_rx_side_open(struct tdm_ep *ep) tdm_must_check;
+
+/* cancel() and left() where nothing is posted to the endpoint itself. */
+ssize_t tdm_rx_side_no_cancel(struct tdm_ep *ep, void *context);
+ssize_t tdm_rx_side_no_left(const struct tdm_ep *ep);
+
+/* Attributes of a receive side of @ep. */
+struct tdm_srx_attr tdm_rx_side_attr(struct tdm_ep *ep);
+
+#endif /* TDM_TCP_RX_SIDE_H */
