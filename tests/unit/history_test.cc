@@ -12,9 +12,10 @@
 #include <rdma/fi_errno.h>
 
 #include "tests/harness/fault.h"
+#include "tests/harness/test_ep.h"
 
 extern "C" {
-#include "tcp/ep_priv.h"
+#include "tcp/ep.h"
 #include "tcp/history.h"
 #include "tcp/report.h"
 }
@@ -25,17 +26,13 @@ namespace
 class HistoryTest : public testing::Test
 {
 protected:
-	struct tdm_domain *domain;
-	struct tdm_ep *ep;
+	struct tdm_ep *ep = nullptr;
 	struct tdm_pair *pair = nullptr;
 
 	void SetUp() override
 	{
-		domain = static_cast<struct tdm_domain *>(
-			calloc(1, sizeof(*domain)));
-		ep = static_cast<struct tdm_ep *>(calloc(1, sizeof(*ep)));
-		ep->domain = domain;
-		tdm_list_init(&ep->removed);
+		ep = tdt_ep_new();
+		ASSERT_NE(nullptr, ep);
 		pair = tdm_pair_new();
 		ASSERT_NE(nullptr, pair);
 	}
@@ -44,8 +41,7 @@ protected:
 	{
 		free(pair->history);
 		free(pair);
-		free(ep);
-		free(domain);
+		tdt_ep_free(ep);
 	}
 
 	void end_life(bool memory)

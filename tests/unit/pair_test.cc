@@ -9,6 +9,7 @@
 #include <rdma/fi_errno.h>
 
 #include "base/env.h"
+#include "tests/harness/test_ep.h"
 
 extern "C" {
 #include "tcp/backlog.h"
@@ -70,7 +71,7 @@ class Agreement : public ::testing::Test
 protected:
 	Transports transports;
 	struct tdm_env saved = tdm_env;
-	struct tdm_ep ep = {};
+	struct tdm_ep *ep = nullptr;
 	struct tdm_xfer x = {};
 	struct fid_ep peer = {};
 	struct tdm_pair *p = nullptr;
@@ -78,8 +79,10 @@ protected:
 	void SetUp() override
 	{
 		now = &transports;
-		ep.tiers = &mock;
-		ep.local = &peer;
+		ep = tdt_ep_new();
+		ASSERT_NE(nullptr, ep);
+		ep->tiers = &mock;
+		ep->local = &peer;
 		x.addr = INDEX;
 		p = tdm_pair_new();
 		ASSERT_NE(nullptr, p);
@@ -89,12 +92,13 @@ protected:
 	{
 		tdm_env = saved;
 		free(p);
+		tdt_ep_free(ep);
 	}
 
 	ssize_t agree()
 	{
 		now->asked.clear();
-		return tdm_pair_agree(&ep, p, &x);
+		return tdm_pair_agree(ep, p, &x);
 	}
 
 	void expect(enum tdm_path path, enum tdm_reason reason)
@@ -130,8 +134,8 @@ TEST_F(Agreement, AnAddressOfAnotherHostIsRemoteAtOnce)
 
 TEST_F(Agreement, WithoutSharedMemoryItIsRemoteForTheEndpointsReason)
 {
-	ep.local = nullptr;
-	ep.local_why = TDM_REASON_DISABLED;
+	ep->local = nullptr;
+	ep->local_why = TDM_REASON_DISABLED;
 	EXPECT_EQ(0, agree());
 	EXPECT_EQ(Asked({ "tcp" }), now->asked);
 	expect(TDM_PATH_REMOTE, TDM_REASON_DISABLED);
@@ -244,7 +248,7 @@ TEST_F(Agreement, ADetachedPairProbesWhenNobodyListens)
 TEST_F(Agreement, AHeldPairKeepsWhatIsAgreedMeanwhile)
 {
 	tdm_pair_hold(p);
-	tdm_pair_attached(&ep, p);
+	tdm_pair_attached(ep, p);
 	EXPECT_EQ(TDM_PATH_QUEUED, p->path);
 	EXPECT_EQ(TDM_PATH_LOCAL, p->agreed);
 	tdm_pair_lost(p);
@@ -262,7 +266,7 @@ TEST_F(Agreement, AnIllegalStepStops)
 {
 	p->conn = &now->conn;
 	tdm_pair_connected(p);
-	EXPECT_DEATH(tdm_pair_attached(&ep, p), "");
+	EXPECT_DEATH(tdm_pair_attached(ep, p), "");
 }
 #endif
 

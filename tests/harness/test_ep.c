@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test_ep.h"
+
+#include <stdlib.h>
+
+#include "tcp/ep_priv.h"
+
+static void domain_free(struct tdm_domain *d)
+{
+	fi_freeinfo(d->info);
+	tdm_lock_fini(&d->lock);
+	free(d);
+}
+
+static struct tdm_domain *domain_new(void)
+{
+	struct tdm_domain *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	tdm_lock_init(&d->lock, 1);
+	tdm_list_init(&d->eps);
+	tdm_list_init(&d->deferred);
+	d->info = fi_allocinfo();
+	if (d->info)
+		return d;
+	domain_free(d);
+	return NULL;
+}
+
+struct tdm_ep *tdt_ep_new(void)
+{
+	struct tdm_domain *d = domain_new();
+	struct tdm_ep *ep;
+
+	if (!d)
+		return NULL;
+	ep = tdm_ep_alloc(d, d->info, TDM_EP_WHOLE, NULL);
+	if (!ep)
+		domain_free(d);
+	return ep;
+}
+
+void tdt_ep_free(struct tdm_ep *ep)
+{
+	struct tdm_domain *d = ep->domain;
+
+	tdm_lock_acquire(&d->lock);
+	tdm_ep_free(ep);
+	tdm_lock_release(&d->lock);
+	domain_free(d);
+}

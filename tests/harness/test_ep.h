@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An endpoint for the tests of single files of tcp/: made by tdm_ep_alloc(), as
+ * every endpoint is, on a domain that has attributes and nothing else. It is
+ * not enabled, and has no transport and no receive side.
+ */
+#ifndef TDT_TEST_EP_H
+#define TDT_TEST_EP_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tdm_ep;
+
+/* NULL: out of memory. */
+struct tdm_ep *tdt_ep_new(void);
+
+/* Free @ep, its pairs and its domain. */
+void tdt_ep_free(struct tdm_ep *ep);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TDT_TEST_EP_H */
