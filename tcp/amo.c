@@ -102,7 +102,7 @@ static int valid(struct fid_ep *fid, enum tdm_amo_kind kind,
 	uint64_t side = kind == TDM_AMO_BASE ? FI_WRITE : FI_READ;
 	int ret = tdm_amo_check(kind, type, op);
 
-	if (ret || !tdm_ep_grants(ep, FI_ATOMIC | side))
+	if (ret || !tdm_ep_plain(ep, FI_ATOMIC | side))
 		return -FI_EOPNOTSUPP;
 	if (!count)
 		return -FI_EINVAL;

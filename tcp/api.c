@@ -135,7 +135,7 @@ static tdm_always_inline ssize_t inject(struct fid_ep *fid, uint64_t op,
 	struct tdm_ep *ep = tdm_ep_from_fid(fid);
 
 	if (tdm_unlikely(ep->enabled != TDM_EP_ON ||
-			 !tdm_ep_grants(ep, FI_SEND | op) ||
+			 !tdm_ep_plain(ep, FI_SEND | op) ||
 			 len > ep->inject_bytes || (len && !buf) ||
 			 ep->tx_op_flags & ~(uint64_t)INJECT_FLAGS))
 		return inject_other(fid, op, buf, len, dest, tag);
@@ -159,7 +159,7 @@ static tdm_flatten ssize_t tagged_inject(struct fid_ep *ep, const void *buf,
 /* ---- receives ------------------------------------------------------------ */
 
 /*
- * Flags not simply granted: refused, or FI_EXACT_DIRECTED_RECV asks for more,
+ * Flags that are not plain: refused, or FI_EXACT_DIRECTED_RECV asks for more,
  * fi_getinfo(3): "FI_ADDR_UNSPEC is not allowed". A claim already has its
  * message.
  */
@@ -179,7 +179,7 @@ check_recv(const struct tdm_ep *ep, const struct tdm_xfer *x, uint64_t flags)
 {
 	if (tdm_unlikely(!ep->enabled))
 		return -FI_EOPBADSTATE;
-	if (tdm_unlikely(!tdm_ep_grants(ep, flags)))
+	if (tdm_unlikely(!tdm_ep_plain(ep, flags)))
 		return check_exact(ep, x);
 	return 0;
 }
@@ -205,7 +205,7 @@ static tdm_always_inline ssize_t post_xfer(struct tdm_ep *ep,
 {
 	if (tdm_unlikely(!ep->enabled))
 		return -FI_EOPBADSTATE;
-	if (tdm_unlikely(!tdm_ep_grants(ep, x->flags))) {
+	if (tdm_unlikely(!tdm_ep_plain(ep, x->flags))) {
 		int ret = 0;
 
 		if (x->flags & FI_TRIGGER)

@@ -60,7 +60,7 @@ tdm_ep_admits(const struct tdm_ep *ep, const struct tdm_xfer *x, uint64_t flags)
 		if (ret)
 			return ret;
 	}
-	return tdm_unlikely(!tdm_ep_grants(ep, flags)) ? -FI_EOPNOTSUPP : 0;
+	return tdm_unlikely(!tdm_ep_plain(ep, flags)) ? -FI_EOPNOTSUPP : 0;
 }
 
 /*

@@ -222,8 +222,7 @@ ssize_t tdm_ep_rx_size_left(struct fid_ep *fid)
 	ssize_t ret;
 
 	tdm_lock_acquire(&ep->domain->lock);
-	ret = ep->info->caps & FI_RECV ? ep->rx_side->left(ep) :
-					 -FI_EOPNOTSUPP;
+	ret = ep->info->caps & FI_RECV ? ep->rx_side->left(ep) : -FI_EOPNOTSUPP;
 	if (ret >= 0 && !ep->enabled)
 		ret = -FI_EOPBADSTATE;
 	tdm_lock_release(&ep->domain->lock);
@@ -248,7 +247,7 @@ static ssize_t ep_tx_size_left(struct fid_ep *fid)
 	ssize_t ret = -FI_EOPBADSTATE;
 
 	tdm_lock_acquire(&ep->domain->lock);
-	if (!(ep->caps & FI_SEND))
+	if (!(ep->info->caps & FI_SEND))
 		ret = -FI_EOPNOTSUPP;
 	else if (ep->enabled)
 		ret = tx_left(ep);
@@ -278,11 +277,10 @@ static struct fi_ops_ep ep_ops = {
 };
 
 /*
- * The value of tdm_ep.caps when @caps were granted: the bit of FI_AUTH_KEY,
- * which is that of FI_SOURCE, means that receives may have the flag. FI_TRIGGER
- * is left out, so that a call with that flag takes the slow path.
+ * The value of tdm_ep.plain when @caps were granted. A receive may have
+ * FI_AUTH_KEY if sources have keys; the same bit among @caps means FI_SOURCE.
  */
-static uint64_t own_caps(const struct tdm_domain *d, uint64_t caps)
+static uint64_t plain_flags(const struct tdm_domain *d, uint64_t caps)
 {
 	caps &= ~(uint64_t)(FI_AUTH_KEY | FI_TRIGGER);
 	return tdm_domain_av_keys(d) && (caps & FI_DIRECTED_RECV) ?
@@ -322,11 +320,11 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 	if (!ep->info->rx_attr->size)
 		ep->info->rx_attr->size = TDM_DEFAULT_CTX_SIZE;
 	ep->inject_bytes = info->tx_attr->inject_size;
-	ep->caps = own_caps(domain, info->caps);
+	ep->plain = plain_flags(domain, info->caps);
 	ep->directed = tdm_caps_directed(info->caps);
 	if (ep->info->rx_attr->caps & FI_EXACT_DIRECTED_RECV) {
 		ep->exact = ep->directed;
-		ep->caps &= ~(uint64_t)FI_RECV;
+		ep->plain &= ~(uint64_t)FI_RECV;
 	}
 	ep->min_multi_recv = TDM_MIN_MULTI_RECV_BYTES;
 	ep->shm_permitted = tdm_env.shm != TDM_SHM_OFF;
@@ -346,7 +344,7 @@ static int ep_init(struct tdm_ep *ep)
 	if (ep->info->ep_attr->rx_ctx_cnt != FI_SHARED_CONTEXT)
 		return tdm_rx_side_open(ep);
 	/* Receives are posted to the shared context alone. */
-	ep->caps &= ~(uint64_t)FI_RECV;
+	ep->plain &= ~(uint64_t)FI_RECV;
 	ep->exact = 0;
 	return 0;
 }

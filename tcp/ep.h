@@ -46,19 +46,20 @@ struct tdm_ep {
 	size_t fast_pairs;	/* pairs; 0: addresses need a look-up first */
 	struct fid_ep *local;	/* the peer's endpoint, or NULL */
 	struct tdm_srx *srx;	/* that receives are posted to, or NULL */
-	uint64_t tx_op_flags; /* of fi_send and the like, resolved */
-	uint64_t rx_op_flags; /* with rx_space */
+	uint64_t tx_op_flags;	/* of fi_send and the like, resolved */
+	uint64_t rx_op_flags;	/* with rx_space */
 	uint64_t tagged_rx_op_flags;
 	uint64_t rx_space; /* flags about sources: TDM_IN_SPACE, TDM_NAMED_AV */
 	uint64_t directed; /* FI_MSG, FI_TAGGED: receives whose source counts */
 	uint64_t exact;	   /* kinds whose source may not be FI_ADDR_UNSPEC */
 	size_t inject_bytes;
 	/*
-	 * Granted capabilities; other operations get -FI_EOPNOTSUPP. FI_RECV is
-	 * left out if receives need more checks (exact), and FI_TRIGGER always,
-	 * so that such calls take the slow path.
+	 * The flags that an operation may have without a second look at it.
+	 * What was granted is info->caps; operations with other flags are
+	 * refused, or checked further: receives if their source counts
+	 * (exact), and all that are triggered.
 	 */
-	uint64_t caps;
+	uint64_t plain;
 	int tx_selective; /* FI_SELECTIVE_COMPLETION at bind */
 	int rx_selective;
 	int enabled; /* TDM_EP_OFF, ON, LIMITED */
@@ -86,7 +87,7 @@ struct tdm_ep {
 	size_t lives_lost;	 /* without memory for their counts */
 	const struct tdm_tiers *tiers; /* how pairs agree on a path: pair.h */
 	const struct tdm_rx_side_ops *rx_side; /* by kind: rx_side.h */
-	struct tdm_backlog backlog;    /* of an endpoint with pairs */
+	struct tdm_backlog backlog;	       /* of an endpoint with pairs */
 
 	/* Parts and shared objects: alias.c, sep.c, srx_ctx.c, stx.c. */
 	enum tdm_ep_kind kind;
@@ -118,15 +119,17 @@ static inline struct tdm_ep *tdm_ep_whole(struct tdm_ep *ep)
 	return ep->kind == TDM_EP_ALIAS ? ep->of : ep;
 }
 
-/* Was an operation with @flags granted to @ep? Capabilities and operations
- * have the same bits, fi_getinfo(3). */
-static inline int tdm_ep_grants(const struct tdm_ep *ep, uint64_t flags)
+/*
+ * May @ep post an operation with @flags without a second look? Capabilities and
+ * operations have the same bits, fi_getinfo(3).
+ */
+static inline int tdm_ep_plain(const struct tdm_ep *ep, uint64_t flags)
 {
 	const uint64_t all = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND |
 			     FI_RECV | FI_READ | FI_WRITE | FI_AUTH_KEY |
 			     FI_TRIGGER;
 
-	return !(flags & all & ~ep->caps);
+	return !(flags & all & ~ep->plain);
 }
 
 /* Data transfer tables; api.c and amo.c. */

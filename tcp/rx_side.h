@@ -26,7 +26,8 @@ struct tdm_ep;
 
 struct tdm_rx_side_ops {
 	/* The export that transport @t of @ep gets. */
-	struct fid_peer_srx *(*export_to)(struct tdm_ep *ep, enum tdm_transport t);
+	struct fid_peer_srx *(*export_to)(struct tdm_ep *ep,
+					  enum tdm_transport t);
 
 	/* fi_enable(3) of @ep, before its transports open: its errors. */
 	int (*enable)(struct tdm_ep *ep);

@@ -234,7 +234,7 @@ static struct tdm_ep *sep_alloc(struct tdm_domain *d, struct fi_info *info,
 	ep->av_user.ids = tdm_ep_av_ids;
 	ep->rx_side = &rx_group;
 	/* Nothing is posted to the whole. */
-	ep->caps = 0;
+	ep->plain = 0;
 	ep->exact = 0;
 	return ep;
 }
