@@ -46,11 +46,12 @@ enum tdm_srx_state {
 	TDM_SRX_FILLING,
 };
 
-/* Make a legal step from *@state, of an entry, to @to. */
-static inline void tdm_srx_step(uint8_t *state, enum tdm_srx_state to)
+/* Is the step from state @from to @to legal? */
+static inline int tdm_srx_may_step(enum tdm_srx_state from,
+				   enum tdm_srx_state to)
 {
 	/* Those that may follow, in the order of the states. */
-	static const uint8_t next[] tdm_unused = {
+	static const uint8_t next[] = {
 		/* FREE */ 1 << TDM_SRX_FREE | 1 << TDM_SRX_POSTED |
 			1 << TDM_SRX_NEW | 1 << TDM_SRX_FILLING,
 		/* POSTED */ 1 << TDM_SRX_FREE | 1 << TDM_SRX_SPENT |
@@ -65,7 +66,13 @@ static inline void tdm_srx_step(uint8_t *state, enum tdm_srx_state to)
 		/* FILLING */ 1 << TDM_SRX_FREE,
 	};
 
-	assert(next[*state] & (1u << to));
+	return next[from] >> to & 1;
+}
+
+/* Make a legal step from *@state, of an entry, to @to. */
+static inline void tdm_srx_step(uint8_t *state, enum tdm_srx_state to)
+{
+	assert(tdm_srx_may_step((enum tdm_srx_state) * state, to));
 	*state = (uint8_t)to;
 }
 

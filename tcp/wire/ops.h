@@ -11,6 +11,7 @@
 #include <rdma/providers/fi_peer.h>
 
 #include "base/list.h"
+#include "tcp/wire/rx_state.h"
 #include "tdm_xfer.h"
 
 struct tdm_conn;
@@ -83,11 +84,11 @@ struct tdm_tx {
 	struct iovec iov[TDM_IOV_LIMIT];
 };
 
-/* Make a legal step from the state of @op to @state. */
-static inline void tdm_tx_set_state(struct tdm_tx *op, enum tdm_tx_state state)
+/* Is the step from state @from to @to legal? */
+static inline int tdm_tx_may_step(enum tdm_tx_state from, enum tdm_tx_state to)
 {
 	/* Those that may follow, in the order of the states. */
-	static const uint8_t next[] tdm_unused = {
+	static const uint8_t next[] = {
 		/* QUEUED */ 1 << TDM_TX_CTS | 1 << TDM_TX_DONE |
 			1 << TDM_TX_ACK | 1 << TDM_TX_LEAVING,
 		/* CTS */ 1 << TDM_TX_DATA | 1 << TDM_TX_LEFT,
@@ -99,7 +100,13 @@ static inline void tdm_tx_set_state(struct tdm_tx *op, enum tdm_tx_state state)
 		/* LEAVING */ 0,
 	};
 
-	assert(next[op->state] & (1u << state));
+	return next[from] >> to & 1;
+}
+
+/* Make a legal step from the state of @op to @state. */
+static inline void tdm_tx_set_state(struct tdm_tx *op, enum tdm_tx_state state)
+{
+	assert(tdm_tx_may_step((enum tdm_tx_state)op->state, state));
 	op->state = (uint8_t)state;
 }
 
@@ -111,14 +118,6 @@ static inline const struct iovec *tdm_tx_iov(const struct tdm_tx *op)
 	return tdm_likely(op->count <= TDM_IOV_LIMIT) ? op->iov :
 							op->entry->iov;
 }
-
-enum tdm_rx_state {
-	TDM_RX_WAITING,	 /* unexpected: the entry is queued at the owner */
-	TDM_RX_PLACING,	 /* matched: bytes go to the entry's buffer */
-	TDM_RX_READING,	 /* bytes go to the buffer of our read */
-	TDM_RX_OPERANDS, /* operands are being gathered: rx_rma.c */
-	TDM_RX_DROPPING, /* no entry: bytes are discarded */
-};
 
 /* A message being received that could not be completed where it was parsed. */
 struct tdm_rx {
@@ -145,6 +144,20 @@ struct tdm_rx {
 	uint8_t status;	   /* in the DONE, enum tdm_wire_status */
 	struct tdm_tx *op; /* the read of ours that it serves, or NULL */
 };
+
+/*
+ * The bytes of @rx are discarded from now on. Returns the entry that it had,
+ * which is the caller's to give back, or NULL.
+ */
+static inline struct fi_peer_rx_entry *tdm_rx_stop(struct tdm_rx *rx)
+{
+	struct fi_peer_rx_entry *entry = rx->entry;
+
+	rx->entry = NULL;
+	if (rx->state != TDM_RX_DROPPING)
+		tdm_rx_step(&rx->state, TDM_RX_DROPPING);
+	return entry;
+}
 
 /* rx_msg.c: drop the announced @rx, which is WAITING, and tell the sender. */
 void tdm_rx_withdraw(struct tdm_rx *rx);

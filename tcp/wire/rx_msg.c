@@ -5,12 +5,7 @@
  *
  * A short message that has arrived completely and finds its receive is placed
  * and completed where it is parsed. rx_rma.c adds the one-sided operations. Any
- * other message has a struct tdm_rx:
- *
- *   WAITING -> PLACING   [start_msg, start_tag]
- *   WAITING -> DROPPING  [discard_msg, discard_tag]
- *   PLACING -> ended     [all bytes came, or the connection is lost]
- *   PLACING -> DROPPING  [the region was closed; DONE reports it]
+ * other message has a struct tdm_rx, with a state: rx_state.h.
  *
  * Invariants:
  *  1. No other call to the owner comes between get_* and queue_* of a message.
@@ -68,7 +63,6 @@ struct tdm_rx *tdm_rx_new(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	tdm_list_append(&c->rxs, &rx->node);
 	rx->conn = c;
 	rx->id = rec->id;
-	rx->state = TDM_RX_DROPPING;
 	return rx;
 }
 
@@ -102,7 +96,7 @@ static int queue(struct tdm_rx *rx, const struct tdm_wire_rec *rec,
 {
 	struct fid_peer_srx *srx = rx->conn->tcp->a.srx;
 
-	rx->state = TDM_RX_WAITING;
+	tdm_rx_step(&rx->state, TDM_RX_WAITING);
 	rx->entry = entry;
 	entry->peer_context = rx;
 	entry->msg_size = rx->len;
@@ -131,10 +125,8 @@ static void complete(struct tdm_tcp *tcp, struct fi_peer_rx_entry *entry,
 static void fail(struct tdm_rx *rx, int err, int prov)
 {
 	struct tdm_tcp *tcp = rx->conn->tcp;
-	struct fi_peer_rx_entry *entry = rx->entry;
+	struct fi_peer_rx_entry *entry = tdm_rx_stop(rx);
 
-	rx->entry = NULL;
-	rx->state = TDM_RX_DROPPING;
 	tdm_done_recv_err(&tcp->a.done, entry, tdm_min(rx->got, rx->room), 0,
 			  err, prov);
 	give_back(tcp, entry);
@@ -142,12 +134,8 @@ static void fail(struct tdm_rx *rx, int err, int prov)
 
 void tdm_rx_revoke(struct tdm_rx *rx)
 {
-	struct fi_peer_rx_entry *entry = rx->entry;
-
-	rx->entry = NULL;
-	rx->state = TDM_RX_DROPPING;
 	rx->status = TDM_WIRE_S_ACCESS;
-	give_back(rx->conn->tcp, entry);
+	give_back(rx->conn->tcp, tdm_rx_stop(rx));
 }
 
 /* Must the bytes of @rx, which is PLACING, be dropped? */
@@ -198,25 +186,19 @@ void tdm_rx_answered(struct tdm_rx *rx)
 
 void tdm_rx_arrived(struct tdm_rx *rx)
 {
-	struct tdm_tcp *tcp = rx->conn->tcp;
-	struct fi_peer_rx_entry *entry = rx->entry;
-
 	if (rx->state == TDM_RX_WAITING)
 		return;
-	rx->entry = NULL;
-	if (rx->state == TDM_RX_PLACING) {
-		rx->state = TDM_RX_DROPPING;
-		complete(tcp, entry, rx->len, rx->room);
-	} else if (rx->state == TDM_RX_OPERANDS) {
+	if (rx->state == TDM_RX_PLACING)
+		complete(rx->conn->tcp, tdm_rx_stop(rx), rx->len, rx->room);
+	else if (rx->state == TDM_RX_OPERANDS)
 		tdm_rx_operands(rx);
-	}
 	finish(rx);
 }
 
 void tdm_rx_place(struct tdm_rx *rx, struct fi_peer_rx_entry *entry)
 {
+	tdm_rx_step(&rx->state, TDM_RX_PLACING);
 	rx->entry = entry;
-	rx->state = TDM_RX_PLACING;
 	rx->room = tdm_iov_len(entry->iov, entry->count);
 }
 
@@ -235,13 +217,8 @@ static void want(struct tdm_rx *rx)
 		rx->want = tdm_min(rx->len, rx->room);
 	}
 	tdm_rx_answer(rx, TDM_WIRE_CTS);
-	if (rx->state == TDM_RX_PLACING && !rx->want) {
-		struct fi_peer_rx_entry *entry = rx->entry;
-
-		rx->entry = NULL;
-		rx->state = TDM_RX_DROPPING;
-		complete(c->tcp, entry, rx->len, rx->room);
-	}
+	if (rx->state == TDM_RX_PLACING && !rx->want)
+		complete(c->tcp, tdm_rx_stop(rx), rx->len, rx->room);
 }
 
 int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
@@ -300,9 +277,7 @@ void tdm_rx_drop(struct tdm_rx *rx)
 
 void tdm_rx_withdraw(struct tdm_rx *rx)
 {
-	give_back(rx->conn->tcp, rx->entry);
-	rx->entry = NULL;
-	rx->state = TDM_RX_DROPPING;
+	give_back(rx->conn->tcp, tdm_rx_stop(rx));
 	rx->rid = TDM_WIRE_CANCELLED;
 	want(rx);
 }
@@ -506,8 +481,7 @@ static int discard(struct fi_peer_rx_entry *entry)
 	struct tdm_rx *rx = entry->peer_context;
 	struct tdm_conn *c = rx->conn;
 
-	rx->entry = NULL;
-	rx->state = TDM_RX_DROPPING;
+	(void)tdm_rx_stop(rx);
 	if (!tdm_conn_live(c))
 		tdm_rx_free(rx);
 	else if (rx->announced)
@@ -540,12 +514,11 @@ void tdm_rx_abandon(struct tdm_conn *c)
 
 	tdm_list_for_each(n, &c->rxs) {
 		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
-		struct fi_peer_rx_entry *entry = rx->entry;
+		int placing = rx->state == TDM_RX_PLACING;
+		struct fi_peer_rx_entry *entry = tdm_rx_stop(rx);
 
-		if (rx->state == TDM_RX_PLACING)
+		if (placing)
 			give_back(c->tcp, entry);
-		rx->entry = NULL;
-		rx->state = TDM_RX_DROPPING;
 		/* a dropped message is not acknowledged as delivered */
 		rx->done = 0;
 	}

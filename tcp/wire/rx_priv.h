@@ -8,7 +8,7 @@
 
 #include "tcp/wire/tcp.h"
 
-/* A new tdm_rx for the record @rec, DROPPING. NULL: out of memory. */
+/* A new tdm_rx for the record @rec, in state NEW. NULL: out of memory. */
 struct tdm_rx *tdm_rx_new(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
 /*

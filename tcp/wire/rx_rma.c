@@ -2,12 +2,7 @@
 /*
  * Input of one-sided operations: writes and the operands of atomic operations
  * at their target, results at their initiator. Otherwise they are handled as
- * messages (rx_msg.c).
- *
- *   (a write)    -> PLACING  [tdm_rx_write, tdm_rx_awrite; a region's entry]
- *   (a read)     -> READING  [tdm_rx_reading; the buffer is that of the read]
- *   (an ATOMIC)  -> OPERANDS [tdm_rx_atomic; when they came in pieces]
- *   OPERANDS     -> ended    [all came, and the operation was carried out]
+ * messages (rx_msg.c), and have the same states.
  */
 #include <stdlib.h>
 
@@ -33,7 +28,9 @@ static void admit(struct tdm_rx *rx, const struct tdm_wire_rec *rec)
 	rx->done = 1;
 	rx->status =
 		(uint8_t)tdm_rma_get(rx->conn, rec, FI_REMOTE_WRITE, &entry);
-	if (!rx->status)
+	if (rx->status)
+		(void)tdm_rx_stop(rx);
+	else
 		tdm_rx_place(rx, entry);
 }
 
@@ -100,7 +97,7 @@ struct tdm_rx *tdm_rx_reading(struct tdm_conn *c, struct tdm_tx *op)
 		return NULL;
 	}
 	rx->has_rid = 1;
-	rx->state = TDM_RX_READING;
+	tdm_rx_step(&rx->state, TDM_RX_READING);
 	rx->len = op->len;
 	rx->want = op->len;
 	rx->room = op->len;
@@ -144,7 +141,7 @@ int tdm_rx_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	}
 	staged->rec = *rec;
 	rx->buf = (uint8_t *)staged;
-	rx->state = TDM_RX_OPERANDS;
+	tdm_rx_step(&rx->state, TDM_RX_OPERANDS);
 	rx->announced = 1;
 	rx->len = rec->len;
 	rx->want = rec->len;
@@ -163,7 +160,7 @@ void tdm_rx_operands(struct tdm_rx *rx)
 {
 	const struct staged *staged = (struct staged *)(void *)rx->buf;
 
-	rx->state = TDM_RX_DROPPING;
+	(void)tdm_rx_stop(rx);
 	if (!tdm_tx_atomic(rx->conn, &staged->rec, staged->bytes))
 		return;
 	rx->conn->more_count = 0;

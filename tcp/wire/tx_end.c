@@ -148,7 +148,7 @@ static void give_up(struct tdm_conn *c, struct tdm_tx *op, int err)
 	if (err)
 		tdm_tx_report(c, op, err, 0);
 	if (op->rx)
-		op->rx->state = TDM_RX_DROPPING;
+		(void)tdm_rx_stop(op->rx);
 	op->ended = 1;
 	op->dead = err || !(op->flags & FI_INJECT);
 }
