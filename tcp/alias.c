@@ -26,7 +26,7 @@
 
 static void follow(struct tdm_ep *alias)
 {
-	const struct tdm_ep *ep = alias->of;
+	const struct tdm_ep *ep = alias->self;
 
 	alias->srx = ep->srx;
 	alias->av = ep->av;
@@ -58,7 +58,7 @@ static int alias_close(struct fid *fid)
 
 	tdm_lock_acquire(&d->lock);
 	tdm_list_del(&alias->alias_node);
-	alias->of->users--;
+	alias->self->users--;
 	tdm_info_free(alias->info);
 	free(alias);
 	tdm_lock_release(&d->lock);
@@ -68,9 +68,9 @@ static int alias_close(struct fid *fid)
 /* Enabling an alias enables its endpoint. */
 static int alias_control(struct fid *fid, int command, void *arg)
 {
-	struct fid *of = &tdm_ep_of(fid)->of->fid.fid;
+	struct fid *ep = &tdm_ep_of(fid)->self->fid.fid;
 
-	return command == FI_ENABLE ? of->ops->control(of, command, arg) :
+	return command == FI_ENABLE ? ep->ops->control(ep, command, arg) :
 				      tdm_ep_control(fid, command, arg);
 }
 
@@ -92,7 +92,7 @@ int tdm_alias_open(struct tdm_ep *ep, const struct fi_alias *arg)
 	if (!arg->fid)
 		return -FI_EINVAL;
 	/* The alias of an alias begins with the flags of the latter. */
-	alias = tdm_ep_alloc(ep->domain, ep->info, TDM_EP_ALIAS,
+	alias = tdm_ep_alloc(ep->domain, ep->info, ep->kind,
 			     ep->fid.fid.context);
 	if (!alias)
 		return -FI_ENOMEM;
@@ -103,16 +103,8 @@ int tdm_alias_open(struct tdm_ep *ep, const struct fi_alias *arg)
 		return ret;
 	}
 	ep = tdm_ep_whole(ep);
-	alias->of = ep;
-	alias->fid.fid.fclass = ep->fid.fid.fclass;
+	alias->self = ep;
 	alias->fid.fid.ops = &alias_fid_ops;
-	alias->fid.ops = ep->fid.ops;
-	alias->fid.cm = ep->fid.cm;
-	alias->fid.msg = ep->fid.msg;
-	alias->fid.tagged = ep->fid.tagged;
-	alias->fid.rma = ep->fid.rma;
-	alias->fid.atomic = ep->fid.atomic;
-	alias->fid.collective = ep->fid.collective;
 	ep->users++;
 	tdm_list_append(&ep->aliases, &alias->alias_node);
 	follow(alias);

@@ -17,15 +17,13 @@
 #include "peer/srx_group.h"
 #include "tcp/ep_priv.h"
 #include "tcp/refuse.h"
-#include "tcp/sep.h"
 #include "tcp/srx_ctx.h"
 #include "tcp/stx.h"
 #include "tcp/tier.h"
 
 uint64_t tdm_ep_refused(const struct tdm_ep *ep)
 {
-	const struct tdm_ep *whole = ep->kind == TDM_EP_RX ? ep->of : ep;
-	uint64_t caps = whole->info->caps;
+	uint64_t caps = tdm_ep_root(ep)->info->caps;
 
 	return caps & TDM_ONE_SIDED ?
 		       ~caps & (FI_REMOTE_READ | FI_REMOTE_WRITE) :
@@ -45,10 +43,10 @@ void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t, struct tdm_done *done)
 	size_t i;
 
 	memset(done, 0, sizeof(*done));
+	/* A context reports the operations that end in it. */
 	if (ep->sep)
 		done->ctx = &tdm_srx_group_ops;
-	/* A context reports the operations that end in it. */
-	if (av && ep->kind != TDM_EP_SEP && tdm_av_ids(av)->count)
+	else if (av && tdm_av_ids(av)->count)
 		done->ids = tdm_av_ids(av);
 	done->refused = tdm_ep_refused(ep);
 	done->strangers = !!(ep->info->rx_attr->caps & FI_SOURCE_ERR);
@@ -79,8 +77,7 @@ static int bind_cq(struct tdm_ep *ep, struct tdm_cq *cq, uint64_t flags)
 		return no(-FI_EBADFLAGS, "flags that are not for a queue");
 	if (!(flags & (FI_TRANSMIT | FI_RECV)))
 		return no(-FI_EINVAL, "a queue without FI_TRANSMIT or FI_RECV");
-	if (((flags & FI_TRANSMIT) && ep->kind == TDM_EP_RX) ||
-	    ((flags & FI_RECV) && ep->kind == TDM_EP_TX))
+	if (flags & (FI_TRANSMIT | FI_RECV) & ~ep->kind->queues)
 		return no(-FI_EINVAL, "a queue of the other direction than "
 				      "the context");
 	if (((flags & FI_TRANSMIT) && ep->tx_cq) ||
@@ -107,16 +104,16 @@ static size_t cntr_slots(struct tdm_ep *ep, uint64_t flag[CNTR_SLOTS],
 					FI_REMOTE_WRITE };
 	size_t n = 0, i;
 
-	if (ep->kind != TDM_EP_RX) {
+	if (ep->kind->queues & FI_TRANSMIT) {
 		flag[n] = FI_SEND;
 		slot[n++] = &ep->send_cntr;
 	}
-	if (ep->kind != TDM_EP_TX) {
+	if (ep->kind->queues & FI_RECV) {
 		flag[n] = FI_RECV;
 		slot[n++] = &ep->recv_cntr;
 	}
 	for (i = 0; i < TDM_ARRAY_LEN(rma); i++) {
-		if (ep->kind == (i < 2 ? TDM_EP_RX : TDM_EP_TX))
+		if (!(ep->kind->queues & (i < 2 ? FI_TRANSMIT : FI_RECV)))
 			continue;
 		flag[n] = rma[i];
 		slot[n++] = &ep->rma_cntr[i];
@@ -192,19 +189,18 @@ static int bind_eq(struct tdm_ep *ep, struct tdm_eq *eq)
 	return 0;
 }
 
-/* Objects that bind to a context of a scalable endpoint, and to the whole. */
-static int fits(enum tdm_ep_kind kind, size_t fclass)
+/* May objects of @fclass be bound to endpoints of @kind? */
+static int fits(const struct tdm_ep_kind *kind, size_t fclass)
 {
-	int queue = fclass == FI_CLASS_CQ || fclass == FI_CLASS_CNTR;
-
-	switch (kind) {
-	case TDM_EP_TX:
-	case TDM_EP_RX:
-		return queue;
-	case TDM_EP_SEP:
-		return fclass == FI_CLASS_AV || fclass == FI_CLASS_EQ;
+	switch (fclass) {
+	case FI_CLASS_CQ:
+	case FI_CLASS_CNTR:
+		return kind->queues != 0;
+	case FI_CLASS_AV:
+	case FI_CLASS_EQ:
+		return kind->has_transports;
 	default:
-		return 1;
+		return kind->queues && kind->has_transports;
 	}
 }
 
@@ -218,7 +214,7 @@ static int bind_locked(struct tdm_ep *ep, struct fid *bfid, uint64_t flags)
 {
 	if (!fits(ep->kind, bfid->fclass))
 		return no(-FI_EINVAL,
-			  ep->kind == TDM_EP_SEP ?
+			  ep->kind->has_transports ?
 				  "queues and counters are for the "
 				  "contexts of a scalable endpoint" :
 				  "an object that is for the whole "
@@ -253,10 +249,6 @@ int tdm_ep_check_bound(const struct tdm_ep *ep)
 	const struct fi_ep_attr *a = ep->info->ep_attr;
 	uint64_t caps = ep->info->caps;
 
-	if (!ep->av)
-		return unbound(-FI_ENOAV, "no address vector is bound");
-	if (ep->sep)
-		return 0;
 	/* Without messages there is nothing to send or receive. */
 	if (!(caps & (FI_MSG | FI_TAGGED)))
 		caps = 0;
@@ -308,7 +300,7 @@ void tdm_ep_closed(struct tdm_domain *d, struct tdm_eq *eq)
 /* Is @ep itself bound to its AV? Contexts use that of the whole. */
 static int has_av(const struct tdm_ep *ep)
 {
-	return ep->av && (ep->kind == TDM_EP_WHOLE || ep->kind == TDM_EP_SEP);
+	return ep->av && ep->kind->has_transports;
 }
 
 void tdm_ep_unbind(struct tdm_ep *ep)

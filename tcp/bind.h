@@ -29,7 +29,7 @@ void tdm_ep_unbind(struct tdm_ep *ep);
 void tdm_ep_closed(struct tdm_domain *domain, struct tdm_eq *eq);
 
 /*
- * Are all objects bound that fi_enable(3) needs? Errors: -FI_ENOAV, -FI_ENOCQ,
+ * check_bound() of struct tdm_ep_kind for fi_endpoint(3). Errors: -FI_ENOCQ,
  * -FI_EOPBADSTATE without a shared context. Lock: held.
  */
 int tdm_ep_check_bound(const struct tdm_ep *ep);

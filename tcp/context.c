@@ -12,8 +12,8 @@
  *     any more, since the transports stay open.
  *  3. Messages for a context that is not open wait for it.
  *
- * Lock: the domain's, taken in the calls of the ops tables; held in
- * tdm_sep_send() and the calls of tdm_sep_cq_ops.
+ * Lock: the domain's, taken in the calls of the ops tables of fids; held in
+ * those of struct tdm_ep_kind and tdm_sep_cq_ops.
  */
 #include "tcp/context.h"
 
@@ -57,7 +57,8 @@ static void op_free(struct tdm_sep_op *op)
 	tdm_pool_free(&op->sep->ops, op);
 }
 
-ssize_t tdm_sep_send(struct tdm_ep *ctx, const struct tdm_xfer *x)
+/* A send of the context becomes one of its scalable endpoint. */
+static ssize_t tx_send(struct tdm_ep *ctx, const struct tdm_xfer *x)
 {
 	struct tdm_sep_tx *tx = tx_of(ctx);
 	struct tdm_xfer y = *x;
@@ -245,16 +246,25 @@ static int rx_close(struct fid *fid)
 	return ret;
 }
 
-/*
- * Has @ctx a queue or counter for each operation that it can start? A receive
- * context without messages starts none.
- */
-static int reports(const struct tdm_ep *ctx)
+/* Has a context all @reports that it needs of its operations? */
+static int check_bound(int reports)
 {
-	if (ctx->kind == TDM_EP_RX)
-		return ctx->rx_cq || ctx->recv_cntr ||
-		       !(ctx->info->caps & (FI_MSG | FI_TAGGED));
-	return ctx->tx_cq || ctx->send_cntr;
+	return reports ? 0 :
+			 tdm_refuse_call(-FI_ENOCQ, "fi_enable",
+					 "no queue or counter is bound to the "
+					 "context");
+}
+
+static int tx_bound(const struct tdm_ep *ctx)
+{
+	return check_bound(ctx->tx_cq || ctx->send_cntr);
+}
+
+/* A receive context without messages starts no operation. */
+static int rx_bound(const struct tdm_ep *ctx)
+{
+	return check_bound(ctx->rx_cq || ctx->recv_cntr ||
+			   !(ctx->info->caps & (FI_MSG | FI_TAGGED)));
 }
 
 static int enable(struct tdm_ep *ctx)
@@ -263,11 +273,9 @@ static int enable(struct tdm_ep *ctx)
 
 	if (ctx->enabled)
 		return -FI_EOPBADSTATE;
-	if (!reports(ctx))
-		return tdm_refuse_call(-FI_ENOCQ, "fi_enable",
-				       "no queue or counter is bound to the "
-				       "context");
-	ret = tdm_sep_enable(ctx->of);
+	ret = ctx->kind->check_bound(ctx);
+	if (!ret)
+		ret = tdm_sep_enable(ctx->of);
 	if (!ret)
 		ret = ctx->rx_side->enable(ctx);
 	if (ret)
@@ -380,12 +388,31 @@ static struct fi_ops_ep rx_ep_ops = {
 	.tx_size_left = tdm_no_ep_size_left,
 };
 
+static const struct tdm_ep_kind tx_kind = {
+	.fclass = FI_CLASS_TX_CTX,
+	.fid_ops = &tx_fid_ops,
+	.ep_ops = &tx_ep_ops,
+	.cm_ops = &tdm_ep_no_cm_ops,
+	.queues = FI_TRANSMIT,
+	.check_bound = tx_bound,
+	.send = tx_send,
+};
+
+static const struct tdm_ep_kind rx_kind = {
+	.fclass = FI_CLASS_RX_CTX,
+	.fid_ops = &rx_fid_ops,
+	.ep_ops = &rx_ep_ops,
+	.cm_ops = &tdm_ep_no_cm_ops,
+	.queues = FI_RECV,
+	.check_bound = rx_bound,
+};
+
 /*
  * A context of @whole with @caps; its limits are those of the whole. Takes
  * @info, which may be NULL.
  */
 static struct tdm_ep *ctx_alloc(struct tdm_ep *whole, struct fi_info *info,
-				enum tdm_ep_kind kind, void *context)
+				const struct tdm_ep_kind *kind, void *context)
 {
 	struct tdm_ep *ctx =
 		info ? tdm_ep_alloc(whole->domain, info, kind, context) : NULL;
@@ -395,10 +422,6 @@ static struct tdm_ep *ctx_alloc(struct tdm_ep *whole, struct fi_info *info,
 		return NULL;
 	ctx->of = whole;
 	ctx->limits = whole->limits;
-	ctx->fid.cm = &tdm_ep_no_cm_ops;
-	ctx->fid.msg = &tdm_msg_ops;
-	ctx->fid.tagged = &tdm_tagged_ops;
-	ctx->fid.rma = &tdm_rma_ops;
 	return ctx;
 }
 
@@ -455,12 +478,9 @@ int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
 			     FI_SEND;
 		info->tx_attr->caps = info->caps;
 	}
-	ctx = ctx_alloc(whole, info, TDM_EP_TX, context);
+	ctx = ctx_alloc(whole, info, &tx_kind, context);
 	if (!ctx)
 		return -FI_ENOMEM;
-	ctx->fid.fid.fclass = FI_CLASS_TX_CTX;
-	ctx->fid.fid.ops = &tx_fid_ops;
-	ctx->fid.ops = &tx_ep_ops;
 	ctx->index = (unsigned int)index;
 	tdm_lock_acquire(&whole->domain->lock);
 	whole->users++;
@@ -499,12 +519,9 @@ int tdm_rx_ctx_open(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
 			     FI_RECV;
 		info->rx_attr->caps = info->caps;
 	}
-	ctx = ctx_alloc(whole, info, TDM_EP_RX, context);
+	ctx = ctx_alloc(whole, info, &rx_kind, context);
 	if (!ctx)
 		return -FI_ENOMEM;
-	ctx->fid.fid.fclass = FI_CLASS_RX_CTX;
-	ctx->fid.fid.ops = &rx_fid_ops;
-	ctx->fid.ops = &rx_ep_ops;
 	ctx->index = (unsigned int)index;
 	ctx->srx = tdm_srx_group_srx(whole->sep->group, (unsigned int)index);
 	ctx->rx_side = &tdm_rx_part;

@@ -6,18 +6,10 @@
 #ifndef TDM_TCP_CONTEXT_H
 #define TDM_TCP_CONTEXT_H
 
-#include <sys/types.h>
-
 #include <rdma/fi_endpoint.h>
-
-struct tdm_ep;
-struct tdm_xfer;
 
 /* context.c: members that @attr leaves open stay as they are in @a. */
 void tdm_rx_attr_merge(struct fi_rx_attr *a, const struct fi_rx_attr *attr);
-
-/* A send of the transmit context @ctx; as tdm_route_send(). */
-ssize_t tdm_sep_send(struct tdm_ep *ctx, const struct tdm_xfer *x);
 
 /* fi_tx_context(3), fi_rx_context(3) of @fid: context.c. Lock: taken inside. */
 int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,

@@ -28,7 +28,6 @@
 #include "tcp/refuse.h"
 #include "tcp/report.h"
 #include "tcp/route.h"
-#include "tcp/sep.h"
 #include "tcp/srx_ctx.h"
 #include "tcp/tier.h"
 #include "tdm_amo_table.h"
@@ -86,7 +85,10 @@ int tdm_ep_enable(struct tdm_ep *ep)
 		return tdm_refuse_call(-FI_EOPBADSTATE, "fi_enable",
 				       ep->enabled ? "it is enabled" :
 						     "it is the parent's");
-	ret = tdm_ep_check_bound(ep);
+	if (!ep->av)
+		return tdm_refuse_call(-FI_ENOAV, "fi_enable",
+				       "no address vector is bound");
+	ret = ep->kind->check_bound(ep);
 	if (ret)
 		return ret;
 	ret = tdm_ep_take_keys(ep);
@@ -276,6 +278,16 @@ static struct fi_ops_ep ep_ops = {
 	.tx_size_left = ep_tx_size_left,
 };
 
+static const struct tdm_ep_kind whole = {
+	.fclass = FI_CLASS_EP,
+	.fid_ops = &ep_fid_ops,
+	.ep_ops = &ep_ops,
+	.cm_ops = &tdm_ep_cm_ops,
+	.queues = FI_TRANSMIT | FI_RECV,
+	.has_transports = 1,
+	.check_bound = tdm_ep_check_bound,
+};
+
 /*
  * The value of tdm_ep.plain when @caps were granted. A receive may have
  * FI_AUTH_KEY if sources have keys; the same bit among @caps means FI_SOURCE.
@@ -289,8 +301,8 @@ static uint64_t plain_flags(const struct tdm_domain *d, uint64_t caps)
 }
 
 struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
-			    const struct fi_info *info, enum tdm_ep_kind kind,
-			    void *context)
+			    const struct fi_info *info,
+			    const struct tdm_ep_kind *kind, void *context)
 {
 	struct tdm_ep *ep = calloc(1, sizeof(*ep));
 
@@ -301,16 +313,26 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 		free(ep);
 		return NULL;
 	}
-	ep->fid.fid.fclass = FI_CLASS_EP;
+	ep->fid.fid.fclass = kind->fclass;
 	ep->fid.fid.context = context;
+	ep->fid.fid.ops = kind->fid_ops;
+	ep->fid.ops = kind->ep_ops;
+	ep->fid.cm = kind->cm_ops;
+	ep->fid.msg = &tdm_msg_ops;
+	ep->fid.tagged = &tdm_tagged_ops;
+	ep->fid.rma = &tdm_rma_ops;
 	ep->fid.atomic = &tdm_amo_calls.ops;
 	ep->fid.collective = &tdm_no_collective_ops;
 	ep->domain = domain;
 	ep->kind = kind;
+	ep->self = ep;
 	ep->tiers = &tdm_route_tiers;
 	ep->rx_side = &tdm_rx_none;
 	tdm_backlog_init(&ep->backlog);
 	tdm_list_init(&ep->av_user.node);
+	ep->av_user.inserted = tdm_ep_av_inserted;
+	ep->av_user.removed = tdm_ep_av_removed;
+	ep->av_user.ids = tdm_ep_av_ids;
 	tdm_list_init(&ep->node);
 	tdm_list_init(&ep->aliases);
 	tdm_list_init(&ep->alias_node);
@@ -372,18 +394,9 @@ int tdm_ep_open(struct fid_domain *fid, struct fi_info *info,
 		return tdm_refuse_call(-FI_EINVAL, "fi_endpoint",
 				       "several contexts make a scalable "
 				       "endpoint");
-	ep = tdm_ep_alloc(d, info, TDM_EP_WHOLE, context);
+	ep = tdm_ep_alloc(d, info, &whole, context);
 	if (!ep)
 		return -FI_ENOMEM;
-	ep->fid.fid.ops = &ep_fid_ops;
-	ep->fid.ops = &ep_ops;
-	ep->fid.cm = &tdm_ep_cm_ops;
-	ep->fid.msg = &tdm_msg_ops;
-	ep->fid.tagged = &tdm_tagged_ops;
-	ep->fid.rma = &tdm_rma_ops;
-	ep->av_user.inserted = tdm_ep_av_inserted;
-	ep->av_user.removed = tdm_ep_av_removed;
-	ep->av_user.ids = tdm_ep_av_ids;
 	tdm_lock_acquire(&d->lock);
 	ret = ep_init(ep);
 	if (ret)

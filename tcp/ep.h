@@ -19,14 +19,43 @@
 #include "tcp/wire/wire.h"
 #include "tdm_done.h"
 
-/* The kinds of struct tdm_ep that an application sees, fi_endpoint(3). */
-enum tdm_ep_kind {
-	TDM_EP_WHOLE, /* fi_endpoint() */
-	TDM_EP_ALIAS, /* fi_ep_alias(): its own default flags, else as `of` */
-	TDM_EP_SRX,   /* fi_srx_context(): posts receives, nothing else */
-	TDM_EP_SEP,   /* fi_scalable_ep(): has the transports, no queues */
-	TDM_EP_TX,    /* fi_tx_context(), fi_rx_context() of its `of` */
-	TDM_EP_RX,
+struct tdm_ep;
+struct tdm_xfer;
+
+/*
+ * What differs by kind of endpoint, beside its receive side (rx_side.h). Each
+ * kind has one, in the file named here:
+ *
+ *   ep.c       fi_endpoint(): has the transports and the queues
+ *   srx_ctx.c  fi_srx_context(): posts receives, nothing else
+ *   sep.c      fi_scalable_ep(): has the transports, no queues
+ *   context.c  fi_tx_context(), fi_rx_context(): has the queues of one direction
+ *
+ * An alias (alias.c) has the kind of its endpoint.
+ */
+struct tdm_ep_kind {
+	size_t fclass;
+	struct fi_ops *fid_ops;
+	struct fi_ops_ep *ep_ops;
+	struct fi_ops_cm *cm_ops;
+
+	/* FI_TRANSMIT, FI_RECV: queues and counters that may be bound to it. */
+	uint64_t queues;
+
+	/* It has pairs, and may be bound to an AV and an event queue. */
+	int has_transports;
+
+	/*
+	 * Are the queues, counters and shared contexts bound that fi_enable(3)
+	 * needs? Errors: those of fi_enable. Lock: held.
+	 */
+	int (*check_bound)(const struct tdm_ep *ep);
+
+	/*
+	 * Send @x through the endpoint that has the transports; NULL: @ep
+	 * itself has pairs, or never sends. Lock: held.
+	 */
+	ssize_t (*send)(struct tdm_ep *ep, const struct tdm_xfer *x);
 };
 
 /* Values of tdm_ep.enabled. */
@@ -90,17 +119,18 @@ struct tdm_ep {
 	struct tdm_backlog backlog;	       /* of an endpoint with pairs */
 
 	/* Parts and shared objects: alias.c, sep.c, srx_ctx.c, stx.c. */
-	enum tdm_ep_kind kind;
-	struct tdm_ep *of;	 /* ALIAS, TX, RX: the endpoint it is part of */
-	size_t users;		 /* aliases, contexts, endpoints bound to it */
-	size_t enabled_users;	 /* SRX: of them, endpoints enabled */
+	const struct tdm_ep_kind *kind;
+	struct tdm_ep *self;  /* of an alias its endpoint, else this one */
+	struct tdm_ep *of;    /* of a context its scalable endpoint, or NULL */
+	size_t users;	      /* aliases, contexts, endpoints bound to it */
+	size_t enabled_users; /* shared context: of them, those enabled */
 	struct tdm_list aliases; /* struct tdm_ep by alias_node */
 	struct tdm_list alias_node;
 	struct tdm_ep *srx_ctx;	   /* bound shared receive context, or NULL */
 	struct tdm_srx_seat *seat; /* in it */
 	struct tdm_stx *stx;	   /* bound shared transmit context */
-	struct tdm_sep *sep;	   /* SEP */
-	unsigned int index;	   /* TX, RX: of the context */
+	struct tdm_sep *sep;	   /* of a scalable endpoint, or NULL */
+	unsigned int index;	   /* of a context in its scalable endpoint */
 };
 
 static inline struct tdm_ep *tdm_ep_from_fid(struct fid_ep *fid)
@@ -116,7 +146,13 @@ static inline struct tdm_ep *tdm_ep_of(struct fid *fid)
 /* The endpoint of an alias; any other endpoint itself. */
 static inline struct tdm_ep *tdm_ep_whole(struct tdm_ep *ep)
 {
-	return ep->kind == TDM_EP_ALIAS ? ep->of : ep;
+	return ep->self;
+}
+
+/* The endpoint that has the AV and the pairs of @ep, which is no alias. */
+static inline const struct tdm_ep *tdm_ep_root(const struct tdm_ep *ep)
+{
+	return ep->of ? ep->of : ep;
 }
 
 /*

@@ -18,12 +18,12 @@
 #include "tcp/ep.h"
 
 /*
- * An endpoint without ops tables, disabled, with a copy of @info. NULL: out of
- * memory. It is not counted by @domain yet. Lock: not needed.
+ * An endpoint of @kind, disabled, with a copy of @info and no receive side.
+ * NULL: out of memory. It is not counted by @domain yet. Lock: not needed.
  */
 struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
-			    const struct fi_info *info, enum tdm_ep_kind kind,
-			    void *context);
+			    const struct fi_info *info,
+			    const struct tdm_ep_kind *kind, void *context);
 
 /*
  * Free @ep, whose transports have closed, and unbind it from all objects.

@@ -172,18 +172,13 @@ int tdm_ep_getopt(fid_t fid, int level, int optname, void *optval,
 	return ret ? ret : put(optval, optlen, &value, sizeof(value));
 }
 
-/* Contexts have no paths of their own. */
-static int has_transports(const struct tdm_ep *ep)
-{
-	return ep->kind == TDM_EP_WHOLE || ep->kind == TDM_EP_SEP;
-}
-
 static int set_shm_permitted(struct tdm_ep *ep, const void *optval,
 			     size_t optlen)
 {
 	bool yes;
 
-	if (!has_transports(ep))
+	/* Contexts have no paths of their own. */
+	if (!ep->kind->has_transports)
 		return -FI_ENOPROTOOPT;
 	if (optlen != sizeof(yes))
 		return -FI_EINVAL;

@@ -18,7 +18,6 @@
 #include "tcp/deferred.h"
 #include "tcp/ep_priv.h"
 #include "tcp/keys.h"
-#include "tcp/sep.h"
 #include "tdm_live.h"
 #include "tdm_open.h"
 

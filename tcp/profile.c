@@ -379,9 +379,9 @@ static struct fi_profile_ops profile_ops = {
 /* The endpoint with the pairs of @ep: itself, or that which it is part of. */
 static struct tdm_ep *with_pairs(struct tdm_ep *ep)
 {
-	while (ep->of)
+	if (ep->of)
 		ep = ep->of;
-	return ep->kind == TDM_EP_SRX ? NULL : ep;
+	return ep->kind->has_transports ? ep : NULL;
 }
 
 int tdm_profile_open(struct fid *fid, const char *name, uint64_t flags,

@@ -14,10 +14,8 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "peer/amo.h"
-#include "tcp/context.h"
 #include "tcp/ep_priv.h"
 #include "tcp/keys.h"
-#include "tcp/sep.h"
 #include "tdm_op.h"
 #include "tdm_ranges.h"
 
@@ -283,8 +281,8 @@ static ssize_t send_first(struct tdm_ep *ep, const struct tdm_xfer *x)
 	struct tdm_pair *p;
 
 	ep = tdm_ep_whole(ep);
-	if (ep->kind == TDM_EP_TX)
-		return tdm_sep_send(ep, x);
+	if (ep->kind->send)
+		return ep->kind->send(ep, x);
 	/* A removal would end queued sends while their list is being walked. */
 	if (!ep->domain->in_retry)
 		tdm_av_follow(ep->av);
@@ -326,7 +324,7 @@ ssize_t tdm_route_keep(struct tdm_ep *ep, const struct tdm_xfer *x)
 	/*
 	 * A send of a context has been here already, as a send of its endpoint.
 	 */
-	if (tdm_likely(ret != -FI_EAGAIN || ep->kind == TDM_EP_TX))
+	if (tdm_likely(ret != -FI_EAGAIN || ep->kind->send))
 		return ret;
 	p = find_pair(ep, x, &named);
 	return p ? tdm_backlog_add(ep, p, &named) : no_pair(ep, named.addr);

@@ -215,23 +215,29 @@ static int open_parts(struct tdm_ep *ep)
 	return open_cq(ep);
 }
 
+/* Its contexts have the queues: each checks its own. */
+static int no_queues(const struct tdm_ep *ep)
+{
+	(void)ep;
+	return 0;
+}
+
+static const struct tdm_ep_kind scalable = {
+	.fclass = FI_CLASS_SEP,
+	.fid_ops = &sep_fid_ops,
+	.ep_ops = &sep_ops,
+	.cm_ops = &tdm_ep_cm_ops,
+	.has_transports = 1,
+	.check_bound = no_queues,
+};
+
 static struct tdm_ep *sep_alloc(struct tdm_domain *d, struct fi_info *info,
 				void *context)
 {
-	struct tdm_ep *ep = tdm_ep_alloc(d, info, TDM_EP_SEP, context);
+	struct tdm_ep *ep = tdm_ep_alloc(d, info, &scalable, context);
 
 	if (!ep)
 		return NULL;
-	ep->fid.fid.fclass = FI_CLASS_SEP;
-	ep->fid.fid.ops = &sep_fid_ops;
-	ep->fid.ops = &sep_ops;
-	ep->fid.cm = &tdm_ep_cm_ops;
-	ep->fid.msg = &tdm_msg_ops;
-	ep->fid.tagged = &tdm_tagged_ops;
-	ep->fid.rma = &tdm_rma_ops;
-	ep->av_user.inserted = tdm_ep_av_inserted;
-	ep->av_user.removed = tdm_ep_av_removed;
-	ep->av_user.ids = tdm_ep_av_ids;
 	ep->rx_side = &rx_group;
 	/* Nothing is posted to the whole. */
 	ep->plain = 0;

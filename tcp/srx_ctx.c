@@ -74,6 +74,14 @@ static struct fi_ops_ep srx_ep_ops = {
 	.tx_size_left = tdm_no_ep_size_left,
 };
 
+/* Nothing is bound to it, and it needs no enabling. */
+static const struct tdm_ep_kind shared = {
+	.fclass = FI_CLASS_SRX_CTX,
+	.fid_ops = &srx_fid_ops,
+	.ep_ops = &srx_ep_ops,
+	.cm_ops = &tdm_ep_no_cm_ops,
+};
+
 /* The domain's info with the values of @attr, without sends. */
 static struct fi_info *ctx_info(const struct tdm_domain *d,
 				const struct fi_rx_attr *attr)
@@ -110,17 +118,10 @@ int tdm_srx_ctx_open(struct fid_domain *fid, struct fi_rx_attr *attr,
 	if (ret)
 		return ret;
 	info = ctx_info(d, attr);
-	ctx = info ? tdm_ep_alloc(d, info, TDM_EP_SRX, context) : NULL;
+	ctx = info ? tdm_ep_alloc(d, info, &shared, context) : NULL;
 	tdm_info_free(info);
 	if (!ctx)
 		return -FI_ENOMEM;
-	ctx->fid.fid.fclass = FI_CLASS_SRX_CTX;
-	ctx->fid.fid.ops = &srx_fid_ops;
-	ctx->fid.ops = &srx_ep_ops;
-	ctx->fid.cm = &tdm_ep_no_cm_ops;
-	ctx->fid.msg = &tdm_msg_ops;
-	ctx->fid.tagged = &tdm_tagged_ops;
-	ctx->fid.rma = &tdm_rma_ops;
 	tdm_lock_acquire(&d->lock);
 	ret = tdm_rx_side_open(ctx);
 	if (ret) {

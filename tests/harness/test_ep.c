@@ -28,6 +28,11 @@ static struct tdm_domain *domain_new(void)
 	return NULL;
 }
 
+static const struct tdm_ep_kind kind = {
+	.fclass = FI_CLASS_EP,
+	.has_transports = 1,
+};
+
 struct tdm_ep *tdt_ep_new(void)
 {
 	struct tdm_domain *d = domain_new();
@@ -35,7 +40,7 @@ struct tdm_ep *tdt_ep_new(void)
 
 	if (!d)
 		return NULL;
-	ep = tdm_ep_alloc(d, d->info, TDM_EP_WHOLE, NULL);
+	ep = tdm_ep_alloc(d, d->info, &kind, NULL);
 	if (!ep)
 		domain_free(d);
 	return ep;
