@@ -16,7 +16,6 @@
 
 struct tdm_pool_slab {
 	struct tdm_pool_slab *next;
-	size_t objects; /* in this slab */
 };
 
 struct tdm_pool_node {
@@ -58,7 +57,6 @@ static inline int tdm_pool_grow(struct tdm_pool *p)
 	if (!slab)
 		return -1;
 	slab->next = p->slabs;
-	slab->objects = n;
 	p->slabs = slab;
 	base = (char *)(((uintptr_t)(slab + 1) + TDM_CACHE_LINE_BYTES - 1) &
 			~(uintptr_t)(TDM_CACHE_LINE_BYTES - 1));

@@ -16,6 +16,11 @@
 #include "peer/cq_priv.h"
 #include "tdm_nosys.h"
 
+enum {
+	DEFAULT_ENTRIES = 4096,
+	RING_MOST_ENTRIES = 65536, /* larger CQs use the overflow */
+};
+
 static struct fi_ops cq_fid_ops;
 static struct fi_ops export_fid_ops;
 
@@ -59,8 +64,8 @@ static int check_attr(const struct fi_cq_attr *attr)
 static size_t ring_entries(size_t size)
 {
 	if (!size)
-		return TDM_CQ_DEFAULT_ENTRIES;
-	return tdm_roundup_pow2(tdm_min(size, TDM_CQ_RING_MAX_ENTRIES));
+		return DEFAULT_ENTRIES;
+	return tdm_roundup_pow2(tdm_min(size, RING_MOST_ENTRIES));
 }
 
 /* Free the errors that have not been read. */
@@ -146,6 +151,12 @@ static void cq_init(struct tdm_cq *cq, struct tdm_engine *engine,
 	}
 }
 
+/* Not 0 when a read would return something else than -FI_EAGAIN. */
+static int pending(const struct tdm_cq *cq)
+{
+	return cq->tail != cq->head || cq->errs || cq->overrun;
+}
+
 /* A wait set's callback; fi_cq_signal ends a wait on the set as well. */
 static int cq_look(void *arg, int progress)
 {
@@ -155,7 +166,7 @@ static int cq_look(void *arg, int progress)
 	tdm_lock_acquire(cq->engine->lock);
 	if (progress)
 		cq->engine->progress(cq->engine);
-	if (tdm_cq_pending(cq) || (progress && cq->interrupt))
+	if (pending(cq) || (progress && cq->interrupt))
 		ret = 1;
 	else
 		ret = tdm_wait_look(&cq->wait);
@@ -225,7 +236,7 @@ int tdm_cq_full(const struct tdm_cq *cq)
 int tdm_cq_ready(const struct tdm_cq *cq)
 {
 	tdm_assert_held(cq->engine->lock);
-	return tdm_cq_pending(cq);
+	return pending(cq);
 }
 
 struct fid_peer_cq *tdm_cq_export(struct tdm_cq *cq, enum tdm_transport t)
@@ -266,7 +277,7 @@ int tdm_cq_trywait(struct tdm_cq *cq)
 	int ret;
 
 	tdm_lock_acquire(cq->engine->lock);
-	ret = tdm_cq_pending(cq) ? -FI_EAGAIN : tdm_wait_try(&cq->wait);
+	ret = pending(cq) ? -FI_EAGAIN : tdm_wait_try(&cq->wait);
 	tdm_lock_release(cq->engine->lock);
 	return ret;
 }

@@ -27,8 +27,6 @@
 #include "peer/wait.h"
 
 enum {
-	TDM_CQ_DEFAULT_ENTRIES = 4096,
-	TDM_CQ_RING_MAX_ENTRIES = 65536, /* larger CQs use the overflow */
 	TDM_CQ_CHUNK_ENTRIES = 256,
 
 	/* 8-byte words of an entry of each format. */
@@ -108,12 +106,6 @@ struct tdm_cq_chunk *tdm_cq_chunk_alloc(void);
  * there is an overflow.
  */
 void tdm_cq_refill(struct tdm_cq *cq);
-
-/* Not 0 when a read would return something else than -FI_EAGAIN. */
-static inline int tdm_cq_pending(const struct tdm_cq *cq)
-{
-	return cq->tail != cq->head || cq->errs || cq->overrun;
-}
 
 /* The application's calls; written to the fid by cq.c. */
 extern struct fi_ops_cq tdm_cq_ops;

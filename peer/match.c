@@ -50,6 +50,20 @@ static uint64_t hash_posted(const struct tdm_match_table *t,
 			      it->tag & ~it->ignore);
 }
 
+static uint64_t hash_tag(const struct tdm_match_table *t,
+			 const struct tdm_match_item *it)
+{
+	return tdm_match_hash(t->seed, 1, FI_ADDR_UNSPEC, it->tag & ~t->ignore);
+}
+
+/* The same hash, by group and tag. */
+static uint64_t hash_group(const struct tdm_match_table *t,
+			   const struct tdm_match_item *it)
+{
+	return tdm_match_hash(t->seed, 1, tdm_match_anybody(it->addr),
+			      it->tag & ~t->ignore);
+}
+
 static struct tdm_match_item *item_bucket(struct tdm_list *node)
 {
 	return tdm_list_entry(node, struct tdm_match_item, bucket);
@@ -269,13 +283,13 @@ static inline void arrive(struct tdm_match *m, struct tdm_match_msg *msg,
 
 void tdm_match_arrive(struct tdm_match *m, struct tdm_match_msg *msg)
 {
-	arrive(m, msg, tdm_match_hash_tag(&m->by_tag, &msg->item),
+	arrive(m, msg, hash_tag(&m->by_tag, &msg->item),
 	       msg->item.addr == FI_ADDR_UNSPEC);
 }
 
 void tdm_match_arrive_space(struct tdm_match *m, struct tdm_match_msg *msg)
 {
-	arrive(m, msg, tdm_match_hash_group(&m->by_tag, &msg->item),
+	arrive(m, msg, hash_group(&m->by_tag, &msg->item),
 	       tdm_space_is_wild(msg->item.addr));
 }
 
@@ -431,7 +445,7 @@ static int match_init(struct tdm_match *m)
 	m->by_src.item = item_bucket;
 	m->by_src.hash = tdm_match_hash_src;
 	m->by_tag.item = item_by_tag;
-	m->by_tag.hash = tdm_match_hash_tag;
+	m->by_tag.hash = hash_tag;
 	ret = tdm_match_table_init(&m->posted, seed);
 	if (!ret)
 		ret = tdm_match_table_init(&m->by_src, seed);
@@ -458,7 +472,7 @@ struct tdm_match *tdm_match_alloc_spaces(void)
 	if (!m)
 		return NULL;
 	m->spaces = 1;
-	m->by_tag.hash = tdm_match_hash_group;
+	m->by_tag.hash = hash_group;
 	return m;
 }
 

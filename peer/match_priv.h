@@ -102,24 +102,10 @@ static inline uint64_t tdm_match_hash_src(const struct tdm_match_table *t,
 	return tdm_match_hash(t->seed, 0, it->addr, it->tag & ~t->ignore);
 }
 
-static inline uint64_t tdm_match_hash_tag(const struct tdm_match_table *t,
-					  const struct tdm_match_item *it)
-{
-	return tdm_match_hash(t->seed, 1, FI_ADDR_UNSPEC, it->tag & ~t->ignore);
-}
-
 /* The name of any source in the group of @addr. */
 static inline fi_addr_t tdm_match_anybody(fi_addr_t addr)
 {
 	return addr | UINT32_MAX;
-}
-
-/* The same hash, by group and tag. */
-static inline uint64_t tdm_match_hash_group(const struct tdm_match_table *t,
-					    const struct tdm_match_item *it)
-{
-	return tdm_match_hash(t->seed, 1, tdm_match_anybody(it->addr),
-			      it->tag & ~t->ignore);
 }
 
 /* Does a receive from @addr accept the source of @it? Tags are not compared. */

@@ -19,6 +19,12 @@
 #include "shm/progress.h"
 #include "shm/rma.h"
 
+/* The memory charged for an operation with a copy of @len bytes. */
+static size_t copy_bytes(size_t len)
+{
+	return sizeof(struct tdm_shm_op) + len;
+}
+
 static struct tdm_shm_op *op_at(const struct tdm_shm_ep *ep, uint32_t index)
 {
 	return &ep->ops[index / TDM_SHM_OP_SLAB][index % TDM_SHM_OP_SLAB];
@@ -78,11 +84,11 @@ uint64_t tdm_shm_op_id(const struct tdm_shm_op *op)
 
 int tdm_shm_op_own(struct tdm_shm_op *op, struct tdm_xfer *x)
 {
-	if (tdm_inject_take(tdm_shm_copy_bytes(x->len)))
+	if (tdm_inject_take(copy_bytes(x->len)))
 		return -FI_EAGAIN;
 	op->copy = malloc(tdm_max(x->len, 1));
 	if (!op->copy) {
-		tdm_inject_give(tdm_shm_copy_bytes(x->len));
+		tdm_inject_give(copy_bytes(x->len));
 		return -FI_ENOMEM;
 	}
 	tdm_iov_copy_from(op->copy, x->iov, x->count, 0, x->len);
@@ -120,7 +126,7 @@ void tdm_shm_op_free(struct tdm_shm_ep *ep, struct tdm_shm_op *op)
 		slow_add(op, -1);
 	op->pair->announced -= (uint32_t)op->announced;
 	if (tdm_unlikely(op->copy != NULL))
-		tdm_inject_give(tdm_shm_copy_bytes(op->bytes));
+		tdm_inject_give(copy_bytes(op->bytes));
 	free(op->copy);
 	if (op->flags & TDM_ONE_SIDED)
 		ep->tx_used--;

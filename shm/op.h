@@ -129,12 +129,6 @@ struct tdm_shm_unexp {
 	uint8_t data[];
 };
 
-/* The memory charged for an operation with a copy of @len bytes. */
-static inline size_t tdm_shm_copy_bytes(size_t len)
-{
-	return sizeof(struct tdm_shm_op) + len;
-}
-
 /* ---- op.c; lock: domain held --------------------------------------------- */
 
 /*

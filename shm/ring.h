@@ -159,19 +159,6 @@ static inline uint8_t *tdm_shm_ring_reserve(struct tdm_shm_ring_tx *r,
 	return r->slots + (size_t)r->idx * TDM_SHM_SLOT_BYTES;
 }
 
-/* Do the invariants hold? For tests and debug assertions: private state. */
-static inline int tdm_shm_ring_valid(const struct tdm_shm_ring_tx *r)
-{
-	uint64_t end = tdm_shm_ring_end(r);
-
-	return r->slots && r->count >= TDM_SHM_SLOTS_LEAST &&
-	       r->count <= TDM_SHM_SLOTS_MOST && r->idx < r->count && r->lap &&
-	       r->credit <= r->head && r->base <= r->head &&
-	       r->limit == (end < r->look ? end : r->look) && r->head < end &&
-	       r->head <= r->limit &&
-	       !(r->dirty[r->idx / 64] >> (r->idx % 64) & 1);
-}
-
 /* Bytes a record of a ring of @slots may carry, at most @most. */
 static inline size_t tdm_shm_eager_room(uint32_t slots, size_t most)
 {

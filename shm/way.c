@@ -15,6 +15,14 @@
 enum {
 	WAY_UNIT_BYTES = 64 * 1024,
 	WAY_LONG_CLASS = 6, /* 1 MiB */
+	WAY_RUN = 64,	    /* messages by the chosen way */
+	WAY_SKIP = 8,	    /* first messages of a run or trial: not counted */
+	/* the same for messages of 1 MiB and more */
+	WAY_LONG_TRIAL = 3,
+	WAY_LONG_SKIP = 1,
+	/* runs of the chosen way between trials; most, of ways that are bad */
+	WAY_EVERY = 4,
+	WAY_SELDOM = 64,
 };
 
 static unsigned class_of(uint64_t bytes)
@@ -47,8 +55,8 @@ static void adopt(struct tdm_shm_ways *w, unsigned k)
 		w->sizes[k].now = from->now;
 		break;
 	}
-	w->sizes[k].every = TDM_SHM_WAY_EVERY;
-	w->sizes[k].wait = TDM_SHM_WAY_EVERY;
+	w->sizes[k].every = WAY_EVERY;
+	w->sizes[k].wait = WAY_EVERY;
 }
 
 enum tdm_shm_way tdm_shm_way_choose(struct tdm_shm_ways *w, uint64_t bytes)
@@ -108,12 +116,12 @@ static void decide(struct tdm_shm_way_class *c, uint32_t cost)
 	best = cheapest(c);
 	if (c->trial) {
 		c->every = 2ull * cost > 3ull * c->cost[best] ?
-				   tdm_min(2 * c->every, TDM_SHM_WAY_SELDOM) :
-				   TDM_SHM_WAY_EVERY;
+				   tdm_min(2 * c->every, WAY_SELDOM) :
+				   WAY_EVERY;
 		c->wait = c->every;
 		c->due -= !!c->due;
 	} else if (changed) {
-		c->every = TDM_SHM_WAY_EVERY;
+		c->every = WAY_EVERY;
 		c->due = TDM_SHM_WAYS - 1;
 	} else if (!--c->wait) {
 		c->due = 1;
@@ -142,9 +150,9 @@ void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
 	unsigned k = class_of(bytes);
 	struct tdm_shm_way_class *c = &w->sizes[k];
 	int is_long = k >= WAY_LONG_CLASS;
-	uint32_t skip = is_long ? TDM_SHM_WAY_LONG_SKIP : TDM_SHM_WAY_SKIP;
-	uint32_t length = !c->trial && c->cost[way] ? TDM_SHM_WAY_RUN :
-			  is_long		    ? TDM_SHM_WAY_LONG_TRIAL :
+	uint32_t skip = is_long ? WAY_LONG_SKIP : WAY_SKIP;
+	uint32_t length = !c->trial && c->cost[way] ? WAY_RUN :
+			  is_long		    ? WAY_LONG_TRIAL :
 						      TDM_SHM_WAY_TRIAL;
 	uint64_t cost;
 

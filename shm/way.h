@@ -23,15 +23,7 @@ enum tdm_shm_way {
 enum {
 	TDM_SHM_WAY_LEAST_BYTES = 16 * 1024, /* shorter messages are read */
 	TDM_SHM_WAY_CLASSES = 10,	     /* 16 KiB, 32 KiB, ... 8 MiB */
-	TDM_SHM_WAY_RUN = 64,		     /* messages by the chosen way */
 	TDM_SHM_WAY_TRIAL = 16,		     /* messages by another one */
-	TDM_SHM_WAY_SKIP = 8, /* first messages of either do not count */
-	/* the same for messages of 1 MiB and more */
-	TDM_SHM_WAY_LONG_TRIAL = 3,
-	TDM_SHM_WAY_LONG_SKIP = 1,
-	/* runs of the chosen way between trials; most, of ways that are bad */
-	TDM_SHM_WAY_EVERY = 4,
-	TDM_SHM_WAY_SELDOM = 64,
 };
 
 /* What is known of messages of one size class. */

@@ -40,6 +40,8 @@
 enum {
 	/* Part of the free account that a new peer gets. */
 	FIRST_PART = 256,
+	/* Most that a HELLO gives. */
+	FIRST_MOST_BYTES = 1 << 20,
 	/*
 	 * One announced operation for so many free bytes; the number when none
 	 * is free.
@@ -71,7 +73,7 @@ uint64_t tdm_credit_first(const struct tdm_tcp *tcp, const struct tdm_conn *c,
 	if (!room && g && (g->features & TDM_WIRE_FEATURE_CREDIT))
 		return 0;
 	n = tdm_clamp((room + kept) / FIRST_PART, TDM_WIRE_CREDIT_LEAST,
-		      TDM_TCP_CREDIT_BYTES);
+		      FIRST_MOST_BYTES);
 	return tdm_max(n - tdm_min(n, kept), TDM_WIRE_CREDIT_LEAST);
 }
 

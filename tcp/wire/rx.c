@@ -38,6 +38,12 @@
 #include "tdm_place.h"
 
 enum {
+	/* Read from a peer in one pass, at most. */
+	PASS_RECORDS = 64,
+	PASS_BYTES = 256 << 10,
+	/* Received, and acknowledged at once. */
+	ACK_RECORDS = 64,
+	ACK_BYTES = 64 << 10,
 	/* A read after one full of short records: bounds the time they take. */
 	READ_BYTES = 16 << 10,
 	/* Least missing payload that is read to its place directly. */
@@ -77,8 +83,8 @@ static void received(struct tdm_conn *c, uint8_t flags, uint32_t len)
 		return; /* dropped, so it must not be acknowledged */
 	c->rx_seq++;
 	c->ack_bytes += len;
-	if (c->rx_seq - c->ack_seq >= TDM_TCP_ACK_RECORDS ||
-	    c->ack_bytes >= TDM_TCP_ACK_BYTES || (flags & TDM_WIRE_F_NOW)) {
+	if (c->rx_seq - c->ack_seq >= ACK_RECORDS ||
+	    c->ack_bytes >= ACK_BYTES || (flags & TDM_WIRE_F_NOW)) {
 		c->ack_now = 1;
 		tdm_rx_ack_due(c);
 	} else if (flags & TDM_WIRE_F_ACK) {
@@ -442,7 +448,7 @@ static void adapt(struct tdm_conn *c, size_t n, unsigned records)
 {
 	if (c->left > DIRECT_BYTES || (records && n / records >= LONG_BYTES))
 		c->read_bytes = SHORT_READ_BYTES;
-	else if (records >= TDM_TCP_RECORDS)
+	else if (records >= PASS_RECORDS)
 		c->read_bytes = READ_BYTES;
 	else if (records)
 		c->read_bytes = TDM_STAGE_BYTES;
@@ -510,7 +516,7 @@ int tdm_rx_ready(struct tdm_conn *c)
 		adapt(c, (size_t)n, k);
 		if ((size_t)n < asked && !c->tx_err)
 			return 0;
-		if (records >= TDM_TCP_RECORDS || bytes >= TDM_TCP_BURST_BYTES)
+		if (records >= PASS_RECORDS || bytes >= PASS_BYTES)
 			return tdm_conn_live(c);
 	}
 	return 0;

@@ -18,14 +18,9 @@
 #include "tdm_space.h"
 
 enum {
-	TDM_TCP_OUT_BYTES = 16 << 10,	 /* one transmit buffer */
-	TDM_TCP_FLUSH_BYTES = 8 << 10,	 /* gathered output is sent at */
-	TDM_TCP_COPY_BYTES = 2 << 10,	 /* longest payload copied to gather */
-	TDM_TCP_CREDIT_BYTES = 1 << 20,	 /* most credit in a HELLO */
-	TDM_TCP_RECORDS = 64,		 /* per peer and pass */
-	TDM_TCP_BURST_BYTES = 256 << 10, /* per peer and pass */
-	TDM_TCP_ACK_RECORDS = 64,	 /* received, acknowledged at once */
-	TDM_TCP_ACK_BYTES = 64 << 10,
+	TDM_TCP_OUT_BYTES = 16 << 10,  /* one transmit buffer */
+	TDM_TCP_FLUSH_BYTES = 8 << 10, /* gathered output is sent at */
+	TDM_TCP_COPY_BYTES = 2 << 10,  /* longest payload copied to gather */
 };
 
 /* A transmit buffer; a connection has one only while it holds bytes. */

@@ -13,6 +13,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ring_valid.h"
+
 extern "C" {
 #include "shm/region.h"
 #include "shm/ring_rx.h"
@@ -111,7 +113,7 @@ TEST(Ring, EmptyHasNothingAndIsValid)
 	std::vector<uint8_t> m;
 
 	EXPECT_EQ(r.get(&m), 0);
-	EXPECT_TRUE(tdm_shm_ring_valid(&r.tx));
+	EXPECT_TRUE(tdt_ring_valid(&r.tx));
 	EXPECT_EQ(tdm_shm_ring_free(&r.tx), 24u);
 }
 
@@ -123,7 +125,7 @@ TEST(Ring, OneSlotStaysFree)
 	while (r.put({ 1, 2, 3 }))
 		n++;
 	EXPECT_EQ(n, 23);
-	EXPECT_TRUE(tdm_shm_ring_valid(&r.tx));
+	EXPECT_TRUE(tdt_ring_valid(&r.tx));
 }
 
 TEST(Ring, SpareSlotsAreKeptForControl)
@@ -149,7 +151,7 @@ TEST(Ring, RecordsEndWhereTheProducerWantsToLook)
 	while (r.put({ 1 }))
 		n++;
 	EXPECT_EQ(n, 5);
-	EXPECT_TRUE(tdm_shm_ring_valid(&r.tx));
+	EXPECT_TRUE(tdt_ring_valid(&r.tx));
 	EXPECT_EQ(tdm_shm_ring_free(&r.tx), 19u);
 	tdm_a64_store_release(&r.consumed, 5);
 	EXPECT_FALSE(r.put({ 1 }));
@@ -162,7 +164,7 @@ TEST(Ring, RecordsEndWhereTheProducerWantsToLook)
 	for (n = 0; r.put({ 1 }); n++)
 		;
 	EXPECT_EQ(n, 22);
-	EXPECT_TRUE(tdm_shm_ring_valid(&r.tx));
+	EXPECT_TRUE(tdt_ring_valid(&r.tx));
 }
 
 TEST(Ring, CreditThatCannotBeTrueIsRefused)
@@ -179,7 +181,7 @@ TEST(Ring, CreditThatCannotBeTrueIsRefused)
 	EXPECT_EQ(tdm_shm_ring_credit(&r.tx, 4), -1);
 	EXPECT_EQ(tdm_shm_ring_credit(&r.tx, 5), 0);
 	EXPECT_EQ(tdm_shm_ring_credit(&r.tx, 10), 0);
-	EXPECT_TRUE(tdm_shm_ring_valid(&r.tx));
+	EXPECT_TRUE(tdt_ring_valid(&r.tx));
 }
 
 TEST(Ring, LapFromTheFutureIsGarbage)
@@ -249,7 +251,7 @@ TEST(Ring, BehavesAsAQueueWhateverThePayload)
 			}
 			if (rng() % 8 == 0)
 				r.show();
-			ASSERT_TRUE(tdm_shm_ring_valid(&r.tx));
+			ASSERT_TRUE(tdt_ring_valid(&r.tx));
 		}
 	}
 }

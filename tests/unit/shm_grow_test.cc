@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "ring_valid.h"
 #include "shm_world.h"
 
 using namespace shm_test;
@@ -118,7 +119,7 @@ uint32_t generation(struct tdt_owner *o, int most)
 
 		if (p->state != TDM_SHM_PAIR_UP)
 			continue;
-		EXPECT_TRUE(tdm_shm_ring_valid(&p->tx));
+		EXPECT_TRUE(tdt_ring_valid(&p->tx));
 		least = tdm_min(least, p->tx.gen);
 		highest = tdm_max(highest, p->tx.gen);
 	}

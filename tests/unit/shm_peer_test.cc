@@ -5,6 +5,7 @@
  * are in shm_fault_test.cc.
  */
 #include "base/env.h"
+#include "ring_valid.h"
 #include "shm_world.h"
 #include "tcp/fabric.h"
 
@@ -210,7 +211,7 @@ TEST_F(PairTest, RingGrowsWhenBusyAndNothingIsLostOrReordered)
 		}
 	}
 	EXPECT_GE(pair_of(a)->tx.gen, 1u);
-	EXPECT_TRUE(tdm_shm_ring_valid(&pair_of(a)->tx));
+	EXPECT_TRUE(tdt_ring_valid(&pair_of(a)->tx));
 }
 
 TEST_F(PairTest, RemoteDataTravelsWithEveryKindOfMessage)
