@@ -23,7 +23,7 @@ tdm_amo_writev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
 	struct tdm_amo_ask ask =
 		tdm_amo_ask(TDM_AMO_BASE, type, op, iov, count);
 
-	return tdm_amo_post(ep, &ask, dest, addr, key, context);
+	return tdm_amo_post(ep, &ask, tdm_amo_one(dest, addr, key, context));
 }
 
 static inline ssize_t tdm_amo_write(struct fid_ep *ep, const void *buf,
@@ -75,7 +75,7 @@ tdm_amo_readwritev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
 
 	ask.result = result;
 	ask.result_count = result_count;
-	return tdm_amo_post(ep, &ask, dest, addr, key, context);
+	return tdm_amo_post(ep, &ask, tdm_amo_one(dest, addr, key, context));
 }
 
 static inline ssize_t tdm_amo_readwrite(struct fid_ep *ep, const void *buf,
@@ -119,7 +119,7 @@ static inline ssize_t tdm_amo_compwritev(
 	ask.compare_count = compare_count;
 	ask.result = result;
 	ask.result_count = result_count;
-	return tdm_amo_post(ep, &ask, dest, addr, key, context);
+	return tdm_amo_post(ep, &ask, tdm_amo_one(dest, addr, key, context));
 }
 
 static inline ssize_t tdm_amo_compwrite(struct fid_ep *ep, const void *buf,

@@ -50,11 +50,8 @@ static inline struct tdm_amo_where tdm_amo_one(fi_addr_t peer, uint64_t addr,
 
 static inline ssize_t tdm_amo_post(struct fid_ep *ep,
 				   const struct tdm_amo_ask *ask,
-				   fi_addr_t peer, uint64_t addr, uint64_t key,
-				   void *context)
+				   struct tdm_amo_where where)
 {
-	const struct tdm_amo_where where =
-		tdm_amo_one(peer, addr, key, context);
 	const struct tdm_amo_table *t = tdm_amo_table(ep);
 
 	return t->post(ep, ask, &where, t->flags(ep));

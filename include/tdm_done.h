@@ -84,26 +84,27 @@ static inline void tdm_done_send(const struct tdm_done *d, void *context,
 }
 
 /*
- * A send failed. An error entry is written even if no completion was asked for,
- * as fi_cq(3) requires. @err: positive fi_errno. @prov_errno: the transport's
- * own reason. @context is NULL for inject calls.
+ * A send to @addr failed: @result has the error. An error entry is written even
+ * if no completion was asked for, as fi_cq(3) requires. @context is NULL for
+ * inject calls.
  */
 static inline void tdm_done_send_err(const struct tdm_done *d, void *context,
-				     uint64_t flags, int err, int prov_errno,
-				     fi_addr_t addr)
+				     uint64_t flags, fi_addr_t addr,
+				     struct tdm_result result)
 {
 	struct fid_peer_cntr *cntr = tdm_done_tx_cntr(d, flags);
 	struct fi_cq_err_entry e;
 
 	if (flags & TDM_DEFERRED) {
-		tdm_op_send_failed(d, context, flags, err, prov_errno, addr);
+		tdm_op_send_ended(d, context, flags, addr, result);
 		return;
 	}
 	if (cntr)
 		cntr->owner_ops->incerr(cntr);
 	if (!d->tx_cq)
 		return;
-	tdm_entry_of_send_error(&e, context, flags, err, prov_errno);
+	tdm_entry_of_send_error(&e, context, flags, result.err,
+				result.prov_errno);
 	e.src_addr = d->ids ? tdm_id(d->ids, addr) : addr;
 	d->tx_cq->owner_ops->writeerr(d->tx_cq, &e);
 }
@@ -165,14 +166,10 @@ static inline void tdm_done_recv(const struct tdm_done *d,
 					   e->tag, e->addr);
 }
 
-/*
- * The receive of @e failed. @len: bytes placed; @olen: bytes of the message
- * that did not fit (FI_ETRUNC), else 0. The caller then frees the entry.
- */
+/* The receive of @e failed. The caller then frees the entry. */
 static inline void tdm_done_recv_err(const struct tdm_done *d,
 				     const struct fi_peer_rx_entry *e,
-				     size_t len, size_t olen, int err,
-				     int prov_errno)
+				     struct tdm_result result)
 {
 	struct fid_peer_cntr *cntr = tdm_done_rx_cntr(d, e->flags);
 	struct fi_cq_err_entry x;
@@ -181,19 +178,20 @@ static inline void tdm_done_recv_err(const struct tdm_done *d,
 	if (e->flags & FI_RMA)
 		return;
 	if ((e->flags & TDM_DEFERRED) && !d->ctx) {
-		tdm_op_recv_failed(d, e, len, olen, err, prov_errno);
+		tdm_op_recv_ended(d, e, result);
 		return;
 	}
 	if (cntr)
 		cntr->owner_ops->incerr(cntr);
 	if (!d->rx_cq) {
 		if (d->ctx)
-			d->ctx->recv_err(e, len, olen, err, prov_errno);
+			d->ctx->recv_err(e, result.len, result.olen, result.err,
+					 result.prov_errno);
 		return;
 	}
-	tdm_entry_of_error(&x, e, len, err);
-	x.olen = olen;
-	x.prov_errno = prov_errno;
+	tdm_entry_of_error(&x, e, result.len, result.err);
+	x.olen = result.olen;
+	x.prov_errno = result.prov_errno;
 	d->rx_cq->owner_ops->writeerr(d->rx_cq, &x);
 }
 

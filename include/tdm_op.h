@@ -14,6 +14,7 @@
 #include <rdma/providers/fi_peer.h>
 
 #include "base/base.h"
+#include "tdm_result.h"
 
 struct tdm_done;
 
@@ -24,11 +25,10 @@ struct tdm_done;
 struct tdm_end {
 	const struct tdm_done *done;	      /* of the operation's endpoint */
 	const struct fi_peer_rx_entry *entry; /* the receive's; NULL: a send */
-	uint64_t flags;	     /* a send's, without TDM_DEFERRED */
-	fi_addr_t addr;	     /* a failed send's */
-	size_t len, olen;    /* a receive's, bytes */
-	int err, prov_errno; /* positive; 0: success */
-	int released;	     /* 1: only a multi-receive buffer was released */
+	uint64_t flags; /* a send's, without TDM_DEFERRED */
+	fi_addr_t addr; /* a failed send's */
+	struct tdm_result result;
+	int released; /* 1: only a multi-receive buffer was released */
 };
 
 struct tdm_op {
@@ -50,10 +50,10 @@ static inline void tdm_op_end(void *context, const struct tdm_end *end)
 
 /* tdm_done_send() and tdm_done_send_err() for a deferred operation @context. */
 static tdm_noinline __attribute__((unused)) void
-tdm_op_send_failed(const struct tdm_done *d, void *context, uint64_t flags,
-		   int err, int prov_errno, fi_addr_t addr)
+tdm_op_send_ended(const struct tdm_done *d, void *context, uint64_t flags,
+		  fi_addr_t addr, struct tdm_result result)
 {
-	struct tdm_end end = { d, NULL, 0, addr, 0, 0, err, prov_errno, 0 };
+	struct tdm_end end = { d, NULL, 0, addr, result, 0 };
 
 	end.flags = flags & ~TDM_DEFERRED;
 	tdm_op_end(context, &end);
@@ -62,15 +62,15 @@ tdm_op_send_failed(const struct tdm_done *d, void *context, uint64_t flags,
 static tdm_noinline __attribute__((unused)) void
 tdm_op_sent(const struct tdm_done *d, void *context, uint64_t flags)
 {
-	tdm_op_send_failed(d, context, flags, 0, 0, 0);
+	tdm_op_send_ended(d, context, flags, 0, tdm_succeeded(0));
 }
 
 /* tdm_done_recv() and tdm_done_recv_err() for a deferred receive's entry @e. */
 static tdm_noinline __attribute__((unused)) void
-tdm_op_recv_failed(const struct tdm_done *d, const struct fi_peer_rx_entry *e,
-		   size_t len, size_t olen, int err, int prov_errno)
+tdm_op_recv_ended(const struct tdm_done *d, const struct fi_peer_rx_entry *e,
+		  struct tdm_result result)
 {
-	struct tdm_end end = { d, e, 0, 0, len, olen, err, prov_errno, 0 };
+	struct tdm_end end = { d, e, 0, 0, result, 0 };
 
 	tdm_op_end(e->context, &end);
 }
@@ -79,14 +79,14 @@ static tdm_noinline __attribute__((unused)) void
 tdm_op_received(const struct tdm_done *d, const struct fi_peer_rx_entry *e,
 		size_t len)
 {
-	tdm_op_recv_failed(d, e, len, 0, 0, 0);
+	tdm_op_recv_ended(d, e, tdm_succeeded(len));
 }
 
 /* The multi-receive buffer of @e is released. */
 static tdm_noinline __attribute__((unused)) void
 tdm_op_released(const struct tdm_done *d, const struct fi_peer_rx_entry *e)
 {
-	struct tdm_end end = { d, e, 0, 0, 0, 0, 0, 0, 1 };
+	struct tdm_end end = { d, e, 0, 0, tdm_succeeded(0), 1 };
 
 	tdm_op_end(e->context, &end);
 }

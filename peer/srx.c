@@ -385,7 +385,7 @@ void tdm_srx_refuse(struct tdm_srx *srx, const struct tdm_xfer *x, int err)
 	rx.addr = FI_ADDR_UNSPEC;
 	rx.flags = FI_RECV | (x->flags & (FI_MSG | FI_TAGGED | FI_MULTI_RECV |
 					  FI_COMPLETION | TDM_DEFERRED));
-	tdm_done_recv_err(&srx->done, &rx, 0, 0, err, 0);
+	tdm_done_recv_err(&srx->done, &rx, tdm_failed(err, 0, 0));
 }
 
 size_t tdm_srx_left(const struct tdm_srx *srx)

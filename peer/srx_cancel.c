@@ -262,7 +262,7 @@ ssize_t tdm_srx_cancel(struct tdm_srx *srx, void *context)
 		return 0;
 	}
 	e->rx.addr = tdm_srx_reported(&srx->done, e->rx.addr);
-	tdm_done_recv_err(&srx->done, &e->rx, 0, 0, FI_ECANCELED, 0);
+	tdm_done_recv_err(&srx->done, &e->rx, tdm_failed(FI_ECANCELED, 0, 0));
 	tdm_srx_entry_free(srx, e);
 	return 0;
 }

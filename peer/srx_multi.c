@@ -28,7 +28,7 @@ static void release(struct tdm_srx *srx, struct tdm_srx_entry *p)
 	if (srx->flushed)
 		return;
 	if (p->side->cancelled)
-		tdm_done_recv_err(done, &p->rx, 0, 0, FI_ECANCELED, 0);
+		tdm_done_recv_err(done, &p->rx, tdm_failed(FI_ECANCELED, 0, 0));
 	else if (p->rx.flags & TDM_DEFERRED)
 		tdm_op_released(done, &p->rx);
 	else if (cq)

@@ -120,7 +120,8 @@ static ssize_t claim(struct tdm_srx *srx, const struct tdm_xfer *x)
 		struct fi_peer_rx_entry *rx = &msg->e.rx;
 
 		rx->addr = tdm_srx_reported(&srx->done, rx->addr);
-		tdm_done_recv_err(&srx->done, rx, 0, 0, FI_ECONNRESET, 0);
+		tdm_done_recv_err(&srx->done, rx,
+				  tdm_failed(FI_ECONNRESET, 0, 0));
 		tdm_srx_entry_free(srx, &msg->e);
 		return 0;
 	}

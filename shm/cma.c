@@ -64,11 +64,11 @@ static void entry_end(struct tdm_shm_pull *pull, int err)
 		pair->rx_bytes += len;
 	}
 	if (err)
-		tdm_done_recv_err(&ep->done, pull->entry, pull->done, 0, err,
-				  0);
+		tdm_done_recv_err(&ep->done, pull->entry,
+				  tdm_failed(err, 0, pull->done));
 	else if (pull->want < len)
-		tdm_done_recv_err(&ep->done, pull->entry, pull->want,
-				  len - pull->want, FI_ETRUNC, 0);
+		tdm_done_recv_err(&ep->done, pull->entry,
+				  tdm_truncated(pull->want, len - pull->want));
 	else
 		tdm_done_recv(&ep->done, pull->entry, len);
 	if (ep->srx)

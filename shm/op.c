@@ -174,8 +174,9 @@ void tdm_shm_op_end(struct tdm_shm_op *op, int err)
 	if (tdm_unlikely(told))
 		return;
 	if (err) {
-		tdm_done_send_err(&ep->done, context, flags, err, err,
-				  tdm_shm_op_peer(pair));
+		tdm_done_send_err(&ep->done, context, flags,
+				  tdm_shm_op_peer(pair),
+				  tdm_failed(err, err, 0));
 		return;
 	}
 	if (tdm_unlikely(flags & FI_READ)) {
@@ -201,7 +202,8 @@ void tdm_shm_op_forget(struct tdm_shm_pair *pair)
 			continue;
 		op->told = 1;
 		tdm_done_send_err(&pair->ep->done, op->context, op->flags,
-				  FI_ECONNABORTED, 0, pair->owner_addr);
+				  pair->owner_addr,
+				  tdm_failed(FI_ECONNABORTED, 0, 0));
 	}
 }
 

@@ -366,8 +366,9 @@ static void end_pulls(struct tdm_shm_pair *pair, int silent)
 		 * A read of ours is an operation and ends with the operations.
 		 */
 		if (ep->srx && pull->entry && !silent)
-			tdm_done_recv_err(&ep->done, pull->entry, pull->done, 0,
-					  FI_ECONNRESET, 0);
+			tdm_done_recv_err(&ep->done, pull->entry,
+					  tdm_failed(FI_ECONNRESET, 0,
+						     pull->done));
 		if (ep->srx && pull->entry)
 			ep->srx->owner_ops->free_entry(pull->entry);
 		tdm_list_del(&pull->ctl.node);

@@ -73,7 +73,7 @@ static tdm_noinline void eager_scatter(struct tdm_shm_ep *ep,
 	if (n == len)
 		tdm_done_recv(&ep->done, entry, len);
 	else
-		tdm_done_recv_err(&ep->done, entry, n, len - n, FI_ETRUNC, 0);
+		tdm_done_recv_err(&ep->done, entry, tdm_truncated(n, len - n));
 }
 
 /* Copy the payload to the receive and end it. */
@@ -524,7 +524,7 @@ static void start_lost(struct tdm_shm_ep *ep, struct fi_peer_rx_entry *entry,
 {
 	if (u->pull)
 		tdm_pool_free(&ep->pulls, u->pull);
-	tdm_done_recv_err(&ep->done, entry, 0, 0, FI_ECONNRESET, 0);
+	tdm_done_recv_err(&ep->done, entry, tdm_failed(FI_ECONNRESET, 0, 0));
 	ep->srx->owner_ops->free_entry(entry);
 	tdm_shm_unexp_free(u);
 }

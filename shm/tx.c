@@ -114,8 +114,8 @@ static tdm_noinline ssize_t tx_dead(struct tdm_shm_pair *pair,
 	tdm_shm_ep_progress(ep);
 	if (!x)
 		return -FI_EAGAIN;
-	tdm_done_send_err(&ep->done, x->context, x->flags, FI_ECONNRESET,
-			  FI_ECONNRESET, peer);
+	tdm_done_send_err(&ep->done, x->context, x->flags, peer,
+			  tdm_failed(FI_ECONNRESET, FI_ECONNRESET, 0));
 	return 0;
 }
 

@@ -154,7 +154,8 @@ static void pending_fail(struct tdm_ep *ep, struct pending *b, int err)
 
 	pending_free(ep, b);
 	tdm_ep_done(ep, TDM_TRANSPORT_TCP, &done);
-	tdm_done_send_err(&done, x.context, x.flags, err, 0, x.addr);
+	tdm_done_send_err(&done, x.context, x.flags, x.addr,
+			  tdm_failed(err, 0, 0));
 }
 
 /* Fail @b; its queue is freed with its last operation. */

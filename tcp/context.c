@@ -118,8 +118,8 @@ static ssize_t op_failed(struct fid_peer_cq *cq,
 	if (!op.ctx)
 		return 0;
 	tdm_ep_done(op.ctx, TDM_TRANSPORT_TCP, &done);
-	tdm_done_send_err(&done, op.context, op.flags, e->err, e->prov_errno,
-			  e->src_addr);
+	tdm_done_send_err(&done, op.context, op.flags, e->src_addr,
+			  tdm_failed(e->err, e->prov_errno, 0));
 	return 0;
 }
 

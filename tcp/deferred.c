@@ -216,9 +216,9 @@ static void report(const struct tdm_deferred *t, const struct tdm_end *end)
 	struct fi_peer_rx_entry e;
 
 	if (!end->entry) {
-		if (end->err)
+		if (end->result.err)
 			tdm_done_send_err(&done, t->context, end->flags,
-					  end->err, end->prov_errno, end->addr);
+					  end->addr, end->result);
 		else if (told)
 			tdm_done_send(&done, t->context,
 				      end->flags | FI_COMPLETION);
@@ -227,22 +227,21 @@ static void report(const struct tdm_deferred *t, const struct tdm_end *end)
 	e = *end->entry;
 	e.context = t->context;
 	e.flags &= ~TDM_DEFERRED;
-	if (end->err)
-		tdm_done_recv_err(&done, &e, end->len, end->olen, end->err,
-				  end->prov_errno);
+	if (end->result.err)
+		tdm_done_recv_err(&done, &e, end->result);
 	else if (end->released && told && done.rx_cq)
 		done.rx_cq->owner_ops->write(done.rx_cq, t->context,
 					     FI_MULTI_RECV, 0, NULL, 0, 0,
 					     FI_ADDR_NOTAVAIL);
 	else if (!end->released && told)
-		tdm_done_recv(&done, &e, end->len);
+		tdm_done_recv(&done, &e, end->result.len);
 }
 
 /* Has @t ended? A message in a multi-receive buffer does not end the buffer. */
 static int is_last(const struct tdm_deferred *t, const struct tdm_end *end)
 {
 	return !(t->kept.x.flags & FI_MULTI_RECV) || end->released ||
-	       (end->err && end->entry->flags & FI_MULTI_RECV);
+	       (end->result.err && end->entry->flags & FI_MULTI_RECV);
 }
 
 static void ended(struct tdm_op *op, const struct tdm_end *end)
@@ -251,7 +250,7 @@ static void ended(struct tdm_op *op, const struct tdm_end *end)
 	int last = is_last(t, end);
 
 	if (!end->released)
-		count(t, end->err);
+		count(t, end->result.err);
 	report(t, end);
 	if (!last)
 		return;
@@ -283,7 +282,7 @@ static void fail(struct tdm_deferred *t, int err)
 	} else {
 		tdm_ep_done(t->ep, TDM_TRANSPORT_TCP, &done);
 		tdm_done_send_err(&done, t->kept.x.context, t->kept.x.flags,
-				  err, 0, t->kept.x.addr);
+				  t->kept.x.addr, tdm_failed(err, 0, 0));
 	}
 	/* A followed @t was freed by op.end(), called for the error above. */
 	if (!followed)

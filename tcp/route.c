@@ -44,20 +44,20 @@ static ssize_t rma_local(struct tdm_ep *ep, fi_addr_t to,
 }
 
 /*
- * Describe bytes [@from, @from + @len) of @iov, in values of @size bytes, in
- * @ioc.
+ * Describe the values of an operand or of the result of @c, which begin at byte
+ * @from of iov[count], in @ioc.
  */
-static size_t iocs(struct fi_ioc *ioc, const struct iovec *iov, size_t count,
-		   size_t from, size_t len, size_t size)
+static size_t iocs(struct fi_ioc *ioc, const struct tdm_amo_call *c,
+		   const struct iovec *iov, size_t count, size_t from)
 {
 	struct iovec part[TDM_AMO_IOV_LIMIT];
 	size_t n = tdm_iov_slice(part, TDM_AMO_IOV_LIMIT, iov, count, from,
-				 len),
+				 c->bytes),
 	       i;
 
 	for (i = 0; i < n; i++) {
 		ioc[i].addr = part[i].iov_base;
-		ioc[i].count = part[i].iov_len / size;
+		ioc[i].count = part[i].iov_len / tdm_amo_size(c->amo.type);
 	}
 	return n;
 }
@@ -66,17 +66,18 @@ static ssize_t amo_local(struct tdm_ep *ep, fi_addr_t to,
 			 const struct tdm_xfer *x)
 {
 	const struct tdm_amo_call *c = x->amo;
-	size_t size = tdm_amo_size(c->amo.type), len = c->bytes, n;
-	size_t first = tdm_amo_operands(&c->amo) ? len : 0;
+	int first = !!tdm_amo_operands(&c->amo);
+	size_t n;
 	struct fi_ioc buf[TDM_AMO_IOV_LIMIT], compare[TDM_AMO_IOV_LIMIT];
 	struct fi_ioc back[TDM_AMO_IOV_LIMIT];
 	struct fi_rma_ioc where[TDM_RMA_IOV_LIMIT];
 	struct fi_msg_atomic msg = {
 		.msg_iov = buf,
-		.iov_count = iocs(buf, x->iov, x->count, 0, first, size),
+		.iov_count = first ? iocs(buf, c, x->iov, x->count, 0) : 0,
 		.addr = to,
 		.rma_iov = where,
-		.rma_iov_count = tdm_xfer_values(x, size, where),
+		.rma_iov_count =
+			tdm_xfer_values(x, tdm_amo_size(c->amo.type), where),
 		.datatype = (enum fi_datatype)c->amo.type,
 		.op = (enum fi_op)c->amo.op,
 		.context = x->context,
@@ -85,13 +86,13 @@ static ssize_t amo_local(struct tdm_ep *ep, fi_addr_t to,
 
 	if (c->amo.kind == TDM_AMO_BASE)
 		return fi_atomicmsg(ep->local, &msg, flags);
-	n = iocs(back, c->result, c->result_count, 0, len, size);
+	n = iocs(back, c, c->result, c->result_count, 0);
 	if (c->amo.kind == TDM_AMO_FETCH)
 		return fi_fetch_atomicmsg(ep->local, &msg, back, NULL, n,
 					  flags);
 	return fi_compare_atomicmsg(ep->local, &msg, compare, NULL,
-				    iocs(compare, x->iov, x->count, first, len,
-					 size),
+				    iocs(compare, c, x->iov, x->count,
+					 first ? c->bytes : 0),
 				    back, NULL, n, flags);
 }
 
@@ -370,25 +371,21 @@ ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 }
 
 static ssize_t inject_again(struct tdm_ep *ep, uint64_t flags, const void *buf,
-			    size_t len, fi_addr_t to, uint64_t tag, ssize_t ret)
+			    size_t len, fi_addr_t to, uint64_t tag)
 	TDM_TSA(release_capability(ep->domain->lock));
 
-/*
- * The path is not local, or the peer returned @ret: send it like any message.
- */
+/* The path is not local, or the peer cannot: send it like any message. */
 static tdm_noinline ssize_t inject_again(struct tdm_ep *ep, uint64_t flags,
 					 const void *buf, size_t len,
-					 fi_addr_t to, uint64_t tag,
-					 ssize_t ret)
+					 fi_addr_t to, uint64_t tag)
 {
 	struct tdm_xfer x;
+	ssize_t ret;
 
-	if (ret != -FI_EAGAIN) {
-		tdm_xfer_init(&x, flags, to, NULL);
-		tdm_xfer_buf(&x, buf, len);
-		x.tag = tag;
-		ret = send_locked(ep, &x);
-	}
+	tdm_xfer_init(&x, flags, to, NULL);
+	tdm_xfer_buf(&x, buf, len);
+	x.tag = tag;
+	ret = send_locked(ep, &x);
 	if (ret == -FI_EAGAIN)
 		return retry_later(ep->domain);
 	tdm_lock_release(&ep->domain->lock);
@@ -408,7 +405,9 @@ ssize_t tdm_route_inject(struct tdm_ep *ep, uint64_t flags, const void *buf,
 			      fi_tinject(ep->local, buf, len, p->local, tag) :
 			      fi_inject(ep->local, buf, len, p->local);
 	if (tdm_unlikely(ret))
-		return inject_again(ep, flags, buf, len, to, tag, ret);
+		return ret == -FI_EAGAIN ?
+			       retry_later(ep->domain) :
+			       inject_again(ep, flags, buf, len, to, tag);
 	tdm_lock_release(&ep->domain->lock);
 	return 0;
 }

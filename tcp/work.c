@@ -95,14 +95,11 @@ static int take_rma(struct tdm_domain *d, struct request *r)
 		     tdm_check_rma(r->ep, &op->msg, kind, op->flags, &r->x);
 }
 
-static int check_amo(struct tdm_domain *d, struct request *r,
-		     struct fid_ep *fid, struct tdm_amo_ask *ask,
+static int check_amo(struct request *r, struct tdm_amo_ask *ask,
 		     const struct fi_msg_atomic *m, uint64_t flags)
 {
-	int ret = check_ep(d, r, fid, flags);
+	int ret = tdm_check_amo(r->ep, ask, m, flags, &r->amo);
 
-	if (!ret)
-		ret = tdm_check_amo(r->ep, ask, m, flags, &r->amo);
 	if (!ret)
 		r->x = r->amo.x;
 	return ret;
@@ -112,8 +109,9 @@ static int take_atomic(struct tdm_domain *d, struct request *r)
 {
 	const struct fi_op_atomic *op = r->work->op.atomic;
 	struct tdm_amo_ask ask = { .kind = TDM_AMO_BASE };
+	int ret = check_ep(d, r, op->ep, op->flags);
 
-	return check_amo(d, r, op->ep, &ask, &op->msg, op->flags);
+	return ret ? ret : check_amo(r, &ask, &op->msg, op->flags);
 }
 
 static int take_fetch(struct tdm_domain *d, struct request *r)
@@ -122,8 +120,9 @@ static int take_fetch(struct tdm_domain *d, struct request *r)
 	struct tdm_amo_ask ask = { .kind = TDM_AMO_FETCH,
 				   .result = op->fetch.msg_iov,
 				   .result_count = op->fetch.iov_count };
+	int ret = check_ep(d, r, op->ep, op->flags);
 
-	return check_amo(d, r, op->ep, &ask, &op->msg, op->flags);
+	return ret ? ret : check_amo(r, &ask, &op->msg, op->flags);
 }
 
 static int take_compare(struct tdm_domain *d, struct request *r)
@@ -134,8 +133,9 @@ static int take_compare(struct tdm_domain *d, struct request *r)
 				   .compare_count = op->compare.iov_count,
 				   .result = op->fetch.msg_iov,
 				   .result_count = op->fetch.iov_count };
+	int ret = check_ep(d, r, op->ep, op->flags);
 
-	return check_amo(d, r, op->ep, &ask, &op->msg, op->flags);
+	return ret ? ret : check_amo(r, &ask, &op->msg, op->flags);
 }
 
 /* fi_trigger(3) 2.1, DEFERRED WORK QUEUES 5: Counter operations have no

@@ -117,8 +117,8 @@ static void complete(struct tdm_tcp *tcp, struct fi_peer_rx_entry *entry,
 	if (tdm_likely(len <= room))
 		tdm_done_recv(&tcp->a.done, entry, len);
 	else
-		tdm_done_recv_err(&tcp->a.done, entry, room, len - room,
-				  FI_ETRUNC, 0);
+		tdm_done_recv_err(&tcp->a.done, entry,
+				  tdm_truncated(room, len - room));
 	give_back(tcp, entry);
 }
 
@@ -127,8 +127,8 @@ static void fail(struct tdm_rx *rx, int err, int prov)
 	struct tdm_tcp *tcp = rx->conn->tcp;
 	struct fi_peer_rx_entry *entry = tdm_rx_stop(rx);
 
-	tdm_done_recv_err(&tcp->a.done, entry, tdm_min(rx->got, rx->room), 0,
-			  err, prov);
+	tdm_done_recv_err(&tcp->a.done, entry,
+			  tdm_failed(err, prov, tdm_min(rx->got, rx->room)));
 	give_back(tcp, entry);
 }
 

@@ -22,8 +22,8 @@ void tdm_tx_report(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
 		return;
 	op->ended = 1;
 	if (tdm_unlikely(err))
-		tdm_done_send_err(&c->tcp->a.done, op->context, op->flags, err,
-				  prov, op->addr);
+		tdm_done_send_err(&c->tcp->a.done, op->context, op->flags,
+				  op->addr, tdm_failed(err, prov, 0));
 	else
 		tdm_done_send(&c->tcp->a.done, op->context, op->flags);
 }

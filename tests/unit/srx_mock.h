@@ -189,8 +189,8 @@ public:
 		n = tdm_iov_copy_to(e->iov, e->count, 0, m->text.data(),
 				    m->text.size());
 		if (n < m->text.size())
-			tdm_done_recv_err(done, e, n, m->text.size() - n,
-					  FI_ETRUNC, 0);
+			tdm_done_recv_err(done, e,
+					  tdm_truncated(n, m->text.size() - n));
 		else
 			tdm_done_recv(done, e, n);
 		forget(e);

@@ -40,8 +40,8 @@ static void finish(struct fi_peer_rx_entry *e)
 	tdm_iov_copy_to(e->iov, e->count, 0, (const char *)&m->id,
 			tdm_min(n, sizeof(m->id)));
 	if (n < m->size)
-		tdm_done_recv_err(&tdt_model.done, e, n, m->size - n, FI_ETRUNC,
-				  0);
+		tdm_done_recv_err(&tdt_model.done, e,
+				  tdm_truncated(n, m->size - n));
 	else
 		tdm_done_recv(&tdt_model.done, e, n);
 	m->entry = NULL;

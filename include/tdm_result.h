@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How an operation ended, as the owner reports it: tdm_done.h. */
+#ifndef TDM_RESULT_H
+#define TDM_RESULT_H
+
+#include <stddef.h>
+
+#include <rdma/fi_errno.h>
+
+struct tdm_result {
+	size_t len;	/* bytes placed in the buffer of a receive */
+	size_t olen;	/* bytes of its message that did not fit */
+	int err;	/* positive fi_errno; 0: success */
+	int prov_errno; /* the transport's own reason, or 0 */
+};
+
+/* @len bytes were placed. */
+static inline struct tdm_result tdm_succeeded(size_t len)
+{
+	struct tdm_result r = { len, 0, 0, 0 };
+
+	return r;
+}
+
+/* The operation failed; @len bytes of its message had been placed. */
+static inline struct tdm_result tdm_failed(int err, int prov_errno, size_t len)
+{
+	struct tdm_result r = { len, 0, err, prov_errno };
+
+	return r;
+}
+
+/* @len bytes of the message fitted the receive, @olen did not. */
+static inline struct tdm_result tdm_truncated(size_t len, size_t olen)
+{
+	struct tdm_result r = { len, olen, FI_ETRUNC, 0 };
+
+	return r;
+}
+
+#endif /* TDM_RESULT_H */
