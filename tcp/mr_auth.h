@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who may use a memory region: peers with a key, or one of them. Such a region
- * keeps copies of the keys, so that it does not matter what becomes of the
+ * The right to a memory region for peers with a key, or for one of them. Such a
+ * region keeps copies of the keys, so that it does not matter what becomes of the
  * address vector they were in.
  */
 #ifndef TDM_TCP_MR_AUTH_H
@@ -17,9 +17,9 @@ struct tdm_mr_auth;
 struct tdm_rma_request;
 
 /*
- * Who may use a region of @d registered with @attr and @flags, fi_mr(3)
- * auth_key, struct fi_mr_auth_key and FI_AUTH_KEY, which is set only where
- * tdm_domain_av_keys(). Out: *@auth, NULL when @attr has no key: all may.
+ * Find the peers that may use a region of @d registered with @attr and @flags,
+ * fi_mr(3) auth_key, struct fi_mr_auth_key and FI_AUTH_KEY, which is set only
+ * where tdm_domain_av_keys(). Out: *@auth; NULL: @attr has no key, all may.
  * Errors: -FI_EINVAL, -FI_ENOMEM. Lock: taken inside.
  */
 int tdm_mr_auth_open(struct tdm_domain *d, const struct fi_mr_attr *attr,
@@ -28,7 +28,7 @@ int tdm_mr_auth_open(struct tdm_domain *d, const struct fi_mr_attr *attr,
 /* NULL is fine. Lock: none. */
 void tdm_mr_auth_free(struct tdm_mr_auth *auth);
 
-/* Not 0 when the initiator of @req may. Lock: held. */
+/* Not 0: the initiator of @req may use the region. Lock: held. */
 int tdm_mr_auth_ok(const struct tdm_mr_auth *auth,
 		   const struct tdm_rma_request *req);
 

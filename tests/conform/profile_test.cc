@@ -17,7 +17,7 @@ class Profile : public Parts
 protected:
 	struct fid_profile *p = nullptr;
 
-	/* What the callbacks saw: each event, and the count at that time. */
+	/* A call of a callback: its event, and the count at that time. */
 	struct Seen {
 		uint32_t id;
 		uint64_t tag;
