@@ -97,7 +97,7 @@ static struct profile *profile_of(struct fid_profile *fid)
 }
 
 /* -FI_EBUSY: the thread is in a callback of another domain. */
-static int enter(struct profile *p)
+static int enter(struct profile *p) TDM_TSA(no_thread_safety_analysis)
 {
 	if (telling)
 		return telling == p->ep->domain ? 0 : -FI_EBUSY;
@@ -105,7 +105,7 @@ static int enter(struct profile *p)
 	return 0;
 }
 
-static void leave(struct profile *p)
+static void leave(struct profile *p) TDM_TSA(no_thread_safety_analysis)
 {
 	if (!telling)
 		tdm_lock_release(&p->ep->domain->lock);
