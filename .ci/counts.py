@@ -37,22 +37,49 @@ def locked_in(path):
     return locked_of[path]
 
 
-class Run:
+class Work:
+    """A work of bench/count.c, on one tier."""
+
+    def __init__(self, tree, work, tier):
+        self.tree = tree
+        self.name, _, self.rest = work.partition(":")
+        self.env = {**os.environ, "FI_PROVIDER_PATH": str(tree / ".libs"),
+                    "FI_TANDEM_SHM": "auto" if tier == "shm" else "off"}
+
+    def run(self, count, *tool, more=()):
+        """Run it below TOOL; what it printed."""
+        argv = [str(self.tree / "libtool"), "--mode=execute", *tool,
+                str(self.tree / "tandem_count"), self.name, str(count), *more]
+        done = subprocess.run(argv, capture_output=True, text=True,
+                              env=self.env, check=False, timeout=600)
+        if done.returncode:
+            raise SystemExit(f"{' '.join(argv)}: {done.stderr[-2000:]}")
+        return done.stdout
+
+    def measure(self, what):
+        """The counts that one kind of measurement gives, WHAT among them."""
+        if self.name.startswith("mem-"):
+            values = map(float, self.run(self.rest).split())
+            return dict(zip(("bytes", "mapped"), values))
+        more = [self.rest] if self.rest else []
+        if what == "calls":
+            few, many = (system_calls(self, 10 * n, more) / 10
+                         for n in (FEW, MANY))
+            return {"calls": (many - few) / (MANY - FEW)}
+        few, many = (Callgrind(self, n, more) for n in (FEW, MANY))
+        return {"instructions": (many.module - few.module) / (MANY - FEW),
+                "locked": (many.locked - few.locked) / (MANY - FEW)}
+
+
+class Callgrind:
     """One run under callgrind: its totals."""
 
-    def __init__(self, tree, work, count, env, threading):
-        program = [str(tree / "tandem_count"), work, str(count)] + threading
-        libtool = [str(tree / "libtool"), "--mode=execute"]
+    def __init__(self, work, count, more):
         with tempfile.TemporaryDirectory() as scratch:
             out = Path(scratch) / "callgrind"
-            done = subprocess.run(
-                libtool + ["valgrind", "--tool=callgrind", "--dump-instr=yes",
-                           "--compress-pos=no", "--compress-strings=no",
-                           f"--callgrind-out-file={out}"] + program,
-                capture_output=True, text=True, env={**os.environ, **env},
-                check=False, timeout=600)
-            if done.returncode:
-                raise SystemExit(f"{' '.join(program)}: {done.stderr[-2000:]}")
+            work.run(count, "valgrind", "--tool=callgrind", "--dump-instr=yes",
+                     "--compress-pos=no", "--compress-strings=no",
+                     f"--callgrind-out-file={out}", more=more)
             self.module, self.locked = 0, 0
             self.read(out)
 
@@ -62,7 +89,7 @@ class Run:
             for line in lines:
                 if line.startswith("ob="):
                     path = line[3:].strip()
-                    inside = path.endswith(MODULE) or MODULE in path
+                    inside = MODULE in path
                     addresses = locked_in(path)
                 elif line.startswith("calls="):
                     skip = True  # the next line is the cost of the callee
@@ -82,44 +109,12 @@ def can_trace():
                           capture_output=True, check=False).returncode == 0
 
 
-def system_calls(tree, work, count, env, threading):
+def system_calls(work, count, more):
     """The system calls of a run, without those that give the core away."""
     with tempfile.NamedTemporaryFile() as out:
-        subprocess.run([str(tree / "libtool"), "--mode=execute", "strace",
-                        "-f", "-qq", "-o", out.name,
-                        str(tree / "tandem_count"), work, str(count)]
-                       + threading, env={**os.environ, **env}, check=True,
-                       capture_output=True, timeout=600)
+        work.run(count, "strace", "-f", "-qq", "-o", out.name, more=more)
         return sum(b"sched_yield" not in line and b"resumed" not in line
                    for line in out)
-
-
-def memory(tree, work, count, env):
-    done = subprocess.run([str(tree / "libtool"), "--mode=execute",
-                           str(tree / "tandem_count"), work, str(count)],
-                          capture_output=True, text=True,
-                          env={**os.environ, **env}, check=False, timeout=600)
-    if done.returncode:
-        raise SystemExit(f"{work}: {done.stderr[-2000:]}")
-    words = done.stdout.split()
-    return {"bytes": float(words[-1]),
-            "mapped": float(words[0]) if len(words) > 1 else 0.0}
-
-
-def measure(tree, work, tier, what):
-    env = {"FI_PROVIDER_PATH": str(tree / ".libs"),
-           "FI_TANDEM_SHM": "auto" if tier == "shm" else "off"}
-    name, _, rest = work.partition(":")
-    if name.startswith("mem-"):
-        return memory(tree, name, int(rest), env)
-    threading = [rest] if rest else []
-    if what == "calls":
-        few, many = (system_calls(tree, name, 10 * n, env, threading) / 10
-                     for n in (FEW, MANY))
-        return {"calls": (many - few) / (MANY - FEW)}
-    few, many = (Run(tree, name, n, env, threading) for n in (FEW, MANY))
-    return {"instructions": (many.module - few.module) / (MANY - FEW),
-            "locked": (many.locked - few.locked) / (MANY - FEW)}
 
 
 def main(tree, limits):
@@ -135,7 +130,7 @@ def main(tree, limits):
             continue
         done = results.setdefault((work, tier), {})
         if what not in done:
-            done.update(measure(tree, work, tier, what))
+            done.update(Work(tree, work, tier).measure(what))
         value = done[what]
         print(f"{work:24} {tier:5} {what:13} {value:10.2f} {limit:>10}",
               flush=True)

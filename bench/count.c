@@ -71,14 +71,24 @@ static struct fid_ep *open_ep(struct side *s)
 	return ep;
 }
 
-static fi_addr_t insert(struct side *at, struct fid_ep *ep)
+struct name {
+	char bytes[64];
+	size_t len;
+};
+
+static struct name name_of(struct fid_ep *ep)
 {
-	char name[64];
-	size_t len = sizeof(name);
+	struct name name = { .len = sizeof(name.bytes) };
+
+	check("fi_getname", fi_getname(&ep->fid, name.bytes, &name.len));
+	return name;
+}
+
+static fi_addr_t insert(struct side *at, struct name name)
+{
 	fi_addr_t addr;
 
-	check("fi_getname", fi_getname(&ep->fid, name, &len));
-	if (fi_av_insert(at->av, name, 1, &addr, 0, NULL) != 1)
+	if (fi_av_insert(at->av, name.bytes, 1, &addr, 0, NULL) != 1)
 		check("fi_av_insert", -FI_EINVAL);
 	return addr;
 }
@@ -101,7 +111,7 @@ static void open_all(int threading)
 		side[i].ep = open_ep(&side[i]);
 	}
 	for (i = 0; i < 2; i++)
-		side[i].to = insert(&side[i], side[!i].ep);
+		side[i].to = insert(&side[i], name_of(side[!i].ep));
 	check("fi_mr_reg", fi_mr_reg(side[1].domain, in, sizeof(in),
 				     FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY,
 				     0, &mr, NULL));
@@ -130,11 +140,22 @@ static void wait_at(int i)
 		check(#call, ret_);                                            \
 	} while (0)
 
+static void post_one(struct fid_ep *ep, size_t len)
+{
+	check("fi_trecv",
+	      fi_trecv(ep, in, len, NULL, FI_ADDR_UNSPEC, 1, 0, NULL));
+}
+
+/* Side @i sends by @ep, one of its own. */
+static void send_one(int i, struct fid_ep *ep, fi_addr_t to, size_t len)
+{
+	KEEP_ON(i, fi_tsend(ep, out, len, NULL, to, 1, NULL));
+}
+
 static void one_message(int i, size_t len)
 {
-	KEEP_ON(!i, fi_trecv(side[!i].ep, in, len, NULL, FI_ADDR_UNSPEC, 1, 0,
-			     NULL));
-	KEEP_ON(i, fi_tsend(side[i].ep, out, len, NULL, side[i].to, 1, NULL));
+	post_one(side[!i].ep, len);
+	send_one(i, side[i].ep, side[i].to, len);
 	wait_at(!i);
 	wait_at(i);
 }
@@ -157,12 +178,10 @@ static void unexpected(long n)
 	while (n--) {
 		int i = n & 1;
 
-		KEEP_ON(i, fi_tsend(side[i].ep, out, BYTES, NULL, side[i].to, 1,
-				    NULL));
+		send_one(i, side[i].ep, side[i].to, BYTES);
 		wait_at(i);
 		fi_cq_read(side[!i].cq, NULL, 0);
-		KEEP_ON(!i, fi_trecv(side[!i].ep, in, BYTES, NULL,
-				     FI_ADDR_UNSPEC, 1, 0, NULL));
+		post_one(side[!i].ep, BYTES);
 		wait_at(!i);
 	}
 }
@@ -174,11 +193,9 @@ static void rate(long n)
 
 	for (; n > 0; n -= 64) {
 		for (i = 0; i < 64; i++)
-			KEEP_ON(1, fi_trecv(side[1].ep, in, BYTES, NULL,
-					    FI_ADDR_UNSPEC, 1, 0, NULL));
+			post_one(side[1].ep, BYTES);
 		for (i = 0; i < 64; i++)
-			KEEP_ON(0, fi_tsend(side[0].ep, out, BYTES, NULL,
-					    side[0].to, 1, NULL));
+			send_one(0, side[0].ep, side[0].to, BYTES);
 		for (i = 0; i < 64; i++) {
 			wait_at(1);
 			wait_at(0);
@@ -216,8 +233,7 @@ static void empty(long n)
 static void post(long n)
 {
 	while (n--)
-		check("fi_trecv", fi_trecv(side[0].ep, in, BYTES, NULL,
-					   FI_ADDR_UNSPEC, 1, 0, NULL));
+		post_one(side[0].ep, BYTES);
 }
 
 /* ---- memory ---------------------------------------------------------------- */
@@ -270,11 +286,6 @@ static void mem_endpoint(long n)
 
 /* ---- idle peers, in a process of their own --------------------------------- */
 
-struct name {
-	char bytes[64];
-	size_t len;
-};
-
 static int to_child[2], to_parent[2];
 
 static void say(int fd, const void *buf, size_t len)
@@ -289,65 +300,26 @@ static void hear(int fd, void *buf, size_t len)
 		exit(1);
 }
 
-static struct name name_of(struct fid_ep *ep)
-{
-	struct name name = { .len = sizeof(name.bytes) };
-
-	check("fi_getname", fi_getname(&ep->fid, name.bytes, &name.len));
-	return name;
-}
-
-static fi_addr_t insert_name(struct fid_av *av, const struct name *name)
-{
-	fi_addr_t addr;
-
-	if (fi_av_insert(av, name->bytes, 1, &addr, 0, NULL) != 1)
-		check("fi_av_insert", -FI_EINVAL);
-	return addr;
-}
-
-/* A completion of @s. */
-static void wait_for(struct side *s)
-{
-	struct fi_cq_tagged_entry e;
-	ssize_t ret;
-
-	while ((ret = fi_cq_read(s->cq, &e, 1)) == -FI_EAGAIN)
-		;
-	check("fi_cq_read", ret);
-}
-
-/* A message by @s from @ep to @to, completed. */
-static void send_to(struct side *s, struct fid_ep *ep, fi_addr_t to)
-{
-	ssize_t ret;
-
-	while ((ret = fi_tsend(ep, out, BYTES, NULL, to, 1, NULL)) ==
-	       -FI_EAGAIN)
-		fi_cq_read(s->cq, NULL, 0);
-	check("fi_tsend", ret);
-	wait_for(s);
-}
-
-/* The process of the peers: @n endpoints that send a message and get one. */
+/*
+ * The process of the peers: @n endpoints of side 0 that send a message and get
+ * one each.
+ */
 static void be_peers(long n)
 {
-	struct side *s = &side[0];
 	struct name name;
 	fi_addr_t to;
-	long i;
 
 	hear(to_child[0], &name, sizeof(name));
-	to = insert_name(s->av, &name);
-	for (i = 0; i < n; i++) {
-		struct fid_ep *ep = open_ep(s);
+	to = insert(&side[0], name);
+	while (n--) {
+		struct fid_ep *ep = open_ep(&side[0]);
 
 		name = name_of(ep);
 		say(to_parent[1], &name, sizeof(name));
-		check("fi_trecv", fi_trecv(ep, in, BYTES, NULL, FI_ADDR_UNSPEC,
-					   1, 0, NULL));
-		send_to(s, ep, to);
-		wait_for(s);
+		post_one(ep, BYTES);
+		send_one(0, ep, to, BYTES);
+		wait_at(0);
+		wait_at(0);
 	}
 	while (read(to_child[0], in, 1) > 0)
 		;
@@ -364,7 +336,7 @@ static size_t mapped(void)
 		char *end;
 		size_t from = strtoul(line, &end, 16);
 
-		if (strstr(line, "memfd:") || strstr(line, "/dev/zero"))
+		if (strstr(line, "memfd:"))
 			sum += strtoul(end + 1, NULL, 16) - from;
 	}
 	if (maps)
@@ -375,10 +347,8 @@ static size_t mapped(void)
 /* Memory for each of @n peers that were talked to and are idle, address too. */
 static void mem_peer(long n)
 {
-	struct side *s = &side[0];
-	struct name name = name_of(s->ep);
+	struct name name = name_of(side[0].ep);
 	size_t before, map;
-	fi_addr_t addr;
 	long i;
 
 	say(to_child[1], &name, sizeof(name));
@@ -386,16 +356,15 @@ static void mem_peer(long n)
 	map = mapped();
 	for (i = 0; i < n; i++) {
 		hear(to_parent[0], &name, sizeof(name));
-		check("fi_trecv", fi_trecv(s->ep, in, BYTES, NULL,
-					   FI_ADDR_UNSPEC, 1, 0, NULL));
-		wait_for(s);
-		addr = insert_name(s->av, &name);
-		send_to(s, s->ep, addr);
+		post_one(side[0].ep, BYTES);
+		wait_at(0);
+		send_one(0, side[0].ep, insert(&side[0], name), BYTES);
+		wait_at(0);
 	}
 	for (i = 0; i < 1000; i++)
-		fi_cq_read(s->cq, NULL, 0);
-	printf("%.1f mapped ", ((double)mapped() - (double)map) / (double)n);
+		fi_cq_read(side[0].cq, NULL, 0);
 	show(before, n);
+	printf("%.1f\n", ((double)mapped() - (double)map) / (double)n);
 }
 
 static const struct {
