@@ -185,26 +185,35 @@ int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	return 0;
 }
 
+/* The peer's request for the ranges of @rec. */
+static struct tdm_rma_request request_of(const struct tdm_conn *c,
+					 const struct tdm_wire_rec *rec)
+{
+	const struct tdm_rma_request req = {
+		.key = rec->key,
+		.addr = rec->addr,
+		.len = rec->total,
+		.src = c->fi_addr,
+		.from = &c->addr.u.sa,
+		.auth = tdm_auth_find(c->tcp->a.keys, c->addr.key),
+		.more = c->more,
+		.more_count = c->more_count,
+	};
+
+	return req;
+}
+
 enum tdm_wire_status tdm_rma_get(struct tdm_conn *c,
 				 const struct tdm_wire_rec *rec,
 				 uint64_t access,
 				 struct fi_peer_rx_entry **entry)
 {
 	struct tdm_tcp *tcp = c->tcp;
-	struct tdm_rma_request req = {
-		.key = rec->key,
-		.addr = rec->addr,
-		.len = rec->total,
-		.access = access,
-		.data = rec->data,
-		.flags = (rec->flags & TDM_WIRE_F_DATA) ? FI_REMOTE_CQ_DATA : 0,
-		.src = c->fi_addr,
-		.from = &c->addr.u.sa,
-		.auth = tdm_auth_find(tcp->a.keys, c->addr.key),
-		.more = c->more,
-		.more_count = c->more_count,
-	};
+	struct tdm_rma_request req = request_of(c, rec);
 
+	req.access = access;
+	req.data = rec->data;
+	req.flags = (rec->flags & TDM_WIRE_F_DATA) ? FI_REMOTE_CQ_DATA : 0;
 	c->more_count = 0;
 	if (!tcp->rma)
 		return TDM_WIRE_S_ACCESS;
@@ -291,14 +300,7 @@ static enum tdm_wire_status carry_out(struct tdm_conn *c,
 {
 	struct tdm_tcp *tcp = c->tcp;
 	struct tdm_rma_atomic a = {
-		.rma = { .key = rec->key,
-			 .addr = rec->addr,
-			 .len = rec->total,
-			 .src = c->fi_addr,
-			 .from = &c->addr.u.sa,
-			 .auth = tdm_auth_find(tcp->a.keys, c->addr.key),
-			 .more = c->more,
-			 .more_count = c->more_count },
+		.rma = request_of(c, rec),
 		.amo = rec->amo,
 		.operands = operands,
 		.result = result,
