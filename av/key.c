@@ -47,11 +47,6 @@ void tdm_keyring_free(struct tdm_keyring *ring)
 	free(ring);
 }
 
-static int is_key(const struct tdm_auth_key *k, const void *key, size_t size)
-{
-	return k->size == size && !memcmp(k->bytes, key, size);
-}
-
 /*
  * Insert a key of @size bytes. Out: *@handle. Errors: -FI_EINVAL for an invalid
  * size, -FI_ENOSPC beyond TDM_AUTH_KEYS_MOST.
@@ -64,7 +59,7 @@ static int insert(struct tdm_keyring *ring, const void *key, size_t size,
 	if (!key || !tdm_auth_size_ok(size))
 		return -FI_EINVAL;
 	for (s = ring->slot; s < ring->slot + NUMBERS; s++) {
-		if (s->inserts && is_key(&s->key, key, size))
+		if (s->inserts && tdm_auth_is(&s->key, key, size))
 			break;
 		if (!room && !s->inserts && !s->users && !s->addrs)
 			room = s;

@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/base.h"
 
@@ -38,6 +39,13 @@ struct tdm_auth_key {
 	uint32_t size; /* bytes */
 	uint8_t bytes[TDM_AUTH_MOST_BYTES];
 };
+
+/* Is @k the key of @size bytes at @key? */
+static inline int tdm_auth_is(const struct tdm_auth_key *k, const void *key,
+			      size_t size)
+{
+	return k->size == size && !memcmp(k->bytes, key, size);
+}
 
 /* The keys of an endpoint, as they were when it was enabled. */
 struct tdm_auth_keys {

@@ -44,9 +44,9 @@ static int find_key(const struct tdm_av *av, const struct fi_mr_auth_key *who,
 	fi_addr_t handle = who->src_addr;
 
 	*id = 0;
-	if (!(flags & FI_AUTH_KEY) && handle == FI_ADDR_UNSPEC)
-		return 0;
 	if (!(flags & FI_AUTH_KEY)) {
+		if (handle == FI_ADDR_UNSPEC)
+			return 0;
 		if (tdm_av_addr(av, handle, &auth->only))
 			return -FI_EINVAL;
 		handle = TDM_SPACE_WILD | auth->only.key;
@@ -117,8 +117,7 @@ static int has_key(const struct tdm_auth_keys *keys,
 	size_t i;
 
 	for (i = 0; i < keys->count; i++) {
-		if (keys->key[i].size == key->size &&
-		    !memcmp(keys->key[i].bytes, key->bytes, key->size))
+		if (tdm_auth_is(&keys->key[i], key->bytes, key->size))
 			return 1;
 	}
 	return 0;
