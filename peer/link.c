@@ -275,26 +275,34 @@ int tdm_link_av_open(struct tdm_link *link, const struct fi_av_attr *owner,
 	return fi_av_open(link->domain, &attr, av, NULL);
 }
 
+/* Insert @addr with its user id *@a, which becomes the peer's address. */
+static int av_insert(struct fid_av *av, const void *addr, fi_addr_t *a)
+{
+	int n = fi_av_insert(av, addr, 1, a, FI_AV_USER_ID, NULL);
+
+	if (n < 0)
+		return n;
+	return n == 1 ? 0 : -FI_EADDRNOTAVAIL;
+}
+
+static int av_insert_key(struct fid_av *av, const void *addr, uint32_t key,
+			 fi_addr_t *a)
+{
+	const struct tdm_keys_ops *ops = tdm_open_ops(&av->fid, TDM_KEYS_OPS);
+
+	return ops ? ops->insert(av, addr, key, a) : -FI_ENOSYS;
+}
+
 int tdm_link_av_insert(struct fid_av *av, const void *addr, uint32_t key,
 		       fi_addr_t owner_addr, fi_addr_t *peer_addr)
 {
-	const struct tdm_keys_ops *ops;
 	fi_addr_t a = owner_addr;
-	int n;
+	int ret = key ? av_insert_key(av, addr, key, &a) :
+			av_insert(av, addr, &a);
 
-	if (key) {
-		ops = tdm_open_ops(&av->fid, TDM_KEYS_OPS);
-		n = ops ? ops->insert(av, addr, key, &a) : -FI_ENOSYS;
-		n = n ? n : 1;
-	} else {
-		n = fi_av_insert(av, addr, 1, &a, FI_AV_USER_ID, NULL);
-	}
-	if (n < 0)
-		return n;
-	if (n != 1)
-		return -FI_EADDRNOTAVAIL;
-	*peer_addr = a;
-	return 0;
+	if (!ret)
+		*peer_addr = a;
+	return ret;
 }
 
 void tdm_link_av_remove(struct fid_av *av, fi_addr_t peer_addr)
