@@ -23,8 +23,8 @@ struct tdm_ep;
 struct tdm_xfer;
 
 /*
- * What differs by kind of endpoint, beside its receive side (rx_side.h). Each
- * kind has one, in the file named here:
+ * The parts of an endpoint that differ by its kind, but for its receive side
+ * (rx_side.h). Each kind has one table, in the file named here:
  *
  *   ep.c       fi_endpoint(): has the transports and the queues
  *   srx_ctx.c  fi_srx_context(): posts receives, nothing else
@@ -84,9 +84,9 @@ struct tdm_ep {
 	size_t inject_bytes;
 	/*
 	 * The flags that an operation may have without a second look at it.
-	 * What was granted is info->caps; operations with other flags are
-	 * refused, or checked further: receives if their source counts
-	 * (exact), and all that are triggered.
+	 * info->caps has the capabilities that were granted. An operation with
+	 * other flags than these is refused, or checked further: a receive if
+	 * its source counts (exact), and each that is triggered.
 	 */
 	uint64_t plain;
 	int tx_selective; /* FI_SELECTIVE_COMPLETION at bind */

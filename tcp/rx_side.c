@@ -83,7 +83,7 @@ static ssize_t own_left(const struct tdm_ep *ep)
 	return (ssize_t)tdm_min(tdm_srx_left(ep->srx), SSIZE_MAX);
 }
 
-static void own_forget(struct tdm_ep *ep, fi_addr_t addr)
+void tdm_rx_side_forget(struct tdm_ep *ep, fi_addr_t addr)
 {
 	tdm_srx_forget(ep->srx, addr);
 }
@@ -105,7 +105,7 @@ const struct tdm_rx_side_ops tdm_rx_own = {
 	.flush = own_flush,
 	.cancel = own_cancel,
 	.left = own_left,
-	.forget = own_forget,
+	.forget = tdm_rx_side_forget,
 	.set_min_multi_recv = own_set_min_multi_recv,
 	.close = own_close,
 };
@@ -119,7 +119,7 @@ static struct fid_peer_srx *no_export(struct tdm_ep *ep, enum tdm_transport t)
 	return NULL;
 }
 
-static int no_enable(struct tdm_ep *ep)
+int tdm_rx_side_no_enable(struct tdm_ep *ep)
 {
 	(void)ep;
 	return 0;
@@ -149,7 +149,7 @@ static void no_forget(struct tdm_ep *ep, fi_addr_t addr)
 	(void)addr;
 }
 
-static void no_set_min_multi_recv(struct tdm_ep *ep, size_t bytes)
+void tdm_rx_side_no_min_multi_recv(struct tdm_ep *ep, size_t bytes)
 {
 	(void)ep;
 	(void)bytes;
@@ -157,13 +157,13 @@ static void no_set_min_multi_recv(struct tdm_ep *ep, size_t bytes)
 
 const struct tdm_rx_side_ops tdm_rx_none = {
 	.export_to = no_export,
-	.enable = no_enable,
+	.enable = tdm_rx_side_no_enable,
 	.rebound = nothing,
 	.flush = nothing,
 	.cancel = tdm_rx_side_no_cancel,
 	.left = tdm_rx_side_no_left,
 	.forget = no_forget,
-	.set_min_multi_recv = no_set_min_multi_recv,
+	.set_min_multi_recv = tdm_rx_side_no_min_multi_recv,
 	.close = nothing,
 };
 

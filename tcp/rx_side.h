@@ -59,9 +59,16 @@ extern const struct tdm_rx_side_ops tdm_rx_own, tdm_rx_part, tdm_rx_none;
 /* Give @ep a receive side of its own. Errors: -FI_ENOMEM. */
 int tdm_rx_side_open(struct tdm_ep *ep) tdm_must_check;
 
-/* cancel() and left() where nothing is posted to the endpoint itself. */
+/* Calls of tables where nothing is posted to the endpoint itself. */
 ssize_t tdm_rx_side_no_cancel(struct tdm_ep *ep, void *context);
 ssize_t tdm_rx_side_no_left(const struct tdm_ep *ep);
+void tdm_rx_side_no_min_multi_recv(struct tdm_ep *ep, size_t bytes);
+
+/* enable() where there is nothing to do. */
+int tdm_rx_side_no_enable(struct tdm_ep *ep);
+
+/* forget() of endpoints that use one struct tdm_srx. */
+void tdm_rx_side_forget(struct tdm_ep *ep, fi_addr_t addr);
 
 /* Attributes of a receive side of @ep. */
 struct tdm_srx_attr tdm_rx_side_attr(struct tdm_ep *ep);

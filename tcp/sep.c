@@ -36,13 +36,6 @@ static struct fid_peer_srx *group_export(struct tdm_ep *ep,
 	return tdm_srx_group_export(ep->sep->group, t);
 }
 
-/* Each context is enabled on its own. */
-static int group_enable(struct tdm_ep *ep)
-{
-	(void)ep;
-	return 0;
-}
-
 static void group_rebound(struct tdm_ep *ep)
 {
 	unsigned int i;
@@ -90,7 +83,7 @@ static void group_close(struct tdm_ep *ep)
 
 static const struct tdm_rx_side_ops rx_group = {
 	.export_to = group_export,
-	.enable = group_enable,
+	.enable = tdm_rx_side_no_enable, /* contexts are enabled one by one */
 	.rebound = group_rebound,
 	.flush = group_flush,
 	.cancel = tdm_rx_side_no_cancel,

@@ -169,18 +169,6 @@ static void seat_flush(struct tdm_ep *ep)
 	tdm_srx_seat_flush(ep->seat);
 }
 
-static void seat_forget(struct tdm_ep *ep, fi_addr_t addr)
-{
-	tdm_srx_forget(ep->srx, addr);
-}
-
-/* Receives are posted to the context, whose value counts. */
-static void seat_set_min_multi_recv(struct tdm_ep *ep, size_t bytes)
-{
-	(void)ep;
-	(void)bytes;
-}
-
 static void seat_close(struct tdm_ep *ep)
 {
 	struct tdm_ep *ctx = ep->srx_ctx;
@@ -199,8 +187,9 @@ static const struct tdm_rx_side_ops rx_seat = {
 	.flush = seat_flush,
 	.cancel = tdm_rx_side_no_cancel,
 	.left = tdm_rx_side_no_left,
-	.forget = seat_forget,
-	.set_min_multi_recv = seat_set_min_multi_recv,
+	.forget = tdm_rx_side_forget,
+	/* the value of the shared context counts */
+	.set_min_multi_recv = tdm_rx_side_no_min_multi_recv,
 	.close = seat_close,
 };
 
