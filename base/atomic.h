@@ -78,13 +78,13 @@ static inline uint64_t tdm_a64_exchange(tdm_a64 *a, uint64_t v)
 	return __atomic_exchange_n(&a->v, v, __ATOMIC_ACQ_REL);
 }
 
-/* Orders all before it against the stores after it. */
+/* Orders all loads and stores before the call against the stores after it. */
 static inline void tdm_fence_release(void)
 {
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
-/* Orders the stores before it against the loads after it. */
+/* Orders the stores before the call against the loads after it. */
 static inline void tdm_fence_full(void)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -93,9 +93,9 @@ static inline void tdm_fence_full(void)
 /*
  * Ask the processor to fetch the cache line of @p for writing: other cores give
  * up their copies now, while this one has other work. Nothing is accessed; @p
- * need not be mapped. The builtin would fetch for reading unless the compiler
- * is told of a processor that has the instruction; every x86 with 64 bits
- * accepts it.
+ * need not be mapped. On x86-64 the instruction is written out: the compiler's
+ * builtin would fetch for reading unless the build names a processor that has
+ * prefetchw, but every 64-bit x86 processor accepts it.
  */
 static inline void tdm_prefetch_write(const void *p)
 {

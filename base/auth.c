@@ -115,10 +115,6 @@ const struct tdm_auth_key *tdm_auth_which(const struct tdm_auth_keys *keys,
 	const struct tdm_auth_key *found = NULL;
 	size_t i;
 
-	/*
-	 * All keys are tried, so that the time taken does not tell which one
-	 * matched.
-	 */
 	for (i = 0; i < keys->count; i++) {
 		if (tdm_auth_check(&keys->key[i], role, text, proof) && !found)
 			found = &keys->key[i];

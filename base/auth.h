@@ -5,7 +5,9 @@
  * session; doc/PROTOCOL.md "Keys" has the transcript. The definitions are in
  * base/auth.c, the only user of libcrypto.
  *
- * The calls keep no state and need no lock.
+ * Proofs, which arrive from outside, are compared in constant time
+ * (tdm_auth_check()); tdm_auth_is() compares keys that this process already
+ * has. The calls keep no state and need no lock.
  */
 #ifndef TDM_BASE_AUTH_H
 #define TDM_BASE_AUTH_H
@@ -17,18 +19,21 @@
 #include "base/base.h"
 
 enum {
-	TDM_AUTH_LEAST_BYTES = 16, /* of a key */
+	TDM_AUTH_LEAST_BYTES = 16, /* shortest key */
 	TDM_AUTH_MOST_BYTES = 64,
 	TDM_AUTH_NONCE_BYTES = 16,
 	TDM_AUTH_PROOF_BYTES = 32,
-	TDM_AUTH_KEYS_MOST = 32, /* at most in one endpoint */
+	TDM_AUTH_KEYS_MOST = 32, /* greatest number of keys of an endpoint */
 };
 
-/* Role and purpose of a proof; the first byte that goes into it. */
+/*
+ * Who makes a proof, and in which message; the first byte that the proof covers
+ * after the protocol's label.
+ */
 enum tdm_auth_role {
-	TDM_AUTH_TCP_HELLO = 'H',  /* the initiator, in its first words */
+	TDM_AUTH_TCP_HELLO = 'H',  /* the initiator, in its first message */
 	TDM_AUTH_TCP_SERVER = 'S', /* the acceptor, in its answer */
-	TDM_AUTH_TCP_CLIENT = 'C', /* the initiator, having read that */
+	TDM_AUTH_TCP_CLIENT = 'C', /* the initiator, after that answer */
 	TDM_AUTH_SHM_HELLO = 'h',
 	TDM_AUTH_SHM_SERVER = 's',
 	TDM_AUTH_SHM_CLIENT = 'c',
@@ -40,7 +45,10 @@ struct tdm_auth_key {
 	uint8_t bytes[TDM_AUTH_MOST_BYTES];
 };
 
-/* Is @k the key of @size bytes at @key? */
+/*
+ * Not 0 when @k is the key of @size bytes at @key. Both are the process's own:
+ * the time taken depends on where they differ.
+ */
 static inline int tdm_auth_is(const struct tdm_auth_key *k, const void *key,
 			      size_t size)
 {
@@ -53,26 +61,27 @@ struct tdm_auth_keys {
 	struct tdm_auth_key key[];
 };
 
-/* Is @size that of a key? */
+/* Not 0 when a key may have @size bytes. */
 static inline int tdm_auth_size_ok(size_t size)
 {
 	return size >= TDM_AUTH_LEAST_BYTES && size <= TDM_AUTH_MOST_BYTES;
 }
 
 /*
- * Memory for @count keys, all bytes 0; NULL: out of memory. tdm_auth_free()
- * wipes it.
+ * Allocates an array of @count keys, all bytes 0. The caller frees it with
+ * tdm_auth_free(), which wipes the keys. NULL: out of memory.
  */
 struct tdm_auth_keys *tdm_auth_alloc(size_t count);
 void tdm_auth_free(struct tdm_auth_keys *keys);
 
 /*
- * A list with one key, the @size bytes at @key. tdm_auth_size_ok(@size) must
- * hold. NULL: out of memory.
+ * Allocates an array with one key, a copy of the @size bytes at @key, and id 0.
+ * tdm_auth_size_ok(@size) must hold. The caller frees it with tdm_auth_free().
+ * NULL: out of memory.
  */
 struct tdm_auth_keys *tdm_auth_one(const void *key, size_t size);
 
-/* The key @id of @keys, or NULL. @keys may be NULL. */
+/* Returns the key of @keys whose id is @id, or NULL. @keys may be NULL. */
 const struct tdm_auth_key *tdm_auth_find(const struct tdm_auth_keys *keys,
 					 uint32_t id);
 
@@ -86,8 +95,8 @@ struct tdm_auth_text {
 
 /*
  * The text that the proof in a message covers: the first @own bytes of the
- * message at @at; when it is an answer, also the @all bytes at @first that it
- * answers.
+ * message at @at; if it answers a message, also that message, the @all bytes at
+ * @first, which come first. @first is NULL if it answers none.
  */
 static inline struct tdm_auth_text tdm_auth_text(const void *at, size_t own,
 						 const void *first, size_t all)
@@ -108,18 +117,22 @@ int tdm_auth_prove(const struct tdm_auth_key *key, enum tdm_auth_role role,
 
 /*
  * Not 0 when @proof is the one that tdm_auth_prove() makes. The time taken does
- * not depend on where the two differ.
+ * not depend on where they differ.
  */
 int tdm_auth_check(const struct tdm_auth_key *key, enum tdm_auth_role role,
 		   const struct tdm_auth_text *text, const uint8_t *proof);
 
-/* The first of @keys whose proof is @proof, or NULL. */
+/*
+ * Returns the first of @keys for which tdm_auth_check() accepts @proof, or
+ * NULL. Checks all keys, so that the time taken does not tell which one
+ * matched.
+ */
 const struct tdm_auth_key *tdm_auth_which(const struct tdm_auth_keys *keys,
 					  enum tdm_auth_role role,
 					  const struct tdm_auth_text *text,
 					  const uint8_t *proof);
 
-/* Fill @nonce[TDM_AUTH_NONCE_BYTES]. Errors: -FI_ENODATA. */
+/* Fill @nonce[TDM_AUTH_NONCE_BYTES] with random bytes. Errors: -FI_ENODATA. */
 int tdm_auth_nonce(uint8_t *nonce) tdm_must_check;
 
 /* Overwrite @n bytes of a secret. */

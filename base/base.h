@@ -18,22 +18,27 @@
 #define tdm_must_check __attribute__((warn_unused_result))
 #define tdm_unused __attribute__((unused))
 #define tdm_always_inline inline __attribute__((always_inline))
-/* Inlines every callee, also of other files, that is not tdm_noinline. */
+/*
+ * Inlines all calls in the function, also of functions of other files, unless
+ * the callee is tdm_noinline.
+ */
 #define tdm_flatten __attribute__((flatten))
 /* Never inlined: it would take registers of the function that calls it. */
 #define tdm_noinline __attribute__((noinline))
 #define tdm_likely(x) __builtin_expect(!!(x), 1)
 #define tdm_unlikely(x) __builtin_expect(!!(x), 0)
 
-/* Size of one cache line of the machines we lay shared records out for. */
+/*
+ * Cache line size for which structures shared between processes are laid out.
+ */
 enum { TDM_CACHE_LINE_BYTES = 64 };
 
 #define TDM_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 /*
- * The structure of type @type whose member @member is *@ptr. The assignment
- * to a typed pointer makes a wrong member a compile-time error; a plain cast
- * of the pointer would hide it.
+ * A pointer to the structure of type @type whose member @member @ptr points to.
+ * The assignment to a typed pointer makes a wrong member a compile-time error;
+ * a plain cast of the pointer would hide it.
  */
 #define tdm_container_of(ptr, type, member)                                    \
 	__extension__({                                                        \

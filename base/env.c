@@ -93,7 +93,8 @@ struct param {
 };
 
 /*
- * Is @text a word of the list @yes or @no? A space follows each word of a list.
+ * Set *@out to 1 if @text is a word of the list @yes, to 0 if it is one of @no.
+ * A space follows each word of a list.
  */
 static int parse_word(const char *text, const char *yes, const char *no,
 		      int *out)
@@ -166,7 +167,10 @@ static int parse_stand_in(const struct param *p, const char *text)
 	return NONSENSE;
 }
 
-/* Decimal digits up to @end. Returns 0, or -1. */
+/*
+ * Parse the decimal digits from @text up to @end. Returns 0, or -1: another
+ * character, or no digit.
+ */
 static int digits(const char *text, const char *end, uint64_t *out)
 {
 	uint64_t v = 0;
@@ -195,7 +199,10 @@ struct suffix {
 	uint64_t factor;
 };
 
-/* A number with a suffix of @list. The last suffix of the list is empty. */
+/*
+ * Parse a number that ends with a suffix of @list. The last suffix of the list
+ * is empty.
+ */
 static int parse_suffixed(const struct param *p, const char *text,
 			  const struct suffix *list, uint64_t *out)
 {

@@ -8,7 +8,7 @@
 
 enum tdm_shm_mode {
 	TDM_SHM_AUTO, /* shared memory where possible */
-	TDM_SHM_OFF,  /* never offered, never accepted */
+	TDM_SHM_OFF,  /* never used, whoever asks */
 	TDM_SHM_ONLY, /* a peer without shared memory is unreachable */
 };
 
@@ -28,8 +28,9 @@ struct tdm_env {
 	size_t unexp_max_bytes;	  /* unexpected messages held per endpoint */
 	size_t inject_max_bytes;  /* injected messages held per process */
 	int cma;		  /* 0: never use process_vm_readv */
-	int report;		  /* 1: table of peers at endpoint close */
-	const char *stand_in;	  /* name of another provider, or NULL */
+	/* 1: log a table of peers at endpoint close */
+	int report;
+	const char *stand_in; /* name of another provider, or NULL */
 };
 
 extern struct tdm_env tdm_env;

@@ -16,7 +16,10 @@ struct item {
 	unsigned bits;
 };
 
-/* The decimal number @text, at most @most; -1 when it is anything else. */
+/*
+ * Returns the value of the decimal number @text, or -1 when it is larger than
+ * @most or no number.
+ */
 static int number(const char *text, unsigned most)
 {
 	unsigned v = 0;
@@ -38,7 +41,10 @@ static unsigned family_bits(sa_family_t family)
 	return family == AF_INET ? 32 : 128;
 }
 
-/* 0, or -1: @text is too long, or looks like a network and is not valid. */
+/*
+ * Parse the @len bytes at @text into *@item. Returns 0, or -1: @len is too
+ * large, or the text has a slash and is not a valid network.
+ */
 static int read_item(const char *text, size_t len, struct item *item)
 {
 	char *slash;
@@ -86,9 +92,9 @@ static int means(const struct item *item, const char *name,
 }
 
 /*
- * Called again and again, steps through the items of a list. Returns the length
- * of the item at *@at without separators, 0 at the end; sets *@except to 1 at
- * the first item that excludes interfaces.
+ * Steps through a list: each call moves *@at to the next item and returns the
+ * item's length without separators, 0 at the end. Sets *@except to 1 at the
+ * first item that excludes interfaces.
  */
 static size_t next_item(const char **at, int *except)
 {

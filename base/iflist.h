@@ -10,7 +10,8 @@
 #include <sys/socket.h>
 
 /*
- * Not 0 when each item of @list that has the form of a network is a valid one.
+ * Not 0 when @list is valid: no item is too long, and each with a slash is a
+ * network.
  */
 int tdm_iflist_ok(const char *list);
 

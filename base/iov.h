@@ -12,8 +12,8 @@
 #include "base/base.h"
 
 /*
- * Sum of the lengths of iov[count]. Returns 0 and *@total, or -1 when the sum
- * does not fit a size_t.
+ * Sets *@total to the sum of the lengths of iov[count]. Returns 0, or -1 when
+ * the sum does not fit a size_t.
  */
 static inline int tdm_iov_total(const struct iovec *iov, size_t count,
 				size_t *total)

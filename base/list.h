@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Intrusive doubly linked list with a head node. A node that is on no list
- * points at itself: tdm_list_del() of it is harmless, and tdm_list_linked()
- * tells.
+ * points at itself: tdm_list_del() of it is harmless, and tdm_list_linked() of
+ * it is 0.
  */
 #ifndef TDM_BASE_LIST_H
 #define TDM_BASE_LIST_H

@@ -76,9 +76,10 @@ static inline void tdm_lock_release(struct tdm_lock *l)
 }
 
 /*
- * From now on the lock is real, whatever the application promised: a thread of
- * the provider is about to use it. The caller is an application's thread inside
- * the domain; by that promise no other thread is. The lock is not held.
+ * Make the lock effective although the application promised to serialise: a
+ * thread of the provider is about to use it. The caller is an application's
+ * thread inside the domain, does not hold the lock, and by the promise is the
+ * only one there.
  */
 static inline void tdm_lock_enable(struct tdm_lock *l)
 {
@@ -86,7 +87,7 @@ static inline void tdm_lock_enable(struct tdm_lock *l)
 		l->enabled = 1;
 }
 
-/* First statement of each function whose caller must hold the lock. */
+/* The first statement of each function whose caller must hold the lock. */
 static inline void tdm_assert_held(const struct tdm_lock *l)
 {
 	assert(!l->enabled || l->held);

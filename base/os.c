@@ -31,8 +31,8 @@
 #include "base/atomic.h"
 
 /*
- * Bits for so many descriptors; pages of the array that hold no bit stay
- * unallocated.
+ * Descriptors below this number have a bit. Pages of the array in which no bit
+ * was ever set take no memory.
  */
 enum { SOCKETS_MOST = 1 << 20 };
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pool of fixed-size objects. Objects are cut from slabs that double in size
- * and live until the pool ends, so that steady traffic allocates nothing. An
- * object carries no header while it is in use; objects whose size is a
- * multiple of a cache line begin on one. Freed memory is poisoned in debug
- * builds. Not locked: the owner of the pool serialises.
+ * Pool of fixed-size objects. Objects are cut from slabs, which are freed only
+ * when the pool ends, so that steady traffic allocates nothing. Each slab holds
+ * twice as many objects as the one before, up to TDM_POOL_MOST_OBJECTS. An
+ * object carries no header while it is in use; objects whose size is a multiple
+ * of a cache line begin on one. Freed objects are overwritten in debug builds.
+ * Not locked: the owner of the pool serialises.
  */
 #ifndef TDM_BASE_POOL_H
 #define TDM_BASE_POOL_H
@@ -26,17 +27,17 @@ struct tdm_pool {
 	struct tdm_pool_node *free;
 	struct tdm_pool_slab *slabs;
 	size_t object_bytes; /* rounded up to 16 */
-	size_t next_objects; /* size of the next slab */
-	size_t in_use;	     /* objects handed out */
-	size_t limit;	     /* most objects ever handed out at once; 0: none */
+	size_t next_objects; /* how many the next slab gets */
+	size_t in_use;	     /* objects that callers have */
+	size_t limit;	     /* greatest value of in_use; 0: no limit */
 };
 
 enum { TDM_POOL_FIRST_OBJECTS = 16, TDM_POOL_MOST_OBJECTS = 4096 };
 
 /*
  * Prepare an empty pool of objects of @bytes each; nothing is allocated until
- * the first object is asked for. @limit: most objects in use at once, 0 for
- * no limit.
+ * the first object is asked for. At most @limit objects can be in use at once;
+ * 0: no limit.
  */
 static inline void tdm_pool_init(struct tdm_pool *p, size_t bytes, size_t limit)
 {
@@ -73,7 +74,10 @@ static inline int tdm_pool_grow(struct tdm_pool *p)
 	return 0;
 }
 
-/* A free object, uninitialised, or NULL: then call tdm_pool_alloc(). */
+/*
+ * Returns a free object, uninitialised, or NULL when there is none; then call
+ * tdm_pool_alloc().
+ */
 static inline void *tdm_pool_take(struct tdm_pool *p)
 {
 	struct tdm_pool_node *f = p->free;
@@ -85,13 +89,19 @@ static inline void *tdm_pool_take(struct tdm_pool *p)
 	return f;
 }
 
-/* 0: the next tdm_pool_alloc() succeeds. For pools without a limit. */
+/*
+ * Makes sure that a free object is there. Returns 0: the next tdm_pool_alloc()
+ * succeeds; else out of memory. For pools without a limit.
+ */
 static inline int tdm_pool_ready(struct tdm_pool *p)
 {
 	return tdm_likely(p->free != NULL) ? 0 : tdm_pool_grow(p);
 }
 
-/* An uninitialised object, or NULL when memory or the limit is exhausted. */
+/*
+ * Returns an uninitialised object, or NULL when memory or the limit is
+ * exhausted.
+ */
 static inline void *tdm_pool_alloc(struct tdm_pool *p)
 {
 	void *obj = tdm_pool_take(p);

@@ -47,12 +47,15 @@ enum tdm_report_state {
 	TDM_REPORT_LOST = 3    /* was in use; it failed with the error err */
 };
 
-/* How large messages cross shared memory; never renumbered. */
+/*
+ * How the payload of large messages gets from one process to the other through
+ * shared memory; never renumbered.
+ */
 enum tdm_report_large {
 	TDM_REPORT_LARGE_NONE = 0,   /* not known yet, or another path */
 	TDM_REPORT_LARGE_CMA = 1,    /* read by process_vm_readv(2) */
 	TDM_REPORT_LARGE_BOUNCE = 2, /* copied through a shared area */
-	TDM_REPORT_LARGE_COPY = 3    /* the endpoint to itself: one copy */
+	TDM_REPORT_LARGE_COPY = 3    /* sent to the endpoint itself: one copy */
 };
 
 /* The traffic of one path. */
@@ -81,10 +84,10 @@ struct tdm_report_path {
 	uint64_t tx_bytes;
 	uint64_t rx_msgs;
 	uint64_t rx_bytes;
-	uint32_t state;	   /* enum tdm_report_state */
-	int32_t err;	   /* positive fi_errno; TDM_REPORT_LOST only */
-	uint32_t large_rx; /* enum tdm_report_large, of the last life: of what
-			      the peer sends */
+	uint32_t state; /* enum tdm_report_state */
+	int32_t err;	/* positive fi_errno; TDM_REPORT_LOST only */
+	/* enum tdm_report_large: of what the peer sends, in the last life */
+	uint32_t large_rx;
 	uint32_t large_tx; /* of what this endpoint sends; known after the
 			      first large message */
 	uint64_t lives;	   /* lives the path has had, this one included */

@@ -24,8 +24,9 @@ enum tdm_amo_kind {
 
 enum {
 	/*
-	 * Most bytes of operands in one call, buf and compare together. A
-	 * record of that size fits the smallest ring at any position.
+	 * Greatest number of operand bytes in one call, those of buf and
+	 * compare together. A record of that size fits the smallest ring at any
+	 * position.
 	 */
 	TDM_AMO_BYTES = 1024,
 	TDM_AMO_IOV_LIMIT = 8, /* elements of one vector: tx_attr->iov_limit */
@@ -57,7 +58,9 @@ struct tdm_amo_call {
 	struct iovec result[TDM_AMO_IOV_LIMIT];
 };
 
-/* Operands that the call supplies for each element of the target. */
+/*
+ * Returns how many operands the call supplies for each element of the target.
+ */
 static inline unsigned tdm_amo_operands(const struct tdm_amo *a)
 {
 	if (a->kind == TDM_AMO_COMPARE)
@@ -66,8 +69,9 @@ static inline unsigned tdm_amo_operands(const struct tdm_amo *a)
 }
 
 /*
- * Do @bytes at the target and @len bytes of operands fit @a? The check uses the
- * record alone; the owner of the memory decides whether the operation exists.
+ * Not 0 when @bytes at the target and @len bytes of operands fit @a. The check
+ * uses the record alone; the owner of the memory decides whether the operation
+ * exists.
  */
 static inline int tdm_amo_fits(const struct tdm_amo *a, uint64_t bytes,
 			       uint64_t len)
@@ -76,7 +80,7 @@ static inline int tdm_amo_fits(const struct tdm_amo *a, uint64_t bytes,
 	       len <= TDM_AMO_BYTES && len == bytes * tdm_amo_operands(a);
 }
 
-/* Does @a return the former values? */
+/* Not 0 when @a returns the former values. */
 static inline int tdm_amo_fetches(const struct tdm_amo *a)
 {
 	return a->kind != TDM_AMO_BASE;

@@ -12,12 +12,12 @@
 
 #include "tdm_ranges.h"
 
-/* The arguments of a call, apart from the place at the target. */
+/* The arguments of an atomic call, apart from the place at the target. */
 struct tdm_amo_ask {
 	enum tdm_amo_kind kind;
 	enum fi_datatype type;
 	enum fi_op op;
-	const struct fi_ioc *buf, *compare, *result; /* by kind, else NULL */
+	const struct fi_ioc *buf, *compare, *result; /* NULL if unused */
 	size_t buf_count, compare_count, result_count;
 	size_t count; /* values at the target; 0: as in buf or result */
 };
@@ -32,7 +32,7 @@ struct tdm_amo_where {
 	size_t more_count, values;
 };
 
-/* An empty ask; tdm_amo_from_message() or tdm_amo_ask() fills it in. */
+/* Returns an empty ask, for tdm_amo_from_message() or tdm_amo_ask(). */
 static inline struct tdm_amo_ask tdm_amo_begin(enum tdm_amo_kind kind)
 {
 	struct tdm_amo_ask ask;
@@ -42,7 +42,7 @@ static inline struct tdm_amo_ask tdm_amo_begin(enum tdm_amo_kind kind)
 	return ask;
 }
 
-/* An ask with buf as its only operand; the caller adds compare and result. */
+/* Returns an ask with operand buf; the caller adds compare and result. */
 static inline struct tdm_amo_ask
 tdm_amo_ask(enum tdm_amo_kind kind, enum fi_datatype type, enum fi_op op,
 	    const struct fi_ioc *buf, size_t count)
@@ -89,8 +89,8 @@ struct tdm_amo_post {
 };
 
 /*
- * Turn @ioc, whose values have @size bytes each, into @iov. Out: *@bytes,
- * capped when it is excessive, so that no sum overflows. Errors: -FI_EINVAL.
+ * Turn @ioc, whose values have @size bytes each, into @iov. Out: *@bytes, their
+ * sum; if excessive, a lower one above TDM_AMO_BYTES. Errors: -FI_EINVAL.
  */
 static inline int tdm_amo_vector(struct iovec *iov, const struct fi_ioc *ioc,
 				 size_t count, size_t size, size_t *bytes)
@@ -126,7 +126,7 @@ static inline int tdm_amo_post_result(struct tdm_amo_call *call,
 }
 
 /*
- * Fill @p for @ask, whose values have @size bytes, but for the members that
+ * Fill @p for @ask, whose values have @size bytes, except for the members that
  * tdm_amo_address() sets. Errors: -FI_EINVAL: no value, too many vectors, or
  * vectors with different numbers of values; -FI_EMSGSIZE: more than
  * TDM_AMO_BYTES.
@@ -176,7 +176,7 @@ static inline int tdm_amo_prepare(struct tdm_amo_post *p,
 	return 0;
 }
 
-/* Set the members that tdm_amo_prepare() left; x.flags get @flags too. */
+/* Set the members of @p that tdm_amo_prepare() left; @flags go to x.flags. */
 static inline void tdm_amo_address(struct tdm_amo_post *p,
 				   const struct tdm_amo_where *w,
 				   uint64_t flags)

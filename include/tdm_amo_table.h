@@ -16,11 +16,14 @@ struct tdm_amo_table {
 	/* Post @ask to @where. Returns the result of the call. */
 	ssize_t (*post)(struct fid_ep *ep, const struct tdm_amo_ask *ask,
 			const struct tdm_amo_where *where, uint64_t flags);
-	/* Default flags, fi_endpoint(3) "op_flags". */
+	/*
+	 * Returns the flags of a call that takes none, fi_endpoint(3)
+	 * "op_flags".
+	 */
 	uint64_t (*flags)(struct fid_ep *ep);
 	/*
-	 * The flags of a message call that was given @given. Errors: those of
-	 * the call.
+	 * Out: *@flags of a message call to which the application gave @given.
+	 * Errors: those of the call.
 	 */
 	int (*message_flags)(struct fid_ep *ep, uint64_t given,
 			     uint64_t *flags);
@@ -34,7 +37,7 @@ static inline const struct tdm_amo_table *tdm_amo_table(struct fid_ep *ep)
 	return tdm_container_of(ep->atomic, struct tdm_amo_table, ops);
 }
 
-/* The single range named by the arguments of a call. */
+/* Returns the place at the target for a call that names one range. */
 static inline struct tdm_amo_where tdm_amo_one(fi_addr_t peer, uint64_t addr,
 					       uint64_t key, void *context)
 {

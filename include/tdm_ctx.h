@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Several receive contexts behind one SRX. fi_peer(3) knows one receive queue
- * per endpoint; a scalable endpoint has many. Its owner exports one SRX as
- * usual, which stands for context 0 and takes back the entries of all, and
- * with it this interface, opened by
- * fi_open_ops(&srx->ep_fid.fid, TDM_CTX_OPS, 0, &ops, NULL).
+ * per endpoint; a scalable endpoint has many. The owner of such an endpoint
+ * exports one SRX as usual: it stands for context 0, and its free_entry()
+ * accepts the entries of all contexts. The exported SRX also offers this
+ * interface, opened by fi_open_ops(&srx->ep_fid.fid, TDM_CTX_OPS, 0, &ops,
+ * NULL).
  *
- * A transport gets the SRX of the context that a message names from srx() and
- * calls its get_msg() or get_tag(); all other calls are made on the SRX it
- * imported. A receive of such an endpoint completes through recv() and
- * recv_err(), not through a CQ bound to it: tdm_done_recv() does so when
- * tdm_done.ctx is set.
+ * For a message that names a context, a transport gets the SRX of that context
+ * from srx() and calls its get_msg() or get_tag(); it makes all other calls on
+ * the SRX that it imported. A receive of such an endpoint completes through
+ * recv() and recv_err(), not through a CQ bound to it: tdm_done_recv() calls
+ * them when tdm_done.ctx is set.
  *
  * All functions: domain lock held.
  */
@@ -21,19 +22,22 @@
 
 #define TDM_CTX_OPS "tandem_contexts_1"
 
-/* Most receive contexts of an endpoint; an index has 16 bits. */
+/* Greatest number of receive contexts of an endpoint; an index has 16 bits. */
 enum { TDM_CTX_MOST = 65536 };
 
 struct tdm_ctx_ops {
 	size_t size;
-	/* Receive contexts of the endpoint that exports @srx; at least 1. */
+	/*
+	 * The number of receive contexts of the endpoint that exports @srx; at
+	 * least 1.
+	 */
 	unsigned int (*count)(struct fid_peer_srx *srx);
 	/* The SRX of context @index, which is below count(). */
 	struct fid_peer_srx *(*srx)(struct fid_peer_srx *srx,
 				    unsigned int index);
 	/*
-	 * Like tdm_done_recv() and tdm_done_recv_err(), through the CQ and
-	 * counter of the entry's context.
+	 * As tdm_done_recv() and tdm_done_recv_err(), but write to the CQ and
+	 * the counter of the context that @entry belongs to.
 	 */
 	void (*recv)(const struct fi_peer_rx_entry *entry, size_t len);
 	void (*recv_err)(const struct fi_peer_rx_entry *entry, size_t len,

@@ -2,8 +2,8 @@
 /*
  * How an operation ends: at most one completion and exactly one count, written
  * through the owner's exported objects (fi_peer(3)). Both transports end their
- * operations here. So fi_cq(3) and fi_cntr(3) hold alike for both, and those of
- * TDM_DEFERRED end elsewhere without a transport knowing it.
+ * operations here. So completions and counts are the same for both. Operations
+ * with TDM_DEFERRED go to tdm_op.h, which no transport notices.
  *
  * All functions: domain lock held.
  */
@@ -35,13 +35,11 @@ struct tdm_done {
 	struct fid_peer_cntr *read_cntr;	 /* FI_READ */
 	struct fid_peer_cntr *remote_write_cntr; /* FI_REMOTE_WRITE */
 	struct fid_peer_cntr *remote_read_cntr;	 /* FI_REMOTE_READ */
-	/*
-	 * Reports receives of a scalable endpoint; rx_cq and the like are NULL.
-	 */
+	/* Scalable endpoints: reports receives; rx_cq etc. are NULL. */
 	const struct tdm_ctx_ops *ctx;
-	const struct tdm_user_ids *ids; /* of the AV; NULL: addresses have none */
-	int strangers;	  /* FI_SOURCE_ERR: an unknown source is an error */
-	uint64_t refused; /* FI_REMOTE_READ, _WRITE: rights not granted */
+	const struct tdm_user_ids *ids; /* of the AV; NULL: none */
+	int strangers;	  /* FI_SOURCE_ERR: unknown sources are errors */
+	uint64_t refused; /* of FI_REMOTE_READ, _WRITE: not granted */
 };
 
 /* The counter an operation with @flags counts on, or NULL. */
@@ -109,7 +107,10 @@ static inline void tdm_done_send_err(const struct tdm_done *d, void *context,
 	d->tx_cq->owner_ops->writeerr(d->tx_cq, &e);
 }
 
-/* The rare cases of a completion. Returns 1 when it is written. */
+/*
+ * The rare cases of tdm_done_recv(). Returns 1 when the completion is written,
+ * 0 when the caller must go on.
+ */
 static tdm_noinline __attribute__((unused)) int
 tdm_done_recv_rare(const struct tdm_done *d, const struct fi_peer_rx_entry *e,
 		   size_t len)
@@ -141,8 +142,8 @@ tdm_done_recv_rare(const struct tdm_done *d, const struct fi_peer_rx_entry *e,
 /*
  * The message of @e is in place: @len bytes were written to e->iov. Uses
  * e->flags, context, tag, cq_data and addr. The caller then frees the entry.
- * Also for entries of include/tdm_rma.h, which make a completion only with
- * remote CQ data.
+ * Entries of include/tdm_rma.h complete here too, but only those with remote CQ
+ * data get an entry in the CQ.
  */
 static inline void tdm_done_recv(const struct tdm_done *d,
 				 const struct fi_peer_rx_entry *e, size_t len)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The report of an operation to a completion queue, fi_cq(3). */
+/* The entry of fi_cq(3) that reports an operation. */
 #ifndef TDM_ENTRY_H
 #define TDM_ENTRY_H
 
@@ -20,7 +20,10 @@
 #define TDM_CQ_TX_FLAGS                                                        \
 	(FI_SEND | FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE)
 
-/* The error entry for the receive of @e, with @len bytes placed. */
+/*
+ * Fill @x with the error entry for the receive of @e: error @err, @len bytes
+ * were placed in the buffer.
+ */
 static inline void tdm_entry_of_error(struct fi_cq_err_entry *x,
 				      const struct fi_peer_rx_entry *e,
 				      size_t len, int err)
@@ -36,7 +39,7 @@ static inline void tdm_entry_of_error(struct fi_cq_err_entry *x,
 	x->src_addr = e->addr;
 }
 
-/* The error entry of a send; the caller sets src_addr. */
+/* Fill @x with the error entry of a send; the caller sets src_addr. */
 static inline void tdm_entry_of_send_error(struct fi_cq_err_entry *x,
 					   void *context, uint64_t flags,
 					   int err, int prov_errno)

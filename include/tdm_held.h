@@ -3,8 +3,8 @@
  * The account of an endpoint's unexpected messages: the memory they take,
  * whichever transport brought them and whether or not their sender is alive.
  * The owner keeps it; a transport gets it from its export of the receive side:
- * fi_open_ops(&srx->ep_fid.fid, TDM_HELD_OPS, 0, &held, NULL). If the owner has
- * none, a transport keeps its own.
+ * fi_open_ops(&srx->ep_fid.fid, TDM_HELD_OPS, 0, &held, NULL). If the owner
+ * offers no account, the transport keeps one of its own.
  *
  * Spec: fi_tandem(7), LIMITS.
  */
@@ -21,14 +21,14 @@
 enum {
 	/* Charged by TCP for each unexpected message, beside its payload. */
 	TDM_HELD_CHARGE_BYTES = 512,
-	/* Every peer may use so much, whatever others use. */
+	/* Each peer may use this much, however much others use. */
 	TDM_HELD_SHARE_BYTES = 64 << 10,
 };
 
 /* G: domain lock. */
 struct tdm_held {
 	size_t size;	      /* of this structure */
-	uint32_t entry_bytes; /* the owner's entry of a message; constant */
+	uint32_t entry_bytes; /* size of the owner's entry of a message */
 	/* Used by messages, or promised to peers that may send some. */
 	uint64_t bytes;
 };
@@ -41,8 +41,9 @@ static inline uint64_t tdm_held_room(const struct tdm_held *held)
 }
 
 /*
- * May a message of @need bytes be kept whose sender sent it while closing? Such
- * messages may take as much more as a process may hold in injected messages.
+ * Not 0 when a message of @need bytes may be kept although its sender is gone:
+ * it sent the message while it closed. For such messages the limit is higher by
+ * the bytes that a process may have in injected messages.
  */
 static inline int tdm_held_keeps(const struct tdm_held *held, uint64_t need)
 {

@@ -17,9 +17,10 @@
 #include "base/base.h"
 
 /*
- * A peer that reports an address which it did not get in an entry of the
- * receive side asks for its id: fi_open_ops(&srx->ep_fid.fid, TDM_IDS_OPS, 0,
- * &ops, NULL). An owner without user ids need not have it.
+ * A peer provider asks the owner for the user id of an address that it reports
+ * without having got it in an entry of the receive side:
+ * fi_open_ops(&srx->ep_fid.fid, TDM_IDS_OPS, 0, &ops, NULL). An owner without
+ * user ids need not offer this.
  */
 #define TDM_IDS_OPS "tandem_ids_1"
 
@@ -33,13 +34,16 @@ struct tdm_user_ids {
 	fi_addr_t *id; /* [count], by address */
 	size_t count;  /* 0: no user ids, addresses are reported */
 	/*
-	 * By number of an authorization key, less 1; NULL: handles are
+	 * Of authorization keys: key_id[number - 1]. NULL: handles are
 	 * reported.
 	 */
 	const fi_addr_t *key_id;
 };
 
-/* The id reported for @addr, which may be FI_ADDR_UNSPEC. */
+/*
+ * Returns the id that completions report for @addr, which may be
+ * FI_ADDR_UNSPEC.
+ */
 static inline fi_addr_t tdm_id(const struct tdm_user_ids *ids, fi_addr_t addr)
 {
 	return addr < ids->count ? ids->id[addr] : addr;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Freeing a struct fi_info. Copies may hold authorization keys, which
- * fi_freeinfo(3) leaves in the freed memory: only the function here calls it.
+ * Freeing a struct fi_info. Copies may hold authorization keys, and
+ * fi_freeinfo(3) does not overwrite the memory that it frees: all other code
+ * calls tdm_info_free().
  */
 #ifndef TDM_INFO_H
 #define TDM_INFO_H
@@ -12,7 +13,7 @@
 
 #include "base/auth.h"
 
-/* fi_freeinfo(3) of all of @list, after overwriting keys. NULL is fine. */
+/* Overwrite the keys in @list, then free the list. @list may be NULL. */
 static inline void tdm_info_free(struct fi_info *list)
 {
 	struct fi_info *i;

@@ -10,10 +10,7 @@
 
 #include "tdm_xfer.h"
 
-/*
- * Copies of a request and of all that it points to but the
- * buffers.
- */
+/* A request, and copies of all that it points to except the buffers. */
 struct tdm_xfer_kept {
 	struct tdm_xfer x;
 	struct tdm_amo_call amo;
@@ -22,8 +19,8 @@ struct tdm_xfer_kept {
 };
 
 /*
- * Copy @x to @kept, which must not move, and its payload of x->len bytes to
- * @copy (NULL: the buffers are used where they are).
+ * Copy @x to @kept, which must not move. With @copy, also copy the payload of
+ * x->len bytes there; with NULL the request goes on to use the buffers of @x.
  */
 static inline void tdm_xfer_keep(struct tdm_xfer_kept *kept,
 				 const struct tdm_xfer *x, void *copy)

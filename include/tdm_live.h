@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Lets the owner ask a peer provider, beyond fi_peer(3), whether a session is
- * alive. A stranger may claim the address of a peer; the owner must reject the
- * claim while the real peer is alive. A peer need not offer this.
+ * alive. A TCP connection may claim to come from a process that has a session;
+ * the owner must reject the claim while that process is alive. A peer provider
+ * need not offer this.
  */
 #ifndef TDM_LIVE_H
 #define TDM_LIVE_H
@@ -11,17 +12,17 @@
 
 #include <rdma/fi_endpoint.h>
 
-/* Name for fi_open_ops(3) on an endpoint of the peer. */
+/* Name for fi_open_ops(3) on an endpoint of the peer provider. */
 #define TDM_LIVE_OPS "tandem_live_1"
 
 struct tdm_live_ops {
 	size_t size;
 	/*
 	 * Not 0 while @ep has a session with the endpoint whose socket address
-	 * is the @len bytes at @addr, by the key with number @key (0: its own,
-	 * or none). If the call finds that the other process
-	 * is gone, it still returns not 0 this time, and the next pass of
-	 * progress ends the session. Lock: held.
+	 * is the @len bytes at @addr, made with the key with number @key (0:
+	 * the endpoint's own key, or none). If the call finds that the other
+	 * process is gone, it still returns not 0 this time, and the next pass
+	 * of progress ends the session. Lock: held.
 	 */
 	int (*live)(struct fid_ep *ep, const void *addr, size_t len,
 		    uint32_t key);

@@ -9,8 +9,8 @@
 #include <rdma/fabric.h>
 
 /*
- * fi_open_ops(3) of @fid, whose ops table may lack any call. Returns the
- * interface @name, or NULL: it is not offered.
+ * Asks @fid for the interface @name, as fi_open_ops(3) does; the ops table of
+ * @fid may lack any call. Returns the interface, or NULL: it is not offered.
  */
 static inline void *tdm_open_ops(struct fid *fid, const char *name)
 {

@@ -2,10 +2,11 @@
 /*
  * Message order of one-sided operations, fi_endpoint(3) msg_order. The requests
  * to a peer are sent and processed in the order they were posted, whatever
- * order was granted, and most are carried out when they are processed. Two
- * kinds are *slow*: the bytes of a long write follow its announcement, and
- * those of a long read are fetched later. An operation that must not overtake a
- * slow one waits at the initiator until the slow one has ended (doc/adr/0021).
+ * order was granted, and most operations are carried out when their request is
+ * processed. Two kinds are *slow*: a long write, whose bytes follow its
+ * announcement, and a long read, whose bytes are fetched later. An operation
+ * that must not overtake a slow one waits at the initiator until the slow one
+ * has ended (doc/adr/0021).
  */
 #ifndef TDM_ORDER_H
 #define TDM_ORDER_H
@@ -22,20 +23,23 @@
  */
 enum { TDM_SAMPLE_BYTES = TDM_AMO_BYTES };
 
-/* Orders of all kinds of operations, for those who ask for them. */
+/* All orders that fi_getinfo grants to applications that ask for them. */
 #define TDM_ORDER_RMA                                                          \
 	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR |           \
 	 FI_ORDER_WAW | FI_ORDER_WAS | FI_ORDER_SAR | FI_ORDER_SAW |           \
 	 FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR |              \
 	 FI_ORDER_RMA_WAW)
 
-/* Kinds that wait for slow operations: bits of FI_SEND, FI_READ, FI_WRITE. */
+/*
+ * Which kinds of operations wait for slow ones: bits of FI_SEND, FI_READ and
+ * FI_WRITE.
+ */
 struct tdm_order {
 	uint64_t after_write;
 	uint64_t after_read;
 };
 
-/* The order of an endpoint that was granted @msg_order. */
+/* Returns the order of an endpoint that was granted @msg_order. */
 static inline struct tdm_order tdm_order(uint64_t msg_order)
 {
 	struct tdm_order o = { 0, 0 };
@@ -59,7 +63,7 @@ static inline struct tdm_order tdm_order(uint64_t msg_order)
 /* The slow operations to one peer that have not ended. */
 struct tdm_slow {
 	uint32_t writes, reads;
-	uint64_t held; /* kinds that wait for them, as in tdm_order */
+	uint64_t held; /* kinds that wait now, as in tdm_order */
 };
 
 /* Count @n more (-1: one fewer) slow operations like the one with @flags. */
@@ -75,7 +79,10 @@ static inline void tdm_slow_add(struct tdm_slow *slow,
 		     (slow->reads ? o->after_read : 0);
 }
 
-/* Must an operation with @flags wait? An atomic one may read and write. */
+/*
+ * Not 0 when an operation with @flags must wait. An atomic one counts as a read
+ * and as a write.
+ */
 static inline int tdm_slow_holds(const struct tdm_slow *slow, uint64_t flags)
 {
 	uint64_t kind = flags & FI_ATOMIC ?

@@ -2,9 +2,9 @@
 /*
  * The order in which the bytes of a one-sided write become visible at their
  * target. Programs poll the last byte of a write to learn that all of it is
- * there, fi_tandem(7) ORDERING. So however the bytes travel, those in the last
- * cache line of the target are stored after all others, and the last of these
- * by a separate store.
+ * there, fi_tandem(7) ORDERING. So, whichever transport copies the bytes, it
+ * stores those in the last cache line of the target after all others, and the
+ * last word of that line by a separate store.
  *
  * A write of up to 8 bytes is one store wherever the machine has one.
  */
@@ -19,8 +19,9 @@
 enum { TDM_LINE_BYTES = 64 };
 
 /*
- * Bytes at the end of iov[count], which has no empty element, that must come
- * last: those in the cache line of the last byte. 0 for an empty vector.
+ * Returns how many bytes at the end of iov[count], which has no empty element,
+ * must be stored last: those in the cache line of the last byte. 0 for an empty
+ * vector.
  */
 static inline size_t tdm_place_last(const struct iovec *iov, size_t count)
 {
@@ -39,7 +40,8 @@ typedef uint32_t __attribute__((may_alias)) tdm_place_u32;
 typedef uint64_t __attribute__((may_alias)) tdm_place_u64;
 
 /*
- * Store @width bytes (1, 2, 4 or 8) of @src to @to, aligned to @width, at once.
+ * Store @width bytes (1, 2, 4 or 8) of @src to @to, which is aligned to @width,
+ * by one store.
  */
 static inline void tdm_place_word(void *to, const void *src, size_t width)
 {
@@ -69,8 +71,9 @@ static inline void tdm_place_word(void *to, const void *src, size_t width)
 
 /*
  * Store the @n bytes of @src, at least 1 and at most tdm_place_last(), at the
- * end of iov[count]: after all earlier stores, and the last word, as wide as
- * its alignment allows, after the others.
+ * end of iov[count] after all earlier stores: first all but the last word, then
+ * that word by one store. The word is as wide as @n and the alignment of its
+ * end allow.
  */
 static inline void tdm_place_end(const struct iovec *iov, size_t count,
 				 const void *src, size_t n)
@@ -88,8 +91,8 @@ static inline void tdm_place_end(const struct iovec *iov, size_t count,
 }
 
 /*
- * Store the @n bytes of @src at byte @at of iov[count], a whole write whose
- * earlier bytes have been stored.
+ * Store the @n bytes of @src from byte @at on in iov[count], the whole target
+ * of a write. All earlier bytes of the write must have been stored.
  */
 static inline void tdm_place(const struct iovec *iov, size_t count, size_t at,
 			     const void *src, size_t n)

@@ -14,8 +14,9 @@
 #include <rdma/providers/fi_prov.h>
 
 /*
- * The embedded shared-memory peer, shm/provider.c. Static storage. It opens only with FI_PEER:
- * every object it needs is imported from the owner that calls it.
+ * Returns the embedded shared-memory peer provider, shm/provider.c; static
+ * storage. Its objects can be opened only with FI_PEER: each imports the
+ * owner's object.
  */
 struct fi_provider *tdm_shm_provider(void);
 
@@ -33,20 +34,21 @@ enum tdm_reason {
 	TDM_REASON_RESOURCE,	/* memory, descriptors or a system call */
 	TDM_REASON_SEGMENT,	/* segment not sealed as required */
 	TDM_REASON_DISABLED,	/* FI_TANDEM_SHM=off or endpoint option */
-	/* another process has bound our attach socket's name */
+	/* another process holds our attach socket's name */
 	TDM_REASON_NAME,
 	TDM_REASON_COUNT
 };
 
 /*
- * Event a peer writes to the imported EQ: fi_eq_write(eq, FI_NOTIFY, &event,
- * sizeof(event), 0). entry.fid is the peer's endpoint, entry.data the pair's
- * address in the owner's space (FI_ADDR_UNSPEC when it is not inserted).
+ * An event that a peer provider writes to the imported EQ: fi_eq_write(eq,
+ * FI_NOTIFY, &event, sizeof(event), 0). entry.fid is the peer provider's
+ * endpoint, entry.data the owner's address of the remote endpoint
+ * (FI_ADDR_UNSPEC when it is not inserted).
  */
 enum tdm_peer_event_type {
-	TDM_PEER_UP,	  /* attached; the pair uses the peer */
-	TDM_PEER_REFUSED, /* cannot be attached; err and reason tell why */
-	TDM_PEER_LOST,	  /* was attached and has gone; err tells how */
+	TDM_PEER_UP,	  /* attached: the pair uses shared memory */
+	TDM_PEER_REFUSED, /* attach failed; err and reason tell why */
+	TDM_PEER_LOST,	  /* an attached pair has lost its peer */
 };
 
 struct tdm_peer_event {
@@ -57,7 +59,7 @@ struct tdm_peer_event {
 	uint32_t addrlen; /* bytes used of addr */
 	uint8_t addr[28]; /* the remote endpoint's sockaddr_in or _in6 */
 	uint32_t cma;	  /* 1: large messages use process_vm_readv */
-	/* TDM_PEER_LOST: of the session that ended, fi_ext_tandem.h. */
+	/* TDM_PEER_LOST: counts of the session that ended, fi_ext_tandem.h. */
 	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes;
 	uint32_t large_rx, large_tx; /* enum tdm_report_large */
 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ranges at the target of a one-sided operation: from the calls to a struct
- * tdm_xfer, and back to a list.
+ * The ranges at the target of a one-sided operation: from the arguments of a
+ * call to a struct tdm_xfer, and from there to a list.
  */
 #ifndef TDM_RANGES_H
 #define TDM_RANGES_H
 
 #include "tdm_xfer.h"
 
-/* Bytes that the one-sided @x accesses at the target. */
+/* Returns how many bytes the one-sided @x accesses at the target. */
 static inline size_t tdm_xfer_target(const struct tdm_xfer *x)
 {
 	return x->flags & FI_ATOMIC ? x->amo->bytes : x->len;
@@ -17,7 +17,8 @@ static inline size_t tdm_xfer_target(const struct tdm_xfer *x)
 /*
  * Set the ranges iov[@count] at the target in @x, whose vector is filled in.
  * The only place that checks such a list. Errors: -FI_EINVAL: no range, too
- * many, or a sum unlike that of the local vector; -FI_EMSGSIZE: an overflow.
+ * many, or ranges with another sum of bytes than the local vector;
+ * -FI_EMSGSIZE: the sum overflows.
  */
 static inline int tdm_xfer_ranges(struct tdm_xfer *x,
 				  const struct fi_rma_iov *iov, size_t count)
@@ -58,7 +59,10 @@ static inline size_t tdm_xfer_list(const struct tdm_xfer *x,
 	return more + 1;
 }
 
-/* Write the ranges of @x, counted in values of @size bytes, to @out. */
+/*
+ * Copy all ranges of @x, counted in values of @size bytes, to @out. Returns how
+ * many.
+ */
 static inline size_t tdm_xfer_values(const struct tdm_xfer *x, size_t size,
 				     struct fi_rma_ioc *out)
 {
@@ -73,7 +77,10 @@ static inline size_t tdm_xfer_values(const struct tdm_xfer *x, size_t size,
 	return n;
 }
 
-/* The number of values in iov[@count]. Errors: -FI_EINVAL. Out: *@values. */
+/*
+ * Set *@values to the number of values in iov[@count]. Errors: -FI_EINVAL: no
+ * range, too many, a range without values, or the sum overflows.
+ */
 static inline int tdm_ranges_values(const struct fi_rma_ioc *iov, size_t count,
 				    size_t *values)
 {

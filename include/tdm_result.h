@@ -14,7 +14,7 @@ struct tdm_result {
 	int prov_errno; /* the transport's own reason, or 0 */
 };
 
-/* @len bytes were placed. */
+/* The result of a success; @len bytes were placed. */
 static inline struct tdm_result tdm_succeeded(size_t len)
 {
 	struct tdm_result r = { len, 0, 0, 0 };
@@ -22,7 +22,7 @@ static inline struct tdm_result tdm_succeeded(size_t len)
 	return r;
 }
 
-/* The operation failed; @len bytes of its message had been placed. */
+/* The result of a failure with @err; @len bytes were placed before it. */
 static inline struct tdm_result tdm_failed(int err, int prov_errno, size_t len)
 {
 	struct tdm_result r = { len, 0, err, prov_errno };
@@ -30,7 +30,10 @@ static inline struct tdm_result tdm_failed(int err, int prov_errno, size_t len)
 	return r;
 }
 
-/* @len bytes of the message fitted the receive, @olen did not. */
+/*
+ * The result of a message that was too long: @len bytes of it fitted the
+ * receive, @olen did not.
+ */
 static inline struct tdm_result tdm_truncated(size_t len, size_t olen)
 {
 	struct tdm_result r = { len, olen, FI_ETRUNC, 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calls of fi_rma(3), for the file that has the table of owner or peer. Its
- * own functions stand in front of the #include: default_flags(),
- * inject_flags() and message_flags() as tdm_send.inc.h has them, and
+ * The calls of fi_rma(3). The owner and the peer each include this in the file
+ * that has their ops tables. That file defines, in front of the #include,
+ * default_flags(), inject_flags() and message_flags() (see tdm_send.inc.h), and
  *
  *   post_rma(ep, x)    check @x and start it
  *
@@ -45,8 +45,8 @@ static ssize_t rma_vector(struct fid_ep *ep, struct tdm_xfer *x,
 }
 
 /*
- * The request of fi_readmsg(3) or fi_writemsg(3), @op FI_READ or FI_WRITE,
- * which refers to the vectors of @m.
+ * Fill @x with the request of fi_readmsg(3) or fi_writemsg(3); @op is FI_READ
+ * or FI_WRITE. @x then points to the vectors of @m.
  */
 static int fill_rma(struct fid_ep *ep, const struct fi_msg_rma *m, uint64_t op,
 		    uint64_t given, struct tdm_xfer *x)
@@ -165,7 +165,7 @@ static ssize_t rma_injectdata(struct fid_ep *ep, const void *buf, size_t len,
 	return rma_buf(ep, &x, buf, len);
 }
 
-/* The table of both. */
+/* The table of the calls, for the owner and for the peer. */
 #define TDM_RMA_CALLS                                                          \
 	{                                                                      \
 		.size = sizeof(struct fi_ops_rma),                             \

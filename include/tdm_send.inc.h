@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calls of fi_msg(3) and fi_tagged(3) that send, but fi_inject() and
- * fi_tinject(), for the file that has the tables of owner or peer. Its own
- * functions stand in front of the #include, so that they are called directly:
+ * The calls of fi_msg(3) and fi_tagged(3) that send, except fi_inject() and
+ * fi_tinject(). The owner and the peer each include this in the file that has
+ * their ops tables. That file defines these functions in front of the #include,
+ * so that they are called directly:
  *
  *   default_flags(ep)    flags of a call that takes none, fi_endpoint(3)
- *                        op_flags; FI_COMPLETION when it writes an entry
- *   inject_flags(ep)     the same of a call that injects
+ *                        op_flags; FI_COMPLETION if the call is to write an
+ *                        entry
+ *   inject_flags(ep)     the same, for fi_injectdata(3) and its like
  *   message_flags(ep, op, given, &flags)
- *                        flags of @op when the call is @given some, or why not
+ *                        out: the flags of @op for a call that is given @given;
+ *                        else an error
  *   post_send(ep, x)     check @x and start it
  *
  * Locking: none here; post_send() says which.
@@ -57,7 +60,10 @@ static ssize_t msg_sendv(struct fid_ep *ep, const struct iovec *iov,
 	return send_vector(ep, &x, iov, count);
 }
 
-/* The request of fi_sendmsg(3), which refers to the vector of @m. */
+/*
+ * Fill @x with the request of fi_sendmsg(3). @x then points to the vector of
+ * @m.
+ */
 static tdm_always_inline int fill_sendmsg(struct fid_ep *ep,
 					  const struct fi_msg *m,
 					  uint64_t given, struct tdm_xfer *x)
@@ -130,7 +136,10 @@ static ssize_t tagged_sendv(struct fid_ep *ep, const struct iovec *iov,
 	return send_vector(ep, &x, iov, count);
 }
 
-/* The request of fi_tsendmsg(3), which refers to the vector of @m. */
+/*
+ * Fill @x with the request of fi_tsendmsg(3). @x then points to the vector of
+ * @m.
+ */
 static tdm_always_inline int fill_tsendmsg(struct fid_ep *ep,
 					   const struct fi_msg_tagged *m,
 					   uint64_t given, struct tdm_xfer *x)

@@ -5,14 +5,14 @@
  * address.
  *
  * fi_peer(3) has no place for the source address of a message. A transport that
- * knows it declares so once, by fi_open_ops(&srx->ep_fid.fid, TDM_SOURCE_OPS,
- * 0, &ops, NULL) and offers(), and from then on the attr of each get_msg() and
- * get_tag() on that SRX is the first member of a struct tdm_offer. The owner
- * marks an entry whose source is not in its AV with FI_SOURCE_ERR in
- * entry->flags, a bit no completion has; entry->owner_context is then
- * tdm_offer.from, and tdm_done_recv() writes the error entry. With other
- * transports such messages end in usual completions with source
- * FI_ADDR_NOTAVAIL.
+ * can tell it calls fi_open_ops(&srx->ep_fid.fid, TDM_SOURCE_OPS, 0, &ops,
+ * NULL) and offers() once. From then on the attr that it passes to each
+ * get_msg() and get_tag() of that SRX is the first member of a struct
+ * tdm_offer. The owner marks an entry whose source is not in its AV with
+ * FI_SOURCE_ERR in entry->flags, a bit that no completion uses;
+ * entry->owner_context is then tdm_offer.from, and tdm_done_recv() writes the
+ * error entry. With other transports such messages end in usual completions
+ * with source FI_ADDR_NOTAVAIL.
  */
 #ifndef TDM_SOURCE_H
 #define TDM_SOURCE_H
@@ -28,17 +28,20 @@
 
 struct tdm_source_ops {
 	size_t size;
-	/* Messages are offered to @srx in a struct tdm_offer. Lock: held. */
+	/*
+	 * Tells the owner that the caller offers messages to @srx in a struct
+	 * tdm_offer. Lock: held.
+	 */
 	void (*offers)(struct fid_peer_srx *srx);
 };
 
 struct tdm_offer {
 	struct fi_peer_match_attr attr;
-	/* IPv4 or IPv6; stays until the entry has been given back. */
+	/* IPv4 or IPv6; valid until the entry has been given back. */
 	const struct sockaddr *from;
 };
 
-/* Bytes of @sa, which is IPv4 or IPv6. */
+/* Returns the size of @sa, which is IPv4 or IPv6. */
 static inline size_t tdm_source_bytes(const struct sockaddr *sa)
 {
 	return sa->sa_family == AF_INET ? sizeof(struct sockaddr_in) :

@@ -3,16 +3,16 @@
  * The fields of an fi_addr_t beside the index: fi_av(3) "PEER GROUPS",
  * fi_rx_addr(3), and authorization keys. Pure; both tiers use it.
  *
- *	63 .. 64 - c	receive context, c = rx_ctx_bits of the AV
- *	     .. 32	group, from fi_group_addr(3)
- *	31 ..  0	index of the AV; from TDM_SPACE_WILD on, a wildcard:
- *			TDM_SPACE_WILD + k	anybody by key k, k > 0
- *			TDM_SPACE_ANY		anybody
+ * 	63 .. 64 - c	receive context, c = rx_ctx_bits of the AV
+ * 	     .. 32	group, from fi_group_addr(3)
+ * 	31 ..  0	index of the AV; from TDM_SPACE_WILD on, a wildcard:
+ * 			TDM_SPACE_WILD + k	anybody by key k, k > 0
+ * 			TDM_SPACE_ANY		anybody
  *
  * FI_ADDR_UNSPEC is anybody of group 0. A *name* is such an address without a
- * receive context, in which anybody of group 0 is TDM_SPACE_ANY: what matching
- * compares. fi_group_addr(FI_ADDR_UNSPEC, g) is FI_ADDR_UNSPEC, as libfabric
- * defines it; anybody of group g is fi_group_addr(TDM_SPACE_ANY, g).
+ * receive context, in which anybody of group 0 is TDM_SPACE_ANY. Matching
+ * compares names. fi_group_addr(FI_ADDR_UNSPEC, g) is FI_ADDR_UNSPEC, as
+ * libfabric defines it; anybody of group g is fi_group_addr(TDM_SPACE_ANY, g).
  */
 #ifndef TDM_SPACE_H
 #define TDM_SPACE_H
@@ -25,7 +25,7 @@
 #define TDM_SPACE_ANY 0xffffffffu
 
 /*
- * The largest group. With all bits set in the group, the wildcard for any peer
+ * The largest group. In a group with all 32 bits set, the wildcard for any peer
  * would be FI_ADDR_UNSPEC.
  */
 #define TDM_SPACE_GROUP_MOST 0xfffffffeu
@@ -43,7 +43,7 @@ struct tdm_place {
 	uint32_t ctx;
 };
 
-/* Bits needed for groups up to @max. */
+/* Returns how many bits a group number up to @max needs. */
 static inline int tdm_space_group_bits(uint32_t max)
 {
 	return max ? 32 - __builtin_clz(max) : 0;
@@ -54,15 +54,15 @@ static inline int tdm_space_is_wild(fi_addr_t name)
 	return (int)(name >> 31 & 1);
 }
 
-/* The name with the low 32 bits @low in the group of the name @of. */
+/* Returns the name with the low 32 bits @low, in the group of the name @of. */
 static inline fi_addr_t tdm_space_in_group(fi_addr_t of, uint32_t low)
 {
 	return (of & ~(fi_addr_t)UINT32_MAX) | low;
 }
 
 /*
- * The wildcard for peers with key @key (0: for any peer) in the group of the
- * name @of.
+ * Returns the wildcard for peers with key number @key (0: for any peer), in the
+ * group of the name @of.
  */
 static inline fi_addr_t tdm_space_by_key(fi_addr_t of, uint32_t key)
 {
@@ -70,7 +70,7 @@ static inline fi_addr_t tdm_space_by_key(fi_addr_t of, uint32_t key)
 				  key ? TDM_SPACE_WILD | key : TDM_SPACE_ANY);
 }
 
-/* The key of a name that is a wildcard by key, else 0. */
+/* Returns the key number of @name if it is a wildcard by key, else 0. */
 static inline uint32_t tdm_space_key(fi_addr_t name)
 {
 	uint32_t low = (uint32_t)name;
@@ -80,25 +80,25 @@ static inline uint32_t tdm_space_key(fi_addr_t name)
 		       0;
 }
 
-/* The name of @addr, which has no receive context. */
+/* Returns the name of @addr, an address without a receive context. */
 static inline fi_addr_t tdm_space_name(fi_addr_t addr)
 {
 	return addr == FI_ADDR_UNSPEC ? TDM_SPACE_ANY : addr;
 }
 
-/* The source that a completion with the name @name reports. */
+/* Returns the source that a completion reports for @name. */
 static inline fi_addr_t tdm_space_source(fi_addr_t name)
 {
 	return tdm_space_is_wild(name) ? FI_ADDR_UNSPEC : (uint32_t)name;
 }
 
-/* The name of @addr, an index or FI_ADDR_UNSPEC, in group @group. */
+/* Returns the name of @addr, an index or FI_ADDR_UNSPEC, in group @group. */
 static inline fi_addr_t tdm_space_of(fi_addr_t addr, uint32_t group)
 {
 	return (fi_addr_t)group << 32 | (uint32_t)addr;
 }
 
-/* Out: *@place. Returns 0, or -1: the group is too large. */
+/* Split @addr into *@place. Returns 0, or -1: the group is too large. */
 static inline int tdm_space_split(const struct tdm_space *space, fi_addr_t addr,
 				  struct tdm_place *place)
 {
@@ -112,7 +112,7 @@ static inline int tdm_space_split(const struct tdm_space *space, fi_addr_t addr,
 	return place->group > space->max_group ? -1 : 0;
 }
 
-/* The AV index in an address of @space, without group and context. */
+/* Returns the AV index in @addr, an address of @space. */
 static inline fi_addr_t tdm_space_index(const struct tdm_space *space,
 					fi_addr_t addr)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One transfer request, in one shape for all calls. Those of fi_msg(3) and
- * fi_tagged(3) differ by one flag, vector and single-buffer calls not at all;
- * fi_rma(3) adds the place at the target, fi_atomic(3) the operation there.
+ * One transfer request, in the same form for all data calls. The requests of
+ * fi_msg(3) and fi_tagged(3) differ by one flag; vector and single-buffer calls
+ * make the same request. fi_rma(3) adds the place at the target, fi_atomic(3)
+ * the operation there.
  */
 #ifndef TDM_XFER_H
 #define TDM_XFER_H
@@ -16,7 +17,9 @@
 #include "base/iov.h"
 #include "tdm_amo.h"
 
-/* Most iovec elements of one send or receive (tx and rx iov_limit). */
+/*
+ * Greatest number of iovec elements of a send or receive (tx and rx iov_limit).
+ */
 enum { TDM_IOV_LIMIT = TDM_AMO_IOV_LIMIT };
 
 /* Longest transfer, bytes (ep_attr->max_msg_size). */
@@ -35,8 +38,8 @@ enum { TDM_INJECT_BYTES = 256, TDM_INJECT_MOST_BYTES = 4096 };
 #define TDM_LEVELS (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | TDM_DELIVERED)
 
 /*
- * The levels that wait for the receive. A message that has been placed in a
- * buffer is a matched one.
+ * The levels at which a send completes only when a receive has taken the
+ * message. A message placed in a buffer counts as matched.
  */
 #define TDM_DELIVERED (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 
@@ -47,15 +50,18 @@ enum { TDM_INJECT_BYTES = 256, TDM_INJECT_MOST_BYTES = 4096 };
 #define TDM_IN_SPACE (1ULL << 61)
 
 /*
- * In tdm_xfer.flags, receives: the AV may have to be read again to resolve
- * addr.
+ * In tdm_xfer.flags, receives: addr may be new in the file of a named AV, so
+ * the view is brought up to date first (tdm_av_follow()).
  */
 #define TDM_NAMED_AV (1ULL << 60)
 
-/* In tdm_xfer.flags, TDM_ONE_SIDED: more than one range at the target. */
+/*
+ * In tdm_xfer.flags of TDM_ONE_SIDED: the request has more than one range at
+ * the target.
+ */
 #define TDM_RANGES (1ULL << 59)
 
-/* In tdm_xfer.flags: a place at the target is named, not a receive. */
+/* In tdm_xfer.flags: the request names a place at the target, not a receive. */
 #define TDM_ONE_SIDED (FI_RMA | FI_ATOMIC)
 
 struct tdm_xfer {
@@ -81,8 +87,8 @@ struct tdm_xfer {
 	uint64_t rma_addr; /* TDM_ONE_SIDED: where at the target, and its key */
 	uint64_t rma_key;
 	/*
-	 * TDM_RANGES: further ranges; the first has the bytes of len that these
-	 * leave.
+	 * TDM_RANGES: further ranges. The first range has the bytes of len that
+	 * the further ones do not have.
 	 */
 	const struct fi_rma_iov *more;	/* more[more_count]; caller's, as iov */
 	size_t more_count;		/* less than TDM_RMA_IOV_LIMIT */
@@ -94,9 +100,10 @@ struct tdm_xfer {
 };
 
 /*
- * Begin @x, which is no receive: no tag, no data. Member by member, since
- * clearing the whole structure would cost more than all the rest of a small
- * send; desc and ignore, which receives alone have, stay as they are.
+ * Set up @x for an operation that is not a receive, with tag and data 0. The
+ * members are set one by one: clearing the whole structure would cost more than
+ * the rest of a small send. desc and ignore are not set; they are read for
+ * receives only.
  */
 static inline void tdm_xfer_init_send(struct tdm_xfer *x, uint64_t flags,
 				      fi_addr_t addr, void *context)
@@ -108,7 +115,7 @@ static inline void tdm_xfer_init_send(struct tdm_xfer *x, uint64_t flags,
 	x->context = context;
 }
 
-/* Begin @x, a receive or anything else. */
+/* Set up @x for any operation, a receive too. */
 static inline void tdm_xfer_init(struct tdm_xfer *x, uint64_t flags,
 				 fi_addr_t addr, void *context)
 {
@@ -117,7 +124,7 @@ static inline void tdm_xfer_init(struct tdm_xfer *x, uint64_t flags,
 	x->ignore = 0;
 }
 
-/* Fill @x for one contiguous buffer, which was looked at. */
+/* Fill @x for one contiguous buffer, which the caller has checked. */
 static inline void tdm_xfer_buf(struct tdm_xfer *x, const void *buf, size_t len)
 {
 	x->one.iov_base = (void *)(uintptr_t)buf;
@@ -128,9 +135,9 @@ static inline void tdm_xfer_buf(struct tdm_xfer *x, const void *buf, size_t len)
 }
 
 /*
- * Fill @x for @len bytes that an application sends from @buf, or has one-sided
- * operations write there. A buffer without bytes may be NULL. Errors: -FI_EINVAL:
- * no memory for bytes; -FI_EMSGSIZE: more bytes than a transfer may have.
+ * Fill @x for @len bytes at @buf, from which an application sends or into which
+ * it reads. @buf may be NULL if @len is 0. Errors: -FI_EINVAL: NULL although
+ * @len is not 0; -FI_EMSGSIZE: more bytes than a transfer may have.
  */
 static inline int tdm_xfer_buffer(struct tdm_xfer *x, const void *buf,
 				  size_t len)
@@ -144,11 +151,12 @@ static inline int tdm_xfer_buffer(struct tdm_xfer *x, const void *buf,
 }
 
 /*
- * Fill @x for the vector iov[count] of an application: the one place that
- * looks at such a vector, for every call that takes one (fi_ioc vectors:
- * tdm_amo_vector()). An empty vector is one empty element; an element without
- * bytes may be NULL. Errors: -FI_EINVAL: too many elements, no vector, or no
- * memory for bytes; -FI_EMSGSIZE: more bytes than a transfer may have.
+ * Fill @x for the vector iov[count] of an application. This is the only
+ * function that checks such vectors, for every call that takes one (fi_ioc
+ * vectors: tdm_amo_vector()). An empty vector becomes one empty element; an
+ * element without bytes may be NULL. Errors: -FI_EINVAL: too many elements, no
+ * vector, or an element that is NULL although it has bytes; -FI_EMSGSIZE: more
+ * bytes than a transfer may have.
  */
 static inline int tdm_xfer_vector(struct tdm_xfer *x, const struct iovec *iov,
 				  size_t count)
