@@ -2,20 +2,26 @@
 /*
  * The event loop of one domain, the only user of libevent.
  *
+ * All sockets are in one epoll set of ours, which libevent watches as a single
+ * descriptor beside its timers, and which sleepers sleep on. A socket needs no
+ * memory here beyond its struct tdm_loop_io.
+ *
  * Invariants:
- *  1. A watched io has a libevent event for each direction asked for, except
- *     that the hot one has none for reading.
- *  2. Every watched io is in the private epoll set once that exists, level
- *     triggered, the hot one included; `broken` is set if the kernel refused
- *     one, and then nobody may sleep.
- *  3. The timerfd in the private set is set to the earliest deadline in arm(),
- *     and when a timer is armed, and the eventfd that tdm_loop_wake() writes is
- *     drained in arm() only: a pass of another thread cannot take a sleeper's
- *     wake-up away.
- *  4. An io or timer may be stopped from any callback, its own included.
+ *  1. A watched io is in the set for all events asked for, level triggered;
+ *     but while nobody may sleep (`waited` is 0), the hot one is not in it for
+ *     reading, since the sender would pay for the entry.
+ *  2. `broken` is set if the kernel refused to put the hot one back, and then
+ *     nobody may sleep.
+ *  3. The timerfd in the set is set to the earliest deadline in arm(), and when
+ *     a timer is armed, and the eventfd that tdm_loop_wake() writes is drained
+ *     in arm() only: a pass of another thread cannot take a sleeper's wake-up
+ *     away.
+ *  4. An io or timer may be stopped from any callback, its own included: an
+ *     event of the batch in work that belongs to a stopped io is cleared.
  *
  * Costs: a pass that does not poll the cold sockets makes one recv() on the hot
- * socket and no other call. The clock is read every 16th pass.
+ * socket and no other call; one that does and finds none ready makes one
+ * epoll_wait(). The clock is read every 16th pass.
  *
  * Locking: domain lock. libevent's own locks are off.
  */
@@ -48,28 +54,89 @@ enum {
 	COLD_GAP_NS = 20000,
 	/* The same when only listeners are among them. */
 	LAZY_GAP_NS = 200000,
+	/* Events taken from the set in one pass. */
+	BATCH = 32,
 };
 
 struct tdm_loop {
 	struct event_base *base;
-	struct tdm_list ios;	/* struct tdm_loop_io, watched */
+	struct event *set_ev;	/* libevent's, for epfd */
 	struct tdm_list timers; /* struct tdm_loop_timer, armed */
 	struct tdm_loop_io *hot;
 	uint64_t hot_idle_ns; /* when the hot socket was first found idle */
 	uint64_t looked_ns;   /* last poll of the cold sockets */
 	unsigned hot_misses;  /* passes since the hot socket had data */
 	unsigned passes;
-	size_t eager_ios; /* watched ios that are not lazy */
-	int running;	  /* inside libevent */
-	int look;	  /* 1: the next pass polls the cold sockets */
-	int broken;	  /* 1: the private set lacks an io */
-	int epfd;	  /* the private epoll set, or -1 */
-	int wakefd;	  /* eventfd in it, for tdm_loop_wake() */
-	int woken;	  /* wakefd holds a count */
+	size_t eager_ios;	   /* watched ios that are not lazy */
+	struct epoll_event *batch; /* batch[batched], in work; or NULL */
+	int batched;
+	int running; /* inside a pass */
+	int look;    /* 1: the next pass polls the cold sockets */
+	int broken;  /* 1: the set lacks the hot io */
+	int epfd;    /* the set */
+	int waited;  /* 1: somebody may sleep; the two below are in the set */
+	int wakefd;  /* eventfd, for tdm_loop_wake() */
+	int woken;   /* wakefd holds a count */
 	int timerfd;
 	uint64_t timerfd_ns; /* what timerfd is set to; 0: disarmed */
 	struct tdm_stage stage;
 };
+
+static uint32_t epoll_events(int events)
+{
+	return ((events & TDM_LOOP_READ) ? EPOLLIN : 0) |
+	       ((events & TDM_LOOP_WRITE) ? EPOLLOUT : 0);
+}
+
+/* An error or the end of the stream is reported in both directions. */
+static int loop_events(uint32_t events)
+{
+	if (events & (EPOLLERR | EPOLLHUP))
+		return TDM_LOOP_READ | TDM_LOOP_WRITE;
+	return ((events & EPOLLIN) ? TDM_LOOP_READ : 0) |
+	       ((events & EPOLLOUT) ? TDM_LOOP_WRITE : 0);
+}
+
+/* Call @io for what epoll found, @e, in one direction. */
+static void call(struct tdm_loop *loop, const struct epoll_event *e, int dir)
+{
+	struct tdm_loop_io *io = e->data.ptr;
+
+	if (!io || !(loop_events(e->events) & io->events & dir))
+		return;
+	/* The pass has polled the hot one. */
+	if (dir == TDM_LOOP_READ && io == loop->hot)
+		return;
+	io->ready(io, dir);
+}
+
+/* Sockets of the set are ready, or descriptors that only wake sleepers. */
+static void set_ready(evutil_socket_t fd, short what, void *arg)
+{
+	struct epoll_event events[BATCH];
+	struct tdm_loop *loop = arg;
+	int i;
+
+	loop->batched = tdm_os.epoll_wait(loop->epfd, events, BATCH, 0);
+	loop->batch = events;
+	for (i = 0; i < loop->batched; i++) {
+		call(loop, &events[i], TDM_LOOP_WRITE);
+		call(loop, &events[i], TDM_LOOP_READ);
+	}
+	loop->batch = NULL;
+}
+
+/* Make the base and the set, which it watches. Errors: -1. */
+static int open_base(struct tdm_loop *loop, const struct event_config *config)
+{
+	loop->base = event_base_new_with_config(config);
+	loop->epfd = tdm_os.epoll_create1(EPOLL_CLOEXEC);
+	if (!loop->base || loop->epfd < 0)
+		return -1;
+	loop->set_ev = event_new(loop->base, loop->epfd, EV_READ | EV_PERSIST,
+				 set_ready, loop);
+	return loop->set_ev ? event_add(loop->set_ev, NULL) : -1;
+}
 
 int tdm_loop_open(struct tdm_loop **out)
 {
@@ -78,25 +145,23 @@ int tdm_loop_open(struct tdm_loop **out)
 
 	if (!config || !loop)
 		goto err;
-	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
-	event_config_set_flag(config, EVENT_BASE_FLAG_IGNORE_ENV);
-	loop->base = event_base_new_with_config(config);
-	if (!loop->base) {
-		TDM_WARN(DOMAIN, "libevent cannot make an event base");
-		goto err;
-	}
-	event_config_free(config);
-	tdm_list_init(&loop->ios);
-	tdm_list_init(&loop->timers);
 	loop->epfd = -1;
 	loop->wakefd = -1;
 	loop->timerfd = -1;
+	tdm_list_init(&loop->timers);
+	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+	event_config_set_flag(config, EVENT_BASE_FLAG_IGNORE_ENV);
+	if (open_base(loop, config)) {
+		TDM_WARN(DOMAIN, "no event base or no epoll set");
+		goto err;
+	}
+	event_config_free(config);
 	*out = loop;
 	return 0;
 err:
 	if (config)
 		event_config_free(config);
-	free(loop);
+	tdm_loop_close(loop);
 	return -FI_ENOMEM;
 }
 
@@ -106,11 +171,8 @@ static void close_wait_fds(struct tdm_loop *loop)
 		tdm_os.close(loop->timerfd);
 	if (loop->wakefd >= 0)
 		tdm_os.close(loop->wakefd);
-	if (loop->epfd >= 0)
-		tdm_os.close(loop->epfd);
 	loop->timerfd = -1;
 	loop->wakefd = -1;
-	loop->epfd = -1;
 }
 
 void tdm_loop_close(struct tdm_loop *loop)
@@ -118,7 +180,12 @@ void tdm_loop_close(struct tdm_loop *loop)
 	if (!loop)
 		return;
 	close_wait_fds(loop);
-	event_base_free(loop->base);
+	if (loop->set_ev)
+		event_free(loop->set_ev);
+	if (loop->epfd >= 0)
+		tdm_os.close(loop->epfd);
+	if (loop->base)
+		event_base_free(loop->base);
 	free(loop);
 }
 
@@ -127,126 +194,66 @@ struct tdm_stage *tdm_loop_stage(struct tdm_loop *loop)
 	return &loop->stage;
 }
 
-static uint32_t epoll_events(int events)
+/*
+ * Let the set have what invariant 1 says of @io. Errors: -FI_ENOMEM; nothing
+ * has changed.
+ */
+static int update(struct tdm_loop *loop, struct tdm_loop_io *io)
 {
-	return ((events & TDM_LOOP_READ) ? EPOLLIN : 0) |
-	       ((events & TDM_LOOP_WRITE) ? EPOLLOUT : 0);
-}
+	int want = io->events, op;
+	struct epoll_event ev = { .data.ptr = io };
 
-/* Watch @io in the private set for the events that it is watched for here. */
-static void mirror(struct tdm_loop *loop, struct tdm_loop_io *io)
-{
-	struct epoll_event ev = { .events = epoll_events(io->events) };
-	int op;
-
-	if (loop->epfd < 0 || io->mirrored == io->events)
-		return;
-	op = !io->events   ? EPOLL_CTL_DEL :
-	     !io->mirrored ? EPOLL_CTL_ADD :
-			     EPOLL_CTL_MOD;
-	if (tdm_os.epoll_ctl(loop->epfd, op, io->fd, &ev) && io->events) {
-		loop->broken = 1;
-		return;
-	}
-	io->mirrored = io->events;
-}
-
-static void mirror_all(struct tdm_loop *loop)
-{
-	struct tdm_list *n;
-
-	loop->broken = 0;
-	tdm_list_for_each(n, &loop->ios)
-		mirror(loop, tdm_list_entry(n, struct tdm_loop_io, node));
-}
-
-static void read_ready(evutil_socket_t fd, short what, void *arg)
-{
-	struct tdm_loop_io *io = arg;
-
-	io->ready(io, TDM_LOOP_READ);
-}
-
-static void write_ready(evutil_socket_t fd, short what, void *arg)
-{
-	struct tdm_loop_io *io = arg;
-
-	io->ready(io, TDM_LOOP_WRITE);
-}
-
-/* Start watching in one direction; *@ev is kept for later starts. */
-static int start(struct tdm_loop *loop, struct tdm_loop_io *io, int dir)
-{
-	int rd = dir == TDM_LOOP_READ;
-	struct event **ev = rd ? &io->read_ev : &io->write_ev;
-
-	if (!*ev)
-		*ev = event_new(loop->base, io->fd,
-				(short)((rd ? EV_READ : EV_WRITE) | EV_PERSIST),
-				rd ? read_ready : write_ready, io);
-	return *ev && !event_add(*ev, NULL) ? 0 : -FI_ENOMEM;
+	if (io == loop->hot && !loop->waited)
+		want &= ~TDM_LOOP_READ;
+	if (io->in_set == want)
+		return 0;
+	ev.events = epoll_events(want);
+	op = !want	 ? EPOLL_CTL_DEL :
+	     !io->in_set ? EPOLL_CTL_ADD :
+			   EPOLL_CTL_MOD;
+	if (tdm_os.epoll_ctl(loop->epfd, op, io->fd, &ev) && want)
+		return -FI_ENOMEM;
+	io->in_set = (uint8_t)want;
+	return 0;
 }
 
 static void unwatch(struct tdm_loop *loop, struct tdm_loop_io *io)
 {
+	int i;
+
 	if (!io->events)
 		return;
 	if (loop->hot == io)
 		loop->hot = NULL;
 	io->events = 0;
-	mirror(loop, io);
-	if (io->read_ev)
-		event_free(io->read_ev);
-	if (io->write_ev)
-		event_free(io->write_ev);
-	io->read_ev = NULL;
-	io->write_ev = NULL;
-	tdm_list_del(&io->node);
+	(void)!update(loop, io);
+	for (i = 0; loop->batch && i < loop->batched; i++) {
+		if (loop->batch[i].data.ptr == io)
+			loop->batch[i].data.ptr = NULL;
+	}
 	loop->eager_ios -= !io->lazy;
 }
 
 int tdm_loop_watch(struct tdm_loop *loop, struct tdm_loop_io *io, int events)
 {
-	int add = events & ~io->events, del = io->events & ~events;
+	struct tdm_loop_io *hot = loop->hot;
+	uint8_t before = io->events;
 
 	if (!events) {
 		unwatch(loop, io);
 		return 0;
 	}
-	if ((add & TDM_LOOP_READ) && start(loop, io, TDM_LOOP_READ))
-		goto err;
-	if ((add & TDM_LOOP_WRITE) && start(loop, io, TDM_LOOP_WRITE)) {
-		if (add & TDM_LOOP_READ)
-			event_del(io->read_ev);
-		goto err;
-	}
-	if (del & TDM_LOOP_READ) {
-		if (loop->hot == io)
-			loop->hot = NULL;
-		event_del(io->read_ev);
-	}
-	if (del & TDM_LOOP_WRITE)
-		event_del(io->write_ev);
-	if (!io->events) {
-		io->loop = loop;
-		io->mirrored = 0;
-		tdm_list_init(&io->node);
-		tdm_list_append(&loop->ios, &io->node);
-		loop->eager_ios += !io->lazy;
-	}
+	if (hot == io && !(events & TDM_LOOP_READ))
+		loop->hot = NULL;
 	io->events = (uint8_t)events;
-	mirror(loop, io);
-	return 0;
-err:
-	if (!io->events) {
-		if (io->read_ev)
-			event_free(io->read_ev);
-		if (io->write_ev)
-			event_free(io->write_ev);
-		io->read_ev = NULL;
-		io->write_ev = NULL;
+	if (update(loop, io)) {
+		io->events = before;
+		loop->hot = hot;
+		return -FI_ENOMEM;
 	}
-	return -FI_ENOMEM;
+	if (!before)
+		loop->eager_ios += !io->lazy;
+	return 0;
 }
 
 /* Set the timerfd to the earliest deadline. Not 0: one has passed already. */
@@ -279,7 +286,7 @@ void tdm_loop_wake(struct tdm_loop *loop)
 {
 	const uint64_t one = 1;
 
-	if (loop->epfd < 0 || loop->woken)
+	if (!loop->waited || loop->woken)
 		return;
 	/* A failure without EINTR means that it is readable already. */
 	while (tdm_os.write(loop->wakefd, &one, sizeof(one)) < 0 &&
@@ -311,11 +318,10 @@ int tdm_loop_timer_arm(struct tdm_loop *loop, struct tdm_loop_timer *timer,
 		timer->ev = NULL;
 		return -FI_ENOMEM;
 	}
-	timer->loop = loop;
 	timer->deadline_ns = tdm_os.now_ns() + (uint64_t)ms * 1000000;
 	tdm_list_init(&timer->node);
 	tdm_list_append(&loop->timers, &timer->node);
-	if (loop->epfd >= 0 && arm_timerfd(loop))
+	if (loop->waited && arm_timerfd(loop))
 		tdm_loop_wake(loop);
 	return 0;
 }
@@ -330,14 +336,14 @@ void tdm_loop_timer_disarm(struct tdm_loop_timer *timer)
 	tdm_list_del(&timer->node);
 }
 
-/* Give the hot socket back to libevent. If that fails it stays hot. */
+/* Make the hot socket a cold one. If that fails it stays hot. */
 static void cool(struct tdm_loop *loop)
 {
 	struct tdm_loop_io *io = loop->hot;
 
-	if (io &&
-	    (!(io->events & TDM_LOOP_READ) || !start(loop, io, TDM_LOOP_READ)))
-		loop->hot = NULL;
+	loop->hot = NULL;
+	if (io && update(loop, io))
+		loop->hot = io;
 }
 
 void tdm_loop_heat(struct tdm_loop *loop, struct tdm_loop_io *io)
@@ -350,9 +356,10 @@ void tdm_loop_heat(struct tdm_loop *loop, struct tdm_loop_io *io)
 	cool(loop);
 	if (!io || loop->hot)
 		return;
-	event_del(io->read_ev);
 	loop->hot = io;
 	loop->hot_misses = 0;
+	/* It can be polled directly even if it stays in the set as it was. */
+	(void)!update(loop, io);
 }
 
 void tdm_loop_active(struct tdm_loop *loop, struct tdm_loop_io *io)
@@ -397,7 +404,7 @@ static int look_due(struct tdm_loop *loop, int only_tcp)
 
 void tdm_loop_end(struct tdm_loop *loop)
 {
-	event_base_loopbreak(loop->base);
+	loop->batched = 0;
 }
 
 void tdm_loop_progress(struct tdm_loop *loop, int only_tcp)
@@ -410,19 +417,16 @@ void tdm_loop_progress(struct tdm_loop *loop, int only_tcp)
 		poll_hot(loop);
 	if (look_due(loop, only_tcp)) {
 		loop->look = 0;
-		event_base_loop(loop->base, EVLOOP_NONBLOCK);
+		event_base_loop(loop->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
 	}
 	loop->running = 0;
 }
 
-/* Make the private set and its own two members. Errors: -errno. */
+/* Make the two descriptors that wake sleepers. Errors: -errno. */
 static int open_wait_fds(struct tdm_loop *loop)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 
-	loop->epfd = tdm_os.epoll_create1(EPOLL_CLOEXEC);
-	if (loop->epfd < 0)
-		return -errno;
 	loop->timerfd = tdm_os.timerfd_create(CLOCK_MONOTONIC,
 					      TFD_NONBLOCK | TFD_CLOEXEC);
 	if (loop->timerfd < 0)
@@ -440,7 +444,7 @@ int tdm_loop_wait_fd(struct tdm_loop *loop)
 {
 	int ret;
 
-	if (loop->epfd >= 0)
+	if (loop->waited)
 		return loop->epfd;
 	ret = open_wait_fds(loop);
 	if (ret) {
@@ -449,7 +453,8 @@ int tdm_loop_wait_fd(struct tdm_loop *loop)
 	}
 	loop->woken = 0;
 	loop->timerfd_ns = 0;
-	mirror_all(loop);
+	loop->waited = 1;
+	loop->broken = loop->hot && update(loop, loop->hot);
 	return loop->epfd;
 }
 
@@ -469,7 +474,7 @@ void tdm_loop_wait_del(void *arg, int fd)
 	struct epoll_event ev = { .events = 0 };
 	struct tdm_loop *loop = arg;
 
-	if (loop->epfd >= 0)
+	if (loop->waited)
 		tdm_os.epoll_ctl(loop->epfd, EPOLL_CTL_DEL, fd, &ev);
 }
 
@@ -480,14 +485,14 @@ int tdm_loop_arm(struct tdm_loop *loop)
 
 	loop->look = 1;
 	if (loop->broken)
-		mirror_all(loop);
+		loop->broken = loop->hot && update(loop, loop->hot);
 	if (loop->broken)
 		return -FI_EAGAIN;
 	if (loop->woken) {
 		(void)!tdm_os.read(loop->wakefd, &n, sizeof(n));
 		loop->woken = 0;
 	}
-	if (loop->epfd >= 0)
+	if (loop->waited)
 		ret = arm_timerfd(loop);
 	return ret;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The event loop of one domain. libevent (included by loop.c only) watches
- * listeners, cold sockets and timers; one *hot* socket, the busiest, is polled
- * directly. A private epoll set contains all watched descriptors; it is made
- * when a thread first wants to sleep.
+ * The event loop of one domain. An epoll set has the watched descriptors;
+ * libevent (included by loop.c only) watches that set, and timers. One *hot*
+ * socket, the busiest, is polled directly. Sleepers sleep on the same set.
  *
  * All functions: domain lock held.
  */
@@ -26,20 +25,15 @@ enum { TDM_STAGE_BYTES = 64 << 10 };
 /* A watched descriptor, embedded in its user. Zeroed means not watched. */
 struct tdm_loop_io {
 	int fd;
-	uint8_t events;	       /* TDM_LOOP_* asked for; 0: not watched */
-	uint8_t mirrored;      /* events it has in the private epoll set */
-	uint8_t lazy;	       /* a listener: may be polled less often */
-	struct event *read_ev; /* libevent's, owned by the loop */
-	struct event *write_ev;
-	struct tdm_loop *loop;
-	struct tdm_list node; /* watched ones; the loop's */
+	uint8_t events; /* TDM_LOOP_* asked for; 0: not watched */
+	uint8_t in_set; /* events it has in the epoll set */
+	uint8_t lazy;	/* a listener: may be polled less often */
 	void (*ready)(struct tdm_loop_io *io, int events);
 };
 
 /* A one-shot timer, embedded in its user. Zeroed means not armed. */
 struct tdm_loop_timer {
 	struct event *ev;
-	struct tdm_loop *loop;
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: not armed */
 	struct tdm_list node; /* armed ones; the loop's */
 	void (*fired)(struct tdm_loop_timer *timer);
@@ -82,7 +76,7 @@ void tdm_loop_timer_disarm(struct tdm_loop_timer *timer);
 
 /*
  * Make @io hot: poll it directly in each progress call by io->ready(io,
- * TDM_LOOP_READ), while libevent does not watch its readability. No effect
+ * TDM_LOOP_READ), and not because the set says that it is readable. No effect
  * while another socket is hot and busy. A hot socket that stays idle becomes
  * cold by itself. NULL: no socket is hot.
  */
@@ -92,8 +86,7 @@ void tdm_loop_heat(struct tdm_loop *loop, struct tdm_loop_io *io);
 void tdm_loop_active(struct tdm_loop *loop, struct tdm_loop_io *io);
 
 /*
- * io->ready leaves its descriptor readable on purpose: end the pass after it,
- * since libevent would call it again and again. Other ready sockets wait for
+ * io->ready cannot read now: end the pass after it. Other ready sockets wait for
  * the next pass.
  */
 void tdm_loop_end(struct tdm_loop *loop);
@@ -105,7 +98,10 @@ void tdm_loop_end(struct tdm_loop *loop);
  */
 void tdm_loop_progress(struct tdm_loop *loop, int only_tcp);
 
-/* The private epoll set, made at the first call; -errno. */
+/*
+ * The epoll set, to sleep on. The first call adds what wakes sleepers. Errors:
+ * -errno.
+ */
 int tdm_loop_wait_fd(struct tdm_loop *loop);
 
 /*
