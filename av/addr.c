@@ -104,7 +104,10 @@ int tdm_addr_from_sockaddr(struct tdm_addr *a, const void *sa, size_t len)
 	return 0;
 }
 
-/* A decimal number that fills all of @text, at most @max. -1 otherwise. */
+/*
+ * Returns the value of @text, which must be a decimal number of at most @max
+ * and nothing else; -1 otherwise.
+ */
 static int64_t parse_number(const char *text, int64_t max)
 {
 	int64_t v = 0;
@@ -121,7 +124,10 @@ static int64_t parse_number(const char *text, int64_t max)
 	return v;
 }
 
-/* "ip%scope", NUL-terminated and writable. */
+/*
+ * Parse @host, "ip%scope", into @a. The text is NUL-terminated; the function
+ * writes to it.
+ */
 static int parse_ip6(struct tdm_addr *a, char *host, in_port_t port)
 {
 	char *percent = strchr(host, '%');
@@ -140,7 +146,10 @@ static int parse_ip6(struct tdm_addr *a, char *host, in_port_t port)
 	return 0;
 }
 
-/* "ip:port" or "[ip%scope]:port", NUL-terminated and writable. */
+/*
+ * Parse @tail, "ip:port" or, with @v6, "[ip%scope]:port", into @a. The text is
+ * NUL-terminated; the function writes to it.
+ */
 static int parse_tail(struct tdm_addr *a, char *tail, int v6)
 {
 	char *host = tail, *colon = strrchr(tail, ':'), *end;
@@ -265,7 +274,7 @@ int tdm_addr_step(struct tdm_addr *a, uint64_t n)
 
 /*
  * Add @n to the @digits decimal digits that end before @end. Returns the carry,
- * to be written in front of them.
+ * which the caller writes in front of them.
  */
 static uint64_t add_digits(char *end, size_t digits, uint64_t n)
 {

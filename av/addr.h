@@ -28,23 +28,29 @@ struct tdm_addr {
 		struct sockaddr_in in;
 		struct sockaddr_in6 in6;
 	} u;
-	uint32_t key; /* of the AV; 0: none, or the endpoint's own */
+	/* number of its key in the AV; 0: none, or the endpoint's own */
+	uint32_t key;
 };
 
-/* libfabric 2.3 and later: sockaddr_in or sockaddr_in6. */
+/*
+ * The address format FI_SOCKADDR_IP of libfabric 2.3: sockaddr_in or
+ * sockaddr_in6.
+ */
 enum { TDM_SOCKADDR_IP = 17 };
 
 /* Longest text tdm_addr_format() writes, NUL included. */
 enum { TDM_ADDR_STR_BYTES = 96 };
 
-/* Bytes of the sockaddr in @a: 16 or 28; 0 for an unset address. */
+/*
+ * Returns the size of the sockaddr in @a: 16 or 28 bytes; 0 if @a is not set.
+ */
 size_t tdm_addr_len(const struct tdm_addr *a);
 
 /*
- * Take a socket address of @len bytes from outside. IPv4-mapped IPv6 becomes
- * IPv4; flow info is dropped, a scope id is kept for link-local addresses
- * only. Errors: -FI_EINVAL for a short buffer, another family, or port or
- * address 0.
+ * Sets *@a to the socket address of @len bytes at @sa, which came from outside.
+ * IPv4-mapped IPv6 becomes IPv4; flow info is dropped, a scope id is kept for
+ * link-local addresses only. Errors: -FI_EINVAL for a short buffer, another
+ * family, or port or address 0.
  */
 int tdm_addr_from_sockaddr(struct tdm_addr *a, const void *sa,
 			   size_t len) tdm_must_check;
@@ -54,8 +60,8 @@ int tdm_addr_from_bind(struct tdm_addr *a, const void *sa,
 		       size_t len) tdm_must_check;
 
 /*
- * Parse the FI_ADDR_STR form. @len: most bytes to read; a NUL ends earlier.
- * Errors: -FI_EINVAL.
+ * Parse an address in FI_ADDR_STR form. Reads at most @len bytes of @str; a NUL
+ * ends it earlier. Errors: -FI_EINVAL.
  */
 int tdm_addr_from_str(struct tdm_addr *a, const char *str,
 		      size_t len) tdm_must_check;
@@ -71,8 +77,8 @@ int tdm_addr_from_bind_str(struct tdm_addr *a, const char *str,
 size_t tdm_addr_format(const struct tdm_addr *a, char *buf, size_t size);
 
 /*
- * The short form for the log, IP:PORT, in @buf of @size bytes, at least
- * TDM_ADDR_STR_BYTES. Returns where it begins in @buf.
+ * Write @a as IP:PORT, for the log, to @buf of @size bytes, at least
+ * TDM_ADDR_STR_BYTES. Returns where in @buf the text begins.
  */
 const char *tdm_addr_text(const struct tdm_addr *a, char *buf, size_t size);
 
@@ -112,7 +118,7 @@ static inline uint64_t tdm_addr_hash(const struct tdm_addr *a)
 				  (uint64_t)a->key << 48));
 }
 
-/* A hash of the IP and its scope alone. */
+/* Returns a hash of the IP and its scope alone. */
 static inline uint64_t tdm_addr_ip_hash(const struct tdm_addr *a)
 {
 	uint64_t lo, hi;
@@ -127,7 +133,7 @@ static inline uint64_t tdm_addr_ip_hash(const struct tdm_addr *a)
 uint16_t tdm_addr_port(const struct tdm_addr *a);
 void tdm_addr_set_port(struct tdm_addr *a, uint16_t port);
 
-/* IPv4 127/8 or ::1. */
+/* Not 0 for an IP in 127/8, and for ::1. */
 static inline int tdm_addr_is_loopback(const struct tdm_addr *a)
 {
 	if (a->u.sa.sa_family == AF_INET6)
@@ -136,9 +142,9 @@ static inline int tdm_addr_is_loopback(const struct tdm_addr *a)
 }
 
 /*
- * The numeric forms of a node of fi_getinfo(3): an IPv4 address in four parts,
- * an IPv6 address with or without a numeric scope ("fe80::1%2"). The port is
- * 0. Errors: -FI_EINVAL for all else, names included.
+ * Parse @node, a node of fi_getinfo(3) in numeric form: an IPv4 address in four
+ * parts, or an IPv6 address with or without a numeric scope ("fe80::1%2"). The
+ * port of @a becomes 0. Errors: -FI_EINVAL for all else, names included.
  */
 int tdm_addr_from_node(struct tdm_addr *a, const char *node) tdm_must_check;
 
@@ -152,15 +158,16 @@ int tdm_addr_parse_port(const char *service) tdm_must_check;
 int tdm_addr_step(struct tdm_addr *a, uint64_t n) tdm_must_check;
 
 /*
- * The @n-th host name after @name: the number at its end plus @n, in at
- * least as many digits ("node009" + 1 = "node010", "node9" + 1 = "node10").
- * Writes at most @size bytes, NUL included. Errors: -FI_EINVAL without a
- * number at the end (unless @n is 0), or when it does not fit.
+ * Write to @buf the @n-th host name after @name: the number at its end plus @n,
+ * in at least as many digits ("node009" + 1 = "node010", "node9" + 1 =
+ * "node10"). Writes at most @size bytes, NUL included. Errors: -FI_EINVAL when
+ * @name has no number at the end (unless @n is 0), or when the result does not
+ * fit.
  */
 int tdm_addr_name_step(const char *name, uint64_t n, char *buf,
 		       size_t size) tdm_must_check;
 
-/* Are the IPs equal, whatever the ports? */
+/* Not 0 when @a and @b have the same IP, whatever their ports. */
 int tdm_addr_same_ip(const struct tdm_addr *a, const struct tdm_addr *b);
 
 #endif /* TDM_AV_ADDR_H */

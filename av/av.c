@@ -123,7 +123,10 @@ void tdm_av_local_lowest(struct tdm_av *av, uint32_t index,
 	e->local = (uint32_t)peer_addr;
 }
 
-/* Have the peer learn @index, which is the lowest of its address. */
+/*
+ * Insert @index, the lowest index of its address, into the peer provider's AV
+ * if the address may be local.
+ */
 static void local_insert(struct tdm_av *av, uint32_t index)
 {
 	struct tdm_addr a;
@@ -275,7 +278,10 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr,
 	struct tdm_addr a;
 	int ret;
 
-	/* Contexts and groups of an address are not part of its name. */
+	/*
+	 * Only the index of @fi_addr selects an address: drop context and
+	 * group.
+	 */
 	if (!addrlen || (*addrlen && !addr) ||
 	    tdm_space_split(&av->space, fi_addr, &place))
 		return -FI_EINVAL;

@@ -19,8 +19,8 @@ struct tdm_av {
 	struct tdm_engine *engine;
 	struct tdm_table table;	 /* G: domain */
 	struct tdm_user_ids ids; /* G: domain */
-	struct fid_av *local;	 /* the peer's AV, or NULL */
-	uint64_t flags;		 /* it was opened with */
+	struct fid_av *local;	 /* the peer provider's AV, or NULL */
+	uint64_t flags;		 /* of fi_av_open(3) */
 	uint32_t format;	 /* FI_SOCKADDR_IN, _IN6, FI_SOCKADDR, STR */
 	struct tdm_space space;
 	struct tdm_keyring *keys;   /* G: domain; NULL: addresses have none */
@@ -40,17 +40,19 @@ static inline struct tdm_av *tdm_av_of(struct fid_av *fid)
 }
 
 /*
- * Remove @index, which is set, from this process's table. The caller then calls
- * tdm_av_tell_inserted(), since an alias may be the lowest now. Lock: held.
+ * Remove @index, which must be set, from this process's table. The caller must
+ * then call tdm_av_tell_inserted(), since an alias may be the lowest index now.
+ * Lock: held.
  */
 void tdm_av_drop(struct tdm_av *av, uint32_t index);
 
-/* Remove @index from the peer's AV, if it is there. Lock: held. */
+/* Remove @index from the peer provider's AV, if it is there. Lock: held. */
 void tdm_av_local_remove(struct tdm_av *av, uint32_t index);
 
 /*
- * Insert @index, the lowest of @a, into the peer's AV, if it may be local. Other
- * aliases are not inserted: the peer reports one user id per endpoint. Lock: held.
+ * Insert @index, the lowest index of @a, into the peer provider's AV if the
+ * address may be local. Higher indices of an address are never inserted there:
+ * the peer reports one user id per endpoint. Lock: held.
  */
 void tdm_av_local_lowest(struct tdm_av *av, uint32_t index,
 			 const struct tdm_addr *a);

@@ -42,8 +42,9 @@
 struct job {
 	struct tdm_list node;
 	struct tdm_av_call call;
-	struct tdm_av_range range; /* of insertsvc and insertsym, or none */
-	size_t next;		   /* node of the range */
+	/* addr NULL: its range */
+	struct tdm_av_range range;
+	size_t next;		   /* next node of the range to insert */
 	char *strings;		   /* of the range */
 	struct tdm_addr *addr;	   /* [call.count] of insert, or NULL */
 	int *err;		   /* [call.count] */
@@ -149,7 +150,8 @@ void tdm_av_queue_cancel(struct tdm_av *av)
 }
 
 /*
- * Insert addresses that are resolved: all of an array, or one node of a range.
+ * Insert addresses that have been resolved: all of the job's array, or one node
+ * of its range, which begins at @first or failed with @err.
  */
 static void job_put(struct job *job, const struct tdm_addr *first, int err)
 {
@@ -188,7 +190,10 @@ static char *copy_strings(struct tdm_av_range *r)
 	return copy;
 }
 
-/* The address of the job's next node; a name is resolved without the mutex. */
+/*
+ * Set *@a to the first address of the job's next node. While a name is
+ * resolved, the mutex is not held.
+ */
 static int resolve(struct tdm_av_queue *q, const struct job *job,
 		   struct tdm_addr *a)
 {
@@ -249,7 +254,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Queue @job for the thread, which is started if there is none. */
+/* Append @job to the queue and start the thread if it does not run. */
 static int enqueue(struct tdm_av_queue *q, struct job *job)
 {
 	pthread_t thread;
@@ -334,7 +339,7 @@ int tdm_av_queue_insert(struct tdm_av_call *call, const void *array)
 	return ret;
 }
 
-/* Insert a range without names, at once. Lock: queue. */
+/* Insert a range that has no names to resolve. Lock: queue. */
 static void insert_range(struct tdm_av_call *call, const struct tdm_av_range *r)
 {
 	struct tdm_lock *lock = call->av->engine->lock;

@@ -11,22 +11,24 @@
 int tdm_av_queue_open(struct tdm_av *av) tdm_must_check;
 
 /*
- * Keep other inserts out of a vector opened with FI_EVENT: the outermost lock,
- * taken before the domain lock. For other vectors they do nothing.
+ * hold: lock the queue of a vector opened with FI_EVENT, which keeps other
+ * inserts out; release: unlock it. This is the outermost lock, taken before the
+ * domain lock. Both do nothing for other vectors.
  */
 void tdm_av_queue_hold(struct tdm_av *av);
 void tdm_av_queue_release(struct tdm_av *av);
 
 /*
- * End queued inserts: FI_ECANCELED for each address. The queue does not exist
- * afterwards. Lock: queue held, domain held.
+ * End all queued inserts with FI_ECANCELED for each address. The queue does not
+ * exist afterwards. Lock: queue held, domain held.
  */
 void tdm_av_queue_cancel(struct tdm_av *av);
 
 /*
- * Run @call for the addresses at @array, or those of @range: at once when
- * no earlier insert waits and no name has to be resolved, else by a thread.
- * Errors: -FI_ENOMEM, -FI_EAGAIN (no thread); nothing was inserted then.
+ * Insert the addresses at @array, or those of @range, for @call: at once when
+ * no earlier insert waits and no name has to be resolved, else in the queue's
+ * thread. Errors: -FI_ENOMEM, -FI_EAGAIN (no thread could be started); nothing
+ * was inserted then.
  */
 int tdm_av_queue_insert(struct tdm_av_call *call,
 			const void *array) tdm_must_check;
@@ -34,8 +36,8 @@ int tdm_av_queue_range(struct tdm_av_call *call,
 		       const struct tdm_av_range *range) tdm_must_check;
 
 /*
- * Write the error event of address @i, and the final event of @call. Lock:
- * held.
+ * Write the error event of address @i of @call; write the final event of @call.
+ * Lock: held.
  */
 void tdm_av_event_err(const struct tdm_av_call *call, size_t i, int err);
 void tdm_av_event_end(const struct tdm_av_call *call);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Named address vectors: a table in a file that processes share, of which each
- * has a view of its own, the ordinary table of the vector. All lookups are made
- * in the view; it follows the file.
+ * Named address vectors: a table in a file that processes share. Each process
+ * has a view of the file, which is the ordinary table of the vector. All
+ * lookups use the view; the functions here bring it up to date.
  *
  * Invariants:
- *  1. An index means the same in each view. A view changes an index only to
- *     what the file has there; an insert takes the lowest index that is free
- *     in the file, since it holds off other writers and follows first.
+ *  1. An index means the same in each view. A view copies its entries from the
+ *     file. An insert locks out other writers, brings its view up to date, and
+ *     takes the lowest index that is free in the file.
  *  2. A view is brought up to date when the application passes an index to a
- *     call, and before and after each pass of progress. A peer that sends us an
- *     index in a message has written it to the file before, so we know it at
- *     the end of the pass that received the message.
+ *     call, and before and after each pass of progress. A peer that sends an
+ *     index in a message has written it to the file before, so this process has
+ *     read the index from the file by the end of the pass that received the
+ *     message.
  *  3. A writer waits for another writer's call to end, but not for a dead
  *     writer. Writers do not wait for readers, except for one that opens the
  *     vector or checks apparent damage.
@@ -46,7 +47,7 @@ static int fail(struct tdm_av *av)
 	return -FI_EIO;
 }
 
-/* Enter @a at @index, which is free. */
+/* Enter @a at @index, which must be free, in this process's view. */
 static int place(struct tdm_av *av, uint32_t index, const struct tdm_addr *a)
 {
 	uint64_t hash = tdm_addr_hash(a);
@@ -63,8 +64,8 @@ static int place(struct tdm_av *av, uint32_t index, const struct tdm_addr *a)
 }
 
 /*
- * Set @index to the entry of the file: @a, or free it if that is NULL. Returns
- * 1 if that is a change, 0, or -FI_ENOMEM.
+ * Make @index of the view equal to the entry of the file: @a, or free if that
+ * is NULL. Returns 1 if the view changed, else 0; -FI_ENOMEM.
  */
 static int take_entry(struct tdm_av *av, uint32_t index,
 		      const struct tdm_addr *a)
@@ -84,13 +85,19 @@ static int take_entry(struct tdm_av *av, uint32_t index,
 	return ret ? ret : 1;
 }
 
-/* A vector of IPv4 addresses has no room for others. */
+/*
+ * Not 0 when @av can hold @a: a vector of IPv4 addresses has no room for
+ * others.
+ */
 static int fits(const struct tdm_av *av, const struct tdm_addr *a)
 {
 	return av->format != FI_SOCKADDR_IN || a->u.sa.sa_family == AF_INET;
 }
 
-/* Take over all entries of @block. Out: *@news is 1 if an entry changed. */
+/*
+ * Copy all entries of @block from the file to the view. Out: *@news becomes 1
+ * if an entry changed.
+ */
 static int take_block(struct tdm_av *av, uint32_t block, int *news)
 {
 	struct tdm_shared *s = av->shared;
@@ -112,8 +119,9 @@ static int take_block(struct tdm_av *av, uint32_t block, int *news)
 }
 
 /*
- * Take over all changes. Errors: -FI_ENOMEM; -FI_EIO: an entry is invalid or
- * being written; the remaining changes follow the next time.
+ * Copy all blocks that have changed from the file to the view. Errors:
+ * -FI_ENOMEM; -FI_EIO: an entry is invalid or being written. After an error the
+ * next call copies the remaining blocks.
  */
 static int take_changes(struct tdm_av *av)
 {
@@ -143,8 +151,9 @@ static int take_changes(struct tdm_av *av)
 }
 
 /*
- * An entry was invalid. If no process writes now, the file is damaged, unless a
- * writer died in the middle: the next writer will repair that.
+ * Called after an entry was invalid: read again while no process can write. If
+ * an entry is still invalid, the file is damaged, unless a writer died in the
+ * middle of a change: then the next writer will repair it.
  */
 static int look_closer(struct tdm_av *av)
 {
@@ -225,7 +234,10 @@ int tdm_av_share(struct tdm_av *av, const struct tdm_av_attr *owner,
 	return tdm_shared_open(&a, &av->shared);
 }
 
-/* Take over the whole file while no process may write. Errors: as above. */
+/*
+ * Copy the whole file to the view while no process can write. Errors: those of
+ * take_changes(), and of the lock.
+ */
 static int take_all(struct tdm_av *av, size_t count)
 {
 	int ret;
@@ -234,7 +246,7 @@ static int take_all(struct tdm_av *av, size_t count)
 		ret = begin(av);
 		if (ret)
 			return ret;
-		/* A failure here is reported when the call is needed. */
+		/* A failure is reported by the insert that needs the room. */
 		(void)!tdm_shared_reserve(av->shared, tdm_max(count, 1));
 		tdm_shared_release(av->shared);
 		return 0;

@@ -8,10 +8,12 @@
 /* Make room for the id of @index. Errors: -FI_ENOMEM. Lock: held. */
 int tdm_av_ids_reserve(struct tdm_av *av, uint32_t index) tdm_must_check;
 
-/* Set the id of @index; there is room. Lock: held. */
+/*
+ * Set the id of @index; tdm_av_ids_reserve() must have succeeded. Lock: held.
+ */
 void tdm_av_ids_set(struct tdm_av *av, uint32_t index, fi_addr_t id);
 
-/* @index is removed: the next address inserted there has no id. Lock: held. */
+/* Forget the id of @index, which is being removed. Lock: held. */
 void tdm_av_ids_drop(struct tdm_av *av, uint32_t index);
 
 int tdm_av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id,

@@ -34,14 +34,17 @@
 /* FI_FIREWALL_ADDR of libfabric 2.3: a hint that means nothing here. */
 #define INSERT_IGNORED (1ULL << 42)
 
-/* Addresses decoded ahead, so that the table's memory is there when needed. */
+/*
+ * Addresses are decoded this many ahead of their insertion, so that the table's
+ * memory has been fetched by then.
+ */
 enum { AHEAD = 16 };
 
 /*
- * The text of an address: fi_av(3) passes an array of pointers, but fabtests
- * and the shm provider pass the text itself, NUL-terminated strings in a row.
- * The two can be told apart: no pointer consists of the bytes that our
- * addresses begin with.
+ * Decode address @i, a text. fi_av(3) passes an array of pointers to texts, but
+ * fabtests and the shm provider pass the texts themselves, NUL-terminated
+ * strings in a row. The first bytes of @array tell which: no pointer consists
+ * of the bytes that tandem's addresses begin with.
  */
 static int from_text(const void *array, size_t i, const char **at,
 		     struct tdm_addr *a)
@@ -83,7 +86,7 @@ void tdm_av_placed(struct tdm_av *av, const struct tdm_addr *a, uint32_t index,
 		tdm_keyring_count(av->keys, a->key, 1);
 	if (!av->local || !tdm_locality_may_be(here, a))
 		return;
-	/* Sources are reported as the lowest alias: nothing changes. */
+	/* A lower index of @a exists, which the peer has: nothing changes. */
 	if (low < index)
 		return;
 	if (low != TDM_TABLE_NONE)
@@ -92,8 +95,8 @@ void tdm_av_placed(struct tdm_av *av, const struct tdm_addr *a, uint32_t index,
 }
 
 /*
- * Publish the entry at @index to the other processes; if that fails, remove it
- * here.
+ * Write the entry at @index to the file for the other processes; if that fails,
+ * remove it from this process's table.
  */
 static int publish(struct tdm_av *av, const struct tdm_addr *a, uint32_t index)
 {
@@ -114,7 +117,7 @@ static int insert_one(const struct tdm_av_call *call, const struct tdm_addr *a,
 	uint32_t i, low;
 	int ret;
 
-	/* Text may contain an IPv6 address in a vector of IPv4 addresses. */
+	/* A vector of IPv4 addresses got an IPv6 address in a text. */
 	if (av->format == FI_SOCKADDR_IN && a->u.sa.sa_family != AF_INET)
 		return -FI_EINVAL;
 	if (tdm_unlikely(av->unwritable))
@@ -225,7 +228,7 @@ void tdm_av_put_array(struct tdm_av_call *call, const void *array)
 	tdm_av_put_end(call);
 }
 
-/* The checks of all insert calls. Out: *@call, but for its count. */
+/* Check the arguments of an insert call. Out: *@call, except its count. */
 static int call_init(struct tdm_av_call *call, struct tdm_av *av,
 		     fi_addr_t *fi_addr, uint64_t flags, void *context)
 {

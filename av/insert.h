@@ -17,22 +17,27 @@ struct tdm_av_call {
 	uint64_t flags;
 	uint64_t here; /* tdm_locality_filter(), or all ones */
 	size_t count;  /* addresses in all */
-	size_t at;     /* the next one */
-	size_t done;   /* inserted */
+	size_t at;     /* the one to insert next */
+	size_t done;   /* how many were inserted */
 	int keyed;     /* 1: the addresses have keys, or must have */
 };
 
 /*
- * Insert @a, with tdm_addr_hash() @hash, as the next address of @call; or note
- * its failure if @err is a negative fi_errno. Lock: held.
+ * Insert @a, whose tdm_addr_hash() is @hash, as the next address of @call; or,
+ * if @err is negative, record @err as the result of that address. Lock: held.
  */
 void tdm_av_put(struct tdm_av_call *call, const struct tdm_addr *a,
 		uint64_t hash, int err);
 
-/* Tell the users of @av that addresses were added. Lock: held. */
+/*
+ * Call inserted() of all users of @av, since addresses were added. Lock: held.
+ */
 void tdm_av_tell_inserted(struct tdm_av *av);
 
-/* End @call after its last address. Lock: held. */
+/*
+ * End @call after its last address: call the users of the vector and, with
+ * FI_EVENT, write the final event. Lock: held.
+ */
 void tdm_av_put_end(struct tdm_av_call *call);
 
 /* Insert all addresses of the application's array. Lock: held. */
@@ -47,16 +52,16 @@ int tdm_av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt,
 		     uint64_t flags, void *context);
 
 /*
- * Decode one address of the application, in the format of @av. For formats of
- * mixed size *@at, which starts at the array, is advanced. Errors: -FI_EINVAL.
+ * Decode address @i of the application's @array, in the format of @av. *@at,
+ * which starts at @array, is moved to the next address for formats of different
+ * sizes. Errors: -FI_EINVAL.
  */
 int tdm_av_decode(const struct tdm_av *av, const void *array, size_t i,
 		  const char **at, struct tdm_addr *a);
 
 /*
- * @a was inserted at @index; its lowest index before that was @low: update the
- * peer's AV.
- * @here: tdm_locality_filter(). Lock: held.
+ * Bring the peer provider's AV up to date after @a was inserted at @index.
+ * @low: its lowest index before. @here: tdm_locality_filter(). Lock: held.
  */
 void tdm_av_placed(struct tdm_av *av, const struct tdm_addr *a, uint32_t index,
 		   uint32_t low, uint64_t here);

@@ -2,8 +2,8 @@
 /*
  * Authorization keys of an address vector. See key.h.
  *
- * A number is not given to another key while an address or an endpoint still
- * has it, since that address would get a key it was not inserted for.
+ * A number of a removed key is not reused while an address or an endpoint still
+ * refers to it: it would get a key that it was not inserted for.
  *
  * Lock: domain held. Spec: fi_av(3), fi_av_insert_auth_key.
  */
@@ -18,20 +18,20 @@
 #include "base/lock.h"
 #include "tdm_space.h"
 
-/* A number has 8 bits in an entry of the table, and 0 is none. */
+/* A number has 8 bits in an entry of the table; number 0 means no key. */
 enum { NUMBERS = 255 };
 
 struct slot {
 	struct tdm_auth_key key;
-	uint32_t inserts; /* less removals; 0: the key was removed */
+	uint32_t inserts; /* minus removals; 0: the key was removed */
 	uint32_t users;	  /* endpoints enabled with it */
 	size_t addrs;	  /* addresses inserted for it */
 };
 
 struct tdm_keyring {
 	size_t live;		   /* keys in use */
-	struct slot slot[NUMBERS]; /* by number, less 1 */
-	fi_addr_t id[NUMBERS];	   /* user ids, FI_ADDR_NOTAVAIL: none */
+	struct slot slot[NUMBERS]; /* slot[number - 1] */
+	fi_addr_t id[NUMBERS];	   /* id[number - 1]; FI_ADDR_NOTAVAIL: none */
 };
 
 struct tdm_keyring *tdm_keyring_alloc(void)
@@ -79,7 +79,7 @@ static int insert(struct tdm_keyring *ring, const void *key, size_t size,
 	return 0;
 }
 
-/* The key with number @id, or NULL. */
+/* Returns the key with number @id, or NULL. */
 static const struct tdm_auth_key *key_at(const struct tdm_keyring *ring,
 					 uint32_t id)
 {
@@ -96,8 +96,8 @@ uint32_t tdm_keyring_id(const struct tdm_keyring *ring, fi_addr_t handle)
 }
 
 /*
- * Undo one insert. Errors: -FI_EINVAL when @handle is none; -FI_EBUSY while an
- * endpoint is enabled with the key.
+ * Undo one insert of the key of @handle. Errors: -FI_EINVAL when there is none;
+ * -FI_EBUSY while an endpoint is enabled with the key.
  */
 static int undo_insert(struct tdm_keyring *ring, fi_addr_t handle)
 {

@@ -19,30 +19,34 @@ struct tdm_av;
 struct tdm_keyring;
 
 /*
- * An empty keyring; NULL: out of memory. Freeing wipes the keys; NULL is fine.
+ * Allocate an empty keyring; NULL: out of memory. Free a keyring and overwrite
+ * its keys; @ring may be NULL.
  */
 struct tdm_keyring *tdm_keyring_alloc(void);
 void tdm_keyring_free(struct tdm_keyring *ring);
 
-/* The number of the key of @handle, or 0: there is none. */
+/* Returns the number of the key of @handle, or 0: there is none. */
 uint32_t tdm_keyring_id(const struct tdm_keyring *ring, fi_addr_t handle);
 
-/* The user ids of the keys, by number less 1; they live as long as @ring. */
+/*
+ * Returns the user ids of the keys: that of key n is element n - 1. They live
+ * as long as @ring.
+ */
 const fi_addr_t *tdm_keyring_ids(const struct tdm_keyring *ring);
 
-/* Errors: -FI_EINVAL when @handle is none. */
+/* Set the user id of the key of @handle. Errors: -FI_EINVAL: there is none. */
 int tdm_keyring_set_id(struct tdm_keyring *ring, fi_addr_t handle,
 		       fi_addr_t id) tdm_must_check;
 
 /*
- * Count an address with key @id, inserted (1) or removed (-1): it keeps the
- * number in use.
+ * Count an address with key number @id that was inserted (@change 1) or removed
+ * (-1). While any is counted, the number is not given to another key.
  */
 void tdm_keyring_count(struct tdm_keyring *ring, uint32_t id, int change);
 
 /*
- * A copy of the keys that there are, or of key @id alone unless that is 0.
- * NULL: out of memory. tdm_auth_free() frees it.
+ * Returns a copy of all keys of @ring, or of key @id alone unless that is 0.
+ * NULL: out of memory. The caller frees it with tdm_auth_free().
  */
 struct tdm_auth_keys *tdm_keyring_copy(const struct tdm_keyring *ring,
 				       uint32_t id);
@@ -55,8 +59,8 @@ struct tdm_auth_keys *tdm_keyring_take(struct tdm_keyring *ring);
 void tdm_keyring_give(struct tdm_keyring *ring, struct tdm_auth_keys *keys);
 
 /*
- * Set a->key to the key of an insert into @av, whose handle is the input value
- * *@fi_addr. In a vector with keys each address must have one. Errors:
+ * Set a->key for an insert into @av; *@fi_addr is the key's handle when the
+ * application calls. In a vector with keys each address must have one. Errors:
  * -FI_EINVAL.
  */
 int tdm_av_take_key(const struct tdm_av *av, const fi_addr_t *fi_addr,
@@ -64,9 +68,9 @@ int tdm_av_take_key(const struct tdm_av *av, const fi_addr_t *fi_addr,
 
 /*
  * fi_av_insert_auth_key(3), fi_av_lookup_auth_key(3) of a handle or an address,
- * fi_av_remove(3) with FI_AUTH_KEY: the first error is returned, the rest is
- * removed. Lock: taken inside. Errors: -FI_EINVAL where there are no keys, and
- * those of the calls above; -FI_EBADFLAGS.
+ * fi_av_remove(3) with FI_AUTH_KEY, which tries every handle and returns the
+ * first error. Lock: taken inside. Errors: -FI_EINVAL where there are no keys,
+ * and those of the calls above; -FI_EBADFLAGS.
  */
 int tdm_av_insert_key(struct fid_av *fid, const void *key, size_t size,
 		      fi_addr_t *fi_addr, uint64_t flags);

@@ -27,7 +27,7 @@ static struct {
 	uint64_t read_ns; /* when last read; 0: never */
 } here = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Replace the list. On failure the old one stays. */
+/* Read the list of interface addresses again. On failure the old list stays. */
 static void reread(void)
 {
 	struct ifaddrs *list, *i;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Does an IP address belong to this network namespace? A peer with such an
- * address may be local; the attach decides (shm/attach.c).
+ * Tells whether an IP address belongs to this network namespace. A peer with
+ * such an address may be local; the attach decides (shm/attach.c).
  */
 #ifndef TDM_AV_LOCALITY_H
 #define TDM_AV_LOCALITY_H
 
 #include "av/addr.h"
 
-/* tdm_locality_is_here() of an address that is no loopback address. */
+/* tdm_locality_is_here() for addresses that are not loopback addresses. */
 int tdm_locality_lists(const struct tdm_addr *a);
 
 /*
- * Not 0 when the IP of @a is one of this network namespace's own. The list
- * of interface addresses is read once and again when an unknown address is
- * asked for more than a second after the last reading. Thread-safe.
+ * Not 0 when the IP of @a is one of this network namespace's own. The list of
+ * interface addresses is read at the first call, and again when @a is not in it
+ * and the last reading is more than a second ago. Thread-safe.
  */
 static inline int tdm_locality_is_here(const struct tdm_addr *a)
 {
@@ -22,8 +22,9 @@ static inline int tdm_locality_is_here(const struct tdm_addr *a)
 }
 
 /*
- * A summary of the list, for checks of many addresses; the list is read again
- * first, as above. Each address of this namespace sets one bit of 64.
+ * Returns a summary of the list, for checks of many addresses; reads the list
+ * again if the last reading is more than a second ago. Each address of this
+ * namespace sets one bit of 64.
  */
 uint64_t tdm_locality_filter(void);
 

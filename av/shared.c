@@ -3,23 +3,25 @@
  * The file behind a named address vector. See shared.h.
  *
  * Invariants:
- *  1. A user of the file holds a shared flock(2) on it; the holder of an
- *     exclusive one is alone. A file without users is stale, whatever it
- *     contains: it is made again or removed. The kernel drops the lock of a
- *     process that dies.
+ *  1. A user of the file holds a shared flock(2) on it. While a process holds
+ *     the exclusive lock, no other uses the file. A file without users is
+ *     stale, whatever it contains: it is made again or removed. The kernel
+ *     drops the lock of a process that dies.
  *  2. A file is made again or removed under the exclusive lock only; a process
  *     that gets a lock on a removed file starts over. A file with users is
  *     never truncated.
  *  3. One writer at a time: an open file description lock on the first byte,
- *     dropped by the kernel as well. Readers need none: a change is complete
- *     when head->gen says so, and an entry is whole when its sum is right.
+ *     dropped by the kernel as well. Readers need no lock: a change is complete
+ *     when head->gen has its number, and an entry is complete when its checksum
+ *     matches.
  *  4. Data beyond the head are copied out of the file before they are used. The
  *     pages of the head are allocated at the start, so that no store to it can
  *     fail.
  *
- * The order of stores: entry and array by pwrite(2), the block's number, end,
- * and gen, each with release. A process that has loaded gen and a block's
- * number with acquire gets entries of that age or newer from pread(2).
+ * The order of stores: first the element of the array and the entry, by
+ * pwrite(2), then, each by a release store, the block's number, end, and gen. A
+ * process that has loaded gen and a block's number with acquire gets entries of
+ * that age or newer from pread(2).
  *
  * Spec: fi_av(3) name, map_addr, FI_READ.
  */
@@ -38,7 +40,9 @@
 #include "base/log.h"
 #include "base/os.h"
 
-/* After so many removals by other processes an open gives up. */
+/*
+ * An open gives up after other processes have removed the file this many times.
+ */
 enum { OPEN_TRIES = 100 };
 
 /* ---- bytes of the file --------------------------------------------------- */
@@ -72,7 +76,10 @@ static int put_entry(struct tdm_shared *s, uint32_t index,
 	return put_bytes(s, &e, sizeof(e), tdm_shared_entry_at(index));
 }
 
-/* Write the elements of a block that never had an entry. */
+/*
+ * Write FI_ADDR_NOTAVAIL to the array's elements of a block that never had an
+ * entry.
+ */
 static int put_none(struct tdm_shared *s, uint32_t block)
 {
 	fi_addr_t none[TDM_SHARED_BLOCK];
@@ -132,7 +139,7 @@ static uint64_t begin(struct tdm_shared *s)
 	uint64_t change = tdm_a64_load_relaxed(&s->head->begun) + 1;
 
 	tdm_a64_store_relaxed(&s->head->begun, change);
-	/* If the process dies after this, the change counts as begun. */
+	/* If the process dies from here on, begun differs from gen. */
 	tdm_fence_full();
 	return change;
 }
@@ -168,7 +175,10 @@ int tdm_shared_put(struct tdm_shared *s, uint32_t index,
 	return ret;
 }
 
-/* Out: *@end is raised past the last valid entry. */
+/*
+ * Free the invalid entries of @block and write the block's elements of the
+ * array anew. Out: *@end is raised past the last valid entry.
+ */
 static int repair_block(struct tdm_shared *s, uint32_t block, uint64_t *end)
 {
 	uint32_t first = block * TDM_SHARED_BLOCK, i;
@@ -198,7 +208,7 @@ int tdm_shared_repair(struct tdm_shared *s)
 	if (end > TDM_SHARED_MOST)
 		return -FI_EIO;
 	change = begin(s);
-	/* An insert that was begun is at most one entry behind the end. */
+	/* An insert that was begun set at most the entry next to the end. */
 	for (b = 0; b <= end / TDM_SHARED_BLOCK && b < TDM_SHARED_BLOCKS; b++) {
 		ret = repair_block(s, b, &end);
 		if (ret)
@@ -224,7 +234,7 @@ static int lock_users(int fd, int operation)
 	return ret ? -errno : 0;
 }
 
-/* Make an empty table in a file that has no users. */
+/* Write an empty table to a file that has no users. */
 static int format_file(struct tdm_shared *s, uint32_t format)
 {
 	struct tdm_shared_fixed fixed;
@@ -238,8 +248,8 @@ static int format_file(struct tdm_shared *s, uint32_t format)
 }
 
 /*
- * Is the open file a plain file of this user, without access for others? Out:
- * *@st. Errors: -FI_EACCES; -FI_EAGAIN: it has been removed.
+ * Returns 0 when the open file is a plain file of this user, without access for
+ * others. Out: *@st. Errors: -FI_EACCES; -FI_EAGAIN: it has been removed.
  */
 static int check_file(const struct tdm_shared *s, struct stat *st)
 {
@@ -252,7 +262,8 @@ static int check_file(const struct tdm_shared *s, struct stat *st)
 }
 
 /*
- * The file has no users: make it again, or report (FI_READ) that there is none.
+ * Called when the file has no users: write an empty table, or report (FI_READ)
+ * that there is no vector.
  */
 static int take_over(struct tdm_shared *s, const struct tdm_shared_attr *attr)
 {
@@ -335,9 +346,7 @@ static void *map(const struct tdm_shared *s, void *at, size_t bytes,
 
 static int map_file(struct tdm_shared *s, void *map_addr)
 {
-	/*
-	 * First: the head, mapped anywhere, could take the address asked for.
-	 */
+	/* Before the head: mapped anywhere, that could take @map_addr. */
 	if (map_addr)
 		s->array = map(s, map_addr, TDM_SHARED_ARRAY_BYTES,
 			       TDM_SHARED_ARRAY);
@@ -388,8 +397,8 @@ void tdm_shared_close(struct tdm_shared *s)
 		tdm_os.munmap(s->array, TDM_SHARED_ARRAY_BYTES);
 	if (s->fd >= 0) {
 		/*
-		 * Only the last user gets the lock; the name may belong to
-		 * another file now.
+		 * The lock fails unless this is the last user. Check again: the
+		 * path may name another file by now.
 		 */
 		if (!lock_users(s->fd, LOCK_EX | LOCK_NB) &&
 		    !check_file(s, &st))

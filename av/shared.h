@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The file behind a named address vector: opening, creating or taking it over,
- * locking it for writing, and closing it; its last user removes it. Nothing
- * here knows the vector: follow.c connects the two.
+ * locking it for writing, and closing it; its last user removes it. The code
+ * here knows nothing of vectors: follow.c connects the two.
  *
  * All functions: domain lock held, unless they say otherwise. Errors are
  * negative fi_errno values.
@@ -17,8 +17,8 @@
 struct tdm_shared_attr {
 	const char *domain; /* name of the domain */
 	const char *name;   /* of the vector */
-	uint32_t format;    /* of its addresses */
-	int reader;	    /* FI_READ: it must exist, and may not be changed */
+	uint32_t format;    /* address format of the vector */
+	int reader;	    /* FI_READ: it must exist, and is not changed */
 	void *map_addr;	    /* address for the array, or NULL */
 };
 
@@ -28,20 +28,22 @@ struct tdm_shared {
 	int failed;		      /* the table is damaged; was logged */
 	struct tdm_shared_head *head; /* mapped; readers must not write */
 	fi_addr_t *array;	      /* mapped, to be read only */
-	/* last change that follow.c has taken over */
+	/* number of the last change that the view contains */
 	uint64_t seen;
-	uint64_t block[TDM_SHARED_BLOCKS];		/* the same per block */
-	struct tdm_shared_entry copy[TDM_SHARED_BLOCK]; /* the block at hand */
+	/* the same of each block */
+	uint64_t block[TDM_SHARED_BLOCKS];
+	/* what tdm_shared_read() read */
+	struct tdm_shared_entry copy[TDM_SHARED_BLOCK];
 	char path[TDM_SHARED_PATH_BYTES];
 };
 
 /*
  * Open the file; if it has no users, it is made again. Out: *@shared.
- * Errors: -FI_EINVAL for a name that is empty or too long, or a table of
- * another format; -FI_ENOENT for a reader when no process uses the vector;
- * -FI_EACCES for a file that is not this user's alone; -FI_EIO and
- * -FI_ENOPROTOOPT of tdm_shared_fixed_check(); -FI_ENOMEM; errors of the
- * system. Lock: not needed.
+ * Errors: -FI_EINVAL for a name that is empty or too long, or a file with
+ * another address format; -FI_ENOENT for a reader when no process uses the
+ * vector; -FI_EACCES for a file of another user, or one that others may access;
+ * -FI_EIO and -FI_ENOPROTOOPT of tdm_shared_fixed_check(); -FI_ENOMEM; errors
+ * of the system. Lock: not needed.
  */
 int tdm_shared_open(const struct tdm_shared_attr *attr,
 		    struct tdm_shared **shared) tdm_must_check;
@@ -49,13 +51,16 @@ int tdm_shared_open(const struct tdm_shared_attr *attr,
 /* Close the file, and remove it if it has no other users. NULL is fine. */
 void tdm_shared_close(struct tdm_shared *shared);
 
-/* Not 0 when there are changes that have not been taken over. */
+/* Not 0 when the file has changes that the view does not contain. */
 static inline int tdm_shared_changed(const struct tdm_shared *shared)
 {
 	return tdm_a64_load_acquire(&shared->head->gen) != shared->seen;
 }
 
-/* Not 0 when a change was begun and is not complete. */
+/*
+ * Not 0 when a change was begun and is not complete: a process is writing, or
+ * died doing so.
+ */
 static inline int tdm_shared_torn(const struct tdm_shared *shared)
 {
 	return tdm_a64_load_relaxed(&shared->head->begun) !=
@@ -63,8 +68,9 @@ static inline int tdm_shared_torn(const struct tdm_shared *shared)
 }
 
 /*
- * Keep out other writers (F_WRLCK) or all writers (F_RDLCK). Waits for them if
- * @wait, else -FI_EAGAIN. The lock ends with its holder.
+ * Lock the file: keeps out other writers (F_WRLCK) or all writers (F_RDLCK). If
+ * the lock is taken, waits with @wait, else returns -FI_EAGAIN. The kernel
+ * releases the lock if its holder dies.
  */
 int tdm_shared_hold(struct tdm_shared *shared, short type,
 		    int wait) tdm_must_check;
@@ -74,22 +80,24 @@ void tdm_shared_release(struct tdm_shared *shared);
 int tdm_shared_read(struct tdm_shared *shared, uint32_t block) tdm_must_check;
 
 /*
- * Set the elements of the array for @count addresses at least. Held for
- * writing. Errors: -FI_ENOSPC, -FI_EIO.
+ * Initialise the array's elements for at least @count addresses. The caller
+ * holds the file for writing. Errors: -FI_ENOSPC, -FI_EIO.
  */
 int tdm_shared_reserve(struct tdm_shared *shared, size_t count) tdm_must_check;
 
 /*
- * Set @index to @a, or free it when @a is NULL, for all processes. Held for
- * writing; all changes have been taken over. Errors: -FI_ENOSPC: no room in the
- * table or the file system; -FI_EIO. Nothing is changed then.
+ * Set @index to @a, or free it when @a is NULL, for all processes. The caller
+ * holds the file for writing, and its view must be up to date. Errors:
+ * -FI_ENOSPC: no room in the table or the file system; -FI_EIO. Nothing is
+ * changed then.
  */
 int tdm_shared_put(struct tdm_shared *shared, uint32_t index,
 		   const struct tdm_addr *a) tdm_must_check;
 
 /*
- * After a writer died during a change: valid entries stay, all others become
- * free, and all blocks count as changed. Held for writing. Errors: -FI_EIO.
+ * Repair the table after a writer died during a change: valid entries stay, all
+ * others become free, and every block in use counts as changed. The caller
+ * holds the file for writing. Errors: -FI_EIO.
  */
 int tdm_shared_repair(struct tdm_shared *shared) tdm_must_check;
 

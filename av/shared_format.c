@@ -2,9 +2,10 @@
 /*
  * The file of a named address vector: see shared_format.h.
  *
- * An entry has a checksum, since it may be read while it is written: a copy
- * with a correct checksum is complete. The checksum does not protect against an
- * attacker, who could only insert addresses, as any user of the file can.
+ * An entry has a checksum, since a process may read it while another writes it:
+ * a copy with a correct checksum is complete. The checksum does not protect
+ * against an attacker, who could only insert addresses, as any user of the file
+ * can.
  */
 #include "av/shared_format.h"
 
@@ -147,8 +148,8 @@ int tdm_shared_decode(const struct tdm_shared_entry *e, struct tdm_addr *a)
 		memcpy(&raw.u.in6.sin6_addr, e->ip, 16);
 	}
 	/*
-	 * Checked like an address of the application; it must also have the
-	 * form in which it would be stored.
+	 * The bytes are checked like an address that an application passes;
+	 * they must also be those that tdm_shared_encode() would store for it.
 	 */
 	if (tdm_addr_from_sockaddr(a, &raw.u, sizeof(raw.u)))
 		return -FI_EIO;

@@ -30,7 +30,7 @@ enum {
 	TDM_SHARED_PATH_BYTES = 288 /* longest path, NUL included */
 };
 
-/* Constant while the file lives. */
+/* The part of the head that never changes while the file exists. */
 struct tdm_shared_fixed {
 	uint8_t magic[8];
 	uint32_t version;
@@ -40,15 +40,16 @@ struct tdm_shared_fixed {
 };
 
 /*
- * A writer increments begun, writes its change, and sets gen to begun. So begun
- * differs from gen while a process writes, and after one died writing.
+ * A writer increments begun, makes its change, and sets gen to begun. So begun
+ * differs from gen while a process writes, and also after a writer died in the
+ * middle of a change.
  */
 struct tdm_shared_head {
 	struct tdm_shared_fixed fixed;
 	tdm_a64 begun; /* number of the change that is being made */
 	tdm_a64 gen;   /* number of the last change that is complete */
 	tdm_a64 end;   /* one past the highest index ever set */
-	tdm_a64 ready; /* blocks whose elements of the array were set */
+	tdm_a64 ready; /* number of blocks whose array elements are set */
 	uint8_t room[4096 - sizeof(struct tdm_shared_fixed) - 32];
 	tdm_a64 block[TDM_SHARED_BLOCKS]; /* number of its last change */
 };
@@ -57,7 +58,10 @@ tdm_static_assert(sizeof(struct tdm_shared_head) == TDM_SHARED_HEAD_BYTES &&
 			  TDM_SHARED_HEAD_BYTES <= TDM_SHARED_ARRAY,
 		  "layout of the file");
 
-/* All 0 when free: a page that was never written has free entries. */
+/*
+ * An entry. A free one is all 0, so pages that were never written have free
+ * entries.
+ */
 struct tdm_shared_entry {
 	uint8_t kind; /* 0, 4, 6 */
 	uint8_t zero;
@@ -70,7 +74,10 @@ struct tdm_shared_entry {
 
 tdm_static_assert(sizeof(struct tdm_shared_entry) == 32, "layout of the file");
 
-/* Offsets of the array's element, and of the entry, of an index. Bytes. */
+/*
+ * Offsets in the file, in bytes, of the array's element and of the entry of
+ * @index.
+ */
 static inline uint64_t tdm_shared_array_at(uint32_t index)
 {
 	return TDM_SHARED_ARRAY + (uint64_t)index * 8;
@@ -93,9 +100,9 @@ int tdm_shared_path(char path[TDM_SHARED_PATH_BYTES], unsigned int uid,
 void tdm_shared_fixed_init(struct tdm_shared_fixed *fixed, uint32_t format);
 
 /*
- * Is @fixed, copied out of a file of @bytes bytes, the head of a vector of
- * @format? Errors: -FI_EIO: no table, or a damaged one; -FI_ENOPROTOOPT: of
- * another version; -FI_EINVAL: of another address format.
+ * Returns 0 when @fixed, copied out of a file of @bytes bytes, is the head of a
+ * vector of @format. Errors: -FI_EIO: it is no table, or damaged;
+ * -FI_ENOPROTOOPT: it has another version; -FI_EINVAL: another address format.
  */
 int tdm_shared_fixed_check(const struct tdm_shared_fixed *fixed, uint64_t bytes,
 			   uint32_t format) tdm_must_check;
@@ -104,8 +111,8 @@ int tdm_shared_fixed_check(const struct tdm_shared_fixed *fixed, uint64_t bytes,
 void tdm_shared_encode(struct tdm_shared_entry *e, const struct tdm_addr *a);
 
 /*
- * Decode @e, a copy of an entry. 1: *@a is set; 0: it is free; -FI_EIO: it is
- * invalid, or was being written when it was copied.
+ * Decode @e, a copy of an entry. Returns 1: *@a is set; 0: the entry is free;
+ * -FI_EIO: it is invalid, or was being written when it was copied.
  */
 int tdm_shared_decode(const struct tdm_shared_entry *e,
 		      struct tdm_addr *a) tdm_must_check;

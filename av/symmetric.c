@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The addresses that fi_av_insertsvc(3) and fi_av_insertsym(3) name. A node is
- * an IP address, whose successors are found by arithmetic, or a host name that
- * ends with a number; each of its successors is resolved separately. All
- * services of a node come before the next node.
+ * Finds the addresses that a call of fi_av_insertsvc(3) or fi_av_insertsym(3)
+ * stands for. A node is an IP address, whose successors are computed, or a host
+ * name that ends with a number; each of its successors is resolved separately.
+ * All services of a node come before the next node.
  *
  * Names are resolved through the table of base/os.h.
  *
@@ -24,7 +24,7 @@
 
 static const char TEXT[] = "fi_sockaddr";
 
-/* Is @node meant as an address in FI_ADDR_STR form? */
+/* Not 0 when @node looks like an address in FI_ADDR_STR form. */
 static int is_text(const char *node)
 {
 	return !strncmp(node, TEXT, sizeof(TEXT) - 1) && strstr(node, "://");
@@ -35,7 +35,7 @@ static int is_digits(const char *s)
 	return *s && s[strspn(s, "0123456789")] == '\0';
 }
 
-/* A code of getaddrinfo(3) as a fi_errno. */
+/* Returns the fi_errno for a code of getaddrinfo(3). */
 static int error_of(int code)
 {
 	switch (code) {
@@ -74,7 +74,7 @@ int tdm_av_range_init(struct tdm_av_range *r, uint32_t format, const char *node,
 	set_service(r, service);
 	if (!tdm_addr_from_node(&r->base, node))
 		return 0;
-	/* Neither an address nor a name that could be counted up. */
+	/* No IP address, and no host name whose number could be increased. */
 	if (strchr(node, ':') && r->nodecnt > 1)
 		return -FI_EINVAL;
 	if (strnlen(node, sizeof(next)) == sizeof(next))
@@ -86,7 +86,10 @@ int tdm_av_range_init(struct tdm_av_range *r, uint32_t format, const char *node,
 	return 0;
 }
 
-/* Ask the resolver for @node (or @service alone), of a usable family. */
+/*
+ * Set *@a to the address of a usable family that the resolver returns for
+ * @node, or for @service alone when that is NULL.
+ */
 static int ask(const char *node, const char *service, uint32_t format,
 	       struct tdm_addr *a)
 {

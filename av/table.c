@@ -60,7 +60,10 @@ static uint32_t slot_index(uint64_t slot)
 	return (uint32_t)slot - 1u;
 }
 
-/* A slot is found by the high half of the hash, which it stores. */
+/*
+ * Returns where the search for @slot begins: a slot stores the high half of the
+ * hash, which determines it.
+ */
 static uint32_t slot_home(const struct tdm_table *t, uint64_t slot)
 {
 	return (uint32_t)(slot >> 32) & (t->slots - 1);
@@ -75,7 +78,7 @@ static void slot_put(struct tdm_table *t, uint64_t slot)
 	t->slot[i] = slot;
 }
 
-/* Grow to slots for @want addresses: invariant 3. */
+/* Grow the reverse table for @want addresses, as invariant 3 demands. */
 static int slots_reserve(struct tdm_table *t, size_t want)
 {
 	size_t max = t->slots ? t->slots : FIRST_SLOTS, i;
@@ -119,7 +122,10 @@ void tdm_table_reserve(struct tdm_table *t, size_t more)
 {
 	if (more > TDM_TABLE_MOST)
 		return;
-	/* A failure here will show again, and be reported, at the insert. */
+	/*
+	 * Without memory nothing is reserved; the insert then fails and reports
+	 * it.
+	 */
 	if (!entries_reserve(t, t->live + more))
 		(void)slots_reserve(t, t->slots_used + more);
 }
@@ -133,7 +139,10 @@ void tdm_table_fini(struct tdm_table *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* Take a free element of v6[], its number to *@out; free ones are chained. */
+/*
+ * Store @a in a free element of v6[], whose number becomes *@out. Free elements
+ * are chained.
+ */
 static int v6_take(struct tdm_table *t, const struct tdm_addr *a, uint32_t *out)
 {
 	struct tdm_addr *v6;
@@ -206,7 +215,7 @@ static int probe(const struct tdm_table *t, const struct tdm_addr *a,
 	return 0;
 }
 
-/* The index of the slot of @a in the reverse table, or NONE. */
+/* Returns the number of the slot of @a in the reverse table, or NONE. */
 static uint32_t slot_of(const struct tdm_table *t, const struct tdm_addr *a)
 {
 	uint32_t i = 0;
@@ -311,7 +320,7 @@ int tdm_table_add(struct tdm_table *t, const struct tdm_addr *a, uint64_t hash,
 	return ret;
 }
 
-/* Empty slot @i and move back later slots that had probed past it. */
+/* Empty slot @i and move back later slots whose search went past it. */
 static void slot_clear(struct tdm_table *t, uint32_t i)
 {
 	uint32_t mask = t->slots - 1, j = i;
