@@ -44,10 +44,10 @@ struct job {
 	struct tdm_av_call call;
 	/* addr NULL: its range */
 	struct tdm_av_range range;
-	size_t next;		   /* next node of the range to insert */
-	char *strings;		   /* of the range */
-	struct tdm_addr *addr;	   /* [call.count] of insert, or NULL */
-	int *err;		   /* [call.count] */
+	size_t next;	       /* next node of the range to insert */
+	char *strings;	       /* of the range */
+	struct tdm_addr *addr; /* [call.count] of insert, or NULL */
+	int *err;	       /* [call.count] */
 };
 
 struct tdm_av_queue {

@@ -10,7 +10,7 @@
 
 /* Consecutive services of consecutive nodes: fi_av_insertsym(3). */
 struct tdm_av_range {
-	const char *node;    /* a host name; NULL: base has the address */
+	const char *node; /* a host name; NULL: base has the address */
 	/* a service name; NULL: port has it, or base's port */
 	const char *service;
 	size_t nodecnt, svccnt;

@@ -4,8 +4,8 @@
  * operations with the classes of types that they accept.
  *
  * Most operations are a choice: the value of the call takes the place of the
- * target's when the two are in a certain order. Choices move values bit by bit,
- * whatever these mean. The other operations compute.
+ * target's when the two are in a certain order. Choices copy the bits of a
+ * value without interpreting them. The other operations compute.
  *
  * Invariants:
  *  1. Integers are computed as unsigned values of the widest type, so that
@@ -42,7 +42,7 @@ enum {
 
 enum class { NONE, SIGNED, UNSIGNED, REAL, COMPLEX };
 
-/* By enum fi_datatype. */
+/* The types; indexed by enum fi_datatype. */
 static const struct type {
 	uint8_t bytes; /* size of a value; 0: not offered */
 	uint8_t class;
@@ -65,7 +65,7 @@ static const struct type {
 	[FI_UINT128] = { INT128_BYTES, UNSIGNED },
 };
 
-/* The results of a comparison; bits of struct op.when. */
+/* The results of comparing two values; bits of struct op.when. */
 enum { LESS = 1, EQUAL = 2, GREATER = 4, UNORDERED = 8, ANY = 15 };
 
 enum {
@@ -75,14 +75,15 @@ enum {
 	UPDATES = 1 << TDM_AMO_BASE | 1 << TDM_AMO_FETCH,
 };
 
-/* By enum fi_op. */
+/* The operations; indexed by enum fi_op. */
 static const struct op {
 	uint8_t kinds;	  /* bits of enum tdm_amo_kind */
 	uint8_t classes;  /* bits of enum class */
 	uint8_t computes; /* 1: computes; 0: chooses a value */
 	/*
-	 * The target is replaced when the value of the call (that of compare,
-	 * if the call has one) compares to it in one of these ways.
+	 * Bits LESS to UNORDERED: the results of comparing the operand with the
+	 * target for which the target is replaced. Calls with a compare operand
+	 * compare that one.
 	 */
 	uint8_t when;
 } ops[] = {
@@ -122,7 +123,7 @@ int tdm_amo_check(unsigned kind, unsigned type, unsigned op)
 	return 0;
 }
 
-/* Is @type long double, or a complex type made of two? */
+/* Not 0 for long double and for the complex type made of two. */
 static int is_long(unsigned type)
 {
 	return type == FI_LONG_DOUBLE || type == FI_LONG_DOUBLE_COMPLEX;
@@ -222,7 +223,10 @@ static void store(uint8_t *p, size_t bytes, wide v)
 	}
 }
 
-/* A float or double as a double, which holds every float exactly. */
+/*
+ * Returns the float or double at @p as a double, which holds every float
+ * exactly.
+ */
 static double load_double(const uint8_t *p, size_t bytes)
 {
 	float f;
@@ -283,7 +287,10 @@ static unsigned order_real(const uint8_t *a, const uint8_t *b, size_t bytes,
 	}
 }
 
-/* How the value at @a compares to the one at @b. */
+/*
+ * Returns how the value at @a compares to the one at @b: LESS, EQUAL, GREATER
+ * or UNORDERED.
+ */
 static unsigned order(unsigned type, const uint8_t *a, const uint8_t *b)
 {
 	const struct type *t = &types[type];
@@ -368,7 +375,10 @@ static void compute_real(unsigned op, uint8_t *p, const uint8_t *b,
 	memcpy(p, &f, sizeof(f));
 }
 
-/* The products that C defines: each step is rounded to the type. */
+/*
+ * Multiply the value at @p by the one at @b as C defines it, rounding each step
+ * to the type.
+ */
 static void multiply(unsigned type, uint8_t *p, const uint8_t *b)
 {
 	const size_t half = sizeof(long double);
@@ -469,7 +479,7 @@ void tdm_amo_run_on(const struct tdm_amo *a, const struct iovec *iov,
 	}
 	tdm_iov_copy_from(whole, iov, count, 0, bytes);
 	tdm_amo_run(a, whole, bytes, operands, result);
-	/* A read needs no permission to write. */
+	/* A read must not write: the region may be read-only. */
 	if (a->op != FI_ATOMIC_READ)
 		tdm_iov_copy_to(iov, count, 0, whole, bytes);
 }

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread of automatic progress. It loops over steps under the domain lock;
- * each step returns how long the thread leaves the lock alone afterwards:
+ * The thread of automatic progress. It loops over steps under the domain lock.
+ * Each step decides how long the thread then stays away from the lock (the
+ * engine is armed when its descriptor becomes readable as soon as there is
+ * work):
  *
  *   The application made progress since the last step: AWAY_MS. It is polling
  *   and does the work itself; two threads that compete for the lock are slower
  *   than one. No message waits for longer than that.
- *   A pass was made, and the engine is armed: until its descriptor is readable.
- *   A pass was made, and there is more to do: not at all.
+ *   The step made a pass, and could arm the engine: until its descriptor is
+ *   readable.
+ *   The step made a pass, and could not arm the engine, since there is more to
+ *   do: no time, but AWAY_MS after every MOST_PASSES such passes.
  *
  * Invariants:
- *  1. It sleeps without a limit only when the engine armed after its last
- *     pass, and counts as a sleeper meanwhile, so that what the application
- *     posts and leaves to progress wakes it.
+ *  1. The thread sleeps without a limit only when it armed the engine after its
+ *     last pass. It counts as a sleeper meanwhile, so that an operation that
+ *     the application posts and leaves to progress wakes it.
  *  2. An idle domain costs no processor time.
  *
  * Locking: the domain lock, released in every step.
@@ -35,8 +39,9 @@ enum {
 	/* How long the thread stays away while the application polls. */
 	AWAY_MS = 1,
 	/*
-	 * Passes in a row after which the thread sleeps for AWAY_MS: a
-	 * transport that refuses to be slept on must not use up the processor.
+	 * After this many passes in a row the thread sleeps for AWAY_MS: a
+	 * transport that never lets the engine be armed must not use up the
+	 * processor.
 	 */
 	MOST_PASSES = 1000,
 };
@@ -47,11 +52,14 @@ struct tdm_auto {
 	int wait_fd;   /* the engine's */
 	int end_fd;    /* eventfd, readable when stop is set */
 	int stop;      /* G: domain lock, as all below */
-	uint64_t seen; /* passes of the engine after the last step */
-	unsigned row;  /* passes since the engine armed */
+	uint64_t seen; /* engine->passes at the end of the last step */
+	unsigned row;  /* passes since the engine was last armed */
 };
 
-/* Returns the milliseconds to stay away; -1: until there is work. */
+/*
+ * Returns for how many milliseconds the thread stays away; -1: until there is
+ * work.
+ */
 static int step(struct tdm_auto *a)
 {
 	struct tdm_engine *engine = a->engine;

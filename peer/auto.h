@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Automatic progress, FI_PROGRESS_AUTO of fi_domain(3): one thread per domain
- * that sleeps until a transport needs progress, and makes it. It sleeps and
- * wakes like the waiters of wait.h, but waits for no object.
+ * that sleeps until a transport needs progress, and then makes a pass. It
+ * sleeps and wakes like the waiters of wait.h, but not for an object of the
+ * application.
  */
 #ifndef TDM_PEER_AUTO_H
 #define TDM_PEER_AUTO_H
@@ -19,7 +20,7 @@ struct tdm_auto;
 int tdm_auto_start(struct tdm_engine *engine,
 		   struct tdm_auto **self) tdm_must_check;
 
-/* End the thread and free @self. NULL is fine. Lock: not held. */
+/* End the thread and free @self; @self may be NULL. Lock: not held. */
 void tdm_auto_stop(struct tdm_auto *self);
 
 #endif /* TDM_PEER_AUTO_H */

@@ -2,8 +2,9 @@
 /*
  * Counters. A transport counts through its export, the application reads,
  * sets and waits. Reading makes one pass of progress, so that a loop around
- * fi_cntr_read ends whatever it waits for. Operations that wait for a threshold
- * (peer/trigger.h) are handed to the engine when the counter reaches it.
+ * fi_cntr_read advances the operations it waits for. Operations that wait for a
+ * threshold (peer/trigger.h) are handed to the engine when the counter reaches
+ * it.
  *
  * Locking: the domain lock guards both values; the application's calls take
  * it, the exported calls are made with it held.
@@ -29,10 +30,10 @@ struct tdm_cntr {
 	uint64_t value; /* operations that succeeded */
 	uint64_t errs;	/* operations that failed */
 	struct tdm_triggers triggers;
-	uint64_t seen_value; /* as of the last read; for fi_trywait */
+	uint64_t seen_value; /* values at the last read; for fi_trywait */
 	uint64_t seen_errs;
-	uint64_t changes; /* of either value, free-running; for fi_poll */
-	uint64_t settled; /* changes as of the last fi_cntr_set, fi_cntr_add */
+	uint64_t changes; /* how often either value changed; for fi_poll */
+	uint64_t settled; /* changes at the last fi_cntr_set, fi_cntr_add */
 	struct tdm_wait wait;
 	struct cntr_export exports[TDM_TRANSPORTS];
 	struct fid_cntr *local;
@@ -86,13 +87,13 @@ static int check_attr(const struct fi_cntr_attr *attr)
 	return attr->events == FI_CNTR_EVENTS_BYTES ? -FI_ENOSYS : -FI_EINVAL;
 }
 
-/* Has a value changed since the application read one? Lock: held. */
+/* Not 0 when a value has changed since the application read one. Lock: held. */
 static int unseen(const struct tdm_cntr *cntr)
 {
 	return cntr->value != cntr->seen_value || cntr->errs != cntr->seen_errs;
 }
 
-/* A wait set's callback, struct tdm_waitset_member. */
+/* The look() of a struct tdm_waitset_member. */
 static int cntr_look(void *arg, int progress)
 {
 	struct tdm_cntr *cntr = arg;
@@ -207,7 +208,10 @@ static struct tdm_cntr *cntr_from_peer(struct fid_peer_cntr *peer)
 	return tdm_container_of(peer, struct cntr_export, peer)->cntr;
 }
 
-/* Hand over the triggers whose threshold is reached. Returns how many. */
+/*
+ * Give the triggers whose threshold is reached to engine->due(). Returns how
+ * many.
+ */
 static tdm_noinline int reached(struct tdm_cntr *cntr)
 {
 	struct tdm_engine *engine = cntr->engine;
@@ -303,8 +307,8 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 }
 
 /*
- * Add @value (@keep 1) or set it (@keep 0). Operations that become due are
- * started before the call returns.
+ * Add @value (@keep 1) or set it (@keep 0). The pass of progress at the end
+ * starts the operations that this made due.
  */
 static int update(struct tdm_cntr *cntr, uint64_t *which, int keep,
 		  uint64_t value)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Counter of the owner, fi_cntr(3), and its exports, fi_peer(3) "PEER
- * COUNTER". Success and error values; a wait ends when the value reaches the
- * threshold, the error value changes, or the time is over.
+ * COUNTER". It has a value and an error value; a wait ends when the value
+ * reaches the threshold, the error value changes, or the time is over.
  */
 #ifndef TDM_PEER_CNTR_H
 #define TDM_PEER_CNTR_H
@@ -17,9 +17,9 @@
 struct tdm_cntr;
 
 /*
- * Open a counter. In: @attr as fi_cntr_open(3) got it, or NULL. Out: *@cntr;
- * attr->wait_obj is written back as granted. fi_cntr_wait of a counter with
- * FI_WAIT_SET gives -FI_ENOSYS; with FI_WAIT_NONE it polls, although
+ * Open a counter. In: @attr as the application gave it to fi_cntr_open(3), or
+ * NULL. Out: *@cntr; attr->wait_obj as granted. fi_cntr_wait of a counter with
+ * FI_WAIT_SET returns -FI_ENOSYS; with FI_WAIT_NONE it polls, although
  * fi_cntr(3) does not ask for it.
  * Errors: -FI_EINVAL for an unknown event kind or wait object and for non-zero
  * flags, -FI_ENOSYS for FI_CNTR_EVENTS_BYTES, -FI_ENOMEM, descriptor errors.
@@ -33,22 +33,25 @@ struct fid_cntr *tdm_cntr_fid(struct tdm_cntr *cntr);
 struct tdm_engine *tdm_cntr_engine(const struct tdm_cntr *cntr);
 
 /*
- * Changes of the two values, for a poll set that knows of those up to @seen:
- * 0 when there are none since, apart from those made by fi_cntr_set and
- * fi_cntr_add or before these; else the number of the last change. Lock: held.
- * Spec: fi_poll(3), fi_poll.
+ * For a poll set that has reported all changes up to number @seen: returns the
+ * number of the last change of either value if there is a later one to report,
+ * else 0. Changes made by fi_cntr_set and fi_cntr_add, and all before them, are
+ * not reported. Lock: held. Spec: fi_poll(3), fi_poll.
  */
 uint64_t tdm_cntr_news(const struct tdm_cntr *cntr, uint64_t seen);
 
-/* The export for one transport; valid as long as @cntr is open. */
+/* Returns the export for transport @t; valid as long as @cntr is open. */
 struct fid_peer_cntr *tdm_cntr_export(struct tdm_cntr *cntr,
 				      enum tdm_transport t);
 
-/* The importing peer's counter; as tdm_cq_local(). */
+/* As tdm_cq_local(), for a counter. */
 struct fid_cntr *tdm_cntr_local(struct tdm_cntr *cntr);
 void tdm_cntr_set_local(struct tdm_cntr *cntr, struct fid_cntr *local);
 
-/* Hold @cntr while an endpoint is bound to it: as tdm_cq_get(). */
+/*
+ * Called when an endpoint is bound to @cntr, and when it is unbound: as
+ * tdm_cq_get() and tdm_cq_put().
+ */
 void tdm_cntr_get(struct tdm_cntr *cntr);
 void tdm_cntr_put(struct tdm_cntr *cntr);
 
@@ -60,16 +63,16 @@ void tdm_cntr_put(struct tdm_cntr *cntr);
 int tdm_cntr_trywait(struct tdm_cntr *cntr);
 
 /*
- * Let @trigger, whose threshold and kind are set, wait for @cntr; or remove it.
- * engine->due() gets it when the threshold is reached, perhaps at once. @cntr
- * cannot be closed while a trigger waits for it. Lock: held.
+ * Make @trigger, whose threshold and kind are set, wait for @cntr; or remove
+ * it. When the threshold is reached, perhaps at once, engine->due() gets the
+ * trigger. @cntr cannot be closed while a trigger waits for it. Lock: held.
  */
 void tdm_cntr_await(struct tdm_cntr *cntr, struct tdm_trigger *trigger);
 void tdm_cntr_unawait(struct tdm_cntr *cntr, struct tdm_trigger *trigger);
 
 /*
- * An update that the application deferred: add @value, or (@keep 0) set it.
- * Lock: held.
+ * Carry out an update that the application deferred: add @value, or (@keep 0)
+ * set it. Lock: held.
  */
 void tdm_cntr_change(struct tdm_cntr *cntr, int keep, uint64_t value);
 

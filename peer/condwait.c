@@ -5,13 +5,13 @@
  *   IDLE --go--> WATCHING --descriptor readable: broadcast--> IDLE
  *
  * While idle it polls its own eventfd only, so that a descriptor that stays
- * readable costs nothing. No tdm_condwait_go() is missed: the eventfd is
- * drained before the descriptor is polled.
+ * readable costs nothing. The helper drains the eventfd before it polls the
+ * descriptor, so it misses no tdm_condwait_go().
  *
  * A broadcast that finds nobody waiting is lost; an application that holds the
- * mutex from fi_trywait to pthread_cond_wait cannot lose it. For one that does
- * not, the broadcast is repeated a few times at growing intervals while the
- * descriptor stays readable.
+ * mutex from fi_trywait to pthread_cond_wait cannot lose it. For applications
+ * that do not, the helper repeats the broadcast a few times at growing
+ * intervals while the descriptor stays readable.
  *
  * Locking: the mutex, only around the broadcast.
  * Spec: fi_poll(3), FI_WAIT_MUTEX_COND and fi_trywait.

@@ -29,7 +29,7 @@ static const struct fi_cq_attr default_attr = {
 	.wait_obj = FI_WAIT_NONE,
 };
 
-/* The size of an entry in 8-byte words; 0: unknown format. */
+/* Returns the size of an entry in 8-byte words; 0: unknown format. */
 static unsigned int format_words(enum fi_cq_format format)
 {
 	switch (format) {
@@ -60,7 +60,10 @@ static int check_attr(const struct fi_cq_attr *attr)
 	return 0;
 }
 
-/* Ring slots for a CQ that the application opened with @size entries. */
+/*
+ * Returns how many ring slots a CQ gets that the application opened with @size
+ * entries.
+ */
 static size_t ring_entries(size_t size)
 {
 	if (!size)
@@ -80,7 +83,7 @@ static void free_errs(struct tdm_cq *cq)
 	tdm_pool_fini(&cq->err_pool);
 }
 
-/* Zero-safe. Lock: not needed, nobody else knows @cq. */
+/* Accepts a zeroed @cq. Lock: not needed, nobody else knows @cq. */
 static void cq_free(struct tdm_cq *cq)
 {
 	struct tdm_cq_chunk *chunk;
@@ -98,8 +101,8 @@ static void cq_free(struct tdm_cq *cq)
 }
 
 /*
- * The first error entries and the first overflow chunk exist from the start,
- * so that a short lack of memory costs nobody a completion.
+ * Allocates the ring, the first error entries and the first overflow chunk, so
+ * that a short lack of memory later loses no completion.
  */
 static int cq_alloc(struct tdm_cq *cq, size_t entries, int source)
 {
@@ -157,7 +160,10 @@ static int pending(const struct tdm_cq *cq)
 	return cq->tail != cq->head || cq->errs || cq->overrun;
 }
 
-/* A wait set's callback; fi_cq_signal ends a wait on the set as well. */
+/*
+ * The look() of a struct tdm_waitset_member; fi_cq_signal ends a wait on the
+ * set as well.
+ */
 static int cq_look(void *arg, int progress)
 {
 	struct tdm_cq *cq = arg;

@@ -17,17 +17,18 @@
 
 struct tdm_cq;
 
-/* Transports that import the queues of a domain; indexes the exports. */
+/* The transports that import the queues of a domain; indexes the exports. */
 enum tdm_transport { TDM_TRANSPORT_TCP, TDM_TRANSPORT_LOCAL, TDM_TRANSPORTS };
 
 /*
- * Open a CQ. In: @attr as fi_cq_open(3) got it (NULL: all defaults). Out: *@cq.
- * @context is the fid's context; @source is not 0 when readfrom must report
- * source addresses (FI_SOURCE).
- * FI_CQ_FORMAT_UNSPEC is FI_CQ_FORMAT_CONTEXT, which fits any buffer.
+ * Open a CQ. In: @attr as the application gave it to fi_cq_open(3) (NULL: all
+ * defaults); @context, of the fid; @source, not 0 when fi_cq_readfrom must
+ * report source addresses (FI_SOURCE). Out: *@cq; attr->size, format and
+ * wait_obj as granted. FI_CQ_FORMAT_UNSPEC becomes FI_CQ_FORMAT_CONTEXT, which
+ * fits any buffer.
  * Errors: -FI_EINVAL for a bad format, condition, size or wait object and for
- * FI_PEER (nothing is imported here), -FI_ENOMEM, descriptor errors. On success attr->size, format and wait_obj are
- * written back as granted. Lock: taken inside.
+ * FI_PEER (tandem's CQ imports nothing), -FI_ENOMEM, descriptor errors. Lock:
+ * taken inside.
  */
 int tdm_cq_open(struct tdm_engine *engine, struct fi_cq_attr *attr, int source,
 		void *context, struct tdm_cq **cq) tdm_must_check;
@@ -36,47 +37,47 @@ struct tdm_cq *tdm_cq_from_fid(struct fid_cq *fid);
 struct fid_cq *tdm_cq_fid(struct tdm_cq *cq);
 struct tdm_engine *tdm_cq_engine(const struct tdm_cq *cq);
 
-/* Not 0 when a read gives something else than -FI_EAGAIN. Lock: held. */
+/* Not 0 when a read would return something else than -FI_EAGAIN. Lock: held. */
 int tdm_cq_ready(const struct tdm_cq *cq);
 
 /*
- * Not 0 when the entries that wait to be read, errors included, are as many as
- * @cq was opened for. Operations that would add one must be refused then,
- * fi_domain(3) "FI_RM_ENABLED"; completions of operations posted earlier are
- * still kept. Lock: held.
+ * Not 0 when as many entries, errors included, wait to be read as @cq was
+ * opened for. The caller must then refuse operations that would add one,
+ * fi_domain(3) "FI_RM_ENABLED"; @cq still takes the completions of operations
+ * posted earlier. Lock: held.
  */
 int tdm_cq_full(const struct tdm_cq *cq);
 
-/* The export of @cq for one transport; valid as long as @cq is open. */
+/* Returns the export of @cq for transport @t; valid as long as @cq is open. */
 struct fid_peer_cq *tdm_cq_export(struct tdm_cq *cq, enum tdm_transport t);
 
 /*
- * The peer provider's CQ that imports @cq, or NULL. The link sets it when it
- * opens the peer's object; closing @cq closes it.
+ * Returns the peer provider's CQ that imports @cq, or NULL. The link sets it
+ * when it opens the peer's CQ; closing @cq closes that one too.
  */
 struct fid_cq *tdm_cq_local(struct tdm_cq *cq);
 void tdm_cq_set_local(struct tdm_cq *cq, struct fid_cq *local);
 
 /*
- * Hold @cq while an endpoint is bound to it: fi_close gives -FI_EBUSY.
- * Lock: held.
+ * get: called when an endpoint is bound to @cq; put: when it is unbound. In
+ * between, fi_close of @cq returns -FI_EBUSY. Lock: held.
  */
 void tdm_cq_get(struct tdm_cq *cq);
 void tdm_cq_put(struct tdm_cq *cq);
 
 /*
- * fi_trywait(3) for this object: 0, -FI_EAGAIN when there is something to
- * read or to progress, -FI_EINVAL without a descriptor. Lock: taken inside.
+ * fi_trywait(3) for @cq. Returns 0; -FI_EAGAIN when there is something to read
+ * or to progress; -FI_EINVAL without a descriptor. Lock: taken inside.
  */
 int tdm_cq_trywait(struct tdm_cq *cq);
 
 /*
- * Run @closed(@arg) when fi_close ends @cq; the domain counts its objects.
- * @closed runs with the lock held.
+ * Have fi_close call @closed(@arg) when it ends @cq, with the lock held; the
+ * domain counts its objects by it.
  */
 void tdm_cq_on_close(struct tdm_cq *cq, void (*closed)(void *arg), void *arg);
 
-/* @cq was inherited by a child of fork(2): fork.c. Lock: held. */
+/* Called in a child of fork(2), which inherited @cq: tcp/fork.c. Lock: held. */
 void tdm_cq_orphan(struct tdm_cq *cq);
 
 #endif /* TDM_PEER_CQ_H */

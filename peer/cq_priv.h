@@ -4,14 +4,17 @@
  *
  * Invariants:
  *  1. Entries are numbered from 0 in the order they were written. Those in
- *     [head, tail) are kept; entry n of the first `room` of them is in ring
- *     slot n & mask, the rest in the overflow chunks in order. So the
+ *     [head, tail) have not been read; entry n of the first `room` of them is
+ *     in ring slot n & mask, the others are in the overflow chunks, in order.
+ *     So the
  *     overflow is empty unless tail - head > room.
  *  2. An error entry has the number of the entry it precedes; errors are
- *     listed oldest first. Nothing past the first error is read before it.
- *  3. head and tail go back to 0 when nothing is kept, so that steady traffic
+ *     listed oldest first. No entry after the first error is read before that
+ *     error.
+ *  3. head and tail go back to 0 when the CQ is empty, so that steady traffic
  *     uses the first slots only and stays in the L1 cache.
- *  4. room is 0 after an overrun: no entry is added after the lost one.
+ *  4. After an overrun room is 0: no entry is added after the one that was
+ *     lost.
  *
  * Ring words are stored and loaded one at a time: a load wider than the store
  * before it cannot be forwarded and waits for the cache.
@@ -49,7 +52,7 @@ struct tdm_cq_err {
 /* Entries that did not fit the ring, in the widest format and with source. */
 struct tdm_cq_chunk {
 	struct tdm_cq_chunk *next;
-	unsigned int first; /* next to be moved to the ring */
+	unsigned int first; /* the entry to move to the ring next */
 	unsigned int used;
 	struct {
 		struct fi_cq_tagged_entry entry;
@@ -68,26 +71,26 @@ struct tdm_cq {
 	uint64_t head;	    /* next entry to read */
 	uint64_t tail;	    /* next entry to write */
 	uint64_t room;	    /* entries the ring holds; see invariant 4 */
-	uint64_t size;	    /* entries it was opened for, >= the ring's */
+	uint64_t size;	    /* entries the CQ was opened for, >= the ring's */
 	uint64_t mask;	    /* ring slots - 1 */
 	tdm_a64 *ring;	    /* (mask + 1) * words */
 	fi_addr_t *src;	    /* mask + 1, or NULL without FI_SOURCE */
 	unsigned int words; /* of an entry, TDM_CQ_WORDS_* */
-	int empty;	    /* result of a read that finds nothing */
+	int empty;	    /* what a read that finds nothing returns */
 	int overrun;	    /* memory was exhausted: entries are lost */
 	struct tdm_cq_err *errs;
 	struct tdm_cq_err **errs_end;
 	size_t nerrs;
 	struct tdm_cq_chunk *over; /* oldest first */
 	struct tdm_cq_chunk *over_last;
-	struct tdm_cq_chunk *spare; /* reserved one ahead */
+	struct tdm_cq_chunk *spare; /* allocated ahead, for the next need */
 	uint64_t over_count;	    /* entries in the chunks */
 	struct tdm_wait wait;
 
 	int interrupt; /* fi_cq_signal was called */
 	enum fi_cq_wait_cond wait_cond;
 	struct tdm_pool err_pool; /* struct tdm_cq_err */
-	void *err_data; /* of the error read last, freed at the next */
+	void *err_data; /* of the error read last; the next read frees it */
 	struct tdm_cq_export exports[TDM_TRANSPORTS];
 	struct fid_cq *local;
 	size_t users;
@@ -95,15 +98,15 @@ struct tdm_cq {
 	void *closed_arg;
 };
 
-/* The exported calls of a CQ with entries of @words. */
+/* Returns the table of exported calls of a CQ with entries of @words. */
 struct fi_ops_cq_owner *tdm_cq_owner_ops(unsigned int words);
 
-/* An empty chunk, or NULL. */
+/* Allocates an empty chunk; NULL: out of memory. */
 struct tdm_cq_chunk *tdm_cq_chunk_alloc(void);
 
 /*
- * Move overflow entries to free ring slots: called after head has moved, when
- * there is an overflow.
+ * Move overflow entries to free ring slots. Call this after head has moved,
+ * when there is an overflow.
  */
 void tdm_cq_refill(struct tdm_cq *cq);
 

@@ -24,7 +24,7 @@ static inline struct tdm_cq *cq_of(struct fid_cq *fid)
 	return tdm_container_of(fid, struct tdm_cq, fid);
 }
 
-/* Number of entries before the first error. */
+/* Returns how many entries come before the first error. */
 static inline uint64_t readable(const struct tdm_cq *cq)
 {
 	uint64_t stop = tdm_unlikely(cq->errs != NULL) ? cq->errs->at :
@@ -33,7 +33,7 @@ static inline uint64_t readable(const struct tdm_cq *cq)
 	return stop - cq->head;
 }
 
-/* The result of a read that finds no entry. */
+/* Returns the result of a read that finds no entry. */
 static ssize_t nothing(const struct tdm_cq *cq)
 {
 	if (cq->errs)
@@ -58,7 +58,10 @@ static inline void get_words(uint64_t *to, const tdm_a64 *slot,
 		to[5] = tdm_a64_load_relaxed(&slot[5]);
 }
 
-/* Copy @n entries from head on; @words is a constant at each call. */
+/*
+ * Copy @n entries from head on. @words is a constant at each call of this
+ * function.
+ */
 static tdm_always_inline void get_run(const struct tdm_cq *cq, uint64_t *to,
 				      size_t n, unsigned int words)
 {
@@ -102,7 +105,7 @@ static tdm_noinline void get_many(struct tdm_cq *cq, uint64_t *to,
 	cq->head += n;
 }
 
-/* As get_many(), for the one entry that most reads find. */
+/* As get_many(), but fast for @n 1, which most reads find. */
 static inline void get_entries(struct tdm_cq *cq, uint64_t *to, fi_addr_t *src,
 			       size_t n)
 {
@@ -135,7 +138,10 @@ static __attribute__((noinline)) void get_over(struct tdm_cq *cq, uint64_t *to,
 	}
 }
 
-/* Take up to @count entries. Returns how many, or why there is none. */
+/*
+ * Read up to @count entries. Returns how many, or the error code when there is
+ * none.
+ */
 static inline ssize_t take(struct tdm_cq *cq, void *buf, fi_addr_t *src,
 			   size_t count)
 {
@@ -203,9 +209,9 @@ static size_t err_entry_bytes(uint32_t api_version)
 }
 
 /*
- * Fill the application's entry. If it gave a buffer for error data, the data
- * are copied there; else it gets a pointer that is valid until the next error
- * is read.
+ * Fill the application's entry. If the application gave a buffer for error
+ * data, copy the data there; else give it a pointer that is valid until the
+ * next error is read.
  */
 static void fill_err(struct tdm_cq *cq, struct fi_cq_err_entry *to,
 		     struct fi_cq_err_entry *from)
@@ -269,8 +275,9 @@ static int sread_ready(void *arg)
 
 /*
  * When the time is over before the threshold is reached, the call returns the
- * entries there are; -FI_EAGAIN means that there are none. A threshold is at
- * most the size of a full CQ, since no post could reach a higher one.
+ * entries there are; -FI_EAGAIN means that there are none. Thresholds above the
+ * size of the CQ are lowered to it: posts are refused when the CQ is full, so a
+ * higher threshold might never be reached.
  */
 TDM_TSA(no_thread_safety_analysis)
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The write side of a CQ: the calls a transport makes on its export. Each
- * format has a write call of its own, so that the common case has no branch
+ * The write side of a CQ: the calls that a transport makes on its export of the
+ * CQ. Each format has a write call of its own, so that the common case has no
+ * branch
  * on the format. See cq_priv.h for the invariants.
  *
  * Locking: domain lock held. Spec: fi_peer(3), fi_ops_cq_owner.
@@ -57,7 +58,10 @@ struct tdm_cq_chunk *tdm_cq_chunk_alloc(void)
 	return chunk;
 }
 
-/* A chunk with a free slot at the end of the overflow, or NULL. */
+/*
+ * Returns the last chunk of the overflow if it has a free slot, else a new one
+ * appended to it. NULL: out of memory.
+ */
 static struct tdm_cq_chunk *over_room(struct tdm_cq *cq)
 {
 	struct tdm_cq_chunk *chunk = cq->over_last;
@@ -117,7 +121,7 @@ static tdm_always_inline ssize_t put(struct fid_peer_cq *peer,
 
 void tdm_cq_refill(struct tdm_cq *cq)
 {
-	/* number after the ring's last entry */
+	/* the number that follows that of the ring's last entry */
 	uint64_t n = cq->tail - cq->over_count;
 	struct tdm_cq_chunk *chunk;
 	size_t slot;
@@ -185,7 +189,7 @@ static ssize_t write_tagged(struct fid_peer_cq *peer, void *context,
 	return put(peer, TDM_CQ_WORDS_TAGGED, &e, src);
 }
 
-/* The address of a source, in the format of the domain. */
+/* Write the address of a source to @to, in the format of the domain. */
 static void name_source(const struct tdm_engine *engine,
 			struct fi_cq_err_entry *to,
 			const struct fi_cq_err_entry *from)
@@ -199,8 +203,8 @@ static void name_source(const struct tdm_engine *engine,
 }
 
 /*
- * A copy of the error data. Without memory the error is reported without it:
- * the code is what the application acts on.
+ * Give @to a copy of the error data of @from. Without memory the error is
+ * reported without data: the application acts on its code.
  */
 static void dup_err_data(struct fi_cq_err_entry *to,
 			 const struct fi_cq_err_entry *from)

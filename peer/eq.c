@@ -5,11 +5,11 @@
  *
  * Invariants:
  *  1. At most `size` events are queued. A write beyond that sets `overrun` for
- *     good: no later write is taken, and once the list is read empty every read
- *     returns -FI_EOVERRUN.
+ *     good: all later writes fail, and when the list has been read empty, every
+ *     read returns -FI_EOVERRUN.
  *  2. The eventfd, when there is one, is readable exactly while a read would
- *     return something else than -FI_EAGAIN; `pending` is 1 exactly then.
- *     Sleepers therefore need no arming and none can miss an event.
+ *     return something else than -FI_EAGAIN; `pending` is 1 exactly then. So
+ *     sleepers need not arm anything, and none can miss an event.
  *  3. The error event that was read last is kept in `lent` until the next
  *     read: the application may look at its err_data there.
  *  4. A reader sleeps on a wait set, whose members are the EQ and the engines
@@ -55,8 +55,8 @@ struct tdm_eq {
 	struct fid_eq fid;
 	pthread_mutex_t mutex;
 	struct tdm_list events; /* struct eq_event; G: mutex, as all below */
-	size_t count;		/* those of events that count against size */
-	size_t size;		/* most events at once */
+	size_t count;		/* events that count against size */
+	size_t size;		/* greatest value of count */
 	int overrun;
 	int may_write;	 /* opened with FI_WRITE */
 	tdm_a32 pending; /* written under the mutex, read without */
@@ -78,7 +78,9 @@ static const struct fi_eq_attr default_attr = {
 	.wait_obj = FI_WAIT_NONE,
 };
 
-/* Also for an EQ whose wait object was not opened: eventfd is -1. */
+/*
+ * Free @eq, also one whose wait object could not be opened: its eventfd is -1.
+ */
 static void eq_free(struct tdm_eq *eq)
 {
 	struct tdm_list *node;
@@ -99,7 +101,10 @@ static int open_eventfd(struct tdm_eq *eq)
 	return eq->eventfd < 0 ? -errno : 0;
 }
 
-/* A wait set's callback. There is nothing to arm: see invariant 2. */
+/*
+ * The look() of a struct tdm_waitset_member. There is nothing to arm: see
+ * invariant 2.
+ */
 static int eq_look(void *arg, int progress)
 {
 	return tdm_eq_pending(arg);
@@ -214,7 +219,10 @@ static void eq_update(struct tdm_eq *eq)
 		eq->readable = pending;
 }
 
-/* Queue @ev, or free it. Lock: mutex taken inside. */
+/*
+ * Append @ev to the list, or free it when the queue is full. Lock: mutex taken
+ * inside.
+ */
 static int eq_add(struct tdm_eq *eq, struct eq_event *ev)
 {
 	int ret = 0;
@@ -303,7 +311,7 @@ int tdm_eq_keep_err(struct tdm_eq *eq, const struct fi_eq_err_entry *entry)
 	return add_err(eq, entry, 1);
 }
 
-/* The oldest event, or NULL. Frees the lent one. Lock: mutex. */
+/* Returns the oldest event, or NULL, and frees the lent one. Lock: mutex. */
 static struct eq_event *eq_first(struct tdm_eq *eq)
 {
 	free(eq->lent);
@@ -313,7 +321,7 @@ static struct eq_event *eq_first(struct tdm_eq *eq)
 	return tdm_list_entry(eq->events.next, struct eq_event, node);
 }
 
-/* Take @ev off the list; the caller owns it then. Lock: mutex. */
+/* Take @ev off the list. The caller owns it afterwards. Lock: mutex. */
 static void eq_take(struct tdm_eq *eq, struct eq_event *ev)
 {
 	tdm_list_del(&ev->node);
@@ -358,8 +366,8 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf,
 }
 
 /*
- * If the application gave a buffer for error data, the data are copied there;
- * else it gets a pointer to those of the lent event.
+ * If the application gave a buffer for error data, copy the data there; else
+ * give it a pointer to those of the lent event.
  */
 static void fill_err(struct fi_eq_err_entry *to,
 		     const struct fi_eq_err_entry *from)

@@ -5,8 +5,8 @@
  * Invariants:
  *  1. Once there is a set, each engine is in it, as an object with nothing to
  *     read: its look() makes progress and arms, like that of a CQ.
- *  2. An engine is used with the mutex or the set's held, and tdm_eq_drive_del()
- *     takes both: its domain may be freed afterwards.
+ *  2. An engine is used only while the mutex or that of the set is held.
+ *     tdm_eq_drive_del() takes both, so the domain may be freed afterwards.
  *
  * Locking: the mutex, then a wait set's, then a domain's, then an EQ's.
  * Spec: fi_domain(3), FI_PROGRESS_MANUAL; fi_eq(3).
@@ -23,8 +23,9 @@
 struct driven {
 	struct tdm_list node;
 	struct tdm_engine *engine;
-	size_t users;  /* calls of tdm_eq_drive_add(); G: mutex */
-	uint64_t seen; /* engine->passes after our last pass; G: domain */
+	size_t users; /* calls of tdm_eq_drive_add(); G: mutex */
+	/* engine->passes after the last pass made here; G: domain */
+	uint64_t seen;
 	struct tdm_wait wait;
 };
 
@@ -47,7 +48,8 @@ void tdm_eq_drive_fini(struct tdm_eq_drive *drive,
 }
 
 /*
- * A wait set's callback. Events that the pass wrote are reported by the queue.
+ * The look() of a struct tdm_waitset_member. The queue reports the events that
+ * the pass wrote.
  */
 static int engine_look(void *arg, int progress)
 {
@@ -144,7 +146,10 @@ void tdm_eq_drive_del(struct tdm_eq_drive *drive, struct tdm_engine *engine)
 	pthread_mutex_unlock(&drive->mutex);
 }
 
-/* Make a pass. Returns 1 when the core should be offered to other processes. */
+/*
+ * Make a pass of progress, unless another thread has made one since the last
+ * call. Returns 1 when the caller should yield its core.
+ */
 static int engine_pass(struct driven *d)
 {
 	struct tdm_engine *engine = d->engine;
@@ -160,7 +165,10 @@ static int engine_pass(struct driven *d)
 	return vain;
 }
 
-/* During the yield engines may have come and gone. */
+/*
+ * Yield the core, and tell each engine how long that took. Engines may be added
+ * and removed during the yield.
+ */
 static void yield_all(struct tdm_eq_drive *drive)
 {
 	const uint64_t away_ns = tdm_yield();

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Engines driven by reading an event queue: fi_domain(3) asks that, with manual
- * progress, an operation advances when the application reads or waits on the
- * queue where it will be reported, and that may be an event queue alone. Each
- * domain that reports to the queue is one of its engines; a read makes a pass
- * of each, and a sleep on the queue is a sleep on them too.
+ * The engines that make progress when an event queue is read. With manual
+ * progress, fi_domain(3) demands that an operation advances when the
+ * application reads or waits on the queue where the operation will be reported,
+ * and that may be an event queue. Each domain that reports to the queue is one
+ * of its engines; a read makes a pass of each, and a sleep on the queue is a
+ * sleep on them too.
  *
  * The queue sleeps through a wait set: the one that the application put it
- * into, or one of its own, made at the first sleep. An application that reads
- * no events, or never sleeps on them, pays for neither.
+ * into, or one of its own, made at the first sleep. So an application that
+ * never reads or never sleeps on an event queue pays nothing for it.
  */
 #ifndef TDM_PEER_EQ_DRIVE_H
 #define TDM_PEER_EQ_DRIVE_H
@@ -23,7 +24,7 @@
 struct tdm_eq_drive {
 	pthread_mutex_t mutex;	 /* outside of all other locks */
 	struct tdm_list engines; /* G: mutex */
-	tdm_a32 count;		 /* of engines; read without the mutex */
+	tdm_a32 count;		 /* number of engines; read without the mutex */
 	struct tdm_waitset *set; /* NULL: no sleep so far; G: mutex */
 	int own_set;		 /* set was made by the queue; G: mutex */
 };
@@ -32,27 +33,29 @@ struct tdm_eq_drive {
 void tdm_eq_drive_init(struct tdm_eq_drive *drive);
 
 /*
- * Leave the wait set with @member, close it if it is the queue's own. There
- * are no engines any more. Lock: not held.
+ * Take @member out of the wait set, and close the set if it is the queue's own.
+ * All engines must have been removed. Lock: not held.
  */
 void tdm_eq_drive_fini(struct tdm_eq_drive *drive,
 		       struct tdm_waitset_member *member);
 
 /*
- * Make @engine one of those driven; calls are counted. Errors: -FI_ENOMEM,
- * descriptor errors while a reader sleeps on the queue. Lock: not held.
+ * Add @engine to those that the queue drives; calls are counted. Errors:
+ * -FI_ENOMEM, descriptor errors while a reader sleeps on the queue. Lock: not
+ * held.
  */
 int tdm_eq_drive_add(struct tdm_eq_drive *drive,
 		     struct tdm_engine *engine) tdm_must_check;
 
 /*
- * Undo one tdm_eq_drive_add(). After the last one @engine is not used any more.
+ * Undo one tdm_eq_drive_add(). After the last one, nothing here uses @engine
+ * any more.
  */
 void tdm_eq_drive_del(struct tdm_eq_drive *drive, struct tdm_engine *engine);
 
 /*
- * A pass of progress of each engine, except those that another thread has
- * driven since the last call. Lock: not held.
+ * Make a pass of progress of each engine, except those of which another thread
+ * has made one since the last call. Lock: not held.
  */
 void tdm_eq_drive_all(struct tdm_eq_drive *drive);
 
@@ -63,17 +66,17 @@ static inline void tdm_eq_drive_pass(struct tdm_eq_drive *drive)
 }
 
 /*
- * Get the wait set to sleep on. If there is none it is made, for wait object
- * @obj and with the queue as @member. Errors: -FI_ENOMEM, descriptor errors.
- * Lock: not held.
+ * Set *@set to the wait set on which to sleep. If there is none, make one for
+ * wait object @obj, with the queue as @member. Errors: -FI_ENOMEM, descriptor
+ * errors. Lock: not held.
  */
 int tdm_eq_drive_set(struct tdm_eq_drive *drive, enum fi_wait_obj obj,
 		     struct tdm_waitset_member *member,
 		     struct tdm_waitset **set) tdm_must_check;
 
 /*
- * fi_trywait(3) of the engines: 0, or -FI_EAGAIN. For a queue in a set of the
- * application's. Lock: not held.
+ * fi_trywait(3) of all engines, for a queue in a wait set of the application.
+ * Returns 0 or -FI_EAGAIN. Lock: not held.
  */
 int tdm_eq_drive_look(struct tdm_eq_drive *drive);
 

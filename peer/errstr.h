@@ -12,8 +12,8 @@
 #include <rdma/fi_errno.h>
 
 /*
- * A static text for @prov_errno; also written to buf[len], cut and
- * terminated, when there is such a buffer.
+ * Returns a static text for @prov_errno. Also writes it to buf[len], cut if
+ * need be and NUL-terminated, unless @buf is NULL or @len 0.
  */
 static inline const char *tdm_errstr(int prov_errno, char *buf, size_t len)
 {

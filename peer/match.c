@@ -9,8 +9,8 @@
  * list. An arriving message is first compared with the oldest receive of all.
  * If that does not match, the receives that are not in the table yet are filed,
  * each class that has receives is searched, and the match with the lowest post
- * number is taken. So receives that are met in the order they were posted are
- * never filed.
+ * number is taken. So a receive is never put into the table if it is the oldest
+ * one when its message arrives.
  *
  * Arrived messages are on one list in arrival order and in two hash tables, by
  * (source, tag) and by tag alone; match_mask.c serves receives with masks.
@@ -32,7 +32,7 @@
 
 #include "peer/match_priv.h"
 
-/* Bits of the classes that take messages of any source. */
+/* The bits of the classes whose receives take messages of any source. */
 #define ANY_CLASSES                                                            \
 	((0xaaaaaaaau & ((1u << TDM_MATCH_LIST) - 1)) | 1u << TDM_MATCH_LIST)
 
@@ -56,7 +56,7 @@ static uint64_t hash_tag(const struct tdm_match_table *t,
 	return tdm_match_hash(t->seed, 1, FI_ADDR_UNSPEC, it->tag & ~t->ignore);
 }
 
-/* The same hash, by group and tag. */
+/* As hash_tag(), but of the item's group and tag. */
 static uint64_t hash_group(const struct tdm_match_table *t,
 			   const struct tdm_match_item *it)
 {
@@ -79,7 +79,10 @@ static struct tdm_match_item *item_of_all(struct tdm_list *node)
 	return tdm_list_entry(node, struct tdm_match_item, all);
 }
 
-/* The slot of @ignore, if need be a free one; SLOTS: all are in use. */
+/*
+ * Returns the slot of @ignore, taking a free one if it has none; SLOTS: all are
+ * in use.
+ */
 static unsigned slot_of(struct tdm_match *m, uint64_t ignore)
 {
 	unsigned s, room = TDM_MATCH_SLOTS;
@@ -121,7 +124,10 @@ static void file(struct tdm_match *m, struct tdm_match_item *rx)
 	m->live |= 1u << rx->class_;
 }
 
-/* File the receives posted since the last call, oldest first. */
+/*
+ * Put the receives that were posted since the previous call of this function,
+ * and still wait, into the table or the list, oldest first.
+ */
 static void file_new(struct tdm_match *m)
 {
 	struct tdm_list *pos = m->all_posted.prev;
@@ -204,7 +210,7 @@ static inline struct tdm_match_item *older(struct tdm_match_item *a,
 	return !a || (b && b->seq < a->seq) ? b : a;
 }
 
-/* The match of each class is found; the one posted first wins. */
+/* Find the match of each class; of these, return the one posted first. */
 static inline struct tdm_match_item *find_oldest(struct tdm_match *m,
 						 const struct sender *from,
 						 uint64_t tag, int spaces)
@@ -310,8 +316,8 @@ static struct tdm_match_item *find_by_src(struct tdm_match *m, fi_addr_t addr,
 }
 
 /*
- * The oldest message with @tag in the bucket of @hash from a source that @addr
- * covers.
+ * Returns the oldest message with @tag in the bucket of @hash from a source
+ * that @addr includes, or NULL.
  */
 static inline struct tdm_match_item *find_by_tag(struct tdm_match *m,
 						 uint64_t hash, fi_addr_t addr,

@@ -14,10 +14,10 @@
  *     match it, the one that arrived first; across sources too, in the order in
  *     which the messages were entered here.
  *  3. A message of unknown source (FI_ADDR_UNSPEC) matches only receives from
- *     any source, until tdm_match_set_source() names its source; its arrival
- *     number does not change then.
+ *     any source, until tdm_match_set_source() sets its source, which does not
+ *     change its arrival number.
  *
- * Addresses have bit 31 clear, but for FI_ADDR_UNSPEC.
+ * Addresses other than FI_ADDR_UNSPEC have bit 31 clear.
  *
  * An engine may support groups and keys (tdm_match_alloc_spaces()); then all
  * addresses are names of include/tdm_space.h, and:
@@ -35,10 +35,10 @@
 
 /*
  * The engine's part of its user's entry. The user fills in addr, tag and
- * ignore; the other members belong to the engine while the item is queued, but
- * for head[] and middle[], which the engine never touches: the user may keep
- * words of its own there. A search reads the first 64 bytes of the items that
- * it passes.
+ * ignore. While the item is queued, all other members belong to the engine,
+ * except head[] and middle[]: the engine never touches these, and the user may
+ * keep words of its own there. A search reads the first 64 bytes of the items
+ * that it passes.
  */
 struct tdm_match_item {
 	uint64_t head[2]; /* the user's */
@@ -46,8 +46,9 @@ struct tdm_match_item {
 	fi_addr_t addr;	  /* FI_ADDR_UNSPEC: any (posted), unknown (arrived) */
 	uint64_t ignore;  /* posted only: bits that do not matter */
 	/*
-	 * Posted: a hash bucket or the plain list, once filed. Arrived: a
-	 * bucket of the index on (source, tag), or the list of unknown sources.
+	 * Node in a hash bucket or list. Posted: the table or the plain list,
+	 * once the receive is in one. Arrived: the index on (source, tag), or
+	 * the list of unknown sources.
 	 */
 	struct tdm_list bucket;
 	uint64_t middle[3];  /* the user's */
@@ -68,31 +69,32 @@ struct tdm_match_msg {
 
 struct tdm_match;
 
-/* Errors: NULL when memory is out. */
+/* Allocates an engine; NULL: out of memory. */
 struct tdm_match *tdm_match_alloc(void);
 struct tdm_match *tdm_match_alloc_spaces(void);
 
 /*
- * From now on items of @m and of @with have order numbers of one sequence. Call
- * it before the first item is added to @m; @with must live as long.
+ * Number the items of @m and of @with in one sequence from now on. Call it
+ * before the first item is added to @m; @with must live as long as @m.
  */
 void tdm_match_number_with(struct tdm_match *m, struct tdm_match *with);
 
-/* The order number of the next item. */
+/* Returns the order number that the next item will get. */
 uint64_t tdm_match_next_seq(const struct tdm_match *m);
 
-/* Items still queued are not freed. NULL is fine. */
+/* Free @m, which may be NULL; not the items that are still queued. */
 void tdm_match_free(struct tdm_match *m);
 
 /*
- * Add a posted receive. Cannot fail: when the tables cannot grow, searches get
- * slower and stay right.
+ * Add a posted receive. Cannot fail: if a table cannot grow, searches get
+ * slower but remain correct.
  */
 void tdm_match_post(struct tdm_match *m, struct tdm_match_item *rx);
 
 /*
- * The posted receive a message from @addr with @tag takes by invariant 1, or
- * NULL. It stays queued: the caller removes it (or leaves it, multi-recv).
+ * Returns the posted receive that a message from @addr with @tag takes by
+ * invariant 1, or NULL. It stays queued: the caller removes it, or leaves it
+ * there (a multi-recv buffer).
  */
 struct tdm_match_item *tdm_match_find_posted(struct tdm_match *m,
 					     fi_addr_t addr, uint64_t tag);
@@ -101,13 +103,13 @@ struct tdm_match_item *tdm_match_find_posted_space(struct tdm_match *m,
 						   fi_addr_t addr, uint32_t key,
 						   uint64_t tag);
 
-/* Add an unexpected message. Cannot fail either. */
+/* Add an unexpected message. Cannot fail, as tdm_match_post(). */
 void tdm_match_arrive(struct tdm_match *m, struct tdm_match_msg *msg);
 void tdm_match_arrive_space(struct tdm_match *m, struct tdm_match_msg *msg);
 
 /*
- * The item of the arrived message a receive takes by invariant 2, or NULL; it
- * stays queued.
+ * Returns the item of the arrived message that a receive takes by invariant 2,
+ * or NULL. It stays queued.
  */
 struct tdm_match_item *tdm_match_find_arrived(struct tdm_match *m,
 					      fi_addr_t addr, uint64_t tag,
@@ -130,18 +132,20 @@ void tdm_match_set_source(struct tdm_match *m, struct tdm_match_item *msg,
 
 /*
  * Make the source of an arrived message unknown again, because its address was
- * removed. It takes its place by arrival among those of unknown source.
+ * removed. Among the messages of unknown source it gets the place that its
+ * arrival number gives it.
  */
 void tdm_match_clear_source(struct tdm_match *m, struct tdm_match_item *msg);
 
 /*
- * All posted, all arrived items, oldest first, linked through item->all. The
- * caller may remove the item it looks at when it iterates with the _safe form.
+ * Return the list of all posted or of all arrived items, oldest first, linked
+ * through item->all. A caller that iterates with the _safe form may remove the
+ * item it looks at.
  */
 struct tdm_list *tdm_match_posted(struct tdm_match *m);
 struct tdm_list *tdm_match_arrived(struct tdm_match *m);
 
-/* Number of queued items of each kind. */
+/* Return the number of posted or of arrived items. */
 size_t tdm_match_posted_count(const struct tdm_match *m);
 size_t tdm_match_arrived_count(const struct tdm_match *m);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Arrived messages for receives that ignore tag bits. A search walks the list
- * of arrivals; after SCAN_LIMIT messages without a match, an index for its mask
- * is built over all of them and updated at every arrival from then on, until it
- * has gone unused for IDLE_LIMIT arrivals and twice the length of the queue. So
- * neither a queue that is searched often nor one that is never searched with
- * masks costs more than O(1) per message.
+ * of arrivals; after SCAN_LIMIT messages without a match, it builds an index
+ * for its mask over all of them. Every arrival updates the index from then on,
+ * until no search has used it for IDLE_LIMIT arrivals and twice the length of
+ * the queue. So neither a queue that is searched often nor one that is never
+ * searched with masks costs more than O(1) per message.
  *
  * An index that cannot get memory is dropped: searches walk the list again.
  * No locks: the user serialises.
@@ -34,7 +34,7 @@ static struct tdm_match_item *item_all(struct tdm_list *node)
 	return tdm_list_entry(node, struct tdm_match_item, all);
 }
 
-/* Drop @idx; items give up their nodes in it. */
+/* Drop @idx and free the nodes that items have in it. */
 static void index_drop(struct tdm_match *m, struct tdm_match_index *idx)
 {
 	struct tdm_match_node **link, *node;
@@ -56,7 +56,7 @@ static void index_drop(struct tdm_match *m, struct tdm_match_index *idx)
 	m->n_index--;
 }
 
-/* Add @msg, newer than all other items, to @idx. */
+/* Add @msg, which must be newer than all other items, to @idx. */
 static int index_add(struct tdm_match *m, struct tdm_match_index *idx,
 		     struct tdm_match_msg *msg)
 {
@@ -91,8 +91,8 @@ static struct tdm_match_index *index_of(struct tdm_match *m, uint64_t ignore)
 }
 
 /*
- * A free index, or if there is none the one whose mask was searched least
- * recently, after dropping it.
+ * Returns a free index; if there is none, drops the one whose mask was searched
+ * least recently and returns that.
  */
 static struct tdm_match_index *index_take(struct tdm_match *m)
 {
@@ -109,7 +109,7 @@ static struct tdm_match_index *index_take(struct tdm_match *m)
 	return idlest;
 }
 
-/* Build an index for @ignore over all arrived messages; NULL: no memory. */
+/* Build an index for @ignore over all arrived messages. NULL: out of memory. */
 static struct tdm_match_index *index_build(struct tdm_match *m, uint64_t ignore)
 {
 	struct tdm_match_index *idx = index_take(m);

@@ -14,13 +14,13 @@
 #include "tdm_space.h"
 
 enum {
-	TDM_MATCH_MASKS = 8, /* ignore masks that are hashed */
+	TDM_MATCH_MASKS = 8, /* ignore masks that have a slot */
 	TDM_MATCH_SLOTS = TDM_MATCH_MASKS + 1, /* slot 0: nothing ignored */
 	/* Class of a posted receive: 2 * slot + (any source ? 1 : 0), or: */
 	TDM_MATCH_LIST = 2 * TDM_MATCH_SLOTS,
 	TDM_MATCH_CLASSES = TDM_MATCH_LIST + 1,
 	TDM_MATCH_ARRIVED = TDM_MATCH_CLASSES, /* class_ of arrived items */
-	TDM_MATCH_UNFILED, /* posted receives that are on all_posted only */
+	TDM_MATCH_UNFILED, /* class_ of receives on all_posted only */
 };
 
 /* The node of an arrived item in one mask index. */
@@ -32,11 +32,11 @@ struct tdm_match_node {
 	struct tdm_match_index *index;
 };
 
-/* All arrived items, keyed without the bits of one ignore mask. */
+/* An index of all arrived items that leaves out the bits of one ignore mask. */
 struct tdm_match_index {
 	int live;
 	uint64_t ignore;
-	size_t idle;		    /* arrivals since it was last used */
+	size_t idle;		    /* arrivals since a search last used it */
 	struct tdm_match_table any; /* by tag & ~ignore */
 	struct tdm_match_table dir; /* by source and tag & ~ignore */
 };
@@ -46,8 +46,9 @@ struct tdm_match {
 	uint32_t spaces;    /* 1: addresses are names of tdm_space.h */
 	uint64_t *next_seq; /* own_seq, or that of another engine */
 	uint64_t own_seq;
-	uint64_t mask[TDM_MATCH_SLOTS]; /* of each slot in use */
-	/* filed receives of all classes but the list */
+	/* the ignore mask of each slot in use */
+	uint64_t mask[TDM_MATCH_SLOTS];
+	/* the table of receives, except those on `list` */
 	struct tdm_match_table posted;
 	size_t n_posted;
 	size_t n_arrived;
@@ -56,15 +57,16 @@ struct tdm_match {
 	struct tdm_match_table by_src; /* arrived, source known */
 	struct tdm_match_table by_tag; /* arrived */
 	struct tdm_list unknown;       /* arrived, through item->bucket */
-	/* filed receives whose mask has no slot */
+	/* receives that left UNFILED but whose mask has no slot */
 	struct tdm_list list;
-	size_t count[TDM_MATCH_CLASSES]; /* receives filed */
-	unsigned n_index;		 /* live members of index[] */
+	/* receives in `posted` or `list`, by class */
+	size_t count[TDM_MATCH_CLASSES];
+	unsigned n_index; /* live members of index[] */
 	struct tdm_match_index index[TDM_MATCH_MASKS];
 	struct tdm_pool nodes; /* struct tdm_match_node */
 };
 
-/* The message of an arrived item. */
+/* Returns the message of an arrived item. */
 static inline struct tdm_match_msg *
 tdm_match_msg_of(struct tdm_match_item *item)
 {
@@ -72,8 +74,9 @@ tdm_match_msg_of(struct tdm_match_item *item)
 }
 
 /*
- * The arrived items of unknown source, oldest first, linked through
- * item->bucket. tdm_match_set_source() takes an item off this list.
+ * Returns the list of waiting messages whose source is unknown, oldest first,
+ * linked through item->bucket. tdm_match_set_source() takes an item off this
+ * list.
  */
 static inline struct tdm_list *tdm_match_unknown(struct tdm_match *m)
 {
@@ -82,8 +85,8 @@ static inline struct tdm_list *tdm_match_unknown(struct tdm_match *m)
 
 /*
  * Source and tag are multiplied separately, so that common layouts (dense
- * sources, rank bits within the tag) do not collide in the top bits, which are
- * used.
+ * sources, rank bits within the tag) do not collide in the top bits, which
+ * choose the bucket.
  */
 static inline uint64_t tdm_match_hash(uint64_t seed, uint64_t class_,
 				      fi_addr_t addr, uint64_t tag)
@@ -102,13 +105,16 @@ static inline uint64_t tdm_match_hash_src(const struct tdm_match_table *t,
 	return tdm_match_hash(t->seed, 0, it->addr, it->tag & ~t->ignore);
 }
 
-/* The name of any source in the group of @addr. */
+/* Returns the name of any source in the group of @addr. */
 static inline fi_addr_t tdm_match_anybody(fi_addr_t addr)
 {
 	return addr | UINT32_MAX;
 }
 
-/* Does a receive from @addr accept the source of @it? Tags are not compared. */
+/*
+ * Not 0 when a receive from @addr accepts the source of @it. Tags are not
+ * compared.
+ */
 static inline int tdm_match_from(const struct tdm_match *m,
 				 const struct tdm_match_item *it,
 				 fi_addr_t addr)
@@ -130,9 +136,10 @@ static inline int tdm_match_tag(const struct tdm_match_item *it, uint64_t tag,
 }
 
 /*
- * Receives are often met in the order they were posted. Returns the oldest one
- * of all if it is not filed and matches a message from @addr with @tag, else
- * NULL. It stays queued; tdm_match_remove_first() removes it. Without spaces.
+ * Returns the oldest posted receive of all if it is not in the table yet and
+ * matches a message from @addr with @tag, else NULL: messages often arrive in
+ * the order in which their receives were posted. It stays queued;
+ * tdm_match_remove_first() removes it. Not for engines with spaces.
  */
 static inline struct tdm_match_item *
 tdm_match_first(const struct tdm_match *m, fi_addr_t addr, uint64_t tag)
@@ -160,21 +167,23 @@ static inline void tdm_match_remove_first(struct tdm_match *m,
 
 /* match_mask.c: arrived messages for receives that ignore tag bits. */
 
-/* The oldest arrived item that matches (@addr, @tag, @ignore), or NULL. */
+/*
+ * Returns the oldest arrived item that matches (@addr, @tag, @ignore), or NULL.
+ */
 struct tdm_match_item *tdm_match_find_masked(struct tdm_match *m,
 					     fi_addr_t addr, uint64_t tag,
 					     uint64_t ignore);
 
-/* Add @it, the newest arrival, to all indexes. */
+/* Add @it, which must be the newest arrival, to all indexes. */
 void tdm_match_mask_arrive(struct tdm_match *m, struct tdm_match_msg *it);
 
 /* Remove @it from all indexes. */
 void tdm_match_mask_remove(struct tdm_match *m, struct tdm_match_msg *it);
 
-/* The address of @it was FI_ADDR_UNSPEC and has just been set. */
+/* Called after the address of @it, FI_ADDR_UNSPEC before, has been set. */
 void tdm_match_mask_source(struct tdm_match_msg *it);
 
-/* The address of @it is about to become FI_ADDR_UNSPEC. */
+/* Called before the address of @it becomes FI_ADDR_UNSPEC. */
 void tdm_match_mask_unsource(struct tdm_match_msg *it);
 
 /* Free the memory of all indexes. */

@@ -26,7 +26,10 @@ static struct tdm_list *buckets_alloc(size_t n)
 	return b;
 }
 
-/* A quarter more items than buckets: at most 25.6 bytes of buckets per item. */
+/*
+ * Returns how many items @buckets hold before the table grows: a quarter more
+ * than buckets, which makes at most 25.6 bytes of buckets per item.
+ */
 static size_t room_of(size_t buckets)
 {
 	return buckets + buckets / 4;
@@ -53,8 +56,8 @@ void tdm_match_table_fini(struct tdm_match_table *t)
 }
 
 /*
- * The top bits choose the bucket, so each old bucket splits into adjacent new
- * ones, and its order is kept.
+ * The top bits choose the bucket, so an old bucket splits into adjacent new
+ * ones, in which its items keep their order.
  */
 void tdm_match_table_grow(struct tdm_match_table *t)
 {

@@ -15,7 +15,7 @@ struct tdm_match_table {
 	struct tdm_list *bucket; /* bucket[buckets] */
 	unsigned shift;		 /* 64 - log2(buckets) */
 	size_t buckets;		 /* power of two */
-	size_t room;		 /* items without need to grow */
+	size_t room;		 /* items it holds before it grows */
 	size_t count;		 /* items */
 	uint64_t seed;
 	uint64_t ignore; /* of the mask index it belongs to, else 0 */
@@ -30,20 +30,23 @@ static inline struct tdm_list *tdm_match_bucket(const struct tdm_match_table *t,
 	return &t->bucket[hash >> t->shift];
 }
 
-/* Errors: -FI_ENOMEM. */
+/* Prepare an empty table with @seed for its hashes. Errors: -FI_ENOMEM. */
 int tdm_match_table_init(struct tdm_match_table *t, uint64_t seed);
 void tdm_match_table_fini(struct tdm_match_table *t);
 
 /*
- * Grow to the least number of buckets that has room; without memory the table
- * stays as it is.
+ * Grow to the smallest number of buckets that has room for the items; without
+ * memory the table stays as it is.
  */
 void tdm_match_table_grow(struct tdm_match_table *t);
 
-/* Insert @node at its place by its item's seq. */
+/* Insert @node in its bucket, at the place that its item's seq gives it. */
 void tdm_match_table_insert(struct tdm_match_table *t, struct tdm_list *node);
 
-/* Add @node, whose item is the newest; @hash is its hash. */
+/*
+ * Append @node, whose item must be the newest, to its bucket; @hash is its
+ * hash.
+ */
 static inline void tdm_match_table_append(struct tdm_match_table *t,
 					  struct tdm_list *node, uint64_t hash)
 {
