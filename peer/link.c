@@ -40,7 +40,7 @@ static void close_fid(struct fid *fid, const char *what)
 			 fi_strerror(-ret));
 }
 
-/* Hints for the peer's fi_getinfo, or NULL. */
+/* Returns the hints for the peer's fi_getinfo, or NULL. */
 static struct fi_info *link_hints(const struct tdm_link_attr *attr)
 {
 	const struct fi_info *app = attr->info;
@@ -109,7 +109,10 @@ static int open_fabric(struct tdm_link *link)
 	return ret;
 }
 
-/* Opening goes on with a peer that cannot share the owner's domain. */
+/*
+ * Open the peer's domain. A peer that cannot share the owner's domain is no
+ * error.
+ */
 static int open_domain(struct tdm_link *link, struct fid_domain *owner)
 {
 	struct fi_peer_domain_context ctx = {
@@ -125,14 +128,14 @@ static int open_domain(struct tdm_link *link, struct fid_domain *owner)
 }
 
 /*
- * The EQ the peer reports to. A peer that cannot import one has nothing to
- * report.
+ * Open the EQ to which the peer reports. A peer that cannot import one has
+ * nothing to report, which is no error.
  */
 static int open_eq(struct tdm_link *link)
 {
 	/*
-	 * Read in every pass of progress, so that it stays short: no bound
-	 * needed.
+	 * Every pass of progress reads the queue, so it stays short without a
+	 * bound.
 	 */
 	const struct fi_eq_attr own = {
 		.size = SIZE_MAX,
@@ -211,8 +214,8 @@ void tdm_link_close(struct tdm_link *link)
 }
 
 /*
- * The peer's queue has a descriptor when the peer can give one, whatever the
- * owner's queue has: the descriptor covers the whole transport, and the
+ * The peer's queue gets a descriptor if the peer can make one, even if the
+ * owner's queue has none: the descriptor covers the whole transport, and the
  * application may sleep on another queue of the domain.
  */
 int tdm_link_import_cq(struct tdm_link *link, struct tdm_cq *cq)
@@ -275,7 +278,10 @@ int tdm_link_av_open(struct tdm_link *link, const struct fi_av_attr *owner,
 	return fi_av_open(link->domain, &attr, av, NULL);
 }
 
-/* Insert @addr with its user id *@a, which becomes the peer's address. */
+/*
+ * Insert @addr into the peer's AV. In: *@a, its user id. Out: *@a, the peer's
+ * address.
+ */
 static int av_insert(struct fid_av *av, const void *addr, fi_addr_t *a)
 {
 	int n = fi_av_insert(av, addr, 1, a, FI_AV_USER_ID, NULL);
@@ -314,13 +320,13 @@ void tdm_link_av_remove(struct fid_av *av, fi_addr_t peer_addr)
 			 fi_strerror(-ret));
 }
 
-/* The key that has no number, or NULL. */
+/* Returns the key that has no number, or NULL. */
 static const struct tdm_auth_key *own_key(const struct tdm_link_ep_attr *attr)
 {
 	return tdm_auth_find(attr->keys, 0);
 }
 
-/* tdm_info_free() frees it. */
+/* Give @to a copy of @key, which tdm_info_free() frees. */
 static int ep_key(struct fi_ep_attr *to, const struct tdm_auth_key *key)
 {
 	to->auth_key = malloc(key->size);
@@ -331,7 +337,7 @@ static int ep_key(struct fi_ep_attr *to, const struct tdm_auth_key *key)
 	return 0;
 }
 
-/* Pass the keys that have numbers. */
+/* Pass the keys that have numbers to the peer's endpoint. */
 static int ep_take_keys(struct fid_ep *ep, const struct tdm_link_ep_attr *attr)
 {
 	const struct tdm_keys_ops *ops;
@@ -343,8 +349,8 @@ static int ep_take_keys(struct fid_ep *ep, const struct tdm_link_ep_attr *attr)
 }
 
 /*
- * The peer's info, with the attributes that the application chose for this
- * endpoint.
+ * Returns a copy of the peer's info, with the attributes that the application
+ * chose for this endpoint. NULL: out of memory.
  */
 static struct fi_info *ep_info(const struct tdm_link *link,
 			       const struct tdm_link_ep_attr *attr)
@@ -376,8 +382,8 @@ static struct fi_info *ep_info(const struct tdm_link *link,
 }
 
 /*
- * Import the SRX and bind it at once: a peer may keep the SRX imported last
- * in its domain and take it at the next bind.
+ * Import the SRX and bind it at once: a peer may keep the SRX that was imported
+ * last in its domain and use that for the next bind.
  */
 static int ep_bind_srx(struct tdm_link *link, struct tdm_link_ep *lep,
 		       struct fid_peer_srx *srx)
@@ -398,7 +404,10 @@ static int ep_bind_srx(struct tdm_link *link, struct tdm_link_ep *lep,
 	return fi_ep_bind(lep->ep, &lep->srx->fid, 0);
 }
 
-/* Bind one queue of the owner by its import; an absent one is no error. */
+/*
+ * Bind the peer's import of one queue of the owner; a queue that is not bound
+ * to the owner's endpoint is no error.
+ */
 static int bind_cq(struct fid_ep *ep, struct tdm_cq *cq, uint64_t flags)
 {
 	struct fid_cq *local = cq ? tdm_cq_local(cq) : NULL;
@@ -419,7 +428,7 @@ int tdm_link_ep_bind_cntr(struct fid_ep *ep, struct tdm_cntr *cntr,
 	return bind_cntr(ep, cntr, flags);
 }
 
-/* A CQ that serves both directions is bound once for each. */
+/* Bind all queues. A CQ that serves both directions is bound once for each. */
 static int ep_bind_all(struct fid_ep *ep, const struct tdm_link_ep_attr *attr)
 {
 	static const uint64_t rma[] = { FI_READ, FI_WRITE, FI_REMOTE_READ,
@@ -459,7 +468,10 @@ static struct fid *cntr_queue(struct tdm_cntr *cntr)
 	return local ? &local->fid : NULL;
 }
 
-/* The one queue whose reading drives the endpoint; NULL: there is none. */
+/*
+ * Returns the queue that is read to drive the peer's endpoint: the first of its
+ * CQs and counters that the peer imports, or NULL.
+ */
 static struct fid *ep_queue(const struct tdm_link_ep_attr *attr)
 {
 	struct fid *fid = cq_queue(attr->rx_cq);
@@ -476,7 +488,7 @@ static struct fid *ep_queue(const struct tdm_link_ep_attr *attr)
 	return fid;
 }
 
-/* Zero-safe. No event of the endpoint is delivered once it is closed. */
+/* Accepts a zeroed @lep. After this no event of the endpoint is delivered. */
 static void link_ep_free(struct tdm_link *link, struct tdm_link_ep *lep)
 {
 	if (lep->ep) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The link to a peer provider: opens it, exports the owner's objects to it,
- * inserts addresses, drives its progress. It uses public fids only, so that any
- * provider with FI_PEER could be the peer. The only file on the owner's side
- * that touches struct fi_peer_*_context.
+ * inserts addresses, drives its progress. It uses only the public objects of
+ * libfabric, so that any provider with FI_PEER could be the peer. Only link.c
+ * on the owner's side uses struct fi_peer_*_context.
  *
  * All functions: domain lock held, unless they say otherwise.
  */
@@ -29,7 +29,10 @@ struct tdm_link_attr {
 	struct tdm_engine *engine;
 	const struct fi_info *info; /* the application's domain info */
 	int keys;		    /* addresses have keys: FI_AV_AUTH_KEY */
-	/* A peer event arrived in the imported EQ. Lock: held. */
+	/*
+	 * Called for each event that the peer provider has written to the EQ it
+	 * imports. Lock: held.
+	 */
 	void (*event)(void *arg, const struct tdm_peer_event *event);
 	void *arg;
 };
@@ -44,14 +47,16 @@ int tdm_link_open(const struct tdm_link_attr *attr,
 /* Close the peer's EQ, domain and fabric; NULL is fine. */
 void tdm_link_close(struct tdm_link *link);
 
-/* Have the peer import @cq / @cntr; sets tdm_cq_local() / tdm_cntr_local(). */
+/*
+ * Make the peer import @cq or @cntr; sets tdm_cq_local() or tdm_cntr_local().
+ */
 int tdm_link_import_cq(struct tdm_link *link, struct tdm_cq *cq) tdm_must_check;
 int tdm_link_import_cntr(struct tdm_link *link,
 			 struct tdm_cntr *cntr) tdm_must_check;
 
 /*
- * Open an AV of the peer with the attributes of @owner, one for each AV of the
- * owner.
+ * Open an AV of the peer with the attributes of @owner. The owner has one for
+ * each AV of its own.
  */
 int tdm_link_av_open(struct tdm_link *link, const struct fi_av_attr *owner,
 		     struct fid_av **av) tdm_must_check;
@@ -83,13 +88,13 @@ struct tdm_link_ep_attr {
 };
 
 /*
- * Open, bind, name and enable an endpoint of the peer. Out: *@ep. The peer
- * accepts attaches under @name from then on. Keys with numbers are passed by
- * tdm_keys.h, which a peer without them does not offer (-FI_ENOSYS), another
- * one by fi_endpoint(3) auth_key. Transmit completions are bound
- * with FI_SELECTIVE_COMPLETION: the owner sets FI_COMPLETION per operation.
- * Errors: -FI_ENOCQ if it has no queue or counter to be driven by; those of the
- * peer.
+ * Open, bind, name and enable an endpoint of the peer. Out: *@ep. From then on
+ * the peer accepts attaches under @name. Keys with numbers are passed by
+ * tdm_keys.h, which a peer without them does not offer (-FI_ENOSYS); a key
+ * without a number by fi_endpoint(3) auth_key. Transmit CQs are bound with
+ * FI_SELECTIVE_COMPLETION: the owner sets FI_COMPLETION per operation. Errors:
+ * -FI_ENOCQ if the endpoint has no queue or counter whose reading would drive
+ * it; those of the peer.
  */
 int tdm_link_ep_open(struct tdm_link *link, const struct tdm_link_ep_attr *attr,
 		     struct fid_ep **ep) tdm_must_check;
@@ -101,36 +106,39 @@ int tdm_link_ep_open(struct tdm_link *link, const struct tdm_link_ep_attr *attr,
 int tdm_link_ep_bind_cntr(struct fid_ep *ep, struct tdm_cntr *cntr,
 			  uint64_t flags) tdm_must_check;
 
-/* Close the peer's endpoint; its objects may be closed after it. */
+/*
+ * Close the peer's endpoint. The queues, SRX and AV that it used may be closed
+ * after this.
+ */
 void tdm_link_ep_close(struct tdm_link *link, struct fid_ep *ep);
 
-/* Drive the peer once and deliver its events. */
+/* Make one pass of progress of the peer and deliver its events. */
 void tdm_link_progress(struct tdm_link *link);
 
 /*
- * 0: the peer may be slept on. -FI_EAGAIN: it has work. Uses fi_trywait(3) of
- * the peer's fabric on the peer's CQs.
+ * Prepare to sleep: calls fi_trywait(3) of the peer's fabric on the peer's
+ * queues. Returns 0: the owner may sleep; -FI_EAGAIN: the peer has work.
  */
 int tdm_link_arm(struct tdm_link *link);
 
 /*
- * Called before tdm_link_watch(): queues of the peer that are able to
- * (tdm_sleep.h) join the owner's epoll set @epfd, which outlives the link; @add
- * is not called for them.
+ * Called before tdm_link_watch(): from now on, queues of the peer that offer
+ * tdm_sleep.h join the owner's epoll set @epfd, which must outlive the link;
+ * tdm_link_watch() does not call @add for them.
  */
 void tdm_link_sleep_in(struct tdm_link *link, int epfd);
 
 /*
- * The peer's wait descriptors, for the owner's epoll set: calls
- * @add(@arg, fd) for each, those opened later included, until the link closes,
+ * Keep the owner's epoll set informed of the peer's wait descriptors: calls
+ * @add(@arg, fd) for each, also for those opened later, until the link closes,
  * and @del(@arg, fd) before one closes. Makes the peer's queues waitable.
  */
 int tdm_link_watch(struct tdm_link *link, int (*add)(void *arg, int fd),
 		   void (*del)(void *arg, int fd), void *arg);
 
 /*
- * Deliver what the peer wrote to the EQ, but for the events of endpoint @skip
- * (NULL: of none), which are dropped.
+ * Deliver the events that the peer wrote to the EQ, except those of endpoint
+ * @skip (NULL: of none), which are dropped.
  */
 void tdm_link_deliver(struct tdm_link *link, const struct fid *skip);
 

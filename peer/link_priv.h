@@ -20,7 +20,7 @@
 struct tdm_eq;
 
 struct tdm_link_queue {
-	unsigned int users; /* endpoints driven through it */
+	unsigned int users; /* endpoints that reading it drives */
 	int fd;		    /* to sleep on; -1: none, or not watched */
 };
 
@@ -28,11 +28,11 @@ struct tdm_link_ep {
 	struct tdm_list node;
 	struct fid_ep *ep;
 	struct fid_ep *srx;
-	struct fid *queue; /* in fids[] */
+	struct fid *queue; /* one of fids[] */
 };
 
 struct tdm_link {
-	/* Touched in each progress pass. */
+	/* Read in each pass of progress. */
 	struct fid **fids; /* peer's CQs and counters */
 	size_t count;	   /* of fids[] and queues[] */
 	struct tdm_eq *eq; /* imported by the peer */
@@ -42,12 +42,12 @@ struct tdm_link {
 	int (*add)(void *arg, int fd); /* NULL: nobody watches */
 	void (*del)(void *arg, int fd);
 	void *watch_arg;
-	int epfd; /* the owner's, for queues that can join; -1: none */
+	int epfd; /* of the owner, for queues that can join it; -1: none */
 	void (*event)(void *arg, const struct tdm_peer_event *event);
 	void *arg;
 
 	struct fi_provider *prov;
-	struct fi_info *info; /* the peer's, owned */
+	struct fi_info *info; /* of the peer; the link frees it */
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_eq *peer_eq; /* NULL: the peer imports none */
@@ -55,13 +55,13 @@ struct tdm_link {
 };
 
 /*
- * Drive queue @fid of the peer from now on; put it as often as it was got.
+ * get: read queue @fid of the peer in each pass from now on; put: undo one get.
  * Errors: -FI_ENOMEM.
  */
 int tdm_link_get_queue(struct tdm_link *link, struct fid *fid) tdm_must_check;
 void tdm_link_put_queue(struct tdm_link *link, struct fid *fid);
 
-/* End of the link: forget all queues. Zero-safe. */
+/* Free the list of queues at the end of the link. Accepts a zeroed @link. */
 void tdm_link_free_queues(struct tdm_link *link);
 
 #endif /* TDM_PEER_LINK_PRIV_H */

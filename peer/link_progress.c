@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Driving a peer: the list of queues to read, its events, and sleeping.
- * tdm_link_progress() runs at every read of the application, so it does
- * nothing but call the peer and look at one word.
+ * tdm_link_progress() runs at every read of the application, so it only calls
+ * the peer and reads one word.
  *
  * Locking: domain lock held.
  * Spec: fi_peer(3), "manual progress"; fi_trywait in fi_poll(3).
@@ -18,8 +18,8 @@
 #include "tdm_sleep.h"
 
 /*
- * Errors, and events of another shape, are ignored: the endpoints of the peer
- * report their errors to the CQs.
+ * Drop an error, or an event of another form, from the EQ: endpoints of the
+ * peer report their errors to the CQs.
  */
 static void drop(struct tdm_link *link, ssize_t why)
 {
@@ -82,7 +82,7 @@ int tdm_link_arm(struct tdm_link *link)
 		       0;
 }
 
-/* Whether another queue than @self has descriptor @fd. */
+/* Not 0 when another queue than @self has descriptor @fd. */
 static int fd_shared(const struct tdm_link *link, size_t self, int fd)
 {
 	size_t i;
@@ -99,7 +99,10 @@ void tdm_link_sleep_in(struct tdm_link *link, int epfd)
 	link->epfd = epfd;
 }
 
-/* -FI_ENOSYS: the peer does not offer it. */
+/*
+ * Let queue @i join the owner's epoll set. Errors: -FI_ENOSYS: the peer does
+ * not offer it; others of join().
+ */
 static int join_queue(struct tdm_link *link, size_t i)
 {
 	const struct tdm_sleep_ops *ops =
@@ -116,8 +119,8 @@ static int join_queue(struct tdm_link *link, size_t i)
 }
 
 /*
- * Watch queue @i. If it has no descriptor the peer is polled, see
- * tdm_link_arm().
+ * Add the descriptor of queue @i to the owner's set. A queue without one is
+ * polled, see tdm_link_arm().
  */
 static int watch_queue(struct tdm_link *link, size_t i)
 {
@@ -186,7 +189,7 @@ static size_t find_queue(const struct tdm_link *link, const struct fid *fid)
 	return i;
 }
 
-/* Room for one more queue. */
+/* Make room for one more queue. */
 static int grow(struct tdm_link *link)
 {
 	const size_t room = link->room ? 2 * link->room : 4;

@@ -5,8 +5,8 @@
  *
  * Invariants:
  *  1. A member is held (tdm_cq_get(), tdm_cntr_get()) while it is listed.
- *  2. Members that were reported go to the end of the list, so that a caller
- *     with room for few contexts learns of all in turn.
+ *  2. A member that was reported moves to the end of the list, so that a caller
+ *     with room for few contexts learns of each in turn.
  *  3. seen: the value of tdm_cntr_news() when the counter was last reported.
  *
  * Locking: the domain lock guards the list; the calls take it.
@@ -91,7 +91,7 @@ static struct member *find(struct tdm_pollset *set, const struct fid *fid)
 	return NULL;
 }
 
-/* Fill @m for @fid. -FI_EINVAL: @fid may not be in @set. */
+/* Fill @m for @fid. Errors: -FI_EINVAL: @fid cannot be a member of @set. */
 static int resolve(const struct tdm_pollset *set, struct fid *fid,
 		   struct member *m)
 {
@@ -160,7 +160,9 @@ static int poll_del(struct fid_poll *pfid, struct fid *fid, uint64_t flags)
 	return m ? 0 : -FI_EINVAL;
 }
 
-/* Has @m something to report? If so, it counts as reported. */
+/*
+ * Not 0 when @m has something to report, which counts as reported from then on.
+ */
 static int news(struct member *m)
 {
 	uint64_t now;

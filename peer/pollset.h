@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Poll set, fi_poll(3): one call that makes progress and says which of many
+ * Poll set, fi_poll(3): one call that makes progress and tells which of many
  * completion queues and counters of a domain have something new.
  */
 #ifndef TDM_PEER_POLLSET_H
@@ -13,14 +13,14 @@
 struct tdm_pollset;
 
 /*
- * Open a poll set for queues that @engine drives. In: @attr as
- * fi_poll_open(3) got it, or NULL. Out: *@set. Errors: -FI_EINVAL for flags,
- * -FI_ENOMEM. Lock: not needed.
+ * Open a poll set for queues that @engine drives. In: @attr as the application
+ * gave it to fi_poll_open(3), or NULL. Out: *@set. Errors: -FI_EINVAL for
+ * flags, -FI_ENOMEM. Lock: not needed.
  *
- * Its calls: adding an object that is in the set changes nothing; removing one
- * that is not gives -FI_EINVAL, as do objects of another domain or class. While
- * an object is in a set its fi_close gives -FI_EBUSY, and so does that of the
- * set while it has members.
+ * Adding an object that is already in the set changes nothing; removing one
+ * that is not in it returns -FI_EINVAL, as do objects of another domain or
+ * class. fi_close of an object returns -FI_EBUSY while it is in a set, fi_close
+ * of the set while it has members.
  */
 int tdm_pollset_open(struct tdm_engine *engine, const struct fi_poll_attr *attr,
 		     struct tdm_pollset **set) tdm_must_check;

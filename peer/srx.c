@@ -6,8 +6,9 @@
  * srx_peek.c peeking and claiming, srx_cancel.c cancelling.
  *
  * Invariants, fi_peer(3) "PEER SRX":
- *  1. An entry handed to a transport comes back by free_entry() once, after
- *     its completion was written; an entry that is discarded does not.
+ *  1. A transport gives each entry that it got back by free_entry() once, after
+ *     it has written the completion. It does not give back an entry whose
+ *     message was discarded.
  *  2. start_*() and discard_*() go to the transport that queued the message,
  *     entry->srx, with the domain lock held. start_*() may write the
  *     completion and free the entry before it returns; it reports failures
@@ -85,7 +86,7 @@ void tdm_srx_entry_free(struct tdm_srx *srx, struct tdm_srx_entry *e)
 	tdm_pool_free(e->unexpected ? &srx->msgs : &srx->pool, e);
 }
 
-/* Set what rx points to. */
+/* Make rx point to the buffers and descriptors of @e. */
 static void show_buffers(struct tdm_srx_entry *e)
 {
 	if (e->form == TDM_SRX_WIDE) {
@@ -137,7 +138,7 @@ static void fill_wide(struct tdm_srx_entry *e, const struct tdm_xfer *x)
 	e->iov.iov_len = x->len;
 }
 
-/* Everything of a receive but its buffers. */
+/* Set all members of a receive except its buffers. */
 static tdm_always_inline void fill_rest(struct tdm_srx_entry *e,
 					const struct tdm_xfer *x, size_t count)
 {
@@ -335,7 +336,10 @@ static tdm_noinline ssize_t recv_other(struct tdm_srx *srx,
 	return tdm_srx_recv_space(srx, x, kind);
 }
 
-/* The common case: one buffer, no waiting message, a free entry at hand. */
+/*
+ * tdm_srx_recv() for one buffer and one kind; the fast path if no message waits
+ * and the pool has a free entry.
+ */
 static tdm_always_inline ssize_t recv_kind(struct tdm_srx *srx,
 					   const struct tdm_xfer *x,
 					   enum tdm_srx_kind kind)

@@ -2,8 +2,8 @@
 /*
  * The receive side of the owner: posted receives and unexpected messages of
  * one endpoint or of one shared receive context, and its exports to the
- * transports, fi_peer(3) "PEER SRX". It does not distinguish transports: it
- * calls the one that holds the data through entry->srx->peer_ops.
+ * transports, fi_peer(3) "PEER SRX". It treats all transports alike: it calls
+ * the one that holds a message through entry->srx->peer_ops.
  *
  * All functions: domain lock held, unless they say otherwise.
  */
@@ -19,12 +19,15 @@
 
 struct tdm_srx;
 
-/* FI_DIRECTED_RECV sets both bits, FI_TAGGED_DIRECTED_RECV the second. */
+/*
+ * The kinds of receives whose source counts. FI_DIRECTED_RECV sets both bits,
+ * FI_TAGGED_DIRECTED_RECV the second.
+ */
 enum { TDM_SRX_DIRECTED_MSG = 1, TDM_SRX_DIRECTED_TAG = 2 };
 
 struct tdm_srx_attr {
 	struct tdm_engine *engine;
-	/* receives promised; tdm_srx_left() tells the unused part */
+	/* how many receives are promised to fit; see tdm_srx_left() */
 	size_t size;
 	size_t min_multi_recv; /* bytes, FI_OPT_MIN_MULTI_RECV */
 	/* kinds whose source counts: TDM_SRX_DIRECTED_* */
@@ -39,34 +42,42 @@ struct tdm_srx_attr {
 	int spaces;
 	uint32_t (*key_of)(void *arg, fi_addr_t addr);
 	void *key_arg;
-	/* Takes back entries with FI_RMA in their flags (tdm_rma.h). */
+	/*
+	 * Called with each entry that has FI_RMA in its flags (tdm_rma.h) when
+	 * a transport gives it back.
+	 */
 	void (*free_rma)(struct fi_peer_rx_entry *entry);
 };
 
-/* Out: *@srx. Errors: -FI_ENOMEM. */
+/* Allocate a receive side. Out: *@srx. Errors: -FI_ENOMEM. */
 int tdm_srx_open(const struct tdm_srx_attr *attr,
 		 struct tdm_srx **srx) tdm_must_check;
 
 /*
- * Where receives are reported; set before the endpoint is enabled. Copied. With
- * done->ids, which may change later, sources are reported by their user ids;
- * matching uses addresses in any case.
+ * Set where receives are reported: @done, which is copied. Call it before the
+ * endpoint is enabled. With done->ids, which may change later, sources are
+ * reported by their user ids; matching always uses addresses.
  */
 void tdm_srx_set_done(struct tdm_srx *srx, const struct tdm_done *done);
 
-/* Bytes; receives posted earlier keep their value. */
+/*
+ * Set the minimum of later multi-recv buffers, in bytes; receives posted
+ * earlier keep theirs.
+ */
 void tdm_srx_set_min_multi_recv(struct tdm_srx *srx, size_t bytes);
 
 /*
- * The export for one transport; valid as long as @srx. The transport sets
- * ->peer_ops before the first message. ep_fid.ops has cancel, getopt, setopt.
+ * Returns the export for transport @t; valid as long as @srx. The transport
+ * sets ->peer_ops before the first message. ep_fid.ops has cancel, getopt,
+ * setopt.
  *
  * Points that fi_peer(3) leaves open:
- *  - get_*() gives 0 or -FI_ENOENT, both with an entry, or -FI_ENOMEM without
- *    one: then the message must be kept and offered again.
+ *  - get_*() returns 0 or -FI_ENOENT, both with an entry, or -FI_ENOMEM without
+ *    one: then the transport must keep the message and offer it again.
  *  - entry->msg_size is min(message, posted bytes) once a receive has been
  *    found, by get_*() or start_*(); the message's own size before that. The
- *    entry of a message in a multi-recv buffer has exactly its part as buffer.
+ *    entry of a message in a multi-recv buffer has only that message's part of
+ *    the buffer.
  *  - start_*() may be called from within foreach_unspec_addr(). Its result is
  *    ignored: failures are reported through the CQ. discard_*() ends the
  *    entry; the transport does not give it back.
@@ -74,11 +85,14 @@ void tdm_srx_set_min_multi_recv(struct tdm_srx *srx, size_t bytes);
  */
 struct fid_peer_srx *tdm_srx_export(struct tdm_srx *srx, enum tdm_transport t);
 
-/* The source that completions by the export @fid report for @addr. */
+/*
+ * Returns the source that completions report for @addr when the message came
+ * through the export @fid.
+ */
 fi_addr_t tdm_srx_id(struct fid_peer_srx *fid, fi_addr_t addr);
 
 /*
- * The rights among FI_REMOTE_READ and FI_REMOTE_WRITE that the endpoint of the
+ * Returns which of FI_REMOTE_READ and FI_REMOTE_WRITE the endpoint of the
  * export @fid was not granted: a peer may not do these operations there
  * (tdm_done.refused).
  */
@@ -93,7 +107,7 @@ uint64_t tdm_srx_refused(const struct fid_peer_srx *fid);
  */
 struct tdm_srx_seat;
 
-/* Out: *@seat. Errors: -FI_ENOMEM. */
+/* Open a seat for one endpoint. Out: *@seat. Errors: -FI_ENOMEM. */
 int tdm_srx_seat_open(struct tdm_srx *srx,
 		      struct tdm_srx_seat **seat) tdm_must_check;
 struct fid_peer_srx *tdm_srx_seat_export(struct tdm_srx_seat *seat,
@@ -102,20 +116,24 @@ void tdm_srx_seat_set_done(struct tdm_srx_seat *seat,
 			   const struct tdm_done *done);
 
 /*
- * As tdm_srx_flush(), for the messages that arrived through @seat; posted
- * receives stay. Called before the transports of the endpoint close.
+ * As tdm_srx_flush(), but only for the messages that arrived through @seat;
+ * posted receives stay. Call it before the transports of the endpoint close.
  */
 void tdm_srx_seat_flush(struct tdm_srx_seat *seat);
 
-/* Called after the transports of the endpoint have closed. NULL is fine. */
+/*
+ * Free @seat; NULL is fine. Call it after the transports of the endpoint have
+ * closed.
+ */
 void tdm_srx_seat_close(struct tdm_srx_seat *seat);
 
 /*
  * Post a receive: fi_recvmsg(3) and fi_trecvmsg(3), FI_PEEK, FI_CLAIM and
  * FI_DISCARD included (tagged only). @x->flags has FI_MSG or FI_TAGGED, and
  * FI_COMPLETION when a CQ entry is wanted; the result of a peek and the
- * release of a multi-recv buffer are always written. A waiting message is
- * started at once, which may complete it before the call returns.
+ * release of a multi-recv buffer are always written. If a waiting message
+ * matches, its transport begins to deliver it, and may complete it, before the
+ * call returns.
  * More receives than tdm_srx_attr.size may be posted, as memory allows.
  * Errors: -FI_ENOMEM, -FI_EINVAL for too many elements, FI_MULTI_RECV without exactly one, flags that do not go
  * together, and FI_CLAIM with a context that has claimed nothing.
@@ -124,44 +142,47 @@ ssize_t tdm_srx_recv(struct tdm_srx *srx, const struct tdm_xfer *x);
 
 /*
  * fi_cancel(3): ends the oldest posted receive with @context by one error entry
- * FI_ECANCELED. A cancelled multi-recv buffer takes no more messages; its
- * entry, with FI_MULTI_RECV, follows when the messages being received have
- * ended. 0 when one was found, else -FI_ENOENT.
+ * FI_ECANCELED. A cancelled multi-recv buffer takes no more messages; its error
+ * entry, with FI_MULTI_RECV, is written when the messages being received into
+ * it have ended. Returns 0, or -FI_ENOENT: there is no such receive.
  */
 ssize_t tdm_srx_cancel(struct tdm_srx *srx, void *context);
 
-/* End the receive @x, which was never posted, with @err, a positive fi_errno. */
+/*
+ * Report @x, a receive that was not posted, as failed with @err, a positive
+ * fi_errno.
+ */
 void tdm_srx_refuse(struct tdm_srx *srx, const struct tdm_xfer *x, int err);
 
 /*
- * @addr is about to leave the AV: the source of waiting messages from it
- * becomes unknown, so that a receive from the peer that is given the same
- * address next does not get them. If the transport knows another address of
- * that peer in the AV, foreach_unspec_addr() sets that one.
+ * Called before @addr leaves the AV. Waiting messages from @addr get an unknown
+ * source, so that a receive from the peer that gets the same index next does
+ * not match them. If the transport finds another index of that peer in the AV,
+ * foreach_unspec_addr() sets it as the source.
  */
 void tdm_srx_forget(struct tdm_srx *srx, fi_addr_t addr);
 
 /*
- * Drop all: waiting messages are discarded with their transport, posted
- * receives vanish without an entry (fi_close(3) of an endpoint). Called
- * before the transports close; a transport may give back entries by
+ * Drop everything: discards the waiting messages through their transports, and
+ * frees posted receives without an entry in a CQ (fi_close(3) of an endpoint).
+ * Call it before the transports close; they may give back entries by
  * free_entry() until tdm_srx_close().
  */
 void tdm_srx_flush(struct tdm_srx *srx);
 
-/* Free @srx, after the transports have closed. NULL is fine. */
+/* Free @srx; NULL is fine. Call it after the transports have closed. */
 void tdm_srx_close(struct tdm_srx *srx);
 
 /*
- * The unused part of tdm_srx_attr.size (fi_rx_size_left). At 0 more receives
- * can be posted, as memory allows.
+ * Returns how much of tdm_srx_attr.size is unused (fi_rx_size_left). At 0 more
+ * receives can still be posted, as memory allows.
  */
 size_t tdm_srx_left(const struct tdm_srx *srx);
 
 /* Not 0 while a transport writes to the buffers of receives. */
 int tdm_srx_filling(const struct tdm_srx *srx);
 
-/* Drop posted receives without an entry; waiting messages stay. */
+/* Free all posted receives without an entry in a CQ; waiting messages stay. */
 void tdm_srx_unpost(struct tdm_srx *srx);
 
 #endif /* TDM_PEER_SRX_H */

@@ -9,10 +9,11 @@
  * matching do not update it, and so pay nothing for it.
  *
  * Invariants:
- *  1. The index has a mark for each receive that was posted, with a number
- *     below `until`, when it was built. A mark is valid while that receive is
- *     still posted. The number tells: an entry that was freed and used again,
- *     whose memory stays in the pool, has another one.
+ *  1. The index has a mark for each receive that was posted when the index was
+ *     built; their numbers are below `until`. A mark is valid while that
+ *     receive is still posted. The receive's number tells: when an entry, whose
+ *     memory stays in the pool, was freed and used again, it has another
+ *     number.
  *  2. The marks of a context are in posting order, so the first valid one is
  *     the oldest receive with it. Receives posted after the index was built are
  *     searched only if there is no valid mark.
@@ -30,13 +31,14 @@
 enum { SCAN_MOST = 32, LEAST_BUCKETS_LOG = 6 };
 
 struct mark {
-	struct mark *next; /* of the bucket */
+	struct mark *next; /* next mark of the bucket */
 	struct tdm_srx_entry *entry;
 	uint64_t seq;
 };
 
 struct bucket {
-	struct mark *first, *last; /* last: used while the index is built */
+	/* last: used only while the index is built */
+	struct mark *first, *last;
 };
 
 struct tdm_srx_index {
@@ -77,7 +79,7 @@ static struct walk walk_from(struct tdm_srx *srx, int newest)
 	return w;
 }
 
-/* The next receive, or NULL. */
+/* Returns the next receive, or NULL. */
 static struct tdm_srx_entry *walk_next(struct tdm_srx *srx, struct walk *w)
 {
 	struct tdm_srx_entry *e, *best = NULL;
@@ -132,7 +134,10 @@ void tdm_srx_index_free(struct tdm_srx *srx)
 	srx->index = NULL;
 }
 
-/* Build an index of all posted receives. Errors: -FI_ENOMEM, no index then. */
+/*
+ * Build an index of all posted receives. Errors: -FI_ENOMEM; there is no index
+ * then.
+ */
 static int index_make(struct tdm_srx *srx)
 {
 	size_t n = tdm_match_posted_count(srx->match[TDM_SRX_MSG]) +
@@ -162,7 +167,8 @@ static int index_make(struct tdm_srx *srx)
 }
 
 /*
- * The oldest receive with @context in the index; drops invalid marks it meets.
+ * Returns the oldest receive with @context in the index, or NULL. Drops the
+ * invalid marks that it meets.
  */
 static struct tdm_srx_entry *find_marked(struct tdm_srx *srx,
 					 const void *context)
@@ -188,8 +194,8 @@ static struct tdm_srx_entry *find_marked(struct tdm_srx *srx,
 }
 
 /*
- * The oldest receive with @context among the oldest @most of all; *@all is 1
- * when there are no more.
+ * Returns the oldest receive with @context among the @most oldest of all, or
+ * NULL. *@all becomes 1 when there are no others.
  */
 static struct tdm_srx_entry *
 find_first(struct tdm_srx *srx, const void *context, size_t most, int *all)
@@ -207,8 +213,8 @@ find_first(struct tdm_srx *srx, const void *context, size_t most, int *all)
 }
 
 /*
- * The oldest receive with @context that was posted after the index was built;
- * *@all as above.
+ * Returns the oldest receive with @context that was posted after the index was
+ * built, or NULL. *@all as in find_first().
  */
 static struct tdm_srx_entry *find_new(struct tdm_srx *srx, const void *context,
 				      int *all)

@@ -5,7 +5,7 @@
 
 struct tdm_srx;
 
-/* Free the index. Domain lock held. */
+/* Free the index, if there is one. Lock: domain held. */
 void tdm_srx_index_free(struct tdm_srx *srx);
 
 #endif /* TDM_PEER_SRX_CANCEL_H */

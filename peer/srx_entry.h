@@ -18,27 +18,29 @@ enum tdm_srx_kind { TDM_SRX_MSG, TDM_SRX_TAG, TDM_SRX_KINDS };
 struct tdm_srx_side {
 	/* a vector of more than one element, or none */
 	struct iovec iov[TDM_IOV_LIMIT];
-	void *desc[TDM_IOV_LIMIT]; /* multi: desc[0] is the buffer's */
+	void *desc[TDM_IOV_LIMIT]; /* multi: desc[0] is that of the buffer */
 	/* multi only: */
-	size_t used;		   /* bytes given to messages */
-	size_t min;		   /* spent when less is left */
-	struct fid_peer_srx *port; /* of the message that ended last, or NULL */
-	uint32_t refs;		   /* its messages, and users */
-	int cancelled;		   /* 1: SPENT because of fi_cancel */
+	size_t used; /* bytes that messages have taken */
+	size_t min;  /* the buffer is SPENT when fewer are left */
+	/* through which the message that ended last came, or NULL */
+	struct fid_peer_srx *port;
+	/* messages in the buffer, and users of this */
+	uint32_t refs;
+	int cancelled; /* 1: fi_cancel made the buffer SPENT */
 };
 
 /* The buffers of an entry. */
 enum tdm_srx_form {
-	TDM_SRX_PLAIN, /* none, or one: e->iov and e->desc */
-	TDM_SRX_WIDE,  /* those of e->side; e->iov.iov_len is their length */
+	TDM_SRX_PLAIN, /* no buffer or one: e->iov and e->desc */
+	TDM_SRX_WIDE,  /* buffers in e->side; e->iov.iov_len is their length */
 	TDM_SRX_MULTI, /* a multi-recv buffer: e->iov; the rest is in e->side */
 };
 
 /*
- * As long as a receive is POSTED, most of what a transport wants to know does
- * not exist yet: the item of the match queue lies in its place. iov, rx.flags,
- * rx.context and rx.count are there in all states. So a posted receive takes
- * two cache lines.
+ * While a receive is POSTED, the item of the match queue lies in the memory of
+ * those members of rx that have no value before a message is matched. iov,
+ * rx.flags, rx.context and rx.count are valid in all states. So a posted
+ * receive takes two cache lines.
  */
 struct tdm_srx_entry {
 	union {
@@ -50,7 +52,7 @@ struct tdm_srx_entry {
 	uint8_t kind;	    /* enum tdm_srx_kind */
 	uint8_t form;	    /* enum tdm_srx_form */
 	uint8_t unexpected; /* 1: part of a tdm_srx_msg */
-	uint32_t from; /* spaces only: low bits of the name of the source */
+	uint32_t from;	    /* spaces only: low bits of the source's name */
 	union {
 		void *desc;		   /* PLAIN */
 		struct tdm_srx_side *side; /* WIDE, MULTI */
@@ -61,10 +63,10 @@ struct tdm_srx_entry {
 struct tdm_srx_msg {
 	struct tdm_srx_entry e; /* first; never POSTED */
 	struct tdm_match_msg match;
-	struct tdm_srx_entry *parent; /* the buffer this is a part of */
+	struct tdm_srx_entry *parent; /* the buffer of which this is a part */
 	/*
-	 * CLAIMED, LOST: on srx->claimed; rx.context is the claimer's context.
-	 * WAITING: on srx->pending, or unlinked.
+	 * CLAIMED, LOST: node in srx->claimed; rx.context is the claimer's
+	 * context. WAITING: node in srx->pending, or unlinked.
 	 */
 	struct tdm_list link;
 };
@@ -81,20 +83,20 @@ tdm_srx_entry_of_rx(struct fi_peer_rx_entry *rx)
 	return tdm_container_of(rx, struct tdm_srx_entry, rx);
 }
 
-/* The message whose entry is @e. */
+/* Returns the message whose entry is @e. */
 static inline struct tdm_srx_msg *tdm_srx_msg_of(struct tdm_srx_entry *e)
 {
 	return tdm_container_of(e, struct tdm_srx_msg, e);
 }
 
-/* The message of an arrived item. */
+/* Returns the message of an arrived item. */
 static inline struct tdm_srx_msg *
 tdm_srx_msg_of_item(struct tdm_match_item *item)
 {
 	return tdm_container_of(item, struct tdm_srx_msg, match.item);
 }
 
-/* The member `all` of its item, or its own `link`, is @node. */
+/* Returns the message of which @node is item.all, or is the member link. */
 static inline struct tdm_srx_msg *tdm_srx_msg_of_all(struct tdm_list *node)
 {
 	return tdm_container_of(node, struct tdm_srx_msg, match.item.all);
@@ -106,8 +108,9 @@ static inline struct tdm_srx_msg *tdm_srx_msg_of_link(struct tdm_list *node)
 }
 
 /*
- * @e, PLAIN, is POSTED no more and off its queue: make rx what fi_peer(3) asks
- * for, except for srx, addr, msg_size and tag, which the caller sets.
+ * Called when the PLAIN entry @e is no longer POSTED and is off its queue:
+ * fills in the members of rx that fi_peer(3) demands, except srx, addr,
+ * msg_size and tag, which the caller sets.
  */
 static inline void tdm_srx_entry_show(struct tdm_srx_entry *e)
 {

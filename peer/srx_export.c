@@ -3,10 +3,10 @@
  * The calls of a transport on the receive side: struct fi_ops_srx_owner of
  * fi_peer(3), and the calls that an importer forwards to the fid.
  *
- * The transport calls get_*() and, when that gave -FI_ENOENT, queue_*() for
- * the same message before it calls get_*() for another one of that source.
- * Sources are addresses in the owner's space; FI_ADDR_UNSPEC is a source that
- * is not in the AV (yet).
+ * For each message the transport calls get_*(). If that returns -FI_ENOENT, it
+ * calls queue_*() for the same message before it calls get_*() for another
+ * message of that source. Sources are addresses in the owner's space;
+ * FI_ADDR_UNSPEC is a source that is not in the AV (yet).
  *
  * Lock: domain held.
  */
@@ -34,7 +34,10 @@ static tdm_noinline int get_unexpected(struct fid_peer_srx *fid,
 	return -FI_ENOENT;
 }
 
-/* The part of the multi-recv buffer @e for a message of @size bytes. */
+/*
+ * Take the part of the multi-recv buffer @e for a message of @size bytes.
+ * Returns the part's entry; NULL: out of memory.
+ */
 static tdm_noinline struct tdm_srx_entry *
 get_part(struct tdm_srx *srx, struct tdm_srx_entry *e, size_t size)
 {
@@ -47,7 +50,10 @@ get_part(struct tdm_srx *srx, struct tdm_srx_entry *e, size_t size)
 	return &child->e;
 }
 
-/* Give @e, which is off the queue of receives, the message of @attr. */
+/*
+ * Begin to fill @e, which must be off the queue of receives, with the message
+ * of @attr. Out: *@entry.
+ */
 static inline int begin(struct fid_peer_srx *fid, struct tdm_srx_entry *e,
 			enum tdm_srx_kind kind,
 			const struct fi_peer_match_attr *attr,
@@ -61,7 +67,10 @@ static inline int begin(struct fid_peer_srx *fid, struct tdm_srx_entry *e,
 	return 0;
 }
 
-/* The receive @item of kind @kind takes a message. */
+/*
+ * Let the posted receive @item of kind @kind take the message of @attr. Out:
+ * *@entry.
+ */
 static int take(struct fid_peer_srx *fid, struct tdm_match_item *item,
 		enum tdm_srx_kind kind, const struct fi_peer_match_attr *attr,
 		struct fi_peer_rx_entry **entry)
@@ -119,7 +128,7 @@ static inline int get(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
 	return begin(fid, e, kind, attr, entry);
 }
 
-/* get() where addresses are names of tdm_space.h. */
+/* get() for domains in which addresses are names of tdm_space.h. */
 static int get_space(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
 		     const struct fi_peer_match_attr *attr,
 		     struct fi_peer_rx_entry **entry)
@@ -218,7 +227,7 @@ static int queued(struct tdm_srx *srx, struct tdm_srx_msg *msg)
 	return 0;
 }
 
-/* queue_msg() and queue_tag(): the entry tells its kind. */
+/* queue_msg() and queue_tag(), whose entries tell their kind. */
 static int queue(struct fi_peer_rx_entry *rx)
 {
 	struct tdm_srx_msg *msg = tdm_srx_msg_of(tdm_srx_entry_of_rx(rx));
@@ -233,7 +242,10 @@ static int queue(struct fi_peer_rx_entry *rx)
 	return queued(srx, msg);
 }
 
-/* queue() where addresses are names; get_*() stored that of the source. */
+/*
+ * queue() for domains in which addresses are names; get_*() has stored the name
+ * of the source.
+ */
 static int queue_space(struct fi_peer_rx_entry *rx)
 {
 	struct tdm_srx_msg *msg = tdm_srx_msg_of(tdm_srx_entry_of_rx(rx));
@@ -276,7 +288,8 @@ static void free_entry(struct fi_peer_rx_entry *rx)
 
 	tdm_assert_held(srx->engine->lock);
 	if (tdm_unlikely(rx->flags & FI_RMA)) {
-		srx->free_rma(rx); /* no entry of ours */
+		/* an entry of a region, not of this receive side */
+		srx->free_rma(rx);
 		return;
 	}
 	if (tdm_unlikely(e->form | e->unexpected)) {
@@ -287,7 +300,10 @@ static void free_entry(struct fi_peer_rx_entry *rx)
 	tdm_srx_entry_put(srx, e);
 }
 
-/* Resolve the unknown sources of one transport's messages in one queue. */
+/*
+ * Ask the transport behind @fid, by @get_addr, for the sources of its messages
+ * of one kind whose source is unknown.
+ */
 static void resolve(struct tdm_srx *srx, enum tdm_srx_kind kind,
 		    struct fid_peer_srx *fid,
 		    fi_addr_t (*get_addr)(struct fi_peer_rx_entry *))
@@ -333,7 +349,7 @@ foreach_unspec_addr(struct fid_peer_srx *fid,
 	tdm_srx_settle(srx);
 }
 
-/* The srx closes its exports; an importer may not. */
+/* The receive side owns its exports: an importer must not close them. */
 static int export_close(struct fid *fid)
 {
 	return -FI_ENOSYS;
@@ -475,7 +491,7 @@ void tdm_srx_port_renew(struct tdm_srx_port *port)
 fi_addr_t tdm_srx_id(struct fid_peer_srx *fid, fi_addr_t addr)
 {
 	/*
-	 * The export of a group has no ids itself; those of its contexts have.
+	 * The export of a group has no ids; the exports of its contexts have.
 	 */
 	if (fid->ep_fid.fid.ops != &export_ops)
 		return addr;

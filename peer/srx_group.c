@@ -4,8 +4,8 @@
  *
  * Invariant: entry->srx is the port of the receive side that the entry came
  * from, never an export of the group, so that calls with an entry reach the
- * right one. The peer_ops that a transport writes to the group's export are
- * copied to a port each time one is handed out.
+ * right receive side. The peer_ops that a transport writes to the group's
+ * export are copied to a port each time srx() returns it.
  *
  * Lock: domain held.
  */

@@ -4,16 +4,17 @@
  *
  * The buffer stays POSTED at its place in the order while messages are packed
  * into it, without gaps; each message has an entry of its own, whose buffer is
- * exactly its part. A message larger than what is left is cut to that
- * (FI_ETRUNC is written by its transport). When less than the minimum that
- * was set at posting is left, or nothing, the buffer is SPENT.
+ * exactly its part. A message larger than the free rest of the buffer is
+ * truncated to it (its transport writes FI_ETRUNC). When the rest is empty, or
+ * smaller than the minimum that was set when the buffer was posted, the buffer
+ * is SPENT.
  *
  * The buffer is released exactly once, after its last message has ended: by a
  * completion with the flag FI_MULTI_RECV alone, even if no completions were
  * asked for, or by the FI_ECANCELED entry of fi_cancel(3), which then has that
  * flag. The release is not part of the last message's completion, because
- * messages may end in another order than they began. It is reported at the
- * endpoint whose message ended last.
+ * messages may end in another order than they began. The release is reported at
+ * the endpoint whose message ended last.
  *
  * Lock: domain held.
  */
@@ -82,7 +83,7 @@ ssize_t tdm_srx_multi_recv(struct tdm_srx *srx, const struct tdm_xfer *x,
 	if (tdm_srx_post(srx, x, kind, &p))
 		return -FI_ENOMEM;
 	p->rx.flags |= FI_MULTI_RECV;
-	p->side->refs = 1; /* ours, while waiting messages are matched */
+	p->side->refs = 1; /* our own, while waiting messages are matched */
 	p->side->used = 0;
 	p->side->min = srx->min_multi_recv;
 	p->side->cancelled = 0;

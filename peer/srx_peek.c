@@ -4,18 +4,19 @@
  *
  * The result of a peek is always written to the CQ, because it is the peek's
  * only purpose: FI_ENOMSG, or an entry that describes the message. Peeking
- * changes no counter. A claimed message leaves the match queue for
- * srx->claimed, and internal[0] of the caller's fi_context points to it; that
- * word is only compared with the entries on srx->claimed, never dereferenced.
+ * changes no counter. A claimed message moves from the match queue to
+ * srx->claimed, and internal[0] of the caller's fi_context points to it;
+ * FI_CLAIM only compares that word with the entries on srx->claimed, and never
+ * dereferences it.
  *
- * For a discarded message, discard_tag() of its transport is called once, and
- * the entry is freed here: the transport does not give it back.
+ * To discard a message, this file calls discard_tag() of its transport once and
+ * frees the entry: the transport does not give it back.
  *
  * Lock: domain held.
  */
 #include "peer/srx_space.h"
 
-/* Write a completion that describes the message of @e, @len bytes long. */
+/* Write a completion that describes the message of @e. */
 static void describe(struct tdm_srx *srx, const struct tdm_srx_entry *e,
 		     void *context)
 {

@@ -11,17 +11,17 @@
 #include "tdm_done.h"
 #include "tdm_source.h"
 
-/* An export. */
+/* An export, with what the calls on it need. */
 struct tdm_srx_port {
 	struct fid_peer_srx fid;
 	struct tdm_srx *srx;
-	const struct tdm_done *done; /* of the endpoint it was made for */
-	/* for calls that srx_source.c does not handle */
+	const struct tdm_done *done; /* of its endpoint */
+	/* the calls behind those of srx_source.c */
 	struct fi_ops_srx_owner *plain_ops;
-	int offers; /* the transport tells unknown sources: tdm_source.h */
+	int offers; /* 1: the transport passes struct tdm_offer, tdm_source.h */
 };
 
-/* The exports of a shared receive side for one of its endpoints. */
+/* The exports of a shared receive side for the transports of one endpoint. */
 struct tdm_srx_seat {
 	struct tdm_srx_port port[TDM_TRANSPORTS];
 	struct tdm_done done;
@@ -33,7 +33,7 @@ static inline struct tdm_srx *tdm_srx_of(struct fid_peer_srx *fid)
 	return tdm_container_of(fid, struct tdm_srx_port, fid)->srx;
 }
 
-/* Where messages that arrive through @fid are reported. */
+/* Returns where messages that arrive through @fid are reported. */
 static inline const struct tdm_done *
 tdm_srx_port_done(const struct fid_peer_srx *fid)
 {
@@ -46,7 +46,7 @@ tdm_srx_port_done(const struct fid_peer_srx *fid)
 void tdm_srx_port_init(struct tdm_srx *srx, struct tdm_srx_port *port,
 		       const struct tdm_done *done);
 
-/* Call after the done of @port has changed. */
+/* Choose the calls of @port again. Call it after its done has changed. */
 void tdm_srx_port_renew(struct tdm_srx_port *port);
 
 /* srx_source.c */

@@ -23,8 +23,9 @@ struct tdm_srx {
 	size_t size;
 	size_t min_multi_recv; /* bytes, for receives posted from now on */
 	struct tdm_held held;  /* account of unexpected messages */
-	struct tdm_srx_index *index; /* of posted ones, or NULL: srx_cancel.c */
-	uint64_t looked_at;	     /* compared by fi_cancel */
+	/* of posted receives, or NULL: srx_cancel.c */
+	struct tdm_srx_index *index;
+	uint64_t looked_at; /* receives that fi_cancel has compared */
 	struct tdm_done done;
 	struct tdm_pool pool;	 /* struct tdm_srx_entry */
 	struct tdm_pool msgs;	 /* struct tdm_srx_msg */
@@ -37,14 +38,17 @@ struct tdm_srx {
 	void *key_arg;
 };
 
-/* The source that completions by @done report for @addr. */
+/* Returns the source that completions by @done report for @addr. */
 static inline fi_addr_t tdm_srx_reported(const struct tdm_done *done,
 					 fi_addr_t addr)
 {
 	return tdm_unlikely(done->ids != NULL) ? tdm_id(done->ids, addr) : addr;
 }
 
-/* The source that the receive @x names; any, if its kind ignores sources. */
+/*
+ * Returns the source from which the receive @x takes messages; any source, if
+ * receives of @kind ignore it.
+ */
 static inline fi_addr_t tdm_srx_source(const struct tdm_srx *srx,
 				       enum tdm_srx_kind kind,
 				       const struct tdm_xfer *x)
@@ -52,7 +56,7 @@ static inline fi_addr_t tdm_srx_source(const struct tdm_srx *srx,
 	return x->addr | srx->any[kind]; /* FI_ADDR_UNSPEC has all bits set */
 }
 
-/* Free @e, which has neither a side nor an unexpected message. */
+/* Free @e, which must have neither a side nor an unexpected message. */
 static inline void tdm_srx_entry_put(struct tdm_srx *srx,
 				     struct tdm_srx_entry *e)
 {
@@ -62,11 +66,11 @@ static inline void tdm_srx_entry_put(struct tdm_srx *srx,
 
 /* srx.c */
 
-/* A new message without buffers and state; NULL: no memory. */
+/* Allocates a message without buffers and state. NULL: out of memory. */
 struct tdm_srx_msg *tdm_srx_msg_alloc(struct tdm_srx *srx,
 				      enum tdm_srx_kind kind);
 
-/* Free any entry; with its message, if it is part of one. */
+/* Free @e, an entry of any form; also its message, if it is part of one. */
 void tdm_srx_entry_free(struct tdm_srx *srx, struct tdm_srx_entry *e);
 
 /*
@@ -76,27 +80,39 @@ void tdm_srx_entry_free(struct tdm_srx *srx, struct tdm_srx_entry *e);
 void tdm_srx_entry_unpost(struct tdm_srx *srx, struct tdm_srx_entry *e);
 
 /*
- * Give the message @msg the buffers, context and flags of @x. Keeps
- * FI_REMOTE_CQ_DATA. Errors: -FI_ENOMEM, @msg is as it was.
+ * Give @msg the buffers, context and flags of @x; keeps FI_REMOTE_CQ_DATA.
+ * Errors: -FI_ENOMEM; @msg is unchanged then.
  */
 int tdm_srx_msg_fill(struct tdm_srx *srx, struct tdm_srx_msg *msg,
 		     const struct tdm_xfer *x) tdm_must_check;
 
-/* Take a WAITING message off the queues; the caller gives it a new state. */
+/*
+ * Take @msg, which is WAITING, off the queues. The caller must then give it
+ * another state.
+ */
 void tdm_srx_take(struct tdm_srx *srx, struct tdm_srx_msg *msg);
 
-/* Have its transport fill @msg, which has buffers and is off all queues. */
+/*
+ * Tell the transport of @msg to deliver it. @msg must have buffers and be off
+ * all queues.
+ */
 void tdm_srx_start(struct tdm_srx_msg *msg);
 
-/* Have its transport drop @msg, which is off all queues; free it. */
+/*
+ * Tell the transport of @msg to discard it, and free it. @msg must be off all
+ * queues.
+ */
 void tdm_srx_discard(struct tdm_srx *srx, struct tdm_srx_msg *msg);
 
-/* Give the WAITING message @msg to the POSTED entry @rx and start it. */
+/*
+ * Let the POSTED receive @rx take the WAITING message @msg, and start its
+ * delivery.
+ */
 void tdm_srx_join(struct tdm_srx *srx, struct tdm_srx_entry *rx,
 		  struct tdm_srx_msg *msg);
 
 /*
- * Post the receive @x of any number of elements, or with FI_MULTI_RECV. Out:
+ * Post the receive @x, which may have several elements or FI_MULTI_RECV. Out:
  * *@e, POSTED. Errors: -FI_ENOMEM.
  */
 int tdm_srx_post(struct tdm_srx *srx, const struct tdm_xfer *x,
@@ -104,8 +120,8 @@ int tdm_srx_post(struct tdm_srx *srx, const struct tdm_xfer *x,
 		 struct tdm_srx_entry **e) tdm_must_check;
 
 /*
- * The receive @x, of one buffer vector, takes the waiting message @item, or is
- * posted (@item NULL). Returns as tdm_srx_recv().
+ * Let the receive @x, which has one vector of buffers, take the waiting message
+ * @item; post it if @item is NULL. Returns as tdm_srx_recv().
  */
 ssize_t tdm_srx_meet(struct tdm_srx *srx, const struct tdm_xfer *x,
 		     enum tdm_srx_kind kind, struct tdm_match_item *item);
@@ -118,28 +134,34 @@ static inline void tdm_srx_settle(struct tdm_srx *srx)
 		tdm_srx_settle_pending(srx);
 }
 
-/* srx_source.c: the source of @e, which is about to be filled, is unknown. */
+/* srx_source.c: called before @e is filled with a message of unknown source. */
 void tdm_srx_miss_source(struct tdm_srx_entry *e);
 
-/* srx_watch.c: call all of srx->watches. */
+/* srx_watch.c: call changed() of all observers for @msg. */
 void tdm_srx_tell(struct tdm_srx *srx, const struct tdm_srx_msg *msg,
 		  int matched);
 
 /* srx_multi.c */
 
-/* Post a multi-recv buffer and fill it from what waits. As tdm_srx_recv(). */
+/*
+ * Post a multi-recv buffer and let the messages that wait fill it. Returns as
+ * tdm_srx_recv().
+ */
 ssize_t tdm_srx_multi_recv(struct tdm_srx *srx, const struct tdm_xfer *x,
 			   enum tdm_srx_kind kind);
 
 /*
- * Give a message of @size bytes its part of @parent, which is POSTED: @child
- * gets the buffer (less than @size when the message has to be truncated) and a
- * reference on @parent, which may be SPENT afterwards.
+ * Give the message @child, of @size bytes, its part of the POSTED buffer
+ * @parent: the buffer (smaller than @size when the message has to be truncated)
+ * and a reference on @parent, which may be SPENT afterwards.
  */
 void tdm_srx_multi_take(struct tdm_srx *srx, struct tdm_srx_entry *parent,
 			struct tdm_srx_msg *child, size_t size);
 
-/* Drop a reference; the last one of a SPENT buffer releases it. */
+/*
+ * Drop a reference on @parent. Dropping the last one of a SPENT buffer releases
+ * it.
+ */
 void tdm_srx_multi_put(struct tdm_srx *srx, struct tdm_srx_entry *parent);
 
 /* srx_peek.c: tdm_srx_recv() with FI_PEEK, FI_CLAIM or FI_DISCARD. */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A seat is the set of exports of a shared receive side for one endpoint,
- * fi_endpoint(3) "SHARED CONTEXTS". Each endpoint's transports have their own
- * ports, so that entry->srx tells the endpoint of a message and the transport
- * that holds its bytes.
+ * fi_endpoint(3) "SHARED CONTEXTS". Each transport of each endpoint has its own
+ * port, so that entry->srx tells to which endpoint a message came and which
+ * transport has its bytes.
  *
  * Invariants:
  *  1. srx->done is that of the oldest seat: receives that end without a message
  *     are reported there.
- *  2. A seat is closed when no entry names one of its ports: waiting messages
- *     have been discarded, and the transports have given back the entries they
- *     were filling.
+ *  2. A seat may be closed only when no entry refers to one of its ports: after
+ *     its waiting messages have been discarded and the transports have given
+ *     back the entries they were filling.
  *
  * Lock: domain held.
  */
@@ -99,7 +99,7 @@ void tdm_srx_seat_flush(struct tdm_srx_seat *seat)
 	tdm_assert_held(srx->engine->lock);
 	flush_queue(seat, srx->match[TDM_SRX_MSG]);
 	flush_queue(seat, srx->match[TDM_SRX_TAG]);
-	/* A later FI_CLAIM finds no message. */
+	/* The message is gone: a later FI_CLAIM finds none. */
 	tdm_list_for_each_safe(pos, tmp, &srx->claimed) {
 		msg = tdm_srx_msg_of_link(pos);
 		if (!came_by(seat, msg))

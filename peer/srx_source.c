@@ -19,8 +19,8 @@ static struct tdm_srx_port *port_of(const struct fid_peer_srx *fid)
 }
 
 /*
- * The source reported for a message whose sender has key @key (0: none): the
- * handle of the key, or its user id.
+ * Returns the source to report for a message whose sender has key number @key
+ * (0: none): the handle of the key, or its user id.
  */
 static fi_addr_t stands_for(const struct tdm_done *done, uint32_t key)
 {
@@ -43,8 +43,8 @@ void tdm_srx_miss_source(struct tdm_srx_entry *e)
 }
 
 /*
- * After a get_*() that returned @ret: if the source of *@entry is unknown, keep
- * the address that @attr, part of a struct tdm_offer, has for it.
+ * Called after get_*() returned @ret: if the source of *@entry is unknown,
+ * stores the address from @attr, part of a struct tdm_offer, in the entry.
  */
 static int told(const struct fi_peer_match_attr *attr,
 		struct fi_peer_rx_entry **entry, int ret)

@@ -2,11 +2,11 @@
 /*
  * The receive side of a domain with groups or keys: addresses are names of
  * tdm_space.h, and messages meet receives of their group only. Other domains
- * use only those functions that srx_space.h says serve both.
+ * use only the functions that srx_space.h says are for both.
  *
- * The name in a message's offer gives its group, and its source or, if that is
- * unknown, the key of its sender. The item of a waiting message keeps the name,
- * `from` its low bits; rx.addr is reported to the application.
+ * The name in the offer of a message has its group, and its source or, if that
+ * is unknown, the key of its sender. The item of a waiting message keeps the
+ * name, entry->from its low bits; completions report rx.addr.
  *
  * Lock: domain held. Spec: fi_av(3) "PEER GROUPS", fi_av_insert_auth_key().
  */

@@ -9,21 +9,30 @@
 #include "peer/srx_priv.h"
 #include "tdm_space.h"
 
-/* tdm_srx_recv() of a usual receive, with spaces or without. */
+/*
+ * tdm_srx_recv() of a receive without FI_PEEK, FI_CLAIM and the like, with
+ * spaces or without.
+ */
 ssize_t tdm_srx_recv_space(struct tdm_srx *srx, const struct tdm_xfer *x,
 			   enum tdm_srx_kind kind);
 
-/* The key of the sender @name. */
+/* Returns the number of the key of the sender @name; 0: none. */
 uint32_t tdm_srx_key(const struct tdm_srx *srx, fi_addr_t name);
 
-/* tdm_match_find_posted() and _arrived() of either kind of engine. */
+/*
+ * tdm_match_find_posted() and tdm_match_find_arrived(), for engines with spaces
+ * and without.
+ */
 struct tdm_match_item *tdm_srx_find_posted(struct tdm_srx *srx,
 					   const struct tdm_srx_msg *msg);
 struct tdm_match_item *tdm_srx_find_arrived(struct tdm_srx *srx,
 					    enum tdm_srx_kind kind,
 					    const struct tdm_match_item *want);
 
-/* The name of the source of @msg, which its transport now knows as @addr. */
+/*
+ * Returns the name of the source of @msg, which its transport now knows as
+ * @addr.
+ */
 static inline fi_addr_t tdm_srx_name(const struct tdm_srx *srx,
 				     const struct tdm_match_item *msg,
 				     fi_addr_t addr)

@@ -46,11 +46,11 @@ enum tdm_srx_state {
 	TDM_SRX_FILLING,
 };
 
-/* Is the step from state @from to @to legal? */
+/* Not 0 when an entry may go from state @from to @to. */
 static inline int tdm_srx_may_step(enum tdm_srx_state from,
 				   enum tdm_srx_state to)
 {
-	/* Those that may follow, in the order of the states. */
+	/* The states that may follow, by state, in the order of the enum. */
 	static const uint8_t next[] = {
 		/* FREE */ 1 << TDM_SRX_FREE | 1 << TDM_SRX_POSTED |
 			1 << TDM_SRX_NEW | 1 << TDM_SRX_FILLING,
@@ -69,7 +69,10 @@ static inline int tdm_srx_may_step(enum tdm_srx_state from,
 	return next[from] >> to & 1;
 }
 
-/* Make a legal step from *@state, of an entry, to @to. */
+/*
+ * Change *@state, the state of an entry, to @to. The step must be legal
+ * (asserted).
+ */
 static inline void tdm_srx_step(uint8_t *state, enum tdm_srx_state to)
 {
 	assert(tdm_srx_may_step((enum tdm_srx_state) * state, to));

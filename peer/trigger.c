@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See trigger.h.
+ * The triggers of one counter; see trigger.h.
  *
  * Invariant: `trip` is the least value at which a trigger is due. So it is
  * computed again when the first trigger of a list, or the error value, changes.
@@ -22,7 +22,10 @@ static struct tdm_trigger *first(const struct tdm_triggers *t,
 	return tdm_list_empty(head) ? NULL : trigger_of(head->next);
 }
 
-/* The part of the threshold that errors count for: @errs of a BOTH trigger. */
+/*
+ * Returns what the error value @errs adds to the value that a trigger of @kind
+ * waits for: @errs for a BOTH trigger, else 0.
+ */
 static uint64_t head_start(enum tdm_trigger_kind kind, uint64_t errs)
 {
 	return kind == TDM_TRIGGER_BOTH ? errs : 0;

@@ -6,9 +6,10 @@
  * A counter has a value and an error value. FI_TRIGGER operations wait for the
  * value, since they are for data that has arrived; deferred work waits for the
  * sum of both, as its section says. Each kind has a list of its own, sorted by
- * threshold and, where that is the same, in the order of adding; triggers are
- * taken from both as if they were one list. Adding searches from the end, so
- * adding with rising thresholds is cheap.
+ * threshold; triggers with the same threshold are in the order in which they
+ * were added. Triggers are taken from both lists as if these were one. A new
+ * trigger's place is searched from the end, so adding with rising thresholds is
+ * cheap.
  *
  * Everything: G: domain lock.
  */
@@ -34,9 +35,9 @@ struct tdm_trigger {
 
 struct tdm_triggers {
 	/*
-	 * The counter value at which a trigger is due, given the error value of
-	 * the last call; UINT64_MAX: nothing waits. The code that counts
-	 * compares with this alone.
+	 * The counter value at which the next trigger is due, for the error
+	 * value of the last call; UINT64_MAX: none waits. The code that counts
+	 * compares the value with this word only.
 	 */
 	uint64_t trip;
 	uint64_t next_no;
@@ -47,19 +48,19 @@ void tdm_triggers_init(struct tdm_triggers *t);
 
 /*
  * Add @trigger, whose threshold and kind are set, for a counter whose error
- * value is @errs. Not 0 when something is to be taken at @value.
+ * value is @errs. Returns not 0 when a trigger is due at @value.
  */
 int tdm_triggers_add(struct tdm_triggers *t, struct tdm_trigger *trigger,
 		     uint64_t value, uint64_t errs);
 
 /*
- * Take the first trigger that is due, or NULL: by threshold, then by the order
- * of adding.
+ * Remove and return the first trigger that is due, by threshold, then by the
+ * order of adding; NULL: none is.
  */
 struct tdm_trigger *tdm_triggers_take(struct tdm_triggers *t, uint64_t value,
 				      uint64_t errs);
 
-/* Remove @trigger, which waits here. @errs: the error value. */
+/* Remove @trigger, which must be in @t. @errs: the error value. */
 void tdm_triggers_remove(struct tdm_triggers *t, struct tdm_trigger *trigger,
 			 uint64_t errs);
 

@@ -10,9 +10,10 @@
  *  2. Both stay readable until somebody arms again. The eventfd is drained
  *     only by arm(), which arms in the same critical section.
  *  3. A drain must not take the signal from a second sleeper whose condition
- *     differs (two counter thresholds): while others sleep on a readable
- *     eventfd nobody drains it, and a thread that would sleep is refused. The
- *     others are waking up, so it retries until they have had the lock.
+ *     differs (two counter thresholds): while other threads sleep on a readable
+ *     eventfd, nobody drains it, and a thread that wants to sleep gets
+ *     -FI_EAGAIN. The others are waking up, so it retries until they have had
+ *     the lock.
  *
  * Locking: everything in struct tdm_wait is guarded by the domain lock.
  * Spec: fi_cq(3), fi_cntr(3), fi_trywait in fi_poll(3).
@@ -38,15 +39,17 @@ enum {
 	NS_PER_MS = 1000000,
 
 	/*
-	 * Refused sleeps in a row after which the thread yields the processor.
+	 * After so many sleeps in a row that arm() refused, the thread yields
+	 * the processor.
 	 */
 	REFUSED_BEFORE_YIELD = 64,
 
 	/*
 	 * Polling before a sleep pays when the answer is on its way and the
 	 * other side has a processor of its own; it costs both sides when
-	 * they share one. So it is tried, and after n fruitless tries skipped
-	 * for 2^n sleeps. SPIN_PASSES: most passes, whatever the time.
+	 * they share one. So a thread polls first, but after n fruitless polls
+	 * in a row it skips polling for 2^n sleeps. A poll ends after
+	 * SPIN_PASSES passes, whatever the time.
 	 */
 	SPIN_NS = 20000,
 	SPIN_PASSES = 1000,
@@ -76,7 +79,7 @@ static int no_fds(int ret)
 	return ret;
 }
 
-/* Make the two descriptors that a sleeper polls; once. */
+/* Make the two descriptors that a sleeper polls, unless they exist. */
 static int open_fds(struct tdm_wait *w)
 {
 	int fd;
@@ -100,7 +103,7 @@ static int join_fd(int epfd, int fd)
 	return tdm_os.epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-/* Make the one descriptor for the application; once. */
+/* Make the one descriptor for the application, unless it exists. */
 static int open_epoll(struct tdm_wait *w)
 {
 	int ret;
@@ -123,7 +126,7 @@ static int open_epoll(struct tdm_wait *w)
 	return no_fds(ret);
 }
 
-/* Can a thread sleep on the object, by whatever means? */
+/* Not 0 when a thread can sleep on the object, by whatever means. */
 static int sleepable(const struct tdm_wait *w)
 {
 	return w->obj != FI_WAIT_NONE && w->obj != FI_WAIT_YIELD &&
@@ -131,8 +134,8 @@ static int sleepable(const struct tdm_wait *w)
 }
 
 /*
- * The object joins unarmed: its eventfd is readable, so that a thread that
- * sleeps on the set wakes up and arms it.
+ * Prepare the object to join @set. It joins unarmed, with its eventfd readable,
+ * so that a thread that sleeps on the set wakes up and arms it.
  */
 static int init_member(struct tdm_wait *w, struct fid_wait *set)
 {
@@ -218,7 +221,7 @@ void tdm_wait_wake(struct tdm_wait *w)
 		n = tdm_os.write(w->eventfd, &one, sizeof(one));
 	} while (n < 0 && errno == EINTR);
 	if (n < 0) {
-		/* Stays armed, so that the next entry tries again. */
+		/* armed stays 1, so that the next entry tries again. */
 		TDM_WARN(CQ, "eventfd: %s", strerror(errno));
 		return;
 	}
@@ -226,7 +229,10 @@ void tdm_wait_wake(struct tdm_wait *w)
 	w->signaled = 1;
 }
 
-/* Answer FI_GETWAIT of FI_WAIT_POLLFD; also sets the number needed. */
+/*
+ * Answer FI_GETWAIT for FI_WAIT_POLLFD. Out: the descriptors, and nfds, how
+ * many there are.
+ */
 static int fill_pollfd(struct fi_wait_pollfd *poll, const int *fds, size_t n)
 {
 	const int room = poll->nfds >= n && poll->fd;
@@ -329,7 +335,8 @@ static int arm(struct tdm_wait *w)
 		if (w->sleepers)
 			return -FI_EAGAIN;
 		/*
-		 * Interrupted by a signal: stays readable, the next try drains.
+		 * Interrupted by a signal: the eventfd stays readable, and the
+		 * next call drains it.
 		 */
 		if (tdm_os.read(w->eventfd, &count, sizeof(count)) < 0 &&
 		    errno == EINTR)
@@ -383,7 +390,7 @@ int tdm_wait_left(uint64_t deadline_ns)
 	return ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
-/* Not 0: poll again rather than sleep. */
+/* Not 0 when the thread should poll again rather than sleep. */
 static int keep_polling(const struct tdm_wait *w, struct pace *pace)
 {
 	uint64_t now;
@@ -398,7 +405,7 @@ static int keep_polling(const struct tdm_wait *w, struct pace *pace)
 	return now < pace->spin_end_ns && ++pace->passes < SPIN_PASSES;
 }
 
-/* Polling ended without result, or was skipped. */
+/* Called when polling ended without result, or was skipped. */
 static void spin_lost(struct tdm_wait *w, struct pace *pace)
 {
 	if (w->spin_skip) {
@@ -461,9 +468,9 @@ static int sleep_on(struct tdm_wait *w, int timeout_ms)
 }
 
 /*
- * Poll a little, or sleep once, or learn why neither is possible. Lock: held at
- * entry and at return, released in between. Returns 0: test again; else the
- * result of the blocking read.
+ * Poll for a moment, or sleep once; or find out why neither is possible. Lock:
+ * held at entry and at return, released in between. Returns 0: the caller tests
+ * its condition again; else the result of the blocking read.
  */
 static int pass_time(struct tdm_wait *w, int timeout_ms, struct pace *pace)
 {

@@ -33,7 +33,7 @@
 
 struct tdm_waitset {
 	struct fid_wait fid;
-	enum fi_wait_obj obj; /* FD, POLLFD, MUTEX_COND or YIELD */
+	enum fi_wait_obj obj; /* FI_WAIT_FD, _POLLFD, _MUTEX_COND or _YIELD */
 	int epfd;	      /* -1: YIELD */
 	pthread_mutex_t mutex;
 	struct tdm_list members;   /* struct tdm_waitset_member; G: mutex */
@@ -126,7 +126,7 @@ void tdm_waitset_on_close(struct tdm_waitset *set, void (*closed)(void *arg),
 	set->closed_arg = arg;
 }
 
-/* Whether a member before @end has engine descriptor @fd. Lock: mutex. */
+/* Not 0 when a member before @end has engine descriptor @fd. Lock: mutex. */
 static int fd_before(const struct tdm_waitset *set, const struct tdm_list *end,
 		     int fd)
 {
@@ -209,9 +209,9 @@ void tdm_waitset_leave(struct tdm_waitset_member *m)
 
 /*
  * Call look() of all members, but stop at one that has something to read: 1.
- * Returns 0 when all may be slept on, else the first error. A refusal does not
- * stop the loop, so that the other members have made progress when the caller
- * comes back.
+ * Returns 0 when all may be slept on, else the first error. A member that
+ * cannot be armed does not stop the loop, so that the other members make
+ * progress too before the caller tries again.
  */
 static int look(struct tdm_waitset *set, int progress)
 {
@@ -277,7 +277,10 @@ static int waitset_wait(struct fid_wait *fid, int timeout)
 	return tdm_waitset_sleep(tdm_waitset_from_fid(fid), timeout);
 }
 
-/* One entry per descriptor; entries beyond @room are counted only. */
+/*
+ * Write one entry per descriptor to out[@room]. Returns how many there are,
+ * which may be more than @room.
+ */
 static size_t list_fds(struct tdm_waitset *set, struct pollfd *out, size_t room)
 {
 	struct tdm_list *pos;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Socket addresses as names of endpoints. Pure: no byte is trusted, nothing is
- * kept.
+ * Socket addresses as names of endpoints. Pure functions over untrusted bytes.
  */
 #ifndef TDM_SHM_ADDR_H
 #define TDM_SHM_ADDR_H
@@ -15,23 +14,35 @@
 struct tdm_shm_addr {
 	uint32_t len; /* bytes: 16 or 28; 0: unset */
 	uint8_t sa[28];
-	/* by which it is reached, a number of the AV; 0: none, or our own */
+	/*
+	 * number, in the AV, of the key by which the endpoint is reached; 0: no
+	 * key, or the endpoint's own
+	 */
 	uint32_t key;
 };
 
-/* 0 when @sa is a sockaddr_in or sockaddr_in6 of @len bytes with a port; -1. */
+/*
+ * Returns 0 when @sa is a sockaddr_in or sockaddr_in6 of @len bytes with a
+ * port, else -1.
+ */
 int tdm_shm_sockaddr_check(const void *sa, size_t len);
 
-/* Take an address of @len bytes, without a key. Errors: -FI_EINVAL. */
+/*
+ * Set *@a to the address of @len bytes at @sa, without a key. Errors:
+ * -FI_EINVAL.
+ */
 int tdm_shm_addr_set(struct tdm_shm_addr *a, const void *sa,
 		     size_t len) tdm_must_check;
 
-/* The IP of @a as text in @buf of @len bytes, at least INET6_ADDRSTRLEN. */
+/*
+ * Write the IP of @a as text to @buf of @len bytes, at least INET6_ADDRSTRLEN.
+ * Returns @buf.
+ */
 const char *tdm_shm_addr_ip(const struct tdm_shm_addr *a, char *buf,
 			    size_t len);
 unsigned tdm_shm_addr_port(const struct tdm_shm_addr *a);
 
-/* The same endpoint, by whichever key? */
+/* Not 0 when @a and @b name the same endpoint, whichever keys they have. */
 static inline int tdm_shm_addr_same(const struct tdm_shm_addr *a,
 				    const struct tdm_shm_addr *b)
 {

@@ -36,15 +36,18 @@ enum {
 		     TDM_SHM_SLOT_BYTES,
 };
 
-/* With a PAD of one slot less before it, and the slot that is never used. */
+/*
+ * The longest operation, behind a PAD that is one slot shorter, and the slot
+ * that is never used.
+ */
 tdm_static_assert(2 * (SLOTS_MOST + TDM_SHM_RANGES_SLOTS) - 1 +
 				  TDM_SHM_TX_SPARE + 1 <=
 			  TDM_SHM_RING_SMALL_SLOTS,
 		  "every ring takes the longest operation once it is empty");
 
-/* The former values, on their way back to the initiator. */
+/* The former values of the target, on their way back to the initiator. */
 struct result {
-	struct tdm_shm_ctl ctl; /* its READ_DATA, or an ACK */
+	struct tdm_shm_ctl ctl; /* the READ_DATA, or an ACK */
 	uint8_t bytes[];
 };
 
@@ -95,7 +98,7 @@ ssize_t tdm_shm_amo_send(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 
 /* ---- target -------------------------------------------------------------- */
 
-/* Memory for @bytes of former values. NULL: out of memory. */
+/* Allocates memory for @bytes of former values. NULL: out of memory. */
 static struct result *result_new(struct tdm_shm_pair *pair, size_t bytes)
 {
 	struct result *r = calloc(1, sizeof(*r) + bytes);
@@ -132,7 +135,7 @@ void tdm_shm_amo_drop(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl)
 	free(tdm_container_of(ctl, struct result, ctl));
 }
 
-/* Returns enum tdm_shm_status. */
+/* Carry out @a at the owner of the region. Returns an enum tdm_shm_status. */
 static unsigned carry_out(struct tdm_shm_pair *pair, struct tdm_rma_atomic *a)
 {
 	struct tdm_shm_ep *ep = pair->ep;
@@ -198,7 +201,7 @@ int tdm_shm_amo_rx(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 
 /* ---- fi_atomic(3) -------------------------------------------------------- */
 
-/* fi_query_atomic()'s flag for a family of calls. */
+/* Returns the flag of fi_query_atomic() for a family of calls. */
 static uint64_t family(enum tdm_amo_kind kind)
 {
 	static const uint64_t flags[] = {

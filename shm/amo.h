@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Atomic operations of the shared-memory peer: a record with the operands,
- * which the target carries out when it consumes it, and an answering record.
- * See doc/PROTOCOL-shm.md, "Atomic operations".
+ * Atomic operations of the shared-memory peer: the initiator sends a record
+ * with the operands; the target carries out the operation when it consumes the
+ * record, and sends a record that answers. See doc/PROTOCOL-shm.md, "Atomic
+ * operations".
  */
 #ifndef TDM_SHM_AMO_H
 #define TDM_SHM_AMO_H
@@ -22,25 +23,29 @@ struct tdm_shm_amo {
 
 tdm_static_assert(sizeof(struct tdm_shm_amo) == 24, "ATOMIC layout");
 
-/* record.c: 0, or -1 when @len is not the size of the operands of @amo. */
+/*
+ * In record.c. Returns 0, or -1 when @len is not the size of the operands of
+ * @amo.
+ */
 int tdm_shm_amo_check(const struct tdm_shm_amo *amo,
 		      uint16_t len) tdm_must_check;
 
 /*
  * fi_atomic(3) at the initiator: as tdm_shm_rma_send(), for FI_ATOMIC, on a
- * pair that is up. A further error: -FI_EOPNOTSUPP: the peer has no atomics.
+ * pair that is up. One more error: -FI_EOPNOTSUPP when the peer has no atomics.
  */
 ssize_t tdm_shm_amo_send(struct tdm_shm_pair *pair, const struct tdm_xfer *x);
 
-/* An ATOMIC at @slot; as tdm_shm_rma_rx(). */
+/* Handle the ATOMIC at @slot; as tdm_shm_rma_rx(). */
 int tdm_shm_amo_rx(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		   const uint8_t *slot);
 
 struct tdm_shm_ctl;
 
 /*
- * A READ_DATA record that answers with @n bytes, at most TDM_AMO_BYTES; the
- * caller writes them to *@bytes and sets op, aux and tag. NULL: out of memory.
+ * Allocates a READ_DATA record that answers with @n bytes, at most
+ * TDM_AMO_BYTES. The caller writes the bytes to *@bytes and sets op, aux and
+ * tag. NULL: out of memory.
  */
 struct tdm_shm_ctl *tdm_shm_result_new(struct tdm_shm_pair *pair, size_t n,
 				       uint8_t **bytes);

@@ -16,8 +16,9 @@
  *     lifeline.
  *  2. No descriptor is accepted from, and no byte is sent to, a process of
  *     another user id.
- *  3. Both sides attach at once: the attach started by the smaller
- *     incarnation stays, the other gets REJECT(TIE) or is dropped.
+ *  3. When both sides attach at once, the attach started by the endpoint with
+ *     the smaller incarnation stays; the other one gets REJECT(TIE) or is
+ *     dropped.
  *  4. A session that is alive is never displaced: REJECT(BUSY).
  *  5. With a key, a session comes up only after the peer has proved that it
  *     knows the key: seal.c. Endpoints have a session, and a pair, for each key
@@ -49,7 +50,7 @@
 enum {
 	ATTACH_BACKLOG = 1024,
 	ATTACH_UNAUTH_MOST = 64,
-	ATTACH_ACCEPTS = 16, /* per event of the listener */
+	ATTACH_ACCEPTS = 16, /* greatest number per event of the listener */
 };
 
 static const uint64_t attach_silence_ns = 5000000000ull;
@@ -82,8 +83,8 @@ static enum tdm_reason why_reason(uint32_t why)
 /* ---- initiator ----------------------------------------------------------- */
 
 /*
- * The abstract socket's name: "\0tandem/" and the address in hex, so that one
- * address has one name. Out: *@un. Returns its length.
+ * Write to *@un the abstract socket's name, "\0tandem/" and the address in hex,
+ * so that one address has one name. Returns its length.
  */
 static socklen_t attach_name(struct sockaddr_un *un,
 			     const struct tdm_shm_addr *a)
@@ -251,8 +252,8 @@ static void reject(struct tdm_shm_session *s, enum tdm_shm_why why)
 }
 
 /*
- * May this attach have the pair? Ends a dead session and an attach of ours that
- * has to yield.
+ * Returns WHY_NONE if an attach with @h may use the pair, else why not. Ends a
+ * session whose peer is dead, and an attach of ours that has to yield.
  */
 static enum tdm_shm_why clear_way(struct tdm_shm_pair *pair,
 				  const struct tdm_shm_hello *h)
@@ -285,7 +286,10 @@ static enum tdm_shm_why clear_way(struct tdm_shm_pair *pair,
 
 static void wait_ready(struct tdm_shm_watch *w, uint32_t events);
 
-/* The pair is free for @s: answer the initiator. */
+/*
+ * Called when the pair is free for @s: maps what came with @h and answers the
+ * initiator.
+ */
 static void accept_answer(struct tdm_shm_session *s, struct tdm_shm_pair *pair,
 			  const struct tdm_shm_hello *h, int *fds)
 {
@@ -399,7 +403,10 @@ static void wait_ready(struct tdm_shm_watch *w, uint32_t events)
 
 /* ---- listener ------------------------------------------------------------ */
 
-/* No descriptor is left: refuse callers instead of letting them wait. */
+/*
+ * No descriptor is left: accept callers by means of the spare one and close at
+ * once, rather than let them wait.
+ */
 static void accept_starved(struct tdm_shm_ep *ep)
 {
 	int fd;

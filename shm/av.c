@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The peer's address vector: socket addresses and, for each, its address in the
- * owner's space (FI_AV_USER_ID). It has no sessions: pairs are made at first
- * use, or when another process attaches.
+ * owner's space (FI_AV_USER_ID). It has no sessions: an endpoint makes a pair
+ * when it first sends to an address, or when another process attaches.
  *
  * Invariants:
  *  1. Indices are dense, lowest free first. An address may be inserted more
@@ -125,7 +125,10 @@ int tdm_shm_av_addr(const struct tdm_shm_av *av, fi_addr_t fi_addr,
 	return 0;
 }
 
-/* Update the sources of @addr's pairs after the table changed. */
+/*
+ * After the table changed: set the sources of the pairs with @addr. After an
+ * insert, also resolve the messages of unknown source.
+ */
 static void av_resolve(struct tdm_shm_av *av, const struct tdm_shm_addr *addr,
 		       int inserted)
 {
@@ -214,7 +217,10 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count,
 	return done;
 }
 
-/* A pair that uses another transport may try again after a re-insert. */
+/*
+ * Remove @index from @ep's table of pairs. A pair that uses another transport
+ * may then attach again after the address is inserted again.
+ */
 static void pair_forget(struct tdm_shm_ep *ep, const struct tdm_shm_addr *addr,
 			uint32_t index)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which rings are polled, and which ring the doorbell; sleeping.
+ * Which rings are polled, how a peer wakes this process, and sleeping.
  *
- * A few *hot* rings are polled in each progress call. In every other pair's own
- * bell word the bit COLD is set: the peer then sets the pair's bit in our hints
- * page after it has published. Before a sleep ASLEEP is set in all words too,
- * and the peer also writes our eventfd.
+ * Each progress call polls a few *hot* rings. For every other pair this process
+ * sets the bit COLD in the pair's bell word: a peer that sees it sets its bit
+ * in our hints page after it has published a record. Before a sleep this
+ * process also sets ASLEEP in all words, and a peer that sees that also writes
+ * our eventfd.
  *
  * Store/load race: the peer publishes, then reads our bell word; we write the
  * bell word, then read the ring. One of the two must see the other's store.
@@ -17,7 +18,8 @@
  * Invariants:
  *  1. A pair that is up is in the hot set (bell 0), or its word has COLD set.
  *     It is on ep->awake unless its word has ASLEEP set.
- *  2. After bits were set in a word and the barrier, its ring is polled once.
+ *  2. After this process has set bits in a word and run the barrier, it polls
+ *     the ring once.
  *  3. Garbage in the hints page causes needless polls at worst; a bit that a
  *     broken peer clears delays a cold ring until the next sweep.
  * Locking: domain lock held. Spec: membarrier(2), doc/PROTOCOL-shm.md.
@@ -51,7 +53,10 @@ void tdm_shm_bell_ring(struct tdm_shm_pair *pair, uint32_t bits)
 	uint32_t bell, leaf;
 
 	if (!s) {
-		/* The endpoint itself: its own progress will poll the ring. */
+		/*
+		 * The pair of the endpoint with itself: the endpoint's own
+		 * progress polls the ring.
+		 */
 		tdm_shm_bell_promote(pair);
 		return;
 	}
@@ -118,7 +123,7 @@ static void bell_set(struct tdm_shm_pair *pair, uint32_t bits)
 	tdm_a32_store_release(&pair->own->bell, bits);
 }
 
-/* A sleeping thread of this process relies on the old words: wake it. */
+/* Wake the threads of this process that sleep: they rely on the old words. */
 static void wake_self(struct tdm_shm_ep *ep)
 {
 	uint64_t one = 1;
@@ -208,8 +213,8 @@ tdm_noinline void tdm_shm_bell_scan(struct tdm_shm_ep *ep)
 }
 
 /*
- * Full fence here and, by membarrier, in the peers. If the kernel refuses the
- * call later on (a new seccomp filter), the peers' stores still arrive while
+ * Run a full fence here and, by membarrier, in the peers. If the kernel later
+ * refuses the call (a new seccomp filter), the peers' stores still arrive while
  * the failing call runs, and cold rings are swept.
  */
 static void barrier(struct tdm_shm_ep *ep)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The doorbell: which pairs are polled, and which announce themselves. */
+/*
+ * The doorbell: which rings are polled, and for which rings a peer wakes this
+ * process when it has written a record.
+ */
 #ifndef TDM_SHM_BELL_H
 #define TDM_SHM_BELL_H
 
@@ -11,34 +14,45 @@
 struct tdm_shm_ep;
 struct tdm_shm_session;
 
-/* Wake the peer of @pair as @bits, its bell word, asks. */
+/* Wake the peer of @pair in the ways that @bits, its bell word, asks for. */
 void tdm_shm_bell_ring(struct tdm_shm_pair *pair, uint32_t bits);
 
-/* Give @s a bit of the hints page; -FI_ENOMEM, -FI_ENOSPC. */
+/* assign: give @s a bit of the hints page. Errors: -FI_ENOMEM, -FI_ENOSPC. */
 int tdm_shm_bell_assign(struct tdm_shm_ep *ep,
 			struct tdm_shm_session *s) tdm_must_check;
 void tdm_shm_bell_release(struct tdm_shm_session *s);
 
 /*
- * @pair waits for something else now: set its bell word again before the next
- * sleep, and end a sleep that has begun.
+ * Called when @pair begins to wait for something else: its bell word is set
+ * again before the next sleep, and a sleep that has begun is ended.
  */
 void tdm_shm_bell_again(struct tdm_shm_pair *pair);
 
-/* Poll @pair's ring from now on, at least until it is empty. */
+/*
+ * Poll the ring of @pair in each pass from now on, at least until it is empty.
+ */
 void tdm_shm_bell_promote(struct tdm_shm_pair *pair);
 void tdm_shm_bell_forget(struct tdm_shm_pair *pair);
 
 /* Poll the rings whose bits are set in the hints page. */
 void tdm_shm_bell_scan(struct tdm_shm_ep *ep);
 
-/* Every 10 ms: silent rings leave the hot set; a few cold ones are swept. */
+/*
+ * Called every 10 ms: takes silent rings out of the hot set, and polls a few
+ * cold rings.
+ */
 void tdm_shm_bell_upkeep(struct tdm_shm_ep *ep);
 
-/* Prepare to sleep: 0, or -FI_EAGAIN when there is work. */
+/*
+ * Prepare to sleep: asks all peers to write the eventfd. Returns 0, or
+ * -FI_EAGAIN when there is work.
+ */
 int tdm_shm_bell_arm(struct tdm_shm_ep *ep);
 
-/* Call after publishing a record or chunk. */
+/*
+ * Wake the peer if it asks for that. Call it after publishing a record or
+ * chunk.
+ */
 static inline void tdm_shm_bell(struct tdm_shm_pair *pair)
 {
 	uint32_t bits;
@@ -50,7 +64,10 @@ static inline void tdm_shm_bell(struct tdm_shm_pair *pair)
 		tdm_shm_bell_ring(pair, bits);
 }
 
-/* Call after giving back slots or chunks. */
+/*
+ * Wake the peer if it waits for space. Call it after giving back slots or
+ * chunks.
+ */
 static inline void tdm_shm_bell_space(struct tdm_shm_pair *pair)
 {
 	uint32_t bits;

@@ -6,12 +6,12 @@
  * purpose; the transfers of a pair take turns in it.
  *
  * Invariants:
- *  1. Chunks are published by a release store of bounce_produced and given
- *     back by one of bounce_consumed, each in its writer's own segment; both
- *     run freely and are distance-checked.
- *  2. A chunk's head is copied and must continue a pull of ours at its next
- *     byte, else the pair breaks. Chunks that name no pull are dropped: a pull
- *     may end while its sender still sends chunks to help.
+ *  1. The sender publishes chunks by a release store of bounce_produced, the
+ *     receiver gives them back by one of bounce_consumed, each in its own
+ *     segment. Both counters run freely, and each side checks their distance.
+ *  2. The receiver copies a chunk's head; it must continue a pull of the
+ *     receiver at its next byte, else the pair breaks. Chunks that name no pull
+ *     are dropped: a pull may end while its sender still sends chunks to help.
  *  3. Sending chunks never blocks: those that do not fit wait for the next
  *     call.
  * Locking: domain lock held. Spec: doc/PROTOCOL-shm.md "Large messages".
@@ -51,9 +51,9 @@ static struct tdm_shm_chunk *chunk_head(const struct tdm_shm_region *area,
 /* ---- sender -------------------------------------------------------------- */
 
 /*
- * @op was reported as aborted (tdm_shm_op_forget()), and its buffer may have
- * changed: make the matched receive fail. Returns 0, or -1: no memory for the
- * FAIL record.
+ * For an @op that was reported as aborted (tdm_shm_op_forget()), whose buffer
+ * may have changed: makes the matched receive fail. Returns 0, or -1: no memory
+ * for the FAIL record.
  */
 static int feed_none(struct tdm_shm_pair *pair, struct tdm_shm_op *op)
 {
@@ -107,7 +107,10 @@ int tdm_shm_bounce_room(struct tdm_shm_pair *pair)
 	       (int)(pair->bounce_tx - pair->bounce_credit);
 }
 
-/* There will be no area: stop helping, and fail messages that need chunks. */
+/*
+ * Called when the area cannot be made: stops helping, and fails the messages
+ * that need chunks.
+ */
 static void feeds_fail(struct tdm_shm_pair *pair)
 {
 	struct tdm_list *pos, *tmp;
@@ -135,7 +138,10 @@ static void feeds_fail(struct tdm_shm_pair *pair)
 	}
 }
 
-/* Does an operation of @pair need chunks, because its memory cannot be read? */
+/*
+ * Not 0 when an operation of @pair needs chunks, because its memory cannot be
+ * read.
+ */
 static int must_feed(const struct tdm_shm_pair *pair)
 {
 	struct tdm_list *pos;
@@ -147,14 +153,16 @@ static int must_feed(const struct tdm_shm_pair *pair)
 	return 0;
 }
 
-/* Make the area. Returns 0, or not 0: no chunk can be sent now. */
+/*
+ * Make the bounce area of @pair. Returns 0, or not 0: no chunk can be sent now.
+ */
 static int make_area(struct tdm_shm_pair *pair)
 {
 	int ret = -FI_ENOSPC;
 
 	if (pair->ep->nbounces < TDM_SHM_BOUNCES_MOST || must_feed(pair))
 		ret = tdm_shm_lifeline_bounce(pair);
-	/* The socket closed with the peer; the operations end with the pair. */
+	/* The peer has closed the socket; the operations end with the pair. */
 	if (ret == -EPIPE || ret == -ECONNRESET)
 		tdm_shm_pair_break(pair, FI_ECONNRESET);
 	else if (ret && ret != -FI_EAGAIN)
@@ -237,7 +245,10 @@ static void give_back(struct tdm_shm_pair *pair)
 	tdm_shm_bell_space(pair);
 }
 
-/* A chunk came: the peer helps, so ask it again next time. */
+/*
+ * Called when a chunk for @pull came: the peer helps, so it will be asked
+ * again.
+ */
 static void helped(struct tdm_shm_pair *pair, struct tdm_shm_pull *pull)
 {
 	pair->chunk_ns = tdm_os.now_ns();
@@ -250,7 +261,7 @@ static void helped(struct tdm_shm_pair *pair, struct tdm_shm_pull *pull)
 		pair->help++;
 }
 
-/* Returns 0, or -1: the chunk is invalid. */
+/* Handle the oldest chunk. Returns 0, or -1: it is invalid. */
 static int take_chunk(struct tdm_shm_pair *pair)
 {
 	struct tdm_shm_session *s = pair->sess;
@@ -263,7 +274,7 @@ static int take_chunk(struct tdm_shm_pair *pair)
 	pull = pull_of(pair, &head);
 	helped(pair, pull);
 	if (!pull) {
-		/* Its message was complete before. */
+		/* Its message is complete already: drop the chunk. */
 		give_back(pair);
 		return 0;
 	}
@@ -297,7 +308,11 @@ void tdm_shm_bounce_pop(struct tdm_shm_pair *pair)
 	produced = tdm_a64_load_acquire(&pair->peer->bounce_produced);
 	if (produced == pair->bounce_rx)
 		return;
-	/* The area was sent before the first chunk was published. */
+	/*
+	 * The peer sends the area before it publishes a chunk, so the area is
+	 * in the lifeline by now; if not, the peer broke the protocol, or
+	 * memory was out (-FI_EAGAIN).
+	 */
 	ret = tdm_shm_lifeline_area(pair);
 	if (ret == -FI_EAGAIN)
 		return;

@@ -7,15 +7,24 @@
 
 #include "shm/pair.h"
 
-/* A PULL for @id arrived; @may: chunks only help. Returns 0, or -1: invalid. */
+/*
+ * Handle a PULL for the operation @id. @may: the receiver also reads; chunks
+ * only help. Returns 0, or -1: invalid.
+ */
 int tdm_shm_bounce_feed(struct tdm_shm_pair *pair, uint64_t id,
 			const struct tdm_shm_pull_body *body, int may);
 
-/* Write chunks as far as there is room; consume chunks that have arrived. */
+/*
+ * push: write chunks as far as there is room; pop: consume the chunks that have
+ * arrived.
+ */
 void tdm_shm_bounce_push(struct tdm_shm_pair *pair);
 void tdm_shm_bounce_pop(struct tdm_shm_pair *pair);
 
-/* Is there room for a chunk; has a chunk arrived? */
+/*
+ * room: not 0 when a chunk can be written; there: not 0 when a chunk has
+ * arrived.
+ */
 int tdm_shm_bounce_room(struct tdm_shm_pair *pair);
 int tdm_shm_bounce_there(const struct tdm_shm_pair *pair);
 

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Announced messages, at the receiver: it reads them from the sender's memory
- * with process_vm_readv(2) where the kernel allows it (CMA), and asks for
- * chunks where not.
+ * with process_vm_readv(2) where the kernel allows it (CMA), else it asks the
+ * sender for chunks.
  *
  * Invariants:
  *  1. The process read from is the one the kernel named when the socket was
- *     connected. Before the message is delivered the kernel is asked whether
- *     that process is alive, unless it just was (sender_gone()), so that no
- *     other one can have had its pid.
+ *     connected. Before the receiver delivers the message, it asks the kernel
+ *     whether that process is still alive, unless it did so a moment ago
+ *     (sender_gone()): so no other process can have had its pid meanwhile.
  *  2. A refusal (EPERM, ENOSYS, ...) at any call moves the pair to chunks; the
  *     same message goes on at its next byte.
  *  3. An announced message ends by one ACK, or with its session.
  *  4. While the receiver reads a message, the sender may help with chunks.
  *     Chunks fill the message from the front, reads from the back. Chunks that
  *     come when it is complete are dropped.
- *  5. Of a one-sided write the bytes in the last cache line wait in pull->line,
- *     however they came, until all others are placed (tdm_place.h).
+ *  5. The bytes of a one-sided write that belong in the last cache line of the
+ *     target wait in pull->line, whether read or in chunks, until all others
+ *     are placed: tdm_shm_pull_start() finds out how many (tdm_place_last()),
+ *     complete() stores them (tdm_place_end()).
  * Locking: domain lock held. Spec: process_vm_readv(2),
  * doc/PROTOCOL-shm.md "Large messages".
  */
@@ -45,8 +47,8 @@ enum {
 };
 
 /*
- * How long to wait for the first chunk of a helping sender that makes progress,
- * and for the next one of a sender that is at it.
+ * How long the receiver waits for the first chunk of a sender that makes
+ * progress, and for the next chunk of one that has sent some.
  */
 static const uint64_t cma_grace_ns = 4000;
 static const uint64_t cma_patience_ns = 64000;
@@ -89,7 +91,7 @@ void tdm_shm_pull_end(struct tdm_shm_pull *pull, int err, int status)
 		tdm_shm_read_pulled(pull->op, err, status < 0);
 	else
 		entry_end(pull, err);
-	/* Cancel a PULL that still waits for a slot. */
+	/* Take back a PULL that still waits for a slot. */
 	tdm_list_del(&pull->ctl.node);
 	if (status < 0) {
 		tdm_pool_free(&ep->pulls, pull);
@@ -103,8 +105,9 @@ void tdm_shm_pull_end(struct tdm_shm_pull *pull, int err, int status)
 }
 
 /*
- * Ask the sender for chunks. @may 1: as a help, it may ignore the PULL; 0:
- * there is no other way. A second PULL for a message only changes 1 to 0.
+ * Ask the sender for chunks. @may 1: they only help, and the sender may ignore
+ * the PULL; 0: there is no other way. A second PULL for a message can only
+ * change 1 to 0.
  */
 static void ask(struct tdm_shm_pull *pull, int may)
 {
@@ -128,8 +131,8 @@ static void pull_by_copy(struct tdm_shm_pull *pull)
 
 /*
  * Choose the way of @pull (way.h), and ask the sender for chunks if they are
- * part of it. One that sleeps cannot help; one that did not answer lately is
- * asked only now and then.
+ * part of it. A sender that sleeps cannot help and is not asked; one that did
+ * not answer lately is asked only now and then.
  */
 static void choose_way(struct tdm_shm_pull *pull)
 {
@@ -153,7 +156,7 @@ static void choose_way(struct tdm_shm_pull *pull)
 	ask(pull, 1);
 }
 
-/* @pull is complete: what did its way cost? */
+/* Record what the way of @pull, which is complete, has cost. */
 static void learn(const struct tdm_shm_pull *pull)
 {
 	struct tdm_shm_pair *pair = pull->pair;
@@ -203,7 +206,10 @@ static size_t remote_iov(struct iovec *out, const struct tdm_shm_rts *rts)
 	return rts->count;
 }
 
-/* The destination of the next @bytes of the slice, or of the first of them. */
+/*
+ * Describe where the next @bytes of the slice go, or the first of them. Returns
+ * how many elements of @out that takes.
+ */
 static size_t local_iov(struct iovec *out, struct tdm_shm_pull *pull,
 			size_t bytes)
 {
@@ -222,7 +228,7 @@ static size_t local_iov(struct iovec *out, struct tdm_shm_pull *pull,
 	return n + 1;
 }
 
-/* One read of the remaining slice. Returns the bytes, or -errno. */
+/* Read once from the remaining slice. Returns the bytes read, or -errno. */
 static ssize_t read_slice(struct tdm_shm_pull *pull)
 {
 	struct iovec all[TDM_SHM_IOV_MOST], remote[TDM_SHM_IOV_MOST];
@@ -255,7 +261,9 @@ void tdm_shm_pull_put(struct tdm_shm_pull *pull, const void *src, size_t n)
 		       (const char *)src + first, n - first);
 }
 
-/* All bytes are here, and the sender was alive when they were read. */
+/*
+ * Called when all bytes are here and the sender was alive when they were read.
+ */
 static void complete(struct tdm_shm_pull *pull)
 {
 	if (pull->last && !pull->refused)
@@ -264,7 +272,10 @@ static void complete(struct tdm_shm_pull *pull)
 	tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
 }
 
-/* The endpoint is its own sender: its operation exists until our ACK. */
+/*
+ * Copy the bytes of a message of the endpoint to itself: its operation exists
+ * until the ACK.
+ */
 static void copy_self(struct tdm_shm_pull *pull)
 {
 	struct tdm_shm_op *op = tdm_shm_op_find(pull->pair, pull->rts.id);
@@ -281,10 +292,11 @@ static void copy_self(struct tdm_shm_pull *pull)
 }
 
 /*
- * Has the sender closed, or died? Then its memory may contain anything. The
- * kernel is not asked again within cma_alive_ns: in so short a time no other
- * process can have got the number of one that died, since the kernel gives all
- * others out before, nor can one that called execve(2) have loaded a program.
+ * Not 0 when the sender has closed or died: its memory may then have contained
+ * anything when it was read. The kernel is not asked again within cma_alive_ns:
+ * in so short a time no other process can have got the number of one that died,
+ * since the kernel first gives out all others, and no process that called
+ * execve(2) can have loaded a program.
  */
 static int sender_gone(struct tdm_shm_pair *pair)
 {
@@ -392,7 +404,8 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull)
 	pull->want =
 		tdm_min(pull->rts.len, tdm_iov_len(pull->iov, pull->count));
 	/*
-	 * Only the target of a write is polled by an application, and it fits.
+	 * Applications poll the target of a write only, and a write is never
+	 * cut.
 	 */
 	pull->last = pull->entry && (pull->entry->flags & FI_RMA) ?
 			     (uint32_t)tdm_place_last(pull->iov, pull->count) :
@@ -411,8 +424,8 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull)
 		return;
 	}
 	/*
-	 * The sender is gone. The next pass finds the bytes among those that it
-	 * left, or ends the receive: tdm_shm_pair_lose().
+	 * The sender is gone. In the next pass tdm_shm_pair_lose() finds the
+	 * bytes among those that the sender left, or ends the receive.
 	 */
 	if (pair->ending || pair->broken)
 		return;

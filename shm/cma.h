@@ -7,23 +7,32 @@
 
 #include "shm/pair.h"
 
-/* @pull->entry was matched: fetch the bytes. */
+/* Called when @pull->entry has been matched: begins to fetch the bytes. */
 void tdm_shm_pull_start(struct tdm_shm_pull *pull);
 
-/* Read one slice of @pull, may end it. Is waiting for chunks better now? */
+/*
+ * run: read one slice of @pull, which may end it; waits: not 0 when it is
+ * better to wait for chunks now.
+ */
 void tdm_shm_pull_run(struct tdm_shm_pull *pull);
 int tdm_shm_pull_waits(struct tdm_shm_pull *pull);
 
-/* Place the next @n bytes from the front, at byte @pull->done. */
+/* Place the next @n bytes of a chunk, from the front, at byte @pull->done. */
 void tdm_shm_pull_put(struct tdm_shm_pull *pull, const void *src, size_t n);
 
-/* All of @pull is here; valid if the sender was alive when it was read. */
+/*
+ * Called when all bytes of @pull are here: ends it, if the sender was alive
+ * when they were read.
+ */
 void tdm_shm_pull_finish(struct tdm_shm_pull *pull);
 
-/* End @pull, whose sender is gone, with all its bytes at @data. */
+/* End @pull, whose sender has closed and left all its bytes at @data. */
 void tdm_shm_pull_left(struct tdm_shm_pull *pull, const void *data);
 
-/* End @pull: complete (@err 0), or given up; @status < 0: without an ACK. */
+/*
+ * End @pull: complete (@err 0), or given up with @err. Sends an ACK with
+ * @status unless that is negative.
+ */
 void tdm_shm_pull_end(struct tdm_shm_pull *pull, int err, int status);
 
 #endif /* TDM_SHM_CMA_H */

@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-/* Copy @n bytes; constant widths for the most common sizes. */
+/* Copy @n bytes, with copies of constant width for the most common sizes. */
 static inline void tdm_shm_copy(void *dst, const void *src, size_t n)
 {
 	if (tdm_likely(n == 8)) {

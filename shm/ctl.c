@@ -56,7 +56,7 @@ uint64_t tdm_shm_ctl_encode(const struct tdm_shm_ctl *ctl, uint8_t *slot)
 	return tdm_shm_word0(0, ctl->op, 0, ctl->aux);
 }
 
-/* Returns -FI_EAGAIN without room. */
+/* Write @ctl to the ring. Errors: -FI_EAGAIN: there is no room. */
 static int ctl_write(struct tdm_shm_pair *pair, const struct tdm_shm_ctl *ctl)
 {
 	uint32_t n = ctl->op == TDM_SHM_REC_READ_DATA ?

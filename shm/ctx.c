@@ -10,7 +10,8 @@
  * Invariants:
  *  1. pair->tx_ctx and tx_group are those of the last SELECT in the ring.
  *  2. ep->by_addr, by which sends find their pair at once, has no pair whose
- *     tx_ctx or tx_group is not 0: such sends come here and select anew.
+ *     tx_ctx or tx_group is not 0: sends to such a pair come here and select
+ *     anew.
  *  3. pair->srx is the SRX of the context selected by the peer.
  *
  * Locking: domain lock held. Spec: doc/PROTOCOL-shm.md "Receive contexts".
@@ -63,7 +64,10 @@ int tdm_shm_ctx_select(struct tdm_shm_pair *pair, unsigned int index,
 	return 0;
 }
 
-/* Select the context and group of @place for the next record of @pair. */
+/*
+ * Select the context and group of @place for the next record of @pair, by a
+ * SELECT if others are selected.
+ */
 static ssize_t select_tx(struct tdm_shm_pair *pair,
 			 const struct tdm_place *place)
 {

@@ -8,13 +8,16 @@
 
 #include "shm/ep.h"
 
-/* @ep->srx was bound: find out whether it has contexts. */
+/* Called when @ep->srx has been bound: finds out whether it has contexts. */
 void tdm_shm_ctx_import(struct tdm_shm_ep *ep);
 
-/* A session begins: nothing is selected in either direction. */
+/*
+ * Called when a session begins: context 0 and group 0 are selected in both
+ * directions.
+ */
 void tdm_shm_ctx_reset(struct tdm_shm_pair *pair);
 
-/* A SELECT arrived. Returns 0, or -1: no such context or group. */
+/* Handle a SELECT. Returns 0, or -1: there is no such context or group. */
 int tdm_shm_ctx_select(struct tdm_shm_pair *pair, unsigned int index,
 		       uint64_t group);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The peer's domain. */
+/* The domain of the peer provider. */
 #ifndef TDM_SHM_DOMAIN_H
 #define TDM_SHM_DOMAIN_H
 
@@ -8,8 +8,9 @@
 #include "base/base.h"
 
 /*
- * domain.c: fi_domain2(3) with FI_PEER; without: -FI_EINVAL. Memory registration and
- * queries on the peer's domain go to the imported one. Errors: -FI_ENOMEM.
+ * fi_domain2(3) with FI_PEER. Memory registration and queries on this domain go
+ * to the domain that it imports. Errors: -FI_EINVAL without FI_PEER,
+ * -FI_ENOMEM.
  */
 int tdm_shm_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 			struct fid_domain **domain, uint64_t flags,

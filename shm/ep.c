@@ -3,11 +3,11 @@
  * The peer's endpoint: open, bind, name, enable, close.
  *
  * Invariants:
- *  1. Before fi_enable nothing can reach the endpoint and it progresses
- *     nothing; binding and inserting addresses then is fine.
- *  2. fi_close writes no completion and hands back the entries it holds, if
- *     the owner's SRX is still imported. Messages the owner has queued stay
- *     valid for discard until the domain closes.
+ *  1. Before fi_enable nothing can reach the endpoint, and it makes no
+ *     progress; queues may be bound and addresses inserted.
+ *  2. fi_close writes no completion. It gives back the entries that the
+ *     endpoint holds, if the owner's SRX is still imported. The owner may
+ *     discard messages that it has queued until the domain closes.
  * Locking: domain lock held. Spec: fi_endpoint(3), fi_peer(3).
  */
 #include "shm/ep.h"
@@ -78,8 +78,8 @@ static int bind_cq(struct tdm_shm_ep *ep, struct tdm_shm_cq *cq, uint64_t flags)
 }
 
 /*
- * A queue that is bound in more than one slot (a CQ for both directions)
- * drives the endpoint once.
+ * Let the queue in @slot drive the endpoint; a queue in several slots (a CQ for
+ * both directions) does so once.
  */
 static int queue_start(struct tdm_shm_ep *ep, int slot)
 {
@@ -179,9 +179,9 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 /* ---- enable -------------------------------------------------------------- */
 
 /*
- * Between registered processes the sleeper alone fences, by membarrier; a
- * sender need not fence between publishing a record and checking for a sleeper:
- * bell.c.
+ * Register for membarrier. Between registered processes only the sleeper
+ * fences, by membarrier; a sender need not fence between publishing a record
+ * and checking for a sleeper: bell.c.
  */
 static int barrier_register(void)
 {
@@ -197,7 +197,10 @@ static int enable_fds(struct tdm_shm_ep *ep)
 {
 	int ret;
 
-	/* The largest region; a pair that is up cannot turn to TCP for it. */
+	/*
+	 * Check the size of the largest region now: a pair that is up could not
+	 * go over to TCP for want of it.
+	 */
 	if (!tdm_shm_region_allowed(
 		    tdm_shm_bounce_bytes(TDM_SHM_BOUNCE_CHUNKS)))
 		return -EFBIG;
@@ -207,7 +210,7 @@ static int enable_fds(struct tdm_shm_ep *ep)
 	ep->bell_fd = tdm_os.eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (ep->bell_fd < 0)
 		return -errno;
-	/* A thread that sleeps already has not armed us. */
+	/* A thread that already sleeps has not armed this endpoint. */
 	ep->armed = 1;
 	ep->spare_fd = tdm_os.eventfd(0, EFD_CLOEXEC);
 	if (ep->spare_fd < 0)
@@ -258,7 +261,10 @@ static int enable_queues(struct tdm_shm_ep *ep)
 	return 0;
 }
 
-/* Without memory regions at the owner all one-sided operations are refused. */
+/*
+ * Returns the owner's interface for memory regions; NULL: all one-sided
+ * operations are refused.
+ */
 static struct tdm_rma_ops *rma_of_owner(struct tdm_shm_ep *ep)
 {
 	struct tdm_rma_ops *ops = NULL;
@@ -334,8 +340,8 @@ static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
 }
 
 /*
- * Sends only. The owner cancels receives: they are posted to it, and may belong
- * to a context that several endpoints share.
+ * fi_cancel(3) of sends only. The owner cancels receives: they are posted to
+ * it, and may belong to a context that several endpoints share.
  */
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
@@ -449,7 +455,7 @@ static int live(struct fid_ep *fid, const void *addr, size_t len, uint32_t key)
 	pair = tdm_shm_pair_find(ep, &name, 0);
 	if (!pair || pair->state != TDM_SHM_PAIR_UP)
 		return 0;
-	/* Its process may have ended since our last check. */
+	/* The process may have ended since the last check. */
 	if (pair->sess && !tdm_shm_session_alive(pair->sess))
 		tdm_shm_pair_break(pair, FI_ECONNRESET);
 	return 1;

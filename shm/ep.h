@@ -24,11 +24,12 @@
 
 enum {
 	TDM_SHM_HOT_MOST = 8, /* rings polled in each progress call */
-	/* even silent rings are polled up to so many */
+	/* up to so many rings are polled even when they are silent */
 	TDM_SHM_HOT_KEEP = 4,
 	TDM_SHM_BOUNCE_CHUNKS = 32, /* 2 MiB: larger than L2 on purpose */
-	TDM_SHM_BOUNCES_MOST = 32,  /* areas made only to help */
-	TDM_SHM_OP_SLAB = 64,	    /* operations; a power of 2 */
+	/* greatest number of areas made only to help */
+	TDM_SHM_BOUNCES_MOST = 32,
+	TDM_SHM_OP_SLAB = 64, /* operations; a power of 2 */
 };
 
 /* Slots for the CQs and counters bound to an endpoint. */
@@ -48,7 +49,7 @@ struct tdm_shm_ep {
 	struct fid_ep fid;
 
 	/* hot: send and progress */
-	struct tdm_shm_pair **by_addr; /* index: fi_addr of the AV */
+	struct tdm_shm_pair **by_addr; /* pair by fi_addr of the AV */
 	uint32_t by_addr_count;
 	int enabled;
 	struct tdm_done done;
@@ -74,7 +75,7 @@ struct tdm_shm_ep {
 	struct tdm_order order;
 	struct tdm_shm_op **ops; /* ops[op_slabs], TDM_SHM_OP_SLAB of each */
 	size_t op_slabs;
-	size_t tx_size;	   /* most one-sided operations */
+	size_t tx_size;	   /* greatest number of one-sided operations */
 	size_t tx_used;	   /* one-sided operations under way */
 	uint32_t ops_used; /* entries of ops used at least once */
 	struct tdm_list op_free;
@@ -82,7 +83,8 @@ struct tdm_shm_ep {
 	struct tdm_pool ctls;
 	struct tdm_pool serves;
 	struct tdm_rma_ops *rma; /* of the owner's domain; NULL: none */
-	uint32_t announced_most; /* of pair->announced and pair->waiting */
+	/* limit of pair->announced and pair->waiting */
+	uint32_t announced_most;
 	struct tdm_list unexps;
 	size_t unexp_bytes; /* charged for unexpected messages */
 	struct tdm_held *account, held_own; /* unexp.c */
@@ -94,14 +96,16 @@ struct tdm_shm_ep {
 
 	struct tdm_shm_session **bells; /* by bit number */
 	uint32_t bells_size;
-	uint32_t bell_cursor; /* next to be swept */
+	uint32_t bell_cursor; /* the bit to sweep next */
 	struct tdm_shm_region hints_region;
-	size_t grown_bytes;	 /* of rings beyond the small one */
+	size_t grown_bytes;	 /* bytes of all rings larger than the first */
 	uint32_t nbounces;	 /* own bounce areas */
 	int bell_fd;		 /* eventfd */
 	int ctl_fd;		 /* epoll: listener, lifelines, pidfds */
 	struct tdm_list watches; /* members of ctl_fd */
-	/* closed for a moment to refuse a caller when descriptors run out */
+	/*
+	 * closed to accept and refuse a caller when no other descriptor is left
+	 */
 	int spare_fd;
 	struct tdm_shm_watch listener;
 	uint32_t unauth;     /* attach sockets before HELLO */
@@ -140,7 +144,10 @@ extern struct tdm_amo_table tdm_shm_amo_calls; /* amo.c */
 
 struct tdm_shm_av;
 
-/* The pair of @addr in the bound AV if anything was sent there; else NULL. */
+/*
+ * Returns the pair of @addr in the bound AV if anything was sent there; else
+ * NULL.
+ */
 static inline struct tdm_shm_pair *tdm_shm_pair_at(const struct tdm_shm_ep *ep,
 						   fi_addr_t addr)
 {

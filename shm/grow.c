@@ -3,8 +3,8 @@
  * Growth: a pair begins with a ring of one page and moves to larger ones as it
  * is used.
  *
- * Invariant: one move at a time. The peer must have reached the present ring
- * before the next one is handed over.
+ * Invariant: one move at a time. The sender hands over the next ring only after
+ * the peer has reached the present one.
  * Locking: domain lock held. Spec: doc/PROTOCOL-shm.md "Growth".
  */
 #include "shm/grow.h"
@@ -14,13 +14,14 @@
 #include "shm/tx.h"
 
 enum {
-	GROW_LONG_SLOTS = 4, /* of a long message, on average */
+	GROW_LONG_SLOTS = 4, /* average slots of a long message, or more */
 	GROW_STREAM_SLOTS = 4096,
 };
 
 /*
  * A pair that writes GROW_STREAM_SLOTS in less than this time has a stream.
- * Messages of many slots gain most, so they may be slower.
+ * Messages of many slots gain most from it, so pairs that send such ones may be
+ * slower.
  */
 static const uint64_t grow_stream_ns = 500 * 1000;
 static const uint64_t grow_stream_long_ns = 2500 * 1000;
@@ -28,9 +29,10 @@ static const uint64_t grow_stream_long_ns = 2500 * 1000;
 /*
  * A small ring stays in the caches of both processes: each store of the sender
  * takes a line away from the receiver's cache, and each load takes it back. In
- * a ring larger than a core's cache the lines have gone to the cache that the
+ * a ring larger than a core's cache, the lines have gone to the cache that the
  * cores share, or to memory, before they are used again, and both sides are
- * several times faster. So a pair that writes much in a short time gets one.
+ * several times faster. So a pair that writes much in a short time gets such a
+ * ring.
  */
 void tdm_shm_grow_pace(struct tdm_shm_pair *pair, uint64_t now)
 {
@@ -80,7 +82,10 @@ void tdm_shm_grow_now(struct tdm_shm_pair *pair)
 		return;
 	if (!slot)
 		return;
-	/* That of a stream is tried once; any other failure is for good. */
+	/*
+	 * The ring of a stream is tried once; after any other failure the ring
+	 * stays as it is for good.
+	 */
 	stream = pair->stream;
 	pair->stream = 0;
 	if (stream)

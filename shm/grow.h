@@ -9,14 +9,16 @@
 #include "shm/ep.h"
 
 /*
- * Move to a larger ring: send its memory, then write MOVED to the old one, so
- * that messages stay in order. A failure does no harm. Lock: domain held.
+ * Move to a larger ring: sends the memory of the new ring to the peer, then
+ * writes MOVED to the old ring, so that messages stay in order. If that fails,
+ * the old ring stays in use. Lock: domain held.
  */
 void tdm_shm_grow_now(struct tdm_shm_pair *pair);
 
 /*
- * A payload of @len bytes is about to be sent: grow the ring if it is time, or
- * if the payload fits a larger ring only. Lock: domain held.
+ * Call it before a payload of @len bytes is sent: moves to a larger ring when
+ * the countdown grow_in ends, or when @len fits a larger ring but not this one.
+ * Lock: domain held.
  */
 static inline void tdm_shm_grow(struct tdm_shm_pair *pair, size_t len)
 {
@@ -28,8 +30,9 @@ static inline void tdm_shm_grow(struct tdm_shm_pair *pair, size_t len)
 }
 
 /*
- * @now, ns: how fast does @pair write? Plans the ring of a stream for the next
- * send if it is fast enough. Lock: domain held.
+ * Called from time to time, with the time @now in ns: if @pair writes fast
+ * enough, plans a move to the ring of a stream for its next send. Lock: domain
+ * held.
  */
 void tdm_shm_grow_pace(struct tdm_shm_pair *pair, uint64_t now);
 

@@ -5,9 +5,9 @@
  * Invariants:
  *  1. The context given at open is not used afterwards: its contents were
  *     copied. Its size is checked.
- *  2. CQ and counter have one working call, read, which progresses and
- *     returns 0. FI_GETWAIT hands out an epoll descriptor that becomes
- *     readable when the endpoints behind the object need progress, provided
+ *  2. CQ and counter have one working call, read, which makes progress and
+ *     returns no entry. FI_GETWAIT returns an epoll descriptor that becomes
+ *     readable when the endpoints behind the object need progress, if
  *     tdm_shm_trywait() returned 0 before.
  *  3. The imported domain registers memory and answers queries for us.
  * Locking: domain lock held. Spec: fi_peer(3), fi_cq(3), fi_cntr(3).
@@ -44,7 +44,7 @@ static tdm_noinline void queue_progress_all(struct tdm_shm_queue *q)
 		tdm_shm_ep_progress(queue_ep(pos));
 }
 
-/* Usually one endpoint is bound to a queue: no loop for it. */
+/* Make progress of the endpoints of @q; usually one: no loop for it. */
 static inline void queue_progress(struct tdm_shm_queue *q)
 {
 	struct tdm_list *first = q->links.next;
@@ -73,8 +73,8 @@ static void queue_fini(struct tdm_shm_queue *q)
 }
 
 /*
- * The set contains the descriptors themselves, not the endpoint's epoll set:
- * tdm_sleep.h. Several queues of an endpoint may share a set.
+ * Add @fd to the queue's set, which has the descriptors, not the endpoint's
+ * epoll set: tdm_sleep.h. Queues of an endpoint may share a set.
  */
 static int watch_fd(const struct tdm_shm_queue *q, int fd)
 {
@@ -163,7 +163,7 @@ void tdm_shm_queue_del(struct tdm_shm_queue *q, struct tdm_shm_queue_link *link)
 	tdm_list_del(&link->node);
 }
 
-/* From now on @epfd watches the queue's endpoints. */
+/* Make @epfd the epoll set of the queue. */
 static int queue_set(struct tdm_shm_queue *q, int epfd)
 {
 	struct tdm_list *pos;
@@ -317,7 +317,7 @@ static int cq_control(struct fid *fid, int command, void *arg)
 		command, arg);
 }
 
-/* fi_peer(3): progress, entries go to the owner's CQ. */
+/* Makes progress; fi_peer(3): entries go to the owner's CQ. */
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
 	queue_progress(&tdm_container_of(fid, struct tdm_shm_cq, fid)->queue);
@@ -484,7 +484,7 @@ static struct fi_ops srx_fi_ops = {
 	.ops_set = tdm_no_fi_ops_set,
 };
 
-/* fi_peer(3): The receive calls of the imported context report -FI_ENOSYS. */
+/* fi_peer(3): the receive calls of an imported context return -FI_ENOSYS. */
 static struct fi_ops_msg srx_msg_ops = {
 	.size = offsetof(struct fi_ops_msg, send),
 	.recv = tdm_no_msg_recv,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The objects that the peer imports: CQ, counter, SRX, EQ and domain. Only
- * import.c touches struct fi_peer_*_context in this folder. Each object has a
- * fid of its own whose calls make progress only; results go to the imported
- * object.
+ * import.c touches struct fi_peer_*_context in this folder. Each of these
+ * objects has a fid of its own, whose calls only make progress; results go to
+ * the imported object.
  */
 #ifndef TDM_SHM_IMPORT_H
 #define TDM_SHM_IMPORT_H
@@ -23,7 +23,7 @@ enum { TDM_SHM_UNEXP_POOLS = 3 };
 
 struct tdm_shm_fabric {
 	struct fid_fabric fid;
-	/* imported last: endpoints report to it; or NULL */
+	/* the EQ imported last, to which endpoints report; or NULL */
 	struct tdm_shm_eq *eq;
 	uint32_t refs;
 };
@@ -35,20 +35,23 @@ struct tdm_shm_domain {
 	uint32_t max_group;	  /* 0: no groups */
 	int spaces;		  /* offers are names of tdm_space.h */
 	uint32_t refs;
-	/* Buffers outlive endpoints: the owner may discard after fi_close. */
+	/*
+	 * Buffers of unexpected messages outlive endpoints: the owner may
+	 * discard a message after fi_close.
+	 */
 	struct tdm_pool unexp[TDM_SHM_UNEXP_POOLS];
 	size_t unexp_bytes[TDM_SHM_UNEXP_POOLS]; /* payload of each class */
 };
 
-/* An endpoint that a queue progresses; one link per bind. */
+/* An endpoint that makes progress when a queue is read; one link per bind. */
 struct tdm_shm_queue_link {
 	struct tdm_list node; /* queue->links */
 	struct tdm_shm_ep *ep;
 };
 
-/* The common part of an imported CQ and counter. */
+/* The common part of an imported CQ and an imported counter. */
 struct tdm_shm_queue {
-	struct tdm_list links; /* bound endpoints that are enabled */
+	struct tdm_list links; /* the bound endpoints that are enabled */
 	struct tdm_shm_domain *domain;
 	/* Epoll set with the descriptors of the endpoints; -1: none yet. */
 	int wait_fd;
@@ -83,15 +86,16 @@ struct tdm_shm_eq {
 };
 
 /*
- * The owner's domain in @context, a struct fi_peer_domain_context, or NULL
- * when it is not one that can be used.
+ * Returns the owner's domain in @context, a struct fi_peer_domain_context; NULL
+ * when the context or its domain cannot be used.
  */
 struct fid_domain *tdm_shm_import_domain(const void *context);
 
 /*
  * fi_cq_open(3), fi_cntr_open(3), fi_srx_context(3), fi_eq_open(3) with
- * FI_PEER. Errors: -FI_EINVAL without it or with a context that is too small,
- * -FI_ENOSYS for a wait object other than NONE, UNSPEC and FD, -FI_ENOMEM.
+ * FI_PEER. Errors: -FI_EINVAL without FI_PEER or with a context that is too
+ * small, -FI_ENOSYS for a wait object other than NONE, UNSPEC and FD,
+ * -FI_ENOMEM.
  */
 int tdm_shm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 		    struct fid_cq **cq, void *context) tdm_must_check;
@@ -103,8 +107,9 @@ int tdm_shm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
 		    struct fid_eq **eq, void *context) tdm_must_check;
 
 /*
- * @link's endpoint is enabled: @queue makes its progress, and the wait
- * descriptor covers it. Errors: those of epoll_ctl(2).
+ * add: called when the endpoint of @link is enabled: reading @queue makes
+ * progress of it from now on, and the queue's wait descriptor includes it.
+ * Errors: those of epoll_ctl(2). del: undoes this.
  */
 int tdm_shm_queue_add(struct tdm_shm_queue *queue,
 		      struct tdm_shm_queue_link *link) tdm_must_check;
@@ -112,13 +117,16 @@ void tdm_shm_queue_del(struct tdm_shm_queue *queue,
 		       struct tdm_shm_queue_link *link);
 
 /*
- * Begin or end watching @fd, which @ep polls, for sleepers on its queues.
- * Errors: those of epoll_ctl(2).
+ * Add @fd, which @ep polls, to the wait descriptors of all queues of @ep;
+ * remove it. Errors: those of epoll_ctl(2).
  */
 int tdm_shm_queues_watch(struct tdm_shm_ep *ep, int fd) tdm_must_check;
 void tdm_shm_queues_unwatch(struct tdm_shm_ep *ep, int fd);
 
-/* fi_trywait(3): may the caller sleep on the wait descriptors? */
+/*
+ * fi_trywait(3): returns 0 when the caller may sleep on the wait descriptors of
+ * @fids, else -FI_EAGAIN.
+ */
 int tdm_shm_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
 
 #endif /* TDM_SHM_IMPORT_H */

@@ -16,7 +16,10 @@ struct tdm_shm_ep;
 int tdm_shm_keys_one(struct tdm_shm_ep *ep,
 		     const struct fi_ep_attr *attr) tdm_must_check;
 
-/* ops_open of an address vector, for TDM_KEYS_OPS; endpoints call it too. */
+/*
+ * The ops_open() of an address vector, which offers TDM_KEYS_OPS; that of an
+ * endpoint calls it too.
+ */
 int tdm_shm_keys_ops_open(struct fid *fid, const char *name, uint64_t flags,
 			  void **ops, void *context);
 

@@ -4,16 +4,16 @@
  * announced. The inject calls have returned success, so the peer must get the
  * payload even if it has not read the announcement yet. The closing side copies
  * it to sealed memory, an *area*, and sends that over the lifeline, whose
- * socket keeps it until the peer makes progress. So fi_close(3) waits for no
- * peer.
+ * socket keeps it until the peer makes progress. So fi_close(3) need not wait
+ * for any peer.
  *
- * Answers and GOODBYE that find the ring full are left in the same way.
- * Otherwise a peer that is busy meanwhile would report finished operations as
- * lost, and our close as a death.
+ * Answers and GOODBYE that find the ring full are left in the same way. Without
+ * them, a peer that is busy meanwhile would report finished operations as lost,
+ * and the close as a death.
  *
  * Invariants:
- *  1. The areas of a session are read after all records of the ring, so every
- *     announcement is known by then, and GOODBYE is last.
+ *  1. The peer reads the areas of a session after all records of the ring: by
+ *     then it knows every announcement. GOODBYE is the last record.
  *  2. An announcement without payload in an area fails as with any lost
  *     session.
  *  3. Payload that the receiver keeps counts in the account (tdm_held.h), up to
@@ -36,23 +36,26 @@
 
 /* ---- closing ------------------------------------------------------------- */
 
-/* The entries left to one peer, written to one area after the other. */
+/*
+ * The entries that are left to one peer, which go to one area after the other.
+ */
 struct give {
 	struct tdm_shm_session *s;
-	struct tdm_shm_region area; /* being filled */
+	struct tdm_shm_region area; /* the area being filled */
 	size_t at;		    /* bytes of the area in use */
 	size_t rest;		    /* bytes of the entries to come */
-	int counting;		    /* only add up the bytes of the entries */
-	int ret;		    /* the first error, -errno */
+	/* 1: only add up the bytes of the entries */
+	int counting;
+	int ret; /* the first error, -errno */
 };
 
-/* Is @op an announced inject that the peer has not fetched? */
+/* Not 0 when @op is an announced inject that the peer has not fetched. */
 static int is_left(const struct tdm_shm_op *op)
 {
 	return op->copy && op->count && !op->cancelled;
 }
 
-/* Does the peer need @ctl although the endpoint closes? */
+/* Not 0 when the peer needs the record @ctl although the endpoint closes. */
 static int is_answer(const struct tdm_shm_ctl *ctl)
 {
 	return ctl->op == TDM_SHM_REC_ACK || ctl->op == TDM_SHM_REC_READ_DATA;
@@ -64,7 +67,7 @@ static size_t record_bytes(const struct tdm_shm_ctl *ctl)
 	       (ctl->op == TDM_SHM_REC_READ_DATA ? ctl->aux : 0);
 }
 
-/* The largest area that this process may make, bytes. */
+/* Returns the size of the largest area that this process may make, bytes. */
 static size_t area_most(void)
 {
 	size_t most = (size_t)TDM_SHM_LEFT_PAGES * TDM_SHM_PAGE_BYTES;
@@ -74,7 +77,7 @@ static size_t area_most(void)
 	return most;
 }
 
-/* Send the area, if there is one, and unmap it. */
+/* Send the area to the peer, if there is one, and unmap it. */
 static void hand_over(struct give *g)
 {
 	if (!g->area.base)
@@ -87,7 +90,7 @@ static void hand_over(struct give *g)
 	tdm_shm_region_fini(&g->area);
 }
 
-/* Begin an area for the remaining entries, of @least bytes or more. */
+/* Begin an area for the remaining entries, of at least @least bytes. */
 static void begin_area(struct give *g, size_t least)
 {
 	size_t n = tdm_max(tdm_min(g->rest, area_most()), least);
@@ -195,7 +198,7 @@ static void give_each(struct tdm_shm_pair *pair, const char *what,
 	g.counting = 0;
 	each(&g, pair);
 	hand_over(&g);
-	/* A peer that is gone loses nothing, and GOODBYE alone is no loss. */
+	/* No warning if the peer is gone, or if only GOODBYE is lost. */
 	if (n && g.ret && g.ret != -EPIPE && g.ret != -ECONNRESET)
 		TDM_WARN(EP_DATA, "%s are lost at fi_close: %s", what,
 			 fi_strerror(-g.ret));
@@ -206,9 +209,7 @@ void tdm_shm_left_give(struct tdm_shm_pair *pair)
 	int takes = pair->sess->features & TDM_SHM_FEATURE_LEFT;
 
 	tdm_shm_ctl_flush(pair);
-	/*
-	 * First: the peer stops reading the lifeline when it has read GOODBYE.
-	 */
+	/* Payload first: the peer stops reading the lifeline at GOODBYE. */
 	if (takes)
 		give_each(pair, "injected messages", each_payload);
 	if (tdm_shm_ctl_goodbye(pair) && takes)
@@ -304,7 +305,7 @@ static int add_area(struct tdm_shm_pair *pair, struct index *all,
 	return 0;
 }
 
-/* The payload of the message that @rts announces, or NULL. */
+/* Returns the payload of the message that @rts announces, or NULL. */
 static const void *find(const struct index *all, const struct tdm_shm_rts *rts)
 {
 	const struct item key = { .id = rts->id };
@@ -314,7 +315,7 @@ static const void *find(const struct index *all, const struct tdm_shm_rts *rts)
 	return item && item->len == rts->len ? item->data : NULL;
 }
 
-/* Turn the announced @u into a message that has its payload. */
+/* Turn @u, an announced message, into one that has its payload, @data. */
 static void keep(struct tdm_shm_pair *pair, struct tdm_shm_unexp *u,
 		 const void *data)
 {

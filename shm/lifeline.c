@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Packets with descriptors over the attach socket, which is the lifeline once
- * the pair is up: its end means that the peer is gone, and larger rings and
- * bounce areas are sent over it.
+ * the pair is up: when it closes, the peer is gone; and larger rings and bounce
+ * areas are sent over it.
  *
  * Invariants:
- *  1. No call here blocks, and no received descriptor is leaked, whatever came
- *     with it.
+ *  1. No call here blocks. Every received descriptor is kept or closed,
+ *     whatever came with it.
  *  2. Received memory is validated before it is mapped, and used only after a
  *     record in the ring refers to it.
  * Locking: domain lock held. Spec: unix(7), doc/PROTOCOL-shm.md "Lifeline".
@@ -26,9 +26,10 @@
 #include "shm/left.h"
 
 enum {
-	LIFE_PACKETS = 8,	      /* read per event */
-	LIFE_GROWN_BYTES = 32 << 20,  /* of all larger rings of an endpoint */
-	LIFE_STREAM_BYTES = 24 << 20, /* the same, for another of a stream */
+	LIFE_PACKETS = 8,	     /* packets read per event */
+	LIFE_GROWN_BYTES = 32 << 20, /* of all larger rings of an endpoint */
+	/* the same, when another ring of a stream is made */
+	LIFE_STREAM_BYTES = 24 << 20,
 };
 
 /* ---- watches ------------------------------------------------------------- */
@@ -179,9 +180,7 @@ int tdm_shm_msg_recv(int fd, struct tdm_shm_msg *msg, int *fds)
 		n = tdm_os.recvmsg(fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	} while (n < 0 &&
 		 (errno == EINTR || (errno == ECONNRESET && !resets++)));
-	/*
-	 * For want of memory the message stays in the socket and is read later.
-	 */
+	/* Out of memory: the message stays in the socket and is read later. */
 	if (n < 0 && (errno == ENOMEM || errno == ENOBUFS))
 		return -FI_ENOMEM;
 	if (n < 0)
@@ -201,9 +200,7 @@ int tdm_shm_msg_recv(int fd, struct tdm_shm_msg *msg, int *fds)
 
 /* ---- the lifeline, reading ----------------------------------------------- */
 
-/*
- * Map @r from *@fd; on a lack of memory the descriptor is kept for another try.
- */
+/* Map @r from *@fd. When memory is out, *@fd is kept for another try. */
 static int map_kept(struct tdm_shm_region *r, int *fd, size_t bytes)
 {
 	int ret;
@@ -241,7 +238,8 @@ static int map_area(struct tdm_shm_pair *pair)
 }
 
 /*
- * Keep one of each at most: a ring until MOVED refers to it, an area for good.
+ * Keep a ring or an area that arrived, at most one of each: a ring until MOVED
+ * refers to it, an area for good.
  */
 static int take_ring(struct tdm_shm_pair *pair, uint32_t slots, int *fd)
 {
@@ -319,8 +317,9 @@ void tdm_shm_lifeline_last(struct tdm_shm_pair *pair)
 }
 
 /*
- * The announced ring or area is missing: not read yet for want of memory, or
- * the peer lied.
+ * Returns the error to report when a ring or area that a record refers to is
+ * not there: it could not be read yet for want of memory, or the peer broke the
+ * protocol.
  */
 static int missing(int ret)
 {
@@ -358,8 +357,8 @@ void tdm_shm_lifeline_ready(struct tdm_shm_watch *w, uint32_t events)
 }
 
 /*
- * The pidfd is needed too: a child of the dead process may hold the lifeline
- * open.
+ * The pidfd is watched too, since a child of the dead process may hold the
+ * lifeline open.
  */
 void tdm_shm_dead_ready(struct tdm_shm_watch *w, uint32_t events)
 {
@@ -426,8 +425,8 @@ int tdm_shm_lifeline_ring(struct tdm_shm_pair *pair, uint32_t slots)
 }
 
 /*
- * Unmap the old ring: it is not written again, and the peer has its own
- * mapping.
+ * Unmap the old ring: this side does not write it again, and the peer has its
+ * own mapping.
  */
 void tdm_shm_lifeline_moved(struct tdm_shm_pair *pair)
 {

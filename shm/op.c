@@ -3,8 +3,15 @@
  * Operations that outlive their call: sends that were announced or want an
  * acknowledgement, and one-sided operations, until their completion.
  *
+ * Cancelling an announced send: tdm_shm_op_cancel() sends a record FAIL with
+ * aux 1. At the peer, rx_cancel() of rx.c drops the message if no receive has
+ * matched it, and answers by an ACK with STATUS_ACCESS, which ends the send
+ * with FI_ECANCELED (tdm_shm_op_ack()). If a receive has matched the message,
+ * the peer ignores the FAIL; the send ends as if it had not been cancelled.
  * Invariant: an operation ends once. An id is unique: its upper half is the
- * generation of the slot in ep->ops, which changes at each reuse.
+ * generation of the slot in ep->ops, which changes at each reuse. Locking:
+ * domain lock held. Spec: fi_cq(3) completion levels, fi_cancel(3),
+ * doc/PROTOCOL-shm.md "Records".
  * Locking: domain lock held. Spec: fi_cq(3) completion levels, fi_cancel(3),
  * doc/PROTOCOL-shm.md "Records".
  */
@@ -19,7 +26,10 @@
 #include "shm/progress.h"
 #include "shm/rma.h"
 
-/* The memory charged for an operation with a copy of @len bytes. */
+/*
+ * Returns how much memory is counted for an operation with a copy of @len
+ * bytes.
+ */
 static size_t copy_bytes(size_t len)
 {
 	return sizeof(struct tdm_shm_op) + len;
@@ -30,7 +40,7 @@ static struct tdm_shm_op *op_at(const struct tdm_shm_ep *ep, uint32_t index)
 	return &ep->ops[index / TDM_SHM_OP_SLAB][index % TDM_SHM_OP_SLAB];
 }
 
-/* Make room for more in ep->ops; existing operations do not move. */
+/* Make room for more operations in ep->ops; existing ones do not move. */
 static int ops_grow(struct tdm_shm_ep *ep)
 {
 	size_t n = ep->op_slabs;
@@ -208,8 +218,8 @@ void tdm_shm_op_forget(struct tdm_shm_pair *pair)
 }
 
 /*
- * An announced send with @context whose bytes the peer has not asked for; NULL:
- * none.
+ * Returns an announced send with @context whose bytes the peer has not asked
+ * for, or NULL.
  */
 static struct tdm_shm_op *cancellable(const struct tdm_shm_ep *ep,
 				      const void *context)

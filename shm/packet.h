@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The packets of the attach socket. Pure; implemented in record.c, which parses
- * all bytes of another process. doc/PROTOCOL-shm.md fixes the values.
+ * The packets of the attach socket. Pure functions over untrusted bytes, in
+ * record.c. doc/PROTOCOL-shm.md fixes the values.
  */
 #ifndef TDM_SHM_PACKET_H
 #define TDM_SHM_PACKET_H
@@ -19,7 +19,10 @@ struct tdm_shm_rec;
 enum { TDM_SHM_VERSION_LEAST = 1, TDM_SHM_VERSION_MOST = 1 };
 
 enum tdm_shm_msg_type {
-	/* descriptors: segment, hints, eventfd; arg: receive contexts less 1 */
+	/*
+	 * descriptors: segment, hints, eventfd; arg: number of receive contexts
+	 * minus 1
+	 */
 	TDM_SHM_MSG_HELLO = 1,
 	TDM_SHM_MSG_REJECT = 2, /* reason */
 	TDM_SHM_MSG_READY = 3,
@@ -33,34 +36,34 @@ enum tdm_shm_msg_type {
 /* Reasons for ending an attach, as sent over the socket. */
 enum tdm_shm_why {
 	TDM_SHM_WHY_NONE,
-	TDM_SHM_WHY_TIE,   /* our own attach to you wins */
+	TDM_SHM_WHY_TIE,   /* the sender's own attach to the receiver wins */
 	TDM_SHM_WHY_BUSY,  /* a session with this address is alive */
 	TDM_SHM_WHY_OTHER, /* the pair uses another transport */
 	TDM_SHM_WHY_VERSION,
 	TDM_SHM_WHY_RESOURCE, /* memory, descriptors */
-	TDM_SHM_WHY_SEGMENT,  /* your segment is not as required */
+	TDM_SHM_WHY_SEGMENT,  /* the receiver's segment is not as required */
 	TDM_SHM_WHY_KEY,      /* the receiver of the HELLO has no key */
 	TDM_SHM_WHY_COUNT
 };
 
 enum {
-	/* Registered for GLOBAL_EXPEDITED membarrier. */
+	/* the sender is registered for GLOBAL_EXPEDITED membarrier */
 	TDM_SHM_FEATURE_BARRIER = 1,
 	TDM_SHM_FEATURE_CMA = 2,      /* may be read with process_vm_readv */
-	TDM_SHM_FEATURE_GROUPS = 4,   /* takes SELECT of a group */
+	TDM_SHM_FEATURE_GROUPS = 4,   /* accepts SELECT of a group */
 	TDM_SHM_FEATURE_AUTH = 8,     /* HELLO and READY have proofs */
-	TDM_SHM_FEATURE_ATOMIC = 16,  /* takes ATOMIC */
-	TDM_SHM_FEATURE_LEFT = 32,    /* takes LEFT */
-	TDM_SHM_FEATURE_RANGES = 64,  /* takes RANGES */
-	TDM_SHM_FEATURE_STREAM = 128, /* takes rings over 8192 slots */
+	TDM_SHM_FEATURE_ATOMIC = 16,  /* accepts ATOMIC */
+	TDM_SHM_FEATURE_LEFT = 32,    /* accepts LEFT */
+	TDM_SHM_FEATURE_RANGES = 64,  /* accepts RANGES */
+	TDM_SHM_FEATURE_STREAM = 128, /* accepts rings over 8192 slots */
 };
 
 enum {
 	TDM_SHM_MSG_MOST_BYTES = 256,
 	TDM_SHM_FDS_MOST = 3,
 	TDM_SHM_CTX_MOST = 1 << 16, /* receive contexts of an endpoint */
-	TDM_SHM_LEFT_PAGES = 4096,  /* most in an area that is left */
-	TDM_SHM_LEFT_AREAS = 4096,  /* most in a session */
+	TDM_SHM_LEFT_PAGES = 4096,  /* greatest number of pages in an area */
+	TDM_SHM_LEFT_AREAS = 4096,  /* greatest number of areas in a session */
 };
 
 struct tdm_shm_msg_head {
@@ -101,11 +104,11 @@ struct tdm_shm_ready {
 	uint8_t proof[TDM_AUTH_PROOF_BYTES];
 };
 
-/* A packet: a checked copy. */
+/* A packet that was copied and checked. */
 struct tdm_shm_msg {
 	enum tdm_shm_msg_type type;
 	uint32_t arg;
-	/* READY: has a proof; HELLO: is a struct tdm_shm_sealed */
+	/* 1: the READY has a proof, the HELLO is a struct tdm_shm_sealed */
 	int proven;
 	struct tdm_shm_hello hello;	     /* type HELLO only */
 	struct tdm_shm_sealed sealed;	     /* the whole HELLO, when proven */
@@ -114,20 +117,22 @@ struct tdm_shm_msg {
 
 /*
  * Decode a packet of @len bytes that came with @nfds descriptors. Out: *@msg.
- * Returns 0, or -1 when the packet is malformed. A HELLO of another version
- * is well-formed when its fields up to the incarnation are; its other fields
- * are not checked: ask tdm_shm_hello_version().
+ * Returns 0, or -1 when the packet is malformed. Of a HELLO of another version
+ * only the fields up to the incarnation are checked: ask
+ * tdm_shm_hello_version() before using others.
  */
 int tdm_shm_msg_decode(struct tdm_shm_msg *msg, const void *buf, size_t len,
 		       int nfds) tdm_must_check;
 
-/* The version that both sides support, or -1. */
+/* Returns the version that both sides support, or -1: there is none. */
 int tdm_shm_hello_version(const struct tdm_shm_hello *hello);
 
 /* Kinds of entries in an area that a closing endpoint leaves; 0 ends it. */
 enum {
-	TDM_SHM_LEFT_PAYLOAD = 1, /* of the message or write with this id */
-	TDM_SHM_LEFT_RECORD = 2,  /* as in the ring, without lap; id: 0 */
+	/* payload of the message or write with this id */
+	TDM_SHM_LEFT_PAYLOAD = 1,
+	/* a record as in the ring, without lap; id: 0 */
+	TDM_SHM_LEFT_RECORD = 2,
 };
 
 /*
@@ -140,21 +145,22 @@ struct tdm_shm_left {
 	uint32_t kind; /* TDM_SHM_LEFT_* */
 };
 
-/* Bytes of an entry with @len bytes of payload. */
+/* Returns the size of an entry with @len bytes of payload, head included. */
 static inline size_t tdm_shm_left_bytes(size_t len)
 {
 	return sizeof(struct tdm_shm_left) + ((len + 15) & ~(size_t)15);
 }
 
 /*
- * Returns 0, or -1: the end of the area, or an entry larger than @room bytes.
+ * Check the head of an entry when @room bytes of the area remain. Returns 0, or
+ * -1: it ends the area, or the entry is larger than @room bytes.
  */
 int tdm_shm_left_check(const struct tdm_shm_left *left,
 		       size_t room) tdm_must_check;
 
 /*
- * Decode word 0 of an entry TDM_SHM_LEFT_RECORD of @len bytes: an answer, or
- * GOODBYE. Out: *@rec. Returns 0, or -1 when it is neither.
+ * Decode @word0 of an entry TDM_SHM_LEFT_RECORD of @len bytes, which must be an
+ * answer or GOODBYE. Out: *@rec. Returns 0, or -1 when it is neither.
  */
 int tdm_shm_left_decode(struct tdm_shm_rec *rec, uint64_t word0,
 			size_t len) tdm_must_check;

@@ -53,7 +53,7 @@ enum { PAIR_SILENT_MOST = 8, PAIR_GROW_AFTER = 128 };
 
 static const struct {
 	const char *name;
-	unsigned next; /* states that may follow */
+	unsigned next; /* bits of the states that may follow */
 } states[] tdm_unused = {
 	[TDM_SHM_PAIR_NONE] = { "none", BIT(ATTACHING) | BIT(ACCEPTING) |
 						BIT(UP) | BIT(FAILED) },
@@ -342,7 +342,7 @@ int tdm_shm_pair_self(struct tdm_shm_pair *pair)
 
 /* ---- down ---------------------------------------------------------------- */
 
-/* Free the control records that wait: there is no ring any more. */
+/* Free the control records that wait for slots: there is no ring any more. */
 static void drop_ctls(struct tdm_shm_pair *pair)
 {
 	struct tdm_list *node;
@@ -352,7 +352,10 @@ static void drop_ctls(struct tdm_shm_pair *pair)
 						      node));
 }
 
-/* End the receives whose bytes are being fetched. @silent: fi_close. */
+/*
+ * End the receives whose bytes are being fetched, and report them unless
+ * @silent (fi_close).
+ */
 static void end_pulls(struct tdm_shm_pair *pair, int silent)
 {
 	struct tdm_shm_ep *ep = pair->ep;
@@ -362,9 +365,7 @@ static void end_pulls(struct tdm_shm_pair *pair, int silent)
 		struct tdm_shm_pull *pull =
 			tdm_list_entry(node, struct tdm_shm_pull, node);
 
-		/*
-		 * A read of ours is an operation and ends with the operations.
-		 */
+		/* A read of this process ends with the operations. */
 		if (ep->srx && pull->entry && !silent)
 			tdm_done_recv_err(&ep->done, pull->entry,
 					  tdm_failed(FI_ECONNRESET, 0,
@@ -429,8 +430,7 @@ void tdm_shm_pair_break(struct tdm_shm_pair *pair, int err)
 	if (pair->broken || pair->state != TDM_SHM_PAIR_UP)
 		return;
 	/*
-	 * The loss is known already and must not stop us reading the peer's
-	 * records.
+	 * The loss is known, and the peer's last records are still being read.
 	 */
 	if (pair->ending && err == FI_ECONNRESET)
 		return;
@@ -451,8 +451,8 @@ void tdm_shm_reap(struct tdm_shm_ep *ep)
 }
 
 /*
- * Deliver the records that the lost peer had published. At most as many as the
- * rings can hold, in case the peer is alive and goes on writing. Returns
+ * Deliver the records that the lost peer had published, but at most as many as
+ * the rings can hold, in case the peer is alive and goes on writing. Returns
  * FI_ESHUTDOWN when GOODBYE was among them, else FI_ECONNRESET.
  */
 static int drain(struct tdm_shm_pair *pair)
@@ -539,8 +539,8 @@ void tdm_shm_pairs_close(struct tdm_shm_ep *ep)
 		if (up && !pair->broken && !pair->self)
 			tdm_shm_left_give(pair);
 		/*
-		 * First, so that the peer sees GONE before memory is freed that
-		 * it may read.
+		 * Before the rest, so that the peer sees GONE before memory is
+		 * freed that it may read.
 		 */
 		pair_down(pair);
 		if (up) {

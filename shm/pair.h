@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A pair: the state of an endpoint for one remote endpoint that it has dealt
- * with. op.h has the operations under way.
+ * A pair: what an endpoint keeps for one remote endpoint to which it has sent
+ * or from which it has received. op.h has the operations under way.
  *
  * pair.c has the diagram of its states. A session exists in ATTACHING,
  * ACCEPTING and UP (except for the pair of the endpoint with itself).
@@ -27,7 +27,7 @@ enum tdm_shm_pair_state {
 	TDM_SHM_PAIR_ATTACHING, /* we sent HELLO */
 	TDM_SHM_PAIR_ACCEPTING, /* we answered a HELLO */
 	TDM_SHM_PAIR_UP,
-	/* another transport is used until the address is re-inserted */
+	/* another transport is used until the address is inserted again */
 	TDM_SHM_PAIR_FAILED,
 };
 
@@ -49,14 +49,15 @@ struct tdm_shm_pair {
 	/* source in the offers of messages: owner_addr, or its name */
 	fi_addr_t from;
 	struct tdm_shm_ep *ep;
-	/* of the context that the peer selected; NULL: closed */
+	/* SRX of the context that the peer selected; NULL: closed */
 	struct fid_peer_srx *srx;
-	uint32_t bell;	    /* TDM_SHM_BELL_* as last written to own->bell */
-	uint32_t rx_since;  /* records since the last review of the hot set */
-	uint32_t rx_window; /* records taken per poll: 1, 2, 4, ... */
-	uint32_t rx_talk;   /* empty polls until a ping-pong counts as over */
-	uint64_t rx_msgs;   /* messages received in this session */
-	uint64_t rx_bytes;  /* their payload */
+	uint32_t bell;	   /* TDM_SHM_BELL_* as last written to own->bell */
+	uint32_t rx_since; /* records since the last review of the hot set */
+	/* most records per poll: 1, 2, 4, ... */
+	uint32_t rx_window;
+	uint32_t rx_talk;  /* empty polls until a ping-pong counts as over */
+	uint64_t rx_msgs;  /* messages received in this session */
+	uint64_t rx_bytes; /* their payload */
 
 	fi_addr_t owner_addr; /* in the owner's space, or FI_ADDR_UNSPEC */
 	struct tdm_shm_session *sess; /* NULL for self */
@@ -83,8 +84,8 @@ struct tdm_shm_pair {
 	/* slots from the last liveness check of the peer to the next */
 	uint32_t look_slots;
 	uint64_t looked_ns; /* when the peer was last seen alive; 0: never */
-	uint64_t looked_credit; /* its ring progress then */
-	/* to tell a stream: head of the ring and messages so far, and when */
+	uint64_t looked_credit; /* the peer's ring progress at that time */
+	/* to recognise a stream: values and time when measuring began */
 	uint64_t paced_head, paced_msgs, paced_ns;
 	int stream;	       /* 1: the next ring is that of a stream */
 	struct tdm_list busy;  /* ep->busy: work for each progress call */
@@ -99,24 +100,27 @@ struct tdm_shm_pair {
 	struct tdm_list feeds; /* ops that send chunks, round robin */
 	struct tdm_list pulls;
 	/*
-	 * Announced messages not answered yet: ours, and the peer's that wait
-	 * here.
+	 * How many announced messages have no answer yet: ours; the peer's that
+	 * wait here for a receive.
 	 */
 	uint32_t announced, waiting;
-	struct tdm_list serves; /* ops of reads this process answers */
-	uint32_t nserves;	/* of them, and of results on their way */
-	uint32_t next_serve;	/* id of the next one */
-	uint64_t dirty_small;	/* map of the small ring */
-	uint64_t bounce_tx;	/* chunks written, free-running */
-	int help;		/* 0..4: does the peer help when asked? */
-	/* ns: the last chunk came; the last announced message was complete */
+	struct tdm_list serves; /* ops of reads that this process answers */
+	/* serves, and results on their way */
+	uint32_t nserves;
+	uint32_t next_serve;  /* id of the next serve */
+	uint64_t dirty_small; /* tdm_shm_ring_tx.dirty of the small ring */
+	uint64_t bounce_tx;   /* chunks written, free-running */
+	int help;	      /* 0..4: does the peer help when asked? */
+	/* ns: when the last chunk came; when the last pull was complete */
 	uint64_t chunk_ns, pulled_ns;
-	uint64_t alive_ns; /* ns: the kernel said that the peer is alive */
+	/* ns: when the kernel last confirmed it */
+	uint64_t alive_ns;
 	struct tdm_shm_ways *ways; /* NULL until the first large message */
-	/* large messages since the peer was last asked */
+	/* large messages since the peer was last asked to help */
 	uint32_t help_turn;
-	uint64_t bounce_rx;	/* chunks taken */
-	uint64_t bounce_credit; /* chunks the peer took, as last read */
+	uint64_t bounce_rx; /* chunks consumed */
+	/* of ours: consumed by the peer */
+	uint64_t bounce_credit;
 
 	struct tdm_shm_addr addr;
 	struct tdm_list all;	   /* ep->pairs */
@@ -130,15 +134,17 @@ struct tdm_shm_pair {
 	uint8_t silent;
 };
 
-/* Make a legal step from the state of @pair to @state. */
+/* Change the state of @pair to @state. The step must be legal (asserted). */
 void tdm_shm_pair_set_state(struct tdm_shm_pair *pair,
 			    enum tdm_shm_pair_state state);
 
-/* The source of @pair's messages, or their group, has changed. */
+/* Called when the source of @pair's messages, or their group, has changed. */
 void tdm_shm_pair_source(struct tdm_shm_pair *pair, fi_addr_t owner_addr,
 			 uint32_t group);
 
-/* The pair with @addr, or NULL; with @make it is made, NULL: no memory. */
+/*
+ * Returns the pair with @addr, or NULL. With @make, makes it if there is none.
+ */
 struct tdm_shm_pair *tdm_shm_pair_find(struct tdm_shm_ep *ep,
 				       const struct tdm_shm_addr *addr,
 				       int make);
@@ -146,44 +152,46 @@ struct tdm_shm_pair *tdm_shm_pair_find(struct tdm_shm_ep *ep,
 /* Free @pair if it has no session, no reference and no state to keep. */
 void tdm_shm_pair_release(struct tdm_shm_pair *pair);
 
-/* How large messages arrive from the peer: enum tdm_report_large. */
+/* Returns how large messages arrive from the peer: enum tdm_report_large. */
 uint32_t tdm_shm_pair_large_rx(const struct tdm_shm_pair *pair);
 
 /*
- * The pair broke with @err (positive errno). It is marked and put on the reap
- * list; its session ends after the current step, or in the next progress call
- * if its hot ring broke it. No thread can sleep before that
+ * Called when the pair has broken with @err (positive errno). It is marked and
+ * put on the reap list; its session ends after the current step, or in the next
+ * progress call if its hot ring broke it. No thread can go to sleep before that
  * (tdm_shm_bell_arm()).
  */
 void tdm_shm_pair_break(struct tdm_shm_pair *pair, int err);
 void tdm_shm_reap(struct tdm_shm_ep *ep);
 
 /*
- * End @pair's session now. If the peer is gone, its published records are
- * delivered first; then all operations with it end with FI_ECONNRESET and the
- * owner gets TDM_PEER_LOST with @err.
+ * End the session of @pair now. If the peer has died or closed, the records
+ * that it had published are delivered first. Then all operations with it end
+ * with FI_ECONNRESET, and the owner gets TDM_PEER_LOST with @err.
  */
 void tdm_shm_pair_lose(struct tdm_shm_pair *pair, int err);
 
-/* The pair uses another transport from now on; tells the owner. */
+/*
+ * Make the pair FAILED: it uses another transport from now on. Tells the owner.
+ */
 void tdm_shm_pair_fail(struct tdm_shm_pair *pair, enum tdm_reason reason);
 
 /*
- * Back to NONE: nobody listens, or (@silent) the attach was closed without an
- * answer; a pair fails after several silent ones.
+ * Take the pair back to NONE: nobody listens, or (@silent) the peer closed the
+ * attach without an answer. After several silent ones the pair has FAILED.
  */
 void tdm_shm_pair_refused(struct tdm_shm_pair *pair, int silent);
 
-/* Back to NONE without an event: this attach does not count. */
+/* Take the pair back to NONE without an event: this attach does not count. */
 void tdm_shm_pair_reset(struct tdm_shm_pair *pair);
 
 /*
- * @pair->sess is complete (NULL for self): set up rings and doorbell, tell the
- * owner.
+ * Called when pair->sess is complete (NULL for self): sets up rings and
+ * doorbell and tells the owner.
  */
 void tdm_shm_pair_up(struct tdm_shm_pair *pair, uint32_t peer_slots);
 
-/* The session with itself: one ring, no socket. Errors: -FI_ENOMEM. */
+/* Begin the session of the endpoint with itself, by one ring. -FI_ENOMEM. */
 int tdm_shm_pair_self(struct tdm_shm_pair *pair) tdm_must_check;
 
 /* fi_close: end all sessions of @ep without a completion, free all pairs. */

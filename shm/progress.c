@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One progress call serves the pairs whose bits are set, pairs with work under
- * way, from time to time sockets and timers, and last the hot rings. With one
- * hot ring and nothing to do it loads one word of the ring, one of the hints
- * page and a few of our own.
+ * One progress call first serves the pairs whose bits are set and those with
+ * work under way, and from time to time sockets and timers; last it polls the
+ * hot rings. With one hot ring and nothing to do it loads one word of the ring,
+ * one of the hints page and a few of our own.
  *
  * A *conversation* is a ping-pong with one peer: each poll has lately found one
  * or two records.
@@ -44,7 +44,7 @@ void tdm_shm_busy(struct tdm_shm_pair *pair)
 	tdm_shm_bell_again(pair);
 }
 
-/* 1: some pull of @pair can advance now. */
+/* Not 0 when a pull of @pair can advance now. */
 static int pulls_runnable(const struct tdm_shm_pair *pair)
 {
 	struct tdm_list *pos;
@@ -135,7 +135,7 @@ void tdm_shm_control(struct tdm_shm_ep *ep, int most)
 {
 	struct epoll_event ev;
 
-	/* One at a time: a handler may free the watch of a later event. */
+	/* One event at a time: a handler may free the watch of a later one. */
 	while (most-- > 0 && tdm_os.epoll_wait(ep->ctl_fd, &ev, 1, 0) == 1) {
 		struct tdm_shm_watch *w = ev.data.ptr;
 
@@ -162,9 +162,9 @@ static void now_and_then(struct tdm_shm_ep *ep)
 /*
  * In a conversation the next message may come at any moment. Each poll takes
  * the cache line away from the peer, which is about to write there, and slows
- * the peer down if it runs on the same core's other thread. So an empty poll
- * loads the word a few more times, with a pause before each. This is not done
- * with several hot rings, since the others would wait meanwhile.
+ * the peer down if it runs on the other thread of the same core. So an empty
+ * poll loads the word a few more times, with a pause before each load, unless
+ * there are several hot rings: the others would wait meanwhile.
  */
 static tdm_always_inline uint64_t look_longer(struct tdm_shm_pair *pair,
 					      uint64_t word0)
@@ -191,8 +191,8 @@ static tdm_always_inline uint64_t look_longer(struct tdm_shm_pair *pair,
  *
  * A single message is likely to be answered. The peer has been polling the slot
  * of the answer, so its copy of that line must be invalidated before we can
- * store there, which takes as long as the message took. The prefetch starts it
- * now rather than when the application answers.
+ * store there, which takes as long as the message took. The prefetch starts the
+ * invalidation now rather than when the application answers.
  */
 static inline void poll_hot(struct tdm_shm_pair *pair)
 {
@@ -219,7 +219,7 @@ static inline void poll_hot(struct tdm_shm_pair *pair)
 		pair->rx_window = 2 * window;
 }
 
-/* Has a peer set a bit in the hints page? */
+/* Not 0 when a peer has set a bit in the hints page. */
 static inline int rung(const struct tdm_shm_ep *ep)
 {
 	uint64_t any = tdm_a64_load_relaxed(&ep->hints->summary[0]);
@@ -252,7 +252,8 @@ void tdm_shm_ep_progress(struct tdm_shm_ep *ep)
 		return;
 	ep->in_progress = 1;
 	/*
-	 * First, so that nothing delays the delivery of a message found below.
+	 * Before the hot rings, so that nothing delays the delivery of a
+	 * message found there.
 	 */
 	if (tdm_unlikely(!(++ep->ticks % PROGRESS_CONTROL_EVERY) || rung(ep) ||
 			 !tdm_list_empty(&ep->busy) ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Progress of the peer's endpoints. */
+/* Progress of the endpoints of the peer provider. */
 #ifndef TDM_SHM_PROGRESS_H
 #define TDM_SHM_PROGRESS_H
 
@@ -7,12 +7,14 @@
 
 void tdm_shm_ep_progress(struct tdm_shm_ep *ep);
 
-/* Handle up to @most events of listener and lifelines, and the timers. */
+/*
+ * Handle up to @most events of the listener and the lifelines, and the timers.
+ */
 void tdm_shm_control(struct tdm_shm_ep *ep, int most);
 
-/* Let each progress call work on @pair until nothing is left to do. */
+/* Let each progress call work on @pair until there is nothing left to do. */
 void tdm_shm_busy(struct tdm_shm_pair *pair);
-/* Can progress do something for @pair now? */
+/* Not 0 when progress can do something for @pair now. */
 int tdm_shm_runnable(struct tdm_shm_pair *pair);
 
 #endif /* TDM_SHM_PROGRESS_H */

@@ -147,7 +147,9 @@ static int fabric_close(struct fid *fid)
 	return 0;
 }
 
-/* Without FI_PEER, which only domain2 can carry: fi_peer(3), PEER DOMAIN. */
+/*
+ * fi_domain(3) cannot carry FI_PEER, only domain2 can: fi_peer(3), PEER DOMAIN.
+ */
 static int fabric_domain(struct fid_fabric *fid, struct fi_info *info,
 			 struct fid_domain **domain, void *context)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See ranges.h.
+ * Sending and receiving RANGES records; see ranges.h.
  *
  * Invariants:
  *  1. No record comes between RANGES and its operation: room for both is
  *     reserved together, and both are published in one go.
  *  2. At the target pair->more belongs to the next one-sided operation, and is
- *     kept while that one stays in the ring for want of memory.
+ *     kept while the record of that operation stays in the ring for want of
+ *     memory.
  *
  * Locking: domain lock held.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations on several ranges at the target: a RANGES record has all but the
- * first, and the record of the operation follows it in the ring. See
- * doc/PROTOCOL-shm.md, "One-sided operations".
+ * Operations on several ranges at the target: a RANGES record has all ranges
+ * but the first; the record of the operation, which has the first, follows it
+ * in the ring. See doc/PROTOCOL-shm.md, "One-sided operations".
  */
 #ifndef TDM_SHM_RANGES_H
 #define TDM_SHM_RANGES_H
@@ -36,15 +36,16 @@ enum {
 };
 
 /*
- * tdm_shm_ranges_room() and tdm_shm_ranges_put() for @x with TDM_RANGES. Lock:
- * domain held.
+ * tdm_shm_ranges_room() followed by tdm_shm_ranges_put(), for @x with
+ * TDM_RANGES. Returns the slot for the operation's record of @n slots, or NULL:
+ * no room. Lock: domain held.
  */
 uint8_t *tdm_shm_ranges_take(struct tdm_shm_pair *pair,
 			     const struct tdm_xfer *x, uint32_t n);
 void tdm_shm_ranges_publish(struct tdm_shm_pair *pair,
 			    const struct tdm_xfer *x);
 
-/* A RANGES at @slot; as tdm_shm_rma_rx(). */
+/* Handle the RANGES at @slot; as tdm_shm_rma_rx(). */
 int tdm_shm_ranges_rx(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		      const uint8_t *slot);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The data in another process's segment: the records of a ring and the heads of
- * bounce chunks. Pure: no state, no system call. The caller copies the bytes
- * out of shared memory first and passes the copy, so that they cannot change
- * after a check. doc/PROTOCOL-shm.md fixes offsets and values. Both sides run
- * on one machine: numbers are in its byte order.
+ * The data that another process has written: the records of a ring and the
+ * heads of bounce chunks. Pure: no state, no system call. The caller first
+ * copies the bytes out of shared memory and passes the copy, so that they
+ * cannot change after a check. doc/PROTOCOL-shm.md fixes offsets and values.
+ * Both sides run on one machine: numbers are in its byte order.
  */
 #ifndef TDM_SHM_RECORD_H
 #define TDM_SHM_RECORD_H
@@ -31,29 +31,29 @@ enum {
 enum tdm_shm_rec_op {
 	TDM_SHM_REC_MSG = 1,	 /* whole message, aux: payload bytes */
 	TDM_SHM_REC_TAG = 2,	 /* the same, tagged */
-	TDM_SHM_REC_RTS_MSG = 3, /* message to be fetched; struct tdm_shm_rts */
+	TDM_SHM_REC_RTS_MSG = 3, /* announces a message; struct tdm_shm_rts */
 	TDM_SHM_REC_RTS_TAG = 4,
 	TDM_SHM_REC_ACK = 5,  /* tag: id; aux: enum tdm_shm_status */
 	TDM_SHM_REC_PULL = 6, /* tag: id; struct tdm_shm_pull_body */
-	/* tag: id; the bytes cannot be sent, or aux 1: drop it if unmatched */
+	/* tag: id; aux 0: cannot send the bytes, 1: drop it if unmatched */
 	TDM_SHM_REC_FAIL = 7,
 	TDM_SHM_REC_PAD = 8,	  /* aux: slots left to the end of the ring */
 	TDM_SHM_REC_MOVED = 9,	  /* aux: slots; tag: generation of next ring */
 	TDM_SHM_REC_GOODBYE = 10, /* the sender closes; last record */
 	/* One-sided operations; tag: id of the initiator's. */
-	TDM_SHM_REC_WRITE = 11,	    /* where, data, payload; aux: its bytes */
+	TDM_SHM_REC_WRITE = 11,	    /* where, data, payload; aux: size */
 	TDM_SHM_REC_RTS_WRITE = 12, /* struct tdm_shm_rts_write; tag: 0 */
 	TDM_SHM_REC_READ = 13,	    /* struct tdm_shm_read */
-	TDM_SHM_REC_READ_DATA = 14, /* few bytes; aux: how many */
-	TDM_SHM_REC_RTS_READ = 15,  /* many bytes; struct tdm_shm_rts */
-	/* context (aux) and group (tag) from now on */
+	TDM_SHM_REC_READ_DATA = 14, /* the bytes, if few; aux: how many */
+	TDM_SHM_REC_RTS_READ = 15,  /* announces them; struct tdm_shm_rts */
+	/* later messages are for context aux and group tag */
 	TDM_SHM_REC_SELECT = 16,
-	TDM_SHM_REC_ATOMIC = 17, /* struct tdm_shm_amo; aux: operands, bytes */
+	TDM_SHM_REC_ATOMIC = 17, /* tdm_shm_amo; aux: operand bytes */
 	TDM_SHM_REC_RANGES = 18, /* ranges.h; aux: how many */
 	TDM_SHM_REC_COUNT
 };
 
-/* Flags of records; their 8 bytes precede the payload in this order. */
+/* Flags of records; each puts 8 bytes before the payload, in this order. */
 enum {
 	TDM_SHM_REC_DATA = 1,	 /* remote CQ data; RTS: rts.data is set */
 	TDM_SHM_REC_DELIVER = 2, /* id: send an ACK after placement */
@@ -67,8 +67,8 @@ enum tdm_shm_status {
 };
 
 /*
- * Word 0 of a record. @seq is the lap of the ring, it makes the record valid;
- * the whole word is written by one release store.
+ * Returns word 0 of a record. @seq, the lap of the ring, makes the record
+ * valid; the sender writes the whole word by one release store.
  */
 static inline uint64_t tdm_shm_word0(uint32_t seq, uint8_t op, uint8_t flags,
 				     uint16_t aux)
@@ -85,7 +85,7 @@ struct tdm_shm_rec {
 	uint32_t extra; /* bytes of the body before the payload */
 };
 
-/* Slots of a record with @body bytes after the head. */
+/* Returns how many slots a record with @body bytes after the head takes. */
 static inline uint32_t tdm_shm_rec_slots(size_t body)
 {
 	return (uint32_t)((TDM_SHM_HEAD_BYTES + body + TDM_SHM_SLOT_BYTES - 1) /
@@ -99,16 +99,16 @@ static inline uint32_t tdm_shm_rec_extra(uint8_t flags)
 }
 
 /*
- * Decode word 0. @room: slots from here to the end of the ring, which no record
+ * Decode @word0. @room: slots from here to the end of the ring, which no record
  * crosses. Out: *@rec. Returns 0, or -1: @word0 begins no valid record.
  */
 int tdm_shm_rec_decode(struct tdm_shm_rec *rec, uint64_t word0,
 		       uint32_t room) tdm_must_check;
 
 /*
- * Is @word0 that of the most common record: one slot, with tdm_shm_word_aux()
- * bytes of a message and nothing else? One test tells: lap aside, the word is
- * op 1 or 2, no flag, a length of at most a body.
+ * Not 0 when @word0 is that of the most common record: one slot, with
+ * tdm_shm_word_aux() bytes of a message and nothing else. One comparison tells:
+ * lap aside, it has op 1 or 2, no flag, and a length of at most a body.
  */
 static inline int tdm_shm_word_small(uint64_t word0)
 {
@@ -138,16 +138,16 @@ struct tdm_shm_rts {
 	} iov[TDM_SHM_IOV_MOST];
 };
 
-/* Returns 0, or -1: too many elements, or lengths that do not add up. */
+/* Returns 0, or -1: @rts has too many elements, or wrong sums. */
 int tdm_shm_rts_check(const struct tdm_shm_rts *rts) tdm_must_check;
 
-/* The receiver asks for bytes [offset, offset + bytes) in bounce chunks. */
+/* PULL: the receiver asks for bytes [offset, offset + bytes) in chunks. */
 struct tdm_shm_pull_body {
 	uint64_t offset;
 	uint64_t bytes;
 };
 
-/* Returns 0, or -1 when the range is empty or outside @len bytes. */
+/* Returns 0, or -1: @pull is empty, or is outside of @len bytes. */
 int tdm_shm_pull_check(const struct tdm_shm_pull_body *pull,
 		       uint64_t len) tdm_must_check;
 
@@ -167,7 +167,7 @@ struct tdm_shm_read {
 	uint64_t len; /* bytes */
 };
 
-/* Returns 0, or -1: no operation has this length. */
+/* Check @read. Returns 0, or -1: no operation has this length. */
 int tdm_shm_read_check(const struct tdm_shm_read *read) tdm_must_check;
 
 /* Head of a bounce chunk: an entry of the table in the bounce area's page 0. */
@@ -180,8 +180,8 @@ struct tdm_shm_chunk {
 };
 
 /*
- * Does @chunk continue the transfer at byte @at, with @left bytes to come?
- * Returns 0, or -1.
+ * Check that @chunk continues a transfer at byte @at, with @left bytes to come.
+ * Returns 0, or -1: it does not.
  */
 int tdm_shm_chunk_check(const struct tdm_shm_chunk *chunk, uint64_t at,
 			uint64_t left) tdm_must_check;

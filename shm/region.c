@@ -3,8 +3,8 @@
  * Sealed memory: creating, checking and mapping it.
  *
  * Invariants:
- *  1. Memory is allocated before it is mapped (fallocate) and can neither
- *     shrink nor get holes (seals): no access to a mapping can fail.
+ *  1. Memory is allocated (fallocate) before it is mapped, and seals prevent
+ *     that it shrinks or gets holes: no access to a mapping can fail.
  *  2. A single-writer region has one writable mapping, made before the seal; no
  *     process, not even its maker, can make another.
  * Locking: domain lock held by the callers; no shared state here.

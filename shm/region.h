@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory that two processes share: sealed memfds. A segment is written by one
- * process only and mapped read-only by the other; only the hints page may be
- * written by peers. doc/PROTOCOL-shm.md fixes the layouts.
+ * process only and mapped read-only by the other; the exception is the hints
+ * page, which peers write. doc/PROTOCOL-shm.md fixes the layouts.
  */
 #ifndef TDM_SHM_REGION_H
 #define TDM_SHM_REGION_H
@@ -22,9 +22,9 @@ enum {
 };
 
 /*
- * First 1024 bytes of a segment of X for peer Y. X writes, Y reads. Words
- * that change at different times are 128 bytes apart (adjacent-line
- * prefetch). The slots of the ring X -> Y follow.
+ * The first 1024 bytes of a segment that X made for its peer Y. X writes, Y
+ * reads. Words that change at different times are 128 bytes apart
+ * (adjacent-line prefetch). The slots of the ring from X to Y follow.
  */
 struct tdm_shm_seg {
 	/* constant once the peer has the segment */
@@ -36,17 +36,19 @@ struct tdm_shm_seg {
 	uint8_t incarnation[16];
 	uint8_t pad0[88];
 
-	tdm_a64 consumed; /* slots of the ring Y -> X, free-running */
+	tdm_a64 consumed; /* slots of the ring Y -> X that X has consumed */
 	uint8_t pad1[120];
 
 	tdm_a32 bell; /* read-mostly: bits TDM_SHM_BELL_* */
 	tdm_a32 hold; /* not 0: send no payload; TDM_SHM_HOLD_* */
 	uint8_t pad2[120];
 
-	tdm_a64 bounce_consumed; /* chunks of Y's bounce area, free-running */
+	/* chunks of Y's bounce area that X has consumed */
+	tdm_a64 bounce_consumed;
 	uint8_t pad3[120];
 
-	tdm_a64 bounce_produced; /* chunks of X's bounce area, free-running */
+	/* chunks that X has published in its bounce area */
+	tdm_a64 bounce_produced;
 	uint8_t pad4[504];
 };
 
@@ -60,7 +62,7 @@ tdm_static_assert(offsetof(struct tdm_shm_seg, bounce_produced) == 512,
 
 /* Bits of hold. */
 enum {
-	TDM_SHM_HOLD_ANNOUNCE = 1, /* announce messages */
+	TDM_SHM_HOLD_ANNOUNCE = 1, /* Y must announce messages */
 	TDM_SHM_HOLD_GONE = 2,	   /* X has ended the session */
 };
 
@@ -76,7 +78,7 @@ enum {
 	TDM_SHM_RING_STREAM_SLOTS = 16376,
 };
 
-/* Bytes of the segment that holds a ring of @slots. */
+/* Returns the size of the segment that holds a ring of @slots. */
 static inline size_t tdm_shm_seg_bytes(uint32_t slots)
 {
 	size_t n =
@@ -85,7 +87,9 @@ static inline size_t tdm_shm_seg_bytes(uint32_t slots)
 	return (n + TDM_SHM_PAGE_BYTES - 1) & ~(size_t)(TDM_SHM_PAGE_BYTES - 1);
 }
 
-/* The table of chunk heads, then the chunks. */
+/*
+ * Returns the size of a bounce area: the table of chunk heads, then the chunks.
+ */
 static inline size_t tdm_shm_bounce_bytes(uint32_t chunks)
 {
 	return ((size_t)chunks + 1) * TDM_SHM_CHUNK_BYTES;
@@ -93,7 +97,7 @@ static inline size_t tdm_shm_bounce_bytes(uint32_t chunks)
 
 /*
  * The hints page of a process: 8 summary words, one bit per leaf word, then
- * 504 leaf words, one bit per pair. Written by peers, cleared by the owner.
+ * 504 leaf words, one bit per pair. Peers set bits, the process clears them.
  * Garbage in it can at worst cause a needless poll or a delayed one.
  */
 enum {
@@ -110,16 +114,17 @@ struct tdm_shm_hints {
 tdm_static_assert(sizeof(struct tdm_shm_hints) == TDM_SHM_HINT_BYTES,
 		  "hints page layout");
 
-/* A mapping; none while all zero. */
+/* A mapping; all 0: none. */
 struct tdm_shm_region {
 	void *base;
 	size_t bytes;
-	int fd_plus1; /* own regions until the peer has them; 0: none */
+	/* descriptor + 1 of an own region until the peer has it; 0: none */
+	int fd_plus1;
 };
 
 /*
- * May this process make a region of @bytes? 0: RLIMIT_FSIZE is lower, and the
- * attempt would raise SIGXFSZ, setrlimit(2).
+ * Not 0 when this process may make a region of @bytes. 0: RLIMIT_FSIZE is
+ * lower, and the attempt would raise SIGXFSZ, setrlimit(2).
  */
 int tdm_shm_region_allowed(size_t bytes);
 
@@ -127,8 +132,8 @@ int tdm_shm_region_allowed(size_t bytes);
  * Make @bytes of zeroed memory in a memfd, allocated in full so that no later
  * touch can fail, mapped writable, then sealed against shrinking and growing
  * and, with @single_writer, against every later writable mapping and hole.
- * Errors: -errno of the call that failed, -EFBIG when it is not allowed; nothing
- * is left then.
+ * Errors: -errno of the call that failed, -EFBIG when tdm_shm_region_allowed()
+ * forbids it; after an error there is no region.
  */
 int tdm_shm_region_create(struct tdm_shm_region *r, const char *name,
 			  size_t bytes, int single_writer) tdm_must_check;
@@ -148,20 +153,22 @@ enum { TDM_SHM_BAD_REGION = -4097 }; /* beside the errno values */
 int tdm_shm_region_map(struct tdm_shm_region *r, int fd, size_t bytes,
 		       int single_writer) tdm_must_check;
 
-/* The peer has the descriptor: close ours, keep the mapping. */
+/*
+ * Called when the peer has the descriptor: closes ours and keeps the mapping.
+ */
 void tdm_shm_region_handed(struct tdm_shm_region *r);
 
 /* Unmap and close. Accepts a zeroed @r, and leaves it so. */
 void tdm_shm_region_fini(struct tdm_shm_region *r);
 
 /*
- * Does the head of a mapped peer segment match the announcement? Reads each
+ * Check that the head of a mapped peer segment is as announced. Reads each
  * field once. Returns 0 or -1.
  */
 int tdm_shm_seg_check(const struct tdm_shm_seg *seg, uint32_t slots,
 		      uint32_t gen, const uint8_t incarnation[16]);
 
-/* Fill the constant head of an own segment. */
+/* Fill in the constant part of the head of an own segment. */
 void tdm_shm_seg_init(struct tdm_shm_seg *seg, uint32_t slots, uint32_t gen,
 		      const uint8_t incarnation[16]);
 

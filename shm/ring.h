@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Single-producer, single-consumer ring of 128-byte slots. The slots lie in
- * the producer's segment, the consumer's progress word in the consumer's:
- * each process writes only memory of its own.
+ * Single-producer, single-consumer ring of 128-byte slots. The slots are in the
+ * producer's segment, the consumer's progress word is in the consumer's: each
+ * process writes only its own memory.
  *
  * A record takes n adjacent slots and never passes the ring's end (a PAD
  * record fills the remaining slots). Its first 8 bytes, word 0, hold the lap of
@@ -39,9 +39,9 @@ struct tdm_shm_ring_tx {
 	uint32_t idx;	 /* slot where the next record starts */
 	uint32_t lap;
 	uint32_t gen;	 /* number of the pair's ring: 0, 1, ... */
-	uint64_t head;	 /* slots published, over all rings of the pair */
+	uint64_t head;	 /* slots published in all rings of the pair */
 	uint64_t base;	 /* head when this ring began */
-	uint64_t credit; /* the consumer's progress at the last reading */
+	uint64_t credit; /* the consumer's progress, as last read */
 	/* head at the next liveness check; UINT64_MAX: never */
 	uint64_t look;
 	uint64_t limit; /* min(max(credit, base) + count, look) */
@@ -57,7 +57,10 @@ static inline tdm_a64 *tdm_shm_slot_word(uint8_t *slots, uint32_t idx)
 	return (tdm_a64 *)(void *)(slots + (size_t)idx * TDM_SHM_SLOT_BYTES);
 }
 
-/* Start with zeroed @slots; @dirty: zeroed bitmap of @count bits. */
+/*
+ * Set up a ring of @count zeroed @slots; @dirty is a zeroed bitmap of @count
+ * bits.
+ */
 static inline void tdm_shm_ring_tx_init(struct tdm_shm_ring_tx *r,
 					uint8_t *slots, uint32_t count,
 					uint64_t *dirty)
@@ -72,19 +75,19 @@ static inline void tdm_shm_ring_tx_init(struct tdm_shm_ring_tx *r,
 	r->limit = r->head + count;
 }
 
-/* The head at which the ring is full, by the last reading of progress. */
+/* Returns the head at which the ring is full, by the progress last read. */
 static inline uint64_t tdm_shm_ring_end(const struct tdm_shm_ring_tx *r)
 {
 	return (r->credit > r->base ? r->credit : r->base) + r->count;
 }
 
-/* Slots not in use, by the last reading of progress. */
+/* Returns how many slots are not in use, by the progress last read. */
 static inline uint32_t tdm_shm_ring_free(const struct tdm_shm_ring_tx *r)
 {
 	return (uint32_t)(tdm_shm_ring_end(r) - r->head);
 }
 
-/* Let no record end after @look, however much room there is. */
+/* Let no record end after position @look, however much room there is. */
 static inline void tdm_shm_ring_look(struct tdm_shm_ring_tx *r, uint64_t look)
 {
 	uint64_t end = tdm_shm_ring_end(r);
@@ -93,7 +96,10 @@ static inline void tdm_shm_ring_look(struct tdm_shm_ring_tx *r, uint64_t look)
 	r->limit = end < look ? end : look;
 }
 
-/* Take over the consumer's progress; -1: an impossible value. */
+/*
+ * Store the consumer's progress @consumed. Returns 0, or -1: the value is
+ * impossible.
+ */
 static inline int tdm_shm_ring_credit(struct tdm_shm_ring_tx *r,
 				      uint64_t consumed)
 {
@@ -106,7 +112,8 @@ static inline int tdm_shm_ring_credit(struct tdm_shm_ring_tx *r,
 
 /*
  * Publish the record of @n slots that starts at idx. @word0: without the lap.
- * The body has been written to slots from tdm_shm_ring_reserve().
+ * The caller has written the body to slots that tdm_shm_ring_reserve()
+ * returned.
  */
 static inline void tdm_shm_ring_publish(struct tdm_shm_ring_tx *r, uint32_t n,
 					uint64_t word0)
@@ -129,7 +136,8 @@ static inline void tdm_shm_ring_publish(struct tdm_shm_ring_tx *r, uint32_t n,
 }
 
 /*
- * Slots that must be free for a record of @n slots with @spare left after it.
+ * Returns how many slots must be free for a record of @n slots that leaves
+ * @spare.
  */
 static inline uint32_t tdm_shm_ring_need(const struct tdm_shm_ring_tx *r,
 					 uint32_t n, uint32_t spare)
@@ -140,9 +148,9 @@ static inline uint32_t tdm_shm_ring_need(const struct tdm_shm_ring_tx *r,
 }
 
 /*
- * Reserve @n slots for a record if @spare slots are left after it. Publishes a
- * PAD record if the record would cross the end of the ring. Returns the address
- * of the first slot, or NULL: it would end after `limit`.
+ * Reserve @n slots for a record, if @spare slots remain free after it.
+ * Publishes a PAD record if the record would cross the end of the ring. Returns
+ * the address of the first slot; NULL: the record would end after `limit`.
  */
 static inline uint8_t *tdm_shm_ring_reserve(struct tdm_shm_ring_tx *r,
 					    uint32_t n, uint32_t spare)
@@ -159,7 +167,9 @@ static inline uint8_t *tdm_shm_ring_reserve(struct tdm_shm_ring_tx *r,
 	return r->slots + (size_t)r->idx * TDM_SHM_SLOT_BYTES;
 }
 
-/* Bytes a record of a ring of @slots may carry, at most @most. */
+/*
+ * Returns how many bytes a record may carry in a ring of @slots, at most @most.
+ */
 static inline size_t tdm_shm_eager_room(uint32_t slots, size_t most)
 {
 	size_t room = (size_t)(slots / 4) * TDM_SHM_SLOT_BYTES -

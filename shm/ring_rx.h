@@ -11,7 +11,7 @@ struct tdm_shm_ring_rx {
 	uint32_t idx; /* slot where the next record starts */
 	uint32_t lap;
 	uint32_t gen;
-	uint64_t tail;	/* slots consumed, over all rings */
+	uint64_t tail;	/* slots consumed in all rings */
 	uint64_t shown; /* tail as last published */
 };
 
@@ -29,7 +29,7 @@ static inline const uint8_t *tdm_shm_ring_slot(const struct tdm_shm_ring_rx *r)
 	return r->slots + (size_t)r->idx * TDM_SHM_SLOT_BYTES;
 }
 
-/* Word 0 of the slot the consumer waits for. */
+/* Returns word 0 of the slot for which the consumer waits. */
 static inline uint64_t tdm_shm_ring_peek(const struct tdm_shm_ring_rx *r)
 {
 	return tdm_a64_load_acquire(
@@ -43,7 +43,8 @@ static inline int tdm_shm_ring_there(const struct tdm_shm_ring_rx *r,
 }
 
 /*
- * Can @word0, which is no record of this lap, be an earlier state of the slot?
+ * Not 0 when @word0, which is no record of this lap, can be an earlier state of
+ * the slot.
  */
 static inline int tdm_shm_ring_sane(const struct tdm_shm_ring_rx *r,
 				    uint64_t word0)
@@ -51,7 +52,7 @@ static inline int tdm_shm_ring_sane(const struct tdm_shm_ring_rx *r,
 	return !(uint32_t)word0 || (int32_t)((uint32_t)word0 - r->lap) < 0;
 }
 
-/* Step over a record of @n slots; @n <= count - idx. */
+/* Step over a record of @n slots; @n must be <= count - idx. */
 static inline void tdm_shm_ring_step(struct tdm_shm_ring_rx *r, uint32_t n)
 {
 	r->idx += n;

@@ -13,13 +13,15 @@
  * Invariants:
  *  1. Only the region's owner checks key, range and access, in get(). A refusal
  *     has no effect or event at the target, and does not break the pair.
- *  2. Before each access to a region its owner is asked whether it was closed.
- *     A pulled read succeeds only if the region was open when the last byte had
- *     been read: the second ACK tells.
+ *  2. Before each access to a region this code asks the owner whether it was
+ *     closed. A pulled read succeeds only if the region was still open after
+ *     the last byte was read: the second ACK tells.
  *  3. Each operation ends once: by the target's last record or with the
  *     session.
  *  4. A record is consumed as a whole or stays in the ring: steps that can fail
  *     for want of memory come first.
+ *  5. The bytes of a write that belong in the last cache line of the target are
+ *     stored last: here by tdm_place(), by cma.c if they are announced.
  * Locking: domain lock held. Spec: fi_rma(3), include/tdm_rma.h,
  * doc/PROTOCOL-shm.md "One-sided operations".
  */
@@ -44,7 +46,7 @@ enum {
 
 /* ---- initiator ----------------------------------------------------------- */
 
-/* Most payload of a WRITE in the present ring. */
+/* Returns the greatest payload of a WRITE in the present ring. */
 static size_t write_most(const struct tdm_shm_pair *pair)
 {
 	return tdm_shm_eager_room(pair->tx.count, pair->ep->eager_most + 8) - 8;
@@ -196,7 +198,10 @@ void tdm_shm_read_pulled(struct tdm_shm_op *op, int err, int alone)
 		tdm_shm_op_end(op, err);
 }
 
-/* The read @id of ours, if it waits for its first answer and has @len bytes. */
+/*
+ * Returns the read of this process with id @id if it waits for its first answer
+ * and has @len bytes, else NULL.
+ */
 static struct tdm_shm_op *asked(struct tdm_shm_pair *pair, uint64_t id,
 				uint64_t len)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One-sided operations of the shared-memory peer. A write is a message whose
- * receive entry comes from a memory region; a read is a write in the other
- * direction that the initiator asks for. See doc/PROTOCOL-shm.md, "One-sided
- * operations".
+ * receive entry comes from a memory region; a read makes the target send a
+ * message back whose receive is the buffer of the read. See
+ * doc/PROTOCOL-shm.md, "One-sided operations".
  */
 #ifndef TDM_SHM_RMA_H
 #define TDM_SHM_RMA_H
@@ -18,34 +18,38 @@
 enum tdm_shm_read_step {
 	TDM_SHM_READ_ASKED,   /* READ was sent */
 	TDM_SHM_READ_PULLING, /* RTS_READ came: a pull fetches the bytes */
-	TDM_SHM_READ_CONFIRM, /* the bytes are here: was the region closed? */
+	/* the bytes are here; is the region still open? */
+	TDM_SHM_READ_CONFIRM,
 };
 
 /*
  * fi_rma(3) and fi_atomic(3) at the initiator: as tdm_shm_tx_send(), for FI_RMA
  * or FI_ATOMIC with FI_READ or FI_WRITE. A write completes when the target has
- * placed it, whatever level was asked for: only the target can tell whether it
- * is allowed.
+ * placed it, whatever completion level was requested: only the target can tell
+ * whether the write is allowed.
  */
 ssize_t tdm_shm_rma_send(struct tdm_shm_ep *ep, struct tdm_xfer *x);
 
 /*
- * Handle the record of a one-sided operation at @slot. Returns 0: step over it;
- * -FI_EAGAIN: try again later; else the pair is broken.
+ * Handle the record of a one-sided operation at @slot. Returns 0: the caller
+ * steps over the record; -FI_EAGAIN: try again later; else the pair is broken.
  */
 int tdm_shm_rma_rx(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		   const uint8_t *slot);
 
-/* An ACK for @op, which is one-sided. Returns 0, or -1: not possible now. */
+/*
+ * Handle an ACK for the one-sided @op. Returns 0, or -1: @op does not wait for
+ * one.
+ */
 int tdm_shm_rma_ack(struct tdm_shm_op *op, unsigned status);
 
 /*
- * The pull of the read @op has ended with @err, positive errno or 0. @alone:
- * the target has forgotten the read and confirms nothing.
+ * Called when the pull of the read @op has ended with @err, positive errno or
+ * 0. @alone: the target has forgotten the read and will not confirm it.
  */
 void tdm_shm_read_pulled(struct tdm_shm_op *op, int err, int alone);
 
-/* Was the region behind @entry closed? 0 for entries of messages. */
+/* Not 0 when a region of @entry was closed; 0 for entries of messages. */
 static inline int tdm_shm_revoked(const struct tdm_shm_ep *ep,
 				  const struct fi_peer_rx_entry *entry)
 {
@@ -53,27 +57,27 @@ static inline int tdm_shm_revoked(const struct tdm_shm_ep *ep,
 }
 
 /*
- * The entry of the region that @req asks for. Errors: -FI_EAGAIN, try again
- * later; any other: refused.
+ * Set *@entry to the entry of the region that @req names. Errors: -FI_EAGAIN:
+ * try again later; any other: refused.
  */
 int tdm_shm_rma_region(const struct tdm_shm_pair *pair,
 		       const struct tdm_rma_request *req,
 		       struct fi_peer_rx_entry **entry);
 
-/* Begin *@req: @access to the ranges at @where, but for its length. */
+/* Set up *@req for @access to the ranges at @where, except its length. */
 void tdm_shm_rma_request(struct tdm_rma_request *req,
 			 const struct tdm_shm_pair *pair,
 			 const struct tdm_shm_where *where, uint64_t access);
 
-/* Send the ACK of the peer's operation @id, by @ctl. */
+/* Send the ACK for the peer's operation @id, in @ctl. */
 void tdm_shm_rma_answer(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl,
 			uint64_t id, unsigned status);
 
 enum { TDM_SHM_TX_SPARE = 2 }; /* slots kept for control records */
 
 /*
- * As tdm_shm_tx_room(), for a record of @n slots of @x with room before it for
- * the RANGES that tdm_shm_ranges_put() publishes.
+ * As tdm_shm_tx_room(), for a record of @n slots of @x, with room in front of
+ * it for the RANGES that tdm_shm_ranges_put() publishes.
  */
 static inline uint8_t *tdm_shm_ranges_room(struct tdm_shm_pair *pair,
 					   const struct tdm_xfer *x, uint32_t n)

@@ -5,15 +5,16 @@
  *
  * Invariants:
  *  1. A record's head is copied and validated before it is used. Payload is
- *     copied straight to the receive buffer with the validated length; a peer
- *     that writes meanwhile spoils only its own message.
- *  2. A record is stepped over only when it has been handled completely; for
- *     want of memory it stays and is tried again.
+ *     copied straight to the receive buffer, by the validated length; a peer
+ *     that changes it meanwhile spoils only its own message.
+ *  2. The receiver steps over a record only when it has handled it completely;
+ *     when memory is out, the record stays and is tried again.
  *  3. Messages are offered to the SRX in ring order; one whose bytes are being
  *     fetched does not delay those after it.
- *  4. Completion first, then free_entry, each once (fi_peer(3)).
- *  5. Entries that the owner has queued belong to it: they are used only in
- *     start and discard, through entry->peer_context.
+ *  4. For each entry the completion is written first, then free_entry() is
+ *     called, each once (fi_peer(3)).
+ *  5. Entries that the owner has queued belong to it: only start and discard
+ *     use them, through entry->peer_context.
  * Locking: domain lock held. Spec: fi_peer(3) PEER SRX,
  * doc/PROTOCOL-shm.md "Records".
  */
@@ -48,7 +49,7 @@ static inline int srx_get(const struct tdm_shm_pair *pair, int tagged,
 			srx->owner_ops->get_msg(srx, attr, entry);
 }
 
-/* The offer to the owner for the record at @slot: a message of @len bytes. */
+/* Returns the offer for the record at @slot: a message of @len bytes. */
 static inline struct tdm_offer offer_of(const struct tdm_shm_pair *pair,
 					const uint8_t *slot, size_t len)
 {
@@ -62,7 +63,8 @@ static inline struct tdm_offer offer_of(const struct tdm_shm_pair *pair,
 }
 
 /*
- * A receive with several buffers, or one too short for the message, fi_cq(3).
+ * Place a message in a receive with several buffers, or in one that is too
+ * short for it, fi_cq(3).
  */
 static tdm_noinline void eager_scatter(struct tdm_shm_ep *ep,
 				       struct fi_peer_rx_entry *entry,
@@ -76,7 +78,7 @@ static tdm_noinline void eager_scatter(struct tdm_shm_ep *ep,
 		tdm_done_recv_err(&ep->done, entry, tdm_truncated(n, len - n));
 }
 
-/* Copy the payload to the receive and end it. */
+/* Copy the payload to the receive and complete it. */
 static tdm_always_inline void eager_place_now(struct tdm_shm_pair *pair,
 					      struct fi_peer_rx_entry *entry,
 					      const void *payload, size_t len)
@@ -139,7 +141,7 @@ static void deliver_ack(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl,
 	answer(pair, ctl, id, TDM_SHM_STATUS_OK);
 }
 
-/* The sender wants an ACK after placement: allocate it first. */
+/* The sender wants an ACK after placement: allocate the ACK first. */
 static int rx_eager_deliver(struct tdm_shm_pair *pair,
 			    const struct tdm_shm_rec *rec,
 			    struct fi_peer_match_attr *attr,
@@ -181,7 +183,7 @@ static int rx_eager_deliver(struct tdm_shm_pair *pair,
 	return ret;
 }
 
-/* A message without flags, @len bytes of payload at @payload. */
+/* Handle a message without flags that has @len bytes of payload at @payload. */
 static tdm_always_inline int rx_plain(struct tdm_shm_pair *pair, int tagged,
 				      const uint8_t *slot, size_t len)
 {
@@ -258,9 +260,7 @@ static int rx_rts(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 	struct fi_peer_rx_entry *entry;
 	struct tdm_shm_pull *pull;
 
-	/*
-	 * The sender stops announcing at this number, so it broke the protocol.
-	 */
+	/* A sender stops at this number: the peer broke the protocol. */
 	if (tdm_unlikely(pair->waiting >= ep->announced_most))
 		return -FI_EPROTO;
 	pull = tdm_pool_alloc(&ep->pulls);
@@ -301,8 +301,8 @@ drop:
 /* ---- control records ----------------------------------------------------- */
 
 /*
- * Continue in the next ring. Its memory was sent before this record was
- * written, so it can be read now.
+ * Handle MOVED: continue in the next ring. The peer sent that ring's memory
+ * before it wrote this record, so it can be read now.
  */
 static int rx_moved(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		    uint64_t gen)
@@ -344,9 +344,10 @@ static int rx_fail(struct tdm_shm_pair *pair, uint64_t id)
 }
 
 /*
- * The sender cancels a message: it succeeds if the message is still unmatched.
+ * The sender cancels the message @id (FAIL with aux 1): if no receive has
+ * matched it, drop it and answer with STATUS_ACCESS; else do nothing.
  */
-static void rx_withdrawn(struct tdm_shm_pair *pair, uint64_t id)
+static void rx_cancel(struct tdm_shm_pair *pair, uint64_t id)
 {
 	struct tdm_shm_ep *ep = pair->ep;
 	struct tdm_list_ends ends;
@@ -370,8 +371,8 @@ static void rx_withdrawn(struct tdm_shm_pair *pair, uint64_t id)
 }
 
 /*
- * Returns 0: step over the record; 1: it was stepped over; -FI_EAGAIN: try
- * again later; else the pair is broken.
+ * Handle a control record. Returns 0: the caller steps over it; 1: it was
+ * stepped over; -FI_EAGAIN: try again later; else the pair is broken.
  */
 static int rx_control(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		      const uint8_t *slot)
@@ -393,7 +394,7 @@ static int rx_control(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 			       0;
 	case TDM_SHM_REC_FAIL:
 		if (rec->aux) {
-			rx_withdrawn(pair, tag);
+			rx_cancel(pair, tag);
 			return 0;
 		}
 		return rx_fail(pair, tag);
@@ -447,7 +448,7 @@ int tdm_shm_rx_left(struct tdm_shm_pair *pair, const uint8_t *record,
 	return rx_control(pair, &rec, record);
 }
 
-/* Returns 0 when the record was stepped over, else why it was not. */
+/* Handle a record. Returns 0: it was stepped over; else why it was not. */
 static inline int rx_record(struct tdm_shm_pair *pair, uint64_t word0)
 {
 	int ret;
@@ -461,7 +462,7 @@ static inline int rx_record(struct tdm_shm_pair *pair, uint64_t word0)
 	return ret;
 }
 
-/* Publish our progress: after many slots, and when the ring is empty. */
+/* Publish our progress after many slots, and when the ring is empty. */
 static void rx_show(struct tdm_shm_pair *pair)
 {
 	pair->rx.shown = pair->rx.tail;
@@ -529,13 +530,13 @@ static void start_lost(struct tdm_shm_ep *ep, struct fi_peer_rx_entry *entry,
 	tdm_shm_unexp_free(u);
 }
 
-/* Has the session by which the message came not been ended yet? */
+/* Not 0 while the session through which @u came has not been ended. */
 static int unexp_here(const struct tdm_shm_unexp *u)
 {
 	return u->pair->state == TDM_SHM_PAIR_UP && u->pair->epoch == u->epoch;
 }
 
-/* Is it up? */
+/* Not 0 while the session through which @u came is up. */
 static int unexp_live(const struct tdm_shm_unexp *u)
 {
 	return unexp_here(u) && !u->pair->broken;

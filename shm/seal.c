@@ -25,8 +25,8 @@
 enum { PROVEN = offsetof(struct tdm_shm_sealed, proof) };
 
 /*
- * The bytes that the proof in @at covers; @first is the message before it, or
- * NULL.
+ * Returns the bytes that the proof in @at covers; @first is the message that it
+ * answers, or NULL.
  */
 static struct tdm_auth_text text_of(const struct tdm_shm_sealed *at,
 				    const struct tdm_shm_sealed *first)
@@ -34,7 +34,9 @@ static struct tdm_auth_text text_of(const struct tdm_shm_sealed *at,
 	return tdm_auth_text(at, PROVEN, first, sizeof(*first));
 }
 
-/* The bytes that the last proof covers: both HELLOs with their proofs. */
+/*
+ * Returns the bytes that the last proof covers: both HELLOs with their proofs.
+ */
 static struct tdm_auth_text whole(const struct tdm_shm_sealed *initiator,
 				  const struct tdm_shm_sealed *acceptor)
 {
@@ -76,8 +78,8 @@ int tdm_shm_seal_hello(struct tdm_shm_session *s, const struct tdm_shm_hello *h)
 }
 
 /*
- * The key that @msg proves: the initiator's own in the answer to it, else any of
- * the endpoint. NULL: none.
+ * Returns the key that @msg proves: the initiator's own if @msg answers it,
+ * else any key of the endpoint. NULL: none.
  */
 static const struct tdm_auth_key *proven(const struct tdm_shm_session *s,
 					 const struct tdm_shm_msg *msg)

@@ -7,23 +7,24 @@
 #include "shm/attach.h"
 
 /*
- * @h, our HELLO, becomes s->seals->own with the proof of s->key. Errors:
+ * Make s->seals->own from @h, our HELLO, with the proof of s->key. Errors:
  * -errno.
  */
 int tdm_shm_seal_hello(struct tdm_shm_session *s,
 		       const struct tdm_shm_hello *h) tdm_must_check;
 
 /*
- * Judge @msg, the other side's HELLO. Not 0: it proves the key of the attach,
- * which an acceptor finds by that (s->key), or there is neither proof nor key.
- * Later proofs cover this HELLO.
+ * Check @msg, the HELLO of the other side. Not 0 when it proves a key that this
+ * side has, or when there is neither proof nor key. The key becomes s->key: an
+ * acceptor finds by it which key the attach is for. Later proofs cover this
+ * HELLO.
  */
 int tdm_shm_seal_ok(struct tdm_shm_session *s, const struct tdm_shm_msg *msg);
 
-/* Send READY, with the last proof where there is a key. Errors: -errno. */
+/* Send READY, with the last proof if there is a key. Errors: -errno. */
 int tdm_shm_seal_ready(struct tdm_shm_session *s) tdm_must_check;
 
-/* Not 0 when the READY @msg has the proof it must have. */
+/* Not 0 when the READY @msg has the right proof, or needs none. */
 int tdm_shm_seal_done(const struct tdm_shm_session *s,
 		      const struct tdm_shm_msg *msg);
 

@@ -5,9 +5,9 @@
  * rma.c has the other side and the records.
  *
  * Invariants:
- *  1. The region's entry is held until the last answer.
- *  2. Bytes that find no room in the ring are copied at once: a later operation
- *     must not change them.
+ *  1. A serve holds the region's entry until the last answer.
+ *  2. Bytes that find no room in the ring are copied when the READ is handled:
+ *     a later operation must not change them.
  * Locking: domain lock held. Spec: doc/PROTOCOL-shm.md "One-sided operations".
  */
 #include "shm/serve.h"
@@ -25,7 +25,7 @@ struct tdm_shm_op *tdm_shm_serve_find(struct tdm_shm_pair *pair, uint64_t id)
 {
 	struct tdm_list *pos;
 
-	/* They end about in order: it is usually the first. */
+	/* Serves end about in order: usually it is the first. */
 	tdm_list_for_each(pos, &pair->serves) {
 		struct tdm_shm_op *op =
 			tdm_list_entry(pos, struct tdm_shm_op, node);
@@ -36,7 +36,7 @@ struct tdm_shm_op *tdm_shm_serve_find(struct tdm_shm_pair *pair, uint64_t id)
 	return NULL;
 }
 
-/* Remove @s from the pair and give the region's entry back. */
+/* Remove @s from its pair and give the region's entry back. */
 static void serve_settle(struct tdm_shm_serve *s)
 {
 	struct tdm_shm_pair *pair = s->op.pair;
@@ -109,7 +109,7 @@ static struct tdm_shm_serve *serve_alloc(struct tdm_shm_pair *pair)
 	return s;
 }
 
-/* Answer with the bytes. Returns 1, or 0: not possible now. */
+/* Answer with the bytes in a READ_DATA. Returns 1, or 0: not possible now. */
 static int serve_eager(struct tdm_shm_serve *s)
 {
 	struct tdm_shm_pair *pair = s->op.pair;
@@ -139,8 +139,9 @@ static int serve_eager(struct tdm_shm_serve *s)
 }
 
 /*
- * A short answer finds no room: copy the bytes, since later operations must not
- * change them. Returns 0, or -FI_EAGAIN: the record stays.
+ * Called when a short answer finds no room: copies the bytes, since later
+ * operations must not change them. Returns 0, or -FI_EAGAIN: the READ stays in
+ * the ring.
  */
 static int serve_sample(struct tdm_shm_serve *s)
 {

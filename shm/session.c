@@ -42,7 +42,7 @@
 
 #define BIT(state) (1u << TDM_SHM_SESSION_##state)
 
-/* By state: those that may follow. */
+/* By state: bits of the states that may follow. */
 static const unsigned next[] tdm_unused = {
 	[TDM_SHM_SESSION_NEW] = BIT(SENT) | BIT(ACCEPTED),
 	[TDM_SHM_SESSION_SENT] = BIT(UP),
@@ -83,8 +83,9 @@ void tdm_shm_session_free(struct tdm_shm_session *s)
 	if (s->state == TDM_SHM_SESSION_ACCEPTED)
 		ep->unauth--;
 	/*
-	 * The peer's next send sees this, before its progress reads the
-	 * lifeline. For the peer the session may be up before it is for us.
+	 * The next send of the peer sees this, before its progress reads the
+	 * lifeline. For the peer, the session may already be up when it is not
+	 * for us.
 	 */
 	if (s->own.base)
 		tdm_a32_store_release(
@@ -120,7 +121,7 @@ void tdm_shm_session_free(struct tdm_shm_session *s)
 }
 
 /*
- * A pidfd is used where there is one; without it only the lifeline tells that
+ * Uses a pidfd if the kernel has them; without one only the lifeline tells that
  * the peer has died.
  */
 int tdm_shm_session_creds(struct tdm_shm_session *s)
@@ -214,8 +215,8 @@ int tdm_shm_session_hello(struct tdm_shm_session *s)
 }
 
 /*
- * Accept an eventfd, or at least a file of that family: writing 8 bytes to it
- * can neither raise a signal nor reach a disk file.
+ * Check that @fd is an eventfd, or at least a file of that family: writing 8
+ * bytes to it can neither raise a signal nor reach a disk file.
  */
 static int eventfd_check(int fd)
 {
@@ -225,7 +226,8 @@ static int eventfd_check(int fd)
 }
 
 /*
- * Can we read the peer's memory? Test with a number that only the peer knows.
+ * Not 0 when process_vm_readv(2) reads the peer's memory. Tests it with a
+ * number that only the peer knows.
  */
 static int cma_probe(const struct tdm_shm_session *s,
 		     const struct tdm_shm_hello *h)

@@ -6,8 +6,8 @@
  * Invariants:
  *  1. Per pair, messages enter the ring in the order they were sent: the
  *     receiver matches in that order however the bytes travel.
- *  2. A send begins as a whole or not at all; after -FI_EAGAIN only a started
- *     attach remains.
+ *  2. A send that returns -FI_EAGAIN has changed nothing, except that it may
+ *     have started an attach.
  *  3. Control records are never lost: they wait on pair->ctl, and messages
  *     leave TDM_SHM_TX_SPARE slots free for them.
  * Locking: domain lock held. Spec: fi_msg(3), fi_cq(3) completion levels,
@@ -36,8 +36,8 @@ enum {
 };
 
 /*
- * If more time than this passes between two checks, the next comes after the
- * next record.
+ * If more time than this passes between two checks, the next check comes after
+ * the next record.
  */
 static const uint64_t tx_look_ns = 10 * 1000 * 1000;
 
@@ -56,8 +56,9 @@ void tdm_shm_tx_credit(struct tdm_shm_pair *pair)
  * application whose reads always find completions makes no progress, and a peer
  * that died while polling asks for no wake-up. So the ring calls here after a
  * number of slots, which grows with each call. A peer that has consumed records
- * since is alive; otherwise, and if the last check was long ago, the kernel is
- * asked. Leaves room for a record of @n slots and @spare.
+ * since the last check is alive; otherwise, and if the last check was long ago,
+ * the function asks the kernel. It leaves room for a record of @n slots and
+ * @spare.
  */
 static void tx_look(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
 {
@@ -110,7 +111,7 @@ static tdm_noinline ssize_t tx_dead(struct tdm_shm_pair *pair,
 	struct tdm_shm_ep *ep = pair->ep;
 	fi_addr_t peer = tdm_shm_op_peer(pair);
 
-	/* Operations that began earlier must end earlier. */
+	/* Operations that began before @x must end before it. */
 	tdm_shm_ep_progress(ep);
 	if (!x)
 		return -FI_EAGAIN;
@@ -144,7 +145,7 @@ int tdm_shm_tx_fenced(struct tdm_shm_pair *pair)
 
 /* ---- messages ------------------------------------------------------------ */
 
-/* Write the body of an eager record. @id: with TDM_SHM_REC_DELIVER. */
+/* Write the body of an eager record. @id is used with TDM_SHM_REC_DELIVER. */
 static inline void eager_write(uint8_t *slot, const struct tdm_xfer *x,
 			       uint8_t flags, uint64_t id)
 {
@@ -165,14 +166,17 @@ static inline void eager_write(uint8_t *slot, const struct tdm_xfer *x,
 		tdm_iov_copy_from(body, x->iov, x->count, 0, x->len);
 }
 
-/* The most common message: one slot, no flags, one buffer. */
+/* Not 0 for the most common message: one slot, no flags, one buffer. */
 static inline int is_small(const struct tdm_xfer *x)
 {
 	return x->len <= TDM_SHM_BODY_BYTES && x->count == 1 &&
 	       !(x->flags & (FI_REMOTE_CQ_DATA | TDM_DELIVERED | FI_FENCE));
 }
 
-/* Send one; the caller reports its completion. -1: no room. */
+/*
+ * Send a message that is_small() describes. The caller reports its completion.
+ * Returns 0, or -1: no room.
+ */
 static tdm_always_inline int put_small(struct tdm_shm_pair *pair, uint64_t op,
 				       uint64_t tag, const void *buf,
 				       size_t len)
@@ -273,8 +277,9 @@ void tdm_shm_rts_fill(struct tdm_shm_rts *rts, struct tdm_shm_op *op,
 }
 
 /*
- * The peer takes no payload of the inject @x now: copy the payload to @op, and
- * report its completion unless a higher level was asked for.
+ * Called when the peer accepts no payload of the inject @x now: copies the
+ * payload to @op, and reports the completion unless a higher level was
+ * requested.
  */
 static int own_payload(struct tdm_shm_op *op, struct tdm_xfer *x)
 {
@@ -423,7 +428,7 @@ ssize_t tdm_shm_tx_slow(struct tdm_shm_ep *ep, struct tdm_shm_pair *pair,
 					  tdm_shm_tx_send(ep, x);
 }
 
-/* The peer takes no payload now: announce. */
+/* Send @x while the peer accepts no payload: by an announcement. */
 static tdm_noinline ssize_t send_held(struct tdm_shm_pair *pair,
 				      struct tdm_xfer *x)
 {
@@ -452,7 +457,7 @@ ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 
 /* ---- fi_inject(), fi_tinject() ------------------------------------------- */
 
-/* An inject that has to wait, is long, or is the first to its peer. */
+/* Send an inject that has to wait, is long, or is the first to its peer. */
 static tdm_noinline ssize_t inject_other(struct tdm_shm_ep *ep, uint64_t op,
 					 uint64_t tag, const void *buf,
 					 size_t len, fi_addr_t addr)
@@ -476,7 +481,10 @@ static tdm_noinline ssize_t inject_full(struct tdm_shm_pair *pair, uint64_t op)
 	return tdm_shm_tx_full(pair, &x);
 }
 
-/* Writes most injects to the ring without building a struct tdm_xfer. */
+/*
+ * Send an inject; most are written to the ring without building a struct
+ * tdm_xfer.
+ */
 static tdm_always_inline ssize_t inject(struct fid_ep *fid, uint64_t op,
 					uint64_t tag, const void *buf,
 					size_t len, fi_addr_t addr)

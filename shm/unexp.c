@@ -43,8 +43,8 @@ void tdm_shm_unexp_init(struct tdm_shm_ep *ep)
 }
 
 /*
- * The pool of domain->unexp for @len bytes, or UNEXP_POOLS: none is large
- * enough.
+ * Returns the number of the pool in domain->unexp for @len bytes; UNEXP_POOLS:
+ * none is large enough.
  */
 static unsigned pool_for(const struct tdm_shm_domain *domain, size_t len)
 {
@@ -122,8 +122,8 @@ static void unhold(struct tdm_shm_pair *pair)
 }
 
 /*
- * All pairs may send payload again when half of the allowance is free; @pair,
- * if it uses little of its share, in any case.
+ * Let all pairs send payload again when half of the allowance is free; let
+ * @pair do so in any case if it uses little of its share.
  */
 static void unhold_some(struct tdm_shm_pair *pair)
 {

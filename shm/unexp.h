@@ -9,37 +9,52 @@
 #include "shm/ep.h"
 
 /*
- * Memory used by a message of which @len bytes are kept here, the owner's entry
- * included.
+ * Returns how much memory a message uses of which @len bytes are kept here, the
+ * owner's entry included.
  */
 size_t tdm_shm_unexp_bytes(const struct tdm_shm_pair *pair, size_t len);
 
-/* A message of which @len bytes are kept here. NULL: out of memory. */
+/*
+ * Allocates a message of which @len bytes are kept here. NULL: out of memory.
+ */
 struct tdm_shm_unexp *tdm_shm_unexp_alloc(struct tdm_shm_pair *pair,
 					  size_t len);
 
-/* An announced message, whose bytes @pull will fetch. NULL: out of memory. */
+/*
+ * Allocates an announced message, whose bytes @pull will fetch. NULL: out of
+ * memory.
+ */
 struct tdm_shm_unexp *tdm_shm_unexp_announced(struct tdm_shm_pull *pull);
 void tdm_shm_unexp_free(struct tdm_shm_unexp *u);
 
-/* Find the account of @ep, whose receive side has been bound. */
+/* Find the account of @ep, whose receive side must have been bound. */
 void tdm_shm_unexp_init(struct tdm_shm_ep *ep);
 
-/* A session of @pair begins: it is held if the account is full. */
+/*
+ * Called when a session of @pair begins: the pair is held if the account is
+ * full.
+ */
 void tdm_shm_unexp_begin(struct tdm_shm_pair *pair);
 
 /*
- * A session of @pair has ended: drop announced messages if the account is full.
+ * Called when a session of @pair has ended: drops its announced messages if the
+ * account is full.
  */
 void tdm_shm_unexp_lost(struct tdm_shm_pair *pair);
 
-/* Payload was kept: hold @pair if it uses too much. */
+/*
+ * Called when payload of @pair has been kept: holds the pair if it uses too
+ * much.
+ */
 void tdm_shm_unexp_kept(struct tdm_shm_pair *pair);
 
-/* Source of an unexpected entry, for foreach_unspec_addr(). */
+/* Returns the source of an unexpected entry, for foreach_unspec_addr(). */
 fi_addr_t tdm_shm_rx_source(struct fi_peer_rx_entry *entry);
 
-/* fi_close: the owner discards unexpected messages later. */
+/*
+ * Called at fi_close of @ep: detaches its unexpected messages, which the owner
+ * discards later.
+ */
 void tdm_shm_rx_orphan(struct tdm_shm_ep *ep);
 
 #endif /* TDM_SHM_UNEXP_H */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See way.h. Messages of one class take the same way for a run; the first ones
- * of a run still meet messages of the run before and do not count. A way that
- * was tried and found bad is tried less and less often, until the cost of the
- * chosen one changes: then the machine has changed, and all are tried again. A
- * class of which nothing is known begins with what is known of the nearest one.
+ * The choice of a way; see way.h. Messages of one class take the same way for a
+ * *run* of messages; the first messages of a run do not count, since they still
+ * overlap with the run before. A way that was tried and found bad is tried less
+ * and less often, until the cost of the chosen one changes: then the machine
+ * has changed, and all are tried again. A class of which nothing is known
+ * begins with what is known of the nearest one.
  */
 #include "shm/way.h"
 
@@ -20,7 +21,10 @@ enum {
 	/* the same for messages of 1 MiB and more */
 	WAY_LONG_TRIAL = 3,
 	WAY_LONG_SKIP = 1,
-	/* runs of the chosen way between trials; most, of ways that are bad */
+	/*
+	 * runs of the chosen way between trials; greatest number of them, for
+	 * ways that are bad
+	 */
 	WAY_EVERY = 4,
 	WAY_SELDOM = 64,
 };
@@ -37,7 +41,7 @@ static unsigned class_of(uint64_t bytes)
 	return c;
 }
 
-/* Begin to use class @k: take over what the nearest class in use has learned. */
+/* Begin to use class @k with what the nearest class in use has learned. */
 static void adopt(struct tdm_shm_ways *w, unsigned k)
 {
 	unsigned d;
@@ -97,7 +101,10 @@ static void try_next(struct tdm_shm_way_class *c, uint8_t best)
 	begin(c, c->next, 1);
 }
 
-/* A run of the present way is over; its cost is @cost. What follows? */
+/*
+ * Called when a run of the present way is over, with its cost: chooses the next
+ * way.
+ */
 static void decide(struct tdm_shm_way_class *c, uint32_t cost)
 {
 	uint64_t before = c->cost[c->now];
@@ -132,7 +139,10 @@ static void decide(struct tdm_shm_way_class *c, uint32_t cost)
 		begin(c, best, 0);
 }
 
-/* Is the run long enough, or has it shown that another way is far better? */
+/*
+ * Not 0 when the run is long enough, or has shown that another way is far
+ * better.
+ */
 static int is_over(const struct tdm_shm_way_class *c, uint32_t length,
 		   uint32_t skip, uint64_t cost)
 {

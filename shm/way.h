@@ -3,8 +3,8 @@
  * The ways by which an announced message can reach its receive, and what each
  * has cost this pair lately. Which way is fastest depends on the machine, on
  * the size, on what both processes do meanwhile, and it changes while they run.
- * So it is measured: most messages take the way that was cheapest, and now and
- * then a few take another one.
+ * So this code measures: most messages take the way that was cheapest, and now
+ * and then a few take another one.
  *
  * Pure: no clock, no system call.
  */
@@ -15,28 +15,30 @@
 
 enum tdm_shm_way {
 	TDM_SHM_WAY_READ,   /* the receiver reads the sender's memory */
-	TDM_SHM_WAY_BOTH,   /* and the sender sends chunks meanwhile */
-	TDM_SHM_WAY_CHUNKS, /* chunks, as long as they keep coming */
+	TDM_SHM_WAY_BOTH,   /* and the sender also sends chunks */
+	TDM_SHM_WAY_CHUNKS, /* chunks only, as long as they keep coming */
 	TDM_SHM_WAYS
 };
 
 enum {
 	TDM_SHM_WAY_LEAST_BYTES = 16 * 1024, /* shorter messages are read */
 	TDM_SHM_WAY_CLASSES = 10,	     /* 16 KiB, 32 KiB, ... 8 MiB */
-	TDM_SHM_WAY_TRIAL = 16,		     /* messages by another one */
+	/* messages of a trial of another way */
+	TDM_SHM_WAY_TRIAL = 16,
 };
 
 /* What is known of messages of one size class. */
 struct tdm_shm_way_class {
 	uint32_t cost[TDM_SHM_WAYS]; /* ns for 64 KiB; 0: not known */
 	uint8_t now;		     /* the way that messages take */
-	uint8_t trial;		     /* 1: only to learn its cost */
-	uint8_t next;		     /* the way tried last */
-	uint8_t due;		     /* trials that are due at once */
-	uint8_t every;		     /* runs between trials */
-	uint8_t wait;		     /* runs until the next trial */
-	uint32_t count;		     /* messages of this run */
-	uint64_t ns, bytes;	     /* of those that count */
+	/* 1: it is only tried, to learn its cost */
+	uint8_t trial;
+	uint8_t next;	    /* the way tried last */
+	uint8_t due;	    /* trials that are due at once */
+	uint8_t every;	    /* runs between trials */
+	uint8_t wait;	    /* runs until the next trial */
+	uint32_t count;	    /* messages of this run */
+	uint64_t ns, bytes; /* sums over the messages that count */
 };
 
 struct tdm_shm_ways {
@@ -44,14 +46,14 @@ struct tdm_shm_ways {
 };
 
 /*
- * The way for a message of @bytes, at least TDM_SHM_WAY_LEAST_BYTES. Zeroed
- * @w: nothing is known.
+ * Returns the way for a message of @bytes, at least TDM_SHM_WAY_LEAST_BYTES. If
+ * @w is all 0, nothing is known yet.
  */
 enum tdm_shm_way tdm_shm_way_choose(struct tdm_shm_ways *w, uint64_t bytes);
 
 /*
- * A message of @bytes came by @way and took @ns: from its announcement, or from
- * the end of the message before if that was later.
+ * Record that a message of @bytes came by @way and took @ns: from its
+ * announcement, or from the end of the message before it if that was later.
  */
 void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
 		      enum tdm_shm_way way, uint64_t ns);
