@@ -32,7 +32,7 @@ static void follow(struct tdm_ep *alias)
 	alias->av = ep->av;
 	alias->tx_cq = ep->tx_cq;
 	alias->rx_cq = ep->rx_cq;
-	alias->plain = ep->plain;
+	alias->special = ep->special;
 	alias->directed = ep->directed;
 	alias->exact = ep->exact;
 	alias->inject_bytes = ep->inject_bytes;

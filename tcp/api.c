@@ -159,7 +159,7 @@ static tdm_flatten ssize_t tagged_inject(struct fid_ep *ep, const void *buf,
 /* ---- receives ------------------------------------------------------------ */
 
 /*
- * Flags that are not plain: refused, or FI_EXACT_DIRECTED_RECV asks for more,
+ * Special flags: refused, or FI_EXACT_DIRECTED_RECV asks for more,
  * fi_getinfo(3): "FI_ADDR_UNSPEC is not allowed". A claim already has its
  * message.
  */

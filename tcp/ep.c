@@ -289,15 +289,15 @@ static const struct tdm_ep_kind whole = {
 };
 
 /*
- * The value of tdm_ep.plain when @caps were granted. A receive may have
+ * The value of tdm_ep.special when @caps were granted. A receive may have
  * FI_AUTH_KEY if sources have keys; the same bit among @caps means FI_SOURCE.
  */
-static uint64_t plain_flags(const struct tdm_domain *d, uint64_t caps)
+static uint64_t special_flags(const struct tdm_domain *d, uint64_t caps)
 {
 	caps &= ~(uint64_t)(FI_AUTH_KEY | FI_TRIGGER);
-	return tdm_domain_av_keys(d) && (caps & FI_DIRECTED_RECV) ?
-		       caps | FI_AUTH_KEY :
-		       caps;
+	if (tdm_domain_av_keys(d) && (caps & FI_DIRECTED_RECV))
+		caps |= FI_AUTH_KEY;
+	return TDM_LOOK_FLAGS & ~caps;
 }
 
 struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
@@ -342,11 +342,11 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 	if (!ep->info->rx_attr->size)
 		ep->info->rx_attr->size = TDM_DEFAULT_CTX_SIZE;
 	ep->inject_bytes = info->tx_attr->inject_size;
-	ep->plain = plain_flags(domain, info->caps);
+	ep->special = special_flags(domain, info->caps);
 	ep->directed = tdm_caps_directed(info->caps);
 	if (ep->info->rx_attr->caps & FI_EXACT_DIRECTED_RECV) {
 		ep->exact = ep->directed;
-		ep->plain &= ~(uint64_t)FI_RECV;
+		ep->special |= FI_RECV;
 	}
 	ep->min_multi_recv = TDM_MIN_MULTI_RECV_BYTES;
 	ep->shm_permitted = tdm_env.shm != TDM_SHM_OFF;
@@ -366,7 +366,7 @@ static int ep_init(struct tdm_ep *ep)
 	if (ep->info->ep_attr->rx_ctx_cnt != FI_SHARED_CONTEXT)
 		return tdm_rx_side_open(ep);
 	/* Receives are posted to the shared context alone. */
-	ep->plain &= ~(uint64_t)FI_RECV;
+	ep->special |= FI_RECV;
 	ep->exact = 0;
 	return 0;
 }

@@ -58,6 +58,14 @@ struct tdm_ep_kind {
 	ssize_t (*send)(struct tdm_ep *ep, const struct tdm_xfer *x);
 };
 
+/*
+ * The flags of an operation that depend on what its endpoint was granted:
+ * capabilities and operations have the same bits, fi_getinfo(3).
+ */
+#define TDM_LOOK_FLAGS                                                         \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV |         \
+	 FI_READ | FI_WRITE | FI_AUTH_KEY | FI_TRIGGER)
+
 /* Values of tdm_ep.enabled. */
 enum { TDM_EP_OFF, TDM_EP_ON, TDM_EP_LIMITED /* by options: tdm_ep_check() */ };
 
@@ -83,12 +91,12 @@ struct tdm_ep {
 	uint64_t exact;	   /* kinds whose source may not be FI_ADDR_UNSPEC */
 	size_t inject_bytes;
 	/*
-	 * The flags that an operation may have without a second look at it.
-	 * info->caps has the capabilities that were granted. An operation with
-	 * other flags than these is refused, or checked further: a receive if
-	 * its source counts (exact), and each that is triggered.
+	 * Of TDM_LOOK_FLAGS those that make an operation need a second look.
+	 * It is refused if the capability was not granted (info->caps), or
+	 * checked further: a receive if its source counts (exact), and each
+	 * that is triggered.
 	 */
-	uint64_t plain;
+	uint64_t special;
 	int tx_selective; /* FI_SELECTIVE_COMPLETION at bind */
 	int rx_selective;
 	int enabled; /* TDM_EP_OFF, ON, LIMITED */
@@ -155,17 +163,10 @@ static inline const struct tdm_ep *tdm_ep_root(const struct tdm_ep *ep)
 	return ep->of ? ep->of : ep;
 }
 
-/*
- * May @ep post an operation with @flags without a second look? Capabilities and
- * operations have the same bits, fi_getinfo(3).
- */
+/* May @ep post an operation with @flags without a second look? */
 static inline int tdm_ep_plain(const struct tdm_ep *ep, uint64_t flags)
 {
-	const uint64_t all = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND |
-			     FI_RECV | FI_READ | FI_WRITE | FI_AUTH_KEY |
-			     FI_TRIGGER;
-
-	return !(flags & all & ~ep->plain);
+	return !(flags & ep->special);
 }
 
 /* Data transfer tables; api.c and amo.c. */

@@ -233,7 +233,7 @@ static struct tdm_ep *sep_alloc(struct tdm_domain *d, struct fi_info *info,
 		return NULL;
 	ep->rx_side = &rx_group;
 	/* Nothing is posted to the whole. */
-	ep->plain = 0;
+	ep->special = TDM_LOOK_FLAGS;
 	ep->exact = 0;
 	return ep;
 }
