@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Endpoint aliases, fi_ep_alias(3): the same endpoint with other default
- * flags. An alias has its own copy of the info for these; pairs, queues and
- * transports are those of the endpoint. tcp/route.c recognises an alias by its
- * having no pairs.
- *
- * Invariant: an alias copies members of its endpoint (enabled, srx, av, how the
- * queues are bound) when the endpoint is enabled; they do not change after
- * that.
+ * Endpoint aliases, fi_ep_alias(3): one more handle on an endpoint, with other
+ * default flags. Its calls are those of the endpoint, but for fi_close(3).
  *
  * Lock: the domain's, taken by alias_close(), else held.
  */
@@ -21,46 +15,22 @@
 #include "tcp/ep_priv.h"
 #include "tcp/option.h"
 #include "tcp/report.h"
-#include "tdm_info.h"
 #include "tdm_nosys.h"
 
-static void follow(struct tdm_ep *alias)
+static void alias_free(struct tdm_handle *alias)
 {
-	const struct tdm_ep *ep = alias->self;
-
-	alias->srx = ep->srx;
-	alias->av = ep->av;
-	alias->tx_cq = ep->tx_cq;
-	alias->rx_cq = ep->rx_cq;
-	alias->special = ep->special;
-	alias->directed = ep->directed;
-	alias->exact = ep->exact;
-	alias->inject_bytes = ep->inject_bytes;
-	alias->tx_selective = ep->tx_selective;
-	alias->rx_selective = ep->rx_selective;
-	alias->limits = ep->limits;
-	alias->enabled = ep->enabled;
-	tdm_ep_resolve_flags(alias);
-}
-
-void tdm_alias_follow(struct tdm_ep *ep)
-{
-	struct tdm_list *pos;
-
-	tdm_list_for_each(pos, &ep->aliases)
-		follow(tdm_list_entry(pos, struct tdm_ep, alias_node));
+	tdm_list_del(&alias->node);
+	alias->ep->users--;
+	free(alias);
 }
 
 static int alias_close(struct fid *fid)
 {
-	struct tdm_ep *alias = tdm_ep_of(fid);
-	struct tdm_domain *d = alias->domain;
+	struct tdm_handle *alias = tdm_handle_of(fid);
+	struct tdm_domain *d = alias->ep->domain;
 
 	tdm_lock_acquire(&d->lock);
-	tdm_list_del(&alias->alias_node);
-	alias->self->users--;
-	tdm_info_free(alias->info);
-	free(alias);
+	alias_free(alias);
 	tdm_lock_release(&d->lock);
 	return 0;
 }
@@ -68,7 +38,7 @@ static int alias_close(struct fid *fid)
 /* Enabling an alias enables its endpoint. */
 static int alias_control(struct fid *fid, int command, void *arg)
 {
-	struct fid *ep = &tdm_ep_of(fid)->self->fid.fid;
+	struct fid *ep = &tdm_ep_of(fid)->own.fid.fid;
 
 	return command == FI_ENABLE ? ep->ops->control(ep, command, arg) :
 				      tdm_ep_control(fid, command, arg);
@@ -84,30 +54,25 @@ static struct fi_ops alias_fid_ops = {
 	.ops_set = tdm_no_fi_ops_set,
 };
 
-int tdm_alias_open(struct tdm_ep *ep, const struct fi_alias *arg)
+int tdm_alias_open(const struct tdm_handle *from, const struct fi_alias *arg)
 {
-	struct tdm_ep *alias;
+	struct tdm_handle *alias;
 	int ret;
 
 	if (!arg->fid)
 		return -FI_EINVAL;
-	/* The alias of an alias begins with the flags of the latter. */
-	alias = tdm_ep_alloc(ep->domain, ep->info, ep->kind,
-			     ep->fid.fid.context);
+	alias = malloc(sizeof(*alias));
 	if (!alias)
 		return -FI_ENOMEM;
+	/* The alias of an alias begins with the flags of the latter. */
+	tdm_handle_init(alias, from->ep, from);
+	alias->fid.fid.ops = &alias_fid_ops;
+	from->ep->users++;
 	ret = tdm_ep_set_op_flags(alias, arg->flags);
 	if (ret) {
-		tdm_info_free(alias->info);
-		free(alias);
+		alias_free(alias);
 		return ret;
 	}
-	ep = tdm_ep_whole(ep);
-	alias->self = ep;
-	alias->fid.fid.ops = &alias_fid_ops;
-	ep->users++;
-	tdm_list_append(&ep->aliases, &alias->alias_node);
-	follow(alias);
 	*arg->fid = &alias->fid.fid;
 	return 0;
 }

@@ -5,12 +5,12 @@
 
 #include <rdma/fi_endpoint.h>
 
-struct tdm_ep;
+struct tdm_handle;
 
-/* alias.c: fi_control(FI_ALIAS) on @ep. Lock: held. */
-int tdm_alias_open(struct tdm_ep *ep, const struct fi_alias *alias);
-
-/* Update the aliases of @ep after it was enabled. Lock: held. */
-void tdm_alias_follow(struct tdm_ep *ep);
+/*
+ * fi_control(FI_ALIAS) on the endpoint or alias @from. Lock: held. Errors:
+ * those of fi_ep_alias(3).
+ */
+int tdm_alias_open(const struct tdm_handle *from, const struct fi_alias *alias);
 
 #endif /* TDM_TCP_ALIAS_H */

@@ -76,7 +76,7 @@ static int message_flags(struct fid_ep *fid, uint64_t given, uint64_t *flags)
 
 static uint64_t op_flags(struct fid_ep *fid)
 {
-	return tdm_ep_from_fid(fid)->tx_op_flags;
+	return tdm_handle_from_fid(fid)->tx_op_flags;
 }
 
 int tdm_check_amo(struct tdm_ep *ep, struct tdm_amo_ask *ask,

@@ -62,7 +62,7 @@ static ssize_t post_rma(struct fid_ep *fid, struct tdm_xfer *x)
 
 static uint64_t default_flags(struct fid_ep *fid)
 {
-	return tdm_ep_from_fid(fid)->tx_op_flags;
+	return tdm_handle_from_fid(fid)->tx_op_flags;
 }
 
 static uint64_t inject_flags(struct fid_ep *fid)
@@ -89,7 +89,7 @@ static tdm_always_inline int message_flags(struct fid_ep *fid, uint64_t op,
 int tdm_check_send(struct tdm_ep *ep, const struct fi_msg *m, uint64_t flags,
 		   struct tdm_xfer *x)
 {
-	int ret = fill_sendmsg(&ep->fid, m, flags, x);
+	int ret = fill_sendmsg(&ep->own.fid, m, flags, x);
 
 	return ret ? ret : check_send(ep, x, x->flags);
 }
@@ -97,7 +97,7 @@ int tdm_check_send(struct tdm_ep *ep, const struct fi_msg *m, uint64_t flags,
 int tdm_check_tsend(struct tdm_ep *ep, const struct fi_msg_tagged *m,
 		    uint64_t flags, struct tdm_xfer *x)
 {
-	int ret = fill_tsendmsg(&ep->fid, m, flags, x);
+	int ret = fill_tsendmsg(&ep->own.fid, m, flags, x);
 
 	return ret ? ret : check_send(ep, x, x->flags);
 }
@@ -105,7 +105,7 @@ int tdm_check_tsend(struct tdm_ep *ep, const struct fi_msg_tagged *m,
 int tdm_check_rma(struct tdm_ep *ep, const struct fi_msg_rma *m, uint64_t op,
 		  uint64_t flags, struct tdm_xfer *x)
 {
-	int ret = fill_rma(&ep->fid, m, op, flags, x);
+	int ret = fill_rma(&ep->own.fid, m, op, flags, x);
 
 	return ret ? ret : check_send(ep, x, x->flags);
 }
@@ -137,7 +137,7 @@ static tdm_always_inline ssize_t inject(struct fid_ep *fid, uint64_t op,
 	if (tdm_unlikely(ep->enabled != TDM_EP_ON ||
 			 !tdm_ep_plain(ep, FI_SEND | op) ||
 			 len > ep->inject_bytes || (len && !buf) ||
-			 ep->tx_op_flags & ~(uint64_t)INJECT_FLAGS))
+			 default_flags(fid) & ~(uint64_t)INJECT_FLAGS))
 		return inject_other(fid, op, buf, len, dest, tag);
 	return tdm_route_inject(ep, FI_SEND | op | inject_flags(fid), buf, len,
 				dest, tag);
@@ -218,34 +218,33 @@ static tdm_always_inline ssize_t post_xfer(struct tdm_ep *ep,
 }
 
 /* The default flags of receives of the kind of @x. */
-static uint64_t rx_flags(const struct tdm_ep *ep, const struct tdm_xfer *x)
+static uint64_t rx_flags(struct fid_ep *fid, const struct tdm_xfer *x)
 {
-	return x->flags & FI_TAGGED ? ep->tagged_rx_op_flags : ep->rx_op_flags;
+	const struct tdm_handle *h = tdm_handle_from_fid(fid);
+
+	return x->flags & FI_TAGGED ? h->tagged_rx_op_flags : h->rx_op_flags;
 }
 
 static tdm_always_inline ssize_t recv_buf(struct fid_ep *fid,
 					  struct tdm_xfer *x, void *buf,
 					  size_t len)
 {
-	struct tdm_ep *ep = tdm_ep_from_fid(fid);
-
 	if (tdm_unlikely(len && !buf))
 		return -FI_EINVAL;
 	tdm_xfer_buf(x, buf, len);
-	x->flags |= rx_flags(ep, x);
-	return post_xfer(ep, x);
+	x->flags |= rx_flags(fid, x);
+	return post_xfer(tdm_ep_from_fid(fid), x);
 }
 
 static ssize_t recv_vector(struct fid_ep *fid, struct tdm_xfer *x,
 			   const struct iovec *iov, size_t count)
 {
-	struct tdm_ep *ep = tdm_ep_from_fid(fid);
 	int ret = tdm_xfer_vector(x, iov, count);
 
 	if (ret)
 		return ret;
-	x->flags |= rx_flags(ep, x);
-	return post_xfer(ep, x);
+	x->flags |= rx_flags(fid, x);
+	return post_xfer(tdm_ep_from_fid(fid), x);
 }
 
 static int fill_recv(struct tdm_ep *ep, struct tdm_xfer *x,

@@ -39,7 +39,7 @@ void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t, struct tdm_done *done)
 		&done->remote_read_cntr,
 		&done->remote_write_cntr,
 	};
-	const struct tdm_av *av = tdm_ep_whole(ep)->av;
+	const struct tdm_av *av = ep->av;
 	size_t i;
 
 	memset(done, 0, sizeof(*done));
@@ -266,7 +266,7 @@ int tdm_ep_check_bound(const struct tdm_ep *ep)
 
 int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
-	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_of(fid));
+	struct tdm_ep *ep = tdm_ep_of(fid);
 	struct tdm_eq *eq = NULL;
 	int ret;
 

@@ -23,7 +23,6 @@
 #include <rdma/fi_errno.h>
 
 #include "base/os.h"
-#include "tcp/alias.h"
 #include "tcp/attr.h"
 #include "tcp/bind.h"
 #include "tcp/deferred.h"
@@ -283,7 +282,6 @@ static int enable(struct tdm_ep *ctx)
 	ctx->av = ctx->of->av;
 	tdm_ep_resolve_flags(ctx);
 	ctx->enabled = tdm_ep_limited(ctx) ? TDM_EP_LIMITED : TDM_EP_ON;
-	tdm_alias_follow(ctx);
 	return 0;
 }
 
@@ -336,7 +334,7 @@ static ssize_t rx_cancel(fid_t fid, void *context)
 
 static ssize_t tx_size_left(struct fid_ep *fid)
 {
-	struct tdm_ep *ctx = tdm_ep_whole(tdm_ep_from_fid(fid));
+	struct tdm_ep *ctx = tdm_ep_from_fid(fid);
 	ssize_t ret;
 
 	tdm_lock_acquire(&ctx->domain->lock);
@@ -494,7 +492,7 @@ int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
 		return ret;
 	if (attr)
 		*attr = *ctx->info->tx_attr;
-	*out = &ctx->fid;
+	*out = &ctx->own.fid;
 	return 0;
 }
 
@@ -537,6 +535,6 @@ int tdm_rx_ctx_open(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
 		return ret;
 	if (attr)
 		*attr = *ctx->info->rx_attr;
-	*out = &ctx->fid;
+	*out = &ctx->own.fid;
 	return 0;
 }

@@ -71,7 +71,7 @@ struct tdm_deferred *tdm_deferred_alloc(struct tdm_domain *d, struct tdm_ep *ep,
 	tdm_list_init(&t->trigger.node);
 	if (!x)
 		return t;
-	t->ep = tdm_ep_whole(ep);
+	t->ep = ep;
 	t->context = x->context;
 	tdm_xfer_keep(&t->kept, x, copy ? t->copy : NULL);
 	return t;

@@ -29,8 +29,7 @@ struct tdm_deferred {
 	struct tdm_trigger trigger; /* DUE: its node is on domain->due */
 	struct tdm_list all;	    /* domain->deferred */
 	struct tdm_domain *domain;
-	/* its endpoint, no alias; NULL: for a counter */
-	struct tdm_ep *ep;
+	struct tdm_ep *ep;     /* NULL: for a counter */
 	struct tdm_cntr *cntr; /* waited for; NULL once STARTED */
 	/* counts its completion, or is changed; or NULL */
 	struct tdm_cntr *count;

@@ -60,21 +60,31 @@ static void disable(struct tdm_ep *ep)
 	tdm_ep_give_keys(ep);
 }
 
+void tdm_handle_resolve_flags(struct tdm_handle *h)
+{
+	const struct tdm_ep *ep = h->ep;
+
+	h->tx_op_flags = h->tx_default;
+	if (!ep->tx_selective)
+		h->tx_op_flags |= FI_COMPLETION;
+	h->rx_op_flags = h->rx_default | ep->rx_space;
+	if (!ep->rx_selective)
+		h->rx_op_flags |= FI_COMPLETION;
+	h->tagged_rx_op_flags = h->rx_op_flags;
+	if (!(ep->info->caps & FI_TAGGED_MULTI_RECV))
+		h->tagged_rx_op_flags &= ~(uint64_t)FI_MULTI_RECV;
+}
+
 void tdm_ep_resolve_flags(struct tdm_ep *ep)
 {
-	ep->tx_op_flags = ep->info->tx_attr->op_flags;
-	if (!ep->tx_selective)
-		ep->tx_op_flags |= FI_COMPLETION;
-	ep->rx_op_flags = ep->info->rx_attr->op_flags;
-	if (!ep->rx_selective)
-		ep->rx_op_flags |= FI_COMPLETION;
+	struct tdm_list *pos;
+
 	ep->rx_space &= ~(uint64_t)TDM_NAMED_AV;
 	if (ep->av && tdm_av_is_named(ep->av))
 		ep->rx_space |= TDM_NAMED_AV;
-	ep->rx_op_flags |= ep->rx_space;
-	ep->tagged_rx_op_flags = ep->rx_op_flags;
-	if (!(ep->info->caps & FI_TAGGED_MULTI_RECV))
-		ep->tagged_rx_op_flags &= ~(uint64_t)FI_MULTI_RECV;
+	tdm_list_for_each(pos, &ep->handles)
+		tdm_handle_resolve_flags(
+			tdm_list_entry(pos, struct tdm_handle, node));
 }
 
 int tdm_ep_enable(struct tdm_ep *ep)
@@ -106,13 +116,13 @@ int tdm_ep_enable(struct tdm_ep *ep)
 	tdm_ep_resolve_flags(ep);
 	tdm_list_append(&ep->domain->eps, &ep->node);
 	ep->enabled = tdm_ep_limited(ep) ? TDM_EP_LIMITED : TDM_EP_ON;
-	tdm_alias_follow(ep);
 	return 0;
 }
 
 int tdm_ep_control(struct fid *fid, int command, void *arg)
 {
-	struct tdm_ep *ep = tdm_ep_of(fid), *whole = tdm_ep_whole(ep);
+	struct tdm_handle *h = tdm_handle_of(fid);
+	struct tdm_ep *ep = h->ep;
 	int ret;
 
 	if (command != FI_ENABLE && !arg)
@@ -120,16 +130,16 @@ int tdm_ep_control(struct fid *fid, int command, void *arg)
 	tdm_lock_acquire(&ep->domain->lock);
 	switch (command) {
 	case FI_ENABLE:
-		ret = tdm_ep_enable(whole);
+		ret = tdm_ep_enable(ep);
 		break;
 	case FI_GETOPSFLAG:
-		ret = tdm_ep_get_op_flags(ep, arg);
+		ret = tdm_ep_get_op_flags(h, arg);
 		break;
 	case FI_SETOPSFLAG:
-		ret = tdm_ep_set_op_flags(ep, *(uint64_t *)arg);
+		ret = tdm_ep_set_op_flags(h, *(uint64_t *)arg);
 		break;
 	case FI_ALIAS:
-		ret = tdm_alias_open(ep, arg);
+		ret = tdm_alias_open(h, arg);
 		break;
 	default:
 		ret = -FI_ENOSYS;
@@ -184,7 +194,6 @@ ssize_t tdm_ep_cancel_by(struct tdm_ep *ep, void *context,
 {
 	ssize_t ret;
 
-	ep = tdm_ep_whole(ep);
 	tdm_lock_acquire(&ep->domain->lock);
 	ret = cancel(ep, context);
 	if (ret == -FI_ENOENT)
@@ -220,7 +229,7 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 
 ssize_t tdm_ep_rx_size_left(struct fid_ep *fid)
 {
-	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_from_fid(fid));
+	struct tdm_ep *ep = tdm_ep_from_fid(fid);
 	ssize_t ret;
 
 	tdm_lock_acquire(&ep->domain->lock);
@@ -245,7 +254,7 @@ static ssize_t tx_left(const struct tdm_ep *ep)
 
 static ssize_t ep_tx_size_left(struct fid_ep *fid)
 {
-	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_from_fid(fid));
+	struct tdm_ep *ep = tdm_ep_from_fid(fid);
 	ssize_t ret = -FI_EOPBADSTATE;
 
 	tdm_lock_acquire(&ep->domain->lock);
@@ -300,6 +309,39 @@ static uint64_t special_flags(const struct tdm_domain *d, uint64_t caps)
 	return TDM_LOOK_FLAGS & ~caps;
 }
 
+void tdm_handle_init(struct tdm_handle *h, struct tdm_ep *ep,
+		     const struct tdm_handle *from)
+{
+	*h = *from;
+	h->ep = ep;
+	tdm_list_init(&h->node);
+	tdm_list_append(&ep->handles, &h->node);
+}
+
+static void handle_own(struct tdm_ep *ep, void *context)
+{
+	const struct tdm_handle own = {
+		.fid = {
+			.fid = {
+				.fclass = ep->kind->fclass,
+				.context = context,
+				.ops = ep->kind->fid_ops,
+			},
+			.ops = ep->kind->ep_ops,
+			.cm = ep->kind->cm_ops,
+			.msg = &tdm_msg_ops,
+			.tagged = &tdm_tagged_ops,
+			.rma = &tdm_rma_ops,
+			.atomic = &tdm_amo_calls.ops,
+			.collective = &tdm_no_collective_ops,
+		},
+		.tx_default = ep->info->tx_attr->op_flags,
+		.rx_default = ep->info->rx_attr->op_flags,
+	};
+
+	tdm_handle_init(&ep->own, ep, &own);
+}
+
 struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 			    const struct fi_info *info,
 			    const struct tdm_ep_kind *kind, void *context)
@@ -313,19 +355,10 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 		free(ep);
 		return NULL;
 	}
-	ep->fid.fid.fclass = kind->fclass;
-	ep->fid.fid.context = context;
-	ep->fid.fid.ops = kind->fid_ops;
-	ep->fid.ops = kind->ep_ops;
-	ep->fid.cm = kind->cm_ops;
-	ep->fid.msg = &tdm_msg_ops;
-	ep->fid.tagged = &tdm_tagged_ops;
-	ep->fid.rma = &tdm_rma_ops;
-	ep->fid.atomic = &tdm_amo_calls.ops;
-	ep->fid.collective = &tdm_no_collective_ops;
 	ep->domain = domain;
 	ep->kind = kind;
-	ep->self = ep;
+	tdm_list_init(&ep->handles);
+	handle_own(ep, context);
 	ep->tiers = &tdm_route_tiers;
 	ep->rx_side = &tdm_rx_none;
 	tdm_backlog_init(&ep->backlog);
@@ -334,8 +367,6 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 	ep->av_user.removed = tdm_ep_av_removed;
 	ep->av_user.ids = tdm_ep_av_ids;
 	tdm_list_init(&ep->node);
-	tdm_list_init(&ep->aliases);
-	tdm_list_init(&ep->alias_node);
 	tdm_list_init(&ep->removed);
 	if (!ep->info->tx_attr->size)
 		ep->info->tx_attr->size = TDM_DEFAULT_CTX_SIZE;
@@ -405,6 +436,6 @@ int tdm_ep_open(struct fid_domain *fid, struct fi_info *info,
 		tdm_domain_get(d);
 	tdm_lock_release(&d->lock);
 	if (!ret)
-		*out = &ep->fid;
+		*out = &ep->own.fid;
 	return ret;
 }

@@ -31,7 +31,7 @@ struct tdm_xfer;
  *   sep.c      fi_scalable_ep(): has the transports, no queues
  *   context.c  fi_tx_context(), fi_rx_context(): has the queues of one direction
  *
- * An alias (alias.c) has the kind of its endpoint.
+ * An alias (alias.c) is no endpoint, but one more handle on one.
  */
 struct tdm_ep_kind {
 	size_t fclass;
@@ -75,17 +75,28 @@ struct tdm_limits {
 	size_t inject_msg, inject_tagged, inject_rma, inject_atomic;
 };
 
+/*
+ * A fid of an endpoint, with the default flags of the operations that are
+ * posted by it. An endpoint has one of its own; an alias is one more.
+ */
+struct tdm_handle {
+	struct fid_ep fid;
+	struct tdm_ep *ep;
+	uint64_t tx_op_flags; /* of fi_send and the like, resolved */
+	uint64_t rx_op_flags; /* with rx_space */
+	uint64_t tagged_rx_op_flags;
+	uint64_t tx_default, rx_default; /* FI_SETOPSFLAG */
+	struct tdm_list node;		 /* ep->handles */
+};
+
 struct tdm_ep {
 	/* Read by every transfer. */
-	struct fid_ep fid;
+	struct tdm_handle own;
 	struct tdm_domain *domain;
 	struct tdm_pair **pair; /* pair[pairs], by fi_addr; NULL: none yet */
 	size_t fast_pairs;	/* pairs; 0: addresses need a look-up first */
 	struct fid_ep *local;	/* the peer's endpoint, or NULL */
 	struct tdm_srx *srx;	/* that receives are posted to, or NULL */
-	uint64_t tx_op_flags;	/* of fi_send and the like, resolved */
-	uint64_t rx_op_flags;	/* with rx_space */
-	uint64_t tagged_rx_op_flags;
 	uint64_t rx_space; /* flags about sources: TDM_IN_SPACE, TDM_NAMED_AV */
 	uint64_t directed; /* FI_MSG, FI_TAGGED: receives whose source counts */
 	uint64_t exact;	   /* kinds whose source may not be FI_ADDR_UNSPEC */
@@ -126,14 +137,12 @@ struct tdm_ep {
 	const struct tdm_rx_side_ops *rx_side; /* by kind: rx_side.h */
 	struct tdm_backlog backlog;	       /* of an endpoint with pairs */
 
-	/* Parts and shared objects: alias.c, sep.c, srx_ctx.c, stx.c. */
+	/* Parts and shared objects: sep.c, srx_ctx.c, stx.c. */
 	const struct tdm_ep_kind *kind;
-	struct tdm_ep *self;  /* of an alias its endpoint, else this one */
 	struct tdm_ep *of;    /* of a context its scalable endpoint, or NULL */
 	size_t users;	      /* aliases, contexts, endpoints bound to it */
 	size_t enabled_users; /* shared context: of them, those enabled */
-	struct tdm_list aliases; /* struct tdm_ep by alias_node */
-	struct tdm_list alias_node;
+	struct tdm_list handles;   /* struct tdm_handle: own, and aliases */
 	struct tdm_ep *srx_ctx;	   /* bound shared receive context, or NULL */
 	struct tdm_srx_seat *seat; /* in it */
 	struct tdm_stx *stx;	   /* bound shared transmit context */
@@ -141,23 +150,27 @@ struct tdm_ep {
 	unsigned int index;	   /* of a context in its scalable endpoint */
 };
 
+static inline struct tdm_handle *tdm_handle_from_fid(struct fid_ep *fid)
+{
+	return tdm_container_of(fid, struct tdm_handle, fid);
+}
+
+static inline struct tdm_handle *tdm_handle_of(struct fid *fid)
+{
+	return tdm_container_of(fid, struct tdm_handle, fid.fid);
+}
+
 static inline struct tdm_ep *tdm_ep_from_fid(struct fid_ep *fid)
 {
-	return tdm_container_of(fid, struct tdm_ep, fid);
+	return tdm_handle_from_fid(fid)->ep;
 }
 
 static inline struct tdm_ep *tdm_ep_of(struct fid *fid)
 {
-	return tdm_container_of(fid, struct tdm_ep, fid.fid);
+	return tdm_handle_of(fid)->ep;
 }
 
-/* The endpoint of an alias; any other endpoint itself. */
-static inline struct tdm_ep *tdm_ep_whole(struct tdm_ep *ep)
-{
-	return ep->self;
-}
-
-/* The endpoint that has the AV and the pairs of @ep, which is no alias. */
+/* The endpoint that has the AV and the pairs of @ep. */
 static inline const struct tdm_ep *tdm_ep_root(const struct tdm_ep *ep)
 {
 	return ep->of ? ep->of : ep;

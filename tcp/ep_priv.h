@@ -44,7 +44,18 @@ int tdm_ep_enable(struct tdm_ep *ep);
  */
 void tdm_ep_quit(struct tdm_ep *ep);
 
-/* The default flags of operations, from the info and the bindings. */
+/*
+ * Make @h a handle on @ep that has the calls and the default flags of @from,
+ * one of its handles. Lock: held, unless @ep is new.
+ */
+void tdm_handle_init(struct tdm_handle *h, struct tdm_ep *ep,
+		     const struct tdm_handle *from);
+
+/*
+ * The flags of operations that are posted by @h, or by all handles of @ep: from
+ * the default ones and the bindings.
+ */
+void tdm_handle_resolve_flags(struct tdm_handle *h);
 void tdm_ep_resolve_flags(struct tdm_ep *ep);
 
 /* Calls that several kinds of endpoint share; each takes the lock. */
@@ -57,9 +68,8 @@ int tdm_ep_control(struct fid *fid, int command, void *arg);
 ssize_t tdm_ep_cancel_send(struct tdm_ep *ep, void *context);
 
 /*
- * fi_cancel(3) of the operation with @context on @ep, or on the endpoint of an
- * alias: first by @cancel(), then among deferred operations. @cancel: Lock:
- * held.
+ * fi_cancel(3) of the operation with @context on @ep: first by @cancel(), then
+ * among deferred operations. @cancel: Lock: held.
  */
 ssize_t tdm_ep_cancel_by(struct tdm_ep *ep, void *context,
 			 ssize_t (*cancel)(struct tdm_ep *ep, void *context));

@@ -22,7 +22,6 @@
 #include <rdma/fi_errno.h>
 
 #include "base/log.h"
-#include "tcp/alias.h"
 #include "tcp/ep_priv.h"
 #include "tcp/mr.h"
 #include "tcp/opened.h"
@@ -44,7 +43,6 @@ static void disable(struct tdm_ep *ep)
 	if (!ep)
 		return;
 	ep->enabled = TDM_EP_OFF;
-	tdm_alias_follow(ep);
 	if (ep->tx_cq)
 		tdm_cq_orphan(ep->tx_cq);
 	if (ep->rx_cq)

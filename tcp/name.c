@@ -30,7 +30,7 @@ static int take_name(struct tdm_ep *ep, const void *addr, size_t len)
 
 static int ep_setname(fid_t fid, void *addr, size_t addrlen)
 {
-	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_of(fid));
+	struct tdm_ep *ep = tdm_ep_of(fid);
 	int ret = -FI_EOPBADSTATE;
 
 	tdm_lock_acquire(&ep->domain->lock);
@@ -42,7 +42,7 @@ static int ep_setname(fid_t fid, void *addr, size_t addrlen)
 
 static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
 {
-	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_of(fid));
+	struct tdm_ep *ep = tdm_ep_of(fid);
 	const size_t room = addrlen ? *addrlen : 0;
 	int enabled;
 

@@ -151,7 +151,7 @@ static int put(void *optval, size_t *optlen, const void *value, size_t len)
 int tdm_ep_getopt(fid_t fid, int level, int optname, void *optval,
 		  size_t *optlen)
 {
-	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_of(fid));
+	struct tdm_ep *ep = tdm_ep_of(fid);
 	int ret, p2p = FI_HMEM_P2P_DISABLED;
 	size_t value;
 	bool yes;
@@ -253,7 +253,7 @@ static int set_locked(struct tdm_ep *ep, int optname, const void *optval,
 int tdm_ep_setopt(fid_t fid, int level, int optname, const void *optval,
 		  size_t optlen)
 {
-	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_of(fid));
+	struct tdm_ep *ep = tdm_ep_of(fid);
 	int ret;
 
 	if (!optval)
@@ -266,40 +266,40 @@ int tdm_ep_setopt(fid_t fid, int level, int optname, const void *optval,
 	return ret;
 }
 
-int tdm_ep_get_op_flags(struct tdm_ep *ep, uint64_t *flags)
+int tdm_ep_get_op_flags(const struct tdm_handle *h, uint64_t *flags)
 {
 	switch (*flags & (FI_TRANSMIT | FI_RECV)) {
 	case FI_TRANSMIT:
-		*flags = ep->info->tx_attr->op_flags;
+		*flags = h->tx_default;
 		return 0;
 	case FI_RECV:
-		*flags = ep->info->rx_attr->op_flags;
+		*flags = h->rx_default;
 		return 0;
 	default:
 		return -FI_EINVAL;
 	}
 }
 
-int tdm_ep_set_op_flags(struct tdm_ep *ep, uint64_t flags)
+int tdm_ep_set_op_flags(struct tdm_handle *h, uint64_t flags)
 {
 	uint64_t op = flags & ~(FI_TRANSMIT | FI_RECV);
 	/* fi_trigger(3): only if the capability was granted. */
-	uint64_t trigger = ep->info->caps & FI_TRIGGER;
+	uint64_t trigger = h->ep->info->caps & FI_TRIGGER;
 
 	switch (flags & (FI_TRANSMIT | FI_RECV)) {
 	case FI_TRANSMIT:
 		if (op & ~(TDM_TX_OP_FLAGS | trigger))
 			return -FI_EBADFLAGS;
-		ep->info->tx_attr->op_flags = op;
+		h->tx_default = op;
 		break;
 	case FI_RECV:
 		if (op & ~(TDM_RX_OP_FLAGS | trigger))
 			return -FI_EBADFLAGS;
-		ep->info->rx_attr->op_flags = op;
+		h->rx_default = op;
 		break;
 	default:
 		return -FI_EINVAL;
 	}
-	tdm_ep_resolve_flags(ep);
+	tdm_handle_resolve_flags(h);
 	return 0;
 }

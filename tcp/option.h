@@ -9,6 +9,7 @@
 #include <rdma/fabric.h>
 
 struct tdm_ep;
+struct tdm_handle;
 struct tdm_xfer;
 
 /* The calls of struct fi_ops_ep, options: option.c. */
@@ -30,12 +31,12 @@ void tdm_option_init(struct tdm_ep *ep);
 int tdm_ep_limited(struct tdm_ep *ep);
 
 /* fi_control(FI_GETOPSFLAG). Errors: -FI_EINVAL. Lock: held. */
-int tdm_ep_get_op_flags(struct tdm_ep *ep, uint64_t *flags);
+int tdm_ep_get_op_flags(const struct tdm_handle *h, uint64_t *flags);
 
 /*
  * fi_control(FI_SETOPSFLAG): FI_TRANSMIT or FI_RECV says which direction.
  * Errors: -FI_EBADFLAGS, -FI_EINVAL. Lock: held.
  */
-int tdm_ep_set_op_flags(struct tdm_ep *ep, uint64_t flags);
+int tdm_ep_set_op_flags(struct tdm_handle *h, uint64_t flags);
 
 #endif /* TDM_TCP_OPTION_H */

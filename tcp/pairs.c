@@ -145,8 +145,8 @@ static void report_loss(struct tdm_ep *ep, fi_addr_t addr, int err,
 			const void *name, size_t namelen)
 {
 	struct fi_eq_err_entry e = {
-		.fid = &ep->fid.fid,
-		.context = ep->fid.fid.context,
+		.fid = &ep->own.fid.fid,
+		.context = ep->own.fid.fid.context,
 		.data = addr,
 		.err = err,
 		.err_data = (void *)(uintptr_t)name,

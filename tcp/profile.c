@@ -387,7 +387,7 @@ static struct tdm_ep *with_pairs(struct tdm_ep *ep)
 int tdm_profile_open(struct fid *fid, const char *name, uint64_t flags,
 		     void **ops, void *context)
 {
-	struct tdm_ep *ep = tdm_ep_whole(tdm_ep_of(fid));
+	struct tdm_ep *ep = tdm_ep_of(fid);
 	struct profile *p;
 
 	if (!name || !ops)

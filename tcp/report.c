@@ -37,7 +37,7 @@ static int report_path(struct fid_ep *fid, fi_addr_t addr,
 	if (!fid || !out || out->size < least ||
 	    (fid->fid.fclass != FI_CLASS_EP && fid->fid.fclass != FI_CLASS_SEP))
 		return -FI_EINVAL;
-	ep = tdm_ep_whole(tdm_ep_from_fid(fid));
+	ep = tdm_ep_from_fid(fid);
 	tdm_lock_acquire(&ep->domain->lock);
 	if (!ep->av)
 		ret = -FI_ENOAV;

@@ -281,7 +281,6 @@ static ssize_t send_first(struct tdm_ep *ep, const struct tdm_xfer *x)
 	struct tdm_xfer named;
 	struct tdm_pair *p;
 
-	ep = tdm_ep_whole(ep);
 	if (ep->kind->send)
 		return ep->kind->send(ep, x);
 	/* A removal would end queued sends while their list is being walked. */
@@ -321,7 +320,6 @@ ssize_t tdm_route_keep(struct tdm_ep *ep, const struct tdm_xfer *x)
 	struct tdm_xfer named;
 	struct tdm_pair *p;
 
-	ep = tdm_ep_whole(ep);
 	/*
 	 * A send of a context has been here already, as a send of its endpoint.
 	 */

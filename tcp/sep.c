@@ -278,6 +278,6 @@ int tdm_sep_open(struct fid_domain *fid, struct fi_info *info,
 	ep->info->tx_attr->size = SIZE_MAX;
 	tdm_domain_get(d);
 	tdm_lock_release(&d->lock);
-	*out = &ep->fid;
+	*out = &ep->own.fid;
 	return 0;
 }

@@ -135,7 +135,7 @@ int tdm_srx_ctx_open(struct fid_domain *fid, struct fi_rx_attr *attr,
 		return ret;
 	if (attr)
 		*attr = *ctx->info->rx_attr;
-	*out = &ctx->fid;
+	*out = &ctx->own.fid;
 	return 0;
 }
 
