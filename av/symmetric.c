@@ -21,6 +21,7 @@
 #include "av/follow.h"
 #include "av/insert.h"
 #include "base/log.h"
+#include "base/os.h"
 
 static const char TEXT[] = "fi_sockaddr";
 

@@ -259,6 +259,7 @@ static uint64_t sys_now_ns(void)
 		.flock = flock,                                                \
 		.file_lock = sys_file_lock,                                    \
 		.poll = poll,                                                  \
+		.ppoll = ppoll,                                                \
 		.epoll_create1 = epoll_create1,                                \
 		.epoll_ctl = sys_epoll_ctl,                                    \
 		.epoll_wait = epoll_wait,                                      \

@@ -12,6 +12,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -66,6 +67,8 @@ struct tdm_os {
 	 */
 	int (*file_lock)(int fd, short type, int wait);
 	int (*poll)(struct pollfd *fds, nfds_t nfds, int timeout_ms);
+	int (*ppoll)(struct pollfd *fds, nfds_t nfds,
+		     const struct timespec *timeout, const sigset_t *mask);
 	int (*epoll_create1)(int flags);
 	int (*epoll_ctl)(int epfd, int op, int fd, struct epoll_event *ev);
 	int (*epoll_wait)(int epfd, struct epoll_event *ev, int max,

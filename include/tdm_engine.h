@@ -15,7 +15,6 @@
 
 #include "base/atomic.h"
 #include "base/lock.h"
-#include "base/os.h"
 
 struct sockaddr;
 struct tdm_trigger;
@@ -44,7 +43,8 @@ struct tdm_engine {
 	 */
 	int owed;
 	uint64_t passes; /* of progress, free-running; G: lock */
-	uint32_t vain;	 /* polls in a row without result; G: lock */
+	/* Of peer/patience.h: */
+	uint32_t vain; /* polls in a row without result; G: lock */
 	/* time of the first of these polls that read the clock; G: lock */
 	uint64_t vain_ns;
 	tdm_a32 crowd; /* 0..TDM_CROWD_MOST: tdm_engine_crowd() */
@@ -92,95 +92,6 @@ struct tdm_engine {
 static inline int tdm_engine_watched(const struct tdm_engine *engine)
 {
 	return engine->sleepers || engine->exported;
-}
-
-/*
- * A waiter that polled so many times and for so long without result yields its
- * core to other processes. Both limits halve with each step of engine->crowd.
- */
-enum { TDM_VAIN_CALLS = 256, TDM_VAIN_NS = 50000 };
-
-enum {
-	TDM_CROWD_MOST = 8, /* 1 call, 195 ns */
-	TDM_CROWD_STEP = 2,
-	/* A yield that took longer let another process run. */
-	TDM_YIELD_ALONE_NS = 2000,
-	/*
-	 * One that took longer met processes that do not yield, or that have a
-	 * higher priority. The thread then keeps the core for a part of that
-	 * time before it yields again, or it would hardly ever run.
-	 */
-	TDM_YIELD_LONG_NS = 1000 * 1000,
-	TDM_YIELD_STAY_PART = 16,
-};
-
-/*
- * No yield of this thread before this time of tdm_os.now_ns(), whichever engine
- * it polls: a thread that polls several must not yield for each in turn.
- */
-extern __thread uint64_t tdm_stay_ns;
-
-/*
- * The new value of engine->crowd after a yield that took @away_ns, when it was
- * @crowd before. A yield that let others run makes the next one come sooner;
- * one that returned at once lets the thread poll for longer.
- */
-static inline uint32_t tdm_engine_crowd(uint32_t crowd, uint64_t away_ns)
-{
-	if (away_ns > TDM_YIELD_ALONE_NS)
-		return (uint32_t)tdm_min(crowd + TDM_CROWD_STEP,
-					 TDM_CROWD_MOST);
-	return crowd ? crowd - 1 : 0;
-}
-
-/*
- * Count a poll without result. Returns 1 when the caller should call
- * tdm_engine_yield() after it has released the lock: the awaited peer may need
- * this core, and would otherwise get it only at the end of the time slice. A
- * pass that finds something sets engine->vain to 0. Lock: held.
- */
-static inline int tdm_engine_vain(struct tdm_engine *engine)
-{
-	const uint32_t crowd = tdm_a32_load_relaxed(&engine->crowd);
-	const uint32_t calls = (uint32_t)TDM_VAIN_CALLS >> crowd;
-	uint64_t now;
-
-	if (tdm_likely(++engine->vain & (calls - 1)))
-		return 0;
-	now = tdm_os.now_ns();
-	if (engine->vain <= calls)
-		engine->vain_ns = now;
-	return now - engine->vain_ns > (uint64_t)TDM_VAIN_NS >> crowd &&
-	       now >= tdm_stay_ns;
-}
-
-/*
- * Note that a yield took @away_ns. When two threads note it at once, one value
- * is lost. Lock: none.
- */
-static inline void tdm_engine_yielded(struct tdm_engine *engine,
-				      uint64_t away_ns)
-{
-	uint32_t crowd = tdm_a32_load_relaxed(&engine->crowd);
-
-	tdm_a32_store_relaxed(&engine->crowd, tdm_engine_crowd(crowd, away_ns));
-	if (tdm_unlikely(away_ns > TDM_YIELD_LONG_NS))
-		tdm_stay_ns = tdm_os.now_ns() + away_ns / TDM_YIELD_STAY_PART;
-}
-
-/* Offer the core to others. Returns how long they had it, ns. */
-static inline uint64_t tdm_yield(void)
-{
-	uint64_t before = tdm_os.now_ns();
-
-	tdm_os.yield();
-	return tdm_os.now_ns() - before;
-}
-
-/* The yield that tdm_engine_vain() asks for. Lock: not held. */
-static inline void tdm_engine_yield(struct tdm_engine *engine)
-{
-	tdm_engine_yielded(engine, tdm_yield());
 }
 
 #endif /* TDM_ENGINE_H */

@@ -16,6 +16,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "peer/patience.h"
 #include "peer/wait.h"
 #include "tdm_nosys.h"
 

@@ -18,6 +18,7 @@
 
 #include "peer/cq_priv.h"
 #include "peer/errstr.h"
+#include "peer/patience.h"
 
 static inline struct tdm_cq *cq_of(struct fid_cq *fid)
 {

@@ -17,7 +17,7 @@
 
 #include <rdma/fi_errno.h>
 
-#include "base/os.h"
+#include "peer/patience.h"
 #include "peer/wait.h"
 
 struct driven {

@@ -33,8 +33,6 @@
 #include "base/os.h"
 #include "peer/condwait.h"
 
-__thread uint64_t tdm_stay_ns;
-
 enum {
 	NS_PER_MS = 1000000,
 

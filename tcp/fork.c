@@ -22,6 +22,7 @@
 #include <rdma/fi_errno.h>
 
 #include "base/log.h"
+#include "base/os.h"
 #include "tcp/ep_priv.h"
 #include "tcp/mr.h"
 #include "tcp/opened.h"

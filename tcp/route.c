@@ -14,6 +14,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "peer/amo.h"
+#include "peer/patience.h"
 #include "tcp/ep_priv.h"
 #include "tcp/keys.h"
 #include "tdm_op.h"

@@ -27,6 +27,7 @@
 extern "C" {
 #include "av/av.h"
 #include "av/locality.h"
+#include "base/os.h"
 #include "peer/eq.h"
 #include "tdm_ids.h"
 }

@@ -12,6 +12,7 @@
 #include "cq_fixture.h"
 
 extern "C" {
+#include "peer/patience.h"
 #include "tests/harness/fault.h"
 #include "tests/harness/log.h"
 }
@@ -567,7 +568,7 @@ TEST_F(Cq, PollingInVainGivesTheCoreAway)
 
 	must_open(FI_CQ_FORMAT_CONTEXT);
 	frozen_ns = 1000;
-	tdm_stay_ns = 0;
+	tdm_patience = {};
 	yields = 0;
 	tdm_os.now_ns = [] {
 		return frozen_ns;

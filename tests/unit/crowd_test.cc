@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * When a thread that polls offers its core to others: fi_tandem(7), PROGRESS.
- * The clock and sched_yield(2) are the test's: a pass of progress takes 100 ns,
- * a yield as long as the others run.
+ * The test replaces the clock, sched_yield(2) and ppoll(2): a pass of progress
+ * takes 100 ns, a yield as long as the others run, a nap its whole time.
  */
 #include <gtest/gtest.h>
 
@@ -11,6 +11,7 @@
 extern "C" {
 #include "peer/cntr.h"
 #include "peer/eq.h"
+#include "peer/patience.h"
 #include "tests/harness/log.h"
 }
 
@@ -21,7 +22,10 @@ enum { PASS_NS = 100, ALONE_NS = 300, AWAY_NS = 40000 };
 
 uint64_t clock_ns;
 uint64_t others_ns; /* how long they run when they are offered the core */
-unsigned yields, looks;
+unsigned yields, naps, looks;
+unsigned asleep; /* engine->sleepers during the last nap */
+int woken;	 /* result of ppoll(2) */
+struct tdm_engine *napping;
 
 TEST(Crowd, GrowsWhenOthersRanAndShrinksWhenNobodyDid)
 {
@@ -33,7 +37,9 @@ TEST(Crowd, GrowsWhenOthersRanAndShrinksWhenNobodyDid)
 	for (int i = 0; i < 4; i++)
 		crowd = tdm_engine_crowd(crowd, AWAY_NS);
 	EXPECT_EQ(crowd, (uint32_t)TDM_CROWD_MOST) << "four yields do";
-	EXPECT_EQ(tdm_engine_crowd(crowd, UINT64_MAX), crowd);
+	EXPECT_EQ(tdm_engine_crowd(crowd, TDM_YIELD_LONG_NS), crowd);
+	EXPECT_EQ(tdm_engine_crowd(crowd, TDM_YIELD_LONG_NS + 1), 0u)
+		<< "the others do not yield, so the next poll is worth more";
 	for (int i = 0; i < TDM_CROWD_MOST; i++)
 		crowd = tdm_engine_crowd(crowd, ALONE_NS);
 	EXPECT_EQ(crowd, 0u);
@@ -46,9 +52,12 @@ protected:
 	{
 		clock_ns = 1000;
 		others_ns = AWAY_NS;
-		tdm_stay_ns = 0;
+		tdm_patience = {};
 		yields = 0;
+		naps = 0;
 		looks = 0;
+		woken = 0;
+		napping = &engine.engine;
 		tdm_os.now_ns = [] {
 			looks++;
 			return clock_ns;
@@ -57,6 +66,18 @@ protected:
 			yields++;
 			clock_ns += others_ns;
 			return 0;
+		};
+		tdm_os.ppoll = [](struct pollfd *p, nfds_t n,
+				  const struct timespec *t, const sigset_t *) {
+			EXPECT_EQ(n, 1u);
+			EXPECT_EQ(p->fd, napping->wait_fd(napping));
+			EXPECT_EQ(t->tv_sec, 0);
+			EXPECT_EQ(t->tv_nsec, (long)TDM_NAP_NS);
+			asleep = napping->sleepers;
+			naps++;
+			clock_ns += woken ? (uint64_t)PASS_NS :
+					    (uint64_t)TDM_NAP_NS;
+			return woken;
 		};
 		engine.on_progress = [] {
 			clock_ns += PASS_NS;
@@ -67,7 +88,7 @@ protected:
 	{
 		CqFixture::TearDown();
 		tdm_os = tdm_os_system;
-		tdm_stay_ns = 0;
+		tdm_patience = {};
 	}
 
 	/* Poll until the core is offered. Returns ns until then. */
@@ -114,6 +135,8 @@ TEST_F(Crowded, AfterALongYieldTheThreadStays)
 		uint64_t polled = 0, start;
 		const unsigned before = yields;
 
+		tdm_patience.nap_ns = 0;
+
 		while (yields == before && polled < 2 * stay) {
 			start = clock_ns;
 			EXPECT_EQ(next(), -FI_EAGAIN);
@@ -142,6 +165,95 @@ TEST_F(Crowded, AThreadStaysForAllItsEngines)
 	for (polls = 0; polls < 1000 && !tdm_engine_vain(&b); polls++)
 		clock_ns += PASS_NS;
 	EXPECT_LT(polls, 1000u);
+}
+
+TEST_F(Crowded, AfterALongYieldTheThreadNaps)
+{
+	const uint64_t away = 100ull * TDM_YIELD_LONG_NS;
+	const uint64_t until = TDM_YIELD_NAP_TIMES * away;
+	uint64_t start;
+
+	must_open(FI_CQ_FORMAT_CONTEXT);
+	others_ns = away;
+	patience_after_message();
+	ASSERT_EQ(yields, 1u);
+	for (start = clock_ns; yields == 1 && clock_ns < start + 2 * until;)
+		EXPECT_EQ(next(), -FI_EAGAIN);
+	EXPECT_EQ(yields, 2u);
+	EXPECT_GE(clock_ns - away - start, until - until / 10);
+	/* It polls as well, but sleeps for more than half of the time. */
+	EXPECT_GE(naps * (uint64_t)TDM_NAP_NS, until / 2);
+	EXPECT_EQ(asleep, 1u) << "whoever leaves work must wake it";
+	EXPECT_EQ(engine.engine.sleepers, 0u);
+}
+
+TEST_F(Crowded, AShortYieldIsFollowedByYields)
+{
+	must_open(FI_CQ_FORMAT_CONTEXT);
+	others_ns = TDM_YIELD_LONG_NS;
+	for (int i = 0; i < 100; i++)
+		patience_after_message();
+	EXPECT_EQ(yields, 100u);
+	EXPECT_EQ(naps, 0u);
+}
+
+TEST_F(Crowded, AMessageEndsANapAtOnce)
+{
+	uint64_t start;
+
+	must_open(FI_CQ_FORMAT_CONTEXT);
+	others_ns = 100ull * TDM_YIELD_LONG_NS;
+	patience_after_message();
+	tdm_patience.stay_ns = 0;
+	engine.engine.vain = 0;
+	woken = 1;
+	engine.on_progress = [this] {
+		clock_ns += PASS_NS;
+		if (naps) {
+			EXPECT_EQ(write_held(1), 0);
+		}
+	};
+	start = clock_ns;
+	while (!naps && clock_ns - start < 10 * TDM_VAIN_NS)
+		EXPECT_EQ(next(), -FI_EAGAIN);
+	EXPECT_EQ(next(), 1);
+	EXPECT_EQ(naps, 1u);
+}
+
+TEST_F(Crowded, WorkLeftUndonePreventsNapsForAWhile)
+{
+	must_open(FI_CQ_FORMAT_CONTEXT);
+	others_ns = 100ull * TDM_YIELD_LONG_NS;
+	patience_after_message();
+	tdm_patience.stay_ns = 0;
+	engine.on_progress = [this] {
+		clock_ns += PASS_NS;
+		engine.pending = true;
+	};
+	for (int i = 0;
+	     i < 2 * TDM_VAIN_CALLS * (1 + TDM_NAPS_REFUSED) && yields == 1;
+	     i++)
+		EXPECT_EQ(next(), -FI_EAGAIN);
+	EXPECT_EQ(yields, 2u) << "the work may need another process";
+	EXPECT_EQ(naps, 0u);
+	EXPECT_EQ(engine.engine.sleepers, 0u);
+}
+
+TEST_F(Crowded, WithoutADescriptorTheThreadYields)
+{
+	must_open(FI_CQ_FORMAT_CONTEXT);
+	others_ns = 100ull * TDM_YIELD_LONG_NS;
+	patience_after_message();
+	tdm_patience.stay_ns = 0;
+	engine.engine.wait_fd = [](struct tdm_engine *) {
+		return -EMFILE;
+	};
+	for (int i = 0;
+	     i < 2 * TDM_VAIN_CALLS * (1 + TDM_NAPS_REFUSED) && yields == 1;
+	     i++)
+		EXPECT_EQ(next(), -FI_EAGAIN);
+	EXPECT_EQ(yields, 2u);
+	EXPECT_EQ(naps, 0u);
 }
 
 TEST_F(Crowded, WhoIsAlonePollsOn)
