@@ -14,7 +14,6 @@
 #include <rdma/fi_errno.h>
 
 #include "peer/eq.h"
-#include "peer/srx_group.h"
 #include "tcp/ep_priv.h"
 #include "tcp/refuse.h"
 #include "tcp/srx_ctx.h"
@@ -23,7 +22,7 @@
 
 uint64_t tdm_ep_refused(const struct tdm_ep *ep)
 {
-	uint64_t caps = tdm_ep_root(ep)->info->caps;
+	uint64_t caps = ep->root->info->caps;
 
 	return caps & TDM_ONE_SIDED ?
 		       ~caps & (FI_REMOTE_READ | FI_REMOTE_WRITE) :
@@ -43,10 +42,8 @@ void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t, struct tdm_done *done)
 	size_t i;
 
 	memset(done, 0, sizeof(*done));
-	/* A context reports the operations that end in it. */
-	if (ep->sep)
-		done->ctx = &tdm_srx_group_ops;
-	else if (av && tdm_av_ids(av)->count)
+	done->ctx = ep->kind->ctx_ops;
+	if (!done->ctx && av && tdm_av_ids(av)->count)
 		done->ids = tdm_av_ids(av);
 	done->refused = tdm_ep_refused(ep);
 	done->strangers = !!(ep->info->rx_attr->caps & FI_SOURCE_ERR);
@@ -231,37 +228,12 @@ static int bind_locked(struct tdm_ep *ep, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_EQ:
 		return bind_eq(ep, tdm_eq_from_fid((struct fid_eq *)bfid));
 	case FI_CLASS_SRX_CTX:
-		return tdm_srx_ctx_bind(ep, bfid);
+		return tdm_srx_ctx_bind(tdm_single_of(ep), bfid);
 	case FI_CLASS_STX_CTX:
-		return tdm_stx_bind(ep, bfid);
+		return tdm_stx_bind(tdm_single_of(ep), bfid);
 	default:
 		return no(-FI_EINVAL, "no object that endpoints use");
 	}
-}
-
-static int unbound(int ret, const char *why)
-{
-	return tdm_refuse_call(ret, "fi_enable", why);
-}
-
-int tdm_ep_check_bound(const struct tdm_ep *ep)
-{
-	const struct fi_ep_attr *a = ep->info->ep_attr;
-	uint64_t caps = ep->info->caps;
-
-	/* Without messages there is nothing to send or receive. */
-	if (!(caps & (FI_MSG | FI_TAGGED)))
-		caps = 0;
-	if ((caps & FI_SEND) && !ep->tx_cq && !ep->send_cntr)
-		return unbound(-FI_ENOCQ,
-			       "no queue or counter of sends is bound");
-	if ((caps & FI_RECV) && !ep->rx_cq && !ep->recv_cntr)
-		return unbound(-FI_ENOCQ,
-			       "no queue or counter of receives is bound");
-	if ((a->rx_ctx_cnt == FI_SHARED_CONTEXT && !ep->srx_ctx) ||
-	    (a->tx_ctx_cnt == FI_SHARED_CONTEXT && !ep->stx))
-		return unbound(-FI_EOPBADSTATE, "no shared context is bound");
-	return 0;
 }
 
 int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
@@ -319,6 +291,4 @@ void tdm_ep_unbind(struct tdm_ep *ep)
 	}
 	if (has_av(ep))
 		tdm_av_detach(ep->av, &ep->av_user);
-	if (ep->stx)
-		tdm_stx_put(ep->stx);
 }

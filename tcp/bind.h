@@ -19,7 +19,7 @@ int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 /* Callback of struct tdm_av_user: user ids came into use. Lock: held. */
 void tdm_ep_av_ids(struct tdm_av_user *user);
 
-/* Unbind queues, counters, AV and shared contexts. Lock: held. */
+/* Unbind queues, counters and AV. Lock: held. */
 void tdm_ep_unbind(struct tdm_ep *ep);
 
 /*
@@ -27,12 +27,6 @@ void tdm_ep_unbind(struct tdm_ep *ep);
  * none. Lock: not held, since a reader of @eq may hold it.
  */
 void tdm_ep_closed(struct tdm_domain *domain, struct tdm_eq *eq);
-
-/*
- * check_bound() of struct tdm_ep_kind for fi_endpoint(3). Errors: -FI_ENOCQ,
- * -FI_EOPBADSTATE without a shared context. Lock: held.
- */
-int tdm_ep_check_bound(const struct tdm_ep *ep);
 
 /*
  * Fill *@done with the exports for @t that report sends and receives of @ep.

@@ -42,41 +42,41 @@ enum {
 	CLOSE_STEP_MS = 1,
 };
 
-static struct tdm_sep_tx *tx_of(const struct tdm_ep *ctx)
+static struct tdm_ctx *ctx_of(struct tdm_ep *ep)
 {
-	return &ctx->of->sep->tx[ctx->index];
+	return tdm_container_of(ep, struct tdm_ctx, ep);
 }
 
 /* Free @op without a report. */
 static void op_free(struct tdm_sep_op *op)
 {
 	if (op->ctx)
-		tx_of(op->ctx)->used--;
+		op->ctx->used--;
 	tdm_list_del(&op->node);
 	tdm_pool_free(&op->sep->ops, op);
 }
 
 /* A send of the context becomes one of its scalable endpoint. */
-static ssize_t tx_send(struct tdm_ep *ctx, const struct tdm_xfer *x)
+static ssize_t tx_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 {
-	struct tdm_sep_tx *tx = tx_of(ctx);
+	struct tdm_ctx *ctx = ctx_of(ep);
 	struct tdm_xfer y = *x;
 	struct tdm_sep_op *op;
 	ssize_t ret;
 
 	/* Operations posted by a pass were counted when they were queued. */
-	if (tx->used >= ctx->info->tx_attr->size && !ctx->domain->in_retry)
+	if (ctx->used >= ep->tx_size && !ep->domain->in_retry)
 		return -FI_EAGAIN;
-	op = tdm_pool_alloc(&ctx->of->sep->ops);
+	op = tdm_pool_alloc(&ctx->of->ops);
 	if (!op)
 		return -FI_ENOMEM;
-	op->sep = ctx->of->sep;
+	op->sep = ctx->of;
 	op->ctx = ctx;
 	op->context = x->context;
 	op->flags = x->flags;
 	tdm_list_init(&op->node);
-	tdm_list_append(&tx->ops, &op->node);
-	tx->used++;
+	tdm_list_append(&ctx->ops, &op->node);
+	ctx->used++;
 	y.context = op;
 	/*
 	 * The transports get our context, which keeps the flags of the request.
@@ -86,7 +86,7 @@ static ssize_t tx_send(struct tdm_ep *ctx, const struct tdm_xfer *x)
 	 * The context has room for it, so it is queued if the transport has
 	 * none.
 	 */
-	ret = tdm_route_keep(ctx->of, &y);
+	ret = tdm_route_keep(&ctx->of->ep, &y);
 	if (ret)
 		op_free(op);
 	return ret;
@@ -102,7 +102,7 @@ static ssize_t op_done(struct fid_peer_cq *cq, void *context, uint64_t flags,
 	op_free(context);
 	if (!op.ctx)
 		return 0;
-	tdm_ep_done(op.ctx, TDM_TRANSPORT_TCP, &done);
+	tdm_ep_done(&op.ctx->ep, TDM_TRANSPORT_TCP, &done);
 	tdm_done_send(&done, op.context, op.flags);
 	return 0;
 }
@@ -116,7 +116,7 @@ static ssize_t op_failed(struct fid_peer_cq *cq,
 	op_free(e->op_context);
 	if (!op.ctx)
 		return 0;
-	tdm_ep_done(op.ctx, TDM_TRANSPORT_TCP, &done);
+	tdm_ep_done(&op.ctx->ep, TDM_TRANSPORT_TCP, &done);
 	tdm_done_send_err(&done, op.context, op.flags, e->src_addr,
 			  tdm_failed(e->err, e->prov_errno, 0));
 	return 0;
@@ -130,20 +130,20 @@ struct fi_ops_cq_owner tdm_sep_cq_ops = {
 
 /* ---- what both kinds share ----------------------------------------------- */
 
-static int tx_busy(const struct tdm_ep *ctx)
+static int tx_busy(const struct tdm_ctx *ctx)
 {
-	return tx_of(ctx)->used != 0;
+	return ctx->used != 0;
 }
 
-static int rx_busy(const struct tdm_ep *ctx)
+static int rx_busy(const struct tdm_ctx *ctx)
 {
-	return tdm_srx_filling(ctx->srx);
+	return tdm_srx_filling(ctx->ep.srx);
 }
 
 /* Wait until no operation is under way. Errors: -FI_EBUSY. Lock: held. */
-static int drain(struct tdm_ep *ctx, int (*busy)(const struct tdm_ep *ctx))
+static int drain(struct tdm_ctx *ctx, int (*busy)(const struct tdm_ctx *ctx))
 {
-	struct tdm_engine *engine = &ctx->domain->engine;
+	struct tdm_engine *engine = &ctx->ep.domain->engine;
 	uint64_t end;
 
 	if (!busy(ctx))
@@ -159,10 +159,10 @@ static int drain(struct tdm_ep *ctx, int (*busy)(const struct tdm_ep *ctx))
 	}
 }
 
-static void ctx_free(struct tdm_ep *ctx)
+static void ctx_free(struct tdm_ctx *ctx)
 {
-	ctx->of->users--;
-	tdm_ep_free(ctx);
+	ctx->of->ep.users--;
+	tdm_ep_free(&ctx->ep);
 }
 
 /* Is @x a send of the context @ctx? If so, free its op. */
@@ -180,17 +180,17 @@ static int is_of(const struct tdm_xfer *x, const void *ctx)
  * Injects of @ctx need no buffer of the application and no report once @ctx is
  * closed: they stay under way at the scalable endpoint.
  */
-static void leave_injects(struct tdm_ep *ctx)
+static void leave_injects(struct tdm_ctx *ctx)
 {
 	struct tdm_list *pos, *next;
 
-	tdm_list_for_each_safe(pos, next, &tx_of(ctx)->ops) {
+	tdm_list_for_each_safe(pos, next, &ctx->ops) {
 		struct tdm_sep_op *op =
 			tdm_list_entry(pos, struct tdm_sep_op, node);
 
 		if (!(op->flags & FI_INJECT))
 			continue;
-		tx_of(ctx)->used--;
+		ctx->used--;
 		tdm_list_del(&op->node);
 		op->ctx = NULL;
 	}
@@ -198,8 +198,8 @@ static void leave_injects(struct tdm_ep *ctx)
 
 static int tx_close(struct fid *fid)
 {
-	struct tdm_ep *ctx = tdm_ep_of(fid);
-	struct tdm_domain *d = ctx->domain;
+	struct tdm_ctx *ctx = ctx_of(tdm_ep_of(fid));
+	struct tdm_domain *d = ctx->ep.domain;
 	int ret;
 
 	tdm_lock_acquire(&d->lock);
@@ -207,16 +207,16 @@ static int tx_close(struct fid *fid)
 		tdm_lock_release(&d->lock);
 		return -FI_EOPBADSTATE;
 	}
-	if (!ctx->users)
+	if (!ctx->ep.users)
 		leave_injects(ctx);
-	ret = ctx->users ? -FI_EBUSY : drain(ctx, tx_busy);
+	ret = ctx->ep.users ? -FI_EBUSY : drain(ctx, tx_busy);
 	/* Discard the operations that no transport has taken up. */
-	if (ret && !ctx->users) {
-		tdm_backlog_drop(ctx->of, is_of, ctx);
+	if (ret && !ctx->ep.users) {
+		tdm_backlog_drop(&ctx->of->ep, is_of, ctx);
 		ret = tx_busy(ctx) ? -FI_EBUSY : 0;
 	}
 	if (!ret) {
-		tx_of(ctx)->ep = NULL;
+		ctx->of->tx[ctx->index] = NULL;
 		ctx_free(ctx);
 	}
 	tdm_lock_release(&d->lock);
@@ -225,20 +225,20 @@ static int tx_close(struct fid *fid)
 
 static int rx_close(struct fid *fid)
 {
-	struct tdm_ep *ctx = tdm_ep_of(fid);
-	const struct tdm_done none = { .refused = tdm_ep_refused(ctx) };
-	struct tdm_domain *d = ctx->domain;
+	struct tdm_ctx *ctx = ctx_of(tdm_ep_of(fid));
+	const struct tdm_done none = { .refused = tdm_ep_refused(&ctx->ep) };
+	struct tdm_domain *d = ctx->ep.domain;
 	int ret = d->engine.orphan ? -FI_EOPBADSTATE : -FI_EBUSY;
 
 	tdm_lock_acquire(&d->lock);
-	if (!ctx->users && !d->engine.orphan) {
-		tdm_deferred_quit(ctx);
-		tdm_srx_unpost(ctx->srx);
+	if (!ctx->ep.users && !d->engine.orphan) {
+		tdm_deferred_quit(&ctx->ep);
+		tdm_srx_unpost(ctx->ep.srx);
 		ret = drain(ctx, rx_busy);
 	}
 	if (!ret) {
-		tdm_srx_set_done(ctx->srx, &none);
-		ctx->of->sep->rx[ctx->index] = NULL;
+		tdm_srx_set_done(ctx->ep.srx, &none);
+		ctx->of->rx[ctx->index] = NULL;
 		ctx_free(ctx);
 	}
 	tdm_lock_release(&d->lock);
@@ -274,12 +274,12 @@ static int enable(struct tdm_ep *ctx)
 		return -FI_EOPBADSTATE;
 	ret = ctx->kind->check_bound(ctx);
 	if (!ret)
-		ret = tdm_sep_enable(ctx->of);
+		ret = tdm_sep_enable(ctx_of(ctx)->of);
 	if (!ret)
 		ret = ctx->rx_side->enable(ctx);
 	if (ret)
 		return ret;
-	ctx->av = ctx->of->av;
+	ctx->av = ctx->root->av;
 	tdm_ep_resolve_flags(ctx);
 	ctx->enabled = tdm_ep_limited(ctx) ? TDM_EP_LIMITED : TDM_EP_ON;
 	return 0;
@@ -298,11 +298,11 @@ static int ctx_control(struct fid *fid, int command, void *arg)
 	return ret;
 }
 
-static struct tdm_sep_op *find_op(struct tdm_ep *ctx, const void *context)
+static struct tdm_sep_op *find_op(struct tdm_ctx *ctx, const void *context)
 {
 	struct tdm_list *pos;
 
-	tdm_list_for_each(pos, &tx_of(ctx)->ops) {
+	tdm_list_for_each(pos, &ctx->ops) {
 		struct tdm_sep_op *op =
 			tdm_list_entry(pos, struct tdm_sep_op, node);
 
@@ -314,11 +314,11 @@ static struct tdm_sep_op *find_op(struct tdm_ep *ctx, const void *context)
 
 static ssize_t cancel_send(struct tdm_ep *ctx, void *context)
 {
-	struct tdm_sep_op *op = context ? find_op(ctx, context) : NULL;
+	struct tdm_sep_op *op = context ? find_op(ctx_of(ctx), context) : NULL;
 	ssize_t ret = -FI_ENOENT;
 
 	if (op)
-		ret = tdm_ep_cancel_send(ctx->of, op);
+		ret = tdm_ep_cancel_send(ctx->root, op);
 	return ret;
 }
 
@@ -338,8 +338,7 @@ static ssize_t tx_size_left(struct fid_ep *fid)
 	ssize_t ret;
 
 	tdm_lock_acquire(&ctx->domain->lock);
-	ret = (ssize_t)tdm_min(ctx->info->tx_attr->size - tx_of(ctx)->used,
-			       SSIZE_MAX);
+	ret = (ssize_t)tdm_min(ctx->tx_size - ctx_of(ctx)->used, SSIZE_MAX);
 	tdm_lock_release(&ctx->domain->lock);
 	return ret;
 }
@@ -387,6 +386,7 @@ static struct fi_ops_ep rx_ep_ops = {
 };
 
 static const struct tdm_ep_kind tx_kind = {
+	.bytes = sizeof(struct tdm_ctx),
 	.fclass = FI_CLASS_TX_CTX,
 	.fid_ops = &tx_fid_ops,
 	.ep_ops = &tx_ep_ops,
@@ -397,6 +397,7 @@ static const struct tdm_ep_kind tx_kind = {
 };
 
 static const struct tdm_ep_kind rx_kind = {
+	.bytes = sizeof(struct tdm_ctx),
 	.fclass = FI_CLASS_RX_CTX,
 	.fid_ops = &rx_fid_ops,
 	.ep_ops = &rx_ep_ops,
@@ -406,21 +407,44 @@ static const struct tdm_ep_kind rx_kind = {
 };
 
 /*
- * A context of @whole with @caps; its limits are those of the whole. Takes
- * @info, which may be NULL.
+ * Context @index of @sep; its limits are those of @sep. Takes @info, which may
+ * be NULL. NULL: out of memory.
  */
-static struct tdm_ep *ctx_alloc(struct tdm_ep *whole, struct fi_info *info,
-				const struct tdm_ep_kind *kind, void *context)
+static struct tdm_ctx *ctx_alloc(struct tdm_sep *sep, struct fi_info *info,
+				 const struct tdm_ep_kind *kind, int index,
+				 void *context)
 {
-	struct tdm_ep *ctx =
-		info ? tdm_ep_alloc(whole->domain, info, kind, context) : NULL;
+	struct tdm_ep *ep =
+		info ? tdm_ep_alloc(sep->ep.domain, info, kind, context) : NULL;
+	struct tdm_ctx *ctx;
 
 	tdm_info_free(info);
-	if (!ctx)
+	if (!ep)
 		return NULL;
-	ctx->of = whole;
-	ctx->limits = whole->limits;
+	ep->root = &sep->ep;
+	ep->limits = sep->ep.limits;
+	ctx = ctx_of(ep);
+	ctx->of = sep;
+	ctx->index = (unsigned int)index;
+	tdm_list_init(&ctx->ops);
 	return ctx;
+}
+
+/* Put @ctx into *@place, or free it: -FI_EBUSY. Lock: taken inside. */
+static int ctx_place(struct tdm_ctx *ctx, struct tdm_ctx **place)
+{
+	struct tdm_ep *whole = &ctx->of->ep;
+	int ret;
+
+	tdm_lock_acquire(&whole->domain->lock);
+	whole->users++;
+	ret = *place ? -FI_EBUSY : 0;
+	if (ret)
+		ctx_free(ctx);
+	else
+		*place = ctx;
+	tdm_lock_release(&whole->domain->lock);
+	return ret;
 }
 
 /* Members that @attr leaves open are those of the whole. */
@@ -454,12 +478,14 @@ static int check_index(int index, unsigned int count)
 int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
 		    struct fid_ep **out, void *context)
 {
-	struct tdm_ep *whole = tdm_ep_from_fid(fid), *ctx;
+	struct tdm_ep *whole = tdm_ep_from_fid(fid);
+	struct tdm_sep *sep = tdm_sep_of(whole);
+	struct tdm_ctx *ctx;
 	struct fi_info *info;
 	int ret = tdm_tx_attr_check(attr);
 
 	if (!ret)
-		ret = check_index(index, whole->sep->ntx);
+		ret = check_index(index, sep->ntx);
 	/* The transports, which keep the order, are those of the whole. */
 	if (!ret && attr && attr->msg_order & ~whole->info->tx_attr->msg_order)
 		ret = -FI_EINVAL;
@@ -467,7 +493,7 @@ int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
 		return ret;
 	info = fi_dupinfo(whole->info);
 	if (info) {
-		info->tx_attr->size = whole->sep->tx_size;
+		info->tx_attr->size = whole->tx_size;
 		if (attr)
 			merge_tx(info->tx_attr, attr);
 		info->caps = (tdm_caps_side(info->tx_attr->caps, TDM_TX_CAPS,
@@ -476,35 +502,29 @@ int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
 			     FI_SEND;
 		info->tx_attr->caps = info->caps;
 	}
-	ctx = ctx_alloc(whole, info, &tx_kind, context);
+	ctx = ctx_alloc(sep, info, &tx_kind, index, context);
 	if (!ctx)
 		return -FI_ENOMEM;
-	ctx->index = (unsigned int)index;
-	tdm_lock_acquire(&whole->domain->lock);
-	whole->users++;
-	ret = whole->sep->tx[index].ep ? -FI_EBUSY : 0;
-	if (ret)
-		ctx_free(ctx);
-	else
-		whole->sep->tx[index].ep = ctx;
-	tdm_lock_release(&whole->domain->lock);
+	ret = ctx_place(ctx, &sep->tx[index]);
 	if (ret)
 		return ret;
 	if (attr)
-		*attr = *ctx->info->tx_attr;
-	*out = &ctx->own.fid;
+		*attr = *ctx->ep.info->tx_attr;
+	*out = &ctx->ep.own.fid;
 	return 0;
 }
 
 int tdm_rx_ctx_open(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
 		    struct fid_ep **out, void *context)
 {
-	struct tdm_ep *whole = tdm_ep_from_fid(fid), *ctx;
+	struct tdm_ep *whole = tdm_ep_from_fid(fid);
+	struct tdm_sep *sep = tdm_sep_of(whole);
+	struct tdm_ctx *ctx;
 	struct fi_info *info;
 	int ret = tdm_rx_attr_check(attr);
 
 	if (!ret)
-		ret = check_index(index, whole->sep->nrx);
+		ret = check_index(index, sep->nrx);
 	if (ret)
 		return ret;
 	info = fi_dupinfo(whole->info);
@@ -517,24 +537,16 @@ int tdm_rx_ctx_open(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
 			     FI_RECV;
 		info->rx_attr->caps = info->caps;
 	}
-	ctx = ctx_alloc(whole, info, &rx_kind, context);
+	ctx = ctx_alloc(sep, info, &rx_kind, index, context);
 	if (!ctx)
 		return -FI_ENOMEM;
-	ctx->index = (unsigned int)index;
-	ctx->srx = tdm_srx_group_srx(whole->sep->group, (unsigned int)index);
-	ctx->rx_side = &tdm_rx_part;
-	tdm_lock_acquire(&whole->domain->lock);
-	whole->users++;
-	ret = whole->sep->rx[index] ? -FI_EBUSY : 0;
-	if (ret)
-		ctx_free(ctx);
-	else
-		whole->sep->rx[index] = ctx;
-	tdm_lock_release(&whole->domain->lock);
+	ctx->ep.srx = tdm_srx_group_srx(sep->group, ctx->index);
+	ctx->ep.rx_side = &tdm_rx_part;
+	ret = ctx_place(ctx, &sep->rx[index]);
 	if (ret)
 		return ret;
 	if (attr)
-		*attr = *ctx->info->rx_attr;
-	*out = &ctx->own.fid;
+		*attr = *ctx->ep.info->rx_attr;
+	*out = &ctx->ep.own.fid;
 	return 0;
 }

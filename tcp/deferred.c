@@ -312,7 +312,7 @@ void tdm_domain_due(struct tdm_engine *engine, struct tdm_trigger *trigger)
 
 static fi_addr_t peer_of(const struct tdm_deferred *t)
 {
-	const struct tdm_av *av = tdm_ep_root(t->ep)->av;
+	const struct tdm_av *av = t->ep->av;
 
 	return av ? tdm_space_index(tdm_av_space(av), t->kept.x.addr) :
 		    t->kept.x.addr;
@@ -459,7 +459,7 @@ void tdm_deferred_removed(const struct tdm_ep *ep, fi_addr_t addr)
 	tdm_list_for_each_safe(pos, tmp, &ep->domain->deferred) {
 		struct tdm_deferred *t = of_all(pos);
 
-		if (!t->ep || tdm_ep_root(t->ep) != ep || is_receive(t) ||
+		if (!t->ep || t->ep->root != ep || is_receive(t) ||
 		    t->state == TDM_DEFERRED_STARTED || peer_of(t) != addr)
 			continue;
 		take(t);

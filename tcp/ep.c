@@ -29,6 +29,7 @@
 #include "tcp/report.h"
 #include "tcp/route.h"
 #include "tcp/srx_ctx.h"
+#include "tcp/stx.h"
 #include "tcp/tier.h"
 #include "tdm_amo_table.h"
 #include "tdm_info.h"
@@ -111,8 +112,7 @@ int tdm_ep_enable(struct tdm_ep *ep)
 		return ret;
 	}
 	tdm_ep_tell_open(ep);
-	if (ep->srx_ctx)
-		tdm_srx_ctx_join(ep);
+	ep->rx_side->joined(ep);
 	tdm_ep_resolve_flags(ep);
 	tdm_list_append(&ep->domain->eps, &ep->node);
 	ep->enabled = tdm_ep_limited(ep) ? TDM_EP_LIMITED : TDM_EP_ON;
@@ -172,6 +172,7 @@ void tdm_ep_quit(struct tdm_ep *ep)
 static int ep_close(struct fid *fid)
 {
 	struct tdm_ep *ep = tdm_ep_of(fid);
+	struct tdm_stx *stx = tdm_single_of(ep)->stx;
 	struct tdm_domain *d = ep->domain;
 	struct tdm_eq *eq;
 
@@ -184,6 +185,8 @@ static int ep_close(struct fid *fid)
 	tdm_ep_quit(ep);
 	eq = ep->eq;
 	tdm_ep_free(ep);
+	if (stx)
+		tdm_stx_put(stx);
 	tdm_lock_release(&d->lock);
 	tdm_ep_closed(d, eq);
 	return 0;
@@ -287,14 +290,52 @@ static struct fi_ops_ep ep_ops = {
 	.tx_size_left = ep_tx_size_left,
 };
 
-static const struct tdm_ep_kind whole = {
+static int unbound(int ret, const char *why)
+{
+	return tdm_refuse_call(ret, "fi_enable", why);
+}
+
+static int check_bound(const struct tdm_ep *ep)
+{
+	const struct tdm_single *s =
+		tdm_container_of(ep, const struct tdm_single, ep);
+	const struct fi_ep_attr *a = ep->info->ep_attr;
+	uint64_t caps = ep->info->caps;
+
+	/* Without messages there is nothing to send or receive. */
+	if (!(caps & (FI_MSG | FI_TAGGED)))
+		caps = 0;
+	if ((caps & FI_SEND) && !ep->tx_cq && !ep->send_cntr)
+		return unbound(-FI_ENOCQ,
+			       "no queue or counter of sends is bound");
+	if ((caps & FI_RECV) && !ep->rx_cq && !ep->recv_cntr)
+		return unbound(-FI_ENOCQ,
+			       "no queue or counter of receives is bound");
+	if ((a->rx_ctx_cnt == FI_SHARED_CONTEXT && !s->srx_ctx) ||
+	    (a->tx_ctx_cnt == FI_SHARED_CONTEXT && !s->stx))
+		return unbound(-FI_EOPBADSTATE, "no shared context is bound");
+	return 0;
+}
+
+static void for_each(struct tdm_ep *ep, void (*call)(struct tdm_ep *ep))
+{
+	const struct tdm_single *s = tdm_single_of(ep);
+
+	call(ep);
+	if (s->srx_ctx)
+		call(tdm_srx_ctx_ep(s->srx_ctx));
+}
+
+static const struct tdm_ep_kind single = {
+	.bytes = sizeof(struct tdm_single),
 	.fclass = FI_CLASS_EP,
 	.fid_ops = &ep_fid_ops,
 	.ep_ops = &ep_ops,
 	.cm_ops = &tdm_ep_cm_ops,
 	.queues = FI_TRANSMIT | FI_RECV,
 	.has_transports = 1,
-	.check_bound = tdm_ep_check_bound,
+	.check_bound = check_bound,
+	.for_each = for_each,
 };
 
 /*
@@ -346,7 +387,7 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 			    const struct fi_info *info,
 			    const struct tdm_ep_kind *kind, void *context)
 {
-	struct tdm_ep *ep = calloc(1, sizeof(*ep));
+	struct tdm_ep *ep = calloc(1, kind->bytes);
 
 	if (!ep)
 		return NULL;
@@ -357,6 +398,7 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 	}
 	ep->domain = domain;
 	ep->kind = kind;
+	ep->root = kind->has_transports ? ep : NULL;
 	tdm_list_init(&ep->handles);
 	handle_own(ep, context);
 	ep->tiers = &tdm_route_tiers;
@@ -372,6 +414,7 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 		ep->info->tx_attr->size = TDM_DEFAULT_CTX_SIZE;
 	if (!ep->info->rx_attr->size)
 		ep->info->rx_attr->size = TDM_DEFAULT_CTX_SIZE;
+	ep->tx_size = ep->info->tx_attr->size;
 	ep->inject_bytes = info->tx_attr->inject_size;
 	ep->special = special_flags(domain, info->caps);
 	ep->directed = tdm_caps_directed(info->caps);
@@ -425,7 +468,7 @@ int tdm_ep_open(struct fid_domain *fid, struct fi_info *info,
 		return tdm_refuse_call(-FI_EINVAL, "fi_endpoint",
 				       "several contexts make a scalable "
 				       "endpoint");
-	ep = tdm_ep_alloc(d, info, &whole, context);
+	ep = tdm_ep_alloc(d, info, &single, context);
 	if (!ep)
 		return -FI_ENOMEM;
 	tdm_lock_acquire(&d->lock);

@@ -19,21 +19,25 @@
 #include "tcp/wire/wire.h"
 #include "tdm_done.h"
 
+struct tdm_ctx_ops;
 struct tdm_ep;
 struct tdm_xfer;
 
 /*
  * The parts of an endpoint that differ by its kind, but for its receive side
- * (rx_side.h). Each kind has one table, in the file named here:
+ * (rx_side.h). Each kind has one table, in the file named here, and a struct
+ * with struct tdm_ep as its first member:
  *
- *   ep.c       fi_endpoint(): has the transports and the queues
- *   srx_ctx.c  fi_srx_context(): posts receives, nothing else
- *   sep.c      fi_scalable_ep(): has the transports, no queues
- *   context.c  fi_tx_context(), fi_rx_context(): has the queues of one direction
+ *   ep.c       struct tdm_single, fi_endpoint(): the transports and the queues
+ *   srx_ctx.c  struct tdm_srx_ctx, fi_srx_context(): posts receives only
+ *   sep.c      struct tdm_sep, fi_scalable_ep(): the transports, no queues
+ *   context.c  struct tdm_ctx, fi_tx_context() and fi_rx_context(): the queues
+ *              of one direction
  *
  * An alias (alias.c) is no endpoint, but one more handle on one.
  */
 struct tdm_ep_kind {
+	size_t bytes; /* of its struct */
 	size_t fclass;
 	struct fi_ops *fid_ops;
 	struct fi_ops_ep *ep_ops;
@@ -44,6 +48,15 @@ struct tdm_ep_kind {
 
 	/* It has pairs, and may be bound to an AV and an event queue. */
 	int has_transports;
+
+	/* Its contexts report the operations that end in them; or NULL. */
+	const struct tdm_ctx_ops *ctx_ops;
+
+	/*
+	 * Call @call for @ep, which has transports, and all endpoints of the
+	 * application that post operations to it. Lock: held.
+	 */
+	void (*for_each)(struct tdm_ep *ep, void (*call)(struct tdm_ep *ep));
 
 	/*
 	 * Are the queues, counters and shared contexts bound that fi_enable(3)
@@ -89,6 +102,7 @@ struct tdm_handle {
 	struct tdm_list node;		 /* ep->handles */
 };
 
+/* All kinds have these. */
 struct tdm_ep {
 	/* Read by every transfer. */
 	struct tdm_handle own;
@@ -127,6 +141,7 @@ struct tdm_ep {
 	/* once enabled; before that, address to bind to */
 	struct tdm_addr name;
 	struct tdm_list node;  /* domain->eps */
+	size_t tx_size;	       /* FI_OPT_TX_SIZE */
 	size_t min_multi_recv; /* bytes */
 	int shm_permitted;     /* FI_OPT_SHARED_MEMORY_PERMITTED */
 	size_t local_pairs;    /* part of domain->local_pairs */
@@ -137,17 +152,11 @@ struct tdm_ep {
 	const struct tdm_rx_side_ops *rx_side; /* by kind: rx_side.h */
 	struct tdm_backlog backlog;	       /* of an endpoint with pairs */
 
-	/* Parts and shared objects: sep.c, srx_ctx.c, stx.c. */
 	const struct tdm_ep_kind *kind;
-	struct tdm_ep *of;    /* of a context its scalable endpoint, or NULL */
-	size_t users;	      /* aliases, contexts, endpoints bound to it */
-	size_t enabled_users; /* shared context: of them, those enabled */
-	struct tdm_list handles;   /* struct tdm_handle: own, and aliases */
-	struct tdm_ep *srx_ctx;	   /* bound shared receive context, or NULL */
-	struct tdm_srx_seat *seat; /* in it */
-	struct tdm_stx *stx;	   /* bound shared transmit context */
-	struct tdm_sep *sep;	   /* of a scalable endpoint, or NULL */
-	unsigned int index;	   /* of a context in its scalable endpoint */
+	/* With the AV and the pairs: itself, its scalable endpoint, or NULL. */
+	struct tdm_ep *root;
+	size_t users;		 /* aliases, contexts, endpoints bound to it */
+	struct tdm_list handles; /* struct tdm_handle: own, and aliases */
 };
 
 static inline struct tdm_handle *tdm_handle_from_fid(struct fid_ep *fid)
@@ -168,12 +177,6 @@ static inline struct tdm_ep *tdm_ep_from_fid(struct fid_ep *fid)
 static inline struct tdm_ep *tdm_ep_of(struct fid *fid)
 {
 	return tdm_handle_of(fid)->ep;
-}
-
-/* The endpoint that has the AV and the pairs of @ep. */
-static inline const struct tdm_ep *tdm_ep_root(const struct tdm_ep *ep)
-{
-	return ep->of ? ep->of : ep;
 }
 
 /* May @ep post an operation with @flags without a second look? */

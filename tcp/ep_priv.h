@@ -17,6 +17,21 @@
 
 #include "tcp/ep.h"
 
+struct tdm_srx_ctx;
+
+/* An endpoint of fi_endpoint(3), and the shared contexts it is bound to. */
+struct tdm_single {
+	struct tdm_ep ep;
+	struct tdm_srx_ctx *srx_ctx; /* or NULL */
+	struct tdm_srx_seat *seat;   /* in it */
+	struct tdm_stx *stx;	     /* or NULL */
+};
+
+static inline struct tdm_single *tdm_single_of(struct tdm_ep *ep)
+{
+	return tdm_container_of(ep, struct tdm_single, ep);
+}
+
 /*
  * An endpoint of @kind, disabled, with a copy of @info and no receive side.
  * NULL: out of memory. It is not counted by @domain yet. Lock: not needed.

@@ -26,7 +26,6 @@
 #include "tcp/ep_priv.h"
 #include "tcp/mr.h"
 #include "tcp/opened.h"
-#include "tcp/sep.h"
 
 static void no_progress(struct tdm_engine *engine)
 {
@@ -41,8 +40,6 @@ static int refuse(struct tdm_engine *engine)
 
 static void disable(struct tdm_ep *ep)
 {
-	if (!ep)
-		return;
 	ep->enabled = TDM_EP_OFF;
 	if (ep->tx_cq)
 		tdm_cq_orphan(ep->tx_cq);
@@ -53,7 +50,6 @@ static void disable(struct tdm_ep *ep)
 static void orphan(struct tdm_domain *d)
 {
 	struct tdm_list *pos;
-	unsigned int i;
 
 	d->engine.orphan = 1;
 	d->engine.progress = no_progress;
@@ -61,14 +57,8 @@ static void orphan(struct tdm_domain *d)
 	d->engine.wait_fd = refuse;
 	tdm_list_for_each(pos, &d->eps) {
 		struct tdm_ep *ep = tdm_list_entry(pos, struct tdm_ep, node);
-		struct tdm_sep *sep = ep->sep;
 
-		disable(ep);
-		disable(ep->srx_ctx);
-		for (i = 0; sep && i < sep->ntx; i++)
-			disable(sep->tx[i].ep);
-		for (i = 0; sep && i < sep->nrx; i++)
-			disable(sep->rx[i]);
+		ep->kind->for_each(ep, disable);
 	}
 }
 

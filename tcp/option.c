@@ -15,7 +15,6 @@
 #include "base/env.h"
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
-#include "tcp/sep.h"
 
 /* The options that lower a size, which the endpoint must not exceed then. */
 static const struct limit {
@@ -127,7 +126,7 @@ static int size_option(struct tdm_ep *ep, int name, size_t *value)
 		*value = 0; /* endpoints are connectionless, fi_cm(3) */
 		return 0;
 	case FI_OPT_TX_SIZE:
-		*value = ep->sep ? ep->sep->tx_size : ep->info->tx_attr->size;
+		*value = ep->tx_size;
 		return 0;
 	case FI_OPT_RX_SIZE:
 		*value = ep->info->rx_attr->size;

@@ -376,14 +376,6 @@ static struct fi_profile_ops profile_ops = {
 	.end_reads = profile_end_reads,
 };
 
-/* The endpoint with the pairs of @ep: itself, or that which it is part of. */
-static struct tdm_ep *with_pairs(struct tdm_ep *ep)
-{
-	if (ep->of)
-		ep = ep->of;
-	return ep->kind->has_transports ? ep : NULL;
-}
-
 int tdm_profile_open(struct fid *fid, const char *name, uint64_t flags,
 		     void **ops, void *context)
 {
@@ -412,7 +404,7 @@ int tdm_profile_open(struct fid *fid, const char *name, uint64_t flags,
 		return -FI_EOPBADSTATE;
 	}
 	p->srx = ep->srx;
-	p->paths = with_pairs(ep);
+	p->paths = ep->root;
 	ep->users++;
 	tdm_lock_release(&ep->domain->lock);
 	/* fi_profile_open() finds the object by the place of this member. */

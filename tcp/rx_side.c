@@ -101,6 +101,7 @@ static void own_close(struct tdm_ep *ep)
 const struct tdm_rx_side_ops tdm_rx_own = {
 	.export_to = own_export,
 	.enable = own_enable,
+	.joined = tdm_rx_side_no_joined,
 	.rebound = own_rebound,
 	.flush = own_flush,
 	.cancel = own_cancel,
@@ -123,6 +124,11 @@ int tdm_rx_side_no_enable(struct tdm_ep *ep)
 {
 	(void)ep;
 	return 0;
+}
+
+void tdm_rx_side_no_joined(struct tdm_ep *ep)
+{
+	(void)ep;
 }
 
 static void nothing(struct tdm_ep *ep)
@@ -158,6 +164,7 @@ void tdm_rx_side_no_min_multi_recv(struct tdm_ep *ep, size_t bytes)
 const struct tdm_rx_side_ops tdm_rx_none = {
 	.export_to = no_export,
 	.enable = tdm_rx_side_no_enable,
+	.joined = tdm_rx_side_no_joined,
 	.rebound = nothing,
 	.flush = nothing,
 	.cancel = tdm_rx_side_no_cancel,
@@ -171,6 +178,7 @@ const struct tdm_rx_side_ops tdm_rx_none = {
 const struct tdm_rx_side_ops tdm_rx_part = {
 	.export_to = no_export,
 	.enable = own_enable,
+	.joined = tdm_rx_side_no_joined,
 	.rebound = own_rebound,
 	.flush = nothing,
 	.cancel = own_cancel,

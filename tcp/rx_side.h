@@ -32,6 +32,9 @@ struct tdm_rx_side_ops {
 	/* fi_enable(3) of @ep, before its transports open: its errors. */
 	int (*enable)(struct tdm_ep *ep);
 
+	/* @ep is enabled, and its transports are open. */
+	void (*joined)(struct tdm_ep *ep);
+
 	/* As rebound() of struct tdm_tier_ops. */
 	void (*rebound)(struct tdm_ep *ep);
 
@@ -64,8 +67,9 @@ ssize_t tdm_rx_side_no_cancel(struct tdm_ep *ep, void *context);
 ssize_t tdm_rx_side_no_left(const struct tdm_ep *ep);
 void tdm_rx_side_no_min_multi_recv(struct tdm_ep *ep, size_t bytes);
 
-/* enable() where there is nothing to do. */
+/* enable() and joined() where there is nothing to do. */
 int tdm_rx_side_no_enable(struct tdm_ep *ep);
+void tdm_rx_side_no_joined(struct tdm_ep *ep);
 
 /* forget() of endpoints that use one struct tdm_srx. */
 void tdm_rx_side_forget(struct tdm_ep *ep, fi_addr_t addr);

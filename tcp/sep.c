@@ -33,15 +33,16 @@ tdm_static_assert((int)TDM_MAX_CONTEXTS <= (int)TDM_CTX_MOST,
 static struct fid_peer_srx *group_export(struct tdm_ep *ep,
 					 enum tdm_transport t)
 {
-	return tdm_srx_group_export(ep->sep->group, t);
+	return tdm_srx_group_export(tdm_sep_of(ep)->group, t);
 }
 
 static void group_rebound(struct tdm_ep *ep)
 {
+	const struct tdm_sep *sep = tdm_sep_of(ep);
 	unsigned int i;
 
-	for (i = 0; i < ep->sep->nrx; i++) {
-		struct tdm_ep *ctx = ep->sep->rx[i];
+	for (i = 0; i < sep->nrx; i++) {
+		struct tdm_ep *ctx = sep->rx[i] ? &sep->rx[i]->ep : NULL;
 
 		if (ctx && ctx->enabled)
 			ctx->rx_side->rebound(ctx);
@@ -50,40 +51,39 @@ static void group_rebound(struct tdm_ep *ep)
 
 static void group_flush(struct tdm_ep *ep)
 {
-	tdm_srx_group_flush(ep->sep->group);
+	tdm_srx_group_flush(tdm_sep_of(ep)->group);
 }
 
 static void group_forget(struct tdm_ep *ep, fi_addr_t addr)
 {
-	tdm_srx_group_forget(ep->sep->group, addr);
+	tdm_srx_group_forget(tdm_sep_of(ep)->group, addr);
 }
 
 static void group_set_min_multi_recv(struct tdm_ep *ep, size_t bytes)
 {
+	const struct tdm_sep *sep = tdm_sep_of(ep);
 	unsigned int i;
 
-	for (i = 0; i < ep->sep->nrx; i++)
-		tdm_srx_set_min_multi_recv(tdm_srx_group_srx(ep->sep->group, i),
+	for (i = 0; i < sep->nrx; i++)
+		tdm_srx_set_min_multi_recv(tdm_srx_group_srx(sep->group, i),
 					   bytes);
 }
 
 /* And all else that the contexts share, but for the queue. */
 static void group_close(struct tdm_ep *ep)
 {
-	struct tdm_sep *sep = ep->sep;
+	struct tdm_sep *sep = tdm_sep_of(ep);
 
-	if (!sep)
-		return;
 	tdm_srx_group_close(sep->group);
 	tdm_pool_fini(&sep->ops);
 	free(sep->tx);
 	free(sep->rx);
-	free(sep);
 }
 
 static const struct tdm_rx_side_ops rx_group = {
 	.export_to = group_export,
 	.enable = tdm_rx_side_no_enable, /* contexts are enabled one by one */
+	.joined = tdm_rx_side_no_joined,
 	.rebound = group_rebound,
 	.flush = group_flush,
 	.cancel = tdm_rx_side_no_cancel,
@@ -103,7 +103,7 @@ static int sep_control(struct fid *fid, int command, void *arg)
 	(void)arg;
 	tdm_lock_acquire(&ep->domain->lock);
 	if (command == FI_ENABLE)
-		ret = tdm_sep_enable(ep);
+		ret = tdm_sep_enable(tdm_sep_of(ep));
 	tdm_lock_release(&ep->domain->lock);
 	return ret;
 }
@@ -112,7 +112,7 @@ static int sep_close(struct fid *fid)
 {
 	struct tdm_ep *ep = tdm_ep_of(fid);
 	struct tdm_domain *d = ep->domain;
-	struct fid_cq *cq = ep->sep->cq;
+	struct fid_cq *cq = tdm_sep_of(ep)->cq;
 	struct tdm_eq *eq;
 
 	tdm_lock_acquire(&d->lock);
@@ -130,9 +130,9 @@ static int sep_close(struct fid *fid)
 	return 0;
 }
 
-int tdm_sep_enable(struct tdm_ep *ep)
+int tdm_sep_enable(struct tdm_sep *sep)
 {
-	return ep->enabled ? 0 : tdm_ep_enable(ep);
+	return sep->ep.enabled ? 0 : tdm_ep_enable(&sep->ep);
 }
 
 static struct fi_ops sep_fid_ops = {
@@ -159,38 +159,37 @@ static struct fi_ops_ep sep_ops = {
 /*
  * A queue of our own: its entries are passed on to the queues of the contexts.
  */
-static int open_cq(struct tdm_ep *ep)
+static int open_cq(struct tdm_sep *sep)
 {
-	struct fid_domain *d = &ep->domain->fid;
+	struct fid_domain *d = &sep->ep.domain->fid;
+	struct tdm_cq *cq;
 	struct fi_cq_attr attr = { .size = 1,
 				   .format = FI_CQ_FORMAT_CONTEXT,
 				   .wait_obj = FI_WAIT_NONE };
 	struct fid_peer_cq *peer;
 	int ret, t;
 
-	ret = fi_cq_open(d, &attr, &ep->sep->cq, NULL);
+	ret = fi_cq_open(d, &attr, &sep->cq, NULL);
 	if (ret)
 		return ret;
-	ep->tx_cq = tdm_cq_from_fid(ep->sep->cq);
+	cq = tdm_cq_from_fid(sep->cq);
+	sep->ep.tx_cq = cq;
 	for (t = 0; t < TDM_TRANSPORTS; t++) {
-		peer = tdm_cq_export(ep->tx_cq, (enum tdm_transport)t);
-		peer->fid.context = ep->sep;
+		peer = tdm_cq_export(cq, (enum tdm_transport)t);
+		peer->fid.context = sep;
 		peer->owner_ops = &tdm_sep_cq_ops;
 	}
 	return 0;
 }
 
-static int open_parts(struct tdm_ep *ep)
+static int open_parts(struct tdm_sep *sep)
 {
+	struct tdm_ep *ep = &sep->ep;
 	const struct tdm_srx_attr attr = tdm_rx_side_attr(ep);
 	const struct tdm_done none = { .refused = tdm_ep_refused(ep) };
-	struct tdm_sep *sep = calloc(1, sizeof(*sep));
 	unsigned int i;
 	int ret;
 
-	if (!sep)
-		return -FI_ENOMEM;
-	ep->sep = sep;
 	tdm_pool_init(&sep->ops, sizeof(struct tdm_sep_op), 0);
 	sep->ntx = (unsigned int)tdm_max(ep->info->ep_attr->tx_ctx_cnt, 1);
 	sep->nrx = (unsigned int)tdm_max(ep->info->ep_attr->rx_ctx_cnt, 1);
@@ -198,14 +197,12 @@ static int open_parts(struct tdm_ep *ep)
 	sep->rx = calloc(sep->nrx, sizeof(*sep->rx));
 	if (!sep->tx || !sep->rx)
 		return -FI_ENOMEM;
-	for (i = 0; i < sep->ntx; i++)
-		tdm_list_init(&sep->tx[i].ops);
 	ret = tdm_srx_group_open(&attr, sep->nrx, &sep->group);
 	if (ret)
 		return ret;
 	for (i = 0; i < sep->nrx; i++)
 		tdm_srx_set_done(tdm_srx_group_srx(sep->group, i), &none);
-	return open_cq(ep);
+	return open_cq(sep);
 }
 
 /* Its contexts have the queues: each checks its own. */
@@ -215,13 +212,32 @@ static int no_queues(const struct tdm_ep *ep)
 	return 0;
 }
 
+static void for_each(struct tdm_ep *ep, void (*call)(struct tdm_ep *ep))
+{
+	const struct tdm_sep *sep = tdm_sep_of(ep);
+	unsigned int i;
+
+	call(ep);
+	for (i = 0; i < sep->ntx; i++) {
+		if (sep->tx[i])
+			call(&sep->tx[i]->ep);
+	}
+	for (i = 0; i < sep->nrx; i++) {
+		if (sep->rx[i])
+			call(&sep->rx[i]->ep);
+	}
+}
+
 static const struct tdm_ep_kind scalable = {
+	.bytes = sizeof(struct tdm_sep),
 	.fclass = FI_CLASS_SEP,
 	.fid_ops = &sep_fid_ops,
 	.ep_ops = &sep_ops,
 	.cm_ops = &tdm_ep_cm_ops,
 	.has_transports = 1,
+	.ctx_ops = &tdm_srx_group_ops,
 	.check_bound = no_queues,
+	.for_each = for_each,
 };
 
 static struct tdm_ep *sep_alloc(struct tdm_domain *d, struct fi_info *info,
@@ -261,12 +277,12 @@ int tdm_sep_open(struct fid_domain *fid, struct fi_info *info,
 		return -FI_ENOMEM;
 	ret = tdm_ep_own_name(ep);
 	if (!ret)
-		ret = open_parts(ep);
+		ret = open_parts(tdm_sep_of(ep));
 	tdm_lock_acquire(&d->lock);
 	if (ep->tx_cq)
 		tdm_cq_get(ep->tx_cq);
 	if (ret) {
-		cq = ep->sep ? ep->sep->cq : NULL;
+		cq = tdm_sep_of(ep)->cq;
 		tdm_ep_free(ep);
 		tdm_lock_release(&d->lock);
 		if (cq)
@@ -274,7 +290,6 @@ int tdm_sep_open(struct fid_domain *fid, struct fi_info *info,
 		return ret;
 	}
 	/* The transports serve all contexts: each of those has its own size. */
-	ep->sep->tx_size = ep->info->tx_attr->size;
 	ep->info->tx_attr->size = SIZE_MAX;
 	tdm_domain_get(d);
 	tdm_lock_release(&d->lock);

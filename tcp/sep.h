@@ -3,11 +3,10 @@
  * Scalable endpoints, fi_endpoint(3) "SCALABLE ENDPOINTS": one endpoint with
  * one address and one session per peer, many transmit and receive contexts.
  *
- * The scalable endpoint is a struct tdm_ep that has the transports. A transmit
- * context is one without: it sends through the whole, with a struct tdm_sep_op
- * as context, which leads the completion back to it. A receive context is one
- * receive side of a group (peer/srx_group.h); each message names its receive
- * context.
+ * The scalable endpoint has the transports. A transmit context has none: it
+ * sends through the scalable endpoint, with a struct tdm_sep_op as context,
+ * which leads the completion back to it. A receive context is one receive side
+ * of a group (peer/srx_group.h); each message names its receive context.
  *
  * All functions: domain lock held, unless they say otherwise.
  */
@@ -18,31 +17,38 @@
 #include "peer/srx_group.h"
 #include "tcp/ep.h"
 
-/* A send of a transmit context, from the call to its end: context.c. */
-struct tdm_sep_op {
-	struct tdm_list node; /* tdm_sep_tx.ops */
-	struct tdm_sep *sep;
-	struct tdm_ep *ctx; /* NULL: closed, the send is not reported */
-	void *context;	    /* the application's */
-	uint64_t flags;	    /* of its request */
+/* A transmit or receive context. */
+struct tdm_ctx {
+	struct tdm_ep ep;
+	struct tdm_sep *of;
+	unsigned int index;  /* among those of its direction */
+	struct tdm_list ops; /* struct tdm_sep_op: sends under way */
+	size_t used;	     /* their number */
 };
 
-/* A transmit context's operations under way. */
-struct tdm_sep_tx {
-	struct tdm_ep *ep;   /* NULL: not open */
-	struct tdm_list ops; /* struct tdm_sep_op */
-	size_t used;	     /* of them */
+/* A send of a transmit context, from the call to its end: context.c. */
+struct tdm_sep_op {
+	struct tdm_list node; /* tdm_ctx.ops */
+	struct tdm_sep *sep;
+	struct tdm_ctx *ctx; /* NULL: closed, the send is not reported */
+	void *context;	     /* the application's */
+	uint64_t flags;	     /* of its request */
 };
 
 struct tdm_sep {
+	struct tdm_ep ep;
 	struct tdm_srx_group *group;
 	struct fid_cq *cq;     /* its entries go to the contexts' queues */
 	struct tdm_pool ops;   /* struct tdm_sep_op */
 	unsigned int ntx, nrx; /* contexts */
-	size_t tx_size;	       /* of a transmit context, by default */
-	struct tdm_sep_tx *tx; /* tx[ntx] */
-	struct tdm_ep **rx;    /* rx[nrx]; NULL: not open */
+	struct tdm_ctx **tx;   /* tx[ntx]; NULL: not open */
+	struct tdm_ctx **rx;   /* rx[nrx]; NULL: not open */
 };
+
+static inline struct tdm_sep *tdm_sep_of(struct tdm_ep *ep)
+{
+	return tdm_container_of(ep, struct tdm_sep, ep);
+}
 
 /* The CQ operations that end the sends of all contexts. */
 extern struct fi_ops_cq_owner tdm_sep_cq_ops;
@@ -51,7 +57,7 @@ extern struct fi_ops_cq_owner tdm_sep_cq_ops;
 int tdm_sep_open(struct fid_domain *domain, struct fi_info *info,
 		 struct fid_ep **sep, void *context);
 
-/* sep.c: enable @ep, unless a context has done it. Lock: held. */
-int tdm_sep_enable(struct tdm_ep *ep);
+/* sep.c: enable @sep, unless a context has done it. Lock: held. */
+int tdm_sep_enable(struct tdm_sep *sep);
 
 #endif /* TDM_TCP_SEP_H */

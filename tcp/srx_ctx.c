@@ -25,6 +25,16 @@
 #include "tdm_info.h"
 #include "tdm_nosys.h"
 
+struct tdm_srx_ctx {
+	struct tdm_ep ep;
+	size_t enabled_users; /* of ep.users, those that are enabled */
+};
+
+struct tdm_ep *tdm_srx_ctx_ep(struct tdm_srx_ctx *ctx)
+{
+	return &ctx->ep;
+}
+
 static int srx_close(struct fid *fid)
 {
 	struct tdm_ep *ctx = tdm_ep_of(fid);
@@ -76,6 +86,7 @@ static struct fi_ops_ep srx_ep_ops = {
 
 /* Nothing is bound to it, and it needs no enabling. */
 static const struct tdm_ep_kind shared = {
+	.bytes = sizeof(struct tdm_srx_ctx),
 	.fclass = FI_CLASS_SRX_CTX,
 	.fid_ops = &srx_fid_ops,
 	.ep_ops = &srx_ep_ops,
@@ -143,7 +154,7 @@ int tdm_srx_ctx_open(struct fid_domain *fid, struct fi_rx_attr *attr,
 
 static struct fid_peer_srx *seat_export(struct tdm_ep *ep, enum tdm_transport t)
 {
-	return tdm_srx_seat_export(ep->seat, t);
+	return tdm_srx_seat_export(tdm_single_of(ep)->seat, t);
 }
 
 static void seat_rebound(struct tdm_ep *ep)
@@ -151,12 +162,14 @@ static void seat_rebound(struct tdm_ep *ep)
 	struct tdm_done done;
 
 	tdm_ep_done(ep, TDM_TRANSPORT_TCP, &done);
-	tdm_srx_seat_set_done(ep->seat, &done);
+	tdm_srx_seat_set_done(tdm_single_of(ep)->seat, &done);
 }
 
 static int seat_enable(struct tdm_ep *ep)
 {
-	if (ep->srx_ctx->av && ep->srx_ctx->av != ep->av)
+	const struct tdm_ep *ctx = &tdm_single_of(ep)->srx_ctx->ep;
+
+	if (ctx->av && ctx->av != ep->av)
 		return tdm_refuse_call(-FI_EINVAL, "fi_enable",
 				       "another address vector than that of "
 				       "the shared receive context");
@@ -164,25 +177,38 @@ static int seat_enable(struct tdm_ep *ep)
 	return 0;
 }
 
+static void seat_joined(struct tdm_ep *ep)
+{
+	struct tdm_srx_ctx *ctx = tdm_single_of(ep)->srx_ctx;
+
+	if (ctx->enabled_users++)
+		return;
+	ctx->ep.av = ep->av;
+	ctx->ep.rx_selective = ep->rx_selective;
+	tdm_ep_resolve_flags(&ctx->ep);
+}
+
 static void seat_flush(struct tdm_ep *ep)
 {
-	tdm_srx_seat_flush(ep->seat);
+	tdm_srx_seat_flush(tdm_single_of(ep)->seat);
 }
 
 static void seat_close(struct tdm_ep *ep)
 {
-	struct tdm_ep *ctx = ep->srx_ctx;
+	struct tdm_single *s = tdm_single_of(ep);
+	struct tdm_srx_ctx *ctx = s->srx_ctx;
 
-	tdm_srx_seat_close(ep->seat);
-	ctx->users--;
+	tdm_srx_seat_close(s->seat);
+	ctx->ep.users--;
 	/* The AV may be closed after the last enabled endpoint. */
 	if (ep->enabled && !--ctx->enabled_users)
-		ctx->av = NULL;
+		ctx->ep.av = NULL;
 }
 
 static const struct tdm_rx_side_ops rx_seat = {
 	.export_to = seat_export,
 	.enable = seat_enable,
+	.joined = seat_joined,
 	.rebound = seat_rebound,
 	.flush = seat_flush,
 	.cancel = tdm_rx_side_no_cancel,
@@ -195,38 +221,27 @@ static const struct tdm_rx_side_ops rx_seat = {
 
 /* -------------------------------------------------------------------------- */
 
-int tdm_srx_ctx_bind(struct tdm_ep *ep, struct fid *fid)
+int tdm_srx_ctx_bind(struct tdm_single *s, struct fid *fid)
 {
-	struct tdm_ep *ctx = tdm_ep_of(fid);
+	struct tdm_ep *ep = &s->ep, *ctx = tdm_ep_of(fid);
 	int ret;
 
-	if (fid->ops != &srx_fid_ops || ep->seat ||
+	if (fid->ops != &srx_fid_ops || s->seat ||
 	    ep->info->ep_attr->rx_ctx_cnt != FI_SHARED_CONTEXT)
 		return tdm_refuse_call(-FI_EINVAL, "fi_ep_bind",
-				       ep->seat ? "a second shared receive "
-						  "context" :
-						  "ep_attr.rx_ctx_cnt is not "
-						  "FI_SHARED_CONTEXT");
+				       s->seat ? "a second shared receive "
+						 "context" :
+						 "ep_attr.rx_ctx_cnt is not "
+						 "FI_SHARED_CONTEXT");
 	if (ctx->domain != ep->domain)
 		return tdm_refuse_call(-FI_EDOMAIN, "fi_ep_bind",
 				       "a context of another domain");
-	ret = tdm_srx_seat_open(ctx->srx, &ep->seat);
+	ret = tdm_srx_seat_open(ctx->srx, &s->seat);
 	if (ret)
 		return ret;
-	ep->srx_ctx = ctx;
+	s->srx_ctx = tdm_container_of(ctx, struct tdm_srx_ctx, ep);
 	ep->srx = ctx->srx;
 	ep->rx_side = &rx_seat;
 	ctx->users++;
 	return 0;
-}
-
-void tdm_srx_ctx_join(struct tdm_ep *ep)
-{
-	struct tdm_ep *ctx = ep->srx_ctx;
-
-	if (ctx->enabled_users++)
-		return;
-	ctx->av = ep->av;
-	ctx->rx_selective = ep->rx_selective;
-	tdm_ep_resolve_flags(ctx);
 }

@@ -9,15 +9,17 @@
 #include <rdma/fi_domain.h>
 
 struct tdm_ep;
+struct tdm_single;
+struct tdm_srx_ctx;
 
 /* fi_srx_context(3). */
 int tdm_srx_ctx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
 		     struct fid_ep **ctx, void *context);
 
-/* Bind @ep to the context @fid: it gets a seat there. Lock: held. */
-int tdm_srx_ctx_bind(struct tdm_ep *ep, struct fid *fid);
+/* Bind @s to the context @fid: it gets a seat there. Lock: held. */
+int tdm_srx_ctx_bind(struct tdm_single *s, struct fid *fid);
 
-/* @ep, bound to a shared context, has been enabled. Lock: held. */
-void tdm_srx_ctx_join(struct tdm_ep *ep);
+/* The endpoint that receives are posted to. */
+struct tdm_ep *tdm_srx_ctx_ep(struct tdm_srx_ctx *ctx);
 
 #endif /* TDM_TCP_SRX_CTX_H */

@@ -119,11 +119,12 @@ static int exceeds(const struct fi_tx_attr *a, const struct fi_tx_attr *s)
 	       above(a->rma_iov_limit, s->rma_iov_limit);
 }
 
-int tdm_stx_bind(struct tdm_ep *ep, struct fid *fid)
+int tdm_stx_bind(struct tdm_single *s, struct fid *fid)
 {
+	const struct tdm_ep *ep = &s->ep;
 	struct tdm_stx *stx = tdm_container_of(fid, struct tdm_stx, fid.fid);
 
-	if (fid->ops != &stx_fid_ops || ep->stx)
+	if (fid->ops != &stx_fid_ops || s->stx)
 		return tdm_refuse_call(-FI_EINVAL, "fi_ep_bind",
 				       "a second shared transmit context");
 	if (stx->domain != ep->domain)
@@ -135,7 +136,7 @@ int tdm_stx_bind(struct tdm_ep *ep, struct fid *fid)
 		return tdm_refuse_call(-FI_EINVAL, "fi_ep_bind",
 				       "attributes above those of the shared "
 				       "transmit context");
-	ep->stx = stx;
+	s->stx = stx;
 	stx->users++;
 	return 0;
 }

@@ -5,7 +5,7 @@
 
 #include <rdma/fi_domain.h>
 
-struct tdm_ep;
+struct tdm_single;
 struct tdm_stx;
 
 /* fi_stx_context(3). */
@@ -13,7 +13,7 @@ int tdm_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr,
 		 struct fid_stx **stx, void *context);
 
 /* stx.c */
-int tdm_stx_bind(struct tdm_ep *ep, struct fid *fid);
+int tdm_stx_bind(struct tdm_single *s, struct fid *fid);
 void tdm_stx_put(struct tdm_stx *stx);
 
 #endif /* TDM_TCP_STX_H */

@@ -29,6 +29,7 @@ static struct tdm_domain *domain_new(void)
 }
 
 static const struct tdm_ep_kind kind = {
+	.bytes = sizeof(struct tdm_ep),
 	.fclass = FI_CLASS_EP,
 	.has_transports = 1,
 };
