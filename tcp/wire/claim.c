@@ -27,7 +27,10 @@
 #include "tcp/wire/rx.h"
 #include "tcp/wire/share.h"
 
-/* Has the peer of @old closed the connection? Reads all that it had sent. */
+/*
+ * Not 0 when the peer of @old has closed the connection. Reads all that it had
+ * sent before.
+ */
 static int gone(struct tdm_conn *old)
 {
 	while (tdm_conn_live(old) && tdm_rx_ready(old))
@@ -40,7 +43,7 @@ static int gone(struct tdm_conn *old)
 	return 0;
 }
 
-/* Does @g, of another incarnation, claim the address of @tcp itself? */
+/* Not 0 when @g, of another incarnation, claims the address of @tcp itself. */
 static int claims_ours(const struct tdm_tcp *tcp,
 		       const struct tdm_wire_greeting *g)
 {
@@ -52,8 +55,8 @@ static int claims_ours(const struct tdm_tcp *tcp,
 
 /*
  * Ask the kernel (@nl) whether the user who calls from @from on @fd is the one
- * who listens at @claimed. A kernel that cannot find even our own listener
- * gives no information: the answer is yes.
+ * who listens at @claimed. Returns not 0: yes, or the kernel gives no
+ * information, since it cannot find even our own listener.
  */
 static int users_agree(int nl, const struct tdm_tcp *tcp, int fd,
 		       const struct tdm_addr *from,
@@ -77,8 +80,9 @@ static int users_agree(int nl, const struct tdm_tcp *tcp, int fd,
 }
 
 /*
- * For an address of this host the kernel is asked. A key needs no such check,
- * and an address of another host cannot be checked.
+ * Not 0 when the caller may be the owner of @claimed: for an address of this
+ * host the kernel is asked. A proven key needs no such check, and an address of
+ * another host cannot be checked.
  */
 static int owns(const struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		const struct tdm_addr *claimed)

@@ -9,9 +9,9 @@
 #include "tcp/wire/tcp.h"
 
 /*
- * May the guest on @fd, from @from, have the session that its HELLO @g asks
- * for? The scope of g->addr is filled in. Returns 0, enum tdm_wire_reason for
- * a REJECT, or -1: close without an answer.
+ * Decide whether the guest on @fd, from @from, may have the session that its
+ * HELLO @g asks for. Fills in the scope of g->addr. Returns 0: it may; an enum
+ * tdm_wire_reason: answer with a REJECT; -1: close without an answer.
  */
 int tdm_claim_check(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		    struct tdm_wire_greeting *g);

@@ -2,34 +2,38 @@
 /*
  * The connections of an endpoint, at most one for each pair, and their states.
  *
- *            send                connected           HELLO both ways
- *   IDLE ----------> CONNECTING ----------> GREETING ---------------> READY
- *    ^  probe           |  | connected         |  refused, lost         |
- *    |                  |  v (probe)           v                        v
- *    |<---------------- | SILENT           BACKOFF <--- refused        DEAD
- *    |  peer closed     |                     |  ^
- *    +----------------- +-------------------> +--+ timer -> CONNECTING
- *
- *   READY --- YES or GO said ---> CLOSING --- GO ---> IDLE
- *     ^                             |  |
- *     +----------- STAY ------------+  +--- lost ---> DEAD
+ *   IDLE ------------ send, or probe ------------------> CONNECTING
+ *   CONNECTING ------ connected, and a send waits -----> GREETING
+ *   CONNECTING ------ connected, for a probe only -----> SILENT
+ *   SILENT ---------- send ----------------------------> GREETING
+ *   SILENT ---------- the peer closed -----------------> IDLE
+ *   GREETING -------- the peer's HELLO ----------------> READY
+ *   CONNECTING, GREETING --- refused, or lost ---------> BACKOFF
+ *   BACKOFF --------- timer, and a send waits ---------> CONNECTING
+ *   BACKOFF --------- timer, and no send waits --------> IDLE
+ *   READY ----------- YES or GO was written -----------> CLOSING
+ *   CLOSING --------- STAY ----------------------------> READY
+ *   CLOSING --------- GO ------------------------------> IDLE
+ *   any ------------- lost for good, or given up ------> DEAD
  *
  * IDLE: no socket. CONNECTING: connect() under way. SILENT: connected for a
  * probe, nothing sent; a send goes on to GREETING on the same socket.
  * GREETING: our HELLO was sent; lasts until the peer answers, since a stopped
  * or busy peer is not dead. BACKOFF: the timer for the next attempt runs.
- * READY: a session; from any state but READY it may also begin by a HELLO of
- * the peer (tdm_hello_guest). CLOSING: the idle close of the session is agreed
- * (idle_close.c) and nothing is sent. DEAD: all operations have ended; the memory
- * stays while unexpected messages refer to it.
+ * READY: a session is open; a HELLO of the peer can also open one from IDLE,
+ * CONNECTING, SILENT, GREETING and BACKOFF (tdm_hello_guest). CLOSING: the idle
+ * close of the session is agreed (idle_close.c) and nothing is sent. DEAD: all
+ * operations have ended; the memory stays while unexpected messages refer to
+ * it.
  *
  * Invariants:
  *  1. c->io.fd >= 0 exactly in CONNECTING, SILENT, GREETING, READY, CLOSING.
- *  2. A pair that is not DEAD is in the address table, except the receiving
- *     half of a connection to ourselves (mirrored).
- *  3. No record is sent but in READY, or handled but in READY and CLOSING.
- *  4. known: the values of the peer's HELLO stay valid between sessions; a
- *     HELLO of another incarnation ends the pair.
+ *  2. A connection that is not DEAD is in the address table, except the
+ *     receiving half of a connection to ourselves (mirrored).
+ *  3. Records are sent only in READY, and handled only in READY and CLOSING.
+ *  4. If c->known is set, the values of the peer's last HELLO are valid, also
+ *     while no session is open; a HELLO with another incarnation ends this
+ *     connection.
  *
  * Spec: doc/PROTOCOL-tcp.md, "States".
  */
@@ -186,7 +190,10 @@ static struct tdm_list *bucket(struct tdm_tcp *tcp, const struct tdm_addr *addr)
 	return &tcp->bucket[tdm_addr_hash(addr) & (tcp->buckets - 1)];
 }
 
-/* Keep the chains short; without memory they stay long. */
+/*
+ * Make the address table larger when its chains get long; without memory they
+ * stay long.
+ */
 static void grow(struct tdm_tcp *tcp)
 {
 	size_t n = tcp->buckets * 2, i;
@@ -313,7 +320,7 @@ void tdm_conn_watch(struct tdm_conn *c, int events)
 	tdm_conn_again(c);
 }
 
-/* Has the connect time-out passed? */
+/* Not 0 when the connect time-out has passed. */
 static int over(struct tdm_conn *c, uint64_t now)
 {
 	return tdm_env.conn_timeout_ms &&
@@ -383,7 +390,7 @@ int tdm_conn_probe(struct tdm_conn *c)
 	return c->why == FI_ECONNREFUSED ? -FI_ECONNREFUSED : -FI_EAGAIN;
 }
 
-/* Remove @c from all lists but those of its own operations. */
+/* Take @c off all lists except those of its own operations. */
 static void unlink_conn(struct tdm_conn *c)
 {
 	struct tdm_tcp *tcp = c->tcp;

@@ -4,7 +4,7 @@
  * for it.
  *
  * An endpoint has one account for all peers and both transports, of
- * FI_TANDEM_UNEXP_MAX bytes. It covers the unexpected messages of all peers,
+ * FI_TANDEM_UNEXP_MAX bytes. It contains the unexpected messages of all peers,
  * and the credit that peers have been given and have not used.
  *
  *   given to a peer:  |<- freed ->|<- held ->|<------ unused ------>|
@@ -20,9 +20,9 @@
  *     of the last ACK, and of what shared memory takes. It exceeds
  *     FI_TANDEM_UNEXP_MAX only by the shares of peers (TDM_HELD_SHARE_BYTES)
  *     and by announced messages.
- *  2. A peer with less than TDM_CREDIT_LOW_BYTES unused has been given more, or
- *     has been told FULL, or an ACK that does either is due. So the peer can
- *     hold back a message of at most TDM_CREDIT_WAIT_BYTES until then.
+ *  2. If a peer has less than TDM_CREDIT_LOW_BYTES unused, it has been given
+ *     more, or has been told FULL, or an ACK that does either is due. So the
+ *     peer can hold back a message of at most TDM_CREDIT_WAIT_BYTES until then.
  *  3. A peer that connects while the account is full gets no credit: peers that
  *     come and go cannot fill memory.
  *
@@ -38,13 +38,13 @@
 #include "tdm_open.h"
 
 enum {
-	/* Part of the free account that a new peer gets. */
+	/* A new peer gets the free account divided by this. */
 	FIRST_PART = 256,
-	/* Most that a HELLO gives. */
+	/* Greatest credit in a HELLO. */
 	FIRST_MOST_BYTES = 1 << 20,
 	/*
-	 * One announced operation for so many free bytes; the number when none
-	 * is free.
+	 * One announced operation is allowed for so many free bytes; the least
+	 * number allowed.
 	 */
 	ANNOUNCED_PART = 16,
 	ANNOUNCED_LEAST = 256,
@@ -83,7 +83,7 @@ uint32_t tdm_credit_announced(const struct tdm_tcp *tcp)
 				   ANNOUNCED_LEAST, TDM_WIRE_RTS_COUNT);
 }
 
-/* Update the account by the change in the share of @c. */
+/* Update the account when the share of @c has changed. */
 static void settle(struct tdm_conn *c)
 {
 	uint64_t now = c->given - c->rx_freed;
@@ -99,7 +99,7 @@ void tdm_credit_begin(struct tdm_conn *c)
 	settle(c);
 }
 
-/* The unused credit that @c is to have. */
+/* Returns the unused credit that the peer of @c should have. */
 static uint64_t wanted(const struct tdm_conn *c)
 {
 	uint64_t first = tdm_max(c->credit, (uint64_t)TDM_WIRE_CREDIT_LEAST);
@@ -107,7 +107,7 @@ static uint64_t wanted(const struct tdm_conn *c)
 	return tdm_max(first, c->rx_charged - c->rx_freed);
 }
 
-/* The credit that @c can be given, at most @want. */
+/* Returns how much of the credit @want the account can give to @c. */
 static uint64_t available(const struct tdm_conn *c, uint64_t want)
 {
 	uint64_t share = c->credit ? TDM_WIRE_CREDIT_LEAST : 0;
@@ -163,7 +163,7 @@ int tdm_credit_left(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	return 0;
 }
 
-/* From now on @n bytes of @rx are charged outside of the session's credit. */
+/* Charge @n bytes of @rx outside of the session's credit from now on. */
 static void keep(struct tdm_rx *rx, uint64_t n)
 {
 	rx->kept += n;

@@ -4,8 +4,8 @@
  * which of two connections of a pair is kept.
  *
  * The side that connects sends HELLO; the side that accepts decides: it answers
- * HELLO or REJECT. The session exists for the acceptor when its HELLO is
- * written and for the initiator when it is read; no record leaves before.
+ * HELLO or REJECT. The acceptor has a session when it has written its HELLO,
+ * the initiator when it has read that; neither sends a record before.
  *
  * Which connection is kept when both sides connect at once: the one begun by
  * the smaller incarnation id. Each side decides when it reads the other's
@@ -13,10 +13,10 @@
  * that has not sent HELLO yet gives way.
  *
  * claim.c judges the identity that a peer claims.
- * With keys each side proves that it knows one, the initiator in its HELLO and
- * once more when it has seen the acceptor's, the acceptor in between (prove.c).
- * The session exists for the acceptor when it has read the second proof, and for
- * the initiator when any byte comes back after it: until then it tries again.
+ * With keys each side proves that it knows one: the initiator in its HELLO,
+ * then the acceptor in its HELLO, then the initiator once more (prove.c). The
+ * acceptor has a session when it has read that last proof, the initiator when
+ * any byte comes back: until then it tries again.
  *
  * Spec: doc/PROTOCOL-tcp.md, "Greeting" and "Keys".
  */
@@ -47,13 +47,13 @@ enum {
 
 static void set_opt(int fd, int level, int name, int val)
 {
-	/* Each of these options helps; none is needed. */
+	/* Each of these options helps, but the connection works without it. */
 	if (tdm_os.setsockopt(fd, level, name, &val, sizeof(val)))
 		TDM_DBG(EP_CTRL, "setsockopt %d/%d: %s", level, name,
 			fi_strerror(errno));
 }
 
-/* Seconds between probes, so that the last one is due at the peer time-out. */
+/* Returns the seconds between probes; the last is due at the peer time-out. */
 static int keepalive_gap(void)
 {
 	unsigned s = tdm_env.peer_timeout_ms / 1000;
@@ -91,7 +91,7 @@ static int is_any(const struct tdm_addr *a)
 		       !memcmp(&a->u.in6.sin6_addr, &any, sizeof(any));
 }
 
-/* Connect from the endpoint's own IP: the peer compares it with our HELLO. */
+/* Bind @fd to the endpoint's own IP: the peer compares it with our HELLO. */
 static int bind_own(struct tdm_conn *c, int fd)
 {
 	struct tdm_addr own = c->tcp->addr;
@@ -103,7 +103,7 @@ static int bind_own(struct tdm_conn *c, int fd)
 	return tdm_os.bind(fd, &own.u.sa, (socklen_t)tdm_addr_len(&own));
 }
 
-/* connect(2) failed with @err. */
+/* Called when connect(2) has failed with @err. */
 static void connect_failed(struct tdm_conn *c, int err)
 {
 	/* A living peer listens; so the peer that we knew is gone. */
@@ -113,7 +113,7 @@ static void connect_failed(struct tdm_conn *c, int err)
 		tdm_conn_retry(c, err == EINVAL ? FI_ENETUNREACH : err);
 }
 
-/* Limit the attempt to the time left of the connect time-out. */
+/* Let the attempt end when the connect time-out has passed. */
 static void arm_deadline(struct tdm_conn *c)
 {
 	uint64_t gone = (tdm_os.now_ns() - c->since_ns) / 1000000, left;
@@ -156,9 +156,7 @@ void tdm_hello_connect(struct tdm_conn *c)
 	tdm_conn_watch(c, TDM_LOOP_WRITE);
 }
 
-/*
- * TCP can connect a socket to itself if it was given the port it connects to.
- */
+/* TCP connects a socket to itself if its own port is the one it connects to. */
 static int connected_to_itself(int fd)
 {
 	struct sockaddr_storage own, peer;
@@ -198,7 +196,7 @@ void tdm_hello_connected(struct tdm_conn *c)
 	tdm_conn_watch(c, TDM_LOOP_READ);
 }
 
-/* The features that this side understands. */
+/* Returns the features that this side understands. */
 static uint32_t features(const struct tdm_tcp *tcp)
 {
 	return TDM_WIRE_FEATURE_IDLE_CLOSE | TDM_WIRE_FEATURE_ATOMIC |
@@ -208,13 +206,13 @@ static uint32_t features(const struct tdm_tcp *tcp)
 	       (tcp->a.keys ? TDM_WIRE_FEATURE_AUTH : 0u);
 }
 
-/* The features that a peer has to understand. */
+/* Returns the features that a peer has to understand. */
 static uint32_t required(const struct tdm_tcp *tcp)
 {
 	return tcp->a.keys ? TDM_WIRE_FEATURE_AUTH : 0u;
 }
 
-/* Write our HELLO for the connection @fd, without its proof, to @p. */
+/* Write our HELLO, without its proof, for the connection @fd to @p. */
 static void put_hello(const struct tdm_tcp *tcp, int fd, uint64_t credit,
 		      uint32_t announced, uint8_t *p)
 {
@@ -268,7 +266,7 @@ static const struct tdm_auth_key *key_of(const struct tdm_conn *c)
 	return tdm_auth_find(c->tcp->a.keys, c->addr.key);
 }
 
-/* The HELLO just written begins a handshake with a key: add the proof. */
+/* Add the proof to the HELLO just written. */
 static int seal_hello(struct tdm_conn *c)
 {
 	const struct tdm_auth_key *key = key_of(c);
@@ -299,7 +297,7 @@ void tdm_hello_greet(struct tdm_conn *c)
 	tdm_out_push(c);
 }
 
-/* Both HELLOs have been sent, the peer's is @g: a session begins. */
+/* Both HELLOs have been sent, @g is the peer's: begin the session. */
 static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
 	tdm_loop_timer_disarm(&c->timer);
@@ -348,10 +346,7 @@ static void rejected(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	tdm_conn_retry(c, FI_ECONNREFUSED);
 }
 
-/*
- * Are the endpoint addresses equal, apart from the scope, which is not
- * transmitted?
- */
+/* Not 0 when the addresses are equal but for the scope, which is not sent. */
 static int same_addr(const struct tdm_addr *a, const struct tdm_addr *b)
 {
 	struct tdm_addr x = *a, y = *b;
@@ -364,15 +359,15 @@ static int same_addr(const struct tdm_addr *a, const struct tdm_addr *b)
 }
 
 /*
- * The error of an attempt that the peer closed without an answer: an endpoint
- * with keys does not answer a caller without one.
+ * Returns the error of an attempt that the peer closed without an answer: an
+ * endpoint with keys does not answer a caller without one.
  */
 static int no_answer(const struct tdm_conn *c)
 {
 	return c->tcp->a.keys ? FI_EKEYREJECTED : FI_ECONNREFUSED;
 }
 
-/* Input after our last proof: the peer has accepted it. */
+/* Called at the first input after our last proof: it was accepted. */
 static void confirmed(struct tdm_conn *c)
 {
 	struct tdm_wire_greeting g;
@@ -391,7 +386,7 @@ static void confirmed(struct tdm_conn *c)
 	tdm_out_push(c);
 }
 
-/* The peer's HELLO is valid: check its proof, and send ours. */
+/* Called when the peer's HELLO is valid: check its proof and send ours. */
 static void prove(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
 	const struct tdm_auth_key *key = key_of(c);
@@ -490,7 +485,7 @@ static int adopt(struct tdm_conn *c, int fd, const struct tdm_wire_greeting *g,
 	return 0;
 }
 
-/* Our own endpoint connected to itself: make the half that only receives. */
+/* Our endpoint has connected to itself: make the half that only receives. */
 static int adopt_mirror(struct tdm_tcp *tcp, int fd,
 			const struct tdm_wire_greeting *g,
 			const uint64_t *promised)
@@ -510,8 +505,7 @@ static int adopt_mirror(struct tdm_tcp *tcp, int fd,
 }
 
 /*
- * May the guest with the HELLO @g have a connection? Returns 0, or as
- * tdm_hello_guest().
+ * As tdm_hello_guest(), but only decides: 0 if the guest may have a connection.
  */
 static int judge(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		 struct tdm_wire_greeting *g)
@@ -521,8 +515,7 @@ static int judge(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 	if (g->required & ~features(tcp))
 		return TDM_WIRE_R_FEATURE;
 	/*
-	 * A caller that cannot do without credit is told BUSY when there is
-	 * none.
+	 * A caller that needs credit in the HELLO gets BUSY when there is none.
 	 */
 	if (!(g->features & TDM_WIRE_FEATURE_CREDIT) &&
 	    !tdm_held_room(tcp->held))
@@ -530,7 +523,7 @@ static int judge(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 	return tdm_claim_check(tcp, fd, from, g);
 }
 
-/* @g was accepted: @fd is a connection from now on. */
+/* Make @fd, whose HELLO @g was accepted, a connection. */
 static int take_guest(struct tdm_tcp *tcp, int fd,
 		      const struct tdm_wire_greeting *g,
 		      const uint64_t *promised)
@@ -574,7 +567,10 @@ int tdm_hello_challenge(struct tdm_tcp *tcp, int fd,
 	put_hello(tcp, fd, ch->credit, TDM_WIRE_RTS_COUNT, ch->answer);
 	if (tdm_prove_hello(ch->key, ch->answer, ch->hello))
 		return -1;
-	/* A new socket has room for it; if not, the guest tries again. */
+	/*
+	 * The send buffer of a new socket is empty, so this fits. If the send
+	 * fails all the same, the guest connects again.
+	 */
 	return tdm_os.send(fd, ch->answer, sizeof(ch->answer),
 			   MSG_NOSIGNAL | MSG_DONTWAIT) ==
 			       (ssize_t)sizeof(ch->answer) ?

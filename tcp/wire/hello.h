@@ -5,22 +5,25 @@
 
 #include "tcp/wire/tcp.h"
 
-/* Open a socket and connect; ends in CONNECTING or BACKOFF, or @c fails. */
+/*
+ * Open a socket for @c and connect it. @c is CONNECTING or in BACKOFF
+ * afterwards, or has failed.
+ */
 void tdm_hello_connect(struct tdm_conn *c);
 
 /* Send HELLO on the connected socket of @c. */
 void tdm_hello_greet(struct tdm_conn *c);
 
-/* The socket of @c, CONNECTING, is writable, or may be. */
+/* Called when the socket of @c, which is CONNECTING, is or may be writable. */
 void tdm_hello_connected(struct tdm_conn *c);
 
-/* The socket of @c, GREETING, is readable. */
+/* Called when the socket of @c, which is GREETING, is readable. */
 void tdm_hello_answer(struct tdm_conn *c);
 
 /*
- * A guest on @fd, from @from, has sent the HELLO @g. Returns 0: @fd now belongs
- * to a connection. Else the caller closes @fd: after a REJECT for a positive
- * value (enum tdm_wire_reason), without an answer for -1.
+ * Called when a guest on @fd, from @from, has sent the HELLO @g. Returns 0: @fd
+ * now belongs to a connection. Else the caller closes @fd: for a positive value
+ * (enum tdm_wire_reason) after a REJECT, for -1 without an answer.
  */
 int tdm_hello_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		    struct tdm_wire_greeting *g);

@@ -43,7 +43,7 @@
 #include "tcp/wire/tx_priv.h"
 
 enum {
-	/* Connections asked in one go. */
+	/* Greatest number of connections asked at once. */
 	ASK_MOST = 32,
 	/*
 	 * How many to ask for each descriptor above the mark, and for each
@@ -51,7 +51,7 @@ enum {
 	 */
 	ASK_CROWDED = 2,
 	ASK_NONE_LEFT = 4,
-	/* Most credit held by messages kept over an idle close. */
+	/* Greatest credit of messages that are kept over an idle close. */
 	KEPT_BYTES = 128 << 10,
 };
 
@@ -60,11 +60,13 @@ struct tdm_idle {
 	unsigned want, count;
 	struct {
 		struct tdm_conn *conn;
-		uint64_t passes; /* since it was last used */
+		uint64_t passes; /* passes since it was last used */
 	} found[ASK_MOST];
 };
 
-/* Has @c received only complete messages that wait, and few of them? */
+/*
+ * Not 0 when @c has received only complete messages that wait, and few of them.
+ */
 static int keepable(const struct tdm_conn *c)
 {
 	uint64_t sum = 0;
@@ -81,17 +83,19 @@ static int keepable(const struct tdm_conn *c)
 	return 1;
 }
 
-/* Has every operation over @c that either side began ended? */
+/* Not 0 when every operation over @c that either side began has ended. */
 static int over(const struct tdm_conn *c)
 {
-	return c->tcp->stage->stalled != c && !c->gather && !c->cur &&
+	return c->tcp->stage->stalled != c && !c->borrow && !c->cur &&
 	       !c->left && !c->head_len && !c->rts && !c->announced &&
 	       tdm_list_empty(&c->ackq) && tdm_list_empty(&c->waitq) &&
 	       tdm_list_empty(&c->dataq) && tdm_list_empty(&c->ctlq) &&
 	       keepable(c);
 }
 
-/* Is no operation under way over @c, as far as this side can tell? */
+/*
+ * Not 0 when no operation is under way over @c, as far as this side can tell.
+ */
 static int idle(const struct tdm_conn *c)
 {
 	if (c->state != TDM_CONN_READY || c->bye || c->closing || c->tx_err ||
@@ -103,13 +107,13 @@ static int idle(const struct tdm_conn *c)
 	return tdm_list_empty(&c->sendq) && over(c);
 }
 
-/* The same, and has the peer acknowledged all records? */
+/* As idle(), and the peer has acknowledged all records. */
 static int settled(const struct tdm_conn *c)
 {
 	return idle(c) && c->acked == c->tx_seq;
 }
 
-/* The session is over; the next one counts from 0. */
+/* Set the state of @c that belongs to a session back to its start. */
 static void forget_session(struct tdm_conn *c)
 {
 	tdm_credit_end(c, 0);
@@ -143,8 +147,8 @@ static void forget_session(struct tdm_conn *c)
 void tdm_idle_close_now(struct tdm_conn *c)
 {
 	/*
-	 * Numbers of operations that the peer began since belong to this
-	 * session.
+	 * The numbers of operations that the peer has begun belong to this
+	 * session: it cannot be closed as agreed.
 	 */
 	if (!over(c)) {
 		TDM_CONN_INFO(c, "the peer was to rest and did not");
@@ -172,10 +176,10 @@ int tdm_idle_close_reborn(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	return 1;
 }
 
-/* Write @step after the committed bytes. Not 0: there is no room. */
+/* Write @step after the committed bytes. Returns not 0: there is no room. */
 static int say_now(struct tdm_conn *c, enum tdm_wire_step step)
 {
-	if (c->gather || !tdm_out_room(c, TDM_WIRE_ACK_BYTES))
+	if (c->borrow || !tdm_out_room(c, TDM_WIRE_ACK_BYTES))
 		return -1;
 	c->say = (uint8_t)step;
 	c->ack_now = 1;
@@ -199,7 +203,10 @@ static void ask(struct tdm_conn *c)
 	tdm_out_push(c);
 }
 
-/* Write YES or GO, after which nothing is sent. Not 0: there is no room. */
+/*
+ * Write YES or GO, after which nothing is sent. Returns not 0: there is no
+ * room.
+ */
 static int agree(struct tdm_conn *c, enum tdm_wire_step step)
 {
 	if (say_now(c, step))
@@ -233,7 +240,7 @@ static int heard_answer(struct tdm_conn *c, uint32_t step)
 	return 0;
 }
 
-/* The peer's answer to our YES. */
+/* Handle the peer's answer to our YES. */
 static int heard_last(struct tdm_conn *c, uint32_t step)
 {
 	if (c->state != TDM_CONN_CLOSING || c->going)
@@ -264,7 +271,10 @@ int tdm_idle_close_heard(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	}
 }
 
-/* Insert @c, unused for @passes, among the candidates if it is old enough. */
+/*
+ * Insert @c, unused for @passes, among the candidates if it is older than one
+ * of them.
+ */
 static void consider(struct tdm_idle *l, struct tdm_conn *c, uint64_t passes)
 {
 	unsigned i = l->count;
@@ -322,7 +332,10 @@ void tdm_idle_close_init(struct tdm_tcp *tcp)
 	tcp->crowd_timer.fired = look;
 }
 
-/* Is @fd among the last fifth of the numbers that the process may have? */
+/*
+ * Not 0 when @fd is among the last fifth of the numbers that the process may
+ * have.
+ */
 static int scarce(int fd)
 {
 	struct rlimit limit;

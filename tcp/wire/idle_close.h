@@ -19,25 +19,31 @@ struct tdm_wire_rec;
 void tdm_idle_close_init(struct tdm_tcp *tcp);
 
 /*
- * @tcp has just been given the descriptor @fd, or (-1) failed to get one. When
- * they are scarce, peers of idle connections will be asked for an idle close.
+ * Called when @tcp has just got the descriptor @fd, or (-1) failed to get one.
+ * If descriptors are scarce, a timer will ask peers of idle connections for an
+ * idle close.
  */
 void tdm_idle_close_crowd(struct tdm_tcp *tcp, int fd);
 
 /*
- * Both sides have agreed to close the session of @c, which is CLOSING: back to
- * IDLE, or to CONNECTING if sends wait. DEAD, if the peer broke the agreement.
+ * Called when both sides have agreed to close the session of @c, which is
+ * CLOSING: @c becomes IDLE, or CONNECTING if sends wait; DEAD if the peer broke
+ * the agreement.
  */
 void tdm_idle_close_now(struct tdm_conn *c);
 
 /*
- * Does the HELLO @g come from a restarted peer of @c, which has no session?
- * Then fails the operations for the former one, and @c.
+ * Not 0 when the HELLO @g comes from a restarted peer of @c, which has no
+ * session. In that case the operations for the former peer, and @c, have
+ * failed.
  */
 int tdm_idle_close_reborn(struct tdm_conn *c,
 			  const struct tdm_wire_greeting *g);
 
-/* The peer of @c, which is live, sent IDLE_CLOSE. 0, or -enum tdm_wire_error. */
+/*
+ * Handle an IDLE_CLOSE from the peer of @c, which is live. Returns 0, or -enum
+ * tdm_wire_error.
+ */
 int tdm_idle_close_heard(struct tdm_conn *c,
 			 const struct tdm_wire_rec *rec) tdm_must_check;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers for pointers, so that no value from the peer is used as a pointer.
- * All functions: domain lock held.
+ * Numbers for operations that are sent to a peer in place of pointers, so that
+ * no value from the peer is used as a pointer. All functions: domain lock held.
  */
 #ifndef TDM_TCP_WIRE_IDS_H
 #define TDM_TCP_WIRE_IDS_H
@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 
-/* Small numbers for pointers; those that the peer sends are looked up here. */
+/* The pointers of one connection, by number. */
 struct tdm_ids {
 	uintptr_t *slot; /* pointer, or next free index * 2 + 1 */
 	uint32_t size;
@@ -18,13 +18,19 @@ struct tdm_ids {
 	uint32_t used;
 };
 
-/* Number @ptr (4-aligned). Out: *@id. Errors: -FI_ENOMEM, or @max in use. */
+/*
+ * Give @ptr (4-aligned) a number. Out: *@id. Errors: -FI_ENOMEM: out of memory,
+ * or @max numbers are in use.
+ */
 int tdm_ids_get(struct tdm_ids *, void *ptr, uint32_t max,
 		uint32_t *id) tdm_must_check;
-/* Make room for @n more, which need no memory later. Errors: -FI_ENOMEM. */
+/*
+ * Make room for @n more numbers, so that they need no memory later. Errors:
+ * -FI_ENOMEM.
+ */
 int tdm_ids_ready(struct tdm_ids *ids, uint32_t n) tdm_must_check;
 void tdm_ids_put(struct tdm_ids *ids, uint32_t id);
-/* The pointer behind @id, or NULL when @id is not in use. */
+/* Returns the pointer with number @id, or NULL when @id is not in use. */
 void *tdm_ids_find(const struct tdm_ids *ids, uint32_t id);
 void tdm_ids_fini(struct tdm_ids *ids);
 

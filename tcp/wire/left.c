@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Injects whose endpoint closes. Their calls have returned success, so when the
- * endpoint closes their payload is sent even without credit and without a
- * posted receive: announced injects by LEFT, those that waited for credit by
- * EAGER and WRITE with the flag LEFT. The peer keeps the payload, or its kernel
- * does until the peer reads.
+ * Injects whose endpoint closes. Their calls have returned success, so their
+ * payload must be sent when the endpoint closes, even without credit and
+ * without a posted receive: announced injects by LEFT, those that waited for
+ * credit by EAGER and WRITE with the flag LEFT. The peer keeps the payload, or
+ * its kernel does until the peer reads.
  *
  * Invariants:
- *  1. Announced injects leave before the others; the order of the messages is
- *     that of their EAGER and RTS, as always.
+ *  1. Announced injects are sent before the others; the order of the messages
+ *     is that of their EAGER and RTS, as always.
  *  2. LEFT names announcements in the order in which they were made, so that the
  *     peer finds all of them in one pass over its list, conn->left_at.
  *  3. The peer's account bounds the payload that it keeps (tdm_held_keeps()). A
@@ -79,7 +79,10 @@ int tdm_left_commit(struct tdm_conn *c, struct tdm_tx *op)
 	memcpy(out->bytes + out->tail, op->copy, op->len);
 	out->tail += (uint32_t)op->len;
 	c->tx_seq++;
-	/* A write is still answered, and a record of the peer may name it. */
+	/*
+	 * The peer still answers a write, and its records may name the
+	 * operation.
+	 */
 	tdm_tx_set_state(op, TDM_TX_DONE);
 	tdm_list_del(&op->node);
 	tdm_list_append(&c->waitq, &op->node);
@@ -88,7 +91,7 @@ int tdm_left_commit(struct tdm_conn *c, struct tdm_tx *op)
 
 /* ---- the other side ------------------------------------------------------ */
 
-/* The receive of announcement number @turn, or NULL if it has ended. */
+/* Returns the tdm_rx of announcement number @turn, or NULL if it has ended. */
 static struct tdm_rx *find(struct tdm_conn *c, uint64_t turn)
 {
 	struct tdm_list *pos = c->left_at ? c->left_at : c->rxs.next;
@@ -104,8 +107,8 @@ static struct tdm_rx *find(struct tdm_conn *c, uint64_t turn)
 }
 
 /*
- * The payload of @rx, which waits for a receive, comes now. Returns 0, or 1
- * when there is no room for it, or -TDM_RX_NO_MEMORY.
+ * Called when the payload of @rx, which waits for a receive, comes: makes room
+ * for it. Returns 0, 1: there is no room, or -TDM_RX_NO_MEMORY.
  */
 static int keep(struct tdm_rx *rx)
 {
@@ -122,7 +125,7 @@ static int keep(struct tdm_rx *rx)
 	return 0;
 }
 
-/* Cancel the CTS, if it has not been sent. */
+/* Take the CTS of @rx back, if it has not been sent. */
 static void take_back(struct tdm_rx *rx)
 {
 	if (!tdm_list_linked(&rx->ctl))
@@ -140,7 +143,7 @@ int tdm_rx_left(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	if (rec->total >= c->heard)
 		return -TDM_WIRE_E_ID;
 	rx = find(c, rec->total + 1);
-	/* It was cancelled, discarded or refused. */
+	/* The message was cancelled, discarded or refused. */
 	if (!rx || (rx->state != TDM_RX_WAITING && rx->state != TDM_RX_PLACING))
 		return 0;
 	if (!rx->announced || rx->got)

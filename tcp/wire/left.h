@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Injects that leave while their endpoint closes. All functions: domain lock
+ * Injects that are sent while their endpoint closes. All functions: domain lock
  * held.
  */
 #ifndef TDM_TCP_WIRE_LEFT_H
@@ -9,8 +9,8 @@
 #include "tcp/wire/tcp.h"
 
 /*
- * The endpoint of @c closes and tdm_tx_abandon() was called: injects leave from
- * now on without credit.
+ * Called when the endpoint of @c closes, after tdm_tx_abandon(): sends injects
+ * without credit from now on.
  */
 void tdm_left_begin(struct tdm_conn *c);
 
@@ -25,7 +25,7 @@ int tdm_left_in_flight(const struct tdm_conn *c);
  */
 int tdm_left_commit(struct tdm_conn *c, struct tdm_tx *op);
 
-/* A LEFT arrived. 0, -enum tdm_wire_error, or -TDM_RX_NO_MEMORY. */
+/* Handle a LEFT. Returns 0, -enum tdm_wire_error, or -TDM_RX_NO_MEMORY. */
 int tdm_rx_left(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
 #endif /* TDM_TCP_WIRE_LEFT_H */

@@ -9,9 +9,9 @@
  * Beyond that, or on a descriptor reserved for peers in the address vector
  * (share.c), a random guest is dropped, first one whose IP is not in the
  * address vector. Most peers have sent HELLO by the time they are accepted and
- * never become guests. A guest has 5 s for its HELLO and 5 s for its proof; it
- * is dropped only after another read, so time without progress on our side does
- * not count against it. At most one log line a second.
+ * never become guests. A guest has 5 s for its HELLO and 5 s for its proof.
+ * Before it is dropped it is read once more, so time in which this process
+ * makes no progress does not count against it. At most one log line a second.
  *
  * Out of descriptors: a reserve descriptor is closed so that one caller can be
  * accepted and closed; it will try again. Then the listener pauses, peers of
@@ -40,7 +40,7 @@ enum {
 	GUESTS = 64,
 	GUESTS_OF_ONE = 8,
 	SWEEP_MS = 1000,
-	/* Callers accepted in one go. */
+	/* Greatest number of callers accepted at once. */
 	BATCH = 16,
 	PAUSE_LEAST_MS = 10,
 	PAUSE_MOST_MS = 1000,
@@ -54,7 +54,7 @@ struct guest {
 	struct tdm_list node; /* tcp->guests, by since_ns */
 	struct tdm_tcp *tcp;
 	struct tdm_loop_io io;
-	uint64_t since_ns;    /* time of accept, or of our answer */
+	uint64_t since_ns;    /* time of accept, or of our answer to it */
 	struct tdm_addr from; /* with its port */
 	uint8_t len;	      /* bytes of ch.hello, or of ch.proof */
 	uint8_t answered;     /* 1: answered, its proof is awaited */
@@ -111,7 +111,10 @@ static void send_reject(int fd, int reason)
 	};
 
 	tdm_wire_greeting_encode(bytes, &g);
-	/* A new socket has room; if not, the peer tries again. */
+	/*
+	 * The send buffer of a new socket is empty, so this fits. If the send
+	 * fails all the same, the peer connects again.
+	 */
 	if (tdm_os.send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL | MSG_DONTWAIT) <
 	    0)
 		return;
@@ -135,8 +138,8 @@ static const char *why_away(int ret)
 }
 
 /*
- * @g has sent a whole HELLO, or a whole proof. Returns 1: it was answered and
- * stays a guest; 0: it is no guest any more.
+ * Called when @g has sent a whole HELLO or a whole proof. Returns 1: it was
+ * answered and stays a guest; 0: it is no guest any more.
  */
 static int guest_proves(struct guest *g)
 {
@@ -169,7 +172,7 @@ static int guest_proves(struct guest *g)
 	return 0;
 }
 
-/* @g has sent a whole HELLO. */
+/* Called when @g has sent a whole HELLO. */
 static void guest_speaks(struct guest *g)
 {
 	struct tdm_tcp *tcp = g->tcp;
@@ -250,14 +253,17 @@ static void sweep(struct tdm_loop_timer *timer)
 	watch_listener(tcp);
 }
 
-/* A random number below @n, which is not 0. */
+/* Returns a random number below @n, which must not be 0. */
 static size_t roll(struct tdm_tcp *tcp, size_t n)
 {
 	tcp->dice = tcp->dice * 1664525u + 1013904223u;
 	return (tcp->dice >> 16) % n;
 }
 
-/* A random guest; with @strangers, of those whose IP is not in the AV. */
+/*
+ * Returns a random guest; with @strangers, one whose IP is not in the AV. NULL:
+ * none.
+ */
 static struct guest *draw(struct tdm_tcp *tcp, int strangers)
 {
 	struct guest *drawn = NULL;
@@ -275,7 +281,7 @@ static struct guest *draw(struct tdm_tcp *tcp, int strangers)
 	return drawn;
 }
 
-/* Drop a random guest, one whose IP is in the AV only with @all. */
+/* Drop a random guest; without @all only one whose IP is not in the AV. */
 static void drop_one(struct tdm_tcp *tcp, int all)
 {
 	struct guest *g = draw(tcp, 1);
@@ -288,7 +294,10 @@ static void drop_one(struct tdm_tcp *tcp, int all)
 	guest_free(g);
 }
 
-/* The guests from the IP of @from; beyond the bound the oldest is dropped. */
+/*
+ * Returns how many guests are from the IP of @from; if they are too many, drops
+ * the oldest of them.
+ */
 static int crowd_of(struct tdm_tcp *tcp, const struct tdm_addr *from)
 {
 	struct guest *oldest = NULL;
@@ -311,8 +320,8 @@ static int crowd_of(struct tdm_tcp *tcp, const struct tdm_addr *from)
 }
 
 /*
- * The last guest in the list, from @from on @fd, did not send HELLO at once:
- * drop another guest if need be.
+ * Called when the last guest in the list, on @fd from @from, has not sent HELLO
+ * at once: drops another guest if need be.
  */
 static void make_room(struct tdm_tcp *tcp, const struct tdm_addr *from, int fd)
 {
@@ -355,7 +364,10 @@ static void rested(struct tdm_loop_timer *timer)
 	watch_listener(tdm_container_of(timer, struct tdm_tcp, accept_timer));
 }
 
-/* No descriptor, or no memory, for the first caller in the queue: pause. */
+/*
+ * Called when there is no descriptor, or no memory, for the first caller in the
+ * queue: pauses the listener.
+ */
 static void rest(struct tdm_tcp *tcp, int err)
 {
 	int fd;
@@ -417,9 +429,9 @@ static int bind_once(int fd, const struct tdm_addr *addr)
 }
 
 /*
- * Let bind(2) take a port that old connections still have, and let later
- * processes do the same. It works only if the old socket and its connections
- * had set the option as well.
+ * Set SO_REUSEADDR on @fd: bind(2) then accepts a port that old connections
+ * still have, and later processes can do the same. It works only if the old
+ * socket and its connections had set the option as well.
  */
 static int reuse(int fd)
 {
@@ -432,9 +444,9 @@ static int reuse(int fd)
 }
 
 /*
- * Bind @fd to @addr. The option is set only if binding fails without it, and by
- * tdm_tcp_listen() once we listen: only one of two endpoints that do not listen
- * yet may hold the port.
+ * Bind @fd to @addr. The option of reuse() is set only if binding fails without
+ * it, and by tdm_tcp_listen() once we listen: of two endpoints that do not
+ * listen yet, only one may hold the port.
  */
 static int bind_port(int fd, const struct tdm_addr *addr)
 {
@@ -446,7 +458,10 @@ static int bind_port(int fd, const struct tdm_addr *addr)
 	return ret ? ret : bind_once(fd, addr);
 }
 
-/* May another port succeed? EACCES: a privileged one, ip(7). */
+/*
+ * Not 0 when another port may succeed after the error @ret. EACCES: the port is
+ * a privileged one, ip(7).
+ */
 static int taken(int ret)
 {
 	return ret == -FI_EADDRINUSE || ret == -FI_EACCES;
@@ -516,7 +531,7 @@ int tdm_tcp_listen(struct tdm_tcp *tcp)
 		return -errno;
 	/*
 	 * Connections inherit the option; without it they would block the port
-	 * after us.
+	 * after this process has ended.
 	 */
 	ret = reuse(tcp->listener.fd);
 	if (ret)

@@ -5,10 +5,10 @@
 
 #include "tcp/wire/tcp.h"
 
-/* Accept no more callers and drop all guests; keep the port. */
+/* Accept no more callers and drop all guests, but keep the port. */
 void tdm_listen_stop(struct tdm_tcp *tcp);
 
-/* The same, and release the port. */
+/* As tdm_listen_stop(), and release the port. */
 void tdm_listen_close(struct tdm_tcp *tcp);
 
 #endif /* TDM_TCP_WIRE_LISTEN_H */

@@ -41,7 +41,7 @@
 #include "base/os.h"
 
 enum {
-	/* Passes between two readings of the clock. */
+	/* Number of passes between two readings of the clock. */
 	CLOCK_PASSES = 16,
 	/* With a hot socket, the cold ones are polled every n-th pass. */
 	COLD_PASSES = 4,
@@ -52,7 +52,7 @@ enum {
 	 * on.
 	 */
 	COLD_GAP_NS = 20000,
-	/* The same when only listeners are among them. */
+	/* As COLD_GAP_NS, when only listeners are among them. */
 	LAZY_GAP_NS = 200000,
 	/* Events taken from the set in one pass. */
 	BATCH = 32,
@@ -88,7 +88,10 @@ static uint32_t epoll_events(int events)
 	       ((events & TDM_LOOP_WRITE) ? EPOLLOUT : 0);
 }
 
-/* An error or the end of the stream is reported in both directions. */
+/*
+ * Returns the TDM_LOOP_* for epoll's @events. An error or the end of the stream
+ * counts as both.
+ */
 static int loop_events(uint32_t events)
 {
 	if (events & (EPOLLERR | EPOLLHUP))
@@ -97,7 +100,7 @@ static int loop_events(uint32_t events)
 	       ((events & EPOLLOUT) ? TDM_LOOP_WRITE : 0);
 }
 
-/* Call @io for what epoll found, @e, in one direction. */
+/* Call the io of @e, which epoll reported, for one direction. */
 static void call(struct tdm_loop *loop, const struct epoll_event *e, int dir)
 {
 	struct tdm_loop_io *io = e->data.ptr;
@@ -110,7 +113,10 @@ static void call(struct tdm_loop *loop, const struct epoll_event *e, int dir)
 	io->ready(io, dir);
 }
 
-/* Sockets of the set are ready, or descriptors that only wake sleepers. */
+/*
+ * libevent's callback: sockets of the set are ready, or descriptors that only
+ * wake sleepers.
+ */
 static void set_ready(evutil_socket_t fd, short what, void *arg)
 {
 	struct epoll_event events[BATCH];
@@ -126,7 +132,7 @@ static void set_ready(evutil_socket_t fd, short what, void *arg)
 	loop->batch = NULL;
 }
 
-/* Make the base and the set, which it watches. Errors: -1. */
+/* Make the base, and the set that it watches. Errors: -1. */
 static int open_base(struct tdm_loop *loop, const struct event_config *config)
 {
 	loop->base = event_base_new_with_config(config);
@@ -195,8 +201,8 @@ struct tdm_stage *tdm_loop_stage(struct tdm_loop *loop)
 }
 
 /*
- * Let the set have what invariant 1 says of @io. Errors: -FI_ENOMEM; nothing
- * has changed.
+ * Bring the set into the state that invariant 1 demands for @io. Errors:
+ * -FI_ENOMEM; nothing has changed.
  */
 static int update(struct tdm_loop *loop, struct tdm_loop_io *io)
 {
@@ -256,7 +262,10 @@ int tdm_loop_watch(struct tdm_loop *loop, struct tdm_loop_io *io, int events)
 	return 0;
 }
 
-/* Set the timerfd to the earliest deadline. Not 0: one has passed already. */
+/*
+ * Set the timerfd to the earliest deadline. Returns not 0: one has passed
+ * already.
+ */
 static int arm_timerfd(struct tdm_loop *loop)
 {
 	struct itimerspec ts = { .it_value = { 0, 0 } };
@@ -383,7 +392,7 @@ static void poll_hot(struct tdm_loop *loop)
 		cool(loop);
 }
 
-/* Is it time to poll the cold sockets and the timers? */
+/* Not 0 when it is time to poll the cold sockets and the timers. */
 static int look_due(struct tdm_loop *loop, int only_tcp)
 {
 	uint64_t now;

@@ -25,7 +25,7 @@ enum { TDM_STAGE_BYTES = 64 << 10 };
 /* A watched descriptor, embedded in its user. Zeroed means not watched. */
 struct tdm_loop_io {
 	int fd;
-	uint8_t events; /* TDM_LOOP_* asked for; 0: not watched */
+	uint8_t events; /* TDM_LOOP_* that the user asked for; 0: not watched */
 	uint8_t in_set; /* events it has in the epoll set */
 	uint8_t lazy;	/* a listener: may be polled less often */
 	void (*ready)(struct tdm_loop_io *io, int events);
@@ -35,7 +35,7 @@ struct tdm_loop_io {
 struct tdm_loop_timer {
 	struct event *ev;
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: not armed */
-	struct tdm_list node; /* armed ones; the loop's */
+	struct tdm_list node; /* node in the loop's list of armed timers */
 	void (*fired)(struct tdm_loop_timer *timer);
 };
 
@@ -46,29 +46,33 @@ struct tdm_loop_timer {
 struct tdm_stage {
 	/* the connection whose bytes wait here for memory; or NULL */
 	struct tdm_conn *stalled;
-	uint32_t at, end; /* these bytes */
+	uint32_t at, end; /* where these bytes are in bytes[] */
 	uint8_t bytes[TDM_STAGE_BYTES];
 };
 
-/* Out: *@loop. Errors: -FI_ENOMEM; the cause is logged. */
+/* Open an event loop. Out: *@loop. Errors: -FI_ENOMEM; the cause is logged. */
 int tdm_loop_open(struct tdm_loop **loop) tdm_must_check;
 
-/* No io may be watched and no timer armed any more. NULL is fine. */
+/*
+ * Close @loop, which may be NULL. No io may be watched and no timer armed any
+ * more.
+ */
 void tdm_loop_close(struct tdm_loop *loop);
 
-/* The staging buffer of @loop, which owns it. */
+/* Returns the staging buffer of @loop, which owns it. */
 struct tdm_stage *tdm_loop_stage(struct tdm_loop *loop);
 
 /*
- * Watch io->fd for @events (0 stops). io->fd, io->lazy and io->ready are set
- * by the caller before the first call; io->fd may be closed after stopping.
- * Errors: -FI_ENOMEM, the descriptor is then watched as before.
+ * Watch io->fd for @events (0: stop watching). The caller sets io->fd, io->lazy
+ * and io->ready before the first call; after stopping it may close io->fd.
+ * Errors: -FI_ENOMEM; the descriptor is then watched as before.
  */
 int tdm_loop_watch(struct tdm_loop *loop, struct tdm_loop_io *io, int events);
 
 /*
- * Arm for @ms from now, replacing an earlier arming. timer->fired is set by
- * the caller and runs once, from tdm_loop_progress(). Errors: -FI_ENOMEM.
+ * Let @timer expire @ms from now; an earlier time is replaced. timer->fired,
+ * which the caller has set, is called once, from tdm_loop_progress(). Errors:
+ * -FI_ENOMEM.
  */
 int tdm_loop_timer_arm(struct tdm_loop *loop, struct tdm_loop_timer *timer,
 		       unsigned ms);
@@ -82,12 +86,15 @@ void tdm_loop_timer_disarm(struct tdm_loop_timer *timer);
  */
 void tdm_loop_heat(struct tdm_loop *loop, struct tdm_loop_io *io);
 
-/* io->ready found data: the hot socket stays hot. */
+/*
+ * Called by io->ready() of the hot socket when it has found data: the socket
+ * stays hot.
+ */
 void tdm_loop_active(struct tdm_loop *loop, struct tdm_loop_io *io);
 
 /*
- * io->ready cannot read now: end the pass after it. Other ready sockets wait for
- * the next pass.
+ * Called by io->ready() when it cannot read now: the pass ends after it, and
+ * other ready sockets wait for the next pass.
  */
 void tdm_loop_end(struct tdm_loop *loop);
 
@@ -99,14 +106,14 @@ void tdm_loop_end(struct tdm_loop *loop);
 void tdm_loop_progress(struct tdm_loop *loop, int only_tcp);
 
 /*
- * The epoll set, to sleep on. The first call adds what wakes sleepers. Errors:
- * -errno.
+ * Returns the epoll set, on which to sleep. The first call adds the descriptors
+ * that wake sleepers. Errors: -errno.
  */
 int tdm_loop_wait_fd(struct tdm_loop *loop);
 
 /*
- * Let a foreign descriptor (a peer provider's) wake sleepers as well. @loop is
- * a struct tdm_loop. Errors: -errno.
+ * add: let a descriptor of others (of a peer provider) wake sleepers too; del:
+ * end that. @loop is a struct tdm_loop. Errors: -errno.
  */
 int tdm_loop_wait_add(void *loop, int fd);
 void tdm_loop_wait_del(void *loop, int fd);

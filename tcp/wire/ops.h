@@ -31,19 +31,19 @@ struct tdm_rx;
  * end in any state.
  */
 enum tdm_tx_state {
-	TDM_TX_QUEUED, /* sendq: no byte of it has been sent */
+	TDM_TX_QUEUED, /* sendq: no byte has been sent */
 	TDM_TX_CTS,    /* waitq: announced, waits for CTS */
 	TDM_TX_DATA,   /* dataq: CTS came */
 	TDM_TX_LEFT,   /* dataq: announced, and the endpoint closes */
 	TDM_TX_DONE,   /* waitq: sent or requested, waits for DONE */
 	TDM_TX_ACK,    /* ackq: sent, waits for ACK */
-	TDM_TX_LEAVING /* none: ends when the kernel has taken its bytes */
+	TDM_TX_LEAVING /* no queue: ends when the kernel has taken its bytes */
 };
 
 /*
  * A send; or, at the initiator, a write, read or atomic operation; or, at the
- * target, the reply to a read or atomic operation. An atomic operation's
- * operands are in copy from the start, and iov is the place of its results.
+ * target, the reply to a read or atomic operation. For an atomic operation,
+ * copy has the operands from the start, and iov is where its results go.
  */
 struct tdm_tx {
 	struct tdm_list node;
@@ -51,19 +51,20 @@ struct tdm_tx {
 	uint64_t flags; /* of the tdm_xfer */
 	uint64_t tag, data;
 	uint64_t rma_addr, rma_key; /* TDM_ONE_SIDED: place at the target */
-	uint64_t seq;  /* of its last record; CTS: announcements before it */
+	/* number of its last record; in CTS: announcements before it */
+	uint64_t seq;
 	size_t len;    /* bytes */
 	size_t off;    /* bytes of announced data already sent */
 	size_t wanted; /* bytes that the receiver asked for */
 	fi_addr_t addr;
-	uint32_t id, rid;  /* a reply: both of the initiator */
+	uint32_t id, rid;  /* in a reply: both are the initiator's */
 	uint8_t state;	   /* enum tdm_tx_state */
-	uint8_t ended;	   /* its entry was written, or none will be */
+	uint8_t ended;	   /* 1: its entry was written, or none will be */
 	uint8_t cancelled; /* CANCEL was sent */
-	uint8_t dead;	   /* no further byte of it may be sent */
+	uint8_t dead;	   /* 1: no further byte of it may be sent */
 	uint8_t count;	   /* iov elements */
 	uint8_t has_id;
-	/* 1: a reply, not an operation of the application */
+	/* 1: a reply to the peer */
 	uint8_t reply;
 	uint8_t slow;	    /* counted in conn->slow */
 	uint8_t counted;    /* in tcp->tx_used */
@@ -71,23 +72,26 @@ struct tdm_tx {
 	uint16_t rx_ctx;    /* TDM_TO_CTX in flags: the target's context */
 	uint32_t group;	    /* likewise: the group of the message */
 	struct tdm_amo amo; /* FI_ATOMIC in flags */
-	/* charged in tdm_inject_bytes; then it does not count as outstanding */
+	/*
+	 * bytes counted in tdm_inject_bytes; if not 0, it does not count as
+	 * outstanding
+	 */
 	uint32_t spared;
-	/* FI_ATOMIC: bytes of operands, and at the target */
+	/* FI_ATOMIC: bytes of the operands, and bytes at the target */
 	uint32_t operands;
 	uint32_t target;
 	uint32_t more_count;	 /* TDM_RANGES in flags: further ranges */
 	struct fi_rma_iov *more; /* more[more_count], owned; or NULL */
 	void *copy;		 /* owned payload, or NULL */
-	struct tdm_rx *rx;	 /* of the bytes that come back, or NULL */
+	struct tdm_rx *rx;	 /* for the bytes that come back, or NULL */
 	struct fi_peer_rx_entry *entry; /* reply to a read: the region's */
 	struct iovec iov[TDM_IOV_LIMIT];
 };
 
-/* Is the step from state @from to @to legal? */
+/* Not 0 when an operation may go from state @from to @to. */
 static inline int tdm_tx_may_step(enum tdm_tx_state from, enum tdm_tx_state to)
 {
-	/* Those that may follow, in the order of the states. */
+	/* The states that may follow, by state, in the order of the enum. */
 	static const uint8_t next[] = {
 		/* QUEUED */ 1 << TDM_TX_CTS | 1 << TDM_TX_DONE |
 			1 << TDM_TX_ACK | 1 << TDM_TX_LEAVING,
@@ -103,7 +107,7 @@ static inline int tdm_tx_may_step(enum tdm_tx_state from, enum tdm_tx_state to)
 	return next[from] >> to & 1;
 }
 
-/* Make a legal step from the state of @op to @state. */
+/* Change the state of @op to @state. The step must be legal (asserted). */
 static inline void tdm_tx_set_state(struct tdm_tx *op, enum tdm_tx_state state)
 {
 	assert(tdm_tx_may_step((enum tdm_tx_state)op->state, state));
@@ -111,7 +115,8 @@ static inline void tdm_tx_set_state(struct tdm_tx *op, enum tdm_tx_state state)
 }
 
 /*
- * The buffers of @op, op->count elements; too many for iov: those of its entry.
+ * Returns the op->count buffers of @op: those of its entry if they are too many
+ * for iov.
  */
 static inline const struct iovec *tdm_tx_iov(const struct tdm_tx *op)
 {
@@ -131,7 +136,7 @@ struct tdm_rx {
 	uint64_t got;	 /* bytes received */
 	uint64_t room;	 /* bytes of the user's buffer (PLACING) */
 	uint64_t charge; /* credit to give back */
-	/* charged in the account outside of the session's credit */
+	/* bytes counted in the account outside of the session's credit */
 	uint64_t kept;
 	/* number of its announcement, from 1; 0: not announced */
 	uint64_t turn;
@@ -139,15 +144,16 @@ struct tdm_rx {
 	uint8_t state;	   /* enum tdm_rx_state */
 	uint8_t announced; /* came by RTS or AWRITE */
 	uint8_t has_rid;
-	uint8_t answer;	   /* enum tdm_wire_op to send: CTS, DONE or 0 */
-	uint8_t done;	   /* the sender waits for DONE */
-	uint8_t status;	   /* in the DONE, enum tdm_wire_status */
-	struct tdm_tx *op; /* the read of ours that it serves, or NULL */
+	uint8_t answer; /* enum tdm_wire_op to send: CTS, DONE or 0 */
+	uint8_t done;	/* the sender waits for DONE */
+	uint8_t status; /* in the DONE, enum tdm_wire_status */
+	/* the read of this process for which it receives, or NULL */
+	struct tdm_tx *op;
 };
 
 /*
- * The bytes of @rx are discarded from now on. Returns the entry that it had,
- * which is the caller's to give back, or NULL.
+ * Discard all further bytes of @rx. Returns its receive entry, which the caller
+ * must free, or NULL if it has none.
  */
 static inline struct fi_peer_rx_entry *tdm_rx_stop(struct tdm_rx *rx)
 {

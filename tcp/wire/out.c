@@ -4,9 +4,13 @@
  * the kernel. To commit bytes is to fix their place in the stream.
  *
  * The committed stream is the transmit buffer (headers, short payloads) and
- * behind it at most one gathered range of a user's buffer. No bytes are
- * committed behind a gathered range, so they are sent in the order of the
- * commits.
+ * behind it at most one *borrowed* range: bytes that are sent from a user's
+ * buffer without a copy (c->borrow). No bytes are committed behind a borrowed
+ * range, so all are sent in the order of the commits. When a message is sent
+ * (tdm_out_message()): the first one of a pass at once, later ones of the same
+ * pass together, in the next pass or when enough have been held back
+ * (TDM_TCP_FLUSH_BYTES, FLUSH_MSGS). A message with FI_MORE is held back; one
+ * with a borrowed range, and an inject without FI_MORE, is sent at once.
  *
  * Invariants:
  *  1. A connection holds a transmit buffer only while it has bytes in it.
@@ -31,9 +35,9 @@ enum {
 	SPARES = 8,
 	/* How long to wait when the kernel has no memory for a send. */
 	NO_MEMORY_MS = 10,
-	/* Most bytes given to the kernel in one pass. */
+	/* Greatest number of bytes given to the kernel in one pass. */
 	PUSH_BYTES = 2 << 20,
-	/* At so many gathered messages they are sent. */
+	/* Messages held back are sent when there are so many. */
 	FLUSH_MSGS = 64,
 };
 
@@ -93,19 +97,19 @@ void tdm_out_later(struct tdm_conn *c)
 }
 
 /*
- * The gathered bytes not sent yet: out[@max]. If their region was closed
- * meanwhile zeros are sent instead, since the header has promised that many
- * bytes.
+ * Describe the borrowed bytes that have not been sent in out[@max]. Returns how
+ * many elements that takes. If their region was closed meanwhile, zeros are
+ * sent instead, since the header has promised that many bytes.
  */
-static size_t gathered(const struct tdm_conn *c, struct iovec *out, size_t max)
+static size_t borrowed(const struct tdm_conn *c, struct iovec *out, size_t max)
 {
 	static const uint8_t zeros[4096];
-	const struct tdm_tx *op = c->gather;
-	size_t left = c->gather_end - c->gather_off, n = 0;
+	const struct tdm_tx *op = c->borrow;
+	size_t left = c->borrow_end - c->borrow_off, n = 0;
 
 	if (tdm_likely(!op->entry || !c->tcp->rma->revoked(op->entry)))
 		return tdm_iov_slice(out, max, tdm_tx_iov(op), op->count,
-				     c->gather_off, left);
+				     c->borrow_off, left);
 	for (; left && n < max; n++) {
 		out[n].iov_base = (void *)(uintptr_t)zeros;
 		out[n].iov_len = tdm_min(left, sizeof(zeros));
@@ -114,14 +118,14 @@ static size_t gathered(const struct tdm_conn *c, struct iovec *out, size_t max)
 	return n;
 }
 
-/* One system call with all committed bytes. */
+/* Offer all committed bytes to the kernel, by one system call. */
 static ssize_t put(struct tdm_conn *c)
 {
 	struct iovec iov[1 + TDM_IOV_LIMIT];
 	struct msghdr msg = { .msg_iov = iov };
 	size_t n = 0;
 
-	if (tdm_likely(!c->gather))
+	if (tdm_likely(!c->borrow))
 		return tdm_os.send(c->io.fd, c->out->bytes + c->out->head,
 				   c->out->tail - c->out->head,
 				   MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -130,12 +134,12 @@ static ssize_t put(struct tdm_conn *c)
 		iov[0].iov_len = c->out->tail - c->out->head;
 		n = 1;
 	}
-	n += gathered(c, iov + n, TDM_IOV_LIMIT);
+	n += borrowed(c, iov + n, TDM_IOV_LIMIT);
 	msg.msg_iovlen = n;
 	return tdm_os.sendmsg(c->io.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The kernel took @n bytes. */
+/* Called when the kernel has taken @n bytes. */
 static void advance(struct tdm_conn *c, size_t n)
 {
 	size_t k = tdm_min(n, tdm_out_bytes(c));
@@ -146,11 +150,11 @@ static void advance(struct tdm_conn *c, size_t n)
 			tdm_out_free(c);
 	}
 	n -= k;
-	if (!c->gather)
+	if (!c->borrow)
 		return;
-	c->gather_off += n;
-	if (c->gather_off == c->gather_end)
-		tdm_tx_gathered(c);
+	c->borrow_off += n;
+	if (c->borrow_off == c->borrow_end)
+		tdm_tx_borrowed_sent(c);
 }
 
 static void block(struct tdm_conn *c)
@@ -176,7 +180,7 @@ static void refused(struct tdm_conn *c, int err)
 
 static int pending(const struct tdm_conn *c)
 {
-	return c->out || c->gather;
+	return c->out || c->borrow;
 }
 
 void tdm_out_push(struct tdm_conn *c)
@@ -202,7 +206,7 @@ void tdm_out_push(struct tdm_conn *c)
 			return;
 		}
 		all = tdm_out_bytes(c) +
-		      (c->gather ? c->gather_end - c->gather_off : 0);
+		      (c->borrow ? c->borrow_end - c->borrow_off : 0);
 		n = put(c);
 		if (tdm_unlikely(n < 0)) {
 			if (errno == EINTR)
@@ -240,7 +244,7 @@ void tdm_out_message(struct tdm_conn *c, uint64_t flags)
 
 	if (c->blocked)
 		return;
-	if (c->gather || c->out->tail - c->out->head >= TDM_TCP_FLUSH_BYTES ||
+	if (c->borrow || c->out->tail - c->out->head >= TDM_TCP_FLUSH_BYTES ||
 	    c->out->msgs >= FLUSH_MSGS || last) {
 		c->tx_pass = c->tcp->pass;
 		tdm_out_push(c);

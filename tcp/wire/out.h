@@ -5,10 +5,13 @@
 
 #include "tcp/wire/tcp.h"
 
-/* tdm_out_room() of a buffer that is not there, or is full at its end. */
+/* tdm_out_room() when there is no buffer, or no room at its end. */
 struct tdm_out *tdm_out_make_room(struct tdm_conn *c, size_t n);
 
-/* Room for @n bytes at out->bytes + out->tail, or NULL. */
+/*
+ * Returns a transmit buffer with room for @n bytes at out->bytes + out->tail,
+ * or NULL.
+ */
 static inline struct tdm_out *tdm_out_room(struct tdm_conn *c, size_t n)
 {
 	struct tdm_out *out = c->out;
@@ -20,18 +23,24 @@ static inline struct tdm_out *tdm_out_room(struct tdm_conn *c, size_t n)
 
 void tdm_out_free(struct tdm_conn *c);
 
-/* Let the next pass call tdm_out_push(). */
+/* Let the next pass of progress call tdm_out_push(). */
 void tdm_out_later(struct tdm_conn *c);
 
-/* Give the kernel all it takes, within the budget of a pass. */
+/*
+ * Give the kernel as many committed bytes as it takes, within the limit of a
+ * pass.
+ */
 void tdm_out_push(struct tdm_conn *c);
 
-/* Output was committed: the first since the last pass is sent at once. */
+/*
+ * Called when output was committed: sends it now if nothing was sent in this
+ * pass yet, else in the next pass.
+ */
 void tdm_out_kick(struct tdm_conn *c);
 
 /*
- * A message with @flags, of a struct tdm_xfer, was committed: send it now, or
- * gather it with others if the application will make another call.
+ * Called when a message with @flags, of a struct tdm_xfer, was committed: sends
+ * it now, or holds it back to send it with later ones; out.c has the rule.
  */
 void tdm_out_message(struct tdm_conn *c, uint64_t flags);
 

@@ -25,7 +25,10 @@ enum {
 	NONCE_AT = TDM_WIRE_PROVEN_BYTES - TDM_AUTH_NONCE_BYTES,
 };
 
-/* The bytes that the proof in the greeting @p covers. */
+/*
+ * Returns the bytes that the proof in the greeting @p covers; @first as in
+ * tdm_prove_hello().
+ */
 static struct tdm_auth_text text_of(const uint8_t *p, const uint8_t *first)
 {
 	return tdm_auth_text(p, TDM_WIRE_PROVEN_BYTES, first,

@@ -8,40 +8,43 @@
 
 #include "tcp/wire/tcp.h"
 
-/* The greetings exchanged with a guest where keys are required. */
+/* The greetings exchanged with a guest when keys are required. */
 struct tdm_challenge {
 	uint8_t hello[TDM_WIRE_GREETING_BYTES];	 /* from the guest */
 	uint8_t answer[TDM_WIRE_GREETING_BYTES]; /* our answer */
-	uint8_t proof[TDM_AUTH_PROOF_BYTES];	 /* its answer to that */
-	/* the key that it has to prove */
+	/* the guest's answer to that */
+	uint8_t proof[TDM_AUTH_PROOF_BYTES];
+	/* the key that the guest has to prove */
 	const struct tdm_auth_key *key;
 	uint64_t credit; /* credit in our answer */
 };
 
 /*
- * A guest on @fd, from @from, has sent ch->hello, and keys are required.
- * Returns 0: it knows a key, or replays a peer that does, and was answered; its
- * proof is to follow. Else as tdm_hello_guest().
+ * Called when a guest on @fd, from @from, has sent ch->hello and keys are
+ * required. Returns 0: it knows a key, or replays a peer that does, and was
+ * answered; its proof has to follow. Else as tdm_hello_guest().
  */
 int tdm_hello_challenge(struct tdm_tcp *tcp, int fd,
 			const struct tdm_addr *from, struct tdm_challenge *ch);
 
 /*
- * The guest has sent ch->proof. Returns 0: @fd belongs to a connection; else
- * the caller closes it.
+ * Called when the guest has sent ch->proof. Returns 0: @fd belongs to a
+ * connection; else the caller closes it.
  */
 int tdm_hello_proven(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		     const struct tdm_challenge *ch);
 
 /*
- * Add nonce and proof to the greeting at @p, a HELLO; @first: the other side's
- * HELLO, or NULL if @p is the first. Errors: -FI_ENOMEM, -FI_ENODATA.
+ * Add nonce and proof to @p, a HELLO that is about to be sent. @first: the
+ * HELLO that it answers, or NULL if it opens the greeting. Errors: -FI_ENOMEM,
+ * -FI_ENODATA.
  */
 int tdm_prove_hello(const struct tdm_auth_key *key, uint8_t *p,
 		    const uint8_t *first) tdm_must_check;
 
 /*
- * The key of @keys that the first HELLO @p, decoded to @g, proves; NULL: none.
+ * Returns the key of @keys that @p proves, a HELLO that opens a greeting and
+ * was decoded to @g; NULL: none.
  */
 const struct tdm_auth_key *tdm_prove_guest(const struct tdm_auth_keys *keys,
 					   const struct tdm_wire_greeting *g,

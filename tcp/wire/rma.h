@@ -8,10 +8,15 @@
 
 #include "tcp/wire/tcp.h"
 
-/* A peer's READ. 0, -enum tdm_wire_error or -TDM_RX_NO_MEMORY. */
+/*
+ * Handle a peer's READ. Returns 0, -enum tdm_wire_error or -TDM_RX_NO_MEMORY.
+ */
 int tdm_tx_read(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
-/* Carry out a peer's ATOMIC, counted in c->announced. 0, -TDM_RX_NO_MEMORY. */
+/*
+ * Carry out a peer's ATOMIC; the caller has counted it in c->announced. Returns
+ * 0 or -TDM_RX_NO_MEMORY.
+ */
 int tdm_tx_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		  const void *operands);
 
@@ -30,7 +35,10 @@ enum tdm_wire_status tdm_rma_get(struct tdm_conn *c,
  */
 int tdm_rx_range(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
-/* A numbered place for the bytes that @op asks for. NULL: out of memory. */
+/*
+ * Allocates a tdm_rx, with a number, for the bytes that @op asks for. NULL: out
+ * of memory.
+ */
 struct tdm_rx *tdm_rx_reading(struct tdm_conn *c, struct tdm_tx *op);
 
 #endif /* TDM_TCP_WIRE_RMA_H */

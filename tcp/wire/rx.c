@@ -38,10 +38,10 @@
 #include "tdm_place.h"
 
 enum {
-	/* Read from a peer in one pass, at most. */
+	/* Greatest amount read from a peer in one pass. */
 	PASS_RECORDS = 64,
 	PASS_BYTES = 256 << 10,
-	/* Received, and acknowledged at once. */
+	/* At this amount, received records are acknowledged at once. */
 	ACK_RECORDS = 64,
 	ACK_BYTES = 64 << 10,
 	/* A read after one full of short records: bounds the time they take. */
@@ -76,7 +76,9 @@ void tdm_rx_release(struct tdm_conn *c, uint64_t charge)
 		tdm_rx_ack_due(c);
 }
 
-/* An EAGER, WRITE, DATA or ATOMIC record of @len bytes is complete. */
+/*
+ * Called when an EAGER, WRITE, DATA or ATOMIC record of @len bytes is complete.
+ */
 static void received(struct tdm_conn *c, uint8_t flags, uint32_t len)
 {
 	if (c->tcp->closing)
@@ -101,7 +103,7 @@ static void protocol_error(struct tdm_conn *c, int why)
 	tdm_conn_fail(c, FI_ECONNRESET, EPROTO);
 }
 
-/* Take payload of the current record. */
+/* Process @n bytes of payload of the current record. */
 static void take(struct tdm_conn *c, const uint8_t *p, size_t n)
 {
 	c->left -= n;
@@ -110,7 +112,10 @@ static void take(struct tdm_conn *c, const uint8_t *p, size_t n)
 		received(c, c->cur_flags, c->cur_len);
 }
 
-/* There is no room for the payload of @rec: drop it as it arrives. */
+/*
+ * Called when there is no room for the payload of @rec: discards it as it
+ * arrives.
+ */
 static int pass_over(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	c->cur = NULL;
@@ -157,7 +162,10 @@ static int begin_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	return k;
 }
 
-/* Bounded by count, like announced messages: no credit is charged for it. */
+/*
+ * Begin an ATOMIC. Like announced messages it is bounded by a count: no credit
+ * is charged for it.
+ */
 static int begin_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 			const uint8_t *p, size_t n)
 {
@@ -173,7 +181,10 @@ static int begin_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	return k;
 }
 
-/* The payload of an announced message or write whose sender closes. */
+/*
+ * Begin a LEFT: the payload of an announced message or write whose sender
+ * closes.
+ */
 static int begin_left(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	int ret;
@@ -207,9 +218,7 @@ static int begin_data(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	return 0;
 }
 
-/*
- * The sender cancels a message: it succeeds if the message is still unmatched.
- */
+/* Handle a CANCEL: drop the message, if no receive has matched it. */
 static void withdrawn(struct tdm_conn *c, uint32_t id)
 {
 	struct tdm_list_ends ends;
@@ -227,7 +236,7 @@ static void withdrawn(struct tdm_conn *c, uint32_t id)
 	}
 }
 
-/* The messages from here on belong to @group. */
+/* Handle a GROUP: the messages from here on belong to @group. */
 static int group(struct tdm_conn *c, uint32_t group)
 {
 	if (!c->tcp->a.groups)
@@ -238,7 +247,10 @@ static int group(struct tdm_conn *c, uint32_t group)
 	return 0;
 }
 
-/* @n bytes follow the header. Returns the bytes used, or an error. */
+/*
+ * Handle the record @rec; @n bytes after its header are at @p. Returns the
+ * bytes used, or an error.
+ */
 static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		  const uint8_t *p, size_t n)
 {
@@ -289,8 +301,8 @@ static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
  * Complete the header in c->head from @p[n]. Returns the bytes taken; *@head
  * is its length when it is complete, else 0.
  */
-static int gather_head(struct tdm_conn *c, const uint8_t *p, size_t n,
-		       int *head)
+static int complete_head(struct tdm_conn *c, const uint8_t *p, size_t n,
+			 int *head)
 {
 	size_t took = 0, k;
 	int need = TDM_WIRE_PREFIX_BYTES;
@@ -332,9 +344,9 @@ static int record(struct tdm_conn *c, const uint8_t *p, size_t n, int *used)
 			return head;
 		took = head;
 		if ((size_t)head > n)
-			took = gather_head(c, p, n, &head);
+			took = complete_head(c, p, n, &head);
 	} else {
-		took = gather_head(c, p, n, &head);
+		took = complete_head(c, p, n, &head);
 		at = c->head;
 	}
 	if (took < 0 || !head)
@@ -351,7 +363,10 @@ static int record(struct tdm_conn *c, const uint8_t *p, size_t n, int *used)
 	return ret < 0 ? ret : took + ret;
 }
 
-/* No memory for the record at the start of @p[n] in the staging buffer. */
+/*
+ * Called when there is no memory for the record at the start of @p[n], in the
+ * staging buffer: keeps the bytes there.
+ */
 static void stall(struct tdm_conn *c, const uint8_t *p, size_t n)
 {
 	struct tdm_stage *stage = c->tcp->stage;
@@ -395,8 +410,8 @@ static unsigned consume(struct tdm_conn *c, const uint8_t *p, size_t n)
 }
 
 /*
- * One system call. *@direct: most bytes that go to their place, *@asked: bytes
- * that fit in all.
+ * Read by one system call. *@direct: how many bytes at most go directly to
+ * their place, *@asked: how many bytes fit in all.
  */
 static ssize_t read_some(struct tdm_conn *c, size_t *direct, size_t *asked)
 {
@@ -428,7 +443,10 @@ static ssize_t read_some(struct tdm_conn *c, size_t *direct, size_t *asked)
 	return tdm_os.readv(c->io.fd, iov, (int)n);
 }
 
-/* The stream ended, by the peer (0) or by an error of the system. */
+/*
+ * Called when the stream has ended, by the peer (@err 0) or by an error of the
+ * system.
+ */
 static void ended(struct tdm_conn *c, int err)
 {
 	if (c->tx_err)
@@ -454,7 +472,7 @@ static void adapt(struct tdm_conn *c, size_t n, unsigned records)
 		c->read_bytes = TDM_STAGE_BYTES;
 }
 
-/* Only a complete header in c->head is left to handle. */
+/* Handle the complete header in c->head, which alone is left. */
 static void resume_head(struct tdm_conn *c)
 {
 	int used, k = record(c, c->tcp->stage->bytes, 0, &used);
@@ -465,7 +483,9 @@ static void resume_head(struct tdm_conn *c)
 		protocol_error(c, -k);
 }
 
-/* Handle bytes left in the staging buffer. Returns not 0 when it is free. */
+/*
+ * Handle the bytes left in the staging buffer. Returns not 0 when it is free.
+ */
 static int resume(struct tdm_conn *c)
 {
 	struct tdm_stage *stage = c->tcp->stage;

@@ -8,13 +8,19 @@
 
 #include "tcp/wire/tcp.h"
 
-/* Read and handle input. Not 0 when there is more than one pass may handle. */
+/*
+ * Read and handle input of @c. Returns not 0 when there is more than one pass
+ * may handle.
+ */
 int tdm_rx_ready(struct tdm_conn *c);
 
-/* Acknowledge in the next pass but one, unless traffic does it before. */
+/*
+ * Acknowledge in the next pass but one, unless output carries the
+ * acknowledgement before.
+ */
 void tdm_rx_ack_due(struct tdm_conn *c);
 
-/* Give back the credit of an EAGER that takes no memory any more. */
+/* Give back the credit @charge of an EAGER that takes no memory any more. */
 void tdm_rx_release(struct tdm_conn *c, uint64_t charge);
 
 #endif /* TDM_TCP_WIRE_RX_H */

@@ -9,8 +9,8 @@
  *
  * Invariants:
  *  1. No other call to the owner comes between get_* and queue_* of a message.
- *  2. An entry is completed, then given back by free_entry, exactly once. A
- *     discarded entry is the owner's alone.
+ *  2. Each entry is completed once, then given back by free_entry(). An entry
+ *     that the owner has discarded is not given back.
  *  3. While a connection has a tdm_rx it stays allocated, alive or not: an
  *     unexpected message that arrived completely is delivered although the peer
  *     is gone.
@@ -66,7 +66,10 @@ struct tdm_rx *tdm_rx_new(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	return rx;
 }
 
-/* Ask the owner for the receive of the message. @len: its whole length. */
+/*
+ * Ask the owner for the receive of a message. @len: its whole length. Out:
+ * *@entry.
+ */
 static int match(struct tdm_conn *c, const struct tdm_wire_rec *rec, size_t len,
 		 struct fi_peer_rx_entry **entry)
 {
@@ -90,7 +93,7 @@ static int match(struct tdm_conn *c, const struct tdm_wire_rec *rec, size_t len,
 	return ret;
 }
 
-/* Let the owner keep @entry as unexpected. */
+/* Let the owner queue @entry as unexpected. */
 static int queue(struct tdm_rx *rx, const struct tdm_wire_rec *rec,
 		 struct fi_peer_rx_entry *entry)
 {
@@ -110,7 +113,10 @@ static void give_back(struct tdm_tcp *tcp, struct fi_peer_rx_entry *entry)
 	tcp->a.srx->owner_ops->free_entry(entry);
 }
 
-/* A message of @len bytes has arrived; @room bytes fitted the receive. */
+/*
+ * Complete @entry: a message of @len bytes has arrived, of which @room bytes
+ * fitted the receive.
+ */
 static void complete(struct tdm_tcp *tcp, struct fi_peer_rx_entry *entry,
 		     uint64_t len, uint64_t room)
 {
@@ -138,7 +144,7 @@ void tdm_rx_revoke(struct tdm_rx *rx)
 	give_back(rx->conn->tcp, tdm_rx_stop(rx));
 }
 
-/* Must the bytes of @rx, which is PLACING, be dropped? */
+/* Not 0 when the bytes of @rx, which is PLACING, must be discarded. */
 static int revoked(const struct tdm_rx *rx)
 {
 	return (rx->entry->flags & FI_RMA) &&
@@ -157,8 +163,8 @@ void tdm_rx_answer(struct tdm_rx *rx, enum tdm_wire_op op)
 }
 
 /*
- * Free @rx, which needs no more bytes and no entry, after the last answer to
- * the sender if one is due.
+ * Free @rx, which needs no more bytes and no entry; if an answer to the sender
+ * is due, only after that has been written.
  */
 static void finish(struct tdm_rx *rx)
 {
@@ -327,7 +333,8 @@ int tdm_rx_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	if (tdm_unlikely(tcp->closing))
 		return 0;
 	/*
-	 * First, since a posted receive that has been taken cannot be put back.
+	 * Before the match, since a posted receive that has been taken cannot
+	 * be put back.
 	 */
 	if (tdm_unlikely(tdm_pool_ready(&tcp->rx_pool)))
 		return -TDM_RX_NO_MEMORY;
@@ -439,9 +446,9 @@ void tdm_rx_put(struct tdm_conn *c, const uint8_t *p, size_t n)
 }
 
 /*
- * A call outside of a pass may have queued an answer to the peer. Send it
- * before the application reads the completion, since it may make no progress
- * after that.
+ * Called when a call outside of a pass may have queued an answer to the peer:
+ * lets it be sent before the application reads the completion, since the
+ * application may make no progress after that.
  */
 static void owe(struct tdm_conn *c)
 {
@@ -449,7 +456,9 @@ static void owe(struct tdm_conn *c)
 		c->tcp->a.engine->owed = 1;
 }
 
-/* The owner has found a receive for a message that it kept. */
+/*
+ * Called by the owner when it has found a receive for a message that it kept.
+ */
 static int start(struct fi_peer_rx_entry *entry)
 {
 	struct tdm_rx *rx = entry->peer_context;
@@ -475,7 +484,10 @@ static int start(struct fi_peer_rx_entry *entry)
 	return 0;
 }
 
-/* The owner has dropped a message that it kept, and frees the entry. */
+/*
+ * Called by the owner when it drops a message that it kept; the owner frees the
+ * entry.
+ */
 static int discard(struct fi_peer_rx_entry *entry)
 {
 	struct tdm_rx *rx = entry->peer_context;

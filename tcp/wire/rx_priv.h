@@ -8,7 +8,7 @@
 
 #include "tcp/wire/tcp.h"
 
-/* A new tdm_rx for the record @rec, in state NEW. NULL: out of memory. */
+/* Allocates a tdm_rx for the record @rec, in state NEW. NULL: out of memory. */
 struct tdm_rx *tdm_rx_new(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
 /*
@@ -21,28 +21,28 @@ static inline int tdm_rx_rid_ready(struct tdm_conn *c)
 	return tdm_ids_ready(&c->rids, c->announced + 1);
 }
 
-/* The bytes of @rx go to @entry from now on: state PLACING. */
+/* Let the bytes of @rx go to @entry from now on: state PLACING. */
 void tdm_rx_place(struct tdm_rx *rx, struct fi_peer_rx_entry *entry);
 
 /* Send CTS or DONE for @rx. */
 void tdm_rx_answer(struct tdm_rx *rx, enum tdm_wire_op op);
 
 /*
- * All operands of @rx, which was OPERANDS, have arrived: carry out the
- * operation, or send a DONE which says that there is no memory.
+ * Called when all operands of @rx, which is OPERANDS, have arrived: carries out
+ * the operation, or sends a DONE which says that there is no memory.
  */
 void tdm_rx_operands(struct tdm_rx *rx);
 
 /* Keep the next @n bytes of operands. */
 void tdm_rx_keep_operands(struct tdm_rx *rx, const uint8_t *p, size_t n);
 
-/* All expected bytes of @rx have arrived. */
+/* Called when all expected bytes of @rx have arrived. */
 void tdm_rx_arrived(struct tdm_rx *rx);
 
-/* The region of @rx was closed: drop its further bytes. */
+/* Called when the region of @rx was closed: discards its further bytes. */
 void tdm_rx_revoke(struct tdm_rx *rx);
 
-/* The receive side for messages to context @ctx, which exists. */
+/* Returns the receive side for messages to context @ctx, which must exist. */
 static inline struct fid_peer_srx *tdm_rx_srx(const struct tdm_tcp *tcp,
 					      uint16_t ctx)
 {

@@ -17,7 +17,10 @@ struct staged {
 	uint8_t bytes[];
 };
 
-/* Ask for the region of a write. PLACING, or DROPPING with an error status. */
+/*
+ * Ask the owner for the region of a write: @rx becomes PLACING, or DROPPING
+ * with an error status.
+ */
 static void admit(struct tdm_rx *rx, const struct tdm_wire_rec *rec)
 {
 	struct fi_peer_rx_entry *entry;

@@ -11,16 +11,16 @@
  *         +--> OPERANDS -+
  *         +--------------+
  *
- *	NEW       its record was parsed; nobody has been asked for a place
- *	WAITING   a message that found no receive; the entry is queued at the
- *	          owner [queue -> start, discard, withdraw]
- *	PLACING   bytes go to a receive or a region, whose entry it has
- *	          [place -> arrived, want, fail, revoke]
- *	READING   bytes go to the buffer of a read of ours, or the results of an
- *	          atomic operation [reading -> stop]
- *	OPERANDS  operands of an atomic operation are being gathered
- *	          [atomic -> operands]
- *	DROPPING  there is no place, or not any more: further bytes are discarded
+ * 	NEW       its record was parsed; nobody has been asked for a place
+ * 	WAITING   a message that found no receive; the entry is queued at the
+ * 	          owner [queue -> start, discard, withdraw]
+ * 	PLACING   bytes go to a receive or a region, whose entry it has
+ * 	          [place -> arrived, want, fail, revoke]
+ * 	READING   bytes go to the buffer of a read of ours, or the results of an
+ * 	          atomic operation [reading -> stop]
+ *  OPERANDS operands of an atomic operation are being collected [atomic ->
+ *            operands]
+ * 	DROPPING  there is no place, or not any more: further bytes are discarded
  *
  * It has an entry while it is WAITING or PLACING. It may be freed in any state,
  * which ends it; one that is WAITING stays when its connection is lost.
@@ -42,10 +42,10 @@ enum tdm_rx_state {
 	TDM_RX_DROPPING,
 };
 
-/* Is the step from state @from to @to legal? */
+/* Not 0 when a tdm_rx may go from state @from to @to. */
 static inline int tdm_rx_may_step(enum tdm_rx_state from, enum tdm_rx_state to)
 {
-	/* Those that may follow, in the order of the states. */
+	/* The states that may follow, by state, in the order of the enum. */
 	static const uint8_t next[] = {
 		/* NEW */ 1 << TDM_RX_WAITING | 1 << TDM_RX_PLACING |
 			1 << TDM_RX_READING | 1 << TDM_RX_OPERANDS |
@@ -60,7 +60,10 @@ static inline int tdm_rx_may_step(enum tdm_rx_state from, enum tdm_rx_state to)
 	return next[from] >> to & 1;
 }
 
-/* Make a legal step from *@state, of a struct tdm_rx, to @to. */
+/*
+ * Change *@state, the state of a struct tdm_rx, to @to. The step must be legal
+ * (asserted).
+ */
 static inline void tdm_rx_step(uint8_t *state, enum tdm_rx_state to)
 {
 	assert(tdm_rx_may_step((enum tdm_rx_state) * state, to));

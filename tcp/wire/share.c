@@ -10,10 +10,10 @@
  *     strangers' sessions already;
  *   - the last sixteenth is for peers in the address vector.
  *
- * A caller beyond that gets the place of a stranger whose session has been
- * unused for 5 s, or is told BUSY and tries again. Long before that, peers of
- * idle connections are asked for an idle close (idle_close.c); a stranger's answer
- * counts as use.
+ * A caller for which there is no descriptor by these rules gets the place of a
+ * stranger whose session has been unused for 5 s, or is told BUSY and tries
+ * again. Long before that, peers of idle connections are asked for an idle
+ * close (idle_close.c); a stranger's answer counts as use.
  *
  * The number of a new descriptor stands for the count of those in use, since
  * the system hands out the lowest free number. No check is made while numbers
@@ -30,7 +30,10 @@
 
 static const uint64_t unused_ns = 5000000000ull;
 
-/* Is @fd in the last @part-th of the numbers that the process may have? */
+/*
+ * Not 0 when @fd is in the last @part-th of the numbers that the process may
+ * have.
+ */
 static int beyond(int fd, unsigned part, rlim_t *most)
 {
 	struct rlimit limit;
@@ -54,7 +57,10 @@ int tdm_share_known(const struct tdm_tcp *tcp, const struct tdm_addr *from)
 	return tdm_av_may_know(tcp->a.av, from);
 }
 
-/* A session with a stranger, at the IP of @addr or (NULL) at any. */
+/*
+ * Not 0 when @c has a session with a stranger, at the IP of @addr or (NULL) at
+ * any.
+ */
 static int is_strangers(const struct tdm_conn *c, const struct tdm_addr *addr)
 {
 	return tdm_conn_live(c) && c->fi_addr == FI_ADDR_UNSPEC &&
@@ -72,7 +78,7 @@ static size_t sessions(const struct tdm_tcp *tcp, const struct tdm_addr *addr)
 	return n;
 }
 
-/* Nanoseconds for which these checks have seen @c unused. */
+/* Returns for how many nanoseconds these checks have seen @c unused. */
 static uint64_t unused(struct tdm_conn *c, uint64_t now)
 {
 	if (c->seen_used != c->used) {

@@ -9,23 +9,24 @@
 #include "tcp/wire/tcp.h"
 
 /*
- * Is there a peer at the IP of @from in the AV? May be wrong if not 0, never if
- * 0.
+ * Not 0 when a peer at the IP of @from may be in the AV; 0: there is certainly
+ * none.
  */
 int tdm_share_known(const struct tdm_tcp *tcp, const struct tdm_addr *from);
 
 /*
- * May @addr have a session on @fd? When descriptors are short a stranger's
- * session may be ended for it. Returns 0: not now.
+ * Not 0 when @addr may have a session on @fd now. When descriptors are scarce,
+ * a stranger's session may be ended to make room for it.
  */
 int tdm_share_ok(struct tdm_tcp *tcp, int fd, const struct tdm_addr *addr);
 
-/* Is @fd one of the last, which are reserved for peers in the AV? */
+/* Not 0 when @fd is one of the last, which are reserved for peers in the AV. */
 int tdm_share_reserved(int fd);
 
 /*
- * End the stranger's session that has been unused for longest, of those at the
- * IP of @addr if that is not NULL. Returns 0: none has been unused for long.
+ * End the stranger's session that has been unused for longest, only among those
+ * at the IP of @addr if that is not NULL. Returns 0: none has been unused for
+ * long.
  */
 int tdm_share_evict(struct tdm_tcp *tcp, const struct tdm_addr *addr);
 

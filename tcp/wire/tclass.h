@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * The code point (DSCP, 0 to 63) for IP packets of @tclass: its own value, or
- * the one that RFC 4594 and RFC 8622 recommend for the traffic that its label
- * describes. -1: none, the kernel decides.
+ * Returns the code point (DSCP, 0 to 63) for IP packets of @tclass: its own
+ * value, or the one that RFC 4594 and RFC 8622 recommend for the traffic that
+ * its label describes. -1: none, the kernel decides.
  */
 int tdm_tclass_dscp(uint32_t tclass);
 

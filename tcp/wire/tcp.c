@@ -3,13 +3,13 @@
  * The TCP transport of one endpoint as a whole: opening, the work of a progress
  * pass, preparing for sleep, checking silent peers, closing.
  *
- * A pass in order: gathered output is sent; acknowledgements that fell due in
- * an earlier pass, and could not go with other output, are sent; dead
- * connections are freed.
+ * A pass does in this order: it sends output that was held back, sends
+ * acknowledgements that fell due in an earlier pass and could not go with other
+ * output, and frees dead connections.
  *
  * Liveness: a peer is dead when the kernel reports an error, or says when asked
  * (TCP_INFO) that the peer's kernel has acknowledged no bytes for the peer
- * time-out. The silence of a process means nothing.
+ * time-out. A process that sends nothing is not taken for dead.
  */
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ enum {
 	 */
 	CLOSE_NS = 1000000000,
 	CLOSE_STEP_MS = 1,
-	LEFT_MS = 60000, /* most, for peers to take injects */
+	LEFT_MS = 60000, /* greatest time for peers to take injects */
 	WATCH_LEAST_MS = 1000,
 	WATCH_MOST_MS = 15000,
 	/* The precision of the kernel's time of the last acknowledgement. */
@@ -125,7 +125,7 @@ size_t tdm_tcp_tx_left(const struct tdm_tcp *tcp)
 }
 
 /*
- * Connections that cannot be sent to or watched any more: read, then fail them.
+ * Read connections that cannot be sent to or watched any more, then fail them.
  */
 static void run_again(struct tdm_tcp *tcp)
 {
@@ -156,7 +156,10 @@ static void push_all(struct tdm_tcp *tcp)
 		tdm_out_push(tdm_list_entry(n, struct tdm_conn, flush_node));
 }
 
-/* @all: also those that may still go with other output. */
+/*
+ * Send due acknowledgements; with @all also those that other output may still
+ * carry.
+ */
 static void send_acks(struct tdm_tcp *tcp, int all)
 {
 	struct tdm_list *n, *tmp;
@@ -217,11 +220,11 @@ static int tcp_info(const struct tdm_conn *c, struct tcp_info *info)
 }
 
 /*
- * Has the peer's kernel left questions unanswered for the peer time-out? A
- * question is a retransmission, or a probe, which Linux also sends when the
- * link of this host is down. A slow reader is not dead: its kernel answers. The
- * time counts from the first call that finds an open question, since the last
- * answer may be much older than the question.
+ * Not 0 when the peer's kernel has left questions unanswered for the peer
+ * time-out. A question is a retransmission, or a probe, which Linux also sends
+ * when the link of this host is down. A slow reader is not dead: its kernel
+ * answers. The time counts from the first call that finds an open question,
+ * since the last answer may be much older than the question.
  */
 static int unreachable(struct tdm_conn *c, uint64_t now)
 {
@@ -264,7 +267,7 @@ static void watch_fired(struct tdm_loop_timer *timer)
 					    WATCH_LEAST_MS, WATCH_MOST_MS));
 }
 
-/* Append GOODBYE, the last record. Not 0: done. */
+/* Append GOODBYE, the last record, to the output. Returns not 0: done. */
 static int say_goodbye(struct tdm_conn *c)
 {
 	struct tdm_out *out = tdm_out_room(c, TDM_WIRE_HEAD_BYTES);
@@ -281,8 +284,9 @@ static int say_goodbye(struct tdm_conn *c)
 }
 
 /*
- * One step of closing @c. Not 0 while the kernel has not taken all output, or
- * the peer's kernel has not acknowledged all of it: a close might discard it.
+ * Do one step of closing @c. Returns not 0 while the kernel has not taken all
+ * output, or the peer's kernel has not acknowledged all of it: a close might
+ * discard it.
  */
 static int close_step(struct tdm_conn *c, int *said)
 {
@@ -315,9 +319,9 @@ static int close_step(struct tdm_conn *c, int *said)
 }
 
 /*
- * Wait a moment without the lock, so that other objects of the domain can work.
- * The endpoint is in no list of theirs but the event loop's, and input of its
- * connections is dropped.
+ * Release the lock for a moment, so that other threads can work on the domain.
+ * That is safe: only the event loop still refers to this endpoint, and input of
+ * its connections is discarded.
  */
 static void nap(struct tdm_tcp *tcp) TDM_TSA(no_thread_safety_analysis)
 {
@@ -326,7 +330,7 @@ static void nap(struct tdm_tcp *tcp) TDM_TSA(no_thread_safety_analysis)
 	tdm_lock_acquire(tcp->a.engine->lock);
 }
 
-/* How long to wait for living peers to take injected messages. */
+/* Returns how long to wait for living peers to take injected messages. */
 static uint64_t left_ns(void)
 {
 	unsigned ms = tdm_env.peer_timeout_ms;
@@ -373,8 +377,8 @@ void tdm_tcp_close(struct tdm_tcp *tcp)
 
 	tdm_assert_held(tcp->a.engine->lock);
 	/*
-	 * After this the kernel no longer confirms to peers that we own our
-	 * address.
+	 * After this the kernel no longer confirms to peers that this process
+	 * owns its address.
 	 */
 	tdm_listen_stop(tcp);
 	tdm_loop_timer_disarm(&tcp->watch);

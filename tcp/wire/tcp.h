@@ -18,16 +18,18 @@
 #include "tdm_space.h"
 
 enum {
-	TDM_TCP_OUT_BYTES = 16 << 10,  /* one transmit buffer */
-	TDM_TCP_FLUSH_BYTES = 8 << 10, /* gathered output is sent at */
-	TDM_TCP_COPY_BYTES = 2 << 10,  /* longest payload copied to gather */
+	TDM_TCP_OUT_BYTES = 16 << 10, /* one transmit buffer */
+	/* output held back is sent at this size */
+	TDM_TCP_FLUSH_BYTES = 8 << 10,
+	/* longest payload copied to the buffer */
+	TDM_TCP_COPY_BYTES = 2 << 10,
 };
 
 /* A transmit buffer; a connection has one only while it holds bytes. */
 struct tdm_out {
 	struct tdm_out *next; /* in tcp->spare_out */
 	uint32_t head, tail;  /* bytes [head, tail) are to be sent */
-	uint32_t msgs;	      /* messages gathered since the last send */
+	uint32_t msgs;	      /* messages in it since the last send */
 	uint8_t bytes[TDM_TCP_OUT_BYTES];
 };
 
@@ -52,39 +54,41 @@ struct tdm_conn {
 	uint8_t bye;	       /* GOODBYE was received */
 	uint8_t blocked;       /* the kernel refused bytes: out.c, 2 */
 	uint8_t ack_now, turn; /* turn: data before the next large message */
-	uint8_t head_len;      /* bytes of head[] */
+	uint8_t head_len;      /* bytes in head[] */
 	uint8_t closing;       /* 1: GOODBYE was written, 2: shut down */
 	/* 1: a session was up: the values of the peer's HELLO are valid */
 	uint8_t known;
-	/* our ASK is unanswered; CLOSING: GO was written */
+	/* 1: our ASK is unanswered; 1: CLOSING, and GO was written */
 	uint8_t asked, going;
 	/* a step of an idle close, sent in place of the next ACK; or 0 */
 	uint8_t say;
 	/* TDM_WIRE_F_LEFT while closing: injects are sent, left.c */
 	uint8_t leaving;
-	uint8_t full, thirsty; /* the peer sent FULL; sendq waits for credit */
-	uint8_t said_full;     /* we sent FULL, or a HELLO without credit */
+	/* 1: the peer sent FULL; 1: sendq waits for credit */
+	uint8_t full, thirsty;
+	uint8_t said_full; /* we sent FULL, or a HELLO without credit */
 	int tx_err; /* fi_errno of a failed send; the input is read first */
 	int why;    /* BACKOFF: fi_errno of the last attempt */
 
 	/* Output. */
 	struct tdm_out *out;
-	struct tdm_tx *gather; /* a send whose bytes follow those of out */
-	size_t gather_off, gather_end;
+	/* send whose bytes, in the user's buffer, follow those of out */
+	struct tdm_tx *borrow;
+	size_t borrow_off, borrow_end;
 	struct tdm_list sendq, dataq, ackq, waitq; /* struct tdm_tx */
 	struct tdm_list ctlq;			   /* struct tdm_rx */
 	struct tdm_list flush_node, ack_node, again_node, unacked_node;
 	/* pass in which output was last sent at once */
 	uint64_t tx_pass;
-	uint64_t tx_seq; /* EAGER and DATA records begun */
-	/* records acknowledged; number of the last inject's record */
+	uint64_t tx_seq; /* number of EAGER and DATA records begun */
+	/* number of records acknowledged; of the last inject's record */
 	uint64_t acked, injected;
-	uint64_t told, heard; /* RTS and AWRITE: begun, and received */
+	uint64_t told, heard; /* number of RTS and AWRITE: begun, received */
 	/* credit used, and given after HELLO; bytes */
 	uint64_t charged, freed;
 	uint64_t window; /* credit in the peer's HELLO */
 	uint32_t eager;	 /* longest EAGER payload */
-	/* announcements and reads without an answer; most */
+	/* announcements and reads without an answer; greatest number */
 	uint32_t rts, rts_max;
 	/* slow operations of waitq and dataq: tdm_order.h */
 	struct tdm_slow slow;
@@ -110,7 +114,7 @@ struct tdm_conn {
 	uint32_t announced_most; /* announcements allowed, from our HELLO */
 	uint64_t ack_pass;	 /* pass in which an acknowledgement fell due */
 	uint32_t announced;	 /* announced by the peer, unanswered */
-	/* element of rxs: the next LEFT is for it or a later one */
+	/* element of rxs: the next LEFT is for it or for a later one */
 	struct tdm_list *left_at;
 	struct tdm_ids rids;		   /* struct tdm_rx */
 	struct tdm_list rxs;		   /* struct tdm_rx, all of them */
@@ -135,7 +139,8 @@ struct tdm_conn {
 	uint64_t used;	     /* pass of the last byte sent or received */
 	/* share.c: `used` at its last change, and the time of that */
 	uint64_t seen_used, seen_ns;
-	uint64_t unheard_ns; /* tcp.c: a question is open since; 0: none */
+	/* tcp.c: since when the kernel's question is unanswered; 0: none */
+	uint64_t unheard_ns;
 	struct tdm_loop_timer timer;
 	struct tdm_conn_stats stats;
 };
@@ -146,11 +151,11 @@ struct tdm_tcp {
 	struct tdm_addr addr;	       /* the endpoint's */
 	uint8_t id[TDM_WIRE_ID_BYTES];
 	uint64_t pass;
-	size_t tx_used;	   /* part of tx_size in use: tdm_tx.counted */
+	size_t tx_used;	   /* used part of tx_size: tdm_tx.counted */
 	size_t open;	   /* connections with a descriptor */
 	uint32_t contexts; /* receive contexts of the endpoint */
 	int closing;
-	uint32_t dice;			    /* random numbers */
+	uint32_t dice;			    /* state of the random numbers */
 	struct tdm_list flush, acks, again; /* conns with work at a pass */
 	/* conns with a send in ackq; may contain others */
 	struct tdm_list unacked;
@@ -162,7 +167,7 @@ struct tdm_tcp {
 	struct tdm_out *spare_out;
 	unsigned spares;
 	struct tdm_loop_timer watch; /* checks silent peers */
-	/* connections to ask for an idle close */
+	/* how many connections to ask for an idle close */
 	unsigned crowd;
 	/* 1: out of descriptors, evict a stranger */
 	int none_left;
@@ -179,7 +184,7 @@ struct tdm_tcp {
 	struct tdm_stage *stage;	 /* the loop's */
 };
 
-/* Call after putting work on a list for the next pass: wakes a sleeper. */
+/* Wakes a sleeper. Call it after putting work on a list for the next pass. */
 static inline void tdm_tcp_nudge(struct tdm_tcp *tcp)
 {
 	if (tdm_unlikely(tdm_engine_watched(tcp->a.engine)))

@@ -11,17 +11,17 @@
  *
  * Invariants:
  *  1. Messages of a connection are sent in the order they were posted: none
- *     overtakes another in sendq, and an announcement takes the place of its
- *     message.
+ *     overtakes another in sendq, and the announcement of a message is sent in
+ *     its place.
  *  2. ackq is in the order of seq; an ACK ends a prefix of it.
- *  3. A send ends exactly once. `ended` is set from then on while bytes to be
+ *  3. A send ends exactly once. It stays, with `ended` set, while bytes to be
  *     sent or an answer of the peer still refer to it.
  *  4. Eager bytes not yet released by the peer never exceed its credit.
  *
- * Completion levels, fi_cq(3): INJECT_COMPLETE when the bytes are copied or in
- * the kernel; the default, TRANSMIT_COMPLETE, when the peer's endpoint
- * acknowledged them; DELIVERY_COMPLETE when they are in the target's buffer.
- * For announced data an acknowledgement means both.
+ * Completion levels, fi_cq(3): a send with INJECT_COMPLETE ends when its bytes
+ * are copied or in the kernel; the default, TRANSMIT_COMPLETE, when the peer's
+ * endpoint acknowledged them; DELIVERY_COMPLETE when they are in the target's
+ * buffer. For announced data an acknowledgement means both.
  */
 #include "tcp/wire/tx.h"
 
@@ -67,8 +67,9 @@ void tdm_tx_free(struct tdm_conn *c, struct tdm_tx *op)
 }
 
 /*
- * The peer knows of the message @op, which may wait there for its receive. So
- * tx_size counts it no more: no send depends on the receives for others.
+ * Called when the peer knows of the message @op, which may wait there for its
+ * receive: tx_size does not count it any more, so that no send depends on the
+ * receives for other messages.
  */
 static void uncount(struct tdm_conn *c, struct tdm_tx *op)
 {
@@ -120,17 +121,17 @@ void tdm_tx_put_ack(struct tdm_conn *c)
 	tdm_list_del(&c->ack_node);
 }
 
-void tdm_tx_gather(struct tdm_conn *c, struct tdm_tx *op, size_t from,
+void tdm_tx_borrow(struct tdm_conn *c, struct tdm_tx *op, size_t from,
 		   size_t to)
 {
-	c->gather = op;
-	c->gather_off = from;
-	c->gather_end = to;
+	c->borrow = op;
+	c->borrow_off = from;
+	c->borrow_end = to;
 }
 
 /*
- * Write the group of @op if it differs from the last one written. There is room
- * for TDM_WIRE_GROUP_BYTES in the transmit buffer.
+ * Write the group of @op if it differs from the last one written. There must be
+ * room for TDM_WIRE_GROUP_BYTES in the transmit buffer.
  */
 static void put_group(struct tdm_conn *c, const struct tdm_tx *op)
 {
@@ -146,7 +147,7 @@ static void put_group(struct tdm_conn *c, const struct tdm_tx *op)
 	c->tx_group = op->group;
 }
 
-/* Begin the record of @op; writes a record that must precede it. */
+/* Begin the record of @op; first writes a record that must precede it. */
 static void fill_rec(struct tdm_conn *c, struct tdm_wire_rec *rec,
 		     const struct tdm_tx *op)
 {
@@ -168,10 +169,13 @@ static void fill_rec(struct tdm_conn *c, struct tdm_wire_rec *rec,
 		tdm_tx_put_ranges(c, op);
 }
 
-/* 1: committed; @op may have ended. 0: not now, nothing was changed. */
+/*
+ * Commit @op with its payload. Returns 1: committed, and @op may have ended; 0:
+ * not possible now, nothing was changed.
+ */
 static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 {
-	/* The buffer of an inject is the caller's at return. */
+	/* The caller may reuse the buffer of an inject at return. */
 	size_t most = op->flags & FI_INJECT ? TDM_INJECT_MOST_BYTES :
 					      TDM_TCP_COPY_BYTES;
 	size_t copied = op->len <= most ? op->len : 0;
@@ -205,7 +209,7 @@ static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 	op->seq = c->tx_seq++;
 	settle(c, op);
 	if (op->len != copied) {
-		tdm_tx_gather(c, op, 0, op->len);
+		tdm_tx_borrow(c, op, 0, op->len);
 		c->turn = 1;
 		return 1;
 	}
@@ -258,7 +262,7 @@ static int commit(struct tdm_conn *c, struct tdm_tx *op)
 {
 	int err;
 
-	if (c->gather || tdm_tx_waits(c, op->flags))
+	if (c->borrow || tdm_tx_waits(c, op->flags))
 		return 0;
 	/* The send was queued before the peer's features were known. */
 	err = tdm_tx_lacks(c, op->flags, op->rx_ctx, op->group);
@@ -277,9 +281,9 @@ static int commit(struct tdm_conn *c, struct tdm_tx *op)
 }
 
 /*
- * Flags of the last DATA of @op. A send that waits for delivery needs the
- * peer's ACK at once, since the peer may stop making progress after its
- * message.
+ * Returns the flags of the last DATA of @op. A send that waits for delivery
+ * needs the peer's ACK at once, since the peer may stop making progress after
+ * its message.
  */
 static uint8_t last_flags(const struct tdm_conn *c, const struct tdm_tx *op)
 {
@@ -290,7 +294,7 @@ static uint8_t last_flags(const struct tdm_conn *c, const struct tdm_tx *op)
 	return TDM_WIRE_F_ACK;
 }
 
-/* The next piece of announced data, or an ABORT. */
+/* Commit the next piece of announced data, or an ABORT. */
 static int commit_data(struct tdm_conn *c)
 {
 	struct tdm_tx *op = tdm_list_entry(c->dataq.next, struct tdm_tx, node);
@@ -318,7 +322,7 @@ static int commit_data(struct tdm_conn *c)
 		tdm_tx_free(c, op);
 		return 1;
 	}
-	tdm_tx_gather(c, op, op->off, op->off + n);
+	tdm_tx_borrow(c, op, op->off, op->off + n);
 	op->off += n;
 	op->seq = c->tx_seq++;
 	c->turn = 0;
@@ -331,7 +335,7 @@ static int commit_data(struct tdm_conn *c)
 	return 1;
 }
 
-/* CTS and DONE that the receive side wants to send. */
+/* Commit the CTS and DONE that the receive side wants to send. */
 static int commit_ctl(struct tdm_conn *c)
 {
 	struct tdm_rx *rx = tdm_list_entry(c->ctlq.next, struct tdm_rx, ctl);
@@ -352,7 +356,7 @@ static int commit_ctl(struct tdm_conn *c)
 	return 1;
 }
 
-/* Does the first send in sendq wait for slow operations? */
+/* Not 0 when the first send in sendq waits for slow operations. */
 static int first_is_held(const struct tdm_conn *c)
 {
 	const struct tdm_tx *op =
@@ -363,7 +367,7 @@ static int first_is_held(const struct tdm_conn *c)
 
 void tdm_tx_fill(struct tdm_conn *c)
 {
-	if (c->gather || c->closing)
+	if (c->borrow || c->closing)
 		return;
 	if (!c->ack_now && !c->out && tdm_list_empty(&c->sendq) &&
 	    tdm_list_empty(&c->ctlq) && tdm_list_empty(&c->dataq))
@@ -373,7 +377,7 @@ void tdm_tx_fill(struct tdm_conn *c)
 	tdm_tx_put_ack(c);
 	while (!tdm_list_empty(&c->ctlq) && commit_ctl(c))
 		;
-	while (!tdm_list_empty(&c->sendq) && !c->gather &&
+	while (!tdm_list_empty(&c->sendq) && !c->borrow &&
 	       tdm_out_bytes(c) < TDM_TCP_FLUSH_BYTES) {
 		struct tdm_tx *op =
 			tdm_list_entry(c->sendq.next, struct tdm_tx, node);
@@ -384,22 +388,22 @@ void tdm_tx_fill(struct tdm_conn *c)
 		if (!commit(c, op))
 			break;
 	}
-	while (!c->gather && !tdm_list_empty(&c->dataq) && commit_data(c) &&
+	while (!c->borrow && !tdm_list_empty(&c->dataq) && commit_data(c) &&
 	       tdm_out_bytes(c) < TDM_TCP_FLUSH_BYTES)
 		;
 	if (c->out && c->out->head == c->out->tail)
 		tdm_out_free(c);
 	/* Only memory can have been missing here: try again. */
-	if (!c->out && !c->gather && !tdm_list_empty(&c->sendq) &&
+	if (!c->out && !c->borrow && !tdm_list_empty(&c->sendq) &&
 	    c->rts < c->rts_max && !c->thirsty && !first_is_held(c))
 		tdm_out_later(c);
 }
 
-void tdm_tx_gathered(struct tdm_conn *c)
+void tdm_tx_borrowed_sent(struct tdm_conn *c)
 {
-	struct tdm_tx *op = c->gather;
+	struct tdm_tx *op = c->borrow;
 
-	c->gather = NULL;
+	c->borrow = NULL;
 	if (op->state == TDM_TX_LEAVING)
 		tdm_tx_end(c, op, 0, 0);
 }
@@ -458,7 +462,7 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 	return op;
 }
 
-/* @op cannot be sent now: queue it, and connect if need be. */
+/* Queue @op, which cannot be sent now, and connect if need be. */
 static ssize_t enqueue(struct tdm_conn *c, struct tdm_tx *op)
 {
 	int ret = (op->flags & FI_INJECT) ? tdm_tx_own(c, op) : 0;
@@ -488,8 +492,8 @@ static ssize_t enqueue(struct tdm_conn *c, struct tdm_tx *op)
 }
 
 /*
- * Is an operation to the peer under way? Those in LEAVING do not count: their
- * bytes precede all later ones in the stream.
+ * Not 0 when an operation to the peer is under way. Those in LEAVING do not
+ * count: their bytes precede all later ones in the stream.
  */
 static int outstanding(const struct tdm_conn *c)
 {
@@ -573,7 +577,7 @@ int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 
 	if (c->features & TDM_WIRE_FEATURE_CREDIT)
 		most += TDM_CREDIT_UNUSED_MOST;
-	if (rec->acked < c->acked || rec->acked > c->tx_seq - !!c->gather ||
+	if (rec->acked < c->acked || rec->acked > c->tx_seq - !!c->borrow ||
 	    rec->freed < c->freed || rec->freed > most)
 		return -TDM_WIRE_E_ACK;
 	c->freed = rec->freed;

@@ -4,8 +4,8 @@
  * because the address was removed or the endpoint closes.
  *
  * Invariants:
- *  1. A record that was begun is finished, from a copy where the user's buffer
- *     may be gone, so that the peer can read the records after it.
+ *  1. A record that was begun is finished, so that the peer can read the
+ *     records after it; from a copy if the user's buffer may be gone.
  *  2. An operation that the peer may still answer keeps its id until then.
  */
 #include <stdlib.h>
@@ -35,12 +35,12 @@ void tdm_tx_end(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
 }
 
 /*
- * Ask the peer to drop the announced @op if it is unmatched: the CTS tells.
- * Returns 0, or -FI_EAGAIN: there is no room for the record now.
+ * Ask the peer to drop the announced @op if no receive has matched it: a CTS
+ * answers. Returns 0, or -FI_EAGAIN: there is no room for the record now.
  */
 static int withdraw(struct tdm_conn *c, struct tdm_tx *op)
 {
-	struct tdm_out *out = c->gather || c->state != TDM_CONN_READY ?
+	struct tdm_out *out = c->borrow || c->state != TDM_CONN_READY ?
 				      NULL :
 				      tdm_out_room(c, TDM_WIRE_HEAD_BYTES);
 	struct tdm_wire_rec rec;
@@ -104,9 +104,9 @@ static void end_list(struct tdm_conn *c, struct tdm_list *list, int err,
 
 void tdm_tx_fail(struct tdm_conn *c, int err, int prov)
 {
-	struct tdm_tx *op = c->gather;
+	struct tdm_tx *op = c->borrow;
 
-	c->gather = NULL;
+	c->borrow = NULL;
 	if (op && op->state == TDM_TX_LEAVING)
 		tdm_tx_end(c, op, err, prov);
 	end_list(c, &c->ackq, err, prov);
@@ -115,11 +115,11 @@ void tdm_tx_fail(struct tdm_conn *c, int err, int prov)
 	end_list(c, &c->sendq, err, prov);
 }
 
-/* Copy the rest of the gathered range from the user's buffer. */
-static int own_gathered(struct tdm_conn *c)
+/* Copy the rest of the borrowed range from the user's buffer. */
+static int own_borrowed(struct tdm_conn *c)
 {
-	size_t n = c->gather_end - c->gather_off;
-	struct tdm_tx *op = c->gather;
+	size_t n = c->borrow_end - c->borrow_off;
+	struct tdm_tx *op = c->borrow;
 	void *copy;
 
 	if (op->copy)
@@ -127,19 +127,19 @@ static int own_gathered(struct tdm_conn *c)
 	copy = malloc(n);
 	if (!copy)
 		return -FI_ENOMEM;
-	tdm_iov_copy_from(copy, tdm_tx_iov(op), op->count, c->gather_off, n);
+	tdm_iov_copy_from(copy, tdm_tx_iov(op), op->count, c->borrow_off, n);
 	op->copy = copy;
 	op->iov[0].iov_base = copy;
 	op->iov[0].iov_len = n;
 	op->count = 1;
-	c->gather_off = 0;
-	c->gather_end = n;
+	c->borrow_off = 0;
+	c->borrow_end = n;
 	return 0;
 }
 
 /*
- * @op is given up with @err; or (0) it ends without an entry because the
- * endpoint closes: then injects are still sent.
+ * Give up @op with @err; or (0) end it without an entry because the endpoint
+ * closes: then injects are still sent.
  */
 static void give_up(struct tdm_conn *c, struct tdm_tx *op, int err)
 {
@@ -163,11 +163,11 @@ static void give_up_list(struct tdm_conn *c, struct tdm_list *list, int err)
 
 int tdm_tx_abandon(struct tdm_conn *c, int err)
 {
-	struct tdm_tx *op = c->gather;
+	struct tdm_tx *op = c->borrow;
 	struct tdm_list *n, *tmp;
 
 	if (op && !(err && op->reply)) {
-		if (err && own_gathered(c))
+		if (err && own_borrowed(c))
 			return -FI_ENOMEM;
 		give_up(c, op, err);
 		if (op->state == TDM_TX_ACK || op->reply) {
@@ -212,6 +212,6 @@ static int leaving(const struct tdm_list *list)
 
 int tdm_tx_leaving(const struct tdm_conn *c)
 {
-	return c->gather || leaving(&c->sendq) || leaving(&c->waitq) ||
+	return c->borrow || leaving(&c->sendq) || leaving(&c->waitq) ||
 	       leaving(&c->dataq);
 }

@@ -4,8 +4,9 @@
  * payload is copied.
  *
  * Invariant: a send that is complete once it is copied does not count against
- * tx_attr.size; the memory of such copies in the process is bounded instead. So
- * the receives of the peer do not decide whether an inject succeeds.
+ * tx_attr.size; instead FI_TANDEM_INJECT_MAX bounds the memory of such copies
+ * in the process. So it does not depend on the receives of the peer whether an
+ * inject succeeds.
  *
  * Spec: fi_tandem(7), LIMITS.
  */

@@ -10,7 +10,8 @@
 
 enum {
 	/*
-	 * Announced data is split, so that other messages are sent in between.
+	 * Announced data is split into pieces of this size, so that other
+	 * messages can be sent between them.
 	 */
 	TDM_TX_CHUNK_BYTES = 1 << 20,
 };
@@ -25,34 +26,41 @@ void tdm_tx_report(struct tdm_conn *c, struct tdm_tx *op, int err, int prov);
 void tdm_tx_end(struct tdm_conn *c, struct tdm_tx *op, int err, int prov);
 
 /*
- * Write an ACK, to go with other output, or the IDLE_CLOSE that c->say asks for.
- * There is room for TDM_WIRE_ACK_BYTES in the transmit buffer.
+ * Write an ACK, to go with other output, or the IDLE_CLOSE that c->say asks
+ * for. There must be room for TDM_WIRE_ACK_BYTES in the transmit buffer.
  */
 void tdm_tx_put_ack(struct tdm_conn *c);
 
-/* Begin to send bytes [@from, @to) of @op after the transmit buffer. */
-void tdm_tx_gather(struct tdm_conn *c, struct tdm_tx *op, size_t from,
+/*
+ * Make bytes [@from, @to) of @op the borrowed range of @c: they are sent from
+ * the user's buffer after the transmit buffer.
+ */
+void tdm_tx_borrow(struct tdm_conn *c, struct tdm_tx *op, size_t from,
 		   size_t to);
 
 /*
  * tx_rma.c: commit the request of the read or atomic operation @op, or the next
- * record of the reply @op. Returns 1: committed, @op may have ended; 0: not
- * now, nothing was changed.
+ * record of the reply @op. Returns 1: committed, and @op may have ended; 0: not
+ * possible now, nothing was changed.
  */
 int tdm_tx_commit_request(struct tdm_conn *c, struct tdm_tx *op);
 int tdm_tx_commit_reply(struct tdm_conn *c, struct tdm_tx *op);
 
 /*
- * Count @op, which is one-sided and was just committed, as slow: tdm_order.h.
+ * Count @op, a one-sided operation that was just committed, as slow:
+ * tdm_order.h.
  */
 void tdm_tx_slow(struct tdm_conn *c, struct tdm_tx *op);
 
-/* @op, a slow one, has ended: the next pass sends those that waited for it. */
+/*
+ * Called when the slow @op has ended: the next pass sends those that waited for
+ * it.
+ */
 void tdm_tx_slow_ends(struct tdm_conn *c, const struct tdm_tx *op);
 
 /*
- * A positive fi_errno when the peer, whose HELLO is known, does not support
- * what @flags or the address ask for, else 0.
+ * Returns a positive fi_errno when the peer, whose HELLO must be known, does
+ * not support what @flags or the address ask for, else 0.
  */
 static inline int tdm_tx_lacks(const struct tdm_conn *c, uint64_t flags,
 			       uint16_t rx_ctx, uint32_t group)
@@ -80,10 +88,12 @@ int tdm_tx_take_rest(struct tdm_tx *op, const struct tdm_xfer *x);
 /* Keep the further ranges of @x in the new @op. Errors: -FI_ENOMEM. */
 int tdm_tx_take_ranges(struct tdm_tx *op, const struct tdm_xfer *x);
 
-/* Write the RANGEs of @op, whose record follows. There is room for them. */
+/*
+ * Write the RANGEs of @op in front of its record. There must be room for them.
+ */
 void tdm_tx_put_ranges(struct tdm_conn *c, const struct tdm_tx *op);
 
-/* Bytes that the RANGEs of @op take in the transmit buffer. */
+/* Returns how many bytes the RANGEs of @op take in the transmit buffer. */
 static inline size_t tdm_tx_ranges_bytes(const struct tdm_tx *op)
 {
 	return tdm_likely(!(op->flags & TDM_RANGES)) ?
@@ -92,9 +102,9 @@ static inline size_t tdm_tx_ranges_bytes(const struct tdm_tx *op)
 }
 
 /*
- * Must an operation with @flags wait for slow ones? While the endpoint closes,
- * only until their bytes are in the stream, since their completions are not
- * handled any more.
+ * Not 0 when an operation with @flags must wait for slow ones. While the
+ * endpoint closes it waits only until their bytes are in the stream, since
+ * their completions are not handled any more.
  */
 static inline int tdm_tx_waits(const struct tdm_conn *c, uint64_t flags)
 {
@@ -104,7 +114,7 @@ static inline int tdm_tx_waits(const struct tdm_conn *c, uint64_t flags)
 
 /* tx_own.c */
 
-/* Is a send with @flags complete once it is copied? */
+/* Not 0 when a send with @flags is complete once it is copied. */
 static inline int tdm_tx_ends_copied(uint64_t flags)
 {
 	return (flags & (FI_INJECT | FI_TRANSMIT_COMPLETE | TDM_DELIVERED |
@@ -112,8 +122,8 @@ static inline int tdm_tx_ends_copied(uint64_t flags)
 }
 
 /*
- * @op finds no credit: should it wait for more, which the peer is about to
- * give, rather than be announced?
+ * Not 0 when @op, which finds no credit, should wait for more, which the peer
+ * is about to give, rather than be announced.
  */
 int tdm_tx_awaits_credit(struct tdm_conn *c, const struct tdm_tx *op);
 

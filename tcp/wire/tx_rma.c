@@ -8,16 +8,17 @@
  * (struct tdm_rx, READING). DATA fills the place, DONE ends the operation. An
  * atomic operation: the same with ATOMIC, which has the operands; without a
  * place if there is no result. A reply: a struct tdm_tx on dataq from the
- * arrival of the request until its DONE is written. That of an atomic operation
- * has the former values in copy: the operation was carried out when it arrived.
+ * arrival of the request until its DONE is written. The reply to an atomic
+ * operation has the former values in copy: the operation was carried out when
+ * it arrived.
  *
  * Invariants:
- *  1. tdm_rma_ops.revoked is asked before each access to a region. If a region
- *     is closed while a record is being sent, the remaining bytes are replaced
- *     (out.c), and the DONE after them tells.
+ *  1. Each access to a region is preceded by a call of tdm_rma_ops.revoked().
+ *     If a region is closed while a record is being sent, the remaining bytes
+ *     are replaced (out.c), and the DONE after them tells.
  *  2. No bytes are sent for a read after its DONE.
- *  3. Atomic operations are carried out in the order they were posted in.
- *  4. Unanswered requests count among the announcements, and are bounded with
+ *  3. Atomic operations are carried out in the order in which they were posted.
+ *  4. Requests without an answer count as announcements, and are bounded with
  *     them.
  */
 #include <stdlib.h>
@@ -70,7 +71,10 @@ int tdm_tx_take_rest(struct tdm_tx *op, const struct tdm_xfer *x)
 	return -FI_ENOMEM;
 }
 
-/* Begin the request of @op and take the numbers it needs. Not 0: no memory. */
+/*
+ * Begin the request of @op and allocate the numbers it needs. Returns not 0:
+ * out of memory.
+ */
 static int fill_request(struct tdm_conn *c, struct tdm_tx *op,
 			struct tdm_wire_rec *rec)
 {
@@ -101,7 +105,7 @@ static int fill_request(struct tdm_conn *c, struct tdm_tx *op,
 	return 0;
 }
 
-/* Write the operands of @op after its header, and free them here. */
+/* Write the operands of @op after its header, and free this side's copy. */
 static void put_operands(struct tdm_conn *c, struct tdm_tx *op)
 {
 	struct tdm_out *out = c->out;
@@ -162,7 +166,7 @@ int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	struct tdm_tx *op = tdm_ids_find(&c->ids, rec->id);
 	int early;
 
-	if (!op || c->gather == op)
+	if (!op || c->borrow == op)
 		return -TDM_WIRE_E_ID;
 	/* An announced write may end before its bytes are sent. */
 	early = (op->state == TDM_TX_CTS || op->state == TDM_TX_LEFT) &&
@@ -185,7 +189,7 @@ int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	return 0;
 }
 
-/* The peer's request for the ranges of @rec. */
+/* Returns the request of the peer for the ranges of @rec. */
 static struct tdm_rma_request request_of(const struct tdm_conn *c,
 					 const struct tdm_wire_rec *rec)
 {
@@ -228,7 +232,7 @@ enum tdm_wire_status tdm_rma_get(struct tdm_conn *c,
 	}
 }
 
-/* A new reply to the request @rec, without bytes. NULL: out of memory. */
+/* Allocates a reply to the request @rec, without bytes. NULL: out of memory. */
 static struct tdm_tx *reply_new(struct tdm_conn *c,
 				const struct tdm_wire_rec *rec)
 {
@@ -253,7 +257,10 @@ static void reply_start(struct tdm_conn *c, struct tdm_tx *op)
 	tdm_out_later(c);
 }
 
-/* Copy the bytes now: later requests must not change the answer. */
+/*
+ * Copy the bytes of the reply @op now: later requests must not change the
+ * answer.
+ */
 static void sample(struct tdm_tx *op)
 {
 	op->copy = malloc(op->len);
@@ -348,8 +355,8 @@ int tdm_tx_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 }
 
 /*
- * Write the next bytes of the reply @op. Not 0 when they are gathered from the
- * region.
+ * Write the next bytes of the reply @op. Returns not 0 when they are borrowed
+ * from the region.
  */
 static int put_data(struct tdm_conn *c, struct tdm_tx *op, size_t n)
 {
@@ -366,7 +373,7 @@ static int put_data(struct tdm_conn *c, struct tdm_tx *op, size_t n)
 	op->seq = c->tx_seq++;
 	c->turn = 0;
 	if (n > TDM_TCP_COPY_BYTES) {
-		tdm_tx_gather(c, op, from, op->off);
+		tdm_tx_borrow(c, op, from, op->off);
 		return 1;
 	}
 	tdm_iov_copy_from(out->bytes + out->tail, tdm_tx_iov(op), op->count,

@@ -20,17 +20,17 @@
 
 enum { LOOK_PASSES = 64, LOOK_MS = 10 };
 
-/* Not 0 while the kernel or the peer has not got all bytes of @c. */
+/* Not 0 while some bytes of @c are not in the kernel of the peer's host. */
 static int in_flight(const struct tdm_conn *c)
 {
 	int bytes;
 
-	return c->out || c->gather || tdm_os.outq(c->io.fd, &bytes) || bytes;
+	return c->out || c->borrow || tdm_os.outq(c->io.fd, &bytes) || bytes;
 }
 
 /*
- * The peer's kernel has all bytes: complete all sends but those that wait for
- * delivery.
+ * Called when the kernel of the peer's host has all bytes: completes all sends
+ * except those that wait for delivery.
  */
 static void end_sent(struct tdm_conn *c)
 {

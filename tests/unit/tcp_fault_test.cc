@@ -818,7 +818,7 @@ TEST_F(TcpFault, ForgetInTheMiddleOfARecord)
 		until([&] { return !tdm_list_empty(&at(0).conn(1)->dataq); }));
 	for (int i = 0; i < 1000; i++)
 		at(0).progress();
-	ASSERT_TRUE(at(0).conn(1)->gather && at(0).conn(1)->blocked);
+	ASSERT_TRUE(at(0).conn(1)->borrow && at(0).conn(1)->blocked);
 	ASSERT_EQ(0, fi_av_remove(tdm_av_fid(at(0).av), &one, 1, 0));
 	ASSERT_EQ(1u, at(0).tx.got.size());
 	EXPECT_EQ(FI_ECONNABORTED, at(0).tx.got[0].err);

@@ -410,7 +410,7 @@ TEST_F(TcpRma, RegionClosedDuringARead)
 	ASSERT_TRUE(until([&] { return at(1).regions.in_flight == 1; }));
 	for (int i = 0; i < 1000; i++)
 		at(1).progress();
-	ASSERT_TRUE(at(1).conn(0)->gather && at(1).conn(0)->blocked);
+	ASSERT_TRUE(at(1).conn(0)->borrow && at(1).conn(0)->blocked);
 	at(1).regions.close(KEY);
 	std::fill(gone->begin(), gone->end(), 0);
 	gone.reset();
@@ -435,7 +435,7 @@ TEST_F(TcpRma, RegionClosedInTheLastRecord)
 	};
 	ASSERT_EQ(0, at(0).rma(FI_READ, 1, in.data(), len, KEY, 0));
 	ASSERT_TRUE(until(
-		[&] { return at(1).conns.count(0) && at(1).conn(0)->gather; }));
+		[&] { return at(1).conns.count(0) && at(1).conn(0)->borrow; }));
 	at(1).regions.close(KEY);
 	gone.reset();
 	refused(FI_EACCES, FI_READ);
