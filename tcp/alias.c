@@ -64,7 +64,10 @@ int tdm_alias_open(const struct tdm_handle *from, const struct fi_alias *arg)
 	alias = malloc(sizeof(*alias));
 	if (!alias)
 		return -FI_ENOMEM;
-	/* The alias of an alias begins with the flags of the latter. */
+	/*
+	 * @from may be an alias itself: the new alias starts with its default
+	 * flags.
+	 */
 	tdm_handle_init(alias, from->ep, from);
 	alias->fid.fid.ops = &alias_fid_ops;
 	from->ep->users++;

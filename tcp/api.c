@@ -32,7 +32,7 @@
 
 /* ---- sends and one-sided operations -------------------------------------- */
 
-/* The checks of every send; FI_TRIGGER is not granted here. */
+/* The checks of every send. They refuse FI_TRIGGER. */
 static tdm_always_inline int
 check_send(const struct tdm_ep *ep, const struct tdm_xfer *x, uint64_t flags)
 {
@@ -113,7 +113,7 @@ int tdm_check_rma(struct tdm_ep *ep, const struct fi_msg_rma *m, uint64_t op,
 /* ---- injects ------------------------------------------------------------- */
 
 /*
- * An inject that is refused, triggered, or has more flags than its call
+ * Send an inject that is refused, triggered, or has more flags than its call
  * implies.
  */
 static tdm_noinline ssize_t inject_other(struct fid_ep *fid, uint64_t op,
@@ -217,7 +217,7 @@ static tdm_always_inline ssize_t post_xfer(struct tdm_ep *ep,
 	return tdm_post_recv(ep, x);
 }
 
-/* The default flags of receives of the kind of @x. */
+/* Returns the default flags of receives of the kind of @x. */
 static uint64_t rx_flags(struct fid_ep *fid, const struct tdm_xfer *x)
 {
 	const struct tdm_handle *h = tdm_handle_from_fid(fid);

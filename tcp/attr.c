@@ -89,14 +89,17 @@ struct fi_info *tdm_info_base(void)
 	return i;
 }
 
-/* A hint whose bits must be among @ours; @type: the type of their names. */
+/*
+ * Check a hint whose bits must be among @ours; @type is the type of their
+ * names.
+ */
 static int subset(const char *what, enum fi_type type, uint64_t asked,
 		  uint64_t ours)
 {
 	return asked & ~ours ? tdm_refuse_bits(what, type, asked & ~ours) : 0;
 }
 
-/* A hint for an amount that must be at most @ours. */
+/* Check a hint for an amount that must be at most @ours. */
 static int at_most(const char *what, size_t asked, size_t ours)
 {
 	return asked > ours ? tdm_refuse_amount(what, asked, ours) : 0;
@@ -105,7 +108,7 @@ static int at_most(const char *what, size_t asked, size_t ours)
 #define MSG_SIDES (FI_SEND | FI_RECV)
 #define RMA_SIDES (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
-/* Both directions of each kind in @caps that names no direction. */
+/* Returns both directions of each kind in @caps that names no direction. */
 static uint64_t open_sides(uint64_t caps)
 {
 	uint64_t sides = 0;
@@ -118,9 +121,9 @@ static uint64_t open_sides(uint64_t caps)
 }
 
 /*
- * Capabilities granted: those requested, both directions when none was named,
- * and those that cost nothing. FI_SOURCE costs a store per completion and is
- * granted on request only, and so are TDM_STRICT_CAPS.
+ * Returns the capabilities granted: those requested, both directions when none
+ * was named, and those that cost nothing. FI_SOURCE costs a store per
+ * completion and is granted on request only, and so are TDM_STRICT_CAPS.
  */
 static uint64_t grant_caps(uint64_t asked)
 {
@@ -247,7 +250,10 @@ int tdm_rx_attr_check(const struct fi_rx_attr *attr)
 	return attr && check_rx(attr) ? -FI_EINVAL : 0;
 }
 
-/* The number of contexts that an endpoint will have, or FI_SHARED_CONTEXT. */
+/*
+ * Set *@ours to the number of contexts that an endpoint will have, or to
+ * FI_SHARED_CONTEXT.
+ */
 static int contexts(const char *what, size_t asked, size_t *ours)
 {
 	if (!asked)
@@ -301,8 +307,8 @@ static int apply_domain_key(const struct fi_info *hints, struct fi_info *info)
 }
 
 /*
- * The longest operation whose order is kept: any length with @order. A hint
- * above the limit of atomic operations is granted that order.
+ * Set *@ours to the length up to which order is kept: any length with @order. A
+ * hint above the limit of atomic operations is granted that order.
  */
 static int order_size(const char *what, size_t asked, uint64_t order,
 		      struct fi_tx_attr *tx, size_t *ours)
@@ -445,7 +451,7 @@ static void apply_open_counts(const struct fi_domain_attr *h,
 	a->max_ep_srx_ctx = tdm_max(a->max_ep_srx_ctx, h->max_ep_srx_ctx);
 	a->cntr_cnt = tdm_max(a->cntr_cnt, h->cntr_cnt);
 	a->mr_cnt = tdm_max(a->mr_cnt, h->mr_cnt);
-	/* Our maximum is within any larger bound. */
+	/* A larger bound than ours is granted: our error data fits it. */
 	a->max_err_data = tdm_max(a->max_err_data, h->max_err_data);
 }
 

@@ -6,8 +6,8 @@
 #include <rdma/fabric.h>
 
 /*
- * A new info with every attribute at its default, no address. NULL: out of
- * memory. Freed by tdm_info_free().
+ * Allocates an info with every attribute at its default and no address. The
+ * caller frees it by tdm_info_free(). NULL: out of memory.
  */
 struct fi_info *tdm_info_base(void);
 
@@ -19,22 +19,22 @@ int tdm_info_apply(uint32_t version, const struct fi_info *hints,
 		   struct fi_info *info);
 
 /*
- * Check the attributes of an info that comes back from the application at
- * fi_domain or fi_endpoint: 0 or -FI_EINVAL.
+ * Check the attributes of an info that the application passes to fi_domain or
+ * fi_endpoint. Returns 0 or -FI_EINVAL.
  */
 int tdm_info_check(const struct fi_info *info);
 
 /*
- * The capabilities of one direction, @side, of an endpoint or context whose
- * attributes name @asked and whose endpoint has @whole. Bits of the other
- * direction are ignored; a kind without a direction gets that of @side. Without
- * any bit of @side: those of @whole.
+ * Returns the capabilities in the direction @side of an endpoint or context
+ * whose attributes name @asked and whose endpoint has @whole. Bits of the other
+ * direction are ignored; a kind without a direction gets that of @side. If
+ * @asked has no bit of @side, those of @whole.
  */
 uint64_t tdm_caps_side(uint64_t asked, uint64_t side, uint64_t whole);
 
 /*
- * tdm_info_check() for the attributes of a context, fi_srx_context() and the
- * like; NULL is fine.
+ * As tdm_info_check(), for the attributes of a context, fi_srx_context() and
+ * the like. @attr may be NULL.
  */
 int tdm_tx_attr_check(const struct fi_tx_attr *attr);
 int tdm_rx_attr_check(const struct fi_rx_attr *attr);

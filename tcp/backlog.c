@@ -5,15 +5,15 @@
  * Invariants:
  *  1. Operations of a pair are offered to its transport in the order of the
  *     calls, and none while an earlier one waits.
- *  2. Each ends once: by the transport that takes it, or here, by an error.
+ *  2. Each ends once: by the transport that accepts it, or here, by an error.
  *  3. If a peer cannot be reached, or its connection is lost, all operations
  *     that wait for it fail together.
  *  4. backlog->retry is on domain->retry while there are queues.
  *
  * Peers that do not answer must not use up the time for the others: a pass
- * handles some of the pairs, in turn, and a pair less often the more tries have
- * failed. A pair whose path has been agreed meanwhile does not wait for its
- * turn.
+ * handles some of the pairs, in turn, and a pair less often the more offers
+ * have failed. A pair whose path has been agreed meanwhile does not wait for
+ * its turn.
  *
  * Lock: domain held.
  */
@@ -58,7 +58,7 @@ static struct pending *of_pair(struct tdm_list *node)
 	return tdm_list_entry(node, struct pending, of_pair);
 }
 
-/* The memory that an inject of @len bytes takes while it waits. */
+/* Returns how much memory an inject of @len bytes takes while it waits. */
 static size_t held_bytes(size_t len)
 {
 	return sizeof(struct pending) + len;
@@ -99,7 +99,7 @@ static void queue_close(struct tdm_ep *ep, struct tdm_queue *q)
 		tdm_list_del(&ep->backlog.retry.node);
 }
 
-/* Free @b, which has left its queue. */
+/* Free @b, which must have left its queue. */
 static void pending_free(struct tdm_ep *ep, struct pending *b)
 {
 	tdm_list_del(&b->of_all);
@@ -158,7 +158,7 @@ static void pending_fail(struct tdm_ep *ep, struct pending *b, int err)
 			  tdm_failed(err, 0, 0));
 }
 
-/* Fail @b; its queue is freed with its last operation. */
+/* End @b with @err. Its queue is freed with its last operation. */
 static void fail_one(struct tdm_ep *ep, struct pending *b, int err)
 {
 	struct tdm_queue *q = b->queue;
@@ -197,7 +197,7 @@ static void in_vain(struct tdm_queue *q, uint64_t now)
 	q->next_ns = now + tdm_min(more, TRY_MOST_NS);
 }
 
-/* Does @ret concern the peer rather than the operation? */
+/* Not 0 when the error @ret concerns the peer rather than the operation. */
 static int unreachable(const struct tdm_pair *p, ssize_t ret)
 {
 	return p->agreed == TDM_PATH_UNKNOWN && ret && ret != -FI_ENOMEM;
@@ -217,7 +217,7 @@ void tdm_backlog_lost(struct tdm_ep *ep, struct tdm_pair *p, int err)
 	queue_close(ep, q);
 }
 
-/* Offer the operations of @q, which may be freed by that. */
+/* Offer the operations of @q to the path of its pair, which may free @q. */
 static void offer(struct tdm_ep *ep, struct tdm_queue *q, uint64_t now)
 {
 	struct tdm_pair *p = q->pair;

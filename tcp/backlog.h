@@ -2,8 +2,9 @@
 /*
  * The retry queue: operations that the application has posted and no transport
  * accepts yet, because the path of the pair is not agreed, or because a
- * triggered operation finds it full. Those of one pair wait in its queue, in
- * the order of the calls, and are offered again in each pass of progress.
+ * triggered operation finds it full. The operations of one pair wait in its
+ * queue, in the order of the calls. Each pass of progress offers them to the
+ * transport again.
  *
  * While a pair has a queue, its path is TDM_PATH_QUEUED, so that no operation
  * overtakes those in the queue. A pair without a queue pays nothing.
@@ -36,51 +37,57 @@ struct tdm_queue {
 	struct tdm_list node; /* backlog->queues */
 	struct tdm_list ops;
 	struct tdm_pair *pair;
-	int lost;	/* the pair was lost with this error during an offer */
-	unsigned tries; /* failed ones since the last success */
-	uint64_t since_ns, next_ns; /* time of the first and the next one */
+	int lost;	/* during an offer the pair was lost with this error */
+	unsigned tries; /* offers that failed since the last success */
+	/* time of the first offer, and of the next one */
+	uint64_t since_ns, next_ns;
 };
 
 void tdm_backlog_init(struct tdm_backlog *backlog);
 
 /*
  * Queue @x, to be sent by @ep to @p, with a copy of the payload if it is an
- * inject. Errors, nothing is queued then: -FI_EAGAIN, tx_attr.size operations
+ * inject. Errors; nothing is queued then: -FI_EAGAIN: tx_attr.size operations
  * wait, or copies take all the memory they may; -FI_ENOMEM. An operation that a
- * pass posts was accepted before and is not counted.
+ * pass posts was counted when it was accepted, and is not counted again.
  */
 ssize_t tdm_backlog_add(struct tdm_ep *ep, struct tdm_pair *p,
 			const struct tdm_xfer *x);
 
 /*
- * Has @p not answered for FI_TANDEM_CONN_TIMEOUT? 0 if no operation waits for
- * it.
+ * Not 0 when @p has not answered for FI_TANDEM_CONN_TIMEOUT; 0 if no operation
+ * waits for it.
  */
 int tdm_backlog_over(const struct tdm_pair *p);
 
 /*
- * The connection of @p has ended with @err, a positive fi_errno: operations
- * that wait behind those on the connection end with it.
+ * Called when the connection of @p has ended with @err, a positive fi_errno:
+ * the operations that wait behind those on the connection end with it too.
  */
 void tdm_backlog_lost(struct tdm_ep *ep, struct tdm_pair *p, int err);
 
-/* fi_cancel(3) of a queued operation: 0, or -FI_ENOENT. */
+/*
+ * fi_cancel(3) of a queued operation. Returns 0, or -FI_ENOENT: there is none.
+ */
 int tdm_backlog_cancel(struct tdm_ep *ep, const void *context);
 
-/* @addr leaves the AV: its queued operations end with FI_ECONNABORTED. */
+/*
+ * Called when @addr leaves the AV: its queued operations end with
+ * FI_ECONNABORTED.
+ */
 void tdm_backlog_removed(struct tdm_ep *ep, fi_addr_t addr);
 
 /*
- * Drop the operations for which @mine, called with @arg, returns 1; @mine has
- * dealt with their contexts.
+ * Free the queued operations for which @mine, called with @arg, returns 1,
+ * without a report; @mine must deal with their contexts.
  */
 void tdm_backlog_drop(struct tdm_ep *ep,
 		      int (*mine)(const struct tdm_xfer *x, const void *arg),
 		      const void *arg);
 
 /*
- * @ep closes: injects get a second to be sent, then queued operations are
- * dropped. The lock is released and taken again meanwhile.
+ * Called when @ep closes: gives injects a second to be sent, then frees the
+ * queued operations. The lock is released and taken again meanwhile.
  */
 void tdm_backlog_close(struct tdm_ep *ep);
 

@@ -93,7 +93,9 @@ static int bind_cq(struct tdm_ep *ep, struct tdm_cq *cq, uint64_t flags)
 	return 0;
 }
 
-/* The counters of @ep and the flags that bind them. Returns their number. */
+/*
+ * List the counters of @ep and the flags that bind them. Returns their number.
+ */
 static size_t cntr_slots(struct tdm_ep *ep, uint64_t flag[CNTR_SLOTS],
 			 struct tdm_cntr **slot[CNTR_SLOTS])
 {
@@ -118,7 +120,7 @@ static size_t cntr_slots(struct tdm_ep *ep, uint64_t flag[CNTR_SLOTS],
 	return n;
 }
 
-/* The new binding counts for operations that end from now on. */
+/* Make the new binding report operations that end from now on. */
 static void renew_done(struct tdm_ep *ep)
 {
 	int t;
@@ -186,7 +188,7 @@ static int bind_eq(struct tdm_ep *ep, struct tdm_eq *eq)
 	return 0;
 }
 
-/* May objects of @fclass be bound to endpoints of @kind? */
+/* Not 0 when objects of @fclass may be bound to endpoints of @kind. */
 static int fits(const struct tdm_ep_kind *kind, size_t fclass)
 {
 	switch (fclass) {
@@ -201,7 +203,9 @@ static int fits(const struct tdm_ep_kind *kind, size_t fclass)
 	}
 }
 
-/* May it be bound to an endpoint that is enabled? */
+/*
+ * Not 0 when an object of @fclass may be bound to an endpoint that is enabled.
+ */
 static int may_be_late(size_t fclass)
 {
 	return fclass == FI_CLASS_CNTR || fclass == FI_CLASS_STX_CTX;
@@ -269,7 +273,7 @@ void tdm_ep_closed(struct tdm_domain *d, struct tdm_eq *eq)
 	tdm_lock_release(&d->lock);
 }
 
-/* Is @ep itself bound to its AV? Contexts use that of the whole. */
+/* Not 0 when @ep itself is bound to its AV. Contexts use that of the whole. */
 static int has_av(const struct tdm_ep *ep)
 {
 	return ep->av && ep->kind->has_transports;

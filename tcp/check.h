@@ -16,8 +16,8 @@
 #include "tdm_xfer.h"
 
 /*
- * Does @flags contain only @flag, if @ep was granted @cap, and FI_TRIGGER, if
- * it was granted that?
+ * Not 0 when @flags contains only @flag, if @ep was granted @cap, and
+ * FI_TRIGGER, if it was granted that.
  */
 static inline int tdm_ep_has_flag(const struct tdm_ep *ep, uint64_t flags,
 				  uint64_t flag, uint64_t cap)
@@ -28,10 +28,10 @@ static inline int tdm_ep_has_flag(const struct tdm_ep *ep, uint64_t flags,
 }
 
 /*
- * The flags of a call of @ep that sends and is @given some: they replace the
- * default ones, fi_msg(3), and are among @allowed, but for FI_FENCE and
- * FI_TRIGGER if the capability of that name was granted. Out: *@flags. Errors:
- * -FI_EBADFLAGS.
+ * Set *@flags for a call of @ep that sends and to which the application gave
+ * @given: they replace the default flags, fi_msg(3), and must be among
+ * @allowed, except FI_FENCE and FI_TRIGGER, which need the capability of that
+ * name. Errors: -FI_EBADFLAGS.
  */
 static tdm_always_inline int tdm_ep_message_flags(const struct tdm_ep *ep,
 						  uint64_t allowed,
@@ -48,8 +48,8 @@ static tdm_always_inline int tdm_ep_message_flags(const struct tdm_ep *ep,
 }
 
 /*
- * May @ep send @x, whose flags are @flags? Errors: of tdm_ep_check(), and
- * -FI_EOPNOTSUPP: a capability that it was not granted.
+ * Check that @ep may send @x, whose flags are @flags. Errors: those of
+ * tdm_ep_check(); -FI_EOPNOTSUPP: a capability that it was not granted.
  */
 static tdm_always_inline int
 tdm_ep_admits(const struct tdm_ep *ep, const struct tdm_xfer *x, uint64_t flags)
@@ -66,8 +66,8 @@ tdm_ep_admits(const struct tdm_ep *ep, const struct tdm_xfer *x, uint64_t flags)
 /*
  * The checks of fi_sendmsg(3) and its relatives, for a caller that posts later:
  * @m and @flags are their arguments, @op is FI_READ or FI_WRITE. Out: *@x,
- * which points to the vector of @m. Errors: those that the call finds before it
- * sends.
+ * which points to the vector of @m. Errors: those that the call itself returns
+ * before it sends.
  */
 int tdm_check_send(struct tdm_ep *ep, const struct fi_msg *m, uint64_t flags,
 		   struct tdm_xfer *x);
@@ -81,8 +81,9 @@ int tdm_check_rma(struct tdm_ep *ep, const struct fi_msg_rma *m, uint64_t op,
 		  uint64_t flags, struct tdm_xfer *x);
 
 /*
- * The same for fi_atomicmsg(3) and its relatives, @ask->kind; the caller has
- * filled in the members of @ask that @m does not determine. Out: *@p, p->x.
+ * As tdm_check_send(), for fi_atomicmsg(3) and its relatives, by @ask->kind.
+ * The caller has filled in the members of @ask that @m does not determine. Out:
+ * *@p, with the request p->x.
  */
 int tdm_check_amo(struct tdm_ep *ep, struct tdm_amo_ask *ask,
 		  const struct fi_msg_atomic *m, uint64_t flags,

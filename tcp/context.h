@@ -8,7 +8,10 @@
 
 #include <rdma/fi_endpoint.h>
 
-/* context.c: members that @attr leaves open stay as they are in @a. */
+/*
+ * Copy the members that @attr sets to @a; those that @attr leaves open stay as
+ * they are.
+ */
 void tdm_rx_attr_merge(struct fi_rx_attr *a, const struct fi_rx_attr *attr);
 
 /* fi_tx_context(3), fi_rx_context(3) of @fid: context.c. Lock: taken inside. */

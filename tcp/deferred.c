@@ -8,9 +8,9 @@
  *
  * Invariants:
  *  1. Operations are started in the order in which they became due, which is
- *     that of the thresholds. One that gets -FI_EAGAIN stays on the list, and
- *     with it all later ones of the same endpoint to the same peer (or all its
- *     receives), until a later pass. It does not delay others.
+ *     that of the thresholds. If one gets -FI_EAGAIN, it stays on the list
+ *     until a later pass, and with it all later ones of the same endpoint to
+ *     the same peer (or all its receives); others do not wait.
  *  2. domain->deferring is on domain->retry while something is due.
  *  3. domain->fresh is set while an operation is due that no pass has tried:
  *     then no thread may sleep.
@@ -143,7 +143,7 @@ static void deferred_free(struct tdm_deferred *t)
 	free(t);
 }
 
-/* Take @t from its counter or from the list of due operations. */
+/* Take @t off its counter or off the list of due operations. */
 static void take(struct tdm_deferred *t)
 {
 	struct tdm_domain *d = t->domain;
@@ -237,7 +237,10 @@ static void report(const struct tdm_deferred *t, const struct tdm_end *end)
 		tdm_done_recv(&done, &e, end->result.len);
 }
 
-/* Has @t ended? A message in a multi-receive buffer does not end the buffer. */
+/*
+ * Not 0 when @t has ended. A message in a multi-receive buffer does not end the
+ * buffer.
+ */
 static int is_last(const struct tdm_deferred *t, const struct tdm_end *end)
 {
 	return !(t->kept.x.flags & FI_MULTI_RECV) || end->released ||
@@ -324,7 +327,10 @@ static int same_way(const struct tdm_deferred *a, const struct tdm_deferred *b)
 	       (is_receive(a) || peer_of(a) == peer_of(b));
 }
 
-/* Is an earlier operation, which could not be started, for the same peer? */
+/*
+ * Not 0 when an earlier operation, which could not be started, is for the same
+ * peer.
+ */
 static int is_stuck(struct tdm_domain *d, const struct tdm_deferred *t)
 {
 	struct tdm_list *pos;
@@ -352,7 +358,7 @@ static ssize_t begin(const struct tdm_deferred *t)
 			       tdm_route_due(t->ep, &x);
 }
 
-/* Start @t, which is due. 0, or -FI_EAGAIN: it stays. */
+/* Start @t, which is due. Returns 0, or -FI_EAGAIN: it stays due. */
 static int start(struct tdm_deferred *t)
 {
 	ssize_t ret;
@@ -424,7 +430,10 @@ ssize_t tdm_deferred_cancel(struct tdm_ep *ep, const void *context,
 	return ret;
 }
 
-/* Drop the operations of @ep; @all: the started ones as well. */
+/*
+ * Free the operations of @ep without a report; with @all the started ones as
+ * well.
+ */
 static void vanish(const struct tdm_ep *ep, int all)
 {
 	struct tdm_list *pos, *tmp;

@@ -64,7 +64,7 @@ void tdm_domain_put(void *domain)
 	((struct tdm_domain *)domain)->users--;
 }
 
-/* A full pass of TCP; notes whether TCP has connections. */
+/* Make a full pass of TCP, and note whether TCP has connections. */
 static tdm_noinline void tcp_progress(struct tdm_domain *d)
 {
 	struct tdm_list *pos;
@@ -106,9 +106,9 @@ static void domain_progress(struct tdm_engine *engine)
 
 /*
  * A pass of a domain that has, or had, named address vectors, which other
- * processes change. They are followed before the pass, so that messages get
- * their present sources; and after it, so that an index contained in a message
- * is known when the application reads it.
+ * processes change. Their views are brought up to date before the pass, so that
+ * messages get their present sources, and after it, so that an index contained
+ * in a message is known when the application reads it.
  */
 static void named_progress(struct tdm_engine *engine)
 {

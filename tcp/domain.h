@@ -25,7 +25,7 @@ struct tdm_domain {
 	struct tdm_lock lock;
 	struct tdm_engine engine;
 	struct tdm_fabric *fabric;
-	struct fi_info *info;  /* as the application opened it, owned */
+	struct fi_info *info;  /* the application's, owned */
 	struct tdm_loop *loop; /* G: lock */
 	struct tdm_link *link; /* NULL: no shared memory */
 	struct tdm_list eps;   /* struct tdm_ep, enabled ones; G: lock */
@@ -34,18 +34,19 @@ struct tdm_domain {
 	int watching;	       /* the transports' descriptors are in wait_fd */
 	struct tdm_eq *eq;     /* fi_domain_bind(), or NULL */
 	struct tdm_auto *automatic; /* the progress thread, or NULL */
-	int tcp_quiet;		    /* no connection at the last full pass */
+	/* 1: TCP had no connection at the last full pass */
+	int tcp_quiet;
 	void *mr_tree;	       /* struct tdm_mr by key, tsearch(3); G: lock */
 	struct tdm_list retry; /* struct tdm_retry with work to do */
 	int in_retry;	       /* 1: work to be retried is being called */
 	struct tdm_loop_timer
 		retry_timer;	  /* calls work to be retried during sleep */
 	struct tdm_list deferred; /* struct tdm_deferred, all */
-	struct tdm_list due;	  /* those to be started */
-	/* 1: no pass has tried some of them */
+	struct tdm_list due;	  /* those that are due */
+	/* 1: some of them have not been tried by a pass */
 	int fresh;
-	struct tdm_retry deferring; /* while any is due */
-	struct tdm_list opened;	    /* in the list of opened.c */
+	struct tdm_retry deferring; /* on `retry` while any is due */
+	struct tdm_list opened;	    /* node in the list of opened.c */
 	struct tdm_list named;	    /* address vectors with a name; G: lock */
 };
 
@@ -61,15 +62,16 @@ int tdm_domain_drive(struct tdm_domain *domain,
 		     struct tdm_eq *eq) tdm_must_check;
 
 /*
- * fi_domain(3). Out: *@domain. Errors: -FI_EINVAL for attributes that were
- * not offered, -FI_ENOMEM; with automatic progress those of tdm_auto_start().
+ * Opens a domain, fi_domain(3). Out: *@domain. Errors: -FI_EINVAL for
+ * attributes that were not offered, -FI_ENOMEM; with automatic progress those
+ * of tdm_auto_start().
  */
 int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 		    struct fid_domain **domain, void *context);
 
 struct tdm_domain *tdm_domain_from_fid(struct fid_domain *fid);
 
-/* Keys exist from API version 1.5 on. */
+/* Not 0 when endpoints of the domain may have keys: from API version 1.5 on. */
 static inline int tdm_domain_has_keys(const struct tdm_domain *domain)
 {
 	return FI_VERSION_GE(domain->engine.api_version, FI_VERSION(1, 5));
@@ -93,8 +95,8 @@ static inline int tdm_domain_spaces(const struct tdm_domain *domain)
 }
 
 /*
- * Count an object that lives on the domain; while there is one, fi_close of
- * the domain gives -FI_EBUSY. Lock: held.
+ * get: count an object that lives on the domain; put: end this. While there is
+ * one, fi_close of the domain returns -FI_EBUSY. Lock: held.
  */
 void tdm_domain_get(struct tdm_domain *domain);
 void tdm_domain_put(void *domain);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Children of fork(2) leave alone what is their parent's. */
+/* Children of fork(2) must leave their parent's objects alone. */
 #ifndef TDM_TCP_FORK_H
 #define TDM_TCP_FORK_H
 
 /*
- * fork.c: make children of fork(2) leave the parent's objects alone. Once per
- * process.
+ * Arrange that children of fork(2) leave the parent's objects alone. Called
+ * once per process.
  */
 void tdm_fork_init(void);
 

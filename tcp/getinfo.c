@@ -25,7 +25,10 @@
 #include "tcp/refuse.h"
 #include "tdm_info.h"
 
-/* The family of an address format; AF_UNSPEC for a format of both families. */
+/*
+ * Returns the family of an address format; AF_UNSPEC for a format of both
+ * families.
+ */
 static int format_family(uint32_t format)
 {
 	switch (format) {
@@ -46,7 +49,8 @@ static int format_known(uint32_t format)
 }
 
 /*
- * A name, or a port that fits 16 bits: the resolver would truncate larger ones.
+ * Not 0 for a name, and for a port that fits 16 bits: the resolver would
+ * truncate larger ones.
  */
 static int service_fits(const char *service)
 {
@@ -60,7 +64,7 @@ static int service_fits(const char *service)
 	return *end || (!errno && port <= 65535);
 }
 
-/* @node in FI_ADDR_STR form; only a source may have port 0. */
+/* Decode @node, in FI_ADDR_STR form; only a source may have port 0. */
 static int from_text(const char *node, uint64_t flags, struct tdm_addr *a)
 {
 	size_t len = strlen(node) + 1;
@@ -69,7 +73,7 @@ static int from_text(const char *node, uint64_t flags, struct tdm_addr *a)
 				   tdm_addr_from_str(a, node, len);
 }
 
-/* Is @node a host name, and not an address in one of its forms? */
+/* Not 0 when @node is a host name, and not an address in one of its forms. */
 static int is_name(const char *node, uint64_t flags)
 {
 	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST };
@@ -116,7 +120,7 @@ static int resolve(const char *node, const char *service, uint64_t flags,
 	return ret;
 }
 
-/* An address of the application's info, in whichever format it is. */
+/* Decode an address of the application's info, in whichever format it is. */
 static int from_hint(const struct fi_info *hints, const void *addr, size_t len,
 		     struct tdm_addr *a)
 {
@@ -154,7 +158,7 @@ struct asked {
 	struct tdm_addr src, dest;
 };
 
-/* The addresses that the caller asks for. */
+/* Set *@q to the addresses that the caller asks for. */
 static int asked_addresses(const char *node, const char *service,
 			   uint64_t flags, const struct fi_info *hints,
 			   struct asked *q)
@@ -187,7 +191,7 @@ static int asked_addresses(const char *node, const char *service,
 	return ret;
 }
 
-/* The port of FI_SOURCE with a service and no node. */
+/* Set *@port to the port of FI_SOURCE with a service and no node. */
 static int source_port(const char *service, uint64_t flags, int family,
 		       uint16_t *port)
 {
@@ -207,8 +211,8 @@ static int is_any(const struct tdm_addr *a)
 }
 
 /*
- * Is @i as good as @best? MPICH divides its processes among all interfaces
- * whose place on the bus is known, whatever their network and speed.
+ * Not 0 when @i is as good as @best. MPICH divides its processes among all
+ * interfaces whose place on the bus is known, whatever their network and speed.
  */
 static int as_good(const struct tdm_iface *i, const struct tdm_iface *best)
 {
@@ -251,7 +255,10 @@ static int fill(struct fi_info *info, const struct tdm_iface *i,
 	return ret;
 }
 
-/* @info for the first of @table, and copies of it for the others after it. */
+/*
+ * Fill @info for the first entry of @table, and append copies of it for the
+ * others.
+ */
 static int fill_all(struct fi_info *info, const struct tdm_iface *table,
 		    size_t count, const struct asked *q, uint16_t port)
 {
@@ -278,7 +285,10 @@ static int fill_all(struct fi_info *info, const struct tdm_iface *table,
 	return 0;
 }
 
-/* The names of domain and fabric by which the hints choose interfaces. */
+/*
+ * Copy the names of domain and fabric by which the hints choose interfaces to
+ * @ask.
+ */
 static void asked_names(const struct fi_info *hints, const struct fi_info *info,
 			struct tdm_iface_ask *ask)
 {
@@ -337,9 +347,10 @@ int tdm_info_addresses(const char *node, const char *service, uint64_t flags,
 }
 
 /*
- * ofi_rxd builds reliable endpoints on any provider's datagrams, and the core
- * lists them before our own reliable endpoints: applications would use our
- * datagrams with a needless protocol on top.
+ * Not 0 when a layered provider asks for datagrams. ofi_rxd builds reliable
+ * endpoints on any provider's datagrams, and the core lists them before our own
+ * reliable endpoints: applications would use our datagrams with a needless
+ * protocol on top.
  */
 static int for_layers(uint64_t flags, const struct fi_info *hints)
 {

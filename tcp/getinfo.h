@@ -22,9 +22,12 @@
 	 FI_RMA_EVENT | FI_TRIGGER | FI_FENCE | FI_LOCAL_COMM |                \
 	 FI_REMOTE_COMM | FI_AV_USER_ID | FI_SHARED_AV)
 #define TDM_CAPS (TDM_PRIMARY_CAPS | TDM_SECONDARY_CAPS)
-/* Bits that forbid something or make it an error: granted on request only. */
+/*
+ * Capabilities that make calls fail which succeed without them: granted only if
+ * the hints name them.
+ */
 #define TDM_STRICT_CAPS (FI_EXACT_DIRECTED_RECV | FI_SOURCE_ERR)
-/* Granted to hints that ask for nothing. */
+/* Granted if the hints name no capability. */
 #define TDM_FREE_CAPS (TDM_CAPS & ~(uint64_t)TDM_STRICT_CAPS)
 #define TDM_DOMAIN_CAPS                                                        \
 	(FI_LOCAL_COMM | FI_REMOTE_COMM | FI_AV_USER_ID | FI_SHARED_AV)
@@ -55,12 +58,15 @@
 	(FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW |            \
 	 FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
 
-/* The same and the orders that cost something, for hints that name them. */
+/*
+ * TDM_MSG_ORDER, and the orders that cost something: granted if the hints name
+ * them.
+ */
 #define TDM_ORDERS (TDM_MSG_ORDER | TDM_ORDER_RMA)
 
 /*
- * The kinds of receives, FI_MSG and FI_TAGGED, whose source is compared with
- * @caps; FI_EXACT_DIRECTED_RECV alone implies FI_DIRECTED_RECV.
+ * Returns the kinds of receives, FI_MSG and FI_TAGGED, whose source is compared
+ * with @caps; FI_EXACT_DIRECTED_RECV alone implies FI_DIRECTED_RECV.
  */
 static inline uint64_t tdm_caps_directed(uint64_t caps)
 {
@@ -108,10 +114,10 @@ int tdm_getinfo(uint32_t version, const char *node, const char *service,
 struct tdm_iface;
 
 /*
- * Fill the addresses and the names of domain and fabric of @info from the
+ * Fill in the addresses and the names of domain and fabric of @info from the
  * arguments of fi_getinfo(); names and an address format that are set are kept.
- * Other interfaces, in copies of @info, become its list. Errors: -FI_ENODATA,
- * -FI_ENOMEM.
+ * If several interfaces fit, copies of @info for the others are appended to it.
+ * Errors: -FI_ENODATA, -FI_ENOMEM.
  */
 int tdm_info_addresses(const char *node, const char *service, uint64_t flags,
 		       const struct fi_info *hints, struct fi_info *info);

@@ -59,7 +59,7 @@ struct tdm_report_counts tdm_history_counts(const struct tdm_conn *conn)
 	return counts;
 }
 
-/* The record of @p, made when there is none; NULL: no memory. */
+/* Returns the record of @p, made when there is none. NULL: out of memory. */
 static struct tdm_history *history_of(struct tdm_ep *ep, struct tdm_pair *p)
 {
 	if (!p->history) {
@@ -139,7 +139,7 @@ static void fill(struct tdm_report_path *out, const struct tdm_history *l)
 	out->tcp = l->tcp;
 }
 
-/* The life that goes on, with the path and the counts of @now. */
+/* Add the life that goes on, whose path and counts are @now, to @out. */
 static void in_use(struct tdm_report_path *out,
 		   const struct tdm_report_path *now)
 {

@@ -23,7 +23,7 @@ struct tdm_peer_event;
 struct tdm_history {
 	struct tdm_report_counts shm, tcp;
 	uint64_t count;	   /* lives that have ended */
-	uint32_t path;	   /* enum tdm_report_kind; of the last one */
+	uint32_t path;	   /* enum tdm_report_kind; of the last life */
 	uint32_t state;	   /* TDM_REPORT_CLOSED or _LOST */
 	uint32_t reason;   /* enum tdm_reason */
 	int32_t err;	   /* positive fi_errno, of _LOST */
@@ -36,35 +36,36 @@ struct tdm_history {
 };
 
 /*
- * The session of @p by shared memory has ended, as @event says, or the
- * connection @conn with @err (FI_ESHUTDOWN: the peer closed it). Without memory
- * for the record the counts are lost, which @ep counts.
+ * local: the session of @p by shared memory has ended, as @event says; remote:
+ * the connection @conn with @err (FI_ESHUTDOWN: the peer closed it). Adds its
+ * counts to the record. Without memory for the record the counts are lost,
+ * which @ep counts.
  */
 void tdm_history_end_local(struct tdm_ep *ep, struct tdm_pair *p,
 			   const struct tdm_peer_event *event);
 void tdm_history_end_remote(struct tdm_ep *ep, struct tdm_pair *p,
 			    const struct tdm_conn *conn, int err);
 
-/* What @conn has counted. */
+/* Returns what @conn has counted. */
 struct tdm_report_counts tdm_history_counts(const struct tdm_conn *conn);
 
 /*
- * @addr, the last index of @p, is about to be removed: keep the record if a
- * report will be printed, else free p->history.
+ * Called when @addr, the last index of @p, is about to be removed: keeps the
+ * record if a report will be printed, else frees p->history.
  */
 void tdm_history_removed(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr);
 
 /* Free the records of removed addresses; zero-safe. */
 void tdm_history_free(struct tdm_list *removed);
 
-/* The text of an enum tdm_reason; static, "" for TDM_REASON_NONE. */
+/* Returns the text of an enum tdm_reason; static, "" for TDM_REASON_NONE. */
 const char *tdm_reason_text(uint32_t reason);
 
 /* Fill *@out, except size, for the path to @addr, which is in the AV. */
 void tdm_history_path(struct tdm_ep *ep, fi_addr_t addr,
 		      struct tdm_report_path *out);
 
-/* The same for an address that was removed. */
+/* As tdm_history_path(), for an address that was removed. */
 void tdm_history_path_removed(const struct tdm_history *history,
 			      struct tdm_report_path *out);
 

@@ -36,7 +36,7 @@ enum {
 struct tdm_iface {
 	char name[IF_NAMESIZE];
 	struct tdm_addr ip; /* port 0 */
-	unsigned bits;	    /* of @ip that are the network's */
+	unsigned bits;	    /* bits of @ip that are the network's */
 	unsigned flags;	    /* IFF_* of netdevice(7) */
 	unsigned order;	    /* of the interface in the kernel's list */
 	char driver[TDM_IFACE_DRIVER_BYTES]; /* "": not known */
@@ -49,16 +49,16 @@ struct tdm_iface {
 	uint8_t hw[TDM_IFACE_HW_BYTES];
 
 	/* About the present request, set before the sort; 0 at first. */
-	int via;	/* the destination is reached from @ip */
+	int via;	/* 1: the destination is reached from @ip */
 	int outside;	/* packets leave the host from @ip: 2 IPv4, 1 IPv6 */
 	int gateway;	/* highest @outside of the interface's addresses */
-	unsigned place; /* in the user's list */
+	unsigned place; /* position in the user's list */
 };
 
-/* The kind of @i; uses name, ip, flags, driver, outside and gateway. */
+/* Returns the kind of @i; uses name, ip, flags, driver, outside and gateway. */
 enum tdm_iface_kind tdm_iface_kind(const struct tdm_iface *i);
 
-/* Has the interface a link? */
+/* Not 0 when the interface has a link. */
 int tdm_iface_has_carrier(const struct tdm_iface *i);
 
 /* Set `gateway` of each entry from `outside` of all. */
@@ -67,7 +67,10 @@ void tdm_iface_find_gateways(struct tdm_iface *table, size_t count);
 /* Sort @table, the best first. */
 void tdm_iface_sort(struct tdm_iface *table, size_t count);
 
-/* The network of @i as text, "192.0.2.0/24", into TDM_NETWORK_STR_BYTES. */
+/*
+ * Write the network of @i as text, "192.0.2.0/24", to @buf of
+ * TDM_NETWORK_STR_BYTES. Returns @buf.
+ */
 const char *tdm_iface_network(const struct tdm_iface *i, char *buf);
 
 /* The part of a request to fi_getinfo(3) that chooses among interfaces. */

@@ -10,7 +10,8 @@
 
 /*
  * Read all addresses of interfaces that are up, those without carrier as well.
- * Out: *@table, to be freed, and *@count. Errors: -FI_ENODATA, -FI_ENOMEM.
+ * Out: *@table, which the caller frees, and *@count. Errors: -FI_ENODATA,
+ * -FI_ENOMEM.
  */
 int tdm_iface_scan(struct tdm_iface **table, size_t *count) tdm_must_check;
 

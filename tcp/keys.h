@@ -10,8 +10,8 @@
 struct tdm_ep;
 
 /*
- * Keys: keys.c. Take them when @ep is being enabled, from its AV or attributes,
- * and give them back; zero-safe. Errors: -FI_ENOMEM. Lock: held.
+ * take: get the keys of @ep, from its AV or attributes, when it is being
+ * enabled; give: give them back, if it has any. Errors: -FI_ENOMEM. Lock: held.
  */
 int tdm_ep_take_keys(struct tdm_ep *ep) tdm_must_check;
 void tdm_ep_give_keys(struct tdm_ep *ep);
@@ -22,10 +22,13 @@ void tdm_ep_give_keys(struct tdm_ep *ep);
  */
 void tdm_ep_tell_open(const struct tdm_ep *ep);
 
-/* The number of the key of @addr in the AV of @ep, for struct tdm_srx_attr. */
+/*
+ * Returns the number of the key of @addr in the AV of @ep, for struct
+ * tdm_srx_attr.
+ */
 uint32_t tdm_ep_key_of(void *ep, fi_addr_t addr);
 
-/* May @ep have a pair with @addr, which is in its AV? */
+/* Not 0 when @ep may have a pair with @addr, which must be in its AV. */
 int tdm_ep_key_ok(const struct tdm_ep *ep, fi_addr_t addr);
 
 #endif /* TDM_TCP_KEYS_H */

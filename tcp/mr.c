@@ -9,9 +9,9 @@
  *
  * Invariants:
  *  1. Keys of the live regions of a domain are distinct.
- *  2. After fi_close of a region no byte of it is touched: transports ask
- *     revoked() before each access, under the domain lock.
- *  3. Range checks never add before they compare.
+ *  2. After fi_close of a region no byte of it is read or written: transports
+ *     ask revoked() before each access, under the domain lock.
+ *  3. Range checks compare before they add, so that no sum overflows.
  *  4. Atomic operations exclude each other in the whole process: domains with
  *     the same name must be atomic with each other, fi_atomic(3), but each has
  *     its own lock.
@@ -44,7 +44,7 @@ struct tdm_mr {
 	struct tdm_cntr *cntr; /* counts remote writes, or NULL; G: domain */
 	struct tdm_list uses;  /* struct use in flight; G: domain */
 	uint64_t access;       /* FI_SEND, FI_RECV, FI_REMOTE_WRITE, ... */
-	/* who may use it; NULL: whoever reaches an endpoint */
+	/* who may use the region; NULL: whoever reaches an endpoint */
 	struct tdm_mr_auth *auth;
 	/*
 	 * address of the first byte for initiators: 0, or virtual with
@@ -62,7 +62,7 @@ struct rma_entry;
 struct use {
 	struct tdm_list node; /* mr->uses; unlinked once revoked */
 	struct rma_entry *entry;
-	struct tdm_mr *mr; /* while it is open */
+	struct tdm_mr *mr; /* the region, while it is open */
 };
 
 /* One operation of a remote initiator on a region. */
@@ -82,13 +82,13 @@ struct rma_several {
 	struct iovec iov[TDM_RMA_IOV_LIMIT * TDM_IOV_LIMIT];
 };
 
-/* A range, found and allowed. */
+/* A range that was found in a region and may be accessed. */
 struct place {
 	struct tdm_mr *mr;
 	uint64_t offset, len; /* bytes */
 };
 
-/* Host memory is not described to transports: peer.desc of all entries. */
+/* The peer.desc of all entries: host memory is not described to transports. */
 static void *no_desc[TDM_RMA_IOV_LIMIT * TDM_IOV_LIMIT];
 
 static int compare_key(const void *a, const void *b)
@@ -135,7 +135,7 @@ static int mr_close(struct fid *fid)
 	return 0;
 }
 
-/* Operations that are in flight already are not counted. */
+/* Bind a counter. It does not count operations that are already in flight. */
 static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct tdm_mr *mr = tdm_container_of(fid, struct tdm_mr, fid.fid);
@@ -177,7 +177,10 @@ static struct fi_ops mr_fid_ops = {
 	.ops_set = tdm_no_fi_ops_set,
 };
 
-/* FI_MR_BASIC of API 1.4: virtual addresses, keys chosen here. */
+/*
+ * Not 0 with FI_MR_BASIC of API 1.4: virtual addresses, and keys that the
+ * provider chooses.
+ */
 static int is_basic(const struct tdm_domain *d)
 {
 	return d->info->domain_attr->mr_mode == 1;
@@ -307,9 +310,9 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 }
 
 /*
- * May @req, which arrived through @srx, access @len bytes at @addr of the
- * region @key? Region and endpoint must grant the right, and the region must be
- * for the initiator. Out: *@p.
+ * Check that @req, which arrived through @srx, may access @len bytes at @addr
+ * of the region @key: region and endpoint must grant the right, and the region
+ * must be for the initiator. Out: *@p. Errors: -FI_EACCES.
  */
 static int find_place(struct tdm_domain *d, const struct fid_peer_srx *srx,
 		      const struct tdm_rma_request *req,
@@ -330,8 +333,8 @@ static int find_place(struct tdm_domain *d, const struct fid_peer_srx *srx,
 }
 
 /*
- * The same for all ranges of @req, out[TDM_RMA_IOV_LIMIT]. Returns how many, or
- * -FI_EACCES.
+ * As find_place(), for all ranges of @req; out[TDM_RMA_IOV_LIMIT]. Returns how
+ * many there are, or -FI_EACCES.
  */
 static int find_places(struct tdm_domain *d, const struct fid_peer_srx *srx,
 		       const struct tdm_rma_request *req, struct place *out)
@@ -350,7 +353,10 @@ static int find_places(struct tdm_domain *d, const struct fid_peer_srx *srx,
 	return (int)req->more_count + 1;
 }
 
-/* The memory of @p, behind the @count elements of iov[@most]. */
+/*
+ * Append the memory of @p to the @count elements of iov[@most]. Returns the new
+ * count.
+ */
 static size_t add_memory(struct iovec *iov, size_t count, size_t most,
 			 const struct place *p)
 {
@@ -358,7 +364,7 @@ static size_t add_memory(struct iovec *iov, size_t count, size_t most,
 				     p->mr->count, p->offset, (size_t)p->len);
 }
 
-/* Is @p the first of place[] in its region? */
+/* Not 0 when @p is the first of place[] in its region. */
 static int is_new(const struct place *place, const struct place *p)
 {
 	while (place < p && place->mr != p->mr)

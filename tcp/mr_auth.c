@@ -35,8 +35,8 @@ void tdm_mr_auth_free(struct tdm_mr_auth *auth)
 }
 
 /*
- * The key that @who and @flags name in @av; 0: all of them. Out: auth->only
- * when they name a peer.
+ * Set *@id to the number of the key that @who and @flags name in @av; 0: all
+ * keys. Out: auth->only when they name a peer.
  */
 static int find_key(const struct tdm_av *av, const struct fi_mr_auth_key *who,
 		    uint64_t flags, uint32_t *id, struct tdm_mr_auth *auth)

@@ -5,7 +5,11 @@
 
 struct tdm_ep;
 
-/* The address to bind to: the info's source, or the best interface. */
+/*
+ * Set ep->name, the address to bind @ep to: the info's src_addr, or, if there
+ * is none, the address of the first entry that fi_getinfo(3) would return.
+ * Returns 0, or a negative fi_errno.
+ */
 int tdm_ep_own_name(struct tdm_ep *ep);
 
 #endif /* TDM_TCP_NAME_H */

@@ -8,9 +8,9 @@
 struct tdm_iface;
 
 /*
- * nic.c: the description of @i as fi_nic(3) defines it. The caller owns it and
- * frees it with fi_close() of its fid, as fi_freeinfo(3) does; FI_DUP copies
- * it. @bus: 1 to tell the place on the PCI bus. NULL: no memory.
+ * Allocates the description of @i as fi_nic(3) defines it. The caller frees it
+ * with fi_close() of its fid, as fi_freeinfo(3) does; FI_DUP copies it. @bus 1:
+ * it tells the place on the PCI bus. NULL: out of memory.
  */
 struct fid_nic *tdm_nic_open(const struct tdm_iface *i, int bus);
 

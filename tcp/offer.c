@@ -56,7 +56,10 @@ static void mark_via(const struct tdm_addr *dest, struct tdm_iface *table,
 		table[i].via = tdm_addr_same_ip(&table[i].ip, &via);
 }
 
-/* Mark the address from which packets to @node, an unused address, leave. */
+/*
+ * Mark the address from which packets to @node, an address that no host has,
+ * leave.
+ */
 static void mark_outside(const char *node, int worth, struct tdm_iface *table,
 			 size_t count)
 {
@@ -74,7 +77,10 @@ static void mark_outside(const char *node, int worth, struct tdm_iface *table,
 	}
 }
 
-/* All of 127/8 belongs to the loopback interface, listed or not. */
+/*
+ * Not 0 when @src belongs to @i. All of 127/8 belongs to the loopback
+ * interface, listed or not.
+ */
 static int has_source(const struct tdm_iface *i, const struct tdm_addr *src)
 {
 	return tdm_addr_same_ip(&i->ip, src) ||
@@ -82,7 +88,10 @@ static int has_source(const struct tdm_iface *i, const struct tdm_addr *src)
 		tdm_addr_is_loopback(&i->ip) && tdm_addr_is_loopback(src));
 }
 
-/* Does the user want the interface? The name in the hints takes precedence. */
+/*
+ * Not 0 when the user wants the interface. The name in the hints takes
+ * precedence.
+ */
 static int is_wanted(const struct tdm_iface_ask *ask, struct tdm_iface *i)
 {
 	if (ask->name)
@@ -108,7 +117,10 @@ static int fits(const struct tdm_iface_ask *ask, struct tdm_iface *i)
 	return is_wanted(ask, i);
 }
 
-/* The interfaces of @table, "eth0 (192.0.2.2), eth1 (no carrier)". */
+/*
+ * Write the interfaces of @table to @text: "eth0 (192.0.2.2), eth1 (no
+ * carrier)".
+ */
 static void list_ifaces(const struct tdm_iface *table, size_t count, char *text,
 			size_t size)
 {
@@ -172,7 +184,7 @@ static void tell_none(const struct tdm_iface_ask *ask, struct tdm_iface *table,
 	}
 }
 
-/* Names whose meaning is the host itself. */
+/* Not 0 for names whose meaning is the host itself. */
 static int is_own_name(const char *node)
 {
 	return strcasestr(node, "localhost") || strcasestr(node, "loopback");
@@ -201,7 +213,7 @@ void tdm_iface_tell_local(const struct tdm_iface_ask *ask, const char *node)
 	free(t);
 }
 
-/* Keep those that fit. Returns how many. */
+/* Keep the entries that fit @ask. Returns how many. */
 static size_t keep(const struct tdm_iface_ask *ask, struct tdm_iface *table,
 		   size_t count)
 {

@@ -9,16 +9,16 @@
 #include "tcp/iface.h"
 
 /*
- * Find the interfaces for @ask, the best first. Out: *@table, to be
- * freed, and *@count, at least 1. Errors: -FI_ENODATA, the reason logged;
+ * Find the interfaces for @ask, the best first. Out: *@table, which the caller
+ * frees, and *@count, at least 1. Errors: -FI_ENODATA, with the reason logged;
  * -FI_ENOMEM.
  */
 int tdm_iface_offer(const struct tdm_iface_ask *ask, struct tdm_iface **table,
 		    size_t *count) tdm_must_check;
 
 /*
- * The host name @node stands for @ask->src, a loopback address: warn if @ask
- * allows an interface that other hosts reach.
+ * Called when the host name @node stands for @ask->src, a loopback address:
+ * warns if @ask allows an interface that other hosts reach.
  */
 void tdm_iface_tell_local(const struct tdm_iface_ask *ask, const char *node);
 

@@ -111,8 +111,8 @@ void tdm_opened_idle(void (*look)(struct tdm_domain *domain))
 }
 
 /*
- * The open fabric @fid or, if that is NULL, the first of network @name; NULL:
- * none. A fabric opened without a name belongs to all networks.
+ * Returns the open fabric @fid or, if that is NULL, the first of network @name;
+ * NULL: none. A fabric opened without a name belongs to all networks.
  */
 static struct tdm_fabric *find_fabric(const struct fid_fabric *fid,
 				      const char *name)
@@ -130,8 +130,8 @@ static struct tdm_fabric *find_fabric(const struct fid_fabric *fid,
 }
 
 /*
- * The open domain @fid or, if that is NULL, the first that @info would open;
- * NULL: none.
+ * Returns the open domain @fid or, if that is NULL, the first that @info would
+ * open; NULL: none.
  */
 static struct tdm_domain *find_domain(const struct fid_domain *fid,
 				      const struct fi_info *info)
@@ -151,7 +151,7 @@ static struct tdm_domain *find_domain(const struct fid_domain *fid,
 	return NULL;
 }
 
-/* A copy of @name, if there is one, to *@to. 0 or -FI_ENOMEM. */
+/* Set *@to to a copy of @name, if there is one. Returns 0 or -FI_ENOMEM. */
 static int copy_name(const char *name, char **to)
 {
 	if (!name)
@@ -186,7 +186,7 @@ static int ask(const struct fid_fabric *fabric, const struct fid_domain *domain,
 	return copy_name(d->info->domain_attr->name, &info->domain_attr->name);
 }
 
-/* Do a name of the hints and that of an open object differ? */
+/* Not 0 when a name of the hints and that of an open object differ. */
 static int differ(const char *asked, const char *own)
 {
 	return asked && own && strcmp(asked, own) != 0;

@@ -12,11 +12,11 @@
  * LOCAL -> REMOTE: the peer connected by TCP, its session is dead, but the end
  * of the session has not been reported yet.
  *
- * Agreeing, for an address that is a candidate for local: attach; when nobody
- * listens there, find out by TCP whether the process exists at all; if so attach
- * once more, and only then settle on TCP. An endpoint makes its attach socket
- * before its TCP port accepts, so the second refusal is final. An address that is
- * no candidate is REMOTE at once.
+ * Agreeing, for an address that may be local: attach; if nobody listens there,
+ * find out by TCP whether the process exists at all (a *probe*); if it does,
+ * attach once more, and only then settle on TCP. An endpoint makes its attach
+ * socket before its TCP port accepts, so the second refusal is final. An
+ * address that is no candidate is REMOTE at once.
  *
  * Invariants:
  *  1. Only set_path() changes the agreed path.

@@ -25,10 +25,11 @@ enum tdm_path {
 	TDM_PATH_UNKNOWN,
 	TDM_PATH_LOCAL,
 	TDM_PATH_REMOTE,
-	TDM_PATH_QUEUED, /* operations wait, and no other may pass: backlog.h */
+	/* operations wait, and none may overtake them: backlog.h */
+	TDM_PATH_QUEUED,
 };
 
-/* Where the search for a path stands while it is UNKNOWN. */
+/* The next step of the search for a path while it is UNKNOWN. */
 enum tdm_search {
 	TDM_SEARCH_ATTACH, /* try the shared-memory peer */
 	TDM_SEARCH_PROBE,  /* nobody listened: does the process exist? */
@@ -37,32 +38,38 @@ enum tdm_search {
 
 struct tdm_pair {
 	uint8_t path;	       /* enum tdm_path; read by every send */
-	uint8_t agreed;	       /* the same, but never QUEUED */
+	uint8_t agreed;	       /* enum tdm_path, but never QUEUED */
 	uint8_t search;	       /* enum tdm_search */
 	uint8_t reason;	       /* enum tdm_reason: why not LOCAL */
 	uint32_t refs;	       /* indices (aliases) that share the pair */
 	fi_addr_t local;       /* address in the peer's AV; LOCAL only */
-	struct tdm_conn *conn; /* REMOTE, or probing; else NULL */
+	struct tdm_conn *conn; /* when REMOTE, or while probing; else NULL */
 	struct tdm_history
 		*history;	 /* past connections and sessions; NULL: none */
 	struct tdm_queue *queue; /* QUEUED; else NULL */
 };
 
 /*
- * The calls to the two transports that the agreement makes; unit tests replace
- * them. @addr is an index of the owner's AV.
+ * The calls of both transports that pair.c uses to choose the path of a pair;
+ * unit tests replace them. @addr is an index of the owner's AV.
  */
 struct tdm_tiers {
-	/* @addr in the peer's AV; FI_ADDR_NOTAVAIL: not on this host. */
+	/*
+	 * Returns @addr in the peer provider's AV; FI_ADDR_NOTAVAIL: it is not
+	 * on this host.
+	 */
 	fi_addr_t (*local_addr)(const struct tdm_ep *ep, fi_addr_t addr);
 	/*
-	 * Send @x through shared memory. Errors: -FI_EAGAIN, attaching goes on;
-	 * -FI_ECONNREFUSED, no process listens there; -FI_EHOSTUNREACH, the
+	 * Sends @x through shared memory. Errors: -FI_EAGAIN: attaching goes
+	 * on; -FI_ECONNREFUSED: no process listens there; -FI_EHOSTUNREACH: the
 	 * peer refuses for good; other errors concern the operation.
 	 */
 	ssize_t (*send_local)(struct tdm_ep *ep, struct tdm_pair *p,
 			      const struct tdm_xfer *x);
-	/* The connection to @addr, idle at first; NULL: out of memory. */
+	/*
+	 * Returns the connection to @addr; if there is none, a new one in state
+	 * IDLE. NULL: out of memory.
+	 */
 	struct tdm_conn *(*conn)(struct tdm_ep *ep, fi_addr_t addr);
 	/* tdm_conn_probe(), tdm_tx_send() and tdm_conn_drop() of wire.h. */
 	int (*probe)(struct tdm_conn *conn);
@@ -70,29 +77,35 @@ struct tdm_tiers {
 	void (*drop)(struct tdm_conn *conn);
 };
 
-/* A pair that nothing refers to yet; free() ends it. NULL: out of memory. */
+/*
+ * Allocates a pair to which nothing refers yet; free() ends it. NULL: out of
+ * memory.
+ */
 struct tdm_pair *tdm_pair_new(void);
 
 /*
- * One step of the agreement on the path of @p, which is UNKNOWN, by sending @x.
- * 0: @x was sent, and the path is agreed. Errors: -FI_EAGAIN, not yet, or the
- * path is agreed and is full; -FI_ECONNREFUSED and the like: the peer cannot be
- * reached; -FI_EHOSTUNREACH: by FI_TANDEM_SHM=only; -FI_ENOMEM.
+ * Make one step of the agreement on the path of @p, which must be UNKNOWN, by
+ * sending @x. Returns 0: @x was sent, and the path is agreed. Errors:
+ * -FI_EAGAIN: not yet, or the path is agreed and is full; -FI_ECONNREFUSED and
+ * the like: the peer cannot be reached; -FI_EHOSTUNREACH: by
+ * FI_TANDEM_SHM=only; -FI_ENOMEM.
  */
 ssize_t tdm_pair_agree(struct tdm_ep *ep, struct tdm_pair *p,
 		       const struct tdm_xfer *x);
 
 /*
- * The steps of a path: shared memory is attached, p->local is known; the
- * connection p->conn carries the pair; the peer is lost.
+ * Change the path of @p. attached: shared memory is attached, p->local is
+ * known; connected: the connection p->conn carries the pair; lost: the peer is
+ * lost.
  */
 void tdm_pair_attached(struct tdm_ep *ep, struct tdm_pair *p);
 void tdm_pair_connected(struct tdm_pair *p);
 void tdm_pair_lost(struct tdm_pair *p);
 
 /*
- * A send through shared memory failed with @err, -FI_ECONNREFUSED or
- * -FI_EHOSTUNREACH: the session has ended. The path becomes UNKNOWN.
+ * Called when a send through shared memory has failed with @err,
+ * -FI_ECONNREFUSED or -FI_EHOSTUNREACH: the session has ended, and the path
+ * becomes UNKNOWN.
  */
 void tdm_pair_detached(struct tdm_pair *p, ssize_t err);
 

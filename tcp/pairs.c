@@ -39,7 +39,7 @@ static int pairs_reserve(struct tdm_ep *ep, fi_addr_t addr)
 	return 0;
 }
 
-/* The pair of another index of the same address, or NULL. */
+/* Returns the pair of another index of the same address, or NULL. */
 static struct tdm_pair *alias_pair(const struct tdm_ep *ep, fi_addr_t addr)
 {
 	fi_addr_t i = tdm_av_lowest(ep->av, addr);
@@ -121,7 +121,10 @@ void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
 		p = tdm_ep_pair(ep, addr);
 	tdm_deferred_removed(ep, addr);
 	tdm_backlog_removed(ep, addr);
-	/* Its queued messages must not look like the index's next owner. */
+	/*
+	 * Its queued messages must not look like those of the next owner of the
+	 * index.
+	 */
 	ep->rx_side->forget(ep, addr);
 	if (!p)
 		return;
@@ -222,7 +225,7 @@ void tdm_ep_peer_event(void *domain, const struct tdm_peer_event *event)
 	}
 }
 
-/* The reason for having no shared memory, when opening it gave @ret. */
+/* Returns why there is no shared memory when opening it returned @ret. */
 static uint8_t why_not(int ret)
 {
 	if (ret == -FI_ENOCQ) /* no queue or counter bound */
@@ -243,7 +246,7 @@ void tdm_ep_no_local(struct tdm_ep *ep, int ret)
 				 fi_strerror(-ret));
 }
 
-/* The reason why a peer connected by TCP and not by shared memory. */
+/* Returns why a peer connected by TCP and not by shared memory. */
 static uint8_t remote_reason(const struct tdm_ep *ep,
 			     const struct tdm_conn *conn)
 {

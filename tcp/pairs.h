@@ -17,25 +17,30 @@ struct tdm_addr;
 struct tdm_idle;
 
 /*
- * The pair of @ep and @addr, made when there is none. NULL: @addr is not in the
- * AV, or has a key that @ep does not use, or out of memory.
+ * Returns the pair of @ep and @addr, made when there is none. NULL: @addr is
+ * not in the AV, or has a key that @ep does not have, or out of memory.
  */
 struct tdm_pair *tdm_ep_pair(struct tdm_ep *ep, fi_addr_t addr);
 
-/* The pair of @ep and @addr, or NULL when there is none yet. */
+/* Returns the pair of @ep and @addr, or NULL when there is none yet. */
 struct tdm_pair *tdm_ep_pair_of(const struct tdm_ep *ep, fi_addr_t addr);
 
-/* Free all pairs of @ep, whose transports have closed. */
+/* Free all pairs of @ep, whose transports must have closed. */
 void tdm_ep_free_pairs(struct tdm_ep *ep);
 
 /* Callbacks of struct tdm_av_user. */
 void tdm_ep_av_inserted(struct tdm_av_user *user);
 void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr);
 
-/* An event of the peer provider; @domain is a struct tdm_domain. */
+/*
+ * Handles an event of the peer provider. @domain points to a struct tdm_domain.
+ */
 void tdm_ep_peer_event(void *domain, const struct tdm_peer_event *event);
 
-/* Opening the peer's endpoint for @ep gave @ret: log and keep the reason. */
+/*
+ * Called when opening the peer provider's endpoint for @ep has returned @ret:
+ * logs and keeps the reason.
+ */
 void tdm_ep_no_local(struct tdm_ep *ep, int ret);
 
 /*

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Receives: a request that check.h has approved goes to the receive queue.
- */
+/* Receives: passes a request that check.h has approved to the receive queue. */
 #ifndef TDM_TCP_POST_H
 #define TDM_TCP_POST_H
 
@@ -17,7 +15,7 @@ struct tdm_xfer;
  */
 ssize_t tdm_post_recv(struct tdm_ep *ep, struct tdm_xfer *x);
 
-/* tdm_post_recv() without a step of progress. May change @x. Lock: held. */
+/* As tdm_post_recv(), without a step of progress. May change @x. Lock: held. */
 ssize_t tdm_post_locked(struct tdm_ep *ep, struct tdm_xfer *x);
 
 #endif /* TDM_TCP_POST_H */

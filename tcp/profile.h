@@ -9,7 +9,7 @@
 #define TDM_PROFILE_OPS "fi_profile_ops"
 
 /*
- * fi_open_ops(3) of an endpoint or context: a new profile of it. The endpoint
+ * fi_open_ops(3) of an endpoint or context: opens a profile of it. The endpoint
  * cannot be closed before the profile. Lock: taken inside. Errors: -FI_ENOSYS:
  * another name; -FI_EOPBADSTATE: not enabled; -FI_EBADFLAGS, -FI_ENOMEM.
  */

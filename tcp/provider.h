@@ -5,7 +5,10 @@
 
 #include <rdma/fabric.h>
 
-/* ep_attr.protocol: TDM_PROTO, or that of the provider we stand in for. */
+/*
+ * Returns ep_attr.protocol: TDM_PROTO, or that of the provider for which tandem
+ * stands in.
+ */
 uint32_t tdm_info_protocol(void);
 
 #endif /* TDM_TCP_PROVIDER_H */

@@ -8,7 +8,7 @@
 struct tdm_ep;
 
 /*
- * fi_open_ops(3) of an endpoint: TDM_REPORT_OPS here, other names go to
+ * fi_open_ops(3) of an endpoint, which offers TDM_REPORT_OPS; other names go to
  * tdm_profile_open(). Lock: taken inside.
  */
 int tdm_report_open(struct fid *fid, const char *name, uint64_t flags,
@@ -18,8 +18,8 @@ int tdm_report_open(struct fid *fid, const char *name, uint64_t flags,
 void tdm_report_print(struct tdm_ep *ep);
 
 /*
- * At the end of the process: the same for all endpoints that are still open,
- * except those of domains that a thread is using. Lock: not held.
+ * Called at the end of the process: prints the table for all endpoints that are
+ * still open, except those of domains that a thread is using. Lock: not held.
  */
 void tdm_report_exit(void);
 

@@ -7,14 +7,15 @@
 
 struct tdm_domain;
 
-/* Work that waits for a progress pass: retry.c. */
+/* Work that waits for a pass of progress; embedded in its owner. */
 struct tdm_retry {
 	struct tdm_list node;		       /* domain->retry */
 	void (*pass)(struct tdm_retry *retry); /* try again */
 };
 
 /*
- * Call the work that waits for a pass; prepare for sleep: retry.c. Lock: held.
+ * pass: call all work that waits for a pass; arm: prepare for sleep. Lock:
+ * held.
  */
 void tdm_retry_init(struct tdm_domain *domain);
 void tdm_retry_pass(struct tdm_domain *domain);

@@ -20,7 +20,7 @@
 #include "tdm_op.h"
 #include "tdm_ranges.h"
 
-/* Flags a peer provider gets with an operation, fi_msg(3). */
+/* The flags that a peer provider gets with an operation, fi_msg(3). */
 #define LOCAL_FLAGS                                                            \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE |  \
 	 TDM_LEVELS | TDM_DEFERRED)
@@ -97,7 +97,7 @@ static ssize_t amo_local(struct tdm_ep *ep, fi_addr_t to,
 				    back, NULL, n, flags);
 }
 
-/* Is @x a request that fi_inject() or fi_tinject() can express? */
+/* Not 0 when fi_inject() or fi_tinject() can express @x. */
 static int is_inject(const struct tdm_xfer *x)
 {
 	return (x->flags &
@@ -106,7 +106,10 @@ static int is_inject(const struct tdm_xfer *x)
 	       x->count == 1;
 }
 
-/* @to: address in the peer's AV, with a receive context or without. */
+/*
+ * Send @x by the peer provider's endpoint. @to: the address in the peer's AV,
+ * with a receive context or without.
+ */
 static ssize_t send_local(struct tdm_ep *ep, fi_addr_t to,
 			  const struct tdm_xfer *x)
 {
@@ -143,7 +146,8 @@ static ssize_t send_local(struct tdm_ep *ep, fi_addr_t to,
 }
 
 /*
- * The address of @p in the peer's AV, with the receive context and group of @x.
+ * Returns the address of @p in the peer provider's AV, with the receive context
+ * and group of @x.
  */
 static fi_addr_t local_addr(const struct tdm_ep *ep, const struct tdm_pair *p,
 			    const struct tdm_xfer *x)
@@ -241,8 +245,8 @@ ssize_t tdm_route_offer(struct tdm_ep *ep, struct tdm_pair *p,
 }
 
 /*
- * The pair for @x, made if need be; NULL: an error. Out: *@named, a copy of @x
- * with receive context and group taken from its address.
+ * Returns the pair for @x, made if need be; NULL: an error. Out: *@named, a
+ * copy of @x with receive context and group taken from its address.
  */
 static struct tdm_pair *find_pair(struct tdm_ep *ep, const struct tdm_xfer *x,
 				  struct tdm_xfer *named)
@@ -274,8 +278,9 @@ static ssize_t no_pair(const struct tdm_ep *ep, fi_addr_t addr)
 }
 
 /*
- * No pair under that address: the first send, or one to a receive context of
- * the peer, or @ep has no pairs because it is a part of another endpoint.
+ * Send @x when there is no pair under its address: it is the first send, or one
+ * to a receive context of the peer, or @ep has no pairs because it is a part of
+ * another endpoint.
  */
 static ssize_t send_first(struct tdm_ep *ep, const struct tdm_xfer *x)
 {
@@ -292,7 +297,7 @@ static ssize_t send_first(struct tdm_ep *ep, const struct tdm_xfer *x)
 		   no_pair(ep, named.addr);
 }
 
-/* The pair of @addr, or NULL: ask send_first(). */
+/* Returns the pair of @addr, or NULL: call send_first(). */
 static inline struct tdm_pair *pair_at(const struct tdm_ep *ep, fi_addr_t addr)
 {
 	return addr < ep->fast_pairs ? ep->pair[addr] : NULL;
@@ -307,7 +312,8 @@ static inline ssize_t send_locked(struct tdm_ep *ep, const struct tdm_xfer *x)
 }
 
 /*
- * Has @cq (NULL: none is bound) no room for the entry of @x, which has @flags?
+ * Not 0 when @cq (NULL: none is bound) has no room for the entry of @x, which
+ * has @flags.
  */
 static inline int full(const struct tdm_cq *cq, const struct tdm_xfer *x,
 		       uint64_t flags)
@@ -373,7 +379,10 @@ static ssize_t inject_again(struct tdm_ep *ep, uint64_t flags, const void *buf,
 			    size_t len, fi_addr_t to, uint64_t tag)
 	TDM_TSA(release_capability(ep->domain->lock));
 
-/* The path is not local, or the peer cannot: send it like any message. */
+/*
+ * Send an inject like any message: the path is not local, or the peer provider
+ * cannot take it.
+ */
 static tdm_noinline ssize_t inject_again(struct tdm_ep *ep, uint64_t flags,
 					 const void *buf, size_t len,
 					 fi_addr_t to, uint64_t tag)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sends: take the lock, find the pair, and give the request to its path, local
- * or remote. A request is a struct tdm_xfer that check.h has approved.
+ * Sends: takes the lock, finds the pair, and gives the request to its path,
+ * local or remote. A request is a struct tdm_xfer that check.h has approved.
  */
 #ifndef TDM_TCP_ROUTE_H
 #define TDM_TCP_ROUTE_H
@@ -17,12 +17,15 @@ struct tdm_pair;
 struct tdm_tiers;
 struct tdm_xfer;
 
-/* Both transports, for the agreement of a pair on its path. */
+/*
+ * The calls of both transports that tcp/pair.c uses to choose the path of a
+ * pair.
+ */
 extern const struct tdm_tiers tdm_route_tiers;
 
 /*
  * Send @x, already checked, from @ep. Lock: taken inside.
- * Until a path is agreed, @x is queued (backlog.h), and ends with an error when
+ * Until a path is agreed, @x is queued (backlog.h); it ends with an error if
  * the peer cannot be reached within the connect time-out. Errors: -FI_EAGAIN
  * when a queue or the CQ is full (one step of progress has been made),
  * -FI_EINVAL for an address that is not in the AV, -FI_ECONNREFUSED and the
@@ -39,20 +42,22 @@ ssize_t tdm_route_inject(struct tdm_ep *ep, uint64_t flags, const void *buf,
 			 size_t len, fi_addr_t to, uint64_t tag);
 
 /*
- * tdm_route_send() without a step of progress, but a request that finds the path
- * full is kept as well: -FI_EAGAIN comes from tdm_backlog_add() only. Lock: held.
+ * As tdm_route_send(), without a step of progress; a request that finds the
+ * path full is queued too, so that -FI_EAGAIN comes from tdm_backlog_add()
+ * only. Lock: held.
  */
 ssize_t tdm_route_keep(struct tdm_ep *ep, const struct tdm_xfer *x);
 
 /*
- * tdm_route_keep() in a pass of progress, for a request that was accepted
- * earlier: -FI_EAGAIN also while the CQ is full. Lock: held.
+ * As tdm_route_keep(), in a pass of progress, for a request that was accepted
+ * earlier: returns -FI_EAGAIN also while the CQ is full. Lock: held.
  */
 ssize_t tdm_route_due(struct tdm_ep *ep, const struct tdm_xfer *x);
 
 /*
- * Offer @x, which was kept for @p, to the path of @p, or go on with the
- * agreement on one. As tdm_route_send(), but -FI_EAGAIN while there is none.
+ * Offer @x, which was queued for @p, to the path of @p, or make the next step
+ * of the agreement on one. Returns as tdm_route_send(), and -FI_EAGAIN while
+ * there is no path.
  */
 ssize_t tdm_route_offer(struct tdm_ep *ep, struct tdm_pair *p,
 			const struct tdm_xfer *x);

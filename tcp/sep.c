@@ -69,7 +69,7 @@ static void group_set_min_multi_recv(struct tdm_ep *ep, size_t bytes)
 					   bytes);
 }
 
-/* And all else that the contexts share, but for the queue. */
+/* Close what the contexts share, except the queue. */
 static void group_close(struct tdm_ep *ep)
 {
 	struct tdm_sep *sep = tdm_sep_of(ep);
@@ -157,7 +157,8 @@ static struct fi_ops_ep sep_ops = {
 };
 
 /*
- * A queue of our own: its entries are passed on to the queues of the contexts.
+ * Open a queue of our own: its entries are passed on to the queues of the
+ * contexts.
  */
 static int open_cq(struct tdm_sep *sep)
 {
@@ -205,7 +206,7 @@ static int open_parts(struct tdm_sep *sep)
 	return open_cq(sep);
 }
 
-/* Its contexts have the queues: each checks its own. */
+/* The contexts have the queues: each checks its own. */
 static int no_queues(const struct tdm_ep *ep)
 {
 	(void)ep;

@@ -104,13 +104,19 @@ int tdm_stx_open(struct fid_domain *fid, struct fi_tx_attr *attr,
 	return 0;
 }
 
-/* 0 in an attribute of the context leaves it open. */
+/*
+ * Not 0 when @asked is above @given. 0 in an attribute of the context leaves it
+ * open.
+ */
 static int above(size_t asked, size_t given)
 {
 	return given && asked > given;
 }
 
-/* fi_stx_context: endpoints use a subset of the attributes. */
+/*
+ * Not 0 when @a exceeds @s: fi_stx_context demands that endpoints use a subset
+ * of the attributes.
+ */
 static int exceeds(const struct fi_tx_attr *a, const struct fi_tx_attr *s)
 {
 	return ((s->caps & KINDS) && (a->caps & ~s->caps & KINDS)) ||

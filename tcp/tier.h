@@ -26,28 +26,35 @@ struct tdm_report_path;
 
 struct tdm_tier_ops {
 	/*
-	 * @d opens: prepare for its endpoints. A domain without shared memory
-	 * is no error. stop() may also follow a start() that failed or was not
-	 * called. Lock: not needed. Errors: those of fi_domain(3).
+	 * start: called when @d opens: prepares for its endpoints. A domain
+	 * without shared memory is no error. stop() may also follow a start()
+	 * that failed or was not called. Lock: not needed. Errors: those of
+	 * fi_domain(3).
 	 */
 	int (*start)(struct tdm_domain *d);
 	void (*stop)(struct tdm_domain *d);
 
-	/* 0: safe to sleep; -FI_EAGAIN: there is work to do first. */
+	/*
+	 * Prepare to sleep. Returns 0: it is safe to sleep; -FI_EAGAIN: there
+	 * is work to do first.
+	 */
 	int (*arm)(struct tdm_domain *d);
 
 	/*
-	 * Called once, before the first sleep: from now on the epoll descriptor
-	 * @fd, which is that of d->loop, becomes readable when there is work
-	 * after arm() gave 0.
+	 * Called once, before the first sleep: from now on the transport makes
+	 * the epoll descriptor @fd, which is that of d->loop, readable when
+	 * there is work after arm() has returned 0.
 	 */
 	int (*watch)(struct tdm_domain *d, int fd);
 
-	/* @cq / @cntr is new: make what its endpoints need to report there. */
+	/*
+	 * Called when @cq or @cntr was opened: makes what its endpoints need to
+	 * report there.
+	 */
 	int (*import_cq)(struct tdm_domain *d, struct tdm_cq *cq);
 	int (*import_cntr)(struct tdm_domain *d, struct tdm_cntr *cntr);
 
-	/* Tell the owner all that has happened to its pairs. */
+	/* Call the owner for everything that has happened to its pairs. */
 	void (*deliver)(struct tdm_domain *d);
 
 	/*
@@ -68,32 +75,38 @@ struct tdm_tier_ops {
 	void (*close)(struct tdm_ep *ep);
 
 	/*
-	 * fi_cancel(3) of the send with @context. 0, or -FI_ENOENT: the
-	 * transport has no such send, or it has begun to leave; -FI_EAGAIN.
+	 * fi_cancel(3) of the send with @context. Returns 0; -FI_ENOENT: the
+	 * transport has no such send, or some of its bytes have been sent;
+	 * -FI_EAGAIN.
 	 */
 	ssize_t (*cancel)(struct tdm_ep *ep, void *context);
 
-	/* Operations that there is room for; SIZE_MAX: there is no limit. */
+	/*
+	 * Returns for how many operations there is room; SIZE_MAX: there is no
+	 * limit.
+	 */
 	size_t (*tx_left)(const struct tdm_ep *ep);
 
 	/*
-	 * @cntr is about to be bound to @ep, with the @flags of fi_ep_bind(3).
-	 * Errors: those of fi_ep_bind.
+	 * Called before @cntr is bound to @ep, with the @flags of
+	 * fi_ep_bind(3). Errors: those of fi_ep_bind.
 	 */
 	int (*bind_cntr)(struct tdm_ep *ep, struct tdm_cntr *cntr,
 			 uint64_t flags);
 
 	/*
-	 * The objects that @ep is bound to have changed, or the user ids of its
-	 * AV: report operations that end from now on accordingly.
+	 * Called when the objects to which @ep is bound, or the user ids of its
+	 * AV, have changed: operations that end from now on are reported
+	 * accordingly.
 	 */
 	void (*rebound)(struct tdm_ep *ep);
 
 	/*
-	 * The session with @addr, an address of the AV, that is in use or will
-	 * be by the next send. Out: path, reason, large_rx, large_tx of *@out,
-	 * which is 0 otherwise, and the counts of this path, shm or tcp. 0, or
-	 * -FI_ENODATA: there is none.
+	 * Describe the session with @addr (an AV address): the open one, or the
+	 * one the next send would open. The caller passes *@out zeroed; this
+	 * sets path, reason, large_rx and large_tx as far as the transport has
+	 * them, and shm or tcp, the counts. Returns 0, or -FI_ENODATA: no
+	 * session.
 	 */
 	int (*session)(struct tdm_ep *ep, fi_addr_t addr,
 		       struct tdm_report_path *out);

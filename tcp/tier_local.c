@@ -74,14 +74,17 @@ static int import_cntr(struct tdm_domain *d, struct tdm_cntr *cntr)
 	return d->link ? tdm_link_import_cntr(d->link, cntr) : 0;
 }
 
-/* Events of the peer that no pass has read, such as a refusal. */
+/*
+ * Deliver the events of the peer provider that no pass has read, such as a
+ * refusal.
+ */
 static void deliver(struct tdm_domain *d)
 {
 	if (d->link)
 		tdm_link_deliver(d->link, NULL);
 }
 
-/* A failure does no harm: without shared memory the endpoint uses TCP. */
+/* Open the peer provider's endpoint. If that fails, the endpoint uses TCP. */
 static void try_open(struct tdm_ep *ep)
 {
 	struct tdm_link_ep_attr attr = {
@@ -122,7 +125,10 @@ static int open_local(struct tdm_ep *ep)
 			       "FI_TANDEM_SHM=only asks for");
 }
 
-/* Its endpoint accepts attaches as soon as it is enabled, in open(). */
+/*
+ * Nothing to do: the peer provider's endpoint accepts attaches as soon as
+ * open() has enabled it.
+ */
 static int listen_local(struct tdm_ep *ep)
 {
 	(void)ep;
@@ -155,14 +161,17 @@ static int bind_cntr(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
 	return ep->local ? tdm_link_ep_bind_cntr(ep->local, cntr, flags) : 0;
 }
 
-/* The peer has imports of these objects, and asks for user ids itself. */
+/*
+ * Nothing to do: the peer provider has imports of these objects, and asks for
+ * user ids itself.
+ */
 static void rebound(struct tdm_ep *ep)
 {
 	(void)ep;
 }
 
 /*
- * The peer's endpoint is asked as an application asks the owner's, with the
+ * Ask the peer provider's endpoint as an application asks the owner's, with the
  * address in its AV.
  */
 static int session(struct tdm_ep *ep, fi_addr_t addr,

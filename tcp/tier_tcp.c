@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The TCP transport as one of the two of struct tdm_tier_ops. It is given the
+ * The TCP transport as one of the two of struct tdm_tier_ops. It gets the
  * exports of the owner's queues and counters in a struct tdm_done, and imports
  * nothing.
  *
@@ -37,7 +37,7 @@ static int arm(struct tdm_domain *d)
 	return tdm_loop_arm(d->loop);
 }
 
-/* The loop has all sockets in @fd already. */
+/* Nothing to do: the loop has all sockets in @fd already. */
 static int watch(struct tdm_domain *d, int fd)
 {
 	(void)d;
@@ -59,13 +59,19 @@ static int import_cntr(struct tdm_domain *d, struct tdm_cntr *cntr)
 	return 0;
 }
 
-/* accepted() and lost() of struct tdm_tcp_attr tell it at once. */
+/*
+ * Nothing to do: accepted() and lost() of struct tdm_tcp_attr have told it at
+ * once.
+ */
 static void deliver(struct tdm_domain *d)
 {
 	(void)d;
 }
 
-/* fi_endpoint(3), Traffic Class: if unset, that of the domain. */
+/*
+ * Returns the traffic class of @ep, fi_endpoint(3); if unset, that of its
+ * domain.
+ */
 static uint32_t tclass(const struct tdm_ep *ep)
 {
 	return ep->info->tx_attr->tclass ?
@@ -122,7 +128,7 @@ static size_t tx_left(const struct tdm_ep *ep)
 	return tdm_tcp_tx_left(ep->tcp);
 }
 
-/* rebound() has the new export. */
+/* Nothing to do: rebound() passes on the new export. */
 static int bind_cntr(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
 {
 	(void)ep;
@@ -142,9 +148,10 @@ static void rebound(struct tdm_ep *ep)
 }
 
 /*
- * The connection with @addr that carries messages or, if the pair is new, will
- * carry them: a pair by TCP has a connection as soon as it sends. A peer that
- * connected before its address was inserted has one without a pair.
+ * Returns the connection with @addr that carries messages or, if the pair is
+ * new, will carry them, or NULL: a pair by TCP has a connection as soon as it
+ * sends. A peer that connected before its address was inserted has one without
+ * a pair.
  */
 static const struct tdm_conn *
 live_conn(struct tdm_ep *ep, const struct tdm_pair *p, fi_addr_t addr)

@@ -4,8 +4,8 @@
  * fi_control(3) of the domain turns a struct fi_deferred_work into a request. A
  * table has a function for each kind of work; deferred.c keeps and starts it.
  *
- * All of the work but the buffers is copied when it is queued; the address of
- * the structure identifies it later.
+ * Everything of the work except the buffers is copied when it is queued; later
+ * the address of the structure identifies it.
  *
  * Lock: the domain's, taken in tdm_work_control().
  */
@@ -20,7 +20,7 @@
 /* Turns the structure of one kind of work into a request. */
 struct request {
 	const struct fi_deferred_work *work;
-	struct tdm_ep *ep; /* NULL: a counter's */
+	struct tdm_ep *ep; /* NULL: it changes a counter */
 	uint64_t flags;	   /* the application's */
 	struct tdm_xfer x;
 	struct tdm_amo_post amo; /* an atomic operation: x points into it */
@@ -218,7 +218,10 @@ static int queue(struct tdm_domain *d, const struct fi_deferred_work *w)
 	return 0;
 }
 
-/* The one at @all if it is work that has not been started, or NULL. */
+/*
+ * Returns the work of which @all is a member, if it has not been started, or
+ * NULL.
+ */
 static struct tdm_deferred *waiting(struct tdm_list *all)
 {
 	struct tdm_deferred *t = tdm_list_entry(all, struct tdm_deferred, all);

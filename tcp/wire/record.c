@@ -50,7 +50,7 @@ enum { FAMILY_IPV4 = 4, FAMILY_IPV6 = 6 };
 /* Not text and not the beginning of any common protocol. */
 static const uint8_t magic[8] = { 0xf4, 't', 'a', 'n', 'd', 'e', 'm', '\n' };
 
-/* The legal shapes of each record. */
+/* What each record may contain. */
 static const struct shape {
 	uint8_t flags;	  /* flags that are allowed */
 	uint8_t fixed;	  /* bytes after the optional fields */
@@ -139,7 +139,7 @@ int tdm_wire_head_bytes(const uint8_t *p)
 	       ((flags & TDM_WIRE_F_DONE) ? 8 : 0) + s->fixed;
 }
 
-/* WRITE, AWRITE, READ: the operation and its place. */
+/* Decode the operation and its place: WRITE, AWRITE, READ. */
 static int decode_rma(const uint8_t *p, struct tdm_wire_rec *r)
 {
 	r->id = get32(p);
@@ -184,7 +184,7 @@ static int decode_rest(const uint8_t *p, struct tdm_wire_rec *r)
 	return !r->step || r->step >= TDM_WIRE_STEPS ? -TDM_WIRE_E_VALUE : 0;
 }
 
-/* The fields after the optional ones. */
+/* Decode the fields after the optional ones. */
 static int decode_fixed(const uint8_t *p, struct tdm_wire_rec *r)
 {
 	switch (r->op) {
@@ -435,7 +435,10 @@ static int decode_addr(const uint8_t *p, struct tdm_addr *addr)
 	}
 }
 
-/* A peer whose credit can grow later may begin with none. */
+/*
+ * Not 0 when @g gives too little credit. A peer whose credit can grow later may
+ * begin with none.
+ */
 static int bad_credit(const struct tdm_wire_greeting *g)
 {
 	return g->credit < TDM_WIRE_CREDIT_LEAST &&

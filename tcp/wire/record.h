@@ -27,7 +27,7 @@ enum {
 	TDM_WIRE_RANGE_BYTES = 32,	  /* header of a RANGE */
 	TDM_WIRE_EAGER_BYTES = 1 << 20,	  /* longest payload of an EAGER */
 	TDM_WIRE_DATA_BYTES = 1 << 20,	  /* longest payload of a DATA */
-	TDM_WIRE_RTS_COUNT = 1 << 16,	  /* most announced, unanswered */
+	TDM_WIRE_RTS_COUNT = 1 << 16,	  /* announced, unanswered: at most */
 	TDM_WIRE_CHARGE_BYTES = 512,	  /* credit an empty EAGER takes */
 	TDM_WIRE_CREDIT_LEAST = 64 << 10, /* bytes, in a greeting */
 	TDM_WIRE_CREDIT_MOST = 64 << 20,
@@ -52,7 +52,7 @@ enum tdm_wire_op {
 	TDM_WIRE_WRITE,	     /* a one-sided write with its payload */
 	TDM_WIRE_AWRITE,     /* a one-sided write announced */
 	TDM_WIRE_READ,	     /* a one-sided read: send these bytes */
-	TDM_WIRE_CANCEL,     /* drop an announced message, if it waits */
+	TDM_WIRE_CANCEL,     /* drop an announced message if unmatched */
 	TDM_WIRE_GROUP,	     /* the group of the messages that follow */
 	TDM_WIRE_IDLE_CLOSE, /* a step of an idle close; acknowledges as well */
 	TDM_WIRE_ATOMIC,     /* an atomic operation with its operands */
@@ -125,14 +125,14 @@ struct tdm_wire_rec {
 };
 
 /*
- * The length of the header whose first TDM_WIRE_PREFIX_BYTES are at @p, at most
- * TDM_WIRE_HEAD_BYTES, or -enum tdm_wire_error.
+ * Returns the length of the header whose first TDM_WIRE_PREFIX_BYTES are at @p,
+ * at most TDM_WIRE_HEAD_BYTES, or -enum tdm_wire_error.
  */
 int tdm_wire_head_bytes(const uint8_t *p) tdm_must_check;
 
 /*
- * Decode and check the header at @p, all of whose tdm_wire_head_bytes() are
- * there. 0 and *@rec, or -enum tdm_wire_error.
+ * Decode and check the header at @p, which must have all of its
+ * tdm_wire_head_bytes(). Returns 0 and *@rec, or -enum tdm_wire_error.
  */
 int tdm_wire_decode(const uint8_t *p, struct tdm_wire_rec *rec) tdm_must_check;
 

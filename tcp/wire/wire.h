@@ -64,9 +64,9 @@ struct tdm_tcp_attr {
 	void (*lost)(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err);
 
 	/*
-	 * Has the endpoint a live session with @addr by another transport? Then
-	 * no peer that claims @addr gets a session here. NULL: there is no
-	 * other transport.
+	 * Not 0 when the endpoint has a live session with @addr by another
+	 * transport: then no peer that claims @addr gets a session here. NULL:
+	 * there is no other transport.
 	 */
 	int (*taken)(void *arg, const struct tdm_addr *addr);
 
@@ -78,7 +78,7 @@ struct tdm_tcp_attr {
 	void *arg;
 };
 
-/* Out: *@tcp. Errors: -FI_ENOMEM, those of tdm_os_random(). */
+/* Open the transport. Out: *@tcp. -FI_ENOMEM, or of tdm_os_random(). */
 int tdm_tcp_open(const struct tdm_tcp_attr *attr,
 		 struct tdm_tcp **tcp) tdm_must_check;
 
@@ -89,10 +89,10 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr,
  */
 int tdm_tcp_bind(struct tdm_tcp *tcp, struct tdm_addr *addr) tdm_must_check;
 
-/* Operations that end from now on are reported at @done. */
+/* Report operations that end from now on at @done. */
 void tdm_tcp_set_done(struct tdm_tcp *tcp, const struct tdm_done *done);
 
-/* The unused part of tx_size. */
+/* Returns the unused part of tx_size. */
 size_t tdm_tcp_tx_left(const struct tdm_tcp *tcp);
 
 /* Accept connections from now on. */
@@ -109,17 +109,17 @@ int tdm_tcp_listen(struct tdm_tcp *tcp) tdm_must_check;
 void tdm_tcp_close(struct tdm_tcp *tcp);
 
 /*
- * The connection of the pair (@tcp, @addr), made without connecting if there
- * is none. @fi_addr: the pair's address in the AV. NULL: out of memory.
+ * Returns the connection of the pair (@tcp, @addr), made without connecting if
+ * there is none. @fi_addr: the pair's address in the AV. NULL: out of memory.
  */
 struct tdm_conn *tdm_conn_get(struct tdm_tcp *tcp, const struct tdm_addr *addr,
 			      fi_addr_t fi_addr);
 
 /*
- * Does the peer listen? For a pair that may be local, before the path is
- * agreed: connects but sends nothing. 0: connected. -FI_EAGAIN: not known yet,
- * call again. -FI_ECONNREFUSED: no; the back-off delays the next attempt.
- * Another error: the connect time-out has passed, or the network's.
+ * Find out whether the peer listens, for a pair that may be local, before its
+ * path is agreed: connects but sends nothing. Returns 0: connected. -FI_EAGAIN:
+ * not known yet, call again. -FI_ECONNREFUSED: no; the back-off delays the next
+ * attempt. Another error: the connect time-out has passed, or the network's.
  */
 int tdm_conn_probe(struct tdm_conn *conn);
 
@@ -138,12 +138,12 @@ void tdm_conn_drop(struct tdm_conn *conn);
 ssize_t tdm_tx_send(struct tdm_conn *conn, const struct tdm_xfer *x);
 
 /*
- * Cancel a send that has not started to leave: one error entry FI_ECANCELED.
- * 0, or -FI_ENOENT.
+ * Cancel a send of which no byte has been sent: one error entry FI_ECANCELED.
+ * Returns 0, or -FI_ENOENT.
  */
 int tdm_tx_cancel(struct tdm_tcp *tcp, void *context);
 
-/* End-of-progress work: coalesced sends, acknowledgements. Once per pass. */
+/* Called once per pass: sends output held back, and acknowledgements. */
 void tdm_tcp_progress(struct tdm_tcp *tcp);
 
 /* Not 0 when the transport has connections or connects under way. */
@@ -163,19 +163,19 @@ int tdm_tcp_arm(struct tdm_tcp *tcp);
 void tdm_tcp_resolve(struct tdm_tcp *tcp);
 
 /*
- * @fi_addr is removed from the AV and no other index names its peer:
- * operations to it end with FI_ECONNABORTED. A connection with a session
+ * Called when @fi_addr is removed from the AV and no other index names its
+ * peer: operations to it end with FI_ECONNABORTED. A connection with a session
  * stays for its incoming messages, whose source is unknown from now on; one
  * without is freed, attr.lost is not called. Without memory to keep a message
  * that is half sent the connection fails.
  */
 void tdm_tcp_forget(struct tdm_tcp *tcp, fi_addr_t fi_addr);
 
-/* The connection of @addr, or NULL. */
+/* Returns the connection of @addr, or NULL. */
 struct tdm_conn *tdm_conn_find(struct tdm_tcp *tcp,
 			       const struct tdm_addr *addr);
 
-/* Has @conn a session, that is, have both sides agreed on it? */
+/* Not 0 when @conn has a session: both sides have agreed on it. */
 int tdm_conn_agreed(const struct tdm_conn *conn);
 
 /* For the report: totals of one connection. */
