@@ -430,7 +430,7 @@ static void open_local(struct tdm_av *av, struct tdm_link *link,
 	tdm_lock_release(av->engine->lock);
 }
 
-/* The steps that can fail without leaving traces. */
+/* Do the steps of opening that can fail without leaving traces. */
 static int av_init(struct tdm_av *av, const struct tdm_av_attr *owner,
 		   struct fi_av_attr *attr)
 {

@@ -89,9 +89,9 @@ static inline uint64_t tdm_shared_entry_at(uint32_t index)
 }
 
 /*
- * The path of the vector @name of domain @domain and user @uid:
- * /dev/shm/tandem-av.UID.DOMAIN.NAME, with all but letters, digits, "-" and
- * "_" as %XX. Errors: -FI_EINVAL for an empty name, or one too long.
+ * Write to @path the path of the vector @name of domain @domain and user @uid:
+ * /dev/shm/tandem-av.UID.DOMAIN.NAME, with all but letters, digits, "-" and "_"
+ * as %XX. Errors: -FI_EINVAL for an empty name, or one too long.
  */
 int tdm_shared_path(char path[TDM_SHARED_PATH_BYTES], unsigned int uid,
 		    const char *domain, const char *name) tdm_must_check;

@@ -94,9 +94,9 @@ struct tdm_auth_text {
 };
 
 /*
- * The text that the proof in a message covers: the first @own bytes of the
- * message at @at; if it answers a message, also that message, the @all bytes at
- * @first, which come first. @first is NULL if it answers none.
+ * Returns the text that the proof in a message covers: the first @own bytes of
+ * the message at @at; if it answers a message, also that message, the @all
+ * bytes at @first, which come first. @first is NULL if it answers none.
  */
 static inline struct tdm_auth_text tdm_auth_text(const void *at, size_t own,
 						 const void *first, size_t all)

@@ -61,7 +61,7 @@ static inline uint64_t tdm_clamp(uint64_t v, uint64_t lo, uint64_t hi)
 	return v < lo ? lo : v > hi ? hi : v;
 }
 
-/* The smallest power of two >= @v; 1 for 0. @v must be <= 2^63. */
+/* Returns the smallest power of two >= @v; 1 for 0. @v must be <= 2^63. */
 static inline uint64_t tdm_roundup_pow2(uint64_t v)
 {
 	return v <= 1 ? 1 : 1ull << (64 - __builtin_clzll(v - 1));

@@ -62,7 +62,7 @@ static inline size_t tdm_iov_copy_to(const struct iovec *iov, size_t count,
 	return done;
 }
 
-/* The reverse of tdm_iov_copy_to(): from the vector into @dst. */
+/* As tdm_iov_copy_to(), in the other direction: from the vector to @dst. */
 static inline size_t tdm_iov_copy_from(void *dst, const struct iovec *iov,
 				       size_t count, size_t offset, size_t len)
 {

@@ -109,7 +109,7 @@ static inline void tdm_list_ends_init(struct tdm_list_ends *e,
 	e->from_back = 0;
 }
 
-/* The next node, or NULL when every node has been returned once. */
+/* Returns the next node, or NULL when every node has been returned once. */
 static inline struct tdm_list *tdm_list_ends_next(struct tdm_list_ends *e)
 {
 	struct tdm_list *node = e->from_back ? e->back : e->front;

@@ -87,7 +87,10 @@ static inline void tdm_lock_enable(struct tdm_lock *l)
 		l->enabled = 1;
 }
 
-/* The first statement of each function whose caller must hold the lock. */
+/*
+ * Asserts that the lock is held. The first statement of each function whose
+ * caller must hold it.
+ */
 static inline void tdm_assert_held(const struct tdm_lock *l)
 {
 	assert(!l->enabled || l->held);

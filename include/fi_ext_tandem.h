@@ -103,7 +103,7 @@ struct tdm_report_ops {
 	size_t size;
 
 	/*
-	 * How does @ep reach the peer @addr of its address vector?
+	 * Tells how @ep reaches the peer @addr of its address vector.
 	 *
 	 * In: out->size. Out: as much of *@out as that holds, written only on
 	 * success. The counts belong to this endpoint and to all lives of the

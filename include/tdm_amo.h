@@ -87,8 +87,8 @@ static inline int tdm_amo_fetches(const struct tdm_amo *a)
 }
 
 /*
- * The access that the region must grant: read for operations that fetch, write
- * for all but FI_ATOMIC_READ.
+ * Returns the access that the region must grant: read for operations that
+ * fetch, write for all but FI_ATOMIC_READ.
  */
 static inline uint64_t tdm_amo_access(const struct tdm_amo *a)
 {

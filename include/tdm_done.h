@@ -42,7 +42,7 @@ struct tdm_done {
 	uint64_t refused; /* of FI_REMOTE_READ, _WRITE: not granted */
 };
 
-/* The counter an operation with @flags counts on, or NULL. */
+/* Returns the counter of an operation with @flags, or NULL. */
 static inline struct fid_peer_cntr *tdm_done_tx_cntr(const struct tdm_done *d,
 						     uint64_t flags)
 {
@@ -61,8 +61,8 @@ static inline struct fid_peer_cntr *tdm_done_rx_cntr(const struct tdm_done *d,
 }
 
 /*
- * A send, or a read or write at its initiator, succeeded. @flags: of the
- * tdm_xfer; without FI_COMPLETION only the counter changes.
+ * Report a send, or a read or write at its initiator, as successful. @flags: of
+ * the tdm_xfer; without FI_COMPLETION only the counter changes.
  */
 static inline void tdm_done_send(const struct tdm_done *d, void *context,
 				 uint64_t flags)
@@ -82,9 +82,9 @@ static inline void tdm_done_send(const struct tdm_done *d, void *context,
 }
 
 /*
- * A send to @addr failed: @result has the error. An error entry is written even
- * if no completion was asked for, as fi_cq(3) requires. @context is NULL for
- * inject calls.
+ * Report a send to @addr as failed; @result has the error. An error entry is
+ * written even if no completion was asked for, as fi_cq(3) requires. @context
+ * is NULL for inject calls.
  */
 static inline void tdm_done_send_err(const struct tdm_done *d, void *context,
 				     uint64_t flags, fi_addr_t addr,
@@ -140,10 +140,10 @@ tdm_done_recv_rare(const struct tdm_done *d, const struct fi_peer_rx_entry *e,
 }
 
 /*
- * The message of @e is in place: @len bytes were written to e->iov. Uses
- * e->flags, context, tag, cq_data and addr. The caller then frees the entry.
- * Entries of include/tdm_rma.h complete here too, but only those with remote CQ
- * data get an entry in the CQ.
+ * Report the receive of @e as successful: @len bytes were written to e->iov.
+ * Uses e->flags, context, tag, cq_data and addr. The caller then frees the
+ * entry. Entries of include/tdm_rma.h complete here too, but only those with
+ * remote CQ data get an entry in the CQ.
  */
 static inline void tdm_done_recv(const struct tdm_done *d,
 				 const struct fi_peer_rx_entry *e, size_t len)
@@ -167,7 +167,7 @@ static inline void tdm_done_recv(const struct tdm_done *d,
 					   e->tag, e->addr);
 }
 
-/* The receive of @e failed. The caller then frees the entry. */
+/* Report the receive of @e as failed. The caller then frees the entry. */
 static inline void tdm_done_recv_err(const struct tdm_done *d,
 				     const struct fi_peer_rx_entry *e,
 				     struct tdm_result result)

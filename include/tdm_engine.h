@@ -50,44 +50,47 @@ struct tdm_engine {
 	tdm_a32 crowd; /* 0..TDM_CROWD_MOST: tdm_engine_crowd() */
 
 	/*
-	 * Write the address @sa in the domain's format to @buf[@room]. Returns
-	 * its bytes, at most @room: TDM_SOURCE_NAME_BYTES are enough. NULL: it
-	 * is reported as it is. Lock: held.
+	 * Writes the address @sa in the domain's format to @buf[@room]. Returns
+	 * how many bytes it wrote, at most @room; TDM_SOURCE_NAME_BYTES are
+	 * enough. If this is NULL, addresses are reported as they are. Lock:
+	 * held.
 	 */
 	size_t (*source_name)(const struct tdm_engine *engine,
 			      const struct sockaddr *sa, void *buf,
 			      size_t room);
 
-	/* Advance both transports once. Lock: held. */
+	/* Makes one pass of progress of both transports. Lock: held. */
 	void (*progress)(struct tdm_engine *engine);
 
 	/*
-	 * Prepare for sleep. 0: the caller may sleep on wait_fd(). -FI_EAGAIN:
-	 * something is pending, call progress() instead. Only arm() may make
-	 * wait_fd() unreadable again, and then it arms anew: a progress() of
-	 * another thread must not take the wake-up from a sleeper. Lock: held.
+	 * Prepares for sleep. Returns 0: the caller may sleep on wait_fd();
+	 * -FI_EAGAIN: something is pending, call progress() instead. Only arm()
+	 * may make wait_fd() unreadable again, and then it arms anew: a
+	 * progress() of another thread must not take the wake-up from a
+	 * sleeper. Lock: held.
 	 */
 	int (*arm)(struct tdm_engine *engine);
 
 	/*
-	 * The file descriptor that becomes readable when any transport needs
-	 * progress; made at the first call, owned by the domain, -errno when
-	 * it cannot be made. Lock: held.
+	 * Returns the file descriptor that becomes readable when any transport
+	 * needs progress, or -errno when it cannot be made. The first call
+	 * makes it; the domain owns it. Lock: held.
 	 */
 	int (*wait_fd)(struct tdm_engine *engine);
 
 	/*
-	 * A counter has reached the threshold of @trigger, which waited there
-	 * (peer/trigger.h), and has removed it: the next pass of progress
-	 * starts the operation, and a sleeper on wait_fd() is woken for that.
-	 * Called while a transport is at work, so it only queues. Lock: held.
+	 * Called by a counter that has reached the threshold of @trigger and
+	 * has removed it from those that wait there (peer/trigger.h). Called
+	 * while a transport is at work, so it only queues the operation and
+	 * wakes a sleeper on wait_fd(); the next pass of progress starts it.
+	 * Lock: held.
 	 */
 	void (*due)(struct tdm_engine *engine, struct tdm_trigger *trigger);
 };
 
 /*
- * Might a thread sleep on wait_fd()? If not, work that is left undone needs no
- * wake-up: the next sleeper arms first. Lock: held.
+ * Not 0 when a thread may be sleeping on wait_fd(). If none is, work that is
+ * left undone needs no wake-up: the next sleeper arms first. Lock: held.
  */
 static inline int tdm_engine_watched(const struct tdm_engine *engine)
 {

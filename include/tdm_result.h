@@ -14,7 +14,7 @@ struct tdm_result {
 	int prov_errno; /* the transport's own reason, or 0 */
 };
 
-/* The result of a success; @len bytes were placed. */
+/* Returns the result of a success; @len bytes were placed. */
 static inline struct tdm_result tdm_succeeded(size_t len)
 {
 	struct tdm_result r = { len, 0, 0, 0 };
@@ -22,7 +22,9 @@ static inline struct tdm_result tdm_succeeded(size_t len)
 	return r;
 }
 
-/* The result of a failure with @err; @len bytes were placed before it. */
+/*
+ * Returns the result of a failure with @err; @len bytes were placed before it.
+ */
 static inline struct tdm_result tdm_failed(int err, int prov_errno, size_t len)
 {
 	struct tdm_result r = { len, 0, err, prov_errno };
@@ -31,8 +33,8 @@ static inline struct tdm_result tdm_failed(int err, int prov_errno, size_t len)
 }
 
 /*
- * The result of a message that was too long: @len bytes of it fitted the
- * receive, @olen did not.
+ * Returns the result of a message that was too long: @len bytes of it fitted
+ * the receive, @olen did not.
  */
 static inline struct tdm_result tdm_truncated(size_t len, size_t olen)
 {

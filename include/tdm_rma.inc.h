@@ -71,7 +71,10 @@ static ssize_t rma_message(struct fid_ep *ep, const struct fi_msg_rma *m,
 	return ret ? ret : post_rma(ep, &x);
 }
 
-/* The default flag FI_INJECT is for writes only: a read has no payload. */
+/*
+ * Returns the flags of a read that takes none. The default flag FI_INJECT is
+ * for writes only: a read has no payload.
+ */
 static uint64_t read_flags(struct fid_ep *ep)
 {
 	return FI_READ | (default_flags(ep) & ~(uint64_t)FI_INJECT);

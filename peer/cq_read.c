@@ -197,8 +197,8 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 }
 
 /*
- * The size of struct fi_cq_err_entry in the application's version of the API:
- * src_addr came with 1.20, err_data_size with 1.5.
+ * Returns the size of struct fi_cq_err_entry in the application's version of
+ * the API: src_addr came with 1.20, err_data_size with 1.5.
  */
 static size_t err_entry_bytes(uint32_t api_version)
 {

@@ -230,7 +230,7 @@ static inline int rung(const struct tdm_shm_ep *ep)
 	return any != 0;
 }
 
-/* The rarely needed part of a pass. */
+/* Make the rarely needed part of a pass. */
 static tdm_noinline void progress_more(struct tdm_shm_ep *ep)
 {
 	if (rung(ep))

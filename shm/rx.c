@@ -569,7 +569,7 @@ static int srx_start(struct fi_peer_rx_entry *entry)
 	return 0;
 }
 
-/* The owner frees the entry. */
+/* Discard an unexpected message. The owner frees the entry. */
 static int srx_discard(struct fi_peer_rx_entry *entry)
 {
 	struct tdm_shm_unexp *u = entry->peer_context;

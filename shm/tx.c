@@ -52,13 +52,13 @@ void tdm_shm_tx_credit(struct tdm_shm_pair *pair)
 }
 
 /*
- * The liveness check of a sender. Progress would read the lifeline, but an
- * application whose reads always find completions makes no progress, and a peer
- * that died while polling asks for no wake-up. So the ring calls here after a
- * number of slots, which grows with each call. A peer that has consumed records
- * since the last check is alive; otherwise, and if the last check was long ago,
- * the function asks the kernel. It leaves room for a record of @n slots and
- * @spare.
+ * Check, for a sender, whether the peer is alive. Progress would read the
+ * lifeline, but an application whose reads always find completions makes no
+ * progress, and a peer that died while polling asks for no wake-up. So the ring
+ * calls here after a number of slots, which grows with each call. A peer that
+ * has consumed records since the last check is alive; otherwise, and if the
+ * last check was long ago, the function asks the kernel. It leaves room for a
+ * record of @n slots and @spare.
  */
 static void tx_look(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
 {

@@ -243,7 +243,7 @@ ssize_t tdm_ep_rx_size_left(struct fid_ep *fid)
 	return ret;
 }
 
-/* Room in the fuller transport. */
+/* Returns for how many operations the fuller transport has room. */
 static ssize_t tx_left(const struct tdm_ep *ep)
 {
 	size_t left = SIZE_MAX;
@@ -339,8 +339,8 @@ static const struct tdm_ep_kind single = {
 };
 
 /*
- * The value of tdm_ep.special when @caps were granted. A receive may have
- * FI_AUTH_KEY if sources have keys; the same bit among @caps means FI_SOURCE.
+ * Returns tdm_ep.special for the granted @caps. A receive may have FI_AUTH_KEY
+ * if sources have keys; the same bit among @caps means FI_SOURCE.
  */
 static uint64_t special_flags(const struct tdm_domain *d, uint64_t caps)
 {

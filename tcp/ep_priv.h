@@ -33,15 +33,15 @@ static inline struct tdm_single *tdm_single_of(struct tdm_ep *ep)
 }
 
 /*
- * An endpoint of @kind, disabled, with a copy of @info and no receive side.
- * NULL: out of memory. It is not counted by @domain yet. Lock: not needed.
+ * Allocates an endpoint of @kind, disabled, with a copy of @info and no receive
+ * side. @domain does not count it yet. NULL: out of memory. Lock: not needed.
  */
 struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 			    const struct fi_info *info,
 			    const struct tdm_ep_kind *kind, void *context);
 
 /*
- * Free @ep, whose transports have closed, and unbind it from all objects.
+ * Free @ep, whose transports must have closed, and unbind it from all objects.
  * Lock: held.
  */
 void tdm_ep_free(struct tdm_ep *ep);
@@ -67,8 +67,8 @@ void tdm_handle_init(struct tdm_handle *h, struct tdm_ep *ep,
 		     const struct tdm_handle *from);
 
 /*
- * The flags of operations that are posted by @h, or by all handles of @ep: from
- * the default ones and the bindings.
+ * Compute the flags of the operations that are posted by @h, or by all handles
+ * of @ep, from the default ones and the bindings.
  */
 void tdm_handle_resolve_flags(struct tdm_handle *h);
 void tdm_ep_resolve_flags(struct tdm_ep *ep);
@@ -77,8 +77,8 @@ void tdm_ep_resolve_flags(struct tdm_ep *ep);
 int tdm_ep_control(struct fid *fid, int command, void *arg);
 
 /*
- * fi_cancel(3) of the send with @context that a transport of @ep, which is
- * enabled, has. Lock: held. Errors: -FI_ENOENT, -FI_EAGAIN.
+ * fi_cancel(3) of the send with @context, if a transport of @ep, which must be
+ * enabled, has it. Lock: held. Errors: -FI_ENOENT, -FI_EAGAIN.
  */
 ssize_t tdm_ep_cancel_send(struct tdm_ep *ep, void *context);
 

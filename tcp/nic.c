@@ -66,7 +66,10 @@ static void point(struct tdm_nic *n)
 	n->link.network_type = known(n->type);
 }
 
-/* The first line of the file @what that sysfs(5) has of the PCI device @bus. */
+/*
+ * Copy the first line of the file @what that sysfs(5) has of the PCI device
+ * @bus to @to.
+ */
 static void read_pci(const char *bus, const char *what, char *to)
 {
 	char path[96];

@@ -44,7 +44,7 @@ static size_t *limit_of(struct tdm_ep *ep, const struct limit *l)
 	return (size_t *)(void *)((char *)&ep->limits + l->offset);
 }
 
-/* The most that may be set: the flags that fi_getinfo(3) granted. */
+/* Returns the greatest value that may be set: what fi_getinfo(3) granted. */
 static size_t limit_most(const struct tdm_ep *ep, const struct limit *l)
 {
 	size_t most = l->inject ? ep->inject_bytes :
@@ -53,7 +53,7 @@ static size_t limit_most(const struct tdm_ep *ep, const struct limit *l)
 	return l->caps == FI_ATOMIC ? tdm_min(most, TDM_AMO_BYTES) : most;
 }
 
-/* The limit option @name of @ep, or NULL: it has none. */
+/* Returns the limit option @name of @ep, or NULL: it has none. */
 static const struct limit *find_limit(const struct tdm_ep *ep, int name)
 {
 	size_t i;
@@ -109,7 +109,7 @@ int tdm_ep_check(const struct tdm_ep *ep, const struct tdm_xfer *x)
 		       0;
 }
 
-/* The value of a size option, 0 and *@value, or -FI_ENOPROTOOPT. */
+/* Set *@value to the value of a size option. Returns 0 or -FI_ENOPROTOOPT. */
 static int size_option(struct tdm_ep *ep, int name, size_t *value)
 {
 	const struct limit *l = find_limit(ep, name);

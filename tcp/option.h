@@ -19,23 +19,23 @@ int tdm_ep_setopt(fid_t fid, int level, int optname, const void *optval,
 		  size_t optlen);
 
 /*
- * The checks of a transfer on an endpoint that is disabled (-FI_EOPBADSTATE) or
- * limited by options (-FI_EMSGSIZE).
+ * Check a transfer on an endpoint that is disabled (-FI_EOPBADSTATE) or limited
+ * by options (-FI_EMSGSIZE).
  */
 int tdm_ep_check(const struct tdm_ep *ep, const struct tdm_xfer *x);
 
-/* option.c: set the sizes that options may lower to their maximum. */
+/* Set the sizes that options may lower to their maximum. */
 void tdm_option_init(struct tdm_ep *ep);
 
-/* Has an option lowered a size of @ep? */
+/* Not 0 when an option has lowered a size of @ep. */
 int tdm_ep_limited(struct tdm_ep *ep);
 
-/* fi_control(FI_GETOPSFLAG). Errors: -FI_EINVAL. Lock: held. */
+/* fi_control(FI_GETOPSFLAG). Out: *@flags. Errors: -FI_EINVAL. Lock: held. */
 int tdm_ep_get_op_flags(const struct tdm_handle *h, uint64_t *flags);
 
 /*
- * fi_control(FI_SETOPSFLAG): FI_TRANSMIT or FI_RECV says which direction.
- * Errors: -FI_EBADFLAGS, -FI_EINVAL. Lock: held.
+ * fi_control(FI_SETOPSFLAG); FI_TRANSMIT or FI_RECV in @flags names the
+ * direction. Errors: -FI_EBADFLAGS, -FI_EINVAL. Lock: held.
  */
 int tdm_ep_set_op_flags(struct tdm_handle *h, uint64_t flags);
 

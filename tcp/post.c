@@ -12,8 +12,8 @@
 #include "tdm_xfer.h"
 
 /*
- * A source that names a receive context of the peer is the peer: messages do
- * not say which of its contexts they are from.
+ * Replace a source that names a receive context of the peer by the peer:
+ * messages do not say which of its contexts they are from.
  */
 static tdm_noinline int directed_ctx(const struct tdm_ep *ep, fi_addr_t *addr)
 {

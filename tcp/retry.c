@@ -32,9 +32,7 @@ void tdm_retry_pass(struct tdm_domain *d)
 	d->in_retry = 0;
 }
 
-/*
- * A sleeping thread makes no progress: let a timer wake it for the next pass.
- */
+/* Let a timer wake a sleeping thread for the next pass. */
 void tdm_retry_arm(struct tdm_domain *d)
 {
 	if (!tdm_list_empty(&d->retry))

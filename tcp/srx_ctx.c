@@ -93,7 +93,9 @@ static const struct tdm_ep_kind shared = {
 	.cm_ops = &tdm_ep_no_cm_ops,
 };
 
-/* The domain's info with the values of @attr, without sends. */
+/*
+ * Returns a copy of the domain's info with the values of @attr, without sends.
+ */
 static struct fi_info *ctx_info(const struct tdm_domain *d,
 				const struct fi_rx_attr *attr)
 {

@@ -328,7 +328,7 @@ static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 				       TDM_LOOP_READ);
 }
 
-/* The peer answered REJECT. */
+/* Handle the peer's REJECT. */
 static void rejected(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
 	TDM_CONN_INFO(c, "the peer refused the connection, reason %u",

@@ -152,13 +152,13 @@ int tdm_tcp_busy(const struct tdm_tcp *tcp);
 /* Add idle connections of @tcp to @idle, the least recently used ones. */
 void tdm_tcp_idle(struct tdm_tcp *tcp, struct tdm_idle *idle);
 
-/* 0: safe to sleep; -FI_EAGAIN: output to flush, input buffered. */
+/* Returns 0: may sleep; -FI_EAGAIN: output to flush, input buffered. */
 int tdm_tcp_arm(struct tdm_tcp *tcp);
 
 /*
- * The AV changed: look up the sources of all connections again, then have
- * the owner resolve entries of unknown source (foreach_unspec_addr, once), if
- * there are connections.
+ * Called after the AV changed: looks up the sources of all connections, then
+ * lets the owner resolve entries of unknown source (foreach_unspec_addr, once),
+ * if there are connections.
  */
 void tdm_tcp_resolve(struct tdm_tcp *tcp);
 
