@@ -16,15 +16,15 @@ struct tdm_eq;
 /* fi_ep_bind(3), fi_scalable_ep_bind(3): bind.c. Lock: taken inside. */
 int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 
-/* Callback of struct tdm_av_user: user ids came into use. Lock: held. */
+/* The ids() of struct tdm_av_user: user ids came into use. Lock: held. */
 void tdm_ep_av_ids(struct tdm_av_user *user);
 
 /* Unbind queues, counters and AV. Lock: held. */
 void tdm_ep_unbind(struct tdm_ep *ep);
 
 /*
- * The last step of closing an endpoint that was bound to @eq, or (NULL) to
- * none. Lock: not held, since a reader of @eq may hold it.
+ * The last step of closing an endpoint, which was bound to @eq (NULL: to none).
+ * Lock: not held, since a reader of @eq may hold it.
  */
 void tdm_ep_closed(struct tdm_domain *domain, struct tdm_eq *eq);
 
@@ -36,9 +36,8 @@ void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t,
 		 struct tdm_done *done);
 
 /*
- * bind.c: the rights among FI_REMOTE_READ and FI_REMOTE_WRITE that @ep was not
- * granted, so that peers may not use them; for a receive context those of its
- * endpoint.
+ * Returns which of FI_REMOTE_READ and FI_REMOTE_WRITE @ep was not granted, so
+ * that peers may not use them; for a receive context, those of its endpoint.
  */
 uint64_t tdm_ep_refused(const struct tdm_ep *ep);
 

@@ -8,9 +8,9 @@
  *     that posts it until the transport ends it. The transports are always
  *     asked for a completion; op->flags tells whether the application wants
  *     one.
- *  2. A context closes only when no transport uses the application's buffers
- *     any more, since the transports stay open.
- *  3. Messages for a context that is not open wait for it.
+ *  2. fi_close of a context succeeds only when no transport uses the
+ *     application's buffers any more, since the transports stay open.
+ *  3. Messages for a receive context that is not open wait until it is opened.
  *
  * Lock: the domain's, taken in the calls of the ops tables of fids; held in
  * those of struct tdm_ep_kind and tdm_sep_cq_ops.
@@ -56,7 +56,7 @@ static void op_free(struct tdm_sep_op *op)
 	tdm_pool_free(&op->sep->ops, op);
 }
 
-/* A send of the context becomes one of its scalable endpoint. */
+/* Send @x, posted to the context, through its scalable endpoint. */
 static ssize_t tx_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 {
 	struct tdm_ctx *ctx = ctx_of(ep);
@@ -165,7 +165,7 @@ static void ctx_free(struct tdm_ctx *ctx)
 	tdm_ep_free(&ctx->ep);
 }
 
-/* Is @x a send of the context @ctx? If so, free its op. */
+/* Not 0 when @x is a send of the context @ctx, whose op is freed then. */
 static int is_of(const struct tdm_xfer *x, const void *ctx)
 {
 	struct tdm_sep_op *op = x->context;
@@ -177,8 +177,8 @@ static int is_of(const struct tdm_xfer *x, const void *ctx)
 }
 
 /*
- * Injects of @ctx need no buffer of the application and no report once @ctx is
- * closed: they stay under way at the scalable endpoint.
+ * Let the injects of @ctx stay under way at the scalable endpoint: they need no
+ * buffer of the application, and no report once @ctx is closed.
  */
 static void leave_injects(struct tdm_ctx *ctx)
 {
@@ -245,7 +245,10 @@ static int rx_close(struct fid *fid)
 	return ret;
 }
 
-/* Has a context all @reports that it needs of its operations? */
+/*
+ * Returns 0 when a context has what it needs to report its operations, else
+ * -FI_ENOCQ.
+ */
 static int check_bound(int reports)
 {
 	return reports ? 0 :
@@ -259,7 +262,7 @@ static int tx_bound(const struct tdm_ep *ctx)
 	return check_bound(ctx->tx_cq || ctx->send_cntr);
 }
 
-/* A receive context without messages starts no operation. */
+/* The check of a receive context: one without messages starts no operation. */
 static int rx_bound(const struct tdm_ep *ctx)
 {
 	return check_bound(ctx->rx_cq || ctx->recv_cntr ||

@@ -46,7 +46,7 @@ struct tdm_ep_kind {
 	/* FI_TRANSMIT, FI_RECV: queues and counters that may be bound to it. */
 	uint64_t queues;
 
-	/* It has pairs, and may be bound to an AV and an event queue. */
+	/* 1: it has pairs, and may be bound to an AV and an event queue. */
 	int has_transports;
 
 	/* Its contexts report the operations that end in them; or NULL. */

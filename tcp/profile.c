@@ -96,7 +96,10 @@ static struct profile *profile_of(struct fid_profile *fid)
 	return tdm_container_of(fid, struct profile, fid);
 }
 
-/* -FI_EBUSY: the thread is in a callback of another domain. */
+/*
+ * Take the lock for a call on @p. Errors: -FI_EBUSY: the thread is in a
+ * callback of another domain.
+ */
 static int enter(struct profile *p) TDM_TSA(no_thread_safety_analysis)
 {
 	if (telling)
@@ -111,7 +114,7 @@ static void leave(struct profile *p) TDM_TSA(no_thread_safety_analysis)
 		tdm_lock_release(&p->ep->domain->lock);
 }
 
-/* Does the endpoint of @p have the variable @id? */
+/* Not 0 when the endpoint of @p has the variable @id. */
 static int has(const struct profile *p, uint32_t id)
 {
 	return id == FI_VAR_CONNECTION_CNT ? p->paths != NULL : p->srx != NULL;
@@ -143,7 +146,9 @@ static void thaw(struct profile *p)
 	p->kept = 0;
 }
 
-/* Without memory for the messages, they are counted only. */
+/*
+ * Copy the variables. Without memory for the messages, they are only counted.
+ */
 static void freeze(struct profile *p)
 {
 	thaw(p);
@@ -159,7 +164,10 @@ static void freeze(struct profile *p)
 	p->frozen = 1;
 }
 
-/* As many messages as *@size bytes hold; all have *@size bytes then. */
+/*
+ * Copy as many messages as *@size bytes hold to @data. Out: *@size, the bytes
+ * of all.
+ */
 static ssize_t read_queue(struct profile *p, void *data, size_t *size)
 {
 	const size_t one = sizeof(struct fi_cq_err_entry);

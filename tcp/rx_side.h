@@ -25,11 +25,14 @@
 struct tdm_ep;
 
 struct tdm_rx_side_ops {
-	/* The export that transport @t of @ep gets. */
+	/* Returns the export that transport @t of @ep imports. */
 	struct fid_peer_srx *(*export_to)(struct tdm_ep *ep,
 					  enum tdm_transport t);
 
-	/* fi_enable(3) of @ep, before its transports open: its errors. */
+	/*
+	 * Called by fi_enable(3) of @ep, before its transports open; returns
+	 * its error.
+	 */
 	int (*enable)(struct tdm_ep *ep);
 
 	/* @ep is enabled, and its transports are open. */
@@ -38,22 +41,28 @@ struct tdm_rx_side_ops {
 	/* As rebound() of struct tdm_tier_ops. */
 	void (*rebound)(struct tdm_ep *ep);
 
-	/* Before the transports of @ep close: discard what they hold. */
+	/*
+	 * Called before the transports of @ep close: discards the messages that
+	 * they hold.
+	 */
 	void (*flush)(struct tdm_ep *ep);
 
-	/* fi_cancel(3) of a receive posted to @ep: 0, or -FI_ENOENT. */
+	/* fi_cancel(3) of a receive posted to @ep. Returns 0, or -FI_ENOENT. */
 	ssize_t (*cancel)(struct tdm_ep *ep, void *context);
 
 	/* fi_rx_size_left(3), or -FI_EOPNOTSUPP: nothing is posted to @ep. */
 	ssize_t (*left)(const struct tdm_ep *ep);
 
-	/* tdm_srx_forget(), when @addr leaves the AV. */
+	/* Called when @addr leaves the AV: tdm_srx_forget(). */
 	void (*forget)(struct tdm_ep *ep, fi_addr_t addr);
 
 	/* FI_OPT_MIN_MULTI_RECV, bytes. */
 	void (*set_min_multi_recv)(struct tdm_ep *ep, size_t bytes);
 
-	/* Free it, after the transports of @ep have closed; zero-safe. */
+	/*
+	 * Frees the receive side, after the transports of @ep have closed; may
+	 * find none.
+	 */
 	void (*close)(struct tdm_ep *ep);
 };
 
@@ -62,7 +71,7 @@ extern const struct tdm_rx_side_ops tdm_rx_own, tdm_rx_part, tdm_rx_none;
 /* Give @ep a receive side of its own. Errors: -FI_ENOMEM. */
 int tdm_rx_side_open(struct tdm_ep *ep) tdm_must_check;
 
-/* Calls of tables where nothing is posted to the endpoint itself. */
+/* The calls of receive sides where nothing is posted to the endpoint itself. */
 ssize_t tdm_rx_side_no_cancel(struct tdm_ep *ep, void *context);
 ssize_t tdm_rx_side_no_left(const struct tdm_ep *ep);
 void tdm_rx_side_no_min_multi_recv(struct tdm_ep *ep, size_t bytes);
@@ -71,10 +80,10 @@ void tdm_rx_side_no_min_multi_recv(struct tdm_ep *ep, size_t bytes);
 int tdm_rx_side_no_enable(struct tdm_ep *ep);
 void tdm_rx_side_no_joined(struct tdm_ep *ep);
 
-/* forget() of endpoints that use one struct tdm_srx. */
+/* The forget() of endpoints that use one struct tdm_srx. */
 void tdm_rx_side_forget(struct tdm_ep *ep, fi_addr_t addr);
 
-/* Attributes of a receive side of @ep. */
+/* Returns the attributes for a receive side of @ep. */
 struct tdm_srx_attr tdm_rx_side_attr(struct tdm_ep *ep);
 
 #endif /* TDM_TCP_RX_SIDE_H */

@@ -32,7 +32,7 @@ struct tdm_sep_op {
 	struct tdm_sep *sep;
 	struct tdm_ctx *ctx; /* NULL: closed, the send is not reported */
 	void *context;	     /* the application's */
-	uint64_t flags;	     /* of its request */
+	uint64_t flags;	     /* flags of its request */
 };
 
 struct tdm_sep {
