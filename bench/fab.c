@@ -284,13 +284,26 @@ static void open_region(struct bench_subject *s, struct fab *f)
 		f->desc = fi_mr_desc(f->mr);
 }
 
+/* The wait object that BENCH_SLEEPS names; FI_WAIT_NONE without it. */
+static enum fi_wait_obj wait_object(void)
+{
+	const char *name = getenv("BENCH_SLEEPS");
+
+	if (!name)
+		return FI_WAIT_NONE;
+	return !strcmp(name, "fd")    ? FI_WAIT_FD :
+	       !strcmp(name, "cond")  ? FI_WAIT_MUTEX_COND :
+	       !strcmp(name, "yield") ? FI_WAIT_YIELD :
+					FI_WAIT_UNSPEC;
+}
+
 static void open_queue(struct fab *f)
 {
 	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED,
 				   .size = BENCH_SLOTS,
-				   .wait_obj = FI_WAIT_UNSPEC };
+				   .wait_obj = wait_object() };
 
-	if (getenv("BENCH_SLEEPS") &&
+	if (attr.wait_obj != FI_WAIT_NONE &&
 	    !fi_cq_open(f->domain, &attr, &f->cq, NULL))
 		return;
 	attr.wait_obj = FI_WAIT_NONE;

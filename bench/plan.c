@@ -13,8 +13,11 @@
 #define SHM BENCH_TIER_SHM
 #define TCP BENCH_TIER_TCP
 
-/* Open MPI's own transports, and UCX below it. */
+/* Open MPI's own transports; tandem below it, and UCX. */
 #define OB1 "OMPI_MCA_pml=ob1"
+#define OVER_TANDEM                                                            \
+	"OMPI_MCA_pml=cm", "OMPI_MCA_mtl=ofi",                                 \
+		"OMPI_MCA_mtl_ofi_provider_include=tandem"
 #define UCX "OMPI_MCA_pml=ucx", "OMPI_MCA_pml_ucx_tls=any"
 
 const struct bench_entrant bench_entrants[] = {
@@ -25,6 +28,13 @@ const struct bench_entrant bench_entrants[] = {
 	{ "shm-nocma", SHM, "shm", { "FI_SHM_DISABLE_CMA=1" }, 1, 1 },
 	{ "ompi-sm", SHM, NULL, { OB1, "OMPI_MCA_btl=self,sm" }, 1, 0 },
 	{ "ucx-sm", SHM, NULL, { UCX, "UCX_TLS=self,posix,cma" }, 1, 0 },
+	{ "ompi-tandem", SHM, NULL, { OVER_TANDEM }, 0, 0 },
+	{ "ompi-tandem-tcp",
+	  TCP,
+	  NULL,
+	  { OVER_TANDEM, "FI_TANDEM_SHM=off" },
+	  0,
+	  0 },
 	{ "tcp", TCP, "tcp", { "FI_TCP_IFACE=lo" }, 1, 0 },
 	{ "rxm", TCP, "tcp;ofi_rxm", { "FI_TCP_IFACE=lo" }, 1, 0 },
 	{ "ompi-tcp",
@@ -45,10 +55,34 @@ const struct bench_entrant bench_entrants[] = {
 	  { "FI_TANDEM_SHM=auto", "BENCH_SLEEPS=1" },
 	  0,
 	  0 },
+	{ "tandem-fd",
+	  BENCH_TIER_SHM_SLEEP,
+	  "tandem",
+	  { "FI_TANDEM_SHM=auto", "BENCH_SLEEPS=fd" },
+	  0,
+	  0 },
+	{ "tandem-cond",
+	  BENCH_TIER_SHM_SLEEP,
+	  "tandem",
+	  { "FI_TANDEM_SHM=auto", "BENCH_SLEEPS=cond" },
+	  0,
+	  0 },
+	{ "tandem-yield",
+	  BENCH_TIER_SHM_SLEEP,
+	  "tandem",
+	  { "FI_TANDEM_SHM=auto", "BENCH_SLEEPS=yield" },
+	  0,
+	  0 },
 	{ "tandem-tcp",
 	  BENCH_TIER_TCP_SLEEP,
 	  "tandem",
 	  { "FI_TANDEM_SHM=off", "BENCH_SLEEPS=1" },
+	  0,
+	  0 },
+	{ "tandem-tcp-cond",
+	  BENCH_TIER_TCP_SLEEP,
+	  "tandem",
+	  { "FI_TANDEM_SHM=off", "BENCH_SLEEPS=cond" },
 	  0,
 	  0 },
 	{ "tcp",
