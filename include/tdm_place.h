@@ -20,8 +20,8 @@ enum { TDM_LINE_BYTES = 64 };
 
 /*
  * Returns how many bytes at the end of iov[count], which has no empty element,
- * must be stored last: those in the cache line of the last byte. 0 for an empty
- * vector.
+ * must be stored last: those of the last element that are in the cache line of
+ * the last byte. 0 for an empty vector.
  */
 static inline size_t tdm_place_last(const struct iovec *iov, size_t count)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receive contexts of scalable endpoints, and groups: ctx.c, and the functions
- * of tx.c that it uses.
+ * Receive contexts of scalable endpoints, and groups.
  */
 #ifndef TDM_SHM_CTX_H
 #define TDM_SHM_CTX_H
@@ -28,7 +27,5 @@ int tdm_shm_ctx_select(struct tdm_shm_pair *pair, unsigned int index,
  */
 ssize_t tdm_shm_ctx_send(struct tdm_shm_ep *ep, const struct tdm_xfer *x,
 			 const struct tdm_space *space);
-
-/* tx.c */
 
 #endif /* TDM_SHM_CTX_H */

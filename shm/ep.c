@@ -179,9 +179,9 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 /* ---- enable -------------------------------------------------------------- */
 
 /*
- * Register for membarrier. Between registered processes only the sleeper
- * fences, by membarrier; a sender need not fence between publishing a record
- * and checking for a sleeper: bell.c.
+ * Register for membarrier. Between registered processes only the receiver
+ * fences, by membarrier, when it sets bits of its bell word; a sender need not
+ * fence between publishing a record and reading that word: bell.c.
  */
 static int barrier_register(void)
 {

@@ -23,7 +23,10 @@ enum { TDM_SHM_UNEXP_POOLS = 3 };
 
 struct tdm_shm_fabric {
 	struct fid_fabric fid;
-	/* the EQ imported last, to which endpoints report; or NULL */
+	/*
+	 * the EQ that was imported last, for endpoints to which none is bound;
+	 * NULL once it is closed
+	 */
 	struct tdm_shm_eq *eq;
 	uint32_t refs;
 };

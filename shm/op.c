@@ -8,10 +8,10 @@
  * matched it, and answers by an ACK with STATUS_ACCESS, which ends the send
  * with FI_ECANCELED (tdm_shm_op_ack()). If a receive has matched the message,
  * the peer ignores the FAIL; the send ends as if it had not been cancelled.
+ *
  * Invariant: an operation ends once. An id is unique: its upper half is the
- * generation of the slot in ep->ops, which changes at each reuse. Locking:
- * domain lock held. Spec: fi_cq(3) completion levels, fi_cancel(3),
- * doc/PROTOCOL-shm.md "Records".
+ * generation of the slot in ep->ops, which changes at each reuse.
+ *
  * Locking: domain lock held. Spec: fi_cq(3) completion levels, fi_cancel(3),
  * doc/PROTOCOL-shm.md "Records".
  */

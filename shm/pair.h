@@ -27,7 +27,7 @@ enum tdm_shm_pair_state {
 	TDM_SHM_PAIR_ATTACHING, /* we sent HELLO */
 	TDM_SHM_PAIR_ACCEPTING, /* we answered a HELLO */
 	TDM_SHM_PAIR_UP,
-	/* another transport is used until the address is inserted again */
+	/* another transport is used until the address is removed */
 	TDM_SHM_PAIR_FAILED,
 };
 

@@ -31,7 +31,8 @@ static inline int tdm_ep_has_flag(const struct tdm_ep *ep, uint64_t flags,
  * Set *@flags for a call of @ep that sends and to which the application gave
  * @given: they replace the default flags, fi_msg(3), and must be among
  * @allowed, except FI_FENCE and FI_TRIGGER, which need the capability of that
- * name. Errors: -FI_EBADFLAGS.
+ * name. FI_COMPLETION is added for an endpoint without
+ * FI_SELECTIVE_COMPLETION. Errors: -FI_EBADFLAGS.
  */
 static tdm_always_inline int tdm_ep_message_flags(const struct tdm_ep *ep,
 						  uint64_t allowed,

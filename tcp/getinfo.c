@@ -73,7 +73,7 @@ static int from_text(const char *node, uint64_t flags, struct tdm_addr *a)
 				   tdm_addr_from_str(a, node, len);
 }
 
-/* Not 0 when @node is a host name, and not an address in one of its forms. */
+/* Returns 1 when @node is a host name: no FI_ADDR_STR text, no IP address. */
 static int is_name(const char *node, uint64_t flags)
 {
 	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST };

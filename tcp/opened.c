@@ -186,7 +186,10 @@ static int ask(const struct fid_fabric *fabric, const struct fid_domain *domain,
 	return copy_name(d->info->domain_attr->name, &info->domain_attr->name);
 }
 
-/* Not 0 when a name of the hints and that of an open object differ. */
+/*
+ * Returns 1 when both names are given, @asked by the hints and @own by the open
+ * object, and they differ.
+ */
 static int differ(const char *asked, const char *own)
 {
 	return asked && own && strcmp(asked, own) != 0;

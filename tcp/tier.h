@@ -2,7 +2,9 @@
 /*
  * The two transports as the owner's control path sees them: a table of calls
  * for each, tier_tcp.c and tier_local.c. The owner makes each call to both in
- * turn, in the order of enum tdm_transport; to close, in the reverse order.
+ * turn, in the order of enum tdm_transport; stop(), close() and session() in the
+ * reverse order. cancel() and session() are asked until one transport has the
+ * send or the session; calls that open end at the first error.
  *
  * The data path has no such call: route.c holds its one branch between them.
  * Nor has a pass of progress, which every read of a queue makes: domain.c calls
@@ -102,11 +104,11 @@ struct tdm_tier_ops {
 	void (*rebound)(struct tdm_ep *ep);
 
 	/*
-	 * Describe the session with @addr (an AV address): the open one, or the
-	 * one the next send would open. The caller passes *@out zeroed; this
+	 * Describe the open session with @addr (an AV address), or over TCP the
+	 * connection that is being made for the first one. The caller passes *@out zeroed; this
 	 * sets path, reason, large_rx and large_tx as far as the transport has
-	 * them, and shm or tcp, the counts. Returns 0, or -FI_ENODATA: no
-	 * session.
+	 * them, and shm or tcp, the counts. Returns 0, or -FI_ENODATA:
+	 * neither.
 	 */
 	int (*session)(struct tdm_ep *ep, fi_addr_t addr,
 		       struct tdm_report_path *out);

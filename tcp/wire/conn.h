@@ -41,7 +41,11 @@ void tdm_conn_set_state(struct tdm_conn *c, enum tdm_conn_state state);
 void tdm_conn_take_fd(struct tdm_conn *c, int fd);
 void tdm_conn_close_fd(struct tdm_conn *c);
 
-/* Watch the socket; if that fails, @c fails in the next pass. */
+/*
+ * Watch the socket for @events (TDM_LOOP_*). If that fails, the next pass reads
+ * what a connection with a session has received and fails it, and retries one
+ * without a session (tdm_conn_retry()).
+ */
 void tdm_conn_watch(struct tdm_conn *c, int events);
 
 /*

@@ -43,7 +43,10 @@
 enum {
 	/* Number of passes between two readings of the clock. */
 	CLOCK_PASSES = 16,
-	/* With a hot socket, the cold ones are polled every n-th pass. */
+	/*
+	 * With a hot socket and no pair in shared memory, the cold sockets are
+	 * polled every n-th pass.
+	 */
 	COLD_PASSES = 4,
 	/* The hot socket becomes cold after so much silence. */
 	HOT_IDLE_NS = 80000,

@@ -20,7 +20,10 @@ FOLDERS = ("pt2pt", "rma", "coll", "comm", "init", "attr", "group", "datatype",
            "threads/coll", "threads/init", "perf", "basic", "util", "part",
            "errhan", "errors/attr", "errors/coll", "errors/comm",
            "errors/datatype", "errors/group", "errors/pt2pt", "errors/rma",
-           "errors/topo")
+           "errors/topo", "errors/faults", "errors/spawn", "spawn", "mpi_t",
+           "impls/mpich/comm", "impls/mpich/mpi_t",
+           "impls/mpich/threads/pt2pt", "threads/mpi_t", "threads/part",
+           "threads/perf", "threads/spawn")
 
 
 def locate(root: Path):
@@ -82,6 +85,9 @@ def units(found, mode, _processes):
             own = dict(e.split("=", 1) for e in options.get("env", [])
                        if "=" in e)
             args = options.get("arg", [])
+            argv += options.get("mpiexecarg", [])
+            if "resultTest" in options and "timeLimit" in options:
+                own["MPIEXEC_TIMEOUT"] = options["timeLimit"][0]
             case = " ".join([f"{folder}/{name}", str(processes)] + args
                             + [f"{k}={v}" for k, v in own.items()])
             yield Unit(case, argv + ["-n", str(processes), str(program)] + args,
