@@ -111,7 +111,7 @@ struct tdm_shm_pair {
 	uint64_t dirty_small; /* tdm_shm_ring_tx.dirty of the small ring */
 	uint64_t bounce_tx;   /* chunks written, free-running */
 	int help;	      /* 0..4: does the peer help when asked? */
-	/* ns: when the last chunk came; when the last pull was complete */
+	/* ns: when the last chunk came; when the last measured pull ended */
 	uint64_t chunk_ns, pulled_ns;
 	/* ns: when the kernel last confirmed it */
 	uint64_t alive_ns;

@@ -211,8 +211,9 @@ typedef ssize_t (*send_fn)(struct tdm_ep *ep, struct tdm_pair *p,
 			   const struct tdm_xfer *x);
 
 /*
- * Send @x by the path of @p, or call @other if none is agreed. @to: p->local,
- * or the address of one of its contexts.
+ * Send @x by the path of @p; call @other if none is agreed, or if the local
+ * session turns out to have ended. @to: p->local, or that with the receive
+ * context and the group of @x (local_addr()).
  */
 static tdm_always_inline ssize_t send_by(struct tdm_ep *ep, struct tdm_pair *p,
 					 fi_addr_t to, const struct tdm_xfer *x,

@@ -71,8 +71,9 @@ struct tdm_tier_ops {
 
 	/*
 	 * End all traffic of @ep and free what open() made; nothing to do when
-	 * open() failed or was not called. Outstanding operations end without
-	 * an entry.
+	 * open() failed or was not called. Injects are left to their peers
+	 * first; TCP waits for that, and releases the lock meanwhile. Other
+	 * outstanding operations end without an entry.
 	 */
 	void (*close)(struct tdm_ep *ep);
 

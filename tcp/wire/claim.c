@@ -6,12 +6,15 @@
  * HELLO claims an address. The claim is refused
  *  - when the connection comes from another IP;
  *  - when it is the address of this endpoint, from any other process;
- *  - when it is an address of this host and the kernel says that the caller and
- *    the listener there belong to different users, or that nobody listens;
+ *  - when this endpoint has no keys, it is an address of this host, and the
+ *    kernel says that the caller and the listener there belong to different
+ *    users or that nobody listens, or cannot be asked for want of descriptors
+ *    or memory;
+ *  - while strangers may use no more descriptors (share.c): told BUSY;
  *  - while the peer of that address has a session, by TCP or by any other
  *    transport of the endpoint: a live session is never displaced. The newcomer
- *    is told BUSY or DUPLICATE and tries again; meanwhile bytes are sent over
- *    the session, so that the kernel notices a dead peer.
+ *    is told BUSY or DUPLICATE and tries again; over a TCP session an ACK is
+ *    sent meanwhile, so that the kernel notices a dead peer.
  *
  * Spec: doc/PROTOCOL-tcp.md, "Claims".
  */

@@ -297,7 +297,10 @@ void tdm_hello_greet(struct tdm_conn *c)
 	tdm_out_push(c);
 }
 
-/* Both HELLOs have been sent, @g is the peer's: begin the session. */
+/*
+ * Our HELLO has been sent, or is the first in c->out; @g is the peer's: begin
+ * the session.
+ */
 static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
 	tdm_loop_timer_disarm(&c->timer);

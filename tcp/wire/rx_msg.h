@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records with payload, between the wire and the owner: messages (rx_msg.c), and
- * writes and atomic operations (rx_rma.c).
+ * Records that bring payload or announce it, between the wire and the owner:
+ * messages and the data that our reads asked for (rx_msg.c), writes and atomic
+ * operations (rx_rma.c).
  * Lock: held.
  */
 #ifndef TDM_TCP_WIRE_RX_MSG_H
