@@ -135,10 +135,24 @@ static void set_ready(evutil_socket_t fd, short what, void *arg)
 	loop->batch = NULL;
 }
 
-/* Make the base, and the set that it watches. Errors: -1. */
-static int open_base(struct tdm_loop *loop, const struct event_config *config)
+static struct event_base *new_base(void)
 {
-	loop->base = event_base_new_with_config(config);
+	struct event_config *config = event_config_new();
+	struct event_base *base;
+
+	if (!config)
+		return NULL;
+	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+	event_config_set_flag(config, EVENT_BASE_FLAG_IGNORE_ENV);
+	base = event_base_new_with_config(config);
+	event_config_free(config);
+	return base;
+}
+
+/* Make the base, and the set that it watches. Errors: -1. */
+static int open_base(struct tdm_loop *loop)
+{
+	loop->base = new_base();
 	loop->epfd = tdm_os.epoll_create1(EPOLL_CLOEXEC);
 	if (!loop->base || loop->epfd < 0)
 		return -1;
@@ -149,29 +163,21 @@ static int open_base(struct tdm_loop *loop, const struct event_config *config)
 
 int tdm_loop_open(struct tdm_loop **out)
 {
-	struct event_config *config = event_config_new();
 	struct tdm_loop *loop = calloc(1, sizeof(*loop));
 
-	if (!config || !loop)
-		goto err;
+	if (!loop)
+		return -FI_ENOMEM;
 	loop->epfd = -1;
 	loop->wakefd = -1;
 	loop->timerfd = -1;
 	tdm_list_init(&loop->timers);
-	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
-	event_config_set_flag(config, EVENT_BASE_FLAG_IGNORE_ENV);
-	if (open_base(loop, config)) {
+	if (open_base(loop)) {
 		TDM_WARN(DOMAIN, "no event base or no epoll set");
-		goto err;
+		tdm_loop_close(loop);
+		return -FI_ENOMEM;
 	}
-	event_config_free(config);
 	*out = loop;
 	return 0;
-err:
-	if (config)
-		event_config_free(config);
-	tdm_loop_close(loop);
-	return -FI_ENOMEM;
 }
 
 static void close_wait_fds(struct tdm_loop *loop)
