@@ -94,6 +94,18 @@ gtest_one() {
 	fi
 }
 
+# failure OUTPUT: what a test program printed of its failures: each failed
+# expectation, the first 60 lines of each report of a sanitizer, and the end.
+failure() {
+	grep -vE ': Skipped$|^$' "$1" | awk '
+		/: Failure$/ { more = 40 }
+		/^\[  FAILED  \]/ { print; more = 0 }
+		/(ERROR|WARNING): [A-Za-z]*Sanitizer|: runtime error:/ { more = 60 }
+		more-- > 0' | awk 'NR <= 100'
+	echo "-- the last lines"
+	grep -vE ': Skipped$|^$' "$1" | tail -n 20 || :
+}
+
 # gtest_run RESULTS PROGRAM...: run test programs, one more at a time than there
 # are processors, since most of them wait most of the time. Fails when one does;
 # what such a program printed comes at the end, where it is seen.
@@ -116,8 +128,8 @@ gtest_run() {
 		cat "$results/$name.out"
 	done
 	for name in "${bad[@]}"; do
-		echo "== the end of $name"
-		grep -vE ': Skipped$|^$' "$results/$name.out" | tail -n 80
+		echo "== failures of $name"
+		failure "$results/$name.out"
 		cat "$results/$name.bad"
 	done
 	[ "${#bad[@]}" = 0 ]

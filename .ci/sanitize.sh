@@ -9,15 +9,32 @@ export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=second_deadlock_stack=1
 export TANDEM_TEST_WATCHDOG=1200 # seconds; everything is slower
 
-ret=0
-test_tree results-asan asan CC=gcc CXX=g++ "CFLAGS=-g -O1" "$tests_flags" \
-	--enable-debug --enable-asan --enable-ubsan || ret=1
-test_tree results-tsan tsan CC=clang CXX=clang++ "CFLAGS=-g -O1" \
-	"$tests_flags" --enable-debug --enable-tsan --enable-werror || ret=1
-[ "$ret" = 0 ] || exit 1
+bad=()
+
+# run NAME CONFIGURE-ARGUMENT...: the test programs of a tree, with a log of
+# their own, so that this log ends with the failures of all of them.
+run() {
+	local name=$1
+	shift
+	mkdir -p "$builds/log"
+	test_tree "results-$name" "$name" "$@" "CFLAGS=-g -O1" "$tests_flags" \
+		--enable-debug >"$builds/log/$name.log" 2>&1 || bad+=("$name")
+}
+
+run asan CC=gcc CXX=g++ --enable-asan --enable-ubsan
+run tsan CC=clang CXX=clang++ --enable-tsan --enable-werror
+for name in "${bad[@]}"; do
+	echo "== $name"
+	if grep -q '^== failures of' "$builds/log/$name.log"; then
+		sed -n '/^== failures of/,$p' "$builds/log/$name.log"
+	else
+		tail -n 40 "$builds/log/$name.log"
+	fi
+done
 for name in asan tsan; do
 	read -r passed failed skipped < <(gtest_total "$builds/results-$name")
 	printf '%s: %d passed, %d failed, %d skipped  ' \
 		"$name" "$passed" "$failed" "$skipped"
 done
 echo
+[ "${#bad[@]}" = 0 ]
