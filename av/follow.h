@@ -23,7 +23,10 @@ int tdm_av_share(struct tdm_av *av, const struct tdm_av_attr *owner,
 int tdm_av_first_follow(struct tdm_av *av, struct tdm_list *named,
 			size_t count) tdm_must_check;
 
-/* What tdm_av_change_begin() and _end() do for a named vector. */
+/*
+ * Begin and end a change of a named vector, for tdm_av_change_begin() and
+ * tdm_av_change_end(). Lock: the vector's, held.
+ */
 void tdm_av_shared_begin(struct tdm_av *av);
 void tdm_av_shared_end(struct tdm_av *av);
 

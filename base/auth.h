@@ -27,8 +27,8 @@ enum {
 };
 
 /*
- * Who makes a proof, and in which message; the first byte that the proof covers
- * after the protocol's label.
+ * The maker of a proof and the message that carries it. The value is the first
+ * byte that the proof covers after the protocol's label.
  */
 enum tdm_auth_role {
 	TDM_AUTH_TCP_HELLO = 'H',  /* the initiator, in its first message */

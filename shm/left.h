@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a closing endpoint leaves to its peers: the payload of injected messages
- * that it has announced and the peer has not fetched, answers that found no
- * room in the ring, and GOODBYE. doc/PROTOCOL-shm.md, "The end". Lock: domain
- * held.
+ * Records and payload that a closing endpoint leaves to its peers: the payload
+ * of injected messages that it has announced and the peer has not fetched,
+ * answers that found no room in the ring, and GOODBYE. doc/PROTOCOL-shm.md,
+ * "The end". Lock: domain held.
  */
 #ifndef TDM_SHM_LEFT_H
 #define TDM_SHM_LEFT_H

@@ -20,7 +20,7 @@ struct tdm_shm_domain;
 struct tdm_shm_ep;
 struct tdm_shm_pair;
 
-/* What to do with a control record's memory once it is in the ring. */
+/* The fate of a control record's memory once the record is in the ring. */
 enum tdm_shm_ctl_kind {
 	TDM_SHM_CTL_KEEP,   /* stays in use */
 	TDM_SHM_CTL_ALONE,  /* free it to ep->ctls */

@@ -50,7 +50,7 @@ enum { FAMILY_IPV4 = 4, FAMILY_IPV6 = 6 };
 /* Not text and not the beginning of any common protocol. */
 static const uint8_t magic[8] = { 0xf4, 't', 'a', 'n', 'd', 'e', 'm', '\n' };
 
-/* What each record may contain. */
+/* The fields and sizes that each type of record permits. */
 static const struct shape {
 	uint8_t flags;	  /* flags that are allowed */
 	uint8_t fixed;	  /* bytes after the optional fields */
