@@ -5,7 +5,7 @@
 set -euo pipefail
 
 awk -F, '
-NR == 1 { next }
+NR == 1 || $9 == "" { next }
 !($1 in limit) { order[++n] = $1; limit[$1] = $7 }
 $8 ~ /^tandem/ && !($1 in ours) { ours[$1] = $9; verdict[$1] = $14; next }
 $8 ~ /^tandem/ { next }

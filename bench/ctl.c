@@ -67,6 +67,12 @@ struct bench_ctl *bench_ctl_make(int *fd)
 	return c;
 }
 
+void bench_ctl_drop(struct bench_ctl *c, int fd)
+{
+	munmap(c, sizeof(*c));
+	close(fd);
+}
+
 struct bench_ctl *bench_ctl_map(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);

@@ -23,6 +23,7 @@ enum {
 	BENCH_NAME_BYTES = 512,	    /* longest address of an endpoint */
 	BENCH_AREA_BYTES = 1 << 22, /* of shared memory for the limits */
 	BENCH_LINE_BYTES = 128,
+	BENCH_WHY_BYTES = 256, /* why there is no figure */
 };
 
 enum bench_kind {
@@ -73,7 +74,7 @@ struct bench_ctl {
 	/* written by the sides */
 	BENCH_ALIGNED(BENCH_LINE_BYTES) volatile uint32_t done[BENCH_SIDES];
 	volatile int32_t failed; /* errno of a side that gave up */
-	char why[256];
+	char why[BENCH_WHY_BYTES];
 	/* half round trip of a cache line, just before each pair of batches */
 	double line_ns[BENCH_BATCHES];
 	double limit_ns[BENCH_BATCHES]; /* per operation */
@@ -92,6 +93,9 @@ struct bench_ctl {
 
 /* Make a control page; the descriptor goes to *@fd. */
 struct bench_ctl *bench_ctl_make(int *fd);
+
+/* The runner: it needs @c of bench_ctl_make() and its descriptor no more. */
+void bench_ctl_drop(struct bench_ctl *c, int fd);
 
 /* Map the control page that the runner made, at @path of /proc. */
 struct bench_ctl *bench_ctl_map(const char *path);

@@ -14,7 +14,8 @@ command -v gnuplot >/dev/null || {
 # gnuplot's index. WINDOW "*": any.
 table() {
 	awk -F, -v tier="$1" -v group="$2" -v x="$3" -v window="$4" '
-	NR > 1 && $2 == tier && $3 == group && (window == "*" || $5 == window) {
+	NR > 1 && $2 == tier && $3 == group && $9 != "" &&
+		(window == "*" || $5 == window) {
 		if (!($8 in seen))
 			names[++n] = $8
 		seen[$8] = seen[$8] $x " " $9 " " $4 "\n"

@@ -11,6 +11,8 @@ NR == 1 { next }
 	if (!((tier, $1) in seen)) {
 		seen[tier, $1] = 1
 		order[tier, ++rows[tier]] = $1
+	}
+	if ($7 != "" && !($1 in limit)) {
 		regime[$1] = $6
 		limit[$1] = $7
 	}
@@ -18,7 +20,7 @@ NR == 1 { next }
 		known[tier, $8] = 1
 		names[tier, ++entrants[tier]] = $8
 	}
-	cell[tier, $1, $8] = sprintf("%.2f", $10)
+	cell[tier, $1, $8] = $10 == "" ? "-" : sprintf("%.2f", $10)
 	if ($14 != "")
 		verdict[$1] = $14
 }

@@ -23,7 +23,12 @@
 #include "bench/subject.h"
 #include "bench/table.h"
 
-enum { ORDER_SECONDS = 30 };
+enum {
+	ORDER_SECONDS = 20, /* then an entrant has failed */
+	ROW_SECONDS = 6,    /* then it gets no more rounds in a row */
+	ROW_PAIRS = 16,	    /* unless it has fewer pairs of batches */
+	LIVES = 3,	    /* how often an entrant is started */
+};
 
 struct options {
 	int quick;
@@ -34,9 +39,13 @@ struct options {
 struct entrant {
 	const struct bench_entrant *of;
 	struct bench_ctl *ctl;
+	int fd; /* of the page @ctl */
 	pid_t pid[BENCH_SIDES];
+	/* of the row that is measured */
 	struct bench_sample sample;
-	int dead;
+	char why[BENCH_WHY_BYTES]; /* the sample is empty */
+	uint64_t spent;		   /* ns */
+	int dead, lives;
 };
 
 static struct entrant entrants[BENCH_SUBJECTS_MOST];
@@ -93,11 +102,15 @@ static pid_t start_mpi(const struct bench_entrant *of, const char *path)
 static void start(struct entrant *e, const struct bench_entrant *of)
 {
 	char path[64];
-	int side, fd;
+	int side;
 
+	if (e->ctl)
+		bench_ctl_drop(e->ctl, e->fd);
 	e->of = of;
-	e->ctl = bench_ctl_make(&fd);
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
+	e->dead = 0;
+	e->lives++;
+	e->ctl = bench_ctl_make(&e->fd);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), e->fd);
 	if (!of->provider)
 		e->pid[0] = start_mpi(of, path);
 	for (side = 0; of->provider && side < BENCH_SIDES; side++)
@@ -140,16 +153,28 @@ static void start_all(const struct options *o)
 	}
 }
 
+static void fail(struct entrant *e, int err)
+{
+	if (err == ETIMEDOUT)
+		snprintf(e->why, sizeof(e->why), "no end within %d s",
+			 ORDER_SECONDS);
+	else
+		snprintf(e->why, sizeof(e->why), "%s", e->ctl->why);
+	fprintf(stderr, "%s: %s\n", e->of->name, e->why);
+	e->sample.count = 0;
+	e->dead = 1;
+	stop(e);
+}
+
 static void run_order(struct entrant *e, const struct bench_order *order)
 {
+	uint64_t begun = bench_now();
 	int err, i;
 
 	err = bench_ctl_run(e->ctl, order, ORDER_SECONDS);
+	e->spent += bench_now() - begun;
 	if (err) {
-		fprintf(stderr, "%s: %s\n", e->of->name,
-			err == ETIMEDOUT ? "no end" : e->ctl->why);
-		e->dead = 1;
-		stop(e);
+		fail(e, err);
 		return;
 	}
 	for (i = 0; i < BENCH_BATCHES; i++) {
@@ -158,11 +183,30 @@ static void run_order(struct entrant *e, const struct bench_order *order)
 					 e->ctl->limit_ns[i],
 					 e->ctl->subject_ns[i]);
 	}
+	if (!e->sample.count)
+		snprintf(e->why, sizeof(e->why), "%s", "not offered");
 }
 
 static int takes_part(const struct entrant *e, const struct bench_row *row)
 {
-	return !e->dead && e->of->tiers & row->tier;
+	return (e->of->tiers & row->tier) != 0;
+}
+
+/* A new row: an entrant that failed in an earlier one is started again. */
+static void begin_row(struct entrant *e)
+{
+	e->sample.count = 0;
+	e->spent = 0;
+	if (e->dead && e->lives < LIVES) {
+		e->why[0] = 0;
+		start(e, e->of);
+	}
+}
+
+static int goes_on(const struct entrant *e)
+{
+	return !e->dead && (e->spent < ROW_SECONDS * 1000000000ull ||
+			    e->sample.count < ROW_PAIRS);
 }
 
 static void measure(const struct options *o, const struct bench_row *row)
@@ -171,22 +215,27 @@ static void measure(const struct options *o, const struct bench_row *row)
 	size_t i, n = 0;
 	int round;
 
+	for (i = 0; i < nentrants; i++) {
+		if (takes_part(&entrants[i], row))
+			begin_row(&entrants[i]);
+	}
 	for (round = 0; round < o->rounds; round++) {
 		for (i = 0; i < nentrants; i++) {
-			if (takes_part(&entrants[i], row))
+			if (takes_part(&entrants[i], row) &&
+			    goes_on(&entrants[i]))
 				run_order(&entrants[i], &row->order);
 		}
 	}
 	for (i = 0; i < nentrants; i++) {
-		if (entrants[i].sample.count) {
-			cells[n].of = entrants[i].of;
-			cells[n++].sample = &entrants[i].sample;
-		}
+		if (takes_part(&entrants[i], row))
+			cells[n++] = (struct bench_cell){
+				.of = entrants[i].of,
+				.sample = &entrants[i].sample,
+				.why = entrants[i].why,
+			};
 	}
 	if (n)
 		bench_table_row(row, cells, n);
-	for (i = 0; i < nentrants; i++)
-		entrants[i].sample.count = 0;
 }
 
 /* On a terminal: how far the run is. */

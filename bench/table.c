@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -19,6 +20,16 @@ static const char *const verdicts[VERDICTS] = { "ahead", "level", "behind",
 						"inconclusive", "" };
 static unsigned counts[VERDICTS];
 static FILE *batches, *rows;
+
+/* Why there is a dash instead of a figure: once for each entrant and reason. */
+struct reason {
+	const char *name;
+	char why[BENCH_WHY_BYTES];
+	char label[128]; /* of the first row */
+	unsigned rows;
+};
+static struct reason *reasons;
+static size_t nreasons;
 
 static FILE *open_csv(const char *dir, const char *name, const char *head)
 {
@@ -42,7 +53,7 @@ void bench_table_open(const char *dir)
 			   "row,entrant,line_ns,limit_ns,subject_ns\n");
 	rows = open_csv(dir, "rows.csv",
 			"row,tier,group,bytes,window,regime,limit_ns,entrant,"
-			"ns,ratio,low,high,pairs,verdict\n");
+			"ns,ratio,low,high,pairs,verdict,why\n");
 }
 
 static enum bench_regime common_regime(const struct bench_cell *cells, size_t n,
@@ -58,9 +69,11 @@ static enum bench_regime common_regime(const struct bench_cell *cells, size_t n,
 		for (i = 0; i < n; i++) {
 			size_t have = bench_sample_pairs(cells[i].sample, r);
 
+			if (!cells[i].sample->count)
+				continue;
 			least = have < least ? have : least;
 		}
-		if (least >= *pairs) {
+		if (least >= *pairs && least != (size_t)-1) {
 			*pairs = least;
 			best = r;
 		}
@@ -77,6 +90,8 @@ static void find(const struct bench_cell *cells,
 
 	*ours = *rival = -1;
 	for (i = 0; i < n; i++) {
+		if (!results[i].pairs)
+			continue;
 		if (cells[i].of->rival) {
 			if (*rival < 0 ||
 			    results[i].ratio < results[*rival].ratio)
@@ -112,6 +127,37 @@ static void write_batches(const char *label, const struct bench_cell *cells,
 	}
 }
 
+/* The same for an entrant without a figure. */
+static void note_dash(const char *label, const struct bench_cell *cell)
+{
+	struct reason *r = reasons;
+
+	while (r < reasons + nreasons &&
+	       (r->name != cell->of->name || strcmp(r->why, cell->why)))
+		r++;
+	if (r == reasons + nreasons) {
+		reasons = realloc(reasons, (nreasons + 1) * sizeof(*reasons));
+		r = &reasons[nreasons++];
+		r->name = cell->of->name;
+		r->rows = 0;
+		snprintf(r->why, sizeof(r->why), "%s", cell->why);
+		snprintf(r->label, sizeof(r->label), "%s", label);
+	}
+	r->rows++;
+}
+
+static void write_dash(const char *label, const struct bench_row *row,
+		       const struct bench_cell *cell)
+{
+	note_dash(label, cell);
+	printf("  %s -", cell->of->name);
+	if (rows)
+		fprintf(rows, "%s,%s,%s,%llu,%u,,,%s,,,,,0,,\"%s\"\n", label,
+			bench_tier_name(row->tier), row->group,
+			(unsigned long long)row->order.bytes, row->order.window,
+			cell->of->name, cell->why);
+}
+
 static void write_row(const char *label, const struct bench_row *row,
 		      enum bench_regime regime, const struct bench_cell *cell,
 		      const struct bench_result *r, enum verdict v)
@@ -119,7 +165,7 @@ static void write_row(const char *label, const struct bench_row *row,
 	if (!rows)
 		return;
 	fprintf(rows,
-		"%s,%s,%s,%llu,%u,%s,%.1f,%s,%.1f,%.3f,%.3f,%.3f,%zu,%s\n",
+		"%s,%s,%s,%llu,%u,%s,%.1f,%s,%.1f,%.3f,%.3f,%.3f,%zu,%s,\n",
 		label, bench_tier_name(row->tier), row->group,
 		(unsigned long long)row->order.bytes, row->order.window,
 		bench_regime_names[regime], r->limit, cell->of->name,
@@ -135,7 +181,7 @@ void bench_table_row(const struct bench_row *row,
 	enum verdict v = ALONE;
 	int ours, rival;
 	char label[128];
-	size_t i, pairs;
+	size_t i, first, pairs;
 
 	bench_row_label(label, sizeof(label), row);
 	write_batches(label, cells, n);
@@ -146,10 +192,15 @@ void bench_table_row(const struct bench_row *row,
 	if (ours >= 0 && rival >= 0)
 		v = judge(&results[ours], &results[rival], pairs);
 	counts[v]++;
-	printf("%-22s %-6s", label, bench_regime_names[regime]);
+	for (first = 0; first < n && !results[first].pairs; first++)
+		;
+	printf("%-22s %-6s %10.0f", label, bench_regime_names[regime],
+	       first < n ? results[first].limit : 0);
 	for (i = 0; i < n; i++) {
-		if (!i)
-			printf(" %10.0f", results[i].limit);
+		if (!cells[i].sample->count) {
+			write_dash(label, row, &cells[i]);
+			continue;
+		}
 		printf("  %s %.2f", cells[i].of->name, results[i].ratio);
 		write_row(label, row, regime, &cells[i], &results[i], v);
 	}
@@ -162,11 +213,20 @@ void bench_table_row(const struct bench_row *row,
 
 void bench_table_close(void)
 {
+	size_t i;
 	int v;
 
 	for (v = 0; v < ALONE; v++)
 		printf("%u %s%s", counts[v], verdicts[v],
 		       v + 1 < ALONE ? ", " : "\n");
+	for (i = 0; i < nreasons; i++) {
+		printf("-: %s: %s (%s", reasons[i].name, reasons[i].why,
+		       reasons[i].label);
+		if (reasons[i].rows > 1)
+			printf(" and %u more", reasons[i].rows - 1);
+		printf(")\n");
+	}
+	free(reasons);
 	if (batches)
 		fclose(batches);
 	if (rows)

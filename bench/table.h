@@ -12,6 +12,7 @@
 struct bench_cell {
 	const struct bench_entrant *of;
 	const struct bench_sample *sample;
+	const char *why; /* there is no figure: the sample is empty */
 };
 
 /*
@@ -24,7 +25,10 @@ void bench_table_open(const char *dir);
 void bench_table_row(const struct bench_row *row,
 		     const struct bench_cell *cells, size_t n);
 
-/* How many rows are ahead, level, behind; the files are closed. */
+/*
+ * How many rows are ahead, level, behind, and the reason of each dash; the files
+ * are closed.
+ */
 void bench_table_close(void);
 
 #endif /* BENCH_TABLE_H */
