@@ -25,6 +25,13 @@ const struct bench_entrant bench_entrants[] = {
 	{ "tandem-nocma", SHM, "tandem", { "FI_TANDEM_CMA=no" }, 0, 1 },
 	{ "tandem-tcp", TCP, "tandem", { "FI_TANDEM_SHM=off" }, 0, 0 },
 	{ "shm", SHM, "shm", { NULL }, 1, 0 },
+	/* Its one-sided operations do not complete, and stop the rest. */
+	{ "lnx",
+	  SHM,
+	  "lnx",
+	  { "FI_LNX_PROV_LINKS=shm+tcp", "FI_TCP_IFACE=lo", "BENCH_TAGGED=1" },
+	  1,
+	  1 },
 	{ "shm-nocma", SHM, "shm", { "FI_SHM_DISABLE_CMA=1" }, 1, 1 },
 	{ "ompi-sm", SHM, NULL, { OB1, "OMPI_MCA_btl=self,sm" }, 1, 0 },
 	{ "ucx-sm", SHM, NULL, { UCX, "UCX_TLS=self,posix,cma" }, 1, 0 },

@@ -13,7 +13,7 @@ enum bench_tier {
 	BENCH_TIER_TCP_SLEEP = 8,
 };
 
-enum { BENCH_ENV_MOST = 6, BENCH_SUBJECTS_MOST = 24 };
+enum { BENCH_ENV_MOST = 6, BENCH_SUBJECTS_MOST = 32 };
 
 struct bench_entrant {
 	const char *name;
