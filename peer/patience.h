@@ -82,13 +82,13 @@ static inline uint32_t tdm_engine_crowd(uint32_t crowd, uint64_t away_ns)
 static inline int tdm_engine_vain(struct tdm_engine *engine)
 {
 	const uint32_t crowd = tdm_a32_load_relaxed(&engine->crowd);
-	const uint32_t calls = (uint32_t)TDM_VAIN_CALLS >> crowd;
 	uint64_t now;
 
-	if (tdm_likely(++engine->vain & (calls - 1)))
+	/* Each TDM_VAIN_CALLS >> crowd calls, in one shift. */
+	if (tdm_likely((++engine->vain << crowd) % TDM_VAIN_CALLS))
 		return 0;
 	now = tdm_os.now_ns();
-	if (engine->vain <= calls)
+	if (engine->vain <= (uint32_t)TDM_VAIN_CALLS >> crowd)
 		engine->vain_ns = now;
 	return now - engine->vain_ns > (uint64_t)TDM_VAIN_NS >> crowd &&
 	       now >= tdm_patience.stay_ns;
