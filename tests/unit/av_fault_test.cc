@@ -3,6 +3,7 @@
 #include "tests/contract/av_fixture.h"
 
 extern "C" {
+#include "av/locality.h"
 #include "tests/harness/fault.h"
 }
 #include "tests/harness/log.h"
@@ -100,6 +101,7 @@ TEST_F(AvFault, QueuedInsertIsRefused)
 	names.block();
 	open_event();
 	for (unsigned nth = 1; nth < 3; nth++) {
+		tdm_locality_filter(); /* fresh: it is not read again below */
 		tdt_alloc_fail(nth, 0);
 		int ret = fi_av_insertsvc(av, "host", "1", &a, 0, nullptr);
 		tdt_alloc_stop();
@@ -108,6 +110,7 @@ TEST_F(AvFault, QueuedInsertIsRefused)
 	ASSERT_EQ(0, fi_av_insertsvc(av, "host", "1", &a, 0, nullptr));
 	names.wait_asked();
 	for (unsigned nth = 1; nth < 4; nth++) {
+		tdm_locality_filter(); /* fresh: it is not read again below */
 		tdt_alloc_fail(nth, 0);
 		int ret = one(s, &a);
 		tdt_alloc_stop();
