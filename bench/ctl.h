@@ -41,6 +41,7 @@ enum bench_kind {
 	BENCH_MATCH,	  /* receives posted in advance, matched in reverse */
 	BENCH_UNEXPECTED, /* messages there in advance, received in reverse */
 	BENCH_EMPTY,	  /* fi_cq_read that finds nothing */
+	BENCH_MULTI,	  /* fi_send into buffers of FI_MULTI_RECV, as RATE */
 	BENCH_WAKE,	  /* half round trip, both sides sleep in between */
 };
 

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -18,7 +17,7 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
-#include "bench/subject.h"
+#include "bench/fab.h"
 
 enum { FAB_READ_MOST = 1 };
 
@@ -39,7 +38,7 @@ struct fab {
 	struct fi_context2 rx_ctx[BENCH_SLOTS], tx_ctx[BENCH_SLOTS];
 };
 
-static void check(const char *what, ssize_t ret)
+void bench_fab_check(const char *what, ssize_t ret)
 {
 	char text[128];
 
@@ -57,7 +56,7 @@ static void queue_failed(struct fab *f, ssize_t ret)
 		fi_cq_readerr(f->cq, &err, 0);
 		ret = -err.err;
 	}
-	check("completion", ret);
+	bench_fab_check("completion", ret);
 }
 
 /* By its context: a receive of lnx completes without FI_RECV in its flags. */
@@ -99,7 +98,7 @@ static void fab_recv(struct bench_subject *s, void *buf, size_t len,
 	while ((ret = fi_trecv(f->ep, buf, len, f->desc, f->peer, tag, 0,
 			       &f->rx_ctx[slot])) == -FI_EAGAIN)
 		look(f);
-	check("fi_trecv", ret);
+	bench_fab_check("fi_trecv", ret);
 	f->recvs++;
 }
 
@@ -112,7 +111,7 @@ static void fab_send(struct bench_subject *s, const void *buf, size_t len,
 	while ((ret = fi_tsend(f->ep, buf, len, f->desc, f->peer, tag,
 			       &f->tx_ctx[slot])) == -FI_EAGAIN)
 		look(f);
-	check("fi_tsend", ret);
+	bench_fab_check("fi_tsend", ret);
 	f->sends++;
 }
 
@@ -124,7 +123,7 @@ static void fab_inject(struct bench_subject *s, const void *buf, size_t len,
 
 	while ((ret = fi_tinject(f->ep, buf, len, f->peer, tag)) == -FI_EAGAIN)
 		look(f);
-	check("fi_tinject", ret);
+	bench_fab_check("fi_tinject", ret);
 }
 
 static void fab_wait_recv(struct bench_subject *s, unsigned left)
@@ -172,7 +171,7 @@ static void fab_write(struct bench_subject *s, const void *buf, size_t len,
 	while ((ret = fi_write(f->ep, buf, len, f->desc, f->peer, f->base + at,
 			       f->key, &f->tx_ctx[slot])) == -FI_EAGAIN)
 		look(f);
-	check("fi_write", ret);
+	bench_fab_check("fi_write", ret);
 	f->sends++;
 }
 
@@ -185,7 +184,7 @@ static void fab_read(struct bench_subject *s, void *buf, size_t len, size_t at,
 	while ((ret = fi_read(f->ep, buf, len, f->desc, f->peer, f->base + at,
 			      f->key, &f->tx_ctx[slot])) == -FI_EAGAIN)
 		look(f);
-	check("fi_read", ret);
+	bench_fab_check("fi_read", ret);
 	f->sends++;
 }
 
@@ -200,7 +199,7 @@ static void fab_fetch_add(struct bench_subject *s, size_t at, unsigned slot)
 				      FI_UINT64, FI_SUM, &f->tx_ctx[slot])) ==
 	       -FI_EAGAIN)
 		look(f);
-	check("fi_fetch_atomic", ret);
+	bench_fab_check("fi_fetch_atomic", ret);
 	f->sends++;
 }
 
@@ -230,6 +229,9 @@ static const struct bench_ops fab_ops = {
 	.write = fab_write,
 	.read = fab_read,
 	.fetch_add = fab_fetch_add,
+	.begin = bench_extra_begin,
+	.prepare = bench_extra_prepare,
+	.work = bench_extra_work,
 	.close = fab_close,
 };
 
@@ -252,7 +254,7 @@ static void use_tagged_ops(struct bench_subject *s)
 	s->ops = &tagged_ops;
 }
 
-static struct fi_info *get_info(const char *provider, uint64_t caps)
+struct fi_info *bench_fab_info(const char *provider, uint64_t caps)
 {
 	const char *node = names_itself(provider) ? NULL : "127.0.0.1";
 	struct fi_info *hints = fi_allocinfo(), *info = NULL;
@@ -275,7 +277,8 @@ static void exchange(struct bench_subject *s, struct fab *f)
 	struct bench_ctl *c = s->ctl;
 	size_t len = BENCH_NAME_BYTES;
 
-	check("fi_getname", fi_getname(&f->ep->fid, c->name[s->side], &len));
+	bench_fab_check("fi_getname",
+			fi_getname(&f->ep->fid, c->name[s->side], &len));
 	c->name_bytes[s->side] = (uint32_t)len;
 	if (f->mr)
 		c->key[s->side] = fi_mr_key(f->mr);
@@ -299,10 +302,12 @@ static void open_region(struct bench_subject *s, struct fab *f)
 				   .requested_key = (uint64_t)s->side + 1 };
 
 	/* lnx has no fi_mr_reg(). */
-	check("fi_mr_regattr", fi_mr_regattr(f->domain, &attr, 0, &f->mr));
+	bench_fab_check("fi_mr_regattr",
+			fi_mr_regattr(f->domain, &attr, 0, &f->mr));
 	if (f->info->domain_attr->mr_mode & FI_MR_ENDPOINT) {
-		check("fi_mr_bind", fi_mr_bind(f->mr, &f->ep->fid, 0));
-		check("fi_mr_enable", fi_mr_enable(f->mr));
+		bench_fab_check("fi_mr_bind",
+				fi_mr_bind(f->mr, &f->ep->fid, 0));
+		bench_fab_check("fi_mr_enable", fi_mr_enable(f->mr));
 	}
 	if (f->info->domain_attr->mr_mode & FI_MR_LOCAL)
 		f->desc = fi_mr_desc(f->mr);
@@ -331,7 +336,8 @@ static void open_queue(struct fab *f)
 	    !fi_cq_open(f->domain, &attr, &f->cq, NULL))
 		return;
 	attr.wait_obj = FI_WAIT_NONE;
-	check("fi_cq_open", fi_cq_open(f->domain, &attr, &f->cq, NULL));
+	bench_fab_check("fi_cq_open",
+			fi_cq_open(f->domain, &attr, &f->cq, NULL));
 }
 
 void bench_fab_open(struct bench_subject *s, const char *provider)
@@ -342,27 +348,34 @@ void bench_fab_open(struct bench_subject *s, const char *provider)
 
 	s->priv = f;
 	s->ops = &fab_ops;
+	s->provider = provider;
 	if (!getenv("BENCH_TAGGED"))
-		f->info = get_info(provider, FI_TAGGED | FI_DIRECTED_RECV |
-						     FI_RMA | FI_ATOMIC);
+		f->info =
+			bench_fab_info(provider, FI_TAGGED | FI_DIRECTED_RECV |
+							 FI_RMA | FI_ATOMIC);
 	if (!f->info) {
 		rma = 0;
 		use_tagged_ops(s);
-		f->info = get_info(provider, FI_TAGGED | FI_DIRECTED_RECV);
+		f->info =
+			bench_fab_info(provider, FI_TAGGED | FI_DIRECTED_RECV);
 	}
 	if (!f->info)
-		f->info = get_info(provider, FI_TAGGED);
+		f->info = bench_fab_info(provider, FI_TAGGED);
 	if (!f->info)
 		bench_die("fi_getinfo: no such provider", ENODATA);
 	s->inject_most = f->info->tx_attr->inject_size;
-	check("fi_fabric", fi_fabric(f->info->fabric_attr, &f->fabric, NULL));
-	check("fi_domain", fi_domain(f->fabric, f->info, &f->domain, NULL));
+	bench_fab_check("fi_fabric",
+			fi_fabric(f->info->fabric_attr, &f->fabric, NULL));
+	bench_fab_check("fi_domain",
+			fi_domain(f->fabric, f->info, &f->domain, NULL));
 	open_queue(f);
-	check("fi_av_open", fi_av_open(f->domain, &av, &f->av, NULL));
-	check("fi_endpoint", fi_endpoint(f->domain, f->info, &f->ep, NULL));
-	check("bind", fi_ep_bind(f->ep, &f->cq->fid, FI_TRANSMIT | FI_RECV));
-	check("bind", fi_ep_bind(f->ep, &f->av->fid, 0));
-	check("fi_enable", fi_enable(f->ep));
+	bench_fab_check("fi_av_open", fi_av_open(f->domain, &av, &f->av, NULL));
+	bench_fab_check("fi_endpoint",
+			fi_endpoint(f->domain, f->info, &f->ep, NULL));
+	bench_fab_check("bind",
+			fi_ep_bind(f->ep, &f->cq->fid, FI_TRANSMIT | FI_RECV));
+	bench_fab_check("bind", fi_ep_bind(f->ep, &f->av->fid, 0));
+	bench_fab_check("fi_enable", fi_enable(f->ep));
 	if (rma)
 		open_region(s, f);
 	exchange(s, f);

@@ -235,6 +235,14 @@ static void rates(struct list *l, enum bench_tier tier)
 	}
 }
 
+static void multi_receives(struct list *l, enum bench_tier tier)
+{
+	uint32_t w;
+
+	for (w = l->quick ? 64 : 1; w <= 1024; w *= l->quick ? 8 : 4)
+		windowed(l, tier, BENCH_MULTI, "multi-recv", 8, w);
+}
+
 static void streams(struct list *l, enum bench_tier tier)
 {
 	uint64_t bytes;
@@ -309,6 +317,7 @@ size_t bench_plan(struct bench_row **rows, const char *part, int quick)
 	for (i = 0; i < 2; i++) {
 		sizes(&l, tiers[i]);
 		rates(&l, tiers[i]);
+		multi_receives(&l, tiers[i]);
 		streams(&l, tiers[i]);
 		one_sided(&l, tiers[i]);
 		matching(&l, tiers[i]);

@@ -112,6 +112,8 @@ void bench_side(struct bench_subject *s)
 		number = bench_ctl_next(s->ctl, number);
 		if (s->ctl->order.kind == BENCH_QUIT)
 			break;
+		if (s->ops->begin)
+			s->ops->begin(s, &s->ctl->order);
 		if (bench_work_possible(s, &s->ctl->order))
 			carry_out(s, &s->ctl->order);
 		else if (!s->side)

@@ -22,6 +22,7 @@ struct bench_subject {
 	const struct bench_ops *ops;
 	void *priv;
 	size_t inject_most; /* bytes */
+	const char *provider;
 };
 
 /*
@@ -48,6 +49,13 @@ struct bench_ops {
 	void (*read)(struct bench_subject *s, void *buf, size_t len, size_t at,
 		     unsigned slot);
 	void (*fetch_add)(struct bench_subject *s, size_t at, unsigned slot);
+	/*
+	 * For a work with objects of its own: an order comes, a batch is
+	 * prepared, is done.
+	 */
+	void (*begin)(struct bench_subject *s, const struct bench_order *o);
+	void (*prepare)(struct bench_subject *s, const struct bench_order *o);
+	void (*work)(struct bench_subject *s, const struct bench_order *o);
 	void (*close)(struct bench_subject *s);
 };
 

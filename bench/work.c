@@ -263,6 +263,8 @@ static void prepare(struct bench_subject *s, const struct bench_order *o)
 		post_all(s, o, 1);
 	else if (o->kind == BENCH_UNEXPECTED)
 		unexpected_prepare(s, o);
+	else if (s->ops->prepare)
+		s->ops->prepare(s, o);
 }
 
 static void carry_out(struct bench_subject *s, const struct bench_order *o)
@@ -299,6 +301,9 @@ static void carry_out(struct bench_subject *s, const struct bench_order *o)
 		break;
 	case BENCH_WAKE:
 		wake(s, o);
+		break;
+	case BENCH_MULTI:
+		s->ops->work(s, o);
 		break;
 	default:
 		bench_die("unknown work", EINVAL);
@@ -352,6 +357,8 @@ int bench_work_possible(const struct bench_subject *s,
 		return ops->read != NULL;
 	case BENCH_FETCH_ADD:
 		return ops->fetch_add != NULL;
+	case BENCH_MULTI:
+		return ops->work != NULL;
 	case BENCH_WAKE:
 		return ops->sleep_recv != NULL;
 	default:
