@@ -42,6 +42,8 @@ enum bench_kind {
 	BENCH_UNEXPECTED, /* messages there in advance, received in reverse */
 	BENCH_EMPTY,	  /* fi_cq_read that finds nothing */
 	BENCH_MULTI,	  /* fi_send into buffers of FI_MULTI_RECV, as RATE */
+	BENCH_START,	  /* open and close all that an endpoint needs */
+	BENCH_FIRST,	  /* messages to endpoints that never had one */
 	BENCH_WAKE,	  /* half round trip, both sides sleep in between */
 };
 
@@ -53,6 +55,8 @@ enum bench_limit {
 	BENCH_LIMIT_TCP,	/* the bytes and 16 more over a polled socket */
 	BENCH_LIMIT_TCP_STREAM, /* the same in one direction */
 	BENCH_LIMIT_WAKE,	/* a byte over the socket, poll(2) before it */
+	BENCH_LIMIT_OPEN,	/* a listening socket, shared memory */
+	BENCH_LIMIT_CONNECT,	/* a new connection, a byte there and back */
 	BENCH_LIMIT_CALL,	/* one system call that does nothing */
 };
 
@@ -65,6 +69,8 @@ struct bench_order {
 	uint32_t window; /* messages under way, or depth of the queue */
 	uint32_t count;	 /* operations of the subject in a batch */
 	uint32_t lcount; /* operations of the limit in a batch */
+	/* pairs of batches, without a warm-up; 0: BENCH_BATCHES after one */
+	uint32_t batches;
 };
 
 struct bench_ctl {

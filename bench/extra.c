@@ -145,6 +145,98 @@ static void multi(struct bench_subject *s, const struct bench_order *o)
 	}
 }
 
+/* ---- start-up and first contact ------------------------------------------ */
+
+enum { TAG = 1 };
+
+static void start_up(struct bench_subject *s, const struct bench_order *o)
+{
+	uint32_t i;
+
+	for (i = 0; i < o->count; i++) {
+		bench_set_open(&held, s->provider, FI_TAGGED, 1);
+		bench_set_close(&held);
+	}
+}
+
+/*
+ * Side 0 has one endpoint, side 1 many: each of them gets a message with its
+ * number as tag, and answers.
+ */
+static struct contact {
+	struct fi_context2 rx, tx;
+	uint64_t word;
+} *contacts;
+static uint32_t *ready, nready; /* numbers that are to be sent to */
+static uint64_t to_finish;	/* sends and receives */
+
+static void receive_number(struct bench_subject *s, uint32_t k)
+{
+	bench_fab_check("fi_trecv",
+			fi_trecv(held.ep[s->side ? k : 0], &contacts[k].word, 8,
+				 NULL, FI_ADDR_UNSPEC, TAG + k, 0,
+				 &contacts[k].rx));
+}
+
+static void contacts_close(void)
+{
+	free(contacts);
+	free(ready);
+	contacts = NULL;
+	ready = NULL;
+}
+
+static void contacts_open(struct bench_subject *s, uint32_t n)
+{
+	uint32_t k;
+
+	contacts_close();
+	bench_set_close(&held);
+	bench_set_open(&held, s->provider, FI_TAGGED, s->side ? n : 1);
+	bench_set_meet(s, &held, s->side ? 1 : n);
+	contacts = calloc(n + 1, sizeof(*contacts));
+	ready = calloc(n + 1, sizeof(*ready));
+	if (!contacts || !ready)
+		bench_die("calloc", ENOMEM);
+	for (k = 0; k < n; k++) {
+		receive_number(s, k);
+		ready[k] = k;
+	}
+	nready = s->side ? 0 : n;
+	to_finish = 2 * (uint64_t)n;
+	bench_ctl_meet(s->ctl, s->side);
+}
+
+static ssize_t send_number(struct bench_subject *s, uint32_t k)
+{
+	return fi_tsend(held.ep[s->side ? k : 0], &contacts[k].word, 8, NULL,
+			held.peer[s->side ? 0 : k], TAG + k, &contacts[k].tx);
+}
+
+/* To all, or from all and back. */
+static void contact(struct bench_subject *s)
+{
+	struct fi_cq_tagged_entry e;
+	uint32_t k, next = 0;
+	ssize_t ret = 0;
+
+	while (to_finish) {
+		if (!look(&e)) {
+			k = (uint32_t)((struct contact *)e.op_context -
+				       contacts);
+			if (s->side && e.op_context == &contacts[k].rx)
+				ready[nready++] = k;
+			to_finish--;
+		}
+		for (; next < nready; next++) {
+			ret = send_number(s, ready[next]);
+			if (ret == -FI_EAGAIN)
+				break;
+			bench_fab_check("fi_tsend", ret);
+		}
+	}
+}
+
 /* ---- a batch ------------------------------------------------------------- */
 
 void bench_extra_begin(struct bench_subject *s, const struct bench_order *o)
@@ -153,6 +245,7 @@ void bench_extra_begin(struct bench_subject *s, const struct bench_order *o)
 	if (!held.info || o->kind == held_for)
 		return;
 	multi_close();
+	contacts_close();
 	bench_set_close(&held);
 }
 
@@ -160,10 +253,17 @@ void bench_extra_prepare(struct bench_subject *s, const struct bench_order *o)
 {
 	if (o->kind == BENCH_MULTI && !held.info)
 		multi_open(s);
+	else if (o->kind == BENCH_FIRST)
+		contacts_open(s, (uint32_t)o->bytes);
 	held_for = o->kind;
 }
 
 void bench_extra_work(struct bench_subject *s, const struct bench_order *o)
 {
-	multi(s, o);
+	if (o->kind == BENCH_MULTI)
+		multi(s, o);
+	else if (o->kind == BENCH_FIRST)
+		contact(s);
+	else
+		start_up(s, o);
 }

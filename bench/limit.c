@@ -11,6 +11,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -21,6 +22,7 @@ enum {
 	TCP_TOGETHER = 64,
 	TCP_HEADER_BYTES = 16, /* what a record adds to a tagged message */
 	COPY_CHUNK_BYTES = 64 * 1024,
+	OPEN_BYTES = 64 * 1024, /* of shared memory */
 };
 
 static int raw = -1; /* connected socket */
@@ -183,6 +185,80 @@ static void wakes(struct bench_subject *s, unsigned count)
 	}
 }
 
+static int listen_raw(struct bench_ctl *c)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(sin);
+
+	if (bind(fd, (void *)&sin, len) || listen(fd, 1) ||
+	    getsockname(fd, (void *)&sin, &len))
+		bench_die("listen", errno);
+	c->port = sin.sin_port;
+	return fd;
+}
+
+static void connect_raw(struct bench_ctl *c)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+				   .sin_port = c->port };
+
+	raw = socket(AF_INET, SOCK_STREAM, 0);
+	if (connect(raw, (void *)&sin, sizeof(sin)))
+		bench_die("connect", errno);
+}
+
+/* What an endpoint cannot do without: a socket to listen on, shared memory. */
+static void opens(unsigned count)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	while (count--) {
+		int fd = socket(AF_INET, SOCK_STREAM, 0);
+		int memory = memfd_create("bench", MFD_CLOEXEC);
+		void *at;
+
+		if (bind(fd, (void *)&sin, sizeof(sin)) || listen(fd, 1) ||
+		    ftruncate(memory, OPEN_BYTES))
+			bench_die("listen", errno);
+		at = mmap(NULL, OPEN_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_POPULATE, memory, 0);
+		if (at == MAP_FAILED)
+			bench_die("mmap", errno);
+		munmap(at, OPEN_BYTES);
+		close(memory);
+		close(fd);
+	}
+}
+
+/* A new connection each, and a byte there and back. */
+static void connections(struct bench_subject *s, unsigned count)
+{
+	int kept = raw, listener = -1;
+
+	if (!s->side)
+		listener = listen_raw(s->ctl);
+	bench_ctl_meet(s->ctl, s->side);
+	while (count--) {
+		if (s->side)
+			connect_raw(s->ctl);
+		else
+			raw = accept(listener, NULL, NULL);
+		if (s->side)
+			put(s->tx, 1);
+		get(s->rx, 1);
+		if (!s->side)
+			put(s->tx, 1);
+		close(raw);
+	}
+	if (!s->side)
+		close(listener);
+	raw = kept;
+}
+
 static void calls(unsigned count)
 {
 	while (count--)
@@ -210,37 +286,18 @@ void bench_limit_batch(struct bench_subject *s, const struct bench_order *o)
 	case BENCH_LIMIT_WAKE:
 		wakes(s, o->lcount);
 		break;
+	case BENCH_LIMIT_OPEN:
+		opens(o->lcount);
+		break;
+	case BENCH_LIMIT_CONNECT:
+		connections(s, o->lcount);
+		break;
 	case BENCH_LIMIT_CALL:
 		calls(o->lcount);
 		break;
 	default:
 		break;
 	}
-}
-
-static int listen_raw(struct bench_ctl *c)
-{
-	struct sockaddr_in sin = { .sin_family = AF_INET,
-				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	socklen_t len = sizeof(sin);
-
-	if (bind(fd, (void *)&sin, len) || listen(fd, 1) ||
-	    getsockname(fd, (void *)&sin, &len))
-		bench_die("listen", errno);
-	c->port = sin.sin_port;
-	return fd;
-}
-
-static void connect_raw(struct bench_ctl *c)
-{
-	struct sockaddr_in sin = { .sin_family = AF_INET,
-				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-				   .sin_port = c->port };
-
-	raw = socket(AF_INET, SOCK_STREAM, 0);
-	if (connect(raw, (void *)&sin, sizeof(sin)))
-		bench_die("connect", errno);
 }
 
 void bench_limit_open(struct bench_subject *s)

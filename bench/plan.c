@@ -284,28 +284,48 @@ static void matching(struct list *l, enum bench_tier tier)
 	}
 }
 
+/* A row of @order, one operation at a time. */
+static void single(struct list *l, enum bench_tier tier, const char *group,
+		   struct bench_order order)
+{
+	struct bench_row row = { .group = group, .tier = tier, .order = order };
+
+	row.order.window = 1;
+	add(l, &row);
+}
+
+static void contacts(struct list *l, enum bench_tier tier)
+{
+	struct bench_order order = { .kind = BENCH_START,
+				     .limit = BENCH_LIMIT_OPEN,
+				     .count = 1,
+				     .lcount = 8,
+				     .batches = 4 };
+	uint32_t n;
+
+	single(l, tier, "start-up", order);
+	order.kind = BENCH_FIRST;
+	order.limit = BENCH_LIMIT_CONNECT;
+	for (n = 1; n <= 16; n *= l->quick ? 16 : 4) {
+		order.bytes = order.count = n;
+		single(l, tier, "first", order);
+	}
+}
+
 static void others(struct list *l, enum bench_tier tier)
 {
-	struct bench_row row = {
-		.group = "empty",
-		.tier = tier,
-		.order = { .kind = BENCH_EMPTY,
-			   .limit = BENCH_LIMIT_CALL,
-			   .window = 1,
-			   .count = 1000,
-			   .lcount = 100 },
-	};
-
-	add(l, &row);
-	row.tier = tier == SHM ? BENCH_TIER_SHM_SLEEP : BENCH_TIER_TCP_SLEEP;
-	row.group = "wake";
-	row.order = (struct bench_order){ .kind = BENCH_WAKE,
-					  .limit = BENCH_LIMIT_WAKE,
-					  .bytes = 8,
-					  .window = 1,
-					  .count = 32,
-					  .lcount = 32 };
-	add(l, &row);
+	single(l, tier, "empty",
+	       (struct bench_order){ .kind = BENCH_EMPTY,
+				     .limit = BENCH_LIMIT_CALL,
+				     .count = 1000,
+				     .lcount = 100 });
+	single(l, tier == SHM ? BENCH_TIER_SHM_SLEEP : BENCH_TIER_TCP_SLEEP,
+	       "wake",
+	       (struct bench_order){ .kind = BENCH_WAKE,
+				     .limit = BENCH_LIMIT_WAKE,
+				     .bytes = 8,
+				     .count = 32,
+				     .lcount = 32 });
 }
 
 size_t bench_plan(struct bench_row **rows, const char *part, int quick)
@@ -321,6 +341,7 @@ size_t bench_plan(struct bench_row **rows, const char *part, int quick)
 		streams(&l, tiers[i]);
 		one_sided(&l, tiers[i]);
 		matching(&l, tiers[i]);
+		contacts(&l, tiers[i]);
 		others(&l, tiers[i]);
 	}
 	*rows = l.rows;

@@ -63,5 +63,8 @@ for tier in shm tcp; do
 	table $tier match 5 '*' >"$dir/$tier-match.dat"
 	draw $tier-match "Matching in reverse order, $tier" \
 		"posted receives" "ns per message" '$2' xy
+	table $tier first 4 1 >"$dir/$tier-first.dat"
+	draw $tier-first "First contact, $tier" "new endpoints at once" \
+		"us for each" '$2/1000' xy
 done
 rm -f "$dir"/*.dat

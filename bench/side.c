@@ -40,7 +40,7 @@ void bench_side_init(struct bench_subject *s, const char *path)
 /* Of a round trip half counts. */
 static int limit_halves(enum bench_limit limit)
 {
-	return limit != BENCH_LIMIT_TCP_STREAM && limit != BENCH_LIMIT_CALL;
+	return limit != BENCH_LIMIT_TCP_STREAM && limit < BENCH_LIMIT_OPEN;
 }
 
 static int work_halves(enum bench_kind kind)
@@ -82,14 +82,17 @@ static void carry_out(struct bench_subject *s, const struct bench_order *o)
 	struct bench_ctl *c = s->ctl;
 	struct bench_order line = { .limit = BENCH_LIMIT_LINE,
 				    .lcount = SIDE_LINES };
+	uint32_t i, batches = o->batches ? o->batches : BENCH_BATCHES;
 	double ns;
-	int i;
 
 	warm.count = o->window > 1 ? o->window : (o->count + 3) / 4;
-	bench_work_batch(s, &warm);
+	if (!o->batches)
+		bench_work_batch(s, &warm);
 	warm.lcount = (o->lcount + 3) / 4;
 	best_limit(s, &warm);
-	for (i = 0; i < BENCH_BATCHES; i++) {
+	if (!s->side)
+		memset(c->subject_ns, 0, sizeof(c->subject_ns));
+	for (i = 0; i < batches; i++) {
 		ns = limit(s, &line);
 		if (!s->side)
 			c->line_ns[i] = ns;

@@ -303,6 +303,8 @@ static void carry_out(struct bench_subject *s, const struct bench_order *o)
 		wake(s, o);
 		break;
 	case BENCH_MULTI:
+	case BENCH_START:
+	case BENCH_FIRST:
 		s->ops->work(s, o);
 		break;
 	default:
@@ -315,7 +317,7 @@ static int passive(const struct bench_order *o)
 {
 	return o->kind == BENCH_WRITE || o->kind == BENCH_READ ||
 	       o->kind == BENCH_FETCH_ADD || o->kind == BENCH_EMPTY ||
-	       o->kind == BENCH_UNEXPECTED;
+	       o->kind == BENCH_UNEXPECTED || o->kind == BENCH_START;
 }
 
 uint64_t bench_work_batch(struct bench_subject *s, const struct bench_order *o)
@@ -358,6 +360,8 @@ int bench_work_possible(const struct bench_subject *s,
 	case BENCH_FETCH_ADD:
 		return ops->fetch_add != NULL;
 	case BENCH_MULTI:
+	case BENCH_START:
+	case BENCH_FIRST:
 		return ops->work != NULL;
 	case BENCH_WAKE:
 		return ops->sleep_recv != NULL;
