@@ -75,12 +75,9 @@ void tdm_unacked_init(struct tdm_tcp *tcp)
 	tcp->unacked_timer.fired = timer_fired;
 }
 
-void tdm_unacked_join(struct tdm_conn *c)
+void tdm_unacked_watch(struct tdm_tcp *tcp)
 {
-	struct tdm_tcp *tcp = c->tcp;
-
-	tdm_list_append(&tcp->unacked, &c->unacked_node);
-	if (tdm_engine_watched(tcp->a.engine) && !tcp->unacked_timer.ev)
+	if (!tcp->unacked_timer.ev)
 		(void)tdm_loop_timer_arm(tcp->a.loop, &tcp->unacked_timer,
 					 LOOK_MS);
 }
@@ -94,7 +91,6 @@ void tdm_unacked_pass(struct tdm_tcp *tcp)
 void tdm_unacked_arm(struct tdm_tcp *tcp)
 {
 	look(tcp);
-	if (!tdm_list_empty(&tcp->unacked) && !tcp->unacked_timer.ev)
-		(void)tdm_loop_timer_arm(tcp->a.loop, &tcp->unacked_timer,
-					 LOOK_MS);
+	if (!tdm_list_empty(&tcp->unacked))
+		tdm_unacked_watch(tcp);
 }

@@ -11,14 +11,17 @@
 /* Prepare tcp->unacked and its timer. */
 void tdm_unacked_init(struct tdm_tcp *tcp);
 
-/* Add @c, which must not be in it, to tcp->unacked. */
-void tdm_unacked_join(struct tdm_conn *c);
+/* Arm the timer that looks at them while nobody polls, if it is not armed. */
+void tdm_unacked_watch(struct tdm_tcp *tcp);
 
 /* Called when @c has a send in ackq. */
 static inline void tdm_unacked_add(struct tdm_conn *c)
 {
-	if (tdm_unlikely(!tdm_list_linked(&c->unacked_node)))
-		tdm_unacked_join(c);
+	if (tdm_likely(tdm_list_linked(&c->unacked_node)))
+		return;
+	tdm_list_append(&c->tcp->unacked, &c->unacked_node);
+	if (tdm_engine_watched(c->tcp->a.engine))
+		tdm_unacked_watch(c->tcp);
 }
 
 /*
