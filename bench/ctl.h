@@ -44,6 +44,7 @@ enum bench_kind {
 	BENCH_MULTI,	  /* fi_send into buffers of FI_MULTI_RECV, as RATE */
 	BENCH_START,	  /* open and close all that an endpoint needs */
 	BENCH_FIRST,	  /* messages to endpoints that never had one */
+	BENCH_IDLE,	  /* EMPTY, endpoints contacted before are idle */
 	BENCH_WAKE,	  /* half round trip, both sides sleep in between */
 };
 

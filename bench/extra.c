@@ -20,6 +20,7 @@ enum {
 
 static struct bench_set held;
 static enum bench_kind held_for;
+static uint64_t held_peers;
 
 /* One completion of the set, if there is one: -1 if not. */
 static int look(struct fi_cq_tagged_entry *e)
@@ -237,12 +238,31 @@ static void contact(struct bench_subject *s)
 	}
 }
 
+/* ---- idle peers ---------------------------------------------------------- */
+
+/* All have had a message and have answered; now nothing happens. */
+static void idle_open(struct bench_subject *s, uint32_t peers)
+{
+	contacts_open(s, peers);
+	contact(s);
+	bench_ctl_meet(s->ctl, s->side);
+}
+
+static void idle(const struct bench_order *o)
+{
+	struct fi_cq_tagged_entry e;
+	uint32_t i;
+
+	for (i = 0; i < o->count; i++)
+		look(&e);
+}
+
 /* ---- a batch ------------------------------------------------------------- */
 
 void bench_extra_begin(struct bench_subject *s, const struct bench_order *o)
 {
 	(void)s;
-	if (!held.info || o->kind == held_for)
+	if (!held.info || (o->kind == held_for && o->bytes == held_peers))
 		return;
 	multi_close();
 	contacts_close();
@@ -255,7 +275,10 @@ void bench_extra_prepare(struct bench_subject *s, const struct bench_order *o)
 		multi_open(s);
 	else if (o->kind == BENCH_FIRST)
 		contacts_open(s, (uint32_t)o->bytes);
+	else if (o->kind == BENCH_IDLE && !held.info)
+		idle_open(s, (uint32_t)o->bytes);
 	held_for = o->kind;
+	held_peers = o->bytes;
 }
 
 void bench_extra_work(struct bench_subject *s, const struct bench_order *o)
@@ -264,6 +287,8 @@ void bench_extra_work(struct bench_subject *s, const struct bench_order *o)
 		multi(s, o);
 	else if (o->kind == BENCH_FIRST)
 		contact(s);
+	else if (o->kind == BENCH_IDLE)
+		idle(o);
 	else
 		start_up(s, o);
 }

@@ -306,9 +306,25 @@ static void contacts(struct list *l, enum bench_tier tier)
 	single(l, tier, "start-up", order);
 	order.kind = BENCH_FIRST;
 	order.limit = BENCH_LIMIT_CONNECT;
-	for (n = 1; n <= 16; n *= l->quick ? 16 : 4) {
+	for (n = 1; n <= (l->quick ? 1 : 16); n *= 4) {
 		order.bytes = order.count = n;
 		single(l, tier, "first", order);
+	}
+}
+
+static void idle_peers(struct list *l, enum bench_tier tier)
+{
+	static const uint16_t peers[] = { 0, 1, 10, 100, 250, 1000 };
+	struct bench_order order = { .kind = BENCH_IDLE,
+				     .limit = BENCH_LIMIT_CALL,
+				     .count = 1000,
+				     .lcount = 100 };
+	size_t i;
+
+	for (i = 0; i < sizeof(peers) / sizeof(*peers); i++) {
+		order.bytes = peers[i];
+		if (!l->quick || !peers[i] || peers[i] == 10)
+			single(l, tier, "idle", order);
 	}
 }
 
@@ -342,6 +358,7 @@ size_t bench_plan(struct bench_row **rows, const char *part, int quick)
 		one_sided(&l, tiers[i]);
 		matching(&l, tiers[i]);
 		contacts(&l, tiers[i]);
+		idle_peers(&l, tiers[i]);
 		others(&l, tiers[i]);
 	}
 	*rows = l.rows;

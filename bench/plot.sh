@@ -66,5 +66,8 @@ for tier in shm tcp; do
 	table $tier first 4 1 >"$dir/$tier-first.dat"
 	draw $tier-first "First contact, $tier" "new endpoints at once" \
 		"us for each" '$2/1000' xy
+	table $tier idle 4 1 >"$dir/$tier-idle.dat"
+	draw $tier-idle "fi_cq_read that finds nothing, $tier" "idle peers" \
+		"ns" '$2' y
 done
 rm -f "$dir"/*.dat

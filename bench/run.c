@@ -45,6 +45,7 @@ struct entrant {
 	struct bench_sample sample;
 	char why[BENCH_WHY_BYTES]; /* the sample is empty */
 	uint64_t spent;		   /* ns */
+	const char *failed_in;	   /* group of rows */
 	int dead, lives;
 };
 
@@ -153,7 +154,7 @@ static void start_all(const struct options *o)
 	}
 }
 
-static void fail(struct entrant *e, int err)
+static void fail(struct entrant *e, const struct bench_row *row, int err)
 {
 	if (err == ETIMEDOUT)
 		snprintf(e->why, sizeof(e->why), "no end within %d s",
@@ -163,18 +164,19 @@ static void fail(struct entrant *e, int err)
 	fprintf(stderr, "%s: %s\n", e->of->name, e->why);
 	e->sample.count = 0;
 	e->dead = 1;
+	e->failed_in = row->group;
 	stop(e);
 }
 
-static void run_order(struct entrant *e, const struct bench_order *order)
+static void run_order(struct entrant *e, const struct bench_row *row)
 {
 	uint64_t begun = bench_now();
 	int err, i;
 
-	err = bench_ctl_run(e->ctl, order, ORDER_SECONDS);
+	err = bench_ctl_run(e->ctl, &row->order, ORDER_SECONDS);
 	e->spent += bench_now() - begun;
 	if (err) {
-		fail(e, err);
+		fail(e, row, err);
 		return;
 	}
 	for (i = 0; i < BENCH_BATCHES; i++) {
@@ -192,12 +194,12 @@ static int takes_part(const struct entrant *e, const struct bench_row *row)
 	return (e->of->tiers & row->tier) != 0;
 }
 
-/* A new row: an entrant that failed in an earlier one is started again. */
-static void begin_row(struct entrant *e)
+/* A new row: an entrant that failed in another group is started again. */
+static void begin_row(struct entrant *e, const struct bench_row *row)
 {
 	e->sample.count = 0;
 	e->spent = 0;
-	if (e->dead && e->lives < LIVES) {
+	if (e->dead && e->lives < LIVES && strcmp(e->failed_in, row->group)) {
 		e->why[0] = 0;
 		start(e, e->of);
 	}
@@ -217,13 +219,13 @@ static void measure(const struct options *o, const struct bench_row *row)
 
 	for (i = 0; i < nentrants; i++) {
 		if (takes_part(&entrants[i], row))
-			begin_row(&entrants[i]);
+			begin_row(&entrants[i], row);
 	}
 	for (round = 0; round < o->rounds; round++) {
 		for (i = 0; i < nentrants; i++) {
 			if (takes_part(&entrants[i], row) &&
 			    goes_on(&entrants[i]))
-				run_order(&entrants[i], &row->order);
+				run_order(&entrants[i], row);
 		}
 	}
 	for (i = 0; i < nentrants; i++) {

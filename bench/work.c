@@ -305,6 +305,7 @@ static void carry_out(struct bench_subject *s, const struct bench_order *o)
 	case BENCH_MULTI:
 	case BENCH_START:
 	case BENCH_FIRST:
+	case BENCH_IDLE:
 		s->ops->work(s, o);
 		break;
 	default:
@@ -317,7 +318,8 @@ static int passive(const struct bench_order *o)
 {
 	return o->kind == BENCH_WRITE || o->kind == BENCH_READ ||
 	       o->kind == BENCH_FETCH_ADD || o->kind == BENCH_EMPTY ||
-	       o->kind == BENCH_UNEXPECTED || o->kind == BENCH_START;
+	       o->kind == BENCH_UNEXPECTED || o->kind == BENCH_START ||
+	       o->kind == BENCH_IDLE;
 }
 
 uint64_t bench_work_batch(struct bench_subject *s, const struct bench_order *o)
@@ -362,6 +364,7 @@ int bench_work_possible(const struct bench_subject *s,
 	case BENCH_MULTI:
 	case BENCH_START:
 	case BENCH_FIRST:
+	case BENCH_IDLE:
 		return ops->work != NULL;
 	case BENCH_WAKE:
 		return ops->sleep_recv != NULL;
