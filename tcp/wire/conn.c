@@ -114,7 +114,8 @@ void tdm_conn_set_state(struct tdm_conn *c, enum tdm_conn_state state)
 	TDM_DBG(EP_CTRL, "connection %s -> %s", states[c->state].name,
 		states[state].name);
 	c->state = (uint8_t)state;
-	c->entered_ns = tdm_os.now_ns();
+	if (c->setup)
+		c->setup->entered_ns = tdm_os.now_ns();
 }
 
 static void silent_readable(struct tdm_conn *c)
@@ -161,9 +162,10 @@ static int wanted(const struct tdm_conn *c)
 	return !tdm_list_empty(&c->sendq);
 }
 
-static void timer_fired(struct tdm_loop_timer *timer)
+void tdm_conn_timer(struct tdm_loop_timer *timer)
 {
-	struct tdm_conn *c = tdm_container_of(timer, struct tdm_conn, timer);
+	struct tdm_conn *c =
+		tdm_container_of(timer, struct tdm_setup, timer)->conn;
 
 	switch (c->state) {
 	case TDM_CONN_BACKOFF:
@@ -177,6 +179,7 @@ static void timer_fired(struct tdm_loop_timer *timer)
 		break;
 	case TDM_CONN_READY:
 	case TDM_CONN_CLOSING:
+		tdm_setup_free(c);
 		c->blocked = 0;
 		tdm_out_push(c);
 		break;
@@ -185,34 +188,51 @@ static void timer_fired(struct tdm_loop_timer *timer)
 	}
 }
 
-static struct tdm_list *bucket(struct tdm_tcp *tcp, const struct tdm_addr *addr)
+/* The head of the chain that a pair with the address @addr is in. */
+static struct tdm_conn **chain(const struct tdm_tcp *tcp,
+			       const struct tdm_addr *addr)
 {
 	return &tcp->bucket[tdm_addr_hash(addr) & (tcp->buckets - 1)];
 }
 
-/*
- * Make the address table larger when its chains get long; without memory they
- * stay long.
- */
+static void chain_add(struct tdm_conn *c)
+{
+	struct tdm_conn **head = chain(c->tcp, &c->addr);
+
+	c->next = *head;
+	*head = c;
+}
+
+/* Not 0: @c was in the table, and is not any more. */
+static int chain_del(struct tdm_conn *c)
+{
+	struct tdm_conn **at = chain(c->tcp, &c->addr);
+
+	while (*at && *at != c)
+		at = &(*at)->next;
+	if (!*at)
+		return 0;
+	*at = c->next;
+	return 1;
+}
+
+/* Keep the chains short; without memory they stay long. */
 static void grow(struct tdm_tcp *tcp)
 {
-	size_t n = tcp->buckets * 2, i;
-	struct tdm_list *fresh = malloc(n * sizeof(*fresh)), *pos;
+	size_t n = tcp->buckets * 2;
+	struct tdm_conn **fresh = calloc(n, sizeof(*fresh));
+	struct tdm_list *pos;
 
 	if (!fresh)
 		return;
-	for (i = 0; i < n; i++)
-		tdm_list_init(&fresh[i]);
 	free(tcp->bucket);
 	tcp->bucket = fresh;
 	tcp->buckets = n;
 	tdm_list_for_each(pos, &tcp->conns) {
 		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
 
-		if (c->mirrored)
-			continue;
-		tdm_list_init(&c->bucket);
-		tdm_list_append(bucket(tcp, &c->addr), &c->bucket);
+		if (!c->mirrored)
+			chain_add(c);
 	}
 }
 
@@ -235,40 +255,29 @@ struct tdm_conn *tdm_conn_new(struct tdm_tcp *tcp, const struct tdm_addr *addr)
 	if (!c)
 		return NULL;
 	c->tcp = tcp;
+	tdm_busy_init(c);
 	c->io.fd = -1;
 	c->io.ready = ready;
-	c->timer.fired = timer_fired;
 	c->addr = *addr;
 	tdm_conn_set_source(c, tdm_av_find(tcp->a.av, addr), 0);
-	c->tx_pass = UINT64_MAX;
+	c->tx_pass = UINT32_MAX;
 	tdm_list_init(&c->sendq);
-	tdm_list_init(&c->dataq);
 	tdm_list_init(&c->ackq);
-	tdm_list_init(&c->waitq);
-	tdm_list_init(&c->ctlq);
-	tdm_list_init(&c->rxs);
 	tdm_list_init(&c->flush_node);
 	tdm_list_init(&c->ack_node);
-	tdm_list_init(&c->again_node);
 	tdm_list_init(&c->unacked_node);
 	tdm_list_init(&c->all);
-	tdm_list_init(&c->bucket);
 	tdm_list_append(&tcp->conns, &c->all);
 	return c;
 }
 
 struct tdm_conn *tdm_conn_find(struct tdm_tcp *tcp, const struct tdm_addr *addr)
 {
-	struct tdm_list *head = bucket(tcp, addr), *pos;
+	struct tdm_conn *c = *chain(tcp, addr);
 
-	tdm_list_for_each(pos, head) {
-		struct tdm_conn *c =
-			tdm_list_entry(pos, struct tdm_conn, bucket);
-
-		if (tdm_addr_equal(&c->addr, addr))
-			return c;
-	}
-	return NULL;
+	while (c && !tdm_addr_equal(&c->addr, addr))
+		c = c->next;
+	return c;
 }
 
 struct tdm_conn *tdm_conn_get(struct tdm_tcp *tcp, const struct tdm_addr *addr,
@@ -280,7 +289,7 @@ struct tdm_conn *tdm_conn_get(struct tdm_tcp *tcp, const struct tdm_addr *addr,
 		c = tdm_conn_new(tcp, addr);
 		if (!c)
 			return NULL;
-		tdm_list_append(bucket(tcp, addr), &c->bucket);
+		chain_add(c);
 		if (++tcp->pairs > tcp->buckets)
 			grow(tcp);
 	}
@@ -305,9 +314,7 @@ void tdm_conn_close_fd(struct tdm_conn *c)
 	c->io.fd = -1;
 	c->tcp->open--;
 	c->blocked = 0;
-	c->greeting_len = 0;
-	free(c->greeting);
-	c->greeting = NULL;
+	tdm_setup_forget_greeting(c);
 	tdm_out_free(c);
 }
 
@@ -324,35 +331,37 @@ void tdm_conn_watch(struct tdm_conn *c, int events)
 static int over(struct tdm_conn *c, uint64_t now)
 {
 	return tdm_env.conn_timeout_ms &&
-	       now - c->since_ns >= tdm_env.conn_timeout_ms * 1000000ull;
+	       now - c->setup->since_ns >= tdm_env.conn_timeout_ms * 1000000ull;
 }
 
 void tdm_conn_retry(struct tdm_conn *c, int err)
 {
 	uint64_t now = tdm_os.now_ns();
+	struct tdm_setup *s = c->setup;
 	unsigned ms;
 
+	assert(s);
 	if (c->state == TDM_CONN_GREETING &&
-	    now - c->entered_ns > GREETING_LONG_NS)
-		c->since_ns = now;
+	    now - s->entered_ns > GREETING_LONG_NS)
+		s->since_ns = now;
 	tdm_conn_close_fd(c);
-	tdm_loop_timer_disarm(&c->timer);
-	c->why = err;
+	tdm_loop_timer_disarm(&s->timer);
+	s->why = err;
 	if (wanted(c) && over(c, now)) {
 		TDM_CONN_INFO(c, "cannot be reached by tcp: %s",
 			      fi_strerror(err));
 		tdm_conn_fail(c, err, 0);
 		return;
 	}
-	c->backoff_ms = (unsigned)tdm_clamp(c->backoff_ms * 2ull,
+	s->backoff_ms = (unsigned)tdm_clamp(s->backoff_ms * 2ull,
 					    BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
 	/*
 	 * A random back-off, so that two sides do not collide again and again.
 	 */
 	c->tcp->dice = c->tcp->dice * 1664525u + 1013904223u;
-	ms = c->backoff_ms - (c->tcp->dice >> 16) % (c->backoff_ms / 2);
+	ms = s->backoff_ms - (c->tcp->dice >> 16) % (s->backoff_ms / 2);
 	tdm_conn_set_state(c, TDM_CONN_BACKOFF);
-	if (tdm_loop_timer_arm(c->tcp->a.loop, &c->timer, ms))
+	if (tdm_loop_timer_arm(c->tcp->a.loop, &s->timer, ms))
 		tdm_conn_fail(c, FI_ENOMEM, 0);
 }
 
@@ -362,9 +371,11 @@ int tdm_conn_probe(struct tdm_conn *c)
 
 	tdm_assert_held(c->tcp->a.engine->lock);
 	if (c->state == TDM_CONN_IDLE) {
+		if (!tdm_setup_get(c))
+			return -FI_EAGAIN;
 		now = tdm_os.now_ns();
-		if (now - c->entered_ns > PROBE_GAP_NS)
-			c->since_ns = 0;
+		if (now - c->setup->entered_ns > PROBE_GAP_NS)
+			c->setup->since_ns = 0;
 		tdm_hello_connect(c);
 	}
 	if (c->state == TDM_CONN_CONNECTING)
@@ -384,10 +395,11 @@ int tdm_conn_probe(struct tdm_conn *c)
 	}
 	now = tdm_os.now_ns();
 	if (over(c, now)) {
-		c->since_ns = now;
-		return c->why == FI_ECONNREFUSED ? -FI_ETIMEDOUT : -c->why;
+		c->setup->since_ns = now;
+		return c->setup->why == FI_ECONNREFUSED ? -FI_ETIMEDOUT :
+							  -c->setup->why;
 	}
-	return c->why == FI_ECONNREFUSED ? -FI_ECONNREFUSED : -FI_EAGAIN;
+	return c->setup->why == FI_ECONNREFUSED ? -FI_ECONNREFUSED : -FI_EAGAIN;
 }
 
 /* Take @c off all lists except those of its own operations. */
@@ -395,16 +407,13 @@ static void unlink_conn(struct tdm_conn *c)
 {
 	struct tdm_tcp *tcp = c->tcp;
 
-	tdm_loop_timer_disarm(&c->timer);
 	tdm_conn_close_fd(c);
+	tdm_setup_free(c);
 	if (tcp->stage->stalled == c)
 		tcp->stage->stalled = NULL;
-	if (tdm_list_linked(&c->bucket))
-		tcp->pairs--;
-	tdm_list_del(&c->bucket);
+	tcp->pairs -= (size_t)chain_del(c);
 	tdm_list_del(&c->flush_node);
 	tdm_list_del(&c->ack_node);
-	tdm_list_del(&c->again_node);
 	tdm_list_del(&c->unacked_node);
 	tdm_list_del(&c->all);
 	tdm_list_append(&tcp->dead, &c->all);
@@ -448,9 +457,7 @@ void tdm_conn_free(struct tdm_conn *c)
 	tdm_credit_end(c, 0);
 	tdm_rx_free_all(c);
 	tdm_list_del(&c->all);
-	tdm_ids_fini(&c->ids);
-	tdm_ids_fini(&c->rids);
-	free(c->more);
+	tdm_busy_free(c);
 	free(c);
 }
 
@@ -461,7 +468,7 @@ void tdm_conn_reap(struct tdm_tcp *tcp)
 	tdm_list_for_each_safe(pos, tmp, &tcp->dead) {
 		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
 
-		if (tdm_list_empty(&c->rxs))
+		if (tdm_list_empty(&c->busy->rxs))
 			tdm_conn_free(c);
 	}
 }

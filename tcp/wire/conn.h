@@ -17,9 +17,8 @@ static inline int tdm_conn_live(const struct tdm_conn *c)
  */
 static inline void tdm_conn_again(struct tdm_conn *c)
 {
-	if (tdm_list_linked(&c->again_node))
-		return;
-	tdm_list_append(&c->tcp->again, &c->again_node);
+	c->again = 1;
+	c->tcp->again = 1;
 	tdm_tcp_nudge(c->tcp);
 }
 

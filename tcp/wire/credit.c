@@ -199,7 +199,7 @@ void tdm_credit_end(struct tdm_conn *c, int lost)
 	c->tcp->held->bytes -= c->reserved;
 	c->reserved = 0;
 	c->given = 0;
-	tdm_list_for_each(n, &c->rxs) {
+	tdm_list_for_each(n, &c->busy->rxs) {
 		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
 
 		keep(rx, rx->charge);
@@ -207,7 +207,7 @@ void tdm_credit_end(struct tdm_conn *c, int lost)
 	}
 	if (!lost)
 		return;
-	tdm_list_for_each_safe(n, tmp, &c->rxs) {
+	tdm_list_for_each_safe(n, tmp, &c->busy->rxs) {
 		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
 
 		if (rx->announced && rx->state == TDM_RX_WAITING &&

@@ -116,13 +116,14 @@ static void connect_failed(struct tdm_conn *c, int err)
 /* Let the attempt end when the connect time-out has passed. */
 static void arm_deadline(struct tdm_conn *c)
 {
-	uint64_t gone = (tdm_os.now_ns() - c->since_ns) / 1000000, left;
+	uint64_t gone = (tdm_os.now_ns() - c->setup->since_ns) / 1000000, left;
 
 	if (!tdm_env.conn_timeout_ms)
 		return;
 	left = gone < tdm_env.conn_timeout_ms ? tdm_env.conn_timeout_ms - gone :
 						1;
-	if (tdm_loop_timer_arm(c->tcp->a.loop, &c->timer, (unsigned)left))
+	if (tdm_loop_timer_arm(c->tcp->a.loop, &c->setup->timer,
+			       (unsigned)left))
 		TDM_INFO(EP_CTRL, "no memory for the connect timer");
 }
 
@@ -130,8 +131,12 @@ void tdm_hello_connect(struct tdm_conn *c)
 {
 	int fd, err;
 
-	if (!c->since_ns)
-		c->since_ns = tdm_os.now_ns();
+	if (!tdm_setup_get(c)) {
+		tdm_conn_fail(c, FI_ENOMEM, 0);
+		return;
+	}
+	if (!c->setup->since_ns)
+		c->setup->since_ns = tdm_os.now_ns();
 	fd = tdm_os.socket(c->addr.u.sa.sa_family,
 			   SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0) {
@@ -186,12 +191,12 @@ void tdm_hello_connected(struct tdm_conn *c)
 		connect_failed(c, err);
 		return;
 	}
-	tdm_loop_timer_disarm(&c->timer);
+	tdm_setup_disarm(c);
 	if (!tdm_list_empty(&c->sendq)) {
 		tdm_hello_greet(c);
 		return;
 	}
-	c->backoff_ms = 0;
+	c->setup->backoff_ms = 0;
 	tdm_conn_set_state(c, TDM_CONN_SILENT);
 	tdm_conn_watch(c, TDM_LOOP_READ);
 }
@@ -274,7 +279,7 @@ static int seal_hello(struct tdm_conn *c)
 	int ret = key ? tdm_prove_hello(key, p, NULL) : -FI_EKEYREJECTED;
 
 	if (!ret)
-		memcpy(c->greeting + TDM_WIRE_GREETING_BYTES, p,
+		memcpy(c->setup->greeting + TDM_WIRE_GREETING_BYTES, p,
 		       TDM_WIRE_GREETING_BYTES);
 	return ret;
 }
@@ -283,9 +288,9 @@ void tdm_hello_greet(struct tdm_conn *c)
 {
 	int keyed = c->tcp->a.keys != NULL, ret;
 
-	c->proving = 0;
-	c->greeting = malloc((keyed ? 2 : 1) * TDM_WIRE_GREETING_BYTES);
-	ret = c->greeting ? write_hello(c, NULL) : -FI_ENOMEM;
+	c->setup->proving = 0;
+	c->setup->greeting = malloc((keyed ? 2 : 1) * TDM_WIRE_GREETING_BYTES);
+	ret = c->setup->greeting ? write_hello(c, NULL) : -FI_ENOMEM;
 	if (!ret && keyed)
 		ret = seal_hello(c);
 	if (ret) {
@@ -303,12 +308,7 @@ void tdm_hello_greet(struct tdm_conn *c)
  */
 static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
-	tdm_loop_timer_disarm(&c->timer);
-	free(c->greeting);
-	c->greeting = NULL;
-	c->greeting_len = 0;
-	c->since_ns = 0;
-	c->backoff_ms = 0;
+	tdm_setup_free(c);
 	memcpy(c->id, g->id, sizeof(c->id));
 	c->window = g->credit;
 	c->full = !g->credit;
@@ -380,7 +380,7 @@ static void confirmed(struct tdm_conn *c)
 	n = tdm_os.recv(c->io.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n <= 0 || tdm_wire_greeting_decode(c->greeting, &g)) {
+	if (n <= 0 || tdm_wire_greeting_decode(c->setup->greeting, &g)) {
 		tdm_conn_retry(c, no_answer(c));
 		return;
 	}
@@ -394,8 +394,9 @@ static void prove(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
 	const struct tdm_auth_key *key = key_of(c);
 
-	if (!key || !tdm_prove_check(key, c->greeting,
-				     c->greeting + TDM_WIRE_GREETING_BYTES)) {
+	if (!key ||
+	    !tdm_prove_check(key, c->setup->greeting,
+			     c->setup->greeting + TDM_WIRE_GREETING_BYTES)) {
 		TDM_CONN_INFO(c, "the peer does not know the key");
 		tdm_conn_retry(c, FI_EKEYREJECTED);
 		return;
@@ -406,7 +407,7 @@ static void prove(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 		tdm_conn_retry(c, FI_ENOMEM);
 		return;
 	}
-	c->proving = 1;
+	c->setup->proving = 1;
 	tdm_out_push(c);
 }
 
@@ -415,12 +416,12 @@ void tdm_hello_answer(struct tdm_conn *c)
 	struct tdm_wire_greeting g;
 	ssize_t n;
 
-	if (c->proving) {
+	if (c->setup->proving) {
 		confirmed(c);
 		return;
 	}
-	n = tdm_os.recv(c->io.fd, c->greeting + c->greeting_len,
-			TDM_WIRE_GREETING_BYTES - c->greeting_len,
+	n = tdm_os.recv(c->io.fd, c->setup->greeting + c->setup->greeting_len,
+			TDM_WIRE_GREETING_BYTES - c->setup->greeting_len,
 			MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -428,12 +429,12 @@ void tdm_hello_answer(struct tdm_conn *c)
 		tdm_conn_retry(c, no_answer(c));
 		return;
 	}
-	c->greeting_len += (uint8_t)n;
-	if (!tdm_wire_is_greeting(c->greeting, c->greeting_len))
+	c->setup->greeting_len += (uint8_t)n;
+	if (!tdm_wire_is_greeting(c->setup->greeting, c->setup->greeting_len))
 		goto stranger;
-	if (c->greeting_len < TDM_WIRE_GREETING_BYTES)
+	if (c->setup->greeting_len < TDM_WIRE_GREETING_BYTES)
 		return;
-	if (tdm_wire_greeting_decode(c->greeting, &g))
+	if (tdm_wire_greeting_decode(c->setup->greeting, &g))
 		goto stranger;
 	if (g.kind == TDM_WIRE_REJECT) {
 		rejected(c, &g);

@@ -72,7 +72,7 @@ static int keepable(const struct tdm_conn *c)
 	uint64_t sum = 0;
 	struct tdm_list *n;
 
-	tdm_list_for_each(n, &c->rxs) {
+	tdm_list_for_each(n, &c->busy->rxs) {
 		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
 
 		sum += rx->charge + rx->kept;
@@ -87,10 +87,11 @@ static int keepable(const struct tdm_conn *c)
 static int over(const struct tdm_conn *c)
 {
 	return c->tcp->stage->stalled != c && !c->borrow && !c->cur &&
-	       !c->left && !c->head_len && !c->rts && !c->announced &&
-	       tdm_list_empty(&c->ackq) && tdm_list_empty(&c->waitq) &&
-	       tdm_list_empty(&c->dataq) && tdm_list_empty(&c->ctlq) &&
-	       keepable(c);
+	       !c->left && !c->head_len && !c->busy->rts &&
+	       !c->busy->announced && tdm_list_empty(&c->ackq) &&
+	       tdm_list_empty(&c->busy->waitq) &&
+	       tdm_list_empty(&c->busy->dataq) &&
+	       tdm_list_empty(&c->busy->ctlq) && keepable(c);
 }
 
 /*
@@ -127,21 +128,17 @@ static void forget_session(struct tdm_conn *c)
 	c->charged = 0;
 	c->freed = 0;
 	c->leaving = 0;
-	c->left_at = NULL;
 	c->injected = 0;
 	c->told = 0;
-	c->rts = 0;
 	c->heard = 0;
 	c->rx_seq = 0;
-	c->more_count = 0;
 	c->ack_seq = 0;
 	c->thirsty = 0;
 	c->rx_charged = 0;
 	c->rx_freed = 0;
 	c->ack_freed = 0;
 	c->ack_bytes = 0;
-	tdm_ids_fini(&c->ids);
-	tdm_ids_fini(&c->rids);
+	tdm_busy_forget(c);
 }
 
 void tdm_idle_close_now(struct tdm_conn *c)
@@ -156,11 +153,11 @@ void tdm_idle_close_now(struct tdm_conn *c)
 		return;
 	}
 	TDM_CONN_INFO(c, "the connection rests");
-	tdm_loop_timer_disarm(&c->timer);
+	tdm_setup_free(c);
 	tdm_conn_close_fd(c);
 	tdm_list_del(&c->flush_node);
 	tdm_list_del(&c->ack_node);
-	tdm_list_del(&c->again_node);
+	c->again = 0;
 	tdm_list_del(&c->unacked_node);
 	forget_session(c);
 	tdm_conn_set_state(c, TDM_CONN_IDLE);

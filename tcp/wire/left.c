@@ -10,7 +10,7 @@
  *  1. Announced injects are sent before the others; the order of the messages
  *     is that of their EAGER and RTS, as always.
  *  2. LEFT names announcements in the order in which they were made, so that the
- *     peer finds all of them in one pass over its list, conn->left_at.
+ *     peer finds all of them in one pass over its list, busy->left_at.
  *  3. The peer's account bounds the payload that it keeps (tdm_held_keeps()). A
  *     message beyond that stays an announcement, or is dropped.
  *
@@ -50,14 +50,14 @@ void tdm_left_begin(struct tdm_conn *c)
 	    (c->injected <= c->acked || !(c->out || tdm_left_in_flight(c))))
 		return;
 	c->leaving = TDM_WIRE_F_LEFT;
-	tdm_list_for_each_safe(n, tmp, &c->waitq) {
+	tdm_list_for_each_safe(n, tmp, &c->busy->waitq) {
 		struct tdm_tx *op = tdm_list_entry(n, struct tdm_tx, node);
 
 		if (op->state != TDM_TX_CTS || op->dead)
 			continue;
 		tdm_tx_set_state(op, TDM_TX_LEFT);
 		tdm_list_del(&op->node);
-		tdm_list_append(&c->dataq, &op->node);
+		tdm_list_append(&c->busy->dataq, &op->node);
 	}
 }
 
@@ -85,7 +85,7 @@ int tdm_left_commit(struct tdm_conn *c, struct tdm_tx *op)
 	 */
 	tdm_tx_set_state(op, TDM_TX_DONE);
 	tdm_list_del(&op->node);
-	tdm_list_append(&c->waitq, &op->node);
+	tdm_list_append(&c->busy->waitq, &op->node);
 	return 1;
 }
 
@@ -94,16 +94,17 @@ int tdm_left_commit(struct tdm_conn *c, struct tdm_tx *op)
 /* Returns the tdm_rx of announcement number @turn, or NULL if it has ended. */
 static struct tdm_rx *find(struct tdm_conn *c, uint64_t turn)
 {
-	struct tdm_list *pos = c->left_at ? c->left_at : c->rxs.next;
+	struct tdm_list *pos = c->busy->left_at ? c->busy->left_at :
+						  c->busy->rxs.next;
 	struct tdm_rx *rx = NULL;
 
-	for (; pos != &c->rxs; pos = pos->next) {
+	for (; pos != &c->busy->rxs; pos = pos->next) {
 		rx = tdm_list_entry(pos, struct tdm_rx, node);
 		if (rx->turn >= turn)
 			break;
 	}
-	c->left_at = pos;
-	return pos != &c->rxs && rx->turn == turn ? rx : NULL;
+	c->busy->left_at = pos;
+	return pos != &c->busy->rxs && rx->turn == turn ? rx : NULL;
 }
 
 /*
@@ -121,7 +122,7 @@ static int keep(struct tdm_rx *rx)
 		return 1;
 	}
 	rx->buf = buf;
-	rx->conn->announced--;
+	rx->conn->busy->announced--;
 	return 0;
 }
 
@@ -132,7 +133,7 @@ static void take_back(struct tdm_rx *rx)
 		return;
 	tdm_list_del(&rx->ctl);
 	rx->answer = 0;
-	rx->conn->announced--;
+	rx->conn->busy->announced--;
 }
 
 int tdm_rx_left(struct tdm_conn *c, const struct tdm_wire_rec *rec)
@@ -142,7 +143,7 @@ int tdm_rx_left(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 
 	if (rec->total >= c->heard)
 		return -TDM_WIRE_E_ID;
-	rx = find(c, rec->total + 1);
+	rx = tdm_list_empty(&c->busy->rxs) ? NULL : find(c, rec->total + 1);
 	/* The message was cancelled, discarded or refused. */
 	if (!rx || (rx->state != TDM_RX_WAITING && rx->state != TDM_RX_PLACING))
 		return 0;

@@ -66,7 +66,7 @@ struct tdm_tx {
 	uint8_t has_id;
 	/* 1: a reply to the peer */
 	uint8_t reply;
-	uint8_t slow;	    /* counted in conn->slow */
+	uint8_t slow;	    /* counted in busy->slow */
 	uint8_t counted;    /* in tcp->tx_used */
 	uint8_t status;	    /* of a reply, enum tdm_wire_status */
 	uint16_t rx_ctx;    /* TDM_TO_CTX in flags: the target's context */
@@ -126,8 +126,8 @@ static inline const struct iovec *tdm_tx_iov(const struct tdm_tx *op)
 
 /* A message being received that could not be completed where it was parsed. */
 struct tdm_rx {
-	struct tdm_list node;  /* conn->rxs */
-	struct tdm_list ctl;   /* conn->ctlq: CTS or DONE to be sent */
+	struct tdm_list node;  /* busy->rxs */
+	struct tdm_list ctl;   /* busy->ctlq: CTS or DONE to be sent */
 	struct tdm_conn *conn; /* stays allocated while it has any tdm_rx */
 	struct fi_peer_rx_entry *entry;
 	uint8_t *buf;	 /* unexpected payload, owned, or NULL */

@@ -17,7 +17,7 @@
  *  2. blocked: the kernel refused bytes; the socket is watched for write or
  *     the timer runs, and no system call is made before either.
  *  3. A send that fails for good does not end the connection at once: bytes
- *     that the peer had sent before are read first (tx_err, the again list).
+ *     that the peer had sent before are read first (tx_err, tdm_conn_again()).
  */
 #include "tcp/wire/out.h"
 
@@ -105,11 +105,11 @@ static size_t borrowed(const struct tdm_conn *c, struct iovec *out, size_t max)
 {
 	static const uint8_t zeros[4096];
 	const struct tdm_tx *op = c->borrow;
-	size_t left = c->borrow_end - c->borrow_off, n = 0;
+	size_t left = c->busy->borrow_end - c->busy->borrow_off, n = 0;
 
 	if (tdm_likely(!op->entry || !c->tcp->rma->revoked(op->entry)))
 		return tdm_iov_slice(out, max, tdm_tx_iov(op), op->count,
-				     c->borrow_off, left);
+				     c->busy->borrow_off, left);
 	for (; left && n < max; n++) {
 		out[n].iov_base = (void *)(uintptr_t)zeros;
 		out[n].iov_len = tdm_min(left, sizeof(zeros));
@@ -152,8 +152,8 @@ static void advance(struct tdm_conn *c, size_t n)
 	n -= k;
 	if (!c->borrow)
 		return;
-	c->borrow_off += n;
-	if (c->borrow_off == c->borrow_end)
+	c->busy->borrow_off += n;
+	if (c->busy->borrow_off == c->busy->borrow_end)
 		tdm_tx_borrowed_sent(c);
 }
 
@@ -169,8 +169,9 @@ static void refused(struct tdm_conn *c, int err)
 		block(c);
 		return;
 	}
-	if ((err == ENOBUFS || err == ENOMEM) &&
-	    !tdm_loop_timer_arm(c->tcp->a.loop, &c->timer, NO_MEMORY_MS)) {
+	if ((err == ENOBUFS || err == ENOMEM) && tdm_setup_get(c) &&
+	    !tdm_loop_timer_arm(c->tcp->a.loop, &c->setup->timer,
+				NO_MEMORY_MS)) {
 		c->blocked = 1;
 		return;
 	}
@@ -206,7 +207,8 @@ void tdm_out_push(struct tdm_conn *c)
 			return;
 		}
 		all = tdm_out_bytes(c) +
-		      (c->borrow ? c->borrow_end - c->borrow_off : 0);
+		      (c->borrow ? c->busy->borrow_end - c->busy->borrow_off :
+				   0);
 		n = put(c);
 		if (tdm_unlikely(n < 0)) {
 			if (errno == EINTR)
@@ -226,11 +228,11 @@ void tdm_out_push(struct tdm_conn *c)
 
 void tdm_out_kick(struct tdm_conn *c)
 {
-	if (c->tx_pass == c->tcp->pass) {
+	if (c->tx_pass == (uint32_t)c->tcp->pass) {
 		tdm_out_later(c);
 		return;
 	}
-	c->tx_pass = c->tcp->pass;
+	c->tx_pass = (uint32_t)c->tcp->pass;
 	tdm_out_push(c);
 }
 
@@ -246,7 +248,7 @@ void tdm_out_message(struct tdm_conn *c, uint64_t flags)
 		return;
 	if (c->borrow || c->out->tail - c->out->head >= TDM_TCP_FLUSH_BYTES ||
 	    c->out->msgs >= FLUSH_MSGS || last) {
-		c->tx_pass = c->tcp->pass;
+		c->tx_pass = (uint32_t)c->tcp->pass;
 		tdm_out_push(c);
 	} else if (flags & FI_MORE) {
 		tdm_out_later(c);

@@ -70,9 +70,9 @@ int tdm_prove_check(const struct tdm_auth_key *key, const uint8_t *p,
 
 int tdm_prove_last(struct tdm_conn *c, const struct tdm_auth_key *key)
 {
-	const uint8_t *own = c->greeting + TDM_WIRE_GREETING_BYTES;
+	const uint8_t *own = c->setup->greeting + TDM_WIRE_GREETING_BYTES;
 	const struct tdm_auth_text text = { own, TDM_WIRE_GREETING_BYTES,
-					    c->greeting,
+					    c->setup->greeting,
 					    TDM_WIRE_GREETING_BYTES };
 	struct tdm_out *out = tdm_out_room(c, TDM_AUTH_PROOF_BYTES);
 	int ret;

@@ -6,7 +6,7 @@
  *
  * Invariant: no record comes between the RANGEs and their operation: all are
  * written to the transmit buffer together. A record that is handled again,
- * after a lack of memory, finds c->more unchanged.
+ * after a lack of memory, finds c->busy->more unchanged.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,13 +50,16 @@ int tdm_rx_range(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	struct fi_rma_iov *range;
 
-	if (c->more_count == TDM_RMA_IOV_LIMIT - 1)
+	if (c->busy->more_count == TDM_RMA_IOV_LIMIT - 1)
 		return -TDM_WIRE_E_STATE;
-	if (!c->more)
-		c->more = calloc(TDM_RMA_IOV_LIMIT - 1, sizeof(*c->more));
-	if (!c->more)
+	if (tdm_busy_need(c))
 		return -TDM_RX_NO_MEMORY;
-	range = &c->more[c->more_count++];
+	if (!c->busy->more)
+		c->busy->more =
+			calloc(TDM_RMA_IOV_LIMIT - 1, sizeof(*c->busy->more));
+	if (!c->busy->more)
+		return -TDM_RX_NO_MEMORY;
+	range = &c->busy->more[c->busy->more_count++];
 	range->key = rec->key;
 	range->addr = rec->addr;
 	range->len = rec->total;

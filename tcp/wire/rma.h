@@ -14,8 +14,8 @@
 int tdm_tx_read(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 
 /*
- * Carry out a peer's ATOMIC; the caller has counted it in c->announced. Returns
- * 0 or -TDM_RX_NO_MEMORY.
+ * Carry out a peer's ATOMIC; the caller has counted it in busy->announced.
+ * Returns 0 or -TDM_RX_NO_MEMORY.
  */
 int tdm_tx_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		  const void *operands);

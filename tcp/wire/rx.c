@@ -3,7 +3,7 @@
  * Input of a connection: splits bytes into records and calls their handlers.
  *
  * A record is a header and its payload. Headers are decoded in the staging
- * buffer of the loop, or in c->head when they arrive in pieces; payload
+ * buffer of the loop, or in c->busy->head when they arrive in pieces; payload
  * goes to its place as it arrives: from the staging buffer, or, when much is
  * missing, directly from the kernel, while the bytes after it go to the staging
  * buffer. So a connection buffers no input but a part of a header.
@@ -62,7 +62,7 @@ void tdm_rx_ack_due(struct tdm_conn *c)
 
 	if (tdm_list_linked(&c->ack_node))
 		return;
-	c->ack_pass = tcp->pass;
+	c->ack_pass = (uint32_t)tcp->pass;
 	tdm_list_append(&tcp->acks, &c->ack_node);
 	tdm_tcp_nudge(tcp);
 }
@@ -224,7 +224,7 @@ static void withdrawn(struct tdm_conn *c, uint32_t id)
 	struct tdm_list_ends ends;
 	struct tdm_list *n;
 
-	tdm_list_ends_init(&ends, &c->rxs);
+	tdm_list_ends_init(&ends, &c->busy->rxs);
 	while ((n = tdm_list_ends_next(&ends))) {
 		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
 
@@ -298,7 +298,7 @@ static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 }
 
 /*
- * Complete the header in c->head from @p[n]. Returns the bytes taken; *@head
+ * Complete the header in busy->head from @p[n]. Returns the bytes taken; *@head
  * is its length when it is complete, else 0.
  */
 static int complete_head(struct tdm_conn *c, const uint8_t *p, size_t n,
@@ -308,19 +308,21 @@ static int complete_head(struct tdm_conn *c, const uint8_t *p, size_t n,
 	int need = TDM_WIRE_PREFIX_BYTES;
 
 	*head = 0;
+	if (tdm_busy_need(c))
+		return -TDM_RX_NO_MEMORY;
 	if (c->head_len < TDM_WIRE_PREFIX_BYTES) {
 		k = tdm_min(n, TDM_WIRE_PREFIX_BYTES - c->head_len);
-		memcpy(c->head + c->head_len, p, k);
+		memcpy(c->busy->head + c->head_len, p, k);
 		c->head_len += (uint8_t)k;
 		took = k;
 		if (c->head_len < TDM_WIRE_PREFIX_BYTES)
 			return (int)took;
 	}
-	need = tdm_wire_head_bytes(c->head);
+	need = tdm_wire_head_bytes(c->busy->head);
 	if (need < 0)
 		return need;
 	k = tdm_min(n - took, (size_t)need - c->head_len);
-	memcpy(c->head + c->head_len, p + took, k);
+	memcpy(c->busy->head + c->head_len, p + took, k);
 	c->head_len += (uint8_t)k;
 	took += k;
 	if (c->head_len == need)
@@ -338,6 +340,7 @@ static int record(struct tdm_conn *c, const uint8_t *p, size_t n, int *used)
 	const uint8_t *at = p;
 	int took, head, ret;
 
+	*used = 0;
 	if (tdm_likely(!c->head_len && n >= TDM_WIRE_PREFIX_BYTES)) {
 		head = tdm_wire_head_bytes(p);
 		if (head < 0)
@@ -347,7 +350,7 @@ static int record(struct tdm_conn *c, const uint8_t *p, size_t n, int *used)
 			took = complete_head(c, p, n, &head);
 	} else {
 		took = complete_head(c, p, n, &head);
-		at = c->head;
+		at = c->busy->head;
 	}
 	if (took < 0 || !head)
 		return took;
@@ -355,8 +358,7 @@ static int record(struct tdm_conn *c, const uint8_t *p, size_t n, int *used)
 	ret = tdm_wire_decode(at, &rec);
 	if (!ret)
 		ret = handle(c, &rec, p + took, n - (size_t)took);
-	*used = 0;
-	if (tdm_unlikely(ret == -TDM_RX_NO_MEMORY && at == c->head)) {
+	if (tdm_unlikely(ret == -TDM_RX_NO_MEMORY && at == c->busy->head)) {
 		c->head_len = (uint8_t)head;
 		*used = took;
 	}
@@ -472,7 +474,7 @@ static void adapt(struct tdm_conn *c, size_t n, unsigned records)
 		c->read_bytes = TDM_STAGE_BYTES;
 }
 
-/* Handle the complete header in c->head, which alone is left. */
+/* Handle the complete header in c->busy->head, which alone is left. */
 static void resume_head(struct tdm_conn *c)
 {
 	int used, k = record(c, c->tcp->stage->bytes, 0, &used);

@@ -36,11 +36,11 @@ void tdm_rx_free(struct tdm_rx *rx)
 	struct tdm_conn *c = rx->conn;
 
 	if (rx->has_rid)
-		tdm_ids_put(&c->rids, rx->rid);
+		tdm_ids_put(&c->busy->rids, rx->rid);
 	if (c->cur == rx)
 		c->cur = NULL;
-	if (tdm_unlikely(c->left_at == &rx->node))
-		c->left_at = rx->node.next;
+	if (tdm_unlikely(c->busy->left_at == &rx->node))
+		c->busy->left_at = rx->node.next;
 	if (rx->op)
 		rx->op->rx = NULL;
 	if (tdm_unlikely(rx->kept))
@@ -53,14 +53,17 @@ void tdm_rx_free(struct tdm_rx *rx)
 
 struct tdm_rx *tdm_rx_new(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
-	struct tdm_rx *rx = tdm_pool_alloc(&c->tcp->rx_pool);
+	struct tdm_rx *rx;
 
+	if (tdm_busy_need(c))
+		return NULL;
+	rx = tdm_pool_alloc(&c->tcp->rx_pool);
 	if (!rx)
 		return NULL;
 	memset(rx, 0, sizeof(*rx));
 	tdm_list_init(&rx->ctl);
 	tdm_list_init(&rx->node);
-	tdm_list_append(&c->rxs, &rx->node);
+	tdm_list_append(&c->busy->rxs, &rx->node);
 	rx->conn = c;
 	rx->id = rec->id;
 	return rx;
@@ -158,7 +161,7 @@ void tdm_rx_answer(struct tdm_rx *rx, enum tdm_wire_op op)
 	if (!tdm_conn_live(c))
 		return;
 	rx->answer = (uint8_t)op;
-	tdm_list_append(&c->ctlq, &rx->ctl);
+	tdm_list_append(&c->busy->ctlq, &rx->ctl);
 	tdm_out_later(c);
 }
 
@@ -183,7 +186,7 @@ void tdm_rx_answered(struct tdm_rx *rx)
 	rx->answer = 0;
 	/* A DONE without an earlier CTS answers AWRITE or ATOMIC. */
 	if (op == TDM_WIRE_CTS || (rx->announced && !rx->has_rid))
-		rx->conn->announced--;
+		rx->conn->busy->announced--;
 	if (op == TDM_WIRE_CTS && rx->want)
 		return;
 	tdm_rx_release(rx->conn, rx->charge);
@@ -216,7 +219,7 @@ static void want(struct tdm_rx *rx)
 
 	rx->want = 0;
 	if (rx->state == TDM_RX_PLACING && rx->len && rx->room) {
-		ret = tdm_ids_get(&c->rids, rx, UINT32_MAX, &rx->rid);
+		ret = tdm_ids_get(&c->busy->rids, rx, UINT32_MAX, &rx->rid);
 		assert(!ret); /* see tdm_rx_rid_ready() */
 		(void)ret;
 		rx->has_rid = 1;
@@ -233,7 +236,7 @@ int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	struct tdm_rx *rx;
 	int ret;
 
-	if (c->announced >= c->announced_most)
+	if (c->busy->announced >= c->announced_most)
 		return -TDM_WIRE_E_CREDIT;
 	c->heard += c->tcp->closing;
 	if (c->tcp->closing)
@@ -243,7 +246,7 @@ int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	rx = tdm_rx_new(c, rec);
 	if (!rx)
 		return -TDM_RX_NO_MEMORY;
-	c->announced++;
+	c->busy->announced++;
 	rx->turn = ++c->heard;
 	c->stats.rx_msgs++;
 	c->stats.rx_bytes += rec->total;
@@ -262,7 +265,7 @@ int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	}
 	if (ret) {
 		/* The record will be handled again. */
-		c->announced--;
+		c->busy->announced--;
 		c->heard--;
 		c->stats.rx_msgs--;
 		c->stats.rx_bytes -= rec->total;
@@ -290,7 +293,8 @@ void tdm_rx_withdraw(struct tdm_rx *rx)
 
 /*
  * Make a struct tdm_rx for a message that is unexpected, incomplete, or to be
- * answered. Without memory @entry, which is a new one then, goes back.
+ * answered. Without memory @entry, which is that of an unexpected message then,
+ * goes back.
  */
 static int begin(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		 struct fi_peer_rx_entry *entry, int expected)
@@ -298,7 +302,11 @@ static int begin(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	struct tdm_rx *rx = tdm_rx_new(c, rec);
 	int ret = 0;
 
-	assert(rx);
+	assert(rx || !expected);
+	if (!rx) {
+		give_back(c->tcp, entry);
+		return -TDM_RX_NO_MEMORY;
+	}
 	rx->len = rec->len;
 	rx->want = rec->len;
 	rx->done = !!(rec->flags & TDM_WIRE_F_DONE);
@@ -327,22 +335,24 @@ int tdm_rx_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 {
 	struct tdm_tcp *tcp = c->tcp;
 	struct fi_peer_rx_entry *entry;
-	int ret;
+	int ret, whole;
 
 	n = tdm_min(n, rec->len);
+	whole = n == rec->len && !(rec->flags & TDM_WIRE_F_DONE);
 	if (tdm_unlikely(tcp->closing))
 		return 0;
 	/*
 	 * Before the match, since a posted receive that has been taken cannot
-	 * be put back.
+	 * be put back. A whole message needs a struct tdm_rx only if it is
+	 * unexpected.
 	 */
-	if (tdm_unlikely(tdm_pool_ready(&tcp->rx_pool)))
+	if (tdm_unlikely(tdm_pool_ready(&tcp->rx_pool) ||
+			 (!whole && tdm_busy_need(c))))
 		return -TDM_RX_NO_MEMORY;
 	ret = match(c, rec, rec->len, &entry);
 	if (ret && ret != -FI_ENOENT)
 		return -TDM_RX_NO_MEMORY;
-	if (tdm_likely(!ret && n == rec->len &&
-		       !(rec->flags & TDM_WIRE_F_DONE))) {
+	if (tdm_likely(!ret && whole)) {
 		size_t placed =
 			tdm_iov_copy_to(entry->iov, entry->count, 0, p, n);
 
@@ -364,7 +374,7 @@ int tdm_rx_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 
 int tdm_rx_data(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
-	struct tdm_rx *rx = tdm_ids_find(&c->rids, rec->rid);
+	struct tdm_rx *rx = tdm_ids_find(&c->busy->rids, rec->rid);
 
 	if (!rx || rx->answer)
 		return -TDM_WIRE_E_ID;
@@ -509,7 +519,7 @@ void tdm_rx_fail(struct tdm_conn *c, int err, int prov)
 	struct tdm_list *n, *tmp;
 
 	c->cur = NULL;
-	tdm_list_for_each_safe(n, tmp, &c->rxs) {
+	tdm_list_for_each_safe(n, tmp, &c->busy->rxs) {
 		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
 
 		if (rx->state == TDM_RX_WAITING)
@@ -524,7 +534,7 @@ void tdm_rx_abandon(struct tdm_conn *c)
 {
 	struct tdm_list *n;
 
-	tdm_list_for_each(n, &c->rxs) {
+	tdm_list_for_each(n, &c->busy->rxs) {
 		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
 		int placing = rx->state == TDM_RX_PLACING;
 		struct fi_peer_rx_entry *entry = tdm_rx_stop(rx);
@@ -538,8 +548,9 @@ void tdm_rx_abandon(struct tdm_conn *c)
 
 void tdm_rx_free_all(struct tdm_conn *c)
 {
-	while (!tdm_list_empty(&c->rxs))
-		tdm_rx_free(tdm_list_entry(c->rxs.next, struct tdm_rx, node));
+	while (!tdm_list_empty(&c->busy->rxs))
+		tdm_rx_free(
+			tdm_list_entry(c->busy->rxs.next, struct tdm_rx, node));
 }
 
 fi_addr_t tdm_rx_source(struct fi_peer_rx_entry *entry)

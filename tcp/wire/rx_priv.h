@@ -18,7 +18,9 @@ struct tdm_rx *tdm_rx_new(struct tdm_conn *c, const struct tdm_wire_rec *rec);
  */
 static inline int tdm_rx_rid_ready(struct tdm_conn *c)
 {
-	return tdm_ids_ready(&c->rids, c->announced + 1);
+	return tdm_busy_need(c) ?
+		       -FI_ENOMEM :
+		       tdm_ids_ready(&c->busy->rids, c->busy->announced + 1);
 }
 
 /* Let the bytes of @rx go to @entry from now on: state PLACING. */

@@ -60,7 +60,7 @@ int tdm_rx_awrite(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	struct tdm_rx *rx;
 
-	if (c->announced >= c->announced_most)
+	if (c->busy->announced >= c->announced_most)
 		return -TDM_WIRE_E_CREDIT;
 	c->heard += c->tcp->closing;
 	if (c->tcp->closing)
@@ -68,14 +68,14 @@ int tdm_rx_awrite(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	rx = tdm_rx_new(c, rec);
 	if (!rx)
 		return -TDM_RX_NO_MEMORY;
-	c->announced++;
+	c->busy->announced++;
 	rx->announced = 1;
 	rx->turn = ++c->heard;
 	admit(rx, rec);
 	if (rx->state != TDM_RX_PLACING || !rx->len) {
 		tdm_rx_arrived(rx);
 	} else if (tdm_rx_rid_ready(c) ||
-		   tdm_ids_get(&c->rids, rx, UINT32_MAX, &rx->rid)) {
+		   tdm_ids_get(&c->busy->rids, rx, UINT32_MAX, &rx->rid)) {
 		tdm_rx_revoke(rx);
 		rx->status = TDM_WIRE_S_MEMORY;
 		tdm_rx_arrived(rx);
@@ -95,7 +95,7 @@ struct tdm_rx *tdm_rx_reading(struct tdm_conn *c, struct tdm_tx *op)
 	if (!rx)
 		return NULL;
 	if (tdm_rx_rid_ready(c) ||
-	    tdm_ids_get(&c->rids, rx, UINT32_MAX, &rx->rid)) {
+	    tdm_ids_get(&c->busy->rids, rx, UINT32_MAX, &rx->rid)) {
 		tdm_rx_free(rx);
 		return NULL;
 	}
@@ -111,7 +111,7 @@ struct tdm_rx *tdm_rx_reading(struct tdm_conn *c, struct tdm_tx *op)
 /* No memory: the operation @rec will be handled again. */
 static int again(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
-	c->announced--;
+	c->busy->announced--;
 	c->stats.rx_msgs--;
 	c->stats.rx_bytes -= rec->len;
 	return -TDM_RX_NO_MEMORY;
@@ -124,11 +124,13 @@ int tdm_rx_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	struct tdm_rx *rx;
 	int ret;
 
-	if (c->announced >= c->announced_most)
+	if (c->busy->announced >= c->announced_most)
 		return -TDM_WIRE_E_CREDIT;
 	if (c->tcp->closing)
 		return 0;
-	c->announced++;
+	if (tdm_busy_need(c))
+		return -TDM_RX_NO_MEMORY;
+	c->busy->announced++;
 	c->stats.rx_msgs++;
 	c->stats.rx_bytes += rec->len;
 	if (n >= rec->len) {
@@ -166,7 +168,7 @@ void tdm_rx_operands(struct tdm_rx *rx)
 	(void)tdm_rx_stop(rx);
 	if (!tdm_tx_atomic(rx->conn, &staged->rec, staged->bytes))
 		return;
-	rx->conn->more_count = 0;
+	rx->conn->busy->more_count = 0;
 	rx->done = 1;
 	rx->status = TDM_WIRE_S_MEMORY;
 }

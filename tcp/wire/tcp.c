@@ -64,11 +64,10 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **out)
 {
 	struct tdm_tcp *tcp = calloc(1, sizeof(*tcp));
 	int ret = -FI_ENOMEM;
-	size_t i;
 
 	if (!tcp)
 		return -FI_ENOMEM;
-	tcp->bucket = malloc(FIRST_BUCKETS * sizeof(*tcp->bucket));
+	tcp->bucket = calloc(FIRST_BUCKETS, sizeof(*tcp->bucket));
 	if (!tcp->bucket)
 		goto err;
 	ret = tdm_os_random(tcp->id, sizeof(tcp->id));
@@ -88,11 +87,8 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **out)
 	tcp->reserve_fd = -1;
 	tcp->watch.fired = watch_fired;
 	tcp->buckets = FIRST_BUCKETS;
-	for (i = 0; i < FIRST_BUCKETS; i++)
-		tdm_list_init(&tcp->bucket[i]);
 	tdm_list_init(&tcp->flush);
 	tdm_list_init(&tcp->acks);
-	tdm_list_init(&tcp->again);
 	tdm_unacked_init(tcp);
 	tdm_idle_close_init(tcp);
 	tdm_list_init(&tcp->conns);
@@ -126,17 +122,19 @@ size_t tdm_tcp_tx_left(const struct tdm_tcp *tcp)
 
 /*
  * Read connections that cannot be sent to or watched any more, then fail them.
+ * Of tcp->conns only the one that is read can end meanwhile.
  */
 static void run_again(struct tdm_tcp *tcp)
 {
-	struct tdm_list todo, *n;
+	struct tdm_list *pos, *tmp;
 
-	tdm_list_init(&todo);
-	tdm_list_splice(&todo, &tcp->again);
-	while ((n = tdm_list_pop(&todo))) {
-		struct tdm_conn *c =
-			tdm_list_entry(n, struct tdm_conn, again_node);
+	tcp->again = 0;
+	tdm_list_for_each_safe(pos, tmp, &tcp->conns) {
+		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
 
+		if (!c->again)
+			continue;
+		c->again = 0;
 		if (tdm_conn_live(c)) {
 			if (tdm_rx_ready(c))
 				tdm_conn_again(c);
@@ -168,7 +166,7 @@ static void send_acks(struct tdm_tcp *tcp, int all)
 		struct tdm_conn *c =
 			tdm_list_entry(n, struct tdm_conn, ack_node);
 
-		if (!all && !c->ack_now && c->ack_pass == tcp->pass)
+		if (!all && !c->ack_now && c->ack_pass == (uint32_t)tcp->pass)
 			continue;
 		c->ack_now = 1;
 		tdm_out_push(c);
@@ -178,7 +176,7 @@ static void send_acks(struct tdm_tcp *tcp, int all)
 void tdm_tcp_progress(struct tdm_tcp *tcp)
 {
 	tdm_assert_held(tcp->a.engine->lock);
-	if (tdm_unlikely(!tdm_list_empty(&tcp->again)))
+	if (tdm_unlikely(tcp->again))
 		run_again(tcp);
 	if (!tdm_list_empty(&tcp->flush))
 		push_all(tcp);
@@ -186,8 +184,7 @@ void tdm_tcp_progress(struct tdm_tcp *tcp)
 		send_acks(tcp, 0);
 	if (tdm_unlikely(!tdm_list_empty(&tcp->dead)))
 		tdm_conn_reap(tcp);
-	if (tdm_unlikely(tcp->open && !tcp->watch.ev &&
-			 tdm_env.peer_timeout_ms))
+	if (tdm_unlikely(tcp->open && !tcp->watch.ev))
 		watch_fired(&tcp->watch);
 	if (!tdm_list_empty(&tcp->unacked))
 		tdm_unacked_pass(tcp);
@@ -206,9 +203,7 @@ int tdm_tcp_arm(struct tdm_tcp *tcp)
 	send_acks(tcp, 1);
 	if (!tdm_list_empty(&tcp->unacked))
 		tdm_unacked_arm(tcp);
-	return tdm_list_empty(&tcp->flush) && tdm_list_empty(&tcp->again) ?
-		       0 :
-		       -FI_EAGAIN;
+	return tdm_list_empty(&tcp->flush) && !tcp->again ? 0 : -FI_EAGAIN;
 }
 
 static int tcp_info(const struct tdm_conn *c, struct tcp_info *info)
@@ -244,6 +239,16 @@ static int unreachable(struct tdm_conn *c, uint64_t now)
 	return now - c->unheard_ns >= tdm_env.peer_timeout_ms * 1000000ull;
 }
 
+/* Time between two checks. */
+static unsigned watch_ms(void)
+{
+	return tdm_env.peer_timeout_ms ?
+		       (unsigned)tdm_clamp(tdm_env.peer_timeout_ms / 4,
+					   WATCH_LEAST_MS, WATCH_MOST_MS) :
+		       WATCH_MOST_MS;
+}
+
+/* Find peers that are silent, and free what idle connections do not need. */
 static void watch_fired(struct tdm_loop_timer *timer)
 {
 	struct tdm_tcp *tcp = tdm_container_of(timer, struct tdm_tcp, watch);
@@ -253,7 +258,10 @@ static void watch_fired(struct tdm_loop_timer *timer)
 	tdm_list_for_each_safe(pos, tmp, &tcp->conns) {
 		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
 
-		if (!tdm_conn_live(c) || !unreachable(c, now))
+		if (tdm_conn_live(c))
+			tdm_busy_trim(c);
+		if (!tdm_env.peer_timeout_ms || !tdm_conn_live(c) ||
+		    !unreachable(c, now))
 			continue;
 		while (tdm_conn_live(c) && tdm_rx_ready(c))
 			;
@@ -261,10 +269,7 @@ static void watch_fired(struct tdm_loop_timer *timer)
 			tdm_conn_fail(c, FI_ETIMEDOUT, 0);
 	}
 	if (tcp->open)
-		tdm_loop_timer_arm(
-			tcp->a.loop, timer,
-			(unsigned)tdm_clamp(tdm_env.peer_timeout_ms / 4,
-					    WATCH_LEAST_MS, WATCH_MOST_MS));
+		tdm_loop_timer_arm(tcp->a.loop, timer, watch_ms());
 }
 
 /* Append GOODBYE, the last record, to the output. Returns not 0: done. */

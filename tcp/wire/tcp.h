@@ -11,6 +11,7 @@
 #include "base/pool.h"
 #include "tcp/wire/ids.h"
 #include "tcp/wire/ops.h"
+#include "tcp/wire/parts.h"
 #include "tcp/wire/record.h"
 #include "tcp/wire/wire.h"
 #include "tdm_held.h"
@@ -67,42 +68,37 @@ struct tdm_conn {
 	/* 1: the peer sent FULL; 1: sendq waits for credit */
 	uint8_t full, thirsty;
 	uint8_t said_full; /* we sent FULL, or a HELLO without credit */
+	uint8_t again;	   /* 1: the next pass reads its input */
+	uint8_t cur_flags; /* of the record that is being received */
 	int tx_err; /* fi_errno of a failed send; the input is read first */
-	int why;    /* BACKOFF: fi_errno of the last attempt */
 
 	/* Output. */
 	struct tdm_out *out;
 	/* send whose bytes, in the user's buffer, follow those of out */
 	struct tdm_tx *borrow;
-	size_t borrow_off, borrow_end;
-	struct tdm_list sendq, dataq, ackq, waitq; /* struct tdm_tx */
-	struct tdm_list ctlq;			   /* struct tdm_rx */
-	struct tdm_list flush_node, ack_node, again_node, unacked_node;
-	/* pass in which output was last sent at once */
-	uint64_t tx_pass;
+	struct tdm_list sendq, ackq; /* struct tdm_tx */
+	struct tdm_busy *busy;	     /* parts.h */
+	struct tdm_list flush_node, ack_node, unacked_node;
+	uint32_t tx_pass; /* pass in which output was last sent at once */
+	/* pass in which an acknowledgement fell due */
+	uint32_t ack_pass;
 	uint64_t tx_seq; /* number of EAGER and DATA records begun */
 	/* number of records acknowledged; of the last inject's record */
 	uint64_t acked, injected;
 	uint64_t told, heard; /* number of RTS and AWRITE: begun, received */
 	/* credit used, and given after HELLO; bytes */
 	uint64_t charged, freed;
-	uint64_t window; /* credit in the peer's HELLO */
-	uint32_t eager;	 /* longest EAGER payload */
-	/* announcements and reads without an answer; greatest number */
-	uint32_t rts, rts_max;
-	/* slow operations of waitq and dataq: tdm_order.h */
-	struct tdm_slow slow;
-	uint32_t contexts;  /* receive contexts the peer has */
-	uint32_t features;  /* enum TDM_WIRE_FEATURE_* of the peer */
-	uint32_t tx_group;  /* of the last message in the output */
-	struct tdm_ids ids; /* struct tdm_tx */
+	uint64_t window;   /* credit in the peer's HELLO */
+	uint32_t eager;	   /* longest EAGER payload */
+	uint32_t rts_max;  /* most that busy->rts may be */
+	uint32_t contexts; /* receive contexts the peer has */
+	uint32_t features; /* enum TDM_WIRE_FEATURE_* of the peer */
+	uint32_t tx_group; /* of the last message in the output */
 
 	/* Input. */
+	uint32_t cur_len;   /* payload of this record, bytes */
 	struct tdm_rx *cur; /* whose payload comes; NULL: drop it */
 	uint64_t left;	    /* bytes of this record's payload still missing */
-	uint32_t cur_len;   /* payload of this record, bytes */
-	/* flags of this record; elements of more */
-	uint8_t cur_flags, more_count;
 	uint32_t read_bytes, ack_bytes;
 	uint64_t rx_seq;  /* EAGER and DATA records received */
 	uint64_t ack_seq; /* acknowledged ones of these */
@@ -112,36 +108,21 @@ struct tdm_conn {
 	/* in the account: by this session, and beyond it */
 	uint64_t reserved, kept;
 	uint32_t announced_most; /* announcements allowed, from our HELLO */
-	uint64_t ack_pass;	 /* pass in which an acknowledgement fell due */
-	uint32_t announced;	 /* announced by the peer, unanswered */
-	/* element of rxs: the next LEFT is for it or for a later one */
-	struct tdm_list *left_at;
-	struct tdm_ids rids;		   /* struct tdm_rx */
-	struct tdm_list rxs;		   /* struct tdm_rx, all of them */
-	uint8_t head[TDM_WIRE_HEAD_BYTES]; /* a header not complete yet */
-	struct fi_rma_iov *more; /* RANGEs of the next operation, or NULL */
 
 	/* Pair. */
-	struct tdm_list all;	/* tcp->conns or tcp->dead */
-	struct tdm_list bucket; /* tcp->bucket[] */
+	uint32_t rx_group;     /* of messages received now */
+	struct tdm_list all;   /* tcp->conns or tcp->dead */
+	struct tdm_conn *next; /* in the same tcp->bucket[] */
 	struct tdm_addr addr;
 	fi_addr_t fi_addr;
-	fi_addr_t from;	   /* source in the offers of its messages */
-	uint32_t rx_group; /* of messages received now */
+	fi_addr_t from; /* source in the offers of its messages */
 	uint8_t id[TDM_WIRE_ID_BYTES]; /* the peer's incarnation */
-	/* GREETING only: received bytes; with keys our own greeting follows. */
-	uint8_t *greeting;
-	uint8_t greeting_len;
-	uint8_t proving; /* GREETING: the proof was sent, no answer yet */
-	unsigned backoff_ms;
-	uint64_t since_ns;   /* start of the connect time-out; 0: not started */
-	uint64_t entered_ns; /* when the state was entered */
-	uint64_t used;	     /* pass of the last byte sent or received */
+	struct tdm_setup *setup;       /* parts.h; NULL with a session */
+	uint64_t used; /* pass of the last byte sent or received */
 	/* share.c: `used` at its last change, and the time of that */
 	uint64_t seen_used, seen_ns;
 	/* tcp.c: since when the kernel's question is unanswered; 0: none */
 	uint64_t unheard_ns;
-	struct tdm_loop_timer timer;
 	struct tdm_conn_stats stats;
 };
 
@@ -155,13 +136,14 @@ struct tdm_tcp {
 	size_t open;	   /* connections with a descriptor */
 	uint32_t contexts; /* receive contexts of the endpoint */
 	int closing;
-	uint32_t dice;			    /* state of the random numbers */
-	struct tdm_list flush, acks, again; /* conns with work at a pass */
+	uint32_t dice;		     /* state of the random numbers */
+	struct tdm_list flush, acks; /* conns with work at a pass */
+	int again;		     /* some have tdm_conn.again */
 	/* conns with a send in ackq; may contain others */
 	struct tdm_list unacked;
 	struct tdm_loop_timer unacked_timer; /* tdm_unacked_pass() in sleep */
 	struct tdm_list conns, dead;
-	struct tdm_list *bucket; /* bucket[buckets], by address */
+	struct tdm_conn **bucket; /* bucket[buckets], by address */
 	size_t buckets, pairs;
 	struct tdm_pool tx_pool, rx_pool;
 	struct tdm_out *spare_out;
@@ -189,6 +171,12 @@ static inline void tdm_tcp_nudge(struct tdm_tcp *tcp)
 {
 	if (tdm_unlikely(tdm_engine_watched(tcp->a.engine)))
 		tdm_loop_wake(tcp->a.loop);
+}
+
+/* Make @c busy, unless it is. Errors: -FI_ENOMEM. */
+static inline tdm_must_check int tdm_busy_need(struct tdm_conn *c)
+{
+	return tdm_likely(c->busy != &tdm_not_busy) ? 0 : tdm_busy_make(c);
 }
 
 #endif /* TDM_TCP_WIRE_TCP_H */

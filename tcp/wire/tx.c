@@ -29,7 +29,6 @@
 
 #include <rdma/fi_errno.h>
 
-#include "base/inject.h"
 #include "tcp/wire/credit.h"
 #include "tcp/wire/hello.h"
 #include "tcp/wire/left.h"
@@ -44,26 +43,6 @@ static int injected(const struct tdm_tx *op)
 	if (op->flags & (FI_TRANSMIT_COMPLETE | TDM_DELIVERED))
 		return 0;
 	return !!(op->flags & (FI_INJECT | FI_INJECT_COMPLETE));
-}
-
-void tdm_tx_free(struct tdm_conn *c, struct tdm_tx *op)
-{
-	if (tdm_unlikely(op->slow))
-		tdm_tx_slow_ends(c, op);
-	if (op->has_id)
-		tdm_ids_put(&c->ids, op->id);
-	tdm_list_del(&op->node);
-	free(op->copy);
-	if (tdm_unlikely(op->flags & TDM_RANGES))
-		free(op->more);
-	if (tdm_unlikely(op->rx != NULL))
-		tdm_rx_free(op->rx);
-	if (tdm_unlikely(op->entry != NULL))
-		c->tcp->a.srx->owner_ops->free_entry(op->entry);
-	if (tdm_unlikely(op->spared))
-		tdm_inject_give(op->spared);
-	c->tcp->tx_used -= op->counted;
-	tdm_pool_free(&c->tcp->tx_pool, op);
 }
 
 /*
@@ -86,7 +65,7 @@ static void settle(struct tdm_conn *c, struct tdm_tx *op)
 	if (op->has_id) {
 		uncount(c, op);
 		tdm_tx_set_state(op, TDM_TX_DONE);
-		tdm_list_append(&c->waitq, &op->node);
+		tdm_list_append(&c->busy->waitq, &op->node);
 	} else if (injected(op) || op->ended) {
 		tdm_tx_set_state(op, TDM_TX_LEAVING);
 		c->injected = c->tx_seq;
@@ -125,8 +104,8 @@ void tdm_tx_borrow(struct tdm_conn *c, struct tdm_tx *op, size_t from,
 		   size_t to)
 {
 	c->borrow = op;
-	c->borrow_off = from;
-	c->borrow_end = to;
+	c->busy->borrow_off = from;
+	c->busy->borrow_end = to;
 }
 
 /*
@@ -189,7 +168,9 @@ static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 				      ranges + TDM_WIRE_HEAD_BYTES + copied);
 	if (!out)
 		return 0;
-	if (deliver && tdm_ids_get(&c->ids, op, UINT32_MAX, &op->id))
+	if ((deliver || op->len != copied) && tdm_busy_need(c))
+		return 0;
+	if (deliver && tdm_ids_get(&c->busy->ids, op, UINT32_MAX, &op->id))
 		return 0;
 	op->has_id = (uint8_t)deliver;
 	tdm_tx_put_ack(c);
@@ -229,17 +210,18 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 	out = tdm_out_room(c, TDM_WIRE_ACK_BYTES + TDM_WIRE_GROUP_BYTES +
 				      tdm_tx_ranges_bytes(op) +
 				      TDM_WIRE_HEAD_BYTES);
-	if (!out || c->rts >= c->rts_max)
+	if (!out || c->busy->rts >= c->rts_max)
 		return 0;
 	if ((op->flags & FI_INJECT) && tdm_tx_own(c, op))
 		return 0;
-	if (tdm_ids_get(&c->ids, op, UINT32_MAX, &op->id))
+	if (tdm_busy_need(c) ||
+	    tdm_ids_get(&c->busy->ids, op, UINT32_MAX, &op->id))
 		return 0;
 	op->has_id = 1;
 	/* The bytes are a copy: report an inject now. */
 	if (tdm_unlikely(op->copy != NULL) && injected(op))
 		tdm_tx_report(c, op, 0, 0);
-	c->rts++;
+	c->busy->rts++;
 	uncount(c, op);
 	tdm_tx_put_ack(c);
 	fill_rec(c, &rec, op);
@@ -252,7 +234,7 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 	c->stats.tx_bytes += op->len;
 	tdm_list_del(&op->node);
 	tdm_tx_set_state(op, TDM_TX_CTS);
-	tdm_list_append(&c->waitq, &op->node);
+	tdm_list_append(&c->busy->waitq, &op->node);
 	if (op->flags & FI_RMA)
 		tdm_tx_slow(c, op);
 	return 1;
@@ -297,7 +279,8 @@ static uint8_t last_flags(const struct tdm_conn *c, const struct tdm_tx *op)
 /* Commit the next piece of announced data, or an ABORT. */
 static int commit_data(struct tdm_conn *c)
 {
-	struct tdm_tx *op = tdm_list_entry(c->dataq.next, struct tdm_tx, node);
+	struct tdm_tx *op =
+		tdm_list_entry(c->busy->dataq.next, struct tdm_tx, node);
 	size_t n = tdm_min(op->wanted - op->off, TDM_TX_CHUNK_BYTES);
 	struct tdm_wire_rec rec;
 	struct tdm_out *out;
@@ -330,7 +313,7 @@ static int commit_data(struct tdm_conn *c)
 		settle(c, op);
 	} else {
 		tdm_list_del(&op->node);
-		tdm_list_append(&c->dataq, &op->node);
+		tdm_list_append(&c->busy->dataq, &op->node);
 	}
 	return 1;
 }
@@ -338,7 +321,8 @@ static int commit_data(struct tdm_conn *c)
 /* Commit the CTS and DONE that the receive side wants to send. */
 static int commit_ctl(struct tdm_conn *c)
 {
-	struct tdm_rx *rx = tdm_list_entry(c->ctlq.next, struct tdm_rx, ctl);
+	struct tdm_rx *rx =
+		tdm_list_entry(c->busy->ctlq.next, struct tdm_rx, ctl);
 	struct tdm_out *out = tdm_out_room(c, TDM_WIRE_HEAD_BYTES);
 	struct tdm_wire_rec rec;
 
@@ -370,12 +354,12 @@ void tdm_tx_fill(struct tdm_conn *c)
 	if (c->borrow || c->closing)
 		return;
 	if (!c->ack_now && !c->out && tdm_list_empty(&c->sendq) &&
-	    tdm_list_empty(&c->ctlq) && tdm_list_empty(&c->dataq))
+	    tdm_list_empty(&c->busy->ctlq) && tdm_list_empty(&c->busy->dataq))
 		return;
 	if (!tdm_out_room(c, TDM_WIRE_ACK_BYTES))
 		return;
 	tdm_tx_put_ack(c);
-	while (!tdm_list_empty(&c->ctlq) && commit_ctl(c))
+	while (!tdm_list_empty(&c->busy->ctlq) && commit_ctl(c))
 		;
 	while (!tdm_list_empty(&c->sendq) && !c->borrow &&
 	       tdm_out_bytes(c) < TDM_TCP_FLUSH_BYTES) {
@@ -383,19 +367,19 @@ void tdm_tx_fill(struct tdm_conn *c)
 			tdm_list_entry(c->sendq.next, struct tdm_tx, node);
 
 		if (c->turn && op->len > TDM_TCP_COPY_BYTES &&
-		    !tdm_list_empty(&c->dataq))
+		    !tdm_list_empty(&c->busy->dataq))
 			break;
 		if (!commit(c, op))
 			break;
 	}
-	while (!c->borrow && !tdm_list_empty(&c->dataq) && commit_data(c) &&
-	       tdm_out_bytes(c) < TDM_TCP_FLUSH_BYTES)
+	while (!c->borrow && !tdm_list_empty(&c->busy->dataq) &&
+	       commit_data(c) && tdm_out_bytes(c) < TDM_TCP_FLUSH_BYTES)
 		;
 	if (c->out && c->out->head == c->out->tail)
 		tdm_out_free(c);
 	/* Only memory can have been missing here: try again. */
 	if (!c->out && !c->borrow && !tdm_list_empty(&c->sendq) &&
-	    c->rts < c->rts_max && !c->thirsty && !first_is_held(c))
+	    c->busy->rts < c->rts_max && !c->thirsty && !first_is_held(c))
 		tdm_out_later(c);
 }
 
@@ -471,8 +455,8 @@ static ssize_t enqueue(struct tdm_conn *c, struct tdm_tx *op)
 		tdm_tx_free(c, op);
 		return ret;
 	}
-	if (tdm_list_empty(&c->sendq) && c->state == TDM_CONN_IDLE)
-		c->since_ns = 0;
+	if (tdm_list_empty(&c->sendq) && c->state == TDM_CONN_IDLE && c->setup)
+		c->setup->since_ns = 0;
 	tdm_list_append(&c->sendq, &op->node);
 	switch (c->state) {
 	case TDM_CONN_READY:
@@ -498,7 +482,8 @@ static ssize_t enqueue(struct tdm_conn *c, struct tdm_tx *op)
 static int outstanding(const struct tdm_conn *c)
 {
 	return !tdm_list_empty(&c->sendq) || !tdm_list_empty(&c->ackq) ||
-	       !tdm_list_empty(&c->waitq) || !tdm_list_empty(&c->dataq);
+	       !tdm_list_empty(&c->busy->waitq) ||
+	       !tdm_list_empty(&c->busy->dataq);
 }
 
 ssize_t tdm_tx_send(struct tdm_conn *c, const struct tdm_xfer *x)
@@ -535,7 +520,7 @@ ssize_t tdm_tx_send(struct tdm_conn *c, const struct tdm_xfer *x)
 
 int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
-	struct tdm_tx *op = tdm_ids_find(&c->ids, rec->id);
+	struct tdm_tx *op = tdm_ids_find(&c->busy->ids, rec->id);
 
 	/* The peer asked before it read the LEFT that carries the payload. */
 	if (op && c->leaving && op->state != TDM_TX_CTS)
@@ -549,12 +534,12 @@ int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	 */
 	if ((op->flags & FI_RMA) && (rec->total < op->len || !rec->total))
 		return -TDM_WIRE_E_VALUE;
-	c->rts--;
+	c->busy->rts--;
 	tdm_out_later(c);
 	op->rid = rec->rid;
 	op->wanted = rec->total;
 	if (!(op->flags & FI_RMA)) {
-		tdm_ids_put(&c->ids, op->id);
+		tdm_ids_put(&c->busy->ids, op->id);
 		op->has_id = 0;
 	}
 	if (!op->wanted) {
@@ -567,7 +552,7 @@ int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	}
 	tdm_list_del(&op->node);
 	tdm_tx_set_state(op, TDM_TX_DATA);
-	tdm_list_append(&c->dataq, &op->node);
+	tdm_list_append(&c->busy->dataq, &op->node);
 	return 0;
 }
 

@@ -25,7 +25,8 @@ static inline int tdm_tx_owes_ack(const struct tdm_conn *c)
 static inline int tdm_tx_has_more(const struct tdm_conn *c)
 {
 	return tdm_tx_owes_ack(c) || !tdm_list_empty(&c->sendq) ||
-	       !tdm_list_empty(&c->ctlq) || !tdm_list_empty(&c->dataq) ||
+	       !tdm_list_empty(&c->busy->ctlq) ||
+	       !tdm_list_empty(&c->busy->dataq) ||
 	       (c->out && c->out->head == c->out->tail);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sends that do not succeed: cancelled, lost with the connection, or given up
- * because the address was removed or the endpoint closes.
+ * The end of sends, above all of those that do not succeed: cancelled, lost
+ * with the connection, or given up because the address was removed or the
+ * endpoint closes.
  *
  * Invariants:
  *  1. A record that was begun is finished, so that the peer can read the
@@ -12,9 +13,31 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/inject.h"
 #include "tcp/wire/out.h"
+#include "tcp/wire/rx_msg.h"
 #include "tcp/wire/tx.h"
 #include "tcp/wire/tx_priv.h"
+
+void tdm_tx_free(struct tdm_conn *c, struct tdm_tx *op)
+{
+	if (tdm_unlikely(op->slow))
+		tdm_tx_slow_ends(c, op);
+	if (op->has_id)
+		tdm_ids_put(&c->busy->ids, op->id);
+	tdm_list_del(&op->node);
+	free(op->copy);
+	if (tdm_unlikely(op->flags & TDM_RANGES))
+		free(op->more);
+	if (tdm_unlikely(op->rx != NULL))
+		tdm_rx_free(op->rx);
+	if (tdm_unlikely(op->entry != NULL))
+		c->tcp->a.srx->owner_ops->free_entry(op->entry);
+	if (tdm_unlikely(op->spared))
+		tdm_inject_give(op->spared);
+	c->tcp->tx_used -= op->counted;
+	tdm_pool_free(&c->tcp->tx_pool, op);
+}
 
 void tdm_tx_report(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
 {
@@ -70,7 +93,7 @@ static int cancel_on(struct tdm_conn *c, void *context)
 		tdm_tx_end(c, op, FI_ECANCELED, 0);
 		return 0;
 	}
-	tdm_list_ends_init(&ends, &c->waitq);
+	tdm_list_ends_init(&ends, &c->busy->waitq);
 	while ((m = tdm_list_ends_next(&ends))) {
 		op = tdm_list_entry(m, struct tdm_tx, node);
 		if (op->context == context && op->state == TDM_TX_CTS &&
@@ -110,15 +133,15 @@ void tdm_tx_fail(struct tdm_conn *c, int err, int prov)
 	if (op && op->state == TDM_TX_LEAVING)
 		tdm_tx_end(c, op, err, prov);
 	end_list(c, &c->ackq, err, prov);
-	end_list(c, &c->waitq, err, prov);
-	end_list(c, &c->dataq, err, prov);
+	end_list(c, &c->busy->waitq, err, prov);
+	end_list(c, &c->busy->dataq, err, prov);
 	end_list(c, &c->sendq, err, prov);
 }
 
 /* Copy the rest of the borrowed range from the user's buffer. */
 static int own_borrowed(struct tdm_conn *c)
 {
-	size_t n = c->borrow_end - c->borrow_off;
+	size_t n = c->busy->borrow_end - c->busy->borrow_off;
 	struct tdm_tx *op = c->borrow;
 	void *copy;
 
@@ -127,13 +150,14 @@ static int own_borrowed(struct tdm_conn *c)
 	copy = malloc(n);
 	if (!copy)
 		return -FI_ENOMEM;
-	tdm_iov_copy_from(copy, tdm_tx_iov(op), op->count, c->borrow_off, n);
+	tdm_iov_copy_from(copy, tdm_tx_iov(op), op->count, c->busy->borrow_off,
+			  n);
 	op->copy = copy;
 	op->iov[0].iov_base = copy;
 	op->iov[0].iov_len = n;
 	op->count = 1;
-	c->borrow_off = 0;
-	c->borrow_end = n;
+	c->busy->borrow_off = 0;
+	c->busy->borrow_end = n;
 	return 0;
 }
 
@@ -180,10 +204,10 @@ int tdm_tx_abandon(struct tdm_conn *c, int err)
 		give_up(c, op, err);
 		tdm_tx_free(c, op);
 	}
-	give_up_list(c, &c->waitq, err);
-	give_up_list(c, &c->dataq, err);
+	give_up_list(c, &c->busy->waitq, err);
+	give_up_list(c, &c->busy->dataq, err);
 	give_up_list(c, &c->sendq, err);
-	tdm_list_for_each_safe(n, tmp, &c->dataq) {
+	tdm_list_for_each_safe(n, tmp, &c->busy->dataq) {
 		op = tdm_list_entry(n, struct tdm_tx, node);
 		if (op->reply && op->dead)
 			tdm_tx_free(c, op);
@@ -212,6 +236,6 @@ static int leaving(const struct tdm_list *list)
 
 int tdm_tx_leaving(const struct tdm_conn *c)
 {
-	return c->borrow || leaving(&c->sendq) || leaving(&c->waitq) ||
-	       leaving(&c->dataq);
+	return c->borrow || leaving(&c->sendq) || leaving(&c->busy->waitq) ||
+	       leaving(&c->busy->dataq);
 }

@@ -108,8 +108,8 @@ static inline size_t tdm_tx_ranges_bytes(const struct tdm_tx *op)
  */
 static inline int tdm_tx_waits(const struct tdm_conn *c, uint64_t flags)
 {
-	return tdm_unlikely(c->leaving) ? !tdm_list_empty(&c->dataq) :
-					  tdm_slow_holds(&c->slow, flags);
+	return tdm_unlikely(c->leaving) ? !tdm_list_empty(&c->busy->dataq) :
+					  tdm_slow_holds(&c->busy->slow, flags);
 }
 
 /* tx_own.c */

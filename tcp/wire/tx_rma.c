@@ -35,12 +35,12 @@
 void tdm_tx_slow(struct tdm_conn *c, struct tdm_tx *op)
 {
 	op->slow = 1;
-	tdm_slow_add(&c->slow, &c->tcp->a.order, op->flags, 1);
+	tdm_slow_add(&c->busy->slow, &c->tcp->a.order, op->flags, 1);
 }
 
 void tdm_tx_slow_ends(struct tdm_conn *c, const struct tdm_tx *op)
 {
-	tdm_slow_add(&c->slow, &c->tcp->a.order, op->flags, -1);
+	tdm_slow_add(&c->busy->slow, &c->tcp->a.order, op->flags, -1);
 	if (c->state == TDM_CONN_READY && !tdm_list_empty(&c->sendq))
 		tdm_out_later(c);
 }
@@ -78,12 +78,13 @@ int tdm_tx_take_rest(struct tdm_tx *op, const struct tdm_xfer *x)
 static int fill_request(struct tdm_conn *c, struct tdm_tx *op,
 			struct tdm_wire_rec *rec)
 {
-	if (tdm_ids_get(&c->ids, op, UINT32_MAX, &op->id))
+	if (tdm_busy_need(c) ||
+	    tdm_ids_get(&c->busy->ids, op, UINT32_MAX, &op->id))
 		return -FI_ENOMEM;
 	if (op->flags & FI_READ) {
 		op->rx = tdm_rx_reading(c, op);
 		if (!op->rx) {
-			tdm_ids_put(&c->ids, op->id);
+			tdm_ids_put(&c->busy->ids, op->id);
 			return -FI_ENOMEM;
 		}
 	}
@@ -129,9 +130,9 @@ int tdm_tx_commit_request(struct tdm_conn *c, struct tdm_tx *op)
 	out = tdm_out_room(c, TDM_WIRE_ACK_BYTES + TDM_WIRE_HEAD_BYTES +
 				      tdm_tx_ranges_bytes(op) +
 				      (atomic ? op->operands : 0));
-	if (!out || c->rts >= c->rts_max || fill_request(c, op, &rec))
+	if (!out || c->busy->rts >= c->rts_max || fill_request(c, op, &rec))
 		return 0;
-	c->rts++;
+	c->busy->rts++;
 	tdm_tx_put_ack(c);
 	if (op->flags & TDM_RANGES)
 		tdm_tx_put_ranges(c, op);
@@ -141,7 +142,7 @@ int tdm_tx_commit_request(struct tdm_conn *c, struct tdm_tx *op)
 	out->msgs++;
 	tdm_list_del(&op->node);
 	tdm_tx_set_state(op, TDM_TX_DONE);
-	tdm_list_append(&c->waitq, &op->node);
+	tdm_list_append(&c->busy->waitq, &op->node);
 	if (!atomic && op->len > TDM_SAMPLE_BYTES)
 		tdm_tx_slow(c, op);
 	return 1;
@@ -163,7 +164,7 @@ static int status_err(uint32_t status)
 
 int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
-	struct tdm_tx *op = tdm_ids_find(&c->ids, rec->id);
+	struct tdm_tx *op = tdm_ids_find(&c->busy->ids, rec->id);
 	int early;
 
 	if (!op || c->borrow == op)
@@ -182,7 +183,7 @@ int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		c->stats.rx_bytes += op->rx->got;
 	}
 	if (early || (op->flags & (FI_READ | FI_ATOMIC))) {
-		c->rts--;
+		c->busy->rts--;
 		tdm_out_later(c);
 	}
 	tdm_tx_end(c, op, status_err(rec->status), 0);
@@ -200,8 +201,8 @@ static struct tdm_rma_request request_of(const struct tdm_conn *c,
 		.src = c->fi_addr,
 		.from = &c->addr.u.sa,
 		.auth = tdm_auth_find(c->tcp->a.keys, c->addr.key),
-		.more = c->more,
-		.more_count = c->more_count,
+		.more = c->busy->more,
+		.more_count = c->busy->more_count,
 	};
 
 	return req;
@@ -218,7 +219,7 @@ enum tdm_wire_status tdm_rma_get(struct tdm_conn *c,
 	req.access = access;
 	req.data = rec->data;
 	req.flags = (rec->flags & TDM_WIRE_F_DATA) ? FI_REMOTE_CQ_DATA : 0;
-	c->more_count = 0;
+	c->busy->more_count = 0;
 	if (!tcp->rma)
 		return TDM_WIRE_S_ACCESS;
 	switch (tcp->rma->get(tcp->a.domain, tdm_rx_srx(tcp, rec->ctx), &req,
@@ -236,8 +237,11 @@ enum tdm_wire_status tdm_rma_get(struct tdm_conn *c,
 static struct tdm_tx *reply_new(struct tdm_conn *c,
 				const struct tdm_wire_rec *rec)
 {
-	struct tdm_tx *op = tdm_pool_alloc(&c->tcp->tx_pool);
+	struct tdm_tx *op;
 
+	if (tdm_busy_need(c))
+		return NULL;
+	op = tdm_pool_alloc(&c->tcp->tx_pool);
 	if (!op)
 		return NULL;
 	memset(op, 0, sizeof(*op));
@@ -253,7 +257,7 @@ static struct tdm_tx *reply_new(struct tdm_conn *c,
 
 static void reply_start(struct tdm_conn *c, struct tdm_tx *op)
 {
-	tdm_list_append(&c->dataq, &op->node);
+	tdm_list_append(&c->busy->dataq, &op->node);
 	tdm_out_later(c);
 }
 
@@ -279,14 +283,14 @@ int tdm_tx_read(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	struct tdm_tx *op;
 	size_t i;
 
-	if (c->announced >= c->announced_most)
+	if (c->busy->announced >= c->announced_most)
 		return -TDM_WIRE_E_CREDIT;
 	if (c->tcp->closing)
 		return 0;
 	op = reply_new(c, rec);
 	if (!op)
 		return -TDM_RX_NO_MEMORY;
-	c->announced++;
+	c->busy->announced++;
 	op->status = (uint8_t)tdm_rma_get(c, rec, FI_REMOTE_READ, &op->entry);
 	if (!op->status) {
 		op->wanted = rec->total;
@@ -342,7 +346,7 @@ int tdm_tx_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	op->status = fetch && !op->copy ?
 			     TDM_WIRE_S_MEMORY :
 			     (uint8_t)carry_out(c, rec, operands, op->copy);
-	c->more_count = 0;
+	c->busy->more_count = 0;
 	if (fetch && !op->status) {
 		op->iov[0].iov_base = op->copy;
 		op->iov[0].iov_len = rec->total;
@@ -398,7 +402,7 @@ int tdm_tx_commit_reply(struct tdm_conn *c, struct tdm_tx *op)
 		op->status = TDM_WIRE_S_ACCESS;
 	if (!op->status && n && put_data(c, op, n)) {
 		tdm_list_del(&op->node);
-		tdm_list_append(&c->dataq, &op->node);
+		tdm_list_append(&c->busy->dataq, &op->node);
 		return 1;
 	}
 	memset(&rec, 0, sizeof(rec));
@@ -406,7 +410,7 @@ int tdm_tx_commit_reply(struct tdm_conn *c, struct tdm_tx *op)
 	rec.id = op->id;
 	rec.status = op->status;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
-	c->announced--;
+	c->busy->announced--;
 	if (!(op->flags & FI_ATOMIC) || op->len) {
 		c->stats.tx_msgs++;
 		c->stats.tx_bytes += op->off;

@@ -62,7 +62,7 @@ TEST_F(TcpCredit, InjectsDoNotWaitForReceives)
 	mesh(2);
 	ASSERT_EQ(0, storm(last + 1));
 	ASSERT_NO_FATAL_FAILURE(backward(last));
-	EXPECT_EQ(0u, at(1).conn(0)->announced);
+	EXPECT_EQ(0u, at(1).conn(0)->busy->announced);
 	EXPECT_EQ(0u, tdm_inject_bytes.v);
 	/* The credit shrinks again as it is used. */
 	ASSERT_EQ(0, storm(20000));

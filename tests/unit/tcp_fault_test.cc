@@ -800,7 +800,7 @@ TEST_F(TcpFault, SelfConnectIsARefusal)
 	at(0).send(1, "x", 1, 1);
 	ASSERT_TRUE(until(
 		[&] { return at(0).conn(1)->state == TDM_CONN_BACKOFF; }));
-	EXPECT_EQ(FI_ECONNREFUSED, at(0).conn(1)->why);
+	EXPECT_EQ(FI_ECONNREFUSED, at(0).conn(1)->setup->why);
 	tdm_os.getsockname = tdm_os_system.getsockname;
 	tdm_os.getpeername = tdm_os_system.getpeername;
 	ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
@@ -820,8 +820,8 @@ TEST_F(TcpFault, ForgetInTheMiddleOfARecord)
 	at(1).recv(small.data(), 8, 2);
 	at(0).send(1, big->data(), big->size(), 1);
 	/* The peer reads nothing once it has asked. */
-	ASSERT_TRUE(
-		until([&] { return !tdm_list_empty(&at(0).conn(1)->dataq); }));
+	ASSERT_TRUE(until(
+		[&] { return !tdm_list_empty(&at(0).conn(1)->busy->dataq); }));
 	for (int i = 0; i < 1000; i++)
 		at(0).progress();
 	ASSERT_TRUE(at(0).conn(1)->borrow && at(0).conn(1)->blocked);

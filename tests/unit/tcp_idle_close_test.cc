@@ -561,7 +561,8 @@ TEST_F(TcpIdleClose, WhatIsBegunBehindYesIsABreach)
 	tdm_os.send = no_room_to_send;
 	step(TDM_WIRE_YES);
 	raw.record(r);
-	ASSERT_TRUE(until([&] { return at(0).conn(to)->announced != 0; }));
+	ASSERT_TRUE(
+		until([&] { return at(0).conn(to)->busy->announced != 0; }));
 	tdm_os.send = tdm_os_system.send;
 	EXPECT_TRUE(closed());
 	EXPECT_EQ(1u, at(0).lost.size());

@@ -101,7 +101,7 @@ TEST_F(TcpLeft, InjectsLeaveWithoutCreditInTheirOrder)
 
 	ASSERT_NO_FATAL_FAILURE(meet());
 	ASSERT_NO_FATAL_FAILURE(inject(n, len));
-	ASSERT_LT(0u, at(0).conn(1)->rts) << "nothing was announced";
+	ASSERT_LT(0u, at(0).conn(1)->busy->rts) << "nothing was announced";
 	at(0).close();
 	ASSERT_TRUE(until([&] { return !at(1).lost.empty(); }));
 	ASSERT_NO_FATAL_FAILURE(take(n, len));
@@ -118,7 +118,7 @@ TEST_F(TcpLeft, NoMemoryAtTheReceiverLosesNothing)
 		GTEST_SKIP() << "not linked for it";
 	ASSERT_NO_FATAL_FAILURE(meet());
 	ASSERT_NO_FATAL_FAILURE(inject(n, len));
-	ASSERT_LT(0u, at(0).conn(1)->rts);
+	ASSERT_LT(0u, at(0).conn(1)->busy->rts);
 	at(0).close();
 	tdt_alloc_fail(1, 1);
 	for (int i = 0; i < 100; i++)

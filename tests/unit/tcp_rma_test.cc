@@ -58,8 +58,8 @@ protected:
 			EXPECT_EQ(0u, n->tcp->tx_pool.in_use);
 			EXPECT_EQ(0u, n->tcp->rx_pool.in_use);
 			for (auto &c : n->conns) {
-				EXPECT_EQ(0u, c.second->rts);
-				EXPECT_EQ(0u, c.second->announced);
+				EXPECT_EQ(0u, c.second->busy->rts);
+				EXPECT_EQ(0u, c.second->busy->announced);
 			}
 		}
 	}

@@ -155,7 +155,8 @@ TEST_F(Tcp, DeliveryOfAnnouncedDataWaitsForThePeer)
 				FI_COMPLETION | FI_DELIVERY_COMPLETE));
 	struct tdm_conn *c = at(0).conn(1);
 	ASSERT_TRUE(until([&] {
-		return !tdm_list_empty(&c->dataq) || !tdm_list_empty(&c->ackq);
+		return !tdm_list_empty(&c->busy->dataq) ||
+		       !tdm_list_empty(&c->ackq);
 	}));
 	uint64_t end = tdm_os_system.now_ns() + 200000000;
 	while (tdm_os_system.now_ns() < end)
@@ -164,6 +165,38 @@ TEST_F(Tcp, DeliveryOfAnnouncedDataWaitsForThePeer)
 	ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
 	EXPECT_EQ(1u, at(1).rx.got.size());
 	EXPECT_TRUE(same(out, in, out.size()));
+}
+
+/*
+ * doc/SCALING.md: a connection has what announced and unexpected messages need
+ * only until the check after their end.
+ */
+TEST_F(Tcp, AnIdleConnectionGivesBackWhatOperationsNeeded)
+{
+	Bytes out = pattern(256 << 10, 4), in(out.size());
+	auto is_small = [&](size_t node) {
+		struct tdm_tcp *tcp = at(node).tcp;
+
+		tcp->watch.fired(&tcp->watch);
+		return at(node).conn(!node)->busy == &tdm_not_busy;
+	};
+
+	mesh(2);
+	for (unsigned i = 0; i < 2; i++) {
+		ASSERT_EQ(0, at(0).send(1, out.data(), out.size(), 3));
+		ASSERT_EQ(0, at(0).send(1, "x", 1, 4));
+		settle();
+		EXPECT_FALSE(is_small(0)) << "a message is announced";
+		EXPECT_FALSE(is_small(1)) << "two messages are unexpected";
+		ASSERT_EQ(0, at(1).recv(in.data(), in.size(), 3));
+		ASSERT_EQ(0, at(1).recv(in.data(), 0, 4));
+		ASSERT_TRUE(until([&] {
+			return at(0).tx.got.size() == 2 * i + 2 &&
+			       at(1).rx.got.size() == 2 * i + 2;
+		}));
+		EXPECT_TRUE(is_small(0));
+		EXPECT_TRUE(is_small(1));
+	}
 }
 
 /* The receive is dropped instead: the sender ends all the same. */
@@ -388,7 +421,7 @@ TEST_F(Tcp, UnexpectedFloodIsAnnouncedBeyondTheCredit)
 	EXPECT_LE(c->rx_charged - c->rx_freed,
 		  tdm_env.unexp_max_bytes + TDM_HELD_SHARE_BYTES);
 	EXPECT_EQ(n, tdm_conn_stats(c)->rx_msgs) << "the rest is announced";
-	EXPECT_GT(c->announced, n / 2);
+	EXPECT_GT(c->busy->announced, n / 2);
 	for (unsigned i = 0; i < n; i++)
 		ASSERT_EQ(0, at(1).recv(in[i].data(), 1024, 5));
 	ASSERT_TRUE(until([&] {
@@ -637,7 +670,7 @@ TEST_F(Tcp, SleepersWakeForTimers)
 	at(0).send(1, "x", 1, 1);
 	ASSERT_TRUE(until([&] {
 		return at(0).conn(1)->state == TDM_CONN_BACKOFF &&
-		       at(0).conn(1)->backoff_ms > 15;
+		       at(0).conn(1)->setup->backoff_ms > 15;
 	}));
 	struct pollfd p = { tdm_loop_wait_fd(at(0).loop), POLLIN, 0 };
 	while (tdm_tcp_arm(at(0).tcp) || tdm_loop_arm(at(0).loop))
