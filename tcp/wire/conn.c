@@ -183,6 +183,10 @@ void tdm_conn_timer(struct tdm_loop_timer *timer)
 		c->blocked = 0;
 		tdm_out_push(c);
 		break;
+	case TDM_CONN_GREETING:
+		c->blocked = 0;
+		tdm_out_push(c);
+		break;
 	default:
 		break;
 	}

@@ -781,6 +781,30 @@ TEST_F(TcpFault, KernelHasNoMemoryForASend)
 	EXPECT_TRUE(at(0).lost.empty());
 }
 
+unsigned connects;
+
+int count_connects(int fd, const struct sockaddr *a, socklen_t len)
+{
+	connects++;
+	return tdm_os_system.connect(fd, a, len);
+}
+
+/* The same for a HELLO: the connection that it was meant for is kept. */
+TEST_F(TcpFault, KernelHasNoMemoryForAHello)
+{
+	connects = 0;
+	mesh(2);
+	denied = 3;
+	denial = ENOBUFS;
+	tdm_os.send = deny_send;
+	tdm_os.connect = count_connects;
+	at(0).send(1, "x", 1, 1);
+	ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
+	EXPECT_EQ(0, at(0).tx.got[0].err);
+	EXPECT_EQ(1u, connects);
+	EXPECT_EQ(0, denied);
+}
+
 struct tdm_addr itself;
 
 int own_name(int fd, struct sockaddr *a, socklen_t *len)
