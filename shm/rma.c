@@ -27,6 +27,8 @@
  */
 #include "shm/rma.h"
 
+#include <assert.h>
+
 #include <rdma/fi_errno.h>
 
 #include "shm/amo.h"
@@ -190,9 +192,16 @@ static int status_errno(unsigned status)
 	return errors[status];
 }
 
+/* Change the step of a read; each follows the one before it. */
+static void read_step(struct tdm_shm_op *op, enum tdm_shm_read_step to)
+{
+	assert((int)to == op->step + 1);
+	op->step = to;
+}
+
 void tdm_shm_read_pulled(struct tdm_shm_op *op, int err, int alone)
 {
-	op->step = TDM_SHM_READ_CONFIRM;
+	read_step(op, TDM_SHM_READ_CONFIRM);
 	op->err = err;
 	if (alone)
 		tdm_shm_op_end(op, err);
@@ -258,7 +267,7 @@ static int rx_rts_read(struct tdm_shm_pair *pair, const uint8_t *slot)
 		tdm_pool_free(&pair->ep->pulls, pull);
 		return -FI_EPROTO;
 	}
-	pull->op->step = TDM_SHM_READ_PULLING;
+	read_step(pull->op, TDM_SHM_READ_PULLING);
 	tdm_shm_pull_start(pull);
 	return 0;
 }

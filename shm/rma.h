@@ -14,7 +14,13 @@
 #include "shm/tx.h"
 #include "tdm_rma.h"
 
-/* tdm_shm_op.step of a read at its initiator. */
+/*
+ * tdm_shm_op.step of a read at its initiator:
+ *
+ *   ASKED --> PULLING --> CONFIRM
+ *
+ * and from each to the end of the operation. Only rma.c changes it.
+ */
 enum tdm_shm_read_step {
 	TDM_SHM_READ_ASKED,   /* READ was sent */
 	TDM_SHM_READ_PULLING, /* RTS_READ came: a pull fetches the bytes */

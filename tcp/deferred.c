@@ -19,6 +19,7 @@
  */
 #include "tcp/deferred.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,6 +132,13 @@ tdm_noinline ssize_t tdm_deferred_try(struct tdm_ep *ep,
 	return why ? why : tdm_deferred_post(ep, x);
 }
 
+/* Change the state; it never goes back to an earlier one. */
+static void step(struct tdm_deferred *t, enum tdm_deferred_state to)
+{
+	assert(t->state < to);
+	t->state = to;
+}
+
 /* ---- the end ------------------------------------------------------------- */
 
 static void deferred_free(struct tdm_deferred *t)
@@ -159,7 +167,7 @@ static void take(struct tdm_deferred *t)
 	}
 	tdm_cntr_put(t->cntr);
 	t->cntr = NULL;
-	t->state = TDM_DEFERRED_STARTED;
+	step(t, TDM_DEFERRED_STARTED);
 }
 
 void tdm_deferred_forget(struct tdm_deferred *t)
@@ -301,7 +309,7 @@ void tdm_domain_due(struct tdm_engine *engine, struct tdm_trigger *trigger)
 	struct tdm_deferred *t = of_trigger(trigger);
 
 	tdm_assert_held(&d->lock);
-	t->state = TDM_DEFERRED_DUE;
+	step(t, TDM_DEFERRED_DUE);
 	tdm_list_append(&d->due, &trigger->node);
 	d->fresh = 1;
 	/* A child of fork(2) has its parent's descriptors. */

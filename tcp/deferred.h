@@ -8,9 +8,12 @@
  *   DUE the threshold was reached; on domain->due until a pass starts it
  *   STARTED a transport or a receive queue has it; deferred work only
  *
- * WAITING -> DUE [engine->due()] -> STARTED [a pass]. From each state it is
- * freed when it ends, is refused or cancelled, or when its endpoint closes. It
- * is on domain->deferred all the time.
+ *   WAITING --> DUE --> STARTED     [engine->due(), a pass]
+ *      +-------------------+        [cancelled, its endpoint closes]
+ *
+ * From STARTED it is freed when it ends, is refused or cancelled, or when its
+ * endpoint closes. It is on domain->deferred all the time. Only step() in
+ * deferred.c changes its state.
  */
 #ifndef TDM_TCP_DEFERRED_H
 #define TDM_TCP_DEFERRED_H
