@@ -320,7 +320,7 @@ TEST_F(PairTest, EveryCallOfAnAttachFailsInTurn)
 					return ret != -FI_EAGAIN &&
 					       ret != -FI_ECONNREFUSED;
 				},
-				[&] { step(); }, 3);
+				[&] { step(); });
 			bool hit = os_calls >= os_fail_at;
 
 			tdm_os = saved_os;

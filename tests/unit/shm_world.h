@@ -8,7 +8,6 @@
 #define TDT_SHM_WORLD_H
 
 #include <cstring>
-#include <ctime>
 #include <functional>
 #include <random>
 #include <vector>
@@ -23,6 +22,7 @@
 #include <rdma/fi_errno.h>
 
 #include "base/env.h"
+#include "tests/harness/drive.h"
 #include "tests/harness/mock_owner.h"
 
 extern "C" {
@@ -64,17 +64,13 @@ inline struct sockaddr_in address(uint16_t port)
 
 /* Has @cond held before the deadline? @step runs between the looks. */
 inline bool eventually(const std::function<bool()> &cond,
-		       const std::function<void()> &step, double seconds = 20)
+		       const std::function<void()> &step)
 {
-	struct timespec a, b;
+	const uint64_t end = tdt_now_ms() + tdt_deadline_ms();
 
-	clock_gettime(CLOCK_MONOTONIC, &a);
 	while (!cond()) {
 		step();
-		clock_gettime(CLOCK_MONOTONIC, &b);
-		if (double(b.tv_sec - a.tv_sec) +
-			    double(b.tv_nsec - a.tv_nsec) * 1e-9 >
-		    seconds)
+		if (tdt_now_ms() > end)
 			return false;
 	}
 	return true;
