@@ -112,7 +112,7 @@ TEST_F(TcpCredit, MessagesOfPeersThatLeftAreCounted)
 	for (int i = 0; i < 60; i++) {
 		Node n;
 		fi_addr_t to = n.insert(at(0).addr);
-		uint64_t end = tdm_os_system.now_ns() + 10000000000ull;
+		const uint64_t end = tdt_now_ms() + tdt_deadline_ms();
 		size_t sent = 0;
 
 		while (sent < 40 && !n.send(to, out.data(), 4000, 1))
@@ -122,7 +122,7 @@ TEST_F(TcpCredit, MessagesOfPeersThatLeftAreCounted)
 		 * with their sender.
 		 */
 		while (n.tx.got.size() < sent && !at(0).tcp->dead.next->next &&
-		       tdm_os_system.now_ns() < end)
+		       tdt_now_ms() < end)
 			n.progress(), turn();
 		for (int k = 0; k < 50; k++)
 			n.progress(), turn();

@@ -933,14 +933,11 @@ TEST_P(TcpRestMany, NothingIsLostDoubledOrPassedOver)
 		post_one(ways[0]);
 		post_one(ways[1]);
 	}
-	EXPECT_TRUE(until(
-		[&] {
-			return at(0).rx.got.size() == n &&
-			       at(1).rx.got.size() == n &&
-			       at(0).tx.got.size() == ways[0].ends &&
-			       at(1).tx.got.size() == ways[1].ends;
-		},
-		40000));
+	EXPECT_TRUE(until([&] {
+		return at(0).rx.got.size() == n && at(1).rx.got.size() == n &&
+		       at(0).tx.got.size() == ways[0].ends &&
+		       at(1).tx.got.size() == ways[1].ends;
+	}));
 	for (auto &w : ways) {
 		for (const Comp &c : at(w.from).tx.got)
 			EXPECT_EQ(0, c.err);

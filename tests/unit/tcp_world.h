@@ -30,6 +30,7 @@ extern "C" {
 #include "fake_engine.h"
 #include "regions.h"
 #include "srx_mock.h"
+#include "tests/harness/drive.h"
 
 namespace tcp_test
 {
@@ -340,22 +341,26 @@ protected:
 			n->progress();
 	}
 
-	/* Progress until @done; false after @ms. */
-	bool until(std::function<bool()> done, unsigned ms = 10000)
+	/* Progress until @done; false when the deadline is over. */
+	bool until(const std::function<bool()> &done)
 	{
-		uint64_t end = tdm_os_system.now_ns() + ms * 1000000ull;
+		const uint64_t end = tdt_now_ms() + tdt_deadline_ms();
 
 		while (!done()) {
 			turn();
-			if (tdm_os_system.now_ns() > end)
+			if (tdt_now_ms() > end)
 				return false;
 		}
 		return true;
 	}
 
+	/* Progress for @ms milliseconds, for what must not happen. */
 	void settle(unsigned ms = 20)
 	{
-		until([] { return false; }, ms);
+		const uint64_t end = tdt_now_ms() + ms;
+
+		while (tdt_now_ms() <= end)
+			turn();
 	}
 };
 
