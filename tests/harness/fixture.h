@@ -67,6 +67,25 @@ protected:
 		return ret;
 	}
 
+	/*
+	 * @wait lasts @ms milliseconds. A loaded machine may run the thread
+	 * late, but not each time: one call is less than two seconds late.
+	 */
+	static void lasts(int ms, const std::function<void()> &wait)
+	{
+		const uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+		const uint64_t least = static_cast<uint64_t>(ms);
+		uint64_t start, took;
+
+		do {
+			start = tdt_now_ms();
+			wait();
+			took = tdt_now_ms() - start;
+			ASSERT_GE(took + 1, least);
+		} while (took > least + 2000 && start < end);
+		EXPECT_LE(took, least + 2000) << "never in time";
+	}
+
 	struct tdt_ep *ep(size_t i)
 	{
 		return &w->eps[i];
