@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Who may include and call whom, and whether what a file exports is used
-# elsewhere. The picture is in ARCHITECTURE.md:
+# Who may include and call whom, whether what a file exports is used
+# elsewhere, and whether tests sleep. The picture is in ARCHITECTURE.md:
 #
 #   tcp/ --> tcp/wire/ --> av/ --> peer/ --> include/ --> base/
 #                                  shm/ ---> include/
@@ -96,6 +96,22 @@ calls="$calls|accept|readv|writev|recvfrom|sendto|shm_open|syscall|fcntl"
 calls="$calls|clock_gettime|epoll_create|epoll_pwait|select|ppoll"
 forbid "system calls go through tdm_os (base/os.h)" \
 	"(^|[^A-Za-z0-9_.>*])($calls)\(" "${list[@]}"
+
+# Tests wait for a condition. Lines "FILE REASON": files that may sleep.
+sleepers="
+tests/conform/pressure_test.cc   a receiver that stands still for an hour
+"
+mapfile -t list < <(files 'tests/*.[ch]' 'tests/*.cc' |
+	grep -vxF "$(awk 'NF { print $1 }' <<<"$sleepers")")
+forbid "a test waits for a condition (tests/harness/drive.h), not for a time" \
+	'\b(u|nano|clock_nano)?sleep[[:space:]]*\(|this_thread::sleep_' \
+	"${list[@]}"
+while read -r file why; do
+	[ -z "$file" ] || grep -qE '\busleep\(' "$file" || {
+		echo "no exception is needed for $file: $why"
+		bad=1
+	}
+done <<<"$sleepers"
 
 # What the objects link to goes the same ways, whatever a header hides.
 .ci/tree.sh "${gcc_tree[@]}" >/dev/null
