@@ -36,8 +36,9 @@ for c in $capabilities; do
 		complain "$c is offered but not in $manual"
 done
 
-# What fi_info does not show, or shows only to those who ask: what the sources
-# name is in the manual, and the tests that a page of doc/ names exist.
+# fi_info shows some capabilities, options and formats only to those who ask, or
+# not at all: the manual has those that the sources name. The tests that a page
+# of doc/ names exist.
 wrapped() {
 	tr -d '\\' <"$1" | tr '\n\t' '  '
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # fuzz.sh [SECONDS]: each fuzz target under libFuzzer and the sanitizers, from
-# its corpus on. What it finds is kept in build/.
+# its corpus on. The inputs that fail are kept in build/.
 . "$(dirname "$0")/lib.sh"
 
 seconds=${1:-20}

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Who may include and call whom, whether what a file exports is used
-# elsewhere, and whether tests sleep. The picture is in ARCHITECTURE.md:
+# Which folders may include and call which others, whether each symbol that a
+# file exports is used elsewhere, and whether tests sleep. The picture is in
+# ARCHITECTURE.md:
 #
 #   tcp/ --> tcp/wire/ --> av/ --> peer/ --> include/ --> base/
 #                                  shm/ ---> include/
@@ -113,7 +114,8 @@ while read -r file why; do
 	}
 done <<<"$sleepers"
 
-# What the objects link to goes the same ways, whatever a header hides.
+# Symbols follow the same arrows as includes: an object may use those of the
+# folders that its own may include.
 .ci/tree.sh "${gcc_tree[@]}" >/dev/null
 symbols=$(sources "${rooms[@]}" | sed -n 's/[.]c$//p' |
 	while IFS= read -r file; do
@@ -142,7 +144,7 @@ END {
 	bad=1
 }
 
-# What one file alone uses is static there.
+# A function or variable that one file alone uses is static there.
 lone="
 fi_prov_ini      libfabric calls it
 tdm_os_system    tests call the system behind a fault

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 #
-# What dev and the scripts of .ci share; sourced, never run. Afterwards the
+# Variables and functions that dev and the scripts of .ci share; sourced, never
+# run. Afterwards the
 # working directory is the top of the checkout.
 
 set -euo pipefail

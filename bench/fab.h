@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files that drive libfabric share. */
+/* Functions that the files which drive libfabric share. */
 #ifndef BENCH_FAB_H
 #define BENCH_FAB_H
 
@@ -8,7 +8,7 @@
 
 #include "bench/subject.h"
 
-/* What @provider offers on loopback with @caps; NULL: nothing. */
+/* The entries of @provider for loopback with @caps; NULL: there is none. */
 struct fi_info *bench_fab_info(const char *provider, uint64_t caps);
 
 /* @ret of the call @what: if it is negative, give up. */

@@ -56,7 +56,7 @@ static void received(struct demo_op *op, const struct fi_cq_tagged_entry *e,
 {
 	struct mslot *slot = (struct mslot *)op;
 
-	/* Whatever came instead does not carry the right number: see below. */
+	/* Another message does not carry the right number: see below. */
 	slot->busy = 0;
 	slot->tag = e->tag;
 	slot->len = e->len;

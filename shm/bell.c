@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which rings are polled, how a peer wakes this process, and sleeping.
+ * The choice of rings that are polled, the wake-up by a peer, and sleeping.
  *
  * Each progress call polls a few *hot* rings. For every other pair this process
  * sets the bit COLD in the pair's bell word: a peer that sees it sets its bit

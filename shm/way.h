@@ -27,7 +27,7 @@ enum {
 	TDM_SHM_WAY_TRIAL = 16,
 };
 
-/* What is known of messages of one size class. */
+/* The costs learnt for messages of one size class. */
 struct tdm_shm_way_class {
 	uint32_t cost[TDM_SHM_WAYS]; /* ns for 64 KiB; 0: not known */
 	uint8_t now;		     /* the way that messages take */

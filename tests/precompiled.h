@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What every test includes and takes longest to read. It is compiled once for
- * all of them (tests/local.am) and says nothing that a test does not say.
+ * The headers that every test includes and that take longest to compile. They
+ * are compiled once for all tests (tests/local.am); each test still includes
+ * those that it needs.
  */
 #ifndef TDT_PRECOMPILED_H
 #define TDT_PRECOMPILED_H

@@ -55,8 +55,8 @@ protected:
 TEST_F(Bind, OneSidedTargetsNeedNoQueue)
 {
 	/* fi_endpoint(3), fi_enable: queues for the operations that are
-	 * initiated there. Who has neither FI_MSG nor FI_TAGGED initiates no
-	 * receive. Data that a write brings along goes nowhere then. */
+	 * initiated there. An endpoint without FI_MSG and FI_TAGGED
+	 * initiates no receive. Data that a write brings along goes nowhere then. */
 	uint64_t memory[2] = { 0, 0 }, value = 5;
 	struct fid_ep *from, *to;
 	struct fid_mr *mr;

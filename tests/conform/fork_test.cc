@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes that fork: fi_tandem(7), FAULTS. What a child inherits is its
- * parent's: the child cannot use it, does no harm to it, and does not keep
- * peers from noticing the parent's end.
+ * Processes that fork: fi_tandem(7), FAULTS. The objects that a child inherits
+ * belong to its parent: the child cannot use them, does no harm to them, and
+ * does not keep peers from noticing the parent's end.
  */
 #include <csignal>
 #include <cstdio>

@@ -422,8 +422,8 @@ TEST_F(Getinfo, PrimaryCapsOnlyWhenAsked)
 
 TEST_F(Getinfo, AskedValuesAreReturned)
 {
-	/* fi_getinfo(3) 2.1, FI_INFO 10: What comes back is never less than the
-	 * hint. */
+	/* fi_getinfo(3) 2.1, FI_INFO 10: a returned value is never less than
+	 * the hint. */
 	hints->tx_attr->size = 2000;
 	hints->rx_attr->size = 3000;
 	hints->tx_attr->iov_limit = 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which interfaces fi_getinfo(3) offers, in which order, and which of them hints
- * and FI_TANDEM_IFACE leave. A host with several networks is a network namespace
+ * The interfaces that fi_getinfo(3) offers, their order, and those that hints and
+ * FI_TANDEM_IFACE leave. A host with several networks is a network namespace
  * of a child; where that is not allowed, these tests say so.
  *
  * Spec: fi_tandem(7), ADDRESSES.

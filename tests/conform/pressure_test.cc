@@ -176,8 +176,8 @@ TEST_F(Pressure, R01_SizesAreWhatIsPromised)
 
 TEST_F(Pressure, R02_CqThatNobodyReadsLosesNothing)
 {
-	/* No FI_EOVERRUN and no completion lost. What was posted completes, what
-	 * would add to a full queue is refused until it is read. */
+	/* No FI_EOVERRUN and no completion lost. Operations that were posted
+	 * complete; while the queue is full, new ones are refused. */
 	const size_t rounds = 20, batch = 500;
 	std::vector<uint64_t> in(batch, 0);
 	uint64_t out = 0, never = 0;
@@ -411,7 +411,7 @@ TDT_ROLE(flooded)
 
 TEST_F(Pressure, R04_UnexpectedFloodIsBounded)
 {
-	/* A peer has credit; beyond it messages are announced. What it takes:
+	/* A peer has credit; beyond it messages are announced. It takes at most
 	 * FI_TANDEM_UNEXP_MAX, one share of 64 KiB, the ring; bookkeeping of
 	 * 512 bytes for each announced. Others are not stuck behind it. */
 	const size_t max = 1 << 20, charge = 512, ring = 8192, tx = 512;

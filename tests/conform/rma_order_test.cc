@@ -378,7 +378,8 @@ TEST_F(RmaOrder, BothSidesAtOnceDoNotWaitForEachOther)
 TEST_F(RmaOrder, SizesGrantTheirOrder)
 {
 	/* fi_endpoint(3), max_order_raw_size and its like: the longest for
-	 * which the order holds. Who asks for one has the order. */
+	 * which the order holds. An application that asks for a size has
+	 * the order. */
 	struct fi_info *hints = tdt_hints(&attr), *info = nullptr;
 
 	ONLY_TANDEM();

@@ -227,7 +227,7 @@ protected:
 		return ret;
 	}
 
-	/* Whatever was to happen by now has happened, and nothing else. */
+	/* All that was to happen by now has happened, and nothing else. */
 	void quiet(struct tdt_ep *from)
 	{
 		OK(fence(from));

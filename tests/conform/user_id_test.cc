@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * FI_AV_USER_ID: fi_av(3), "USER IDENTIFIERS FOR ADDRESSES". What completions,
- * errors and peeks report is the user's; what transfers use is not.
+ * FI_AV_USER_ID: fi_av(3), "USER IDENTIFIERS FOR ADDRESSES". Completions, errors
+ * and peeks report the user's ids; transfers use the fi_addr_t of the vector.
  */
 #include <rdma/fi_rma.h>
 

@@ -17,7 +17,8 @@ LOOKED_FOR = "ofi-conduit/testgasnet with its neighbours"
 OTHER = "sockets"
 PROCESSES = (2,)
 
-# What is no test, needs a graphics processor or another conduit, or measures.
+# Programs that are no tests, need a graphics processor or another conduit, or
+# measure.
 LEFT_OUT = re.compile(r"testexit|testenv|perf$|late$|cuda|hip|ze$|logGP|contend|"
                       r"testrand|testtmpair|testreadonly|testacc|testcxx")
 

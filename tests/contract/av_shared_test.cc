@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fi_av(3): name, map_addr, FI_READ: address vectors that processes share. "all"
- * is what the three versions of the manual agree on. What fi_av(3) leaves open
- * is fi_tandem(7), NAMED ADDRESS VECTORS.
+ * is what the three versions of the manual agree on. fi_tandem(7), NAMED ADDRESS
+ * VECTORS, decides the points that fi_av(3) leaves open.
  */
 #include "tests/contract/av_shared_fixture.h"
 

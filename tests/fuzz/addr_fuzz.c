@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The address parser (av/addr.c) fed with anything. An input is a byte that
- * chooses the form, then the bytes of that form. What is accepted must hold
- * what addr.h promises; what is refused must leave the output alone.
+ * chooses the form, then the bytes of that form. For an
+ * accepted input the promises of addr.h must hold; a refused one must leave the
+ * output unchanged.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which interfaces a list means and which is better, over tables of
+ * The interfaces that a list names, and their ranking, over tables of
  * interfaces: fi_tandem(7), ADDRESSES and FI_TANDEM_IFACE. Nothing here asks
  * the system.
  */

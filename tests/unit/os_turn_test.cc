@@ -4,7 +4,7 @@
  * to count the calls, then again and again with one of them failing, by each
  * error it may legally have, or moving fewer bytes than asked.
  *
- * Whatever fails: nothing hangs, each operation ends once, a send that
+ * Whichever call fails, nothing hangs, each operation ends once, a send that
  * succeeded was received, traffic works again afterwards, and no descriptor
  * is left.
  */

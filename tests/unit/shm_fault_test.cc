@@ -407,7 +407,7 @@ protected:
 		exchange(100000, 2);
 	}
 
-	/* Has the other end closed @fd? What it sends before is read. */
+	/* Has the other end closed @fd? Reads the bytes sent before. */
 	bool closed(int fd, struct tdm_shm_msg_head *last = nullptr)
 	{
 		bool end = until([&] {
@@ -727,7 +727,7 @@ TEST_F(GarbageTest, RecordHeads)
 		tdm_a64_store_release(tdm_shm_slot_word(tx->slots, tx->idx), w);
 		for (int j = 0; j < 100; j++)
 			step();
-		/* Whether it passed as a message or not: nothing is hurt. */
+		/* Nothing is hurt, whether it passed as a message or not. */
 		remake();
 	}
 }

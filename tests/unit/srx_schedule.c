@@ -7,7 +7,7 @@
  * known and unknown again; transports finish what they fill at another time.
  *
  * The model is two lists in the order of posting and of arrival, searched from
- * the front. What is compared: whether each message finds a receive at once,
+ * the front. The test compares: whether each message finds a receive at once,
  * which message each receive ends with, that every receive ends exactly once
  * and every multi-receive buffer is released once and after its last part, the
  * room that is left, and that all entries come back.

@@ -42,7 +42,7 @@ protected:
 		tdm_env.peer_timeout_ms = 60000;
 	}
 
-	/* The network has been silent for @s seconds. What the watch does. */
+	/* The network has been silent for @s seconds: run the watch. */
 	void look(unsigned s)
 	{
 		ahead = s * 1000000000ull;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Endpoints of the TCP transport in one process and one thread, each with a
- * loop, an AV and a receive side of its own, joined over loopback. What the
- * queues get is kept; the system calls can be cut short and refused.
+ * loop, an AV and a receive side of its own, joined over loopback. All
+ * that is written to the queues is kept; system calls can be cut short and
+ * refused.
  */
 #ifndef TDT_TCP_WORLD_H
 #define TDT_TCP_WORLD_H
