@@ -114,6 +114,21 @@ while read -r file why; do
 	}
 done <<<"$sleepers"
 
+# The comments before the first line of code are the head of a file.
+head_of() {
+	sed -E '/^([#a-z]|$)/,$d' "$1"
+}
+
+while IFS= read -r f; do
+	{
+		head_of "$f"
+		[ ! -f "${f%.c}.h" ] || head_of "${f%.c}.h"
+	} | grep -ciwE 'lock(s|ed|ing)?' >/dev/null || {
+		echo "$f: its head, or that of its header, tells no lock"
+		bad=1
+	}
+done < <(sources "${rooms[@]}" | grep '[.]c$')
+
 # Symbols follow the same arrows as includes: an object may use those of the
 # folders that its own may include.
 .ci/tree.sh "${gcc_tree[@]}" >/dev/null

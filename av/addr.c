@@ -6,6 +6,7 @@
  * Invariant: every byte of a struct tdm_addr that its family does not use is
  * 0, so two equal addresses are equal byte for byte.
  *
+ * No state: no lock.
  * Spec: fi_av(3) (FI_SOCKADDR*, FI_ADDR_STR), fi_getinfo(3) (addr_format).
  */
 #include "av/addr.h"

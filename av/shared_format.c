@@ -6,6 +6,8 @@
  * a copy with a correct checksum is complete. The checksum does not protect
  * against an attacker, who could only insert addresses, as any user of the file
  * can.
+ *
+ * No state: no lock. shared.c takes the lock of the file.
  */
 #include "av/shared_format.h"
 

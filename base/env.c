@@ -7,6 +7,8 @@
  * drop goes to stderr. Programs that run with raised privileges (AT_SECURE) get
  * the defaults whatever the environment says, and no warning.
  *
+ * Lock: none. tdm_env is written before the provider has another thread, and
+ * only read afterwards.
  * Spec: fi_tandem(7), ENVIRONMENT. The table below and that section list the
  * same names, which a check compares.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists of network interfaces; see iflist.h. */
+/* Lists of network interfaces; see iflist.h. No state: no lock. */
 #include "base/iflist.h"
 
 #include <arpa/inet.h>

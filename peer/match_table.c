@@ -7,6 +7,8 @@
  * receives) need no more buckets.
  *
  * A table that cannot grow for want of memory works on with longer buckets.
+ *
+ * Lock: domain held; a table belongs to one receive side.
  */
 #include "peer/match_table.h"
 

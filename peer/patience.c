@@ -2,6 +2,8 @@
 /*
  * Yields and naps of threads that poll. See patience.h.
  *
+ * Lock: not held; a nap takes the domain lock before and after its sleep.
+ * tdm_patience belongs to its thread, and engine->crowd is atomic.
  * Spec: fi_tandem(7), PROGRESS; sched_yield(2), ppoll(2).
  */
 #include "peer/patience.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See addr.h. */
+/* See addr.h. No state: no lock. */
 #include "shm/addr.h"
 
 #include <arpa/inet.h>

@@ -6,6 +6,8 @@
  * and less often, until the cost of the chosen one changes: then the machine
  * has changed, and all are tried again. A class of which nothing is known
  * begins with what is known of the nearest one.
+ *
+ * Lock: domain held, which guards the costs that a pair keeps.
  */
 #include "shm/way.h"
 

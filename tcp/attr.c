@@ -4,6 +4,7 @@
  * lowered to the value of the hint, or refused with -FI_ENODATA. See getinfo.h.
  * Every refusal names the attribute in the log, tcp/refuse.h.
  *
+ * No state but the arguments: no lock.
  * Spec: fi_getinfo(3), fi_domain(3), fi_endpoint(3).
  */
 #include "tcp/attr.h"
@@ -265,8 +266,9 @@ static int contexts(const char *what, size_t asked, size_t *ours)
 }
 
 /*
- * Copy a key of the hints, @size bytes, to *@to and *@bytes; fi_freeinfo(3)
- * frees the copy. Both 0: there is none.
+ * Copy a key of the hints, @size bytes, to *@to and *@bytes; tdm_info_free()
+ * overwrites and frees the copy, or fi_freeinfo(3) of the application frees it.
+ * Both 0: there is none.
  */
 static int apply_key(const char *what, const uint8_t *key, size_t size,
 		     uint8_t **to, size_t *bytes)

@@ -4,6 +4,9 @@
  * answers fi_trywait(3) for the queues of any of its domains.
  *
  * Invariant: users counts open domains and EQs; the fabric outlives them.
+ *
+ * Lock: none of its own: users is atomic, and a call for a queue takes the lock
+ * of the queue's domain.
  */
 #include "tcp/fabric.h"
 

@@ -4,6 +4,8 @@
  *
  * Invariant: the order is transitive. An unknown speed has one place among the
  * known ones, so that no three interfaces form a circle.
+ *
+ * No state: no lock.
  */
 #include "tcp/iface.h"
 

@@ -5,6 +5,8 @@
  * ioctl(2) is used, since /sys/class/net shows the network namespace of the
  * process that mounted it, which may be another one. A property that the kernel
  * does not tell stays unknown; that is no error.
+ *
+ * Lock: none; nothing is kept between calls.
  */
 #include "tcp/ifscan.h"
 

@@ -6,6 +6,8 @@
  * by their bytes: numbers of keys belong to one address vector, and the
  * endpoints of a domain may have several.
  *
+ * Lock: the domain's, taken by tdm_mr_auth_open() to read a vector, held for
+ * tdm_mr_auth_ok(). The keys of a region do not change.
  * Spec: fi_mr(3) auth_key, addr, FI_AUTH_KEY; fi_av(3) fi_av_insert_auth_key.
  */
 #include "tcp/mr_auth.h"

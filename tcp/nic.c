@@ -7,6 +7,8 @@
  * Invariant: pointers of the public structures lead into the same block, or are
  * NULL where nothing is known. link_attr and bus_attr are never NULL: some
  * applications use them without a check.
+ *
+ * Lock: none; a block belongs to the fi_info that refers to it.
  */
 #include "tcp/nic.h"
 

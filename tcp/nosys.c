@@ -3,6 +3,8 @@
  * The calls of a capability that is not offered: fi_collective(3). libfabric
  * calls through the tables without a check, so an application that makes such a
  * call gets -FI_ENOSYS.
+ *
+ * No state: no lock.
  */
 #include <rdma/fi_collective.h>
 #include <rdma/fi_errno.h>

@@ -2,6 +2,8 @@
 /*
  * Posts receives: turns the source of a receive into a name (tdm_space.h) and
  * passes the request to peer/srx.c. Transports are not involved.
+ *
+ * Lock: the domain's, taken by tdm_post_recv(), held for tdm_post_locked().
  */
 #include "tcp/post.h"
 

@@ -7,6 +7,9 @@
  * The processes of a job share one stderr: each line names its endpoint, and a
  * report is written by one call, so that lines of other processes do not mix
  * with it.
+ *
+ * Lock: the domain's, taken by the calls of the application and, if it is free,
+ * at the end of the process; held when an endpoint closes.
  */
 #include "tcp/report.h"
 

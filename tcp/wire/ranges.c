@@ -7,6 +7,8 @@
  * Invariant: no record comes between the RANGEs and their operation: all are
  * written to the transmit buffer together. A record that is handled again,
  * after a lack of memory, finds c->busy->more unchanged.
+ *
+ * Lock: domain held.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -6,6 +6,8 @@
  * that the bytes alone can tell; the caller checks a record against the state
  * of its connection.
  *
+ * No state: no lock.
+ *
  * Layouts: doc/PROTOCOL-tcp.md.
  */
 #include "tcp/wire/record.h"

@@ -3,6 +3,8 @@
  * Input of one-sided operations: writes and the operands of atomic operations
  * at their target, results at their initiator. Otherwise they are handled as
  * messages (rx_msg.c), and have the same states.
+ *
+ * Lock: domain held.
  */
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The code points of traffic classes; see tclass.h. */
+/* The code points of traffic classes; see tclass.h. No state: no lock. */
 #include "tcp/wire/tclass.h"
 
 #include <rdma/fabric.h>

@@ -8,6 +8,8 @@
  *  1. A record that was begun is finished, so that the peer can read the
  *     records after it; from a copy if the user's buffer may be gone.
  *  2. An operation that the peer may still answer keeps its id until then.
+ *
+ * Lock: domain held.
  */
 #include <stdlib.h>
 

@@ -8,6 +8,7 @@
  * in the process. So it does not depend on the receives of the peer whether an
  * inject succeeds.
  *
+ * Lock: domain held.
  * Spec: fi_tandem(7), LIMITS.
  */
 #include <stdlib.h>

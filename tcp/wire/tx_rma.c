@@ -20,6 +20,8 @@
  *  3. Atomic operations are carried out in the order in which they were posted.
  *  4. Requests without an answer count as announcements, and are bounded with
  *     them.
+ *
+ * Lock: domain held.
  */
 #include <stdlib.h>
 
