@@ -138,17 +138,20 @@ symbols=$(sources "${rooms[@]}" | sed -n 's/[.]c$//p' |
 			sed -nE "s|^.* ([A-Z]) (.*)|${file%/*} $file \1 \2|p"
 	done)
 [ "$(grep -c ' T ' <<<"$symbols")" -gt 100 ] || die "no objects found"
-awk '
+awk -v links="$builds/links" '
 FILENAME == ARGV[1] { way[$1, $2] = 1; next }
 $3 != "U" { home[$4] = $1; next }
 { user[++n] = $1; object[n] = $2; symbol[n] = $4 }
 END {
 	for (i = 1; i <= n; i++) {
 		to = home[symbol[i]]
-		if (to == "" || (user[i], to) in way)
+		if (to == "" || to == user[i])
 			continue
+		kind = (user[i], to) in way ? "way" : "exception"
+		print user[i], to, object[i], symbol[i], kind >links
 		# The composition root hands the peer to the link.
-		if (object[i] == "tcp/tier_local" && symbol[i] == "tdm_shm_provider")
+		if (kind == "way" || (object[i] == "tcp/tier_local" &&
+		    symbol[i] == "tdm_shm_provider"))
 			continue
 		print object[i] " uses " symbol[i] " of " to "/"
 		bad = 1
@@ -158,6 +161,10 @@ END {
 	echo "^ links against the direction of the arrows"
 	bad=1
 }
+
+# The pictures show these directions; an exception is a dashed arrow.
+have python3 || die "python3 is missing (Debian: python3)"
+python3 doc/diagrams/diagrams.py --check "$builds/links" || bad=1
 
 # A function or variable that one file alone uses is static there.
 lone="

@@ -2,8 +2,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Draw the pictures of README.md and ARCHITECTURE.md.
 
-    doc/diagrams/diagrams.py            write the .svg files beside this script
-    doc/diagrams/diagrams.py --check    are they what the script would write?
+    doc/diagrams/diagrams.py LINKS           write the .svg files beside this
+    doc/diagrams/diagrams.py --check LINKS   are they what it would write?
+
+LINKS is the file "links" that .ci/layers.sh leaves in its folder of build/. It
+has the uses of symbols between folders, one a line: the folder that uses and
+the one that defines, the object, the symbol, and "way" if the arrows between
+folders allow it, else "exception".
 
 Needs nothing but Python 3. Boxes are (x, y, width, height); arrows run between
 two points, with an optional label beside their middle.
@@ -56,12 +61,13 @@ class Picture:
             f'stroke="{color}" stroke-width="{width}"{extra}{start} '
             f'marker-end="url(#{name})"/>')
 
-    def bend(self, points, color=INK):
+    def bend(self, points, color=INK, dash=False):
         name = {INK: "ink", SHM: "shm", TCP: "tcp"}[color]
+        extra = ' stroke-dasharray="5 4"' if dash else ""
         path = " ".join(f"{x},{y}" for x, y in points)
         self.body.append(
             f'<polyline points="{path}" fill="none" stroke="{color}" '
-            f'stroke-width="1.5" marker-end="url(#{name})"/>')
+            f'stroke-width="1.5"{extra} marker-end="url(#{name})"/>')
 
     def svg(self):
         heads = "".join(
@@ -121,7 +127,23 @@ def room_of(include):
     return "include" if name.startswith(("tdm_", "fi_ext_")) else None
 
 
-def uses(top):
+def links(path):
+    """Uses of symbols between folders, as two sets: pairs of folders that the
+    arrows allow, and exceptions (folder, folder, object, symbol)."""
+    ways, exceptions = set(), set()
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            user, home, source, symbol, kind = line.split()
+            if kind == "way":
+                ways.add((user, home))
+            else:
+                exceptions.add((user, home, source, symbol))
+    if not ways:
+        sys.exit(f"{path} has no use of a symbol")
+    return ways, exceptions
+
+
+def includes(top):
     """Pairs (folder, folder): files of the first include some of the second."""
     found = set()
     for room in ROOMS:
@@ -150,12 +172,13 @@ def reach(start, edges):
     return seen
 
 
-def layers():
-    """Folders and who includes whom, as the sources have it."""
-    edges = uses(os.path.dirname(os.path.dirname(HERE)))
+def layers(uses):
+    """Folders, and which of them include or link to which others."""
+    edges, exceptions = uses
+    edges = edges | includes(os.path.dirname(os.path.dirname(HERE)))
     for a, b in edges:
         if ROOMS[a][1] >= ROOMS[b][1] or a in reach(b, edges):
-            sys.exit(f"{a}/ includes {b}/, which is not below it")
+            sys.exit(f"{a}/ uses {b}/, which is not below it")
     p = Picture(760, 600, "Direction of dependencies between the folders")
     p.node(40, 30, 680, 40, "application and libfabric core", mono=False,
            fill=PAPER, dash=True)
@@ -168,13 +191,21 @@ def layers():
             continue
         (ax, ay, ah, _), (bx, by, _, _) = ROOMS[a], ROOMS[b]
         p.arrow((ax + bx) / 2 + 140, ay + ah, (ax + bx) / 2 + 140, by - 2)
+    # The place in the picture is that of an arrow from tcp/ to shm/.
+    for i, (a, b, source, symbol) in enumerate(sorted(exceptions)):
+        if i or (a, b) != ("tcp", "shm"):
+            sys.exit(f"{source} uses {symbol} of {b}/: draw it too")
+        p.bend([(322, 115), (400, 115), (400, 372), (438, 372)], dash=True)
+        p.text(408, 222, "the exception:", 12, anchor="start")
+        p.text(408, 239, f"{source}.c links to {symbol}()", 12,
+               anchor="start")
     p.arrow(322, 387, 438, 387, SHM, both=True, dash=True)
     p.text(580, 296, "at run time only, by public libfabric calls:", 12, SHM)
     p.text(580, 313, "exported CQ, counters, receive queue, EQ", 12, SHM)
     p.text(580, 330, "and domain; user ids in the AV", 12, SHM)
     p.text(590, 150, "solid arrow: may include and link to,", 12, SOFT)
     p.text(590, 167, "and to all that follows", 12, SOFT)
-    p.text(590, 190, "dashed arrow: calls by fid, no include", 12, SHM)
+    p.text(590, 190, "dashed green arrow: calls by fid, no include", 12, SHM)
     return p
 
 
@@ -208,22 +239,29 @@ def route():
     p.text(160, 82, "peer lost", 12, anchor="start")
     p.bend([(300, 312), (270, 312), (270, 268), (60, 268), (60, 212)])
     p.text(276, 282, "peer lost", 12, anchor="start")
+    p.bend([(460, 66), (546, 66), (546, 308), (462, 308)], TCP)
+    for y, words in ((84, "the peer"), (101, "connected"), (118, "by TCP")):
+        p.text(554, y, words, 12, TCP, anchor="start")
     return p
 
 
 def main():
     stale = 0
+    check = sys.argv[1:2] == ["--check"]
+    if len(sys.argv) != 2 + check:
+        sys.exit(__doc__)
+    uses = links(sys.argv[-1])
     for draw in (overview, layers, route):
         path = os.path.join(HERE, draw.__name__ + ".svg")
-        svg = draw().svg()
-        if sys.argv[1:] == ["--check"]:
+        svg = (draw(uses) if draw == layers else draw()).svg()
+        if check:
             try:
                 with open(path, encoding="utf-8") as f:
                     same = f.read() == svg
             except OSError:
                 same = False
             if not same:
-                print(f"{path}: run doc/diagrams/diagrams.py")
+                print(f"{path}: run doc/diagrams/diagrams.py {sys.argv[-1]}")
                 stale = 1
         else:
             with open(path, "w", encoding="utf-8") as f:
