@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Idle close, called *rest* here: when descriptors are scarce, both sides agree
- * to close the least recently used connections that have no operation under
- * way. The pairs remain, and connect again at the next send.
+ * Idle close: when descriptors are scarce, both sides agree to close the least
+ * recently used connections that have no operation under way. The pairs remain,
+ * and connect again at the next send.
  *
  *   READY --ask()--> asked --YES--> CLOSING --GO is written--> IDLE
  *   READY --ASK----> CLOSING --GO--> IDLE | --STAY--> READY
@@ -23,7 +23,7 @@
  *  4. Each ASK has one answer and each YES has one, unless the session is lost.
  *     If both sides ask at once, only the one with the larger id answers.
  *
- * Spec: doc/PROTOCOL-tcp.md, "Rest"; doc/adr/0018-resting-connections.md.
+ * Spec: doc/PROTOCOL-tcp.md, "Idle close"; doc/adr/0018-idle-close.md.
  */
 #include "tcp/wire/idle_close.h"
 
@@ -148,11 +148,11 @@ void tdm_idle_close_now(struct tdm_conn *c)
 	 * session: it cannot be closed as agreed.
 	 */
 	if (!over(c)) {
-		TDM_CONN_INFO(c, "the peer was to rest and did not");
+		TDM_CONN_INFO(c, "the peer broke the agreed idle close");
 		tdm_conn_fail(c, FI_ECONNRESET, EPROTO);
 		return;
 	}
-	TDM_CONN_INFO(c, "the connection rests");
+	TDM_CONN_INFO(c, "idle close");
 	tdm_setup_free(c);
 	tdm_conn_close_fd(c);
 	tdm_list_del(&c->flush_node);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Idle close ("rest") of connections, so that their descriptors serve others;
+ * Idle close of connections, so that their descriptors serve others;
  * idle_close.c explains it. Everything: G: domain lock.
  */
 #ifndef TDM_TCP_WIRE_IDLE_CLOSE_H

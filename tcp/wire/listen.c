@@ -359,7 +359,7 @@ static void welcome(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from)
 	make_room(tcp, from, fd);
 }
 
-static void rested(struct tdm_loop_timer *timer)
+static void resume(struct tdm_loop_timer *timer)
 {
 	watch_listener(tdm_container_of(timer, struct tdm_tcp, accept_timer));
 }
@@ -368,7 +368,7 @@ static void rested(struct tdm_loop_timer *timer)
  * Called when there is no descriptor, or no memory, for the first caller in the
  * queue: pauses the listener.
  */
-static void rest(struct tdm_tcp *tcp, int err)
+static void pause_listener(struct tdm_tcp *tcp, int err)
 {
 	int fd;
 
@@ -407,7 +407,7 @@ static void accept_ready(struct tdm_loop_io *io, int events)
 		if (fd < 0) {
 			if (errno == EMFILE || errno == ENFILE ||
 			    errno == ENOBUFS || errno == ENOMEM)
-				rest(tcp, errno);
+				pause_listener(tcp, errno);
 			/* No caller, or one that has closed already. */
 			break;
 		}
@@ -538,7 +538,7 @@ int tdm_tcp_listen(struct tdm_tcp *tcp)
 		return ret;
 	tcp->listener.lazy = 1;
 	tcp->listener.ready = accept_ready;
-	tcp->accept_timer.fired = rested;
+	tcp->accept_timer.fired = resume;
 	tcp->guest_timer.fired = sweep;
 	if (tcp->reserve_fd < 0)
 		tcp->reserve_fd = tdm_os.eventfd(0, EFD_CLOEXEC);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP connections that rest: doc/PROTOCOL-tcp.md, "Rest". Nothing is lost,
+ * Idle close of TCP connections: doc/PROTOCOL-tcp.md, "Idle close". Nothing is lost,
  * doubled or passed over, whatever crosses what, and nobody is taken for dead.
  */
 #include <fcntl.h>
@@ -48,7 +48,7 @@ protected:
 		TcpFault::TearDown();
 	}
 
-	/* Ask for rests as if no descriptor had been there. */
+	/* Ask for idle closes as if no descriptor had been there. */
 	void crowd(size_t node)
 	{
 		tdm_idle_close_crowd(at(node).tcp, -1);
@@ -810,7 +810,7 @@ TEST_F(TcpIdleClose, NoDescriptorIsAReasonToo)
 	nobody_lost();
 }
 
-/* Traffic of all kinds both ways, and rests wherever there is a gap. */
+/* Traffic of all kinds both ways, and idle closes in every gap. */
 std::mt19937 dice;
 bool cutting;
 
