@@ -82,8 +82,9 @@ enum tdm_shm_help {
 };
 
 /*
- * An announced transfer at its receiving side, from RTS to ACK. Chunks fill it from the front, reads
- * of the sender's memory from the back; it is complete when they meet.
+ * An announced transfer at its receiving side, from RTS to ACK. Chunks fill it
+ * from the front, reads of the sender's memory from the back; it is complete
+ * when they meet.
  */
 struct tdm_shm_pull {
 	struct tdm_shm_ctl ctl; /* the PULL, then the ACK; first member */
