@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside of the endpoints: the functions of ep.c and bind.c for all kinds of
- * endpoint, and the kinds that have a file of their own.
+ * Inside of the endpoints: the functions of ep.c for all kinds of endpoint, and
+ * the kinds that have a file of their own.
  *
  *   ep.c       fi_endpoint(): open, enable and close with transports
  *   bind.c     queues, counters and other bound objects
@@ -55,7 +55,7 @@ int tdm_ep_enable(struct tdm_ep *ep);
 /*
  * fi_close(3) of an endpoint that has transports: send the injects that wait,
  * print the report, and disable it, if it is enabled. Lock: held; released
- * while injects wait, for at most a second.
+ * while injects wait, which tdm_tcp_close() bounds.
  */
 void tdm_ep_quit(struct tdm_ep *ep);
 

@@ -32,6 +32,7 @@
 #include "tcp/wire/credit.h"
 #include "tcp/wire/idle_close.h"
 #include "tcp/wire/left.h"
+#include "tcp/wire/prompt.h"
 #include "tcp/wire/rma.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/tx.h"
@@ -90,7 +91,7 @@ static void received(struct tdm_conn *c, uint8_t flags, uint32_t len)
 		c->ack_now = 1;
 		tdm_rx_ack_due(c);
 	} else if (flags & TDM_WIRE_F_ACK) {
-		tdm_rx_ack_due(c);
+		tdm_prompt_arrived(c);
 	}
 }
 

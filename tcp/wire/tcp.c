@@ -24,6 +24,7 @@
 #include "tcp/wire/left.h"
 #include "tcp/wire/listen.h"
 #include "tcp/wire/out.h"
+#include "tcp/wire/prompt.h"
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/tx.h"
@@ -168,6 +169,8 @@ static void send_acks(struct tdm_tcp *tcp, int all)
 
 		if (!all && !c->ack_now && c->ack_pass == (uint32_t)tcp->pass)
 			continue;
+		if (!c->ack_now && c->rx_seq != c->ack_seq)
+			tdm_prompt_missed(c);
 		c->ack_now = 1;
 		tdm_out_push(c);
 	}

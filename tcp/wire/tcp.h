@@ -46,6 +46,14 @@ enum tdm_conn_state { /* conn.c */
 		      TDM_CONN_CLOSING,
 };
 
+/* Whether the application replies promptly: prompt.h. */
+struct tdm_prompt {
+	uint64_t since_ns; /* when the message came, while watch is 1 */
+	uint32_t pass;	   /* in which it came */
+	uint8_t hits;	   /* prompt replies in a row */
+	uint8_t watch;	   /* 1: the next message sent is timed */
+};
+
 struct tdm_conn {
 	struct tdm_tcp *tcp;
 	struct tdm_loop_io io;
@@ -82,6 +90,7 @@ struct tdm_conn {
 	uint32_t tx_pass; /* pass in which output was last sent at once */
 	/* pass in which an acknowledgement fell due */
 	uint32_t ack_pass;
+	struct tdm_prompt prompt;
 	uint64_t tx_seq; /* number of EAGER and DATA records begun */
 	/* number of records acknowledged; of the last inject's record */
 	uint64_t acked, injected;

@@ -33,6 +33,7 @@
 #include "tcp/wire/hello.h"
 #include "tcp/wire/left.h"
 #include "tcp/wire/out.h"
+#include "tcp/wire/prompt.h"
 #include "tcp/wire/rma.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/tx_priv.h"
@@ -173,6 +174,7 @@ static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 	if (deliver && tdm_ids_get(&c->busy->ids, op, UINT32_MAX, &op->id))
 		return 0;
 	op->has_id = (uint8_t)deliver;
+	tdm_prompt_sent(c);
 	tdm_tx_put_ack(c);
 	fill_rec(c, &rec, op);
 	rec.op = write ? TDM_WIRE_WRITE : TDM_WIRE_EAGER;
@@ -223,6 +225,7 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 		tdm_tx_report(c, op, 0, 0);
 	c->busy->rts++;
 	uncount(c, op);
+	tdm_prompt_sent(c);
 	tdm_tx_put_ack(c);
 	fill_rec(c, &rec, op);
 	rec.op = (op->flags & FI_RMA) ? TDM_WIRE_AWRITE : TDM_WIRE_RTS;
