@@ -230,6 +230,14 @@ static uint64_t sys_now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+rlim_t tdm_os_fd_limit(void)
+{
+	struct rlimit limit;
+
+	return tdm_os.getrlimit(RLIMIT_NOFILE, &limit) ? RLIM_INFINITY :
+							 limit.rlim_cur;
+}
+
 #define SYSTEM_CALLS                                                           \
 	{                                                                      \
 		.socket = sys_socket,                                          \

@@ -125,6 +125,13 @@ extern const struct tdm_os tdm_os_system;
 int tdm_os_random(void *buf, size_t len);
 
 /*
+ * How many descriptors the process may have: the soft RLIMIT_NOFILE, or
+ * RLIM_INFINITY if it is unknown. A new descriptor has the lowest free number,
+ * so that its number is about the count of those in use.
+ */
+rlim_t tdm_os_fd_limit(void);
+
+/*
  * In a child of fork(2): close the sockets and files that the parent opened
  * through the table. Async-signal-safe.
  */

@@ -9,8 +9,6 @@
 #include "peer/patience.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include <rdma/fi_errno.h>
@@ -25,27 +23,6 @@ uint64_t tdm_yield(void)
 	return tdm_os.now_ns() - before;
 }
 
-/* With fewer free descriptors than this, threads do not nap. */
-enum { SPARE_DESCRIPTORS = 64 };
-
-/*
- * Not 0 when the process has few descriptors left: connections of its peers
- * need them more than a nap does.
- */
-static int few_descriptors(void)
-{
-	struct rlimit limit;
-	int fd;
-
-	if (tdm_os.getrlimit(RLIMIT_NOFILE, &limit))
-		return 0;
-	fd = tdm_os.eventfd(0, EFD_CLOEXEC);
-	if (fd < 0)
-		return 1;
-	tdm_os.close(fd);
-	return limit.rlim_cur < (rlim_t)fd + SPARE_DESCRIPTORS;
-}
-
 void tdm_engine_yielded(struct tdm_engine *engine, uint64_t away_ns)
 {
 	uint32_t crowd = tdm_a32_load_relaxed(&engine->crowd);
@@ -56,8 +33,7 @@ void tdm_engine_yielded(struct tdm_engine *engine, uint64_t away_ns)
 		return;
 	now = tdm_os.now_ns();
 	tdm_patience.stay_ns = now + away_ns / TDM_YIELD_STAY_PART;
-	tdm_patience.nap_ns =
-		few_descriptors() ? 0 : now + away_ns * TDM_YIELD_NAP_TIMES;
+	tdm_patience.nap_ns = now + away_ns * TDM_YIELD_NAP_TIMES;
 }
 
 /*

@@ -40,6 +40,9 @@
 #define SO_PEERPIDFD 77
 #endif
 
+/* Greatest number of descriptors that sessions leave to others. */
+enum { RESERVED_MOST = 32 };
+
 #define BIT(state) (1u << TDM_SHM_SESSION_##state)
 
 /* By state: bits of the states that may follow. */
@@ -152,11 +155,26 @@ int tdm_shm_session_watch(struct tdm_shm_session *s)
 	return ret;
 }
 
+/*
+ * Not 0 when @fd is among the last fifth of the numbers that the process may
+ * have, or the last RESERVED_MOST. These are for connections over TCP, which
+ * need one descriptor and can be closed while idle, and for threads that sleep:
+ * a session keeps its three descriptors to its end.
+ */
+static int reserved(int fd)
+{
+	rlim_t most = tdm_os_fd_limit();
+
+	return (rlim_t)fd >= most - tdm_min(most / 5, (rlim_t)RESERVED_MOST);
+}
+
 int tdm_shm_session_prepare(struct tdm_shm_session *s)
 {
 	const uint32_t slots = TDM_SHM_RING_SMALL_SLOTS;
 	int ret;
 
+	if (reserved(s->lifeline.fd))
+		return -EMFILE;
 	ret = tdm_shm_bell_assign(s->ep, s);
 	if (ret)
 		return ret;

@@ -28,7 +28,11 @@ int tdm_shm_session_creds(struct tdm_shm_session *s) tdm_must_check;
 /* Let the control loop watch the socket and the pidfd. Errors: -errno. */
 int tdm_shm_session_watch(struct tdm_shm_session *s) tdm_must_check;
 
-/* Allocate a doorbell bit and make the segment for the peer. Errors: -errno. */
+/*
+ * Allocate a doorbell bit and make the segment for the peer. Errors: -EMFILE:
+ * the session's socket is among the last descriptors of the process, which are
+ * not for sessions; else -errno.
+ */
 int tdm_shm_session_prepare(struct tdm_shm_session *s) tdm_must_check;
 
 /* Send HELLO. Errors: -errno. */

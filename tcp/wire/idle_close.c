@@ -335,11 +335,9 @@ void tdm_idle_close_init(struct tdm_tcp *tcp)
  */
 static int scarce(int fd)
 {
-	struct rlimit limit;
+	rlim_t most = tdm_os_fd_limit();
 
-	return !tdm_os.getrlimit(RLIMIT_NOFILE, &limit) &&
-	       limit.rlim_cur != RLIM_INFINITY &&
-	       (rlim_t)fd >= limit.rlim_cur - limit.rlim_cur / 5;
+	return (rlim_t)fd >= most - most / 5;
 }
 
 void tdm_idle_close_crowd(struct tdm_tcp *tcp, int fd)

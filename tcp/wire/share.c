@@ -30,26 +30,15 @@
 
 static const uint64_t unused_ns = 5000000000ull;
 
-/*
- * Not 0 when @fd is in the last @part-th of the numbers that the process may
- * have.
- */
-static int beyond(int fd, unsigned part, rlim_t *most)
+/* Not 0 when @fd is in the last @part-th of @most numbers of descriptors. */
+static int beyond(int fd, rlim_t most, unsigned part)
 {
-	struct rlimit limit;
-
-	if (tdm_os.getrlimit(RLIMIT_NOFILE, &limit) ||
-	    limit.rlim_cur == RLIM_INFINITY)
-		return 0;
-	*most = limit.rlim_cur;
-	return (rlim_t)fd >= limit.rlim_cur - limit.rlim_cur / part;
+	return (rlim_t)fd >= most - most / part;
 }
 
 int tdm_share_reserved(int fd)
 {
-	rlim_t most;
-
-	return beyond(fd, 16, &most);
+	return beyond(fd, tdm_os_fd_limit(), 16);
 }
 
 int tdm_share_known(const struct tdm_tcp *tcp, const struct tdm_addr *from)
@@ -115,12 +104,12 @@ int tdm_share_evict(struct tdm_tcp *tcp, const struct tdm_addr *addr)
 int tdm_share_ok(struct tdm_tcp *tcp, int fd, const struct tdm_addr *addr)
 {
 	const struct tdm_addr *of = NULL;
-	rlim_t most;
+	rlim_t most = tdm_os_fd_limit();
 
-	if (tcp->a.keys || !beyond(fd, 4, &most) ||
+	if (tcp->a.keys || !beyond(fd, most, 4) ||
 	    tdm_av_find(tcp->a.av, addr) != FI_ADDR_UNSPEC)
 		return 1;
-	if (!beyond(fd, 16, &most)) {
+	if (!beyond(fd, most, 16)) {
 		if (sessions(tcp, addr) < most / 4)
 			return 1;
 		of = addr;

@@ -341,6 +341,66 @@ TEST_F(PairTest, EveryCallOfAnAttachFailsInTurn)
 	}
 }
 
+namespace
+{
+/* The limit of descriptors, for all questions after the first @unlimited. */
+rlim_t most_fds;
+int unlimited;
+
+int few_fds(int resource, struct rlimit *limit)
+{
+	if (resource != RLIMIT_NOFILE)
+		return tdm_os_system.getrlimit(resource, limit);
+	limit->rlim_max = RLIM_INFINITY;
+	limit->rlim_cur = unlimited-- > 0 ? RLIM_INFINITY : most_fds;
+	return 0;
+}
+} // namespace
+
+/*
+ * fi_tandem(7), LIMITS: sessions leave the last fifth of the descriptors, at
+ * most 32, to others. The side with too few makes no session, be it the
+ * initiator or, when only the second question has the limit, the acceptor.
+ */
+TEST_F(PairTest, LastDescriptorsAreNotForSessions)
+{
+	std::vector<int> open;
+	const auto attach = [&](rlim_t most, int after) {
+		char c = 1;
+
+		most_fds = most;
+		unlimited = after;
+		remake();
+		tdm_os.getrlimit = few_fds;
+		return send(a, to_b, &c, 1, 1, &c);
+	};
+	const auto next = [] {
+		int fd = dup(0);
+
+		::close(fd);
+		return static_cast<rlim_t>(fd);
+	};
+	const auto refused = [&](rlim_t most) {
+		for (int after : { 0, 1 }) {
+			EXPECT_EQ(attach(most, after), -FI_EHOSTUNREACH)
+				<< most << " " << after;
+			ASSERT_TRUE(until([&] { return a->nevents == 1; }));
+			EXPECT_EQ(a->events[0].reason,
+				  unsigned(TDM_REASON_RESOURCE));
+		}
+	};
+
+	ASSERT_NO_FATAL_FAILURE(refused(next() + next() / 4));
+	while (next() < 200)
+		open.push_back(dup(0));
+	ASSERT_NO_FATAL_FAILURE(refused(next() + 32));
+	EXPECT_EQ(attach(next() + 32 + 16, 0), 0);
+	EXPECT_TRUE(until([&] { return tdt_owner_queued(b) == 1; }));
+	tdt_owner_discard(b);
+	for (int fd : open)
+		::close(fd);
+}
+
 /* A ring that cannot grow stays as it is. */
 TEST_F(PairTest, NoMemoryForALargerRingIsNoError)
 {
