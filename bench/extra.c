@@ -22,6 +22,12 @@ static struct bench_set held;
 static enum bench_kind held_for;
 static uint64_t held_peers;
 
+static void open_held(struct bench_subject *s, uint64_t caps, size_t count)
+{
+	bench_set_open(&held, bench_fab_info(s->provider, caps), FI_WAIT_NONE,
+		       count);
+}
+
 /* One completion of the set, if there is one: -1 if not. */
 static int look(struct fi_cq_tagged_entry *e)
 {
@@ -64,7 +70,7 @@ static void multi_open(struct bench_subject *s)
 	size_t least = MULTI_LEAST;
 	unsigned i;
 
-	bench_set_open(&held, s->provider, FI_MSG | FI_MULTI_RECV, 1);
+	open_held(s, FI_MSG | FI_MULTI_RECV, 1);
 	bench_fab_check("FI_OPT_MIN_MULTI_RECV",
 			fi_setopt(&held.ep[0]->fid, FI_OPT_ENDPOINT,
 				  FI_OPT_MIN_MULTI_RECV, &least,
@@ -155,7 +161,7 @@ static void start_up(struct bench_subject *s, const struct bench_order *o)
 	uint32_t i;
 
 	for (i = 0; i < o->count; i++) {
-		bench_set_open(&held, s->provider, FI_TAGGED, 1);
+		open_held(s, FI_TAGGED, 1);
 		bench_set_close(&held);
 	}
 }
@@ -193,7 +199,7 @@ static void contacts_open(struct bench_subject *s, uint32_t n)
 
 	contacts_close();
 	bench_set_close(&held);
-	bench_set_open(&held, s->provider, FI_TAGGED, s->side ? n : 1);
+	open_held(s, FI_TAGGED, s->side ? n : 1);
 	bench_set_meet(s, &held, s->side ? 1 : n);
 	contacts = calloc(n + 1, sizeof(*contacts));
 	ready = calloc(n + 1, sizeof(*ready));

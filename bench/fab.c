@@ -22,13 +22,9 @@
 enum { FAB_READ_MOST = 1 };
 
 struct fab {
-	struct fi_info *info;
-	struct fid_fabric *fabric;
-	struct fid_domain *domain;
-	struct fid_cq *cq;
-	struct fid_av *av;
+	struct bench_set set;
+	struct fid_cq *cq; /* those of the set, for the loops measured */
 	struct fid_ep *ep;
-	struct fid_mr *mr;
 	fi_addr_t peer;
 	uint64_t recvs, sends; /* under way */
 	uint64_t base;	       /* what names byte 0 of the peer's region */
@@ -207,14 +203,7 @@ static void fab_close(struct bench_subject *s)
 {
 	struct fab *f = s->priv;
 
-	fi_close(&f->ep->fid);
-	if (f->mr)
-		fi_close(&f->mr->fid);
-	fi_close(&f->av->fid);
-	fi_close(&f->cq->fid);
-	fi_close(&f->domain->fid);
-	fi_close(&f->fabric->fid);
-	fi_freeinfo(f->info);
+	bench_set_close(&f->set);
 	free(f);
 }
 
@@ -280,13 +269,14 @@ static void exchange(struct bench_subject *s, struct fab *f)
 	bench_fab_check("fi_getname",
 			fi_getname(&f->ep->fid, c->name[s->side], &len));
 	c->name_bytes[s->side] = (uint32_t)len;
-	if (f->mr)
-		c->key[s->side] = fi_mr_key(f->mr);
+	if (f->set.mr)
+		c->key[s->side] = fi_mr_key(f->set.mr);
 	bench_ctl_meet(c, s->side);
-	if (fi_av_insert(f->av, c->name[!s->side], 1, &f->peer, 0, NULL) != 1)
+	if (fi_av_insert(f->set.av, c->name[!s->side], 1, &f->peer, 0, NULL) !=
+	    1)
 		bench_die("fi_av_insert", EINVAL);
 	f->key = c->key[!s->side];
-	if (f->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR)
+	if (f->set.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR)
 		f->base = c->addr[!s->side];
 }
 
@@ -303,14 +293,14 @@ static void open_region(struct bench_subject *s, struct fab *f)
 
 	/* lnx has no fi_mr_reg(). */
 	bench_fab_check("fi_mr_regattr",
-			fi_mr_regattr(f->domain, &attr, 0, &f->mr));
-	if (f->info->domain_attr->mr_mode & FI_MR_ENDPOINT) {
+			fi_mr_regattr(f->set.domain, &attr, 0, &f->set.mr));
+	if (f->set.info->domain_attr->mr_mode & FI_MR_ENDPOINT) {
 		bench_fab_check("fi_mr_bind",
-				fi_mr_bind(f->mr, &f->ep->fid, 0));
-		bench_fab_check("fi_mr_enable", fi_mr_enable(f->mr));
+				fi_mr_bind(f->set.mr, &f->ep->fid, 0));
+		bench_fab_check("fi_mr_enable", fi_mr_enable(f->set.mr));
 	}
-	if (f->info->domain_attr->mr_mode & FI_MR_LOCAL)
-		f->desc = fi_mr_desc(f->mr);
+	if (f->set.info->domain_attr->mr_mode & FI_MR_LOCAL)
+		f->desc = fi_mr_desc(f->set.mr);
 }
 
 /* The wait object that BENCH_SLEEPS names; FI_WAIT_NONE without it. */
@@ -326,57 +316,40 @@ static enum fi_wait_obj wait_object(void)
 					FI_WAIT_UNSPEC;
 }
 
-static void open_queue(struct fab *f)
+/*
+ * What @provider offers of all that the works need, else of tagged messages
+ * alone, for which *@rma becomes 0.
+ */
+static struct fi_info *choose(const char *provider, int *rma)
 {
-	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED,
-				   .size = BENCH_SLOTS,
-				   .wait_obj = wait_object() };
+	const uint64_t tagged = FI_TAGGED | FI_DIRECTED_RECV;
+	struct fi_info *info = NULL;
 
-	if (attr.wait_obj != FI_WAIT_NONE &&
-	    !fi_cq_open(f->domain, &attr, &f->cq, NULL))
-		return;
-	attr.wait_obj = FI_WAIT_NONE;
-	bench_fab_check("fi_cq_open",
-			fi_cq_open(f->domain, &attr, &f->cq, NULL));
+	*rma = 1;
+	if (!getenv("BENCH_TAGGED"))
+		info = bench_fab_info(provider, tagged | FI_RMA | FI_ATOMIC);
+	if (info)
+		return info;
+	*rma = 0;
+	info = bench_fab_info(provider, tagged);
+	return info ? info : bench_fab_info(provider, FI_TAGGED);
 }
 
 void bench_fab_open(struct bench_subject *s, const char *provider)
 {
-	struct fi_av_attr av = { .type = FI_AV_TABLE, .count = 2 };
 	struct fab *f = calloc(1, sizeof(*f));
-	int rma = 1;
+	int rma;
 
 	s->priv = f;
 	s->ops = &fab_ops;
 	s->provider = provider;
-	if (!getenv("BENCH_TAGGED"))
-		f->info =
-			bench_fab_info(provider, FI_TAGGED | FI_DIRECTED_RECV |
-							 FI_RMA | FI_ATOMIC);
-	if (!f->info) {
-		rma = 0;
-		use_tagged_ops(s);
-		f->info =
-			bench_fab_info(provider, FI_TAGGED | FI_DIRECTED_RECV);
-	}
-	if (!f->info)
-		f->info = bench_fab_info(provider, FI_TAGGED);
-	if (!f->info)
-		bench_die("fi_getinfo: no such provider", ENODATA);
-	s->inject_most = f->info->tx_attr->inject_size;
-	bench_fab_check("fi_fabric",
-			fi_fabric(f->info->fabric_attr, &f->fabric, NULL));
-	bench_fab_check("fi_domain",
-			fi_domain(f->fabric, f->info, &f->domain, NULL));
-	open_queue(f);
-	bench_fab_check("fi_av_open", fi_av_open(f->domain, &av, &f->av, NULL));
-	bench_fab_check("fi_endpoint",
-			fi_endpoint(f->domain, f->info, &f->ep, NULL));
-	bench_fab_check("bind",
-			fi_ep_bind(f->ep, &f->cq->fid, FI_TRANSMIT | FI_RECV));
-	bench_fab_check("bind", fi_ep_bind(f->ep, &f->av->fid, 0));
-	bench_fab_check("fi_enable", fi_enable(f->ep));
+	bench_set_open(&f->set, choose(provider, &rma), wait_object(), 1);
+	f->cq = f->set.cq;
+	f->ep = f->set.ep[0];
+	s->inject_most = f->set.info->tx_attr->inject_size;
 	if (rma)
 		open_region(s, f);
+	else
+		use_tagged_ops(s);
 	exchange(s, f);
 }

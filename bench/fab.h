@@ -4,6 +4,7 @@
 #define BENCH_FAB_H
 
 #include <rdma/fabric.h>
+#include <rdma/fi_eq.h>
 #include <sys/types.h>
 
 #include "bench/subject.h"
@@ -15,8 +16,9 @@ struct fi_info *bench_fab_info(const char *provider, uint64_t caps);
 void bench_fab_check(const char *what, ssize_t ret);
 
 /*
- * A set: objects that a row has to itself. One domain, queue and address vector,
- * @count endpoints, and the addresses of the @peers endpoints of the other side.
+ * A set: one domain, queue and address vector, @count endpoints, and the addresses
+ * of the @peers endpoints of the other side. A subject has one of a single
+ * endpoint; some rows have another to themselves.
  */
 struct bench_set {
 	struct fi_info *info;
@@ -24,15 +26,20 @@ struct bench_set {
 	struct fid_domain *domain;
 	struct fid_cq *cq;
 	struct fid_av *av;
+	struct fid_mr *mr; /* NULL: none; closed with the set */
 	struct fid_ep **ep;
 	size_t count;
 	fi_addr_t *peer;
 	size_t peers;
 };
 
-/* Open @set of @provider with @count endpoints. */
-void bench_set_open(struct bench_set *set, const char *provider, uint64_t caps,
-		    size_t count);
+/*
+ * Open @set as @info says, which becomes the set's, with @count endpoints. Gives
+ * up if @info is NULL. Its queue has @wait, or no wait object if the provider
+ * does not offer that one.
+ */
+void bench_set_open(struct bench_set *set, struct fi_info *info,
+		    enum fi_wait_obj wait, size_t count);
 
 /* Both sides: tell each other the addresses; the other one has @peers. */
 void bench_set_meet(struct bench_subject *s, struct bench_set *set,

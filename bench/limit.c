@@ -185,7 +185,8 @@ static void wakes(struct bench_subject *s, unsigned count)
 	}
 }
 
-static int listen_raw(struct bench_ctl *c)
+/* A socket that listens at a port of loopback; *@port is in network order. */
+static int listen_raw(in_port_t *port)
 {
 	struct sockaddr_in sin = { .sin_family = AF_INET,
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -195,7 +196,7 @@ static int listen_raw(struct bench_ctl *c)
 	if (bind(fd, (void *)&sin, len) || listen(fd, 1) ||
 	    getsockname(fd, (void *)&sin, &len))
 		bench_die("listen", errno);
-	c->port = sin.sin_port;
+	*port = sin.sin_port;
 	return fd;
 }
 
@@ -210,20 +211,18 @@ static void connect_raw(struct bench_ctl *c)
 		bench_die("connect", errno);
 }
 
-/* What an endpoint cannot do without: a socket to listen on, shared memory. */
+/* An endpoint needs a socket to listen on, and shared memory. */
 static void opens(unsigned count)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET,
-				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	in_port_t port;
 
 	while (count--) {
-		int fd = socket(AF_INET, SOCK_STREAM, 0);
+		int fd = listen_raw(&port);
 		int memory = memfd_create("bench", MFD_CLOEXEC);
 		void *at;
 
-		if (bind(fd, (void *)&sin, sizeof(sin)) || listen(fd, 1) ||
-		    ftruncate(memory, OPEN_BYTES))
-			bench_die("listen", errno);
+		if (ftruncate(memory, OPEN_BYTES))
+			bench_die("ftruncate", errno);
 		at = mmap(NULL, OPEN_BYTES, PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_POPULATE, memory, 0);
 		if (at == MAP_FAILED)
@@ -240,7 +239,7 @@ static void connections(struct bench_subject *s, unsigned count)
 	int kept = raw, listener = -1;
 
 	if (!s->side)
-		listener = listen_raw(s->ctl);
+		listener = listen_raw(&s->ctl->port);
 	bench_ctl_meet(s->ctl, s->side);
 	while (count--) {
 		if (s->side)
@@ -306,7 +305,7 @@ void bench_limit_open(struct bench_subject *s)
 
 	s->ctl->pid[s->side] = (int32_t)getpid();
 	if (!s->side)
-		listener = listen_raw(s->ctl);
+		listener = listen_raw(&s->ctl->port);
 	bench_ctl_meet(s->ctl, s->side);
 	if (s->side) {
 		connect_raw(s->ctl);

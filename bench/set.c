@@ -38,25 +38,35 @@ static struct fid_ep *open_endpoint(struct bench_set *set)
 	return ep;
 }
 
-void bench_set_open(struct bench_set *set, const char *provider, uint64_t caps,
-		    size_t count)
+static void open_queue(struct bench_set *set, enum fi_wait_obj wait)
 {
-	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED,
-				 .size = BENCH_SLOTS,
-				 .wait_obj = FI_WAIT_NONE };
+	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED,
+				   .size = BENCH_SLOTS,
+				   .wait_obj = wait };
+
+	if (wait != FI_WAIT_NONE &&
+	    !fi_cq_open(set->domain, &attr, &set->cq, NULL))
+		return;
+	attr.wait_obj = FI_WAIT_NONE;
+	bench_fab_check("fi_cq_open",
+			fi_cq_open(set->domain, &attr, &set->cq, NULL));
+}
+
+void bench_set_open(struct bench_set *set, struct fi_info *info,
+		    enum fi_wait_obj wait, size_t count)
+{
 	struct fi_av_attr av = { .type = FI_AV_TABLE, .count = 1 };
 
+	if (!info)
+		bench_die("fi_getinfo: not offered", ENODATA);
 	memset(set, 0, sizeof(*set));
 	allow_descriptors();
-	set->info = bench_fab_info(provider, caps);
-	if (!set->info)
-		bench_die("fi_getinfo: not offered", ENODATA);
+	set->info = info;
 	bench_fab_check("fi_fabric",
-			fi_fabric(set->info->fabric_attr, &set->fabric, NULL));
+			fi_fabric(info->fabric_attr, &set->fabric, NULL));
 	bench_fab_check("fi_domain",
-			fi_domain(set->fabric, set->info, &set->domain, NULL));
-	bench_fab_check("fi_cq_open",
-			fi_cq_open(set->domain, &cq, &set->cq, NULL));
+			fi_domain(set->fabric, info, &set->domain, NULL));
+	open_queue(set, wait);
 	bench_fab_check("fi_av_open",
 			fi_av_open(set->domain, &av, &set->av, NULL));
 	set->ep = calloc(count, sizeof(struct fid_ep *));
@@ -97,6 +107,8 @@ void bench_set_close(struct bench_set *set)
 {
 	while (set->count)
 		fi_close(&set->ep[--set->count]->fid);
+	if (set->mr)
+		fi_close(&set->mr->fid);
 	if (set->av)
 		fi_close(&set->av->fid);
 	if (set->cq)
