@@ -38,17 +38,6 @@ protected:
 			       FI_REMOTE_READ | FI_REMOTE_WRITE);
 	}
 
-	ssize_t retry(const std::function<ssize_t()> &call)
-	{
-		ssize_t ret = -FI_EAGAIN;
-
-		until([&] {
-			ret = call();
-			return ret != -FI_EAGAIN;
-		});
-		return ret;
-	}
-
 	static uint64_t ended(const struct tdt_owner *o)
 	{
 		return o->rma[TDT_READ].value + o->rma[TDT_READ].errs +

@@ -320,29 +320,8 @@ protected:
 	void SetUp() override
 	{
 		ShmTest::SetUp();
-		port_a = next_port();
-		port_b = next_port();
-		a = open_all(port_a);
-		b = open_all(port_b);
-		ASSERT_NE(a, nullptr);
-		ASSERT_NE(b, nullptr);
-		to_b = insert(a, port_b, id_b);
-		to_a = insert(b, port_a, id_a);
+		make(0, 0);
 		meet();
-	}
-
-	struct tdt_owner *open_all(uint16_t port)
-	{
-		struct sockaddr_in in = address(port);
-		struct tdt_owner_attr attr = {};
-		struct tdt_owner *o = nullptr;
-
-		attr.name = &in;
-		attr.namelen = sizeof(in);
-		EXPECT_EQ(tdt_owner_open(tdm_shm_provider(), &attr, &o), 0);
-		if (o)
-			owners.push_back(o);
-		return o;
 	}
 
 	/* A region of b around the @len bytes at WHERE. */
@@ -380,17 +359,6 @@ protected:
 		EXPECT_EQ(a->done[0].err, 0);
 		EXPECT_EQ(a->done[0].context, context);
 		EXPECT_EQ(a->done[0].flags, flags);
-	}
-
-	ssize_t retry(const std::function<ssize_t()> &post)
-	{
-		ssize_t ret = -FI_EAGAIN;
-
-		until([&] {
-			ret = post();
-			return ret != -FI_EAGAIN;
-		});
-		return ret;
 	}
 
 	/* @buf as one element, or as two. */

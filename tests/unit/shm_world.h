@@ -140,7 +140,9 @@ protected:
 		EXPECT_EQ(open_fds(), fds_before);
 	}
 
-	struct tdt_owner *open(uint16_t port, size_t tx_size = 0)
+	/* @selective: as struct tdt_owner_attr has it. */
+	struct tdt_owner *open(uint16_t port, size_t tx_size = 0,
+			       int selective = 1)
 	{
 		struct sockaddr_in in = address(port);
 		struct tdt_owner_attr attr = {};
@@ -149,7 +151,7 @@ protected:
 		attr.name = &in;
 		attr.namelen = sizeof(in);
 		attr.tx_size = tx_size;
-		attr.selective = 1;
+		attr.selective = selective;
 		EXPECT_EQ(tdt_owner_open(tdm_shm_provider(), &attr, &o), 0);
 		if (o)
 			owners.push_back(o);
@@ -192,12 +194,12 @@ protected:
 		make();
 	}
 
-	void make(size_t tx_size = 0)
+	void make(size_t tx_size = 0, int selective = 1)
 	{
 		port_a = next_port();
 		port_b = next_port();
-		a = open(port_a, tx_size);
-		b = open(port_b, tx_size);
+		a = open(port_a, tx_size, selective);
+		b = open(port_b, tx_size, selective);
 		ASSERT_NE(a, nullptr);
 		ASSERT_NE(b, nullptr);
 		to_b = insert(a, port_b, id_b);
@@ -237,18 +239,27 @@ protected:
 		return fi_tsendmsg(o->ep, &msg, flags | FI_COMPLETION);
 	}
 
-	/* As above, retrying -FI_EAGAIN with progress on all sides. */
-	ssize_t send(struct tdt_owner *o, fi_addr_t to, const void *buf,
-		     size_t len, uint64_t tag, void *context,
-		     uint64_t flags = 0, uint64_t data = 0)
+	/* The result of @call, repeated on -FI_EAGAIN with progress on all sides. */
+	ssize_t retry(const std::function<ssize_t()> &call)
 	{
 		ssize_t ret = -FI_EAGAIN;
 
 		until([&] {
-			ret = tsend(o, to, buf, len, tag, context, flags, data);
+			ret = call();
 			return ret != -FI_EAGAIN;
 		});
 		return ret;
+	}
+
+	/* As tsend(), repeated on -FI_EAGAIN. */
+	ssize_t send(struct tdt_owner *o, fi_addr_t to, const void *buf,
+		     size_t len, uint64_t tag, void *context,
+		     uint64_t flags = 0, uint64_t data = 0)
+	{
+		return retry([&] {
+			return tsend(o, to, buf, len, tag, context, flags,
+				     data);
+		});
 	}
 
 	/* Attach a to b by a first message. */

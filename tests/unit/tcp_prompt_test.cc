@@ -82,6 +82,16 @@ protected:
 			alone(0, [&] { return at(0).rx.got.size() > had; }));
 	}
 
+	/* A message that completes at node 0 with passes of its own. */
+	void completes_alone()
+	{
+		const size_t had = at(0).tx.got.size();
+
+		message();
+		ASSERT_TRUE(
+			alone(0, [&] { return at(0).tx.got.size() > had; }));
+	}
+
 	/* Does a message complete though node 1 makes no further pass? */
 	bool completes(unsigned passes)
 	{
@@ -96,13 +106,8 @@ protected:
 
 TEST_F(TcpPrompt, ApplicationThatTurnsAwayDelaysNoSend)
 {
-	for (int i = 0; i < 10; i++) {
-		const size_t had = at(0).tx.got.size();
-
-		message();
-		ASSERT_TRUE(
-			alone(0, [&] { return at(0).tx.got.size() > had; }));
-	}
+	for (int i = 0; i < 10; i++)
+		ASSERT_NO_FATAL_FAILURE(completes_alone());
 }
 
 TEST_F(TcpPrompt, PromptRepliesCarryThem)
@@ -121,13 +126,8 @@ TEST_F(TcpPrompt, LateRepliesAreNotWaitedFor)
 		round(0);
 	for (int i = 0; i < 16; i++)
 		round(1000000);
-	for (int i = 0; i < 3; i++) {
-		const size_t had = at(0).tx.got.size();
-
-		message();
-		ASSERT_TRUE(
-			alone(0, [&] { return at(0).tx.got.size() > had; }));
-	}
+	for (int i = 0; i < 3; i++)
+		ASSERT_NO_FATAL_FAILURE(completes_alone());
 }
 
 TEST_F(TcpPrompt, ReplyThatDoesNotComeEndsTheTrust)
@@ -137,10 +137,7 @@ TEST_F(TcpPrompt, ReplyThatDoesNotComeEndsTheTrust)
 	EXPECT_FALSE(completes(1000)) << "the reply was not waited for";
 	ASSERT_TRUE(until(
 		[&] { return at(0).tx.got.size() == at(1).rx.got.size(); }));
-	const size_t had = at(0).tx.got.size();
-
-	message();
-	EXPECT_TRUE(alone(0, [&] { return at(0).tx.got.size() > had; }));
+	completes_alone();
 }
 
 } // namespace
