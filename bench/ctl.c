@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+/* A side that waits for the other one yields after so many looks. */
+enum { POLLS_YIELD = 4096 };
 
 struct bench_ctl *bench_ctl_mine;
 
@@ -87,21 +91,22 @@ struct bench_ctl *bench_ctl_map(const char *path)
 	return c;
 }
 
-int bench_ctl_run(struct bench_ctl *c, const struct bench_order *order,
-		  int seconds)
+void bench_ctl_give(struct bench_ctl *c, const struct bench_order *order)
 {
-	uint64_t until = bench_now() + (uint64_t)seconds * 1000000000u;
-	uint32_t number = c->go + 1;
+	c->order = *order;
+	c->come = 0;
+	__atomic_store_n(&c->go, c->go + 1, __ATOMIC_RELEASE);
+	futex_wake(&c->go);
+}
+
+int bench_ctl_wait(struct bench_ctl *c, uint64_t until)
+{
+	uint32_t done;
 	int i;
 
-	c->order = *order;
-	__atomic_store_n(&c->go, number, __ATOMIC_RELEASE);
-	futex_wake(&c->go);
 	for (i = 0; i < BENCH_SIDES; i++) {
-		uint32_t done;
-
 		while ((done = __atomic_load_n(&c->done[i],
-					       __ATOMIC_ACQUIRE)) != number) {
+					       __ATOMIC_ACQUIRE)) != c->go) {
 			if (c->failed)
 				return c->failed;
 			if (bench_now() > until)
@@ -130,11 +135,25 @@ void bench_ctl_done(struct bench_ctl *c, int side, uint32_t number)
 void bench_ctl_meet(struct bench_ctl *c, int side)
 {
 	uint64_t mine = c->meet[side][0] + 1;
+	uint32_t polls = 0;
 
 	__atomic_store_n(&c->meet[side][0], mine, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&c->meet[!side][0], __ATOMIC_ACQUIRE) < mine) {
 		bench_relax();
+		if (!(++polls % POLLS_YIELD))
+			sched_yield();
 		if (c->failed)
 			_exit(1);
 	}
+}
+
+void bench_ctl_gather(struct bench_ctl *first, uint32_t sides)
+{
+	uint32_t come = __atomic_add_fetch(&first->come, 1, __ATOMIC_ACQ_REL);
+	uint32_t all = (come + sides - 1) / sides * sides;
+
+	if (come == all)
+		futex_wake(&first->come);
+	while ((come = __atomic_load_n(&first->come, __ATOMIC_ACQUIRE)) < all)
+		futex_sleep(&first->come, come, 100);
 }

@@ -19,6 +19,7 @@
 
 enum {
 	BENCH_SIDES = 2,
+	BENCH_PAIRS_MOST = 8,	    /* pairs of processes at work at once */
 	BENCH_BATCHES = 8,	    /* pairs of batches per order */
 	BENCH_NAME_BYTES = 512,	    /* longest address of an endpoint */
 	BENCH_AREA_BYTES = 1 << 22, /* of shared memory for the limits */
@@ -56,6 +57,7 @@ enum bench_limit {
 	BENCH_LIMIT_TCP,	/* the bytes and 16 more over a polled socket */
 	BENCH_LIMIT_TCP_STREAM, /* the same in one direction */
 	BENCH_LIMIT_WAKE,	/* a byte over the socket, poll(2) before it */
+	BENCH_LIMIT_YIELD,	/* LINE, sched_yield(2) while it is away */
 	BENCH_LIMIT_OPEN,	/* a listening socket, shared memory */
 	BENCH_LIMIT_CONNECT,	/* a new connection, a byte there and back */
 	BENCH_LIMIT_CALL,	/* one system call that does nothing */
@@ -72,6 +74,8 @@ struct bench_order {
 	uint32_t lcount; /* operations of the limit in a batch */
 	/* pairs of batches, without a warm-up; 0: BENCH_BATCHES after one */
 	uint32_t batches;
+	/* pairs of processes that do this at once; 0: one */
+	uint32_t pairs;
 };
 
 struct bench_ctl {
@@ -87,6 +91,8 @@ struct bench_ctl {
 	double line_ns[BENCH_BATCHES];
 	double limit_ns[BENCH_BATCHES]; /* per operation */
 	double subject_ns[BENCH_BATCHES];
+	/* the sides of all pairs, in the page of the first: bench_ctl_gather() */
+	BENCH_ALIGNED(BENCH_LINE_BYTES) volatile uint32_t come;
 	/* the sides among themselves */
 	BENCH_ALIGNED(BENCH_LINE_BYTES) volatile uint64_t meet[BENCH_SIDES][16];
 	BENCH_ALIGNED(BENCH_LINE_BYTES) volatile uint64_t line[BENCH_SIDES][16];
@@ -108,12 +114,14 @@ void bench_ctl_drop(struct bench_ctl *c, int fd);
 /* Map the control page that the runner made, at @path of /proc. */
 struct bench_ctl *bench_ctl_map(const char *path);
 
+/* The runner: give @order to both sides. */
+void bench_ctl_give(struct bench_ctl *c, const struct bench_order *order);
+
 /*
- * The runner: give @order, wait until both sides carried it out. Returns 0, or
- * the errno with which a side gave up (ETIMEDOUT: neither within @seconds).
+ * The runner: wait until both sides have carried out their order. Returns 0, or
+ * the errno with which a side gave up (ETIMEDOUT: not at @until, ns).
  */
-int bench_ctl_run(struct bench_ctl *c, const struct bench_order *order,
-		  int seconds);
+int bench_ctl_wait(struct bench_ctl *c, uint64_t until);
 
 /* A side: sleep until an order comes after order number @last; its number. */
 uint32_t bench_ctl_next(struct bench_ctl *c, uint32_t last);
@@ -123,6 +131,12 @@ void bench_ctl_done(struct bench_ctl *c, int side, uint32_t number);
 
 /* A side: wait, polling, until the other one is here too. */
 void bench_ctl_meet(struct bench_ctl *c, int side);
+
+/*
+ * A side: sleep until all @sides of all pairs are here, too. @first is the page
+ * of the first pair.
+ */
+void bench_ctl_gather(struct bench_ctl *first, uint32_t sides);
 
 /* A side gives up: tell the runner @what and @err, end the process. */
 void bench_die(const char *what, int err) __attribute__((noreturn));

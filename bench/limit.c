@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -73,6 +74,16 @@ static void copies(struct bench_subject *s, size_t len, unsigned count)
 	}
 }
 
+static inline void poll_again(void)
+{
+	bench_relax();
+}
+
+static inline void yield(void)
+{
+	sched_yield();
+}
+
 static void cma_read(struct bench_subject *s, size_t len)
 {
 	struct bench_ctl *c = s->ctl;
@@ -88,9 +99,10 @@ static void cma_read(struct bench_subject *s, size_t len)
 
 /*
  * A cache line goes there and back; whoever sees it first reads @len bytes of
- * the other process, if any.
+ * the other process, if any. @away is called while it is away.
  */
-static void lines(struct bench_subject *s, size_t len, unsigned count)
+static inline __attribute__((always_inline)) void
+lines(struct bench_subject *s, size_t len, unsigned count, void (*away)(void))
 {
 	volatile uint64_t *mine = s->ctl->line[s->side];
 	volatile uint64_t *yours = s->ctl->line[!s->side];
@@ -101,7 +113,7 @@ static void lines(struct bench_subject *s, size_t len, unsigned count)
 		if (!s->side)
 			__atomic_store_n(mine, n, __ATOMIC_RELEASE);
 		while (__atomic_load_n(yours, __ATOMIC_ACQUIRE) < n)
-			bench_relax();
+			away();
 		if (len)
 			cma_read(s, len);
 		if (s->side)
@@ -268,13 +280,13 @@ void bench_limit_batch(struct bench_subject *s, const struct bench_order *o)
 {
 	switch (o->limit) {
 	case BENCH_LIMIT_LINE:
-		lines(s, 0, o->lcount);
+		lines(s, 0, o->lcount, poll_again);
 		break;
 	case BENCH_LIMIT_COPY:
 		copies(s, o->bytes, o->lcount);
 		break;
 	case BENCH_LIMIT_CMA:
-		lines(s, o->bytes, o->lcount);
+		lines(s, o->bytes, o->lcount, poll_again);
 		break;
 	case BENCH_LIMIT_TCP:
 		tcps(s, o->bytes, o->lcount);
@@ -284,6 +296,9 @@ void bench_limit_batch(struct bench_subject *s, const struct bench_order *o)
 		break;
 	case BENCH_LIMIT_WAKE:
 		wakes(s, o->lcount);
+		break;
+	case BENCH_LIMIT_YIELD:
+		lines(s, 0, o->lcount, yield);
 		break;
 	case BENCH_LIMIT_OPEN:
 		opens(o->lcount);

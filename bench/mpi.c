@@ -3,7 +3,7 @@
  * A subject that is an MPI library: started by mpirun as two ranks, each of
  * which is a side. Built with mpicc where there is one (run.sh).
  *
- *   bench_mpi CONTROL-PAGE
+ *   bench_mpi CONTROL-PAGE CONTROL-PAGE-OF-THE-FIRST-PAIR
  */
 #include <errno.h>
 #include <mpi.h>
@@ -100,10 +100,10 @@ int main(int argc, char **argv)
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &s.side);
-	if (argc != 2)
+	if (argc != 3)
 		return 2;
 	s.priv = calloc(1, sizeof(struct mpi));
-	bench_side_init(&s, argv[1]);
+	bench_side_init(&s, argv[1], argv[2]);
 	bench_side(&s);
 	MPI_Finalize();
 	return 0;

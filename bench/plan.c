@@ -147,6 +147,8 @@ void bench_row_label(char *text, size_t room, const struct bench_row *row)
 
 	if (row->order.window > 1)
 		snprintf(window, sizeof(window), " w%u", row->order.window);
+	if (row->order.pairs)
+		snprintf(window, sizeof(window), " x%u", row->order.pairs);
 	snprintf(text, room, "%s %s %s%s", bench_tier_name(row->tier),
 		 row->group, size_text(size, sizeof(size), row->order.bytes),
 		 window);
@@ -328,6 +330,25 @@ static void idle_peers(struct list *l, enum bench_tier tier)
 	}
 }
 
+/* Pairs of ranks on the same two cores. */
+static void ranks(struct list *l, enum bench_tier tier)
+{
+	struct bench_order order = { .kind = BENCH_LATENCY,
+				     .limit = tier == TCP ? BENCH_LIMIT_WAKE :
+							    BENCH_LIMIT_YIELD,
+				     .bytes = 8,
+				     .count = 32,
+				     .lcount = 32,
+				     .batches = BENCH_BATCHES / 2 };
+	uint32_t n;
+
+	for (n = l->quick ? 4 : 2; n <= (l->quick ? 4 : BENCH_PAIRS_MOST);
+	     n *= 2) {
+		order.pairs = n;
+		single(l, tier, "ranks", order);
+	}
+}
+
 static void others(struct list *l, enum bench_tier tier)
 {
 	single(l, tier, "empty",
@@ -359,6 +380,7 @@ size_t bench_plan(struct bench_row **rows, const char *part, int quick)
 		matching(&l, tiers[i]);
 		contacts(&l, tiers[i]);
 		idle_peers(&l, tiers[i]);
+		ranks(&l, tiers[i]);
 		others(&l, tiers[i]);
 	}
 	*rows = l.rows;

@@ -36,11 +36,16 @@ struct options {
 	const char *entrants, *part, *dir;
 };
 
+/* Two processes and their page; the first pair does most rows alone. */
+struct pair {
+	struct bench_ctl *ctl; /* NULL: not started */
+	int fd;		       /* of the page @ctl */
+	pid_t pid[BENCH_SIDES];
+};
+
 struct entrant {
 	const struct bench_entrant *of;
-	struct bench_ctl *ctl;
-	int fd; /* of the page @ctl */
-	pid_t pid[BENCH_SIDES];
+	struct pair pairs[BENCH_PAIRS_MOST];
 	/* of the row that is measured */
 	struct bench_sample sample;
 	char why[BENCH_WHY_BYTES]; /* the sample is empty */
@@ -53,13 +58,13 @@ static struct entrant entrants[BENCH_SUBJECTS_MOST];
 static size_t nentrants;
 
 /* A side of @provider: never returns. */
-static void be_side(const char *path, int side, const char *provider)
+static void be_side(char **argv)
 {
-	struct bench_subject s = { .side = side };
+	struct bench_subject s = { .side = argv[2][0] - '0' };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	bench_side_init(&s, path);
-	bench_fab_open(&s, provider);
+	bench_side_init(&s, argv[3], argv[4]);
+	bench_fab_open(&s, argv[5]);
 	bench_side(&s);
 	exit(0);
 }
@@ -72,8 +77,9 @@ static void set_environment(const struct bench_entrant *of)
 		putenv(strdup(of->env[i]));
 }
 
+/* @path and @first: the pages of its pair, and of the first pair. */
 static pid_t start_side(const struct bench_entrant *of, const char *path,
-			int side)
+			const char *first, int side)
 {
 	char number[2] = { (char)('0' + side), 0 };
 	pid_t pid = fork();
@@ -81,13 +87,14 @@ static pid_t start_side(const struct bench_entrant *of, const char *path,
 	if (pid)
 		return pid;
 	set_environment(of);
-	execl("/proc/self/exe", "tandem_bench", "--side", path, number,
+	execl("/proc/self/exe", "tandem_bench", "--side", number, path, first,
 	      of->provider, (char *)NULL);
 	_exit(127);
 }
 
 /* Both sides of an MPI library. */
-static pid_t start_mpi(const struct bench_entrant *of, const char *path)
+static pid_t start_mpi(const struct bench_entrant *of, const char *path,
+		       const char *first)
 {
 	pid_t pid = fork();
 
@@ -96,35 +103,83 @@ static pid_t start_mpi(const struct bench_entrant *of, const char *path)
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	set_environment(of);
 	execlp("mpirun", "mpirun", "-n", "2", "--oversubscribe", "--bind-to",
-	       "none", getenv("BENCH_MPI"), path, (char *)NULL);
+	       "none", getenv("BENCH_MPI"), path, first, (char *)NULL);
 	_exit(127);
 }
 
-static void start(struct entrant *e, const struct bench_entrant *of)
+static void page_path(char *path, size_t room, const struct pair *p)
 {
-	char path[64];
-	int side;
-
-	if (e->ctl)
-		bench_ctl_drop(e->ctl, e->fd);
-	e->of = of;
-	e->dead = 0;
-	e->lives++;
-	e->ctl = bench_ctl_make(&e->fd);
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), e->fd);
-	if (!of->provider)
-		e->pid[0] = start_mpi(of, path);
-	for (side = 0; of->provider && side < BENCH_SIDES; side++)
-		e->pid[side] = start_side(of, path, side);
+	snprintf(path, room, "/proc/%d/fd/%d", (int)getpid(), p->fd);
 }
 
-static void stop(struct entrant *e)
+static void start_pair(struct entrant *e, struct pair *p)
+{
+	const struct bench_entrant *of = e->of;
+	char path[64], first[64];
+	int side;
+
+	memset(p, 0, sizeof(*p));
+	p->ctl = bench_ctl_make(&p->fd);
+	page_path(path, sizeof(path), p);
+	page_path(first, sizeof(first), &e->pairs[0]);
+	if (!of->provider)
+		p->pid[0] = start_mpi(of, path, first);
+	for (side = 0; of->provider && side < BENCH_SIDES; side++)
+		p->pid[side] = start_side(of, path, first, side);
+}
+
+/* End the processes of @p; its page goes when it is started again. */
+static void stop_pair(const struct entrant *e, const struct pair *p)
 {
 	int side;
 
 	for (side = 0; side < BENCH_SIDES; side++) {
-		if (e->pid[side] > 0)
-			kill(e->pid[side], e->of->provider ? SIGKILL : SIGTERM);
+		if (p->pid[side] > 0)
+			kill(p->pid[side], e->of->provider ? SIGKILL : SIGTERM);
+	}
+}
+
+static void drop_pair(struct pair *p)
+{
+	if (p->ctl)
+		bench_ctl_drop(p->ctl, p->fd);
+	p->ctl = NULL;
+}
+
+static void start(struct entrant *e, const struct bench_entrant *of)
+{
+	int i;
+
+	for (i = 0; i < BENCH_PAIRS_MOST; i++)
+		drop_pair(&e->pairs[i]);
+	e->of = of;
+	e->dead = 0;
+	e->lives++;
+	start_pair(e, &e->pairs[0]);
+}
+
+static void stop(struct entrant *e)
+{
+	int i;
+
+	for (i = 0; i < BENCH_PAIRS_MOST; i++) {
+		if (e->pairs[i].ctl)
+			stop_pair(e, &e->pairs[i]);
+	}
+}
+
+/* As many pairs as a row needs: further ones do not outlive their rows. */
+static void set_pairs(struct entrant *e, uint32_t pairs)
+{
+	uint32_t i;
+
+	for (i = 1; i < BENCH_PAIRS_MOST; i++) {
+		if (i < pairs && !e->pairs[i].ctl) {
+			start_pair(e, &e->pairs[i]);
+		} else if (i >= pairs && e->pairs[i].ctl) {
+			stop_pair(e, &e->pairs[i]);
+			drop_pair(&e->pairs[i]);
+		}
 	}
 }
 
@@ -154,13 +209,15 @@ static void start_all(const struct options *o)
 	}
 }
 
-static void fail(struct entrant *e, const struct bench_row *row, int err)
+/* @ctl: the page of the pair that failed. */
+static void fail(struct entrant *e, const struct bench_row *row, int err,
+		 const struct bench_ctl *ctl)
 {
 	if (err == ETIMEDOUT)
 		snprintf(e->why, sizeof(e->why), "no end within %d s",
 			 ORDER_SECONDS);
 	else
-		snprintf(e->why, sizeof(e->why), "%s", e->ctl->why);
+		snprintf(e->why, sizeof(e->why), "%s", ctl->why);
 	fprintf(stderr, "%s: %s\n", e->of->name, e->why);
 	e->sample.count = 0;
 	e->dead = 1;
@@ -168,25 +225,39 @@ static void fail(struct entrant *e, const struct bench_row *row, int err)
 	stop(e);
 }
 
-static void run_order(struct entrant *e, const struct bench_row *row)
+static void take_sample(struct entrant *e)
 {
-	uint64_t begun = bench_now();
-	int err, i;
+	const struct bench_ctl *c = e->pairs[0].ctl;
+	int i;
 
-	err = bench_ctl_run(e->ctl, &row->order, ORDER_SECONDS);
-	e->spent += bench_now() - begun;
-	if (err) {
-		fail(e, row, err);
-		return;
-	}
 	for (i = 0; i < BENCH_BATCHES; i++) {
-		if (e->ctl->subject_ns[i] > 0)
-			bench_sample_add(&e->sample, e->ctl->line_ns[i],
-					 e->ctl->limit_ns[i],
-					 e->ctl->subject_ns[i]);
+		if (c->subject_ns[i] > 0)
+			bench_sample_add(&e->sample, c->line_ns[i],
+					 c->limit_ns[i], c->subject_ns[i]);
 	}
 	if (!e->sample.count)
 		snprintf(e->why, sizeof(e->why), "%s", "not offered");
+}
+
+static void run_order(struct entrant *e, const struct bench_row *row)
+{
+	uint32_t i, pairs = row->order.pairs ? row->order.pairs : 1;
+	uint64_t begun = bench_now();
+	int err;
+
+	/* The first pair's page counts those who have come: it is first. */
+	for (i = 0; i < pairs; i++)
+		bench_ctl_give(e->pairs[i].ctl, &row->order);
+	for (i = 0; i < pairs; i++) {
+		err = bench_ctl_wait(e->pairs[i].ctl,
+				     begun + ORDER_SECONDS * 1000000000ull);
+		if (err) {
+			fail(e, row, err, e->pairs[i].ctl);
+			return;
+		}
+	}
+	e->spent += bench_now() - begun;
+	take_sample(e);
 }
 
 static int takes_part(const struct entrant *e, const struct bench_row *row)
@@ -203,6 +274,8 @@ static void begin_row(struct entrant *e, const struct bench_row *row)
 		e->why[0] = 0;
 		start(e, e->of);
 	}
+	if (!e->dead)
+		set_pairs(e, row->order.pairs);
 }
 
 static int goes_on(const struct entrant *e)
@@ -256,8 +329,12 @@ static void stop_all(void)
 	size_t i;
 
 	for (i = 0; i < nentrants; i++) {
-		if (!entrants[i].dead)
-			bench_ctl_run(entrants[i].ctl, &quit, 5);
+		set_pairs(&entrants[i], 1);
+		if (!entrants[i].dead) {
+			bench_ctl_give(entrants[i].pairs[0].ctl, &quit);
+			(void)bench_ctl_wait(entrants[i].pairs[0].ctl,
+					     bench_now() + 5000000000ull);
+		}
 		stop(&entrants[i]);
 	}
 	while (wait(NULL) > 0)
@@ -300,8 +377,8 @@ int main(int argc, char **argv)
 	uint64_t begun;
 	size_t i, n;
 
-	if (argc == 5 && !strcmp(argv[1], "--side"))
-		be_side(argv[2], argv[3][0] - '0', argv[4]);
+	if (argc == 6 && !strcmp(argv[1], "--side"))
+		be_side(argv);
 	parse(argc, argv, &o);
 	n = bench_plan(&rows, o.part, o.quick);
 	bench_table_open(o.dir);

@@ -15,7 +15,8 @@
 
 enum { SIDE_LINES = 64 };
 
-void bench_side_init(struct bench_subject *s, const char *path)
+void bench_side_init(struct bench_subject *s, const char *path,
+		     const char *first)
 {
 	cpu_set_t set;
 
@@ -23,7 +24,9 @@ void bench_side_init(struct bench_subject *s, const char *path)
 	CPU_SET(s->side, &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
 		perror("sched_setaffinity");
-	s->ctl = bench_ctl_mine = bench_ctl_map(path);
+	s->ctl = s->first = bench_ctl_mine = bench_ctl_map(path);
+	if (strcmp(path, first))
+		s->first = bench_ctl_map(first);
 
 	s->tx = mmap(NULL, 2 * (size_t)BENCH_BUFFER_BYTES,
 		     PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -32,9 +35,23 @@ void bench_side_init(struct bench_subject *s, const char *path)
 		bench_die("mmap", errno);
 	s->rx = s->tx + BENCH_BUFFER_BYTES;
 	/* A page that was never written is the one page of zeros. */
-	memset(s->tx, s->side + 1, 2 * (size_t)BENCH_BUFFER_BYTES);
+	if (s->first == s->ctl)
+		memset(s->tx, s->side + 1, 2 * (size_t)BENCH_BUFFER_BYTES);
 	s->ctl->addr[s->side] = (uintptr_t)s->tx;
 	memset(s->ctl->area[s->side], 1, BENCH_AREA_BYTES);
+}
+
+static uint32_t pairs_of(const struct bench_order *o)
+{
+	return o->pairs ? o->pairs : 1;
+}
+
+void bench_meet(struct bench_subject *s, const struct bench_order *o)
+{
+	if (o->pairs)
+		bench_ctl_gather(s->first, BENCH_SIDES * o->pairs);
+	else
+		bench_ctl_meet(s->ctl, s->side);
 }
 
 /* Of a round trip half counts. */
@@ -54,12 +71,14 @@ static double limit(struct bench_subject *s, const struct bench_order *o)
 {
 	uint64_t start, end;
 
-	bench_ctl_meet(s->ctl, s->side);
+	bench_meet(s, o);
 	start = bench_now();
 	bench_limit_batch(s, o);
+	if (o->pairs)
+		bench_meet(s, o);
 	end = bench_now();
 	return (double)(end - start) / (limit_halves(o->limit) ? 2 : 1) /
-	       (o->lcount ? o->lcount : 1);
+	       (o->lcount ? o->lcount : 1) / pairs_of(o);
 }
 
 static double best_limit(struct bench_subject *s, const struct bench_order *o)
@@ -83,7 +102,7 @@ static void carry_out(struct bench_subject *s, const struct bench_order *o)
 	struct bench_order line = { .limit = BENCH_LIMIT_LINE,
 				    .lcount = SIDE_LINES };
 	uint32_t i, batches = o->batches ? o->batches : BENCH_BATCHES;
-	double ns;
+	double ns = 0;
 
 	warm.count = o->window > 1 ? o->window : (o->count + 3) / 4;
 	if (!o->batches)
@@ -93,7 +112,9 @@ static void carry_out(struct bench_subject *s, const struct bench_order *o)
 	if (!s->side)
 		memset(c->subject_ns, 0, sizeof(c->subject_ns));
 	for (i = 0; i < batches; i++) {
-		ns = limit(s, &line);
+		/* Alone: further pairs wait for the first, asleep. */
+		if (s->first == c)
+			ns = limit(s, &line);
 		if (!s->side)
 			c->line_ns[i] = ns;
 		ns = best_limit(s, o);
@@ -101,8 +122,8 @@ static void carry_out(struct bench_subject *s, const struct bench_order *o)
 			c->limit_ns[i] = ns;
 		ns = (double)bench_work_batch(s, o);
 		if (!s->side)
-			c->subject_ns[i] =
-				ns / (work_halves(o->kind) ? 2 : 1) / o->count;
+			c->subject_ns[i] = ns / (work_halves(o->kind) ? 2 : 1) /
+					   o->count / pairs_of(o);
 	}
 }
 

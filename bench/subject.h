@@ -16,6 +16,7 @@ enum {
 
 struct bench_subject {
 	struct bench_ctl *ctl;
+	struct bench_ctl *first; /* the page of the first pair, may be ctl */
 	int side;
 	/* BENCH_BUFFER_BYTES each, the region that @read and @write name */
 	unsigned char *tx, *rx;
@@ -61,9 +62,14 @@ struct bench_ops {
 
 /*
  * Make the process side @s->side: pin it to a core of its own, map the control
- * page at @path, and the buffers, all pages of which are written.
+ * page at @path, and the buffers. In the first pair, that of the page at @first,
+ * all pages of the buffers are written.
  */
-void bench_side_init(struct bench_subject *s, const char *path);
+void bench_side_init(struct bench_subject *s, const char *path,
+		     const char *first);
+
+/* Both sides, or those of all pairs that @o is for: wait for one another. */
+void bench_meet(struct bench_subject *s, const struct bench_order *o);
 
 /* Open libfabric's @provider on loopback. */
 void bench_fab_open(struct bench_subject *s, const char *provider);

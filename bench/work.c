@@ -328,12 +328,14 @@ uint64_t bench_work_batch(struct bench_subject *s, const struct bench_order *o)
 	uint64_t start, end, until = *done + 1;
 	int leads = o->kind != BENCH_UNEXPECTED ? !s->side : s->side;
 
-	bench_ctl_meet(s->ctl, s->side);
+	bench_meet(s, o);
 	prepare(s, o);
-	bench_ctl_meet(s->ctl, s->side);
+	bench_meet(s, o);
 	start = bench_now();
 	if (leads || !passive(o))
 		carry_out(s, o);
+	if (o->pairs)
+		bench_meet(s, o);
 	end = bench_now();
 	if (leads)
 		__atomic_store_n(done, until, __ATOMIC_RELEASE);
@@ -343,7 +345,7 @@ uint64_t bench_work_batch(struct bench_subject *s, const struct bench_order *o)
 		s->ops->wait_send(s);
 	if (leads)
 		s->ctl->meet[0][2] = end - start;
-	bench_ctl_meet(s->ctl, s->side);
+	bench_meet(s, o);
 	return s->ctl->meet[0][2];
 }
 
