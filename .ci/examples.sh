@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The toy owner of examples/ drives the toy peer, and libfabric's own shm.
+# The toy owner of examples/ drives the toy peer, libfabric's own shm, and the
+# shared-memory peer of tandem.
 . "$(dirname "$0")/lib.sh"
 
 tree=$builds/gcc
 .ci/tree.sh "${gcc_tree[@]}" >/dev/null
 make -s -C "$tree" examples/owner/owner examples/peer/libloop-fi.la
 
-rules=()
-for peer in loop shm; do
+export FI_PROVIDER_PATH=$top/$tree/examples/peer/.libs:$top/$tree/.libs
+held=
+for peer in loop shm "tandem tandem-shm"; do
 	echo "== $peer"
-	FI_PROVIDER_PATH=$top/$tree/examples/peer/.libs \
-		"$tree/examples/owner/owner" "$peer" | tee "$builds/log/owner-$peer.out"
-	rules+=("$peer: $(grep -c '^ok' "$builds/log/owner-$peer.out")")
+	out=$builds/log/owner-${peer// /-}.out
+	# shellcheck disable=SC2086 # the domain is an argument of its own
+	"$tree/examples/owner/owner" $peer | tee "$out"
+	held+=", $peer $(grep -c '^ok' "$out")"
 done
-echo "rules held by ${rules[0]}, ${rules[1]}"
+echo "rules held by${held#,}"

@@ -14,9 +14,9 @@
 #include <rdma/providers/fi_prov.h>
 
 /*
- * Returns the embedded shared-memory peer provider, shm/provider.c; static
- * storage. Its objects can be opened only with FI_PEER: each imports the
- * owner's object.
+ * Returns the embedded shared-memory peer provider "tandem-shm",
+ * shm/provider.c; static storage. Its objects can be opened only with FI_PEER:
+ * each imports the owner's object.
  */
 struct fi_provider *tdm_shm_provider(void);
 

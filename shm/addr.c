@@ -8,6 +8,8 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/os.h"
+
 int tdm_shm_sockaddr_check(const void *sa, size_t len)
 {
 	struct sockaddr_in6 in6;
@@ -41,6 +43,17 @@ int tdm_shm_addr_set(struct tdm_shm_addr *a, const void *sa, size_t len)
 		memset(a->sa + offsetof(struct sockaddr_in6, sin6_flowinfo), 0,
 		       4);
 	return 0;
+}
+
+int tdm_shm_addr_choose(struct tdm_shm_addr *a)
+{
+	struct sockaddr_in6 in = { .sin6_family = AF_INET6 };
+	uint8_t *ip = in.sin6_addr.s6_addr;
+	int ret = tdm_os_random(ip, sizeof(in.sin6_addr));
+
+	ip[0] = 0xfd;
+	in.sin6_port = htons(1);
+	return ret ? ret : tdm_shm_addr_set(a, &in, sizeof(in));
 }
 
 const char *tdm_shm_addr_ip(const struct tdm_shm_addr *a, char *buf, size_t len)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Socket addresses as names of endpoints. Pure functions over untrusted bytes.
+ * Socket addresses as names of endpoints, made from untrusted bytes.
  */
 #ifndef TDM_SHM_ADDR_H
 #define TDM_SHM_ADDR_H
@@ -33,6 +33,12 @@ int tdm_shm_sockaddr_check(const void *sa, size_t len);
  */
 int tdm_shm_addr_set(struct tdm_shm_addr *a, const void *sa,
 		     size_t len) tdm_must_check;
+
+/*
+ * Set *@a to an address to which nothing leads but our sockets: a unique local
+ * IPv6 address (RFC 4193) at random, and a port. Errors: -errno.
+ */
+int tdm_shm_addr_choose(struct tdm_shm_addr *a) tdm_must_check;
 
 /*
  * Write the IP of @a as text to @buf of @len bytes, at least INET6_ADDRSTRLEN.

@@ -34,6 +34,7 @@
 #include "tdm_amo_table.h"
 #include "tdm_live.h"
 #include "tdm_nosys.h"
+#include "tdm_open.h"
 
 enum {
 	/* linux/membarrier.h */
@@ -267,13 +268,10 @@ static int enable_queues(struct tdm_shm_ep *ep)
  */
 static struct tdm_rma_ops *rma_of_owner(struct tdm_shm_ep *ep)
 {
-	struct tdm_rma_ops *ops = NULL;
+	struct tdm_rma_ops *ops =
+		tdm_open_ops(&ep->domain->owner->fid, TDM_RMA_OPS);
 
-	if (fi_open_ops(&ep->domain->owner->fid, TDM_RMA_OPS, 0, (void **)&ops,
-			NULL) ||
-	    !ops || ops->size < sizeof(*ops))
-		return NULL;
-	return ops;
+	return ops && ops->size >= sizeof(*ops) ? ops : NULL;
 }
 
 static int ep_enable(struct tdm_shm_ep *ep)
@@ -284,8 +282,11 @@ static int ep_enable(struct tdm_shm_ep *ep)
 		return 0;
 	if (!ep->av)
 		return -FI_ENOAV;
-	if (!ep->srx || !ep->name.len)
+	if (!ep->srx)
 		return -FI_EOPBADSTATE;
+	ret = ep->name.len ? 0 : tdm_shm_addr_choose(&ep->name);
+	if (ret)
+		return ret;
 	ep->barrier = barrier_register();
 	ep->rma = rma_of_owner(ep);
 	ret = enable_fds(ep);

@@ -202,7 +202,7 @@ static void shm_cleanup(void)
 static struct fi_provider shm_prov = {
 	.version = FI_VERSION(0, 1),
 	.fi_version = FI_VERSION(2, 1),
-	.name = "tandem_shm",
+	.name = "tandem-shm",
 	.getinfo = shm_getinfo,
 	.fabric = shm_fabric,
 	.cleanup = shm_cleanup,

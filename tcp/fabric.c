@@ -21,6 +21,7 @@
 #include "peer/eq.h"
 #include "peer/waitset.h"
 #include "tcp/domain.h"
+#include "tcp/lend.h"
 #include "tcp/opened.h"
 #include "tdm_nosys.h"
 
@@ -153,6 +154,8 @@ int tdm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 {
 	struct tdm_fabric *f;
 
+	if (tdm_lend_fabric_asked(attr))
+		return tdm_lend_fabric(attr, fabric, context);
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -FI_ENOMEM;

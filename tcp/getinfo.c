@@ -19,6 +19,7 @@
 #include "base/os.h"
 #include "tcp/attr.h"
 #include "tcp/iface.h"
+#include "tcp/lend.h"
 #include "tcp/nic.h"
 #include "tcp/offer.h"
 #include "tcp/opened.h"
@@ -394,6 +395,9 @@ int tdm_getinfo(uint32_t version, const char *node, const char *service,
 {
 	int ret;
 
+	if (tdm_lend_asked(hints))
+		return tdm_lend_getinfo(version, node, service, flags, hints,
+					info);
 	/* A request of a layered provider, not of an application: log less. */
 	if (flags & TDM_GETINFO_LAYERED)
 		tdm_refuse_set_level(FI_LOG_DEBUG);

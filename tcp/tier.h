@@ -118,6 +118,9 @@ struct tdm_tier_ops {
 /* tier_tcp.c and tier_local.c. */
 extern const struct tdm_tier_ops tdm_tier_tcp, tdm_tier_local;
 
+/* The provider of the local transport: the embedded peer. */
+struct fi_provider *tdm_tier_local_provider(void);
+
 /* Both, by enum tdm_transport. */
 extern const struct tdm_tier_ops *const tdm_tier[TDM_TRANSPORTS];
 

@@ -22,11 +22,16 @@
 #include "tcp/tier.h"
 #include "tdm_provider.h"
 
+struct fi_provider *tdm_tier_local_provider(void)
+{
+	return tdm_shm_provider();
+}
+
 /* Open the peer, unless the application or the user forbids it. */
 static int start(struct tdm_domain *d)
 {
 	struct tdm_link_attr attr = {
-		.prov = tdm_shm_provider(),
+		.prov = tdm_tier_local_provider(),
 		.owner = &d->fid,
 		.engine = &d->engine,
 		.info = d->info,

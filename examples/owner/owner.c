@@ -4,7 +4,7 @@
  * through fi_peer(3), and has the peer carry tagged messages between two nodes of
  * this process. doc/guide/peer-api.md walks through this file.
  *
- *   owner PROVIDER
+ *   owner PROVIDER [DOMAIN]
  *
  * prints one line for each rule that held, and fails at the first that did not.
  */
@@ -62,7 +62,7 @@ struct node {
 
 static struct fi_info *info;
 static struct fid_fabric *fabric;
-static struct fid_domain *domain, own_domain;
+static struct fid_domain *domain;
 static struct node node[2];
 
 static void check(int held, const char *rule)
@@ -256,7 +256,14 @@ static void open_node(struct node *n)
 	call("fi_enable", fi_enable(n->ep));
 }
 
-static void open_all(const char *provider)
+/* For peers that register memory with their owner; those here do not. */
+static struct fi_ops_domain own_domain_ops = { .size = sizeof(own_domain_ops) };
+static struct fi_ops_mr own_mr_ops = { .size = sizeof(own_mr_ops) };
+static struct fid_domain own_domain = { .fid.fclass = FI_CLASS_DOMAIN,
+					.ops = &own_domain_ops,
+					.mr = &own_mr_ops };
+
+static void open_all(const char *provider, const char *name)
 {
 	struct fi_peer_domain_context context = { sizeof(context),
 						  &own_domain };
@@ -266,7 +273,7 @@ static void open_all(const char *provider)
 	hints->caps = FI_TAGGED | FI_SEND | FI_RECV | FI_PEER;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->fabric_attr->prov_name = strdup(provider);
-	own_domain.fid.fclass = FI_CLASS_DOMAIN;
+	hints->domain_attr->name = name ? strdup(name) : NULL;
 	call("fi_getinfo",
 	     fi_getinfo(FI_VERSION(2, 1), NULL, NULL, 0, hints, &info));
 	fi_freeinfo(hints);
@@ -366,9 +373,9 @@ int main(int argc, char **argv)
 	char one[16] = "", two[16] = "";
 	fi_addr_t to;
 
-	if (argc != 2)
+	if (argc < 2)
 		return 2;
-	open_all(argv[1]);
+	open_all(argv[1], argv[2]);
 	to = insert(&node[0], &node[1], 1);
 
 	send(to, "early", 1);

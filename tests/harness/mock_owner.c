@@ -403,7 +403,7 @@ static int open_ep(struct tdt_owner *o, const struct tdt_owner_attr *attr)
 		ret = fi_ep_bind(o->ep, &o->srx->fid, 0);
 	if (!ret)
 		ret = fi_ep_bind(o->ep, &o->av->fid, 0);
-	if (!ret)
+	if (!ret && attr->name)
 		ret = fi_setname(&o->ep->fid, (void *)(uintptr_t)attr->name,
 				 attr->namelen);
 	if (!ret && !attr->no_enable)

@@ -109,7 +109,7 @@ struct tdt_owner {
 };
 
 struct tdt_owner_attr {
-	const void *name; /* sockaddr of the endpoint */
+	const void *name; /* sockaddr of the endpoint; NULL: it chooses one */
 	size_t namelen;
 	size_t tx_size;	   /* 0: the peer's default */
 	uint64_t op_flags; /* transmit defaults */

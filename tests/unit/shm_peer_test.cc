@@ -56,6 +56,32 @@ TEST_F(ShmTest, NameInUseIsRefusedAtEnable)
 		  -FI_EADDRINUSE);
 }
 
+/* fi_tandem(7), AS A PEER 2: without fi_setname, fi_enable chooses a name. */
+TEST_F(PairTest, EndpointsWithoutANameChooseOne)
+{
+	struct sockaddr_in6 name[2] = {};
+	struct tdt_owner_attr attr = {};
+	size_t len = sizeof(name[0]);
+
+	close(a);
+	close(b);
+	attr.selective = 1;
+	for (int i : { 0, 1 }) {
+		struct tdt_owner *&o = i ? b : a;
+
+		ASSERT_EQ(tdt_owner_open(tdm_shm_provider(), &attr, &o), 0);
+		owners.push_back(o);
+		ASSERT_EQ(fi_getname(&o->ep->fid, &name[i], &len), 0);
+		ASSERT_EQ(len, sizeof(name[i]));
+		EXPECT_EQ(name[i].sin6_family, AF_INET6);
+		EXPECT_EQ(name[i].sin6_addr.s6_addr[0], 0xfd);
+	}
+	EXPECT_NE(memcmp(&name[0], &name[1], len), 0);
+	to_b = tdt_owner_insert(a, &name[1], len, id_b);
+	to_a = tdt_owner_insert(b, &name[0], len, id_a);
+	exchange(100, 1);
+}
+
 TEST_F(PairTest, SendToNobodyIsRefusedAndToldOnce)
 {
 	fi_addr_t to = insert(a, next_port(), 300);
