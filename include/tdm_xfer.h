@@ -136,16 +136,18 @@ static inline void tdm_xfer_buf(struct tdm_xfer *x, const void *buf, size_t len)
 
 /*
  * Fill @x for @len bytes at @buf, from which an application sends or into which
- * it reads. @buf may be NULL if @len is 0. Errors: -FI_EINVAL: NULL although
- * @len is not 0; -FI_EMSGSIZE: more bytes than a transfer may have.
+ * it reads or receives: the buffer of every call that takes no vector. @buf may
+ * be NULL if @len is 0. Errors: -FI_EINVAL: NULL although @len is not 0;
+ * -FI_EMSGSIZE: more bytes than a transfer may have.
  */
 static inline int tdm_xfer_buffer(struct tdm_xfer *x, const void *buf,
 				  size_t len)
 {
-	if (tdm_unlikely(len && !buf))
-		return -FI_EINVAL;
-	if (tdm_unlikely(len > TDM_MAX_MSG_BYTES))
-		return -FI_EMSGSIZE;
+	/* Most buffers are there. */
+	if (tdm_unlikely(!buf || len > TDM_MAX_MSG_BYTES)) {
+		if (len)
+			return buf ? -FI_EMSGSIZE : -FI_EINVAL;
+	}
 	tdm_xfer_buf(x, buf, len);
 	return 0;
 }

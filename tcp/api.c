@@ -229,9 +229,10 @@ static tdm_always_inline ssize_t recv_buf(struct fid_ep *fid,
 					  struct tdm_xfer *x, void *buf,
 					  size_t len)
 {
-	if (tdm_unlikely(len && !buf))
-		return -FI_EINVAL;
-	tdm_xfer_buf(x, buf, len);
+	int ret = tdm_xfer_buffer(x, buf, len);
+
+	if (tdm_unlikely(ret))
+		return ret;
 	x->flags |= rx_flags(fid, x);
 	return post_xfer(tdm_ep_from_fid(fid), x);
 }
