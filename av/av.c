@@ -2,11 +2,9 @@
 /*
  * Address vector of the owner. See av.h.
  *
- * The table holds every address; an address whose IP is this namespace's own
- * is also inserted into the peer's AV, with its index as user id. An address
- * that the peer's AV does not accept is reached by TCP; the insert succeeds all
- * the same. The table of a named vector is this process's view of a table that
- * other processes change too: follow.c.
+ * The table holds every address; local.c inserts those that may be local into
+ * the peer's AV too. The table of a named vector is this process's view of a
+ * table that other processes change too: follow.c.
  *
  * Lock: the domain lock, taken in the calls of struct fi_ops_av.
  * Spec: fi_av(3); where its versions differ, 2.1.
@@ -22,11 +20,10 @@
 #include "av/ids.h"
 #include "av/insert.h"
 #include "av/key.h"
-#include "av/locality.h"
+#include "av/local.h"
 #include "av/shared.h"
 #include "base/log.h"
 #include "peer/eq.h"
-#include "peer/link.h"
 #include "tdm_nosys.h"
 
 struct tdm_av *tdm_av_from_fid(struct fid_av *fid)
@@ -109,75 +106,6 @@ fi_addr_t tdm_av_next_alias(const struct tdm_av *av, fi_addr_t fi_addr)
 	return next == TDM_TABLE_NONE ? FI_ADDR_UNSPEC : next;
 }
 
-void tdm_av_local_lowest(struct tdm_av *av, uint32_t index,
-			 const struct tdm_addr *a)
-{
-	struct tdm_table_entry *e = &av->table.entry[index];
-	fi_addr_t peer_addr;
-
-	if (!av->local || e->local != TDM_TABLE_NONE ||
-	    !tdm_locality_is_here(a) ||
-	    tdm_link_av_insert(av->local, a, a->key, index, &peer_addr) ||
-	    peer_addr >= TDM_TABLE_NONE)
-		return;
-	e->local = (uint32_t)peer_addr;
-}
-
-/*
- * Insert @index, the lowest index of its address, into the peer provider's AV
- * if the address may be local.
- */
-static void local_insert(struct tdm_av *av, uint32_t index)
-{
-	struct tdm_addr a;
-
-	tdm_table_get(&av->table, index, &a);
-	tdm_av_local_lowest(av, index, &a);
-}
-
-void tdm_av_local_remove(struct tdm_av *av, uint32_t index)
-{
-	struct tdm_table_entry *e = &av->table.entry[index];
-
-	if (e->local == TDM_TABLE_NONE)
-		return;
-	tdm_link_av_remove(av->local, e->local);
-	e->local = TDM_TABLE_NONE;
-}
-
-fi_addr_t tdm_av_local_known(const struct tdm_av *av, fi_addr_t fi_addr)
-{
-	uint32_t low = (uint32_t)tdm_av_lowest(av, fi_addr);
-
-	return av->table.entry[low].local == TDM_TABLE_NONE ?
-		       FI_ADDR_NOTAVAIL :
-		       av->table.entry[low].local;
-}
-
-fi_addr_t tdm_av_local(struct tdm_av *av, fi_addr_t fi_addr)
-{
-	uint32_t low = (uint32_t)tdm_av_lowest(av, fi_addr);
-
-	/*
-	 * An insert into the peer's AV that failed earlier is tried once more.
-	 */
-	local_insert(av, low);
-	return tdm_av_local_known(av, fi_addr);
-}
-
-void tdm_av_local_renew(struct tdm_av *av, fi_addr_t fi_addr)
-{
-	uint32_t low = (uint32_t)tdm_av_lowest(av, fi_addr);
-
-	tdm_av_local_remove(av, low);
-	local_insert(av, low);
-}
-
-struct fid_av *tdm_av_local_fid(struct tdm_av *av)
-{
-	return av->local;
-}
-
 void tdm_av_attach(struct tdm_av *av, struct tdm_av_user *user)
 {
 	tdm_list_append(&av->users, &user->node);
@@ -221,7 +149,8 @@ void tdm_av_drop(struct tdm_av *av, uint32_t index)
 		tdm_keyring_count(av->keys, a.key, -1);
 	low = tdm_table_find(&av->table, &a);
 	if (low != TDM_TABLE_NONE)
-		local_insert(av, low);
+		tdm_av_local_lowest(av, low, &a);
+	av->moved = 1;
 }
 
 static int remove_one(struct tdm_av *av, fi_addr_t fi_addr)
@@ -265,7 +194,7 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count,
 		ret = one ? one : ret;
 	}
 	tdm_av_change_end(av);
-	tdm_av_tell_inserted(av); /* an alias may have become the lowest */
+	tdm_av_tell_changed(av);
 	tdm_lock_release(av->engine->lock);
 	return ret;
 }
@@ -419,17 +348,6 @@ static int check_attr(const struct tdm_av_attr *owner,
 	return 0;
 }
 
-static void open_local(struct tdm_av *av, struct tdm_link *link,
-		       struct fi_av_attr *attr)
-{
-	tdm_lock_acquire(av->engine->lock);
-	if (link && tdm_link_av_open(link, attr, &av->local)) {
-		TDM_WARN(AV, "peer has no address vector: all pairs use tcp");
-		av->local = NULL;
-	}
-	tdm_lock_release(av->engine->lock);
-}
-
 /* Do the steps of opening that can fail without leaving traces. */
 static int av_init(struct tdm_av *av, const struct tdm_av_attr *owner,
 		   struct fi_av_attr *attr)
@@ -479,7 +397,7 @@ int tdm_av_open(const struct tdm_av_attr *owner, struct fi_av_attr *attr,
 		av_free(av);
 		return ret;
 	}
-	open_local(av, owner->link, attr);
+	tdm_av_local_open(av, owner->link, attr);
 	ret = attr->name ? tdm_av_first_follow(av, owner->named, attr->count) :
 			   0;
 	if (ret) {

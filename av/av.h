@@ -9,8 +9,9 @@
  * table of 8-byte slots. The same address inserted twice gets two indices
  * (aliases); the reverse lookup gives the lowest live one.
  *
- * The functions are in av.c, those of user ids in ids.c, those of named vectors
- * in follow.c. All functions: domain lock held, unless they say otherwise.
+ * The functions are in av.c, those of the peer provider's AV in local.c, of
+ * user ids in ids.c, of named vectors in follow.c. All functions: domain lock
+ * held, unless they say otherwise.
  */
 #ifndef TDM_AV_AV_H
 #define TDM_AV_AV_H
@@ -130,12 +131,14 @@ void tdm_av_local_renew(struct tdm_av *av, fi_addr_t fi_addr);
 struct fid_av *tdm_av_local_fid(struct tdm_av *av);
 
 /*
- * An endpoint bound to an AV. @inserted runs once after each fi_av_insert
- * call that added an address, @removed before an index is removed.
+ * An endpoint bound to an AV. @changed runs once after each call that inserted
+ * or removed addresses. @moved 0: no address that was there before has another
+ * lowest index now, and none was removed. @removed runs before an index is
+ * removed.
  */
 struct tdm_av_user {
 	struct tdm_list node; /* G: domain */
-	void (*inserted)(struct tdm_av_user *user);
+	void (*changed)(struct tdm_av_user *user, int moved);
 	void (*removed)(struct tdm_av_user *user, fi_addr_t fi_addr);
 	/* Called when the first user id is set: tdm_av_ids(). May be NULL. */
 	void (*ids)(struct tdm_av_user *user);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The address vector, for the files of av/: its members, and the functions of
- * av.c. insert.h, symmetric.h, event.h, ids.h and follow.h declare the others.
+ * av.c. insert.h, local.h, symmetric.h, event.h, ids.h and follow.h declare the
+ * others.
  */
 #ifndef TDM_AV_AV_PRIV_H
 #define TDM_AV_AV_PRIV_H
@@ -29,6 +30,11 @@ struct tdm_av {
 	struct tdm_list users;	    /* struct tdm_av_user; G: domain */
 	struct tdm_shared *shared;  /* of a named one, or NULL; G: domain */
 	struct tdm_list named_node; /* in tdm_av_attr.named */
+	/*
+	 * 1: since the last changed() an index was removed, or another one
+	 * became the lowest of an address; G: domain
+	 */
+	int moved;
 	int unwritable; /* error for all changes at present, or 0; G: domain */
 	void (*closed)(void *arg);
 	void *closed_arg;
@@ -41,20 +47,9 @@ static inline struct tdm_av *tdm_av_of(struct fid_av *fid)
 
 /*
  * Remove @index, which must be set, from this process's table. The caller must
- * then call tdm_av_tell_inserted(), since an alias may be the lowest index now.
+ * then call tdm_av_tell_changed(), since an alias may be the lowest index now.
  * Lock: held.
  */
 void tdm_av_drop(struct tdm_av *av, uint32_t index);
-
-/* Remove @index from the peer provider's AV, if it is there. Lock: held. */
-void tdm_av_local_remove(struct tdm_av *av, uint32_t index);
-
-/*
- * Insert @index, the lowest index of @a, into the peer provider's AV if the
- * address may be local. Higher indices of an address are never inserted there:
- * the peer reports one user id per endpoint. Lock: held.
- */
-void tdm_av_local_lowest(struct tdm_av *av, uint32_t index,
-			 const struct tdm_addr *a);
 
 #endif /* TDM_AV_AV_PRIV_H */

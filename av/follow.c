@@ -30,6 +30,7 @@
 
 #include "av/ids.h"
 #include "av/insert.h"
+#include "av/local.h"
 #include "av/locality.h"
 #include "av/shared.h"
 #include "base/log.h"
@@ -146,7 +147,7 @@ static int take_changes(struct tdm_av *av)
 	if (!ret)
 		s->seen = gen;
 	if (news)
-		tdm_av_tell_inserted(av);
+		tdm_av_tell_changed(av);
 	return ret;
 }
 

@@ -24,6 +24,7 @@
 #include "av/follow.h"
 #include "av/ids.h"
 #include "av/key.h"
+#include "av/local.h"
 #include "av/locality.h"
 #include "av/shared.h"
 #include "av/symmetric.h"
@@ -77,21 +78,6 @@ int tdm_av_decode(const struct tdm_av *av, const void *array, size_t i,
 	if (av->format == FI_SOCKADDR_IN6 && family != AF_INET6)
 		return -FI_EINVAL;
 	return tdm_addr_from_sockaddr(a, p, len);
-}
-
-void tdm_av_placed(struct tdm_av *av, const struct tdm_addr *a, uint32_t index,
-		   uint32_t low, uint64_t here)
-{
-	if (av->keys)
-		tdm_keyring_count(av->keys, a->key, 1);
-	if (!av->local || !tdm_locality_may_be(here, a))
-		return;
-	/* A lower index of @a exists, which the peer has: nothing changes. */
-	if (low < index)
-		return;
-	if (low != TDM_TABLE_NONE)
-		tdm_av_local_remove(av, low);
-	tdm_av_local_lowest(av, index, a);
 }
 
 /*
@@ -176,22 +162,26 @@ void tdm_av_put(struct tdm_av_call *call, const struct tdm_addr *a,
 		tdm_av_event_err(call, i, err);
 }
 
-void tdm_av_tell_inserted(struct tdm_av *av)
+void tdm_av_tell_changed(struct tdm_av *av)
 {
+	const int moved = av->moved;
 	struct tdm_list *pos, *tmp;
 
+	av->moved = 0;
+	if (tdm_unlikely(moved))
+		tdm_av_local_moved(av);
 	tdm_list_for_each_safe(pos, tmp, &av->users) {
 		struct tdm_av_user *u =
 			tdm_list_entry(pos, struct tdm_av_user, node);
 
-		u->inserted(u);
+		u->changed(u, moved);
 	}
 }
 
 void tdm_av_put_end(struct tdm_av_call *call)
 {
 	if (call->done)
-		tdm_av_tell_inserted(call->av);
+		tdm_av_tell_changed(call->av);
 	if (call->av->flags & FI_EVENT)
 		tdm_av_event_end(call);
 }

@@ -30,9 +30,10 @@ void tdm_av_put(struct tdm_av_call *call, const struct tdm_addr *a,
 		uint64_t hash, int err);
 
 /*
- * Call inserted() of all users of @av, since addresses were added. Lock: held.
+ * Call the peer provider, if need be, and changed() of all users of @av, since
+ * addresses were inserted or removed. Lock: held.
  */
-void tdm_av_tell_inserted(struct tdm_av *av);
+void tdm_av_tell_changed(struct tdm_av *av);
 
 /*
  * End @call after its last address: call the users of the vector and, with
@@ -58,12 +59,5 @@ int tdm_av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt,
  */
 int tdm_av_decode(const struct tdm_av *av, const void *array, size_t i,
 		  const char **at, struct tdm_addr *a);
-
-/*
- * Bring the peer provider's AV up to date after @a was inserted at @index.
- * @low: its lowest index before. @here: tdm_locality_filter(). Lock: held.
- */
-void tdm_av_placed(struct tdm_av *av, const struct tdm_addr *a, uint32_t index,
-		   uint32_t low, uint64_t here);
 
 #endif /* TDM_AV_INSERT_H */

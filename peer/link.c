@@ -320,6 +320,11 @@ void tdm_link_av_remove(struct fid_av *av, fi_addr_t peer_addr)
 			 fi_strerror(-ret));
 }
 
+void tdm_link_av_resolve(struct fid_av *av)
+{
+	(void)fi_av_insert(av, NULL, 0, NULL, FI_AV_USER_ID, NULL);
+}
+
 /* Returns the key that has no number, or NULL. */
 static const struct tdm_auth_key *own_key(const struct tdm_link_ep_attr *attr)
 {

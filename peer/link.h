@@ -71,6 +71,13 @@ int tdm_link_av_insert(struct fid_av *av, const void *addr, uint32_t key,
 		       fi_addr_t *peer_addr) tdm_must_check;
 void tdm_link_av_remove(struct fid_av *av, fi_addr_t peer_addr);
 
+/*
+ * Have the peer call foreach_unspec_addr() for all endpoints of @av, by an
+ * insert of no address. A peer that does nothing then does so at its next
+ * insert, fi_peer(3).
+ */
+void tdm_link_av_resolve(struct fid_av *av);
+
 struct tdm_link_ep_attr {
 	const struct fi_info *info; /* of the owner's endpoint */
 	struct fid_peer_srx *srx;   /* the export for the peer */

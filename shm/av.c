@@ -7,8 +7,9 @@
  * Invariants:
  *  1. Indices are dense, lowest free first. An address may be inserted more
  *     than once; messages from it carry its lowest user id.
- *  2. After an insert, the pairs of that address know their source before
- *     foreach_unspec_addr() asks for it.
+ *  2. The pairs of an address know their source before foreach_unspec_addr()
+ *     asks for it, which it does only if an insert or removal gave one of them
+ *     a source, or after an insert of no address.
  * Locking: domain lock held. Spec: fi_av(3), fi_peer(3) foreach_unspec_addr.
  */
 #include "shm/av.h"
@@ -125,12 +126,19 @@ int tdm_shm_av_addr(const struct tdm_shm_av *av, fi_addr_t fi_addr,
 	return 0;
 }
 
+/* Have the owner ask for the sources of the messages that have none. */
+static void ask(struct tdm_shm_ep *ep)
+{
+	if (ep->enabled && ep->srx)
+		ep->srx->owner_ops->foreach_unspec_addr(ep->srx,
+							tdm_shm_rx_source);
+}
+
 /*
- * After the table changed: set the sources of the pairs with @addr. After an
- * insert, also resolve the messages of unknown source.
+ * Called after the table changed: sets the sources of the pairs with @addr. The
+ * owner asks for those of an endpoint's messages only if one has become known.
  */
-static void av_resolve(struct tdm_shm_av *av, const struct tdm_shm_addr *addr,
-		       int inserted)
+static void av_resolve(struct tdm_shm_av *av, const struct tdm_shm_addr *addr)
 {
 	fi_addr_t source = tdm_shm_av_source(av, addr);
 	struct tdm_list *pos;
@@ -140,11 +148,11 @@ static void av_resolve(struct tdm_shm_av *av, const struct tdm_shm_addr *addr,
 			tdm_list_entry(pos, struct tdm_shm_ep, av_node);
 		struct tdm_shm_pair *pair = tdm_shm_pair_find(ep, addr, 0);
 
-		if (pair)
-			tdm_shm_pair_source(pair, source, pair->rx_group);
-		if (inserted && ep->enabled && ep->srx)
-			ep->srx->owner_ops->foreach_unspec_addr(
-				ep->srx, tdm_shm_rx_source);
+		if (!pair || pair->owner_addr == source)
+			continue;
+		tdm_shm_pair_source(pair, source, pair->rx_group);
+		if (source != FI_ADDR_UNSPEC)
+			ask(ep);
 	}
 }
 
@@ -166,7 +174,7 @@ static int av_insert_one(struct tdm_shm_av *av, const struct tdm_shm_addr *addr,
 	if (av->top <= i)
 		av->top = i + 1;
 	*fi_addr = i;
-	av_resolve(av, addr, 1);
+	av_resolve(av, addr);
 	return 0;
 }
 
@@ -191,6 +199,15 @@ int tdm_shm_av_insert_key(struct fid_av *fid, const void *addr, uint32_t key,
 	return av_insert_one(av_from_fid(fid), &a, fi_addr);
 }
 
+/* For an owner that has forgotten the sources of messages. */
+static void ask_all(const struct tdm_shm_av *av)
+{
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, &av->eps)
+		ask(tdm_list_entry(pos, struct tdm_shm_ep, av_node));
+}
+
 static int av_insert(struct fid_av *fid, const void *addr, size_t count,
 		     fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
@@ -198,13 +215,18 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count,
 	size_t i;
 	int done = 0;
 
-	if (!(flags & FI_AV_USER_ID) || !fi_addr)
+	if (!(flags & FI_AV_USER_ID) || (count && !fi_addr))
 		return -FI_EINVAL;
+	if (!count)
+		ask_all(av_from_fid(fid));
 	if (flags & FI_SYNC_ERR && context)
 		memset(context, 0, count * sizeof(int));
 	for (i = 0; i < count; i++) {
-		int ret = tdm_shm_av_insert_key(fid, sa, 0, &fi_addr[i]);
+		const char *at = sa;
+		int ret;
 
+		sa += sockaddr_bytes(at);
+		ret = tdm_shm_av_insert_key(fid, at, 0, &fi_addr[i]);
 		if (ret) {
 			fi_addr[i] = FI_ADDR_NOTAVAIL;
 			if (flags & FI_SYNC_ERR && context)
@@ -212,7 +234,6 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count,
 		} else {
 			done++;
 		}
-		sa += sockaddr_bytes(sa);
 	}
 	return done;
 }
@@ -259,7 +280,7 @@ static int av_remove_one(struct tdm_shm_av *av, fi_addr_t fi_addr)
 		av->lowest = index;
 	while (av->top && !av->entry[av->top - 1].addr.len)
 		av->top--;
-	av_resolve(av, &addr, 0);
+	av_resolve(av, &addr);
 	tdm_list_for_each(pos, &av->eps)
 		pair_forget(tdm_list_entry(pos, struct tdm_shm_ep, av_node),
 			    &addr, index);

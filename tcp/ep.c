@@ -405,7 +405,7 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 	ep->rx_side = &tdm_rx_none;
 	tdm_backlog_init(&ep->backlog);
 	tdm_list_init(&ep->av_user.node);
-	ep->av_user.inserted = tdm_ep_av_inserted;
+	ep->av_user.changed = tdm_ep_av_changed;
 	ep->av_user.removed = tdm_ep_av_removed;
 	ep->av_user.ids = tdm_ep_av_ids;
 	tdm_list_init(&ep->node);

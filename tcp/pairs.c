@@ -101,12 +101,12 @@ static struct tdm_ep *from_user(struct tdm_av_user *user)
 	return tdm_container_of(user, struct tdm_ep, av_user);
 }
 
-void tdm_ep_av_inserted(struct tdm_av_user *user)
+void tdm_ep_av_changed(struct tdm_av_user *user, int moved)
 {
 	struct tdm_ep *ep = from_user(user);
 
 	if (ep->tcp)
-		tdm_tcp_resolve(ep->tcp);
+		tdm_tcp_resolve(ep->tcp, moved);
 }
 
 void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)

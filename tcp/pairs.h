@@ -29,7 +29,7 @@ struct tdm_pair *tdm_ep_pair_of(const struct tdm_ep *ep, fi_addr_t addr);
 void tdm_ep_free_pairs(struct tdm_ep *ep);
 
 /* Callbacks of struct tdm_av_user. */
-void tdm_ep_av_inserted(struct tdm_av_user *user);
+void tdm_ep_av_changed(struct tdm_av_user *user, int moved);
 void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr);
 
 /*

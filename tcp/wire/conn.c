@@ -477,27 +477,37 @@ void tdm_conn_reap(struct tdm_tcp *tcp)
 	}
 }
 
-void tdm_tcp_resolve(struct tdm_tcp *tcp)
+/*
+ * Look up the sources of the connections in @list, of those only that have none
+ * unless @all. Returns whether one was found.
+ */
+static int resolve(struct tdm_tcp *tcp, struct tdm_list *list, int all)
+{
+	struct tdm_list *pos;
+	int found = 0;
+
+	tdm_list_for_each(pos, list) {
+		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
+
+		if (c->fi_addr != FI_ADDR_UNSPEC && !all)
+			continue;
+		tdm_conn_set_source(c, tdm_av_find(tcp->a.av, &c->addr),
+				    c->rx_group);
+		found |= c->fi_addr != FI_ADDR_UNSPEC;
+	}
+	return found;
+}
+
+void tdm_tcp_resolve(struct tdm_tcp *tcp, int moved)
 {
 	struct fid_peer_srx *srx = tcp->a.srx;
-	struct tdm_list *pos;
+	int found;
 
 	tdm_assert_held(tcp->a.engine->lock);
-	if (tdm_list_empty(&tcp->conns) && tdm_list_empty(&tcp->dead))
-		return;
-	tdm_list_for_each(pos, &tcp->conns) {
-		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
-
-		tdm_conn_set_source(c, tdm_av_find(tcp->a.av, &c->addr),
-				    c->rx_group);
-	}
-	tdm_list_for_each(pos, &tcp->dead) {
-		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
-
-		tdm_conn_set_source(c, tdm_av_find(tcp->a.av, &c->addr),
-				    c->rx_group);
-	}
-	srx->owner_ops->foreach_unspec_addr(srx, tdm_rx_source);
+	found = resolve(tcp, &tcp->conns, moved);
+	found |= resolve(tcp, &tcp->dead, moved);
+	if (found)
+		srx->owner_ops->foreach_unspec_addr(srx, tdm_rx_source);
 }
 
 void tdm_tcp_forget(struct tdm_tcp *tcp, fi_addr_t fi_addr)

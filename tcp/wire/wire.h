@@ -156,11 +156,11 @@ void tdm_tcp_idle(struct tdm_tcp *tcp, struct tdm_idle *idle);
 int tdm_tcp_arm(struct tdm_tcp *tcp);
 
 /*
- * Called after the AV changed: looks up the sources of all connections, then
- * lets the owner resolve entries of unknown source (foreach_unspec_addr, once),
- * if there are connections.
+ * Called after the AV changed: looks up the sources of connections that have
+ * none, if @moved (struct tdm_av_user) those of all. If it finds one, it lets the
+ * owner resolve entries of unknown source, by one foreach_unspec_addr().
  */
-void tdm_tcp_resolve(struct tdm_tcp *tcp);
+void tdm_tcp_resolve(struct tdm_tcp *tcp, int moved);
 
 /*
  * Called when @fi_addr is removed from the AV and no other index names its

@@ -452,6 +452,43 @@ TEST_F(AvTraffic, SourceIsTheLowestAlias)
 	}
 }
 
+TEST_F(AvTraffic, WaitingMessageKeepsItsSenderAsAliasesChange)
+{
+	/* fi_tandem(7), FI_SOURCE: a message is from the lowest index of its
+	 * sender; fi_getinfo(3), FI_DIRECTED_RECV: a receive from that index
+	 * takes it, also if the sender had another one when it was sent. */
+	ONLY_TANDEM();
+	attr.caps |= FI_DIRECTED_RECV;
+	OPEN();
+	for (auto *from : senders()) {
+		fi_addr_t low = addr(rx(), from), high, again;
+		char out = 1, in = 0;
+		struct tdt_op op = {};
+		struct tdt_comp c;
+
+		ASSERT_EQ(1, fi_av_insert(rx()->av, from->name, 1, &high, 0,
+					  nullptr));
+		ASSERT_LT(low, high);
+		ASSERT_EQ(0, fi_av_remove(rx()->av, &low, 1, 0));
+		ASSERT_EQ(0, tdt_send(from, rx(), &out, 1, &out));
+		OK(fence(from));
+		/* The lowest index changes twice while the message waits. */
+		ASSERT_EQ(1, fi_av_insert(rx()->av, from->name, 1, &again, 0,
+					  nullptr));
+		ASSERT_EQ(low, again);
+		ASSERT_EQ(0, fi_av_remove(rx()->av, &high, 1, 0));
+		op.call = TDT_RECV;
+		op.buf = &in;
+		op.len = 1;
+		op.addr = low;
+		op.context = &in;
+		ASSERT_EQ(0, tdt_post(rx(), &op));
+		OK(done(rx(), &in, FI_RECV | FI_MSG, &c));
+		EXPECT_EQ(low, c.src);
+		OK(done(from, &out, FI_SEND | FI_MSG));
+	}
+}
+
 TEST_F(AvTraffic, InsertBetweenBindAndEnable)
 {
 	/* fi_endpoint(3): an AV is bound before fi_enable; addresses may be

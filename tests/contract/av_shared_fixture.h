@@ -32,7 +32,7 @@ public:
 	struct fid_av *av = nullptr;
 	fi_addr_t *map = nullptr;
 	std::vector<fi_addr_t> removed; /* as the endpoints are told */
-	int inserted = 0;
+	int changed = 0;
 
 	User()
 	{
@@ -85,7 +85,7 @@ public:
 	void attach()
 	{
 		watch.self = this;
-		watch.user.inserted = was_inserted;
+		watch.user.changed = was_changed;
 		watch.user.removed = was_removed;
 		engine.locked([this] { tdm_av_attach(tav, &watch.user); });
 		attached = true;
@@ -155,9 +155,9 @@ private:
 		return reinterpret_cast<Watch *>(u)->self;
 	}
 
-	static void was_inserted(struct tdm_av_user *u)
+	static void was_changed(struct tdm_av_user *u, int)
 	{
-		of(u)->inserted++;
+		of(u)->changed++;
 	}
 
 	static void was_removed(struct tdm_av_user *u, fi_addr_t a)

@@ -200,9 +200,9 @@ TEST_F(Shared, EndpointsAreToldOfWhatOthersDo)
 	one.attach();
 	ASSERT_EQ(0, two.put(1));
 	ASSERT_EQ(1, two.put(2));
-	EXPECT_EQ(0, one.inserted);
+	EXPECT_EQ(0, one.changed);
 	one.pass();
-	EXPECT_EQ(1, one.inserted);
+	EXPECT_EQ(1, one.changed);
 	one.engine.locked([this] {
 		struct tdm_addr a;
 
@@ -211,7 +211,7 @@ TEST_F(Shared, EndpointsAreToldOfWhatOthersDo)
 		EXPECT_EQ(1u, tdm_av_find(one.tav, &a));
 	});
 	one.pass();
-	EXPECT_EQ(1, one.inserted) << "nothing new";
+	EXPECT_EQ(1, one.changed) << "nothing new";
 	ASSERT_EQ(0, two.drop(0));
 	ASSERT_EQ(0, two.put(3));
 	one.pass();

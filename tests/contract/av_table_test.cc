@@ -353,7 +353,7 @@ TEST_F(AvTable, CloseWithEndpointsIsEbusy)
 	struct tdm_av_user user;
 
 	memset(&user, 0, sizeof(user));
-	user.inserted = [](struct tdm_av_user *) {
+	user.changed = [](struct tdm_av_user *, int) {
 	};
 	user.removed = [](struct tdm_av_user *, fi_addr_t) {
 	};

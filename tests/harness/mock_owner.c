@@ -218,6 +218,7 @@ static void srx_foreach(struct fid_peer_srx *srx,
 {
 	struct tdt_entry *e;
 
+	of_srx(srx)->resolved++;
 	for (e = of_srx(srx)->queued; e; e = e->link) {
 		if (e->rx.addr == FI_ADDR_UNSPEC)
 			e->rx.addr = get_addr(&e->rx);

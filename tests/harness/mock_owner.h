@@ -91,6 +91,7 @@ struct tdt_owner {
 	/* what came of it */
 	struct tdt_done *done;
 	size_t dones;
+	size_t resolved; /* calls of foreach_unspec_addr() */
 	struct tdm_peer_event *events;
 	size_t nevents;
 	uint64_t sends, send_errs; /* counter values */

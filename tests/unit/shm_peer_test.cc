@@ -581,6 +581,31 @@ TEST_F(PairTest, UnknownSourceIsNamedByALaterInsert)
 	EXPECT_EQ(tdt_owner_queued_source(b), 555u);
 }
 
+/* fi_peer(3), foreach_unspec_addr: called when a source became known. */
+TEST_F(PairTest, OwnerIsAskedOnlyWhenASourceBecameKnown)
+{
+	char c = 5;
+
+	ASSERT_EQ(fi_av_remove(b->av, &to_a, 1, 0), 0);
+	ASSERT_EQ(send(a, to_b, &c, 1, 1, &c), 0);
+	ASSERT_TRUE(until([&] { return tdt_owner_queued(b) == 1; }));
+	b->resolved = 0;
+	insert(b, next_port(), 554);
+	EXPECT_EQ(b->resolved, 0u) << "of somebody else";
+	fi_addr_t named = insert(b, port_a, 555);
+	EXPECT_EQ(b->resolved, 1u);
+	EXPECT_EQ(tdt_owner_queued_source(b), 555u);
+	insert(b, port_a, 556);
+	EXPECT_EQ(b->resolved, 1u) << "known already";
+	ASSERT_EQ(fi_av_remove(b->av, &named, 1, 0), 0);
+	EXPECT_EQ(b->resolved, 2u) << "another index is the lowest";
+	/* An insert of no address asks in any case. */
+	EXPECT_EQ(fi_av_insert(b->av, nullptr, 0, nullptr, FI_AV_USER_ID,
+			       nullptr),
+		  0);
+	EXPECT_EQ(b->resolved, 3u);
+}
+
 TEST_F(PairTest, AliasesAreReportedAsTheLowest)
 {
 	char c = 1;

@@ -519,6 +519,45 @@ TEST_F(Tcp, UnknownSourceIsResolvedByAnInsert)
 	EXPECT_STREQ("who", in);
 }
 
+int resolved;
+struct fi_ops_srx_owner counting;
+
+/* The same: once for each insert that names a source, and for no other. */
+TEST_F(Tcp, OwnerIsAskedOnlyWhenASourceBecameKnown)
+{
+	mesh(2);
+	add();
+	at(0).insert(at(2).addr);
+	at(0).send(1, "known", 6, 1);
+	at(2).insert(at(0).addr);
+	at(2).insert(at(1).addr);
+	at(2).send(1, "who", 4, 1);
+	ASSERT_TRUE(until([&] {
+		return at(0).tx.got.size() + at(2).tx.got.size() == 2;
+	}));
+	struct fid_peer_srx *srx = tdm_srx_export(at(1).srx, TDM_TRANSPORT_TCP);
+	counting = *srx->owner_ops;
+	static const auto ask = counting.foreach_unspec_addr;
+	counting.foreach_unspec_addr =
+		[](struct fid_peer_srx *fid,
+		   fi_addr_t (*get)(struct fi_peer_rx_entry *)) {
+			resolved++;
+			ask(fid, get);
+		};
+	srx->owner_ops = &counting;
+	resolved = 0;
+	struct tdm_addr other = at(2).addr;
+	tdm_addr_set_port(&other, 9);
+	fi_addr_t extra = at(1).insert(other);
+	EXPECT_EQ(0, resolved) << "of somebody else";
+	EXPECT_EQ(extra + 1, at(1).insert(at(2).addr));
+	EXPECT_EQ(1, resolved);
+	at(1).insert(at(2).addr);
+	EXPECT_EQ(1, resolved) << "known already";
+	ASSERT_EQ(0, fi_av_remove(tdm_av_fid(at(1).av), &extra, 1, 0));
+	EXPECT_EQ(2, resolved) << "a removal may have changed any";
+}
+
 /* fi_cancel(3): a send of which no byte was sent can be cancelled. */
 TEST_F(Tcp, CancelWhileQueued)
 {

@@ -245,7 +245,7 @@ private:
 		ASSERT_EQ(0, tdm_addr_from_bind(&addr, sa, len));
 		ASSERT_EQ(0, tdm_tcp_bind(tcp, &addr));
 		user.self = this;
-		user.user.inserted = on_inserted;
+		user.user.changed = on_changed;
 		user.user.removed = on_removed;
 		tdm_av_attach(av, &user.user);
 	}
@@ -255,10 +255,10 @@ private:
 		return reinterpret_cast<User *>(u)->self;
 	}
 
-	static void on_inserted(struct tdm_av_user *u)
+	static void on_changed(struct tdm_av_user *u, int moved)
 	{
 		if (of(u)->tcp)
-			tdm_tcp_resolve(of(u)->tcp);
+			tdm_tcp_resolve(of(u)->tcp, moved);
 	}
 
 	static void on_removed(struct tdm_av_user *u, fi_addr_t index)
