@@ -18,6 +18,7 @@
 #include "tcp/deferred.h"
 #include "tcp/ep_priv.h"
 #include "tcp/keys.h"
+#include "tcp/tier.h"
 #include "tdm_live.h"
 #include "tdm_open.h"
 
@@ -104,15 +105,17 @@ static struct tdm_ep *from_user(struct tdm_av_user *user)
 void tdm_ep_av_changed(struct tdm_av_user *user, int moved)
 {
 	struct tdm_ep *ep = from_user(user);
+	int t;
 
-	if (ep->tcp)
-		tdm_tcp_resolve(ep->tcp, moved);
+	for (t = 0; t < TDM_TRANSPORTS; t++)
+		tdm_tier[t]->resolve(ep, moved);
 }
 
 void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
 {
 	struct tdm_ep *ep = from_user(user);
 	struct tdm_pair *p = addr < ep->pairs ? ep->pair[addr] : NULL;
+	int t;
 
 	if (!p && tdm_env.report)
 		/*
@@ -133,14 +136,8 @@ void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
 	ep->pair[addr] = NULL;
 	if (--p->refs)
 		return;
-	/*
-	 * A probe has no session to keep; a connection stays for incoming
-	 * messages.
-	 */
-	if (p->conn && p->agreed != TDM_PATH_REMOTE)
-		tdm_conn_drop(p->conn);
-	else if (p->conn)
-		tdm_tcp_forget(ep->tcp, addr);
+	for (t = 0; t < TDM_TRANSPORTS; t++)
+		tdm_tier[t]->forget(ep, p, addr);
 	free(p);
 }
 

@@ -24,6 +24,7 @@
 struct tdm_cntr;
 struct tdm_domain;
 struct tdm_ep;
+struct tdm_pair;
 struct tdm_report_path;
 
 struct tdm_tier_ops {
@@ -103,6 +104,22 @@ struct tdm_tier_ops {
 	 * accordingly.
 	 */
 	void (*rebound)(struct tdm_ep *ep);
+
+	/*
+	 * Called after the AV of @ep has changed, with @moved of struct
+	 * tdm_av_user: looks up the sources of sessions that have none or, if
+	 * @moved, of all. Messages of unknown source get the one that became
+	 * known. @ep may not be enabled.
+	 */
+	void (*resolve)(struct tdm_ep *ep, int moved);
+
+	/*
+	 * Called before @addr leaves the AV of @ep, where no other index names
+	 * its peer: the operations to the peer, by its pair @p, end with
+	 * FI_ECONNABORTED. A session that is open stays for incoming messages.
+	 */
+	void (*forget)(struct tdm_ep *ep, const struct tdm_pair *p,
+		       fi_addr_t addr);
 
 	/*
 	 * Describe the open session with @addr (an AV address), or over TCP the

@@ -176,6 +176,24 @@ static void rebound(struct tdm_ep *ep)
 }
 
 /*
+ * Nothing to do: the peer provider's AV changes with the owner's (av/local.c),
+ * once for all endpoints bound to it, and the peer provider then resolves and
+ * forgets.
+ */
+static void resolve(struct tdm_ep *ep, int moved)
+{
+	(void)ep;
+	(void)moved;
+}
+
+static void forget(struct tdm_ep *ep, const struct tdm_pair *p, fi_addr_t addr)
+{
+	(void)ep;
+	(void)p;
+	(void)addr;
+}
+
+/*
  * Ask the peer provider's endpoint as an application asks the owner's, with the
  * address in its AV.
  */
@@ -217,5 +235,7 @@ const struct tdm_tier_ops tdm_tier_local = {
 	.tx_left = tx_left,
 	.bind_cntr = bind_cntr,
 	.rebound = rebound,
+	.resolve = resolve,
+	.forget = forget,
 	.session = session,
 };

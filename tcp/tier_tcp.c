@@ -147,6 +147,21 @@ static void rebound(struct tdm_ep *ep)
 	tdm_tcp_set_done(ep->tcp, &done);
 }
 
+static void resolve(struct tdm_ep *ep, int moved)
+{
+	if (ep->tcp)
+		tdm_tcp_resolve(ep->tcp, moved);
+}
+
+/* A probe has no session to keep. */
+static void forget(struct tdm_ep *ep, const struct tdm_pair *p, fi_addr_t addr)
+{
+	if (p->conn && p->agreed != TDM_PATH_REMOTE)
+		tdm_conn_drop(p->conn);
+	else if (p->conn)
+		tdm_tcp_forget(ep->tcp, addr);
+}
+
 /*
  * Returns the connection with @addr that carries messages or, if the pair is
  * new, will carry them, or NULL: a pair by TCP has a connection as soon as it
@@ -195,5 +210,7 @@ const struct tdm_tier_ops tdm_tier_tcp = {
 	.tx_left = tx_left,
 	.bind_cntr = bind_cntr,
 	.rebound = rebound,
+	.resolve = resolve,
+	.forget = forget,
 	.session = session,
 };
