@@ -162,6 +162,29 @@ END {
 	bad=1
 }
 
+# Calls that send lead one way in the wire: the page of the folder has the files.
+floors=$(sed -n '/^  `send[.]c` →/{s/`//g;s/[.]c//g;s/→/\n/g;p}' \
+	tcp/wire/README.md)
+[ "$(wc -l <<<"$floors")" = 3 ] || die "tcp/wire/README.md: no way of sends"
+awk '
+FILENAME == ARGV[1] {
+	for (i = 1; i <= NF; i++)
+		floor["tcp/wire/" $i] = FNR
+	next
+}
+$3 != "U" { home[$4] = $2; next }
+$2 in floor { object[++n] = $2; symbol[n] = $4 }
+END {
+	for (i = 1; i <= n; i++) {
+		to = home[symbol[i]]
+		if (!(to in floor) || floor[object[i]] <= floor[to])
+			continue
+		print object[i] " calls back: " symbol[i] " of " to
+		bad = 1
+	}
+	exit bad
+}' <(printf '%s\n' "$floors") <(printf '%s\n' "$symbols") || bad=1
+
 # The pictures show these directions; an exception is a dashed arrow.
 have python3 || die "python3 is missing (Debian: python3)"
 python3 doc/diagrams/diagrams.py --check "$builds/links" || bad=1

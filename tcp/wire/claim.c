@@ -26,8 +26,8 @@
 #include "av/locality.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/diag.h"
-#include "tcp/wire/out.h"
 #include "tcp/wire/rx.h"
+#include "tcp/wire/send.h"
 #include "tcp/wire/share.h"
 
 /*
@@ -42,7 +42,7 @@ static int gone(struct tdm_conn *old)
 		return 1;
 	/* Send an ACK: if the peer is gone, the kernel reports it soon. */
 	old->ack_now = 1;
-	tdm_out_push(old);
+	tdm_conn_push(old);
 	return 0;
 }
 

@@ -52,6 +52,7 @@
 #include "tcp/wire/out.h"
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_msg.h"
+#include "tcp/wire/send.h"
 #include "tcp/wire/tx.h"
 
 enum {
@@ -141,7 +142,7 @@ static void ready_readable(struct tdm_conn *c)
 static void ready_writable(struct tdm_conn *c)
 {
 	c->blocked = 0;
-	tdm_out_push(c);
+	tdm_conn_push(c);
 	/* The state may have changed to IDLE, and to CONNECTING again. */
 	if (!c->blocked && c->io.fd >= 0 && c->state != TDM_CONN_CONNECTING)
 		tdm_conn_watch(c, TDM_LOOP_READ);
@@ -181,11 +182,11 @@ void tdm_conn_timer(struct tdm_loop_timer *timer)
 	case TDM_CONN_CLOSING:
 		tdm_setup_free(c);
 		c->blocked = 0;
-		tdm_out_push(c);
+		tdm_conn_push(c);
 		break;
 	case TDM_CONN_GREETING:
 		c->blocked = 0;
-		tdm_out_push(c);
+		tdm_conn_push(c);
 		break;
 	default:
 		break;

@@ -12,11 +12,10 @@
  * HELLO while its own is unanswered, and both compare the same two ids. A side
  * that has not sent HELLO yet gives way.
  *
- * claim.c judges the identity that a peer claims.
- * With keys each side proves that it knows one: the initiator in its HELLO,
- * then the acceptor in its HELLO, then the initiator once more (prove.c). The
- * acceptor has a session when it has read that last proof, the initiator when
- * any byte comes back: until then it tries again.
+ * claim.c judges the identity that a peer claims. With keys each side proves
+ * that it knows one: the initiator in its HELLO, then the acceptor in its, then
+ * the initiator again (prove.c). The acceptor has a session when it has read
+ * that proof, the initiator when any byte comes back: until then it tries again.
  *
  * Spec: doc/PROTOCOL-tcp.md, "Greeting" and "Keys".
  */
@@ -36,6 +35,7 @@
 #include "tcp/wire/idle_close.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/prove.h"
+#include "tcp/wire/send.h"
 #include "tcp/wire/tclass.h"
 
 enum {
@@ -299,7 +299,7 @@ void tdm_hello_greet(struct tdm_conn *c)
 	}
 	tdm_conn_set_state(c, TDM_CONN_GREETING);
 	tdm_conn_watch(c, TDM_LOOP_READ);
-	tdm_out_push(c);
+	tdm_conn_push(c);
 }
 
 /*
@@ -386,7 +386,7 @@ static void confirmed(struct tdm_conn *c)
 	}
 	establish(c, &g);
 	tdm_conn_again(c);
-	tdm_out_push(c);
+	tdm_conn_push(c);
 }
 
 /* Called when the peer's HELLO is valid: check its proof and send ours. */
@@ -408,7 +408,7 @@ static void prove(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 		return;
 	}
 	c->setup->proving = 1;
-	tdm_out_push(c);
+	tdm_conn_push(c);
 }
 
 void tdm_hello_answer(struct tdm_conn *c)
@@ -454,7 +454,7 @@ void tdm_hello_answer(struct tdm_conn *c)
 	if (tdm_idle_close_reborn(c, &g))
 		return;
 	establish(c, &g);
-	tdm_out_push(c);
+	tdm_conn_push(c);
 	return;
 stranger:
 	TDM_CONN_INFO(c, "what listens there is not the peer");
@@ -485,7 +485,7 @@ static int adopt(struct tdm_conn *c, int fd, const struct tdm_wire_greeting *g,
 	establish(c, g);
 	if (!c->mirrored)
 		c->tcp->a.accepted(c->tcp->a.arg, c, c->fi_addr);
-	tdm_out_push(c);
+	tdm_conn_push(c);
 	return 0;
 }
 

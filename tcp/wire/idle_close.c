@@ -38,6 +38,7 @@
 #include "tcp/wire/credit.h"
 #include "tcp/wire/hello.h"
 #include "tcp/wire/out.h"
+#include "tcp/wire/send.h"
 #include "tcp/wire/share.h"
 #include "tcp/wire/tx.h"
 #include "tcp/wire/tx_priv.h"
@@ -189,7 +190,7 @@ static void say(struct tdm_conn *c, enum tdm_wire_step step)
 {
 	c->say = (uint8_t)step;
 	c->ack_now = 1;
-	tdm_out_push(c);
+	tdm_conn_push(c);
 }
 
 static void ask(struct tdm_conn *c)
@@ -197,7 +198,7 @@ static void ask(struct tdm_conn *c)
 	if (say_now(c, TDM_WIRE_ASK))
 		return;
 	c->asked = 1;
-	tdm_out_push(c);
+	tdm_conn_push(c);
 }
 
 /*
@@ -210,7 +211,7 @@ static int agree(struct tdm_conn *c, enum tdm_wire_step step)
 		return -1;
 	c->going = step == TDM_WIRE_GO;
 	tdm_conn_set_state(c, TDM_CONN_CLOSING);
-	tdm_out_push(c);
+	tdm_conn_push(c);
 	return 0;
 }
 
@@ -247,7 +248,7 @@ static int heard_last(struct tdm_conn *c, uint32_t step)
 		return 0;
 	}
 	tdm_conn_set_state(c, TDM_CONN_READY);
-	tdm_out_push(c);
+	tdm_conn_push(c);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Output of a connection; out.c. Lock: held. */
+/* The transmit buffer of a connection; out.c. Lock: held. */
 #ifndef TDM_TCP_WIRE_OUT_H
 #define TDM_TCP_WIRE_OUT_H
 
@@ -23,26 +23,8 @@ static inline struct tdm_out *tdm_out_room(struct tdm_conn *c, size_t n)
 
 void tdm_out_free(struct tdm_conn *c);
 
-/* Let the next pass of progress call tdm_out_push(). */
+/* Let the next pass of progress call tdm_conn_push(). */
 void tdm_out_later(struct tdm_conn *c);
-
-/*
- * Give the kernel as many committed bytes as it takes, within the limit of a
- * pass.
- */
-void tdm_out_push(struct tdm_conn *c);
-
-/*
- * Called when output was committed: sends it now if nothing was sent in this
- * pass yet, else in the next pass.
- */
-void tdm_out_kick(struct tdm_conn *c);
-
-/*
- * Called when a message with @flags, of a struct tdm_xfer, was committed: sends
- * it now, or holds it back to send it with later ones; out.c has the rule.
- */
-void tdm_out_message(struct tdm_conn *c, uint64_t flags);
 
 static inline size_t tdm_out_bytes(const struct tdm_conn *c)
 {

@@ -29,6 +29,7 @@
 #include "tcp/wire/rma.h"
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_priv.h"
+#include "tcp/wire/send.h"
 #include "tdm_place.h"
 
 void tdm_rx_free(struct tdm_rx *rx)
@@ -488,7 +489,7 @@ static int start(struct fi_peer_rx_entry *entry)
 		tdm_rx_free(rx);
 	} else if (rx->announced) {
 		want(rx);
-		tdm_out_kick(c);
+		tdm_conn_kick(c);
 	}
 	owe(c);
 	return 0;

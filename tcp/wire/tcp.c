@@ -27,6 +27,7 @@
 #include "tcp/wire/prompt.h"
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_msg.h"
+#include "tcp/wire/send.h"
 #include "tcp/wire/tx.h"
 #include "tcp/wire/unacked.h"
 #include "tdm_open.h"
@@ -152,7 +153,7 @@ static void push_all(struct tdm_tcp *tcp)
 	tdm_list_init(&todo);
 	tdm_list_splice(&todo, &tcp->flush);
 	while ((n = tdm_list_pop(&todo)))
-		tdm_out_push(tdm_list_entry(n, struct tdm_conn, flush_node));
+		tdm_conn_push(tdm_list_entry(n, struct tdm_conn, flush_node));
 }
 
 /*
@@ -172,7 +173,7 @@ static void send_acks(struct tdm_tcp *tcp, int all)
 		if (!c->ack_now && c->rx_seq != c->ack_seq)
 			tdm_prompt_missed(c);
 		c->ack_now = 1;
-		tdm_out_push(c);
+		tdm_conn_push(c);
 	}
 }
 
@@ -287,7 +288,7 @@ static int say_goodbye(struct tdm_conn *c)
 	memset(&rec, 0, sizeof(rec));
 	rec.op = TDM_WIRE_GOODBYE;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
-	tdm_out_push(c);
+	tdm_conn_push(c);
 	return 1;
 }
 
@@ -303,7 +304,7 @@ static int close_step(struct tdm_conn *c, int *said)
 	if (!tdm_conn_live(c))
 		return c->state != TDM_CONN_DEAD && !tdm_list_empty(&c->sendq);
 	c->blocked = 0;
-	tdm_out_push(c);
+	tdm_conn_push(c);
 	while (tdm_conn_live(c) && tdm_rx_ready(c))
 		;
 	/* dead, or sends took it from CLOSING to CONNECTING */

@@ -61,7 +61,7 @@ struct tdm_conn {
 	/* 1: the receiving half of a connection to ourselves */
 	uint8_t mirrored;
 	uint8_t bye;	       /* GOODBYE was received */
-	uint8_t blocked;       /* the kernel refused bytes: out.c, 2 */
+	uint8_t blocked;       /* the kernel refused bytes: send.c, 1 */
 	uint8_t ack_now, turn; /* turn: data before the next large message */
 	uint8_t head_len;      /* bytes in head[] */
 	uint8_t closing;       /* 1: GOODBYE was written, 2: shut down */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sends: from the request to its completion.
+ * Sends, from the queue to their completion: which record is committed to the
+ * stream next. send.c makes them of requests, and writes what is committed.
  *
  *   QUEUED -> CTS -> DATA -> ACK        announced (RTS): long, or no credit
  *   QUEUED -> ACK | DONE                eager
@@ -30,7 +31,6 @@
 #include <rdma/fi_errno.h>
 
 #include "tcp/wire/credit.h"
-#include "tcp/wire/hello.h"
 #include "tcp/wire/left.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/prompt.h"
@@ -243,7 +243,7 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 	return 1;
 }
 
-static int commit(struct tdm_conn *c, struct tdm_tx *op)
+int tdm_tx_commit(struct tdm_conn *c, struct tdm_tx *op)
 {
 	int err;
 
@@ -372,7 +372,7 @@ void tdm_tx_fill(struct tdm_conn *c)
 		if (c->turn && op->len > TDM_TCP_COPY_BYTES &&
 		    !tdm_list_empty(&c->busy->dataq))
 			break;
-		if (!commit(c, op))
+		if (!tdm_tx_commit(c, op))
 			break;
 	}
 	while (!c->borrow && !tdm_list_empty(&c->busy->dataq) &&
@@ -393,132 +393,6 @@ void tdm_tx_borrowed_sent(struct tdm_conn *c)
 	c->borrow = NULL;
 	if (op->state == TDM_TX_LEAVING)
 		tdm_tx_end(c, op, 0, 0);
-}
-
-static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
-{
-	struct tdm_tx *op = tdm_pool_alloc(&c->tcp->tx_pool);
-	const struct iovec *iov = x->iov;
-	size_t count = x->count, i;
-
-	if (!op)
-		return NULL;
-	tdm_list_init(&op->node);
-	op->context = x->context;
-	op->flags = x->flags;
-	op->tag = x->tag;
-	op->data = x->data;
-	op->rma_addr = x->rma_addr;
-	op->rma_key = x->rma_key;
-	op->len = x->len;
-	op->off = 0;
-	op->wanted = 0;
-	op->addr = x->addr;
-	op->id = 0;
-	op->rid = 0;
-	op->state = TDM_TX_QUEUED;
-	op->ended = 0;
-	op->dead = 0;
-	op->cancelled = 0;
-	op->has_id = 0;
-	op->reply = 0;
-	op->slow = 0;
-	op->counted = 1;
-	op->spared = 0;
-	op->copy = NULL;
-	op->rx = NULL;
-	op->entry = NULL;
-	if (tdm_unlikely(x->flags & (TDM_TO_CTX | FI_ATOMIC | TDM_RANGES))) {
-		if (x->flags & TDM_TO_CTX) {
-			op->rx_ctx = x->rx_ctx;
-			op->group = x->group;
-		}
-		if (tdm_tx_take_rest(op, x)) {
-			tdm_pool_free(&c->tcp->tx_pool, op);
-			return NULL;
-		}
-		if (x->flags & FI_ATOMIC) {
-			iov = x->amo->result;
-			count = x->amo->result_count;
-		}
-	}
-	op->count = (uint8_t)count;
-	for (i = 0; i < count; i++)
-		op->iov[i] = iov[i];
-	c->tcp->tx_used++;
-	return op;
-}
-
-/* Queue @op, which cannot be sent now, and connect if need be. */
-static ssize_t enqueue(struct tdm_conn *c, struct tdm_tx *op)
-{
-	int ret = (op->flags & FI_INJECT) ? tdm_tx_own(c, op) : 0;
-
-	if (ret) {
-		tdm_tx_free(c, op);
-		return ret;
-	}
-	if (tdm_list_empty(&c->sendq) && c->state == TDM_CONN_IDLE && c->setup)
-		c->setup->since_ns = 0;
-	tdm_list_append(&c->sendq, &op->node);
-	switch (c->state) {
-	case TDM_CONN_READY:
-		if (!c->blocked)
-			tdm_out_later(c);
-		break;
-	case TDM_CONN_IDLE:
-		tdm_hello_connect(c);
-		break;
-	case TDM_CONN_SILENT:
-		tdm_hello_greet(c);
-		break;
-	default:
-		break;
-	}
-	return 0;
-}
-
-/*
- * Not 0 when an operation to the peer is under way. Those in LEAVING do not
- * count: their bytes precede all later ones in the stream.
- */
-static int outstanding(const struct tdm_conn *c)
-{
-	return !tdm_list_empty(&c->sendq) || !tdm_list_empty(&c->ackq) ||
-	       !tdm_list_empty(&c->busy->waitq) ||
-	       !tdm_list_empty(&c->busy->dataq);
-}
-
-ssize_t tdm_tx_send(struct tdm_conn *c, const struct tdm_xfer *x)
-{
-	struct tdm_tcp *tcp = c->tcp;
-	struct tdm_tx *op;
-
-	tdm_assert_held(tcp->a.engine->lock);
-	if (tdm_unlikely(tcp->tx_used >= tcp->a.tx_size) &&
-	    !tdm_tx_ends_copied(x->flags))
-		return -FI_EAGAIN;
-	if (tdm_unlikely(x->len > TDM_WIRE_MSG_MAX))
-		return -FI_EMSGSIZE;
-	if (tdm_unlikely(x->flags &
-			 (TDM_TO_CTX | FI_FENCE | FI_ATOMIC | TDM_RANGES))) {
-		int err = c->known ? tdm_tx_lacks(c, x->flags, x->rx_ctx,
-						  x->group) :
-				     0;
-
-		if (err)
-			return -err;
-		if ((x->flags & FI_FENCE) && outstanding(c))
-			return -FI_EAGAIN;
-	}
-	op = tx_new(c, x);
-	if (tdm_unlikely(!op))
-		return -FI_ENOMEM;
-	if (tdm_unlikely(c->state != TDM_CONN_READY ||
-			 !tdm_list_empty(&c->sendq) || !commit(c, op)))
-		return enqueue(c, op);
-	tdm_out_message(c, x->flags);
-	return 0;
 }
 
 int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec)

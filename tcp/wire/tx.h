@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sends, from the request to the completion; tx.c, tx_end.c. Lock: held. */
+/* Sends, from the queue to the completion; tx.c, tx_end.c. Lock: held. */
 #ifndef TDM_TCP_WIRE_TX_H
 #define TDM_TCP_WIRE_TX_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shared by tx.c, tx_own.c, tx_end.c, tx_rma.c and idle_close.c, and used by nobody
- * else. All functions: domain lock held.
+ * Shared by send.c, tx.c, tx_own.c, tx_end.c, tx_rma.c and idle_close.c, and used
+ * by nobody else. All functions: domain lock held.
  */
 #ifndef TDM_TCP_WIRE_TX_PRIV_H
 #define TDM_TCP_WIRE_TX_PRIV_H
@@ -15,6 +15,12 @@ enum {
 	 */
 	TDM_TX_CHUNK_BYTES = 1 << 20,
 };
+
+/*
+ * Commit @op, of a connection in READY. Returns 1: committed, and @op may have
+ * ended; 0: not possible now, nothing was changed.
+ */
+int tdm_tx_commit(struct tdm_conn *c, struct tdm_tx *op);
 
 /* Free @op: its number, its memory, its region's entry. No completion. */
 void tdm_tx_free(struct tdm_conn *c, struct tdm_tx *op);

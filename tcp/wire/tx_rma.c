@@ -15,7 +15,7 @@
  * Invariants:
  *  1. Each access to a region is preceded by a call of tdm_rma_ops.revoked().
  *     If a region is closed while a record is being sent, the remaining bytes
- *     are replaced (out.c), and the DONE after them tells.
+ *     are replaced (send.c), and the DONE after them tells.
  *  2. No bytes are sent for a read after its DONE.
  *  3. Atomic operations are carried out in the order in which they were posted.
  *  4. Requests without an answer count as announcements, and are bounded with

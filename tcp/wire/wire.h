@@ -4,7 +4,7 @@
  * per pair, opened at first use. It reaches the owner's queues only through the
  * objects exported for it, as a peer provider would.
  *
- * The interface of tcp.c, listen.c, conn.c, tx.c, tx_end.c and idle_close.c. conn.c
+ * The interface of tcp.c, listen.c, conn.c, send.c, tx_end.c and idle_close.c. conn.c
  * and doc/PROTOCOL-tcp.md have the states of a connection.
  * All functions: domain lock held.
  */
