@@ -15,30 +15,17 @@
 
 #include <stdlib.h>
 
-/* Transmit buffers kept for reuse. */
-enum { SPARES = 8 };
-
 struct tdm_out *tdm_out_make_room(struct tdm_conn *c, size_t n)
 {
-	struct tdm_tcp *tcp = c->tcp;
 	struct tdm_out *out = c->out;
 
 	if (!out) {
-		out = tcp->spare_out;
-		if (out) {
-			tcp->spare_out = out->next;
-			tcp->spares--;
-		} else {
-			out = malloc(sizeof(*out));
-			if (!out) {
-				tdm_out_later(c);
-				return NULL;
-			}
+		out = malloc(sizeof(*out));
+		if (!out) {
+			tdm_out_later(c);
+			return NULL;
 		}
-		out->head = 0;
-		out->tail = 0;
-		out->msgs = 0;
-		c->out = out;
+		tdm_out_begin(c, out);
 	}
 	if (sizeof(out->bytes) - out->tail < n && out->head) {
 		memmove(out->bytes, out->bytes + out->head,
@@ -47,22 +34,6 @@ struct tdm_out *tdm_out_make_room(struct tdm_conn *c, size_t n)
 		out->head = 0;
 	}
 	return sizeof(out->bytes) - out->tail < n ? NULL : out;
-}
-
-void tdm_out_free(struct tdm_conn *c)
-{
-	struct tdm_tcp *tcp = c->tcp;
-
-	if (!c->out)
-		return;
-	if (tcp->spares < SPARES) {
-		c->out->next = tcp->spare_out;
-		tcp->spare_out = c->out;
-		tcp->spares++;
-	} else {
-		free(c->out);
-	}
-	c->out = NULL;
 }
 
 void tdm_out_later(struct tdm_conn *c)

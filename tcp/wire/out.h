@@ -3,9 +3,38 @@
 #ifndef TDM_TCP_WIRE_OUT_H
 #define TDM_TCP_WIRE_OUT_H
 
+#include <stdlib.h>
+
 #include "tcp/wire/tcp.h"
 
-/* tdm_out_room() when there is no buffer, or no room at its end. */
+/* Transmit buffers of an endpoint that are kept for reuse. */
+enum { TDM_OUT_SPARES = 8 };
+
+/* Make the buffer @out, which is empty, that of @c. Returns @out. */
+static inline struct tdm_out *tdm_out_begin(struct tdm_conn *c,
+					    struct tdm_out *out)
+{
+	out->head = 0;
+	out->tail = 0;
+	out->msgs = 0;
+	c->out = out;
+	return out;
+}
+
+/* Give @c, which has no buffer, a spare one. NULL: there is none. */
+static inline struct tdm_out *tdm_out_reuse(struct tdm_conn *c)
+{
+	struct tdm_tcp *tcp = c->tcp;
+	struct tdm_out *out = tcp->spare_out;
+
+	if (tdm_unlikely(!out))
+		return NULL;
+	tcp->spare_out = out->next;
+	tcp->spares--;
+	return tdm_out_begin(c, out);
+}
+
+/* tdm_out_room() when there is no spare buffer, or no room at its end. */
 struct tdm_out *tdm_out_make_room(struct tdm_conn *c, size_t n);
 
 /*
@@ -14,14 +43,29 @@ struct tdm_out *tdm_out_make_room(struct tdm_conn *c, size_t n);
  */
 static inline struct tdm_out *tdm_out_room(struct tdm_conn *c, size_t n)
 {
-	struct tdm_out *out = c->out;
+	struct tdm_out *out = c->out ? c->out : tdm_out_reuse(c);
 
 	return out && sizeof(out->bytes) - out->tail >= n ?
 		       out :
 		       tdm_out_make_room(c, n);
 }
 
-void tdm_out_free(struct tdm_conn *c);
+/* Free the buffer of @c, or keep it for reuse; @c may have none. */
+static inline void tdm_out_free(struct tdm_conn *c)
+{
+	struct tdm_tcp *tcp = c->tcp;
+
+	if (!c->out)
+		return;
+	if (tdm_likely(tcp->spares < TDM_OUT_SPARES)) {
+		c->out->next = tcp->spare_out;
+		tcp->spare_out = c->out;
+		tcp->spares++;
+	} else {
+		free(c->out);
+	}
+	c->out = NULL;
+}
 
 /* Let the next pass of progress call tdm_conn_push(). */
 void tdm_out_later(struct tdm_conn *c);
