@@ -22,7 +22,7 @@
 
 uint64_t tdm_ep_refused(const struct tdm_ep *ep)
 {
-	uint64_t caps = ep->root->info->caps;
+	uint64_t caps = ep->root->ep.info->caps;
 
 	return caps & TDM_ONE_SIDED ?
 		       ~caps & (FI_REMOTE_READ | FI_REMOTE_WRITE) :
@@ -125,17 +125,30 @@ static void renew_done(struct tdm_ep *ep)
 {
 	int t;
 
-	for (t = 0; t < TDM_TRANSPORTS; t++)
+	for (t = 0; ep->kind->has_transports && t < TDM_TRANSPORTS; t++)
 		tdm_tier[t]->rebound(ep);
 	ep->rx_side->rebound(ep);
 }
 
 void tdm_ep_av_ids(struct tdm_av_user *user)
 {
-	struct tdm_ep *ep = tdm_container_of(user, struct tdm_ep, av_user);
+	struct tdm_root *root =
+		tdm_container_of(user, struct tdm_root, av_user);
 
-	if (ep->enabled)
-		renew_done(ep);
+	if (root->ep.enabled)
+		renew_done(&root->ep);
+}
+
+/* Tell the transports of @ep, if it has any, that @cntr is being bound. */
+static int tell_tiers(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
+{
+	int ret = 0, t;
+
+	if (!ep->kind->has_transports)
+		return 0;
+	for (t = 0; !ret && t < TDM_TRANSPORTS; t++)
+		ret = tdm_tier[t]->bind_cntr(ep, cntr, flags);
+	return ret;
 }
 
 static int bind_cntr(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
@@ -143,7 +156,7 @@ static int bind_cntr(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
 	struct tdm_cntr **slot[CNTR_SLOTS];
 	uint64_t flag[CNTR_SLOTS], all = 0;
 	size_t n = cntr_slots(ep, flag, slot), i;
-	int ret = 0, t;
+	int ret;
 
 	for (i = 0; i < n; i++) {
 		all |= flag[i];
@@ -156,8 +169,7 @@ static int bind_cntr(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
 			  "a counter of operations that are not the context's");
 	if (!flags)
 		return no(-FI_EINVAL, "a counter that is to count nothing");
-	for (t = 0; !ret && t < TDM_TRANSPORTS; t++)
-		ret = tdm_tier[t]->bind_cntr(ep, cntr, flags);
+	ret = tell_tiers(ep, cntr, flags);
 	if (ret)
 		return ret;
 	for (i = 0; i < n; i++) {
@@ -171,20 +183,20 @@ static int bind_cntr(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
 	return 0;
 }
 
-static int bind_av(struct tdm_ep *ep, struct tdm_av *av)
+static int bind_av(struct tdm_root *root, struct tdm_av *av)
 {
-	if (ep->av)
+	if (root->ep.av)
 		return no(-FI_EINVAL, "a second address vector");
-	ep->av = av;
-	tdm_av_attach(ep->av, &ep->av_user);
+	root->ep.av = av;
+	tdm_av_attach(av, &root->av_user);
 	return 0;
 }
 
-static int bind_eq(struct tdm_ep *ep, struct tdm_eq *eq)
+static int bind_eq(struct tdm_root *root, struct tdm_eq *eq)
 {
-	if (ep->eq)
+	if (root->eq)
 		return no(-FI_EINVAL, "a second event queue");
-	ep->eq = eq;
+	root->eq = eq;
 	return 0;
 }
 
@@ -228,9 +240,11 @@ static int bind_locked(struct tdm_ep *ep, struct fid *bfid, uint64_t flags)
 		return bind_cntr(ep, tdm_cntr_from_fid((struct fid_cntr *)bfid),
 				 flags);
 	case FI_CLASS_AV:
-		return bind_av(ep, tdm_av_from_fid((struct fid_av *)bfid));
+		return bind_av(ep->root,
+			       tdm_av_from_fid((struct fid_av *)bfid));
 	case FI_CLASS_EQ:
-		return bind_eq(ep, tdm_eq_from_fid((struct fid_eq *)bfid));
+		return bind_eq(ep->root,
+			       tdm_eq_from_fid((struct fid_eq *)bfid));
 	case FI_CLASS_SRX_CTX:
 		return tdm_srx_ctx_bind(tdm_single_of(ep), bfid);
 	case FI_CLASS_STX_CTX:
@@ -273,12 +287,6 @@ void tdm_ep_closed(struct tdm_domain *d, struct tdm_eq *eq)
 	tdm_lock_release(&d->lock);
 }
 
-/* Not 0 when @ep itself is bound to its AV. Contexts use that of the whole. */
-static int has_av(const struct tdm_ep *ep)
-{
-	return ep->av && ep->kind->has_transports;
-}
-
 void tdm_ep_unbind(struct tdm_ep *ep)
 {
 	struct tdm_cntr **slot[CNTR_SLOTS];
@@ -293,6 +301,4 @@ void tdm_ep_unbind(struct tdm_ep *ep)
 		if (*slot[i])
 			tdm_cntr_put(*slot[i]);
 	}
-	if (has_av(ep))
-		tdm_av_detach(ep->av, &ep->av_user);
 }

@@ -19,7 +19,7 @@ int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 /* The ids() of struct tdm_av_user: user ids came into use. Lock: held. */
 void tdm_ep_av_ids(struct tdm_av_user *user);
 
-/* Unbind queues, counters and AV. Lock: held. */
+/* Unbind queues and counters. Lock: held. */
 void tdm_ep_unbind(struct tdm_ep *ep);
 
 /*

@@ -47,6 +47,12 @@ static struct tdm_ctx *ctx_of(struct tdm_ep *ep)
 	return tdm_container_of(ep, struct tdm_ctx, ep);
 }
 
+/* Returns the scalable endpoint of @ctx. */
+static struct tdm_sep *sep_of(const struct tdm_ctx *ctx)
+{
+	return tdm_sep_of(ctx->ep.root);
+}
+
 /* Free @op without a report. */
 static void op_free(struct tdm_sep_op *op)
 {
@@ -67,10 +73,10 @@ static ssize_t tx_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 	/* Operations posted by a pass were counted when they were queued. */
 	if (ctx->used >= ep->tx_size && !ep->domain->in_retry)
 		return -FI_EAGAIN;
-	op = tdm_pool_alloc(&ctx->of->ops);
+	op = tdm_pool_alloc(&sep_of(ctx)->ops);
 	if (!op)
 		return -FI_ENOMEM;
-	op->sep = ctx->of;
+	op->sep = sep_of(ctx);
 	op->ctx = ctx;
 	op->context = x->context;
 	op->flags = x->flags;
@@ -86,7 +92,7 @@ static ssize_t tx_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 	 * The context has room for it, so it is queued if the transport has
 	 * none.
 	 */
-	ret = tdm_route_keep(&ctx->of->ep, &y);
+	ret = tdm_route_keep(&ep->root->ep, &y);
 	if (ret)
 		op_free(op);
 	return ret;
@@ -161,7 +167,7 @@ static int drain(struct tdm_ctx *ctx, int (*busy)(const struct tdm_ctx *ctx))
 
 static void ctx_free(struct tdm_ctx *ctx)
 {
-	ctx->of->ep.users--;
+	ctx->ep.root->ep.users--;
 	tdm_ep_free(&ctx->ep);
 }
 
@@ -212,11 +218,11 @@ static int tx_close(struct fid *fid)
 	ret = ctx->ep.users ? -FI_EBUSY : drain(ctx, tx_busy);
 	/* Discard the operations that no transport has taken up. */
 	if (ret && !ctx->ep.users) {
-		tdm_backlog_drop(&ctx->of->ep, is_of, ctx);
+		tdm_backlog_drop(&ctx->ep.root->ep, is_of, ctx);
 		ret = tx_busy(ctx) ? -FI_EBUSY : 0;
 	}
 	if (!ret) {
-		ctx->of->tx[ctx->index] = NULL;
+		sep_of(ctx)->tx[ctx->index] = NULL;
 		ctx_free(ctx);
 	}
 	tdm_lock_release(&d->lock);
@@ -238,7 +244,7 @@ static int rx_close(struct fid *fid)
 	}
 	if (!ret) {
 		tdm_srx_set_done(ctx->ep.srx, &none);
-		ctx->of->rx[ctx->index] = NULL;
+		sep_of(ctx)->rx[ctx->index] = NULL;
 		ctx_free(ctx);
 	}
 	tdm_lock_release(&d->lock);
@@ -277,12 +283,12 @@ static int enable(struct tdm_ep *ctx)
 		return -FI_EOPBADSTATE;
 	ret = ctx->kind->check_bound(ctx);
 	if (!ret)
-		ret = tdm_sep_enable(ctx_of(ctx)->of);
+		ret = tdm_sep_enable(ctx->root);
 	if (!ret)
 		ret = ctx->rx_side->enable(ctx);
 	if (ret)
 		return ret;
-	ctx->av = ctx->root->av;
+	ctx->av = ctx->root->ep.av;
 	tdm_ep_resolve_flags(ctx);
 	ctx->enabled = tdm_ep_limited(ctx) ? TDM_EP_LIMITED : TDM_EP_ON;
 	return 0;
@@ -321,7 +327,7 @@ static ssize_t cancel_send(struct tdm_ep *ctx, void *context)
 	ssize_t ret = -FI_ENOENT;
 
 	if (op)
-		ret = tdm_ep_cancel_send(ctx->root, op);
+		ret = tdm_root_cancel_send(ctx->root, op);
 	return ret;
 }
 
@@ -410,24 +416,24 @@ static const struct tdm_ep_kind rx_kind = {
 };
 
 /*
- * Context @index of @sep; its limits are those of @sep. Takes @info, which may
+ * Context @index of @root; its limits are those of @root. Takes @info, which may
  * be NULL. NULL: out of memory.
  */
-static struct tdm_ctx *ctx_alloc(struct tdm_sep *sep, struct fi_info *info,
+static struct tdm_ctx *ctx_alloc(struct tdm_root *root, struct fi_info *info,
 				 const struct tdm_ep_kind *kind, int index,
 				 void *context)
 {
 	struct tdm_ep *ep =
-		info ? tdm_ep_alloc(sep->ep.domain, info, kind, context) : NULL;
+		info ? tdm_ep_alloc(root->ep.domain, info, kind, context) :
+		       NULL;
 	struct tdm_ctx *ctx;
 
 	tdm_info_free(info);
 	if (!ep)
 		return NULL;
-	ep->root = &sep->ep;
-	ep->limits = sep->ep.limits;
+	ep->root = root;
+	ep->limits = root->ep.limits;
 	ctx = ctx_of(ep);
-	ctx->of = sep;
 	ctx->index = (unsigned int)index;
 	tdm_list_init(&ctx->ops);
 	return ctx;
@@ -436,7 +442,7 @@ static struct tdm_ctx *ctx_alloc(struct tdm_sep *sep, struct fi_info *info,
 /* Put @ctx into *@place, or free it: -FI_EBUSY. Lock: taken inside. */
 static int ctx_place(struct tdm_ctx *ctx, struct tdm_ctx **place)
 {
-	struct tdm_ep *whole = &ctx->of->ep;
+	struct tdm_ep *whole = &ctx->ep.root->ep;
 	int ret;
 
 	tdm_lock_acquire(&whole->domain->lock);
@@ -482,7 +488,7 @@ int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
 		    struct fid_ep **out, void *context)
 {
 	struct tdm_ep *whole = tdm_ep_from_fid(fid);
-	struct tdm_sep *sep = tdm_sep_of(whole);
+	struct tdm_sep *sep = tdm_sep_of(whole->root);
 	struct tdm_ctx *ctx;
 	struct fi_info *info;
 	int ret = tdm_tx_attr_check(attr);
@@ -505,7 +511,7 @@ int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
 			     FI_SEND;
 		info->tx_attr->caps = info->caps;
 	}
-	ctx = ctx_alloc(sep, info, &tx_kind, index, context);
+	ctx = ctx_alloc(whole->root, info, &tx_kind, index, context);
 	if (!ctx)
 		return -FI_ENOMEM;
 	ret = ctx_place(ctx, &sep->tx[index]);
@@ -521,7 +527,7 @@ int tdm_rx_ctx_open(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
 		    struct fid_ep **out, void *context)
 {
 	struct tdm_ep *whole = tdm_ep_from_fid(fid);
-	struct tdm_sep *sep = tdm_sep_of(whole);
+	struct tdm_sep *sep = tdm_sep_of(whole->root);
 	struct tdm_ctx *ctx;
 	struct fi_info *info;
 	int ret = tdm_rx_attr_check(attr);
@@ -540,7 +546,7 @@ int tdm_rx_ctx_open(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
 			     FI_RECV;
 		info->rx_attr->caps = info->caps;
 	}
-	ctx = ctx_alloc(sep, info, &rx_kind, index, context);
+	ctx = ctx_alloc(whole->root, info, &rx_kind, index, context);
 	if (!ctx)
 		return -FI_ENOMEM;
 	ctx->ep.srx = tdm_srx_group_srx(sep->group, ctx->index);

@@ -476,7 +476,7 @@ void tdm_deferred_removed(const struct tdm_ep *ep, fi_addr_t addr)
 	tdm_list_for_each_safe(pos, tmp, &ep->domain->deferred) {
 		struct tdm_deferred *t = of_all(pos);
 
-		if (!t->ep || t->ep->root != ep || is_receive(t) ||
+		if (!t->ep || t->ep->root != ep->root || is_receive(t) ||
 		    t->state == TDM_DEFERRED_STARTED || peer_of(t) != addr)
 			continue;
 		take(t);

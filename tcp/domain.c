@@ -71,9 +71,9 @@ static tdm_noinline void tcp_progress(struct tdm_domain *d)
 	int quiet = 1;
 
 	tdm_loop_progress(d->loop, !d->local_pairs);
-	tdm_list_for_each(pos, &d->eps) {
+	tdm_list_for_each(pos, &d->roots) {
 		struct tdm_tcp *tcp =
-			tdm_list_entry(pos, struct tdm_ep, node)->tcp;
+			tdm_list_entry(pos, struct tdm_root, node)->ep.tcp;
 
 		tdm_tcp_progress(tcp);
 		if (tdm_tcp_busy(tcp))
@@ -399,7 +399,7 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 	d->engine.source_name = domain_source_name;
 	d->engine.api_version = fabric->fid.api_version;
 	d->fabric = fabric;
-	tdm_list_init(&d->eps);
+	tdm_list_init(&d->roots);
 	tdm_list_init(&d->named);
 	tdm_retry_init(d);
 	tdm_deferred_init(d);

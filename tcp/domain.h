@@ -28,7 +28,7 @@ struct tdm_domain {
 	struct fi_info *info;  /* the application's, owned */
 	struct tdm_loop *loop; /* G: lock */
 	struct tdm_link *link; /* NULL: no shared memory */
-	struct tdm_list eps;   /* struct tdm_ep, enabled ones; G: lock */
+	struct tdm_list roots; /* struct tdm_root, enabled; G: lock */
 	size_t users;	       /* objects opened on the domain; G: lock */
 	size_t local_pairs;    /* pairs that use shared memory; G: lock */
 	int watching;	       /* the transports' descriptors are in wait_fd */

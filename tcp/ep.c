@@ -2,9 +2,6 @@
 /*
  * An endpoint from open to close, fi_endpoint(3).
  *
- * Enabling starts both transports, and closing ends them in reverse order:
- * tier.h.
- *
  * Lock: the domain's, taken here.
  */
 #include "tcp/ep.h"
@@ -14,15 +11,12 @@
 
 #include <rdma/fi_errno.h>
 
-#include "base/env.h"
 #include "tcp/alias.h"
 #include "tcp/attr.h"
 #include "tcp/bind.h"
 #include "tcp/deferred.h"
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
-#include "tcp/keys.h"
-#include "tcp/mr.h"
 #include "tcp/name.h"
 #include "tcp/option.h"
 #include "tcp/refuse.h"
@@ -30,36 +24,9 @@
 #include "tcp/route.h"
 #include "tcp/srx_ctx.h"
 #include "tcp/stx.h"
-#include "tcp/tier.h"
 #include "tdm_amo_table.h"
 #include "tdm_info.h"
 #include "tdm_nosys.h"
-
-/* Start both transports. Lock: held. */
-static int open_tiers(struct tdm_ep *ep)
-{
-	int ret = 0, t;
-
-	for (t = 0; !ret && t < TDM_TRANSPORTS; t++)
-		ret = tdm_tier[t]->open(ep);
-	for (t = 0; !ret && t < TDM_TRANSPORTS; t++)
-		ret = tdm_tier[t]->listen(ep);
-	return ret;
-}
-
-/*
- * Stop both transports, which give back the entries that they still hold. Lock:
- * held.
- */
-static void disable(struct tdm_ep *ep)
-{
-	int t;
-
-	ep->rx_side->flush(ep);
-	for (t = TDM_TRANSPORTS; t-- > 0;)
-		tdm_tier[t]->close(ep);
-	tdm_ep_give_keys(ep);
-}
 
 void tdm_handle_resolve_flags(struct tdm_handle *h)
 {
@@ -88,50 +55,16 @@ void tdm_ep_resolve_flags(struct tdm_ep *ep)
 			tdm_list_entry(pos, struct tdm_handle, node));
 }
 
-int tdm_ep_enable(struct tdm_ep *ep)
-{
-	int ret;
-
-	if (ep->enabled || ep->domain->engine.orphan)
-		return tdm_refuse_call(-FI_EOPBADSTATE, "fi_enable",
-				       ep->enabled ? "it is enabled" :
-						     "it is the parent's");
-	if (!ep->av)
-		return tdm_refuse_call(-FI_ENOAV, "fi_enable",
-				       "no address vector is bound");
-	ret = ep->kind->check_bound(ep);
-	if (ret)
-		return ret;
-	ret = tdm_ep_take_keys(ep);
-	if (!ret)
-		ret = ep->rx_side->enable(ep);
-	if (!ret)
-		ret = open_tiers(ep);
-	if (ret) {
-		disable(ep);
-		return ret;
-	}
-	tdm_ep_tell_open(ep);
-	ep->rx_side->joined(ep);
-	tdm_ep_resolve_flags(ep);
-	tdm_list_append(&ep->domain->eps, &ep->node);
-	ep->enabled = tdm_ep_limited(ep) ? TDM_EP_LIMITED : TDM_EP_ON;
-	return 0;
-}
-
 int tdm_ep_control(struct fid *fid, int command, void *arg)
 {
 	struct tdm_handle *h = tdm_handle_of(fid);
 	struct tdm_ep *ep = h->ep;
 	int ret;
 
-	if (command != FI_ENABLE && !arg)
+	if (!arg)
 		return -FI_EINVAL;
 	tdm_lock_acquire(&ep->domain->lock);
 	switch (command) {
-	case FI_ENABLE:
-		ret = tdm_ep_enable(ep);
-		break;
 	case FI_GETOPSFLAG:
 		ret = tdm_ep_get_op_flags(h, arg);
 		break;
@@ -153,20 +86,21 @@ void tdm_ep_free(struct tdm_ep *ep)
 	tdm_deferred_drop(ep);
 	ep->rx_side->close(ep);
 	tdm_ep_unbind(ep);
-	tdm_ep_free_pairs(ep);
 	tdm_info_free(ep->info);
 	free(ep);
 }
 
-void tdm_ep_quit(struct tdm_ep *ep)
+static int ep_control(struct fid *fid, int command, void *arg)
 {
-	if (!ep->enabled)
-		return;
-	tdm_backlog_close(ep);
-	if (tdm_env.report)
-		tdm_report_print(ep);
-	tdm_list_del(&ep->node);
-	disable(ep);
+	struct tdm_ep *ep = tdm_ep_of(fid);
+	int ret;
+
+	if (command != FI_ENABLE)
+		return tdm_ep_control(fid, command, arg);
+	tdm_lock_acquire(&ep->domain->lock);
+	ret = tdm_root_enable(ep->root);
+	tdm_lock_release(&ep->domain->lock);
+	return ret;
 }
 
 static int ep_close(struct fid *fid)
@@ -182,9 +116,9 @@ static int ep_close(struct fid *fid)
 		return d->engine.orphan ? -FI_EOPBADSTATE : -FI_EBUSY;
 	}
 	tdm_deferred_quit(ep);
-	tdm_ep_quit(ep);
-	eq = ep->eq;
-	tdm_ep_free(ep);
+	tdm_root_quit(ep->root);
+	eq = ep->root->eq;
+	tdm_root_free(ep->root);
 	if (stx)
 		tdm_stx_put(stx);
 	tdm_lock_release(&d->lock);
@@ -205,16 +139,6 @@ ssize_t tdm_ep_cancel_by(struct tdm_ep *ep, void *context,
 	return ret;
 }
 
-ssize_t tdm_ep_cancel_send(struct tdm_ep *ep, void *context)
-{
-	ssize_t ret = tdm_backlog_cancel(ep, context);
-	int t;
-
-	for (t = 0; ret == -FI_ENOENT && t < TDM_TRANSPORTS; t++)
-		ret = tdm_tier[t]->cancel(ep, context);
-	return ret;
-}
-
 static ssize_t cancel_posted(struct tdm_ep *ep, void *context)
 {
 	ssize_t ret;
@@ -222,7 +146,8 @@ static ssize_t cancel_posted(struct tdm_ep *ep, void *context)
 	if (!ep->enabled)
 		return -FI_ENOENT;
 	ret = ep->rx_side->cancel(ep, context);
-	return ret == -FI_ENOENT ? tdm_ep_cancel_send(ep, context) : ret;
+	return ret == -FI_ENOENT ? tdm_root_cancel_send(ep->root, context) :
+				   ret;
 }
 
 static ssize_t ep_cancel(fid_t fid, void *context)
@@ -243,18 +168,6 @@ ssize_t tdm_ep_rx_size_left(struct fid_ep *fid)
 	return ret;
 }
 
-/* Returns for how many operations the fuller transport has room. */
-static ssize_t tx_left(const struct tdm_ep *ep)
-{
-	size_t left = SIZE_MAX;
-	int t;
-
-	for (t = 0; t < TDM_TRANSPORTS; t++)
-		left = tdm_min(left, tdm_tier[t]->tx_left(ep));
-	left -= tdm_min(left, ep->backlog.counted);
-	return (ssize_t)tdm_min(left, SSIZE_MAX);
-}
-
 static ssize_t ep_tx_size_left(struct fid_ep *fid)
 {
 	struct tdm_ep *ep = tdm_ep_from_fid(fid);
@@ -264,7 +177,7 @@ static ssize_t ep_tx_size_left(struct fid_ep *fid)
 	if (!(ep->info->caps & FI_SEND))
 		ret = -FI_EOPNOTSUPP;
 	else if (ep->enabled)
-		ret = tx_left(ep);
+		ret = tdm_root_tx_left(ep->root);
 	tdm_lock_release(&ep->domain->lock);
 	return ret;
 }
@@ -273,7 +186,7 @@ static struct fi_ops ep_fid_ops = {
 	.size = sizeof(ep_fid_ops),
 	.close = ep_close,
 	.bind = tdm_ep_bind,
-	.control = tdm_ep_control,
+	.control = ep_control,
 	.ops_open = tdm_report_open,
 	.tostr = tdm_no_fi_tostr,
 	.ops_set = tdm_no_fi_ops_set,
@@ -298,7 +211,7 @@ static int unbound(int ret, const char *why)
 static int check_bound(const struct tdm_ep *ep)
 {
 	const struct tdm_single *s =
-		tdm_container_of(ep, const struct tdm_single, ep);
+		tdm_container_of(ep, const struct tdm_single, root.ep);
 	const struct fi_ep_attr *a = ep->info->ep_attr;
 	uint64_t caps = ep->info->caps;
 
@@ -317,11 +230,11 @@ static int check_bound(const struct tdm_ep *ep)
 	return 0;
 }
 
-static void for_each(struct tdm_ep *ep, void (*call)(struct tdm_ep *ep))
+static void for_each(struct tdm_root *root, void (*call)(struct tdm_ep *ep))
 {
-	const struct tdm_single *s = tdm_single_of(ep);
+	const struct tdm_single *s = tdm_single_of(&root->ep);
 
-	call(ep);
+	call(&root->ep);
 	if (s->srx_ctx)
 		call(tdm_srx_ctx_ep(s->srx_ctx));
 }
@@ -398,17 +311,11 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 	}
 	ep->domain = domain;
 	ep->kind = kind;
-	ep->root = kind->has_transports ? ep : NULL;
 	tdm_list_init(&ep->handles);
 	handle_own(ep, context);
 	ep->tiers = &tdm_route_tiers;
 	ep->rx_side = &tdm_rx_none;
 	tdm_backlog_init(&ep->backlog);
-	tdm_list_init(&ep->av_user.node);
-	ep->av_user.changed = tdm_ep_av_changed;
-	ep->av_user.removed = tdm_ep_av_removed;
-	ep->av_user.ids = tdm_ep_av_ids;
-	tdm_list_init(&ep->node);
 	tdm_list_init(&ep->removed);
 	if (!ep->info->tx_attr->size)
 		ep->info->tx_attr->size = TDM_DEFAULT_CTX_SIZE;
@@ -423,7 +330,6 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 		ep->special |= FI_RECV;
 	}
 	ep->min_multi_recv = TDM_MIN_MULTI_RECV_BYTES;
-	ep->shm_permitted = tdm_env.shm != TDM_SHM_OFF;
 	if (tdm_domain_spaces(domain))
 		ep->rx_space = TDM_IN_SPACE;
 	tdm_option_init(ep);
@@ -433,7 +339,7 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 
 static int ep_init(struct tdm_ep *ep)
 {
-	int ret = tdm_ep_own_name(ep);
+	int ret = tdm_ep_own_name(ep->root);
 
 	if (ret)
 		return ret;
@@ -454,7 +360,7 @@ int tdm_ep_open(struct fid_domain *fid, struct fi_info *info,
 		struct fid_ep **out, void *context)
 {
 	struct tdm_domain *d = tdm_domain_from_fid(fid);
-	struct tdm_ep *ep;
+	struct tdm_root *root;
 	int ret;
 
 	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr)
@@ -468,17 +374,17 @@ int tdm_ep_open(struct fid_domain *fid, struct fi_info *info,
 		return tdm_refuse_call(-FI_EINVAL, "fi_endpoint",
 				       "several contexts make a scalable "
 				       "endpoint");
-	ep = tdm_ep_alloc(d, info, &single, context);
-	if (!ep)
+	root = tdm_root_alloc(d, info, &single, context);
+	if (!root)
 		return -FI_ENOMEM;
 	tdm_lock_acquire(&d->lock);
-	ret = ep_init(ep);
+	ret = ep_init(&root->ep);
 	if (ret)
-		tdm_ep_free(ep);
+		tdm_root_free(root);
 	else
 		tdm_domain_get(d);
 	tdm_lock_release(&d->lock);
 	if (!ret)
-		*out = &ep->own.fid;
+		*out = &root->ep.own.fid;
 	return ret;
 }

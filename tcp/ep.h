@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Endpoint of the owner, fi_endpoint(3). INIT -> ENABLED -> (closed). INIT:
- * objects are bound, options set. ENABLED: the address is taken, both
- * transports run.
+ * Endpoint of the owner, fi_endpoint(3): what all kinds have, to which operations
+ * are posted. root.h has the rest of those that have transports.
  */
 #ifndef TDM_TCP_EP_H
 #define TDM_TCP_EP_H
@@ -21,18 +20,21 @@
 
 struct tdm_ctx_ops;
 struct tdm_ep;
+struct tdm_root;
 struct tdm_xfer;
 
 /*
  * The parts of an endpoint that differ by its kind, but for its receive side
  * (rx_side.h). Each kind has one table, in the file named here, and a struct
- * with struct tdm_ep as its first member:
+ * whose first member is what it shares with others: struct tdm_ep, or another
+ * that begins with one.
  *
- *   ep.c       struct tdm_single, fi_endpoint(): the transports and the queues
- *   srx_ctx.c  struct tdm_srx_ctx, fi_srx_context(): posts receives only
- *   sep.c      struct tdm_sep, fi_scalable_ep(): the transports, no queues
- *   context.c  struct tdm_ctx, fi_tx_context() and fi_rx_context(): the queues
- *              of one direction
+ *   struct      begins with  file       made by
+ *   tdm_single  tdm_root     ep.c       fi_endpoint(): transports and queues
+ *   tdm_sep     tdm_root     sep.c      fi_scalable_ep(): the transports
+ *   tdm_ctx     tdm_ep       context.c  fi_tx_context(), fi_rx_context(): the
+ *                                       queues of one direction
+ *   tdm_srx_ctx tdm_ep       srx_ctx.c  fi_srx_context(): posts receives only
  *
  * An alias (alias.c) is no endpoint, but one more handle on one.
  */
@@ -46,17 +48,21 @@ struct tdm_ep_kind {
 	/* FI_TRANSMIT, FI_RECV: queues and counters that may be bound to it. */
 	uint64_t queues;
 
-	/* 1: it has pairs, and may be bound to an AV and an event queue. */
+	/*
+	 * 1: its struct begins with a struct tdm_root. It has pairs, and may be
+	 * bound to an AV and an event queue.
+	 */
 	int has_transports;
 
 	/* Its contexts report the operations that end in them; or NULL. */
 	const struct tdm_ctx_ops *ctx_ops;
 
 	/*
-	 * Call @call for @ep, which has transports, and all endpoints of the
-	 * application that post operations to it. Lock: held.
+	 * Call @call for @root and all endpoints of the application that post
+	 * operations to it. Lock: held.
 	 */
-	void (*for_each)(struct tdm_ep *ep, void (*call)(struct tdm_ep *ep));
+	void (*for_each)(struct tdm_root *root,
+			 void (*call)(struct tdm_ep *ep));
 
 	/*
 	 * Are the queues, counters and shared contexts bound that fi_enable(3)
@@ -65,8 +71,8 @@ struct tdm_ep_kind {
 	int (*check_bound)(const struct tdm_ep *ep);
 
 	/*
-	 * Send @x through the endpoint that has the transports; NULL: @ep
-	 * itself has pairs, or never sends. Lock: held.
+	 * Send @x through the root of @ep; NULL: @ep is a root itself, or never
+	 * sends. Lock: held.
 	 */
 	ssize_t (*send)(struct tdm_ep *ep, const struct tdm_xfer *x);
 };
@@ -129,22 +135,16 @@ struct tdm_ep {
 
 	/* Set up once. */
 	struct fi_info *info; /* owned */
+	/* of its addresses; of a context, from enable on: that of its root */
 	struct tdm_av *av;
-	struct tdm_auth_keys *keys; /* once enabled; NULL: no keys are needed */
 	size_t pairs;
-	struct tdm_av_user av_user;
 	uint8_t local_why; /* enum tdm_reason, if enabled without `local` */
 	struct tdm_cq *tx_cq, *rx_cq;
 	struct tdm_cntr *send_cntr, *recv_cntr;
 	struct tdm_cntr *rma_cntr[4]; /* READ, WRITE, REMOTE_READ, _WRITE */
-	struct tdm_eq *eq;
-	/* once enabled; before that, address to bind to */
-	struct tdm_addr name;
-	struct tdm_list node;  /* domain->eps */
-	size_t tx_size;	       /* FI_OPT_TX_SIZE */
-	size_t min_multi_recv; /* bytes */
-	int shm_permitted;     /* FI_OPT_SHARED_MEMORY_PERMITTED */
-	size_t local_pairs;    /* part of domain->local_pairs */
+	size_t tx_size;		      /* FI_OPT_TX_SIZE */
+	size_t min_multi_recv;	      /* bytes */
+	size_t local_pairs;	      /* part of domain->local_pairs */
 	struct tdm_limits limits;
 	struct tdm_list removed; /* struct tdm_history, for FI_TANDEM_REPORT */
 	size_t lives_lost;	 /* without memory for their counts */
@@ -153,8 +153,11 @@ struct tdm_ep {
 	struct tdm_backlog backlog;	       /* of an endpoint with pairs */
 
 	const struct tdm_ep_kind *kind;
-	/* With the AV and the pairs: itself, its scalable endpoint, or NULL. */
-	struct tdm_ep *root;
+	/*
+	 * Has the transports: itself, its scalable endpoint, or NULL (a shared
+	 * receive context).
+	 */
+	struct tdm_root *root;
 	size_t users;		 /* aliases, contexts, endpoints bound to it */
 	struct tdm_list handles; /* struct tdm_handle: own, and aliases */
 };

@@ -3,7 +3,8 @@
  * Inside of the endpoints: the functions of ep.c for all kinds of endpoint, and
  * the kinds that have a file of their own.
  *
- *   ep.c       fi_endpoint(): open, enable and close with transports
+ *   ep.c       fi_endpoint()
+ *   root.c     enable and close with transports
  *   bind.c     queues, counters and other bound objects
  *   alias.c    fi_ep_alias()
  *   rx_side.c  its receive side, and that of receive contexts
@@ -15,13 +16,13 @@
 #ifndef TDM_TCP_EP_PRIV_H
 #define TDM_TCP_EP_PRIV_H
 
-#include "tcp/ep.h"
+#include "tcp/root.h"
 
 struct tdm_srx_ctx;
 
 /* An endpoint of fi_endpoint(3), and the shared contexts it is bound to. */
 struct tdm_single {
-	struct tdm_ep ep;
+	struct tdm_root root;
 	struct tdm_srx_ctx *srx_ctx; /* or NULL */
 	struct tdm_srx_seat *seat;   /* in it */
 	struct tdm_stx *stx;	     /* or NULL */
@@ -29,7 +30,7 @@ struct tdm_single {
 
 static inline struct tdm_single *tdm_single_of(struct tdm_ep *ep)
 {
-	return tdm_container_of(ep, struct tdm_single, ep);
+	return tdm_container_of(ep, struct tdm_single, root.ep);
 }
 
 /*
@@ -41,23 +42,10 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 			    const struct tdm_ep_kind *kind, void *context);
 
 /*
- * Free @ep, whose transports must have closed, and unbind it from all objects.
- * Lock: held.
+ * Free @ep, and unbind it from queues and counters; a root by tdm_root_free()
+ * instead. Lock: held.
  */
 void tdm_ep_free(struct tdm_ep *ep);
-
-/*
- * fi_enable(3) of an endpoint with transports. Errors: those of fi_enable, and
- * of binding the address. Lock: held.
- */
-int tdm_ep_enable(struct tdm_ep *ep);
-
-/*
- * fi_close(3) of an endpoint that has transports: send the injects that wait,
- * print the report, and disable it, if it is enabled. Lock: held; released
- * while injects wait, which tdm_tcp_close() bounds.
- */
-void tdm_ep_quit(struct tdm_ep *ep);
 
 /*
  * Make @h a handle on @ep that has the calls and the default flags of @from,
@@ -73,14 +61,11 @@ void tdm_handle_init(struct tdm_handle *h, struct tdm_ep *ep,
 void tdm_handle_resolve_flags(struct tdm_handle *h);
 void tdm_ep_resolve_flags(struct tdm_ep *ep);
 
-/* Calls that several kinds of endpoint share; each takes the lock. */
-int tdm_ep_control(struct fid *fid, int command, void *arg);
-
 /*
- * fi_cancel(3) of the send with @context, if a transport of @ep, which must be
- * enabled, has it. Lock: held. Errors: -FI_ENOENT, -FI_EAGAIN.
+ * Calls that several kinds of endpoint share; each takes the lock. The kinds
+ * enable themselves: FI_ENABLE is no command of tdm_ep_control().
  */
-ssize_t tdm_ep_cancel_send(struct tdm_ep *ep, void *context);
+int tdm_ep_control(struct fid *fid, int command, void *arg);
 
 /*
  * fi_cancel(3) of the operation with @context on @ep: first by @cancel(), then

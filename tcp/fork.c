@@ -23,9 +23,9 @@
 
 #include "base/log.h"
 #include "base/os.h"
-#include "tcp/ep_priv.h"
 #include "tcp/mr.h"
 #include "tcp/opened.h"
+#include "tcp/root.h"
 
 static void no_progress(struct tdm_engine *engine)
 {
@@ -55,10 +55,11 @@ static void orphan(struct tdm_domain *d)
 	d->engine.progress = no_progress;
 	d->engine.arm = refuse;
 	d->engine.wait_fd = refuse;
-	tdm_list_for_each(pos, &d->eps) {
-		struct tdm_ep *ep = tdm_list_entry(pos, struct tdm_ep, node);
+	tdm_list_for_each(pos, &d->roots) {
+		struct tdm_root *root =
+			tdm_list_entry(pos, struct tdm_root, node);
 
-		ep->kind->for_each(ep, disable);
+		root->ep.kind->for_each(root, disable);
 	}
 }
 

@@ -17,34 +17,34 @@
 
 #include "av/key.h"
 #include "base/log.h"
-#include "tcp/ep_priv.h"
+#include "tcp/root.h"
 
-int tdm_ep_take_keys(struct tdm_ep *ep)
+int tdm_ep_take_keys(struct tdm_root *root)
 {
-	const struct fi_domain_attr *d = ep->domain->info->domain_attr;
-	const struct fi_ep_attr *e = ep->info->ep_attr;
+	const struct fi_domain_attr *d = root->ep.domain->info->domain_attr;
+	const struct fi_ep_attr *e = root->ep.info->ep_attr;
 	const uint8_t *key = e->auth_key_size ? e->auth_key : d->auth_key;
 	size_t size = e->auth_key_size ? e->auth_key_size : d->auth_key_size;
 
-	if (!size || !tdm_domain_has_keys(ep->domain))
+	if (!size || !tdm_domain_has_keys(root->ep.domain))
 		return 0;
-	if (tdm_domain_av_keys(ep->domain)) {
-		ep->keys = tdm_keyring_take(tdm_av_keys(ep->av));
-		return ep->keys ? 0 : -FI_ENOMEM;
+	if (tdm_domain_av_keys(root->ep.domain)) {
+		root->keys = tdm_keyring_take(tdm_av_keys(root->ep.av));
+		return root->keys ? 0 : -FI_ENOMEM;
 	}
-	ep->keys = tdm_auth_one(key, size);
-	return ep->keys ? 0 : -FI_ENOMEM;
+	root->keys = tdm_auth_one(key, size);
+	return root->keys ? 0 : -FI_ENOMEM;
 }
 
-void tdm_ep_give_keys(struct tdm_ep *ep)
+void tdm_ep_give_keys(struct tdm_root *root)
 {
-	if (!ep->keys)
+	if (!root->keys)
 		return;
-	if (tdm_domain_av_keys(ep->domain))
-		tdm_keyring_give(tdm_av_keys(ep->av), ep->keys);
+	if (tdm_domain_av_keys(root->ep.domain))
+		tdm_keyring_give(tdm_av_keys(root->ep.av), root->keys);
 	else
-		tdm_auth_free(ep->keys);
-	ep->keys = NULL;
+		tdm_auth_free(root->keys);
+	root->keys = NULL;
 }
 
 uint32_t tdm_ep_key_of(void *ep, fi_addr_t addr)
@@ -54,21 +54,22 @@ uint32_t tdm_ep_key_of(void *ep, fi_addr_t addr)
 	return e->av ? tdm_av_key(e->av, addr) : 0;
 }
 
-int tdm_ep_key_ok(const struct tdm_ep *ep, fi_addr_t addr)
+int tdm_ep_key_ok(const struct tdm_root *root, fi_addr_t addr)
 {
-	return !ep->keys || tdm_auth_find(ep->keys, tdm_av_key(ep->av, addr));
+	return !root->keys ||
+	       tdm_auth_find(root->keys, tdm_av_key(root->ep.av, addr));
 }
 
-void tdm_ep_tell_open(const struct tdm_ep *ep)
+void tdm_ep_tell_open(const struct tdm_root *root)
 {
-	const char *iface = ep->domain->info->domain_attr->name;
-	int open = !ep->keys && !tdm_addr_is_loopback(&ep->name);
+	const char *iface = root->ep.domain->info->domain_attr->name;
+	int open = !root->keys && !tdm_addr_is_loopback(&root->name);
 	char text[TDM_ADDR_STR_BYTES];
 
 	TDM_INFO(EP_CTRL, "endpoint at %s (%s)%s%s",
-		 tdm_addr_text(&ep->name, text, sizeof(text)),
+		 tdm_addr_text(&root->name, text, sizeof(text)),
 		 iface ? iface : "any interface",
-		 ep->local ? "" : ", without shared memory",
+		 root->ep.local ? "" : ", without shared memory",
 		 open ? ", without a key: whoever can connect to it can send "
 			"to it and use the memory that is registered" :
 			"");

@@ -7,28 +7,28 @@
 
 #include "base/base.h"
 
-struct tdm_ep;
+struct tdm_root;
 
 /*
- * take: get the keys of @ep, from its AV or attributes, when it is being
+ * take: get the keys of @root, from its AV or attributes, when it is being
  * enabled; give: give them back, if it has any. Errors: -FI_ENOMEM. Lock: held.
  */
-int tdm_ep_take_keys(struct tdm_ep *ep) tdm_must_check;
-void tdm_ep_give_keys(struct tdm_ep *ep);
+int tdm_ep_take_keys(struct tdm_root *root) tdm_must_check;
+void tdm_ep_give_keys(struct tdm_root *root);
 
 /*
- * Log the address of @ep, which has been enabled, and whether it has no key and
+ * Log the address of @root, which has been enabled, and whether it has no key and
  * can be reached from other hosts.
  */
-void tdm_ep_tell_open(const struct tdm_ep *ep);
+void tdm_ep_tell_open(const struct tdm_root *root);
 
 /*
- * Returns the number of the key of @addr in the AV of @ep, for struct
- * tdm_srx_attr.
+ * Returns the number of the key of @addr in the AV of @ep, a struct tdm_ep, for
+ * struct tdm_srx_attr.
  */
 uint32_t tdm_ep_key_of(void *ep, fi_addr_t addr);
 
-/* Not 0 when @ep may have a pair with @addr, which must be in its AV. */
-int tdm_ep_key_ok(const struct tdm_ep *ep, fi_addr_t addr);
+/* Not 0 when @root may have a pair with @addr, which must be in its AV. */
+int tdm_ep_key_ok(const struct tdm_root *root, fi_addr_t addr);
 
 #endif /* TDM_TCP_KEYS_H */

@@ -13,46 +13,47 @@
 #include "tcp/attr.h"
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
+#include "tcp/root.h"
 #include "tdm_info.h"
 #include "tdm_nosys.h"
 
-static int take_name(struct tdm_ep *ep, const void *addr, size_t len)
+static int take_name(struct tdm_root *root, const void *addr, size_t len)
 {
 	struct tdm_addr a;
-	const int ret = ep->info->addr_format == FI_ADDR_STR ?
+	const int ret = root->ep.info->addr_format == FI_ADDR_STR ?
 				tdm_addr_from_bind_str(&a, addr, len) :
 				tdm_addr_from_bind(&a, addr, len);
 
 	if (!ret)
-		ep->name = a;
+		root->name = a;
 	return ret;
 }
 
 static int ep_setname(fid_t fid, void *addr, size_t addrlen)
 {
-	struct tdm_ep *ep = tdm_ep_of(fid);
+	struct tdm_root *root = tdm_ep_of(fid)->root;
 	int ret = -FI_EOPBADSTATE;
 
-	tdm_lock_acquire(&ep->domain->lock);
-	if (!ep->enabled)
-		ret = take_name(ep, addr, addrlen);
-	tdm_lock_release(&ep->domain->lock);
+	tdm_lock_acquire(&root->ep.domain->lock);
+	if (!root->ep.enabled)
+		ret = take_name(root, addr, addrlen);
+	tdm_lock_release(&root->ep.domain->lock);
 	return ret;
 }
 
 static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
 {
-	struct tdm_ep *ep = tdm_ep_of(fid);
+	struct tdm_root *root = tdm_ep_of(fid)->root;
 	const size_t room = addrlen ? *addrlen : 0;
 	int enabled;
 
 	if (!addrlen || (room && !addr))
 		return -FI_EINVAL;
-	tdm_lock_acquire(&ep->domain->lock);
-	enabled = ep->enabled;
-	*addrlen = tdm_addr_encode(&ep->name, ep->info->addr_format, addr,
-				   enabled ? room : 0);
-	tdm_lock_release(&ep->domain->lock);
+	tdm_lock_acquire(&root->ep.domain->lock);
+	enabled = root->ep.enabled;
+	*addrlen = tdm_addr_encode(&root->name, root->ep.info->addr_format,
+				   addr, enabled ? room : 0);
+	tdm_lock_release(&root->ep.domain->lock);
 	if (room < *addrlen)
 		return -FI_ETOOSMALL;
 	return enabled ? 0 : -FI_EOPBADSTATE;
@@ -84,19 +85,20 @@ struct fi_ops_cm tdm_ep_no_cm_ops = {
 	.join = tdm_no_cm_join,
 };
 
-int tdm_ep_own_name(struct tdm_ep *ep)
+int tdm_ep_own_name(struct tdm_root *root)
 {
 	struct fi_info *tmp;
 	int ret;
 
-	if (ep->info->src_addr)
-		return take_name(ep, ep->info->src_addr, ep->info->src_addrlen);
+	if (root->ep.info->src_addr)
+		return take_name(root, root->ep.info->src_addr,
+				 root->ep.info->src_addrlen);
 	tmp = tdm_info_base();
 	if (!tmp)
 		return -FI_ENOMEM;
 	ret = tdm_info_addresses(NULL, NULL, 0, NULL, tmp);
 	if (!ret)
-		ret = tdm_addr_from_bind(&ep->name, tmp->src_addr,
+		ret = tdm_addr_from_bind(&root->name, tmp->src_addr,
 					 tmp->src_addrlen);
 	tdm_info_free(tmp);
 	return ret;

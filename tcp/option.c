@@ -147,6 +147,15 @@ static int put(void *optval, size_t *optlen, const void *value, size_t len)
 	return 0;
 }
 
+/*
+ * FI_OPT_SHARED_MEMORY_PERMITTED of @ep. A shared receive context has no paths:
+ * the endpoints decide that are bound to it.
+ */
+static int shm_permitted(const struct tdm_ep *ep)
+{
+	return ep->root ? ep->root->shm_permitted : tdm_env.shm != TDM_SHM_OFF;
+}
+
 int tdm_ep_getopt(fid_t fid, int level, int optname, void *optval,
 		  size_t *optlen)
 {
@@ -160,7 +169,7 @@ int tdm_ep_getopt(fid_t fid, int level, int optname, void *optval,
 	if (level != FI_OPT_ENDPOINT)
 		return -FI_ENOPROTOOPT;
 	if (optname == FI_OPT_SHARED_MEMORY_PERMITTED) {
-		yes = !!ep->shm_permitted;
+		yes = !!shm_permitted(ep);
 		return put(optval, optlen, &yes, sizeof(yes));
 	}
 	if (optname == FI_OPT_FI_HMEM_P2P)
@@ -187,7 +196,7 @@ static int set_shm_permitted(struct tdm_ep *ep, const void *optval,
 	/* An option cannot allow a thing that the environment forbids. */
 	if (yes && tdm_env.shm == TDM_SHM_OFF)
 		return -FI_EINVAL;
-	ep->shm_permitted = yes;
+	ep->root->shm_permitted = yes;
 	return 0;
 }
 

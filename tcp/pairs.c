@@ -16,8 +16,8 @@
 #include "base/log.h"
 #include "peer/eq.h"
 #include "tcp/deferred.h"
-#include "tcp/ep_priv.h"
 #include "tcp/keys.h"
+#include "tcp/root.h"
 #include "tcp/tier.h"
 #include "tdm_live.h"
 #include "tdm_open.h"
@@ -63,7 +63,7 @@ struct tdm_pair *tdm_ep_pair(struct tdm_ep *ep, fi_addr_t addr)
 {
 	struct tdm_pair *p;
 
-	if (!tdm_av_has(ep->av, addr) || !tdm_ep_key_ok(ep, addr) ||
+	if (!tdm_av_has(ep->av, addr) || !tdm_ep_key_ok(ep->root, addr) ||
 	    pairs_reserve(ep, addr))
 		return NULL;
 	if (ep->pair[addr])
@@ -99,7 +99,7 @@ void tdm_ep_free_pairs(struct tdm_ep *ep)
 
 static struct tdm_ep *from_user(struct tdm_av_user *user)
 {
-	return tdm_container_of(user, struct tdm_ep, av_user);
+	return &tdm_container_of(user, struct tdm_root, av_user)->ep;
 }
 
 void tdm_ep_av_changed(struct tdm_av_user *user, int moved)
@@ -152,7 +152,7 @@ static void report_loss(struct tdm_ep *ep, fi_addr_t addr, int err,
 		.err_data = (void *)(uintptr_t)name,
 		.err_data_size = namelen,
 	};
-	struct tdm_eq *eq = ep->eq ? ep->eq : ep->domain->eq;
+	struct tdm_eq *eq = ep->root->eq ? ep->root->eq : ep->domain->eq;
 
 	if (eq)
 		tdm_eq_write_err(eq, &e);
@@ -162,8 +162,9 @@ static struct tdm_ep *ep_of_local(struct tdm_domain *d, const struct fid *fid)
 {
 	struct tdm_list *pos;
 
-	tdm_list_for_each(pos, &d->eps) {
-		struct tdm_ep *ep = tdm_list_entry(pos, struct tdm_ep, node);
+	tdm_list_for_each(pos, &d->roots) {
+		struct tdm_ep *ep =
+			&tdm_list_entry(pos, struct tdm_root, node)->ep;
 
 		if (ep->local && &ep->local->fid == fid)
 			return ep;
@@ -313,7 +314,7 @@ void tdm_ep_crowded(void *arg, struct tdm_idle *idle)
 	struct tdm_ep *ep = arg;
 	struct tdm_list *pos;
 
-	tdm_list_for_each(pos, &ep->domain->eps)
-		tdm_tcp_idle(tdm_list_entry(pos, struct tdm_ep, node)->tcp,
+	tdm_list_for_each(pos, &ep->domain->roots)
+		tdm_tcp_idle(tdm_list_entry(pos, struct tdm_root, node)->ep.tcp,
 			     idle);
 }

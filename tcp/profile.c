@@ -24,7 +24,7 @@
 #include <rdma/fi_profile.h>
 
 #include "peer/srx_watch.h"
-#include "tcp/ep.h"
+#include "tcp/root.h"
 #include "tdm_nosys.h"
 
 enum { PROFILE_EVENTS = FI_EVENT_UNEXP_MSG_MATCHED + 1 };
@@ -412,7 +412,7 @@ int tdm_profile_open(struct fid *fid, const char *name, uint64_t flags,
 		return -FI_EOPBADSTATE;
 	}
 	p->srx = ep->srx;
-	p->paths = ep->root;
+	p->paths = ep->root ? &ep->root->ep : NULL;
 	ep->users++;
 	tdm_lock_release(&ep->domain->lock);
 	/* fi_profile_open() finds the object by the place of this member. */

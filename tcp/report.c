@@ -23,9 +23,9 @@
 
 #include "base/env.h"
 #include "fi_ext_tandem.h"
-#include "tcp/ep.h"
 #include "tcp/opened.h"
 #include "tcp/profile.h"
+#include "tcp/root.h"
 #include "tcp/tier.h"
 
 static int report_path(struct fid_ep *fid, fi_addr_t addr,
@@ -215,7 +215,7 @@ static void print_report(struct tdm_ep *ep, const char *when)
 	for (t = 0; t < TDM_TRANSPORTS; t++)
 		tdm_tier[t]->deliver(ep->domain);
 	snprintf(s.self, sizeof(s.self), "%s",
-		 tdm_addr_text(&ep->name, own, sizeof(own)));
+		 tdm_addr_text(&ep->root->name, own, sizeof(own)));
 	s.out = open_memstream(&text, &len);
 	if (!s.out) {
 		s.out = stderr;
@@ -237,8 +237,8 @@ static void print_domain(struct tdm_domain *d)
 {
 	struct tdm_list *pos;
 
-	tdm_list_for_each(pos, &d->eps)
-		print_report(tdm_list_entry(pos, struct tdm_ep, node),
+	tdm_list_for_each(pos, &d->roots)
+		print_report(&tdm_list_entry(pos, struct tdm_root, node)->ep,
 			     ", not closed");
 }
 

@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "peer/amo.h"
 #include "peer/patience.h"
-#include "tcp/ep_priv.h"
 #include "tcp/keys.h"
+#include "tcp/root.h"
 #include "tdm_op.h"
 #include "tdm_ranges.h"
 
@@ -273,7 +273,7 @@ static struct tdm_pair *find_pair(struct tdm_ep *ep, const struct tdm_xfer *x,
 
 static ssize_t no_pair(const struct tdm_ep *ep, fi_addr_t addr)
 {
-	return tdm_av_has(ep->av, addr) && tdm_ep_key_ok(ep, addr) ?
+	return tdm_av_has(ep->av, addr) && tdm_ep_key_ok(ep->root, addr) ?
 		       -FI_ENOMEM :
 		       -FI_EINVAL;
 }

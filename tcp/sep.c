@@ -33,12 +33,12 @@ tdm_static_assert((int)TDM_MAX_CONTEXTS <= (int)TDM_CTX_MOST,
 static struct fid_peer_srx *group_export(struct tdm_ep *ep,
 					 enum tdm_transport t)
 {
-	return tdm_srx_group_export(tdm_sep_of(ep)->group, t);
+	return tdm_srx_group_export(tdm_sep_of(ep->root)->group, t);
 }
 
 static void group_rebound(struct tdm_ep *ep)
 {
-	const struct tdm_sep *sep = tdm_sep_of(ep);
+	const struct tdm_sep *sep = tdm_sep_of(ep->root);
 	unsigned int i;
 
 	for (i = 0; i < sep->nrx; i++) {
@@ -51,17 +51,17 @@ static void group_rebound(struct tdm_ep *ep)
 
 static void group_flush(struct tdm_ep *ep)
 {
-	tdm_srx_group_flush(tdm_sep_of(ep)->group);
+	tdm_srx_group_flush(tdm_sep_of(ep->root)->group);
 }
 
 static void group_forget(struct tdm_ep *ep, fi_addr_t addr)
 {
-	tdm_srx_group_forget(tdm_sep_of(ep)->group, addr);
+	tdm_srx_group_forget(tdm_sep_of(ep->root)->group, addr);
 }
 
 static void group_set_min_multi_recv(struct tdm_ep *ep, size_t bytes)
 {
-	const struct tdm_sep *sep = tdm_sep_of(ep);
+	const struct tdm_sep *sep = tdm_sep_of(ep->root);
 	unsigned int i;
 
 	for (i = 0; i < sep->nrx; i++)
@@ -72,7 +72,7 @@ static void group_set_min_multi_recv(struct tdm_ep *ep, size_t bytes)
 /* Close what the contexts share, except the queue. */
 static void group_close(struct tdm_ep *ep)
 {
-	struct tdm_sep *sep = tdm_sep_of(ep);
+	struct tdm_sep *sep = tdm_sep_of(ep->root);
 
 	tdm_srx_group_close(sep->group);
 	tdm_pool_fini(&sep->ops);
@@ -103,7 +103,7 @@ static int sep_control(struct fid *fid, int command, void *arg)
 	(void)arg;
 	tdm_lock_acquire(&ep->domain->lock);
 	if (command == FI_ENABLE)
-		ret = tdm_sep_enable(tdm_sep_of(ep));
+		ret = tdm_sep_enable(ep->root);
 	tdm_lock_release(&ep->domain->lock);
 	return ret;
 }
@@ -112,7 +112,7 @@ static int sep_close(struct fid *fid)
 {
 	struct tdm_ep *ep = tdm_ep_of(fid);
 	struct tdm_domain *d = ep->domain;
-	struct fid_cq *cq = tdm_sep_of(ep)->cq;
+	struct fid_cq *cq = tdm_sep_of(ep->root)->cq;
 	struct tdm_eq *eq;
 
 	tdm_lock_acquire(&d->lock);
@@ -120,9 +120,9 @@ static int sep_close(struct fid *fid)
 		tdm_lock_release(&d->lock);
 		return d->engine.orphan ? -FI_EOPBADSTATE : -FI_EBUSY;
 	}
-	tdm_ep_quit(ep);
-	eq = ep->eq;
-	tdm_ep_free(ep);
+	tdm_root_quit(ep->root);
+	eq = ep->root->eq;
+	tdm_root_free(ep->root);
 	tdm_lock_release(&d->lock);
 	tdm_ep_closed(d, eq);
 	/* The queue takes the lock itself. */
@@ -130,9 +130,9 @@ static int sep_close(struct fid *fid)
 	return 0;
 }
 
-int tdm_sep_enable(struct tdm_sep *sep)
+int tdm_sep_enable(struct tdm_root *root)
 {
-	return sep->ep.enabled ? 0 : tdm_ep_enable(&sep->ep);
+	return root->ep.enabled ? 0 : tdm_root_enable(root);
 }
 
 static struct fi_ops sep_fid_ops = {
@@ -162,7 +162,7 @@ static struct fi_ops_ep sep_ops = {
  */
 static int open_cq(struct tdm_sep *sep)
 {
-	struct fid_domain *d = &sep->ep.domain->fid;
+	struct fid_domain *d = &sep->root.ep.domain->fid;
 	struct tdm_cq *cq;
 	struct fi_cq_attr attr = { .size = 1,
 				   .format = FI_CQ_FORMAT_CONTEXT,
@@ -174,7 +174,7 @@ static int open_cq(struct tdm_sep *sep)
 	if (ret)
 		return ret;
 	cq = tdm_cq_from_fid(sep->cq);
-	sep->ep.tx_cq = cq;
+	sep->root.ep.tx_cq = cq;
 	for (t = 0; t < TDM_TRANSPORTS; t++) {
 		peer = tdm_cq_export(cq, (enum tdm_transport)t);
 		peer->fid.context = sep;
@@ -185,7 +185,7 @@ static int open_cq(struct tdm_sep *sep)
 
 static int open_parts(struct tdm_sep *sep)
 {
-	struct tdm_ep *ep = &sep->ep;
+	struct tdm_ep *ep = &sep->root.ep;
 	const struct tdm_srx_attr attr = tdm_rx_side_attr(ep);
 	const struct tdm_done none = { .refused = tdm_ep_refused(ep) };
 	unsigned int i;
@@ -213,12 +213,12 @@ static int no_queues(const struct tdm_ep *ep)
 	return 0;
 }
 
-static void for_each(struct tdm_ep *ep, void (*call)(struct tdm_ep *ep))
+static void for_each(struct tdm_root *root, void (*call)(struct tdm_ep *ep))
 {
-	const struct tdm_sep *sep = tdm_sep_of(ep);
+	const struct tdm_sep *sep = tdm_sep_of(root);
 	unsigned int i;
 
-	call(ep);
+	call(&root->ep);
 	for (i = 0; i < sep->ntx; i++) {
 		if (sep->tx[i])
 			call(&sep->tx[i]->ep);
@@ -241,24 +241,25 @@ static const struct tdm_ep_kind scalable = {
 	.for_each = for_each,
 };
 
-static struct tdm_ep *sep_alloc(struct tdm_domain *d, struct fi_info *info,
-				void *context)
+static struct tdm_root *sep_alloc(struct tdm_domain *d, struct fi_info *info,
+				  void *context)
 {
-	struct tdm_ep *ep = tdm_ep_alloc(d, info, &scalable, context);
+	struct tdm_root *root = tdm_root_alloc(d, info, &scalable, context);
 
-	if (!ep)
+	if (!root)
 		return NULL;
-	ep->rx_side = &rx_group;
+	root->ep.rx_side = &rx_group;
 	/* Nothing is posted to the whole. */
-	ep->special = TDM_LOOK_FLAGS;
-	ep->exact = 0;
-	return ep;
+	root->ep.special = TDM_LOOK_FLAGS;
+	root->ep.exact = 0;
+	return root;
 }
 
 int tdm_sep_open(struct fid_domain *fid, struct fi_info *info,
 		 struct fid_ep **out, void *context)
 {
 	struct tdm_domain *d = tdm_domain_from_fid(fid);
+	struct tdm_root *root;
 	struct fid_cq *cq;
 	struct tdm_ep *ep;
 	int ret;
@@ -273,18 +274,19 @@ int tdm_sep_open(struct fid_domain *fid, struct fi_info *info,
 	    info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT)
 		return tdm_refuse_call(-FI_EINVAL, "fi_scalable_ep",
 				       "shared contexts are for fi_endpoint");
-	ep = sep_alloc(d, info, context);
-	if (!ep)
+	root = sep_alloc(d, info, context);
+	if (!root)
 		return -FI_ENOMEM;
-	ret = tdm_ep_own_name(ep);
+	ep = &root->ep;
+	ret = tdm_ep_own_name(root);
 	if (!ret)
-		ret = open_parts(tdm_sep_of(ep));
+		ret = open_parts(tdm_sep_of(root));
 	tdm_lock_acquire(&d->lock);
 	if (ep->tx_cq)
 		tdm_cq_get(ep->tx_cq);
 	if (ret) {
-		cq = tdm_sep_of(ep)->cq;
-		tdm_ep_free(ep);
+		cq = tdm_sep_of(root)->cq;
+		tdm_root_free(root);
 		tdm_lock_release(&d->lock);
 		if (cq)
 			fi_close(&cq->fid);

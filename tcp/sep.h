@@ -15,12 +15,11 @@
 
 #include "base/pool.h"
 #include "peer/srx_group.h"
-#include "tcp/ep.h"
+#include "tcp/root.h"
 
 /* A transmit or receive context. */
 struct tdm_ctx {
 	struct tdm_ep ep;
-	struct tdm_sep *of;
 	unsigned int index;  /* among those of its direction */
 	struct tdm_list ops; /* struct tdm_sep_op: sends under way */
 	size_t used;	     /* their number */
@@ -36,7 +35,7 @@ struct tdm_sep_op {
 };
 
 struct tdm_sep {
-	struct tdm_ep ep;
+	struct tdm_root root;
 	struct tdm_srx_group *group;
 	struct fid_cq *cq;     /* its entries go to the contexts' queues */
 	struct tdm_pool ops;   /* struct tdm_sep_op */
@@ -45,9 +44,10 @@ struct tdm_sep {
 	struct tdm_ctx **rx;   /* rx[nrx]; NULL: not open */
 };
 
-static inline struct tdm_sep *tdm_sep_of(struct tdm_ep *ep)
+/* Returns @root as the scalable endpoint that it is. */
+static inline struct tdm_sep *tdm_sep_of(struct tdm_root *root)
 {
-	return tdm_container_of(ep, struct tdm_sep, ep);
+	return tdm_container_of(root, struct tdm_sep, root);
 }
 
 /* The CQ operations that end the sends of all contexts. */
@@ -57,7 +57,7 @@ extern struct fi_ops_cq_owner tdm_sep_cq_ops;
 int tdm_sep_open(struct fid_domain *domain, struct fi_info *info,
 		 struct fid_ep **sep, void *context);
 
-/* sep.c: enable @sep, unless a context has done it. Lock: held. */
-int tdm_sep_enable(struct tdm_sep *sep);
+/* sep.c: enable @root of contexts, unless one has done it. Lock: held. */
+int tdm_sep_enable(struct tdm_root *root);
 
 #endif /* TDM_TCP_SEP_H */

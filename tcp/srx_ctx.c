@@ -225,7 +225,7 @@ static const struct tdm_rx_side_ops rx_seat = {
 
 int tdm_srx_ctx_bind(struct tdm_single *s, struct fid *fid)
 {
-	struct tdm_ep *ep = &s->ep, *ctx = tdm_ep_of(fid);
+	struct tdm_ep *ep = &s->root.ep, *ctx = tdm_ep_of(fid);
 	int ret;
 
 	if (fid->ops != &srx_fid_ops || s->seat ||

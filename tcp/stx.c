@@ -127,7 +127,7 @@ static int exceeds(const struct fi_tx_attr *a, const struct fi_tx_attr *s)
 
 int tdm_stx_bind(struct tdm_single *s, struct fid *fid)
 {
-	const struct tdm_ep *ep = &s->ep;
+	const struct tdm_ep *ep = &s->root.ep;
 	struct tdm_stx *stx = tdm_container_of(fid, struct tdm_stx, fid.fid);
 
 	if (fid->ops != &stx_fid_ops || s->stx)

@@ -17,8 +17,8 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "fi_ext_tandem.h"
-#include "tcp/ep_priv.h"
 #include "tcp/refuse.h"
+#include "tcp/root.h"
 #include "tcp/tier.h"
 #include "tdm_provider.h"
 
@@ -100,15 +100,15 @@ static void try_open(struct tdm_ep *ep)
 		.rx_cq = ep->rx_cq,
 		.send_cntr = ep->send_cntr,
 		.recv_cntr = ep->recv_cntr,
-		.name = &ep->name,
-		.namelen = tdm_addr_len(&ep->name),
-		.keys = ep->keys,
+		.name = &ep->root->name,
+		.namelen = tdm_addr_len(&ep->root->name),
+		.keys = ep->root->keys,
 	};
 	int ret;
 
 	memcpy(attr.rma_cntr, ep->rma_cntr, sizeof(attr.rma_cntr));
 	ep->local_why = TDM_REASON_DISABLED;
-	if (!ep->shm_permitted)
+	if (!ep->root->shm_permitted)
 		return;
 	ep->local_why = TDM_REASON_RESOURCE;
 	if (!ep->domain->link || !attr.av)

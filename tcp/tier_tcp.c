@@ -9,7 +9,7 @@
 #include <rdma/fi_errno.h>
 
 #include "tcp/bind.h"
-#include "tcp/ep_priv.h"
+#include "tcp/root.h"
 #include "tcp/tier.h"
 
 static int start(struct tdm_domain *d)
@@ -28,9 +28,9 @@ static int arm(struct tdm_domain *d)
 	struct tdm_list *pos;
 	int ret;
 
-	tdm_list_for_each(pos, &d->eps) {
+	tdm_list_for_each(pos, &d->roots) {
 		ret = tdm_tcp_arm(
-			tdm_list_entry(pos, struct tdm_ep, node)->tcp);
+			tdm_list_entry(pos, struct tdm_root, node)->ep.tcp);
 		if (ret)
 			return ret;
 	}
@@ -92,7 +92,7 @@ static int open_tcp(struct tdm_ep *ep)
 		.tclass = tclass(ep),
 		.spaces = tdm_domain_spaces(ep->domain),
 		.groups = ep->domain->info->domain_attr->max_group_id > 0,
-		.keys = ep->keys,
+		.keys = ep->root->keys,
 		.accepted = tdm_ep_accepted,
 		.lost = tdm_ep_lost,
 		.taken = tdm_ep_taken,
@@ -103,7 +103,7 @@ static int open_tcp(struct tdm_ep *ep)
 
 	tdm_ep_done(ep, TDM_TRANSPORT_TCP, &attr.done);
 	ret = tdm_tcp_open(&attr, &ep->tcp);
-	return ret ? ret : tdm_tcp_bind(ep->tcp, &ep->name);
+	return ret ? ret : tdm_tcp_bind(ep->tcp, &ep->root->name);
 }
 
 static int listen_tcp(struct tdm_ep *ep)

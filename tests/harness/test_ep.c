@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "tcp/ep_priv.h"
+#include "tcp/root.h"
 
 static void domain_free(struct tdm_domain *d)
 {
@@ -19,7 +19,7 @@ static struct tdm_domain *domain_new(void)
 	if (!d)
 		return NULL;
 	tdm_lock_init(&d->lock, 1);
-	tdm_list_init(&d->eps);
+	tdm_list_init(&d->roots);
 	tdm_list_init(&d->deferred);
 	d->info = fi_allocinfo();
 	if (d->info)
@@ -29,7 +29,7 @@ static struct tdm_domain *domain_new(void)
 }
 
 static const struct tdm_ep_kind kind = {
-	.bytes = sizeof(struct tdm_ep),
+	.bytes = sizeof(struct tdm_root),
 	.fclass = FI_CLASS_EP,
 	.has_transports = 1,
 };
@@ -37,14 +37,14 @@ static const struct tdm_ep_kind kind = {
 struct tdm_ep *tdt_ep_new(void)
 {
 	struct tdm_domain *d = domain_new();
-	struct tdm_ep *ep;
+	struct tdm_root *root;
 
 	if (!d)
 		return NULL;
-	ep = tdm_ep_alloc(d, d->info, &kind, NULL);
-	if (!ep)
+	root = tdm_root_alloc(d, d->info, &kind, NULL);
+	if (!root)
 		domain_free(d);
-	return ep;
+	return root ? &root->ep : NULL;
 }
 
 void tdt_ep_free(struct tdm_ep *ep)
@@ -52,7 +52,7 @@ void tdt_ep_free(struct tdm_ep *ep)
 	struct tdm_domain *d = ep->domain;
 
 	tdm_lock_acquire(&d->lock);
-	tdm_ep_free(ep);
+	tdm_root_free(ep->root);
 	tdm_lock_release(&d->lock);
 	domain_free(d);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An endpoint for the tests of single files of tcp/: made by tdm_ep_alloc(), as
- * every endpoint is, on a domain that has attributes and nothing else. It is
+ * An endpoint for the tests of single files of tcp/: made by tdm_root_alloc(), as
+ * every endpoint with transports is, on a domain that has attributes and nothing else. It is
  * not enabled, and has no transport and no receive side.
  */
 #ifndef TDT_TEST_EP_H
