@@ -27,7 +27,7 @@
 #include "base/inject.h"
 #include "base/os.h"
 #include "tcp/bind.h"
-#include "tcp/ep_priv.h"
+#include "tcp/root.h"
 #include "tcp/route.h"
 #include "tdm_kept.h"
 
@@ -69,7 +69,7 @@ static int is_inject(const struct tdm_xfer *x)
 	return !!(x->flags & FI_INJECT);
 }
 
-static struct tdm_queue *queue_open(struct tdm_ep *ep, struct tdm_pair *p)
+static struct tdm_queue *queue_open(struct tdm_root *root, struct tdm_pair *p)
 {
 	struct tdm_queue *q = calloc(1, sizeof(*q));
 
@@ -80,14 +80,15 @@ static struct tdm_queue *queue_open(struct tdm_ep *ep, struct tdm_pair *p)
 	q->since_ns = tdm_os.now_ns();
 	p->queue = q;
 	tdm_pair_hold(p);
-	tdm_list_append(&ep->backlog.queues, &q->node);
-	ep->backlog.queue_count++;
-	if (!tdm_list_linked(&ep->backlog.retry.node))
-		tdm_list_append(&ep->domain->retry, &ep->backlog.retry.node);
+	tdm_list_append(&root->backlog.queues, &q->node);
+	root->backlog.queue_count++;
+	if (!tdm_list_linked(&root->backlog.retry.node))
+		tdm_list_append(&root->ep.domain->retry,
+				&root->backlog.retry.node);
 	return q;
 }
 
-static void queue_close(struct tdm_ep *ep, struct tdm_queue *q)
+static void queue_close(struct tdm_root *root, struct tdm_queue *q)
 {
 	struct tdm_pair *p = q->pair;
 
@@ -95,37 +96,37 @@ static void queue_close(struct tdm_ep *ep, struct tdm_queue *q)
 	p->queue = NULL;
 	tdm_list_del(&q->node);
 	free(q);
-	if (!--ep->backlog.queue_count)
-		tdm_list_del(&ep->backlog.retry.node);
+	if (!--root->backlog.queue_count)
+		tdm_list_del(&root->backlog.retry.node);
 }
 
 /* Free @b, which must have left its queue. */
-static void pending_free(struct tdm_ep *ep, struct pending *b)
+static void pending_free(struct tdm_root *root, struct pending *b)
 {
 	tdm_list_del(&b->of_all);
 	tdm_list_del(&b->of_pair);
 	if (is_inject(&b->kept.x))
 		tdm_inject_give(held_bytes(b->kept.x.len));
 	else
-		ep->backlog.counted--;
+		root->backlog.counted--;
 	free(b);
 }
 
-ssize_t tdm_backlog_add(struct tdm_ep *ep, struct tdm_pair *p,
+ssize_t tdm_backlog_add(struct tdm_root *root, struct tdm_pair *p,
 			const struct tdm_xfer *x)
 {
-	struct tdm_domain *d = ep->domain;
+	struct tdm_domain *d = root->ep.domain;
 	int inject = is_inject(x);
 	size_t copied = inject ? x->len : 0;
 	struct pending *b;
 
 	tdm_assert_held(&d->lock);
 	if (inject ? tdm_inject_take(held_bytes(copied)) :
-		     !d->in_retry &&
-			     ep->backlog.counted >= ep->info->tx_attr->size)
+		     !d->in_retry && root->backlog.counted >=
+					     root->ep.info->tx_attr->size)
 		return -FI_EAGAIN;
 	b = malloc(sizeof(*b) + copied);
-	if (!b || (!p->queue && !queue_open(ep, p))) {
+	if (!b || (!p->queue && !queue_open(root, p))) {
 		if (inject)
 			tdm_inject_give(held_bytes(copied));
 		free(b);
@@ -135,11 +136,11 @@ ssize_t tdm_backlog_add(struct tdm_ep *ep, struct tdm_pair *p,
 	tdm_xfer_keep(&b->kept, x, inject ? b->copy : NULL);
 	b->kept.x.flags &= ~(uint64_t)FI_MORE;
 	tdm_list_init(&b->of_all);
-	tdm_list_append(&ep->backlog.ops, &b->of_all);
+	tdm_list_append(&root->backlog.ops, &b->of_all);
 	tdm_list_init(&b->of_pair);
 	tdm_list_append(&p->queue->ops, &b->of_pair);
 	if (!inject)
-		ep->backlog.counted++;
+		root->backlog.counted++;
 	if (tdm_engine_watched(&d->engine))
 		tdm_loop_wake(d->loop);
 	return 0;
@@ -147,35 +148,35 @@ ssize_t tdm_backlog_add(struct tdm_ep *ep, struct tdm_pair *p,
 
 /* ---- the end ------------------------------------------------------------- */
 
-static void pending_fail(struct tdm_ep *ep, struct pending *b, int err)
+static void pending_fail(struct tdm_root *root, struct pending *b, int err)
 {
 	const struct tdm_xfer x = b->kept.x;
 	struct tdm_done done;
 
-	pending_free(ep, b);
-	tdm_ep_done(ep, TDM_TRANSPORT_TCP, &done);
+	pending_free(root, b);
+	tdm_ep_done(&root->ep, TDM_TRANSPORT_TCP, &done);
 	tdm_done_send_err(&done, x.context, x.flags, x.addr,
 			  tdm_failed(err, 0, 0));
 }
 
 /* End @b with @err. Its queue is freed with its last operation. */
-static void fail_one(struct tdm_ep *ep, struct pending *b, int err)
+static void fail_one(struct tdm_root *root, struct pending *b, int err)
 {
 	struct tdm_queue *q = b->queue;
 
-	pending_fail(ep, b, err);
+	pending_fail(root, b, err);
 	if (tdm_list_empty(&q->ops))
-		queue_close(ep, q);
+		queue_close(root, q);
 }
 
-static void fail_all(struct tdm_ep *ep, struct tdm_queue *q, int err)
+static void fail_all(struct tdm_root *root, struct tdm_queue *q, int err)
 {
 	struct tdm_list todo, *node;
 
 	tdm_list_init(&todo);
 	tdm_list_splice(&todo, &q->ops);
 	while ((node = tdm_list_pop(&todo)))
-		pending_fail(ep, of_pair(node), err);
+		pending_fail(root, of_pair(node), err);
 }
 
 /* ---- offering ------------------------------------------------------------ */
@@ -203,7 +204,7 @@ static int unreachable(const struct tdm_pair *p, ssize_t ret)
 	return p->agreed == TDM_PATH_UNKNOWN && ret && ret != -FI_ENOMEM;
 }
 
-void tdm_backlog_lost(struct tdm_ep *ep, struct tdm_pair *p, int err)
+void tdm_backlog_lost(struct tdm_root *root, struct tdm_pair *p, int err)
 {
 	struct tdm_queue *q = p->queue;
 
@@ -213,12 +214,12 @@ void tdm_backlog_lost(struct tdm_ep *ep, struct tdm_pair *p, int err)
 		q->lost = err; /* offer() handles it */
 		return;
 	}
-	fail_all(ep, q, err);
-	queue_close(ep, q);
+	fail_all(root, q, err);
+	queue_close(root, q);
 }
 
 /* Offer the operations of @q to the path of its pair, which may free @q. */
-static void offer(struct tdm_ep *ep, struct tdm_queue *q, uint64_t now)
+static void offer(struct tdm_root *root, struct tdm_queue *q, uint64_t now)
 {
 	struct tdm_pair *p = q->pair;
 	struct pending *b;
@@ -228,24 +229,24 @@ static void offer(struct tdm_ep *ep, struct tdm_queue *q, uint64_t now)
 	q->lost = 0;
 	while (!tdm_list_empty(&q->ops)) {
 		b = of_pair(q->ops.next);
-		ret = tdm_route_offer(ep, p, &b->kept.x);
+		ret = tdm_route_offer(root, p, &b->kept.x);
 		if (ret == -FI_EAGAIN)
 			break;
 		if (unreachable(p, ret)) {
-			fail_all(ep, q, (int)-ret);
+			fail_all(root, q, (int)-ret);
 			break;
 		}
 		q->tries = 0;
 		q->since_ns = now;
 		if (ret)
-			pending_fail(ep, b, (int)-ret);
+			pending_fail(root, b, (int)-ret);
 		else
-			pending_free(ep, b);
+			pending_free(root, b);
 		if (tdm_unlikely(q->lost))
-			fail_all(ep, q, q->lost);
+			fail_all(root, q, q->lost);
 	}
 	if (tdm_list_empty(&q->ops)) {
-		queue_close(ep, q);
+		queue_close(root, q);
 		return;
 	}
 	tdm_pair_hold(p);
@@ -254,18 +255,18 @@ static void offer(struct tdm_ep *ep, struct tdm_queue *q, uint64_t now)
 
 static void pass(struct tdm_retry *retry)
 {
-	struct tdm_ep *ep =
-		tdm_container_of(retry, struct tdm_ep, backlog.retry);
-	size_t n = tdm_min(ep->backlog.queue_count, PASS_QUEUES);
+	struct tdm_root *root =
+		tdm_container_of(retry, struct tdm_root, backlog.retry);
+	size_t n = tdm_min(root->backlog.queue_count, PASS_QUEUES);
 	uint64_t now = tdm_os.now_ns();
 	struct tdm_queue *q;
 
 	while (n--) {
-		q = tdm_list_entry(tdm_list_pop(&ep->backlog.queues),
+		q = tdm_list_entry(tdm_list_pop(&root->backlog.queues),
 				   struct tdm_queue, node);
-		tdm_list_append(&ep->backlog.queues, &q->node);
+		tdm_list_append(&root->backlog.queues, &q->node);
 		if (q->pair->agreed != TDM_PATH_UNKNOWN || now >= q->next_ns)
-			offer(ep, q, now);
+			offer(root, q, now);
 	}
 }
 
@@ -279,26 +280,26 @@ void tdm_backlog_init(struct tdm_backlog *backlog)
 
 /* ---- cancelled and removed operations ------------------------------------ */
 
-int tdm_backlog_cancel(struct tdm_ep *ep, const void *context)
+int tdm_backlog_cancel(struct tdm_root *root, const void *context)
 {
 	struct tdm_list_ends ends;
 	struct tdm_list *pos;
 
 	if (!context)
 		return -FI_ENOENT;
-	tdm_list_ends_init(&ends, &ep->backlog.ops);
+	tdm_list_ends_init(&ends, &root->backlog.ops);
 	while ((pos = tdm_list_ends_next(&ends))) {
 		if (of_all(pos)->kept.x.context != context)
 			continue;
-		fail_one(ep, of_all(pos), FI_ECANCELED);
+		fail_one(root, of_all(pos), FI_ECANCELED);
 		return 0;
 	}
 	return -FI_ENOENT;
 }
 
-void tdm_backlog_removed(struct tdm_ep *ep, fi_addr_t addr)
+void tdm_backlog_removed(struct tdm_root *root, fi_addr_t addr)
 {
-	struct tdm_pair *p = addr < ep->pairs ? ep->pair[addr] : NULL;
+	struct tdm_pair *p = addr < root->pairs ? root->pair[addr] : NULL;
 	struct tdm_list *pos, *tmp;
 
 	if (!p || !p->queue)
@@ -306,27 +307,27 @@ void tdm_backlog_removed(struct tdm_ep *ep, fi_addr_t addr)
 	/* The indices of one address share the queue. */
 	tdm_list_for_each_safe(pos, tmp, &p->queue->ops) {
 		if (of_pair(pos)->kept.x.addr == addr)
-			pending_fail(ep, of_pair(pos), FI_ECONNABORTED);
+			pending_fail(root, of_pair(pos), FI_ECONNABORTED);
 	}
 	if (tdm_list_empty(&p->queue->ops))
-		queue_close(ep, p->queue);
+		queue_close(root, p->queue);
 }
 
-void tdm_backlog_drop(struct tdm_ep *ep,
+void tdm_backlog_drop(struct tdm_root *root,
 		      int (*mine)(const struct tdm_xfer *x, const void *arg),
 		      const void *arg)
 {
 	struct tdm_list *pos, *tmp;
 
-	tdm_list_for_each_safe(pos, tmp, &ep->backlog.ops) {
+	tdm_list_for_each_safe(pos, tmp, &root->backlog.ops) {
 		struct pending *b = of_all(pos);
 		struct tdm_queue *q = b->queue;
 
 		if (!mine(&b->kept.x, arg))
 			continue;
-		pending_free(ep, b);
+		pending_free(root, b);
 		if (tdm_list_empty(&q->ops))
-			queue_close(ep, q);
+			queue_close(root, q);
 	}
 }
 
@@ -350,20 +351,21 @@ static void nap(struct tdm_domain *d) TDM_TSA(no_thread_safety_analysis)
 	tdm_lock_acquire(&d->lock);
 }
 
-void tdm_backlog_close(struct tdm_ep *ep)
+void tdm_backlog_close(struct tdm_root *root)
 {
-	struct tdm_domain *d = ep->domain;
+	struct tdm_domain *d = root->ep.domain;
 	uint64_t end;
 
-	tdm_backlog_drop(ep, not_injected, NULL);
-	if (tdm_list_empty(&ep->backlog.ops))
+	tdm_backlog_drop(root, not_injected, NULL);
+	if (tdm_list_empty(&root->backlog.ops))
 		return;
 	end = tdm_os.now_ns() + CLOSE_NS;
 	for (;;) {
 		d->engine.progress(&d->engine);
-		if (tdm_list_empty(&ep->backlog.ops) || tdm_os.now_ns() >= end)
+		if (tdm_list_empty(&root->backlog.ops) ||
+		    tdm_os.now_ns() >= end)
 			break;
 		nap(d);
 	}
-	tdm_backlog_drop(ep, any, NULL);
+	tdm_backlog_drop(root, any, NULL);
 }

@@ -19,7 +19,7 @@
 #include "base/list.h"
 #include "tcp/domain.h"
 
-struct tdm_ep;
+struct tdm_root;
 struct tdm_pair;
 struct tdm_xfer;
 
@@ -46,12 +46,12 @@ struct tdm_queue {
 void tdm_backlog_init(struct tdm_backlog *backlog);
 
 /*
- * Queue @x, to be sent by @ep to @p, with a copy of the payload if it is an
+ * Queue @x, to be sent by @root to @p, with a copy of the payload if it is an
  * inject. Errors; nothing is queued then: -FI_EAGAIN: tx_attr.size operations
  * wait, or copies take all the memory they may; -FI_ENOMEM. An operation that a
  * pass posts was counted when it was accepted, and is not counted again.
  */
-ssize_t tdm_backlog_add(struct tdm_ep *ep, struct tdm_pair *p,
+ssize_t tdm_backlog_add(struct tdm_root *root, struct tdm_pair *p,
 			const struct tdm_xfer *x);
 
 /*
@@ -64,31 +64,31 @@ int tdm_backlog_over(const struct tdm_pair *p);
  * Called when the connection of @p has ended with @err, a positive fi_errno:
  * the operations that wait behind those on the connection end with it too.
  */
-void tdm_backlog_lost(struct tdm_ep *ep, struct tdm_pair *p, int err);
+void tdm_backlog_lost(struct tdm_root *root, struct tdm_pair *p, int err);
 
 /*
  * fi_cancel(3) of a queued operation. Returns 0, or -FI_ENOENT: there is none.
  */
-int tdm_backlog_cancel(struct tdm_ep *ep, const void *context);
+int tdm_backlog_cancel(struct tdm_root *root, const void *context);
 
 /*
  * Called when @addr leaves the AV: its queued operations end with
  * FI_ECONNABORTED.
  */
-void tdm_backlog_removed(struct tdm_ep *ep, fi_addr_t addr);
+void tdm_backlog_removed(struct tdm_root *root, fi_addr_t addr);
 
 /*
  * Free the queued operations for which @mine, called with @arg, returns 1,
  * without a report; @mine must deal with their contexts.
  */
-void tdm_backlog_drop(struct tdm_ep *ep,
+void tdm_backlog_drop(struct tdm_root *root,
 		      int (*mine)(const struct tdm_xfer *x, const void *arg),
 		      const void *arg);
 
 /*
- * Called when @ep closes: gives injects a second to be sent, then frees the
+ * Called when @root closes: gives injects a second to be sent, then frees the
  * queued operations. The lock is released and taken again meanwhile.
  */
-void tdm_backlog_close(struct tdm_ep *ep);
+void tdm_backlog_close(struct tdm_root *root);
 
 #endif /* TDM_TCP_BACKLOG_H */

@@ -218,7 +218,7 @@ static int tx_close(struct fid *fid)
 	ret = ctx->ep.users ? -FI_EBUSY : drain(ctx, tx_busy);
 	/* Discard the operations that no transport has taken up. */
 	if (ret && !ctx->ep.users) {
-		tdm_backlog_drop(&ctx->ep.root->ep, is_of, ctx);
+		tdm_backlog_drop(ctx->ep.root, is_of, ctx);
 		ret = tx_busy(ctx) ? -FI_EBUSY : 0;
 	}
 	if (!ret) {

@@ -469,14 +469,14 @@ void tdm_deferred_drop(const struct tdm_ep *ep)
 	vanish(ep, 1);
 }
 
-void tdm_deferred_removed(const struct tdm_ep *ep, fi_addr_t addr)
+void tdm_deferred_removed(const struct tdm_root *root, fi_addr_t addr)
 {
 	struct tdm_list *pos, *tmp;
 
-	tdm_list_for_each_safe(pos, tmp, &ep->domain->deferred) {
+	tdm_list_for_each_safe(pos, tmp, &root->ep.domain->deferred) {
 		struct tdm_deferred *t = of_all(pos);
 
-		if (!t->ep || t->ep->root != ep->root || is_receive(t) ||
+		if (!t->ep || t->ep->root != root || is_receive(t) ||
 		    t->state == TDM_DEFERRED_STARTED || peer_of(t) != addr)
 			continue;
 		take(t);

@@ -122,10 +122,10 @@ void tdm_deferred_quit(const struct tdm_ep *ep);
 void tdm_deferred_drop(const struct tdm_ep *ep);
 
 /*
- * Called when @addr leaves the AV: operations of @ep and its contexts that wait
- * to be sent there end with FI_ECONNABORTED. Lock: held.
+ * Called when @addr leaves the AV: operations of @root and its contexts that
+ * wait to be sent there end with FI_ECONNABORTED. Lock: held.
  */
-void tdm_deferred_removed(const struct tdm_ep *ep, fi_addr_t addr);
+void tdm_deferred_removed(const struct tdm_root *root, fi_addr_t addr);
 
 /* The due() of struct tdm_engine. */
 void tdm_domain_due(struct tdm_engine *engine, struct tdm_trigger *trigger);

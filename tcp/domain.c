@@ -73,7 +73,7 @@ static tdm_noinline void tcp_progress(struct tdm_domain *d)
 	tdm_loop_progress(d->loop, !d->local_pairs);
 	tdm_list_for_each(pos, &d->roots) {
 		struct tdm_tcp *tcp =
-			tdm_list_entry(pos, struct tdm_root, node)->ep.tcp;
+			tdm_list_entry(pos, struct tdm_root, node)->tcp;
 
 		tdm_tcp_progress(tcp);
 		if (tdm_tcp_busy(tcp))

@@ -21,7 +21,6 @@
 #include "tcp/option.h"
 #include "tcp/refuse.h"
 #include "tcp/report.h"
-#include "tcp/route.h"
 #include "tcp/srx_ctx.h"
 #include "tcp/stx.h"
 #include "tdm_amo_table.h"
@@ -313,10 +312,7 @@ struct tdm_ep *tdm_ep_alloc(struct tdm_domain *domain,
 	ep->kind = kind;
 	tdm_list_init(&ep->handles);
 	handle_own(ep, context);
-	ep->tiers = &tdm_route_tiers;
 	ep->rx_side = &tdm_rx_none;
-	tdm_backlog_init(&ep->backlog);
-	tdm_list_init(&ep->removed);
 	if (!ep->info->tx_attr->size)
 		ep->info->tx_attr->size = TDM_DEFAULT_CTX_SIZE;
 	if (!ep->info->rx_attr->size)

@@ -10,12 +10,8 @@
 
 #include "av/av.h"
 #include "peer/srx.h"
-#include "tcp/backlog.h"
 #include "tcp/domain.h"
-#include "tcp/history.h"
-#include "tcp/pairs.h"
 #include "tcp/rx_side.h"
-#include "tcp/wire/wire.h"
 #include "tdm_done.h"
 
 struct tdm_ctx_ops;
@@ -113,10 +109,12 @@ struct tdm_ep {
 	/* Read by every transfer. */
 	struct tdm_handle own;
 	struct tdm_domain *domain;
-	struct tdm_pair **pair; /* pair[pairs], by fi_addr; NULL: none yet */
-	size_t fast_pairs;	/* pairs; 0: addresses need a look-up first */
-	struct fid_ep *local;	/* the peer's endpoint, or NULL */
-	struct tdm_srx *srx;	/* that receives are posted to, or NULL */
+	/*
+	 * Of a root: how many of root->pair[] addresses are an index of; 0: they
+	 * need a look-up first. 0 for other kinds.
+	 */
+	size_t fast_pairs;
+	struct tdm_srx *srx; /* that receives are posted to, or NULL */
 	uint64_t rx_space; /* flags about sources: TDM_IN_SPACE, TDM_NAMED_AV */
 	uint64_t directed; /* FI_MSG, FI_TAGGED: receives whose source counts */
 	uint64_t exact;	   /* kinds whose source may not be FI_ADDR_UNSPEC */
@@ -131,26 +129,18 @@ struct tdm_ep {
 	int tx_selective; /* FI_SELECTIVE_COMPLETION at bind */
 	int rx_selective;
 	int enabled; /* TDM_EP_OFF, ON, LIMITED */
-	struct tdm_tcp *tcp;
 
 	/* Set up once. */
 	struct fi_info *info; /* owned */
 	/* of its addresses; of a context, from enable on: that of its root */
 	struct tdm_av *av;
-	size_t pairs;
-	uint8_t local_why; /* enum tdm_reason, if enabled without `local` */
 	struct tdm_cq *tx_cq, *rx_cq;
 	struct tdm_cntr *send_cntr, *recv_cntr;
 	struct tdm_cntr *rma_cntr[4]; /* READ, WRITE, REMOTE_READ, _WRITE */
 	size_t tx_size;		      /* FI_OPT_TX_SIZE */
 	size_t min_multi_recv;	      /* bytes */
-	size_t local_pairs;	      /* part of domain->local_pairs */
 	struct tdm_limits limits;
-	struct tdm_list removed; /* struct tdm_history, for FI_TANDEM_REPORT */
-	size_t lives_lost;	 /* without memory for their counts */
-	const struct tdm_tiers *tiers; /* how pairs agree on a path: pair.h */
 	const struct tdm_rx_side_ops *rx_side; /* by kind: rx_side.h */
-	struct tdm_backlog backlog;	       /* of an endpoint with pairs */
 
 	const struct tdm_ep_kind *kind;
 	/*

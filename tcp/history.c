@@ -14,7 +14,7 @@
 #include <rdma/fi_errno.h>
 
 #include "base/env.h"
-#include "tcp/ep.h"
+#include "tcp/root.h"
 #include "tcp/tier.h"
 
 /* By enum tdm_reason; the same list as in fi_tandem(7), REPORT. */
@@ -60,14 +60,14 @@ struct tdm_report_counts tdm_history_counts(const struct tdm_conn *conn)
 }
 
 /* Returns the record of @p, made when there is none. NULL: out of memory. */
-static struct tdm_history *history_of(struct tdm_ep *ep, struct tdm_pair *p)
+static struct tdm_history *history_of(struct tdm_root *root, struct tdm_pair *p)
 {
 	if (!p->history) {
 		p->history = calloc(1, sizeof(*p->history));
 		if (p->history)
 			tdm_list_init(&p->history->node);
 		else
-			ep->lives_lost++;
+			root->lives_lost++;
 	}
 	return p->history;
 }
@@ -80,7 +80,7 @@ static void end(struct tdm_history *l, enum tdm_report_kind path, int err)
 	l->err = err == FI_ESHUTDOWN ? 0 : err;
 }
 
-void tdm_history_end_local(struct tdm_ep *ep, struct tdm_pair *p,
+void tdm_history_end_local(struct tdm_root *root, struct tdm_pair *p,
 			   const struct tdm_peer_event *event)
 {
 	const struct tdm_report_counts counts = {
@@ -89,7 +89,7 @@ void tdm_history_end_local(struct tdm_ep *ep, struct tdm_pair *p,
 		.rx_msgs = event->rx_msgs,
 		.rx_bytes = event->rx_bytes,
 	};
-	struct tdm_history *l = history_of(ep, p);
+	struct tdm_history *l = history_of(root, p);
 
 	if (!l)
 		return;
@@ -100,7 +100,7 @@ void tdm_history_end_local(struct tdm_ep *ep, struct tdm_pair *p,
 	add(&l->shm, &counts);
 }
 
-void tdm_history_end_remote(struct tdm_ep *ep, struct tdm_pair *p,
+void tdm_history_end_remote(struct tdm_root *root, struct tdm_pair *p,
 			    const struct tdm_conn *conn, int err)
 {
 	const struct tdm_report_counts counts = tdm_history_counts(conn);
@@ -113,7 +113,7 @@ void tdm_history_end_remote(struct tdm_ep *ep, struct tdm_pair *p,
 	if ((p->history || p->agreed != TDM_PATH_REMOTE) && !counts.tx_msgs &&
 	    !counts.rx_msgs)
 		return;
-	l = history_of(ep, p);
+	l = history_of(root, p);
 	if (!l)
 		return;
 	end(l, TDM_REPORT_TCP, err);
@@ -166,10 +166,10 @@ static void finish(struct tdm_report_path *out)
 	out->reason_text = tdm_reason_text(out->reason);
 }
 
-void tdm_history_path(struct tdm_ep *ep, fi_addr_t addr,
+void tdm_history_path(struct tdm_root *root, fi_addr_t addr,
 		      struct tdm_report_path *out)
 {
-	const struct tdm_pair *p = tdm_ep_pair_of(ep, addr);
+	const struct tdm_pair *p = tdm_ep_pair_of(root, addr);
 	struct tdm_report_path now;
 	int ret = -FI_ENODATA, t;
 
@@ -177,7 +177,7 @@ void tdm_history_path(struct tdm_ep *ep, fi_addr_t addr,
 	/* A session by shared memory counts before a connection that it ends. */
 	for (t = TDM_TRANSPORTS; ret && t-- > 0;) {
 		memset(&now, 0, sizeof(now));
-		ret = tdm_tier[t]->session(ep, addr, &now);
+		ret = tdm_tier[t]->session(&root->ep, addr, &now);
 	}
 	if (!ret)
 		in_use(out, &now);
@@ -193,16 +193,17 @@ void tdm_history_path_removed(const struct tdm_history *history,
 	finish(out);
 }
 
-void tdm_history_removed(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr)
+void tdm_history_removed(struct tdm_root *root, struct tdm_pair *p,
+			 fi_addr_t addr)
 {
 	struct tdm_report_path path;
 	struct tdm_history *l;
 
-	tdm_history_path(ep, addr, &path);
+	tdm_history_path(root, addr, &path);
 	l = tdm_env.report && path.state != TDM_REPORT_IDLE ?
-		    history_of(ep, p) :
+		    history_of(root, p) :
 		    NULL;
-	if (!l || tdm_av_addr(ep->av, addr, &l->addr)) {
+	if (!l || tdm_av_addr(root->ep.av, addr, &l->addr)) {
 		free(p->history);
 		p->history = NULL;
 		return;
@@ -216,7 +217,7 @@ void tdm_history_removed(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr)
 	l->tcp = path.tcp;
 	l->in_use = path.state == TDM_REPORT_IN_USE;
 	l->index = addr;
-	tdm_list_append(&ep->removed, &l->node);
+	tdm_list_append(&root->removed, &l->node);
 	p->history = NULL;
 }
 

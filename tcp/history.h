@@ -16,7 +16,7 @@
 #include "fi_ext_tandem.h"
 
 struct tdm_conn;
-struct tdm_ep;
+struct tdm_root;
 struct tdm_pair;
 struct tdm_peer_event;
 
@@ -29,7 +29,7 @@ struct tdm_history {
 	int32_t err;	   /* positive fi_errno, of _LOST */
 	uint32_t large_rx; /* enum tdm_report_large */
 	uint32_t large_tx;
-	struct tdm_list node; /* ep->removed, once its address is removed */
+	struct tdm_list node; /* root->removed, once its address is removed */
 	struct tdm_addr addr; /* the removed address, and its index */
 	fi_addr_t index;
 	int in_use; /* 1: the path was in use when it was removed */
@@ -39,11 +39,11 @@ struct tdm_history {
  * local: the session of @p by shared memory has ended, as @event says; remote:
  * the connection @conn with @err (FI_ESHUTDOWN: the peer closed it). Adds its
  * counts to the record. Without memory for the record the counts are lost,
- * which @ep counts.
+ * which @root counts.
  */
-void tdm_history_end_local(struct tdm_ep *ep, struct tdm_pair *p,
+void tdm_history_end_local(struct tdm_root *root, struct tdm_pair *p,
 			   const struct tdm_peer_event *event);
-void tdm_history_end_remote(struct tdm_ep *ep, struct tdm_pair *p,
+void tdm_history_end_remote(struct tdm_root *root, struct tdm_pair *p,
 			    const struct tdm_conn *conn, int err);
 
 /* Returns what @conn has counted. */
@@ -53,7 +53,8 @@ struct tdm_report_counts tdm_history_counts(const struct tdm_conn *conn);
  * Called when @addr, the last index of @p, is about to be removed: keeps the
  * record if a report will be printed, else frees p->history.
  */
-void tdm_history_removed(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr);
+void tdm_history_removed(struct tdm_root *root, struct tdm_pair *p,
+			 fi_addr_t addr);
 
 /* Free the records of removed addresses; zero-safe. */
 void tdm_history_free(struct tdm_list *removed);
@@ -62,7 +63,7 @@ void tdm_history_free(struct tdm_list *removed);
 const char *tdm_reason_text(uint32_t reason);
 
 /* Fill *@out, except size, for the path to @addr, which is in the AV. */
-void tdm_history_path(struct tdm_ep *ep, fi_addr_t addr,
+void tdm_history_path(struct tdm_root *root, fi_addr_t addr,
 		      struct tdm_report_path *out);
 
 /* As tdm_history_path(), for an address that was removed. */

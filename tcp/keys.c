@@ -69,7 +69,7 @@ void tdm_ep_tell_open(const struct tdm_root *root)
 	TDM_INFO(EP_CTRL, "endpoint at %s (%s)%s%s",
 		 tdm_addr_text(&root->name, text, sizeof(text)),
 		 iface ? iface : "any interface",
-		 root->ep.local ? "" : ", without shared memory",
+		 root->local ? "" : ", without shared memory",
 		 open ? ", without a key: whoever can connect to it can send "
 			"to it and use the memory that is registered" :
 			"");

@@ -34,8 +34,8 @@
 #include "base/base.h"
 #include "base/env.h"
 #include "base/log.h"
-#include "tcp/ep.h"
 #include "tcp/history.h"
+#include "tcp/root.h"
 
 #define BIT(path) (1u << TDM_PATH_##path)
 
@@ -69,12 +69,12 @@ struct tdm_pair *tdm_pair_new(void)
 	return p;
 }
 
-void tdm_pair_attached(struct tdm_ep *ep, struct tdm_pair *p)
+void tdm_pair_attached(struct tdm_root *root, struct tdm_pair *p)
 {
 	set_path(p, TDM_PATH_LOCAL);
 	p->reason = TDM_REASON_NONE;
 	if (p->conn)
-		ep->tiers->drop(p->conn);
+		root->tiers->drop(p->conn);
 	p->conn = NULL;
 }
 
@@ -115,65 +115,65 @@ void tdm_pair_release(struct tdm_pair *p)
 
 /* ---- the agreement ------------------------------------------------------- */
 
-static int connect_to(struct tdm_ep *ep, struct tdm_pair *p, fi_addr_t addr)
+static int connect_to(struct tdm_root *root, struct tdm_pair *p, fi_addr_t addr)
 {
 	if (!p->conn)
-		p->conn = ep->tiers->conn(ep, addr);
+		p->conn = root->tiers->conn(root, addr);
 	return p->conn ? 0 : -FI_ENOMEM;
 }
 
-static ssize_t settle_remote(struct tdm_ep *ep, struct tdm_pair *p,
+static ssize_t settle_remote(struct tdm_root *root, struct tdm_pair *p,
 			     const struct tdm_xfer *x)
 {
 	if (tdm_env.shm == TDM_SHM_ONLY)
 		return -FI_EHOSTUNREACH;
-	if (connect_to(ep, p, x->addr))
+	if (connect_to(root, p, x->addr))
 		return -FI_ENOMEM;
 	tdm_pair_connected(p);
-	return ep->tiers->send_remote(p->conn, x);
+	return root->tiers->send_remote(p->conn, x);
 }
 
-static ssize_t attach(struct tdm_ep *ep, struct tdm_pair *p,
+static ssize_t attach(struct tdm_root *root, struct tdm_pair *p,
 		      const struct tdm_xfer *x)
 {
 	ssize_t ret;
 
-	p->local = ep->tiers->local_addr(ep, x->addr);
+	p->local = root->tiers->local_addr(root, x->addr);
 	if (p->local == FI_ADDR_NOTAVAIL) {
 		p->reason = TDM_REASON_HOST;
-		return settle_remote(ep, p, x);
+		return settle_remote(root, p, x);
 	}
-	ret = ep->tiers->send_local(ep, p, x);
+	ret = root->tiers->send_local(root, p, x);
 	if (!ret) {
-		tdm_pair_attached(ep, p);
+		tdm_pair_attached(root, p);
 		return 0;
 	}
 	if (ret == -FI_EHOSTUNREACH)
-		return settle_remote(ep, p, x);
+		return settle_remote(root, p, x);
 	if (ret != -FI_ECONNREFUSED)
 		return ret;
 	p->reason = TDM_REASON_NO_LISTENER;
 	if (tdm_env.shm == TDM_SHM_ONLY)
 		return tdm_backlog_over(p) ? -FI_ECONNREFUSED : -FI_EAGAIN;
 	if (p->search == TDM_SEARCH_AGAIN)
-		return settle_remote(ep, p, x);
+		return settle_remote(root, p, x);
 	p->search = TDM_SEARCH_PROBE;
 	return -FI_EAGAIN;
 }
 
-static ssize_t probe(struct tdm_ep *ep, struct tdm_pair *p,
+static ssize_t probe(struct tdm_root *root, struct tdm_pair *p,
 		     const struct tdm_xfer *x)
 {
 	int ret;
 
-	if (connect_to(ep, p, x->addr))
+	if (connect_to(root, p, x->addr))
 		return -FI_ENOMEM;
-	ret = ep->tiers->probe(p->conn);
+	ret = root->tiers->probe(p->conn);
 	if (ret == -FI_EAGAIN)
 		return ret;
 	if (!ret) {
 		p->search = TDM_SEARCH_AGAIN;
-		return attach(ep, p, x);
+		return attach(root, p, x);
 	}
 	/* The peer does not listen (yet): the next try starts over. */
 	p->search = TDM_SEARCH_ATTACH;
@@ -183,13 +183,13 @@ static ssize_t probe(struct tdm_ep *ep, struct tdm_pair *p,
 	return ret == -FI_ETIMEDOUT ? -FI_ECONNREFUSED : ret;
 }
 
-ssize_t tdm_pair_agree(struct tdm_ep *ep, struct tdm_pair *p,
+ssize_t tdm_pair_agree(struct tdm_root *root, struct tdm_pair *p,
 		       const struct tdm_xfer *x)
 {
-	if (!ep->local) {
-		p->reason = ep->local_why;
-		return settle_remote(ep, p, x);
+	if (!root->local) {
+		p->reason = root->local_why;
+		return settle_remote(root, p, x);
 	}
-	return p->search == TDM_SEARCH_PROBE ? probe(ep, p, x) :
-					       attach(ep, p, x);
+	return p->search == TDM_SEARCH_PROBE ? probe(root, p, x) :
+					       attach(root, p, x);
 }

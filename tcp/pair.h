@@ -15,7 +15,7 @@
 #include <rdma/fabric.h>
 
 struct tdm_conn;
-struct tdm_ep;
+struct tdm_root;
 struct tdm_history;
 struct tdm_queue;
 struct tdm_xfer;
@@ -58,19 +58,19 @@ struct tdm_tiers {
 	 * Returns @addr in the peer provider's AV; FI_ADDR_NOTAVAIL: it is not
 	 * on this host.
 	 */
-	fi_addr_t (*local_addr)(const struct tdm_ep *ep, fi_addr_t addr);
+	fi_addr_t (*local_addr)(const struct tdm_root *root, fi_addr_t addr);
 	/*
 	 * Sends @x through shared memory. Errors: -FI_EAGAIN: attaching goes
 	 * on; -FI_ECONNREFUSED: no process listens there; -FI_EHOSTUNREACH: the
 	 * peer refuses for good; other errors concern the operation.
 	 */
-	ssize_t (*send_local)(struct tdm_ep *ep, struct tdm_pair *p,
+	ssize_t (*send_local)(struct tdm_root *root, struct tdm_pair *p,
 			      const struct tdm_xfer *x);
 	/*
 	 * Returns the connection to @addr; if there is none, a new one in state
 	 * IDLE. NULL: out of memory.
 	 */
-	struct tdm_conn *(*conn)(struct tdm_ep *ep, fi_addr_t addr);
+	struct tdm_conn *(*conn)(struct tdm_root *root, fi_addr_t addr);
 	/* tdm_conn_probe(), tdm_tx_send() and tdm_conn_drop() of wire.h. */
 	int (*probe)(struct tdm_conn *conn);
 	ssize_t (*send_remote)(struct tdm_conn *conn, const struct tdm_xfer *x);
@@ -90,7 +90,7 @@ struct tdm_pair *tdm_pair_new(void);
  * the like: the peer cannot be reached; -FI_EHOSTUNREACH: by
  * FI_TANDEM_SHM=only; -FI_ENOMEM.
  */
-ssize_t tdm_pair_agree(struct tdm_ep *ep, struct tdm_pair *p,
+ssize_t tdm_pair_agree(struct tdm_root *root, struct tdm_pair *p,
 		       const struct tdm_xfer *x);
 
 /*
@@ -98,7 +98,7 @@ ssize_t tdm_pair_agree(struct tdm_ep *ep, struct tdm_pair *p,
  * known; connected: the connection p->conn carries the pair; lost: the peer is
  * lost.
  */
-void tdm_pair_attached(struct tdm_ep *ep, struct tdm_pair *p);
+void tdm_pair_attached(struct tdm_root *root, struct tdm_pair *p);
 void tdm_pair_connected(struct tdm_pair *p);
 void tdm_pair_lost(struct tdm_pair *p);
 

@@ -17,16 +17,16 @@ struct tdm_addr;
 struct tdm_idle;
 
 /*
- * Returns the pair of @ep and @addr, made when there is none. NULL: @addr is
- * not in the AV, or has a key that @ep does not have, or out of memory.
+ * Returns the pair of @root and @addr, made when there is none. NULL: @addr is
+ * not in the AV, or has a key that @root does not have, or out of memory.
  */
-struct tdm_pair *tdm_ep_pair(struct tdm_ep *ep, fi_addr_t addr);
+struct tdm_pair *tdm_ep_pair(struct tdm_root *root, fi_addr_t addr);
 
-/* Returns the pair of @ep and @addr, or NULL when there is none yet. */
-struct tdm_pair *tdm_ep_pair_of(const struct tdm_ep *ep, fi_addr_t addr);
+/* Returns the pair of @root and @addr, or NULL when there is none yet. */
+struct tdm_pair *tdm_ep_pair_of(const struct tdm_root *root, fi_addr_t addr);
 
-/* Free all pairs of @ep, whose transports must have closed. */
-void tdm_ep_free_pairs(struct tdm_ep *ep);
+/* Free all pairs of @root, whose transports must have closed. */
+void tdm_ep_free_pairs(struct tdm_root *root);
 
 /* Callbacks of struct tdm_av_user. */
 void tdm_ep_av_changed(struct tdm_av_user *user, int moved);
@@ -38,13 +38,13 @@ void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr);
 void tdm_ep_peer_event(void *domain, const struct tdm_peer_event *event);
 
 /*
- * Called when opening the peer provider's endpoint for @ep has returned @ret:
+ * Called when opening the peer provider's endpoint for @root has returned @ret:
  * logs and keeps the reason.
  */
-void tdm_ep_no_local(struct tdm_ep *ep, int ret);
+void tdm_ep_no_local(struct tdm_root *root, int ret);
 
 /*
- * Callbacks of struct tdm_tcp_attr (tcp/wire/wire.h); @ep is a struct tdm_ep.
+ * Callbacks of struct tdm_tcp_attr (tcp/wire/wire.h); @root is a struct tdm_root.
  */
 void tdm_ep_accepted(void *ep, struct tdm_conn *conn, fi_addr_t addr);
 void tdm_ep_lost(void *ep, struct tdm_conn *conn, fi_addr_t addr, int err);

@@ -36,8 +36,8 @@ typedef int (*profile_callback)(struct fid_profile *fid,
 struct profile {
 	struct fid_profile fid;
 	struct tdm_ep *ep;
-	struct tdm_srx *srx;  /* NULL: the endpoint receives nothing */
-	struct tdm_ep *paths; /* the endpoint with the pairs, or NULL */
+	struct tdm_srx *srx;	/* NULL: the endpoint receives nothing */
+	struct tdm_root *paths; /* has the pairs; or NULL */
 	struct tdm_srx_watch watch;
 	int watching; /* 1: `watch` is on the list of srx */
 	struct {
@@ -128,7 +128,8 @@ static uint64_t count_peers(const struct profile *p)
 
 	for (i = 0; p->paths && i < p->paths->pairs; i++) {
 		/* All indices of an address share one path. */
-		if (!p->paths->pair[i] || tdm_av_lowest(p->paths->av, i) != i)
+		if (!p->paths->pair[i] ||
+		    tdm_av_lowest(p->paths->ep.av, i) != i)
 			continue;
 		tdm_history_path(p->paths, i, &path);
 		n += path.state == TDM_REPORT_IN_USE;
@@ -412,7 +413,7 @@ int tdm_profile_open(struct fid *fid, const char *name, uint64_t flags,
 		return -FI_EOPBADSTATE;
 	}
 	p->srx = ep->srx;
-	p->paths = ep->root ? &ep->root->ep : NULL;
+	p->paths = ep->root;
 	ep->users++;
 	tdm_lock_release(&ep->domain->lock);
 	/* fi_profile_open() finds the object by the place of this member. */

@@ -47,7 +47,7 @@ static int report_path(struct fid_ep *fid, fi_addr_t addr,
 	else if (!tdm_av_has(ep->av, addr))
 		ret = -FI_EINVAL;
 	else
-		tdm_history_path(ep, addr, &path);
+		tdm_history_path(ep->root, addr, &path);
 	tdm_lock_release(&ep->domain->lock);
 	if (ret)
 		return ret;
@@ -79,7 +79,7 @@ int tdm_report_open(struct fid *fid, const char *name, uint64_t flags,
 /* The endpoint and the stream for its lines. */
 struct sheet {
 	FILE *out;
-	struct tdm_ep *ep;
+	struct tdm_root *root;
 	char self[TDM_ADDR_STR_BYTES];
 	size_t peers, shm, tcp;
 };
@@ -164,7 +164,7 @@ static void print_removed(struct sheet *s)
 	struct tdm_report_path path;
 	struct tdm_list *pos;
 
-	tdm_list_for_each(pos, &s->ep->removed) {
+	tdm_list_for_each(pos, &s->root->removed) {
 		const struct tdm_history *l =
 			tdm_list_entry(pos, struct tdm_history, node);
 
@@ -180,14 +180,14 @@ static void print_present(struct sheet *s)
 	struct tdm_addr a;
 	fi_addr_t i;
 
-	if (!s->ep->av)
+	if (!s->root->ep.av)
 		return;
-	for (i = 0; i < tdm_av_end(s->ep->av); i++) {
-		if (tdm_av_addr(s->ep->av, i, &a) ||
-		    tdm_av_lowest(s->ep->av, i) != i)
+	for (i = 0; i < tdm_av_end(s->root->ep.av); i++) {
+		if (tdm_av_addr(s->root->ep.av, i, &a) ||
+		    tdm_av_lowest(s->root->ep.av, i) != i)
 			continue;
-		tdm_history_path(s->ep, i, &path);
-		if (path.path != TDM_REPORT_NONE || tdm_ep_pair_of(s->ep, i))
+		tdm_history_path(s->root, i, &path);
+		if (path.path != TDM_REPORT_NONE || tdm_ep_pair_of(s->root, i))
 			print_path(s, i, &a, &path, 0);
 	}
 }
@@ -199,23 +199,23 @@ static void print_sheet(struct sheet *s, const char *when)
 	begin_line(s);
 	fprintf(s->out, "%zu peers, %zu shm, %zu tcp%s", s->peers, s->shm,
 		s->tcp, when);
-	if (s->ep->lives_lost)
+	if (s->root->lives_lost)
 		fprintf(s->out, "; no memory for the counts of %zu that ended",
-			s->ep->lives_lost);
+			s->root->lives_lost);
 	fputc('\n', s->out);
 }
 
-static void print_report(struct tdm_ep *ep, const char *when)
+static void print_report(struct tdm_root *root, const char *when)
 {
-	struct sheet s = { .ep = ep };
+	struct sheet s = { .root = root };
 	char own[TDM_ADDR_STR_BYTES], *text = NULL;
 	size_t len = 0;
 	int t;
 
 	for (t = 0; t < TDM_TRANSPORTS; t++)
-		tdm_tier[t]->deliver(ep->domain);
+		tdm_tier[t]->deliver(root->ep.domain);
 	snprintf(s.self, sizeof(s.self), "%s",
-		 tdm_addr_text(&ep->root->name, own, sizeof(own)));
+		 tdm_addr_text(&root->name, own, sizeof(own)));
 	s.out = open_memstream(&text, &len);
 	if (!s.out) {
 		s.out = stderr;
@@ -228,9 +228,9 @@ static void print_report(struct tdm_ep *ep, const char *when)
 	free(text);
 }
 
-void tdm_report_print(struct tdm_ep *ep)
+void tdm_report_print(struct tdm_root *root)
 {
-	print_report(ep, "");
+	print_report(root, "");
 }
 
 static void print_domain(struct tdm_domain *d)
@@ -238,7 +238,7 @@ static void print_domain(struct tdm_domain *d)
 	struct tdm_list *pos;
 
 	tdm_list_for_each(pos, &d->roots)
-		print_report(&tdm_list_entry(pos, struct tdm_root, node)->ep,
+		print_report(tdm_list_entry(pos, struct tdm_root, node),
 			     ", not closed");
 }
 

@@ -5,7 +5,7 @@
 
 #include <rdma/fabric.h>
 
-struct tdm_ep;
+struct tdm_root;
 
 /*
  * fi_open_ops(3) of an endpoint, which offers TDM_REPORT_OPS; other names go to
@@ -14,8 +14,8 @@ struct tdm_ep;
 int tdm_report_open(struct fid *fid, const char *name, uint64_t flags,
 		    void **ops, void *context);
 
-/* Print the table of FI_TANDEM_REPORT for @ep on stderr. Lock: held. */
-void tdm_report_print(struct tdm_ep *ep);
+/* Print the table of FI_TANDEM_REPORT for @root on stderr. Lock: held. */
+void tdm_report_print(struct tdm_root *root);
 
 /*
  * Called at the end of the process: prints the table for all endpoints that are

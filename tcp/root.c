@@ -18,6 +18,7 @@
 #include "tcp/option.h"
 #include "tcp/refuse.h"
 #include "tcp/report.h"
+#include "tcp/route.h"
 #include "tcp/tier.h"
 
 struct tdm_root *tdm_root_alloc(struct tdm_domain *domain,
@@ -31,18 +32,21 @@ struct tdm_root *tdm_root_alloc(struct tdm_domain *domain,
 		return NULL;
 	root = tdm_root_of(ep);
 	ep->root = root;
+	root->tiers = &tdm_route_tiers;
+	tdm_backlog_init(&root->backlog);
 	tdm_list_init(&root->av_user.node);
 	root->av_user.changed = tdm_ep_av_changed;
 	root->av_user.removed = tdm_ep_av_removed;
 	root->av_user.ids = tdm_ep_av_ids;
 	tdm_list_init(&root->node);
+	tdm_list_init(&root->removed);
 	root->shm_permitted = tdm_env.shm != TDM_SHM_OFF;
 	return root;
 }
 
 void tdm_root_free(struct tdm_root *root)
 {
-	tdm_ep_free_pairs(&root->ep);
+	tdm_ep_free_pairs(root);
 	if (root->ep.av)
 		tdm_av_detach(root->ep.av, &root->av_user);
 	tdm_ep_free(&root->ep);
@@ -107,16 +111,16 @@ void tdm_root_quit(struct tdm_root *root)
 {
 	if (!root->ep.enabled)
 		return;
-	tdm_backlog_close(&root->ep);
+	tdm_backlog_close(root);
 	if (tdm_env.report)
-		tdm_report_print(&root->ep);
+		tdm_report_print(root);
 	tdm_list_del(&root->node);
 	disable(root);
 }
 
 ssize_t tdm_root_cancel_send(struct tdm_root *root, void *context)
 {
-	ssize_t ret = tdm_backlog_cancel(&root->ep, context);
+	ssize_t ret = tdm_backlog_cancel(root, context);
 	int t;
 
 	for (t = 0; ret == -FI_ENOENT && t < TDM_TRANSPORTS; t++)
@@ -131,6 +135,6 @@ ssize_t tdm_root_tx_left(const struct tdm_root *root)
 
 	for (t = 0; t < TDM_TRANSPORTS; t++)
 		left = tdm_min(left, tdm_tier[t]->tx_left(&root->ep));
-	left -= tdm_min(left, root->ep.backlog.counted);
+	left -= tdm_min(left, root->backlog.counted);
 	return (ssize_t)tdm_min(left, SSIZE_MAX);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The root of an endpoint: what an endpoint has that is at an address, be it
- * one of fi_endpoint(3) or a scalable one. The name, the keys, the bindings to the AV and the event queue. It is there once: the contexts of
+ * one of fi_endpoint(3) or a scalable one. Both transports, the pairs, the name,
+ * the bindings to the AV and the event queue. It is there once: the contexts of
  * a scalable endpoint and the aliases of either have none of this, and lead to
  * it by tdm_ep.root.
  *
@@ -13,17 +14,33 @@
 #ifndef TDM_TCP_ROOT_H
 #define TDM_TCP_ROOT_H
 
+#include "tcp/backlog.h"
 #include "tcp/ep.h"
+#include "tcp/history.h"
+#include "tcp/pairs.h"
+#include "tcp/wire/wire.h"
 
 struct tdm_root {
 	struct tdm_ep ep;
 
+	/* Read by every transfer; with ep.fast_pairs. */
+	struct tdm_pair **pair; /* pair[pairs], by fi_addr; NULL: none yet */
+	struct fid_ep *local;	/* the peer's endpoint, or NULL */
+
+	size_t pairs;
+	struct tdm_tcp *tcp;
+	struct tdm_backlog backlog;
+	const struct tdm_tiers *tiers; /* how pairs agree on a path: pair.h */
 	struct tdm_addr name; /* once enabled; before, address to bind to */
 	struct tdm_auth_keys *keys; /* once enabled; NULL: no keys are needed */
 	struct tdm_av_user av_user; /* the binding to ep.av */
 	struct tdm_eq *eq;	    /* or NULL */
 	struct tdm_list node;	    /* domain->roots; enabled only */
 	int shm_permitted;	    /* FI_OPT_SHARED_MEMORY_PERMITTED */
+	uint8_t local_why;  /* enum tdm_reason, if enabled without `local` */
+	size_t local_pairs; /* part of domain->local_pairs */
+	struct tdm_list removed; /* struct tdm_history, for FI_TANDEM_REPORT */
+	size_t lives_lost;	 /* without memory for their counts */
 };
 
 /* Returns @ep as the root that it is: its kind has transports. */

@@ -25,7 +25,7 @@
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE |  \
 	 TDM_LEVELS | TDM_DEFERRED)
 
-static ssize_t rma_local(struct tdm_ep *ep, fi_addr_t to,
+static ssize_t rma_local(struct tdm_root *root, fi_addr_t to,
 			 const struct tdm_xfer *x)
 {
 	struct fi_rma_iov where[TDM_RMA_IOV_LIMIT];
@@ -40,8 +40,8 @@ static ssize_t rma_local(struct tdm_ep *ep, fi_addr_t to,
 	};
 
 	return x->flags & FI_READ ?
-		       fi_readmsg(ep->local, &msg, x->flags & LOCAL_FLAGS) :
-		       fi_writemsg(ep->local, &msg, x->flags & LOCAL_FLAGS);
+		       fi_readmsg(root->local, &msg, x->flags & LOCAL_FLAGS) :
+		       fi_writemsg(root->local, &msg, x->flags & LOCAL_FLAGS);
 }
 
 /*
@@ -63,7 +63,7 @@ static size_t iocs(struct fi_ioc *ioc, const struct tdm_amo_call *c,
 	return n;
 }
 
-static ssize_t amo_local(struct tdm_ep *ep, fi_addr_t to,
+static ssize_t amo_local(struct tdm_root *root, fi_addr_t to,
 			 const struct tdm_xfer *x)
 {
 	const struct tdm_amo_call *c = x->amo;
@@ -86,12 +86,12 @@ static ssize_t amo_local(struct tdm_ep *ep, fi_addr_t to,
 	uint64_t flags = x->flags & LOCAL_FLAGS;
 
 	if (c->amo.kind == TDM_AMO_BASE)
-		return fi_atomicmsg(ep->local, &msg, flags);
+		return fi_atomicmsg(root->local, &msg, flags);
 	n = iocs(back, c, c->result, c->result_count, 0);
 	if (c->amo.kind == TDM_AMO_FETCH)
-		return fi_fetch_atomicmsg(ep->local, &msg, back, NULL, n,
+		return fi_fetch_atomicmsg(root->local, &msg, back, NULL, n,
 					  flags);
-	return fi_compare_atomicmsg(ep->local, &msg, compare, NULL,
+	return fi_compare_atomicmsg(root->local, &msg, compare, NULL,
 				    iocs(compare, c, x->iov, x->count,
 					 first ? c->bytes : 0),
 				    back, NULL, n, flags);
@@ -110,7 +110,7 @@ static int is_inject(const struct tdm_xfer *x)
  * Send @x by the peer provider's endpoint. @to: the address in the peer's AV,
  * with a receive context or without.
  */
-static ssize_t send_local(struct tdm_ep *ep, fi_addr_t to,
+static ssize_t send_local(struct tdm_root *root, fi_addr_t to,
 			  const struct tdm_xfer *x)
 {
 	struct fi_msg_tagged tagged;
@@ -118,9 +118,9 @@ static ssize_t send_local(struct tdm_ep *ep, fi_addr_t to,
 
 	if (is_inject(x))
 		return x->flags & FI_TAGGED ?
-			       fi_tinject(ep->local, x->iov->iov_base, x->len,
+			       fi_tinject(root->local, x->iov->iov_base, x->len,
 					  to, x->tag) :
-			       fi_inject(ep->local, x->iov->iov_base, x->len,
+			       fi_inject(root->local, x->iov->iov_base, x->len,
 					 to);
 	if (x->flags & FI_TAGGED) {
 		tagged.msg_iov = x->iov;
@@ -131,54 +131,56 @@ static ssize_t send_local(struct tdm_ep *ep, fi_addr_t to,
 		tagged.ignore = 0;
 		tagged.context = x->context;
 		tagged.data = x->data;
-		return fi_tsendmsg(ep->local, &tagged, x->flags & LOCAL_FLAGS);
+		return fi_tsendmsg(root->local, &tagged,
+				   x->flags & LOCAL_FLAGS);
 	}
 	if (tdm_unlikely(x->flags & TDM_ONE_SIDED))
-		return x->flags & FI_RMA ? rma_local(ep, to, x) :
-					   amo_local(ep, to, x);
+		return x->flags & FI_RMA ? rma_local(root, to, x) :
+					   amo_local(root, to, x);
 	msg.msg_iov = x->iov;
 	msg.desc = NULL;
 	msg.iov_count = x->count;
 	msg.addr = to;
 	msg.context = x->context;
 	msg.data = x->data;
-	return fi_sendmsg(ep->local, &msg, x->flags & LOCAL_FLAGS);
+	return fi_sendmsg(root->local, &msg, x->flags & LOCAL_FLAGS);
 }
 
 /*
  * Returns the address of @p in the peer provider's AV, with the receive context
  * and group of @x.
  */
-static fi_addr_t local_addr(const struct tdm_ep *ep, const struct tdm_pair *p,
-			    const struct tdm_xfer *x)
+static fi_addr_t local_addr(const struct tdm_root *root,
+			    const struct tdm_pair *p, const struct tdm_xfer *x)
 {
 	int bits;
 
 	if (!(x->flags & TDM_TO_CTX) || p->local == FI_ADDR_NOTAVAIL)
 		return p->local;
-	bits = tdm_av_space(ep->av)->ctx_bits;
+	bits = tdm_av_space(root->ep.av)->ctx_bits;
 	return fi_group_addr(x->rx_ctx ? fi_rx_addr(p->local, x->rx_ctx, bits) :
 					 p->local,
 			     x->group);
 }
 
-static fi_addr_t candidate(const struct tdm_ep *ep, fi_addr_t addr)
+static fi_addr_t candidate(const struct tdm_root *root, fi_addr_t addr)
 {
-	return tdm_av_local(ep->av, addr);
+	return tdm_av_local(root->ep.av, addr);
 }
 
-static ssize_t send_candidate(struct tdm_ep *ep, struct tdm_pair *p,
+static ssize_t send_candidate(struct tdm_root *root, struct tdm_pair *p,
 			      const struct tdm_xfer *x)
 {
-	return send_local(ep, local_addr(ep, p, x), x);
+	return send_local(root, local_addr(root, p, x), x);
 }
 
-static struct tdm_conn *conn_to(struct tdm_ep *ep, fi_addr_t addr)
+static struct tdm_conn *conn_to(struct tdm_root *root, fi_addr_t addr)
 {
 	struct tdm_addr a;
 
-	return tdm_av_addr(ep->av, addr, &a) ? NULL :
-					       tdm_conn_get(ep->tcp, &a, addr);
+	return tdm_av_addr(root->ep.av, addr, &a) ?
+		       NULL :
+		       tdm_conn_get(root->tcp, &a, addr);
 }
 
 const struct tdm_tiers tdm_route_tiers = {
@@ -196,18 +198,19 @@ static inline int is_local(const struct tdm_pair *p)
 }
 
 /* Queue @x until a path is agreed. */
-static tdm_noinline ssize_t send_later(struct tdm_ep *ep, struct tdm_pair *p,
+static tdm_noinline ssize_t send_later(struct tdm_root *root,
+				       struct tdm_pair *p,
 				       const struct tdm_xfer *x)
 {
-	ssize_t ret = p->queue ? -FI_EAGAIN : tdm_pair_agree(ep, p, x);
+	ssize_t ret = p->queue ? -FI_EAGAIN : tdm_pair_agree(root, p, x);
 
 	if (ret != -FI_EAGAIN ||
 	    (p->path != TDM_PATH_UNKNOWN && p->path != TDM_PATH_QUEUED))
 		return ret;
-	return tdm_backlog_add(ep, p, x);
+	return tdm_backlog_add(root, p, x);
 }
 
-typedef ssize_t (*send_fn)(struct tdm_ep *ep, struct tdm_pair *p,
+typedef ssize_t (*send_fn)(struct tdm_root *root, struct tdm_pair *p,
 			   const struct tdm_xfer *x);
 
 /*
@@ -215,51 +218,53 @@ typedef ssize_t (*send_fn)(struct tdm_ep *ep, struct tdm_pair *p,
  * session turns out to have ended. @to: p->local, or that with the receive
  * context and the group of @x (local_addr()).
  */
-static tdm_always_inline ssize_t send_by(struct tdm_ep *ep, struct tdm_pair *p,
-					 fi_addr_t to, const struct tdm_xfer *x,
+static tdm_always_inline ssize_t send_by(struct tdm_root *root,
+					 struct tdm_pair *p, fi_addr_t to,
+					 const struct tdm_xfer *x,
 					 send_fn other)
 {
 	ssize_t ret;
 
 	if (tdm_likely(is_local(p)))
-		ret = send_local(ep, to, x);
+		ret = send_local(root, to, x);
 	else if (p->path == TDM_PATH_REMOTE)
 		return tdm_tx_send(p->conn, x);
 	else
-		return other(ep, p, x);
+		return other(root, p, x);
 	if (tdm_likely(ret != -FI_ECONNREFUSED && ret != -FI_EHOSTUNREACH))
 		return ret;
 	tdm_pair_detached(p, ret);
-	return other(ep, p, x);
+	return other(root, p, x);
 }
 
-static inline ssize_t send_to(struct tdm_ep *ep, struct tdm_pair *p,
+static inline ssize_t send_to(struct tdm_root *root, struct tdm_pair *p,
 			      fi_addr_t to, const struct tdm_xfer *x)
 {
-	return send_by(ep, p, to, x, send_later);
+	return send_by(root, p, to, x, send_later);
 }
 
-ssize_t tdm_route_offer(struct tdm_ep *ep, struct tdm_pair *p,
+ssize_t tdm_route_offer(struct tdm_root *root, struct tdm_pair *p,
 			const struct tdm_xfer *x)
 {
-	return send_by(ep, p, local_addr(ep, p, x), x, tdm_pair_agree);
+	return send_by(root, p, local_addr(root, p, x), x, tdm_pair_agree);
 }
 
 /*
  * Returns the pair for @x, made if need be; NULL: an error. Out: *@named, a
  * copy of @x with receive context and group taken from its address.
  */
-static struct tdm_pair *find_pair(struct tdm_ep *ep, const struct tdm_xfer *x,
+static struct tdm_pair *find_pair(struct tdm_root *root,
+				  const struct tdm_xfer *x,
 				  struct tdm_xfer *named)
 {
-	const struct tdm_space *space = tdm_av_space(ep->av);
+	const struct tdm_space *space = tdm_av_space(root->ep.av);
 	struct tdm_place place;
 
 	*named = *x;
 	if (x->addr == FI_ADDR_UNSPEC ||
-	    (!(ep->rx_space & TDM_IN_SPACE) &&
+	    (!(root->ep.rx_space & TDM_IN_SPACE) &&
 	     !(space->ctx_bits && x->addr >> (64 - space->ctx_bits))))
-		return tdm_ep_pair(ep, x->addr);
+		return tdm_ep_pair(root, x->addr);
 	if (tdm_space_split(space, x->addr, &place) ||
 	    place.ctx >= TDM_CTX_MOST)
 		return NULL;
@@ -268,12 +273,12 @@ static struct tdm_pair *find_pair(struct tdm_ep *ep, const struct tdm_xfer *x,
 	/* fi_av(3): only messages have groups. */
 	named->group = x->flags & TDM_ONE_SIDED ? 0 : place.group;
 	named->addr = place.addr;
-	return tdm_ep_pair(ep, place.addr);
+	return tdm_ep_pair(root, place.addr);
 }
 
-static ssize_t no_pair(const struct tdm_ep *ep, fi_addr_t addr)
+static ssize_t no_pair(const struct tdm_root *root, fi_addr_t addr)
 {
-	return tdm_av_has(ep->av, addr) && tdm_ep_key_ok(ep->root, addr) ?
+	return tdm_av_has(root->ep.av, addr) && tdm_ep_key_ok(root, addr) ?
 		       -FI_ENOMEM :
 		       -FI_EINVAL;
 }
@@ -285,6 +290,7 @@ static ssize_t no_pair(const struct tdm_ep *ep, fi_addr_t addr)
  */
 static ssize_t send_first(struct tdm_ep *ep, const struct tdm_xfer *x)
 {
+	struct tdm_root *root = ep->root;
 	struct tdm_xfer named;
 	struct tdm_pair *p;
 
@@ -293,23 +299,26 @@ static ssize_t send_first(struct tdm_ep *ep, const struct tdm_xfer *x)
 	/* A removal would end queued sends while their list is being walked. */
 	if (!ep->domain->in_retry)
 		tdm_av_follow(ep->av);
-	p = find_pair(ep, x, &named);
-	return p ? send_to(ep, p, local_addr(ep, p, &named), &named) :
-		   no_pair(ep, named.addr);
+	p = find_pair(root, x, &named);
+	return p ? send_to(root, p, local_addr(root, p, &named), &named) :
+		   no_pair(root, named.addr);
 }
 
-/* Returns the pair of @addr, or NULL: call send_first(). */
-static inline struct tdm_pair *pair_at(const struct tdm_ep *ep, fi_addr_t addr)
+/*
+ * Returns the pair of @addr, and so @ep is a root; or NULL: call send_first().
+ */
+static inline struct tdm_pair *pair_at(struct tdm_ep *ep, fi_addr_t addr)
 {
-	return addr < ep->fast_pairs ? ep->pair[addr] : NULL;
+	return addr < ep->fast_pairs ? tdm_root_of(ep)->pair[addr] : NULL;
 }
 
 static inline ssize_t send_locked(struct tdm_ep *ep, const struct tdm_xfer *x)
 {
 	struct tdm_pair *p = pair_at(ep, x->addr);
 
-	return tdm_likely(p != NULL) ? send_to(ep, p, p->local, x) :
-				       send_first(ep, x);
+	return tdm_likely(p != NULL) ?
+		       send_to(tdm_root_of(ep), p, p->local, x) :
+		       send_first(ep, x);
 }
 
 /*
@@ -333,8 +342,9 @@ ssize_t tdm_route_keep(struct tdm_ep *ep, const struct tdm_xfer *x)
 	 */
 	if (tdm_likely(ret != -FI_EAGAIN || ep->kind->send))
 		return ret;
-	p = find_pair(ep, x, &named);
-	return p ? tdm_backlog_add(ep, p, &named) : no_pair(ep, named.addr);
+	p = find_pair(ep->root, x, &named);
+	return p ? tdm_backlog_add(ep->root, p, &named) :
+		   no_pair(ep->root, named.addr);
 }
 
 ssize_t tdm_route_due(struct tdm_ep *ep, const struct tdm_xfer *x)
@@ -406,13 +416,16 @@ ssize_t tdm_route_inject(struct tdm_ep *ep, uint64_t flags, const void *buf,
 {
 	ssize_t ret = -FI_EHOSTUNREACH;
 	const struct tdm_pair *p;
+	struct fid_ep *local;
 
 	tdm_lock_acquire(&ep->domain->lock);
 	p = pair_at(ep, to);
-	if (tdm_likely(p && is_local(p)))
+	if (tdm_likely(p && is_local(p))) {
+		local = tdm_root_of(ep)->local;
 		ret = flags & FI_TAGGED ?
-			      fi_tinject(ep->local, buf, len, p->local, tag) :
-			      fi_inject(ep->local, buf, len, p->local);
+			      fi_tinject(local, buf, len, p->local, tag) :
+			      fi_inject(local, buf, len, p->local);
+	}
 	if (tdm_unlikely(ret))
 		return ret == -FI_EAGAIN ?
 			       retry_later(ep->domain) :

@@ -14,6 +14,7 @@
 
 struct tdm_ep;
 struct tdm_pair;
+struct tdm_root;
 struct tdm_tiers;
 struct tdm_xfer;
 
@@ -59,7 +60,7 @@ ssize_t tdm_route_due(struct tdm_ep *ep, const struct tdm_xfer *x);
  * of the agreement on one. Returns as tdm_route_send(), and -FI_EAGAIN while
  * there is no path.
  */
-ssize_t tdm_route_offer(struct tdm_ep *ep, struct tdm_pair *p,
+ssize_t tdm_route_offer(struct tdm_root *root, struct tdm_pair *p,
 			const struct tdm_xfer *x);
 
 #endif /* TDM_TCP_ROUTE_H */

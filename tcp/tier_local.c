@@ -3,7 +3,7 @@
  * The shared-memory peer as one of the two transports of struct tdm_tier_ops.
  * It imports the owner's objects through the link (peer/link.h), and has an
  * endpoint of its own for each of the owner's. Without shared memory d->link or
- * ep->local is NULL: TCP carries all messages, and the calls here do nothing.
+ * ep->root->local is NULL: TCP carries all messages, and the calls here do nothing.
  *
  * Composition root of the two transports: the embedded peer is handed to the
  * link here and nowhere else.
@@ -107,23 +107,23 @@ static void try_open(struct tdm_ep *ep)
 	int ret;
 
 	memcpy(attr.rma_cntr, ep->rma_cntr, sizeof(attr.rma_cntr));
-	ep->local_why = TDM_REASON_DISABLED;
+	ep->root->local_why = TDM_REASON_DISABLED;
 	if (!ep->root->shm_permitted)
 		return;
-	ep->local_why = TDM_REASON_RESOURCE;
+	ep->root->local_why = TDM_REASON_RESOURCE;
 	if (!ep->domain->link || !attr.av)
 		return;
-	ret = tdm_link_ep_open(ep->domain->link, &attr, &ep->local);
+	ret = tdm_link_ep_open(ep->domain->link, &attr, &ep->root->local);
 	if (!ret)
 		return;
-	ep->local = NULL;
-	tdm_ep_no_local(ep, ret);
+	ep->root->local = NULL;
+	tdm_ep_no_local(ep->root, ret);
 }
 
 static int open_local(struct tdm_ep *ep)
 {
 	try_open(ep);
-	if (ep->local || tdm_env.shm != TDM_SHM_ONLY)
+	if (ep->root->local || tdm_env.shm != TDM_SHM_ONLY)
 		return 0;
 	return tdm_refuse_call(-FI_ENODEV, "fi_enable",
 			       "no shared memory, which "
@@ -142,28 +142,32 @@ static int listen_local(struct tdm_ep *ep)
 
 static void close_local(struct tdm_ep *ep)
 {
-	if (ep->local)
-		tdm_link_ep_close(ep->domain->link, ep->local);
-	ep->local = NULL;
-	ep->domain->local_pairs -= ep->local_pairs;
-	ep->local_pairs = 0;
+	if (ep->root->local)
+		tdm_link_ep_close(ep->domain->link, ep->root->local);
+	ep->root->local = NULL;
+	ep->domain->local_pairs -= ep->root->local_pairs;
+	ep->root->local_pairs = 0;
 }
 
 static ssize_t cancel(struct tdm_ep *ep, void *context)
 {
-	return ep->local ? fi_cancel(&ep->local->fid, context) : -FI_ENOENT;
+	return ep->root->local ? fi_cancel(&ep->root->local->fid, context) :
+				 -FI_ENOENT;
 }
 
 /* Called through the table, since the function is deprecated. */
 static size_t tx_left(const struct tdm_ep *ep)
 {
-	return ep->local ? (size_t)ep->local->ops->tx_size_left(ep->local) :
-			   SIZE_MAX;
+	return ep->root->local ? (size_t)ep->root->local->ops->tx_size_left(
+					 ep->root->local) :
+				 SIZE_MAX;
 }
 
 static int bind_cntr(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
 {
-	return ep->local ? tdm_link_ep_bind_cntr(ep->local, cntr, flags) : 0;
+	return ep->root->local ?
+		       tdm_link_ep_bind_cntr(ep->root->local, cntr, flags) :
+		       0;
 }
 
 /*
@@ -204,13 +208,14 @@ static int session(struct tdm_ep *ep, fi_addr_t addr,
 	struct tdm_report_ops *ops;
 	fi_addr_t local;
 
-	if (!ep->local)
+	if (!ep->root->local)
 		return -FI_ENODATA;
 	local = tdm_av_local_known(ep->av, addr);
 	if (local == FI_ADDR_NOTAVAIL ||
-	    fi_open_ops(&ep->local->fid, TDM_REPORT_OPS, 0, (void **)&ops,
+	    fi_open_ops(&ep->root->local->fid, TDM_REPORT_OPS, 0, (void **)&ops,
 			NULL) ||
-	    ops->path(ep->local, local, &path) || path.path != TDM_REPORT_SHM)
+	    ops->path(ep->root->local, local, &path) ||
+	    path.path != TDM_REPORT_SHM)
 		return -FI_ENODATA;
 	out->path = TDM_REPORT_SHM;
 	out->reason = TDM_REASON_NONE;

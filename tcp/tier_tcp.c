@@ -30,7 +30,7 @@ static int arm(struct tdm_domain *d)
 
 	tdm_list_for_each(pos, &d->roots) {
 		ret = tdm_tcp_arm(
-			tdm_list_entry(pos, struct tdm_root, node)->ep.tcp);
+			tdm_list_entry(pos, struct tdm_root, node)->tcp);
 		if (ret)
 			return ret;
 	}
@@ -97,35 +97,35 @@ static int open_tcp(struct tdm_ep *ep)
 		.lost = tdm_ep_lost,
 		.taken = tdm_ep_taken,
 		.crowded = tdm_ep_crowded,
-		.arg = ep,
+		.arg = ep->root,
 	};
 	int ret;
 
 	tdm_ep_done(ep, TDM_TRANSPORT_TCP, &attr.done);
-	ret = tdm_tcp_open(&attr, &ep->tcp);
-	return ret ? ret : tdm_tcp_bind(ep->tcp, &ep->root->name);
+	ret = tdm_tcp_open(&attr, &ep->root->tcp);
+	return ret ? ret : tdm_tcp_bind(ep->root->tcp, &ep->root->name);
 }
 
 static int listen_tcp(struct tdm_ep *ep)
 {
-	return tdm_tcp_listen(ep->tcp);
+	return tdm_tcp_listen(ep->root->tcp);
 }
 
 static void close_tcp(struct tdm_ep *ep)
 {
-	if (ep->tcp)
-		tdm_tcp_close(ep->tcp);
-	ep->tcp = NULL;
+	if (ep->root->tcp)
+		tdm_tcp_close(ep->root->tcp);
+	ep->root->tcp = NULL;
 }
 
 static ssize_t cancel(struct tdm_ep *ep, void *context)
 {
-	return tdm_tx_cancel(ep->tcp, context);
+	return tdm_tx_cancel(ep->root->tcp, context);
 }
 
 static size_t tx_left(const struct tdm_ep *ep)
 {
-	return tdm_tcp_tx_left(ep->tcp);
+	return tdm_tcp_tx_left(ep->root->tcp);
 }
 
 /* Nothing to do: rebound() passes on the new export. */
@@ -141,16 +141,16 @@ static void rebound(struct tdm_ep *ep)
 {
 	struct tdm_done done;
 
-	if (!ep->tcp)
+	if (!ep->root->tcp)
 		return;
 	tdm_ep_done(ep, TDM_TRANSPORT_TCP, &done);
-	tdm_tcp_set_done(ep->tcp, &done);
+	tdm_tcp_set_done(ep->root->tcp, &done);
 }
 
 static void resolve(struct tdm_ep *ep, int moved)
 {
-	if (ep->tcp)
-		tdm_tcp_resolve(ep->tcp, moved);
+	if (ep->root->tcp)
+		tdm_tcp_resolve(ep->root->tcp, moved);
 }
 
 /* A probe has no session to keep. */
@@ -159,7 +159,7 @@ static void forget(struct tdm_ep *ep, const struct tdm_pair *p, fi_addr_t addr)
 	if (p->conn && p->agreed != TDM_PATH_REMOTE)
 		tdm_conn_drop(p->conn);
 	else if (p->conn)
-		tdm_tcp_forget(ep->tcp, addr);
+		tdm_tcp_forget(ep->root->tcp, addr);
 }
 
 /*
@@ -174,8 +174,8 @@ live_conn(struct tdm_ep *ep, const struct tdm_pair *p, fi_addr_t addr)
 	const struct tdm_conn *conn = p ? p->conn : NULL;
 	struct tdm_addr a;
 
-	if (!conn && ep->tcp && !tdm_av_addr(ep->av, addr, &a))
-		conn = tdm_conn_find(ep->tcp, &a);
+	if (!conn && ep->root->tcp && !tdm_av_addr(ep->av, addr, &a))
+		conn = tdm_conn_find(ep->root->tcp, &a);
 	if (!conn || tdm_conn_agreed(conn))
 		return conn;
 	return p && p->agreed == TDM_PATH_REMOTE && !p->history ? conn : NULL;
@@ -184,7 +184,7 @@ live_conn(struct tdm_ep *ep, const struct tdm_pair *p, fi_addr_t addr)
 static int session(struct tdm_ep *ep, fi_addr_t addr,
 		   struct tdm_report_path *out)
 {
-	const struct tdm_pair *p = tdm_ep_pair_of(ep, addr);
+	const struct tdm_pair *p = tdm_ep_pair_of(ep->root, addr);
 	const struct tdm_conn *conn = live_conn(ep, p, addr);
 
 	if (!conn)

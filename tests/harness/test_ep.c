@@ -34,7 +34,7 @@ static const struct tdm_ep_kind kind = {
 	.has_transports = 1,
 };
 
-struct tdm_ep *tdt_ep_new(void)
+struct tdm_root *tdt_ep_new(void)
 {
 	struct tdm_domain *d = domain_new();
 	struct tdm_root *root;
@@ -44,15 +44,15 @@ struct tdm_ep *tdt_ep_new(void)
 	root = tdm_root_alloc(d, d->info, &kind, NULL);
 	if (!root)
 		domain_free(d);
-	return root ? &root->ep : NULL;
+	return root;
 }
 
-void tdt_ep_free(struct tdm_ep *ep)
+void tdt_ep_free(struct tdm_root *root)
 {
-	struct tdm_domain *d = ep->domain;
+	struct tdm_domain *d = root->ep.domain;
 
 	tdm_lock_acquire(&d->lock);
-	tdm_root_free(ep->root);
+	tdm_root_free(root);
 	tdm_lock_release(&d->lock);
 	domain_free(d);
 }

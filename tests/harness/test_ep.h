@@ -11,13 +11,13 @@
 extern "C" {
 #endif
 
-struct tdm_ep;
+struct tdm_root;
 
 /* NULL: out of memory. */
-struct tdm_ep *tdt_ep_new(void);
+struct tdm_root *tdt_ep_new(void);
 
-/* Free @ep, its pairs and its domain. */
-void tdt_ep_free(struct tdm_ep *ep);
+/* Free @root, its pairs and its domain. */
+void tdt_ep_free(struct tdm_root *root);
 
 #ifdef __cplusplus
 }

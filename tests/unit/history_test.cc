@@ -15,9 +15,9 @@
 #include "tests/harness/test_ep.h"
 
 extern "C" {
-#include "tcp/ep.h"
 #include "tcp/history.h"
 #include "tcp/report.h"
+#include "tcp/root.h"
 }
 
 namespace
@@ -26,13 +26,13 @@ namespace
 class HistoryTest : public testing::Test
 {
 protected:
-	struct tdm_ep *ep = nullptr;
+	struct tdm_root *root = nullptr;
 	struct tdm_pair *pair = nullptr;
 
 	void SetUp() override
 	{
-		ep = tdt_ep_new();
-		ASSERT_NE(nullptr, ep);
+		root = tdt_ep_new();
+		ASSERT_NE(nullptr, root);
 		pair = tdm_pair_new();
 		ASSERT_NE(nullptr, pair);
 	}
@@ -41,7 +41,7 @@ protected:
 	{
 		free(pair->history);
 		free(pair);
-		tdt_ep_free(ep);
+		tdt_ep_free(root);
 	}
 
 	void end_life(bool memory)
@@ -52,14 +52,14 @@ protected:
 		event.err = FI_ESHUTDOWN;
 		event.tx_msgs = 3;
 		tdt_alloc_fail(!memory, 1);
-		tdm_history_end_local(ep, pair, &event);
+		tdm_history_end_local(root, pair, &event);
 		tdt_alloc_stop();
 	}
 
 	std::string report()
 	{
 		testing::internal::CaptureStderr();
-		tdm_report_print(ep);
+		tdm_report_print(root);
 		return testing::internal::GetCapturedStderr();
 	}
 };
@@ -79,7 +79,7 @@ TEST_F(HistoryTest, WithoutMemoryTheReportSaysSo)
 	end_life(true);
 	ASSERT_NE(nullptr, pair->history);
 	EXPECT_EQ(3u, pair->history->shm.tx_msgs);
-	EXPECT_EQ(2u, ep->lives_lost);
+	EXPECT_EQ(2u, root->lives_lost);
 }
 
 TEST_F(HistoryTest, WithMemoryItSaysNothing)

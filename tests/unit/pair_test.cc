@@ -13,7 +13,7 @@
 
 extern "C" {
 #include "tcp/backlog.h"
-#include "tcp/ep.h"
+#include "tcp/root.h"
 #include "tcp/wire/tcp.h"
 }
 
@@ -35,16 +35,16 @@ struct Transports {
 } *now;
 
 const struct tdm_tiers mock = {
-	[](const struct tdm_ep *, fi_addr_t addr) {
+	[](const struct tdm_root *, fi_addr_t addr) {
 		EXPECT_EQ(INDEX, addr);
 		return now->local;
 	},
-	[](struct tdm_ep *, struct tdm_pair *p, const struct tdm_xfer *) {
+	[](struct tdm_root *, struct tdm_pair *p, const struct tdm_xfer *) {
 		EXPECT_EQ(AT_PEER, p->local);
 		now->asked.push_back("attach");
 		return now->attach;
 	},
-	[](struct tdm_ep *, fi_addr_t addr) {
+	[](struct tdm_root *, fi_addr_t addr) {
 		EXPECT_EQ(INDEX, addr);
 		return now->memory ? &now->conn : nullptr;
 	},
@@ -71,7 +71,7 @@ class Agreement : public ::testing::Test
 protected:
 	Transports transports;
 	struct tdm_env saved = tdm_env;
-	struct tdm_ep *ep = nullptr;
+	struct tdm_root *root = nullptr;
 	struct tdm_xfer x = {};
 	struct fid_ep peer = {};
 	struct tdm_pair *p = nullptr;
@@ -79,10 +79,10 @@ protected:
 	void SetUp() override
 	{
 		now = &transports;
-		ep = tdt_ep_new();
-		ASSERT_NE(nullptr, ep);
-		ep->tiers = &mock;
-		ep->local = &peer;
+		root = tdt_ep_new();
+		ASSERT_NE(nullptr, root);
+		root->tiers = &mock;
+		root->local = &peer;
 		x.addr = INDEX;
 		p = tdm_pair_new();
 		ASSERT_NE(nullptr, p);
@@ -92,13 +92,13 @@ protected:
 	{
 		tdm_env = saved;
 		free(p);
-		tdt_ep_free(ep);
+		tdt_ep_free(root);
 	}
 
 	ssize_t agree()
 	{
 		now->asked.clear();
-		return tdm_pair_agree(ep, p, &x);
+		return tdm_pair_agree(root, p, &x);
 	}
 
 	void expect(enum tdm_path path, enum tdm_reason reason)
@@ -134,8 +134,8 @@ TEST_F(Agreement, AnAddressOfAnotherHostIsRemoteAtOnce)
 
 TEST_F(Agreement, WithoutSharedMemoryItIsRemoteForTheEndpointsReason)
 {
-	ep->local = nullptr;
-	ep->local_why = TDM_REASON_DISABLED;
+	root->local = nullptr;
+	root->local_why = TDM_REASON_DISABLED;
 	EXPECT_EQ(0, agree());
 	EXPECT_EQ(Asked({ "tcp" }), now->asked);
 	expect(TDM_PATH_REMOTE, TDM_REASON_DISABLED);
@@ -248,7 +248,7 @@ TEST_F(Agreement, ADetachedPairProbesWhenNobodyListens)
 TEST_F(Agreement, AHeldPairKeepsWhatIsAgreedMeanwhile)
 {
 	tdm_pair_hold(p);
-	tdm_pair_attached(ep, p);
+	tdm_pair_attached(root, p);
 	EXPECT_EQ(TDM_PATH_QUEUED, p->path);
 	EXPECT_EQ(TDM_PATH_LOCAL, p->agreed);
 	tdm_pair_lost(p);
@@ -266,7 +266,7 @@ TEST_F(Agreement, AnIllegalStepStops)
 {
 	p->conn = &now->conn;
 	tdm_pair_connected(p);
-	EXPECT_DEATH(tdm_pair_attached(ep, p), "");
+	EXPECT_DEATH(tdm_pair_attached(root, p), "");
 }
 #endif
 
