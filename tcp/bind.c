@@ -126,7 +126,7 @@ static void renew_done(struct tdm_ep *ep)
 	int t;
 
 	for (t = 0; ep->kind->has_transports && t < TDM_TRANSPORTS; t++)
-		tdm_tier[t]->rebound(ep);
+		tdm_tier[t]->rebound(ep->root);
 	ep->rx_side->rebound(ep);
 }
 
@@ -147,7 +147,7 @@ static int tell_tiers(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
 	if (!ep->kind->has_transports)
 		return 0;
 	for (t = 0; !ret && t < TDM_TRANSPORTS; t++)
-		ret = tdm_tier[t]->bind_cntr(ep, cntr, flags);
+		ret = tdm_tier[t]->bind_cntr(ep->root, cntr, flags);
 	return ret;
 }
 

@@ -177,7 +177,7 @@ void tdm_history_path(struct tdm_root *root, fi_addr_t addr,
 	/* A session by shared memory counts before a connection that it ends. */
 	for (t = TDM_TRANSPORTS; ret && t-- > 0;) {
 		memset(&now, 0, sizeof(now));
-		ret = tdm_tier[t]->session(&root->ep, addr, &now);
+		ret = tdm_tier[t]->session(root, addr, &now);
 	}
 	if (!ret)
 		in_use(out, &now);

@@ -109,7 +109,7 @@ void tdm_ep_av_changed(struct tdm_av_user *user, int moved)
 	int t;
 
 	for (t = 0; t < TDM_TRANSPORTS; t++)
-		tdm_tier[t]->resolve(&root->ep, moved);
+		tdm_tier[t]->resolve(root, moved);
 }
 
 void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
@@ -138,7 +138,7 @@ void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
 	if (--p->refs)
 		return;
 	for (t = 0; t < TDM_TRANSPORTS; t++)
-		tdm_tier[t]->forget(&root->ep, p, addr);
+		tdm_tier[t]->forget(root, p, addr);
 	free(p);
 }
 

@@ -58,9 +58,9 @@ static int open_tiers(struct tdm_root *root)
 	int ret = 0, t;
 
 	for (t = 0; !ret && t < TDM_TRANSPORTS; t++)
-		ret = tdm_tier[t]->open(&root->ep);
+		ret = tdm_tier[t]->open(root);
 	for (t = 0; !ret && t < TDM_TRANSPORTS; t++)
-		ret = tdm_tier[t]->listen(&root->ep);
+		ret = tdm_tier[t]->listen(root);
 	return ret;
 }
 
@@ -71,7 +71,7 @@ static void disable(struct tdm_root *root)
 
 	root->ep.rx_side->flush(&root->ep);
 	for (t = TDM_TRANSPORTS; t-- > 0;)
-		tdm_tier[t]->close(&root->ep);
+		tdm_tier[t]->close(root);
 	tdm_ep_give_keys(root);
 }
 
@@ -124,7 +124,7 @@ ssize_t tdm_root_cancel_send(struct tdm_root *root, void *context)
 	int t;
 
 	for (t = 0; ret == -FI_ENOENT && t < TDM_TRANSPORTS; t++)
-		ret = tdm_tier[t]->cancel(&root->ep, context);
+		ret = tdm_tier[t]->cancel(root, context);
 	return ret;
 }
 
@@ -134,7 +134,7 @@ ssize_t tdm_root_tx_left(const struct tdm_root *root)
 	int t;
 
 	for (t = 0; t < TDM_TRANSPORTS; t++)
-		left = tdm_min(left, tdm_tier[t]->tx_left(&root->ep));
+		left = tdm_min(left, tdm_tier[t]->tx_left(root));
 	left -= tdm_min(left, root->backlog.counted);
 	return (ssize_t)tdm_min(left, SSIZE_MAX);
 }

@@ -23,8 +23,8 @@
 
 struct tdm_cntr;
 struct tdm_domain;
-struct tdm_ep;
 struct tdm_pair;
+struct tdm_root;
 struct tdm_report_path;
 
 struct tdm_tier_ops {
@@ -61,64 +61,64 @@ struct tdm_tier_ops {
 	void (*deliver)(struct tdm_domain *d);
 
 	/*
-	 * fi_enable(3) of @ep: reserve its address, ep->name, and make what its
+	 * fi_enable(3) of @root: reserve its address, root->name, and make what its
 	 * pairs need. Peers are refused until listen(), which is called when
 	 * all transports are open; route agreement depends on that order. An
 	 * endpoint without shared memory is no error, unless FI_TANDEM_SHM=only
 	 * asks for it. Errors: those of fi_enable.
 	 */
-	int (*open)(struct tdm_ep *ep);
-	int (*listen)(struct tdm_ep *ep);
+	int (*open)(struct tdm_root *root);
+	int (*listen)(struct tdm_root *root);
 
 	/*
-	 * End all traffic of @ep and free what open() made; nothing to do when
+	 * End all traffic of @root and free what open() made; nothing to do when
 	 * open() failed or was not called. Injects are left to their peers
 	 * first; TCP waits for that, and releases the lock meanwhile. Other
 	 * outstanding operations end without an entry.
 	 */
-	void (*close)(struct tdm_ep *ep);
+	void (*close)(struct tdm_root *root);
 
 	/*
 	 * fi_cancel(3) of the send with @context. Returns 0; -FI_ENOENT: the
 	 * transport has no such send, or some of its bytes have been sent;
 	 * -FI_EAGAIN.
 	 */
-	ssize_t (*cancel)(struct tdm_ep *ep, void *context);
+	ssize_t (*cancel)(struct tdm_root *root, void *context);
 
 	/*
 	 * Returns for how many operations there is room; SIZE_MAX: there is no
 	 * limit.
 	 */
-	size_t (*tx_left)(const struct tdm_ep *ep);
+	size_t (*tx_left)(const struct tdm_root *root);
 
 	/*
-	 * Called before @cntr is bound to @ep, with the @flags of
+	 * Called before @cntr is bound to @root, with the @flags of
 	 * fi_ep_bind(3). Errors: those of fi_ep_bind.
 	 */
-	int (*bind_cntr)(struct tdm_ep *ep, struct tdm_cntr *cntr,
+	int (*bind_cntr)(struct tdm_root *root, struct tdm_cntr *cntr,
 			 uint64_t flags);
 
 	/*
-	 * Called when the objects to which @ep is bound, or the user ids of its
+	 * Called when the objects to which @root is bound, or the user ids of its
 	 * AV, have changed: operations that end from now on are reported
 	 * accordingly.
 	 */
-	void (*rebound)(struct tdm_ep *ep);
+	void (*rebound)(struct tdm_root *root);
 
 	/*
-	 * Called after the AV of @ep has changed, with @moved of struct
+	 * Called after the AV of @root has changed, with @moved of struct
 	 * tdm_av_user: looks up the sources of sessions that have none or, if
 	 * @moved, of all. Messages of unknown source get the one that became
-	 * known. @ep may not be enabled.
+	 * known. @root may not be enabled.
 	 */
-	void (*resolve)(struct tdm_ep *ep, int moved);
+	void (*resolve)(struct tdm_root *root, int moved);
 
 	/*
-	 * Called before @addr leaves the AV of @ep, where no other index names
+	 * Called before @addr leaves the AV of @root, where no other index names
 	 * its peer: the operations to the peer, by its pair @p, end with
 	 * FI_ECONNABORTED. A session that is open stays for incoming messages.
 	 */
-	void (*forget)(struct tdm_ep *ep, const struct tdm_pair *p,
+	void (*forget)(struct tdm_root *root, const struct tdm_pair *p,
 		       fi_addr_t addr);
 
 	/*
@@ -128,7 +128,7 @@ struct tdm_tier_ops {
 	 * them, and shm or tcp, the counts. Returns 0, or -FI_ENODATA:
 	 * neither.
 	 */
-	int (*session)(struct tdm_ep *ep, fi_addr_t addr,
+	int (*session)(struct tdm_root *root, fi_addr_t addr,
 		       struct tdm_report_path *out);
 };
 

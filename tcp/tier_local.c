@@ -3,7 +3,7 @@
  * The shared-memory peer as one of the two transports of struct tdm_tier_ops.
  * It imports the owner's objects through the link (peer/link.h), and has an
  * endpoint of its own for each of the owner's. Without shared memory d->link or
- * ep->root->local is NULL: TCP carries all messages, and the calls here do nothing.
+ * root->local is NULL: TCP carries all messages, and the calls here do nothing.
  *
  * Composition root of the two transports: the embedded peer is handed to the
  * link here and nowhere else.
@@ -90,40 +90,41 @@ static void deliver(struct tdm_domain *d)
 }
 
 /* Open the peer provider's endpoint. If that fails, the endpoint uses TCP. */
-static void try_open(struct tdm_ep *ep)
+static void try_open(struct tdm_root *root)
 {
 	struct tdm_link_ep_attr attr = {
-		.info = ep->info,
-		.srx = ep->rx_side->export_to(ep, TDM_TRANSPORT_LOCAL),
-		.av = tdm_av_local_fid(ep->av),
-		.tx_cq = ep->tx_cq,
-		.rx_cq = ep->rx_cq,
-		.send_cntr = ep->send_cntr,
-		.recv_cntr = ep->recv_cntr,
-		.name = &ep->root->name,
-		.namelen = tdm_addr_len(&ep->root->name),
-		.keys = ep->root->keys,
+		.info = root->ep.info,
+		.srx = root->ep.rx_side->export_to(&root->ep,
+						   TDM_TRANSPORT_LOCAL),
+		.av = tdm_av_local_fid(root->ep.av),
+		.tx_cq = root->ep.tx_cq,
+		.rx_cq = root->ep.rx_cq,
+		.send_cntr = root->ep.send_cntr,
+		.recv_cntr = root->ep.recv_cntr,
+		.name = &root->name,
+		.namelen = tdm_addr_len(&root->name),
+		.keys = root->keys,
 	};
 	int ret;
 
-	memcpy(attr.rma_cntr, ep->rma_cntr, sizeof(attr.rma_cntr));
-	ep->root->local_why = TDM_REASON_DISABLED;
-	if (!ep->root->shm_permitted)
+	memcpy(attr.rma_cntr, root->ep.rma_cntr, sizeof(attr.rma_cntr));
+	root->local_why = TDM_REASON_DISABLED;
+	if (!root->shm_permitted)
 		return;
-	ep->root->local_why = TDM_REASON_RESOURCE;
-	if (!ep->domain->link || !attr.av)
+	root->local_why = TDM_REASON_RESOURCE;
+	if (!root->ep.domain->link || !attr.av)
 		return;
-	ret = tdm_link_ep_open(ep->domain->link, &attr, &ep->root->local);
+	ret = tdm_link_ep_open(root->ep.domain->link, &attr, &root->local);
 	if (!ret)
 		return;
-	ep->root->local = NULL;
-	tdm_ep_no_local(ep->root, ret);
+	root->local = NULL;
+	tdm_ep_no_local(root, ret);
 }
 
-static int open_local(struct tdm_ep *ep)
+static int open_local(struct tdm_root *root)
 {
-	try_open(ep);
-	if (ep->root->local || tdm_env.shm != TDM_SHM_ONLY)
+	try_open(root);
+	if (root->local || tdm_env.shm != TDM_SHM_ONLY)
 		return 0;
 	return tdm_refuse_call(-FI_ENODEV, "fi_enable",
 			       "no shared memory, which "
@@ -134,49 +135,48 @@ static int open_local(struct tdm_ep *ep)
  * Nothing to do: the peer provider's endpoint accepts attaches as soon as
  * open() has enabled it.
  */
-static int listen_local(struct tdm_ep *ep)
+static int listen_local(struct tdm_root *root)
 {
-	(void)ep;
+	(void)root;
 	return 0;
 }
 
-static void close_local(struct tdm_ep *ep)
+static void close_local(struct tdm_root *root)
 {
-	if (ep->root->local)
-		tdm_link_ep_close(ep->domain->link, ep->root->local);
-	ep->root->local = NULL;
-	ep->domain->local_pairs -= ep->root->local_pairs;
-	ep->root->local_pairs = 0;
+	if (root->local)
+		tdm_link_ep_close(root->ep.domain->link, root->local);
+	root->local = NULL;
+	root->ep.domain->local_pairs -= root->local_pairs;
+	root->local_pairs = 0;
 }
 
-static ssize_t cancel(struct tdm_ep *ep, void *context)
+static ssize_t cancel(struct tdm_root *root, void *context)
 {
-	return ep->root->local ? fi_cancel(&ep->root->local->fid, context) :
-				 -FI_ENOENT;
+	return root->local ? fi_cancel(&root->local->fid, context) : -FI_ENOENT;
 }
 
 /* Called through the table, since the function is deprecated. */
-static size_t tx_left(const struct tdm_ep *ep)
+static size_t tx_left(const struct tdm_root *root)
 {
-	return ep->root->local ? (size_t)ep->root->local->ops->tx_size_left(
-					 ep->root->local) :
-				 SIZE_MAX;
+	return root->local ?
+		       (size_t)root->local->ops->tx_size_left(root->local) :
+		       SIZE_MAX;
 }
 
-static int bind_cntr(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
+static int bind_cntr(struct tdm_root *root, struct tdm_cntr *cntr,
+		     uint64_t flags)
 {
-	return ep->root->local ?
-		       tdm_link_ep_bind_cntr(ep->root->local, cntr, flags) :
-		       0;
+	return root->local ? tdm_link_ep_bind_cntr(root->local, cntr, flags) :
+			     0;
 }
 
 /*
  * Nothing to do: the peer provider has imports of these objects, and asks for
  * user ids itself.
  */
-static void rebound(struct tdm_ep *ep)
+static void rebound(struct tdm_root *root)
 {
-	(void)ep;
+	(void)root;
 }
 
 /*
@@ -184,15 +184,16 @@ static void rebound(struct tdm_ep *ep)
  * once for all endpoints bound to it, and the peer provider then resolves and
  * forgets.
  */
-static void resolve(struct tdm_ep *ep, int moved)
+static void resolve(struct tdm_root *root, int moved)
 {
-	(void)ep;
+	(void)root;
 	(void)moved;
 }
 
-static void forget(struct tdm_ep *ep, const struct tdm_pair *p, fi_addr_t addr)
+static void forget(struct tdm_root *root, const struct tdm_pair *p,
+		   fi_addr_t addr)
 {
-	(void)ep;
+	(void)root;
 	(void)p;
 	(void)addr;
 }
@@ -201,21 +202,20 @@ static void forget(struct tdm_ep *ep, const struct tdm_pair *p, fi_addr_t addr)
  * Ask the peer provider's endpoint as an application asks the owner's, with the
  * address in its AV.
  */
-static int session(struct tdm_ep *ep, fi_addr_t addr,
+static int session(struct tdm_root *root, fi_addr_t addr,
 		   struct tdm_report_path *out)
 {
 	struct tdm_report_path path = { .size = sizeof(path) };
 	struct tdm_report_ops *ops;
 	fi_addr_t local;
 
-	if (!ep->root->local)
+	if (!root->local)
 		return -FI_ENODATA;
-	local = tdm_av_local_known(ep->av, addr);
+	local = tdm_av_local_known(root->ep.av, addr);
 	if (local == FI_ADDR_NOTAVAIL ||
-	    fi_open_ops(&ep->root->local->fid, TDM_REPORT_OPS, 0, (void **)&ops,
+	    fi_open_ops(&root->local->fid, TDM_REPORT_OPS, 0, (void **)&ops,
 			NULL) ||
-	    ops->path(ep->root->local, local, &path) ||
-	    path.path != TDM_REPORT_SHM)
+	    ops->path(root->local, local, &path) || path.path != TDM_REPORT_SHM)
 		return -FI_ENODATA;
 	out->path = TDM_REPORT_SHM;
 	out->reason = TDM_REASON_NONE;

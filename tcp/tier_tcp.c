@@ -69,97 +69,100 @@ static void deliver(struct tdm_domain *d)
 }
 
 /*
- * Returns the traffic class of @ep, fi_endpoint(3); if unset, that of its
+ * Returns the traffic class of @root, fi_endpoint(3); if unset, that of its
  * domain.
  */
-static uint32_t tclass(const struct tdm_ep *ep)
+static uint32_t tclass(const struct tdm_root *root)
 {
-	return ep->info->tx_attr->tclass ?
-		       ep->info->tx_attr->tclass :
-		       ep->domain->info->domain_attr->tclass;
+	return root->ep.info->tx_attr->tclass ?
+		       root->ep.info->tx_attr->tclass :
+		       root->ep.domain->info->domain_attr->tclass;
 }
 
-static int open_tcp(struct tdm_ep *ep)
+static int open_tcp(struct tdm_root *root)
 {
 	struct tdm_tcp_attr attr = {
-		.loop = ep->domain->loop,
-		.engine = &ep->domain->engine,
-		.srx = ep->rx_side->export_to(ep, TDM_TRANSPORT_TCP),
-		.av = ep->av,
-		.domain = &ep->domain->fid,
-		.tx_size = ep->info->tx_attr->size,
-		.order = tdm_order(ep->info->tx_attr->msg_order),
-		.tclass = tclass(ep),
-		.spaces = tdm_domain_spaces(ep->domain),
-		.groups = ep->domain->info->domain_attr->max_group_id > 0,
-		.keys = ep->root->keys,
+		.loop = root->ep.domain->loop,
+		.engine = &root->ep.domain->engine,
+		.srx = root->ep.rx_side->export_to(&root->ep,
+						   TDM_TRANSPORT_TCP),
+		.av = root->ep.av,
+		.domain = &root->ep.domain->fid,
+		.tx_size = root->ep.info->tx_attr->size,
+		.order = tdm_order(root->ep.info->tx_attr->msg_order),
+		.tclass = tclass(root),
+		.spaces = tdm_domain_spaces(root->ep.domain),
+		.groups = root->ep.domain->info->domain_attr->max_group_id > 0,
+		.keys = root->keys,
 		.accepted = tdm_ep_accepted,
 		.lost = tdm_ep_lost,
 		.taken = tdm_ep_taken,
 		.crowded = tdm_ep_crowded,
-		.arg = ep->root,
+		.arg = root,
 	};
 	int ret;
 
-	tdm_ep_done(ep, TDM_TRANSPORT_TCP, &attr.done);
-	ret = tdm_tcp_open(&attr, &ep->root->tcp);
-	return ret ? ret : tdm_tcp_bind(ep->root->tcp, &ep->root->name);
+	tdm_ep_done(&root->ep, TDM_TRANSPORT_TCP, &attr.done);
+	ret = tdm_tcp_open(&attr, &root->tcp);
+	return ret ? ret : tdm_tcp_bind(root->tcp, &root->name);
 }
 
-static int listen_tcp(struct tdm_ep *ep)
+static int listen_tcp(struct tdm_root *root)
 {
-	return tdm_tcp_listen(ep->root->tcp);
+	return tdm_tcp_listen(root->tcp);
 }
 
-static void close_tcp(struct tdm_ep *ep)
+static void close_tcp(struct tdm_root *root)
 {
-	if (ep->root->tcp)
-		tdm_tcp_close(ep->root->tcp);
-	ep->root->tcp = NULL;
+	if (root->tcp)
+		tdm_tcp_close(root->tcp);
+	root->tcp = NULL;
 }
 
-static ssize_t cancel(struct tdm_ep *ep, void *context)
+static ssize_t cancel(struct tdm_root *root, void *context)
 {
-	return tdm_tx_cancel(ep->root->tcp, context);
+	return tdm_tx_cancel(root->tcp, context);
 }
 
-static size_t tx_left(const struct tdm_ep *ep)
+static size_t tx_left(const struct tdm_root *root)
 {
-	return tdm_tcp_tx_left(ep->root->tcp);
+	return tdm_tcp_tx_left(root->tcp);
 }
 
 /* Nothing to do: rebound() passes on the new export. */
-static int bind_cntr(struct tdm_ep *ep, struct tdm_cntr *cntr, uint64_t flags)
+static int bind_cntr(struct tdm_root *root, struct tdm_cntr *cntr,
+		     uint64_t flags)
 {
-	(void)ep;
+	(void)root;
 	(void)cntr;
 	(void)flags;
 	return 0;
 }
 
-static void rebound(struct tdm_ep *ep)
+static void rebound(struct tdm_root *root)
 {
 	struct tdm_done done;
 
-	if (!ep->root->tcp)
+	if (!root->tcp)
 		return;
-	tdm_ep_done(ep, TDM_TRANSPORT_TCP, &done);
-	tdm_tcp_set_done(ep->root->tcp, &done);
+	tdm_ep_done(&root->ep, TDM_TRANSPORT_TCP, &done);
+	tdm_tcp_set_done(root->tcp, &done);
 }
 
-static void resolve(struct tdm_ep *ep, int moved)
+static void resolve(struct tdm_root *root, int moved)
 {
-	if (ep->root->tcp)
-		tdm_tcp_resolve(ep->root->tcp, moved);
+	if (root->tcp)
+		tdm_tcp_resolve(root->tcp, moved);
 }
 
 /* A probe has no session to keep. */
-static void forget(struct tdm_ep *ep, const struct tdm_pair *p, fi_addr_t addr)
+static void forget(struct tdm_root *root, const struct tdm_pair *p,
+		   fi_addr_t addr)
 {
 	if (p->conn && p->agreed != TDM_PATH_REMOTE)
 		tdm_conn_drop(p->conn);
 	else if (p->conn)
-		tdm_tcp_forget(ep->root->tcp, addr);
+		tdm_tcp_forget(root->tcp, addr);
 }
 
 /*
@@ -169,23 +172,23 @@ static void forget(struct tdm_ep *ep, const struct tdm_pair *p, fi_addr_t addr)
  * a pair.
  */
 static const struct tdm_conn *
-live_conn(struct tdm_ep *ep, const struct tdm_pair *p, fi_addr_t addr)
+live_conn(struct tdm_root *root, const struct tdm_pair *p, fi_addr_t addr)
 {
 	const struct tdm_conn *conn = p ? p->conn : NULL;
 	struct tdm_addr a;
 
-	if (!conn && ep->root->tcp && !tdm_av_addr(ep->av, addr, &a))
-		conn = tdm_conn_find(ep->root->tcp, &a);
+	if (!conn && root->tcp && !tdm_av_addr(root->ep.av, addr, &a))
+		conn = tdm_conn_find(root->tcp, &a);
 	if (!conn || tdm_conn_agreed(conn))
 		return conn;
 	return p && p->agreed == TDM_PATH_REMOTE && !p->history ? conn : NULL;
 }
 
-static int session(struct tdm_ep *ep, fi_addr_t addr,
+static int session(struct tdm_root *root, fi_addr_t addr,
 		   struct tdm_report_path *out)
 {
-	const struct tdm_pair *p = tdm_ep_pair_of(ep->root, addr);
-	const struct tdm_conn *conn = live_conn(ep, p, addr);
+	const struct tdm_pair *p = tdm_ep_pair_of(root, addr);
+	const struct tdm_conn *conn = live_conn(root, p, addr);
 
 	if (!conn)
 		return -FI_ENODATA;
