@@ -47,10 +47,15 @@ static struct tdm_ctx *ctx_of(struct tdm_ep *ep)
 	return tdm_container_of(ep, struct tdm_ctx, ep);
 }
 
-/* Returns the scalable endpoint of @ctx. */
-static struct tdm_sep *sep_of(const struct tdm_ctx *ctx)
+static struct tdm_tx_ctx *tx_of(struct tdm_ep *ep)
 {
-	return tdm_sep_of(ctx->ep.root);
+	return tdm_container_of(ep, struct tdm_tx_ctx, ctx.ep);
+}
+
+/* Returns the scalable endpoint of the context @ep. */
+static struct tdm_sep *sep_of(const struct tdm_ep *ep)
+{
+	return tdm_sep_of(ep->root);
 }
 
 /* Free @op without a report. */
@@ -65,7 +70,7 @@ static void op_free(struct tdm_sep_op *op)
 /* Send @x, posted to the context, through its scalable endpoint. */
 static ssize_t tx_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 {
-	struct tdm_ctx *ctx = ctx_of(ep);
+	struct tdm_tx_ctx *ctx = tx_of(ep);
 	struct tdm_xfer y = *x;
 	struct tdm_sep_op *op;
 	ssize_t ret;
@@ -73,10 +78,10 @@ static ssize_t tx_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 	/* Operations posted by a pass were counted when they were queued. */
 	if (ctx->used >= ep->tx_size && !ep->domain->in_retry)
 		return -FI_EAGAIN;
-	op = tdm_pool_alloc(&sep_of(ctx)->ops);
+	op = tdm_pool_alloc(&sep_of(ep)->ops);
 	if (!op)
 		return -FI_ENOMEM;
-	op->sep = sep_of(ctx);
+	op->sep = sep_of(ep);
 	op->ctx = ctx;
 	op->context = x->context;
 	op->flags = x->flags;
@@ -108,7 +113,7 @@ static ssize_t op_done(struct fid_peer_cq *cq, void *context, uint64_t flags,
 	op_free(context);
 	if (!op.ctx)
 		return 0;
-	tdm_ep_done(&op.ctx->ep, TDM_TRANSPORT_TCP, &done);
+	tdm_ep_done(&op.ctx->ctx.ep, TDM_TRANSPORT_TCP, &done);
 	tdm_done_send(&done, op.context, op.flags);
 	return 0;
 }
@@ -122,7 +127,7 @@ static ssize_t op_failed(struct fid_peer_cq *cq,
 	op_free(e->op_context);
 	if (!op.ctx)
 		return 0;
-	tdm_ep_done(&op.ctx->ep, TDM_TRANSPORT_TCP, &done);
+	tdm_ep_done(&op.ctx->ctx.ep, TDM_TRANSPORT_TCP, &done);
 	tdm_done_send_err(&done, op.context, op.flags, e->src_addr,
 			  tdm_failed(e->err, e->prov_errno, 0));
 	return 0;
@@ -136,20 +141,20 @@ struct fi_ops_cq_owner tdm_sep_cq_ops = {
 
 /* ---- what both kinds share ----------------------------------------------- */
 
-static int tx_busy(const struct tdm_ctx *ctx)
+static int tx_busy(struct tdm_ep *ctx)
 {
-	return ctx->used != 0;
+	return tx_of(ctx)->used != 0;
 }
 
-static int rx_busy(const struct tdm_ctx *ctx)
+static int rx_busy(struct tdm_ep *ctx)
 {
-	return tdm_srx_filling(ctx->ep.srx);
+	return tdm_srx_filling(ctx->srx);
 }
 
 /* Wait until no operation is under way. Errors: -FI_EBUSY. Lock: held. */
-static int drain(struct tdm_ctx *ctx, int (*busy)(const struct tdm_ctx *ctx))
+static int drain(struct tdm_ep *ctx, int (*busy)(struct tdm_ep *ctx))
 {
-	struct tdm_engine *engine = &ctx->ep.domain->engine;
+	struct tdm_engine *engine = &ctx->domain->engine;
 	uint64_t end;
 
 	if (!busy(ctx))
@@ -165,10 +170,10 @@ static int drain(struct tdm_ctx *ctx, int (*busy)(const struct tdm_ctx *ctx))
 	}
 }
 
-static void ctx_free(struct tdm_ctx *ctx)
+static void ctx_free(struct tdm_ep *ctx)
 {
-	ctx->ep.root->ep.users--;
-	tdm_ep_free(&ctx->ep);
+	ctx->root->ep.users--;
+	tdm_ep_free(ctx);
 }
 
 /* Not 0 when @x is a send of the context @ctx, whose op is freed then. */
@@ -186,7 +191,7 @@ static int is_of(const struct tdm_xfer *x, const void *ctx)
  * Let the injects of @ctx stay under way at the scalable endpoint: they need no
  * buffer of the application, and no report once @ctx is closed.
  */
-static void leave_injects(struct tdm_ctx *ctx)
+static void leave_injects(struct tdm_tx_ctx *ctx)
 {
 	struct tdm_list *pos, *next;
 
@@ -204,8 +209,8 @@ static void leave_injects(struct tdm_ctx *ctx)
 
 static int tx_close(struct fid *fid)
 {
-	struct tdm_ctx *ctx = ctx_of(tdm_ep_of(fid));
-	struct tdm_domain *d = ctx->ep.domain;
+	struct tdm_ep *ctx = tdm_ep_of(fid);
+	struct tdm_domain *d = ctx->domain;
 	int ret;
 
 	tdm_lock_acquire(&d->lock);
@@ -213,16 +218,16 @@ static int tx_close(struct fid *fid)
 		tdm_lock_release(&d->lock);
 		return -FI_EOPBADSTATE;
 	}
-	if (!ctx->ep.users)
-		leave_injects(ctx);
-	ret = ctx->ep.users ? -FI_EBUSY : drain(ctx, tx_busy);
+	if (!ctx->users)
+		leave_injects(tx_of(ctx));
+	ret = ctx->users ? -FI_EBUSY : drain(ctx, tx_busy);
 	/* Discard the operations that no transport has taken up. */
-	if (ret && !ctx->ep.users) {
-		tdm_backlog_drop(ctx->ep.root, is_of, ctx);
+	if (ret && !ctx->users) {
+		tdm_backlog_drop(ctx->root, is_of, tx_of(ctx));
 		ret = tx_busy(ctx) ? -FI_EBUSY : 0;
 	}
 	if (!ret) {
-		sep_of(ctx)->tx[ctx->index] = NULL;
+		sep_of(ctx)->tx[ctx_of(ctx)->index] = NULL;
 		ctx_free(ctx);
 	}
 	tdm_lock_release(&d->lock);
@@ -231,20 +236,20 @@ static int tx_close(struct fid *fid)
 
 static int rx_close(struct fid *fid)
 {
-	struct tdm_ctx *ctx = ctx_of(tdm_ep_of(fid));
-	const struct tdm_done none = { .refused = tdm_ep_refused(&ctx->ep) };
-	struct tdm_domain *d = ctx->ep.domain;
+	struct tdm_ep *ctx = tdm_ep_of(fid);
+	const struct tdm_done none = { .refused = tdm_ep_refused(ctx) };
+	struct tdm_domain *d = ctx->domain;
 	int ret = d->engine.orphan ? -FI_EOPBADSTATE : -FI_EBUSY;
 
 	tdm_lock_acquire(&d->lock);
-	if (!ctx->ep.users && !d->engine.orphan) {
-		tdm_deferred_quit(&ctx->ep);
-		tdm_srx_unpost(ctx->ep.srx);
+	if (!ctx->users && !d->engine.orphan) {
+		tdm_deferred_quit(ctx);
+		tdm_srx_unpost(ctx->srx);
 		ret = drain(ctx, rx_busy);
 	}
 	if (!ret) {
-		tdm_srx_set_done(ctx->ep.srx, &none);
-		sep_of(ctx)->rx[ctx->index] = NULL;
+		tdm_srx_set_done(ctx->srx, &none);
+		sep_of(ctx)->rx[ctx_of(ctx)->index] = NULL;
 		ctx_free(ctx);
 	}
 	tdm_lock_release(&d->lock);
@@ -307,7 +312,7 @@ static int ctx_control(struct fid *fid, int command, void *arg)
 	return ret;
 }
 
-static struct tdm_sep_op *find_op(struct tdm_ctx *ctx, const void *context)
+static struct tdm_sep_op *find_op(struct tdm_tx_ctx *ctx, const void *context)
 {
 	struct tdm_list *pos;
 
@@ -323,7 +328,7 @@ static struct tdm_sep_op *find_op(struct tdm_ctx *ctx, const void *context)
 
 static ssize_t cancel_send(struct tdm_ep *ctx, void *context)
 {
-	struct tdm_sep_op *op = context ? find_op(ctx_of(ctx), context) : NULL;
+	struct tdm_sep_op *op = context ? find_op(tx_of(ctx), context) : NULL;
 	ssize_t ret = -FI_ENOENT;
 
 	if (op)
@@ -347,7 +352,7 @@ static ssize_t tx_size_left(struct fid_ep *fid)
 	ssize_t ret;
 
 	tdm_lock_acquire(&ctx->domain->lock);
-	ret = (ssize_t)tdm_min(ctx->tx_size - ctx_of(ctx)->used, SSIZE_MAX);
+	ret = (ssize_t)tdm_min(ctx->tx_size - tx_of(ctx)->used, SSIZE_MAX);
 	tdm_lock_release(&ctx->domain->lock);
 	return ret;
 }
@@ -395,7 +400,7 @@ static struct fi_ops_ep rx_ep_ops = {
 };
 
 static const struct tdm_ep_kind tx_kind = {
-	.bytes = sizeof(struct tdm_ctx),
+	.bytes = sizeof(struct tdm_tx_ctx),
 	.fclass = FI_CLASS_TX_CTX,
 	.fid_ops = &tx_fid_ops,
 	.ep_ops = &tx_ep_ops,
@@ -435,7 +440,6 @@ static struct tdm_ctx *ctx_alloc(struct tdm_root *root, struct fi_info *info,
 	ep->limits = root->ep.limits;
 	ctx = ctx_of(ep);
 	ctx->index = (unsigned int)index;
-	tdm_list_init(&ctx->ops);
 	return ctx;
 }
 
@@ -449,7 +453,7 @@ static int ctx_place(struct tdm_ctx *ctx, struct tdm_ctx **place)
 	whole->users++;
 	ret = *place ? -FI_EBUSY : 0;
 	if (ret)
-		ctx_free(ctx);
+		ctx_free(&ctx->ep);
 	else
 		*place = ctx;
 	tdm_lock_release(&whole->domain->lock);
@@ -514,6 +518,7 @@ int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
 	ctx = ctx_alloc(whole->root, info, &tx_kind, index, context);
 	if (!ctx)
 		return -FI_ENOMEM;
+	tdm_list_init(&tx_of(&ctx->ep)->ops);
 	ret = ctx_place(ctx, &sep->tx[index]);
 	if (ret)
 		return ret;

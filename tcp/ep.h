@@ -28,8 +28,8 @@ struct tdm_xfer;
  *   struct      begins with  file       made by
  *   tdm_single  tdm_root     ep.c       fi_endpoint(): transports and queues
  *   tdm_sep     tdm_root     sep.c      fi_scalable_ep(): the transports
- *   tdm_ctx     tdm_ep       context.c  fi_tx_context(), fi_rx_context(): the
- *                                       queues of one direction
+ *   tdm_ctx     tdm_ep       context.c  fi_rx_context(): queues of receives
+ *   tdm_tx_ctx  tdm_ctx      context.c  fi_tx_context(): queues of sends
  *   tdm_srx_ctx tdm_ep       srx_ctx.c  fi_srx_context(): posts receives only
  *
  * An alias (alias.c) is no endpoint, but one more handle on one.

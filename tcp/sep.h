@@ -17,21 +17,25 @@
 #include "peer/srx_group.h"
 #include "tcp/root.h"
 
-/* A transmit or receive context. */
+/* What transmit and receive contexts share; all of a receive context. */
 struct tdm_ctx {
 	struct tdm_ep ep;
-	unsigned int index;  /* among those of its direction */
+	unsigned int index; /* among those of its direction */
+};
+
+struct tdm_tx_ctx {
+	struct tdm_ctx ctx;
 	struct tdm_list ops; /* struct tdm_sep_op: sends under way */
 	size_t used;	     /* their number */
 };
 
 /* A send of a transmit context, from the call to its end: context.c. */
 struct tdm_sep_op {
-	struct tdm_list node; /* tdm_ctx.ops */
+	struct tdm_list node; /* tdm_tx_ctx.ops */
 	struct tdm_sep *sep;
-	struct tdm_ctx *ctx; /* NULL: closed, the send is not reported */
-	void *context;	     /* the application's */
-	uint64_t flags;	     /* flags of its request */
+	struct tdm_tx_ctx *ctx; /* NULL: closed, the send is not reported */
+	void *context;		/* the application's */
+	uint64_t flags;		/* flags of its request */
 };
 
 struct tdm_sep {
