@@ -745,6 +745,35 @@ protected:
 	}
 };
 
+TEST_F(Scalable, ContextsTellTheSharedMemoryOptionOfTheirEndpoint)
+{
+	/* fi_tandem(7), OPTIONS: a context has the value of its endpoint, and
+	 * cannot change it. */
+	bool permitted = false;
+	size_t len = sizeof(permitted);
+	Sep s;
+
+	ONLY_TANDEM();
+	OPEN();
+	ASSERT_NO_FATAL_FAILURE(open_sep(&s, ep(0)));
+	ASSERT_EQ(0,
+		  fi_setopt(&s.ep->fid, FI_OPT_ENDPOINT,
+			    FI_OPT_SHARED_MEMORY_PERMITTED, &permitted, len));
+	ASSERT_NO_FATAL_FAILURE(open_tx(&s, 0));
+	ASSERT_NO_FATAL_FAILURE(open_rx(&s, 0));
+	for (struct fid_ep *ctx : { s.tx[0], s.rx[0] }) {
+		permitted = true;
+		EXPECT_EQ(0, fi_getopt(&ctx->fid, FI_OPT_ENDPOINT,
+				       FI_OPT_SHARED_MEMORY_PERMITTED,
+				       &permitted, &len));
+		EXPECT_FALSE(permitted);
+		EXPECT_EQ(-FI_ENOPROTOOPT,
+			  fi_setopt(&ctx->fid, FI_OPT_ENDPOINT,
+				    FI_OPT_SHARED_MEMORY_PERMITTED, &permitted,
+				    sizeof(permitted)));
+	}
+}
+
 TEST_F(ScalableGroups, ContextAndGroupBothCount)
 {
 	/* fi_av(3): fi_rx_addr() says the context, fi_group_addr() the group;
