@@ -86,7 +86,7 @@ static const struct op {
 	 * compare that one.
 	 */
 	uint8_t when;
-} ops[] = {
+} op_table[] = {
 	[FI_MIN] = { UPDATES, NUMBERS, 0, LESS },
 	[FI_MAX] = { UPDATES, NUMBERS, 0, GREATER },
 	[FI_SUM] = { UPDATES, ALL, 1, 0 },
@@ -116,9 +116,9 @@ size_t tdm_amo_size(unsigned type)
 
 int tdm_amo_check(unsigned kind, unsigned type, unsigned op)
 {
-	if (kind >= TDM_AMO_KINDS || op >= TDM_ARRAY_LEN(ops) ||
-	    !tdm_amo_size(type) || !(ops[op].kinds >> kind & 1) ||
-	    !(ops[op].classes >> types[type].class & 1))
+	if (kind >= TDM_AMO_KINDS || op >= TDM_ARRAY_LEN(op_table) ||
+	    !tdm_amo_size(type) || !(op_table[op].kinds >> kind & 1) ||
+	    !(op_table[op].classes >> types[type].class & 1))
 		return -FI_EOPNOTSUPP;
 	return 0;
 }
@@ -441,7 +441,7 @@ static void compute(const struct tdm_amo *a, uint8_t *p, const uint8_t *b,
 void tdm_amo_run(const struct tdm_amo *a, void *target, size_t bytes,
 		 const void *operands, void *result)
 {
-	const struct op *o = &ops[a->op];
+	const struct op *o = &op_table[a->op];
 	const uint8_t *buf = operands, *compare = NULL;
 	size_t size = types[a->type].bytes, i;
 	uint8_t *p = target, *former = result;

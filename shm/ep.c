@@ -382,7 +382,7 @@ static void ep_free(struct tdm_shm_ep *ep)
 	free(ep->bells);
 	free(ep->hash);
 	free(ep->by_addr);
-	tdm_shm_ops_free(ep);
+	tdm_shm_op_fini(ep);
 	free(ep);
 }
 

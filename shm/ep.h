@@ -73,11 +73,11 @@ struct tdm_shm_ep {
 	size_t eager_most;     /* bytes; the parameter, clamped */
 
 	struct tdm_order order;
-	struct tdm_shm_op **ops; /* ops[op_slabs], TDM_SHM_OP_SLAB of each */
+	struct tdm_shm_op **op_slab; /* [op_slabs], TDM_SHM_OP_SLAB of each */
 	size_t op_slabs;
-	size_t tx_size;	   /* greatest number of one-sided operations */
-	size_t tx_used;	   /* one-sided operations under way */
-	uint32_t ops_used; /* entries of ops used at least once */
+	size_t tx_size;	  /* greatest number of one-sided operations */
+	size_t tx_used;	  /* one-sided operations under way */
+	uint32_t op_used; /* entries of op_slab used at least once */
 	struct tdm_list op_free;
 	struct tdm_pool pulls;
 	struct tdm_pool ctls;

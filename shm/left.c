@@ -154,7 +154,7 @@ static size_t each_payload(struct give *g, struct tdm_shm_pair *pair)
 	struct tdm_list *pos;
 	size_t n = 0;
 
-	tdm_list_for_each(pos, &pair->ops) {
+	tdm_list_for_each(pos, &pair->pending) {
 		const struct tdm_shm_op *op =
 			tdm_list_entry(pos, struct tdm_shm_op, node);
 

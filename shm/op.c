@@ -10,7 +10,7 @@
  * the peer ignores the FAIL; the send ends as if it had not been cancelled.
  *
  * Invariant: an operation ends once. An id is unique: its upper half is the
- * generation of the slot in ep->ops, which changes at each reuse.
+ * generation of the slot in ep->op_slab, which changes at each reuse.
  *
  * Locking: domain lock held. Spec: fi_cq(3) completion levels, fi_cancel(3),
  * doc/PROTOCOL-shm.md "Records".
@@ -37,27 +37,27 @@ static size_t copy_bytes(size_t len)
 
 static struct tdm_shm_op *op_at(const struct tdm_shm_ep *ep, uint32_t index)
 {
-	return &ep->ops[index / TDM_SHM_OP_SLAB][index % TDM_SHM_OP_SLAB];
+	return &ep->op_slab[index / TDM_SHM_OP_SLAB][index % TDM_SHM_OP_SLAB];
 }
 
-/* Make room for more operations in ep->ops; existing ones do not move. */
-static int ops_grow(struct tdm_shm_ep *ep)
+/* Make room for more operations in ep->op_slab; existing ones do not move. */
+static int op_grow(struct tdm_shm_ep *ep)
 {
 	size_t n = ep->op_slabs;
-	struct tdm_shm_op **ops = ep->ops, *slab;
+	struct tdm_shm_op **slabs = ep->op_slab, *slab;
 
-	if (ep->ops_used == TDM_SHM_ID_SERVED)
+	if (ep->op_used == TDM_SHM_ID_SERVED)
 		return -FI_EAGAIN;
 	if (!(n & (n - 1))) {
-		ops = realloc(ops, 2 * tdm_max(n, 1) * sizeof(*ops));
-		if (!ops)
+		slabs = realloc(slabs, 2 * tdm_max(n, 1) * sizeof(*slabs));
+		if (!slabs)
 			return -FI_ENOMEM;
-		ep->ops = ops;
+		ep->op_slab = slabs;
 	}
 	slab = calloc(TDM_SHM_OP_SLAB, sizeof(*slab));
 	if (!slab)
 		return -FI_ENOMEM;
-	ops[ep->op_slabs++] = slab;
+	slabs[ep->op_slabs++] = slab;
 	return 0;
 }
 
@@ -68,20 +68,20 @@ static struct tdm_shm_op *op_alloc(struct tdm_shm_ep *ep)
 
 	if (node)
 		return tdm_list_entry(node, struct tdm_shm_op, node);
-	if (ep->ops_used == ep->op_slabs * TDM_SHM_OP_SLAB && ops_grow(ep))
+	if (ep->op_used == ep->op_slabs * TDM_SHM_OP_SLAB && op_grow(ep))
 		return NULL;
-	op = op_at(ep, ep->ops_used);
-	op->index = ep->ops_used++;
+	op = op_at(ep, ep->op_used);
+	op->index = ep->op_used++;
 	return op;
 }
 
-void tdm_shm_ops_free(struct tdm_shm_ep *ep)
+void tdm_shm_op_fini(struct tdm_shm_ep *ep)
 {
 	size_t i;
 
 	for (i = 0; i < ep->op_slabs; i++)
-		free(ep->ops[i]);
-	free(ep->ops);
+		free(ep->op_slab[i]);
+	free(ep->op_slab);
 }
 
 uint64_t tdm_shm_op_id(const struct tdm_shm_op *op)
@@ -151,7 +151,7 @@ struct tdm_shm_op *tdm_shm_op_find(struct tdm_shm_pair *pair, uint64_t id)
 	uint32_t index = (uint32_t)id;
 	struct tdm_shm_op *op;
 
-	if (index >= ep->ops_used)
+	if (index >= ep->op_used)
 		return index == TDM_SHM_ID_SERVED ?
 			       tdm_shm_serve_find(pair, id) :
 			       NULL;
@@ -203,7 +203,7 @@ void tdm_shm_op_forget(struct tdm_shm_pair *pair)
 {
 	struct tdm_list *pos;
 
-	tdm_list_for_each(pos, &pair->ops) {
+	tdm_list_for_each(pos, &pair->pending) {
 		struct tdm_shm_op *op =
 			tdm_list_entry(pos, struct tdm_shm_op, node);
 
@@ -224,7 +224,7 @@ void tdm_shm_op_forget(struct tdm_shm_pair *pair)
 static struct tdm_shm_op *cancellable(const struct tdm_shm_ep *ep,
 				      const void *context)
 {
-	uint32_t n = ep->ops_used, i;
+	uint32_t n = ep->op_used, i;
 
 	/* Search from both ends: sends are cancelled in either order. */
 	for (i = 0; i < n; i++) {
@@ -301,7 +301,7 @@ static void op_fill(struct tdm_shm_op *op, struct tdm_shm_pair *pair,
 	op->err = 0;
 	tdm_list_init(&op->feed);
 	tdm_list_init(&op->node);
-	tdm_list_append(&pair->ops, &op->node);
+	tdm_list_append(&pair->pending, &op->node);
 }
 
 struct tdm_shm_op *tdm_shm_op_new(struct tdm_shm_pair *pair,

@@ -45,11 +45,11 @@ struct tdm_shm_ctl {
 
 /*
  * A send, write, read or atomic operation that has not ended. It is an element
- * of ep->ops, found by its id, and keeps its index and gen while it is free; or
- * it is part of a struct tdm_shm_serve.
+ * of ep->op_slab, found by its id, and keeps its index and gen while it is free;
+ * or it is part of a struct tdm_shm_serve.
  */
 struct tdm_shm_op {
-	struct tdm_list node;	   /* pair->ops, or ep->op_free */
+	struct tdm_list node;	   /* pair->pending, or ep->op_free */
 	struct tdm_list feed;	   /* pair->feeds while chunks are sent */
 	struct tdm_shm_pair *pair; /* NULL: free */
 	void *context;
@@ -57,7 +57,7 @@ struct tdm_shm_op {
 	uint64_t len;	/* bytes; 0 for a delivered eager message */
 	uint64_t bytes; /* payload, in the ring or fetched */
 	uint32_t gen;	/* upper half of the id */
-	uint32_t index; /* in ep->ops */
+	uint32_t index; /* in ep->op_slab */
 	uint32_t count;
 	struct iovec iov[TDM_IOV_LIMIT];
 	uint64_t at;  /* next byte to send in chunks */
@@ -157,7 +157,7 @@ void tdm_shm_op_slow(struct tdm_shm_op *op);
 int tdm_shm_op_held(struct tdm_shm_pair *pair, uint64_t flags);
 
 /* Free the memory of all operations of @ep, none of which is under way. */
-void tdm_shm_ops_free(struct tdm_shm_ep *ep);
+void tdm_shm_op_fini(struct tdm_shm_ep *ep);
 
 /* Returns the operation of @pair with id @id, or NULL: there is none. */
 struct tdm_shm_op *tdm_shm_op_find(struct tdm_shm_pair *pair, uint64_t id);
@@ -177,7 +177,7 @@ void tdm_shm_op_free(struct tdm_shm_ep *ep, struct tdm_shm_op *op);
 /*
  * Called when the address of @pair was removed: reports sends to it as failed
  * with FI_ECONNABORTED, except those whose bytes are being transferred. The
- * operations stay in ep->ops, since the peer may still name them.
+ * operations stay in ep->op_slab, since the peer may still name them.
  */
 void tdm_shm_op_forget(struct tdm_shm_pair *pair);
 

@@ -128,7 +128,7 @@ static struct tdm_shm_pair *pair_alloc(struct tdm_shm_ep *ep,
 	tdm_list_init(&p->reap);
 	tdm_list_init(&p->held);
 	tdm_list_init(&p->ctl);
-	tdm_list_init(&p->ops);
+	tdm_list_init(&p->pending);
 	tdm_list_init(&p->feeds);
 	tdm_list_init(&p->pulls);
 	tdm_list_init(&p->serves);
@@ -381,7 +381,7 @@ static void end_ops(struct tdm_shm_pair *pair, int silent)
 {
 	struct tdm_list *pos, *tmp;
 
-	tdm_list_for_each_safe(pos, tmp, &pair->ops) {
+	tdm_list_for_each_safe(pos, tmp, &pair->pending) {
 		struct tdm_shm_op *op =
 			tdm_list_entry(pos, struct tdm_shm_op, node);
 

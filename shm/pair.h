@@ -94,17 +94,17 @@ struct tdm_shm_pair {
 	/* ep->held: own->hold tells the peer to send no payload */
 	struct tdm_list held;
 	struct tdm_list ctl; /* control records that wait for slots */
-	struct tdm_list ops;
-	/* slow ones among ops, when order matters: ep->order */
+	struct tdm_list pending;
+	/* slow ones among pending, when order matters: ep->order */
 	struct tdm_slow slow;
-	struct tdm_list feeds; /* ops that send chunks, round robin */
+	struct tdm_list feeds; /* operations that send chunks, round robin */
 	struct tdm_list pulls;
 	/*
 	 * How many announced messages have no answer yet: ours; the peer's that
 	 * wait here for a receive.
 	 */
 	uint32_t announced, waiting;
-	struct tdm_list serves; /* ops of reads that this process answers */
+	struct tdm_list serves; /* operations for reads of the peer */
 	/* serves, and results on their way */
 	uint32_t nserves;
 	uint32_t next_serve;  /* id of the next serve */

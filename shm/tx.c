@@ -137,7 +137,7 @@ ssize_t tdm_shm_tx_full(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 
 int tdm_shm_tx_fenced(struct tdm_shm_pair *pair)
 {
-	if (tdm_list_empty(&pair->ops))
+	if (tdm_list_empty(&pair->pending))
 		return 0;
 	tdm_shm_ep_progress(pair->ep);
 	return 1;

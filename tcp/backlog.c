@@ -41,8 +41,8 @@ enum {
 };
 
 struct pending {
-	struct tdm_list of_all;	 /* backlog->ops */
-	struct tdm_list of_pair; /* queue->ops */
+	struct tdm_list of_all;	 /* backlog->waiting */
+	struct tdm_list of_pair; /* queue->waiting */
 	struct tdm_queue *queue;
 	struct tdm_xfer_kept kept;
 	uint8_t copy[]; /* payload of an inject */
@@ -75,7 +75,7 @@ static struct tdm_queue *queue_open(struct tdm_root *root, struct tdm_pair *p)
 
 	if (!q)
 		return NULL;
-	tdm_list_init(&q->ops);
+	tdm_list_init(&q->waiting);
 	q->pair = p;
 	q->since_ns = tdm_os.now_ns();
 	p->queue = q;
@@ -136,9 +136,9 @@ ssize_t tdm_backlog_add(struct tdm_root *root, struct tdm_pair *p,
 	tdm_xfer_keep(&b->kept, x, inject ? b->copy : NULL);
 	b->kept.x.flags &= ~(uint64_t)FI_MORE;
 	tdm_list_init(&b->of_all);
-	tdm_list_append(&root->backlog.ops, &b->of_all);
+	tdm_list_append(&root->backlog.waiting, &b->of_all);
 	tdm_list_init(&b->of_pair);
-	tdm_list_append(&p->queue->ops, &b->of_pair);
+	tdm_list_append(&p->queue->waiting, &b->of_pair);
 	if (!inject)
 		root->backlog.counted++;
 	if (tdm_engine_watched(&d->engine))
@@ -165,7 +165,7 @@ static void fail_one(struct tdm_root *root, struct pending *b, int err)
 	struct tdm_queue *q = b->queue;
 
 	pending_fail(root, b, err);
-	if (tdm_list_empty(&q->ops))
+	if (tdm_list_empty(&q->waiting))
 		queue_close(root, q);
 }
 
@@ -174,7 +174,7 @@ static void fail_all(struct tdm_root *root, struct tdm_queue *q, int err)
 	struct tdm_list todo, *node;
 
 	tdm_list_init(&todo);
-	tdm_list_splice(&todo, &q->ops);
+	tdm_list_splice(&todo, &q->waiting);
 	while ((node = tdm_list_pop(&todo)))
 		pending_fail(root, of_pair(node), err);
 }
@@ -227,8 +227,8 @@ static void offer(struct tdm_root *root, struct tdm_queue *q, uint64_t now)
 
 	tdm_pair_release(p);
 	q->lost = 0;
-	while (!tdm_list_empty(&q->ops)) {
-		b = of_pair(q->ops.next);
+	while (!tdm_list_empty(&q->waiting)) {
+		b = of_pair(q->waiting.next);
 		ret = tdm_route_offer(root, p, &b->kept.x);
 		if (ret == -FI_EAGAIN)
 			break;
@@ -245,7 +245,7 @@ static void offer(struct tdm_root *root, struct tdm_queue *q, uint64_t now)
 		if (tdm_unlikely(q->lost))
 			fail_all(root, q, q->lost);
 	}
-	if (tdm_list_empty(&q->ops)) {
+	if (tdm_list_empty(&q->waiting)) {
 		queue_close(root, q);
 		return;
 	}
@@ -272,7 +272,7 @@ static void pass(struct tdm_retry *retry)
 
 void tdm_backlog_init(struct tdm_backlog *backlog)
 {
-	tdm_list_init(&backlog->ops);
+	tdm_list_init(&backlog->waiting);
 	tdm_list_init(&backlog->queues);
 	tdm_list_init(&backlog->retry.node);
 	backlog->retry.pass = pass;
@@ -287,7 +287,7 @@ int tdm_backlog_cancel(struct tdm_root *root, const void *context)
 
 	if (!context)
 		return -FI_ENOENT;
-	tdm_list_ends_init(&ends, &root->backlog.ops);
+	tdm_list_ends_init(&ends, &root->backlog.waiting);
 	while ((pos = tdm_list_ends_next(&ends))) {
 		if (of_all(pos)->kept.x.context != context)
 			continue;
@@ -305,11 +305,11 @@ void tdm_backlog_removed(struct tdm_root *root, fi_addr_t addr)
 	if (!p || !p->queue)
 		return;
 	/* The indices of one address share the queue. */
-	tdm_list_for_each_safe(pos, tmp, &p->queue->ops) {
+	tdm_list_for_each_safe(pos, tmp, &p->queue->waiting) {
 		if (of_pair(pos)->kept.x.addr == addr)
 			pending_fail(root, of_pair(pos), FI_ECONNABORTED);
 	}
-	if (tdm_list_empty(&p->queue->ops))
+	if (tdm_list_empty(&p->queue->waiting))
 		queue_close(root, p->queue);
 }
 
@@ -319,14 +319,14 @@ void tdm_backlog_drop(struct tdm_root *root,
 {
 	struct tdm_list *pos, *tmp;
 
-	tdm_list_for_each_safe(pos, tmp, &root->backlog.ops) {
+	tdm_list_for_each_safe(pos, tmp, &root->backlog.waiting) {
 		struct pending *b = of_all(pos);
 		struct tdm_queue *q = b->queue;
 
 		if (!mine(&b->kept.x, arg))
 			continue;
 		pending_free(root, b);
-		if (tdm_list_empty(&q->ops))
+		if (tdm_list_empty(&q->waiting))
 			queue_close(root, q);
 	}
 }
@@ -357,12 +357,12 @@ void tdm_backlog_close(struct tdm_root *root)
 	uint64_t end;
 
 	tdm_backlog_drop(root, not_injected, NULL);
-	if (tdm_list_empty(&root->backlog.ops))
+	if (tdm_list_empty(&root->backlog.waiting))
 		return;
 	end = tdm_os.now_ns() + CLOSE_NS;
 	for (;;) {
 		d->engine.progress(&d->engine);
-		if (tdm_list_empty(&root->backlog.ops) ||
+		if (tdm_list_empty(&root->backlog.waiting) ||
 		    tdm_os.now_ns() >= end)
 			break;
 		nap(d);

@@ -25,8 +25,8 @@ struct tdm_xfer;
 
 /* The queues of an endpoint that has pairs; part of struct tdm_ep. */
 struct tdm_backlog {
-	struct tdm_list ops;	/* of all pairs, in the order of the calls */
-	struct tdm_list queues; /* struct tdm_queue, the next to offer first */
+	struct tdm_list waiting; /* of all pairs, in the order of the calls */
+	struct tdm_list queues;	 /* struct tdm_queue, the next to offer first */
 	size_t queue_count;
 	size_t counted;		/* operations that count against tx_attr.size */
 	struct tdm_retry retry; /* domain->retry while there are queues */
@@ -35,7 +35,7 @@ struct tdm_backlog {
 /* The operations that wait for one pair; there is at least one. */
 struct tdm_queue {
 	struct tdm_list node; /* backlog->queues */
-	struct tdm_list ops;
+	struct tdm_list waiting;
 	struct tdm_pair *pair;
 	int lost;	/* during an offer the pair was lost with this error */
 	unsigned tries; /* offers that failed since the last success */

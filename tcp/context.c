@@ -64,7 +64,7 @@ static void op_free(struct tdm_sep_op *op)
 	if (op->ctx)
 		op->ctx->used--;
 	tdm_list_del(&op->node);
-	tdm_pool_free(&op->sep->ops, op);
+	tdm_pool_free(&op->sep->sends, op);
 }
 
 /* Send @x, posted to the context, through its scalable endpoint. */
@@ -78,7 +78,7 @@ static ssize_t tx_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 	/* Operations posted by a pass were counted when they were queued. */
 	if (ctx->used >= ep->tx_size && !ep->domain->in_retry)
 		return -FI_EAGAIN;
-	op = tdm_pool_alloc(&sep_of(ep)->ops);
+	op = tdm_pool_alloc(&sep_of(ep)->sends);
 	if (!op)
 		return -FI_ENOMEM;
 	op->sep = sep_of(ep);
@@ -86,7 +86,7 @@ static ssize_t tx_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 	op->context = x->context;
 	op->flags = x->flags;
 	tdm_list_init(&op->node);
-	tdm_list_append(&ctx->ops, &op->node);
+	tdm_list_append(&ctx->sends, &op->node);
 	ctx->used++;
 	y.context = op;
 	/*
@@ -195,7 +195,7 @@ static void leave_injects(struct tdm_tx_ctx *ctx)
 {
 	struct tdm_list *pos, *next;
 
-	tdm_list_for_each_safe(pos, next, &ctx->ops) {
+	tdm_list_for_each_safe(pos, next, &ctx->sends) {
 		struct tdm_sep_op *op =
 			tdm_list_entry(pos, struct tdm_sep_op, node);
 
@@ -316,7 +316,7 @@ static struct tdm_sep_op *find_op(struct tdm_tx_ctx *ctx, const void *context)
 {
 	struct tdm_list *pos;
 
-	tdm_list_for_each(pos, &ctx->ops) {
+	tdm_list_for_each(pos, &ctx->sends) {
 		struct tdm_sep_op *op =
 			tdm_list_entry(pos, struct tdm_sep_op, node);
 
@@ -518,7 +518,7 @@ int tdm_tx_ctx_open(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
 	ctx = ctx_alloc(whole->root, info, &tx_kind, index, context);
 	if (!ctx)
 		return -FI_ENOMEM;
-	tdm_list_init(&tx_of(&ctx->ep)->ops);
+	tdm_list_init(&tx_of(&ctx->ep)->sends);
 	ret = ctx_place(ctx, &sep->tx[index]);
 	if (ret)
 		return ret;

@@ -75,7 +75,7 @@ static void group_close(struct tdm_ep *ep)
 	struct tdm_sep *sep = tdm_sep_of(ep->root);
 
 	tdm_srx_group_close(sep->group);
-	tdm_pool_fini(&sep->ops);
+	tdm_pool_fini(&sep->sends);
 	free(sep->tx);
 	free(sep->rx);
 }
@@ -191,7 +191,7 @@ static int open_parts(struct tdm_sep *sep)
 	unsigned int i;
 	int ret;
 
-	tdm_pool_init(&sep->ops, sizeof(struct tdm_sep_op), 0);
+	tdm_pool_init(&sep->sends, sizeof(struct tdm_sep_op), 0);
 	sep->ntx = (unsigned int)tdm_max(ep->info->ep_attr->tx_ctx_cnt, 1);
 	sep->nrx = (unsigned int)tdm_max(ep->info->ep_attr->rx_ctx_cnt, 1);
 	sep->tx = calloc(sep->ntx, sizeof(*sep->tx));

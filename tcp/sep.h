@@ -25,13 +25,13 @@ struct tdm_ctx {
 
 struct tdm_tx_ctx {
 	struct tdm_ctx ctx;
-	struct tdm_list ops; /* struct tdm_sep_op: sends under way */
-	size_t used;	     /* their number */
+	struct tdm_list sends; /* struct tdm_sep_op: sends under way */
+	size_t used;	       /* their number */
 };
 
 /* A send of a transmit context, from the call to its end: context.c. */
 struct tdm_sep_op {
-	struct tdm_list node; /* tdm_tx_ctx.ops */
+	struct tdm_list node; /* tdm_tx_ctx.sends */
 	struct tdm_sep *sep;
 	struct tdm_tx_ctx *ctx; /* NULL: closed, the send is not reported */
 	void *context;		/* the application's */
@@ -42,7 +42,7 @@ struct tdm_sep {
 	struct tdm_root root;
 	struct tdm_srx_group *group;
 	struct fid_cq *cq;     /* its entries go to the contexts' queues */
-	struct tdm_pool ops;   /* struct tdm_sep_op */
+	struct tdm_pool sends; /* struct tdm_sep_op */
 	unsigned int ntx, nrx; /* contexts */
 	struct tdm_ctx **tx;   /* tx[ntx]; NULL: not open */
 	struct tdm_ctx **rx;   /* rx[nrx]; NULL: not open */

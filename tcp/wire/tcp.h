@@ -10,7 +10,7 @@
 #include "base/os.h"
 #include "base/pool.h"
 #include "tcp/wire/ids.h"
-#include "tcp/wire/ops.h"
+#include "tcp/wire/operation.h"
 #include "tcp/wire/parts.h"
 #include "tcp/wire/record.h"
 #include "tcp/wire/wire.h"

@@ -378,7 +378,7 @@ TEST_F(ShmAmoTest, AnswersThatCannotBe)
 			ASSERT_EQ(fi_atomic(a->ep, &one, 1, nullptr, to_b, 0,
 					    key, FI_UINT64, FI_SUM, &x),
 				  0);
-		op = tdm_list_entry(pair_of(a)->ops.next, struct tdm_shm_op,
+		op = tdm_list_entry(pair_of(a)->pending.next, struct tdm_shm_op,
 				    node);
 		uint64_t id = tdm_shm_op_id(op);
 		switch (lie) {

@@ -664,7 +664,7 @@ TEST_F(ShmRmaTest, AReadIsNoSend)
 		meet();
 		ASSERT_EQ(fi_read(a->ep, buf, 8, nullptr, to_b, 0, key, &ctx),
 			  0);
-		id = tdm_shm_op_id(tdm_list_entry(pair_of(a)->ops.next,
+		id = tdm_shm_op_id(tdm_list_entry(pair_of(a)->pending.next,
 						  struct tdm_shm_op, node));
 		pair = pair_of(b);
 		slot = tdm_shm_tx_room(pair, 1, 0);

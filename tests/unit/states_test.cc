@@ -12,7 +12,7 @@
 
 extern "C" {
 #include "peer/srx_state.h"
-#include "tcp/wire/ops.h"
+#include "tcp/wire/operation.h"
 }
 
 namespace

@@ -3,8 +3,8 @@
  * A tdm_tx is an operation being sent, a tdm_rx one being received. For the
  * files of the TCP transport only. Everything: G: domain lock.
  */
-#ifndef TDM_TCP_WIRE_OPS_H
-#define TDM_TCP_WIRE_OPS_H
+#ifndef TDM_TCP_WIRE_OPERATION_H
+#define TDM_TCP_WIRE_OPERATION_H
 
 #include <assert.h>
 
@@ -168,4 +168,4 @@ static inline struct fi_peer_rx_entry *tdm_rx_stop(struct tdm_rx *rx)
 /* rx_msg.c: drop the announced @rx, which is WAITING, and tell the sender. */
 void tdm_rx_withdraw(struct tdm_rx *rx);
 
-#endif /* TDM_TCP_WIRE_OPS_H */
+#endif /* TDM_TCP_WIRE_OPERATION_H */
