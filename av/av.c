@@ -17,11 +17,11 @@
 #include "av/av_priv.h"
 #include "av/event.h"
 #include "av/follow.h"
-#include "av/ids.h"
 #include "av/insert.h"
 #include "av/key.h"
 #include "av/local.h"
 #include "av/shared.h"
+#include "av/user_id.h"
 #include "base/log.h"
 #include "peer/eq.h"
 #include "tdm_nosys.h"
@@ -144,7 +144,7 @@ void tdm_av_drop(struct tdm_av *av, uint32_t index)
 	tdm_table_get(&av->table, index, &a);
 	tdm_av_local_remove(av, index);
 	tdm_table_remove(&av->table, index);
-	tdm_av_ids_drop(av, index);
+	tdm_av_user_id_drop(av, index);
 	if (av->keys)
 		tdm_keyring_count(av->keys, a.key, -1);
 	low = tdm_table_find(&av->table, &a);
@@ -247,7 +247,7 @@ static void av_free(struct tdm_av *av)
 	tdm_table_fini(&av->table);
 	tdm_keyring_free(av->keys);
 	tdm_shared_close(av->shared);
-	free(av->ids.id);
+	free(av->user_ids.id);
 	free(av);
 }
 
@@ -358,10 +358,10 @@ static int av_init(struct tdm_av *av, const struct tdm_av_attr *owner,
 		av->keys = tdm_keyring_alloc();
 		ret = av->keys ? 0 : -FI_ENOMEM;
 		if (!ret && av->flags & FI_AV_USER_ID)
-			av->ids.key_id = tdm_keyring_ids(av->keys);
+			av->user_ids.key_id = tdm_keyring_user_ids(av->keys);
 	}
 	if (!ret && av->flags & FI_AV_USER_ID)
-		ret = tdm_av_ids_reserve(av, 0);
+		ret = tdm_av_user_id_reserve(av, 0);
 	if (!ret && attr->name)
 		ret = tdm_av_share(av, owner, attr);
 	if (!ret && av->flags & FI_EVENT)

@@ -10,7 +10,7 @@
  * (aliases); the reverse lookup gives the lowest live one.
  *
  * The functions are in av.c, those of the peer provider's AV in local.c, of
- * user ids in ids.c, of named vectors in follow.c. All functions: domain lock
+ * user ids in user_id.c, of named vectors in follow.c. All functions: domain lock
  * held, unless they say otherwise.
  */
 #ifndef TDM_AV_AV_H
@@ -96,7 +96,7 @@ fi_addr_t tdm_av_end(const struct tdm_av *av);
  * Returns the user ids of the addresses, which inserts and removals change;
  * their count is 0 while there are none. Valid as long as @av.
  */
-const struct tdm_user_ids *tdm_av_ids(const struct tdm_av *av);
+const struct tdm_user_ids *tdm_av_user_ids(const struct tdm_av *av);
 
 /*
  * Returns the next higher index of the address at @fi_addr, which must be set;
@@ -140,8 +140,8 @@ struct tdm_av_user {
 	struct tdm_list node; /* G: domain */
 	void (*changed)(struct tdm_av_user *user, int moved);
 	void (*removed)(struct tdm_av_user *user, fi_addr_t fi_addr);
-	/* Called when the first user id is set: tdm_av_ids(). May be NULL. */
-	void (*ids)(struct tdm_av_user *user);
+	/* Called when the first user id is set: tdm_av_user_ids(). May be NULL. */
+	void (*user_ids)(struct tdm_av_user *user);
 };
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The address vector, for the files of av/: its members, and the functions of
- * av.c. insert.h, local.h, symmetric.h, event.h, ids.h and follow.h declare the
+ * av.c. insert.h, local.h, symmetric.h, event.h, user_id.h and follow.h declare the
  * others.
  */
 #ifndef TDM_AV_AV_PRIV_H
@@ -9,7 +9,7 @@
 
 #include "av/av.h"
 #include "av/table.h"
-#include "tdm_ids.h"
+#include "tdm_user_id.h"
 
 struct tdm_av_queue;
 struct tdm_eq;
@@ -18,11 +18,11 @@ struct tdm_shared;
 struct tdm_av {
 	struct fid_av fid;
 	struct tdm_engine *engine;
-	struct tdm_table table;	 /* G: domain */
-	struct tdm_user_ids ids; /* G: domain */
-	struct fid_av *local;	 /* the peer provider's AV, or NULL */
-	uint64_t flags;		 /* of fi_av_open(3) */
-	uint32_t format;	 /* FI_SOCKADDR_IN, _IN6, FI_SOCKADDR, STR */
+	struct tdm_table table;	      /* G: domain */
+	struct tdm_user_ids user_ids; /* G: domain */
+	struct fid_av *local;	      /* the peer provider's AV, or NULL */
+	uint64_t flags;		      /* of fi_av_open(3) */
+	uint32_t format; /* FI_SOCKADDR_IN, _IN6, FI_SOCKADDR, STR */
 	struct tdm_space space;
 	struct tdm_keyring *keys;   /* G: domain; NULL: addresses have none */
 	struct tdm_eq *eq;	    /* fi_av_bind(), or NULL; G: domain */

@@ -28,11 +28,11 @@
 
 #include <rdma/fi_errno.h>
 
-#include "av/ids.h"
 #include "av/insert.h"
 #include "av/local.h"
 #include "av/locality.h"
 #include "av/shared.h"
+#include "av/user_id.h"
 #include "base/log.h"
 
 int tdm_av_is_named(const struct tdm_av *av)
@@ -56,7 +56,7 @@ static int place(struct tdm_av *av, uint32_t index, const struct tdm_addr *a)
 	int ret = 0;
 
 	if (av->flags & FI_AV_USER_ID)
-		ret = tdm_av_ids_reserve(av, index);
+		ret = tdm_av_user_id_reserve(av, index);
 	if (!ret)
 		ret = tdm_table_add_at(&av->table, a, hash, index, &low);
 	if (!ret)

@@ -22,12 +22,12 @@
 #include "av/av_priv.h"
 #include "av/event.h"
 #include "av/follow.h"
-#include "av/ids.h"
 #include "av/key.h"
 #include "av/local.h"
 #include "av/locality.h"
 #include "av/shared.h"
 #include "av/symmetric.h"
+#include "av/user_id.h"
 #include "base/log.h"
 
 #define INSERT_FLAGS                                                           \
@@ -90,7 +90,7 @@ static int publish(struct tdm_av *av, const struct tdm_addr *a, uint32_t index)
 
 	if (ret) {
 		tdm_table_remove(&av->table, index);
-		tdm_av_ids_drop(av, index);
+		tdm_av_user_id_drop(av, index);
 	}
 	return ret;
 }
@@ -112,13 +112,13 @@ static int insert_one(const struct tdm_av_call *call, const struct tdm_addr *a,
 	if (ret)
 		return ret;
 	if (call->flags & FI_AV_USER_ID || av->flags & FI_AV_USER_ID) {
-		ret = tdm_av_ids_reserve(av, i);
+		ret = tdm_av_user_id_reserve(av, i);
 		if (ret) {
 			tdm_table_remove(&av->table, i);
 			return ret;
 		}
 		if (call->flags & FI_AV_USER_ID)
-			tdm_av_ids_set(av, i, id);
+			tdm_av_user_id_set(av, i, id);
 	}
 	if (tdm_unlikely(av->shared != NULL)) {
 		ret = publish(av, a, i);

@@ -116,7 +116,7 @@ static int undo_insert(struct tdm_keyring *ring, fi_addr_t handle)
 	return 0;
 }
 
-const fi_addr_t *tdm_keyring_ids(const struct tdm_keyring *ring)
+const fi_addr_t *tdm_keyring_user_ids(const struct tdm_keyring *ring)
 {
 	return ring->id;
 }

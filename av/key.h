@@ -32,7 +32,7 @@ uint32_t tdm_keyring_id(const struct tdm_keyring *ring, fi_addr_t handle);
  * Returns the user ids of the keys: that of key n is element n - 1. They live
  * as long as @ring.
  */
-const fi_addr_t *tdm_keyring_ids(const struct tdm_keyring *ring);
+const fi_addr_t *tdm_keyring_user_ids(const struct tdm_keyring *ring);
 
 /* Set the user id of the key of @handle. Errors: -FI_EINVAL: there is none. */
 int tdm_keyring_set_id(struct tdm_keyring *ring, fi_addr_t handle,

@@ -18,9 +18,9 @@
 #include "base/base.h"
 #include "tdm_ctx.h"
 #include "tdm_entry.h"
-#include "tdm_ids.h"
 #include "tdm_op.h"
 #include "tdm_source.h"
+#include "tdm_user_id.h"
 
 /*
  * The objects that report the operations of one endpoint. A NULL member is not
@@ -37,7 +37,7 @@ struct tdm_done {
 	struct fid_peer_cntr *remote_read_cntr;	 /* FI_REMOTE_READ */
 	/* Scalable endpoints: reports receives; rx_cq etc. are NULL. */
 	const struct tdm_ctx_ops *ctx;
-	const struct tdm_user_ids *ids; /* of the AV; NULL: none */
+	const struct tdm_user_ids *user_ids; /* of the AV; NULL: none */
 	int strangers;	  /* FI_SOURCE_ERR: unknown sources are errors */
 	uint64_t refused; /* of FI_REMOTE_READ, _WRITE: not granted */
 };
@@ -103,7 +103,7 @@ static inline void tdm_done_send_err(const struct tdm_done *d, void *context,
 		return;
 	tdm_entry_of_send_error(&e, context, flags, result.err,
 				result.prov_errno);
-	e.src_addr = d->ids ? tdm_id(d->ids, addr) : addr;
+	e.src_addr = d->user_ids ? tdm_user_id(d->user_ids, addr) : addr;
 	d->tx_cq->owner_ops->writeerr(d->tx_cq, &e);
 }
 

@@ -55,7 +55,7 @@ int tdm_srx_open(const struct tdm_srx_attr *attr,
 
 /*
  * Set where receives are reported: @done, which is copied. Call it before the
- * endpoint is enabled. With done->ids, which may change later, sources are
+ * endpoint is enabled. With done->user_ids, which may change later, sources are
  * reported by their user ids; matching always uses addresses.
  */
 void tdm_srx_set_done(struct tdm_srx *srx, const struct tdm_done *done);

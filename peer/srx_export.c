@@ -424,8 +424,8 @@ static struct fi_ops_srx_owner space_ops = {
 	.free_entry = free_entry,
 };
 
-static struct tdm_ids_ops tdm_srx_ids_ops = {
-	.size = sizeof(tdm_srx_ids_ops),
+static struct tdm_user_id_ops tdm_srx_user_id_ops = {
+	.size = sizeof(tdm_srx_user_id_ops),
 	.id = tdm_srx_id,
 };
 
@@ -434,8 +434,8 @@ static int export_ops_open(struct fid *fid, const char *name, uint64_t flags,
 {
 	if (!name || !ops || flags)
 		return -FI_EINVAL;
-	if (!strcmp(name, TDM_IDS_OPS))
-		*ops = &tdm_srx_ids_ops;
+	if (!strcmp(name, TDM_USER_ID_OPS))
+		*ops = &tdm_srx_user_id_ops;
 	else if (!strcmp(name, TDM_SOURCE_OPS))
 		*ops = &tdm_srx_source_ops;
 	else if (!strcmp(name, TDM_HELD_OPS))
@@ -480,9 +480,9 @@ void tdm_srx_port_init(struct tdm_srx *srx, struct tdm_srx_port *port,
 
 void tdm_srx_port_renew(struct tdm_srx_port *port)
 {
-	port->plain_ops = port->srx->spaces ? &space_ops :
-			  port->done->ids   ? &id_ops :
-					      &owner_ops;
+	port->plain_ops = port->srx->spaces    ? &space_ops :
+			  port->done->user_ids ? &id_ops :
+						 &owner_ops;
 	port->fid.owner_ops = port->done->strangers && port->offers ?
 				      &tdm_srx_told_ops :
 				      port->plain_ops;
@@ -491,7 +491,7 @@ void tdm_srx_port_renew(struct tdm_srx_port *port)
 fi_addr_t tdm_srx_id(struct fid_peer_srx *fid, fi_addr_t addr)
 {
 	/*
-	 * The export of a group has no ids; the exports of its contexts have.
+	 * The export of a group has no user ids; the exports of its contexts have.
 	 */
 	if (fid->ep_fid.fid.ops != &export_ops)
 		return addr;

@@ -42,7 +42,9 @@ struct tdm_srx {
 static inline fi_addr_t tdm_srx_reported(const struct tdm_done *done,
 					 fi_addr_t addr)
 {
-	return tdm_unlikely(done->ids != NULL) ? tdm_id(done->ids, addr) : addr;
+	return tdm_unlikely(done->user_ids != NULL) ?
+		       tdm_user_id(done->user_ids, addr) :
+		       addr;
 }
 
 /*

@@ -26,8 +26,8 @@ static fi_addr_t stands_for(const struct tdm_done *done, uint32_t key)
 {
 	if (!key)
 		return FI_ADDR_NOTAVAIL;
-	if (done->ids && done->ids->key_id)
-		return done->ids->key_id[key - 1];
+	if (done->user_ids && done->user_ids->key_id)
+		return done->user_ids->key_id[key - 1];
 	return TDM_SPACE_WILD | key;
 }
 

@@ -162,8 +162,8 @@ struct tdm_shm_op *tdm_shm_op_find(struct tdm_shm_pair *pair, uint64_t id)
 fi_addr_t tdm_shm_op_peer(const struct tdm_shm_pair *pair)
 {
 	struct fid_peer_srx *srx = pair->ep->srx;
-	const struct tdm_ids_ops *ops =
-		tdm_open_ops(&srx->ep_fid.fid, TDM_IDS_OPS);
+	const struct tdm_user_id_ops *ops =
+		tdm_open_ops(&srx->ep_fid.fid, TDM_USER_ID_OPS);
 
 	return ops ? ops->id(srx, pair->owner_addr) : pair->owner_addr;
 }

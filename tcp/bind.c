@@ -43,8 +43,8 @@ void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t, struct tdm_done *done)
 
 	memset(done, 0, sizeof(*done));
 	done->ctx = ep->kind->ctx_ops;
-	if (!done->ctx && av && tdm_av_ids(av)->count)
-		done->ids = tdm_av_ids(av);
+	if (!done->ctx && av && tdm_av_user_ids(av)->count)
+		done->user_ids = tdm_av_user_ids(av);
 	done->refused = tdm_ep_refused(ep);
 	done->strangers = !!(ep->info->rx_attr->caps & FI_SOURCE_ERR);
 	if (ep->tx_cq)
@@ -130,7 +130,7 @@ static void renew_done(struct tdm_ep *ep)
 	ep->rx_side->rebound(ep);
 }
 
-void tdm_ep_av_ids(struct tdm_av_user *user)
+void tdm_ep_av_user_ids(struct tdm_av_user *user)
 {
 	struct tdm_root *root =
 		tdm_container_of(user, struct tdm_root, av_user);

@@ -16,8 +16,8 @@ struct tdm_eq;
 /* fi_ep_bind(3), fi_scalable_ep_bind(3): bind.c. Lock: taken inside. */
 int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 
-/* The ids() of struct tdm_av_user: user ids came into use. Lock: held. */
-void tdm_ep_av_ids(struct tdm_av_user *user);
+/* The user_ids() of struct tdm_av_user: user ids came into use. Lock: held. */
+void tdm_ep_av_user_ids(struct tdm_av_user *user);
 
 /* Unbind queues and counters. Lock: held. */
 void tdm_ep_unbind(struct tdm_ep *ep);

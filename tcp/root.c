@@ -37,7 +37,7 @@ struct tdm_root *tdm_root_alloc(struct tdm_domain *domain,
 	tdm_list_init(&root->av_user.node);
 	root->av_user.changed = tdm_ep_av_changed;
 	root->av_user.removed = tdm_ep_av_removed;
-	root->av_user.ids = tdm_ep_av_ids;
+	root->av_user.user_ids = tdm_ep_av_user_ids;
 	tdm_list_init(&root->node);
 	tdm_list_init(&root->removed);
 	root->shm_permitted = tdm_env.shm != TDM_SHM_OFF;

@@ -29,7 +29,7 @@ extern "C" {
 #include "av/locality.h"
 #include "base/os.h"
 #include "peer/eq.h"
-#include "tdm_ids.h"
+#include "tdm_user_id.h"
 }
 
 #include "tests/harness/drive.h"

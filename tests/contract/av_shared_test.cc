@@ -288,7 +288,7 @@ TEST_F(Shared, UserIdsBelongToTheProcess)
 	EXPECT_EQ(1u, id);
 	one.pass();
 	auto ids = [](User &u, fi_addr_t a) {
-		return tdm_id(tdm_av_ids(u.tav), a);
+		return tdm_user_id(tdm_av_user_ids(u.tav), a);
 	};
 	EXPECT_EQ(55u, ids(one, 0));
 	EXPECT_EQ(FI_ADDR_NOTAVAIL, ids(one, 1));

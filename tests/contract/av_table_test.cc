@@ -240,23 +240,24 @@ TEST_F(AvTable, UserIdPerInsert)
 
 	memset(&s[1], 0, sizeof(s[1]));
 	open();
-	EXPECT_EQ(0u, tdm_av_ids(tav)->count);
+	EXPECT_EQ(0u, tdm_av_user_ids(tav)->count);
 	ASSERT_EQ(2, insert(s, a, FI_AV_USER_ID));
 	EXPECT_EQ(0u, a[0]);
 	EXPECT_EQ(FI_ADDR_NOTAVAIL, a[1]);
 	EXPECT_EQ(1u, a[2]);
-	EXPECT_EQ(77u, tdm_id(tdm_av_ids(tav), 0));
-	EXPECT_EQ(99u, tdm_id(tdm_av_ids(tav), 1));
+	EXPECT_EQ(77u, tdm_user_id(tdm_av_user_ids(tav), 0));
+	EXPECT_EQ(99u, tdm_user_id(tdm_av_user_ids(tav), 1));
 	EXPECT_EQ(-FI_EINVAL, insert(s, nullptr, FI_AV_USER_ID));
 	a[0] = 55;
 	ASSERT_EQ(2, fi_av_insertsym(av, "10.0.0.1", 1, "1", 2, a,
 				     FI_AV_USER_ID, nullptr));
-	EXPECT_EQ(55u, tdm_id(tdm_av_ids(tav), 2));
+	EXPECT_EQ(55u, tdm_user_id(tdm_av_user_ids(tav), 2));
 	EXPECT_EQ(2u, a[0]);
 	for (uint16_t i = 0; i < 1000; i++)
 		ASSERT_EQ(1, one(in4("192.0.2.9", uint16_t(i + 1))));
-	EXPECT_EQ(900u, tdm_id(tdm_av_ids(tav), 900));
-	EXPECT_EQ(FI_ADDR_UNSPEC, tdm_id(tdm_av_ids(tav), FI_ADDR_UNSPEC));
+	EXPECT_EQ(900u, tdm_user_id(tdm_av_user_ids(tav), 900));
+	EXPECT_EQ(FI_ADDR_UNSPEC,
+		  tdm_user_id(tdm_av_user_ids(tav), FI_ADDR_UNSPEC));
 }
 
 TEST_F(AvTable, UserIdOfTheVector)
@@ -271,14 +272,15 @@ TEST_F(AvTable, UserIdOfTheVector)
 	EXPECT_EQ(-FI_EINVAL, insert(s, a, FI_AV_USER_ID));
 	ASSERT_EQ(100, insert(s, a));
 	for (size_t i = 0; i < 100; i++)
-		EXPECT_EQ(FI_ADDR_NOTAVAIL, tdm_id(tdm_av_ids(tav), i));
+		EXPECT_EQ(FI_ADDR_NOTAVAIL,
+			  tdm_user_id(tdm_av_user_ids(tav), i));
 	EXPECT_EQ(0, fi_av_set_user_id(av, 99, 5, 0));
-	EXPECT_EQ(5u, tdm_id(tdm_av_ids(tav), 99));
+	EXPECT_EQ(5u, tdm_user_id(tdm_av_user_ids(tav), 99));
 	EXPECT_EQ(-FI_EINVAL, fi_av_set_user_id(av, 100, 5, 0));
 	EXPECT_GT(0, fi_av_set_user_id(av, 99, 6, 1ULL << 62));
 	ASSERT_EQ(0, remove(99));
 	ASSERT_EQ(1, one(s[99]));
-	EXPECT_EQ(FI_ADDR_NOTAVAIL, tdm_id(tdm_av_ids(tav), 99));
+	EXPECT_EQ(FI_ADDR_NOTAVAIL, tdm_user_id(tdm_av_user_ids(tav), 99));
 	close();
 	open();
 	ASSERT_EQ(1, one(s[0]));

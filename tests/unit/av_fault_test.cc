@@ -79,7 +79,8 @@ TEST_F(AvFault, InsertFailsAlone)
 			in++;
 			ASSERT_EQ("192.0.2.1:" + std::to_string(i + 1),
 				  at(a[i]));
-			ASSERT_EQ(7000 + i, tdm_id(tdm_av_ids(tav), a[i]));
+			ASSERT_EQ(7000 + i,
+				  tdm_user_id(tdm_av_user_ids(tav), a[i]));
 		}
 		ASSERT_EQ(ret, int(in));
 		close();

@@ -4,8 +4,8 @@
  * instead of addresses. The address vector keeps them; the receive side and the
  * regions of the endpoints bound to it look them up.
  */
-#ifndef TDM_IDS_H
-#define TDM_IDS_H
+#ifndef TDM_USER_ID_H
+#define TDM_USER_ID_H
 
 #include <stddef.h>
 
@@ -19,12 +19,12 @@
 /*
  * A peer provider asks the owner for the user id of an address that it reports
  * without having got it in an entry of the receive side:
- * fi_open_ops(&srx->ep_fid.fid, TDM_IDS_OPS, 0, &ops, NULL). An owner without
+ * fi_open_ops(&srx->ep_fid.fid, TDM_USER_ID_OPS, 0, &ops, NULL). An owner without
  * user ids need not offer this.
  */
-#define TDM_IDS_OPS "tandem_ids_1"
+#define TDM_USER_ID_OPS "tandem_user_ids_1"
 
-struct tdm_ids_ops {
+struct tdm_user_id_ops {
 	size_t size;
 	/* The id that completions of @srx report for @addr. Lock: held. */
 	fi_addr_t (*id)(struct fid_peer_srx *srx, fi_addr_t addr);
@@ -44,9 +44,10 @@ struct tdm_user_ids {
  * Returns the id that completions report for @addr, which may be
  * FI_ADDR_UNSPEC.
  */
-static inline fi_addr_t tdm_id(const struct tdm_user_ids *ids, fi_addr_t addr)
+static inline fi_addr_t tdm_user_id(const struct tdm_user_ids *ids,
+				    fi_addr_t addr)
 {
 	return addr < ids->count ? ids->id[addr] : addr;
 }
 
-#endif /* TDM_IDS_H */
+#endif /* TDM_USER_ID_H */
