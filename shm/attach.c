@@ -21,7 +21,7 @@
  *     dropped.
  *  4. A session that is alive is never displaced: REJECT(BUSY).
  *  5. With a key, a session comes up only after the peer has proved that it
- *     knows the key: seal.c. Endpoints have a session, and a pair, for each key
+ *     knows the key: prove.c. Endpoints have a session, and a pair, for each key
  *     that they share.
  *  6. Malformed packets and wrong descriptors end the attach without an
  *     answer; the pair whose address a stranger claimed does not change.
@@ -44,7 +44,7 @@
 #include "base/os.h"
 #include "shm/ep.h"
 #include "shm/lifeline.h"
-#include "shm/seal.h"
+#include "shm/prove.h"
 #include "shm/session.h"
 
 enum {
@@ -204,12 +204,12 @@ static void sent_hello(struct tdm_shm_session *s, const struct tdm_shm_msg *msg,
 	else if (tdm_shm_addr_set(&addr, h->addr, h->addrlen) ||
 		 !tdm_shm_addr_same(&addr, &pair->addr))
 		why = TDM_SHM_WHY_SEGMENT;
-	else if (!tdm_shm_seal_ok(s, msg))
+	else if (!tdm_shm_check_hello(s, msg))
 		why = TDM_SHM_WHY_KEY;
 	else
 		why = tdm_shm_session_take(s, h, fds);
 	if (why == TDM_SHM_WHY_NONE) {
-		if (tdm_shm_seal_ready(s))
+		if (tdm_shm_prove_ready(s))
 			tdm_shm_pair_refused(pair, 1);
 		else
 			tdm_shm_pair_up(pair, s->peer_slots);
@@ -328,13 +328,13 @@ static void accept_hello(struct tdm_shm_session *s,
 	/*
 	 * An endpoint with a key does not answer callers that do not know it.
 	 */
-	if (ep->keys && !tdm_shm_seal_ok(s, msg))
+	if (ep->keys && !tdm_shm_check_hello(s, msg))
 		goto drop;
 	if (tdm_shm_hello_version(h) < 0) {
 		reject(s, TDM_SHM_WHY_VERSION);
 		goto drop;
 	}
-	if (!ep->keys && !tdm_shm_seal_ok(s, msg)) {
+	if (!ep->keys && !tdm_shm_check_hello(s, msg)) {
 		reject(s, TDM_SHM_WHY_KEY);
 		goto drop;
 	}
@@ -392,7 +392,8 @@ static void wait_ready(struct tdm_shm_watch *w, uint32_t events)
 	if (ret == -FI_ENOMEM ||
 	    (ret == -FI_EAGAIN && !(events & (EPOLLHUP | EPOLLERR))))
 		return;
-	if (!ret && msg.type == TDM_SHM_MSG_READY && tdm_shm_seal_done(s, &msg))
+	if (!ret && msg.type == TDM_SHM_MSG_READY &&
+	    tdm_shm_check_ready(s, &msg))
 		tdm_shm_pair_up(pair, s->peer_slots);
 	else if (!ret && msg.type == TDM_SHM_MSG_ABORT)
 		tdm_shm_pair_fail(pair, why_reason(msg.arg));

@@ -41,9 +41,9 @@ enum tdm_shm_session_state {
 };
 
 /* The HELLOs of both sides of a handshake with a key, with their proofs. */
-struct tdm_shm_seals {
-	struct tdm_shm_sealed own;
-	struct tdm_shm_sealed peer; /* all 0 until received */
+struct tdm_shm_proofs {
+	struct tdm_shm_proven_hello own;
+	struct tdm_shm_proven_hello peer; /* all 0 until received */
 };
 
 /* An attach, and the session that it makes. */
@@ -82,8 +82,8 @@ struct tdm_shm_session {
 	 * yet
 	 */
 	const struct tdm_auth_key *key;
-	struct tdm_shm_seals *seals; /* until UP; NULL: no key */
-	struct tdm_shm_region *left; /* left[nleft]: left.c */
+	struct tdm_shm_proofs *proofs; /* until UP; NULL: no key */
+	struct tdm_shm_region *left;   /* left[nleft]: left.c */
 	uint32_t nleft;
 	uint32_t peer_chunks; /* 0: no bounce area arrived */
 	int bounce_fd;	      /* until mapping succeeds */

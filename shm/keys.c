@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The keys of an endpoint: one of its own, or those of the owner's address
- * vector, each with its number there (include/tdm_keys.h). seal.c proves them.
+ * vector, each with its number there (include/tdm_keys.h). prove.c proves them.
  *
  * Locking: domain lock held. Spec: fi_endpoint(3) auth_key.
  */

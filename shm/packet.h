@@ -92,7 +92,7 @@ struct tdm_shm_hello {
  * The HELLO of an endpoint with a key; without a key it is struct
  * tdm_shm_hello.
  */
-struct tdm_shm_sealed {
+struct tdm_shm_proven_hello {
 	struct tdm_shm_hello hello;
 	uint8_t nonce[TDM_AUTH_NONCE_BYTES];
 	uint8_t proof[TDM_AUTH_PROOF_BYTES];
@@ -108,11 +108,11 @@ struct tdm_shm_ready {
 struct tdm_shm_msg {
 	enum tdm_shm_msg_type type;
 	uint32_t arg;
-	/* 1: the READY has a proof, the HELLO is a struct tdm_shm_sealed */
+	/* 1: the READY has a proof, the HELLO is a struct tdm_shm_proven_hello */
 	int proven;
-	struct tdm_shm_hello hello;	     /* type HELLO only */
-	struct tdm_shm_sealed sealed;	     /* the whole HELLO, when proven */
-	uint8_t proof[TDM_AUTH_PROOF_BYTES]; /* type READY, when proven */
+	struct tdm_shm_hello hello;		  /* type HELLO only */
+	struct tdm_shm_proven_hello proven_hello; /* the whole HELLO */
+	uint8_t proof[TDM_AUTH_PROOF_BYTES];	  /* type READY, when proven */
 };
 
 /*
@@ -170,7 +170,8 @@ enum { TDM_SHM_BELLS_MOST = 504 * 64 }; /* bits of a hints page */
 tdm_static_assert(sizeof(struct tdm_shm_left) == 16, "layout of what is left");
 tdm_static_assert(sizeof(struct tdm_shm_msg_head) == 16, "packet head layout");
 tdm_static_assert(sizeof(struct tdm_shm_hello) == 96, "HELLO layout");
-tdm_static_assert(sizeof(struct tdm_shm_sealed) == 144, "sealed HELLO layout");
+tdm_static_assert(sizeof(struct tdm_shm_proven_hello) == 144,
+		  "proven HELLO layout");
 tdm_static_assert(sizeof(struct tdm_shm_ready) == 48, "READY layout");
 
 #endif /* TDM_SHM_PACKET_H */

@@ -203,9 +203,9 @@ static int hello_decode(struct tdm_shm_msg *msg, const void *buf, size_t len)
 	memcpy(h, buf, sizeof(*h));
 	if (h->features & TDM_SHM_FEATURE_AUTH &&
 	    tdm_shm_hello_version(h) >= 0) {
-		if (len < sizeof(msg->sealed))
+		if (len < sizeof(msg->proven_hello))
 			return -1;
-		memcpy(&msg->sealed, buf, sizeof(msg->sealed));
+		memcpy(&msg->proven_hello, buf, sizeof(msg->proven_hello));
 		msg->proven = 1;
 	}
 	if (!h->version_least || h->version_least > h->version_most ||

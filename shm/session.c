@@ -34,7 +34,7 @@
 #include "shm/bell.h"
 #include "shm/ep.h"
 #include "shm/lifeline.h"
-#include "shm/seal.h"
+#include "shm/prove.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -119,7 +119,7 @@ void tdm_shm_session_free(struct tdm_shm_session *s)
 		tdm_shm_region_fini(&s->left[--s->nleft]);
 	free(s->left);
 	free(s->dirty);
-	free(s->seals);
+	free(s->proofs);
 	free(s);
 }
 
@@ -220,11 +220,11 @@ int tdm_shm_session_hello(struct tdm_shm_session *s)
 	fds[1] = tdm_shm_region_fd(&ep->hints_region);
 	fds[2] = ep->bell_fd;
 	if (s->key) {
-		ret = tdm_shm_seal_hello(s, &h);
+		ret = tdm_shm_prove_hello(s, &h);
 		if (ret)
 			return ret;
-		packet = &s->seals->own;
-		bytes = sizeof(s->seals->own);
+		packet = &s->proofs->own;
+		bytes = sizeof(s->proofs->own);
 	}
 	ret = tdm_shm_packet_send(s->lifeline.fd, packet, bytes, fds, 3);
 	if (!ret)

@@ -272,7 +272,7 @@ static const struct tdm_auth_key *key_of(const struct tdm_conn *c)
 }
 
 /* Add the proof to the HELLO just written. */
-static int seal_hello(struct tdm_conn *c)
+static int prove_hello(struct tdm_conn *c)
 {
 	const struct tdm_auth_key *key = key_of(c);
 	uint8_t *p = c->out->bytes + c->out->tail - TDM_WIRE_GREETING_BYTES;
@@ -292,7 +292,7 @@ void tdm_hello_greet(struct tdm_conn *c)
 	c->setup->greeting = malloc((keyed ? 2 : 1) * TDM_WIRE_GREETING_BYTES);
 	ret = c->setup->greeting ? write_hello(c, NULL) : -FI_ENOMEM;
 	if (!ret && keyed)
-		ret = seal_hello(c);
+		ret = prove_hello(c);
 	if (ret) {
 		tdm_conn_retry(c, -ret);
 		return;

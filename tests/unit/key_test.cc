@@ -103,7 +103,7 @@ protected:
 	}
 
 	/* A HELLO with the proof H of @k, from port 9. */
-	static Blob sealed(const struct tdm_auth_key *k, uint8_t nonce = 1)
+	static Blob proven(const struct tdm_auth_key *k, uint8_t nonce = 1)
 	{
 		struct tdm_wire_greeting g = Raw::greeting(9);
 		Blob b(GREETING);
@@ -295,7 +295,7 @@ TEST_F(Key, StrangersHearNothing)
 	raw.hello(g);
 	OK(silence());
 	raw.call(at(0).addr);
-	raw.say(sealed(&other.keys->key[0]));
+	raw.say(proven(&other.keys->key[0]));
 	OK(silence());
 	/* One that does, but speaks another version: not told either. */
 	g.oldest = g.newest = 77;
@@ -307,7 +307,7 @@ TEST_F(Key, StrangersHearNothing)
 
 TEST_F(Key, TheSecondProofCounts)
 {
-	Blob hello = sealed(k()), answer;
+	Blob hello = proven(k()), answer;
 
 	add_with(&secret);
 	answer = answer_to(hello);
@@ -324,7 +324,7 @@ TEST_F(Key, TheSecondProofCounts)
 
 TEST_F(Key, ProofsOfOthersAreNone)
 {
-	Blob hello = sealed(k()), answer, old, proof;
+	Blob hello = proven(k()), answer, old, proof;
 
 	add_with(&secret);
 	/* Another key. */
@@ -370,7 +370,7 @@ TEST_F(Key, EveryBitOfAHelloIsProven)
 
 	add_with(&secret);
 	for (int i = 8; i < GREETING; i += 3) {
-		hello = sealed(k());
+		hello = proven(k());
 		hello[(size_t)i] ^= 0x10;
 		raw.call(at(0).addr);
 		raw.say(hello);

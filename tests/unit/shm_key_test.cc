@@ -10,7 +10,7 @@
 
 extern "C" {
 #include "shm/lifeline.h"
-#include "shm/seal.h"
+#include "shm/prove.h"
 #include "tdm_keys.h"
 #include "tdm_live.h"
 #include "tdm_space.h"
@@ -273,7 +273,7 @@ TEST_F(ShmKeys, NoMemoryForKeys)
 }
 
 /* Two ends of a handshake without the sockets around it. */
-class Seal : public testing::Test
+class Proof : public testing::Test
 {
 protected:
 	struct End {
@@ -294,7 +294,7 @@ protected:
 		~End()
 		{
 			tdm_auth_free(ep.keys);
-			free(s.seals);
+			free(s.proofs);
 		}
 
 		/* Its HELLO as the other side gets it. */
@@ -312,10 +312,10 @@ protected:
 			h.slots = TDM_SHM_SLOTS_LEAST;
 			h.addrlen = sizeof(in);
 			memcpy(h.addr, &in, sizeof(in));
-			EXPECT_EQ(0, tdm_shm_seal_hello(&s, &h));
+			EXPECT_EQ(0, tdm_shm_prove_hello(&s, &h));
 			EXPECT_EQ(0,
-				  tdm_shm_msg_decode(&m, &s.seals->own,
-						     sizeof(s.seals->own), 3));
+				  tdm_shm_msg_decode(&m, &s.proofs->own,
+						     sizeof(s.proofs->own), 3));
 			EXPECT_TRUE(m.proven);
 			return m;
 		}
@@ -328,7 +328,7 @@ protected:
 			EXPECT_EQ(0,
 				  socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sv));
 			s.lifeline.fd = sv[0];
-			EXPECT_EQ(0, tdm_shm_seal_ready(&s));
+			EXPECT_EQ(0, tdm_shm_prove_ready(&s));
 			EXPECT_EQ(0, tdm_shm_msg_recv(sv[1], &m, fds));
 			::close(sv[0]);
 			::close(sv[1]);
@@ -340,64 +340,64 @@ protected:
 	End second{ TDM_SHM_SESSION_ACCEPTED, SECRET };
 };
 
-TEST_F(Seal, IsProvenByBothSides)
+TEST_F(Proof, IsCheckedByBothSides)
 {
 	struct tdm_shm_msg one = first.hello(), two, three;
 
-	EXPECT_TRUE(tdm_shm_seal_ok(&second.s, &one));
+	EXPECT_TRUE(tdm_shm_check_hello(&second.s, &one));
 	two = second.hello();
-	EXPECT_TRUE(tdm_shm_seal_ok(&first.s, &two));
+	EXPECT_TRUE(tdm_shm_check_hello(&first.s, &two));
 	three = first.ready();
-	EXPECT_TRUE(tdm_shm_seal_done(&second.s, &three));
+	EXPECT_TRUE(tdm_shm_check_ready(&second.s, &three));
 	three.proof[0] ^= 1;
-	EXPECT_FALSE(tdm_shm_seal_done(&second.s, &three));
+	EXPECT_FALSE(tdm_shm_check_ready(&second.s, &three));
 	three.proven = 0;
-	EXPECT_FALSE(tdm_shm_seal_done(&second.s, &three));
+	EXPECT_FALSE(tdm_shm_check_ready(&second.s, &three));
 }
 
-TEST_F(Seal, ProofsOfOthersAreNone)
+TEST_F(Proof, ProofsOfOthersAreNone)
 {
 	End other(TDM_SHM_SESSION_SENT, OTHER);
 	End third(TDM_SHM_SESSION_ACCEPTED, SECRET);
 	struct tdm_shm_msg one = first.hello(), two, three, m;
 
 	m = other.hello();
-	EXPECT_FALSE(tdm_shm_seal_ok(&second.s, &m));
-	ASSERT_TRUE(tdm_shm_seal_ok(&second.s, &one));
+	EXPECT_FALSE(tdm_shm_check_hello(&second.s, &m));
+	ASSERT_TRUE(tdm_shm_check_hello(&second.s, &one));
 	two = second.hello();
 	/* Reflected: our own words, and its to itself. */
-	EXPECT_FALSE(tdm_shm_seal_ok(&first.s, &one));
-	EXPECT_FALSE(tdm_shm_seal_ok(&second.s, &two));
-	ASSERT_TRUE(tdm_shm_seal_ok(&first.s, &two));
+	EXPECT_FALSE(tdm_shm_check_hello(&first.s, &one));
+	EXPECT_FALSE(tdm_shm_check_hello(&second.s, &two));
+	ASSERT_TRUE(tdm_shm_check_hello(&first.s, &two));
 	three = first.ready();
 	/* Replayed: the same HELLO to the next one, the same READY. */
-	ASSERT_TRUE(tdm_shm_seal_ok(&third.s, &one));
+	ASSERT_TRUE(tdm_shm_check_hello(&third.s, &one));
 	third.hello();
-	EXPECT_FALSE(tdm_shm_seal_done(&third.s, &three));
+	EXPECT_FALSE(tdm_shm_check_ready(&third.s, &three));
 	/* Its HELLO's proof as READY's. */
-	memcpy(three.proof, two.sealed.proof, sizeof(three.proof));
-	EXPECT_FALSE(tdm_shm_seal_done(&second.s, &three));
+	memcpy(three.proof, two.proven_hello.proof, sizeof(three.proof));
+	EXPECT_FALSE(tdm_shm_check_ready(&second.s, &three));
 	/* Without any. */
 	m = one;
 	m.proven = 0;
-	EXPECT_FALSE(tdm_shm_seal_ok(&second.s, &m));
+	EXPECT_FALSE(tdm_shm_check_hello(&second.s, &m));
 }
 
-TEST_F(Seal, EveryByteIsProven)
+TEST_F(Proof, CoversEveryByte)
 {
 	struct tdm_shm_msg one = first.hello(), m;
 
-	for (size_t i = 0; i < sizeof(one.sealed); i++) {
+	for (size_t i = 0; i < sizeof(one.proven_hello); i++) {
 		m = one;
-		((uint8_t *)&m.sealed)[i] ^= 0x20;
-		EXPECT_FALSE(tdm_shm_seal_ok(&second.s, &m)) << i;
+		((uint8_t *)&m.proven_hello)[i] ^= 0x20;
+		EXPECT_FALSE(tdm_shm_check_hello(&second.s, &m)) << i;
 	}
 }
 
-TEST_F(Seal, CutShortIsMalformed)
+TEST_F(Proof, CutShortIsMalformed)
 {
 	struct tdm_shm_msg m = first.hello();
-	struct tdm_shm_sealed s = m.sealed;
+	struct tdm_shm_proven_hello s = m.proven_hello;
 
 	for (size_t n = sizeof(s.hello); n < sizeof(s); n++) {
 		s.hello.head.bytes = (uint16_t)n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The attach of endpoints with a key: a HELLO or READY is *sealed* by a proof
- * that its sender knows the key.
+ * The attach of endpoints with a key: a HELLO or READY has a proof that its
+ * sender knows the key.
  *
  *	initiator: HELLO, nonce, proof h of it	  -> else no answer
  *	acceptor:  HELLO, nonce, proof s of both  -> else ABORT
@@ -13,7 +13,7 @@
  * Locking: domain lock held. Spec: doc/PROTOCOL.md "Keys",
  * doc/PROTOCOL-shm.md "Attach".
  */
-#include "shm/seal.h"
+#include "shm/prove.h"
 
 #include <stdlib.h>
 
@@ -22,14 +22,14 @@
 #include "shm/ep.h"
 #include "shm/lifeline.h"
 
-enum { PROVEN = offsetof(struct tdm_shm_sealed, proof) };
+enum { PROVEN = offsetof(struct tdm_shm_proven_hello, proof) };
 
 /*
  * Returns the bytes that the proof in @at covers; @first is the message that it
  * answers, or NULL.
  */
-static struct tdm_auth_text text_of(const struct tdm_shm_sealed *at,
-				    const struct tdm_shm_sealed *first)
+static struct tdm_auth_text text_of(const struct tdm_shm_proven_hello *at,
+				    const struct tdm_shm_proven_hello *first)
 {
 	return tdm_auth_text(at, PROVEN, first, sizeof(*first));
 }
@@ -37,8 +37,8 @@ static struct tdm_auth_text text_of(const struct tdm_shm_sealed *at,
 /*
  * Returns the bytes that the last proof covers: both HELLOs with their proofs.
  */
-static struct tdm_auth_text whole(const struct tdm_shm_sealed *initiator,
-				  const struct tdm_shm_sealed *acceptor)
+static struct tdm_auth_text whole(const struct tdm_shm_proven_hello *initiator,
+				  const struct tdm_shm_proven_hello *acceptor)
 {
 	return tdm_auth_text(acceptor, sizeof(*acceptor), initiator,
 			     sizeof(*initiator));
@@ -49,29 +49,30 @@ static int is_initiator(const struct tdm_shm_session *s)
 	return s->state == TDM_SHM_SESSION_SENT;
 }
 
-static int seals_alloc(struct tdm_shm_session *s)
+static int proofs_alloc(struct tdm_shm_session *s)
 {
-	if (!s->seals)
-		s->seals = calloc(1, sizeof(*s->seals));
-	return s->seals ? 0 : -FI_ENOMEM;
+	if (!s->proofs)
+		s->proofs = calloc(1, sizeof(*s->proofs));
+	return s->proofs ? 0 : -FI_ENOMEM;
 }
 
-int tdm_shm_seal_hello(struct tdm_shm_session *s, const struct tdm_shm_hello *h)
+int tdm_shm_prove_hello(struct tdm_shm_session *s,
+			const struct tdm_shm_hello *h)
 {
-	int first = is_initiator(s), ret = seals_alloc(s);
+	int first = is_initiator(s), ret = proofs_alloc(s);
 	struct tdm_auth_text text;
-	struct tdm_shm_sealed *own;
+	struct tdm_shm_proven_hello *own;
 
 	if (ret)
 		return ret;
-	own = &s->seals->own;
+	own = &s->proofs->own;
 	own->hello = *h;
 	own->hello.features |= TDM_SHM_FEATURE_AUTH;
 	own->hello.head.bytes = sizeof(*own);
 	ret = tdm_auth_nonce(own->nonce);
 	if (ret)
 		return ret;
-	text = text_of(own, first ? NULL : &s->seals->peer);
+	text = text_of(own, first ? NULL : &s->proofs->peer);
 	return tdm_auth_prove(s->key,
 			      first ? TDM_AUTH_SHM_HELLO : TDM_AUTH_SHM_SERVER,
 			      &text, own->proof);
@@ -84,10 +85,10 @@ int tdm_shm_seal_hello(struct tdm_shm_session *s, const struct tdm_shm_hello *h)
 static const struct tdm_auth_key *proven(const struct tdm_shm_session *s,
 					 const struct tdm_shm_msg *msg)
 {
-	const uint8_t *proof = msg->sealed.proof;
+	const uint8_t *proof = msg->proven_hello.proof;
 	int first = is_initiator(s);
 	struct tdm_auth_text text =
-		text_of(&msg->sealed, first ? &s->seals->own : NULL);
+		text_of(&msg->proven_hello, first ? &s->proofs->own : NULL);
 
 	if (!first)
 		return tdm_auth_which(s->ep->keys, TDM_AUTH_SHM_HELLO, &text,
@@ -97,21 +98,22 @@ static const struct tdm_auth_key *proven(const struct tdm_shm_session *s,
 		       NULL;
 }
 
-int tdm_shm_seal_ok(struct tdm_shm_session *s, const struct tdm_shm_msg *msg)
+int tdm_shm_check_hello(struct tdm_shm_session *s,
+			const struct tdm_shm_msg *msg)
 {
 	const struct tdm_auth_key *key;
 
 	if (!s->ep->keys || !msg->proven)
 		return !s->ep->keys && !msg->proven;
 	key = proven(s, msg);
-	if (!key || seals_alloc(s))
+	if (!key || proofs_alloc(s))
 		return 0;
 	s->key = key;
-	s->seals->peer = msg->sealed;
+	s->proofs->peer = msg->proven_hello;
 	return 1;
 }
 
-int tdm_shm_seal_ready(struct tdm_shm_session *s)
+int tdm_shm_prove_ready(struct tdm_shm_session *s)
 {
 	struct tdm_shm_ready r = {
 		.head.magic = TDM_SHM_MAGIC,
@@ -124,20 +126,20 @@ int tdm_shm_seal_ready(struct tdm_shm_session *s)
 	if (!s->key)
 		return tdm_shm_msg_send(s->lifeline.fd, TDM_SHM_MSG_READY, 0,
 					-1);
-	text = whole(&s->seals->own, &s->seals->peer);
+	text = whole(&s->proofs->own, &s->proofs->peer);
 	ret = tdm_auth_prove(s->key, TDM_AUTH_SHM_CLIENT, &text, r.proof);
 	return ret ? ret :
 		     tdm_shm_packet_send(s->lifeline.fd, &r, sizeof(r), NULL,
 					 0);
 }
 
-int tdm_shm_seal_done(const struct tdm_shm_session *s,
-		      const struct tdm_shm_msg *msg)
+int tdm_shm_check_ready(const struct tdm_shm_session *s,
+			const struct tdm_shm_msg *msg)
 {
 	struct tdm_auth_text text;
 
 	if (!s->key || !msg->proven)
 		return !s->key && !msg->proven;
-	text = whole(&s->seals->peer, &s->seals->own);
+	text = whole(&s->proofs->peer, &s->proofs->own);
 	return tdm_auth_check(s->key, TDM_AUTH_SHM_CLIENT, &text, msg->proof);
 }
