@@ -94,14 +94,14 @@ fi_addr_t tdm_av_lowest(const struct tdm_av *av, fi_addr_t fi_addr)
 	struct tdm_addr a;
 
 	if (tdm_likely(av->table.live == av->table.slots_used))
-		return fi_addr; /* no aliases */
+		return fi_addr; /* no duplicates */
 	tdm_table_get(&av->table, (uint32_t)fi_addr, &a);
 	return tdm_table_find(&av->table, &a);
 }
 
-fi_addr_t tdm_av_next_alias(const struct tdm_av *av, fi_addr_t fi_addr)
+fi_addr_t tdm_av_next_same(const struct tdm_av *av, fi_addr_t fi_addr)
 {
-	uint32_t next = av->table.entry[fi_addr].alias;
+	uint32_t next = av->table.entry[fi_addr].next_same;
 
 	return next == TDM_TABLE_NONE ? FI_ADDR_UNSPEC : next;
 }

@@ -7,7 +7,7 @@
  *
  * Entries are 16 bytes for IPv4; the reverse lookup is an open-addressing
  * table of 8-byte slots. The same address inserted twice gets two indices
- * (aliases); the reverse lookup gives the lowest live one.
+ * (duplicates); the reverse lookup gives the lowest live one.
  *
  * The functions are in av.c, those of the peer provider's AV in local.c, of
  * user ids in user_id.c, of named vectors in follow.c. All functions: domain lock
@@ -102,7 +102,7 @@ const struct tdm_user_ids *tdm_av_user_ids(const struct tdm_av *av);
  * Returns the next higher index of the address at @fi_addr, which must be set;
  * FI_ADDR_UNSPEC if there is none.
  */
-fi_addr_t tdm_av_next_alias(const struct tdm_av *av, fi_addr_t fi_addr);
+fi_addr_t tdm_av_next_same(const struct tdm_av *av, fi_addr_t fi_addr);
 
 /*
  * Returns the address of @fi_addr in the peer provider's AV; inserts it there
@@ -140,7 +140,9 @@ struct tdm_av_user {
 	struct tdm_list node; /* G: domain */
 	void (*changed)(struct tdm_av_user *user, int moved);
 	void (*removed)(struct tdm_av_user *user, fi_addr_t fi_addr);
-	/* Called when the first user id is set: tdm_av_user_ids(). May be NULL. */
+	/*
+	 * Called when the first user id is set: tdm_av_user_ids(). May be NULL.
+	 */
 	void (*user_ids)(struct tdm_av_user *user);
 };
 

@@ -47,7 +47,7 @@ static inline struct tdm_av *tdm_av_of(struct fid_av *fid)
 
 /*
  * Remove @index, which must be set, from this process's table. The caller must
- * then call tdm_av_tell_changed(), since an alias may be the lowest index now.
+ * then call tdm_av_tell_changed(), since a duplicate may be the lowest index now.
  * Lock: held.
  */
 void tdm_av_drop(struct tdm_av *av, uint32_t index);

@@ -6,7 +6,7 @@
  *  1. used[] has bit i set exactly when entry[i].kind is not FREE, and every
  *     word of used[] below free_hint is full.
  *  2. For each distinct live address exactly one slot of the reverse table has
- *     its lowest index; the higher ones are chained to it by `alias`.
+ *     its lowest index; the higher ones are chained to it by `next_same`.
  *  3. The reverse table is at most two thirds full, so probing ends at an
  *     empty slot. Removal moves later slots of the cluster back instead of
  *     leaving tombstones, so lookups do not become slower with time.
@@ -230,21 +230,21 @@ static uint32_t slot_of(const struct tdm_table *t, const struct tdm_addr *a)
  * that grew last is remembered, so that inserting one address many times takes
  * no quadratic time.
  */
-static void alias_add(struct tdm_table *t, uint32_t s, uint32_t index)
+static void chain_add(struct tdm_table *t, uint32_t s, uint32_t index)
 {
 	uint32_t head = slot_index(t->slot[s]), at = head;
 
 	if (index < head) {
-		t->entry[index].alias = head;
+		t->entry[index].next_same = head;
 		t->slot[s] = slot_make(t->slot[s], index);
 		return;
 	}
 	if (t->grown_head == head && t->grown_end < index)
 		at = t->grown_end;
-	while (t->entry[at].alias < index) /* NONE is higher than any */
-		at = t->entry[at].alias;
-	t->entry[index].alias = t->entry[at].alias;
-	t->entry[at].alias = index;
+	while (t->entry[at].next_same < index) /* NONE is higher than any */
+		at = t->entry[at].next_same;
+	t->entry[index].next_same = t->entry[at].next_same;
+	t->entry[at].next_same = index;
 	t->grown_head = head;
 	t->grown_end = index;
 }
@@ -285,12 +285,12 @@ int tdm_table_add_at(struct tdm_table *t, const struct tdm_addr *a,
 		e->kind = IPV6;
 	}
 	e->key = (uint8_t)a->key;
-	e->alias = TDM_TABLE_NONE;
+	e->next_same = TDM_TABLE_NONE;
 	e->local = TDM_TABLE_NONE;
 	found = probe(t, a, hash, &s);
 	*low = found ? slot_index(t->slot[s]) : TDM_TABLE_NONE;
 	if (found) {
-		alias_add(t, s, i);
+		chain_add(t, s, i);
 	} else {
 		t->slot[s] = slot_make(hash, i);
 		t->slots_used++;
@@ -354,11 +354,11 @@ void tdm_table_remove(struct tdm_table *t, uint32_t index)
 	s = slot_of(t, &a);
 	at = slot_index(t->slot[s]);
 	if (at != index) {
-		while (t->entry[at].alias != index)
-			at = t->entry[at].alias;
-		t->entry[at].alias = e->alias;
-	} else if (e->alias != TDM_TABLE_NONE) {
-		t->slot[s] = slot_make(t->slot[s], e->alias);
+		while (t->entry[at].next_same != index)
+			at = t->entry[at].next_same;
+		t->entry[at].next_same = e->next_same;
+	} else if (e->next_same != TDM_TABLE_NONE) {
+		t->slot[s] = slot_make(t->slot[s], e->next_same);
 	} else {
 		slot_clear(t, s);
 	}

@@ -5,8 +5,8 @@
  * calls.
  *
  * An entry is 16 bytes; IPv6 addresses live in a side array. Equal addresses
- * are chained in ascending order of index (aliases), and the reverse table has
- * the lowest index, the head of the chain.
+ * are chained in ascending order of index (duplicates), and the reverse table
+ * has the lowest index, the head of the chain.
  *
  * Memory of n IPv4 addresses, n being large: entries 16 to 20 bytes each (they
  * grow by a quarter), the reverse lookup 12 to 24 (slots of 8 bytes, a third
@@ -21,12 +21,12 @@
 #define TDM_TABLE_NONE UINT32_MAX
 
 struct tdm_table_entry {
-	uint32_t ip;	/* IPv4 address, network order; or index into v6[] */
-	uint16_t port;	/* network order */
-	uint8_t kind;	/* enum in table.c: free, IPv4, IPv6 */
-	uint8_t key;	/* number of the address's key */
-	uint32_t alias; /* next higher index of the same address, or NONE */
-	uint32_t local; /* address in the peer's AV, or NONE */
+	uint32_t ip;   /* IPv4 address, network order; or index into v6[] */
+	uint16_t port; /* network order */
+	uint8_t kind;  /* enum in table.c: free, IPv4, IPv6 */
+	uint8_t key;   /* number of the address's key */
+	uint32_t next_same; /* next higher index of the same address, or NONE */
+	uint32_t local;	    /* address in the peer's AV, or NONE */
 };
 
 tdm_static_assert(sizeof(struct tdm_table_entry) == 16,

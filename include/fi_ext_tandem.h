@@ -108,7 +108,7 @@ struct tdm_report_ops {
 	 * In: out->size. Out: as much of *@out as that holds, written only on
 	 * success. The counts belong to this endpoint and to all lives of the
 	 * peer since its address was inserted. Two indices of one address
-	 * (aliases) give the same answer.
+	 * (duplicates) give the same answer.
 	 * Returns 0, -FI_EINVAL when @addr is not in the address vector, @ep
 	 * is not an endpoint of tandem or out->size is less than the members
 	 * up to reason_text need, -FI_ENOAV when no address vector is bound.

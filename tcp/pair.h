@@ -41,7 +41,7 @@ struct tdm_pair {
 	uint8_t agreed;	       /* enum tdm_path, but never QUEUED */
 	uint8_t search;	       /* enum tdm_search */
 	uint8_t reason;	       /* enum tdm_reason: why not LOCAL */
-	uint32_t refs;	       /* indices (aliases) that share the pair */
+	uint32_t refs;	       /* indices (duplicates) that share the pair */
 	fi_addr_t local;       /* address in the peer's AV; LOCAL only */
 	struct tdm_conn *conn; /* when REMOTE, or while probing; else NULL */
 	struct tdm_history

@@ -42,11 +42,12 @@ static int pairs_reserve(struct tdm_root *root, fi_addr_t addr)
 }
 
 /* Returns the pair of another index of the same address, or NULL. */
-static struct tdm_pair *alias_pair(const struct tdm_root *root, fi_addr_t addr)
+static struct tdm_pair *pair_of_same(const struct tdm_root *root,
+				     fi_addr_t addr)
 {
 	fi_addr_t i = tdm_av_lowest(root->ep.av, addr);
 
-	for (; i != FI_ADDR_UNSPEC; i = tdm_av_next_alias(root->ep.av, i)) {
+	for (; i != FI_ADDR_UNSPEC; i = tdm_av_next_same(root->ep.av, i)) {
 		if (i < root->pairs && root->pair[i])
 			return root->pair[i];
 	}
@@ -57,7 +58,7 @@ struct tdm_pair *tdm_ep_pair_of(const struct tdm_root *root, fi_addr_t addr)
 {
 	if (addr < root->pairs && root->pair[addr])
 		return root->pair[addr];
-	return alias_pair(root, addr);
+	return pair_of_same(root, addr);
 }
 
 struct tdm_pair *tdm_ep_pair(struct tdm_root *root, fi_addr_t addr)
@@ -69,7 +70,7 @@ struct tdm_pair *tdm_ep_pair(struct tdm_root *root, fi_addr_t addr)
 		return NULL;
 	if (root->pair[addr])
 		return root->pair[addr];
-	p = alias_pair(root, addr);
+	p = pair_of_same(root, addr);
 	if (!p)
 		p = tdm_pair_new();
 	if (!p)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The pairs of an endpoint, by index of its address vector. All indices of one
- * address (aliases) share one pair, so that a connection or session belongs to
- * one pair.
+ * address (duplicates) share one pair, so that a connection or session belongs
+ * to one pair.
  *
  * All functions: domain lock held.
  */

@@ -257,8 +257,8 @@ TEST_F(Av, MapIsAlignedWithTable)
 
 TEST_F(Av, DuplicateGetsItsOwnIndex)
 {
-	/* fi_tandem(7): "An address that is inserted twice gets two indices,
-	 * aliases of one peer." */
+	/* fi_tandem(7): "An address that is inserted twice gets two indices
+	 * (duplicates), which reach the same peer." */
 	struct sockaddr_in s = sin_of("192.0.2.1", 1);
 	fi_addr_t first = 0;
 
@@ -424,7 +424,7 @@ TEST_F(AvTraffic, RemovedSourceIsNotAvailable)
 	}
 }
 
-TEST_F(AvTraffic, SourceIsTheLowestAlias)
+TEST_F(AvTraffic, SourceIsTheLowestDuplicate)
 {
 	/* fi_tandem(7), FI_SOURCE: "its index in the address vector, the lowest
 	 * one if it was inserted more than once". */
@@ -433,18 +433,18 @@ TEST_F(AvTraffic, SourceIsTheLowestAlias)
 	for (auto *from : senders()) {
 		char out = 1, in = 0;
 		struct tdt_comp c;
-		fi_addr_t alias, first = addr(rx(), from);
+		fi_addr_t second, first = addr(rx(), from);
 
-		ASSERT_EQ(1, fi_av_insert(rx()->av, from->name, 1, &alias, 0,
+		ASSERT_EQ(1, fi_av_insert(rx()->av, from->name, 1, &second, 0,
 					  nullptr));
 		for (fi_addr_t want :
-		     { std::min(first, alias), std::max(first, alias) }) {
+		     { std::min(first, second), std::max(first, second) }) {
 			ASSERT_EQ(0, tdt_recv(rx(), &in, 1, &in));
 			ASSERT_EQ(0, tdt_send(from, rx(), &out, 1, &out));
 			OK(done(rx(), &in, FI_RECV | FI_MSG, &c));
 			EXPECT_EQ(want, c.src);
 			OK(done(from, &out, FI_SEND | FI_MSG));
-			if (want != std::max(first, alias)) {
+			if (want != std::max(first, second)) {
 				ASSERT_EQ(0,
 					  fi_av_remove(rx()->av, &want, 1, 0));
 			}

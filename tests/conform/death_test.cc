@@ -441,7 +441,9 @@ void Death::gone_unseen(char how)
 		ssize_t ret = fi_tsend(rx()->ep, out.data(), out.size(),
 				       nullptr, peer, 1, &out);
 
-		/* Full: the peer has read little, and says it without a send. */
+		/*
+		 * Full: the peer has read little, and says it without a send.
+		 */
 		if (ret == -FI_EAGAIN) {
 			ASSERT_EQ('k', how);
 			return;
@@ -503,8 +505,8 @@ TEST_F(Death, PeerThatClosesIsLostInOrder)
 }
 
 /*
- * A host that is this program's alone: what comes back to it finds its port free,
- * which on a host that all share another may have been given meanwhile.
+ * A host that is this program's alone: what comes back to it finds its port
+ * free, which on a host that all share another may have been given meanwhile.
  */
 std::string host_of_ours()
 {
@@ -554,7 +556,7 @@ TEST_F(Death, PeerThatComesBackIsANewOne)
 		ASSERT_EQ(0, send_once(lost, 1));
 		tdt_child_kill(&child, SIGKILL);
 		OK(start("sink", (host + " " + port).c_str()));
-		/* Its own address stays valid; the new index is an alias. */
+		/* Its own address stays valid; the new index is a duplicate. */
 		ASSERT_EQ(0, tdt_wait(rx(), &lost, &c));
 		EXPECT_EQ(FI_ECONNRESET, c.err) << fi_strerror(c.err);
 	}

@@ -339,7 +339,9 @@ TEST_F(Misuse, A11_CancelAgainstCompletion)
 
 TEST_F(Misuse, A12_CloseWithReceivesBeingFilled)
 {
-	/* Dropped silently; after the return no byte changes, whoever copies. */
+	/*
+	 * Dropped silently; after the return no byte changes, whoever copies.
+	 */
 	const size_t len = 4 << 20;
 
 	for (int turn = 0; turn < 6; turn++) {
@@ -438,8 +440,8 @@ TEST_F(Misuse, A13_CloseInEveryOrder)
 
 TEST_F(Misuse, A14_AddressesInsertedTwiceRemovedAndBack)
 {
-	/* A duplicate is an alias; what is pending to a removed one ends with
-	 * FI_ECONNABORTED; an address can be inserted again. */
+	/* A duplicate gets an index of its own; what is pending to a removed
+	 * one ends with FI_ECONNABORTED; an address can be inserted again. */
 	Bytes out(1 << 20);
 	char in = 0;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fi_av(3): name, map_addr, FI_READ: address vectors that processes share. "all"
- * is what the three versions of the manual agree on. fi_tandem(7), NAMED ADDRESS
- * VECTORS, decides the points that fi_av(3) leaves open.
+ * fi_av(3): name, map_addr, FI_READ: address vectors that processes share.
+ * "all" is what the three versions of the manual agree on. fi_tandem(7), NAMED
+ * ADDRESS VECTORS, decides the points that fi_av(3) leaves open.
  */
 #include "tests/contract/av_shared_fixture.h"
 
@@ -624,7 +624,7 @@ TEST_F(Shared, AgreesWithAModel)
 
 		if (rng() % 5 < 3 &&
 		    std::count(model.begin(), model.end(), 0) > 300) {
-			/* Few ports: there are aliases. */
+			/* Few ports: there are duplicates. */
 			uint16_t port = uint16_t(1 + rng() % 50);
 			auto hole = std::find(model.begin(), model.end(), 0);
 

@@ -369,7 +369,7 @@ TEST_F(AvTable, CloseWithEndpointsIsEbusy)
 	tdm_av_detach(tav, &user);
 }
 
-TEST_F(AvTable, DuplicatesAreAliases)
+TEST_F(AvTable, DuplicatesAreChained)
 {
 	/* fi_av(3) all versions, NOTES 1: a second copy of an address is
 	 * undefined: fi_tandem(7) defines it. */
