@@ -19,7 +19,7 @@
 struct sockaddr;
 struct tdm_trigger;
 
-enum { TDM_SOURCE_NAME_BYTES = 128 };
+enum { TDM_SOURCE_ADDR_BYTES = 128 };
 
 struct tdm_engine {
 	struct tdm_lock *lock; /* the domain lock */
@@ -51,11 +51,11 @@ struct tdm_engine {
 
 	/*
 	 * Writes the address @sa in the domain's format to @buf[@room]. Returns
-	 * how many bytes it wrote, at most @room; TDM_SOURCE_NAME_BYTES are
+	 * how many bytes it wrote, at most @room; TDM_SOURCE_ADDR_BYTES are
 	 * enough. If this is NULL, addresses are reported as they are. Lock:
 	 * held.
 	 */
-	size_t (*source_name)(const struct tdm_engine *engine,
+	size_t (*source_addr)(const struct tdm_engine *engine,
 			      const struct sockaddr *sa, void *buf,
 			      size_t room);
 

@@ -6,8 +6,9 @@
  *
  * The owner opens the peer's domain with auth_key_size FI_AV_AUTH_KEY. Each
  * address and each session of the peer then has the number of a key. The
- * address in an offer to the owner is a name of tdm_space.h; for a source that
- * is not in the address vector the name has the number of the source's key.
+ * address in an offer to the owner is a match address (tdm_space.h); for a
+ * source that is not in the address vector it has the number of the source's
+ * key.
  */
 #ifndef TDM_KEYS_H
 #define TDM_KEYS_H

@@ -9,10 +9,11 @@
  * 			TDM_SPACE_WILD + k	anybody by key k, k > 0
  * 			TDM_SPACE_ANY		anybody
  *
- * FI_ADDR_UNSPEC is anybody of group 0. A *name* is such an address without a
- * receive context, in which anybody of group 0 is TDM_SPACE_ANY. Matching
- * compares names. fi_group_addr(FI_ADDR_UNSPEC, g) is FI_ADDR_UNSPEC, as
- * libfabric defines it; anybody of group g is fi_group_addr(TDM_SPACE_ANY, g).
+ * FI_ADDR_UNSPEC is anybody of group 0. A *match address* is an address without
+ * a receive context, in which anybody of group 0 is TDM_SPACE_ANY. Matching
+ * compares match addresses. fi_group_addr(FI_ADDR_UNSPEC, g) is FI_ADDR_UNSPEC,
+ * as libfabric defines it; anybody of group g is fi_group_addr(TDM_SPACE_ANY,
+ * g).
  */
 #ifndef TDM_SPACE_H
 #define TDM_SPACE_H
@@ -49,12 +50,12 @@ static inline int tdm_space_group_bits(uint32_t max)
 	return max ? 32 - __builtin_clz(max) : 0;
 }
 
-static inline int tdm_space_is_wild(fi_addr_t name)
+static inline int tdm_space_is_wild(fi_addr_t addr)
 {
-	return (int)(name >> 31 & 1);
+	return (int)(addr >> 31 & 1);
 }
 
-/* Returns the name with the low 32 bits @low, in the group of the name @of. */
+/* Returns the match address with the low 32 bits @low, in the group of @of. */
 static inline fi_addr_t tdm_space_in_group(fi_addr_t of, uint32_t low)
 {
 	return (of & ~(fi_addr_t)UINT32_MAX) | low;
@@ -62,7 +63,7 @@ static inline fi_addr_t tdm_space_in_group(fi_addr_t of, uint32_t low)
 
 /*
  * Returns the wildcard for peers with key number @key (0: for any peer), in the
- * group of the name @of.
+ * group of @of.
  */
 static inline fi_addr_t tdm_space_by_key(fi_addr_t of, uint32_t key)
 {
@@ -70,29 +71,29 @@ static inline fi_addr_t tdm_space_by_key(fi_addr_t of, uint32_t key)
 				  key ? TDM_SPACE_WILD | key : TDM_SPACE_ANY);
 }
 
-/* Returns the key number of @name if it is a wildcard by key, else 0. */
-static inline uint32_t tdm_space_key(fi_addr_t name)
+/* Returns the key number of @addr if it is a wildcard by key, else 0. */
+static inline uint32_t tdm_space_key(fi_addr_t addr)
 {
-	uint32_t low = (uint32_t)name;
+	uint32_t low = (uint32_t)addr;
 
 	return low > TDM_SPACE_WILD && low < TDM_SPACE_ANY ?
 		       low - TDM_SPACE_WILD :
 		       0;
 }
 
-/* Returns the name of @addr, an address without a receive context. */
-static inline fi_addr_t tdm_space_name(fi_addr_t addr)
+/* Returns @addr as a match address: without its receive context. */
+static inline fi_addr_t tdm_space_match_addr(fi_addr_t addr)
 {
 	return addr == FI_ADDR_UNSPEC ? TDM_SPACE_ANY : addr;
 }
 
-/* Returns the source that a completion reports for @name. */
-static inline fi_addr_t tdm_space_source(fi_addr_t name)
+/* Returns the source that a completion reports for @addr. */
+static inline fi_addr_t tdm_space_source(fi_addr_t addr)
 {
-	return tdm_space_is_wild(name) ? FI_ADDR_UNSPEC : (uint32_t)name;
+	return tdm_space_is_wild(addr) ? FI_ADDR_UNSPEC : (uint32_t)addr;
 }
 
-/* Returns the name of @addr, an index or FI_ADDR_UNSPEC, in group @group. */
+/* Returns the match address of @addr, an index or FI_ADDR_UNSPEC, in @group. */
 static inline fi_addr_t tdm_space_of(fi_addr_t addr, uint32_t group)
 {
 	return (fi_addr_t)group << 32 | (uint32_t)addr;
@@ -104,7 +105,7 @@ static inline int tdm_space_split(const struct tdm_space *space, fi_addr_t addr,
 {
 	int bits = space->ctx_bits;
 
-	addr = tdm_space_name(addr);
+	addr = tdm_space_match_addr(addr);
 	place->ctx = bits ? (uint32_t)(addr >> (64 - bits)) : 0;
 	addr &= ~0ull >> bits;
 	place->group = (uint32_t)(addr >> 32);

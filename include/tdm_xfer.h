@@ -46,7 +46,7 @@ enum { TDM_INJECT_BYTES = 256, TDM_INJECT_MOST_BYTES = 4096 };
 /* In tdm_xfer.flags, sends: rx_ctx and group are set. */
 #define TDM_TO_CTX (1ULL << 62)
 
-/* In tdm_xfer.flags, receives: addr is a name of tdm_space.h. */
+/* In tdm_xfer.flags, receives: addr is a match address (tdm_space.h). */
 #define TDM_IN_SPACE (1ULL << 61)
 
 /*

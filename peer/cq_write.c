@@ -190,16 +190,16 @@ static ssize_t write_tagged(struct fid_peer_cq *peer, void *context,
 }
 
 /* Write the address of a source to @to, in the format of the domain. */
-static void name_source(const struct tdm_engine *engine,
-			struct fi_cq_err_entry *to,
-			const struct fi_cq_err_entry *from)
+static void write_source(const struct tdm_engine *engine,
+			 struct fi_cq_err_entry *to,
+			 const struct fi_cq_err_entry *from)
 {
 	to->err_data_size = 0;
-	to->err_data = malloc(TDM_SOURCE_NAME_BYTES);
+	to->err_data = malloc(TDM_SOURCE_ADDR_BYTES);
 	if (to->err_data)
-		to->err_data_size = engine->source_name(
+		to->err_data_size = engine->source_addr(
 			engine, (const struct sockaddr *)from->err_data,
-			to->err_data, TDM_SOURCE_NAME_BYTES);
+			to->err_data, TDM_SOURCE_ADDR_BYTES);
 }
 
 /*
@@ -238,8 +238,8 @@ static ssize_t write_err(struct fid_peer_cq *peer,
 	if (!err->entry.prov_errno)
 		err->entry.prov_errno = entry->err;
 	if (entry->err == FI_EADDRNOTAVAIL && entry->err_data &&
-	    cq->engine->source_name)
-		name_source(cq->engine, &err->entry, entry);
+	    cq->engine->source_addr)
+		write_source(cq->engine, &err->entry, entry);
 	else
 		dup_err_data(&err->entry, entry);
 	cq->nerrs++;

@@ -139,7 +139,7 @@ static void file_new(struct tdm_match *m)
 		file(m, item_of_all(pos));
 }
 
-/* The sources that a receive may name to match a message. */
+/* The sources that a receive may give to match a message. */
 struct sender {
 	fi_addr_t addr;	  /* the sender's own address */
 	fi_addr_t by_key; /* any source with its key, or any; spaces only */

@@ -20,7 +20,7 @@
  * Addresses other than FI_ADDR_UNSPEC have bit 31 clear.
  *
  * An engine may support groups and keys (tdm_match_alloc_spaces()); then all
- * addresses are names of include/tdm_space.h, and:
+ * addresses are match addresses (include/tdm_space.h), and:
  *  4. A message matches only receives of its own group, whatever their source.
  *  5. A receive whose source is a key takes messages of any source with that
  *     key. Such an engine has its own calls, with "space" in their names, so
@@ -125,7 +125,7 @@ void tdm_match_remove(struct tdm_match *m, struct tdm_match_item *item);
 
 /*
  * Set the source of an arrived message whose source was FI_ADDR_UNSPEC (with
- * spaces: a wildcard name of its group).
+ * spaces: the wildcard of its group).
  */
 void tdm_match_set_source(struct tdm_match *m, struct tdm_match_item *msg,
 			  fi_addr_t addr);

@@ -43,7 +43,7 @@ struct tdm_match_index {
 
 struct tdm_match {
 	uint32_t live;	    /* bit per class that has filed receives */
-	uint32_t spaces;    /* 1: addresses are names of tdm_space.h */
+	uint32_t spaces;    /* 1: addresses are match addresses (tdm_space.h) */
 	uint64_t *next_seq; /* own_seq, or that of another engine */
 	uint64_t own_seq;
 	/* the ignore mask of each slot in use */
@@ -105,7 +105,7 @@ static inline uint64_t tdm_match_hash_src(const struct tdm_match_table *t,
 	return tdm_match_hash(t->seed, 0, it->addr, it->tag & ~t->ignore);
 }
 
-/* Returns the name of any source in the group of @addr. */
+/* Returns the match address of any source in the group of @addr. */
 static inline fi_addr_t tdm_match_anybody(fi_addr_t addr)
 {
 	return addr | UINT32_MAX;

@@ -431,7 +431,7 @@ void tdm_srx_forget(struct tdm_srx *srx, fi_addr_t addr)
 		tdm_list_for_each(pos, tdm_match_arrived(srx->match[kind])) {
 			msg = tdm_srx_msg_of_all(pos);
 			item = &msg->match.item;
-			if (tdm_srx_name(srx, item, addr) != item->addr)
+			if (tdm_srx_match_addr(srx, item, addr) != item->addr)
 				continue;
 			tdm_match_clear_source(srx->match[kind], item);
 			msg->e.from = (uint32_t)item->addr;

@@ -34,7 +34,7 @@ struct tdm_srx_attr {
 	int directed;
 	/*
 	 * Groups or keys: addresses in tdm_xfer.addr of receives (always with
-	 * TDM_IN_SPACE) and in fi_peer_match_attr.addr are names of
+	 * TDM_IN_SPACE) and in fi_peer_match_attr.addr are match addresses of
 	 * tdm_space.h, whatever @directed; FI_ADDR_UNSPEC is any source in
 	 * group 0. Sources are reported without their group. @key_of returns
 	 * the key of an address without group, or 0; NULL: there are no keys.
@@ -130,13 +130,13 @@ void tdm_srx_seat_close(struct tdm_srx_seat *seat);
 /*
  * Post a receive: fi_recvmsg(3) and fi_trecvmsg(3), FI_PEEK, FI_CLAIM and
  * FI_DISCARD included (tagged only). @x->flags has FI_MSG or FI_TAGGED, and
- * FI_COMPLETION when a CQ entry is wanted; the result of a peek and the
- * release of a multi-recv buffer are always written. If a waiting message
- * matches, its transport begins to deliver it, and may complete it, before the
- * call returns.
- * More receives than tdm_srx_attr.size may be posted, as memory allows.
- * Errors: -FI_ENOMEM, -FI_EINVAL for too many elements, FI_MULTI_RECV without exactly one, flags that do not go
- * together, and FI_CLAIM with a context that has claimed nothing.
+ * FI_COMPLETION when a CQ entry is wanted; the result of a peek and the release
+ * of a multi-recv buffer are always written. If a waiting message matches, its
+ * transport begins to deliver it, and may complete it, before the call returns.
+ * More receives than tdm_srx_attr.size may be posted, as memory allows. Errors:
+ * -FI_ENOMEM, -FI_EINVAL for too many elements, FI_MULTI_RECV without exactly
+ * one, flags that do not go together, and FI_CLAIM with a context that has
+ * claimed nothing.
  */
 ssize_t tdm_srx_recv(struct tdm_srx *srx, const struct tdm_xfer *x);
 

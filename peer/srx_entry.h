@@ -52,7 +52,7 @@ struct tdm_srx_entry {
 	uint8_t kind;	    /* enum tdm_srx_kind */
 	uint8_t form;	    /* enum tdm_srx_form */
 	uint8_t unexpected; /* 1: part of a tdm_srx_msg */
-	uint32_t from;	    /* spaces only: low bits of the source's name */
+	uint32_t from; /* spaces only: low bits of the source's match address */
 	union {
 		void *desc;		   /* PLAIN */
 		struct tdm_srx_side *side; /* WIDE, MULTI */

@@ -128,13 +128,13 @@ static inline int get(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
 	return begin(fid, e, kind, attr, entry);
 }
 
-/* get() for domains in which addresses are names of tdm_space.h. */
+/* get() for domains in which addresses are match addresses (tdm_space.h). */
 static int get_space(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
 		     const struct fi_peer_match_attr *attr,
 		     struct fi_peer_rx_entry **entry)
 {
 	uint64_t tag = kind == TDM_SRX_TAG ? attr->tag : 0;
-	fi_addr_t name = tdm_space_name(attr->addr);
+	fi_addr_t addr = tdm_space_match_addr(attr->addr);
 	struct tdm_srx *srx = tdm_srx_of(fid);
 	struct tdm_match_item *item = NULL;
 	struct tdm_srx_entry *e;
@@ -142,24 +142,24 @@ static int get_space(struct fid_peer_srx *fid, enum tdm_srx_kind kind,
 	int ret;
 
 	tdm_assert_held(srx->engine->lock);
-	key = tdm_srx_key(srx, name);
+	key = tdm_srx_key(srx, addr);
 	if (!srx->settling)
-		item = tdm_match_find_posted_space(srx->match[kind], name, key,
+		item = tdm_match_find_posted_space(srx->match[kind], addr, key,
 						   tag);
 	ret = item ? take(fid, item, kind, attr, entry) :
 		     get_unexpected(fid, kind, attr, entry);
 	if (ret && ret != -FI_ENOENT)
 		return ret;
 	e = tdm_srx_entry_of_rx(*entry);
-	e->from = (uint32_t)name;
-	e->rx.addr = tdm_space_source(name);
+	e->from = (uint32_t)addr;
+	e->rx.addr = tdm_space_source(addr);
 	e->rx.tag = tag;
 	if (!ret) {
 		e->rx.addr =
 			tdm_srx_reported(tdm_srx_port_done(fid), e->rx.addr);
 		return 0;
 	}
-	tdm_srx_msg_of(e)->match.item.addr = name;
+	tdm_srx_msg_of(e)->match.item.addr = addr;
 	tdm_srx_msg_of(e)->match.item.key = key;
 	return ret;
 }
@@ -243,8 +243,8 @@ static int queue(struct fi_peer_rx_entry *rx)
 }
 
 /*
- * queue() for domains in which addresses are names; get_*() has stored the name
- * of the source.
+ * queue() for domains with match addresses; get_*() has stored that of the
+ * source.
  */
 static int queue_space(struct fi_peer_rx_entry *rx)
 {
@@ -323,7 +323,7 @@ static void resolve(struct tdm_srx *srx, enum tdm_srx_kind kind,
 			continue;
 		msg->e.rx.addr = addr;
 		tdm_match_set_source(srx->match[kind], item,
-				     tdm_srx_name(srx, item, addr));
+				     tdm_srx_match_addr(srx, item, addr));
 		if (!tdm_list_linked(&msg->link))
 			tdm_list_append(&srx->pending, &msg->link);
 	}
@@ -491,7 +491,8 @@ void tdm_srx_port_renew(struct tdm_srx_port *port)
 fi_addr_t tdm_srx_id(struct fid_peer_srx *fid, fi_addr_t addr)
 {
 	/*
-	 * The export of a group has no user ids; the exports of its contexts have.
+	 * The export of a group has no user ids; the exports of its contexts
+	 * have.
 	 */
 	if (fid->ep_fid.fid.ops != &export_ops)
 		return addr;

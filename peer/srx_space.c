@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receive side of a domain with groups or keys: addresses are names of
- * tdm_space.h, and messages meet receives of their group only. Other domains
- * use only the functions that srx_space.h says are for both.
+ * The receive side of a domain with groups or keys: addresses are match
+ * addresses of tdm_space.h, and messages meet receives of their group only.
+ * Other domains use only the functions that srx_space.h says are for both.
  *
- * The name in the offer of a message has its group, and its source or, if that
- * is unknown, the key of its sender. The item of a waiting message keeps the
- * name, entry->from its low bits; completions report rx.addr.
+ * The match address in the offer of a message has its group, and its source or,
+ * if that is unknown, the key of its sender. The item of a waiting message
+ * keeps the match address, entry->from its low bits; completions report
+ * rx.addr.
  *
  * Lock: domain held. Spec: fi_av(3) "PEER GROUPS", fi_av_insert_auth_key().
  */
 #include "peer/srx_space.h"
 
-uint32_t tdm_srx_key(const struct tdm_srx *srx, fi_addr_t name)
+uint32_t tdm_srx_key(const struct tdm_srx *srx, fi_addr_t addr)
 {
 	if (!srx->key_of)
 		return 0;
-	return tdm_space_is_wild(name) ?
-		       tdm_space_key(name) :
-		       srx->key_of(srx->key_arg, (uint32_t)name);
+	return tdm_space_is_wild(addr) ?
+		       tdm_space_key(addr) :
+		       srx->key_of(srx->key_arg, (uint32_t)addr);
 }
 
 struct tdm_match_item *tdm_srx_find_posted(struct tdm_srx *srx,

@@ -16,8 +16,8 @@
 ssize_t tdm_srx_recv_space(struct tdm_srx *srx, const struct tdm_xfer *x,
 			   enum tdm_srx_kind kind);
 
-/* Returns the number of the key of the sender @name; 0: none. */
-uint32_t tdm_srx_key(const struct tdm_srx *srx, fi_addr_t name);
+/* Returns the number of the key of the sender @addr; 0: none. */
+uint32_t tdm_srx_key(const struct tdm_srx *srx, fi_addr_t addr);
 
 /*
  * tdm_match_find_posted() and tdm_match_find_arrived(), for engines with spaces
@@ -30,12 +30,12 @@ struct tdm_match_item *tdm_srx_find_arrived(struct tdm_srx *srx,
 					    const struct tdm_match_item *want);
 
 /*
- * Returns the name of the source of @msg, which its transport now knows as
- * @addr.
+ * Returns the match address of the source of @msg, which its transport now
+ * knows as @addr.
  */
-static inline fi_addr_t tdm_srx_name(const struct tdm_srx *srx,
-				     const struct tdm_match_item *msg,
-				     fi_addr_t addr)
+static inline fi_addr_t tdm_srx_match_addr(const struct tdm_srx *srx,
+					   const struct tdm_match_item *msg,
+					   fi_addr_t addr)
 {
 	return srx->spaces ? tdm_space_in_group(msg->addr, (uint32_t)addr) :
 			     addr;

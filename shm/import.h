@@ -36,7 +36,7 @@ struct tdm_shm_domain {
 	struct tdm_shm_fabric *fabric;
 	struct fid_domain *owner; /* imported */
 	uint32_t max_group;	  /* 0: no groups */
-	int spaces;		  /* offers are names of tdm_space.h */
+	int spaces; /* offers have match addresses (tdm_space.h) */
 	uint32_t refs;
 	/*
 	 * Buffers of unexpected messages outlive endpoints: the owner may

@@ -46,7 +46,7 @@ struct tdm_shm_pair {
 	uint64_t tx_bytes; /* their payload */
 	/* receive, hot */
 	struct tdm_shm_ring_rx rx;
-	/* source in the offers of messages: owner_addr, or its name */
+	/* source in the offers of messages: owner_addr, or its match address */
 	fi_addr_t from;
 	struct tdm_shm_ep *ep;
 	/* SRX of the context that the peer selected; NULL: closed */

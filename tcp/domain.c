@@ -131,7 +131,7 @@ static int domain_arm(struct tdm_engine *engine)
 	return !ret && d->fresh ? -FI_EAGAIN : ret;
 }
 
-static size_t domain_source_name(const struct tdm_engine *engine,
+static size_t domain_source_addr(const struct tdm_engine *engine,
 				 const struct sockaddr *sa, void *buf,
 				 size_t room)
 {
@@ -396,7 +396,7 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 	d->engine.arm = domain_arm;
 	d->engine.wait_fd = domain_wait_fd;
 	d->engine.due = tdm_domain_due;
-	d->engine.source_name = domain_source_name;
+	d->engine.source_addr = domain_source_addr;
 	d->engine.api_version = fabric->fid.api_version;
 	d->fabric = fabric;
 	tdm_list_init(&d->roots);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posts receives: turns the source of a receive into a name (tdm_space.h) and
- * passes the request to peer/srx.c. Transports are not involved.
+ * Posts receives: turns the source of a receive into a match address
+ * (tdm_space.h) and passes the request to peer/srx.c. Transports are not
+ * involved.
  *
  * Lock: the domain's, taken by tdm_post_recv(), held for tdm_post_locked().
  */
@@ -14,7 +15,7 @@
 #include "tdm_xfer.h"
 
 /*
- * Replace a source that names a receive context of the peer by the peer:
+ * Replace a source that is a receive context of the peer by the peer:
  * messages do not say which of its contexts they are from.
  */
 static tdm_noinline int directed_ctx(const struct tdm_ep *ep, fi_addr_t *addr)
@@ -46,10 +47,10 @@ static inline int directed(const struct tdm_ep *ep, uint64_t flags,
 }
 
 /*
- * Make a name of the source of @x (tdm_space.h). The group that it holds always
- * counts; its index and key count only with FI_DIRECTED_RECV.
+ * Make the source of @x a match address (tdm_space.h). The group that it holds
+ * always counts; its index and key count only with FI_DIRECTED_RECV.
  */
-static int name_source(const struct tdm_ep *ep, struct tdm_xfer *x)
+static int match_source(const struct tdm_ep *ep, struct tdm_xfer *x)
 {
 	const struct tdm_space space = {
 		.ctx_bits = ep->av ? tdm_av_space(ep->av)->ctx_bits : 0,
@@ -90,7 +91,7 @@ static tdm_noinline ssize_t post_other(struct tdm_ep *ep, struct tdm_xfer *x)
 	if (x->flags & TDM_NAMED_AV && ep->av && !ep->domain->in_retry)
 		tdm_av_follow(ep->av);
 	x->flags &= ~(uint64_t)TDM_NAMED_AV;
-	ret = x->flags & TDM_IN_SPACE ? name_source(ep, x) :
+	ret = x->flags & TDM_IN_SPACE ? match_source(ep, x) :
 					directed(ep, x->flags, &x->addr);
 	return ret ? ret : tdm_srx_recv(ep->srx, x);
 }

@@ -4,9 +4,9 @@
  * per pair, opened at first use. It reaches the owner's queues only through the
  * objects exported for it, as a peer provider would.
  *
- * The interface of tcp.c, listen.c, conn.c, send.c, tx_end.c and idle_close.c. conn.c
- * and doc/PROTOCOL-tcp.md have the states of a connection.
- * All functions: domain lock held.
+ * The interface of tcp.c, listen.c, conn.c, send.c, tx_end.c and idle_close.c.
+ * conn.c and doc/PROTOCOL-tcp.md have the states of a connection. All
+ * functions: domain lock held.
  */
 #ifndef TDM_TCP_WIRE_WIRE_H
 #define TDM_TCP_WIRE_WIRE_H
@@ -41,7 +41,7 @@ struct tdm_tcp_attr {
 			/* or that need no receive there */
 	struct tdm_order order;
 	uint32_t tclass; /* of the endpoint's packets, fi_endpoint(3) */
-	int spaces;	 /* 1: offers contain names of tdm_space.h */
+	int spaces;	 /* 1: offers have match addresses (tdm_space.h) */
 	int groups;	 /* 1: groups: the domain has max_group_id */
 	/*
 	 * A peer must prove one of them; the key of a pair is that of its
