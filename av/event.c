@@ -76,7 +76,7 @@ void tdm_av_event_end(const struct tdm_av_call *call)
 	struct fi_eq_entry e = {
 		.fid = &call->av->fid.fid,
 		.context = call->context,
-		.data = call->done,
+		.data = call->inserted,
 	};
 
 	if (tdm_eq_keep(call->av->eq, FI_AV_COMPLETE, &e, sizeof(e)) < 0)

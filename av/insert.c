@@ -150,7 +150,7 @@ void tdm_av_put(struct tdm_av_call *call, const struct tdm_addr *a,
 	if (!err)
 		err = insert_one(call, a, hash, id, &index);
 	if (tdm_likely(!err))
-		call->done++;
+		call->inserted++;
 	else
 		TDM_INFO(AV, "address %zu of %zu not inserted: %s", i,
 			 call->count, fi_strerror(-err));
@@ -180,7 +180,7 @@ void tdm_av_tell_changed(struct tdm_av *av)
 
 void tdm_av_put_end(struct tdm_av_call *call)
 {
-	if (call->done)
+	if (call->inserted)
 		tdm_av_tell_changed(call->av);
 	if (call->av->flags & FI_EVENT)
 		tdm_av_event_end(call);
@@ -262,7 +262,7 @@ int tdm_av_insert(struct fid_av *fid, const void *addr, size_t count,
 	tdm_lock_acquire(av->engine->lock);
 	tdm_av_put_array(&call, addr);
 	tdm_lock_release(av->engine->lock);
-	return (int)call.done;
+	return (int)call.inserted;
 }
 
 /* Insert the addresses of @r in the caller's thread. */
@@ -284,7 +284,7 @@ static int insert_range(struct tdm_av_call *call, const struct tdm_av_range *r)
 	tdm_lock_acquire(av->engine->lock);
 	tdm_av_put_end(call);
 	tdm_lock_release(av->engine->lock);
-	return (int)call->done;
+	return (int)call->inserted;
 }
 
 int tdm_av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt,

@@ -15,11 +15,11 @@ struct tdm_av_call {
 	int *errs;	    /* [count] of the application: FI_SYNC_ERR */
 	void *context;	    /* of the events, with FI_EVENT */
 	uint64_t flags;
-	uint64_t here; /* tdm_locality_filter(), or all ones */
-	size_t count;  /* addresses in all */
-	size_t at;     /* the one to insert next */
-	size_t done;   /* how many were inserted */
-	int keyed;     /* 1: the addresses have keys, or must have */
+	uint64_t here;	 /* tdm_locality_filter(), or all ones */
+	size_t count;	 /* addresses in all */
+	size_t at;	 /* the one to insert next */
+	size_t inserted; /* addresses inserted */
+	int keyed;	 /* 1: the addresses have keys, or must have */
 };
 
 /*

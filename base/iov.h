@@ -45,21 +45,21 @@ static inline size_t tdm_iov_copy_to(const struct iovec *iov, size_t count,
 				     size_t offset, const void *src, size_t len)
 {
 	const char *from = (const char *)src;
-	size_t i, done = 0;
+	size_t i, copied = 0;
 
-	for (i = 0; i < count && done < len; i++) {
+	for (i = 0; i < count && copied < len; i++) {
 		size_t n;
 
 		if (offset >= iov[i].iov_len) {
 			offset -= iov[i].iov_len;
 			continue;
 		}
-		n = tdm_min(iov[i].iov_len - offset, len - done);
-		memcpy((char *)iov[i].iov_base + offset, from + done, n);
-		done += n;
+		n = tdm_min(iov[i].iov_len - offset, len - copied);
+		memcpy((char *)iov[i].iov_base + offset, from + copied, n);
+		copied += n;
 		offset = 0;
 	}
-	return done;
+	return copied;
 }
 
 /* As tdm_iov_copy_to(), in the other direction: from the vector to @dst. */
@@ -67,21 +67,21 @@ static inline size_t tdm_iov_copy_from(void *dst, const struct iovec *iov,
 				       size_t count, size_t offset, size_t len)
 {
 	char *to = (char *)dst;
-	size_t i, done = 0;
+	size_t i, copied = 0;
 
-	for (i = 0; i < count && done < len; i++) {
+	for (i = 0; i < count && copied < len; i++) {
 		size_t n;
 
 		if (offset >= iov[i].iov_len) {
 			offset -= iov[i].iov_len;
 			continue;
 		}
-		n = tdm_min(iov[i].iov_len - offset, len - done);
-		memcpy(to + done, (const char *)iov[i].iov_base + offset, n);
-		done += n;
+		n = tdm_min(iov[i].iov_len - offset, len - copied);
+		memcpy(to + copied, (const char *)iov[i].iov_base + offset, n);
+		copied += n;
 		offset = 0;
 	}
-	return done;
+	return copied;
 }
 
 /*

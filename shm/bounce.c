@@ -278,21 +278,21 @@ static int take_chunk(struct tdm_shm_pair *pair)
 		give_back(pair);
 		return 0;
 	}
-	if (tdm_shm_chunk_check(&head, pull->done, pull->want - pull->done))
+	if (tdm_shm_chunk_check(&head, pull->placed, pull->want - pull->placed))
 		return -1;
 	/* Only the region of a read can be closed at the sender. */
 	if (head.status && !pull->op)
 		return -1;
 	if (tdm_shm_revoked(pair->ep, pull->entry))
 		pull->refused = 1;
-	len = tdm_min(head.len, pull->tail - pull->done);
+	len = tdm_min(head.len, pull->tail - pull->placed);
 	if (!pull->refused)
 		tdm_shm_pull_put(pull, chunk_data(&s->peer_bounce, k), len);
-	pull->done += head.len;
+	pull->placed += head.len;
 	give_back(pair);
 	if (head.status)
 		tdm_shm_pull_end(pull, FI_EACCES, (int)head.status);
-	else if (pull->done >= pull->tail)
+	else if (pull->placed >= pull->tail)
 		tdm_shm_pull_finish(pull);
 	return 0;
 }

@@ -67,7 +67,7 @@ static void entry_end(struct tdm_shm_pull *pull, int err)
 	}
 	if (err)
 		tdm_done_recv_err(&ep->done, pull->entry,
-				  tdm_failed(err, 0, pull->done));
+				  tdm_failed(err, 0, pull->placed));
 	else if (pull->want < len)
 		tdm_done_recv_err(&ep->done, pull->entry,
 				  tdm_truncated(pull->want, len - pull->want));
@@ -117,8 +117,8 @@ static void ask(struct tdm_shm_pull *pull, int may)
 	pull->ctl.op = TDM_SHM_REC_PULL;
 	pull->ctl.kind = TDM_SHM_CTL_KEEP;
 	pull->ctl.tag = pull->rts.id;
-	pull->ctl.body.offset = pull->done;
-	pull->ctl.body.bytes = pull->want - pull->done;
+	pull->ctl.body.offset = pull->placed;
+	pull->ctl.body.bytes = pull->want - pull->placed;
 	tdm_shm_ctl_send(pull->pair, &pull->ctl);
 }
 
@@ -252,12 +252,13 @@ void tdm_shm_pull_put(struct tdm_shm_pull *pull, const void *src, size_t n)
 	uint64_t body = pull->want - pull->last;
 	size_t first = 0;
 
-	if (pull->done < body) {
-		first = tdm_min(n, body - pull->done);
-		tdm_iov_copy_to(pull->iov, pull->count, pull->done, src, first);
+	if (pull->placed < body) {
+		first = tdm_min(n, body - pull->placed);
+		tdm_iov_copy_to(pull->iov, pull->count, pull->placed, src,
+				first);
 	}
 	if (first < n)
-		memcpy(pull->line + (pull->done + first - body),
+		memcpy(pull->line + (pull->placed + first - body),
 		       (const char *)src + first, n - first);
 }
 
@@ -282,11 +283,11 @@ static void copy_self(struct tdm_shm_pull *pull)
 	const struct iovec *from = tdm_shm_op_iov(op);
 	size_t i;
 
-	for (i = 0; i < op->count && pull->done < pull->want; i++) {
-		size_t n = tdm_min(from[i].iov_len, pull->want - pull->done);
+	for (i = 0; i < op->count && pull->placed < pull->want; i++) {
+		size_t n = tdm_min(from[i].iov_len, pull->want - pull->placed);
 
 		tdm_shm_pull_put(pull, from[i].iov_base, n);
-		pull->done += n;
+		pull->placed += n;
 	}
 	complete(pull);
 }
@@ -350,10 +351,10 @@ void tdm_shm_pull_left(struct tdm_shm_pull *pull, const void *data)
 {
 	if (tdm_shm_revoked(pull->pair->ep, pull->entry))
 		pull->refused = 1;
-	pull->done = 0;
+	pull->placed = 0;
 	if (!pull->refused)
 		tdm_shm_pull_put(pull, data, pull->want);
-	pull->done = pull->want;
+	pull->placed = pull->want;
 	complete(pull);
 }
 
@@ -363,7 +364,7 @@ static void next_slice(struct tdm_shm_pull *pull)
 							  CMA_SHARE_BYTES;
 
 	pull->end = pull->tail;
-	pull->from = pull->end - tdm_min(pull->tail - pull->done, most);
+	pull->from = pull->end - tdm_min(pull->tail - pull->placed, most);
 	pull->at = pull->from;
 }
 
@@ -391,7 +392,7 @@ void tdm_shm_pull_run(struct tdm_shm_pull *pull)
 	if (pull->at < pull->end)
 		return;
 	pull->tail = pull->from;
-	if (pull->done >= pull->tail)
+	if (pull->placed >= pull->tail)
 		tdm_shm_pull_finish(pull);
 }
 
@@ -410,7 +411,7 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull)
 	pull->last = pull->entry && (pull->entry->flags & FI_RMA) ?
 			     (uint32_t)tdm_place_last(pull->iov, pull->count) :
 			     0;
-	pull->done = 0;
+	pull->placed = 0;
 	pull->tail = pull->want;
 	pull->end = 0;
 	pull->at = 0;

@@ -17,7 +17,7 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull);
 void tdm_shm_pull_run(struct tdm_shm_pull *pull);
 int tdm_shm_pull_waits(struct tdm_shm_pull *pull);
 
-/* Place the next @n bytes of a chunk, from the front, at byte @pull->done. */
+/* Place the next @n bytes of a chunk, from the front, at byte @pull->placed. */
 void tdm_shm_pull_put(struct tdm_shm_pull *pull, const void *src, size_t n);
 
 /*

@@ -45,8 +45,8 @@ struct tdm_shm_ctl {
 
 /*
  * A send, write, read or atomic operation that has not ended. It is an element
- * of ep->op_slab, found by its id, and keeps its index and gen while it is free;
- * or it is part of a struct tdm_shm_serve.
+ * of ep->op_slab, found by its id, and keeps its index and gen while it is
+ * free; or it is part of a struct tdm_shm_serve.
  */
 struct tdm_shm_op {
 	struct tdm_list node;	   /* pair->pending, or ep->op_free */
@@ -97,7 +97,7 @@ struct tdm_shm_pull {
 	size_t count;
 	struct tdm_shm_rts rts; /* as validated */
 	uint64_t want;		/* bytes: what fits the receive */
-	uint64_t done;		/* bytes placed from the front, by chunks */
+	uint64_t placed;	/* bytes placed from the front, by chunks */
 	/* bytes from here to the end are read */
 	uint64_t tail;
 	uint64_t from; /* the slice being read is [from, end); */

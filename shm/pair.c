@@ -369,7 +369,7 @@ static void end_pulls(struct tdm_shm_pair *pair, int silent)
 		if (ep->srx && pull->entry && !silent)
 			tdm_done_recv_err(&ep->done, pull->entry,
 					  tdm_failed(FI_ECONNRESET, 0,
-						     pull->done));
+						     pull->placed));
 		if (ep->srx && pull->entry)
 			ep->srx->owner_ops->free_entry(pull->entry);
 		tdm_list_del(&pull->ctl.node);

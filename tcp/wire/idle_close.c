@@ -77,8 +77,8 @@ static int keepable(const struct tdm_conn *c)
 		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
 
 		sum += rx->charge + rx->kept;
-		if (rx->state != TDM_RX_WAITING || rx->announced || rx->done ||
-		    rx->got != rx->len || sum > KEPT_BYTES)
+		if (rx->state != TDM_RX_WAITING || rx->announced ||
+		    rx->wants_done || rx->got != rx->len || sum > KEPT_BYTES)
 			return 0;
 	}
 	return 1;

@@ -144,9 +144,9 @@ struct tdm_rx {
 	uint8_t state;	   /* enum tdm_rx_state */
 	uint8_t announced; /* came by RTS or AWRITE */
 	uint8_t has_rid;
-	uint8_t answer; /* enum tdm_wire_op to send: CTS, DONE or 0 */
-	uint8_t done;	/* the sender waits for DONE */
-	uint8_t status; /* in the DONE, enum tdm_wire_status */
+	uint8_t answer;	    /* enum tdm_wire_op to send: CTS, DONE or 0 */
+	uint8_t wants_done; /* the sender waits for DONE */
+	uint8_t status;	    /* in the DONE, enum tdm_wire_status */
 	/* the read of this process for which it receives, or NULL */
 	struct tdm_tx *op;
 };

@@ -172,7 +172,7 @@ void tdm_rx_answer(struct tdm_rx *rx, enum tdm_wire_op op)
  */
 static void finish(struct tdm_rx *rx)
 {
-	if (rx->done)
+	if (rx->wants_done)
 		tdm_rx_answer(rx, TDM_WIRE_DONE);
 	if (tdm_list_linked(&rx->ctl))
 		return;
@@ -310,7 +310,7 @@ static int begin(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	}
 	rx->len = rec->len;
 	rx->want = rec->len;
-	rx->done = !!(rec->flags & TDM_WIRE_F_DONE);
+	rx->wants_done = !!(rec->flags & TDM_WIRE_F_DONE);
 	if (expected) {
 		tdm_rx_place(rx, entry);
 	} else {
@@ -543,7 +543,7 @@ void tdm_rx_abandon(struct tdm_conn *c)
 		if (placing)
 			give_back(c->tcp, entry);
 		/* a dropped message is not acknowledged as delivered */
-		rx->done = 0;
+		rx->wants_done = 0;
 	}
 }
 

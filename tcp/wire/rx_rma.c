@@ -30,7 +30,7 @@ static void admit(struct tdm_rx *rx, const struct tdm_wire_rec *rec)
 	rx->conn->stats.rx_msgs++;
 	rx->conn->stats.rx_bytes += rec->total;
 	rx->len = rec->total;
-	rx->done = 1;
+	rx->wants_done = 1;
 	rx->status =
 		(uint8_t)tdm_rma_get(rx->conn, rec, FI_REMOTE_WRITE, &entry);
 	if (rx->status)
@@ -171,6 +171,6 @@ void tdm_rx_operands(struct tdm_rx *rx)
 	if (!tdm_tx_atomic(rx->conn, &staged->rec, staged->bytes))
 		return;
 	rx->conn->busy->more_count = 0;
-	rx->done = 1;
+	rx->wants_done = 1;
 	rx->status = TDM_WIRE_S_MEMORY;
 }
