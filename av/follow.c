@@ -43,7 +43,7 @@ int tdm_av_is_named(const struct tdm_av *av)
 static int fail(struct tdm_av *av)
 {
 	if (!av->shared->failed)
-		TDM_WARN(AV, "%s is damaged", av->shared->path);
+		TDM_WARN(AV, "%s is damaged", av->shared->pathname);
 	av->shared->failed = 1;
 	return -FI_EIO;
 }

@@ -217,8 +217,8 @@ int tdm_shared_repair(struct tdm_shared *s)
 	}
 	tdm_a64_store_release(&s->head->end, end);
 	complete(s, change);
-	TDM_INFO(AV, "%s: a writer died, %llu entries looked through", s->path,
-		 (unsigned long long)end);
+	TDM_INFO(AV, "%s: a writer died, %llu entries looked through",
+		 s->pathname, (unsigned long long)end);
 	return 0;
 }
 
@@ -275,7 +275,7 @@ static int take_over(struct tdm_shared *s, const struct tdm_shared_attr *attr)
 	if (!attr->reader)
 		ret = format_file(s, attr->format);
 	if (attr->reader || ret)
-		(void)!tdm_os.unlink(s->path);
+		(void)!tdm_os.unlink(s->pathname);
 	return attr->reader ? -FI_ENOENT : ret;
 }
 
@@ -314,9 +314,10 @@ static int open_path(struct tdm_shared *s, const struct tdm_shared_attr *attr)
 	int flags = attr->reader ? O_RDONLY : O_RDWR | O_CREAT, ret, i;
 
 	for (i = 0; i < OPEN_TRIES; i++) {
-		s->fd = tdm_os.open_file(
-			s->path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
-			S_IRUSR | S_IWUSR);
+		s->fd = tdm_os.open_file(s->pathname,
+					 flags | O_NOFOLLOW | O_CLOEXEC |
+						 O_NONBLOCK,
+					 S_IRUSR | S_IWUSR);
 		if (s->fd < 0)
 			return errno == ELOOP || errno == EPERM ||
 					       errno == EISDIR ?
@@ -367,7 +368,8 @@ int tdm_shared_open(const struct tdm_shared_attr *attr,
 		return -FI_ENOMEM;
 	s->fd = -1;
 	s->reader = attr->reader;
-	ret = tdm_shared_path(s->path, geteuid(), attr->domain, attr->name);
+	ret = tdm_shared_pathname(s->pathname, geteuid(), attr->domain,
+				  attr->name);
 	if (ret)
 		goto err;
 	ret = open_path(s, attr);
@@ -379,7 +381,7 @@ int tdm_shared_open(const struct tdm_shared_attr *attr,
 	*shared = s;
 	return 0;
 err:
-	TDM_INFO(AV, "address vector \"%s\", %s: %s", attr->name, s->path,
+	TDM_INFO(AV, "address vector \"%s\", %s: %s", attr->name, s->pathname,
 		 fi_strerror(-ret));
 	tdm_shared_close(s);
 	return ret;
@@ -398,11 +400,11 @@ void tdm_shared_close(struct tdm_shared *s)
 	if (s->fd >= 0) {
 		/*
 		 * The lock fails unless this is the last user. Check again: the
-		 * path may name another file by now.
+		 * pathname may name another file by now.
 		 */
 		if (!lock_users(s->fd, LOCK_EX | LOCK_NB) &&
 		    !check_file(s, &st))
-			(void)!tdm_os.unlink(s->path);
+			(void)!tdm_os.unlink(s->pathname);
 		tdm_os.close(s->fd);
 	}
 	free(s);

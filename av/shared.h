@@ -34,7 +34,7 @@ struct tdm_shared {
 	uint64_t block[TDM_SHARED_BLOCKS];
 	/* what tdm_shared_read() read */
 	struct tdm_shared_entry copy[TDM_SHARED_BLOCK];
-	char path[TDM_SHARED_PATH_BYTES];
+	char pathname[TDM_SHARED_PATHNAME_BYTES];
 };
 
 /*

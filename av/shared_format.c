@@ -24,7 +24,10 @@ static int is_plain(char c)
 	       (c >= '0' && c <= '9') || c == '-' || c == '_';
 }
 
-/* Append @text to @path, which has @size bytes. Returns the new end, or NULL. */
+/*
+ * Append @text to @pathname, which has @size bytes. Returns the new end, or
+ * NULL.
+ */
 static char *escape(char *at, const char *end, const char *text)
 {
 	static const char hex[] = "0123456789ABCDEF";
@@ -45,18 +48,18 @@ static char *escape(char *at, const char *end, const char *text)
 	return at;
 }
 
-int tdm_shared_path(char path[TDM_SHARED_PATH_BYTES], unsigned int uid,
-		    const char *domain, const char *name)
+int tdm_shared_pathname(char pathname[TDM_SHARED_PATHNAME_BYTES],
+			unsigned int uid, const char *domain, const char *name)
 {
 	static const char folder[] = "/dev/shm/";
 	/* A file name has 255 bytes at most. */
-	const char *end = path + sizeof(folder) - 1 + 256;
-	char *at = path;
+	const char *end = pathname + sizeof(folder) - 1 + 256;
+	char *at = pathname;
 
 	if (!*name)
 		return -FI_EINVAL;
-	at += snprintf(path, TDM_SHARED_PATH_BYTES, "%standem-av.%u.", folder,
-		       uid);
+	at += snprintf(pathname, TDM_SHARED_PATHNAME_BYTES, "%standem-av.%u.",
+		       folder, uid);
 	at = escape(at, end, domain);
 	if (at && end - at >= 2) {
 		*at++ = '.';

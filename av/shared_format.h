@@ -27,7 +27,7 @@ enum {
 	TDM_SHARED_ARRAY_BYTES = TDM_SHARED_MOST * 8,
 	TDM_SHARED_ENTRIES = TDM_SHARED_ARRAY + TDM_SHARED_ARRAY_BYTES,
 	TDM_SHARED_FILE_BYTES = TDM_SHARED_ENTRIES + TDM_SHARED_MOST * 32,
-	TDM_SHARED_PATH_BYTES = 288 /* longest path, NUL included */
+	TDM_SHARED_PATHNAME_BYTES = 288 /* longest pathname, NUL included */
 };
 
 /* The part of the head that never changes while the file exists. */
@@ -89,12 +89,13 @@ static inline uint64_t tdm_shared_entry_at(uint32_t index)
 }
 
 /*
- * Write to @path the path of the vector @name of domain @domain and user @uid:
+ * Write to @pathname that of the vector @name of domain @domain and user @uid:
  * /dev/shm/tandem-av.UID.DOMAIN.NAME, with all but letters, digits, "-" and "_"
  * as %XX. Errors: -FI_EINVAL for an empty name, or one too long.
  */
-int tdm_shared_path(char path[TDM_SHARED_PATH_BYTES], unsigned int uid,
-		    const char *domain, const char *name) tdm_must_check;
+int tdm_shared_pathname(char pathname[TDM_SHARED_PATHNAME_BYTES],
+			unsigned int uid, const char *domain,
+			const char *name) tdm_must_check;
 
 /* Fill in @fixed for addresses of @format. */
 void tdm_shared_fixed_init(struct tdm_shared_fixed *fixed, uint32_t format);

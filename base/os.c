@@ -50,9 +50,9 @@ static int sys_socket(int domain, int type, int protocol)
 	return remember(socket(domain, type, protocol));
 }
 
-static int sys_open_file(const char *path, int flags, mode_t mode)
+static int sys_open_file(const char *pathname, int flags, mode_t mode)
 {
-	return remember(open(path, flags, mode));
+	return remember(open(pathname, flags, mode));
 }
 
 static int sys_file_lock(int fd, short type, int wait)

@@ -55,8 +55,8 @@ struct tdm_os {
 	 * open(2) of a file with @mode. The descriptor is closed in a child of
 	 * fork(2): tdm_os_close_sockets().
 	 */
-	int (*open_file)(const char *path, int flags, mode_t mode);
-	int (*unlink)(const char *path);
+	int (*open_file)(const char *pathname, int flags, mode_t mode);
+	int (*unlink)(const char *pathname);
 	ssize_t (*pread)(int fd, void *buf, size_t len, off_t offset);
 	ssize_t (*pwrite)(int fd, const void *buf, size_t len, off_t offset);
 	int (*flock)(int fd, int operation);

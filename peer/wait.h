@@ -12,11 +12,11 @@
  *
  * An epoll instance that joins the two is made only for the application, which
  * gets one descriptor for FI_WAIT_FD. It adds a level of epoll to those of the
- * transports, and the kernel allows few levels and few paths (a descriptor may
- * be reached by 100 paths of three levels). So FI_WAIT_POLLFD and the blocking
- * reads do without it. FI_WAIT_MUTEX_COND is a condition variable that a helper
- * thread signals when that descriptor becomes readable; the helper starts when
- * the application asks for the wait object.
+ * transports, and the kernel allows few levels and few chains of them (100
+ * chains of three levels that end in one descriptor). So FI_WAIT_POLLFD and the
+ * blocking reads do without it. FI_WAIT_MUTEX_COND is a condition variable that
+ * a helper thread signals when that descriptor becomes readable; the helper
+ * starts when the application asks for the wait object.
  *
  * With FI_WAIT_SET the two descriptors are watched by a wait set, and the
  * object itself cannot be slept on.

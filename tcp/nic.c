@@ -74,12 +74,13 @@ static void point(struct tdm_nic *n)
  */
 static void read_pci(const char *bus, const char *what, char *to)
 {
-	char path[96];
+	char pathname[96];
 	ssize_t n = 0;
 	int fd;
 
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/%s", bus, what);
-	fd = tdm_os.open_file(path, O_RDONLY | O_CLOEXEC, 0);
+	snprintf(pathname, sizeof(pathname), "/sys/bus/pci/devices/%s/%s", bus,
+		 what);
+	fd = tdm_os.open_file(pathname, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
 		return;
 	n = tdm_os.read(fd, to, PCI_ID_BYTES - 1);

@@ -36,8 +36,8 @@ typedef int (*profile_callback)(struct fid_profile *fid,
 struct profile {
 	struct fid_profile fid;
 	struct tdm_ep *ep;
-	struct tdm_srx *srx;	/* NULL: the endpoint receives nothing */
-	struct tdm_root *paths; /* has the pairs; or NULL */
+	struct tdm_srx *srx;   /* NULL: the endpoint receives nothing */
+	struct tdm_root *root; /* has the pairs; or NULL */
 	struct tdm_srx_watch watch;
 	int watching; /* 1: `watch` is on the list of srx */
 	struct {
@@ -117,7 +117,7 @@ static void leave(struct profile *p) TDM_TSA(no_thread_safety_analysis)
 /* Not 0 when the endpoint of @p has the variable @id. */
 static int has(const struct profile *p, uint32_t id)
 {
-	return id == FI_VAR_CONNECTION_CNT ? p->paths != NULL : p->srx != NULL;
+	return id == FI_VAR_CONNECTION_CNT ? p->root != NULL : p->srx != NULL;
 }
 
 static uint64_t count_peers(const struct profile *p)
@@ -126,12 +126,11 @@ static uint64_t count_peers(const struct profile *p)
 	uint64_t n = 0;
 	size_t i;
 
-	for (i = 0; p->paths && i < p->paths->pairs; i++) {
+	for (i = 0; p->root && i < p->root->pairs; i++) {
 		/* All indices of an address share one path. */
-		if (!p->paths->pair[i] ||
-		    tdm_av_lowest(p->paths->ep.av, i) != i)
+		if (!p->root->pair[i] || tdm_av_lowest(p->root->ep.av, i) != i)
 			continue;
-		tdm_history_path(p->paths, i, &path);
+		tdm_history_path(p->root, i, &path);
 		n += path.state == TDM_REPORT_IN_USE;
 	}
 	return n;
@@ -413,7 +412,7 @@ int tdm_profile_open(struct fid *fid, const char *name, uint64_t flags,
 		return -FI_EOPBADSTATE;
 	}
 	p->srx = ep->srx;
-	p->paths = ep->root;
+	p->root = ep->root;
 	ep->users++;
 	tdm_lock_release(&ep->domain->lock);
 	/* fi_profile_open() finds the object by the place of this member. */

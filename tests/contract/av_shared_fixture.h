@@ -200,10 +200,10 @@ protected:
 	static std::string path(const std::string &name,
 				const char *domain = "lo")
 	{
-		char text[TDM_SHARED_PATH_BYTES];
+		char text[TDM_SHARED_PATHNAME_BYTES];
 
-		EXPECT_EQ(0, tdm_shared_path(text, geteuid(), domain,
-					     name.c_str()));
+		EXPECT_EQ(0, tdm_shared_pathname(text, geteuid(), domain,
+						 name.c_str()));
 		return text;
 	}
 
@@ -214,7 +214,9 @@ protected:
 		return !lstat(path().c_str(), &st);
 	}
 
-	/* Write a file at the path of the vector, over the one that is there. */
+	/*
+	 * Write a file at the path of the vector, over the one that is there.
+	 */
 	void make(const std::string &bytes, mode_t mode = 0600)
 	{
 		int fd = ::open(path().c_str(), O_RDWR | O_CREAT | O_TRUNC,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* av/shared_format.c: what is believed of the file of a named address vector. */
+/*
+ * av/shared_format.c: what is believed of the file of a named address vector.
+ */
 #include <arpa/inet.h>
 #include <cstring>
 #include <string>
@@ -33,12 +35,12 @@ const char *const texts[] = {
 std::string path_of(unsigned uid, const std::string &domain,
 		    const std::string &name)
 {
-	char path[TDM_SHARED_PATH_BYTES + 1];
+	char path[TDM_SHARED_PATHNAME_BYTES + 1];
 
 	memset(path, '#', sizeof(path));
-	if (tdm_shared_path(path, uid, domain.c_str(), name.c_str()))
+	if (tdm_shared_pathname(path, uid, domain.c_str(), name.c_str()))
 		return "";
-	EXPECT_EQ('#', path[TDM_SHARED_PATH_BYTES]);
+	EXPECT_EQ('#', path[TDM_SHARED_PATHNAME_BYTES]);
 	return path;
 }
 
@@ -69,7 +71,7 @@ TEST(SharedFormat, PathFitsOrIsRefused)
 			EXPECT_EQ(n, longest + 1) << "without gaps";
 			longest = n;
 			EXPECT_GE(255u, p.size() - strlen("/dev/shm/"));
-			EXPECT_GT(size_t(TDM_SHARED_PATH_BYTES), p.size());
+			EXPECT_GT(size_t(TDM_SHARED_PATHNAME_BYTES), p.size());
 		}
 		path_of(0, std::string(n, '.'), "x");
 		path_of(0, "x", std::string(n, '.'));
