@@ -66,7 +66,7 @@ int head_ok(uint16_t type, uint32_t arg, int nfds)
 
 } // namespace
 
-TEST(Record, Layout)
+TEST(ShmRecord, Layout)
 {
 	EXPECT_EQ(sizeof(struct tdm_shm_rts), 96u);
 	EXPECT_EQ(offsetof(struct tdm_shm_rts, iov), 32u);
@@ -90,7 +90,7 @@ TEST(Record, Layout)
 		  0x0708060501020304ull);
 }
 
-TEST(Record, SlotsOfARecord)
+TEST(ShmRecord, SlotsOfARecord)
 {
 	EXPECT_EQ(tdm_shm_rec_slots(0), 1u);
 	EXPECT_EQ(tdm_shm_rec_slots(112), 1u);
@@ -99,7 +99,7 @@ TEST(Record, SlotsOfARecord)
 	EXPECT_EQ(tdm_shm_rec_slots(241), 3u);
 }
 
-TEST(Record, EagerLengthsStayInsideTheRing)
+TEST(ShmRecord, EagerLengthsStayInsideTheRing)
 {
 	EXPECT_EQ(decode(TDM_SHM_REC_MSG, 0, 112, 1), 0);
 	EXPECT_EQ(decode(TDM_SHM_REC_MSG, 0, 113, 1), -1);
@@ -113,7 +113,7 @@ TEST(Record, EagerLengthsStayInsideTheRing)
 	EXPECT_EQ(decode(TDM_SHM_REC_TAG, 0, 0, 0), -1);
 }
 
-TEST(Record, ControlRecordsCarryNothingElse)
+TEST(ShmRecord, ControlRecordsCarryNothingElse)
 {
 	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 0, 0, 1), 0);
 	EXPECT_EQ(decode(TDM_SHM_REC_ACK, 0, 1, 1), 0);
@@ -141,7 +141,7 @@ TEST(Record, ControlRecordsCarryNothingElse)
 	EXPECT_EQ(decode(255, 0, 0, 5), -1);
 }
 
-TEST(Record, OneSidedOperations)
+TEST(ShmRecord, OneSidedOperations)
 {
 	/* 16 bytes say where, 8 more are data. */
 	EXPECT_EQ(decode(TDM_SHM_REC_WRITE, 0, 96, 1), 0);
@@ -158,7 +158,7 @@ TEST(Record, OneSidedOperations)
 	EXPECT_EQ(decode(TDM_SHM_REC_RTS_WRITE, 2, 0, 1), -1);
 }
 
-TEST(Record, Ranges)
+TEST(ShmRecord, Ranges)
 {
 	/* 24 bytes each; an operation has one of its own. */
 	EXPECT_EQ(decode(TDM_SHM_REC_RANGES, 0, 1, 1), 0);
@@ -171,7 +171,7 @@ TEST(Record, Ranges)
 	EXPECT_EQ(decode(TDM_SHM_REC_RANGES, TDM_SHM_REC_DATA, 1, 9), -1);
 }
 
-TEST(Record, AtomicOperations)
+TEST(ShmRecord, AtomicOperations)
 {
 	/* 24 bytes say what and where. */
 	EXPECT_EQ(decode(TDM_SHM_REC_ATOMIC, 0, 0, 1), 0);
@@ -188,7 +188,7 @@ TEST(Record, AtomicOperations)
 }
 
 /* As many operands as the operation takes, and no more than fit. */
-TEST(Record, OperandsOfAtomicOperations)
+TEST(ShmRecord, OperandsOfAtomicOperations)
 {
 	const struct {
 		uint8_t kind, op;
@@ -231,7 +231,7 @@ TEST(Record, OperandsOfAtomicOperations)
 	}
 }
 
-TEST(Record, ChunksContinueWhereTheTransferStands)
+TEST(ShmRecord, ChunksContinueWhereTheTransferStands)
 {
 	struct tdm_shm_chunk c;
 
@@ -254,7 +254,7 @@ TEST(Record, ChunksContinueWhereTheTransferStands)
 	EXPECT_EQ(tdm_shm_chunk_check(&c, 100, 1 << 20), -1);
 }
 
-TEST(Record, PayloadLeftMustFitItsArea)
+TEST(ShmRecord, PayloadLeftMustFitItsArea)
 {
 	struct tdm_shm_left l = { 1, 17, 1 };
 
@@ -280,7 +280,7 @@ TEST(Record, PayloadLeftMustFitItsArea)
 	EXPECT_EQ(tdm_shm_left_check(&l, 15), -1);
 }
 
-TEST(Record, AnswersAndGoodbyeAreLeft)
+TEST(ShmRecord, AnswersAndGoodbyeAreLeft)
 {
 	auto ok = [](uint8_t op, uint16_t aux, size_t len, uint8_t flags = 0) {
 		struct tdm_shm_rec rec;
@@ -305,7 +305,7 @@ TEST(Record, AnswersAndGoodbyeAreLeft)
 		EXPECT_EQ(ok(op, 0, 16), -1) << int(op);
 }
 
-TEST(Record, NoWordPassesTheEndOfTheRing)
+TEST(ShmRecord, NoWordPassesTheEndOfTheRing)
 {
 	std::mt19937_64 rng(1);
 
@@ -322,7 +322,7 @@ TEST(Record, NoWordPassesTheEndOfTheRing)
 	}
 }
 
-TEST(Record, RtsLengthsMustAddUp)
+TEST(ShmRecord, RtsLengthsMustAddUp)
 {
 	struct tdm_shm_rts r;
 
@@ -354,7 +354,7 @@ TEST(Record, RtsLengthsMustAddUp)
 	EXPECT_EQ(tdm_shm_rts_check(&r), -1);
 }
 
-TEST(Record, PullStaysInsideTheMessage)
+TEST(ShmRecord, PullStaysInsideTheMessage)
 {
 	struct tdm_shm_pull_body p = { 0, 100 };
 

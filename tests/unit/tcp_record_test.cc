@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bytes of the TCP wire: layouts as doc/PROTOCOL-tcp.md has them, round
+ * The records of TCP: layouts as doc/PROTOCOL-tcp.md has them, round
  * trips, and every field out of bounds.
  */
 #include <cstring>
@@ -157,7 +157,7 @@ std::vector<Rec> all_records()
 	return v;
 }
 
-TEST(Wire, RecordsRoundTrip)
+TEST(TcpRecord, RecordsRoundTrip)
 {
 	for (const Rec &r : all_records()) {
 		std::vector<uint8_t> b = encode(r);
@@ -206,7 +206,7 @@ TEST(Wire, RecordsRoundTrip)
 	}
 }
 
-TEST(Wire, ALayoutThatMustNotMove)
+TEST(TcpRecord, ALayoutThatMustNotMove)
 {
 	Rec r = record(TDM_WIRE_EAGER, TDM_WIRE_F_TAG | TDM_WIRE_F_DATA, 8);
 	const std::vector<uint8_t> want = {
@@ -263,7 +263,7 @@ TEST(Wire, ALayoutThatMustNotMove)
 	EXPECT_EQ(left, encode(r));
 }
 
-TEST(Wire, ARangeIsLaidOutLikeThis)
+TEST(TcpRecord, ARangeIsLaidOutLikeThis)
 {
 	const std::vector<uint8_t> want = { 16, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0,
 					    0,	0, 0, 0, 0, 4, 0, 0, 0, 0, 0,
@@ -283,7 +283,7 @@ TEST(Wire, ARangeIsLaidOutLikeThis)
  * The size of an operation's operands is checked; the owner decides whether it
  * exists.
  */
-TEST(Wire, OperandsOfAtomicOperationsAreBounded)
+TEST(TcpRecord, OperandsOfAtomicOperationsAreBounded)
 {
 	const struct {
 		uint8_t kind, op;
@@ -321,7 +321,7 @@ TEST(Wire, OperandsOfAtomicOperationsAreBounded)
 	}
 }
 
-TEST(Wire, UnknownRecordsAreRefused)
+TEST(TcpRecord, UnknownRecordsAreRefused)
 {
 	Rec d;
 
@@ -336,7 +336,7 @@ TEST(Wire, UnknownRecordsAreRefused)
 	}
 }
 
-TEST(Wire, FlagsARecordCannotHaveAreRefused)
+TEST(TcpRecord, FlagsARecordCannotHaveAreRefused)
 {
 	static const uint8_t allowed[] = { 0, 143, 3, 0, 52, 0, 64, 0, 130,
 					   2, 0,   0, 0, 0,  0, 0,  0 };
@@ -359,7 +359,7 @@ TEST(Wire, FlagsARecordCannotHaveAreRefused)
 	}
 }
 
-TEST(Wire, ReservedBytesMustBeZero)
+TEST(TcpRecord, ReservedBytesMustBeZero)
 {
 	Rec d;
 
@@ -398,7 +398,7 @@ TEST(Wire, ReservedBytesMustBeZero)
 	EXPECT_EQ(-TDM_WIRE_E_FLAGS, decode(b, &d));
 }
 
-TEST(Wire, LengthsAreBounded)
+TEST(TcpRecord, LengthsAreBounded)
 {
 	Rec d, r;
 
@@ -432,7 +432,7 @@ TEST(Wire, LengthsAreBounded)
 		  decode(encode(record(TDM_WIRE_DATA, TDM_WIRE_F_NOW, 1)), &d));
 }
 
-TEST(Wire, MessageLengthsAreBounded)
+TEST(TcpRecord, MessageLengthsAreBounded)
 {
 	Rec d, r;
 
@@ -448,7 +448,7 @@ TEST(Wire, MessageLengthsAreBounded)
 	}
 }
 
-TEST(Wire, StatusesAreBounded)
+TEST(TcpRecord, StatusesAreBounded)
 {
 	Rec d, r = record(TDM_WIRE_DONE);
 
@@ -458,7 +458,7 @@ TEST(Wire, StatusesAreBounded)
 	}
 }
 
-TEST(Wire, StepsOfARestAreBounded)
+TEST(TcpRecord, StepsOfARestAreBounded)
 {
 	Rec d, r = record(TDM_WIRE_IDLE_CLOSE);
 
@@ -469,7 +469,7 @@ TEST(Wire, StepsOfARestAreBounded)
 }
 
 /* Random bytes are decoded within their range or refused. */
-TEST(Wire, RandomBytesAreHarmless)
+TEST(TcpRecord, RandomBytesAreHarmless)
 {
 	std::mt19937 rng(1);
 
@@ -525,7 +525,7 @@ std::vector<uint8_t> encode(const Greeting &g)
 	return b;
 }
 
-TEST(Wire, GreetingRoundTrip)
+TEST(TcpRecord, GreetingRoundTrip)
 {
 	Greeting g = hello(), d;
 
@@ -557,7 +557,7 @@ TEST(Wire, GreetingRoundTrip)
 	EXPECT_EQ(TDM_WIRE_R_BUSY, d.reason);
 }
 
-TEST(Wire, GreetingLayout)
+TEST(TcpRecord, GreetingLayout)
 {
 	std::vector<uint8_t> b = encode(hello());
 
@@ -578,7 +578,7 @@ TEST(Wire, GreetingLayout)
 		EXPECT_EQ(0, b[i]);
 }
 
-TEST(Wire, StrangersAreToldAtTheFirstByte)
+TEST(TcpRecord, StrangersAreToldAtTheFirstByte)
 {
 	std::vector<uint8_t> b = encode(hello());
 
@@ -594,7 +594,7 @@ TEST(Wire, StrangersAreToldAtTheFirstByte)
 	}
 }
 
-TEST(Wire, MalformedGreetingsAreRefused)
+TEST(TcpRecord, MalformedGreetingsAreRefused)
 {
 	const std::vector<uint8_t> ok = encode(hello());
 	std::vector<uint8_t> b;
@@ -645,7 +645,7 @@ TEST(Wire, MalformedGreetingsAreRefused)
 	EXPECT_EQ(0, tdm_wire_greeting_decode(b.data(), &d));
 }
 
-TEST(Wire, ChargeCountsTheBookkeeping)
+TEST(TcpRecord, ChargeCountsTheBookkeeping)
 {
 	EXPECT_EQ(512u, tdm_credit_charge(0));
 	EXPECT_EQ((1ull << 32) + 511, tdm_credit_charge(UINT32_MAX));
