@@ -18,8 +18,9 @@ class AtomicLimit : public Atomic
 
 TEST_F(AtomicLimit, A8_WhatWasNotGrantedIsRefused)
 {
-	/* fi_mr(3): access, and assurance A8: FI_EACCES at the initiator, no
-	 * byte changed at the target, and the pair goes on. */
+	/* fi_mr(3) 2.1, access 1: A peer may do with a region what its access
+	 * allows. Else FI_EACCES at the initiator, no byte changes at the
+	 * target, and the pair goes on. */
 	OPEN();
 	for (auto *from : senders()) {
 		for (int c = 0; c < CALLS; c++) {
@@ -62,7 +63,8 @@ TEST_F(AtomicLimit, A8_WhatWasNotGrantedIsRefused)
 
 TEST_F(AtomicLimit, ReadingNeedsNoRightToWrite)
 {
-	/* fi_atomic(3): "as appropriate". */
+	/* fi_mr(3) 2.1, access 6 and 7: FI_REMOTE_READ is for operations that
+	 * only read, FI_REMOTE_WRITE for those that write. */
 	const uint64_t one = 1;
 	uint64_t x = 0;
 	Op o;
@@ -88,8 +90,9 @@ TEST_F(AtomicLimit, ReadingNeedsNoRightToWrite)
 
 TEST_F(AtomicLimit, A10_CallsThatMakeNoSense)
 {
-	/* fi_atomic(3), ERRORS: -FI_EMSGSIZE, -FI_EOPNOTSUPP; the rest are bad
-	 * arguments. Nothing is sent. */
+	/* fi_atomic(3) 2.1, ERRORS 2 and 3: -FI_EOPNOTSUPP for an operation
+	 * that there is not, -FI_EMSGSIZE for too many elements. All else are
+	 * bad arguments. Nothing is sent. */
 	uint64_t buf[2] = { 1, 1 }, cmp[2] = { 1, 1 }, res[2] = { 0, 0 };
 	struct fi_ioc none = ioc(nullptr, 1), b = ioc(buf, 1);
 	struct fi_ioc two = ioc(buf, 2), r = ioc(res, 1), c = ioc(cmp, 1);
@@ -232,7 +235,8 @@ TEST_F(AtomicLimit, InjectedOperandsAreFreeAtOnce)
 
 TEST_F(AtomicLimit, SelectiveCompletion)
 {
-	/* fi_endpoint(3), FI_SELECTIVE_COMPLETION. */
+	/* fi_endpoint(3) 2.1, fi_ep_bind 6: FI_SELECTIVE_COMPLETION: only an
+	 * operation with FI_COMPLETION has an entry. */
 	const uint64_t one = 1;
 	uint64_t x = 0;
 
@@ -311,8 +315,9 @@ TEST_F(AtomicLimit, ALateFenceNeedsTheCapability)
 
 TEST_F(AtomicLimit, R02_AFullCqRefuses)
 {
-	/* fi_domain(3), FI_RM_ENABLED: what would add to a full queue is
-	 * refused until it is read; nothing is lost. */
+	/* fi_domain(3) 2.1, Resource Management (resource_mgmt) 11:
+	 * FI_RM_ENABLED: operations whose entries a full queue could not take
+	 * are refused until it is read. Nothing is lost. */
 	const uint64_t one = 1;
 	const size_t size = 8;
 
@@ -382,7 +387,8 @@ TEST_F(AtomicLimit, TheCapabilityAlone)
 
 TEST_F(AtomicLimit, OneSideOnly)
 {
-	/* fi_getinfo(3): "restrict the types of atomic operations". */
+	/* fi_getinfo(3) 2.1, CAPABILITIES 2: FI_READ alone leaves atomic
+	 * operations that read, FI_WRITE alone those that write. */
 	const uint64_t one = 1;
 	uint64_t x = 0;
 	size_t n = 0;
@@ -422,7 +428,9 @@ TEST_F(AtomicLimit, OneSideOnly)
 
 TEST_F(AtomicLimit, LoweredSizesAreKept)
 {
-	/* fi_endpoint(3), FI_OPT_MAX_ATOMIC_SIZE, FI_OPT_INJECT_ATOMIC_SIZE. */
+	/* fi_endpoint(3) 2.1, fi_getopt / fi_setopt 13 and 17:
+	 * FI_OPT_MAX_ATOMIC_SIZE and FI_OPT_INJECT_ATOMIC_SIZE limit what one
+	 * operation may transfer or inject. */
 	std::vector<uint64_t> buf(128, 1), cmp(128, 1), res(128);
 	size_t most = 64, inject = 16, n = 0;
 
@@ -518,7 +526,8 @@ TEST_F(AtomicLimit, OfItsOwnMemory)
 
 TEST_F(AtomicLimit, ByAnAlias)
 {
-	/* fi_ep_alias(3): other default flags, the same endpoint. */
+	/* fi_endpoint(3) 2.1, fi_ep_alias 1: An alias has other default flags;
+	 * the endpoint is the same. */
 	const uint64_t one = 1;
 	struct fid_ep *alias;
 	uint64_t x = 0;
@@ -581,7 +590,8 @@ TEST_F(AtomicLimit, ATargetThatGoes)
 
 TEST_F(AtomicLimit, NeedsTheCapability)
 {
-	/* fi_atomic(3): -FI_EOPNOTSUPP. */
+	/* fi_atomic(3) 2.1, ERRORS 2: -FI_EOPNOTSUPP from an endpoint that has
+	 * no atomics. */
 	uint64_t buf = 1, res = 0;
 
 	attr.caps = FI_MSG | FI_TAGGED | FI_RMA;

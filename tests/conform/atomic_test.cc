@@ -14,7 +14,9 @@ using namespace atomic_test;
 
 TEST_F(Atomic, EveryCall)
 {
-	/* fi_atomic(3): base, fetch and compare calls, "array of data". */
+	/* fi_atomic(3) 2.1, Base Atomic Functions 1, Fetch-Atomic Functions 1,
+	 * Compare-Atomic Functions 1 and NOTES 1: base, fetch and compare
+	 * calls, each for an array of values. */
 	OPEN();
 	for (auto *from : senders()) {
 		for (int c = 0; c < CALLS; c++) {
@@ -53,8 +55,9 @@ TEST_F(Atomic, EveryCall)
 
 TEST_F(Atomic, WhatIsValidWorksAndNothingElse)
 {
-	/* fi_atomic(3): "indicate which operations the local provider supports";
-	 * A10: the others are -FI_EOPNOTSUPP from the call as well. */
+	/* fi_atomic(3) 2.1, Atomic Valid Functions 1: The valid calls say which
+	 * operations there are. The others are -FI_EOPNOTSUPP from the call as
+	 * well. */
 	std::vector<uint64_t> buf(256, 0), cmp(256, 0), res(256, 0);
 	size_t offered = 0;
 
@@ -141,7 +144,8 @@ TEST_F(Atomic, QueryFlags)
 
 TEST_F(Atomic, CompareAndSwap)
 {
-	/* fi_atomic(3): if (compare[i] OP addr[i]) addr[i] = buf[i] */
+	/* fi_atomic(3) 2.1, Atomic Operations 14 to 19: FI_CSWAP and its like
+	 * store the operand if the comparison with the target holds. */
 	const struct {
 		enum fi_op op;
 		bool less, equal, greater; /* of compare, swap? */
@@ -186,8 +190,9 @@ TEST_F(Atomic, CompareAndSwap)
 
 TEST_F(Atomic, ManyAtOneWord)
 {
-	/* fi_atomic(3): operations of all initiators on a word, whatever way
-	 * they come, are atomic with each other: each value is seen once. */
+	/* fi_atomic(3) 2.1, Completions 4: A domain of the target is one actor:
+	 * operations of all initiators on a word, whatever way they come, are
+	 * atomic with each other. Each value is seen once. */
 	const size_t each = 2000, deep = 32;
 	std::vector<uint64_t> seen;
 
@@ -243,8 +248,9 @@ TEST_F(Atomic, ManyAtOneWord)
 
 TEST_F(Atomic, OrderIsThatOfTheCalls)
 {
-	/* fi_endpoint(3), FI_ORDER_ATOMIC_RAR, RAW, WAR, WAW: without waiting
-	 * for an end in between. */
+	/* fi_endpoint(3) 2.1, msg_order - Message Ordering 5 to 8:
+	 * FI_ORDER_ATOMIC_RAR, RAW, WAR and WAW: without waiting for an end in
+	 * between. */
 	const size_t n = 200;
 	const uint64_t order = FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW |
 			       FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW;

@@ -173,7 +173,8 @@ const Bits bits[] = {
 
 TEST_F(Attribute, BitsThatAreOfferedAndOthers)
 {
-	/* fi_getinfo(3): a bit is supported or the request fails. */
+	/* fi_getinfo(3) 2.1, DESCRIPTION 6: A bit is supported or the request
+	 * fails. */
 	ONLY_TANDEM();
 	for (const Bits &b : bits) {
 		uint64_t ours = (b.whole ? *b.at(offer) : 0) | b.more |
@@ -219,7 +220,9 @@ TEST_F(Attribute, CapabilitiesBitByBit)
 
 TEST_F(Attribute, LevelsAreEchoed)
 {
-	/* fi_domain(3): threading, progress, resource management, AV type. */
+	/* fi_getinfo(3) 2.1, DESCRIPTION 6: The levels of fi_domain(3) that are
+	 * asked for are granted: threading, progress, resource management, AV
+	 * type. */
 	ONLY_TANDEM();
 	for (enum fi_threading t :
 	     { FI_THREAD_SAFE, FI_THREAD_FID, FI_THREAD_DOMAIN,

@@ -190,7 +190,8 @@ TEST_P(Auto, IdleThreadsSleep)
 
 TEST_P(Auto, ClosesInTheMiddle)
 {
-	/* fi_close(3) with operations under way on both sides. */
+	/* fi_endpoint(3) 2.1, fi_close 3: Endpoints close with operations under
+	 * way on both sides. */
 	OK(ready());
 	Bytes out(sizes[3]), in(sizes[3]);
 

@@ -125,8 +125,8 @@ TEST_F(Av, RemovedIndexIsTheNextOneUsed)
 
 TEST_F(Av, UnusedIndexIsEinval)
 {
-	/* fi_av(3) since 2.5, and assurance A5: fi_av_lookup and fi_av_remove
-	 * of an unset address give -FI_EINVAL. */
+	/* fi_av(3) of 2.5 and newer: fi_av_lookup and fi_av_remove of an unset
+	 * address give -FI_EINVAL. */
 	struct sockaddr_in got;
 	size_t len = sizeof(got);
 	fi_addr_t bad;
@@ -331,8 +331,8 @@ TEST_F(Av, InsertsymCountsOrIsRefused)
 
 TEST_F(Av, CountIsAHintOnly)
 {
-	/* fi_av(3), count: "Indicates the expected number of addresses": not a
-	 * limit. */
+	/* fi_av(3) 2.1, fi_av_open 7: count is how many addresses are expected.
+	 * It is not a limit. */
 	struct fi_av_attr a;
 
 	OPEN();
@@ -347,7 +347,7 @@ TEST_F(Av, CountIsAHintOnly)
 
 TEST_F(Av, MoreIsAHint)
 {
-	/* fi_av(3): "Providers are free to ignore FI_MORE." */
+	/* fi_av(3) 2.1, fi_av_insert 9: FI_MORE is a hint. */
 	struct sockaddr_in s[2] = { sin_of("192.0.2.1", 1),
 				    sin_of("192.0.2.2", 1) };
 	fi_addr_t a[2];
@@ -361,8 +361,8 @@ TEST_F(Av, MoreIsAHint)
 
 TEST_F(Av, WhatIsNotOfferedIsRefused)
 {
-	/* fi_av(3): FI_READ needs a name; unknown flags are refused, never
-	 * ignored. */
+	/* fi_av(3) 2.1, fi_av_open 19: FI_READ needs a name. Unknown flags are
+	 * refused, never ignored. */
 	struct fi_av_attr a;
 	struct fid_av *other = nullptr;
 
@@ -406,8 +406,8 @@ TEST_F(AvTraffic, RemovedAndInsertedAgainStillReached)
 TEST_F(AvTraffic, RemovedSourceIsNotAvailable)
 {
 	/* fi_av(3) 2.1, fi_av_remove 2: A peer may go on sending after its
-	 * address was removed; fi_cq(3): its source is then
-	 * FI_ADDR_NOTAVAIL. */
+	 * address was removed. fi_cq(3) 2.1, fi_cq_readfrom 4: its source is
+	 * then FI_ADDR_NOTAVAIL. */
 	OPEN();
 	for (auto *from : senders()) {
 		char out = 1, in = 0;
@@ -491,8 +491,8 @@ TEST_F(AvTraffic, WaitingMessageKeepsItsSenderAsAliasesChange)
 
 TEST_F(AvTraffic, InsertBetweenBindAndEnable)
 {
-	/* fi_endpoint(3): an AV is bound before fi_enable; addresses may be
-	 * inserted at any time. */
+	/* fi_endpoint(3) 2.1, fi_ep_bind 2: An AV is bound before the endpoint
+	 * is enabled. Addresses may be inserted at any time. */
 	attr.no_enable = 1;
 	OPEN();
 	ASSERT_EQ(0, tdt_ep_enable(rx()));

@@ -106,7 +106,7 @@ TEST_F(BadArg, InjectTooLong)
 
 TEST_F(BadArg, EmptyMessageMayHaveNoBuffer)
 {
-	/* fi_msg(3), len: transfers of 0 bytes are valid. */
+	/* fi_msg(3) 2.1, ARGUMENTS 3: Transfers of 0 bytes are valid. */
 	OPEN();
 	for (auto *from : senders()) {
 		for (int c = TDT_SEND; c <= TDT_INJECTDATA; c++) {
@@ -132,8 +132,9 @@ TEST_F(BadArg, EmptyMessageMayHaveNoBuffer)
 
 TEST_F(BadArg, ClaimOfNothing)
 {
-	/* fi_tagged(3), FI_CLAIM: "is used to retrieve a previously claimed
-	 * message": without one it is an error, whatever the context holds. */
+	/* fi_tagged(3) 2.1, FLAGS 17: FI_CLAIM without FI_PEEK is for a message
+	 * claimed earlier. Without one it is an error, whatever the context
+	 * holds. */
 	struct fi_context2 ctx;
 	char buf;
 	struct tdt_op op = op_of(TDT_RECVMSG, 1, &buf, 1);
@@ -269,8 +270,8 @@ protected:
 TEST_F(NotReady, WhatIsNotOfferedSaysSo)
 {
 	/* fi_atomic(3) 2.1, ERRORS 2: An operation that the endpoint has no
-	 * atomics for is -FI_EOPNOTSUPP. fi_collective(3) likewise: neither was
-	 * granted. */
+	 * atomics for is -FI_EOPNOTSUPP. So are collective operations: neither
+	 * was granted. */
 	ONLY_TANDEM();
 	OPEN();
 	uint64_t a = 0, b = 0, c = 0;
@@ -301,7 +302,7 @@ TEST_F(NotReady, WhatIsNotOfferedSaysSo)
 TEST_F(NotReady, DisabledEndpointPostsNothing)
 {
 	/* fi_msg(3) 2.1, DESCRIPTION 3: Nothing is posted to an endpoint that
-	 * is not enabled; fi_endpoint(3): -FI_EOPBADSTATE. */
+	 * is not enabled. fi_endpoint(3) 2.1, ERRORS 3: -FI_EOPBADSTATE. */
 	ONLY_TANDEM();
 	OPEN();
 	OK(nothing_posts());
@@ -462,7 +463,8 @@ TEST_F(NotReady, OptionsNobodyHas)
 
 TEST_F(NotReady, QueueAttributesNobodyHas)
 {
-	/* fi_cq(3): formats and wait objects are enumerated. */
+	/* fi_cq(3) 2.1, fi_cq_open 6 and 12: Formats and wait objects are
+	 * values of a list. All others are refused. */
 	struct fi_cq_attr a;
 	struct fid_cq *cq = nullptr;
 

@@ -402,16 +402,16 @@ TEST(BadCalls, EveryCallHasItsRow)
 	EXPECT_EQ(slots<struct fi_ops_msg>(), rows[MSG]);
 	EXPECT_EQ(slots<struct fi_ops_tagged>(), rows[TAGGED]);
 	EXPECT_EQ(slots<struct fi_ops_rma>(), rows[RMA]);
-	/* Three of them ask what there is: fi_atomicvalid(3). */
+	/* Three of them ask what there is: fi_atomicvalid() and its like. */
 	EXPECT_EQ(slots<struct fi_ops_atomic>() - 3, rows[ATOMIC]);
 	EXPECT_EQ(4u, rows.size());
 }
 
 TEST_F(BadCall, VectorsThatAreNone)
 {
-	/* fi_msg(3), "msg_iov"/"iov": entries of a vector that the call reads,
-	 * iov_count of them; fi_endpoint(3), iov_limit: how many there may be.
-	 */
+	/* fi_msg(3) 2.1, ARGUMENTS 4 and 5: A vector has as many entries as the
+	 * count says. fi_endpoint(3) 2.1, iov_limit 1: how many there may
+	 * be. */
 	ONLY_TANDEM();
 	OK(start());
 	size_t most = rx()->info->tx_attr->iov_limit;
@@ -431,8 +431,8 @@ TEST_F(BadCall, VectorsThatAreNone)
 
 TEST_F(BadCall, VectorsThatAreTooLong)
 {
-	/* fi_endpoint(3), max_msg_size: the longest transfer; the sum of a
-	 * vector is the length of one. */
+	/* fi_endpoint(3) 2.1, max_msg_size - Max Message Size 1: the longest
+	 * transfer. The sum of a vector is the length of one. */
 	ONLY_TANDEM();
 	OK(start());
 	const struct iovec all = iov_of(mem, SIZE_MAX), one = iov_of(mem, 8);
@@ -460,8 +460,10 @@ TEST_F(BadCall, BuffersThatAreTooLong)
 		refused(0, { iov_of(mem, len) }, 1, FI_EMSGSIZE, "long");
 }
 
-/* The flags that fi_msg(3), fi_tagged(3), fi_rma(3) and fi_atomic(3) list for
- * @c, FI_FENCE apart, which was not granted. */
+/*
+ * The flags that the sections FLAGS of fi_msg(3), fi_tagged(3), fi_rma(3) and
+ * fi_atomic(3) list for @c, FI_FENCE apart, which was not granted.
+ */
 uint64_t taken(const Call &c)
 {
 	const uint64_t level = FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |
@@ -481,8 +483,9 @@ uint64_t taken(const Call &c)
 
 TEST_F(BadCall, Flags)
 {
-	/* Each bit that the call does not take. FI_TAGGED of fi_atomic(3) is for
-	 * tagged receive buffers, which no provider has to offer. */
+	/* Each bit that the call does not take. FI_TAGGED is for atomic
+	 * operations on tagged receive buffers, fi_atomic(3) 2.1, FLAGS 7,
+	 * which no provider has to offer. */
 	ONLY_TANDEM();
 	OK(start());
 	const struct iovec good = iov_of(mem, 8);
@@ -531,9 +534,9 @@ TEST_F(BadCall, InjectsThatAreTooLong)
 
 TEST_F(BadCall, Addresses)
 {
-	/* fi_av(3): an fi_addr_t is what an insertion returned; fi_getinfo(3),
-	 * FI_DIRECTED_RECV: that of a receive names its source, and
-	 * FI_ADDR_UNSPEC is any. */
+	/* fi_av(3) 2.1, DESCRIPTION 1: An fi_addr_t is what an insertion
+	 * returned. fi_getinfo(3) 2.1, CAPABILITIES 5: With FI_DIRECTED_RECV,
+	 * that of a receive is its source; FI_ADDR_UNSPEC is any source. */
 	ONLY_TANDEM();
 	attr.caps |= FI_DIRECTED_RECV;
 	OK(start());
@@ -558,8 +561,9 @@ TEST_F(BadCall, Addresses)
 
 TEST_F(BadCall, PlacesAtTheTarget)
 {
-	/* fi_rma(3), fi_atomic(3), rma_iov: as long as what is here; fi_
-	 * endpoint(3), rma_iov_limit: how many there may be. */
+	/* fi_rma(3) 2.1, fi_writemsg 1, and fi_atomic(3) 2.1, Base Atomic
+	 * Functions 5: The ranges at the target are as long as the buffers
+	 * here. fi_endpoint(3) 2.1, rma_iov_limit 1: how many there may be. */
 	ONLY_TANDEM();
 	OK(start());
 	size_t most = rx()->info->tx_attr->rma_iov_limit;
@@ -610,8 +614,8 @@ TEST_F(BadCall, PlacesAtTheTarget)
 
 TEST_F(BadCall, ElementsWithoutBytesMayBeNull)
 {
-	/* fi_msg(3), len: transfers of 0 bytes are valid, and then no byte of a
-	 * buffer is touched. */
+	/* fi_msg(3) 2.1, ARGUMENTS 3: Transfers of 0 bytes are valid; then no
+	 * byte of a buffer is touched. */
 	ONLY_TANDEM();
 	OK(start());
 	const struct iovec empty = iov_of(nullptr, 0);

@@ -54,9 +54,10 @@ protected:
 
 TEST_F(Bind, OneSidedTargetsNeedNoQueue)
 {
-	/* fi_endpoint(3), fi_enable: queues for the operations that are
-	 * initiated there. An endpoint without FI_MSG and FI_TAGGED
-	 * initiates no receive. Data that a write brings along goes nowhere then. */
+	/* fi_endpoint(3) 2.1, fi_ep_bind 3: An endpoint needs queues for the
+	 * operations that it initiates. One without FI_MSG and FI_TAGGED
+	 * initiates no receive. Data that a write brings along goes nowhere
+	 * then. */
 	uint64_t memory[2] = { 0, 0 }, value = 5;
 	struct fid_ep *from, *to;
 	struct fid_mr *mr;
@@ -138,9 +139,10 @@ TEST_F(Bind, OneSidedReceiveContextsNeedNoQueue)
 
 TEST_F(Bind, SharedTransmitContextsMayComeLate)
 {
-	/* fi_endpoint(3) has shared contexts bound before fi_enable(3).
-	 * fi_tandem(7), CONTEXTS: an endpoint with a queue of its own may be
-	 * bound to a shared transmit context, also when it is enabled. */
+	/* fi_endpoint(3) 2.1, fi_ep_bind 2: Shared contexts are bound before
+	 * the endpoint is enabled. fi_tandem(7), CONTEXTS: an endpoint with a
+	 * queue of its own may be bound to a shared transmit context, also when
+	 * it is enabled. */
 	char out = 4, in = 0;
 	struct fid_stx *stx, *other;
 	struct fid_ep *ep;

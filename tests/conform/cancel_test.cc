@@ -46,7 +46,8 @@ TEST_P(Cancel, PendingReceiveEndsWithEcanceled)
 	OK(failed(rx(), &in, FI_ECANCELED, &c));
 	EXPECT_TRUE(c.flags & FI_RECV);
 	EXPECT_EQ(0u, c.len);
-	/* fi_cq(3): prov_errno is what fi_cq_strerror has a text for. */
+	/* fi_cq(3) 2.1, fi_cq_readerr 3: prov_errno is what fi_cq_strerror has
+	 * a text for. */
 	EXPECT_STREQ(fi_strerror(FI_ECANCELED),
 		     fi_cq_strerror(rx()->rx_cq, c.prov_errno, nullptr, nullptr,
 				    0));
@@ -54,8 +55,8 @@ TEST_P(Cancel, PendingReceiveEndsWithEcanceled)
 
 TEST_P(Cancel, CancelledReceiveTakesNoMessage)
 {
-	/* fi_endpoint(3): "... complete it as having been canceled": the
-	 * message goes to the next receive. */
+	/* fi_endpoint(3) 2.1, fi_cancel 1: A receive that was cancelled has
+	 * ended. The message goes to the next receive. */
 	OPEN();
 	for (auto *from : senders()) {
 		char a = 0, b = 0, out = 'x';
@@ -107,7 +108,8 @@ TEST_P(Cancel, CompletedOperationKeepsItsStatus)
 
 TEST_P(Cancel, UnknownContextChangesNothing)
 {
-	/* fi_endpoint(3): as above. */
+	/* fi_endpoint(3) 2.1, fi_cancel 2: The context says which operation is
+	 * meant. One that no operation has changes nothing. */
 	OPEN();
 	char in = 0;
 
@@ -145,8 +147,8 @@ TEST_P(Cancel, ManyInTheMiddle)
 
 TEST_F(Case, CancelledSendIsNeverHalfSent)
 {
-	/* fi_endpoint(3): a send ends once, by success or by FI_ECANCELED;
-	 * what the receiver gets agrees with it. */
+	/* fi_endpoint(3) 2.1, fi_cancel 1: A send ends once, by success or by
+	 * FI_ECANCELED. What the receiver gets agrees with it. */
 	OPEN();
 	for (auto *from : senders()) {
 		Bytes out = filled(1 << 20, 2), in(1 << 20);

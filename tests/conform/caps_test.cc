@@ -72,8 +72,8 @@ TEST_F(Caps, OfBothDirectionsInEachAttribute)
 
 TEST_F(Caps, WhatNobodyKnowsIsStillRefused)
 {
-	/* fi_getinfo(3): a capability that the provider does not have leaves
-	 * nothing to return. */
+	/* fi_getinfo(3) 2.1, ERRORS 2: -FI_ENODATA for a capability that the
+	 * provider does not have. */
 	ONLY_TANDEM();
 	hints->tx_attr->caps = FI_MSG | FI_MULTICAST;
 	EXPECT_EQ(-FI_ENODATA, get());
@@ -168,9 +168,9 @@ class CapsOfContexts : public Raw, public testing::WithParamInterface<uint64_t>
 
 TEST_P(CapsOfContexts, KindsWithoutADirectionHaveBoth)
 {
-	/* fi_getinfo(3), FI_READ and FI_WRITE: an application that names none
-	 * of the directions of FI_RMA or FI_ATOMIC asks for all of them; so
-	 * too for a transmit context. */
+	/* fi_getinfo(3) 2.1, CAPABILITIES 2 and 23: An application that names
+	 * none of the directions of FI_RMA or FI_ATOMIC asks for all of them.
+	 * So too for a transmit context. */
 	struct fid_ep *sep, *tx;
 	struct fi_tx_attr ta;
 	char buf[8] = { 0 };

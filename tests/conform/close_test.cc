@@ -46,8 +46,8 @@ TEST_F(Close, ObjectsInUseAreBusy)
 
 TEST_F(Close, QueuesInAnyOrderAfterTheEndpoint)
 {
-	/* fi_domain(3): "all associated resources must be closed": the domain
-	 * last, the rest in any order. */
+	/* fi_domain(3) 2.1, fi_close 1: A domain is closed when nothing is open
+	 * in it: it is the last, the others come in any order. */
 	for (int order = 0; order < 24; order++) {
 		struct fid *fids[4];
 		int left[4] = { 0, 1, 2, 3 }, n = 4, code = order;
@@ -112,8 +112,9 @@ TEST_F(Close, EndpointWithSendsOutstanding)
 
 TEST_F(Close, ReceiverGoesInTheMiddleOfAMessage)
 {
-	/* fi_endpoint(3): nothing is written to a buffer once its endpoint is
-	 * closed; the sender's operation ends once. */
+	/* fi_endpoint(3) 2.1, fi_close 3: The operations of an endpoint end
+	 * with it: nothing is written to its buffers afterwards. The sender's
+	 * operation ends once. */
 	for (size_t i = 1; i < attr.eps; i++) {
 		auto *in = new Bytes(8 << 20);
 		Bytes out = filled(8 << 20, 1);
@@ -141,8 +142,9 @@ TEST_F(Close, ReceiverGoesInTheMiddleOfAMessage)
 
 TEST_F(Close, ReceiverGoesWhenItHasTheMessage)
 {
-	/* fi_cq(3), FI_TRANSMIT_COMPLETE: the message arrived, so the send
-	 * succeeds, although the receiver closes without a further look. */
+	/* fi_cq(3) 2.1, COMPLETION EVENT SEMANTICS 11: FI_TRANSMIT_COMPLETE:
+	 * the message arrived, so the send succeeds, although the receiver
+	 * closes without a further look. */
 	for (size_t i = 1; i < attr.eps; i++) {
 		Bytes in(4 << 20), out = filled(in.size(), 1);
 		struct iovec ov = iov_of(out.data(), out.size());
@@ -165,9 +167,9 @@ TEST_F(Close, ReceiverGoesWhenItHasTheMessage)
 
 TEST_F(Close, WhatCompletedArrivesAlthoughTheSenderIsGone)
 {
-	/* fi_cq(3), FI_TRANSMIT_COMPLETE: the message depends on nothing here
-	 * any more. The receiver makes no progress until the sender is closed;
-	 * what it sent is unread there. */
+	/* fi_cq(3) 2.1, COMPLETION EVENT SEMANTICS 11: FI_TRANSMIT_COMPLETE:
+	 * the message depends on nothing here any more. The receiver makes no
+	 * progress until the sender is closed; what it sent is unread there. */
 	enum { COUNT = 8, LEN = 4000 };
 
 	for (size_t i = 1; i < attr.eps; i++) {
@@ -226,7 +228,8 @@ TEST_F(Close, NothingIsLeft)
 
 TEST_F(Close, UnusedObjectsClose)
 {
-	/* fi_endpoint(3): an endpoint that was never enabled closes. */
+	/* fi_endpoint(3) 2.1, fi_close 1: An endpoint that was never enabled
+	 * closes. */
 	attr.no_enable = 1;
 	attr.cntrs = 1;
 	attr.eq = 1;
@@ -235,7 +238,8 @@ TEST_F(Close, UnusedObjectsClose)
 
 TEST_F(Close, OthersGoOn)
 {
-	/* fi_endpoint(3): closing an endpoint concerns its own operations. */
+	/* fi_endpoint(3) 2.1, fi_close 3: Closing an endpoint concerns its own
+	 * operations. */
 	attr.eps = 4;
 	OPEN();
 	ASSERT_EQ(0, tdt_warm_up(w));

@@ -121,7 +121,8 @@ TEST_F(Cntr, FailuresGoToTheErrorValue)
 
 TEST_F(Cntr, CancelledCountsAsError)
 {
-	/* fi_cntr(3): as above. */
+	/* fi_cntr(3) 2.1, DESCRIPTION 2: An operation that was cancelled counts
+	 * as an error. */
 	OPEN();
 	char in;
 
@@ -133,8 +134,8 @@ TEST_F(Cntr, CancelledCountsAsError)
 
 TEST_F(Cntr, AddAndSet)
 {
-	/* fi_cntr(3): fi_cntr_add, fi_cntr_adderr, fi_cntr_set,
-	 * fi_cntr_seterr. */
+	/* fi_cntr(3) 2.1, fi_cntr_add 1, fi_cntr_adderr 1, fi_cntr_set 1 and
+	 * fi_cntr_seterr 1: An application may change both values. */
 	OPEN();
 	struct fid_cntr *c = rx()->rx_cntr;
 

@@ -539,8 +539,8 @@ const Consumer consumers[] = {
 	  }, nullptr },
 	{ "OneCclDeviceMemory", FI_VERSION(1, 10),
 	  [](struct fi_info *h) { ccl(h); device_memory(h); }, nullptr },
-	/* fi_endpoint(3) 2.1, OPERATION FLAGS: no fence among the flags that
-	 * may be an endpoint's default. */
+	/* fi_endpoint(3) 2.1, OPERATION FLAGS 2 to 9: no fence among the flags
+	 * that may be an endpoint's default. */
 	{ "SosFenceByDefault", FI_VERSION(1, 5),
 	  [](struct fi_info *h) {
 		  sos(h);

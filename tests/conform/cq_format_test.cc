@@ -101,7 +101,7 @@ TEST_F(Cq, UnspecifiedFormatIsChosen)
 
 TEST_F(Cq, SizeIsAMinimum)
 {
-	/* fi_cq(3): "Specifies the minimum size of a completion queue." */
+	/* fi_cq(3) 2.1, fi_cq_open 3: size is the least number of entries. */
 	struct fi_cq_attr a;
 	struct fid_cq *cq;
 
@@ -216,8 +216,9 @@ TEST_F(Cq, StrerrorIsAString)
 
 TEST_F(Cq, NothingIsLostWhenNobodyReads)
 {
-	/* fi_domain(3), FI_RM_ENABLED: a CQ that is never read refuses
-	 * operations (-FI_EAGAIN) or keeps their completions; it loses none. */
+	/* fi_domain(3) 2.1, Resource Management (resource_mgmt) 11:
+	 * FI_RM_ENABLED: a CQ that is never read refuses operations
+	 * (-FI_EAGAIN) or keeps their completions; it loses none. */
 	attr.cq_size = 8;
 	OPEN();
 	for (auto *from : senders()) {
@@ -254,7 +255,7 @@ TEST_F(Cq, NothingIsLostWhenNobodyReads)
 	}
 }
 
-/* Selective completion: fi_endpoint(3), FI_SELECTIVE_COMPLETION. */
+/* Selective completion: fi_endpoint(3) 2.1, fi_ep_bind 6. */
 class Selective : public Case
 {
 protected:
@@ -303,7 +304,8 @@ TEST_F(Selective, OnlyMarkedOperationsComplete)
 
 TEST_F(Selective, EndpointFlagMarksThemAll)
 {
-	/* fi_endpoint(3), op_flags of tx_attr: FI_COMPLETION applies to calls
+	/* fi_endpoint(3) 2.1, op_flags - Default transmit operation flags 1 and
+	 * OPERATION FLAGS 1: FI_COMPLETION of the endpoint applies to calls
 	 * without a flags argument. */
 	attr.tx_op_flags = FI_COMPLETION;
 	attr.rx_op_flags = FI_COMPLETION;

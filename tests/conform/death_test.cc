@@ -270,7 +270,8 @@ void Death::send_to_killed()
 	EXPECT_EQ(&rx()->ep->fid, eqe.fid);
 	OK(expect_peer(eqe.data));
 	EXPECT_EQ(FI_ECONNRESET, eqe.err);
-	/* fi_eq(3): prov_errno is what fi_eq_strerror has a text for. */
+	/* fi_eq(3) 2.1, fi_eq_readerr 6: prov_errno is what fi_eq_strerror has
+	 * a text for. */
 	EXPECT_STREQ(fi_strerror(FI_ECONNRESET),
 		     fi_eq_strerror(rx()->eq, eqe.prov_errno, nullptr, nullptr,
 				    0));

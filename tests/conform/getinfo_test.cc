@@ -211,8 +211,8 @@ INSTANTIATE_TEST_SUITE_P(Each, Hints,
 
 TEST_F(Getinfo, NameIsSetByTheCore)
 {
-	/* fi_fabric(3), prov_name: "The name of the underlying fabric
-	 * provider." */
+	/* fi_fabric(3) 2.1, prov_name - Provider Name 1: It is the name of the
+	 * provider, which libfabric itself fills in. */
 	ASSERT_EQ(0, get());
 	EXPECT_STREQ(tdt_prov_name(), info->fabric_attr->prov_name);
 	EXPECT_NE(nullptr, info->fabric_attr->name);
@@ -321,8 +321,8 @@ TEST_F(Getinfo, LayeredProvidersGetNoDatagrams)
 
 TEST_F(Getinfo, ProgressIsGrantedAsAskedFor)
 {
-	/* fi_domain(3), FI_PROGRESS_UNSPEC: "no progress model has been
-	 * defined": the cheapest is given. */
+	/* fi_domain(3) 2.1, Progress Models (progress) 14: FI_PROGRESS_UNSPEC:
+	 * the hints leave it open. The cheapest model is given. */
 	static const enum fi_progress levels[] = {
 		FI_PROGRESS_UNSPEC, FI_PROGRESS_MANUAL, FI_PROGRESS_AUTO,
 		FI_PROGRESS_CONTROL_UNIFIED
@@ -368,7 +368,8 @@ TEST_F(Getinfo, EveryBitOfTheOfferIsTakenBack)
 
 TEST_F(Getinfo, EveryCombinationOfContextFlagsIsTakenBack)
 {
-	/* fi_getinfo(3): as above, for tx_attr and rx_attr. */
+	/* fi_getinfo(3) 2.1, FI_INFO 10 and 11: as above, for tx_attr and
+	 * rx_attr. */
 	struct fi_info *o = offer();
 
 	ASSERT_NE(nullptr, o);
@@ -386,7 +387,8 @@ TEST_F(Getinfo, EveryCombinationOfContextFlagsIsTakenBack)
 
 TEST_F(Getinfo, OfferAsHintsIsGranted)
 {
-	/* fi_getinfo(3): what was returned can be passed in again. */
+	/* fi_getinfo(3) 2.1, DESCRIPTION 6: What was returned can be passed in
+	 * again. */
 	struct fi_info *o = offer(), *again = nullptr;
 
 	ASSERT_NE(nullptr, o);
@@ -486,8 +488,8 @@ TEST_F(Getinfo, AddrStrNode)
 
 TEST_F(Getinfo, NodesNobodyHas)
 {
-	/* fi_getinfo(3): -FI_ENODATA, never a crash, for names that do not
-	 * resolve and addresses of others. */
+	/* fi_getinfo(3) 2.1, ERRORS 2: -FI_ENODATA, never a crash, for names
+	 * that do not resolve and addresses of others. */
 	hints->addr_format = FI_SOCKADDR_IN;
 	for (const char *node : { "256.1.1.1", "", "fi_sockaddr_in://x",
 				  "fi_sockaddr_in://[::1]:1", "a b c" }) {
@@ -553,8 +555,9 @@ TEST_F(Getinfo, OldAndNewApiVersions)
 
 TEST_F(Getinfo, CallersBefore15GetOneOfTheirModes)
 {
-	/* fi_domain(3), mr_mode: up to version 1.4 the field has one of the
-	 * values FI_MR_UNSPEC (hints only), FI_MR_BASIC and FI_MR_SCALABLE. */
+	/* fi_domain(3) 2.1, Memory Registration Mode (mr_mode) 10, 12 and 13:
+	 * Up to version 1.4 the field has one of the values FI_MR_UNSPEC (hints
+	 * only), FI_MR_BASIC and FI_MR_SCALABLE. */
 	const int unspec = 0, basic = 1, scalable = 2;
 
 	ONLY_TANDEM();
@@ -589,7 +592,8 @@ TEST_F(Getinfo, WithoutHints)
 
 TEST_F(Getinfo, SparseHints)
 {
-	/* fi_getinfo(3): attribute structures are "optionally supplied". */
+	/* fi_getinfo(3) 2.1, FI_INFO 10 to 14: Hints may lack the structures of
+	 * attributes. */
 	struct fi_info bare;
 
 	memset(&bare, 0, sizeof(bare));

@@ -125,7 +125,7 @@ TEST_P(Groups, WithoutDirectedReceiveTheGroupStillCounts)
 
 TEST_P(Groups, PeekLooksAtItsGroup)
 {
-	/* fi_tagged(3), FI_PEEK, by the same rule. */
+	/* fi_tagged(3) 2.1, FLAGS 15: FI_PEEK, by the same rule. */
 	ONLY_TANDEM();
 	OPEN();
 	for (auto *from : senders()) {

@@ -243,8 +243,9 @@ protected:
 
 TEST_F(Idle, ManyPeersCostNothing)
 {
-	/* fi_cq(3): fi_cq_sread blocks; fi_poll(3): fi_trywait says that one
-	 * may block. Under 0.1 % of a core, and hardly a wake-up. */
+	/* fi_cq(3) 2.1, fi_cq_sread / fi_cq_sreadfrom 1: fi_cq_sread blocks.
+	 * fi_poll(3) 2.1, fi_trywait 3: fi_trywait says that one may block.
+	 * Under 0.1 % of a core, and hardly a wake-up. */
 	struct fi_cq_tagged_entry e;
 
 	ONLY_TANDEM();

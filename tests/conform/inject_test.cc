@@ -93,8 +93,9 @@ TEST_F(Inject, EndpointFlagAppliesToSend)
 
 TEST_F(Inject, FirstMessageOfAPairMayBeInjected)
 {
-	/* fi_msg(3): "the operation may be retried": an inject before the
-	 * pair is connected is queued or refused, never lost. */
+	/* fi_msg(3) 2.1, ERRORS 4: An operation that was refused can be
+	 * repeated: an inject before the pair is connected is queued or
+	 * refused, never lost. */
 	OPEN();
 	for (auto *from : senders()) {
 		char out = 'f', in = 0;
@@ -210,8 +211,8 @@ TEST_F(LongInject, MessagesOfEveryLength)
 
 TEST_F(LongInject, WritesFromTheFirstOn)
 {
-	/* fi_rma(3) 2.1, fi_inject_write: the buffer is the caller's at return,
-	 * and every byte arrives. */
+	/* fi_rma(3) 2.1, fi_inject_write 1: The buffer is the caller's at
+	 * return, and every byte arrives. */
 	const size_t n = 64;
 
 	ONLY_TANDEM();

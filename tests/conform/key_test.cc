@@ -45,8 +45,7 @@ TEST_F(Keys, EndpointsOfOneKeyTalkThoseOfTwoDoNot)
 TEST_F(Keys, SizesAndCombinations)
 {
 	/* fi_endpoint(3) 2.1, auth_key_size - Authorization Key Length 2:
-	 * auth_key_size is 0 with FI_AV_AUTH_KEY. fi_endpoint(3) says the
-	 * same. */
+	 * auth_key_size is 0 with FI_AV_AUTH_KEY. */
 	struct fi_info *hints, *info = nullptr;
 
 	ONLY_TANDEM();

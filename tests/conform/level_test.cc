@@ -65,11 +65,10 @@ class LevelOfDelivery : public Level,
 
 TEST_P(LevelOfDelivery, DeliveredMeansInTheBuffer)
 {
-	/* FI_DELIVERY_COMPLETE: "processed by the destination endpoint and
-	 * delivered to the target memory": not before a receive was posted, and
-	 * the bytes are there when the send completes. fi_cq(3) 2.1,
-	 * FI_MATCH_COMPLETE: the message has met its buffer; fi_tandem(7): and
-	 * is there. */
+	/* fi_cq(3) 2.1, COMPLETION EVENT SEMANTICS 15: FI_DELIVERY_COMPLETE:
+	 * not before a receive was posted, and the bytes are in its buffer when
+	 * the send completes. COMPLETION EVENT SEMANTICS 18: FI_MATCH_COMPLETE:
+	 * the message has met its buffer; fi_tandem(7): and is there. */
 	OPEN();
 	ASSERT_EQ(0, tdt_warm_up(w));
 	for (auto *from : senders()) {
@@ -91,8 +90,8 @@ TEST_P(LevelOfDelivery, DeliveredMeansInTheBuffer)
 
 TEST_P(LevelOfDelivery, ADiscardedMessageWaitsForNobody)
 {
-	/* fi_tagged(3) 2.1, FLAGS: FI_MATCH_COMPLETE: also a message that the
-	 * target drops; FI_DISCARD. */
+	/* fi_tagged(3) 2.1, FLAGS 10: FI_MATCH_COMPLETE: also a message that
+	 * the target drops. FLAGS 19: FI_DISCARD. */
 	struct fi_msg_tagged m;
 	struct tdt_comp c;
 	char ctx;
@@ -120,7 +119,8 @@ TEST_P(LevelOfDelivery, ADiscardedMessageWaitsForNobody)
 
 TEST_P(LevelOfDelivery, DefaultIsThatOfTheEndpoint)
 {
-	/* fi_endpoint(3), op_flags: for calls without flags of their own. */
+	/* fi_endpoint(3) 2.1, OPERATION FLAGS 1: op_flags, for calls without
+	 * flags of their own. */
 	attr.tx_op_flags = GetParam();
 	OPEN();
 	EXPECT_EQ(GetParam(), rx()->info->tx_attr->op_flags & GetParam());
@@ -149,9 +149,10 @@ INSTANTIATE_TEST_SUITE_P(Both, LevelOfDelivery,
 
 TEST_F(Level, TheReceiverMayTurnAwayOnceItHasItsMessage)
 {
-	/* fi_domain(3), "Progress": with manual progress a transfer needs calls
-	 * of both sides until it is done at either; a receiver whose entry was
-	 * read owes none for that message. */
+	/* fi_domain(3) 2.1, Progress Models (progress) 10 and 12: With manual
+	 * progress a transfer needs calls of both sides until it is done at
+	 * either. A receiver whose entry was read owes none for that
+	 * message. */
 	OPEN();
 	ASSERT_EQ(0, tdt_warm_up(w));
 	for (auto *from : senders()) {
@@ -214,8 +215,9 @@ TEST_F(Level, LowerLevelsDoNotWaitForAReceive)
 
 TEST_F(Level, DefaultOfTheEndpointHoldsForInject)
 {
-	/* fi_cntr(3): operations count when they complete; an inject that has
-	 * to be delivered does not before a receive was posted. */
+	/* fi_cntr(3) 2.1, DESCRIPTION 3: Operations count when they complete.
+	 * An inject that has to be delivered does not before a receive was
+	 * posted. */
 	attr.tx_op_flags = FI_DELIVERY_COMPLETE;
 	attr.cntrs = 1;
 	OPEN();

@@ -130,8 +130,8 @@ TEST_F(MultiRecv, MessagesArePackedUntilTheBufferIsConsumed)
 
 TEST_F(MultiRecv, UnexpectedMessagesFillTheBuffer)
 {
-	/* fi_msg(3): as above, for messages that came first, of every way
-	 * through a transport. */
+	/* fi_msg(3) 2.1, FLAGS 6: as above, for messages that came first, of
+	 * every way through a transport. */
 	static const size_t sizes[] = { 10, 5000, 1, 70000, 200, 30000 };
 
 	OPEN();
@@ -182,8 +182,9 @@ TEST_F(MultiRecv, NextBufferFollows)
 
 TEST_F(MultiRecv, MessageLargerThanTheRestIsCutShort)
 {
-	/* fi_cq(3), olen; fi_msg(3): a message takes the first receive posted,
-	 * and never more than the buffer has left. */
+	/* fi_cq(3) 2.1, COMPLETION FIELDS 9: olen. fi_msg(3) 2.1, fi_recv 1: a
+	 * message takes the first receive posted, and never more than the
+	 * buffer has left. */
 	OPEN();
 	OK(min_multi_recv(16));
 	for (auto *from : senders()) {

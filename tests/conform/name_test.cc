@@ -92,8 +92,9 @@ protected:
 
 TEST_F(Name, TextEndpointsTakeAFreePort)
 {
-	/* fi_getinfo(3): an info that was returned opens an endpoint.
-	 * fi_tandem(7), ADDRESSES: the port is 0 unless asked for. */
+	/* fi_endpoint(3) 2.1, ARGUMENTS 2: An info that fi_getinfo returned
+	 * opens an endpoint. fi_tandem(7), ADDRESSES: the port is 0 unless
+	 * asked for. */
 	std::string name[2];
 	struct fid_ep *ep[2];
 
@@ -113,8 +114,8 @@ TEST_F(Name, TextEndpointsTakeAFreePort)
 
 TEST_F(Name, TextSourcesAreTakenBack)
 {
-	/* fi_getinfo(3), src_addr and FI_SOURCE: in the hints and as a node,
-	 * with and without a port. */
+	/* fi_getinfo(3) 2.1, FI_INFO 7 and FLAGS 4: src_addr and FI_SOURCE: in
+	 * the hints and as a node, with and without a port. */
 	const std::string open_port = "fi_sockaddr_in://127.0.0.1:0";
 	std::string name;
 
@@ -134,7 +135,7 @@ TEST_F(Name, TextSourcesAreTakenBack)
 	open_all();
 	struct fid_ep *ep = endpoint();
 	ASSERT_NE(nullptr, ep);
-	/* fi_setname(3): the same text again. */
+	/* fi_cm(3) 2.1, fi_setname 1: the same text again. */
 	std::string text = open_port;
 	EXPECT_EQ(0, fi_setname(&ep->fid, &text[0], text.size() + 1));
 	ASSERT_NE(nullptr, enabled(&name));
@@ -143,8 +144,9 @@ TEST_F(Name, TextSourcesAreTakenBack)
 
 TEST_F(Name, TextMayStandInTheArrayItself)
 {
-	/* fi_av(3) has an array of pointers for FI_ADDR_STR. Upstream's tests
-	 * pass the text itself, several one behind the other. */
+	/* fi_av(3) 2.1, fi_av_insert 1: FI_ADDR_STR is an array of pointers.
+	 * Upstream's tests pass the text itself, several one behind the
+	 * other. */
 	const char raw[] = "fi_sockaddr_in://192.0.2.3:1\0nothing\0"
 			   "fi_sockaddr_in://192.0.2.3:2";
 	const char *const pointers[] = { raw, nullptr, raw };
@@ -167,9 +169,9 @@ TEST_F(Name, TextMayStandInTheArrayItself)
 
 TEST_F(Name, SourcesMayNameAContext)
 {
-	/* fi_av(3), fi_rx_addr: an address with a receive context. As the
-	 * source of a receive the endpoint counts, fi_tandem(7): programs use
-	 * one fi_addr_t for both directions. */
+	/* fi_av(3) 2.1, fi_rx_addr 1: An address may have a receive context. As
+	 * the source of a receive the endpoint counts, fi_tandem(7): programs
+	 * use one fi_addr_t for both directions. */
 	std::string name[2];
 	struct fid_ep *ep[2];
 
@@ -196,9 +198,9 @@ TEST_F(Name, SourcesMayNameAContext)
 
 TEST_F(Name, LookupOfContextsAndGroups)
 {
-	/* fi_av(3), fi_av_lookup: the address that corresponds to the
-	 * fi_addr_t; what fi_rx_addr(3) and fi_group_addr(3) add to it is no
-	 * part of that. */
+	/* fi_av(3) 2.1, fi_av_lookup 1: The result is the address of the
+	 * fi_addr_t. What fi_rx_addr and fi_group_addr add to that is no part
+	 * of it. */
 	const std::string peer = "fi_sockaddr_in://192.0.2.4:99";
 	char text[96];
 	size_t len;

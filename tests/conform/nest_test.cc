@@ -111,7 +111,7 @@ TEST_F(Nest, ACompletionQueueWakesThreeLevels)
 	OK(woken(&rx()->rx_cq->fid));
 }
 
-/* fi_cntr(3) 2.1, fi_cntr_open (FI_WAIT_FD): as for completion queues. */
+/* fi_cntr(3) 2.1, fi_cntr_open 9: FI_WAIT_FD: as for completion queues. */
 TEST_F(Nest, ACounterWakesThreeLevels)
 {
 	OPEN();
@@ -120,9 +120,9 @@ TEST_F(Nest, ACounterWakesThreeLevels)
 }
 
 /*
- * fi_eq(3) 2.1, fi_eq_open (FI_WAIT_FD), and fi_domain(3) 2.1, Progress Models
- * (progress) 10: who waits for an event queue makes progress, so what needs
- * progress ends the wait.
+ * fi_eq(3) 2.1, fi_eq_open 11: FI_WAIT_FD. fi_domain(3) 2.1, Progress Models
+ * (progress) 10: a thread that waits for an event queue makes progress, so what
+ * needs progress ends the wait.
  */
 TEST_F(Nest, AnEventQueueWakesThreeLevels)
 {

@@ -75,7 +75,8 @@ protected:
 
 TEST_F(Options, EachIsSetAnsweredOrRefused)
 {
-	/* fi_getopt(3): the documented code for each. */
+	/* fi_endpoint(3) 2.1, fi_getopt / fi_setopt 1 and RETURN VALUES 1: Each
+	 * option has the code that is documented for it. */
 	ONLY_TANDEM();
 	OPEN();
 	for (const Option &o : options) {

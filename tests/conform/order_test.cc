@@ -41,8 +41,9 @@ protected:
 
 TEST_F(Order, SendsOfOnePairAreMatchedInOrder)
 {
-	/* fi_endpoint(3), FI_ORDER_SAS: "Send after send. ... tagged and
-	 * untagged sends are processed in the order they were posted." */
+	/* fi_endpoint(3) 2.1, msg_order - Message Ordering 17: FI_ORDER_SAS:
+	 * tagged and untagged messages are processed in the order in which they
+	 * were sent. */
 	const size_t n = 48;
 	std::vector<Bytes> in, out;
 
@@ -197,7 +198,8 @@ TEST_F(Order, TaggedAndUntaggedDoNotMeet)
 
 TEST_F(Order, AnyBitOfATagCounts)
 {
-	/* fi_tagged(3): "send_tag & ~ignore == recv_tag & ~ignore" */
+	/* fi_tagged(3) 2.1, DESCRIPTION 1: Tags match when they are equal in
+	 * the bits that count. */
 	char out = 0, in = 0, other = 0;
 	struct iovec ov = iov_of(&out, 1), iv = iov_of(&in, 1);
 	struct iovec xv = iov_of(&other, 1);
@@ -221,7 +223,8 @@ TEST_F(Order, AnyBitOfATagCounts)
 
 TEST_F(Order, DirectedReceiveTakesOnlyItsSource)
 {
-	/* fi_msg(3): "src_addr defines the source address to receive from." */
+	/* fi_msg(3) 2.1, ARGUMENTS 9: src_addr is the source from which the
+	 * message has to be. */
 	attr.eps = 3;
 	OPEN();
 	char out[3] = { 0, 1, 2 }, in[3] = { 0, 0, 0 };
@@ -243,7 +246,8 @@ TEST_F(Order, DirectedReceiveTakesOnlyItsSource)
 
 TEST_F(Order, DirectedReceiveFindsItsSourceAmongUnexpected)
 {
-	/* fi_tagged(3): as above, for messages that came first. */
+	/* fi_tagged(3) 2.1, ARGUMENTS 11: as above, for messages that came
+	 * first. */
 	attr.eps = 3;
 	OPEN();
 	char out[3] = { 0, 1, 2 }, in[3] = { 0, 0, 0 };

@@ -201,7 +201,7 @@ TEST_F(Poll, RoomForOneContextLearnsOfAll)
 TEST_F(Poll, WhatIsAssociatedStays)
 {
 	/* fi_poll(3) 2.1, fi_close 1: A poll set that others use stays open:
-	 * -FI_EBUSY. So does a counter, fi_cntr(3), fi_close. */
+	 * -FI_EBUSY. So does a counter: fi_cntr(3) 2.1, fi_close 1. */
 	struct fid_cq *cq = nullptr;
 	struct fid_cntr *cntr = nullptr;
 

@@ -307,8 +307,8 @@ TEST_F(Pressure, R02_WhateverAddsToAFullCqIsRefused)
 
 TEST_F(Pressure, R03_EqOverrunIsSaidAfterWhatIsThere)
 {
-	/* fi_eq(3): writes and, once it is empty, reads give -FI_EOVERRUN; data
-	 * goes on. */
+	/* fi_eq(3) 2.1, NOTES 1: Writes and, once it is empty, reads give
+	 * -FI_EOVERRUN. Data goes on. */
 	struct fi_eq_attr ea;
 	struct fi_eq_entry e;
 	struct fid_eq *eq = nullptr;
@@ -579,8 +579,8 @@ TDT_ROLE(injector)
 
 TEST_F(Pressure, R07_InjectThatFailsLaterHasAnEntryWithoutContext)
 {
-	/* fi_cq(3): "if an injected operation fails, an error entry with a NULL
-	 * context"; or the call itself fails. */
+	/* fi_cq(3) 2.1, fi_cq_readerr 4: An inject that fails has an error
+	 * entry without a context; or the call itself fails. */
 	struct tdt_child child = { 0, -1 };
 	int result[3] = { 0, 0, 0 };
 
@@ -976,8 +976,9 @@ TEST_F(Pressure, R09_AnnouncedMessageNobodyReceivesStaysPending)
 
 TEST_F(Pressure, R10_WaitsEndInTime)
 {
-	/* fi_cq(3), fi_cntr(3): -FI_EAGAIN, -FI_ETIMEDOUT at the deadline; the
-	 * error value is what it was. */
+	/* fi_cq(3) 2.1, RETURN VALUES, fi_cq_sread / fi_cq_sreadfrom 1:
+	 * -FI_EAGAIN at the deadline. fi_cntr(3) 2.1, fi_cntr_wait 3:
+	 * -FI_ETIMEDOUT, and the error value is what it was. */
 	attr.wait = attr.cntr_wait = FI_WAIT_UNSPEC;
 	attr.cntrs = 1;
 	OPEN();

@@ -96,10 +96,10 @@ protected:
 
 TEST_F(Profile, SaysWhatItHas)
 {
-	/* fi_profile(3) 2.1, "fi_profile_query_vars / .._events" 1: without an
-	 * array the call sets the count alone; with one it returns how many it
-	 * wrote. "fi_profile_read_u64", "fi_profile_reg_callback": others than
-	 * those listed are -FI_EINVAL. */
+	/* fi_profile(3) 2.1, fi_profile_query_vars / fi_profile_query_events 1:
+	 * Without an array the call sets the count alone; with one it returns
+	 * how many it wrote. fi_profile_read_u64 1 and fi_profile_reg_callback
+	 * 1: all but what is listed is -FI_EINVAL. */
 	struct fi_profile_desc d[5] = {};
 	size_t n = 77;
 	uint64_t v;

@@ -154,7 +154,8 @@ protected:
 
 TEST_F(Range, TheLimitIsGranted)
 {
-	/* fi_endpoint(3), rma_iov_limit; smaller ones as asked. */
+	/* fi_endpoint(3) 2.1, rma_iov_limit 1: how many ranges an operation may
+	 * have; fewer if the hints say so. */
 	ONLY_TANDEM();
 	OPEN();
 	EXPECT_EQ(MOST, rx()->info->tx_attr->rma_iov_limit);
@@ -162,8 +163,8 @@ TEST_F(Range, TheLimitIsGranted)
 
 TEST_F(Range, EightRangesOfEverySize)
 {
-	/* fi_rma(3), rma_iov: the bytes here are those of the ranges, one range
-	 * after the other; each has a key. */
+	/* fi_rma(3) 2.1, fi_writemsg 1 and fi_readmsg 1: The bytes here are
+	 * those of the ranges, one range after the other. Each has a key. */
 	OPEN();
 	for (auto *from : senders()) {
 		for (size_t n :
@@ -267,8 +268,9 @@ TEST_F(Range, OneThatIsRefusedSparesAll)
 
 TEST_F(Range, EventsAtTheTarget)
 {
-	/* fi_rma(3), FI_REMOTE_CQ_DATA, and FI_RMA_EVENT of regions: it is one
-	 * operation, whose data comes when all of it is there. */
+	/* fi_rma(3) 2.1, FLAGS 2: FI_REMOTE_CQ_DATA, and fi_mr(3) 2.1, FLAGS 2:
+	 * FI_RMA_EVENT: it is one operation, whose data comes when all of it is
+	 * there. */
 	OPEN();
 	for (auto *from : senders()) {
 		for (size_t n : { size_t(8), size_t(5000), size_t(100000) }) {
@@ -302,7 +304,8 @@ TEST_F(Range, EventsAtTheTarget)
 
 TEST_F(Range, InjectedOnesAreFreeAtOnce)
 {
-	/* fi_rma(3), FI_INJECT. */
+	/* fi_rma(3) 2.1, FLAGS 5: FI_INJECT: buffer and list are the caller's
+	 * again when the call returns. */
 	OPEN();
 	for (auto *from : senders()) {
 		std::vector<struct fi_rma_iov> list = { { 5, 30, KEY },
@@ -386,7 +389,8 @@ TEST_F(Range, RegionsMayGoMeanwhile)
 
 TEST_F(Range, Triggered)
 {
-	/* fi_trigger(3): the list is the caller's again when the call returns. */
+	/* fi_trigger(3) 2.1, DESCRIPTION 4: Only the context has to remain: the
+	 * list is the caller's again when the call returns. */
 	OPEN();
 	for (auto *from : senders()) {
 		std::vector<struct fi_rma_iov> list = { { 0, 9, KEY },
@@ -427,7 +431,8 @@ TEST_F(Range, Triggered)
 
 TEST_F(Range, AtomicOperations)
 {
-	/* fi_atomic(3), rma_iov: as many values as there are operands. */
+	/* fi_atomic(3) 2.1, Base Atomic Functions 5: The ranges have as many
+	 * values as there are operands. */
 	uint64_t add[MOST], was[MOST], base[2][16];
 	struct fi_rma_ioc where[MOST];
 	struct fi_ioc in = { add, MOST }, out = { was, MOST };
@@ -491,7 +496,8 @@ TEST_F(Range, AtomicOperations)
 
 TEST_F(Range, ListsThatCannotBe)
 {
-	/* fi_endpoint(3), rma_iov_limit; fi_tandem(7), LIMITS. */
+	/* fi_endpoint(3) 2.1, rma_iov_limit 1, and fi_tandem(7), LIMITS: A list
+	 * that is empty, too long, or not as long as the buffers is refused. */
 	const struct {
 		const char *what;
 		std::vector<struct fi_rma_iov> list;

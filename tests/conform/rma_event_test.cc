@@ -223,9 +223,10 @@ TEST_F(RmaEvent, CountersOfTheEndpointCountWhatItIsTheTargetOf)
 
 TEST_F(RmaEvent, AtomicOperationsCountAsTheManualSays)
 {
-	/* fi_endpoint(3): FI_REMOTE_WRITE counts base operations, FI_REMOTE_READ
-	 * those that fetch or compare; FI_WRITE and FI_READ the same at the
-	 * initiator. fi_mr(3), FI_REMOTE_WRITE: whatever changes the region. */
+	/* fi_endpoint(3) 2.1, fi_ep_bind 11, 13, 14 and 16: FI_REMOTE_WRITE
+	 * counts base operations, FI_REMOTE_READ those that fetch or compare;
+	 * FI_WRITE and FI_READ the same at the initiator. fi_mr(3) 2.1,
+	 * fi_mr_bind 3: FI_REMOTE_WRITE: whatever changes the region. */
 	uint64_t one = 1, x = 0;
 	struct fid_cntr *own[2] = { nullptr, nullptr };
 	struct tdt_ep *at;
@@ -307,8 +308,8 @@ TEST_F(RmaEvent, WhatCannotBeBound)
 	EXPECT_EQ(-FI_EBADFLAGS, fi_mr_bind(mr, &second->fid, 0));
 	EXPECT_EQ(-FI_EINVAL, fi_mr_bind(mr, &second->fid, FI_REMOTE_WRITE));
 	EXPECT_NE(0, fi_mr_bind(mr, &rx()->rx_cq->fid, FI_REMOTE_WRITE));
-	/* fi_cntr(3), fi_close: -FI_EBUSY while it is associated with another
-	 * object. */
+	/* fi_cntr(3) 2.1, fi_close 1: -FI_EBUSY while it is associated with
+	 * another object. */
 	EXPECT_EQ(-FI_EBUSY, fi_close(&cntr->fid));
 	EXPECT_EQ(0, fi_close(&second->fid));
 }

@@ -155,7 +155,9 @@ protected:
 
 TEST_F(RmaOrder, WriteAfterWrite)
 {
-	/* fi_endpoint(3) 2.1, msg_order, FI_ORDER_WAW; max_order_waw_size. */
+	/* fi_endpoint(3) 2.1, msg_order - Message Ordering 21: FI_ORDER_WAW,
+	 * and Max RMA Ordered Size 7: max_order_waw_size: the later write
+	 * counts. */
 	OK(start(FI_ORDER_WAW));
 	EXPECT_LE(MOST, rx()->info->ep_attr->max_order_waw_size);
 	OK(each([&](struct tdt_ep *from, size_t a, size_t b, unsigned bias) {
@@ -377,9 +379,9 @@ TEST_F(RmaOrder, BothSidesAtOnceDoNotWaitForEachOther)
 
 TEST_F(RmaOrder, SizesGrantTheirOrder)
 {
-	/* fi_endpoint(3), max_order_raw_size and its like: the longest for
-	 * which the order holds. An application that asks for a size has
-	 * the order. */
+	/* fi_endpoint(3) 2.1, Max RMA Ordered Size 5 to 7: max_order_raw_size
+	 * and its like are the longest for which the order holds. An
+	 * application that asks for a size has the order. */
 	struct fi_info *hints = tdt_hints(&attr), *info = nullptr;
 
 	ONLY_TANDEM();

@@ -147,8 +147,9 @@ protected:
 
 TEST_F(RmaRight, AnEndpointForMessagesIsNoTarget)
 {
-	/* fi_getinfo(3), FI_REMOTE_READ and FI_REMOTE_WRITE: an application
-	 * asks for them to have an endpoint that others read or write. */
+	/* fi_getinfo(3) 2.1, CAPABILITIES 21 and 22: An application asks for
+	 * FI_REMOTE_READ and FI_REMOTE_WRITE to have an endpoint that others
+	 * read or write. */
 	ONLY_TANDEM();
 	OK(open_with(0));
 	EXPECT_FALSE(rx()->info->caps & BOTH);
@@ -157,7 +158,8 @@ TEST_F(RmaRight, AnEndpointForMessagesIsNoTarget)
 
 TEST_F(RmaRight, WhoNamesNoDirectionHasAll)
 {
-	/* fi_getinfo(3), FI_RMA: without a direction all are meant. */
+	/* fi_getinfo(3) 2.1, CAPABILITIES 23: FI_RMA: without a direction all
+	 * are meant. */
 	ONLY_TANDEM();
 	OK(open_with(FI_RMA));
 	OK(has(BOTH));

@@ -290,8 +290,8 @@ INSTANTIATE_TEST_SUITE_P(Calls, RmaCall, testing::Range(0, (int)CALLS),
 
 TEST_F(Rma, KeyInUseAndBadFlags)
 {
-	/* fi_mr(3), ERRORS: -FI_ENOKEY "The requested_key is already in use";
-	 * -FI_EBADFLAGS "The specified flags are not supported". */
+	/* fi_mr(3) 2.1, ERRORS 1 and 4: -FI_ENOKEY for a key that is in use,
+	 * -FI_EBADFLAGS for flags that the provider does not have. */
 	struct fid_mr *other = nullptr;
 	char buf[16];
 
@@ -311,10 +311,10 @@ TEST_F(Rma, KeyInUseAndBadFlags)
 
 TEST_F(Rma, NothingIsMadeDurable)
 {
-	/* fi_getinfo(3) 2.1, FI_RMA_PMEM; fi_mr(3), FI_RMA_PMEM; fi_rma(3),
-	 * FI_COMMIT_COMPLETE: whoever grants them makes what was written
-	 * survive a loss of power. fi_tandem(7), LIMITATIONS: nobody here does,
-	 * so each is refused. */
+	/* fi_getinfo(3) 2.1, CAPABILITIES 25, and fi_mr(3) 2.1, FLAGS 3:
+	 * FI_RMA_PMEM; fi_rma(3) 2.1, FLAGS 9: FI_COMMIT_COMPLETE: a provider
+	 * that grants them makes what was written survive a loss of power.
+	 * fi_tandem(7), LIMITATIONS: this one does not, so each is refused. */
 	ONLY_TANDEM();
 	OPEN();
 	OK(expose(64, 1));
@@ -348,7 +348,8 @@ TEST_F(Rma, NothingIsMadeDurable)
 
 TEST_F(Rma, TooManyRemoteRanges)
 {
-	/* fi_rma(3), rma_iov_limit: fi_tandem(7) LIMITS. */
+	/* fi_endpoint(3) 2.1, rma_iov_limit 1, and fi_tandem(7), LIMITS: more
+	 * ranges than that are -FI_EINVAL. */
 	struct fi_msg_rma msg;
 
 	OPEN();
@@ -372,8 +373,8 @@ TEST_F(Rma, TooManyRemoteRanges)
 
 TEST_F(Rma, ManyAtOnce)
 {
-	/* fi_rma(3): operations outstanding are bounded by tx_attr.size only;
-	 * each ends once. */
+	/* fi_endpoint(3) 2.1, size 1: Operations outstanding are bounded by
+	 * tx_attr.size only. Each ends once. */
 	const size_t n = 300, part = 1000;
 
 	OPEN();

@@ -158,8 +158,8 @@ protected:
 
 TEST_F(Scalable, EachContextReachesEachContext)
 {
-	/* fi_av(3), fi_rx_addr: "an address that specifies a target receive
-	 * context". Matching and completions are the context's. */
+	/* fi_av(3) 2.1, fi_rx_addr 1: The address has a receive context of the
+	 * target. Matching and completions are the context's. */
 	OK(raise());
 	for (size_t s = 1; s < seps.size(); s++) {
 		for (size_t len : { size_t(0), size_t(8), size_t(3000),
@@ -629,8 +629,9 @@ TEST_F(Scalable, SendsThatWaitEnd)
 
 TEST_F(Scalable, SendsThatWereAnnouncedAreCancelled)
 {
-	/* fi_cancel(3) on a transmit context: a send that no receive has
-	 * matched ends by it, whatever path it took. */
+	/* fi_endpoint(3) 2.1, fi_cancel 1: On a transmit context, too, a send
+	 * that no receive has matched ends by fi_cancel, whatever path it
+	 * took. */
 	Bytes out = filled(1 << 20, 1);
 	Entry x;
 
@@ -656,10 +657,10 @@ TEST_F(Scalable, SendsThatWereAnnouncedAreCancelled)
 
 TEST_F(Scalable, AContextThatClosesLeavesItsInjects)
 {
-	/* fi_msg(3), fi_inject: the buffer is the application's again when the
-	 * call returns. So nothing that it still has keeps a context from
-	 * closing, however long the peer takes to post a receive; programs end
-	 * like this without waiting for each other. */
+	/* fi_msg(3) 2.1, fi_inject 1: The buffer is the application's again
+	 * when the call returns. So nothing that it still has keeps a context
+	 * from closing, however long the peer takes to post a receive; programs
+	 * end like this without waiting for each other. */
 	uint32_t out, in = 0;
 	struct iovec iov = { &out, 4 };
 	struct fi_msg m = {};
@@ -776,8 +777,9 @@ TEST_F(Scalable, ContextsTellTheSharedMemoryOptionOfTheirEndpoint)
 
 TEST_F(ScalableGroups, ContextAndGroupBothCount)
 {
-	/* fi_av(3): fi_rx_addr() says the context, fi_group_addr() the group;
-	 * each message finds the receive of its context and its group. */
+	/* fi_av(3) 2.1, fi_rx_addr 1 and fi_group_addr 1: fi_rx_addr() says the
+	 * context, fi_group_addr() the group. Each message finds the receive of
+	 * its context and its group. */
 	ONLY_TANDEM();
 	OK(raise());
 	for (size_t s = 1; s < seps.size(); s++) {

@@ -36,8 +36,9 @@ protected:
 
 TEST_F(Self, SendsToItself)
 {
-	/* fi_av(3): an endpoint's own address may be inserted; FI_RDM reaches
-	 * every address of the AV. */
+	/* fi_domain(3) 2.1, Capabilities (caps) 6: FI_LOCAL_COMM: endpoints of
+	 * a domain reach each other. An endpoint's own address may be
+	 * inserted. */
 	OPEN();
 	for (size_t i = 0; i < w->count; i++) {
 		for (size_t len : all_sizes()) {
@@ -49,8 +50,8 @@ TEST_F(Self, SendsToItself)
 
 TEST_F(Self, EndpointsOfOneDomainTalk)
 {
-	/* fi_domain(3), ep_cnt: "The total supported number of endpoints":
-	 * more than one may be open, on one AV. */
+	/* fi_domain(3) 2.1, Endpoint Count (ep_cnt) 1: More than one endpoint
+	 * may be open, on one AV. */
 	attr.one_domain = 1;
 	OPEN();
 	for (size_t i = 0; i < w->count; i++) {

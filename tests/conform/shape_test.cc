@@ -192,9 +192,9 @@ protected:
 
 TEST_F(OpenObjects, RestrictTheResult)
 {
-	/* fi_fabric(3) 2.1, fabric 1: A fabric or domain in the hints narrows
-	 * the answer to it; one that is open already is named in the answer.
-	 * fi_domain(3) says the same. */
+	/* fi_fabric(3) 2.1, fabric 1, and fi_domain(3) 2.1, domain 1: A fabric
+	 * or domain in the hints narrows the answer to it; one that is open
+	 * already is named in the answer. */
 	struct fid_fabric *other;
 	struct fid_domain fake;
 

@@ -148,7 +148,8 @@ TEST_F(Srx, EndpointsAmongThemselves)
 
 TEST_F(Srx, MultiRecvIsReleasedOnce)
 {
-	/* fi_msg(3), FI_MULTI_RECV; the parts may be of several endpoints. */
+	/* fi_msg(3) 2.1, FLAGS 6 and 7: FI_MULTI_RECV: the buffer is released
+	 * once. The parts may be of several endpoints. */
 	Bytes buf(4096), out = filled(1000, 1);
 	struct iovec iov = iov_of(buf.data(), buf.size());
 	struct fi_msg m;
@@ -185,7 +186,8 @@ TEST_F(Srx, MultiRecvIsReleasedOnce)
 
 TEST_F(Srx, CancelIsReportedAtTheFirstEndpoint)
 {
-	/* fi_cancel(3): "An error queue entry will be available". */
+	/* fi_endpoint(3) 2.1, fi_cancel 1: A receive that was cancelled has an
+	 * error entry. */
 	char in;
 	Entry x;
 
@@ -202,9 +204,10 @@ TEST_F(Srx, CancelIsReportedAtTheFirstEndpoint)
 
 TEST_F(Srx, SendsOfItsEndpointsAreCancelled)
 {
-	/* fi_cancel(3) is about operations of the endpoint, whatever it shares:
-	 * a send that was announced and that no receive has matched ends by
-	 * it, and a receive of the context with the same context does not. */
+	/* fi_endpoint(3) 2.1, fi_cancel 1: fi_cancel is about operations of the
+	 * endpoint, whatever it shares: a send that was announced and that no
+	 * receive has matched ends by it, and a receive of the context with the
+	 * same context does not. */
 	Bytes out = filled(1 << 20, 1);
 	char in;
 	Entry x;
@@ -235,8 +238,8 @@ TEST_F(Srx, SendsOfItsEndpointsAreCancelled)
 
 TEST_F(Srx, ClosingOneEndpointLeavesTheOthers)
 {
-	/* fi_close(3): what waited for the endpoint is discarded; receives of
-	 * the context stay. */
+	/* fi_endpoint(3) 2.1, fi_close 3: What waited for the endpoint is
+	 * discarded. Receives of the context stay. */
 	char out = 5, in = 0;
 	Entry x;
 

@@ -156,8 +156,8 @@ TEST_P(SourceError, ReportedAddressCanBeInserted)
 
 TEST_P(SourceError, WithoutACompletionThereIsNoError)
 {
-	/* fi_cq(3), FI_SELECTIVE_COMPLETION: what was not asked for is not
-	 * reported, and the transfer did not fail. */
+	/* fi_endpoint(3) 2.1, fi_ep_bind 6: FI_SELECTIVE_COMPLETION: what was
+	 * not asked for is not reported, and the transfer did not fail. */
 	attr.rx_bind = FI_SELECTIVE_COMPLETION;
 	attr.cntrs = 1;
 	OPEN();
@@ -189,7 +189,7 @@ class SourceHint : public Case
 
 TEST_F(SourceHint, GoesWithSourceOnly)
 {
-	/* fi_getinfo(3): "FI_SOURCE_ERR: Must be paired with FI_SOURCE." */
+	/* fi_getinfo(3) 2.1, CAPABILITIES 29: FI_SOURCE_ERR needs FI_SOURCE. */
 	struct fi_info *hints, *info = nullptr;
 
 	OPEN();

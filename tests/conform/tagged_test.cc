@@ -121,9 +121,10 @@ int once_peeked(struct tdt_ep *at, struct fi_context2 *ctx, uint64_t tag)
 
 TEST_P(Tagged, ALoopOfPeeksFindsWhatArrives)
 {
-	/* fi_domain(3), FI_PROGRESS_MANUAL: progress is made when an
-	 * application reads a completion queue. Here each read ends with the
-	 * error of a peek, and nothing else is ever called on the receiver. */
+	/* fi_domain(3) 2.1, Progress Models (progress) 10: FI_PROGRESS_MANUAL:
+	 * progress is made when an application reads a completion queue. Here
+	 * each read ends with the error of a peek, and nothing else is ever
+	 * called on the receiver. */
 	attr.format = FI_CQ_FORMAT_TAGGED;
 	OPEN();
 	for (auto *from : senders()) {
@@ -226,7 +227,8 @@ TEST_P(Tagged, ClaimDiscardDropsTheMessage)
 
 TEST_P(Tagged, PeekTakesTheOldestMatch)
 {
-	/* fi_tagged(3): messages are found in the order of their sends. */
+	/* fi_tagged(3) 2.1, DESCRIPTION 2: Messages are found in the order of
+	 * their sends. */
 	OPEN();
 	for (auto *from : senders()) {
 		char second = 0;

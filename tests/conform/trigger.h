@@ -60,7 +60,8 @@ struct Amo {
 		m.context = context;
 	}
 
-	/* Nothing of that is looked at later, fi_trigger(3). */
+	/* No argument is looked at later: fi_trigger(3) 2.1, DESCRIPTION 4, has
+	 * only the context remain. */
 	void forget()
 	{
 		memset(&buf, 0xee, sizeof(buf));

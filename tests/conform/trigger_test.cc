@@ -200,8 +200,8 @@ TEST_F(Trigger, ACompletionSetsOffTheNext)
 
 TEST_F(Trigger, FailuresDoNotSetOff)
 {
-	/* As above: fi_cntr(3) has two values, and what failed brought no
-	 * data. */
+	/* As above. fi_cntr(3) 2.1, DESCRIPTION 2: A counter has two values,
+	 * and what failed brought no data. */
 	OPEN();
 	struct tdt_ep *from = senders()[0];
 	struct fid_cntr *c = cntr(from->domain);
@@ -295,8 +295,8 @@ TEST_F(Trigger, ConditionsThatAreNone)
 
 TEST_F(Trigger, ByTheDefaultFlagsOfAnAlias)
 {
-	/* fi_endpoint(3), fi_ep_alias: "flags: Additional flags to apply to
-	 * endpoint operation." */
+	/* fi_endpoint(3) 2.1, fi_ep_alias 2: The flags of an alias apply to the
+	 * operations posted by it. */
 	struct fid_ep *alias;
 
 	OPEN();
@@ -377,7 +377,7 @@ TEST_F(Trigger, ManyAreCancelledInAnyOrder)
 
 TEST_F(Trigger, WhatCannotBeDoneEndsInAnError)
 {
-	/* fi_cq(3): operations that fail are reported. */
+	/* fi_cq(3) 2.1, fi_cq_read 2: Operations that fail are reported. */
 	ONLY_TANDEM();
 	OPEN();
 	struct tdt_ep *from = senders()[0];
@@ -420,7 +420,8 @@ TEST_F(Trigger, ACounterThatIsWaitedForStays)
 
 TEST_F(Trigger, WhatIsDueWaitsForRoomInTheQueue)
 {
-	/* fi_domain(3), FI_RM_ENABLED: no queue is overrun. */
+	/* fi_domain(3) 2.1, Resource Management (resource_mgmt) 11:
+	 * FI_RM_ENABLED: no queue is overrun. */
 	ONLY_TANDEM();
 	attr.cq_size = 1;
 	OPEN();

@@ -81,7 +81,7 @@ TEST_P(Truncation, ReceiverGetsEtruncAndTheNextMessageIsIntact)
 
 TEST_P(Truncation, UnexpectedIsCutShortAlike)
 {
-	/* fi_cq(3): as above. */
+	/* fi_cq(3) 2.1, COMPLETION FIELDS 9: as above. */
 	OPEN();
 	for (auto *from : senders()) {
 		for (int tagged = 0; tagged < 2; tagged++)

@@ -59,7 +59,7 @@ TEST_F(Unexpected, ManyWaitAndAreTakenInAnyOrder)
 
 TEST_F(Unexpected, LargeThenPostedMatchesInOrder)
 {
-	/* fi_tagged(3): "Message boundaries are maintained." */
+	/* fi_tagged(3) 2.1, fi_trecv 1: A receive takes one message. */
 	OPEN();
 	for (auto *from : senders()) {
 		std::vector<Bytes> out;

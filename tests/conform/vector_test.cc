@@ -205,8 +205,9 @@ TEST_F(Vector, TheLimitsAreGranted)
 
 TEST_F(Vector, MessagesOfEightElements)
 {
-	/* fi_msg(3), fi_tagged(3), fi_sendv, fi_recvv: the elements are one
-	 * buffer, in their order, on either side. */
+	/* fi_msg(3) 2.1, fi_sendv 1 and fi_recvv 1, fi_tagged(3) 2.1, fi_tsendv
+	 * 1 and fi_trecvv 1: The elements are one buffer, in their order, on
+	 * either side. */
 	OPEN();
 	for (auto *from : senders()) {
 		for (size_t s = 0; s < shapes.size(); s++) {
@@ -233,7 +234,8 @@ TEST_F(Vector, MessagesOfEightElements)
 
 TEST_F(Vector, AMessageThatIsLongerThanItsVector)
 {
-	/* fi_cq(3), FI_ETRUNC: as much as fits is placed, olen says the rest. */
+	/* fi_cq(3) 2.1, COMPLETION FIELDS 9: FI_ETRUNC: as much as fits is
+	 * placed, olen is the number of bytes that did not. */
 	OPEN();
 	for (auto *from : senders()) {
 		for (size_t len : { size_t(100), size_t(100000) }) {
@@ -278,7 +280,8 @@ TEST_F(Vector, ToItself)
 
 TEST_F(Vector, WhatWaitsIsCancelledAndClaimed)
 {
-	/* fi_endpoint(3), fi_cancel; fi_tagged(3), FI_CLAIM. */
+	/* fi_endpoint(3) 2.1, fi_cancel 1, and fi_tagged(3) 2.1, FLAGS 17:
+	 * FI_CLAIM: receives with vectors, too. */
 	Pieces in({ 1, 2, 3, 4, 5, 6, 7, 8 }), out({ 36 });
 	std::vector<struct iovec> v = in.iov();
 	struct fi_msg_tagged m;
@@ -325,7 +328,8 @@ TEST_F(Vector, ReceivesThatNobodyMeets)
 
 TEST_F(Vector, WritesAndReadsOfEightElements)
 {
-	/* fi_rma(3), fi_writev, fi_readv: the elements and one remote range. */
+	/* fi_rma(3) 2.1, fi_writev 1 and fi_readv 1: the elements and one
+	 * remote range. */
 	OPEN();
 	for (auto *from : senders()) {
 		for (size_t s = 0; s < shapes.size(); s++) {
@@ -348,8 +352,8 @@ TEST_F(Vector, WritesAndReadsOfEightElements)
 
 TEST_F(Vector, RegionsOfEightSegments)
 {
-	/* fi_mr(3), fi_mr_regv: several buffers are one region. Its offsets
-	 * begin at the first one and go on in the next. */
+	/* fi_mr(3) 2.1, fi_mr_regv 1: Several buffers are one region. Its
+	 * offsets begin at the first one and go on in the next. */
 	OPEN();
 	for (auto *from : senders()) {
 		for (size_t s = 0; s < shapes.size(); s++) {
@@ -432,8 +436,9 @@ TEST_F(Vector, BordersByteByByte)
 
 TEST_F(Vector, AtomicOperationsAcrossSegments)
 {
-	/* fi_atomic(3): each value is atomic, wherever its bytes are; vectors
-	 * of operands and of results have as many elements as others. */
+	/* fi_atomic(3) 2.1, NOTES 1: Each value is atomic, wherever its bytes
+	 * are. Vectors of operands and of results have as many elements as
+	 * others. */
 	Pieces region({ 3, 8, 5, 16, 9, 7, 8, 8 });
 	uint64_t add[MOST], was[MOST], value[MOST], next[MOST];
 	struct fi_ioc in[MOST], out[MOST], cmp[MOST];
@@ -484,7 +489,8 @@ TEST_F(Vector, AtomicOperationsAcrossSegments)
 
 TEST_F(Vector, RegionsThatCannotBe)
 {
-	/* fi_mr(3), iov_count: at most mr_iov_limit buffers; ERRORS. */
+	/* fi_mr(3) 2.1, iov_count 1: A region has at most mr_iov_limit
+	 * buffers. */
 	char mem[64];
 	const struct iovec good = iov_of(mem, 8), null = iov_of(nullptr, 8);
 	const struct iovec none = iov_of(nullptr, 0);

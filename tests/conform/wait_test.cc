@@ -200,9 +200,10 @@ TEST_P(Wait, SleeperIsWokenByEachTier)
 
 TEST_P(Wait, SleepingReceiverLetsSendsComplete)
 {
-	/* fi_cq(3), FI_TRANSMIT_COMPLETE and FI_DELIVERY_COMPLETE: the sender
-	 * is told although the receiver goes to sleep at once; nothing that is
-	 * owed to it waits for the receiver's next call. */
+	/* fi_cq(3) 2.1, COMPLETION EVENT SEMANTICS 11 and 15:
+	 * FI_TRANSMIT_COMPLETE and FI_DELIVERY_COMPLETE: the sender is told
+	 * although the receiver goes to sleep at once; nothing that is owed to
+	 * it waits for the receiver's next call. */
 	const size_t sizes[] = { 1, 5000, 100000, 1000000 };
 
 	OK(ready());
@@ -385,8 +386,9 @@ TEST_P(Wait, SleeperDoesWhatOthersLeave)
 
 TEST_P(Wait, IdleSleeperUsesNoProcessor)
 {
-	/* fi_cq(3): the calls block. Counted: how often the thread came to, and
-	 * the processor time it took, over half a second of silence. */
+	/* fi_cq(3) 2.1, fi_cq_sread / fi_cq_sreadfrom 1: The calls block.
+	 * Counted: how often the thread came to, and the processor time it
+	 * took, over half a second of silence. */
 	struct fi_cq_tagged_entry e;
 	struct rusage a, b;
 
@@ -516,8 +518,8 @@ protected:
 
 TEST_F(WaitFd, PollWakesForEachTier)
 {
-	/* fi_poll(3), fi_trywait: "... indicates that the user may block on the
-	 * wait object"; then a completion wakes the sleeper. */
+	/* fi_poll(3) 2.1, fi_trywait 3: After FI_SUCCESS an application may
+	 * sleep; a completion wakes it. */
 	OPEN();
 	ASSERT_EQ(0, tdt_warm_up(w));
 	for (auto *from : senders()) {
@@ -538,8 +540,8 @@ TEST_F(WaitFd, PollWakesForEachTier)
 
 TEST_F(WaitFd, IdleDescriptorIsQuiet)
 {
-	/* fi_cq(3), FI_WAIT_FD: usable in poll; with nothing to do it is not
-	 * signalled, and the sleeper uses no processor. */
+	/* fi_cq(3) 2.1, fi_cq_open 16: FI_WAIT_FD: usable in poll. With nothing
+	 * to do it is not signalled, and the sleeper uses no processor. */
 	OPEN();
 	ASSERT_EQ(0, tdt_warm_up(w));
 	tdt_settle(w, 50);
@@ -560,9 +562,9 @@ TEST_F(WaitFd, IdleDescriptorIsQuiet)
 
 TEST_F(WaitFd, WorkLeftBehindIsSeen)
 {
-	/* fi_poll(3), fi_trywait: "... or blocking could hang the application":
-	 * what another thread posts while one is blocked, and what is left to
-	 * the next step of progress, ends the block. */
+	/* fi_poll(3) 2.1, fi_trywait 3: -FI_EAGAIN if a sleep might last for
+	 * ever: what another thread posts while one is blocked, and what is
+	 * left to the next step of progress, ends the block. */
 	OPEN();
 	ASSERT_EQ(0, tdt_warm_up(w));
 	for (auto *from : senders()) {
@@ -608,8 +610,8 @@ TEST_F(WaitFd, WorkLeftBehindIsSeen)
 
 TEST_F(WaitFd, TrywaitSeesWhatIsThere)
 {
-	/* fi_poll(3), fi_trywait: "-FI_EAGAIN ... the user should read the
-	 * queue": never sleep over an entry. */
+	/* fi_poll(3) 2.1, fi_trywait 3 and 7: -FI_EAGAIN while there is
+	 * something to read: nobody sleeps over an entry. */
 	struct fid *fids[1];
 	struct fi_cq_tagged_entry e;
 	char in = 0;
@@ -625,7 +627,8 @@ TEST_F(WaitFd, TrywaitSeesWhatIsThere)
 
 TEST_F(WaitFd, DescriptorStays)
 {
-	/* fi_control(3), FI_GETWAIT: the object is the queue's own. */
+	/* fi_cq(3) 2.1, fi_control 2: FI_GETWAIT: the object is the queue's
+	 * own. */
 	OPEN();
 	int a = fd_of(rx()->rx_cq);
 	int b = fd_of(rx()->rx_cq);
@@ -635,7 +638,8 @@ TEST_F(WaitFd, DescriptorStays)
 
 TEST_F(WaitFd, PollfdNamesItsDescriptors)
 {
-	/* fi_poll(3), struct fi_wait_pollfd: nfds in: room, out: needed. */
+	/* fi_poll(3) 2.1, NOTES 5: nfds of struct fi_wait_pollfd: in: room,
+	 * out: needed. */
 	struct fi_wait_pollfd wp;
 	struct pollfd fds[16];
 

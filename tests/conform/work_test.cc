@@ -57,8 +57,8 @@ TEST_F(Work, EveryKindCountsAndReportsNothing)
 
 TEST_F(Work, EveryKindOfAtomicOperation)
 {
-	/* fi_trigger(3): Deferred atomic operations are given by three members
-	 * of the union. */
+	/* fi_trigger(3) 2.1, DEFERRED WORK QUEUES 3: Deferred atomic operations
+	 * are given by three members of the union. */
 	OPEN();
 	OK(expose());
 	ASSERT_EQ(0, tdt_warm_up(w));
@@ -92,8 +92,8 @@ TEST_F(Work, EveryKindOfAtomicOperation)
 
 TEST_F(Work, AnAtomicOperationThatFails)
 {
-	/* fi_cntr(3), fi_cntr_readerr; fi_cq(3): errors are reported whether
-	 * a completion was asked for or not. */
+	/* fi_cntr(3) 2.1, fi_cntr_readerr 1. fi_cq(3) 2.1, fi_cq_readerr 4:
+	 * errors are reported whether a completion was asked for or not. */
 	OPEN();
 	OK(expose());
 	for (auto *from : senders()) {
@@ -306,7 +306,8 @@ TEST_F(Work, WhatWasDueAndTakenBackKeepsNobodyAwake)
 
 TEST_F(Work, AStartedReceiveIsCancelledAsAnyOther)
 {
-	/* fi_endpoint(3), fi_cancel. */
+	/* fi_endpoint(3) 2.1, fi_cancel 1: A receive that deferred work has
+	 * posted is cancelled as others are. */
 	OPEN();
 	struct fid_cntr *c = cntr(rx()->domain), *d = cntr(rx()->domain);
 	char in[2] = {};
@@ -353,7 +354,7 @@ TEST_F(Work, FailuresAreCountedAndReported)
 
 TEST_F(Work, AMultiReceiveBufferCountsItsMessages)
 {
-	/* fi_msg(3), FI_MULTI_RECV, and as above. */
+	/* fi_msg(3) 2.1, FLAGS 6: FI_MULTI_RECV, and as above. */
 	OPEN();
 	for (auto *from : senders()) {
 		struct fid_cntr *c = cntr(rx()->domain),
@@ -415,8 +416,8 @@ TEST_F(Work, WhatIsNotSupportedIsRefused)
 
 TEST_F(Work, EndsWithItsEndpoint)
 {
-	/* fi_endpoint(3), fi_close: "... flushed". Nobody is told, as of posted
-	 * receives, and the counters are free. */
+	/* fi_endpoint(3) 2.1, fi_close 3: Work ends with its endpoint. Nobody
+	 * is told, as of posted receives, and the counters are free. */
 	OPEN();
 	struct fid_cntr *c = cntr(rx()->domain), *d = cntr(rx()->domain);
 	char in[2] = {};
