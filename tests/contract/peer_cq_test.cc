@@ -257,7 +257,8 @@ class PeerCq : public PairTest
 
 TEST_F(PeerCq, CompletionsAreWrittenToTheOwner)
 {
-	/* fi_peer(3): The peer writes all completions to the imported queue. */
+	/* fi_peer(3) 2.1, EXAMPLE PEER CQ SETUP 1, step 5: The peer writes all
+	 * completions to the imported queue. */
 	auto out = pattern(300, 1);
 	std::vector<unsigned char> in(300);
 	char ca, cb;

@@ -108,8 +108,9 @@ TEST_F(PeerDomain, UsesTheOwnersOperations)
 
 TEST_F(PeerDomain, IsBusyWhileItsObjectsAreOpen)
 {
-	/* fi_peer(3) 2.1, PEER DOMAIN 3: fi_domain(3) likewise: the owner's
-	 * domain stays valid until the peer's is closed. */
+	/* fi_peer(3) 2.1, PEER DOMAIN 3: The owner's domain stays valid until
+	 * the peer's is closed. fi_domain(3) 2.1, fi_close 1: -FI_EBUSY while
+	 * it has open objects. */
 	struct fi_av_attr attr = {};
 	struct fid_av *av = nullptr;
 

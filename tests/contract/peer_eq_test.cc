@@ -43,7 +43,8 @@ TEST_F(OwnerEq, EventsOfThePeerAreTakenIn)
 
 TEST_F(OwnerEq, OrderIsKeptAndNothingIsLost)
 {
-	/* fi_eq(3): events are read in the order they were written. */
+	/* fi_eq(3) 2.1, fi_eq_read 1: A read takes one event; events are read
+	 * in the order in which they were written. */
 	const uint64_t n = 500;
 
 	engine.locked([&] {

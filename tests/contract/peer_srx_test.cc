@@ -158,8 +158,8 @@ TEST_P(OwnerSrx, NoMatchReturnsAnEntryAllTheSame)
 
 TEST_P(OwnerSrx, MatchedReceiveIsTakenOffTheQueue)
 {
-	/* fi_peer(3): Receive flow: the owner takes the receive off its queue
-	 * and gives it to the peer. */
+	/* fi_peer(3) 2.1, EXAMPLE PEER SRX RECEIVE FLOW 1, step 5: The owner
+	 * takes the receive off its queue and gives it to the peer. */
 	struct fi_peer_rx_entry *a = nullptr, *b = nullptr;
 
 	post(ANY);
@@ -232,8 +232,8 @@ TEST_P(OwnerSrx, QueuedMessagesAreDiscardedAtTheEnd)
 
 TEST_P(OwnerSrx, UnknownSourceMatchesReceivesFromAny)
 {
-	/* fi_peer(3): Receive flow: a message from FI_ADDR_UNSPEC matches
-	 * receives from anybody alone. */
+	/* fi_peer(3) 2.1, EXAMPLE PEER SRX RECEIVE FLOW 2, step 2: A message
+	 * from FI_ADDR_UNSPEC matches receives from anybody alone. */
 	struct fi_peer_rx_entry *e = nullptr, *u = nullptr;
 
 	post(5);
@@ -249,8 +249,8 @@ TEST_P(OwnerSrx, UnknownSourceMatchesReceivesFromAny)
 
 TEST_P(OwnerSrx, DirectedReceiveLeavesUnknownSourcesAlone)
 {
-	/* fi_peer(3): Receive flow: a directed receive does not match a message
-	 * of an unknown source. */
+	/* fi_peer(3) 2.1, EXAMPLE PEER SRX RECEIVE FLOW 2, step 7: A directed
+	 * receive does not match a message of an unknown source. */
 	struct fi_peer_rx_entry *u = arrive(ANY, 1);
 
 	ASSERT_NE(nullptr, u);
@@ -315,8 +315,9 @@ TEST_P(OwnerSrx, StartsKeepTheOrderOfOneSource)
 
 TEST_P(OwnerSrx, EntryCanBeFreedInsideStart)
 {
-	/* fi_peer(3): free_entry: the peer has completed the message and gives
-	 * the entry back: that may be before start returns. */
+	/* fi_peer(3) 2.1, fi_ops_srx_owner:: free_entry() 1: The peer has
+	 * completed the message and gives the entry back: that may be before
+	 * start returns. */
 	struct fi_cq_tagged_entry c;
 
 	static struct fi_peer_rx_entry *freed;
@@ -398,8 +399,8 @@ TEST_F(PeerSrxOpen, SetsThePeerOps)
 
 TEST_F(PeerSrxOpen, PostsNoReceives)
 {
-	/* fi_peer(3): The receive calls of the imported context report
-	 * -FI_ENOSYS. */
+	/* fi_peer(3) 2.1, EXAMPLE PEER SRX SETUP 1, step 5: The receive calls
+	 * of the imported context report -FI_ENOSYS. */
 	struct fi_peer_srx_context ctx = { sizeof(ctx), &exported_srx };
 	struct fid_ep *srx = nullptr;
 	char buf;
@@ -422,8 +423,8 @@ class PeerSrx : public PairTest
 
 TEST_F(PeerSrx, ReceivesArePostedWithTheOwnerOnly)
 {
-	/* fi_peer(3): The peer takes all receive buffers from the imported
-	 * context. */
+	/* fi_peer(3) 2.1, EXAMPLE PEER SRX SETUP 1, step 5: The peer takes all
+	 * receive buffers from the imported context. */
 	char buf;
 
 	EXPECT_EQ(-FI_ENOSYS, fi_recv(b->ep, &buf, 1, nullptr, ANY, nullptr));
@@ -433,8 +434,9 @@ TEST_F(PeerSrx, ReceivesArePostedWithTheOwnerOnly)
 
 TEST_F(PeerSrx, EntriesComeBackAfterTheCompletion)
 {
-	/* fi_peer(3): free_entry: the peer has completed the message and gives
-	 * the entry back. Exactly once: none is left alive. */
+	/* fi_peer(3) 2.1, fi_ops_srx_owner:: free_entry() 1: The peer has
+	 * completed the message and gives the entry back. Exactly once: none is
+	 * left alive. */
 	meet();
 	size_t alive = b->entries;
 	for (size_t len : { 0u, 48u, 5000u, 300000u })

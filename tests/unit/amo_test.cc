@@ -414,7 +414,7 @@ TEST(Amo, ValuesOfAnotherMachine)
 	EXPECT_EQ(-FI_EOPNOTSUPP, tdm_amo_admit(&a, 32));
 }
 
-/* fi_mr(3): what a region must allow. */
+/* fi_mr(3) 2.1, access 6 and 7: what a region must allow. */
 TEST(Amo, AccessByOperation)
 {
 	struct tdm_amo a = { FI_UINT64, FI_SUM, TDM_AMO_BASE, TDM_AMO_FORM };
@@ -431,7 +431,10 @@ TEST(Amo, AccessByOperation)
 		  tdm_amo_access(&a));
 }
 
-/* fi_atomic(3): the valid calls give "a count of atomic data units". */
+/*
+ * fi_atomic(3) 2.1, Atomic Valid Functions 2: The valid calls tell how many
+ * values one call may have.
+ */
 TEST(Amo, MostOfEachType)
 {
 	EXPECT_EQ(1024u, tdm_amo_most(TDM_AMO_BASE, FI_INT8, TDM_AMO_BYTES));

@@ -135,8 +135,8 @@ TEST_F(Cntr, RefusesWhatItDoesNotKnow)
 }
 
 /*
- * fi_cntr(3) has no meaning for a wait with FI_WAIT_NONE, the default;
- * fi_tandem(7), WAIT OBJECTS: it polls.
+ * fi_cntr(3) 2.1, fi_cntr_wait 4, has no meaning for a wait with FI_WAIT_NONE,
+ * the default; fi_tandem(7), WAIT OBJECTS: it polls.
  */
 TEST_F(Cntr, WithoutAWaitObjectAWaitPolls)
 {
@@ -198,7 +198,10 @@ TEST_F(Cntr, OpenWithoutMemory)
 	EXPECT_EQ(tdt_alloc_stop(), 1u);
 }
 
-/* The loop of fi_trywait(3): a change since the last read is an event. */
+/*
+ * The loop of fi_poll(3) 2.1, fi_trywait 2: a change since the last read is an
+ * event.
+ */
 TEST_F(Cntr, WaitFdFollowsTrywait)
 {
 	int fd = -1;
@@ -259,7 +262,9 @@ TEST_P(CntrWait, ReachedThresholdReturnsAtOnce)
 	EXPECT_EQ(fi_cntr_wait(fid, 4, 0), 0);
 }
 
-/* fi_cntr(3): -FI_ETIMEDOUT, the error value is unchanged. */
+/*
+ * fi_cntr(3) 2.1, fi_cntr_wait 3: -FI_ETIMEDOUT; the error value is the same.
+ */
 TEST_P(CntrWait, TimeoutSaysSo)
 {
 	incerr();
@@ -279,7 +284,7 @@ TEST_P(CntrWait, WaitingDrivesProgress)
 	EXPECT_GE(fi_cntr_read(fid), 10u);
 }
 
-/* fi_cntr(3): any change in the error value unblocks. */
+/* fi_cntr(3) 2.1, fi_cntr_wait 2: A change of the error value ends the wait. */
 TEST_P(CntrWait, AChangedErrorValueEndsTheWait)
 {
 	for (int round = 0; round < 50; round++) {

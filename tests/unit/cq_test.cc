@@ -27,7 +27,10 @@ class Cq : public tdt::CqFixture
 {
 };
 
-/* fi_cq(3), format: each structure has the fields of the smaller ones. */
+/*
+ * fi_cq(3) 2.1, COMPLETION FIELDS 1: Each format has the fields of the smaller
+ * ones.
+ */
 TEST_F(Cq, FormatContext)
 {
 	struct fi_cq_entry e[2] = { { ctx(1) }, { ctx(2) } };
@@ -223,7 +226,7 @@ TEST_F(Cq, MixedBatchesNeverReorder)
 	}
 }
 
-/* fi_cq(3): -FI_EAVAIL when the topmost completion is an error entry. */
+/* fi_cq(3) 2.1, fi_cq_read 2: -FI_EAVAIL while the next entry is an error. */
 TEST_F(Cq, ErrorsKeepTheirPlace)
 {
 	struct fi_cq_entry e[8];
@@ -280,7 +283,10 @@ TEST_F(Cq, ErrorInTheOverflowKeepsItsPlace)
 	EXPECT_EQ(next(), -FI_EAGAIN);
 }
 
-/* fi_cq(3), err_data_size: a buffer of the caller's gets a copy. */
+/*
+ * fi_cq(3) 2.1, COMPLETION FIELDS 12 and 13: A buffer of the caller's gets a
+ * copy.
+ */
 TEST_F(Cq, ReaderrCopiesToTheCallersBuffer)
 {
 	char data[8] = "abcdefg", mine[4];
@@ -370,7 +376,10 @@ TEST_F(Cq, ReadfromGivesSources)
 	EXPECT_EQ(next(), 30);
 }
 
-/* fi_cq(3): without FI_SOURCE the source is FI_ADDR_NOTAVAIL. */
+/*
+ * fi_cq(3) 2.1, fi_cq_readfrom 1: Without FI_SOURCE the source is
+ * FI_ADDR_NOTAVAIL.
+ */
 TEST_F(Cq, ReadfromWithoutSource)
 {
 	struct fi_cq_entry e;
@@ -414,7 +423,7 @@ TEST_F(Cq, StrerrorNamesTheCode)
 	EXPECT_EQ(buf[7], 0);
 }
 
-/* fi_cq(3): -FI_EBUSY while resources are associated. */
+/* fi_cq(3) 2.1, fi_close 2: -FI_EBUSY while a queue is in use. */
 TEST_F(Cq, CloseIsBusyWhileHeld)
 {
 	must_open(FI_CQ_FORMAT_CONTEXT);
@@ -514,7 +523,7 @@ TEST_F(Cq, OpenSurvivesEveryFailedAllocation)
 	EXPECT_LT(nth, 20u);
 }
 
-/* fi_cq(3), NOTES: what is kept is read, then reads say -FI_EOVERRUN. */
+/* fi_cq(3) 2.1, NOTES 2: What is kept is read, then reads say -FI_EOVERRUN. */
 TEST_F(Cq, WithoutMemoryItIsOverrunAfterWhatItHas)
 {
 	struct fi_cq_err_entry err = {};

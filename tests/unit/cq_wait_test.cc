@@ -265,7 +265,10 @@ TEST_P(CqWait, ReadersShareAllEntries)
 	EXPECT_EQ(sum[0] + sum[1] + sum[2], each * (2 * each + 1));
 }
 
-/* fi_cq(3): a signal that the thread takes ends the call. */
+/*
+ * fi_cq(3) 2.1, fi_cq_sread / fi_cq_sreadfrom 2: A signal that the thread takes
+ * ends the call.
+ */
 TEST_P(CqWait, InterruptedSleepEnds)
 {
 	if (!has_fd())
@@ -302,7 +305,7 @@ class CqWaitObject : public tdt::CqFixture
 
 /* ---- the wait object ---------------------------------------------------- */
 
-/* The loop of fi_trywait(3) with a native wait. */
+/* The loop of fi_poll(3) 2.1, fi_trywait 2, with a native wait. */
 TEST_F(CqWaitObject, WaitFdFollowsTrywait)
 {
 	enum fi_wait_obj obj = FI_WAIT_NONE;
@@ -477,7 +480,10 @@ TEST_F(CqClock, TimeoutZeroNeverSleeps)
 	EXPECT_EQ(engine.passes, 1);
 }
 
-/* fi_cq(3): -FI_EAGAIN when the calling thread is signaled. */
+/*
+ * fi_cq(3) 2.1, RETURN VALUES, fi_cq_sread / fi_cq_sreadfrom 1: -FI_EAGAIN
+ * after a signal.
+ */
 TEST_F(CqClock, ErrorsOfTheSleepArePassedOn)
 {
 	poll_errno = EINTR;

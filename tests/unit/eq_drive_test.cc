@@ -187,7 +187,7 @@ TEST_P(EqDriveSleep, WorkOfATransportWakes)
 
 TEST_P(EqDriveSleep, SleeperIsQuiet)
 {
-	/* fi_eq(3): fi_eq_sread blocks. */
+	/* fi_eq(3) 2.1, fi_eq_sread 1: The call blocks. */
 	if (GetParam() == FI_WAIT_YIELD)
 		GTEST_SKIP() << "never sleeps in the kernel";
 	open(GetParam());
@@ -215,8 +215,8 @@ TEST_P(EqDriveSleep, EngineGoesWhileOneSleeps)
 
 TEST_P(EqDriveSleep, TrywaitAndDescriptor)
 {
-	/* fi_poll(3), fi_trywait: "... indicates that the user may block on the
-	 * wait object"; it becomes readable when a transport has work. */
+	/* fi_poll(3) 2.1, fi_trywait 3: After FI_SUCCESS an application may
+	 * sleep. The wait object becomes readable when a transport has work. */
 	struct pollfd fds[8] = {};
 	struct fi_wait_pollfd w = {};
 	int fd = -1;

@@ -158,7 +158,9 @@ TEST_F(Eq, AShortBufferLeavesTheEvent)
 	EXPECT_EQ(event, 9u);
 }
 
-/* fi_eq(3): without FI_WRITE the application may not write. */
+/*
+ * fi_eq(3) 2.1, fi_eq_open 5: Without FI_WRITE the application may not write.
+ */
 TEST_F(Eq, OnlyTheProviderWritesWithoutFiWrite)
 {
 	struct fi_eq_entry e = {};
@@ -186,7 +188,7 @@ TEST_F(Eq, PendingFollowsTheQueue)
 	EXPECT_FALSE(tdm_eq_pending(eq));
 }
 
-/* fi_eq(3), NOTES: writers fail, readers drain, then are told. */
+/* fi_eq(3) 2.1, NOTES 1: Writers fail, readers drain, then are told. */
 TEST_F(Eq, OverrunIsForGood)
 {
 	struct fi_eq_err_entry err = {};
@@ -248,7 +250,10 @@ TEST_F(Eq, DropTakesTheOldestOfAnyKind)
 	EXPECT_FALSE(tdm_eq_pending(eq));
 }
 
-/* fi_eq(3), err_data_size. */
+/*
+ * fi_eq(3) 2.1, fi_eq_readerr 7 and 8: A buffer of the caller's gets a copy;
+ * without one the queue lends its own.
+ */
 TEST_F(Eq, ReaderrCopiesOrLends)
 {
 	struct fi_eq_err_entry err = {};

@@ -307,7 +307,10 @@ TEST_F(Link, AnImportThatFailsSaysWhy)
 	EXPECT_EQ(tdm_cq_local(cq), nullptr);
 }
 
-/* fi_peer(3), FI_AV_USER_ID: the owner's address in, the peer's out. */
+/*
+ * fi_peer(3) 2.1, fi_ops_cq_owner::write() 2: The owner's address in, the
+ * peer's out.
+ */
 TEST_F(Link, AddressesCarryTheOwnersId)
 {
 	struct sockaddr_in a = {};

@@ -121,7 +121,10 @@ TEST_F(Match, TheMessageArrivedFirstWins)
 	EXPECT_EQ(arrived(ANY, 0, ~0ull), b);
 }
 
-/* fi_tagged(3): "send_tag & ~ignore == recv_tag & ~ignore". */
+/*
+ * fi_tagged(3) 2.1, DESCRIPTION 1: Tags match when they are equal in the bits
+ * that count.
+ */
 TEST_F(Match, IgnoredBitsOfTheReceivesTagDoNotMatter)
 {
 	Item *r = post(ANY, 0xabcd, 0xff);

@@ -43,7 +43,8 @@ struct tdm_iface ethernet()
 
 TEST(Nic, ShowsTheInterface)
 {
-	/* fi_nic(3) 2.1, Device, Bus and Link Attributes. */
+	/* fi_nic(3) 2.1, Device Attributes 2 to 7, Bus Attributes 2 to 6, Link
+	 * Attributes 2 to 6. */
 	struct tdm_iface i = ethernet();
 	struct fid_nic *nic = tdm_nic_open(&i, 1);
 
@@ -116,7 +117,8 @@ TEST(Nic, InfiniBandAddressIsWhole)
 
 TEST(Nic, CopyOutlivesTheInfo)
 {
-	/* fi_getinfo(3) 2.1, fi_dupinfo: a copy of the whole structure. */
+	/* fi_getinfo(3) 2.1, DESCRIPTION 8: fi_dupinfo: a copy of the whole
+	 * structure. */
 	struct tdm_iface i = ethernet();
 	struct fi_info *info = fi_allocinfo(), *copy;
 	struct fid_nic *nic = tdm_nic_open(&i, 1);

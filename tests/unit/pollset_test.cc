@@ -53,7 +53,9 @@ TEST_F(Pollset, MemoryIsOut)
 	EXPECT_EQ(fi_close(&tdm_cntr_fid(cntr)->fid), 0) << "not a member";
 }
 
-/* fi_poll(3): two sets learn of a counter's change, each once. */
+/*
+ * fi_poll(3) 2.1, fi_poll 1: Two sets learn of a counter's change, each once.
+ */
 TEST_F(Pollset, SetsDoNotTakeNewsFromEachOther)
 {
 	struct tdm_pollset *other;

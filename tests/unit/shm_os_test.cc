@@ -494,7 +494,7 @@ TEST_F(PairTest, PeerThatDiesBeforeItHasTheBounceAreaIsLost)
 	EXPECT_EQ(tdt_owner_find(b, &cb)->err, FI_ECONNRESET);
 }
 
-/* fi_peer(3): an owner without memory is asked again later. */
+/* An owner without memory for an entry is asked again later. */
 TEST_F(PairTest, OwnerWithoutMemoryLosesNothing)
 {
 	meet();

@@ -11,7 +11,7 @@
 
 using namespace shm_test;
 
-/* fi_peer(3): "Peer domain": without the flag there is no owner. */
+/* fi_peer(3) 2.1, PEER DOMAIN 3: Without the flag there is no owner. */
 TEST_F(ShmTest, DomainWithoutPeerFlagIsInvalid)
 {
 	struct fi_provider *prov = tdm_shm_provider();
@@ -31,7 +31,10 @@ TEST_F(ShmTest, DomainWithoutPeerFlagIsInvalid)
 	fi_freeinfo(info);
 }
 
-/* fi_peer(3): memory regions of the peer's domain are the owner's. */
+/*
+ * fi_peer(3) 2.1, PEER DOMAIN 1: Memory regions of the peer's domain are the
+ * owner's.
+ */
 TEST_F(ShmTest, MemoryRegistrationReachesTheOwner)
 {
 	struct tdt_owner *o = open(next_port());
@@ -171,7 +174,10 @@ TEST_F(PairTest, LengthsAroundEveryBorderArrive)
 	}
 }
 
-/* fi_msg(3), FI_ORDER_SAS: whatever way the bytes take. */
+/*
+ * fi_endpoint(3) 2.1, msg_order - Message Ordering 17: FI_ORDER_SAS: whatever
+ * way the bytes take.
+ */
 TEST_F(PairTest, MixedSizesMatchInTheOrderSent)
 {
 	const size_t sizes[] = { 0, 8, 100000, 200, 64, 3000, 1 << 20, 5, 700 };
@@ -287,7 +293,10 @@ TEST_F(PairTest, UntaggedMessagesAndVectors)
 	EXPECT_EQ(memcmp(got + 105, z, 300), 0);
 }
 
-/* fi_cq(3): selective completion; counters count all the same. */
+/*
+ * fi_endpoint(3) 2.1, fi_ep_bind 6 and 10: Selective completion; counters count
+ * all the same.
+ */
 TEST_F(PairTest, InjectWritesNoCompletionAndCounts)
 {
 	uint64_t v = 42, got = 0;
@@ -304,7 +313,10 @@ TEST_F(PairTest, InjectWritesNoCompletionAndCounts)
 	EXPECT_EQ(b->recvs, 2u);
 }
 
-/* fi_cq(3): FI_DELIVERY_COMPLETE. */
+/*
+ * fi_cq(3) 2.1, COMPLETION EVENT SEMANTICS 15: FI_DELIVERY_COMPLETE: the send
+ * ends after the receive.
+ */
 TEST_F(PairTest, DeliveryCompleteWaitsForPlacement)
 {
 	for (size_t len : { size_t(0), size_t(64), size_t(3000) }) {
@@ -356,7 +368,10 @@ TEST_F(PairTest, UnexpectedShortAndLong)
 	}
 }
 
-/* fi_peer(3), discard: the sender must not wait for it. */
+/*
+ * fi_peer(3) 2.1, fi_ops_srx_peer::discard_msg() / discard_tag() 1: The message
+ * is dropped, and the sender does not wait for it.
+ */
 TEST_F(PairTest, DiscardEndsTheSend)
 {
 	auto big = pattern(300000, 1);
@@ -375,7 +390,10 @@ TEST_F(PairTest, DiscardEndsTheSend)
 	EXPECT_EQ(b->entries, 0u);
 }
 
-/* fi_cq(3): FI_ETRUNC, len placed, olen left out; the sender succeeds. */
+/*
+ * fi_cq(3) 2.1, COMPLETION FIELDS 9: FI_ETRUNC: len is placed, olen left out;
+ * the sender succeeds.
+ */
 TEST_F(PairTest, TruncationIsReportedAtTheReceiverOnly)
 {
 	for (int cma = 0; cma < 2; cma++) {
@@ -558,7 +576,10 @@ TEST_F(PairTest, SelfTakesMoreThanItsRingHolds)
 	}
 }
 
-/* fi_peer(3), foreach_unspec_addr. */
+/*
+ * fi_peer(3) 2.1, fi_ops_srx_owner::foreach_unspec_addr() 1: The source is
+ * learned by an insert.
+ */
 TEST_F(PairTest, UnknownSourceIsNamedByALaterInsert)
 {
 	char c = 5, d = 0;

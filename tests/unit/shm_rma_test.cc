@@ -335,7 +335,10 @@ TEST_F(ShmRmaTest, RegionInTwoPieces)
 	}
 }
 
-/* fi_cq(3): exactly these flags, once per write, at the target. */
+/*
+ * fi_cq(3) 2.1, COMPLETION FLAGS 4, 12 and 13: Exactly these flags, once per
+ * write, at the target.
+ */
 TEST_F(ShmRmaTest, WriteDataIsCompletedAtTheTarget)
 {
 	for (size_t len :

@@ -202,7 +202,7 @@ TEST_F(SrxMulti, ADirectedBufferTakesOnlyItsSource)
 	EXPECT_EQ(text.substr(0, 4), "abcd");
 }
 
-/* fi_tagged(3) has the same flag. */
+/* fi_tagged(3) 2.1, FLAGS 6: the same flag. */
 TEST_F(SrxMulti, TaggedBuffersWorkAlike)
 {
 	ASSERT_EQ(post(FI_TAGGED | FI_COMPLETION | FI_MULTI_RECV, ANY, 0x10,
@@ -217,7 +217,10 @@ TEST_F(SrxMulti, TaggedBuffersWorkAlike)
 	expect_release(cq.got[2], &text);
 }
 
-/* fi_endpoint(3): a change holds for receives posted after it. */
+/*
+ * fi_endpoint(3) 2.1, fi_getopt / fi_setopt 5: A change holds for receives
+ * posted after it.
+ */
 TEST_F(SrxMulti, TheMinimumIsThatOfThePosting)
 {
 	std::string later(16, '.');

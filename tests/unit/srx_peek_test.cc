@@ -255,7 +255,10 @@ TEST_F(SrxPeek, DiscardingAClaimIsSilentWithoutFiCompletion)
 	EXPECT_EQ(a->discarded, 1u);
 }
 
-/* fi_msg(3) knows none of these flags; some combinations mean nothing. */
+/*
+ * fi_msg(3) 2.1, FLAGS 1 to 14, has none of these flags; some combinations mean
+ * nothing.
+ */
 TEST_F(SrxPeek, MeaninglessCombinationsAreRefused)
 {
 	a->tag(1, 0, "x");

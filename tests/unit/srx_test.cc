@@ -186,7 +186,10 @@ TEST_F(Srx, MsgSizeNeverExceedsThePostedLength)
 	EXPECT_EQ(e->msg_size, 4u);
 }
 
-/* fi_cq(3), olen; the sender and the next message are not concerned. */
+/*
+ * fi_cq(3) 2.1, COMPLETION FIELDS 9: olen. The sender and the next message are
+ * not concerned.
+ */
 TEST_F(Srx, ATruncatedMessageFailsOnlyItsReceive)
 {
 	std::string small(2, 0), next(8, 0);
@@ -203,7 +206,7 @@ TEST_F(Srx, ATruncatedMessageFailsOnlyItsReceive)
 	EXPECT_EQ(next.substr(0, 4), "next");
 }
 
-/* fi_peer(3), unexpected flow, steps 6 to 9. */
+/* fi_peer(3) 2.1, EXAMPLE PEER SRX RECEIVE FLOW 2, steps 6 to 9. */
 TEST_F(Srx, ALaterReceiveStartsTheMessageWithItsTransport)
 {
 	std::string t1(8, 0), t2(8, 0), m1(8, 0);
@@ -280,7 +283,7 @@ TEST_F(Srx, UntaggedReceivesAreTakenInPostingOrder)
 	}
 }
 
-/* fi_msg(3): src_addr counts only with FI_DIRECTED_RECV. */
+/* fi_msg(3) 2.1, ARGUMENTS 9: src_addr counts only with FI_DIRECTED_RECV. */
 TEST_F(Srx, WithoutDirectedReceiveSourcesAreIgnored)
 {
 	std::string r1(8, 0), r2(8, 0), r3(8, 0);
@@ -301,8 +304,10 @@ TEST_F(Srx, WithoutDirectedReceiveSourcesAreIgnored)
 	EXPECT_TRUE(cq.got.empty());
 }
 
-/* fi_peer(3): A directed receive does not match a message of an unknown
- * source. */
+/*
+ * fi_peer(3) 2.1, EXAMPLE PEER SRX RECEIVE FLOW 2, step 7: A directed receive
+ * does not match a message of an unknown source.
+ */
 TEST_F(Srx, AnUnknownSourceWaitsForItsDirectedReceive)
 {
 	std::string directed(8, 0), any(8, 0);
@@ -508,7 +513,7 @@ TEST_F(Srx, TooManyElementsAreRefused)
 	EXPECT_EQ(tdm_srx_recv(srx, &x), -FI_EINVAL);
 }
 
-/* fi_endpoint(3), fi_cancel. */
+/* fi_endpoint(3) 2.1, fi_cancel 1: A cancelled receive has an error entry. */
 TEST_F(Srx, CancelEndsTheReceiveWithOneErrorEntry)
 {
 	std::string t(8, 0), m(8, 0);
@@ -616,7 +621,7 @@ TEST_F(Srx, NothingButPostedReceivesCanBeCancelled)
 	EXPECT_TRUE(cq.got.empty());
 }
 
-/* fi_close(3) of an endpoint: outstanding operations vanish silently. */
+/* fi_endpoint(3) 2.1, fi_close 3: Outstanding operations vanish silently. */
 TEST_F(Srx, FlushDiscardsMessagesAndDropsReceivesSilently)
 {
 	std::string text(8, 0);

@@ -54,7 +54,10 @@ protected:
 	}
 };
 
-/* fi_tagged(3): which message is received first is the receiver's choice. */
+/*
+ * fi_tagged(3) 2.1, DESCRIPTION 1: Which message is received first is the
+ * receiver's choice.
+ */
 TEST_F(TcpCredit, InjectsDoNotWaitForReceives)
 {
 	const uint64_t last = 16384;
@@ -195,7 +198,10 @@ TEST_F(TcpCredit, APeerWithoutTheFeatureHasItsFirstCredit)
 	EXPECT_TRUE(closed());
 }
 
-/* fi_cq(3): what was reported as sent is not lost for want of memory. */
+/*
+ * fi_cq(3) 2.1, COMPLETION EVENT SEMANTICS 11: What was reported as sent is not
+ * lost for want of memory.
+ */
 TEST_F(TcpCredit, NoMemoryAtTheReceiverLosesNothing)
 {
 	const size_t n = 60, each = 999;

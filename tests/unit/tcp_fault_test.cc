@@ -534,7 +534,10 @@ TEST_F(TcpFault, CloseDeliversWhatWasInjected)
 	}
 }
 
-/* fi_close(3): outstanding operations vanish without an entry. */
+/*
+ * fi_endpoint(3) 2.1, fi_close 3: Outstanding operations vanish without an
+ * entry.
+ */
 TEST_F(TcpFault, CloseWritesNoEntries)
 {
 	Bytes big = pattern(4 << 20, 1), in(4 << 20);

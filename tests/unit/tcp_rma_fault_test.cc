@@ -97,7 +97,7 @@ protected:
 	}
 };
 
-/* fi_rma(3): the answers a target may not give end the pair, once. */
+/* Answers that a target may not give end the pair, once. */
 TEST_F(TcpRmaFault, LyingTargets)
 {
 	const size_t len = 200000;

@@ -94,7 +94,9 @@ class TcpRmaSize : public TcpRma, public testing::WithParamInterface<Size>
 {
 };
 
-/* fi_rma(3), fi_write: in place when it has completed, and nowhere else. */
+/*
+ * fi_rma(3) 2.1, fi_write 1: In place when it has completed, and nowhere else.
+ */
 TEST_P(TcpRmaSize, WriteIsInPlaceWhenItCompletes)
 {
 	const size_t len = GetParam().len;
@@ -119,7 +121,10 @@ TEST_P(TcpRmaSize, WriteIsInPlaceWhenItCompletes)
 	clean();
 }
 
-/* fi_rma(3), fi_writedata: the target is told, with these flags and no others. */
+/*
+ * fi_rma(3) 2.1, fi_writedata 1: The target is told, with these flags and no
+ * others.
+ */
 TEST_P(TcpRmaSize, WritedataTellsTheTarget)
 {
 	const size_t len = GetParam().len;
@@ -144,7 +149,7 @@ TEST_P(TcpRmaSize, WritedataTellsTheTarget)
 	clean();
 }
 
-/* fi_rma(3), fi_read: the bytes are here when it completes. */
+/* fi_rma(3) 2.1, fi_read 1: The bytes are here when it completes. */
 TEST_P(TcpRmaSize, ReadBringsTheBytes)
 {
 	const size_t len = GetParam().len;
@@ -247,7 +252,10 @@ INSTANTIATE_TEST_SUITE_P(Sizes, TcpRmaSize,
 				 return std::to_string(p.param.len);
 			 });
 
-/* fi_cq(3): whatever level was asked for, EACCES must be told. */
+/*
+ * fi_cq(3) 2.1, fi_cq_readerr 4: Whatever level was asked for, EACCES must be
+ * told.
+ */
 TEST_F(TcpRma, InjectedWritesTellOfRefusal)
 {
 	region(100);

@@ -29,7 +29,10 @@ class TcpSize : public Tcp, public testing::WithParamInterface<Size>
 {
 };
 
-/* fi_tagged(3): a posted receive takes the message that matches it. */
+/*
+ * fi_tagged(3) 2.1, DESCRIPTION 1: A posted receive takes the message that
+ * matches it.
+ */
 TEST_P(TcpSize, ExpectedArrivesWhole)
 {
 	Bytes out = pattern(GetParam().len, 1), in(out.size() + 1);
@@ -59,7 +62,10 @@ TEST_P(TcpSize, ExpectedArrivesWhole)
 	EXPECT_EQ(0u, at(0).tcp->tx_pool.in_use);
 }
 
-/* fi_peer(3): a message nobody waits for is queued and started later. */
+/*
+ * fi_peer(3) 2.1, fi_ops_srx_owner::queue_msg() / queue_tag() 1: A message
+ * nobody waits for is queued and started later.
+ */
 TEST_P(TcpSize, UnexpectedIsKeptUntilPosted)
 {
 	Bytes out = pattern(GetParam().len, 2), in(out.size() + 1);
@@ -81,7 +87,10 @@ TEST_P(TcpSize, UnexpectedIsKeptUntilPosted)
 	EXPECT_TRUE(same(out, in, out.size()));
 }
 
-/* fi_cq(3), FI_ETRUNC: the rest is dropped, the next message is whole. */
+/*
+ * fi_cq(3) 2.1, COMPLETION FIELDS 9: FI_ETRUNC: the excess is dropped, the next
+ * message is whole.
+ */
 TEST_P(TcpSize, TruncationSparesTheNext)
 {
 	size_t len = GetParam().len, room = len / 2;
@@ -125,7 +134,10 @@ TEST_P(TcpSize, TruncationSparesTheNext)
 	}
 }
 
-/* fi_cq(3), FI_DELIVERY_COMPLETE: not before it is in the target's buffer. */
+/*
+ * fi_cq(3) 2.1, COMPLETION EVENT SEMANTICS 15: FI_DELIVERY_COMPLETE: not before
+ * it is in the target's buffer.
+ */
 TEST_P(TcpSize, DeliveryCompleteWaitsForTheReceive)
 {
 	Bytes out = pattern(GetParam().len, 4), in(out.size() + 1);
@@ -228,7 +240,10 @@ INSTANTIATE_TEST_SUITE_P(Sizes, TcpSize,
 				 return std::to_string(p.param.len);
 			 });
 
-/* fi_msg(3): untagged messages do not meet tagged receives. */
+/*
+ * fi_tagged(3) 2.1, DESCRIPTION 1: Untagged messages do not meet tagged
+ * receives.
+ */
 TEST_F(Tcp, UntaggedMeetsUntagged)
 {
 	char tagged[8] = "", plain[8] = "";
@@ -314,7 +329,10 @@ TEST_F(Tcp, VectorsAreGatheredAndScattered)
 	}
 }
 
-/* fi_cq(3), FI_INJECT_COMPLETE: the buffer may be reused, no peer needed. */
+/*
+ * fi_cq(3) 2.1, COMPLETION EVENT SEMANTICS 5: FI_INJECT_COMPLETE: the buffer
+ * may be reused, no peer needed.
+ */
 TEST_F(Tcp, InjectCompletesWithoutThePeer)
 {
 	char buf[8] = "first", in[8];
@@ -337,8 +355,8 @@ TEST_F(Tcp, InjectCompletesWithoutThePeer)
 }
 
 /*
- * fi_inject(3) has no completion to wait for: an application may turn to other
- * things for good, and its messages have left.
+ * fi_msg(3) 2.1, fi_inject 1: There is no completion to wait for: an
+ * application may turn to other things for good, and its messages have left.
  */
 TEST_F(Tcp, InjectsLeaveWithoutAnotherCall)
 {
@@ -496,7 +514,10 @@ TEST_F(Tcp, SelfSend)
 	}
 }
 
-/* fi_peer(3), foreach_unspec_addr: the source is learned by an insert. */
+/*
+ * fi_peer(3) 2.1, fi_ops_srx_owner::foreach_unspec_addr() 1: The source is
+ * learned by an insert.
+ */
 TEST_F(Tcp, UnknownSourceIsResolvedByAnInsert)
 {
 	char in[8];
@@ -558,7 +579,10 @@ TEST_F(Tcp, OwnerIsAskedOnlyWhenASourceBecameKnown)
 	EXPECT_EQ(2, resolved) << "a removal may have changed any";
 }
 
-/* fi_cancel(3): a send of which no byte was sent can be cancelled. */
+/*
+ * fi_endpoint(3) 2.1, fi_cancel 1: A send of which no byte was sent can be
+ * cancelled.
+ */
 TEST_F(Tcp, CancelWhileQueued)
 {
 	int a, b;
@@ -578,7 +602,10 @@ TEST_F(Tcp, CancelWhileQueued)
 	EXPECT_EQ(-FI_ENOENT, tdm_tx_cancel(at(0).tcp, &b));
 }
 
-/* fi_av(3), removal: operations to the address end; others go on. */
+/*
+ * fi_av(3) 2.1, fi_av_remove 1, leaves it open what happens; fi_tandem(7):
+ * operations to the address end, others go on.
+ */
 TEST_F(Tcp, ForgottenAddressEndsItsSends)
 {
 	Bytes big = pattern(1 << 20, 1);
@@ -663,7 +690,10 @@ TEST_F(Tcp, ProbeGivesUpAfterTheTimeout)
 	EXPECT_EQ(-FI_ETIMEDOUT, ret);
 }
 
-/* fi_trywait(3): whatever needs progress makes the descriptor readable. */
+/*
+ * fi_poll(3) 2.1, fi_trywait 3: Whatever needs progress makes the descriptor
+ * readable.
+ */
 TEST_F(Tcp, SleepersWakeForMessages)
 {
 	char in[8];

@@ -197,7 +197,9 @@ TEST_P(WaitSetOf, WhatIsThereEndsTheWaitUntilItIsRead)
 	EXPECT_EQ(wait(0), -FI_ETIMEDOUT);
 }
 
-/* fi_poll(3), fi_wait: woken by each kind of member, asleep or about to. */
+/*
+ * fi_poll(3) 2.1, fi_wait 1: Woken by each kind of member, asleep or about to.
+ */
 TEST_P(WaitSetOf, EachMemberWakes)
 {
 	const bool sleeps = GetParam() != FI_WAIT_YIELD;
@@ -261,7 +263,7 @@ TEST_P(WaitSetOf, ProgressIsMadeInside)
 	}
 }
 
-/* fi_cq(3): fi_cq_signal works with any wait object. */
+/* fi_cq(3) 2.1, fi_cq_signal 1: The call works with any wait object. */
 TEST_P(WaitSetOf, SignalOfAMemberEndsOneWait)
 {
 	struct fi_cq_entry e;
@@ -451,8 +453,8 @@ TEST_F(WaitSet, YieldHasNoDescriptor)
 }
 
 /*
- * fi_poll(3), FI_WAIT_MUTEX_COND: as an application sleeps on it, with the
- * mutex held from fi_trywait on.
+ * fi_poll(3) 2.1, fi_wait_open 6: FI_WAIT_MUTEX_COND: as an application sleeps
+ * on it, with the mutex held from fi_trywait on.
  */
 struct Sleeper {
 	struct fi_mutex_cond mc;
