@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every attribute of fi_info as a hint, fi_getinfo(3): what is offered can be
- * asked for, more than that is refused, less is granted, levels are echoed.
- * Tables say which attribute is of which kind; what is offered is taken from
- * fi_getinfo itself.
+ * Every attribute of fi_info as a hint, fi_getinfo(3): every offer can be asked
+ * for, more than that is refused, less is granted, levels are echoed. Tables
+ * say which attribute is of which kind; the offer is taken from fi_getinfo
+ * itself.
  */
 #include "tests/harness/fixture.h"
 
@@ -96,8 +96,7 @@ const Amount amounts[] = {
 TEST_F(Attribute, AmountsUpToWhatIsOffered)
 {
 	/* fi_getinfo(3) 2.1, DESCRIPTION 6: A hint that is not zero is met or
-	 * refused with -FI_ENODATA; what comes back is never less than the
-	 * hint. */
+	 * refused with -FI_ENODATA; the answer is never less than the hint. */
 	ONLY_TANDEM();
 	for (const Amount &a : amounts) {
 		size_t most = a.most ? a.most : *a.at(offer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * FI_PROGRESS_AUTO, fi_domain(3): what one side owes the other is done while
+ * FI_PROGRESS_AUTO, fi_domain(3): each side does its part of a transfer while
  * its application computes. "Computes" means here: makes no call.
  */
 #include <poll.h>
@@ -119,7 +119,8 @@ TEST_P(Auto, SenderComputes)
 
 TEST_P(Auto, ReceiverPostsLateAndComputes)
 {
-	/* The messages are there first; what the receive starts goes on. */
+	/* The messages are there first; the transfer that the receive starts
+	 * goes on. */
 	OK(ready());
 	for (auto *from : senders()) {
 		for (size_t len : sizes) {

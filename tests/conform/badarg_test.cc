@@ -153,7 +153,7 @@ TEST_F(BadArg, ClaimOfNothing)
 TEST_F(BadArg, AddressOutOfRange)
 {
 	/* fi_av(3) 2.1, fi_av_remove 1: A removed fi_addr_t is no address of an
-	 * operation: -FI_EINVAL (assurance A5). */
+	 * operation: -FI_EINVAL. */
 	char buf = 0;
 
 	ONLY_TANDEM();

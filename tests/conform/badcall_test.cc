@@ -31,7 +31,7 @@ struct Args {
 	uint64_t flags;
 	void *context;
 
-	/* The vector in values of 8 bytes; what is too long stays so. */
+	/* The vector in values of 8 bytes; one that is too long stays so. */
 	std::vector<struct fi_ioc> iocs() const
 	{
 		std::vector<struct fi_ioc> list;
@@ -681,8 +681,8 @@ TEST_F(NoCall, DisabledEndpoint)
 
 TEST_F(NoCall, FamiliesThatWereNotAskedFor)
 {
-	/* fi_getinfo(3) 2.1, CAPABILITIES 34: what was not asked for need not
-	 * work, and here does not. */
+	/* fi_getinfo(3) 2.1, CAPABILITIES 34: capabilities that were not asked
+	 * for need not work, and here do not. */
 	ONLY_TANDEM();
 	for (auto family :
 	     { std::make_pair(MSG, FI_MSG), std::make_pair(TAGGED, FI_TAGGED),

@@ -148,7 +148,7 @@ TEST_P(Cancel, ManyInTheMiddle)
 TEST_F(Case, CancelledSendIsNeverHalfSent)
 {
 	/* fi_endpoint(3) 2.1, fi_cancel 1: A send ends once, by success or by
-	 * FI_ECANCELED. What the receiver gets agrees with it. */
+	 * FI_ECANCELED. The receiver gets the message or not, accordingly. */
 	OPEN();
 	for (auto *from : senders()) {
 		Bytes out = filled(1 << 20, 2), in(1 << 20);

@@ -169,7 +169,8 @@ TEST_F(Close, WhatCompletedArrivesAlthoughTheSenderIsGone)
 {
 	/* fi_cq(3) 2.1, COMPLETION EVENT SEMANTICS 11: FI_TRANSMIT_COMPLETE:
 	 * the message depends on nothing here any more. The receiver makes no
-	 * progress until the sender is closed; what it sent is unread there. */
+	 * progress until the sender is closed, so the message is unread
+	 * there. */
 	enum { COUNT = 8, LEN = 4000 };
 
 	for (size_t i = 1; i < attr.eps; i++) {

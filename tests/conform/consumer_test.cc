@@ -2,7 +2,8 @@
 /*
  * The hints of programs that use libfabric, one by one, and the objects they
  * open with the answer, in their order. Each row of the table is one program,
- * or one of its ways to ask; what cannot be granted is in the table, too.
+ * or one of its ways to ask; requests that cannot be granted are in the table,
+ * too.
  *
  * fi_getinfo(3) 2.1, DESCRIPTION 6: hints that are not zero are met or nothing
  * is returned. fi_tandem(7), LIMITATIONS: device memory is not offered.

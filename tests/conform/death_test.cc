@@ -506,8 +506,8 @@ TEST_F(Death, PeerThatClosesIsLostInOrder)
 }
 
 /*
- * A host that is this program's alone: what comes back to it finds its port
- * free, which on a host that all share another may have been given meanwhile.
+ * A host that is this program's alone: a process that starts again finds its
+ * port free. On a shared host another process might have been given the port.
  */
 std::string host_of_ours()
 {
@@ -698,7 +698,7 @@ TEST_F(Death, CloseThatWaitsForAStoppedPeerHoldsUpNobody)
 
 TEST_F(Death, NothingIsLeftOfDeadPeers)
 {
-	/* assurance D1: no descriptor, no mapping, no file is left. */
+	/* No descriptor, no mapping, no file is left. */
 	ONLY_TANDEM();
 	std::set<std::string> shm = files();
 	/* A domain opens its descriptors for sleepers when a caller first
@@ -735,8 +735,8 @@ TEST_F(Death, NothingIsLeftOfDeadPeers)
 
 TEST_F(Death, EveryMomentIsAsGoodAsAnother)
 {
-	/* assurance D3: killed at random points of a stream; the survivor ends
-	 * everything and talks to the next one. */
+	/* Killed at random points of a stream; the survivor ends everything and
+	 * talks to the next one. */
 	ONLY_TANDEM();
 	OPEN();
 	ASSERT_EQ(0, tdt_warm_up(w));

@@ -190,8 +190,8 @@ TEST_F(FirstSend, KeepsWhatTheSizeSaysAndGivesItBack)
 
 TEST_F(FirstSend, WhatWasInjectedIsSentByClose)
 {
-	/* fi_endpoint(3) 2.1, fi_close 3: What has not completed is discarded.
-	 * An inject has, for the application: its peer gets it. */
+	/* fi_endpoint(3) 2.1, fi_close 3: Operations under way are discarded.
+	 * An inject has completed for the application: its peer gets it. */
 	uint64_t in[SIZE];
 
 	OPEN();

@@ -345,7 +345,7 @@ TEST_F(Getinfo, ProgressIsGrantedAsAskedFor)
 TEST_F(Getinfo, EveryBitOfTheOfferIsTakenBack)
 {
 	/* fi_getinfo(3) 2.1, CAPABILITIES 1: Capabilities that came back can be
-	 * asked for: what is offered can be asked for, bit by bit. */
+	 * asked for, bit by bit. */
 	struct fi_info *o = offer();
 
 	ASSERT_NE(nullptr, o);
@@ -387,8 +387,8 @@ TEST_F(Getinfo, EveryCombinationOfContextFlagsIsTakenBack)
 
 TEST_F(Getinfo, OfferAsHintsIsGranted)
 {
-	/* fi_getinfo(3) 2.1, DESCRIPTION 6: What was returned can be passed in
-	 * again. */
+	/* fi_getinfo(3) 2.1, DESCRIPTION 6: An entry that was returned can be
+	 * passed in again. */
 	struct fi_info *o = offer(), *again = nullptr;
 
 	ASSERT_NE(nullptr, o);

@@ -206,7 +206,8 @@ protected:
 		OK(done(rx(), &in, FI_RECV | FI_MSG));
 	}
 
-	/* The sender closes and its process ends. Out: what fi_close took. */
+	/* The sender closes and its process ends. Out: how long fi_close
+	 * took. */
 	void gone(bool progress, uint64_t *ms = nullptr)
 	{
 		const uint64_t end = tdt_now_ms() + tdt_deadline_ms();
@@ -339,7 +340,7 @@ TEST_F(Leave, AStoppedReceiverHoldsUpForALimitedTime)
 
 TEST_F(Leave, ADeadReceiverHoldsUpNobody)
 {
-	/* The same: who is gone is not waited for. */
+	/* The same: nobody waits for a process that is gone. */
 	ONLY_TANDEM();
 	setenv("FI_TANDEM_UNEXP_MAX", "1048576", 1);
 	setenv("FI_TANDEM_PEER_TIMEOUT", "86400", 1);

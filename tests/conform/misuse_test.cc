@@ -440,8 +440,8 @@ TEST_F(Misuse, A13_CloseInEveryOrder)
 
 TEST_F(Misuse, A14_AddressesInsertedTwiceRemovedAndBack)
 {
-	/* A duplicate gets an index of its own; what is pending to a removed
-	 * one ends with FI_ECONNABORTED; an address can be inserted again. */
+	/* A duplicate gets an index of its own; operations to a removed one end
+	 * with FI_ECONNABORTED; an address can be inserted again. */
 	Bytes out(1 << 20);
 	char in = 0;
 

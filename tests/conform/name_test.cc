@@ -199,8 +199,8 @@ TEST_F(Name, SourcesMayNameAContext)
 TEST_F(Name, LookupOfContextsAndGroups)
 {
 	/* fi_av(3) 2.1, fi_av_lookup 1: The result is the address of the
-	 * fi_addr_t. What fi_rx_addr and fi_group_addr add to that is no part
-	 * of it. */
+	 * fi_addr_t. The context of fi_rx_addr and the group of fi_group_addr
+	 * are no part of it. */
 	const std::string peer = "fi_sockaddr_in://192.0.2.4:99";
 	char text[96];
 	size_t len;

@@ -134,8 +134,8 @@ void Path::expect_reasons(uint32_t own, uint32_t peers)
 TEST_F(Path, WithoutFilesIsTcpAndSaysWhy)
 {
 	/* fi_tandem(7), REPORT: reason 6, also for a file size that
-	 * RLIMIT_FSIZE forbids; setrlimit(2): who exceeds it gets SIGXFSZ,
-	 * which ends the process. */
+	 * RLIMIT_FSIZE forbids; setrlimit(2): a process that exceeds it gets
+	 * SIGXFSZ, which ends it. */
 	struct rlimit old, none;
 
 	ONLY_TANDEM();

@@ -135,8 +135,8 @@ TEST_F(Refusal, NamesTheNode)
 
 TEST_F(Refusal, LayersAskInSilence)
 {
-	/* fi_tandem(7), EXAMPLES: what layered providers do not get is logged
-	 * at level debug. */
+	/* fi_tandem(7), EXAMPLES: refusals to layered providers are logged at
+	 * level debug. */
 	ONLY_TANDEM();
 	hints->ep_attr->type = FI_EP_MSG;
 	EXPECT_EQ(-FI_ENODATA, get(TDT_API, nullptr, nullptr, LAYERED));

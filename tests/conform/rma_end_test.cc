@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The end of a write is placed last: who polls the last byte and finds it
- * has all of the write. fi_tandem(7), ORDERING.
+ * The end of a write is placed last: a target that polls the last byte and
+ * finds it has all of the write. fi_tandem(7), ORDERING.
  */
 #include <atomic>
 #include <thread>

@@ -244,8 +244,8 @@ TEST_F(RmaOrder, ManySmallReadsBeforeAWrite)
 
 TEST_F(RmaOrder, SendAfterWrite)
 {
-	/* FI_ORDER_SAW: who receives the message has what was written before;
-	 * tagged and not, short and long, and injected. */
+	/* FI_ORDER_SAW: a target that has received the message has what was
+	 * written before it; tagged and not, short and long, and injected. */
 	uint8_t v = 100;
 
 	OK(start(FI_ORDER_SAW));
@@ -281,8 +281,8 @@ TEST_F(RmaOrder, SendAfterWrite)
 
 TEST_F(RmaOrder, SendAfterRead)
 {
-	/* FI_ORDER_SAR: who receives the message may change what was read
-	 * before it. */
+	/* FI_ORDER_SAR: a target that has received the message may change what
+	 * was read before it. */
 	OK(start(FI_ORDER_SAR));
 	OK(each([&](struct tdt_ep *from, size_t a, size_t b, unsigned bias) {
 		Bytes in(a, 0), msg(b, 7), got(b);

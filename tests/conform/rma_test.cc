@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One-sided operations: fi_rma(3), fi_mr(3). Every call, in every size around
- * a threshold; what the target did not grant is refused and changes nothing.
+ * One-sided operations: fi_rma(3), fi_mr(3). Every call, in every size around a
+ * threshold; an operation that the target did not permit is refused and changes
+ * nothing.
  */
 #include <tuple>
 
@@ -258,7 +259,7 @@ TEST_P(RmaCall, EverySizeAtEveryPlace)
 TEST_P(RmaCall, WhatWasNotGrantedIsRefused)
 {
 	/* fi_mr(3) 2.1, fi_close 1: A wrong key does not harm the target's
-	 * endpoint; assurance A8. */
+	 * endpoint. */
 	OPEN();
 	for (auto *from : senders()) {
 		OK(expose(4096, 1));

@@ -238,8 +238,8 @@ TEST_F(Srx, SendsOfItsEndpointsAreCancelled)
 
 TEST_F(Srx, ClosingOneEndpointLeavesTheOthers)
 {
-	/* fi_endpoint(3) 2.1, fi_close 3: What waited for the endpoint is
-	 * discarded. Receives of the context stay. */
+	/* fi_endpoint(3) 2.1, fi_close 3: Messages that waited for the endpoint
+	 * are discarded. Receives of the context stay. */
 	char out = 5, in = 0;
 	Entry x;
 

@@ -156,8 +156,9 @@ TEST_P(SourceError, ReportedAddressCanBeInserted)
 
 TEST_P(SourceError, WithoutACompletionThereIsNoError)
 {
-	/* fi_endpoint(3) 2.1, fi_ep_bind 6: FI_SELECTIVE_COMPLETION: what was
-	 * not asked for is not reported, and the transfer did not fail. */
+	/* fi_endpoint(3) 2.1, fi_ep_bind 6: FI_SELECTIVE_COMPLETION: a
+	 * completion that was not asked for is not reported, and the transfer
+	 * did not fail. */
 	attr.rx_bind = FI_SELECTIVE_COMPLETION;
 	attr.cntrs = 1;
 	OPEN();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Strangers at the TCP port and at the attach socket: whatever they say, no
- * completion, no event, no warning storm, and traffic goes on.
+ * Strangers at the TCP port and at the attach socket: they cause no completion,
+ * no event and no storm of warnings, and traffic goes on.
  */
 #include <arpa/inet.h>
 #include <cerrno>
@@ -224,7 +224,8 @@ TEST_F(Stranger, WhoComesBackIsLetIn)
 
 TEST_F(Stranger, ForeignProtocolsAreDroppedSilently)
 {
-	/* assurance N1: "closed, silent before auth; no EQ/CQ event". */
+	/* The connection is closed without an answer. No event, no
+	 * completion. */
 	static const std::string words[] = {
 		"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
 		"SSH-2.0-OpenSSH_9.9\r\n",
@@ -250,7 +251,7 @@ TEST_F(Stranger, ForeignProtocolsAreDroppedSilently)
 
 TEST_F(Stranger, RandomBytesAreDropped)
 {
-	/* assurance N1: random bytes of random length, in pieces. */
+	/* Random bytes of random length, in pieces. */
 	std::mt19937 random(4711);
 
 	ONLY_TANDEM();
@@ -276,7 +277,7 @@ TEST_F(Stranger, RandomBytesAreDropped)
 
 TEST_F(Stranger, ConnectAndCloseIsNothing)
 {
-	/* assurance N1: port scans. */
+	/* Port scans. */
 	ONLY_TANDEM();
 	tdt_log_expect("");
 	OPEN();
@@ -295,8 +296,8 @@ TEST_F(Stranger, ConnectAndCloseIsNothing)
 
 TEST_F(Stranger, SilentConnectionsKeepNobodyOut)
 {
-	/* assurance N2: connections that say nothing are bounded, and real
-	 * peers connect meanwhile. */
+	/* Connections that say nothing are bounded, and real peers connect
+	 * meanwhile. */
 	ONLY_TANDEM();
 	tdt_log_expect("");
 	OPEN();
@@ -313,8 +314,8 @@ TEST_F(Stranger, SilentConnectionsKeepNobodyOut)
 
 TEST_F(Stranger, GarbageAtTheAttachSocket)
 {
-	/* assurance L1, N1: the abstract socket of the endpoint, if the path
-	 * has one, is as deaf as the port. */
+	/* The abstract socket of the endpoint, if the path has one, is as deaf
+	 * as the port. */
 	std::mt19937 random(815);
 	char line[512];
 	std::vector<std::string> names;

@@ -344,9 +344,9 @@ TEST_P(Wait, SleeperCarriesWhatOthersReceive)
 
 TEST_P(Wait, SleeperDoesWhatOthersLeave)
 {
-	/* One thread reads its message and turns to other things; what is still
-	 * owed to the sender is done by the thread that waits on another queue
-	 * of the domain. */
+	/* One thread reads its message and turns to other things; a thread that
+	 * waits on another queue of the domain does what is still owed to the
+	 * sender. */
 	OK(ready());
 	std::atomic<bool> stop(false);
 	std::thread t([&] {
@@ -563,8 +563,9 @@ TEST_F(WaitFd, IdleDescriptorIsQuiet)
 TEST_F(WaitFd, WorkLeftBehindIsSeen)
 {
 	/* fi_poll(3) 2.1, fi_trywait 3: -FI_EAGAIN if a sleep might last for
-	 * ever: what another thread posts while one is blocked, and what is
-	 * left to the next step of progress, ends the block. */
+	 * ever: an operation that another thread posts while one is blocked
+	 * ends the block, and so does work left to the next pass of
+	 * progress. */
 	OPEN();
 	ASSERT_EQ(0, tdt_warm_up(w));
 	for (auto *from : senders()) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The completion queue: what is written comes out, once, in order, in the
- * application's format; errors in their place; nothing lost. Blocking reads
- * are in cq_wait_test.cc.
+ * The completion queue: all entries come out, once, in order, in the
+ * application's format; errors in their place; nothing lost. Blocking reads are
+ * in cq_wait_test.cc.
  */
 #include <gtest/gtest.h>
 
@@ -523,7 +523,10 @@ TEST_F(Cq, OpenSurvivesEveryFailedAllocation)
 	EXPECT_LT(nth, 20u);
 }
 
-/* fi_cq(3) 2.1, NOTES 2: What is kept is read, then reads say -FI_EOVERRUN. */
+/*
+ * fi_cq(3) 2.1, NOTES 2: After the entries that were kept, reads say
+ * -FI_EOVERRUN.
+ */
 TEST_F(Cq, WithoutMemoryItIsOverrunAfterWhatItHas)
 {
 	struct fi_cq_err_entry err = {};
@@ -568,8 +571,9 @@ uint64_t frozen_ns;
 unsigned yields;
 
 /*
- * fi_tandem(7), PROGRESS: who polls for long in vain offers the processor to
- * others, without the lock. As long as something comes, nobody does.
+ * fi_tandem(7), PROGRESS: a thread that polls for long in vain offers the
+ * processor to others, without the lock. As long as something comes, no thread
+ * does.
  */
 TEST_F(Cq, PollingInVainGivesTheCoreAway)
 {

@@ -67,8 +67,8 @@ TEST(Nic, ShowsTheInterface)
 
 TEST(Nic, UnknownIsNull)
 {
-	/* fi_nic(3) 2.1, NETWORK INTERFACE CARD ATTRIBUTES 2: what is not
-	 * available is NULL or 0. */
+	/* fi_nic(3) 2.1, NETWORK INTERFACE CARD ATTRIBUTES 2: fields that are
+	 * not available are NULL or 0. */
 	struct tdm_iface i;
 
 	memset(&i, 0, sizeof(i));

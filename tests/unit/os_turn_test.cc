@@ -4,9 +4,9 @@
  * to count the calls, then again and again with one of them failing, by each
  * error it may legally have, or moving fewer bytes than asked.
  *
- * Whichever call fails, nothing hangs, each operation ends once, a send that
- * succeeded was received, traffic works again afterwards, and no descriptor
- * is left.
+ * With every call that fails, nothing hangs, each operation ends once, a send
+ * that succeeded was received, traffic works again afterwards, and no
+ * descriptor is left.
  */
 #include <cerrno>
 #include <deque>
@@ -186,7 +186,7 @@ protected:
 		}
 	}
 
-	/* The fault is over; what it broke is found out. */
+	/* The fault is over; the pairs that it broke are found out. */
 	void heal()
 	{
 		exchange(0, 16);
@@ -238,7 +238,7 @@ protected:
 
 TEST_P(Turn, EachCallFailsOnce)
 {
-	/* assurance 3.2, "every syscall fails in turn". */
+	/* Every system call fails in turn. */
 	unsigned count[TDT_OS_CALLS];
 	size_t files;
 
@@ -271,9 +271,9 @@ TEST_P(Turn, EachCallFailsOnce)
 
 TEST_P(Turn, CallsThatNeverWork)
 {
-	/* assurance O6, O7, and seccomp: what shared memory needs and the
-	 * system does not give makes the pair use another way; no message is
-	 * lost and no operation fails. */
+	/* Limits and seccomp: a pair for which the system refuses a means of
+	 * shared memory uses another way; no message is lost and no operation
+	 * fails. */
 	static const struct {
 		enum tdt_os_call call;
 		int err;
@@ -316,7 +316,7 @@ TEST_P(Turn, CallsThatNeverWork)
 
 TEST_P(Turn, CallsMoveFewBytes)
 {
-	/* assurance O4: "short read/write at every byte ... invisible". */
+	/* A read or write that ends at any byte is not noticed. */
 	for (int c : { TDT_OS_SEND, TDT_OS_SENDMSG, TDT_OS_RECV, TDT_OS_READV,
 		       TDT_OS_PROCESS_VM_READV }) {
 		auto call = static_cast<enum tdt_os_call>(c);

@@ -24,7 +24,7 @@ const uint64_t TAG = 0x7a6, DATA = 0xda7a, KEY = 77, WHERE = 8;
 const size_t LEN = 32, FIRST = 5; /* bytes, and those of the first element */
 const size_t VALUES = 4;	  /* of an atomic operation */
 
-/* What a call of fi_msg(3), fi_tagged(3) or fi_rma(3) is given. */
+/* The arguments of a call of fi_msg(3), fi_tagged(3) or fi_rma(3). */
 struct args {
 	struct fid_ep *ep;
 	fi_addr_t to;
@@ -207,7 +207,7 @@ const call one_sided[] = {
 	  } },
 };
 
-/* What a call of fi_atomic(3) is given: 64-bit values. */
+/* The arguments of a call of fi_atomic(3): 64-bit values. */
 struct amo_args {
 	struct fid_ep *ep;
 	fi_addr_t to;

@@ -674,7 +674,7 @@ TEST_F(PairTest, OtherUserIsRefusedOnBothSides)
 class GarbageTest : public PairTest
 {
 protected:
-	/* b's view of a: what a writes is what b must survive. */
+	/* b's view of a: b must survive whatever a writes. */
 	struct tdm_shm_pair *liar()
 	{
 		return pair_of(a);

@@ -70,7 +70,7 @@ TEST_F(PairTest, CmaRefusedMidMessageGoesOnByCopy)
 	}
 }
 
-/* The same while the sender helps: what it did so far counts. */
+/* The same while the sender helps: the chunks it has sent count. */
 TEST_F(PairTest, CmaRefusedWhileTheSenderHelps)
 {
 	const size_t len = 9 << 20;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fi_endpoint(3), fi_cancel, of many receives: what is looked for is found, in
- * whatever order, and the receives looked at are counted.
+ * fi_endpoint(3), fi_cancel, of many receives: each is found, in any order, and
+ * the receives looked at are counted.
  */
 #include <algorithm>
 #include <random>

@@ -362,8 +362,8 @@ TEST_F(Srx, LearnedSourcesWithoutAReceiveWaitOnInOrder)
 	EXPECT_EQ(r2[0], '2');
 }
 
-/* AV indices are used again at once: what the old peer has sent is not for
- * those who wait for the new one. */
+/* AV indices are used again at once: a message of the old peer is not for
+ * receives that wait for the new one. */
 TEST_F(Srx, MessagesOfARemovedAddressBelongToNobodyInParticular)
 {
 	std::string tag(8, 0), msg(8, 0), any(8, 0);

@@ -199,8 +199,8 @@ TEST_F(TcpCredit, APeerWithoutTheFeatureHasItsFirstCredit)
 }
 
 /*
- * fi_cq(3) 2.1, COMPLETION EVENT SEMANTICS 11: What was reported as sent is not
- * lost for want of memory.
+ * fi_cq(3) 2.1, COMPLETION EVENT SEMANTICS 11: A message that was reported as
+ * sent is not lost for want of memory.
  */
 TEST_F(TcpCredit, NoMemoryAtTheReceiverLosesNothing)
 {

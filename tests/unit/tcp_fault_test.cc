@@ -396,7 +396,7 @@ TEST_F(TcpFault, RefusedThenStarted)
 	EXPECT_STREQ("late", in);
 }
 
-/* D1, D2: the peer vanishes with everything under way. */
+/* The peer vanishes with everything under way. */
 TEST_F(TcpFault, PeerVanishes)
 {
 	Bytes big = pattern(1 << 20, 1), in(1 << 20), in2(1 << 20);
@@ -499,7 +499,7 @@ TEST_F(TcpFault, InputIsReadAfterAFailedSend)
 		EXPECT_EQ(FI_ECONNRESET, c.err);
 }
 
-/* D15: what was injected arrives although the endpoint closes at once. */
+/* Injected messages arrive although the endpoint closes at once. */
 TEST_F(TcpFault, CloseDeliversWhatWasInjected)
 {
 	const unsigned n = 1500; /* within the credit: the peer is idle */
@@ -713,7 +713,7 @@ int deny_connect(int fd, const struct sockaddr *a, socklen_t len)
 	return deny() ? -1 : tdm_os_system.connect(fd, a, len);
 }
 
-/* O2: no descriptor for a connect; the send waits and goes out later. */
+/* No descriptor for a connect; the send waits and goes out later. */
 TEST_F(TcpFault, DescriptorsRunOutAtConnect)
 {
 	mesh(2);
@@ -760,7 +760,7 @@ TEST_F(TcpFault, BindOrConnectIsRefusedForAWhile)
 	denied = 0;
 }
 
-/* O1: no descriptor for an accept; the caller comes again. */
+/* No descriptor for an accept; the caller comes again. */
 TEST_F(TcpFault, DescriptorsRunOutAtAccept)
 {
 	mesh(2);
@@ -773,7 +773,7 @@ TEST_F(TcpFault, DescriptorsRunOutAtAccept)
 	EXPECT_GE(at(1).tcp->reserve_fd, 0);
 }
 
-/* O3: no memory in the kernel; writability would not tell, a timer does. */
+/* No memory in the kernel; writability would not tell, a timer does. */
 TEST_F(TcpFault, KernelHasNoMemoryForASend)
 {
 	mesh(2);
@@ -824,7 +824,7 @@ int own_name(int fd, struct sockaddr *a, socklen_t *len)
 	return 0;
 }
 
-/* D11: TCP connected a socket to itself. */
+/* TCP connected a socket to itself. */
 TEST_F(TcpFault, SelfConnectIsARefusal)
 {
 	mesh(2);
@@ -876,7 +876,7 @@ TEST_F(TcpFault, ForgetInTheMiddleOfARecord)
 	EXPECT_TRUE(at(0).lost.empty());
 }
 
-/* O5: memory runs out at each place in turn. */
+/* Memory runs out at each place in turn. */
 TEST_F(TcpFault, EveryAllocationFailsInTurn)
 {
 	if (!tdt_alloc_can_fail())
@@ -918,7 +918,7 @@ TEST_F(TcpFault, EveryAllocationFailsInTurn)
 	EXPECT_GT(failures, 8u);
 }
 
-/* O10: addresses that cannot be had. */
+/* Addresses that cannot be had. */
 TEST_F(TcpFault, AddressInUse)
 {
 	struct tdm_addr a;

@@ -60,7 +60,7 @@ protected:
 		ASSERT_TRUE(small(0) && small(1));
 	}
 
-	/* What an operation did while one allocation failed. */
+	/* The result of an operation while one allocation failed. */
 	struct Try {
 		int err;	 /* of its completion */
 		unsigned failed; /* allocations */

@@ -252,10 +252,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, TcpRmaSize,
 				 return std::to_string(p.param.len);
 			 });
 
-/*
- * fi_cq(3) 2.1, fi_cq_readerr 4: Whatever level was asked for, EACCES must be
- * told.
- */
+/* fi_cq(3) 2.1, fi_cq_readerr 4: EACCES is reported for every level. */
 TEST_F(TcpRma, InjectedWritesTellOfRefusal)
 {
 	region(100);
@@ -602,8 +599,9 @@ ssize_t cut_readv(int fd, const struct iovec *v, int n)
 }
 
 /*
- * All kinds at once in both directions, system calls cut short, regions
- * closed at any time: each operation ends once; what succeeded is in place.
+ * All kinds at once in both directions, system calls cut short, regions closed
+ * at any time: each operation ends once; the bytes of those that succeeded are
+ * in place.
  */
 TEST_F(TcpRma, RandomTraffic)
 {

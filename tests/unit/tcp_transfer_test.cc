@@ -406,7 +406,7 @@ TEST_F(Tcp, TransmitCompleteWaitsForThePeer)
 	ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 2; }));
 }
 
-/* The send queue is bounded; what does not fit is bounced. */
+/* The send queue is bounded; a send that does not fit is bounced. */
 TEST_F(Tcp, FullSendQueueSaysAgain)
 {
 	nodes.emplace_back(new Node("127.0.0.1", 0, 4));
@@ -691,8 +691,8 @@ TEST_F(Tcp, ProbeGivesUpAfterTheTimeout)
 }
 
 /*
- * fi_poll(3) 2.1, fi_trywait 3: Whatever needs progress makes the descriptor
- * readable.
+ * fi_poll(3) 2.1, fi_trywait 3: The descriptor becomes readable when there is
+ * work for a pass of progress.
  */
 TEST_F(Tcp, SleepersWakeForMessages)
 {
