@@ -2,8 +2,7 @@
 # shellcheck shell=bash
 #
 # Variables and functions that dev and the scripts of .ci share; sourced, never
-# run. Afterwards the
-# working directory is the top of the checkout.
+# run. Afterwards the working directory is the top of the checkout.
 
 set -euo pipefail
 
@@ -95,7 +94,7 @@ gtest_one() {
 	fi
 }
 
-# failure OUTPUT: what a test program printed of its failures: each failed
+# failure OUTPUT: print the failures in the OUTPUT of a test program: each failed
 # expectation, the first 60 lines of each report of a sanitizer, and the end.
 failure() {
 	grep -vE ': Skipped$|^$' "$1" | awk '
@@ -109,7 +108,7 @@ failure() {
 
 # gtest_run RESULTS PROGRAM...: run test programs, one more at a time than there
 # are processors, since most of them wait most of the time. Fails when one does;
-# what such a program printed comes at the end, where it is seen.
+# the output of such a program comes at the end, where it is seen.
 gtest_run() {
 	local results=$1 program name bad=()
 	shift

@@ -54,7 +54,7 @@ static double now_ns(void)
 {
 	struct timespec ts;
 
-	/* Nothing here waits: what others take of the processor is not ours. */
+	/* Nothing here waits: the processor time of other programs is not ours. */
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
 }

@@ -98,8 +98,8 @@ static void cma_read(struct bench_subject *s, size_t len)
 }
 
 /*
- * A cache line goes there and back; whoever sees it first reads @len bytes of
- * the other process, if any. @away is called while it is away.
+ * A cache line goes there and back; the process that sees it first reads @len
+ * bytes of the other, if any. @away is called while it is away.
  */
 static inline __attribute__((always_inline)) void
 lines(struct bench_subject *s, size_t len, unsigned count, void (*away)(void))

@@ -44,7 +44,7 @@ struct tdm_mr {
 	struct tdm_cntr *cntr; /* counts remote writes, or NULL; G: domain */
 	struct tdm_list uses;  /* struct use in flight; G: domain */
 	uint64_t access;       /* FI_SEND, FI_RECV, FI_REMOTE_WRITE, ... */
-	/* who may use the region; NULL: whoever reaches an endpoint */
+	/* who may use the region; NULL: all peers of an endpoint */
 	struct tdm_mr_auth *auth;
 	/*
 	 * address of the first byte for initiators: 0, or virtual with

@@ -152,7 +152,7 @@ static int take_cntr(struct tdm_domain *d, struct request *r)
 	return tdm_cntr_engine(r->cntr) == &d->engine ? 0 : -FI_EDOMAIN;
 }
 
-/* By enum fi_op_type; what libfabric adds to it later is not supported. */
+/* By enum fi_op_type; values that libfabric adds later are not supported. */
 static int (*const kinds[])(struct tdm_domain *d, struct request *r) = {
 	[FI_OP_RECV] = take_recv,
 	[FI_OP_SEND] = take_send,

@@ -18,9 +18,10 @@ struct fi_rma_iov;
 struct tdm_conn;
 
 /*
- * What a connection needs for all but short expected messages. One that needs
- * it has its own from tdm_busy_need() on, and keeps it until a periodic check
- * finds it empty; the others share tdm_not_busy, which is empty and read-only.
+ * State of a connection for all but short expected messages. A connection that
+ * needs it has its own from tdm_busy_need() on, and keeps it until a periodic
+ * check finds it empty; the others share tdm_not_busy, which is empty and
+ * read-only.
  */
 struct tdm_busy {
 	struct tdm_list dataq, waitq; /* struct tdm_tx */
@@ -41,24 +42,25 @@ struct tdm_busy {
 
 extern const struct tdm_busy tdm_not_busy;
 
-/* @c is new, and not busy. */
+/* Initialize c->busy of the new connection @c, which is not busy. */
 void tdm_busy_init(struct tdm_conn *c);
 
-/* Give @c, which is not busy, its own. Errors: -FI_ENOMEM. */
+/* Give @c, which is not busy, a struct tdm_busy. Errors: -FI_ENOMEM. */
 int tdm_busy_make(struct tdm_conn *c) tdm_must_check;
 
-/* Free that of @c if it is empty. */
+/* Free c->busy if it is empty. */
 void tdm_busy_trim(struct tdm_conn *c);
 
-/* The session of @c is over: its numbers mean nothing any more. */
+/* Forget the ids of @c: its session has ended, and they with it. */
 void tdm_busy_forget(struct tdm_conn *c);
 
-/* Free that of @c, whose lists are empty. */
+/* Free c->busy, whose lists are empty. */
 void tdm_busy_free(struct tdm_conn *c);
 
 /*
- * What a connection needs while it has no session, from the first attempt to
- * connect on; and with a session only while it waits for memory of the kernel.
+ * State of a connection that has no session, from the first attempt to connect
+ * on. A connection with a session has one only while it waits for memory of the
+ * kernel.
  */
 struct tdm_setup {
 	struct tdm_conn *conn;
@@ -73,7 +75,7 @@ struct tdm_setup {
 	uint8_t proving; /* the proof was sent, no answer yet */
 };
 
-/* That of @c, made if it has none. NULL: out of memory. */
+/* Returns c->setup, made if @c has none. NULL: out of memory. */
 struct tdm_setup *tdm_setup_get(struct tdm_conn *c);
 
 /* Free that of @c, if it has one, and what was received of a greeting. */
