@@ -34,7 +34,7 @@ struct tdm_cntr {
 	uint64_t seen_value; /* values at the last read; for fi_trywait */
 	uint64_t seen_errs;
 	uint64_t changes; /* how often either value changed; for fi_poll */
-	uint64_t settled; /* changes at the last fi_cntr_set, fi_cntr_add */
+	uint64_t settled; /* changes, at the last fi_cntr_set or _add */
 	struct tdm_wait wait;
 	struct cntr_export exports[TDM_TRANSPORTS];
 	struct fid_cntr *local;

@@ -3,12 +3,13 @@
  * The engines of an event queue; see eq_drive.h.
  *
  * Invariants:
- *  1. Once there is a set, each engine is in it, as an object with nothing to
- *     read: its look() makes progress and arms, like that of a CQ.
- *  2. An engine is used only while the mutex or that of the set is held.
+ *  1. As soon as drive->set exists, each engine is a member of it: an object
+ *     with nothing to read, whose look() makes progress and arms, like that of
+ *     a CQ.
+ *  2. An engine is used only while drive->mutex or the lock of the set is held.
  *     tdm_eq_drive_del() takes both, so the domain may be freed afterwards.
  *
- * Locking: the mutex, then a wait set's, then a domain's, then an EQ's.
+ * Locking: drive->mutex, then a wait set's, then a domain's, then an EQ's.
  * Spec: fi_domain(3), FI_PROGRESS_MANUAL; fi_eq(3).
  */
 #include "peer/eq_drive.h"

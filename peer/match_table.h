@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The hash table of the matching engine's parts. The user serialises. */
+/* The hash table of the matching engine's parts. Lock: the caller's. */
 #ifndef TDM_PEER_MATCH_TABLE_H
 #define TDM_PEER_MATCH_TABLE_H
 

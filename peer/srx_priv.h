@@ -19,7 +19,7 @@ struct tdm_srx {
 	void (*free_rma)(struct fi_peer_rx_entry *entry);
 	fi_addr_t any[TDM_SRX_KINDS]; /* FI_ADDR_UNSPEC: sources are ignored */
 	int spaces, flushed; /* flushed: 1: nothing is reported any more */
-	int settling;	     /* 1: tdm_srx_settle() runs: new messages queue */
+	int settling; /* 1: tdm_srx_settle() runs: new messages are queued */
 	size_t size;
 	size_t min_multi_recv; /* bytes, for receives posted from now on */
 	struct tdm_held held;  /* account of unexpected messages */

@@ -42,8 +42,8 @@ struct tdm_wait {
 	int exported;	      /* FI_GETWAIT was answered; G: domain */
 	/* threads asleep in tdm_wait_until(); G: domain */
 	unsigned int sleepers;
-	unsigned int spin_fails;   /* fruitless pollings in a row; G: domain */
-	unsigned int spin_skip;	   /* sleeps left without polling; G: domain */
+	unsigned int spin_fails; /* polls without a result in a row; G: domain */
+	unsigned int spin_skip;	 /* sleeps left without polling; G: domain */
 	struct tdm_condwait *cond; /* NULL: not asked for; G: domain */
 	struct tdm_waitset_member member;
 };

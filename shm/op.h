@@ -31,8 +31,8 @@ enum tdm_shm_ctl_kind {
 };
 
 /*
- * A control record that waits for a slot. It is embedded in what it belongs to,
- * so that waiting needs no memory.
+ * A control record that waits for a slot. It is embedded in the object it
+ * belongs to, so that waiting needs no memory.
  */
 struct tdm_shm_ctl {
 	struct tdm_list node; /* pair->ctl */

@@ -162,8 +162,9 @@ void tdm_shm_region_handed(struct tdm_shm_region *r);
 void tdm_shm_region_fini(struct tdm_shm_region *r);
 
 /*
- * Check that the head of a mapped peer segment is as announced. Reads each
- * field once. Returns 0 or -1.
+ * Check that the head of a mapped segment of the peer has the values that the
+ * peer announced: @slots, @gen and @incarnation. Reads each field once. Returns
+ * 0 or -1.
  */
 int tdm_shm_seg_check(const struct tdm_shm_seg *seg, uint32_t slots,
 		      uint32_t gen, const uint8_t incarnation[16]);

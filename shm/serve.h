@@ -18,7 +18,7 @@ enum { TDM_SHM_SERVES_MOST = 1 << 20 };
 
 /* A read by the peer that this process answers with RTS_READ. */
 struct tdm_shm_serve {
-	struct tdm_shm_ctl ctl; /* the RTS_READ, then the ACK; first member */
+	struct tdm_shm_ctl ctl; /* sends RTS_READ, later ACK; first member */
 	struct tdm_shm_op op;	/* FI_REMOTE_READ; op.node: pair->serves */
 	struct fi_peer_rx_entry *entry;
 	uint64_t peer_id; /* id of the operation at the initiator */

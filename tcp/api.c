@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The calls of fi_msg(3), fi_tagged(3) and fi_rma(3). Each one checks what its
- * manual page tells it to check and fills a struct tdm_xfer. Those that send are
- * written once for owner and peer, in tdm_send.inc.h and tdm_rma.inc.h; here is
- * what the owner asks of them, its injects, and the receives.
+ * manual page tells it to check and fills a struct tdm_xfer. Those that send
+ * are written once for owner and peer, in tdm_send.inc.h and tdm_rma.inc.h;
+ * here is what the owner asks of them, its injects, and the receives.
  *
  * Locking: none is held. Spec: fi_msg(3), fi_tagged(3), fi_rma(3),
  * fi_endpoint(3) (op_flags), fi_cq(3) (selective completion).
@@ -113,8 +113,8 @@ int tdm_check_rma(struct tdm_ep *ep, const struct fi_msg_rma *m, uint64_t op,
 /* ---- injects ------------------------------------------------------------- */
 
 /*
- * Send an inject that is refused, triggered, or has more flags than its call
- * implies.
+ * The slow path of an inject: refuse or trigger it, or send it with more flags
+ * than its call implies.
  */
 static tdm_noinline ssize_t inject_other(struct fid_ep *fid, uint64_t op,
 					 const void *buf, size_t len,

@@ -415,7 +415,7 @@ int tdm_profile_open(struct fid *fid, const char *name, uint64_t flags,
 	p->root = ep->root;
 	ep->users++;
 	tdm_lock_release(&ep->domain->lock);
-	/* fi_profile_open() finds the object by the place of this member. */
+	/* fi_profile_open() finds the object by the offset of this member. */
 	*ops = &p->fid.ops;
 	return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The shared-memory peer as one of the two transports of struct tdm_tier_ops.
- * It imports the owner's objects through the link (peer/link.h), and has an
- * endpoint of its own for each of the owner's. Without shared memory d->link or
- * root->local is NULL: TCP carries all messages, and the calls here do nothing.
+ * The calls of struct tdm_tier_ops for the shared-memory peer. It imports the
+ * owner's objects through the link (peer/link.h), and has an endpoint of its
+ * own for each of the owner's. Without shared memory d->link or root->local is
+ * NULL: TCP carries all messages, and the calls here do nothing.
  *
  * Composition root of the two transports: the embedded peer is handed to the
  * link here and nowhere else.

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The TCP transport as one of the two of struct tdm_tier_ops. It gets the
- * exports of the owner's queues and counters in a struct tdm_done, and imports
- * nothing.
+ * The calls of struct tdm_tier_ops for the TCP transport. It gets the exports
+ * of the owner's queues and counters in a struct tdm_done, and imports nothing.
  *
  * Lock: held in all of this file.
  */

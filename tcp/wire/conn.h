@@ -41,9 +41,9 @@ void tdm_conn_take_fd(struct tdm_conn *c, int fd);
 void tdm_conn_close_fd(struct tdm_conn *c);
 
 /*
- * Watch the socket for @events (TDM_LOOP_*). If that fails, the next pass reads
- * what a connection with a session has received and fails it, and retries one
- * without a session (tdm_conn_retry()).
+ * Watch the socket for @events (TDM_LOOP_*). If that fails, the next pass of
+ * progress ends a connection with a session, after reading the bytes that have
+ * arrived, and retries one without a session (tdm_conn_retry()).
  */
 void tdm_conn_watch(struct tdm_conn *c, int events);
 

@@ -56,7 +56,7 @@ enum tdm_wire_op {
 	TDM_WIRE_GROUP,	     /* the group of the messages that follow */
 	TDM_WIRE_IDLE_CLOSE, /* a step of an idle close; acknowledges as well */
 	TDM_WIRE_ATOMIC,     /* an atomic operation with its operands */
-	TDM_WIRE_LEFT,	     /* an announced payload: its sender closes */
+	TDM_WIRE_LEFT,	/* an announced payload, unasked: its sender closes */
 	TDM_WIRE_RANGE, /* a further range of the next one-sided operation */
 	TDM_WIRE_OPS
 };

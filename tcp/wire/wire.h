@@ -37,7 +37,7 @@ struct tdm_tcp_attr {
 	 * NULL: every one-sided operation of a peer is refused.
 	 */
 	struct fid_domain *domain;
-	size_t tx_size; /* most operations that the peer does not know of, */
+	size_t tx_size; /* most operations of which the peer has got no byte, */
 			/* or that need no receive there */
 	struct tdm_order order;
 	uint32_t tclass; /* of the endpoint's packets, fi_endpoint(3) */
