@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of a CQ, shared by cq.c (life), cq_write.c and cq_read.c.
+ * The inside of a CQ, shared by cq.c (open and close), cq_write.c and
+ * cq_read.c.
  *
  * Invariants:
  *  1. Entries are numbered from 0 in the order they were written. Those in

@@ -58,7 +58,7 @@ static const struct shape {
 	uint8_t fixed;	  /* bytes after the optional fields */
 	uint32_t longest; /* payload, bytes */
 	uint8_t ctx;	  /* 1: names a receive context */
-} shapes[TDM_WIRE_OPS] = {
+} shapes[TDM_WIRE_OP_COUNT] = {
 	[TDM_WIRE_EAGER] = { TDM_WIRE_F_TAG | TDM_WIRE_F_DATA | TDM_WIRE_F_ACK |
 				     TDM_WIRE_F_DONE | TDM_WIRE_F_LEFT,
 			     0, TDM_WIRE_EAGER_BYTES, 1 },
@@ -128,7 +128,7 @@ int tdm_wire_head_bytes(const uint8_t *p)
 	uint8_t op = p[0], flags = p[1];
 	const struct shape *s;
 
-	if (op >= TDM_WIRE_OPS || !op)
+	if (op >= TDM_WIRE_OP_COUNT || !op)
 		return -TDM_WIRE_E_OP;
 	s = &shapes[op];
 	if ((flags & ~s->flags) || (!s->ctx && (p[2] || p[3])))

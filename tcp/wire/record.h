@@ -58,7 +58,7 @@ enum tdm_wire_op {
 	TDM_WIRE_ATOMIC,     /* an atomic operation with its operands */
 	TDM_WIRE_LEFT,	/* an announced payload, unasked: its sender closes */
 	TDM_WIRE_RANGE, /* a further range of the next one-sided operation */
-	TDM_WIRE_OPS
+	TDM_WIRE_OP_COUNT
 };
 
 enum tdm_wire_flag {

@@ -15,8 +15,8 @@ extern "C" {
 namespace
 {
 
-/* A whole life: open, talk, close. */
-TDT_ROLE(life)
+/* A whole run: open, talk, close. */
+TDT_ROLE(run)
 {
 	struct tdt_attr attr;
 	struct tdt_world *w = nullptr;
@@ -45,7 +45,7 @@ struct Value {
 class Env : public testing::TestWithParam<Value>
 {
 protected:
-	/* Run a life with the value set; its warnings are counted. */
+	/* Start a run with the value set; its warnings are counted. */
 	void live(const Value &v, int *answer, int *warnings)
 	{
 		struct tdt_child child = { 0, -1 };
@@ -56,7 +56,7 @@ protected:
 		setenv(v.name, v.value, 1);
 		setenv("FI_LOG_LEVEL", "warn", 1);
 		dup2(log, 2);
-		int ret = tdt_child_start(&child, "life", nullptr);
+		int ret = tdt_child_start(&child, "run", nullptr);
 		dup2(err, 2);
 		::close(err);
 		unsetenv("FI_LOG_LEVEL");
@@ -193,7 +193,7 @@ TDT_ROLE(standing)
 	fi_freeinfo(hints);
 	fi_freeinfo(info);
 	tdt_tell(fd, said, sizeof(said));
-	return life(fd, arg);
+	return run(fd, arg);
 }
 
 class StandIn : public testing::TestWithParam<const char *>

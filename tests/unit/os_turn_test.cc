@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every system call fails in turn: a small life of two endpoints is run once
- * to count the calls, then again and again with one of them failing, by each
- * error it may legally have, or moving fewer bytes than asked.
+ * Every system call fails in turn: a small exchange of two endpoints is run
+ * once to count the calls, then again and again with one of them failing, by
+ * each error it may legally have, or moving fewer bytes than asked.
  *
  * With every call that fails, nothing hangs, each operation ends once, a send
  * that succeeded was received, traffic works again afterwards, and no
@@ -91,8 +91,8 @@ protected:
 	struct tdm_env saved = tdm_env;
 	struct tdt_world *w = nullptr;
 	bool strict = false;	   /* the faults must not be noticed */
-	std::string problem;	   /* of the life under way; empty: fine */
-	std::deque<Bytes> buffers; /* of the life under way */
+	std::string problem;	   /* of the exchange under way; empty: fine */
+	std::deque<Bytes> buffers; /* of the exchange under way */
 
 	void SetUp() override
 	{
@@ -194,7 +194,7 @@ protected:
 		tdt_os_clear();
 	}
 
-	/* The life: open, talk, heal, talk, close. */
+	/* The exchange: open, talk, heal, talk, close. */
 	std::string live()
 	{
 		int ret;

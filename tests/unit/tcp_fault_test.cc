@@ -302,7 +302,7 @@ TEST_F(TcpFault, RandomRecordsAreHarmless)
 		session();
 		for (auto &x : b)
 			x = (uint8_t)rng();
-		b[0] = (uint8_t)(1 + rng() % TDM_WIRE_OPS);
+		b[0] = (uint8_t)(1 + rng() % TDM_WIRE_OP_COUNT);
 		if (b.size() > 8 && i % 3) {
 			b[1] &= 15;
 			b[2] = b[3] = b[5] = b[6] = b[7] = 0;

@@ -329,7 +329,7 @@ TEST(TcpRecord, UnknownRecordsAreRefused)
 		std::vector<uint8_t> b(TDM_WIRE_HEAD_BYTES);
 
 		b[0] = (uint8_t)op;
-		if (op && op < TDM_WIRE_OPS)
+		if (op && op < TDM_WIRE_OP_COUNT)
 			continue;
 		EXPECT_EQ(-TDM_WIRE_E_OP, tdm_wire_head_bytes(b.data()));
 		EXPECT_EQ(-TDM_WIRE_E_OP, decode(b, &d));
@@ -341,9 +341,9 @@ TEST(TcpRecord, FlagsARecordCannotHaveAreRefused)
 	static const uint8_t allowed[] = { 0, 143, 3, 0, 52, 0, 64, 0, 130,
 					   2, 0,   0, 0, 0,  0, 0,  0 };
 
-	static_assert(sizeof(allowed) == TDM_WIRE_OPS, "one of each");
+	static_assert(sizeof(allowed) == TDM_WIRE_OP_COUNT, "one of each");
 
-	for (uint8_t op = 1; op < TDM_WIRE_OPS; op++) {
+	for (uint8_t op = 1; op < TDM_WIRE_OP_COUNT; op++) {
 		for (unsigned f = 0; f < 256; f++) {
 			std::vector<uint8_t> b(TDM_WIRE_HEAD_BYTES);
 			int n;
@@ -481,7 +481,7 @@ TEST(TcpRecord, RandomBytesAreHarmless)
 		for (auto &x : b)
 			x = (uint8_t)rng();
 		if (i & 1) {
-			b[0] = (uint8_t)(1 + b[0] % (TDM_WIRE_OPS - 1));
+			b[0] = (uint8_t)(1 + b[0] % (TDM_WIRE_OP_COUNT - 1));
 			b[2] = b[3] = b[6] = b[7] = 0;
 		}
 		n = tdm_wire_head_bytes(b.data());
