@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Datagram endpoints: fi_tandem(7), DATAGRAM ENDPOINTS. "Those of tandem are
- * delivered reliably and in order all the same, and may be as long as any
- * message."
+ * Datagram endpoints: fi_tandem(7), DATAGRAM ENDPOINTS: datagrams arrive
+ * reliably and in order, and may be as long as any message.
  */
 #include "parts.h"
 

@@ -413,8 +413,8 @@ void Death::stopped_peer()
 
 TEST_F(Death, StoppedPeerIsNotDead)
 {
-	/* fi_tandem(7), PROGRESS: "A process that makes no progress for a long
-	 * time does not count as dead." */
+	/* fi_tandem(7), FAULTS: A process that makes no progress for a long
+	 * time counts as stopped, not as unreachable. */
 	ONLY_TANDEM();
 	OK(run_all(&Death::stopped_peer));
 }
@@ -499,8 +499,8 @@ void Death::closed_peer()
 
 TEST_F(Death, PeerThatClosesIsLostInOrder)
 {
-	/* fi_tandem(7), FAULTS: "the peer died or closed its endpoint:
-	 * FI_ECONNRESET". */
+	/* fi_tandem(7), FAULTS: FI_ECONNRESET if the peer died or closed its
+	 * endpoint. */
 	ONLY_TANDEM();
 	OK(run_all(&Death::closed_peer));
 }
@@ -625,9 +625,8 @@ TDT_ROLE(caller)
 
 TEST_F(Death, NobodyThereIsRefusedInTime)
 {
-	/* fi_tandem(7), FAULTS: "the peer could not be reached in
-	 * FI_TANDEM_CONN_TIMEOUT: FI_ECONNREFUSED": by an entry, or by the
-	 * call. */
+	/* fi_tandem(7), FAULTS: FI_ECONNREFUSED if the peer could not be
+	 * reached in FI_TANDEM_CONN_TIMEOUT: by an entry, or by the call. */
 	int result[2] = { 0, 0 };
 
 	ONLY_TANDEM();

@@ -242,8 +242,8 @@ TEST_F(Getinfo, OfferIsComplete)
 
 TEST_F(Getinfo, DatagramsAreOfferedByNameOnly)
 {
-	/* fi_tandem(7), DATAGRAM ENDPOINTS: "Without hints, or with
-	 * FI_EP_UNSPEC, fi_getinfo(3) gives FI_EP_RDM alone." */
+	/* fi_tandem(7), DATAGRAM ENDPOINTS: Without hints, or with
+	 * FI_EP_UNSPEC, fi_getinfo(3) returns FI_EP_RDM only. */
 	static const struct {
 		enum fi_ep_type asked, given;
 	} types[] = {
@@ -604,8 +604,8 @@ TEST_F(Getinfo, SparseHints)
 
 TEST_F(Getinfo, DomainNameChoosesTheInterface)
 {
-	/* fi_tandem(7): "domain_attr.name of the result is the name of the
-	 * interface", and a hint for it. */
+	/* fi_tandem(7), ADDRESSES: domain_attr.name of an entry is the name of
+	 * the interface; in hints it chooses one. */
 	ONLY_TANDEM();
 	hints->domain_attr->name = strdup("lo");
 	ASSERT_EQ(0, get());

@@ -230,8 +230,9 @@ TEST_P(Group, WithoutThemAnAddressHasNone)
 
 TEST_P(Group, PeersWithoutThemAreNotReached)
 {
-	/* fi_tandem(7), GROUPS: "A message of a group for a peer whose domain
-	 * has none fails with FI_EADDRNOTAVAIL." Group 0 is for everybody. */
+	/* fi_tandem(7), GROUPS: A message with a group for a peer whose domain
+	 * has no groups fails with FI_EADDRNOTAVAIL. Group 0 is for
+	 * everybody. */
 	ONLY_TANDEM();
 	attr.max_group = 0;
 	attr.caps |= FI_RMA;

@@ -396,8 +396,9 @@ TEST_F(Rma, ManyAtOnce)
 
 TEST_F(Rma, RegionsCanBeClosedWhileTheyAreUsed)
 {
-	/* fi_tandem(7): "Closing a region ends the operations on it the same
-	 * way, and after fi_close(3) returned no byte of it is touched." */
+	/* fi_tandem(7), CAPABILITIES: When a region is closed, operations on it
+	 * end with FI_EACCES. After fi_close(3) has returned, no byte of it is
+	 * accessed. */
 	OPEN();
 	for (auto *from : senders()) {
 		Bytes out = filled(4 << 20, 3);

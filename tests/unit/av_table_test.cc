@@ -132,9 +132,9 @@ TEST_F(Table, AgreesWithAModel)
 TEST_F(Table, NeverMoreThan48BytesForAnAddress)
 {
 	/*
-	 * fi_tandem(7): "An IPv4 address takes at most 48 bytes, the table from
-	 * address to index included". At every size, reserved or grown one by
-	 * one.
+	 * fi_tandem(7), ADDRESS VECTORS: An IPv4 address uses at most 48 bytes,
+	 * its share of the reverse table included. At every size, reserved or
+	 * grown one by one.
 	 */
 	struct mallinfo2 before, now;
 	double worst = 0;
