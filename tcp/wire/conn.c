@@ -49,6 +49,7 @@
 #include "base/log.h"
 #include "tcp/wire/credit.h"
 #include "tcp/wire/hello.h"
+#include "tcp/wire/meet.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_msg.h"
@@ -158,11 +159,6 @@ static void ready(struct tdm_loop_io *io, int events)
 		states[c->state].readable(c);
 }
 
-static int wanted(const struct tdm_conn *c)
-{
-	return !tdm_list_empty(&c->sendq);
-}
-
 void tdm_conn_timer(struct tdm_loop_timer *timer)
 {
 	struct tdm_conn *c =
@@ -170,7 +166,7 @@ void tdm_conn_timer(struct tdm_loop_timer *timer)
 
 	switch (c->state) {
 	case TDM_CONN_BACKOFF:
-		if (wanted(c))
+		if (tdm_conn_wanted(c))
 			tdm_hello_connect(c);
 		else
 			tdm_conn_set_state(c, TDM_CONN_IDLE);
@@ -352,7 +348,7 @@ void tdm_conn_retry(struct tdm_conn *c, int err)
 	tdm_conn_close_fd(c);
 	tdm_loop_timer_disarm(&s->timer);
 	s->why = err;
-	if (wanted(c) && over(c, now)) {
+	if (tdm_conn_wanted(c) && over(c, now)) {
 		TDM_CONN_INFO(c, "cannot be reached by tcp: %s",
 			      fi_strerror(err));
 		tdm_conn_fail(c, err, 0);
@@ -427,7 +423,8 @@ static void unlink_conn(struct tdm_conn *c)
 void tdm_conn_drop(struct tdm_conn *c)
 {
 	tdm_assert_held(c->tcp->a.engine->lock);
-	if (tdm_conn_live(c) || c->state == TDM_CONN_DEAD || wanted(c))
+	c->wanted = 0;
+	if (tdm_conn_live(c) || c->state == TDM_CONN_DEAD || tdm_conn_wanted(c))
 		return;
 	unlink_conn(c);
 	tdm_conn_set_state(c, TDM_CONN_DEAD);
@@ -460,6 +457,7 @@ void tdm_conn_free(struct tdm_conn *c)
 	unlink_conn(c);
 	tdm_tx_fail(c, FI_ECANCELED, 0);
 	tdm_credit_end(c, 0);
+	tdm_meet_end(c);
 	tdm_rx_free_all(c);
 	tdm_list_del(&c->all);
 	tdm_busy_free(c);

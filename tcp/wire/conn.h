@@ -22,6 +22,12 @@ static inline void tdm_conn_again(struct tdm_conn *c)
 	tdm_tcp_nudge(c->tcp);
 }
 
+/* Not 0 when @c is to have a session. */
+static inline int tdm_conn_wanted(const struct tdm_conn *c)
+{
+	return c->wanted || !tdm_list_empty(&c->sendq);
+}
+
 /*
  * Set the source of the messages of @c: @fi_addr in the AV, or FI_ADDR_UNSPEC.
  * Its next messages belong to group @group, 0 without groups.

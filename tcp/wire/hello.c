@@ -33,6 +33,7 @@
 #include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
 #include "tcp/wire/idle_close.h"
+#include "tcp/wire/meet.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/prove.h"
 #include "tcp/wire/send.h"
@@ -192,7 +193,7 @@ void tdm_hello_connected(struct tdm_conn *c)
 		return;
 	}
 	tdm_setup_disarm(c);
-	if (!tdm_list_empty(&c->sendq)) {
+	if (tdm_conn_wanted(c)) {
 		tdm_hello_greet(c);
 		return;
 	}
@@ -207,6 +208,7 @@ static uint32_t features(const struct tdm_tcp *tcp)
 	return TDM_WIRE_FEATURE_IDLE_CLOSE | TDM_WIRE_FEATURE_ATOMIC |
 	       TDM_WIRE_FEATURE_NOW | TDM_WIRE_FEATURE_CREDIT |
 	       TDM_WIRE_FEATURE_LEFT | TDM_WIRE_FEATURE_RANGES |
+	       (tcp->offer.len ? TDM_WIRE_FEATURE_LOCAL : 0u) |
 	       (tcp->a.groups ? TDM_WIRE_FEATURE_GROUPS : 0u) |
 	       (tcp->a.keys ? TDM_WIRE_FEATURE_AUTH : 0u);
 }
@@ -247,10 +249,7 @@ static void put_hello(const struct tdm_tcp *tcp, int fd, uint64_t credit,
 	tdm_wire_greeting_encode(p, &g);
 }
 
-/*
- * Append our HELLO to the output of @c; @g: the peer's HELLO, or NULL. Returns
- * 0, or -FI_ENOMEM.
- */
+/* Append our HELLO to the output of @c; @g: the peer's HELLO, or NULL. */
 static int write_hello(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
 	struct tdm_out *out = tdm_out_room(c, TDM_WIRE_GREETING_BYTES);
@@ -329,6 +328,7 @@ static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	tdm_conn_set_state(c, TDM_CONN_READY);
 	tdm_conn_watch(c, c->blocked ? TDM_LOOP_READ | TDM_LOOP_WRITE :
 				       TDM_LOOP_READ);
+	tdm_meet_begin(c);
 }
 
 /* Handle the peer's REJECT. */
@@ -508,9 +508,7 @@ static int adopt_mirror(struct tdm_tcp *tcp, int fd,
 	return -1;
 }
 
-/*
- * As tdm_hello_guest(), but only decides: 0 if the guest may have a connection.
- */
+/* As tdm_hello_guest(), but only decides: 0: it may have a connection. */
 static int judge(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		 struct tdm_wire_greeting *g)
 {

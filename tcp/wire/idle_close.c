@@ -101,7 +101,7 @@ static int over(const struct tdm_conn *c)
 static int idle(const struct tdm_conn *c)
 {
 	if (c->state != TDM_CONN_READY || c->bye || c->closing || c->tx_err ||
-	    c->blocked || c->say)
+	    c->blocked || c->say || c->meeting)
 		return 0;
 	/* A connection to ourselves has both of its ends here. */
 	if (!memcmp(c->id, c->tcp->id, sizeof(c->id)))

@@ -15,6 +15,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "tcp/wire/offer.h"
 #include "tdm_ctx.h"
 
 tdm_static_assert((int)TDM_CTX_MOST == (int)TDM_WIRE_CTX_MOST,
@@ -79,6 +80,7 @@ static const struct shape {
 	[TDM_WIRE_ATOMIC] = { 0, 32, TDM_AMO_BYTES, 1 },
 	[TDM_WIRE_LEFT] = { 0, 8, TDM_WIRE_LEFT_BYTES, 0 },
 	[TDM_WIRE_RANGE] = { 0, 24, 0, 0 },
+	[TDM_WIRE_LOCAL] = { 0, 8, TDM_WIRE_OFFER_BYTES, 0 },
 };
 
 static uint16_t get16(const uint8_t *p)
@@ -186,6 +188,16 @@ static int decode_rest(const uint8_t *p, struct tdm_wire_rec *r)
 	return !r->step || r->step >= TDM_WIRE_STEPS ? -TDM_WIRE_E_VALUE : 0;
 }
 
+static int decode_local(const uint8_t *p, struct tdm_wire_rec *r)
+{
+	r->step = get32(p);
+	if (get32(p + 4))
+		return -TDM_WIRE_E_FLAGS;
+	if (!r->step || r->step >= TDM_WIRE_LOCALS)
+		return -TDM_WIRE_E_VALUE;
+	return !r->len == (r->step == TDM_WIRE_OFFER) ? -TDM_WIRE_E_LENGTH : 0;
+}
+
 /* Decode the fields after the optional ones. */
 static int decode_fixed(const uint8_t *p, struct tdm_wire_rec *r)
 {
@@ -238,6 +250,8 @@ static int decode_fixed(const uint8_t *p, struct tdm_wire_rec *r)
 		return decode_atomic(p, r);
 	case TDM_WIRE_RANGE:
 		return decode_range(p, r);
+	case TDM_WIRE_LOCAL:
+		return decode_local(p, r);
 	default:
 		return 0;
 	}
@@ -336,7 +350,8 @@ static uint8_t *encode_fixed(uint8_t *p, const struct tdm_wire_rec *r)
 		put64(p, r->total);
 		return p + 8;
 	case TDM_WIRE_GROUP:
-		put32(p, r->group);
+	case TDM_WIRE_LOCAL:
+		put32(p, r->op == TDM_WIRE_GROUP ? r->group : r->step);
 		put32(p + 4, 0);
 		return p + 8;
 	case TDM_WIRE_ATOMIC:

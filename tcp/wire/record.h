@@ -38,8 +38,7 @@ enum {
 /* The rid of a CTS that answers a CANCEL: the message is withdrawn. */
 #define TDM_WIRE_CANCELLED UINT32_MAX
 
-/* Longest message, bytes. */
-#define TDM_WIRE_MSG_MAX (1ull << 62)
+#define TDM_WIRE_MSG_MAX (1ull << 62) /* longest message, bytes */
 
 enum tdm_wire_op {
 	TDM_WIRE_EAGER = 1,  /* a message with its payload */
@@ -58,6 +57,7 @@ enum tdm_wire_op {
 	TDM_WIRE_ATOMIC,     /* an atomic operation with its operands */
 	TDM_WIRE_LEFT,	/* an announced payload, unasked: its sender closes */
 	TDM_WIRE_RANGE, /* a further range of the next one-sided operation */
+	TDM_WIRE_LOCAL, /* about a further transport, before all others */
 	TDM_WIRE_OP_COUNT
 };
 
@@ -121,12 +121,12 @@ struct tdm_wire_rec {
 	uint64_t acked; /* ACK, IDLE_CLOSE: records with payload received, from 0 */
 	uint64_t freed; /* ACK, IDLE_CLOSE: credit given back, bytes, from 0 */
 	uint32_t group; /* GROUP */
-	uint32_t step;	/* IDLE_CLOSE: enum tdm_wire_step */
+	uint32_t step;	/* IDLE_CLOSE: enum tdm_wire_step; LOCAL: offer.h */
 };
 
 /*
- * Returns the length of the header whose first TDM_WIRE_PREFIX_BYTES are at @p,
- * at most TDM_WIRE_HEAD_BYTES, or -enum tdm_wire_error.
+ * Returns the length, at most TDM_WIRE_HEAD_BYTES, of the header whose first
+ * TDM_WIRE_PREFIX_BYTES are at @p, or -enum tdm_wire_error.
  */
 int tdm_wire_head_bytes(const uint8_t *p) tdm_must_check;
 
@@ -151,6 +151,7 @@ enum {
 	TDM_WIRE_FEATURE_CREDIT = 32, /* ... flag FULL, and credit that grows */
 	TDM_WIRE_FEATURE_LEFT = 64,   /* ... LEFT, and the flag */
 	TDM_WIRE_FEATURE_RANGES = 128, /* ... RANGE */
+	TDM_WIRE_FEATURE_LOCAL = 256,  /* ... LOCAL, and will send it */
 };
 
 enum tdm_wire_reason {
@@ -184,9 +185,8 @@ int tdm_wire_is_greeting(const uint8_t *p, size_t len);
 void tdm_wire_greeting_encode(uint8_t *p, const struct tdm_wire_greeting *g);
 
 /*
- * Decode and check @p[TDM_WIRE_GREETING_BYTES]. A HELLO of other versions is
- * not checked beyond the versions: compare them first. 0 or
- * -TDM_WIRE_E_GREETING.
+ * Decode and check @p[TDM_WIRE_GREETING_BYTES]; of a HELLO of other versions
+ * only the versions: compare them first. 0 or -TDM_WIRE_E_GREETING.
  */
 int tdm_wire_greeting_decode(const uint8_t *p,
 			     struct tdm_wire_greeting *g) tdm_must_check;

@@ -32,6 +32,7 @@
 #include "tcp/wire/credit.h"
 #include "tcp/wire/idle_close.h"
 #include "tcp/wire/left.h"
+#include "tcp/wire/meet.h"
 #include "tcp/wire/prompt.h"
 #include "tcp/wire/rma.h"
 #include "tcp/wire/rx_msg.h"
@@ -288,6 +289,8 @@ static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		return tdm_tx_acked(c, rec);
 	case TDM_WIRE_RANGE:
 		return tdm_rx_range(c, rec);
+	case TDM_WIRE_LOCAL:
+		return tdm_meet_heard(c, rec);
 	case TDM_WIRE_GROUP:
 		return group(c, rec->group);
 	case TDM_WIRE_IDLE_CLOSE:

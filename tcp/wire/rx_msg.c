@@ -25,6 +25,7 @@
 
 #include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
+#include "tcp/wire/meet.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/rma.h"
 #include "tcp/wire/rx.h"
@@ -436,8 +437,11 @@ void tdm_rx_put(struct tdm_conn *c, const uint8_t *p, size_t n)
 {
 	struct tdm_rx *rx = c->cur;
 
-	if (!rx)
+	if (!rx) {
+		if (c->meeting)
+			tdm_meet_put(c, p, n);
 		return;
+	}
 	if (rx->state == TDM_RX_PLACING && revoked(rx))
 		tdm_rx_revoke(rx);
 	if (p && rx->state == TDM_RX_WAITING)

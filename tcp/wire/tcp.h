@@ -13,6 +13,7 @@
 #include "tcp/wire/operation.h"
 #include "tcp/wire/parts.h"
 #include "tcp/wire/record.h"
+#include "tcp/wire/offer.h"
 #include "tcp/wire/wire.h"
 #include "tdm_held.h"
 #include "tdm_rma.h"
@@ -77,6 +78,7 @@ struct tdm_conn {
 	uint8_t full, thirsty;
 	uint8_t said_full; /* we sent FULL, or a HELLO without credit */
 	uint8_t again;	   /* 1: the next pass reads its input */
+	uint8_t wanted;	   /* 1: a session is wanted before any send */
 	uint8_t cur_flags; /* of the record that is being received */
 	int tx_err; /* fi_errno of a failed send; the input is read first */
 
@@ -133,6 +135,7 @@ struct tdm_conn {
 	/* tcp.c: since when the kernel's question is unanswered; 0: none */
 	uint64_t unheard_ns;
 	struct tdm_conn_stats stats;
+	struct tdm_meeting *meeting; /* meet.h; or NULL */
 };
 
 struct tdm_tcp {
@@ -173,6 +176,7 @@ struct tdm_tcp {
 	uint64_t log_ns;
 	struct tdm_held *held, own_held; /* credit.c */
 	struct tdm_stage *stage;	 /* the loop's */
+	struct tdm_tcp_offer offer;	 /* meet.h */
 };
 
 /* Wakes a sleeper. Call it after putting work on a list for the next pass. */

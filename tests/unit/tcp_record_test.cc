@@ -13,6 +13,7 @@
 
 extern "C" {
 #include "tcp/wire/credit.h"
+#include "tcp/wire/offer.h"
 #include "tcp/wire/record.h"
 }
 
@@ -133,6 +134,12 @@ std::vector<Rec> all_records()
 	r = record(TDM_WIRE_GROUP);
 	r.group = 0xfffffffe;
 	v.push_back(r);
+	for (uint32_t step = 1; step < TDM_WIRE_LOCALS; step++) {
+		r = record(TDM_WIRE_LOCAL, 0,
+			   step == TDM_WIRE_OFFER ? TDM_WIRE_OFFER_BYTES : 0);
+		r.step = step;
+		v.push_back(r);
+	}
 	for (uint8_t op : { TDM_WIRE_EAGER, TDM_WIRE_RTS, TDM_WIRE_WRITE,
 			    TDM_WIRE_AWRITE }) {
 		r = record(op);
@@ -336,10 +343,38 @@ TEST(TcpRecord, UnknownRecordsAreRefused)
 	}
 }
 
+TEST(TcpRecord, OnlyOffersHaveAPayload)
+{
+	struct Try {
+		uint32_t step, len;
+		int ret;
+	};
+	static const Try tries[] = {
+		{ 0, 0, -TDM_WIRE_E_VALUE },
+		{ TDM_WIRE_OFFER, 0, -TDM_WIRE_E_LENGTH },
+		{ TDM_WIRE_OFFER, 1, 0 },
+		{ TDM_WIRE_OFFER, TDM_WIRE_OFFER_BYTES + 1,
+		  -TDM_WIRE_E_LENGTH },
+		{ TDM_WIRE_TAKEN, 0, 0 },
+		{ TDM_WIRE_TAKEN, 1, -TDM_WIRE_E_LENGTH },
+		{ TDM_WIRE_DECLINED, 0, 0 },
+		{ TDM_WIRE_LOCALS, 0, -TDM_WIRE_E_VALUE },
+	};
+	Rec d;
+
+	for (const Try &t : tries) {
+		Rec r = record(TDM_WIRE_LOCAL, 0, t.len);
+
+		r.step = t.step;
+		EXPECT_EQ(t.ret, decode(encode(r), &d))
+			<< t.step << " " << t.len;
+	}
+}
+
 TEST(TcpRecord, FlagsARecordCannotHaveAreRefused)
 {
 	static const uint8_t allowed[] = { 0, 143, 3, 0, 52, 0, 64, 0, 130,
-					   2, 0,   0, 0, 0,  0, 0,  0 };
+					   2, 0,   0, 0, 0,  0, 0,  0, 0 };
 
 	static_assert(sizeof(allowed) == TDM_WIRE_OP_COUNT, "one of each");
 
@@ -409,6 +444,7 @@ TEST(TcpRecord, LengthsAreBounded)
 			r.op == TDM_WIRE_DATA	? TDM_WIRE_DATA_BYTES + 1 :
 			r.op == TDM_WIRE_ATOMIC ? TDM_AMO_BYTES + 1 :
 			r.op == TDM_WIRE_LEFT	? TDM_WIRE_LEFT_BYTES + 1 :
+			r.op == TDM_WIRE_LOCAL	? TDM_WIRE_OFFER_BYTES + 1 :
 						  1;
 		EXPECT_EQ(-TDM_WIRE_E_LENGTH, decode(encode(r), &d));
 		r.len = UINT32_MAX;
