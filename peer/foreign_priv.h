@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The inside of a foreign peer: foreign.c opens the provider and is its pass,
+ * foreign_ep.c has endpoints and remote endpoints, foreign_tx.c sends,
+ * foreign_rx.c receives.
+ *
+ * Invariants:
+ *  1. The provider sees records of this folder only, as contexts and receive
+ *     entries; each leads to what the owner has. A record is freed when the
+ *     provider gives it back, or with the endpoint, not when the operation ends:
+ *     the provider may come back to it.
+ *  2. An operation of the owner ends once: when the provider reports it, or when
+ *     its remote endpoint is gone. Then the record has no operation.
+ *  3. A remote endpoint is known by its *slot*, which the provider gets as user
+ *     id where it takes one. Slots are not used again while the endpoint is open:
+ *     a message of an old one cannot be taken for that of its successor.
+ *
+ * Lock: domain held.
+ */
+#ifndef TDM_PEER_FOREIGN_PRIV_H
+#define TDM_PEER_FOREIGN_PRIV_H
+
+#include <netinet/in.h>
+#include <stddef.h>
+
+#include "base/list.h"
+#include "base/pool.h"
+#include "peer/foreign.h"
+
+struct tdm_foreign {
+	const char *name;
+	struct fi_info *info; /* of the provider, owned */
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct tdm_list eps; /* struct tdm_foreign_ep */
+	size_t users;	     /* the owner's domain, and all endpoints; atomic */
+	size_t peers;	     /* remote endpoints that may send */
+	/* 1: its AV takes user ids: it reports slots as sources */
+	int user_ids;
+};
+
+struct tdm_foreign_ep {
+	struct tdm_list node;
+	struct tdm_foreign *f;
+	struct fid_peer_srx *own;  /* the owner's export */
+	struct fid_peer_srx lent;  /* what the provider imports */
+	struct fid_peer_cq tx_end; /* likewise */
+	struct fid_peer_cq rx_end;
+	struct fid_ep *ep, *srx; /* the provider's */
+	struct fid_av *av;
+	struct fid_cq *tx_cq, *rx_cq;
+	struct tdm_done done;
+	struct tdm_pool txs, rxs; /* struct tdm_foreign_tx, _rx */
+	/* by slot: peer[count] */
+	struct tdm_foreign_peer **peer;
+	size_t count, room;
+	/* by address in the provider's AV, if that takes no user ids */
+	struct tdm_foreign_peer **at;
+	size_t at_count;
+	struct tdm_list strays; /* struct tdm_foreign_rx of unknown source */
+	size_t dying;		/* peers with passes left */
+	/* foreign_here.c: node in its list, and peers in this process */
+	struct tdm_list here;
+	size_t referred;
+	int closing;
+	size_t namelen; /* bytes of name */
+	char name[TDM_FOREIGN_NAME_BYTES];
+};
+
+struct tdm_foreign_peer {
+	struct tdm_foreign_ep *ep;
+	fi_addr_t to;		     /* in the provider's AV */
+	fi_addr_t addr;		     /* in the owner's AV, or FI_ADDR_UNSPEC */
+	const void *key;	     /* NULL: it is gone */
+	int err;		     /* why it is gone */
+	unsigned int left;	     /* passes until its operations fail */
+	struct tdm_foreign_ep *same; /* in this process; or NULL */
+	struct sockaddr_in6 from;
+	struct tdm_list txs, rxs;
+};
+
+/* A send that the provider has. */
+struct tdm_foreign_tx {
+	struct tdm_list node;
+	struct tdm_foreign_ep *ep;
+	void *context;
+	uint64_t flags; /* of the tdm_xfer; 0: the operation has ended */
+	fi_addr_t addr;
+	void *copy; /* payload of an inject that the provider cannot take */
+};
+
+/* A message that the provider offers or fills a receive with. */
+struct tdm_foreign_rx {
+	struct fi_peer_rx_entry rx; /* see tdm_foreign_shown() */
+	struct tdm_list node;	    /* peer->rxs, or ep->strays */
+	struct tdm_foreign_ep *ep;
+	struct tdm_foreign_peer *peer; /* NULL: unknown */
+	/* the owner's entry; NULL: it has ended */
+	struct fi_peer_rx_entry *own;
+	size_t bytes; /* of the message */
+	int filling;  /* 1: a receive has matched */
+	/*
+	 * The message, if the receive has more elements than the provider takes,
+	 * or less room; NULL: in its buffers. poor: 1: out of memory for it.
+	 */
+	void *bounce;
+	int poor;
+	struct iovec iov[TDM_IOV_LIMIT];
+	void *desc[TDM_IOV_LIMIT]; /* all NULL */
+};
+
+/* foreign.c: @f has one more user, or one fewer; the last one frees it. */
+void tdm_foreign_use(struct tdm_foreign *f);
+void tdm_foreign_unuse(struct tdm_foreign *f);
+
+/* foreign_ep.c: close the provider's objects, and free @ep. */
+void tdm_foreign_ep_free(struct tdm_foreign_ep *ep);
+
+/*
+ * foreign_here.c. open and close: @ep is, or is no more, used by the owner; it
+ * is freed at once, or when no endpoint of this process refers to it. refer:
+ * @peer, whose name is @name[len], may be an endpoint of this process; unrefer:
+ * its endpoint closes.
+ */
+void tdm_foreign_here_open(struct tdm_foreign_ep *ep);
+void tdm_foreign_here_close(struct tdm_foreign_ep *ep);
+void tdm_foreign_refer(struct tdm_foreign_peer *peer, const void *name,
+		       size_t len);
+void tdm_foreign_unrefer(struct tdm_foreign_peer *peer);
+
+/* foreign_tx.c, foreign_rx.c */
+
+extern struct fi_ops_cq_owner tdm_foreign_tx_ops, tdm_foreign_rx_ops;
+
+/* Fill in the receive context that the provider imports. */
+void tdm_foreign_lend(struct tdm_foreign_ep *ep);
+
+/* End the receives of @rxs that are being filled. */
+void tdm_foreign_rx_fail(struct tdm_list *rxs, int err);
+
+/* Free the copies of all sends of @peer. */
+void tdm_foreign_tx_free(struct tdm_foreign_peer *peer);
+
+/* Returns who has the address @addr of the provider, or NULL. */
+static inline struct tdm_foreign_peer *
+tdm_foreign_peer_at(const struct tdm_foreign_ep *ep, fi_addr_t addr)
+{
+	if (ep->f->user_ids)
+		return addr < ep->count ? ep->peer[addr] : NULL;
+	return addr < ep->at_count ? ep->at[addr] : NULL;
+}
+
+/*
+ * Passes in which the last messages of a remote endpoint that is gone are taken,
+ * and after which its operations fail.
+ */
+enum { TDM_FOREIGN_LAST_PASSES = 8 };
+
+/* Let @peer, which is gone, be looked at in the next passes. */
+static inline void tdm_foreign_peer_linger(struct tdm_foreign_peer *peer)
+{
+	if (!peer->left) {
+		peer->ep->dying++;
+		peer->ep->f->peers++;
+	}
+	peer->left = TDM_FOREIGN_LAST_PASSES;
+}
+
+/*
+ * Returns how many bytes of struct fi_peer_rx_entry the libfabric that runs does
+ * not have: from 2.3 on it begins with srx.
+ */
+static inline size_t tdm_foreign_entry_head(void)
+{
+	return FI_VERSION_LT(fi_version(), FI_VERSION(2, 3)) ?
+		       0 :
+		       offsetof(struct fi_peer_rx_entry, srx);
+}
+
+/* Returns the record whose entry the provider knows as @entry. */
+static inline struct tdm_foreign_rx *
+tdm_foreign_rx_of(struct fi_peer_rx_entry *entry)
+{
+	char *rx = (char *)entry - tdm_foreign_entry_head();
+
+	return tdm_container_of((struct fi_peer_rx_entry *)(void *)rx,
+				struct tdm_foreign_rx, rx);
+}
+
+/* Returns the entry of @r as the provider knows it. */
+static inline struct fi_peer_rx_entry *
+tdm_foreign_shown(struct tdm_foreign_rx *r)
+{
+	return (struct fi_peer_rx_entry *)(void *)((char *)&r->rx +
+						   tdm_foreign_entry_head());
+}
+
+#endif /* TDM_PEER_FOREIGN_PRIV_H */
