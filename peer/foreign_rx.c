@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Messages that a foreign provider receives: its calls to the receive context
+ * that it imports are passed on to the owner's export, and the owner's calls to
+ * it, with an entry of its own for each message. So the provider needs no user
+ * ids, no descriptors of the owner and no flags of it, and may have another
+ * layout of entries than tandem was built with.
+ *
+ * A provider that takes FI_COMPLETION into account reports only what has the
+ * flag; every entry has it here, and tdm_done_recv() knows whether the owner
+ * wants an entry.
+ *
+ * Lock: domain held. Spec: fi_peer(3), "PEER SRX".
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "base/log.h"
+#include "peer/foreign_priv.h"
+#include "tdm_nosys.h"
+#include "tdm_source.h"
+
+static struct tdm_foreign_ep *ep_of(struct fid_peer_srx *lent)
+{
+	return tdm_container_of(lent, struct tdm_foreign_ep, lent);
+}
+
+/* ---- the provider's calls ------------------------------------------------ */
+
+/*
+ * Have the provider fill one buffer, which the whole message fits, in place of
+ * the elements of the receive.
+ */
+static void gather(struct tdm_foreign_rx *r)
+{
+	r->bounce = malloc(tdm_max(r->bytes, (size_t)1));
+	if (!r->bounce) {
+		r->poor = 1;
+		return;
+	}
+	r->iov[0].iov_base = r->bounce;
+	r->iov[0].iov_len = r->bytes;
+	r->rx.count = 1;
+	r->rx.msg_size = r->bytes;
+}
+
+/*
+ * Let the entry of @r describe the receive that its message has matched. A
+ * message that is too long for it goes to memory of ours: libfabric's shm crashes
+ * when one that waited is truncated.
+ */
+static void show_match(struct tdm_foreign_rx *r)
+{
+	const size_t limit = tdm_min(r->ep->f->info->rx_attr->iov_limit,
+				     (size_t)TDM_IOV_LIMIT);
+	const struct fi_peer_rx_entry *own = r->own;
+	size_t i;
+
+	r->filling = 1;
+	r->rx.msg_size = own->msg_size;
+	r->rx.count = tdm_min(own->count, limit);
+	for (i = 0; i < r->rx.count; i++)
+		r->iov[i] = own->iov[i];
+	if (own->count > limit || r->bytes > tdm_iov_len(own->iov, own->count))
+		gather(r);
+}
+
+static struct tdm_foreign_rx *rx_new(struct tdm_foreign_ep *ep, fi_addr_t from)
+{
+	struct tdm_foreign_rx *r = tdm_pool_alloc(&ep->rxs);
+
+	if (!r)
+		return NULL;
+	memset(r, 0, sizeof(*r));
+	r->ep = ep;
+	r->peer = tdm_foreign_peer_at(ep, from);
+	tdm_list_init(&r->node);
+	tdm_list_append(r->peer ? &r->peer->rxs : &ep->strays, &r->node);
+	r->rx.srx = &ep->lent;
+	r->rx.addr = from;
+	r->rx.context = r;
+	r->rx.iov = r->iov;
+	r->rx.desc = r->desc;
+	return r;
+}
+
+static void rx_free(struct tdm_foreign_rx *r)
+{
+	tdm_list_del(&r->node);
+	free(r->bounce);
+	tdm_pool_free(&r->ep->rxs, r);
+}
+
+static int get(struct fid_peer_srx *lent, uint64_t kind,
+	       const struct fi_peer_match_attr *attr,
+	       struct fi_peer_rx_entry **entry)
+{
+	struct tdm_foreign_ep *ep = ep_of(lent);
+	struct tdm_foreign_rx *r = rx_new(ep, attr->addr);
+	struct tdm_offer offer = { .attr = *attr };
+	struct fi_ops_srx_owner *ops = ep->own->owner_ops;
+	int ret = -FI_ENOMEM;
+
+	if (!r)
+		goto err;
+	offer.attr.addr = r->peer ? r->peer->addr : FI_ADDR_UNSPEC;
+	if (r->peer)
+		offer.from = (const struct sockaddr *)&r->peer->from;
+	ret = kind & FI_TAGGED ? ops->get_tag(ep->own, &offer.attr, &r->own) :
+				 ops->get_msg(ep->own, &offer.attr, &r->own);
+	if (ret && ret != -FI_ENOENT)
+		goto err;
+	r->bytes = attr->msg_size;
+	r->rx.msg_size = attr->msg_size;
+	r->rx.tag = attr->tag;
+	r->rx.flags = kind | FI_RECV | FI_COMPLETION;
+	if (!ret)
+		show_match(r);
+	*entry = tdm_foreign_shown(r);
+	return ret;
+err:
+	TDM_WARN(EP_DATA, "provider %s drops a message: %s", ep->f->name,
+		 fi_strerror(-ret));
+	if (r)
+		rx_free(r);
+	return ret;
+}
+
+static int get_msg(struct fid_peer_srx *lent, struct fi_peer_match_attr *attr,
+		   struct fi_peer_rx_entry **entry)
+{
+	return get(lent, FI_MSG, attr, entry);
+}
+
+static int get_tag(struct fid_peer_srx *lent, struct fi_peer_match_attr *attr,
+		   struct fi_peer_rx_entry **entry)
+{
+	return get(lent, FI_TAGGED, attr, entry);
+}
+
+/* queue_msg() and queue_tag(). */
+static int queue(struct fi_peer_rx_entry *entry)
+{
+	struct tdm_foreign_rx *r = tdm_foreign_rx_of(entry);
+	struct fi_ops_srx_owner *ops = r->ep->own->owner_ops;
+	struct fi_peer_rx_entry *own = r->own;
+
+	own->peer_context = r;
+	own->flags |= r->rx.flags & FI_REMOTE_CQ_DATA;
+	own->cq_data = r->rx.cq_data;
+	return r->rx.flags & FI_TAGGED ? ops->queue_tag(own) :
+					 ops->queue_msg(own);
+}
+
+/*
+ * Returns how a receive ends when the provider has failed with @err, a positive
+ * fi_errno: but for want of memory the bytes did not come, and it may have known
+ * before us that their sender is gone.
+ */
+static struct tdm_result failed(int err)
+{
+	return tdm_failed(err == FI_ENOMEM || err == FI_ETRUNC ? err :
+								 FI_ECONNRESET,
+			  err, 0);
+}
+
+/* End the operation of @r, with @result, unless it was reported. */
+static void end(struct tdm_foreign_rx *r, const struct tdm_result *result)
+{
+	struct fi_peer_rx_entry *own = r->own;
+
+	r->own = NULL;
+	if (r->ep->closing)
+		; /* fi_close(3): operations end without an entry */
+	else if (result->err)
+		tdm_done_recv_err(&r->ep->done, own, *result);
+	else
+		tdm_done_recv(&r->ep->done, own, result->len);
+	own->srx->owner_ops->free_entry(own);
+}
+
+static void free_entry(struct fi_peer_rx_entry *entry)
+{
+	const struct tdm_result lost = failed(FI_EIO);
+	struct tdm_foreign_rx *r = tdm_foreign_rx_of(entry);
+	struct fi_peer_rx_entry *own = r->own;
+
+	if (own && r->filling) /* it never told how the receive ended */
+		end(r, &lost);
+	else if (own)
+		own->srx->owner_ops->free_entry(own);
+	rx_free(r);
+}
+
+/* Returns the source of the message whose entry at the owner is @own. */
+static fi_addr_t source(struct fi_peer_rx_entry *own)
+{
+	const struct tdm_foreign_rx *r = own->peer_context;
+
+	return r && r->peer ? r->peer->addr : FI_ADDR_UNSPEC;
+}
+
+void tdm_foreign_resolve(struct tdm_foreign_ep *ep)
+{
+	ep->own->owner_ops->foreach_unspec_addr(ep->own, source);
+}
+
+static void
+foreach_unspec_addr(struct fid_peer_srx *lent,
+		    fi_addr_t (*get_addr)(struct fi_peer_rx_entry *))
+{
+	struct tdm_foreign_ep *ep = ep_of(lent);
+	struct tdm_list *pos, *tmp;
+
+	tdm_list_for_each_safe(pos, tmp, &ep->strays) {
+		struct tdm_foreign_rx *r =
+			tdm_list_entry(pos, struct tdm_foreign_rx, node);
+
+		if (!r->own || !r->own->peer_context)
+			continue;
+		r->rx.addr = get_addr(tdm_foreign_shown(r));
+		r->peer = tdm_foreign_peer_at(ep, r->rx.addr);
+		if (!r->peer)
+			continue;
+		tdm_list_del(&r->node);
+		tdm_list_append(&r->peer->rxs, &r->node);
+	}
+	tdm_foreign_resolve(ep);
+}
+
+static struct fi_ops_srx_owner lent_ops = {
+	.size = sizeof(lent_ops),
+	.get_msg = get_msg,
+	.get_tag = get_tag,
+	.queue_msg = queue,
+	.queue_tag = queue,
+	.foreach_unspec_addr = foreach_unspec_addr,
+	.free_entry = free_entry,
+};
+
+/* ---- the owner's calls --------------------------------------------------- */
+
+/* start_msg() and start_tag(). */
+static int start(struct fi_peer_rx_entry *own)
+{
+	struct tdm_foreign_rx *r = own->peer_context;
+	struct fi_ops_srx_peer *ops = r->ep->lent.peer_ops;
+	struct tdm_result result;
+	int ret;
+
+	/* The peer's answer may free the record. */
+	if (r->peer && !r->peer->key)
+		tdm_foreign_peer_linger(r->peer);
+	show_match(r);
+	ret = r->rx.flags & FI_TAGGED ? ops->start_tag(tdm_foreign_shown(r)) :
+					ops->start_msg(tdm_foreign_shown(r));
+	if (!ret || ret == -FI_EINPROGRESS)
+		return 0;
+	result = failed(-ret);
+	end(r, &result);
+	return 0;
+}
+
+/* discard_msg() and discard_tag(): the owner frees its entry. */
+static int discard(struct fi_peer_rx_entry *own)
+{
+	struct tdm_foreign_rx *r = own->peer_context;
+	struct fi_ops_srx_peer *ops = r->ep->lent.peer_ops;
+	int (*call)(struct fi_peer_rx_entry *) =
+		r->rx.flags & FI_TAGGED ? ops->discard_tag : ops->discard_msg;
+	int ret = call ? call(tdm_foreign_shown(r)) : -FI_ENOSYS;
+
+	r->own = NULL;
+	if (ret)
+		TDM_INFO(EP_DATA, "provider %s does not discard a message: %s",
+			 r->ep->f->name, fi_strerror(-ret));
+	else
+		rx_free(r);
+	return 0;
+}
+
+static struct fi_ops_srx_peer start_ops = {
+	.size = sizeof(start_ops),
+	.start_msg = start,
+	.start_tag = start,
+	.discard_msg = discard,
+	.discard_tag = discard,
+};
+
+/* ---- completions --------------------------------------------------------- */
+
+/*
+ * Returns how the receive of @r ends when the provider has placed @len bytes, or
+ * as many as there was room for.
+ */
+static struct tdm_result placed(const struct tdm_foreign_rx *r, size_t len)
+{
+	const struct fi_peer_rx_entry *own = r->own;
+	size_t room = tdm_iov_len(own->iov, own->count);
+
+	if (r->poor)
+		return tdm_failed(FI_ENOMEM, 0, 0);
+	len = tdm_min(len, room);
+	if (r->bounce)
+		tdm_iov_copy_to(own->iov, own->count, 0, r->bounce, len);
+	return r->bytes > room ? tdm_truncated(room, r->bytes - room) :
+				 tdm_succeeded(len);
+}
+
+static ssize_t rx_end(struct fid_peer_cq *cq, void *context, uint64_t flags,
+		      size_t len, void *buf, uint64_t data, uint64_t tag,
+		      fi_addr_t src)
+{
+	struct tdm_foreign_rx *r = context;
+	struct tdm_result result;
+
+	if (!r->own || !r->filling)
+		return 0;
+	if (flags & FI_REMOTE_CQ_DATA) {
+		r->own->flags |= FI_REMOTE_CQ_DATA;
+		r->own->cq_data = data;
+	}
+	result = placed(r, len);
+	end(r, &result);
+	return 0;
+}
+
+static ssize_t rx_failed(struct fid_peer_cq *cq,
+			 const struct fi_cq_err_entry *e)
+{
+	struct tdm_foreign_rx *r = e->op_context;
+	struct tdm_result result = failed(e->err);
+
+	if (!r->own || !r->filling)
+		return 0;
+	if (e->err == FI_ETRUNC)
+		result = placed(r, r->bytes);
+	if (e->flags & FI_REMOTE_CQ_DATA) {
+		r->own->flags |= FI_REMOTE_CQ_DATA;
+		r->own->cq_data = e->data;
+	}
+	end(r, &result);
+	return 0;
+}
+
+struct fi_ops_cq_owner tdm_foreign_rx_ops = {
+	.size = sizeof(tdm_foreign_rx_ops),
+	.write = rx_end,
+	.writeerr = rx_failed,
+};
+
+void tdm_foreign_rx_fail(struct tdm_list *rxs, int err)
+{
+	const struct tdm_result lost = tdm_failed(err, 0, 0);
+	struct tdm_list *pos, *tmp;
+
+	tdm_list_for_each_safe(pos, tmp, rxs) {
+		struct tdm_foreign_rx *r =
+			tdm_list_entry(pos, struct tdm_foreign_rx, node);
+
+		if (r->own && r->filling)
+			end(r, &lost);
+	}
+}
+
+/* ---- what the provider imports ------------------------------------------- */
+
+static int lent_close(struct fid *fid)
+{
+	return -FI_ENOSYS;
+}
+
+static struct fi_ops lent_fid_ops = {
+	.size = sizeof(lent_fid_ops),
+	.close = lent_close,
+	.bind = tdm_no_fi_bind,
+	.control = tdm_no_fi_control,
+	.ops_open = tdm_no_fi_ops_open,
+	.tostr = tdm_no_fi_tostr,
+	.ops_set = tdm_no_fi_ops_set,
+};
+
+static ssize_t lent_cancel(fid_t fid, void *context)
+{
+	return -FI_ENOENT;
+}
+
+static int lent_getopt(fid_t fid, int level, int name, void *val, size_t *len)
+{
+	return -FI_ENOPROTOOPT;
+}
+
+static int lent_setopt(fid_t fid, int level, int name, const void *val,
+		       size_t len)
+{
+	return -FI_ENOPROTOOPT;
+}
+
+static struct fi_ops_ep lent_ep_ops = {
+	.size = sizeof(lent_ep_ops),
+	.cancel = lent_cancel,
+	.getopt = lent_getopt,
+	.setopt = lent_setopt,
+	.tx_ctx = tdm_no_ep_tx_ctx,
+	.rx_ctx = tdm_no_ep_rx_ctx,
+	.rx_size_left = tdm_no_ep_size_left,
+	.tx_size_left = tdm_no_ep_size_left,
+};
+
+void tdm_foreign_lend(struct tdm_foreign_ep *ep)
+{
+	ep->lent.ep_fid.fid.fclass = FI_CLASS_PEER_SRX;
+	ep->lent.ep_fid.fid.context = ep;
+	ep->lent.ep_fid.fid.ops = &lent_fid_ops;
+	ep->lent.ep_fid.ops = &lent_ep_ops;
+	ep->lent.owner_ops = &lent_ops;
+	ep->own->peer_ops = &start_ops;
+	tdm_source_offer(ep->own);
+}
