@@ -72,7 +72,7 @@ room include base
 room peer include base
 room av peer include base
 room tcp/wire av/addr.h av/av.h av/locality.h include base
-room tcp tcp/wire/wire.h tcp/wire/loop.h av peer include base
+room tcp tcp/wire/wire.h tcp/wire/loop.h tcp/wire/offer.h av peer include base
 room shm include base
 
 mapfile -t list < <(sources "${rooms[@]}" -tcp/wire/loop.c)
@@ -84,8 +84,9 @@ mapfile -t list < <(sources "${rooms[@]}" -include/tdm_info.h)
 forbid "a struct fi_info may have keys: tdm_info_free() of include/tdm_info.h" \
 	'\bfi_freeinfo\(' "${list[@]}"
 
-mapfile -t list < <(sources "${rooms[@]}" -peer/link.c -shm/import.c)
-forbid "fi_peer's contexts belong to peer/link.c and shm/import.c" \
+mapfile -t list < <(sources "${rooms[@]}" -peer/link.c -peer/foreign_ep.c \
+	-shm/import.c)
+forbid "fi_peer's contexts belong to peer/link.c, foreign_ep.c, shm/import.c" \
 	'\bstruct fi_peer_[a-z_]*_context\b' "${list[@]}"
 
 # The members of struct tdm_os are the calls that must go through it.

@@ -52,6 +52,9 @@ static const struct tdm_env defaults = DEFAULTS;
 /* The variable of a parameter, as a user writes it. */
 enum { ENV_NAME_BYTES = 48 };
 
+/* Longest name of a provider that FI_TANDEM_LOCAL takes, and one more. */
+enum { LOCAL_NAME_BYTES = 64 };
+
 static const char env_prefix[] = "FI_TANDEM_";
 
 static const char *env_name(const char *param, char *buf)
@@ -139,6 +142,30 @@ static int parse_shm(const struct param *p, const char *text)
 	if (parse_word(text, YES "auto ", NO, &on))
 		return NONSENSE;
 	tdm_env.shm = on ? TDM_SHM_AUTO : TDM_SHM_OFF;
+	return OK;
+}
+
+/*
+ * A provider's name. "off" and "tandem" are no providers that could be a peer of
+ * ours.
+ */
+static int parse_local(const struct param *p, const char *text)
+{
+	size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz"
+				"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+	int on;
+
+	(void)p;
+	tdm_env.local = NULL;
+	if (!strcasecmp(text, "tandem"))
+		return OK;
+	if (!parse_word(text, "", NO, &on)) {
+		tdm_env.shm = TDM_SHM_OFF;
+		return OK;
+	}
+	if (text[n] || n >= LOCAL_NAME_BYTES)
+		return NONSENSE;
+	tdm_env.local = text;
 	return OK;
 }
 
@@ -277,6 +304,11 @@ static int parse_port_range(const struct param *p, const char *text)
 static const struct param params[] = {
 	{ "shm", parse_shm, "auto, off, only",
 	  "shared memory: auto, off, or only (default: auto)", 0, 0, NULL },
+	{ "local", parse_local, "tandem, off, or the name of a provider",
+	  "what carries messages between processes of a host: tandem's shared "
+	  "memory, off (tcp), or the provider with this name, such as shm "
+	  "(default: tandem)",
+	  0, 0, NULL },
 	{ "iface", parse_iface,
 	  "names such as eth0 or ib*, networks such as 10.0.0.0/8, with commas; "
 	  "^ before those to leave out",

@@ -18,6 +18,8 @@ enum tdm_shm_mode {
  */
 struct tdm_env {
 	enum tdm_shm_mode shm;
+	/* the provider between processes of a host; NULL: the embedded one */
+	const char *local;
 	const char *iface; /* list, base/iflist.h, or NULL */
 	uint16_t port_low; /* 0: any port */
 	uint16_t port_high;

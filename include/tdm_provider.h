@@ -36,6 +36,8 @@ enum tdm_reason {
 	TDM_REASON_DISABLED,	/* FI_TANDEM_SHM=off or endpoint option */
 	/* another process holds our attach socket's name */
 	TDM_REASON_NAME,
+	/* messages go by the provider of FI_TANDEM_LOCAL */
+	TDM_REASON_FOREIGN,
 	TDM_REASON_COUNT
 };
 

@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "peer/auto.h"
 #include "peer/eq.h"
+#include "peer/foreign.h"
 #include "peer/pollset.h"
 #include "tcp/amo.h"
 #include "tcp/attr.h"
@@ -104,6 +105,16 @@ static void domain_progress(struct tdm_engine *engine)
 		tdm_retry_pass(d);
 }
 
+/* A pass of a domain that has a foreign peer. */
+static void foreign_progress(struct tdm_engine *engine)
+{
+	struct tdm_domain *d = from_engine(engine);
+
+	domain_progress(engine);
+	if (d->foreign)
+		tdm_foreign_progress(d->foreign);
+}
+
 /*
  * A pass of a domain that has, or had, named address vectors, which other
  * processes change. Their views are brought up to date before the pass, so that
@@ -115,7 +126,7 @@ static void named_progress(struct tdm_engine *engine)
 	struct tdm_domain *d = from_engine(engine);
 
 	tdm_av_follow_all(&d->named);
-	domain_progress(engine);
+	foreign_progress(engine);
 	tdm_av_follow_all(&d->named);
 }
 
@@ -407,6 +418,8 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 	ret = d->info ? 0 : -FI_ENOMEM;
 	for (t = 0; !ret && t < TDM_TRANSPORTS; t++)
 		ret = tdm_tier[t]->start(d);
+	if (d->foreign)
+		d->engine.progress = foreign_progress;
 	if (!ret && is_automatic(info))
 		ret = tdm_auto_start(&d->engine, &d->automatic);
 	if (ret) {

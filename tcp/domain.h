@@ -17,6 +17,7 @@
 
 struct tdm_auto;
 struct tdm_eq;
+struct tdm_foreign;
 
 struct tdm_fabric;
 
@@ -45,9 +46,10 @@ struct tdm_domain {
 	struct tdm_list due;	  /* those that are due */
 	/* 1: some of them have not been tried by a pass */
 	int fresh;
-	struct tdm_retry deferring; /* on `retry` while any is due */
-	struct tdm_list opened;	    /* node in the list of opened.c */
-	struct tdm_list named;	    /* address vectors with a name; G: lock */
+	struct tdm_retry deferring;  /* on `retry` while any is due */
+	struct tdm_list opened;	     /* node in the list of opened.c */
+	struct tdm_list named;	     /* address vectors with a name; G: lock */
+	struct tdm_foreign *foreign; /* the provider of FI_TANDEM_LOCAL */
 };
 
 /*

@@ -30,6 +30,7 @@ static const char *const reasons[TDM_REASON_COUNT] = {
 	[TDM_REASON_SEGMENT] = "segment not sealed",
 	[TDM_REASON_DISABLED] = "disabled",
 	[TDM_REASON_NAME] = "attach name in use by another process",
+	[TDM_REASON_FOREIGN] = "messages by another provider",
 };
 
 const char *tdm_reason_text(uint32_t reason)

@@ -9,6 +9,9 @@
  *    | +------ connection lost ------------------+
  *    +-------- session lost, or found to be gone by a send
  *
+ * An endpoint with a foreign peer has FOREIGN in place of LOCAL: agreed by both
+ * sides over their connection, and left when that is lost.
+ *
  * LOCAL -> REMOTE: the peer connected by TCP, its session is dead, but the end
  * of the session has not been reported yet.
  *
@@ -22,7 +25,7 @@
  *  1. Only set_path() changes the agreed path.
  *  2. path is agreed, or QUEUED.
  *  3. search is ATTACH unless agreed is UNKNOWN.
- *  4. conn is set when agreed is REMOTE, and NULL when it is LOCAL.
+ *  4. conn is set when agreed is REMOTE or FOREIGN, and NULL when it is LOCAL.
  */
 #include "tcp/pair.h"
 
@@ -43,10 +46,11 @@ static const struct {
 	const char *name;
 	unsigned next; /* paths that may follow */
 } paths[] tdm_unused = {
-	[TDM_PATH_UNKNOWN] = { "unknown",
-			       BIT(UNKNOWN) | BIT(LOCAL) | BIT(REMOTE) },
+	[TDM_PATH_UNKNOWN] = { "unknown", BIT(UNKNOWN) | BIT(LOCAL) |
+						  BIT(REMOTE) | BIT(FOREIGN) },
 	[TDM_PATH_LOCAL] = { "local", BIT(UNKNOWN) | BIT(REMOTE) },
 	[TDM_PATH_REMOTE] = { "remote", BIT(UNKNOWN) },
+	[TDM_PATH_FOREIGN] = { "foreign", BIT(UNKNOWN) },
 };
 
 static void set_path(struct tdm_pair *p, enum tdm_path path)
@@ -93,6 +97,7 @@ void tdm_pair_connected(struct tdm_pair *p)
 void tdm_pair_lost(struct tdm_pair *p)
 {
 	p->conn = NULL;
+	p->foreign = NULL;
 	set_path(p, TDM_PATH_UNKNOWN);
 }
 
@@ -131,6 +136,13 @@ static ssize_t settle_remote(struct tdm_root *root, struct tdm_pair *p,
 		return -FI_ENOMEM;
 	tdm_pair_connected(p);
 	return root->tiers->send_remote(p->conn, x);
+}
+
+static ssize_t send_foreign(struct tdm_root *root, struct tdm_pair *p,
+			    const struct tdm_xfer *x)
+{
+	return x->flags & TDM_ONE_SIDED ? root->tiers->send_remote(p->conn, x) :
+					  root->tiers->send_foreign(p, x);
 }
 
 static ssize_t attach(struct tdm_root *root, struct tdm_pair *p,
@@ -183,9 +195,40 @@ static ssize_t probe(struct tdm_root *root, struct tdm_pair *p,
 	return ret == -FI_ETIMEDOUT ? -FI_ECONNREFUSED : ret;
 }
 
+/*
+ * Agree with the other side about the foreign peer, over a TCP session that
+ * carries nothing before.
+ */
+static ssize_t meet(struct tdm_root *root, struct tdm_pair *p,
+		    const struct tdm_xfer *x)
+{
+	int ret;
+
+	if (!root->tiers->may_meet(root, x->addr)) {
+		p->reason = TDM_REASON_HOST;
+		return settle_remote(root, p, x);
+	}
+	if (connect_to(root, p, x->addr))
+		return -FI_ENOMEM;
+	ret = root->tiers->meet(root, p);
+	if (ret == -FI_EOPNOTSUPP) {
+		p->reason = TDM_REASON_REFUSED;
+		return settle_remote(root, p, x);
+	}
+	if (ret)
+		return ret;
+	set_path(p, TDM_PATH_FOREIGN);
+	p->reason = TDM_REASON_FOREIGN;
+	return send_foreign(root, p, x);
+}
+
 ssize_t tdm_pair_agree(struct tdm_root *root, struct tdm_pair *p,
 		       const struct tdm_xfer *x)
 {
+	if (p->agreed == TDM_PATH_FOREIGN)
+		return send_foreign(root, p, x);
+	if (root->lent)
+		return meet(root, p, x);
 	if (!root->local) {
 		p->reason = root->local_why;
 		return settle_remote(root, p, x);

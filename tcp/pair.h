@@ -15,6 +15,7 @@
 #include <rdma/fabric.h>
 
 struct tdm_conn;
+struct tdm_foreign_peer;
 struct tdm_root;
 struct tdm_history;
 struct tdm_queue;
@@ -25,6 +26,7 @@ enum tdm_path {
 	TDM_PATH_UNKNOWN,
 	TDM_PATH_LOCAL,
 	TDM_PATH_REMOTE,
+	TDM_PATH_FOREIGN, /* messages by a foreign peer, all else by TCP */
 	/* operations wait, and none may overtake them: backlog.h */
 	TDM_PATH_QUEUED,
 };
@@ -37,16 +39,18 @@ enum tdm_search {
 };
 
 struct tdm_pair {
-	uint8_t path;	       /* enum tdm_path; read by every send */
-	uint8_t agreed;	       /* enum tdm_path, but never QUEUED */
-	uint8_t search;	       /* enum tdm_search */
-	uint8_t reason;	       /* enum tdm_reason: why not LOCAL */
-	uint32_t refs;	       /* indices (duplicates) that share the pair */
-	fi_addr_t local;       /* address in the peer's AV; LOCAL only */
-	struct tdm_conn *conn; /* when REMOTE, or while probing; else NULL */
+	uint8_t path;	 /* enum tdm_path; read by every send */
+	uint8_t agreed;	 /* enum tdm_path, but never QUEUED */
+	uint8_t search;	 /* enum tdm_search */
+	uint8_t reason;	 /* enum tdm_reason: why not LOCAL */
+	uint32_t refs;	 /* indices (duplicates) that share the pair */
+	fi_addr_t local; /* address in the peer's AV; LOCAL only */
+	/* when REMOTE or FOREIGN, or while probing; else NULL */
+	struct tdm_conn *conn;
 	struct tdm_history
 		*history;	 /* past connections and sessions; NULL: none */
 	struct tdm_queue *queue; /* QUEUED; else NULL */
+	struct tdm_foreign_peer *foreign; /* FOREIGN only */
 };
 
 /*
@@ -75,6 +79,15 @@ struct tdm_tiers {
 	int (*probe)(struct tdm_conn *conn);
 	ssize_t (*send_remote)(struct tdm_conn *conn, const struct tdm_xfer *x);
 	void (*drop)(struct tdm_conn *conn);
+	/*
+	 * For endpoints with a foreign peer: whether @addr may be reached by
+	 * it; makes a step of the agreement over p->conn and sets p->foreign
+	 * (0; -FI_EAGAIN; -FI_EOPNOTSUPP: TCP carries all); sends @x, a message,
+	 * there.
+	 */
+	int (*may_meet)(struct tdm_root *root, fi_addr_t addr);
+	int (*meet)(struct tdm_root *root, struct tdm_pair *p);
+	ssize_t (*send_foreign)(struct tdm_pair *p, const struct tdm_xfer *x);
 };
 
 /*
@@ -85,7 +98,7 @@ struct tdm_pair *tdm_pair_new(void);
 
 /*
  * Make one step of the agreement on the path of @p, which must be UNKNOWN, by
- * sending @x. Returns 0: @x was sent, and the path is agreed. Errors:
+ * sending @x; or send @x, if the path is FOREIGN. Returns 0: @x was sent, and the path is agreed. Errors:
  * -FI_EAGAIN: not yet, or the path is agreed and is full; -FI_ECONNREFUSED and
  * the like: the peer cannot be reached; -FI_EHOSTUNREACH: by
  * FI_TANDEM_SHM=only; -FI_ENOMEM.

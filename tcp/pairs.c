@@ -19,6 +19,8 @@
 #include "tcp/keys.h"
 #include "tcp/root.h"
 #include "tcp/tier.h"
+#include "tcp/tier_foreign.h"
+#include "tcp/wire/offer.h"
 #include "tdm_live.h"
 #include "tdm_open.h"
 
@@ -276,6 +278,10 @@ void tdm_ep_accepted(void *arg, struct tdm_conn *conn, fi_addr_t addr)
 	p = addr == FI_ADDR_UNSPEC ? NULL : tdm_ep_pair(root, addr);
 	if (!p)
 		return;
+	if (root->lent && tdm_conn_may_meet(conn)) {
+		p->conn = conn; /* the next send agrees on the path */
+		return;
+	}
 	if (p->reason == TDM_REASON_NONE)
 		p->reason = remote_reason(root, conn);
 	p->conn = conn;
@@ -290,6 +296,7 @@ void tdm_ep_lost(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err)
 	int remote;
 	size_t i;
 
+	tdm_lent_lost(root, conn, err);
 	own = addr == FI_ADDR_UNSPEC ? NULL : tdm_ep_pair(root, addr);
 	if (own)
 		tdm_history_end_remote(root, own, conn, err);
@@ -299,7 +306,7 @@ void tdm_ep_lost(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err)
 
 		if (!p || p->conn != conn)
 			continue;
-		remote = p->agreed == TDM_PATH_REMOTE;
+		remote = p->agreed == TDM_PATH_REMOTE || root->lent;
 		tdm_pair_lost(p);
 		if (remote)
 			tdm_backlog_lost(root, p,

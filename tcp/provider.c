@@ -21,6 +21,7 @@
 #include "tcp/fork.h"
 #include "tcp/getinfo.h"
 #include "tcp/report.h"
+#include "tcp/tier.h"
 
 /* The structures of <rdma/providers/fi_peer.h> are those of libfabric 2.x. */
 enum { OLDEST_MAJOR = 2, OLDEST_MINOR = 1 };
@@ -77,6 +78,7 @@ FI_EXT_INI
 	 */
 	tdm_prov.fi_version = fi_version();
 	tdm_env_init();
+	tdm_tier_choose();
 	TDM_INFO(CORE, "tandem %s on libfabric %u.%u", PACKAGE_VERSION,
 		 FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
 	stand_in();

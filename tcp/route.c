@@ -14,9 +14,11 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "peer/amo.h"
+#include "peer/foreign.h"
 #include "peer/patience.h"
 #include "tcp/keys.h"
 #include "tcp/root.h"
+#include "tcp/tier_foreign.h"
 #include "tdm_op.h"
 #include "tdm_ranges.h"
 
@@ -183,6 +185,11 @@ static struct tdm_conn *conn_to(struct tdm_root *root, fi_addr_t addr)
 		       tdm_conn_get(root->tcp, &a, addr);
 }
 
+static ssize_t send_foreign(struct tdm_pair *p, const struct tdm_xfer *x)
+{
+	return tdm_foreign_send(p->foreign, x);
+}
+
 const struct tdm_tiers tdm_route_tiers = {
 	.local_addr = candidate,
 	.send_local = send_candidate,
@@ -190,11 +197,24 @@ const struct tdm_tiers tdm_route_tiers = {
 	.probe = tdm_conn_probe,
 	.send_remote = tdm_tx_send,
 	.drop = tdm_conn_drop,
+	.may_meet = tdm_lent_may_meet,
+	.meet = tdm_lent_meet,
+	.send_foreign = send_foreign,
 };
 
 static inline int is_local(const struct tdm_pair *p)
 {
 	return p->path == TDM_PATH_LOCAL;
+}
+
+/*
+ * Not 0 when @x, which -FI_EAGAIN has met, is to wait: for the path, or for the
+ * foreign peer, whose queue may be shorter than that of the endpoint.
+ */
+static int may_wait(const struct tdm_pair *p, const struct tdm_xfer *x)
+{
+	return p->path == TDM_PATH_UNKNOWN || p->path == TDM_PATH_QUEUED ||
+	       (p->path == TDM_PATH_FOREIGN && !(x->flags & TDM_ONE_SIDED));
 }
 
 /* Queue @x until a path is agreed. */
@@ -204,8 +224,7 @@ static tdm_noinline ssize_t send_later(struct tdm_root *root,
 {
 	ssize_t ret = p->queue ? -FI_EAGAIN : tdm_pair_agree(root, p, x);
 
-	if (ret != -FI_EAGAIN ||
-	    (p->path != TDM_PATH_UNKNOWN && p->path != TDM_PATH_QUEUED))
+	if (ret != -FI_EAGAIN || !may_wait(p, x))
 		return ret;
 	return tdm_backlog_add(root, p, x);
 }

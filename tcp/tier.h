@@ -132,13 +132,19 @@ struct tdm_tier_ops {
 		       struct tdm_report_path *out);
 };
 
-/* tier_tcp.c and tier_local.c. */
-extern const struct tdm_tier_ops tdm_tier_tcp, tdm_tier_local;
+/* tier_tcp.c, tier_local.c and tier_foreign.c. */
+extern const struct tdm_tier_ops tdm_tier_tcp, tdm_tier_local, tdm_tier_foreign;
 
 /* The provider of the local transport: the embedded peer. */
 struct fi_provider *tdm_tier_local_provider(void);
 
-/* Both, by enum tdm_transport. */
-extern const struct tdm_tier_ops *const tdm_tier[TDM_TRANSPORTS];
+/* Those in use, by enum tdm_transport. */
+extern const struct tdm_tier_ops *tdm_tier[TDM_TRANSPORTS];
+
+/*
+ * Let the provider of FI_TANDEM_LOCAL take the place of the embedded peer, if
+ * the parameter names one. Called once, when tandem loads. Lock: not needed.
+ */
+void tdm_tier_choose(void);
 
 #endif /* TDM_TCP_TIER_H */

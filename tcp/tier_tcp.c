@@ -158,7 +158,7 @@ static void resolve(struct tdm_root *root, int moved)
 static void forget(struct tdm_root *root, const struct tdm_pair *p,
 		   fi_addr_t addr)
 {
-	if (p->conn && p->agreed != TDM_PATH_REMOTE)
+	if (p->conn && p->agreed != TDM_PATH_REMOTE && !root->lent)
 		tdm_conn_drop(p->conn);
 	else if (p->conn)
 		tdm_tcp_forget(root->tcp, addr);

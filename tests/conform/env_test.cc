@@ -121,6 +121,12 @@ const Value values[] = {
 	{ "FI_TANDEM_SHM", "", 0 },
 	{ "FI_TANDEM_SHM", "no", 0 },
 	{ "FI_TANDEM_SHM", "On", 0 },
+	{ "FI_TANDEM_LOCAL", "", 0 },
+	{ "FI_TANDEM_LOCAL", "tandem", 0 },
+	{ "FI_TANDEM_LOCAL", "Off", 0 },
+	{ "FI_TANDEM_LOCAL", "shm;tcp", 1 },
+	/* not looked for with FI_TANDEM_SHM=off */
+	{ "FI_TANDEM_LOCAL", "no_such_provider", -1 },
 	{ "FI_TANDEM_IFACE", "", 0 },
 	{ "FI_TANDEM_PORT_RANGE", "abc", 1 },
 	{ "FI_TANDEM_PORT_RANGE", "5-", 1 },

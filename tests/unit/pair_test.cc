@@ -62,6 +62,9 @@ const struct tdm_tiers mock = {
 		EXPECT_EQ(&now->conn, conn);
 		now->asked.push_back("drop");
 	},
+	nullptr,
+	nullptr,
+	nullptr,
 };
 
 using Asked = std::vector<const char *>;

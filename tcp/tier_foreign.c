@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The provider of FI_TANDEM_LOCAL as the local one of the two transports of
+ * struct tdm_tier_ops, in place of tier_local.c. It carries messages; TCP
+ * carries all else, finds the death of a process, and is what both sides agree
+ * over. Without the provider d->foreign or root->lent is NULL: TCP carries all.
+ *
+ * An offer (tcp/wire/meet.h) has the name of the provider, what tells whether
+ * two processes see the same shared memory and process ids, and the address of
+ * the provider's endpoint:
+ *
+ *   NAME 0 DEVICE:INODE of /dev/shm, INODE of the pid namespace 0 ADDRESS
+ *
+ * Operations of different transports are not kept in order. So an endpoint that
+ * was granted an order between messages and one-sided operations, or fences, has
+ * no foreign peer.
+ *
+ * Lock: held in all of this file, but for start().
+ */
+#include "tcp/tier_foreign.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <rdma/fi_errno.h>
+
+#include "av/locality.h"
+#include "base/env.h"
+#include "base/log.h"
+#include "base/os.h"
+#include "peer/foreign.h"
+#include "tcp/bind.h"
+#include "tcp/ep_priv.h"
+#include "tcp/refuse.h"
+#include "tcp/tier.h"
+#include "tcp/wire/offer.h"
+#include "tcp/wire/wire.h"
+
+/* Orders between messages and one-sided operations. */
+#define MIXED_ORDERS (FI_ORDER_RAS | FI_ORDER_WAS | FI_ORDER_SAR | FI_ORDER_SAW)
+
+enum { PLACE_BYTES = 96, OFFER_BYTES = 512, POLL_MS = 1 };
+
+struct tdm_lent {
+	struct tdm_foreign_ep *ep;
+	size_t head; /* bytes of the offer before the address */
+	size_t len;  /* bytes of the offer */
+	char offer[OFFER_BYTES];
+};
+
+static int start(struct tdm_domain *d)
+{
+	static char told; /* one warning for all domains */
+	int ret;
+
+	if (tdm_env.shm == TDM_SHM_OFF)
+		return 0;
+	ret = tdm_foreign_open(tdm_env.local, d->info, &d->foreign);
+	if (ret && ret != -FI_EOPNOTSUPP &&
+	    !__atomic_test_and_set(&told, __ATOMIC_RELAXED))
+		TDM_WARN(DOMAIN,
+			 "FI_TANDEM_LOCAL: provider %s is not used, tcp "
+			 "carries all messages: %s",
+			 tdm_env.local, fi_strerror(-ret));
+	return 0;
+}
+
+static void stop(struct tdm_domain *d)
+{
+	tdm_foreign_close(d->foreign);
+}
+
+/*
+ * A foreign provider has no descriptor: while it can have messages a timer ends
+ * the sleep.
+ */
+static int arm(struct tdm_domain *d)
+{
+	if (!d->foreign || !tdm_foreign_busy(d->foreign))
+		return 0;
+	return tdm_loop_timer_arm(d->loop, &d->retry_timer, POLL_MS) ?
+		       -FI_EAGAIN :
+		       0;
+}
+
+/* Nothing to do: arm(). */
+static int watch(struct tdm_domain *d, int fd)
+{
+	(void)d;
+	(void)fd;
+	return 0;
+}
+
+/* Nothing to do: completions are written to the owner's export. */
+static int import_cq(struct tdm_domain *d, struct tdm_cq *cq)
+{
+	(void)d;
+	(void)cq;
+	return 0;
+}
+
+static int import_cntr(struct tdm_domain *d, struct tdm_cntr *cntr)
+{
+	(void)d;
+	(void)cntr;
+	return 0;
+}
+
+static void deliver(struct tdm_domain *d)
+{
+	(void)d;
+}
+
+/* ---- the offer ----------------------------------------------------------- */
+
+static int stat_of(const char *path, struct stat *st)
+{
+	int fd = tdm_os.open_file(path, O_RDONLY | O_CLOEXEC, 0), ret;
+
+	if (fd < 0)
+		return -1;
+	ret = tdm_os.fstat(fd, st);
+	tdm_os.close(fd);
+	return ret;
+}
+
+/* Write what two processes must have in common to share memory to @text. */
+static int place(char text[PLACE_BYTES])
+{
+	struct stat shm, pids;
+
+	if (stat_of("/dev/shm", &shm) || stat_of("/proc/self/ns/pid", &pids))
+		return -FI_ENODEV;
+	snprintf(text, PLACE_BYTES, "%llx:%llx,%llx",
+		 (unsigned long long)shm.st_dev, (unsigned long long)shm.st_ino,
+		 (unsigned long long)pids.st_ino);
+	return 0;
+}
+
+static int make_offer(struct tdm_lent *lent)
+{
+	char text[PLACE_BYTES];
+	const void *name;
+	size_t len;
+	int ret = place(text), n;
+
+	if (ret)
+		return ret;
+	name = tdm_foreign_ep_name(lent->ep, &len);
+	n = snprintf(lent->offer, sizeof(lent->offer), "%s%c%s", tdm_env.local,
+		     0, text);
+	lent->head = (size_t)n + 1;
+	if (lent->head + len > sizeof(lent->offer))
+		return -FI_ENODATA;
+	memcpy(lent->offer + lent->head, name, len);
+	lent->len = lent->head + len;
+	return 0;
+}
+
+/* offered() of struct tdm_tcp_offer; nothing in @bytes is trusted. */
+static int offered(void *arg, struct tdm_conn *conn, const void *bytes,
+		   size_t len)
+{
+	struct tdm_root *root = arg;
+	const struct tdm_addr *from = tdm_conn_addr(conn);
+	const struct tdm_lent *lent = root->lent;
+	struct tdm_foreign_peer_attr attr = {
+		.addr = tdm_av_find(root->ep.av, from),
+		.from = &from->u.sa,
+		.key = conn,
+	};
+	struct tdm_foreign_peer *peer;
+	int ret = -FI_EOPNOTSUPP;
+
+	if (lent && len > lent->head && tdm_locality_is_here(from) &&
+	    !memcmp(bytes, lent->offer, lent->head)) {
+		attr.name = (const char *)bytes + lent->head;
+		attr.namelen = len - lent->head;
+		ret = tdm_foreign_peer_open(lent->ep, &attr, &peer);
+	}
+	if (ret) {
+		char text[TDM_ADDR_STR_BYTES];
+
+		TDM_INFO(EP_CTRL, "%s: not by provider %s: %s",
+			 tdm_addr_text(from, text, sizeof(text)), tdm_env.local,
+			 fi_strerror(-ret));
+	}
+	return ret;
+}
+
+int tdm_lent_may_meet(struct tdm_root *root, fi_addr_t addr)
+{
+	struct tdm_addr a;
+
+	return !tdm_av_addr(root->ep.av, addr, &a) &&
+	       tdm_locality_is_here(&a) && !tdm_addr_equal(&a, &root->name);
+}
+
+int tdm_lent_meet(struct tdm_root *root, struct tdm_pair *p)
+{
+	int ret = tdm_conn_meet(p->conn);
+
+	if (ret)
+		return ret;
+	p->foreign = tdm_foreign_peer_find(root->lent->ep, p->conn);
+	return p->foreign ? 0 : -FI_EOPNOTSUPP;
+}
+
+static void set_source(void *arg, struct tdm_foreign_peer *peer,
+		       const void *key)
+{
+	struct tdm_root *root = arg;
+
+	tdm_foreign_peer_source(peer,
+				tdm_av_find(root->ep.av, tdm_conn_addr(key)));
+}
+
+/* Looks up the sources of all remote endpoints: there are as many as processes. */
+static void resolve(struct tdm_root *root, int moved)
+{
+	(void)moved;
+	if (!root->lent)
+		return;
+	tdm_foreign_each(root->lent->ep, set_source, root);
+	tdm_foreign_resolve(root->lent->ep);
+}
+
+/* The endpoint and the address that it forgets. */
+struct forgotten {
+	struct tdm_root *root;
+	fi_addr_t addr;
+};
+
+static void forget_peer(void *arg, struct tdm_foreign_peer *peer,
+			const void *key)
+{
+	const struct forgotten *f = arg;
+
+	if (tdm_av_find(f->root->ep.av, tdm_conn_addr(key)) != f->addr)
+		return;
+	tdm_foreign_peer_source(peer, FI_ADDR_UNSPEC);
+	tdm_foreign_abandon(peer, FI_ECONNABORTED);
+}
+
+/* The connection stays for the other operations: tier_tcp.c forgets it. */
+static void forget(struct tdm_root *root, const struct tdm_pair *p,
+		   fi_addr_t addr)
+{
+	struct forgotten f = { root, addr };
+
+	(void)p;
+	if (root->lent)
+		tdm_foreign_each(root->lent->ep, forget_peer, &f);
+}
+
+void tdm_lent_lost(struct tdm_root *root, const struct tdm_conn *conn, int err)
+{
+	struct tdm_foreign_peer *peer;
+
+	if (!root->lent)
+		return;
+	peer = tdm_foreign_peer_find(root->lent->ep, conn);
+	if (peer)
+		tdm_foreign_peer_lost(
+			peer, err == FI_ESHUTDOWN ? FI_ECONNRESET : err);
+}
+
+/* ---- endpoints ----------------------------------------------------------- */
+
+/* Not 0 when a foreign peer can keep what @root was granted. */
+static int suits(const struct tdm_root *root, const struct tdm_done *done)
+{
+	const struct fi_info *info = root->ep.info;
+
+	if (done->ctx || root->keys || tdm_domain_spaces(root->ep.domain) ||
+	    !(info->caps & (FI_MSG | FI_TAGGED)) || (info->caps & FI_FENCE))
+		return 0;
+	return !(info->caps & TDM_ONE_SIDED) ||
+	       !((info->tx_attr->msg_order | info->rx_attr->msg_order) &
+		 MIXED_ORDERS);
+}
+
+static int open_lent(struct tdm_root *root, const struct tdm_done *done)
+{
+	struct tdm_tcp_offer offer = { .offered = offered };
+	int ret;
+
+	root->lent = calloc(1, sizeof(*root->lent));
+	if (!root->lent)
+		return -FI_ENOMEM;
+	ret = tdm_foreign_ep_open(
+		root->ep.domain->foreign, root->ep.info,
+		root->ep.rx_side->export_to(&root->ep, TDM_TRANSPORT_LOCAL),
+		done, &root->lent->ep);
+	if (!ret)
+		ret = make_offer(root->lent);
+	if (ret)
+		return ret;
+	offer.bytes = root->lent->offer;
+	offer.len = root->lent->len;
+	tdm_tcp_set_offer(root->tcp, &offer);
+	return 0;
+}
+
+static void close_lent(struct tdm_root *root)
+{
+	if (!root->lent)
+		return;
+	tdm_foreign_ep_close(root->lent->ep);
+	free(root->lent);
+	root->lent = NULL;
+}
+
+static void try_open(struct tdm_root *root)
+{
+	struct tdm_done done;
+	int ret;
+
+	root->local_why = TDM_REASON_DISABLED;
+	if (!root->shm_permitted)
+		return;
+	root->local_why = TDM_REASON_RESOURCE;
+	tdm_ep_done(&root->ep, TDM_TRANSPORT_LOCAL, &done);
+	if (!root->ep.domain->foreign)
+		return;
+	if (!suits(root, &done)) {
+		TDM_INFO(EP_CTRL,
+			 "endpoint without provider %s: its addresses, keys, "
+			 "fences or order are not for it",
+			 tdm_env.local);
+		return;
+	}
+	ret = open_lent(root, &done);
+	if (!ret)
+		return;
+	close_lent(root);
+	TDM_WARN(EP_CTRL, "endpoint without provider %s: %s", tdm_env.local,
+		 fi_strerror(-ret));
+}
+
+static int open_foreign(struct tdm_root *root)
+{
+	try_open(root);
+	if (root->lent || tdm_env.shm != TDM_SHM_ONLY)
+		return 0;
+	return tdm_refuse_call(-FI_ENODEV, "fi_enable",
+			       "no shared memory, which "
+			       "FI_TANDEM_SHM=only asks for");
+}
+
+static int listen_foreign(struct tdm_root *root)
+{
+	(void)root;
+	return 0;
+}
+
+/* A message of the provider cannot be cancelled once it has been given it. */
+static ssize_t cancel(struct tdm_root *root, void *context)
+{
+	(void)root;
+	(void)context;
+	return -FI_ENOENT;
+}
+
+static size_t tx_left(const struct tdm_root *root)
+{
+	(void)root;
+	return SIZE_MAX;
+}
+
+/* Nothing to do: rebound() passes on the new export. */
+static int bind_cntr(struct tdm_root *root, struct tdm_cntr *cntr,
+		     uint64_t flags)
+{
+	(void)root;
+	(void)cntr;
+	(void)flags;
+	return 0;
+}
+
+static void rebound(struct tdm_root *root)
+{
+	struct tdm_done done;
+
+	if (!root->lent)
+		return;
+	tdm_ep_done(&root->ep, TDM_TRANSPORT_LOCAL, &done);
+	tdm_foreign_ep_set_done(root->lent->ep, &done);
+}
+
+/* The connection of the pair is what is reported. */
+static int session(struct tdm_root *root, fi_addr_t addr,
+		   struct tdm_report_path *out)
+{
+	(void)root;
+	(void)addr;
+	(void)out;
+	return -FI_ENODATA;
+}
+
+const struct tdm_tier_ops tdm_tier_foreign = {
+	.start = start,
+	.stop = stop,
+	.arm = arm,
+	.watch = watch,
+	.import_cq = import_cq,
+	.import_cntr = import_cntr,
+	.deliver = deliver,
+	.open = open_foreign,
+	.listen = listen_foreign,
+	.close = close_lent,
+	.cancel = cancel,
+	.tx_left = tx_left,
+	.bind_cntr = bind_cntr,
+	.rebound = rebound,
+	.resolve = resolve,
+	.forget = forget,
+	.session = session,
+};
