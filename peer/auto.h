@@ -8,9 +8,18 @@
 #ifndef TDM_PEER_AUTO_H
 #define TDM_PEER_AUTO_H
 
+#include <rdma/fabric.h>
+
 #include "tdm_engine.h"
 
 struct tdm_auto;
+
+/* Not 0 when the domain of @info has automatic progress. Lock: not needed. */
+static inline int tdm_auto_asked(const struct fi_info *info)
+{
+	return info->domain_attr->control_progress == FI_PROGRESS_AUTO ||
+	       info->domain_attr->data_progress == FI_PROGRESS_AUTO;
+}
 
 /*
  * Start the thread of @engine, whose lock must be enabled. Out: *@self.

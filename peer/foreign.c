@@ -15,6 +15,7 @@
 #include <rdma/providers/fi_prov.h>
 
 #include "base/log.h"
+#include "peer/auto.h"
 #include "peer/foreign_priv.h"
 #include "tdm_info.h"
 
@@ -109,25 +110,25 @@ static int is_hooked(void)
 	return !fi_param_get_str(NULL, "hook", &hook) && hook && *hook;
 }
 
+void tdm_foreign_close_fid(const struct tdm_foreign *f, struct fid *fid,
+			   const char *what)
+{
+	int ret = fi_close(fid);
+
+	if (ret)
+		TDM_INFO(DOMAIN, "provider %s: %s does not close: %s", f->name,
+			 what, fi_strerror(-ret));
+}
+
 static void foreign_free(struct tdm_foreign *f)
 {
-	if (f->domain && fi_close(&f->domain->fid))
-		TDM_INFO(DOMAIN, "provider %s: domain does not close", f->name);
-	if (f->fabric && fi_close(&f->fabric->fid))
-		TDM_INFO(DOMAIN, "provider %s: fabric does not close", f->name);
+	if (f->domain)
+		tdm_foreign_close_fid(f, &f->domain->fid, "domain");
+	if (f->fabric)
+		tdm_foreign_close_fid(f, &f->fabric->fid, "fabric");
 	if (f->info)
 		tdm_info_free(f->info);
 	free(f);
-}
-
-/*
- * A foreign provider is polled, which the thread of automatic progress would do
- * all the time.
- */
-static int is_automatic(const struct fi_info *app)
-{
-	return app->domain_attr->control_progress == FI_PROGRESS_AUTO ||
-	       app->domain_attr->data_progress == FI_PROGRESS_AUTO;
 }
 
 int tdm_foreign_open(const char *name, const struct fi_info *app,
@@ -136,7 +137,8 @@ int tdm_foreign_open(const char *name, const struct fi_info *app,
 	struct tdm_foreign *f;
 	int ret;
 
-	if (is_automatic(app) || !(app->caps & (FI_MSG | FI_TAGGED)))
+	/* The thread of automatic progress would poll the provider all the time. */
+	if (tdm_auto_asked(app) || !(app->caps & (FI_MSG | FI_TAGGED)))
 		return -FI_EOPNOTSUPP;
 	if (is_hooked())
 		return -FI_ENOSYS;

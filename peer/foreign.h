@@ -74,7 +74,7 @@ const void *tdm_foreign_ep_name(const struct tdm_foreign_ep *ep, size_t *len);
  */
 void tdm_foreign_resolve(struct tdm_foreign_ep *ep);
 
-/* Who a remote endpoint is. */
+/* The identity of a remote endpoint, for tdm_foreign_peer_open(). */
 struct tdm_foreign_peer_attr {
 	const void *name; /* in the provider's format */
 	size_t namelen;	  /* bytes */

@@ -22,16 +22,6 @@
 /* Highest address of a provider that takes no user ids. */
 enum { ADDRS_MOST = 1 << 16 };
 
-static void close_fid(const struct tdm_foreign_ep *ep, struct fid *fid,
-		      const char *what)
-{
-	int ret = fi_close(fid);
-
-	if (ret)
-		TDM_INFO(EP_CTRL, "provider %s: %s does not close: %s",
-			 ep->f->name, what, fi_strerror(-ret));
-}
-
 static int open_cq(struct tdm_foreign_ep *ep, struct fid_peer_cq *end,
 		   struct fi_ops_cq_owner *ops, struct fid_cq **cq)
 {
@@ -134,15 +124,17 @@ void tdm_foreign_ep_free(struct tdm_foreign_ep *ep)
 	size_t i;
 
 	if (ep->ep)
-		close_fid(ep, &ep->ep->fid, "endpoint");
+		tdm_foreign_close_fid(ep->f, &ep->ep->fid, "endpoint");
 	if (ep->srx)
-		close_fid(ep, &ep->srx->fid, "receive context");
+		tdm_foreign_close_fid(ep->f, &ep->srx->fid, "receive context");
 	if (ep->av)
-		close_fid(ep, &ep->av->fid, "address vector");
+		tdm_foreign_close_fid(ep->f, &ep->av->fid, "address vector");
 	if (ep->rx_cq)
-		close_fid(ep, &ep->rx_cq->fid, "completion queue");
+		tdm_foreign_close_fid(ep->f, &ep->rx_cq->fid,
+				      "completion queue");
 	if (ep->tx_cq)
-		close_fid(ep, &ep->tx_cq->fid, "completion queue");
+		tdm_foreign_close_fid(ep->f, &ep->tx_cq->fid,
+				      "completion queue");
 	for (i = 0; i < ep->count; i++)
 		peer_free(ep->peer[i]);
 	tdm_pool_fini(&ep->txs);

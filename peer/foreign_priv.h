@@ -50,9 +50,8 @@ struct tdm_foreign_ep {
 	struct fid_av *av;
 	struct fid_cq *tx_cq, *rx_cq;
 	struct tdm_done done;
-	struct tdm_pool txs, rxs; /* struct tdm_foreign_tx, _rx */
-	/* by slot: peer[count] */
-	struct tdm_foreign_peer **peer;
+	struct tdm_pool txs, rxs;	/* struct tdm_foreign_tx, _rx */
+	struct tdm_foreign_peer **peer; /* by slot: peer[count] */
 	size_t count, room;
 	/* by address in the provider's AV, if that takes no user ids */
 	struct tdm_foreign_peer **at;
@@ -113,6 +112,10 @@ struct tdm_foreign_rx {
 void tdm_foreign_use(struct tdm_foreign *f);
 void tdm_foreign_unuse(struct tdm_foreign *f);
 
+/* foreign.c: close @fid, a @what of the provider; only logs a failure. */
+void tdm_foreign_close_fid(const struct tdm_foreign *f, struct fid *fid,
+			   const char *what);
+
 /* foreign_ep.c: close the provider's objects, and free @ep. */
 void tdm_foreign_ep_free(struct tdm_foreign_ep *ep);
 
@@ -128,8 +131,7 @@ void tdm_foreign_refer(struct tdm_foreign_peer *peer, const void *name,
 		       size_t len);
 void tdm_foreign_unrefer(struct tdm_foreign_peer *peer);
 
-/* foreign_tx.c, foreign_rx.c */
-
+/* foreign_tx.c, foreign_rx.c: the queues that the provider imports. */
 extern struct fi_ops_cq_owner tdm_foreign_tx_ops, tdm_foreign_rx_ops;
 
 /* Fill in the receive context that the provider imports. */

@@ -140,6 +140,16 @@ static int get_tag(struct fid_peer_srx *lent, struct fi_peer_match_attr *attr,
 	return get(lent, FI_TAGGED, attr, entry);
 }
 
+/* Hand on @data of a message with @flags of the provider, fi_cq(3). */
+static void take_data(const struct tdm_foreign_rx *r, uint64_t flags,
+		      uint64_t data)
+{
+	if (!(flags & FI_REMOTE_CQ_DATA))
+		return;
+	r->own->flags |= FI_REMOTE_CQ_DATA;
+	r->own->cq_data = data;
+}
+
 /* queue_msg() and queue_tag(). */
 static int queue(struct fi_peer_rx_entry *entry)
 {
@@ -148,8 +158,7 @@ static int queue(struct fi_peer_rx_entry *entry)
 	struct fi_peer_rx_entry *own = r->own;
 
 	own->peer_context = r;
-	own->flags |= r->rx.flags & FI_REMOTE_CQ_DATA;
-	own->cq_data = r->rx.cq_data;
+	take_data(r, r->rx.flags, r->rx.cq_data);
 	return r->rx.flags & FI_TAGGED ? ops->queue_tag(own) :
 					 ops->queue_msg(own);
 }
@@ -318,10 +327,7 @@ static ssize_t rx_end(struct fid_peer_cq *cq, void *context, uint64_t flags,
 
 	if (!r->own || !r->filling)
 		return 0;
-	if (flags & FI_REMOTE_CQ_DATA) {
-		r->own->flags |= FI_REMOTE_CQ_DATA;
-		r->own->cq_data = data;
-	}
+	take_data(r, flags, data);
 	result = placed(r, len);
 	end(r, &result);
 	return 0;
@@ -337,10 +343,7 @@ static ssize_t rx_failed(struct fid_peer_cq *cq,
 		return 0;
 	if (e->err == FI_ETRUNC)
 		result = placed(r, r->bytes);
-	if (e->flags & FI_REMOTE_CQ_DATA) {
-		r->own->flags |= FI_REMOTE_CQ_DATA;
-		r->own->cq_data = e->data;
-	}
+	take_data(r, e->flags, e->data);
 	end(r, &result);
 	return 0;
 }

@@ -366,12 +366,6 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint2 = domain_endpoint2,
 };
 
-static int is_automatic(const struct fi_info *info)
-{
-	return info->domain_attr->control_progress == FI_PROGRESS_AUTO ||
-	       info->domain_attr->data_progress == FI_PROGRESS_AUTO;
-}
-
 /*
  * Only FI_THREAD_DOMAIN promises that one thread at a time is in a domain; the
  * provider's own thread may run at any time.
@@ -379,7 +373,7 @@ static int is_automatic(const struct fi_info *info)
 static int needs_lock(const struct fi_info *info)
 {
 	return info->domain_attr->threading != FI_THREAD_DOMAIN ||
-	       is_automatic(info);
+	       tdm_auto_asked(info);
 }
 
 int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
@@ -420,7 +414,7 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 		ret = tdm_tier[t]->start(d);
 	if (d->foreign)
 		d->engine.progress = foreign_progress;
-	if (!ret && is_automatic(info))
+	if (!ret && tdm_auto_asked(info))
 		ret = tdm_auto_start(&d->engine, &d->automatic);
 	if (ret) {
 		domain_free(d);

@@ -21,8 +21,8 @@
 #include "peer/eq.h"
 #include "peer/waitset.h"
 #include "tcp/domain.h"
-#include "tcp/lend.h"
 #include "tcp/opened.h"
+#include "tcp/tier.h"
 #include "tdm_nosys.h"
 
 static struct tdm_fabric *fabric_from_fid(struct fid_fabric *fid)
@@ -152,10 +152,11 @@ static struct fi_ops_fabric fabric_ops = {
 int tdm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 		    void *context)
 {
+	const struct fi_provider *peer = tdm_tier_local_peer(attr->name);
 	struct tdm_fabric *f;
 
-	if (tdm_lend_fabric_asked(attr))
-		return tdm_lend_fabric(attr, fabric, context);
+	if (peer)
+		return peer->fabric(attr, fabric, context);
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -FI_ENOMEM;

@@ -19,11 +19,11 @@
 #include "base/os.h"
 #include "tcp/attr.h"
 #include "tcp/iface.h"
-#include "tcp/lend.h"
 #include "tcp/nic.h"
 #include "tcp/offer.h"
 #include "tcp/opened.h"
 #include "tcp/refuse.h"
+#include "tcp/tier.h"
 #include "tdm_info.h"
 
 /*
@@ -389,15 +389,24 @@ static int answer(uint32_t version, const char *node, const char *service,
 	return 0;
 }
 
+/* Returns the peer that an owner other than ours asks for, or NULL. */
+static const struct fi_provider *asked_peer(const struct fi_info *hints)
+{
+	if (!hints || !(hints->caps & FI_PEER) || !hints->domain_attr)
+		return NULL;
+	return tdm_tier_local_peer(hints->domain_attr->name);
+}
+
 int tdm_getinfo(uint32_t version, const char *node, const char *service,
 		uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info)
 {
+	const struct fi_provider *peer = asked_peer(hints);
 	int ret;
 
-	if (tdm_lend_asked(hints))
-		return tdm_lend_getinfo(version, node, service, flags, hints,
-					info);
+	if (peer)
+		return peer->getinfo(version, node, service, flags, hints,
+				     info);
 	/* A request of a layered provider, not of an application: log less. */
 	if (flags & TDM_GETINFO_LAYERED)
 		tdm_refuse_set_level(FI_LOG_DEBUG);

@@ -141,8 +141,9 @@ static ssize_t settle_remote(struct tdm_root *root, struct tdm_pair *p,
 static ssize_t send_foreign(struct tdm_root *root, struct tdm_pair *p,
 			    const struct tdm_xfer *x)
 {
-	return x->flags & TDM_ONE_SIDED ? root->tiers->send_remote(p->conn, x) :
-					  root->tiers->send_foreign(p, x);
+	return x->flags & TDM_ONE_SIDED ?
+		       root->tiers->send_remote(p->conn, x) :
+		       root->tiers->send_foreign(p->foreign, x);
 }
 
 static ssize_t attach(struct tdm_root *root, struct tdm_pair *p,
@@ -227,7 +228,7 @@ ssize_t tdm_pair_agree(struct tdm_root *root, struct tdm_pair *p,
 {
 	if (p->agreed == TDM_PATH_FOREIGN)
 		return send_foreign(root, p, x);
-	if (root->lent)
+	if (root->foreign)
 		return meet(root, p, x);
 	if (!root->local) {
 		p->reason = root->local_why;

@@ -83,11 +83,12 @@ struct tdm_tiers {
 	 * For endpoints with a foreign peer: whether @addr may be reached by
 	 * it; makes a step of the agreement over p->conn and sets p->foreign
 	 * (0; -FI_EAGAIN; -FI_EOPNOTSUPP: TCP carries all); sends @x, a message,
-	 * there.
+	 * to p->foreign: tdm_foreign_send() of peer/foreign.h.
 	 */
 	int (*may_meet)(struct tdm_root *root, fi_addr_t addr);
 	int (*meet)(struct tdm_root *root, struct tdm_pair *p);
-	ssize_t (*send_foreign)(struct tdm_pair *p, const struct tdm_xfer *x);
+	ssize_t (*send_foreign)(struct tdm_foreign_peer *peer,
+				const struct tdm_xfer *x);
 };
 
 /*

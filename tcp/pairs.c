@@ -82,6 +82,11 @@ struct tdm_pair *tdm_ep_pair(struct tdm_root *root, fi_addr_t addr)
 	return p;
 }
 
+int tdm_ep_probes(const struct tdm_root *root, const struct tdm_pair *p)
+{
+	return p->conn && p->agreed != TDM_PATH_REMOTE && !root->foreign;
+}
+
 void tdm_ep_free_pairs(struct tdm_root *root)
 {
 	size_t i;
@@ -278,7 +283,7 @@ void tdm_ep_accepted(void *arg, struct tdm_conn *conn, fi_addr_t addr)
 	p = addr == FI_ADDR_UNSPEC ? NULL : tdm_ep_pair(root, addr);
 	if (!p)
 		return;
-	if (root->lent && tdm_conn_may_meet(conn)) {
+	if (root->foreign && tdm_conn_may_meet(conn)) {
 		p->conn = conn; /* the next send agrees on the path */
 		return;
 	}
@@ -290,13 +295,15 @@ void tdm_ep_accepted(void *arg, struct tdm_conn *conn, fi_addr_t addr)
 
 void tdm_ep_lost(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err)
 {
+	/* why operations fail: those that a peer which closes leaves are reset */
+	const int why = err == FI_ESHUTDOWN ? FI_ECONNRESET : err;
 	const struct tdm_addr *name = tdm_conn_addr(conn);
 	struct tdm_root *root = arg;
 	struct tdm_pair *own;
-	int remote;
+	int probe;
 	size_t i;
 
-	tdm_lent_lost(root, conn, err);
+	tdm_tier_foreign_lost(root, conn, why);
 	own = addr == FI_ADDR_UNSPEC ? NULL : tdm_ep_pair(root, addr);
 	if (own)
 		tdm_history_end_remote(root, own, conn, err);
@@ -306,12 +313,10 @@ void tdm_ep_lost(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err)
 
 		if (!p || p->conn != conn)
 			continue;
-		remote = p->agreed == TDM_PATH_REMOTE || root->lent;
+		probe = tdm_ep_probes(root, p);
 		tdm_pair_lost(p);
-		if (remote)
-			tdm_backlog_lost(root, p,
-					 err == FI_ESHUTDOWN ? FI_ECONNRESET :
-							       err);
+		if (!probe)
+			tdm_backlog_lost(root, p, why);
 		/* A restarted peer may grant what it refused before. */
 		if (root->local && tdm_av_has(root->ep.av, i))
 			tdm_av_local_renew(root->ep.av, i);

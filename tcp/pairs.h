@@ -25,6 +25,12 @@ struct tdm_pair *tdm_ep_pair(struct tdm_root *root, fi_addr_t addr);
 /* Returns the pair of @root and @addr, or NULL when there is none yet. */
 struct tdm_pair *tdm_ep_pair_of(const struct tdm_root *root, fi_addr_t addr);
 
+/*
+ * Not 0 when p->conn has only asked whether the remote endpoint is there: no
+ * operation has gone by it.
+ */
+int tdm_ep_probes(const struct tdm_root *root, const struct tdm_pair *p);
+
 /* Free all pairs of @root, whose transports must have closed. */
 void tdm_ep_free_pairs(struct tdm_root *root);
 

@@ -30,7 +30,7 @@ struct tdm_root {
 	size_t pairs;
 	struct tdm_tcp *tcp;
 	struct tdm_backlog backlog;
-	struct tdm_lent *lent; /* tier_foreign.h; NULL: no foreign peer */
+	struct tdm_foreign_side *foreign; /* NULL: no foreign peer */
 	const struct tdm_tiers *tiers; /* how pairs agree on a path: pair.h */
 	struct tdm_addr name; /* once enabled; before, address to bind to */
 	struct tdm_auth_keys *keys; /* once enabled; NULL: no keys are needed */

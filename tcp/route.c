@@ -185,11 +185,6 @@ static struct tdm_conn *conn_to(struct tdm_root *root, fi_addr_t addr)
 		       tdm_conn_get(root->tcp, &a, addr);
 }
 
-static ssize_t send_foreign(struct tdm_pair *p, const struct tdm_xfer *x)
-{
-	return tdm_foreign_send(p->foreign, x);
-}
-
 const struct tdm_tiers tdm_route_tiers = {
 	.local_addr = candidate,
 	.send_local = send_candidate,
@@ -197,9 +192,9 @@ const struct tdm_tiers tdm_route_tiers = {
 	.probe = tdm_conn_probe,
 	.send_remote = tdm_tx_send,
 	.drop = tdm_conn_drop,
-	.may_meet = tdm_lent_may_meet,
-	.meet = tdm_lent_meet,
-	.send_foreign = send_foreign,
+	.may_meet = tdm_tier_foreign_may_meet,
+	.meet = tdm_tier_foreign_meet,
+	.send_foreign = tdm_foreign_send,
 };
 
 static inline int is_local(const struct tdm_pair *p)

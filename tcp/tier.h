@@ -21,6 +21,7 @@
 
 #include "peer/cq.h"
 
+struct fi_provider;
 struct tdm_cntr;
 struct tdm_domain;
 struct tdm_pair;
@@ -132,11 +133,33 @@ struct tdm_tier_ops {
 		       struct tdm_report_path *out);
 };
 
+/*
+ * The calls above for a transport that has nothing to do there: watch(),
+ * import_cq(), import_cntr(), deliver(), listen() and bind_cntr().
+ */
+int tdm_tier_no_watch(struct tdm_domain *d, int fd);
+int tdm_tier_no_cq(struct tdm_domain *d, struct tdm_cq *cq);
+int tdm_tier_no_cntr(struct tdm_domain *d, struct tdm_cntr *cntr);
+void tdm_tier_no_deliver(struct tdm_domain *d);
+int tdm_tier_no_listen(struct tdm_root *root);
+int tdm_tier_no_bind(struct tdm_root *root, struct tdm_cntr *cntr,
+		     uint64_t flags);
+
+/*
+ * Returns 0 when an endpoint may do without the local transport, or the error of
+ * fi_enable(3), which is logged: FI_TANDEM_SHM=only asks for it.
+ */
+int tdm_tier_without_local(void) tdm_must_check;
+
 /* tier_tcp.c, tier_local.c and tier_foreign.c. */
 extern const struct tdm_tier_ops tdm_tier_tcp, tdm_tier_local, tdm_tier_foreign;
 
-/* The provider of the local transport: the embedded peer. */
-struct fi_provider *tdm_tier_local_provider(void);
+/*
+ * Returns the embedded peer, which owners other than ours may ask for too, if
+ * @name (may be NULL) is its name, "tandem-shm"; otherwise NULL. Lock: not needed.
+ * Spec: fi_peer(3); fi_tandem(7), AS A PEER.
+ */
+const struct fi_provider *tdm_tier_local_peer(const char *name);
 
 /* Those in use, by enum tdm_transport. */
 extern const struct tdm_tier_ops *tdm_tier[TDM_TRANSPORTS];

@@ -3,7 +3,8 @@
  * The provider of FI_TANDEM_LOCAL as the local one of the two transports of
  * struct tdm_tier_ops, in place of tier_local.c. It carries messages; TCP
  * carries all else, finds the death of a process, and is what both sides agree
- * over. Without the provider d->foreign or root->lent is NULL: TCP carries all.
+ * over. Without the provider d->foreign or root->foreign is NULL: TCP carries
+ * all.
  *
  * An offer (tcp/wire/meet.h) has the name of the provider, what tells whether
  * two processes see the same shared memory and process ids, and the address of
@@ -34,7 +35,6 @@
 #include "peer/foreign.h"
 #include "tcp/bind.h"
 #include "tcp/ep_priv.h"
-#include "tcp/refuse.h"
 #include "tcp/tier.h"
 #include "tcp/wire/offer.h"
 #include "tcp/wire/wire.h"
@@ -44,7 +44,7 @@
 
 enum { PLACE_BYTES = 96, OFFER_BYTES = 512, POLL_MS = 1 };
 
-struct tdm_lent {
+struct tdm_foreign_side {
 	struct tdm_foreign_ep *ep;
 	size_t head; /* bytes of the offer before the address */
 	size_t len;  /* bytes of the offer */
@@ -86,34 +86,6 @@ static int arm(struct tdm_domain *d)
 		       0;
 }
 
-/* Nothing to do: arm(). */
-static int watch(struct tdm_domain *d, int fd)
-{
-	(void)d;
-	(void)fd;
-	return 0;
-}
-
-/* Nothing to do: completions are written to the owner's export. */
-static int import_cq(struct tdm_domain *d, struct tdm_cq *cq)
-{
-	(void)d;
-	(void)cq;
-	return 0;
-}
-
-static int import_cntr(struct tdm_domain *d, struct tdm_cntr *cntr)
-{
-	(void)d;
-	(void)cntr;
-	return 0;
-}
-
-static void deliver(struct tdm_domain *d)
-{
-	(void)d;
-}
-
 /* ---- the offer ----------------------------------------------------------- */
 
 static int stat_of(const char *path, struct stat *st)
@@ -140,7 +112,7 @@ static int place(char text[PLACE_BYTES])
 	return 0;
 }
 
-static int make_offer(struct tdm_lent *lent)
+static int make_offer(struct tdm_foreign_side *side)
 {
 	char text[PLACE_BYTES];
 	const void *name;
@@ -149,14 +121,14 @@ static int make_offer(struct tdm_lent *lent)
 
 	if (ret)
 		return ret;
-	name = tdm_foreign_ep_name(lent->ep, &len);
-	n = snprintf(lent->offer, sizeof(lent->offer), "%s%c%s", tdm_env.local,
+	name = tdm_foreign_ep_name(side->ep, &len);
+	n = snprintf(side->offer, sizeof(side->offer), "%s%c%s", tdm_env.local,
 		     0, text);
-	lent->head = (size_t)n + 1;
-	if (lent->head + len > sizeof(lent->offer))
+	side->head = (size_t)n + 1;
+	if (side->head + len > sizeof(side->offer))
 		return -FI_ENODATA;
-	memcpy(lent->offer + lent->head, name, len);
-	lent->len = lent->head + len;
+	memcpy(side->offer + side->head, name, len);
+	side->len = side->head + len;
 	return 0;
 }
 
@@ -166,7 +138,7 @@ static int offered(void *arg, struct tdm_conn *conn, const void *bytes,
 {
 	struct tdm_root *root = arg;
 	const struct tdm_addr *from = tdm_conn_addr(conn);
-	const struct tdm_lent *lent = root->lent;
+	const struct tdm_foreign_side *side = root->foreign;
 	struct tdm_foreign_peer_attr attr = {
 		.addr = tdm_av_find(root->ep.av, from),
 		.from = &from->u.sa,
@@ -175,11 +147,11 @@ static int offered(void *arg, struct tdm_conn *conn, const void *bytes,
 	struct tdm_foreign_peer *peer;
 	int ret = -FI_EOPNOTSUPP;
 
-	if (lent && len > lent->head && tdm_locality_is_here(from) &&
-	    !memcmp(bytes, lent->offer, lent->head)) {
-		attr.name = (const char *)bytes + lent->head;
-		attr.namelen = len - lent->head;
-		ret = tdm_foreign_peer_open(lent->ep, &attr, &peer);
+	if (side && len > side->head && tdm_locality_is_here(from) &&
+	    !memcmp(bytes, side->offer, side->head)) {
+		attr.name = (const char *)bytes + side->head;
+		attr.namelen = len - side->head;
+		ret = tdm_foreign_peer_open(side->ep, &attr, &peer);
 	}
 	if (ret) {
 		char text[TDM_ADDR_STR_BYTES];
@@ -191,7 +163,7 @@ static int offered(void *arg, struct tdm_conn *conn, const void *bytes,
 	return ret;
 }
 
-int tdm_lent_may_meet(struct tdm_root *root, fi_addr_t addr)
+int tdm_tier_foreign_may_meet(struct tdm_root *root, fi_addr_t addr)
 {
 	struct tdm_addr a;
 
@@ -199,13 +171,13 @@ int tdm_lent_may_meet(struct tdm_root *root, fi_addr_t addr)
 	       tdm_locality_is_here(&a) && !tdm_addr_equal(&a, &root->name);
 }
 
-int tdm_lent_meet(struct tdm_root *root, struct tdm_pair *p)
+int tdm_tier_foreign_meet(struct tdm_root *root, struct tdm_pair *p)
 {
 	int ret = tdm_conn_meet(p->conn);
 
 	if (ret)
 		return ret;
-	p->foreign = tdm_foreign_peer_find(root->lent->ep, p->conn);
+	p->foreign = tdm_foreign_peer_find(root->foreign->ep, p->conn);
 	return p->foreign ? 0 : -FI_EOPNOTSUPP;
 }
 
@@ -218,14 +190,17 @@ static void set_source(void *arg, struct tdm_foreign_peer *peer,
 				tdm_av_find(root->ep.av, tdm_conn_addr(key)));
 }
 
-/* Looks up the sources of all remote endpoints: there are as many as processes. */
+/*
+ * Look up the sources of all remote endpoints: there are no more than processes
+ * on this host.
+ */
 static void resolve(struct tdm_root *root, int moved)
 {
 	(void)moved;
-	if (!root->lent)
+	if (!root->foreign)
 		return;
-	tdm_foreign_each(root->lent->ep, set_source, root);
-	tdm_foreign_resolve(root->lent->ep);
+	tdm_foreign_each(root->foreign->ep, set_source, root);
+	tdm_foreign_resolve(root->foreign->ep);
 }
 
 /* The endpoint and the address that it forgets. */
@@ -252,20 +227,20 @@ static void forget(struct tdm_root *root, const struct tdm_pair *p,
 	struct forgotten f = { root, addr };
 
 	(void)p;
-	if (root->lent)
-		tdm_foreign_each(root->lent->ep, forget_peer, &f);
+	if (root->foreign)
+		tdm_foreign_each(root->foreign->ep, forget_peer, &f);
 }
 
-void tdm_lent_lost(struct tdm_root *root, const struct tdm_conn *conn, int err)
+void tdm_tier_foreign_lost(struct tdm_root *root, const struct tdm_conn *conn,
+			   int err)
 {
 	struct tdm_foreign_peer *peer;
 
-	if (!root->lent)
+	if (!root->foreign)
 		return;
-	peer = tdm_foreign_peer_find(root->lent->ep, conn);
+	peer = tdm_foreign_peer_find(root->foreign->ep, conn);
 	if (peer)
-		tdm_foreign_peer_lost(
-			peer, err == FI_ESHUTDOWN ? FI_ECONNRESET : err);
+		tdm_foreign_peer_lost(peer, err);
 }
 
 /* ---- endpoints ----------------------------------------------------------- */
@@ -283,35 +258,35 @@ static int suits(const struct tdm_root *root, const struct tdm_done *done)
 		 MIXED_ORDERS);
 }
 
-static int open_lent(struct tdm_root *root, const struct tdm_done *done)
+static int open_side(struct tdm_root *root, const struct tdm_done *done)
 {
 	struct tdm_tcp_offer offer = { .offered = offered };
 	int ret;
 
-	root->lent = calloc(1, sizeof(*root->lent));
-	if (!root->lent)
+	root->foreign = calloc(1, sizeof(*root->foreign));
+	if (!root->foreign)
 		return -FI_ENOMEM;
 	ret = tdm_foreign_ep_open(
 		root->ep.domain->foreign, root->ep.info,
 		root->ep.rx_side->export_to(&root->ep, TDM_TRANSPORT_LOCAL),
-		done, &root->lent->ep);
+		done, &root->foreign->ep);
 	if (!ret)
-		ret = make_offer(root->lent);
+		ret = make_offer(root->foreign);
 	if (ret)
 		return ret;
-	offer.bytes = root->lent->offer;
-	offer.len = root->lent->len;
+	offer.bytes = root->foreign->offer;
+	offer.len = root->foreign->len;
 	tdm_tcp_set_offer(root->tcp, &offer);
 	return 0;
 }
 
-static void close_lent(struct tdm_root *root)
+static void close_side(struct tdm_root *root)
 {
-	if (!root->lent)
+	if (!root->foreign)
 		return;
-	tdm_foreign_ep_close(root->lent->ep);
-	free(root->lent);
-	root->lent = NULL;
+	tdm_foreign_ep_close(root->foreign->ep);
+	free(root->foreign);
+	root->foreign = NULL;
 }
 
 static void try_open(struct tdm_root *root)
@@ -323,9 +298,9 @@ static void try_open(struct tdm_root *root)
 	if (!root->shm_permitted)
 		return;
 	root->local_why = TDM_REASON_RESOURCE;
-	tdm_ep_done(&root->ep, TDM_TRANSPORT_LOCAL, &done);
 	if (!root->ep.domain->foreign)
 		return;
+	tdm_ep_done(&root->ep, TDM_TRANSPORT_LOCAL, &done);
 	if (!suits(root, &done)) {
 		TDM_INFO(EP_CTRL,
 			 "endpoint without provider %s: its addresses, keys, "
@@ -333,10 +308,10 @@ static void try_open(struct tdm_root *root)
 			 tdm_env.local);
 		return;
 	}
-	ret = open_lent(root, &done);
+	ret = open_side(root, &done);
 	if (!ret)
 		return;
-	close_lent(root);
+	close_side(root);
 	TDM_WARN(EP_CTRL, "endpoint without provider %s: %s", tdm_env.local,
 		 fi_strerror(-ret));
 }
@@ -344,17 +319,7 @@ static void try_open(struct tdm_root *root)
 static int open_foreign(struct tdm_root *root)
 {
 	try_open(root);
-	if (root->lent || tdm_env.shm != TDM_SHM_ONLY)
-		return 0;
-	return tdm_refuse_call(-FI_ENODEV, "fi_enable",
-			       "no shared memory, which "
-			       "FI_TANDEM_SHM=only asks for");
-}
-
-static int listen_foreign(struct tdm_root *root)
-{
-	(void)root;
-	return 0;
+	return root->foreign ? 0 : tdm_tier_without_local();
 }
 
 /* A message of the provider cannot be cancelled once it has been given it. */
@@ -371,24 +336,14 @@ static size_t tx_left(const struct tdm_root *root)
 	return SIZE_MAX;
 }
 
-/* Nothing to do: rebound() passes on the new export. */
-static int bind_cntr(struct tdm_root *root, struct tdm_cntr *cntr,
-		     uint64_t flags)
-{
-	(void)root;
-	(void)cntr;
-	(void)flags;
-	return 0;
-}
-
 static void rebound(struct tdm_root *root)
 {
 	struct tdm_done done;
 
-	if (!root->lent)
+	if (!root->foreign)
 		return;
 	tdm_ep_done(&root->ep, TDM_TRANSPORT_LOCAL, &done);
-	tdm_foreign_ep_set_done(root->lent->ep, &done);
+	tdm_foreign_ep_set_done(root->foreign->ep, &done);
 }
 
 /* The connection of the pair is what is reported. */
@@ -405,16 +360,17 @@ const struct tdm_tier_ops tdm_tier_foreign = {
 	.start = start,
 	.stop = stop,
 	.arm = arm,
-	.watch = watch,
-	.import_cq = import_cq,
-	.import_cntr = import_cntr,
-	.deliver = deliver,
+	.watch = tdm_tier_no_watch, /* it has no descriptor: arm() */
+	/* It reports to the exports that tdm_ep_done() gives it. */
+	.import_cq = tdm_tier_no_cq,
+	.import_cntr = tdm_tier_no_cntr,
+	.deliver = tdm_tier_no_deliver,
 	.open = open_foreign,
-	.listen = listen_foreign,
-	.close = close_lent,
+	.listen = tdm_tier_no_listen,
+	.close = close_side,
 	.cancel = cancel,
 	.tx_left = tx_left,
-	.bind_cntr = bind_cntr,
+	.bind_cntr = tdm_tier_no_bind, /* rebound() has the new export */
 	.rebound = rebound,
 	.resolve = resolve,
 	.forget = forget,

@@ -11,14 +11,18 @@
 
 struct tdm_conn;
 struct tdm_root;
-struct tdm_lent;
+struct tdm_foreign_side;
 struct tdm_pair;
 
 /* may_meet() and meet() of struct tdm_tiers. */
-int tdm_lent_may_meet(struct tdm_root *root, fi_addr_t addr);
-int tdm_lent_meet(struct tdm_root *root, struct tdm_pair *p);
+int tdm_tier_foreign_may_meet(struct tdm_root *root, fi_addr_t addr);
+int tdm_tier_foreign_meet(struct tdm_root *root, struct tdm_pair *p);
 
-/* Called when the session of @conn has ended with @err. */
-void tdm_lent_lost(struct tdm_root *root, const struct tdm_conn *conn, int err);
+/*
+ * Called when the session of @conn has ended: operations with its remote
+ * endpoint fail with @err.
+ */
+void tdm_tier_foreign_lost(struct tdm_root *root, const struct tdm_conn *conn,
+			   int err);
 
 #endif /* TDM_TCP_TIER_FOREIGN_H */

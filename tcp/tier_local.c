@@ -17,21 +17,22 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "fi_ext_tandem.h"
-#include "tcp/refuse.h"
 #include "tcp/root.h"
 #include "tcp/tier.h"
 #include "tdm_provider.h"
 
-struct fi_provider *tdm_tier_local_provider(void)
+const struct fi_provider *tdm_tier_local_peer(const char *name)
 {
-	return tdm_shm_provider();
+	const struct fi_provider *peer = tdm_shm_provider();
+
+	return name && !strcmp(name, peer->name) ? peer : NULL;
 }
 
 /* Open the peer, unless the application or the user forbids it. */
 static int start(struct tdm_domain *d)
 {
 	struct tdm_link_attr attr = {
-		.prov = tdm_tier_local_provider(),
+		.prov = tdm_shm_provider(),
 		.owner = &d->fid,
 		.engine = &d->engine,
 		.info = d->info,
@@ -124,21 +125,7 @@ static void try_open(struct tdm_root *root)
 static int open_local(struct tdm_root *root)
 {
 	try_open(root);
-	if (root->local || tdm_env.shm != TDM_SHM_ONLY)
-		return 0;
-	return tdm_refuse_call(-FI_ENODEV, "fi_enable",
-			       "no shared memory, which "
-			       "FI_TANDEM_SHM=only asks for");
-}
-
-/*
- * Nothing to do: the peer provider's endpoint accepts attaches as soon as
- * open() has enabled it.
- */
-static int listen_local(struct tdm_root *root)
-{
-	(void)root;
-	return 0;
+	return root->local ? 0 : tdm_tier_without_local();
 }
 
 static void close_local(struct tdm_root *root)
@@ -234,7 +221,8 @@ const struct tdm_tier_ops tdm_tier_local = {
 	.import_cntr = import_cntr,
 	.deliver = deliver,
 	.open = open_local,
-	.listen = listen_local,
+	/* The peer accepts attaches as soon as open() has enabled it. */
+	.listen = tdm_tier_no_listen,
 	.close = close_local,
 	.cancel = cancel,
 	.tx_left = tx_left,

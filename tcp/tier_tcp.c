@@ -36,37 +36,6 @@ static int arm(struct tdm_domain *d)
 	return tdm_loop_arm(d->loop);
 }
 
-/* Nothing to do: the loop has all sockets in @fd already. */
-static int watch(struct tdm_domain *d, int fd)
-{
-	(void)d;
-	(void)fd;
-	return 0;
-}
-
-static int import_cq(struct tdm_domain *d, struct tdm_cq *cq)
-{
-	(void)d;
-	(void)cq;
-	return 0;
-}
-
-static int import_cntr(struct tdm_domain *d, struct tdm_cntr *cntr)
-{
-	(void)d;
-	(void)cntr;
-	return 0;
-}
-
-/*
- * Nothing to do: accepted() and lost() of struct tdm_tcp_attr have told it at
- * once.
- */
-static void deliver(struct tdm_domain *d)
-{
-	(void)d;
-}
-
 /*
  * Returns the traffic class of @root, fi_endpoint(3); if unset, that of its
  * domain.
@@ -128,16 +97,6 @@ static size_t tx_left(const struct tdm_root *root)
 	return tdm_tcp_tx_left(root->tcp);
 }
 
-/* Nothing to do: rebound() passes on the new export. */
-static int bind_cntr(struct tdm_root *root, struct tdm_cntr *cntr,
-		     uint64_t flags)
-{
-	(void)root;
-	(void)cntr;
-	(void)flags;
-	return 0;
-}
-
 static void rebound(struct tdm_root *root)
 {
 	struct tdm_done done;
@@ -158,7 +117,7 @@ static void resolve(struct tdm_root *root, int moved)
 static void forget(struct tdm_root *root, const struct tdm_pair *p,
 		   fi_addr_t addr)
 {
-	if (p->conn && p->agreed != TDM_PATH_REMOTE && !root->lent)
+	if (tdm_ep_probes(root, p))
 		tdm_conn_drop(p->conn);
 	else if (p->conn)
 		tdm_tcp_forget(root->tcp, addr);
@@ -201,16 +160,19 @@ const struct tdm_tier_ops tdm_tier_tcp = {
 	.start = start,
 	.stop = stop,
 	.arm = arm,
-	.watch = watch,
-	.import_cq = import_cq,
-	.import_cntr = import_cntr,
-	.deliver = deliver,
+	/* The loop has all sockets in the descriptor already. */
+	.watch = tdm_tier_no_watch,
+	/* It reports to the exports that tdm_ep_done() gives it. */
+	.import_cq = tdm_tier_no_cq,
+	.import_cntr = tdm_tier_no_cntr,
+	/* It calls accepted() and lost() of struct tdm_tcp_attr at once. */
+	.deliver = tdm_tier_no_deliver,
 	.open = open_tcp,
 	.listen = listen_tcp,
 	.close = close_tcp,
 	.cancel = cancel,
 	.tx_left = tx_left,
-	.bind_cntr = bind_cntr,
+	.bind_cntr = tdm_tier_no_bind, /* rebound() has the new export */
 	.rebound = rebound,
 	.resolve = resolve,
 	.forget = forget,
