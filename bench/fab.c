@@ -317,7 +317,7 @@ static enum fi_wait_obj wait_object(void)
 }
 
 /*
- * What @provider offers of all that the works need, else of tagged messages
+ * Get the info of @provider for all that the works need, else for tagged messages
  * alone, for which *@rma becomes 0.
  */
 static struct fi_info *choose(const char *provider, int *rma)

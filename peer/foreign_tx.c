@@ -15,7 +15,7 @@
 #include "peer/foreign_priv.h"
 #include "tdm_op.h"
 
-/* What the provider gets of the flags of an operation. */
+/* The flags of an operation that are passed on to the provider. */
 #define PASSED                                                                 \
 	(FI_REMOTE_CQ_DATA | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |       \
 	 FI_DELIVERY_COMPLETE)

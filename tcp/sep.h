@@ -17,7 +17,7 @@
 #include "peer/srx_group.h"
 #include "tcp/root.h"
 
-/* What transmit and receive contexts share; all of a receive context. */
+/* The members common to both kinds of context; a receive context has no others. */
 struct tdm_ctx {
 	struct tdm_ep ep;
 	unsigned int index; /* among those of its direction */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What both sides of a connection tell each other about a further transport,
- * before they send operations: each offers some bytes, and accepts those of the
- * other or does not. Lock: held.
+ * The agreement of both sides of a connection to use a further transport, before
+ * they send operations: each offers some bytes, and accepts those of the other
+ * or does not. Lock: held.
  *
  * Spec: doc/PROTOCOL-tcp.md, "LOCAL".
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What both sides of a connection tell each other about a further transport
- * before they send operations; meet.c. Lock: held.
+ * The offer of a further transport that an endpoint makes on each connection,
+ * as the owner sees it; meet.c sends it. Lock: held.
  */
 #ifndef TDM_TCP_WIRE_OFFER_H
 #define TDM_TCP_WIRE_OFFER_H

@@ -10,7 +10,7 @@
 class Lent : public Raw
 {
 protected:
-	/* What an owner asks for. */
+	/* Call fi_getinfo(3) as an owner does. */
 	int ask(uint64_t caps, const char *name, const char *node = nullptr)
 	{
 		renew();
