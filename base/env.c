@@ -33,6 +33,7 @@
 	{                                                                      \
 		.shm = TDM_SHM_AUTO,                                           \
 		.conn_timeout_ms = 60 * 1000,                                  \
+		.refused_timeout_ms = (unsigned)TDM_REFUSED_UNSET,             \
 		.peer_timeout_ms = 60 * 1000,                                  \
 		.eager_bytes = 64 * 1024,                                      \
 		.shm_eager_bytes = 8 * 1024,                                   \
@@ -323,6 +324,12 @@ static const struct param params[] = {
 	  "seconds until a peer that cannot be reached fails operations, 0 to "
 	  "86400; 0: never (default: 60)",
 	  0, 24 * 3600, &tdm_env.conn_timeout_ms },
+	{ "refused_timeout", parse_seconds,
+	  "0 to 86400 seconds, such as 2s or 1m",
+	  "seconds until a peer at whose address nobody listens fails "
+	  "operations, 0 to 86400 (default: that of conn_timeout; 2 for a peer "
+	  "that was there)",
+	  0, 24 * 3600, &tdm_env.refused_timeout_ms },
 	{ "peer_timeout", parse_seconds,
 	  "0 to 86400 seconds, such as 10s or 2m",
 	  "seconds until a silent network counts as a lost peer, 0 to 86400; "

@@ -24,6 +24,8 @@ struct tdm_env {
 	uint16_t port_low; /* 0: any port */
 	uint16_t port_high;
 	unsigned conn_timeout_ms; /* 0: never give up */
+	/* TDM_REFUSED_UNSET: by tdm_refused_over() */
+	unsigned refused_timeout_ms;
 	unsigned peer_timeout_ms; /* 0: never */
 	size_t eager_bytes;	  /* TCP: largest message sent without RTS */
 	size_t shm_eager_bytes;	  /* shm: largest message copied via ring */
@@ -36,6 +38,29 @@ struct tdm_env {
 };
 
 extern struct tdm_env tdm_env;
+
+enum {
+	TDM_REFUSED_BRIEF_MS = 2000,
+	TDM_REFUSED_UNSET = -1,
+};
+
+/*
+ * Not 0 when operations to a peer end because its host has answered for @ns
+ * nanoseconds that nobody listens at its address. @brief: 1: the peer is not
+ * expected to start there: it was there, or operations have waited in vain.
+ * fi_tandem(7), FAULTS. Lock: none.
+ */
+static inline int tdm_refused_over(uint64_t ns, int brief)
+{
+	unsigned ms = tdm_env.refused_timeout_ms;
+
+	if (ms == (unsigned)TDM_REFUSED_UNSET) {
+		if (!tdm_env.conn_timeout_ms || !brief)
+			return 0;
+		ms = TDM_REFUSED_BRIEF_MS;
+	}
+	return ns >= ms * 1000000ull;
+}
 
 /*
  * Define all parameters with the libfabric core and fill tdm_env. Called once,

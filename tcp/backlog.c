@@ -183,9 +183,13 @@ static void fail_all(struct tdm_root *root, struct tdm_queue *q, int err)
 
 int tdm_backlog_over(const struct tdm_pair *p)
 {
-	return p->queue && tdm_env.conn_timeout_ms &&
-	       tdm_os.now_ns() - p->queue->since_ns >=
-		       tdm_env.conn_timeout_ms * 1000000ull;
+	uint64_t ns = p->queue ? tdm_os.now_ns() - p->queue->since_ns : 0;
+
+	if (!p->queue)
+		return 0;
+	return tdm_refused_over(ns, p->brief) ||
+	       (tdm_env.conn_timeout_ms &&
+		ns >= tdm_env.conn_timeout_ms * 1000000ull);
 }
 
 static void in_vain(struct tdm_queue *q, uint64_t now)

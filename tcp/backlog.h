@@ -55,8 +55,8 @@ ssize_t tdm_backlog_add(struct tdm_root *root, struct tdm_pair *p,
 			const struct tdm_xfer *x);
 
 /*
- * Not 0 when @p has not answered for FI_TANDEM_CONN_TIMEOUT; 0 if no operation
- * waits for it.
+ * Not 0 when the time-out of @p, whose attaches nobody answers, has passed: that
+ * of connecting or that of refusals; 0 if no operation waits for it.
  */
 int tdm_backlog_over(const struct tdm_pair *p);
 

@@ -26,6 +26,7 @@
  *  2. path is agreed, or QUEUED.
  *  3. search is ATTACH unless agreed is UNKNOWN.
  *  4. conn is set when agreed is REMOTE or FOREIGN, and NULL when it is LOCAL.
+ *  5. brief is set once a session existed, or an agreement failed.
  */
 #include "tcp/pair.h"
 
@@ -76,6 +77,7 @@ struct tdm_pair *tdm_pair_new(void)
 void tdm_pair_attached(struct tdm_root *root, struct tdm_pair *p)
 {
 	set_path(p, TDM_PATH_LOCAL);
+	p->brief = 1;
 	p->reason = TDM_REASON_NONE;
 	if (p->conn)
 		root->tiers->drop(p->conn);
@@ -98,6 +100,7 @@ void tdm_pair_lost(struct tdm_pair *p)
 {
 	p->conn = NULL;
 	p->foreign = NULL;
+	p->brief = 1;
 	set_path(p, TDM_PATH_UNKNOWN);
 }
 
@@ -166,8 +169,12 @@ static ssize_t attach(struct tdm_root *root, struct tdm_pair *p,
 	if (ret != -FI_ECONNREFUSED)
 		return ret;
 	p->reason = TDM_REASON_NO_LISTENER;
-	if (tdm_env.shm == TDM_SHM_ONLY)
-		return tdm_backlog_over(p) ? -FI_ECONNREFUSED : -FI_EAGAIN;
+	if (tdm_env.shm == TDM_SHM_ONLY) {
+		if (!tdm_backlog_over(p))
+			return -FI_EAGAIN;
+		p->brief = 1;
+		return ret;
+	}
 	if (p->search == TDM_SEARCH_AGAIN)
 		return settle_remote(root, p, x);
 	p->search = TDM_SEARCH_PROBE;
@@ -192,6 +199,7 @@ static ssize_t probe(struct tdm_root *root, struct tdm_pair *p,
 	p->search = TDM_SEARCH_ATTACH;
 	if (ret == -FI_ECONNREFUSED)
 		return -FI_EAGAIN;
+	p->brief = 1;
 	/* Every probe was refused until the time-out: report the refusal. */
 	return ret == -FI_ETIMEDOUT ? -FI_ECONNREFUSED : ret;
 }

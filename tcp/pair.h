@@ -43,6 +43,7 @@ struct tdm_pair {
 	uint8_t agreed;	 /* enum tdm_path, but never QUEUED */
 	uint8_t search;	 /* enum tdm_search */
 	uint8_t reason;	 /* enum tdm_reason: why not LOCAL */
+	uint8_t brief;	 /* 1: refusals count soon, tdm_refused_over() */
 	uint32_t refs;	 /* indices (duplicates) that share the pair */
 	fi_addr_t local; /* address in the peer's AV; LOCAL only */
 	/* when REMOTE or FOREIGN, or while probing; else NULL */

@@ -178,11 +178,16 @@ static ssize_t send_candidate(struct tdm_root *root, struct tdm_pair *p,
 
 static struct tdm_conn *conn_to(struct tdm_root *root, fi_addr_t addr)
 {
+	struct tdm_conn *c;
 	struct tdm_addr a;
 
-	return tdm_av_addr(root->ep.av, addr, &a) ?
-		       NULL :
-		       tdm_conn_get(root->tcp, &a, addr);
+	if (tdm_av_addr(root->ep.av, addr, &a))
+		return NULL;
+	c = tdm_conn_get(root->tcp, &a, addr);
+	if (c && addr < root->pairs && root->pair[addr] &&
+	    root->pair[addr]->brief)
+		tdm_conn_brief(c);
+	return c;
 }
 
 const struct tdm_tiers tdm_route_tiers = {

@@ -328,11 +328,38 @@ void tdm_conn_watch(struct tdm_conn *c, int events)
 	tdm_conn_again(c);
 }
 
-/* Not 0 when the connect time-out has passed. */
-static int over(struct tdm_conn *c, uint64_t now)
+/*
+ * Not 0 when the connect time-out has passed at time @now, or that of refusals
+ * at time @failed, when the last attempt failed.
+ */
+static int over(const struct tdm_conn *c, uint64_t now, uint64_t failed)
 {
+	const struct tdm_setup *s = c->setup;
+
+	if (s->refused_ns && tdm_refused_over(failed - s->refused_ns, c->brief))
+		return 1;
 	return tdm_env.conn_timeout_ms &&
-	       now - c->setup->since_ns >= tdm_env.conn_timeout_ms * 1000000ull;
+	       now - s->since_ns >= tdm_env.conn_timeout_ms * 1000000ull;
+}
+
+/*
+ * Keep the result @err of an attempt. Only a refusal by the kernel says that
+ * nobody listens; in GREETING somebody has accepted.
+ */
+static void keep_result(const struct tdm_conn *c, int err, uint64_t now)
+{
+	struct tdm_setup *s = c->setup;
+
+	s->why = err;
+	if (err != FI_ECONNREFUSED || c->state == TDM_CONN_GREETING)
+		s->refused_ns = 0;
+	else if (!s->refused_ns)
+		s->refused_ns = now;
+}
+
+void tdm_conn_brief(struct tdm_conn *c)
+{
+	c->brief = 1;
 }
 
 void tdm_conn_retry(struct tdm_conn *c, int err)
@@ -347,8 +374,8 @@ void tdm_conn_retry(struct tdm_conn *c, int err)
 		s->since_ns = now;
 	tdm_conn_close_fd(c);
 	tdm_loop_timer_disarm(&s->timer);
-	s->why = err;
-	if (tdm_conn_wanted(c) && over(c, now)) {
+	keep_result(c, err, now);
+	if (tdm_conn_wanted(c) && over(c, now, now)) {
 		TDM_CONN_INFO(c, "cannot be reached by tcp: %s",
 			      fi_strerror(err));
 		tdm_conn_fail(c, err, 0);
@@ -375,8 +402,10 @@ int tdm_conn_probe(struct tdm_conn *c)
 		if (!tdm_setup_get(c))
 			return -FI_EAGAIN;
 		now = tdm_os.now_ns();
-		if (now - c->setup->entered_ns > PROBE_GAP_NS)
+		if (now - c->setup->entered_ns > PROBE_GAP_NS) {
 			c->setup->since_ns = 0;
+			c->setup->refused_ns = 0;
+		}
 		tdm_hello_connect(c);
 	}
 	if (c->state == TDM_CONN_CONNECTING)
@@ -395,8 +424,11 @@ int tdm_conn_probe(struct tdm_conn *c)
 		return -FI_EAGAIN;
 	}
 	now = tdm_os.now_ns();
-	if (over(c, now)) {
+	if (over(c, now, c->setup->entered_ns)) {
 		c->setup->since_ns = now;
+		c->setup->refused_ns = 0;
+		c->setup->backoff_ms = 0;
+		c->brief = 1;
 		return c->setup->why == FI_ECONNREFUSED ? -FI_ETIMEDOUT :
 							  -c->setup->why;
 	}

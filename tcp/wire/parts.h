@@ -65,7 +65,9 @@ void tdm_busy_free(struct tdm_conn *c);
 struct tdm_setup {
 	struct tdm_conn *conn;
 	struct tdm_loop_timer timer;
-	uint64_t since_ns;   /* start of the connect time-out; 0: not started */
+	uint64_t since_ns; /* start of the connect time-out; 0: not started */
+	/* first refusal since another answer; 0: the last was none */
+	uint64_t refused_ns;
 	uint64_t entered_ns; /* when the state was entered */
 	unsigned backoff_ms;
 	int why; /* BACKOFF: fi_errno of the last attempt */

@@ -271,8 +271,11 @@ static ssize_t enqueue(struct tdm_conn *c, struct tdm_tx *op)
 		tdm_tx_free(c, op);
 		return ret;
 	}
-	if (tdm_list_empty(&c->sendq) && c->state == TDM_CONN_IDLE && c->setup)
+	if (tdm_list_empty(&c->sendq) && c->state == TDM_CONN_IDLE &&
+	    c->setup) {
 		c->setup->since_ns = 0;
+		c->setup->refused_ns = 0;
+	}
 	tdm_list_append(&c->sendq, &op->node);
 	switch (c->state) {
 	case TDM_CONN_READY:

@@ -80,6 +80,7 @@ struct tdm_conn {
 	uint8_t again;	   /* 1: the next pass reads its input */
 	uint8_t wanted;	   /* 1: a session is wanted before any send */
 	uint8_t cur_flags; /* of the record that is being received */
+	uint8_t brief;	   /* 1: tdm_conn_brief() was called */
 	int tx_err; /* fi_errno of a failed send; the input is read first */
 
 	/* Output. */

@@ -115,6 +115,9 @@ void tdm_tcp_close(struct tdm_tcp *tcp);
 struct tdm_conn *tdm_conn_get(struct tdm_tcp *tcp, const struct tdm_addr *addr,
 			      fi_addr_t fi_addr);
 
+/* The peer of @conn was there: refusals count soon, tdm_refused_over(). */
+void tdm_conn_brief(struct tdm_conn *conn);
+
 /*
  * Find out whether the peer listens, for a pair that may be local, before its
  * path is agreed: connects but sends nothing. Returns 0: connected. -FI_EAGAIN:
@@ -137,10 +140,7 @@ void tdm_conn_drop(struct tdm_conn *conn);
  */
 ssize_t tdm_tx_send(struct tdm_conn *conn, const struct tdm_xfer *x);
 
-/*
- * Cancel a send of which no byte has been sent: one error entry FI_ECANCELED.
- * Returns 0, or -FI_ENOENT.
- */
+/* Cancel a send with no byte sent yet: FI_ECANCELED. Errors: -FI_ENOENT. */
 int tdm_tx_cancel(struct tdm_tcp *tcp, void *context);
 
 /* Called once per pass: sends output held back, and acknowledgements. */

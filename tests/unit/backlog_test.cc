@@ -155,13 +155,126 @@ TEST_F(Backlog, WithoutMemoryNothingIsKept)
 	}
 }
 
-int connects;
+int connects, answer = ECONNREFUSED;
 
-int refused(int, const struct sockaddr *, socklen_t)
+/* Counts connects by TCP. */
+int refused(int, const struct sockaddr *to, socklen_t)
 {
-	connects++;
-	errno = ECONNREFUSED;
+	connects += to->sa_family != AF_UNIX;
+	errno = to->sa_family == AF_UNIX ? ECONNREFUSED : answer;
 	return -1;
+}
+
+uint64_t ahead_ns;
+
+uint64_t ahead()
+{
+	return tdm_os_system.now_ns() + ahead_ns;
+}
+
+/* Nobody answers connects, and the test moves the clock on. */
+class Unanswered : public Backlog
+{
+protected:
+	struct tdt_comp c;
+	char out = 1;
+
+	void begin(enum tdm_shm_mode mode)
+	{
+		tdm_env.shm = mode;
+		OK(Backlog::begin());
+		tdm_os.connect = refused;
+		tdm_os.now_ns = ahead;
+	}
+
+	void send(fi_addr_t to)
+	{
+		ASSERT_EQ(0, fi_send(rx()->ep, &out, 1, nullptr, to, &out));
+	}
+
+	/* Progress until @n more connects; returns whether the send ended. */
+	bool ended(int n)
+	{
+		connects = 0;
+		keep_on([&]() -> ssize_t {
+			return connects < n && !tdt_pending(w) ? -FI_EAGAIN : 0;
+		});
+		return tdt_pending(w);
+	}
+
+	bool ended_after(uint64_t seconds)
+	{
+		ahead_ns += seconds * 1000000000;
+		return ended(2);
+	}
+};
+
+/*
+ * fi_tandem(7), FAULTS: whoever was never there may start yet, and has the
+ * connect time-out for it; for further operations, refusals count soon.
+ */
+TEST_F(Unanswered, TheTimeoutOfARefusedPeerIsWaitedForOnce)
+{
+	for (enum tdm_shm_mode mode : { TDM_SHM_AUTO, TDM_SHM_OFF }) {
+		OK(begin(mode));
+		OK(send(nobody));
+		EXPECT_FALSE(ended(2));
+		EXPECT_FALSE(ended_after(30));
+		EXPECT_TRUE(ended_after(31));
+		OK(failed(rx(), &out, FI_ECONNREFUSED));
+		for (int i = 0; i < 2; i++) {
+			OK(send(nobody));
+			EXPECT_FALSE(ended(1));
+			EXPECT_TRUE(ended_after(3)) << mode;
+			OK(failed(rx(), &out, FI_ECONNREFUSED));
+		}
+		close();
+	}
+}
+
+/* FAULTS: a peer with which a session existed is not waited for that long. */
+TEST_F(Unanswered, RefusalsOfAPeerThatWasThereCountSoon)
+{
+	for (enum tdm_shm_mode mode : { TDM_SHM_AUTO, TDM_SHM_OFF }) {
+		fi_addr_t to;
+
+		tdm_os = real;
+		tdm_env.shm = mode;
+		OK(Backlog::begin());
+		to = addr(rx(), ep(1));
+		ASSERT_EQ(0, tdt_warm_up(w));
+		ASSERT_EQ(0, fi_close(&ep(1)->ep->fid));
+		ep(1)->ep = nullptr;
+		tdt_settle(w, 10);
+		tdm_os.connect = refused;
+		tdm_os.now_ns = ahead;
+		OK(send(to));
+		/* It may learn of the end only now. */
+		if (ended(1)) {
+			OK(failed(rx(), &out, FI_ECONNRESET));
+			OK(send(to));
+		}
+		EXPECT_TRUE(ended_after(3)) << mode;
+		OK(failed(rx(), &out, FI_ECONNREFUSED));
+		close();
+	}
+}
+
+/* FI_TANDEM_REFUSED_TIMEOUT: 0: the first refusal counts, and no other answer. */
+TEST_F(Unanswered, TheTimeoutOfRefusalsIsForRefusalsOnly)
+{
+	for (enum tdm_shm_mode mode : { TDM_SHM_AUTO, TDM_SHM_OFF }) {
+		tdm_env.refused_timeout_ms = 0;
+		OK(begin(mode));
+		answer = ENETUNREACH;
+		OK(send(nobody));
+		EXPECT_FALSE(ended(3));
+		answer = ECONNREFUSED;
+		EXPECT_TRUE(ended(2));
+		EXPECT_EQ(1, connects);
+		OK(failed(rx(), &out, FI_ECONNREFUSED));
+		close();
+	}
 }
 
 /*
