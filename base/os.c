@@ -230,6 +230,14 @@ static uint64_t sys_now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+static uint64_t sys_tick_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 rlim_t tdm_os_fd_limit(void)
 {
 	struct rlimit limit;
@@ -292,6 +300,7 @@ rlim_t tdm_os_fd_limit(void)
 		.yield = sched_yield,                                          \
 		.thread_create = sys_thread_create,                            \
 		.now_ns = sys_now_ns,                                          \
+		.tick_ns = sys_tick_ns,                                        \
 	}
 
 const struct tdm_os tdm_os_system = SYSTEM_CALLS;

@@ -103,7 +103,7 @@ void tdm_shm_grow_now(struct tdm_shm_pair *pair)
 			     tdm_shm_seg_slots(pair->sess->own_ring.base),
 			     slots, pair->sess->dirty);
 	pair->tx.gen++;
-	tdm_shm_ring_look(&pair->tx, pair->tx.head + pair->look_slots);
+	tdm_shm_ring_look(&pair->tx, pair->tx.head);
 	pair->eager_most = tdm_shm_eager_room(slots, pair->ep->eager_most);
 	tdm_shm_bell(pair);
 }

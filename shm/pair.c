@@ -268,6 +268,7 @@ static void pair_reset_rings(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	pair->stalls = 0;
 	pair->look_slots = 0;
 	pair->looked_ns = 0;
+	pair->look_end = 0;
 	pair->looked_credit = 0;
 	pair->alive_ns = 0;
 	pair->paced_head = 0;

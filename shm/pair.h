@@ -73,10 +73,9 @@ struct tdm_shm_pair {
 	uint32_t rx_group;	      /* group that the peer selected here */
 	uint32_t peer_contexts;	      /* receive contexts the peer has */
 	int peer_groups;	      /* 1: the peer supports groups */
-	/* 1: the peer supports atomic operations */
-	int peer_atomics;
-	int ending;	 /* 1: in tdm_shm_pair_lose() */
-	int peer_ranges; /* 1: the peer supports RANGES */
+	int peer_atomics;	      /* 1: the peer has atomic operations */
+	int ending;		      /* 1: in tdm_shm_pair_lose() */
+	int peer_ranges;	      /* 1: the peer supports RANGES */
 	/* 1: the peer takes the ring of a stream, and it was not tried */
 	int peer_streams;
 	uint32_t epoch;	 /* sessions this pair has had */
@@ -84,6 +83,7 @@ struct tdm_shm_pair {
 	/* slots from the last liveness check of the peer to the next */
 	uint32_t look_slots;
 	uint64_t looked_ns; /* when the peer was last seen alive; 0: never */
+	uint64_t look_end;  /* head at the next check; tx.look may be before */
 	uint64_t looked_credit; /* the peer's ring progress at that time */
 	/* to recognise a stream: values and time when measuring began */
 	uint64_t paced_head, paced_msgs, paced_ns;

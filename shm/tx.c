@@ -32,14 +32,15 @@
 
 enum {
 	TX_LARGE_STALLS = 16,
-	TX_LOOK_SLOTS = 63, /* most between liveness checks of the peer */
+	TX_LOOK_SLOTS = 63,   /* most between liveness checks of the peer */
+	TX_GLANCE_SLOTS = 31, /* most between looks at the clock */
 };
 
 /*
  * If more time than this passes between two checks, the next check comes after
  * the next record.
  */
-static const uint64_t tx_look_ns = 10 * 1000 * 1000;
+static const int64_t tx_look_ns = 10 * 1000 * 1000;
 
 /* ---- room ---------------------------------------------------------------- */
 
@@ -62,8 +63,8 @@ void tdm_shm_tx_credit(struct tdm_shm_pair *pair)
  */
 static void tx_look(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
 {
-	uint64_t now = tdm_os.now_ns();
-	int seldom = now - pair->looked_ns > tx_look_ns;
+	uint64_t now = tdm_os.now_ns(), need;
+	int seldom = now - pair->looked_ns > (uint64_t)tx_look_ns;
 
 	if ((seldom || pair->tx.credit == pair->looked_credit) &&
 	    !tdm_shm_session_alive(pair->sess)) {
@@ -77,23 +78,51 @@ static void tx_look(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
 	pair->looked_ns = now;
 	pair->looked_credit = pair->tx.credit;
 	tdm_shm_grow_pace(pair, now);
+	need = tdm_shm_ring_need(&pair->tx, n, spare);
+	pair->look_end = pair->tx.head + pair->look_slots + need;
 	tdm_shm_ring_look(&pair->tx,
-			  pair->tx.head + pair->look_slots +
-				  tdm_shm_ring_need(&pair->tx, n, spare));
+			  pair->tx.head + need +
+				  tdm_min(pair->look_slots, TX_GLANCE_SLOTS));
 }
 
-/* As tdm_shm_ring_reserve(), after reading the peer's progress if need be. */
-static tdm_noinline uint8_t *tx_room(struct tdm_shm_pair *pair, uint32_t n,
+/*
+ * Called at a place where no check of the peer is due yet: looks at the clock.
+ * Returns not 0 when the next check need not come forward, because there was no
+ * pause in which the peer may have died: the ring has room for another record of
+ * @n slots then, if that does not end behind the check.
+ */
+static int tx_glance(struct tdm_shm_pair *pair, uint32_t n)
+{
+	uint64_t next = pair->tx.look + TX_GLANCE_SLOTS + n;
+
+	if (pair->tx.look >= pair->look_end ||
+	    (int64_t)(tdm_os.tick_ns() - pair->looked_ns) > tx_look_ns)
+		return 0;
+	tdm_shm_ring_look(&pair->tx, tdm_min(next, pair->look_end));
+	return 1;
+}
+
+/*
+ * As tdm_shm_ring_reserve(), which has just found no room, but after reading the
+ * peer's progress if need be.
+ */
+static tdm_noinline uint8_t *tx_more(struct tdm_shm_pair *pair, uint32_t n,
 				     uint32_t spare)
 {
-	uint8_t *slot = tdm_shm_ring_reserve(&pair->tx, n, spare);
+	uint8_t *slot = NULL;
+	int full;
 
-	if (tdm_likely(slot != NULL))
-		return slot;
+	if (pair->tx.limit == pair->tx.look && tx_glance(pair, n)) {
+		slot = tdm_shm_ring_reserve(&pair->tx, n, spare);
+		if (tdm_likely(slot != NULL))
+			return slot;
+	}
+	full = pair->tx.limit != pair->tx.look;
 	tdm_shm_tx_credit(pair);
 	if (pair->broken)
 		return NULL;
-	slot = tdm_shm_ring_reserve(&pair->tx, n, spare);
+	if (full)
+		slot = tdm_shm_ring_reserve(&pair->tx, n, spare);
 	if (slot || pair->tx.limit != pair->tx.look)
 		return slot;
 	tx_look(pair, n, spare);
@@ -102,7 +131,9 @@ static tdm_noinline uint8_t *tx_room(struct tdm_shm_pair *pair, uint32_t n,
 
 uint8_t *tdm_shm_tx_room(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
 {
-	return tx_room(pair, n, spare);
+	uint8_t *slot = tdm_shm_ring_reserve(&pair->tx, n, spare);
+
+	return tdm_likely(slot != NULL) ? slot : tx_more(pair, n, spare);
 }
 
 static tdm_noinline ssize_t tx_dead(struct tdm_shm_pair *pair,
@@ -184,7 +215,7 @@ static tdm_always_inline int put_small(struct tdm_shm_pair *pair, uint64_t op,
 	uint8_t *slot = tdm_shm_ring_reserve(&pair->tx, 1, TDM_SHM_TX_SPARE);
 
 	if (tdm_unlikely(!slot)) {
-		slot = tx_room(pair, 1, TDM_SHM_TX_SPARE);
+		slot = tx_more(pair, 1, TDM_SHM_TX_SPARE);
 		if (!slot)
 			return -1;
 	}
@@ -226,7 +257,7 @@ static tdm_noinline ssize_t send_eager(struct tdm_shm_pair *pair,
 	if (x->flags & TDM_DELIVERED)
 		flags |= TDM_SHM_REC_DELIVER;
 	n = tdm_shm_rec_slots(tdm_shm_rec_extra(flags) + x->len);
-	slot = tx_room(pair, n, TDM_SHM_TX_SPARE);
+	slot = tdm_shm_tx_room(pair, n, TDM_SHM_TX_SPARE);
 	if (tdm_unlikely(!slot))
 		return tdm_shm_tx_full(pair, x);
 	if (tdm_unlikely(flags & TDM_SHM_REC_DELIVER)) {
@@ -308,7 +339,7 @@ static tdm_noinline ssize_t send_rts(struct tdm_shm_pair *pair,
 		return -FI_EMSGSIZE;
 	if (tdm_unlikely((x->flags & FI_FENCE) && tdm_shm_tx_fenced(pair)))
 		return -FI_EAGAIN;
-	slot = tx_room(pair, 1, TDM_SHM_TX_SPARE);
+	slot = tdm_shm_tx_room(pair, 1, TDM_SHM_TX_SPARE);
 	if (tdm_unlikely(!slot))
 		return tdm_shm_tx_full(pair, x);
 	op = pair->announced < ep->announced_most ? tdm_shm_op_new(pair, x) :

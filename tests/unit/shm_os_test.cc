@@ -494,6 +494,52 @@ TEST_F(PairTest, PeerThatDiesBeforeItHasTheBounceAreaIsLost)
 	EXPECT_EQ(tdt_owner_find(b, &cb)->err, FI_ECONNRESET);
 }
 
+/*
+ * fi_tandem(7), FAULTS: after a pause, the sends that still succeed to a peer
+ * that was killed are few. The pause begins at any distance from the next check.
+ */
+TEST_F(PairTest, AfterAPauseFewSendsToADeadPeerSucceed)
+{
+	static uint64_t pause_ns;
+	static bool dead;
+
+	tdm_os.poll = [](struct pollfd *p, nfds_t n, int ms) {
+		int ret = tdm_os_system.poll(p, n, ms);
+
+		if (dead && p->events == POLLRDHUP) {
+			p->revents = POLLHUP;
+			return 1;
+		}
+		return ret;
+	};
+	tdm_os.now_ns = [] {
+		return tdm_os_system.now_ns() + pause_ns;
+	};
+	tdm_os.tick_ns = [] {
+		return tdm_os_system.tick_ns() + pause_ns;
+	};
+	for (unsigned before = 200; before < 264; before += 9) {
+		char contexts[100], out = 1;
+		size_t told = 0;
+
+		dead = false;
+		meet();
+		for (unsigned i = 0; i < before; i++)
+			exchange(8, i);
+		dead = true;
+		pause_ns += 1000000000;
+		for (char &c : contexts) {
+			ASSERT_EQ(tsend(a, to_b, &out, 1, 7, &c), 0);
+			ASSERT_TRUE(tdt_owner_find(a, &c));
+			if (tdt_owner_find(a, &c)->err)
+				break;
+			told++;
+		}
+		EXPECT_LE(told, 32u) << before;
+		remake();
+	}
+}
+
 /* An owner without memory for an entry is asked again later. */
 TEST_F(PairTest, OwnerWithoutMemoryLosesNothing)
 {
