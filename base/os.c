@@ -18,6 +18,7 @@
 #include <netdb.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
@@ -29,6 +30,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/log.h"
 
 /*
  * Descriptors below this number have a bit. Pages of the array in which no bit
@@ -236,6 +238,14 @@ static uint64_t sys_tick_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+int tdm_os_failed(const char *call)
+{
+	int err = errno;
+
+	TDM_INFO(CORE, "%s: %s", call, strerror(err));
+	return -err;
 }
 
 rlim_t tdm_os_fd_limit(void)

@@ -124,6 +124,12 @@ extern struct tdm_os tdm_os;
 extern const struct tdm_os tdm_os_system;
 
 /*
+ * Called when the call named @call has failed: logs that with its errno, at
+ * INFO. Returns -errno.
+ */
+int tdm_os_failed(const char *call);
+
+/*
  * Fill @buf with @len random bytes, from getrandom(2), or from /dev/urandom
  * where getrandom(2) does not work. Returns 0, or -errno.
  */

@@ -89,7 +89,7 @@ static int open_fds(struct tdm_wait *w)
 		return no_fds(fd);
 	w->engine_fd = fd;
 	w->eventfd = tdm_os.eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return w->eventfd < 0 ? no_fds(-errno) : 0;
+	return w->eventfd < 0 ? no_fds(tdm_os_failed("eventfd")) : 0;
 }
 
 static int join_fd(int epfd, int fd)
@@ -113,7 +113,7 @@ static int open_epoll(struct tdm_wait *w)
 		return ret;
 	w->epfd = tdm_os.epoll_create1(EPOLL_CLOEXEC);
 	if (w->epfd < 0)
-		return no_fds(-errno);
+		return no_fds(tdm_os_failed("epoll_create1"));
 	ret = join_fd(w->epfd, w->eventfd);
 	if (!ret)
 		ret = join_fd(w->epfd, w->engine_fd);

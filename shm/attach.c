@@ -474,7 +474,7 @@ int tdm_shm_listen(struct tdm_shm_ep *ep)
 	ep->listener.fd = tdm_os.socket(
 		AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (ep->listener.fd < 0)
-		return -errno;
+		return tdm_os_failed("socket AF_UNIX");
 	if (tdm_os.bind(ep->listener.fd, (struct sockaddr *)&un, len) ||
 	    tdm_os.listen(ep->listener.fd, ATTACH_BACKLOG))
 		return -errno;

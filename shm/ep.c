@@ -207,15 +207,15 @@ static int enable_fds(struct tdm_shm_ep *ep)
 		return -EFBIG;
 	ep->ctl_fd = tdm_os.epoll_create1(EPOLL_CLOEXEC);
 	if (ep->ctl_fd < 0)
-		return -errno;
+		return tdm_os_failed("epoll_create1");
 	ep->bell_fd = tdm_os.eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (ep->bell_fd < 0)
-		return -errno;
+		return tdm_os_failed("eventfd");
 	/* A thread that already sleeps has not armed this endpoint. */
 	ep->armed = 1;
 	ep->spare_fd = tdm_os.eventfd(0, EFD_CLOEXEC);
 	if (ep->spare_fd < 0)
-		return -errno;
+		return tdm_os_failed("eventfd");
 	ret = tdm_shm_region_create(&ep->hints_region, "tandem-hints",
 				    TDM_SHM_HINT_BYTES, 0);
 	if (ret)

@@ -53,18 +53,18 @@ static int create(struct tdm_shm_region *r, const char *name, size_t bytes,
 		return -EFBIG;
 	fd = tdm_os.memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
-		return -errno;
+		return tdm_os_failed("memfd_create");
 	r->fd_plus1 = fd + 1;
 	if (tdm_os.fallocate(fd, 0, 0, (off_t)bytes))
-		return -errno;
+		return tdm_os_failed("fallocate");
 	base = tdm_os.mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (base == MAP_FAILED)
-		return -errno;
+		return tdm_os_failed("mmap");
 	r->base = base;
 	r->bytes = bytes;
 	if (tdm_os.add_seals(fd, seals_of(single_writer)))
-		return -errno;
+		return tdm_os_failed("fcntl F_ADD_SEALS");
 	return 0;
 }
 

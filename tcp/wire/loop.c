@@ -29,6 +29,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -149,21 +150,38 @@ static struct event_base *new_base(void)
 	return base;
 }
 
-/* Make the base, and the set that it watches. Errors: -1. */
+/* Called when the call named @call has failed: logs that. Returns -errno. */
+static int no_set(const char *call)
+{
+	int err = errno ? errno : FI_ENOMEM;
+
+	TDM_WARN(DOMAIN, "no event loop: %s: %s", call, strerror(err));
+	return -err;
+}
+
+/* Make the base, and the set that it watches. Errors: those of the opening. */
 static int open_base(struct tdm_loop *loop)
 {
 	loop->base = new_base();
+	if (!loop->base) {
+		errno = 0;
+		return no_set("event_base_new_with_config");
+	}
 	loop->epfd = tdm_os.epoll_create1(EPOLL_CLOEXEC);
-	if (!loop->base || loop->epfd < 0)
-		return -1;
+	if (loop->epfd < 0)
+		return no_set("epoll_create1");
+	errno = 0;
 	loop->set_ev = event_new(loop->base, loop->epfd, EV_READ | EV_PERSIST,
 				 set_ready, loop);
-	return loop->set_ev ? event_add(loop->set_ev, NULL) : -1;
+	if (!loop->set_ev || event_add(loop->set_ev, NULL))
+		return no_set("epoll_ctl");
+	return 0;
 }
 
 int tdm_loop_open(struct tdm_loop **out)
 {
 	struct tdm_loop *loop = calloc(1, sizeof(*loop));
+	int ret;
 
 	if (!loop)
 		return -FI_ENOMEM;
@@ -171,10 +189,10 @@ int tdm_loop_open(struct tdm_loop **out)
 	loop->wakefd = -1;
 	loop->timerfd = -1;
 	tdm_list_init(&loop->timers);
-	if (open_base(loop)) {
-		TDM_WARN(DOMAIN, "no event base or no epoll set");
+	ret = open_base(loop);
+	if (ret) {
 		tdm_loop_close(loop);
-		return -FI_ENOMEM;
+		return ret;
 	}
 	*out = loop;
 	return 0;
@@ -448,13 +466,13 @@ static int open_wait_fds(struct tdm_loop *loop)
 	loop->timerfd = tdm_os.timerfd_create(CLOCK_MONOTONIC,
 					      TFD_NONBLOCK | TFD_CLOEXEC);
 	if (loop->timerfd < 0)
-		return -errno;
+		return tdm_os_failed("timerfd_create");
 	loop->wakefd = tdm_os.eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (loop->wakefd < 0)
-		return -errno;
+		return tdm_os_failed("eventfd");
 	if (tdm_os.epoll_ctl(loop->epfd, EPOLL_CTL_ADD, loop->timerfd, &ev) ||
 	    tdm_os.epoll_ctl(loop->epfd, EPOLL_CTL_ADD, loop->wakefd, &ev))
-		return -errno;
+		return tdm_os_failed("epoll_ctl");
 	return 0;
 }
 

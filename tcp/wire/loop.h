@@ -50,7 +50,10 @@ struct tdm_stage {
 	uint8_t bytes[TDM_STAGE_BYTES];
 };
 
-/* Open an event loop. Out: *@loop. Errors: -FI_ENOMEM; the cause is logged. */
+/*
+ * Open an event loop. Out: *@loop. Errors: -FI_ENOMEM, and -errno of
+ * epoll_create1(2) and epoll_ctl(2), which TCP cannot do without; logged.
+ */
 int tdm_loop_open(struct tdm_loop **loop) tdm_must_check;
 
 /*

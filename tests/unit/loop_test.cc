@@ -53,7 +53,7 @@ TEST(Loop, OpenWithEachAllocationOfLibeventFailing)
 		struct tdm_loop *loop = nullptr;
 		int ret;
 
-		tdt_log_expect("no event base");
+		tdt_log_expect("no event loop");
 		left = nth;
 		failed = false;
 		ret = tdm_loop_open(&loop);
@@ -73,6 +73,26 @@ TEST(Loop, OpenWithEachAllocationOfLibeventFailing)
 	}
 	tdm_os = tdm_os_system;
 	event_set_mem_functions(nullptr, nullptr, nullptr);
+}
+
+/* TCP needs epoll(7): the error is that of the call, and the log names it. */
+TEST(Loop, OpenWithoutEpollSaysWhatWasRefused)
+{
+	static int error;
+
+	tdm_os.epoll_create1 = [](int) {
+		errno = error;
+		return -1;
+	};
+	for (int refusal : { EPERM, ENOSYS, EMFILE }) {
+		struct tdm_loop *loop = nullptr;
+
+		error = refusal;
+		tdt_log_expect("no event loop: epoll_create1");
+		EXPECT_EQ(-refusal, tdm_loop_open(&loop));
+		EXPECT_EQ(nullptr, loop);
+	}
+	tdm_os = tdm_os_system;
 }
 
 } // namespace
