@@ -26,10 +26,11 @@ enum { TDM_IOV_LIMIT = TDM_AMO_IOV_LIMIT };
 #define TDM_MAX_MSG_BYTES ((size_t)SIZE_MAX >> 1)
 
 /*
- * Largest message of fi_inject(3), bytes (tx_attr->inject_size): the default,
- * and the most that hints can ask for.
+ * Largest message of fi_inject(3), bytes (tx_attr->inject_size): the default and
+ * the most that hints can ask for. Programs send what is longer with a
+ * completion that they wait for, MPICH's MPI_Send until the receiver has posted.
  */
-enum { TDM_INJECT_BYTES = 256, TDM_INJECT_MOST_BYTES = 4096 };
+enum { TDM_INJECT_BYTES = 4096 };
 
 /*
  * The completion levels of fi_cq(3) a send may ask for; none of them set

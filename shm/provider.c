@@ -37,7 +37,7 @@ static void info_fill(struct fi_info *info)
 	info->addr_format = FI_SOCKADDR;
 	info->tx_attr->caps = SHM_CAPS & ~SHM_RX_CAPS;
 	info->tx_attr->msg_order = FI_ORDER_SAS;
-	info->tx_attr->inject_size = TDM_INJECT_MOST_BYTES;
+	info->tx_attr->inject_size = TDM_INJECT_BYTES;
 	info->tx_attr->size = SHM_QUEUE_DEFAULT;
 	info->tx_attr->iov_limit = TDM_IOV_LIMIT;
 	info->rx_attr->caps = SHM_CAPS & ~SHM_TX_CAPS;
@@ -80,7 +80,7 @@ static int hints_fit(const struct fi_info *hints)
 		     ~(FI_LOCAL_COMM | FI_PEER | FI_AV_USER_ID) ||
 	     hints->domain_attr->max_group_id > TDM_SPACE_GROUP_MOST))
 		return 0;
-	if (tx && (tx->inject_size > TDM_INJECT_MOST_BYTES ||
+	if (tx && (tx->inject_size > TDM_INJECT_BYTES ||
 		   tx->iov_limit > TDM_IOV_LIMIT))
 		return 0;
 	return 1;

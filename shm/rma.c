@@ -162,7 +162,7 @@ ssize_t tdm_shm_rma_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 	if (!pair || pair->state != TDM_SHM_PAIR_UP || pair->broken)
 		return tdm_shm_tx_slow(ep, pair, x);
 	if (x->len > SIZE_MAX / 2 ||
-	    ((x->flags & FI_INJECT) && x->len > TDM_INJECT_MOST_BYTES))
+	    ((x->flags & FI_INJECT) && x->len > TDM_INJECT_BYTES))
 		return -FI_EMSGSIZE;
 	if (tdm_unlikely((x->flags & TDM_RANGES) && !pair->peer_ranges))
 		return -FI_EOPNOTSUPP;

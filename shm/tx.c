@@ -333,9 +333,8 @@ static tdm_noinline ssize_t send_rts(struct tdm_shm_pair *pair,
 	struct tdm_shm_op *op;
 	uint8_t *slot;
 
-	if (tdm_unlikely(
-		    x->len > SIZE_MAX / 2 ||
-		    (x->flags & FI_INJECT && x->len > TDM_INJECT_MOST_BYTES)))
+	if (tdm_unlikely(x->len > SIZE_MAX / 2 ||
+			 (x->flags & FI_INJECT && x->len > TDM_INJECT_BYTES)))
 		return -FI_EMSGSIZE;
 	if (tdm_unlikely((x->flags & FI_FENCE) && tdm_shm_tx_fenced(pair)))
 		return -FI_EAGAIN;

@@ -154,7 +154,7 @@ static int check_tx(const struct fi_tx_attr *h)
 	    (ret = subset("tx_attr.comp_order", FI_TYPE_MSG_ORDER,
 			  h->comp_order, 0)) ||
 	    (ret = at_most("tx_attr.inject_size", h->inject_size,
-			   TDM_INJECT_MOST_BYTES)) ||
+			   TDM_INJECT_BYTES)) ||
 	    (ret = at_most("tx_attr.iov_limit", h->iov_limit, TDM_IOV_LIMIT)) ||
 	    (ret = at_most("tx_attr.rma_iov_limit", h->rma_iov_limit,
 			   TDM_RMA_IOV_LIMIT)))

@@ -28,7 +28,7 @@
 #include "tcp/wire/tx.h"
 #include "tcp/wire/tx_priv.h"
 
-tdm_static_assert((int)TDM_WIRE_LEFT_BYTES >= (int)TDM_INJECT_MOST_BYTES,
+tdm_static_assert((int)TDM_WIRE_LEFT_BYTES >= (int)TDM_INJECT_BYTES,
 		  "an inject is left in one record");
 
 /* ---- closing ------------------------------------------------------------- */

@@ -156,7 +156,7 @@ static void fill_rec(struct tdm_conn *c, struct tdm_wire_rec *rec,
 static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 {
 	/* The caller may reuse the buffer of an inject at return. */
-	size_t most = op->flags & FI_INJECT ? TDM_INJECT_MOST_BYTES :
+	size_t most = op->flags & FI_INJECT ? TDM_INJECT_BYTES :
 					      TDM_TCP_COPY_BYTES;
 	size_t copied = op->len <= most ? op->len : 0;
 	size_t ranges = tdm_tx_ranges_bytes(op);

@@ -225,7 +225,7 @@ TEST_F(Getinfo, OfferIsComplete)
 	ONLY_TANDEM();
 	ASSERT_EQ(0, get());
 	EXPECT_EQ(FI_EP_RDM, info->ep_attr->type);
-	EXPECT_EQ(256u, info->tx_attr->inject_size);
+	EXPECT_EQ(4096u, info->tx_attr->inject_size);
 	EXPECT_EQ(8u, info->tx_attr->iov_limit);
 	EXPECT_EQ(8u, info->rx_attr->iov_limit);
 	EXPECT_EQ(1024u, info->tx_attr->size);
