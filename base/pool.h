@@ -17,6 +17,7 @@
 
 struct tdm_pool_slab {
 	struct tdm_pool_slab *next;
+	size_t objects; /* that are cut from it */
 };
 
 struct tdm_pool_node {
@@ -47,6 +48,13 @@ static inline void tdm_pool_init(struct tdm_pool *p, size_t bytes, size_t limit)
 	p->limit = limit;
 }
 
+/* Returns the first object of @slab. */
+static inline char *tdm_pool_base(struct tdm_pool_slab *slab)
+{
+	return (char *)(((uintptr_t)(slab + 1) + TDM_CACHE_LINE_BYTES - 1) &
+			~(uintptr_t)(TDM_CACHE_LINE_BYTES - 1));
+}
+
 static inline int tdm_pool_grow(struct tdm_pool *p)
 {
 	size_t n = p->next_objects, i;
@@ -58,9 +66,9 @@ static inline int tdm_pool_grow(struct tdm_pool *p)
 	if (!slab)
 		return -1;
 	slab->next = p->slabs;
+	slab->objects = n;
 	p->slabs = slab;
-	base = (char *)(((uintptr_t)(slab + 1) + TDM_CACHE_LINE_BYTES - 1) &
-			~(uintptr_t)(TDM_CACHE_LINE_BYTES - 1));
+	base = tdm_pool_base(slab);
 	for (i = n; i-- > 0;) {
 		struct tdm_pool_node *f =
 			(struct tdm_pool_node *)(void *)(base +
@@ -124,6 +132,23 @@ static inline void tdm_pool_free(struct tdm_pool *p, void *obj)
 	f->next = p->free;
 	p->free = f;
 	p->in_use--;
+}
+
+/*
+ * Not 0 when @obj, any value, is the address of an object of this pool, in use or
+ * free. It looks at each slab, of which there are a few.
+ */
+static inline int tdm_pool_owns(const struct tdm_pool *p, const void *obj)
+{
+	struct tdm_pool_slab *slab;
+	uintptr_t at;
+
+	for (slab = p->slabs; slab; slab = slab->next) {
+		at = (uintptr_t)obj - (uintptr_t)tdm_pool_base(slab);
+		if (at < slab->objects * p->object_bytes)
+			return at % p->object_bytes == 0;
+	}
+	return 0;
 }
 
 /* Release all memory, objects still in use included. Zero-safe. */

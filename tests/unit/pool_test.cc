@@ -62,6 +62,24 @@ TEST_F(Pool, NeighboursDoNotOverlap)
 	}
 }
 
+TEST_F(Pool, KnowsItsObjectsFromOtherAddresses)
+{
+	std::set<char *> all;
+
+	tdm_pool_init(&p, 40, 0);
+	EXPECT_FALSE(tdm_pool_owns(&p, &p));
+	for (int i = 0; i < 100; i++)
+		all.insert(static_cast<char *>(tdm_pool_alloc(&p)));
+	for (char *obj : all) {
+		EXPECT_TRUE(tdm_pool_owns(&p, obj));
+		EXPECT_FALSE(tdm_pool_owns(&p, obj + 1));
+		EXPECT_FALSE(tdm_pool_owns(&p, obj + 16));
+	}
+	EXPECT_FALSE(tdm_pool_owns(&p, nullptr));
+	EXPECT_FALSE(tdm_pool_owns(&p, *all.begin() - 48));
+	EXPECT_FALSE(tdm_pool_owns(&p, &p));
+}
+
 TEST_F(Pool, FreedObjectIsUsedAgainFirst)
 {
 	tdm_pool_init(&p, 64, 0);
