@@ -122,12 +122,18 @@ void tdm_foreign_close_fid(const struct tdm_foreign *f, struct fid *fid,
 
 static void foreign_free(struct tdm_foreign *f)
 {
+	struct tdm_foreign *was = tdm_foreign_enter(f);
+
 	if (f->domain)
 		tdm_foreign_close_fid(f, &f->domain->fid, "domain");
 	if (f->fabric)
 		tdm_foreign_close_fid(f, &f->fabric->fid, "fabric");
+	tdm_foreign_leave(was);
 	if (f->info)
 		tdm_info_free(f->info);
+	tdm_pool_fini(&f->txs);
+	tdm_pool_fini(&f->rxs);
+	tdm_pool_fini(&f->ports);
 	free(f);
 }
 
@@ -148,6 +154,11 @@ int tdm_foreign_open(const char *name, const struct fi_info *app,
 	f->name = name;
 	f->users = 1;
 	tdm_list_init(&f->eps);
+	tdm_list_init(&f->gone);
+	tdm_foreign_guard(f);
+	tdm_pool_init(&f->txs, sizeof(struct tdm_foreign_tx), 0);
+	tdm_pool_init(&f->rxs, sizeof(struct tdm_foreign_rx), 0);
+	tdm_pool_init(&f->ports, sizeof(struct tdm_foreign_port), 0);
 	ret = find_any(f, app);
 	if (!ret)
 		ret = fi_fabric(f->info->fabric_attr, &f->fabric, NULL);
@@ -175,5 +186,5 @@ void tdm_foreign_unuse(struct tdm_foreign *f)
 void tdm_foreign_close(struct tdm_foreign *f)
 {
 	if (f)
-		tdm_foreign_unuse(f);
+		tdm_foreign_close_all(f);
 }

@@ -28,6 +28,11 @@ struct tdm_foreign;
 struct tdm_foreign_ep;
 struct tdm_foreign_peer;
 
+/* Messages that the provider has carried, and their payload. */
+struct tdm_foreign_counts {
+	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes;
+};
+
 /* Longest address of an endpoint of the provider, bytes. */
 enum { TDM_FOREIGN_NAME_BYTES = 256 };
 
@@ -46,6 +51,12 @@ void tdm_foreign_close(struct tdm_foreign *f);
 
 /* Make one pass of progress. */
 void tdm_foreign_progress(struct tdm_foreign *f);
+
+/* Not 0 when it reports sources as user ids. */
+int tdm_foreign_takes_ids(const struct tdm_foreign *f);
+
+/* Not 0 when the provider has broken fi_peer(3): it gets no new peers. */
+int tdm_foreign_is_broken(const struct tdm_foreign *f);
 
 /* Not 0 when it can have messages, and so has to be polled. */
 int tdm_foreign_busy(const struct tdm_foreign *f);
@@ -107,6 +118,15 @@ void tdm_foreign_each(struct tdm_foreign_ep *ep,
 
 /* Its messages come from @addr of the owner's AV, or FI_ADDR_UNSPEC. */
 void tdm_foreign_peer_source(struct tdm_foreign_peer *peer, fi_addr_t addr);
+
+/*
+ * Counts of successful messages with all remote endpoints that are, or were, at
+ * @addr of the owner's AV. forget: none of them is any more; counting begins
+ * anew.
+ */
+struct tdm_foreign_counts tdm_foreign_count(const struct tdm_foreign_ep *ep,
+					    fi_addr_t addr);
+void tdm_foreign_forget(struct tdm_foreign_ep *ep, fi_addr_t addr);
 
 /*
  * The remote endpoint is gone: what it had sent is still delivered in the next

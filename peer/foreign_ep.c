@@ -32,6 +32,7 @@ static int open_cq(struct tdm_foreign_ep *ep, struct fid_peer_cq *end,
 	};
 	struct fi_peer_cq_context ctx = { .size = sizeof(ctx), .cq = end };
 
+	memset(end, 0, sizeof(*end));
 	end->fid.fclass = FI_CLASS_PEER_CQ;
 	end->fid.context = ep;
 	end->owner_ops = ops;
@@ -43,14 +44,20 @@ static int open_srx(struct tdm_foreign_ep *ep)
 	struct fi_rx_attr attr = *ep->f->info->rx_attr;
 	struct fi_peer_srx_context ctx = {
 		.size = sizeof(ctx),
-		.srx = &ep->lent,
+		.srx = &ep->port->lent,
 	};
 	int ret;
 
 	tdm_foreign_lend(ep);
 	attr.op_flags = FI_PEER;
 	ret = fi_srx_context(ep->f->domain, &attr, &ep->srx, &ctx);
-	return ret ? ret : fi_ep_bind(ep->ep, &ep->srx->fid, 0);
+	if (ret)
+		return ret;
+	if (ep->srx)
+		return fi_ep_bind(ep->ep, &ep->srx->fid, 0);
+	/* libfabric's sm2 makes no object: it wants the export itself. */
+	ep->port->lent.ep_fid.fid.fclass = FI_CLASS_SRX_CTX;
+	return fi_ep_bind(ep->ep, &ep->port->lent.ep_fid.fid, 0);
 }
 
 static int bind_all(struct tdm_foreign_ep *ep)
@@ -65,14 +72,39 @@ static int bind_all(struct tdm_foreign_ep *ep)
 	return ret ? ret : open_srx(ep);
 }
 
+/* Returns how the provider tells the name of @ep, or -FI_EINVAL: it does not. */
+static int ask_name(struct tdm_foreign_ep *ep)
+{
+	int ret;
+
+	ep->namelen = sizeof(ep->name);
+	ret = fi_getname(&ep->ep->fid, ep->name, &ep->namelen);
+	if (!ret && (!ep->namelen || ep->namelen > sizeof(ep->name)))
+		ret = -FI_EINVAL;
+	if (ret)
+		ep->namelen = 0;
+	return ret;
+}
+
+/* Not 0 when the provider can be told of receives that match later. */
+static int is_lent(const struct tdm_foreign_ep *ep)
+{
+	const struct fi_ops_srx_peer *ops = ep->port->lent.peer_ops;
+	const uint64_t caps = ep->f->info->caps;
+
+	return ops && (!(caps & FI_MSG) || ops->start_msg) &&
+	       (!(caps & FI_TAGGED) || ops->start_tag);
+}
+
 static int open_all(struct tdm_foreign_ep *ep)
 {
 	struct fi_av_attr av = { .type = FI_AV_TABLE };
 	int ret;
 
-	ret = open_cq(ep, &ep->tx_end, &tdm_foreign_tx_ops, &ep->tx_cq);
+	ret = open_cq(ep, &ep->port->tx_end, &tdm_foreign_tx_ops, &ep->tx_cq);
 	if (!ret)
-		ret = open_cq(ep, &ep->rx_end, &tdm_foreign_rx_ops, &ep->rx_cq);
+		ret = open_cq(ep, &ep->port->rx_end, &tdm_foreign_rx_ops,
+			      &ep->rx_cq);
 	if (!ret)
 		ret = fi_av_open(ep->f->domain, &av, &ep->av, NULL);
 	if (!ret)
@@ -81,19 +113,28 @@ static int open_all(struct tdm_foreign_ep *ep)
 		ret = bind_all(ep);
 	if (!ret)
 		ret = fi_enable(ep->ep);
-	ep->namelen = sizeof(ep->name);
-	return ret ? ret : fi_getname(&ep->ep->fid, ep->name, &ep->namelen);
+	if (!ret && !is_lent(ep))
+		ret = -FI_ENOSYS;
+	return ret ? ret : ask_name(ep);
 }
 
 int tdm_foreign_ep_open(struct tdm_foreign *f, const struct fi_info *info,
 			struct fid_peer_srx *srx, const struct tdm_done *done,
 			struct tdm_foreign_ep **out)
 {
-	struct tdm_foreign_ep *ep = calloc(1, sizeof(*ep));
+	struct tdm_foreign_port *port = tdm_pool_alloc(&f->ports);
+	struct tdm_foreign_ep *ep = port ? calloc(1, sizeof(*ep)) : NULL;
+	struct tdm_foreign *was;
 	int ret;
 
-	if (!ep)
+	if (!ep) {
+		if (port)
+			tdm_pool_free(&f->ports, port);
 		return -FI_ENOMEM;
+	}
+	memset(port, 0, sizeof(*port));
+	port->ep = ep;
+	ep->port = port;
 	ep->f = f;
 	ep->own = srx;
 	ep->done = *done;
@@ -101,10 +142,10 @@ int tdm_foreign_ep_open(struct tdm_foreign *f, const struct fi_info *info,
 	tdm_list_init(&ep->here);
 	tdm_list_init(&ep->node);
 	tdm_list_append(&f->eps, &ep->node);
-	tdm_pool_init(&ep->txs, sizeof(struct tdm_foreign_tx), 0);
-	tdm_pool_init(&ep->rxs, sizeof(struct tdm_foreign_rx), 0);
 	tdm_foreign_here_open(ep);
+	was = tdm_foreign_enter(f);
 	ret = open_all(ep);
+	tdm_foreign_leave(was);
 	if (ret) {
 		tdm_foreign_ep_close(ep);
 		return ret;
@@ -116,12 +157,13 @@ int tdm_foreign_ep_open(struct tdm_foreign *f, const struct fi_info *info,
 static void peer_free(struct tdm_foreign_peer *peer)
 {
 	tdm_foreign_tx_free(peer);
+	tdm_foreign_rx_free(&peer->rxs);
 	free(peer);
 }
 
-void tdm_foreign_ep_free(struct tdm_foreign_ep *ep)
+static void close_fids(struct tdm_foreign_ep *ep)
 {
-	size_t i;
+	struct tdm_foreign *was = tdm_foreign_enter(ep->f);
 
 	if (ep->ep)
 		tdm_foreign_close_fid(ep->f, &ep->ep->fid, "endpoint");
@@ -135,10 +177,18 @@ void tdm_foreign_ep_free(struct tdm_foreign_ep *ep)
 	if (ep->tx_cq)
 		tdm_foreign_close_fid(ep->f, &ep->tx_cq->fid,
 				      "completion queue");
+	tdm_foreign_leave(was);
+}
+
+void tdm_foreign_ep_free(struct tdm_foreign_ep *ep)
+{
+	size_t i;
+
+	close_fids(ep);
 	for (i = 0; i < ep->count; i++)
 		peer_free(ep->peer[i]);
-	tdm_pool_fini(&ep->txs);
-	tdm_pool_fini(&ep->rxs);
+	tdm_foreign_rx_free(&ep->strays);
+	ep->port->ep = NULL;
 	free(ep->peer);
 	free(ep->at);
 	free(ep);
@@ -206,10 +256,12 @@ static int reserve(struct tdm_foreign_peer ***array, size_t *room, size_t n)
 static int insert(struct tdm_foreign_ep *ep, struct tdm_foreign_peer *peer,
 		  const void *name)
 {
+	struct tdm_foreign *was = tdm_foreign_enter(ep->f);
 	fi_addr_t a = ep->count;
 	int ret = fi_av_insert(ep->av, name, 1, &a,
 			       ep->f->user_ids ? FI_AV_USER_ID : 0, NULL);
 
+	tdm_foreign_leave(was);
 	if (ret != 1)
 		return ret < 0 ? ret : -FI_EADDRNOTAVAIL;
 	peer->to = a;
@@ -239,8 +291,12 @@ int tdm_foreign_peer_open(struct tdm_foreign_ep *ep,
 		free(peer);
 		return -FI_ENOMEM;
 	}
-	tdm_foreign_refer(peer, attr->name, attr->namelen);
 	peer->ep = ep;
+	ret = tdm_foreign_refer(peer, attr->name, attr->namelen);
+	if (ret) {
+		free(peer);
+		return ret;
+	}
 	peer->addr = attr->addr;
 	peer->key = attr->key;
 	memcpy(&peer->from, attr->from, tdm_source_bytes(attr->from));
@@ -288,6 +344,39 @@ void tdm_foreign_peer_source(struct tdm_foreign_peer *peer, fi_addr_t addr)
 	peer->addr = addr;
 }
 
+struct tdm_foreign_counts tdm_foreign_count(const struct tdm_foreign_ep *ep,
+					    fi_addr_t addr)
+{
+	struct tdm_foreign_counts all = { .tx_msgs = 0 };
+	size_t i;
+
+	for (i = 0; i < ep->count; i++) {
+		const struct tdm_foreign_peer *peer = ep->peer[i];
+
+		if (peer->addr != addr)
+			continue;
+		all.tx_msgs += peer->counts.tx_msgs;
+		all.tx_bytes += peer->counts.tx_bytes;
+		all.rx_msgs += peer->counts.rx_msgs;
+		all.rx_bytes += peer->counts.rx_bytes;
+	}
+	return all;
+}
+
+void tdm_foreign_forget(struct tdm_foreign_ep *ep, fi_addr_t addr)
+{
+	size_t i;
+
+	for (i = 0; i < ep->count; i++) {
+		struct tdm_foreign_peer *peer = ep->peer[i];
+
+		if (peer->addr != addr)
+			continue;
+		peer->addr = FI_ADDR_UNSPEC;
+		memset(&peer->counts, 0, sizeof(peer->counts));
+	}
+}
+
 void tdm_foreign_peer_lost(struct tdm_foreign_peer *peer, int err)
 {
 	if (!peer->key)
@@ -318,10 +407,14 @@ static void bury(struct tdm_foreign_ep *ep)
 /* One read drives the endpoint; its result does not matter. */
 void tdm_foreign_progress(struct tdm_foreign *f)
 {
+	struct tdm_foreign *was;
 	struct tdm_list *pos;
 
+	tdm_foreign_check_outside(f);
+	tdm_foreign_reap(f);
 	if (!f->peers)
 		return;
+	was = tdm_foreign_enter(f);
 	tdm_list_for_each(pos, &f->eps) {
 		struct tdm_foreign_ep *ep =
 			tdm_list_entry(pos, struct tdm_foreign_ep, node);
@@ -330,6 +423,7 @@ void tdm_foreign_progress(struct tdm_foreign *f)
 		if (tdm_unlikely(ep->dying))
 			bury(ep);
 	}
+	tdm_foreign_leave(was);
 }
 
 int tdm_foreign_busy(const struct tdm_foreign *f)

@@ -21,11 +21,11 @@
 #define TDM_PEER_FOREIGN_PRIV_H
 
 #include <netinet/in.h>
-#include <stddef.h>
 
 #include "base/list.h"
 #include "base/pool.h"
 #include "peer/foreign.h"
+#include "peer/foreign_record.h"
 
 struct tdm_foreign {
 	const char *name;
@@ -37,20 +37,33 @@ struct tdm_foreign {
 	size_t peers;	     /* remote endpoints that may send */
 	/* 1: its AV takes user ids: it reports slots as sources */
 	int user_ids;
+	/* struct tdm_foreign_tx, _rx, _port; freed with the domain */
+	struct tdm_pool txs, rxs, ports;
+	uint32_t serial;   /* of the last record */
+	unsigned breaches; /* of fi_peer(3), by the provider */
+	unsigned outside;  /* foreign_guard.c: calls that were logged */
+	/* foreign_here.c */
+	int closed;	      /* the owner's domain is gone */
+	struct tdm_list gone; /* endpoints to be freed; struct tdm_foreign_ep */
+	int any_gone;	      /* atomic */
+};
+
+/* What the provider imports for an endpoint. */
+struct tdm_foreign_port {
+	struct fid_peer_srx lent;
+	struct fid_peer_cq tx_end, rx_end;
+	struct tdm_foreign_ep *ep; /* NULL: it has closed */
 };
 
 struct tdm_foreign_ep {
 	struct tdm_list node;
 	struct tdm_foreign *f;
-	struct fid_peer_srx *own;  /* the owner's export */
-	struct fid_peer_srx lent;  /* what the provider imports */
-	struct fid_peer_cq tx_end; /* likewise */
-	struct fid_peer_cq rx_end;
+	struct fid_peer_srx *own; /* the owner's export */
+	struct tdm_foreign_port *port;
 	struct fid_ep *ep, *srx; /* the provider's */
 	struct fid_av *av;
 	struct fid_cq *tx_cq, *rx_cq;
 	struct tdm_done done;
-	struct tdm_pool txs, rxs;	/* struct tdm_foreign_tx, _rx */
 	struct tdm_foreign_peer **peer; /* by slot: peer[count] */
 	size_t count, room;
 	/* by address in the provider's AV, if that takes no user ids */
@@ -75,37 +88,8 @@ struct tdm_foreign_peer {
 	unsigned int left;	     /* passes until its operations fail */
 	struct tdm_foreign_ep *same; /* in this process; or NULL */
 	struct sockaddr_in6 from;
+	struct tdm_foreign_counts counts;
 	struct tdm_list txs, rxs;
-};
-
-/* A send that the provider has. */
-struct tdm_foreign_tx {
-	struct tdm_list node;
-	struct tdm_foreign_ep *ep;
-	void *context;
-	uint64_t flags; /* of the tdm_xfer; 0: the operation has ended */
-	fi_addr_t addr;
-	void *copy; /* payload of an inject that the provider cannot take */
-};
-
-/* A message that the provider offers or fills a receive with. */
-struct tdm_foreign_rx {
-	struct fi_peer_rx_entry rx; /* see tdm_foreign_shown() */
-	struct tdm_list node;	    /* peer->rxs, or ep->strays */
-	struct tdm_foreign_ep *ep;
-	struct tdm_foreign_peer *peer; /* NULL: unknown */
-	/* the owner's entry; NULL: it has ended */
-	struct fi_peer_rx_entry *own;
-	size_t bytes; /* of the message */
-	int filling;  /* 1: a receive has matched */
-	/*
-	 * The message, if the receive has more elements than the provider takes,
-	 * or less room; NULL: in its buffers. poor: 1: out of memory for it.
-	 */
-	void *bounce;
-	int poor;
-	struct iovec iov[TDM_IOV_LIMIT];
-	void *desc[TDM_IOV_LIMIT]; /* all NULL */
 };
 
 /* foreign.c: @f has one more user, or one fewer; the last one frees it. */
@@ -120,15 +104,19 @@ void tdm_foreign_close_fid(const struct tdm_foreign *f, struct fid *fid,
 void tdm_foreign_ep_free(struct tdm_foreign_ep *ep);
 
 /*
- * foreign_here.c. open and close: @ep is, or is no more, used by the owner; it
- * is freed at once, or when no endpoint of this process refers to it. refer:
- * @peer, whose name is @name[len], may be an endpoint of this process; unrefer:
- * its endpoint closes.
+ * foreign_here.c. reap: free the endpoints that nobody refers to any more.
+ * close_all: the owner's domain closes. open and close: @ep is, or is no more,
+ * used by the owner; it is freed at once, or when no endpoint of this process
+ * refers to it. refer: @peer, whose name is @name[len], may be an endpoint of this
+ * process (-FI_EOPNOTSUPP: then the provider cannot reach it); unrefer: its
+ * endpoint closes.
  */
+void tdm_foreign_reap(struct tdm_foreign *f);
+void tdm_foreign_close_all(struct tdm_foreign *f);
 void tdm_foreign_here_open(struct tdm_foreign_ep *ep);
 void tdm_foreign_here_close(struct tdm_foreign_ep *ep);
-void tdm_foreign_refer(struct tdm_foreign_peer *peer, const void *name,
-		       size_t len);
+int tdm_foreign_refer(struct tdm_foreign_peer *peer, const void *name,
+		      size_t len) tdm_must_check;
 void tdm_foreign_unrefer(struct tdm_foreign_peer *peer);
 
 /* foreign_tx.c, foreign_rx.c: the queues that the provider imports. */
@@ -140,8 +128,9 @@ void tdm_foreign_lend(struct tdm_foreign_ep *ep);
 /* End the receives of @rxs that are being filled. */
 void tdm_foreign_rx_fail(struct tdm_list *rxs, int err);
 
-/* Free the copies of all sends of @peer. */
+/* Free the records of all sends of @peer, and of the receives in @rxs. */
 void tdm_foreign_tx_free(struct tdm_foreign_peer *peer);
+void tdm_foreign_rx_free(struct tdm_list *rxs);
 
 /* Returns who has the address @addr of the provider, or NULL. */
 static inline struct tdm_foreign_peer *
@@ -168,33 +157,12 @@ static inline void tdm_foreign_peer_linger(struct tdm_foreign_peer *peer)
 	peer->left = TDM_FOREIGN_LAST_PASSES;
 }
 
-/*
- * Returns how many bytes of struct fi_peer_rx_entry the libfabric that runs does
- * not have: from 2.3 on it begins with srx.
- */
-static inline size_t tdm_foreign_entry_head(void)
+/* Mark a record of @f as in use. */
+static inline void tdm_foreign_mark(struct tdm_foreign *f,
+				    struct tdm_foreign_mark *mark)
 {
-	return FI_VERSION_LT(fi_version(), FI_VERSION(2, 3)) ?
-		       0 :
-		       offsetof(struct fi_peer_rx_entry, srx);
-}
-
-/* Returns the record whose entry the provider knows as @entry. */
-static inline struct tdm_foreign_rx *
-tdm_foreign_rx_of(struct fi_peer_rx_entry *entry)
-{
-	char *rx = (char *)entry - tdm_foreign_entry_head();
-
-	return tdm_container_of((struct fi_peer_rx_entry *)(void *)rx,
-				struct tdm_foreign_rx, rx);
-}
-
-/* Returns the entry of @r as the provider knows it. */
-static inline struct fi_peer_rx_entry *
-tdm_foreign_shown(struct tdm_foreign_rx *r)
-{
-	return (struct fi_peer_rx_entry *)(void *)((char *)&r->rx +
-						   tdm_foreign_entry_head());
+	mark->serial = ++f->serial;
+	mark->check = ~mark->serial;
 }
 
 #endif /* TDM_PEER_FOREIGN_PRIV_H */

@@ -22,11 +22,6 @@
 #include "tdm_nosys.h"
 #include "tdm_source.h"
 
-static struct tdm_foreign_ep *ep_of(struct fid_peer_srx *lent)
-{
-	return tdm_container_of(lent, struct tdm_foreign_ep, lent);
-}
-
 /* ---- the provider's calls ------------------------------------------------ */
 
 /*
@@ -35,9 +30,11 @@ static struct tdm_foreign_ep *ep_of(struct fid_peer_srx *lent)
  */
 static void gather(struct tdm_foreign_rx *r)
 {
+	if (r->err)
+		return;
 	r->bounce = malloc(tdm_max(r->bytes, (size_t)1));
 	if (!r->bounce) {
-		r->poor = 1;
+		r->err = FI_ENOMEM;
 		return;
 	}
 	r->iov[0].iov_base = r->bounce;
@@ -58,7 +55,7 @@ static void show_match(struct tdm_foreign_rx *r)
 	const struct fi_peer_rx_entry *own = r->own;
 	size_t i;
 
-	r->filling = 1;
+	r->state = TDM_FOREIGN_FILLING;
 	r->rx.msg_size = own->msg_size;
 	r->rx.count = tdm_min(own->count, limit);
 	for (i = 0; i < r->rx.count; i++)
@@ -69,16 +66,17 @@ static void show_match(struct tdm_foreign_rx *r)
 
 static struct tdm_foreign_rx *rx_new(struct tdm_foreign_ep *ep, fi_addr_t from)
 {
-	struct tdm_foreign_rx *r = tdm_pool_alloc(&ep->rxs);
+	struct tdm_foreign_rx *r = tdm_pool_alloc(&ep->f->rxs);
 
 	if (!r)
 		return NULL;
 	memset(r, 0, sizeof(*r));
+	tdm_foreign_mark(ep->f, &r->mark);
 	r->ep = ep;
 	r->peer = tdm_foreign_peer_at(ep, from);
 	tdm_list_init(&r->node);
 	tdm_list_append(r->peer ? &r->peer->rxs : &ep->strays, &r->node);
-	r->rx.srx = &ep->lent;
+	r->rx.srx = &ep->port->lent;
 	r->rx.addr = from;
 	r->rx.context = r;
 	r->rx.iov = r->iov;
@@ -90,21 +88,43 @@ static void rx_free(struct tdm_foreign_rx *r)
 {
 	tdm_list_del(&r->node);
 	free(r->bounce);
-	tdm_pool_free(&r->ep->rxs, r);
+	r->mark.check = r->mark.serial;
+	tdm_pool_free(&r->ep->f->rxs, r);
+}
+
+/* Take over what the provider says of the message of @r. */
+static void describe(struct tdm_foreign_rx *r, uint64_t kind,
+		     const struct fi_peer_match_attr *attr)
+{
+	r->bytes = attr->msg_size;
+	if (r->bytes > TDM_MAX_MSG_BYTES) {
+		tdm_foreign_breach("a message longer than its limit");
+		r->bytes = TDM_MAX_MSG_BYTES;
+		r->err = FI_EIO;
+	}
+	r->rx.msg_size = r->bytes;
+	r->rx.tag = attr->tag;
+	r->rx.flags = kind | FI_RECV | FI_COMPLETION;
 }
 
 static int get(struct fid_peer_srx *lent, uint64_t kind,
 	       const struct fi_peer_match_attr *attr,
 	       struct fi_peer_rx_entry **entry)
 {
-	struct tdm_foreign_ep *ep = ep_of(lent);
-	struct tdm_foreign_rx *r = rx_new(ep, attr->addr);
+	struct tdm_foreign_ep *ep = tdm_foreign_ep_called(lent);
 	struct tdm_offer offer = { .attr = *attr };
-	struct fi_ops_srx_owner *ops = ep->own->owner_ops;
+	struct fi_ops_srx_owner *ops;
+	struct tdm_foreign_rx *r;
 	int ret = -FI_ENOMEM;
 
+	if (!ep)
+		return -FI_EINVAL;
+	ops = ep->own->owner_ops;
+	r = rx_new(ep, attr->addr);
 	if (!r)
 		goto err;
+	describe(r, kind, attr);
+	offer.attr.msg_size = r->bytes;
 	offer.attr.addr = r->peer ? r->peer->addr : FI_ADDR_UNSPEC;
 	if (r->peer)
 		offer.from = (const struct sockaddr *)&r->peer->from;
@@ -112,10 +132,6 @@ static int get(struct fid_peer_srx *lent, uint64_t kind,
 				 ops->get_msg(ep->own, &offer.attr, &r->own);
 	if (ret && ret != -FI_ENOENT)
 		goto err;
-	r->bytes = attr->msg_size;
-	r->rx.msg_size = attr->msg_size;
-	r->rx.tag = attr->tag;
-	r->rx.flags = kind | FI_RECV | FI_COMPLETION;
 	if (!ret)
 		show_match(r);
 	*entry = tdm_foreign_shown(r);
@@ -153,10 +169,19 @@ static void take_data(const struct tdm_foreign_rx *r, uint64_t flags,
 /* queue_msg() and queue_tag(). */
 static int queue(struct fi_peer_rx_entry *entry)
 {
-	struct tdm_foreign_rx *r = tdm_foreign_rx_of(entry);
-	struct fi_ops_srx_owner *ops = r->ep->own->owner_ops;
-	struct fi_peer_rx_entry *own = r->own;
+	struct tdm_foreign_rx *r = tdm_foreign_rx_called(entry);
+	struct fi_ops_srx_owner *ops;
+	struct fi_peer_rx_entry *own;
 
+	if (!r)
+		return -FI_EINVAL;
+	if (r->state != TDM_FOREIGN_ASKED) {
+		tdm_foreign_breach("an entry queued twice, or with a receive");
+		return -FI_EINVAL;
+	}
+	r->state = TDM_FOREIGN_WAITING;
+	ops = r->ep->own->owner_ops;
+	own = r->own;
 	own->peer_context = r;
 	take_data(r, r->rx.flags, r->rx.cq_data);
 	return r->rx.flags & FI_TAGGED ? ops->queue_tag(own) :
@@ -180,7 +205,12 @@ static void end(struct tdm_foreign_rx *r, const struct tdm_result *result)
 {
 	struct fi_peer_rx_entry *own = r->own;
 
+	if (!result->err && r->peer) {
+		r->peer->counts.rx_msgs++;
+		r->peer->counts.rx_bytes += result->len;
+	}
 	r->own = NULL;
+	r->state = TDM_FOREIGN_ENDED;
 	if (r->ep->closing)
 		; /* fi_close(3): operations end without an entry */
 	else if (result->err)
@@ -193,13 +223,29 @@ static void end(struct tdm_foreign_rx *r, const struct tdm_result *result)
 static void free_entry(struct fi_peer_rx_entry *entry)
 {
 	const struct tdm_result lost = failed(FI_EIO);
-	struct tdm_foreign_rx *r = tdm_foreign_rx_of(entry);
-	struct fi_peer_rx_entry *own = r->own;
+	struct tdm_foreign_rx *r = tdm_foreign_rx_called(entry);
 
-	if (own && r->filling) /* it never told how the receive ended */
+	if (!r)
+		return;
+	switch (r->state) {
+	case TDM_FOREIGN_ASKED:
+		r->own->srx->owner_ops->free_entry(r->own);
+		break;
+	case TDM_FOREIGN_WAITING:
+		/* The owner's list still leads here: start() and discard(). */
+		tdm_foreign_breach("a waiting message freed");
+		r->state = TDM_FOREIGN_DROPPED;
+		return;
+	case TDM_FOREIGN_FILLING:
+		tdm_foreign_breach("a receive freed before its end");
 		end(r, &lost);
-	else if (own)
-		own->srx->owner_ops->free_entry(own);
+		break;
+	case TDM_FOREIGN_DROPPED:
+		tdm_foreign_breach("a waiting message freed twice");
+		return;
+	case TDM_FOREIGN_ENDED:
+		break;
+	}
 	rx_free(r);
 }
 
@@ -220,14 +266,16 @@ static void
 foreach_unspec_addr(struct fid_peer_srx *lent,
 		    fi_addr_t (*get_addr)(struct fi_peer_rx_entry *))
 {
-	struct tdm_foreign_ep *ep = ep_of(lent);
+	struct tdm_foreign_ep *ep = tdm_foreign_ep_called(lent);
 	struct tdm_list *pos, *tmp;
 
+	if (!ep)
+		return;
 	tdm_list_for_each_safe(pos, tmp, &ep->strays) {
 		struct tdm_foreign_rx *r =
 			tdm_list_entry(pos, struct tdm_foreign_rx, node);
 
-		if (!r->own || !r->own->peer_context)
+		if (r->state != TDM_FOREIGN_WAITING)
 			continue;
 		r->rx.addr = get_addr(tdm_foreign_shown(r));
 		r->peer = tdm_foreign_peer_at(ep, r->rx.addr);
@@ -255,17 +303,27 @@ static struct fi_ops_srx_owner lent_ops = {
 static int start(struct fi_peer_rx_entry *own)
 {
 	struct tdm_foreign_rx *r = own->peer_context;
-	struct fi_ops_srx_peer *ops = r->ep->lent.peer_ops;
-	struct tdm_result result;
+	struct fi_ops_srx_peer *ops = r->ep->port->lent.peer_ops;
+	const uint32_t serial = r->mark.serial;
+	struct tdm_result result = failed(FI_EIO);
+	struct tdm_foreign *was;
 	int ret;
 
-	/* The peer's answer may free the record. */
+	if (r->state == TDM_FOREIGN_DROPPED) {
+		end(r, &result);
+		rx_free(r);
+		return 0;
+	}
 	if (r->peer && !r->peer->key)
 		tdm_foreign_peer_linger(r->peer);
 	show_match(r);
+	was = tdm_foreign_enter(r->ep->f);
 	ret = r->rx.flags & FI_TAGGED ? ops->start_tag(tdm_foreign_shown(r)) :
 					ops->start_msg(tdm_foreign_shown(r));
-	if (!ret || ret == -FI_EINPROGRESS)
+	tdm_foreign_leave(was);
+	/* The provider may have ended the receive, and freed the record. */
+	if (!ret || ret == -FI_EINPROGRESS ||
+	    !tdm_foreign_same(&r->mark, serial) || !r->own)
 		return 0;
 	result = failed(-ret);
 	end(r, &result);
@@ -276,16 +334,26 @@ static int start(struct fi_peer_rx_entry *own)
 static int discard(struct fi_peer_rx_entry *own)
 {
 	struct tdm_foreign_rx *r = own->peer_context;
-	struct fi_ops_srx_peer *ops = r->ep->lent.peer_ops;
+	struct fi_ops_srx_peer *ops = r->ep->port->lent.peer_ops;
 	int (*call)(struct fi_peer_rx_entry *) =
 		r->rx.flags & FI_TAGGED ? ops->discard_tag : ops->discard_msg;
-	int ret = call ? call(tdm_foreign_shown(r)) : -FI_ENOSYS;
+	const int dropped = r->state == TDM_FOREIGN_DROPPED;
+	const uint32_t serial = r->mark.serial;
+	struct tdm_foreign *f = r->ep->f, *was;
+	int ret = -FI_ENOSYS;
 
 	r->own = NULL;
+	r->state = TDM_FOREIGN_ENDED;
+	was = tdm_foreign_enter(f);
+	if (dropped)
+		ret = 0;
+	else if (call)
+		ret = call(tdm_foreign_shown(r));
+	tdm_foreign_leave(was);
 	if (ret)
 		TDM_INFO(EP_DATA, "provider %s does not discard a message: %s",
-			 r->ep->f->name, fi_strerror(-ret));
-	else
+			 f->name, fi_strerror(-ret));
+	else if (tdm_foreign_same(&r->mark, serial))
 		rx_free(r);
 	return 0;
 }
@@ -301,31 +369,50 @@ static struct fi_ops_srx_peer start_ops = {
 /* ---- completions --------------------------------------------------------- */
 
 /*
- * Returns how the receive of @r ends when the provider has placed @len bytes, or
- * as many as there was room for.
+ * Returns how the receive of @r ends when the provider has placed a message of
+ * @len bytes, or as many of them as there was room for.
  */
 static struct tdm_result placed(const struct tdm_foreign_rx *r, size_t len)
 {
 	const struct fi_peer_rx_entry *own = r->own;
 	size_t room = tdm_iov_len(own->iov, own->count);
 
-	if (r->poor)
-		return tdm_failed(FI_ENOMEM, 0, 0);
-	len = tdm_min(len, room);
+	if (r->err)
+		return tdm_failed(r->err, 0, 0);
+	if (len > r->bytes) {
+		tdm_foreign_breach("a message longer than announced");
+		return tdm_failed(FI_EIO, 0, 0);
+	}
 	if (r->bounce)
-		tdm_iov_copy_to(own->iov, own->count, 0, r->bounce, len);
-	return r->bytes > room ? tdm_truncated(room, r->bytes - room) :
-				 tdm_succeeded(len);
+		tdm_iov_copy_to(own->iov, own->count, 0, r->bounce,
+				tdm_min(len, room));
+	return len > room ? tdm_truncated(room, len - room) :
+			    tdm_succeeded(len);
+}
+
+/* Returns the receive of the completion for @context, or NULL: there is none. */
+static struct tdm_foreign_rx *ending(void *context)
+{
+	struct tdm_foreign_rx *r = tdm_foreign_rx_named(context);
+
+	if (r && r->state != TDM_FOREIGN_FILLING &&
+	    r->state != TDM_FOREIGN_ENDED)
+		tdm_foreign_breach("a completion without a receive");
+	else if (r && r->told++)
+		tdm_foreign_breach("a receive that ends twice");
+	else
+		return r && r->own ? r : NULL;
+	return NULL;
 }
 
 static ssize_t rx_end(struct fid_peer_cq *cq, void *context, uint64_t flags,
 		      size_t len, void *buf, uint64_t data, uint64_t tag,
 		      fi_addr_t src)
 {
-	struct tdm_foreign_rx *r = context;
+	struct tdm_foreign_rx *r = ending(context);
 	struct tdm_result result;
 
-	if (!r->own || !r->filling)
+	if (!r)
 		return 0;
 	take_data(r, flags, data);
 	result = placed(r, len);
@@ -336,10 +423,10 @@ static ssize_t rx_end(struct fid_peer_cq *cq, void *context, uint64_t flags,
 static ssize_t rx_failed(struct fid_peer_cq *cq,
 			 const struct fi_cq_err_entry *e)
 {
-	struct tdm_foreign_rx *r = e->op_context;
+	struct tdm_foreign_rx *r = ending(e->op_context);
 	struct tdm_result result = failed(e->err);
 
-	if (!r->own || !r->filling)
+	if (!r)
 		return 0;
 	if (e->err == FI_ETRUNC)
 		result = placed(r, r->bytes);
@@ -363,9 +450,15 @@ void tdm_foreign_rx_fail(struct tdm_list *rxs, int err)
 		struct tdm_foreign_rx *r =
 			tdm_list_entry(pos, struct tdm_foreign_rx, node);
 
-		if (r->own && r->filling)
+		if (r->state == TDM_FOREIGN_FILLING)
 			end(r, &lost);
 	}
+}
+
+void tdm_foreign_rx_free(struct tdm_list *rxs)
+{
+	while (!tdm_list_empty(rxs))
+		rx_free(tdm_list_entry(rxs->next, struct tdm_foreign_rx, node));
 }
 
 /* ---- what the provider imports ------------------------------------------- */
@@ -414,11 +507,13 @@ static struct fi_ops_ep lent_ep_ops = {
 
 void tdm_foreign_lend(struct tdm_foreign_ep *ep)
 {
-	ep->lent.ep_fid.fid.fclass = FI_CLASS_PEER_SRX;
-	ep->lent.ep_fid.fid.context = ep;
-	ep->lent.ep_fid.fid.ops = &lent_fid_ops;
-	ep->lent.ep_fid.ops = &lent_ep_ops;
-	ep->lent.owner_ops = &lent_ops;
+	struct fid_peer_srx *lent = &ep->port->lent;
+
+	lent->ep_fid.fid.fclass = FI_CLASS_PEER_SRX;
+	lent->ep_fid.fid.context = ep->port;
+	lent->ep_fid.fid.ops = &lent_fid_ops;
+	lent->ep_fid.ops = &lent_ep_ops;
+	lent->owner_ops = &lent_ops;
 	ep->own->peer_ops = &start_ops;
 	tdm_source_offer(ep->own);
 }

@@ -32,7 +32,8 @@ static void tx_free(struct tdm_foreign_tx *t)
 {
 	tdm_list_del(&t->node);
 	free(t->copy);
-	tdm_pool_free(&t->ep->txs, t);
+	t->mark.check = t->mark.serial;
+	tdm_pool_free(&t->ep->f->txs, t);
 }
 
 /*
@@ -52,12 +53,15 @@ static struct tdm_foreign_tx *tx_new(struct tdm_foreign_peer *peer,
 				     const struct tdm_xfer *x)
 {
 	struct tdm_foreign_ep *ep = peer->ep;
-	struct tdm_foreign_tx *t = tdm_pool_alloc(&ep->txs);
+	struct tdm_foreign_tx *t = tdm_pool_alloc(&ep->f->txs);
 
 	if (!t)
 		return NULL;
+	tdm_foreign_mark(ep->f, &t->mark);
 	t->ep = ep;
+	t->peer = peer;
 	t->context = x->context;
+	t->len = x->len;
 	t->flags = x->flags;
 	t->addr = x->addr;
 	t->copy = NULL;
@@ -105,23 +109,38 @@ ssize_t tdm_foreign_send(struct tdm_foreign_peer *peer,
 			 const struct tdm_xfer *x)
 {
 	struct tdm_foreign_tx *t = tx_new(peer, x);
+	struct tdm_foreign *was;
+	uint32_t serial;
 	ssize_t ret;
 
 	if (!t)
 		return -FI_ENOMEM;
+	serial = t->mark.serial;
+	was = tdm_foreign_enter(peer->ep->f);
 	ret = post(peer, x, t);
-	if (ret)
-		tx_free(t);
-	return ret;
+	if (ret && !tdm_foreign_same(&t->mark, serial)) {
+		tdm_foreign_breach("a send that has ended and fails");
+		ret = 0;
+	}
+	tdm_foreign_leave(was);
+	if (!ret)
+		return 0;
+	tx_free(t);
+	return ret < 0 ? ret : -FI_EIO;
 }
 
 static ssize_t tx_end(struct fid_peer_cq *cq, void *context, uint64_t flags,
 		      size_t len, void *buf, uint64_t data, uint64_t tag,
 		      fi_addr_t src)
 {
-	struct tdm_foreign_tx *t = context, done = *t;
+	struct tdm_foreign_tx *t = tdm_foreign_tx_named(context), done;
 
+	if (!t)
+		return 0;
+	done = *t;
 	tx_free(t);
+	done.peer->counts.tx_msgs++;
+	done.peer->counts.tx_bytes += done.len;
 	if (done.flags && !done.ep->closing)
 		tdm_done_send(&done.ep->done, done.context, done.flags);
 	return 0;
@@ -138,10 +157,13 @@ static void fail(const struct tdm_foreign_tx *t, int err, int prov_errno)
 static ssize_t tx_failed(struct fid_peer_cq *cq,
 			 const struct fi_cq_err_entry *e)
 {
-	struct tdm_foreign_tx *t = e->op_context, done = *t;
+	struct tdm_foreign_tx *t = tdm_foreign_tx_named(e->op_context), done;
 
+	if (!t)
+		return 0;
+	done = *t;
 	tx_free(t);
-	fail(&done, e->err, e->prov_errno);
+	fail(&done, e->err > 0 ? e->err : FI_EIO, e->prov_errno);
 	return 0;
 }
 

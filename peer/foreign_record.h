@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The records of a foreign provider's sends and receives: foreign_priv.h.
+ *
+ * Lock: domain held.
+ */
+#ifndef TDM_PEER_FOREIGN_RECORD_H
+#define TDM_PEER_FOREIGN_RECORD_H
+
+#include <stddef.h>
+
+#include <rdma/fabric.h>
+#include <rdma/providers/fi_peer.h>
+
+#include "base/list.h"
+#include "peer/foreign_guard.h"
+#include "tdm_xfer.h"
+
+/* A send that the provider has. */
+struct tdm_foreign_tx {
+	struct tdm_list node;
+	struct tdm_foreign_mark mark;
+	struct tdm_foreign_ep *ep;
+	struct tdm_foreign_peer *peer;
+	void *context;
+	size_t len;	/* bytes of payload */
+	uint64_t flags; /* of the tdm_xfer; 0: the operation has ended */
+	fi_addr_t addr;
+	void *copy; /* payload of an inject that the provider cannot take */
+};
+
+/*
+ * What becomes of a message:
+ *
+ *   get_*: no receive --> ASKED -- queue_* --> WAITING -- start_* --> FILLING
+ *   get_*: a receive ------------------------------------------------> FILLING
+ *   FILLING -- reported, or the sender is gone --> ENDED
+ *   WAITING -- freed, against the rules --> DROPPED
+ */
+enum tdm_foreign_state {
+	TDM_FOREIGN_ASKED,
+	TDM_FOREIGN_WAITING, /* the owner's list has own */
+	TDM_FOREIGN_FILLING,
+	TDM_FOREIGN_ENDED, /* own is NULL */
+	TDM_FOREIGN_DROPPED,
+};
+
+/* A message that the provider offers or fills a receive with. */
+struct tdm_foreign_rx {
+	struct tdm_foreign_mark mark;
+	struct fi_peer_rx_entry rx; /* see tdm_foreign_shown() */
+	struct tdm_list node;	    /* peer->rxs, or ep->strays */
+	struct tdm_foreign_ep *ep;
+	struct tdm_foreign_peer *peer; /* NULL: unknown */
+	/* the owner's entry; NULL: it has ended */
+	struct fi_peer_rx_entry *own;
+	size_t bytes; /* of the message */
+	enum tdm_foreign_state state;
+	int told; /* completions that the provider has written */
+	/*
+	 * The message, if the receive has more elements than the provider takes,
+	 * or less room; NULL: in its buffers. err: how it ends all the same, or
+	 * 0.
+	 */
+	void *bounce;
+	int err;
+	struct iovec iov[TDM_IOV_LIMIT];
+	void *desc[TDM_IOV_LIMIT]; /* all NULL */
+};
+
+/*
+ * Returns how many bytes of struct fi_peer_rx_entry the libfabric that runs does
+ * not have: from 2.3 on it begins with srx.
+ */
+static inline size_t tdm_foreign_entry_head(void)
+{
+	return FI_VERSION_LT(fi_version(), FI_VERSION(2, 3)) ?
+		       0 :
+		       offsetof(struct fi_peer_rx_entry, srx);
+}
+
+/* Returns the record whose entry the provider knows as @entry. */
+static inline struct tdm_foreign_rx *
+tdm_foreign_rx_of(struct fi_peer_rx_entry *entry)
+{
+	char *rx = (char *)entry - tdm_foreign_entry_head();
+
+	return tdm_container_of((struct fi_peer_rx_entry *)(void *)rx,
+				struct tdm_foreign_rx, rx);
+}
+
+/* Returns the entry of @r as the provider knows it. */
+static inline struct fi_peer_rx_entry *
+tdm_foreign_shown(struct tdm_foreign_rx *r)
+{
+	return (struct fi_peer_rx_entry *)(void *)((char *)&r->rx +
+						   tdm_foreign_entry_head());
+}
+
+#endif /* TDM_PEER_FOREIGN_RECORD_H */
