@@ -36,7 +36,21 @@
 enum tdm_report_kind {
 	TDM_REPORT_NONE = 0, /* no path has been agreed with the peer */
 	TDM_REPORT_SHM = 1,  /* shared memory */
-	TDM_REPORT_TCP = 2   /* TCP */
+	TDM_REPORT_TCP = 2,  /* TCP */
+	/* messages by the provider of FI_TANDEM_LOCAL, all else by TCP */
+	TDM_REPORT_FOREIGN = 3
+};
+
+/*
+ * What the provider of FI_TANDEM_LOCAL does not do for tandem, and who does it:
+ * bits of tdm_report_path.lacks; never renumbered.
+ */
+enum tdm_report_lack {
+	TDM_REPORT_LACKS_REGIONS = 1, /* one-sided and atomic operations: TCP */
+	TDM_REPORT_LACKS_DEATH = 2,   /* notice of a lost peer: TCP */
+	TDM_REPORT_LACKS_WAKING = 4,  /* it is polled each millisecond */
+	TDM_REPORT_LACKS_CANCEL = 8,  /* sends cannot be cancelled */
+	TDM_REPORT_LACKS_USER_IDS = 16 /* sources are looked up by tandem */
 };
 
 /* Values of tdm_report_path.state; never renumbered. */
@@ -80,7 +94,7 @@ struct tdm_report_path {
 				    reasons in fi_tandem(7), never renumbered */
 	const char *reason_text; /* English, static storage, never NULL; ""
 				    when reason is 0 */
-	uint64_t tx_msgs;	 /* the sums of shm and tcp, below */
+	uint64_t tx_msgs;	 /* the sums of shm, tcp and foreign, below */
 	uint64_t tx_bytes;
 	uint64_t rx_msgs;
 	uint64_t rx_bytes;
@@ -93,6 +107,9 @@ struct tdm_report_path {
 	uint64_t lives;	   /* lives the path has had, this one included */
 	struct tdm_report_counts shm; /* of all lives, by path */
 	struct tdm_report_counts tcp;
+	struct tdm_report_counts foreign;
+	const char *provider; /* TDM_REPORT_FOREIGN: its name, else NULL */
+	uint64_t lacks;	      /* enum tdm_report_lack, with provider */
 };
 
 struct tdm_report_ops {

@@ -16,6 +16,7 @@
 #include "base/env.h"
 #include "tcp/root.h"
 #include "tcp/tier.h"
+#include "tcp/tier_foreign.h"
 
 /* By enum tdm_reason; the same list as in fi_tandem(7), REPORT. */
 static const char *const reasons[TDM_REASON_COUNT] = {
@@ -102,7 +103,7 @@ void tdm_history_end_local(struct tdm_root *root, struct tdm_pair *p,
 }
 
 void tdm_history_end_remote(struct tdm_root *root, struct tdm_pair *p,
-			    const struct tdm_conn *conn, int err)
+			    const struct tdm_conn *conn, int err, int foreign)
 {
 	const struct tdm_report_counts counts = tdm_history_counts(conn);
 	struct tdm_history *l;
@@ -111,14 +112,14 @@ void tdm_history_end_remote(struct tdm_root *root, struct tdm_pair *p,
 	 * A failed attempt to reach a peer that is gone does not count as a
 	 * life.
 	 */
-	if ((p->history || p->agreed != TDM_PATH_REMOTE) && !counts.tx_msgs &&
-	    !counts.rx_msgs)
+	if (!foreign && (p->history || p->agreed != TDM_PATH_REMOTE) &&
+	    !counts.tx_msgs && !counts.rx_msgs)
 		return;
 	l = history_of(root, p);
 	if (!l)
 		return;
-	end(l, TDM_REPORT_TCP, err);
-	l->reason = p->reason;
+	end(l, foreign ? TDM_REPORT_FOREIGN : TDM_REPORT_TCP, err);
+	l->reason = foreign ? TDM_REASON_FOREIGN : p->reason;
 	l->large_rx = TDM_REPORT_LARGE_NONE;
 	l->large_tx = TDM_REPORT_LARGE_NONE;
 	add(&l->tcp, &counts);
@@ -138,6 +139,7 @@ static void fill(struct tdm_report_path *out, const struct tdm_history *l)
 	out->lives = l->count;
 	out->shm = l->shm;
 	out->tcp = l->tcp;
+	out->foreign = l->foreign;
 }
 
 /* Add the life that goes on, whose path and counts are @now, to @out. */
@@ -155,16 +157,21 @@ static void in_use(struct tdm_report_path *out,
 	add(&out->tcp, &now->tcp);
 }
 
-static void finish(struct tdm_report_path *out)
+static void finish(struct tdm_report_path *out, uint64_t lacks)
 {
 	struct tdm_report_counts all = out->shm;
 
 	add(&all, &out->tcp);
+	add(&all, &out->foreign);
 	out->tx_msgs = all.tx_msgs;
 	out->tx_bytes = all.tx_bytes;
 	out->rx_msgs = all.rx_msgs;
 	out->rx_bytes = all.rx_bytes;
 	out->reason_text = tdm_reason_text(out->reason);
+	if (out->path != TDM_REPORT_FOREIGN)
+		return;
+	out->provider = tdm_env.local;
+	out->lacks = lacks;
 }
 
 void tdm_history_path(struct tdm_root *root, fi_addr_t addr,
@@ -184,14 +191,16 @@ void tdm_history_path(struct tdm_root *root, fi_addr_t addr,
 		in_use(out, &now);
 	else if (p && !p->history)
 		out->reason = p->reason;
-	finish(out);
+	tdm_tier_foreign_count(root, addr, &out->foreign);
+	finish(out, tdm_tier_foreign_lacks(root));
 }
 
-void tdm_history_path_removed(const struct tdm_history *history,
+void tdm_history_path_removed(const struct tdm_root *root,
+			      const struct tdm_history *history,
 			      struct tdm_report_path *out)
 {
 	fill(out, history);
-	finish(out);
+	finish(out, tdm_tier_foreign_lacks(root));
 }
 
 void tdm_history_removed(struct tdm_root *root, struct tdm_pair *p,
@@ -216,6 +225,7 @@ void tdm_history_removed(struct tdm_root *root, struct tdm_pair *p,
 	l->large_tx = path.large_tx;
 	l->shm = path.shm;
 	l->tcp = path.tcp;
+	l->foreign = path.foreign;
 	l->in_use = path.state == TDM_REPORT_IN_USE;
 	l->index = addr;
 	tdm_list_append(&root->removed, &l->node);

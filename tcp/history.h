@@ -21,8 +21,8 @@ struct tdm_pair;
 struct tdm_peer_event;
 
 struct tdm_history {
-	struct tdm_report_counts shm, tcp;
-	uint64_t count;	   /* lives that have ended */
+	struct tdm_report_counts shm, tcp, foreign; /* foreign: once removed */
+	uint64_t count;				    /* lives that have ended */
 	uint32_t path;	   /* enum tdm_report_kind; of the last life */
 	uint32_t state;	   /* TDM_REPORT_CLOSED or _LOST */
 	uint32_t reason;   /* enum tdm_reason */
@@ -37,14 +37,15 @@ struct tdm_history {
 
 /*
  * local: the session of @p by shared memory has ended, as @event says; remote:
- * the connection @conn with @err (FI_ESHUTDOWN: the peer closed it). Adds its
+ * the connection @conn with @err (FI_ESHUTDOWN: the peer closed it); @foreign: not
+ * 0 when a foreign provider carried its messages. Adds its
  * counts to the record. Without memory for the record the counts are lost,
  * which @root counts.
  */
 void tdm_history_end_local(struct tdm_root *root, struct tdm_pair *p,
 			   const struct tdm_peer_event *event);
 void tdm_history_end_remote(struct tdm_root *root, struct tdm_pair *p,
-			    const struct tdm_conn *conn, int err);
+			    const struct tdm_conn *conn, int err, int foreign);
 
 /* Returns what @conn has counted. */
 struct tdm_report_counts tdm_history_counts(const struct tdm_conn *conn);
@@ -67,7 +68,8 @@ void tdm_history_path(struct tdm_root *root, fi_addr_t addr,
 		      struct tdm_report_path *out);
 
 /* As tdm_history_path(), for an address that was removed. */
-void tdm_history_path_removed(const struct tdm_history *history,
+void tdm_history_path_removed(const struct tdm_root *root,
+			      const struct tdm_history *history,
 			      struct tdm_report_path *out);
 
 #endif /* TDM_TCP_HISTORY_H */

@@ -300,13 +300,13 @@ void tdm_ep_lost(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err)
 	const struct tdm_addr *name = tdm_conn_addr(conn);
 	struct tdm_root *root = arg;
 	struct tdm_pair *own;
-	int probe;
+	int probe, foreign;
 	size_t i;
 
-	tdm_tier_foreign_lost(root, conn, why);
+	foreign = tdm_tier_foreign_lost(root, conn, why);
 	own = addr == FI_ADDR_UNSPEC ? NULL : tdm_ep_pair(root, addr);
 	if (own)
-		tdm_history_end_remote(root, own, conn, err);
+		tdm_history_end_remote(root, own, conn, err, foreign);
 
 	for (i = 0; i < root->pairs; i++) {
 		struct tdm_pair *p = root->pair[i];

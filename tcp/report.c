@@ -27,6 +27,7 @@
 #include "tcp/profile.h"
 #include "tcp/root.h"
 #include "tcp/tier.h"
+#include "tcp/tier_foreign.h"
 
 static int report_path(struct fid_ep *fid, fi_addr_t addr,
 		       struct tdm_report_path *out)
@@ -81,7 +82,7 @@ struct sheet {
 	FILE *out;
 	struct tdm_root *root;
 	char self[TDM_ADDR_STR_BYTES];
-	size_t peers, shm, tcp;
+	size_t peers, shm, tcp, foreign;
 };
 
 static void begin_line(const struct sheet *s)
@@ -103,13 +104,24 @@ static int any(const struct tdm_report_counts *c)
 	return c->tx_msgs || c->rx_msgs;
 }
 
+static void print_foreign(const struct sheet *s,
+			  const struct tdm_report_path *p)
+{
+	print_counts(s, &p->foreign);
+	if (!any(&p->tcp))
+		return;
+	fprintf(s->out, ", by tcp");
+	print_counts(s, &p->tcp);
+}
+
 /* Messages that went over the other path before this one was agreed. */
 static void print_before(const struct sheet *s, const struct tdm_report_path *p)
 {
 	const struct tdm_report_counts *other =
 		p->path == TDM_REPORT_SHM ? &p->tcp : &p->shm;
 
-	if (p->path == TDM_REPORT_NONE || !any(other))
+	if (p->path == TDM_REPORT_NONE || p->path == TDM_REPORT_FOREIGN ||
+	    !any(other))
 		return;
 	fprintf(s->out, ", before by %s",
 		p->path == TDM_REPORT_SHM ? "tcp" : "shm");
@@ -142,19 +154,23 @@ static void print_path(struct sheet *s, fi_addr_t index,
 		       const struct tdm_addr *addr,
 		       const struct tdm_report_path *p, int removed)
 {
-	static const char *const kind[] = { "none", "shm", "tcp" };
+	static const char *const kind[] = { "none", "shm", "tcp", "foreign" };
 	const struct tdm_report_counts none = { .tx_msgs = 0 };
 	char text[TDM_ADDR_STR_BYTES];
 
 	s->peers++;
 	s->shm += p->path == TDM_REPORT_SHM;
 	s->tcp += p->path == TDM_REPORT_TCP;
+	s->foreign += p->path == TDM_REPORT_FOREIGN;
 	begin_line(s);
 	fprintf(s->out, "%llu %s path %s", (unsigned long long)index,
 		tdm_addr_text(addr, text, sizeof(text)), kind[p->path]);
-	print_counts(s, p->path == TDM_REPORT_SHM ? &p->shm :
-			p->path == TDM_REPORT_TCP ? &p->tcp :
-						    &none);
+	if (p->path == TDM_REPORT_FOREIGN)
+		print_foreign(s, p);
+	else
+		print_counts(s, p->path == TDM_REPORT_SHM ? &p->shm :
+				p->path == TDM_REPORT_TCP ? &p->tcp :
+							    &none);
 	print_before(s, p);
 	print_end(s, p, removed);
 }
@@ -168,7 +184,7 @@ static void print_removed(struct sheet *s)
 		const struct tdm_history *l =
 			tdm_list_entry(pos, struct tdm_history, node);
 
-		tdm_history_path_removed(l, &path);
+		tdm_history_path_removed(s->root, l, &path);
 		print_path(s, l->index, &l->addr, &path, 1);
 	}
 }
@@ -192,13 +208,49 @@ static void print_present(struct sheet *s)
 	}
 }
 
+/* The provider of FI_TANDEM_LOCAL, and what others do in its place. */
+static void print_lacks(const struct sheet *s)
+{
+	static const struct {
+		uint64_t lack;
+		const char *text;
+	} lacks[] = {
+		{ TDM_REPORT_LACKS_REGIONS,
+		  "no memory regions (one-sided and atomic operations by tcp)" },
+		{ TDM_REPORT_LACKS_DEATH, "no notice of lost peers (by tcp)" },
+		{ TDM_REPORT_LACKS_WAKING, "no descriptor (polled)" },
+		{ TDM_REPORT_LACKS_CANCEL, "no cancelling of sends" },
+		{ TDM_REPORT_LACKS_USER_IDS,
+		  "no user ids (sources by tandem)" },
+	};
+	const uint64_t bits = tdm_tier_foreign_lacks(s->root);
+	const char *sep = ": ";
+	size_t i;
+
+	if (!bits)
+		return;
+	begin_line(s);
+	fprintf(s->out, "messages by provider %s", tdm_env.local);
+	for (i = 0; i < TDM_ARRAY_LEN(lacks); i++) {
+		if (!(bits & lacks[i].lack))
+			continue;
+		fprintf(s->out, "%s%s", sep, lacks[i].text);
+		sep = ", ";
+	}
+	fputc('\n', s->out);
+}
+
 static void print_sheet(struct sheet *s, const char *when)
 {
+	print_lacks(s);
 	print_removed(s);
 	print_present(s);
 	begin_line(s);
-	fprintf(s->out, "%zu peers, %zu shm, %zu tcp%s", s->peers, s->shm,
-		s->tcp, when);
+	fprintf(s->out, "%zu peers, %zu shm, %zu tcp", s->peers, s->shm,
+		s->tcp);
+	if (s->foreign)
+		fprintf(s->out, ", %zu foreign", s->foreign);
+	fprintf(s->out, "%s", when);
 	if (s->root->lives_lost)
 		fprintf(s->out, "; no memory for the counts of %zu that ended",
 			s->root->lives_lost);

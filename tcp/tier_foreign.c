@@ -35,12 +35,16 @@
 #include "peer/foreign.h"
 #include "tcp/bind.h"
 #include "tcp/ep_priv.h"
+#include "tcp/history.h"
 #include "tcp/tier.h"
 #include "tcp/wire/offer.h"
 #include "tcp/wire/wire.h"
 
 /* Orders between messages and one-sided operations. */
 #define MIXED_ORDERS (FI_ORDER_RAS | FI_ORDER_WAS | FI_ORDER_SAR | FI_ORDER_SAW)
+
+#define NOT_USED                                                               \
+	"FI_TANDEM_LOCAL: provider %s is not used, tcp carries all messages: %s"
 
 enum { PLACE_BYTES = 96, OFFER_BYTES = 512, POLL_MS = 1 };
 
@@ -59,12 +63,12 @@ static int start(struct tdm_domain *d)
 	if (tdm_env.shm == TDM_SHM_OFF)
 		return 0;
 	ret = tdm_foreign_open(tdm_env.local, d->info, &d->foreign);
-	if (ret && ret != -FI_EOPNOTSUPP &&
-	    !__atomic_test_and_set(&told, __ATOMIC_RELAXED))
-		TDM_WARN(DOMAIN,
-			 "FI_TANDEM_LOCAL: provider %s is not used, tcp "
-			 "carries all messages: %s",
-			 tdm_env.local, fi_strerror(-ret));
+	if (!ret || ret == -FI_EOPNOTSUPP)
+		return 0;
+	if (__atomic_test_and_set(&told, __ATOMIC_RELAXED))
+		TDM_INFO(DOMAIN, NOT_USED, tdm_env.local, fi_strerror(-ret));
+	else
+		TDM_WARN(DOMAIN, NOT_USED, tdm_env.local, fi_strerror(-ret));
 	return 0;
 }
 
@@ -147,7 +151,8 @@ static int offered(void *arg, struct tdm_conn *conn, const void *bytes,
 	struct tdm_foreign_peer *peer;
 	int ret = -FI_EOPNOTSUPP;
 
-	if (side && len > side->head && tdm_locality_is_here(from) &&
+	if (side && !tdm_foreign_is_broken(root->ep.domain->foreign) &&
+	    len > side->head && tdm_locality_is_here(from) &&
 	    !memcmp(bytes, side->offer, side->head)) {
 		attr.name = (const char *)bytes + side->head;
 		attr.namelen = len - side->head;
@@ -227,20 +232,50 @@ static void forget(struct tdm_root *root, const struct tdm_pair *p,
 	struct forgotten f = { root, addr };
 
 	(void)p;
-	if (root->foreign)
-		tdm_foreign_each(root->foreign->ep, forget_peer, &f);
+	if (!root->foreign)
+		return;
+	tdm_foreign_forget(root->foreign->ep, addr);
+	tdm_foreign_each(root->foreign->ep, forget_peer, &f);
 }
 
-void tdm_tier_foreign_lost(struct tdm_root *root, const struct tdm_conn *conn,
-			   int err)
+int tdm_tier_foreign_lost(struct tdm_root *root, const struct tdm_conn *conn,
+			  int err)
 {
 	struct tdm_foreign_peer *peer;
 
 	if (!root->foreign)
-		return;
+		return 0;
 	peer = tdm_foreign_peer_find(root->foreign->ep, conn);
 	if (peer)
 		tdm_foreign_peer_lost(peer, err);
+	return peer != NULL;
+}
+
+void tdm_tier_foreign_count(const struct tdm_root *root, fi_addr_t addr,
+			    struct tdm_report_counts *out)
+{
+	struct tdm_foreign_counts c;
+
+	if (!root->foreign)
+		return;
+	c = tdm_foreign_count(root->foreign->ep,
+			      tdm_av_lowest(root->ep.av, addr));
+	out->tx_msgs = c.tx_msgs;
+	out->tx_bytes = c.tx_bytes;
+	out->rx_msgs = c.rx_msgs;
+	out->rx_bytes = c.rx_bytes;
+}
+
+uint64_t tdm_tier_foreign_lacks(const struct tdm_root *root)
+{
+	const uint64_t all = TDM_REPORT_LACKS_REGIONS | TDM_REPORT_LACKS_DEATH |
+			     TDM_REPORT_LACKS_WAKING | TDM_REPORT_LACKS_CANCEL;
+
+	if (!root->foreign)
+		return 0;
+	return tdm_foreign_takes_ids(root->ep.domain->foreign) ?
+		       all :
+		       all | TDM_REPORT_LACKS_USER_IDS;
 }
 
 /* ---- endpoints ----------------------------------------------------------- */
@@ -346,14 +381,24 @@ static void rebound(struct tdm_root *root)
 	tdm_foreign_ep_set_done(root->foreign->ep, &done);
 }
 
-/* The connection of the pair is what is reported. */
+/* The connection of the pair, if the provider carries its messages. */
 static int session(struct tdm_root *root, fi_addr_t addr,
 		   struct tdm_report_path *out)
 {
-	(void)root;
-	(void)addr;
-	(void)out;
-	return -FI_ENODATA;
+	const struct tdm_pair *p = tdm_ep_pair_of(root, addr);
+	const struct tdm_conn *conn = p ? p->conn : NULL;
+	struct tdm_addr a;
+
+	if (!root->foreign)
+		return -FI_ENODATA;
+	if (!conn && !tdm_av_addr(root->ep.av, addr, &a))
+		conn = tdm_conn_find(root->tcp, &a);
+	if (!conn || !tdm_foreign_peer_find(root->foreign->ep, conn))
+		return -FI_ENODATA;
+	out->path = TDM_REPORT_FOREIGN;
+	out->reason = TDM_REASON_FOREIGN;
+	out->tcp = tdm_history_counts(conn);
+	return 0;
 }
 
 const struct tdm_tier_ops tdm_tier_foreign = {
