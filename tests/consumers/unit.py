@@ -36,6 +36,9 @@ class Mode:
 MODES = [
     Mode("shm"),
     Mode("tcp", env={"FI_TANDEM_SHM": "off"}),
+    # TANDEM_FOREIGN: the provider that carries messages within the host
+    Mode("foreign", env={
+        "FI_TANDEM_LOCAL": os.environ.get("TANDEM_FOREIGN", "shm")}),
     Mode("hosts", hosts=2),
     Mode("other", tandem=False),
     Mode("other-hosts", hosts=2, tandem=False),
