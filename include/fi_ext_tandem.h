@@ -42,7 +42,7 @@ enum tdm_report_kind {
 };
 
 /*
- * What the provider of FI_TANDEM_LOCAL does not do for tandem, and who does it:
+ * Services that the provider of FI_TANDEM_LOCAL lacks, and who gives them instead:
  * bits of tdm_report_path.lacks; never renumbered.
  */
 enum tdm_report_lack {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a foreign provider may call, when, and about which records. Its code is
- * trusted to run in this process, not to keep to fi_peer(3): each of its calls
- * passes through here before anything that it names is looked at.
+ * The calls that a foreign provider may make, when, and about which records. Its
+ * code is trusted to run in this process, not to keep to fi_peer(3): each of its
+ * calls passes through here before anything that it names is looked at.
  *
  * Invariants:
  *  1. A provider calls back only inside of a call of ours, on the same thread:
@@ -39,7 +39,7 @@ static inline int tdm_foreign_in_use(const struct tdm_foreign_mark *mark)
 	return mark->check == ~mark->serial;
 }
 
-/* Whether the record of @mark is still in the use that had @serial. */
+/* Not 0 when the record of @mark is still in the use that had @serial. */
 static inline int tdm_foreign_same(const struct tdm_foreign_mark *mark,
 				   uint32_t serial)
 {
@@ -66,9 +66,9 @@ void tdm_foreign_guard(struct tdm_foreign *f);
 void tdm_foreign_check_outside(struct tdm_foreign *f);
 
 /*
- * Who a call of the provider is about: the endpoint of an export, the record of a
- * receive entry, of the context of a receive, of that of a send. NULL: none, which
- * is a breach.
+ * Return the object that a call of the provider names: the endpoint of an export,
+ * the record of a receive entry, of the context of a receive, of that of a send.
+ * NULL: none, which is a breach.
  */
 struct tdm_foreign_ep *tdm_foreign_ep_called(struct fid_peer_srx *lent);
 struct tdm_foreign_rx *tdm_foreign_rx_called(struct fi_peer_rx_entry *entry);

@@ -48,7 +48,7 @@ struct tdm_foreign {
 	int any_gone;	      /* atomic */
 };
 
-/* What the provider imports for an endpoint. */
+/* The exports of an endpoint, which the provider imports. */
 struct tdm_foreign_port {
 	struct fid_peer_srx lent;
 	struct fid_peer_cq tx_end, rx_end;

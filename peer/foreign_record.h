@@ -30,7 +30,7 @@ struct tdm_foreign_tx {
 };
 
 /*
- * What becomes of a message:
+ * The course of a message:
  *
  *   get_*: no receive --> ASKED -- queue_* --> WAITING -- start_* --> FILLING
  *   get_*: a receive ------------------------------------------------> FILLING

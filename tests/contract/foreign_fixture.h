@@ -28,7 +28,7 @@ protected:
 
 	Foreign()
 	{
-		attr.prov = fi_prov_ini();
+		attr.prov = provider();
 		attr.eps = 2;
 		attr.no_tcp_only = 1;
 		tdm_env.shm = TDM_SHM_AUTO;
@@ -43,6 +43,20 @@ protected:
 		unsetenv("TANDEM_LIE");
 		tdm_env = saved;
 		tdm_tier[TDM_TRANSPORT_LOCAL] = tier;
+	}
+
+	/*
+	 * libfabric begins its list of parameters anew at the first call of an
+	 * application, so that comes before tandem defines its own.
+	 */
+	static struct fi_provider *provider()
+	{
+		struct fi_param *all;
+		int count;
+
+		if (!fi_getparams(&all, &count))
+			fi_freeparams(all);
+		return fi_prov_ini();
 	}
 
 	static void lie(const char *what)

@@ -215,7 +215,7 @@ static int ep_open(struct fid_domain *domain, struct fi_info *info,
 	return 0;
 }
 
-/* What the domain had imported is the owner's alone from now on. */
+/* The provider forgets what the domain had imported. */
 static int domain_close(struct fid *fid)
 {
 	memset(&liar_late, 0, sizeof(liar_late));

@@ -55,7 +55,7 @@ struct liar_ep {
 	struct liar_msg *arrived;
 };
 
-/* What is left of the endpoint that closed last. */
+/* Pointers that the provider keeps from the endpoint that closed last. */
 struct liar_late {
 	struct fid_peer_srx *srx;
 	struct fid_peer_cq *tx, *rx;
