@@ -67,10 +67,11 @@ int tdm_av_take_key(const struct tdm_av *av, const fi_addr_t *fi_addr,
 		    uint64_t flags, struct tdm_addr *a) tdm_must_check;
 
 /*
- * fi_av_insert_auth_key(3), fi_av_lookup_auth_key(3) of a handle or an address,
- * fi_av_remove(3) with FI_AUTH_KEY, which tries every handle and returns the
- * first error. Lock: taken inside. Errors: -FI_EINVAL where there are no keys,
- * and those of the calls above; -FI_EBADFLAGS.
+ * These are fi_av_insert_auth_key(3); fi_av_lookup_auth_key(3), where @addr is a
+ * handle or an address; and fi_av_remove(3) with FI_AUTH_KEY, which tries every
+ * handle and returns the first error. Lock: taken inside. Errors: -FI_EINVAL: the
+ * vector has no keys, or an argument is invalid; -FI_ENOSPC: no room for a key;
+ * -FI_EBUSY: an endpoint is enabled with the key; -FI_EBADFLAGS.
  */
 int tdm_av_insert_key(struct fid_av *fid, const void *key, size_t size,
 		      fi_addr_t *fi_addr, uint64_t flags);

@@ -121,7 +121,8 @@ int tdm_os_random(void *buf, size_t len)
 	while (len) {
 		n = tdm_os.getrandom(p, len, 0);
 		/*
-		 * Kernels before 3.17 and some sandboxes do not have the call.
+		 * Kernels before 3.17 do not have the call; some sandboxes
+		 * forbid it.
 		 */
 		if (n < 0 && (errno == ENOSYS || errno == EPERM))
 			return read_urandom(p, len);

@@ -5,7 +5,7 @@
  * twice as many objects as the one before, up to TDM_POOL_MOST_OBJECTS. An
  * object carries no header while it is in use; objects whose size is a multiple
  * of a cache line begin on one. Freed objects are overwritten in debug builds.
- * Not locked: the owner of the pool serialises.
+ * No lock: callers serialise their calls for one pool.
  */
 #ifndef TDM_BASE_POOL_H
 #define TDM_BASE_POOL_H

@@ -122,13 +122,13 @@ struct tdm_report_ops {
 	/*
 	 * Tells how @ep reaches the peer @addr of its address vector.
 	 *
-	 * In: out->size. Out: as much of *@out as that holds, written only on
-	 * success. The counts belong to this endpoint and to all lives of the
+	 * In: out->size, the bytes of *@out. Out: so many bytes of the answer;
+	 * nothing on failure. The counts belong to this endpoint and to all lives of the
 	 * peer since its address was inserted. Two indices of one address
 	 * (duplicates) give the same answer.
 	 * Returns 0, -FI_EINVAL when @addr is not in the address vector, @ep
-	 * is not an endpoint of tandem or out->size is less than the members
-	 * up to reason_text need, -FI_ENOAV when no address vector is bound.
+	 * is not an endpoint of tandem or out->size ends before the end of
+	 * reason_text, -FI_ENOAV when no address vector is bound.
 	 * Does not block, makes no progress, opens no connection. Safe in the
 	 * threading level of the domain, like any call on @ep.
 	 */

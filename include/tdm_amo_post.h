@@ -111,7 +111,11 @@ static inline int tdm_amo_vector(struct iovec *iov, const struct fi_ioc *ioc,
 	return 0;
 }
 
-/* Store the result buffers of @ask in @call. Errors: -FI_EINVAL. */
+/*
+ * Set the result vector of @call to the result buffers of @ask, of values of @size
+ * bytes; to none for TDM_AMO_BASE. Out: *@bytes, as tdm_amo_vector(). Errors:
+ * -FI_EINVAL.
+ */
 static inline int tdm_amo_post_result(struct tdm_amo_call *call,
 				      const struct tdm_amo_ask *ask,
 				      size_t size, size_t *bytes)

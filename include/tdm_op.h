@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Operations whose completion goes to the owner's code for deferred work,
- * fi_trigger(3): such an operation counts on a counter of its own and may have
- * to be kept out of its endpoint's queues. A transport notices nothing: it
- * passes flags and context on to tdm_done.h as for any other operation.
+ * fi_trigger(3): such an operation increments a counter of its own in place of
+ * its endpoint's, and the owner may have to keep its completion out of the
+ * endpoint's queue. A transport notices nothing: it passes flags and context on
+ * to tdm_done.h as for any other operation.
  */
 #ifndef TDM_OP_H
 #define TDM_OP_H

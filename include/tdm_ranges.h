@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ranges at the target of a one-sided operation: from the arguments of a
- * call to a struct tdm_xfer, and from there to a list.
+ * The ranges at the target of a one-sided operation. The calls here put them from
+ * an application's arguments into a struct tdm_xfer, and from there into a list.
  */
 #ifndef TDM_RANGES_H
 #define TDM_RANGES_H

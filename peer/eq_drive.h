@@ -66,8 +66,8 @@ static inline void tdm_eq_drive_pass(struct tdm_eq_drive *drive)
 }
 
 /*
- * Set *@set to the wait set on which to sleep. If there is none, make one for
- * wait object @obj, with the queue as @member. Errors: -FI_ENOMEM, descriptor
+ * Set *@set to the wait set on which the queue sleeps. If it has none, make one
+ * for wait object @obj and put the queue into it, as @member. Errors: -FI_ENOMEM, descriptor
  * errors. Lock: not held.
  */
 int tdm_eq_drive_set(struct tdm_eq_drive *drive, enum fi_wait_obj obj,

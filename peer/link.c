@@ -63,8 +63,8 @@ static struct fi_info *link_hints(const struct tdm_link_attr *attr)
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->av_type = FI_AV_TABLE;
 	/*
-	 * Groups are part of addresses, fi_group_addr(3); fi_peer(3) does not
-	 * mention them.
+	 * The peer must know of groups, since an address contains its group,
+	 * fi_group_addr(3). fi_peer(3) does not say so.
 	 */
 	hints->domain_attr->max_group_id =
 		app->domain_attr ? app->domain_attr->max_group_id : 0;

@@ -73,8 +73,8 @@ void tdm_link_av_remove(struct fid_av *av, fi_addr_t peer_addr);
 
 /*
  * Have the peer call foreach_unspec_addr() for all endpoints of @av, by an
- * insert of no address. A peer that does nothing then does so at its next
- * insert, fi_peer(3).
+ * insert of no address. A peer that ignores such an insert calls it at
+ * its next insert of an address, fi_peer(3).
  */
 void tdm_link_av_resolve(struct fid_av *av);
 

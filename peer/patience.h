@@ -15,8 +15,9 @@
 #include "tdm_engine.h"
 
 /*
- * A waiter that polled so many times and for so long without result offers its
- * core. Both limits halve with each step of engine->crowd.
+ * A thread offers its core after it has polled without result at least
+ * TDM_VAIN_CALLS times and for TDM_VAIN_NS nanoseconds. Each increment of
+ * engine->crowd halves both limits.
  */
 enum { TDM_VAIN_CALLS = 256, TDM_VAIN_NS = 50000 };
 

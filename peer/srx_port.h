@@ -42,7 +42,10 @@ tdm_srx_port_done(const struct fid_peer_srx *fid)
 
 /* srx_export.c */
 
-/* Make @port an export of @srx, for an endpoint that reports at @done. */
+/*
+ * Make @port an export of @srx, for an endpoint whose completions and counts go to
+ * the objects of @done.
+ */
 void tdm_srx_port_init(struct tdm_srx *srx, struct tdm_srx_port *port,
 		       const struct tdm_done *done);
 

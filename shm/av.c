@@ -239,8 +239,9 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count,
 }
 
 /*
- * Remove @index from @ep's table of pairs. A pair that uses another transport
- * may then attach again after the address is inserted again.
+ * Remove @index from @ep's table of pairs. If no other index has the address,
+ * the pending sends to it fail, and a pair that was refused becomes NONE: it can
+ * attach when the address is inserted once more.
  */
 static void pair_forget(struct tdm_shm_ep *ep, const struct tdm_shm_addr *addr,
 			uint32_t index)

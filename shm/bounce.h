@@ -8,8 +8,8 @@
 #include "shm/pair.h"
 
 /*
- * Handle a PULL for the operation @id. @may: the receiver also reads; chunks
- * only help. Returns 0, or -1: invalid.
+ * Handle a PULL for the operation @id. @may: 1: the receiver reads too, and chunks
+ * only help; 0: it needs the chunks. Returns 0, or -1: invalid.
  */
 int tdm_shm_bounce_feed(struct tdm_shm_pair *pair, uint64_t id,
 			const struct tdm_shm_pull_body *body, int may);

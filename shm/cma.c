@@ -263,7 +263,9 @@ void tdm_shm_pull_put(struct tdm_shm_pull *pull, const void *src, size_t n)
 }
 
 /*
- * Called when all bytes are here and the sender was alive when they were read.
+ * Store the bytes of the last cache line and end the pull. The caller has made
+ * sure that all bytes are valid: whatever process_vm_readv(2) read came from a
+ * living sender.
  */
 static void complete(struct tdm_shm_pull *pull)
 {

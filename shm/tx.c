@@ -142,7 +142,7 @@ static tdm_noinline ssize_t tx_dead(struct tdm_shm_pair *pair,
 	struct tdm_shm_ep *ep = pair->ep;
 	fi_addr_t peer = tdm_shm_op_peer(pair);
 
-	/* Operations that began before @x must end before it. */
+	/* Earlier operations must end before @x: this pass ends them. */
 	tdm_shm_ep_progress(ep);
 	if (!x)
 		return -FI_EAGAIN;

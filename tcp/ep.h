@@ -20,10 +20,9 @@ struct tdm_root;
 struct tdm_xfer;
 
 /*
- * The parts of an endpoint that differ by its kind, but for its receive side
- * (rx_side.h). Each kind has one table, in the file named here, and a struct
- * whose first member is what it shares with others: struct tdm_ep, or another
- * that begins with one.
+ * The parts of an endpoint that differ by its kind, except its receive side
+ * (rx_side.h). Each kind has one table, in the file named here, and a struct that
+ * begins with struct tdm_ep, directly or inside its first member.
  *
  *   struct      begins with  file       made by
  *   tdm_single  tdm_root     ep.c       fi_endpoint(): transports and queues
@@ -132,7 +131,7 @@ struct tdm_ep {
 
 	/* Set up once. */
 	struct fi_info *info; /* owned */
-	/* of its addresses; of a context, from enable on: that of its root */
+	/* the one bound to it; an enabled context has that of its root */
 	struct tdm_av *av;
 	struct tdm_cq *tx_cq, *rx_cq;
 	struct tdm_cntr *send_cntr, *recv_cntr;

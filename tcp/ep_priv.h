@@ -68,8 +68,8 @@ void tdm_ep_resolve_flags(struct tdm_ep *ep);
 int tdm_ep_control(struct fid *fid, int command, void *arg);
 
 /*
- * fi_cancel(3) of the operation with @context on @ep: first by @cancel(), then
- * among deferred operations. @cancel: Lock: held.
+ * Cancel the operation of @ep that has @context, fi_cancel(3): call @cancel()
+ * with the lock held; if it finds none, search the deferred operations.
  */
 ssize_t tdm_ep_cancel_by(struct tdm_ep *ep, void *context,
 			 ssize_t (*cancel)(struct tdm_ep *ep, void *context));

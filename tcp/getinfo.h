@@ -101,8 +101,8 @@ enum {
 };
 
 /*
- * fi_endpoint(3), protocol: values of a provider's own have the upper bit set,
- * so that this one is negative when taken for an int.
+ * fi_endpoint(3), protocol: a provider's own protocol numbers have the highest bit
+ * set, so that TDM_PROTO, read as an int, is negative.
  */
 #define TDM_PROTO 0x80007464u
 

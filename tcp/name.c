@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The name of an endpoint, fi_cm(3): fi_setname, fi_getname, and the choice of
- * an address if the application gave none.
+ * The name of an endpoint, fi_cm(3): fi_setname, fi_getname, and the address of an
+ * endpoint for which the application gave none: that of the interface which
+ * better() of iface.c ranks first.
  *
  * Lock: the calls of the application take the domain's.
  */

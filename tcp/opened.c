@@ -3,10 +3,11 @@
  * The open fabrics and domains of the process, for fi_getinfo(3): hints may
  * name an open one, and results refer to the one opened first.
  *
- * Lock: `guard`, innermost; taken in all functions here, held for a few
- * comparisons. During a fork(2) it is held while the locks of all domains are
- * taken: no other function takes it while it holds one of them. Another thread
- * may close an object that a result refers to at any time, as fi_domain(3)
+ * Lock: `guard`, outside of the domain locks: no thread that holds one of them
+ * takes `guard`. Most functions hold it for a few comparisons. tdm_opened_freeze()
+ * takes it and then the locks of all domains, and tdm_opened_thaw() releases them;
+ * tdm_opened_idle() tries each domain lock and calls the caller back. Another
+ * thread may close an object that a result refers to at any time, as fi_domain(3)
  * allows.
  */
 #include "tcp/opened.h"

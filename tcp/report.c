@@ -208,7 +208,10 @@ static void print_present(struct sheet *s)
 	}
 }
 
-/* The provider of FI_TANDEM_LOCAL, and what others do in its place. */
+/*
+ * Print what a foreign provider lacks, and which transport serves instead; nothing
+ * for an endpoint without one.
+ */
 static void print_lacks(const struct sheet *s)
 {
 	static const struct {

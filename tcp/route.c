@@ -150,7 +150,7 @@ static ssize_t send_local(struct tdm_root *root, fi_addr_t to,
 
 /*
  * Returns the address of @p in the peer provider's AV, with the receive context
- * and group of @x.
+ * and group of @x if it names them.
  */
 static fi_addr_t local_addr(const struct tdm_root *root,
 			    const struct tdm_pair *p, const struct tdm_xfer *x)

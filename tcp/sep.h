@@ -4,8 +4,8 @@
  * one address and one session per peer, many transmit and receive contexts.
  *
  * The scalable endpoint has the transports. A transmit context has none: it
- * sends through the scalable endpoint, with a struct tdm_sep_op as context,
- * which leads the completion back to it. A receive context is one receive side
+ * sends through the scalable endpoint. The completion of such a send finds the
+ * transmit context by a struct tdm_sep_op. A receive context is one receive side
  * of a group (peer/srx_group.h); each message names its receive context.
  *
  * All functions: domain lock held, unless they say otherwise.

@@ -362,8 +362,9 @@ static int same_addr(const struct tdm_addr *a, const struct tdm_addr *b)
 }
 
 /*
- * Returns the error of an attempt that the peer closed without an answer: an
- * endpoint with keys does not answer a caller without one.
+ * Returns the error of an attempt that the peer closed without an answer. An
+ * endpoint with keys answers no caller that proves none of them: if we have keys,
+ * ours was refused; if we have none, this looks like a refused connection.
  */
 static int no_answer(const struct tdm_conn *c)
 {

@@ -78,7 +78,7 @@ struct tdm_loop {
 	int look;    /* 1: the next pass polls the cold sockets */
 	int broken;  /* 1: the set lacks the hot io */
 	int epfd;    /* the set */
-	int waited;  /* 1: somebody may sleep; the two below are in the set */
+	int waited;  /* 1: somebody may sleep; the set has wakefd and timerfd */
 	int wakefd;  /* eventfd, for tdm_loop_wake() */
 	int woken;   /* wakefd holds a count */
 	int timerfd;

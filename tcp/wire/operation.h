@@ -136,7 +136,7 @@ struct tdm_rx {
 	uint64_t got;	 /* bytes received */
 	uint64_t room;	 /* bytes of the user's buffer (PLACING) */
 	uint64_t charge; /* credit to give back */
-	/* bytes counted in the account outside of the session's credit */
+	/* bytes in held->bytes (credit.c) that no credit of the session covers */
 	uint64_t kept;
 	/* number of its announcement, from 1; 0: not announced */
 	uint64_t turn;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Traffic classes, fi_endpoint(3) "Traffic Class", as code points of IP. */
+/* The DSCP of IP packets for each traffic class, fi_endpoint(3) "Traffic Class". */
 #ifndef TDM_TCP_WIRE_TCLASS_H
 #define TDM_TCP_WIRE_TCLASS_H
 

@@ -38,7 +38,10 @@ int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec);
 /* Called when all bytes of the record of c->borrow have been sent. */
 void tdm_tx_borrowed_sent(struct tdm_conn *c);
 
-/* End all sends of @c with @err and free them. */
+/*
+ * End all operations that @c sends with @err and the provider error @prov, and
+ * free them.
+ */
 void tdm_tx_fail(struct tdm_conn *c, int err, int prov);
 
 /*
