@@ -36,7 +36,7 @@ static void reread(void)
 	size_t n = 0;
 
 	here.read_ns = tdm_os.now_ns();
-	if (getifaddrs(&list))
+	if (tdm_os.getifaddrs(&list))
 		return;
 	for (i = list; i; i = i->ifa_next)
 		n++;

@@ -3,9 +3,9 @@
  * The FI_TANDEM_* parameters: defined so that fi_info -g lists them, read
  * once, clamped. A value that cannot be understood costs one warning and
  * leaves the default; an unknown name that begins with FI_TANDEM_ costs a
- * warning too. Users seldom turn the log on, so a warning that the log would
- * drop goes to stderr. Programs that run with raised privileges (AT_SECURE) get
- * the defaults whatever the environment says, and no warning.
+ * warning too, which tdm_tell_user() puts where users see it. Programs that run
+ * with raised privileges (AT_SECURE) get the defaults whatever the environment
+ * says, and no warning.
  *
  * Lock: none. tdm_env is written before the provider has another thread, and
  * only read afterwards.
@@ -15,8 +15,6 @@
 #include "base/env.h"
 
 #include <ctype.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -67,23 +65,6 @@ static const char *env_name(const char *param, char *buf)
 		buf[n++] = (char)toupper((unsigned char)param[i]);
 	buf[n] = '\0';
 	return buf;
-}
-
-static void complain(const char *fmt, ...)
-	__attribute__((format(printf, 1, 2)));
-
-static void complain(const char *fmt, ...)
-{
-	char text[320];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	if (fi_log_enabled(&tdm_prov, FI_LOG_WARN, FI_LOG_CORE))
-		TDM_WARN(CORE, "%s", text);
-	else
-		fprintf(stderr, "tandem: %s\n", text);
 }
 
 /* The result of parsing a text. */
@@ -381,13 +362,15 @@ static void read_param(const struct param *p, const char *text)
 	switch (p->parse(p, text)) {
 	case NONSENSE:
 		tdm_env = before;
-		complain("%s=%.64s is not understood (%s): the default is used",
-			 env_name(p->name, name), text, p->values);
+		tdm_tell_user(
+			"%s=%.64s is not understood (%s): the default is used",
+			env_name(p->name, name), text, p->values);
 		break;
 	case CLAMPED:
-		complain("%s=%.64s is out of range (%s): the nearest value is "
-			 "used",
-			 env_name(p->name, name), text, p->values);
+		tdm_tell_user(
+			"%s=%.64s is out of range (%s): the nearest value is "
+			"used",
+			env_name(p->name, name), text, p->values);
 		break;
 	default:
 		break;
@@ -437,8 +420,8 @@ static void check_name(const char *var, size_t len)
 			memcpy(best, known, sizeof(best));
 		}
 	}
-	complain("%s is no parameter of this version; the nearest is %s", name,
-		 best);
+	tdm_tell_user("%s is no parameter of this version; the nearest is %s",
+		      name, best);
 }
 
 /*

@@ -15,6 +15,13 @@
 
 extern struct fi_provider tdm_prov;
 
+/*
+ * Warn of a mistake in what the user has set, or in the host's files, once: in the
+ * log, or on standard error if the log drops warnings, as it does by default. Any
+ * thread, any locks.
+ */
+void tdm_tell_user(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 #define TDM_LOG_(level, subsys, fmt, ...)                                      \
 	do {                                                                   \
 		if (fi_log_enabled(&tdm_prov, level, subsys))                  \

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <linux/sockios.h>
 #include <netdb.h>
 #include <sched.h>
@@ -270,6 +271,7 @@ rlim_t tdm_os_fd_limit(void)
 		.setsockopt = setsockopt,                                      \
 		.outq = sys_outq,                                              \
 		.ifreq = sys_ifreq,                                            \
+		.getifaddrs = getifaddrs,                                      \
 		.shutdown = shutdown,                                          \
 		.send = send,                                                  \
 		.recv = recv,                                                  \

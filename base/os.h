@@ -22,6 +22,7 @@
 #include <sys/uio.h>
 
 struct addrinfo;
+struct ifaddrs;
 struct ifreq;
 struct itimerspec;
 
@@ -43,6 +44,7 @@ struct tdm_os {
 	int (*outq)(int fd, int *bytes);
 	/* ioctl(2) with a request of netdevice(7). */
 	int (*ifreq)(int fd, unsigned long request, struct ifreq *req);
+	int (*getifaddrs)(struct ifaddrs **list);
 	ssize_t (*send)(int fd, const void *buf, size_t len, int flags);
 	ssize_t (*recv)(int fd, void *buf, size_t len, int flags);
 	ssize_t (*sendmsg)(int fd, const struct msghdr *msg, int flags);

@@ -6,7 +6,7 @@
  * process that mounted it, which may be another one. A property that the kernel
  * does not tell stays unknown; that is no error.
  *
- * Lock: none; nothing is kept between calls.
+ * Lock: none; nothing is kept between calls but that a warning was given.
  */
 #include "tcp/ifscan.h"
 
@@ -21,9 +21,12 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/atomic.h"
 #include "base/base.h"
+#include "base/log.h"
 #include "base/os.h"
 #include "tcp/iface.h"
+#include "tcp/refuse.h"
 
 static unsigned mask_bits(const struct sockaddr *mask)
 {
@@ -161,6 +164,20 @@ static int take(const struct ifaddrs *from, struct tdm_iface *i)
 	return 0;
 }
 
+/* Log once at WARN that the interfaces cannot be listed; then as a refusal. */
+static void tell_refused(int err)
+{
+	static tdm_a64 warned;
+	enum fi_log_level level = FI_LOG_WARN;
+
+	if (tdm_a64_exchange(&warned, 1))
+		level = tdm_refuse_level();
+	TDM_LOG_(level, FI_LOG_CORE,
+		 "the network interfaces cannot be listed: %s (does a sandbox "
+		 "forbid AF_NETLINK sockets?)",
+		 strerror(err));
+}
+
 int tdm_iface_scan(struct tdm_iface **table, size_t *count)
 {
 	struct ifaddrs *list, *l;
@@ -168,8 +185,10 @@ int tdm_iface_scan(struct tdm_iface **table, size_t *count)
 	size_t n = 0;
 	int fd;
 
-	if (getifaddrs(&list))
+	if (tdm_os.getifaddrs(&list)) {
+		tell_refused(errno);
 		return -FI_ENODATA;
+	}
 	for (l = list; l; l = l->ifa_next)
 		n++;
 	t = calloc(n + 1, sizeof(*t));

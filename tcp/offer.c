@@ -166,10 +166,9 @@ static void tell_none(const struct tdm_iface_ask *ask, struct tdm_iface *table,
 	if (i == count && name) {
 		if (!ask->name && tdm_refuse_level() == FI_LOG_INFO &&
 		    !tdm_a64_exchange(&warned, 1))
-			TDM_WARN(CORE,
-				 "FI_TANDEM_IFACE=%s: no such interface; "
-				 "there are %s",
-				 name, all);
+			tdm_tell_user("FI_TANDEM_IFACE=%s: no such interface; "
+				      "there are %s",
+				      name, all);
 		else
 			TDM_REFUSED("no interface %s; there are %s", name, all);
 	} else if (ask->src) {
@@ -190,9 +189,20 @@ static int is_own_name(const char *node)
 	return strcasestr(node, "localhost") || strcasestr(node, "loopback");
 }
 
+static uint64_t name_hash(const char *name)
+{
+	uint64_t hash = 1;
+
+	while (*name)
+		hash = hash * 31 + (unsigned char)*name++;
+	return hash;
+}
+
 void tdm_iface_tell_local(const struct tdm_iface_ask *ask, const char *node)
 {
+	static tdm_a64 told;
 	char text[TDM_ADDR_STR_BYTES];
+	uint64_t name = name_hash(node);
 	struct tdm_iface *t;
 	size_t i, n;
 
@@ -204,12 +214,13 @@ void tdm_iface_tell_local(const struct tdm_iface_ask *ask, const char *node)
 		    tdm_iface_has_carrier(&t[i]) && is_wanted(ask, &t[i]))
 			break;
 	}
-	if (i < n)
-		TDM_WARN(CORE,
-			 "the name %s stands for %s here, which no other host "
-			 "reaches (/etc/hosts?); %s has another address",
-			 node, tdm_addr_text(ask->src, text, sizeof(text)),
-			 t[i].name);
+	/* A program may ask for the same name many times. */
+	if (i < n && tdm_a64_exchange(&told, name) != name)
+		tdm_tell_user("the name %s stands for %s here, which no other "
+			      "host reaches (/etc/hosts?); %s has another "
+			      "address",
+			      node, tdm_addr_text(ask->src, text, sizeof(text)),
+			      t[i].name);
 	free(t);
 }
 

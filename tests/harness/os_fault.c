@@ -26,45 +26,16 @@ static struct {
 static unsigned struck_total;
 
 static const char *const names[TDT_OS_CALLS] = {
-	"socket",
-	"bind",
-	"listen",
-	"accept4",
-	"connect",
-	"getsockname",
-	"getpeername",
-	"getsockopt",
-	"setsockopt",
-	"shutdown",
-	"ifreq",
-	"send",
-	"recv",
-	"sendmsg",
-	"recvmsg",
-	"readv",
-	"read",
-	"write",
-	"poll",
-	"epoll_create1",
-	"epoll_ctl",
-	"epoll_wait",
-	"eventfd",
-	"memfd_create",
-	"fallocate",
-	"ftruncate",
-	"fstat",
-	"add_seals",
-	"get_seals",
-	"mmap",
-	"process_vm_readv",
-	"pidfd_open",
-	"membarrier",
-	"getrandom",
-	"open_file",
-	"unlink",
-	"pread",
-	"pwrite",
-	"flock",
+	"socket",	 "bind",	"listen",      "accept4",
+	"connect",	 "getsockname", "getpeername", "getsockopt",
+	"setsockopt",	 "shutdown",	"ifreq",       "getifaddrs",
+	"send",		 "recv",	"sendmsg",     "recvmsg",
+	"readv",	 "read",	"write",       "poll",
+	"epoll_create1", "epoll_ctl",	"epoll_wait",  "eventfd",
+	"memfd_create",	 "fallocate",	"ftruncate",   "fstat",
+	"add_seals",	 "get_seals",	"mmap",	       "process_vm_readv",
+	"pidfd_open",	 "membarrier",	"getrandom",   "open_file",
+	"unlink",	 "pread",	"pwrite",      "flock",
 	"file_lock",
 };
 
@@ -151,6 +122,7 @@ PLAIN(setsockopt, TDT_OS_SETSOCKOPT,
 PLAIN(shutdown, TDT_OS_SHUTDOWN, (int fd, int how), (fd, how))
 PLAIN(ifreq, TDT_OS_IFREQ, (int fd, unsigned long q, struct ifreq *r),
       (fd, q, r))
+PLAIN(getifaddrs, TDT_OS_GETIFADDRS, (struct ifaddrs * *l), (l))
 PLAIN(poll, TDT_OS_POLL, (struct pollfd * p, nfds_t n, int ms), (p, n, ms))
 PLAIN(epoll_create1, TDT_OS_EPOLL_CREATE1, (int f), (f))
 PLAIN(epoll_ctl, TDT_OS_EPOLL_CTL,
@@ -295,6 +267,7 @@ void tdt_os_install(void)
 	tdm_os.setsockopt = os_setsockopt;
 	tdm_os.shutdown = os_shutdown;
 	tdm_os.ifreq = os_ifreq;
+	tdm_os.getifaddrs = os_getifaddrs;
 	tdm_os.send = os_send;
 	tdm_os.recv = os_recv;
 	tdm_os.sendmsg = os_sendmsg;

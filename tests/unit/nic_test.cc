@@ -15,6 +15,7 @@ extern "C" {
 #include "tcp/iface.h"
 #include "tdm_provider.h"
 #include "tests/harness/fault.h"
+#include "tests/harness/log.h"
 #include "tests/harness/os_fault.h"
 #include "tcp/nic.h"
 struct fi_provider *fi_prov_ini(void);
@@ -207,6 +208,23 @@ TEST_F(Asked, NoMemoryIsSaid)
 	} while (failed && ++nth < 1000);
 	EXPECT_FALSE(failed);
 	EXPECT_LT(3u, nth);
+}
+
+TEST_F(Asked, RefusedListIsWarnedOf)
+{
+	/* fi_tandem(7), ADDRESSES: if the kernel does not list the interfaces,
+	 * the log warns. */
+	tdt_log_reset();
+	tdt_log_expect("cannot be listed");
+	tdt_os_install();
+	tdt_fail_from(TDT_OS_GETIFADDRS, 1, EPERM);
+	EXPECT_EQ(-FI_ENODATA, get());
+	EXPECT_EQ(-FI_ENODATA, get());
+	tdt_os_remove();
+	EXPECT_EQ(1u, tdt_log_count("network interfaces cannot be listed: "
+				    "Operation not permitted"));
+	ASSERT_EQ(0, get());
+	drop();
 }
 
 TEST_F(Asked, SilenceOfTheKernelChangesNoEntry)

@@ -107,6 +107,7 @@ TEST_F(SourceName, ThatStandsForLoopbackIsWarnedOf)
 
 	EXPECT_EQ(told, warned("myhost"));
 	EXPECT_EQ(told, tdt_log_count("myhost stands for 127.0.1.1"));
+	EXPECT_EQ(0u, warned("myhost")) << "twice";
 	EXPECT_EQ(told, warned("sixth"));
 	EXPECT_EQ(told, tdt_log_count("sixth stands for "));
 }
