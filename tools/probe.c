@@ -3,23 +3,40 @@
  * The part of tandem-doctor that calls libfabric:
  *
  *	probe entries              what fi_getinfo(3) offers of tandem
+ *	probe listen [-f FACTS] [-k KEYFILE]
  *
  * It prints lines "NAME<tab>VALUE..." and leaves conclusions to tandem-doctor.
- No lock: one thread.
+ * FACTS is a text that the peer of an exchange gets as it is.
+ *
+ * Invariant: bytes of the peer are used as messages of a kind only after their
+ * length was checked.
+ * No lock: one thread.
  */
+#include "tools/probe.h"
+
+#include <inttypes.h>
 #include <link.h>
 #include <netdb.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
-#include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
 enum {
-	ADDR_BYTES = 96, /* an address as text */
-	NO_ANSWER = 1,	 /* exit status */
+	VIEW_BYTES = 200,
+	NO_ANSWER = 1, /* exit status */
 	USAGE = 2,
 };
+
+static int tell_failure(const struct probe *p, const char *step, int ret)
+{
+	printf("failed\t%s\t%d\t%s\n", step, -ret, p->error);
+	return NO_ANSWER;
+}
 
 /* ---- entries ------------------------------------------------------------- */
 
@@ -53,7 +70,7 @@ static void tell_params(void)
 
 static void tell_entry(const struct fi_info *i)
 {
-	char ip[ADDR_BYTES] = "?";
+	char ip[PROBE_ADDR_BYTES] = "?";
 
 	getnameinfo(i->src_addr, (socklen_t)i->src_addrlen, ip, sizeof(ip),
 		    NULL, 0, NI_NUMERICHOST);
@@ -87,12 +104,108 @@ static int entries(void)
 	return 0;
 }
 
+/* ---- listen -------------------------------------------------------------- */
+
+/* Write address and facts of this side to p->out. Returns their length. */
+static size_t put_hello(struct probe *p, const char *facts)
+{
+	int n = snprintf((char *)p->out, PROBE_LARGE_BYTES, "%s%c%s", p->name,
+			 '\0', facts);
+
+	return (size_t)n + 1;
+}
+
+/*
+ * Find the facts in the hello in p->in, which follow the address. Returns NULL
+ * if it is none.
+ */
+static const char *hello_facts(const struct probe *p)
+{
+	const uint8_t *end;
+
+	if (!p->rx.len || p->in[p->rx.len - 1])
+		return NULL;
+	end = memchr(p->in, 0, p->rx.len - 1);
+	return end ? (const char *)end + 1 : NULL;
+}
+
+/* Prepare the answer to the request in p->in. Returns its length, 0: none. */
+static size_t put_answer(struct probe *p, const char *facts, fi_addr_t *to)
+{
+	*to = p->rx.src;
+	switch (p->rx.tag) {
+	case PROBE_HELLO:
+		if (!hello_facts(p) || fi_av_insertsvc(p->av, (char *)p->in,
+						       NULL, to, 0, NULL) != 1)
+			return 0;
+		printf("asked\t%s\n", (char *)p->in);
+		return put_hello(p, facts);
+	case PROBE_ECHO:
+		memcpy(p->out, p->in, p->rx.len);
+		return p->rx.len;
+	case PROBE_VIEW:
+		probe_view(p, *to, (char *)p->out, VIEW_BYTES);
+		return strlen((char *)p->out) + 1;
+	default:
+		return 0;
+	}
+}
+
+/* Answers requests until the process is killed or the queue fails. */
+static int listen_for(const struct probe_options *o)
+{
+	struct probe p;
+	fi_addr_t to;
+	size_t len;
+	uint64_t tag;
+	int ret = probe_open(&p, o);
+
+	/* Not longer than tandem-doctor, however that ends. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!ret) {
+		ret = probe_receive(&p, 0);
+		if (!ret)
+			ret = probe_wait(&p, &p.rx, 0);
+		len = ret ? 0 : put_answer(&p, o->facts, &to);
+		tag = p.rx.tag | PROBE_ANSWER;
+		if (!len || to == FI_ADDR_NOTAVAIL)
+			continue;
+		/* A peer that ends before its answer concerns that peer only. */
+		if (!probe_send(&p, len, to, tag, 0))
+			probe_wait(&p, &p.tx, 0);
+		p.tx.err = 0;
+	}
+	ret = tell_failure(&p, "listen", ret);
+	probe_close(&p);
+	return ret;
+}
+
 /* ---- command line -------------------------------------------------------- */
 
 int main(int argc, char **argv)
 {
-	if (argc == 2 && !strcmp(argv[1], "entries"))
+	struct probe_options o = { .facts = "", .seconds = 10 };
+	int c;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	while ((c = getopt(argc, argv, "f:k:")) != -1) {
+		switch (c) {
+		case 'f':
+			o.facts = optarg;
+			break;
+		case 'k':
+			o.key_file = optarg;
+			break;
+		default:
+			return USAGE;
+		}
+	}
+	argc -= optind;
+	argv += optind;
+	if (argc == 1 && !strcmp(argv[0], "entries"))
 		return entries();
-	fprintf(stderr, "usage: probe entries\n");
+	if (argc == 1 && !strcmp(argv[0], "listen"))
+		return listen_for(&o);
+	fprintf(stderr, "usage: probe entries | listen\n");
 	return USAGE;
 }

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The endpoint of the probe.
+ *
+ * Invariant: at most one send and one receive are under way, p->tx and p->rx.
+ * No lock: one thread.
+ */
+#include "tools/probe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rdma/fi_errno.h>
+
+enum {
+	KEY_LEAST_BYTES = 16,
+	KEY_MOST_BYTES = 64,
+	SPIN_NS = 5 * 1000 * 1000, /* polls so long before it sleeps */
+	NAP_MS = 200,
+};
+
+uint64_t probe_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int failed(struct probe *p, const char *what, int ret)
+{
+	snprintf(p->error, sizeof(p->error), "%s: %s", what, fi_strerror(-ret));
+	return ret;
+}
+
+static int read_key(struct probe *p, const char *path, struct fi_info *hints)
+{
+	uint8_t bytes[KEY_MOST_BYTES + 1];
+	FILE *f = fopen(path, "rb");
+	size_t n;
+
+	if (!f)
+		return failed(p, path, -FI_EACCES);
+	n = fread(bytes, 1, sizeof(bytes), f);
+	fclose(f);
+	if (n < KEY_LEAST_BYTES || n > KEY_MOST_BYTES)
+		return failed(p, "a key has 16 to 64 bytes", -FI_EINVAL);
+	hints->ep_attr->auth_key = malloc(n);
+	if (!hints->ep_attr->auth_key)
+		return failed(p, "key", -FI_ENOMEM);
+	memcpy(hints->ep_attr->auth_key, bytes, n);
+	hints->ep_attr->auth_key_size = n;
+	return 0;
+}
+
+static int get_info(struct probe *p, const struct probe_options *o)
+{
+	struct fi_info *hints = fi_allocinfo();
+	int ret = 0;
+
+	if (!hints)
+		return failed(p, "fi_allocinfo", -FI_ENOMEM);
+	hints->caps = FI_TAGGED | FI_SOURCE;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->fabric_attr->prov_name = strdup("tandem");
+	if (o->key_file)
+		ret = read_key(p, o->key_file, hints);
+	if (!ret) {
+		ret = fi_getinfo(FI_VERSION(2, 1), o->host, o->service, 0,
+				 hints, &p->info);
+		if (ret)
+			failed(p, "fi_getinfo", ret);
+	}
+	fi_freeinfo(hints);
+	return ret;
+}
+
+static int open_objects(struct probe *p)
+{
+	struct fi_av_attr av = { .type = FI_AV_TABLE };
+	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED,
+				 .wait_obj = FI_WAIT_UNSPEC };
+	int ret;
+
+	ret = fi_fabric(p->info->fabric_attr, &p->fabric, NULL);
+	if (ret)
+		return failed(p, "fi_fabric", ret);
+	ret = fi_domain(p->fabric, p->info, &p->domain, NULL);
+	if (ret)
+		return failed(p, "fi_domain", ret);
+	ret = fi_av_open(p->domain, &av, &p->av, NULL);
+	if (ret)
+		return failed(p, "fi_av_open", ret);
+	ret = fi_cq_open(p->domain, &cq, &p->cq, NULL);
+	if (ret)
+		return failed(p, "fi_cq_open", ret);
+	ret = fi_endpoint(p->domain, p->info, &p->ep, NULL);
+	return ret ? failed(p, "fi_endpoint", ret) : 0;
+}
+
+static int enable(struct probe *p)
+{
+	int ret = fi_ep_bind(p->ep, &p->av->fid, 0);
+
+	if (!ret)
+		ret = fi_ep_bind(p->ep, &p->cq->fid, FI_TRANSMIT | FI_RECV);
+	if (ret)
+		return failed(p, "fi_ep_bind", ret);
+	ret = fi_enable(p->ep);
+	return ret ? failed(p, "fi_enable", ret) : 0;
+}
+
+static int open_name(struct probe *p)
+{
+	uint8_t raw[PROBE_ADDR_BYTES];
+	size_t len = sizeof(raw);
+	void *ops = NULL;
+	int ret = fi_getname(&p->ep->fid, raw, &len);
+
+	if (ret)
+		return failed(p, "fi_getname", ret);
+	len = sizeof(p->name);
+	fi_av_straddr(p->av, raw, p->name, &len);
+	if (!fi_open_ops(&p->ep->fid, TDM_REPORT_OPS, 0, &ops, NULL))
+		p->report = ops;
+	printf("endpoint\t%s\t%s\n", p->name, p->info->domain_attr->name);
+	return 0;
+}
+
+int probe_open(struct probe *p, const struct probe_options *o)
+{
+	int ret;
+
+	memset(p, 0, sizeof(*p));
+	p->in = calloc(1, PROBE_LARGE_BYTES);
+	p->out = calloc(1, PROBE_LARGE_BYTES);
+	if (!p->in || !p->out)
+		return failed(p, "memory", -FI_ENOMEM);
+	ret = get_info(p, o);
+	if (!ret)
+		ret = open_objects(p);
+	if (!ret)
+		ret = enable(p);
+	return ret ? ret : open_name(p);
+}
+
+void probe_close(struct probe *p)
+{
+	struct fid *objects[] = {
+		p->ep ? &p->ep->fid : NULL,
+		p->cq ? &p->cq->fid : NULL,
+		p->av ? &p->av->fid : NULL,
+		p->domain ? &p->domain->fid : NULL,
+		p->fabric ? &p->fabric->fid : NULL,
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
+		if (objects[i])
+			fi_close(objects[i]);
+	}
+	if (p->info)
+		fi_freeinfo(p->info);
+	free(p->in);
+	free(p->out);
+}
+
+int probe_receive(struct probe *p, uint64_t tag)
+{
+	int ret;
+
+	memset(&p->rx, 0, sizeof(p->rx));
+	ret = (int)fi_trecv(p->ep, p->in, PROBE_LARGE_BYTES, NULL,
+			    FI_ADDR_UNSPEC, tag, tag ? 0 : ~0ull, &p->rx);
+	return ret ? failed(p, "fi_trecv", ret) : 0;
+}
+
+/* An operation has failed. Returns 1, or a negative fi_errno: the queue has. */
+static int read_error(struct probe *p)
+{
+	struct fi_cq_err_entry e = { 0 };
+	struct probe_op *op;
+	ssize_t ret = fi_cq_readerr(p->cq, &e, 0);
+
+	if (ret < 0)
+		return failed(p, "fi_cq_readerr", (int)ret);
+	fi_cq_strerror(p->cq, e.prov_errno, e.err_data, p->error,
+		       sizeof(p->error));
+	op = e.op_context;
+	op->err = e.err;
+	op->done = 1;
+	return 1;
+}
+
+/* Returns 0: nothing has ended; 1: something has; or a negative fi_errno. */
+static int progress(struct probe *p)
+{
+	struct fi_cq_tagged_entry e;
+	struct probe_op *op;
+	fi_addr_t src = FI_ADDR_NOTAVAIL;
+	ssize_t n;
+
+	if (probe_now_ns() - p->heard_ns < SPIN_NS)
+		n = fi_cq_readfrom(p->cq, &e, 1, &src);
+	else
+		n = fi_cq_sreadfrom(p->cq, &e, 1, &src, NULL, NAP_MS);
+	if (n == -FI_EAGAIN || n == -FI_ETIMEDOUT || n == -FI_EINTR)
+		return 0;
+	p->heard_ns = probe_now_ns();
+	if (n == -FI_EAVAIL)
+		return read_error(p);
+	if (n < 0)
+		return failed(p, "fi_cq_read", (int)n);
+	op = e.op_context;
+	op->len = e.len;
+	op->tag = e.tag;
+	op->src = src;
+	op->done = 1;
+	return 1;
+}
+
+static int is_late(uint64_t deadline_ns)
+{
+	return deadline_ns && probe_now_ns() > deadline_ns;
+}
+
+int probe_wait(struct probe *p, const struct probe_op *op, uint64_t deadline_ns)
+{
+	int ret;
+
+	while (!op->done) {
+		ret = progress(p);
+		if (ret < 0)
+			return ret;
+		if (p->tx.err)
+			return -p->tx.err;
+		if (!op->done && is_late(deadline_ns))
+			return failed(p, "no answer", -FI_ETIMEDOUT);
+	}
+	return -op->err;
+}
+
+int probe_send(struct probe *p, size_t len, fi_addr_t to, uint64_t tag,
+	       uint64_t deadline_ns)
+{
+	ssize_t ret;
+
+	memset(&p->tx, 0, sizeof(p->tx));
+	while ((ret = fi_tsend(p->ep, p->out, len, NULL, to, tag, &p->tx)) ==
+	       -FI_EAGAIN) {
+		if (is_late(deadline_ns))
+			break;
+		ret = progress(p);
+		if (ret < 0)
+			return (int)ret;
+	}
+	return ret ? failed(p, "fi_tsend", (int)ret) : 0;
+}
+
+void probe_view(const struct probe *p, fi_addr_t addr, char *text, size_t bytes)
+{
+	struct tdm_report_path path = { .size = sizeof(path),
+					.reason_text = "" };
+
+	if (p->report)
+		p->report->path(p->ep, addr, &path);
+	snprintf(text, bytes, "%u\t%u\t%u\t%u\t%s", path.path, path.reason,
+		 path.large_rx, path.large_tx, path.reason_text);
+}
