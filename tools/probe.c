@@ -4,6 +4,7 @@
  *
  *	probe entries              what fi_getinfo(3) offers of tandem
  *	probe listen [-f FACTS] [-k KEYFILE]
+ *	probe ask [-f FACTS] [-k KEYFILE] [-t SECONDS] HOST PORT
  *
  * It prints lines "NAME<tab>VALUE..." and leaves conclusions to tandem-doctor.
  * FACTS is a text that the peer of an exchange gets as it is.
@@ -27,6 +28,9 @@
 #include <rdma/fi_errno.h>
 
 enum {
+	ROUNDS = 10, /* the best one counts */
+	ROUND_TRIPS = 100,
+	LARGE_TRIPS = 3,
 	VIEW_BYTES = 200,
 	NO_ANSWER = 1, /* exit status */
 	USAGE = 2,
@@ -180,6 +184,99 @@ static int listen_for(const struct probe_options *o)
 	return ret;
 }
 
+/* ---- ask ----------------------------------------------------------------- */
+
+/* Send the first @len bytes of p->out and wait for the answer. */
+static int exchange(struct probe *p, fi_addr_t to, uint64_t kind, size_t len,
+		    unsigned seconds)
+{
+	uint64_t deadline = probe_now_ns() + seconds * 1000000000ull;
+	int ret = probe_receive(p, kind | PROBE_ANSWER);
+
+	if (!ret)
+		ret = probe_send(p, len, to, kind, deadline);
+	if (!ret)
+		ret = probe_wait(p, &p->rx, deadline);
+	return ret ? ret : probe_wait(p, &p->tx, deadline);
+}
+
+/*
+ * Measure round trips of @len bytes. Out: *@best_ns, the mean of the fastest
+ * round.
+ */
+static int measure(struct probe *p, fi_addr_t to, size_t len, int trips,
+		   unsigned seconds, double *best_ns)
+{
+	double ns;
+	uint64_t start;
+	int round, i, ret;
+
+	*best_ns = 0;
+	for (round = 0; round < ROUNDS; round++) {
+		start = probe_now_ns();
+		for (i = 0; i < trips; i++) {
+			ret = exchange(p, to, PROBE_ECHO, len, seconds);
+			if (ret)
+				return ret;
+		}
+		ns = (double)(probe_now_ns() - start) / trips;
+		if (!round || ns < *best_ns)
+			*best_ns = ns;
+	}
+	return 0;
+}
+
+static int talk(struct probe *p, const struct probe_options *o, fi_addr_t to)
+{
+	const char *facts;
+	double small, large;
+	int ret = exchange(p, to, PROBE_HELLO, put_hello(p, o->facts),
+			   o->seconds);
+
+	if (ret)
+		return tell_failure(p, "hello", ret);
+	facts = hello_facts(p);
+	if (facts)
+		printf("facts\t%s\n", facts);
+	ret = measure(p, to, 8, ROUND_TRIPS, o->seconds, &small);
+	if (ret)
+		return tell_failure(p, "small", ret);
+	ret = measure(p, to, PROBE_LARGE_BYTES, LARGE_TRIPS, o->seconds,
+		      &large);
+	if (ret)
+		return tell_failure(p, "large", ret);
+	printf("speed\t%.2f\t%.0f\n", small / 2000,
+	       PROBE_LARGE_BYTES / (large / 2) * 1000);
+	ret = exchange(p, to, PROBE_VIEW, 0, o->seconds);
+	if (ret)
+		return tell_failure(p, "view", ret);
+	p->in[p->rx.len ? p->rx.len - 1 : 0] = 0;
+	printf("there\t%s\n", (char *)p->in);
+	return 0;
+}
+
+static int ask(const struct probe_options *o)
+{
+	char view[VIEW_BYTES];
+	struct probe p;
+	fi_addr_t to;
+	int ret = probe_open(&p, o);
+
+	if (ret) {
+		ret = tell_failure(&p, "open", ret);
+	} else if (fi_av_insertsvc(p.av, o->host, o->service, &to, 0, NULL) !=
+		   1) {
+		snprintf(p.error, sizeof(p.error), "no such address");
+		ret = tell_failure(&p, "insert", -FI_EADDRNOTAVAIL);
+	} else {
+		ret = talk(&p, o, to);
+		probe_view(&p, to, view, sizeof(view));
+		printf("here\t%s\n", view);
+	}
+	probe_close(&p);
+	return ret;
+}
+
 /* ---- command line -------------------------------------------------------- */
 
 int main(int argc, char **argv)
@@ -188,13 +285,16 @@ int main(int argc, char **argv)
 	int c;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	while ((c = getopt(argc, argv, "f:k:")) != -1) {
+	while ((c = getopt(argc, argv, "f:k:t:")) != -1) {
 		switch (c) {
 		case 'f':
 			o.facts = optarg;
 			break;
 		case 'k':
 			o.key_file = optarg;
+			break;
+		case 't':
+			o.seconds = (unsigned)atoi(optarg);
 			break;
 		default:
 			return USAGE;
@@ -206,6 +306,11 @@ int main(int argc, char **argv)
 		return entries();
 	if (argc == 1 && !strcmp(argv[0], "listen"))
 		return listen_for(&o);
-	fprintf(stderr, "usage: probe entries | listen\n");
+	if (argc == 3 && !strcmp(argv[0], "ask")) {
+		o.host = argv[1];
+		o.service = argv[2];
+		return ask(&o);
+	}
+	fprintf(stderr, "usage: probe entries | listen | ask HOST PORT\n");
 	return USAGE;
 }
