@@ -11,10 +11,15 @@ describes the command.
 
 import argparse
 import ctypes
+import fcntl
+import fnmatch
+import ipaddress
 import json
 import os
 import re
+import resource
 import socket
+import struct
 import subprocess
 import sys
 
@@ -24,6 +29,11 @@ PROVIDER_DIR = "@provdir@"
 CONF = "/etc/libfabric.conf"
 MODULE = "libtandem-fi.so"
 
+# Interfaces that managers of containers make, the same on every host.
+SAME_EVERYWHERE = ("docker*", "br-[0-9a-f]*", "virbr*", "cni*", "podman*",
+                   "lxcbr*", "lxdbr*", "incusbr*")
+
+MIB = 1 << 20
 
 
 def read(path, default=""):
@@ -298,6 +308,180 @@ def netlink_refused():
         return error.strerror
 
 
+def links_without_use(used):
+    """(name, what it lacks) of the interfaces that are not offered."""
+    links = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        for _, name in socket.if_nameindex():
+            if name in used:
+                continue
+            request = struct.pack("16sH22x", name.encode()[:15], 0)
+            reply = fcntl.ioctl(sock, 0x8913, request)  # SIOCGIFFLAGS
+            flags = struct.unpack_from("H", reply, 16)[0]
+            links.append((name, "is down" if not flags & 1 else
+                          "has no carrier" if not flags & 0x40 else
+                          "has no address, or is left out"))
+    return links
+
+
+def is_loopback(ip):
+    return ipaddress.ip_address(ip.partition("%")[0]).is_loopback
+
+
+def check_interfaces(findings, answer):
+    entries = [entry[:2] for entry in answer.all("entry")]
+    findings.facts["interfaces"] = entries
+    name, ip = entries[0]
+    findings.ok("interfaces", f"{name} {ip} is taken, of "
+                + ", ".join(" ".join(entry) for entry in entries))
+    try:
+        links = links_without_use({entry[0] for entry in entries})
+    except OSError:
+        links = []
+    idle = ", ".join(" ".join(link) for link in links)
+    if all(is_loopback(ip) for _, ip in entries):
+        findings.note("interfaces", "no interface but loopback can be used: "
+                      "peers on other hosts are out of reach"
+                      + (f" ({idle})" if idle else ""),
+                      f"ip link set {links[0][0] if links else 'NAME'} up, and "
+                      "give it an address, if there are other hosts")
+    elif any(fnmatch.fnmatchcase(name, like) for like in SAME_EVERYWHERE):
+        findings.note("interfaces", f"{name} {ip} is taken; a manager of "
+                      "containers makes it, with the same address on every "
+                      "host" + (f"; {idle}" if idle else ""),
+                      "bring up the interface of the network between the "
+                      "hosts, or name it by FI_TANDEM_IFACE")
+    elif idle:
+        findings.ok("interfaces", f"not taken: {idle}")
+    check_host_name(findings, entries)
+
+
+def check_host_name(findings, entries):
+    name = socket.gethostname()
+    try:
+        ip = socket.getaddrinfo(name, None)[0][4][0]
+    except (OSError, IndexError):
+        return
+    outside = next((entry for entry in entries if not is_loopback(entry[1])),
+                   None)
+    if outside and is_loopback(ip):
+        findings.note("host name", f"{name} stands for {ip} here: an endpoint "
+                      "that is opened by this name is out of reach of other "
+                      "hosts", f"give {name} the address {outside[1]} in "
+                      "/etc/hosts, or pass programs the address")
+
+
+# ---- limits and the kernel ---------------------------------------------------
+
+def amount(number):
+    if number == resource.RLIM_INFINITY:
+        return "no limit"
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if number < 1024 or unit == "GiB":
+            return f"{number:.0f} {unit}"
+        number /= 1024
+
+
+def check_descriptors(findings):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    peers = max(0, (soft - min(32, soft // 5) - 16) // 3)
+    text = (f"{soft} file descriptors: room for about {peers} peers by "
+            "shared memory, which take three each")
+    if soft < 256:
+        findings.note("descriptors", text, f"ulimit -n {hard}"
+                      if hard > soft else "raise the hard limit: "
+                      "/etc/security/limits.conf, LimitNOFILE= of systemd, "
+                      "--ulimit nofile= of the container")
+    else:
+        findings.ok("descriptors", text)
+
+
+def check_limits(findings):
+    check_descriptors(findings)
+    for name, what, option, least in (
+            ("RLIMIT_AS", "address space", "v", 4096 * MIB),
+            ("RLIMIT_FSIZE", "size of a file, memfd included", "f", 64 * MIB)):
+        soft = resource.getrlimit(getattr(resource, name))[0]
+        if soft != resource.RLIM_INFINITY and soft < least:
+            findings.note("limits", f"{name}: the {what} is limited to "
+                          f"{amount(soft)}; shared memory with some peers "
+                          "will be refused", f"ulimit -{option} unlimited")
+    backlog = int(read("/proc/sys/net/core/somaxconn") or 4096)
+    if backlog < 128:
+        findings.note("somaxconn", f"net.core.somaxconn is {backlog}: when "
+                      "more processes connect at once, the others wait for a "
+                      "second or longer", "sysctl -w net.core.somaxconn=4096")
+    free = re.search(r"MemAvailable: *(\d+)", read("/proc/meminfo"))
+    free = int(free.group(1)) * 1024 if free else 0
+    if 0 < free < 256 * MIB:
+        findings.note("memory", f"{amount(free)} of memory are free, less than "
+                      "an endpoint may keep of unexpected messages",
+                      "set FI_TANDEM_UNEXP_MAX lower, or free memory")
+    findings.ok("limits", f"somaxconn {backlog}, memory free {amount(free)}")
+
+
+def own_read_refused():
+    """Why this process may not read memory by process_vm_readv(2), or ""."""
+    class Range(ctypes.Structure):
+        _fields_ = [("base", ctypes.c_void_p), ("len", ctypes.c_size_t)]
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "process_vm_readv"):
+        return "the C library has no process_vm_readv"
+    source, target = ctypes.create_string_buffer(8), \
+        ctypes.create_string_buffer(8)
+    ranges = [ctypes.byref(Range(ctypes.addressof(buffer), 8))
+              for buffer in (target, source)]
+    one = ctypes.c_ulong(1)
+    if libc.process_vm_readv(os.getpid(), ranges[0], one, ranges[1], one,
+                             ctypes.c_ulong(0)) == 8:
+        return ""
+    return os.strerror(ctypes.get_errno())
+
+
+def memfd_refused():
+    try:
+        fd = os.memfd_create("tandem-doctor", os.MFD_ALLOW_SEALING)
+    except OSError as error:
+        return f"memfd_create: {error.strerror}"
+    try:
+        os.posix_fallocate(fd, 0, MIB)
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+        return ""
+    except OSError as error:
+        return f"1 MiB of memfd: {error.strerror}"
+    finally:
+        os.close(fd)
+
+
+def unix_refused():
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
+            sock.bind(f"\0tandem-doctor.{os.getpid()}")
+        return ""
+    except OSError as error:
+        return error.strerror
+
+
+def check_kernel(findings):
+    sandbox = ("allow it in the sandbox of the process: the seccomp profile of "
+               "the container, RestrictAddressFamilies= or SystemCallFilter= "
+               "of systemd")
+    wrong = 0
+    for check, why, text in (
+            ("memfd", memfd_refused(), "shared memory cannot be made"),
+            ("unix socket", unix_refused(), "processes of a host cannot meet "
+             "by unix sockets")):
+        if why:
+            wrong += 1
+            remedy = sandbox
+            if "File too large" in why:
+                remedy = "ulimit -f unlimited"
+            findings.bad(check, f"{text}: {why}", remedy)
+    if not wrong:
+        findings.ok("kernel", "shared memory and unix sockets are allowed")
+
+
 # ---- the command -------------------------------------------------------------
 
 def parse_arguments():
@@ -318,7 +502,11 @@ def parse_arguments():
 def main():
     options = parse_arguments()
     findings = Findings()
-    check_module(findings)
+    answer = check_module(findings)
+    check_limits(findings)
+    check_kernel(findings)
+    if answer:
+        check_interfaces(findings, answer)
     status = findings.status(options.strict)
     if options.json:
         findings.print_json(status)
