@@ -11,6 +11,7 @@ describes the command.
 
 import argparse
 import ctypes
+import errno
 import fcntl
 import fnmatch
 import ipaddress
@@ -22,6 +23,7 @@ import socket
 import struct
 import subprocess
 import sys
+import urllib.parse
 
 VERSION = "@VERSION@"
 LIBEXEC = "@pkglibexecdir@"
@@ -29,10 +31,20 @@ PROVIDER_DIR = "@provdir@"
 CONF = "/etc/libfabric.conf"
 MODULE = "libtandem-fi.so"
 
+# Numbers of fi_ext_tandem.h.
+PATHS = {0: "none", 1: "shm", 2: "tcp", 3: "foreign"}
+LARGE = {0: "", 1: "cma", 2: "bounce", 3: "copy"}
+(OTHER_HOST, NO_ATTACH, OTHER_USER, VERSIONS, REFUSED, NO_MEMORY, NOT_SEALED,
+ DISABLED, NAME_TAKEN, FOREIGN) = range(1, 11)
+
 # Interfaces that managers of containers make, the same on every host.
 SAME_EVERYWHERE = ("docker*", "br-[0-9a-f]*", "virbr*", "cni*", "podman*",
                    "lxcbr*", "lxdbr*", "incusbr*")
 
+# Errors that concern this process, not the peer.
+OWN_LIMITS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+CAP_SYS_PTRACE = 19
 MIB = 1 << 20
 
 
@@ -482,12 +494,266 @@ def check_kernel(findings):
         findings.ok("kernel", "shared memory and unix sockets are allowed")
 
 
+# ---- two processes -----------------------------------------------------------
+
+def own_facts():
+    """What the other side of a pair has to know of this one."""
+    status = dict(re.findall(r"^(\w+):\s*(.*)$", read("/proc/self/status"),
+                             re.M))
+    names = {}
+    for name in ("net", "pid", "user", "ipc", "mnt"):
+        try:
+            names[name] = os.readlink(f"/proc/self/ns/{name}")
+        except OSError:
+            names[name] = ""
+    return {"host": socket.gethostname(), "uid": os.geteuid(),
+            "boot": read("/proc/sys/kernel/random/boot_id"),
+            "namespaces": names, "version": VERSION,
+            "ptrace_scope": read("/proc/sys/kernel/yama/ptrace_scope"),
+            "ptrace": bool(int(status.get("CapEff", "0"), 16)
+                           >> CAP_SYS_PTRACE & 1),
+            "seccomp": status.get("Seccomp", "0") != "0",
+            "read": own_read_refused(), "memfd": memfd_refused(),
+            "unix": unix_refused(),
+            "descriptors": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+            "parameters": own_parameters()}
+
+
+def parameter_is(facts, name, words):
+    return facts["parameters"].get(name, "").lower() in words
+
+
+def reader_trouble(reader, other):
+    """(cause, remedy): why a side may not read the memory of the other."""
+    if parameter_is(reader, "FI_TANDEM_CMA", ("no", "off", "false", "0")):
+        return "FI_TANDEM_CMA forbids it", "unset FI_TANDEM_CMA"
+    if reader["read"]:
+        return (f"process_vm_readv(2) is refused there: {reader['read']}",
+                "allow process_vm_readv in the seccomp profile of the "
+                "container, or use a kernel with CONFIG_CROSS_MEMORY_ATTACH")
+    differ = [name for name in ("pid", "user")
+              if reader["namespaces"][name] != other["namespaces"][name]]
+    if differ:
+        return (f"the processes are in different {' and '.join(differ)} "
+                "namespaces", "run both in one: --pid=host or "
+                "--pid=container:NAME, --userns=host of the container, or "
+                "give the reader CAP_SYS_PTRACE")
+    if reader["ptrace_scope"] not in ("", "0") and not reader["ptrace"]:
+        return (f"kernel.yama.ptrace_scope is {reader['ptrace_scope']}",
+                "sysctl -w kernel.yama.ptrace_scope=0, or give the programs "
+                "CAP_SYS_PTRACE")
+    return ("the kernel does not let it trace the other process",
+            "give the programs CAP_SYS_PTRACE; a security module or a program "
+            "that is not dumpable (set-uid, file capabilities) forbids it")
+
+
+def check_large(findings, check, view, here, peer):
+    """@view: what this side reports; @here and @peer: facts of the sides."""
+    for mode, reader, other, who in ((view["large_in"], here, peer, "this"),
+                                     (view["large_out"], peer, here,
+                                      "the other")):
+        if mode == "bounce":
+            cause, remedy = reader_trouble(reader, other)
+            findings.note(check, f"{who} process does not read large messages "
+                          "from the memory of its peer (no CMA), they are "
+                          f"copied twice: {cause}", remedy)
+
+
+def parse_view(values):
+    path, reason, large_in, large_out, text = (values + [""] * 5)[:5]
+    return {"path": PATHS.get(int(path or 0), path), "reason": int(reason or 0),
+            "text": text, "large_in": LARGE.get(int(large_in or 0), ""),
+            "large_out": LARGE.get(int(large_out or 0), "")}
+
+
+def memory_trouble(facts, who):
+    """Why shared memory was refused on a side, or None."""
+    for what in ("memfd", "unix"):
+        if facts[what]:
+            return (f"{who}: {facts[what]}", "allow memfd_create and AF_UNIX "
+                    "sockets in the sandbox; ulimit -f unlimited")
+    if facts["descriptors"] < 256:
+        return (f"{who}: {facts['descriptors']} file descriptors",
+                "raise the limit: ulimit -n 1024")
+    return None
+
+
+def shm_trouble(view, there, here, peer):
+    """(level, cause, remedy): why a pair does not use shared memory."""
+    same = here["boot"] and here["boot"] == peer["boot"]
+    reason = view["reason"]
+    if reason == REFUSED and there["reason"] not in (0, REFUSED):
+        reason = there["reason"]
+    for facts, who in ((here, "here"), (peer, "at the peer")):
+        for name in ("FI_TANDEM_SHM", "FI_TANDEM_LOCAL"):
+            if parameter_is(facts, name, ("no", "off", "false", "0")):
+                return ("note", f"{name}={facts['parameters'][name]} {who}",
+                        f"unset {name} {who}")
+    if reason == OTHER_HOST and not same:
+        return "ok", "the peer is on another host", ""
+    if here["namespaces"]["net"] != peer["namespaces"]["net"] and same:
+        return ("note", "the peer is on this machine, in another network "
+                "namespace", "run both in one network namespace: "
+                "--network=host or --network=container:NAME")
+    if here["uid"] != peer["uid"]:
+        return ("note", f"user id {here['uid']} here, {peer['uid']} at the "
+                "peer", "run both processes as one user")
+    if reason == VERSIONS:
+        return ("note", f"tandem {here['version']} here, {peer['version']} at "
+                "the peer", "install the same release on both sides")
+    trouble = memory_trouble(here, "here") or memory_trouble(peer,
+                                                             "at the peer")
+    if trouble:
+        return "note", *trouble
+    if reason == NAME_TAKEN:
+        return ("note", "another process has the name of the attach socket",
+                "start the program again: it gets another port")
+    return ("note", view["text"] or there["text"] or "the reason is not known",
+            "ulimit -n 4096; ulimit -v unlimited; see REPORT in fi_tandem(7)")
+
+
+def ask(host, port, options, env=None):
+    wait = options.timeout
+    key = ["-k", options.key] if options.key else []
+    more = {"FI_TANDEM_CONN_TIMEOUT": str(wait),
+            "FI_TANDEM_REFUSED_TIMEOUT": "1"}
+    more.update(env or {})
+    return probe("-t", str(wait + 2), "-f", json.dumps(own_facts()), *key,
+                 "ask", host, str(port), env=more, limit=6 * wait + 20)
+
+
+def speed_text(answer):
+    latency, rate = answer.one("speed")
+    return f"{latency} us for 8 bytes, {rate} MB/s for 1 MiB"
+
+
+def judge_pair(findings, check, answer):
+    """The exchange succeeded: which path, how large messages go. Returns it."""
+    here, there = (parse_view(answer.one(name) or [])
+                   for name in ("here", "there"))
+    own, peer = own_facts(), json.loads(answer.one("facts")[0])
+    findings.pair.setdefault("paths", []).append(
+        {"here": here, "there": there, "speed": answer.one("speed")})
+    findings.pair["peer"] = peer
+    if here["path"] == "shm":
+        findings.ok(check, f"shared memory: {speed_text(answer)}; large "
+                    f"messages in by {here['large_in']}, out by "
+                    f"{here['large_out']}")
+        check_large(findings, check, here, own, peer)
+        return "shm"
+    if here["path"] == "foreign":
+        findings.ok(check, f"{here['text']}: {speed_text(answer)}")
+        return "foreign"
+    level, cause, remedy = shm_trouble(here, there, own, peer)
+    findings.ok(check, f"TCP: {speed_text(answer)}")
+    findings.add(level, check, f"no shared memory with this peer: {cause}",
+                 remedy)
+    return "tcp"
+
+
+# ---- this machine ------------------------------------------------------------
+
+class Listener:
+    """A probe that answers, as a child. @address: (host, port), or None."""
+
+    def __init__(self, options):
+        key = ["-k", options.key] if options.key else []
+        self.child = subprocess.Popen(
+            probe_command("-f", json.dumps(own_facts()), *key, "listen"),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=probe_environment({}))
+        line = self.child.stdout.readline().rstrip("\n").split("\t")
+        self.address = split_address(line[1]) if line[0] == "endpoint" else None
+        self.interface = line[-1]
+        self.failure = line[1:] if line[0] == "failed" else ["", "0", ""]
+
+    def close(self):
+        self.child.kill()
+        self.child.communicate()
+
+
+def open_trouble(findings, check, code, text):
+    """An endpoint could not be opened: say what stands in its way."""
+    ports = setting("FI_TANDEM_PORT_RANGE")[0]
+    low = int(re.match(r"\d*", ports).group() or 65535)
+    if "key" in text:
+        findings.bad("key", text, "give --key a file of 16 to 64 bytes")
+    elif code == errno.EADDRINUSE and ports:
+        cause = "all its ports are in use"
+        if low < 1024 and os.geteuid():
+            cause = "ports below 1024 are for root"
+        findings.bad("ports", f"FI_TANDEM_PORT_RANGE={ports} has no port for "
+                     f"an endpoint: {cause}", "widen the range, or end what "
+                     f"uses it: ss -ltnp 'sport >= :{low}'")
+    elif code == errno.EADDRINUSE:
+        span = read("/proc/sys/net/ipv4/ip_local_port_range")
+        findings.bad("ports", "there is no free TCP port for an endpoint (of "
+                     f"{span})", "sysctl -w net.ipv4.ip_local_port_range="
+                     "'1024 65535', or set FI_TANDEM_PORT_RANGE")
+    elif code in (errno.EMFILE, errno.ENFILE):
+        findings.bad("descriptors", f"file descriptors run out: {text}",
+                     "raise the limit of file descriptors: ulimit -n 1024")
+    elif code == errno.ENOMEM:
+        findings.bad("memory", f"memory runs out: {text}",
+                     "ulimit -v unlimited; more memory for the container")
+    else:
+        findings.bad(check, "no endpoint can be opened: "
+                     + (text or "the probe ended"), "FI_LOG_LEVEL=info "
+                     "FI_LOG_PROV=tandem in the environment of your program "
+                     "says more")
+
+
+def check_here(findings, options):
+    """Two processes of this machine exchange messages, by each path."""
+    listener = Listener(options)
+    try:
+        if not listener.address:
+            _, code, text = listener.failure
+            open_trouble(findings, "here", int(code), text)
+            return
+        answer = ask(*listener.address, options)
+        if answer.one("facts") and not answer.one("failed"):
+            if judge_pair(findings, "here", answer) != "shm":
+                return
+            answer = ask(*listener.address, options,
+                         {"FI_TANDEM_SHM": "off"})
+        if answer.one("failed"):
+            step, code, text = answer.one("failed")
+            if step == "open" or int(code) in OWN_LIMITS:
+                open_trouble(findings, "here", int(code), text)
+            else:
+                findings.bad("here", "two processes of this machine do not "
+                             f"reach each other: {text}", "look for a "
+                             "firewall rule that concerns the machine's own "
+                             f"address {listener.address[0]}")
+        elif answer.one("speed"):
+            findings.ok("here", f"TCP: {speed_text(answer)}")
+        else:
+            open_trouble(findings, "here", 0, answer.err)
+    finally:
+        listener.close()
+
+
+# ---- a peer ------------------------------------------------------------------
+
+def split_address(text):
+    """(host, port) of "HOST:PORT", "[IPV6]:PORT" or a text of FI_ADDR_STR."""
+    parts = urllib.parse.urlsplit("//" + text.rpartition("://")[2])
+    if not parts.hostname or not parts.port:
+        raise ValueError(f"{text} is not HOST:PORT")
+    return parts.hostname, parts.port
+
+
 # ---- the command -------------------------------------------------------------
 
 def parse_arguments():
     parser = argparse.ArgumentParser(
         prog="tandem-doctor", description="Check this machine for tandem.", epilog="Exit status: 0 all is "
         "well, 1 something must be done, 2 usage.")
+    parser.add_argument("--key", metavar="FILE", help="use the bytes of FILE, "
+                        "16 to 64, as the key of the endpoint")
+    parser.add_argument("--timeout", metavar="SECONDS", type=int, default=5,
+                        help="how long a peer may take (default: 5)")
     parser.add_argument("--json", action="store_true",
                         help="print one JSON object")
     parser.add_argument("--quiet", action="store_true",
@@ -496,7 +762,10 @@ def parse_arguments():
                         help="exit status 1 for notes too")
     parser.add_argument("--version", action="version",
                         version=f"tandem-doctor {VERSION}")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not 1 <= options.timeout <= 3600:
+        parser.error("--timeout takes 1 to 3600 seconds")
+    return options
 
 
 def main():
@@ -505,8 +774,10 @@ def main():
     answer = check_module(findings)
     check_limits(findings)
     check_kernel(findings)
+    findings.facts.update(own_facts())
     if answer:
         check_interfaces(findings, answer)
+        check_here(findings, options)
     status = findings.status(options.strict)
     if options.json:
         findings.print_json(status)
