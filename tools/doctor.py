@@ -19,6 +19,7 @@ import json
 import os
 import re
 import resource
+import signal
 import socket
 import struct
 import subprocess
@@ -744,12 +745,218 @@ def split_address(text):
     return parts.hostname, parts.port
 
 
+def is_own(family, ip):
+    """Is an IP address one of this network namespace?"""
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+            sock.bind((ip, 0))
+        return True
+    except OSError:
+        return False
+
+
+def local_source(family, ip, port):
+    """The address from which packets go there; raises OSError."""
+    with socket.socket(family, socket.SOCK_DGRAM) as sock:
+        sock.connect((ip, port))
+        return sock.getsockname()[0]
+
+
+def connect_error(family, ip, port, seconds):
+    """0, or the errno with which a TCP connection fails."""
+    with socket.socket(family, socket.SOCK_STREAM) as sock:
+        sock.settimeout(seconds)
+        try:
+            sock.connect((ip, port))
+            return 0
+        except socket.timeout:
+            return errno.ETIMEDOUT
+        except OSError as error:
+            return error.errno
+
+
+def interface_of(findings, ip):
+    return next((name for name, own in findings.facts.get("interfaces", [])
+                 if own == ip), "this host")
+
+
+def explain_refused(findings, peer, own, port):
+    where = interface_of(findings, peer)
+    if is_loopback(peer):
+        findings.bad("address", f"nobody listens at {peer} port {port} here: "
+                     "a loopback address is that of each host itself, never "
+                     "that of another", "give the peer an interface that "
+                     "others reach (FI_TANDEM_IFACE there; its name must not "
+                     "stand for 127.0.1.1 in its /etc/hosts), and use its "
+                     "address")
+    elif own:
+        findings.bad("address", f"{peer} is also an address of this host "
+                     f"({where}), and nobody listens at port {port} here: "
+                     "does the peer have an interface with the same address, "
+                     "such as docker0?", "set FI_TANDEM_IFACE at the peer to "
+                     "the network between the hosts, such as 10.0.0.0/8")
+    else:
+        findings.bad("port", f"{peer} answers that nobody listens at port "
+                     f"{port}", "start tandem-doctor --listen there; if it "
+                     "runs, a firewall rejects the port: open TCP port "
+                     f"{port} there, or a range, and set FI_TANDEM_PORT_RANGE "
+                     "to it")
+
+
+def explain_unreachable(findings, peer, port, code, own):
+    """A plain TCP connection fails with an errno."""
+    if code == errno.ECONNREFUSED:
+        explain_refused(findings, peer, own, port)
+    elif code == errno.ETIMEDOUT:
+        findings.bad("port", f"{peer} port {port} does not answer: a firewall "
+                     "drops the packets, or the host is off", "open TCP port "
+                     f"{port} at the peer and on the way, or a range, and set "
+                     "FI_TANDEM_PORT_RANGE to it; ping the host")
+    else:
+        findings.bad("route", f"{peer} cannot be reached: {os.strerror(code)}",
+                     f"ip route get {peer}; is the link up (ip link), the "
+                     "address of the right network?")
+
+
+def explain_silence(findings, peer, port, answer, options):
+    """TCP connects, but the peer did not answer through tandem."""
+    step, code, text = answer.one("failed") or ["", "0", answer.err]
+    code = int(code)
+    if step == "open" or code in OWN_LIMITS:
+        open_trouble(findings, "pair", code, text)
+    elif code == errno.EKEYREJECTED:
+        findings.bad("key", "the peer has another key, or none: " + text,
+                     "start both sides with the same key: tandem-doctor "
+                     "--key FILE, with the same bytes in FILE")
+    elif code == errno.ENOPROTOOPT:
+        findings.bad("version", "the peer speaks another version of tandem's "
+                     "protocol", "install the same release on both sides")
+    elif code == errno.ECONNREFUSED:
+        findings.bad("key", f"{peer} port {port} accepts connections, but "
+                     "turns this process away: the peer has "
+                     + ("another key" if options.key else "a key and this "
+                        "side has none")
+                     + ", or an address translator (NAT) is in between",
+                     "start both sides with the same --key FILE; give both "
+                     "hosts addresses of one network")
+    elif code == errno.EHOSTUNREACH and \
+            setting("FI_TANDEM_SHM")[0].lower() == "only":
+        findings.bad("shared memory", "FI_TANDEM_SHM=only, and the peer "
+                     "cannot be reached by shared memory",
+                     "unset FI_TANDEM_SHM")
+    elif code == errno.ETIMEDOUT:
+        findings.bad("peer", f"what listens at {peer} port {port} accepts "
+                     "connections and says nothing: a program other than "
+                     "tandem, or a process that is stopped", "use the address "
+                     "that tandem-doctor --listen has printed there; continue "
+                     "the process")
+    else:
+        findings.bad("pair", f"{peer} port {port}: {text}", "FI_LOG_LEVEL=info "
+                     "FI_LOG_PROV=tandem in the environment of both programs "
+                     "says more")
+
+
+def find_peer(findings, host, port):
+    """(family, ip, source) of the peer, or None with a finding."""
+    try:
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        findings.bad("address", f"{host}: {error.strerror}",
+                     "use the address that tandem-doctor --listen printed")
+        return None
+    family, ip = infos[0][0], infos[0][4][0]
+    try:
+        return family, ip, local_source(family, ip, port)
+    except OSError as error:
+        code = error.errno
+    version = {socket.AF_INET: 4, socket.AF_INET6: 6}[family]
+    if any(ipaddress.ip_address(own.partition("%")[0]).version == version
+           for _, own in findings.facts["interfaces"]
+           if not is_loopback(own)):
+        explain_unreachable(findings, ip, port, code, False)
+    else:
+        findings.bad("address", f"{ip} is an IPv{version} address, and no "
+                     f"interface here has IPv{version}", "give an interface "
+                     f"an IPv{version} address, or use an "
+                     f"IPv{10 - version} address of the peer: FI_TANDEM_IFACE "
+                     "there")
+    return None
+
+
+def check_pair(findings, host, port, options):
+    found = find_peer(findings, host, port)
+    if not found:
+        return
+    family, ip, source = found
+    code = connect_error(family, ip, port, options.timeout)
+    if code:
+        explain_unreachable(findings, ip, port, code, is_own(family, ip))
+        return
+    findings.ok("pair", f"{ip} port {port} accepts connections from {source}")
+    answer = ask(ip, port, options)
+    mine = answer.one("endpoint")
+    if answer.one("failed") or not answer.one("facts"):
+        if mine and split_address(mine[0])[0] != source:
+            findings.bad("interfaces", f"the endpoint is bound to {mine[1]} "
+                         f"({split_address(mine[0])[0]}), but packets to "
+                         f"{ip} leave from {source}", "set FI_TANDEM_IFACE "
+                         f"to the interface of {source}, or unset it")
+        else:
+            explain_silence(findings, ip, port, answer, options)
+        return
+    if judge_pair(findings, "pair", answer) != "shm":
+        return
+    answer = ask(ip, port, options, {"FI_TANDEM_SHM": "off"})
+    if answer.one("speed"):
+        findings.ok("pair", f"TCP: {speed_text(answer)}")
+    else:
+        explain_silence(findings, ip, port, answer, options)
+
+
 # ---- the command -------------------------------------------------------------
+
+def listen(options):
+    """Answer others until a signal ends this. Returns the exit status."""
+    listener = Listener(options)
+    try:
+        if not listener.address:
+            findings = Findings()
+            if check_module(findings):
+                _, code, text = listener.failure
+                open_trouble(findings, "listen", int(code), text)
+            findings.print_text(True)
+            return 1
+        host, port = listener.address
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        if options.json:
+            print(json.dumps({"address": address,
+                              "interface": listener.interface}), flush=True)
+        else:
+            print(f"{address}\non the other side: tandem-doctor {address}",
+                  flush=True)
+        if is_loopback(host):
+            print(f"note: no other host reaches {host}: bring up an "
+                  "interface, or set FI_TANDEM_IFACE", file=sys.stderr)
+        for line in listener.child.stdout:
+            if line.startswith("asked\t") and not options.json:
+                print(f"asked by {line.split()[1]}", flush=True)
+        return 1
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        listener.close()
+
 
 def parse_arguments():
     parser = argparse.ArgumentParser(
-        prog="tandem-doctor", description="Check this machine for tandem.", epilog="Exit status: 0 all is "
+        prog="tandem-doctor", description="Check this machine for tandem, "
+        "and the way to the peer ADDRESS.", epilog="Exit status: 0 all is "
         "well, 1 something must be done, 2 usage.")
+    parser.add_argument("address", metavar="ADDRESS", nargs="?",
+                        help="what tandem-doctor --listen printed on the "
+                        "other side, HOST:PORT")
+    parser.add_argument("--listen", action="store_true",
+                        help="print an address and answer others there")
     parser.add_argument("--key", metavar="FILE", help="use the bytes of FILE, "
                         "16 to 64, as the key of the endpoint")
     parser.add_argument("--timeout", metavar="SECONDS", type=int, default=5,
@@ -763,13 +970,22 @@ def parse_arguments():
     parser.add_argument("--version", action="version",
                         version=f"tandem-doctor {VERSION}")
     options = parser.parse_args()
+    if options.listen and options.address:
+        parser.error("--listen takes no ADDRESS")
     if not 1 <= options.timeout <= 3600:
         parser.error("--timeout takes 1 to 3600 seconds")
+    try:
+        options.peer = options.address and split_address(options.address)
+    except ValueError as error:
+        parser.error(str(error))
     return options
 
 
 def main():
     options = parse_arguments()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if options.listen:
+        return listen(options)
     findings = Findings()
     answer = check_module(findings)
     check_limits(findings)
@@ -778,6 +994,8 @@ def main():
     if answer:
         check_interfaces(findings, answer)
         check_here(findings, options)
+        if options.peer:
+            check_pair(findings, *options.peer, options)
     status = findings.status(options.strict)
     if options.json:
         findings.print_json(status)
