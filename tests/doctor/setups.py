@@ -1,0 +1,337 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+# Copyright (c) 2026 The tandem authors
+"""setups.py BUILD [WORD...]: tandem-doctor in machines that are set up badly.
+
+Each set-up is a row of a table below: how the machine or the pair is made, and
+the finding that must name the cause and the remedy. A row without a finding is
+a machine that is well. WORDs select the rows that have one in their names.
+
+Every finding with a level above "ok" must have a remedy, and the exit status
+must agree with the findings.
+"""
+
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+
+from hosts import Host, Skip, deny
+
+
+class Case:
+    """A machine with its network, and a folder for files."""
+
+    def __init__(self, build):
+        self.build = build
+        self.folder = tempfile.mkdtemp(prefix="tandem-doctor.")
+        os.chmod(self.folder, 0o755)
+        self.env = {"FI_PROVIDER_PATH": os.path.join(build, ".libs")}
+        self.wrap = []
+        self.options = ["--timeout=20"]
+        self.children = []
+        self.hosts = []
+        self.address = None
+
+    def host(self):
+        self.hosts.append(Host())
+        return self.hosts[-1]
+
+    def file(self, name, data=b""):
+        path = os.path.join(self.folder, name)
+        with open(path, "wb") as file:
+            file.write(data)
+        return path
+
+    def environment(self, more):
+        env = {name: value for name, value in os.environ.items()
+               if not name.startswith("FI_")}
+        env.update(more)
+        return env
+
+    def doctor(self):
+        return os.path.join(self.build, "tools", "tandem-doctor")
+
+    def start(self, host, *words, env=None):
+        """Start a command on a host; returns its first line."""
+        child = subprocess.Popen(host.inside(*words), stdout=subprocess.PIPE,
+                                 text=True, env=self.environment(
+                                     {**self.env, **(env or {})}))
+        self.children.append(child)
+        return child.stdout.readline().strip()
+
+    def listen(self, host, wrap=(), env=None, options=()):
+        """Start tandem-doctor --listen there: self.address."""
+        self.address = self.start(host, *wrap, self.doctor(), "--listen",
+                                  *options, env=env)
+        if not self.address:
+            if wrap:
+                host.run(*wrap, "true")
+            raise AssertionError("tandem-doctor --listen printed no address")
+
+    def run(self):
+        words = [*self.wrap, self.doctor(), "--json", *self.options]
+        if self.address:
+            words.append(self.address)
+        return subprocess.run(self.hosts[0].inside(*words),
+                              capture_output=True, text=True, check=False,
+                              timeout=60, env=self.environment(self.env))
+
+    def be_brief(self):
+        """The peer will not answer: do not wait for it."""
+        self.options[0] = "--timeout=1"
+
+    def close(self):
+        for child in self.children:
+            child.kill()
+            child.communicate()
+        for host in self.hosts:
+            host.close()
+        shutil.rmtree(self.folder)
+
+
+# ---- how a machine is set up -------------------------------------------------
+
+def machine(env=None, wrap=None, link=("tandem0", "10.77.0.1/24")):
+    """One host with one network."""
+    def make(case):
+        host = case.host()
+        if link:
+            host.link(*link)
+        case.env.update(env or {})
+        case.wrap = wrap() if wrap else []
+    return make
+
+
+def no_module(case):
+    machine()(case)
+    case.env["FI_PROVIDER_PATH"] = case.folder
+
+
+def damaged_module(case):
+    no_module(case)
+    case.file("libtandem-fi.so", b"no ELF file" * 100)
+
+
+def foreign_module(case):
+    """The module needs a version of a symbol that libfabric does not have."""
+    no_module(case)
+    with open(os.path.join(case.build, ".libs", "libtandem-fi.so"), "rb") as f:
+        data = f.read()
+    case.file("libtandem-fi.so", data.replace(b"FABRIC_1.", b"FABRIC_9."))
+
+
+def no_libfabric(case):
+    machine()(case)
+    case.file("libfabric.so.1", b"no ELF file" * 100)
+    case.env["LD_LIBRARY_PATH"] = case.folder
+
+
+def low_backlog(case):
+    machine()(case)
+    case.hosts[0].write("/proc/sys/net/core/somaxconn", "16")
+
+
+def port_in_use(case):
+    machine()(case)
+    case.env["FI_TANDEM_PORT_RANGE"] = "5077"
+    case.listen(case.hosts[0])
+    case.address = None
+
+
+def no_ports_left(case):
+    machine()(case)
+    case.hosts[0].write("/proc/sys/net/ipv4/ip_local_port_range", "5078 5078")
+    case.start(case.hosts[0], sys.executable, "-c", SILENT, "10.77.0.1", "5078")
+
+
+def link_down(case):
+    machine()(case)
+    case.hosts[0].run("ip", "link", "set", "tandem0", "down")
+
+
+def loopback_name(case):
+    machine()(case)
+    hosts = case.file("hosts", b"127.0.0.1 localhost\n127.0.1.1 doctorhost\n")
+    case.hosts[0].run("hostname", "doctorhost") if shutil.which("hostname") \
+        else case.hosts[0].write("/proc/sys/kernel/hostname", "doctorhost")
+    case.wrap = ["unshare", "--mount", "sh", "-c",
+                 f'mount --bind {hosts} /etc/hosts && exec "$@"', "sh"]
+
+
+# Accepts connections and says nothing.
+SILENT = """
+import socket, sys
+sock = socket.create_server((sys.argv[1], int(sys.argv[2])))
+print("listening", flush=True)
+while True:
+    keep = sock.accept()
+"""
+
+# (name, how it is set up, level, check, cause, remedy). No level: all is well.
+MACHINES = [
+    ("well", machine(), None, "", "", ""),
+    ("well by IPv6", machine(link=("tandem0", "fd77::1/64")), None, "", "", ""),
+    ("module not found", no_module, "bad", "module",
+     r"libtandem-fi\.so is not in .*FI_PROVIDER_PATH=/.*environment",
+     r"FI_PROVIDER_PATH"),
+    ("module damaged", damaged_module, "bad", "module",
+     r"libtandem-fi\.so cannot be loaded: .*ELF", r"install tandem again"),
+    ("symbol version missing", foreign_module, "bad", "module",
+     r"cannot be loaded: .*FABRIC_9\.\d.* not found",
+     r"install libfabric 2\.1"),
+    ("libfabric missing", no_libfabric, "bad", "libfabric",
+     r"cannot be used: .*libfabric\.so\.1", r"install libfabric 2\.1"),
+    ("FI_PROVIDER excludes", machine({"FI_PROVIDER": "tcp"}), "bad",
+     "FI_PROVIDER", r"FI_PROVIDER=tcp .*environment.* leaves tandem out",
+     r"unset FI_PROVIDER"),
+    ("FI_PROVIDER negated", machine({"FI_PROVIDER": "^tandem"}), "bad",
+     "FI_PROVIDER", r"FI_PROVIDER=\^tandem .* leaves tandem out",
+     r"unset FI_PROVIDER"),
+    ("parameter misspelt", machine({"FI_TANDEM_IFACES": "tandem0"}), "bad",
+     "parameters", r"FI_TANDEM_IFACES is no parameter",
+     r"rename it to FI_TANDEM_IFACE,"),
+    ("value not understood", machine({"FI_TANDEM_CMA": "perhaps"}), "bad",
+     "parameters", r"FI_TANDEM_CMA=perhaps is not understood",
+     r"correct or unset FI_TANDEM_CMA"),
+    ("value out of range", machine({"FI_TANDEM_EAGER_SIZE": "1T"}), "bad",
+     "parameters", r"FI_TANDEM_EAGER_SIZE=1T is out of range",
+     r"correct or unset FI_TANDEM_EAGER_SIZE"),
+    ("interface that does not exist", machine({"FI_TANDEM_IFACE": "eth9"}),
+     "bad", "interfaces",
+     r"FI_TANDEM_IFACE=eth9: no such interface; there are .*"
+     r"tandem0 \(10\.77\.0\.1\)", r"set FI_TANDEM_IFACE to one of these"),
+    ("no interface up", None, "bad", "interfaces",
+     r"no network interface is up", r"ip link set lo up"),
+    ("link down", link_down, "note", "interfaces",
+     r"no interface but loopback .*tandem0 is down",
+     r"ip link set tandem0\w* up"),
+    ("docker0 only", machine(link=("docker0", "172.17.0.1/16")), "note",
+     "interfaces", r"docker0 172\.17\.0\.1 is taken; .*every host",
+     r"FI_TANDEM_IFACE"),
+    ("host name on loopback", loopback_name, "note", "host name",
+     r"doctorhost stands for 127\.0\.1\.1", r"10\.77\.0\.1 in /etc/hosts"),
+    ("netlink refused", machine(wrap=lambda: deny("socket", socket.AF_NETLINK)),
+     "bad", "interfaces", r"AF_NETLINK", r"allow them in the sandbox"),
+    ("unix sockets refused", machine(wrap=lambda: deny("socket",
+                                                       socket.AF_UNIX)),
+     "bad", "unix socket", r"unix sockets: Operation not permitted",
+     r"sandbox"),
+    ("memfd refused", machine(wrap=lambda: deny("memfd_create")), "bad",
+     "memfd", r"memfd_create: Operation not permitted", r"sandbox"),
+    ("CMA refused", machine(wrap=lambda: deny("process_vm_readv")), "note",
+     "here", r"no CMA.*process_vm_readv\(2\) is refused.*not permitted",
+     r"allow process_vm_readv in the seccomp profile"),
+    ("CMA turned off", machine({"FI_TANDEM_CMA": "no"}), "note", "here",
+     r"no CMA.*FI_TANDEM_CMA forbids it", r"unset FI_TANDEM_CMA"),
+    ("shared memory turned off", machine({"FI_TANDEM_SHM": "off"}), "note",
+     "here", r"no shared memory.*FI_TANDEM_SHM=off here",
+     r"unset FI_TANDEM_SHM here"),
+    ("few descriptors", machine(wrap=lambda: ["prlimit", "--nofile=40:99"]),
+     "note", "descriptors", r"40 file descriptors: room for about \d+ peers",
+     r"ulimit -n 99"),
+    ("no descriptors", machine(wrap=lambda: ["prlimit", "--nofile=12"]), "bad",
+     "descriptors", r"file descriptors run out: .*Too many open files",
+     r"ulimit -n"),
+    ("RLIMIT_AS", machine(wrap=lambda: ["prlimit", f"--as={1 << 30}"]), "note",
+     "limits", r"RLIMIT_AS: the address space is limited to 1 GiB",
+     r"ulimit -v unlimited"),
+    ("RLIMIT_FSIZE", machine(wrap=lambda: ["prlimit", "--fsize=65536"]), "bad",
+     "memfd", r"shared memory cannot be made: .*File too large",
+     r"ulimit -f unlimited"),
+    ("low somaxconn", low_backlog, "note", "somaxconn",
+     r"net\.core\.somaxconn is 16", r"sysctl -w net\.core\.somaxconn"),
+    ("port of the range in use", port_in_use, "bad", "ports",
+     r"FI_TANDEM_PORT_RANGE=5077 has no port.* in use", r"widen the range"),
+    ("no free port", no_ports_left, "bad", "ports",
+     r"no free TCP port .*5078", r"ip_local_port_range"),
+]
+
+# ---- judgement ---------------------------------------------------------------
+
+def judge(done, level, check, cause, remedy):
+    """Raises AssertionError with what tandem-doctor said."""
+    try:
+        findings = json.loads(done.stdout)["findings"]
+    except ValueError:
+        raise AssertionError(f"no JSON: {done.stdout}{done.stderr}") from None
+    said = "\n".join("    {level} {check}: {text}\n      -> {remedy}"
+                     .format(**finding) for finding in findings)
+    levels = {finding["level"] for finding in findings}
+    assert all(finding["remedy"] for finding in findings
+               if finding["level"] != "ok"), f"no remedy:\n{said}"
+    assert done.returncode == ("bad" in levels), \
+        f"exit status {done.returncode}:\n{said}"
+    if not level:
+        assert levels == {"ok"}, f"more than ok:\n{said}"
+        return
+    assert any(finding["level"] == level and finding["check"] == check
+               and re.search(cause, finding["text"])
+               and re.search(remedy, finding["remedy"])
+               for finding in findings), \
+        f"not found: {level} {check}: {cause} -> {remedy}, in\n{said}"
+
+
+def run_row(build, row):
+    """(name, what went wrong or None, why it was left out or None)."""
+    name, make, *want = row
+    case = Case(build)
+    try:
+        if make:
+            make(case)
+        else:
+            case.host().run("ip", "link", "set", "lo", "down")
+        judge(case.run(), *want)
+        return name, None, None
+    except Skip as why:
+        return name, None, str(why)
+    except (AssertionError, subprocess.TimeoutExpired) as why:
+        return name, str(why) or repr(why), None
+    finally:
+        case.close()
+
+
+def enter_namespaces():
+    """Go on with mounts and processes that end with this program."""
+    user = [] if os.geteuid() == 0 else ["unshare", "--user",
+                                         "--map-root-user"]
+    words = [*user, "unshare", "--net", "--uts", "--mount", "--pid", "--fork",
+             "--kill-child", "--mount-proc"]
+    done = subprocess.run([*words, "true"], capture_output=True, text=True,
+                          check=False)
+    if done.returncode:
+        print(f"no namespaces here: {done.stderr.strip()}")
+        print(f"0 passed, 0 failed, {len(MACHINES)} skipped")
+        sys.exit(0)
+    os.environ["TANDEM_SETUPS"] = "1"
+    os.execvp(words[0], [*words, sys.executable, *sys.argv])
+
+
+def main():
+    if "TANDEM_SETUPS" not in os.environ:
+        enter_namespaces()
+    build = os.path.abspath(sys.argv[1])
+    rows = [row for row in MACHINES if not sys.argv[2:]
+            or any(word in row[0] for word in sys.argv[2:])]
+    passed = failed = skipped = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() + 1) as pool:
+        for name, wrong, left_out in pool.map(lambda row: run_row(build, row),
+                                              rows):
+            passed += not wrong and not left_out
+            failed += bool(wrong)
+            skipped += bool(left_out)
+            if left_out:
+                print(f"skip  {name}: {left_out}")
+            else:
+                print(f"FAIL  {name}: {wrong}" if wrong else f"ok    {name}")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
