@@ -21,7 +21,9 @@ import subprocess
 import sys
 import tempfile
 
-from hosts import Host, Skip, deny
+from hosts import Host, Skip, command, deny
+
+KEYS = ("one secret of more than 16 bytes", "another secret of that kind")
 
 
 class Case:
@@ -164,6 +166,132 @@ def loopback_name(case):
                  f'mount --bind {hosts} /etc/hosts && exec "$@"', "sh"]
 
 
+# ---- how a pair is set up ----------------------------------------------------
+
+def same_host(peer_env=None, peer_wrap=(), wrap=(), options=(), env=None):
+    def make(case):
+        machine()(case)
+        case.listen(case.hosts[0],
+                    peer_wrap() if callable(peer_wrap) else peer_wrap,
+                    peer_env)
+        case.wrap = wrap() if callable(wrap) else list(wrap)
+        case.env.update(env or {})
+    return make
+
+
+def two_hosts(case, here="10.77.0.1/24", there="10.77.0.2/24"):
+    first, second = case.host(), case.host()
+    first.link("tandem0", here, second, there)
+    return first, second
+
+
+def apart(peer_env=None, env=None, addresses=("10.77.0.1/24", "10.77.0.2/24")):
+    def make(case):
+        _, second = two_hosts(case, *addresses)
+        case.listen(second, env=peer_env)
+        case.env.update(env or {})
+    return make
+
+
+def keys(peer, own):
+    """A key, or None, of the peer and of this side."""
+    def make(case):
+        machine()(case)
+        files = [key is not None and case.file(f"key{key}",
+                                               KEYS[key].encode())
+                 for key in (peer, own)]
+        options = [[f"--key={path}"] if path else [] for path in files]
+        if peer != own:
+            case.be_brief()
+        case.listen(case.hosts[0], options=options[0])
+        case.options += options[1]
+    return make
+
+
+def nobody_listens(case):
+    two_hosts(case)
+    case.address = "10.77.0.2:5079"
+
+
+def answers_dropped(case):
+    _, second = two_hosts(case)
+    case.be_brief()
+    case.listen(second)
+    second.run("ip", "route", "add", "blackhole", "10.77.0.1/32")
+
+
+def no_route(case):
+    two_hosts(case)
+    case.address = "192.0.2.1:5079"
+
+
+def host_unreachable(case):
+    first, _ = two_hosts(case)
+    first.run("ip", "route", "add", "unreachable", "10.77.0.2/32")
+    case.address = "10.77.0.2:5079"
+
+
+def unknown_name(case):
+    machine()(case)
+    case.address = "no-such-host.invalid:5079"
+
+
+def loopback_address(case):
+    apart({"FI_TANDEM_IFACE": "lo"})(case)
+
+
+def same_bridge(case):
+    """Both hosts have a docker0 with one address; the peer listens there."""
+    first, second = two_hosts(case)
+    for host in (first, second):
+        host.link("docker0", "172.17.0.1/16")
+    case.listen(second, env={"FI_TANDEM_IFACE": "docker0"})
+
+
+def ipv6_only(case):
+    machine(link=("tandem0", "fd77::1/64"))(case)
+    case.address = "10.77.0.2:5079"
+
+
+def wrong_interface(case):
+    apart(env={"FI_TANDEM_IFACE": "lo"})(case)
+    case.be_brief()
+
+
+def silent_program(case):
+    machine()(case)
+    case.be_brief()
+    case.start(case.hosts[0], sys.executable, "-c", SILENT, "10.77.0.1", "5079")
+    case.address = "10.77.0.1:5079"
+
+
+def stopped_peer(case):
+    """Its probe is stopped; the kernel accepts connections for it."""
+    machine()(case)
+    case.be_brief()
+    case.listen(case.hosts[0])
+    port = int(case.address.rpartition(":")[2])
+    done = subprocess.run(case.hosts[0].inside("ss", "-ltnpH",
+                                               f"sport = :{port}"),
+                          capture_output=True, text=True, check=False)
+    pid = re.search(r"pid=(\d+)", done.stdout)
+    if not pid:
+        raise Skip("ss does not name the process of a socket")
+    command("kill", "-STOP", pid.group(1))
+
+
+def fake_yama(case):
+    """This machine may have no Yama: the file of one that restricts readers."""
+    same_host()(case)
+    case.wrap = ["unshare", "--mount", "sh", "-c", """
+        boot=$(cat /proc/sys/kernel/random/boot_id)
+        mount -t tmpfs tmpfs /proc/sys/kernel &&
+        mkdir /proc/sys/kernel/yama /proc/sys/kernel/random &&
+        echo 1 >/proc/sys/kernel/yama/ptrace_scope &&
+        echo "$boot" >/proc/sys/kernel/random/boot_id &&
+        exec "$@" """, "sh", *NO_CAPABILITIES]
+
+
 # Accepts connections and says nothing.
 SILENT = """
 import socket, sys
@@ -172,6 +300,9 @@ print("listening", flush=True)
 while True:
     keep = sock.accept()
 """
+
+NO_CAPABILITIES = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+OTHER_USER = ["setpriv", "--reuid=4711", "--clear-groups"]
 
 # (name, how it is set up, level, check, cause, remedy). No level: all is well.
 MACHINES = [
@@ -252,6 +383,75 @@ MACHINES = [
      r"no free TCP port .*5078", r"ip_local_port_range"),
 ]
 
+PAIRS = [
+    ("pair well, one host", same_host(), None, "", "", ""),
+    ("pair well, two hosts", apart(), "note", "pair",
+     r"this machine, in another network namespace", r"--network="),
+    ("pair well, IPv6", apart(addresses=("fd77::1/64", "fd77::2/64")), "note",
+     "pair", r"another network namespace", r"--network="),
+    ("other user", same_host(peer_wrap=OTHER_USER), "note", "pair",
+     r"no shared memory.*user id 0 here, 4711 at the peer",
+     r"run both processes as one user"),
+    ("other PID namespace", same_host(peer_wrap=[
+        "unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]), "note",
+     "pair", r"the other process does not read.*different pid namespaces",
+     r"--pid=host"),
+    ("other user namespace", same_host(peer_wrap=[
+        "unshare", "--user", "--map-root-user"]), "note", "pair",
+     r"the other process does not read.*different user namespaces",
+     r"--userns=host"),
+    ("CMA in one direction", same_host(wrap=NO_CAPABILITIES), "note", "pair",
+     r"this process does not read.*trace", r"CAP_SYS_PTRACE"),
+    ("ptrace_scope", fake_yama, "note", "pair",
+     r"this process does not read.*kernel\.yama\.ptrace_scope is 1",
+     r"sysctl -w kernel\.yama\.ptrace_scope=0"),
+    ("shared memory turned off at the peer",
+     same_host(peer_env={"FI_TANDEM_SHM": "off"}), "note", "pair",
+     r"FI_TANDEM_SHM=off at the peer", r"unset FI_TANDEM_SHM at the peer"),
+    ("memfd refused at the peer",
+     same_host(peer_wrap=lambda: deny("memfd_create")), "note", "pair",
+     r"no shared memory.*at the peer: memfd_create", r"allow memfd_create"),
+    ("unix sockets refused at the peer",
+     same_host(peer_wrap=lambda: deny("socket", socket.AF_UNIX)), "note",
+     "pair", r"no shared memory.*at the peer: Operation not permitted",
+     r"AF_UNIX"),
+    ("another key", keys(0, 1), "bad", "key", r"another key",
+     r"same key.*--key FILE"),
+    ("peer without the key", keys(None, 0), "bad", "key",
+     r"another key, or none", r"same key.*--key FILE"),
+    ("key of the peer unknown", keys(0, None), "bad", "key",
+     r"the peer has a key and this side has none", r"--key FILE"),
+    ("the same key", keys(0, 0), None, "", "", ""),
+    ("nobody listens", nobody_listens, "bad", "port",
+     r"nobody listens at port 5079", r"tandem-doctor --listen.*FI_TANDEM_PORT"),
+    ("answers dropped", answers_dropped, "bad", "port",
+     r"does not answer: a firewall", r"open TCP port.*FI_TANDEM_PORT_RANGE"),
+    ("no route", no_route, "bad", "route",
+     r"192\.0\.2\.1 cannot be reached: Network is unreachable",
+     r"ip route get 192\.0\.2\.1"),
+    ("host unreachable", host_unreachable, "bad", "route",
+     r"cannot be reached: No route to host", r"ip route get 10\.77\.0\.2"),
+    ("unknown name", unknown_name, "bad", "address",
+     r"no-such-host\.invalid", r"address that tandem-doctor --listen printed"),
+    ("loopback address of another host", loopback_address, "bad", "address",
+     r"loopback address is that of each host itself", r"FI_TANDEM_IFACE there"),
+    ("docker0 on both hosts", same_bridge, "bad", "address",
+     r"172\.17\.0\.1 is also an address of this host \(docker0\)",
+     r"FI_TANDEM_IFACE at the peer"),
+    ("IPv6 only", ipv6_only, "bad", "address",
+     r"IPv4 address, and no interface here has IPv4", r"IPv6 address of the"),
+    ("wrong interface", wrong_interface, "bad",
+     "interfaces", r"bound to lo \(127\.0\.0\.1\), but packets .*10\.77\.0\.1",
+     r"set FI_TANDEM_IFACE to the interface of 10\.77\.0\.1"),
+    ("another program listens", silent_program, "bad", "peer",
+     r"a program other than tandem", r"tandem-doctor --listen"),
+    ("peer stopped", stopped_peer, "bad", "peer", r"process that is stopped",
+     r"continue the process"),
+    ("only by shared memory", apart(env={"FI_TANDEM_SHM": "only"}), "bad",
+     "shared memory", r"FI_TANDEM_SHM=only", r"unset FI_TANDEM_SHM"),
+]
+
+
 # ---- judgement ---------------------------------------------------------------
 
 def judge(done, level, check, cause, remedy):
@@ -306,7 +506,7 @@ def enter_namespaces():
                           check=False)
     if done.returncode:
         print(f"no namespaces here: {done.stderr.strip()}")
-        print(f"0 passed, 0 failed, {len(MACHINES)} skipped")
+        print(f"0 passed, 0 failed, {len(MACHINES + PAIRS)} skipped")
         sys.exit(0)
     os.environ["TANDEM_SETUPS"] = "1"
     os.execvp(words[0], [*words, sys.executable, *sys.argv])
@@ -316,7 +516,7 @@ def main():
     if "TANDEM_SETUPS" not in os.environ:
         enter_namespaces()
     build = os.path.abspath(sys.argv[1])
-    rows = [row for row in MACHINES if not sys.argv[2:]
+    rows = [row for row in MACHINES + PAIRS if not sys.argv[2:]
             or any(word in row[0] for word in sys.argv[2:])]
     passed = failed = skipped = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() + 1) as pool:
