@@ -22,6 +22,15 @@ runs=(
 	"fails ring safety N=4 LONG BUF=2 WEAK_DIRTY"
 	"fails ring safety N=3 PSO WEAK_RELEASE"
 	"fails ring safety N=4 LONG BUF=2 WEAK_SHOW"
+	"holds bell safety"
+	"holds bell safety FENCE"
+	"holds bell ltl SENDS=2 POLLS=1"
+	"holds bell ltl SENDS=2 POLLS=1 FENCE"
+	"fails bell safety WEAK_BARRIER"
+	"fails bell safety FENCE WEAK_LOOK"
+	"fails bell safety WEAK_WAKE_SELF"
+	"fails bell safety WEAK_SIGNAL"
+	"fails bell safety WEAK_SPACE"
 )
 
 # explore HOW MODEL MACRO...: in an empty folder; pan's report goes to pan.out.
