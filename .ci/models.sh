@@ -31,6 +31,10 @@ runs=(
 	"fails bell safety WEAK_WAKE_SELF"
 	"fails bell safety WEAK_SIGNAL"
 	"fails bell safety WEAK_SPACE"
+	"holds greeting safety"
+	"holds greeting ltl"
+	"fails greeting safety WEAK_CLAIM"
+	"fails greeting ltl WEAK_TIE"
 )
 
 # explore HOW MODEL MACRO...: in an empty folder; pan's report goes to pan.out.
