@@ -35,6 +35,11 @@ runs=(
 	"holds greeting ltl"
 	"fails greeting safety WEAK_CLAIM"
 	"fails greeting ltl WEAK_TIE"
+	"holds session safety"
+	"holds session safety RESETS=0"
+	"fails session safety WEAK_GO"
+	"fails session safety WEAK_HOLD"
+	"fails session safety WEAK_END"
 )
 
 # explore HOW MODEL MACRO...: in an empty folder; pan's report goes to pan.out.
