@@ -40,6 +40,11 @@ runs=(
 	"fails session safety WEAK_GO"
 	"fails session safety WEAK_HOLD"
 	"fails session safety WEAK_END"
+	"holds path ltl"
+	"fails path ltl WEAK_OPEN"
+	"fails path ltl WEAK_ONCE"
+	"fails path ltl WEAK_TIE"
+	"fails path ltl STARVED"
 )
 
 # explore HOW MODEL MACRO...: in an empty folder; pan's report goes to pan.out.
