@@ -45,6 +45,14 @@ runs=(
 	"fails path ltl WEAK_ONCE"
 	"fails path ltl WEAK_TIE"
 	"fails path ltl STARVED"
+	"holds cma safety"
+	"holds cma safety WRITE"
+	"holds cma safety READ"
+	"fails cma safety WEAK_GONE"
+	"fails cma safety WEAK_CANCEL"
+	"fails cma safety READ WEAK_CONFIRM"
+	"fails cma safety WRITE WEAK_REVOKE"
+	"fails cma safety FORGET"
 )
 
 # explore HOW MODEL MACRO...: in an empty folder; pan's report goes to pan.out.
