@@ -53,6 +53,11 @@ runs=(
 	"fails cma safety READ WEAK_CONFIRM"
 	"fails cma safety WRITE WEAK_REVOKE"
 	"fails cma safety FORGET"
+	"holds credit safety"
+	"fails credit safety WEAK_LOW"
+	"fails credit safety WEAK_FULL"
+	"fails credit safety WEAK_COUNT"
+	"fails credit safety IDLE_CLOSE"
 )
 
 # explore HOW MODEL MACRO...: in an empty folder; pan's report goes to pan.out.
