@@ -58,6 +58,10 @@ runs=(
 	"fails credit safety WEAK_FULL"
 	"fails credit safety WEAK_COUNT"
 	"fails credit safety IDLE_CLOSE"
+	"holds cancel safety"
+	"fails cancel safety WEAK_STATE"
+	"fails cancel safety WEAK_WITHDRAW"
+	"fails cancel safety WEAK_ALONE"
 )
 
 # explore HOW MODEL MACRO...: in an empty folder; pan's report goes to pan.out.
