@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""results.py PROGRAM: run tandem-peer-check over providers, print Markdown.
+
+`./dev peers` calls it and keeps what it prints in doc/peer-results.md.
+"""
+
+import json
+import subprocess
+import sys
+
+# Name of the column: arguments of the program.
+SUBJECTS = {
+    "tandem-shm": ["--domain", "tandem-shm", "tandem"],
+    "loop": ["loop"],
+    "shm": ["shm"],
+    "sm2": ["sm2"],
+    "tcp": ["--node", "127.0.0.1", "tcp"],
+    "tcp;ofi_rxm": ["--node", "127.0.0.1", "tcp;ofi_rxm"],
+    "off_coll": ["off_coll"],
+}
+
+MARK = {"held": "held", "broken": "**broken**", "not offered": "–",
+        "not tried": ""}
+
+INTRO = """# Providers of libfabric {version} as peers
+
+`./dev peers` makes this page: tandem-peer-check(1) over tandem's own peer
+(`tandem-shm`), the toy of [examples/](../examples/README.md) (`loop`) and providers of
+libfabric {version}. {count} rules; *broken* is explained below, `–` is not offered, an
+empty field was not tried because no message arrives. A rule of the guide is one that
+[fi_peer(3) leaves out](guide/peer-api.md), which owners and peers rely on.
+
+`sm2` and `tcp` do not grant FI_PEER. They are here because their objects take it.
+"""
+
+
+def result_of(program, arguments):
+    """The JSON of one run."""
+    run = subprocess.run([program, "--json", *arguments], check=False,
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    if run.returncode not in (0, 1, 3):
+        sys.exit(f"{program} {' '.join(arguments)}: {run.returncode}")
+    return json.loads(run.stdout)
+
+
+def place(rule):
+    """fi_peer(3), PEER CQ 3"""
+    text = rule["page"]
+    if rule["section"]:
+        text += ", " + rule["section"]
+    if rule["paragraph"]:
+        text += f" {rule['paragraph']}"
+    return text
+
+
+def cell(text):
+    return text.replace("|", "\\|")
+
+
+def table(results):
+    names = list(results)
+    print("| rule | " + " | ".join(names) + " |")
+    print("|:---|" + ":---|" * len(names))
+    for rows in zip(*(r["rules"] for r in results.values())):
+        marks = [MARK[row["result"]] for row in rows]
+        print(f"| {rows[0]['rule']} | " + " | ".join(marks) + " |")
+    for member in ("held", "broken", "not_offered", "not_tried"):
+        counts = [str(r[member]) for r in results.values()]
+        print(f"| *{member.replace('_', ' ')}* | " + " | ".join(counts) + " |")
+
+
+def main():
+    results = {name: result_of(sys.argv[1], arguments)
+               for name, arguments in SUBJECTS.items()}
+    rules = next(iter(results.values()))["rules"]
+    version = next(iter(results.values()))["libfabric"]
+    print(INTRO.format(version=version, count=len(rules)))
+    table(results)
+    print("\n## What is broken\n")
+    for name, result in results.items():
+        broken = [r for r in result["rules"] if r["result"] == "broken"]
+        if not broken:
+            print(f"{name}: nothing.\n")
+            continue
+        print(f"{name}:\n")
+        for rule in broken:
+            print(f"- {rule['rule']}: {cell(rule['reason'])}")
+        print()
+    print("## The rules\n")
+    print("| rule | demands | place |\n|:---|:---|:---|")
+    for rule in rules:
+        print(f"| {rule['rule']} | {cell(rule['sentence'])} | "
+              f"{cell(place(rule))} |")
+
+
+main()
