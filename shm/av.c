@@ -374,7 +374,9 @@ int tdm_shm_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
 {
 	struct tdm_shm_av *av;
 
-	if (!attr || attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > 63 ||
+	/* fi_peer(3), PEER AV: no vector of an owner is imported here. */
+	if (!attr || attr->flags & FI_PEER || attr->rx_ctx_bits < 0 ||
+	    attr->rx_ctx_bits > 63 ||
 	    (attr->type != FI_AV_TABLE && attr->type != FI_AV_UNSPEC))
 		return -FI_EINVAL;
 	av = calloc(1, sizeof(*av));

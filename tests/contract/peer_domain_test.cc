@@ -120,4 +120,20 @@ TEST_F(PeerDomain, IsBusyWhileItsObjectsAreOpen)
 	EXPECT_EQ(0, fi_close(&av->fid));
 }
 
+TEST_F(PeerDomain, ImportsNoAddressVector)
+{
+	/* fi_tandem(7), AS A PEER: an address vector is not imported; FI_PEER
+	 * is refused as fi_peer(3) has it for the other objects. */
+	struct fi_peer_av_context ctx = { sizeof(ctx), nullptr };
+	struct fi_av_attr attr = {};
+	struct fid_av *av = nullptr;
+
+	attr.type = FI_AV_TABLE;
+	attr.flags = FI_PEER;
+	EXPECT_EQ(-FI_EINVAL, fi_av_open(domain, &attr, &av, &ctx));
+	attr.flags = 0;
+	ASSERT_EQ(0, fi_av_open(domain, &attr, &av, nullptr));
+	EXPECT_EQ(0, fi_close(&av->fid));
+}
+
 } // namespace
