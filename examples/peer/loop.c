@@ -5,15 +5,16 @@
  * of its own: it uses those that an owner shares with it through fi_peer(3).
  * doc/guide/peer-api.md walks through this file.
  *
- * Calls that an owner of tagged messages does not make are left out of the
- * tables. A provider for others to use fills each slot with a function that
- * returns -FI_ENOSYS: libfabric calls it without looking.
+ * refuse.h has the calls that the toy does not serve. Others, which an owner of
+ * tagged messages does not make, are left out of the tables. A provider for others
+ * to use fills each slot: libfabric calls it without looking.
  *
  * Lock: none. The owner calls one object of a domain at a time
  * (FI_THREAD_DOMAIN), and a process has one domain of loop.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -23,7 +24,9 @@
 #include <rdma/providers/fi_peer.h>
 #include <rdma/providers/fi_prov.h>
 
-/* An address is a number, which the process gives to each endpoint. */
+#include "examples/peer/refuse.h"
+
+/* An address: the id of the process, and a number that it gives the endpoint. */
 typedef uint64_t loop_name;
 
 struct loop_ep;
@@ -63,7 +66,7 @@ struct loop_ep {
 	struct loop_ep *next; /* all of the process */
 	loop_name name;
 	struct loop_av *av;
-	struct loop_cq *cq;
+	struct loop_cq *tx, *rx;
 	struct loop_srx *srx;
 	int selective; /* bound with FI_SELECTIVE_COMPLETION */
 	struct loop_msg *arrived;
@@ -105,7 +108,7 @@ static size_t scatter(const struct fi_peer_rx_entry *rx,
 /* @rx is a receive for @m: both end here. */
 static void finish(struct fi_peer_rx_entry *rx, struct loop_msg *m)
 {
-	struct fid_peer_cq *cq = m->to->cq->owner;
+	struct fid_peer_cq *cq = m->to->rx->owner;
 	struct fi_cq_err_entry e = {
 		.op_context = rx->context,
 		.flags = FI_RECV | FI_TAGGED | m->flags,
@@ -187,7 +190,7 @@ static ssize_t tag_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
 			   uint64_t flags)
 {
 	struct loop_ep *ep = (struct loop_ep *)fid, *to;
-	struct fid_peer_cq *cq = ep->cq->owner;
+	struct fid_peer_cq *cq = ep->tx->owner;
 	struct loop_msg *m, **last;
 	size_t i, len = 0;
 
@@ -255,7 +258,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	struct loop_msg *m;
 
 	for (ep = endpoints; ep; ep = ep->next) {
-		while (&ep->cq->fid == fid && (m = ep->arrived)) {
+		while (&ep->rx->fid == fid && (m = ep->arrived)) {
 			ep->arrived = m->next;
 			if (!arrive(ep, m))
 				continue;
@@ -266,7 +269,18 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	return -FI_EAGAIN;
 }
 
-static struct fi_ops_cq cq_ops = { .size = sizeof(cq_ops), .read = cq_read };
+static struct fi_ops_cq cq_ops = { .size = sizeof(cq_ops),
+				   .read = cq_read,
+				   .readfrom = no_readfrom,
+				   .readerr = no_readerr,
+				   .sread = no_sread,
+				   .sreadfrom = no_sreadfrom };
+
+/* A context that an owner passes must have room for an object, and name one. */
+static int is_import(uint64_t flags, const struct fi_peer_cq_context *context)
+{
+	return flags & FI_PEER && context && context->size >= sizeof(*context);
+}
 
 /* The context is the owner's only during this call: what it names is kept. */
 static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
@@ -275,13 +289,17 @@ static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 	const struct fi_peer_cq_context *peer = context;
 	struct loop_cq *cq;
 
-	if (!(attr->flags & FI_PEER) || object(sizeof(*cq), FI_CLASS_CQ, &cq))
-		return -FI_ENOSYS;
+	if (!is_import(attr->flags, context) ||
+	    object(sizeof(*cq), FI_CLASS_CQ, &cq))
+		return -FI_EINVAL;
 	cq->fid.ops = &cq_ops;
 	cq->owner = peer->cq;
 	*out = &cq->fid;
 	return 0;
 }
+
+static struct fi_ops_tagged no_receives = { .size = sizeof(no_receives),
+					    .recv = no_recv };
 
 /* The owner calls us through peer_ops; we call it through owner_ops. */
 static int srx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
@@ -290,9 +308,10 @@ static int srx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
 	const struct fi_peer_srx_context *peer = context;
 	struct loop_srx *srx;
 
-	if (!(attr->op_flags & FI_PEER) ||
+	if (!is_import(attr->op_flags, context) ||
 	    object(sizeof(*srx), FI_CLASS_SRX_CTX, &srx))
-		return -FI_ENOSYS;
+		return -FI_EINVAL;
+	srx->fid.tagged = &no_receives;
 	srx->owner = peer->srx;
 	peer->srx->peer_ops = &srx_peer_ops;
 	*out = &srx->fid;
@@ -322,12 +341,32 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count,
 	return (int)i;
 }
 
+/* An entry that was removed has no name; its index is not used again. */
+static int av_remove(struct fid_av *fid, fi_addr_t *addr, size_t count,
+		     uint64_t flags)
+{
+	struct loop_av *av = (struct loop_av *)fid;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (addr[i] >= av->count)
+			return -FI_EINVAL;
+		av->entry[addr[i]].name = 0;
+	}
+	return 0;
+}
+
 static struct fi_ops_av av_ops = { .size = sizeof(av_ops),
-				   .insert = av_insert };
+				   .insert = av_insert,
+				   .remove = av_remove,
+				   .lookup = no_lookup,
+				   .straddr = no_straddr };
 
 static int av_open(struct fid_domain *domain, struct fi_av_attr *attr,
 		   struct fid_av **out, void *context)
 {
+	if (attr->flags & FI_PEER) /* an owner has a table, we have one */
+		return -FI_EINVAL;
 	if (object(sizeof(struct loop_av), FI_CLASS_AV, out))
 		return -FI_ENOMEM;
 	(*out)->ops = &av_ops;
@@ -342,10 +381,12 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		ep->av = (struct loop_av *)bfid;
 	else if (bfid->fclass == FI_CLASS_SRX_CTX)
 		ep->srx = (struct loop_srx *)bfid;
-	else
-		ep->cq = (struct loop_cq *)bfid;
-	if (flags & FI_TRANSMIT)
+	else if (flags & FI_RECV)
+		ep->rx = (struct loop_cq *)bfid;
+	if (flags & FI_TRANSMIT) {
+		ep->tx = (struct loop_cq *)bfid;
 		ep->selective = (flags & FI_SELECTIVE_COMPLETION) != 0;
+	}
 	return 0;
 }
 
@@ -354,9 +395,9 @@ static int ep_control(struct fid *fid, int command, void *arg)
 {
 	struct loop_ep *ep = (struct loop_ep *)fid;
 
-	if (command != FI_ENABLE || !ep->av || !ep->cq || !ep->srx)
+	if (command != FI_ENABLE || !ep->av || !ep->tx || !ep->rx || !ep->srx)
 		return -FI_EINVAL;
-	ep->name = ++names;
+	ep->name = (loop_name)getpid() << 32 | ++names;
 	ep->next = endpoints;
 	endpoints = ep;
 	return 0;
@@ -409,6 +450,7 @@ static int ep_open(struct fid_domain *domain, struct fi_info *info,
 
 static struct fi_ops_domain domain_ops = { .size = sizeof(domain_ops),
 					   .av_open = av_open,
+					   .cntr_open = no_cntr,
 					   .cq_open = cq_open,
 					   .endpoint = ep_open,
 					   .srx_ctx = srx_open };
@@ -417,13 +459,15 @@ static struct fi_ops_domain domain_ops = { .size = sizeof(domain_ops),
 static int domain_open(struct fid_fabric *fabric, struct fi_info *info,
 		       struct fid_domain **out, uint64_t flags, void *context)
 {
-	if (object(sizeof(struct fid_domain), FI_CLASS_DOMAIN, out))
-		return -FI_ENOMEM;
+	if (!is_import(flags, context) ||
+	    object(sizeof(struct fid_domain), FI_CLASS_DOMAIN, out))
+		return -FI_EINVAL;
 	(*out)->ops = &domain_ops;
 	return 0;
 }
 
 static struct fi_ops_fabric fabric_ops = { .size = sizeof(fabric_ops),
+					   .eq_open = no_eq,
 					   .domain2 = domain_open };
 
 static int fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **out,
