@@ -61,7 +61,9 @@ try() {
 	}
 	in_root sh -c 'dpkg -i /tmp/packages/libfabric-tandem*_*.deb' >/dev/null
 	in_root fi_info -p tandem
-	in_root dpkg -P libfabric-tandem-dbgsym libfabric-tandem-dev \
+	in_root tandem-doctor
+	in_root dpkg -P libfabric-tandem-dbgsym libfabric-tandem-tools-dbgsym \
+		libfabric-tandem-tools libfabric-tandem-dev \
 		libfabric-tandem >/dev/null
 	after=$(files_of)
 	[ "$before" = "$after" ] || {
