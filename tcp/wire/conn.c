@@ -425,6 +425,8 @@ int tdm_conn_probe(struct tdm_conn *c)
 	}
 	now = tdm_os.now_ns();
 	if (over(c, now, c->setup->entered_ns)) {
+		TDM_CONN_INFO(c, "cannot be reached by tcp: %s",
+			      fi_strerror(c->setup->why));
 		c->setup->since_ns = now;
 		c->setup->refused_ns = 0;
 		c->setup->backoff_ms = 0;

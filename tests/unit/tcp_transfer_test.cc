@@ -10,6 +10,7 @@
 
 #include "base/env.h"
 #include "tcp_world.h"
+#include "tests/harness/log.h"
 
 namespace
 {
@@ -675,8 +676,10 @@ TEST_F(Tcp, ProbeFindsNobodyThenSomebody)
 
 TEST_F(Tcp, ProbeGivesUpAfterTheTimeout)
 {
+	char text[TDM_ADDR_STR_BYTES];
 	int ret;
 
+	tdt_log_listen(FI_LOG_INFO);
 	tdm_env.conn_timeout_ms = 50;
 	add();
 	add(false);
@@ -688,6 +691,11 @@ TEST_F(Tcp, ProbeGivesUpAfterTheTimeout)
 		return ret && ret != -FI_EAGAIN && ret != -FI_ECONNREFUSED;
 	}));
 	EXPECT_EQ(-FI_ETIMEDOUT, ret);
+	/* HACKING.md, "How it is written": INFO once per pair. */
+	std::string line = tdm_addr_text(&at(1).addr, text, sizeof(text));
+	line += ": cannot be reached by tcp: Connection refused";
+	EXPECT_EQ(1u, tdt_log_heard(line.c_str()));
+	tdt_log_listen(FI_LOG_WARN);
 }
 
 /*
