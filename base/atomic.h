@@ -91,6 +91,15 @@ static inline void tdm_fence_full(void)
 }
 
 /*
+ * Ask the processor to fetch the cache line of @p for reading. Nothing is
+ * accessed; @p need not be mapped.
+ */
+static inline void tdm_prefetch(const void *p)
+{
+	__builtin_prefetch(p);
+}
+
+/*
  * Ask the processor to fetch the cache line of @p for writing: other cores give
  * up their copies now, while this one has other work. Nothing is accessed; @p
  * need not be mapped. On x86-64 the instruction is written out: the compiler's
