@@ -54,6 +54,9 @@ struct entrant {
 	int dead, lives;
 };
 
+/* how often the runner looks whether the processes that work still exist */
+static const uint64_t look_ns = 500 * 1000 * 1000;
+
 static struct entrant entrants[BENCH_SUBJECTS_MOST];
 static size_t nentrants;
 
@@ -209,15 +212,54 @@ static void start_all(const struct options *o)
 	}
 }
 
-/* @ctl: the page of the pair that failed. */
-static void fail(struct entrant *e, const struct bench_row *row, int err,
-		 const struct bench_ctl *ctl)
+/*
+ * Returns the signal that has ended a process of @p, e.g. when the machine ran
+ * out of memory, or 0. The process stays to be waited for.
+ */
+static int ended_by(const struct pair *p)
 {
-	if (err == ETIMEDOUT)
+	siginfo_t info;
+	int side;
+
+	for (side = 0; side < BENCH_SIDES; side++) {
+		info.si_pid = 0;
+		if (p->pid[side] > 0 &&
+		    !waitid(P_PID, (id_t)p->pid[side], &info,
+			    WEXITED | WNOHANG | WNOWAIT) &&
+		    info.si_pid && info.si_code != CLD_EXITED)
+			return info.si_status;
+	}
+	return 0;
+}
+
+/* As bench_ctl_wait(), or ECHILD if a process of @p was ended by a signal. */
+static int wait_pair(const struct pair *p, uint64_t until)
+{
+	uint64_t now;
+	int err;
+
+	do {
+		now = bench_now();
+		err = bench_ctl_wait(p->ctl, now + look_ns < until ?
+						     now + look_ns :
+						     until);
+		if (err == ETIMEDOUT && ended_by(p))
+			return ECHILD;
+	} while (err == ETIMEDOUT && bench_now() < until);
+	return err;
+}
+
+static void fail(struct entrant *e, const struct bench_row *row, int err,
+		 const struct pair *p)
+{
+	if (err == ECHILD)
+		snprintf(e->why, sizeof(e->why), "ended by signal %d",
+			 ended_by(p));
+	else if (err == ETIMEDOUT)
 		snprintf(e->why, sizeof(e->why), "no end within %d s",
 			 ORDER_SECONDS);
 	else
-		snprintf(e->why, sizeof(e->why), "%s", ctl->why);
+		snprintf(e->why, sizeof(e->why), "%s", p->ctl->why);
 	fprintf(stderr, "%s: %s\n", e->of->name, e->why);
 	e->sample.count = 0;
 	e->dead = 1;
@@ -249,10 +291,10 @@ static void run_order(struct entrant *e, const struct bench_row *row)
 	for (i = 0; i < pairs; i++)
 		bench_ctl_give(e->pairs[i].ctl, &row->order);
 	for (i = 0; i < pairs; i++) {
-		err = bench_ctl_wait(e->pairs[i].ctl,
-				     begun + ORDER_SECONDS * 1000000000ull);
+		err = wait_pair(&e->pairs[i],
+				begun + ORDER_SECONDS * 1000000000ull);
 		if (err) {
-			fail(e, row, err, e->pairs[i].ctl);
+			fail(e, row, err, &e->pairs[i]);
 			return;
 		}
 	}

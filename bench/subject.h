@@ -11,7 +11,11 @@
 
 enum {
 	BENCH_SLOTS = 1 << 14,	      /* operations under way */
-	BENCH_BUFFER_BYTES = 1 << 28, /* of each direction, each side */
+	/*
+	 * Of each direction, each side: as large as the largest message, and
+	 * larger than caches. Some 46 processes have two of them each.
+	 */
+	BENCH_BUFFER_BYTES = 1 << 26,
 };
 
 struct bench_subject {
