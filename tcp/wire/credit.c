@@ -151,6 +151,13 @@ void tdm_credit_low(struct tdm_conn *c)
 	tdm_rx_ack_due(c);
 }
 
+void tdm_credit_unsaid(struct tdm_conn *c)
+{
+	c->said_full = 0;
+	c->ack_now = 1;
+	tdm_rx_ack_due(c);
+}
+
 int tdm_credit_left(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	uint64_t charge = tdm_credit_charge(rec->len);

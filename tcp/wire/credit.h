@@ -74,6 +74,12 @@ uint64_t tdm_credit_give(struct tdm_conn *c, int *full);
 void tdm_credit_low(struct tdm_conn *c);
 
 /*
+ * Called when the record that gave @c its credit could not say FULL: makes an
+ * ACK due that says it.
+ */
+void tdm_credit_unsaid(struct tdm_conn *c);
+
+/*
  * Count the announced @rx, which waits for a receive; tdm_credit_forget() ends
  * this.
  */

@@ -81,7 +81,7 @@ void tdm_tx_put_ack(struct tdm_conn *c)
 {
 	struct tdm_out *out = c->out;
 	struct tdm_wire_rec rec;
-	int full;
+	int full, unsaid;
 
 	if (!tdm_tx_owes_ack(c))
 		return;
@@ -90,6 +90,8 @@ void tdm_tx_put_ack(struct tdm_conn *c)
 	rec.step = c->say;
 	rec.acked = c->rx_seq;
 	rec.freed = tdm_credit_give(c, &full);
+	/* A step has no flag; behind GO nothing is sent. */
+	unsaid = tdm_unlikely(full) && c->say && c->say != TDM_WIRE_GO;
 	if (tdm_unlikely(full) && !c->say)
 		rec.flags = TDM_WIRE_F_FULL;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
@@ -99,6 +101,8 @@ void tdm_tx_put_ack(struct tdm_conn *c)
 	c->ack_now = 0;
 	c->say = 0;
 	tdm_list_del(&c->ack_node);
+	if (tdm_unlikely(unsaid))
+		tdm_credit_unsaid(c);
 }
 
 void tdm_tx_borrow(struct tdm_conn *c, struct tdm_tx *op, size_t from,

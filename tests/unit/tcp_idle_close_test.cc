@@ -156,8 +156,8 @@ protected:
 		return heard.size();
 	}
 
-	/* The next record that is no mere ACK; payload is dropped. */
-	struct tdm_wire_rec next()
+	/* The next record, unless @acks no mere ACK; payload is dropped. */
+	struct tdm_wire_rec next(bool acks = false)
 	{
 		struct tdm_wire_rec r = {};
 
@@ -179,7 +179,7 @@ protected:
 				return listen_to() >= (size_t)n + r.len;
 			}));
 			heard.erase(heard.begin(), heard.begin() + n + r.len);
-		} while (r.op == TDM_WIRE_ACK);
+		} while (r.op == TDM_WIRE_ACK && !acks);
 		return r;
 	}
 
@@ -703,6 +703,30 @@ TEST_F(TcpIdleClose, KeptMessagesTakeCredit)
 	EXPECT_EQ(100u, r.acked);
 	EXPECT_EQ(100u * 513, r.freed);
 	EXPECT_EQ(300u, at(0).rx.got.size());
+}
+
+/*
+ * doc/PROTOCOL-tcp.md, "Credit": A step stands for an ACK and cannot say FULL, so
+ * an ACK that says it comes behind NO and STAY.
+ */
+TEST_F(TcpIdleClose, FullIsSaidBehindAStep)
+{
+	struct tdm_wire_rec r = rec(TDM_WIRE_EAGER, TDM_WIRE_F_DONE, 3000);
+
+	tdm_env.unexp_max_bytes = 1 << 20;
+	peer(0x77, TDM_WIRE_FEATURE_IDLE_CLOSE | TDM_WIRE_FEATURE_CREDIT);
+	tdm_env.unexp_max_bytes = 0;
+	/* One pass finds little unused credit, and the question. */
+	for (r.id = 0; r.id < 10; r.id++)
+		raw.record(r, 3000);
+	step(TDM_WIRE_ASK);
+	r = next(true);
+	ASSERT_EQ(TDM_WIRE_IDLE_CLOSE, r.op);
+	EXPECT_EQ(TDM_WIRE_NO, r.step);
+	r = next(true);
+	ASSERT_EQ(TDM_WIRE_ACK, r.op);
+	EXPECT_EQ(TDM_WIRE_F_FULL, r.flags);
+	nobody_lost();
 }
 
 /* Dropping kept messages after the idle close has no other effect. */
