@@ -240,9 +240,8 @@ static int wait_pair(const struct pair *p, uint64_t until)
 
 	do {
 		now = bench_now();
-		err = bench_ctl_wait(p->ctl, now + look_ns < until ?
-						     now + look_ns :
-						     until);
+		err = bench_ctl_wait(
+			p->ctl, now + look_ns < until ? now + look_ns : until);
 		if (err == ETIMEDOUT && ended_by(p))
 			return ECHILD;
 	} while (err == ETIMEDOUT && bench_now() < until);

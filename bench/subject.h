@@ -10,7 +10,7 @@
 #include "bench/ctl.h"
 
 enum {
-	BENCH_SLOTS = 1 << 14,	      /* operations under way */
+	BENCH_SLOTS = 1 << 14, /* operations under way */
 	/*
 	 * Of each direction, each side: as large as the largest message, and
 	 * larger than caches. Some 46 processes have two of them each.
