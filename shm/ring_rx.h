@@ -5,6 +5,8 @@
 
 #include "shm/ring.h"
 
+enum { TDM_SHM_FETCH_BYTES = 512 }; /* most to fetch ahead */
+
 struct tdm_shm_ring_rx {
 	const uint8_t *slots; /* the peer's segment, read-only */
 	uint32_t count;
@@ -50,6 +52,23 @@ static inline int tdm_shm_ring_sane(const struct tdm_shm_ring_rx *r,
 				    uint64_t word0)
 {
 	return !(uint32_t)word0 || (int32_t)((uint32_t)word0 - r->lap) < 0;
+}
+
+/*
+ * Start to fetch the first lines of the record for which the consumer waited,
+ * which has @len bytes: they come from the producer's cache while the message is
+ * being matched. @len is the producer's word.
+ */
+static inline void tdm_shm_ring_fetch(const struct tdm_shm_ring_rx *r,
+				      size_t len)
+{
+	const uint8_t *slot = tdm_shm_ring_slot(r);
+	size_t most = (size_t)(r->count - r->idx) * TDM_SHM_SLOT_BYTES, at;
+
+	most = tdm_min(most, (size_t)TDM_SHM_FETCH_BYTES);
+	len = tdm_min(len + TDM_SHM_HEAD_BYTES, most);
+	for (at = TDM_CACHE_LINE_BYTES; at < len; at += TDM_CACHE_LINE_BYTES)
+		tdm_prefetch(slot + at);
 }
 
 /* Step over a record of @n slots; @n must be <= count - idx. */

@@ -35,8 +35,6 @@
 #include "shm/rma.h"
 #include "shm/unexp.h"
 
-enum { RX_AHEAD_BYTES = 512 }; /* most to fetch before a message is matched */
-
 /* ---- eager messages ------------------------------------------------------ */
 
 static inline int srx_get(const struct tdm_shm_pair *pair, int tagged,
@@ -450,29 +448,13 @@ int tdm_shm_rx_left(struct tdm_shm_pair *pair, const uint8_t *record,
 	return rx_control(pair, &rec, record);
 }
 
-/*
- * Start to fetch the first lines of the payload of a record with word 0 @word0:
- * they come from the sender's cache while the message is being matched.
- */
-static inline void fetch_ahead(const struct tdm_shm_pair *pair, uint64_t word0)
-{
-	const uint8_t *slot = tdm_shm_ring_slot(&pair->rx);
-	size_t end = tdm_shm_word_aux(word0), most, at;
-
-	most = (size_t)(pair->rx.count - pair->rx.idx) * TDM_SHM_SLOT_BYTES;
-	end = tdm_min(tdm_min(end + TDM_SHM_HEAD_BYTES, most),
-		      (size_t)RX_AHEAD_BYTES);
-	for (at = TDM_CACHE_LINE_BYTES; at < end; at += TDM_CACHE_LINE_BYTES)
-		tdm_prefetch(slot + at);
-}
-
 /* Handle a record. Returns 0: it was stepped over; else why it was not. */
 static inline int rx_record(struct tdm_shm_pair *pair, uint64_t word0)
 {
 	int ret;
 
 	if (tdm_unlikely(!tdm_shm_word_small(word0))) {
-		fetch_ahead(pair, word0);
+		tdm_shm_ring_fetch(&pair->rx, tdm_shm_word_aux(word0));
 		return rx_other(pair, word0);
 	}
 	ret = rx_plain(pair, tdm_shm_word_op(word0) == TDM_SHM_REC_TAG,
