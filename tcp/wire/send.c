@@ -12,7 +12,7 @@
  * ones of the same pass together, in the next pass or when enough have been
  * held back (TDM_TCP_FLUSH_BYTES, FLUSH_MSGS). A message with FI_MORE is held
  * back; one with a borrowed range, and an inject without FI_MORE, is sent at
- * once.
+ * once. doc/adr/0037-sent-together.md.
  *
  * Invariants:
  *  1. blocked: the kernel refused bytes; the socket is watched for write or

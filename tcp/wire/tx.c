@@ -154,14 +154,25 @@ static void fill_rec(struct tdm_conn *c, struct tdm_wire_rec *rec,
 }
 
 /*
+ * Returns up to which length the payload of @op is copied. The caller may reuse
+ * the buffer of an inject at return. The first message of a pass is sent at
+ * once, so that no more than a short payload is copied.
+ */
+static size_t copy_most(const struct tdm_conn *c, const struct tdm_tx *op)
+{
+	if (op->flags & FI_INJECT)
+		return TDM_INJECT_BYTES;
+	return c->tx_pass == (uint32_t)c->tcp->pass ? TDM_TCP_HOLD_BYTES :
+						      TDM_TCP_COPY_BYTES;
+}
+
+/*
  * Commit @op with its payload. Returns 1: committed, and @op may have ended; 0:
  * not possible now, nothing was changed.
  */
 static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 {
-	/* The caller may reuse the buffer of an inject at return. */
-	size_t most = op->flags & FI_INJECT ? TDM_INJECT_BYTES :
-					      TDM_TCP_COPY_BYTES;
+	size_t most = copy_most(c, op);
 	size_t copied = op->len <= most ? op->len : 0;
 	size_t ranges = tdm_tx_ranges_bytes(op);
 	int write = !!(op->flags & FI_RMA);

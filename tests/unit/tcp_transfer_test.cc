@@ -296,6 +296,47 @@ TEST_F(Tcp, MixedSizesKeepTheirOrder)
 		ASSERT_TRUE(same(out[i], in[i], out[i].size())) << i;
 }
 
+unsigned writes; /* calls of send(2) and sendmsg(2) */
+
+/*
+ * doc/adr/0037-sent-together.md: The first message of a pass leaves at once; later
+ * ones of up to 16 KiB leave together.
+ */
+TEST_F(Tcp, MediumMessagesOfAPassLeaveTogether)
+{
+	const unsigned n = 9;
+	const size_t len = 4096;
+	std::vector<Bytes> out, in(n, Bytes(len));
+
+	mesh(2);
+	ASSERT_EQ(0, at(0).send(1, "open", 5, 1, FI_INJECT));
+	ASSERT_TRUE(until([&] { return at(0).tcp->open == 1; }));
+	settle();
+	for (unsigned i = 0; i < n; i++) {
+		out.push_back(pattern(len, i));
+		ASSERT_EQ(0, at(1).recv(in[i].data(), len, 5));
+	}
+	writes = 0;
+	tdm_os.send = [](int fd, const void *p, size_t bytes, int flags) {
+		writes++;
+		return send(fd, p, bytes, flags);
+	};
+	tdm_os.sendmsg = [](int fd, const struct msghdr *m, int flags) {
+		writes++;
+		return sendmsg(fd, m, flags);
+	};
+	for (unsigned i = 0; i < n; i++) {
+		ASSERT_EQ(0, at(0).send(1, out[i].data(), len, 5));
+		EXPECT_LE(1u, writes) << "the first one waits";
+	}
+	at(0).progress();
+	EXPECT_LE(writes, 3u);
+	tdm_os.send = tdm_os_system.send;
+	tdm_os.sendmsg = tdm_os_system.sendmsg;
+	ASSERT_TRUE(until([&] { return at(1).rx.got.size() == n; }));
+	EXPECT_EQ(out, in);
+}
+
 /* Vectors on both sides, of different shape. */
 TEST_F(Tcp, VectorsAreGatheredAndScattered)
 {
