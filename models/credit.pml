@@ -18,9 +18,9 @@
  * Bounds: MSGS messages of one size, which is one unit of credit and the least
  * that counts as low; a share of SHARE units, an account of ACCOUNT units, of
  * which other peers take and give back some at any time; ANNOUNCED messages
- * without an answer. Receives are posted at any time, or never. With IDLE_CLOSE
- * an ASK may stand in for an ACK: README.md says what then happens.
- * Weakened: WEAK_LOW, WEAK_FULL, WEAK_COUNT.
+ * without an answer. Receives are posted at any time, or never. Once the answer
+ * to an ASK stands in for an ACK.
+ * Weakened: WEAK_LOW, WEAK_FULL, WEAK_COUNT, WEAK_UNSAID.
  */
 #define MSGS 6
 #define SHARE 2
@@ -126,11 +126,13 @@ end:	do
 		to_tx!ACK,given - FIRST,said_full;
 #endif
 		check() }
-#ifdef IDLE_CLOSE
-	/* ASK, then NO: the sums of an ACK, without FULL */
+	/* ASK, then NO: the sums of an ACK, without FULL (tdm_credit_unsaid()) */
 	:: atomic { !asked && !waiting && nfull(to_tx) -> asked = true; give();
-		to_tx!ACK,given - FIRST,told_full; check() }
+		to_tx!ACK,given - FIRST,told_full;
+#ifndef WEAK_UNSAID
+		WHEN(said_full, said_full = false; ack_now = true);
 #endif
+		check() }
 	od
 }
 

@@ -16,9 +16,8 @@
  * Bounds: MSGS messages of each side; shared memory forbidden on one side, the
  * other, or none; an acceptor that lacks a resource REFUSALS times; one attach
  * of each side at a time. A TCP session begins in one step (M3), and no session
- * ends. With STARVED, an acceptor without descriptors closes attaches at once,
- * CLOSES times: README.md says what then happens.
- * Weakened: WEAK_OPEN, WEAK_ONCE, WEAK_TIE.
+ * ends. An acceptor without descriptors closes attaches at once, CLOSES times.
+ * Weakened: WEAK_OPEN, WEAK_ONCE, WEAK_TIE, WEAK_SHUT.
  */
 #define MSGS 2
 #define REFUSALS 1
@@ -95,8 +94,9 @@ inline agree(s)
 		:: !attach_on[1 - s] -> refused(s)
 		:: attach_on[1 - s] && !dialled[s] ->
 			dialled[s] = true; state[s] = ATTACHING; up[s]!HELLO
-#ifdef STARVED
-		:: attach_on[1 - s] && closes < CLOSES -> closes++; refused(s)
+		:: attach_on[1 - s] && closes < CLOSES -> closes++;
+#ifdef WEAK_SHUT
+			refused(s)
 #endif
 		:: attach_on[1 - s] && dialled[s] /* the last one is not closed */
 		fi

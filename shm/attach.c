@@ -132,10 +132,18 @@ static int attach_failed(struct tdm_shm_pair *pair, int err)
 	case -ENOMEM:
 		return -FI_EAGAIN;
 	case -ECONNREFUSED:
-	case -ECONNRESET:
-	case -EPIPE:
 		tdm_shm_pair_refused(pair, 0);
 		return -FI_ECONNREFUSED;
+	/*
+	 * Somebody listens and has closed the socket, for want of descriptors:
+	 * the other side may attach here later, so this is no reason to use
+	 * another transport while the pair still accepts that.
+	 */
+	case -ECONNRESET:
+	case -EPIPE:
+		tdm_shm_pair_refused(pair, 1);
+		return pair->state == TDM_SHM_PAIR_FAILED ? -FI_EHOSTUNREACH :
+							    -FI_EAGAIN;
 	case TDM_SHM_OTHER_USER:
 		tdm_shm_pair_fail(pair, TDM_REASON_UID);
 		return -FI_EHOSTUNREACH;

@@ -495,6 +495,32 @@ TEST_F(PairTest, PeerThatDiesBeforeItHasTheBounceAreaIsLost)
 }
 
 /*
+ * doc/PROTOCOL-shm.md, "Attach": A socket that its listener has closed is no
+ * refusal, unless that happens eight times in a row; then the pair accepts no
+ * attach either, so that both sides take the same transport.
+ */
+TEST_F(PairTest, AttachThatIsShutIsNoRefusal)
+{
+	int again = 0;
+	ssize_t ret;
+	char ca;
+
+	tdm_os.sendmsg = [](int, const struct msghdr *, int) -> ssize_t {
+		errno = EPIPE;
+		return -1;
+	};
+	while ((ret = tsend(a, to_b, "x", 1, 1, &ca)) == -FI_EAGAIN) {
+		ASSERT_LT(++again, 100);
+		step();
+	}
+	EXPECT_EQ(ret, -FI_EHOSTUNREACH);
+	EXPECT_GE(again, 7);
+	tdm_os = saved_os;
+	ret = retry([&] { return tsend(b, to_a, "x", 1, 1, &ca); });
+	EXPECT_EQ(ret, -FI_EHOSTUNREACH);
+}
+
+/*
  * fi_tandem(7), FAULTS: after a pause, the sends that still succeed to a peer
  * that was killed are few. The pause begins at any distance from the next check.
  */
