@@ -265,6 +265,12 @@ def silent_program(case):
     case.address = "10.77.0.1:5079"
 
 
+def newer_release(case):
+    machine()(case)
+    case.start(case.hosts[0], sys.executable, "-c", NEWER, "10.77.0.1", "5079")
+    case.address = "10.77.0.1:5079"
+
+
 def stopped_peer(case):
     """Its probe is stopped; the kernel accepts connections for it."""
     machine()(case)
@@ -299,6 +305,19 @@ sock = socket.create_server((sys.argv[1], int(sys.argv[2])))
 print("listening", flush=True)
 while True:
     keep = sock.accept()
+"""
+
+# Speaks version 2 of the protocol only: doc/PROTOCOL-tcp.md, "Greeting".
+NEWER = r"""
+import socket, struct, sys
+sock = socket.create_server((sys.argv[1], int(sys.argv[2])))
+print("listening", flush=True)
+while True:
+    peer = sock.accept()[0]
+    if peer.recv(128, socket.MSG_WAITALL):
+        peer.sendall(b"\xf4tandem\n" +
+                     struct.pack("<BBHHH112x", 2, 1, 128, 2, 2))
+    peer.close()
 """
 
 NO_CAPABILITIES = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
@@ -445,6 +464,11 @@ PAIRS = [
      r"set FI_TANDEM_IFACE to the interface of 10\.77\.0\.1"),
     ("another program listens", silent_program, "bad", "peer",
      r"a program other than tandem", r"tandem-doctor --listen"),
+    ("peer of another version", newer_release, "bad", "version",
+     r"another version of tandem's protocol", r"the same release on both"),
+    ("few descriptors at the peer",
+     same_host(peer_wrap=["prlimit", "--nofile=20"]), "note", "pair",
+     r"no shared memory.*at the peer: 20 file descriptors", r"ulimit -n"),
     ("peer stopped", stopped_peer, "bad", "peer", r"process that is stopped",
      r"continue the process"),
     ("only by shared memory", apart(env={"FI_TANDEM_SHM": "only"}), "bad",
