@@ -28,7 +28,7 @@
 #include <rdma/fi_errno.h>
 
 enum {
-	ROUNDS = 10, /* the best one counts */
+	ROUNDS = 5, /* the best one counts */
 	ROUND_TRIPS = 100,
 	LARGE_TRIPS = 3,
 	VIEW_BYTES = 200,

@@ -543,7 +543,7 @@ def main():
     rows = [row for row in MACHINES + PAIRS if not sys.argv[2:]
             or any(word in row[0] for word in sys.argv[2:])]
     passed = failed = skipped = 0
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() + 1) as pool:
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() + 2) as pool:
         for name, wrong, left_out in pool.map(lambda row: run_row(build, row),
                                               rows):
             passed += not wrong and not left_out
