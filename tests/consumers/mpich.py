@@ -3,7 +3,8 @@
 """MPICH built with --with-device=ch4:ofi: the programs of its test suite.
 
 The programs come from the suite's own lists (testlist), as far as they have
-been built.
+been built. Where a list grants a program more than the usual time, it has that
+time, whatever the user said.
 """
 
 import os
@@ -15,6 +16,7 @@ NAME = "MPICH"
 LOOKED_FOR = "test/mpi/pt2pt/testlist with its programs, and bin/mpiexec"
 OTHER = "sockets"
 PROCESSES = (0,)
+USUAL_SECONDS = 180     # of MPICH's own runner, runtests
 FOLDERS = ("pt2pt", "rma", "coll", "comm", "init", "attr", "group", "datatype",
            "info", "topo", "threads/pt2pt", "threads/rma", "threads/comm",
            "threads/coll", "threads/init", "perf", "basic", "util", "part",
@@ -58,6 +60,14 @@ def entries(folder: Path):
             yield words[0], int(words[1]), options
 
 
+def limit_of(options):
+    """The time that a list grants a program beyond the usual, or 0."""
+    limit = options.get("timeLimit", ["0"])[0]
+    if "resultTest" in options or not limit.isdigit():
+        return 0
+    return int(limit) if int(limit) > USUAL_SECONDS else 0
+
+
 def judge_of(name, options):
     def judge(status, text):
         if "resultTest" in options:     # such programs are meant to fail
@@ -91,5 +101,5 @@ def units(found, mode, _processes):
             case = " ".join([f"{folder}/{name}", str(processes)] + args
                             + [f"{k}={v}" for k, v in own.items()])
             yield Unit(case, argv + ["-n", str(processes), str(program)] + args,
-                       {**env, **own}, cwd=str(tests / folder),
+                       {**env, **own}, limit_of(options), str(tests / folder),
                        judge=judge_of(case, options))
