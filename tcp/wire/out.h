@@ -17,6 +17,7 @@ static inline struct tdm_out *tdm_out_begin(struct tdm_conn *c,
 	out->head = 0;
 	out->tail = 0;
 	out->msgs = 0;
+	out->held_ns = 0;
 	c->out = out;
 	return out;
 }

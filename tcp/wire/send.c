@@ -19,6 +19,9 @@
  *     the timer runs, and no system call is made before either.
  *  2. A send that fails for good does not end the connection at once: bytes
  *     that the peer had sent before are read first (tx_err, tdm_conn_again()).
+ *  3. An application that makes no pass soon after it has sent delays what is
+ *     held back. When that was seen, at_once medium messages are sent one by
+ *     one, before one is held back again.
  * Lock: held in all of this file.
  */
 #include "tcp/wire/send.h"
@@ -41,6 +44,9 @@ enum {
 	PUSH_BYTES = 2 << 20,
 	/* Messages held back are sent when there are so many. */
 	FLUSH_MSGS = 64,
+	/* The next pass is late when a medium message has waited for so long. */
+	HELD_LATE_NS = 100 * 1000,
+	AT_ONCE = 64, /* medium messages sent one by one after that */
 };
 
 /*
@@ -131,6 +137,14 @@ static int pending(const struct tdm_conn *c)
 	return c->out || c->borrow;
 }
 
+/* Called when medium messages that were held back are about to be written. */
+static void held_over(struct tdm_conn *c)
+{
+	if (tdm_os.now_ns() - c->out->held_ns > HELD_LATE_NS)
+		c->at_once = AT_ONCE;
+	c->out->held_ns = 0;
+}
+
 void tdm_conn_push(struct tdm_conn *c)
 {
 	size_t sent = 0;
@@ -153,6 +167,8 @@ void tdm_conn_push(struct tdm_conn *c)
 			tdm_out_later(c);
 			return;
 		}
+		if (c->out && tdm_unlikely(c->out->held_ns))
+			held_over(c);
 		all = tdm_out_bytes(c) +
 		      (c->borrow ? c->busy->borrow_end - c->busy->borrow_off :
 				   0);

@@ -34,6 +34,8 @@ struct tdm_out {
 	struct tdm_out *next; /* in tcp->spare_out */
 	uint32_t head, tail;  /* bytes [head, tail) are to be sent */
 	uint32_t msgs;	      /* messages in it since the last send */
+	/* when a message of more than TDM_TCP_COPY_BYTES was held back; or 0 */
+	uint64_t held_ns;
 	uint8_t bytes[TDM_TCP_OUT_BYTES];
 };
 
@@ -83,6 +85,7 @@ struct tdm_conn {
 	uint8_t wanted;	   /* 1: a session is wanted before any send */
 	uint8_t cur_flags; /* of the record that is being received */
 	uint8_t brief;	   /* 1: tdm_conn_brief() was called */
+	uint8_t at_once;   /* medium messages not to be held back: send.c, 3 */
 	int tx_err; /* fi_errno of a failed send; the input is read first */
 
 	/* Output. */
@@ -92,9 +95,8 @@ struct tdm_conn {
 	struct tdm_list sendq, ackq; /* struct tdm_tx */
 	struct tdm_busy *busy;	     /* parts.h */
 	struct tdm_list flush_node, ack_node, unacked_node;
-	uint32_t tx_pass; /* pass in which output was last sent at once */
-	/* pass in which an acknowledgement fell due */
-	uint32_t ack_pass;
+	uint32_t tx_pass;  /* pass in which output was last sent at once */
+	uint32_t ack_pass; /* pass in which an acknowledgement fell due */
 	struct tdm_prompt prompt;
 	uint64_t tx_seq; /* number of EAGER and DATA records begun */
 	/* number of records acknowledged; of the last inject's record */

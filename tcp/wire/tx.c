@@ -162,8 +162,18 @@ static size_t copy_most(const struct tdm_conn *c, const struct tdm_tx *op)
 {
 	if (op->flags & FI_INJECT)
 		return TDM_INJECT_BYTES;
-	return c->tx_pass == (uint32_t)c->tcp->pass ? TDM_TCP_HOLD_BYTES :
-						      TDM_TCP_COPY_BYTES;
+	return c->tx_pass == (uint32_t)c->tcp->pass && !c->at_once ?
+		       TDM_TCP_HOLD_BYTES :
+		       TDM_TCP_COPY_BYTES;
+}
+
+/* Called when a message of medium length was committed; @held: with its bytes. */
+static void medium(struct tdm_conn *c, struct tdm_out *out, int held)
+{
+	if (held && !out->held_ns)
+		out->held_ns = tdm_os.now_ns();
+	else if (c->at_once)
+		c->at_once--;
 }
 
 /*
@@ -206,6 +216,9 @@ static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 	c->stats.tx_bytes += op->len;
 	op->seq = c->tx_seq++;
 	settle(c, op);
+	if (op->len > TDM_TCP_COPY_BYTES && op->len <= TDM_TCP_HOLD_BYTES &&
+	    !injected(op))
+		medium(c, out, op->len == copied);
 	if (op->len != copied) {
 		tdm_tx_borrow(c, op, 0, op->len);
 		c->turn = 1;

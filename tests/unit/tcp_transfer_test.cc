@@ -297,6 +297,57 @@ TEST_F(Tcp, MixedSizesKeepTheirOrder)
 }
 
 unsigned writes; /* calls of send(2) and sendmsg(2) */
+uint64_t later_ns;
+
+void count_writes()
+{
+	writes = 0;
+	tdm_os.send = [](int fd, const void *p, size_t bytes, int flags) {
+		writes++;
+		return send(fd, p, bytes, flags);
+	};
+	tdm_os.sendmsg = [](int fd, const struct msghdr *m, int flags) {
+		writes++;
+		return sendmsg(fd, m, flags);
+	};
+}
+
+/*
+ * doc/adr/0037-sent-together.md: An application that makes no pass for long after
+ * it has sent delays one message, and not one of the next 64.
+ */
+TEST_F(Tcp, MediumMessagesDoNotWaitForOneWhoIsLate)
+{
+	const unsigned n = 4;
+	Bytes out(4096), in(4096);
+
+	mesh(2);
+	ASSERT_EQ(0, at(0).send(1, "open", 5, 1, FI_INJECT));
+	ASSERT_TRUE(until([&] { return at(0).tcp->open == 1; }));
+	settle();
+	for (unsigned i = 0; i < 3 * n; i++)
+		ASSERT_EQ(0, at(1).recv(in.data(), in.size(), 5));
+	tdm_os.now_ns = [] {
+		return tdm_os_system.now_ns() + later_ns;
+	};
+	count_writes();
+	for (unsigned i = 0; i < n; i++)
+		ASSERT_EQ(0, at(0).send(1, out.data(), out.size(), 5));
+	EXPECT_EQ(1u, writes) << "the first of the pass";
+	later_ns = 10 * 1000 * 1000;
+	at(0).progress();
+	EXPECT_EQ(2u, writes);
+	for (unsigned i = 0; i < n; i++)
+		ASSERT_EQ(0, at(0).send(1, out.data(), out.size(), 5));
+	EXPECT_EQ(2u + n, writes) << "all of the second time";
+	at(0).conn(1)->at_once = 0;
+	at(0).progress();
+	for (unsigned i = 0; i < n; i++)
+		ASSERT_EQ(0, at(0).send(1, out.data(), out.size(), 5));
+	EXPECT_EQ(3u + n, writes) << "trusted again";
+	tdm_os = tdm_os_system;
+	ASSERT_TRUE(until([&] { return at(1).rx.got.size() == 3 * n; }));
+}
 
 /*
  * doc/adr/0037-sent-together.md: The first message of a pass leaves at once; later
@@ -316,15 +367,7 @@ TEST_F(Tcp, MediumMessagesOfAPassLeaveTogether)
 		out.push_back(pattern(len, i));
 		ASSERT_EQ(0, at(1).recv(in[i].data(), len, 5));
 	}
-	writes = 0;
-	tdm_os.send = [](int fd, const void *p, size_t bytes, int flags) {
-		writes++;
-		return send(fd, p, bytes, flags);
-	};
-	tdm_os.sendmsg = [](int fd, const struct msghdr *m, int flags) {
-		writes++;
-		return sendmsg(fd, m, flags);
-	};
+	count_writes();
 	for (unsigned i = 0; i < n; i++) {
 		ASSERT_EQ(0, at(0).send(1, out[i].data(), len, 5));
 		EXPECT_LE(1u, writes) << "the first one waits";
