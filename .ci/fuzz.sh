@@ -14,11 +14,13 @@ clang -fsanitize=fuzzer,address "$dir/probe.c" -o "$dir/probe" 2>/dev/null || {
 	exit 0
 }
 
-# fuzz NAME SOURCE...: the target tests/fuzz/NAME_fuzz.c with the sources.
+# fuzz NAME SOURCE...: the target tests/fuzz/NAME_fuzz.c with the sources, and the
+# libraries that they need.
 fuzz() {
 	local name=$1
 	shift
 	clang -std=c11 -D_GNU_SOURCE -g -O1 -I. -Iinclude \
+		"-Dtdt_fuzz_$name=LLVMFuzzerTestOneInput" \
 		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 		"tests/fuzz/${name}_fuzz.c" "$@" -o "$dir/$name"
 	mkdir -p "$dir/$name.corpus"
@@ -28,4 +30,7 @@ fuzz() {
 	echo "$name: $seconds s"
 }
 
+system=(base/os.c base/log.c -lfabric)
 fuzz addr av/addr.c
+fuzz stream tcp/wire/record.c av/addr.c
+fuzz greeting tcp/wire/record.c av/addr.c base/auth.c "${system[@]}" -lcrypto

@@ -11,12 +11,6 @@
 #include "av/addr.h"
 #include "tests/fuzz/fuzz.h"
 
-static void must(int so)
-{
-	if (!so)
-		abort();
-}
-
 /* An accepted address survives being written and read again. */
 static void round_trip(const struct tdm_addr *a)
 {
@@ -25,17 +19,19 @@ static void round_trip(const struct tdm_addr *a)
 	unsigned char raw[64];
 	struct tdm_addr b;
 
-	must(len <= sizeof(text) && strlen(text) + 1 == len);
-	must(!tdm_addr_from_str(&b, text, len) && tdm_addr_equal(a, &b));
-	must(!tdm_addr_from_sockaddr(&b, a, tdm_addr_len(a)) &&
-	     tdm_addr_equal(a, &b) && tdm_addr_hash(a) == tdm_addr_hash(&b));
+	tdt_must(len <= sizeof(text) && strlen(text) + 1 == len);
+	tdt_must(!tdm_addr_from_str(&b, text, len) && tdm_addr_equal(a, &b));
+	tdt_must(!tdm_addr_from_sockaddr(&b, a, tdm_addr_len(a)) &&
+		 tdm_addr_equal(a, &b) &&
+		 tdm_addr_hash(a) == tdm_addr_hash(&b));
 	len = tdm_addr_encode(a, FI_SOCKADDR_IN6, raw, sizeof(raw));
-	must(len == sizeof(struct sockaddr_in6) &&
-	     !tdm_addr_from_sockaddr(&b, raw, len) && tdm_addr_equal(a, &b));
+	tdt_must(len == sizeof(struct sockaddr_in6) &&
+		 !tdm_addr_from_sockaddr(&b, raw, len) &&
+		 tdm_addr_equal(a, &b));
 	for (room = 1; room < 8; room++) {
 		memset(cut, '#', sizeof(cut));
 		tdm_addr_encode(a, FI_ADDR_STR, cut, room);
-		must(!memcmp(cut, text, room) && cut[room] == '#');
+		tdt_must(!memcmp(cut, text, room) && cut[room] == '#');
 	}
 }
 
@@ -65,22 +61,22 @@ static void node(const char *s)
 	char name[128];
 
 	if (!tdm_addr_from_node(&a, s)) {
-		must(!tdm_addr_port(&a));
+		tdt_must(!tdm_addr_port(&a));
 		before = a;
 		if (tdm_addr_step(&a, n))
-			must(tdm_addr_equal(&a, &before));
-		must(!tdm_addr_step(&before, 0));
+			tdt_must(tdm_addr_equal(&a, &before));
+		tdt_must(!tdm_addr_step(&before, 0));
 	}
 	memset(name, '#', sizeof(name));
 	if (!tdm_addr_name_step(s, n, name, sizeof(name) - 1)) {
-		must(strlen(name) >= strlen(s));
-		must(strlen(name) < sizeof(name) - 1);
+		tdt_must(strlen(name) >= strlen(s));
+		tdt_must(strlen(name) < sizeof(name) - 1);
 	}
-	must(name[sizeof(name) - 1] == '#');
-	must(tdm_addr_parse_port(s) <= UINT16_MAX);
+	tdt_must(name[sizeof(name) - 1] == '#');
+	tdt_must(tdm_addr_parse_port(s) <= UINT16_MAX);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int tdt_fuzz_addr(const uint8_t *data, size_t size)
 {
 	uint8_t *exact; /* so that reading past the end is seen */
 	char *s;

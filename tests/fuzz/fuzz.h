@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A fuzz target is one function that takes any bytes and aborts when a promise
- * is broken. Linked with libFuzzer by .ci/fuzz.sh, and with the unit tests,
- * which run a fixed number of inputs.
+ * is broken. .ci/fuzz.sh gives it the name that libFuzzer calls; the unit tests
+ * link all of them, and run a fixed number of inputs.
  */
 #ifndef TDT_FUZZ_H
 #define TDT_FUZZ_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <rdma/fabric.h>
 
@@ -16,8 +17,17 @@
 extern "C" {
 #endif
 
-/* Returns 0. */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+/* Each returns 0. */
+int tdt_fuzz_addr(const uint8_t *data, size_t size);	 /* av/addr.c */
+int tdt_fuzz_stream(const uint8_t *data, size_t size);	 /* records of TCP */
+int tdt_fuzz_greeting(const uint8_t *data, size_t size); /* HELLO, REJECT */
+
+/* Abort unless @so. */
+static inline void tdt_must(int so)
+{
+	if (!so)
+		abort();
+}
 
 #ifdef __cplusplus
 }

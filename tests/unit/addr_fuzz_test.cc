@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * tests/fuzz/addr_fuzz.c without libFuzzer: good inputs, each cut at every
- * length and changed at random, always in the same way.
- */
+/* tests/fuzz/addr_fuzz.c without libFuzzer. */
 #include <arpa/inet.h>
 #include <cstring>
-#include <random>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "tests/fuzz/fuzz.h"
+#include "tests/unit/mutate.h"
 
 namespace
 {
@@ -36,12 +32,6 @@ std::string raw(const char *ip, uint32_t scope)
 	       std::string(reinterpret_cast<char *>(&six), sizeof(six));
 }
 
-void run(const std::string &s)
-{
-	LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t *>(s.data()),
-			       s.size());
-}
-
 TEST(AddrFuzz, KeepsItsPromisesForAnyBytes)
 {
 	/* A broken promise aborts. */
@@ -61,28 +51,8 @@ TEST(AddrFuzz, KeepsItsPromisesForAnyBytes)
 		"\00299999999999999999999",
 		"\0020xffffffffffffffff",
 	};
-	std::mt19937 rnd(1);
 
-	for (const std::string &seed : seeds) {
-		for (size_t n = 0; n <= seed.size(); n++)
-			run(seed.substr(0, n));
-		for (int i = 0; i < 10000; i++) {
-			std::string s = seed;
-
-			for (unsigned k = rnd() % 4 + 1; k; k--) {
-				size_t at = rnd() % s.size();
-
-				if (rnd() % 8 == 0)
-					s.insert(at,
-						 s.substr(rnd() % s.size()));
-				else if (rnd() % 2)
-					s[at] = char(rnd());
-				else
-					s[at] = seed[rnd() % seed.size()];
-			}
-			run(s);
-		}
-	}
+	mutate(tdt_fuzz_addr, seeds);
 }
 
 } // namespace
