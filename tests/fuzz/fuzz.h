@@ -21,6 +21,8 @@ extern "C" {
 int tdt_fuzz_addr(const uint8_t *data, size_t size);	 /* av/addr.c */
 int tdt_fuzz_stream(const uint8_t *data, size_t size);	 /* records of TCP */
 int tdt_fuzz_greeting(const uint8_t *data, size_t size); /* HELLO, REJECT */
+int tdt_fuzz_ring(const uint8_t *data, size_t size);	 /* shm/record.c */
+int tdt_fuzz_attach(const uint8_t *data, size_t size);	 /* its packets */
 
 /* Abort unless @so. */
 static inline void tdt_must(int so)

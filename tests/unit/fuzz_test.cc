@@ -10,12 +10,19 @@
 #include <gtest/gtest.h>
 
 extern "C" {
+#include "shm/packet.h"
+#include "shm/record.h"
 #include "tcp/wire/record.h"
 }
 #include "tests/unit/mutate.h"
 
 namespace
 {
+
+template <class T> std::string bytes(const T &t)
+{
+	return std::string(reinterpret_cast<const char *>(&t), sizeof(t));
+}
 
 std::string record(struct tdm_wire_rec rec)
 {
@@ -68,6 +75,40 @@ std::string greeting(uint32_t features)
 	return std::string(reinterpret_cast<char *>(p), sizeof(p));
 }
 
+std::string slots(uint8_t op, uint8_t flags, uint16_t aux, size_t n)
+{
+	std::string s = bytes(tdm_shm_word0(1, op, flags, aux));
+
+	s.resize(n * TDM_SHM_SLOT_BYTES);
+	return s;
+}
+
+std::string packet(uint16_t type, size_t len, uint32_t arg)
+{
+	struct tdm_shm_msg_head head = { TDM_SHM_MAGIC, type, uint16_t(len),
+					 arg };
+	std::string s = bytes(head);
+
+	s.resize(len);
+	return s;
+}
+
+std::string hello(uint32_t features, size_t len)
+{
+	struct tdm_shm_hello h;
+	struct sockaddr_in in = name();
+
+	memset(&h, 0, sizeof(h));
+	h.head = { TDM_SHM_MAGIC, TDM_SHM_MSG_HELLO, uint16_t(len), 0 };
+	h.version_least = h.version_most = 1;
+	h.features = features;
+	h.incarnation[0] = 1;
+	h.slots = TDM_SHM_SLOTS_LEAST;
+	h.addrlen = sizeof(in);
+	memcpy(h.addr, &in, sizeof(in));
+	return (bytes(h) + std::string(64, 'p')).substr(0, len);
+}
+
 } // namespace
 
 TEST(Fuzz, StreamKeepsItsPromisesForAnyBytes)
@@ -96,4 +137,33 @@ TEST(Fuzz, GreetingKeepsItsPromisesForAnyBytes)
 	       { std::string(1, 0) + greeting(0),
 		 std::string(1, 1) + greeting(TDM_WIRE_FEATURE_AUTH),
 		 std::string(1, 7) + greeting(TDM_WIRE_FEATURE_AUTH) });
+}
+
+TEST(Fuzz, RingKeepsItsPromisesForAnyBytes)
+{
+	struct tdm_shm_chunk chunk = { 1, 0, 100, 0, 0 };
+	struct tdm_shm_left left = { 1, 8, TDM_SHM_LEFT_PAYLOAD };
+	std::string all(1, 0);
+
+	all += slots(TDM_SHM_REC_MSG, 0, 8, 1);
+	all += slots(TDM_SHM_REC_TAG, TDM_SHM_REC_DATA, 500, 5);
+	for (uint8_t op = TDM_SHM_REC_RTS_MSG; op < TDM_SHM_REC_PAD; op++)
+		all += slots(op, 0, 0, 1);
+	for (uint8_t op = TDM_SHM_REC_WRITE; op < TDM_SHM_REC_RANGES; op++)
+		all += slots(op, 0, 0, 1);
+	all += slots(TDM_SHM_REC_RANGES, 0, 2, 1);
+	mutate(tdt_fuzz_ring,
+	       { all, std::string(1, 1) + bytes(chunk) + std::string(16, 1),
+		 std::string(1, 2) + bytes(left) + std::string(32, 0) });
+}
+
+TEST(Fuzz, AttachKeepsItsPromisesForAnyBytes)
+{
+	mutate(tdt_fuzz_attach,
+	       { std::string(1, 3) + hello(0, 96),
+		 std::string(1, 3) + hello(TDM_SHM_FEATURE_AUTH, 144),
+		 std::string(1, 0) +
+			 packet(TDM_SHM_MSG_REJECT, 16, TDM_SHM_WHY_BUSY),
+		 std::string(1, 0) + packet(TDM_SHM_MSG_READY, 48, 0),
+		 std::string(1, 1) + packet(TDM_SHM_MSG_RING, 16, 504) });
 }
