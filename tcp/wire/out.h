@@ -8,7 +8,7 @@
 #include "tcp/wire/tcp.h"
 
 /* Transmit buffers of an endpoint that are kept for reuse. */
-enum { TDM_OUT_SPARES = 4 };
+enum { TDM_OUT_SPARES = 2 };
 
 /* Make the buffer @out, which is empty, that of @c. Returns @out. */
 static inline struct tdm_out *tdm_out_begin(struct tdm_conn *c,
