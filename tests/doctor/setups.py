@@ -15,6 +15,7 @@ import concurrent.futures
 import json
 import os
 import re
+import signal
 import shutil
 import socket
 import subprocess
@@ -283,7 +284,7 @@ def stopped_peer(case):
     pid = re.search(r"pid=(\d+)", done.stdout)
     if not pid:
         raise Skip("ss does not name the process of a socket")
-    command("kill", "-STOP", pid.group(1))
+    os.kill(int(pid.group(1)), signal.SIGSTOP)
 
 
 def fake_yama(case):
