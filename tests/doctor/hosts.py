@@ -32,10 +32,12 @@ def command(*words):
 
 class Host:
     def __init__(self):
-        # The line tells that the namespace is there.
+        # The name of this machine may stand for a loopback address here. The
+        # empty line tells that the namespace is there.
         self.keeper = subprocess.Popen(
             ["unshare", "--net", "--uts", "sh", "-c",
-             "echo; exec sleep infinity"],
+             "echo testhost.invalid >/proc/sys/kernel/hostname; echo; "
+             "exec sleep infinity"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE)
         if not self.keeper.stdout.readline():
