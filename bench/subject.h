@@ -12,10 +12,10 @@
 enum {
 	BENCH_SLOTS = 1 << 14, /* operations under way */
 	/*
-	 * Of each direction, each side: as large as the largest message, and
+	 * Of each direction, each side: the largest message with a header, and
 	 * larger than caches. Some 46 processes have two of them each.
 	 */
-	BENCH_BUFFER_BYTES = 1 << 26,
+	BENCH_BUFFER_BYTES = (1 << 26) + (1 << 12),
 };
 
 struct bench_subject {
