@@ -21,7 +21,8 @@
  *
  * Costs: a pass that does not poll the cold sockets makes one recv() on the hot
  * socket and no other call; one that does and finds none ready makes one
- * epoll_wait(). The clock is read every 16th pass.
+ * epoll_wait(). The clock is read every 16th pass; and in each pass of a loop
+ * without a hot socket, which so saves most of its calls of epoll_wait().
  *
  * Locking: domain lock. libevent's own locks are off.
  */
@@ -58,6 +59,11 @@ enum {
 	COLD_GAP_NS = 20000,
 	/* As COLD_GAP_NS, when only listeners are among them. */
 	LAZY_GAP_NS = 200000,
+	/*
+	 * Least time between such polls while no socket is hot, once one has
+	 * found nothing.
+	 */
+	QUIET_GAP_NS = 1000,
 	/* Events taken from the set in one pass. */
 	BATCH = 32,
 };
@@ -76,6 +82,7 @@ struct tdm_loop {
 	int batched;
 	int running; /* inside a pass */
 	int look;    /* 1: the next pass polls the cold sockets */
+	int quiet;   /* 1: the last such poll found none ready */
 	int broken;  /* 1: the set lacks the hot io */
 	int epfd;    /* the set */
 	int waited;  /* 1: somebody may sleep; the set has wakefd and timerfd */
@@ -127,6 +134,7 @@ static void set_ready(evutil_socket_t fd, short what, void *arg)
 	struct tdm_loop *loop = arg;
 	int i;
 
+	loop->quiet = 0;
 	loop->batched = tdm_os.epoll_wait(loop->epfd, events, BATCH, 0);
 	loop->batch = events;
 	for (i = 0; i < loop->batched; i++) {
@@ -419,6 +427,22 @@ static void poll_hot(struct tdm_loop *loop)
 		cool(loop);
 }
 
+/*
+ * As look_due(), while all sockets are cold and nothing but TCP is in use: the
+ * application spins. Its passes may also be rare, so the clock decides, or
+ * CLOCK_PASSES passes where it stands still.
+ */
+static int quiet_look_due(struct tdm_loop *loop)
+{
+	uint64_t now = tdm_os.now_ns();
+
+	if (loop->quiet && now - loop->looked_ns < QUIET_GAP_NS &&
+	    loop->passes % CLOCK_PASSES)
+		return 0;
+	loop->looked_ns = now;
+	return 1;
+}
+
 /* Not 0 when it is time to poll the cold sockets and the timers. */
 static int look_due(struct tdm_loop *loop, int only_tcp)
 {
@@ -426,8 +450,10 @@ static int look_due(struct tdm_loop *loop, int only_tcp)
 
 	if (tdm_unlikely(loop->look))
 		return 1;
+	if (only_tcp && loop->hot)
+		return !(loop->passes % COLD_PASSES);
 	if (only_tcp)
-		return !loop->hot || !(loop->passes % COLD_PASSES);
+		return quiet_look_due(loop);
 	if (tdm_likely(loop->passes % CLOCK_PASSES))
 		return 0;
 	now = tdm_os.now_ns();
@@ -453,6 +479,7 @@ void tdm_loop_progress(struct tdm_loop *loop, int only_tcp)
 		poll_hot(loop);
 	if (look_due(loop, only_tcp)) {
 		loop->look = 0;
+		loop->quiet = 1;
 		event_base_loop(loop->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
 	}
 	loop->running = 0;

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The event loop of a TCP tier when libevent has no memory. */
+/*
+ * The event loop of a TCP tier: when libevent has no memory, and how often a pass
+ * polls cold sockets.
+ */
 #include <cstdlib>
 
 #include <event2/event.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <rdma/fi_errno.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 extern "C" {
@@ -93,6 +97,78 @@ TEST(Loop, OpenWithoutEpollSaysWhatWasRefused)
 		EXPECT_EQ(nullptr, loop);
 	}
 	tdm_os = tdm_os_system;
+}
+
+uint64_t clock_ns; /* what the loop reads */
+
+/* A loop with one cold socket, which counts its calls. */
+struct Cold : testing::Test {
+	struct Io {
+		struct tdm_loop_io io = {};
+		unsigned calls = 0;
+	} sock;
+	struct tdm_loop *loop = nullptr;
+
+	void SetUp() override
+	{
+		clock_ns = 1000000000;
+		tdm_os.now_ns = [] {
+			return clock_ns;
+		};
+		ASSERT_EQ(0, tdm_loop_open(&loop));
+		sock.io.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		sock.io.ready = [](struct tdm_loop_io *io, int) {
+			((Io *)io)->calls++;
+		};
+		ASSERT_EQ(0, tdm_loop_watch(loop, &sock.io, TDM_LOOP_READ));
+	}
+
+	void TearDown() override
+	{
+		tdm_loop_watch(loop, &sock.io, 0);
+		tdm_loop_close(loop);
+		close(sock.io.fd);
+		tdm_os = tdm_os_system;
+	}
+
+	/* Number of passes until the socket is called; 0: in none of 100. */
+	unsigned passes()
+	{
+		unsigned before = sock.calls;
+
+		for (unsigned n = 1; n <= 100; n++) {
+			tdm_loop_progress(loop, 1);
+			if (sock.calls != before)
+				return n;
+		}
+		return 0;
+	}
+};
+
+/* While the application spins, most passes make no system call. */
+TEST_F(Cold, IsNotPolledInEachPassWhileNothingComes)
+{
+	unsigned n;
+
+	tdm_loop_progress(loop, 1);
+	ASSERT_EQ(0, eventfd_write(sock.io.fd, 1));
+	n = passes();
+	EXPECT_LT(1u, n);
+	EXPECT_GE(16u, n) << "a clock that stands still must not matter";
+}
+
+/* An application whose calls are rare finds all that has come. */
+TEST_F(Cold, IsPolledWhenTimeHasPassed)
+{
+	for (int i = 0; i < 20; i++) {
+		clock_ns += 1000;
+		EXPECT_EQ(0, eventfd_write(sock.io.fd, 1));
+		EXPECT_EQ(1u, passes()) << i;
+		EXPECT_EQ(1u, passes()) << "more may have come at once";
+		eventfd_t value;
+		EXPECT_EQ(0, eventfd_read(sock.io.fd, &value));
+		tdm_loop_progress(loop, 1);
+	}
 }
 
 } // namespace
