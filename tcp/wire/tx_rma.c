@@ -361,6 +361,12 @@ int tdm_tx_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 }
 
 /*
+ * Longest part of a reply that is copied: the DONE behind it then leaves in the
+ * same system call, and so do further replies.
+ */
+enum { REPLY_COPY_BYTES = TDM_TCP_FLUSH_BYTES };
+
+/*
  * Write the next bytes of the reply @op. Returns not 0 when they are borrowed
  * from the region.
  */
@@ -378,7 +384,7 @@ static int put_data(struct tdm_conn *c, struct tdm_tx *op, size_t n)
 	op->off += n;
 	op->seq = c->tx_seq++;
 	c->turn = 0;
-	if (n > TDM_TCP_COPY_BYTES) {
+	if (n > REPLY_COPY_BYTES) {
 		tdm_tx_borrow(c, op, from, op->off);
 		return 1;
 	}
@@ -391,7 +397,7 @@ static int put_data(struct tdm_conn *c, struct tdm_tx *op, size_t n)
 int tdm_tx_commit_reply(struct tdm_conn *c, struct tdm_tx *op)
 {
 	size_t n = tdm_min(op->wanted - op->off, TDM_TX_CHUNK_BYTES);
-	size_t copied = n <= TDM_TCP_COPY_BYTES ? n : 0;
+	size_t copied = n <= REPLY_COPY_BYTES ? n : 0;
 	struct tdm_wire_rec rec;
 	struct tdm_out *out;
 

@@ -324,6 +324,38 @@ TEST_F(TcpRma, ManyAtOnce)
 	clean();
 }
 
+/* The bytes of a read and its DONE leave the target by one system call. */
+TEST_F(TcpRma, AReadIsAnsweredByOneSystemCall)
+{
+	static unsigned writes;
+	static int target_fd;
+	Bytes in(32 << 10);
+
+	region(in.size());
+	clean();
+	target_fd = at(1).conn(0)->io.fd;
+	for (size_t len : { (size_t)8, (size_t)4096, in.size() }) {
+		size_t had = at(0).tx.got.size();
+
+		settle();
+		writes = 0;
+		tdm_os.send = [](int fd, const void *b, size_t n, int flags) {
+			writes += fd == target_fd;
+			return tdm_os_system.send(fd, b, n, flags);
+		};
+		tdm_os.sendmsg = [](int fd, const struct msghdr *m, int flags) {
+			writes += fd == target_fd;
+			return tdm_os_system.sendmsg(fd, m, flags);
+		};
+		EXPECT_EQ(0, at(0).rma(FI_READ, 1, in.data(), len, KEY, 0));
+		EXPECT_TRUE(ended(had + 1));
+		tdm_os = tdm_os_system;
+		EXPECT_EQ(1u, writes) << len;
+	}
+	EXPECT_EQ(target, in);
+	clean();
+}
+
 /* Several buffers on both sides. */
 TEST_F(TcpRma, Vectors)
 {
