@@ -9,7 +9,8 @@
  *   READ     READ, RTS_READ, reads, ACK, ACK: the memory is a region
  *
  * Models: send_rts() of shm/tx.c; tdm_shm_op_cancel(), _ack() of shm/op.c;
- * tdm_shm_pull_run(), _finish(), _end(), sender_gone() of shm/cma.c; rx_cancel()
+ * tdm_shm_op_forget() of it; tdm_shm_pull_run(), _finish(), _end(), sender_gone(),
+ * recalled() of shm/cma.c; feed_none() of shm/bounce.c; rx_cancel()
  * of shm/rx.c; serve_confirm() of shm/serve.c; tdm_shm_session_free(),
  * tdm_shm_pair_lose(). doc/PROTOCOL-shm.md "Large messages", "One-sided
  * operations"; ADR 3. There is no grant that is revoked: a holder cannot stop a
@@ -22,27 +23,31 @@
  * Bounds: one operation of SLICES slices; the holder does one of cancel, close,
  * death, close of the region; the puller may close its region. The stores of the
  * holder pass through a store buffer (TSO). With FORGET the holder's application
- * removes the puller's address: README.md says what then happens.
- * Weakened: WEAK_GONE, WEAK_CANCEL, WEAK_CONFIRM (READ), WEAK_REVOKE (WRITE).
+ * removes the puller's address, once.
+ * Weakened: WEAK_GONE, WEAK_CANCEL, WEAK_CONFIRM (READ), WEAK_REVOKE (WRITE),
+ * WEAK_RECALL (FORGET).
  */
 #define SLICES 2
 #define WHEN(test, ...) if :: (test) -> __VA_ARGS__ :: else fi
 
 mtype = { RTS, FAIL, READ_RECORD, OK, ACCESS, /* records; ACK with a status */
-	  NONE, WAITING, PULLING, CONFIRM, SENT, GOOD, BAD, CANCELED };
+	  PULL, NO_BYTES,		      /* NO_BYTES: FAIL with aux 0 */
+	  NONE, WAITING, PULLING, ASKED, CONFIRM, SENT, GOOD, BAD, CANCELED };
 
 chan to_puller = [3] of { mtype };
 chan to_holder = [3] of { mtype };
 
-/* Memory of the holder: the application's own again; hold of its segment. */
+/* Memory of the holder: the application's own again; words of its segment. */
 #define BUF 0
 #define GONE 1
-bit mem[2];
+#define RECALLED 2
+bit mem[3];
 chan sb = [2] of { byte };
 bool dead;		   /* the holder: the lifeline is closed */
 
 mtype op = NONE;	   /* the operation at the holder; with READ: its serve */
 mtype pull = NONE;	   /* the operation at the puller */
+bool told;		   /* the send was reported as aborted */
 bool cancelled, closed;	   /* FAIL sent; the endpoint of the holder is closed */
 bool revoked_h, revoked_p; /* the region of the holder, of the puller is closed */
 
@@ -84,21 +89,32 @@ end:	do
 		op = (revoked_h -> BAD : GOOD);
 		to_puller!(revoked_h -> ACCESS : what)
 #else
-		assert(op == SENT && (what == OK || cancelled || revoked_p));
-		end_op((what == OK -> GOOD : (revoked_p -> BAD : CANCELED)))
+		assert(op == SENT);
+		if
+		:: what == PULL ->
+			/* tdm_shm_bounce_feed() */
+			assert(told);
+			op = BAD; to_puller!NO_BYTES; goto next
+		:: else
+		fi;
+		assert(what == OK || cancelled || revoked_p);
+		end_op((what == OK -> GOOD : (revoked_p -> BAD : CANCELED)));
+next:		skip
 #endif
 	}
 #ifdef READ
 	:: atomic { !revoked_h && !closed -> revoked_h = true; reuse() }
 #else
-	:: atomic { op == SENT && !cancelled -> cancelled = true; to_puller!FAIL
+	:: atomic { op == SENT && !cancelled && !told ->
+		cancelled = true; to_puller!FAIL
 #ifdef WEAK_CANCEL
 		; end_op(CANCELED)
 #endif
 	}
 #endif
 #ifdef FORGET
-	:: atomic { op == SENT && !mem[BUF] && empty(sb) -> reuse() }
+	:: atomic { op == SENT && !told ->
+		told = true; sb!RECALLED; reuse() }
 #endif
 	/* fi_close: first the word, then the memory is the application's. */
 	:: closed = true; sb!GONE; reuse(); dead = true; break
@@ -135,6 +151,7 @@ active proctype puller()
 		:: what == FAIL ->
 			/* rx_cancel(): if no receive has matched it */
 			WHEN(pull == WAITING, end_pull(CANCELED, ACCESS))
+		:: what == NO_BYTES -> assert(pull == ASKED); pull = BAD
 		:: what == OK || what == ACCESS -> /* of a read */
 			assert(pull == CONFIRM || what == ACCESS);
 			pull = (what == OK -> GOOD : BAD)
@@ -158,7 +175,13 @@ active proctype puller()
 #ifndef WEAK_GONE
 		:: mem[GONE] -> pull = BAD
 		:: atomic { !mem[GONE] && dead -> pull = BAD }
+#ifndef WEAK_RECALL
+		:: atomic { !mem[GONE] && !dead && mem[RECALLED] ->
+			pull = ASKED; to_holder!PULL }
+		:: atomic { !mem[GONE] && !dead && !mem[RECALLED] ->
+#else
 		:: atomic { !mem[GONE] && !dead ->
+#endif
 #else
 		:: atomic { true ->
 #endif

@@ -8,7 +8,9 @@
  *  1. The process read from is the one the kernel named when the socket was
  *     connected. Before the receiver delivers the message, it asks the kernel
  *     whether that process is still alive, unless it did so a moment ago
- *     (sender_gone()): so no other process can have had its pid meanwhile.
+ *     (sender_gone()): so no other process can have had its pid meanwhile. It
+ *     also looks whether the sender has reported the message as aborted while
+ *     its memory was read (recalled()).
  *  2. A refusal (EPERM, ENOSYS, ...) at any call moves the pair to chunks; the
  *     same message goes on at its next byte.
  *  3. An announced message ends by one ACK, or with its session.
@@ -315,12 +317,39 @@ static int sender_gone(struct tdm_shm_pair *pair)
 	return 0;
 }
 
+/*
+ * Not 0 when the sender may have reported the message of @pull as aborted: the
+ * memory may then have contained anything when it was read. A sender that has
+ * sent a chunk of the message has not, and does not before it ends.
+ */
+static int recalled(const struct tdm_shm_pull *pull)
+{
+	const struct tdm_shm_pair *pair = pull->pair;
+
+	return pull->turn && !pull->placed &&
+	       tdm_a64_load_acquire(&pair->peer->recalled) >= pull->turn;
+}
+
+/*
+ * Forget what was read, and have the sender send the bytes: it answers FAIL if
+ * it has reported the message, and chunks if it keeps a copy.
+ */
+static void again_by_copy(struct tdm_shm_pull *pull)
+{
+	pull->tail = pull->want;
+	pull->at = 0;
+	pull->end = 0;
+	pull_by_copy(pull);
+}
+
 static void read_failed(struct tdm_shm_pull *pull, int err)
 {
 	switch (err) {
 	case EFAULT:
 		if (sender_gone(pull->pair))
 			tdm_shm_pair_break(pull->pair, FI_ECONNRESET);
+		else if (recalled(pull))
+			again_by_copy(pull);
 		else
 			tdm_shm_pull_end(pull, FI_EIO, TDM_SHM_STATUS_FAULT);
 		break;
@@ -343,10 +372,14 @@ void tdm_shm_pull_finish(struct tdm_shm_pull *pull)
 {
 	struct tdm_shm_pair *pair = pull->pair;
 
-	if (pull->tail == pull->want || !sender_gone(pair))
+	if (pull->tail == pull->want)
 		complete(pull);
-	else
+	else if (sender_gone(pair))
 		tdm_shm_pair_break(pair, FI_ECONNRESET);
+	else if (tdm_unlikely(recalled(pull)))
+		again_by_copy(pull);
+	else
+		complete(pull);
 }
 
 void tdm_shm_pull_left(struct tdm_shm_pull *pull, const void *data)

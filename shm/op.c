@@ -9,6 +9,11 @@
  * with FI_ECANCELED (tdm_shm_op_ack()). If a receive has matched the message,
  * the peer ignores the FAIL; the send ends as if it had not been cancelled.
  *
+ * Removing the peer's address: tdm_shm_op_forget() reports announced sends as
+ * aborted. The peer may be reading their memory, or may read it later; so the
+ * segment tells it first (recall()), and it asks for the bytes by PULL instead
+ * of delivering what it read. The answer is FAIL (feed_none() of bounce.c).
+ *
  * Invariant: an operation ends once. An id is unique: its upper half is the
  * generation of the slot in ep->op_slab, which changes at each reuse.
  *
@@ -199,9 +204,21 @@ void tdm_shm_op_end(struct tdm_shm_op *op, int err)
 	tdm_done_send(&ep->done, context, flags);
 }
 
+/*
+ * Called before announced messages of @pair are reported as aborted: a receiver
+ * that has read their memory, and finds this, does not deliver the bytes.
+ */
+static void recall(struct tdm_shm_pair *pair)
+{
+	tdm_a64_store_release(&pair->own->recalled, pair->rts_sent);
+	/* The application's stores to that memory come later. */
+	tdm_fence_full();
+}
+
 void tdm_shm_op_forget(struct tdm_shm_pair *pair)
 {
 	struct tdm_list *pos;
+	int recalled = 0;
 
 	tdm_list_for_each(pos, &pair->pending) {
 		struct tdm_shm_op *op =
@@ -210,6 +227,8 @@ void tdm_shm_op_forget(struct tdm_shm_pair *pair)
 		if (op->told || op->end || (op->flags & TDM_ONE_SIDED) ||
 		    pair->self)
 			continue;
+		if (!recalled++)
+			recall(pair);
 		op->told = 1;
 		tdm_done_send_err(&pair->ep->done, op->context, op->flags,
 				  pair->owner_addr,

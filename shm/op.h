@@ -96,8 +96,10 @@ struct tdm_shm_pull {
 	const struct iovec *iov; /* of entry or op */
 	size_t count;
 	struct tdm_shm_rts rts; /* as validated */
-	uint64_t want;		/* bytes: what fits the receive */
-	uint64_t placed;	/* bytes placed from the front, by chunks */
+	/* number of its RTS_MSG or RTS_TAG in the session; 0: another record */
+	uint64_t turn;
+	uint64_t want;	 /* bytes: what fits the receive */
+	uint64_t placed; /* bytes placed from the front, by chunks */
 	/* bytes from here to the end are read */
 	uint64_t tail;
 	uint64_t from; /* the slice being read is [from, end); */

@@ -309,6 +309,8 @@ void tdm_shm_pair_up(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	pair->broken = 0;
 	pair->epoch++;
 	pair->waiting = 0;
+	pair->rts_sent = 0;
+	pair->rts_heard = 0;
 	tdm_shm_unexp_begin(pair);
 	pair->refused_told = 0;
 	pair->silent = 0;

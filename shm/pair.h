@@ -99,11 +99,10 @@ struct tdm_shm_pair {
 	struct tdm_slow slow;
 	struct tdm_list feeds; /* operations that send chunks, round robin */
 	struct tdm_list pulls;
-	/*
-	 * How many announced messages have no answer yet: ours; the peer's that
-	 * wait here for a receive.
-	 */
+	/* announced messages without an answer; the peer's that wait here */
 	uint32_t announced, waiting;
+	/* RTS_MSG and RTS_TAG in this session: sent, received */
+	uint64_t rts_sent, rts_heard;
 	struct tdm_list serves; /* operations for reads of the peer */
 	/* serves, and results on their way */
 	uint32_t nserves;

@@ -41,7 +41,13 @@ struct tdm_shm_seg {
 
 	tdm_a32 bell; /* read-mostly: bits TDM_SHM_BELL_* */
 	tdm_a32 hold; /* not 0: send no payload; TDM_SHM_HOLD_* */
-	uint8_t pad2[120];
+	/*
+	 * X may have reported so many of the messages that it has announced in
+	 * the session, from the first on, as aborted: their memory is its
+	 * application's again, unless X sends chunks of it.
+	 */
+	tdm_a64 recalled;
+	uint8_t pad2[112];
 
 	/* chunks of Y's bounce area that X has consumed */
 	tdm_a64 bounce_consumed;
@@ -55,6 +61,8 @@ struct tdm_shm_seg {
 tdm_static_assert(sizeof(struct tdm_shm_seg) == 1024, "segment head layout");
 tdm_static_assert(offsetof(struct tdm_shm_seg, consumed) == 128, "own line");
 tdm_static_assert(offsetof(struct tdm_shm_seg, bell) == 256, "own line");
+tdm_static_assert(offsetof(struct tdm_shm_seg, recalled) == 264,
+		  "in the line of bell");
 tdm_static_assert(offsetof(struct tdm_shm_seg, bounce_consumed) == 384,
 		  "own line");
 tdm_static_assert(offsetof(struct tdm_shm_seg, bounce_produced) == 512,

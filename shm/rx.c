@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receiving: takes records from the ring and offers messages to the owner's
- * SRX.
+ * Receiving: takes records from the ring, offers messages to the owner's SRX.
  *
  * Invariants:
  *  1. A record's head is copied and validated before it is used. Payload is
@@ -270,6 +269,7 @@ static int rx_rts(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 	tdm_list_init(&pull->ctl.node);
 	tdm_list_init(&pull->node);
 	pull->pair = pair;
+	pull->turn = ++pair->rts_heard;
 	memcpy(&pull->rts, slot + TDM_SHM_HEAD_BYTES, sizeof(pull->rts));
 	ret = -FI_EPROTO;
 	if (tdm_shm_rts_check(&pull->rts))
@@ -294,6 +294,7 @@ static int rx_rts(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 	tdm_shm_pull_start(pull);
 	return 0;
 drop:
+	pair->rts_heard--; /* it will be handled again */
 	tdm_pool_free(&ep->pulls, pull);
 	return ret;
 }

@@ -366,6 +366,7 @@ static tdm_noinline ssize_t send_rts(struct tdm_shm_pair *pair,
 	tdm_shm_bell(pair);
 	op->announced = 1;
 	pair->announced++;
+	pair->rts_sent++;
 	return 0;
 }
 

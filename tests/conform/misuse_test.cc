@@ -478,6 +478,35 @@ TEST_F(Misuse, A14_AddressesInsertedTwiceRemovedAndBack)
 	}
 }
 
+TEST_F(Misuse, A14_ABufferIsNotReadAfterItsSendWasAborted)
+{
+	/* The receive fails, or has the bytes that were sent. */
+	Bytes out(1 << 20), in(1 << 20);
+
+	ONLY_TANDEM();
+	OK(open_warm());
+	for (auto *from : senders()) {
+		struct iovec v = iov_of(out.data(), out.size());
+		struct iovec iv = iov_of(in.data(), in.size());
+		fi_addr_t first = addr(from, rx());
+		struct tdt_comp c;
+
+		std::fill(out.begin(), out.end(), 1);
+		ASSERT_EQ(0, tdt_tsend(from, rx(), &v, 3, &out));
+		tdt_progress(w);
+		ASSERT_EQ(0, fi_av_remove(from->av, &first, 1, 0));
+		OK(failed(from, &out, FI_ECONNABORTED));
+		std::fill(out.begin(), out.end(), 2);
+		ASSERT_EQ(1,
+			  fi_av_insert(from->av, rx()->name, 1,
+				       &from->peers[rx()->index], 0, nullptr));
+		ASSERT_EQ(0, tdt_trecv(rx(), &iv, 3, 0, &in));
+		ASSERT_EQ(0, tdt_wait(rx(), &in, &c));
+		EXPECT_TRUE(c.err || in == Bytes(out.size(), 1));
+		OK(fence(from));
+	}
+}
+
 TEST_F(Misuse, A15_PeeksEndOnce)
 {
 	/* FI_ENOMSG for nothing; claim and discard reach the sender once. */
