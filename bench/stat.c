@@ -53,11 +53,10 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Sorts @v. */
-static double quartile(double *v, size_t n)
+double bench_percentile(double *v, size_t n, unsigned percent)
 {
 	qsort(v, n, sizeof(*v), compare);
-	return v[n / 4];
+	return v[percent < 100 ? n * percent / 100 : n - 1];
 }
 
 /* The pairs of @regime, into @l and @u; returns how many. */
@@ -101,14 +100,15 @@ void bench_sample_result(const struct bench_sample *s, enum bench_regime regime,
 			dl[i] = l[from];
 			du[i] = u[from];
 		}
-		ratios[k] = quartile(du, n) / quartile(dl, n);
+		ratios[k] = bench_percentile(du, n, 25) /
+			    bench_percentile(dl, n, 25);
 	}
 	if (n) {
 		qsort(ratios, DRAWS, sizeof(*ratios), compare);
 		r->low = ratios[DRAWS / 40];
 		r->high = ratios[DRAWS - 1 - DRAWS / 40];
-		r->limit = quartile(l, n);
-		r->subject = quartile(u, n);
+		r->limit = bench_percentile(l, n, 25);
+		r->subject = bench_percentile(u, n, 25);
 		r->ratio = r->subject / r->limit;
 	}
 	free(l);

@@ -40,6 +40,9 @@ size_t bench_sample_pairs(const struct bench_sample *s,
 void bench_sample_result(const struct bench_sample *s, enum bench_regime regime,
 			 struct bench_result *r);
 
+/* The value below which @percent of the @n > 0 values of @v lie. Sorts @v. */
+double bench_percentile(double *v, size_t n, unsigned percent);
+
 extern const char *const bench_regime_names[BENCH_REGIMES];
 
 #endif /* BENCH_STAT_H */

@@ -139,7 +139,7 @@ static size_t put_answer(struct probe *p, const char *facts, fi_addr_t *to)
 	*to = p->rx.src;
 	switch (p->rx.tag) {
 	case PROBE_HELLO:
-		if (!hello_facts(p) || fi_av_insertsvc(p->av, (char *)p->in,
+		if (!hello_facts(p) || fi_av_insertsvc(p->at.av, (char *)p->in,
 						       NULL, to, 0, NULL) != 1)
 			return 0;
 		printf("asked\t%s\n", (char *)p->in);
@@ -264,8 +264,8 @@ static int ask(const struct probe_options *o)
 
 	if (ret) {
 		ret = tell_failure(&p, "open", ret);
-	} else if (fi_av_insertsvc(p.av, o->host, o->service, &to, 0, NULL) !=
-		   1) {
+	} else if (fi_av_insertsvc(p.at.av, o->host, o->service, &to, 0,
+				   NULL) != 1) {
 		snprintf(p.error, sizeof(p.error), "no such address");
 		ret = tell_failure(&p, "insert", -FI_EADDRNOTAVAIL);
 	} else {

@@ -10,13 +10,10 @@
 #include <stdint.h>
 
 #include <rdma/fabric.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_eq.h>
 #include <rdma/fi_tagged.h>
 
 #include "fi_ext_tandem.h"
+#include "tools/endpoint.h"
 
 enum {
 	PROBE_LARGE_BYTES = 1 << 20, /* longest message */
@@ -50,12 +47,7 @@ struct probe_op {
 };
 
 struct probe {
-	struct fi_info *info;
-	struct fid_fabric *fabric;
-	struct fid_domain *domain;
-	struct fid_av *av;
-	struct fid_cq *cq;
-	struct fid_ep *ep;
+	struct tool_endpoint at;
 	struct tdm_report_ops *report; /* NULL: a release without it */
 	char name[PROBE_ADDR_BYTES];
 	struct probe_op tx, rx;

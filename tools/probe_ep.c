@@ -69,7 +69,7 @@ static int get_info(struct probe *p, const struct probe_options *o)
 		ret = read_key(p, o->key_file, hints);
 	if (!ret) {
 		ret = fi_getinfo(FI_VERSION(2, 1), o->host, o->service, 0,
-				 hints, &p->info);
+				 hints, &p->at.info);
 		if (ret)
 			failed(p, "fi_getinfo", ret);
 	}
@@ -79,37 +79,12 @@ static int get_info(struct probe *p, const struct probe_options *o)
 
 static int open_objects(struct probe *p)
 {
-	struct fi_av_attr av = { .type = FI_AV_TABLE };
-	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED,
-				 .wait_obj = FI_WAIT_UNSPEC };
-	int ret;
+	struct fi_cq_attr queue = { .format = FI_CQ_FORMAT_TAGGED,
+				    .wait_obj = FI_WAIT_UNSPEC };
+	const char *step;
+	int ret = tool_endpoint_open(&p->at, &queue, &step);
 
-	ret = fi_fabric(p->info->fabric_attr, &p->fabric, NULL);
-	if (ret)
-		return failed(p, "fi_fabric", ret);
-	ret = fi_domain(p->fabric, p->info, &p->domain, NULL);
-	if (ret)
-		return failed(p, "fi_domain", ret);
-	ret = fi_av_open(p->domain, &av, &p->av, NULL);
-	if (ret)
-		return failed(p, "fi_av_open", ret);
-	ret = fi_cq_open(p->domain, &cq, &p->cq, NULL);
-	if (ret)
-		return failed(p, "fi_cq_open", ret);
-	ret = fi_endpoint(p->domain, p->info, &p->ep, NULL);
-	return ret ? failed(p, "fi_endpoint", ret) : 0;
-}
-
-static int enable(struct probe *p)
-{
-	int ret = fi_ep_bind(p->ep, &p->av->fid, 0);
-
-	if (!ret)
-		ret = fi_ep_bind(p->ep, &p->cq->fid, FI_TRANSMIT | FI_RECV);
-	if (ret)
-		return failed(p, "fi_ep_bind", ret);
-	ret = fi_enable(p->ep);
-	return ret ? failed(p, "fi_enable", ret) : 0;
+	return ret ? failed(p, step, ret) : 0;
 }
 
 static int open_name(struct probe *p)
@@ -117,15 +92,15 @@ static int open_name(struct probe *p)
 	uint8_t raw[PROBE_ADDR_BYTES];
 	size_t len = sizeof(raw);
 	void *ops = NULL;
-	int ret = fi_getname(&p->ep->fid, raw, &len);
+	int ret = fi_getname(&p->at.ep->fid, raw, &len);
 
 	if (ret)
 		return failed(p, "fi_getname", ret);
 	len = sizeof(p->name);
-	fi_av_straddr(p->av, raw, p->name, &len);
-	if (!fi_open_ops(&p->ep->fid, TDM_REPORT_OPS, 0, &ops, NULL))
+	fi_av_straddr(p->at.av, raw, p->name, &len);
+	if (!fi_open_ops(&p->at.ep->fid, TDM_REPORT_OPS, 0, &ops, NULL))
 		p->report = ops;
-	printf("endpoint\t%s\t%s\n", p->name, p->info->domain_attr->name);
+	printf("endpoint\t%s\t%s\n", p->name, p->at.info->domain_attr->name);
 	return 0;
 }
 
@@ -141,28 +116,12 @@ int probe_open(struct probe *p, const struct probe_options *o)
 	ret = get_info(p, o);
 	if (!ret)
 		ret = open_objects(p);
-	if (!ret)
-		ret = enable(p);
 	return ret ? ret : open_name(p);
 }
 
 void probe_close(struct probe *p)
 {
-	struct fid *objects[] = {
-		p->ep ? &p->ep->fid : NULL,
-		p->cq ? &p->cq->fid : NULL,
-		p->av ? &p->av->fid : NULL,
-		p->domain ? &p->domain->fid : NULL,
-		p->fabric ? &p->fabric->fid : NULL,
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
-		if (objects[i])
-			fi_close(objects[i]);
-	}
-	if (p->info)
-		fi_freeinfo(p->info);
+	tool_endpoint_close(&p->at);
 	free(p->in);
 	free(p->out);
 }
@@ -172,7 +131,7 @@ int probe_receive(struct probe *p, uint64_t tag)
 	int ret;
 
 	memset(&p->rx, 0, sizeof(p->rx));
-	ret = (int)fi_trecv(p->ep, p->in, PROBE_LARGE_BYTES, NULL,
+	ret = (int)fi_trecv(p->at.ep, p->in, PROBE_LARGE_BYTES, NULL,
 			    FI_ADDR_UNSPEC, tag, tag ? 0 : ~0ull, &p->rx);
 	return ret ? failed(p, "fi_trecv", ret) : 0;
 }
@@ -182,11 +141,11 @@ static int read_error(struct probe *p)
 {
 	struct fi_cq_err_entry e = { 0 };
 	struct probe_op *op;
-	ssize_t ret = fi_cq_readerr(p->cq, &e, 0);
+	ssize_t ret = fi_cq_readerr(p->at.cq, &e, 0);
 
 	if (ret < 0)
 		return failed(p, "fi_cq_readerr", (int)ret);
-	fi_cq_strerror(p->cq, e.prov_errno, e.err_data, p->error,
+	fi_cq_strerror(p->at.cq, e.prov_errno, e.err_data, p->error,
 		       sizeof(p->error));
 	op = e.op_context;
 	op->err = e.err;
@@ -203,9 +162,9 @@ static int progress(struct probe *p)
 	ssize_t n;
 
 	if (probe_now_ns() - p->heard_ns < SPIN_NS)
-		n = fi_cq_readfrom(p->cq, &e, 1, &src);
+		n = fi_cq_readfrom(p->at.cq, &e, 1, &src);
 	else
-		n = fi_cq_sreadfrom(p->cq, &e, 1, &src, NULL, NAP_MS);
+		n = fi_cq_sreadfrom(p->at.cq, &e, 1, &src, NULL, NAP_MS);
 	if (n == -FI_EAGAIN || n == -FI_ETIMEDOUT || n == -FI_EINTR)
 		return 0;
 	p->heard_ns = probe_now_ns();
@@ -248,7 +207,7 @@ int probe_send(struct probe *p, size_t len, fi_addr_t to, uint64_t tag,
 	ssize_t ret;
 
 	memset(&p->tx, 0, sizeof(p->tx));
-	while ((ret = fi_tsend(p->ep, p->out, len, NULL, to, tag, &p->tx)) ==
+	while ((ret = fi_tsend(p->at.ep, p->out, len, NULL, to, tag, &p->tx)) ==
 	       -FI_EAGAIN) {
 		if (is_late(deadline_ns))
 			break;
@@ -265,7 +224,7 @@ void probe_view(const struct probe *p, fi_addr_t addr, char *text, size_t bytes)
 					.reason_text = "" };
 
 	if (p->report)
-		p->report->path(p->ep, addr, &path);
+		p->report->path(p->at.ep, addr, &path);
 	snprintf(text, bytes, "%u\t%u\t%u\t%u\t%s", path.path, path.reason,
 		 path.large_rx, path.large_tx, path.reason_text);
 }
