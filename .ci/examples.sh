@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
+# The programs of examples/hello run on one host and on two.
 # The toy owner of examples/ drives the toy peer, libfabric's own shm, and the
 # shared-memory peer of tandem. tandem-peer-check breaks no rule over the toy peer
 # and tandem's; over a peer that lies, it breaks the rule of each lie.
@@ -7,6 +8,8 @@
 
 tree=$builds/gcc
 .ci/tree.sh "${gcc_tree[@]}" >/dev/null
+make -s -C "$tree" examples/hello/message examples/hello/memory
+examples/hello/run.sh "$tree"
 make -s -C "$tree" examples/owner/owner examples/peer/libloop-fi.la \
 	tests/libliar-fi.la
 
