@@ -135,7 +135,21 @@ def multinode(prefix, mode):
                    path_of(prefix))
 
 
+def mixed(prefix):
+    """Jobs of four processes, two on each host, in each pattern of traffic."""
+    for method in ("msg", "rma"):
+        for pattern in ("full_mesh", "ring", "gather", "broadcast"):
+            case = f"runmultinode.sh -x {method} -z {pattern}, 2 a host"
+            yield Unit(case, [str(prefix / "bin/runmultinode.sh"), "-h",
+                              "host1,host2", "-n", "2", "-p", "tandem", "-x",
+                              method, "-z", pattern, "-I", "2"],
+                       path_of(prefix))
+
+
 def units(prefix, mode, _processes):
+    if mode.name == "mixed":
+        yield from mixed(prefix)
+        return
     text = (prefix / "bin/runfabtests.sh").read_text(encoding="utf-8")
     for name in SETS:
         if re.search(rf"\b{name}\b", text):

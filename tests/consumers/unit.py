@@ -39,6 +39,8 @@ MODES = [
     # TANDEM_FOREIGN: the provider that carries messages within the host
     Mode("foreign", env={
         "FI_TANDEM_LOCAL": os.environ.get("TANDEM_FOREIGN", "shm")}),
+    # several processes on each host: pairs that share memory, and others
+    Mode("mixed", hosts=2),
     Mode("hosts", hosts=2),
     Mode("other", tandem=False),
     Mode("other-hosts", hosts=2, tandem=False),
