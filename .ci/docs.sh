@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The manual page and the provider name the same parameters; each capability,
 # mode, option and address format that the provider offers is in the manual; the
-# tests that doc/ names exist; no tracked file names a path of
+# tests that doc/ names exist; ./dev tells the options of its commands; no tracked file names a path of
 # somebody's machine, and each source names its license.
 . "$(dirname "$0")/lib.sh"
 
@@ -73,6 +73,11 @@ for page in doc/regressions.md doc/av-sentences.md; do
 	for t in $(comm -23 <(echo "$cited") <(echo "$exist")); do
 		complain "$t is in $page, but there is no such test"
 	done
+done
+
+for c in demo bench; do
+	./dev "$c" --help | grep -q "^usage: ./dev $c" ||
+		complain "./dev $c --help does not say how to use it"
 done
 
 mapfile -t all < <(files '*')
