@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Hosts and sandboxes for the set-ups of tandem-doctor.
+"""Hosts and sandboxes for the set-ups of tandem-doctor and the cases of tandem-perf.
 
 A Host is a network namespace with a process that keeps it. All hosts end with
 the program. deny() makes a command prefix under which a system call is refused.
@@ -28,6 +28,22 @@ def command(*words):
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Skip(f"{' '.join(words)}: {done.stderr.strip()}")
+
+
+def enter_namespaces():
+    """Go on with mounts and processes that end with this program, as their root.
+
+    Runs the program again, once. Skip if namespaces are forbidden here.
+    """
+    if "TANDEM_SETUPS" in os.environ:
+        return
+    user = [] if os.geteuid() == 0 else ["unshare", "--user",
+                                         "--map-root-user"]
+    words = [*user, "unshare", "--net", "--uts", "--mount", "--pid", "--fork",
+             "--kill-child", "--mount-proc"]
+    command(*words, "true")
+    os.environ["TANDEM_SETUPS"] = "1"
+    os.execvp(words[0], [*words, sys.executable, *sys.argv])
 
 
 class Host:
