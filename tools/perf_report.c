@@ -38,9 +38,9 @@ void perf_report_head(struct perf_report *r, const struct perf *p)
 	       r->o->check ? ", data checked: figures include that" : "");
 	printf("%10s", "");
 	if (m & PERF_LATENCY)
-		printf("  %-32s", p->job.pattern < PERF_WRITE ?
-					  "     half a round trip, us" :
-					  "     until completion, us");
+		printf("  %32s", p->job.pattern < PERF_WRITE ?
+					 "half a round trip, us" :
+					 "until completion, us");
 	printf("\n%10s", "bytes");
 	if (m & PERF_LATENCY)
 		printf("  %10s %10s %10s", "least", "median", "99 %");
