@@ -20,6 +20,8 @@
 
 #include <rdma/providers/fi_peer.h>
 
+#include "tdm_result.h"
+
 #define TDM_CTX_OPS "tandem_contexts_1"
 
 /* Greatest number of receive contexts of an endpoint; an index has 16 bits. */
@@ -40,8 +42,8 @@ struct tdm_ctx_ops {
 	 * the counter of the context that @entry belongs to.
 	 */
 	void (*recv)(const struct fi_peer_rx_entry *entry, size_t len);
-	void (*recv_err)(const struct fi_peer_rx_entry *entry, size_t len,
-			 size_t olen, int err, int prov_errno);
+	void (*recv_err)(const struct fi_peer_rx_entry *entry,
+			 const struct tdm_result *result);
 };
 
 #endif /* TDM_CTX_H */

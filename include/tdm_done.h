@@ -104,6 +104,7 @@ static inline void tdm_done_send_err(const struct tdm_done *d, void *context,
 	tdm_entry_of_send_error(&e, context, flags, result.err,
 				result.prov_errno);
 	e.src_addr = d->user_ids ? tdm_user_id(d->user_ids, addr) : addr;
+	tdm_source_name(&e, result.peer);
 	d->tx_cq->owner_ops->writeerr(d->tx_cq, &e);
 }
 
@@ -132,9 +133,7 @@ tdm_done_recv_rare(const struct tdm_done *d, const struct fi_peer_rx_entry *e,
 		d->recv_cntr->owner_ops->inc(d->recv_cntr);
 	/* fi_cq(3), FI_EADDRNOTAVAIL: tdm_source.h. */
 	tdm_entry_of_error(&x, e, len, FI_EADDRNOTAVAIL);
-	x.err_data = e->owner_context;
-	x.err_data_size =
-		tdm_source_bytes((const struct sockaddr *)e->owner_context);
+	tdm_source_name(&x, (const struct sockaddr *)e->owner_context);
 	d->rx_cq->owner_ops->writeerr(d->rx_cq, &x);
 	return 1;
 }
@@ -186,13 +185,13 @@ static inline void tdm_done_recv_err(const struct tdm_done *d,
 		cntr->owner_ops->incerr(cntr);
 	if (!d->rx_cq) {
 		if (d->ctx)
-			d->ctx->recv_err(e, result.len, result.olen, result.err,
-					 result.prov_errno);
+			d->ctx->recv_err(e, &result);
 		return;
 	}
 	tdm_entry_of_error(&x, e, result.len, result.err);
 	x.olen = result.olen;
 	x.prov_errno = result.prov_errno;
+	tdm_source_name(&x, result.peer);
 	d->rx_cq->owner_ops->writeerr(d->rx_cq, &x);
 }
 

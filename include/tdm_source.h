@@ -20,6 +20,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <rdma/fi_eq.h>
 #include <rdma/providers/fi_peer.h>
 
 #include "tdm_open.h"
@@ -46,6 +47,19 @@ static inline size_t tdm_source_bytes(const struct sockaddr *sa)
 {
 	return sa->sa_family == AF_INET ? sizeof(struct sockaddr_in) :
 					  sizeof(struct sockaddr_in6);
+}
+
+/*
+ * Give *@e, an error entry, the address of the remote endpoint: @peer, IPv4 or
+ * IPv6, which the caller keeps until the entry is written, or NULL.
+ */
+static inline void tdm_source_name(struct fi_cq_err_entry *e,
+				   const struct sockaddr *peer)
+{
+	if (!peer)
+		return;
+	e->err_data = (void *)(uintptr_t)peer;
+	e->err_data_size = tdm_source_bytes(peer);
 }
 
 /*

@@ -28,6 +28,7 @@
 #include "base/atomic.h"
 #include "base/pool.h"
 #include "peer/cq.h"
+#include "peer/errstr.h"
 #include "peer/wait.h"
 
 enum {
@@ -48,6 +49,7 @@ struct tdm_cq_err {
 	struct tdm_cq_err *next;
 	uint64_t at; /* number of the entry this error precedes */
 	struct fi_cq_err_entry entry;
+	union tdm_errpeer peer; /* err_data, if it is an address */
 };
 
 /* Entries that did not fit the ring, in the widest format and with source. */
@@ -92,6 +94,7 @@ struct tdm_cq {
 	enum fi_cq_wait_cond wait_cond;
 	struct tdm_pool err_pool; /* struct tdm_cq_err */
 	void *err_data; /* of the error read last; the next read frees it */
+	struct tdm_errlast last; /* that error */
 	struct tdm_cq_export exports[TDM_TRANSPORTS];
 	struct fid_cq *local;
 	size_t users;

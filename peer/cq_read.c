@@ -215,8 +215,9 @@ static size_t err_entry_bytes(uint32_t api_version)
  * next error is read.
  */
 static void fill_err(struct tdm_cq *cq, struct fi_cq_err_entry *to,
-		     struct fi_cq_err_entry *from)
+		     struct tdm_cq_err *err)
 {
+	struct fi_cq_err_entry *from = &err->entry;
 	const size_t bytes = err_entry_bytes(cq->engine->api_version);
 	const int sized = bytes >
 			  offsetof(struct fi_cq_err_entry, err_data_size);
@@ -230,6 +231,10 @@ static void fill_err(struct tdm_cq *cq, struct fi_cq_err_entry *to,
 			       from->err_data_size);
 		from->err_data = to->err_data;
 	}
+	cq->last.data = from->err_data;
+	cq->last.err = from->err;
+	cq->last.prov_errno = from->prov_errno;
+	cq->last.peer = err->peer;
 	memcpy(to, from, bytes);
 }
 
@@ -254,7 +259,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 	cq->nerrs--;
 	if (!cq->errs)
 		cq->errs_end = &cq->errs;
-	fill_err(cq, buf, &err->entry);
+	fill_err(cq, buf, err);
 	tdm_pool_free(&cq->err_pool, err);
 out:
 	tdm_lock_release(lock);
@@ -325,7 +330,14 @@ static int cq_signal(struct fid_cq *fid)
 static const char *cq_strerror(struct fid_cq *fid, int prov_errno,
 			       const void *err_data, char *buf, size_t len)
 {
-	return tdm_errstr(prov_errno, buf, len);
+	struct tdm_cq *cq = cq_of(fid);
+	struct tdm_lock *lock = cq->engine->lock;
+	struct tdm_errlast last;
+
+	tdm_lock_acquire(lock);
+	last = cq->last;
+	tdm_lock_release(lock);
+	return tdm_errstr(&last, prov_errno, err_data, buf, len);
 }
 
 struct fi_ops_cq tdm_cq_ops = {

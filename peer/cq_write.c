@@ -189,17 +189,16 @@ static ssize_t write_tagged(struct fid_peer_cq *peer, void *context,
 	return put(peer, TDM_CQ_WORDS_TAGGED, &e, src);
 }
 
-/* Write the address of a source to @to, in the format of the domain. */
-static void write_source(const struct tdm_engine *engine,
-			 struct fi_cq_err_entry *to,
-			 const struct fi_cq_err_entry *from)
+/* Write the address of a peer to @to, in the format of the domain. */
+static void write_peer(const struct tdm_engine *engine,
+		       struct fi_cq_err_entry *to,
+		       const union tdm_errpeer *peer)
 {
 	to->err_data_size = 0;
 	to->err_data = malloc(TDM_SOURCE_ADDR_BYTES);
 	if (to->err_data)
 		to->err_data_size = engine->source_addr(
-			engine, (const struct sockaddr *)from->err_data,
-			to->err_data, TDM_SOURCE_ADDR_BYTES);
+			engine, &peer->sa, to->err_data, TDM_SOURCE_ADDR_BYTES);
 }
 
 /*
@@ -237,9 +236,10 @@ static ssize_t write_err(struct fid_peer_cq *peer,
 	err->entry = *entry;
 	if (!err->entry.prov_errno)
 		err->entry.prov_errno = entry->err;
-	if (entry->err == FI_EADDRNOTAVAIL && entry->err_data &&
+	if (tdm_errpeer_set(&err->peer, entry->err_data,
+			    entry->err_data ? entry->err_data_size : 0) &&
 	    cq->engine->source_addr)
-		write_source(cq->engine, &err->entry, entry);
+		write_peer(cq->engine, &err->entry, &err->peer);
 	else
 		dup_err_data(&err->entry, entry);
 	cq->nerrs++;

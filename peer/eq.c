@@ -66,6 +66,7 @@ struct tdm_eq {
 	struct tdm_eq_drive drive; /* has a lock of its own */
 	int readable;		   /* eventfd holds a count */
 	struct eq_event *lent;
+	struct tdm_errlast last; /* the error event that was read last */
 	size_t users;
 	void (*closed)(void *arg);
 	void *closed_arg;
@@ -365,25 +366,6 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf,
 	return ret;
 }
 
-/*
- * If the application gave a buffer for error data, copy the data there; else
- * give it a pointer to those of the lent event.
- */
-static void fill_err(struct fi_eq_err_entry *to,
-		     const struct fi_eq_err_entry *from)
-{
-	void *buf = to->err_data_size ? to->err_data : NULL;
-	size_t n = tdm_min(to->err_data_size, from->err_data_size);
-
-	*to = *from;
-	if (!buf)
-		return;
-	if (n)
-		memcpy(buf, from->err_data, n);
-	to->err_data = buf;
-	to->err_data_size = n;
-}
-
 static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf,
 			  uint64_t flags)
 {
@@ -401,7 +383,7 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf,
 	} else if (!ev->is_err) {
 		ret = -FI_EAGAIN;
 	} else {
-		fill_err(buf, (const void *)ev->data);
+		tdm_errlast_eq(&eq->last, buf, (const void *)ev->data);
 		ret = (ssize_t)ev->len;
 		if (!(flags & FI_PEEK)) {
 			eq_take(eq, ev);
@@ -480,7 +462,13 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf,
 static const char *eq_strerror(struct fid_eq *fid, int prov_errno,
 			       const void *err_data, char *buf, size_t len)
 {
-	return tdm_errstr(prov_errno, buf, len);
+	struct tdm_eq *eq = tdm_eq_from_fid(fid);
+	struct tdm_errlast last;
+
+	pthread_mutex_lock(&eq->mutex);
+	last = eq->last;
+	pthread_mutex_unlock(&eq->mutex);
+	return tdm_errstr(&last, prov_errno, err_data, buf, len);
 }
 
 void tdm_eq_get(struct tdm_eq *eq)

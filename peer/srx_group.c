@@ -59,12 +59,10 @@ static void group_recv(const struct fi_peer_rx_entry *e, size_t len)
 	tdm_done_recv(tdm_srx_port_done(e->srx), e, len);
 }
 
-static void group_recv_err(const struct fi_peer_rx_entry *e, size_t len,
-			   size_t olen, int err, int prov_errno)
+static void group_recv_err(const struct fi_peer_rx_entry *e,
+			   const struct tdm_result *result)
 {
-	struct tdm_result result = { len, olen, err, prov_errno };
-
-	tdm_done_recv_err(tdm_srx_port_done(e->srx), e, result);
+	tdm_done_recv_err(tdm_srx_port_done(e->srx), e, *result);
 }
 
 struct tdm_ctx_ops tdm_srx_group_ops = {

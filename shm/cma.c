@@ -68,11 +68,15 @@ static void entry_end(struct tdm_shm_pull *pull, int err)
 		pair->rx_bytes += len;
 	}
 	if (err)
-		tdm_done_recv_err(&ep->done, pull->entry,
-				  tdm_failed(err, 0, pull->placed));
+		tdm_done_recv_err(
+			&ep->done, pull->entry,
+			tdm_result_of(tdm_failed(err, 0, pull->placed),
+				      pair->addr.sa));
 	else if (pull->want < len)
 		tdm_done_recv_err(&ep->done, pull->entry,
-				  tdm_truncated(pull->want, len - pull->want));
+				  tdm_result_of(tdm_truncated(pull->want,
+							      len - pull->want),
+						pair->addr.sa));
 	else
 		tdm_done_recv(&ep->done, pull->entry, len);
 	if (ep->srx)

@@ -189,9 +189,9 @@ void tdm_shm_op_end(struct tdm_shm_op *op, int err)
 	if (tdm_unlikely(told))
 		return;
 	if (err) {
-		tdm_done_send_err(&ep->done, context, flags,
-				  tdm_shm_op_peer(pair),
-				  tdm_failed(err, err, 0));
+		tdm_done_send_err(
+			&ep->done, context, flags, tdm_shm_op_peer(pair),
+			tdm_result_of(tdm_failed(err, err, 0), pair->addr.sa));
 		return;
 	}
 	if (tdm_unlikely(flags & FI_READ)) {
@@ -230,9 +230,11 @@ void tdm_shm_op_forget(struct tdm_shm_pair *pair)
 		if (!recalled++)
 			recall(pair);
 		op->told = 1;
-		tdm_done_send_err(&pair->ep->done, op->context, op->flags,
-				  pair->owner_addr,
-				  tdm_failed(FI_ECONNABORTED, 0, 0));
+		tdm_done_send_err(
+			&pair->ep->done, op->context, op->flags,
+			pair->owner_addr,
+			tdm_result_of(tdm_failed(FI_ECONNABORTED, 0, 0),
+				      pair->addr.sa));
 	}
 }
 

@@ -370,9 +370,11 @@ static void end_pulls(struct tdm_shm_pair *pair, int silent)
 
 		/* A read of this process ends with the operations. */
 		if (ep->srx && pull->entry && !silent)
-			tdm_done_recv_err(&ep->done, pull->entry,
-					  tdm_failed(FI_ECONNRESET, 0,
-						     pull->placed));
+			tdm_done_recv_err(
+				&ep->done, pull->entry,
+				tdm_result_of(tdm_failed(FI_ECONNRESET, 0,
+							 pull->placed),
+					      pair->addr.sa));
 		if (ep->srx && pull->entry)
 			ep->srx->owner_ops->free_entry(pull->entry);
 		tdm_list_del(&pull->ctl.node);

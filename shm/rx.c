@@ -61,20 +61,19 @@ static inline struct tdm_offer offer_of(const struct tdm_shm_pair *pair,
 	return offer;
 }
 
-/*
- * Place a message in a receive with several buffers, or in one that is too
- * short for it, fi_cq(3).
- */
-static tdm_noinline void eager_scatter(struct tdm_shm_ep *ep,
+/* Place a message in several buffers, or in one too short for it, fi_cq(3). */
+static tdm_noinline void eager_scatter(struct tdm_shm_pair *pair,
 				       struct fi_peer_rx_entry *entry,
 				       const void *payload, size_t len)
 {
 	size_t n = tdm_iov_copy_to(entry->iov, entry->count, 0, payload, len);
+	struct tdm_result r = tdm_truncated(n, len - n);
 
+	r = tdm_result_of(r, pair->addr.sa);
 	if (n == len)
-		tdm_done_recv(&ep->done, entry, len);
+		tdm_done_recv(&pair->ep->done, entry, len);
 	else
-		tdm_done_recv_err(&ep->done, entry, tdm_truncated(n, len - n));
+		tdm_done_recv_err(&pair->ep->done, entry, r);
 }
 
 /* Copy the payload to the receive and complete it. */
@@ -90,7 +89,7 @@ static tdm_always_inline void eager_place_now(struct tdm_shm_pair *pair,
 		tdm_shm_copy(entry->iov[0].iov_base, payload, len);
 		tdm_done_recv(&ep->done, entry, len);
 	} else {
-		eager_scatter(ep, entry, payload, len);
+		eager_scatter(pair, entry, payload, len);
 	}
 	ep->srx->owner_ops->free_entry(entry);
 }

@@ -146,8 +146,10 @@ static tdm_noinline ssize_t tx_dead(struct tdm_shm_pair *pair,
 	tdm_shm_ep_progress(ep);
 	if (!x)
 		return -FI_EAGAIN;
-	tdm_done_send_err(&ep->done, x->context, x->flags, peer,
-			  tdm_failed(FI_ECONNRESET, FI_ECONNRESET, 0));
+	tdm_done_send_err(
+		&ep->done, x->context, x->flags, peer,
+		tdm_result_of(tdm_failed(FI_ECONNRESET, FI_ECONNRESET, 0),
+			      pair->addr.sa));
 	return 0;
 }
 

@@ -151,12 +151,15 @@ ssize_t tdm_backlog_add(struct tdm_root *root, struct tdm_pair *p,
 static void pending_fail(struct tdm_root *root, struct pending *b, int err)
 {
 	const struct tdm_xfer x = b->kept.x;
+	struct tdm_addr peer;
 	struct tdm_done done;
 
 	pending_free(root, b);
 	tdm_ep_done(&root->ep, TDM_TRANSPORT_TCP, &done);
-	tdm_done_send_err(&done, x.context, x.flags, x.addr,
-			  tdm_failed(err, 0, 0));
+	tdm_done_send_err(
+		&done, x.context, x.flags, x.addr,
+		tdm_result_of(tdm_failed(err, 0, 0),
+			      tdm_ep_name_of(&root->ep, x.addr, &peer)));
 }
 
 /* End @b with @err. Its queue is freed with its last operation. */

@@ -29,6 +29,17 @@ uint64_t tdm_ep_refused(const struct tdm_ep *ep)
 		       FI_REMOTE_READ | FI_REMOTE_WRITE;
 }
 
+const struct sockaddr *tdm_ep_name_of(const struct tdm_ep *ep, fi_addr_t addr,
+				      struct tdm_addr *to)
+{
+	struct tdm_place place;
+
+	if (!ep->av || tdm_space_split(tdm_av_space(ep->av), addr, &place) ||
+	    tdm_av_addr(ep->av, place.addr, to))
+		return NULL;
+	return &to->u.sa;
+}
+
 void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t, struct tdm_done *done)
 {
 	/* In the order of rma_cntr[]. */

@@ -7,6 +7,8 @@
 
 #include "peer/cq.h"
 
+struct sockaddr;
+struct tdm_addr;
 struct tdm_av_user;
 struct tdm_domain;
 struct tdm_done;
@@ -34,6 +36,13 @@ void tdm_ep_closed(struct tdm_domain *domain, struct tdm_eq *eq);
  */
 void tdm_ep_done(struct tdm_ep *ep, enum tdm_transport t,
 		 struct tdm_done *done);
+
+/*
+ * Returns the socket address of @addr, an address of an operation on @ep, kept in
+ * *@to, or NULL: it is not in the address vector. Lock: held.
+ */
+const struct sockaddr *tdm_ep_name_of(const struct tdm_ep *ep, fi_addr_t addr,
+				      struct tdm_addr *to);
 
 /*
  * Returns which of FI_REMOTE_READ and FI_REMOTE_WRITE @ep was not granted, so

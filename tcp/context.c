@@ -129,7 +129,8 @@ static ssize_t op_failed(struct fid_peer_cq *cq,
 		return 0;
 	tdm_ep_done(&op.ctx->ctx.ep, TDM_TRANSPORT_TCP, &done);
 	tdm_done_send_err(&done, op.context, op.flags, e->src_addr,
-			  tdm_failed(e->err, e->prov_errno, 0));
+			  tdm_result_of(tdm_failed(e->err, e->prov_errno, 0),
+					e->err_data));
 	return 0;
 }
 

@@ -286,6 +286,7 @@ void tdm_deferred_follow(struct tdm_deferred *t)
 static void fail(struct tdm_deferred *t, int err)
 {
 	int followed = is_followed(t);
+	struct tdm_addr peer;
 	struct tdm_done done;
 
 	if (is_receive(t)) {
@@ -293,7 +294,11 @@ static void fail(struct tdm_deferred *t, int err)
 	} else {
 		tdm_ep_done(t->ep, TDM_TRANSPORT_TCP, &done);
 		tdm_done_send_err(&done, t->kept.x.context, t->kept.x.flags,
-				  t->kept.x.addr, tdm_failed(err, 0, 0));
+				  t->kept.x.addr,
+				  tdm_result_of(tdm_failed(err, 0, 0),
+						tdm_ep_name_of(t->ep,
+							       t->kept.x.addr,
+							       &peer)));
 	}
 	/* A followed @t was freed by op.end(), called for the error above. */
 	if (!followed)

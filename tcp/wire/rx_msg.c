@@ -122,14 +122,17 @@ static void give_back(struct tdm_tcp *tcp, struct fi_peer_rx_entry *entry)
  * Complete @entry: a message of @len bytes has arrived, of which @room bytes
  * fitted the receive.
  */
-static void complete(struct tdm_tcp *tcp, struct fi_peer_rx_entry *entry,
+static void complete(struct tdm_conn *c, struct fi_peer_rx_entry *entry,
 		     uint64_t len, uint64_t room)
 {
+	struct tdm_tcp *tcp = c->tcp;
+
 	if (tdm_likely(len <= room))
 		tdm_done_recv(&tcp->a.done, entry, len);
 	else
 		tdm_done_recv_err(&tcp->a.done, entry,
-				  tdm_truncated(room, len - room));
+				  tdm_result_of(tdm_truncated(room, len - room),
+						&tdm_conn_addr(c)->u.sa));
 	give_back(tcp, entry);
 }
 
@@ -138,8 +141,10 @@ static void fail(struct tdm_rx *rx, int err, int prov)
 	struct tdm_tcp *tcp = rx->conn->tcp;
 	struct fi_peer_rx_entry *entry = tdm_rx_stop(rx);
 
-	tdm_done_recv_err(&tcp->a.done, entry,
-			  tdm_failed(err, prov, tdm_min(rx->got, rx->room)));
+	tdm_done_recv_err(
+		&tcp->a.done, entry,
+		tdm_result_of(tdm_failed(err, prov, tdm_min(rx->got, rx->room)),
+			      &tdm_conn_addr(rx->conn)->u.sa));
 	give_back(tcp, entry);
 }
 
@@ -200,7 +205,7 @@ void tdm_rx_arrived(struct tdm_rx *rx)
 	if (rx->state == TDM_RX_WAITING)
 		return;
 	if (rx->state == TDM_RX_PLACING)
-		complete(rx->conn->tcp, tdm_rx_stop(rx), rx->len, rx->room);
+		complete(rx->conn, tdm_rx_stop(rx), rx->len, rx->room);
 	else if (rx->state == TDM_RX_OPERANDS)
 		tdm_rx_operands(rx);
 	finish(rx);
@@ -229,7 +234,7 @@ static void want(struct tdm_rx *rx)
 	}
 	tdm_rx_answer(rx, TDM_WIRE_CTS);
 	if (rx->state == TDM_RX_PLACING && !rx->want)
-		complete(c->tcp, tdm_rx_stop(rx), rx->len, rx->room);
+		complete(c, tdm_rx_stop(rx), rx->len, rx->room);
 }
 
 int tdm_rx_rts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
@@ -358,7 +363,7 @@ int tdm_rx_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		size_t placed =
 			tdm_iov_copy_to(entry->iov, entry->count, 0, p, n);
 
-		complete(tcp, entry, n, placed);
+		complete(c, entry, n, placed);
 		c->rx_freed += tdm_credit_charge(rec->len);
 		return (int)n;
 	}

@@ -48,7 +48,9 @@ void tdm_tx_report(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
 	op->ended = 1;
 	if (tdm_unlikely(err))
 		tdm_done_send_err(&c->tcp->a.done, op->context, op->flags,
-				  op->addr, tdm_failed(err, prov, 0));
+				  op->addr,
+				  tdm_result_of(tdm_failed(err, prov, 0),
+						&tdm_conn_addr(c)->u.sa));
 	else
 		tdm_done_send(&c->tcp->a.done, op->context, op->flags);
 }

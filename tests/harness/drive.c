@@ -229,6 +229,8 @@ static void keep_error(struct tdt_ep *ep, struct fid_cq *cq, int rx)
 	c->err = e.err;
 	c->prov_errno = e.prov_errno;
 	c->olen = e.olen;
+	fi_cq_strerror(cq, e.prov_errno, e.err_data, ep->world->error_text,
+		       sizeof(ep->world->error_text));
 	c->err_data_size = e.err_data_size;
 	if (e.err_data_size)
 		memcpy(c->err_data, e.err_data,

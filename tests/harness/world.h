@@ -124,6 +124,7 @@ struct tdt_world {
 	struct tdt_ep eps[TDT_MAX_EPS];
 	size_t count;
 	int bad; /* first unexpected result of a CQ read, negative */
+	char error_text[256]; /* fi_cq_strerror(3) of the error read last */
 };
 
 /* Two endpoints, three when the path is mixed; see the .c for the rest. */

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <netinet/in.h>
 
 #include "cq_fixture.h"
 
@@ -421,6 +422,39 @@ TEST_F(Cq, StrerrorNamesTheCode)
 	fi_cq_strerror(fid, FI_ECANCELED, nullptr, buf, sizeof(buf));
 	EXPECT_EQ(strncmp(buf, fi_strerror(FI_ECANCELED), 7), 0);
 	EXPECT_EQ(buf[7], 0);
+}
+
+/* fi_tandem(7), FAULTS: the text of the error that was read last. */
+TEST_F(Cq, StrerrorNamesThePeerOfTheErrorReadLast)
+{
+	const std::string at = ": 192.0.2.7:4711", what = fi_strerror(3);
+	struct sockaddr_in sin = {};
+	struct fi_cq_err_entry err = {};
+	char mine[4], text[128];
+
+	sin.sin_family = AF_INET;
+	sin.sin_port = htons(4711);
+	sin.sin_addr.s_addr = htonl(0xc0000207);
+	must_open(FI_CQ_FORMAT_CONTEXT);
+	write_err(3, &sin, sizeof(sin));
+	write_err(3, &sin, sizeof(sin));
+	ASSERT_EQ(fi_cq_readerr(fid, &err, 0), 1);
+	EXPECT_EQ(err.err_data_size, sizeof(sin));
+	EXPECT_EQ(0, memcmp(err.err_data, &sin, sizeof(sin)));
+	EXPECT_EQ(what + at,
+		  fi_cq_strerror(fid, 3, err.err_data, text, sizeof(text)));
+	EXPECT_EQ(what + at, text);
+	/* Other data, or another code: not this error. */
+	EXPECT_EQ(what, fi_cq_strerror(fid, 3, nullptr, nullptr, 0));
+	EXPECT_STREQ(fi_strerror(FI_EBUSY),
+		     fi_cq_strerror(fid, FI_EBUSY, err.err_data, nullptr, 0));
+	/* A buffer that is too short for the address names the error too. */
+	err.err_data = mine;
+	err.err_data_size = sizeof(mine);
+	ASSERT_EQ(fi_cq_readerr(fid, &err, 0), 1);
+	EXPECT_EQ(err.err_data_size, sizeof(mine));
+	EXPECT_EQ(0, memcmp(mine, &sin, sizeof(mine)));
+	EXPECT_EQ(what + at, fi_cq_strerror(fid, 3, mine, nullptr, 0));
 }
 
 /* fi_cq(3) 2.1, fi_close 2: -FI_EBUSY while a queue is in use. */

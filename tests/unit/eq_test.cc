@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <netinet/in.h>
 #include <thread>
 #include <vector>
 
@@ -330,6 +331,26 @@ TEST_F(Eq, StrerrorNamesTheCode)
 		     fi_strerror(FI_ECONNRESET));
 	fi_eq_strerror(fid, FI_ECONNRESET, nullptr, buf, sizeof(buf));
 	EXPECT_STREQ(buf, fi_strerror(FI_ECONNRESET));
+}
+
+TEST_F(Eq, StrerrorNamesThePeerOfTheErrorReadLast)
+{
+	/* fi_tandem(7), FAULTS: the text of the error that was read last. */
+	struct sockaddr_in6 sin6 = {};
+	struct fi_eq_err_entry err = {};
+
+	sin6.sin6_family = AF_INET6;
+	sin6.sin6_port = htons(4711);
+	sin6.sin6_addr.s6_addr[15] = 1;
+	ASSERT_EQ(open(0, FI_WAIT_NONE), 0);
+	write_err(FI_ECONNRESET, &sin6, sizeof(sin6));
+	ASSERT_EQ(fi_eq_readerr(fid, &err, 0), ssize_t(sizeof(err)));
+	EXPECT_EQ(std::string(fi_strerror(FI_ECONNRESET)) +
+			  ": [::1]:4711: the peer died or closed its endpoint",
+		  fi_eq_strerror(fid, err.prov_errno, err.err_data, nullptr,
+				 0));
+	EXPECT_STREQ(fi_strerror(FI_ECONNRESET),
+		     fi_eq_strerror(fid, err.prov_errno, nullptr, nullptr, 0));
 }
 
 TEST_F(Eq, WaitFdIsReadableWhileThereAreEvents)

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <netinet/in.h>
 #include <string>
 #include <vector>
 
@@ -65,12 +66,22 @@ struct MockCq {
 		return 0;
 	}
 
+	/* err_data is the socket address of the peer, if that is known. */
+	static bool is_peer(const void *data, size_t len)
+	{
+		const auto *sa = static_cast<const struct sockaddr *>(data);
+
+		return data ? len == (sa->sa_family == AF_INET ?
+					      sizeof(struct sockaddr_in) :
+					      sizeof(struct sockaddr_in6)) :
+			      !len;
+	}
+
 	static ssize_t writeerr(struct fid_peer_cq *cq,
 				const struct fi_cq_err_entry *e)
 	{
 		EXPECT_NE(e->err, 0);
-		EXPECT_EQ(e->err_data, nullptr);
-		EXPECT_EQ(e->err_data_size, 0u);
+		EXPECT_TRUE(is_peer(e->err_data, e->err_data_size));
 		of(cq)->got.push_back({ e->op_context, e->flags, e->len, e->buf,
 					e->data, e->tag, e->src_addr, e->err,
 					e->olen, e->prov_errno });
