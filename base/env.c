@@ -179,6 +179,60 @@ static int parse_stand_in(const struct param *p, const char *text)
 }
 
 /*
+ * The form named by the @n bytes at @word, or -1. A Boolean is a form too.
+ */
+static int form_of(const char *word, size_t n)
+{
+	static const struct {
+		const char *name;
+		enum tdm_form form;
+	} forms[] = {
+		{ "summary", TDM_FORM_SUMMARY },
+		{ "full", TDM_FORM_FULL },
+		{ "json", TDM_FORM_JSON },
+	};
+	char copy[8];
+	size_t i;
+	int on;
+
+	if (n >= sizeof(copy))
+		return -1;
+	memcpy(copy, word, n);
+	copy[n] = '\0';
+	for (i = 0; i < TDM_ARRAY_LEN(forms); i++) {
+		if (!strcasecmp(copy, forms[i].name))
+			return forms[i].form;
+	}
+	if (parse_word(copy, YES, NO, &on))
+		return -1;
+	return on ? TDM_FORM_PLAIN : TDM_FORM_NONE;
+}
+
+/*
+ * FORM, FORM:FILE or FILE. A word that is no form is a file only if it looks like
+ * one, so that a misspelt form is not taken for a file.
+ */
+static int parse_report(const struct param *p, const char *text)
+{
+	size_t n = strcspn(text, ":");
+	int form = form_of(text, n);
+
+	(void)p;
+	tdm_env.report_file = NULL;
+	if (form > 0 && text[n])
+		tdm_env.report_file = text + n + 1;
+	else if (form < 0 && (strchr(text, '/') || strstr(text, "%p")))
+		tdm_env.report_file = text;
+	if (form < 0 && tdm_env.report_file)
+		form = TDM_FORM_PLAIN;
+	if (form < 0 || (form == TDM_FORM_NONE && text[n]) ||
+	    (tdm_env.report_file && !*tdm_env.report_file))
+		return NONSENSE;
+	tdm_env.report = (enum tdm_form)form;
+	return OK;
+}
+
+/*
  * Parse the decimal digits from @text up to @end. Returns 0, or -1: another
  * character, or no digit.
  */
@@ -342,10 +396,12 @@ static const struct param params[] = {
 	  "tcp or sockets: be offered under that provider's name, in its "
 	  "place, to programs that know providers by name (default: no)",
 	  0, 0, NULL },
-	{ "report", parse_bool, "yes or no",
-	  "print each peer, its path and its traffic when an endpoint closes "
-	  "(default: no)",
-	  0, 1, &tdm_env.report },
+	{ "report", parse_report,
+	  "yes, no, summary, full or json, then :FILE, or a FILE with / or %p",
+	  "print each peer, its path and its traffic when an endpoint closes: "
+	  "yes, summary, full or json, to standard error, or with :FILE to that "
+	  "file, in whose name %p is the process id (default: no)",
+	  0, 0, NULL },
 };
 
 static void read_param(const struct param *p, const char *text)

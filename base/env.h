@@ -12,6 +12,15 @@ enum tdm_shm_mode {
 	TDM_SHM_ONLY, /* a peer without shared memory is unreachable */
 };
 
+/* The form of the report, fi_tandem(7). */
+enum tdm_form {
+	TDM_FORM_NONE, /* 0: no report is printed */
+	TDM_FORM_PLAIN,
+	TDM_FORM_SUMMARY,
+	TDM_FORM_FULL,
+	TDM_FORM_JSON,
+};
+
 /*
  * The FI_TANDEM_* parameters, read once when the provider loads, clamped.
  * fi_tandem(7) documents each. Never written afterwards.
@@ -32,8 +41,8 @@ struct tdm_env {
 	size_t unexp_max_bytes;	  /* unexpected messages held per endpoint */
 	size_t inject_max_bytes;  /* injected messages held per process */
 	int cma;		  /* 0: never use process_vm_readv */
-	/* 1: log a table of peers at endpoint close */
-	int report;
+	enum tdm_form report;
+	const char *report_file; /* NULL: standard error; %p: process id */
 	const char *stand_in; /* name of another provider, or NULL */
 };
 

@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which path the messages of an endpoint take, and why: for the application
- * (include/fi_ext_tandem.h) and, with FI_TANDEM_REPORT, as a table on stderr
- * when the endpoint closes, or when the process ends with it open.
+ * (include/fi_ext_tandem.h) and, with FI_TANDEM_REPORT, as a report on stderr or
+ * in a file when the endpoint closes, or when the process ends with it open.
  *
- * The processes of a job share one stderr: each line names its endpoint, and a
- * report is written by one call, so that lines of other processes do not mix
- * with it.
+ * The processes of a job may share one stderr or file: a report is written by
+ * one call, so that lines of other processes do not mix with it.
  *
  * Lock: the domain's, taken by the calls of the application and, if it is free,
  * at the end of the process; held when an endpoint closes.
  */
 #include "tcp/report.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <rdma/fi_errno.h>
 
+#include "base/atomic.h"
 #include "base/env.h"
-#include "fi_ext_tandem.h"
+#include "base/log.h"
+#include "base/os.h"
 #include "tcp/opened.h"
 #include "tcp/profile.h"
+#include "tcp/report_priv.h"
 #include "tcp/root.h"
 #include "tcp/tier.h"
-#include "tcp/tier_foreign.h"
 
 static int report_path(struct fid_ep *fid, fi_addr_t addr,
 		       struct tdm_report_path *out)
@@ -77,215 +80,180 @@ int tdm_report_open(struct fid *fid, const char *name, uint64_t flags,
 
 /* ---- FI_TANDEM_REPORT ---------------------------------------------------- */
 
-/* The endpoint and the stream for its lines. */
-struct sheet {
-	FILE *out;
-	struct tdm_root *root;
-	char self[TDM_ADDR_STR_BYTES];
-	size_t peers, shm, tcp, foreign;
+static const struct tdm_report_form *const forms[] = {
+	[TDM_FORM_PLAIN] = &tdm_report_plain,
+	[TDM_FORM_SUMMARY] = &tdm_report_summary,
+	[TDM_FORM_FULL] = &tdm_report_full,
+	[TDM_FORM_JSON] = &tdm_report_json,
 };
 
-static void begin_line(const struct sheet *s)
+static void count(struct tdm_report_totals *t, const struct tdm_report_path *p)
 {
-	fprintf(s->out, "tandem[%d %s]: ", (int)getpid(), s->self);
+	t->peers++;
+	t->shm += p->path == TDM_REPORT_SHM;
+	t->tcp += p->path == TDM_REPORT_TCP;
+	t->foreign += p->path == TDM_REPORT_FOREIGN;
+	t->lost += p->state == TDM_REPORT_LOST;
+	t->cma += p->path == TDM_REPORT_SHM &&
+		  (p->large_rx == TDM_REPORT_LARGE_CMA ||
+		   p->large_tx == TDM_REPORT_LARGE_CMA);
+	if (p->reason < TDM_REPORT_REASONS)
+		t->reasons[p->reason]++;
+	t->all.tx_msgs += p->tx_msgs;
+	t->all.tx_bytes += p->tx_bytes;
+	t->all.rx_msgs += p->rx_msgs;
+	t->all.rx_bytes += p->rx_bytes;
 }
 
-static void print_counts(const struct sheet *s,
-			 const struct tdm_report_counts *c)
+static void visit(struct tdm_sheet *s, const struct tdm_report_form *form,
+		  const struct tdm_report_peer *peer)
 {
-	fprintf(s->out, " sent %llu (%llu B) received %llu (%llu B)",
-		(unsigned long long)c->tx_msgs, (unsigned long long)c->tx_bytes,
-		(unsigned long long)c->rx_msgs,
-		(unsigned long long)c->rx_bytes);
+	count(&s->totals, &peer->path);
+	form->peer(s, peer);
 }
 
-static int any(const struct tdm_report_counts *c)
+static void visit_removed(struct tdm_sheet *s,
+			  const struct tdm_report_form *form)
 {
-	return c->tx_msgs || c->rx_msgs;
-}
-
-static void print_foreign(const struct sheet *s,
-			  const struct tdm_report_path *p)
-{
-	print_counts(s, &p->foreign);
-	if (!any(&p->tcp))
-		return;
-	fprintf(s->out, ", by tcp");
-	print_counts(s, &p->tcp);
-}
-
-/* Messages that went over the other path before this one was agreed. */
-static void print_before(const struct sheet *s, const struct tdm_report_path *p)
-{
-	const struct tdm_report_counts *other =
-		p->path == TDM_REPORT_SHM ? &p->tcp : &p->shm;
-
-	if (p->path == TDM_REPORT_NONE || p->path == TDM_REPORT_FOREIGN ||
-	    !any(other))
-		return;
-	fprintf(s->out, ", before by %s",
-		p->path == TDM_REPORT_SHM ? "tcp" : "shm");
-	print_counts(s, other);
-}
-
-static void print_end(const struct sheet *s, const struct tdm_report_path *p,
-		      int removed)
-{
-	static const char *const large[] = { "", "cma", "bounce", "copy" };
-
-	if (p->large_rx)
-		fprintf(s->out, ", large in by %s", large[p->large_rx]);
-	if (p->large_tx)
-		fprintf(s->out, ", large out by %s", large[p->large_tx]);
-	if (p->lives > 1)
-		fprintf(s->out, ", %llu lives", (unsigned long long)p->lives);
-	if (*p->reason_text)
-		fprintf(s->out, ": %s", p->reason_text);
-	if (p->state == TDM_REPORT_CLOSED)
-		fprintf(s->out, "; closed by the peer");
-	else if (p->state == TDM_REPORT_LOST)
-		fprintf(s->out, "; lost: %s", fi_strerror(p->err));
-	if (removed)
-		fprintf(s->out, "; removed");
-	fputc('\n', s->out);
-}
-
-static void print_path(struct sheet *s, fi_addr_t index,
-		       const struct tdm_addr *addr,
-		       const struct tdm_report_path *p, int removed)
-{
-	static const char *const kind[] = { "none", "shm", "tcp", "foreign" };
-	const struct tdm_report_counts none = { .tx_msgs = 0 };
-	char text[TDM_ADDR_STR_BYTES];
-
-	s->peers++;
-	s->shm += p->path == TDM_REPORT_SHM;
-	s->tcp += p->path == TDM_REPORT_TCP;
-	s->foreign += p->path == TDM_REPORT_FOREIGN;
-	begin_line(s);
-	fprintf(s->out, "%llu %s path %s", (unsigned long long)index,
-		tdm_addr_text(addr, text, sizeof(text)), kind[p->path]);
-	if (p->path == TDM_REPORT_FOREIGN)
-		print_foreign(s, p);
-	else
-		print_counts(s, p->path == TDM_REPORT_SHM ? &p->shm :
-				p->path == TDM_REPORT_TCP ? &p->tcp :
-							    &none);
-	print_before(s, p);
-	print_end(s, p, removed);
-}
-
-static void print_removed(struct sheet *s)
-{
-	struct tdm_report_path path;
+	struct tdm_report_peer peer = { .removed = 1 };
 	struct tdm_list *pos;
 
 	tdm_list_for_each(pos, &s->root->removed) {
 		const struct tdm_history *l =
 			tdm_list_entry(pos, struct tdm_history, node);
 
-		tdm_history_path_removed(s->root, l, &path);
-		print_path(s, l->index, &l->addr, &path, 1);
-	}
-}
-
-/* Print a line for each address that has had traffic or a path. */
-static void print_present(struct sheet *s)
-{
-	struct tdm_report_path path;
-	struct tdm_addr a;
-	fi_addr_t i;
-
-	if (!s->root->ep.av)
-		return;
-	for (i = 0; i < tdm_av_end(s->root->ep.av); i++) {
-		if (tdm_av_addr(s->root->ep.av, i, &a) ||
-		    tdm_av_lowest(s->root->ep.av, i) != i)
-			continue;
-		tdm_history_path(s->root, i, &path);
-		if (path.path != TDM_REPORT_NONE || tdm_ep_pair_of(s->root, i))
-			print_path(s, i, &a, &path, 0);
+		tdm_history_path_removed(s->root, l, &peer.path);
+		peer.index = l->index;
+		peer.addr = l->addr;
+		visit(s, form, &peer);
 	}
 }
 
 /*
- * Print what a foreign provider lacks, and which transport serves instead; nothing
- * for an endpoint without one.
+ * Visit each address that has had traffic or a path; with form->idle the others
+ * too.
  */
-static void print_lacks(const struct sheet *s)
+static void visit_present(struct tdm_sheet *s,
+			  const struct tdm_report_form *form)
 {
-	static const struct {
-		uint64_t lack;
-		const char *text;
-	} lacks[] = {
-		{ TDM_REPORT_LACKS_REGIONS,
-		  "no memory regions (one-sided and atomic operations by tcp)" },
-		{ TDM_REPORT_LACKS_DEATH, "no notice of lost peers (by tcp)" },
-		{ TDM_REPORT_LACKS_WAKING, "no descriptor (polled)" },
-		{ TDM_REPORT_LACKS_CANCEL, "no cancelling of sends" },
-		{ TDM_REPORT_LACKS_USER_IDS,
-		  "no user ids (sources by tandem)" },
-	};
-	const uint64_t bits = tdm_tier_foreign_lacks(s->root);
-	const char *sep = ": ";
-	size_t i;
+	struct tdm_report_peer peer = { .removed = 0 };
+	struct tdm_av *av = s->root->ep.av;
+	fi_addr_t i;
 
-	if (!bits)
-		return;
-	begin_line(s);
-	fprintf(s->out, "messages by provider %s", tdm_env.local);
-	for (i = 0; i < TDM_ARRAY_LEN(lacks); i++) {
-		if (!(bits & lacks[i].lack))
+	for (i = 0; av && i < tdm_av_end(av); i++) {
+		if (tdm_av_addr(av, i, &peer.addr) || tdm_av_lowest(av, i) != i)
 			continue;
-		fprintf(s->out, "%s%s", sep, lacks[i].text);
-		sep = ", ";
+		tdm_history_path(s->root, i, &peer.path);
+		if (!form->idle && peer.path.path == TDM_REPORT_NONE &&
+		    !tdm_ep_pair_of(s->root, i))
+			continue;
+		peer.index = i;
+		visit(s, form, &peer);
 	}
-	fputc('\n', s->out);
 }
 
-static void print_sheet(struct sheet *s, const char *when)
+static void print_sheet(struct tdm_sheet *s)
 {
-	print_lacks(s);
-	print_removed(s);
-	print_present(s);
-	begin_line(s);
-	fprintf(s->out, "%zu peers, %zu shm, %zu tcp", s->peers, s->shm,
-		s->tcp);
-	if (s->foreign)
-		fprintf(s->out, ", %zu foreign", s->foreign);
-	fprintf(s->out, "%s", when);
-	if (s->root->lives_lost)
-		fprintf(s->out, "; no memory for the counts of %zu that ended",
-			s->root->lives_lost);
-	fputc('\n', s->out);
+	const struct tdm_report_form *form = forms[tdm_env.report];
+
+	form->begin(s);
+	visit_removed(s, form);
+	visit_present(s, form);
+	form->end(s);
 }
 
-static void print_report(struct tdm_root *root, const char *when)
+/*
+ * Write the name of the report's file to @buf[@len]: %p in it stands for the
+ * process id, %% for %. Returns 0, or -1: it is too long.
+ */
+static int file_name(char *buf, size_t len)
 {
-	struct sheet s = { .root = root };
+	const char *c = tdm_env.report_file;
+	size_t n = 0;
+
+	for (; *c && n < len - 1; c++) {
+		if (*c != '%' || (c[1] != 'p' && c[1] != '%'))
+			buf[n++] = *c;
+		else if (*++c == '%')
+			buf[n++] = '%';
+		else
+			n += (size_t)snprintf(buf + n, len - n, "%d",
+					      (int)getpid());
+	}
+	if (*c || n >= len)
+		return -1;
+	buf[n] = '\0';
+	return 0;
+}
+
+/* Append @text, @len bytes, to the report's file. Returns 0 or a negative errno. */
+static int append(const char *text, size_t len)
+{
+	char name[PATH_MAX];
+	ssize_t n = 0;
+	int fd, err;
+
+	if (file_name(name, sizeof(name)))
+		return -ENAMETOOLONG;
+	fd = tdm_os.open_file(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
+			      0666);
+	if (fd < 0)
+		return -errno;
+	while (len &&
+	       ((n = tdm_os.write(fd, text, len)) > 0 || errno == EINTR)) {
+		text += n > 0 ? n : 0;
+		len -= n > 0 ? (size_t)n : 0;
+	}
+	err = n < 0 ? -errno : 0;
+	tdm_os.close(fd);
+	return err;
+}
+
+static void put_out(const char *text, size_t len)
+{
+	static tdm_a32 told;
+	int ret;
+
+	if (!tdm_env.report_file) {
+		fwrite(text, 1, len, stderr);
+		return;
+	}
+	ret = append(text, len);
+	if (!ret)
+		return;
+	if (!tdm_a32_load_relaxed(&told))
+		tdm_tell_user("the report cannot be written to %s "
+			      "(FI_TANDEM_REPORT): %s",
+			      tdm_env.report_file, strerror(-ret));
+	tdm_a32_store_relaxed(&told, 1);
+	fwrite(text, 1, len, stderr);
+}
+
+static void print_report(struct tdm_root *root, int open)
+{
+	struct tdm_sheet s = { .root = root, .open = open };
 	char own[TDM_ADDR_STR_BYTES], *text = NULL;
 	size_t len = 0;
 	int t;
 
 	for (t = 0; t < TDM_TRANSPORTS; t++)
 		tdm_tier[t]->deliver(root->ep.domain);
-	snprintf(s.self, sizeof(s.self), "%s",
-		 tdm_addr_text(&root->name, own, sizeof(own)));
+	s.self = tdm_addr_text(&root->name, own, sizeof(own));
 	s.out = open_memstream(&text, &len);
 	if (!s.out) {
 		s.out = stderr;
-		print_sheet(&s, when);
+		print_sheet(&s);
 		return;
 	}
-	print_sheet(&s, when);
+	print_sheet(&s);
 	if (!fclose(s.out))
-		fwrite(text, 1, len, stderr);
+		put_out(text, len);
 	free(text);
 }
 
 void tdm_report_print(struct tdm_root *root)
 {
-	print_report(root, "");
+	print_report(root, 0);
 }
 
 static void print_domain(struct tdm_domain *d)
@@ -293,8 +261,7 @@ static void print_domain(struct tdm_domain *d)
 	struct tdm_list *pos;
 
 	tdm_list_for_each(pos, &d->roots)
-		print_report(tdm_list_entry(pos, struct tdm_root, node),
-			     ", not closed");
+		print_report(tdm_list_entry(pos, struct tdm_root, node), 1);
 }
 
 void tdm_report_exit(void)

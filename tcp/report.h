@@ -14,11 +14,14 @@ struct tdm_root;
 int tdm_report_open(struct fid *fid, const char *name, uint64_t flags,
 		    void **ops, void *context);
 
-/* Print the table of FI_TANDEM_REPORT for @root on stderr. Lock: held. */
+/*
+ * Print the report of @root as FI_TANDEM_REPORT, which must be set, says. Lock:
+ * held.
+ */
 void tdm_report_print(struct tdm_root *root);
 
 /*
- * Called at the end of the process: prints the table for all endpoints that are
+ * Called at the end of the process: prints the report of all endpoints that are
  * still open, except those of domains that a thread is using. Lock: not held.
  */
 void tdm_report_exit(void);

@@ -117,7 +117,7 @@ TEST_F(ForeignReport, IsPrinted)
 	/* fi_tandem(7), REPORT: the lines of FI_TANDEM_REPORT. */
 	std::string text;
 
-	tdm_env.report = 1;
+	tdm_env.report = TDM_FORM_PLAIN;
 	OK(messages());
 	testing::internal::CaptureStderr();
 	ASSERT_EQ(0, tdt_ep_close(ep(1)));

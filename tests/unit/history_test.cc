@@ -11,6 +11,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/env.h"
 #include "tests/harness/fault.h"
 #include "tests/harness/test_ep.h"
 
@@ -58,8 +59,10 @@ protected:
 
 	std::string report()
 	{
+		tdm_env.report = TDM_FORM_PLAIN;
 		testing::internal::CaptureStderr();
 		tdm_report_print(root);
+		tdm_env.report = TDM_FORM_NONE;
 		return testing::internal::GetCapturedStderr();
 	}
 };
