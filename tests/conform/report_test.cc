@@ -4,6 +4,7 @@
  * address was removed, and when the process ends without closing anything:
  * fi_tandem(7), REPORT.
  */
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -264,22 +265,37 @@ class Printed : public testing::TestWithParam<const char *>
 {
 protected:
 	std::vector<std::string> lines;
+	pid_t pid = 0;
 
-	void live(const char *how)
+	void live(const char *how, const char *form = "1")
 	{
 		struct tdt_child c = { 0, -1 };
 		int err = dup(2), log = memfd_create("log", MFD_CLOEXEC);
 
-		setenv("FI_TANDEM_REPORT", "1", 1);
+		setenv("FI_TANDEM_REPORT", form, 1);
 		dup2(log, 2);
 		int ret = tdt_child_start(&c, "reporting", how);
 		dup2(err, 2);
 		::close(err);
 		unsetenv("FI_TANDEM_REPORT");
 		ASSERT_EQ(0, ret);
+		pid = c.pid;
 		EXPECT_EQ(0, tdt_child_wait(&c));
 		split(log);
 		::close(log);
+	}
+
+	/* The file NAME.PID of the child, which is removed. */
+	void take(const char *name)
+	{
+		std::string path = name + std::to_string(pid);
+		int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+
+		ASSERT_LE(0, file) << path;
+		lines.clear();
+		split(file);
+		::close(file);
+		unlink(path.c_str());
 	}
 
 	void split(int log)
@@ -293,7 +309,7 @@ protected:
 		     at = nl + 1) {
 			std::string line = text.substr(at, nl - at);
 
-			if (!line.compare(0, 7, "tandem["))
+			if (!line.compare(0, 7, "tandem[") || line[0] == '{')
 				lines.push_back(line);
 		}
 	}
@@ -329,6 +345,110 @@ TEST_P(Printed, NamesThePathAndTheCountsOfEachPeer)
 	std::sort(lines.begin(), lines.end());
 	lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
 	EXPECT_EQ(2u, lines.size());
+}
+
+/* Not 0 if @line is one JSON object: quotes, brackets and commas fit. */
+bool is_object(const std::string &line)
+{
+	std::string open;
+	bool text = false;
+	char before = 0;
+
+	for (size_t i = 0; i < line.size(); before = line[i++]) {
+		char c = line[i];
+
+		if (text) {
+			i += c == '\\';
+			text = c != '"';
+		} else if (c == '"') {
+			text = true;
+		} else if (c == '{' || c == '[') {
+			open += c;
+		} else if (c == '}' || c == ']') {
+			if (before == ',' || open.empty() ||
+			    open.back() != (c == '}' ? '{' : '['))
+				return false;
+			open.pop_back();
+			if (open.empty())
+				return i == line.size() - 1;
+		}
+	}
+	return false;
+}
+
+using Form = Printed;
+
+TEST_F(Form, SummaryIsALineOfEachEndpoint)
+{
+	/* fi_tandem(7), REPORT: "one line for each endpoint". */
+	ONLY_TANDEM();
+	OK(live("close", "summary"));
+	ASSERT_EQ(2u, lines.size());
+	for (const std::string &line : lines) {
+		EXPECT_NE(std::string::npos,
+			  line.find(tdt_path() == TDT_REMOTE ?
+					    "]: 1 peers, 0 shm, 1 tcp (1 " :
+					    "]: 1 peers, 1 shm"))
+			<< line;
+		EXPECT_NE(std::string::npos,
+			  line.find(", sent 1 (1 B) received 1 (1 B)"))
+			<< line;
+	}
+}
+
+TEST_F(Form, FullHasTheEndpointAndAllPeers)
+{
+	/* fi_tandem(7), REPORT: "all peers in the address vector". */
+	size_t heads = 0, peers = 0;
+
+	ONLY_TANDEM();
+	OK(live("close", "full"));
+	for (const std::string &line : lines) {
+		heads += line.find("]: tandem ") != std::string::npos &&
+			 line.find(", host ") != std::string::npos;
+		peers += line.find(" path ") != std::string::npos;
+	}
+	EXPECT_EQ(2u, heads);
+	EXPECT_EQ(4u, peers); /* itself, and the other one */
+	EXPECT_EQ(8u, lines.size());
+}
+
+TEST_F(Form, JsonIsAnObjectOfEachEndpointInAFile)
+{
+	/* fi_tandem(7), REPORT and FI_TANDEM_REPORT: %p is the process id. */
+	const std::string where = testing::TempDir() + "tandem-report.";
+	const std::string form = "json:" + where + "%p";
+
+	ONLY_TANDEM();
+	OK(live("close", form.c_str()));
+	EXPECT_EQ(0u, lines.size()) << "on standard error";
+	OK(take(where.c_str()));
+	ASSERT_EQ(2u, lines.size());
+	for (const std::string &line : lines) {
+		EXPECT_TRUE(is_object(line)) << line;
+		EXPECT_NE(std::string::npos,
+			  line.find("\"pid\":" + std::to_string(pid) + ","))
+			<< line;
+		EXPECT_NE(std::string::npos,
+			  line.find(tdt_path() == TDT_REMOTE ?
+					    "\"path\":\"tcp\"" :
+					    "\"path\":\"shm\""))
+			<< line;
+		EXPECT_NE(std::string::npos,
+			  line.find("\"all\":{\"sent\":1,\"sent_bytes\":1,"))
+			<< line;
+	}
+}
+
+TEST_F(Form, FileAloneHasTheLines)
+{
+	/* fi_tandem(7), FI_TANDEM_REPORT: a FILE alone means yes:FILE. */
+	const std::string where = testing::TempDir() + "tandem-report.";
+
+	ONLY_TANDEM();
+	OK(live("exit", (where + "%p").c_str()));
+	OK(take(where.c_str()));
+	EXPECT_EQ(4u, lines.size());
 }
 
 INSTANTIATE_TEST_SUITE_P(Ends, Printed,
