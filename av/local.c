@@ -13,6 +13,7 @@
 
 #include "av/key.h"
 #include "av/locality.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "peer/link.h"
 
@@ -27,14 +28,23 @@ void tdm_av_local_open(struct tdm_av *av, struct tdm_link *link,
 	tdm_lock_release(av->engine->lock);
 }
 
+/*
+ * With a shared folder a peer may be local although its IP is not of this network
+ * namespace; the folder tells when a message is sent, since the peer may put its
+ * socket there later.
+ */
+static int may_be_local(const struct tdm_addr *a)
+{
+	return tdm_folder_serves(&a->u.sa) || tdm_locality_is_here(a);
+}
+
 void tdm_av_local_lowest(struct tdm_av *av, uint32_t index,
 			 const struct tdm_addr *a)
 {
 	struct tdm_table_entry *e = &av->table.entry[index];
 	fi_addr_t peer_addr;
 
-	if (!av->local || e->local != TDM_TABLE_NONE ||
-	    !tdm_locality_is_here(a) ||
+	if (!av->local || e->local != TDM_TABLE_NONE || !may_be_local(a) ||
 	    tdm_link_av_insert(av->local, a, a->key, index, &peer_addr) ||
 	    peer_addr >= TDM_TABLE_NONE)
 		return;
@@ -71,7 +81,8 @@ void tdm_av_placed(struct tdm_av *av, const struct tdm_addr *a, uint32_t index,
 	av->moved |= lowered;
 	if (av->keys)
 		tdm_keyring_count(av->keys, a->key, 1);
-	if (!av->local || !tdm_locality_may_be(here, a))
+	if (!av->local ||
+	    (!tdm_locality_may_be(here, a) && !tdm_folder_serves(&a->u.sa)))
 		return;
 	/* A lower index of @a exists, which the peer has: nothing changes. */
 	if (low < index)

@@ -24,6 +24,7 @@
 #include <rdma/fi_errno.h>
 
 #include "base/base.h"
+#include "base/folder.h"
 #include "base/iflist.h"
 #include "base/log.h"
 
@@ -149,6 +150,14 @@ static int parse_local(const struct param *p, const char *text)
 		return NONSENSE;
 	tdm_env.local = text;
 	return OK;
+}
+
+static int parse_shm_dir(const struct param *p, const char *text)
+{
+	(void)p;
+	tdm_env.shm_dir = text;
+	return *text == '/' && strlen(text) <= TDM_FOLDER_NAME_MOST ? OK :
+								      NONSENSE;
 }
 
 static int parse_iface(const struct param *p, const char *text)
@@ -344,6 +353,10 @@ static const struct param params[] = {
 	  "what carries messages between processes of a host: tandem's shared "
 	  "memory, off (tcp), or the provider with this name, such as shm "
 	  "(default: tandem)",
+	  0, 0, NULL },
+	{ "shm_dir", parse_shm_dir, "a path from / on, at most 45 bytes",
+	  "folder, of mode 0700, that processes in several network namespaces "
+	  "of this host see, to share memory across them (default: none)",
 	  0, 0, NULL },
 	{ "iface", parse_iface,
 	  "names such as eth0 or ib*, networks such as 10.0.0.0/8, with commas; "

@@ -29,8 +29,9 @@ struct tdm_env {
 	enum tdm_shm_mode shm;
 	/* the provider between processes of a host; NULL: the embedded one */
 	const char *local;
-	const char *iface; /* list, base/iflist.h, or NULL */
-	uint16_t port_low; /* 0: any port */
+	const char *shm_dir; /* base/folder.h; NULL: none */
+	const char *iface;   /* list, base/iflist.h, or NULL */
+	uint16_t port_low;   /* 0: any port */
 	uint16_t port_high;
 	unsigned conn_timeout_ms; /* 0: never give up */
 	/* TDM_REFUSED_UNSET: by tdm_refused_over() */
@@ -43,7 +44,7 @@ struct tdm_env {
 	int cma;		  /* 0: never use process_vm_readv */
 	enum tdm_form report;
 	const char *report_file; /* NULL: standard error; %p: process id */
-	const char *stand_in; /* name of another provider, or NULL */
+	const char *stand_in;	 /* name of another provider, or NULL */
 };
 
 extern struct tdm_env tdm_env;

@@ -283,6 +283,7 @@ rlim_t tdm_os_fd_limit(void)
 		.close = sys_close,                                            \
 		.open_file = sys_open_file,                                    \
 		.unlink = unlink,                                              \
+		.stat = stat,                                                  \
 		.pread = pread,                                                \
 		.pwrite = pwrite,                                              \
 		.flock = flock,                                                \

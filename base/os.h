@@ -59,6 +59,7 @@ struct tdm_os {
 	 */
 	int (*open_file)(const char *pathname, int flags, mode_t mode);
 	int (*unlink)(const char *pathname);
+	int (*stat)(const char *pathname, struct stat *st);
 	ssize_t (*pread)(int fd, void *buf, size_t len, off_t offset);
 	ssize_t (*pwrite)(int fd, const void *buf, size_t len, off_t offset);
 	int (*flock)(int fd, int operation);

@@ -38,6 +38,8 @@ enum tdm_reason {
 	TDM_REASON_NAME,
 	/* messages go by the provider of FI_TANDEM_LOCAL */
 	TDM_REASON_FOREIGN,
+	TDM_REASON_FOLDER,    /* our folder of FI_TANDEM_SHM_DIR is unusable */
+	TDM_REASON_NO_SOCKET, /* that folder has no socket of the peer */
 	TDM_REASON_COUNT
 };
 

@@ -40,6 +40,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/folder.h"
 #include "base/log.h"
 #include "base/os.h"
 #include "shm/ep.h"
@@ -82,9 +83,15 @@ static enum tdm_reason why_reason(uint32_t why)
 
 /* ---- initiator ----------------------------------------------------------- */
 
+static const struct sockaddr *sockaddr_of(const struct tdm_shm_addr *a)
+{
+	return (const struct sockaddr *)(const void *)a->sa;
+}
+
 /*
- * Write to *@un the abstract socket's name, "\0tandem/" and the address in hex,
- * so that one address has one name. Returns its length.
+ * Write to *@un the name of the attach socket: a file in the shared folder if
+ * that serves the address, else an abstract name, "\0tandem/" and the address in
+ * hex. So one address has one name. Returns its length.
  */
 static socklen_t attach_name(struct sockaddr_un *un,
 			     const struct tdm_shm_addr *a)
@@ -93,6 +100,8 @@ static socklen_t attach_name(struct sockaddr_un *un,
 	size_t room = sizeof(un->sun_path) - 1, i;
 	int n;
 
+	if (tdm_folder_serves(sockaddr_of(a)))
+		return tdm_folder_name(un, sockaddr_of(a));
 	memset(un, 0, sizeof(*un));
 	un->sun_family = AF_UNIX;
 	n = snprintf(p, room, "tandem/%c:",
@@ -132,6 +141,7 @@ static int attach_failed(struct tdm_shm_pair *pair, int err)
 	case -ENOMEM:
 		return -FI_EAGAIN;
 	case -ECONNREFUSED:
+	case -ENOENT: /* the folder has no socket of the peer */
 		tdm_shm_pair_refused(pair, 0);
 		return -FI_ECONNREFUSED;
 	/*
@@ -144,6 +154,7 @@ static int attach_failed(struct tdm_shm_pair *pair, int err)
 		tdm_shm_pair_refused(pair, 1);
 		return pair->state == TDM_SHM_PAIR_FAILED ? -FI_EHOSTUNREACH :
 							    -FI_EAGAIN;
+	case -EACCES: /* the socket's file */
 	case TDM_SHM_OTHER_USER:
 		tdm_shm_pair_fail(pair, TDM_REASON_UID);
 		return -FI_EHOSTUNREACH;
@@ -473,24 +484,57 @@ static void listener_ready(struct tdm_shm_watch *w, uint32_t events)
 	}
 }
 
-int tdm_shm_listen(struct tdm_shm_ep *ep)
+/*
+ * Bind the attach socket. A file of its name that a process has left, which had
+ * the address before, is replaced.
+ */
+static int bind_attach(struct tdm_shm_ep *ep)
 {
+	const int in_folder = tdm_folder_serves(sockaddr_of(&ep->name));
 	struct sockaddr_un un;
 	socklen_t len = attach_name(&un, &ep->name);
+	const struct sockaddr *sa = (const void *)&un;
+	int ret = in_folder ? tdm_folder_check() : 0;
+
+	if (ret)
+		return ret;
+	if (in_folder)
+		tdm_folder_sweep();
+	if (tdm_os.bind(ep->listener.fd, sa, len) &&
+	    (errno != EADDRINUSE || !in_folder || tdm_folder_reclaim(&un) ||
+	     tdm_os.bind(ep->listener.fd, sa, len)))
+		return -errno;
+	ep->has_file = in_folder;
+	return 0;
+}
+
+int tdm_shm_listen(struct tdm_shm_ep *ep)
+{
+	int ret;
 
 	ep->listener.ready = listener_ready;
 	ep->listener.fd = tdm_os.socket(
 		AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (ep->listener.fd < 0)
 		return tdm_os_failed("socket AF_UNIX");
-	if (tdm_os.bind(ep->listener.fd, (struct sockaddr *)&un, len) ||
-	    tdm_os.listen(ep->listener.fd, ATTACH_BACKLOG))
+	ret = bind_attach(ep);
+	if (ret)
+		return ret;
+	if (tdm_os.listen(ep->listener.fd, ATTACH_BACKLOG))
 		return -errno;
 	return tdm_shm_watch_add(ep, &ep->listener);
 }
 
 void tdm_shm_unlisten(struct tdm_shm_ep *ep)
 {
+	struct sockaddr_un un;
+
+	/* While it is bound: nobody else can have bound its name. */
+	if (ep->has_file) {
+		attach_name(&un, &ep->name);
+		tdm_os.unlink(un.sun_path);
+		ep->has_file = 0;
+	}
 	tdm_shm_watch_close(ep, &ep->listener);
 }
 

@@ -67,6 +67,7 @@ struct tdm_shm_ep {
 	struct tdm_list reap;	   /* pairs */
 	struct tdm_list attaching; /* sessions that are not up, oldest first */
 
+	int has_file;	       /* 1: the attach socket is a file of ours */
 	int armed;	       /* 1: a thread may sleep on our descriptors */
 	struct tdm_list awake; /* pairs */
 	struct tdm_list held;  /* pairs */

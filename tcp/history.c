@@ -32,6 +32,8 @@ static const char *const reasons[TDM_REASON_COUNT] = {
 	[TDM_REASON_DISABLED] = "disabled",
 	[TDM_REASON_NAME] = "attach name in use by another process",
 	[TDM_REASON_FOREIGN] = "messages by another provider",
+	[TDM_REASON_FOLDER] = "FI_TANDEM_SHM_DIR cannot be used",
+	[TDM_REASON_NO_SOCKET] = "not in the folder FI_TANDEM_SHM_DIR",
 };
 
 const char *tdm_reason_text(uint32_t reason)

@@ -37,6 +37,7 @@
 
 #include "base/base.h"
 #include "base/env.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "tcp/history.h"
 #include "tcp/root.h"
@@ -149,6 +150,14 @@ static ssize_t send_foreign(struct tdm_root *root, struct tdm_pair *p,
 		       root->tiers->send_foreign(p->foreign, x);
 }
 
+int tdm_pair_in_folder(const struct tdm_root *root, fi_addr_t addr)
+{
+	struct tdm_addr a;
+
+	return tdm_av_addr(root->ep.av, addr, &a) ||
+	       !tdm_folder_serves(&a.u.sa) || tdm_folder_has(&a.u.sa);
+}
+
 static ssize_t attach(struct tdm_root *root, struct tdm_pair *p,
 		      const struct tdm_xfer *x)
 {
@@ -168,7 +177,9 @@ static ssize_t attach(struct tdm_root *root, struct tdm_pair *p,
 		return settle_remote(root, p, x);
 	if (ret != -FI_ECONNREFUSED)
 		return ret;
-	p->reason = TDM_REASON_NO_LISTENER;
+	p->reason = !tdm_env.shm_dir || tdm_pair_in_folder(root, x->addr) ?
+			    TDM_REASON_NO_LISTENER :
+			    TDM_REASON_NO_SOCKET;
 	if (tdm_env.shm == TDM_SHM_ONLY) {
 		if (!tdm_backlog_over(p))
 			return -FI_EAGAIN;

@@ -99,6 +99,12 @@ struct tdm_tiers {
 struct tdm_pair *tdm_pair_new(void);
 
 /*
+ * Not 0 unless @addr has its attach socket in the folder of FI_TANDEM_SHM_DIR, and
+ * that has none.
+ */
+int tdm_pair_in_folder(const struct tdm_root *root, fi_addr_t addr);
+
+/*
  * Make one step of the agreement on the path of @p, which must be UNKNOWN, by
  * sending @x; or send @x, if the path is FOREIGN. Returns 0: @x was sent, and the path is agreed. Errors:
  * -FI_EAGAIN: not yet, or the path is agreed and is full; -FI_ECONNREFUSED and

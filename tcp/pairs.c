@@ -7,12 +7,14 @@
  */
 #include "tcp/pairs.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
 #include "av/locality.h"
 #include "base/env.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "peer/eq.h"
 #include "tcp/deferred.h"
@@ -238,12 +240,16 @@ static uint8_t why_not(int ret)
 {
 	if (ret == -FI_ENOCQ) /* no queue or counter bound */
 		return TDM_REASON_DISABLED;
+	if (ret == -ENOTDIR)
+		return TDM_REASON_FOLDER;
 	return ret == -FI_EADDRINUSE ? TDM_REASON_NAME : TDM_REASON_RESOURCE;
 }
 
 void tdm_ep_no_local(struct tdm_root *root, int ret)
 {
 	root->local_why = why_not(ret);
+	if (root->local_why == TDM_REASON_FOLDER)
+		return; /* the user has been told */
 	if (ret == -FI_ENOCQ)
 		TDM_INFO(EP_CTRL, "endpoint without shared memory: no queue "
 				  "or counter of it could drive the peer");
@@ -258,7 +264,11 @@ void tdm_ep_no_local(struct tdm_root *root, int ret)
 static uint8_t remote_reason(const struct tdm_root *root,
 			     const struct tdm_conn *conn)
 {
-	if (!tdm_locality_is_here(tdm_conn_addr(conn)))
+	const struct tdm_addr *a = tdm_conn_addr(conn);
+
+	if (tdm_folder_serves(&a->u.sa) && !tdm_folder_has(&a->u.sa))
+		return TDM_REASON_NO_SOCKET;
+	if (!tdm_folder_serves(&a->u.sa) && !tdm_locality_is_here(a))
 		return TDM_REASON_HOST;
 	return root->local ? TDM_REASON_REFUSED : root->local_why;
 }

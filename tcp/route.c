@@ -173,6 +173,9 @@ static fi_addr_t candidate(const struct tdm_root *root, fi_addr_t addr)
 static ssize_t send_candidate(struct tdm_root *root, struct tdm_pair *p,
 			      const struct tdm_xfer *x)
 {
+	/* With a shared folder each address is a candidate: ask the folder. */
+	if (tdm_env.shm_dir && !tdm_pair_in_folder(root, x->addr))
+		return -FI_ECONNREFUSED;
 	return send_local(root, local_addr(root, p, x), x);
 }
 

@@ -595,7 +595,8 @@ def shm_trouble(view, there, here, peer):
     if here["namespaces"]["net"] != peer["namespaces"]["net"] and same:
         return ("note", "the peer is on this machine, in another network "
                 "namespace", "run both in one network namespace: "
-                "--network=host or --network=container:NAME")
+                "--network=host or --network=container:NAME; or let both see "
+                "one folder, which FI_TANDEM_SHM_DIR names")
     if here["uid"] != peer["uid"]:
         return ("note", f"user id {here['uid']} here, {peer['uid']} at the "
                 "peer", "run both processes as one user")
