@@ -127,6 +127,12 @@ const Value values[] = {
 	{ "FI_TANDEM_LOCAL", "shm;tcp", 1 },
 	/* not looked for with FI_TANDEM_SHM=off */
 	{ "FI_TANDEM_LOCAL", "no_such_provider", -1 },
+	{ "FI_TANDEM_SHM_DIR", "", 0 },
+	{ "FI_TANDEM_SHM_DIR", "tandem", 1 },
+	{ "FI_TANDEM_SHM_DIR", "/0123456789/0123456789/0123456789/0123456789/0",
+	  1 },
+	/* loopback addresses do not use it */
+	{ "FI_TANDEM_SHM_DIR", "/nowhere", 0 },
 	{ "FI_TANDEM_IFACE", "", 0 },
 	{ "FI_TANDEM_PORT_RANGE", "abc", 1 },
 	{ "FI_TANDEM_PORT_RANGE", "5-", 1 },
