@@ -286,7 +286,8 @@ static int enable(struct tdm_ep *ctx)
 	int ret;
 
 	if (ctx->enabled)
-		return -FI_EOPBADSTATE;
+		return tdm_refuse_call(-FI_EOPBADSTATE, "fi_enable",
+				       "the context is enabled");
 	ret = ctx->kind->check_bound(ctx);
 	if (!ret)
 		ret = tdm_sep_enable(ctx->root);

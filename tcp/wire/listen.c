@@ -486,10 +486,29 @@ static int bind_range(struct tdm_tcp *tcp, int fd, struct tdm_addr *addr)
 	return ret;
 }
 
+/* The user can mend a range of ports, the application a port. */
+static void tell_unbound(const struct tdm_addr *addr, int ranged, int err)
+{
+	char text[TDM_ADDR_STR_BYTES];
+	const char *where = tdm_addr_text(addr, text, sizeof(text));
+
+	if (ranged)
+		TDM_WARN(EP_CTRL,
+			 "fi_enable: no port of FI_TANDEM_PORT_RANGE=%u-%u can "
+			 "be bound, the last tried is %s: %s",
+			 tdm_env.port_low, tdm_env.port_high, where,
+			 fi_strerror(-err));
+	else
+		TDM_INFO(EP_CTRL, "fi_enable: %s cannot be bound: %s", where,
+			 fi_strerror(-err));
+}
+
 int tdm_tcp_bind(struct tdm_tcp *tcp, struct tdm_addr *addr)
 {
 	struct sockaddr_storage sa;
 	socklen_t len = sizeof(sa);
+	const int ranged = !tdm_addr_port(addr) && tdm_env.port_low &&
+			   tdm_env.port_high >= tdm_env.port_low;
 	int fd, on = 1, ret;
 
 	tdm_assert_held(tcp->a.engine->lock);
@@ -500,18 +519,13 @@ int tdm_tcp_bind(struct tdm_tcp *tcp, struct tdm_addr *addr)
 	if (addr->u.sa.sa_family == AF_INET6)
 		tdm_os.setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on,
 				  sizeof(on));
-	if (tdm_addr_port(addr) || !tdm_env.port_low ||
-	    tdm_env.port_high < tdm_env.port_low)
-		ret = bind_port(fd, addr);
-	else
-		ret = bind_range(tcp, fd, addr);
+	ret = ranged ? bind_range(tcp, fd, addr) : bind_port(fd, addr);
 	if (!ret && tdm_os.getsockname(fd, (struct sockaddr *)&sa, &len))
 		ret = -errno;
 	if (!ret)
 		ret = tdm_addr_from_bind(addr, &sa, len);
 	if (ret) {
-		TDM_INFO(EP_CTRL, "cannot take an address: %s",
-			 fi_strerror(-ret));
+		tell_unbound(addr, ranged, ret);
 		tdm_os.close(fd);
 		return ret;
 	}

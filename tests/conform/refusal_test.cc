@@ -6,6 +6,7 @@
  * Spec: fi_tandem(7), EXAMPLES ("If tandem is not chosen"), ENVIRONMENT.
  */
 #include <functional>
+#include <netinet/in.h>
 #include <string>
 
 #include <rdma/providers/fi_log.h>
@@ -192,6 +193,29 @@ TEST_F(Refusal, NamesWhatAnEndpointCannotBe)
 	info->ep_attr->tx_ctx_cnt = 2;
 	EXPECT_EQ(-FI_EINVAL, fi_endpoint(domain, info, &ep, nullptr));
 	EXPECT_EQ(1u, tdt_log_heard("fi_endpoint: several contexts"));
+}
+
+TEST_F(Refusal, NamesTheAddressThatIsTaken)
+{
+	/* fi_tandem(7), USING IT: lines that begin with fi_enable say why. */
+	struct tdt_world *first = nullptr, *other = nullptr;
+	struct tdt_attr attr;
+	struct sockaddr_in sin;
+	std::string port;
+
+	ONLY_TANDEM();
+	tdt_attr_init(&attr);
+	attr.eps = 1;
+	attr.no_tcp_only = 1;
+	ASSERT_EQ(0, tdt_world_open(&attr, &first)) << tdt_error();
+	memcpy(&sin, first->eps[0].name, sizeof(sin));
+	port = std::to_string(ntohs(sin.sin_port));
+	attr.service = port.c_str();
+	EXPECT_EQ(-FI_EADDRINUSE, tdt_world_open(&attr, &other));
+	EXPECT_EQ(1u, tdt_log_heard(("fi_enable: 127.0.0.1:" + port +
+				     " cannot be bound")
+					    .c_str()));
+	EXPECT_EQ(0, tdt_world_close(first));
 }
 
 /* Ask twice and tell both answers, and how many warnings name @arg. */
