@@ -24,15 +24,14 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/os.h"
-#include "fi_ext_tandem.h"
 #include "shm/av.h"
 #include "shm/ctx.h"
 #include "shm/keys.h"
 #include "shm/lifeline.h"
+#include "shm/look.h"
 #include "shm/rma.h"
 #include "shm/unexp.h"
 #include "tdm_amo_table.h"
-#include "tdm_live.h"
 #include "tdm_nosys.h"
 #include "tdm_open.h"
 
@@ -399,86 +398,13 @@ static int ep_close(struct fid *fid)
 	return 0;
 }
 
-/* ---- report -------------------------------------------------------------- */
-
-static int report_path(struct fid_ep *fid, fi_addr_t addr,
-		       struct tdm_report_path *out)
-{
-	struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(fid);
-	const struct tdm_shm_pair *pair;
-	struct tdm_shm_addr name;
-
-	if (out->size < sizeof(*out))
-		return -FI_EINVAL;
-	if (!ep->av)
-		return -FI_ENOAV;
-	if (tdm_shm_av_addr(ep->av, addr, &name))
-		return -FI_EINVAL;
-	memset(out, 0, sizeof(*out));
-	out->size = sizeof(*out);
-	out->reason_text = "";
-	pair = tdm_shm_pair_find(ep, &name, 0);
-	if (!pair)
-		return 0;
-	if (pair->state == TDM_SHM_PAIR_UP) {
-		out->path = TDM_REPORT_SHM;
-		out->state = TDM_REPORT_IN_USE;
-	}
-	out->tx_msgs = pair->tx_msgs;
-	out->tx_bytes = pair->tx_bytes;
-	out->rx_msgs = pair->rx_msgs;
-	out->rx_bytes = pair->rx_bytes;
-	out->shm.tx_msgs = pair->tx_msgs;
-	out->shm.tx_bytes = pair->tx_bytes;
-	out->shm.rx_msgs = pair->rx_msgs;
-	out->shm.rx_bytes = pair->rx_bytes;
-	out->large_rx = tdm_shm_pair_large_rx(pair);
-	out->large_tx = pair->self ? TDM_REPORT_LARGE_COPY : pair->large_tx;
-	return 0;
-}
-
-static struct tdm_report_ops report_ops = {
-	.size = sizeof(report_ops),
-	.path = report_path,
-};
-
-/* ---- liveness ------------------------------------------------------------ */
-
-static int live(struct fid_ep *fid, const void *addr, size_t len, uint32_t key)
-{
-	struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(fid);
-	struct tdm_shm_pair *pair;
-	struct tdm_shm_addr name;
-
-	if (tdm_shm_addr_set(&name, addr, len))
-		return 0;
-	name.key = key;
-	pair = tdm_shm_pair_find(ep, &name, 0);
-	if (!pair || pair->state != TDM_SHM_PAIR_UP)
-		return 0;
-	/* The process may have ended since the last check. */
-	if (pair->sess && !tdm_shm_session_alive(pair->sess))
-		tdm_shm_pair_break(pair, FI_ECONNRESET);
-	return 1;
-}
-
-static struct tdm_live_ops live_ops = {
-	.size = sizeof(live_ops),
-	.live = live,
-};
-
 static int ep_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		       void **ops, void *context)
 {
 	if (!name || !ops || flags)
 		return -FI_EINVAL;
-	if (!strcmp(name, TDM_REPORT_OPS))
-		*ops = &report_ops;
-	else if (!strcmp(name, TDM_LIVE_OPS))
-		*ops = &live_ops;
-	else
-		return tdm_shm_keys_ops_open(fid, name, flags, ops, context);
-	return 0;
+	*ops = tdm_shm_look_ops(name);
+	return *ops ? 0 : tdm_shm_keys_ops_open(fid, name, flags, ops, context);
 }
 
 static struct fi_ops ep_fi_ops = {
