@@ -72,7 +72,7 @@ room include base
 room peer include base
 room av peer include base
 room tcp/wire av/addr.h av/av.h av/locality.h include base
-room tcp tcp/wire/wire.h tcp/wire/loop.h tcp/wire/offer.h av peer include base
+room tcp tcp/wire/wire.h tcp/wire/loop.h tcp/wire/look.h tcp/wire/offer.h av peer include base
 room shm include base
 
 mapfile -t list < <(sources "${rooms[@]}" -tcp/wire/loop.c)

@@ -62,6 +62,14 @@ int tdm_tier_no_listen(struct tdm_root *root)
 	return 0;
 }
 
+void tdm_tier_no_look(struct tdm_root *root, fi_addr_t addr,
+		      struct tdm_look *out)
+{
+	(void)root;
+	(void)addr;
+	(void)out;
+}
+
 int tdm_tier_no_bind(struct tdm_root *root, struct tdm_cntr *cntr,
 		     uint64_t flags)
 {

@@ -24,6 +24,7 @@
 struct fi_provider;
 struct tdm_cntr;
 struct tdm_domain;
+struct tdm_look;
 struct tdm_pair;
 struct tdm_root;
 struct tdm_report_path;
@@ -131,17 +132,27 @@ struct tdm_tier_ops {
 	 */
 	int (*session)(struct tdm_root *root, fi_addr_t addr,
 		       struct tdm_report_path *out);
+
+	/*
+	 * Describe the queues and the credit of @addr for statistics. Out: *@out,
+	 * which the caller has zeroed; unchanged: the transport does not have
+	 * the peer.
+	 */
+	void (*look)(struct tdm_root *root, fi_addr_t addr,
+		     struct tdm_look *out);
 };
 
 /*
  * The calls above for a transport that has nothing to do there: watch(),
- * import_cq(), import_cntr(), deliver(), listen() and bind_cntr().
+ * import_cq(), import_cntr(), deliver(), listen(), bind_cntr() and look().
  */
 int tdm_tier_no_watch(struct tdm_domain *d, int fd);
 int tdm_tier_no_cq(struct tdm_domain *d, struct tdm_cq *cq);
 int tdm_tier_no_cntr(struct tdm_domain *d, struct tdm_cntr *cntr);
 void tdm_tier_no_deliver(struct tdm_domain *d);
 int tdm_tier_no_listen(struct tdm_root *root);
+void tdm_tier_no_look(struct tdm_root *root, fi_addr_t addr,
+		      struct tdm_look *out);
 int tdm_tier_no_bind(struct tdm_root *root, struct tdm_cntr *cntr,
 		     uint64_t flags);
 

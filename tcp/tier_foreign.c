@@ -420,4 +420,5 @@ const struct tdm_tier_ops tdm_tier_foreign = {
 	.resolve = resolve,
 	.forget = forget,
 	.session = session,
+	.look = tdm_tier_no_look, /* the provider tells nothing */
 };

@@ -19,6 +19,8 @@
 #include "fi_ext_tandem.h"
 #include "tcp/root.h"
 #include "tcp/tier.h"
+#include "tdm_look.h"
+#include "tdm_open.h"
 #include "tdm_provider.h"
 
 const struct fi_provider *tdm_tier_local_peer(const char *name)
@@ -212,6 +214,19 @@ static int session(struct tdm_root *root, fi_addr_t addr,
 	return 0;
 }
 
+static void look(struct tdm_root *root, fi_addr_t addr, struct tdm_look *out)
+{
+	const struct tdm_look_ops *ops;
+	fi_addr_t local;
+
+	if (!root->local)
+		return;
+	local = tdm_av_local_known(root->ep.av, addr);
+	ops = tdm_open_ops(&root->local->fid, TDM_LOOK_OPS);
+	if (local != FI_ADDR_NOTAVAIL && ops && ops->size >= sizeof(*ops))
+		ops->look(root->local, local, out);
+}
+
 const struct tdm_tier_ops tdm_tier_local = {
 	.start = start,
 	.stop = stop,
@@ -231,4 +246,5 @@ const struct tdm_tier_ops tdm_tier_local = {
 	.resolve = resolve,
 	.forget = forget,
 	.session = session,
+	.look = look,
 };

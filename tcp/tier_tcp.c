@@ -10,6 +10,7 @@
 #include "tcp/bind.h"
 #include "tcp/root.h"
 #include "tcp/tier.h"
+#include "tcp/wire/look.h"
 
 static int start(struct tdm_domain *d)
 {
@@ -156,6 +157,14 @@ static int session(struct tdm_root *root, fi_addr_t addr,
 	return 0;
 }
 
+static void look(struct tdm_root *root, fi_addr_t addr, struct tdm_look *out)
+{
+	const struct tdm_pair *p = tdm_ep_pair_of(root, addr);
+
+	if (p && p->conn)
+		tdm_conn_look(p->conn, out);
+}
+
 const struct tdm_tier_ops tdm_tier_tcp = {
 	.start = start,
 	.stop = stop,
@@ -177,4 +186,5 @@ const struct tdm_tier_ops tdm_tier_tcp = {
 	.resolve = resolve,
 	.forget = forget,
 	.session = session,
+	.look = look,
 };

@@ -375,6 +375,8 @@ void tdm_conn_retry(struct tdm_conn *c, int err)
 	tdm_conn_close_fd(c);
 	tdm_loop_timer_disarm(&s->timer);
 	keep_result(c, err, now);
+	s->tries++;
+	c->tcp->retries++;
 	if (tdm_conn_wanted(c) && over(c, now, now)) {
 		TDM_CONN_INFO(c, "cannot be reached by tcp: %s",
 			      fi_strerror(err));

@@ -75,6 +75,7 @@ struct tdm_setup {
 	uint8_t *greeting;
 	uint8_t greeting_len;
 	uint8_t proving; /* the proof was sent, no answer yet */
+	unsigned tries;	 /* failed attempts in a row */
 };
 
 /* Returns c->setup, made if @c has none. NULL: out of memory. */

@@ -148,10 +148,10 @@ struct tdm_tcp {
 	const struct tdm_rma_ops *rma; /* NULL: no regions, peers are refused */
 	struct tdm_addr addr;	       /* the endpoint's */
 	uint8_t id[TDM_WIRE_ID_BYTES];
-	uint64_t pass;
-	size_t tx_used;	   /* used part of tx_size: tdm_tx.counted */
-	size_t open;	   /* connections with a descriptor */
-	uint32_t contexts; /* receive contexts of the endpoint */
+	uint64_t pass, retries; /* retries: attempts to connect that failed */
+	size_t tx_used;		/* used part of tx_size: tdm_tx.counted */
+	size_t open;		/* connections with a descriptor */
+	uint32_t contexts;	/* receive contexts of the endpoint */
 	int closing;
 	uint32_t dice;		     /* state of the random numbers */
 	struct tdm_list flush, acks; /* conns with work at a pass */
