@@ -239,6 +239,16 @@ int tdm_cq_full(const struct tdm_cq *cq)
 	return tdm_unlikely(cq->tail - cq->head + cq->nerrs >= cq->size);
 }
 
+size_t tdm_cq_waiting(const struct tdm_cq *cq)
+{
+	return (size_t)(cq->tail - cq->head + cq->nerrs);
+}
+
+size_t tdm_cq_size(const struct tdm_cq *cq)
+{
+	return (size_t)cq->size;
+}
+
 int tdm_cq_ready(const struct tdm_cq *cq)
 {
 	tdm_assert_held(cq->engine->lock);

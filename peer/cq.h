@@ -48,6 +48,13 @@ int tdm_cq_ready(const struct tdm_cq *cq);
  */
 int tdm_cq_full(const struct tdm_cq *cq);
 
+/*
+ * Return how many entries, errors included, wait to be read, and for how many
+ * @cq was opened. Lock: held.
+ */
+size_t tdm_cq_waiting(const struct tdm_cq *cq);
+size_t tdm_cq_size(const struct tdm_cq *cq);
+
 /* Returns the export of @cq for transport @t; valid as long as @cq is open. */
 struct fid_peer_cq *tdm_cq_export(struct tdm_cq *cq, enum tdm_transport t);
 

@@ -400,6 +400,18 @@ size_t tdm_srx_left(const struct tdm_srx *srx)
 	return posted < srx->size ? srx->size - posted : 0;
 }
 
+void tdm_srx_depth(const struct tdm_srx *srx, size_t *posted, size_t *waiting)
+{
+	int kind;
+
+	*posted = 0;
+	*waiting = 0;
+	for (kind = 0; kind < TDM_SRX_KINDS; kind++) {
+		*posted += tdm_match_posted_count(srx->match[kind]);
+		*waiting += tdm_match_arrived_count(srx->match[kind]);
+	}
+}
+
 struct fid_peer_srx *tdm_srx_export(struct tdm_srx *srx, enum tdm_transport t)
 {
 	return &srx->port[t].fid;

@@ -179,6 +179,12 @@ void tdm_srx_close(struct tdm_srx *srx);
  */
 size_t tdm_srx_left(const struct tdm_srx *srx);
 
+/*
+ * Count the receives that wait for a message, and the messages that wait for a
+ * receive, those claimed by a peek not included. Out: *@posted, *@waiting.
+ */
+void tdm_srx_depth(const struct tdm_srx *srx, size_t *posted, size_t *waiting);
+
 /* Not 0 while a transport writes to the buffers of receives. */
 int tdm_srx_filling(const struct tdm_srx *srx);
 

@@ -229,13 +229,14 @@ static int check_bound(const struct tdm_ep *ep)
 	return 0;
 }
 
-static void for_each(struct tdm_root *root, void (*call)(struct tdm_ep *ep))
+static void for_each(struct tdm_root *root,
+		     void (*call)(struct tdm_ep *ep, void *arg), void *arg)
 {
 	const struct tdm_single *s = tdm_single_of(&root->ep);
 
-	call(&root->ep);
+	call(&root->ep, arg);
 	if (s->srx_ctx)
-		call(tdm_srx_ctx_ep(s->srx_ctx));
+		call(tdm_srx_ctx_ep(s->srx_ctx), arg);
 }
 
 static const struct tdm_ep_kind single = {

@@ -53,11 +53,11 @@ struct tdm_ep_kind {
 	const struct tdm_ctx_ops *ctx_ops;
 
 	/*
-	 * Call @call for @root and all endpoints of the application that post
-	 * operations to it. Lock: held.
+	 * Call @call, with @arg, for @root and all endpoints of the application
+	 * that post operations to it. Lock: held.
 	 */
 	void (*for_each)(struct tdm_root *root,
-			 void (*call)(struct tdm_ep *ep));
+			 void (*call)(struct tdm_ep *ep, void *arg), void *arg);
 
 	/*
 	 * Are the queues, counters and shared contexts bound that fi_enable(3)

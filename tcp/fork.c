@@ -38,8 +38,9 @@ static int refuse(struct tdm_engine *engine)
 	return -FI_EOPBADSTATE;
 }
 
-static void disable(struct tdm_ep *ep)
+static void disable(struct tdm_ep *ep, void *arg)
 {
+	(void)arg;
 	ep->enabled = TDM_EP_OFF;
 	if (ep->tx_cq)
 		tdm_cq_orphan(ep->tx_cq);
@@ -59,7 +60,7 @@ static void orphan(struct tdm_domain *d)
 		struct tdm_root *root =
 			tdm_list_entry(pos, struct tdm_root, node);
 
-		root->ep.kind->for_each(root, disable);
+		root->ep.kind->for_each(root, disable, NULL);
 	}
 }
 

@@ -213,19 +213,20 @@ static int no_queues(const struct tdm_ep *ep)
 	return 0;
 }
 
-static void for_each(struct tdm_root *root, void (*call)(struct tdm_ep *ep))
+static void for_each(struct tdm_root *root,
+		     void (*call)(struct tdm_ep *ep, void *arg), void *arg)
 {
 	const struct tdm_sep *sep = tdm_sep_of(root);
 	unsigned int i;
 
-	call(&root->ep);
+	call(&root->ep, arg);
 	for (i = 0; i < sep->ntx; i++) {
 		if (sep->tx[i])
-			call(&sep->tx[i]->ep);
+			call(&sep->tx[i]->ep, arg);
 	}
 	for (i = 0; i < sep->nrx; i++) {
 		if (sep->rx[i])
-			call(&sep->rx[i]->ep);
+			call(&sep->rx[i]->ep, arg);
 	}
 }
 
