@@ -39,6 +39,7 @@
 		.unexp_max_bytes = 256u << 20,                                 \
 		.inject_max_bytes = 64u << 20,                                 \
 		.cma = 1,                                                      \
+		.stat = 1,                                                     \
 	}
 
 /*
@@ -415,6 +416,10 @@ static const struct param params[] = {
 	  "yes, summary, full or json, to standard error, or with :FILE to that "
 	  "file, in whose name %p is the process id (default: no)",
 	  0, 0, NULL },
+	{ "stat", parse_bool, "yes or no",
+	  "let tandem-stat(1) read what endpoints and paths are doing (default: "
+	  "yes)",
+	  0, 1, &tdm_env.stat },
 };
 
 static void read_param(const struct param *p, const char *text)

@@ -44,6 +44,7 @@ struct tdm_env {
 	int cma;		  /* 0: never use process_vm_readv */
 	enum tdm_form report;
 	const char *report_file; /* NULL: standard error; %p: process id */
+	int stat;		 /* 0: no statistics for tandem-stat(1) */
 	const char *stand_in;	 /* name of another provider, or NULL */
 };
 

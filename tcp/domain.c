@@ -37,6 +37,7 @@
 #include "tcp/retry.h"
 #include "tcp/sep.h"
 #include "tcp/srx_ctx.h"
+#include "tcp/stat.h"
 #include "tcp/stx.h"
 #include "tcp/tier.h"
 #include "tcp/work.h"
@@ -175,6 +176,7 @@ static void domain_free(struct tdm_domain *d)
 {
 	int t;
 
+	tdm_stat_end(d);
 	if (d->retry_timer.ev)
 		tdm_loop_timer_disarm(&d->retry_timer);
 	for (t = TDM_TRANSPORTS; t-- > 0;)

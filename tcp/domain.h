@@ -20,6 +20,7 @@ struct tdm_eq;
 struct tdm_foreign;
 
 struct tdm_fabric;
+struct tdm_stat;
 
 struct tdm_domain {
 	struct fid_domain fid;
@@ -49,6 +50,7 @@ struct tdm_domain {
 	struct tdm_retry deferring;  /* on `retry` while any is due */
 	struct tdm_list opened;	     /* node in the list of opened.c */
 	struct tdm_list named;	     /* address vectors with a name; G: lock */
+	struct tdm_stat *stat;	     /* NULL: none */
 	struct tdm_foreign *foreign; /* the provider of FI_TANDEM_LOCAL */
 };
 

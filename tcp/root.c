@@ -19,6 +19,7 @@
 #include "tcp/refuse.h"
 #include "tcp/report.h"
 #include "tcp/route.h"
+#include "tcp/stat.h"
 #include "tcp/tier.h"
 
 struct tdm_root *tdm_root_alloc(struct tdm_domain *domain,
@@ -104,6 +105,7 @@ int tdm_root_enable(struct tdm_root *root)
 	tdm_list_append(&root->ep.domain->roots, &root->node);
 	root->ep.enabled = tdm_ep_limited(&root->ep) ? TDM_EP_LIMITED :
 						       TDM_EP_ON;
+	tdm_stat_changed(root->ep.domain);
 	return 0;
 }
 
@@ -116,6 +118,7 @@ void tdm_root_quit(struct tdm_root *root)
 		tdm_report_print(root);
 	tdm_list_del(&root->node);
 	disable(root);
+	tdm_stat_changed(root->ep.domain);
 }
 
 ssize_t tdm_root_cancel_send(struct tdm_root *root, void *context)

@@ -71,7 +71,7 @@ enum {
 struct tdm_loop {
 	struct event_base *base;
 	struct event *set_ev;	/* libevent's, for epfd */
-	struct tdm_list timers; /* struct tdm_loop_timer, armed */
+	struct tdm_list timers; /* struct tdm_loop_timer, armed, not lazy */
 	struct tdm_loop_io *hot;
 	uint64_t hot_idle_ns; /* when the hot socket was first found idle */
 	uint64_t looked_ns;   /* last poll of the cold sockets */
@@ -364,6 +364,8 @@ int tdm_loop_timer_arm(struct tdm_loop *loop, struct tdm_loop_timer *timer,
 	}
 	timer->deadline_ns = tdm_os.now_ns() + (uint64_t)ms * 1000000;
 	tdm_list_init(&timer->node);
+	if (timer->lazy)
+		return 0;
 	tdm_list_append(&loop->timers, &timer->node);
 	if (loop->waited && arm_timerfd(loop))
 		tdm_loop_wake(loop);

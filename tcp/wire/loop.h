@@ -37,6 +37,8 @@ struct tdm_loop_timer {
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: not armed */
 	struct tdm_list node; /* node in the loop's list of armed timers */
 	void (*fired)(struct tdm_loop_timer *timer);
+	/* 1: does not wake sleepers: it expires in the pass after that */
+	uint8_t lazy;
 };
 
 /*

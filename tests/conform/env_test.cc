@@ -173,6 +173,8 @@ const Value values[] = {
 	{ "FI_TANDEM_REPORT", "no:/dev/null", 1 },
 	{ "FI_TANDEM_REPORT", "full:/dev/null", 0 },
 	{ "FI_TANDEM_REPORT", "json:/nowhere/report", 1 },
+	{ "FI_TANDEM_STAT", "2", 1 },
+	{ "FI_TANDEM_STAT", "no", 0 },
 	{ "FI_TANDEM_STAND_IN", "verbs", 1 },
 	{ "FI_TANDEM_STAND_IN", "no", 0 },
 	{ "FI_TANDEM_EAGR_SIZE", "512", 1 },
