@@ -387,6 +387,142 @@ def sample(pids):
     return out
 
 
+# ---- rates -------------------------------------------------------------------
+
+def peers_of(taken):
+    """((domain, endpoint, peer), key) of each peer of a sample."""
+    for domain in taken["domains"]:
+        for endpoint in domain["endpoints"]:
+            for peer in endpoint["peers"]:
+                yield domain, endpoint, peer, (
+                    domain["incarnation"], endpoint["address"],
+                    peer["address"], peer["index"])
+
+
+def add_rates(taken, before):
+    """Messages and bytes a second since the sample @before."""
+    old = {key: (domain, peer) for domain, _, peer, key in peers_of(before)}
+    for domain, _, peer, key in peers_of(taken):
+        was = old.get(key)
+        seconds = (domain["published_ns"] - was[0]["published_ns"]) / 1e9 \
+            if was else 0
+        peer["rates"] = {
+            name: round((peer[name] - was[1][name]) / seconds, 1)
+            if seconds > 0 and peer[name] >= was[1][name] else 0.0
+            for name in COUNTS}
+
+
+# ---- text --------------------------------------------------------------------
+
+def size_text(number):
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if number < 1024 or unit == "TiB":
+            break
+        number /= 1024
+    return f"{number:.0f} B" if unit == "B" else f"{number:.1f} {unit}"
+
+
+def note(peer):
+    """Why the path is what it is, and what is wrong with it."""
+    words = [peer["reason"]] if peer["reason"] else []
+    if peer["state"] in ("closed", "lost"):
+        words.append(peer["state"] + (f": {peer['error']}" if peer["error"]
+                                      else ""))
+    if peer["failed_attempts"]:
+        words.append(f"{peer['failed_attempts']} failed attempts"
+                     + (f": {peer['attempt_error']}" if peer["attempt_error"]
+                        else ""))
+    if peer["full"]:
+        words.append("takes no more before it posts receives")
+    if peer["large_in"]:
+        words.append(f"large in by {peer['large_in']}")
+    if peer["large_out"]:
+        words.append(f"large out by {peer['large_out']}")
+    return "; ".join(words)
+
+
+def peer_rows(endpoint, rates):
+    values = "rates" if rates else None
+    unit = "/s" if rates else ""
+    yield ("PEER", "PATH", f"SENT{unit}", f"BYTES{unit}", f"RECEIVED{unit}",
+           f"BYTES{unit}", "QUEUED", "PENDING", "CREDIT", "UNEXPECTED",
+           "LIVES", "NOTE")
+    for peer in endpoint["peers"]:
+        shown = peer[values] if values else peer
+        yield (peer["address"], peer["path"],
+               f"{shown['sent_messages']:.0f}",
+               size_text(shown["sent_bytes"]),
+               f"{shown['received_messages']:.0f}",
+               size_text(shown["received_bytes"]),
+               str(peer["queued"] + peer["waiting_for_path"]),
+               str(peer["pending"]), size_text(peer["credit_bytes"]),
+               size_text(peer["unexpected_bytes"]), str(peer["lives"]),
+               note(peer))
+
+
+def print_table(rows):
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in rows:
+        print("    " + "  ".join(
+            cell.ljust(width) if k in (0, 1, len(row) - 1) else
+            cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths))).rstrip())
+
+
+def print_endpoint(endpoint, rates):
+    kind = "scalable endpoint" if endpoint["scalable"] else "endpoint"
+    no_shm = endpoint["no_shared_memory"]
+    print(f"  {kind} {endpoint['address']}"
+          + (f", no shared memory: {no_shm}" if no_shm else ""))
+    print(f"    receives posted {endpoint['posted_receives']}, unexpected "
+          f"messages {endpoint['unexpected_messages']}, memory for them "
+          f"{size_text(endpoint['unexpected_account_bytes'])} of "
+          f"{size_text(endpoint['unexpected_limit_bytes'])}, completions "
+          f"{endpoint['completions']} of {endpoint['completions_limit']}")
+    print(f"    sends by tcp {endpoint['tcp_operations']} of "
+          f"{endpoint['tcp_operations_limit']}, waiting for a path "
+          f"{endpoint['waiting_for_path']}, tcp connections "
+          f"{endpoint['tcp_connections']}, failed attempts "
+          f"{endpoint['tcp_failed_attempts']}")
+    if endpoint["peers"]:
+        print_table(peer_rows(endpoint, rates))
+    if endpoint["peers_left_off"]:
+        print(f"    and {endpoint['peers_left_off']} peers more")
+
+
+def print_text(taken, rates):
+    if rates:
+        print(time.strftime("%H:%M:%S", time.localtime(taken["time"])))
+    for domain in taken["domains"]:
+        late = "" if domain["answered"] else ", it makes no progress now"
+        where = " (of its own pid namespace)" if domain["other_pid_namespace"] \
+            else ""
+        print(f"process {domain['pid']}{where} {domain['command']}, tandem "
+              f"{domain['release']}: {domain['age_seconds']:.1f} s ago{late}")
+        if domain["inject_bytes"]:
+            print(f"  injected messages that wait: "
+                  f"{size_text(domain['inject_bytes'])}")
+        for endpoint in domain["endpoints"]:
+            print_endpoint(endpoint, rates)
+        if domain["endpoints_left_off"]:
+            print(f"  and {domain['endpoints_left_off']} endpoints more")
+    print_troubles(taken)
+
+
+def print_troubles(taken):
+    """On standard error: what could not be read, and that nothing is there."""
+    for trouble in taken["unreadable"]:
+        who = f"process {trouble['pid']}" if trouble["pid"] else \
+            f"the process of socket {trouble['socket']}"
+        print(f"tandem-stat: {who}: {trouble['why']}", file=sys.stderr)
+    if not taken["domains"] and not taken["unreadable"]:
+        others = taken["other_users"]
+        print("tandem-stat: no endpoint of this user here"
+              + (f"; {others} domains of other users" if others else ""),
+              file=sys.stderr)
+
+
 # ---- the command -------------------------------------------------------------
 
 def parse_arguments():
@@ -396,20 +532,51 @@ def parse_arguments():
         "process could not be read; 2 usage.")
     parser.add_argument("pid", metavar="PID", nargs="*", type=int,
                         help="show these processes only")
+    parser.add_argument("-w", "--watch", metavar="SECONDS", type=float,
+                        help="show rates, again and again")
+    parser.add_argument("-n", "--count", metavar="N", type=int,
+                        help="with -w: end after N times")
+    parser.add_argument("--json", action="store_true",
+                        help="print one JSON object, with -w one a line")
     parser.add_argument("--version", action="version",
                         version=f"tandem-stat {VERSION}")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.watch is not None and not 0.01 <= options.watch <= 86400:
+        parser.error("-w takes 0.01 to 86400 seconds")
+    if options.count is not None and (not options.watch or options.count < 1):
+        parser.error("-n goes with -w, and is 1 or more")
+    return options
 
 
-def show(taken):
-    print(json.dumps(taken, indent=2), flush=True)
+def show(taken, options):
+    if options.json:
+        print(json.dumps(taken, indent=None if options.watch else 2))
+    else:
+        print_text(taken, bool(options.watch))
+    sys.stdout.flush()
     return 1 if taken["unreadable"] else 0
+
+
+def watch(options):
+    before = sample(options.pid)
+    status = done = 0
+    next_time = time.monotonic()
+    while options.count is None or done < options.count:
+        next_time += options.watch
+        time.sleep(max(next_time - time.monotonic(), 0))
+        taken = sample(options.pid)
+        add_rates(taken, before)
+        status = show(taken, options)
+        before = taken
+        done += 1
+    return status
 
 
 def main():
     options = parse_arguments()
     try:
-        return show(sample(options.pid))
+        return watch(options) if options.watch else \
+            show(sample(options.pid), options)
     except KeyboardInterrupt:
         return 0
     except BrokenPipeError:
