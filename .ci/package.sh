@@ -62,6 +62,7 @@ try() {
 	in_root sh -c 'dpkg -i /tmp/packages/libfabric-tandem*_*.deb' >/dev/null
 	in_root fi_info -p tandem
 	in_root tandem-doctor
+	in_root tandem-stat
 	in_root dpkg -P libfabric-tandem-dbgsym libfabric-tandem-tools-dbgsym \
 		libfabric-tandem-tools libfabric-tandem-dev \
 		libfabric-tandem >/dev/null

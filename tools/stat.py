@@ -523,6 +523,87 @@ def print_troubles(taken):
               file=sys.stderr)
 
 
+# ---- prometheus --------------------------------------------------------------
+
+ENDPOINT_METRICS = (
+    ("posted_receives", "gauge", "Receives that wait for a message"),
+    ("unexpected_messages", "gauge", "Messages that wait for a receive"),
+    ("unexpected_bytes", "gauge", "Bytes of these messages"),
+    ("unexpected_account_bytes", "gauge",
+     "Bytes of unexpected messages and of credit that peers have"),
+    ("unexpected_limit_bytes", "gauge", "Most that the account may hold"),
+    ("tcp_operations", "gauge", "Operations under way by TCP"),
+    ("waiting_for_path", "gauge", "Operations that wait for a path"),
+    ("completions", "gauge", "Entries to be read in the fullest queue"),
+    ("tcp_connections", "gauge", "TCP connections"),
+    ("tcp_failed_attempts", "counter", "Attempts to connect that failed"),
+)
+PEER_METRICS = (
+    ("lives", "counter", "Connections or sessions that the peer has had"),
+    ("queued", "gauge", "Operations of which nothing was sent"),
+    ("pending", "gauge", "Operations that wait for the peer"),
+    ("credit_bytes", "gauge", "Bytes that the peer takes at once"),
+    ("given_bytes", "gauge", "Bytes that the peer may send at once"),
+)
+
+
+def escaped(text):
+    return text.replace("\\", r"\\").replace('"', r'\"').replace("\n", r"\n")
+
+
+def line(name, labels, value):
+    inside = ",".join(f'{key}="{escaped(str(text))}"'
+                      for key, text in labels.items())
+    return f"{name}{{{inside}}} {value}" if inside else f"{name} {value}"
+
+
+def metrics(taken):
+    """(name, type, help, [(labels, value), ...]) of each metric."""
+    domains, endpoints, peers = [], [], []
+    for domain in taken["domains"]:
+        who = {"pid": domain["pid"], "command": domain["command"],
+               "domain": domain["incarnation"][:8]}
+        domains.append((who, domain))
+        for endpoint in domain["endpoints"]:
+            where = {**who, "endpoint": endpoint["address"]}
+            endpoints.append((where, endpoint))
+            peers += [({**where, "peer": peer["address"],
+                        "index": peer["index"]}, peer)
+                      for peer in endpoint["peers"]]
+    yield ("tandem_age_seconds", "gauge", "Age of what is shown",
+           [(who, domain["age_seconds"]) for who, domain in domains])
+    yield ("tandem_inject_bytes", "gauge", "Injected messages that wait",
+           [(who, domain["inject_bytes"]) for who, domain in domains])
+    for name, kind, text in ENDPOINT_METRICS:
+        total = "_total" if kind == "counter" else ""
+        yield (f"tandem_endpoint_{name}{total}", kind, text,
+               [(where, endpoint[name]) for where, endpoint in endpoints])
+    yield ("tandem_peer_in_use", "gauge", "1: a path is in use",
+           [({**where, "path": peer["path"], "reason": peer["reason"]},
+             int(peer["state"] == "in use")) for where, peer in peers])
+    for what in ("messages", "bytes"):
+        yield (f"tandem_peer_{what}_total", "counter",
+               f"{what.capitalize()} of completed operations",
+               [({**where, "path": path, "direction": way},
+                 peer[path][f"{way}_{what}"]) for where, peer in peers
+                for path in PATHS[1:] for way in ("sent", "received")])
+    for name, kind, text in PEER_METRICS:
+        total = "_total" if kind == "counter" else ""
+        yield (f"tandem_peer_{name}{total}", kind, text,
+               [(where, peer[name]) for where, peer in peers])
+    yield ("tandem_unreadable", "gauge", "Domains that could not be read",
+           [({}, len(taken["unreadable"]))])
+
+
+def print_prometheus(taken):
+    for name, kind, text, values in metrics(taken):
+        if not values:
+            continue
+        print(f"# HELP {name} {text}\n# TYPE {name} {kind}")
+        for labels, value in values:
+            print(line(name, labels, value))
+
+
 # ---- the command -------------------------------------------------------------
 
 def parse_arguments():
@@ -536,13 +617,18 @@ def parse_arguments():
                         help="show rates, again and again")
     parser.add_argument("-n", "--count", metavar="N", type=int,
                         help="with -w: end after N times")
-    parser.add_argument("--json", action="store_true",
-                        help="print one JSON object, with -w one a line")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true",
+                      help="print one JSON object, with -w one a line")
+    form.add_argument("--prometheus", action="store_true",
+                      help="print the text format of Prometheus")
     parser.add_argument("--version", action="version",
                         version=f"tandem-stat {VERSION}")
     options = parser.parse_args()
     if options.watch is not None and not 0.01 <= options.watch <= 86400:
         parser.error("-w takes 0.01 to 86400 seconds")
+    if options.watch and options.prometheus:
+        parser.error("--prometheus has no rates: ask again instead of -w")
     if options.count is not None and (not options.watch or options.count < 1):
         parser.error("-n goes with -w, and is 1 or more")
     return options
@@ -551,6 +637,8 @@ def parse_arguments():
 def show(taken, options):
     if options.json:
         print(json.dumps(taken, indent=None if options.watch else 2))
+    elif options.prometheus:
+        print_prometheus(taken)
     else:
         print_text(taken, bool(options.watch))
     sys.stdout.flush()

@@ -24,8 +24,8 @@ class LibfabricTandem(AutotoolsPackage):
     depends_on("libfabric@2.1:")
     depends_on("libevent@2.1:")
     depends_on("openssl@3:")
-    # tandem-doctor
-    depends_on("python@3.8:", type="run")
+    # tandem-doctor, tandem-stat
+    depends_on("python@3.9:", type="run")
 
     def setup_run_environment(self, env):
         env.prepend_path("FI_PROVIDER_PATH", self.prefix.lib.libfabric)
