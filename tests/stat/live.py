@@ -1,25 +1,30 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 # Copyright (c) 2026 The tandem authors
-"""live.py BUILD: tandem-stat reads processes.
+"""live.py BUILD: tandem-stat reads processes, and impostors.
 
-A Talker is a process with an endpoint (talk.c). tandem-stat(1) says what is shown;
-each check names what it is about.
+A Talker is a process with an endpoint (talk.c). An impostor is a statistics
+socket of this program, which answers as it likes. tandem-stat(1) says what is
+shown; each check names what it is about.
 """
 
+import fcntl
 import json
 import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
 import traceback
 
 import segments
 
 DEADLINE_S = 60
+F_ADD_SEALS, SEALS = 1033, 0x1 | 0x2 | 0x4 | 0x10
 
 
 class Skip(Exception):
@@ -373,6 +378,109 @@ def bad_command_lines_are_refused(scene):
         assert "usage" in said, words
 
 
+# ---- impostors ---------------------------------------------------------------
+
+def memfd(data, seals=SEALS):
+    fd = os.memfd_create("tandem-stat", os.MFD_ALLOW_SEALING)
+    os.write(fd, data)
+    fcntl.fcntl(fd, F_ADD_SEALS, seals)
+    return fd
+
+
+def answer(magic=0x31544154534D4454, form=1):
+    return struct.pack("=QII", magic, form, 0)
+
+
+class Impostor:
+    """A statistics socket that gives @answer and the descriptors of @fds."""
+
+    def __init__(self, name, reply, fds=()):
+        self.name, self.reply, self.fds = name, reply, fds
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind(f"\0tandem-stat/{name}")
+        self.listener.listen(8)
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                caller, _ = self.listener.accept()
+            except OSError:
+                return
+            if self.reply is not None:
+                socket.send_fds(caller, [self.reply], list(self.fds))
+            caller.close()
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for fd in self.fds:
+            os.close(fd)
+
+
+def impostors():
+    """(what it does, name, its answer, descriptors, words about it)"""
+    hexed = [f"{k:032x}" for k in range(1, 13)]
+    whole = segments.segment(hexed[0])
+    read, write = os.pipe()
+    os.close(write)
+    odd = bytearray(segments.segment(hexed[4]))
+    segments.put(odd, 128, "Q", 5)
+    late = bytearray(segments.segment(hexed[5]))
+    segments.put(late, 8, "I", 7)
+    return (
+        ("closes", hexed[1], None, (), "no segment in sight"),
+        ("says nothing of use", hexed[2], b"x", (), "no segment in sight"),
+        ("a pipe", hexed[3], answer(), (read,), "no segment"),
+        ("writes for ever", hexed[4], answer(), (memfd(bytes(odd)),),
+         "does not finish"),
+        ("a later format", hexed[5], answer(form=7), (memfd(bytes(late)),),
+         "format 7"),
+        ("a later format inside", hexed[6], answer(), (memfd(bytes(late)),),
+         "format 7"),
+        ("another's segment", hexed[7], answer(), (memfd(whole),),
+         "not its own"),
+        ("no seals", hexed[8], answer(),
+         (memfd(segments.segment(hexed[8]), 0),), "no segment"),
+        ("cut", hexed[9], answer(),
+         (memfd(segments.segment(hexed[9])[:700]),), "cut"),
+        ("empty", hexed[10], answer(), (memfd(b""),), "0 bytes"),
+        ("garbage", hexed[11], answer(), (memfd(os.urandom(9000)),),
+         "no statistics"),
+        ("no name", "../../etc", None, (), "no segment in sight"),
+    )
+
+
+def impostors_are_named(scene):
+    one = scene.talker()
+    one.do("spin")
+    rows = impostors()
+    there = [Impostor(name, reply, fds) for _, name, reply, fds, _ in rows]
+    try:
+        seen = scene.read(status=1)
+        _, said = scene.run(status=1)
+    finally:
+        for impostor in there:
+            impostor.close()
+    why = {row["socket"]: row["why"] for row in seen["unreadable"]}
+    for what, name, _, _, words in rows:
+        assert words in why[name], (what, why[name])
+    assert f"process {os.getpid()}: " in said
+    assert one.pid in [domain["pid"] for domain in seen["domains"]]
+
+
+def an_impostor_cannot_write_to_the_terminal(scene):
+    """Texts of a segment that are not printable are not printed."""
+    data = bytearray(segments.segment("cd" * 16))
+    data[56:62] = b"1\x1b[2J\n"
+    impostor = Impostor("cd" * 16, answer(), (memfd(bytes(data)),))
+    try:
+        text, _ = scene.run(str(os.getpid()))
+    finally:
+        impostor.close()
+    assert "\x1b" not in text and "tandem 1?[2J?" in text, text
+
+
 CHECKS = (
     shows_shared_memory, shows_tcp, shows_receives_and_waiting,
     shows_more_peers_than_fit_at_first,
@@ -381,6 +489,7 @@ CHECKS = (
     leaves_nothing_of_one_that_was_killed,
     survives_many_looks_at_one_that_computes, another_user_gets_nothing,
     prometheus_can_read_it, rates_are_told, bad_command_lines_are_refused,
+    impostors_are_named, an_impostor_cannot_write_to_the_terminal,
 )
 
 
