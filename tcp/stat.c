@@ -39,7 +39,8 @@ enum {
 	PERIOD_MOST_MS = 60000,
 	BACKLOG = 16,
 	ACCEPTS = 16,	/* greatest number per event of the listener */
-	ANSWERS = 1000, /* time between publications, of that of one */
+	/* The pause after a publication is so many times as long as it. */
+	PAUSES = 1000,
 };
 
 /* ---- segment ------------------------------------------------------------- */
@@ -169,7 +170,7 @@ static void listener_ready(struct tdm_loop_io *io, int events)
 static void timer_fired(struct tdm_loop_timer *timer)
 {
 	struct tdm_stat *st = tdm_container_of(timer, struct tdm_stat, timer);
-	uint64_t ms = publish(st) * ANSWERS / 1000000;
+	uint64_t ms = publish(st) * PAUSES / 1000000;
 
 	/* Without memory, publications are made on demand only. */
 	(void)!tdm_loop_timer_arm(st->domain->loop, timer,
