@@ -136,4 +136,22 @@ struct tdm_report_ops {
 		    struct tdm_report_path *out);
 };
 
+/*
+ * Variables of a profile, fi_profile(3), beside those of libfabric; all of type
+ * FI_UINT64. fi_tandem(7), section PROFILES. Never renumbered.
+ */
+enum tdm_profile_var {
+	TDM_VAR_POSTED_RECVS = (0x7a4 << 16) + 1, /* wait for a message */
+	TDM_VAR_UNEXP_BYTES, /* of unexpected messages, and promised to peers */
+	TDM_VAR_SHM_PEERS,   /* to which a path by shared memory is in use */
+	TDM_VAR_TCP_PEERS,
+	/* operations that completed, one-sided included, and their payload */
+	TDM_VAR_SENT_MSGS,
+	TDM_VAR_SENT_BYTES,
+	TDM_VAR_RECEIVED_MSGS,
+	TDM_VAR_RECEIVED_BYTES,
+	TDM_VAR_QUEUED_OPS,	/* operations of which nothing was sent */
+	TDM_VAR_FAILED_CONNECTS /* attempts to connect that failed */
+};
+
 #endif /* FI_EXT_TANDEM_H */

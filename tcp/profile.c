@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Profiles of endpoints, fi_profile(3): the unexpected messages of the receive
- * side that the endpoint uses, and the peers it has a path to.
+ * side that the endpoint uses, the peers it has a path to, and what they have
+ * exchanged.
  *
  * Nothing is counted for a profile while messages move: a variable is computed
  * when it is read, and events are told by peer/srx_watch.h.
@@ -23,11 +24,32 @@
 	((type *)((char *)(p) - offsetof(type, member)))
 #include <rdma/fi_profile.h>
 
+#include "fi_ext_tandem.h"
 #include "peer/srx_watch.h"
 #include "tcp/root.h"
+#include "tcp/tier.h"
+#include "tcp/wire/look.h"
+#include "tdm_look.h"
 #include "tdm_nosys.h"
 
 enum { PROFILE_EVENTS = FI_EVENT_UNEXP_MSG_MATCHED + 1 };
+
+/* The variables that are numbers; vars[] has them in this order. */
+enum {
+	NUM_UNEXP,
+	NUM_POSTED,
+	NUM_UNEXP_BYTES,
+	NUM_CONNECTIONS,
+	NUM_SHM_PEERS,
+	NUM_TCP_PEERS,
+	NUM_SENT_MSGS,
+	NUM_SENT_BYTES,
+	NUM_RECEIVED_MSGS,
+	NUM_RECEIVED_BYTES,
+	NUM_QUEUED,
+	NUM_RETRIES,
+	NUMS
+};
 
 typedef int (*profile_callback)(struct fid_profile *fid,
 				struct fi_profile_desc *event, void *param,
@@ -46,33 +68,55 @@ struct profile {
 	} event[PROFILE_EVENTS];
 	/* Between start_reads and end_reads: */
 	int frozen; /* 1: the values below are read */
-	uint64_t peers;
-	size_t waiting, kept; /* messages; `kept` of them are in list[] */
+	uint64_t num[NUMS];
+	size_t kept; /* messages in list[] */
 	struct fi_cq_err_entry *list;
 };
 
 /* The calling thread runs a callback: it holds the lock of this domain. */
 static _Thread_local const struct tdm_domain *telling;
 
-static struct fi_profile_desc vars[] = {
-	{ .id = FI_VAR_UNEXP_MSG_CNT,
-	  .datatype_sel = fi_primitive_type,
-	  .datatype.primitive = FI_UINT64,
-	  .size = sizeof(uint64_t),
-	  .name = "unexp_msg_cnt",
-	  .desc = "Unexpected messages that wait for a receive" },
-	{ .id = FI_VAR_UNEXP_MSG_QUEUE,
-	  .datatype_sel = fi_defined_type,
-	  .datatype.defined = FI_TYPE_CQ_ERR_ENTRY,
-	  .size = sizeof(struct fi_cq_err_entry),
-	  .name = "unexp_msg_queue",
-	  .desc = "Unexpected messages that wait for a receive, one by one" },
-	{ .id = FI_VAR_CONNECTION_CNT,
-	  .datatype_sel = fi_primitive_type,
-	  .datatype.primitive = FI_UINT64,
-	  .size = sizeof(uint64_t),
-	  .name = "connection_cnt",
-	  .desc = "Peers to which a path is in use" },
+#define NUMBER(var, text, about)                                               \
+	{ .id = (uint32_t)(var),                                               \
+	  .datatype_sel = fi_primitive_type,                                   \
+	  .datatype.primitive = FI_UINT64,                                     \
+	  .size = sizeof(uint64_t),                                            \
+	  .name = (text),                                                      \
+	  .desc = (about) }
+
+/* The last one is no number. */
+static struct fi_profile_desc vars[NUMS + 1] = {
+	[NUM_UNEXP] = NUMBER(FI_VAR_UNEXP_MSG_CNT, "unexp_msg_cnt",
+			     "Unexpected messages that wait for a receive"),
+	[NUM_POSTED] = NUMBER(TDM_VAR_POSTED_RECVS, "posted_recv_cnt",
+			      "Receives that wait for a message"),
+	[NUM_UNEXP_BYTES] =
+		NUMBER(TDM_VAR_UNEXP_BYTES, "unexp_bytes",
+		       "Memory of unexpected messages, and promised to peers"),
+	[NUM_CONNECTIONS] = NUMBER(FI_VAR_CONNECTION_CNT, "connection_cnt",
+				   "Peers to which a path is in use"),
+	[NUM_SHM_PEERS] = NUMBER(TDM_VAR_SHM_PEERS, "shm_peer_cnt",
+				 "Those of them by shared memory"),
+	[NUM_TCP_PEERS] = NUMBER(TDM_VAR_TCP_PEERS, "tcp_peer_cnt",
+				 "Those of them by TCP"),
+	[NUM_SENT_MSGS] = NUMBER(TDM_VAR_SENT_MSGS, "sent_msg_cnt",
+				 "Messages sent, one-sided included"),
+	[NUM_SENT_BYTES] =
+		NUMBER(TDM_VAR_SENT_BYTES, "sent_bytes", "Their payload"),
+	[NUM_RECEIVED_MSGS] = NUMBER(TDM_VAR_RECEIVED_MSGS, "received_msg_cnt",
+				     "Messages received, one-sided included"),
+	[NUM_RECEIVED_BYTES] = NUMBER(TDM_VAR_RECEIVED_BYTES, "received_bytes",
+				      "Their payload"),
+	[NUM_QUEUED] = NUMBER(TDM_VAR_QUEUED_OPS, "queued_op_cnt",
+			      "Operations of which nothing was sent"),
+	[NUM_RETRIES] = NUMBER(TDM_VAR_FAILED_CONNECTS, "failed_connect_cnt",
+			       "Attempts to connect that failed"),
+	[NUMS] = { .id = FI_VAR_UNEXP_MSG_QUEUE,
+		   .datatype_sel = fi_defined_type,
+		   .datatype.defined = FI_TYPE_CQ_ERR_ENTRY,
+		   .size = sizeof(struct fi_cq_err_entry),
+		   .name = "unexp_msg_queue",
+		   .desc = "Unexpected messages that wait for a receive, one by one" },
 };
 
 static struct fi_profile_desc events[PROFILE_EVENTS] = {
@@ -114,26 +158,68 @@ static void leave(struct profile *p) TDM_TSA(no_thread_safety_analysis)
 		tdm_lock_release(&p->ep->domain->lock);
 }
 
-/* Not 0 when the endpoint of @p has the variable @id. */
-static int has(const struct profile *p, uint32_t id)
+/* Not 0 when the endpoint of @p has the variable with index @i in vars[]. */
+static int has(const struct profile *p, size_t i)
 {
-	return id == FI_VAR_CONNECTION_CNT ? p->root != NULL : p->srx != NULL;
+	if (i == NUM_UNEXP_BYTES)
+		return p->root && p->srx;
+	return i > NUM_UNEXP_BYTES && i < NUMS ? p->root != NULL :
+						 p->srx != NULL;
 }
 
-static uint64_t count_peers(const struct profile *p)
+/* Add the peer with index @addr to the numbers @num. */
+static void add_peer(struct tdm_root *root, fi_addr_t addr, uint64_t *num)
 {
 	struct tdm_report_path path;
-	uint64_t n = 0;
-	size_t i;
+	struct tdm_look look;
+	struct tdm_list *pos;
+	int t;
 
-	for (i = 0; p->root && i < p->root->pairs; i++) {
-		/* All indices of an address share one path. */
-		if (!p->root->pair[i] || tdm_av_lowest(p->root->ep.av, i) != i)
-			continue;
-		tdm_history_path(p->root, i, &path);
-		n += path.state == TDM_REPORT_IN_USE;
+	memset(&look, 0, sizeof(look));
+	tdm_history_path(root, addr, &path);
+	for (t = 0; t < TDM_TRANSPORTS; t++)
+		tdm_tier[t]->look(root, addr, &look);
+	if (path.state == TDM_REPORT_IN_USE) {
+		num[NUM_CONNECTIONS]++;
+		num[NUM_SHM_PEERS] += path.path == TDM_REPORT_SHM;
+		num[NUM_TCP_PEERS] += path.path == TDM_REPORT_TCP;
 	}
-	return n;
+	num[NUM_SENT_MSGS] += path.tx_msgs;
+	num[NUM_SENT_BYTES] += path.tx_bytes;
+	num[NUM_RECEIVED_MSGS] += path.rx_msgs;
+	num[NUM_RECEIVED_BYTES] += path.rx_bytes;
+	num[NUM_QUEUED] += look.queued;
+	if (!root->pair[addr]->queue)
+		return;
+	tdm_list_for_each(pos, &root->pair[addr]->queue->waiting)
+		num[NUM_QUEUED]++;
+}
+
+/*
+ * Compute all numbers, or without @peers those of the receive side alone. Out:
+ * @num[NUMS].
+ */
+static void compute(const struct profile *p, uint64_t *num, int peers)
+{
+	struct tdm_tcp_look tcp;
+	size_t i, posted = 0, waiting;
+
+	memset(num, 0, NUMS * sizeof(*num));
+	if (p->srx) {
+		tdm_srx_depth(p->srx, &posted, &waiting);
+		num[NUM_POSTED] = posted;
+		num[NUM_UNEXP] = tdm_srx_waiting(p->srx, NULL, 0);
+	}
+	if (!peers || !p->root || !p->root->tcp)
+		return;
+	tdm_tcp_look(p->root->tcp, &tcp);
+	num[NUM_UNEXP_BYTES] = tcp.account;
+	num[NUM_RETRIES] = tcp.retries;
+	for (i = 0; i < p->root->pairs; i++) {
+		/* All indices of an address share one path. */
+		if (p->root->pair[i] && tdm_av_lowest(p->root->ep.av, i) == i)
+			add_peer(p->root, i, num);
+	}
 }
 
 /* ---- Variables ----------------------------------------------------------- */
@@ -152,12 +238,11 @@ static void thaw(struct profile *p)
 static void freeze(struct profile *p)
 {
 	thaw(p);
-	p->peers = count_peers(p);
-	p->waiting = p->srx ? tdm_srx_waiting(p->srx, NULL, 0) : 0;
-	p->list = (struct fi_cq_err_entry *)calloc(p->waiting + 1,
+	compute(p, p->num, 1);
+	p->list = (struct fi_cq_err_entry *)calloc(p->num[NUM_UNEXP] + 1,
 						   sizeof(*p->list));
 	if (p->list) {
-		p->kept = p->waiting;
+		p->kept = p->num[NUM_UNEXP];
 		if (p->srx)
 			tdm_srx_waiting(p->srx, p->list, p->kept);
 	}
@@ -198,20 +283,15 @@ static ssize_t read_count(uint64_t value, void *data, size_t *size)
 	return sizeof(value);
 }
 
-static ssize_t read_any(struct profile *p, uint32_t id, void *data,
-			size_t *size)
+static ssize_t read_any(struct profile *p, size_t i, void *data, size_t *size)
 {
-	switch (id) {
-	case FI_VAR_UNEXP_MSG_CNT:
-		return read_count(p->frozen ? p->waiting :
-					      tdm_srx_waiting(p->srx, NULL, 0),
-				  data, size);
-	case FI_VAR_UNEXP_MSG_QUEUE:
+	uint64_t num[NUMS];
+
+	if (i == NUMS)
 		return read_queue(p, data, size);
-	default:
-		return read_count(p->frozen ? p->peers : count_peers(p), data,
-				  size);
-	}
+	if (!p->frozen)
+		compute(p, num, i >= NUM_UNEXP_BYTES);
+	return read_count(p->frozen ? p->num[i] : num[i], data, size);
 }
 
 static ssize_t profile_read_var(struct fid_profile *fid, uint32_t id,
@@ -225,12 +305,12 @@ static ssize_t profile_read_var(struct fid_profile *fid, uint32_t id,
 		return -FI_EINVAL;
 	for (i = 0; i < TDM_ARRAY_LEN(vars) && vars[i].id != id; i++)
 		;
-	if (i == TDM_ARRAY_LEN(vars) || !has(p, id))
+	if (i == TDM_ARRAY_LEN(vars) || !has(p, i))
 		return -FI_EINVAL;
 	ret = enter(p);
 	if (ret)
 		return ret;
-	ret = read_any(p, id, data, size);
+	ret = read_any(p, i, data, size);
 	leave(p);
 	return ret;
 }
@@ -267,7 +347,7 @@ static ssize_t profile_query_vars(struct fid_profile *fid,
 		return -FI_EINVAL;
 	most = list ? *count : 0;
 	for (i = 0; i < TDM_ARRAY_LEN(vars); i++) {
-		if (!has(p, vars[i].id))
+		if (!has(p, i))
 			continue;
 		if (n < most)
 			list[n] = vars[i];

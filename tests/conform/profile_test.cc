@@ -7,6 +7,7 @@
 	((type *)((char *)(p) - offsetof(type, member)))
 #include <rdma/fi_profile.h>
 
+#include "fi_ext_tandem.h"
 #include "parts.h"
 
 namespace
@@ -15,6 +16,8 @@ namespace
 class Profile : public Parts
 {
 protected:
+	enum { ALL = 13 }; /* variables of an endpoint that receives */
+
 	struct fid_profile *p = nullptr;
 
 	/* A call of a callback: its event, and the count at that time. */
@@ -100,25 +103,29 @@ TEST_F(Profile, SaysWhatItHas)
 	 * Without an array the call sets the count alone; with one it returns
 	 * how many it wrote. fi_profile_read_u64 1 and fi_profile_reg_callback
 	 * 1: all but what is listed is -FI_EINVAL. */
-	struct fi_profile_desc d[5] = {};
+	struct fi_profile_desc d[ALL + 2] = {};
 	size_t n = 77;
 	uint64_t v;
 
 	OPEN();
 	OK(profile(rx()->ep));
 	EXPECT_EQ(0, fi_profile_query_vars(p, nullptr, &n));
-	EXPECT_EQ(3u, n);
+	EXPECT_EQ(size_t(ALL), n);
 	n = 2;
 	EXPECT_EQ(2, fi_profile_query_vars(p, d, &n));
-	EXPECT_EQ(3u, n);
-	n = 5;
-	EXPECT_EQ(3, fi_profile_query_vars(p, d, &n));
-	EXPECT_EQ(3u, n);
+	EXPECT_EQ(size_t(ALL), n);
+	n = ALL + 2;
+	EXPECT_EQ(ALL, fi_profile_query_vars(p, d, &n));
+	EXPECT_EQ(size_t(ALL), n);
 	for (size_t i = 0; i < n; i++) {
 		EXPECT_GT(strlen(d[i].name), 0u);
 		EXPECT_GT(strlen(d[i].desc), 0u);
 		EXPECT_EQ(d[i].datatype_sel == fi_primitive_type,
 			  d[i].size == 8);
+		for (size_t k = 0; k < i; k++) {
+			EXPECT_NE(d[k].id, d[i].id);
+			EXPECT_STRNE(d[k].name, d[i].name);
+		}
 	}
 	n = 0;
 	EXPECT_EQ(0, fi_profile_query_events(p, nullptr, &n));
@@ -321,6 +328,84 @@ TEST_F(Profile, PeersWithAPathAreCounted)
 	EXPECT_EQ(senders().size(), value(FI_VAR_CONNECTION_CNT));
 }
 
+TEST_F(Profile, DataVolumeIsThatOfTheReport)
+{
+	/* fi_tandem(7), PROFILES: the sums of all peers in the report; paths
+	 * by their kind. */
+	struct tdm_report_path path = {};
+	struct tdm_report_ops *ops;
+	uint64_t msgs = 0, bytes = 0, shm = 0;
+
+	OPEN();
+	OK(profile(rx()->ep));
+	ASSERT_EQ(0, fi_open_ops(&rx()->ep->fid, TDM_REPORT_OPS, 0,
+				 (void **)&ops, nullptr));
+	EXPECT_EQ(0u, value(TDM_VAR_RECEIVED_BYTES));
+	for (auto *from : senders()) {
+		std::vector<Bytes> out;
+
+		OK(send(from, out, 3));
+		for (size_t i = 0; i < 3; i++)
+			OK(receive(i));
+		path.size = sizeof(path);
+		ASSERT_EQ(0, ops->path(rx()->ep, addr(rx(), from), &path));
+		msgs += path.rx_msgs;
+		bytes += path.rx_bytes;
+		shm += path.path == TDM_REPORT_SHM;
+	}
+	EXPECT_GE(bytes, senders().size() * (10 + 11 + 12));
+	EXPECT_EQ(msgs, value(TDM_VAR_RECEIVED_MSGS));
+	EXPECT_EQ(bytes, value(TDM_VAR_RECEIVED_BYTES));
+	EXPECT_EQ(shm, value(TDM_VAR_SHM_PEERS));
+	EXPECT_EQ(senders().size() - shm, value(TDM_VAR_TCP_PEERS));
+	EXPECT_EQ(0u, value(TDM_VAR_FAILED_CONNECTS));
+	OK(profile(senders()[0]->ep));
+	EXPECT_GE(value(TDM_VAR_SENT_MSGS), 3u);
+	EXPECT_GE(value(TDM_VAR_SENT_BYTES), 10u + 11u + 12u);
+}
+
+TEST_F(Profile, ReceivesAndMemoryOfTheReceiveSide)
+{
+	/* fi_tandem(7), PROFILES: TDM_VAR_POSTED_RECVS, TDM_VAR_UNEXP_BYTES. */
+	Bytes in(100);
+	struct iovec v = iov_of(in.data(), in.size());
+
+	OPEN();
+	OK(profile(rx()->ep));
+	EXPECT_EQ(0u, value(TDM_VAR_POSTED_RECVS));
+	for (uint64_t k = 1; k < 4; k++) {
+		ASSERT_EQ(0, tdt_trecv(rx(), &v, 1000 + k, 0, &in));
+		EXPECT_EQ(k, value(TDM_VAR_POSTED_RECVS));
+	}
+	for (auto *from : senders()) {
+		std::vector<Bytes> out;
+		uint64_t before = value(FI_VAR_UNEXP_MSG_CNT);
+
+		OK(send(from, out, 2));
+		EXPECT_EQ(before + 2, value(FI_VAR_UNEXP_MSG_CNT));
+		EXPECT_GT(value(TDM_VAR_UNEXP_BYTES), 0u);
+		EXPECT_EQ(3u, value(TDM_VAR_POSTED_RECVS));
+		OK(receive(0));
+		OK(receive(1));
+	}
+}
+
+TEST_F(Profile, OperationsThatWaitAreCounted)
+{
+	/* fi_tandem(7), PROFILES: TDM_VAR_QUEUED_OPS, those that wait for a
+	 * path included. The address is of an endpoint that was closed. */
+	char c = 'x';
+
+	OPEN();
+	struct tdt_ep *from = senders()[0];
+	fi_addr_t to = from->peers[rx()->index];
+	OK(profile(from->ep));
+	ASSERT_EQ(0, tdt_ep_close(rx()));
+	EXPECT_EQ(0u, value(TDM_VAR_QUEUED_OPS));
+	ASSERT_EQ(0, fi_send(from->ep, &c, 1, nullptr, to, &c));
+	EXPECT_EQ(1u, value(TDM_VAR_QUEUED_OPS));
+}
+
 TEST_F(Profile, OfASharedReceiveContext)
 {
 	struct fid_ep *srx = nullptr, *ep = nullptr;
@@ -345,10 +430,10 @@ TEST_F(Profile, OfASharedReceiveContext)
 	ASSERT_EQ(0, fi_enable(ep));
 	OK(profile(srx));
 	fi_profile_query_vars(p, nullptr, &n);
-	EXPECT_EQ(2u, n);
+	EXPECT_EQ(3u, n);
 	OK(profile(ep));
 	fi_profile_query_vars(p, nullptr, &n);
-	EXPECT_EQ(3u, n);
+	EXPECT_EQ(size_t(ALL), n);
 	for (auto *from : senders()) {
 		uint64_t before = value(FI_VAR_UNEXP_MSG_CNT);
 		fi_addr_t to = insert(from->av, ep);
