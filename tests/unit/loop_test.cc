@@ -8,6 +8,7 @@
 #include <event2/event.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <rdma/fi_errno.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -169,6 +170,36 @@ TEST_F(Cold, IsPolledWhenTimeHasPassed)
 		EXPECT_EQ(0, eventfd_read(sock.io.fd, &value));
 		tdm_loop_progress(loop, 1);
 	}
+}
+
+/* tdm_loop_timer.lazy: it expires in a pass, and a sleeper does not wake for it. */
+TEST(Loop, LazyTimersWakeNoSleeper)
+{
+	struct Timer {
+		struct tdm_loop_timer timer = {};
+		unsigned calls = 0;
+	} t;
+	struct tdm_loop *loop = nullptr;
+
+	t.timer.fired = [](struct tdm_loop_timer *timer) {
+		((Timer *)timer)->calls++;
+	};
+	ASSERT_EQ(0, tdm_loop_open(&loop));
+	struct pollfd set = { tdm_loop_wait_fd(loop), POLLIN, 0 };
+	ASSERT_LE(0, set.fd);
+	ASSERT_EQ(0, tdm_loop_timer_arm(loop, &t.timer, 0));
+	EXPECT_EQ(-FI_EAGAIN, tdm_loop_arm(loop));
+	tdm_loop_progress(loop, 1);
+	EXPECT_EQ(1u, t.calls);
+	t.timer.lazy = 1;
+	ASSERT_EQ(0, tdm_loop_timer_arm(loop, &t.timer, 0));
+	EXPECT_EQ(0, tdm_loop_arm(loop));
+	EXPECT_EQ(0, poll(&set, 1, 0));
+	tdm_loop_progress(loop, 1);
+	EXPECT_EQ(2u, t.calls);
+	ASSERT_EQ(0, tdm_loop_timer_arm(loop, &t.timer, 1000000));
+	tdm_loop_timer_disarm(&t.timer);
+	tdm_loop_close(loop);
 }
 
 } // namespace
