@@ -20,6 +20,7 @@
 #include "av/insert.h"
 #include "av/key.h"
 #include "av/local.h"
+#include "av/set.h"
 #include "av/shared.h"
 #include "av/user_id.h"
 #include "base/log.h"
@@ -141,6 +142,7 @@ void tdm_av_drop(struct tdm_av *av, uint32_t index)
 	uint32_t low;
 
 	tell_removed(av, index);
+	tdm_av_set_forget(av, index);
 	tdm_table_get(&av->table, index, &a);
 	tdm_av_local_remove(av, index);
 	tdm_table_remove(&av->table, index);
@@ -263,7 +265,8 @@ static int av_close(struct fid *fid)
 		return -FI_EOPBADSTATE;
 	tdm_av_queue_hold(av);
 	tdm_lock_acquire(av->engine->lock);
-	ret = tdm_list_empty(&av->users) ? 0 : -FI_EBUSY;
+	ret = tdm_list_empty(&av->users) && !tdm_av_has_sets(av) ? 0 :
+								   -FI_EBUSY;
 	if (ret) {
 		tdm_lock_release(av->engine->lock);
 		tdm_av_queue_release(av);
@@ -319,7 +322,7 @@ static struct fi_ops_av tdm_av_ops = {
 	.remove = av_remove,
 	.lookup = av_lookup,
 	.straddr = av_straddr,
-	.av_set = tdm_no_av_av_set,
+	.av_set = tdm_av_set_open,
 	.insert_auth_key = tdm_av_insert_key,
 	.lookup_auth_key = tdm_av_lookup_key,
 	.set_user_id = tdm_av_set_user_id,
@@ -335,7 +338,9 @@ static int check_attr(const struct tdm_av_attr *owner,
 	    attr->type != FI_AV_MAP)
 		return -FI_EINVAL;
 	if (attr->rx_ctx_bits < 0 ||
-	    attr->rx_ctx_bits + tdm_space_group_bits(owner->max_group) >
+	    attr->rx_ctx_bits + tdm_space_group_bits(owner->collective ?
+							     TDM_COLL_GROUP :
+							     owner->max_group) >
 		    RX_CTX_BITS_MOST)
 		return -FI_EINVAL;
 	if (attr->flags & FI_READ && !attr->name)
@@ -391,6 +396,8 @@ int tdm_av_open(const struct tdm_av_attr *owner, struct fi_av_attr *attr,
 	av->space.ctx_bits = attr->rx_ctx_bits;
 	av->space.max_group = owner->max_group;
 	tdm_list_init(&av->users);
+	tdm_list_init(&av->sets);
+	av->type = attr->type;
 	tdm_list_init(&av->named_node);
 	ret = av_init(av, owner, attr);
 	if (ret) {

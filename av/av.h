@@ -33,6 +33,7 @@ struct tdm_av_attr {
 	struct tdm_link *link;	/* whose AV gets local addresses; or NULL */
 	uint32_t addr_format;	/* of the domain: FI_SOCKADDR_IN, _IN6, ... */
 	uint32_t max_group;	/* max_group_id of the domain */
+	int collective;		/* addresses may be in TDM_COLL_GROUP */
 	int keys;		/* addresses have keys: FI_AV_AUTH_KEY */
 	const char *domain;	/* its name; NULL: it has none */
 	struct tdm_list *named; /* list for tdm_av_follow_all(), or NULL */

@@ -22,12 +22,15 @@ struct tdm_av {
 	struct tdm_user_ids user_ids; /* G: domain */
 	struct fid_av *local;	      /* the peer provider's AV, or NULL */
 	uint64_t flags;		      /* of fi_av_open(3) */
+	enum fi_av_type type;	      /* as it was asked for */
 	uint32_t format; /* FI_SOCKADDR_IN, _IN6, FI_SOCKADDR, STR */
 	struct tdm_space space;
 	struct tdm_keyring *keys;   /* G: domain; NULL: addresses have none */
 	struct tdm_eq *eq;	    /* fi_av_bind(), or NULL; G: domain */
 	struct tdm_av_queue *queue; /* of a vector opened with FI_EVENT */
 	struct tdm_list users;	    /* struct tdm_av_user; G: domain */
+	struct tdm_list sets;	    /* struct tdm_av_set; G: domain */
+	uint64_t set_count;	    /* sets opened so far; G: domain */
 	struct tdm_shared *shared;  /* of a named one, or NULL; G: domain */
 	struct tdm_list named_node; /* in tdm_av_attr.named */
 	/*

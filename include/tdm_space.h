@@ -31,6 +31,12 @@
  */
 #define TDM_SPACE_GROUP_MOST 0xfffffffeu
 
+/*
+ * The group of the messages of collective operations, in domains with
+ * FI_COLLECTIVE. Groups of the application are lower there.
+ */
+#define TDM_COLL_GROUP 0x00800000u
+
 /* The layout of the addresses of an AV. */
 struct tdm_space {
 	int ctx_bits;	    /* rx_ctx_bits */

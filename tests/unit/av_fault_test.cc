@@ -4,6 +4,7 @@
 
 extern "C" {
 #include "av/locality.h"
+#include "av/set.h"
 #include "tests/harness/fault.h"
 }
 #include "tests/harness/log.h"
@@ -49,6 +50,42 @@ TEST_F(AvFault, OpenWithEachAllocationFailing)
 			ASSERT_EQ(nullptr, av);
 		}
 	}
+}
+
+TEST_F(AvFault, SetsWithEachAllocationFailing)
+{
+	struct fi_av_set_attr all;
+	struct fid_av_set *set;
+	fi_addr_t a[100];
+
+	open(FI_SOCKADDR_IN, 0);
+	for (uint16_t i = 0; i < 100; i++)
+		ASSERT_EQ(1, one(in4("192.0.2.1", uint16_t(i + 1)), &a[i]));
+	memset(&all, 0, sizeof(all));
+	all.flags = FI_UNIVERSE;
+	for (unsigned nth = 1;; nth++) {
+		tdt_alloc_fail(nth, 0);
+		int ret = fi_av_set(av, &all, &set, nullptr);
+
+		if (!tdt_alloc_stop()) {
+			ASSERT_EQ(0, ret);
+			EXPECT_EQ(4u, nth);
+			break;
+		}
+		ASSERT_EQ(-FI_ENOMEM, ret);
+	}
+	ASSERT_EQ(0, fi_av_set_remove(set, 99));
+	ASSERT_EQ(1, one(in4("192.0.2.2", 1), &a[0]));
+	ASSERT_EQ(1, one(in4("192.0.2.2", 2), &a[1]));
+	ASSERT_EQ(100u, a[0]);
+	for (fi_addr_t i = 102; i < 130; i++)
+		ASSERT_EQ(1, one(in4("192.0.2.2", uint16_t(i)), &a[2]));
+	tdt_alloc_fail(1, 0);
+	EXPECT_EQ(-FI_ENOMEM, fi_av_set_insert(set, 128));
+	EXPECT_EQ(1u, tdt_alloc_stop());
+	EXPECT_EQ(0, fi_av_set_insert(set, 128));
+	EXPECT_EQ(-FI_EINVAL, fi_av_set_insert(set, 128));
+	EXPECT_EQ(0, fi_close(&set->fid));
 }
 
 TEST_F(AvFault, InsertFailsAlone)
