@@ -24,6 +24,7 @@
 #include "tdm_info.h"
 #include "tdm_keys.h"
 #include "tdm_open.h"
+#include "tdm_space.h"
 
 /* Capabilities in the hints for a peer: all that the owner itself offers. */
 static const uint64_t link_caps = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
@@ -67,7 +68,9 @@ static struct fi_info *link_hints(const struct tdm_link_attr *attr)
 	 * fi_group_addr(3). fi_peer(3) does not say so.
 	 */
 	hints->domain_attr->max_group_id =
-		app->domain_attr ? app->domain_attr->max_group_id : 0;
+		app->caps & FI_COLLECTIVE ? TDM_COLL_GROUP :
+		app->domain_attr	  ? app->domain_attr->max_group_id :
+					    0;
 	hints->domain_attr->auth_key_size = attr->keys ? FI_AV_AUTH_KEY : 0;
 	return hints;
 }

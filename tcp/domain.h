@@ -47,6 +47,8 @@ struct tdm_domain {
 	struct tdm_list due;	  /* those that are due */
 	/* 1: some of them have not been tried by a pass */
 	int fresh;
+	int urgent;	 /* collectives with work for a pass before sleep */
+	uint32_t groups; /* numbers given to groups of collectives */
 	struct tdm_retry deferring;  /* on `retry` while any is due */
 	struct tdm_list opened;	     /* node in the list of opened.c */
 	struct tdm_list named;	     /* address vectors with a name; G: lock */
@@ -90,11 +92,12 @@ static inline int tdm_domain_av_keys(const struct tdm_domain *domain)
 
 /*
  * Not 0 when addresses of the domain have more than an index and a receive
- * context (tdm_space.h): groups or keys.
+ * context (tdm_space.h): groups, that of collective operations too, or keys.
  */
 static inline int tdm_domain_spaces(const struct tdm_domain *domain)
 {
 	return domain->info->domain_attr->max_group_id > 0 ||
+	       (domain->info->caps & FI_COLLECTIVE) ||
 	       tdm_domain_av_keys(domain);
 }
 

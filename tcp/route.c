@@ -375,6 +375,21 @@ ssize_t tdm_route_due(struct tdm_ep *ep, const struct tdm_xfer *x)
 						   tdm_route_keep(ep, x);
 }
 
+ssize_t tdm_route_in_group(struct tdm_root *root, struct tdm_xfer *x,
+			   uint32_t group)
+{
+	struct tdm_pair *p = tdm_ep_pair(root, x->addr);
+	ssize_t ret;
+
+	if (!p)
+		return no_pair(root, x->addr);
+	x->flags |= TDM_TO_CTX;
+	x->rx_ctx = 0;
+	x->group = group;
+	ret = send_to(root, p, local_addr(root, p, x), x);
+	return ret == -FI_EAGAIN ? tdm_backlog_add(root, p, x) : ret;
+}
+
 static ssize_t retry_later(struct tdm_domain *d)
 	TDM_TSA(release_capability(d->lock));
 

@@ -56,6 +56,13 @@ ssize_t tdm_route_keep(struct tdm_ep *ep, const struct tdm_xfer *x);
 ssize_t tdm_route_due(struct tdm_ep *ep, const struct tdm_xfer *x);
 
 /*
+ * As tdm_route_keep(), for a message of the provider to an index of the AV of
+ * @root, in @group, which no message of the application has. Lock: held.
+ */
+ssize_t tdm_route_in_group(struct tdm_root *root, struct tdm_xfer *x,
+			   uint32_t group);
+
+/*
  * Offer @x, which was queued for @p, to the path of @p, or make the next step
  * of the agreement on one. Returns as tdm_route_send(), and -FI_EAGAIN while
  * there is no path.

@@ -61,7 +61,8 @@ static int open_tcp(struct tdm_root *root)
 		.order = tdm_order(root->ep.info->tx_attr->msg_order),
 		.tclass = tclass(root),
 		.spaces = tdm_domain_spaces(root->ep.domain),
-		.groups = root->ep.domain->info->domain_attr->max_group_id > 0,
+		.groups = root->ep.domain->info->domain_attr->max_group_id ||
+			  (root->ep.domain->info->caps & FI_COLLECTIVE),
 		.keys = root->keys,
 		.accepted = tdm_ep_accepted,
 		.lost = tdm_ep_lost,
