@@ -20,6 +20,8 @@
 #include "tcp/pairs.h"
 #include "tcp/wire/wire.h"
 
+struct tdm_coll;
+
 struct tdm_root {
 	struct tdm_ep ep;
 
@@ -30,6 +32,7 @@ struct tdm_root {
 	size_t pairs;
 	struct tdm_tcp *tcp;
 	struct tdm_backlog backlog;
+	struct tdm_coll *coll; /* NULL: no collective operations yet */
 	struct tdm_foreign_side *foreign; /* NULL: no foreign peer */
 	const struct tdm_tiers *tiers; /* how pairs agree on a path: pair.h */
 	struct tdm_addr name; /* once enabled; before, address to bind to */
