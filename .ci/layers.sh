@@ -6,10 +6,11 @@
 #
 #   tcp/ --> tcp/wire/ --> av/ --> peer/ --> include/ --> base/
 #                                  shm/ ---> include/
+#   tcp/ --> coll/ -------------------------------------> base/
 #
 . "$(dirname "$0")/lib.sh"
 
-rooms=(base include peer av tcp tcp/wire shm)
+rooms=(base include peer av coll tcp tcp/wire shm)
 bad=0
 
 # forbid WHY PATTERN FILE...: no line of the files matches the ERE, comments
@@ -71,8 +72,10 @@ room base
 room include base
 room peer include base
 room av peer include base
+room coll base
 room tcp/wire av/addr.h av/av.h av/locality.h include base
-room tcp tcp/wire/wire.h tcp/wire/loop.h tcp/wire/look.h tcp/wire/offer.h av peer include base
+room tcp tcp/wire/wire.h tcp/wire/loop.h tcp/wire/look.h tcp/wire/offer.h av coll \
+	peer include base
 room shm include base
 
 mapfile -t list < <(sources "${rooms[@]}" -tcp/wire/loop.c)
@@ -194,7 +197,6 @@ python3 doc/diagrams/diagrams.py --check "$builds/links" || bad=1
 lone="
 fi_prov_ini      libfabric calls it
 tdm_os_system    tests call the system behind a fault
-tdm_amo_run      tests compare each operation and type
 tdm_eq_write     tests write events of all lengths
 "
 awk '

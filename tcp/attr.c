@@ -25,14 +25,14 @@
 
 static void base_context(struct fi_info *i)
 {
-	i->tx_attr->caps = TDM_TX_CAPS;
+	i->tx_attr->caps = TDM_TX_CAPS & ~TDM_DEAR_CAPS;
 	i->tx_attr->op_flags = 0;
 	i->tx_attr->msg_order = TDM_MSG_ORDER;
 	i->tx_attr->inject_size = TDM_INJECT_BYTES;
 	i->tx_attr->size = TDM_DEFAULT_CTX_SIZE;
 	i->tx_attr->iov_limit = TDM_IOV_LIMIT;
 	i->tx_attr->rma_iov_limit = TDM_RMA_IOV_LIMIT;
-	i->rx_attr->caps = TDM_RX_CAPS & ~TDM_NAMED_RX_CAPS;
+	i->rx_attr->caps = TDM_RX_CAPS & ~(TDM_NAMED_RX_CAPS | TDM_DEAR_CAPS);
 	i->rx_attr->msg_order = TDM_MSG_ORDER;
 	i->rx_attr->size = TDM_DEFAULT_CTX_SIZE;
 	i->rx_attr->iov_limit = TDM_IOV_LIMIT;
@@ -114,7 +114,8 @@ static uint64_t open_sides(uint64_t caps)
 {
 	uint64_t sides = 0;
 
-	if (!(caps & MSG_SIDES) && (caps & (FI_MSG | FI_TAGGED)))
+	if (!(caps & MSG_SIDES) &&
+	    (caps & (FI_MSG | FI_TAGGED | FI_COLLECTIVE)))
 		sides |= MSG_SIDES;
 	if (!(caps & RMA_SIDES) && (caps & TDM_ONE_SIDED))
 		sides |= RMA_SIDES;
@@ -513,6 +514,9 @@ static int apply_domain(uint32_t version, const struct fi_domain_attr *h,
 	a->mr_mode = mr_mode(version, h->mr_mode);
 	a->tclass = h->tclass;
 	a->domain = h->domain;
+	if (info->caps & FI_COLLECTIVE && h->max_group_id >= TDM_COLL_GROUP)
+		return tdm_refuse_amount("domain_attr.max_group_id",
+					 h->max_group_id, TDM_COLL_GROUP - 1);
 	/* An application that does not ask for groups has none. */
 	a->max_group_id = h->max_group_id;
 	return 0;

@@ -27,6 +27,7 @@
 #include "peer/pollset.h"
 #include "tcp/amo.h"
 #include "tcp/attr.h"
+#include "tcp/coll.h"
 #include "tcp/deferred.h"
 #include "tcp/ep.h"
 #include "tcp/ep_priv.h"
@@ -140,7 +141,7 @@ static int domain_arm(struct tdm_engine *engine)
 	for (t = 0; !ret && t < TDM_TRANSPORTS; t++)
 		ret = tdm_tier[t]->arm(d);
 	/* Arming may have ended operations and changed counters. */
-	return !ret && d->fresh ? -FI_EAGAIN : ret;
+	return !ret && (d->fresh || d->urgent) ? -FI_EAGAIN : ret;
 }
 
 static size_t domain_source_addr(const struct tdm_engine *engine,
@@ -248,14 +249,16 @@ static int domain_av_open(struct fid_domain *fid, struct fi_av_attr *attr,
 			  struct fid_av **av, void *context)
 {
 	struct tdm_domain *d = tdm_domain_from_fid(fid);
-	struct tdm_av_attr owner = { .engine = &d->engine,
-				     .link = d->link,
-				     .addr_format = d->info->addr_format,
-				     .max_group =
-					     d->info->domain_attr->max_group_id,
-				     .keys = tdm_domain_av_keys(d),
-				     .domain = d->info->domain_attr->name,
-				     .named = &d->named };
+	struct tdm_av_attr owner = {
+		.engine = &d->engine,
+		.link = d->link,
+		.addr_format = d->info->addr_format,
+		.max_group = d->info->domain_attr->max_group_id,
+		.collective = !!(d->info->caps & FI_COLLECTIVE),
+		.keys = tdm_domain_av_keys(d),
+		.domain = d->info->domain_attr->name,
+		.named = &d->named
+	};
 	struct fi_av_attr none = { .type = FI_AV_UNSPEC };
 	struct tdm_av *a;
 	int ret = tdm_av_open(&owner, attr ? attr : &none, context, &a);
@@ -364,7 +367,7 @@ static struct fi_ops_domain domain_ops = {
 	.stx_ctx = tdm_stx_open,
 	.srx_ctx = tdm_srx_ctx_open,
 	.query_atomic = tdm_amo_query,
-	.query_collective = tdm_no_domain_query_collective,
+	.query_collective = tdm_coll_query,
 	.endpoint2 = domain_endpoint2,
 };
 

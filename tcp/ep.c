@@ -14,6 +14,7 @@
 #include "tcp/alias.h"
 #include "tcp/attr.h"
 #include "tcp/bind.h"
+#include "tcp/coll.h"
 #include "tcp/deferred.h"
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
@@ -115,7 +116,9 @@ static int ep_close(struct fid *fid)
 		return d->engine.orphan ? -FI_EOPBADSTATE : -FI_EBUSY;
 	}
 	tdm_deferred_quit(ep);
+	tdm_coll_quit(ep->root);
 	tdm_root_quit(ep->root);
+	tdm_coll_free(ep->root);
 	eq = ep->root->eq;
 	tdm_root_free(ep->root);
 	if (stx)
@@ -145,8 +148,9 @@ static ssize_t cancel_posted(struct tdm_ep *ep, void *context)
 	if (!ep->enabled)
 		return -FI_ENOENT;
 	ret = ep->rx_side->cancel(ep, context);
-	return ret == -FI_ENOENT ? tdm_root_cancel_send(ep->root, context) :
-				   ret;
+	if (ret == -FI_ENOENT)
+		ret = tdm_root_cancel_send(ep->root, context);
+	return ret == -FI_ENOENT ? tdm_coll_cancel(ep->root, context) : ret;
 }
 
 static ssize_t ep_cancel(fid_t fid, void *context)
@@ -287,7 +291,11 @@ static void handle_own(struct tdm_ep *ep, void *context)
 			.tagged = &tdm_tagged_ops,
 			.rma = &tdm_rma_ops,
 			.atomic = &tdm_amo_calls.ops,
-			.collective = &tdm_no_collective_ops,
+			.collective = ep->kind->fclass == FI_CLASS_EP &&
+						      (ep->info->caps &
+						       FI_COLLECTIVE) ?
+					      &tdm_coll_ops :
+					      &tdm_no_collective_ops,
 		},
 		.tx_default = ep->info->tx_attr->op_flags,
 		.rx_default = ep->info->rx_attr->op_flags,

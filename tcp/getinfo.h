@@ -16,7 +16,7 @@
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV |         \
 	 FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE |               \
 	 FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | \
-	 FI_NAMED_RX_CTX)
+	 FI_NAMED_RX_CTX | FI_COLLECTIVE)
 #define TDM_SECONDARY_CAPS                                                     \
 	(FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR |    \
 	 FI_RMA_EVENT | FI_TRIGGER | FI_FENCE | FI_LOCAL_COMM |                \
@@ -27,8 +27,12 @@
  * the hints name them.
  */
 #define TDM_STRICT_CAPS (FI_EXACT_DIRECTED_RECV | FI_SOURCE_ERR)
+/*
+ * Granted likewise, since messages cost more with them: addresses have groups.
+ */
+#define TDM_DEAR_CAPS FI_COLLECTIVE
 /* Granted if the hints name no capability. */
-#define TDM_FREE_CAPS (TDM_CAPS & ~(uint64_t)TDM_STRICT_CAPS)
+#define TDM_FREE_CAPS (TDM_CAPS & ~(uint64_t)(TDM_STRICT_CAPS | TDM_DEAR_CAPS))
 #define TDM_DOMAIN_CAPS                                                        \
 	(FI_LOCAL_COMM | FI_REMOTE_COMM | FI_AV_USER_ID | FI_SHARED_AV)
 /*
@@ -37,12 +41,13 @@
  */
 #define TDM_TX_CAPS                                                            \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ |         \
-	 FI_WRITE | FI_TRIGGER | FI_FENCE | FI_NAMED_RX_CTX)
+	 FI_WRITE | FI_TRIGGER | FI_FENCE | FI_NAMED_RX_CTX | FI_COLLECTIVE)
 #define TDM_RX_CAPS                                                            \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ |  \
 	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV |        \
 	 FI_EXACT_DIRECTED_RECV | FI_MULTI_RECV | FI_TAGGED_MULTI_RECV |       \
-	 FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_TRIGGER)
+	 FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_TRIGGER |               \
+	 FI_COLLECTIVE)
 /*
  * Capabilities that rx_attr.caps list only if the hints name them: they are
  * newer than most applications.

@@ -12,6 +12,7 @@
 #include <rdma/fi_errno.h>
 
 #include "tcp/attr.h"
+#include "tcp/coll.h"
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
 #include "tcp/root.h"
@@ -70,7 +71,7 @@ struct fi_ops_cm tdm_ep_cm_ops = {
 	.accept = tdm_no_cm_accept,
 	.reject = tdm_no_cm_reject,
 	.shutdown = tdm_no_cm_shutdown,
-	.join = tdm_no_cm_join,
+	.join = tdm_coll_join,
 };
 
 struct fi_ops_cm tdm_ep_no_cm_ops = {

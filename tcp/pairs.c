@@ -17,6 +17,7 @@
 #include "base/folder.h"
 #include "base/log.h"
 #include "peer/eq.h"
+#include "tcp/coll.h"
 #include "tcp/deferred.h"
 #include "tcp/keys.h"
 #include "tcp/root.h"
@@ -133,6 +134,8 @@ void tdm_ep_av_removed(struct tdm_av_user *user, fi_addr_t addr)
 		 * The peer may have connected before its address was inserted.
 		 */
 		p = tdm_ep_pair(root, addr);
+	if (tdm_av_lowest(root->ep.av, addr) == addr)
+		tdm_coll_lost(root, addr, FI_ECONNABORTED);
 	tdm_deferred_removed(root, addr);
 	tdm_backlog_removed(root, addr);
 	/*
@@ -206,6 +209,7 @@ static void peer_lost(struct tdm_root *root, struct tdm_pair *p,
 		tdm_history_end_local(root, p, event);
 	if (p && p->agreed == TDM_PATH_LOCAL)
 		tdm_pair_lost(p);
+	tdm_coll_lost(root, event->entry.data, event->err);
 	report_loss(root, event->entry.data, event->err, event->addr,
 		    tdm_min(event->addrlen, sizeof(event->addr)));
 }
@@ -331,6 +335,7 @@ void tdm_ep_lost(void *arg, struct tdm_conn *conn, fi_addr_t addr, int err)
 		if (root->local && tdm_av_has(root->ep.av, i))
 			tdm_av_local_renew(root->ep.av, i);
 	}
+	tdm_coll_lost(root, addr, err);
 	report_loss(root, addr, err, name, tdm_addr_len(name));
 }
 

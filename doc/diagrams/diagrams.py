@@ -110,12 +110,20 @@ def overview():
 # Folders from the top of the picture to its bottom: place, height, what it is.
 ROOMS = {
     "tcp": (40, 100, 58, "the owner: what the application sees"),
+    "coll": (440, 101, 42, "plans of collective operations"),
     "tcp/wire": (40, 186, 58, "the TCP transport"),
     "av": (40, 272, 58, "addresses and locality"),
     "peer": (40, 358, 58, "owner side of fi_peer(3): queues, matching"),
     "shm": (440, 358, 58, "a peer provider of its own: rings, copies"),
     "include": (240, 452, 58, "what owner and peers tell each other"),
     "base": (240, 538, 44, "toolbox"),
+}
+
+
+# Arrows between folders that are not above one another.
+BENDS = {
+    ("tcp", "coll"): [(322, 128), (438, 128)],
+    ("coll", "base"): [(722, 122), (740, 122), (740, 560), (522, 560)],
 }
 
 
@@ -189,6 +197,9 @@ def layers(uses):
     for a, b in sorted(edges):
         if b in reach(a, edges - {(a, b)}):
             continue
+        if (a, b) in BENDS:
+            p.bend(BENDS[a, b])
+            continue
         (ax, ay, ah, _), (bx, by, _, _) = ROOMS[a], ROOMS[b]
         p.arrow((ax + bx) / 2 + 140, ay + ah, (ax + bx) / 2 + 140, by - 2)
     # The place in the picture is that of an arrow from tcp/ to shm/.
@@ -203,9 +214,9 @@ def layers(uses):
     p.text(580, 296, "at run time only, by public libfabric calls:", 12, SHM)
     p.text(580, 313, "exported CQ, counters, receive queue, EQ", 12, SHM)
     p.text(580, 330, "and domain; user ids in the AV", 12, SHM)
-    p.text(590, 150, "solid arrow: may include and link to,", 12, SOFT)
-    p.text(590, 167, "and to all that follows", 12, SOFT)
-    p.text(590, 190, "dashed green arrow: calls by fid, no include", 12, SHM)
+    p.text(590, 170, "solid arrow: may include and link to,", 12, SOFT)
+    p.text(590, 187, "and to all that follows", 12, SOFT)
+    p.text(590, 210, "dashed green arrow: calls by fid, no include", 12, SHM)
     return p
 
 

@@ -62,9 +62,11 @@ const Refused refused[] = {
 	  [](struct fi_info *h) {
 		  h->caps = FI_MSG | FI_HMEM;
 	  } },
-	{ "hint caps: not offered: FI_COLLECTIVE, ",
+	{ "hint domain_attr.max_group_id: 8388608 asked for, at most "
+	  "8388607",
 	  [](struct fi_info *h) {
 		  h->caps = FI_MSG | FI_COLLECTIVE;
+		  h->domain_attr->max_group_id = 0x800000;
 	  } },
 	{ "hint caps: FI_SOURCE_ERR without FI_SOURCE",
 	  [](struct fi_info *h) {
