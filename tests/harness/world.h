@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-enum { TDT_MAX_EPS = 8, TDT_NAME_BYTES = 128 };
+enum { TDT_MAX_EPS = 16, TDT_NAME_BYTES = 128 };
 
 enum tdt_path { TDT_LOCAL, TDT_REMOTE, TDT_MIXED };
 
