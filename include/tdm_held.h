@@ -31,6 +31,11 @@ struct tdm_held {
 	uint32_t entry_bytes; /* size of the owner's entry of a message */
 	/* Used by messages, or promised to peers that may send some. */
 	uint64_t bytes;
+	/*
+	 * The endpoint closes: messages that are discarded now were never
+	 * received, and their senders must not be told otherwise.
+	 */
+	int closing;
 };
 
 /* Bytes that can still be used or promised. */

@@ -502,6 +502,7 @@ void tdm_srx_flush(struct tdm_srx *srx)
 
 	tdm_assert_held(srx->engine->lock);
 	srx->flushed = 1;
+	srx->held.closing = 1;
 	flush_queue(srx, srx->match[TDM_SRX_MSG]);
 	flush_queue(srx, srx->match[TDM_SRX_TAG]);
 	while ((node = tdm_list_pop(&srx->claimed))) {

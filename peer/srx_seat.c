@@ -97,6 +97,7 @@ void tdm_srx_seat_flush(struct tdm_srx_seat *seat)
 	struct tdm_srx_msg *msg;
 
 	tdm_assert_held(srx->engine->lock);
+	srx->held.closing = 1;
 	flush_queue(seat, srx->match[TDM_SRX_MSG]);
 	flush_queue(seat, srx->match[TDM_SRX_TAG]);
 	/* The message is gone: a later FI_CLAIM finds none. */
@@ -110,6 +111,7 @@ void tdm_srx_seat_flush(struct tdm_srx_seat *seat)
 		else
 			tdm_srx_discard(srx, msg);
 	}
+	srx->held.closing = 0; /* other seats stay */
 }
 
 void tdm_srx_seat_close(struct tdm_srx_seat *seat)

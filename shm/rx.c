@@ -576,13 +576,14 @@ static int srx_discard(struct fi_peer_rx_entry *entry)
 {
 	struct tdm_shm_unexp *u = entry->peer_context;
 	struct tdm_shm_ep *ep = u->ep;
+	int tell = ep && !ep->account->closing && unexp_live(u);
 
-	if (ep && u->pull && unexp_live(u)) {
+	if (tell && u->pull) {
 		u->pull->ctl.kind = TDM_SHM_CTL_PULL;
 		deliver_ack(u->pair, &u->pull->ctl, u->pull->rts.id);
 	} else if (ep && u->pull) {
 		tdm_pool_free(&ep->pulls, u->pull);
-	} else if (ep && u->deliver && unexp_live(u)) {
+	} else if (tell && u->deliver) {
 		deliver_ack(u->pair, &u->ctl, u->ctl.tag);
 		return 0;
 	}

@@ -514,8 +514,12 @@ static int discard(struct fi_peer_rx_entry *entry)
 	struct tdm_conn *c = rx->conn;
 
 	(void)tdm_rx_stop(rx);
+	if (c->tcp->held->closing)
+		rx->wants_done = 0;
 	if (!tdm_conn_live(c))
 		tdm_rx_free(rx);
+	else if (rx->announced && c->tcp->held->closing)
+		return 0; /* until tdm_conn_free() */
 	else if (rx->announced)
 		want(rx);
 	else if (rx->got == rx->len)
