@@ -151,7 +151,7 @@ void tdm_av_drop(struct tdm_av *av, uint32_t index)
 		tdm_keyring_count(av->keys, a.key, -1);
 	low = tdm_table_find(&av->table, &a);
 	if (low != TDM_TABLE_NONE)
-		tdm_av_local_lowest(av, low, &a);
+		(void)tdm_av_local_lowest(av, low, &a);
 	av->moved = 1;
 }
 

@@ -60,7 +60,7 @@ static int place(struct tdm_av *av, uint32_t index, const struct tdm_addr *a)
 	if (!ret)
 		ret = tdm_table_add_at(&av->table, a, hash, index, &low);
 	if (!ret)
-		tdm_av_placed(av, a, index, low, tdm_locality_filter());
+		(void)tdm_av_placed(av, a, index, low, tdm_locality_filter());
 	return ret;
 }
 

@@ -95,6 +95,15 @@ static int publish(struct tdm_av *av, const struct tdm_addr *a, uint32_t index)
 	return ret;
 }
 
+/* Undo the insertion of @a at @index, which no user has heard of. */
+static void drop(struct tdm_av *av, const struct tdm_addr *a, uint32_t index)
+{
+	tdm_table_remove(&av->table, index);
+	tdm_av_user_id_drop(av, index);
+	if (av->keys)
+		tdm_keyring_count(av->keys, a->key, -1);
+}
+
 /* Insert one address. Out: *@index. */
 static int insert_one(const struct tdm_av_call *call, const struct tdm_addr *a,
 		      uint64_t hash, fi_addr_t id, fi_addr_t *index)
@@ -125,8 +134,13 @@ static int insert_one(const struct tdm_av_call *call, const struct tdm_addr *a,
 		if (ret)
 			return ret;
 	}
+	ret = tdm_av_placed(av, a, i, low, call->here);
+	/* Other processes have the entry of a shared table by now. */
+	if (tdm_unlikely(ret && !av->shared)) {
+		drop(av, a, i);
+		return ret;
+	}
 	*index = i;
-	tdm_av_placed(av, a, i, low, call->here);
 	return 0;
 }
 

@@ -38,17 +38,19 @@ static int may_be_local(const struct tdm_addr *a)
 	return tdm_folder_serves(&a->u.sa) || tdm_locality_is_here(a);
 }
 
-void tdm_av_local_lowest(struct tdm_av *av, uint32_t index,
-			 const struct tdm_addr *a)
+int tdm_av_local_lowest(struct tdm_av *av, uint32_t index,
+			const struct tdm_addr *a)
 {
 	struct tdm_table_entry *e = &av->table.entry[index];
 	fi_addr_t peer_addr;
+	int ret;
 
-	if (!av->local || e->local != TDM_TABLE_NONE || !may_be_local(a) ||
-	    tdm_link_av_insert(av->local, a, a->key, index, &peer_addr) ||
-	    peer_addr >= TDM_TABLE_NONE)
-		return;
-	e->local = (uint32_t)peer_addr;
+	if (!av->local || e->local != TDM_TABLE_NONE || !may_be_local(a))
+		return 0;
+	ret = tdm_link_av_insert(av->local, a, a->key, index, &peer_addr);
+	if (!ret && peer_addr < TDM_TABLE_NONE)
+		e->local = (uint32_t)peer_addr;
+	return ret == -FI_ENOMEM ? ret : 0;
 }
 
 /*
@@ -60,7 +62,7 @@ static void local_insert(struct tdm_av *av, uint32_t index)
 	struct tdm_addr a;
 
 	tdm_table_get(&av->table, index, &a);
-	tdm_av_local_lowest(av, index, &a);
+	(void)tdm_av_local_lowest(av, index, &a);
 }
 
 void tdm_av_local_remove(struct tdm_av *av, uint32_t index)
@@ -73,23 +75,27 @@ void tdm_av_local_remove(struct tdm_av *av, uint32_t index)
 	e->local = TDM_TABLE_NONE;
 }
 
-void tdm_av_placed(struct tdm_av *av, const struct tdm_addr *a, uint32_t index,
-		   uint32_t low, uint64_t here)
+int tdm_av_placed(struct tdm_av *av, const struct tdm_addr *a, uint32_t index,
+		  uint32_t low, uint64_t here)
 {
 	const int lowered = low != TDM_TABLE_NONE && low > index;
+	int ret;
 
 	av->moved |= lowered;
 	if (av->keys)
 		tdm_keyring_count(av->keys, a->key, 1);
 	if (!av->local ||
 	    (!tdm_locality_may_be(here, a) && !tdm_folder_serves(&a->u.sa)))
-		return;
+		return 0;
 	/* A lower index of @a exists, which the peer has: nothing changes. */
 	if (low < index)
-		return;
+		return 0;
 	if (lowered)
 		tdm_av_local_remove(av, low);
-	tdm_av_local_lowest(av, index, a);
+	ret = tdm_av_local_lowest(av, index, a);
+	if (ret && lowered)
+		local_insert(av, low);
+	return ret;
 }
 
 void tdm_av_local_moved(struct tdm_av *av)

@@ -22,17 +22,18 @@ void tdm_av_local_open(struct tdm_av *av, struct tdm_link *link,
 /*
  * Called after @a was inserted at @index: brings the peer's AV, the counts of
  * keys and @av->moved up to date. @low: its lowest index before. @here:
- * tdm_locality_filter().
+ * tdm_locality_filter(). Errors: -FI_ENOMEM: the peer's AV does not have it. Until
+ * it does, the sender of messages from @a is unknown to the peer.
  */
-void tdm_av_placed(struct tdm_av *av, const struct tdm_addr *a, uint32_t index,
-		   uint32_t low, uint64_t here);
+int tdm_av_placed(struct tdm_av *av, const struct tdm_addr *a, uint32_t index,
+		  uint32_t low, uint64_t here);
 
 /*
  * Insert @index, the lowest index of @a, into the peer's AV if the address may
- * be local and is not there.
+ * be local and is not there. Errors: -FI_ENOMEM.
  */
-void tdm_av_local_lowest(struct tdm_av *av, uint32_t index,
-			 const struct tdm_addr *a);
+int tdm_av_local_lowest(struct tdm_av *av, uint32_t index,
+			const struct tdm_addr *a);
 
 /* Remove @index from the peer's AV, if it is there. */
 void tdm_av_local_remove(struct tdm_av *av, uint32_t index);

@@ -229,6 +229,8 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count,
 		ret = tdm_shm_av_insert_key(fid, at, 0, &fi_addr[i]);
 		if (ret) {
 			fi_addr[i] = FI_ADDR_NOTAVAIL;
+			if (count == 1 && ret == -FI_ENOMEM)
+				return ret;
 			if (flags & FI_SYNC_ERR && context)
 				((int *)context)[i] = -ret;
 		} else {
