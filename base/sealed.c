@@ -35,7 +35,7 @@ static int create(struct tdm_sealed *m, const char *name, size_t bytes,
 		  int single_writer)
 {
 	void *base;
-	int fd;
+	int fd, ret;
 
 	if (!tdm_sealed_allowed(bytes))
 		return -EFBIG;
@@ -43,7 +43,10 @@ static int create(struct tdm_sealed *m, const char *name, size_t bytes,
 	if (fd < 0)
 		return tdm_os_failed("memfd_create");
 	m->fd_plus1 = fd + 1;
-	if (tdm_os.fallocate(fd, 0, 0, (off_t)bytes))
+	do {
+		ret = tdm_os.fallocate(fd, 0, 0, (off_t)bytes);
+	} while (ret && errno == EINTR);
+	if (ret)
 		return tdm_os_failed("fallocate");
 	base = tdm_os.mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_POPULATE, fd, 0);

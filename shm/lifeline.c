@@ -103,7 +103,8 @@ int tdm_shm_packet_send(int fd, const void *buf, size_t len, const int *fds,
 		n = tdm_os.sendmsg(fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return errno == EWOULDBLOCK ? -FI_EAGAIN : -errno;
+		return errno == EWOULDBLOCK || errno == ENOBUFS ? -FI_EAGAIN :
+								  -errno;
 	return 0;
 }
 
