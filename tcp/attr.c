@@ -566,5 +566,5 @@ int tdm_info_check(const struct fi_info *info)
 		return -FI_ENOMEM;
 	ret = tdm_info_apply(fi_version(), info, tmp);
 	tdm_info_free(tmp);
-	return ret ? -FI_EINVAL : 0;
+	return ret && ret != -FI_ENOMEM ? -FI_EINVAL : ret;
 }

@@ -111,6 +111,21 @@ TEST_F(Constructor, Domain)
 	});
 }
 
+TEST_F(Constructor, DomainWithAKey)
+{
+	struct fi_info *i = fi_dupinfo(w->info);
+
+	i->domain_attr->auth_key_size = 16;
+	i->domain_attr->auth_key =
+		reinterpret_cast<uint8_t *>(strdup("sixteen bytes ok"));
+	object<struct fid_domain>(
+		[&](struct fid_domain **d) {
+			return fi_domain(w->fabric, i, d, nullptr);
+		},
+		2);
+	fi_freeinfo(i);
+}
+
 TEST_F(Constructor, DomainWithAThread)
 {
 	struct fi_info *i = fi_dupinfo(w->info);
