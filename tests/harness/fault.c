@@ -16,6 +16,9 @@ void *__wrap_realloc(void *p, size_t n);
 
 static __thread struct {
 	int armed;
+	int paused;
+	int none;
+	unsigned count;
 	int all;
 	unsigned left; /* allocations until the one that fails */
 	unsigned failed;
@@ -24,8 +27,13 @@ static __thread struct {
 
 static int fails(void)
 {
+	if (fault.paused)
+		return 0;
+	if (fault.none)
+		return 1;
 	if (!fault.armed)
 		return 0;
+	fault.count++;
 	if (fault.left && --fault.left == 0) {
 		fault.failed++;
 		return 1;
@@ -65,8 +73,29 @@ void tdt_alloc_fail(unsigned nth, int all)
 	fault.armed = 1;
 	fault.all = all;
 	fault.left = nth;
+	fault.count = 0;
 	fault.failed = 0;
 	fault.bytes = 0;
+}
+
+void tdt_alloc_pause(int on)
+{
+	fault.paused = on;
+}
+
+void tdt_alloc_none(int on)
+{
+	fault.none = on;
+}
+
+unsigned tdt_alloc_count(void)
+{
+	return fault.count;
+}
+
+unsigned tdt_alloc_failed(void)
+{
+	return fault.failed;
 }
 
 size_t tdt_alloc_bytes(void)

@@ -23,6 +23,16 @@ int tdt_alloc_can_fail(void);
  */
 void tdt_alloc_fail(unsigned nth, int all);
 
+/* Allocations are not counted, and do not fail, while @on. */
+void tdt_alloc_pause(int on);
+
+/* No allocation succeeds while @on; those are not counted. */
+void tdt_alloc_none(int on);
+
+/* Allocations counted, and those that failed, since tdt_alloc_fail(). */
+unsigned tdt_alloc_count(void);
+unsigned tdt_alloc_failed(void);
+
 /* Bytes that malloc, and no other, was asked for since tdt_alloc_fail(). */
 size_t tdt_alloc_bytes(void);
 

@@ -2,11 +2,14 @@
 /*
  * System calls that fail on demand; see os_fault.h. Each wrapper counts, asks
  * struck() whether it is its turn, and otherwise makes the system's call.
- * Single-threaded.
+ * Locking: none. Calls count, and fail, in the thread that installed the
+ * wrappers; in others they are the system's.
  */
 #include "os_fault.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -16,27 +19,31 @@
 static struct {
 	unsigned count;	  /* calls so far */
 	unsigned fail_at; /* 0: none */
-	int fail_on;	  /* and all after it */
+	unsigned fail_last;
 	int err;
 	unsigned short_at; /* 0: none */
 	int short_on;
 	size_t bytes;
+	size_t less; /* or all but so many */
 } state[TDT_OS_CALLS];
 
 static unsigned struck_total;
+static __thread int mine; /* this thread installed the wrappers */
+static int cut_off, no_memory;
 
 static const char *const names[TDT_OS_CALLS] = {
-	"socket",	 "bind",	"listen",      "accept4",
-	"connect",	 "getsockname", "getpeername", "getsockopt",
-	"setsockopt",	 "shutdown",	"ifreq",       "getifaddrs",
-	"send",		 "recv",	"sendmsg",     "recvmsg",
-	"readv",	 "read",	"write",       "poll",
-	"epoll_create1", "epoll_ctl",	"epoll_wait",  "eventfd",
-	"memfd_create",	 "fallocate",	"ftruncate",   "fstat",
-	"add_seals",	 "get_seals",	"mmap",	       "process_vm_readv",
-	"pidfd_open",	 "membarrier",	"getrandom",   "open_file",
-	"unlink",	 "pread",	"pwrite",      "flock",
-	"file_lock",
+	"socket",	 "bind",	"listen",	  "accept4",
+	"connect",	 "getsockname", "getpeername",	  "getsockopt",
+	"setsockopt",	 "shutdown",	"ifreq",	  "getifaddrs",
+	"send",		 "recv",	"sendmsg",	  "recvmsg",
+	"readv",	 "read",	"write",	  "poll",
+	"epoll_create1", "epoll_ctl",	"epoll_wait",	  "eventfd",
+	"memfd_create",	 "fallocate",	"ftruncate",	  "fstat",
+	"add_seals",	 "get_seals",	"mmap",		  "process_vm_readv",
+	"pidfd_open",	 "membarrier",	"getrandom",	  "open_file",
+	"unlink",	 "pread",	"pwrite",	  "flock",
+	"file_lock",	 "outq",	"timerfd_create", "timerfd_settime",
+	"thread_create", "ppoll",	"close",
 };
 
 const char *tdt_os_name(enum tdt_os_call call)
@@ -47,10 +54,12 @@ const char *tdt_os_name(enum tdt_os_call call)
 /* Count a call; not 0 when it fails, errno is set then. */
 static int struck(enum tdt_os_call c)
 {
-	unsigned n = ++state[c].count;
+	unsigned n;
 
-	if (!state[c].fail_at || n < state[c].fail_at ||
-	    (n > state[c].fail_at && !state[c].fail_on))
+	if (!mine)
+		return 0;
+	n = ++state[c].count;
+	if (!state[c].fail_at || n < state[c].fail_at || n > state[c].fail_last)
 		return 0;
 	struck_total++;
 	errno = state[c].err;
@@ -61,13 +70,43 @@ static int struck(enum tdt_os_call c)
 static size_t cut(enum tdt_os_call c, size_t len)
 {
 	unsigned n = state[c].count;
+	size_t most = state[c].bytes;
 
-	if (!state[c].short_at || n < state[c].short_at ||
-	    (n > state[c].short_at && !state[c].short_on) ||
-	    len <= state[c].bytes)
+	if (state[c].less)
+		most = len > state[c].less ? len - state[c].less : len;
+	if (!mine || !state[c].short_at || n < state[c].short_at ||
+	    (n > state[c].short_at && !state[c].short_on) || len <= most)
 		return len;
 	struck_total++;
-	return state[c].bytes;
+	return most;
+}
+
+/* The same for a socket: packets are moved whole. */
+static size_t cut_stream(enum tdt_os_call c, int fd, size_t len)
+{
+	int type = SOCK_STREAM;
+	socklen_t n = sizeof(type);
+
+	(void)tdm_os_system.getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n);
+	return type == SOCK_STREAM ? cut(c, len) : len;
+}
+
+/* Does no byte pass at @fd now? errno is set then. */
+static int parted(void)
+{
+	if (!cut_off || !mine)
+		return 0;
+	errno = EAGAIN;
+	return 1;
+}
+
+/* Is memory refused now? errno is set then. */
+static int poor(void)
+{
+	if (!no_memory || !mine)
+		return 0;
+	errno = ENOMEM;
+	return 1;
 }
 
 enum { CUT_IOV = 64 };
@@ -115,8 +154,6 @@ PLAIN(getsockname, TDT_OS_GETSOCKNAME,
       (int fd, struct sockaddr *a, socklen_t *n), (fd, a, n))
 PLAIN(getpeername, TDT_OS_GETPEERNAME,
       (int fd, struct sockaddr *a, socklen_t *n), (fd, a, n))
-PLAIN(getsockopt, TDT_OS_GETSOCKOPT,
-      (int fd, int l, int o, void *v, socklen_t *n), (fd, l, o, v, n))
 PLAIN(setsockopt, TDT_OS_SETSOCKOPT,
       (int fd, int l, int o, const void *v, socklen_t n), (fd, l, o, v, n))
 PLAIN(shutdown, TDT_OS_SHUTDOWN, (int fd, int how), (fd, how))
@@ -130,10 +167,17 @@ PLAIN(epoll_ctl, TDT_OS_EPOLL_CTL,
 PLAIN(epoll_wait, TDT_OS_EPOLL_WAIT,
       (int e, struct epoll_event *ev, int n, int ms), (e, ev, n, ms))
 PLAIN(eventfd, TDT_OS_EVENTFD, (unsigned int v, int f), (v, f))
-PLAIN(memfd_create, TDT_OS_MEMFD_CREATE, (const char *s, unsigned int f),
-      (s, f))
-PLAIN(fallocate, TDT_OS_FALLOCATE, (int fd, int m, off_t o, off_t n),
-      (fd, m, o, n))
+PLAIN(timerfd_create, TDT_OS_TIMERFD_CREATE, (int c, int f), (c, f))
+PLAIN(timerfd_settime, TDT_OS_TIMERFD_SETTIME,
+      (int fd, int f, const struct itimerspec *n, struct itimerspec *o),
+      (fd, f, n, o))
+PLAIN(outq, TDT_OS_OUTQ, (int fd, int *n), (fd, n))
+PLAIN(thread_create, TDT_OS_THREAD_CREATE,
+      (pthread_t * t, void *(*run)(void *), void *arg), (t, run, arg))
+PLAIN(ppoll, TDT_OS_PPOLL,
+      (struct pollfd * p, nfds_t n, const struct timespec *t,
+       const sigset_t *m),
+      (p, n, t, m))
 PLAIN(ftruncate, TDT_OS_FTRUNCATE, (int fd, off_t n), (fd, n))
 PLAIN(fstat, TDT_OS_FSTAT, (int fd, struct stat *st), (fd, st))
 PLAIN(add_seals, TDT_OS_ADD_SEALS, (int fd, int s), (fd, s))
@@ -147,6 +191,48 @@ PLAIN(unlink, TDT_OS_UNLINK, (const char *p), (p))
 PLAIN(flock, TDT_OS_FLOCK, (int fd, int op), (fd, op))
 PLAIN(file_lock, TDT_OS_FILE_LOCK, (int fd, short type, int wait),
       (fd, type, wait))
+
+static int os_memfd_create(const char *name, unsigned int flags)
+{
+	return struck(TDT_OS_MEMFD_CREATE) || poor() ?
+		       -1 :
+		       SYS.memfd_create(name, flags);
+}
+
+static int os_fallocate(int fd, int mode, off_t offset, off_t len)
+{
+	return struck(TDT_OS_FALLOCATE) || poor() ?
+		       -1 :
+		       SYS.fallocate(fd, mode, offset, len);
+}
+
+/* Linux closes the descriptor whatever close(2) returns. */
+static int os_close(int fd)
+{
+	int err = struck(TDT_OS_CLOSE) ? errno : 0;
+	int ret = SYS.close(fd);
+
+	if (!err)
+		return ret;
+	errno = err;
+	return -1;
+}
+
+/* A network that is parted leaves questions unanswered. */
+static int os_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
+{
+	int ret = struck(TDT_OS_GETSOCKOPT) ?
+			  -1 :
+			  SYS.getsockopt(fd, level, name, val, len);
+
+	if (!ret && cut_off && level == IPPROTO_TCP && name == TCP_INFO) {
+		struct tcp_info *info = val;
+
+		info->tcpi_unacked = info->tcpi_retransmits = 1;
+		info->tcpi_last_ack_recv = 1u << 30;
+	}
+	return ret;
+}
 
 static ssize_t os_pread(int fd, void *buf, size_t len, off_t at)
 {
@@ -166,22 +252,25 @@ static ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)
 static void *os_mmap(void *a, size_t len, int prot, int flags, int fd,
 		     off_t off)
 {
-	return struck(TDT_OS_MMAP) ? MAP_FAILED :
-				     SYS.mmap(a, len, prot, flags, fd, off);
+	return struck(TDT_OS_MMAP) || poor() ?
+		       MAP_FAILED :
+		       SYS.mmap(a, len, prot, flags, fd, off);
 }
 
 static ssize_t os_send(int fd, const void *buf, size_t len, int flags)
 {
-	return struck(TDT_OS_SEND) ?
+	return struck(TDT_OS_SEND) || parted() ?
 		       -1 :
-		       SYS.send(fd, buf, cut(TDT_OS_SEND, len), flags);
+		       SYS.send(fd, buf, cut_stream(TDT_OS_SEND, fd, len),
+				flags);
 }
 
 static ssize_t os_recv(int fd, void *buf, size_t len, int flags)
 {
-	return struck(TDT_OS_RECV) ?
+	return struck(TDT_OS_RECV) || parted() ?
 		       -1 :
-		       SYS.recv(fd, buf, cut(TDT_OS_RECV, len), flags);
+		       SYS.recv(fd, buf, cut_stream(TDT_OS_RECV, fd, len),
+				flags);
 }
 
 static ssize_t os_read(int fd, void *buf, size_t len)
@@ -202,7 +291,7 @@ static ssize_t os_readv(int fd, const struct iovec *iov, int count)
 	struct iovec part[CUT_IOV];
 	size_t all, n;
 
-	if (struck(TDT_OS_READV))
+	if (struck(TDT_OS_READV) || parted())
 		return -1;
 	all = total(iov, (size_t)count);
 	n = cut(TDT_OS_READV, all);
@@ -218,10 +307,10 @@ static ssize_t os_sendmsg(int fd, const struct msghdr *msg, int flags)
 	struct msghdr m = *msg;
 	size_t all, n;
 
-	if (struck(TDT_OS_SENDMSG))
+	if (struck(TDT_OS_SENDMSG) || parted())
 		return -1;
 	all = total(msg->msg_iov, msg->msg_iovlen);
-	n = msg->msg_controllen ? all : cut(TDT_OS_SENDMSG, all);
+	n = msg->msg_controllen ? all : cut_stream(TDT_OS_SENDMSG, fd, all);
 	if (n == all)
 		return SYS.sendmsg(fd, msg, flags);
 	m.msg_iov = part;
@@ -256,6 +345,7 @@ static ssize_t os_process_vm_readv(pid_t pid, const struct iovec *local,
 void tdt_os_install(void)
 {
 	tdt_os_clear();
+	mine = 1;
 	tdm_os.socket = os_socket;
 	tdm_os.bind = os_bind;
 	tdm_os.listen = os_listen;
@@ -297,25 +387,37 @@ void tdt_os_install(void)
 	tdm_os.pwrite = os_pwrite;
 	tdm_os.flock = os_flock;
 	tdm_os.file_lock = os_file_lock;
+	tdm_os.outq = os_outq;
+	tdm_os.timerfd_create = os_timerfd_create;
+	tdm_os.timerfd_settime = os_timerfd_settime;
+	tdm_os.thread_create = os_thread_create;
+	tdm_os.ppoll = os_ppoll;
+	tdm_os.close = os_close;
 }
 
 void tdt_os_remove(void)
 {
 	tdt_os_clear();
+	mine = cut_off = no_memory = 0;
 	tdm_os = tdm_os_system;
 }
 
 void tdt_fail_nth(enum tdt_os_call call, unsigned nth, int err)
 {
+	tdt_fail_span(call, nth, 1, err);
+}
+
+void tdt_fail_span(enum tdt_os_call call, unsigned nth, unsigned many, int err)
+{
 	state[call].fail_at = state[call].count + nth;
-	state[call].fail_on = 0;
+	state[call].fail_last = state[call].fail_at + many - 1;
 	state[call].err = err;
 }
 
 void tdt_fail_from(enum tdt_os_call call, unsigned nth, int err)
 {
 	tdt_fail_nth(call, nth, err);
-	state[call].fail_on = 1;
+	state[call].fail_last = ~0u;
 }
 
 void tdt_short_nth(enum tdt_os_call call, unsigned nth, size_t bytes)
@@ -323,12 +425,29 @@ void tdt_short_nth(enum tdt_os_call call, unsigned nth, size_t bytes)
 	state[call].short_at = state[call].count + nth;
 	state[call].short_on = 0;
 	state[call].bytes = bytes;
+	state[call].less = 0;
+}
+
+void tdt_less_nth(enum tdt_os_call call, unsigned nth, size_t less)
+{
+	tdt_short_nth(call, nth, 0);
+	state[call].less = less;
 }
 
 void tdt_short_all(enum tdt_os_call call, size_t bytes)
 {
 	tdt_short_nth(call, 1, bytes);
 	state[call].short_on = 1;
+}
+
+void tdt_os_partition(int on)
+{
+	cut_off = on;
+}
+
+void tdt_os_no_memory(int on)
+{
+	no_memory = on;
 }
 
 void tdt_os_clear(void)

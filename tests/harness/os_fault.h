@@ -3,6 +3,7 @@
  * System calls that fail on demand: the table tdm_os (base/os.h) wrapped entry
  * by entry. For programs that link libtandem-core.la.
  *
+ * Calls count and fail in the thread that installs the wrappers only.
  * Ordinals count from 1, from the last tdt_os_count() on; a fault stays armed
  * until it struck or tdt_os_clear().
  */
@@ -57,6 +58,12 @@ enum tdt_os_call {
 	TDT_OS_PWRITE,
 	TDT_OS_FLOCK,
 	TDT_OS_FILE_LOCK,
+	TDT_OS_OUTQ,
+	TDT_OS_TIMERFD_CREATE,
+	TDT_OS_TIMERFD_SETTIME,
+	TDT_OS_THREAD_CREATE,
+	TDT_OS_PPOLL,
+	TDT_OS_CLOSE,
 	TDT_OS_CALLS
 };
 
@@ -69,7 +76,10 @@ void tdt_os_remove(void);
 /* The @nth call from now fails with @err (positive errno). */
 void tdt_fail_nth(enum tdt_os_call call, unsigned nth, int err);
 
-/* As above, and so do all calls after it. */
+/* As above, and so do those after it, @many in all. */
+void tdt_fail_span(enum tdt_os_call call, unsigned nth, unsigned many, int err);
+
+/* As tdt_fail_nth(), and so do all calls after it. */
 void tdt_fail_from(enum tdt_os_call call, unsigned nth, int err);
 
 /*
@@ -78,8 +88,18 @@ void tdt_fail_from(enum tdt_os_call call, unsigned nth, int err);
  */
 void tdt_short_nth(enum tdt_os_call call, unsigned nth, size_t bytes);
 
-/* As above, for every call from now on. */
+/* The same, but all bytes except the last @less. */
+void tdt_less_nth(enum tdt_os_call call, unsigned nth, size_t less);
+
+/* As tdt_short_nth(), for every call from now on. */
 void tdt_short_all(enum tdt_os_call call, size_t bytes);
+
+/*
+ * While @on, no byte passes a socket and nothing is acknowledged; no memory can
+ * be mapped. Not counted as faults; tdt_os_clear() does not end it.
+ */
+void tdt_os_partition(int on);
+void tdt_os_no_memory(int on);
 
 /* Forget all faults, count from 0 again. */
 void tdt_os_clear(void);

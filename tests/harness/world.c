@@ -103,6 +103,7 @@ void tdt_attr_init(struct tdt_attr *attr)
 	attr->cntr_wait = FI_WAIT_NONE;
 	attr->eq_wait = FI_WAIT_NONE;
 	attr->threading = FI_THREAD_SAFE;
+	attr->addr_format = FI_SOCKADDR_IN;
 	attr->node = "127.0.0.1";
 }
 
@@ -113,7 +114,7 @@ struct fi_info *tdt_hints(const struct tdt_attr *attr)
 	if (!hints)
 		return NULL;
 	hints->caps = attr->caps;
-	hints->addr_format = FI_SOCKADDR_IN;
+	hints->addr_format = attr->addr_format;
 	hints->ep_attr->type = attr->type;
 	hints->domain_attr->threading = attr->threading;
 	hints->domain_attr->control_progress = attr->progress;
@@ -232,8 +233,10 @@ static int keep_to_tcp(struct tdt_ep *ep)
 	bool permitted = false;
 	int ret;
 
-	if (tdt_path() != TDT_MIXED || ep->world->attr.no_tcp_only ||
-	    ep->index + 1 != ep->world->count)
+	if ((tdt_path() != TDT_MIXED || ep->world->attr.no_tcp_only) &&
+	    !ep->world->attr.tcp_last)
+		return 0;
+	if (ep->index + 1 != ep->world->count)
 		return 0;
 	TRY(fi_setopt(&ep->ep->fid, FI_OPT_ENDPOINT,
 		      FI_OPT_SHARED_MEMORY_PERMITTED, &permitted,

@@ -71,13 +71,15 @@ struct tdt_attr {
 	int no_enable;		   /* leave them disabled, with empty AVs */
 	int no_insert;		   /* leave the AVs empty */
 	int no_tcp_only;	   /* mixed: do not keep the last one to TCP */
+	int tcp_last;		   /* keep the last one to TCP in any case */
 	uint64_t av_flags;	   /* fi_av_open */
 	const char *av_name;	   /* all AVs are this one: no_insert */
 	uint32_t max_group;	   /* max_group_id of the domains */
 	const void *key;	   /* auth_key of the domains, key_size bytes */
-	size_t key_size;     /* or FI_AV_AUTH_KEY: no_enable goes with it */
-	const char *node;    /* source address, "127.0.0.1" */
-	const char *service; /* port; NULL: any */
+	size_t key_size; /* or FI_AV_AUTH_KEY: no_enable goes with it */
+	uint32_t addr_format;
+	const char *node;	  /* source address, "127.0.0.1" */
+	const char *service;	  /* port; NULL: any */
 	struct fi_provider *prov; /* linked in: not through libfabric's core */
 };
 

@@ -75,6 +75,13 @@ std::vector<int> errors_of(int call)
 		return { ENOSYS, EPERM };
 	case TDT_OS_GETRANDOM:
 		return { EINTR, ENOSYS };
+	case TDT_OS_PPOLL:
+	case TDT_OS_CLOSE:
+		return { EINTR };
+	case TDT_OS_THREAD_CREATE:
+		return { EAGAIN };
+	case TDT_OS_OUTQ:
+		return {}; /* never, of a socket */
 	case TDT_OS_FSTAT:
 	case TDT_OS_GET_SEALS:
 		return {}; /* always or never: see CallsThatNeverWork */
