@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# What takes too long for every check: ./dev check full. All scenarios with each
+# call failing in turn, and 2,000 processes killed at an instruction. Results are
+# kept per scenario, so that a run that was interrupted goes on; a test program
+# that has changed begins anew. The figures are those of doc/ASSURANCE.md.
+. "$(dirname "$0")/lib.sh"
+
+.ci/tree.sh "${gcc_tree[@]}"
+make -C "$builds/gcc" -j"$(nproc)" tests/scenario_tests
+program=$builds/gcc/tests/scenario_tests
+results=$builds/full/$(sha256sum "$program" | cut -c1-12)
+mkdir -p "$results"
+export FI_PROVIDER_PATH=$top/$builds/gcc/.libs
+export TANDEM_TEST_WATCHDOG=36000 TANDEM_TEST_DEADLINE=30
+bad=()
+
+# part NAME FILTER: run the tests of FILTER, unless NAME has its result.
+part() {
+	local base=$results/$1 ret=0
+	[ ! -e "$base.ok" ] || return 0
+	"$program" --gtest_brief=1 --gtest_filter="$2" >"$base.out" 2>&1 ||
+		ret=$?
+	if [ "$ret" = 0 ]; then
+		touch "$base.ok"
+	else
+		bad+=("$1")
+	fi
+}
+
+export TANDEM_SCENARIOS=all TANDEM_KILLS=2000
+mapfile -t names < <("$program" --gtest_list_tests \
+	--gtest_filter='Scenario/TurnOf*' | sed -n 's,^  EachCallFailsOnce/\([a-z0-9_]*\).*,\1,p')
+[ "${#names[@]}" != 0 ] || die "no scenario found"
+for name in "${names[@]}"; do
+	part "$name" "Scenario/TurnOf.EachCallFailsOnce/$name"
+done
+part kill 'Kill.AnyInstruction'
+for name in "${bad[@]}"; do
+	echo "== $name"
+	grep -A1 -E 'TANDEM_(STRIKE|KILL)=' "$results/$name.out" | head -n 40 ||
+		tail -n 20 "$results/$name.out"
+done
+cat "$results"/*.out | awk '
+	/ strikes, / { n++; strikes += $2; failures += $4; lost += $6 }
+	/^killed at / { kills += $3 }
+	END {
+		printf "%d scenarios, %d strikes, %d failures, " \
+			"%d messages lost with connections, %d kills\n",
+			n, strikes, failures, lost, kills
+	}'
+[ "${#bad[@]}" = 0 ]
