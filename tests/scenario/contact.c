@@ -49,6 +49,8 @@ void tdt_act_wrong_key(struct tdt_play *p)
 	struct tdt_op op;
 	struct tdt_move *m;
 
+	/* It tries as long: the key may be the right one next time. */
+	tdm_env.conn_timeout_ms = 200;
 	tdt_play_attr(p, &attr);
 	attr.eps = 1;
 	attr.key = other_key;
