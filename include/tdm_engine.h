@@ -17,6 +17,7 @@
 #include "base/lock.h"
 
 struct sockaddr;
+struct tdm_imports;
 struct tdm_trigger;
 
 enum { TDM_SOURCE_ADDR_BYTES = 128 };
@@ -42,7 +43,13 @@ struct tdm_engine {
 	 * for; a pass runs before the next completion is read. G: lock.
 	 */
 	int owed;
-	uint64_t passes; /* of progress, free-running; G: lock */
+	/*
+	 * 1: the caller is an owner that lends its receive contexts to us, and
+	 * has locked them: peer/import_srx.h; G: lock
+	 */
+	int lent;
+	struct tdm_imports *imports; /* those contexts, or NULL; G: lock */
+	uint64_t passes;	     /* of progress, free-running; G: lock */
 	/* Of peer/patience.h: */
 	uint32_t vain; /* polls in a row without result; G: lock */
 	/* time of the first of these polls that read the clock; G: lock */

@@ -10,6 +10,7 @@
  *
  * Lock: domain held.
  */
+#include "peer/import_srx.h"
 #include "peer/match_priv.h"
 #include "peer/srx_space.h"
 #include "tdm_nosys.h"
@@ -494,14 +495,18 @@ fi_addr_t tdm_srx_id(struct fid_peer_srx *fid, fi_addr_t addr)
 	 * The export of a group has no user ids; the exports of its contexts
 	 * have.
 	 */
-	if (fid->ep_fid.fid.ops != &export_ops)
-		return addr;
-	return tdm_srx_reported(tdm_srx_port_done(fid), addr);
+	const struct tdm_done *done = tdm_import_done(fid);
+
+	if (fid->ep_fid.fid.ops == &export_ops)
+		done = tdm_srx_port_done(fid);
+	return done ? tdm_srx_reported(done, addr) : addr;
 }
 
 uint64_t tdm_srx_refused(const struct fid_peer_srx *fid)
 {
-	if (fid->ep_fid.fid.ops != &export_ops)
-		return 0;
-	return tdm_srx_port_done(fid)->refused;
+	const struct tdm_done *done = tdm_import_done(fid);
+
+	if (fid->ep_fid.fid.ops == &export_ops)
+		done = tdm_srx_port_done(fid);
+	return done ? done->refused : 0;
 }
