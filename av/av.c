@@ -24,6 +24,7 @@
 #include "av/shared.h"
 #include "av/user_id.h"
 #include "base/log.h"
+#include "peer/import_eq.h"
 #include "peer/eq.h"
 #include "tdm_nosys.h"
 
@@ -290,7 +291,8 @@ static int av_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct tdm_av *av = tdm_container_of(fid, struct tdm_av, fid.fid);
 	int ret = -FI_EINVAL;
 
-	if (!bfid || bfid->fclass != FI_CLASS_EQ)
+	/* fi_eq_write(3) cannot write the errors of an insert to a lent one. */
+	if (!bfid || bfid->fclass != FI_CLASS_EQ || tdm_import_eq_of(bfid))
 		return -FI_EINVAL;
 	if (flags)
 		return -FI_EBADFLAGS;

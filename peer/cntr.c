@@ -16,6 +16,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "peer/import.h"
 #include "peer/patience.h"
 #include "peer/wait.h"
 #include "tdm_nosys.h"
@@ -37,6 +38,8 @@ struct tdm_cntr {
 	uint64_t settled; /* changes, at the last fi_cntr_set or _add */
 	struct tdm_wait wait;
 	struct cntr_export exports[TDM_TRANSPORTS];
+	/* another owner's, which transports count; NULL: this counter */
+	struct fid_peer_cntr *owner;
 	struct fid_cntr *local;
 	size_t users;
 	void (*closed)(void *arg);
@@ -46,6 +49,7 @@ struct tdm_cntr {
 static struct fi_ops cntr_fid_ops;
 static struct fi_ops export_fid_ops;
 static struct fi_ops_cntr cntr_ops;
+static struct fi_ops_cntr import_ops;
 static struct fi_ops_cntr_owner owner_ops;
 
 static const struct fi_cntr_attr default_attr = {
@@ -81,7 +85,7 @@ static void cntr_free(struct tdm_cntr *cntr)
 
 static int check_attr(const struct fi_cntr_attr *attr)
 {
-	if (attr->flags)
+	if (attr->flags & ~FI_PEER)
 		return -FI_EINVAL;
 	if (attr->events == FI_CNTR_EVENTS_COMP)
 		return 0;
@@ -108,6 +112,20 @@ static int cntr_look(void *arg, int progress)
 	return ret;
 }
 
+/* Make @cntr, which is new, an import of @owner: fi_peer(3), PEER COUNTER. */
+static int cntr_import(struct tdm_cntr *cntr, const struct fi_cntr_attr *attr,
+		       struct fid_peer_cntr *owner)
+{
+	int ret = owner && cntr->engine->imports ?
+			  tdm_import_wait(attr->wait_obj) :
+			  -FI_EINVAL;
+
+	cntr->owner = owner;
+	cntr->fid.ops = &import_ops;
+	cntr->fid.fid.context = NULL;
+	return ret;
+}
+
 int tdm_cntr_open(struct tdm_engine *engine, struct fi_cntr_attr *attr,
 		  void *context, struct tdm_cntr **cntr_out)
 {
@@ -122,6 +140,10 @@ int tdm_cntr_open(struct tdm_engine *engine, struct fi_cntr_attr *attr,
 	if (!cntr)
 		return -FI_ENOMEM;
 	cntr_init(cntr, engine, context);
+	if (in->flags & FI_PEER)
+		ret = cntr_import(cntr, in, tdm_import_cntr(context));
+	if (ret)
+		goto err;
 	tdm_lock_acquire(engine->lock);
 	ret = tdm_wait_init(&cntr->wait, engine, in->wait_obj, in->wait_set);
 	tdm_lock_release(engine->lock);
@@ -162,7 +184,7 @@ uint64_t tdm_cntr_news(const struct tdm_cntr *cntr, uint64_t seen)
 struct fid_peer_cntr *tdm_cntr_export(struct tdm_cntr *cntr,
 				      enum tdm_transport t)
 {
-	return &cntr->exports[t].peer;
+	return cntr->owner ? cntr->owner : &cntr->exports[t].peer;
 }
 
 struct fid_cntr *tdm_cntr_local(struct tdm_cntr *cntr)
@@ -451,6 +473,30 @@ static struct fi_ops export_fid_ops = {
 	.ops_open = tdm_no_fi_ops_open,
 	.tostr = tdm_no_fi_tostr,
 	.ops_set = tdm_no_fi_ops_set,
+};
+
+/* fi_peer(3), PEER COUNTER: reading makes progress. */
+static uint64_t import_read(struct fid_cntr *fid)
+{
+	tdm_import_progress(tdm_cntr_from_fid(fid)->engine);
+	return 0;
+}
+
+static uint64_t import_readerr(struct fid_cntr *fid)
+{
+	(void)fid;
+	return (uint64_t)-FI_ENOSYS;
+}
+
+static struct fi_ops_cntr import_ops = {
+	.size = sizeof(import_ops),
+	.read = import_read,
+	.readerr = import_readerr,
+	.add = tdm_no_cntr_add,
+	.set = tdm_no_cntr_add,
+	.wait = tdm_no_cntr_wait,
+	.adderr = tdm_no_cntr_add,
+	.seterr = tdm_no_cntr_add,
 };
 
 static struct fi_ops_cntr cntr_ops = {

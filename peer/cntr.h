@@ -20,9 +20,12 @@ struct tdm_cntr;
  * Open a counter. In: @attr as the application gave it to fi_cntr_open(3), or
  * NULL. Out: *@cntr; attr->wait_obj as granted. fi_cntr_wait of a counter with
  * FI_WAIT_SET returns -FI_ENOSYS; with FI_WAIT_NONE it polls, although
- * fi_cntr(3) does not ask for it.
- * Errors: -FI_EINVAL for an unknown event kind or wait object and for non-zero
- * flags, -FI_ENOSYS for FI_CNTR_EVENTS_BYTES, -FI_ENOMEM, descriptor errors.
+ * fi_cntr(3) does not ask for it. With FI_PEER in
+ * attr->flags, @context is that of fi_peer(3), and the exports of the counter are
+ * the object of the owner that lends it.
+ * Errors: -FI_EINVAL for an unknown event kind or wait object, other flags, and a
+ * peer context that cannot be used; -FI_ENOSYS for FI_CNTR_EVENTS_BYTES and for a
+ * wait object that an import does not have; -FI_ENOMEM, descriptor errors.
  * Lock: taken inside.
  */
 int tdm_cntr_open(struct tdm_engine *engine, struct fi_cntr_attr *attr,

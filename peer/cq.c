@@ -14,6 +14,8 @@
 #include <rdma/fi_errno.h>
 
 #include "peer/cq_priv.h"
+#include "peer/errstr.h"
+#include "peer/import.h"
 #include "tdm_nosys.h"
 
 enum {
@@ -23,6 +25,7 @@ enum {
 
 static struct fi_ops cq_fid_ops;
 static struct fi_ops export_fid_ops;
+static struct fi_ops_cq import_ops;
 
 static const struct fi_cq_attr default_attr = {
 	.format = FI_CQ_FORMAT_UNSPEC,
@@ -49,8 +52,6 @@ static unsigned int format_words(enum fi_cq_format format)
 static int check_attr(const struct fi_cq_attr *attr)
 {
 	if (!format_words(attr->format) || attr->size > UINT32_MAX)
-		return -FI_EINVAL;
-	if (attr->flags & FI_PEER)
 		return -FI_EINVAL;
 	if (attr->wait_obj == FI_WAIT_NONE)
 		return 0;
@@ -182,6 +183,46 @@ static int cq_look(void *arg, int progress)
 	return ret;
 }
 
+/* Open @cq, in which nothing is allocated, without a ring: @owner has one. */
+static int cq_import(struct tdm_cq *cq, const struct fi_cq_attr *attr,
+		     struct fid_peer_cq *owner)
+{
+	int ret;
+
+	cq->owner = owner;
+	cq->size = UINT64_MAX;
+	cq->fid.ops = &import_ops;
+	tdm_lock_acquire(cq->engine->lock);
+	ret = tdm_wait_init(&cq->wait, cq->engine, attr->wait_obj, NULL);
+	tdm_lock_release(cq->engine->lock);
+	return ret;
+}
+
+/* fi_cq_open(3) with FI_PEER: fi_peer(3), PEER CQ. */
+static int import_open(struct tdm_engine *engine, const struct fi_cq_attr *attr,
+		       const void *context, struct tdm_cq **out)
+{
+	struct fid_peer_cq *owner = tdm_import_cq(context);
+	struct tdm_cq *cq;
+	int ret;
+
+	if (!owner || !engine->imports)
+		return -FI_EINVAL;
+	ret = tdm_import_wait(attr->wait_obj);
+	if (ret)
+		return ret;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -FI_ENOMEM;
+	cq_init(cq, engine, attr, NULL);
+	ret = cq_import(cq, attr, owner);
+	if (ret)
+		cq_free(cq);
+	else
+		*out = cq;
+	return ret;
+}
+
 int tdm_cq_open(struct tdm_engine *engine, struct fi_cq_attr *attr, int source,
 		void *context, struct tdm_cq **cq_out)
 {
@@ -192,6 +233,8 @@ int tdm_cq_open(struct tdm_engine *engine, struct fi_cq_attr *attr, int source,
 	ret = check_attr(in);
 	if (ret)
 		return ret;
+	if (in->flags & FI_PEER)
+		return import_open(engine, in, context, cq_out);
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return -FI_ENOMEM;
@@ -257,7 +300,7 @@ int tdm_cq_ready(const struct tdm_cq *cq)
 
 struct fid_peer_cq *tdm_cq_export(struct tdm_cq *cq, enum tdm_transport t)
 {
-	return &cq->exports[t].peer;
+	return cq->owner ? cq->owner : &cq->exports[t].peer;
 }
 
 struct fid_cq *tdm_cq_local(struct tdm_cq *cq)
@@ -334,6 +377,35 @@ static int cq_close(struct fid *fid)
 	cq_free(cq);
 	return 0;
 }
+
+/* fi_peer(3), PEER CQ: reading makes progress and returns no entry. */
+static ssize_t import_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	(void)buf;
+	(void)count;
+	tdm_import_progress(tdm_cq_from_fid(fid)->engine);
+	return 0;
+}
+
+static const char *import_strerror(struct fid_cq *fid, int prov_errno,
+				   const void *err_data, char *buf, size_t len)
+{
+	static const struct tdm_errlast none;
+
+	(void)fid;
+	return tdm_errstr(&none, prov_errno, err_data, buf, len);
+}
+
+static struct fi_ops_cq import_ops = {
+	.size = sizeof(import_ops),
+	.read = import_read,
+	.readfrom = tdm_no_cq_readfrom,
+	.readerr = tdm_no_cq_readerr,
+	.sread = tdm_no_cq_sread,
+	.sreadfrom = tdm_no_cq_sreadfrom,
+	.signal = tdm_no_cq_signal,
+	.strerror = import_strerror,
+};
 
 static struct fi_ops cq_fid_ops = {
 	.size = sizeof(cq_fid_ops),

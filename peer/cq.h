@@ -26,9 +26,11 @@ enum tdm_transport { TDM_TRANSPORT_TCP, TDM_TRANSPORT_LOCAL, TDM_TRANSPORTS };
  * report source addresses (FI_SOURCE). Out: *@cq; attr->size, format and
  * wait_obj as granted. FI_CQ_FORMAT_UNSPEC becomes FI_CQ_FORMAT_CONTEXT, which
  * fits any buffer.
- * Errors: -FI_EINVAL for a bad format, condition, size or wait object and for
- * FI_PEER (tandem's CQ imports nothing), -FI_ENOMEM, descriptor errors. Lock:
- * taken inside.
+ * With FI_PEER in attr->flags, @context is that of fi_peer(3), and the exports of
+ * the CQ are the object of the owner that lends it.
+ * Errors: -FI_EINVAL for a bad format, condition, size, wait object or peer
+ * context, -FI_ENOSYS for a wait object that an import does not have, -FI_ENOMEM,
+ * descriptor errors. Lock: taken inside.
  */
 int tdm_cq_open(struct tdm_engine *engine, struct fi_cq_attr *attr, int source,
 		void *context, struct tdm_cq **cq) tdm_must_check;

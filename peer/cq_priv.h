@@ -96,6 +96,11 @@ struct tdm_cq {
 	void *err_data; /* of the error read last; the next read frees it */
 	struct tdm_errlast last; /* that error */
 	struct tdm_cq_export exports[TDM_TRANSPORTS];
+	/*
+	 * Another owner's, to which transports report; NULL: this queue. With it
+	 * nothing is ever in the queue, and reading only makes progress.
+	 */
+	struct fid_peer_cq *owner;
 	struct fid_cq *local;
 	size_t users;
 	void (*closed)(void *arg);
