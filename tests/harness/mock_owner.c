@@ -166,6 +166,7 @@ static int srx_get(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr,
 	struct tdt_owner *o = of_srx(srx);
 	struct tdt_entry *e;
 
+	o->unasked += !o->driving;
 	if (o->refuse_entries > 0) {
 		o->refuse_entries--;
 		return -FI_ENOMEM;
@@ -207,6 +208,7 @@ static int srx_queue(struct fi_peer_rx_entry *rx)
 {
 	struct tdt_entry *e = rx->owner_context;
 
+	e->owner->unasked += !e->owner->driving;
 	if (e->in_list)
 		e->owner->broken++;
 	list_append(&e->owner->queued, e);
@@ -235,6 +237,7 @@ static void srx_free_entry(struct fi_peer_rx_entry *rx)
 		return;
 	}
 	o = e->owner;
+	o->unasked += !o->driving;
 	if (e->in_list) {
 		o->broken++;
 		list_remove(&o->queued, e);
@@ -426,12 +429,15 @@ int tdt_owner_open(struct fi_provider *prov, const struct tdt_owner_attr *attr,
 	o->prov = prov;
 	ctx.size = sizeof(ctx);
 	ctx.domain = &o->own_domain;
-	ret = prov->getinfo(fi_version(), NULL, NULL, 0, NULL, &o->info);
+	ret = prov->getinfo(fi_version(), NULL, NULL, 0, attr->hints, &o->info);
 	if (!ret)
 		ret = prov->fabric(o->info->fabric_attr, &o->fabric, NULL);
 	if (!ret) {
 		o->fabric->api_version = fi_version();
-		ret = fi_domain2(o->fabric, o->info, &o->domain, FI_PEER, &ctx);
+		ret = attr->plain_domain ?
+			      fi_domain(o->fabric, o->info, &o->domain, NULL) :
+			      fi_domain2(o->fabric, o->info, &o->domain,
+					 FI_PEER, &ctx);
 	}
 	memset(&ctx, 0xff, sizeof(ctx));
 	if (!ret)
@@ -461,6 +467,7 @@ void tdt_owner_close(struct tdt_owner *o, int srx_first, int late_discard)
 
 	if (!o)
 		return;
+	o->driving = 1;
 	if (!late_discard) {
 		while (!tdt_owner_discard(o))
 			;
@@ -511,8 +518,10 @@ fi_addr_t tdt_owner_insert(struct tdt_owner *o, const void *addr, size_t len,
 
 void tdt_owner_progress(struct tdt_owner *o)
 {
+	o->driving = 1;
 	if (fi_cq_read(o->cq, NULL, 0))
 		o->broken++;
+	o->driving = 0;
 }
 
 void tdt_owner_recv(struct tdt_owner *o, const struct tdt_recv *r)
@@ -536,6 +545,7 @@ void tdt_owner_recv(struct tdt_owner *o, const struct tdt_recv *r)
 		list_append(&o->posted, e);
 		return;
 	}
+	o->driving = 1;
 	list_remove(&o->queued, q);
 	q->rx.flags |= e->rx.flags;
 	q->rx.context = e->rx.context;
@@ -546,6 +556,7 @@ void tdt_owner_recv(struct tdt_owner *o, const struct tdt_recv *r)
 			  o->own_srx.peer_ops->start_msg(&q->rx);
 	if (ret)
 		o->broken++;
+	o->driving = 0;
 }
 
 void tdt_owner_trecv(struct tdt_owner *o, void *buf, size_t len, uint64_t tag,
@@ -560,14 +571,17 @@ void tdt_owner_trecv(struct tdt_owner *o, void *buf, size_t len, uint64_t tag,
 int tdt_owner_discard(struct tdt_owner *o)
 {
 	struct tdt_entry *q = o->queued;
+	const int was = o->driving;
 
 	if (!q)
 		return -1;
+	o->driving = 1;
 	list_remove(&o->queued, q);
 	if (q->tagged)
 		o->own_srx.peer_ops->discard_tag(&q->rx);
 	else
 		o->own_srx.peer_ops->discard_msg(&q->rx);
 	srx_free_entry(&q->rx);
+	o->driving = was;
 	return 0;
 }

@@ -100,6 +100,8 @@ struct tdt_owner {
 	size_t mr_calls; /* registrations that reached the owner's domain */
 	unsigned broken;
 	int refuse_entries; /* get_* answers -FI_ENOMEM so many times */
+	int driving;	    /* 1: a call to the peer that may call the SRX */
+	size_t unasked;	    /* calls to the SRX outside of these */
 
 	struct tdt_rma_cntr rma[4];
 	struct tdt_region *regions;
@@ -110,12 +112,14 @@ struct tdt_owner {
 };
 
 struct tdt_owner_attr {
+	const struct fi_info *hints; /* of fi_getinfo(3), or NULL */
 	const void *name; /* sockaddr of the endpoint; NULL: it chooses one */
 	size_t namelen;
 	size_t tx_size;	   /* 0: the peer's default */
 	uint64_t op_flags; /* transmit defaults */
 	int selective;	   /* 1: bind with FI_SELECTIVE_COMPLETION */
 	int no_enable;	   /* 1: everything but fi_enable */
+	int plain_domain;  /* 1: fi_domain, nothing is imported by it */
 };
 
 /* Open all of it. Errors: what the peer gave; *@owner is NULL then. */
