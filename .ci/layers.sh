@@ -88,8 +88,8 @@ forbid "a struct fi_info may have keys: tdm_info_free() of include/tdm_info.h" \
 	'\bfi_freeinfo\(' "${list[@]}"
 
 mapfile -t list < <(sources "${rooms[@]}" -peer/link.c -peer/foreign_ep.c \
-	-shm/import.c)
-forbid "fi_peer's contexts belong to peer/link.c, foreign_ep.c, shm/import.c" \
+	-peer/import.c -shm/import.c)
+forbid "fi_peer's contexts belong to peer/link.c, foreign_ep.c, import.c, shm/import.c" \
 	'\bstruct fi_peer_[a-z_]*_context\b' "${list[@]}"
 
 # The members of struct tdm_os are the calls that must go through it.

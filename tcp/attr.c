@@ -17,6 +17,7 @@
 #include "base/auth.h"
 #include "base/base.h"
 #include "tcp/getinfo.h"
+#include "tcp/peer_attr.h"
 #include "tcp/provider.h"
 #include "tcp/refuse.h"
 #include "tdm_info.h"
@@ -129,6 +130,10 @@ static uint64_t open_sides(uint64_t caps)
  */
 static uint64_t grant_caps(uint64_t asked)
 {
+	const uint64_t peer = asked & FI_PEER;
+
+	if (!(asked & ~(peer | FI_AV_USER_ID)) && peer)
+		return (TDM_FREE_CAPS & TDM_PEER_CAPS) | peer;
 	if (!asked)
 		return TDM_FREE_CAPS;
 	return asked | open_sides(asked) | FI_LOCAL_COMM | FI_REMOTE_COMM;
@@ -147,7 +152,8 @@ static int check_tx(const struct fi_tx_attr *h)
 {
 	int ret;
 
-	if ((ret = subset("tx_attr.caps", FI_TYPE_CAPS, h->caps, TDM_CAPS)) ||
+	if ((ret = subset("tx_attr.caps", FI_TYPE_CAPS, h->caps,
+			  TDM_CAPS | FI_PEER)) ||
 	    (ret = subset("tx_attr.op_flags", FI_TYPE_OP_FLAGS, h->op_flags,
 			  TDM_TX_OP_FLAGS)) ||
 	    (ret = subset("tx_attr.msg_order", FI_TYPE_MSG_ORDER, h->msg_order,
@@ -202,7 +208,8 @@ static int check_rx(const struct fi_rx_attr *h)
 {
 	int ret;
 
-	if ((ret = subset("rx_attr.caps", FI_TYPE_CAPS, h->caps, TDM_CAPS)) ||
+	if ((ret = subset("rx_attr.caps", FI_TYPE_CAPS, h->caps,
+			  TDM_CAPS | FI_PEER)) ||
 	    (ret = paired("rx_attr.caps", h->caps)) ||
 	    (ret = subset("rx_attr.op_flags", FI_TYPE_OP_FLAGS, h->op_flags,
 			  TDM_RX_OP_FLAGS)) ||
@@ -525,12 +532,17 @@ static int apply_domain(uint32_t version, const struct fi_domain_attr *h,
 int tdm_info_apply(uint32_t version, const struct fi_info *hints,
 		   struct fi_info *info)
 {
+	uint64_t ours = TDM_CAPS;
 	int ret;
 
 	info->domain_attr->mr_mode = mr_mode(version, 0);
 	if (!hints)
 		return 0;
-	if ((ret = subset("caps", FI_TYPE_CAPS, hints->caps, TDM_CAPS)) ||
+	if (hints->caps & FI_PEER) {
+		ours = TDM_PEER_CAPS;
+		tdm_peer_base(info);
+	}
+	if ((ret = subset("caps", FI_TYPE_CAPS, hints->caps, ours)) ||
 	    (ret = paired("caps", hints->caps)))
 		return ret;
 	info->caps = grant_caps(hints->caps);
@@ -542,6 +554,8 @@ int tdm_info_apply(uint32_t version, const struct fi_info *hints,
 		return ret;
 	if (hints->domain_attr) {
 		ret = apply_domain_key(hints, info);
+		if (!ret && hints->caps & FI_PEER)
+			ret = tdm_peer_check(info->domain_attr);
 		if (ret)
 			return ret;
 	}

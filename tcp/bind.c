@@ -14,7 +14,9 @@
 #include <rdma/fi_errno.h>
 
 #include "peer/eq.h"
+#include "peer/import_eq.h"
 #include "tcp/ep_priv.h"
+#include "tcp/import.h"
 #include "tcp/refuse.h"
 #include "tcp/srx_ctx.h"
 #include "tcp/stx.h"
@@ -203,11 +205,17 @@ static int bind_av(struct tdm_root *root, struct tdm_av *av)
 	return 0;
 }
 
-static int bind_eq(struct tdm_root *root, struct tdm_eq *eq)
+static int bind_eq(struct tdm_root *root, struct fid *fid)
 {
-	if (root->eq)
+	struct tdm_import_eq *lent = tdm_import_eq_of(fid);
+
+	if (root->eq || root->lent_eq)
 		return no(-FI_EINVAL, "a second event queue");
-	root->eq = eq;
+	if (lent)
+		tdm_import_eq_get(lent);
+	else
+		root->eq = tdm_eq_from_fid((struct fid_eq *)fid);
+	root->lent_eq = lent;
 	return 0;
 }
 
@@ -254,10 +262,11 @@ static int bind_locked(struct tdm_ep *ep, struct fid *bfid, uint64_t flags)
 		return bind_av(ep->root,
 			       tdm_av_from_fid((struct fid_av *)bfid));
 	case FI_CLASS_EQ:
-		return bind_eq(ep->root,
-			       tdm_eq_from_fid((struct fid_eq *)bfid));
+		return bind_eq(ep->root, bfid);
 	case FI_CLASS_SRX_CTX:
-		return tdm_srx_ctx_bind(tdm_single_of(ep), bfid);
+		return tdm_import_srx_is(bfid) ?
+			       tdm_import_srx_bind(ep, bfid) :
+			       tdm_srx_ctx_bind(tdm_single_of(ep), bfid);
 	case FI_CLASS_STX_CTX:
 		return tdm_stx_bind(tdm_single_of(ep), bfid);
 	default:
@@ -273,7 +282,7 @@ int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 	if (!bfid)
 		return -FI_EINVAL;
-	if (bfid->fclass == FI_CLASS_EQ) {
+	if (bfid->fclass == FI_CLASS_EQ && !tdm_import_eq_of(bfid)) {
 		eq = tdm_eq_from_fid((struct fid_eq *)bfid);
 		ret = tdm_domain_drive(ep->domain, eq);
 		if (ret)

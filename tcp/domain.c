@@ -24,6 +24,8 @@
 #include "peer/auto.h"
 #include "peer/eq.h"
 #include "peer/foreign.h"
+#include "peer/import.h"
+#include "peer/import_eq.h"
 #include "peer/pollset.h"
 #include "tcp/amo.h"
 #include "tcp/attr.h"
@@ -33,6 +35,7 @@
 #include "tcp/ep_priv.h"
 #include "tcp/fabric.h"
 #include "tcp/getinfo.h"
+#include "tcp/import.h"
 #include "tcp/mr.h"
 #include "tcp/opened.h"
 #include "tcp/retry.h"
@@ -137,6 +140,8 @@ static int domain_arm(struct tdm_engine *engine)
 	struct tdm_domain *d = from_engine(engine);
 	int ret = 0, t;
 
+	if (!tdm_list_empty(&d->imports.late))
+		return -FI_EAGAIN;
 	tdm_retry_arm(d);
 	for (t = 0; !ret && t < TDM_TRANSPORTS; t++)
 		ret = tdm_tier[t]->arm(d);
@@ -182,6 +187,7 @@ static void domain_free(struct tdm_domain *d)
 		tdm_loop_timer_disarm(&d->retry_timer);
 	for (t = TDM_TRANSPORTS; t-- > 0;)
 		tdm_tier[t]->stop(d);
+	tdm_imports_fini(&d->imports);
 	tdm_info_free(d->info);
 	tdm_lock_fini(&d->lock);
 	free(d);
@@ -226,7 +232,7 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct tdm_eq *eq;
 	int ret;
 
-	if (!bfid || bfid->fclass != FI_CLASS_EQ)
+	if (!bfid || bfid->fclass != FI_CLASS_EQ || tdm_import_eq_of(bfid))
 		return -FI_EINVAL;
 	if (flags)
 		return -FI_EBADFLAGS;
@@ -381,6 +387,12 @@ static int needs_lock(const struct fi_info *info)
 	       tdm_auto_asked(info);
 }
 
+/* The wake() of struct tdm_imports. */
+static void import_wake(struct tdm_engine *engine)
+{
+	tdm_loop_wake(from_engine(engine)->loop);
+}
+
 int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 		    struct fid_domain **domain, void *context)
 {
@@ -409,6 +421,10 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 	d->engine.source_addr = domain_source_addr;
 	d->engine.api_version = fabric->fid.api_version;
 	d->fabric = fabric;
+	tdm_imports_init(&d->imports, &d->engine);
+	d->imports.wake = import_wake;
+	if (info->caps & FI_PEER)
+		d->engine.imports = &d->imports;
 	tdm_list_init(&d->roots);
 	tdm_list_init(&d->named);
 	tdm_retry_init(d);
@@ -429,4 +445,18 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 	tdm_opened_domain(d);
 	*domain = &d->fid;
 	return 0;
+}
+
+int tdm_domain_import(struct tdm_fabric *fabric, struct fi_info *info,
+		      struct fid_domain **domain, void *context)
+{
+	struct fid_domain *owner = tdm_import_domain(context);
+	int ret;
+
+	if (!owner || !info || !(info->caps & FI_PEER))
+		return -FI_EINVAL;
+	ret = tdm_domain_open(fabric, info, domain, NULL);
+	if (!ret)
+		tdm_import_regions(tdm_domain_from_fid(*domain), owner);
+	return ret;
 }

@@ -10,10 +10,12 @@
 #include <rdma/fi_domain.h>
 
 #include "base/list.h"
+#include "peer/import_srx.h"
 #include "peer/link.h"
 #include "tcp/retry.h"
 #include "tcp/wire/loop.h"
 #include "tdm_engine.h"
+#include "tdm_rma.h"
 
 struct tdm_auto;
 struct tdm_eq;
@@ -35,6 +37,12 @@ struct tdm_domain {
 	size_t local_pairs;    /* pairs that use shared memory; G: lock */
 	int watching;	       /* the transports' descriptors are in wait_fd */
 	struct tdm_eq *eq;     /* fi_domain_bind(), or NULL */
+	/* another owner's: receive contexts; G: lock */
+	struct tdm_imports imports;
+	/* its domain, if that has regions, or NULL; how to reach these */
+	struct fid_domain *lent;
+	const struct tdm_rma_ops *lent_ops;
+	struct tdm_rma_ops lent_rma;
 	struct tdm_auto *automatic; /* the progress thread, or NULL */
 	/* 1: TCP had no connection at the last full pass */
 	int tcp_quiet;
@@ -74,6 +82,14 @@ int tdm_domain_drive(struct tdm_domain *domain,
  */
 int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 		    struct fid_domain **domain, void *context);
+
+/*
+ * Opens a domain below that of another owner, which is in @context. Errors: as
+ * above; -FI_EINVAL also for a context that cannot be used, and without FI_PEER in
+ * info->caps. Spec: fi_peer(3), PEER DOMAIN.
+ */
+int tdm_domain_import(struct tdm_fabric *fabric, struct fi_info *info,
+		      struct fid_domain **domain, void *context);
 
 struct tdm_domain *tdm_domain_from_fid(struct fid_domain *fid);
 

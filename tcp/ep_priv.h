@@ -18,6 +18,7 @@
 
 #include "tcp/root.h"
 
+struct tdm_import;
 struct tdm_srx_ctx;
 
 /* An endpoint of fi_endpoint(3), and the shared contexts it is bound to. */
@@ -25,6 +26,7 @@ struct tdm_single {
 	struct tdm_root root;
 	struct tdm_srx_ctx *srx_ctx; /* or NULL */
 	struct tdm_srx_seat *seat;   /* in it */
+	struct tdm_import *import;   /* another owner's, or NULL: import.h */
 	struct tdm_stx *stx;	     /* or NULL */
 };
 

@@ -19,11 +19,18 @@
 #include "peer/cntr.h"
 #include "peer/cq.h"
 #include "peer/eq.h"
+#include "peer/import_eq.h"
 #include "peer/waitset.h"
 #include "tcp/domain.h"
 #include "tcp/opened.h"
 #include "tcp/tier.h"
 #include "tdm_nosys.h"
+
+/* An EQ that another owner lends, and the fabric on which it was opened. */
+struct lent_eq {
+	struct tdm_fabric *fabric;
+	struct tdm_import_eq *eq;
+};
 
 static struct tdm_fabric *fabric_from_fid(struct fid_fabric *fid)
 {
@@ -50,13 +57,49 @@ static void child_closed(void *arg)
 	__atomic_fetch_sub(&f->users, 1, __ATOMIC_RELEASE);
 }
 
+static void import_closed(void *arg)
+{
+	struct lent_eq *lent = arg;
+	struct tdm_fabric *f = lent->fabric;
+	struct tdm_import_eq *eq = lent->eq;
+
+	__atomic_compare_exchange_n(&f->lent_eq, &eq, NULL, 0, __ATOMIC_ACQ_REL,
+				    __ATOMIC_ACQUIRE);
+	free(lent);
+	child_closed(f);
+}
+
+/* fi_eq_open(3) with FI_PEER: fi_peer(3), PEER EQ. */
+static int fabric_import_eq(struct tdm_fabric *f, struct fid_eq **eq,
+			    const void *context)
+{
+	struct lent_eq *lent = calloc(1, sizeof(*lent));
+	int ret;
+
+	if (!lent)
+		return -FI_ENOMEM;
+	lent->fabric = f;
+	ret = tdm_import_eq_open(context, import_closed, lent, &lent->eq);
+	if (ret) {
+		free(lent);
+		return ret;
+	}
+	__atomic_fetch_add(&f->users, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&f->lent_eq, lent->eq, __ATOMIC_RELEASE);
+	*eq = tdm_import_eq_fid(lent->eq);
+	return 0;
+}
+
 static int fabric_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr,
 			  struct fid_eq **eq, void *context)
 {
 	struct tdm_fabric *f = fabric_from_fid(fid);
 	struct tdm_eq *q;
-	int ret = tdm_eq_open(attr, context, &q);
+	int ret;
 
+	if (attr && attr->flags & FI_PEER)
+		return fabric_import_eq(f, eq, context);
+	ret = tdm_eq_open(attr, context, &q);
 	if (ret)
 		return ret;
 	__atomic_fetch_add(&f->users, 1, __ATOMIC_RELAXED);
@@ -89,6 +132,8 @@ static int trywait_one(struct fid *fid)
 		return tdm_cntr_trywait(
 			tdm_cntr_from_fid((struct fid_cntr *)fid));
 	case FI_CLASS_EQ:
+		if (tdm_import_eq_of(fid))
+			return -FI_EINVAL;
 		return tdm_eq_trywait(tdm_eq_from_fid((struct fid_eq *)fid));
 	case FI_CLASS_WAIT:
 		return tdm_waitset_trywait(
@@ -119,14 +164,18 @@ static int fabric_domain(struct fid_fabric *fid, struct fi_info *info,
 	return tdm_domain_open(fabric_from_fid(fid), info, domain, context);
 }
 
+/* With FI_PEER: fi_peer(3), PEER DOMAIN. */
 static int fabric_domain2(struct fid_fabric *fid, struct fi_info *info,
 			  struct fid_domain **domain, uint64_t flags,
 			  void *context)
 {
-	/* FI_PEER: importing a domain is not offered. */
+	struct tdm_fabric *f = fabric_from_fid(fid);
+
+	if (flags == FI_PEER)
+		return tdm_domain_import(f, info, domain, context);
 	if (flags)
 		return -FI_EINVAL;
-	return tdm_domain_open(fabric_from_fid(fid), info, domain, context);
+	return tdm_domain_open(f, info, domain, context);
 }
 
 static struct fi_ops fabric_fid_ops = {

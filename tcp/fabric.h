@@ -7,10 +7,14 @@
 
 #include "base/list.h"
 
+struct tdm_import_eq;
+
 struct tdm_fabric {
 	struct fid_fabric fid;
-	char *name;		/* of the network; NULL: of all */
-	size_t users;		/* domains, EQs and wait sets; atomic */
+	char *name;   /* of the network; NULL: of all */
+	size_t users; /* domains, EQs and wait sets; atomic */
+	/* the EQ imported last and not closed, or NULL; atomic */
+	struct tdm_import_eq *lent_eq;
 	struct tdm_list opened; /* in the list of opened.c */
 };
 

@@ -342,6 +342,12 @@ int tdm_info_addresses(const char *node, const char *service, uint64_t flags,
 	ret = tdm_iface_offer(&ask, &table, &count);
 	if (ret)
 		return ret;
+	/*
+	 * One endpoint reaches all peers: an owner that opens every entry would
+	 * have several paths to each.
+	 */
+	if (info->caps & FI_PEER)
+		count = 1;
 	ret = fill_all(info, table, count, &q, port);
 	free(table);
 	return ret;

@@ -31,6 +31,14 @@
  * Granted likewise, since messages cost more with them: addresses have groups.
  */
 #define TDM_DEAR_CAPS FI_COLLECTIVE
+/*
+ * Capabilities below another owner, fi_peer(3); not those that the receive context
+ * of another owner cannot have.
+ */
+#define TDM_PEER_CAPS                                                          \
+	((TDM_CAPS & ~(FI_TRIGGER | FI_NAMED_RX_CTX | FI_SOURCE_ERR |          \
+		       FI_COLLECTIVE)) |                                       \
+	 FI_PEER)
 /* Granted if the hints name no capability. */
 #define TDM_FREE_CAPS (TDM_CAPS & ~(uint64_t)(TDM_STRICT_CAPS | TDM_DEAR_CAPS))
 #define TDM_DOMAIN_CAPS                                                        \

@@ -555,13 +555,15 @@ static struct tdm_rma_ops rma_ops = {
 int tdm_mr_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		    void **ops, void *context)
 {
-	(void)fid;
+	struct tdm_domain *d =
+		tdm_container_of(fid, struct tdm_domain, fid.fid);
+
 	(void)context;
 	if (!name || !ops || flags)
 		return -FI_EINVAL;
 	if (strcmp(name, TDM_RMA_OPS))
 		return -FI_ENOSYS;
-	*ops = &rma_ops;
+	*ops = d->lent ? &d->lent_rma : &rma_ops;
 	return 0;
 }
 

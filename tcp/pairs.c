@@ -17,8 +17,10 @@
 #include "base/folder.h"
 #include "base/log.h"
 #include "peer/eq.h"
+#include "peer/import_eq.h"
 #include "tcp/coll.h"
 #include "tcp/deferred.h"
+#include "tcp/fabric.h"
 #include "tcp/keys.h"
 #include "tcp/root.h"
 #include "tcp/tier.h"
@@ -167,8 +169,14 @@ static void report_loss(struct tdm_root *root, fi_addr_t addr, int err,
 		.err_data_size = namelen,
 	};
 	struct tdm_eq *eq = root->eq ? root->eq : root->ep.domain->eq;
+	struct tdm_import_eq *lent = root->lent_eq;
 
-	if (eq)
+	if (!lent)
+		lent = __atomic_load_n(&root->ep.domain->fabric->lent_eq,
+				       __ATOMIC_ACQUIRE);
+	if (lent)
+		tdm_import_eq_lost(lent, &e);
+	else if (eq)
 		tdm_eq_write_err(eq, &e);
 }
 

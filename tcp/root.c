@@ -12,6 +12,7 @@
 #include <rdma/fi_errno.h>
 
 #include "base/env.h"
+#include "peer/import_eq.h"
 #include "tcp/bind.h"
 #include "tcp/ep_priv.h"
 #include "tcp/keys.h"
@@ -50,6 +51,8 @@ void tdm_root_free(struct tdm_root *root)
 	tdm_ep_free_pairs(root);
 	if (root->ep.av)
 		tdm_av_detach(root->ep.av, &root->av_user);
+	if (root->lent_eq)
+		tdm_import_eq_put(root->lent_eq);
 	tdm_ep_free(&root->ep);
 }
 

@@ -39,8 +39,9 @@ struct tdm_root {
 	struct tdm_auth_keys *keys; /* once enabled; NULL: no keys are needed */
 	struct tdm_av_user av_user; /* the binding to ep.av */
 	struct tdm_eq *eq;	    /* or NULL */
-	struct tdm_list node;	    /* domain->roots; enabled only */
-	int shm_permitted;	    /* FI_OPT_SHARED_MEMORY_PERMITTED */
+	struct tdm_import_eq *lent_eq; /* bound in its place, or NULL */
+	struct tdm_list node;	       /* domain->roots; enabled only */
+	int shm_permitted;	       /* FI_OPT_SHARED_MEMORY_PERMITTED */
 	uint8_t local_why;  /* enum tdm_reason, if enabled without `local` */
 	size_t local_pairs; /* part of domain->local_pairs */
 	struct tdm_list removed; /* struct tdm_history, for FI_TANDEM_REPORT */

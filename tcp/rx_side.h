@@ -6,6 +6,7 @@
  *   tdm_rx_own     rx_side.c: receives are posted to the endpoint itself
  *   rx_seat        srx_ctx.c: it has a seat in a shared receive context, to
  *                  which receives are posted
+ *   rx_import      import.c: another owner's, to which receives are posted
  *   rx_group       sep.c: those of the contexts of a scalable endpoint
  *   tdm_rx_part    rx_side.c: one of the group, of a receive context
  *   tdm_rx_none    rx_side.c: a transmit context, or no shared context is

@@ -19,6 +19,7 @@
 #include "tcp/context.h"
 #include "tcp/ep_priv.h"
 #include "tcp/getinfo.h"
+#include "tcp/import.h"
 #include "tcp/option.h"
 #include "tcp/profile.h"
 #include "tcp/refuse.h"
@@ -126,7 +127,8 @@ int tdm_srx_ctx_open(struct fid_domain *fid, struct fi_rx_attr *attr,
 	struct tdm_ep *ctx;
 	int ret;
 
-	/* FI_PEER: receives of another provider are not imported here. */
+	if (attr && attr->op_flags & FI_PEER)
+		return tdm_import_srx_open(d, context, out);
 	ret = tdm_rx_attr_check(attr);
 	if (ret)
 		return ret;

@@ -30,7 +30,6 @@ TEST_F(Lent, IsOfferedToOwnersOnly)
 	EXPECT_STREQ("tandem-shm", info->domain_attr->name);
 	EXPECT_STREQ("tandem-shm", info->fabric_attr->name);
 	EXPECT_EQ(-FI_ENODATA, ask(FI_TAGGED, "tandem-shm"));
-	EXPECT_EQ(-FI_ENODATA, ask(FI_TAGGED | FI_PEER, nullptr));
 	EXPECT_EQ(-FI_ENODATA, ask(FI_TAGGED | FI_PEER, "shm"));
 	EXPECT_EQ(-FI_ENODATA,
 		  ask(FI_TAGGED | FI_PEER, "tandem-shm", "127.0.0.1"));
