@@ -575,14 +575,13 @@ static int srx_start(struct fi_peer_rx_entry *entry)
 static int srx_discard(struct fi_peer_rx_entry *entry)
 {
 	struct tdm_shm_unexp *u = entry->peer_context;
-	struct tdm_shm_ep *ep = u->ep;
-	int tell = ep && !ep->account->closing && unexp_live(u);
+	int tell = u->ep && !u->ep->account->closing && unexp_live(u);
 
 	if (tell && u->pull) {
 		u->pull->ctl.kind = TDM_SHM_CTL_PULL;
 		deliver_ack(u->pair, &u->pull->ctl, u->pull->rts.id);
-	} else if (ep && u->pull) {
-		tdm_pool_free(&ep->pulls, u->pull);
+	} else if (u->ep && u->pull) {
+		tdm_pool_free(&u->ep->pulls, u->pull);
 	} else if (tell && u->deliver) {
 		deliver_ack(u->pair, &u->ctl, u->ctl.tag);
 		return 0;
