@@ -417,8 +417,8 @@ static const struct param params[] = {
 	  "file, in whose name %p is the process id (default: no)",
 	  0, 0, NULL },
 	{ "stat", parse_bool, "yes or no",
-	  "let tandem-stat(1) read what endpoints and paths are doing (default: "
-	  "yes)",
+	  "let the command tandem-stat read what endpoints and paths are doing "
+	  "(default: yes)",
 	  0, 1, &tdm_env.stat },
 };
 

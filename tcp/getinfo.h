@@ -36,8 +36,8 @@
  * of another owner cannot have.
  */
 #define TDM_PEER_CAPS                                                          \
-	((TDM_CAPS & ~(FI_TRIGGER | FI_NAMED_RX_CTX | FI_SOURCE_ERR |          \
-		       FI_COLLECTIVE)) |                                       \
+	((TDM_CAPS &                                                           \
+	  ~(FI_TRIGGER | FI_NAMED_RX_CTX | FI_SOURCE_ERR | FI_COLLECTIVE)) |   \
 	 FI_PEER)
 /* Granted if the hints name no capability. */
 #define TDM_FREE_CAPS (TDM_CAPS & ~(uint64_t)(TDM_STRICT_CAPS | TDM_DEAR_CAPS))

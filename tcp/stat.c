@@ -38,7 +38,7 @@ enum {
 	PERIOD_LEAST_MS = 100,
 	PERIOD_MOST_MS = 60000,
 	BACKLOG = 16,
-	ACCEPTS = 16,	/* greatest number per event of the listener */
+	ACCEPTS = 16, /* greatest number per event of the listener */
 	/* The pause after a publication is so many times as long as it. */
 	PAUSES = 1000,
 };
