@@ -147,6 +147,9 @@ const uint64_t OF_RX =
 	FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | FI_MULTI_RECV |
 	FI_TAGGED_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT;
 
+/* Capabilities of an endpoint as a whole, for those who name them in the hints. */
+const uint64_t OF_WHOLE = FI_COLLECTIVE | FI_PEER;
+
 /* Orders that cost something, for those who name them. */
 const uint64_t ORDERS = FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS |
 			FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_WAS |
@@ -155,7 +158,7 @@ const uint64_t ORDERS = FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS |
 
 const Bits bits[] = {
 	/* Capabilities of the other direction are accepted and ignored. */
-	BITS(tx_attr->caps, true, 0, OF_RX | OF_NONE),
+	BITS(tx_attr->caps, true, 0, OF_RX | OF_NONE | OF_WHOLE),
 	BITS(tx_attr->op_flags, false, FI_COMPLETION | FI_INJECT | LEVELS, 0),
 	BITS(tx_attr->msg_order, true, ORDERS, 0),
 	BITS(tx_attr->comp_order, true, 0, 0),
@@ -163,7 +166,7 @@ const Bits bits[] = {
 	BITS(rx_attr->caps, true,
 	     FI_EXACT_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV |
 		     FI_TAGGED_MULTI_RECV,
-	     OF_TX | OF_NONE),
+	     OF_TX | OF_NONE | OF_WHOLE),
 	BITS(rx_attr->op_flags, false, FI_COMPLETION | FI_MULTI_RECV, 0),
 	BITS(rx_attr->msg_order, true, ORDERS, 0),
 	BITS(rx_attr->comp_order, true, 0, 0),
@@ -202,9 +205,9 @@ TEST_F(Attribute, CapabilitiesBitByBit)
 	uint64_t ours;
 
 	ONLY_TANDEM();
-	/* Capabilities that forbid something are granted on request only. */
-	EXPECT_EQ(0u, offer->caps & FI_EXACT_DIRECTED_RECV);
-	ours = offer->caps | FI_EXACT_DIRECTED_RECV;
+	/* Those that forbid or cost something are granted on request only. */
+	EXPECT_EQ(0u, offer->caps & (FI_EXACT_DIRECTED_RECV | OF_WHOLE));
+	ours = offer->caps | FI_EXACT_DIRECTED_RECV | OF_WHOLE;
 	for (int i = 0; i < 64; i++) {
 		uint64_t bit = 1ull << i;
 
