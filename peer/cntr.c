@@ -112,13 +112,17 @@ static int cntr_look(void *arg, int progress)
 	return ret;
 }
 
-/* Make @cntr, which is new, an import of @owner: fi_peer(3), PEER COUNTER. */
+/*
+ * Make @cntr, which is new, an import of the counter that @context names:
+ * fi_peer(3), PEER COUNTER.
+ */
 static int cntr_import(struct tdm_cntr *cntr, const struct fi_cntr_attr *attr,
-		       struct fid_peer_cntr *owner)
+		       const void *context)
 {
-	int ret = owner && cntr->engine->imports ?
-			  tdm_import_wait(attr->wait_obj) :
-			  -FI_EINVAL;
+	/* Only below another owner @context is what fi_peer(3) says. */
+	struct fid_peer_cntr *owner =
+		cntr->engine->imports ? tdm_import_cntr(context) : NULL;
+	int ret = owner ? tdm_import_wait(attr->wait_obj) : -FI_EINVAL;
 
 	cntr->owner = owner;
 	cntr->fid.ops = &import_ops;
@@ -141,7 +145,7 @@ int tdm_cntr_open(struct tdm_engine *engine, struct fi_cntr_attr *attr,
 		return -FI_ENOMEM;
 	cntr_init(cntr, engine, context);
 	if (in->flags & FI_PEER)
-		ret = cntr_import(cntr, in, tdm_import_cntr(context));
+		ret = cntr_import(cntr, in, context);
 	if (ret)
 		goto err;
 	tdm_lock_acquire(engine->lock);

@@ -202,11 +202,13 @@ static int cq_import(struct tdm_cq *cq, const struct fi_cq_attr *attr,
 static int import_open(struct tdm_engine *engine, const struct fi_cq_attr *attr,
 		       const void *context, struct tdm_cq **out)
 {
-	struct fid_peer_cq *owner = tdm_import_cq(context);
+	/* Only below another owner @context is what fi_peer(3) says. */
+	struct fid_peer_cq *owner = engine->imports ? tdm_import_cq(context) :
+						      NULL;
 	struct tdm_cq *cq;
 	int ret;
 
-	if (!owner || !engine->imports)
+	if (!owner)
 		return -FI_EINVAL;
 	ret = tdm_import_wait(attr->wait_obj);
 	if (ret)

@@ -450,10 +450,12 @@ int tdm_domain_open(struct tdm_fabric *fabric, struct fi_info *info,
 int tdm_domain_import(struct tdm_fabric *fabric, struct fi_info *info,
 		      struct fid_domain **domain, void *context)
 {
-	struct fid_domain *owner = tdm_import_domain(context);
+	struct fid_domain *owner = info && info->caps & FI_PEER ?
+					   tdm_import_domain(context) :
+					   NULL;
 	int ret;
 
-	if (!owner || !info || !(info->caps & FI_PEER))
+	if (!owner)
 		return -FI_EINVAL;
 	ret = tdm_domain_open(fabric, info, domain, NULL);
 	if (!ret)

@@ -72,11 +72,12 @@ static struct fi_ops_tagged srx_tagged_ops = {
 int tdm_import_srx_open(struct tdm_domain *d, const void *context,
 			struct fid_ep **out)
 {
-	struct fid_peer_srx *owner = tdm_import_srx(context);
+	struct fid_peer_srx *owner =
+		d->info->caps & FI_PEER ? tdm_import_srx(context) : NULL;
 	struct import_srx *srx;
 	int ret;
 
-	if (!owner || !(d->info->caps & FI_PEER))
+	if (!owner)
 		return -FI_EINVAL;
 	srx = calloc(1, sizeof(*srx));
 	if (!srx)
