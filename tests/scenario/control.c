@@ -122,7 +122,10 @@ void tdt_set_wait_fd(struct tdt_attr *attr)
 	attr->one_cq = 1;
 }
 
-/* Sleep on the queue of endpoint @ep until it is readable. */
+/*
+ * Sleep on the queue of endpoint @ep until it is readable, or until the send @s,
+ * for which it waits, has failed.
+ */
 static void doze(struct tdt_play *p, size_t ep, const struct tdt_move *s)
 {
 	uint64_t end = tdt_now_ms() + tdt_deadline_ms();
@@ -138,7 +141,8 @@ static void doze(struct tdt_play *p, size_t ep, const struct tdt_move *s)
 			return;
 		if (poll(&fd, 1, 1) > 0)
 			return;
-		fi_cq_read(b->rx_cq, &none, 0);
+		if (fi_cq_read(b->rx_cq, &none, 0) == -FI_EAVAIL)
+			return;
 		if (tdt_now_ms() > end)
 			tdt_play_wrong(p, "hang: nobody woke the sleeper");
 	}
