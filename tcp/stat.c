@@ -38,6 +38,8 @@ enum {
 	PERIOD_LEAST_MS = 100,
 	PERIOD_MOST_MS = 60000,
 	BACKLOG = 16,
+	/* A process that may have fewer descriptors has no statistics. */
+	LEAST_DESCRIPTORS = 128,
 	ACCEPTS = 16, /* greatest number per event of the listener */
 	/* The pause after a publication is so many times as long as it. */
 	PAUSES = 1000,
@@ -221,9 +223,12 @@ static void stat_free(struct tdm_stat *st)
 
 static void begin(struct tdm_domain *d)
 {
-	struct tdm_stat *st = (struct tdm_stat *)calloc(1, sizeof(*st));
+	struct tdm_stat *st;
 	int ret;
 
+	if (tdm_os_fd_limit() < LEAST_DESCRIPTORS)
+		return;
+	st = (struct tdm_stat *)calloc(1, sizeof(*st));
 	if (!st)
 		return;
 	st->domain = d;
