@@ -146,12 +146,12 @@ private:
 					first = false;
 			if (!first || (q.empty() && !gone))
 				continue;
-			if (q.empty()) {
+			if (q.empty() && s.len) {
 				memset(place(x, s.to, s.len), 0, s.len);
-			} else {
+			} else if (!q.empty()) {
 				EXPECT_EQ(s.len, q.front().size());
-				memcpy(place(x, s.to, s.len), q.front().data(),
-				       s.len);
+				std::copy(q.front().begin(), q.front().end(),
+					  place(x, s.to, s.len));
 				q.pop_front();
 			}
 			x.receives.erase(x.receives.begin() + ptrdiff_t(k));
@@ -187,8 +187,9 @@ private:
 			x.receives.push_back(x.at - 1);
 			break;
 		case TDM_COLL_COPY:
-			memmove(place(x, s.to, s.len), place(x, s.from, s.len),
-				s.len);
+			if (s.len)
+				memmove(place(x, s.to, s.len),
+					place(x, s.from, s.len), s.len);
 			break;
 		default:
 			reduce(place(x, s.to, s.len), place(x, s.from, s.len),
