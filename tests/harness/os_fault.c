@@ -16,12 +16,6 @@
 #include "base/base.h"
 #include "base/os.h"
 
-/* The counts are of the thread that plays; those of others do not matter. */
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((no_sanitize("thread"))),           \
-			     apply_to = function)
-#endif
-
 static struct {
 	unsigned count;	  /* calls so far */
 	unsigned fail_at; /* 0: none */
@@ -75,12 +69,16 @@ static int struck(enum tdt_os_call c)
 /* Most bytes this call may move; after struck() counted it. */
 static size_t cut(enum tdt_os_call c, size_t len)
 {
-	unsigned n = state[c].count;
-	size_t most = state[c].bytes;
+	unsigned n;
+	size_t most;
 
+	if (!mine)
+		return len;
+	n = state[c].count;
+	most = state[c].bytes;
 	if (state[c].less)
 		most = len > state[c].less ? len - state[c].less : len;
-	if (!mine || !state[c].short_at || n < state[c].short_at ||
+	if (!state[c].short_at || n < state[c].short_at ||
 	    (n > state[c].short_at && !state[c].short_on) || len <= most)
 		return len;
 	struck_total++;
@@ -471,7 +469,3 @@ unsigned tdt_os_struck(void)
 {
 	return struck_total;
 }
-
-#if defined(__clang__)
-#pragma clang attribute pop
-#endif
