@@ -82,23 +82,37 @@ void tdm_coll_team_ring(struct tdm_coll_plan *p, const struct tdm_coll_team *t,
 		ring(p, t, t->count, piece, arg);
 }
 
+/*
+ * The piece of each member but the root goes from the root to it, or with
+ * @gather from it to the root.
+ */
+static void root_pieces(struct tdm_coll_plan *p, const struct tdm_coll_team *t,
+			uint32_t root, const struct pieces *all, int gather)
+{
+	struct tdm_coll_at at;
+	uint32_t i, peer;
+	size_t len;
+
+	tdm_coll_plan_round(p);
+	for (i = 0; i < t->count; i++) {
+		if (i == root || (t->me != root && t->me != i))
+			continue;
+		len = piece_of(all, i, &at);
+		peer = t->rank[t->me == root ? i : root];
+		if ((t->me == root) != gather)
+			tdm_coll_plan_send(p, peer, at, len);
+		else
+			tdm_coll_plan_recv(p, peer, at, len);
+	}
+}
+
 /* Each member gets its piece from the root, and the others by the ring. */
 static void bcast_pieces(struct tdm_coll_plan *p, const struct tdm_coll_team *t,
 			 uint32_t root, struct tdm_coll_data d)
 {
 	const struct pieces all = { d, t->count };
-	struct tdm_coll_at at;
-	uint32_t i;
-	size_t len;
 
-	tdm_coll_plan_round(p);
-	for (i = 0; i < t->count; i++) {
-		len = piece_of(&all, i, &at);
-		if (t->me == root && i != root)
-			tdm_coll_plan_send(p, t->rank[i], at, len);
-		else if (t->me == i && i != root)
-			tdm_coll_plan_recv(p, t->rank[root], at, len);
-	}
+	root_pieces(p, t, root, &all, 0);
 	ring(p, t, root, piece_of, &all);
 }
 
@@ -158,25 +172,6 @@ static void reduce_pieces(struct tdm_coll_plan *p,
 	}
 }
 
-static void gather_pieces(struct tdm_coll_plan *p,
-			  const struct tdm_coll_team *t, uint32_t root,
-			  struct tdm_coll_data d)
-{
-	const struct pieces all = { d, t->count };
-	struct tdm_coll_at at;
-	uint32_t i;
-	size_t len;
-
-	tdm_coll_plan_round(p);
-	for (i = 0; i < t->count; i++) {
-		len = piece_of(&all, i, &at);
-		if (t->me == root && i != root)
-			tdm_coll_plan_recv(p, t->rank[i], at, len);
-		else if (t->me == i && i != root)
-			tdm_coll_plan_send(p, t->rank[root], at, len);
-	}
-}
-
 static void reduce_tree(struct tdm_coll_plan *p, const struct tdm_coll_team *t,
 			uint32_t root, struct tdm_coll_data d,
 			struct tdm_coll_at tmp)
@@ -201,6 +196,8 @@ void tdm_coll_team_reduce(struct tdm_coll_plan *p,
 			  const struct tdm_coll_team *t, uint32_t root,
 			  struct tdm_coll_data d, struct tdm_coll_at tmp)
 {
+	const struct pieces all = { d, t->count };
+
 	if (is_alone(t))
 		return;
 	if (!is_big(t, d)) {
@@ -208,7 +205,7 @@ void tdm_coll_team_reduce(struct tdm_coll_plan *p,
 		return;
 	}
 	reduce_pieces(p, t, d, tmp);
-	gather_pieces(p, t, root, d);
+	root_pieces(p, t, root, &all, 1);
 }
 
 /*
