@@ -12,7 +12,7 @@
 
 #include "coll/plan.h"
 
-/* What the members of a group are told of each other. All have the same. */
+/* The members of a group by host. All members have the same map but for @me. */
 struct tdm_coll_map {
 	uint32_t size; /* members */
 	uint32_t me;   /* the caller's rank; the one field that differs */
@@ -33,7 +33,7 @@ int tdm_coll_map_init(struct tdm_coll_map *map, uint32_t size, uint32_t me,
 void tdm_coll_map_fini(struct tdm_coll_map *map);
 
 /*
- * What a member asks for. Each member contributes at TDM_COLL_IN and finds its
+ * An operation as one member asks for it. Each member contributes at TDM_COLL_IN and finds its
  * result at TDM_COLL_OUT; a block is block bytes, whole values of unit bytes.
  *
  *              IN                  OUT

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a transport tells of one peer beside the report: depths of its queues,
- * credit, attempts. It computes them when it is asked, from what it has anyway.
+ * Numbers of a transport about one peer, beside those of the report: depths of its
+ * queues, credit, attempts. The transport computes them when it is asked.
  * A peer provider need not offer this.
  */
 #ifndef TDM_LOOK_H

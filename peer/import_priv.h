@@ -84,7 +84,7 @@ void tdm_import_give_back(struct tdm_import *import,
 /* Have the transport drop the message of @e. */
 void tdm_import_drop(struct tdm_import_entry *e);
 
-/* What the transports call, and what the owner calls. */
+/* The calls of the transports, and those of the owner. */
 extern struct fi_ops_srx_owner tdm_import_owner_ops;
 extern struct fi_ops_srx_peer tdm_import_peer_ops;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an endpoint tells of its peers when the owner asks: the path of each for
+ * The answers of an endpoint to the owner's questions about peers: the path of each for
  * the report, depths of queues for statistics, and whether a session is alive.
  *
  * Lock: held.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an endpoint tells of its peers when the owner asks. */
+/* The answers of an endpoint to the owner's questions about its peers. */
 #ifndef TDM_SHM_LOOK_H
 #define TDM_SHM_LOOK_H
 

@@ -15,7 +15,7 @@
 #include "tcp/coll_priv.h"
 #include "tdm_nosys.h"
 
-/* What a join tells of a member; id 0: it is gone. */
+/* The part of a join about one member; id 0: it is gone. */
 struct record {
 	uint32_t id;
 	uint16_t version;

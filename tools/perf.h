@@ -62,7 +62,7 @@ extern const char *const perf_pattern_names[PERF_PATTERNS];
 
 #define PERF_PORT "47593" /* where the two sides meet */
 
-/* What the command line says. */
+/* The options of the command line. */
 struct perf_options {
 	const char *host; /* NULL: this is the server */
 	const char *port;
@@ -82,7 +82,7 @@ struct perf_options {
 	const char *plot; /* file, or NULL */
 };
 
-/* What both sides know of the pattern that is open. */
+/* The pattern that is open, as both sides know it. */
 struct perf_job {
 	enum perf_pattern pattern;
 	char provider[128];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What tandem-perf prints: a table for each pattern, or CSV, and a picture.
+ * The output of tandem-perf: a table for each pattern, or CSV, and a picture.
  * No lock: one thread.
  */
 #include "tools/perf_report.h"

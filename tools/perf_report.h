@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What tandem-perf prints. */
+/* The output of tandem-perf. */
 #ifndef TANDEM_PERF_REPORT_H
 #define TANDEM_PERF_REPORT_H
 

@@ -58,7 +58,7 @@ static uint64_t seed_of(const struct perf *p, const struct run *r, uint64_t i,
 static uint64_t window_seed(const struct perf *p, const struct run *r,
 			    uint64_t first, unsigned i)
 {
-	/* What is read stays the same for the whole run. */
+	/* The target of reads stays the same for the whole run. */
 	return seed_of(p, r, p->job.pattern == PERF_READ ? i : first + i, 0);
 }
 

@@ -26,8 +26,8 @@ void node_open(struct node *n, uint64_t caps)
 
 	memset(n, 0, sizeof(*n));
 	/*
-	 * What this program needs, and what it is ready to do for the provider:
-	 * each operation has a struct fi_context2 that is its own until it ends.
+	 * The hints: capabilities that this program needs, and the mode in which it
+	 * can work: each operation has a struct fi_context2 that is its own until it ends.
 	 */
 	check("fi_allocinfo", hints ? 0 : -FI_ENOMEM);
 	hints->caps = caps;
@@ -54,7 +54,7 @@ void node_open(struct node *n, uint64_t caps)
 
 void node_close(struct node *n)
 {
-	/* What was opened last is closed first. */
+	/* Objects are closed in the reverse order of their opening. */
 	check("fi_close", fi_close(&n->ep->fid));
 	check("fi_close", fi_close(&n->cq->fid));
 	check("fi_close", fi_close(&n->av->fid));

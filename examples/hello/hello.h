@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the two programs of this folder share: an endpoint, its address as text, and
+ * Both programs of this folder use this: an endpoint, its address as text, and
  * waiting. A call that fails ends the program with a message.
  */
 #ifndef EXAMPLES_HELLO_H

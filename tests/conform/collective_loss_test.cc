@@ -227,7 +227,7 @@ TEST_F(CollectiveLoss, AJoinFailsWithoutAMember)
 
 /* ---- processes ----------------------------------------------------------- */
 
-/* What all members of a group of processes do; 0, or the line that failed. */
+/* The work of each member of a group of processes; 0, or the line that failed. */
 class Member
 {
 public:

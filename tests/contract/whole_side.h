@@ -29,7 +29,7 @@ inline struct fi_provider *provider()
 	return &prov;
 }
 
-/* What an owner asks for: @caps and FI_PEER, on the loopback interface. */
+/* The hints of an owner: @caps and FI_PEER, on the loopback interface. */
 inline struct fi_info *hints(uint64_t caps = 0)
 {
 	struct fi_info *h = fi_allocinfo();

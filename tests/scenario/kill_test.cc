@@ -177,7 +177,7 @@ protected:
 		p->scenario->run(p);
 	}
 
-	/* What it holds then, compared with before. */
+	/* Its resources then, compared with before. */
 	std::string left()
 	{
 		struct tdt_holdings now;

@@ -508,7 +508,7 @@ static void find_lost(struct tdt_play *p)
 	}
 }
 
-/* What has not ended, for the message of a hang. */
+/* The operations that have not ended, for the message of a hang. */
 static void say_what_hangs(struct tdt_play *p)
 {
 	char *s = p->problem + strlen(p->problem);

@@ -50,7 +50,7 @@ int tdt_play_expose(struct tdt_play *play, size_t ep);
 int tdt_play_hide(struct tdt_play *play, size_t ep);
 uint64_t tdt_play_key(size_t ep);
 
-/* What is called in the course of a play. */
+/* Callbacks in the course of a play. */
 struct tdt_play_hooks {
 	void (*calm)(void);    /* nothing strikes from now on */
 	void (*closing)(void); /* all is about to be closed */
@@ -63,7 +63,7 @@ struct tdt_play_hooks {
 const char *tdt_play_whole(struct tdt_play *play,
 			   const struct tdt_play_hooks *hooks);
 
-/* What a process has: compared before and after. */
+/* Resources of a process, compared before and after. */
 struct tdt_holdings {
 	size_t descriptors, segments, threads, bytes;
 };

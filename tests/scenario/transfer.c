@@ -204,7 +204,7 @@ void tdt_act_peek(struct tdt_play *p)
 	if (!peek(p, 1, FI_CLAIM, one)) {
 		op = op_of(TDT_RECVMSG, 1, 300, 1);
 		op.flags = FI_CLAIM | FI_COMPLETION;
-		/* What was peeked is claimed by the same context. */
+		/* A claim names the message by the context of its peek. */
 		r = &p->moves[p->count - 1];
 		tdt_play_again(p, r, &op, one);
 	}

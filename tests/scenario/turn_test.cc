@@ -62,7 +62,7 @@ std::string text(const Strike &s)
 	return t + (s.kind == FAILS ? strerrorname_np(s.err) : kinds[s.kind]);
 }
 
-/* What a call may fail with. */
+/* The errors with which each call is made to fail. */
 std::vector<int> errors_of(int call)
 {
 	switch (call) {
