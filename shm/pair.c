@@ -265,6 +265,7 @@ static void pair_reset_rings(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	pair->rx_since = 0;
 	pair->rx_window = 1;
 	pair->rx_talk = 0;
+	pair->talk_idx = 0;
 	pair->stalls = 0;
 	pair->look_slots = 0;
 	pair->looked_ns = 0;

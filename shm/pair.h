@@ -56,6 +56,7 @@ struct tdm_shm_pair {
 	/* most records per poll: 1, 2, 4, ... */
 	uint32_t rx_window;
 	uint32_t rx_talk;  /* empty polls until a ping-pong counts as over */
+	uint32_t talk_idx; /* tx.idx when a poll last found one record or two */
 	uint64_t rx_msgs;  /* messages received in this session */
 	uint64_t rx_bytes; /* their payload */
 

@@ -5,8 +5,8 @@
  * hot rings. With one hot ring and nothing to do it loads one word of the ring,
  * one of the hints page and a few of our own.
  *
- * A *conversation* is a ping-pong with one peer: each poll has lately found one
- * or two records.
+ * A *conversation* is a ping-pong with one peer: polls have lately found one or
+ * two records, and something was sent to the peer before each of them.
  *
  * Invariant: no loop frees the objects that it iterates over: broken pairs are
  * reaped, and sockets served, between the loops. A pair that breaks in the last
@@ -184,15 +184,29 @@ static tdm_always_inline uint64_t look_longer(struct tdm_shm_pair *pair,
 }
 
 /*
- * Polling the slot behind the last record fetches a line that the peer wrote a
- * lap ago, and our stores, such as an answer, wait in the store buffer until
- * that load returns. So a poll consumes no more records than the ring has
- * lately delivered at once: one in a ping-pong, many in a stream.
+ * Called when the poll of @pair has found a record, as few were found lately.
+ * The record continues a conversation if something was sent to the peer since
+ * the last one; the first of several that come in a row ends it with the second.
  *
  * A single message is likely to be answered. The peer has been polling the slot
  * of the answer, so its copy of that line must be invalidated before we can
  * store there, which takes as long as the message took. The prefetch starts the
  * invalidation now rather than when the application answers.
+ */
+static inline void talk(struct tdm_shm_pair *pair)
+{
+	uint32_t idx = pair->tx.idx;
+
+	tdm_prefetch_write(tdm_shm_slot_word(pair->tx.slots, idx));
+	pair->rx_talk = idx != pair->talk_idx ? PROGRESS_TALK_POLLS : 0;
+	pair->talk_idx = idx;
+}
+
+/*
+ * Polling the slot behind the last record fetches a line that the peer wrote a
+ * lap ago, and our stores, such as an answer, wait in the store buffer until
+ * that load returns. So a poll consumes no more records than the ring has
+ * lately delivered at once: one in a ping-pong, many in a stream.
  */
 static inline void poll_hot(struct tdm_shm_pair *pair)
 {
@@ -203,11 +217,8 @@ static inline void poll_hot(struct tdm_shm_pair *pair)
 	if (!tdm_shm_ring_there(&pair->rx, word0) && pair->rx_talk)
 		word0 = look_longer(pair, word0);
 	if (tdm_shm_ring_there(&pair->rx, word0)) {
-		if (window <= PROGRESS_TALK_RECORDS) {
-			tdm_prefetch_write(tdm_shm_slot_word(pair->tx.slots,
-							     pair->tx.idx));
-			pair->rx_talk = PROGRESS_TALK_POLLS;
-		}
+		if (window <= PROGRESS_TALK_RECORDS)
+			talk(pair);
 		n = tdm_shm_rx_take(pair, word0, (int)window);
 	} else if (tdm_unlikely(!tdm_shm_ring_sane(&pair->rx, word0) ||
 				pair->rx.tail != pair->rx.shown)) {
