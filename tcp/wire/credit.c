@@ -160,7 +160,7 @@ void tdm_credit_unsaid(struct tdm_conn *c)
 
 int tdm_credit_left(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
-	uint64_t charge = tdm_credit_charge(rec->len);
+	uint64_t charge = tdm_credit_takes(c->features, rec->op, rec->len);
 
 	/* A write needs no memory here. */
 	if (rec->op == TDM_WIRE_EAGER && !tdm_held_keeps(c->tcp->held, charge))

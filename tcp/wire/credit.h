@@ -39,6 +39,20 @@ static inline uint64_t tdm_credit_charge(uint32_t len)
 	return (uint64_t)len + TDM_WIRE_CHARGE_BYTES;
 }
 
+/*
+ * Returns the credit that the record @op, EAGER or WRITE, of @len payload bytes
+ * takes of a peer with @features. The payload of a WRITE goes straight to its
+ * place, or is dropped: it takes no memory at the target.
+ */
+static inline uint64_t tdm_credit_takes(uint32_t features, uint8_t op,
+					uint32_t len)
+{
+	return tdm_credit_charge(
+		op == TDM_WIRE_WRITE && (features & TDM_WIRE_FEATURE_WRITES) ?
+			0 :
+			len);
+}
+
 /* Find the endpoint's account. */
 void tdm_credit_init(struct tdm_tcp *tcp);
 

@@ -208,6 +208,7 @@ static uint32_t features(const struct tdm_tcp *tcp)
 	return TDM_WIRE_FEATURE_IDLE_CLOSE | TDM_WIRE_FEATURE_ATOMIC |
 	       TDM_WIRE_FEATURE_NOW | TDM_WIRE_FEATURE_CREDIT |
 	       TDM_WIRE_FEATURE_LEFT | TDM_WIRE_FEATURE_RANGES |
+	       TDM_WIRE_FEATURE_WRITES |
 	       (tcp->offer.len ? TDM_WIRE_FEATURE_LOCAL : 0u) |
 	       (tcp->a.groups ? TDM_WIRE_FEATURE_GROUPS : 0u) |
 	       (tcp->a.keys ? TDM_WIRE_FEATURE_AUTH : 0u);

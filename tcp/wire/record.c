@@ -71,7 +71,7 @@ static const struct shape {
 	[TDM_WIRE_ACK] = { TDM_WIRE_F_FULL, 16, 0, 0 },
 	[TDM_WIRE_GOODBYE] = { 0, 0, 0, 0 },
 	[TDM_WIRE_WRITE] = { TDM_WIRE_F_DATA | TDM_WIRE_F_LEFT, 24,
-			     TDM_WIRE_EAGER_BYTES, 1 },
+			     TDM_WIRE_WRITE_BYTES, 1 },
 	[TDM_WIRE_AWRITE] = { TDM_WIRE_F_DATA, 32, 0, 1 },
 	[TDM_WIRE_READ] = { 0, 32, 0, 0 },
 	[TDM_WIRE_CANCEL] = { 0, 8, 0, 0 },

@@ -26,6 +26,7 @@ enum {
 	TDM_WIRE_GROUP_BYTES = 16,	  /* header of a GROUP */
 	TDM_WIRE_RANGE_BYTES = 32,	  /* header of a RANGE */
 	TDM_WIRE_EAGER_BYTES = 1 << 20,	  /* longest payload of an EAGER */
+	TDM_WIRE_WRITE_BYTES = 4 << 20,	  /* longest payload of a WRITE */
 	TDM_WIRE_DATA_BYTES = 1 << 20,	  /* longest payload of a DATA */
 	TDM_WIRE_RTS_COUNT = 1 << 16,	  /* announced, unanswered: at most */
 	TDM_WIRE_CHARGE_BYTES = 512,	  /* credit an empty EAGER takes */
@@ -152,6 +153,8 @@ enum {
 	TDM_WIRE_FEATURE_LEFT = 64,   /* ... LEFT, and the flag */
 	TDM_WIRE_FEATURE_RANGES = 128, /* ... RANGE */
 	TDM_WIRE_FEATURE_LOCAL = 256,  /* ... LOCAL, and will send it */
+	/* ... WRITE of any length, for whose payload it charges no credit */
+	TDM_WIRE_FEATURE_WRITES = 512,
 };
 
 enum tdm_wire_reason {

@@ -130,7 +130,7 @@ static int pass_over(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 static int begin_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		       const uint8_t *p, size_t n)
 {
-	uint64_t charge = tdm_credit_charge(rec->len);
+	uint64_t charge = tdm_credit_takes(c->features, rec->op, rec->len);
 	uint64_t left = c->given - c->rx_charged;
 	int k;
 

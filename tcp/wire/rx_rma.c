@@ -50,7 +50,7 @@ int tdm_rx_write(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		return -TDM_RX_NO_MEMORY;
 	admit(rx, rec);
 	rx->want = rec->len;
-	rx->charge = tdm_credit_charge(rec->len);
+	rx->charge = tdm_credit_takes(c->features, rec->op, rec->len);
 	if (rec->len)
 		c->cur = rx;
 	else

@@ -6,7 +6,8 @@
  *   QUEUED -> CTS -> DATA -> ACK        announced (RTS): long, or no credit
  *   QUEUED -> ACK | DONE                eager
  *   ... -> LEAVING                      ends when the kernel has the bytes
- * One-sided writes are sent like messages, but end by DONE only. tx_rma.c has
+ * One-sided writes are sent like messages, but end by DONE only, and long ones are
+ * not announced. tx_rma.c has
  * reads, atomic operations and the replies to them, tx_end.c the end of sends
  * that do not succeed.
  *
@@ -211,7 +212,7 @@ static int commit_eager(struct tdm_conn *c, struct tdm_tx *op)
 	rec.flags |= c->leaving;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	out->msgs++;
-	c->charged += tdm_credit_charge(rec.len);
+	c->charged += tdm_credit_takes(c->features, rec.op, rec.len);
 	c->stats.tx_msgs++;
 	c->stats.tx_bytes += op->len;
 	op->seq = c->tx_seq++;
@@ -271,6 +272,17 @@ static int commit_rts(struct tdm_conn *c, struct tdm_tx *op)
 	return 1;
 }
 
+/*
+ * Not 0 when @op is a write that the peer takes whatever its length, and for
+ * which it needs no more credit than there is.
+ */
+static int writes_at_once(const struct tdm_conn *c, const struct tdm_tx *op)
+{
+	return (op->flags & FI_RMA) && op->len <= TDM_WIRE_WRITE_BYTES &&
+	       (c->features & TDM_WIRE_FEATURE_WRITES) &&
+	       c->charged + tdm_credit_charge(0) <= c->freed + c->window;
+}
+
 int tdm_tx_commit(struct tdm_conn *c, struct tdm_tx *op)
 {
 	int err;
@@ -288,7 +300,7 @@ int tdm_tx_commit(struct tdm_conn *c, struct tdm_tx *op)
 	if (tdm_likely(op->len <= c->eager &&
 		       c->charged + tdm_credit_charge((uint32_t)op->len) <=
 			       c->freed + c->window) ||
-	    c->leaving)
+	    c->leaving || writes_at_once(c, op))
 		return commit_eager(c, op);
 	return tdm_tx_awaits_credit(c, op) ? 0 : commit_rts(c, op);
 }

@@ -15,7 +15,8 @@
 static void in_bounds(const struct tdm_wire_rec *rec)
 {
 	tdt_must(rec->op && rec->op < TDM_WIRE_OP_COUNT);
-	tdt_must(rec->len <= TDM_WIRE_DATA_BYTES);
+	tdt_must(rec->len <= (rec->op == TDM_WIRE_WRITE ? TDM_WIRE_WRITE_BYTES :
+							  TDM_WIRE_DATA_BYTES));
 	switch (rec->op) {
 	case TDM_WIRE_RTS:
 	case TDM_WIRE_CTS:

@@ -440,7 +440,7 @@ TEST(TcpRecord, LengthsAreBounded)
 	for (const Rec &ok : all_records()) {
 		r = ok;
 		r.len = r.op == TDM_WIRE_EAGER	? TDM_WIRE_EAGER_BYTES + 1 :
-			r.op == TDM_WIRE_WRITE	? TDM_WIRE_EAGER_BYTES + 1 :
+			r.op == TDM_WIRE_WRITE	? TDM_WIRE_WRITE_BYTES + 1 :
 			r.op == TDM_WIRE_DATA	? TDM_WIRE_DATA_BYTES + 1 :
 			r.op == TDM_WIRE_ATOMIC ? TDM_AMO_BYTES + 1 :
 			r.op == TDM_WIRE_LEFT	? TDM_WIRE_LEFT_BYTES + 1 :

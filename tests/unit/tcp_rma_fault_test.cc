@@ -20,16 +20,22 @@ protected:
 	Bytes heard, buf;
 	fi_addr_t peer = FI_ADDR_UNSPEC;
 
-	/* Node 0 in a session with the bytes, and what it says from now on. */
-	void begin()
+	/*
+	 * Node 0 in a session with the bytes, whose HELLO has @features, and what
+	 * it says from now on.
+	 */
+	void begin(uint32_t features = 0)
 	{
 		size_t greeting = TDM_WIRE_GREETING_BYTES;
+		struct tdm_wire_greeting g = Raw::greeting(9);
+
+		g.features = features;
 
 		nodes.clear();
 		add();
 		heard.clear();
 		raw.call(at(0).addr);
-		raw.hello(Raw::greeting(9));
+		raw.hello(g);
 		ASSERT_TRUE(until([&] { return hear() >= greeting; }));
 		heard.erase(heard.begin(), heard.begin() + greeting);
 		peer = at(0).insert(Raw::greeting(9).addr);
@@ -84,6 +90,21 @@ protected:
 		buf = pattern(len, 1);
 		EXPECT_EQ(0, at(0).rma(op, peer, buf.data(), len, 1, 2));
 		return next(request);
+	}
+
+	/* Node 0 reads all of @b; false: it ended the session before. */
+	bool take(const Bytes &b)
+	{
+		size_t off = 0;
+
+		EXPECT_TRUE(until([&] {
+			ssize_t n = ::send(raw.fd, &b[off], b.size() - off,
+					   MSG_NOSIGNAL | MSG_DONTWAIT);
+
+			off += n > 0 ? (size_t)n : 0;
+			return off == b.size() || at(0).lost.size();
+		}));
+		return at(0).lost.empty();
 	}
 
 	void broken(const char *what)
@@ -195,15 +216,57 @@ TEST_F(TcpRmaFault, MessagesAreNotRefused)
 	broken("a message refused");
 }
 
+/* A side without the feature WRITES gets no long WRITE, and pays for each byte. */
+TEST_F(TcpRmaFault, LongWritesAreForThoseWhoTakeThem)
+{
+	const size_t len = 200000;
+	struct tdm_wire_rec r;
+
+	begin();
+	r = ask(FI_WRITE, len, TDM_WIRE_AWRITE);
+	EXPECT_EQ(len, r.total);
+	begin(TDM_WIRE_FEATURE_WRITES);
+	r = ask(FI_WRITE, len, TDM_WIRE_WRITE);
+	EXPECT_EQ(len, r.len);
+	EXPECT_EQ((uint64_t)TDM_WIRE_CHARGE_BYTES, at(0).conn(peer)->charged);
+
+	for (uint32_t features : { 0u, (uint32_t)TDM_WIRE_FEATURE_WRITES }) {
+		begin(features);
+		const uint64_t given = at(0).conn(peer)->given;
+		Bytes target(given, 0x11), b(TDM_WIRE_HEAD_BYTES);
+
+		at(0).regions.add(1, target.data(), given, FI_REMOTE_WRITE);
+		r = rec(TDM_WIRE_WRITE, 0, (uint32_t)given);
+		r.key = 1;
+		b.resize(tdm_wire_encode(b.data(), &r));
+		b.resize(b.size() + given, 0x55);
+		EXPECT_EQ(!!features, take(b) && until([&] {
+					      return target[given - 1] == 0x55;
+				      }));
+		EXPECT_EQ(features ? 0u : 1u, at(0).lost.size());
+		EXPECT_EQ(features ? 0x55 : 0x11, target[0]);
+		at(0).regions.add(1, NULL, 0, FI_REMOTE_WRITE);
+	}
+}
+
 /* Requests whose answers are never read: their number is bounded. */
 TEST_F(TcpRmaFault, RequestsWithoutEnd)
 {
-	for (uint8_t op : { TDM_WIRE_READ, TDM_WIRE_AWRITE, TDM_WIRE_WRITE }) {
+	const struct {
+		uint8_t op;
+		uint32_t features;
+	} floods[] = { { TDM_WIRE_READ, 0 },
+		       { TDM_WIRE_AWRITE, 0 },
+		       { TDM_WIRE_WRITE, 0 },
+		       { TDM_WIRE_WRITE, TDM_WIRE_FEATURE_WRITES } };
+
+	for (auto &f : floods) {
+		const uint8_t op = f.op;
 		std::vector<uint8_t> b;
 		size_t most = 0, sent = 0;
 		bool lost = false;
 
-		begin();
+		begin(f.features);
 		for (int i = 0; i < 100; i++) {
 			uint8_t head[TDM_WIRE_HEAD_BYTES];
 			struct tdm_wire_rec r = rec(op);

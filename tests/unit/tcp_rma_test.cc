@@ -247,7 +247,8 @@ INSTANTIATE_TEST_SUITE_P(Sizes, TcpRmaSize,
 					 Size{ 2048 }, Size{ 2049 },
 					 Size{ 4096 }, Size{ 65536 },
 					 Size{ 65537 }, Size{ 1 << 20 },
-					 Size{ 4 << 20 }),
+					 Size{ 4 << 20 },
+					 Size{ (4 << 20) + 1 }),
 			 [](const testing::TestParamInfo<Size> &p) {
 				 return std::to_string(p.param.len);
 			 });
@@ -356,6 +357,37 @@ TEST_F(TcpRma, AReadIsAnsweredByOneSystemCall)
 	clean();
 }
 
+/*
+ * doc/PROTOCOL-tcp.md, "One-sided operations": a write of up to 4 MiB is neither
+ * announced nor takes credit for its payload; a longer one is announced.
+ */
+TEST_F(TcpRma, LongWritesAreNotAnnounced)
+{
+	const size_t n = 8, len = TDM_WIRE_WRITE_BYTES;
+	Bytes out = pattern(n * len, 1), more = pattern(len + 1, 2);
+	struct tdm_conn *c;
+	uint64_t charged;
+
+	region(n * len + 1);
+	clean();
+	c = at(0).conn(1);
+	charged = c->charged;
+	for (size_t i = 0; i < n; i++)
+		ASSERT_EQ(0, at(0).rma(FI_WRITE, 1, &out[i * len], len, KEY,
+				       i * len));
+	ASSERT_TRUE(until([&] {
+		EXPECT_EQ(0u, c->busy->rts);
+		return at(0).tx.got.size() == n;
+	}));
+	EXPECT_EQ(n * TDM_WIRE_CHARGE_BYTES, c->charged - charged);
+	EXPECT_TRUE(same(target, out, n * len));
+	ASSERT_EQ(0, at(0).rma(FI_WRITE, 1, more.data(), more.size(), KEY, 0));
+	ASSERT_TRUE(until([&] { return c->busy->rts == 1; }));
+	ASSERT_TRUE(ended(n + 1));
+	EXPECT_TRUE(same(target, more, more.size()));
+	clean();
+}
+
 /* Several buffers on both sides. */
 TEST_F(TcpRma, Vectors)
 {
@@ -403,7 +435,8 @@ TEST_F(TcpRma, LongerThanAnyMemory)
  */
 TEST_F(TcpRma, RegionClosedDuringAWrite)
 {
-	for (size_t len : { (size_t)60000, (size_t)(30 << 20) }) {
+	for (size_t len :
+	     { (size_t)60000, (size_t)(4 << 20), (size_t)(30 << 20) }) {
 		nodes.clear();
 		mesh(2);
 		Bytes out = pattern(len, 1);
@@ -415,7 +448,7 @@ TEST_F(TcpRma, RegionClosedDuringAWrite)
 		settle();
 		ASSERT_EQ(0, at(0).rma(FI_WRITE, 1, out.data(), len, KEY, 0,
 				       FI_REMOTE_CQ_DATA));
-		if (len > 100000) {
+		if (len > (size_t)4 << 20) {
 			ASSERT_TRUE(until([&] {
 				return at(1).regions.in_flight &&
 				       (*gone)[0] == out[0];
