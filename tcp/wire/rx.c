@@ -478,6 +478,12 @@ static void adapt(struct tdm_conn *c, size_t n, unsigned records)
 		c->read_bytes = TDM_STAGE_BYTES;
 }
 
+void tdm_rx_expect(struct tdm_conn *c, uint64_t len)
+{
+	if (len >= LONG_BYTES)
+		c->read_bytes = SHORT_READ_BYTES;
+}
+
 /* Handle the complete header in c->busy->head, which alone is left. */
 static void resume_head(struct tdm_conn *c)
 {

@@ -15,6 +15,12 @@
 int tdm_rx_ready(struct tdm_conn *c);
 
 /*
+ * Called when the peer of @c has been asked for @len bytes of payload: the next
+ * read leaves long payload in the kernel, from where it goes to its place.
+ */
+void tdm_rx_expect(struct tdm_conn *c, uint64_t len);
+
+/*
  * Acknowledge in the next pass but one, unless output carries the
  * acknowledgement before.
  */

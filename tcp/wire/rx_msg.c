@@ -194,8 +194,10 @@ void tdm_rx_answered(struct tdm_rx *rx)
 	/* A DONE without an earlier CTS answers AWRITE or ATOMIC. */
 	if (op == TDM_WIRE_CTS || (rx->announced && !rx->has_rid))
 		rx->conn->busy->announced--;
-	if (op == TDM_WIRE_CTS && rx->want)
+	if (op == TDM_WIRE_CTS && rx->want) {
+		tdm_rx_expect(rx->conn, rx->want);
 		return;
+	}
 	tdm_rx_release(rx->conn, rx->charge);
 	tdm_rx_free(rx);
 }

@@ -29,6 +29,7 @@
 
 #include "tcp/wire/out.h"
 #include "tcp/wire/rma.h"
+#include "tcp/wire/rx.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/rx_priv.h"
 #include "tcp/wire/tx.h"
@@ -145,8 +146,11 @@ int tdm_tx_commit_request(struct tdm_conn *c, struct tdm_tx *op)
 	tdm_list_del(&op->node);
 	tdm_tx_set_state(op, TDM_TX_DONE);
 	tdm_list_append(&c->busy->waitq, &op->node);
-	if (!atomic && op->len > TDM_SAMPLE_BYTES)
-		tdm_tx_slow(c, op);
+	if (!atomic) {
+		tdm_rx_expect(c, op->len);
+		if (op->len > TDM_SAMPLE_BYTES)
+			tdm_tx_slow(c, op);
+	}
 	return 1;
 }
 
