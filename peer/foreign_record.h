@@ -14,6 +14,7 @@
 
 #include "base/list.h"
 #include "peer/foreign_guard.h"
+#include "tdm_layout.h"
 #include "tdm_xfer.h"
 
 /* A send that the provider has. */
@@ -69,23 +70,19 @@ struct tdm_foreign_rx {
 };
 
 /*
- * Returns how many bytes of struct fi_peer_rx_entry the libfabric that runs does
- * not have: from 2.3 on it begins with srx.
+ * The provider was compiled with the libfabric that runs, as far as anybody can
+ * tell: it gets an entry before it shows one.
  */
-static inline size_t tdm_foreign_entry_head(void)
+static inline enum tdm_layout tdm_foreign_layout(void)
 {
-	return FI_VERSION_LT(fi_version(), FI_VERSION(2, 3)) ?
-		       0 :
-		       offsetof(struct fi_peer_rx_entry, srx);
+	return tdm_layout_of(fi_version());
 }
 
 /* Returns the record whose entry the provider knows as @entry. */
 static inline struct tdm_foreign_rx *
 tdm_foreign_rx_of(struct fi_peer_rx_entry *entry)
 {
-	char *rx = (char *)entry - tdm_foreign_entry_head();
-
-	return tdm_container_of((struct fi_peer_rx_entry *)(void *)rx,
+	return tdm_container_of(tdm_layout_own(tdm_foreign_layout(), entry),
 				struct tdm_foreign_rx, rx);
 }
 
@@ -93,8 +90,7 @@ tdm_foreign_rx_of(struct fi_peer_rx_entry *entry)
 static inline struct fi_peer_rx_entry *
 tdm_foreign_shown(struct tdm_foreign_rx *r)
 {
-	return (struct fi_peer_rx_entry *)(void *)((char *)&r->rx +
-						   tdm_foreign_entry_head());
+	return tdm_layout_raw(tdm_foreign_layout(), &r->rx);
 }
 
 #endif /* TDM_PEER_FOREIGN_RECORD_H */

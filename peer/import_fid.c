@@ -108,7 +108,8 @@ int tdm_import_open(struct tdm_imports *imports, struct fid_peer_srx *owner,
 		import->port[t].fid.ep_fid.fid.ops = &export_fid_ops;
 		import->port[t].fid.owner_ops = &tdm_import_owner_ops;
 	}
-	owner->peer_ops = &tdm_import_peer_ops;
+	import->layout = tdm_layout_of(fi_version());
+	owner->peer_ops = &tdm_import_peer_ops[import->layout];
 	*out = import;
 	return 0;
 }

@@ -11,6 +11,7 @@
 
 #include "peer/import_srx.h"
 #include "tdm_held.h"
+#include "tdm_layout.h"
 #include "tdm_user_id.h"
 
 enum tdm_import_state {
@@ -42,6 +43,8 @@ struct tdm_import {
 		entries;      /* struct tdm_import_entry, but those of `late` */
 	struct tdm_list late; /* LATE, ENDED: oldest first */
 	struct tdm_list node; /* home->late */
+	enum tdm_layout layout; /* of the owner's entries */
+	int learned;		/* 1: one of them was seen */
 	int open, joined, closing;
 };
 
@@ -50,7 +53,7 @@ struct tdm_import_entry {
 	struct tdm_list node;
 	struct tdm_imports *home;
 	struct tdm_import_port *port; /* NULL: the endpoint has closed */
-	struct fi_peer_rx_entry *own; /* the owner's, or NULL: own_of() */
+	struct fi_peer_rx_entry *own; /* the owner's, or NULL: tdm_layout.h */
 	enum tdm_import_state state;
 	uint64_t kind; /* FI_MSG or FI_TAGGED */
 	struct iovec none;
@@ -84,8 +87,8 @@ void tdm_import_give_back(struct tdm_import *import,
 /* Have the transport drop the message of @e. */
 void tdm_import_drop(struct tdm_import_entry *e);
 
-/* The calls of the transports, and those of the owner. */
+/* The calls of the transports, and those of the owner, by enum tdm_layout. */
 extern struct fi_ops_srx_owner tdm_import_owner_ops;
-extern struct fi_ops_srx_peer tdm_import_peer_ops;
+extern struct fi_ops_srx_peer tdm_import_peer_ops[TDM_LAYOUTS];
 
 #endif /* TDM_PEER_IMPORT_PRIV_H */

@@ -42,26 +42,19 @@ static struct tdm_import_entry *entry_of(struct fi_peer_rx_entry *rx)
 	return tdm_container_of(rx, struct tdm_import_entry, rx);
 }
 
-/*
- * Bytes of struct fi_peer_rx_entry that the libfabric which runs does not have: from
- * 2.3 on it begins with srx.
- */
-static size_t head_bytes(void)
+/* The owner's entry of @e, as the owner has it. */
+static struct fi_peer_rx_entry *raw_of(const struct tdm_import *import,
+				       const struct tdm_import_entry *e)
 {
-	return FI_VERSION_LT(fi_version(), FI_VERSION(2, 3)) ?
-		       0 :
-		       offsetof(struct fi_peer_rx_entry, srx);
+	return tdm_layout_raw(import->layout, e->own);
 }
 
-/* Returns the owner's entry @raw such that all members but next and prev are there. */
-static struct fi_peer_rx_entry *own_of(struct fi_peer_rx_entry *raw)
+/* The first entry of an owner is here: it may tell the layout of all of them. */
+static void learn(struct tdm_import *import, const struct fi_peer_rx_entry *raw)
 {
-	return (struct fi_peer_rx_entry *)(void *)((char *)raw - head_bytes());
-}
-
-static struct fi_peer_rx_entry *raw_of(struct fi_peer_rx_entry *own)
-{
-	return (struct fi_peer_rx_entry *)(void *)((char *)own + head_bytes());
+	import->layout = tdm_layout_seen(import->layout, raw, import->owner);
+	import->owner->peer_ops = &tdm_import_peer_ops[import->layout];
+	import->learned = 1;
 }
 
 static struct tdm_imports *call_begin(struct tdm_import *import)
@@ -89,7 +82,7 @@ void tdm_import_give_back(struct tdm_import *import, struct tdm_import_entry *e)
 
 	if (import->owner) {
 		was = call_begin(import);
-		import->owner->owner_ops->free_entry(raw_of(e->own));
+		import->owner->owner_ops->free_entry(raw_of(import, e));
 		call_end(was);
 	}
 	tdm_import_entry_free(e);
@@ -145,7 +138,9 @@ static int ask(struct tdm_import *import, struct tdm_import_entry *e)
 	call_end(was);
 	if ((ret && ret != -FI_ENOENT) || !raw)
 		return -FI_ENOMEM;
-	e->own = own_of(raw);
+	if (tdm_unlikely(!import->learned))
+		learn(import, raw);
+	e->own = tdm_layout_own(import->layout, raw);
 	if (!ret)
 		show_match(e);
 	return ret;
@@ -213,8 +208,8 @@ static int queue_owner(struct tdm_import *import, struct tdm_import_entry *e)
 	e->own->flags |= e->rx.flags & FI_REMOTE_CQ_DATA;
 	e->own->cq_data = e->rx.cq_data;
 	e->state = TDM_IMPORT_WAITING;
-	ret = e->kind & FI_TAGGED ? ops->queue_tag(raw_of(e->own)) :
-				    ops->queue_msg(raw_of(e->own));
+	ret = e->kind & FI_TAGGED ? ops->queue_tag(raw_of(import, e)) :
+				    ops->queue_msg(raw_of(import, e));
 	call_end(was);
 	if (ret)
 		e->state = TDM_IMPORT_ASKED;
@@ -284,7 +279,8 @@ static void free_entry(struct fi_peer_rx_entry *rx)
  */
 static fi_addr_t source(struct fi_peer_rx_entry *raw)
 {
-	const struct fi_peer_rx_entry *own = own_of(raw);
+	const struct fi_peer_rx_entry *own =
+		tdm_layout_own(resolving->layout, raw);
 	struct tdm_list *pos;
 
 	tdm_list_for_each(pos, &resolving->entries) {
@@ -374,9 +370,9 @@ static void end_gone(struct tdm_import_entry *e)
 	tdm_import_give_back(import, e);
 }
 
-static int start(struct fi_peer_rx_entry *raw)
+static int start(enum tdm_layout layout, struct fi_peer_rx_entry *raw)
 {
-	struct tdm_import_entry *e = own_of(raw)->peer_context;
+	struct tdm_import_entry *e = tdm_layout_own(layout, raw)->peer_context;
 	struct tdm_imports *home = e->home;
 	int taken = enter(home), ret = 0;
 
@@ -401,9 +397,9 @@ void tdm_import_drop(struct tdm_import_entry *e)
 }
 
 /* The owner frees its entry. */
-static int discard(struct fi_peer_rx_entry *raw)
+static int discard(enum tdm_layout layout, struct fi_peer_rx_entry *raw)
 {
-	struct tdm_import_entry *e = own_of(raw)->peer_context;
+	struct tdm_import_entry *e = tdm_layout_own(layout, raw)->peer_context;
 	struct tdm_imports *home = e->home;
 	int taken = enter(home);
 
@@ -414,12 +410,41 @@ static int discard(struct fi_peer_rx_entry *raw)
 	return 0;
 }
 
-struct fi_ops_srx_peer tdm_import_peer_ops = {
-	.size = sizeof(tdm_import_peer_ops),
-	.start_msg = start,
-	.start_tag = start,
-	.discard_msg = discard,
-	.discard_tag = discard,
+static int start_older(struct fi_peer_rx_entry *raw)
+{
+	return start(TDM_LAYOUT_OLDER, raw);
+}
+
+static int start_newer(struct fi_peer_rx_entry *raw)
+{
+	return start(TDM_LAYOUT_NEWER, raw);
+}
+
+static int discard_older(struct fi_peer_rx_entry *raw)
+{
+	return discard(TDM_LAYOUT_OLDER, raw);
+}
+
+static int discard_newer(struct fi_peer_rx_entry *raw)
+{
+	return discard(TDM_LAYOUT_NEWER, raw);
+}
+
+struct fi_ops_srx_peer tdm_import_peer_ops[] = {
+	[TDM_LAYOUT_OLDER] = {
+		.size = sizeof(tdm_import_peer_ops[0]),
+		.start_msg = start_older,
+		.start_tag = start_older,
+		.discard_msg = discard_older,
+		.discard_tag = discard_older,
+	},
+	[TDM_LAYOUT_NEWER] = {
+		.size = sizeof(tdm_import_peer_ops[0]),
+		.start_msg = start_newer,
+		.start_tag = start_newer,
+		.discard_msg = discard_newer,
+		.discard_tag = discard_newer,
+	},
 };
 
 /* ---- late calls ---------------------------------------------------------- */

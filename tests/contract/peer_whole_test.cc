@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The whole of tandem below another owner: fi_tandem(7), BELOW ANOTHER OWNER, and
- * fi_peer(3). Each test runs over shared memory and over TCP.
+ * fi_peer(3). Each test runs over shared memory and over TCP, below owners of both
+ * layouts of receive entries (tdm_layout.h).
  */
 #include <deque>
 
@@ -21,7 +22,14 @@ class Whole : public whole::Pair
 {
 };
 
-INSTANTIATE_TEST_SUITE_P(, Whole, testing::Values(whole::SHM, whole::TCP),
+const whole::Below ours[] = { { whole::SHM, TDT_OWNER_OURS },
+			      { whole::TCP, TDT_OWNER_OURS } };
+const whole::Below foreign[] = { { whole::SHM, TDT_OWNER_OLDER },
+				 { whole::SHM, TDT_OWNER_NEWER },
+				 { whole::TCP, TDT_OWNER_NEWER } };
+
+INSTANTIATE_TEST_SUITE_P(, Whole, testing::ValuesIn(ours), whole::name);
+INSTANTIATE_TEST_SUITE_P(Foreign, Whole, testing::ValuesIn(foreign),
 			 whole::name);
 
 TEST_P(Whole, MessagesFillTheOwnersReceives)
@@ -264,7 +272,7 @@ TEST_P(Whole, WithdrawnMessageEndsTheReceiveThatMatches)
 	std::vector<unsigned char> in(out.size());
 	char ca, cb;
 
-	if (GetParam() == whole::TCP)
+	if (GetParam().path == whole::TCP)
 		GTEST_SKIP() << "TCP cancels only what it has not sent";
 	meet();
 	ASSERT_EQ(0, send(a, to_b, out.data(), out.size(), 2, &ca));
@@ -345,8 +353,7 @@ protected:
 	}
 };
 
-INSTANTIATE_TEST_SUITE_P(, WholeRegion, testing::Values(whole::SHM, whole::TCP),
-			 whole::name);
+INSTANTIATE_TEST_SUITE_P(, WholeRegion, testing::ValuesIn(ours), whole::name);
 
 TEST_P(WholeRegion, OfTheOwnersDomainIsServed)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The whole of tandem as the peer of another owner, over one path: two endpoints
- * in one process, each with a mock owner.
+ * The whole of tandem as the peer of another owner, over one path, or its
+ * shared-memory peer alone: two endpoints in one process, each with a mock owner.
  */
 #ifndef TDT_WHOLE_SIDE_H
 #define TDT_WHOLE_SIDE_H
@@ -41,10 +41,15 @@ inline struct fi_info *hints(uint64_t caps = 0)
 	return h;
 }
 
-enum Path { SHM, TCP };
+enum Path { SHM, TCP, ALONE };
+
+struct Below {
+	Path path;
+	enum tdt_owner_kind owner;
+};
 
 /* Two endpoints, a and b; user ids 100 and 200. */
-class Pair : public testing::TestWithParam<Path>
+class Pair : public testing::TestWithParam<Below>
 {
 protected:
 	struct tdm_env saved;
@@ -54,18 +59,30 @@ protected:
 	size_t fds_before = 0;
 	static constexpr fi_addr_t id_a = 100, id_b = 200;
 
+	static int alone()
+	{
+		return GetParam().path == ALONE;
+	}
+
 	static struct tdt_owner *open(struct sockaddr_in *addr,
 				      int plain_domain = 0)
 	{
+		struct sockaddr_in name =
+			shm_test::address(shm_test::next_port());
 		struct fi_info *h = hints();
 		struct tdt_owner_attr attr = {};
 		struct tdt_owner *o = nullptr;
 		size_t len = sizeof(*addr);
 
-		attr.hints = h;
+		attr.hints = alone() ? nullptr : h;
+		attr.name = alone() ? &name : nullptr;
+		attr.namelen = sizeof(name);
 		attr.selective = 1;
 		attr.plain_domain = plain_domain;
-		EXPECT_EQ(0, tdt_owner_open(provider(), &attr, &o));
+		attr.kind = GetParam().owner;
+		EXPECT_EQ(0, tdt_owner_open(alone() ? tdm_shm_provider() :
+						      provider(),
+					    &attr, &o));
 		fi_freeinfo(h);
 		if (o) {
 			EXPECT_EQ(0, fi_getname(&o->ep->fid, addr, &len));
@@ -76,7 +93,8 @@ protected:
 	void SetUp() override
 	{
 		saved = tdm_env;
-		tdm_env.shm = GetParam() == TCP ? TDM_SHM_OFF : TDM_SHM_ONLY;
+		tdm_env.shm = GetParam().path == TCP ? TDM_SHM_OFF :
+						       TDM_SHM_ONLY;
 		tdm_env.unexp_max_bytes = 256u << 20;
 		tdm_env.shm_eager_bytes = 8192;
 		fds_before = shm_test::open_fds();
@@ -177,9 +195,12 @@ protected:
 	}
 };
 
-inline std::string name(const testing::TestParamInfo<Path> &info)
+inline std::string name(const testing::TestParamInfo<Below> &info)
 {
-	return info.param == SHM ? "shm" : "tcp";
+	static const char *const path[] = { "shm", "tcp", "alone" };
+	static const char *const owner[] = { "", "_older", "_newer" };
+
+	return std::string(path[info.param.path]) + owner[info.param.owner];
 }
 
 } // namespace whole

@@ -11,7 +11,10 @@
 
 #include "mock_rma.h"
 #include "base/base.h"
+#include "tdm_layout.h"
 #include "tdm_nosys.h"
+
+static enum tdt_owner_kind kind;
 
 static struct tdt_owner *of_srx(struct fid_peer_srx *srx)
 {
@@ -114,6 +117,25 @@ static ssize_t eq_write(struct fid_eq *eq, uint32_t event, const void *buf,
 
 /* ---- the receive side ---------------------------------------------------- */
 
+static enum tdm_layout layout(void)
+{
+	return kind == TDT_OWNER_NEWER ? TDM_LAYOUT_NEWER : TDM_LAYOUT_OLDER;
+}
+
+/* The entry of @e as the peer gets it, and as it comes back. */
+static struct fi_peer_rx_entry *shown(struct tdt_entry *e)
+{
+	return kind == TDT_OWNER_OURS ? &e->rx :
+					tdm_layout_raw(layout(), &e->rx);
+}
+
+static struct tdt_entry *taken(struct fi_peer_rx_entry *rx)
+{
+	if (kind != TDT_OWNER_OURS)
+		rx = tdm_layout_own(layout(), rx);
+	return rx->owner_context;
+}
+
 static struct tdt_entry *entry_alloc(struct tdt_owner *o, int tagged)
 {
 	struct tdt_entry *e = calloc(1, sizeof(*e));
@@ -121,6 +143,7 @@ static struct tdt_entry *entry_alloc(struct tdt_owner *o, int tagged)
 	if (!e)
 		abort();
 	o->entries++;
+	memset(e, 0xdb, offsetof(struct tdt_entry, rx.srx));
 	e->owner = o;
 	e->tagged = tagged;
 	e->rx.srx = &o->own_srx;
@@ -179,14 +202,14 @@ static int srx_get(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr,
 		list_remove(&o->posted, e);
 		e->rx.addr = attr->addr;
 		e->rx.tag = tagged ? attr->tag : 0;
-		*out = &e->rx;
+		*out = shown(e);
 		return 0;
 	}
 	e = entry_alloc(o, tagged);
 	e->rx.addr = attr->addr;
 	e->rx.tag = tagged ? attr->tag : 0;
 	e->rx.msg_size = attr->msg_size;
-	*out = &e->rx;
+	*out = shown(e);
 	return -FI_ENOENT;
 }
 
@@ -206,7 +229,7 @@ static int srx_get_tag(struct fid_peer_srx *srx,
 
 static int srx_queue(struct fi_peer_rx_entry *rx)
 {
-	struct tdt_entry *e = rx->owner_context;
+	struct tdt_entry *e = taken(rx);
 
 	e->owner->unasked += !e->owner->driving;
 	if (e->in_list)
@@ -223,19 +246,20 @@ static void srx_foreach(struct fid_peer_srx *srx,
 	of_srx(srx)->resolved++;
 	for (e = of_srx(srx)->queued; e; e = e->link) {
 		if (e->rx.addr == FI_ADDR_UNSPEC)
-			e->rx.addr = get_addr(&e->rx);
+			e->rx.addr = get_addr(shown(e));
 	}
 }
 
 static void srx_free_entry(struct fi_peer_rx_entry *rx)
 {
-	struct tdt_entry *e = rx->owner_context;
+	struct tdt_entry *e;
 	struct tdt_owner *o;
 
-	if (rx->flags & FI_RMA) {
+	if (kind == TDT_OWNER_OURS && rx->flags & FI_RMA) {
 		tdt_rma_entry_free(rx);
 		return;
 	}
+	e = taken(rx);
 	o = e->owner;
 	o->unasked += !o->driving;
 	if (e->in_list) {
@@ -260,7 +284,7 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 static int own_ops_open(struct fid *fid, const char *name, uint64_t flags,
 			void **ops, void *context)
 {
-	return fid->fclass == FI_CLASS_DOMAIN ?
+	return fid->fclass == FI_CLASS_DOMAIN && kind == TDT_OWNER_OURS ?
 		       tdt_rma_ops_open(fid, name, flags, ops, context) :
 		       -FI_ENOSYS;
 }
@@ -425,6 +449,7 @@ int tdt_owner_open(struct fi_provider *prov, const struct tdt_owner_attr *attr,
 	*out = NULL;
 	if (!o)
 		return -FI_ENOMEM;
+	kind = attr->kind;
 	exports_init(o);
 	o->prov = prov;
 	ctx.size = sizeof(ctx);
@@ -494,7 +519,7 @@ void tdt_owner_close(struct tdt_owner *o, int srx_first, int late_discard)
 		struct tdt_entry *e = o->posted;
 
 		list_remove(&o->posted, e);
-		srx_free_entry(&e->rx);
+		srx_free_entry(shown(e));
 	}
 	if (o->broken)
 		abort();
@@ -505,24 +530,6 @@ void tdt_owner_close(struct tdt_owner *o, int srx_first, int late_discard)
 }
 
 /* ---- use ----------------------------------------------------------------- */
-
-fi_addr_t tdt_owner_insert(struct tdt_owner *o, const void *addr, size_t len,
-			   fi_addr_t user_id)
-{
-	fi_addr_t a = user_id;
-
-	if (fi_av_insert(o->av, addr, 1, &a, FI_AV_USER_ID, NULL) != 1)
-		return FI_ADDR_NOTAVAIL;
-	return a;
-}
-
-void tdt_owner_progress(struct tdt_owner *o)
-{
-	o->driving = 1;
-	if (fi_cq_read(o->cq, NULL, 0))
-		o->broken++;
-	o->driving = 0;
-}
 
 void tdt_owner_recv(struct tdt_owner *o, const struct tdt_recv *r)
 {
@@ -551,9 +558,9 @@ void tdt_owner_recv(struct tdt_owner *o, const struct tdt_recv *r)
 	q->rx.context = e->rx.context;
 	q->rx.count = e->rx.count;
 	memcpy(q->iov, e->iov, sizeof(e->iov));
-	srx_free_entry(&e->rx);
-	ret = r->tagged ? o->own_srx.peer_ops->start_tag(&q->rx) :
-			  o->own_srx.peer_ops->start_msg(&q->rx);
+	srx_free_entry(shown(e));
+	ret = r->tagged ? o->own_srx.peer_ops->start_tag(shown(q)) :
+			  o->own_srx.peer_ops->start_msg(shown(q));
 	if (ret)
 		o->broken++;
 	o->driving = 0;
@@ -578,10 +585,10 @@ int tdt_owner_discard(struct tdt_owner *o)
 	o->driving = 1;
 	list_remove(&o->queued, q);
 	if (q->tagged)
-		o->own_srx.peer_ops->discard_tag(&q->rx);
+		o->own_srx.peer_ops->discard_tag(shown(q));
 	else
-		o->own_srx.peer_ops->discard_msg(&q->rx);
-	srx_free_entry(&q->rx);
+		o->own_srx.peer_ops->discard_msg(shown(q));
+	srx_free_entry(shown(q));
 	o->driving = was;
 	return 0;
 }

@@ -54,9 +54,17 @@ struct tdt_rma_cntr {
 
 struct tdt_owner;
 
+/* What an owner was compiled with, and what it offers beyond fi_peer(3). */
+enum tdt_owner_kind {
+	TDT_OWNER_OURS,	 /* as tandem, and regions for one-sided operations */
+	TDT_OWNER_OLDER, /* libfabric 2.2, nothing */
+	TDT_OWNER_NEWER, /* libfabric 2.3, nothing */
+};
+
 /* A posted receive or a queued message. */
 struct tdt_entry {
-	struct fi_peer_rx_entry rx; /* first member */
+	void *before[2]; /* an older entry may begin here */
+	struct fi_peer_rx_entry rx;
 	struct tdt_entry *link;
 	struct tdt_owner *owner;
 	int tagged;
@@ -120,6 +128,8 @@ struct tdt_owner_attr {
 	int selective;	   /* 1: bind with FI_SELECTIVE_COMPLETION */
 	int no_enable;	   /* 1: everything but fi_enable */
 	int plain_domain;  /* 1: fi_domain, nothing is imported by it */
+	/* the same for all owners that are open */
+	enum tdt_owner_kind kind;
 };
 
 /* Open all of it. Errors: what the peer gave; *@owner is NULL then. */

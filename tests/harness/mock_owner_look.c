@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Questions of a test to a mock owner: queued messages, ended operations,
- * reports of its peer. Changes nothing.
+ * reports of its peer. They change nothing; the others make one call to the peer.
  */
 #include "tests/harness/mock_owner.h"
 
@@ -51,4 +51,22 @@ const struct tdm_peer_event *tdt_owner_event(const struct tdt_owner *o,
 			return &o->events[i];
 	}
 	return NULL;
+}
+
+fi_addr_t tdt_owner_insert(struct tdt_owner *o, const void *addr, size_t len,
+			   fi_addr_t user_id)
+{
+	fi_addr_t a = user_id;
+
+	if (fi_av_insert(o->av, addr, 1, &a, FI_AV_USER_ID, NULL) != 1)
+		return FI_ADDR_NOTAVAIL;
+	return a;
+}
+
+void tdt_owner_progress(struct tdt_owner *o)
+{
+	o->driving = 1;
+	if (fi_cq_read(o->cq, NULL, 0))
+		o->broken++;
+	o->driving = 0;
 }
