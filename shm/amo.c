@@ -214,14 +214,24 @@ static uint64_t family(enum tdm_amo_kind kind)
 }
 
 /* The owner decides which operations exist and how long a value is. */
+static int query(const struct tdm_shm_ep *ep, enum tdm_amo_kind kind,
+		 enum fi_datatype type, enum fi_op op,
+		 struct fi_atomic_attr *attr)
+{
+	struct fid_domain *owner = ep->domain->owner;
+
+	return tdm_likely(owner != NULL) ?
+		       fi_query_atomic(owner, type, op, attr, family(kind)) :
+		       -FI_EOPNOTSUPP;
+}
+
 static ssize_t post(struct fid_ep *fid, const struct tdm_amo_ask *ask,
 		    const struct tdm_amo_where *where, uint64_t flags)
 {
 	struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(fid);
 	struct fi_atomic_attr attr;
 	struct tdm_amo_post p;
-	int ret = fi_query_atomic(ep->domain->owner, ask->type, ask->op, &attr,
-				  family(ask->kind));
+	int ret = query(ep, ask->kind, ask->type, ask->op, &attr);
 
 	if (!ret)
 		ret = tdm_amo_prepare(&p, ask, attr.size);
@@ -249,8 +259,7 @@ static int valid(struct fid_ep *fid, enum tdm_amo_kind kind,
 		 enum fi_datatype type, enum fi_op op, size_t *count)
 {
 	struct fi_atomic_attr attr;
-	int ret = fi_query_atomic(tdm_shm_ep_from_fid(fid)->domain->owner, type,
-				  op, &attr, family(kind));
+	int ret = query(tdm_shm_ep_from_fid(fid), kind, type, op, &attr);
 
 	if (!ret)
 		*count = attr.count;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The peer's domain: opens the importing objects. Memory registration and
- * queries about atomics are passed to the imported domain of the owner.
+ * queries about atomics are passed to the imported domain of the owner, if there
+ * is one.
  *
  * Locking: domain lock held. Spec: fi_peer(3) PEER DOMAIN, fi_domain(3).
  */
@@ -16,10 +17,24 @@
 #include "shm/av.h"
 #include "shm/ep.h"
 #include "tdm_nosys.h"
+#include "tdm_open.h"
+#include "tdm_rma.h"
 
 static struct tdm_shm_domain *from_fid(struct fid *fid)
 {
 	return tdm_container_of(fid, struct tdm_shm_domain, fid.fid);
+}
+
+struct tdm_rma_ops *tdm_shm_domain_rma(struct tdm_shm_domain *domain)
+{
+	struct tdm_rma_ops *ops;
+
+	if (domain->owner && !domain->rma) {
+		ops = tdm_open_ops(&domain->owner->fid, TDM_RMA_OPS);
+		if (ops && ops->size >= sizeof(*ops))
+			domain->rma = ops;
+	}
+	return domain->rma;
 }
 
 static int domain_close(struct fid *fid)
@@ -43,6 +58,8 @@ static int domain_mr_reg(struct fid *fid, const void *buf, size_t len,
 {
 	struct fid_domain *owner = from_fid(fid)->owner;
 
+	if (!owner)
+		return -FI_ENOSYS;
 	return owner->mr->reg(&owner->fid, buf, len, access, offset,
 			      requested_key, flags, mr, context);
 }
@@ -54,6 +71,8 @@ static int domain_mr_regv(struct fid *fid, const struct iovec *iov,
 {
 	struct fid_domain *owner = from_fid(fid)->owner;
 
+	if (!owner)
+		return -FI_ENOSYS;
 	return owner->mr->regv(&owner->fid, iov, count, access, offset,
 			       requested_key, flags, mr, context);
 }
@@ -63,6 +82,8 @@ static int domain_mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 {
 	struct fid_domain *owner = from_fid(fid)->owner;
 
+	if (!owner)
+		return -FI_ENOSYS;
 	return owner->mr->regattr(&owner->fid, attr, flags, mr);
 }
 
@@ -70,8 +91,10 @@ static int domain_query_atomic(struct fid_domain *fid,
 			       enum fi_datatype datatype, enum fi_op op,
 			       struct fi_atomic_attr *attr, uint64_t flags)
 {
-	return fi_query_atomic(from_fid(&fid->fid)->owner, datatype, op, attr,
-			       flags);
+	struct fid_domain *owner = from_fid(&fid->fid)->owner;
+
+	return owner ? fi_query_atomic(owner, datatype, op, attr, flags) :
+		       -FI_ENOSYS;
 }
 
 static int domain_query_collective(struct fid_domain *fid,
@@ -81,7 +104,8 @@ static int domain_query_collective(struct fid_domain *fid,
 {
 	struct fid_domain *owner = from_fid(&fid->fid)->owner;
 
-	return owner->ops->query_collective(owner, coll, attr, flags);
+	return owner ? owner->ops->query_collective(owner, coll, attr, flags) :
+		       -FI_ENOSYS;
 }
 
 static int domain_endpoint2(struct fid_domain *fid, struct fi_info *info,
@@ -125,14 +149,15 @@ static struct fi_ops_mr domain_mr_ops = {
 int tdm_shm_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 			struct fid_domain **out, uint64_t flags, void *context)
 {
-	struct fid_domain *owner = tdm_shm_import_domain(context);
+	struct fid_domain *owner =
+		flags & FI_PEER ? tdm_shm_import_domain(context) : NULL;
 	static const uint16_t payload[TDM_SHM_UNEXP_POOLS] = {
 		TDM_SHM_BODY_BYTES, 1024, 4096
 	};
 	struct tdm_shm_domain *domain;
 	int i;
 
-	if (!(flags & FI_PEER) || !owner)
+	if (flags & ~(uint64_t)FI_PEER || (flags & FI_PEER && !owner))
 		return -FI_EINVAL;
 	domain = calloc(1, sizeof(*domain));
 	if (!domain)
@@ -152,6 +177,8 @@ int tdm_shm_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 			      sizeof(struct tdm_shm_unexp) + payload[i], 0);
 	}
 	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
+	if (!owner)
+		domain->fid.fid.context = context;
 	domain->fid.fid.ops = &domain_fi_ops;
 	domain->fid.ops = &domain_ops;
 	domain->fid.mr = &domain_mr_ops;

@@ -26,6 +26,7 @@
 #include "base/os.h"
 #include "shm/av.h"
 #include "shm/ctx.h"
+#include "shm/domain.h"
 #include "shm/keys.h"
 #include "shm/lifeline.h"
 #include "shm/look.h"
@@ -33,7 +34,6 @@
 #include "shm/unexp.h"
 #include "tdm_amo_table.h"
 #include "tdm_nosys.h"
-#include "tdm_open.h"
 
 enum {
 	/* linux/membarrier.h */
@@ -261,18 +261,6 @@ static int enable_queues(struct tdm_shm_ep *ep)
 	return 0;
 }
 
-/*
- * Returns the owner's interface for memory regions; NULL: all one-sided
- * operations are refused.
- */
-static struct tdm_rma_ops *rma_of_owner(struct tdm_shm_ep *ep)
-{
-	struct tdm_rma_ops *ops =
-		tdm_open_ops(&ep->domain->owner->fid, TDM_RMA_OPS);
-
-	return ops && ops->size >= sizeof(*ops) ? ops : NULL;
-}
-
 static int ep_enable(struct tdm_shm_ep *ep)
 {
 	int ret;
@@ -287,7 +275,7 @@ static int ep_enable(struct tdm_shm_ep *ep)
 	if (ret)
 		return ret;
 	ep->barrier = barrier_register();
-	ep->rma = rma_of_owner(ep);
+	ep->rma = tdm_shm_domain_rma(ep->domain);
 	ret = enable_fds(ep);
 	if (ret)
 		goto err;

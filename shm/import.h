@@ -16,6 +16,7 @@
 #include "base/list.h"
 #include "base/pool.h"
 
+struct tdm_rma_ops;
 struct tdm_shm_ep;
 
 /* Classes of buffers for unexpected messages, bytes of payload each. */
@@ -34,7 +35,8 @@ struct tdm_shm_fabric {
 struct tdm_shm_domain {
 	struct fid_domain fid;
 	struct tdm_shm_fabric *fabric;
-	struct fid_domain *owner; /* imported */
+	struct fid_domain *owner; /* imported; NULL: none */
+	struct tdm_rma_ops *rma;  /* the owner's; NULL: not known */
 	uint32_t max_group;	  /* 0: no groups */
 	int spaces; /* offers have match addresses (tdm_space.h) */
 	uint32_t refs;
@@ -78,7 +80,7 @@ struct tdm_shm_srx {
 	struct fid_ep fid;
 	struct tdm_shm_domain *domain;
 	struct fid_peer_srx *owner;
-	struct tdm_shm_ep *ep; /* bound to it, or NULL */
+	struct tdm_shm_ep *ep;		 /* bound to it, or NULL */
 };
 
 struct tdm_shm_eq {

@@ -2,7 +2,7 @@
 /*
  * The shared-memory peer's provider entry: its attributes and its fabric.
  * It is never registered with the libfabric core; the owner calls the entry.
- * Every object of it opens only with FI_PEER.
+ * All that messages come through opens only with FI_PEER.
  *
  * Locking: getinfo and fabric hold no state and may run anywhere; the rest of
  * the folder runs with the owner's domain lock held.
@@ -29,7 +29,11 @@ static struct fi_provider shm_prov;
 #define SHM_CAPS (SHM_PRIMARY | FI_SOURCE | FI_LOCAL_COMM | FI_PEER)
 #define SHM_OP_FLAGS (FI_COMPLETION | FI_INJECT | TDM_LEVELS | FI_MORE)
 
-enum { SHM_QUEUE_DEFAULT = 1024 };
+enum {
+	SHM_QUEUE_DEFAULT = 1024,
+	/* what owners pass on as their own; a hint gets more */
+	SHM_IOV_DEFAULT = 4,
+};
 
 static void info_fill(struct fi_info *info)
 {
@@ -39,11 +43,11 @@ static void info_fill(struct fi_info *info)
 	info->tx_attr->msg_order = FI_ORDER_SAS;
 	info->tx_attr->inject_size = TDM_INJECT_BYTES;
 	info->tx_attr->size = SHM_QUEUE_DEFAULT;
-	info->tx_attr->iov_limit = TDM_IOV_LIMIT;
+	info->tx_attr->iov_limit = SHM_IOV_DEFAULT;
 	info->rx_attr->caps = SHM_CAPS & ~SHM_TX_CAPS;
 	info->rx_attr->msg_order = FI_ORDER_SAS;
 	info->rx_attr->size = SHM_QUEUE_DEFAULT;
-	info->rx_attr->iov_limit = TDM_IOV_LIMIT;
+	info->rx_attr->iov_limit = SHM_IOV_DEFAULT;
 	info->ep_attr->type = FI_EP_RDM;
 	info->ep_attr->protocol = FI_PROTO_UNSPEC;
 	info->ep_attr->protocol_version = TDM_SHM_VERSION_MOST;
@@ -69,6 +73,7 @@ static void info_fill(struct fi_info *info)
 static int hints_fit(const struct fi_info *hints)
 {
 	const struct fi_tx_attr *tx = hints->tx_attr;
+	const struct fi_rx_attr *rx = hints->rx_attr;
 
 	if (hints->caps & ~(SHM_CAPS | FI_AV_USER_ID))
 		return 0;
@@ -83,7 +88,7 @@ static int hints_fit(const struct fi_info *hints)
 	if (tx && (tx->inject_size > TDM_INJECT_BYTES ||
 		   tx->iov_limit > TDM_IOV_LIMIT))
 		return 0;
-	return 1;
+	return !rx || rx->iov_limit <= TDM_IOV_LIMIT;
 }
 
 static void hints_take(struct fi_info *info, const struct fi_info *hints)
@@ -97,11 +102,15 @@ static void hints_take(struct fi_info *info, const struct fi_info *hints)
 					  SHM_OP_FLAGS;
 		if (hints->tx_attr->size)
 			info->tx_attr->size = hints->tx_attr->size;
+		info->tx_attr->iov_limit = tdm_max(info->tx_attr->iov_limit,
+						   hints->tx_attr->iov_limit);
 	}
 	if (hints->rx_attr) {
 		info->rx_attr->op_flags = hints->rx_attr->op_flags;
 		if (hints->rx_attr->size)
 			info->rx_attr->size = hints->rx_attr->size;
+		info->rx_attr->iov_limit = tdm_max(info->rx_attr->iov_limit,
+						   hints->rx_attr->iov_limit);
 	}
 	if (hints->domain_attr && hints->domain_attr->threading)
 		info->domain_attr->threading = hints->domain_attr->threading;
@@ -147,13 +156,11 @@ static int fabric_close(struct fid *fid)
 	return 0;
 }
 
-/*
- * fi_domain(3) cannot carry FI_PEER, only domain2 can: fi_peer(3), PEER DOMAIN.
- */
+/* fi_domain(3) carries no FI_PEER: the domain imports none. */
 static int fabric_domain(struct fid_fabric *fid, struct fi_info *info,
 			 struct fid_domain **domain, void *context)
 {
-	return -FI_EINVAL;
+	return tdm_shm_domain_open(fid, info, domain, 0, context);
 }
 
 static struct fi_ops fabric_fi_ops = {

@@ -75,9 +75,6 @@ TEST_F(PeerDomain, NeedsFlagAndContext)
 	struct fi_peer_domain_context ctx = { sizeof(ctx), &exported };
 	struct fid_domain *d = nullptr;
 
-	EXPECT_EQ(-FI_EINVAL, fi_domain(fabric, info, &d, nullptr))
-		<< "usable as a peer only";
-	EXPECT_EQ(-FI_EINVAL, fi_domain2(fabric, info, &d, 0, &ctx));
 	EXPECT_EQ(-FI_EINVAL, fi_domain2(fabric, info, &d, FI_PEER, nullptr));
 	ctx.size = sizeof(ctx) - 1;
 	EXPECT_EQ(-FI_EINVAL, fi_domain2(fabric, info, &d, FI_PEER, &ctx));

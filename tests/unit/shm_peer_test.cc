@@ -12,21 +12,31 @@
 using namespace shm_test;
 
 /* fi_peer(3) 2.1, PEER DOMAIN 3: Without the flag there is no owner. */
-TEST_F(ShmTest, DomainWithoutPeerFlagIsInvalid)
+TEST_F(ShmTest, DomainWithoutPeerFlagImportsNothing)
 {
+	/* fi_tandem(7), AS A PEER: regions are the owner's, so there are none. */
 	struct fi_provider *prov = tdm_shm_provider();
 	struct fi_peer_domain_context ctx = {};
 	struct fid_fabric *fabric;
+	struct fi_atomic_attr attr = {};
 	struct fid_domain *domain;
 	struct fi_info *info;
+	struct fid_mr *mr;
 
 	ASSERT_EQ(prov->getinfo(fi_version(), nullptr, nullptr, 0, nullptr,
 				&info),
 		  0);
 	ASSERT_EQ(prov->fabric(info->fabric_attr, &fabric, nullptr), 0);
-	EXPECT_EQ(fi_domain(fabric, info, &domain, nullptr), -FI_EINVAL);
-	EXPECT_EQ(fi_domain2(fabric, info, &domain, 0, &ctx), -FI_EINVAL);
 	EXPECT_EQ(fi_domain2(fabric, info, &domain, FI_PEER, &ctx), -FI_EINVAL);
+	EXPECT_EQ(fi_domain2(fabric, info, &domain, FI_PEER | FI_SEND, &ctx),
+		  -FI_EINVAL);
+	ASSERT_EQ(fi_domain(fabric, info, &domain, &ctx), 0);
+	EXPECT_EQ(domain->fid.context, &ctx);
+	EXPECT_EQ(fi_mr_reg(domain, &ctx, 1, FI_SEND, 0, 0, 0, &mr, nullptr),
+		  -FI_ENOSYS);
+	EXPECT_EQ(fi_query_atomic(domain, FI_INT8, FI_SUM, &attr, 0),
+		  -FI_ENOSYS);
+	EXPECT_EQ(fi_close(&domain->fid), 0);
 	EXPECT_EQ(fi_close(&fabric->fid), 0);
 	fi_freeinfo(info);
 }
