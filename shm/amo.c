@@ -73,7 +73,7 @@ ssize_t tdm_shm_amo_send(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 		return tdm_shm_tx_full(pair, x);
 	op = tdm_shm_op_new(pair, x);
 	if (!op) {
-		tdm_shm_ep_progress(pair->ep);
+		(void)tdm_shm_ep_pass(pair->ep);
 		return -FI_EAGAIN;
 	}
 	tdm_shm_ranges_put(pair, x);

@@ -14,6 +14,7 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 
+#include "shm/adapter.h"
 #include "shm/av.h"
 #include "shm/ep.h"
 #include "tdm_nosys.h"
@@ -46,6 +47,7 @@ static int domain_close(struct fid *fid)
 		return -FI_EBUSY;
 	for (i = 0; i < TDM_SHM_UNEXP_POOLS; i++)
 		tdm_pool_fini(&domain->unexp[i]);
+	tdm_pool_fini(&domain->adapted);
 	domain->fabric->refs--;
 	free(domain);
 	return 0;
@@ -176,6 +178,7 @@ int tdm_shm_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 		tdm_pool_init(&domain->unexp[i],
 			      sizeof(struct tdm_shm_unexp) + payload[i], 0);
 	}
+	tdm_pool_init(&domain->adapted, tdm_shm_adapter_entry_bytes(), 0);
 	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
 	if (!owner)
 		domain->fid.fid.context = context;

@@ -131,7 +131,7 @@ static int bind_srx(struct tdm_shm_ep *ep, struct tdm_shm_srx *srx)
 	if (ep->srx || srx->ep)
 		return -FI_EINVAL;
 	ep->srx_obj = srx;
-	ep->srx = srx->owner;
+	ep->srx = srx->used;
 	srx->ep = ep;
 	tdm_shm_unexp_init(ep);
 	tdm_shm_ctx_import(ep);

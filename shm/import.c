@@ -22,6 +22,7 @@
 
 #include "base/log.h"
 #include "base/os.h"
+#include "shm/adapter.h"
 #include "shm/bell.h"
 #include "shm/ep.h"
 #include "shm/progress.h"
@@ -458,17 +459,8 @@ static int srx_close(struct fid *fid)
 {
 	struct tdm_shm_srx *srx =
 		tdm_container_of(fid, struct tdm_shm_srx, fid.fid);
-	struct tdm_list *pos;
 
-	/* The owner may free its SRX after this: offer no messages to it. */
-	if (srx->ep) {
-		tdm_list_for_each(pos, &srx->ep->pairs)
-			tdm_list_entry(pos, struct tdm_shm_pair, all)->srx =
-				NULL;
-		srx->ep->srx = NULL;
-		srx->ep->account = &srx->ep->held_own;
-		srx->ep->srx_obj = NULL;
-	}
+	tdm_shm_adapter_close(srx);
 	srx->domain->refs--;
 	free(srx);
 	return 0;
@@ -504,6 +496,7 @@ int tdm_shm_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
 {
 	struct fi_peer_srx_context *ctx = context;
 	struct tdm_shm_srx *srx;
+	int ret;
 
 	if (!attr || !(attr->op_flags & FI_PEER) || !ctx ||
 	    ctx->size < sizeof(*ctx) || !ctx->srx)
@@ -512,8 +505,12 @@ int tdm_shm_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
 	if (!srx)
 		return -FI_ENOMEM;
 	srx->owner = ctx->srx;
-	srx->owner->peer_ops = &tdm_shm_srx_peer_ops;
 	srx->domain = tdm_container_of(domain, struct tdm_shm_domain, fid);
+	ret = tdm_shm_adapter_open(srx);
+	if (ret) {
+		free(srx);
+		return ret;
+	}
 	srx->domain->refs++;
 	srx->fid.fid.fclass = FI_CLASS_SRX_CTX;
 	srx->fid.fid.ops = &srx_fi_ops;

@@ -17,6 +17,7 @@
 #include "base/pool.h"
 
 struct tdm_rma_ops;
+struct tdm_shm_adapter;
 struct tdm_shm_ep;
 
 /* Classes of buffers for unexpected messages, bytes of payload each. */
@@ -45,6 +46,7 @@ struct tdm_shm_domain {
 	 * discard a message after fi_close.
 	 */
 	struct tdm_pool unexp[TDM_SHM_UNEXP_POOLS];
+	struct tdm_pool adapted; /* entries of adapters: adapter.h */
 	size_t unexp_bytes[TDM_SHM_UNEXP_POOLS]; /* payload of each class */
 };
 
@@ -80,6 +82,8 @@ struct tdm_shm_srx {
 	struct fid_ep fid;
 	struct tdm_shm_domain *domain;
 	struct fid_peer_srx *owner;
+	struct fid_peer_srx *used;	 /* by the endpoint: the owner's, or */
+	struct tdm_shm_adapter *adapter; /* that of this; NULL: none */
 	struct tdm_shm_ep *ep;		 /* bound to it, or NULL */
 };
 

@@ -129,7 +129,7 @@ int tdm_shm_op_held(struct tdm_shm_pair *pair, uint64_t flags)
 {
 	if (tdm_likely(!tdm_slow_holds(&pair->slow, flags)))
 		return 0;
-	tdm_shm_ep_progress(pair->ep);
+	(void)tdm_shm_ep_pass(pair->ep);
 	return 1;
 }
 

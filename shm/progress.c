@@ -275,3 +275,11 @@ void tdm_shm_ep_progress(struct tdm_shm_ep *ep)
 		poll_hot(ep->hot[i]);
 	ep->in_progress = 0;
 }
+
+int tdm_shm_ep_pass(struct tdm_shm_ep *ep)
+{
+	if (ep->srx_obj && ep->srx_obj->adapter)
+		return 0;
+	tdm_shm_ep_progress(ep);
+	return 1;
+}

@@ -8,6 +8,13 @@
 void tdm_shm_ep_progress(struct tdm_shm_ep *ep);
 
 /*
+ * The same in a call that reads no queue, such as a send. Returns 1; 0: nothing was
+ * done, since the owner is not tandem: such an owner need not hold the lock of its
+ * receive context then (fi_peer(3), PEER SRX).
+ */
+int tdm_shm_ep_pass(struct tdm_shm_ep *ep);
+
+/*
  * Handle up to @most events of the listener and the lifelines, and the timers.
  */
 void tdm_shm_control(struct tdm_shm_ep *ep, int most);

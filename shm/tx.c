@@ -143,8 +143,7 @@ static tdm_noinline ssize_t tx_dead(struct tdm_shm_pair *pair,
 	fi_addr_t peer = tdm_shm_op_peer(pair);
 
 	/* Earlier operations must end before @x: this pass ends them. */
-	tdm_shm_ep_progress(ep);
-	if (!x)
+	if (!tdm_shm_ep_pass(ep) || !x)
 		return -FI_EAGAIN;
 	tdm_done_send_err(
 		&ep->done, x->context, x->flags, peer,
@@ -164,7 +163,7 @@ ssize_t tdm_shm_tx_full(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 		pair->grow_in = 1;
 	else if (pair->stalls == TX_LARGE_STALLS)
 		pair->grow_in = 1;
-	tdm_shm_ep_progress(pair->ep);
+	(void)tdm_shm_ep_pass(pair->ep);
 	return -FI_EAGAIN;
 }
 
@@ -172,7 +171,7 @@ int tdm_shm_tx_fenced(struct tdm_shm_pair *pair)
 {
 	if (tdm_list_empty(&pair->pending))
 		return 0;
-	tdm_shm_ep_progress(pair->ep);
+	(void)tdm_shm_ep_pass(pair->ep);
 	return 1;
 }
 
@@ -346,12 +345,12 @@ static tdm_noinline ssize_t send_rts(struct tdm_shm_pair *pair,
 	op = pair->announced < ep->announced_most ? tdm_shm_op_new(pair, x) :
 						    NULL;
 	if (tdm_unlikely(!op)) {
-		tdm_shm_ep_progress(ep);
+		(void)tdm_shm_ep_pass(ep);
 		return -FI_EAGAIN;
 	}
 	if (tdm_unlikely(x->flags & FI_INJECT) && own_payload(op, x)) {
 		tdm_shm_op_free(ep, op);
-		tdm_shm_ep_progress(ep);
+		(void)tdm_shm_ep_pass(ep);
 		return -FI_EAGAIN;
 	}
 	tdm_shm_rts_fill(&rts, op, x);
@@ -415,7 +414,7 @@ ssize_t tdm_shm_tx_approach(struct tdm_shm_pair *pair)
 	if (pair->ep->in_progress)
 		return -FI_EAGAIN;
 	if (pair->broken) {
-		tdm_shm_ep_progress(pair->ep);
+		(void)tdm_shm_ep_pass(pair->ep);
 		return -FI_EAGAIN;
 	}
 	switch (pair->state) {

@@ -7,6 +7,7 @@
 #include "base/env.h"
 #include "ring_valid.h"
 #include "shm_world.h"
+#include "tests/harness/fault.h"
 #include "tcp/fabric.h"
 
 using namespace shm_test;
@@ -39,6 +40,39 @@ TEST_F(ShmTest, DomainWithoutPeerFlagImportsNothing)
 	EXPECT_EQ(fi_close(&domain->fid), 0);
 	EXPECT_EQ(fi_close(&fabric->fid), 0);
 	fi_freeinfo(info);
+}
+
+TEST_F(ShmTest, ReceiveContextOfAnotherOwnerNeedsMemory)
+{
+	/* fi_tandem(7), AS A PEER: each allocation of the import fails in turn. */
+	struct fid_peer_srx lent = {};
+	struct fi_peer_srx_context ctx = { sizeof(ctx), &lent };
+	struct sockaddr_in in = address(next_port());
+	struct fi_rx_attr attr = {};
+	struct tdt_owner_attr owner = {};
+	struct tdt_owner *o = nullptr;
+	struct fid_ep *srx = nullptr;
+	unsigned nth = 1, failed;
+	int ret;
+
+	if (!tdt_alloc_can_fail())
+		GTEST_SKIP() << "linked without --wrap=malloc";
+	owner.name = &in;
+	owner.namelen = sizeof(in);
+	owner.kind = TDT_OWNER_NEWER;
+	ASSERT_EQ(tdt_owner_open(tdm_shm_provider(), &owner, &o), 0);
+	owners.push_back(o);
+	lent.owner_ops = o->own_srx.owner_ops;
+	attr.op_flags = FI_PEER;
+	do {
+		tdt_alloc_fail(nth++, 0);
+		ret = fi_srx_context(o->domain, &attr, &srx, &ctx);
+		failed = tdt_alloc_stop();
+		EXPECT_EQ(ret, failed ? -FI_ENOMEM : 0);
+	} while (failed);
+	EXPECT_EQ(nth, 4u) << "the context and its adapter";
+	EXPECT_NE(lent.peer_ops, nullptr);
+	EXPECT_EQ(fi_close(&srx->fid), 0);
 }
 
 /*
