@@ -66,7 +66,7 @@ done
 exist=$(cat tests/*/*_test.cc | tr -d '\n' | sed 's/TEST/\n&/g' |
 	sed -nE 's/^TEST(_F|_P)?\(([A-Za-z0-9]+),[[:space:]]*([A-Za-z0-9_]+)\).*/\2.\3/p' |
 	sort -u)
-for page in doc/regressions.md doc/av-sentences.md; do
+for page in doc/regressions.md doc/av-sentences.md doc/peer-sentences.md; do
 	cited=$(grep -oE '`[A-Z][A-Za-z0-9]*\.[A-Z][A-Za-z0-9_]*`' "$page" |
 		tr -d '\`' | sort -u)
 	[ -n "$cited" ] || complain "$page names no test"

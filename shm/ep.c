@@ -468,6 +468,9 @@ int tdm_shm_ep_open(struct fid_domain *domain, struct fi_info *info,
 	if (info->ep_attr && info->ep_attr->type != FI_EP_RDM &&
 	    info->ep_attr->type != FI_EP_UNSPEC)
 		return -FI_EINVAL;
+	/* The calls of a struct fi_peer_transfer_context would stay unset. */
+	if (info->mode & FI_PEER_TRANSFER)
+		return -FI_EINVAL;
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)
 		return -FI_ENOMEM;

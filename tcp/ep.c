@@ -373,6 +373,9 @@ int tdm_ep_open(struct fid_domain *fid, struct fi_info *info,
 	ret = tdm_info_check(info);
 	if (ret)
 		return ret;
+	if (info->caps & FI_PEER && info->mode & FI_PEER_TRANSFER)
+		return tdm_refuse_call(-FI_EINVAL, "fi_endpoint",
+				       "FI_PEER_TRANSFER is not offered");
 	/* Several contexts need fi_scalable_ep(). */
 	if (!one_context(info->ep_attr->tx_ctx_cnt) ||
 	    !one_context(info->ep_attr->rx_ctx_cnt))
