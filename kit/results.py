@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""results.py PROGRAM: run tandem-peer-check over providers, print Markdown.
+"""results.py PROGRAM [LIBRARIES...]: run tandem-peer-check over providers, with the
+libfabric of the machine and with that of each folder LIBRARIES; print Markdown.
 
 `./dev peers` calls it and keeps what it prints in doc/peer-results.md.
 """
 
 import json
+import os
 import subprocess
 import sys
 
@@ -23,21 +25,26 @@ SUBJECTS = {
 MARK = {"held": "held", "broken": "**broken**", "not offered": "–",
         "not tried": ""}
 
-INTRO = """# Providers of libfabric {version} as peers
+INTRO = """# Providers of libfabric as peers
 
 `./dev peers` makes this page: tandem-peer-check(1) over tandem's own peer
 (`tandem-shm`), the toy of [examples/](../examples/README.md) (`loop`) and providers of
-libfabric {version}. {count} rules; *broken* is explained below, `–` is not offered, an
-empty field was not tried because no message arrives. A rule of the guide is one that
-[fi_peer(3) leaves out](guide/peer-api.md), which owners and peers rely on.
+libfabric {versions}; {count} rules. *broken* is explained below each table, `–` is not
+offered, an empty field was not tried because no message arrives. A rule of the guide is
+one that [fi_peer(3) leaves out](guide/peer-api.md), which owners and peers rely on.
 
 `sm2` and `tcp` do not grant FI_PEER. They are here because their objects take it.
+`loop` is compiled with the headers of the first libfabric, so that it is tried there only.
+`lnx` is an owner and no peer.
 """
 
 
-def result_of(program, arguments):
+def result_of(program, arguments, libraries):
     """The JSON of one run."""
-    run = subprocess.run([program, "--json", *arguments], check=False,
+    env = dict(os.environ)
+    if libraries:
+        env["LD_LIBRARY_PATH"] = libraries
+    run = subprocess.run([program, "--json", *arguments], check=False, env=env,
                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     if run.returncode not in (0, 1, 3):
         sys.exit(f"{program} {' '.join(arguments)}: {run.returncode}")
@@ -70,14 +77,8 @@ def table(results):
         print(f"| *{member.replace('_', ' ')}* | " + " | ".join(counts) + " |")
 
 
-def main():
-    results = {name: result_of(sys.argv[1], arguments)
-               for name, arguments in SUBJECTS.items()}
-    rules = next(iter(results.values()))["rules"]
-    version = next(iter(results.values()))["libfabric"]
-    print(INTRO.format(version=version, count=len(rules)))
-    table(results)
-    print("\n## What is broken\n")
+def breaches(results):
+    print("\n### What is broken\n")
     for name, result in results.items():
         broken = [r for r in result["rules"] if r["result"] == "broken"]
         if not broken:
@@ -87,6 +88,21 @@ def main():
         for rule in broken:
             print(f"- {rule['rule']}: {cell(rule['reason'])}")
         print()
+
+
+def main():
+    runs = []
+    for libraries in (None, *sys.argv[2:]):
+        runs.append({name: result_of(sys.argv[1], arguments, libraries)
+                     for name, arguments in SUBJECTS.items()
+                     if name != "loop" or not libraries})
+    rules = next(iter(runs[0].values()))["rules"]
+    versions = [next(iter(results.values()))["libfabric"] for results in runs]
+    print(INTRO.format(versions=" and ".join(versions), count=len(rules)))
+    for version, results in zip(versions, runs):
+        print(f"## libfabric {version}\n")
+        table(results)
+        breaches(results)
     print("## The rules\n")
     print("| rule | demands | place |\n|:---|:---|:---|")
     for rule in rules:
