@@ -24,11 +24,12 @@ class Whole : public whole::Pair
 
 const whole::Below ours[] = { { whole::SHM, TDT_OWNER_OURS },
 			      { whole::TCP, TDT_OWNER_OURS } };
-const whole::Below foreign[] = { { whole::SHM, TDT_OWNER_OLDER },
-				 { whole::SHM, TDT_OWNER_NEWER },
-				 { whole::TCP, TDT_OWNER_NEWER },
-				 { whole::ALONE, TDT_OWNER_OLDER },
-				 { whole::ALONE, TDT_OWNER_NEWER } };
+const whole::Below foreign[] = {
+	{ whole::SHM, TDT_OWNER_OLDER },    { whole::SHM, TDT_OWNER_NEWER },
+	{ whole::TCP, TDT_OWNER_NEWER },    { whole::SHM, TDT_OWNER_SILENT },
+	{ whole::ALONE, TDT_OWNER_SILENT }, { whole::ALONE, TDT_OWNER_OLDER },
+	{ whole::ALONE, TDT_OWNER_NEWER }
+};
 
 INSTANTIATE_TEST_SUITE_P(, Whole, testing::ValuesIn(ours), whole::name);
 INSTANTIATE_TEST_SUITE_P(Foreign, Whole, testing::ValuesIn(foreign),

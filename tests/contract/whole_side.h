@@ -198,7 +198,8 @@ protected:
 inline std::string name(const testing::TestParamInfo<Below> &info)
 {
 	static const char *const path[] = { "shm", "tcp", "alone" };
-	static const char *const owner[] = { "", "_older", "_newer" };
+	static const char *const owner[] = { "", "_older", "_newer",
+					     "_silent" };
 
 	return std::string(path[info.param.path]) + owner[info.param.owner];
 }

@@ -119,6 +119,8 @@ static ssize_t eq_write(struct fid_eq *eq, uint32_t event, const void *buf,
 
 static enum tdm_layout layout(void)
 {
+	if (kind == TDT_OWNER_SILENT)
+		return tdm_layout_of(fi_version());
 	return kind == TDT_OWNER_NEWER ? TDM_LAYOUT_NEWER : TDM_LAYOUT_OLDER;
 }
 
@@ -146,7 +148,7 @@ static struct tdt_entry *entry_alloc(struct tdt_owner *o, int tagged)
 	memset(e, 0xdb, offsetof(struct tdt_entry, rx.srx));
 	e->owner = o;
 	e->tagged = tagged;
-	e->rx.srx = &o->own_srx;
+	e->rx.srx = kind == TDT_OWNER_SILENT ? NULL : &o->own_srx;
 	e->rx.iov = e->iov;
 	e->rx.desc = e->desc;
 	e->rx.owner_context = e;

@@ -59,6 +59,8 @@ enum tdt_owner_kind {
 	TDT_OWNER_OURS,	 /* as tandem, and regions for one-sided operations */
 	TDT_OWNER_OLDER, /* libfabric 2.2, nothing */
 	TDT_OWNER_NEWER, /* libfabric 2.3, nothing */
+	/* the libfabric that runs, nothing, not even srx in entries: as lnx */
+	TDT_OWNER_SILENT,
 };
 
 /* A posted receive or a queued message. */
