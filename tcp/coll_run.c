@@ -22,7 +22,7 @@
 #include <rdma/fi_errno.h>
 
 #include "base/base.h"
-#include "peer/amo.h"
+#include "peer/amo_many.h"
 #include "tcp/bind.h"
 #include "tcp/coll_priv.h"
 #include "tcp/ep_priv.h"
@@ -239,8 +239,8 @@ static int begin(struct tdm_coll_op *op, const struct tdm_coll_step *s)
 static void local(struct tdm_coll_op *op, const struct tdm_coll_step *s)
 {
 	if (s->what == TDM_COLL_REDUCE)
-		tdm_amo_run(&op->amo, place(op, s->to), s->len,
-			    place(op, s->from), NULL);
+		tdm_amo_run_many(&op->amo, place(op, s->to), s->len,
+				 place(op, s->from));
 	else if (place(op, s->to) != place(op, s->from))
 		memmove(place(op, s->to), place(op, s->from), s->len);
 }

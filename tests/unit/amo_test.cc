@@ -16,6 +16,7 @@
 
 extern "C" {
 #include "peer/amo.h"
+#include "peer/amo_many.h"
 }
 
 namespace
@@ -355,6 +356,67 @@ TEST(Amo, EachOperationOnEachComplex)
 	type_of<std::complex<float>>(FI_FLOAT_COMPLEX);
 	type_of<std::complex<double>>(FI_DOUBLE_COMPLEX);
 	type_of<std::complex<long double>>(FI_LONG_DOUBLE_COMPLEX);
+}
+
+/*
+ * Many values at once: all pairs of edge values, in arrays that are no multiple of
+ * a power of two and not aligned, are what one call for each value makes of them.
+ */
+template <typename T> void many_of(unsigned type, unsigned op)
+{
+	std::mt19937_64 rng(type * 100 + op);
+	std::vector<T> v = edges<T>(rng), a, b;
+	struct tdm_amo amo = { uint8_t(type), uint8_t(op), TDM_AMO_BASE,
+			       TDM_AMO_FORM };
+
+	if (tdm_amo_check(TDM_AMO_BASE, type, op))
+		return;
+	while (a.size() < 2600)
+		for (size_t i = 0; i < v.size() * v.size(); i++) {
+			a.push_back(v[i % v.size()]);
+			b.push_back(v[i / v.size()]);
+		}
+	a.resize(2600);
+	for (size_t n : { size_t(1), size_t(127), size_t(128), a.size() }) {
+		const size_t bytes = n * sizeof(T);
+		Bytes target(bytes + 2, 0xa5), operands(bytes + 1);
+
+		memcpy(&target[1], a.data(), bytes);
+		memcpy(&operands[1], b.data(), bytes);
+		tdm_amo_run_many(&amo, &target[1], bytes, &operands[1]);
+		ASSERT_EQ(0xa5, target[0]);
+		ASSERT_EQ(0xa5, target[bytes + 1]);
+		for (size_t k = 0; k < n; k++) {
+			T want = a[k], got;
+
+			tdm_amo_run(&amo, &want, sizeof(T), &b[k], nullptr);
+			memcpy(&got, &target[1 + k * sizeof(T)], sizeof(T));
+			ASSERT_TRUE(same(want, got))
+				<< "type " << type << " op " << op << " of "
+				<< n << ": " << k;
+		}
+	}
+}
+
+template <typename T> void many(unsigned type)
+{
+	for (unsigned op = FI_MIN; op <= FI_BXOR; op++)
+		many_of<T>(type, op);
+}
+
+TEST(Amo, ManyValuesAreAsOneAfterTheOther)
+{
+	many<uint8_t>(FI_UINT8);
+	many<int16_t>(FI_INT16);
+	many<int32_t>(FI_INT32);
+	many<uint32_t>(FI_UINT32);
+	many<int64_t>(FI_INT64);
+	many<uint64_t>(FI_UINT64);
+	many<i128>(FI_INT128);
+	many<float>(FI_FLOAT);
+	many<double>(FI_DOUBLE);
+	many<long double>(FI_LONG_DOUBLE);
+	many<std::complex<double>>(FI_DOUBLE_COMPLEX);
 }
 
 TEST(Amo, A10_NumbersThatNameNothing)
