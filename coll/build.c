@@ -86,7 +86,8 @@ void tdm_coll_map_fini(struct tdm_coll_map *map)
 static struct tdm_coll_team all_of(const struct tdm_coll_map *map)
 {
 	const struct tdm_coll_team all = { map->order, map->size,
-					   map->place[map->me] };
+					   map->place[map->me],
+					   map->hosts == 1 };
 
 	return all;
 }
@@ -99,7 +100,8 @@ struct tdm_coll_team tdm_coll_host_team(const struct tdm_coll_map *map,
 		map->first[host + 1] - map->first[host],
 		map->host[map->me] == host ?
 			map->place[map->me] - map->first[host] :
-			UINT32_MAX
+			UINT32_MAX,
+		1
 	};
 
 	return team;
@@ -109,7 +111,7 @@ struct tdm_coll_team tdm_coll_leaders(const struct tdm_coll_map *map,
 				      uint32_t root)
 {
 	uint32_t mine = map->host[map->me], h;
-	struct tdm_coll_team team = { map->lead, map->hosts, UINT32_MAX };
+	struct tdm_coll_team team = { map->lead, map->hosts, UINT32_MAX, 0 };
 
 	for (h = 0; h < map->hosts; h++)
 		map->lead[h] = map->host[root] == h ? root :

@@ -39,6 +39,12 @@ void tdm_coll_plan_round(struct tdm_coll_plan *p)
 	p->next = 1;
 }
 
+void tdm_coll_plan_come(struct tdm_coll_plan *p)
+{
+	if (p->receives)
+		p->next = 1;
+}
+
 static void append(struct tdm_coll_plan *p, struct tdm_coll_step step)
 {
 	struct tdm_coll_step *more;
@@ -54,12 +60,13 @@ static void append(struct tdm_coll_plan *p, struct tdm_coll_step step)
 		p->step = more;
 	}
 	if (p->next)
-		p->transfers = 0;
+		p->transfers = p->receives = 0;
 	step.begins = (uint8_t)p->next;
 	p->next = 0;
 	p->step[p->count++] = step;
 	if (step.what == TDM_COLL_SEND || step.what == TDM_COLL_RECV)
 		p->widest = tdm_max(p->widest, ++p->transfers);
+	p->receives += step.what == TDM_COLL_RECV;
 }
 
 void tdm_coll_plan_send(struct tdm_coll_plan *p, uint32_t rank,

@@ -57,6 +57,7 @@ struct tdm_coll_plan {
 	int failed;    /* memory ran out: the plan is of no use */
 
 	size_t transfers; /* of the last round */
+	size_t receives;  /* of them, receives */
 	int next;	  /* 1: the next step begins a round */
 };
 
@@ -98,6 +99,9 @@ struct tdm_coll_at tdm_coll_plan_tmp(struct tdm_coll_plan *plan, size_t bytes);
 
 /* Let the next step begin a round. */
 void tdm_coll_plan_round(struct tdm_coll_plan *plan);
+
+/* The same if the last round has receives: sends that need their data follow. */
+void tdm_coll_plan_come(struct tdm_coll_plan *plan);
 
 /*
  * Append a transfer with the member @rank. A message of 0 bytes is a message

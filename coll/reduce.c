@@ -14,19 +14,19 @@
  * leader.
  */
 static void merge(struct tdm_coll_plan *p, const struct tdm_coll_map *map,
-		  uint32_t root, struct tdm_coll_data d, struct tdm_coll_at tmp)
+		  uint32_t root, struct tdm_coll_data d)
 {
 	const struct tdm_coll_team leaders = tdm_coll_leaders(map, root);
 	const struct tdm_coll_team here = tdm_coll_here(map);
 	uint32_t lead = leaders.rank[map->host[map->me]];
 
-	tdm_coll_team_reduce(p, &here, tdm_coll_place_in(map, lead), d, tmp);
-	tdm_coll_team_reduce(p, &leaders, map->host[root], d, tmp);
+	tdm_coll_team_reduce(p, &here, tdm_coll_place_in(map, lead), d);
+	tdm_coll_team_reduce(p, &leaders, map->host[root], d);
 }
 
 static void merge_for_all(struct tdm_coll_plan *p,
 			  const struct tdm_coll_map *map,
-			  struct tdm_coll_data d, struct tdm_coll_at tmp)
+			  struct tdm_coll_data d)
 {
 	const struct tdm_coll_team leaders = tdm_coll_leaders(map, 0);
 	const struct tdm_coll_team here = tdm_coll_here(map);
@@ -34,11 +34,11 @@ static void merge_for_all(struct tdm_coll_plan *p,
 	uint32_t first = tdm_coll_place_in(map, lead);
 
 	if (map->hosts == 1) {
-		tdm_coll_team_allreduce(p, &here, d, tmp);
+		tdm_coll_team_allreduce(p, &here, d);
 		return;
 	}
-	tdm_coll_team_reduce(p, &here, first, d, tmp);
-	tdm_coll_team_allreduce(p, &leaders, d, tmp);
+	tdm_coll_team_reduce(p, &here, first, d);
+	tdm_coll_team_allreduce(p, &leaders, d);
 	tdm_coll_team_bcast(p, &here, first, d);
 }
 
@@ -48,7 +48,45 @@ void tdm_coll_barrier(struct tdm_coll_plan *p, const struct tdm_coll_map *map,
 	const struct tdm_coll_data none = { tdm_coll_tmp(0), 0, 1 };
 
 	(void)job;
-	merge_for_all(p, map, none, none.at);
+	merge_for_all(p, map, none);
+}
+
+/*
+ * Returns the members at @place of their hosts, by host. They are in map->lead, as
+ * leaders are.
+ */
+static struct tdm_coll_team lane_of(const struct tdm_coll_map *map,
+				    uint32_t place)
+{
+	uint32_t h;
+	struct tdm_coll_team team = { map->lead, map->hosts, UINT32_MAX, 0 };
+
+	for (h = 0; h < map->hosts; h++)
+		map->lead[h] = map->order[map->first[h] + place];
+	if (map->lead[map->host[map->me]] == map->me)
+		team.me = map->host[map->me];
+	return team;
+}
+
+/*
+ * Into how many pieces an allreduce of @d is cut, each of which one member of each
+ * host reduces with its like of the others: as many as the smallest host has
+ * members. 0: leaders exchange all of it, since it is short, or hosts differ so
+ * much that most members of the larger ones would have nothing to do.
+ */
+static uint32_t lanes(const struct tdm_coll_map *map, struct tdm_coll_data d)
+{
+	uint32_t least = map->size, most = 0, h, n;
+
+	for (h = 0; h < map->hosts; h++) {
+		n = map->first[h + 1] - map->first[h];
+		least = tdm_min(least, n);
+		most = tdm_max(most, n);
+	}
+	return d.len < TDM_COLL_BIG_BYTES || d.len / d.unit < least ||
+			       most == 1 || most / 2 > least ?
+		       0 :
+		       least;
 }
 
 void tdm_coll_allreduce(struct tdm_coll_plan *p, const struct tdm_coll_map *map,
@@ -56,9 +94,22 @@ void tdm_coll_allreduce(struct tdm_coll_plan *p, const struct tdm_coll_map *map,
 {
 	const struct tdm_coll_data d = { tdm_coll_out(0), job->block,
 					 job->unit };
+	const struct tdm_coll_team here = tdm_coll_here(map);
+	uint32_t count = lanes(map, d);
+	struct tdm_coll_team lane;
 
-	tdm_coll_plan_copy(p, d.at, tdm_coll_in(0), d.len);
-	merge_for_all(p, map, d, tdm_coll_plan_tmp(p, d.len));
+	if (!count) {
+		tdm_coll_plan_copy(p, d.at, tdm_coll_in(0), d.len);
+		merge_for_all(p, map, d);
+		return;
+	}
+	tdm_coll_team_deal(p, &here, tdm_coll_in(0), d, count);
+	if (here.me < count) {
+		lane = lane_of(map, here.me);
+		tdm_coll_team_allreduce(p, &lane,
+					tdm_coll_piece(d, here.me, count));
+	}
+	tdm_coll_team_share(p, &here, d, count);
 }
 
 void tdm_coll_reduce(struct tdm_coll_plan *p, const struct tdm_coll_map *map,
@@ -70,7 +121,7 @@ void tdm_coll_reduce(struct tdm_coll_plan *p, const struct tdm_coll_map *map,
 	if (map->me != job->root)
 		d.at = tdm_coll_plan_tmp(p, d.len);
 	tdm_coll_plan_copy(p, d.at, tdm_coll_in(0), d.len);
-	merge(p, map, job->root, d, tdm_coll_plan_tmp(p, d.len));
+	merge(p, map, job->root, d);
 }
 
 /* Each gets its block of the others, one after the other. */
@@ -108,7 +159,7 @@ void tdm_coll_reduce_scatter(struct tdm_coll_plan *p,
 	}
 	d.at = tdm_coll_plan_tmp(p, d.len);
 	tdm_coll_plan_copy(p, d.at, tdm_coll_in(0), d.len);
-	merge(p, map, 0, d, tdm_coll_plan_tmp(p, d.len));
+	merge(p, map, 0, d);
 	if (!map->me)
 		tdm_coll_deal(p, map, &from_first, d.at);
 	else

@@ -2,12 +2,18 @@
 /*
  * Parts of plans. See team.h.
  *
- * Trees are binomial: member v, counted from the root, has the parent v without
- * its lowest bit. In a ring, member i sends to i + 1.
+ * In a tree, members are counted from the root. The parent of member v is v with
+ * its lowest digit that is not 0 set to 0, in the number system of the base that
+ * the team has: 2 between hosts. In a ring, member i sends to i + 1.
  *
  * No lock, no state.
  */
 #include "coll/team.h"
+
+enum {
+	FAR_BASE = 2,  /* of trees between hosts */
+	NEAR_BASE = 8, /* on one host */
+};
 
 /* Returns the place that is @by behind @place, in a team of @count. */
 static uint32_t after(uint32_t place, uint32_t by, uint32_t count)
@@ -18,6 +24,11 @@ static uint32_t after(uint32_t place, uint32_t by, uint32_t count)
 static int is_alone(const struct tdm_coll_team *t)
 {
 	return t->me >= t->count || t->count < 2;
+}
+
+static uint32_t base_of(const struct tdm_coll_team *t)
+{
+	return t->near ? NEAR_BASE : FAR_BASE;
 }
 
 /* Two members gain nothing by cutting. */
@@ -37,6 +48,17 @@ static size_t cut(struct tdm_coll_data d, uint32_t i, uint32_t count)
 	       d.unit;
 }
 
+struct tdm_coll_data tdm_coll_piece(struct tdm_coll_data d, uint32_t i,
+				    uint32_t count)
+{
+	size_t from = cut(d, tdm_min(i, count), count);
+	size_t to = cut(d, tdm_min(i + 1, count), count);
+	const struct tdm_coll_data piece = { tdm_coll_behind(d.at, from),
+					     to - from, d.unit };
+
+	return piece;
+}
+
 struct pieces {
 	struct tdm_coll_data data;
 	uint32_t count;
@@ -45,10 +67,32 @@ struct pieces {
 static size_t piece_of(const void *arg, uint32_t i, struct tdm_coll_at *at)
 {
 	const struct pieces *p = arg;
-	size_t from = cut(p->data, i, p->count);
+	const struct tdm_coll_data piece = tdm_coll_piece(p->data, i, p->count);
 
-	*at = tdm_coll_behind(p->data.at, from);
-	return cut(p->data, i + 1, p->count) - from;
+	*at = piece.at;
+	return piece.len;
+}
+
+/* As ring(), by one message from each to each. */
+static void swap(struct tdm_coll_plan *p, const struct tdm_coll_team *t,
+		 uint32_t full, tdm_coll_piece_fn piece, const void *arg)
+{
+	struct tdm_coll_at mine, at;
+	size_t my_len = piece(arg, t->me, &mine), len;
+	uint32_t i, peer;
+
+	tdm_coll_plan_round(p);
+	for (i = 1; i < t->count; i++) {
+		peer = after(t->me, t->count - i, t->count);
+		len = piece(arg, peer, &at);
+		if (t->me != full && len)
+			tdm_coll_plan_recv(p, t->rank[peer], at, len);
+	}
+	for (i = 1; i < t->count; i++) {
+		peer = after(t->me, i, t->count);
+		if (peer != full && my_len)
+			tdm_coll_plan_send(p, t->rank[peer], mine, my_len);
+	}
 }
 
 /* As tdm_coll_team_ring(); the member @full (count: none) has all already. */
@@ -60,6 +104,10 @@ static void ring(struct tdm_coll_plan *p, const struct tdm_coll_team *t,
 	struct tdm_coll_at at;
 	size_t len;
 
+	if (t->near) {
+		swap(p, t, full, piece, arg);
+		return;
+	}
 	for (i = 0; i + 1 < t->count; i++) {
 		tdm_coll_plan_round(p);
 		if (next != full) {
@@ -116,23 +164,44 @@ static void bcast_pieces(struct tdm_coll_plan *p, const struct tdm_coll_team *t,
 	ring(p, t, root, piece_of, &all);
 }
 
+/*
+ * Sets *@unit to that of the lowest digit of @v that is not 0, and returns that
+ * digit's amount; for the root, to the first unit that is not below @count.
+ */
+static uint32_t digit_of(uint32_t v, uint32_t base, uint32_t count,
+			 uint64_t *unit)
+{
+	*unit = 1;
+	while (*unit < count && !(v % (*unit * base)))
+		*unit *= base;
+	return v ? (uint32_t)(v % (*unit * base)) : 0;
+}
+
 static void bcast_tree(struct tdm_coll_plan *p, const struct tdm_coll_team *t,
 		       uint32_t root, struct tdm_coll_data d)
 {
-	uint32_t v = after(t->me, t->count - root, t->count), bit = 1;
+	uint32_t v = after(t->me, t->count - root, t->count), i;
+	uint32_t base = base_of(t);
+	uint64_t unit, child;
+	uint32_t up = digit_of(v, base, t->count, &unit);
 
-	while (bit < t->count && !(v & bit))
-		bit <<= 1;
-	tdm_coll_plan_round(p);
-	if (v)
-		tdm_coll_plan_recv(p, t->rank[after(v - bit, root, t->count)],
+	tdm_coll_plan_come(p);
+	if (v) {
+		tdm_coll_plan_round(p);
+		tdm_coll_plan_recv(p, t->rank[after(v - up, root, t->count)],
 				   d.at, d.len);
-	tdm_coll_plan_round(p);
-	while (bit >>= 1) {
-		if (v + bit < t->count)
-			tdm_coll_plan_send(
-				p, t->rank[after(v + bit, root, t->count)],
-				d.at, d.len);
+		tdm_coll_plan_round(p);
+	}
+	while (unit /= base) {
+		for (i = 1; i < base; i++) {
+			child = v + i * unit;
+			if (child < t->count)
+				tdm_coll_plan_send(
+					p,
+					t->rank[after((uint32_t)child, root,
+						      t->count)],
+					d.at, d.len);
+		}
 	}
 }
 
@@ -141,7 +210,8 @@ void tdm_coll_team_bcast(struct tdm_coll_plan *p, const struct tdm_coll_team *t,
 {
 	if (is_alone(t))
 		return;
-	if (is_big(t, d))
+	/* A flat tree of a few members reads each byte no more often. */
+	if (is_big(t, d) && (!t->near || t->count > NEAR_BASE))
 		bcast_pieces(p, t, root, d);
 	else
 		bcast_tree(p, t, root, d);
@@ -152,59 +222,126 @@ void tdm_coll_team_bcast(struct tdm_coll_plan *p, const struct tdm_coll_team *t,
  * other, and gives them theirs.
  */
 static void reduce_pieces(struct tdm_coll_plan *p,
-			  const struct tdm_coll_team *t, struct tdm_coll_data d,
-			  struct tdm_coll_at tmp)
+			  const struct tdm_coll_team *t, struct tdm_coll_data d)
 {
-	const struct pieces all = { d, t->count };
-	struct tdm_coll_at mine, at;
-	size_t my_len = piece_of(&all, t->me, &mine), len;
+	const struct tdm_coll_data mine = tdm_coll_piece(d, t->me, t->count);
+	struct tdm_coll_at tmp;
+	struct tdm_coll_data other;
 	uint32_t i, to;
 
+	if (t->near) {
+		tdm_coll_team_deal(p, t, d.at, d, t->count);
+		return;
+	}
+	tmp = tdm_coll_plan_tmp(p, mine.len);
 	for (i = 1; i < t->count; i++) {
 		to = after(t->me, i, t->count);
-		len = piece_of(&all, to, &at);
+		other = tdm_coll_piece(d, to, t->count);
 		tdm_coll_plan_round(p);
 		tdm_coll_plan_recv(
 			p, t->rank[after(t->me, t->count - i, t->count)], tmp,
-			my_len);
-		tdm_coll_plan_send(p, t->rank[to], at, len);
-		tdm_coll_plan_reduce(p, mine, tmp, my_len);
+			mine.len);
+		tdm_coll_plan_send(p, t->rank[to], other.at, other.len);
+		tdm_coll_plan_reduce(p, mine.at, tmp, mine.len);
 	}
 }
 
-static void reduce_tree(struct tdm_coll_plan *p, const struct tdm_coll_team *t,
-			uint32_t root, struct tdm_coll_data d,
-			struct tdm_coll_at tmp)
+void tdm_coll_team_deal(struct tdm_coll_plan *p, const struct tdm_coll_team *t,
+			struct tdm_coll_at from, struct tdm_coll_data d,
+			uint32_t count)
 {
-	uint32_t v = after(t->me, t->count - root, t->count), bit;
+	const struct tdm_coll_data mine = tdm_coll_piece(d, t->me, count);
+	const struct tdm_coll_data all = { from, d.len, d.unit };
+	struct tdm_coll_at tmp =
+		tdm_coll_plan_tmp(p, (t->count - 1) * mine.len);
+	uint32_t i, peer;
 
-	for (bit = 1; bit < t->count && !(v & bit); bit <<= 1) {
-		if (v + bit >= t->count)
-			continue;
-		tdm_coll_plan_round(p);
-		tdm_coll_plan_recv(p, t->rank[after(v + bit, root, t->count)],
-				   tmp, d.len);
-		tdm_coll_plan_reduce(p, d.at, tmp, d.len);
+	tdm_coll_plan_round(p);
+	tdm_coll_plan_copy(p, mine.at, tdm_coll_piece(all, t->me, count).at,
+			   mine.len);
+	for (i = 1; i < t->count && mine.len; i++) {
+		peer = after(t->me, t->count - i, t->count);
+		tdm_coll_plan_recv(p, t->rank[peer],
+				   tdm_coll_behind(tmp, (i - 1) * mine.len),
+				   mine.len);
 	}
+	for (i = 1; i < t->count; i++) {
+		peer = after(t->me, i, t->count);
+		const struct tdm_coll_data its =
+			tdm_coll_piece(all, peer, count);
+
+		if (its.len)
+			tdm_coll_plan_send(p, t->rank[peer], its.at, its.len);
+	}
+	for (i = 1; i < t->count; i++)
+		tdm_coll_plan_reduce(p, mine.at,
+				     tdm_coll_behind(tmp, (i - 1) * mine.len),
+				     mine.len);
+	tdm_coll_plan_round(p);
+}
+
+void tdm_coll_team_share(struct tdm_coll_plan *p, const struct tdm_coll_team *t,
+			 struct tdm_coll_data d, uint32_t count)
+{
+	const struct pieces all = { d, count };
+
+	if (!is_alone(t))
+		ring(p, t, t->count, piece_of, &all);
+}
+
+/* Receive the data of the children whose digit has @unit, and reduce them. */
+static void reduce_children(struct tdm_coll_plan *p,
+			    const struct tdm_coll_team *t, uint32_t root,
+			    uint64_t unit, struct tdm_coll_data d)
+{
+	uint32_t v = after(t->me, t->count - root, t->count), i, n = 0;
+	struct tdm_coll_at tmp;
+	uint64_t child;
+
+	while (n + 1 < base_of(t) && v + (n + 1) * unit < t->count)
+		n++;
+	tmp = tdm_coll_plan_tmp(p, n * d.len);
+	tdm_coll_plan_round(p);
+	for (i = 0; i < n; i++) {
+		child = v + (i + 1) * unit;
+		tdm_coll_plan_recv(
+			p, t->rank[after((uint32_t)child, root, t->count)],
+			tdm_coll_behind(tmp, i * d.len), d.len);
+	}
+	for (i = 0; i < n; i++)
+		tdm_coll_plan_reduce(p, d.at, tdm_coll_behind(tmp, i * d.len),
+				     d.len);
+}
+
+static void reduce_tree(struct tdm_coll_plan *p, const struct tdm_coll_team *t,
+			uint32_t root, struct tdm_coll_data d)
+{
+	uint32_t v = after(t->me, t->count - root, t->count);
+	uint32_t base = base_of(t), up;
+	uint64_t unit, low;
+
+	up = digit_of(v, base, t->count, &unit);
+	for (low = 1; low < unit; low *= base)
+		reduce_children(p, t, root, low, d);
 	tdm_coll_plan_round(p);
 	if (v)
-		tdm_coll_plan_send(p, t->rank[after(v - bit, root, t->count)],
+		tdm_coll_plan_send(p, t->rank[after(v - up, root, t->count)],
 				   d.at, d.len);
 }
 
 void tdm_coll_team_reduce(struct tdm_coll_plan *p,
 			  const struct tdm_coll_team *t, uint32_t root,
-			  struct tdm_coll_data d, struct tdm_coll_at tmp)
+			  struct tdm_coll_data d)
 {
 	const struct pieces all = { d, t->count };
 
 	if (is_alone(t))
 		return;
 	if (!is_big(t, d)) {
-		reduce_tree(p, t, root, d, tmp);
+		reduce_tree(p, t, root, d);
 		return;
 	}
-	reduce_pieces(p, t, d, tmp);
+	reduce_pieces(p, t, d);
 	root_pieces(p, t, root, &all, 1);
 }
 
@@ -264,16 +401,17 @@ static void double_up(struct tdm_coll_plan *p, const struct tdm_coll_team *t,
 
 void tdm_coll_team_allreduce(struct tdm_coll_plan *p,
 			     const struct tdm_coll_team *t,
-			     struct tdm_coll_data d, struct tdm_coll_at tmp)
+			     struct tdm_coll_data d)
 {
-	const struct pieces all = { d, t->count };
-
 	if (is_alone(t))
 		return;
-	if (!is_big(t, d)) {
-		double_up(p, t, d, tmp);
-		return;
+	if (is_big(t, d)) {
+		reduce_pieces(p, t, d);
+		tdm_coll_team_share(p, t, d, t->count);
+	} else if (t->near) {
+		reduce_tree(p, t, 0, d);
+		bcast_tree(p, t, 0, d);
+	} else {
+		double_up(p, t, d, tdm_coll_plan_tmp(p, d.len));
 	}
-	reduce_pieces(p, t, d, tmp);
-	ring(p, t, t->count, piece_of, &all);
 }

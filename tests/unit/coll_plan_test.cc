@@ -4,6 +4,7 @@
  * exchange messages through queues, and compared with what fi_collective(3) says
  * each member gets.
  */
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -51,6 +52,7 @@ class Plans
 public:
 	std::vector<std::unique_ptr<Member>> m;
 	size_t sent = 0, between_hosts = 0;
+	std::vector<size_t> far_bytes; /* of each member, to other hosts */
 
 	/* @hosts: the host of each member. */
 	explicit Plans(const std::vector<uint64_t> &hosts)
@@ -59,6 +61,7 @@ public:
 
 		for (uint32_t i = 0; i < n; i++) {
 			m.emplace_back(new Member);
+			far_bytes.push_back(0);
 			tdm_coll_plan_init(&m[i]->plan);
 			EXPECT_EQ(0, tdm_coll_map_init(&m[i]->map, n, i,
 						       hosts.data()));
@@ -177,8 +180,10 @@ private:
 			const uint8_t *p = place(x, s.from, s.len);
 
 			sent++;
-			if (x.map.host[i] != x.map.host[s.rank])
+			if (x.map.host[i] != x.map.host[s.rank]) {
 				between_hosts++;
+				far_bytes[i] += s.len;
+			}
 			if (!m[s.rank]->dead)
 				wire[{ i, s.rank }].emplace_back(p, p + s.len);
 			break;
@@ -455,6 +460,44 @@ TEST_P(CollPlan, HostsExchangeOneMessageEach)
 		p->run();
 		EXPECT_EQ(h - 1, p->between_hosts);
 		EXPECT_EQ(n - 1, p->sent);
+	}
+}
+
+TEST_P(CollPlan, AllreduceCrossesTheNetworkOncePerHost)
+{
+	for (size_t c : counts) {
+		const size_t bytes = c * sizeof(Value);
+		size_t least = n, most = 0, busy = 0, sum = 0;
+		Plans p(hosts);
+
+		for (uint32_t i = 0; i < n; i++) {
+			p.m[i]->buf[TDM_COLL_IN] = values(i, c);
+			p.m[i]->buf[TDM_COLL_OUT].resize(c * sizeof(Value));
+		}
+		p.build(tdm_coll_allreduce, job(c));
+		p.run();
+		for (size_t b : p.far_bytes) {
+			busy += b > 0;
+			sum += b;
+		}
+		/* More than two hosts exchange as often as they double. */
+		if (GetParam().hosts != 2) {
+			EXPECT_LE(sum, GetParam().hosts == 1 ?
+					       0 :
+					       GetParam().hosts * 4 * bytes);
+			continue;
+		}
+		EXPECT_EQ(2 * bytes, sum);
+		/* Long data: as many members of both hosts as one of them has. */
+		for (uint32_t h = 0; h < 2; h++) {
+			size_t here = size_t(
+				std::count(hosts.begin(), hosts.end(), h));
+
+			least = std::min(least, here);
+			most = std::max(most, here);
+		}
+		ASSERT_LE(most, 2 * least);
+		EXPECT_EQ(c == counts[2] ? 2 * least : 2, busy);
 	}
 }
 
