@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# run.sh BUILD [quick|compare|av] [OPTION...] [PART]: measure tandem beside the
+# run.sh BUILD [quick|compare|av|coll] [OPTION...] [PART]: measure tandem beside the
 # limits of the machine and beside other providers. The options are those of
 # tandem_bench. Results: bench/out.
 #   (nothing)  all rows, all entrants
 #   quick      every third size, fewer entrants; under 3 minutes
 #   compare    one page: tandem and the best of the others
 #   av         address vectors only
+#   coll       collective operations of eight processes on two hosts: coll.sh
 set -euo pipefail
 
 build=$(cd "$1" && pwd)
@@ -31,6 +32,11 @@ fi
 case "${1-}" in
 av)
 	exec "$build/tandem_av"
+	;;
+coll)
+	shift
+	"$here/coll.sh" "$build" "$@" | tee "$out/coll.txt"
+	exit
 	;;
 quick)
 	shift
