@@ -393,27 +393,6 @@ void tdm_coll_allgather(struct tdm_coll_plan *p, const struct tdm_coll_map *map,
 	tdm_coll_team_bcast(p, &here, tdm_coll_place_in(map, lead), whole);
 }
 
-enum { WINDOW = 16 }; /* exchanges at a time */
-
-void tdm_coll_alltoall(struct tdm_coll_plan *p, const struct tdm_coll_map *map,
-		       const struct tdm_coll_job *job)
-{
-	uint32_t n = map->size, i, to, from;
-
-	tdm_coll_plan_copy(p, block(tdm_coll_out(0), map->me, job),
-			   block(tdm_coll_in(0), map->me, job), job->block);
-	for (i = 1; i < n; i++) {
-		if (i % WINDOW == 1)
-			tdm_coll_plan_round(p);
-		to = (uint32_t)(((uint64_t)map->me + i) % n);
-		from = (uint32_t)(((uint64_t)map->me + n - i) % n);
-		tdm_coll_plan_recv(p, from, block(tdm_coll_out(0), from, job),
-				   job->block);
-		tdm_coll_plan_send(p, to, block(tdm_coll_in(0), to, job),
-				   job->block);
-	}
-}
-
 /* ---- making a group ------------------------------------------------------ */
 
 /*

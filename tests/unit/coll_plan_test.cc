@@ -463,6 +463,21 @@ TEST_P(CollPlan, HostsExchangeOneMessageEach)
 	}
 }
 
+TEST_P(CollPlan, HostsExchangeOneMessageEachInAShortAlltoall)
+{
+	uint32_t h = GetParam().hosts;
+	Plans t(hosts);
+
+	for (uint32_t i = 0; i < n; i++) {
+		t.m[i]->buf[TDM_COLL_IN] = values(i, n);
+		t.m[i]->buf[TDM_COLL_OUT].resize(n * sizeof(Value));
+	}
+	t.build(tdm_coll_alltoall, job(1));
+	t.run();
+	EXPECT_EQ(h * (h - 1), t.between_hosts);
+	EXPECT_EQ(h > 1 ? h * (h - 1) + 2 * (n - h) : n * (n - 1), t.sent);
+}
+
 TEST_P(CollPlan, AllreduceCrossesTheNetworkOncePerHost)
 {
 	for (size_t c : counts) {
