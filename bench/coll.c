@@ -126,7 +126,8 @@ static void print_row(const struct row *row)
 	uint32_t e;
 
 	bench_sample_result(&took[0], BENCH_THREADS, &r);
-	printf("%-16s %11.1f", row->label, r.limit / 1000);
+	printf("%-16s %11.1f%c", row->label, r.limit / 1000,
+	       wrong[0] ? '!' : ' ');
 	for (e = 1; e < entrants; e++) {
 		bench_sample_result(&took[e], BENCH_THREADS, &r);
 		if (r.pairs)
