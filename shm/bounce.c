@@ -22,6 +22,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/env.h"
 #include "base/log.h"
 #include "base/os.h"
 #include "shm/bell.h"
@@ -36,6 +37,9 @@ enum {
 	BOUNCE_BUDGET = 8,    /* chunks per pair and progress call */
 	BOUNCE_HELP_MOST = 4, /* largest pair->help */
 };
+
+/* From one attempt to make an area to the next. */
+static const uint64_t area_pause_ns = 1000 * 1000;
 
 static uint8_t *chunk_data(const struct tdm_shm_region *area, uint32_t k)
 {
@@ -88,6 +92,8 @@ int tdm_shm_bounce_feed(struct tdm_shm_pair *pair, uint64_t id,
 		op->end = body->offset + body->bytes;
 	}
 	op->must = !may;
+	if (tdm_list_empty(&pair->feeds))
+		pair->area_since_ns = 0;
 	if (op->at < op->end && !tdm_list_linked(&op->feed))
 		tdm_list_append(&pair->feeds, &op->feed);
 	tdm_shm_busy(pair);
@@ -107,10 +113,18 @@ int tdm_shm_bounce_room(struct tdm_shm_pair *pair)
 	       (int)(pair->bounce_tx - pair->bounce_credit);
 }
 
-/*
- * Called when the area cannot be made: stops helping, and fails the messages
- * that need chunks.
- */
+/* Called when the area cannot be made: stops helping. */
+static void helps_end(struct tdm_shm_pair *pair)
+{
+	struct tdm_list *pos, *tmp;
+
+	tdm_list_for_each_safe(pos, tmp, &pair->feeds) {
+		if (!tdm_list_entry(pos, struct tdm_shm_op, feed)->must)
+			tdm_list_del(pos);
+	}
+}
+
+/* Fail the messages that need chunks: the wait for an area is over. */
 static void feeds_fail(struct tdm_shm_pair *pair)
 {
 	struct tdm_list *pos, *tmp;
@@ -118,16 +132,10 @@ static void feeds_fail(struct tdm_shm_pair *pair)
 	tdm_list_for_each_safe(pos, tmp, &pair->feeds) {
 		struct tdm_shm_op *op =
 			tdm_list_entry(pos, struct tdm_shm_op, feed);
-		struct tdm_shm_ctl *ctl;
+		struct tdm_shm_ctl *ctl = tdm_pool_alloc(&pair->ep->ctls);
 
-		if (!op->must) {
-			tdm_list_del(&op->feed);
-			continue;
-		}
-		ctl = tdm_pool_alloc(&pair->ep->ctls);
 		if (!ctl)
 			return; /* the next call tries again */
-		TDM_WARN(EP_DATA, "no memory for a bounce area, send fails");
 		ctl->op = TDM_SHM_REC_FAIL;
 		ctl->kind = TDM_SHM_CTL_ALONE;
 		ctl->aux = 0;
@@ -136,6 +144,30 @@ static void feeds_fail(struct tdm_shm_pair *pair)
 		tdm_shm_op_end(op, FI_ENOMEM);
 		tdm_shm_ctl_send(pair, ctl);
 	}
+}
+
+/*
+ * Called when making the area has failed with @err: messages that need it wait,
+ * for FI_TANDEM_CONN_TIMEOUT at most.
+ */
+static void area_failed(struct tdm_shm_pair *pair, int err)
+{
+	uint64_t now = tdm_os.now_ns(), since;
+
+	helps_end(pair);
+	if (tdm_list_empty(&pair->feeds))
+		return;
+	pair->area_at_ns = now + area_pause_ns;
+	if (!pair->area_since_ns) {
+		pair->area_since_ns = now;
+		TDM_WARN(EP_DATA,
+			 "no memory for a bounce area, large messages wait: %s",
+			 fi_strerror(-err));
+	}
+	since = pair->area_since_ns;
+	if (tdm_env.conn_timeout_ms &&
+	    now - since >= tdm_env.conn_timeout_ms * 1000000ull)
+		feeds_fail(pair);
 }
 
 /*
@@ -160,13 +192,15 @@ static int make_area(struct tdm_shm_pair *pair)
 {
 	int ret = -FI_ENOSPC;
 
+	if (pair->area_at_ns && pair->area_at_ns > tdm_os.now_ns())
+		return -FI_EAGAIN;
 	if (pair->ep->nbounces < TDM_SHM_BOUNCES_MOST || must_feed(pair))
 		ret = tdm_shm_lifeline_bounce(pair);
 	/* The peer has closed the socket; the operations end with the pair. */
 	if (ret == -EPIPE || ret == -ECONNRESET)
 		tdm_shm_pair_break(pair, FI_ECONNRESET);
 	else if (ret && ret != -FI_EAGAIN)
-		feeds_fail(pair);
+		area_failed(pair, ret);
 	return ret;
 }
 

@@ -257,6 +257,8 @@ static void pair_reset_rings(struct tdm_shm_pair *pair, uint32_t peer_slots)
 				     sizeof(struct tdm_shm_seg),
 			     peer_slots);
 	pair->bounce_tx = 0;
+	pair->area_at_ns = 0;
+	pair->area_since_ns = 0;
 	pair->bounce_rx = 0;
 	pair->bounce_credit = 0;
 	pair->help = 2;

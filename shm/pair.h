@@ -79,12 +79,11 @@ struct tdm_shm_pair {
 	int peer_ranges;	      /* 1: the peer supports RANGES */
 	/* 1: the peer takes the ring of a stream, and it was not tried */
 	int peer_streams;
-	uint32_t epoch;	 /* sessions this pair has had */
-	uint32_t stalls; /* sends that found the ring full */
-	/* slots from the last liveness check of the peer to the next */
-	uint32_t look_slots;
-	uint64_t looked_ns; /* when the peer was last seen alive; 0: never */
-	uint64_t look_end;  /* head at the next check; tx.look may be before */
+	uint32_t epoch;	     /* sessions this pair has had */
+	uint32_t stalls;     /* sends that found the ring full */
+	uint32_t look_slots; /* from one look whether it lives to the next */
+	uint64_t looked_ns;  /* when the peer was last seen alive; 0: never */
+	uint64_t look_end;   /* head at the next check; tx.look may be before */
 	uint64_t looked_credit; /* the peer's ring progress at that time */
 	/* to recognise a stream: values and time when measuring began */
 	uint64_t paced_head, paced_msgs, paced_ns;
@@ -110,7 +109,9 @@ struct tdm_shm_pair {
 	uint32_t next_serve;  /* id of the next serve */
 	uint64_t dirty_small; /* tdm_shm_ring_tx.dirty of the small ring */
 	uint64_t bounce_tx;   /* chunks written, free-running */
-	int help;	      /* 0..4: does the peer help when asked? */
+	/* ns: next attempt to make the area; first one that failed, or 0 */
+	uint64_t area_at_ns, area_since_ns;
+	int help; /* 0..4: does the peer help when asked? */
 	/* ns: when the last chunk came; when the last measured pull ended */
 	uint64_t chunk_ns, pulled_ns;
 	/* ns: when the kernel last confirmed it */
@@ -118,9 +119,8 @@ struct tdm_shm_pair {
 	struct tdm_shm_ways *ways; /* NULL until the first large message */
 	/* large messages since the peer was last asked to help */
 	uint32_t help_turn;
-	uint64_t bounce_rx; /* chunks consumed */
-	/* of ours: consumed by the peer */
-	uint64_t bounce_credit;
+	uint64_t bounce_rx;	/* chunks consumed */
+	uint64_t bounce_credit; /* of ours: consumed by the peer */
 
 	struct tdm_shm_addr addr;
 	struct tdm_list all;	   /* ep->pairs */

@@ -447,8 +447,46 @@ TEST_F(PairTest, MappingFailsAtTheReceiverForAWhile)
 	}
 }
 
-/* No bounce area: the message fails on both sides, the pair lives. */
-TEST_F(PairTest, NoMemoryForABounceAreaFailsTheMessage)
+namespace
+{
+unsigned refused_memfds;
+
+int no_memfd(const char *, unsigned)
+{
+	refused_memfds++;
+	errno = EMFILE;
+	return -1;
+}
+} // namespace
+
+/* No bounce area for now: the message waits, and arrives when there is one. */
+TEST_F(PairTest, MessageWaitsForMemoryForABounceArea)
+{
+	std::vector<char> in(1 << 20), out(1 << 20, 'w');
+	char ca, cb;
+
+	tdt_log_expect("bounce area");
+	tdm_env.cma = 0;
+	remake();
+	meet();
+	refused_memfds = 0;
+	tdm_os.memfd_create = no_memfd;
+	tdt_owner_trecv(b, in.data(), in.size(), 1, &cb);
+	ASSERT_EQ(tsend(a, to_b, out.data(), out.size(), 1, &ca), 0);
+	ASSERT_TRUE(until([&] { return refused_memfds >= 3; }));
+	EXPECT_FALSE(tdt_owner_find(a, &ca));
+	EXPECT_FALSE(tdt_owner_find(b, &cb));
+	tdm_os = saved_os;
+	ASSERT_TRUE(until([&] {
+		return tdt_owner_find(b, &cb) && tdt_owner_find(a, &ca);
+	}));
+	EXPECT_EQ(tdt_owner_find(b, &cb)->err, 0);
+	EXPECT_EQ(tdt_owner_find(a, &ca)->err, 0);
+	EXPECT_EQ(in, out);
+}
+
+/* None for FI_TANDEM_CONN_TIMEOUT: it fails on both sides, the pair lives. */
+TEST_F(PairTest, MessageFailsWithoutMemoryForABounceArea)
 {
 	std::vector<char> in(1 << 20), out(1 << 20);
 	char ca, cb;
@@ -457,15 +495,15 @@ TEST_F(PairTest, NoMemoryForABounceAreaFailsTheMessage)
 	tdm_env.cma = 0;
 	remake();
 	meet();
-	tdm_os.memfd_create = [](const char *, unsigned) {
-		errno = EMFILE;
-		return -1;
-	};
+	tdm_env.conn_timeout_ms = 20;
+	refused_memfds = 0;
+	tdm_os.memfd_create = no_memfd;
 	tdt_owner_trecv(b, in.data(), in.size(), 1, &cb);
 	ASSERT_EQ(tsend(a, to_b, out.data(), out.size(), 1, &ca), 0);
 	ASSERT_TRUE(until([&] {
 		return tdt_owner_find(b, &cb) && tdt_owner_find(a, &ca);
 	}));
+	EXPECT_GE(refused_memfds, 2u);
 	EXPECT_EQ(tdt_owner_find(b, &cb)->err, FI_EIO);
 	EXPECT_EQ(tdt_owner_find(a, &ca)->err, FI_ENOMEM);
 	tdm_os = saved_os;
