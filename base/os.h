@@ -10,6 +10,7 @@
 #ifndef TDM_BASE_OS_H
 #define TDM_BASE_OS_H
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -131,6 +132,16 @@ extern const struct tdm_os tdm_os_system;
  * INFO. Returns -errno.
  */
 int tdm_os_failed(const char *call);
+
+/*
+ * Not 0 when a read from a socket that has failed with @err is made again later:
+ * nothing has come, a signal has, or the kernel has no memory.
+ */
+static inline int tdm_os_later(int err)
+{
+	return err == EAGAIN || err == EWOULDBLOCK || err == EINTR ||
+	       err == ENOMEM || err == ENOBUFS;
+}
 
 /*
  * Fill @buf with @len random bytes, from getrandom(2), or from /dev/urandom

@@ -380,7 +380,7 @@ static void confirmed(struct tdm_conn *c)
 	ssize_t n;
 
 	n = tdm_os.recv(c->io.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n < 0 && tdm_os_later(errno))
 		return;
 	if (n <= 0 || tdm_wire_greeting_decode(c->setup->greeting, &g)) {
 		tdm_conn_retry(c, no_answer(c));
@@ -425,7 +425,7 @@ void tdm_hello_answer(struct tdm_conn *c)
 	n = tdm_os.recv(c->io.fd, c->setup->greeting + c->setup->greeting_len,
 			TDM_WIRE_GREETING_BYTES - c->setup->greeting_len,
 			MSG_DONTWAIT);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n < 0 && tdm_os_later(errno))
 		return;
 	if (n <= 0) {
 		tdm_conn_retry(c, no_answer(c));

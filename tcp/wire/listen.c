@@ -207,7 +207,7 @@ static int guest_read(struct guest *g)
 	ssize_t n;
 
 	n = tdm_os.recv(g->io.fd, to + g->len, all - g->len, MSG_DONTWAIT);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n < 0 && tdm_os_later(errno))
 		return 1;
 	if (n <= 0) {
 		guest_free(g);

@@ -527,11 +527,15 @@ int tdm_rx_ready(struct tdm_conn *c)
 		n = read_some(c, &direct, &asked);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) &&
-		    !c->tx_err)
+		if (n < 0 && tdm_os_later(errno)) {
+			if (errno != EAGAIN)
+				tdm_conn_again(c);
+			else if (c->tx_err)
+				ended(c, 0);
 			return 0;
+		}
 		if (n <= 0) {
-			ended(c, n < 0 && errno != EAGAIN ? errno : 0);
+			ended(c, n < 0 ? errno : 0);
 			return 0;
 		}
 		tdm_loop_heat(loop, &c->io);

@@ -23,7 +23,7 @@ namespace
 
 using namespace tcp_test;
 
-TEST_F(TcpFault, StrangersAreTurnedAwayInSilence)
+TEST_F(TcpFault, N1_StrangersAreTurnedAwayInSilence)
 {
 	static const std::string calls[] = {
 		"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -116,7 +116,7 @@ TEST_F(TcpFault, GuestsAreBounded)
 	EXPECT_TRUE(until([&] { return !at(0).tcp->guest_count; }));
 }
 
-TEST_F(TcpFault, ClaimOfAnotherIpIsRefused)
+TEST_F(TcpFault, N6_ClaimOfAnotherIpIsRefused)
 {
 	add();
 	raw.call(at(0).addr, "127.0.0.2");
@@ -125,7 +125,7 @@ TEST_F(TcpFault, ClaimOfAnotherIpIsRefused)
 	EXPECT_TRUE(at(0).accepted.empty());
 }
 
-TEST_F(TcpFault, OtherVersionIsRejectedWithTheReason)
+TEST_F(TcpFault, N4_OtherVersionIsRejectedWithTheReason)
 {
 	struct tdm_wire_greeting g = Raw::greeting(9), d;
 	std::vector<uint8_t> heard;
@@ -146,7 +146,7 @@ TEST_F(TcpFault, OtherVersionIsRejectedWithTheReason)
 	EXPECT_EQ(TDM_WIRE_R_VERSION, d.reason);
 }
 
-TEST_F(TcpFault, NewerVersionsInCommonAreFine)
+TEST_F(TcpFault, N4_NewerVersionsInCommonAreFine)
 {
 	struct tdm_wire_greeting g = Raw::greeting(9);
 
@@ -191,7 +191,7 @@ TEST_F(TcpFault, AnswerOfAStrangerIsARefusal)
 	close(fd);
 }
 
-TEST_F(TcpFault, RejectedVersionFailsAtOnce)
+TEST_F(TcpFault, N4_RejectedVersionFailsAtOnce)
 {
 	struct sockaddr_in in = Raw::ip("127.0.0.1");
 	socklen_t len = sizeof(in);
@@ -221,7 +221,7 @@ TEST_F(TcpFault, RejectedVersionFailsAtOnce)
 }
 
 /* Each breach ends that session, and nothing else notices. */
-TEST_F(TcpFault, BreachesOfTheProtocolEndTheSession)
+TEST_F(TcpFault, N5_BreachesOfTheProtocolEndTheSession)
 {
 	std::vector<std::pair<std::string, std::function<void()>>> breaches;
 	auto add_breach = [&](const char *what, struct tdm_wire_rec r) {
@@ -295,7 +295,7 @@ TEST_F(TcpFault, BreachesOfTheProtocolEndTheSession)
 }
 
 /* Random bytes after the greeting, in random pieces. */
-TEST_F(TcpFault, RandomRecordsAreHarmless)
+TEST_F(TcpFault, N5_RandomRecordsAreHarmless)
 {
 	std::mt19937 rng(7);
 

@@ -335,4 +335,39 @@ TEST_F(TcpParts, NoMemoryToWaitForTheKernel)
 	EXPECT_EQ(ENOBUFS, at(0).tx.got[1].err);
 }
 
+int dry, dryness; /* reads to come that fail, and how */
+
+ssize_t dry_recv(int fd, void *buf, size_t len, int flags)
+{
+	if (dry > 0) {
+		dry--;
+		errno = dryness;
+		return -1;
+	}
+	return tdm_os_system.recv(fd, buf, len, flags);
+}
+
+/* The kernel has none for a read: the bytes stay in the socket until later. */
+TEST_F(TcpParts, KernelHasNoMemoryForARead)
+{
+	char in[8];
+
+	mesh(2);
+	/* First the greeting and the message are read, then a message alone. */
+	for (int err : { ENOMEM, ENOBUFS, ENOMEM }) {
+		at(1).rx.got.clear();
+		dry = 5;
+		dryness = err;
+		tdm_os.recv = dry_recv;
+		ASSERT_EQ(0, at(1).recv(in, sizeof(in), 1));
+		ASSERT_EQ(0, at(0).send(1, "x", 2, 1));
+		ASSERT_TRUE(until([&] { return at(1).rx.got.size() == 1; }));
+		EXPECT_EQ(0, dry);
+		EXPECT_EQ(0, at(1).rx.got[0].err);
+		EXPECT_STREQ("x", in);
+	}
+	EXPECT_TRUE(at(0).lost.empty());
+	EXPECT_TRUE(at(1).lost.empty());
+}
+
 } // namespace
