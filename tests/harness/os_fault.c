@@ -31,6 +31,11 @@ static unsigned struck_total;
 static __thread int mine; /* this thread installed the wrappers */
 static int cut_off, no_memory;
 
+/* Longer than every time-out of the product. It never becomes less. */
+#define LEAP_NS (3600 * 1000000000ull)
+
+static uint64_t leapt_ns;
+
 static const char *const names[TDT_OS_CALLS] = {
 	"socket",	 "bind",	"listen",	  "accept4",
 	"connect",	 "getsockname", "getpeername",	  "getsockopt",
@@ -43,7 +48,7 @@ static const char *const names[TDT_OS_CALLS] = {
 	"pidfd_open",	 "membarrier",	"getrandom",	  "open_file",
 	"unlink",	 "pread",	"pwrite",	  "flock",
 	"file_lock",	 "outq",	"timerfd_create", "timerfd_settime",
-	"thread_create", "ppoll",	"close",
+	"thread_create", "ppoll",	"close",	  "now",
 };
 
 const char *tdt_os_name(enum tdt_os_call call)
@@ -253,6 +258,21 @@ static ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)
 	return struck(TDT_OS_GETRANDOM) ? -1 : SYS.getrandom(buf, len, flags);
 }
 
+static uint64_t os_now_ns(void)
+{
+	int err = errno; /* a clock leaves it alone */
+
+	if (struck(TDT_OS_NOW))
+		__atomic_add_fetch(&leapt_ns, LEAP_NS, __ATOMIC_RELAXED);
+	errno = err;
+	return SYS.now_ns() + __atomic_load_n(&leapt_ns, __ATOMIC_RELAXED);
+}
+
+static uint64_t os_tick_ns(void)
+{
+	return SYS.tick_ns() + __atomic_load_n(&leapt_ns, __ATOMIC_RELAXED);
+}
+
 static void *os_mmap(void *a, size_t len, int prot, int flags, int fd,
 		     off_t off)
 {
@@ -397,6 +417,8 @@ void tdt_os_install(void)
 	tdm_os.thread_create = os_thread_create;
 	tdm_os.ppoll = os_ppoll;
 	tdm_os.close = os_close;
+	tdm_os.now_ns = os_now_ns;
+	tdm_os.tick_ns = os_tick_ns;
 }
 
 void tdt_os_remove(void)

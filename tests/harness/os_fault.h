@@ -3,7 +3,8 @@
  * System calls that fail on demand: the table tdm_os (base/os.h) wrapped entry
  * by entry. For programs that link libtandem-core.la.
  *
- * Calls count and fail in the thread that installs the wrappers only.
+ * Calls count and fail in the thread that installs the wrappers only; a leap of
+ * the clock is seen by all.
  * Ordinals count from 1, from the last tdt_os_count() on; a fault stays armed
  * until it struck or tdt_os_clear().
  */
@@ -64,6 +65,7 @@ enum tdt_os_call {
 	TDT_OS_THREAD_CREATE,
 	TDT_OS_PPOLL,
 	TDT_OS_CLOSE,
+	TDT_OS_NOW, /* does not fail: the clock leaps ahead, for good */
 	TDT_OS_CALLS
 };
 

@@ -43,6 +43,7 @@ const struct tdt_scenario *scenario_of(const std::string &name)
 const struct Region {
 	const char *what, *function, *scenario;
 	enum tdt_tier tier;
+	unsigned calls = 3; /* of the function, at least */
 } regions[] = {
 	{ "ring put", "tdm_shm_tx_send", "eager", TDT_TIER_SHM },
 	{ "ring put", "tdm_shm_tx_slow", "saturation", TDT_TIER_SHM },
@@ -50,6 +51,7 @@ const struct Region {
 	{ "ring get", "tdm_shm_rx_take", "eager", TDT_TIER_SHM },
 	{ "ring get", "tdm_shm_rx_poll", "saturation", TDT_TIER_SHM },
 	{ "ring growth", "tdm_shm_grow_now", "saturation", TDT_TIER_SHM },
+	{ "ring move", "tdm_shm_lifeline_next", "saturation", TDT_TIER_SHM, 1 },
 	{ "attach", "tdm_shm_session_hello", "contact", TDT_TIER_SHM },
 	{ "attach", "tdm_shm_session_prepare", "contact", TDT_TIER_SHM },
 	{ "attach", "tdm_shm_session_take", "simultaneous", TDT_TIER_SHM },
@@ -271,11 +273,13 @@ TEST_F(Kill, AnyInstruction)
 	for (enum tdt_tier tier : { TDT_TIER_SHM, TDT_TIER_TCP }) {
 		ASSERT_NO_FATAL_FAILURE(begin(tier));
 		for (int i = 0; i < count && !forbidden; i++) {
+			const Region &r = regions[i % REGIONS];
 			Point p = { i % REGIONS,
-				    static_cast<unsigned>(1 + random() % 3),
+				    static_cast<unsigned>(1 +
+							  random() % r.calls),
 				    static_cast<unsigned>(random() % STEPS) };
 
-			if (regions[p.region].tier == tier)
+			if (r.tier == tier)
 				one(p);
 		}
 	}

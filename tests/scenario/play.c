@@ -44,8 +44,8 @@ int tdt_play_may_fail(const struct tdt_play *p, int err)
 	case FI_ENOMEM:
 	case FI_EMFILE:
 		return 1;
-	case FI_EIO: /* the sender has not given the bytes: fi_tandem(7) */
-		return 1;
+	case FI_EIO: /* the sender's memory cannot be read */
+		return p->err == FI_EFAULT;
 	default:
 		return err == p->err && err != FI_EAGAIN && err != FI_EINTR;
 	}
@@ -216,6 +216,8 @@ static void enter(struct tdt_play *p, const struct tdt_ep *ep,
 {
 	struct tdt_move *m = c->context;
 
+	if (p->other && p->other(p, ep, c))
+		return;
 	if (!m && c->err) {
 		p->lost_injects++;
 		if (!p->alone && !tdt_play_may_fail(p, c->err))
@@ -405,6 +407,24 @@ static int shifted(const struct tdt_play *p, const struct tdt_move *m)
 	return m->untagged && missing && !p->invisible && tdt_play_struck(p);
 }
 
+/*
+ * May a message be lost that was sent with success? When a connection is lost, so
+ * are messages that the peer's host has acknowledged and the peer has not read:
+ * fi_tandem(7), FI_TRANSMIT_COMPLETE. The receive of such a message gets nothing,
+ * or part of it.
+ */
+static int may_lose(const struct tdt_play *p)
+{
+	return !p->two && !p->invisible && tdt_play_struck(p);
+}
+
+/* The error of a receive that had a part of a message when that was lost. */
+static int cut_off(const struct tdt_play *p, int err)
+{
+	return p->tier == TDT_TIER_TCP && may_lose(p) &&
+	       (err == FI_ECONNRESET || err == FI_ETIMEDOUT || err == p->err);
+}
+
 static void judge_pair(struct tdt_play *p, const struct tdt_move *m)
 {
 	const struct tdt_move *s = &p->moves[m->pair];
@@ -415,8 +435,12 @@ static void judge_pair(struct tdt_play *p, const struct tdt_move *m)
 	if (shifted(p, m))
 		return;
 	if (m->err) {
-		if (!s->err && s->ended && s->kind == TDT_MOVE_SEND &&
-		    !m->cancelled && m->err != m->expect && m->err != m->may)
+		if (s->err || !s->ended || s->kind != TDT_MOVE_SEND ||
+		    m->cancelled || m->err == m->expect || m->err == m->may)
+			return;
+		if (cut_off(p, m->err))
+			p->lost++;
+		else
 			tdt_play_wrong(p, "move %d was sent, but received: %s",
 				       m->pair, fi_strerror(m->err));
 		return;
@@ -467,9 +491,8 @@ static void judge_all(struct tdt_play *p)
 }
 
 /*
- * When a connection is lost, messages may be lost that the peer's host has
- * acknowledged: fi_tandem(7), FI_TRANSMIT_COMPLETE. A message that is sent behind
- * them, and received, tells that they do not come; those receives are cancelled.
+ * A message that is sent behind @lost, and received, tells that @lost does not
+ * come.
  */
 static int behind(struct tdt_play *p, const struct tdt_move *lost)
 {
@@ -493,6 +516,7 @@ static int behind(struct tdt_play *p, const struct tdt_move *lost)
 	return 0;
 }
 
+/* Cancel the receives of messages that are lost. */
 static void find_lost(struct tdt_play *p)
 {
 	int i, n = p->count;
@@ -530,15 +554,28 @@ static void say_what_hangs(struct tdt_play *p)
 	}
 }
 
+/* Have the receives ended, or has the first thing struck meanwhile? */
+static int receives_end_or_lose(struct tdt_play *p, void *arg)
+{
+	return receives_end(p, arg) || may_lose(p);
+}
+
+static void wait_receives(struct tdt_play *p)
+{
+	if (!may_lose(p))
+		tdt_play_until(p, receives_end_or_lose, p, "receives");
+	if (may_lose(p))
+		find_lost(p);
+	tdt_play_until(p, receives_end, p, "receives");
+}
+
 void tdt_play_wait(struct tdt_play *p)
 {
 	if (p->problem[0])
 		return;
 	if (!tdt_play_until(p, all_ended, NULL, "sends")) {
 		tdt_play_meet(p);
-		if (!p->two && !p->invisible && tdt_play_struck(p))
-			find_lost(p);
-		tdt_play_until(p, receives_end, p, "receives");
+		wait_receives(p);
 		tdt_play_meet(p);
 	}
 	say_what_hangs(p);

@@ -99,7 +99,10 @@ struct tdt_play {
 	unsigned lost_injects; /* errors of injected messages */
 	unsigned lost;	       /* sent, and lost with a connection that broke */
 	size_t used;	       /* of the room for buffers */
-	char problem[512];     /* the first thing that was wrong, or "" */
+	/* not NULL: takes completions that are not of moves; 0: it does not */
+	int (*other)(struct tdt_play *play, const struct tdt_ep *ep,
+		     const struct tdt_comp *comp);
+	char problem[512]; /* the first thing that was wrong, or "" */
 };
 
 /* Note that something is wrong; the first time counts. Takes a printf format. */
