@@ -66,12 +66,27 @@ done
 exist=$(cat tests/*/*_test.cc | tr -d '\n' | sed 's/TEST/\n&/g' |
 	sed -nE 's/^TEST(_F|_P)?\(([A-Za-z0-9]+),[[:space:]]*([A-Za-z0-9_]+)\).*/\2.\3/p' |
 	sort -u)
-for page in doc/regressions.md doc/av-sentences.md doc/peer-sentences.md; do
+rows=doc/assurance-rows.md
+for page in doc/regressions.md doc/*-sentences.md "$rows"; do
 	cited=$(grep -oE '`[A-Z][A-Za-z0-9]*\.[A-Z][A-Za-z0-9_]*`' "$page" |
 		tr -d '\`' | sort -u)
 	[ -n "$cited" ] || complain "$page names no test"
 	for t in $(comm -23 <(echo "$cited") <(echo "$exist")); do
 		complain "$t is in $page, but there is no such test"
+	done
+done
+
+# Each row of the catalogue of faults is there once, with a test or a reason, and has
+# the tests that are named by its number.
+for row in D1-15 O1-13 R1-10 A1-18 N1-8 L1-10 F1-15 W1-3; do
+	for i in $(seq 1 "${row#*-}"); do
+		line=$(grep -E "^\| ${row:0:1}$i \|" "$rows" || :)
+		[ "$(grep -c . <<<"$line")" = 1 ] && [ -n "$(cut -d"|" -f5- <<<"$line" | tr -d " |")" ] ||
+			complain "$rows has not one row ${row:0:1}$i"
+		for t in $(grep -E "\.${row:0:1}0?${i}_" <<<"$exist"); do
+			[[ $line == *"\`$t\`"* ]] ||
+				complain "$t is not in row ${row:0:1}$i of $rows"
+		done
 	done
 done
 

@@ -152,7 +152,7 @@ TEST_F(Path, WithoutFilesIsTcpAndSaysWhy)
 	OK(expect_reasons(6, 6));
 }
 
-TEST_F(Path, WithItsNameTakenIsTcpAndSaysSo)
+TEST_F(Path, L2_WithItsNameTakenIsTcpAndSaysSo)
 {
 	/* fi_tandem(7), SECURITY: another can take the name of an attach
 	 * socket; "then the endpoint uses TCP, and the report says so". */

@@ -144,7 +144,7 @@ const uint8_t eager[] = { 1, 0, 0, 0, 1, 0, 0, 0, 'E' };
 
 enum { HELLO = 1, REJECT = 2, BUSY = 4 };
 
-TEST_F(Stranger, LivePeerIsNotDisplacedByAClaim)
+TEST_F(Stranger, N6_LivePeerIsNotDisplacedByAClaim)
 {
 	/* fi_tandem(7), SECURITY: a live pair keeps its address, whatever a
 	 * connection says; over both paths. */
@@ -222,7 +222,7 @@ TEST_F(Stranger, WhoComesBackIsLetIn)
 	EXPECT_EQ(HELLO, answer[8]);
 }
 
-TEST_F(Stranger, ForeignProtocolsAreDroppedSilently)
+TEST_F(Stranger, N1_ForeignProtocolsAreDroppedSilently)
 {
 	/* The connection is closed without an answer. No event, no
 	 * completion. */
@@ -249,7 +249,7 @@ TEST_F(Stranger, ForeignProtocolsAreDroppedSilently)
 	OK(silent());
 }
 
-TEST_F(Stranger, RandomBytesAreDropped)
+TEST_F(Stranger, N1_RandomBytesAreDropped)
 {
 	/* Random bytes of random length, in pieces. */
 	std::mt19937 random(4711);
@@ -294,7 +294,7 @@ TEST_F(Stranger, ConnectAndCloseIsNothing)
 	OK(silent());
 }
 
-TEST_F(Stranger, SilentConnectionsKeepNobodyOut)
+TEST_F(Stranger, N2_SilentConnectionsKeepNobodyOut)
 {
 	/* Connections that say nothing are bounded, and real peers connect
 	 * meanwhile. */

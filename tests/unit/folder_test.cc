@@ -121,7 +121,7 @@ TEST_F(Folder, EachAddressHasAName)
 		  a.sun_path);
 }
 
-TEST_F(Folder, IsClosedToOthers)
+TEST_F(Folder, L2_IsClosedToOthers)
 {
 	const std::string none = dir + "/none", file = dir + "/file";
 

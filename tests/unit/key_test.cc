@@ -254,7 +254,7 @@ TEST_F(Key, WhoComesBackFromARestProvesItAgain)
 	EXPECT_EQ(0u, at(0).lost.size() + at(1).lost.size());
 }
 
-TEST_F(Key, AnotherKeyIsRejected)
+TEST_F(Key, N3_AnotherKeyIsRejected)
 {
 	tdm_env.conn_timeout_ms = 300;
 	add_with(&secret);
@@ -280,7 +280,7 @@ TEST_F(Key, AKeyIsNotForThoseWithout)
 	EXPECT_EQ(0u, at(0).accepted.size());
 }
 
-TEST_F(Key, StrangersHearNothing)
+TEST_F(Key, N3_StrangersHearNothing)
 {
 	Blob b(GREETING);
 	struct tdm_wire_greeting g = Raw::greeting(9);
@@ -322,7 +322,7 @@ TEST_F(Key, TheSecondProofCounts)
 	EXPECT_EQ(1u, at(0).accepted.size());
 }
 
-TEST_F(Key, ProofsOfOthersAreNone)
+TEST_F(Key, N3_ProofsOfOthersAreNone)
 {
 	Blob hello = proven(k()), answer, old, proof;
 
@@ -364,7 +364,7 @@ TEST_F(Key, ProofsOfOthersAreNone)
 	OK(still_serves_keyed());
 }
 
-TEST_F(Key, EveryBitOfAHelloIsProven)
+TEST_F(Key, N3_EveryBitOfAHelloIsProven)
 {
 	Blob hello;
 

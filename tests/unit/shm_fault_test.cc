@@ -435,7 +435,7 @@ protected:
 };
 
 /* Nothing that is not a HELLO gets an answer. */
-TEST_F(StrangerTest, GarbageOnTheSocketIsDroppedSilently)
+TEST_F(StrangerTest, L1_GarbageOnTheSocketIsDroppedSilently)
 {
 	std::mt19937_64 rng(3);
 
@@ -461,7 +461,7 @@ TEST_F(StrangerTest, GarbageOnTheSocketIsDroppedSilently)
 	still_fine();
 }
 
-TEST_F(StrangerTest, DescriptorsThatAreNotSegmentsAreRefused)
+TEST_F(StrangerTest, L3_DescriptorsThatAreNotSegmentsAreRefused)
 {
 	auto memfd = [](size_t size, int seals) {
 		int fd = memfd_create("x", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -508,7 +508,7 @@ TEST_F(StrangerTest, DescriptorsThatAreNotSegmentsAreRefused)
 	still_fine();
 }
 
-TEST_F(StrangerTest, TooManyDescriptorsAreAllClosed)
+TEST_F(StrangerTest, L3_TooManyDescriptorsAreAllClosed)
 {
 	std::vector<int> fds;
 	size_t before = open_fds();
@@ -549,7 +549,7 @@ TEST_F(StrangerTest, TooManyDescriptorsAreAllClosed)
 }
 
 /* Silence costs a socket for five seconds at most, 64 at once. */
-TEST_F(StrangerTest, SilentConnectionsAreBoundedInNumberAndTime)
+TEST_F(StrangerTest, L1_SilentConnectionsAreBoundedInNumberAndTime)
 {
 	static uint64_t skew;
 	std::vector<int> fds;
@@ -624,7 +624,7 @@ TEST_F(StrangerTest, OwnNameIsNotAccepted)
 }
 
 /* Another user id, told apart by the kernel's word alone. */
-TEST_F(PairTest, OtherUserIsRefusedOnBothSides)
+TEST_F(PairTest, L1_OtherUserIsRefusedOnBothSides)
 {
 	static int lie;
 	char c = 0;
@@ -706,7 +706,7 @@ protected:
 };
 
 /* Any word as the head of a record. */
-TEST_F(GarbageTest, RecordHeads)
+TEST_F(GarbageTest, L4_RecordHeads)
 {
 	std::mt19937_64 rng(5);
 
@@ -733,7 +733,7 @@ TEST_F(GarbageTest, RecordHeads)
 }
 
 /* Progress words that cannot be true. */
-TEST_F(GarbageTest, ConsumedAheadOfTheHead)
+TEST_F(GarbageTest, L5_ConsumedAheadOfTheHead)
 {
 	char c = 0;
 
@@ -756,7 +756,7 @@ TEST_F(GarbageTest, ConsumedAheadOfTheHead)
 	}
 }
 
-TEST_F(GarbageTest, BounceCounters)
+TEST_F(GarbageTest, L5_BounceCounters)
 {
 	std::vector<char> in(1 << 20);
 	auto out = pattern(1 << 20, 1);
@@ -773,7 +773,7 @@ TEST_F(GarbageTest, BounceCounters)
 	}
 }
 
-TEST_F(GarbageTest, ChunkHeads)
+TEST_F(GarbageTest, L6_ChunkHeads)
 {
 	std::mt19937_64 rng(6);
 	std::vector<char> in(1 << 20);

@@ -322,7 +322,7 @@ TEST(ShmRecord, NoWordPassesTheEndOfTheRing)
 	}
 }
 
-TEST(ShmRecord, RtsLengthsMustAddUp)
+TEST(ShmRecord, L6_RtsLengthsMustAddUp)
 {
 	struct tdm_shm_rts r;
 
@@ -354,7 +354,7 @@ TEST(ShmRecord, RtsLengthsMustAddUp)
 	EXPECT_EQ(tdm_shm_rts_check(&r), -1);
 }
 
-TEST(ShmRecord, PullStaysInsideTheMessage)
+TEST(ShmRecord, L6_PullStaysInsideTheMessage)
 {
 	struct tdm_shm_pull_body p = { 0, 100 };
 

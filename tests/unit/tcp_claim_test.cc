@@ -144,7 +144,7 @@ TEST_F(TcpClaim, AddressWhereNobodyListensIsNotBelieved)
 	refused();
 }
 
-TEST_F(TcpClaim, AddressOfAnotherUserIsNotBelieved)
+TEST_F(TcpClaim, N6_AddressOfAnotherUserIsNotBelieved)
 {
 	char in;
 
@@ -274,7 +274,7 @@ protected:
 	}
 };
 
-TEST_F(TcpCrowd, GreetingHasADeadlineHoweverItIsSpread)
+TEST_F(TcpCrowd, N2_GreetingHasADeadlineHoweverItIsSpread)
 {
 	uint8_t b[TDM_WIRE_GREETING_BYTES];
 	struct tdm_wire_greeting g = Raw::greeting(9);
@@ -293,7 +293,7 @@ TEST_F(TcpCrowd, GreetingHasADeadlineHoweverItIsSpread)
 	EXPECT_EQ(0u, at(0).tcp->guest_count);
 }
 
-TEST_F(TcpCrowd, ManySlowOnesKeepNobodyOut)
+TEST_F(TcpCrowd, N2_ManySlowOnesKeepNobodyOut)
 {
 	add();
 	for (int i = 0; i < 12 * 8; i++) {
