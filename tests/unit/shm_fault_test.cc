@@ -508,6 +508,53 @@ TEST_F(StrangerTest, L3_DescriptorsThatAreNotSegmentsAreRefused)
 	still_fine();
 }
 
+/* With a head as it must be, but of another size, with a hole, or not sealed. */
+TEST_F(StrangerTest, L3_SegmentsThatLieAreRefused)
+{
+	const size_t whole = tdm_shm_seg_bytes(TDM_SHM_RING_BUSY_SLOTS);
+	const int all = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL |
+			F_SEAL_FUTURE_WRITE;
+	const struct {
+		size_t size;
+		bool hole;
+		int seals;
+	} cases[] = {
+		{ 4096, false, all },
+		{ whole - 4096, false, all },
+		{ whole + 4096, false, all },
+		{ whole, true, all },
+		{ whole, false, all & ~F_SEAL_SHRINK },
+		{ whole, false, all & ~F_SEAL_FUTURE_WRITE },
+	};
+
+	for (auto &c : cases) {
+		struct tdm_shm_hello h = hello(next_port());
+		struct tdm_shm_msg_head last = {};
+		struct tdm_shm_seg seg = {};
+		int hints = memfd_create("h", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		int m = memfd_create("s", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		int fd = dial(port_a);
+
+		ASSERT_GE(fd, 0);
+		h.slots = TDM_SHM_RING_BUSY_SLOTS;
+		tdm_shm_seg_init(&seg, h.slots, 0, h.incarnation);
+		ASSERT_EQ(ftruncate(m, off_t(c.size)), 0);
+		if (!c.hole) {
+			ASSERT_EQ(fallocate(m, 0, 0, off_t(c.size)), 0);
+		}
+		ASSERT_EQ(pwrite(m, &seg, sizeof(seg), 0), (int)sizeof(seg));
+		fcntl(m, F_ADD_SEALS, c.seals);
+		ASSERT_EQ(fallocate(hints, 0, 0, 4096), 0);
+		fcntl(hints, F_ADD_SEALS,
+		      F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+		say(fd, h, { m, hints, eventfd(0, EFD_CLOEXEC) });
+		EXPECT_TRUE(closed(fd, &last)) << c.size << " " << c.seals;
+		EXPECT_EQ(last.type, TDM_SHM_MSG_REJECT);
+		EXPECT_EQ(last.arg, unsigned(TDM_SHM_WHY_SEGMENT));
+	}
+	still_fine();
+}
+
 TEST_F(StrangerTest, L3_TooManyDescriptorsAreAllClosed)
 {
 	std::vector<int> fds;

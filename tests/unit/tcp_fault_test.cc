@@ -240,6 +240,9 @@ TEST_F(TcpFault, N5_BreachesOfTheProtocolEndTheSession)
 	r = rec(TDM_WIRE_RTS);
 	r.total = UINT64_MAX;
 	add_breach("endless", r);
+	r = rec(TDM_WIRE_EAGER);
+	r.ctx = 1;
+	add_breach("a context that is not there", r);
 	r = rec(TDM_WIRE_CTS);
 	r.id = 5;
 	add_breach("CTS for nothing", r);
