@@ -90,6 +90,8 @@ for row in D1-15 O1-13 R1-10 A1-18 N1-8 L1-10 F1-15 W1-3; do
 	done
 done
 
+.ci/mutants.py --apply || complain "^ planted bugs (tests/mutants/)"
+
 for c in demo bench; do
 	./dev "$c" --help | grep -q "^usage: ./dev $c" ||
 		complain "./dev $c --help does not say how to use it"
