@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # What takes too long for every check: ./dev check full. All scenarios with each
-# call failing in turn, and 2,000 processes killed at an instruction. Results are
+# call failing in turn, 2,000 processes killed at an instruction, 2,000 evil twins of
+# each tier, and planted bugs, which the tests must catch. Results are
 # kept per scenario, so that a run that was interrupted goes on; a test program
 # that has changed begins anew. The figures are those of doc/ASSURANCE.md.
 . "$(dirname "$0")/lib.sh"
@@ -29,7 +30,7 @@ part() {
 	fi
 }
 
-export TANDEM_SCENARIOS=all TANDEM_KILLS=2000
+export TANDEM_SCENARIOS=all TANDEM_KILLS=2000 TANDEM_TWINS=2000
 mapfile -t names < <("$program" --gtest_list_tests \
 	--gtest_filter='Scenario/TurnOf*' | sed -n 's,^  EachCallFailsOnce/\([a-z0-9_]*\).*,\1,p')
 [ "${#names[@]}" != 0 ] || die "no scenario found"
@@ -37,17 +38,21 @@ for name in "${names[@]}"; do
 	part "$name" "Scenario/TurnOf.EachCallFailsOnce/$name"
 done
 part kill 'Kill.AnyInstruction'
+part twin 'Twin.*'
 for name in "${bad[@]}"; do
 	echo "== $name"
-	grep -A1 -E 'TANDEM_(STRIKE|KILL)=' "$results/$name.out" | head -n 40 ||
+	grep -A1 -E 'TANDEM_(STRIKE|KILL|TWIN)=' "$results/$name.out" | head -n 40 ||
 		tail -n 20 "$results/$name.out"
 done
 cat "$results"/*.out | awk '
 	/ strikes, / { n++; strikes += $2; failures += $4; lost += $6 }
 	/^killed at / { kills += $3 }
+	/ twins over / { twins += $1 }
 	END {
 		printf "%d scenarios, %d strikes, %d failures, " \
-			"%d messages lost with connections, %d kills\n",
-			n, strikes, failures, lost, kills
+			"%d messages lost with connections, %d kills, %d twins\n",
+			n, strikes, failures, lost, kills, twins
 	}'
+.ci/mutants.sh >"$results/mutants.out" 2>&1 || bad+=(mutants)
+grep -vE ' caught$|^make' "$results/mutants.out" | tail -n 20
 [ "${#bad[@]}" = 0 ]
