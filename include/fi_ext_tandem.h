@@ -5,7 +5,7 @@
  * <rdma/fi_ext_tandem.h>; plain C, also usable from C++. Nothing else of
  * tandem is needed to compile against it.
  *
- * Documented in fi_tandem(7), section REPORT.
+ * Documented in fi_tandem_report(3), and in fi_tandem(7), section REPORT.
  */
 #ifndef FI_EXT_TANDEM_H
 #define FI_EXT_TANDEM_H
