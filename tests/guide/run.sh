@@ -49,9 +49,7 @@ ln -s "$build/tools" tools
 
 export ADDRESS1=$address1 ADDRESS2=$address2 SECOND_PID=${second:-}
 export PATH=$build/tools:$PATH
-# What an ordinary user with enough processors need not say.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# As on a machine with enough processors.
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 unset FI_PROVIDER_PATH
 ret=0

@@ -14,6 +14,12 @@ where this program was started. More words of that line:
   fails          the last command fails
   needs=COMMAND  the block is left out where COMMAND is missing
 
+Blocks that begin with "sh install" or "sh build" are for who follows the guide on a
+new machine, .ci/package.sh; "try.py --print install PAGE" prints them.
+
+Shells start in the folder GUIDE_DIR with the prefix GUIDE_INSIDE, such as a chroot
+and another user, where these are set.
+
 A block "output" shows what the block before it prints: each of its lines is there, in
 any order since programs buffer what they print, and "..." stands for any text. In
 commands, the words SERVER, FIRST and SECOND stand for the addresses of the test
@@ -24,7 +30,7 @@ last block in the background printed.
 import os
 import re
 import select
-import shutil
+import shlex
 import signal
 import subprocess
 import sys
@@ -79,12 +85,17 @@ class Shell:
     """The shell of a page, and what it has started."""
 
     def __init__(self):
-        self.output = tempfile.NamedTemporaryFile("w+")
+        # The shell may see other files than this program: it inherits this one.
+        self.output = tempfile.TemporaryFile("a+", errors="replace")
         self.started = []
         self.peer = ""
+        self.inside = shlex.split(os.environ.get("GUIDE_INSIDE", ""))
         self.bash = subprocess.Popen(
-            ["bash"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            text=True, bufsize=1)
+            [*self.inside, "bash"], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True, bufsize=1,
+            pass_fds=(self.output.fileno(),))
+        self.go = f"cd {shlex.quote(os.environ.get('GUIDE_DIR', '.'))} && "
+        self.run(self.go + "true")
 
     def close(self):
         for child, _ in self.started:
@@ -110,17 +121,31 @@ class Shell:
 
     def environment(self):
         """The variables that the blocks before have exported."""
-        self.run("env -0")
-        with open(self.output.name, encoding="utf-8") as out:
-            pairs = [item.partition("=") for item in out.read().split("\0")]
+        pairs = [item.partition("=")
+                 for item in self.run("env -0")[1].split("\0")]
         return {name: value for name, _, value in pairs if name}
+
+    def command(self, text, prefix):
+        """What Popen() needs to run @text in a shell of its own."""
+        return {"args": [*prefix, *self.inside, "bash", "-ec", self.go + text],
+                "stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT,
+                "start_new_session": True, "env": self.environment()}
+
+    def elsewhere(self, text, prefix):
+        """Like run(), on the second host."""
+        out = tempfile.TemporaryFile("w+", errors="replace")
+        child = subprocess.Popen(stdout=out, **self.command(text, prefix))
+        try:
+            status = child.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            raise Failed(f"{text}: nothing after {SECONDS} s") from None
+        out.seek(0)
+        return status, out.read()
 
     def background(self, text, prefix, until):
         out = tempfile.NamedTemporaryFile("w+")
-        child = subprocess.Popen(
-            [*prefix, "bash", "-c", text], stdin=subprocess.DEVNULL,
-            stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
-            env=self.environment())
+        child = subprocess.Popen(stdout=out, **self.command(text, prefix))
         self.started.append((child, out))
 
         def printed():
@@ -139,9 +164,11 @@ class Shell:
 
     def run(self, text):
         """(exit status of the first command that failed, output)."""
+        self.output.seek(0)
+        self.output.truncate()
         self.bash.stdin.write(
             f"status=0; trap 'status=$?' ERR; {{\n{text}\n}} "
-            f">{self.output.name} 2>&1 </dev/null; trap - ERR; "
+            f">&{self.output.fileno()} 2>&1 </dev/null; trap - ERR; "
             "echo $status\n")
         ready, _, _ = select.select([self.bash.stdout], [], [], SECONDS)
         if not ready:
@@ -150,8 +177,8 @@ class Shell:
         status = self.bash.stdout.readline().strip()
         if not status:
             raise Failed(f"{text}: the shell has ended")
-        with open(self.output.name, encoding="utf-8", errors="replace") as out:
-            return int(status), out.read()
+        self.output.seek(0)
+        return int(status), self.output.read()
 
 
 def prefix_of(words):
@@ -169,17 +196,15 @@ def settings(words):
 def run_block(shell, words, text):
     """The output, or None if the block is left out."""
     needs = settings(words).get("needs")
-    if needs and not shutil.which(needs):
+    if needs and shell.run(f"command -v {needs}")[0]:
         return None
     text = shell.fill_in(text)
     prefix = prefix_of(words)
     if "background" in words:
         shell.background(text, prefix, settings(words).get("until"))
         return ""
-    if prefix:
-        quoted = text.replace("'", "'\\''")
-        text = " ".join([*prefix, "bash", "-ec", f"'{quoted}'"])
-    status, printed = shell.run(text)
+    status, printed = (shell.elsewhere(text, prefix) if prefix
+                       else shell.run(text))
     if bool(status) != ("fails" in words):
         raise Failed(f"{text}exit status {status}\n{printed}")
     return printed
@@ -208,6 +233,11 @@ def try_page(path):
 
 
 def main():
+    if sys.argv[1:2] == ["--print"]:
+        for path in sys.argv[3:]:
+            print("".join(text for _, words, text in blocks(path)
+                          if words[:2] == ["sh", sys.argv[2]]), end="")
+        return 0
     failed = 0
     for path in sys.argv[1:]:
         try:
