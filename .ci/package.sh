@@ -1,79 +1,143 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Debian packages, from the release tarball: built, looked at by lintian, and
-# installed and removed again where that changes nothing outside (an overlay of
-# the file system that ends with this script).
+# Packages, from the release tarball: Debian's, looked at by lintian, and RPMs. Then,
+# on a new Debian, Debian's are installed, used by root and by an ordinary user, and
+# removed; and the guides are followed. The new Debian ends with this script.
 . "$(dirname "$0")/lib.sh"
 
-for need in dpkg-buildpackage dh lintian; do
+for need in dpkg-buildpackage dh lintian rpmbuild mmdebstrap; do
 	have "$need" || {
 		say "$need is missing: ./dev package installs it"
 		exit 77
 	}
 done
 
+suite=trixie
 tree=$builds/main
-out=$builds/package
+out=$top/$builds/package
 say "making the release tarball"
 .ci/tree.sh main >/dev/null
 make -s -C "$tree" dist
 rm -rf "$out"
-mkdir -p "$out"
-tar xf "$tree"/tandem-*.tar.xz -C "$out"
-source=$(echo "$out"/tandem-*)
+mkdir -p "$out/deb" "$out/rpm/SOURCES"
+tarball=$(echo "$tree"/tandem-*.tar.xz)
 
-say "building the packages"
+say "building Debian packages"
+tar xf "$tarball" -C "$out"
+source=$(echo "$out"/tandem-*)
 (cd "$source" && LC_ALL=C.UTF-8 dpkg-buildpackage -us -uc -b \
 	-j"$(nproc)") >"$out/build.log" 2>&1 || {
 	tail -n 40 "$out/build.log" >&2
 	die "dpkg-buildpackage failed"
 }
 rm -rf "$source"
+mv "$out"/*_* "$out/deb"
 
 say "lintian"
-lintian --allow-root --fail-on error,warning "$out"/*.changes
+lintian --allow-root --fail-on error,warning "$out"/deb/*.changes
 
-# Runs in a mount namespace, with the folder of the packages as its argument.
-try() {
-	set -e
-	local base=/tmp/tandem-try root=/tmp/tandem-try/root before after
-	mkdir -p "$base"
-	mount -t tmpfs tmpfs "$base"
-	mkdir "$base/upper" "$base/work" "$root"
-	mount -t overlay overlay "$root" \
-		-o "lowerdir=/,upperdir=$base/upper,workdir=$base/work"
-	mount -t proc proc "$root/proc"
-	mount --rbind /dev "$root/dev"
-	mkdir "$root/tmp/packages"
-	mount --bind "$1" "$root/tmp/packages"
-	files_of() {
-		(cd "$root/usr" && find . -not -path './share/doc/*' | LC_ALL=C sort)
-	}
-	# Nothing set: libfabric has to find the module by itself.
-	in_root() {
-		env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$root" "$@"
-	}
-	before=$(files_of)
-	in_root fi_info -p tandem >/dev/null 2>&1 && {
-		echo "tandem is installed on this machine already" >&2
-		exit 77
-	}
-	in_root sh -c 'dpkg -i /tmp/packages/libfabric-tandem*_*.deb' >/dev/null
-	in_root fi_info -p tandem
-	in_root tandem-doctor
-	in_root tandem-stat
-	in_root dpkg -P libfabric-tandem-dbgsym libfabric-tandem-tools-dbgsym \
-		libfabric-tandem-tools libfabric-tandem-dev \
-		libfabric-tandem >/dev/null
-	after=$(files_of)
-	[ "$before" = "$after" ] || {
-		diff <(echo "$before") <(echo "$after") >&2
-		exit 1
+say "building RPMs"
+cp "$tarball" "$out/rpm/SOURCES"
+# What Debian calls the packages that the spec needs is not in a data base of RPM.
+rpmbuild -ba --nodeps --define "_topdir $out/rpm" \
+	packaging/libfabric-tandem.spec >"$out/rpm.log" 2>&1 || {
+	tail -n 40 "$out/rpm.log" >&2
+	die "rpmbuild failed"
+}
+rpms=("$out"/rpm/RPMS/*/*.rpm)
+
+# ---- a new Debian ------------------------------------------------------------
+
+fresh=$(mktemp -d -p /var/tmp tandem-fresh.XXXXXX)
+trap 'rm -rf "$fresh"' EXIT
+trap 'exit 130' INT TERM HUP
+root=$fresh/root
+
+# in_root CMD...: as root of the new Debian, with a network.
+in_root() {
+	env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
+		DEBIAN_FRONTEND=noninteractive chroot "$root" "$@" \
+		>>"$out/fresh.log" 2>&1 || {
+		tail -n 20 "$out/fresh.log" >&2
+		die "$*: failed; the whole output is in $out/fresh.log"
 	}
 }
 
-say "installing and removing them"
-unshare --mount --propagation private -- \
-	bash -c "$(declare -f try); try \"\$@\"" try "$top/$out"
-echo "$(cd "$out" && echo libfabric-tandem*_*.deb) in $out"
+# follow PAGE WORD: run the blocks "sh WORD" of a guide, from a folder DIR.
+follow() {
+	in_root bash -ec "cd $3; $(tests/guide/try.py --print "$2" "doc/guide/$1")"
+}
+
+# The files of the packages that are installed, or that have their name.
+files_left() {
+	while IFS= read -r f; do
+		[ -d "$root$f" ] || [ ! -e "$root$f" ] || echo "$f"
+	done <"$out/files"
+	find "$root" -xdev -name '*tandem*' -not -path "$root/packages*" \
+		-not -path "$root/etc/apt/*" -not -path "$root/var/lib/dpkg/*"
+}
+
+say "a new Debian ($suite)"
+mmdebstrap --mode=root --variant=minbase "$suite" "$root" \
+	>"$out/fresh.log" 2>&1 || {
+	tail -n 20 "$out/fresh.log" >&2
+	die "mmdebstrap failed: is there a network?"
+}
+cp /etc/resolv.conf "$root/etc/resolv.conf"
+chroot "$root" useradd --create-home --home-dir /srv/guest guest
+mkdir "$root/packages" "$root/srv/root"
+cp "$out"/deb/libfabric-tandem*_*.deb "$root/packages"
+rm -f "$root"/packages/*dbgsym*
+# As a user who answers "yes", and takes no more than what is needed.
+cat >"$root/etc/apt/apt.conf.d/tandem" <<'END'
+APT::Get::Assume-Yes "true";
+APT::Install-Recommends "false";
+END
+in_root apt-get -q update
+
+say "the provider and its tools, and what they need"
+in_root sh -c 'apt-get -q install /packages/libfabric-tandem_*.deb \
+	/packages/libfabric-tandem-tools_*.deb'
+for user in root guest; do
+	tests/package/run.sh "$root" "$user" tools
+done
+
+say "removing them"
+chroot "$root" dpkg -L libfabric-tandem libfabric-tandem-tools >"$out/files"
+in_root apt-get -q purge --autoremove libfabric-tandem libfabric-tandem-tools
+[ -z "$(files_left)" ] || die "left of the packages: $(files_left)"
+
+say "the guides"
+follow administrator.md install /packages
+follow mpi.md install /
+in_root sh -c 'apt-get -q install gcc libc6-dev \
+	/packages/libfabric-tandem-dev_*.deb'
+pages=()
+for page in tuning mpi openshmem troubleshooting; do
+	pages+=("/srv/guest:doc/guide/$page.md")
+done
+tests/package/run.sh "$root" guest examples "${pages[@]}"
+pages=("${pages[@]/guest/root}")
+tests/package/run.sh "$root" root examples "${pages[@]}" \
+	/srv/root:doc/guide/administrator.md
+
+say "first steps, from the release tarball"
+in_root sh -c 'apt-get -q purge --autoremove "libfabric-tandem*"'
+for home in /srv/guest /srv/root; do
+	tar xf "$tarball" -C "$root$home"
+	mv "$root$home"/tandem-* "$root$home/tandem"
+done
+chroot "$root" chown -R guest:guest /srv/guest/tandem
+follow first-steps.md install /
+[ ! -e "$root/usr/bin/pandoc" ] || die "pandoc is installed"
+follow first-steps.md build /srv/root/tandem
+in_root make -C /srv/root/tandem install DESTDIR=/srv/installed
+in_root sh -c '! make -C /srv/root/tandem check'
+[ -s "$root/srv/installed/usr/local/share/man/man7/fi_tandem.7" ] ||
+	die "the release tarball has no manual page"
+tests/package/run.sh "$root" root /srv/root/tandem:doc/guide/first-steps.md
+in_root su guest -c "cd ~/tandem; $(
+	tests/guide/try.py --print build doc/guide/first-steps.md)"
+tests/package/run.sh "$root" guest /srv/guest/tandem:doc/guide/first-steps.md
+echo "$(cd "$out/deb" && echo *.deb), ${#rpms[@]} RPMs, $suite"
