@@ -15,6 +15,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "config.h"
+#include "tcp/build.h"
 #include "tcp/domain.h"
 #include "tcp/ep.h"
 #include "tcp/fabric.h"
@@ -79,8 +80,8 @@ FI_EXT_INI
 	tdm_prov.fi_version = fi_version();
 	tdm_env_init();
 	tdm_tier_choose();
-	TDM_INFO(CORE, "tandem %s on libfabric %u.%u", PACKAGE_VERSION,
-		 FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
+	TDM_INFO(CORE, "tandem %s on libfabric %u.%u (%s)", PACKAGE_VERSION,
+		 FI_MAJOR(fi_version()), FI_MINOR(fi_version()), TDM_BUILD);
 	stand_in();
 	tdm_fork_init();
 	return &tdm_prov;
