@@ -31,6 +31,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/advice.h"
 #include "base/log.h"
 #include "base/os.h"
 #include "shm/bounce.h"
@@ -364,8 +365,8 @@ static void read_failed(struct tdm_shm_pull *pull, int err)
 		if (pull->pair->cma)
 			TDM_INFO(
 				EP_DATA,
-				"reading a peer's memory is refused (%s), large messages are copied",
-				fi_strerror(err));
+				"reading a peer's memory is refused (%s), large messages are copied: %s",
+				fi_strerror(err), tdm_advice_cma());
 		pull->pair->cma = 0;
 		pull_by_copy(pull);
 		break;

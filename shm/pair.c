@@ -31,6 +31,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/advice.h"
 #include "base/log.h"
 #include "fi_ext_tandem.h"
 #include "shm/av.h"
@@ -321,12 +322,13 @@ void tdm_shm_pair_up(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	pair->bell = TDM_SHM_BELL_COLD;
 	tdm_a32_store_release(&pair->own->bell, pair->bell);
 	tdm_shm_bell_promote(pair);
-	TDM_INFO(EP_CTRL, "%s:%u: shared memory, large messages by %s",
+	TDM_INFO(EP_CTRL, "%s:%u: shared memory, large messages by %s%s",
 		 tdm_shm_addr_ip(&pair->addr, text, sizeof(text)),
 		 tdm_shm_addr_port(&pair->addr),
 		 pair->self ? "copy" :
 		 pair->cma  ? "cma" :
-			      "bounce area");
+			      "bounce area: ",
+		 pair->self || pair->cma ? "" : tdm_advice_cma());
 	tell(pair, TDM_PEER_UP, TDM_REASON_NONE, 0);
 }
 

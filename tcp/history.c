@@ -41,6 +41,41 @@ const char *tdm_reason_text(uint32_t reason)
 	return reason < TDM_REASON_COUNT ? reasons[reason] : "";
 }
 
+/* The same list as in doc/guide/troubleshooting.md. */
+static const char *const advice[TDM_REASON_COUNT] = {
+	[TDM_REASON_HOST] =
+		"nothing if the peer is on another host; containers "
+		"of one host share memory through a folder, "
+		"FI_TANDEM_SHM_DIR",
+	[TDM_REASON_NO_LISTENER] =
+		"the report and the log of the peer say why it has none; a "
+		"peer that was not reached has ended or has not started, or "
+		"each host has its address, as that of docker0: set "
+		"FI_TANDEM_IFACE there",
+	[TDM_REASON_UID] = "run both processes as one user",
+	[TDM_REASON_VERSION] = "install one release of tandem on both sides",
+	[TDM_REASON_REFUSED] = "the report and the log of the peer say why",
+	[TDM_REASON_RESOURCE] =
+		"ulimit -n, ulimit -f, the memory limit of the container, "
+		"memfd_create and unix sockets in the sandbox: the log says "
+		"which, here or at the peer",
+	[TDM_REASON_SEGMENT] = "the kernel or sandbox of the peer lacks sealed "
+			       "memory",
+	[TDM_REASON_DISABLED] = "unset FI_TANDEM_SHM, unless the program "
+				"forbids shared memory",
+	[TDM_REASON_NAME] = "start the program again: it gets another port",
+	[TDM_REASON_FOLDER] = "make it a folder of this user with mode 0700",
+	[TDM_REASON_NO_SOCKET] =
+		"name the same folder at the peer, if it is on "
+		"this host",
+};
+
+const char *tdm_reason_advice(uint32_t reason)
+{
+	return reason < TDM_REASON_COUNT && advice[reason] ? advice[reason] :
+							     "";
+}
+
 static void add(struct tdm_report_counts *to,
 		const struct tdm_report_counts *more)
 {

@@ -63,6 +63,9 @@ void tdm_history_free(struct tdm_list *removed);
 /* Returns the text of an enum tdm_reason; static, "" for TDM_REASON_NONE. */
 const char *tdm_reason_text(uint32_t reason);
 
+/* Returns what to do about @reason, enum tdm_reason; "" if there is nothing. */
+const char *tdm_reason_advice(uint32_t reason);
+
 /* Fill *@out, except size, for the path to @addr, which is in the AV. */
 void tdm_history_path(struct tdm_root *root, fi_addr_t addr,
 		      struct tdm_report_path *out);

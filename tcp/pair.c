@@ -92,9 +92,10 @@ void tdm_pair_connected(struct tdm_pair *p)
 	if (p->agreed == TDM_PATH_REMOTE)
 		return;
 	set_path(p, TDM_PATH_REMOTE);
-	TDM_INFO(EP_CTRL, "%s: tcp: %s",
+	/* The peer tells its reason later: shm/ has logged it. */
+	TDM_INFO(EP_CTRL, "%s: tcp%s%s",
 		 tdm_addr_text(tdm_conn_addr(p->conn), text, sizeof(text)),
-		 tdm_reason_text(p->reason));
+		 p->reason ? ": " : "", tdm_reason_text(p->reason));
 }
 
 void tdm_pair_lost(struct tdm_pair *p)

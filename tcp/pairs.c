@@ -13,6 +13,7 @@
 #include <rdma/fi_errno.h>
 
 #include "av/locality.h"
+#include "base/advice.h"
 #include "base/env.h"
 #include "base/folder.h"
 #include "base/log.h"
@@ -266,10 +267,8 @@ void tdm_ep_no_local(struct tdm_root *root, int ret)
 		TDM_INFO(EP_CTRL, "endpoint without shared memory: no queue "
 				  "or counter of it could drive the peer");
 	else
-		TDM_WARN(EP_CTRL, "endpoint without shared memory: %s",
-			 ret == -FI_EADDRINUSE ?
-				 "its attach socket's name is in use" :
-				 fi_strerror(-ret));
+		TDM_WARN(EP_CTRL, "endpoint without shared memory: %s: %s",
+			 fi_strerror(-ret), tdm_advice_local(-ret));
 }
 
 /* Returns why a peer connected by TCP and not by shared memory. */

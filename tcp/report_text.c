@@ -13,6 +13,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/advice.h"
 #include "base/env.h"
 #include "tcp/domain.h"
 #include "tcp/history.h"
@@ -199,6 +200,49 @@ static void summary_end(struct tdm_sheet *s)
 	print_last(s);
 }
 
+/* Errors of lost peers for which the report has advice: bits of sheet->errors. */
+static const int errors[] = { FI_ECONNREFUSED, FI_ETIMEDOUT,   FI_ENETUNREACH,
+			      FI_EHOSTUNREACH, FI_ENOPROTOOPT, FI_EKEYREJECTED };
+
+static void full_peer(struct tdm_sheet *s, const struct tdm_report_peer *peer)
+{
+	const struct tdm_report_path *p = &peer->path;
+	size_t i;
+
+	print_peer(s, peer);
+	if (p->large_rx == TDM_REPORT_LARGE_BOUNCE ||
+	    p->large_tx == TDM_REPORT_LARGE_BOUNCE)
+		s->bounce = 1;
+	for (i = 0; i < TDM_ARRAY_LEN(errors); i++)
+		if (p->state == TDM_REPORT_LOST && p->err == errors[i])
+			s->errors |= 1u << i;
+}
+
+static void advise(const struct tdm_sheet *s, const char *what,
+		   const char *advice)
+{
+	if (!*advice)
+		return;
+	begin_line(s);
+	fprintf(s->out, "%s -> %s\n", what, advice);
+}
+
+static void full_end(struct tdm_sheet *s)
+{
+	uint32_t i;
+
+	for (i = 1; i < TDM_REPORT_REASONS; i++)
+		if (s->totals.reasons[i])
+			advise(s, tdm_reason_text(i), tdm_reason_advice(i));
+	for (i = 0; i < TDM_ARRAY_LEN(errors); i++)
+		if (s->errors & 1u << i)
+			advise(s, fi_strerror(errors[i]),
+			       tdm_advice(errors[i]));
+	if (s->bounce)
+		advise(s, "large messages by bounce", tdm_advice_cma());
+	summary_end(s);
+}
+
 static void full_begin(struct tdm_sheet *s)
 {
 	const struct fi_info *info = s->root->ep.info;
@@ -234,6 +278,6 @@ const struct tdm_report_form tdm_report_summary = {
 const struct tdm_report_form tdm_report_full = {
 	.idle = 1,
 	.begin = full_begin,
-	.peer = print_peer,
-	.end = summary_end,
+	.peer = full_peer,
+	.end = full_end,
 };

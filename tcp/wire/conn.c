@@ -45,6 +45,7 @@
 #include <rdma/fi_errno.h>
 
 #include "av/av.h"
+#include "base/advice.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "tcp/wire/credit.h"
@@ -362,6 +363,14 @@ void tdm_conn_brief(struct tdm_conn *c)
 	c->brief = 1;
 }
 
+static void tell_unreached(struct tdm_conn *c, int err)
+{
+	const char *advice = tdm_advice(err);
+
+	TDM_CONN_INFO(c, "cannot be reached by tcp: %s%s%s", fi_strerror(err),
+		      *advice ? ": " : "", advice);
+}
+
 void tdm_conn_retry(struct tdm_conn *c, int err)
 {
 	uint64_t now = tdm_os.now_ns();
@@ -378,8 +387,7 @@ void tdm_conn_retry(struct tdm_conn *c, int err)
 	s->tries++;
 	c->tcp->retries++;
 	if (tdm_conn_wanted(c) && over(c, now, now)) {
-		TDM_CONN_INFO(c, "cannot be reached by tcp: %s",
-			      fi_strerror(err));
+		tell_unreached(c, err);
 		tdm_conn_fail(c, err, 0);
 		return;
 	}
@@ -427,8 +435,7 @@ int tdm_conn_probe(struct tdm_conn *c)
 	}
 	now = tdm_os.now_ns();
 	if (over(c, now, c->setup->entered_ns)) {
-		TDM_CONN_INFO(c, "cannot be reached by tcp: %s",
-			      fi_strerror(c->setup->why));
+		tell_unreached(c, c->setup->why);
 		c->setup->since_ns = now;
 		c->setup->refused_ns = 0;
 		c->setup->backoff_ms = 0;

@@ -38,6 +38,7 @@
 #include "tcp/wire/prove.h"
 #include "tcp/wire/send.h"
 #include "tcp/wire/tclass.h"
+#include "tcp/wire/why.h"
 
 enum {
 	KEEPALIVE_IDLE_S = 10,
@@ -335,8 +336,7 @@ static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 /* Handle the peer's REJECT. */
 static void rejected(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
-	TDM_CONN_INFO(c, "the peer refused the connection, reason %u",
-		      g->reason);
+	TDM_CONN_INFO(c, "refused by the peer: %s", tdm_wire_why(g, g->reason));
 	if (g->reason == TDM_WIRE_R_FEATURE && c->tcp->a.keys) {
 		tdm_conn_fail(c, FI_EKEYREJECTED, 0);
 		return;
@@ -351,10 +351,8 @@ static void rejected(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 }
 
 /* Not 0 when the addresses are equal but for the scope, which is not sent. */
-static int same_addr(const struct tdm_addr *a, const struct tdm_addr *b)
+static int same_addr(struct tdm_addr x, struct tdm_addr y)
 {
-	struct tdm_addr x = *a, y = *b;
-
 	if (x.u.sa.sa_family == AF_INET6)
 		x.u.in6.sin6_scope_id = 0;
 	if (y.u.sa.sa_family == AF_INET6)
@@ -443,11 +441,12 @@ void tdm_hello_answer(struct tdm_conn *c)
 		return;
 	}
 	if (!tdm_wire_version_ok(&g) || (g.required & ~features(c->tcp))) {
+		TDM_CONN_INFO(c, "refused: %s", tdm_wire_why(&g, 0));
 		tdm_conn_fail(c, FI_ENOPROTOOPT, 0);
 		return;
 	}
 	g.addr.key = c->addr.key;
-	if (!same_addr(&g.addr, &c->addr))
+	if (!same_addr(g.addr, c->addr))
 		goto stranger;
 	if (c->tcp->a.keys) {
 		prove(c, &g);

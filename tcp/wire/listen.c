@@ -28,12 +28,14 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/advice.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "tcp/wire/hello.h"
 #include "tcp/wire/idle_close.h"
 #include "tcp/wire/prove.h"
 #include "tcp/wire/share.h"
+#include "tcp/wire/why.h"
 
 enum {
 	BACKLOG = 4096,
@@ -121,22 +123,6 @@ static void send_reject(int fd, int reason)
 	tdm_os.shutdown(fd, SHUT_WR);
 }
 
-static const char *why_away(int ret)
-{
-	switch (ret) {
-	case TDM_WIRE_R_VERSION:
-		return "protocol version";
-	case TDM_WIRE_R_FEATURE:
-		return "protocol feature";
-	case TDM_WIRE_R_BUSY:
-		return "address in use";
-	case TDM_WIRE_R_DUPLICATE:
-		return "connected already";
-	default:
-		return "not its address, or no proof of a key";
-	}
-}
-
 /*
  * Called when @g has sent a whole HELLO or a whole proof. Returns 1: it was
  * answered and stays a guest; 0: it is no guest any more.
@@ -144,6 +130,7 @@ static const char *why_away(int ret)
 static int guest_proves(struct guest *g)
 {
 	struct tdm_tcp *tcp = g->tcp;
+	struct tdm_wire_greeting hello;
 	int fd = g->io.fd, ret;
 
 	if (!g->answered) {
@@ -158,14 +145,18 @@ static int guest_proves(struct guest *g)
 		}
 		if (ret > 0)
 			send_reject(fd, ret);
-		complain(tcp, &g->from, why_away(ret));
+		if (tdm_wire_greeting_decode(g->ch.hello, &hello))
+			ret = -1;
+		else if (!tdm_wire_version_ok(&hello))
+			ret = TDM_WIRE_R_VERSION;
+		complain(tcp, &g->from, tdm_wire_why(&hello, ret));
 		guest_free(g);
 		return 0;
 	}
 	tdm_loop_watch(tcp->a.loop, &g->io, 0);
 	g->io.fd = -1;
 	if (tdm_hello_proven(tcp, fd, &g->from, &g->ch)) {
-		complain(tcp, &g->from, why_away(-1));
+		complain(tcp, &g->from, tdm_wire_why(NULL, -1));
 		tdm_os.close(fd);
 	}
 	guest_free(g);
@@ -190,7 +181,7 @@ static void guest_speaks(struct guest *g)
 	g->io.fd = -1;
 	ret = tdm_hello_guest(tcp, fd, &g->from, &hello);
 	if (ret) {
-		complain(tcp, &g->from, why_away(ret));
+		complain(tcp, &g->from, tdm_wire_why(&hello, ret));
 		if (ret > 0)
 			send_reject(fd, ret);
 		tdm_os.close(fd);
@@ -495,12 +486,12 @@ static void tell_unbound(const struct tdm_addr *addr, int ranged, int err)
 	if (ranged)
 		TDM_WARN(EP_CTRL,
 			 "fi_enable: no port of FI_TANDEM_PORT_RANGE=%u-%u can "
-			 "be bound, the last tried is %s: %s",
+			 "be bound, the last tried is %s: %s: %s",
 			 tdm_env.port_low, tdm_env.port_high, where,
-			 fi_strerror(-err));
+			 fi_strerror(-err), tdm_advice(-err));
 	else
-		TDM_INFO(EP_CTRL, "fi_enable: %s cannot be bound: %s", where,
-			 fi_strerror(-err));
+		TDM_INFO(EP_CTRL, "fi_enable: %s cannot be bound: %s: %s",
+			 where, fi_strerror(-err), tdm_advice(-err));
 }
 
 int tdm_tcp_bind(struct tdm_tcp *tcp, struct tdm_addr *addr)

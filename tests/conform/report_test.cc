@@ -399,7 +399,7 @@ TEST_F(Form, SummaryIsALineOfEachEndpoint)
 TEST_F(Form, FullHasTheEndpointAndAllPeers)
 {
 	/* fi_tandem(7), REPORT: "all peers in the address vector". */
-	size_t heads = 0, peers = 0;
+	size_t heads = 0, peers = 0, advice = 0;
 
 	ONLY_TANDEM();
 	OK(live("close", "full"));
@@ -407,10 +407,15 @@ TEST_F(Form, FullHasTheEndpointAndAllPeers)
 		heads += line.find("]: tandem ") != std::string::npos &&
 			 line.find(", host ") != std::string::npos;
 		peers += line.find(" path ") != std::string::npos;
+		advice += line.find(" -> ") != std::string::npos;
 	}
 	EXPECT_EQ(2u, heads);
 	EXPECT_EQ(4u, peers); /* itself, and the other one */
-	EXPECT_EQ(8u, lines.size());
+	EXPECT_EQ(8u + advice, lines.size());
+	/* "a line for each reason": a small message by shared memory has none. */
+	if (tdt_path() != TDT_MIXED) {
+		EXPECT_EQ(tdt_path() == TDT_REMOTE ? 2u : 0u, advice);
+	}
 }
 
 TEST_F(Form, JsonIsAnObjectOfEachEndpointInAFile)

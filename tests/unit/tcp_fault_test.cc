@@ -131,6 +131,7 @@ TEST_F(TcpFault, N4_OtherVersionIsRejectedWithTheReason)
 	std::vector<uint8_t> heard;
 	bool end = false;
 
+	tdt_log_listen(FI_LOG_INFO);
 	add();
 	g.oldest = g.newest = TDM_WIRE_VERSION + 1;
 	raw.call(at(0).addr);
@@ -144,6 +145,9 @@ TEST_F(TcpFault, N4_OtherVersionIsRejectedWithTheReason)
 	ASSERT_EQ(0, tdm_wire_greeting_decode(heard.data(), &d));
 	EXPECT_EQ(TDM_WIRE_REJECT, d.kind);
 	EXPECT_EQ(TDM_WIRE_R_VERSION, d.reason);
+	EXPECT_EQ(1u, tdt_log_heard("turned away: the peer speaks version 2 of "
+				    "the protocol, this side version 1: "));
+	tdt_log_listen(FI_LOG_WARN);
 }
 
 TEST_F(TcpFault, N4_NewerVersionsInCommonAreFine)
@@ -205,6 +209,7 @@ TEST_F(TcpFault, N4_RejectedVersionFailsAtOnce)
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	getsockname(fd, (struct sockaddr *)&in, &len);
 	ASSERT_EQ(0, tdm_addr_from_sockaddr(&a, &in, len));
+	tdt_log_listen(FI_LOG_INFO);
 	add();
 	at(0).insert(a);
 	at(0).send(0, "x", 1, 1);
@@ -216,6 +221,9 @@ TEST_F(TcpFault, N4_RejectedVersionFailsAtOnce)
 	(void)!write(c, b, sizeof(b));
 	ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
 	EXPECT_EQ(FI_ENOPROTOOPT, at(0).tx.got[0].err);
+	EXPECT_EQ(1u, tdt_log_heard("refused by the peer: the peer speaks "
+				    "version 7 of the protocol"));
+	tdt_log_listen(FI_LOG_WARN);
 	close(c);
 	close(fd);
 }
