@@ -490,6 +490,9 @@ def check_kernel(findings):
             remedy = sandbox
             if "File too large" in why:
                 remedy = "ulimit -f unlimited"
+            elif "No space" in why or "Cannot allocate" in why:
+                remedy = ("more memory for the container or control group; "
+                          "ulimit -v unlimited")
             findings.bad(check, f"{text}: {why}", remedy)
     if not wrong:
         findings.ok("kernel", "shared memory and unix sockets are allowed")

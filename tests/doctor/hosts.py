@@ -6,6 +6,7 @@ the program. deny() makes a command prefix under which a system call is refused.
 """
 
 import ctypes
+import errno
 import os
 import platform
 import struct
@@ -14,8 +15,10 @@ import sys
 
 # Numbers of the system calls that deny() knows, by machine.
 CALLS = {
-    "x86_64": {"process_vm_readv": 310, "memfd_create": 319, "socket": 41},
-    "aarch64": {"process_vm_readv": 270, "memfd_create": 279, "socket": 198},
+    "x86_64": {"process_vm_readv": 310, "memfd_create": 319, "socket": 41,
+               "fallocate": 285},
+    "aarch64": {"process_vm_readv": 270, "memfd_create": 279, "socket": 198,
+                "fallocate": 47},
 }
 
 
@@ -104,23 +107,23 @@ class Host:
 
 # ---- system calls that are refused -------------------------------------------
 
-def deny(name, first=None):
-    """Command prefix: the call fails, if its first argument is that."""
+def deny(name, first=None, error=errno.EPERM):
+    """Command prefix: the call fails with @error, if its first argument is that."""
     if platform.machine() not in CALLS:
         raise Skip(f"system calls of {platform.machine()} are not known")
     number = CALLS[platform.machine()][name]
     return [sys.executable, os.path.abspath(__file__), str(number),
-            "any" if first is None else str(int(first))]
+            str(error), "any" if first is None else str(int(first))]
 
 
-def install_filter(number, first):
+def install_filter(number, error, first):
     """seccomp(2): the filter is inherited by the program that follows."""
     load, equal, give = 0x20, 0x15, 0x06
-    allow, eperm = 0x7fff0000, 0x00050000 | 1
+    allow, refuse = 0x7fff0000, 0x00050000 | error
     code = [(load, 0, 0, 0), (equal, 0, 3 if first is not None else 1, number)]
     if first is not None:
         code += [(load, 0, 0, 16), (equal, 0, 1, first)]
-    code += [(give, 0, 0, eperm), (give, 0, 0, allow)]
+    code += [(give, 0, 0, refuse), (give, 0, 0, allow)]
     raw = b"".join(struct.pack("HBBI", *line) for line in code)
     buffer = ctypes.create_string_buffer(raw)
     program = struct.pack("HxxxxxxP", len(code), ctypes.addressof(buffer))
@@ -134,6 +137,6 @@ def install_filter(number, first):
 
 
 if __name__ == "__main__":
-    install_filter(int(sys.argv[1]),
-                   None if sys.argv[2] == "any" else int(sys.argv[2]))
-    os.execvp(sys.argv[3], sys.argv[3:])
+    install_filter(int(sys.argv[1]), int(sys.argv[2]),
+                   None if sys.argv[3] == "any" else int(sys.argv[3]))
+    os.execvp(sys.argv[4], sys.argv[4:])

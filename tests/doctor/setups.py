@@ -9,9 +9,13 @@ a machine that is well. WORDs select the rows that have one in their names.
 
 Every finding with a level above "ok" must have a remedy, and the exit status
 must agree with the findings.
+
+In the set-ups that told.py names, a program with FI_LOG_LEVEL=info and
+FI_TANDEM_REPORT=full must be told the cause as well, by the log and by the report.
 """
 
 import concurrent.futures
+import errno
 import json
 import os
 import re
@@ -23,6 +27,7 @@ import sys
 import tempfile
 
 from hosts import Host, Skip, command, deny, enter_namespaces
+from told import TOLD
 
 KEYS = ("one secret of more than 16 bytes", "another secret of that kind")
 
@@ -84,6 +89,34 @@ class Case:
         return subprocess.run(self.hosts[0].inside(*words),
                               capture_output=True, text=True, check=False,
                               timeout=60, env=self.environment(self.env))
+
+    def program(self):
+        """What a program of libfabric writes on stderr there: log and report."""
+        env = self.environment({
+            **self.env, "FI_LOG_LEVEL": "info", "FI_LOG_PROV": "tandem",
+            "FI_TANDEM_REPORT": "full", "FI_TANDEM_CONN_TIMEOUT": "2",
+            "FI_TANDEM_REFUSED_TIMEOUT": "1"})
+        probe = os.path.join(self.build, "tools", "probe")
+        keys = [word for option in self.options if option[:6] == "--key="
+                for word in ("-k", option[6:])]
+        words = [*self.wrap, probe, "-t", "4", *keys]
+        address = self.address
+        with tempfile.TemporaryFile("w+") as said:
+            if not address:
+                peer = subprocess.Popen(
+                    self.hosts[0].inside(*words, "listen"), stderr=said,
+                    stdout=subprocess.PIPE, text=True, env=env)
+                self.children.append(peer)
+                line = peer.stdout.readline().split("\t")
+                address = line[1] if line[0] == "endpoint" else ""
+            if address:
+                host, _, port = address.rpartition("/")[2].rpartition(":")
+                subprocess.run(
+                    self.hosts[0].inside(*words, "ask", host.strip("[]"),
+                                         port), stderr=said, check=False,
+                    stdout=subprocess.DEVNULL, env=env, timeout=60)
+            said.seek(0)
+            return said.read()
 
     def be_brief(self):
         """The peer will not answer: do not wait for it."""
@@ -375,6 +408,9 @@ MACHINES = [
      r"sandbox"),
     ("memfd refused", machine(wrap=lambda: deny("memfd_create")), "bad",
      "memfd", r"memfd_create: Operation not permitted", r"sandbox"),
+    ("memory full", machine(wrap=lambda: deny("fallocate",
+                                              error=errno.ENOSPC)), "bad",
+     "memfd", r"1 MiB of memfd: No space left", r"memory.*ulimit -v"),
     ("CMA refused", machine(wrap=lambda: deny("process_vm_readv")), "note",
      "here", r"no CMA.*process_vm_readv\(2\) is refused.*not permitted",
      r"allow process_vm_readv in the seccomp profile"),
@@ -502,6 +538,16 @@ def judge(done, level, check, cause, remedy):
         f"not found: {level} {check}: {cause} -> {remedy}, in\n{said}"
 
 
+def judge_told(name, said):
+    """Raises AssertionError if log or report do not name the cause."""
+    log = [line for line in said.splitlines()
+           if not line.startswith("tandem[")]
+    report = [line for line in said.splitlines() if line.startswith("tandem[")]
+    for what, lines, want in zip(("log", "report"), (log, report), TOLD[name]):
+        assert want is None or any(re.search(want, line) for line in lines), \
+            f"{want} is not in the {what}:\n{said}"
+
+
 def run_row(build, row):
     """(name, what went wrong or None, why it was left out or None)."""
     name, make, *want = row
@@ -512,6 +558,8 @@ def run_row(build, row):
         else:
             case.host().run("ip", "link", "set", "lo", "down")
         judge(case.run(), *want)
+        if name in TOLD:
+            judge_told(name, case.program())
         return name, None, None
     except Skip as why:
         return name, None, str(why)
@@ -529,6 +577,8 @@ def main():
         print(f"0 passed, 0 failed, {len(MACHINES + PAIRS)} skipped")
         return 0
     build = os.path.abspath(sys.argv[1])
+    unknown = set(TOLD) - {row[0] for row in MACHINES + PAIRS}
+    assert not unknown, f"told.py has set-ups that are none: {unknown}"
     rows = [row for row in MACHINES + PAIRS if not sys.argv[2:]
             or any(word in row[0] for word in sys.argv[2:])]
     passed = failed = skipped = 0
