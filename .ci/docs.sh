@@ -67,7 +67,7 @@ exist=$(cat tests/*/*_test.cc | tr -d '\n' | sed 's/TEST/\n&/g' |
 	sed -nE 's/^TEST(_F|_P)?\(([A-Za-z0-9]+),[[:space:]]*([A-Za-z0-9_]+)\).*/\2.\3/p' |
 	sort -u)
 rows=doc/assurance-rows.md
-for page in doc/regressions.md doc/*-sentences.md "$rows"; do
+for page in doc/regressions.md doc/*-sentences.md doc/findings.md "$rows"; do
 	cited=$(grep -oE '`[A-Z][A-Za-z0-9]*\.[A-Z][A-Za-z0-9_]*`' "$page" |
 		tr -d '\`' | sort -u)
 	[ -n "$cited" ] || complain "$page names no test"
@@ -91,6 +91,20 @@ for row in D1-15 O1-13 R1-10 A1-18 N1-8 L1-10 F1-15 W1-3; do
 done
 
 .ci/mutants.py --apply || complain "^ planted bugs (tests/mutants/)"
+
+# What doc/findings.md names besides tests.
+news=$(tr -d '`*' <NEWS.md | tr -s ' \n' ' ')
+while IFS= read -r entry; do
+	what=${entry#*: }
+	case $entry in
+	doctor:*) grep -qF "(\"$what\"" tests/doctor/setups.py ;;
+	guide:*) grep -q '^```sh run' "doc/guide/$what.md" ;;
+	check:*) [ -x ".ci/$what.sh" ] ;;
+	page:*) [ -s "$what" ] ;;
+	NEWS:*) [[ $news == *"$what"* ]] ;;
+	esac || complain "doc/findings.md names $entry, which is not there"
+done < <(grep -oE '`(doctor|guide|check|page|NEWS): [^`]+`' doc/findings.md |
+	grep -vE 'NAME|PAGE|STEP|FILE|WORDS' | tr -d '`' | sort -u)
 
 for c in demo bench; do
 	./dev "$c" --help | grep -q "^usage: ./dev $c" ||
