@@ -198,9 +198,11 @@ def search_path(answer):
                                 "libfabric")]
     if not value:
         return default, default, ""
-    paths = []
-    for item in value.split(":"):
-        paths += default if item == "DEFAULT" else [item.lstrip("+@")]
+    items = [item for item in value.lstrip("@").split(":") if item]
+    paths = [item.lstrip("+") for item in items]
+    # Without a directory among them, libfabric looks into its own as well.
+    if all(item.startswith("+") for item in items):
+        paths += default
     return paths, default, f"FI_PROVIDER_PATH={value} ({where})"
 
 
@@ -225,10 +227,10 @@ def check_module_file(findings, answer):
     if elsewhere in default and setter:
         remedy = "unset FI_PROVIDER_PATH: libfabric finds tandem without it"
     elif elsewhere:
-        remedy = f"export FI_PROVIDER_PATH={elsewhere}"
+        remedy = f"export FI_PROVIDER_PATH=+{elsewhere}/{MODULE}"
     else:
-        remedy = ("install libfabric-tandem, or set FI_PROVIDER_PATH to the "
-                  f"directory that has {MODULE}")
+        remedy = ("install libfabric-tandem, or set FI_PROVIDER_PATH to + and "
+                  f"the path of {MODULE}")
     findings.bad("module", text, remedy)
 
 

@@ -149,6 +149,18 @@ def no_module(case):
     case.env["FI_PROVIDER_PATH"] = case.folder
 
 
+def file_named(case):
+    """A file with + in front, as the guides have it."""
+    machine()(case)
+    path = os.path.join(case.env["FI_PROVIDER_PATH"], "libtandem-fi.so")
+    case.env["FI_PROVIDER_PATH"] = "+" + path
+
+
+def no_file_named(case):
+    no_module(case)
+    case.env["FI_PROVIDER_PATH"] = f"+{case.folder}/libtandem-fi.so"
+
+
 def damaged_module(case):
     no_module(case)
     case.file("libtandem-fi.so", b"no ELF file" * 100)
@@ -361,6 +373,10 @@ OTHER_USER = ["setpriv", "--reuid=4711", "--clear-groups"]
 MACHINES = [
     ("well", machine(), None, "", "", ""),
     ("well by IPv6", machine(link=("tandem0", "fd77::1/64")), None, "", "", ""),
+    ("the file is named", file_named, None, "", "", ""),
+    ("no file named", no_file_named, "bad", "module",
+     r"libtandem-fi\.so is not in .*:/.*FI_PROVIDER_PATH=\+/.*environment",
+     r"FI_PROVIDER_PATH"),
     ("module not found", no_module, "bad", "module",
      r"libtandem-fi\.so is not in .*FI_PROVIDER_PATH=/.*environment",
      r"FI_PROVIDER_PATH"),
