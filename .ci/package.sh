@@ -64,7 +64,7 @@ in_root() {
 	}
 }
 
-# follow PAGE WORD: run the blocks "sh WORD" of a guide, from a folder DIR.
+# follow PAGE WORD DIR: run the blocks "sh WORD" of a guide, from the folder DIR.
 follow() {
 	in_root bash -ec "cd $3; $(tests/guide/try.py --print "$2" "doc/guide/$1")"
 }

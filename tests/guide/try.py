@@ -112,6 +112,14 @@ class Shell:
             text = re.sub(rf"\b{word}\b", value, text)
         return text
 
+    def background_output(self):
+        """What the blocks in the background have printed, for who looks at a failure."""
+        text = ""
+        for child, out in self.started:
+            with open(out.name, encoding="utf-8", errors="replace") as have:
+                text += f"in the background, status {child.poll()}:\n{have.read()}"
+        return text
+
     def wait(self, ready, what):
         end = time.monotonic() + SECONDS
         while not ready():
@@ -206,7 +214,8 @@ def run_block(shell, words, text):
     status, printed = (shell.elsewhere(text, prefix) if prefix
                        else shell.run(text))
     if bool(status) != ("fails" in words):
-        raise Failed(f"{text}exit status {status}\n{printed}")
+        raise Failed(f"{text}exit status {status}\n{printed}"
+                     + shell.background_output())
     return printed
 
 

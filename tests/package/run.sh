@@ -28,7 +28,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 [ "$TANDEM_HOSTS" = 2 ] || die "namespaces are not allowed here"
 
 root=$1
-user=$2
+who=$2
 shift 2
 make_hosts
 
@@ -38,13 +38,13 @@ mount --rbind /dev "$root/dev"
 mount --rbind /sys "$root/sys"
 mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
 mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
-home=$(chroot "$root" getent passwd "$user" | cut -d: -f6)
+home=$(chroot "$root" getent passwd "$who" | cut -d: -f6)
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
-own=("$(command -v chroot)" "$root" setpriv "--reuid=$user" "--regid=$user" --init-groups)
+own=("$(command -v chroot)" "$root" setpriv "--reuid=$who" "--regid=$who" --init-groups)
 fresh=(env -i PATH=/usr/local/bin:/usr/bin:/bin LC_ALL=C.UTF-8 "HOME=$home"
-	"USER=$user")
+	"USER=$who")
 
 # on HOST CMD...: as the user, in ROOT.
 on() {
@@ -97,7 +97,7 @@ part_tools() {
 		shows "$logs/out" '^ +8 +[0-9.]' '^ +1048576 +[0-9.]'
 		wait "$server"
 	done
-	say "$user: tandem-doctor, tandem-stat and tandem-perf run"
+	say "$who: tandem-doctor, tandem-stat and tandem-perf run"
 }
 
 part_examples() {
@@ -115,7 +115,7 @@ part_examples() {
 			shows "$logs/out" '^(received: hello, client|read again: one-sided)'
 		done
 	done
-	say "$user: examples/hello run, on one host and on two"
+	say "$who: examples/hello run, on one host and on two"
 }
 
 part_guide() {
