@@ -51,11 +51,10 @@ struct tdm_shm_pair {
 	struct tdm_shm_ep *ep;
 	/* SRX of the context that the peer selected; NULL: closed */
 	struct fid_peer_srx *srx;
-	uint32_t bell;	   /* TDM_SHM_BELL_* as last written to own->bell */
-	uint32_t rx_since; /* records since the last review of the hot set */
-	/* most records per poll: 1, 2, 4, ... */
-	uint32_t rx_window;
-	uint32_t rx_talk;  /* empty polls until a ping-pong counts as over */
+	uint32_t bell;	    /* TDM_SHM_BELL_* as last written to own->bell */
+	uint32_t rx_since;  /* records since the last review of the hot set */
+	uint32_t rx_window; /* most records per poll: 1, 2, 4, ... */
+	uint32_t rx_talk;   /* empty polls until a ping-pong counts as over */
 	uint32_t talk_idx; /* tx.idx when a poll last found one record or two */
 	uint64_t rx_msgs;  /* messages received in this session */
 	uint64_t rx_bytes; /* their payload */

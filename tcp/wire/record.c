@@ -499,3 +499,8 @@ int tdm_wire_greeting_decode(const uint8_t *p, struct tdm_wire_greeting *g)
 	g->rts = (uint32_t)tdm_min(g->rts, TDM_WIRE_RTS_COUNT);
 	return 0;
 }
+
+int tdm_wire_version_ok(const struct tdm_wire_greeting *g)
+{
+	return g->oldest <= TDM_WIRE_VERSION && g->newest >= TDM_WIRE_VERSION;
+}

@@ -151,10 +151,9 @@ enum {
 	TDM_WIRE_FEATURE_NOW = 16,	 /* ... flag NOW */
 	TDM_WIRE_FEATURE_CREDIT = 32, /* ... flag FULL, and credit that grows */
 	TDM_WIRE_FEATURE_LEFT = 64,   /* ... LEFT, and the flag */
-	TDM_WIRE_FEATURE_RANGES = 128, /* ... RANGE */
-	TDM_WIRE_FEATURE_LOCAL = 256,  /* ... LOCAL, and will send it */
-	/* ... WRITE of any length, for whose payload it charges no credit */
-	TDM_WIRE_FEATURE_WRITES = 512,
+	TDM_WIRE_FEATURE_RANGES = 128,	/* ... RANGE */
+	TDM_WIRE_FEATURE_LOCAL = 256,	/* ... LOCAL, and will send it */
+	TDM_WIRE_FEATURE_WRITES = 1024, /* ... long WRITE, without credit */
 };
 
 enum tdm_wire_reason {
@@ -195,9 +194,6 @@ int tdm_wire_greeting_decode(const uint8_t *p,
 			     struct tdm_wire_greeting *g) tdm_must_check;
 
 /* Not 0 when this version can work with a peer that sent @g. */
-static inline int tdm_wire_version_ok(const struct tdm_wire_greeting *g)
-{
-	return g->oldest <= TDM_WIRE_VERSION && g->newest >= TDM_WIRE_VERSION;
-}
+int tdm_wire_version_ok(const struct tdm_wire_greeting *g);
 
 #endif /* TDM_TCP_WIRE_RECORD_H */
