@@ -327,7 +327,8 @@ static int missing(int ret)
 	return ret == -FI_ENOMEM ? -FI_EAGAIN : -FI_EPROTO;
 }
 
-int tdm_shm_lifeline_next(struct tdm_shm_pair *pair)
+/* Not inlined: a mark of the kills, tests/scenario/. */
+tdm_noinline int tdm_shm_lifeline_next(struct tdm_shm_pair *pair)
 {
 	int ret = 0;
 
