@@ -87,4 +87,37 @@ static inline enum tdm_layout tdm_layout_seen(enum tdm_layout guess,
 	return older ? TDM_LAYOUT_OLDER : TDM_LAYOUT_NEWER;
 }
 
+/*
+ * The calls of fi_peer(3) by which an owner starts or discards a message, for an
+ * owner of either layout. @start_ and @discard_ do it: int f(enum tdm_layout,
+ * struct fi_peer_rx_entry *raw).
+ */
+#define TDM_LAYOUT_CALLS(start_, discard_)                                     \
+	static int start_older(struct fi_peer_rx_entry *raw)                   \
+	{                                                                      \
+		return start_(TDM_LAYOUT_OLDER, raw);                          \
+	}                                                                      \
+	static int start_newer(struct fi_peer_rx_entry *raw)                   \
+	{                                                                      \
+		return start_(TDM_LAYOUT_NEWER, raw);                          \
+	}                                                                      \
+	static int discard_older(struct fi_peer_rx_entry *raw)                 \
+	{                                                                      \
+		return discard_(TDM_LAYOUT_OLDER, raw);                        \
+	}                                                                      \
+	static int discard_newer(struct fi_peer_rx_entry *raw)                 \
+	{                                                                      \
+		return discard_(TDM_LAYOUT_NEWER, raw);                        \
+	}
+
+/* The table of these calls for @layout_, older or newer. */
+#define TDM_LAYOUT_OPS(layout_)                                                \
+	{                                                                      \
+		.size = sizeof(struct fi_ops_srx_peer),                        \
+		.start_msg = start_##layout_,                                  \
+		.start_tag = start_##layout_,                                  \
+		.discard_msg = discard_##layout_,                              \
+		.discard_tag = discard_##layout_,                              \
+	}
+
 #endif /* TDM_LAYOUT_H */

@@ -410,41 +410,11 @@ static int discard(enum tdm_layout layout, struct fi_peer_rx_entry *raw)
 	return 0;
 }
 
-static int start_older(struct fi_peer_rx_entry *raw)
-{
-	return start(TDM_LAYOUT_OLDER, raw);
-}
+TDM_LAYOUT_CALLS(start, discard)
 
-static int start_newer(struct fi_peer_rx_entry *raw)
-{
-	return start(TDM_LAYOUT_NEWER, raw);
-}
-
-static int discard_older(struct fi_peer_rx_entry *raw)
-{
-	return discard(TDM_LAYOUT_OLDER, raw);
-}
-
-static int discard_newer(struct fi_peer_rx_entry *raw)
-{
-	return discard(TDM_LAYOUT_NEWER, raw);
-}
-
-struct fi_ops_srx_peer tdm_import_peer_ops[] = {
-	[TDM_LAYOUT_OLDER] = {
-		.size = sizeof(tdm_import_peer_ops[0]),
-		.start_msg = start_older,
-		.start_tag = start_older,
-		.discard_msg = discard_older,
-		.discard_tag = discard_older,
-	},
-	[TDM_LAYOUT_NEWER] = {
-		.size = sizeof(tdm_import_peer_ops[0]),
-		.start_msg = start_newer,
-		.start_tag = start_newer,
-		.discard_msg = discard_newer,
-		.discard_tag = discard_newer,
-	},
+struct fi_ops_srx_peer tdm_import_peer_ops[TDM_LAYOUTS] = {
+	[TDM_LAYOUT_OLDER] = TDM_LAYOUT_OPS(older),
+	[TDM_LAYOUT_NEWER] = TDM_LAYOUT_OPS(newer),
 };
 
 /* ---- late calls ---------------------------------------------------------- */
