@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a user can do about an error of the network or the system, for the log and
+ * Advice to users about errors of the network and the system, for the log and
  * the report. Lock: none.
  */
 #ifndef TDM_BASE_ADVICE_H
@@ -15,7 +15,7 @@ const char *tdm_advice(int err);
 /* The same where shared memory, or what it needs, was refused with @err. */
 const char *tdm_advice_local(int err);
 
-/* What allows a process to read the memory of another one. Static storage. */
+/* Returns advice for a process that may not read memory of others. Static storage. */
 const char *tdm_advice_cma(void);
 
 #endif /* TDM_BASE_ADVICE_H */

@@ -60,7 +60,7 @@ struct coll_page *coll_map(const char *path)
 	return page;
 }
 
-/* What member @rank contributes at @i. */
+/* The value that member @rank contributes at @i. */
 static uint64_t value(uint32_t rank, size_t i)
 {
 	return rank * 1000003u + i;
@@ -78,7 +78,7 @@ static void fill(struct coll_member *m)
 	}
 }
 
-/* What is right at @i of the result of @m. */
+/* The right value at @i of the result of @m. */
 static uint64_t right(const struct coll_member *m, size_t i)
 {
 	size_t block = m->seat->bytes / 8 / COLL_MEMBERS;

@@ -19,7 +19,7 @@ enum {
 	ROWS_BLOCKS = 4096,
 };
 
-/* What a leader has: blocks, each of job->block bytes. */
+/* The blocks of a leader, each of job->block bytes. */
 struct desk {
 	struct tdm_coll_plan *p;
 	const struct tdm_coll_map *map;

@@ -39,7 +39,7 @@ struct tdm_sheet {
 	const char *self; /* IP:PORT */
 	int open; /* 1: the process ends before the endpoint is closed */
 	struct tdm_report_totals totals;
-	/* What peers have met: bits of report_text.c's table of errors. */
+	/* Errors of peers: bits of report_text.c's table of errors. */
 	uint32_t errors;
 	int bounce; /* 1: large messages of a peer are copied */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the log says of a greeting that was refused. Lock: none. */
+/* The words of the log for a greeting that was refused. Lock: none. */
 #ifndef TDM_TCP_WIRE_WHY_H
 #define TDM_TCP_WIRE_WHY_H
 
