@@ -200,6 +200,12 @@ static struct tdm_result failed(int err)
 			  err, 0);
 }
 
+/* The address of the sender of @r in the owner's format; NULL: unknown. */
+static const void *peer_name(const struct tdm_foreign_rx *r)
+{
+	return r->peer ? &r->peer->from : NULL;
+}
+
 /* End the operation of @r, with @result, unless it was reported. */
 static void end(struct tdm_foreign_rx *r, const struct tdm_result *result)
 {
@@ -214,7 +220,8 @@ static void end(struct tdm_foreign_rx *r, const struct tdm_result *result)
 	if (r->ep->closing)
 		; /* fi_close(3): operations end without an entry */
 	else if (result->err)
-		tdm_done_recv_err(&r->ep->done, own, *result);
+		tdm_done_recv_err(&r->ep->done, own,
+				  tdm_result_of(*result, peer_name(r)));
 	else
 		tdm_done_recv(&r->ep->done, own, result->len);
 	own->srx->owner_ops->free_entry(own);

@@ -151,7 +151,8 @@ static void fail(const struct tdm_foreign_tx *t, int err, int prov_errno)
 	if (!t->flags || t->ep->closing)
 		return;
 	tdm_done_send_err(&t->ep->done, t->context, t->flags, t->addr,
-			  tdm_failed(err, prov_errno, 0));
+			  tdm_result_of(tdm_failed(err, prov_errno, 0),
+					&t->peer->from));
 }
 
 static ssize_t tx_failed(struct fid_peer_cq *cq,

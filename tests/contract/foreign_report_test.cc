@@ -145,3 +145,27 @@ TEST_F(ForeignReport, ForgetsARemovedAddress)
 	ep(1)->peers[0] = again;
 	EXPECT_EQ(0u, path(1, 0).foreign.tx_msgs);
 }
+
+TEST_F(ForeignReport, ErrorsHaveTheAddressOfThePeer)
+{
+	/* fi_tandem(7), ERRORS: err_data is the address of the peer. */
+	struct iovec ov = iov_of(out, 100), iv = iov_of(in, 10);
+	struct tdt_comp c = {};
+
+	OK(messages());
+	ASSERT_EQ(0, tdt_trecv(ep(0), &iv, 5, 0, in));
+	ASSERT_EQ(0, tdt_tsend(ep(1), ep(0), &ov, 5, out));
+	ASSERT_EQ(0, tdt_wait(ep(1), out, nullptr));
+	ASSERT_EQ(0, tdt_wait(ep(0), in, &c));
+	EXPECT_EQ(FI_ETRUNC, c.err);
+	ASSERT_EQ(ep(1)->namelen, c.err_data_size);
+	EXPECT_EQ(0, memcmp(c.err_data, ep(1)->name, c.err_data_size));
+
+	lie("send fails with 0");
+	ASSERT_EQ(0, tdt_tsend(ep(1), ep(0), &ov, 6, out));
+	ASSERT_EQ(0, tdt_wait(ep(1), out, &c));
+	EXPECT_EQ(FI_EIO, c.err);
+	ASSERT_EQ(ep(0)->namelen, c.err_data_size);
+	EXPECT_EQ(0, memcmp(c.err_data, ep(0)->name, c.err_data_size));
+	lie("");
+}
