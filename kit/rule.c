@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kit/app.h"
 #include "kit/node.h"
 
 struct kit_subject kit_subject;
@@ -55,6 +56,7 @@ static __attribute__((noreturn)) void end(enum kit_result result)
 		_exit(0);
 	kit_outcome->result = result;
 	kit_close_all();
+	kit_app_close();
 	_exit(0);
 }
 
@@ -92,6 +94,7 @@ void kit_return(void)
 {
 	kit_no_breach();
 	kit_close_all();
+	kit_app_close();
 	kit_no_breach();
 	kit_outcome->result = KIT_HELD;
 	_exit(0);

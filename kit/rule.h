@@ -38,9 +38,14 @@ extern const struct kit_rule kit_rules_open[], kit_rules_message[],
 	kit_rules_queue[], kit_rules_receive[], kit_rules_unexpected[],
 	kit_rules_address[], kit_rules_end[];
 
+/* Rules about owners. */
+extern const struct kit_rule kit_owner_open[], kit_owner_message[],
+	kit_owner_receive[], kit_owner_wait[], kit_owner_end[];
+
 /* The provider under test, from the command line. */
 struct kit_subject {
 	const char *provider;
+	int is_owner;	    /* else it is the peer */
 	const char *domain; /* NULL: the first that is offered */
 	const char *node;   /* NULL, or the source address to ask for */
 	unsigned seconds;   /* the time for one rule */
