@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kit/app.h"
 #include "kit/report.h"
 #include "kit/run.h"
 
@@ -25,14 +26,21 @@ static const struct kit_rule *const tables[] = {
 	kit_rules_end,
 };
 
+static const struct kit_rule *const owner_tables[] = {
+	kit_owner_open, kit_owner_message, kit_owner_receive,
+	kit_owner_wait, kit_owner_end,
+};
+
 static struct kit_row rows[ROWS_MOST];
 static size_t count;
+static const char *pattern = "*";
 static int json;
 
 static void usage(FILE *to)
 {
 	fputs("usage: tandem-peer-check [OPTION...] PROVIDER\n"
 	      "\n"
+	      "  -o, --owner           PROVIDER is the owner, not the peer\n"
 	      "  -d, --domain NAME     ask for the domain of this name\n"
 	      "  -n, --node ADDRESS    ask for this source address\n"
 	      "  -r, --rule PATTERN    only rules whose names match\n"
@@ -44,21 +52,25 @@ static void usage(FILE *to)
 	      to);
 }
 
-static void choose(const char *pattern)
+static void choose_of(const struct kit_rule *rule)
 {
-	const struct kit_rule *rule;
-	size_t i;
-
-	count = 0;
-	for (i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
-		for (rule = tables[i]; rule->name; rule++) {
-			if (fnmatch(pattern, rule->name, 0))
-				continue;
-			if (count == ROWS_MOST)
-				abort();
-			rows[count++].rule = rule;
-		}
+	for (; rule->name; rule++) {
+		if (fnmatch(pattern, rule->name, 0))
+			continue;
+		if (count == ROWS_MOST)
+			abort();
+		rows[count++].rule = rule;
 	}
+}
+
+static void choose(void)
+{
+	size_t i, n = kit_subject.is_owner ?
+			      sizeof(owner_tables) / sizeof(*owner_tables) :
+			      sizeof(tables) / sizeof(*tables);
+
+	for (i = 0; i < n; i++)
+		choose_of(kit_subject.is_owner ? owner_tables[i] : tables[i]);
 }
 
 static int list(void)
@@ -86,6 +98,7 @@ static unsigned seconds_of(const char *text)
 static int parse(int argc, char **argv)
 {
 	static const struct option options[] = {
+		{ "owner", no_argument, NULL, 'o' },
 		{ "domain", required_argument, NULL, 'd' },
 		{ "node", required_argument, NULL, 'n' },
 		{ "rule", required_argument, NULL, 'r' },
@@ -98,14 +111,16 @@ static int parse(int argc, char **argv)
 	};
 	int c, only_list = 0;
 
-	while ((c = getopt_long(argc, argv, "d:n:r:t:jlVh", options, NULL)) !=
+	while ((c = getopt_long(argc, argv, "od:n:r:t:jlVh", options, NULL)) !=
 	       -1) {
-		if (c == 'd')
+		if (c == 'o')
+			kit_subject.is_owner = 1;
+		else if (c == 'd')
 			kit_subject.domain = optarg;
 		else if (c == 'n')
 			kit_subject.node = optarg;
 		else if (c == 'r')
-			choose(optarg);
+			pattern = optarg;
 		else if (c == 't')
 			kit_subject.seconds = seconds_of(optarg);
 		else if (c == 'j')
@@ -124,6 +139,7 @@ static int parse(int argc, char **argv)
 		}
 	}
 	kit_subject.provider = argv[optind];
+	choose();
 	if (!only_list && (optind != argc - 1 || !count)) {
 		if (!count)
 			fputs("tandem-peer-check: no such rule\n", stderr);
@@ -148,6 +164,10 @@ static int is_in(const struct kit_rule *table, const struct kit_rule *rule)
  */
 static int run(void)
 {
+	const struct kit_rule *open = kit_subject.is_owner ? kit_owner_open :
+							     kit_rules_open;
+	const struct kit_rule *first =
+		kit_subject.is_owner ? kit_owner_message : kit_rules_message;
 	struct kit_outcome message = { KIT_OPEN, "", "" };
 	size_t i;
 	int ret = 0;
@@ -155,13 +175,13 @@ static int run(void)
 	for (i = 0; i < count && !ret; i++) {
 		struct kit_row *row = &rows[i];
 
-		if (is_in(kit_rules_open, row->rule)) {
+		if (is_in(open, row->rule)) {
 			ret = kit_run(row->rule, &row->outcome);
 			continue;
 		}
 		if (message.result == KIT_OPEN)
-			ret = kit_run(kit_rules_message, &message);
-		if (row->rule == kit_rules_message) {
+			ret = kit_run(first, &message);
+		if (row->rule == first) {
 			row->outcome = message;
 		} else if (message.result == KIT_HELD) {
 			ret = kit_run(row->rule, &row->outcome);
@@ -179,9 +199,10 @@ int main(int argc, char **argv)
 	int ret;
 
 	kit_subject.seconds = SECONDS;
-	choose("*");
 	if (parse(argc, argv))
 		return list();
+	if (kit_subject.is_owner)
+		kit_app_link();
 	ret = run();
 	if (ret) {
 		fprintf(stderr, "tandem-peer-check: %s\n", strerror(-ret));

@@ -48,9 +48,10 @@ void kit_report_table(const struct kit_row *rows, size_t count)
 {
 	size_t i;
 
-	printf("%s%s%s below libfabric %u.%u\n\n", kit_subject.provider,
+	printf("%s%s%s as %s, libfabric %u.%u\n\n", kit_subject.provider,
 	       kit_subject.domain ? ", domain " : "",
 	       kit_subject.domain ? kit_subject.domain : "",
+	       kit_subject.is_owner ? "the owner" : "a peer",
 	       FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
 	for (i = 0; i < count; i++) {
 		const struct kit_outcome *o = &rows[i].outcome;
@@ -123,6 +124,7 @@ void kit_report_json(const struct kit_row *rows, size_t count)
 		 FI_MINOR(fi_version()));
 	fputs("{ ", stdout);
 	put_member("provider", kit_subject.provider, ", ");
+	put_member("role", kit_subject.is_owner ? "owner" : "peer", ", ");
 	put_member("domain", kit_subject.domain, ", ");
 	put_member("libfabric", version, ",\n");
 	printf("  \"held\": %zu, \"broken\": %zu, \"not_offered\": %zu,\n"

@@ -22,6 +22,12 @@ SUBJECTS = {
     "off_coll": ["off_coll"],
 }
 
+# The same for owners.
+OWNERS = {
+    "tandem": ["--owner", "tandem"],
+    "lnx": ["--owner", "lnx"],
+}
+
 MARK = {"held": "held", "broken": "**broken**", "not offered": "–",
         "not tried": ""}
 
@@ -35,7 +41,14 @@ one that [fi_peer(3) leaves out](guide/peer-api.md), which owners and peers rely
 
 `sm2` and `tcp` do not grant FI_PEER. They are here because their objects take it.
 `loop` is compiled with the headers of the first libfabric, so that it is tried there only.
-`lnx` is an owner and no peer.
+`lnx` is an owner and no peer. The [last chapters](#owners) have owners.
+"""
+
+OWNERS_INTRO = """# Owners
+
+`tandem-peer-check --owner` over tandem, which is told to link the kit's peer by
+FI_TANDEM_LOCAL, and libfabric's `lnx` (FI_LNX_PROV_LINKS); {count} rules. The `lnx` of
+libfabric 2.1 links two providers or more, and so not the kit's.
 """
 
 
@@ -90,24 +103,48 @@ def breaches(results):
         print()
 
 
-def main():
-    runs = []
-    for libraries in (None, *sys.argv[2:]):
-        runs.append({name: result_of(sys.argv[1], arguments, libraries)
-                     for name, arguments in SUBJECTS.items()
-                     if name != "loop" or not libraries})
-    rules = next(iter(runs[0].values()))["rules"]
-    versions = [next(iter(results.values()))["libfabric"] for results in runs]
-    print(INTRO.format(versions=" and ".join(versions), count=len(rules)))
-    for version, results in zip(versions, runs):
-        print(f"## libfabric {version}\n")
+def runs_of(subjects, folders):
+    """The results with the libfabric of the machine, and with that of each folder."""
+    return [{name: result_of(sys.argv[1], arguments, libraries)
+             for name, arguments in subjects.items()
+             if name != "loop" or not libraries}
+            for libraries in (None, *folders)]
+
+
+def versions_of(runs):
+    return [next(iter(results.values()))["libfabric"] for results in runs]
+
+
+def chapters(runs, what):
+    for version, results in zip(versions_of(runs), runs):
+        print(f"## {what} of libfabric {version}\n")
         table(results)
         breaches(results)
-    print("## The rules\n")
+
+
+def list_rules(runs):
     print("| rule | demands | place |\n|:---|:---|:---|")
-    for rule in rules:
+    for rule in next(iter(runs[0].values()))["rules"]:
         print(f"| {rule['rule']} | {cell(rule['sentence'])} | "
               f"{cell(place(rule))} |")
+
+
+def count_of(runs):
+    return len(next(iter(runs[0].values()))["rules"])
+
+
+def main():
+    peers = runs_of(SUBJECTS, sys.argv[2:])
+    owners = runs_of(OWNERS, sys.argv[2:])
+    print(INTRO.format(versions=" and ".join(versions_of(peers)),
+                       count=count_of(peers)))
+    chapters(peers, "Peers")
+    print("## The rules for peers\n")
+    list_rules(peers)
+    print("\n" + OWNERS_INTRO.format(count=count_of(owners)))
+    chapters(owners, "Owners")
+    print("## The rules for owners\n")
+    list_rules(owners)
 
 
 main()
