@@ -120,7 +120,9 @@ static int open_cntrs(struct kit_app_node *node)
 	int i, ret = 0;
 
 	for (i = 0; i < 2 && !ret; i++) {
-		ret = fi_cntr_open(kit_app.domain, &attr, &node->cntr[i], NULL);
+		ret = fi_cntr_open(node->domain, &attr, &node->cntr[i], NULL);
+		if (ret == -FI_ENOSYS || ret == -FI_EOPNOTSUPP)
+			return 0; /* the owner has none */
 		if (!ret)
 			ret = fi_ep_bind(node->ep, &node->cntr[i]->fid,
 					 flags[i]);
@@ -134,16 +136,22 @@ static int open_node(struct kit_app_node *node, int flags)
 				 .size = 1024,
 				 .wait_obj = FI_WAIT_NONE };
 	struct fi_av_attr av = { .type = FI_AV_TABLE };
-	int ret;
+	int ret = 0;
 
+	kit_step("the application opens a domain");
+	if (flags & KIT_APP_ONE_DOMAIN && node != kit_app.node)
+		node->domain = kit_app.node[0].domain;
+	else
+		ret = fi_domain(kit_app.fabric, kit_app.info, &node->domain,
+				NULL);
 	kit_step("the application opens a queue");
-	ret = fi_cq_open(kit_app.domain, &cq, &node->cq, NULL);
 	if (!ret)
-		ret = fi_av_open(kit_app.domain, &av, &node->av, NULL);
+		ret = fi_cq_open(node->domain, &cq, &node->cq, NULL);
+	if (!ret)
+		ret = fi_av_open(node->domain, &av, &node->av, NULL);
 	kit_step("the application opens an endpoint");
 	if (!ret)
-		ret = fi_endpoint(kit_app.domain, kit_app.info, &node->ep,
-				  NULL);
+		ret = fi_endpoint(node->domain, kit_app.info, &node->ep, NULL);
 	if (!ret)
 		ret = fi_ep_bind(node->ep, &node->av->fid, 0);
 	if (!ret)
@@ -178,11 +186,8 @@ int kit_app_try_open(int flags)
 
 	if (ret)
 		return ret;
-	kit_step("the application opens a domain");
+	kit_step("the application opens a fabric");
 	ret = fi_fabric(kit_app.info->fabric_attr, &kit_app.fabric, NULL);
-	if (!ret)
-		ret = fi_domain(kit_app.fabric, kit_app.info, &kit_app.domain,
-				NULL);
 	for (i = 0; i < KIT_APP_NODES && !ret; i++)
 		ret = open_node(&kit_app.node[i], flags);
 	if (!ret)
@@ -261,8 +266,14 @@ void kit_app_close(void)
 
 	for (i = 0; i < KIT_APP_NODES; i++)
 		kit_app_close_node(i);
-	if (kit_app.domain)
-		close_fid(&kit_app.domain, &kit_app.domain->fid, "domain");
+	for (i = KIT_APP_NODES; i-- > 0;) {
+		struct kit_app_node *node = &kit_app.node[i];
+		int shared = i && node->domain == kit_app.node[0].domain;
+
+		if (node->domain && !shared)
+			close_fid(&node->domain, &node->domain->fid, "domain");
+		node->domain = NULL;
+	}
 	if (kit_app.fabric)
 		close_fid(&kit_app.fabric, &kit_app.fabric->fid, "fabric");
 	if (kit_app.info)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The application above an owner under test: three endpoints of one domain, of
+ * The application above an owner under test: three endpoints, of
  * which the first two have met, with messages between them. What fails here ends
  * the rule.
  */
@@ -15,6 +15,7 @@
 enum { KIT_APP_NODES = 3, KIT_APP_NAME_BYTES = 4096 };
 
 struct kit_app_node {
+	struct fid_domain *domain; /* also that of others: KIT_APP_ONE_DOMAIN */
 	struct fid_ep *ep;
 	struct fid_cq *cq;
 	struct fid_av *av;
@@ -26,15 +27,15 @@ struct kit_app_node {
 struct kit_app {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
-	struct fid_domain *domain;
 	struct kit_app_node node[KIT_APP_NODES];
 };
 
 extern struct kit_app kit_app;
 
 enum kit_app_flag {
-	KIT_APP_COUNTED = 1, /* with counters */
-	KIT_APP_UNMET = 2,   /* no message between the first two */
+	KIT_APP_COUNTED = 1,	/* with counters, if there are any */
+	KIT_APP_UNMET = 2,	/* no message between the first two */
+	KIT_APP_ONE_DOMAIN = 4, /* for all endpoints; else one for each */
 };
 
 /* Let libfabric find the peer provider, and the owner link it. */

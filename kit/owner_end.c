@@ -86,12 +86,12 @@ static void close_one(void)
 	const struct kit_app_msg m = { KIT_APP_FIRST, ROOM, 3, 0, 0 };
 	struct kit_op *recv, *send;
 
-	kit_app_open(0);
-	if (kit_app_insert(0, 2) || kit_app_insert(2, 0))
+	kit_app_open(KIT_APP_ONE_DOMAIN);
+	if (kit_app_insert(1, 2) || kit_app_insert(2, 1))
 		kit_broken("a third address cannot be inserted");
-	kit_app_close_node(1);
+	kit_app_close_node(0);
 	recv = kit_app_recv(2, &m, ROOM, -1);
-	send = kit_app_send(0, 2, &m);
+	send = kit_app_send(1, 2, &m);
 	kit_app_wait(recv);
 	kit_app_check(recv, send, &m);
 }

@@ -511,9 +511,15 @@ static int ep_getname(fid_t fid, void *addr, size_t *len)
 static struct fi_ops_cm cm_ops = { .size = sizeof(cm_ops),
 				   .getname = ep_getname };
 
+/* Receives are the owner's; some owners look for them there when asked back. */
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
-	return -FI_ENOENT; /* receives are the owner's */
+	struct kit_peer_ep *ep = (struct kit_peer_ep *)fid;
+	struct fid_ep *lent = ep->srx ? &ep->srx->lent->ep_fid : NULL;
+
+	if (!lent || !lent->ops || !lent->ops->cancel)
+		return -FI_ENOENT;
+	return lent->ops->cancel(&lent->fid, context);
 }
 
 static int ep_getopt(fid_t fid, int level, int name, void *val, size_t *len)

@@ -168,7 +168,7 @@ static const uint64_t all_caps = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
 
 static void describe(struct fi_info *info, uint64_t caps)
 {
-	const uint64_t flags = FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE |
+	const uint64_t flags = FI_COMPLETION | FI_INJECT_COMPLETE |
 			       FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
 
 	info->caps = caps;
