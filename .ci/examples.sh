@@ -11,7 +11,7 @@ tree=$builds/gcc
 make -s -C "$tree" examples/hello/message examples/hello/memory
 examples/hello/run.sh "$tree"
 make -s -C "$tree" examples/owner/owner examples/peer/libloop-fi.la \
-	tests/libliar-fi.la
+	kit/libkitpeer-fi.la tests/libliar-fi.la tests/libliarowner-fi.la
 
 export FI_PROVIDER_PATH=$top/$tree/examples/peer/.libs:$top/$tree/.libs
 held=
@@ -38,28 +38,42 @@ for peer in loop "--domain tandem-shm tandem"; do
 	held+=", $n by ${peer##* }"
 done
 
-# status LIE RULE: the exit status of the kit for one rule over the liar.
+# As an owner, too.
+out=$builds/log/kit-owner
+"$kit" --owner tandem | tee "$out.out"
+n=$(grep -c '^held' "$out.out")
+[ "$n" -gt 50 ] || die "tandem as owner: only $n rules held"
+held+=", $n by tandem as owner"
+
+# status LIE RULE OPTION-OR-PROVIDER...: the exit status of the kit for one rule.
 status() {
-	TANDEM_LIE=$1 "$kit" --rule "$2" liar >"$builds/log/liar.out" ||
+	TANDEM_LIE=$1 "$kit" --rule "$2" "${@:3}" >"$builds/log/liar.out" ||
 		return $?
 }
 
+# lies FILE OPTION-OR-PROVIDER...: each lie of FILE breaks its rule, which holds
+# without one.
+lies() {
+	local rule lie ret honest=' '
+	while read -r rule lie; do
+		case $rule in '' | '#'*) continue ;; esac
+		[[ $honest == *" $rule "* ]] || status '' "$rule" "${@:2}" || {
+			cat "$builds/log/liar.out"
+			die "$rule is broken without a lie"
+		}
+		honest+="$rule "
+		ret=0
+		status "$lie" "$rule" "${@:2}" || ret=$?
+		[ "$ret" = 1 ] || {
+			cat "$builds/log/liar.out"
+			die "$rule: '$lie' was not found (exit status $ret)"
+		}
+		count=$((count + 1))
+	done <"$1"
+}
+
 export FI_PROVIDER_PATH=$top/$tree/tests/.libs
-lies=0
-honest=' '
-while read -r rule lie; do
-	case $rule in '' | '#'*) continue ;; esac
-	[[ $honest == *" $rule "* ]] || status '' "$rule" || {
-		cat "$builds/log/liar.out"
-		die "$rule is broken without a lie"
-	}
-	honest+="$rule "
-	ret=0
-	status "$lie" "$rule" || ret=$?
-	[ "$ret" = 1 ] || {
-		cat "$builds/log/liar.out"
-		die "$rule: the lie '$lie' was not found (exit status $ret)"
-	}
-	lies=$((lies + 1))
-done <tests/kit.lies
-echo "rules held by${held#,}; $lies lies found"
+count=0
+lies tests/kit.lies liar
+lies tests/kit.owner-lies --timeout 4 --owner liarowner
+echo "rules held by${held#,}; $count lies found"
