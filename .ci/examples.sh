@@ -72,6 +72,10 @@ lies() {
 	done <"$1"
 }
 
+for rule in $("$kit" --owner --list | awk '/^[a-z]/ { print $1 }'); do
+	grep -q "^$rule " tests/kit.owner-lies ||
+		die "tests/kit.owner-lies has no lie for $rule"
+done
 export FI_PROVIDER_PATH=$top/$tree/tests/.libs
 count=0
 lies tests/kit.lies liar

@@ -288,8 +288,7 @@ static int getinfo(uint32_t version, const char *node, const char *service,
 	struct fi_info *info;
 
 	if (!getenv("TANDEM_LIE") || !hints || !hints->fabric_attr->prov_name ||
-	    hints->caps & (FI_PEER | FI_MULTI_RECV) ||
-	    hints->ep_attr->type != FI_EP_RDM)
+	    hints->caps & FI_PEER || hints->ep_attr->type != FI_EP_RDM)
 		return -FI_ENODATA;
 	info = fi_allocinfo();
 	if (!info)

@@ -61,6 +61,8 @@ struct lo_entry {
 	struct lo_ep *ep;
 	struct iovec iov;
 	void *desc;
+	int is_many;	       /* a receive of many messages */
+	struct lo_entry *many; /* it is used up by this part of it */
 };
 
 struct lo_ep {

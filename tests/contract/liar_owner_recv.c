@@ -8,7 +8,7 @@
 #include <rdma/fi_errno.h>
 
 /* The tag of the messages with which two endpoints meet: no lie is told of it. */
-enum { MEET = 0xabc, ENTRIES_MOST = 500 };
+enum { MEET = 0xabc, ENTRIES_MOST = 500, MANY_LEAST = 64 };
 
 static const uint64_t kinds = FI_MSG | FI_TAGGED;
 
@@ -74,6 +74,28 @@ static void show(struct lo_entry *e)
 		e->iov.iov_len--;
 }
 
+/*
+ * An entry for a message of @len bytes, in the receive of many *@at, which is
+ * taken out when it is used up.
+ */
+static struct lo_entry *part_new(struct lo_entry **at, size_t len)
+{
+	struct lo_entry *many = *at, *e = entry_new(many->ep);
+
+	e->iov.iov_base = many->iov.iov_base;
+	e->iov.iov_len = len < many->iov.iov_len ? len : many->iov.iov_len;
+	e->rx.count = 1;
+	e->rx.context = many->rx.context;
+	if (!lo_lies("parts overlap"))
+		many->iov.iov_base = (char *)many->iov.iov_base + len;
+	many->iov.iov_len -= e->iov.iov_len;
+	if (many->iov.iov_len < MANY_LEAST) {
+		*at = many->next;
+		e->many = many;
+	}
+	return e;
+}
+
 static int get(struct fid_peer_srx *srx, uint64_t kind,
 	       const struct fi_peer_match_attr *attr,
 	       struct fi_peer_rx_entry **out)
@@ -91,9 +113,11 @@ static int get(struct fid_peer_srx *srx, uint64_t kind,
 		return -FI_ENOMEM;
 	if (!receive && lies_of(&m, "get fails"))
 		return -FI_EIO;
-	if (receive)
+	if (receive && !receive->is_many)
 		*at = receive->next;
-	e = receive ? receive : entry_new(ep);
+	e = receive && receive->is_many ? part_new(at, attr->msg_size) :
+	    receive			? receive :
+					  entry_new(ep);
 	e->rx.addr = attr->addr;
 	e->rx.tag = attr->tag;
 	e->rx.msg_size = attr->msg_size;
@@ -129,12 +153,25 @@ static int queue(struct fi_peer_rx_entry *rx)
 	return 0;
 }
 
+/* The last message in a receive of many has ended. */
+static void end_many(struct lo_entry *many)
+{
+	const struct fi_cq_err_entry end = { .op_context = many->rx.context,
+					     .flags = FI_RECV | FI_MULTI_RECV };
+
+	lo_cq_add(many->ep->cq, &end);
+	many->ep->entries--;
+	free(many);
+}
+
 static void free_entry(struct fi_peer_rx_entry *rx)
 {
 	struct lo_entry *e = (struct lo_entry *)rx;
 
 	if (!lo_lies("runs out of entries"))
 		e->ep->entries--;
+	if (e->many)
+		end_many(e->many);
 	free(e);
 }
 
@@ -256,6 +293,32 @@ static ssize_t recv_one(struct fid_ep *fid, void *buf, size_t len, void *desc,
 	return receive(fid, FI_MSG, &iov, source, 0, context);
 }
 
+/* A receive of many messages. */
+static ssize_t recvmsg_many(struct fid_ep *fid, const struct fi_msg *msg,
+			    uint64_t flags)
+{
+	struct lo_ep *ep = (struct lo_ep *)fid;
+	struct lo_entry *e;
+
+	if (!(flags & FI_MULTI_RECV))
+		return -FI_ENOSYS;
+	e = entry_new(ep);
+	e->is_many = 1;
+	e->iov = *msg->msg_iov;
+	e->rx.count = 1;
+	e->rx.addr = msg->addr;
+	e->rx.flags = FI_MSG;
+	e->rx.context = msg->context;
+	append(&ep->posted, e);
+	return 0;
+}
+
+static int set_least(fid_t fid, int level, int name, const void *val,
+		     size_t len)
+{
+	return 0; /* it is MANY_LEAST already */
+}
+
 static void discard(struct lo_entry *e)
 {
 	const struct fi_ops_srx_peer *ops = e->ep->lent.peer_ops;
@@ -314,7 +377,9 @@ static ssize_t cancel(fid_t fid, void *context)
 	return 0;
 }
 
-struct fi_ops_ep lo_ep_ops = { .size = sizeof(lo_ep_ops), .cancel = cancel };
+struct fi_ops_ep lo_ep_ops = { .size = sizeof(lo_ep_ops),
+			       .cancel = cancel,
+			       .setopt = set_least };
 
 void lo_flush(struct lo_ep *ep)
 {
@@ -386,4 +451,5 @@ struct fi_ops_tagged lo_tagged_ops = { .size = sizeof(lo_tagged_ops),
 				       .sendmsg = tsendmsg };
 struct fi_ops_msg lo_msg_ops = { .size = sizeof(lo_msg_ops),
 				 .recv = recv_one,
+				 .recvmsg = recvmsg_many,
 				 .sendmsg = sendmsg_one };
