@@ -3,15 +3,16 @@
 #
 # What takes too long for every check: ./dev check full. All scenarios with each
 # call failing in turn, 2,000 processes killed at an instruction, 2,000 evil twins of
-# each tier, and planted bugs, which the tests must catch. Results are
-# kept per scenario, so that a run that was interrupted goes on; a test program
-# that has changed begins anew. The figures are those of doc/ASSURANCE.md.
+# each tier, 10^6 seeds of the simulator, and planted bugs, which the tests must
+# catch. Results are kept per scenario and 10^4 seeds, so that a run that was
+# interrupted goes on; a test program that has changed begins anew. The figures are those of doc/ASSURANCE.md.
 . "$(dirname "$0")/lib.sh"
 
 .ci/tree.sh "${gcc_tree[@]}"
-make -C "$builds/gcc" -j"$(nproc)" tests/scenario_tests
+make -C "$builds/gcc" -j"$(nproc)" tests/scenario_tests tests/sim_tests
 program=$builds/gcc/tests/scenario_tests
-results=$builds/full/$(sha256sum "$program" | cut -c1-12)
+simulator=$builds/gcc/tests/sim_tests
+results=$builds/full/$(cat "$program" "$simulator" | sha256sum | cut -c1-12)
 mkdir -p "$results"
 export FI_PROVIDER_PATH=$top/$builds/gcc/.libs
 export TANDEM_TEST_WATCHDOG=36000 TANDEM_TEST_DEADLINE=30
@@ -39,19 +40,29 @@ for name in "${names[@]}"; do
 done
 part kill 'Kill.AnyInstruction'
 part twin 'Twin.*'
+program=$simulator
+export TANDEM_SIMS=10000
+for ((i = 0; i < 100; i++)); do
+	export TANDEM_SEED=$((i * TANDEM_SIMS + 1))
+	part "sim-$i" Sim.EachSeedKeepsThePromises
+done
+unset TANDEM_SEED
 for name in "${bad[@]}"; do
 	echo "== $name"
-	grep -A1 -E 'TANDEM_(STRIKE|KILL|TWIN)=' "$results/$name.out" | head -n 40 ||
+	grep -A1 -E 'TANDEM_(STRIKE|KILL|TWIN|SIM)=' "$results/$name.out" | head -n 40 ||
 		tail -n 20 "$results/$name.out"
 done
 cat "$results"/*.out | awk '
 	/ strikes, / { n++; strikes += $2; failures += $4; lost += $6 }
 	/^killed at / { kills += $3 }
 	/ twins over / { twins += $1 }
+	/ seeds, / { seeds += $1; steps += $3; messages += $7 }
 	END {
 		printf "%d scenarios, %d strikes, %d failures, " \
-			"%d messages lost with connections, %d kills, %d twins\n",
-			n, strikes, failures, lost, kills, twins
+			"%d messages lost with connections, %d kills, %d twins, " \
+			"%d seeds with %d steps and %d messages\n",
+			n, strikes, failures, lost, kills, twins, seeds,
+			steps, messages
 	}'
 .ci/mutants.sh >"$results/mutants.out" 2>&1 || bad+=(mutants)
 grep -vE ' caught$|^make' "$results/mutants.out" | tail -n 20

@@ -18,5 +18,6 @@ files '*' | tar -c -T - | tar -x -C "$copy"
 	../mutants-source/configure -q CC=gcc CXX=g++ "CFLAGS=-g1 -O1" \
 		"$tests_flags" --enable-debug)
 # The good sources, so that a stage that fails anyway is found out.
-make -C "$tree" -j"$(nproc)" tests/unit_tests tests/scenario_tests
+make -C "$tree" -j"$(nproc)" tests/unit_tests tests/scenario_tests \
+	tests/sim_tests
 exec .ci/mutants.py "$copy" "$tree" "$builds/full/mutants-$sum" "$@"
