@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opening and closing what a scenario needs, and what a process holds: see
- * play.h. Locking: none, one thread.
+ * Opening and closing what a scenario needs: see play.h. Locking: none, one
+ * thread.
  */
 #include "stage.h"
 
-#include <dirent.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,33 +270,4 @@ const char *tdt_play_whole(struct tdt_play *p,
 	p->invisible = invisible;
 	tdm_env = saved;
 	return p->problem;
-}
-
-/* ---- what a process holds ------------------------------------------------- */
-
-static size_t entries(const char *path)
-{
-	DIR *d = opendir(path);
-	size_t n = 0;
-
-	while (d && readdir(d))
-		n++;
-	if (d)
-		closedir(d);
-	return n;
-}
-
-void tdt_holdings(struct tdt_holdings *h)
-{
-	static char line[1024];
-	FILE *f = fopen("/proc/self/maps", "r");
-
-	memset(h, 0, sizeof(*h));
-	h->descriptors = entries("/proc/self/fd");
-	h->threads = entries("/proc/self/task");
-	while (f && fgets(line, sizeof(line), f))
-		h->segments += strstr(line, "memfd:") != NULL;
-	if (f)
-		fclose(f);
-	h->bytes = mallinfo2().uordblks;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where scenarios are played: endpoints, regions, a whole play, and what a
- * process holds.
+ * Where scenarios are played: endpoints, regions, a whole play.
  */
 #ifndef TDT_STAGE_H
 #define TDT_STAGE_H
 
 #include "play.h"
+#include "tests/harness/holdings.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -62,13 +62,6 @@ struct tdt_play_hooks {
  */
 const char *tdt_play_whole(struct tdt_play *play,
 			   const struct tdt_play_hooks *hooks);
-
-/* Resources of a process, compared before and after. */
-struct tdt_holdings {
-	size_t descriptors, segments, threads, bytes;
-};
-
-void tdt_holdings(struct tdt_holdings *now);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a process holds, compared before and after: a leak is a difference.
+ */
+#ifndef TDT_HOLDINGS_H
+#define TDT_HOLDINGS_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tdt_holdings {
+	size_t descriptors, segments, threads;
+	size_t bytes; /* of malloc(3) in use */
+};
+
+/* Out: *@now, of this process. Threads that run on may change it meanwhile. */
+void tdt_holdings(struct tdt_holdings *now);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TDT_HOLDINGS_H */
