@@ -3,13 +3,15 @@
 #
 # What takes too long for every check: ./dev check full. All scenarios with each
 # call failing in turn, 2,000 processes killed at an instruction, 2,000 evil twins of
-# each tier, 10^6 seeds of the simulator, and planted bugs, which the tests must
-# catch. Results are kept per scenario and 10^4 seeds, so that a run that was
-# interrupted goes on; a test program that has changed begins anew. The figures are those of doc/ASSURANCE.md.
+# each tier, 10^6 seeds of the simulator, a soak of 10^9 messages through shared
+# memory and 10^8 over TCP, and planted bugs, which the tests must catch. Results are
+# kept per scenario and 10^4 seeds, so that a run that was interrupted goes on; a
+# test program that has changed begins anew. The figures are those of
+# doc/ASSURANCE.md.
 . "$(dirname "$0")/lib.sh"
 
 .ci/tree.sh "${gcc_tree[@]}"
-make -C "$builds/gcc" -j"$(nproc)" tests/scenario_tests tests/sim_tests
+make -C "$builds/gcc" -j"$(nproc)" tests/scenario_tests tests/sim_tests tests/soak_tests
 program=$builds/gcc/tests/scenario_tests
 simulator=$builds/gcc/tests/sim_tests
 results=$builds/full/$(cat "$program" "$simulator" | sha256sum | cut -c1-12)
@@ -47,11 +49,16 @@ for ((i = 0; i < 100; i++)); do
 	part "sim-$i" Sim.EachSeedKeepsThePromises
 done
 unset TANDEM_SEED
+program=$builds/gcc/tests/soak_tests
+export TANDEM_SOAK=1000000000
+part soak-shm Soak.SharedMemory
+part soak-tcp Soak.Tcp
 for name in "${bad[@]}"; do
 	echo "== $name"
-	grep -A1 -E 'TANDEM_(STRIKE|KILL|TWIN|SIM)=' "$results/$name.out" | head -n 40 ||
+	grep -A1 -E 'TANDEM_(STRIKE|KILL|TWIN|SIM|SEED)=' "$results/$name.out" | head -n 40 ||
 		tail -n 20 "$results/$name.out"
 done
+grep -h '^soak over' "$results"/soak-*.out
 cat "$results"/*.out | awk '
 	/ strikes, / { n++; strikes += $2; failures += $4; lost += $6 }
 	/^killed at / { kills += $3 }

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The soak over each tier, and over both at once. TANDEM_SOAK is the number of
+ * messages through shared memory, a tenth of it over TCP; TANDEM_SEED chooses the
+ * traffic and what is struck.
+ */
+#include <cstdio>
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "tests/harness/sanitized.h"
+
+extern "C" {
+#include "soak.h"
+}
+
+namespace
+{
+
+class Soak : public testing::Test
+{
+protected:
+	static uint64_t number(const char *name, uint64_t otherwise)
+	{
+		const char *s = getenv(name);
+
+		return s ? strtoull(s, nullptr, 10) : otherwise;
+	}
+
+	/* Messages in all, divided by @share. */
+	static void soak(const char *tier, const char *path, unsigned share)
+	{
+		uint64_t all =
+			number("TANDEM_SOAK", TDT_SANITIZED ? 100000 : 1000000);
+		struct tdt_soak_plan plan = {};
+		struct tdt_soak_result result;
+
+		setenv("FI_TANDEM_SHM", path, 1);
+		plan.messages = all / share;
+		plan.rests = 5;
+		plan.strikes = plan.messages > 10000000 ? 100 : 5;
+		plan.seed = number("TANDEM_SEED", 1);
+		EXPECT_EQ(0, tdt_soak_run(&plan, &result))
+			<< result.problem << ": TANDEM_SEED=" << plan.seed
+			<< " TANDEM_SOAK=" << all;
+		printf("soak over %s: %llu messages, %llu bytes, %llu writes "
+		       "read back, %llu fetch-adds, %u kills, %u stops, "
+		       "%llu errors of operations to the dead\n",
+		       tier, static_cast<unsigned long long>(result.messages),
+		       static_cast<unsigned long long>(result.bytes),
+		       static_cast<unsigned long long>(result.writes),
+		       static_cast<unsigned long long>(result.atomics),
+		       result.kills, result.stops,
+		       static_cast<unsigned long long>(result.errors));
+		EXPECT_GE(result.messages, plan.messages);
+		EXPECT_GT(result.kills, 0u);
+		EXPECT_GT(result.stops, 0u);
+		EXPECT_GT(result.writes, 0u);
+		EXPECT_GT(result.atomics, 0u);
+	}
+};
+
+TEST_F(Soak, SharedMemory)
+{
+	soak("shared memory", "auto", 1);
+}
+
+TEST_F(Soak, Tcp)
+{
+	soak("TCP", "off", 10);
+}
+
+} // namespace
