@@ -18,12 +18,13 @@ import fabtests
 import gasnet
 import imb
 import mercury
+import mpi4py_suite
 import mpich
 import sos
 from unit import FAILED, MODES, PASSED, SKIPPED, file_name, run
 
 SAY_SECONDS = 60
-SUITES = [fabtests, sos, mercury, mpich, gasnet, imb]
+SUITES = [fabtests, sos, mercury, mpich, gasnet, imb, mpi4py_suite]
 
 
 def arguments():
