@@ -241,12 +241,14 @@ void tds_post_any(struct tds_play *p, struct tds_ep *e)
 
 static void read_events(struct tds_ep *e)
 {
-	struct fi_eq_err_entry err = { 0 };
+	struct fi_eq_err_entry err;
 	char room[64];
 	uint32_t event;
 
-	while (fi_eq_read(e->eq, &event, room, sizeof(room), 0) == -FI_EAVAIL)
+	while (fi_eq_read(e->eq, &event, room, sizeof(room), 0) == -FI_EAVAIL) {
+		memset(&err, 0, sizeof(err)); /* err_data is the queue's */
 		fi_eq_readerr(e->eq, &err, 0);
+	}
 }
 
 int tds_poll(struct tds_play *p, struct tds_ep *e)
