@@ -19,7 +19,7 @@
 
 #define KIT_PEER_NAME "kitpeer"
 
-/* What a fault is about: a rule asks for the faults of one subject. */
+/* The subject of a fault; a rule asks for the faults on one subject. */
 enum kit_about {
 	KIT_ON_INFO,
 	KIT_ON_CQ,
@@ -78,7 +78,7 @@ struct kit_peer_seen {
 		inserts; /* addresses inserted with FI_AV_USER_ID, and all */
 };
 
-/* What a rule wants the peer to do. */
+/* Orders of a rule to the peer. */
 struct kit_peer_do {
 	int refuse[KIT_OBJECTS]; /* the open call fails with -FI_EINVAL */
 	int refuse_info;
@@ -90,7 +90,7 @@ struct kit_peer_do {
 	int later;     /* what is started ends in the next pass, not within */
 };
 
-/* What the application above the owner has posted, if all receives are alike. */
+/* The receives that the application has posted, if all are alike. */
 struct kit_peer_want {
 	size_t room; /* bytes; 0: not all have the same */
 };

@@ -205,7 +205,7 @@ static int getinfo(uint32_t version, const char *node, const char *service,
 	const uint64_t caps = hints ? hints->caps : 0;
 	struct fi_info *info;
 
-	/* Whoever looks for any provider does not look for this one. */
+	/* A search for any provider must not find this one. */
 	if (!hints || !hints->fabric_attr || !hints->fabric_attr->prov_name ||
 	    !strstr(hints->fabric_attr->prov_name, KIT_PEER_NAME))
 		return -FI_ENODATA;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the kit looks at in the objects and entries that an owner lends; see
+ * Checks of the objects and entries that an owner lends; see
  * peer.h.
  *
  * Lock: none; see peer.h.

@@ -59,7 +59,7 @@ static int matches(const struct fi_peer_rx_entry *r,
 	       (m->addr == FI_ADDR_UNSPEC && lo_lies("unknown matches"));
 }
 
-/* What the peer sees of the match: here an owner may lie. */
+/* The match as the peer sees it; an owner may lie here. */
 static void show(struct lo_entry *e)
 {
 	struct fi_peer_rx_entry *rx = &e->rx;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What this process holds, from /proc/self and the allocator: see holdings.h.
+ * Counts resources of this process in /proc/self: see holdings.h.
  */
 #include "holdings.h"
 

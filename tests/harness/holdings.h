@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a process holds, compared before and after: a leak is a difference.
+ * Resources that a process holds. Tests compare them before and after: a leak is
+ * a difference.
  */
 #ifndef TDT_HOLDINGS_H
 #define TDT_HOLDINGS_H
