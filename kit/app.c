@@ -227,6 +227,13 @@ void kit_app_open(int flags)
 		kit_broken("the messages took another way than the peer");
 }
 
+void kit_app_open_for(uint64_t caps, const char *what)
+{
+	kit_app_open(0);
+	if (!kit_app_has(caps))
+		kit_absent("%s", what);
+}
+
 /* ---- closing -------------------------------------------------------------- */
 
 static void close_fid(void *where, struct fid *fid, const char *what)
@@ -294,17 +301,8 @@ static void note(const struct fi_cq_err_entry *end)
 			   end->op_context);
 	if (op->ended && !op->is_multi)
 		kit_broken("a second completion of one %s", op->what);
-	if (op->ended < KIT_PARTS_MOST)
-		op->part[op->ended] = (struct kit_part){ end->buf, end->len };
-	op->ended++;
 	op->flags |= end->flags;
-	op->data = end->data;
-	op->tag = end->tag;
-	op->len = end->len;
-	op->olen = end->olen;
-	op->buf = end->buf;
-	op->source = end->src_addr;
-	op->err = end->err;
+	kit_op_note(op, end);
 }
 
 static void read_node(struct kit_app_node *node)

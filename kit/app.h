@@ -54,6 +54,12 @@ int kit_app_try_open(int flags);
 /* Node @at learns the address of node @of. Returns 0 or an error. */
 int kit_app_insert(size_t at, size_t of);
 
+/*
+ * Open all, by kit_app_open(0), for a rule that needs @caps: an owner without them
+ * ends it as "not offered", with @what.
+ */
+void kit_app_open_for(uint64_t caps, const char *what);
+
 /* Not 0 when the owner grants @caps. */
 int kit_app_has(uint64_t caps);
 

@@ -73,6 +73,20 @@ void kit_op_guards(const struct kit_op *op)
 	}
 }
 
+void kit_op_note(struct kit_op *op, const struct fi_cq_err_entry *end)
+{
+	if (op->ended < KIT_PARTS_MOST)
+		op->part[op->ended] = (struct kit_part){ end->buf, end->len };
+	op->ended++;
+	op->data = end->data;
+	op->tag = end->tag;
+	op->len = end->len;
+	op->olen = end->olen;
+	op->buf = end->buf;
+	op->source = end->src_addr;
+	op->err = end->err;
+}
+
 void kit_op_end(const struct kit_queue *queue,
 		const struct fi_cq_err_entry *end)
 {
@@ -90,16 +104,7 @@ void kit_op_end(const struct kit_queue *queue,
 	if (queue != kit_queue_of(op))
 		kit_breach("the completion of a %s came to the queue of %s",
 			   op->what, op->is_recv ? "sends" : "receives");
-	if (op->ended < KIT_PARTS_MOST)
-		op->part[op->ended] = (struct kit_part){ end->buf, end->len };
-	op->ended++;
 	op->queue = queue;
 	op->flags = end->flags;
-	op->data = end->data;
-	op->tag = end->tag;
-	op->len = end->len;
-	op->olen = end->olen;
-	op->buf = end->buf;
-	op->source = end->src_addr;
-	op->err = end->err;
+	kit_op_note(op, end);
 }

@@ -56,6 +56,9 @@ unsigned char kit_byte(uint32_t seed, size_t at);
 /* Breaks the rule if bytes around those of @op were written. */
 void kit_op_guards(const struct kit_op *op);
 
+/* Note in @op one completion: all of @end but its flags. */
+void kit_op_note(struct kit_op *op, const struct fi_cq_err_entry *end);
+
 /*
  * Note a completion, which came to @queue. What cannot be one of @context is a
  * breach.

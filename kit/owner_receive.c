@@ -67,9 +67,7 @@ static void send_error(void)
 {
 	const struct kit_app_msg m = { KIT_TAG, 64, 9, 0, 0 };
 
-	kit_app_open(0);
-	if (!kit_app_has(FI_TAGGED))
-		kit_absent("no tagged messages");
+	kit_app_open_for(FI_TAGGED, "no tagged messages");
 	kit_peer_do.fail_send = FI_ECONNRESET;
 	kit_app_failed(kit_app_send(0, 1, &m), FI_ECONNRESET);
 	kit_peer_do.fail_send = 0;
@@ -138,40 +136,36 @@ static void get_order(void)
 	}
 }
 
+/* A receive for @a, then one for @b: the second gets a message @b, or @wrong. */
+static void second_gets(const struct kit_app_msg *a,
+			const struct kit_app_msg *b, const char *wrong)
+{
+	struct kit_op *first = kit_app_recv(1, a, ROOM, -1);
+	struct kit_op *second = kit_app_recv(1, b, ROOM, -1);
+	struct kit_op *send = kit_app_send(0, 1, b);
+
+	kit_app_wait(second);
+	kit_app_check(second, send, b);
+	if (first->ended)
+		kit_broken("%s", wrong);
+}
+
 static void get_tag(void)
 {
 	const struct kit_app_msg a = { KIT_TAG, ROOM, 3, 0, 0 },
 				 b = { KIT_TAG, ROOM, 4, 0, 0 };
-	struct kit_op *first, *second, *send;
 
-	kit_app_open(0);
-	if (!kit_app_has(FI_TAGGED))
-		kit_absent("no tagged messages");
-	first = kit_app_recv(1, &a, ROOM, -1);
-	second = kit_app_recv(1, &b, ROOM, -1);
-	send = kit_app_send(0, 1, &b);
-	kit_app_wait(second);
-	kit_app_check(second, send, &b);
-	if (first->ended)
-		kit_broken("a receive of another tag got the message");
+	kit_app_open_for(FI_TAGGED, "no tagged messages");
+	second_gets(&a, &b, "a receive of another tag got the message");
 }
 
 static void get_kind(void)
 {
 	const struct kit_app_msg a = { KIT_MSG, ROOM, 0, 0, 0 },
 				 b = { KIT_TAG, ROOM, 0, 0, 0 };
-	struct kit_op *first, *second, *send;
 
-	kit_app_open(0);
-	if (!kit_app_has(FI_TAGGED | FI_MSG))
-		kit_absent("messages of one kind only");
-	first = kit_app_recv(1, &a, ROOM, -1);
-	second = kit_app_recv(1, &b, ROOM, -1);
-	send = kit_app_send(0, 1, &b);
-	kit_app_wait(second);
-	kit_app_check(second, send, &b);
-	if (first->ended)
-		kit_broken("an untagged receive got a tagged message");
+	kit_app_open_for(FI_TAGGED | FI_MSG, "messages of one kind only");
+	second_gets(&a, &b, "an untagged receive got a tagged message");
 }
 
 static void get_source(void)
@@ -179,9 +173,7 @@ static void get_source(void)
 	const struct kit_app_msg m = { KIT_APP_FIRST, ROOM, 3, 0, 0 };
 	struct kit_op *other, *right, *send;
 
-	kit_app_open(0);
-	if (!kit_app_has(FI_DIRECTED_RECV))
-		kit_absent("no FI_DIRECTED_RECV");
+	kit_app_open_for(FI_DIRECTED_RECV, "no FI_DIRECTED_RECV");
 	if (kit_app_insert(1, 2))
 		kit_broken("a third address cannot be inserted");
 	other = kit_app_recv(1, &m, ROOM, 2);
@@ -198,9 +190,7 @@ static void get_unknown(void)
 	const struct kit_app_msg m = { KIT_APP_FIRST, ROOM, 3, 0, 0 };
 	struct kit_op *directed, *any;
 
-	kit_app_open(0);
-	if (!kit_app_has(FI_DIRECTED_RECV))
-		kit_absent("no FI_DIRECTED_RECV");
+	kit_app_open_for(FI_DIRECTED_RECV, "no FI_DIRECTED_RECV");
 	directed = kit_app_recv(1, &m, ROOM, 0);
 	any = kit_app_recv(1, &m, ROOM, -1);
 	kit_peer_do.hide = 1;
@@ -238,9 +228,7 @@ static void get_multi(void)
 	const int64_t until = kit_now_ms() + kit_patience_ms();
 	size_t least = 64, i;
 
-	kit_app_open(0);
-	if (!kit_app_has(FI_MSG | FI_MULTI_RECV))
-		kit_absent("no FI_MULTI_RECV");
+	kit_app_open_for(FI_MSG | FI_MULTI_RECV, "no FI_MULTI_RECV");
 	op->is_recv = op->is_multi = 1;
 	if (fi_setopt(&kit_app.node[1].ep->fid, FI_OPT_ENDPOINT,
 		      FI_OPT_MIN_MULTI_RECV, &least, sizeof(least)) ||
@@ -276,9 +264,7 @@ static void cq_source(void)
 	const struct kit_app_msg m = { KIT_APP_FIRST, ROOM, 3, 0, 0 };
 	struct kit_op *recv;
 
-	kit_app_open(0);
-	if (!kit_app_has(FI_SOURCE))
-		kit_absent("no FI_SOURCE");
+	kit_app_open_for(FI_SOURCE, "no FI_SOURCE");
 	if (kit_app_insert(1, 2) || kit_app_insert(2, 1))
 		kit_broken("a third address cannot be inserted");
 	recv = kit_app_recv(1, &m, ROOM, -1);

@@ -177,13 +177,6 @@ static void learn(void)
 			   "vector");
 }
 
-static void needs_directed(void)
-{
-	kit_app_open(0);
-	if (!kit_app_has(FI_DIRECTED_RECV))
-		kit_absent("no FI_DIRECTED_RECV");
-}
-
 static void unknown_any(void)
 {
 	struct kit_app_msg m;
@@ -198,7 +191,7 @@ static void unknown_directed(void)
 	struct kit_app_msg m;
 	struct kit_op *recv;
 
-	needs_directed();
+	kit_app_open_for(FI_DIRECTED_RECV, "no FI_DIRECTED_RECV");
 	m = plain();
 	hidden(&m);
 	recv = kit_app_recv(1, &m, ROOM, 0);
@@ -212,7 +205,7 @@ static void unspec_ask(void)
 {
 	struct kit_app_msg m;
 
-	needs_directed();
+	kit_app_open_for(FI_DIRECTED_RECV, "no FI_DIRECTED_RECV");
 	m = plain();
 	hidden(&m);
 	learn();
@@ -225,7 +218,7 @@ static void unspec_only(void)
 {
 	struct kit_app_msg m;
 
-	needs_directed();
+	kit_app_open_for(FI_DIRECTED_RECV, "no FI_DIRECTED_RECV");
 	m = plain();
 	kit_app_send_early(0, 1, &m);
 	hidden(&m);
@@ -239,7 +232,7 @@ static void unspec_match(void)
 	struct kit_op *first, *second, *recv;
 	struct kit_app_msg m;
 
-	needs_directed();
+	kit_app_open_for(FI_DIRECTED_RECV, "no FI_DIRECTED_RECV");
 	m = plain();
 	first = hidden(&m);
 	second = kit_app_send_early(0, 1, &m);
@@ -252,25 +245,32 @@ static void unspec_match(void)
 
 /* ---- discarding ------------------------------------------------------------ */
 
+/* FI_PEEK with @flags at node 1; out: *@ret, of the call. */
+static struct kit_op *look_for(uint64_t flags, ssize_t *ret)
+{
+	struct kit_op *op = kit_op_new(NULL, KIT_TAG, 0, 0);
+	struct fi_msg_tagged msg = { .addr = FI_ADDR_UNSPEC,
+				     .tag = 3,
+				     .context = op };
+
+	op->is_recv = 1;
+	op->what = "peek";
+	*ret = fi_trecvmsg(kit_app.node[1].ep, &msg,
+			   FI_PEEK | flags | FI_COMPLETION);
+	return op;
+}
+
 static void discard(void)
 {
 	struct kit_app_msg m;
 	struct kit_op *op, *next;
-	struct fi_msg_tagged msg = { .addr = FI_ADDR_UNSPEC, .tag = 3 };
 	ssize_t ret;
 
-	kit_app_open(0);
-	if (!kit_app_has(FI_TAGGED))
-		kit_absent("no tagged messages");
+	kit_app_open_for(FI_TAGGED, "no tagged messages");
 	m = plain();
 	kit_app_send_early(0, 1, &m);
 	next = kit_app_send_early(0, 1, &m);
-	op = kit_op_new(NULL, KIT_TAG, 0, 0);
-	op->is_recv = 1;
-	op->what = "peek";
-	msg.context = op;
-	ret = fi_trecvmsg(kit_app.node[1].ep, &msg,
-			  FI_PEEK | FI_DISCARD | FI_COMPLETION);
+	op = look_for(FI_DISCARD, &ret);
 	if (ret == -FI_ENOSYS || ret == -FI_EOPNOTSUPP || ret == -FI_EINVAL)
 		kit_absent("fi_trecvmsg with FI_PEEK and FI_DISCARD: %s",
 			   fi_strerror((int)-ret));
@@ -294,18 +294,13 @@ static void peek(void)
 {
 	struct kit_app_msg m;
 	struct kit_op *op, *send;
-	struct fi_msg_tagged msg = { .addr = FI_ADDR_UNSPEC, .tag = 3 };
+	ssize_t ret;
 
-	kit_app_open(0);
-	if (!kit_app_has(FI_TAGGED))
-		kit_absent("no tagged messages");
+	kit_app_open_for(FI_TAGGED, "no tagged messages");
 	m = plain();
 	send = kit_app_send_early(0, 1, &m);
-	op = kit_op_new(NULL, KIT_TAG, 0, 0);
-	op->is_recv = 1;
-	op->what = "peek";
-	msg.context = op;
-	if (fi_trecvmsg(kit_app.node[1].ep, &msg, FI_PEEK | FI_COMPLETION))
+	op = look_for(0, &ret);
+	if (ret)
 		kit_absent("fi_trecvmsg refuses FI_PEEK");
 	kit_app_wait(op);
 	if (op->err || op->len != ROOM || op->data != m.data)
