@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fi_close in every order, with operations outstanding: all manuals. */
-#include <dirent.h>
 
 #include "tests/harness/fixture.h"
+#include "tests/harness/holdings.h"
 #include "tcp/fabric.h"
 
 namespace
 {
-
-size_t open_files()
-{
-	DIR *d = opendir("/proc/self/fd");
-	size_t n = 0;
-
-	while (d && readdir(d))
-		n++;
-	if (d)
-		closedir(d);
-	return n;
-}
 
 class Close : public Case
 {
@@ -222,9 +210,9 @@ TEST_F(Close, NothingIsLeft)
 		ASSERT_EQ(0, tdt_warm_up(w));
 		close();
 		if (i == 1)
-			before = open_files();
+			before = tdt_open_files();
 	}
-	EXPECT_EQ(before, open_files());
+	EXPECT_EQ(before, tdt_open_files());
 }
 
 TEST_F(Close, UnusedObjectsClose)

@@ -21,13 +21,18 @@ static size_t entries(const char *path)
 	return n;
 }
 
+size_t tdt_open_files(void)
+{
+	return entries("/proc/self/fd");
+}
+
 void tdt_holdings(struct tdt_holdings *h)
 {
 	static char line[1024];
 	FILE *f = fopen("/proc/self/maps", "r");
 
 	memset(h, 0, sizeof(*h));
-	h->descriptors = entries("/proc/self/fd");
+	h->descriptors = tdt_open_files();
 	h->threads = entries("/proc/self/task");
 	while (f && fgets(line, sizeof(line), f))
 		h->segments += strstr(line, "memfd:") != NULL;

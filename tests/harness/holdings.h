@@ -17,6 +17,9 @@ struct tdt_holdings {
 	size_t bytes; /* of malloc(3) in use */
 };
 
+/* Descriptors of this process, and three entries of the folder. */
+size_t tdt_open_files(void);
+
 /* Out: *@now, of this process. Threads that run on may change it meanwhile. */
 void tdt_holdings(struct tdt_holdings *now);
 

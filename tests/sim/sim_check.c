@@ -35,40 +35,6 @@ void tds_wrong(struct tds_play *p, const char *format, ...)
 	tds_trace("WRONG: %s", p->wrong);
 }
 
-/* Eight bytes at a time: much of a play is spent here. */
-static uint64_t pattern(uint64_t seed, size_t block)
-{
-	return (seed + 1) * 0x9e3779b97f4a7c15ull +
-	       block * 0xd1342543de82ef95ull;
-}
-
-void tds_fill(unsigned char *buf, size_t len, uint32_t seed)
-{
-	size_t i;
-	uint64_t v;
-
-	for (i = 0; i + 8 <= len; i += 8) {
-		v = pattern(seed, i);
-		memcpy(buf + i, &v, 8);
-	}
-	v = pattern(seed, i);
-	memcpy(buf + i, &v, len - i);
-}
-
-int tds_differs(const unsigned char *buf, size_t len, uint32_t seed)
-{
-	size_t i;
-	uint64_t v;
-
-	for (i = 0; i + 8 <= len; i += 8) {
-		v = pattern(seed, i);
-		if (memcmp(buf + i, &v, 8))
-			return 1;
-	}
-	v = pattern(seed, i);
-	return memcmp(buf + i, &v, len - i) != 0;
-}
-
 struct tds_op *tds_op_new(struct tds_play *p, struct tds_ep *e,
 			  enum tds_op_kind kind, size_t len)
 {
@@ -215,7 +181,8 @@ static void received(struct tds_play *p, struct tds_ep *e, struct tds_op *op,
 			  (int)(op - p->op), op->ep, (uintmax_t)id);
 	else if (m->got++)
 		tds_wrong(p, "message %ju is received twice", (uintmax_t)n);
-	else if (c->len != m->len || tds_differs(buf, m->len, (uint32_t)id))
+	else if (c->len != m->len ||
+		 !tdt_seeded_same(buf, m->len, (uint32_t)id))
 		tds_wrong(p, "message %ju: %zu bytes of %zu, or wrong ones",
 			  (uintmax_t)n, c->len, m->len);
 	else if (op->place >= 0 && op->place != p->ep[m->ep].place)
@@ -249,7 +216,7 @@ static void onesided_done(struct tds_play *p, struct tds_op *op, int err)
 		c->known = 1;
 		c->fill = (uint32_t)(op - p->op);
 	} else if (op->kind == TDS_OP_READ) {
-		if (c->known && tds_differs(op->buf, op->len, c->fill))
+		if (c->known && !tdt_seeded_same(op->buf, op->len, c->fill))
 			tds_wrong(p, "op %d reads what was not written last",
 				  (int)(op - p->op));
 	} else {

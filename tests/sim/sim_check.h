@@ -8,6 +8,7 @@
 #define TDS_SIM_CHECK_H
 
 #include "sim_play.h"
+#include "tests/harness/seeded.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,9 +37,6 @@ int tds_missing(struct tds_play *p);
 
 /* Order, and each message once or lost with reason. */
 void tds_judge(struct tds_play *p);
-
-void tds_fill(unsigned char *buf, size_t len, uint32_t seed);
-int tds_differs(const unsigned char *buf, size_t len, uint32_t seed);
 
 #ifdef __cplusplus
 }

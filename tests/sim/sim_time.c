@@ -18,6 +18,7 @@
 #include <event2/event.h>
 
 #include "sim_file.h"
+#include "tests/harness/seeded.h"
 
 enum { READ_NS = 20 };
 
@@ -74,19 +75,9 @@ void tds_advance_read(void)
 	now += READ_NS;
 }
 
-/* splitmix64, public domain. */
-static uint64_t draw(void)
-{
-	uint64_t z = state += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return z ^ z >> 31;
-}
-
 uint64_t tds_random(uint64_t below)
 {
-	return below ? draw() % below : 0;
+	return below ? tdt_seeded(&state, below) : 0;
 }
 
 int tds_one_of(unsigned n)

@@ -74,7 +74,7 @@ int tds_post_send(struct tds_play *p, struct tds_ep *e, int place, int cls,
 	op->cls = cls;
 	op->seq = e->sent[place][cls] + 1;
 	id = id_of(p, op);
-	tds_fill(op->buf, len, (uint32_t)id);
+	tdt_seeded_fill(op->buf, len, (uint32_t)id);
 	ret = posted(p, e, op,
 		     cls ? send_tagged(e, op, id, e->addr[place]) :
 			   send_plain(e, op, id, e->addr[place]));
@@ -167,7 +167,7 @@ static void post_onesided(struct tds_play *p, struct tds_ep *e, int place)
 	op->cell = cell;
 	op->epoch = p->life[place];
 	if (kind == TDS_OP_WRITE)
-		tds_fill(op->buf, op->len, (uint32_t)(op - p->op));
+		tdt_seeded_fill(op->buf, op->len, (uint32_t)(op - p->op));
 	if (kind == TDS_OP_ADD)
 		memcpy(op->buf, &(uint64_t){ 1 + tds_random(9) }, 8);
 	if (!posted(p, e, op, onesided(e, op, offset_of(p, e, cell))))

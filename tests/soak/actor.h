@@ -62,8 +62,6 @@ struct tdt_soak_inbox {
 
 struct tdt_soak_peer {
 	fi_addr_t addr;
-	uint32_t epoch;
-	uint64_t number[TDT_SOAK_CLASSES];
 	unsigned busy;	/* operations under way */
 	unsigned longs; /* of them of class LONG */
 	int failing;	/* an error came: a new epoch when busy is 0 */

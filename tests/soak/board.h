@@ -11,6 +11,7 @@
 #include "soak.h"
 #include "tests/harness/child.h"
 #include "tests/harness/holdings.h"
+#include "tests/harness/seeded.h"
 
 enum {
 	TDT_SOAK_ACTORS = 4,
@@ -64,8 +65,5 @@ struct tdt_soak_board {
 #define TDT_SOAK_SET(member, value)                                            \
 	__atomic_store_n(&(member), value, __ATOMIC_RELEASE)
 #define TDT_SOAK_GET(member) __atomic_load_n(&(member), __ATOMIC_ACQUIRE)
-
-/* A number below @below; @state is the generator's, not 0. */
-uint64_t tdt_soak_random(uint64_t *state, uint64_t below);
 
 #endif /* TDT_SOAK_BOARD_H */

@@ -103,15 +103,15 @@ static int strike(struct director *d)
 {
 	size_t mortal =
 		TDT_SOAK_LASTING +
-		tdt_soak_random(&d->random, TDT_SOAK_ACTORS - TDT_SOAK_LASTING);
+		tdt_seeded(&d->random, TDT_SOAK_ACTORS - TDT_SOAK_LASTING);
 
 	go_on(d);
-	if (tdt_soak_random(&d->random, 3)) {
+	if (tdt_seeded(&d->random, 3)) {
 		tdt_child_kill(&d->actors[mortal], SIGKILL);
 		d->result->kills++;
 		return start(d, mortal);
 	}
-	d->stopped = tdt_soak_random(&d->random, TDT_SOAK_ACTORS);
+	d->stopped = tdt_seeded(&d->random, TDT_SOAK_ACTORS);
 	d->stopped_for = 0;
 	tdt_child_kill(&d->actors[d->stopped], SIGSTOP);
 	d->result->stops++;

@@ -23,10 +23,6 @@ void tdt_soak_write(void *buf, struct tdt_soak_head *head, size_t len);
 /* Is @buf such a message of @len bytes? Out: *@head. */
 int tdt_soak_valid(const void *buf, size_t len, struct tdt_soak_head *head);
 
-/* @len bytes that follow from @key. */
-void tdt_soak_fill(void *buf, size_t len, uint64_t key);
-int tdt_soak_same(const void *buf, size_t len, uint64_t key);
-
 /*
  * Note in @at that the message of @head came. @strict: no message of the stream
  * may be missing; else its first one, and the first of an epoch, may have any

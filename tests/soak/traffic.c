@@ -48,6 +48,8 @@ void tdt_soak_traffic_init(struct tdt_soak_actor *a)
 	for (i = 0; i < TDT_SOAK_ACTORS; i++) {
 		for (k = 0; k < 2; k++)
 			a->longs[i][k].buf = malloc(TDT_SOAK_LARGE);
+		for (k = 0; k < TDT_SOAK_CLASSES; k++)
+			a->line->sent[i][k].life = a->life;
 		a->writes[i].buf = malloc(TDT_SOAK_AREA);
 		a->peers[i].unknown = a->me >= TDT_SOAK_LASTING ||
 				      i >= TDT_SOAK_LASTING;
@@ -99,19 +101,18 @@ static int posted(struct tdt_soak_actor *a, struct tdt_soak_op *op, ssize_t ret)
 static size_t length_of(struct tdt_soak_actor *a, size_t most)
 {
 	return sizeof(struct tdt_soak_head) +
-	       tdt_soak_random(&a->random,
-			       most - sizeof(struct tdt_soak_head) + 1);
+	       tdt_seeded(&a->random, most - sizeof(struct tdt_soak_head) + 1);
 }
 
 static struct tdt_soak_head head_of(const struct tdt_soak_actor *a, size_t to,
 				    enum tdt_soak_class kind)
 {
-	const struct tdt_soak_peer *p = &a->peers[to];
+	const struct tdt_soak_stream *s = &a->line->sent[to][kind];
 	struct tdt_soak_head h = { .from = (uint16_t)a->me,
 				   .kind = (uint16_t)kind,
-				   .life = a->life,
-				   .epoch = p->epoch,
-				   .number = p->number[kind] };
+				   .life = s->life,
+				   .epoch = s->epoch,
+				   .number = s->next };
 
 	return h;
 }
@@ -119,13 +120,7 @@ static struct tdt_soak_head head_of(const struct tdt_soak_actor *a, size_t to,
 /* The message of class @kind was accepted. */
 static void sent(struct tdt_soak_actor *a, size_t to, enum tdt_soak_class kind)
 {
-	struct tdt_soak_peer *p = &a->peers[to];
-	struct tdt_soak_stream *s = &a->line->sent[to][kind];
-
-	p->number[kind]++;
-	s->life = a->life;
-	s->epoch = p->epoch;
-	s->next = p->number[kind];
+	a->line->sent[to][kind].next++;
 }
 
 static int inject(struct tdt_soak_actor *a, size_t to)
@@ -185,7 +180,7 @@ static int send_small(struct tdt_soak_actor *a, size_t to,
 static int send_long(struct tdt_soak_actor *a, size_t to)
 {
 	/* as many of 2 KiB to 4 KiB as of 512 KiB to 1 MiB */
-	size_t most = TDT_SOAK_LARGE >> tdt_soak_random(&a->random, 9);
+	size_t most = TDT_SOAK_LARGE >> tdt_seeded(&a->random, 9);
 	struct tdt_soak_op *op = a->longs[to];
 
 	if (op->busy)
@@ -216,10 +211,10 @@ static int start_write(struct tdt_soak_actor *a, size_t to)
 	p->write_key = a->random ^ to;
 	op->what = TDT_SOAK_WRITE;
 	op->to = to;
-	op->len = 1 + tdt_soak_random(&a->random, TDT_SOAK_AREA);
-	if (tdt_soak_random(&a->random, 4))
+	op->len = 1 + tdt_seeded(&a->random, TDT_SOAK_AREA);
+	if (tdt_seeded(&a->random, 4))
 		op->len = 1 + op->len % 256;
-	tdt_soak_fill(op->buf, op->len, p->write_key);
+	tdt_seeded_fill(op->buf, op->len, p->write_key);
 	iov.iov_base = op->buf;
 	iov.iov_len = op->len;
 	there.addr = area_of(a);
@@ -317,7 +312,7 @@ static void read_ended(struct tdt_soak_actor *a, struct tdt_soak_op *op,
 	p->writing = 0;
 	if (err || !lives(a, op->to, p->write_life))
 		return;
-	if (!tdt_soak_same(op->buf, op->len, p->write_key))
+	if (!tdt_seeded_same(op->buf, op->len, p->write_key))
 		tdt_soak_wrong(a,
 			       "%zu bytes read from %zu are not those "
 			       "written",
@@ -357,7 +352,7 @@ void tdt_soak_ended(struct tdt_soak_actor *a, struct tdt_soak_op *op, int err)
 
 static int post_one(struct tdt_soak_actor *a, size_t to)
 {
-	uint64_t r = tdt_soak_random(&a->random, 10000);
+	uint64_t r = tdt_seeded(&a->random, 10000);
 
 	if (r < LONG)
 		return send_long(a, to);
@@ -383,9 +378,10 @@ unsigned tdt_soak_post(struct tdt_soak_actor *a, size_t to)
 		if (p->busy)
 			return 0;
 		p->failing = 0;
-		p->epoch++;
-		memset(p->number, 0, sizeof(p->number));
-		memset(a->line->sent[to], 0, sizeof(a->line->sent[to]));
+		for (i = 0; i < TDT_SOAK_CLASSES; i++) {
+			a->line->sent[to][i].epoch++;
+			a->line->sent[to][i].next = 0;
+		}
 	}
 	for (i = 0; i < AT_ONCE && p->busy < TDT_SOAK_WINDOW; i++)
 		n += (unsigned)post_one(a, to);

@@ -10,7 +10,6 @@
  */
 #include <cerrno>
 #include <deque>
-#include <dirent.h>
 #include <string>
 #include <vector>
 
@@ -18,24 +17,13 @@
 
 extern "C" {
 #include "base/env.h"
+#include "tests/harness/holdings.h"
 #include "tests/harness/os_fault.h"
 struct fi_provider *fi_prov_ini(void);
 }
 
 namespace
 {
-
-size_t open_files()
-{
-	DIR *d = opendir("/proc/self/fd");
-	size_t n = 0;
-
-	while (d && readdir(d))
-		n++;
-	if (d)
-		closedir(d);
-	return n;
-}
 
 /* The errors that each call may return. */
 std::vector<int> errors_of(int call)
@@ -250,7 +238,7 @@ TEST_P(Turn, EachCallFailsOnce)
 	size_t files;
 
 	ASSERT_EQ("", live());
-	files = open_files();
+	files = tdt_open_files();
 	ASSERT_EQ(0, open());
 	talk();
 	for (int c = 0; c < TDT_OS_CALLS; c++)
@@ -268,7 +256,7 @@ TEST_P(Turn, EachCallFailsOnce)
 					<< " of " << count[c] << ": "
 					<< strerror(err);
 				tdt_os_clear();
-				ASSERT_EQ(files, open_files())
+				ASSERT_EQ(files, tdt_open_files())
 					<< tdt_os_name(call) << " " << k << ": "
 					<< strerror(err);
 			}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Random numbers from a seed, and the bytes of messages that follow from a key, by
+ * words: for programs that spend much of their time in them.
+ */
+#ifndef TDT_SEEDED_H
+#define TDT_SEEDED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The finalizer of SplitMix64 (Steele, Lea, Flood 2014): mixes the bits of @x. */
+uint64_t tdt_mix(uint64_t x);
+
+/* A number below @below, not 0; @state is the generator's. */
+uint64_t tdt_seeded(uint64_t *state, uint64_t below);
+
+/* Fill @buf with @len bytes that follow from @key; has it these bytes? */
+void tdt_seeded_fill(void *buf, size_t len, uint64_t key);
+int tdt_seeded_same(const void *buf, size_t len, uint64_t key);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TDT_SEEDED_H */
