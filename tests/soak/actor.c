@@ -130,7 +130,9 @@ static void take(struct tdt_soak_actor *a, struct tdt_soak_op *op, size_t len,
 	op->failed = failed;
 	for (op = &in->ops[in->oldest]; op->over; op = &in->ops[in->oldest]) {
 		check_canary(a, op);
-		if (!op->failed)
+		if (op->failed)
+			a->line->heard[op->to][op->kind].cut++;
+		else
 			judge(a, op->kind, op->buf, op->len);
 		post_receive(a, op);
 		in->oldest = (in->oldest + 1) % in->count;
@@ -220,6 +222,7 @@ static void error(struct tdt_soak_actor *a)
 		tdt_soak_ended(a, op, e.err);
 	} else {
 		tdt_soak_failed(a, from, e.err);
+		op->to = from;
 		if (op->what == TDT_SOAK_RECV)
 			take(a, op, 0, 1);
 		else if (e.flags & FI_MULTI_RECV)
@@ -250,15 +253,20 @@ static size_t progress(struct tdt_soak_actor *a)
 
 /* ---- a life --------------------------------------------------------------- */
 
-static void rest(struct tdt_soak_actor *a, uint32_t order)
+/* The others may still add while this actor rests. */
+static void tell_sums(struct tdt_soak_actor *a)
 {
-	struct tdt_soak_line *line = a->line;
 	size_t i;
 
 	for (i = 0; i < TDT_SOAK_LASTING; i++)
-		line->sums[i] = a->memory.counters[i][1 % TDT_SOAK_LIVES];
-	tdt_holdings(&line->held);
-	TDT_SOAK_SET(line->resting, order);
+		TDT_SOAK_SET(a->line->sums[i],
+			     a->memory.counters[i][1 % TDT_SOAK_LIVES]);
+}
+
+static void rest(struct tdt_soak_actor *a, uint32_t order)
+{
+	tdt_holdings(&a->line->held);
+	TDT_SOAK_SET(a->line->resting, order);
 }
 
 static void act(struct tdt_soak_actor *a)
@@ -276,6 +284,8 @@ static void act(struct tdt_soak_actor *a)
 		else if (order & 1 && a->line->resting != order &&
 			 tdt_soak_idle(a))
 			rest(a, order);
+		if (order & 1)
+			tell_sums(a);
 		if (!done)
 			sched_yield();
 	}

@@ -43,8 +43,8 @@ enum tdt_soak_what {
 struct tdt_soak_op {
 	struct fi_context2 context; /* libfabric's, first */
 	enum tdt_soak_what what;
-	int busy; /* posted and not ended */
-	size_t to;
+	int busy;		  /* posted and not ended */
+	size_t to;		  /* of a receive that failed: the sender */
 	struct tdt_soak_op *next; /* of those that are free */
 	unsigned char *buf;	  /* room bytes, and eight for a canary */
 	size_t room, len;

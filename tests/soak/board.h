@@ -35,6 +35,8 @@ struct tdt_soak_stream {
 	uint32_t life; /* of the sender */
 	uint32_t epoch;
 	uint64_t next;
+	/* receives since the last message that ended as the sender died */
+	uint64_t cut;
 };
 
 /* An actor's line of the board. The director writes life, the actor the rest. */

@@ -46,15 +46,16 @@ const char *tdt_soak_arrived(struct tdt_soak_stream *at,
 	if (head->life == at->life && head->epoch < at->epoch)
 		return "a message of an earlier epoch";
 	if (head->life == at->life && head->epoch == at->epoch) {
-		if (head->number != at->next)
+		if (head->number != at->next + at->cut)
 			return head->number < at->next ?
 				       "a message twice, or late" :
 				       "a message is missing";
-	} else if (strict && (head->epoch || head->number)) {
+	} else if (strict && (head->epoch || head->number > at->cut)) {
 		return "the first messages are missing";
 	}
 	at->life = head->life;
 	at->epoch = head->epoch;
 	at->next = head->number + 1;
+	at->cut = 0;
 	return NULL;
 }

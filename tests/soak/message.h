@@ -25,8 +25,8 @@ int tdt_soak_valid(const void *buf, size_t len, struct tdt_soak_head *head);
 
 /*
  * Note in @at that the message of @head came. @strict: no message of the stream
- * may be missing; else its first one, and the first of an epoch, may have any
- * number. NULL, or what is wrong.
+ * may be missing but those that were cut; else its first one, and the first of an
+ * epoch, may have any number. NULL, or what is wrong.
  */
 const char *tdt_soak_arrived(struct tdt_soak_stream *at,
 			     const struct tdt_soak_head *head, int strict);

@@ -11,8 +11,8 @@
  *
  * What the ledger asks for: each operation ends once; an error is one that
  * fi_tandem(7), FAULTS, has for the end of a peer, and that peer is mortal; in
- * each stream the numbers of the messages have no gap, no repetition and no
- * exchange; the bytes of a message are those that were sent, and those behind it
+ * each stream the numbers of the messages have no repetition, no exchange and no gap
+ * but for receives that ended in an error as the sender died; the bytes of a message are those that were sent, and those behind it
  * are untouched; a read gives what was written before, a fetch-add the sum of all
  * before; at rest each message sent has been received, the sums at both ends are
  * equal, and each process holds what it held before.
