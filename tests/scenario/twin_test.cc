@@ -63,8 +63,7 @@ bool may_end_with(const Op &op, int err)
 		FI_EOPNOTSUPP,	/* it says that there is no such operation */
 	};
 
-	/* It is too long, or the twin withdraws what it has announced. */
-	if (op.receive && (err == FI_ETRUNC || err == FI_ECONNABORTED))
+	if (op.receive && err == FI_ETRUNC)
 		return true;
 	return lost.count(err) || (op.cancelled && err == FI_ECANCELED);
 }
