@@ -107,6 +107,11 @@ int tdm_auth_check(const struct tdm_auth_key *key, enum tdm_auth_role role,
 	       !CRYPTO_memcmp(mine, proof, sizeof(mine));
 }
 
+int tdm_auth_equal(const void *a, const void *b, size_t n)
+{
+	return !CRYPTO_memcmp(a, b, n);
+}
+
 const struct tdm_auth_key *tdm_auth_which(const struct tdm_auth_keys *keys,
 					  enum tdm_auth_role role,
 					  const struct tdm_auth_text *text,

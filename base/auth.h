@@ -132,6 +132,12 @@ const struct tdm_auth_key *tdm_auth_which(const struct tdm_auth_keys *keys,
 					  const struct tdm_auth_text *text,
 					  const uint8_t *proof);
 
+/*
+ * Not 0 when @a and @b are equal in @n bytes; the time does not depend on where
+ * they differ.
+ */
+int tdm_auth_equal(const void *a, const void *b, size_t n);
+
 /* Fill @nonce[TDM_AUTH_NONCE_BYTES] with random bytes. Errors: -FI_ENODATA. */
 int tdm_auth_nonce(uint8_t *nonce) tdm_must_check;
 

@@ -26,6 +26,7 @@
 #include "av/locality.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/diag.h"
+#include "tcp/wire/resume.h"
 #include "tcp/wire/rx.h"
 #include "tcp/wire/send.h"
 #include "tcp/wire/share.h"
@@ -36,10 +37,15 @@
  */
 static int gone(struct tdm_conn *old)
 {
-	while (tdm_conn_live(old) && tdm_rx_ready(old))
+	while (tdm_conn_open(old) && tdm_rx_ready(old))
 		;
 	if (!tdm_conn_live(old))
 		return 1;
+	if (!tdm_conn_open(old)) {
+		/* Its listener knows whether there is still that session. */
+		tdm_resume_hurry(old);
+		return !tdm_conn_live(old);
+	}
 	/* Send an ACK: if the peer is gone, the kernel reports it soon. */
 	old->ack_now = 1;
 	tdm_conn_push(old);

@@ -50,8 +50,10 @@
 #include "base/log.h"
 #include "tcp/wire/credit.h"
 #include "tcp/wire/hello.h"
+#include "tcp/wire/keep.h"
 #include "tcp/wire/meet.h"
 #include "tcp/wire/out.h"
+#include "tcp/wire/resume.h"
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/send.h"
@@ -105,9 +107,15 @@ static const struct {
 				       BIT(READY) | BIT(DEAD),
 			       NULL, NULL },
 	[TDM_CONN_DEAD] = { "dead", 0, NULL, NULL },
-	[TDM_CONN_READY] = { "ready", BIT(CLOSING) | BIT(DEAD), ready_readable,
-			     ready_writable },
-	[TDM_CONN_CLOSING] = { "closing", BIT(READY) | BIT(IDLE) | BIT(DEAD),
+	[TDM_CONN_RESUMING] = { "resuming",
+				BIT(READY) | BIT(CLOSING) | BIT(DEAD),
+				tdm_resume_readable, tdm_resume_writable },
+	[TDM_CONN_READY] = { "ready",
+			     BIT(CLOSING) | BIT(RESUMING) | BIT(DEAD),
+			     ready_readable, ready_writable },
+	[TDM_CONN_CLOSING] = { "closing",
+			       BIT(READY) | BIT(RESUMING) | BIT(IDLE) |
+				       BIT(DEAD),
 			       ready_readable, ready_writable },
 };
 
@@ -184,6 +192,9 @@ void tdm_conn_timer(struct tdm_loop_timer *timer)
 	case TDM_CONN_GREETING:
 		c->blocked = 0;
 		tdm_conn_push(c);
+		break;
+	case TDM_CONN_RESUMING:
+		tdm_resume_timer(c);
 		break;
 	default:
 		break;
@@ -423,6 +434,7 @@ int tdm_conn_probe(struct tdm_conn *c)
 	switch (c->state) {
 	case TDM_CONN_SILENT:
 	case TDM_CONN_GREETING:
+	case TDM_CONN_RESUMING:
 	case TDM_CONN_READY:
 	case TDM_CONN_CLOSING:
 		return 0;
@@ -481,6 +493,7 @@ void tdm_conn_fail(struct tdm_conn *c, int err, int prov)
 		return;
 	unlink_conn(c);
 	tdm_conn_set_state(c, TDM_CONN_DEAD);
+	tdm_keep_end(c);
 	tdm_tx_fail(c, err, prov);
 	tdm_rx_fail(c, err, prov);
 	tdm_credit_end(c, 1);
@@ -494,8 +507,10 @@ void tdm_conn_fail(struct tdm_conn *c, int err, int prov)
 
 void tdm_conn_free(struct tdm_conn *c)
 {
-	int ret = tdm_tx_abandon(c, 0); /* cannot fail when err is 0 */
+	int ret;
 
+	tdm_keep_end(c);
+	ret = tdm_tx_abandon(c, 0); /* cannot fail when err is 0 */
 	(void)ret;
 	unlink_conn(c);
 	tdm_tx_fail(c, FI_ECANCELED, 0);

@@ -8,6 +8,18 @@
 /* Not 0 when @c has a session. */
 static inline int tdm_conn_live(const struct tdm_conn *c)
 {
+	return c->state >= TDM_CONN_RESUMING;
+}
+
+/* Not 0 when both sides of @c can resume a session. */
+static inline int tdm_conn_resumes(const struct tdm_conn *c)
+{
+	return c->features & TDM_WIRE_FEATURE_RESUME;
+}
+
+/* Not 0 when @c has a session and a connection for it. */
+static inline int tdm_conn_open(const struct tdm_conn *c)
+{
 	return c->state >= TDM_CONN_READY;
 }
 

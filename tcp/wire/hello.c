@@ -22,7 +22,6 @@
 #include "tcp/wire/hello.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 
 #include <rdma/fi_errno.h>
@@ -36,74 +35,10 @@
 #include "tcp/wire/meet.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/prove.h"
+#include "tcp/wire/resume.h"
 #include "tcp/wire/send.h"
-#include "tcp/wire/tclass.h"
+#include "tcp/wire/sock.h"
 #include "tcp/wire/why.h"
-
-enum {
-	KEEPALIVE_IDLE_S = 10,
-	KEEPALIVE_GAP_S = 5,
-	KEEPALIVE_GAP_MOST_S = 32767, /* tcp(7) */
-	KEEPALIVE_COUNT = 6,
-};
-
-static void set_opt(int fd, int level, int name, int val)
-{
-	/* Each of these options helps, but the connection works without it. */
-	if (tdm_os.setsockopt(fd, level, name, &val, sizeof(val)))
-		TDM_DBG(EP_CTRL, "setsockopt %d/%d: %s", level, name,
-			fi_strerror(errno));
-}
-
-/* Returns the seconds between probes; the last is due at the peer time-out. */
-static int keepalive_gap(void)
-{
-	unsigned s = tdm_env.peer_timeout_ms / 1000;
-
-	s = s > KEEPALIVE_IDLE_S ? (s - KEEPALIVE_IDLE_S + KEEPALIVE_COUNT -
-				    1) / KEEPALIVE_COUNT :
-				   0;
-	return (int)tdm_clamp(s, KEEPALIVE_GAP_S, KEEPALIVE_GAP_MOST_S);
-}
-
-static void prepare(const struct tdm_conn *c, int fd)
-{
-	int dscp = tdm_tclass_dscp(c->tcp->a.tclass);
-
-	/* The lower two bits belong to the kernel (ECN). */
-	if (dscp >= 0 && c->tcp->addr.u.sa.sa_family == AF_INET)
-		set_opt(fd, IPPROTO_IP, IP_TOS, dscp << 2);
-	else if (dscp >= 0)
-		set_opt(fd, IPPROTO_IPV6, IPV6_TCLASS, dscp << 2);
-	set_opt(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	if (!tdm_env.peer_timeout_ms)
-		return;
-	set_opt(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set_opt(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
-	set_opt(fd, IPPROTO_TCP, TCP_KEEPINTVL, keepalive_gap());
-	set_opt(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT);
-}
-
-static int is_any(const struct tdm_addr *a)
-{
-	static const struct in6_addr any;
-
-	return a->u.sa.sa_family == AF_INET ?
-		       !a->u.in.sin_addr.s_addr :
-		       !memcmp(&a->u.in6.sin6_addr, &any, sizeof(any));
-}
-
-/* Bind @fd to the endpoint's own IP: the peer compares it with our HELLO. */
-static int bind_own(struct tdm_conn *c, int fd)
-{
-	struct tdm_addr own = c->tcp->addr;
-
-	if (is_any(&own) || own.u.sa.sa_family != c->addr.u.sa.sa_family)
-		return 0;
-	set_opt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-	tdm_addr_set_port(&own, 0);
-	return tdm_os.bind(fd, &own.u.sa, (socklen_t)tdm_addr_len(&own));
-}
 
 /* Called when connect(2) has failed with @err. */
 static void connect_failed(struct tdm_conn *c, int err)
@@ -139,23 +74,15 @@ void tdm_hello_connect(struct tdm_conn *c)
 	}
 	if (!c->setup->since_ns)
 		c->setup->since_ns = tdm_os.now_ns();
-	fd = tdm_os.socket(c->addr.u.sa.sa_family,
-			   SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	fd = tdm_sock_open(c);
 	if (fd < 0) {
-		err = errno;
-		if (err == EMFILE || err == ENFILE)
-			tdm_idle_close_crowd(c->tcp, -1);
-		tdm_conn_retry(c, err);
+		tdm_conn_retry(c, -fd);
 		return;
 	}
-	tdm_idle_close_crowd(c->tcp, fd);
 	tdm_conn_take_fd(c, fd);
-	prepare(c, fd);
-	if (bind_own(c, fd) ||
-	    (tdm_os.connect(fd, &c->addr.u.sa,
-			    (socklen_t)tdm_addr_len(&c->addr)) &&
-	     errno != EINPROGRESS && errno != EINTR)) {
-		connect_failed(c, errno);
+	err = tdm_sock_connect(c, fd);
+	if (err) {
+		connect_failed(c, err);
 		return;
 	}
 	tdm_conn_set_state(c, TDM_CONN_CONNECTING);
@@ -163,32 +90,12 @@ void tdm_hello_connect(struct tdm_conn *c)
 	tdm_conn_watch(c, TDM_LOOP_WRITE);
 }
 
-/* TCP connects a socket to itself if its own port is the one it connects to. */
-static int connected_to_itself(int fd)
-{
-	struct sockaddr_storage own, peer;
-	socklen_t own_len = sizeof(own), peer_len = sizeof(peer);
-	struct tdm_addr a, b;
-
-	return !tdm_os.getsockname(fd, (struct sockaddr *)&own, &own_len) &&
-	       !tdm_os.getpeername(fd, (struct sockaddr *)&peer, &peer_len) &&
-	       !tdm_addr_from_bind(&a, &own, own_len) &&
-	       !tdm_addr_from_bind(&b, &peer, peer_len) &&
-	       tdm_addr_equal(&a, &b);
-}
-
 void tdm_hello_connected(struct tdm_conn *c)
 {
-	struct pollfd p = { .fd = c->io.fd, .events = POLLOUT };
-	socklen_t len = sizeof(int);
-	int err = 0;
+	int err = tdm_sock_result(c->io.fd);
 
-	if (tdm_os.poll(&p, 1, 0) <= 0)
+	if (err == -FI_EAGAIN)
 		return;
-	if (tdm_os.getsockopt(c->io.fd, SOL_SOCKET, SO_ERROR, &err, &len))
-		err = errno;
-	if (!err && connected_to_itself(c->io.fd))
-		err = FI_ECONNREFUSED;
 	if (err) {
 		connect_failed(c, err);
 		return;
@@ -210,6 +117,7 @@ static uint32_t features(const struct tdm_tcp *tcp)
 	       TDM_WIRE_FEATURE_NOW | TDM_WIRE_FEATURE_CREDIT |
 	       TDM_WIRE_FEATURE_LEFT | TDM_WIRE_FEATURE_RANGES |
 	       TDM_WIRE_FEATURE_WRITES |
+	       (tdm_env.resume ? TDM_WIRE_FEATURE_RESUME : 0u) |
 	       (tcp->offer.len ? TDM_WIRE_FEATURE_LOCAL : 0u) |
 	       (tcp->a.groups ? TDM_WIRE_FEATURE_GROUPS : 0u) |
 	       (tcp->a.keys ? TDM_WIRE_FEATURE_AUTH : 0u);
@@ -221,34 +129,58 @@ static uint32_t required(const struct tdm_tcp *tcp)
 	return tcp->a.keys ? TDM_WIRE_FEATURE_AUTH : 0u;
 }
 
-/* Write our HELLO, without its proof, for the connection @fd to @p. */
-static void put_hello(const struct tdm_tcp *tcp, int fd, uint64_t credit,
-		      uint32_t announced, uint8_t *p)
+void tdm_hello_fill(const struct tdm_tcp *tcp, int fd,
+		    struct tdm_wire_greeting *g)
 {
-	struct tdm_wire_greeting g = {
-		.kind = TDM_WIRE_HELLO,
-		.oldest = TDM_WIRE_VERSION,
-		.newest = TDM_WIRE_VERSION,
-		.features = features(tcp),
-		.required = required(tcp),
-		.addr = tcp->addr,
-		.credit = credit,
-		.eager = TDM_WIRE_EAGER_BYTES,
-		.rts = announced,
-		.contexts = tcp->contexts,
-	};
 	struct sockaddr_storage sa;
 	socklen_t len = sizeof(sa);
 	struct tdm_addr local;
 
-	if (is_any(&g.addr) &&
+	memset(g, 0, sizeof(*g));
+	g->kind = TDM_WIRE_HELLO;
+	g->oldest = TDM_WIRE_VERSION;
+	g->newest = TDM_WIRE_VERSION;
+	g->features = features(tcp);
+	g->required = required(tcp);
+	g->addr = tcp->addr;
+	g->contexts = tcp->contexts;
+	if (tdm_sock_is_any(&g->addr) &&
 	    !tdm_os.getsockname(fd, (struct sockaddr *)&sa, &len) &&
 	    !tdm_addr_from_bind(&local, &sa, len)) {
-		tdm_addr_set_port(&local, tdm_addr_port(&g.addr));
-		g.addr = local;
+		tdm_addr_set_port(&local, tdm_addr_port(&g->addr));
+		g->addr = local;
 	}
-	memcpy(g.id, tcp->id, sizeof(g.id));
+	memcpy(g->id, tcp->id, sizeof(g->id));
+}
+
+/*
+ * Write our HELLO, without its proof, for the connection @fd to @p. @session:
+ * the id of the session that we make, or NULL.
+ */
+static void put_hello(const struct tdm_tcp *tcp, int fd, uint64_t credit,
+		      uint32_t announced, const uint8_t *session, uint8_t *p)
+{
+	struct tdm_wire_greeting g;
+
+	tdm_hello_fill(tcp, fd, &g);
+	g.credit = credit;
+	g.eager = TDM_WIRE_EAGER_BYTES;
+	g.rts = announced;
+	if (session)
+		memcpy(g.nonce, session, sizeof(g.nonce));
 	tdm_wire_greeting_encode(p, &g);
+}
+
+/*
+ * Draw the id of the session that the HELLO @g asks for. Who does not know it
+ * cannot resume the session.
+ */
+static int new_session(struct tdm_conn *c, const struct tdm_wire_greeting *g)
+{
+	memset(c->session, 0, sizeof(c->session));
+	return g->features & TDM_WIRE_FEATURE_RESUME ?
+		       tdm_os_random(c->session, sizeof(c->session)) :
+		       0;
 }
 
 /* Append our HELLO to the output of @c; @g: the peer's HELLO, or NULL. */
@@ -257,17 +189,18 @@ static int write_hello(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	struct tdm_out *out = tdm_out_room(c, TDM_WIRE_GREETING_BYTES);
 	uint8_t *p;
 
-	if (!out)
+	if (!out || (g && new_session(c, g)))
 		return -FI_ENOMEM;
 	p = out->bytes + out->tail;
 	c->credit = tdm_credit_first(c->tcp, c, g);
 	c->announced_most = tdm_credit_announced(c->tcp);
-	put_hello(c->tcp, c->io.fd, c->credit, c->announced_most, p);
+	put_hello(c->tcp, c->io.fd, c->credit, c->announced_most,
+		  g ? c->session : NULL, p);
 	out->tail += TDM_WIRE_GREETING_BYTES;
 	return 0;
 }
 
-static const struct tdm_auth_key *key_of(const struct tdm_conn *c)
+const struct tdm_auth_key *tdm_hello_key(const struct tdm_conn *c)
 {
 	return tdm_auth_find(c->tcp->a.keys, c->addr.key);
 }
@@ -275,7 +208,7 @@ static const struct tdm_auth_key *key_of(const struct tdm_conn *c)
 /* Add the proof to the HELLO just written. */
 static int prove_hello(struct tdm_conn *c)
 {
-	const struct tdm_auth_key *key = key_of(c);
+	const struct tdm_auth_key *key = tdm_hello_key(c);
 	uint8_t *p = c->out->bytes + c->out->tail - TDM_WIRE_GREETING_BYTES;
 	int ret = key ? tdm_prove_hello(key, p, NULL) : -FI_EKEYREJECTED;
 
@@ -305,19 +238,24 @@ void tdm_hello_greet(struct tdm_conn *c)
 
 /*
  * Our HELLO has been sent, or is the first in c->out; @g is the peer's: begin
- * the session.
+ * the session. @began: the connection is ours, and the peer's HELLO has the id
+ * of the session.
  */
-static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
+static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g,
+		      int began)
 {
 	tdm_setup_free(c);
 	memcpy(c->id, g->id, sizeof(c->id));
+	if (began)
+		memcpy(c->session, g->nonce, sizeof(c->session));
 	c->window = g->credit;
 	c->full = !g->credit;
 	c->thirsty = 0;
 	c->eager = (uint32_t)tdm_min(tdm_env.eager_bytes, g->eager);
 	c->rts_max = g->rts;
 	c->contexts = g->contexts;
-	c->features = g->features;
+	c->features = g->features & (tdm_env.resume ? ~0u : ~(uint32_t)TDM_WIRE_FEATURE_RESUME);
+	tdm_resume_ready(c);
 	tdm_credit_begin(c);
 	c->known = 1;
 	c->used = c->tcp->pass;
@@ -384,7 +322,7 @@ static void confirmed(struct tdm_conn *c)
 		tdm_conn_retry(c, no_answer(c));
 		return;
 	}
-	establish(c, &g);
+	establish(c, &g, 1);
 	tdm_conn_again(c);
 	tdm_conn_push(c);
 }
@@ -392,7 +330,7 @@ static void confirmed(struct tdm_conn *c)
 /* Called when the peer's HELLO is valid: check its proof and send ours. */
 static void prove(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
-	const struct tdm_auth_key *key = key_of(c);
+	const struct tdm_auth_key *key = tdm_hello_key(c);
 
 	if (!key ||
 	    !tdm_prove_check(key, c->setup->greeting,
@@ -434,7 +372,8 @@ void tdm_hello_answer(struct tdm_conn *c)
 		goto stranger;
 	if (c->setup->greeting_len < TDM_WIRE_GREETING_BYTES)
 		return;
-	if (tdm_wire_greeting_decode(c->setup->greeting, &g))
+	if (tdm_wire_greeting_decode(c->setup->greeting, &g) ||
+	    g.kind == TDM_WIRE_RESUME)
 		goto stranger;
 	if (g.kind == TDM_WIRE_REJECT) {
 		rejected(c, &g);
@@ -454,7 +393,7 @@ void tdm_hello_answer(struct tdm_conn *c)
 	}
 	if (tdm_idle_close_reborn(c, &g))
 		return;
-	establish(c, &g);
+	establish(c, &g, 1);
 	tdm_conn_push(c);
 	return;
 stranger:
@@ -463,17 +402,20 @@ stranger:
 }
 
 /*
- * Make @fd the connection of @c, which has no session. @promised: the credit in
- * our HELLO if that has been sent, else NULL.
+ * Make @fd the connection of @c, which has no session. @ch: has our HELLO if
+ * that has been sent; else NULL.
  */
 static int adopt(struct tdm_conn *c, int fd, const struct tdm_wire_greeting *g,
-		 const uint64_t *promised)
+		 const struct tdm_challenge *ch)
 {
 	tdm_conn_close_fd(c);
 	tdm_conn_take_fd(c, fd);
-	prepare(c, fd);
-	if (promised) {
-		c->credit = *promised;
+	tdm_sock_prepare(c->tcp, fd);
+	if (ch) {
+		c->credit = ch->credit;
+		memcpy(c->session,
+		       ch->answer + TDM_WIRE_PROVEN_BYTES - sizeof(c->session),
+		       sizeof(c->session));
 		c->announced_most = TDM_WIRE_RTS_COUNT;
 		c->ack_now = 1; /* the peer waits for a first byte */
 	} else if (write_hello(c, g)) {
@@ -483,7 +425,7 @@ static int adopt(struct tdm_conn *c, int fd, const struct tdm_wire_greeting *g,
 			tdm_conn_retry(c, FI_ENOMEM);
 		return -1;
 	}
-	establish(c, g);
+	establish(c, g, 0);
 	if (!c->mirrored)
 		c->tcp->a.accepted(c->tcp->a.arg, c, c->fi_addr);
 	tdm_conn_push(c);
@@ -493,7 +435,7 @@ static int adopt(struct tdm_conn *c, int fd, const struct tdm_wire_greeting *g,
 /* Our endpoint has connected to itself: make the half that only receives. */
 static int adopt_mirror(struct tdm_tcp *tcp, int fd,
 			const struct tdm_wire_greeting *g,
-			const uint64_t *promised)
+			const struct tdm_challenge *ch)
 {
 	struct tdm_conn *own = tdm_conn_find(tcp, &g->addr), *c;
 
@@ -503,7 +445,7 @@ static int adopt_mirror(struct tdm_tcp *tcp, int fd,
 	if (!c)
 		return -1;
 	c->mirrored = 1;
-	if (!adopt(c, fd, g, promised))
+	if (!adopt(c, fd, g, ch))
 		return 0;
 	tdm_conn_free(c);
 	return -1;
@@ -529,25 +471,28 @@ static int judge(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 /* Make @fd, whose HELLO @g was accepted, a connection. */
 static int take_guest(struct tdm_tcp *tcp, int fd,
 		      const struct tdm_wire_greeting *g,
-		      const uint64_t *promised)
+		      const struct tdm_challenge *ch)
 {
 	struct tdm_conn *c;
 
 	if (!memcmp(g->id, tcp->id, sizeof(tcp->id)))
-		return adopt_mirror(tcp, fd, g, promised);
+		return adopt_mirror(tcp, fd, g, ch);
 	c = tdm_conn_find(tcp, &g->addr);
 	if (c && (c->state == TDM_CONN_DEAD || tdm_idle_close_reborn(c, g)))
 		c = NULL;
 	if (!c)
 		c = tdm_conn_get(tcp, &g->addr, FI_ADDR_UNSPEC);
-	return c ? adopt(c, fd, g, promised) : -1;
+	return c ? adopt(c, fd, g, ch) : -1;
 }
 
 int tdm_hello_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		    struct tdm_wire_greeting *g)
 {
-	int ret = judge(tcp, fd, from, g);
+	int ret;
 
+	if (g->kind == TDM_WIRE_RESUME)
+		return tdm_resume_guest(tcp, fd, from, g);
+	ret = judge(tcp, fd, from, g);
 	return ret ? ret : take_guest(tcp, fd, g, NULL);
 }
 
@@ -563,11 +508,19 @@ int tdm_hello_challenge(struct tdm_tcp *tcp, int fd,
 	if (!ch->key)
 		return -1;
 	g.addr.key = ch->key->id;
-	ret = judge(tcp, fd, from, &g);
-	if (ret)
-		return ret;
-	ch->credit = tdm_credit_first(tcp, tdm_conn_find(tcp, &g.addr), &g);
-	put_hello(tcp, fd, ch->credit, TDM_WIRE_RTS_COUNT, ch->answer);
+	if (g.kind == TDM_WIRE_RESUME) {
+		ret = tdm_resume_challenge(tcp, fd, from, &g, ch);
+		if (ret)
+			return ret;
+	} else {
+		ret = judge(tcp, fd, from, &g);
+		if (ret)
+			return ret;
+		ch->credit = tdm_credit_first(tcp, tdm_conn_find(tcp, &g.addr),
+					      &g);
+		put_hello(tcp, fd, ch->credit, TDM_WIRE_RTS_COUNT, NULL,
+			  ch->answer);
+	}
 	if (tdm_prove_hello(ch->key, ch->answer, ch->hello))
 		return -1;
 	/*
@@ -592,8 +545,10 @@ int tdm_hello_proven(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 	    tdm_wire_greeting_decode(ch->hello, &g))
 		return -1;
 	g.addr.key = ch->key->id;
+	if (g.kind == TDM_WIRE_RESUME)
+		return tdm_resume_proven(tcp, fd, &g, ch);
 	/* The state may have changed since the guest was answered. */
 	if (judge(tcp, fd, from, &g))
 		return -1;
-	return take_guest(tcp, fd, &g, &ch->credit);
+	return take_guest(tcp, fd, &g, ch);
 }

@@ -20,8 +20,18 @@ void tdm_hello_connected(struct tdm_conn *c);
 /* Called when the socket of @c, which is GREETING, is readable. */
 void tdm_hello_answer(struct tdm_conn *c);
 
+/* Returns the key by which @c must be proven, or NULL. */
+const struct tdm_auth_key *tdm_hello_key(const struct tdm_conn *c);
+
 /*
- * Called when a guest on @fd, from @from, has sent the HELLO @g. Returns 0: @fd
+ * Begin a greeting of @tcp for the connection @fd: who we are, what we
+ * understand. *@g is a HELLO without credit and proof.
+ */
+void tdm_hello_fill(const struct tdm_tcp *tcp, int fd,
+		    struct tdm_wire_greeting *g);
+
+/*
+ * Called when a guest on @fd, from @from, has sent @g, a HELLO or RESUME. Returns 0: @fd
  * now belongs to a connection. Else the caller closes @fd: for a positive value
  * (enum tdm_wire_reason) after a REJECT, for -1 without an answer.
  */

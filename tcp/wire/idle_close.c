@@ -37,6 +37,7 @@
 #include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
 #include "tcp/wire/hello.h"
+#include "tcp/wire/keep.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/send.h"
 #include "tcp/wire/share.h"
@@ -139,6 +140,7 @@ static void forget_session(struct tdm_conn *c)
 	c->rx_freed = 0;
 	c->ack_freed = 0;
 	c->ack_bytes = 0;
+	tdm_keep_end(c);
 	tdm_busy_forget(c);
 }
 

@@ -22,6 +22,7 @@
 
 #include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
+#include "tcp/wire/keep.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/rx_priv.h"
@@ -47,7 +48,7 @@ void tdm_left_begin(struct tdm_conn *c)
 	if (!tdm_conn_live(c) || !(c->features & TDM_WIRE_FEATURE_LEFT))
 		return;
 	if (!tdm_tx_leaving(c) &&
-	    (c->injected <= c->acked || !(c->out || tdm_left_in_flight(c))))
+	    (c->injected <= c->acked || !(tdm_keep_pending(c) || tdm_left_in_flight(c))))
 		return;
 	c->leaving = TDM_WIRE_F_LEFT;
 	tdm_list_for_each_safe(n, tmp, &c->busy->waitq) {

@@ -171,7 +171,7 @@ static void guest_speaks(struct guest *g)
 	int fd = g->io.fd, ret;
 
 	if (tdm_wire_greeting_decode(g->ch.hello, &hello) ||
-	    hello.kind != TDM_WIRE_HELLO) {
+	    hello.kind == TDM_WIRE_REJECT) {
 		complain(tcp, &g->from, "not a greeting");
 		guest_free(g);
 		return;

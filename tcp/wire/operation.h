@@ -67,6 +67,7 @@ struct tdm_tx {
 	/* 1: a reply to the peer */
 	uint8_t reply;
 	uint8_t slow;	    /* counted in busy->slow */
+	uint32_t lent;	    /* pieces that refer to it: keep.h */
 	uint8_t counted;    /* in tcp->tx_used */
 	uint8_t status;	    /* of a reply, enum tdm_wire_status */
 	uint16_t rx_ctx;    /* TDM_TO_CTX in flags: the target's context */

@@ -9,31 +9,56 @@
  * range, so all are sent in the order of the commits. send.c writes them.
  *
  * Invariant: a connection holds a transmit buffer only while it has bytes in
- * it.
+ * it, to be sent or kept (keep.h).
  */
 #include "tcp/wire/out.h"
 
 #include <stdlib.h>
 
+#include "tcp/wire/keep.h"
+
+struct tdm_out *tdm_out_new(struct tdm_conn *c)
+{
+	struct tdm_out *out = tdm_out_reuse(c);
+
+	if (out)
+		return out;
+	out = malloc(sizeof(*out));
+	if (out)
+		return tdm_out_begin(c, out);
+	tdm_out_later(c);
+	return NULL;
+}
+
+static int lacks(const struct tdm_out *out, size_t n)
+{
+	return sizeof(out->bytes) - out->tail < n;
+}
+
+/* Move the bytes of @out to its start. */
+static void compact(struct tdm_out *out)
+{
+	uint32_t first = tdm_min(out->base, out->head);
+
+	memmove(out->bytes, out->bytes + first, out->tail - first);
+	out->base -= first;
+	out->head -= first;
+	out->tail -= first;
+}
+
 struct tdm_out *tdm_out_make_room(struct tdm_conn *c, size_t n)
 {
-	struct tdm_out *out = c->out;
+	struct tdm_out *out = c->out ? c->out : tdm_out_new(c);
 
-	if (!out) {
-		out = malloc(sizeof(*out));
-		if (!out) {
-			tdm_out_later(c);
-			return NULL;
-		}
-		tdm_out_begin(c, out);
-	}
-	if (sizeof(out->bytes) - out->tail < n && out->head) {
-		memmove(out->bytes, out->bytes + out->head,
-			out->tail - out->head);
-		out->tail -= out->head;
-		out->head = 0;
-	}
-	return sizeof(out->bytes) - out->tail < n ? NULL : out;
+	/* Where much is kept, moving it again and again would take long. */
+	if (out && lacks(out, n) && out->base < out->head &&
+	    out->head - out->base > sizeof(out->bytes) / 2)
+		out = tdm_keep_full(c);
+	if (!out)
+		return NULL;
+	if (lacks(out, n))
+		compact(out);
+	return lacks(out, n) ? NULL : out;
 }
 
 void tdm_out_later(struct tdm_conn *c)

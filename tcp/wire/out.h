@@ -7,6 +7,21 @@
 
 #include "tcp/wire/tcp.h"
 
+/*
+ * A transmit buffer; a connection has one only while it holds bytes that are to
+ * be sent, or that its peer has not acknowledged. head may be below base: bytes
+ * outside of the stream (a greeting, a POSITION) come first.
+ */
+struct tdm_out {
+	struct tdm_out *next; /* in tcp->spare_out */
+	uint32_t base;	      /* bytes [base, head) are sent, and kept: keep.h */
+	uint32_t head, tail;  /* bytes [head, tail) are to be sent */
+	uint32_t msgs;	      /* messages in it since the last send */
+	/* when a message of more than TDM_TCP_COPY_BYTES was held back; or 0 */
+	uint64_t held_ns;
+	uint8_t bytes[TDM_TCP_OUT_BYTES];
+};
+
 /* Transmit buffers of an endpoint that are kept for reuse. */
 enum { TDM_OUT_SPARES = 2 };
 
@@ -14,6 +29,7 @@ enum { TDM_OUT_SPARES = 2 };
 static inline struct tdm_out *tdm_out_begin(struct tdm_conn *c,
 					    struct tdm_out *out)
 {
+	out->base = 0;
 	out->head = 0;
 	out->tail = 0;
 	out->msgs = 0;
@@ -34,6 +50,9 @@ static inline struct tdm_out *tdm_out_reuse(struct tdm_conn *c)
 	tcp->spares--;
 	return tdm_out_begin(c, out);
 }
+
+/* Give @c, which has no buffer, one. NULL: out of memory. */
+struct tdm_out *tdm_out_new(struct tdm_conn *c);
 
 /* tdm_out_room() when there is no spare buffer, or no room at its end. */
 struct tdm_out *tdm_out_make_room(struct tdm_conn *c, size_t n);
@@ -71,6 +90,13 @@ static inline void tdm_out_free(struct tdm_conn *c)
 /* Let the next pass of progress call tdm_conn_push(). */
 void tdm_out_later(struct tdm_conn *c);
 
+/* Not 0 when @out has nothing to send and nothing to keep. */
+static inline int tdm_out_empty(const struct tdm_out *out)
+{
+	return out->head == out->tail && out->base == out->tail;
+}
+
+/* Returns how many bytes are to be sent from the buffer of @c. */
 static inline size_t tdm_out_bytes(const struct tdm_conn *c)
 {
 	return c->out ? c->out->tail - c->out->head : 0;

@@ -29,8 +29,8 @@ struct tdm_busy {
 	struct tdm_list rxs;	      /* struct tdm_rx, all of them */
 	struct tdm_slow slow;	      /* of waitq and dataq: tdm_order.h */
 	struct tdm_ids ids, rids;     /* struct tdm_tx, struct tdm_rx */
-	/* bytes of conn->borrow that are still to be sent */
-	size_t borrow_off, borrow_end;
+	/* bytes of conn->borrow: the first one kept, those still to be sent */
+	size_t borrow_kept, borrow_off, borrow_end;
 	/* element of rxs: the next LEFT is for it or for a later one */
 	struct tdm_list *left_at;
 	struct fi_rma_iov *more; /* RANGEs of the next operation, or NULL */
@@ -75,6 +75,8 @@ struct tdm_setup {
 	uint8_t *greeting;
 	uint8_t greeting_len;
 	uint8_t proving; /* the proof was sent, no answer yet */
+	/* RESUMING: enum of resume.c; the state that follows */
+	uint8_t phase, then;
 	unsigned tries;	 /* failed attempts in a row */
 };
 

@@ -54,7 +54,7 @@ const struct tdm_auth_key *tdm_prove_guest(const struct tdm_auth_keys *keys,
 {
 	struct tdm_auth_text text = text_of(p, NULL);
 
-	if (g->kind != TDM_WIRE_HELLO || !(g->features & TDM_WIRE_FEATURE_AUTH))
+	if (g->kind == TDM_WIRE_REJECT || !(g->features & TDM_WIRE_FEATURE_AUTH))
 		return NULL;
 	return tdm_auth_which(keys, TDM_AUTH_TCP_HELLO, &text, g->proof);
 }
@@ -68,19 +68,25 @@ int tdm_prove_check(const struct tdm_auth_key *key, const uint8_t *p,
 			      p + TDM_WIRE_PROVEN_BYTES);
 }
 
-int tdm_prove_last(struct tdm_conn *c, const struct tdm_auth_key *key)
+int tdm_prove_end(const struct tdm_conn *c, const struct tdm_auth_key *key,
+		  uint8_t *proof)
 {
 	const uint8_t *own = c->setup->greeting + TDM_WIRE_GREETING_BYTES;
 	const struct tdm_auth_text text = { own, TDM_WIRE_GREETING_BYTES,
 					    c->setup->greeting,
 					    TDM_WIRE_GREETING_BYTES };
+
+	return tdm_auth_prove(key, TDM_AUTH_TCP_CLIENT, &text, proof);
+}
+
+int tdm_prove_last(struct tdm_conn *c, const struct tdm_auth_key *key)
+{
 	struct tdm_out *out = tdm_out_room(c, TDM_AUTH_PROOF_BYTES);
 	int ret;
 
 	if (!out)
 		return -FI_ENOMEM;
-	ret = tdm_auth_prove(key, TDM_AUTH_TCP_CLIENT, &text,
-			     out->bytes + out->tail);
+	ret = tdm_prove_end(c, key, out->bytes + out->tail);
 	if (!ret)
 		out->tail += TDM_AUTH_PROOF_BYTES;
 	return ret;

@@ -16,7 +16,7 @@ struct tdm_challenge {
 	uint8_t proof[TDM_AUTH_PROOF_BYTES];
 	/* the key that the guest has to prove */
 	const struct tdm_auth_key *key;
-	uint64_t credit; /* credit in our answer */
+	uint64_t credit; /* in our answer; of a RESUME: stream received */
 };
 
 /*
@@ -53,6 +53,13 @@ const struct tdm_auth_key *tdm_prove_guest(const struct tdm_auth_keys *keys,
 /* Not 0 when the answer @p to our HELLO @first proves @key. */
 int tdm_prove_check(const struct tdm_auth_key *key, const uint8_t *p,
 		    const uint8_t *first);
+
+/*
+ * Write the last proof of @c, whose greetings are in c->setup, to
+ * @proof[TDM_AUTH_PROOF_BYTES]. Errors: -FI_ENOMEM.
+ */
+int tdm_prove_end(const struct tdm_conn *c, const struct tdm_auth_key *key,
+		  uint8_t *proof) tdm_must_check;
 
 /*
  * Append the last proof to the output of @c, which is GREETING. Errors:

@@ -17,6 +17,7 @@
 
 #include "tcp/wire/rma.h"
 #include "tcp/wire/rx_msg.h"
+#include "tcp/wire/out.h"
 #include "tcp/wire/tx_priv.h"
 
 int tdm_tx_take_ranges(struct tdm_tx *op, const struct tdm_xfer *x)

@@ -68,7 +68,7 @@ static const struct shape {
 	[TDM_WIRE_DATA] = { TDM_WIRE_F_ACK | TDM_WIRE_F_ABORT | TDM_WIRE_F_NOW,
 			    8, TDM_WIRE_DATA_BYTES, 0 },
 	[TDM_WIRE_DONE] = { 0, 8, 0, 0 },
-	[TDM_WIRE_ACK] = { TDM_WIRE_F_FULL, 16, 0, 0 },
+	[TDM_WIRE_ACK] = { TDM_WIRE_F_FULL | TDM_WIRE_F_DATA, 16, 0, 0 },
 	[TDM_WIRE_GOODBYE] = { 0, 0, 0, 0 },
 	[TDM_WIRE_WRITE] = { TDM_WIRE_F_DATA | TDM_WIRE_F_LEFT, 24,
 			     TDM_WIRE_WRITE_BYTES, 1 },
@@ -81,6 +81,7 @@ static const struct shape {
 	[TDM_WIRE_LEFT] = { 0, 8, TDM_WIRE_LEFT_BYTES, 0 },
 	[TDM_WIRE_RANGE] = { 0, 24, 0, 0 },
 	[TDM_WIRE_LOCAL] = { 0, 8, TDM_WIRE_OFFER_BYTES, 0 },
+	[TDM_WIRE_POSITION] = { TDM_WIRE_F_FULL | TDM_WIRE_F_DATA, 16, 0, 0 },
 };
 
 static uint16_t get16(const uint8_t *p)
@@ -230,6 +231,10 @@ static int decode_fixed(const uint8_t *p, struct tdm_wire_rec *r)
 	case TDM_WIRE_CANCEL:
 		r->id = get32(p);
 		return get32(p + 4) ? -TDM_WIRE_E_FLAGS : 0;
+	case TDM_WIRE_POSITION:
+		if (!(r->flags & TDM_WIRE_F_DATA))
+			return -TDM_WIRE_E_FLAGS;
+		/* fallthrough */
 	case TDM_WIRE_ACK:
 		r->acked = get64(p);
 		r->freed = get64(p + 8);
@@ -339,6 +344,7 @@ static uint8_t *encode_fixed(uint8_t *p, const struct tdm_wire_rec *r)
 		put32(p + 4, 0);
 		return p + 8;
 	case TDM_WIRE_ACK:
+	case TDM_WIRE_POSITION:
 		put64(p, r->acked);
 		put64(p + 8, r->freed);
 		return p + 16;
@@ -426,9 +432,14 @@ void tdm_wire_greeting_encode(uint8_t *p, const struct tdm_wire_greeting *g)
 		put16(p + G_PORT, tdm_addr_port(&g->addr));
 	if (g->contexts)
 		put32(p + G_CONTEXTS, g->contexts - 1);
-	put64(p + G_CREDIT, g->credit);
-	put32(p + G_EAGER, g->eager);
-	put32(p + G_RTS, g->rts);
+	if (g->kind == TDM_WIRE_RESUME) {
+		put64(p + G_CREDIT, g->received);
+		put64(p + G_EAGER, g->session);
+	} else {
+		put64(p + G_CREDIT, g->credit);
+		put32(p + G_EAGER, g->eager);
+		put32(p + G_RTS, g->rts);
+	}
 	memcpy(p + G_NONCE, g->nonce, sizeof(g->nonce));
 	memcpy(p + G_PROOF, g->proof, sizeof(g->proof));
 }
@@ -453,11 +464,15 @@ static int decode_addr(const uint8_t *p, struct tdm_addr *addr)
 }
 
 /*
- * Not 0 when @g gives too little credit. A peer whose credit can grow later may
- * begin with none.
+ * Not 0 when @g, a HELLO, gives too little credit, or allows no announcement. A
+ * peer whose credit can grow later may begin with none.
  */
-static int bad_credit(const struct tdm_wire_greeting *g)
+static int bad_terms(const struct tdm_wire_greeting *g)
 {
+	if (g->kind != TDM_WIRE_HELLO)
+		return 0;
+	if (!g->rts)
+		return 1;
 	return g->credit < TDM_WIRE_CREDIT_LEAST &&
 	       (g->credit || !(g->features & TDM_WIRE_FEATURE_CREDIT));
 }
@@ -477,21 +492,27 @@ int tdm_wire_greeting_decode(const uint8_t *p, struct tdm_wire_greeting *g)
 		return -TDM_WIRE_E_GREETING;
 	if (g->kind == TDM_WIRE_REJECT)
 		return g->reason ? 0 : -TDM_WIRE_E_GREETING;
-	if (g->kind != TDM_WIRE_HELLO || g->reason)
+	if ((g->kind != TDM_WIRE_HELLO && g->kind != TDM_WIRE_RESUME) ||
+	    g->reason)
 		return -TDM_WIRE_E_GREETING;
 	if (!tdm_wire_version_ok(g))
 		return 0;
 	g->features = get32(p + G_FEATURES);
 	g->required = get32(p + G_REQUIRED);
 	memcpy(g->id, p + G_ID, sizeof(g->id));
-	g->credit = get64(p + G_CREDIT);
-	g->eager = get32(p + G_EAGER);
-	g->rts = get32(p + G_RTS);
+	if (g->kind == TDM_WIRE_RESUME) {
+		g->received = get64(p + G_CREDIT);
+		g->session = get64(p + G_EAGER);
+	} else {
+		g->credit = get64(p + G_CREDIT);
+		g->eager = get32(p + G_EAGER);
+		g->rts = get32(p + G_RTS);
+	}
 	g->contexts = get32(p + G_CONTEXTS);
 	memcpy(g->nonce, p + G_NONCE, sizeof(g->nonce));
 	memcpy(g->proof, p + G_PROOF, sizeof(g->proof));
 	if (!memcmp(g->id, no_id, sizeof(no_id)) || decode_addr(p, &g->addr) ||
-	    bad_credit(g) || !g->rts || g->contexts >= TDM_WIRE_CTX_MOST)
+	    bad_terms(g) || g->contexts >= TDM_WIRE_CTX_MOST)
 		return -TDM_WIRE_E_GREETING;
 	g->contexts++;
 	g->credit = tdm_min(g->credit, TDM_WIRE_CREDIT_MOST);

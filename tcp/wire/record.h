@@ -22,7 +22,8 @@ enum {
 	TDM_WIRE_PROVEN_BYTES = 96,	  /* of a greeting: all but its proof */
 	TDM_WIRE_PREFIX_BYTES = 8,	  /* common to all records */
 	TDM_WIRE_HEAD_BYTES = 48,	  /* the longest header */
-	TDM_WIRE_ACK_BYTES = 32,	  /* header of an ACK or a IDLE_CLOSE */
+	/* longest header of an ACK, POSITION or IDLE_CLOSE */
+	TDM_WIRE_ACK_BYTES = 32,
 	TDM_WIRE_GROUP_BYTES = 16,	  /* header of a GROUP */
 	TDM_WIRE_RANGE_BYTES = 32,	  /* header of a RANGE */
 	TDM_WIRE_EAGER_BYTES = 1 << 20,	  /* longest payload of an EAGER */
@@ -59,6 +60,7 @@ enum tdm_wire_op {
 	TDM_WIRE_LEFT,	/* an announced payload, unasked: its sender closes */
 	TDM_WIRE_RANGE, /* a further range of the next one-sided operation */
 	TDM_WIRE_LOCAL, /* about a further transport, before all others */
+	TDM_WIRE_POSITION, /* an ACK beside the stream: stream received */
 	TDM_WIRE_OP_COUNT
 };
 
@@ -111,7 +113,7 @@ struct tdm_wire_rec {
 	uint16_t ctx;  /* EAGER, RTS, WRITE, AWRITE, ATOMIC: receive context */
 	uint32_t len;  /* payload bytes that follow the header */
 	uint64_t tag;  /* F_TAG */
-	uint64_t data; /* F_DATA */
+	uint64_t data; /* F_DATA; ACK, POSITION: stream received, bytes */
 	uint32_t id;   /* sender's: in all records with an id but DATA */
 	uint32_t rid;  /* receiver's: CTS, DATA; READ, ATOMIC: of the DATA */
 	uint32_t status;    /* DONE: enum tdm_wire_status */
@@ -140,7 +142,7 @@ int tdm_wire_decode(const uint8_t *p, struct tdm_wire_rec *rec) tdm_must_check;
 /* Write the header of @rec to @p[TDM_WIRE_HEAD_BYTES]; returns its length. */
 size_t tdm_wire_encode(uint8_t *p, const struct tdm_wire_rec *rec);
 
-enum tdm_wire_greet { TDM_WIRE_HELLO = 1, TDM_WIRE_REJECT };
+enum tdm_wire_greet { TDM_WIRE_HELLO = 1, TDM_WIRE_REJECT, TDM_WIRE_RESUME };
 
 /* Bits of tdm_wire_greeting.features. */
 enum {
@@ -153,6 +155,7 @@ enum {
 	TDM_WIRE_FEATURE_LEFT = 64,   /* ... LEFT, and the flag */
 	TDM_WIRE_FEATURE_RANGES = 128,	/* ... RANGE */
 	TDM_WIRE_FEATURE_LOCAL = 256,	/* ... LOCAL, and will send it */
+	TDM_WIRE_FEATURE_RESUME = 512,	/* ... POSITION, and RESUME greetings */
 	TDM_WIRE_FEATURE_WRITES = 1024, /* ... long WRITE, without credit */
 };
 
@@ -161,6 +164,7 @@ enum tdm_wire_reason {
 	TDM_WIRE_R_FEATURE,	/* a required feature is missing */
 	TDM_WIRE_R_DUPLICATE,	/* the other connection of the pair is kept */
 	TDM_WIRE_R_BUSY,	/* the address has a live connection */
+	TDM_WIRE_R_LOST,	/* RESUME: there is no such session */
 };
 
 struct tdm_wire_greeting {
@@ -176,7 +180,10 @@ struct tdm_wire_greeting {
 	uint32_t eager;	      /* longest EAGER payload that it accepts */
 	uint32_t rts;	      /* most announcements waiting that it accepts */
 	uint32_t contexts;    /* receive contexts it has; at least 1 */
-	uint8_t nonce[TDM_AUTH_NONCE_BYTES]; /* AUTH; else 0 */
+	uint64_t received;    /* RESUME: bytes of the stream */
+	uint64_t session;     /* RESUME with AUTH: the first 8 bytes of its id */
+	/* HELLO: AUTH, RESUME; RESUME: without AUTH the id of the session */
+	uint8_t nonce[TDM_AUTH_NONCE_BYTES];
 	uint8_t proof[TDM_AUTH_PROOF_BYTES];
 };
 

@@ -34,6 +34,7 @@
 #include "tcp/wire/left.h"
 #include "tcp/wire/meet.h"
 #include "tcp/wire/prompt.h"
+#include "tcp/wire/resume.h"
 #include "tcp/wire/rma.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/tx.h"
@@ -46,6 +47,8 @@ enum {
 	/* At this amount, received records are acknowledged at once. */
 	ACK_RECORDS = 64,
 	ACK_BYTES = 64 << 10,
+	/* The same of the stream, whatever its records are. */
+	SAY_BYTES = 64 << 10,
 	/* A read after one full of short records: bounds the time they take. */
 	READ_BYTES = 16 << 10,
 	/* Least missing payload that is read to its place directly. */
@@ -96,6 +99,20 @@ static void received(struct tdm_conn *c, uint8_t flags, uint32_t len)
 	}
 }
 
+/*
+ * Called when much was received of which the peer was not told. Records without
+ * payload are not counted in rx_seq, so that it may wait for no ACK.
+ */
+static void say(struct tdm_conn *c)
+{
+	if (!tdm_conn_resumes(c)) {
+		c->rx_said = c->rx_pos;
+		return;
+	}
+	c->ack_now = 1;
+	tdm_rx_ack_due(c);
+}
+
 static void protocol_error(struct tdm_conn *c, int why)
 {
 	TDM_CONN_INFO(c,
@@ -109,6 +126,7 @@ static void protocol_error(struct tdm_conn *c, int why)
 static void take(struct tdm_conn *c, const uint8_t *p, size_t n)
 {
 	c->left -= n;
+	c->rx_pos += n;
 	tdm_rx_put(c, p, n);
 	if (!c->left)
 		received(c, c->cur_flags, c->cur_len);
@@ -249,6 +267,15 @@ static int group(struct tdm_conn *c, uint32_t group)
 	return 0;
 }
 
+/* Handle a POSITION, which is not a part of the stream. */
+static int position(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	if (!tdm_conn_resumes(c))
+		return -TDM_WIRE_E_STATE;
+	c->rx_pos -= TDM_WIRE_ACK_BYTES;
+	return tdm_tx_acked(c, rec);
+}
+
 /*
  * Handle the record @rec; @n bytes after its header are at @p. Returns the
  * bytes used, or an error.
@@ -285,7 +312,11 @@ static int handle(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	case TDM_WIRE_CANCEL:
 		withdrawn(c, rec->id);
 		return 0;
+	case TDM_WIRE_POSITION:
+		return position(c, rec);
 	case TDM_WIRE_ACK:
+		if ((rec->flags & TDM_WIRE_F_DATA) && !tdm_conn_resumes(c))
+			return -TDM_WIRE_E_STATE;
 		return tdm_tx_acked(c, rec);
 	case TDM_WIRE_RANGE:
 		return tdm_rx_range(c, rec);
@@ -366,7 +397,10 @@ static int record(struct tdm_conn *c, const uint8_t *p, size_t n, int *used)
 		c->head_len = (uint8_t)head;
 		*used = took;
 	}
-	return ret < 0 ? ret : took + ret;
+	if (tdm_unlikely(ret < 0))
+		return ret;
+	c->rx_pos += (size_t)(head + ret);
+	return took + ret;
 }
 
 /*
@@ -389,7 +423,7 @@ static unsigned consume(struct tdm_conn *c, const uint8_t *p, size_t n)
 {
 	unsigned records = 0;
 
-	while (n && tdm_conn_live(c)) {
+	while (n && tdm_conn_open(c)) {
 		int k, used;
 
 		if (c->left) {
@@ -459,7 +493,8 @@ static void ended(struct tdm_conn *c, int err)
 		err = c->tx_err;
 	else if (!err || err == EPIPE)
 		err = FI_ECONNRESET;
-	tdm_conn_fail(c, err, 0);
+	if (tdm_resume_begin(c, err))
+		tdm_conn_fail(c, err, 0);
 }
 
 /*
@@ -523,7 +558,7 @@ int tdm_rx_ready(struct tdm_conn *c)
 		tdm_loop_end(loop);
 		return 0;
 	}
-	while (tdm_conn_live(c)) {
+	while (tdm_conn_open(c)) {
 		n = read_some(c, &direct, &asked);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -538,6 +573,8 @@ int tdm_rx_ready(struct tdm_conn *c)
 			ended(c, n < 0 ? errno : 0);
 			return 0;
 		}
+		if (tdm_unlikely(c->rx_pos - c->rx_said >= SAY_BYTES))
+			say(c);
 		tdm_loop_heat(loop, &c->io);
 		tdm_loop_active(loop, &c->io);
 		c->used = c->tcp->pass;
@@ -553,7 +590,7 @@ int tdm_rx_ready(struct tdm_conn *c)
 		if ((size_t)n < asked && !c->tx_err)
 			return 0;
 		if (records >= PASS_RECORDS || bytes >= PASS_BYTES)
-			return tdm_conn_live(c);
+			return tdm_conn_open(c);
 	}
 	return 0;
 }

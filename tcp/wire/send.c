@@ -33,6 +33,7 @@
 #include "tcp/wire/conn.h"
 #include "tcp/wire/hello.h"
 #include "tcp/wire/idle_close.h"
+#include "tcp/wire/keep.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/tx.h"
 #include "tcp/wire/tx_priv.h"
@@ -50,34 +51,17 @@ enum {
 };
 
 /*
- * Describe the borrowed bytes that have not been sent in out[@max]. Returns how
- * many elements that takes. If their region was closed meanwhile, zeros are
- * sent instead, since the header has promised that many bytes.
+ * Offer all committed bytes, or those of a piece to be repeated, to the kernel,
+ * by one system call.
  */
-static size_t borrowed(const struct tdm_conn *c, struct iovec *out, size_t max)
-{
-	static const uint8_t zeros[4096];
-	const struct tdm_tx *op = c->borrow;
-	size_t left = c->busy->borrow_end - c->busy->borrow_off, n = 0;
-
-	if (tdm_likely(!op->entry || !c->tcp->rma->revoked(op->entry)))
-		return tdm_iov_slice(out, max, tdm_tx_iov(op), op->count,
-				     c->busy->borrow_off, left);
-	for (; left && n < max; n++) {
-		out[n].iov_base = (void *)(uintptr_t)zeros;
-		out[n].iov_len = tdm_min(left, sizeof(zeros));
-		left -= out[n].iov_len;
-	}
-	return n;
-}
-
-/* Offer all committed bytes to the kernel, by one system call. */
 static ssize_t put(struct tdm_conn *c)
 {
 	struct iovec iov[1 + TDM_IOV_LIMIT];
 	struct msghdr msg = { .msg_iov = iov };
 	size_t n = 0;
 
+	if (tdm_keep_repeats(c))
+		return tdm_keep_put(c);
 	if (tdm_likely(!c->borrow))
 		return tdm_os.send(c->io.fd, c->out->bytes + c->out->head,
 				   c->out->tail - c->out->head,
@@ -87,7 +71,9 @@ static ssize_t put(struct tdm_conn *c)
 		iov[0].iov_len = c->out->tail - c->out->head;
 		n = 1;
 	}
-	n += borrowed(c, iov + n, TDM_IOV_LIMIT);
+	n += tdm_keep_iov(c, c->borrow, c->busy->borrow_off,
+			  c->busy->borrow_end - c->busy->borrow_off, iov + n,
+			  TDM_IOV_LIMIT);
 	msg.msg_iovlen = n;
 	return tdm_os.sendmsg(c->io.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -95,11 +81,19 @@ static ssize_t put(struct tdm_conn *c)
 /* Called when the kernel has taken @n bytes. */
 static void advance(struct tdm_conn *c, size_t n)
 {
+	struct tdm_out *out = c->out;
 	size_t k = tdm_min(n, tdm_out_bytes(c));
 
-	if (c->out) {
-		c->out->head += (uint32_t)k;
-		if (c->out->head == c->out->tail)
+	if (tdm_keep_repeats(c)) {
+		tdm_keep_advance(c, n);
+		return;
+	}
+	if (out) {
+		out->head += (uint32_t)k;
+		if (!c->keeps)
+			out->base = out->head;
+		out->msgs = 0;
+		if (tdm_out_empty(out))
 			tdm_out_free(c);
 	}
 	n -= k;
@@ -132,9 +126,13 @@ static void refused(struct tdm_conn *c, int err)
 	tdm_conn_again(c);
 }
 
-static int pending(const struct tdm_conn *c)
+/* Returns how many bytes put() offers. */
+static size_t offered(const struct tdm_conn *c)
 {
-	return c->out || c->borrow;
+	if (tdm_keep_repeats(c))
+		return tdm_keep_left(c);
+	return tdm_out_bytes(c) +
+	       (c->borrow ? c->busy->borrow_end - c->busy->borrow_off : 0);
 }
 
 /* Called when medium messages that were held back are about to be written. */
@@ -151,14 +149,15 @@ void tdm_conn_push(struct tdm_conn *c)
 	ssize_t n;
 
 	tdm_list_del(&c->flush_node);
-	if (c->blocked || c->tx_err || c->io.fd < 0)
+	if (c->blocked || c->tx_err || c->io.fd < 0 ||
+	    c->state == TDM_CONN_RESUMING)
 		return;
 	for (;;) {
 		size_t all;
 
 		if (c->state == TDM_CONN_READY && tdm_tx_has_more(c))
 			tdm_tx_fill(c);
-		if (!pending(c)) {
+		if (!tdm_keep_pending(c)) {
 			if (tdm_unlikely(c->going))
 				tdm_idle_close_now(c);
 			return;
@@ -169,9 +168,7 @@ void tdm_conn_push(struct tdm_conn *c)
 		}
 		if (c->out && tdm_unlikely(c->out->held_ns))
 			held_over(c);
-		all = tdm_out_bytes(c) +
-		      (c->borrow ? c->busy->borrow_end - c->busy->borrow_off :
-				   0);
+		all = offered(c);
 		n = put(c);
 		if (tdm_unlikely(n < 0)) {
 			if (errno == EINTR)
@@ -254,6 +251,7 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 	op->slow = 0;
 	op->counted = 1;
 	op->spared = 0;
+	op->lent = 0;
 	op->copy = NULL;
 	op->rx = NULL;
 	op->entry = NULL;

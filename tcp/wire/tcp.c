@@ -21,10 +21,12 @@
 #include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
 #include "tcp/wire/idle_close.h"
+#include "tcp/wire/keep.h"
 #include "tcp/wire/left.h"
 #include "tcp/wire/listen.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/prompt.h"
+#include "tcp/wire/resume.h"
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/send.h"
@@ -137,9 +139,11 @@ static void run_again(struct tdm_tcp *tcp)
 		if (!c->again)
 			continue;
 		c->again = 0;
-		if (tdm_conn_live(c)) {
+		if (tdm_conn_open(c)) {
 			if (tdm_rx_ready(c))
 				tdm_conn_again(c);
+		} else if (tdm_conn_live(c)) {
+			tdm_resume_hurry(c);
 		} else if (c->io.fd >= 0) {
 			tdm_conn_retry(c, c->tx_err);
 		}
@@ -262,14 +266,19 @@ static void watch_fired(struct tdm_loop_timer *timer)
 	tdm_list_for_each_safe(pos, tmp, &tcp->conns) {
 		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
 
-		if (tdm_conn_live(c))
-			tdm_busy_trim(c);
-		if (!tdm_env.peer_timeout_ms || !tdm_conn_live(c) ||
-		    !unreachable(c, now))
+		if (!tdm_conn_open(c))
 			continue;
-		while (tdm_conn_live(c) && tdm_rx_ready(c))
+		tdm_busy_trim(c);
+		/* So the peer of an idle connection need not keep what it sent. */
+		if (c->rx_said != c->rx_pos && tdm_conn_resumes(c)) {
+			c->ack_now = 1;
+			tdm_rx_ack_due(c);
+		}
+		if (!tdm_env.peer_timeout_ms || !unreachable(c, now))
+			continue;
+		while (tdm_conn_open(c) && tdm_rx_ready(c))
 			;
-		if (tdm_conn_live(c))
+		if (tdm_conn_open(c))
 			tdm_conn_fail(c, FI_ETIMEDOUT, 0);
 	}
 	if (tcp->open)
@@ -305,14 +314,14 @@ static int close_step(struct tdm_conn *c, int *said)
 		return c->state != TDM_CONN_DEAD && !tdm_list_empty(&c->sendq);
 	c->blocked = 0;
 	tdm_conn_push(c);
-	while (tdm_conn_live(c) && tdm_rx_ready(c))
+	while (tdm_conn_open(c) && tdm_rx_ready(c))
 		;
 	/* dead, or sends took it from CLOSING to CONNECTING */
 	if (!tdm_conn_live(c))
 		return !tdm_list_empty(&c->sendq);
 	if (c->tx_err)
 		return 1; /* not before the input has been read */
-	if (c->out || tdm_tx_leaving(c))
+	if (tdm_keep_pending(c) || tdm_tx_leaving(c))
 		return 1;
 	if (!c->closing) {
 		*said |= say_goodbye(c);

@@ -29,16 +29,6 @@ enum {
 	TDM_TCP_HOLD_BYTES = 16 << 10,
 };
 
-/* A transmit buffer; a connection has one only while it holds bytes. */
-struct tdm_out {
-	struct tdm_out *next; /* in tcp->spare_out */
-	uint32_t head, tail;  /* bytes [head, tail) are to be sent */
-	uint32_t msgs;	      /* messages in it since the last send */
-	/* when a message of more than TDM_TCP_COPY_BYTES was held back; or 0 */
-	uint64_t held_ns;
-	uint8_t bytes[TDM_TCP_OUT_BYTES];
-};
-
 enum tdm_conn_state { /* conn.c */
 		      TDM_CONN_IDLE,
 		      TDM_CONN_CONNECTING,
@@ -47,6 +37,8 @@ enum tdm_conn_state { /* conn.c */
 		      TDM_CONN_BACKOFF,
 		      TDM_CONN_DEAD,
 		      /* With a session, tdm_conn_live(): */
+		      TDM_CONN_RESUMING,
+		      /* With its socket too, tdm_conn_open(): */
 		      TDM_CONN_READY,
 		      TDM_CONN_CLOSING,
 };
@@ -86,6 +78,7 @@ struct tdm_conn {
 	uint8_t cur_flags; /* of the record that is being received */
 	uint8_t brief;	   /* 1: tdm_conn_brief() was called */
 	uint8_t at_once;   /* medium messages not to be held back: send.c, 3 */
+	uint8_t keeps;	   /* 1: bytes sent stay until acknowledged, keep.h */
 	int tx_err; /* fi_errno of a failed send; the input is read first */
 
 	/* Output. */
@@ -141,6 +134,12 @@ struct tdm_conn {
 	uint64_t unheard_ns;
 	struct tdm_conn_stats stats;
 	struct tdm_meeting *meeting; /* meet.h; or NULL */
+
+	/* Resume, keep.h: positions are bytes since the greeting. */
+	struct tdm_keep *keep;	   /* or NULL */
+	uint64_t kept_pos;	   /* of the first byte kept */
+	uint64_t rx_pos, rx_said;  /* received; of that the peer was told */
+	uint8_t session[TDM_WIRE_ID_BYTES]; /* known to the two sides only */
 };
 
 struct tdm_tcp {
@@ -163,7 +162,7 @@ struct tdm_tcp {
 	struct tdm_conn **bucket; /* bucket[buckets], by address */
 	size_t buckets, pairs;
 	struct tdm_pool tx_pool, rx_pool;
-	struct tdm_out *spare_out;
+	struct tdm_out *spare_out; /* out.h */
 	unsigned spares;
 	struct tdm_loop_timer watch; /* checks silent peers */
 	/* how many connections to ask for an idle close */

@@ -31,7 +31,9 @@
 
 #include <rdma/fi_errno.h>
 
+#include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
+#include "tcp/wire/keep.h"
 #include "tcp/wire/left.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/prompt.h"
@@ -39,6 +41,9 @@
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/tx_priv.h"
 #include "tcp/wire/unacked.h"
+
+/* So much received tells a peer that has not waited for it. */
+enum { SAY_BYTES = 16 << 10 };
 
 static int injected(const struct tdm_tx *op)
 {
@@ -78,6 +83,22 @@ static void settle(struct tdm_conn *c, struct tdm_tx *op)
 	}
 }
 
+/*
+ * Let the ACK @rec say what was received of the stream: if nothing is kept that
+ * precedes it, as a POSITION, which is not kept; else where enough is new, or
+ * the peer waits for it.
+ */
+static void put_position(struct tdm_conn *c, struct tdm_wire_rec *rec)
+{
+	if (c->out->base == c->out->tail && !c->borrow && !tdm_keep_repeats(c))
+		rec->op = TDM_WIRE_POSITION;
+	else if (!c->ack_now && c->rx_pos - c->rx_said < SAY_BYTES)
+		return;
+	rec->flags = TDM_WIRE_F_DATA;
+	rec->data = c->rx_pos;
+	c->rx_said = c->rx_pos;
+}
+
 void tdm_tx_put_ack(struct tdm_conn *c)
 {
 	struct tdm_out *out = c->out;
@@ -89,13 +110,17 @@ void tdm_tx_put_ack(struct tdm_conn *c)
 	memset(&rec, 0, sizeof(rec));
 	rec.op = c->say ? TDM_WIRE_IDLE_CLOSE : TDM_WIRE_ACK;
 	rec.step = c->say;
+	if (tdm_likely(tdm_conn_resumes(c)) && !c->say)
+		put_position(c, &rec);
 	rec.acked = c->rx_seq;
 	rec.freed = tdm_credit_give(c, &full);
 	/* A step has no flag; behind GO nothing is sent. */
 	unsaid = tdm_unlikely(full) && c->say && c->say != TDM_WIRE_GO;
 	if (tdm_unlikely(full) && !c->say)
-		rec.flags = TDM_WIRE_F_FULL;
+		rec.flags |= TDM_WIRE_F_FULL;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	if (rec.op == TDM_WIRE_POSITION)
+		out->base = out->tail;
 	c->ack_seq = c->rx_seq;
 	c->ack_freed = c->rx_freed;
 	c->ack_bytes = 0;
@@ -110,6 +135,7 @@ void tdm_tx_borrow(struct tdm_conn *c, struct tdm_tx *op, size_t from,
 		   size_t to)
 {
 	c->borrow = op;
+	c->busy->borrow_kept = from;
 	c->busy->borrow_off = from;
 	c->busy->borrow_end = to;
 }
@@ -396,7 +422,7 @@ void tdm_tx_fill(struct tdm_conn *c)
 {
 	if (c->borrow || c->closing)
 		return;
-	if (!c->ack_now && !c->out && tdm_list_empty(&c->sendq) &&
+	if (!c->ack_now && !tdm_out_bytes(c) && tdm_list_empty(&c->sendq) &&
 	    tdm_list_empty(&c->busy->ctlq) && tdm_list_empty(&c->busy->dataq))
 		return;
 	if (!tdm_out_room(c, TDM_WIRE_ACK_BYTES))
@@ -418,10 +444,10 @@ void tdm_tx_fill(struct tdm_conn *c)
 	while (!c->borrow && !tdm_list_empty(&c->busy->dataq) &&
 	       commit_data(c) && tdm_out_bytes(c) < TDM_TCP_FLUSH_BYTES)
 		;
-	if (c->out && c->out->head == c->out->tail)
+	if (c->out && tdm_out_empty(c->out))
 		tdm_out_free(c);
 	/* Only memory can have been missing here: try again. */
-	if (!c->out && !c->borrow && !tdm_list_empty(&c->sendq) &&
+	if (!tdm_out_bytes(c) && !c->borrow && !tdm_list_empty(&c->sendq) &&
 	    c->busy->rts < c->rts_max && !c->thirsty && !first_is_held(c))
 		tdm_out_later(c);
 }
@@ -430,6 +456,7 @@ void tdm_tx_borrowed_sent(struct tdm_conn *c)
 {
 	struct tdm_tx *op = c->borrow;
 
+	tdm_keep_borrowed(c);
 	c->borrow = NULL;
 	if (op->state == TDM_TX_LEAVING)
 		tdm_tx_end(c, op, 0, 0);
@@ -473,6 +500,22 @@ int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	return 0;
 }
 
+/* Called when the peer says that it has received the stream up to @pos. */
+static int acked_to(struct tdm_conn *c, uint64_t pos)
+{
+	struct tdm_out *out = c->out;
+
+	if (tdm_unlikely(!out || c->keep || !c->keeps ||
+			 pos - c->kept_pos > (uint64_t)out->head - out->base ||
+			 out->head < out->base))
+		return tdm_keep_acked(c, pos);
+	out->base += (uint32_t)(pos - c->kept_pos);
+	c->kept_pos = pos;
+	if (tdm_out_empty(out))
+		tdm_out_free(c);
+	return 0;
+}
+
 int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	uint64_t most = c->charged;
@@ -496,7 +539,11 @@ int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 
 		if (op->seq >= c->acked)
 			break;
+		if (tdm_unlikely(op->lent))
+			tdm_keep_passed(c, op);
 		tdm_tx_end(c, op, 0, 0);
 	}
+	if (rec->flags & TDM_WIRE_F_DATA)
+		return acked_to(c, rec->data);
 	return 0;
 }

@@ -3,7 +3,7 @@
 #ifndef TDM_TCP_WIRE_TX_H
 #define TDM_TCP_WIRE_TX_H
 
-#include "tcp/wire/tcp.h"
+#include "tcp/wire/out.h"
 
 /*
  * Commit the records that may be sent now to the output of @c, as many as one
@@ -27,7 +27,7 @@ static inline int tdm_tx_has_more(const struct tdm_conn *c)
 	return tdm_tx_owes_ack(c) || !tdm_list_empty(&c->sendq) ||
 	       !tdm_list_empty(&c->busy->ctlq) ||
 	       !tdm_list_empty(&c->busy->dataq) ||
-	       (c->out && c->out->head == c->out->tail);
+	       (c->out && tdm_out_empty(c->out));
 }
 
 /* Handle a peer's CTS, DONE or ACK. Returns 0, or -enum tdm_wire_error. */

@@ -16,6 +16,7 @@
 #include <rdma/fi_errno.h>
 
 #include "base/inject.h"
+#include "tcp/wire/keep.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/tx.h"
@@ -25,6 +26,8 @@ void tdm_tx_free(struct tdm_conn *c, struct tdm_tx *op)
 {
 	if (tdm_unlikely(op->slow))
 		tdm_tx_slow_ends(c, op);
+	if (tdm_unlikely(op->lent))
+		tdm_keep_own(c, op);
 	if (op->has_id)
 		tdm_ids_put(&c->busy->ids, op->id);
 	tdm_list_del(&op->node);
@@ -45,6 +48,8 @@ void tdm_tx_report(struct tdm_conn *c, struct tdm_tx *op, int err, int prov)
 {
 	if (op->ended)
 		return;
+	if (tdm_unlikely(op->lent))
+		tdm_keep_own(c, op);
 	op->ended = 1;
 	if (tdm_unlikely(err))
 		tdm_done_send_err(&c->tcp->a.done, op->context, op->flags,
@@ -145,7 +150,7 @@ void tdm_tx_fail(struct tdm_conn *c, int err, int prov)
 /* Copy the rest of the borrowed range from the user's buffer. */
 static int own_borrowed(struct tdm_conn *c)
 {
-	size_t n = c->busy->borrow_end - c->busy->borrow_off;
+	size_t from = c->busy->borrow_kept, n = c->busy->borrow_end - from;
 	struct tdm_tx *op = c->borrow;
 	void *copy;
 
@@ -154,13 +159,15 @@ static int own_borrowed(struct tdm_conn *c)
 	copy = malloc(n);
 	if (!copy)
 		return -FI_ENOMEM;
-	tdm_iov_copy_from(copy, tdm_tx_iov(op), op->count, c->busy->borrow_off,
-			  n);
+	tdm_iov_copy_from(copy, tdm_tx_iov(op), op->count, from, n);
+	if (op->lent)
+		tdm_keep_own(c, op);
 	op->copy = copy;
 	op->iov[0].iov_base = copy;
 	op->iov[0].iov_len = n;
 	op->count = 1;
-	c->busy->borrow_off = 0;
+	c->busy->borrow_kept = 0;
+	c->busy->borrow_off -= from;
 	c->busy->borrow_end = n;
 	return 0;
 }

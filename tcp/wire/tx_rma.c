@@ -27,6 +27,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "tcp/wire/keep.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/rma.h"
 #include "tcp/wire/rx.h"
@@ -192,6 +193,8 @@ int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		c->busy->rts--;
 		tdm_out_later(c);
 	}
+	if (tdm_unlikely(op->lent))
+		tdm_keep_passed(c, op);
 	tdm_tx_end(c, op, status_err(rec->status), 0);
 	return 0;
 }

@@ -16,6 +16,7 @@
  */
 #include "tcp/wire/unacked.h"
 
+#include "tcp/wire/keep.h"
 #include "tcp/wire/tx_priv.h"
 
 enum { LOOK_PASSES = 64, LOOK_MS = 10 };
@@ -25,7 +26,8 @@ static int in_flight(const struct tdm_conn *c)
 {
 	int bytes;
 
-	return c->out || c->borrow || tdm_os.outq(c->io.fd, &bytes) || bytes;
+	return tdm_keep_pending(c) || c->state == TDM_CONN_RESUMING ||
+	       tdm_os.outq(c->io.fd, &bytes) || bytes;
 }
 
 /*

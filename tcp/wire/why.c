@@ -32,6 +32,8 @@ const char *tdm_wire_why(const struct tdm_wire_greeting *g, int reason)
 		return "the address has a connection";
 	case TDM_WIRE_R_DUPLICATE:
 		return "connected already";
+	case TDM_WIRE_R_LOST:
+		return "there is no such session";
 	default:
 		return "not its address, or no proof of a key";
 	}

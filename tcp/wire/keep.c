@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * See keep.h. Short records stay in the transmit buffer in which they were
+ * gathered. What was sent from a user's buffer is a piece that refers to the
+ * send, which is not over; when it ends before the peer endpoint has said that
+ * it has these bytes (the kernel of the peer's host did, or the level is
+ * FI_INJECT_COMPLETE), they are copied.
+ *
+ * Invariants:
+ *  1. The pieces, the buffer and the borrowed range are the stream from
+ *     c->kept_pos on, without a gap.
+ *  2. op->lent is the number of pieces that refer to op. One that is freed, or
+ *     whose buffer goes back to the user, has none.
+ *  3. While pieces are repeated, no byte of c->out or c->borrow is sent.
+ *
+ * Lock: held in all of this file.
+ */
+#include "tcp/wire/keep.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "tcp/wire/conn.h"
+#include "tcp/wire/rx_msg.h"
+
+/* Up to here a piece is copied rather than given the whole buffer. */
+enum { COPY_BYTES = 1024 };
+
+static size_t length(const struct tdm_piece *p)
+{
+	return p->to - p->from;
+}
+
+static void piece_free(struct tdm_piece *p)
+{
+	if (p->op)
+		p->op->lent--;
+	free(p->out);
+	free(p);
+}
+
+static void pop(struct tdm_keep *k)
+{
+	struct tdm_piece *p = k->first;
+
+	k->first = p->next;
+	if (!k->first)
+		k->last = NULL;
+	piece_free(p);
+}
+
+void tdm_keep_end(struct tdm_conn *c)
+{
+	struct tdm_keep *k = c->keep;
+
+	c->keeps = 0;
+	if (!k)
+		return;
+	while (k->first)
+		pop(k);
+	free(k);
+	c->keep = NULL;
+}
+
+void tdm_keep_stop(struct tdm_conn *c)
+{
+	if (!c->keeps)
+		return;
+	TDM_CONN_INFO(c, "no memory to keep what was sent: the session cannot "
+			 "be resumed");
+	if (tdm_keep_repeats(c)) {
+		c->tx_err = FI_ENOMEM;
+		tdm_conn_again(c);
+		return;
+	}
+	tdm_keep_end(c);
+	if (c->out && c->out->base < c->out->head)
+		c->out->base = c->out->head;
+	if (c->out && tdm_out_empty(c->out))
+		tdm_out_free(c);
+}
+
+struct tdm_keep *tdm_keep_get(struct tdm_conn *c)
+{
+	if (!c->keep)
+		c->keep = calloc(1, sizeof(*c->keep));
+	return c->keep;
+}
+
+/* Append a piece with @own bytes of its own. NULL: out of memory. */
+static struct tdm_piece *append(struct tdm_conn *c, size_t own)
+{
+	struct tdm_piece *p;
+
+	p = tdm_keep_get(c) ? malloc(sizeof(*p) + own) : NULL;
+	if (!p)
+		return NULL;
+	p->next = NULL;
+	p->out = NULL;
+	p->op = NULL;
+	p->from = 0;
+	p->to = own;
+	if (c->keep->last)
+		c->keep->last->next = p;
+	else
+		c->keep->first = p;
+	c->keep->last = p;
+	return p;
+}
+
+/* Make a piece of the bytes kept in c->out. @c has no buffer afterwards. */
+static int seal(struct tdm_conn *c)
+{
+	struct tdm_out *out = c->out;
+	size_t n = out->head - out->base;
+	struct tdm_piece *p;
+
+	if (!n) {
+		tdm_out_free(c);
+		return 0;
+	}
+	p = append(c, n <= COPY_BYTES ? n : 0);
+	if (!p)
+		return -1;
+	if (n <= COPY_BYTES) {
+		memcpy(p->own, out->bytes + out->base, n);
+		tdm_out_free(c);
+		return 0;
+	}
+	p->out = out;
+	p->from = out->base;
+	p->to = out->head;
+	c->out = NULL;
+	return 0;
+}
+
+struct tdm_out *tdm_keep_full(struct tdm_conn *c)
+{
+	struct tdm_out *old = c->out, *out;
+
+	c->out = NULL;
+	out = tdm_out_new(c);
+	c->out = old;
+	if (!out || seal(c)) {
+		free(out);
+		tdm_keep_stop(c);
+		return c->out ? c->out : tdm_out_new(c);
+	}
+	c->out = out;
+	out->tail = old->tail - old->head;
+	out->msgs = old->msgs;
+	out->held_ns = old->held_ns;
+	memcpy(out->bytes, old->bytes + old->head, out->tail);
+	return out;
+}
+
+void tdm_keep_borrowed(struct tdm_conn *c)
+{
+	struct tdm_piece *p;
+
+	if (!c->keeps)
+		return;
+	if (c->out && seal(c)) {
+		tdm_keep_stop(c);
+		return;
+	}
+	if (c->busy->borrow_kept == c->busy->borrow_end)
+		return;
+	p = append(c, 0);
+	if (!p) {
+		tdm_keep_stop(c);
+		return;
+	}
+	p->op = c->borrow;
+	p->from = c->busy->borrow_kept;
+	p->to = c->busy->borrow_end;
+	p->op->lent++;
+}
+
+/*
+ * Forget the first @n bytes of the stream. Returns how many of these are beyond
+ * what was sent.
+ */
+static uint64_t forget(struct tdm_conn *c, uint64_t n)
+{
+	struct tdm_keep *k = c->keep;
+	uint64_t part;
+
+	while (n && k && k->first) {
+		struct tdm_piece *p = k->first;
+
+		part = p == k->again ? k->again_from - p->from : length(p);
+		part = tdm_min(part, n);
+		p->from += part;
+		n -= part;
+		if (p == k->again || p->from < p->to)
+			return n;
+		pop(k);
+	}
+	if (n && c->out && c->out->head > c->out->base) {
+		part = tdm_min(n, (uint64_t)(c->out->head - c->out->base));
+		c->out->base += (uint32_t)part;
+		n -= part;
+	}
+	if (c->out && tdm_out_empty(c->out))
+		tdm_out_free(c);
+	if (n && c->borrow && !tdm_out_bytes(c)) {
+		part = tdm_min(n, (uint64_t)(c->busy->borrow_off -
+					     c->busy->borrow_kept));
+		c->busy->borrow_kept += part;
+		n -= part;
+	}
+	return n;
+}
+
+int tdm_keep_acked(struct tdm_conn *c, uint64_t pos)
+{
+	uint64_t n = pos - c->kept_pos;
+
+	/* tdm_keep_passed() may know more than an ACK. */
+	if (!c->keeps || pos < c->kept_pos)
+		return 0;
+	c->kept_pos = pos;
+	return forget(c, n) ? -TDM_WIRE_E_ACK : 0;
+}
+
+void tdm_keep_passed(struct tdm_conn *c, const struct tdm_tx *op)
+{
+	const struct tdm_piece *p = c->keep ? c->keep->first : NULL;
+	uint64_t n = 0, most = 0;
+
+	for (; p; p = p->next) {
+		n += length(p);
+		if (p->op == op)
+			most = n;
+		if (p == c->keep->again)
+			break;
+	}
+	c->kept_pos += most - forget(c, most);
+}
+
+/* Called when the bytes of @op cannot be kept any longer. */
+static void give_up(struct tdm_conn *c, struct tdm_tx *op)
+{
+	struct tdm_piece *p;
+
+	tdm_keep_stop(c);
+	/* If the session ends only at the next pass, op may not be used there. */
+	for (p = c->keep ? c->keep->first : NULL; p; p = p->next) {
+		if (p->op != op)
+			continue;
+		p->op = NULL;
+		p->to = p->from;
+	}
+	op->lent = 0;
+}
+
+void tdm_keep_own(struct tdm_conn *c, struct tdm_tx *op)
+{
+	struct tdm_piece **at = c->keep ? &c->keep->first : NULL;
+
+	for (; at && *at; at = &(*at)->next) {
+		struct tdm_piece *old = *at, *p;
+
+		if (old->op != op)
+			continue;
+		p = malloc(sizeof(*p) + length(old));
+		if (!p) {
+			give_up(c, op);
+			return;
+		}
+		*p = (struct tdm_piece){ .next = old->next, .to = length(old) };
+		tdm_iov_copy_from(p->own, tdm_tx_iov(op), op->count, old->from,
+				  p->to);
+		*at = p;
+		if (c->keep->last == old)
+			c->keep->last = p;
+		if (c->keep->again == old) {
+			c->keep->again = p;
+			c->keep->again_from -= old->from;
+		}
+		piece_free(old);
+	}
+}
+
+int tdm_keep_rewind(struct tdm_conn *c, uint64_t pos)
+{
+	struct tdm_keep *k = c->keep;
+
+	if (!c->keeps || pos < c->kept_pos)
+		return -TDM_WIRE_E_ACK;
+	/* A greeting or a POSITION of the last connection. */
+	if (c->out && c->out->head < c->out->base)
+		c->out->head = c->out->base;
+	if (tdm_keep_acked(c, pos))
+		return -TDM_WIRE_E_ACK;
+	if (k && k->first) {
+		k->again = k->first;
+		k->again_from = k->first->from;
+	} else if (k) {
+		k->again = NULL;
+	}
+	if (c->out)
+		c->out->head = c->out->base;
+	if (c->borrow)
+		c->busy->borrow_off = c->busy->borrow_kept;
+	return 0;
+}
+
+size_t tdm_keep_left(const struct tdm_conn *c)
+{
+	return c->keep->again->to - c->keep->again_from;
+}
+
+size_t tdm_keep_iov(const struct tdm_conn *c, const struct tdm_tx *op,
+		    size_t off, size_t left, struct iovec *iov, size_t max)
+{
+	static const uint8_t zeros[4096];
+	size_t n = 0;
+
+	if (tdm_likely(!op->entry || !c->tcp->rma->revoked(op->entry)))
+		return tdm_iov_slice(iov, max, tdm_tx_iov(op), op->count, off,
+				     left);
+	for (; left && n < max; n++) {
+		iov[n].iov_base = (void *)(uintptr_t)zeros;
+		iov[n].iov_len = tdm_min(left, sizeof(zeros));
+		left -= iov[n].iov_len;
+	}
+	return n;
+}
+
+ssize_t tdm_keep_put(struct tdm_conn *c)
+{
+	struct tdm_piece *p = c->keep->again;
+	size_t off = c->keep->again_from, left = tdm_keep_left(c);
+	struct iovec iov[TDM_IOV_LIMIT];
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 1 };
+
+	if (p->op) {
+		msg.msg_iovlen =
+			tdm_keep_iov(c, p->op, off, left, iov, TDM_IOV_LIMIT);
+	} else {
+		iov[0].iov_base = (p->out ? p->out->bytes : p->own) + off;
+		iov[0].iov_len = left;
+	}
+	return tdm_os.sendmsg(c->io.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void tdm_keep_advance(struct tdm_conn *c, size_t n)
+{
+	struct tdm_keep *k = c->keep;
+
+	k->again_from += n;
+	if (k->again_from < k->again->to)
+		return;
+	k->again = k->again->next;
+	k->again_from = k->again ? k->again->from : 0;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Bytes that were sent and that the peer endpoint has not acknowledged: they
+ * stay until then, so that a new connection can repeat them (resume.h). keep.c.
+ *
+ * The stream of a session, from the first byte kept to the last one committed:
+ *
+ *   pieces of c->keep | c->out [base, head) sent, [head, tail) not | c->borrow
+ *
+ * c->kept_pos is the position of the first one. Without c->keeps nothing is
+ * kept: base follows head. All functions: domain lock held.
+ */
+#ifndef TDM_TCP_WIRE_KEEP_H
+#define TDM_TCP_WIRE_KEEP_H
+
+#include "tcp/wire/out.h"
+
+/* A part of the stream behind which others were sent. */
+struct tdm_piece {
+	struct tdm_piece *next;
+	struct tdm_out *out; /* its bytes are there, owned; or */
+	struct tdm_tx *op;   /* in the payload of @op; or, both NULL, in own[] */
+	size_t from, to;     /* bytes [from, to) of these */
+	uint8_t own[];
+};
+
+struct tdm_keep {
+	struct tdm_piece *first, *last;
+	struct tdm_piece *again; /* is being repeated, and those behind it */
+	size_t again_from;	 /* its next byte to be repeated */
+	/* the last loss: its time, or 0, what had been received and acked */
+	uint64_t lost_ns, lost_kept_pos, lost_rx_pos;
+	unsigned losses; /* at these positions */
+};
+
+/* Not 0 while bytes that precede c->out are being repeated. */
+static inline int tdm_keep_repeats(const struct tdm_conn *c)
+{
+	return tdm_unlikely(c->keep != NULL) && c->keep->again;
+}
+
+/* Not 0 when @c has committed bytes that are to be sent. */
+static inline int tdm_keep_pending(const struct tdm_conn *c)
+{
+	return tdm_out_bytes(c) || c->borrow || tdm_keep_repeats(c);
+}
+
+/* Returns c->keep, made if @c has none. NULL: out of memory. */
+struct tdm_keep *tdm_keep_get(struct tdm_conn *c);
+
+/* Keep nothing any more: the session cannot be resumed. */
+void tdm_keep_stop(struct tdm_conn *c);
+
+/* Called when the session of @c ends: frees all that is kept. */
+void tdm_keep_end(struct tdm_conn *c);
+
+/*
+ * Called when the buffer of @c is full, most of it with bytes kept: gives @c
+ * another one, with what is to be sent. Returns that; NULL: out of memory.
+ */
+struct tdm_out *tdm_keep_full(struct tdm_conn *c);
+
+/*
+ * Called when c->borrow has been sent: keeps that range. Without memory
+ * tdm_keep_stop().
+ */
+void tdm_keep_borrowed(struct tdm_conn *c);
+
+/*
+ * Called when the peer has received all bytes before @pos. Returns 0, or
+ * -TDM_WIRE_E_ACK: they have not been sent.
+ */
+int tdm_keep_acked(struct tdm_conn *c, uint64_t pos);
+
+/* Called when the peer has answered @op: it has received all of it. */
+void tdm_keep_passed(struct tdm_conn *c, const struct tdm_tx *op);
+
+/*
+ * Called before the payload of @op, which has lent some, goes back to the user:
+ * keeps a copy.
+ */
+void tdm_keep_own(struct tdm_conn *c, struct tdm_tx *op);
+
+/*
+ * Called with a new connection: all bytes from @pos on are to be sent (again).
+ * Returns 0, or -TDM_WIRE_E_ACK: those are not kept, or were never sent.
+ */
+int tdm_keep_rewind(struct tdm_conn *c, uint64_t pos);
+
+/*
+ * While tdm_keep_repeats(): the bytes of the present piece to be repeated;
+ * offer them to the kernel, like sendmsg(2); the kernel has taken @n of them.
+ */
+size_t tdm_keep_left(const struct tdm_conn *c);
+ssize_t tdm_keep_put(struct tdm_conn *c);
+void tdm_keep_advance(struct tdm_conn *c, size_t n);
+
+/*
+ * Describe @left bytes of the payload of @op from @off on in iov[@max]. Returns
+ * the elements used. If the region of a reply was closed meanwhile, zeros stand
+ * for its bytes, since a header has promised that many.
+ */
+size_t tdm_keep_iov(const struct tdm_conn *c, const struct tdm_tx *op,
+		    size_t off, size_t left, struct iovec *iov, size_t max);
+
+#endif /* TDM_TCP_WIRE_KEEP_H */

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A lost connection is not the end of its session: both sides keep what the
+ * other one has not acknowledged (keep.h), and connect again. RESUME, the
+ * greeting of the new connection, says how much of the stream its sender has
+ * received; the other side sends what follows. All state of the session stays:
+ * operations, credit, numbers, a record that is half received.
+ *
+ *   READY, CLOSING --- lost ---> RESUMING --- RESUME both ways ---> as before
+ *                                   +------- refused, too late ---> DEAD
+ *
+ *   RESUMING:  WAIT --- timer ---> CONNECT ---> GREET ---> (PROVE, with keys)
+ *               ^                     |           |          |
+ *               +---------------------+-----------+----------+ lost, not now
+ *
+ * Both sides connect. Of two attempts that cross, that of the smaller
+ * incarnation id is kept, as with HELLO.
+ *
+ * What ends the session: nobody listens at the peer's address, or who does has
+ * no such session (REJECT, LOST); the peer closed its endpoint; a breach of the
+ * protocol; and the peer time-out, which does not count while the kernel of the
+ * peer's host has accepted the connection.
+ *
+ * Invariants:
+ *  1. A RESUME is believed if it names the id of the session, which only the two
+ *     sides know, or with keys proves the key of the session.
+ *  2. No record is sent or handled while RESUMING.
+ *  3. The number that a RESUME says is final: the old connection was closed
+ *     before, and with it all input that was not read.
+ *
+ * Lock: held in all of this file.
+ * Spec: doc/PROTOCOL-tcp.md, "Resume"; doc/adr/0043-sessions-are-resumed.md.
+ */
+#include "tcp/wire/resume.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "base/auth.h"
+#include "base/env.h"
+#include "base/log.h"
+#include "tcp/wire/conn.h"
+#include "tcp/wire/hello.h"
+#include "tcp/wire/keep.h"
+#include "tcp/wire/prove.h"
+#include "tcp/wire/rx.h"
+#include "tcp/wire/send.h"
+#include "tcp/wire/sock.h"
+
+enum { WAIT, CONNECT, GREET, PROVE };
+
+enum {
+	WAIT_LEAST_MS = 10,
+	WAIT_MOST_MS = 1000,
+	/* An attempt that the network does not answer is repeated. */
+	CONNECT_MS = 2000,
+	/* The kernel has already waited for the peer in vain. */
+	SILENT_MS = 5000,
+};
+
+void tdm_resume_ready(struct tdm_conn *c)
+{
+	tdm_keep_end(c);
+	c->rx_pos = 0;
+	c->rx_said = 0;
+	c->kept_pos = 0;
+	c->keeps = tdm_conn_resumes(c) && !c->mirrored &&
+		   memcmp(c->id, c->tcp->id, sizeof(c->id));
+	/* The HELLO in it is not a part of the stream. */
+	if (c->keeps && c->out)
+		c->out->base = c->out->tail;
+}
+
+/* Close the socket of @c, if it has one; what is to be sent stays. */
+static void hang_up(struct tdm_conn *c)
+{
+	tdm_setup_disarm(c);
+	tdm_setup_forget_greeting(c);
+	if (c->io.fd < 0)
+		return;
+	tdm_loop_watch(c->tcp->a.loop, &c->io, 0);
+	tdm_os.close(c->io.fd);
+	c->io.fd = -1;
+	c->tcp->open--;
+}
+
+static int is_late(const struct tdm_conn *c)
+{
+	uint64_t most = tdm_env.peer_timeout_ms * 1000000ull;
+
+	if (!most)
+		return 0;
+	if (c->setup->why == FI_ETIMEDOUT)
+		most = tdm_min(most, SILENT_MS * 1000000ull);
+	return tdm_os.now_ns() - c->setup->since_ns >= most;
+}
+
+/* Let @c wait for its next attempt, or fail: the last one ended with @err. */
+static void later(struct tdm_conn *c, int err)
+{
+	struct tdm_setup *s = c->setup;
+	unsigned ms;
+
+	hang_up(c);
+	s->phase = WAIT;
+	if (err == FI_ECONNREFUSED) {
+		tdm_conn_fail(c, FI_ECONNRESET, 0);
+		return;
+	}
+	if (is_late(c)) {
+		tdm_conn_fail(c, FI_ETIMEDOUT, 0);
+		return;
+	}
+	s->backoff_ms = (unsigned)tdm_clamp(s->backoff_ms * 2ull, WAIT_LEAST_MS,
+					    WAIT_MOST_MS);
+	c->tcp->dice = c->tcp->dice * 1664525u + 1013904223u;
+	ms = s->backoff_ms - (c->tcp->dice >> 16) % (s->backoff_ms / 2);
+	if (tdm_loop_timer_arm(c->tcp->a.loop, &s->timer, ms))
+		tdm_conn_fail(c, FI_ENOMEM, 0);
+}
+
+static void attempt(struct tdm_conn *c)
+{
+	int fd = tdm_sock_open(c), err;
+
+	if (fd < 0) {
+		later(c, -fd);
+		return;
+	}
+	tdm_conn_take_fd(c, fd);
+	c->setup->phase = CONNECT;
+	err = tdm_sock_connect(c, fd);
+	if (!err && tdm_loop_timer_arm(c->tcp->a.loop, &c->setup->timer,
+				       CONNECT_MS))
+		err = FI_ENOMEM;
+	if (err)
+		later(c, err);
+	else
+		tdm_conn_watch(c, TDM_LOOP_WRITE);
+}
+
+/*
+ * Set the times of the attempts. Where no byte has been received or acknowledged
+ * since the last loss, the network lets connections through but no data: then the
+ * time of the first loss counts.
+ */
+static void count_loss(struct tdm_conn *c)
+{
+	struct tdm_keep *k = c->keep;
+	struct tdm_setup *s = c->setup;
+
+	if (!k->lost_ns || k->lost_kept_pos != c->kept_pos ||
+	    k->lost_rx_pos != c->rx_pos) {
+		k->lost_ns = tdm_os.now_ns();
+		k->lost_kept_pos = c->kept_pos;
+		k->lost_rx_pos = c->rx_pos;
+		k->losses = 0;
+	}
+	s->since_ns = k->lost_ns;
+	s->backoff_ms = k->losses ? 1u << tdm_min(k->losses, 9u) : 0;
+	k->losses++;
+}
+
+/* Make @c RESUMING, without an attempt. Returns not 0: it cannot be. */
+static int lose(struct tdm_conn *c, int err)
+{
+	struct tdm_stage *stage = c->tcp->stage;
+
+	if (!c->keeps || c->bye || c->closing || c->tcp->closing ||
+	    err == FI_ENOMEM || !tdm_keep_get(c) || !tdm_setup_get(c))
+		return -1;
+	TDM_CONN_INFO(c, "tcp is lost: %s; connecting again", fi_strerror(err));
+	hang_up(c);
+	/* What is not handled yet will be sent again. */
+	if (stage->stalled == c)
+		stage->stalled = NULL;
+	c->head_len = 0;
+	c->tx_err = 0;
+	c->again = 0;
+	c->blocked = 0;
+	tdm_list_del(&c->flush_node);
+	tdm_list_del(&c->ack_node);
+	c->setup->then = c->state;
+	c->setup->phase = WAIT;
+	c->setup->why = err;
+	count_loss(c);
+	tdm_conn_set_state(c, TDM_CONN_RESUMING);
+	return 0;
+}
+
+int tdm_resume_begin(struct tdm_conn *c, int err)
+{
+	if (lose(c, err))
+		return -1;
+	if (c->setup->backoff_ms)
+		later(c, FI_ECONNRESET);
+	else
+		attempt(c);
+	return 0;
+}
+
+void tdm_resume_timer(struct tdm_conn *c)
+{
+	if (c->setup->phase == WAIT)
+		attempt(c);
+	else
+		later(c, FI_ETIMEDOUT);
+}
+
+void tdm_resume_hurry(struct tdm_conn *c)
+{
+	c->tx_err = 0;
+	if (c->setup->phase == WAIT) {
+		tdm_setup_disarm(c);
+		attempt(c);
+	} else if (!c->io.events) {
+		later(c, FI_ENOMEM); /* it could not be watched */
+	}
+}
+
+/* Write our RESUME, without a proof, for the connection @fd to @p. */
+static void put_resume(const struct tdm_conn *c, int fd, uint8_t *p)
+{
+	struct tdm_wire_greeting g;
+
+	tdm_hello_fill(c->tcp, fd, &g);
+	g.kind = TDM_WIRE_RESUME;
+	g.received = c->rx_pos;
+	if (c->tcp->a.keys)
+		memcpy(&g.session, c->session, sizeof(g.session));
+	else
+		memcpy(g.nonce, c->session, sizeof(g.nonce));
+	tdm_wire_greeting_encode(p, &g);
+}
+
+/* Not 0 when @g, from the peer, is about the session of @c. */
+static int is_ours(const struct tdm_conn *c, const struct tdm_wire_greeting *g)
+{
+	uint64_t session;
+
+	if (!c->keeps || memcmp(c->id, g->id, sizeof(c->id)))
+		return 0;
+	memcpy(&session, c->session, sizeof(session));
+	return c->tcp->a.keys ? g->session == session :
+				tdm_auth_equal(g->nonce, c->session,
+					       sizeof(c->session));
+}
+
+/*
+ * Called when both sides have said RESUME: the session goes on; the peer has
+ * received the stream up to @pos.
+ */
+static void resumed(struct tdm_conn *c, uint64_t pos)
+{
+	enum tdm_conn_state then = (enum tdm_conn_state)c->setup->then;
+
+	if (tdm_keep_rewind(c, pos)) {
+		TDM_CONN_INFO(c, "the session cannot be resumed: the peer has "
+				 "received what is not kept, or was not sent");
+		tdm_conn_fail(c, FI_ECONNRESET, EPROTO);
+		return;
+	}
+	TDM_CONN_INFO(c, "the session is resumed");
+	tdm_setup_free(c);
+	c->blocked = 0;
+	c->unheard_ns = 0;
+	c->used = c->tcp->pass;
+	tdm_conn_set_state(c, then);
+	tdm_conn_watch(c, TDM_LOOP_READ);
+	/* So the peer hears at once what need not be kept. */
+	c->ack_now = then == TDM_CONN_READY;
+	tdm_conn_push(c);
+}
+
+static int put(const struct tdm_conn *c, const void *p, size_t n)
+{
+	/* The send buffer of a new socket is empty, so this fits. */
+	return tdm_os.send(c->io.fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+			       (ssize_t)n ?
+		       0 :
+		       -1;
+}
+
+void tdm_resume_writable(struct tdm_conn *c)
+{
+	struct tdm_setup *s = c->setup;
+	int err = tdm_sock_result(c->io.fd);
+	const struct tdm_auth_key *key;
+	uint8_t *own;
+
+	if (s->phase != CONNECT || err == -FI_EAGAIN)
+		return;
+	if (!err) {
+		s->greeting = malloc(2 * (size_t)TDM_WIRE_GREETING_BYTES);
+		err = s->greeting ? 0 : FI_ENOMEM;
+	}
+	if (err) {
+		later(c, err);
+		return;
+	}
+	own = s->greeting + TDM_WIRE_GREETING_BYTES;
+	put_resume(c, c->io.fd, own);
+	key = tdm_hello_key(c);
+	if (c->tcp->a.keys && (!key || tdm_prove_hello(key, own, NULL))) {
+		later(c, FI_ENOMEM);
+		return;
+	}
+	tdm_loop_timer_disarm(&s->timer);
+	s->phase = GREET;
+	if (put(c, own, TDM_WIRE_GREETING_BYTES))
+		later(c, FI_ECONNRESET);
+	else
+		tdm_conn_watch(c, TDM_LOOP_READ);
+}
+
+/* Called when the peer's whole answer is there. */
+static void answered(struct tdm_conn *c)
+{
+	const struct tdm_auth_key *key = tdm_hello_key(c);
+	uint8_t *p = c->setup->greeting, proof[TDM_AUTH_PROOF_BYTES];
+	struct tdm_wire_greeting g;
+
+	if (tdm_wire_greeting_decode(p, &g)) {
+		later(c, FI_ECONNRESET);
+		return;
+	}
+	if (g.kind == TDM_WIRE_REJECT && g.reason != TDM_WIRE_R_LOST) {
+		later(c, FI_ECONNRESET);
+		return;
+	}
+	if (g.kind != TDM_WIRE_RESUME || !is_ours(c, &g)) {
+		TDM_CONN_INFO(c, "the peer has no session to resume");
+		tdm_conn_fail(c, FI_ECONNRESET, 0);
+		return;
+	}
+	if (!c->tcp->a.keys) {
+		resumed(c, g.received);
+		return;
+	}
+	if (!key || !tdm_prove_check(key, p, p + TDM_WIRE_GREETING_BYTES) ||
+	    tdm_prove_end(c, key, proof) || put(c, proof, sizeof(proof)))
+		later(c, FI_ECONNRESET);
+	else
+		c->setup->phase = PROVE;
+}
+
+/* Called at the first input after our last proof: it was accepted. */
+static void confirmed(struct tdm_conn *c)
+{
+	struct tdm_wire_greeting g;
+	uint8_t byte;
+	ssize_t n;
+
+	n = tdm_os.recv(c->io.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+	if (n < 0 && tdm_os_later(errno))
+		return;
+	if (n <= 0 || tdm_wire_greeting_decode(c->setup->greeting, &g))
+		later(c, FI_ECONNRESET);
+	else
+		resumed(c, g.received);
+}
+
+void tdm_resume_readable(struct tdm_conn *c)
+{
+	struct tdm_setup *s = c->setup;
+	ssize_t n;
+
+	if (s->phase == PROVE) {
+		confirmed(c);
+		return;
+	}
+	if (s->phase != GREET)
+		return;
+	n = tdm_os.recv(c->io.fd, s->greeting + s->greeting_len,
+			TDM_WIRE_GREETING_BYTES - s->greeting_len,
+			MSG_DONTWAIT);
+	if (n < 0 && tdm_os_later(errno))
+		return;
+	if (n <= 0) {
+		later(c, FI_ECONNRESET);
+		return;
+	}
+	s->greeting_len += (uint8_t)n;
+	if (s->greeting_len == TDM_WIRE_GREETING_BYTES)
+		answered(c);
+}
+
+/*
+ * Find the connection whose session @g, from @from, asks for, and take it off
+ * its old socket. Out: *@out. Returns 0, -1, or an enum tdm_wire_reason.
+ */
+static int find(struct tdm_tcp *tcp, const struct tdm_addr *from,
+		struct tdm_wire_greeting *g, struct tdm_conn **out)
+{
+	struct tdm_conn *c;
+
+	if (!tdm_wire_version_ok(g))
+		return TDM_WIRE_R_VERSION;
+	if (from->u.sa.sa_family == AF_INET6 &&
+	    g->addr.u.sa.sa_family == AF_INET6)
+		g->addr.u.in6.sin6_scope_id = from->u.in6.sin6_scope_id;
+	if (!tdm_addr_same_ip(&g->addr, from))
+		return -1;
+	c = tdm_conn_find(tcp, &g->addr);
+	if (!c || !tdm_conn_live(c) || !is_ours(c, g))
+		return TDM_WIRE_R_LOST;
+	/* It may not have noticed yet that its connection is lost. */
+	while (tdm_conn_open(c) && tdm_rx_ready(c))
+		;
+	if (tdm_conn_open(c) && lose(c, FI_ECONNRESET))
+		return TDM_WIRE_R_LOST;
+	if (!tdm_conn_live(c))
+		return TDM_WIRE_R_LOST;
+	if (c->setup->phase >= GREET &&
+	    memcmp(g->id, tcp->id, sizeof(tcp->id)) > 0)
+		return TDM_WIRE_R_DUPLICATE;
+	*out = c;
+	return 0;
+}
+
+/* Give @c the connection @fd. */
+static void adopt(struct tdm_conn *c, int fd)
+{
+	hang_up(c);
+	tdm_conn_take_fd(c, fd);
+	tdm_sock_prepare(c->tcp, fd);
+}
+
+int tdm_resume_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
+		     struct tdm_wire_greeting *g)
+{
+	uint8_t answer[TDM_WIRE_GREETING_BYTES];
+	struct tdm_conn *c;
+	int ret = find(tcp, from, g, &c);
+
+	if (ret)
+		return ret;
+	adopt(c, fd);
+	put_resume(c, fd, answer);
+	if (put(c, answer, sizeof(answer)))
+		later(c, FI_ECONNRESET);
+	else
+		resumed(c, g->received);
+	return 0;
+}
+
+int tdm_resume_challenge(struct tdm_tcp *tcp, int fd,
+			 const struct tdm_addr *from,
+			 struct tdm_wire_greeting *g, struct tdm_challenge *ch)
+{
+	struct tdm_conn *c;
+	int ret = find(tcp, from, g, &c);
+
+	if (ret)
+		return ret;
+	/* A guest that does not go on must not hold up the session. */
+	if (c->setup->phase == WAIT && !c->setup->timer.ev)
+		later(c, FI_ECONNRESET);
+	if (!tdm_conn_live(c))
+		return TDM_WIRE_R_LOST;
+	ch->credit = c->rx_pos;
+	put_resume(c, fd, ch->answer);
+	return 0;
+}
+
+int tdm_resume_proven(struct tdm_tcp *tcp, int fd,
+		      const struct tdm_wire_greeting *g,
+		      const struct tdm_challenge *ch)
+{
+	struct tdm_conn *c = tdm_conn_find(tcp, &g->addr);
+
+	/* It may have been resumed meanwhile, or have ended. */
+	if (!c || c->state != TDM_CONN_RESUMING || !is_ours(c, g) ||
+	    c->rx_pos != ch->credit)
+		return -1;
+	adopt(c, fd);
+	resumed(c, g->received);
+	return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A session whose connection was lost goes on over a new one; resume.c. All
+ * functions: domain lock held.
+ */
+#ifndef TDM_TCP_WIRE_RESUME_H
+#define TDM_TCP_WIRE_RESUME_H
+
+#include "tcp/wire/tcp.h"
+
+struct tdm_challenge;
+
+/* Called when the session of @c begins: keeps what is sent from now on. */
+void tdm_resume_ready(struct tdm_conn *c);
+
+/*
+ * Called when the connection of @c has ended with @err (positive fi_errno), and
+ * its input was read to the end: @c becomes RESUMING, and connects again.
+ * Returns not 0: the session cannot be resumed; nothing was changed.
+ */
+int tdm_resume_begin(struct tdm_conn *c, int err) tdm_must_check;
+
+/* Called when the socket of @c, which is RESUMING, is ready. */
+void tdm_resume_readable(struct tdm_conn *c);
+void tdm_resume_writable(struct tdm_conn *c);
+
+/* Called when the timer of @c, which is RESUMING, has expired. */
+void tdm_resume_timer(struct tdm_conn *c);
+
+/*
+ * Called when somebody claims the address of @c, which is RESUMING: does not
+ * wait for the next attempt. @c may have failed afterwards.
+ */
+void tdm_resume_hurry(struct tdm_conn *c);
+
+/* As tdm_hello_guest(), for the RESUME @g. */
+int tdm_resume_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
+		     struct tdm_wire_greeting *g);
+
+/*
+ * With keys: called when a guest has proven with its RESUME @g that it knows
+ * ch->key. Out: ch->answer without its proof, ch->credit. Returns 0: send that;
+ * else as tdm_hello_guest().
+ */
+int tdm_resume_challenge(struct tdm_tcp *tcp, int fd,
+			 const struct tdm_addr *from,
+			 struct tdm_wire_greeting *g, struct tdm_challenge *ch);
+
+/* Called when the guest has proven it again. Returns 0: @fd is taken; or -1. */
+int tdm_resume_proven(struct tdm_tcp *tcp, int fd,
+		      const struct tdm_wire_greeting *g,
+		      const struct tdm_challenge *ch);
+
+#endif /* TDM_TCP_WIRE_RESUME_H */

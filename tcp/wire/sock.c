@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * See sock.h. A socket knows nothing of sessions; hello.c and resume.c agree on
+ * those over it.
+ *
+ * Lock: held in all of this file.
+ */
+#include "tcp/wire/sock.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+
+#include <rdma/fi_errno.h>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "tcp/wire/idle_close.h"
+#include "tcp/wire/tclass.h"
+
+enum {
+	KEEPALIVE_IDLE_S = 10,
+	KEEPALIVE_GAP_S = 5,
+	KEEPALIVE_GAP_MOST_S = 32767, /* tcp(7) */
+	KEEPALIVE_COUNT = 6,
+};
+
+static void set_opt(int fd, int level, int name, int val)
+{
+	/* Each of these options helps, but the connection works without it. */
+	if (tdm_os.setsockopt(fd, level, name, &val, sizeof(val)))
+		TDM_DBG(EP_CTRL, "setsockopt %d/%d: %s", level, name,
+			fi_strerror(errno));
+}
+
+/* Returns the seconds between probes; the last is due at the peer time-out. */
+static int keepalive_gap(void)
+{
+	unsigned s = tdm_env.peer_timeout_ms / 1000;
+
+	s = s > KEEPALIVE_IDLE_S ? (s - KEEPALIVE_IDLE_S + KEEPALIVE_COUNT -
+				    1) / KEEPALIVE_COUNT :
+				   0;
+	return (int)tdm_clamp(s, KEEPALIVE_GAP_S, KEEPALIVE_GAP_MOST_S);
+}
+
+void tdm_sock_prepare(const struct tdm_tcp *tcp, int fd)
+{
+	int dscp = tdm_tclass_dscp(tcp->a.tclass);
+
+	/* The lower two bits belong to the kernel (ECN). */
+	if (dscp >= 0 && tcp->addr.u.sa.sa_family == AF_INET)
+		set_opt(fd, IPPROTO_IP, IP_TOS, dscp << 2);
+	else if (dscp >= 0)
+		set_opt(fd, IPPROTO_IPV6, IPV6_TCLASS, dscp << 2);
+	set_opt(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	if (!tdm_env.peer_timeout_ms)
+		return;
+	set_opt(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_opt(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+	set_opt(fd, IPPROTO_TCP, TCP_KEEPINTVL, keepalive_gap());
+	set_opt(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT);
+}
+
+int tdm_sock_is_any(const struct tdm_addr *a)
+{
+	static const struct in6_addr any;
+
+	return a->u.sa.sa_family == AF_INET ?
+		       !a->u.in.sin_addr.s_addr :
+		       !memcmp(&a->u.in6.sin6_addr, &any, sizeof(any));
+}
+
+/* Bind @fd to the endpoint's own IP: the peer compares it with our HELLO. */
+static int bind_own(const struct tdm_conn *c, int fd)
+{
+	struct tdm_addr own = c->tcp->addr;
+
+	if (tdm_sock_is_any(&own) || own.u.sa.sa_family != c->addr.u.sa.sa_family)
+		return 0;
+	set_opt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+	tdm_addr_set_port(&own, 0);
+	return tdm_os.bind(fd, &own.u.sa, (socklen_t)tdm_addr_len(&own));
+}
+
+int tdm_sock_open(const struct tdm_conn *c)
+{
+	int fd = tdm_os.socket(c->addr.u.sa.sa_family,
+			       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0) {
+		tdm_idle_close_crowd(c->tcp, fd);
+		return fd;
+	}
+	fd = -errno;
+	if (fd == -EMFILE || fd == -ENFILE)
+		tdm_idle_close_crowd(c->tcp, -1);
+	return fd;
+}
+
+int tdm_sock_connect(const struct tdm_conn *c, int fd)
+{
+	tdm_sock_prepare(c->tcp, fd);
+	if (bind_own(c, fd) ||
+	    (tdm_os.connect(fd, &c->addr.u.sa,
+			    (socklen_t)tdm_addr_len(&c->addr)) &&
+	     errno != EINPROGRESS && errno != EINTR))
+		return errno;
+	return 0;
+}
+
+/* TCP connects a socket to itself if its own port is the one it connects to. */
+static int connected_to_itself(int fd)
+{
+	struct sockaddr_storage own, peer;
+	socklen_t own_len = sizeof(own), peer_len = sizeof(peer);
+	struct tdm_addr a, b;
+
+	return !tdm_os.getsockname(fd, (struct sockaddr *)&own, &own_len) &&
+	       !tdm_os.getpeername(fd, (struct sockaddr *)&peer, &peer_len) &&
+	       !tdm_addr_from_bind(&a, &own, own_len) &&
+	       !tdm_addr_from_bind(&b, &peer, peer_len) &&
+	       tdm_addr_equal(&a, &b);
+}
+
+int tdm_sock_result(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	if (tdm_os.poll(&p, 1, 0) <= 0)
+		return -FI_EAGAIN;
+	if (tdm_os.getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len))
+		err = errno;
+	return !err && connected_to_itself(fd) ? FI_ECONNREFUSED : err;
+}

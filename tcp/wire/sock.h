@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sockets of connections: made, bound to the endpoint's own IP, connected;
+ * sock.c. Lock: held.
+ */
+#ifndef TDM_TCP_WIRE_SOCK_H
+#define TDM_TCP_WIRE_SOCK_H
+
+#include "tcp/wire/tcp.h"
+
+/* Not 0 when the IP of @a is the wildcard. */
+int tdm_sock_is_any(const struct tdm_addr *a);
+
+/* Set the options of @fd, a connection of @tcp: they help, none is needed. */
+void tdm_sock_prepare(const struct tdm_tcp *tcp, int fd);
+
+/*
+ * Returns a socket for @c, or -errno of socket(2). If descriptors are scarce,
+ * idle connections are asked for an idle close.
+ */
+int tdm_sock_open(const struct tdm_conn *c);
+
+/*
+ * Begin to connect @fd to the peer of @c from the endpoint's own IP: the peer
+ * compares it with our greeting. Returns 0, or errno of bind(2) or connect(2).
+ */
+int tdm_sock_connect(const struct tdm_conn *c, int fd);
+
+/*
+ * Returns what became of the connect of @fd: 0, -FI_EAGAIN: not known yet, or a
+ * positive fi_errno. One that TCP has connected to itself counts as refused.
+ */
+int tdm_sock_result(int fd);
+
+#endif /* TDM_TCP_WIRE_SOCK_H */

@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sessions that outlive their connections: doc/PROTOCOL-tcp.md "Resume",
+ * fi_tandem(7), FAULTS; rows D7, D8, D9 and D12 of assurance.
+ */
+#include <random>
+#include <set>
+
+#include <rdma/fi_errno.h>
+
+#include "base/env.h"
+#include "tcp_raw.h"
+
+extern "C" {
+#include "base/auth.h"
+#include "tcp/wire/conn.h"
+#include "tcp/wire/hello.h"
+#include "tcp/wire/keep.h"
+}
+
+using namespace tcp_test;
+
+namespace
+{
+
+enum { KEY = 77 };
+
+uint64_t ahead;
+
+uint64_t fast_clock()
+{
+	return tdm_os_system.now_ns() + ahead;
+}
+
+int unreachable(int, const struct sockaddr *, socklen_t)
+{
+	errno = EHOSTUNREACH;
+	return -1;
+}
+
+/* A call that moves bytes at @fd fails with @err, the @nth one. */
+struct Strike {
+	int err;
+	unsigned nth;
+} strike;
+
+bool strikes()
+{
+	if (!strike.nth || --strike.nth)
+		return false;
+	errno = strike.err;
+	return true;
+}
+
+ssize_t bad_recv(int fd, void *buf, size_t len, int flags)
+{
+	return strikes() ? -1 : tdm_os_system.recv(fd, buf, len, flags);
+}
+
+ssize_t bad_readv(int fd, const struct iovec *iov, int n)
+{
+	return strikes() ? -1 : tdm_os_system.readv(fd, iov, n);
+}
+
+ssize_t bad_send(int fd, const void *buf, size_t len, int flags)
+{
+	return strikes() ? -1 : tdm_os_system.send(fd, buf, len, flags);
+}
+
+ssize_t bad_sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	return strikes() ? -1 : tdm_os_system.sendmsg(fd, m, flags);
+}
+
+/* How a connection is lost. */
+enum Loss {
+	RESET, /* a reset in both directions; unread bytes are gone */
+	END,   /* both sides read the end */
+	HALF   /* one side reads the end after all bytes */
+};
+
+class TcpResume : public TcpFault
+{
+protected:
+	std::mt19937 rng{ 1 };
+	unsigned losses = 0;
+
+	TcpResume()
+	{
+		ahead = 0;
+		strike = {};
+		tdm_os.now_ns = fast_clock;
+	}
+
+	void lose(struct tdm_conn *c, Loss how)
+	{
+		struct sockaddr none = {};
+
+		if (c->io.fd < 0)
+			return;
+		losses++;
+		if (how == RESET)
+			::connect(c->io.fd, &none, sizeof(none));
+		else
+			::shutdown(c->io.fd, how == END ? SHUT_RDWR : SHUT_WR);
+	}
+
+	/* A session of node 0 with node 1, both idle. */
+	void pair()
+	{
+		char in[8];
+
+		mesh(2);
+		ASSERT_EQ(0, at(1).recv(in, 8, 4711));
+		ASSERT_EQ(0, at(0).send(1, "hello", 6, 4711, 0));
+		ASSERT_TRUE(until([&] { return at(1).rx.got.size() == 1; }));
+		at(1).rx.got.clear();
+		ASSERT_TRUE(until([&] { return !at(0).tcp->tx_pool.in_use; }));
+	}
+
+	void talks()
+	{
+		for (int i : { 0, 1 }) {
+			char in[8] = "";
+			size_t had = at(1 - i).rx.got.size();
+
+			ASSERT_EQ(0, at(1 - i).recv(in, 8, 4712));
+			ASSERT_EQ(0, at(i).send(1 - i, "alive", 6, 4712, 0));
+			ASSERT_TRUE(until([&] {
+				return at(1 - i).rx.got.size() == had + 1;
+			}));
+			EXPECT_STREQ("alive", in);
+		}
+	}
+
+	/* Nothing was lost, and nothing is left. */
+	void clean()
+	{
+		talks();
+		ASSERT_TRUE(until([&] {
+			return !at(0).tcp->tx_pool.in_use &&
+			       !at(1).tcp->tx_pool.in_use;
+		}));
+		for (auto &n : nodes) {
+			EXPECT_TRUE(n->lost.empty());
+			EXPECT_EQ(0u, n->tcp->rx_pool.in_use);
+			EXPECT_EQ(0u, n->regions.in_flight);
+		}
+	}
+
+	void storm(Loss how, unsigned seed, unsigned every);
+};
+
+/* One direction of a storm. */
+struct Flow {
+	struct Msg {
+		Bytes out, in;
+		bool late = false; /* its receive is posted when all are sent */
+	};
+	std::vector<std::unique_ptr<Msg>> msgs;
+	size_t next = 0;
+};
+
+/*
+ * Messages of all lengths and levels both ways, writes and reads, while the
+ * connection is lost again and again: each arrives once, in order, with its
+ * bytes, and each operation ends once, well.
+ */
+void TcpResume::storm(Loss how, unsigned seed, unsigned every)
+{
+	static const size_t sizes[] = { 0,     1,     100,    2048,   4096,
+					16000, 40000, 100000, 300000, 1200000 };
+	static const uint64_t levels[] = { 0, FI_INJECT_COMPLETE,
+					   FI_TRANSMIT_COMPLETE,
+					   FI_DELIVERY_COMPLETE };
+	const unsigned n = 120;
+	Bytes region(1 << 20, 0), source = pattern(1 << 20, seed);
+	std::vector<Bytes> reads(n);
+	std::set<void *> ended;
+	size_t want = 0, turns = 0;
+	Flow flow[2];
+
+	rng.seed(seed);
+	pair();
+	at(1).regions.add(KEY, region.data(), region.size(),
+			  FI_REMOTE_READ | FI_REMOTE_WRITE);
+	for (unsigned i = 0; i < n; i++) {
+		for (int s : { 0, 1 }) {
+			Flow::Msg *m = new Flow::Msg;
+
+			flow[s].msgs.emplace_back(m);
+			m->out = pattern(sizes[rng() % 10], i + 1000 * s);
+			m->in.resize(m->out.size());
+			m->late = rng() % 3 == 0;
+			if (m->late)
+				continue;
+			ASSERT_EQ(0, at(1 - s).recv(m->in.data(), m->in.size(),
+						    i, 0, m));
+		}
+	}
+	auto post = [&](int s) {
+		Flow &f = flow[s];
+		size_t i = f.next++;
+		Flow::Msg *m = f.msgs[i].get();
+
+		ASSERT_EQ(0, at(s).send(1 - s, m->out.data(), m->out.size(), i,
+					FI_COMPLETION | levels[rng() % 4], m));
+		want++;
+		if (s || rng() % 2)
+			return;
+		size_t len = 1 + rng() % 200000;
+		reads[i].resize(len);
+		ASSERT_EQ(0, at(0).rma(FI_WRITE, 1, source.data(), len, KEY, 0,
+				       FI_COMPLETION, &reads[i]));
+		ASSERT_EQ(0, at(0).rma(FI_READ, 1, reads[i].data(), len, KEY, 0,
+				       FI_COMPLETION, reads[i].data()));
+		want += 2;
+	};
+	auto all = [&] {
+		if (!at(0).lost.empty() || !at(1).lost.empty())
+			return true;
+		if (++turns % every == 0)
+			lose(rng() % 2 ? at(0).conn(1) : at(1).conn(0), how);
+		for (int s : { 0, 1 })
+			if (flow[s].next < n && rng() % 4 == 0)
+				post(s);
+		return flow[0].next == n && flow[1].next == n;
+	};
+	ASSERT_TRUE(until(all)) << "seed " << seed;
+	for (int s : { 0, 1 }) {
+		for (unsigned i = 0; i < n; i++) {
+			Flow::Msg *m = flow[s].msgs[i].get();
+
+			if (m->late)
+				at(1 - s).recv(m->in.data(), m->in.size(), i, 0,
+					       m);
+		}
+	}
+	ASSERT_TRUE(until([&] {
+		all();
+		return !at(0).lost.empty() || !at(1).lost.empty() ||
+		       (at(0).tx.got.size() + at(1).tx.got.size() >= want &&
+			at(0).rx.got.size() >= n && at(1).rx.got.size() >= n);
+	})) << "seed "
+	    << seed;
+	ASSERT_TRUE(at(0).lost.empty() && at(1).lost.empty()) << losses;
+	for (int s : { 0, 1 }) {
+		for (const Comp &c : at(s).tx.got) {
+			EXPECT_EQ(0, c.err) << "seed " << seed;
+			EXPECT_TRUE(ended.insert(c.context).second);
+		}
+		EXPECT_EQ(n, at(s).rx.got.size());
+		for (const Comp &c : at(s).rx.got)
+			EXPECT_EQ(0, c.err);
+		for (auto &m : flow[s].msgs)
+			EXPECT_TRUE(m->out == m->in) << "seed " << seed;
+	}
+	for (auto &r : reads)
+		EXPECT_TRUE(r.empty() || same(r, source, 1));
+	EXPECT_LT(0u, losses);
+	clean();
+}
+
+struct Storm {
+	Loss how;
+	unsigned seed, every;
+};
+
+void PrintTo(const Storm &s, std::ostream *os)
+{
+	*os << s.how << " seed " << s.seed << " every " << s.every;
+}
+
+class TcpResumeStorm : public TcpResume,
+		       public testing::WithParamInterface<Storm>
+{
+};
+
+TEST_P(TcpResumeStorm, D7_NothingIsLostTwiceOrOutOfOrder)
+{
+	storm(GetParam().how, GetParam().seed, GetParam().every);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+	All, TcpResumeStorm,
+	testing::Values(Storm{ RESET, 1, 50 }, Storm{ RESET, 2, 20 },
+			Storm{ RESET, 3, 200 }, Storm{ END, 4, 50 },
+			Storm{ END, 5, 20 }, Storm{ HALF, 6, 50 },
+			Storm{ HALF, 7, 200 }, Storm{ RESET, 8, 7 }));
+
+TEST_F(TcpResume, D7_AnIdleSessionIsResumed)
+{
+	pair();
+	for (Loss how : { RESET, END, HALF }) {
+		lose(at(0).conn(1), how);
+		settle();
+		EXPECT_EQ(TDM_CONN_READY, at(0).conn(1)->state);
+		EXPECT_EQ(TDM_CONN_READY, at(1).conn(0)->state);
+		clean();
+	}
+}
+
+/* D12. Both sides lose the connection at once, and connect at once. */
+TEST_F(TcpResume, D12_BothSidesConnect)
+{
+	pair();
+	for (int i = 0; i < 20; i++) {
+		char in[8];
+
+		lose(at(0).conn(1), END);
+		lose(at(1).conn(0), END);
+		ASSERT_EQ(0, at(1).recv(in, 8, 1));
+		ASSERT_EQ(0, at(0).send(1, "x", 2, 1, 0));
+		ASSERT_TRUE(until([&] { return at(1).rx.got.size() == 1; }));
+		at(1).rx.got.clear();
+		EXPECT_EQ(1u, at(0).tcp->open);
+	}
+	clean();
+}
+
+struct Call {
+	int err;
+	bool reads;
+};
+
+void PrintTo(const Call &c, std::ostream *os)
+{
+	*os << (c.reads ? "recv " : "send ") << c.err;
+}
+
+class TcpResumeCall : public TcpResume, public testing::WithParamInterface<Call>
+{
+};
+
+/* Each call that moves bytes fails in turn: nobody notices. */
+TEST_P(TcpResumeCall, D7_EachCallFailsInTurn)
+{
+	Bytes out = pattern(200000, 3), in(out.size());
+	unsigned nth = 0;
+
+	pair();
+	if (GetParam().reads) {
+		tdm_os.recv = bad_recv;
+		tdm_os.readv = bad_readv;
+	} else {
+		tdm_os.send = bad_send;
+		tdm_os.sendmsg = bad_sendmsg;
+	}
+	do {
+		strike = { GetParam().err, ++nth };
+		std::fill(in.begin(), in.end(), 0);
+		for (size_t len : { size_t(100), size_t(20000), out.size() }) {
+			ASSERT_EQ(0, at(1).recv(in.data(), len, len));
+			ASSERT_EQ(0, at(0).send(1, out.data(), len, len));
+		}
+		ASSERT_TRUE(until([&] {
+			return at(1).rx.got.size() == 3 &&
+			       at(0).tx.got.size() == 3;
+		})) << nth;
+		for (int i = 0; i < 3; i++) {
+			EXPECT_EQ(0, at(0).tx.got[i].err);
+			EXPECT_EQ(0, at(1).rx.got[i].err);
+		}
+		EXPECT_EQ(out, in) << nth;
+		at(0).tx.got.clear();
+		at(1).rx.got.clear();
+	} while (!strike.nth && nth < 200);
+	EXPECT_LT(3u, nth);
+	strike = {};
+	clean();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TcpResumeCall,
+			 testing::Values(Call{ ECONNRESET, true },
+					 Call{ ETIMEDOUT, true },
+					 Call{ EPIPE, true },
+					 Call{ ECONNRESET, false },
+					 Call{ ETIMEDOUT, false },
+					 Call{ EPIPE, false }));
+
+/* The peer cannot be reached again: its operations end when the time is over. */
+TEST_F(TcpResume, D8_TooLateIsLost)
+{
+	char in[8];
+
+	tdm_env.peer_timeout_ms = 30000;
+	pair();
+	at(0).recv(in, 8, 1);
+	tdm_os.connect = unreachable;
+	lose(at(0).conn(1), RESET);
+	ASSERT_TRUE(until(
+		[&] { return at(0).conn(1)->state == TDM_CONN_RESUMING; }));
+	ASSERT_EQ(0, at(0).send(1, "x", 2, 1));
+	settle();
+	EXPECT_TRUE(at(0).lost.empty());
+	EXPECT_TRUE(at(0).tx.got.empty());
+	ahead = 31000000000ull;
+	ASSERT_TRUE(until([&] { return !at(0).lost.empty(); }));
+	EXPECT_EQ(std::vector<int>{ FI_ETIMEDOUT }, at(0).lost);
+	ASSERT_EQ(1u, at(0).tx.got.size());
+	EXPECT_EQ(FI_ETIMEDOUT, at(0).tx.got[0].err);
+	/* A receive from any source stays. */
+	EXPECT_TRUE(at(0).rx.got.empty());
+}
+
+/* D9. Another endpoint has the address: it knows nothing of the session. */
+TEST_F(TcpResume, D9_AnotherIncarnationIsNotResumed)
+{
+	const uint16_t port = 23456;
+	char in[8];
+
+	add();
+	nodes.emplace_back(new Node("127.0.0.1", port));
+	Node &other = at(1);
+	struct tdm_wire_greeting g = Raw::greeting(port);
+
+	other.listen();
+	g.features = TDM_WIRE_FEATURE_RESUME | TDM_WIRE_FEATURE_CREDIT;
+	raw.call(at(0).addr);
+	raw.hello(g);
+	fi_addr_t to = at(0).insert(other.addr);
+	ASSERT_TRUE(until([&] { return at(0).conn(to)->keeps; }));
+	ASSERT_EQ(0, at(0).send(to, "x", 2, 1));
+	raw.hang_up();
+	ASSERT_TRUE(until([&] { return !at(0).lost.empty(); }));
+	EXPECT_EQ(std::vector<int>{ FI_ECONNRESET }, at(0).lost);
+	ASSERT_EQ(1u, at(0).tx.got.size());
+	EXPECT_EQ(FI_ECONNRESET, at(0).tx.got[0].err);
+	/* The next send begins a session with who is there now. */
+	ASSERT_EQ(0, other.recv(in, 8, 1));
+	ASSERT_EQ(0, at(0).send(to, "new", 4, 1));
+	ASSERT_TRUE(until([&] { return other.rx.got.size() == 1; }));
+	EXPECT_STREQ("new", in);
+}
+
+/* N6. Who does not know the session's id neither takes nor ends it. */
+TEST_F(TcpResume, N6_AStrangerResumesNothing)
+{
+	struct tdm_wire_greeting g = {};
+
+	pair();
+	tdm_hello_fill(at(1).tcp, raw.fd, &g);
+	g.kind = TDM_WIRE_RESUME;
+	for (int guess = 0; guess < 3; guess++) {
+		struct tdm_wire_greeting answer;
+		std::vector<uint8_t> heard;
+
+		memcpy(g.nonce, at(0).conn(1)->session, sizeof(g.nonce));
+		if (guess == 0)
+			g.nonce[15] ^= 1;
+		else if (guess == 1)
+			memset(g.nonce, 0, sizeof(g.nonce));
+		else
+			g.id[3] ^= 1; /* another incarnation */
+		raw.call(at(0).addr);
+		raw.hello(g);
+		ASSERT_TRUE(until([&] {
+			auto b = raw.hear();
+
+			heard.insert(heard.end(), b.begin(), b.end());
+			return heard.size() >= TDM_WIRE_GREETING_BYTES;
+		}));
+		ASSERT_EQ(0, tdm_wire_greeting_decode(heard.data(), &answer));
+		EXPECT_EQ(TDM_WIRE_REJECT, answer.kind);
+		EXPECT_EQ(TDM_WIRE_R_LOST, answer.reason);
+		EXPECT_EQ(TDM_CONN_READY, at(0).conn(1)->state);
+	}
+	EXPECT_EQ(0u, losses);
+	clean();
+}
+
+/* A position that was never sent, or is not kept, is no place to go on. */
+TEST_F(TcpResume, N5_WrongPositionsEndTheSession)
+{
+	struct tdm_wire_greeting g = {};
+
+	pair();
+	tdm_hello_fill(at(1).tcp, raw.fd, &g);
+	g.kind = TDM_WIRE_RESUME;
+	g.received = 1 << 20;
+	memcpy(g.nonce, at(0).conn(1)->session, sizeof(g.nonce));
+	raw.call(at(0).addr);
+	raw.hello(g);
+	ASSERT_TRUE(until([&] { return !at(0).lost.empty(); }));
+	EXPECT_EQ(std::vector<int>{ FI_ECONNRESET }, at(0).lost);
+}
+
+/* What is acknowledged is not kept: an idle pair keeps nothing. */
+TEST_F(TcpResume, AnIdlePairKeepsNothing)
+{
+	Bytes out = pattern(300000, 5), in(out.size());
+
+	pair();
+	for (size_t len : { size_t(10), size_t(5000), out.size() }) {
+		ASSERT_EQ(0, at(1).recv(in.data(), len, 1));
+		ASSERT_EQ(0, at(0).send(1, out.data(), len, 1));
+	}
+	ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 3; }));
+	settle();
+	for (int i : { 0, 1 })
+		at(i).tcp->watch.fired(&at(i).tcp->watch);
+	settle();
+	for (int i : { 0, 1 }) {
+		const struct tdm_conn *c = at(i).conn(1 - i);
+
+		EXPECT_EQ(nullptr, c->out);
+		EXPECT_TRUE(!c->keep || !c->keep->first);
+	}
+}
+
+/* With keys the session is resumed by who proves the key. */
+TEST_F(TcpResume, N3_WithKeys)
+{
+	static const char secret[] = "0123456789abcdef0123456789abcdef";
+	struct tdm_auth_keys *keys = tdm_auth_alloc(1);
+
+	ASSERT_NE(nullptr, keys);
+	memcpy(keys->key[0].bytes, secret, 32);
+	keys->key[0].size = 32;
+	Node::keys = keys;
+	pair();
+	for (Loss how : { RESET, END, HALF }) {
+		lose(at(0).conn(1), how);
+		settle();
+		clean();
+	}
+	nodes.clear();
+	Node::keys = nullptr;
+	tdm_auth_free(keys);
+}
+
+TEST_F(TcpResume, OffMeansLost)
+{
+	tdm_env.resume = 0;
+	pair();
+	EXPECT_FALSE(at(0).conn(1)->keeps);
+	lose(at(0).conn(1), RESET);
+	ASSERT_TRUE(until([&] {
+		return !at(0).lost.empty() && !at(1).lost.empty();
+	}));
+}
+
+} // namespace
