@@ -39,7 +39,6 @@
 		.unexp_max_bytes = 256u << 20,                                 \
 		.inject_max_bytes = 64u << 20,                                 \
 		.cma = 1,                                                      \
-		.resume = 1,                                                   \
 		.stat = 1,                                                     \
 	}
 
@@ -386,7 +385,7 @@ static const struct param params[] = {
 	  "0: never (default: 60)",
 	  0, 24 * 3600, &tdm_env.peer_timeout_ms },
 	{ "resume", parse_bool, "yes or no",
-	  "go on over a new TCP connection when one is lost (default: yes)", 0,
+	  "go on over a new TCP connection when one is lost (default: no)", 0,
 	  1, &tdm_env.resume },
 	{ "eager_size", parse_bytes, "256 to 1048576 bytes, such as 64K",
 	  "bytes, largest message sent over TCP before the receiver asks for "

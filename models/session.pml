@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * M4. How a session ends: by an idle close, after which the pair connects
- * again, or by a reset. There is no resume: after a reset the operations under
- * way end with FI_ECONNRESET, and the next send begins a new session.
+ * again, or by a reset. Without the feature RESUME (M9, resume.pml): after a
+ * reset the operations under way end with FI_ECONNRESET, and the next send begins
+ * a new session.
  *
  * Models: tdm_tx_commit(), tdm_tx_acked() of tcp/wire/tx.c; tdm_tx_fail() of
  * tcp/wire/tx_end.c; tdm_rx_ready(), ended() of tcp/wire/rx.c; end_sent() of

@@ -110,8 +110,7 @@ static const struct {
 	[TDM_CONN_RESUMING] = { "resuming",
 				BIT(READY) | BIT(CLOSING) | BIT(DEAD),
 				tdm_resume_readable, tdm_resume_writable },
-	[TDM_CONN_READY] = { "ready",
-			     BIT(CLOSING) | BIT(RESUMING) | BIT(DEAD),
+	[TDM_CONN_READY] = { "ready", BIT(CLOSING) | BIT(RESUMING) | BIT(DEAD),
 			     ready_readable, ready_writable },
 	[TDM_CONN_CLOSING] = { "closing",
 			       BIT(READY) | BIT(RESUMING) | BIT(IDLE) |
@@ -404,9 +403,7 @@ void tdm_conn_retry(struct tdm_conn *c, int err)
 	}
 	s->backoff_ms = (unsigned)tdm_clamp(s->backoff_ms * 2ull,
 					    BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
-	/*
-	 * A random back-off, so that two sides do not collide again and again.
-	 */
+	/* Random, so that two sides do not collide again and again. */
 	c->tcp->dice = c->tcp->dice * 1664525u + 1013904223u;
 	ms = s->backoff_ms - (c->tcp->dice >> 16) % (s->backoff_ms / 2);
 	tdm_conn_set_state(c, TDM_CONN_BACKOFF);

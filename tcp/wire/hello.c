@@ -254,7 +254,9 @@ static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g,
 	c->eager = (uint32_t)tdm_min(tdm_env.eager_bytes, g->eager);
 	c->rts_max = g->rts;
 	c->contexts = g->contexts;
-	c->features = g->features & (tdm_env.resume ? ~0u : ~(uint32_t)TDM_WIRE_FEATURE_RESUME);
+	c->features =
+		g->features &
+		(tdm_env.resume ? ~0u : ~(uint32_t)TDM_WIRE_FEATURE_RESUME);
 	tdm_resume_ready(c);
 	tdm_credit_begin(c);
 	c->known = 1;
@@ -516,8 +518,8 @@ int tdm_hello_challenge(struct tdm_tcp *tcp, int fd,
 		ret = judge(tcp, fd, from, &g);
 		if (ret)
 			return ret;
-		ch->credit = tdm_credit_first(tcp, tdm_conn_find(tcp, &g.addr),
-					      &g);
+		ch->credit =
+			tdm_credit_first(tcp, tdm_conn_find(tcp, &g.addr), &g);
 		put_hello(tcp, fd, ch->credit, TDM_WIRE_RTS_COUNT, NULL,
 			  ch->answer);
 	}

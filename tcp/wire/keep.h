@@ -19,8 +19,8 @@
 struct tdm_piece {
 	struct tdm_piece *next;
 	struct tdm_out *out; /* its bytes are there, owned; or */
-	struct tdm_tx *op;   /* in the payload of @op; or, both NULL, in own[] */
-	size_t from, to;     /* bytes [from, to) of these */
+	struct tdm_tx *op; /* in the payload of @op; or, both NULL, in own[] */
+	size_t from, to;   /* bytes [from, to) of these */
 	uint8_t own[];
 };
 

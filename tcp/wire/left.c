@@ -48,7 +48,8 @@ void tdm_left_begin(struct tdm_conn *c)
 	if (!tdm_conn_live(c) || !(c->features & TDM_WIRE_FEATURE_LEFT))
 		return;
 	if (!tdm_tx_leaving(c) &&
-	    (c->injected <= c->acked || !(tdm_keep_pending(c) || tdm_left_in_flight(c))))
+	    (c->injected <= c->acked ||
+	     !(tdm_keep_pending(c) || tdm_left_in_flight(c))))
 		return;
 	c->leaving = TDM_WIRE_F_LEFT;
 	tdm_list_for_each_safe(n, tmp, &c->busy->waitq) {

@@ -61,6 +61,18 @@ struct tdm_out *tdm_out_make_room(struct tdm_conn *c, size_t n)
 	return lacks(out, n) ? NULL : out;
 }
 
+void tdm_out_trim(struct tdm_tcp *tcp)
+{
+	for (; tcp->spares_low > 1; tcp->spares_low--) {
+		struct tdm_out *out = tcp->spare_out;
+
+		tcp->spare_out = out->next;
+		tcp->spares--;
+		free(out);
+	}
+	tcp->spares_low = tcp->spares;
+}
+
 void tdm_out_later(struct tdm_conn *c)
 {
 	if (tdm_list_linked(&c->flush_node))

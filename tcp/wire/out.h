@@ -14,16 +14,19 @@
  */
 struct tdm_out {
 	struct tdm_out *next; /* in tcp->spare_out */
-	uint32_t base;	      /* bytes [base, head) are sent, and kept: keep.h */
-	uint32_t head, tail;  /* bytes [head, tail) are to be sent */
-	uint32_t msgs;	      /* messages in it since the last send */
+	uint32_t base;	     /* bytes [base, head) are sent, and kept: keep.h */
+	uint32_t head, tail; /* bytes [head, tail) are to be sent */
+	uint32_t msgs;	     /* messages in it since the last send */
 	/* when a message of more than TDM_TCP_COPY_BYTES was held back; or 0 */
 	uint64_t held_ns;
 	uint8_t bytes[TDM_TCP_OUT_BYTES];
 };
 
-/* Transmit buffers of an endpoint that are kept for reuse. */
-enum { TDM_OUT_SPARES = 2 };
+/*
+ * Most transmit buffers of an endpoint that wait for reuse. Those that were not
+ * needed for TDM_OUT_PASSES passes are freed, but for one.
+ */
+enum { TDM_OUT_SPARES = 16, TDM_OUT_PASSES = 256 };
 
 /* Make the buffer @out, which is empty, that of @c. Returns @out. */
 static inline struct tdm_out *tdm_out_begin(struct tdm_conn *c,
@@ -48,6 +51,7 @@ static inline struct tdm_out *tdm_out_reuse(struct tdm_conn *c)
 		return NULL;
 	tcp->spare_out = out->next;
 	tcp->spares--;
+	tcp->spares_low = tdm_min(tcp->spares_low, tcp->spares);
 	return tdm_out_begin(c, out);
 }
 
@@ -86,6 +90,9 @@ static inline void tdm_out_free(struct tdm_conn *c)
 	}
 	c->out = NULL;
 }
+
+/* Called each TDM_OUT_PASSES passes: frees spare buffers. */
+void tdm_out_trim(struct tdm_tcp *tcp);
 
 /* Let the next pass of progress call tdm_conn_push(). */
 void tdm_out_later(struct tdm_conn *c);

@@ -77,7 +77,7 @@ struct tdm_setup {
 	uint8_t proving; /* the proof was sent, no answer yet */
 	/* RESUMING: enum of resume.c; the state that follows */
 	uint8_t phase, then;
-	unsigned tries;	 /* failed attempts in a row */
+	unsigned tries; /* failed attempts in a row */
 };
 
 /* Returns c->setup, made if @c has none. NULL: out of memory. */

@@ -54,7 +54,8 @@ const struct tdm_auth_key *tdm_prove_guest(const struct tdm_auth_keys *keys,
 {
 	struct tdm_auth_text text = text_of(p, NULL);
 
-	if (g->kind == TDM_WIRE_REJECT || !(g->features & TDM_WIRE_FEATURE_AUTH))
+	if (g->kind == TDM_WIRE_REJECT ||
+	    !(g->features & TDM_WIRE_FEATURE_AUTH))
 		return NULL;
 	return tdm_auth_which(keys, TDM_AUTH_TCP_HELLO, &text, g->proof);
 }

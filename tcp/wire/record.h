@@ -18,10 +18,10 @@
 enum {
 	TDM_WIRE_VERSION = 1, /* of this code, and the oldest it supports */
 	TDM_WIRE_GREETING_BYTES = 128,
-	TDM_WIRE_ID_BYTES = 16,		  /* incarnation id of an endpoint */
-	TDM_WIRE_PROVEN_BYTES = 96,	  /* of a greeting: all but its proof */
-	TDM_WIRE_PREFIX_BYTES = 8,	  /* common to all records */
-	TDM_WIRE_HEAD_BYTES = 48,	  /* the longest header */
+	TDM_WIRE_ID_BYTES = 16,	    /* incarnation id of an endpoint */
+	TDM_WIRE_PROVEN_BYTES = 96, /* of a greeting: all but its proof */
+	TDM_WIRE_PREFIX_BYTES = 8,  /* common to all records */
+	TDM_WIRE_HEAD_BYTES = 48,   /* the longest header */
 	/* longest header of an ACK, POSITION or IDLE_CLOSE */
 	TDM_WIRE_ACK_BYTES = 32,
 	TDM_WIRE_GROUP_BYTES = 16,	  /* header of a GROUP */
@@ -142,7 +142,7 @@ int tdm_wire_decode(const uint8_t *p, struct tdm_wire_rec *rec) tdm_must_check;
 /* Write the header of @rec to @p[TDM_WIRE_HEAD_BYTES]; returns its length. */
 size_t tdm_wire_encode(uint8_t *p, const struct tdm_wire_rec *rec);
 
-enum tdm_wire_greet { TDM_WIRE_HELLO = 1, TDM_WIRE_REJECT, TDM_WIRE_RESUME };
+enum { TDM_WIRE_HELLO = 1, TDM_WIRE_REJECT, TDM_WIRE_RESUME };
 
 /* Bits of tdm_wire_greeting.features. */
 enum {
@@ -181,7 +181,7 @@ struct tdm_wire_greeting {
 	uint32_t rts;	      /* most announcements waiting that it accepts */
 	uint32_t contexts;    /* receive contexts it has; at least 1 */
 	uint64_t received;    /* RESUME: bytes of the stream */
-	uint64_t session;     /* RESUME with AUTH: the first 8 bytes of its id */
+	uint64_t session; /* RESUME with AUTH: the first 8 bytes of its id */
 	/* HELLO: AUTH, RESUME; RESUME: without AUTH the id of the session */
 	uint8_t nonce[TDM_AUTH_NONCE_BYTES];
 	uint8_t proof[TDM_AUTH_PROOF_BYTES];

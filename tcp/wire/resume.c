@@ -132,8 +132,8 @@ static void attempt(struct tdm_conn *c)
 	tdm_conn_take_fd(c, fd);
 	c->setup->phase = CONNECT;
 	err = tdm_sock_connect(c, fd);
-	if (!err && tdm_loop_timer_arm(c->tcp->a.loop, &c->setup->timer,
-				       CONNECT_MS))
+	if (!err &&
+	    tdm_loop_timer_arm(c->tcp->a.loop, &c->setup->timer, CONNECT_MS))
 		err = FI_ENOMEM;
 	if (err)
 		later(c, err);
@@ -169,7 +169,8 @@ static int lose(struct tdm_conn *c, int err)
 	struct tdm_stage *stage = c->tcp->stage;
 
 	if (!c->keeps || c->bye || c->closing || c->tcp->closing ||
-	    err == FI_ENOMEM || !tdm_keep_get(c) || !tdm_setup_get(c))
+	    err == FI_ENOMEM || err == ENOBUFS || !tdm_keep_get(c) ||
+	    !tdm_setup_get(c))
 		return -1;
 	TDM_CONN_INFO(c, "tcp is lost: %s; connecting again", fi_strerror(err));
 	hang_up(c);
@@ -243,9 +244,9 @@ static int is_ours(const struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	if (!c->keeps || memcmp(c->id, g->id, sizeof(c->id)))
 		return 0;
 	memcpy(&session, c->session, sizeof(session));
-	return c->tcp->a.keys ? g->session == session :
-				tdm_auth_equal(g->nonce, c->session,
-					       sizeof(c->session));
+	return c->tcp->a.keys ?
+		       g->session == session :
+		       tdm_auth_equal(g->nonce, c->session, sizeof(c->session));
 }
 
 /*

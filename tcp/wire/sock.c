@@ -75,7 +75,8 @@ static int bind_own(const struct tdm_conn *c, int fd)
 {
 	struct tdm_addr own = c->tcp->addr;
 
-	if (tdm_sock_is_any(&own) || own.u.sa.sa_family != c->addr.u.sa.sa_family)
+	if (tdm_sock_is_any(&own) ||
+	    own.u.sa.sa_family != c->addr.u.sa.sa_family)
 		return 0;
 	set_opt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
 	tdm_addr_set_port(&own, 0);

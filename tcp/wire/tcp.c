@@ -196,6 +196,8 @@ void tdm_tcp_progress(struct tdm_tcp *tcp)
 		watch_fired(&tcp->watch);
 	if (!tdm_list_empty(&tcp->unacked))
 		tdm_unacked_pass(tcp);
+	if (tdm_unlikely(tcp->spares > 1) && !(tcp->pass % TDM_OUT_PASSES))
+		tdm_out_trim(tcp);
 	tcp->pass++;
 }
 

@@ -136,9 +136,9 @@ struct tdm_conn {
 	struct tdm_meeting *meeting; /* meet.h; or NULL */
 
 	/* Resume, keep.h: positions are bytes since the greeting. */
-	struct tdm_keep *keep;	   /* or NULL */
-	uint64_t kept_pos;	   /* of the first byte kept */
-	uint64_t rx_pos, rx_said;  /* received; of that the peer was told */
+	struct tdm_keep *keep;	  /* or NULL */
+	uint64_t kept_pos;	  /* of the first byte kept */
+	uint64_t rx_pos, rx_said; /* received; of that the peer was told */
 	uint8_t session[TDM_WIRE_ID_BYTES]; /* known to the two sides only */
 };
 
@@ -162,8 +162,8 @@ struct tdm_tcp {
 	struct tdm_conn **bucket; /* bucket[buckets], by address */
 	size_t buckets, pairs;
 	struct tdm_pool tx_pool, rx_pool;
-	struct tdm_out *spare_out; /* out.h */
-	unsigned spares;
+	struct tdm_out *spare_out;   /* out.h */
+	unsigned spares, spares_low; /* low: least number lately */
 	struct tdm_loop_timer watch; /* checks silent peers */
 	/* how many connections to ask for an idle close */
 	unsigned crowd;

@@ -527,7 +527,7 @@ int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		return -TDM_WIRE_E_ACK;
 	c->freed = rec->freed;
 	c->acked = rec->acked;
-	if (rec->op == TDM_WIRE_ACK)
+	if (rec->op != TDM_WIRE_IDLE_CLOSE)
 		c->full = !!(rec->flags & TDM_WIRE_F_FULL);
 	if (tdm_unlikely(c->thirsty)) {
 		c->thirsty = 0;

@@ -641,7 +641,7 @@ TEST(TcpRecord, MalformedGreetingsAreRefused)
 		uint8_t value;
 	} bad[] = {
 		{ "magic", 0, 1, 0 },		{ "magic end", 7, 1, 0 },
-		{ "kind 0", 8, 1, 0 },		{ "kind 3", 8, 1, 3 },
+		{ "kind 0", 8, 1, 0 },		{ "kind 4", 8, 1, 4 },
 		{ "reason in HELLO", 9, 1, 1 }, { "size", 10, 1, 127 },
 		{ "version 0", 12, 1, 0 },	{ "oldest > newest", 12, 1, 2 },
 		{ "no id", 24, 16, 0 },		{ "family 0", 40, 1, 0 },

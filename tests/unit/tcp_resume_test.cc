@@ -90,6 +90,7 @@ protected:
 		ahead = 0;
 		strike = {};
 		tdm_os.now_ns = fast_clock;
+		tdm_env.resume = 1;
 	}
 
 	void lose(struct tdm_conn *c, Loss how)
@@ -241,8 +242,8 @@ void TcpResume::storm(Loss how, unsigned seed, unsigned every)
 		return !at(0).lost.empty() || !at(1).lost.empty() ||
 		       (at(0).tx.got.size() + at(1).tx.got.size() >= want &&
 			at(0).rx.got.size() >= n && at(1).rx.got.size() >= n);
-	})) << "seed "
-	    << seed;
+	}))
+		<< "seed " << seed;
 	ASSERT_TRUE(at(0).lost.empty() && at(1).lost.empty()) << losses;
 	for (int s : { 0, 1 }) {
 		for (const Comp &c : at(s).tx.got) {
@@ -370,13 +371,11 @@ TEST_P(TcpResumeCall, D7_EachCallFailsInTurn)
 	clean();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TcpResumeCall,
-			 testing::Values(Call{ ECONNRESET, true },
-					 Call{ ETIMEDOUT, true },
-					 Call{ EPIPE, true },
-					 Call{ ECONNRESET, false },
-					 Call{ ETIMEDOUT, false },
-					 Call{ EPIPE, false }));
+INSTANTIATE_TEST_SUITE_P(
+	All, TcpResumeCall,
+	testing::Values(Call{ ECONNRESET, true }, Call{ ETIMEDOUT, true },
+			Call{ EPIPE, true }, Call{ ECONNRESET, false },
+			Call{ ETIMEDOUT, false }, Call{ EPIPE, false }));
 
 /* The peer cannot be reached again: its operations end when the time is over. */
 TEST_F(TcpResume, D8_TooLateIsLost)
@@ -535,9 +534,8 @@ TEST_F(TcpResume, OffMeansLost)
 	pair();
 	EXPECT_FALSE(at(0).conn(1)->keeps);
 	lose(at(0).conn(1), RESET);
-	ASSERT_TRUE(until([&] {
-		return !at(0).lost.empty() && !at(1).lost.empty();
-	}));
+	ASSERT_TRUE(until(
+		[&] { return !at(0).lost.empty() && !at(1).lost.empty(); }));
 }
 
 } // namespace
