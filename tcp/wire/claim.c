@@ -130,7 +130,7 @@ int tdm_claim_check(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 	if (tcp->a.taken && tcp->a.taken(tcp->a.arg, &g->addr))
 		return TDM_WIRE_R_BUSY;
 	c = tdm_conn_find(tcp, &g->addr);
-	if (c && tdm_conn_live(c) && !gone(c))
+	if (c && tdm_conn_live(c) && !tdm_resume_asked_again(c, g) && !gone(c))
 		return memcmp(c->id, g->id, sizeof(c->id)) ?
 			       TDM_WIRE_R_BUSY :
 			       TDM_WIRE_R_DUPLICATE;

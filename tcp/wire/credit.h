@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/base.h"
-#include "tcp/wire/record.h"
+#include "tcp/wire/greeting.h"
 
 enum {
 	/* A peer with less unused credit gets more, or FULL. */

@@ -155,7 +155,7 @@ void tdm_hello_fill(const struct tdm_tcp *tcp, int fd,
 
 /*
  * Write our HELLO, without its proof, for the connection @fd to @p. @session:
- * the id of the session that we make, or NULL.
+ * the id of the session that we ask for, or NULL.
  */
 static void put_hello(const struct tdm_tcp *tcp, int fd, uint64_t credit,
 		      uint32_t announced, const uint8_t *session, uint8_t *p)
@@ -172,15 +172,18 @@ static void put_hello(const struct tdm_tcp *tcp, int fd, uint64_t credit,
 }
 
 /*
- * Draw the id of the session that the HELLO @g asks for. Who does not know it
- * cannot resume the session.
+ * Without keys the initiator draws the id of the session, the same for all
+ * attempts until one begins it: so an acceptor whose answer was lost knows the
+ * next HELLO for the same session. Who does not know it cannot resume it.
  */
-static int new_session(struct tdm_conn *c, const struct tdm_wire_greeting *g)
+static int draw_session(struct tdm_conn *c)
 {
-	memset(c->session, 0, sizeof(c->session));
-	return g->features & TDM_WIRE_FEATURE_RESUME ?
-		       tdm_os_random(c->session, sizeof(c->session)) :
-		       0;
+	if (!tdm_env.resume || c->tcp->a.keys || c->asks)
+		return 0;
+	if (tdm_os_random(c->session, sizeof(c->session)))
+		return -1;
+	c->asks = 1;
+	return 0;
 }
 
 /* Append our HELLO to the output of @c; @g: the peer's HELLO, or NULL. */
@@ -189,15 +192,21 @@ static int write_hello(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	struct tdm_out *out = tdm_out_room(c, TDM_WIRE_GREETING_BYTES);
 	uint8_t *p;
 
-	if (!out || (g && new_session(c, g)))
+	if (!out || (!g && draw_session(c)))
 		return -FI_ENOMEM;
 	p = out->bytes + out->tail;
 	c->credit = tdm_credit_first(c->tcp, c, g);
 	c->announced_most = tdm_credit_announced(c->tcp);
 	put_hello(c->tcp, c->io.fd, c->credit, c->announced_most,
-		  g ? c->session : NULL, p);
+		  !g && c->asks ? c->session : NULL, p);
 	out->tail += TDM_WIRE_GREETING_BYTES;
 	return 0;
+}
+
+void tdm_hello_repeat(const struct tdm_conn *c,
+		      uint8_t p[TDM_WIRE_GREETING_BYTES])
+{
+	put_hello(c->tcp, c->io.fd, c->credit, c->announced_most, NULL, p);
 }
 
 const struct tdm_auth_key *tdm_hello_key(const struct tdm_conn *c)
@@ -238,16 +247,13 @@ void tdm_hello_greet(struct tdm_conn *c)
 
 /*
  * Our HELLO has been sent, or is the first in c->out; @g is the peer's: begin
- * the session. @began: the connection is ours, and the peer's HELLO has the id
- * of the session.
+ * the session c->session.
  */
-static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g,
-		      int began)
+static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
 	tdm_setup_free(c);
 	memcpy(c->id, g->id, sizeof(c->id));
-	if (began)
-		memcpy(c->session, g->nonce, sizeof(c->session));
+	c->asks = 0;
 	c->window = g->credit;
 	c->full = !g->credit;
 	c->thirsty = 0;
@@ -324,7 +330,8 @@ static void confirmed(struct tdm_conn *c)
 		tdm_conn_retry(c, no_answer(c));
 		return;
 	}
-	establish(c, &g, 1);
+	memcpy(c->session, g.nonce, sizeof(c->session));
+	establish(c, &g);
 	tdm_conn_again(c);
 	tdm_conn_push(c);
 }
@@ -395,7 +402,7 @@ void tdm_hello_answer(struct tdm_conn *c)
 	}
 	if (tdm_idle_close_reborn(c, &g))
 		return;
-	establish(c, &g, 1);
+	establish(c, &g);
 	tdm_conn_push(c);
 	return;
 stranger:
@@ -426,8 +433,10 @@ static int adopt(struct tdm_conn *c, int fd, const struct tdm_wire_greeting *g,
 		if (c->state != TDM_CONN_IDLE && c->state != TDM_CONN_BACKOFF)
 			tdm_conn_retry(c, FI_ENOMEM);
 		return -1;
+	} else {
+		memcpy(c->session, g->nonce, sizeof(c->session));
 	}
-	establish(c, g, 0);
+	establish(c, g);
 	if (!c->mirrored)
 		c->tcp->a.accepted(c->tcp->a.arg, c, c->fi_addr);
 	tdm_conn_push(c);
@@ -480,6 +489,8 @@ static int take_guest(struct tdm_tcp *tcp, int fd,
 	if (!memcmp(g->id, tcp->id, sizeof(tcp->id)))
 		return adopt_mirror(tcp, fd, g, ch);
 	c = tdm_conn_find(tcp, &g->addr);
+	if (c && tdm_resume_asked_again(c, g))
+		return tdm_resume_greet_again(c, fd);
 	if (c && (c->state == TDM_CONN_DEAD || tdm_idle_close_reborn(c, g)))
 		c = NULL;
 	if (!c)

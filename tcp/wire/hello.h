@@ -30,6 +30,10 @@ const struct tdm_auth_key *tdm_hello_key(const struct tdm_conn *c);
 void tdm_hello_fill(const struct tdm_tcp *tcp, int fd,
 		    struct tdm_wire_greeting *g);
 
+/* Write the HELLO with which we accepted the session of @c once more, to @p. */
+void tdm_hello_repeat(const struct tdm_conn *c,
+		      uint8_t p[TDM_WIRE_GREETING_BYTES]);
+
 /*
  * Called when a guest on @fd, from @from, has sent @g, a HELLO or RESUME. Returns 0: @fd
  * now belongs to a connection. Else the caller closes @fd: for a positive value

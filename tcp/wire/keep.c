@@ -18,6 +18,7 @@
 #include "tcp/wire/keep.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "tcp/wire/conn.h"
@@ -62,7 +63,7 @@ void tdm_keep_end(struct tdm_conn *c)
 	c->keep = NULL;
 }
 
-void tdm_keep_stop(struct tdm_conn *c)
+static void keep_stop(struct tdm_conn *c)
 {
 	if (!c->keeps)
 		return;
@@ -143,7 +144,7 @@ struct tdm_out *tdm_keep_full(struct tdm_conn *c)
 	c->out = old;
 	if (!out || seal(c)) {
 		free(out);
-		tdm_keep_stop(c);
+		keep_stop(c);
 		return c->out ? c->out : tdm_out_new(c);
 	}
 	c->out = out;
@@ -161,14 +162,14 @@ void tdm_keep_borrowed(struct tdm_conn *c)
 	if (!c->keeps)
 		return;
 	if (c->out && seal(c)) {
-		tdm_keep_stop(c);
+		keep_stop(c);
 		return;
 	}
 	if (c->busy->borrow_kept == c->busy->borrow_end)
 		return;
 	p = append(c, 0);
 	if (!p) {
-		tdm_keep_stop(c);
+		keep_stop(c);
 		return;
 	}
 	p->op = c->borrow;
@@ -244,7 +245,7 @@ static void give_up(struct tdm_conn *c, struct tdm_tx *op)
 {
 	struct tdm_piece *p;
 
-	tdm_keep_stop(c);
+	keep_stop(c);
 	/* If the session ends only at the next pass, op may not be used there. */
 	for (p = c->keep ? c->keep->first : NULL; p; p = p->next) {
 		if (p->op != op)
@@ -253,6 +254,12 @@ static void give_up(struct tdm_conn *c, struct tdm_tx *op)
 		p->to = p->from;
 	}
 	op->lent = 0;
+}
+
+/* Not 0 when the payload of @op was in a region that has been closed. */
+static int revoked(const struct tdm_conn *c, const struct tdm_tx *op)
+{
+	return op->entry && c->tcp->rma->revoked(op->entry);
 }
 
 void tdm_keep_own(struct tdm_conn *c, struct tdm_tx *op)
@@ -270,8 +277,11 @@ void tdm_keep_own(struct tdm_conn *c, struct tdm_tx *op)
 			return;
 		}
 		*p = (struct tdm_piece){ .next = old->next, .to = length(old) };
-		tdm_iov_copy_from(p->own, tdm_tx_iov(op), op->count, old->from,
-				  p->to);
+		if (tdm_unlikely(revoked(c, op)))
+			memset(p->own, 0, p->to);
+		else
+			tdm_iov_copy_from(p->own, tdm_tx_iov(op), op->count,
+					  old->from, p->to);
 		*at = p;
 		if (c->keep->last == old)
 			c->keep->last = p;
@@ -318,7 +328,7 @@ size_t tdm_keep_iov(const struct tdm_conn *c, const struct tdm_tx *op,
 	static const uint8_t zeros[4096];
 	size_t n = 0;
 
-	if (tdm_likely(!op->entry || !c->tcp->rma->revoked(op->entry)))
+	if (tdm_likely(!revoked(c, op)))
 		return tdm_iov_slice(iov, max, tdm_tx_iov(op), op->count, off,
 				     left);
 	for (; left && n < max; n++) {

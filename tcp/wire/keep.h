@@ -48,9 +48,6 @@ static inline int tdm_keep_pending(const struct tdm_conn *c)
 /* Returns c->keep, made if @c has none. NULL: out of memory. */
 struct tdm_keep *tdm_keep_get(struct tdm_conn *c);
 
-/* Keep nothing any more: the session cannot be resumed. */
-void tdm_keep_stop(struct tdm_conn *c);
-
 /* Called when the session of @c ends: frees all that is kept. */
 void tdm_keep_end(struct tdm_conn *c);
 
@@ -62,7 +59,7 @@ struct tdm_out *tdm_keep_full(struct tdm_conn *c);
 
 /*
  * Called when c->borrow has been sent: keeps that range. Without memory
- * tdm_keep_stop().
+ * the session cannot be resumed any more.
  */
 void tdm_keep_borrowed(struct tdm_conn *c);
 
@@ -77,7 +74,7 @@ void tdm_keep_passed(struct tdm_conn *c, const struct tdm_tx *op);
 
 /*
  * Called before the payload of @op, which has lent some, goes back to the user:
- * keeps a copy.
+ * keeps a copy; zeros, if the region of a reply has been closed.
  */
 void tdm_keep_own(struct tdm_conn *c, struct tdm_tx *op);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bytes on a TCP connection, as doc/PROTOCOL-tcp.md lays them out: greeting
- * and records, all integers little-endian. Pure functions over byte ranges: no
+ * The bytes on a TCP connection, as doc/PROTOCOL-tcp.md lays them out: the
+ * records, all integers little-endian; greeting.h has what precedes them. Pure functions over byte ranges: no
  * state, no system call, no byte trusted (fuzzed).
  */
 #ifndef TDM_TCP_WIRE_RECORD_H
@@ -16,21 +16,16 @@
 #include "tdm_amo.h"
 
 enum {
-	TDM_WIRE_VERSION = 1, /* of this code, and the oldest it supports */
-	TDM_WIRE_GREETING_BYTES = 128,
-	TDM_WIRE_ID_BYTES = 16,	    /* incarnation id of an endpoint */
-	TDM_WIRE_PROVEN_BYTES = 96, /* of a greeting: all but its proof */
-	TDM_WIRE_PREFIX_BYTES = 8,  /* common to all records */
-	TDM_WIRE_HEAD_BYTES = 48,   /* the longest header */
-	/* longest header of an ACK, POSITION or IDLE_CLOSE */
-	TDM_WIRE_ACK_BYTES = 32,
-	TDM_WIRE_GROUP_BYTES = 16,	  /* header of a GROUP */
-	TDM_WIRE_RANGE_BYTES = 32,	  /* header of a RANGE */
-	TDM_WIRE_EAGER_BYTES = 1 << 20,	  /* longest payload of an EAGER */
-	TDM_WIRE_WRITE_BYTES = 4 << 20,	  /* longest payload of a WRITE */
-	TDM_WIRE_DATA_BYTES = 1 << 20,	  /* longest payload of a DATA */
-	TDM_WIRE_RTS_COUNT = 1 << 16,	  /* announced, unanswered: at most */
-	TDM_WIRE_CHARGE_BYTES = 512,	  /* credit an empty EAGER takes */
+	TDM_WIRE_PREFIX_BYTES = 8,	/* common to all records */
+	TDM_WIRE_HEAD_BYTES = 48,	/* the longest header */
+	TDM_WIRE_ACK_BYTES = 32,	/* most of ACK, POSITION, IDLE_CLOSE */
+	TDM_WIRE_GROUP_BYTES = 16,	/* header of a GROUP */
+	TDM_WIRE_RANGE_BYTES = 32,	/* header of a RANGE */
+	TDM_WIRE_EAGER_BYTES = 1 << 20, /* longest payload of an EAGER */
+	TDM_WIRE_WRITE_BYTES = 4 << 20, /* longest payload of a WRITE */
+	TDM_WIRE_DATA_BYTES = 1 << 20,	/* longest payload of a DATA */
+	TDM_WIRE_RTS_COUNT = 1 << 16,	/* announced, unanswered: at most */
+	TDM_WIRE_CHARGE_BYTES = 512,	/* credit an empty EAGER takes */
 	TDM_WIRE_CREDIT_LEAST = 64 << 10, /* bytes, in a greeting */
 	TDM_WIRE_CREDIT_MOST = 64 << 20,
 	TDM_WIRE_CTX_MOST = 1 << 16, /* receive contexts of an endpoint */
@@ -141,66 +136,5 @@ int tdm_wire_decode(const uint8_t *p, struct tdm_wire_rec *rec) tdm_must_check;
 
 /* Write the header of @rec to @p[TDM_WIRE_HEAD_BYTES]; returns its length. */
 size_t tdm_wire_encode(uint8_t *p, const struct tdm_wire_rec *rec);
-
-enum { TDM_WIRE_HELLO = 1, TDM_WIRE_REJECT, TDM_WIRE_RESUME };
-
-/* Bits of tdm_wire_greeting.features. */
-enum {
-	TDM_WIRE_FEATURE_GROUPS = 1,	 /* the sender accepts GROUP */
-	TDM_WIRE_FEATURE_AUTH = 2,	 /* the greeting has nonce and proof */
-	TDM_WIRE_FEATURE_IDLE_CLOSE = 4, /* the sender accepts IDLE_CLOSE */
-	TDM_WIRE_FEATURE_ATOMIC = 8,	 /* ... ATOMIC */
-	TDM_WIRE_FEATURE_NOW = 16,	 /* ... flag NOW */
-	TDM_WIRE_FEATURE_CREDIT = 32, /* ... flag FULL, and credit that grows */
-	TDM_WIRE_FEATURE_LEFT = 64,   /* ... LEFT, and the flag */
-	TDM_WIRE_FEATURE_RANGES = 128,	/* ... RANGE */
-	TDM_WIRE_FEATURE_LOCAL = 256,	/* ... LOCAL, and will send it */
-	TDM_WIRE_FEATURE_RESUME = 512,	/* ... POSITION, and RESUME greetings */
-	TDM_WIRE_FEATURE_WRITES = 1024, /* ... long WRITE, without credit */
-};
-
-enum tdm_wire_reason {
-	TDM_WIRE_R_VERSION = 1, /* no version in common */
-	TDM_WIRE_R_FEATURE,	/* a required feature is missing */
-	TDM_WIRE_R_DUPLICATE,	/* the other connection of the pair is kept */
-	TDM_WIRE_R_BUSY,	/* the address has a live connection */
-	TDM_WIRE_R_LOST,	/* RESUME: there is no such session */
-};
-
-struct tdm_wire_greeting {
-	uint8_t kind;	 /* enum tdm_wire_greet */
-	uint8_t reason;	 /* REJECT: enum tdm_wire_reason */
-	uint16_t oldest; /* protocol versions spoken */
-	uint16_t newest;
-	uint32_t features; /* understood */
-	uint32_t required; /* features that the sender cannot do without */
-	uint8_t id[TDM_WIRE_ID_BYTES];
-	struct tdm_addr addr; /* the endpoint's; scope id not transmitted */
-	uint64_t credit;      /* bytes of EAGER that the sender will hold */
-	uint32_t eager;	      /* longest EAGER payload that it accepts */
-	uint32_t rts;	      /* most announcements waiting that it accepts */
-	uint32_t contexts;    /* receive contexts it has; at least 1 */
-	uint64_t received;    /* RESUME: bytes of the stream */
-	uint64_t session; /* RESUME with AUTH: the first 8 bytes of its id */
-	/* HELLO: AUTH, RESUME; RESUME: without AUTH the id of the session */
-	uint8_t nonce[TDM_AUTH_NONCE_BYTES];
-	uint8_t proof[TDM_AUTH_PROOF_BYTES];
-};
-
-/* Not 0 while @p[len] can be the beginning of a greeting. */
-int tdm_wire_is_greeting(const uint8_t *p, size_t len);
-
-/* Write @g to @p[TDM_WIRE_GREETING_BYTES]. */
-void tdm_wire_greeting_encode(uint8_t *p, const struct tdm_wire_greeting *g);
-
-/*
- * Decode and check @p[TDM_WIRE_GREETING_BYTES]; of a HELLO of other versions
- * only the versions: compare them first. 0 or -TDM_WIRE_E_GREETING.
- */
-int tdm_wire_greeting_decode(const uint8_t *p,
-			     struct tdm_wire_greeting *g) tdm_must_check;
-
-/* Not 0 when this version can work with a peer that sent @g. */
-int tdm_wire_version_ok(const struct tdm_wire_greeting *g);
 
 #endif /* TDM_TCP_WIRE_RECORD_H */

@@ -389,6 +389,17 @@ void tdm_resume_readable(struct tdm_conn *c)
 }
 
 /*
+ * Not 0 when the session that the RESUME @g is about is the one for which @c
+ * asks: our HELLO for it is on its way, or will be.
+ */
+static int is_asked_for(const struct tdm_conn *c,
+			const struct tdm_wire_greeting *g)
+{
+	return c->asks && !c->tcp->a.keys &&
+	       tdm_auth_equal(g->nonce, c->session, sizeof(c->session));
+}
+
+/*
  * Find the connection whose session @g, from @from, asks for, and take it off
  * its old socket. Out: *@out. Returns 0, -1, or an enum tdm_wire_reason.
  */
@@ -405,6 +416,8 @@ static int find(struct tdm_tcp *tcp, const struct tdm_addr *from,
 	if (!tdm_addr_same_ip(&g->addr, from))
 		return -1;
 	c = tdm_conn_find(tcp, &g->addr);
+	if (c && !tdm_conn_live(c) && is_asked_for(c, g))
+		return TDM_WIRE_R_DUPLICATE;
 	if (!c || !tdm_conn_live(c) || !is_ours(c, g))
 		return TDM_WIRE_R_LOST;
 	/* It may not have noticed yet that its connection is lost. */
@@ -427,6 +440,28 @@ static void adopt(struct tdm_conn *c, int fd)
 	hang_up(c);
 	tdm_conn_take_fd(c, fd);
 	tdm_sock_prepare(c->tcp, fd);
+}
+
+int tdm_resume_asked_again(const struct tdm_conn *c,
+			   const struct tdm_wire_greeting *g)
+{
+	return tdm_conn_live(c) && !c->tcp->a.keys && !c->rx_pos &&
+	       is_ours(c, g);
+}
+
+int tdm_resume_greet_again(struct tdm_conn *c, int fd)
+{
+	uint8_t answer[TDM_WIRE_GREETING_BYTES];
+
+	if (tdm_conn_open(c) && lose(c, FI_ECONNRESET))
+		return -1;
+	adopt(c, fd);
+	tdm_hello_repeat(c, answer);
+	if (put(c, answer, sizeof(answer)))
+		later(c, FI_ECONNRESET);
+	else
+		resumed(c, 0);
+	return 0;
 }
 
 int tdm_resume_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,

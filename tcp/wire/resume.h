@@ -33,6 +33,19 @@ void tdm_resume_timer(struct tdm_conn *c);
  */
 void tdm_resume_hurry(struct tdm_conn *c);
 
+/*
+ * Not 0 when the HELLO @g asks for the session that @c has, as acceptor: the
+ * answer was lost, and the peer has never had that session.
+ */
+int tdm_resume_asked_again(const struct tdm_conn *c,
+			   const struct tdm_wire_greeting *g);
+
+/*
+ * Called then: answer on @fd with HELLO again, and repeat all that was sent.
+ * Returns 0: @fd is taken; or -1.
+ */
+int tdm_resume_greet_again(struct tdm_conn *c, int fd);
+
 /* As tdm_hello_guest(), for the RESUME @g. */
 int tdm_resume_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		     struct tdm_wire_greeting *g);

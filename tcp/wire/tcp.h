@@ -12,7 +12,7 @@
 #include "tcp/wire/ids.h"
 #include "tcp/wire/operation.h"
 #include "tcp/wire/parts.h"
-#include "tcp/wire/record.h"
+#include "tcp/wire/greeting.h"
 #include "tcp/wire/offer.h"
 #include "tcp/wire/wire.h"
 #include "tdm_held.h"
@@ -79,6 +79,7 @@ struct tdm_conn {
 	uint8_t brief;	   /* 1: tdm_conn_brief() was called */
 	uint8_t at_once;   /* medium messages not to be held back: send.c, 3 */
 	uint8_t keeps;	   /* 1: bytes sent stay until acknowledged, keep.h */
+	uint8_t asks;	   /* 1: no session yet; session[] is what HELLO asks */
 	int tx_err; /* fi_errno of a failed send; the input is read first */
 
 	/* Output. */

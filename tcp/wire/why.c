@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "tcp/wire/record.h"
+#include "tcp/wire/greeting.h"
 
 const char *tdm_wire_why(const struct tdm_wire_greeting *g, int reason)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The greeting over TCP (tcp/wire/record.c), and its proof of a key
+ * The greeting over TCP (tcp/wire/greeting.c), and its proof of a key
  * (base/auth.c), fed with anything. The first byte of an input says whether its
  * proof is made right, and then, whether one bit of the greeting is changed
  * afterwards: a proof is accepted if and only if it is that of these bytes.
  */
 #include <string.h>
 
-#include "tcp/wire/record.h"
+#include "tcp/wire/greeting.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { RIGHT = 1, CHANGED = 2 };
@@ -41,22 +41,31 @@ static void check_proof(const uint8_t *p, const struct tdm_wire_greeting *g)
 		 !tdm_auth_check(&key, TDM_AUTH_TCP_SERVER, &text, g->proof));
 }
 
-/* A HELLO of this version that was accepted. */
-static void hello(const uint8_t *p, const struct tdm_wire_greeting *g)
+/* What a HELLO allows its receiver is within the limits. */
+static void check_terms(const struct tdm_wire_greeting *g)
 {
-	uint8_t again[TDM_WIRE_GREETING_BYTES];
-	struct tdm_wire_greeting b;
-
-	tdt_must(!g->reason && g->rts && g->rts <= TDM_WIRE_RTS_COUNT);
-	tdt_must(g->contexts && g->contexts <= TDM_WIRE_CTX_MOST);
+	tdt_must(g->rts && g->rts <= TDM_WIRE_RTS_COUNT);
 	tdt_must(g->eager <= TDM_WIRE_EAGER_BYTES);
 	tdt_must(g->credit <= TDM_WIRE_CREDIT_MOST);
 	tdt_must(g->credit >= TDM_WIRE_CREDIT_LEAST ||
 		 (!g->credit && (g->features & TDM_WIRE_FEATURE_CREDIT)));
+}
+
+/* A HELLO or RESUME of this version that was accepted. */
+static void accepted(const uint8_t *p, const struct tdm_wire_greeting *g)
+{
+	uint8_t again[TDM_WIRE_GREETING_BYTES];
+	struct tdm_wire_greeting b;
+
+	tdt_must(!g->reason);
+	tdt_must(g->contexts && g->contexts <= TDM_WIRE_CTX_MOST);
+	if (g->kind == TDM_WIRE_HELLO)
+		check_terms(g);
 	tdm_wire_greeting_encode(again, g);
 	tdt_must(!tdm_wire_greeting_decode(again, &b));
 	tdt_must(tdm_addr_equal(&b.addr, &g->addr) && b.credit == g->credit &&
 		 b.eager == g->eager && b.rts == g->rts &&
+		 b.received == g->received && b.session == g->session &&
 		 b.contexts == g->contexts && b.features == g->features &&
 		 b.required == g->required &&
 		 !memcmp(b.id, g->id, sizeof(b.id)));
@@ -85,10 +94,10 @@ int tdt_fuzz_greeting(const uint8_t *data, size_t size)
 		p[(how >> 2) * 2 % TDM_WIRE_GREETING_BYTES] ^= 1;
 	if (!tdm_wire_greeting_decode(p, &g)) {
 		tdt_must(g.oldest && g.oldest <= g.newest);
-		if (g.kind == TDM_WIRE_HELLO && tdm_wire_version_ok(&g))
-			hello(p, &g);
+		if (g.kind != TDM_WIRE_REJECT && tdm_wire_version_ok(&g))
+			accepted(p, &g);
 		else
-			tdt_must(g.kind == TDM_WIRE_HELLO || g.reason);
+			tdt_must(g.kind != TDM_WIRE_REJECT || g.reason);
 	}
 	free(p);
 	return 0;

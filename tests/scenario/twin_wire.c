@@ -19,7 +19,7 @@
 #include "base/iov.h"
 #include "base/os.h"
 #include "shm/packet.h"
-#include "tcp/wire/record.h"
+#include "tcp/wire/greeting.h"
 
 enum {
 	RECORDS = 12,	 /* good ones between two breaches, at most */

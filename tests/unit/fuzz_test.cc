@@ -12,7 +12,7 @@
 extern "C" {
 #include "shm/packet.h"
 #include "shm/record.h"
-#include "tcp/wire/record.h"
+#include "tcp/wire/greeting.h"
 }
 #include "tests/unit/mutate.h"
 

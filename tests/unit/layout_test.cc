@@ -13,7 +13,7 @@ extern "C" {
 #include "peer/srx_priv.h"
 #include "shm/record.h"
 #include "shm/region.h"
-#include "tcp/wire/record.h"
+#include "tcp/wire/greeting.h"
 #include "base/atomic.h"
 #include "tdm_provider.h"
 }

@@ -14,7 +14,7 @@
 extern "C" {
 #include "tcp/wire/credit.h"
 #include "tcp/wire/offer.h"
-#include "tcp/wire/record.h"
+#include "tcp/wire/greeting.h"
 }
 
 namespace

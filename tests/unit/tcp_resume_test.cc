@@ -468,6 +468,53 @@ TEST_F(TcpResume, N6_AStrangerResumesNothing)
 	clean();
 }
 
+/* D7. The acceptor's HELLO is lost, and with it what followed: all comes again. */
+TEST_F(TcpResume, D7_AnAnswerThatIsLostComesAgain)
+{
+	const char text[] = "behind the greeting";
+	struct tdm_wire_greeting g;
+	std::vector<uint8_t> first, second;
+	struct linger none = { 1, 0 };
+	fi_addr_t to;
+
+	add();
+	g = Raw::greeting(9);
+	to = at(0).insert(g.addr);
+	g.features = TDM_WIRE_FEATURE_RESUME;
+	memset(g.nonce, 0x3c, sizeof(g.nonce));
+	raw.call(at(0).addr);
+	raw.hello(g);
+	ASSERT_TRUE(until([&] {
+		return at(0).tcp->open == 1 && at(0).accepted.size() == 1;
+	}));
+	ASSERT_EQ(0, at(0).send(to, text, sizeof(text), 1, 0));
+	ASSERT_TRUE(until([&] {
+		auto b = raw.hear();
+
+		first.insert(first.end(), b.begin(), b.end());
+		return first.size() >= TDM_WIRE_GREETING_BYTES + sizeof(text);
+	}));
+	setsockopt(raw.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+	raw.call(at(0).addr);
+	raw.hello(g);
+	ASSERT_TRUE(until([&] {
+		auto b = raw.hear();
+
+		second.insert(second.end(), b.begin(), b.end());
+		return second.size() >= first.size();
+	}));
+	EXPECT_TRUE(at(0).lost.empty());
+	second.resize(first.size()); /* an ACK follows */
+	EXPECT_EQ(first, second);
+	/* Who asks for another session gets none while this one stands. */
+	g.nonce[0] ^= 1;
+	setsockopt(raw.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+	raw.call(at(0).addr);
+	raw.hello(g);
+	ASSERT_TRUE(until([&] { return !raw.hear().empty(); }));
+	EXPECT_TRUE(at(0).lost.empty());
+}
+
 /* A position that was never sent, or is not kept, is no place to go on. */
 TEST_F(TcpResume, N5_WrongPositionsEndTheSession)
 {
