@@ -117,9 +117,11 @@ void tds_clog(int a, int b, uint64_t ns);
 
 /*
  * Break a connection between @a and @b, drawn at random, as a middlebox does:
- * both ends get a reset; segments under way are lost. Returns 0: there is none.
+ * both ends get a reset; segments under way are lost. Returns 0: there is none;
+ * 1; or 2: an end has not read @greeting bytes of it.
  */
-int tds_reset(const struct tds_proc *a, const struct tds_proc *b);
+int tds_reset(const struct tds_proc *a, const struct tds_proc *b,
+	      uint64_t greeting);
 
 /* ---- what is left -------------------------------------------------------- */
 

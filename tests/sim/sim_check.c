@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
 #include "sim_check.h"
 
 static unsigned char arena[TDS_ARENA_BYTES];
@@ -92,11 +93,15 @@ int tds_may_fail(const struct tds_ep *e, int place, int err)
 		harm |= place < 0 || place == i ? e->harm[i] : 0;
 	switch (err) {
 	case FI_ECONNRESET:
+		if (!tdm_env.resume && harm & TDS_HARM_RESET)
+			return 1;
 		/* Removed while the connection begins: the peer may have had it. */
-		return harm & (TDS_HARM_RESET | TDS_HARM_ENDED |
-			       TDS_HARM_SILENT | TDS_HARM_REMOVED);
+		return harm & (TDS_HARM_ENDED | TDS_HARM_SILENT |
+			       TDS_HARM_REMOVED | TDS_HARM_YOUNG);
 	case FI_ETIMEDOUT:
-		return harm & TDS_HARM_SILENT;
+		/* The answer that the session has ended may not arrive. */
+		return harm & (TDS_HARM_SILENT |
+			       (tdm_env.resume ? TDS_HARM_ENDED : 0));
 	case FI_ECONNREFUSED:
 		return harm & TDS_HARM_ENDED;
 	case FI_ECONNABORTED:
@@ -115,7 +120,8 @@ static int may_be_lost(const struct tds_play *p, const struct tds_op *m)
 	if (harm & (TDS_HARM_ENDED | TDS_HARM_SILENT | TDS_HARM_REMOVED))
 		return 1;
 	/* An inject has completed before the loss of its connection is seen. */
-	return TDS_LOST_BY_RESET && harm & TDS_HARM_RESET &&
+	return (!tdm_env.resume || harm & TDS_HARM_YOUNG) &&
+	       harm & TDS_HARM_RESET &&
 	       (m->kind == TDS_OP_INJECT || e->reset_step[m->place] >= m->step);
 }
 

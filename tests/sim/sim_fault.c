@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Faults of a play: see sim_play.h. Locking: none, one thread. */
+#include "base/env.h"
 #include "sim_check.h"
+#include "tcp/wire/greeting.h"
 
 enum { KINDS = 8 };
 
@@ -27,28 +29,38 @@ static void harm_all(struct tds_play *p, int place, unsigned harm)
 static void break_one(struct tds_play *p)
 {
 	struct tds_ep *a = any_alive(p), *b = any_alive(p);
+	int how;
 
-	if (!a || !b || a == b || !tds_reset(a->proc, b->proc))
+	if (!a || !b || a == b)
+		return;
+	how = tds_reset(a->proc, b->proc, TDM_WIRE_GREETING_BYTES);
+	if (!how)
 		return;
 	tds_trace("reset between places %d and %d", a->place, b->place);
-	tds_harm(p, a->place, b->place, TDS_HARM_RESET);
+	tds_harm(p, a->place, b->place,
+		 how > 1 ? TDS_HARM_RESET | TDS_HARM_YOUNG : TDS_HARM_RESET);
 }
+
+enum { LONGEST_PART_MS = 15000 };
 
 static void part(struct tds_play *p)
 {
 	int a = p->host[tds_random((uint64_t)p->places)], i, k;
 	int b = p->host[tds_random((uint64_t)p->places)];
 
-	if (a == b)
+	if (a == b || p->heal)
 		return;
 	tds_part(a, b, 1);
+	p->heal = tds_now() + (50 + tds_random(LONGEST_PART_MS)) * TDS_MS;
+	/* The session outlives it. */
+	if (tdm_env.resume && tdm_env.peer_timeout_ms > 2 * LONGEST_PART_MS)
+		return;
 	for (i = 0; i < p->places; i++) {
 		for (k = 0; k < p->places; k++) {
 			if (p->host[i] == a && p->host[k] == b)
 				tds_harm(p, i, k, TDS_HARM_SILENT);
 		}
 	}
-	p->heal = tds_now() + (50 + tds_random(15000)) * TDS_MS;
 }
 
 /* A killed process is closed behind the scene, or it says goodbye. */

@@ -281,11 +281,13 @@ static int between(const struct tds_conn *c, const struct tds_proc *a,
 	return found[0] && found[1];
 }
 
-int tds_reset(const struct tds_proc *a, const struct tds_proc *b)
+int tds_reset(const struct tds_proc *a, const struct tds_proc *b,
+	      uint64_t greeting)
 {
 	struct tds_conn *drawn = NULL;
 	struct tdm_list *pos;
 	uint64_t n = 0;
+	int young;
 
 	tdm_list_for_each(pos, &tds_conns) {
 		struct tds_conn *c = tdm_list_entry(pos, struct tds_conn, node);
@@ -296,7 +298,8 @@ int tds_reset(const struct tds_proc *a, const struct tds_proc *b)
 	if (!drawn)
 		return 0;
 	tds_trace("reset injected");
+	young = drawn->to[0].head < greeting || drawn->to[1].head < greeting;
 	take_reset(drawn, 0);
 	take_reset(drawn, 1);
-	return 1;
+	return 1 + young;
 }

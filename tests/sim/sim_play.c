@@ -244,6 +244,7 @@ static void set_scene(struct tds_play *p)
 	set_weather();
 	tdm_env.peer_timeout_ms = tds_one_of(2) ? 5000 : 60000;
 	tdm_env.conn_timeout_ms = 30000;
+	tdm_env.resume = tds_one_of(2);
 	for (i = 0; i < p->places; i++) {
 		p->host[i] = (int)tds_random((uint64_t)p->places);
 		p->now_at[i] = -1;

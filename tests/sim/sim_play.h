@@ -34,19 +34,15 @@ enum {
 	TDS_ARENA_BYTES = 96 << 20,
 };
 
-/*
- * 1: a message that was sent with success may be lost when its connection breaks,
- * since there is no resume over TCP. 0: only when one of the two endpoints ends,
- * or the network is silent for longer than FI_TANDEM_PEER_TIMEOUT.
- */
-enum { TDS_LOST_BY_RESET = 1 };
-
 /* What happened to a pair, bits. */
 enum tds_harm {
 	TDS_HARM_RESET = 1 << 0,   /* its connection was broken */
 	TDS_HARM_ENDED = 1 << 1,   /* one of the endpoints has ended */
 	TDS_HARM_SILENT = 1 << 2,  /* a partition between their hosts */
 	TDS_HARM_REMOVED = 1 << 3, /* the address was removed */
+	/* broken before both sides had greeted: where two attempts cross, each
+	   side may have begun another session, and neither can be resumed */
+	TDS_HARM_YOUNG = 1 << 4,
 };
 
 enum tds_op_kind {
