@@ -26,7 +26,10 @@
  *     sides know, or with keys proves the key of the session.
  *  2. No record is sent or handled while RESUMING.
  *  3. The number that a RESUME says is final: the old connection was closed
- *     before, and with it all input that was not read.
+ *     before, and with it all input that was not read. Only the RESUME of an
+ *     attempt that its sender gave up says less than the sender has received:
+ *     where it is below c->kept_pos it is refused, elsewhere bytes are repeated
+ *     on a connection that ends.
  *
  * Lock: held in all of this file.
  * Spec: doc/PROTOCOL-tcp.md, "Resume"; doc/adr/0043-sessions-are-resumed.md.
@@ -423,9 +426,15 @@ static int find(struct tdm_tcp *tcp, const struct tdm_addr *from,
 	/* It may not have noticed yet that its connection is lost. */
 	while (tdm_conn_open(c) && tdm_rx_ready(c))
 		;
-	if (tdm_conn_open(c) && lose(c, FI_ECONNRESET))
-		return TDM_WIRE_R_LOST;
 	if (!tdm_conn_live(c))
+		return TDM_WIRE_R_LOST;
+	/*
+	 * Of an attempt that the peer gave up when another one succeeded: it has
+	 * said more since.
+	 */
+	if (g->received < c->kept_pos)
+		return TDM_WIRE_R_DUPLICATE;
+	if (tdm_conn_open(c) && lose(c, FI_ECONNRESET))
 		return TDM_WIRE_R_LOST;
 	if (c->setup->phase >= GREET &&
 	    memcmp(g->id, tcp->id, sizeof(tcp->id)) > 0)
@@ -446,7 +455,7 @@ int tdm_resume_asked_again(const struct tdm_conn *c,
 			   const struct tdm_wire_greeting *g)
 {
 	return tdm_conn_live(c) && !c->tcp->a.keys && !c->rx_pos &&
-	       is_ours(c, g);
+	       !c->kept_pos && is_ours(c, g);
 }
 
 int tdm_resume_greet_again(struct tdm_conn *c, int fd)
