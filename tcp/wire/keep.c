@@ -299,9 +299,16 @@ int tdm_keep_rewind(struct tdm_conn *c, uint64_t pos)
 
 	if (!c->keeps || pos < c->kept_pos)
 		return -TDM_WIRE_E_ACK;
-	/* A greeting or a POSITION of the last connection. */
-	if (c->out && c->out->head < c->out->base)
-		c->out->head = c->out->base;
+	/*
+	 * After a RESUME that its sender had given up (resume.c, 3) less seems
+	 * to have been sent than was: all that is committed may have been.
+	 */
+	if (k)
+		k->again = NULL;
+	if (c->out)
+		c->out->head = c->out->tail;
+	if (c->borrow)
+		c->busy->borrow_off = c->busy->borrow_end;
 	if (tdm_keep_acked(c, pos))
 		return -TDM_WIRE_E_ACK;
 	if (k && k->first) {

@@ -51,6 +51,7 @@
 #include "tcp/wire/rx.h"
 #include "tcp/wire/send.h"
 #include "tcp/wire/sock.h"
+#include "tcp/wire/tx.h"
 
 enum { WAIT, CONNECT, GREET, PROVE };
 
@@ -266,6 +267,8 @@ static void resumed(struct tdm_conn *c, uint64_t pos)
 		tdm_conn_fail(c, FI_ECONNRESET, EPROTO);
 		return;
 	}
+	if (c->borrow && c->busy->borrow_off == c->busy->borrow_end)
+		tdm_tx_borrowed_sent(c);
 	TDM_CONN_INFO(c, "the session is resumed");
 	tdm_setup_free(c);
 	c->blocked = 0;
