@@ -63,7 +63,12 @@ bool may_end_with(const Op &op, int err)
 		FI_EOPNOTSUPP,	/* it says that there is no such operation */
 	};
 
-	if (op.receive && err == FI_ETRUNC)
+	/*
+	 * It is too long; or the twin, which scribbled before shared memory was
+	 * agreed and is reached by TCP, closes and gives up a message that it has
+	 * announced (doc/PROTOCOL-tcp.md, Records).
+	 */
+	if (op.receive && (err == FI_ETRUNC || err == FI_ECONNABORTED))
 		return true;
 	return lost.count(err) || (op.cancelled && err == FI_ECANCELED);
 }
