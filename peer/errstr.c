@@ -24,7 +24,8 @@ static const struct {
 	{ FI_ESHUTDOWN, "the peer closed its endpoint" },
 	{ FI_ECONNREFUSED, "no endpoint answers at this address" },
 	{ FI_ETIMEDOUT, "its host does not answer" },
-	{ FI_ECONNABORTED, "the address was removed from the address vector" },
+	{ FI_ECONNABORTED, "the address was removed from the address vector, "
+			   "or the sender gave the message up" },
 	{ FI_ENOPROTOOPT, "the peer speaks another version of the protocol" },
 	{ FI_EKEYREJECTED, "the peer does not know the key" },
 	{ FI_EACCES, "the target has not granted this key, range or access" },
