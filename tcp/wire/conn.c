@@ -461,6 +461,7 @@ static void unlink_conn(struct tdm_conn *c)
 	struct tdm_tcp *tcp = c->tcp;
 
 	tdm_conn_close_fd(c);
+	tdm_out_free(c); /* RESUMING: it had no descriptor, but kept its output */
 	tdm_setup_free(c);
 	if (tcp->stage->stalled == c)
 		tcp->stage->stalled = NULL;
@@ -504,11 +505,8 @@ void tdm_conn_fail(struct tdm_conn *c, int err, int prov)
 
 void tdm_conn_free(struct tdm_conn *c)
 {
-	int ret;
-
 	tdm_keep_end(c);
-	ret = tdm_tx_abandon(c, 0); /* cannot fail when err is 0 */
-	(void)ret;
+	(void)!tdm_tx_abandon(c, 0); /* cannot fail when err is 0 */
 	unlink_conn(c);
 	tdm_tx_fail(c, FI_ECANCELED, 0);
 	tdm_credit_end(c, 0);
