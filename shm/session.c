@@ -35,6 +35,7 @@
 #include "shm/ep.h"
 #include "shm/lifeline.h"
 #include "shm/prove.h"
+#include "shm/unexp.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -171,6 +172,7 @@ static int reserved(int fd)
 int tdm_shm_session_prepare(struct tdm_shm_session *s)
 {
 	const uint32_t slots = TDM_SHM_RING_SMALL_SLOTS;
+	struct tdm_shm_seg *seg;
 	int ret;
 
 	if (reserved(s->lifeline.fd))
@@ -182,7 +184,11 @@ int tdm_shm_session_prepare(struct tdm_shm_session *s)
 				    1);
 	if (ret)
 		return ret;
-	tdm_shm_seg_init(s->own.base, slots, 0, s->ep->incarnation);
+	seg = s->own.base;
+	tdm_shm_seg_init(seg, slots, 0, s->ep->incarnation);
+	/* The peer may send as soon as it has it, before the pair is up here. */
+	if (tdm_shm_unexp_full(s->ep))
+		tdm_a32_store_relaxed(&seg->hold, TDM_SHM_HOLD_ANNOUNCE);
 	return 0;
 }
 

@@ -154,10 +154,17 @@ void tdm_shm_unexp_kept(struct tdm_shm_pair *pair)
 		hold(pair);
 }
 
+int tdm_shm_unexp_full(const struct tdm_shm_ep *ep)
+{
+	return !tdm_held_room(ep->account);
+}
+
 void tdm_shm_unexp_begin(struct tdm_shm_pair *pair)
 {
-	if (!tdm_held_room(pair->ep->account))
+	if (tdm_shm_unexp_full(pair->ep))
 		hold(pair);
+	else if (tdm_a32_load_relaxed(&pair->own->hold))
+		tdm_a32_store_release(&pair->own->hold, 0);
 }
 
 void tdm_shm_unexp_lost(struct tdm_shm_pair *pair)

@@ -30,9 +30,12 @@ void tdm_shm_unexp_free(struct tdm_shm_unexp *u);
 /* Find the account of @ep, whose receive side must have been bound. */
 void tdm_shm_unexp_init(struct tdm_shm_ep *ep);
 
+/* Not 0 when a new session of @ep must begin held: the account is full. */
+int tdm_shm_unexp_full(const struct tdm_shm_ep *ep);
+
 /*
  * Called when a session of @pair begins: the pair is held if the account is
- * full.
+ * full, else not, whatever it was when the segment was made.
  */
 void tdm_shm_unexp_begin(struct tdm_shm_pair *pair);
 
