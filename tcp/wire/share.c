@@ -17,23 +17,63 @@
  *
  * The number of a new descriptor stands for the count of those in use, since
  * the system hands out the lowest free number. No check is made while numbers
- * are small.
+ * are small, except after a stranger has lost its place: the next descriptor may
+ * have the number that it had, so a few numbers are looked at.
  */
 #include "tcp/wire/share.h"
+
+#include <sys/stat.h>
 
 #include <rdma/fi_errno.h>
 
 #include "av/av.h"
+#include "base/atomic.h"
 #include "base/log.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/idle_close.h"
 
 static const uint64_t unused_ns = 5000000000ull;
 
+enum { LOOKS = 16 };
+
+/* Of the process: 1: strangers have lost their places, so numbers are free. */
+static tdm_a32 evicted;
+
 /* Not 0 when @fd is in the last @part-th of @most numbers of descriptors. */
 static int beyond(int fd, rlim_t most, unsigned part)
 {
 	return (rlim_t)fd >= most - most / part;
+}
+
+/* Not 0 when the numbers [@from, @to), or all but a few of them, are in use. */
+static int full(rlim_t from, rlim_t to)
+{
+	unsigned used = 0, i;
+	struct stat st;
+
+	for (i = 0; i < LOOKS; i++) {
+		rlim_t fd = from + (to - from) * i / LOOKS;
+
+		used += !tdm_os.fstat((int)fd, &st);
+	}
+	return used >= LOOKS - 1;
+}
+
+/*
+ * Returns which part of the @most descriptors of the process the new one, @fd,
+ * is of: 16: the last sixteenth; 4: the last quarter; 0: the rest.
+ */
+static unsigned part_of(int fd, rlim_t most)
+{
+	if (beyond(fd, most, 16))
+		return 16;
+	if (!tdm_a32_load_relaxed(&evicted))
+		return beyond(fd, most, 4) ? 4 : 0;
+	if (!beyond(fd, most, 4) && !full(0, most - most / 4)) {
+		tdm_a32_store_relaxed(&evicted, 0);
+		return 0;
+	}
+	return full(most - most / 4, most - most / 16) ? 16 : 4;
 }
 
 int tdm_share_reserved(int fd)
@@ -105,17 +145,19 @@ int tdm_share_ok(struct tdm_tcp *tcp, int fd, const struct tdm_addr *addr)
 {
 	const struct tdm_addr *of = NULL;
 	rlim_t most = tdm_os_fd_limit();
+	unsigned part = tcp->a.keys ? 0 : part_of(fd, most);
 
-	if (tcp->a.keys || !beyond(fd, most, 4) ||
-	    tdm_av_find(tcp->a.av, addr) != FI_ADDR_UNSPEC)
+	if (!part || tdm_av_find(tcp->a.av, addr) != FI_ADDR_UNSPEC)
 		return 1;
-	if (!beyond(fd, most, 16)) {
+	if (part != 16) {
 		if (sessions(tcp, addr) < most / 4)
 			return 1;
 		of = addr;
 	}
-	if (tdm_share_evict(tcp, of))
+	if (tdm_share_evict(tcp, of)) {
+		tdm_a32_store_relaxed(&evicted, 1);
 		return 1;
+	}
 	tdm_idle_close_crowd(tcp, fd);
 	return 0;
 }

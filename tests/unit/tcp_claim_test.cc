@@ -352,6 +352,22 @@ TEST_F(TcpCrowd, StrangersDoNotTakeAllDescriptors)
 	EXPECT_EQ(std::vector<int>{ FI_ECONNRESET }, at(0).lost);
 	EXPECT_FALSE(ended(friendly));
 	EXPECT_FALSE(ended(late));
+	/* The number that it had is low, and so is that of the next newcomer. */
+	n = at(0).tcp->open;
+	for (uint16_t i = 0; i < 30; i++) {
+		ahead += 6000000000ull;
+		for (auto &r : crowd) {
+			if (r->fd >= 0 && ended(*r))
+				r->hang_up();
+		}
+		crowd.emplace_back(new Raw());
+		granted(*crowd.back(), "127.0.0.1", (uint16_t)(31000 + i));
+	}
+	EXPECT_LE(at(0).tcp->open, n + 1);
+	/* When they have left there is room again. */
+	crowd.clear();
+	ASSERT_TRUE(until([&] { return at(0).tcp->open <= 3; }));
+	EXPECT_LE(60u, flood("127.0.0.1", 40000));
 }
 
 } // namespace
