@@ -461,7 +461,7 @@ static void unlink_conn(struct tdm_conn *c)
 	struct tdm_tcp *tcp = c->tcp;
 
 	tdm_conn_close_fd(c);
-	tdm_out_free(c); /* RESUMING: it had no descriptor, but kept its output */
+	tdm_out_free(c); /* in RESUMING it has no descriptor */
 	tdm_setup_free(c);
 	if (tcp->stage->stalled == c)
 		tcp->stage->stalled = NULL;

@@ -800,54 +800,6 @@ TEST_F(PairTest, UnexpectedFloodIsBoundedAndDrains)
 	EXPECT_TRUE(tdm_list_empty(&ep->held));
 }
 
-/*
- * The same where one sender after the other is new, and fills its ring before the
- * hub has heard that it is there.
- */
-TEST_F(ShmTest, FloodsOfNewcomersAreBounded)
-{
-	const int count = 30, most = 40;
-	struct tdt_owner *hub = open(next_port());
-	struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(hub->ep);
-	auto m = pattern(4000, 4);
-	struct sockaddr_in to, in;
-	size_t len = sizeof(to);
-	uint64_t full = 0, announced;
-
-	tdm_env.unexp_max_bytes = 100000;
-	ASSERT_EQ(fi_getname(&hub->ep->fid, &to, &len), 0);
-	to = address(ntohs(to.sin_port));
-	for (int i = 0; i < count; i++) {
-		uint16_t port = next_port();
-		struct tdt_owner *leaf = open(port);
-		int sent = 0;
-
-		in = address(port);
-		ASSERT_EQ(tdt_owner_insert(leaf, &to, sizeof(to), 1), 0u);
-		tdt_owner_insert(hub, &in, sizeof(in), fi_addr_t(i));
-		ASSERT_TRUE(until([&] {
-			for (int k = 0; k < 50; k++) {
-				while (sent < most &&
-				       !fi_tsend(leaf->ep, m.data(), m.size(),
-						 nullptr, 0, 1, &m))
-					sent++;
-				tdt_owner_progress(leaf);
-			}
-			tdt_owner_progress(hub);
-			return sent == most;
-		}));
-		for (int k = 0; k < 100; k++)
-			tdt_owner_progress(hub);
-		if (i == 2)
-			full = ep->unexp_bytes;
-	}
-	EXPECT_GT(full, 100000u);
-	/* Of those that came then, no payload: what an announcement takes. */
-	announced = sizeof(struct fi_peer_rx_entry) + ep->pulls.object_bytes +
-		    ep->domain->unexp[0].object_bytes;
-	EXPECT_LT(ep->unexp_bytes, full + count * most * announced);
-}
-
 /* Announced messages between two that do not receive. */
 class AnnouncedTest : public PairTest
 {
