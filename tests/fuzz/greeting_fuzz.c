@@ -41,7 +41,7 @@ static void check_proof(const uint8_t *p, const struct tdm_wire_greeting *g)
 		 !tdm_auth_check(&key, TDM_AUTH_TCP_SERVER, &text, g->proof));
 }
 
-/* What a HELLO allows its receiver is within the limits. */
+/* The credit and the lengths that a HELLO allows are within the limits. */
 static void check_terms(const struct tdm_wire_greeting *g)
 {
 	tdt_must(g->rts && g->rts <= TDM_WIRE_RTS_COUNT);

@@ -506,7 +506,7 @@ TEST_F(TcpResume, D7_AnAnswerThatIsLostComesAgain)
 	EXPECT_TRUE(at(0).lost.empty());
 	second.resize(first.size()); /* an ACK follows */
 	EXPECT_EQ(first, second);
-	/* Who asks for another session gets none while this one stands. */
+	/* A caller that asks for another session gets none while this one lasts. */
 	g.nonce[0] ^= 1;
 	setsockopt(raw.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	raw.call(at(0).addr);
@@ -531,7 +531,7 @@ TEST_F(TcpResume, N5_WrongPositionsEndTheSession)
 	EXPECT_EQ(std::vector<int>{ FI_ECONNRESET }, at(0).lost);
 }
 
-/* What is acknowledged is not kept: an idle pair keeps nothing. */
+/* Acknowledged bytes are not kept: an idle pair keeps nothing. */
 TEST_F(TcpResume, AnIdlePairKeepsNothing)
 {
 	Bytes out = pattern(300000, 5), in(out.size());
