@@ -37,8 +37,7 @@
  */
 static int gone(struct tdm_conn *old)
 {
-	while (tdm_conn_open(old) && tdm_rx_ready(old))
-		;
+	tdm_rx_drain(old);
 	if (!tdm_conn_live(old))
 		return 1;
 	if (!tdm_conn_open(old)) {
@@ -111,16 +110,21 @@ static int owns(const struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 	return ret;
 }
 
+int tdm_claim_same_ip(const struct tdm_addr *from, struct tdm_wire_greeting *g)
+{
+	if (from->u.sa.sa_family == AF_INET6 &&
+	    g->addr.u.sa.sa_family == AF_INET6)
+		g->addr.u.in6.sin6_scope_id = from->u.in6.sin6_scope_id;
+	return tdm_addr_same_ip(&g->addr, from);
+}
+
 int tdm_claim_check(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		    struct tdm_wire_greeting *g)
 {
 	struct tdm_conn *c;
 	int order;
 
-	if (from->u.sa.sa_family == AF_INET6 &&
-	    g->addr.u.sa.sa_family == AF_INET6)
-		g->addr.u.in6.sin6_scope_id = from->u.in6.sin6_scope_id;
-	if (!tdm_addr_same_ip(&g->addr, from))
+	if (!tdm_claim_same_ip(from, g))
 		return -1;
 	order = memcmp(g->id, tcp->id, sizeof(tcp->id));
 	if (!order)

@@ -57,6 +57,7 @@
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/send.h"
+#include "tcp/wire/sock.h"
 #include "tcp/wire/tx.h"
 
 enum {
@@ -319,14 +320,7 @@ void tdm_conn_take_fd(struct tdm_conn *c, int fd)
 
 void tdm_conn_close_fd(struct tdm_conn *c)
 {
-	if (c->io.fd < 0)
-		return;
-	tdm_loop_watch(c->tcp->a.loop, &c->io, 0);
-	tdm_os.close(c->io.fd);
-	c->io.fd = -1;
-	c->tcp->open--;
-	c->blocked = 0;
-	tdm_setup_forget_greeting(c);
+	tdm_sock_close(c);
 	tdm_out_free(c);
 }
 
@@ -381,11 +375,24 @@ static void tell_unreached(struct tdm_conn *c, int err)
 		      *advice ? ": " : "", advice);
 }
 
+void tdm_conn_back_off(struct tdm_conn *c)
+{
+	struct tdm_setup *s = c->setup;
+	unsigned ms;
+
+	s->backoff_ms = (unsigned)tdm_clamp(s->backoff_ms * 2ull,
+					    BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
+	/* Random, so that two sides do not collide again and again. */
+	c->tcp->dice = c->tcp->dice * 1664525u + 1013904223u;
+	ms = s->backoff_ms - (c->tcp->dice >> 16) % (s->backoff_ms / 2);
+	if (tdm_loop_timer_arm(c->tcp->a.loop, &s->timer, ms))
+		tdm_conn_fail(c, FI_ENOMEM, 0);
+}
+
 void tdm_conn_retry(struct tdm_conn *c, int err)
 {
 	uint64_t now = tdm_os.now_ns();
 	struct tdm_setup *s = c->setup;
-	unsigned ms;
 
 	assert(s);
 	if (c->state == TDM_CONN_GREETING &&
@@ -401,14 +408,8 @@ void tdm_conn_retry(struct tdm_conn *c, int err)
 		tdm_conn_fail(c, err, 0);
 		return;
 	}
-	s->backoff_ms = (unsigned)tdm_clamp(s->backoff_ms * 2ull,
-					    BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
-	/* Random, so that two sides do not collide again and again. */
-	c->tcp->dice = c->tcp->dice * 1664525u + 1013904223u;
-	ms = s->backoff_ms - (c->tcp->dice >> 16) % (s->backoff_ms / 2);
 	tdm_conn_set_state(c, TDM_CONN_BACKOFF);
-	if (tdm_loop_timer_arm(c->tcp->a.loop, &s->timer, ms))
-		tdm_conn_fail(c, FI_ENOMEM, 0);
+	tdm_conn_back_off(c);
 }
 
 int tdm_conn_probe(struct tdm_conn *c)
@@ -461,7 +462,6 @@ static void unlink_conn(struct tdm_conn *c)
 	struct tdm_tcp *tcp = c->tcp;
 
 	tdm_conn_close_fd(c);
-	tdm_out_free(c); /* in RESUMING it has no descriptor */
 	tdm_setup_free(c);
 	if (tcp->stage->stalled == c)
 		tcp->stage->stalled = NULL;

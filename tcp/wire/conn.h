@@ -56,7 +56,15 @@ void tdm_conn_set_state(struct tdm_conn *c, enum tdm_conn_state state);
 
 /* Give @c the socket @fd, connected or connecting. */
 void tdm_conn_take_fd(struct tdm_conn *c, int fd);
+
+/* Close the socket of @c, if it has one, and drop what is to be sent. */
 void tdm_conn_close_fd(struct tdm_conn *c);
+
+/*
+ * Let the timer of @c, which has c->setup, expire at its next attempt to connect:
+ * after a random time, which grows with each attempt. Without memory @c fails.
+ */
+void tdm_conn_back_off(struct tdm_conn *c);
 
 /*
  * Watch the socket for @events (TDM_LOOP_*). If that fails, the next pass of

@@ -316,17 +316,27 @@ static int no_answer(const struct tdm_conn *c)
 	return c->tcp->a.keys ? FI_EKEYREJECTED : FI_ECONNREFUSED;
 }
 
-/* Called at the first input after our last proof: it was accepted. */
-static void confirmed(struct tdm_conn *c)
+int tdm_hello_confirmed(const struct tdm_conn *c, struct tdm_wire_greeting *g)
 {
-	struct tdm_wire_greeting g;
 	uint8_t byte;
 	ssize_t n;
 
 	n = tdm_os.recv(c->io.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
 	if (n < 0 && tdm_os_later(errno))
+		return -FI_EAGAIN;
+	return n <= 0 || tdm_wire_greeting_decode(c->setup->greeting, g) ?
+		       -FI_ECONNRESET :
+		       0;
+}
+
+static void confirmed(struct tdm_conn *c)
+{
+	struct tdm_wire_greeting g;
+	int ret = tdm_hello_confirmed(c, &g);
+
+	if (ret == -FI_EAGAIN)
 		return;
-	if (n <= 0 || tdm_wire_greeting_decode(c->setup->greeting, &g)) {
+	if (ret) {
 		tdm_conn_retry(c, no_answer(c));
 		return;
 	}

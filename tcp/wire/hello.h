@@ -24,6 +24,13 @@ void tdm_hello_answer(struct tdm_conn *c);
 const struct tdm_auth_key *tdm_hello_key(const struct tdm_conn *c);
 
 /*
+ * Called when the socket of @c, which has sent its last proof, is readable: any
+ * input says that the proof was accepted. Returns 0 and *@g, the greeting of the
+ * peer; -FI_EAGAIN: no input yet; or another error.
+ */
+int tdm_hello_confirmed(const struct tdm_conn *c, struct tdm_wire_greeting *g);
+
+/*
  * Begin a greeting of @tcp for the connection @fd: who we are, what we
  * understand. *@g is a HELLO without credit and proof.
  */
@@ -35,9 +42,9 @@ void tdm_hello_repeat(const struct tdm_conn *c,
 		      uint8_t p[TDM_WIRE_GREETING_BYTES]);
 
 /*
- * Called when a guest on @fd, from @from, has sent @g, a HELLO or RESUME. Returns 0: @fd
- * now belongs to a connection. Else the caller closes @fd: for a positive value
- * (enum tdm_wire_reason) after a REJECT, for -1 without an answer.
+ * Called when a guest on @fd, from @from, has sent @g, a HELLO or RESUME. Returns
+ * 0: @fd now belongs to a connection. Else the caller closes @fd: for a positive
+ * value (enum tdm_wire_reason) after a REJECT, for -1 without an answer.
  */
 int tdm_hello_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		    struct tdm_wire_greeting *g);

@@ -314,8 +314,6 @@ int tdm_keep_rewind(struct tdm_conn *c, uint64_t pos)
 	if (k && k->first) {
 		k->again = k->first;
 		k->again_from = k->first->from;
-	} else if (k) {
-		k->again = NULL;
 	}
 	if (c->out)
 		c->out->head = c->out->base;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bytes on a TCP connection, as doc/PROTOCOL-tcp.md lays them out: the
- * records, all integers little-endian; greeting.h has what precedes them. Pure functions over byte ranges: no
- * state, no system call, no byte trusted (fuzzed).
+ * The records on a TCP connection, as doc/PROTOCOL-tcp.md lays them out, all
+ * integers little-endian; the greetings before them: greeting.h. Pure functions
+ * over byte ranges: no state, no system call, no byte trusted (fuzzed).
  */
 #ifndef TDM_TCP_WIRE_RECORD_H
 #define TDM_TCP_WIRE_RECORD_H

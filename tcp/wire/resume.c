@@ -16,10 +16,10 @@
  * Both sides connect. Of two attempts that cross, that of the smaller
  * incarnation id is kept, as with HELLO.
  *
- * What ends the session: nobody listens at the peer's address, or who does has
- * no such session (REJECT, LOST); the peer closed its endpoint; a breach of the
- * protocol; and the peer time-out, which does not count while the kernel of the
- * peer's host has accepted the connection.
+ * The session ends when nobody listens at the peer's address, or an endpoint that
+ * has no such session (REJECT, LOST); when the peer closes its endpoint; at a
+ * breach of the protocol; and at the peer time-out, which does not count while
+ * the kernel of the peer's host has accepted the connection.
  *
  * Invariants:
  *  1. A RESUME is believed if it names the id of the session, which only the two
@@ -44,6 +44,7 @@
 #include "base/auth.h"
 #include "base/env.h"
 #include "base/log.h"
+#include "tcp/wire/claim.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/hello.h"
 #include "tcp/wire/keep.h"
@@ -56,8 +57,6 @@
 enum { WAIT, CONNECT, GREET, PROVE };
 
 enum {
-	WAIT_LEAST_MS = 10,
-	WAIT_MOST_MS = 1000,
 	/* An attempt that the network does not answer is repeated. */
 	CONNECT_MS = 2000,
 	/* The kernel has already waited for the peer in vain. */
@@ -77,17 +76,10 @@ void tdm_resume_ready(struct tdm_conn *c)
 		c->out->base = c->out->tail;
 }
 
-/* Close the socket of @c, if it has one; what is to be sent stays. */
 static void hang_up(struct tdm_conn *c)
 {
 	tdm_setup_disarm(c);
-	tdm_setup_forget_greeting(c);
-	if (c->io.fd < 0)
-		return;
-	tdm_loop_watch(c->tcp->a.loop, &c->io, 0);
-	tdm_os.close(c->io.fd);
-	c->io.fd = -1;
-	c->tcp->open--;
+	tdm_sock_close(c);
 }
 
 static int is_late(const struct tdm_conn *c)
@@ -104,11 +96,8 @@ static int is_late(const struct tdm_conn *c)
 /* Let @c wait for its next attempt, or fail: the last one ended with @err. */
 static void later(struct tdm_conn *c, int err)
 {
-	struct tdm_setup *s = c->setup;
-	unsigned ms;
-
 	hang_up(c);
-	s->phase = WAIT;
+	c->setup->phase = WAIT;
 	if (err == FI_ECONNREFUSED) {
 		tdm_conn_fail(c, FI_ECONNRESET, 0);
 		return;
@@ -117,12 +106,7 @@ static void later(struct tdm_conn *c, int err)
 		tdm_conn_fail(c, FI_ETIMEDOUT, 0);
 		return;
 	}
-	s->backoff_ms = (unsigned)tdm_clamp(s->backoff_ms * 2ull, WAIT_LEAST_MS,
-					    WAIT_MOST_MS);
-	c->tcp->dice = c->tcp->dice * 1664525u + 1013904223u;
-	ms = s->backoff_ms - (c->tcp->dice >> 16) % (s->backoff_ms / 2);
-	if (tdm_loop_timer_arm(c->tcp->a.loop, &s->timer, ms))
-		tdm_conn_fail(c, FI_ENOMEM, 0);
+	tdm_conn_back_off(c);
 }
 
 static void attempt(struct tdm_conn *c)
@@ -178,13 +162,12 @@ static int lose(struct tdm_conn *c, int err)
 		return -1;
 	TDM_CONN_INFO(c, "tcp is lost: %s; connecting again", fi_strerror(err));
 	hang_up(c);
-	/* What is not handled yet will be sent again. */
+	/* The peer sends again the input that is not handled yet. */
 	if (stage->stalled == c)
 		stage->stalled = NULL;
 	c->head_len = 0;
 	c->tx_err = 0;
 	c->again = 0;
-	c->blocked = 0;
 	tdm_list_del(&c->flush_node);
 	tdm_list_del(&c->ack_node);
 	c->setup->then = c->state;
@@ -353,20 +336,15 @@ static void answered(struct tdm_conn *c)
 		c->setup->phase = PROVE;
 }
 
-/* Called at the first input after our last proof: it was accepted. */
 static void confirmed(struct tdm_conn *c)
 {
 	struct tdm_wire_greeting g;
-	uint8_t byte;
-	ssize_t n;
+	int ret = tdm_hello_confirmed(c, &g);
 
-	n = tdm_os.recv(c->io.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
-	if (n < 0 && tdm_os_later(errno))
-		return;
-	if (n <= 0 || tdm_wire_greeting_decode(c->setup->greeting, &g))
-		later(c, FI_ECONNRESET);
-	else
+	if (!ret)
 		resumed(c, g.received);
+	else if (ret != -FI_EAGAIN)
+		later(c, FI_ECONNRESET);
 }
 
 void tdm_resume_readable(struct tdm_conn *c)
@@ -416,10 +394,7 @@ static int find(struct tdm_tcp *tcp, const struct tdm_addr *from,
 
 	if (!tdm_wire_version_ok(g))
 		return TDM_WIRE_R_VERSION;
-	if (from->u.sa.sa_family == AF_INET6 &&
-	    g->addr.u.sa.sa_family == AF_INET6)
-		g->addr.u.in6.sin6_scope_id = from->u.in6.sin6_scope_id;
-	if (!tdm_addr_same_ip(&g->addr, from))
+	if (!tdm_claim_same_ip(from, g))
 		return -1;
 	c = tdm_conn_find(tcp, &g->addr);
 	if (c && !tdm_conn_live(c) && is_asked_for(c, g))
@@ -427,8 +402,7 @@ static int find(struct tdm_tcp *tcp, const struct tdm_addr *from,
 	if (!c || !tdm_conn_live(c) || !is_ours(c, g))
 		return TDM_WIRE_R_LOST;
 	/* It may not have noticed yet that its connection is lost. */
-	while (tdm_conn_open(c) && tdm_rx_ready(c))
-		;
+	tdm_rx_drain(c);
 	if (!tdm_conn_live(c))
 		return TDM_WIRE_R_LOST;
 	/*

@@ -15,6 +15,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "tcp/wire/idle_close.h"
+#include "tcp/wire/parts.h"
 #include "tcp/wire/tclass.h"
 
 enum {
@@ -134,4 +135,16 @@ int tdm_sock_result(int fd)
 	if (tdm_os.getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len))
 		err = errno;
 	return !err && connected_to_itself(fd) ? FI_ECONNREFUSED : err;
+}
+
+void tdm_sock_close(struct tdm_conn *c)
+{
+	c->blocked = 0;
+	tdm_setup_forget_greeting(c);
+	if (c->io.fd < 0)
+		return;
+	tdm_loop_watch(c->tcp->a.loop, &c->io, 0);
+	tdm_os.close(c->io.fd);
+	c->io.fd = -1;
+	c->tcp->open--;
 }

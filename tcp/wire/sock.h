@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sockets of connections: made, bound to the endpoint's own IP, connected;
- * sock.c. Lock: held.
+ * The sockets of connections: made, bound to the endpoint's own IP, connected,
+ * closed; sock.c. Lock: held.
  */
 #ifndef TDM_TCP_WIRE_SOCK_H
 #define TDM_TCP_WIRE_SOCK_H
@@ -31,5 +31,11 @@ int tdm_sock_connect(const struct tdm_conn *c, int fd);
  * positive fi_errno. One that TCP has connected to itself counts as refused.
  */
 int tdm_sock_result(int fd);
+
+/*
+ * Close the socket of @c, if it has one, and forget what was read of a greeting;
+ * what is to be sent stays.
+ */
+void tdm_sock_close(struct tdm_conn *c);
 
 #endif /* TDM_TCP_WIRE_SOCK_H */

@@ -278,8 +278,7 @@ static void watch_fired(struct tdm_loop_timer *timer)
 		}
 		if (!tdm_env.peer_timeout_ms || !unreachable(c, now))
 			continue;
-		while (tdm_conn_open(c) && tdm_rx_ready(c))
-			;
+		tdm_rx_drain(c);
 		if (tdm_conn_open(c))
 			tdm_conn_fail(c, FI_ETIMEDOUT, 0);
 	}
@@ -316,8 +315,7 @@ static int close_step(struct tdm_conn *c, int *said)
 		return c->state != TDM_CONN_DEAD && !tdm_list_empty(&c->sendq);
 	c->blocked = 0;
 	tdm_conn_push(c);
-	while (tdm_conn_open(c) && tdm_rx_ready(c))
-		;
+	tdm_rx_drain(c);
 	/* dead, or sends took it from CLOSING to CONNECTING */
 	if (!tdm_conn_live(c))
 		return !tdm_list_empty(&c->sendq);
