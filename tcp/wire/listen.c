@@ -350,6 +350,17 @@ static void welcome(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from)
 	make_room(tcp, from, fd);
 }
 
+/*
+ * Open the descriptor that is closed when there is no other: without it a
+ * caller could be neither accepted nor refused, and would wait without end.
+ */
+static int take_reserve(struct tdm_tcp *tcp)
+{
+	if (tcp->reserve_fd < 0)
+		tcp->reserve_fd = tdm_os.eventfd(0, EFD_CLOEXEC);
+	return tcp->reserve_fd < 0 ? -errno : 0;
+}
+
 static void resume(struct tdm_loop_timer *timer)
 {
 	watch_listener(tdm_container_of(timer, struct tdm_tcp, accept_timer));
@@ -370,11 +381,12 @@ static void pause_listener(struct tdm_tcp *tcp, int err)
 	}
 	if ((err == EMFILE || err == ENFILE) && tcp->reserve_fd >= 0) {
 		tdm_os.close(tcp->reserve_fd);
+		tcp->reserve_fd = -1;
 		fd = tdm_os.accept4(tcp->listener.fd, NULL, NULL,
 				    SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0)
 			tdm_os.close(fd);
-		tcp->reserve_fd = tdm_os.eventfd(0, EFD_CLOEXEC);
+		(void)take_reserve(tcp);
 	}
 	tcp->accept_ms = (unsigned)tdm_clamp(tcp->accept_ms * 2ull,
 					     PAUSE_LEAST_MS, PAUSE_MOST_MS);
@@ -387,6 +399,8 @@ static void accept_ready(struct tdm_loop_io *io, int events)
 	struct tdm_tcp *tcp = tdm_container_of(io, struct tdm_tcp, listener);
 	int i;
 
+	/* Another thread may have taken it when a caller was refused. */
+	(void)take_reserve(tcp);
 	for (i = 0; i < BATCH; i++) {
 		struct sockaddr_storage sa;
 		socklen_t len = sizeof(sa);
@@ -532,6 +546,9 @@ int tdm_tcp_listen(struct tdm_tcp *tcp)
 	int ret;
 
 	tdm_assert_held(tcp->a.engine->lock);
+	ret = take_reserve(tcp);
+	if (ret)
+		return ret;
 	if (tdm_os.listen(tcp->listener.fd, BACKLOG))
 		return -errno;
 	/*
@@ -545,8 +562,6 @@ int tdm_tcp_listen(struct tdm_tcp *tcp)
 	tcp->listener.ready = accept_ready;
 	tcp->accept_timer.fired = resume;
 	tcp->guest_timer.fired = sweep;
-	if (tcp->reserve_fd < 0)
-		tcp->reserve_fd = tdm_os.eventfd(0, EFD_CLOEXEC);
 	return tdm_loop_watch(tcp->a.loop, &tcp->listener, TDM_LOOP_READ);
 }
 

@@ -95,7 +95,7 @@ void tdm_tcp_set_done(struct tdm_tcp *tcp, const struct tdm_done *done);
 /* Returns the unused part of tx_size. */
 size_t tdm_tcp_tx_left(const struct tdm_tcp *tcp);
 
-/* Accept connections from now on. */
+/* Accept connections from now on. -FI_EMFILE: no descriptor to refuse with. */
 int tdm_tcp_listen(struct tdm_tcp *tcp) tdm_must_check;
 
 /*

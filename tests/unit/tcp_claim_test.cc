@@ -180,6 +180,35 @@ TEST_F(TcpClaim, ComesAgainWhenThereIsNoDescriptorToAskBy)
 	ASSERT_TRUE(until([&] { return at(0).accepted.size() == 1; }));
 }
 
+int no_eventfd(unsigned, int)
+{
+	errno = EMFILE;
+	return -1;
+}
+
+/* The descriptor that is kept for refusals was lost: it is opened again. */
+TEST_F(TcpClaim, O1_TheDescriptorForRefusalsComesBack)
+{
+	OK(listens());
+	tdm_os_system.close(at(0).tcp->reserve_fd);
+	at(0).tcp->reserve_fd = -1;
+	claim();
+	ASSERT_TRUE(until([&] { return at(0).accepted.size() == 1; }));
+	EXPECT_GE(at(0).tcp->reserve_fd, 0);
+}
+
+/* Without that descriptor callers would wait: the endpoint is not enabled. */
+TEST_F(TcpClaim, O10_NoDescriptorForRefusalsAtEnable)
+{
+	tdm_os_system.close(at(0).tcp->reserve_fd);
+	at(0).tcp->reserve_fd = -1;
+	tdm_os.eventfd = no_eventfd;
+	EXPECT_EQ(-FI_EMFILE, tdm_tcp_listen(at(0).tcp));
+	tdm_os.eventfd = tdm_os_system.eventfd;
+	EXPECT_EQ(0, tdm_tcp_listen(at(0).tcp));
+	EXPECT_GE(at(0).tcp->reserve_fd, 0);
+}
+
 TEST_F(TcpClaim, OwnAddressIsNobodyElses)
 {
 	port = tdm_addr_port(&at(0).addr);
