@@ -399,7 +399,7 @@ static void accept_ready(struct tdm_loop_io *io, int events)
 	struct tdm_tcp *tcp = tdm_container_of(io, struct tdm_tcp, listener);
 	int i;
 
-	/* Another thread may have taken it when a caller was refused. */
+	/* After a refusal another thread may have taken that descriptor. */
 	(void)take_reserve(tcp);
 	for (i = 0; i < BATCH; i++) {
 		struct sockaddr_storage sa;
