@@ -469,13 +469,20 @@ void tdm_rx_put(struct tdm_conn *c, const uint8_t *p, size_t n)
 
 /*
  * Called when a call outside of a pass may have queued an answer to the peer:
- * lets it be sent before the application reads the completion, since the
- * application may make no progress after that.
+ * sends it before the application reads the completion, since the application
+ * may make no progress after that. Our own queues make a pass before they return
+ * a completion; those of another owner need not.
  */
 static void owe(struct tdm_conn *c)
 {
-	if (tdm_list_linked(&c->flush_node))
-		c->tcp->a.engine->owed = 1;
+	struct tdm_engine *engine = c->tcp->a.engine;
+
+	if (!tdm_list_linked(&c->flush_node))
+		return;
+	if (engine->lent)
+		tdm_conn_push(c);
+	else
+		engine->owed = 1;
 }
 
 /*

@@ -246,6 +246,24 @@ TEST_P(Whole, ReadingACounterDrivesThePeer)
 	EXPECT_EQ(9, in);
 }
 
+TEST_P(Whole, DeliveryIsAnsweredBeforeTheOwnerTurnsAway)
+{
+	/* fi_cq(3) 2.1, FI_DELIVERY_COMPLETE: the sender may wait for the target.
+	 * The owner finds the receive in its own call and completes it there, so
+	 * that its application may never drive the peer again. */
+	char in = 0, out = 7, ca, cb;
+
+	meet();
+	ASSERT_EQ(0, send(a, to_b, &out, 1, 2, &ca, FI_DELIVERY_COMPLETE));
+	ASSERT_TRUE(until([&] { return tdt_owner_queued(b) == 1; }));
+	tdt_owner_trecv(b, &in, 1, 2, &cb);
+	ASSERT_NE(nullptr, tdt_owner_find(b, &cb));
+	EXPECT_EQ(7, in);
+	EXPECT_TRUE(shm_test::eventually(
+		[&] { return tdt_owner_find(a, &ca) != nullptr; },
+		[&] { tdt_owner_progress(a); }));
+}
+
 TEST_P(Whole, LossOfAPeerIsToldToTheOwner)
 {
 	/* fi_tandem(7), BELOW ANOTHER OWNER: sends fail with the owner's name of
