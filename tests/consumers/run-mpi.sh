@@ -4,8 +4,9 @@
 #
 # run-mpi.sh BUILD: what an installed Open MPI runs over tandem, two-sided by
 # its mtl ofi and one-sided by its btl ofi, with Open MPI's defaults otherwise:
-# programs of this folder, mpi4py, HPCC. On one host, on one host by TCP, and on
-# the two hosts of fabtests/hosts.sh. Exit status 77 where Open MPI is missing.
+# programs of this folder, mpi4py, HPCC. On one host, on one host by TCP, on the
+# two hosts of fabtests/hosts.sh, and on one host with libfabric's own shm as the
+# local peer. Exit status 77 where Open MPI is missing.
 #
 # agent.sh, which enters the second host, stands in for ssh.
 
@@ -28,7 +29,7 @@ die() {
 # Give one rank of each host its turn: there are fewer processors than ranks.
 mpirun_of() {
 	case $1 in
-	one | tcp) echo mpirun --oversubscribe ;;
+	one | tcp | foreign) echo mpirun --oversubscribe ;;
 	two)
 		echo mpirun --prtemca plm_ssh_agent "$here/agent.sh" \
 			--host "$address1:8,$address2:8" \
@@ -51,6 +52,7 @@ run() {
 	mkdir -p "$scratch/$name-$where"
 	read -ra line < <(mpirun_of "$where")
 	[ "$where" != tcp ] || line+=(-x FI_TANDEM_SHM=off)
+	[ "$where" != foreign ] || line+=(-x FI_TANDEM_LOCAL=shm)
 	(
 		cd "$scratch/$name-$where"
 		[ "$name" != hpcc ] || cp "$here/hpccinf.txt" .
@@ -116,6 +118,7 @@ main() {
 	passed=0 failed=0
 	programs one 2 4 8
 	programs tcp 2 4
+	programs foreign 2 4
 	if [ "$TANDEM_HOSTS" = 2 ]; then
 		export TANDEM_HOST2_NET=/proc/$second/ns/net
 		export TANDEM_HOST2_UTS=/proc/$second/ns/uts
