@@ -5,10 +5,9 @@
 # call failing in turn, 2,000 processes killed at an instruction, 2,000 evil twins of
 # each tier, 10^6 seeds of the simulator, a soak of 10^9 messages through shared
 # memory and 10^8 over TCP, five seeds of each bad network of tests/net/, and planted
-# bugs, which the tests must catch. Results are
-# kept per scenario and 10^4 seeds, so that a run that was interrupted goes on; a
-# test program that has changed begins anew. The figures are those of
-# doc/ASSURANCE.md.
+# bugs, which the tests must catch. Results are kept per scenario and 10^4 seeds, so
+# that a run that was interrupted goes on; a test program that has changed begins
+# anew. The figures are those of doc/ASSURANCE.md.
 . "$(dirname "$0")/lib.sh"
 
 .ci/tree.sh "${gcc_tree[@]}"
@@ -21,17 +20,22 @@ export FI_PROVIDER_PATH=$top/$builds/gcc/.libs
 export TANDEM_TEST_WATCHDOG=36000 TANDEM_TEST_DEADLINE=30
 bad=()
 
-# part NAME FILTER: run the tests of FILTER, unless NAME has its result.
+# part NAME COMMAND...: run COMMAND, unless NAME has its result. One that the machine
+# forbids (exit status 77) has none; the last line of its output says why.
 part() {
 	local base=$results/$1 ret=0
 	[ ! -e "$base.ok" ] || return 0
-	"$program" --gtest_brief=1 --gtest_filter="$2" >"$base.out" 2>&1 ||
-		ret=$?
-	if [ "$ret" = 0 ]; then
-		touch "$base.ok"
-	else
-		bad+=("$1")
-	fi
+	"${@:2}" >"$base.out" 2>&1 || ret=$?
+	case $ret in
+	0) touch "$base.ok" ;;
+	77) ;;
+	*) bad+=("$1") ;;
+	esac
+}
+
+# cases NAME FILTER: the part that is the tests of FILTER.
+cases() {
+	part "$1" "$program" --gtest_brief=1 --gtest_filter="$2"
 }
 
 export TANDEM_SCENARIOS=all TANDEM_KILLS=2000 TANDEM_TWINS=2000
@@ -39,32 +43,23 @@ mapfile -t names < <("$program" --gtest_list_tests \
 	--gtest_filter='Scenario/TurnOf*' | sed -n 's,^  EachCallFailsOnce/\([a-z0-9_]*\).*,\1,p')
 [ "${#names[@]}" != 0 ] || die "no scenario found"
 for name in "${names[@]}"; do
-	part "$name" "Scenario/TurnOf.EachCallFailsOnce/$name"
+	cases "$name" "Scenario/TurnOf.EachCallFailsOnce/$name"
 done
-part kill 'Kill.AnyInstruction'
-part twin 'Twin.*'
+cases kill 'Kill.AnyInstruction'
+cases twin 'Twin.*'
 program=$simulator
 export TANDEM_SIMS=10000
 for ((i = 0; i < 100; i++)); do
 	export TANDEM_SEED=$((i * TANDEM_SIMS + 1))
-	part "sim-$i" Sim.EachSeedKeepsThePromises
+	cases "sim-$i" Sim.EachSeedKeepsThePromises
 done
 unset TANDEM_SEED
 program=$builds/gcc/tests/soak_tests
 export TANDEM_SOAK=1000000000
-part soak-shm Soak.SharedMemory
-part soak-tcp Soak.Tcp
-# Skipped where the machine forbids it: the last line of networks-N.out says why.
+cases soak-shm Soak.SharedMemory
+cases soak-tcp Soak.Tcp
 for seed in 1 2 3 4 5; do
-	[ ! -e "$results/networks-$seed.ok" ] || continue
-	ret=0
-	TANDEM_SEED=$seed tests/net/run.sh "$builds/gcc" full \
-		>"$results/networks-$seed.out" 2>&1 || ret=$?
-	case $ret in
-	0) touch "$results/networks-$seed.ok" ;;
-	77) ;;
-	*) bad+=("networks-$seed") ;;
-	esac
+	TANDEM_SEED=$seed part "networks-$seed" tests/net/run.sh "$builds/gcc" full
 done
 for name in "${bad[@]}"; do
 	echo "== $name"
