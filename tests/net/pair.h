@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of tests/net/pair.c share: the one exchange of a process. One
- * thread.
+ * The exchange of one process: pair.c has its course, pair_ops.c its operations.
+ * One thread.
  */
 #ifndef TDT_NET_PAIR_H
 #define TDT_NET_PAIR_H
@@ -48,7 +48,7 @@ struct receive {
 	unsigned char *buf;
 };
 
-/* What is in the registered memory, each of @largest bytes but the word. */
+/* The registered memory: buffers of @largest bytes, then the two words. */
 struct memory {
 	unsigned char *base, *target;
 	uint64_t *word, *one;
@@ -90,7 +90,7 @@ void pair_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Die if @ret, of the call @what, is not 0. */
 void pair_need(ssize_t ret, const char *what);
 
-/* What operation @number of @side is. */
+/* Returns the plan of operation @number of @side; the seed decides it. */
 struct plan pair_plan(int side, uint64_t number);
 
 /* ---- pair_ops.c: operations and their ends -------------------------------- */
