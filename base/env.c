@@ -387,6 +387,10 @@ static const struct param params[] = {
 	{ "resume", parse_bool, "yes or no",
 	  "go on over a new TCP connection when one is lost (default: no)", 0,
 	  1, &tdm_env.resume },
+	{ "crc", parse_bool, "yes or no",
+	  "checksums over all that goes over TCP, if the peer knows them "
+	  "(default: no)",
+	  0, 1, &tdm_env.crc },
 	{ "eager_size", parse_bytes, "256 to 1048576 bytes, such as 64K",
 	  "bytes, largest message sent over TCP before the receiver asks for "
 	  "it, 256 to 1048576 (default: 65536)",

@@ -38,6 +38,7 @@ struct tdm_env {
 	unsigned refused_timeout_ms;
 	unsigned peer_timeout_ms; /* 0: never */
 	int resume;		  /* 0: a lost connection ends the session */
+	int crc;		  /* 1: ask for checksums over TCP */
 	size_t eager_bytes;	  /* TCP: largest message sent without RTS */
 	size_t shm_eager_bytes;	  /* shm: largest message copied via ring */
 	size_t unexp_max_bytes;	  /* unexpected messages held per endpoint */

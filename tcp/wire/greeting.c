@@ -12,6 +12,7 @@
  */
 #include "tcp/wire/greeting.h"
 
+#include "base/crc.h"
 #include "tcp/wire/bytes.h"
 
 /* Offsets in a greeting. The first six are the same in every version. */
@@ -34,6 +35,7 @@ enum {
 	G_RTS = 76,
 	G_NONCE = 80, /* these two are used with AUTH only */
 	G_PROOF = 96,
+	G_CRC = 96, /* without AUTH: of the bytes before it; 0: there is none */
 };
 
 tdm_static_assert((int)G_PROOF == (int)TDM_WIRE_PROVEN_BYTES &&
@@ -83,7 +85,24 @@ void tdm_wire_greeting_encode(uint8_t *p, const struct tdm_wire_greeting *g)
 		tdm_put32(p + G_RTS, g->rts);
 	}
 	memcpy(p + G_NONCE, g->nonce, sizeof(g->nonce));
-	memcpy(p + G_PROOF, g->proof, sizeof(g->proof));
+	if (g->features & TDM_WIRE_FEATURE_AUTH)
+		memcpy(p + G_PROOF, g->proof, sizeof(g->proof));
+	else
+		tdm_put32(p + G_CRC, tdm_crc(0, p, G_CRC));
+}
+
+/*
+ * Not 0 when bits of @p have changed on their way. With AUTH the proof tells that;
+ * none ends with so many zeroes: then AUTH is what has changed.
+ */
+static int changed(const uint8_t *p)
+{
+	static const uint8_t zero[TDM_WIRE_GREETING_BYTES - G_CRC - 4];
+	uint32_t crc = tdm_get32(p + G_CRC);
+
+	if (tdm_get32(p + G_FEATURES) & TDM_WIRE_FEATURE_AUTH)
+		return !memcmp(p + G_CRC + 4, zero, sizeof(zero));
+	return crc && crc != tdm_crc(0, p, G_CRC);
 }
 
 static int decode_addr(const uint8_t *p, struct tdm_addr *addr)
@@ -130,7 +149,7 @@ int tdm_wire_greeting_decode(const uint8_t *p, struct tdm_wire_greeting *g)
 	g->newest = tdm_get16(p + G_NEWEST);
 	if (!tdm_wire_is_greeting(p, TDM_WIRE_GREETING_BYTES) ||
 	    tdm_get16(p + G_SIZE) != TDM_WIRE_GREETING_BYTES ||
-	    g->oldest > g->newest || !g->oldest)
+	    g->oldest > g->newest || !g->oldest || changed(p))
 		return -TDM_WIRE_E_GREETING;
 	if (g->kind == TDM_WIRE_REJECT)
 		return g->reason ? 0 : -TDM_WIRE_E_GREETING;

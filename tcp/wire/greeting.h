@@ -31,6 +31,8 @@ enum {
 	TDM_WIRE_FEATURE_LOCAL = 256,	/* ... LOCAL, and will send it */
 	TDM_WIRE_FEATURE_RESUME = 512,	/* ... POSITION, and RESUME greetings */
 	TDM_WIRE_FEATURE_WRITES = 1024, /* ... long WRITE, without credit */
+	TDM_WIRE_FEATURE_BLOCKS = 2048, /* ... blocks.h */
+	TDM_WIRE_FEATURE_CRC = 4096,	/* the sender asks for blocks */
 };
 
 enum tdm_wire_reason {

@@ -28,6 +28,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "tcp/wire/blocks.h"
 #include "tcp/wire/claim.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
@@ -116,7 +117,8 @@ static uint32_t features(const struct tdm_tcp *tcp)
 	return TDM_WIRE_FEATURE_IDLE_CLOSE | TDM_WIRE_FEATURE_ATOMIC |
 	       TDM_WIRE_FEATURE_NOW | TDM_WIRE_FEATURE_CREDIT |
 	       TDM_WIRE_FEATURE_LEFT | TDM_WIRE_FEATURE_RANGES |
-	       TDM_WIRE_FEATURE_WRITES |
+	       TDM_WIRE_FEATURE_WRITES | TDM_WIRE_FEATURE_BLOCKS |
+	       (tdm_env.crc ? TDM_WIRE_FEATURE_CRC : 0u) |
 	       (tdm_env.resume ? TDM_WIRE_FEATURE_RESUME : 0u) |
 	       (tcp->offer.len ? TDM_WIRE_FEATURE_LOCAL : 0u) |
 	       (tcp->a.groups ? TDM_WIRE_FEATURE_GROUPS : 0u) |
@@ -245,6 +247,13 @@ void tdm_hello_greet(struct tdm_conn *c)
 	tdm_conn_push(c);
 }
 
+/* Not 0 when one side asks for checksums, and both know them. */
+static int in_blocks(const struct tdm_wire_greeting *g)
+{
+	return (g->features & TDM_WIRE_FEATURE_BLOCKS) &&
+	       (tdm_env.crc || (g->features & TDM_WIRE_FEATURE_CRC));
+}
+
 /*
  * Our HELLO has been sent, or is the first in c->out; @g is the peer's: begin
  * the session c->session.
@@ -263,6 +272,7 @@ static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	c->features =
 		g->features &
 		(tdm_env.resume ? ~0u : ~(uint32_t)TDM_WIRE_FEATURE_RESUME);
+	c->in_blocks = (uint8_t)in_blocks(g);
 	tdm_resume_ready(c);
 	tdm_credit_begin(c);
 	c->known = 1;
@@ -276,6 +286,10 @@ static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	tdm_conn_set_state(c, TDM_CONN_READY);
 	tdm_conn_watch(c, c->blocked ? TDM_LOOP_READ | TDM_LOOP_WRITE :
 				       TDM_LOOP_READ);
+	if (tdm_blocks_begin(c, tdm_out_bytes(c))) {
+		c->tx_err = FI_ENOMEM;
+		tdm_conn_again(c);
+	}
 	tdm_meet_begin(c);
 }
 

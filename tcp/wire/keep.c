@@ -344,21 +344,16 @@ size_t tdm_keep_iov(const struct tdm_conn *c, const struct tdm_tx *op,
 	return n;
 }
 
-ssize_t tdm_keep_put(struct tdm_conn *c)
+size_t tdm_keep_again(const struct tdm_conn *c, struct iovec *iov)
 {
 	struct tdm_piece *p = c->keep->again;
 	size_t off = c->keep->again_from, left = tdm_keep_left(c);
-	struct iovec iov[TDM_IOV_LIMIT];
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 1 };
 
-	if (p->op) {
-		msg.msg_iovlen =
-			tdm_keep_iov(c, p->op, off, left, iov, TDM_IOV_LIMIT);
-	} else {
-		iov[0].iov_base = (p->out ? p->out->bytes : p->own) + off;
-		iov[0].iov_len = left;
-	}
-	return tdm_os.sendmsg(c->io.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (p->op)
+		return tdm_keep_iov(c, p->op, off, left, iov, TDM_IOV_LIMIT);
+	iov[0].iov_base = (p->out ? p->out->bytes : p->own) + off;
+	iov[0].iov_len = left;
+	return 1;
 }
 
 void tdm_keep_advance(struct tdm_conn *c, size_t n)

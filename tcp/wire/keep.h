@@ -13,6 +13,7 @@
 #ifndef TDM_TCP_WIRE_KEEP_H
 #define TDM_TCP_WIRE_KEEP_H
 
+#include "tcp/wire/blocks.h"
 #include "tcp/wire/out.h"
 
 /* A part of the stream behind which others were sent. */
@@ -42,7 +43,8 @@ static inline int tdm_keep_repeats(const struct tdm_conn *c)
 /* Not 0 when @c has committed bytes that are to be sent. */
 static inline int tdm_keep_pending(const struct tdm_conn *c)
 {
-	return tdm_out_bytes(c) || c->borrow || tdm_keep_repeats(c);
+	return tdm_out_bytes(c) || c->borrow || tdm_keep_repeats(c) ||
+	       tdm_blocks_pending(c);
 }
 
 /* Returns c->keep, made if @c has none. NULL: out of memory. */
@@ -85,11 +87,12 @@ void tdm_keep_own(struct tdm_conn *c, struct tdm_tx *op);
 int tdm_keep_rewind(struct tdm_conn *c, uint64_t pos);
 
 /*
- * While tdm_keep_repeats(): the bytes of the present piece to be repeated;
- * offer them to the kernel, like sendmsg(2); the kernel has taken @n of them.
+ * While tdm_keep_repeats(): how many bytes of the present piece are to be
+ * repeated; where they are, in iov[TDM_IOV_LIMIT], returns the elements used; and
+ * called when the kernel has taken @n of them.
  */
 size_t tdm_keep_left(const struct tdm_conn *c);
-ssize_t tdm_keep_put(struct tdm_conn *c);
+size_t tdm_keep_again(const struct tdm_conn *c, struct iovec *iov);
 void tdm_keep_advance(struct tdm_conn *c, size_t n);
 
 /*

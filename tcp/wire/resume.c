@@ -44,6 +44,7 @@
 #include "base/auth.h"
 #include "base/env.h"
 #include "base/log.h"
+#include "tcp/wire/blocks.h"
 #include "tcp/wire/claim.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/hello.h"
@@ -252,6 +253,10 @@ static void resumed(struct tdm_conn *c, uint64_t pos)
 	}
 	if (c->borrow && c->busy->borrow_off == c->busy->borrow_end)
 		tdm_tx_borrowed_sent(c);
+	if (tdm_blocks_begin(c, 0)) {
+		tdm_conn_fail(c, FI_ENOMEM, 0);
+		return;
+	}
 	TDM_CONN_INFO(c, "the session is resumed");
 	tdm_setup_free(c);
 	c->blocked = 0;

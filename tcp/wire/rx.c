@@ -28,6 +28,7 @@
 #include <rdma/fi_errno.h>
 
 #include "base/log.h"
+#include "tcp/wire/blocks.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
 #include "tcp/wire/idle_close.h"
@@ -460,6 +461,10 @@ static ssize_t read_some(struct tdm_conn *c, size_t *direct, size_t *asked)
 	size_t n = 0;
 
 	*direct = 0;
+	if (tdm_unlikely(c->in_blocks)) {
+		*asked = TDM_STAGE_BYTES;
+		return tdm_blocks_recv(c, stage, *asked);
+	}
 	*asked = c->read_bytes;
 	if (tdm_unlikely(c->left > DIRECT_BYTES))
 		n = tdm_rx_target(c, iov);
@@ -469,11 +474,8 @@ static ssize_t read_some(struct tdm_conn *c, size_t *direct, size_t *asked)
 			*asked = TDM_STAGE_BYTES;
 		return tdm_os.recv(c->io.fd, stage, *asked, MSG_DONTWAIT);
 	}
-	*direct = tdm_iov_len(iov, n);
-	*asked = *direct;
-	/*
-	 * The end of a write goes through the staging buffer, with later bytes.
-	 */
+	*asked = *direct = tdm_iov_len(iov, n);
+	/* The end of a write goes through the staging buffer. */
 	if (c->left - *direct <= TDM_LINE_BYTES) {
 		iov[n].iov_base = stage;
 		iov[n].iov_len = READ_BYTES;
@@ -483,18 +485,17 @@ static ssize_t read_some(struct tdm_conn *c, size_t *direct, size_t *asked)
 	return tdm_os.readv(c->io.fd, iov, (int)n);
 }
 
-/*
- * Called when the stream has ended, by the peer (@err 0) or by an error of the
- * system.
- */
+/* The stream has ended: @err is 0, of the system, or EBADMSG: bytes changed. */
 static void ended(struct tdm_conn *c, int err)
 {
+	int prov = err == EBADMSG ? EBADMSG : 0;
+
 	if (c->tx_err)
 		err = c->tx_err;
-	else if (!err || err == EPIPE)
+	else if (!err || err == EPIPE || err == EBADMSG)
 		err = FI_ECONNRESET;
 	if (tdm_resume_begin(c, err))
-		tdm_conn_fail(c, err, 0);
+		tdm_conn_fail(c, err, prov);
 }
 
 /*
@@ -587,6 +588,8 @@ int tdm_rx_ready(struct tdm_conn *c)
 		if (tdm_unlikely(c->tcp->stage->stalled != NULL))
 			return 0;
 		adapt(c, (size_t)n, k);
+		if (tdm_unlikely(tdm_blocks_waiting(c)))
+			continue;
 		if ((size_t)n < asked && !c->tx_err)
 			return 0;
 		if (records >= PASS_RECORDS || bytes >= PASS_BYTES)

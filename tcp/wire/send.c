@@ -30,6 +30,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "tcp/wire/blocks.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/hello.h"
 #include "tcp/wire/idle_close.h"
@@ -50,31 +51,42 @@ enum {
 	AT_ONCE = 64, /* medium messages sent one by one after that */
 };
 
+/* Describe the bytes that are to be sent next. Returns the elements used. */
+static size_t next(const struct tdm_conn *c, struct iovec *iov)
+{
+	size_t n = 0;
+
+	if (tdm_keep_repeats(c))
+		return tdm_keep_again(c, iov);
+	/* All of it may be kept, and sent. */
+	if (c->out && c->out->head < c->out->tail) {
+		iov[0].iov_base = c->out->bytes + c->out->head;
+		iov[0].iov_len = c->out->tail - c->out->head;
+		n = 1;
+	}
+	if (c->borrow)
+		n += tdm_keep_iov(c, c->borrow, c->busy->borrow_off,
+				  c->busy->borrow_end - c->busy->borrow_off,
+				  iov + n, TDM_IOV_LIMIT);
+	return n;
+}
+
 /*
  * Offer all committed bytes, or those of a piece to be repeated, to the kernel,
- * by one system call.
+ * by one system call; or, in blocks, by some.
  */
 static ssize_t put(struct tdm_conn *c)
 {
 	struct iovec iov[1 + TDM_IOV_LIMIT];
 	struct msghdr msg = { .msg_iov = iov };
-	size_t n = 0;
 
-	if (tdm_keep_repeats(c))
-		return tdm_keep_put(c);
-	if (tdm_likely(!c->borrow))
+	if (tdm_likely(!c->borrow && !tdm_keep_repeats(c) && !c->in_blocks))
 		return tdm_os.send(c->io.fd, c->out->bytes + c->out->head,
 				   c->out->tail - c->out->head,
 				   MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (c->out) {
-		iov[0].iov_base = c->out->bytes + c->out->head;
-		iov[0].iov_len = c->out->tail - c->out->head;
-		n = 1;
-	}
-	n += tdm_keep_iov(c, c->borrow, c->busy->borrow_off,
-			  c->busy->borrow_end - c->busy->borrow_off, iov + n,
-			  TDM_IOV_LIMIT);
-	msg.msg_iovlen = n;
+	msg.msg_iovlen = next(c, iov);
+	if (c->blocks)
+		return tdm_blocks_send(c, iov, msg.msg_iovlen);
 	return tdm_os.sendmsg(c->io.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

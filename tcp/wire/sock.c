@@ -14,6 +14,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "tcp/wire/blocks.h"
 #include "tcp/wire/idle_close.h"
 #include "tcp/wire/parts.h"
 #include "tcp/wire/tclass.h"
@@ -141,6 +142,7 @@ void tdm_sock_close(struct tdm_conn *c)
 {
 	c->blocked = 0;
 	tdm_setup_forget_greeting(c);
+	tdm_blocks_end(c);
 	if (c->io.fd < 0)
 		return;
 	tdm_loop_watch(c->tcp->a.loop, &c->io, 0);

@@ -80,12 +80,12 @@ struct tdm_conn {
 	uint8_t at_once;   /* medium messages not to be held back: send.c, 3 */
 	uint8_t keeps;	   /* 1: bytes sent stay until acknowledged, keep.h */
 	uint8_t asks;	   /* 1: no session yet; session[] is what HELLO asks */
+	uint8_t in_blocks; /* 1: the stream has checksums, blocks.h */
 	int tx_err; /* fi_errno of a failed send; the input is read first */
 
 	/* Output. */
 	struct tdm_out *out;
-	/* send whose bytes, in the user's buffer, follow those of out */
-	struct tdm_tx *borrow;
+	struct tdm_tx *borrow; /* its bytes, the user's, follow those of out */
 	struct tdm_list sendq, ackq; /* struct tdm_tx */
 	struct tdm_busy *busy;	     /* parts.h */
 	struct tdm_list flush_node, ack_node, unacked_node;
@@ -135,6 +135,7 @@ struct tdm_conn {
 	uint64_t unheard_ns;
 	struct tdm_conn_stats stats;
 	struct tdm_meeting *meeting; /* meet.h; or NULL */
+	struct tdm_blocks *blocks;   /* with in_blocks; or NULL */
 
 	/* Resume, keep.h: positions are bytes since the greeting. */
 	struct tdm_keep *keep;	  /* or NULL */
@@ -168,8 +169,7 @@ struct tdm_tcp {
 	struct tdm_loop_timer watch; /* checks silent peers */
 	/* how many connections to ask for an idle close */
 	unsigned crowd;
-	/* 1: out of descriptors, evict a stranger */
-	int none_left;
+	int none_left; /* 1: out of descriptors, evict a stranger */
 	struct tdm_loop_timer crowd_timer; /* asks them */
 
 	struct tdm_loop_io listener; /* this and all below: listen.c */

@@ -2,15 +2,20 @@
 /*
  * The greeting over TCP (tcp/wire/greeting.c), and its proof of a key
  * (base/auth.c), fed with anything. The first byte of an input says whether its
- * proof is made right, and then, whether one bit of the greeting is changed
- * afterwards: a proof is accepted if and only if it is that of these bytes.
+ * proof or checksum is made right, and then, whether one bit of the greeting is
+ * changed afterwards: a proof is accepted if and only if it is that of these bytes,
+ * and no changed greeting with a checksum is.
  */
 #include <string.h>
 
+#include "base/crc.h"
+#include "tcp/wire/bytes.h"
 #include "tcp/wire/greeting.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { RIGHT = 1, CHANGED = 2 };
+
+enum { FEATURES = 16, CHECKSUM = TDM_WIRE_PROVEN_BYTES }; /* offsets */
 
 static const struct tdm_auth_key key = { .size = TDM_AUTH_LEAST_BYTES,
 					 .bytes = "0123456789abcde" };
@@ -73,10 +78,34 @@ static void accepted(const uint8_t *p, const struct tdm_wire_greeting *g)
 		check_proof(p, g);
 }
 
+static int has_proof(const uint8_t *p)
+{
+	return !!(tdm_get32(p + FEATURES) & TDM_WIRE_FEATURE_AUTH);
+}
+
+static void make_right(uint8_t *p, int right)
+{
+	if (right && has_proof(p))
+		prove(p, p + TDM_WIRE_PROVEN_BYTES);
+	else if (right)
+		tdm_put32(p + CHECKSUM, tdm_crc(0, p, CHECKSUM));
+}
+
+/* Not 0 when a right checksum is in @p, which differs from none by two bits. */
+static int has_checksum(const uint8_t *p)
+{
+	uint32_t crc = tdm_get32(p + CHECKSUM);
+
+	return !has_proof(p) && crc & (crc - 1) &&
+	       crc == tdm_crc(0, p, CHECKSUM);
+}
+
 int tdt_fuzz_greeting(const uint8_t *data, size_t size)
 {
 	uint8_t how = size ? data[0] : 0, *p;
+	unsigned at = (how >> 2) * 2 % TDM_WIRE_GREETING_BYTES;
 	struct tdm_wire_greeting g;
+	int summed;
 
 	if (!size)
 		return 0;
@@ -88,11 +117,12 @@ int tdt_fuzz_greeting(const uint8_t *data, size_t size)
 	if (!p)
 		return 0;
 	memcpy(p, data + 1, TDM_WIRE_GREETING_BYTES);
-	if (how & RIGHT)
-		prove(p, p + TDM_WIRE_PROVEN_BYTES);
+	make_right(p, how & RIGHT);
+	summed = has_checksum(p);
 	if (how & CHANGED)
-		p[(how >> 2) * 2 % TDM_WIRE_GREETING_BYTES] ^= 1;
+		p[at] ^= 1;
 	if (!tdm_wire_greeting_decode(p, &g)) {
+		tdt_must(!(how & CHANGED) || !summed || at >= CHECKSUM + 4);
 		tdt_must(g.oldest && g.oldest <= g.newest);
 		if (g.kind != TDM_WIRE_REJECT && tdm_wire_version_ok(&g))
 			accepted(p, &g);

@@ -23,8 +23,9 @@ die() {
 
 . "$top/fabtests/hosts.sh"
 
-# NAME COUNT LARGEST ADDRESSES WORDS-OF-BADNET...: each side has COUNT operations of
-# at most LARGEST bytes. ADDRESSES: 4, 6, or link (IPv6, link-local).
+# NAME COUNT LARGEST ADDRESSES WORD...: each side has COUNT operations of at most
+# LARGEST bytes. ADDRESSES: 4, 6, or link (IPv6, link-local). The words are for
+# badnet.c, those in capital letters for the environment of both sides.
 table='
 clean           5000  1048576 4
 loss-1          3000  1048576 4    loss=1
@@ -57,6 +58,9 @@ cut-1           *1000 1048576 4    cut=1 cut_at=100 cut_for=2000
 cut-2           600   1048576 4    cut=2 cut_at=100 cut_for=5000
 cut-both        600   1048576 6    cut=3 cut_at=0 cut_for=3000
 link-local      2000  1048576 link loss=5
+flip            *1500 1048576 4    flip=300 FI_TANDEM_CRC=yes FI_TANDEM_RESUME=yes
+flip-6          1500  1048576 6    flip=100 FI_TANDEM_CRC=yes FI_TANDEM_RESUME=yes
+flip-loss       600   262144  4    flip=100 loss=5 reorder=10 FI_TANDEM_CRC=yes FI_TANDEM_RESUME=yes
 all             400   262144  4    loss=10 duplicate=10 reorder=50 delay=10 jitter=5 rate=50000 mtu=1400
 all-6           400   262144  6    loss=10 duplicate=10 reorder=50 delay=10 jitter=5 rate=50000 mtu=1400
 '
@@ -89,10 +93,11 @@ has_spoken() {
 	[ -s "$scratch/net" ]
 }
 
-# side N COUNT LARGEST ADDRESSES: one process, its input from the other's output.
-# Both open the same pipe first.
+# side N COUNT LARGEST ADDRESSES: one process, its input from the other's output,
+# and its environment from run(). Both open the same pipe first.
 side() {
-	local pair=("host$1" timeout --kill-after=5 "$((seconds + 10))"
+	local pair=("host$1" env "${env[@]}"
+		timeout --kill-after=5 "$((seconds + 10))"
 		"$build/tests/net/pair" "$1" "$(address_of "$4" "$1")" "$seed"
 		"$2" "$3" "$seconds")
 	if [ "$1" = 1 ]; then
@@ -105,7 +110,15 @@ side() {
 # run NAME COUNT LARGEST ADDRESSES WORD...: one profile.
 run() {
 	local name=$1 count=${2#\*} what=("${@:3:2}") start=$SECONDS ret=0 net first
+	local env=() words=() word
 	shift 4
+	for word; do
+		case $word in
+		[A-Z]*) env+=("$word") ;;
+		*) words+=("$word") ;;
+		esac
+	done
+	set -- "${words[@]}"
 	: >"$scratch/net"
 	# Not by host1, a function: the signal is for this process.
 	setpriv --pdeathsig KILL "$build/tests/net/badnet" \

@@ -123,11 +123,21 @@ void tds_clog(int a, int b, uint64_t ns);
 int tds_reset(const struct tds_proc *a, const struct tds_proc *b,
 	      uint64_t greeting);
 
+/*
+ * Change a bit of those that are under way between @a and @b, one drawn at random.
+ * Returns 0: there is none; else as tds_reset().
+ */
+int tds_flip(const struct tds_proc *a, const struct tds_proc *b,
+	     uint64_t greeting);
+
 /* ---- what is left -------------------------------------------------------- */
 
 unsigned tds_open_files(void);	  /* of all processes */
 unsigned tds_open_mappings(void); /* of all processes */
 unsigned tds_open_timers(void);
+
+/* Bytes written to and read from TCP so far: who moves some is not idle. */
+uint64_t tds_tcp_moved(void);
 
 /* Calls so far, and a sum over their results: equal in each play of a seed. */
 uint64_t tds_calls(void);

@@ -74,7 +74,8 @@ static void harm_one(struct tds_play *p, int place, int other, unsigned harm)
 			continue;
 		e->harm[other] |= harm;
 		if (harm & TDS_HARM_RESET)
-			e->reset_step[other] = p->steps;
+			e->reset_step[other] =
+				harm & TDS_HARM_LATER ? UINT64_MAX : p->steps;
 	}
 }
 
@@ -103,9 +104,12 @@ int tds_may_fail(const struct tds_ep *e, int place, int err)
 		return harm & (TDS_HARM_SILENT |
 			       (tdm_env.resume ? TDS_HARM_ENDED : 0));
 	case FI_ECONNREFUSED:
-		return harm & TDS_HARM_ENDED;
+		/* Attempts that break before they are answered look like that. */
+		return harm &
+		       (TDS_HARM_ENDED | TDS_HARM_YOUNG | TDS_HARM_STOPPED);
 	case FI_ECONNABORTED:
-		return harm & TDS_HARM_REMOVED;
+		/* At a receiver the sender may have closed its endpoint, too. */
+		return harm & (TDS_HARM_REMOVED | TDS_HARM_ENDED);
 	default:
 		return 0;
 	}

@@ -4,7 +4,7 @@
 #include "sim_check.h"
 #include "tcp/wire/greeting.h"
 
-enum { KINDS = 8 };
+enum { KINDS = 9 };
 
 static int alive_at(const struct tds_play *p, int place)
 {
@@ -26,19 +26,23 @@ static void harm_all(struct tds_play *p, int place, unsigned harm)
 		tds_harm(p, place, i, harm);
 }
 
-static void break_one(struct tds_play *p)
+/* By a reset, or by a bit that changes. */
+static void break_one(struct tds_play *p,
+		      int (*by)(const struct tds_proc *a,
+				const struct tds_proc *b, uint64_t greeting))
 {
 	struct tds_ep *a = any_alive(p), *b = any_alive(p);
 	int how;
 
 	if (!a || !b || a == b)
 		return;
-	how = tds_reset(a->proc, b->proc, TDM_WIRE_GREETING_BYTES);
+	how = by(a->proc, b->proc, TDM_WIRE_GREETING_BYTES);
 	if (!how)
 		return;
-	tds_trace("reset between places %d and %d", a->place, b->place);
+	tds_trace("broken between places %d and %d", a->place, b->place);
 	tds_harm(p, a->place, b->place,
-		 how > 1 ? TDS_HARM_RESET | TDS_HARM_YOUNG : TDS_HARM_RESET);
+		 TDS_HARM_RESET | (how > 1 ? TDS_HARM_YOUNG : 0u) |
+			 (by == tds_flip ? TDS_HARM_LATER : 0u));
 }
 
 enum { LONGEST_PART_MS = 15000 };
@@ -75,6 +79,8 @@ static void leave(struct tds_play *p, int kill)
 	if (kill)
 		tds_kill(e->proc);
 	tds_ep_close(p, e);
+	/* Those that began while it closed have met it, too. */
+	harm_all(p, e->place, TDS_HARM_ENDED);
 	p->due[e->place] =
 		tds_now() + tds_random(tds_one_of(2) ? 5 * TDS_S : 50 * TDS_MS);
 	p->life[e->place]++;
@@ -86,7 +92,11 @@ static void pause_one(struct tds_play *p)
 
 	if (!e)
 		return;
+	if (e->proc->paused <= tds_now())
+		e->pause_begin = tds_now();
 	e->proc->paused = tds_now() + tds_random(20 * TDS_S);
+	if (e->proc->paused - e->pause_begin > tdm_env.conn_timeout_ms * TDS_MS)
+		harm_all(p, e->place, TDS_HARM_STOPPED);
 	tds_trace("endpoint %d pauses", (int)(e - p->ep));
 }
 
@@ -101,7 +111,7 @@ void tds_fault_any(struct tds_play *p)
 	switch (kind) {
 	case 0:
 	case 1:
-		break_one(p);
+		break_one(p, tds_reset);
 		break;
 	case 2:
 		part(p);
@@ -119,6 +129,10 @@ void tds_fault_any(struct tds_play *p)
 		break;
 	case 6:
 		pause_one(p);
+		break;
+	case 7:
+		if (tdm_env.crc)
+			break_one(p, tds_flip);
 		break;
 	default:
 		e = any_alive(p);

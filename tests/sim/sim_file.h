@@ -100,6 +100,7 @@ int tds_tcp_shutdown(int fd, int how);
 int tds_tcp_outq(int fd, int *bytes);
 ssize_t tds_tcp_send(int fd, const struct iovec *iov, size_t count);
 ssize_t tds_tcp_recv(int fd, const struct iovec *iov, size_t count);
+ssize_t tds_tcp_peek(int fd); /* what a recv() of one byte would return */
 
 int tds_unix_socket(void);
 int tds_unix_bind(int fd, const struct sockaddr *addr, socklen_t len);

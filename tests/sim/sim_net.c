@@ -281,25 +281,60 @@ static int between(const struct tds_conn *c, const struct tds_proc *a,
 	return found[0] && found[1];
 }
 
-int tds_reset(const struct tds_proc *a, const struct tds_proc *b,
-	      uint64_t greeting)
+/* A connection between @a and @b, in use: with bytes under way; or NULL. */
+static struct tds_conn *draw(const struct tds_proc *a, const struct tds_proc *b,
+			     int in_use)
 {
 	struct tds_conn *drawn = NULL;
 	struct tdm_list *pos;
 	uint64_t n = 0;
-	int young;
 
 	tdm_list_for_each(pos, &tds_conns) {
 		struct tds_conn *c = tdm_list_entry(pos, struct tds_conn, node);
 
+		if (in_use && c->to[0].tail == c->to[0].head &&
+		    c->to[1].tail == c->to[1].head)
+			continue;
 		if (between(c, a, b) && !tds_random(++n))
 			drawn = c;
 	}
-	if (!drawn)
+	return drawn;
+}
+
+static int is_young(const struct tds_conn *c, uint64_t greeting)
+{
+	return c->to[0].head < greeting || c->to[1].head < greeting;
+}
+
+int tds_reset(const struct tds_proc *a, const struct tds_proc *b,
+	      uint64_t greeting)
+{
+	struct tds_conn *c = draw(a, b, 0);
+	int young;
+
+	if (!c)
 		return 0;
 	tds_trace("reset injected");
-	young = drawn->to[0].head < greeting || drawn->to[1].head < greeting;
-	take_reset(drawn, 0);
-	take_reset(drawn, 1);
+	young = is_young(c, greeting);
+	take_reset(c, 0);
+	take_reset(c, 1);
 	return 1 + young;
+}
+
+int tds_flip(const struct tds_proc *a, const struct tds_proc *b,
+	     uint64_t greeting)
+{
+	struct tds_conn *c = draw(a, b, 1);
+	struct tds_flow *f;
+	uint64_t bit;
+
+	if (!c)
+		return 0;
+	f = &c->to[tds_random(2)];
+	if (f->tail == f->head)
+		f = &c->to[f == c->to];
+	bit = tds_random(8 * (f->tail - f->head));
+	tds_trace("bit flipped at offset %ju", (uintmax_t)(f->head + bit / 8));
+	f->bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+	return 1 + is_young(c, greeting);
 }

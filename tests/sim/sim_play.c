@@ -28,6 +28,7 @@ static struct tds_play *playing;
 
 static void step_at(struct tds_play *p, struct tds_ep *e)
 {
+	uint64_t before = tds_tcp_moved();
 	int n;
 
 	tds_enter(e->proc);
@@ -37,7 +38,7 @@ static void step_at(struct tds_play *p, struct tds_ep *e)
 	} else {
 		n = tds_poll(p, e);
 	}
-	p->idle = n ? 0 : p->idle + 1;
+	p->idle = n || tds_tcp_moved() != before ? 0 : p->idle + 1;
 }
 
 /* Let time pass to what happens next, if nothing happens now. */
@@ -102,6 +103,7 @@ static void others_run(unsigned ms)
 			tds_poll(p, e);
 		}
 		tds_advance(ms * TDS_MS / NAP_STEPS);
+		tds_fault_due(p);
 	}
 	tds_enter(asleep);
 }
@@ -240,11 +242,12 @@ static void set_scene(struct tds_play *p)
 	p->longest = longest[tds_random(tds_one_of(16) ? 8 : 5)];
 	p->budget = 10 + (int)tds_random(tds_one_of(8) ? 300 : 60);
 	p->fault_rate = rates[tds_random(4)];
-	p->fault_kinds = (unsigned)tds_random(256);
+	p->fault_kinds = (unsigned)tds_random(512);
 	set_weather();
 	tdm_env.peer_timeout_ms = tds_one_of(2) ? 5000 : 60000;
 	tdm_env.conn_timeout_ms = 30000;
 	tdm_env.resume = tds_one_of(2);
+	tdm_env.crc = tds_one_of(3);
 	for (i = 0; i < p->places; i++) {
 		p->host[i] = (int)tds_random((uint64_t)p->places);
 		p->now_at[i] = -1;

@@ -43,6 +43,9 @@ enum tds_harm {
 	/* broken before both sides had greeted: where two attempts cross, each
 	   side may have begun another session, and neither can be resumed */
 	TDS_HARM_YOUNG = 1 << 4,
+	/* with TDS_HARM_RESET: it will break, when the changed bit is read */
+	TDS_HARM_LATER = 1 << 5,
+	TDS_HARM_STOPPED = 1 << 6, /* for longer than the connect time-out */
 };
 
 enum tds_op_kind {
@@ -87,6 +90,7 @@ struct tds_ep {
 	int place, life; /* the n-th at its place */
 	struct tds_proc *proc;
 	int alive;
+	uint64_t pause_begin;
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;

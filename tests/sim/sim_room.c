@@ -153,7 +153,8 @@ static ssize_t s_recv(int fd, void *buf, size_t len, int flags)
 	struct iovec iov = { buf, len };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	(void)flags;
+	if (flags & MSG_PEEK)
+		return tds_tcp_peek(fd);
 	return is_unix(fd) ? tds_unix_recv(fd, &msg) :
 			     tds_tcp_recv(fd, &iov, 1);
 }

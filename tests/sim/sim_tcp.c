@@ -9,6 +9,13 @@
 
 enum { KEEP_IDLE_S = 10, KEEP_GAP_S = 5, RETRANSMIT_MS = 200 };
 
+static uint64_t moved_bytes;
+
+uint64_t tds_tcp_moved(void)
+{
+	return moved_bytes;
+}
+
 int tds_tcp_socket(void)
 {
 	struct tds_sock *s = tds_file_new(TDS_TCP, sizeof(*s));
@@ -253,6 +260,7 @@ ssize_t tds_tcp_send(int fd, const struct iovec *iov, size_t count)
 	len = moved(tdm_min(len, room), errs);
 	if (!len)
 		return -1;
+	moved_bytes += len;
 	tds_flow_write(f, iov, count, len,
 		       tds_arrival(s->host, s->conn->host[!s->side]));
 	return tds_did((int)len);
@@ -278,8 +286,24 @@ ssize_t tds_tcp_recv(int fd, const struct iovec *iov, size_t count)
 	if (!n)
 		return -1;
 	n = tds_flow_read(f, iov, count, n);
+	moved_bytes += n;
 	tds_flow_arrive(f, tds_weather.rcvbuf);
 	return tds_did((int)n);
+}
+
+ssize_t tds_tcp_peek(int fd)
+{
+	const struct tds_sock *s = tds_kind_of(fd, TDS_TCP);
+	const struct tds_flow *f;
+
+	if (!s)
+		return tds_fail(EBADF);
+	f = s->conn ? &s->conn->to[s->side] : NULL;
+	if (f && f->arrived > f->head)
+		return tds_did(1);
+	if (s->reset || (f && f->fin_arrived))
+		return tds_did(0);
+	return tds_fail(EAGAIN);
 }
 
 static unsigned tcp_events(struct tds_file *file)

@@ -404,6 +404,7 @@ TEST_F(Key, AnAcceptorWithoutItIsLeft)
 			uint8_t b[GREETING];
 
 			g.features = TDM_WIRE_FEATURE_AUTH;
+			memset(g.proof, 9, sizeof(g.proof));
 			tdm_wire_greeting_encode(b, &g);
 			EXPECT_EQ(GREETING, ::send(c, b, GREETING, 0));
 			open.push_back(c);

@@ -156,7 +156,8 @@ TEST_F(TcpFault, N4_NewerVersionsInCommonAreFine)
 
 	add();
 	g.newest = 9;
-	g.features = 0xffffffff;
+	g.features = 0xffffffff; /* AUTH too: then there is a proof */
+	memset(g.proof, 9, sizeof(g.proof));
 	raw.call(at(0).addr);
 	raw.hello(g);
 	ASSERT_TRUE(until([&] { return at(0).accepted.size() == 1; }));

@@ -76,8 +76,25 @@ ssize_t bad_sendmsg(int fd, const struct msghdr *m, int flags)
 enum Loss {
 	RESET, /* a reset in both directions; unread bytes are gone */
 	END,   /* both sides read the end */
-	HALF   /* one side reads the end after all bytes */
+	HALF,  /* one side reads the end after all bytes */
+	CHANGE /* a bit of the next bytes changes: blocks.h */
 };
+
+/* Not 0: a bit of the next input changes; this number chooses it. */
+uint32_t change;
+
+ssize_t changed_recv(int fd, void *buf, size_t len, int flags)
+{
+	ssize_t n = tdm_os_system.recv(fd, buf, len, flags);
+
+	if (n <= 0 || !change || (flags & MSG_PEEK))
+		return n;
+	uint32_t bit = change % uint32_t(8 * n);
+
+	static_cast<uint8_t *>(buf)[bit / 8] ^= uint8_t(1u << bit % 8);
+	change = 0;
+	return n;
+}
 
 class TcpResume : public TcpFault
 {
@@ -89,6 +106,7 @@ protected:
 	{
 		ahead = 0;
 		strike = {};
+		change = 0;
 		tdm_os.now_ns = fast_clock;
 		tdm_env.resume = 1;
 	}
@@ -100,7 +118,9 @@ protected:
 		if (c->io.fd < 0)
 			return;
 		losses++;
-		if (how == RESET)
+		if (how == CHANGE)
+			change = uint32_t(rng()) | 1;
+		else if (how == RESET)
 			::connect(c->io.fd, &none, sizeof(none));
 		else
 			::shutdown(c->io.fd, how == END ? SHUT_RDWR : SHUT_WR);
@@ -182,6 +202,8 @@ void TcpResume::storm(Loss how, unsigned seed, unsigned every)
 	Flow flow[2];
 
 	rng.seed(seed);
+	tdm_env.crc = how == CHANGE;
+	tdm_os.recv = changed_recv;
 	pair();
 	at(1).regions.add(KEY, region.data(), region.size(),
 			  FI_REMOTE_READ | FI_REMOTE_WRITE);
@@ -288,6 +310,13 @@ INSTANTIATE_TEST_SUITE_P(
 			Storm{ RESET, 3, 200 }, Storm{ END, 4, 50 },
 			Storm{ END, 5, 20 }, Storm{ HALF, 6, 50 },
 			Storm{ HALF, 7, 200 }, Storm{ RESET, 8, 7 }));
+
+/* W3. Changed bits below TCP's checksum: nothing wrong is delivered, all comes. */
+INSTANTIATE_TEST_SUITE_P(W3, TcpResumeStorm,
+			 testing::Values(Storm{ CHANGE, 1, 50 },
+					 Storm{ CHANGE, 2, 20 },
+					 Storm{ CHANGE, 3, 200 },
+					 Storm{ CHANGE, 4, 7 }));
 
 TEST_F(TcpResume, D7_AnIdleSessionIsResumed)
 {
