@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lets the owner ask a peer provider, beyond fi_peer(3), whether a session is
- * alive. A TCP connection may claim to come from a process that has a session;
- * the owner must reject the claim while that process is alive. A peer provider
- * need not offer this.
+ * Lets the owner and a peer provider ask each other, beyond fi_peer(3), about one
+ * remote endpoint. A TCP connection may claim to come from a process that has a
+ * session with the peer provider; the owner must reject the claim while that process
+ * is alive. And the peer provider must not begin a session while operations of the
+ * owner wait for one over TCP: the other side would reject that. A peer provider need
+ * not offer this.
  */
 #ifndef TDM_LIVE_H
 #define TDM_LIVE_H
@@ -26,6 +28,15 @@ struct tdm_live_ops {
 	 */
 	int (*live)(struct fid_ep *ep, const void *addr, size_t len,
 		    uint32_t key);
+	/*
+	 * Have @ep call @waits, which returns not 0 when operations of the owner
+	 * wait for a session over TCP with the endpoint of that address and key:
+	 * the attempt of that endpoint is refused for now. Lock: held, in both.
+	 */
+	void (*ask)(struct fid_ep *ep,
+		    int (*waits)(void *arg, const void *addr, size_t len,
+				 uint32_t key),
+		    void *arg);
 };
 
 #endif /* TDM_LIVE_H */

@@ -20,6 +20,8 @@
  *     the smaller incarnation stays; the other one gets REJECT(TIE) or is
  *     dropped.
  *  4. A session that is alive is never displaced: REJECT(BUSY).
+ *  5. While operations of the owner wait for a session over TCP with the caller, it
+ *     is refused, too: the caller's owner would take no TCP connection beside it.
  *  5. With a key, a session comes up only after the peer has proved that it
  *     knows the key: prove.c. Endpoints have a session, and a pair, for each key
  *     that they share.
@@ -363,6 +365,9 @@ static void accept_hello(struct tdm_shm_session *s,
 	addr.key = s->key ? s->key->id : 0;
 	pair = tdm_shm_pair_find(ep, &addr, 0);
 	why = pair ? clear_way(pair, h) : TDM_SHM_WHY_NONE;
+	if (why == TDM_SHM_WHY_NONE && ep->owner_waits &&
+	    ep->owner_waits(ep->owner_arg, addr.sa, addr.len, addr.key))
+		why = TDM_SHM_WHY_BUSY;
 	if (why != TDM_SHM_WHY_NONE) {
 		reject(s, why);
 		goto drop;

@@ -335,6 +335,11 @@ static int recalled(const struct tdm_shm_pull *pull)
 	       tdm_a64_load_acquire(&pair->peer->recalled) >= pull->turn;
 }
 
+void tdm_shm_pull_refused(struct tdm_shm_pull *pull)
+{
+	tdm_shm_pull_end(pull, recalled(pull) ? FI_ECONNABORTED : FI_EIO, -1);
+}
+
 /*
  * Forget what was read, and have the sender send the bytes: it answers FAIL if
  * it has reported the message, and chunks if it keeps a copy.

@@ -26,6 +26,12 @@ void tdm_shm_pull_put(struct tdm_shm_pull *pull, const void *src, size_t n);
  */
 void tdm_shm_pull_finish(struct tdm_shm_pull *pull);
 
+/*
+ * End @pull, whose sender has said that it does not send the bytes: it has aborted
+ * the message, FI_ECONNABORTED, or lacks memory, FI_EIO.
+ */
+void tdm_shm_pull_refused(struct tdm_shm_pull *pull);
+
 /* End @pull, whose sender has closed and left all its bytes at @data. */
 void tdm_shm_pull_left(struct tdm_shm_pull *pull, const void *data);
 

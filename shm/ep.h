@@ -118,6 +118,10 @@ struct tdm_shm_ep {
 	uint64_t nonce;		    /* read by peers, to test CMA */
 	struct tdm_auth_keys *keys; /* NULL: none */
 	struct tdm_shm_addr name;
+	/* tdm_live.h; or NULL */
+	int (*owner_waits)(void *arg, const void *addr, size_t len,
+			   uint32_t key);
+	void *owner_arg;
 
 	struct tdm_shm_domain *domain;
 	struct tdm_shm_av *av;

@@ -82,9 +82,21 @@ static int live(struct fid_ep *fid, const void *addr, size_t len, uint32_t key)
 	return 1;
 }
 
+static void ask(struct fid_ep *fid,
+		int (*waits)(void *arg, const void *addr, size_t len,
+			     uint32_t key),
+		void *arg)
+{
+	struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(fid);
+
+	ep->owner_waits = waits;
+	ep->owner_arg = arg;
+}
+
 static struct tdm_live_ops live_ops = {
 	.size = sizeof(live_ops),
 	.live = live,
+	.ask = ask,
 };
 
 /* ---- statistics ---------------------------------------------------------- */

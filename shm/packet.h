@@ -37,7 +37,7 @@ enum tdm_shm_msg_type {
 enum tdm_shm_why {
 	TDM_SHM_WHY_NONE,
 	TDM_SHM_WHY_TIE,   /* the sender's own attach to the receiver wins */
-	TDM_SHM_WHY_BUSY,  /* a session with this address is alive */
+	TDM_SHM_WHY_BUSY,  /* a session is alive, or the owner waits for TCP */
 	TDM_SHM_WHY_OTHER, /* the pair uses another transport */
 	TDM_SHM_WHY_VERSION,
 	TDM_SHM_WHY_RESOURCE, /* memory, descriptors */

@@ -336,7 +336,7 @@ static int rx_fail(struct tdm_shm_pair *pair, uint64_t id)
 			tdm_list_entry(pos, struct tdm_shm_pull, node);
 
 		if (pull->rts.id == id && pull->copy) {
-			tdm_shm_pull_end(pull, FI_EIO, -1);
+			tdm_shm_pull_refused(pull);
 			return 0;
 		}
 	}

@@ -296,6 +296,29 @@ int tdm_ep_taken(void *arg, const struct tdm_addr *addr)
 	       ops->live(root->local, &addr->u, tdm_addr_len(addr), addr->key);
 }
 
+/* waits() of struct tdm_live_ops. */
+static int waits_for_tcp(void *arg, const void *addr, size_t len, uint32_t key)
+{
+	const struct tdm_root *root = arg;
+	const struct tdm_conn *conn;
+	struct tdm_addr a;
+
+	if (!root->tcp || tdm_addr_from_sockaddr(&a, addr, len))
+		return 0;
+	a.key = key;
+	conn = tdm_conn_find(root->tcp, &a);
+	return conn && tdm_conn_waits(conn);
+}
+
+void tdm_ep_be_asked(struct tdm_root *root)
+{
+	const struct tdm_live_ops *ops =
+		tdm_open_ops(&root->local->fid, TDM_LIVE_OPS);
+
+	if (ops && ops->size >= sizeof(*ops))
+		ops->ask(root->local, waits_for_tcp, root);
+}
+
 void tdm_ep_accepted(void *arg, struct tdm_conn *conn, fi_addr_t addr)
 {
 	struct tdm_root *root = arg;

@@ -55,6 +55,9 @@ void tdm_ep_no_local(struct tdm_root *root, int ret);
 void tdm_ep_accepted(void *ep, struct tdm_conn *conn, fi_addr_t addr);
 void tdm_ep_lost(void *ep, struct tdm_conn *conn, fi_addr_t addr, int err);
 int tdm_ep_taken(void *ep, const struct tdm_addr *addr);
+
+/* Have the peer provider's endpoint of @root ask about TCP: tdm_live.h. */
+void tdm_ep_be_asked(struct tdm_root *root);
 void tdm_ep_crowded(void *ep, struct tdm_idle *idle);
 
 #endif /* TDM_TCP_PAIRS_H */

@@ -118,8 +118,10 @@ static void try_open(struct tdm_root *root)
 	if (!root->ep.domain->link || !attr.av)
 		return;
 	ret = tdm_link_ep_open(root->ep.domain->link, &attr, &root->local);
-	if (!ret)
+	if (!ret) {
+		tdm_ep_be_asked(root);
 		return;
+	}
 	root->local = NULL;
 	tdm_ep_no_local(root, ret);
 }

@@ -23,8 +23,7 @@
  * READY: a session is open; a HELLO of the peer can also open one from IDLE,
  * CONNECTING, SILENT, GREETING and BACKOFF (tdm_hello_guest). CLOSING: the idle
  * close of the session is agreed (idle_close.c) and nothing is sent. DEAD: all
- * operations have ended; the memory stays while unexpected messages refer to
- * it.
+ * operations have ended; unexpected messages may still refer to the memory.
  *
  * Invariants:
  *  1. c->io.fd >= 0 exactly in CONNECTING, SILENT, GREETING, READY, CLOSING.
@@ -565,11 +564,11 @@ void tdm_tcp_resolve(struct tdm_tcp *tcp, int moved)
 void tdm_tcp_forget(struct tdm_tcp *tcp, fi_addr_t fi_addr)
 {
 	struct tdm_list *pos, *tmp;
+	struct tdm_conn *c;
 
 	tdm_assert_held(tcp->a.engine->lock);
 	tdm_list_for_each_safe(pos, tmp, &tcp->conns) {
-		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
-
+		c = tdm_list_entry(pos, struct tdm_conn, all);
 		if (c->fi_addr != fi_addr)
 			continue;
 		tdm_conn_set_source(c, FI_ADDR_UNSPEC, c->rx_group);
@@ -583,6 +582,11 @@ void tdm_tcp_forget(struct tdm_tcp *tcp, fi_addr_t fi_addr)
 int tdm_conn_agreed(const struct tdm_conn *c)
 {
 	return tdm_conn_live(c);
+}
+
+int tdm_conn_waits(const struct tdm_conn *c)
+{
+	return !tdm_conn_live(c) && !tdm_list_empty(&c->sendq);
 }
 
 const struct tdm_addr *tdm_conn_addr(const struct tdm_conn *c)

@@ -195,6 +195,7 @@ static int guest_read(struct guest *g)
 	uint8_t *to = g->answered ? g->ch.proof : g->ch.hello;
 	size_t all = g->answered ? sizeof(g->ch.proof) : sizeof(g->ch.hello);
 	int answered = g->answered;
+	uint8_t byte;
 	ssize_t n;
 
 	n = tdm_os.recv(g->io.fd, to + g->len, all - g->len, MSG_DONTWAIT);
@@ -212,6 +213,11 @@ static int guest_read(struct guest *g)
 	}
 	if (g->len < all)
 		return 1;
+	/* One that has closed may have a session by another connection. */
+	if (!tdm_os.recv(g->io.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK)) {
+		guest_free(g);
+		return 0;
+	}
 	if (!g->tcp->a.keys) {
 		guest_speaks(g);
 		return 0;

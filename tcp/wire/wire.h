@@ -65,8 +65,7 @@ struct tdm_tcp_attr {
 
 	/*
 	 * Not 0 when the endpoint has a live session with @addr by another
-	 * transport: then no peer that claims @addr gets a session here. NULL:
-	 * there is no other transport.
+	 * transport: then no peer that claims @addr gets one here. Or NULL.
 	 */
 	int (*taken)(void *arg, const struct tdm_addr *addr);
 
@@ -175,8 +174,9 @@ void tdm_tcp_forget(struct tdm_tcp *tcp, fi_addr_t fi_addr);
 struct tdm_conn *tdm_conn_find(struct tdm_tcp *tcp,
 			       const struct tdm_addr *addr);
 
-/* Not 0 when @conn has a session: both sides have agreed on it. */
+/* Not 0 when @conn has a session; when it has none, and operations wait for it. */
 int tdm_conn_agreed(const struct tdm_conn *conn);
+int tdm_conn_waits(const struct tdm_conn *conn);
 
 /* For the report: totals of one connection. */
 struct tdm_conn_stats {

@@ -22,6 +22,8 @@ extern "C" {
 #include "shm/lifeline.h"
 }
 
+#include "tdm_live.h"
+
 using namespace shm_test;
 
 namespace
@@ -882,4 +884,42 @@ TEST_F(GarbageTest, Lifeline)
 		b_recovers();
 		remake();
 	}
+}
+
+/* The owner of b has operations on their way to TCP: a waits until they are there. */
+TEST_F(StrangerTest, ACallerWaitsWhileTheOwnerWaitsForTcp)
+{
+	struct Owner {
+		uint16_t port;
+		int waits;
+		unsigned asked;
+	} owner = { port_a, 1, 0 };
+	struct tdm_live_ops *ops = nullptr;
+	char c = 1, d = 0;
+
+	ASSERT_EQ(0, fi_open_ops(&b->ep->fid, TDM_LIVE_OPS, 0,
+				 reinterpret_cast<void **>(&ops), nullptr));
+	ops->ask(
+		b->ep,
+		[](void *arg, const void *addr, size_t len, uint32_t key) {
+			auto *o = static_cast<Owner *>(arg);
+			struct sockaddr_in in = address(o->port);
+
+			EXPECT_EQ(sizeof(in), len);
+			EXPECT_EQ(0, memcmp(&in, addr, sizeof(in)));
+			EXPECT_EQ(0u, key);
+			o->asked++;
+			return o->waits;
+		},
+		&owner);
+	tdt_owner_trecv(b, &d, 1, 7, &d);
+	ASSERT_TRUE(until([&] {
+		EXPECT_EQ(-FI_EAGAIN, tsend(a, to_b, &c, 1, 7, &c));
+		return owner.asked > 3;
+	}));
+	EXPECT_EQ(nullptr, pair_of(b));
+	owner.waits = 0;
+	ASSERT_EQ(0, send(a, to_b, &c, 1, 7, &c));
+	ASSERT_TRUE(until([&] { return tdt_owner_find(b, &d) != nullptr; }));
+	EXPECT_EQ(1, d);
 }
