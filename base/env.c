@@ -39,6 +39,7 @@
 		.unexp_max_bytes = 256u << 20,                                 \
 		.inject_max_bytes = 64u << 20,                                 \
 		.cma = 1,                                                      \
+		.resume = 1,                                                   \
 		.stat = 1,                                                     \
 	}
 
@@ -385,7 +386,7 @@ static const struct param params[] = {
 	  "0: never (default: 60)",
 	  0, 24 * 3600, &tdm_env.peer_timeout_ms },
 	{ "resume", parse_bool, "yes or no",
-	  "go on over a new TCP connection when one is lost (default: no)", 0,
+	  "go on over a new TCP connection when one is lost (default: yes)", 0,
 	  1, &tdm_env.resume },
 	{ "crc", parse_bool, "yes or no",
 	  "checksums over all that goes over TCP, if the peer knows them "

@@ -63,6 +63,16 @@ void tdm_keep_end(struct tdm_conn *c)
 	c->keep = NULL;
 }
 
+/* From now on @c has what is still to be sent, and no more. */
+static void keep_nothing(struct tdm_conn *c)
+{
+	tdm_keep_end(c);
+	if (c->out && c->out->base < c->out->head)
+		c->out->base = c->out->head;
+	if (c->out && tdm_out_empty(c->out))
+		tdm_out_free(c);
+}
+
 static void keep_stop(struct tdm_conn *c)
 {
 	if (!c->keeps)
@@ -74,11 +84,13 @@ static void keep_stop(struct tdm_conn *c)
 		tdm_conn_again(c);
 		return;
 	}
-	tdm_keep_end(c);
-	if (c->out && c->out->base < c->out->head)
-		c->out->base = c->out->head;
-	if (c->out && tdm_out_empty(c->out))
-		tdm_out_free(c);
+	keep_nothing(c);
+}
+
+void tdm_keep_close(struct tdm_conn *c)
+{
+	if (c->keeps && tdm_conn_open(c) && !tdm_keep_repeats(c))
+		keep_nothing(c);
 }
 
 struct tdm_keep *tdm_keep_get(struct tdm_conn *c)

@@ -54,6 +54,12 @@ struct tdm_keep *tdm_keep_get(struct tdm_conn *c);
 void tdm_keep_end(struct tdm_conn *c);
 
 /*
+ * Called when the endpoint of @c closes: a session that is open is not resumed any
+ * more, so nothing of it is kept, and no buffer of the user is read for that.
+ */
+void tdm_keep_close(struct tdm_conn *c);
+
+/*
  * Called when the buffer of @c is full, most of it with bytes kept: gives @c
  * another one, with what is to be sent. Returns that; NULL: out of memory.
  */

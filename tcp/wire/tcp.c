@@ -406,6 +406,7 @@ void tdm_tcp_close(struct tdm_tcp *tcp)
 		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
 
 		tdm_rx_abandon(c);
+		tdm_keep_close(c);
 		c->ack_now = 1;
 		if (tdm_tx_abandon(c, 0))
 			tdm_conn_fail(c, FI_ENOMEM, 0);

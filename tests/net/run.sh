@@ -58,9 +58,9 @@ cut-1           *1000 1048576 4    cut=1 cut_at=100 cut_for=2000
 cut-2           600   1048576 4    cut=2 cut_at=100 cut_for=5000
 cut-both        600   1048576 6    cut=3 cut_at=0 cut_for=3000
 link-local      2000  1048576 link loss=5
-flip            *1500 1048576 4    flip=300 FI_TANDEM_CRC=yes FI_TANDEM_RESUME=yes
-flip-6          1500  1048576 6    flip=100 FI_TANDEM_CRC=yes FI_TANDEM_RESUME=yes
-flip-loss       600   262144  4    flip=100 loss=5 reorder=10 FI_TANDEM_CRC=yes FI_TANDEM_RESUME=yes
+flip            *1500 1048576 4    flip=300 FI_TANDEM_CRC=yes
+flip-6          1500  1048576 6    flip=100 FI_TANDEM_CRC=yes
+flip-loss       600   262144  4    flip=100 loss=5 reorder=10 FI_TANDEM_CRC=yes
 all             400   262144  4    loss=10 duplicate=10 reorder=50 delay=10 jitter=5 rate=50000 mtu=1400
 all-6           400   262144  6    loss=10 duplicate=10 reorder=50 delay=10 jitter=5 rate=50000 mtu=1400
 '

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sever.h"
 #include "tests/harness/drive.h"
 
 enum { STOPPED_TICKS = 50, TICK_MS = 1 };
@@ -99,6 +100,15 @@ static void go_on(struct director *d)
 	d->stopped = TDT_SOAK_ACTORS;
 }
 
+/* A connection of an actor that lives to the end is reset, if it has any. */
+static void sever(struct director *d)
+{
+	size_t i = tdt_seeded(&d->random, TDT_SOAK_LASTING);
+
+	if (!tdt_soak_sever(d->actors[i].pid, &d->random))
+		d->result->resets++;
+}
+
 static int strike(struct director *d)
 {
 	size_t mortal =
@@ -106,6 +116,10 @@ static int strike(struct director *d)
 		tdt_seeded(&d->random, TDT_SOAK_ACTORS - TDT_SOAK_LASTING);
 
 	go_on(d);
+	if (d->plan->resets && tdt_seeded(&d->random, 2)) {
+		sever(d);
+		return 0;
+	}
 	if (tdt_seeded(&d->random, 3)) {
 		tdt_child_kill(&d->actors[mortal], SIGKILL);
 		d->result->kills++;
