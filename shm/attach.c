@@ -22,10 +22,10 @@
  *  4. A session that is alive is never displaced: REJECT(BUSY).
  *  5. While operations of the owner wait for a session over TCP with the caller, it
  *     is refused, too: the caller's owner would take no TCP connection beside it.
- *  5. With a key, a session comes up only after the peer has proved that it
+ *  6. With a key, a session comes up only after the peer has proved that it
  *     knows the key: prove.c. Endpoints have a session, and a pair, for each key
  *     that they share.
- *  6. Malformed packets and wrong descriptors end the attach without an
+ *  7. Malformed packets and wrong descriptors end the attach without an
  *     answer; the pair whose address a stranger claimed does not change.
  * Locking: domain lock held. Spec: unix(7), doc/PROTOCOL-shm.md "Attach".
  */

@@ -126,7 +126,7 @@ void tdm_pair_lost(struct tdm_pair *p);
 /*
  * Called when a send through shared memory has failed with @err,
  * -FI_ECONNREFUSED or -FI_EHOSTUNREACH: the session has ended, and the path
- * becomes UNKNOWN.
+ * becomes UNKNOWN. With 0: TCP was chosen, and has no session yet.
  */
 void tdm_pair_detached(struct tdm_pair *p, ssize_t err);
 

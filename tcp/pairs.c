@@ -200,6 +200,9 @@ static void peer_up(struct tdm_root *root, struct tdm_pair *p, fi_addr_t addr)
 {
 	root->local_pairs++;
 	root->ep.domain->local_pairs++;
+	if (p && p->agreed == TDM_PATH_REMOTE && p->conn &&
+	    !tdm_conn_agreed(p->conn) && !tdm_conn_waits(p->conn))
+		tdm_pair_detached(p, 0); /* it would get no session beside */
 	if (!p || p->agreed != TDM_PATH_UNKNOWN)
 		return;
 	p->local = tdm_av_local(root->ep.av, addr);

@@ -31,12 +31,6 @@ struct tdm_blocks {
 	uint8_t out[TDM_BLOCKS_BYTES], in[TDM_BLOCKS_BYTES];
 };
 
-/* Not 0 when the connection of @c is cut into blocks. */
-static inline int tdm_blocks_wanted(const struct tdm_conn *c)
-{
-	return c->in_blocks;
-}
-
 /*
  * Called with a new connection of the session of @c, when both greetings are
  * known: its first @plain bytes of output are a part of ours. Returns 0 or

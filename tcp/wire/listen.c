@@ -214,7 +214,8 @@ static int guest_read(struct guest *g)
 	if (g->len < all)
 		return 1;
 	/* One that has closed may have a session by another connection. */
-	if (!tdm_os.recv(g->io.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK)) {
+	n = tdm_os.recv(g->io.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+	if (!n || (n < 0 && !tdm_os_later(errno))) {
 		guest_free(g);
 		return 0;
 	}

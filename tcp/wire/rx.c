@@ -462,8 +462,8 @@ static ssize_t read_some(struct tdm_conn *c, size_t *direct, size_t *asked)
 
 	*direct = 0;
 	if (tdm_unlikely(c->in_blocks)) {
-		*asked = TDM_STAGE_BYTES;
-		return tdm_blocks_recv(c, stage, *asked);
+		*asked = 0; /* the kernel may have more */
+		return tdm_blocks_recv(c, stage, TDM_STAGE_BYTES);
 	}
 	*asked = c->read_bytes;
 	if (tdm_unlikely(c->left > DIRECT_BYTES))

@@ -293,7 +293,7 @@ ssize_t tds_tcp_recv(int fd, const struct iovec *iov, size_t count)
 
 ssize_t tds_tcp_peek(int fd)
 {
-	const struct tds_sock *s = tds_kind_of(fd, TDS_TCP);
+	struct tds_sock *s = tds_kind_of(fd, TDS_TCP);
 	const struct tds_flow *f;
 
 	if (!s)
@@ -301,6 +301,8 @@ ssize_t tds_tcp_peek(int fd)
 	f = s->conn ? &s->conn->to[s->side] : NULL;
 	if (f && f->arrived > f->head)
 		return tds_did(1);
+	if (s->err)
+		return tds_fail(take_error(s));
 	if (s->reset || (f && f->fin_arrived))
 		return tds_did(0);
 	return tds_fail(EAGAIN);

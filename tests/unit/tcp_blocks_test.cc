@@ -157,13 +157,13 @@ TEST_F(TcpBlocks, NobodyAsksThereAreNone)
 {
 	tdm_env.crc = 0;
 	first_message(TDM_WIRE_FEATURE_BLOCKS);
-	EXPECT_FALSE(at(0).tcp->pairs && tdm_blocks_wanted(at(0).conn(0)));
+	EXPECT_FALSE(at(0).conn(0)->in_blocks);
 }
 
 TEST_F(TcpBlocks, OlderPeersDoWithout)
 {
 	EXPECT_TRUE(has(first_message(0), "hello"));
-	EXPECT_FALSE(tdm_blocks_wanted(at(0).conn(0)));
+	EXPECT_FALSE(at(0).conn(0)->in_blocks);
 }
 
 TEST_F(TcpBlocks, W3_ChangedBitsAreNeverDelivered)
