@@ -116,7 +116,7 @@ ssize_t tdm_blocks_send(struct tdm_conn *c, const struct iovec *iov, size_t n)
 			make(b, iov, n, off, len);
 			off += len;
 		}
-		/* What the kernel refuses is offered again: it is taken. */
+		/* Blocks that the kernel refuses are kept for the next call. */
 	} while (!flush(c) && off < all);
 	return (ssize_t)off;
 }

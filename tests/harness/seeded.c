@@ -50,3 +50,10 @@ int tdt_seeded_same(const void *buf, size_t len, uint64_t key)
 	w = word_of(key, n);
 	return !differs && !memcmp(at + 8 * n, &w, len % 8);
 }
+
+void tdt_flip_bit(void *p, size_t len, uint64_t draw)
+{
+	unsigned char *byte = (unsigned char *)p + draw / 8 % len;
+
+	*byte ^= (unsigned char)(1u << draw % 8);
+}

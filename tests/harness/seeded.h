@@ -23,6 +23,9 @@ uint64_t tdt_seeded(uint64_t *state, uint64_t below);
 void tdt_seeded_fill(void *buf, size_t len, uint64_t key);
 int tdt_seeded_same(const void *buf, size_t len, uint64_t key);
 
+/* Flip the bit of the @len bytes at @p, at least 1, that @draw chooses. */
+void tdt_flip_bit(void *p, size_t len, uint64_t draw);
+
 #ifdef __cplusplus
 }
 #endif

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "sim_net.h"
+#include "tests/harness/seeded.h"
 
 enum {
 	SYN_TIMEOUT_S = 130,
@@ -335,6 +336,6 @@ int tds_flip(const struct tds_proc *a, const struct tds_proc *b,
 		f = &c->to[f == c->to];
 	bit = tds_random(8 * (f->tail - f->head));
 	tds_trace("bit flipped at offset %ju", (uintmax_t)(f->head + bit / 8));
-	f->bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+	tdt_flip_bit(f->bytes, f->tail - f->head, bit);
 	return 1 + is_young(c, greeting);
 }

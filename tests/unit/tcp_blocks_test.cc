@@ -10,6 +10,7 @@
 
 #include "base/env.h"
 #include "tcp_raw.h"
+#include "tests/harness/seeded.h"
 
 extern "C" {
 #include "base/crc.h"
@@ -32,9 +33,7 @@ ssize_t changed_recv(int fd, void *buf, size_t len, int flags)
 
 	if (n <= 0 || (flags & MSG_PEEK) || !due || --due)
 		return n;
-	uint32_t bit = uint32_t(rng()) % uint32_t(8 * n);
-
-	static_cast<uint8_t *>(buf)[bit / 8] ^= uint8_t(1u << bit % 8);
+	tdt_flip_bit(buf, size_t(n), rng());
 	return n;
 }
 
@@ -82,7 +81,10 @@ protected:
 		return all;
 	}
 
-	/* What node 0 sends after its HELLO to a peer with @features. */
+	/*
+	 * Node 0 sends a message to a peer with @features. Returns the bytes that
+	 * the peer gets after the HELLO.
+	 */
 	std::vector<uint8_t> first_message(uint32_t features)
 	{
 		struct tdm_wire_greeting g = Raw::greeting(9);
@@ -219,9 +221,9 @@ TEST_F(TcpBlocks, W3_NoChangedBitOfAGreetingIsBelieved)
 		ASSERT_EQ(0, tdm_wire_greeting_decode(p, &got));
 		for (unsigned bit = 0; bit < 8 * (TDM_WIRE_PROVEN_BYTES + 4);
 		     bit++) {
-			p[bit / 8] ^= uint8_t(1u << bit % 8);
+			tdt_flip_bit(p, sizeof(p), bit);
 			EXPECT_NE(0, tdm_wire_greeting_decode(p, &got)) << bit;
-			p[bit / 8] ^= uint8_t(1u << bit % 8);
+			tdt_flip_bit(p, sizeof(p), bit);
 		}
 	}
 }

@@ -610,7 +610,7 @@ TEST(TcpRecord, GreetingLayout)
 	EXPECT_EQ(10, b[48]);
 	EXPECT_EQ(0x10, b[66]);
 	EXPECT_EQ(100, b[76]);
-	/* What Python has for zlib.crc32() of the 96 bytes before. */
+	/* zlib.crc32() of Python gives this for the 96 bytes before. */
 	EXPECT_EQ(0, memcmp(&b[96], "\xb2\x51\x05\x47", 4));
 	for (size_t i = 80; i < 128; i++)
 		EXPECT_TRUE(!b[i] || (i >= 96 && i < 100)) << i;

@@ -10,6 +10,7 @@
 
 #include "base/env.h"
 #include "tcp_raw.h"
+#include "tests/harness/seeded.h"
 
 extern "C" {
 #include "base/auth.h"
@@ -89,9 +90,7 @@ ssize_t changed_recv(int fd, void *buf, size_t len, int flags)
 
 	if (n <= 0 || !change || (flags & MSG_PEEK))
 		return n;
-	uint32_t bit = change % uint32_t(8 * n);
-
-	static_cast<uint8_t *>(buf)[bit / 8] ^= uint8_t(1u << bit % 8);
+	tdt_flip_bit(buf, size_t(n), change);
 	change = 0;
 	return n;
 }
