@@ -7,7 +7,8 @@
 # memory and 10^8 over TCP, five seeds of each bad network of tests/net/, and planted
 # bugs, which the tests must catch. Results are kept per scenario and 10^4 seeds, so
 # that a run that was interrupted goes on; a test program that has changed begins
-# anew. The figures are those of doc/ASSURANCE.md.
+# anew. Scenarios and seeds are played on all processors at once, the rest one part after
+# the other. The figures are those of doc/ASSURANCE.md.
 . "$(dirname "$0")/lib.sh"
 
 .ci/tree.sh "${gcc_tree[@]}"
@@ -18,19 +19,27 @@ results=$builds/full/$(cat "$program" "$simulator" | sha256sum | cut -c1-12)
 mkdir -p "$results"
 export FI_PROVIDER_PATH=$top/$builds/gcc/.libs
 export TANDEM_TEST_WATCHDOG=36000 TANDEM_TEST_DEADLINE=30
-bad=()
 
 # part NAME COMMAND...: run COMMAND, unless NAME has its result. One that the machine
 # forbids (exit status 77) has none; the last line of its output says why.
 part() {
 	local base=$results/$1 ret=0
 	[ ! -e "$base.ok" ] || return 0
+	rm -f "$base.bad"
 	"${@:2}" >"$base.out" 2>&1 || ret=$?
 	case $ret in
 	0) touch "$base.ok" ;;
 	77) ;;
-	*) bad+=("$1") ;;
+	*) touch "$base.bad" ;;
 	esac
+}
+
+# beside COMMAND...: run it in the background, one command for each processor at once.
+beside() {
+	while [ "$(jobs -pr | wc -l)" -ge "$(nproc)" ]; do
+		wait -n
+	done
+	"$@" &
 }
 
 # cases NAME FILTER: the part that is the tests of FILTER.
@@ -43,16 +52,18 @@ mapfile -t names < <("$program" --gtest_list_tests \
 	--gtest_filter='Scenario/TurnOf*' | sed -n 's,^  EachCallFailsOnce/\([a-z0-9_]*\).*,\1,p')
 [ "${#names[@]}" != 0 ] || die "no scenario found"
 for name in "${names[@]}"; do
-	cases "$name" "Scenario/TurnOf.EachCallFailsOnce/$name"
+	beside cases "$name" "Scenario/TurnOf.EachCallFailsOnce/$name"
 done
+wait
 cases kill 'Kill.AnyInstruction'
 cases twin 'Twin.*'
 program=$simulator
 export TANDEM_SIMS=10000
 for ((i = 0; i < 100; i++)); do
 	export TANDEM_SEED=$((i * TANDEM_SIMS + 1))
-	cases "sim-$i" Sim.EachSeedKeepsThePromises
+	beside cases "sim-$i" Sim.EachSeedKeepsThePromises
 done
+wait
 unset TANDEM_SEED
 program=$builds/gcc/tests/soak_tests
 export TANDEM_SOAK=1000000000
@@ -61,7 +72,11 @@ cases soak-tcp Soak.Tcp
 for seed in 1 2 3 4 5; do
 	TANDEM_SEED=$seed part "networks-$seed" tests/net/run.sh "$builds/gcc" full
 done
-for name in "${bad[@]}"; do
+bad=0
+for name in "$results"/*.bad; do
+	[ -e "$name" ] || continue
+	bad=1
+	name=$(basename "$name" .bad)
 	echo "== $name"
 	grep -A1 -E 'TANDEM_(STRIKE|KILL|TWIN|SIM|SEED)=' "$results/$name.out" | head -n 40 ||
 		tail -n 20 "$results/$name.out"
@@ -80,6 +95,6 @@ cat "$results"/*.out | awk '
 			n, strikes, failures, lost, kills, twins, seeds,
 			steps, messages
 	}'
-.ci/mutants.sh >"$results/mutants.out" 2>&1 || bad+=(mutants)
+.ci/mutants.sh >"$results/mutants.out" 2>&1 || bad=1
 grep -vE ' caught$|^make' "$results/mutants.out" | tail -n 20
-[ "${#bad[@]}" = 0 ]
+[ "$bad" = 0 ]

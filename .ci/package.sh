@@ -3,7 +3,8 @@
 #
 # Packages, from the release tarball: Debian's, looked at by lintian, and RPMs. Then,
 # on a new Debian, Debian's are installed, used by root and by an ordinary user, and
-# removed; and the guides are followed. The new Debian ends with this script.
+# removed; and the guides are followed, on Debian 12 too (.ci/older.sh). Each new Debian
+# ends with its script.
 . "$(dirname "$0")/lib.sh"
 
 for need in dpkg-buildpackage dh lintian rpmbuild mmdebstrap; do
@@ -49,25 +50,7 @@ rpms=("$out"/rpm/RPMS/*/*.rpm)
 
 # ---- a new Debian ------------------------------------------------------------
 
-fresh=$(mktemp -d -p /var/tmp tandem-fresh.XXXXXX)
-trap 'rm -rf "$fresh"' EXIT
-trap 'exit 130' INT TERM HUP
-root=$fresh/root
-
-# in_root CMD...: as root of the new Debian, with a network.
-in_root() {
-	env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
-		DEBIAN_FRONTEND=noninteractive chroot "$root" "$@" \
-		>>"$out/fresh.log" 2>&1 || {
-		tail -n 20 "$out/fresh.log" >&2
-		die "$*: failed; the whole output is in $out/fresh.log"
-	}
-}
-
-# follow PAGE WORD DIR: run the blocks "sh WORD" of a guide, from the folder DIR.
-follow() {
-	in_root bash -ec "cd $3; $(tests/guide/try.py --print "$2" "doc/guide/$1")"
-}
+. .ci/fresh.sh
 
 # The files of the packages that are installed, or that have their name.
 files_left() {
@@ -78,23 +61,10 @@ files_left() {
 		-not -path "$root/etc/apt/*" -not -path "$root/var/lib/dpkg/*"
 }
 
-say "a new Debian ($suite)"
-mmdebstrap --mode=root --variant=minbase "$suite" "$root" \
-	>"$out/fresh.log" 2>&1 || {
-	tail -n 20 "$out/fresh.log" >&2
-	die "mmdebstrap failed: is there a network?"
-}
-cp /etc/resolv.conf "$root/etc/resolv.conf"
-chroot "$root" useradd --create-home --home-dir /srv/guest guest
-mkdir "$root/packages" "$root/srv/root"
+new_debian "$suite"
+mkdir "$root/packages"
 cp "$out"/deb/libfabric-tandem*_*.deb "$root/packages"
 rm -f "$root"/packages/*dbgsym*
-# As a user who answers "yes", and takes no more than what is needed.
-cat >"$root/etc/apt/apt.conf.d/tandem" <<'END'
-APT::Get::Assume-Yes "true";
-APT::Install-Recommends "false";
-END
-in_root apt-get -q update
 
 say "the provider and its tools, and what they need"
 in_root sh -c 'apt-get -q install /packages/libfabric-tandem_*.deb \
@@ -124,11 +94,7 @@ tests/package/run.sh "$root" root examples "${pages[@]}" \
 
 say "first steps, from the release tarball"
 in_root sh -c 'apt-get -q purge --autoremove "libfabric-tandem*"'
-for home in /srv/guest /srv/root; do
-	tar xf "$tarball" -C "$root$home"
-	mv "$root$home"/tandem-* "$root$home/tandem"
-done
-chroot "$root" chown -R guest:guest /srv/guest/tandem
+unpack "$tarball"
 follow first-steps.md install /
 [ ! -e "$root/usr/bin/pandoc" ] || die "pandoc is installed"
 follow first-steps.md build /srv/root/tandem
@@ -140,4 +106,6 @@ tests/package/run.sh "$root" root /srv/root/tandem:doc/guide/first-steps.md
 in_root su guest -c "cd ~/tandem; $(
 	tests/guide/try.py --print build doc/guide/first-steps.md)"
 tests/package/run.sh "$root" guest /srv/guest/tandem:doc/guide/first-steps.md
+rm -rf "$root"
+.ci/older.sh "$tarball"
 echo "$(cd "$out/deb" && echo *.deb), ${#rpms[@]} RPMs, $suite"

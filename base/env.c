@@ -519,18 +519,49 @@ static void check_names(void)
 	}
 }
 
+/*
+ * The type that fi_info -g shows. The core reads numbers without the units that
+ * fi_tandem(7) promises, so parameters with a number are texts.
+ */
+static enum fi_param_type type_of(const struct param *p)
+{
+	return p->parse == parse_bool ? FI_PARAM_BOOL : FI_PARAM_STRING;
+}
+
+static void get_param(const struct param *p)
+{
+	char name[ENV_NAME_BYTES], *text;
+	int on;
+
+	if (type_of(p) == FI_PARAM_STRING) {
+		if (!fi_param_get_str(&tdm_prov, p->name, &text) && text)
+			read_param(p, text);
+		return;
+	}
+	switch (fi_param_get_bool(&tdm_prov, p->name, &on)) {
+	case 0:
+		*(int *)p->to = on;
+		break;
+	case -FI_EINVAL:
+		/* The core has the text. It is here too, or in its file. */
+		text = getenv(env_name(p->name, name));
+		read_param(p, text ? text : "(of libfabric.conf)");
+		break;
+	default:
+		break;
+	}
+}
+
 void tdm_env_init(void)
 {
-	char *text;
 	size_t i;
 
 	tdm_env = defaults;
 	for (i = 0; i < TDM_ARRAY_LEN(params); i++) {
-		fi_param_define(&tdm_prov, params[i].name, FI_PARAM_STRING,
+		fi_param_define(&tdm_prov, params[i].name, type_of(&params[i]),
 				"%s", params[i].help);
-		if (!getauxval(AT_SECURE) &&
-		    !fi_param_get_str(&tdm_prov, params[i].name, &text) && text)
-			read_param(&params[i], text);
+		if (!getauxval(AT_SECURE))
+			get_param(&params[i]);
 	}
 	if (!getauxval(AT_SECURE))
 		check_names();

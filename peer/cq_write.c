@@ -12,6 +12,7 @@
 #include <rdma/fi_errno.h>
 
 #include "base/log.h"
+#include "base/trace.h"
 #include "peer/cq_priv.h"
 
 static struct tdm_cq *cq_from_peer(struct fid_peer_cq *peer)
@@ -108,6 +109,7 @@ static tdm_always_inline ssize_t put(struct fid_peer_cq *peer,
 	size_t slot;
 
 	tdm_assert_held(cq->engine->lock);
+	TDM_TRACE5(complete, e->op_context, e->flags, e->len, e->tag, src);
 	if (tdm_unlikely(cq->tail - cq->head >= cq->room))
 		return put_over(cq, e, src);
 	slot = cq->tail & cq->mask;
@@ -226,6 +228,8 @@ static ssize_t write_err(struct fid_peer_cq *peer,
 	struct tdm_cq_err *err;
 
 	tdm_assert_held(cq->engine->lock);
+	TDM_TRACE4(complete_error, entry->op_context, entry->flags, entry->len,
+		   entry->err);
 	if (cq->overrun)
 		return -FI_EOVERRUN;
 	err = tdm_pool_alloc(&cq->err_pool);

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/trace.h"
 #include "peer/srx_cancel.h"
 #include "peer/srx_space.h"
 
@@ -213,6 +214,7 @@ void tdm_srx_start(struct tdm_srx_msg *msg)
 		tdm_srx_miss_source(e);
 	else
 		e->rx.addr = tdm_srx_reported(done, e->rx.addr);
+	TDM_TRACE4(match, e->rx.addr, e->rx.tag, e->rx.msg_size, e->rx.context);
 	e->rx.msg_size = tdm_min(e->rx.msg_size, e->iov.iov_len);
 	if (e->kind == TDM_SRX_TAG)
 		ops->start_tag(&e->rx);

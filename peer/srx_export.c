@@ -10,6 +10,7 @@
  *
  * Lock: domain held.
  */
+#include "base/trace.h"
 #include "peer/import_srx.h"
 #include "peer/match_priv.h"
 #include "peer/srx_space.h"
@@ -32,6 +33,7 @@ static tdm_noinline int get_unexpected(struct fid_peer_srx *fid,
 	e->rx.msg_size = attr->msg_size;
 	e->rx.tag = kind == TDM_SRX_TAG ? attr->tag : 0;
 	*entry = &e->rx;
+	TDM_TRACE3(unexpected, attr->addr, e->rx.tag, attr->msg_size);
 	return -FI_ENOENT;
 }
 
@@ -65,6 +67,7 @@ static inline int begin(struct fid_peer_srx *fid, struct tdm_srx_entry *e,
 	e->rx.addr = attr->addr;
 	e->rx.tag = kind == TDM_SRX_TAG ? attr->tag : 0;
 	*entry = &e->rx;
+	TDM_TRACE4(match, attr->addr, e->rx.tag, attr->msg_size, e->rx.context);
 	return 0;
 }
 

@@ -39,6 +39,7 @@
 #include "base/env.h"
 #include "base/folder.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "tcp/history.h"
 #include "tcp/root.h"
 
@@ -58,6 +59,7 @@ static const struct {
 static void set_path(struct tdm_pair *p, enum tdm_path path)
 {
 	assert(paths[p->agreed].next & (1u << path));
+	TDM_TRACE3(route, p, paths[p->agreed].name, paths[path].name);
 	TDM_DBG(EP_CTRL, "path %s -> %s", paths[p->agreed].name,
 		paths[path].name);
 	p->agreed = (uint8_t)path;

@@ -11,6 +11,7 @@
 #include <rdma/fi_errno.h>
 
 #include "av/key.h"
+#include "base/trace.h"
 #include "tcp/ep.h"
 #include "tdm_xfer.h"
 
@@ -123,6 +124,7 @@ ssize_t tdm_post_recv(struct tdm_ep *ep, struct tdm_xfer *x)
 	ret = post_locked(ep, x);
 	if (tdm_unlikely(ret == -FI_EAGAIN))
 		ep->domain->engine.progress(&ep->domain->engine);
+	TDM_TRACE5(post_recv, x->addr, x->len, x->flags, x->tag, ret);
 	tdm_lock_release(&ep->domain->lock);
 	return ret;
 }

@@ -24,6 +24,7 @@ class LibfabricTandem(AutotoolsPackage):
     depends_on("libfabric@2.1:")
     depends_on("libevent@2.1:")
     depends_on("openssl@3:")
+    depends_on("zlib-api")
     # tandem-doctor, tandem-stat
     depends_on("python@3.9:", type="run")
 

@@ -44,6 +44,7 @@
 #include "base/auth.h"
 #include "base/env.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "tcp/wire/blocks.h"
 #include "tcp/wire/claim.h"
 #include "tcp/wire/conn.h"
@@ -161,6 +162,7 @@ static int lose(struct tdm_conn *c, int err)
 	    err == FI_ENOMEM || err == ENOBUFS || !tdm_keep_get(c) ||
 	    !tdm_setup_get(c))
 		return -1;
+	TDM_TRACE2(reconnect, c, err);
 	TDM_CONN_INFO(c, "tcp is lost: %s; connecting again", fi_strerror(err));
 	hang_up(c);
 	/* The peer sends again the input that is not handled yet. */
@@ -257,6 +259,7 @@ static void resumed(struct tdm_conn *c, uint64_t pos)
 		tdm_conn_fail(c, FI_ENOMEM, 0);
 		return;
 	}
+	TDM_TRACE2(resumed, c, pos);
 	TDM_CONN_INFO(c, "the session is resumed");
 	tdm_setup_free(c);
 	c->blocked = 0;

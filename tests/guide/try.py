@@ -14,8 +14,8 @@ where this program was started. More words of that line:
   fails          the last command fails
   needs=COMMAND  the block is left out where COMMAND is missing
 
-Blocks that begin with "sh install" or "sh build" are for who follows the guide on a
-new machine, .ci/package.sh; "try.py --print install PAGE" prints them.
+Blocks that begin with "sh install", "sh build" or "sh newer" are for who follows the
+guide on a new machine, .ci/package.sh and .ci/older.sh; "try.py --print install PAGE" prints them.
 
 Shells start in the folder GUIDE_DIR with the prefix GUIDE_INSIDE, such as a chroot
 and another user, where these are set.

@@ -9,7 +9,8 @@
 #	examples	the programs of examples/hello, compiled there
 #	DIR:PAGE	the commands of a guide, from the folder DIR of ROOT
 #
-# Nothing is set for tandem or libfabric, anywhere.
+# Nothing is set for tandem or libfabric, anywhere, but what TANDEM_PACKAGE_ENV has:
+# words NAME=VALUE for the environment.
 
 set -euo pipefail
 
@@ -45,6 +46,8 @@ trap 'rm -rf "$logs"' EXIT
 own=("$(command -v chroot)" "$root" setpriv "--reuid=$who" "--regid=$who" --init-groups)
 fresh=(env -i PATH=/usr/local/bin:/usr/bin:/bin LC_ALL=C.UTF-8 "HOME=$home"
 	"USER=$who")
+# shellcheck disable=SC2206 # words are wanted
+fresh+=(${TANDEM_PACKAGE_ENV:-})
 
 # on HOST CMD...: as the user, in ROOT.
 on() {

@@ -8,11 +8,19 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /*
  * Reset a connection of process @pid, drawn by *@random: both ends read an error,
  * and what neither has read is lost. Returns 0, or -1: it has none, or this process
  * may not.
  */
 int tdt_soak_sever(int pid, uint64_t *random);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* TDT_SOAK_SEVER_H */
