@@ -13,9 +13,9 @@
 
 .ci/tree.sh "${gcc_tree[@]}"
 make -C "$builds/gcc" -j"$(nproc)" tests/scenario_tests tests/sim_tests tests/soak_tests
-program=$builds/gcc/tests/scenario_tests
+scenarios=$builds/gcc/tests/scenario_tests
 simulator=$builds/gcc/tests/sim_tests
-results=$builds/full/$(cat "$program" "$simulator" | sha256sum | cut -c1-12)
+results=$builds/full/$(cat "$scenarios" "$simulator" | sha256sum | cut -c1-12)
 mkdir -p "$results"
 export FI_PROVIDER_PATH=$top/$builds/gcc/.libs
 export TANDEM_TEST_WATCHDOG=36000 TANDEM_TEST_DEADLINE=30
@@ -47,6 +47,16 @@ cases() {
 	part "$1" "$program" --gtest_brief=1 --gtest_filter="$2"
 }
 
+# Seeds first: they have no clock but their own.
+program=$simulator
+export TANDEM_SIMS=10000
+for ((i = 0; i < 100; i++)); do
+	export TANDEM_SEED=$((i * TANDEM_SIMS + 1))
+	beside cases "sim-$i" Sim.EachSeedKeepsThePromises
+done
+wait
+unset TANDEM_SEED
+program=$scenarios
 export TANDEM_SCENARIOS=all TANDEM_KILLS=2000 TANDEM_TWINS=2000
 mapfile -t names < <("$program" --gtest_list_tests \
 	--gtest_filter='Scenario/TurnOf*' | sed -n 's,^  EachCallFailsOnce/\([a-z0-9_]*\).*,\1,p')
@@ -57,14 +67,6 @@ done
 wait
 cases kill 'Kill.AnyInstruction'
 cases twin 'Twin.*'
-program=$simulator
-export TANDEM_SIMS=10000
-for ((i = 0; i < 100; i++)); do
-	export TANDEM_SEED=$((i * TANDEM_SIMS + 1))
-	beside cases "sim-$i" Sim.EachSeedKeepsThePromises
-done
-wait
-unset TANDEM_SEED
 program=$builds/gcc/tests/soak_tests
 export TANDEM_SOAK=1000000000
 cases soak-shm Soak.SharedMemory

@@ -14,6 +14,7 @@
 
 enum {
 	STEPS = 200000, /* of the end, at most */
+	STEP_BYTES = 16, /* that TCP moves allow one step more */
 	IDLE = 6,	/* fruitless steps of each endpoint, then time jumps */
 	FINALS = 6,	/* tries of a last message */
 	NAP_STEPS = 6,
@@ -130,9 +131,12 @@ static void top_up(struct tds_play *p)
 /* Steps until @open says 0. Returns what it said last. */
 static int until(struct tds_play *p, int (*open)(struct tds_play *p))
 {
-	int n = 1, left = STEPS;
+	uint64_t before = tds_tcp_moved(), steps = 0;
+	int n = 1;
 
-	while (!p->wrong[0] && left-- && (left % 16 || (n = open(p)))) {
+	while (!p->wrong[0] &&
+	       steps++ < STEPS + (tds_tcp_moved() - before) / STEP_BYTES &&
+	       (steps % 16 || (n = open(p)))) {
 		top_up(p);
 		step(p);
 	}
