@@ -42,6 +42,9 @@ beside() {
 	"$@" &
 }
 
+# Bash has jobs ignore the interrupt that ends this script.
+trap 'kill $(jobs -pr) 2>/dev/null || :' EXIT
+
 # cases NAME FILTER: the part that is the tests of FILTER.
 cases() {
 	part "$1" "$program" --gtest_brief=1 --gtest_filter="$2"

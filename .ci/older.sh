@@ -20,8 +20,8 @@ in_root apt-get -q update
 
 say "what first-steps.md installs, and a newer libfabric from its source"
 follow first-steps.md install /
-in_root apt-get -q install dpkg-dev
-in_root env -C /srv apt-get -q source --download-only libfabric
+in_root apt-get -q install dpkg-dev autoconf automake libtool
+in_root env -C /srv apt-get -q source --tar-only --download-only libfabric
 in_root bash -ec 'mkdir /srv/libfabric
 	tar xf /srv/libfabric_*.orig.tar.* -C /srv/libfabric --strip-components=1
 	cd /srv/libfabric
@@ -29,7 +29,7 @@ in_root bash -ec 'mkdir /srv/libfabric
 	./configure --prefix=/srv/newer --enable-only --enable-tcp --enable-shm
 	make -j"$(nproc)" install'
 unpack "$tarball"
-in_root bash -c 'cd /srv/root/tandem && ! ./configure 2>&1 | tail -n 5'
+in_root bash -c 'cd /srv/root/tandem && ! ./configure'
 grep -q 'libfabric >= 2.1' "$out/fresh.log" ||
 	die "configure does not say that libfabric is too old"
 commands=$(tests/guide/try.py --print newer doc/guide/administrator.md)

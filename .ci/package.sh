@@ -98,7 +98,11 @@ unpack "$tarball"
 follow first-steps.md install /
 [ ! -e "$root/usr/bin/pandoc" ] || die "pandoc is installed"
 follow first-steps.md build /srv/root/tandem
+grep -q 'needs FI_PROVIDER_PATH=+/usr/local/lib/libfabric/libtandem-fi.so' "$out/fresh.log" ||
+	die "the summary of configure does not say what to set"
 in_root make -C /srv/root/tandem install DESTDIR=/srv/installed
+grep -q 'export FI_PROVIDER_PATH=+/usr/local/lib/libfabric/libtandem-fi.so' "$out/fresh.log" ||
+	die "make install does not say what to set"
 in_root sh -c '! make -C /srv/root/tandem check'
 [ -s "$root/srv/installed/usr/local/share/man/man7/fi_tandem.7" ] ||
 	die "the release tarball has no manual page"
@@ -108,4 +112,4 @@ in_root su guest -c "cd ~/tandem; $(
 tests/package/run.sh "$root" guest /srv/guest/tandem:doc/guide/first-steps.md
 rm -rf "$root"
 .ci/older.sh "$tarball"
-echo "$(cd "$out/deb" && echo *.deb), ${#rpms[@]} RPMs, $suite"
+echo "${out#"$top"/}/deb: $(cd "$out/deb" && echo *.deb), ${#rpms[@]} RPMs, $suite"

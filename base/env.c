@@ -538,18 +538,12 @@ static void get_param(const struct param *p)
 			read_param(p, text);
 		return;
 	}
-	switch (fi_param_get_bool(&tdm_prov, p->name, &on)) {
-	case 0:
+	/* The core would warn of an empty value, and of others a second time. */
+	text = getenv(env_name(p->name, name));
+	if (text && parse_bool(p, text))
+		read_param(p, text);
+	else if (!fi_param_get_bool(&tdm_prov, p->name, &on))
 		*(int *)p->to = on;
-		break;
-	case -FI_EINVAL:
-		/* The core has the text. It is here too, or in its file. */
-		text = getenv(env_name(p->name, name));
-		read_param(p, text ? text : "(of libfabric.conf)");
-		break;
-	default:
-		break;
-	}
 }
 
 void tdm_env_init(void)

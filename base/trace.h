@@ -19,12 +19,16 @@
 #define TDM_TRACE3(name, a, b, c) STAP_PROBE3(tandem, name, a, b, c)
 #define TDM_TRACE4(name, a, b, c, d) STAP_PROBE4(tandem, name, a, b, c, d)
 #define TDM_TRACE5(name, a, b, c, d, e) STAP_PROBE5(tandem, name, a, b, c, d, e)
+#define TDM_TRACE6(name, a, b, c, d, e, f)                                     \
+	STAP_PROBE6(tandem, name, a, b, c, d, e, f)
 #else
 #define TDM_TRACE2(name, a, b) ((void)(a), (void)(b))
 #define TDM_TRACE3(name, a, b, c) ((void)(a), TDM_TRACE2(name, b, c))
 #define TDM_TRACE4(name, a, b, c, d) ((void)(a), TDM_TRACE3(name, b, c, d))
 #define TDM_TRACE5(name, a, b, c, d, e)                                        \
 	((void)(a), TDM_TRACE4(name, b, c, d, e))
+#define TDM_TRACE6(name, a, b, c, d, e, f)                                     \
+	((void)(a), TDM_TRACE5(name, b, c, d, e, f))
 #endif
 
 #endif /* TDM_BASE_TRACE_H */

@@ -11,7 +11,7 @@
 #   coll       collective operations of eight processes on two hosts: coll.sh
 set -euo pipefail
 
-build=$(cd "$1" && pwd)
+build=$(cd "${1:?usage: bench/run.sh BUILD [quick | compare | ...]}" && pwd)
 shift
 here=$(cd "$(dirname "$0")" && pwd)
 export FI_PROVIDER_PATH=$build/.libs

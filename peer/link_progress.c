@@ -41,8 +41,9 @@ void tdm_link_deliver(struct tdm_link *link, const struct fid *skip)
 			return;
 		if (n < 0)
 			drop(link, n);
-		else if (kind == FI_NOTIFY && n == sizeof(event) &&
-			 (!skip || event.entry.fid != skip))
+		else if (kind != FI_NOTIFY || n != sizeof(event))
+			TDM_INFO(EQ, "event %u of the peer is dropped", kind);
+		else if (!skip || event.entry.fid != skip)
 			link->event(link->arg, &event);
 	}
 }

@@ -210,11 +210,11 @@ void tdm_srx_start(struct tdm_srx_msg *msg)
 	if (tdm_unlikely(!tdm_list_empty(&srx->watches)))
 		tdm_srx_tell(srx, msg, 1);
 	tdm_srx_step(&e->state, TDM_SRX_FILLING);
+	TDM_TRACE4(match, e->rx.addr, e->rx.tag, e->rx.msg_size, e->rx.context);
 	if (tdm_unlikely(done->strangers) && e->rx.addr == FI_ADDR_UNSPEC)
 		tdm_srx_miss_source(e);
 	else
 		e->rx.addr = tdm_srx_reported(done, e->rx.addr);
-	TDM_TRACE4(match, e->rx.addr, e->rx.tag, e->rx.msg_size, e->rx.context);
 	e->rx.msg_size = tdm_min(e->rx.msg_size, e->iov.iov_len);
 	if (e->kind == TDM_SRX_TAG)
 		ops->start_tag(&e->rx);

@@ -124,7 +124,8 @@ ssize_t tdm_post_recv(struct tdm_ep *ep, struct tdm_xfer *x)
 	ret = post_locked(ep, x);
 	if (tdm_unlikely(ret == -FI_EAGAIN))
 		ep->domain->engine.progress(&ep->domain->engine);
-	TDM_TRACE5(post_recv, x->addr, x->len, x->flags, x->tag, ret);
+	TDM_TRACE6(post_recv, x->addr, x->len, x->flags, x->tag, x->context,
+		   ret);
 	tdm_lock_release(&ep->domain->lock);
 	return ret;
 }

@@ -420,7 +420,8 @@ ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 						  send_locked(ep, x);
 	if (tdm_unlikely(ret == -FI_EAGAIN))
 		return retry_later(d);
-	TDM_TRACE5(post_send, x->addr, x->len, x->flags, x->tag, ret);
+	TDM_TRACE6(post_send, x->addr, x->len, x->flags, x->tag, x->context,
+		   ret);
 	tdm_lock_release(&d->lock);
 	return ret;
 }
@@ -446,7 +447,7 @@ static tdm_noinline ssize_t inject_again(struct tdm_ep *ep, uint64_t flags,
 	ret = send_locked(ep, &x);
 	if (ret == -FI_EAGAIN)
 		return retry_later(ep->domain);
-	TDM_TRACE5(post_send, to, len, flags, tag, ret);
+	TDM_TRACE6(post_send, to, len, flags, tag, NULL, ret);
 	tdm_lock_release(&ep->domain->lock);
 	return ret;
 }
@@ -470,7 +471,7 @@ ssize_t tdm_route_inject(struct tdm_ep *ep, uint64_t flags, const void *buf,
 		return ret == -FI_EAGAIN ?
 			       retry_later(ep->domain) :
 			       inject_again(ep, flags, buf, len, to, tag);
-	TDM_TRACE5(post_send, to, len, flags, tag, ret);
+	TDM_TRACE6(post_send, to, len, flags, tag, NULL, ret);
 	tdm_lock_release(&ep->domain->lock);
 	return 0;
 }

@@ -29,7 +29,8 @@ class LibfabricTandem(AutotoolsPackage):
     depends_on("python@3.9:", type="run")
 
     def setup_run_environment(self, env):
-        env.prepend_path("FI_PROVIDER_PATH", self.prefix.lib.libfabric)
+        env.prepend_path("FI_PROVIDER_PATH", "+" + join_path(
+            self.prefix.lib.libfabric, "libtandem-fi.so"))
 
     @run_after("install")
     @on_package_attributes(run_tests=True)

@@ -119,10 +119,7 @@ int tdm_conn_meet(struct tdm_conn *c)
 	tdm_assert_held(c->tcp->a.engine->lock);
 	if (!tdm_conn_live(c)) {
 		c->wanted = 1;
-		if (c->state == TDM_CONN_IDLE)
-			tdm_hello_connect(c);
-		else if (c->state == TDM_CONN_SILENT)
-			tdm_hello_greet(c);
+		tdm_send_begin(c);
 		return -FI_EAGAIN;
 	}
 	m = c->meeting;

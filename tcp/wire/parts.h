@@ -69,6 +69,7 @@ struct tdm_setup {
 	/* first refusal since another answer; 0: the last was none */
 	uint64_t refused_ns;
 	uint64_t entered_ns; /* when the state was entered */
+	uint64_t begun_ns; /* RESUMING: when the last attempt, or wait, began */
 	unsigned backoff_ms;
 	int why; /* BACKOFF: fi_errno of the last attempt */
 	/* GREETING: received bytes; with keys our own greeting follows. */

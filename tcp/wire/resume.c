@@ -92,7 +92,8 @@ static int is_late(const struct tdm_conn *c)
 		return 0;
 	if (c->setup->why == FI_ETIMEDOUT)
 		most = tdm_min(most, SILENT_MS * 1000000ull);
-	return tdm_os.now_ns() - c->setup->since_ns >= most;
+	/* A process that was stopped meanwhile makes another attempt. */
+	return c->setup->begun_ns - c->setup->since_ns >= most;
 }
 
 /* Let @c wait for its next attempt, or fail: the last one ended with @err. */
@@ -115,6 +116,7 @@ static void attempt(struct tdm_conn *c)
 {
 	int fd = tdm_sock_open(c), err;
 
+	c->setup->begun_ns = tdm_os.now_ns();
 	if (fd < 0) {
 		later(c, -fd);
 		return;
@@ -141,9 +143,10 @@ static void count_loss(struct tdm_conn *c)
 	struct tdm_keep *k = c->keep;
 	struct tdm_setup *s = c->setup;
 
+	s->begun_ns = tdm_os.now_ns();
 	if (!k->lost_ns || k->lost_kept_pos != c->kept_pos ||
 	    k->lost_rx_pos != c->rx_pos) {
-		k->lost_ns = tdm_os.now_ns();
+		k->lost_ns = s->begun_ns;
 		k->lost_kept_pos = c->kept_pos;
 		k->lost_rx_pos = c->rx_pos;
 		k->losses = 0;
@@ -382,7 +385,7 @@ void tdm_resume_readable(struct tdm_conn *c)
 
 /*
  * Not 0 when the session that the RESUME @g is about is the one for which @c
- * asks: our HELLO for it is on its way, or will be.
+ * asks: its HELLO was answered, and the answer is lost.
  */
 static int is_asked_for(const struct tdm_conn *c,
 			const struct tdm_wire_greeting *g)
@@ -405,8 +408,12 @@ static int find(struct tdm_tcp *tcp, const struct tdm_addr *from,
 	if (!tdm_claim_same_ip(from, g))
 		return -1;
 	c = tdm_conn_find(tcp, &g->addr);
-	if (c && !tdm_conn_live(c) && is_asked_for(c, g))
+	if (c && !tdm_conn_live(c) && is_asked_for(c, g)) {
+		/* The peer has it, even if nothing of ours waits for it now. */
+		c->wanted = 1;
+		tdm_send_begin(c);
 		return TDM_WIRE_R_DUPLICATE;
+	}
 	if (!c || !tdm_conn_live(c) || !is_ours(c, g))
 		return TDM_WIRE_R_LOST;
 	/* It may not have noticed yet that its connection is lost. */

@@ -288,6 +288,19 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 	return op;
 }
 
+void tdm_send_begin(struct tdm_conn *c)
+{
+	if (c->state == TDM_CONN_SILENT)
+		tdm_hello_greet(c);
+	if (c->state != TDM_CONN_IDLE)
+		return;
+	if (c->setup) {
+		c->setup->since_ns = 0;
+		c->setup->refused_ns = 0;
+	}
+	tdm_hello_connect(c);
+}
+
 /* Queue @op, which cannot be sent now, and connect if need be. */
 static ssize_t enqueue(struct tdm_conn *c, struct tdm_tx *op)
 {
@@ -297,26 +310,11 @@ static ssize_t enqueue(struct tdm_conn *c, struct tdm_tx *op)
 		tdm_tx_free(c, op);
 		return ret;
 	}
-	if (tdm_list_empty(&c->sendq) && c->state == TDM_CONN_IDLE &&
-	    c->setup) {
-		c->setup->since_ns = 0;
-		c->setup->refused_ns = 0;
-	}
 	tdm_list_append(&c->sendq, &op->node);
-	switch (c->state) {
-	case TDM_CONN_READY:
-		if (!c->blocked)
-			tdm_out_later(c);
-		break;
-	case TDM_CONN_IDLE:
-		tdm_hello_connect(c);
-		break;
-	case TDM_CONN_SILENT:
-		tdm_hello_greet(c);
-		break;
-	default:
-		break;
-	}
+	if (c->state != TDM_CONN_READY)
+		tdm_send_begin(c);
+	else if (!c->blocked)
+		tdm_out_later(c);
 	return 0;
 }
 

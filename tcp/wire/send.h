@@ -15,6 +15,12 @@
 void tdm_conn_push(struct tdm_conn *c);
 
 /*
+ * Called when something waits for a session of @c: begins to make one, unless it
+ * is being made. @c may have failed afterwards.
+ */
+void tdm_send_begin(struct tdm_conn *c);
+
+/*
  * Called when output was committed: sends it now if nothing was sent in this
  * pass yet, else in the next pass.
  */

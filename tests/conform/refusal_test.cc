@@ -3,7 +3,7 @@
  * The log names each refusal: which hint, which interface
  * or which missing object it was, and says it to those who asked.
  *
- * Spec: fi_tandem(7), EXAMPLES ("If tandem is not chosen"), ENVIRONMENT.
+ * Spec: fi_tandem(7), USING IT ("If tandem is not chosen"), ENVIRONMENT.
  */
 #include <functional>
 #include <netinet/in.h>
@@ -104,7 +104,7 @@ const Refused refused[] = {
 
 TEST_F(Refusal, NamesTheHint)
 {
-	/* fi_tandem(7), EXAMPLES: every answer without an entry has a line that
+	/* fi_tandem(7), USING IT: every answer without an entry has a line that
 	 * says why, with the attribute and what of it is not offered. */
 	ONLY_TANDEM();
 	for (const Refused &r : refused) {
@@ -125,7 +125,7 @@ TEST_F(Refusal, NamesTheHint)
 
 TEST_F(Refusal, NamesTheNode)
 {
-	/* fi_tandem(7), EXAMPLES: others name the interface or the address
+	/* fi_tandem(7), USING IT: others name the interface or the address
 	 * that is not there. 192.0.2.0/24 is nobody's. */
 	ONLY_TANDEM();
 	EXPECT_EQ(-FI_ENODATA, get(TDT_API, "192.0.2.77", "4711", FI_SOURCE));
@@ -138,7 +138,7 @@ TEST_F(Refusal, NamesTheNode)
 
 TEST_F(Refusal, LayersAskInSilence)
 {
-	/* fi_tandem(7), EXAMPLES: refusals to layered providers are logged at
+	/* fi_tandem(7), USING IT: refusals to layered providers are logged at
 	 * level debug. */
 	ONLY_TANDEM();
 	hints->ep_attr->type = FI_EP_MSG;
@@ -155,7 +155,7 @@ TEST_F(Refusal, LayersAskInSilence)
 
 TEST_F(Refusal, NamesWhatIsNotBound)
 {
-	/* fi_tandem(7), EXAMPLES: lines that begin with the call's name say why
+	/* fi_tandem(7), USING IT: lines that begin with the call's name say why
 	 * fi_ep_bind and fi_enable were refused. */
 	ONLY_TANDEM();
 	struct fid_ep *ep = fresh();
@@ -183,7 +183,7 @@ TEST_F(Refusal, NamesWhatIsNotBound)
 
 TEST_F(Refusal, NamesWhatAnEndpointCannotBe)
 {
-	/* fi_tandem(7), EXAMPLES: and fi_endpoint. */
+	/* fi_tandem(7), USING IT: and fi_endpoint. */
 	struct fid_ep *ep = nullptr;
 
 	ONLY_TANDEM();

@@ -99,13 +99,14 @@ TEST_F(Trace, AMessageIsFollowed)
 		auto posted = hits("post_recv", 3, tag);
 		ASSERT_EQ(1u, posted.size());
 		EXPECT_EQ(77u, posted[0].arg[1]);
-		EXPECT_EQ(0u, posted[0].arg[4]);
+		EXPECT_EQ((uintptr_t)&context, posted[0].arg[4]);
+		EXPECT_EQ(0u, posted[0].arg[5]);
 		auto sent = hits("post_send", 3, tag);
 		ASSERT_EQ(1u, sent.size());
 		EXPECT_EQ(addr(from, rx()), sent[0].arg[0]);
 		EXPECT_EQ(77u, sent[0].arg[1]);
 		EXPECT_EQ(uint64_t(FI_TAGGED), sent[0].arg[2] & FI_TAGGED);
-		EXPECT_EQ(0u, sent[0].arg[4]);
+		EXPECT_EQ(0u, sent[0].arg[5]);
 		auto met = hits("match", 1, tag);
 		ASSERT_EQ(1u, met.size());
 		EXPECT_EQ(addr(rx(), from), met[0].arg[0]);

@@ -148,7 +148,7 @@ TEST_F(ForeignReport, ForgetsARemovedAddress)
 
 TEST_F(ForeignReport, ErrorsHaveTheAddressOfThePeer)
 {
-	/* fi_tandem(7), ERRORS: err_data is the address of the peer. */
+	/* fi_tandem(7), FAULTS: err_data is the address of the peer. */
 	struct iovec ov = iov_of(out, 100), iv = iov_of(in, 10);
 	struct tdt_comp c = {};
 

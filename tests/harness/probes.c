@@ -163,16 +163,22 @@ static int add(const uint8_t *desc, size_t size, const char *provider,
 	       uintptr_t base)
 {
 	const char *owner = (const char *)desc + 3 * sizeof(uint64_t);
-	const char *name = owner + strlen(owner) + 1;
-	const char *args = name + strlen(name) + 1;
+	const char *name, *args;
 	struct place *p = &places[n_places];
 	uint64_t pc;
 
-	if (size < 3 * sizeof(uint64_t) + 3 || strcmp(owner, provider))
+	/* Three addresses, and three strings that end. */
+	if (size < 3 * sizeof(uint64_t) + 3 || desc[size - 1])
+		return -1;
+	name = owner + strlen(owner) + 1;
+	args = name + strlen(name) + 1;
+	if (strcmp(owner, provider))
 		return 0;
+	if (n_places == MOST_PLACES)
+		return -1;
 	memcpy(&pc, desc, sizeof(pc));
 	p->at = (uint8_t *)(base + pc);
-	if (n_places == MOST_PLACES || *p->at != NOP)
+	if (*p->at != NOP)
 		return -1;
 	if (strlen(name) >= sizeof(p->name) || strlen(args) >= sizeof(p->args))
 		return -1;
@@ -252,8 +258,11 @@ int tdt_probes_arm(const char *module, const char *provider)
 	tdt_probes_disarm();
 	atomic_store(&n_hits, 0);
 	if (!dl_iterate_phdr(match_object, &o) || find_in(&o, provider) ||
-	    sigaction(SIGTRAP, &act, &before))
-		return -1;
+	    !n_places || sigaction(SIGTRAP, &act, &before)) {
+		i = n_places ? -1 : 0;
+		n_places = 0;
+		return o.path[0] ? i : -1;
+	}
 	for (i = 0; i < n_places; i++) {
 		if (put(places[i].at, BREAK)) {
 			tdt_probes_disarm();

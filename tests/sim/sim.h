@@ -130,6 +130,12 @@ int tds_reset(const struct tds_proc *a, const struct tds_proc *b,
 int tds_flip(const struct tds_proc *a, const struct tds_proc *b,
 	     uint64_t greeting);
 
+/*
+ * Has the endpoint @other an attempt under way to reach one that was at @old, or one
+ * from there whose caller has closed, which it may read yet?
+ */
+int tds_unmet(const struct sockaddr_in *old, const struct sockaddr_in *other);
+
 /* ---- what is left -------------------------------------------------------- */
 
 unsigned tds_open_files(void);	  /* of all processes */

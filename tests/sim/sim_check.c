@@ -101,7 +101,7 @@ int tds_may_fail(const struct tds_ep *e, int place, int err)
 			       TDS_HARM_REMOVED | TDS_HARM_YOUNG);
 	case FI_ETIMEDOUT:
 		/* The answer that the session has ended may not arrive. */
-		return harm & (TDS_HARM_SILENT |
+		return harm & (TDS_HARM_SILENT | TDS_HARM_STOPPED |
 			       (tdm_env.resume ? TDS_HARM_ENDED : 0));
 	case FI_ECONNREFUSED:
 		/* Attempts that break before they are answered look like that. */

@@ -67,12 +67,22 @@ static void part(struct tds_play *p)
 	}
 }
 
+/* Have all endpoints been opened that there can be, or will they be? */
+static int is_full(const struct tds_play *p)
+{
+	int n = p->eps, i;
+
+	for (i = 0; i < p->places; i++)
+		n += p->due[i] != 0;
+	return n >= TDS_EPS;
+}
+
 /* A killed process is closed behind the scene, or it says goodbye. */
 static void leave(struct tds_play *p, int kill)
 {
 	struct tds_ep *e = any_alive(p);
 
-	if (!e || p->eps == TDS_EPS)
+	if (!e || is_full(p))
 		return;
 	tds_trace("endpoint %d %s", (int)(e - p->ep), kill ? "dies" : "leaves");
 	harm_all(p, e->place, TDS_HARM_ENDED);

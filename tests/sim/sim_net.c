@@ -253,7 +253,7 @@ void tds_heal_all(void)
 	int a, b;
 
 	for (a = 0; a < TDS_HOSTS; a++) {
-		for (b = 0; b < a; b++) {
+		for (b = 0; b <= a; b++) {
 			slower[a][b] = slower[b][a] = 0;
 			if (parted[a][b])
 				tds_part(a, b, 0);
@@ -280,6 +280,37 @@ static int between(const struct tds_conn *c, const struct tds_proc *a,
 		found[1] |= y && (y == c->end[0] || y == c->end[1]);
 	}
 	return found[0] && found[1];
+}
+
+static int same_ip(const struct sockaddr_in *a, const struct sockaddr_in *b)
+{
+	return a->sin_addr.s_addr == b->sin_addr.s_addr;
+}
+
+static int same_name(const struct sockaddr_in *a, const struct sockaddr_in *b)
+{
+	return same_ip(a, b) && a->sin_port == b->sin_port;
+}
+
+int tds_unmet(const struct sockaddr_in *old, const struct sockaddr_in *other)
+{
+	struct tdm_list *pos;
+
+	tdm_list_for_each(pos, &tds_socks) {
+		struct tds_sock *s = tdm_list_entry(pos, struct tds_sock, node);
+
+		if (s->state == TDS_CONNECTING && same_name(&s->remote, old) &&
+		    same_ip(&s->local, other))
+			return 1;
+	}
+	tdm_list_for_each(pos, &tds_conns) {
+		struct tds_conn *c = tdm_list_entry(pos, struct tds_conn, node);
+
+		if (!c->end[0] && same_name(&c->name[1], other) &&
+		    same_ip(&c->name[0], old))
+			return 1;
+	}
+	return 0;
 }
 
 /* A connection between @a and @b, in use: with bytes under way; or NULL. */

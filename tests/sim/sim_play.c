@@ -9,14 +9,16 @@
 #include <malloc.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "base/env.h"
 #include "sim_check.h"
 
 enum {
-	STEPS = 200000, /* of the end, at most */
-	STEP_BYTES = 16, /* that TCP moves allow one step more */
-	IDLE = 6,	/* fruitless steps of each endpoint, then time jumps */
-	FINALS = 6,	/* tries of a last message */
+	STEPS = 200000, /* of the end, and one for each STEP_BYTES of TCP, */
+	MOST_STEPS = 20 * STEPS, /* and at most */
+	STEP_BYTES = 16,
+	IDLE = 6,   /* fruitless steps of each endpoint, then time jumps */
+	FINALS = 6, /* tries of a last message */
 	NAP_STEPS = 6,
 	PASSES = 24, /* of each endpoint between leaps that double */
 	LEAP_NS = 20000,
@@ -131,12 +133,13 @@ static void top_up(struct tds_play *p)
 /* Steps until @open says 0. Returns what it said last. */
 static int until(struct tds_play *p, int (*open)(struct tds_play *p))
 {
-	uint64_t before = tds_tcp_moved(), steps = 0;
+	uint64_t before = tds_tcp_moved(), steps = 0, most = STEPS;
 	int n = 1;
 
-	while (!p->wrong[0] &&
-	       steps++ < STEPS + (tds_tcp_moved() - before) / STEP_BYTES &&
+	while (!p->wrong[0] && steps++ < most &&
 	       (steps % 16 || (n = open(p)))) {
+		most = tdm_min(STEPS + (tds_tcp_moved() - before) / STEP_BYTES,
+			       (uint64_t)MOST_STEPS);
 		top_up(p);
 		step(p);
 	}

@@ -31,7 +31,7 @@ enum {
 	TDS_OPS = 4096, /* of one play */
 	TDS_CELLS = 4,	/* of each initiator, in each region */
 	TDS_CELL_BYTES = 256,
-	TDS_ARENA_BYTES = 96 << 20,
+	TDS_ARENA_BYTES = 256 << 20,
 };
 
 /* What happened to a pair, bits. */

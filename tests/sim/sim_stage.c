@@ -107,6 +107,24 @@ static void open_ep(struct tds_play *p, struct tds_ep *e)
 		     FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 1, 0, &e->mr, NULL));
 }
 
+/*
+ * An attempt to reach the dead predecessor of @e meets @e, and the last attempts of
+ * the predecessor are read yet: where they cross those of @e, one side gives up a
+ * session that the other one has begun.
+ */
+static void inherit(struct tds_play *p, struct tds_ep *e)
+{
+	int i;
+
+	for (i = 0; i < p->places; i++) {
+		if (p->now_at[i] >= 0 && i != e->place &&
+		    p->ep[p->now_at[i]].alive &&
+		    tds_unmet(e->info->src_addr,
+			      p->ep[p->now_at[i]].info->src_addr))
+			tds_harm(p, e->place, i, TDS_HARM_YOUNG);
+	}
+}
+
 int tds_ep_open(struct tds_play *p, int place)
 {
 	static unsigned char regions[TDS_EPS]
@@ -125,6 +143,7 @@ int tds_ep_open(struct tds_play *p, int place)
 	if (!e->info)
 		abort();
 	name_of(p, place, e->info->src_addr);
+	inherit(p, e);
 	tds_enter(e->proc);
 	open_ep(p, e);
 	e->alive = 1;

@@ -222,11 +222,7 @@ int event_base_loop(struct event_base *base, int flags)
 	struct event *ev;
 
 	(void)flags;
-	while ((ev = due_timer(base))) {
-		tdm_list_del(&ev->node);
-		tdm_list_init(&ev->node);
-		ev->call(-1, EV_TIMEOUT, ev->arg);
-	}
+	/* libevent asks the kernel before it looks at its timers. */
 	tdm_list_for_each(pos, &base->events) {
 		ev = tdm_list_entry(pos, struct event, node);
 		if (ev->fd < 0)
@@ -234,6 +230,11 @@ int event_base_loop(struct event_base *base, int flags)
 		if (tds_events(tds_file_of((int)ev->fd)) & POLLIN)
 			ev->call(ev->fd, EV_READ, ev->arg);
 		break; /* a base has one */
+	}
+	while ((ev = due_timer(base))) {
+		tdm_list_del(&ev->node);
+		tdm_list_init(&ev->node);
+		ev->call(-1, EV_TIMEOUT, ev->arg);
 	}
 	return 0;
 }

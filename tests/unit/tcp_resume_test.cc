@@ -544,6 +544,34 @@ TEST_F(TcpResume, D7_AnAnswerThatIsLostComesAgain)
 }
 
 /* A position that was never sent, or is not kept, is no place to go on. */
+/* The initiator has canceled its send, but the acceptor has its session. */
+TEST_F(TcpResume, D7_WhoHasNothingToSendAnyMoreGreetsAgain)
+{
+	char out[] = "from the acceptor", in[32] = "";
+	int op;
+
+	add();
+	add();
+	fi_addr_t to = at(0).insert(at(1).addr),
+		  back = at(1).insert(at(0).addr);
+	ASSERT_EQ(0, at(0).send(to, "x", 2, 1, FI_COMPLETION, &op));
+	ASSERT_TRUE(until(
+		[&] { return at(0).conn(to)->state == TDM_CONN_GREETING; }));
+	for (uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+	     at(1).accepted.empty() && tdt_now_ms() < end;)
+		at(1).progress();
+	ASSERT_EQ(1u, at(1).accepted.size());
+	ASSERT_EQ(TDM_CONN_GREETING, at(0).conn(to)->state);
+	ASSERT_EQ(0, tdm_tx_cancel(at(0).tcp, &op));
+	lose(at(0).conn(to), RESET);
+	ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
+	ASSERT_EQ(0, at(0).recv(in, sizeof(in), 2));
+	ASSERT_EQ(0, at(1).send(back, out, sizeof(out), 2));
+	ASSERT_TRUE(until([&] { return at(0).rx.got.size() == 1; }));
+	EXPECT_STREQ(out, in);
+	EXPECT_TRUE(at(1).lost.empty());
+}
+
 TEST_F(TcpResume, N5_WrongPositionsEndTheSession)
 {
 	struct tdm_wire_greeting g = {};
