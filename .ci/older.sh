@@ -40,8 +40,9 @@ in_root su guest -c "set -e; cd ~/tandem
 	$(tests/guide/try.py --print build doc/guide/first-steps.md)"
 export TANDEM_PACKAGE_ENV="LD_LIBRARY_PATH=/srv/newer/lib
 	PATH=/srv/newer/bin:/usr/local/bin:/usr/bin:/bin"
+follow mpi.md install /
 pages=()
-for page in first-steps tuning troubleshooting; do
+for page in first-steps tuning mpi openshmem troubleshooting; do
 	pages+=("/srv/guest/tandem:doc/guide/$page.md")
 done
 tests/package/run.sh "$root" guest "${pages[@]}"

@@ -66,11 +66,16 @@ shows() {
 	done
 }
 
-# serve CMD...: run it on the first host until stop; it has printed a line.
+# serve CMD...: run it on the first host until stop; it has printed a whole line.
 serve() {
+	: >"$logs/server"
 	on host1 "$@" >"$logs/server" 2>&1 &
 	server=$!
-	wait_for "$*" grep -q . "$logs/server"
+	wait_for "$*" has_line "$logs/server"
+}
+
+has_line() {
+	[ "$(wc -l <"$1")" != 0 ]
 }
 
 stop() {
@@ -112,7 +117,10 @@ part_examples() {
 		for host in host1 host2; do
 			serve env FI_PROVIDER=tandem "$home/$program"
 			on "$host" env FI_PROVIDER=tandem "$home/$program" \
-				"$(head -n 1 "$logs/server")" >"$logs/out"
+				"$(head -n 1 "$logs/server")" >"$logs/out" || {
+				cat "$logs/server"
+				die "$program on $host failed with the server above"
+			}
 			wait "$server"
 			shows "$logs/server" '^(received: hello, server|the client wrote: one-sided)'
 			shows "$logs/out" '^(received: hello, client|read again: one-sided)'
