@@ -518,9 +518,10 @@ int tdm_link_ep_open(struct tdm_link *link, const struct tdm_link_ep_attr *attr,
 	struct tdm_link_ep *lep = calloc(1, sizeof(*lep));
 	int ret = -FI_ENOMEM;
 
+	if (lep)
+		tdm_list_init(&lep->node);
 	if (!lep || !info)
 		goto err;
-	tdm_list_init(&lep->node);
 	ret = fi_endpoint(link->domain, info, &lep->ep, attr->context);
 	if (ret)
 		goto err;

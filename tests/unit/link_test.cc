@@ -409,8 +409,13 @@ TEST_F(Link, AnEndpointThatFailsAtAnyStepLeavesNothing)
 	close_ep(ep);
 }
 
-TEST_F(Link, AnEndpointWithoutMemoryLeavesNothing)
+class LinkMemory : public Link, public testing::WithParamInterface<bool>
 {
+};
+
+TEST_P(LinkMemory, AnEndpointWithoutMemoryLeavesNothing)
+{
+	struct tdm_auth_keys *keys = nullptr;
 	struct tdm_link_ep_attr attr = {};
 	struct fid_ep *ep = nullptr;
 	size_t before;
@@ -420,6 +425,11 @@ TEST_F(Link, AnEndpointWithoutMemoryLeavesNothing)
 		GTEST_SKIP() << "linked without --wrap";
 	must_open();
 	attr.rx_cq = add_cq();
+	if (GetParam()) {
+		keys = tdm_auth_alloc(1);
+		keys->key[0].size = TDM_AUTH_LEAST_BYTES;
+	}
+	attr.keys = keys;
 	before = peer.open.size();
 	for (nth = 1; nth < 50; nth++) {
 		tdt_alloc_fail(nth, 0);
@@ -435,7 +445,10 @@ TEST_F(Link, AnEndpointWithoutMemoryLeavesNothing)
 	EXPECT_LT(nth, 50u);
 	if (ep)
 		close_ep(ep);
+	tdm_auth_free(keys);
 }
+
+INSTANTIATE_TEST_SUITE_P(Key, LinkMemory, testing::Bool());
 
 /* Each endpoint is driven through one queue, each queue is read once. */
 TEST_F(Link, ProgressReadsEachQueueOnce)
