@@ -290,8 +290,10 @@ static struct tdm_tx *tx_new(struct tdm_conn *c, const struct tdm_xfer *x)
 
 void tdm_send_begin(struct tdm_conn *c)
 {
-	if (c->state == TDM_CONN_SILENT)
+	if (c->state == TDM_CONN_SILENT) {
 		tdm_hello_greet(c);
+		return;
+	}
 	if (c->state != TDM_CONN_IDLE)
 		return;
 	if (c->setup) {

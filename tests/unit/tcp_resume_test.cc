@@ -543,7 +543,6 @@ TEST_F(TcpResume, D7_AnAnswerThatIsLostComesAgain)
 	EXPECT_TRUE(at(0).lost.empty());
 }
 
-/* A position that was never sent, or is not kept, is no place to go on. */
 /* The initiator has canceled its send, but the acceptor has its session. */
 TEST_F(TcpResume, D7_WhoHasNothingToSendAnyMoreGreetsAgain)
 {
@@ -572,6 +571,7 @@ TEST_F(TcpResume, D7_WhoHasNothingToSendAnyMoreGreetsAgain)
 	EXPECT_TRUE(at(1).lost.empty());
 }
 
+/* A position that was never sent, or is not kept, is no place to go on. */
 TEST_F(TcpResume, N5_WrongPositionsEndTheSession)
 {
 	struct tdm_wire_greeting g = {};
