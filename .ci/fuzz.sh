@@ -34,6 +34,6 @@ system=(base/os.c base/log.c -lfabric)
 fuzz addr av/addr.c
 fuzz stream tcp/wire/record.c av/addr.c
 fuzz greeting tcp/wire/greeting.c av/addr.c base/auth.c base/crc.c \
-	"${system[@]}" -lcrypto -lz
+	"${system[@]}" -lssl -lcrypto -lz
 fuzz ring shm/record.c shm/addr.c "${system[@]}"
 fuzz attach shm/record.c shm/addr.c "${system[@]}"

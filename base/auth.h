@@ -37,6 +37,9 @@ enum tdm_auth_role {
 	TDM_AUTH_SHM_HELLO = 'h',
 	TDM_AUTH_SHM_SERVER = 's',
 	TDM_AUTH_SHM_CLIENT = 'c',
+	/* tls_ctx.c: which key it is; what TLS takes as its secret */
+	TDM_AUTH_TLS_IDENTITY = 'i',
+	TDM_AUTH_TLS_SECRET = 't',
 };
 
 struct tdm_auth_key {

@@ -189,6 +189,12 @@ static int parse_stand_in(const struct param *p, const char *text)
 	return NONSENSE;
 }
 
+static int parse_text(const struct param *p, const char *text)
+{
+	*(const char **)p->to = text;
+	return OK;
+}
+
 /*
  * The form named by the @n bytes at @word, or -1. A Boolean is a form too.
  */
@@ -392,6 +398,27 @@ static const struct param params[] = {
 	  "checksums over all that goes over TCP, if the peer knows them "
 	  "(default: no)",
 	  0, 1, &tdm_env.crc },
+	{ "auth_key_file", parse_text, "the path of a file",
+	  "file, of mode 0600, with the authorization key of endpoints for "
+	  "which the program sets none, 16 to 64 bytes (default: none)",
+	  0, 0, &tdm_env.auth_key_file },
+	{ "auth_key", parse_text, "16 to 64 bytes",
+	  "the same key itself, 16 to 64 bytes, for launchers that hand one to "
+	  "each process of a job (default: none)",
+	  0, 0, &tdm_env.auth_key },
+	{ "tls", parse_bool, "yes or no",
+	  "TLS 1.3 over TCP, with the key, or with certificates (default: no)",
+	  0, 1, &tdm_env.tls },
+	{ "tls_cert", parse_text, "the path of a file",
+	  "file in PEM with the certificate of this process, and those between "
+	  "it and one of tls_ca (default: none)",
+	  0, 0, &tdm_env.tls_cert },
+	{ "tls_key", parse_text, "the path of a file",
+	  "file in PEM with the private key of that certificate (default: none)",
+	  0, 0, &tdm_env.tls_key },
+	{ "tls_ca", parse_text, "the path of a file",
+	  "file in PEM with the certificates that admit peers (default: none)",
+	  0, 0, &tdm_env.tls_ca },
 	{ "eager_size", parse_bytes, "256 to 1048576 bytes, such as 64K",
 	  "bytes, largest message sent over TCP before the receiver asks for "
 	  "it, 256 to 1048576 (default: 65536)",
@@ -528,18 +555,29 @@ static enum fi_param_type type_of(const struct param *p)
 	return p->parse == parse_bool ? FI_PARAM_BOOL : FI_PARAM_STRING;
 }
 
+/* Not 0: the core, which logs each value, must not read it. */
+static int is_secret(const struct param *p)
+{
+	return p->to == &tdm_env.auth_key;
+}
+
 static void get_param(const struct param *p)
 {
 	char name[ENV_NAME_BYTES], *text;
 	int on;
 
-	if (type_of(p) == FI_PARAM_STRING) {
+	if (type_of(p) == FI_PARAM_STRING && !is_secret(p)) {
 		if (!fi_param_get_str(&tdm_prov, p->name, &text) && text)
 			read_param(p, text);
 		return;
 	}
 	/* The core would warn of an empty value, and of others a second time. */
 	text = getenv(env_name(p->name, name));
+	if (is_secret(p)) {
+		if (text)
+			read_param(p, text);
+		return;
+	}
 	if (text && parse_bool(p, text))
 		read_param(p, text);
 	else if (!fi_param_get_bool(&tdm_prov, p->name, &on))

@@ -47,7 +47,12 @@ struct tdm_env {
 	enum tdm_form report;
 	const char *report_file; /* NULL: standard error; %p: process id */
 	int stat;		 /* 0: no statistics for tandem-stat(1) */
-	const char *stand_in;	 /* name of another provider, or NULL */
+	/* base/env_key.h; NULL: none */
+	const char *auth_key_file, *auth_key;
+	int tls; /* 1: TLS over TCP */
+	/* files in PEM; NULL: none */
+	const char *tls_cert, *tls_key, *tls_ca;
+	const char *stand_in; /* name of another provider, or NULL */
 };
 
 extern struct tdm_env tdm_env;

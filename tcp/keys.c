@@ -5,7 +5,8 @@
  *
  * In a domain opened with FI_AV_AUTH_KEY an endpoint has the keys that were in
  * its AV when it was enabled; later ones are not its own. Elsewhere it has the
- * key of its attributes, or that of the domain, or none.
+ * key of its attributes, or that of the domain, or that of the environment, or
+ * none.
  *
  * Lock: held.
  * Spec: fi_endpoint(3) auth_key, fi_domain(3) auth_key, fi_av(3)
@@ -16,6 +17,7 @@
 #include <rdma/fi_errno.h>
 
 #include "av/key.h"
+#include "base/env_key.h"
 #include "base/log.h"
 #include "tcp/root.h"
 
@@ -27,7 +29,7 @@ int tdm_ep_take_keys(struct tdm_root *root)
 	size_t size = e->auth_key_size ? e->auth_key_size : d->auth_key_size;
 
 	if (!size || !tdm_domain_has_keys(root->ep.domain))
-		return 0;
+		return tdm_env_key(&root->keys);
 	if (tdm_domain_av_keys(root->ep.domain)) {
 		root->keys = tdm_keyring_take(tdm_av_keys(root->ep.av));
 		return root->keys ? 0 : -FI_ENOMEM;

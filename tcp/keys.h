@@ -10,8 +10,9 @@
 struct tdm_root;
 
 /*
- * take: get the keys of @root, from its AV or attributes, when it is being
- * enabled; give: give them back, if it has any. Errors: -FI_ENOMEM. Lock: held.
+ * take: get the keys of @root, from its AV, attributes or the environment, when
+ * it is being enabled; give: give them back, if it has any. Errors: -FI_ENOMEM,
+ * -FI_ENOKEY. Lock: held.
  */
 int tdm_ep_take_keys(struct tdm_root *root) tdm_must_check;
 void tdm_ep_give_keys(struct tdm_root *root);

@@ -31,7 +31,7 @@ int tdm_blocks_begin(struct tdm_conn *c, size_t plain)
 {
 	struct tdm_blocks *b;
 
-	if (!c->in_blocks)
+	if (!c->layered || c->tls)
 		return 0;
 	tdm_blocks_end(c);
 	b = malloc(sizeof(*b));

@@ -21,7 +21,7 @@
  * GREETING: our HELLO was sent; lasts until the peer answers, since a stopped
  * or busy peer is not dead. BACKOFF: the timer for the next attempt runs.
  * READY: a session is open; a HELLO of the peer can also open one from IDLE,
- * CONNECTING, SILENT, GREETING and BACKOFF (tdm_hello_guest). CLOSING: the idle
+ * CONNECTING, SILENT, GREETING and BACKOFF (tdm_admit_guest). CLOSING: the idle
  * close of the session is agreed (idle_close.c) and nothing is sent. DEAD: all
  * operations have ended; unexpected messages may still refer to the memory.
  *
@@ -56,7 +56,6 @@
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/send.h"
-#include "tcp/wire/sock.h"
 #include "tcp/wire/tx.h"
 
 enum {
@@ -310,9 +309,11 @@ struct tdm_conn *tdm_conn_get(struct tdm_tcp *tcp, const struct tdm_addr *addr,
 	return c;
 }
 
-void tdm_conn_take_fd(struct tdm_conn *c, int fd)
+void tdm_conn_take(struct tdm_conn *c, struct tdm_sock s)
 {
-	c->io.fd = fd;
+	c->io.fd = s.fd;
+	c->tls = s.tls;
+	c->layered |= s.tls != NULL;
 	c->tcp->open++;
 	c->tx_err = 0;
 }
@@ -525,57 +526,6 @@ void tdm_conn_reap(struct tdm_tcp *tcp)
 
 		if (tdm_list_empty(&c->busy->rxs))
 			tdm_conn_free(c);
-	}
-}
-
-/*
- * Look up the sources of the connections in @list, of those only that have none
- * unless @all. Returns whether one was found.
- */
-static int resolve(struct tdm_tcp *tcp, struct tdm_list *list, int all)
-{
-	struct tdm_list *pos;
-	int found = 0;
-
-	tdm_list_for_each(pos, list) {
-		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
-
-		if (c->fi_addr != FI_ADDR_UNSPEC && !all)
-			continue;
-		tdm_conn_set_source(c, tdm_av_find(tcp->a.av, &c->addr),
-				    c->rx_group);
-		found |= c->fi_addr != FI_ADDR_UNSPEC;
-	}
-	return found;
-}
-
-void tdm_tcp_resolve(struct tdm_tcp *tcp, int moved)
-{
-	struct fid_peer_srx *srx = tcp->a.srx;
-	int found;
-
-	tdm_assert_held(tcp->a.engine->lock);
-	found = resolve(tcp, &tcp->conns, moved);
-	found |= resolve(tcp, &tcp->dead, moved);
-	if (found)
-		srx->owner_ops->foreach_unspec_addr(srx, tdm_rx_source);
-}
-
-void tdm_tcp_forget(struct tdm_tcp *tcp, fi_addr_t fi_addr)
-{
-	struct tdm_list *pos, *tmp;
-	struct tdm_conn *c;
-
-	tdm_assert_held(tcp->a.engine->lock);
-	tdm_list_for_each_safe(pos, tmp, &tcp->conns) {
-		c = tdm_list_entry(pos, struct tdm_conn, all);
-		if (c->fi_addr != fi_addr)
-			continue;
-		tdm_conn_set_source(c, FI_ADDR_UNSPEC, c->rx_group);
-		if (tdm_tx_abandon(c, FI_ECONNABORTED))
-			tdm_conn_fail(c, FI_ENOMEM, 0);
-		else
-			tdm_conn_drop(c);
 	}
 }
 

@@ -3,7 +3,7 @@
 #ifndef TDM_TCP_WIRE_CONN_H
 #define TDM_TCP_WIRE_CONN_H
 
-#include "tcp/wire/tcp.h"
+#include "tcp/wire/sock.h"
 
 /* Not 0 when @c has a session. */
 static inline int tdm_conn_live(const struct tdm_conn *c)
@@ -54,8 +54,8 @@ struct tdm_conn *tdm_conn_new(struct tdm_tcp *tcp, const struct tdm_addr *addr);
 
 void tdm_conn_set_state(struct tdm_conn *c, enum tdm_conn_state state);
 
-/* Give @c the socket @fd, connected or connecting. */
-void tdm_conn_take_fd(struct tdm_conn *c, int fd);
+/* Give @c the socket @s, connected or connecting. */
+void tdm_conn_take(struct tdm_conn *c, struct tdm_sock s);
 
 /* Close the socket of @c, if it has one, and drop what is to be sent. */
 void tdm_conn_close_fd(struct tdm_conn *c);

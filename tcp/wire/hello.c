@@ -17,6 +17,9 @@
  * the initiator again (prove.c). The acceptor has a session when it has read
  * that proof, the initiator when any byte comes back: until then it tries again.
  *
+ * This file is the side that connects, and what both sides need; admit.c is the
+ * side that accepts.
+ *
  * Spec: doc/PROTOCOL-tcp.md, "Greeting" and "Keys".
  */
 #include "tcp/wire/hello.h"
@@ -38,7 +41,7 @@
 #include "tcp/wire/prove.h"
 #include "tcp/wire/resume.h"
 #include "tcp/wire/send.h"
-#include "tcp/wire/sock.h"
+#include "tcp/wire/tls.h"
 #include "tcp/wire/why.h"
 
 /* Called when connect(2) has failed with @err. */
@@ -80,7 +83,7 @@ void tdm_hello_connect(struct tdm_conn *c)
 		tdm_conn_retry(c, -fd);
 		return;
 	}
-	tdm_conn_take_fd(c, fd);
+	tdm_conn_take(c, (struct tdm_sock){ fd, NULL });
 	err = tdm_sock_connect(c, fd);
 	if (err) {
 		connect_failed(c, err);
@@ -111,8 +114,7 @@ void tdm_hello_connected(struct tdm_conn *c)
 	tdm_conn_watch(c, TDM_LOOP_READ);
 }
 
-/* Returns the features that this side understands. */
-static uint32_t features(const struct tdm_tcp *tcp)
+uint32_t tdm_hello_features(const struct tdm_tcp *tcp)
 {
 	return TDM_WIRE_FEATURE_IDLE_CLOSE | TDM_WIRE_FEATURE_ATOMIC |
 	       TDM_WIRE_FEATURE_NOW | TDM_WIRE_FEATURE_CREDIT |
@@ -142,7 +144,7 @@ void tdm_hello_fill(const struct tdm_tcp *tcp, int fd,
 	g->kind = TDM_WIRE_HELLO;
 	g->oldest = TDM_WIRE_VERSION;
 	g->newest = TDM_WIRE_VERSION;
-	g->features = features(tcp);
+	g->features = tdm_hello_features(tcp);
 	g->required = required(tcp);
 	g->addr = tcp->addr;
 	g->contexts = tcp->contexts;
@@ -155,12 +157,8 @@ void tdm_hello_fill(const struct tdm_tcp *tcp, int fd,
 	memcpy(g->id, tcp->id, sizeof(g->id));
 }
 
-/*
- * Write our HELLO, without its proof, for the connection @fd to @p. @session:
- * the id of the session that we ask for, or NULL.
- */
-static void put_hello(const struct tdm_tcp *tcp, int fd, uint64_t credit,
-		      uint32_t announced, const uint8_t *session, uint8_t *p)
+void tdm_hello_put(const struct tdm_tcp *tcp, int fd, uint64_t credit,
+		   uint32_t announced, const uint8_t *session, uint8_t *p)
 {
 	struct tdm_wire_greeting g;
 
@@ -188,8 +186,7 @@ static int draw_session(struct tdm_conn *c)
 	return 0;
 }
 
-/* Append our HELLO to the output of @c; @g: the peer's HELLO, or NULL. */
-static int write_hello(struct tdm_conn *c, const struct tdm_wire_greeting *g)
+int tdm_hello_write(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
 	struct tdm_out *out = tdm_out_room(c, TDM_WIRE_GREETING_BYTES);
 	uint8_t *p;
@@ -199,8 +196,8 @@ static int write_hello(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	p = out->bytes + out->tail;
 	c->credit = tdm_credit_first(c->tcp, c, g);
 	c->announced_most = tdm_credit_announced(c->tcp);
-	put_hello(c->tcp, c->io.fd, c->credit, c->announced_most,
-		  !g && c->asks ? c->session : NULL, p);
+	tdm_hello_put(c->tcp, c->io.fd, c->credit, c->announced_most,
+		      !g && c->asks ? c->session : NULL, p);
 	out->tail += TDM_WIRE_GREETING_BYTES;
 	return 0;
 }
@@ -208,7 +205,7 @@ static int write_hello(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 void tdm_hello_repeat(const struct tdm_conn *c,
 		      uint8_t p[TDM_WIRE_GREETING_BYTES])
 {
-	put_hello(c->tcp, c->io.fd, c->credit, c->announced_most, NULL, p);
+	tdm_hello_put(c->tcp, c->io.fd, c->credit, c->announced_most, NULL, p);
 }
 
 const struct tdm_auth_key *tdm_hello_key(const struct tdm_conn *c)
@@ -229,22 +226,63 @@ static int prove_hello(struct tdm_conn *c)
 	return ret;
 }
 
-void tdm_hello_greet(struct tdm_conn *c)
+/*
+ * Returns the error of an attempt that the peer closed without an answer. An
+ * endpoint with keys answers no caller that proves none of them: if we have keys,
+ * ours was refused; if we have none, this looks like a refused connection. With TLS
+ * it may be our certificate, or that the peer has no TLS.
+ */
+static int no_answer(const struct tdm_conn *c)
+{
+	return c->tcp->a.keys || c->tcp->tls ? FI_EKEYREJECTED :
+					       FI_ECONNREFUSED;
+}
+
+/* Send our HELLO: @c is GREETING. */
+static void greet(struct tdm_conn *c)
 {
 	int keyed = c->tcp->a.keys != NULL, ret;
 
 	c->setup->proving = 0;
 	c->setup->greeting = malloc((keyed ? 2 : 1) * TDM_WIRE_GREETING_BYTES);
-	ret = c->setup->greeting ? write_hello(c, NULL) : -FI_ENOMEM;
+	ret = c->setup->greeting ? tdm_hello_write(c, NULL) : -FI_ENOMEM;
 	if (!ret && keyed)
 		ret = prove_hello(c);
 	if (ret) {
 		tdm_conn_retry(c, -ret);
 		return;
 	}
+	tdm_conn_push(c);
+}
+
+/* Go on with the TLS handshake of @c, and greet when it is done. */
+static void shake(struct tdm_conn *c)
+{
+	int ret = tdm_tls_shake(c->tls);
+
+	if (ret == -FI_ECONNREFUSED) {
+		TDM_CONN_INFO(c, "%s", tdm_tls_why(c->tls));
+		tdm_conn_retry(c, no_answer(c));
+	} else if (ret) {
+		tdm_conn_watch(c, tdm_tls_pending(c->tls) ?
+					  TDM_LOOP_READ | TDM_LOOP_WRITE :
+					  TDM_LOOP_READ);
+	} else {
+		tdm_conn_watch(c, TDM_LOOP_READ);
+		greet(c);
+	}
+}
+
+void tdm_hello_greet(struct tdm_conn *c)
+{
 	tdm_conn_set_state(c, TDM_CONN_GREETING);
 	tdm_conn_watch(c, TDM_LOOP_READ);
-	tdm_conn_push(c);
+	if (!c->tcp->tls)
+		greet(c);
+	else if (tdm_sock_encrypt(c, tdm_hello_key(c)))
+		tdm_conn_retry(c, FI_ENOMEM);
+	else
+		shake(c);
 }
 
 /* Not 0 when one side asks for checksums, and both know them. */
@@ -254,11 +292,7 @@ static int in_blocks(const struct tdm_wire_greeting *g)
 	       (tdm_env.crc || (g->features & TDM_WIRE_FEATURE_CRC));
 }
 
-/*
- * Our HELLO has been sent, or is the first in c->out; @g is the peer's: begin
- * the session c->session.
- */
-static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
+void tdm_hello_establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
 	tdm_setup_free(c);
 	memcpy(c->id, g->id, sizeof(c->id));
@@ -272,7 +306,7 @@ static void establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	c->features =
 		g->features &
 		(tdm_env.resume ? ~0u : ~(uint32_t)TDM_WIRE_FEATURE_RESUME);
-	c->in_blocks = (uint8_t)in_blocks(g);
+	c->layered = c->tls || in_blocks(g);
 	tdm_resume_ready(c);
 	tdm_credit_begin(c);
 	c->known = 1;
@@ -320,22 +354,10 @@ static int same_addr(struct tdm_addr x, struct tdm_addr y)
 	return tdm_addr_equal(&x, &y);
 }
 
-/*
- * Returns the error of an attempt that the peer closed without an answer. An
- * endpoint with keys answers no caller that proves none of them: if we have keys,
- * ours was refused; if we have none, this looks like a refused connection.
- */
-static int no_answer(const struct tdm_conn *c)
-{
-	return c->tcp->a.keys ? FI_EKEYREJECTED : FI_ECONNREFUSED;
-}
-
 int tdm_hello_confirmed(const struct tdm_conn *c, struct tdm_wire_greeting *g)
 {
-	uint8_t byte;
-	ssize_t n;
+	ssize_t n = tdm_sock_peek(tdm_sock_of(c));
 
-	n = tdm_os.recv(c->io.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
 	if (n < 0 && tdm_os_later(errno))
 		return -FI_EAGAIN;
 	return n <= 0 || tdm_wire_greeting_decode(c->setup->greeting, g) ?
@@ -355,7 +377,7 @@ static void confirmed(struct tdm_conn *c)
 		return;
 	}
 	memcpy(c->session, g.nonce, sizeof(c->session));
-	establish(c, &g);
+	tdm_hello_establish(c, &g);
 	tdm_conn_again(c);
 	tdm_conn_push(c);
 }
@@ -387,13 +409,17 @@ void tdm_hello_answer(struct tdm_conn *c)
 	struct tdm_wire_greeting g;
 	ssize_t n;
 
+	if (c->tls && !tdm_tls_ready(c->tls)) {
+		shake(c);
+		return;
+	}
 	if (c->setup->proving) {
 		confirmed(c);
 		return;
 	}
-	n = tdm_os.recv(c->io.fd, c->setup->greeting + c->setup->greeting_len,
-			TDM_WIRE_GREETING_BYTES - c->setup->greeting_len,
-			MSG_DONTWAIT);
+	n = tdm_sock_recv(tdm_sock_of(c),
+			  c->setup->greeting + c->setup->greeting_len,
+			  TDM_WIRE_GREETING_BYTES - c->setup->greeting_len);
 	if (n < 0 && tdm_os_later(errno))
 		return;
 	if (n <= 0) {
@@ -412,7 +438,8 @@ void tdm_hello_answer(struct tdm_conn *c)
 		rejected(c, &g);
 		return;
 	}
-	if (!tdm_wire_version_ok(&g) || (g.required & ~features(c->tcp))) {
+	if (!tdm_wire_version_ok(&g) ||
+	    (g.required & ~tdm_hello_features(c->tcp))) {
 		TDM_CONN_INFO(c, "refused: %s", tdm_wire_why(&g, 0));
 		tdm_conn_fail(c, FI_ENOPROTOOPT, 0);
 		return;
@@ -426,166 +453,10 @@ void tdm_hello_answer(struct tdm_conn *c)
 	}
 	if (tdm_idle_close_reborn(c, &g))
 		return;
-	establish(c, &g);
+	tdm_hello_establish(c, &g);
 	tdm_conn_push(c);
 	return;
 stranger:
 	TDM_CONN_INFO(c, "what listens there is not the peer");
 	tdm_conn_retry(c, FI_ECONNREFUSED);
-}
-
-/*
- * Make @fd the connection of @c, which has no session. @ch: has our HELLO if
- * that has been sent; else NULL.
- */
-static int adopt(struct tdm_conn *c, int fd, const struct tdm_wire_greeting *g,
-		 const struct tdm_challenge *ch)
-{
-	tdm_conn_close_fd(c);
-	tdm_conn_take_fd(c, fd);
-	tdm_sock_prepare(c->tcp, fd);
-	if (ch) {
-		c->credit = ch->credit;
-		memcpy(c->session,
-		       ch->answer + TDM_WIRE_PROVEN_BYTES - sizeof(c->session),
-		       sizeof(c->session));
-		c->announced_most = TDM_WIRE_RTS_COUNT;
-		c->ack_now = 1; /* the peer waits for a first byte */
-	} else if (write_hello(c, g)) {
-		c->io.fd = -1; /* still the caller's */
-		c->tcp->open--;
-		if (c->state != TDM_CONN_IDLE && c->state != TDM_CONN_BACKOFF)
-			tdm_conn_retry(c, FI_ENOMEM);
-		return -1;
-	} else {
-		memcpy(c->session, g->nonce, sizeof(c->session));
-	}
-	establish(c, g);
-	if (!c->mirrored)
-		c->tcp->a.accepted(c->tcp->a.arg, c, c->fi_addr);
-	tdm_conn_push(c);
-	return 0;
-}
-
-/* Our endpoint has connected to itself: make the half that only receives. */
-static int adopt_mirror(struct tdm_tcp *tcp, int fd,
-			const struct tdm_wire_greeting *g,
-			const struct tdm_challenge *ch)
-{
-	struct tdm_conn *own = tdm_conn_find(tcp, &g->addr), *c;
-
-	if (!own || own->state != TDM_CONN_GREETING)
-		return -1;
-	c = tdm_conn_new(tcp, &g->addr);
-	if (!c)
-		return -1;
-	c->mirrored = 1;
-	if (!adopt(c, fd, g, ch))
-		return 0;
-	tdm_conn_free(c);
-	return -1;
-}
-
-/* As tdm_hello_guest(), but only decides: 0: it may have a connection. */
-static int judge(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
-		 struct tdm_wire_greeting *g)
-{
-	if (!tdm_wire_version_ok(g))
-		return TDM_WIRE_R_VERSION;
-	if (g->required & ~features(tcp))
-		return TDM_WIRE_R_FEATURE;
-	/*
-	 * A caller that needs credit in the HELLO gets BUSY when there is none.
-	 */
-	if (!(g->features & TDM_WIRE_FEATURE_CREDIT) &&
-	    !tdm_held_room(tcp->held))
-		return TDM_WIRE_R_BUSY;
-	return tdm_claim_check(tcp, fd, from, g);
-}
-
-/* Make @fd, whose HELLO @g was accepted, a connection. */
-static int take_guest(struct tdm_tcp *tcp, int fd,
-		      const struct tdm_wire_greeting *g,
-		      const struct tdm_challenge *ch)
-{
-	struct tdm_conn *c;
-
-	if (!memcmp(g->id, tcp->id, sizeof(tcp->id)))
-		return adopt_mirror(tcp, fd, g, ch);
-	c = tdm_conn_find(tcp, &g->addr);
-	if (c && tdm_resume_asked_again(c, g))
-		return tdm_resume_greet_again(c, fd);
-	if (c && (c->state == TDM_CONN_DEAD || tdm_idle_close_reborn(c, g)))
-		c = NULL;
-	if (!c)
-		c = tdm_conn_get(tcp, &g->addr, FI_ADDR_UNSPEC);
-	return c ? adopt(c, fd, g, ch) : -1;
-}
-
-int tdm_hello_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
-		    struct tdm_wire_greeting *g)
-{
-	int ret;
-
-	if (g->kind == TDM_WIRE_RESUME)
-		return tdm_resume_guest(tcp, fd, from, g);
-	ret = judge(tcp, fd, from, g);
-	return ret ? ret : take_guest(tcp, fd, g, NULL);
-}
-
-int tdm_hello_challenge(struct tdm_tcp *tcp, int fd,
-			const struct tdm_addr *from, struct tdm_challenge *ch)
-{
-	struct tdm_wire_greeting g;
-	int ret;
-
-	if (tdm_wire_greeting_decode(ch->hello, &g) || !tdm_wire_version_ok(&g))
-		return -1;
-	ch->key = tdm_prove_guest(tcp->a.keys, &g, ch->hello);
-	if (!ch->key)
-		return -1;
-	g.addr.key = ch->key->id;
-	if (g.kind == TDM_WIRE_RESUME) {
-		ret = tdm_resume_challenge(tcp, fd, from, &g, ch);
-		if (ret)
-			return ret;
-	} else {
-		ret = judge(tcp, fd, from, &g);
-		if (ret)
-			return ret;
-		ch->credit =
-			tdm_credit_first(tcp, tdm_conn_find(tcp, &g.addr), &g);
-		put_hello(tcp, fd, ch->credit, TDM_WIRE_RTS_COUNT, NULL,
-			  ch->answer);
-	}
-	if (tdm_prove_hello(ch->key, ch->answer, ch->hello))
-		return -1;
-	/*
-	 * The send buffer of a new socket is empty, so this fits. If the send
-	 * fails all the same, the guest connects again.
-	 */
-	return tdm_os.send(fd, ch->answer, sizeof(ch->answer),
-			   MSG_NOSIGNAL | MSG_DONTWAIT) ==
-			       (ssize_t)sizeof(ch->answer) ?
-		       0 :
-		       -1;
-}
-
-int tdm_hello_proven(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
-		     const struct tdm_challenge *ch)
-{
-	const struct tdm_auth_text text = { ch->hello, sizeof(ch->hello),
-					    ch->answer, sizeof(ch->answer) };
-	struct tdm_wire_greeting g;
-
-	if (!tdm_auth_check(ch->key, TDM_AUTH_TCP_CLIENT, &text, ch->proof) ||
-	    tdm_wire_greeting_decode(ch->hello, &g))
-		return -1;
-	g.addr.key = ch->key->id;
-	if (g.kind == TDM_WIRE_RESUME)
-		return tdm_resume_proven(tcp, fd, &g, ch);
-	/* The state may have changed since the guest was answered. */
-	if (judge(tcp, fd, from, &g))
-		return -1;
-	return take_guest(tcp, fd, &g, ch);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From a descriptor to a session; hello.c. Lock: held. */
+/* From an address to a session; hello.c. Lock: held. */
 #ifndef TDM_TCP_WIRE_HELLO_H
 #define TDM_TCP_WIRE_HELLO_H
 
@@ -11,7 +11,10 @@
  */
 void tdm_hello_connect(struct tdm_conn *c);
 
-/* Send HELLO on the connected socket of @c. */
+/*
+ * Send HELLO on the connected socket of @c, with TLS after its handshake. @c is
+ * GREETING afterwards, or in BACKOFF, or has failed.
+ */
 void tdm_hello_greet(struct tdm_conn *c);
 
 /* Called when the socket of @c, which is CONNECTING, is or may be writable. */
@@ -41,12 +44,27 @@ void tdm_hello_fill(const struct tdm_tcp *tcp, int fd,
 void tdm_hello_repeat(const struct tdm_conn *c,
 		      uint8_t p[TDM_WIRE_GREETING_BYTES]);
 
+/* Returns the features that this side understands. */
+uint32_t tdm_hello_features(const struct tdm_tcp *tcp);
+
 /*
- * Called when a guest on @fd, from @from, has sent @g, a HELLO or RESUME. Returns
- * 0: @fd now belongs to a connection. Else the caller closes @fd: for a positive
- * value (enum tdm_wire_reason) after a REJECT, for -1 without an answer.
+ * Write our HELLO, without its proof, for the connection @fd to @p. @session:
+ * the id of the session that we ask for, or NULL.
  */
-int tdm_hello_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
-		    struct tdm_wire_greeting *g);
+void tdm_hello_put(const struct tdm_tcp *tcp, int fd, uint64_t credit,
+		   uint32_t announced, const uint8_t *session, uint8_t *p);
+
+/*
+ * Append our HELLO to the output of @c; @g: the peer's HELLO, or NULL. Returns 0
+ * or -FI_ENOMEM.
+ */
+int tdm_hello_write(struct tdm_conn *c,
+		    const struct tdm_wire_greeting *g) tdm_must_check;
+
+/*
+ * Our HELLO has been sent, or is the first in c->out; @g is the peer's: begin
+ * the session c->session.
+ */
+void tdm_hello_establish(struct tdm_conn *c, const struct tdm_wire_greeting *g);
 
 #endif /* TDM_TCP_WIRE_HELLO_H */

@@ -13,7 +13,7 @@
 #ifndef TDM_TCP_WIRE_KEEP_H
 #define TDM_TCP_WIRE_KEEP_H
 
-#include "tcp/wire/blocks.h"
+#include "tcp/wire/layer.h"
 #include "tcp/wire/out.h"
 
 /* A part of the stream behind which others were sent. */
@@ -44,7 +44,7 @@ static inline int tdm_keep_repeats(const struct tdm_conn *c)
 static inline int tdm_keep_pending(const struct tdm_conn *c)
 {
 	return tdm_out_bytes(c) || c->borrow || tdm_keep_repeats(c) ||
-	       tdm_blocks_pending(c);
+	       tdm_layer_pending(c);
 }
 
 /* Returns c->keep, made if @c has none. NULL: out of memory. */

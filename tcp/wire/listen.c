@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The endpoint's address, its listener, and its *guests*: accepted connections
- * that have not sent HELLO yet. A guest gets no answer unless it speaks the
- * protocol.
+ * The listener of an endpoint, and its *guests*: accepted connections that have
+ * not sent HELLO yet. A guest gets no answer unless it speaks the protocol. The
+ * address is bound in port.c.
  *
  * Bounds, so that strangers cost little and keep nobody out: at most 8 guests
  * from one IP, beyond which the oldest of them is dropped; at most 64 in all.
@@ -28,13 +28,12 @@
 
 #include <rdma/fi_errno.h>
 
-#include "base/advice.h"
-#include "base/env.h"
 #include "base/log.h"
-#include "tcp/wire/hello.h"
+#include "tcp/wire/admit.h"
 #include "tcp/wire/idle_close.h"
-#include "tcp/wire/prove.h"
+#include "tcp/wire/port.h"
 #include "tcp/wire/share.h"
+#include "tcp/wire/tls.h"
 #include "tcp/wire/why.h"
 
 enum {
@@ -47,6 +46,8 @@ enum {
 	PAUSE_LEAST_MS = 10,
 	PAUSE_MOST_MS = 1000,
 	LOG_GAP_NS = 1000000000,
+	/* The first byte of a TLS connection. */
+	TLS_HANDSHAKE = 0x16,
 };
 
 /* Time for a HELLO, and for a proof. */
@@ -56,6 +57,7 @@ struct guest {
 	struct tdm_list node; /* tcp->guests, by since_ns */
 	struct tdm_tcp *tcp;
 	struct tdm_loop_io io;
+	struct tdm_tls *tls;  /* or NULL */
 	uint64_t since_ns;    /* time of accept, or of our answer to it */
 	struct tdm_addr from; /* with its port */
 	uint8_t len;	      /* bytes of ch.hello, or of ch.proof */
@@ -90,19 +92,36 @@ static void watch_listener(struct tdm_tcp *tcp)
 		tdm_loop_timer_arm(tcp->a.loop, &tcp->guest_timer, SWEEP_MS);
 }
 
+static struct tdm_sock sock_of(const struct guest *g)
+{
+	const struct tdm_sock s = { g->io.fd, g->tls };
+
+	return s;
+}
+
+/* Returns the socket of @g, which does not have it any more. */
+static struct tdm_sock take_sock(struct guest *g)
+{
+	const struct tdm_sock s = sock_of(g);
+
+	tdm_loop_watch(g->tcp->a.loop, &g->io, 0);
+	g->io.fd = -1;
+	g->tls = NULL;
+	return s;
+}
+
 static void guest_free(struct guest *g)
 {
 	struct tdm_tcp *tcp = g->tcp;
 
-	tdm_loop_watch(tcp->a.loop, &g->io, 0);
 	if (g->io.fd >= 0)
-		tdm_os.close(g->io.fd);
+		tdm_sock_drop(take_sock(g));
 	tdm_list_del(&g->node);
 	free(g);
 	tcp->guest_count--;
 }
 
-static void send_reject(int fd, int reason)
+static void send_reject(struct tdm_sock s, int reason)
 {
 	uint8_t bytes[TDM_WIRE_GREETING_BYTES];
 	struct tdm_wire_greeting g = {
@@ -113,14 +132,9 @@ static void send_reject(int fd, int reason)
 	};
 
 	tdm_wire_greeting_encode(bytes, &g);
-	/*
-	 * The send buffer of a new socket is empty, so this fits. If the send
-	 * fails all the same, the peer connects again.
-	 */
-	if (tdm_os.send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL | MSG_DONTWAIT) <
-	    0)
-		return;
-	tdm_os.shutdown(fd, SHUT_WR);
+	/* If that fails, the peer connects again. */
+	if (!tdm_sock_put(s, bytes, sizeof(bytes)))
+		tdm_os.shutdown(s.fd, SHUT_WR);
 }
 
 /*
@@ -131,10 +145,11 @@ static int guest_proves(struct guest *g)
 {
 	struct tdm_tcp *tcp = g->tcp;
 	struct tdm_wire_greeting hello;
-	int fd = g->io.fd, ret;
+	struct tdm_sock s;
+	int ret;
 
 	if (!g->answered) {
-		ret = tdm_hello_challenge(tcp, fd, &g->from, &g->ch);
+		ret = tdm_admit_challenge(tcp, sock_of(g), &g->from, &g->ch);
 		if (!ret) {
 			g->answered = 1;
 			g->len = 0;
@@ -144,7 +159,7 @@ static int guest_proves(struct guest *g)
 			return 1;
 		}
 		if (ret > 0)
-			send_reject(fd, ret);
+			send_reject(sock_of(g), ret);
 		if (tdm_wire_greeting_decode(g->ch.hello, &hello))
 			ret = -1;
 		else if (!tdm_wire_version_ok(&hello))
@@ -153,11 +168,10 @@ static int guest_proves(struct guest *g)
 		guest_free(g);
 		return 0;
 	}
-	tdm_loop_watch(tcp->a.loop, &g->io, 0);
-	g->io.fd = -1;
-	if (tdm_hello_proven(tcp, fd, &g->from, &g->ch)) {
+	s = take_sock(g);
+	if (tdm_admit_proven(tcp, s, &g->from, &g->ch)) {
 		complain(tcp, &g->from, tdm_wire_why(NULL, -1));
-		tdm_os.close(fd);
+		tdm_sock_drop(s);
 	}
 	guest_free(g);
 	return 0;
@@ -168,7 +182,8 @@ static void guest_speaks(struct guest *g)
 {
 	struct tdm_tcp *tcp = g->tcp;
 	struct tdm_wire_greeting hello;
-	int fd = g->io.fd, ret;
+	struct tdm_sock s;
+	int ret;
 
 	if (tdm_wire_greeting_decode(g->ch.hello, &hello) ||
 	    hello.kind == TDM_WIRE_REJECT) {
@@ -177,14 +192,13 @@ static void guest_speaks(struct guest *g)
 		return;
 	}
 	/* The connection watches the descriptor itself. */
-	tdm_loop_watch(tcp->a.loop, &g->io, 0);
-	g->io.fd = -1;
-	ret = tdm_hello_guest(tcp, fd, &g->from, &hello);
+	s = take_sock(g);
+	ret = tdm_admit_guest(tcp, s, &g->from, &hello);
 	if (ret) {
 		complain(tcp, &g->from, tdm_wire_why(&hello, ret));
 		if (ret > 0)
-			send_reject(fd, ret);
-		tdm_os.close(fd);
+			send_reject(s, ret);
+		tdm_sock_drop(s);
 	}
 	guest_free(g);
 }
@@ -198,16 +212,21 @@ static int guest_read(struct guest *g)
 	uint8_t byte;
 	ssize_t n;
 
-	n = tdm_os.recv(g->io.fd, to + g->len, all - g->len, MSG_DONTWAIT);
+	n = tdm_sock_recv(sock_of(g), to + g->len, all - g->len);
 	if (n < 0 && tdm_os_later(errno))
 		return 1;
 	if (n <= 0) {
+		if (n && g->tls && !tdm_tls_ready(g->tls))
+			complain(g->tcp, &g->from, tdm_tls_why(g->tls));
 		guest_free(g);
 		return 0;
 	}
 	g->len += (uint8_t)n;
 	if (!answered && !tdm_wire_is_greeting(g->ch.hello, g->len)) {
-		complain(g->tcp, &g->from, "not a greeting");
+		complain(g->tcp, &g->from,
+			 !g->tls && g->ch.hello[0] == TLS_HANDSHAKE ?
+				 "it speaks TLS: FI_TANDEM_TLS is set there" :
+				 "not a greeting");
 		guest_free(g);
 		return 0;
 	}
@@ -333,7 +352,10 @@ static void welcome(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from)
 {
 	struct guest *g = calloc(1, sizeof(*g));
 
-	if (!g) {
+	if (g && tcp->tls)
+		g->tls = tdm_tls_new(tcp->tls, fd, 1, NULL);
+	if (!g || (tcp->tls && !g->tls)) {
+		free(g);
 		tdm_os.close(fd);
 		return;
 	}
@@ -433,121 +455,6 @@ static void accept_ready(struct tdm_loop_io *io, int events)
 	watch_listener(tcp);
 }
 
-static int bind_once(int fd, const struct tdm_addr *addr)
-{
-	return tdm_os.bind(fd, &addr->u.sa, (socklen_t)tdm_addr_len(addr)) ?
-		       -errno :
-		       0;
-}
-
-/*
- * Set SO_REUSEADDR on @fd: bind(2) then accepts a port that old connections
- * still have, and later processes can do the same. It works only if the old
- * socket and its connections had set the option as well.
- */
-static int reuse(int fd)
-{
-	int on = 1;
-
-	return tdm_os.setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on,
-				 sizeof(on)) ?
-		       -errno :
-		       0;
-}
-
-/*
- * Bind @fd to @addr. The option of reuse() is set only if binding fails without
- * it, and by tdm_tcp_listen() once we listen: of two endpoints that do not
- * listen yet, only one may hold the port.
- */
-static int bind_port(int fd, const struct tdm_addr *addr)
-{
-	int ret = bind_once(fd, addr);
-
-	if (ret != -FI_EADDRINUSE || !tdm_addr_port(addr))
-		return ret;
-	ret = reuse(fd);
-	return ret ? ret : bind_once(fd, addr);
-}
-
-/*
- * Not 0 when another port may succeed after the error @ret. EACCES: the port is
- * a privileged one, ip(7).
- */
-static int taken(int ret)
-{
-	return ret == -FI_EADDRINUSE || ret == -FI_EACCES;
-}
-
-/*
- * Bind to any free port of the configured range, beginning at a random one; in
- * a second round also to ports that only old connections have.
- */
-static int bind_range(struct tdm_tcp *tcp, int fd, struct tdm_addr *addr)
-{
-	unsigned low = tdm_env.port_low, high = tdm_env.port_high;
-	unsigned n = high - low + 1, i, start = tcp->dice % n;
-	int ret = -FI_EADDRINUSE;
-
-	for (i = 0; i < 2 * n && taken(ret); i++) {
-		tdm_addr_set_port(addr, (uint16_t)(low + (start + i) % n));
-		ret = i == n ? reuse(fd) : 0;
-		if (!ret)
-			ret = bind_once(fd, addr);
-	}
-	return ret;
-}
-
-/* The user can mend a range of ports, the application a port. */
-static void tell_unbound(const struct tdm_addr *addr, int ranged, int err)
-{
-	char text[TDM_ADDR_STR_BYTES];
-	const char *where = tdm_addr_text(addr, text, sizeof(text));
-
-	if (ranged)
-		TDM_WARN(EP_CTRL,
-			 "fi_enable: no port of FI_TANDEM_PORT_RANGE=%u-%u can "
-			 "be bound, the last tried is %s: %s: %s",
-			 tdm_env.port_low, tdm_env.port_high, where,
-			 fi_strerror(-err), tdm_advice(-err));
-	else
-		TDM_INFO(EP_CTRL, "fi_enable: %s cannot be bound: %s: %s",
-			 where, fi_strerror(-err), tdm_advice(-err));
-}
-
-int tdm_tcp_bind(struct tdm_tcp *tcp, struct tdm_addr *addr)
-{
-	struct sockaddr_storage sa;
-	socklen_t len = sizeof(sa);
-	const int ranged = !tdm_addr_port(addr) && tdm_env.port_low &&
-			   tdm_env.port_high >= tdm_env.port_low;
-	int fd, on = 1, ret;
-
-	tdm_assert_held(tcp->a.engine->lock);
-	fd = tdm_os.socket(addr->u.sa.sa_family,
-			   SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	if (addr->u.sa.sa_family == AF_INET6)
-		tdm_os.setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on,
-				  sizeof(on));
-	ret = ranged ? bind_range(tcp, fd, addr) : bind_port(fd, addr);
-	if (!ret && tdm_os.getsockname(fd, (struct sockaddr *)&sa, &len))
-		ret = -errno;
-	if (!ret)
-		ret = tdm_addr_from_bind(addr, &sa, len);
-	if (ret) {
-		tell_unbound(addr, ranged, ret);
-		tdm_os.close(fd);
-		return ret;
-	}
-	if (tcp->listener.fd >= 0)
-		tdm_os.close(tcp->listener.fd);
-	tcp->listener.fd = fd;
-	tcp->addr = *addr;
-	return 0;
-}
-
 int tdm_tcp_listen(struct tdm_tcp *tcp)
 {
 	int ret;
@@ -562,7 +469,7 @@ int tdm_tcp_listen(struct tdm_tcp *tcp)
 	 * Connections inherit the option; without it they would block the port
 	 * after this process has ended.
 	 */
-	ret = reuse(tcp->listener.fd);
+	ret = tdm_port_reuse(tcp->listener.fd);
 	if (ret)
 		return ret;
 	tcp->listener.lazy = 1;

@@ -7,6 +7,16 @@
 
 #include "tcp/wire/tcp.h"
 
+enum {
+	TDM_TCP_OUT_BYTES = 64 << 10, /* one transmit buffer */
+	/* output held back is sent at this size */
+	TDM_TCP_FLUSH_BYTES = 32 << 10,
+	/* longest payload copied to the buffer */
+	TDM_TCP_COPY_BYTES = 2 << 10,
+	/* the same, of a message that is held back to be sent with others */
+	TDM_TCP_HOLD_BYTES = 16 << 10,
+};
+
 /*
  * A transmit buffer; a connection has one only while it holds bytes that are to
  * be sent, or that its peer has not acknowledged. head may be below base: bytes

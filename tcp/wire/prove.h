@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Greetings with keys: prove.c makes the proofs, hello.c decides on them. For
+ * Greetings with keys: prove.c makes the proofs, hello.c and admit.c decide on them. For
  * the files of the TCP transport. All functions: domain lock held.
  */
 #ifndef TDM_TCP_WIRE_PROVE_H
@@ -18,21 +18,6 @@ struct tdm_challenge {
 	const struct tdm_auth_key *key;
 	uint64_t credit; /* in our answer; of a RESUME: stream received */
 };
-
-/*
- * Called when a guest on @fd, from @from, has sent ch->hello and keys are
- * required. Returns 0: it knows a key, or replays a peer that does, and was
- * answered; its proof has to follow. Else as tdm_hello_guest().
- */
-int tdm_hello_challenge(struct tdm_tcp *tcp, int fd,
-			const struct tdm_addr *from, struct tdm_challenge *ch);
-
-/*
- * Called when the guest has sent ch->proof. Returns 0: @fd belongs to a
- * connection; else the caller closes it.
- */
-int tdm_hello_proven(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
-		     const struct tdm_challenge *ch);
 
 /*
  * Add nonce and proof to @p, a HELLO that is about to be sent. @first: the

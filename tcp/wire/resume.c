@@ -12,6 +12,7 @@
  *   RESUMING:  WAIT --- timer ---> CONNECT ---> GREET ---> (PROVE, with keys)
  *               ^                     |           |          |
  *               +---------------------+-----------+----------+ lost, not now
+ *   With TLS, ENCRYPT is between CONNECT and GREET.
  *
  * Both sides connect. Of two attempts that cross, that of the smaller
  * incarnation id is kept, as with HELLO.
@@ -53,10 +54,10 @@
 #include "tcp/wire/prove.h"
 #include "tcp/wire/rx.h"
 #include "tcp/wire/send.h"
-#include "tcp/wire/sock.h"
+#include "tcp/wire/tls.h"
 #include "tcp/wire/tx.h"
 
-enum { WAIT, CONNECT, GREET, PROVE };
+enum { WAIT, CONNECT, ENCRYPT, GREET, PROVE };
 
 enum {
 	/* An attempt that the network does not answer is repeated. */
@@ -121,7 +122,7 @@ static void attempt(struct tdm_conn *c)
 		later(c, -fd);
 		return;
 	}
-	tdm_conn_take_fd(c, fd);
+	tdm_conn_take(c, (struct tdm_sock){ fd, NULL });
 	c->setup->phase = CONNECT;
 	err = tdm_sock_connect(c, fd);
 	if (!err &&
@@ -277,43 +278,80 @@ static void resumed(struct tdm_conn *c, uint64_t pos)
 
 static int put(const struct tdm_conn *c, const void *p, size_t n)
 {
-	/* The send buffer of a new socket is empty, so this fits. */
-	return tdm_os.send(c->io.fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT) ==
-			       (ssize_t)n ?
-		       0 :
-		       -1;
+	return tdm_sock_put(tdm_sock_of(c), p, n);
 }
 
-void tdm_resume_writable(struct tdm_conn *c)
+/* Send our RESUME on the connected socket of @c. */
+static void greet(struct tdm_conn *c)
 {
+	const struct tdm_auth_key *key = tdm_hello_key(c);
 	struct tdm_setup *s = c->setup;
-	int err = tdm_sock_result(c->io.fd);
-	const struct tdm_auth_key *key;
 	uint8_t *own;
 
-	if (s->phase != CONNECT || err == -FI_EAGAIN)
-		return;
-	if (!err) {
-		s->greeting = malloc(2 * (size_t)TDM_WIRE_GREETING_BYTES);
-		err = s->greeting ? 0 : FI_ENOMEM;
-	}
-	if (err) {
-		later(c, err);
+	s->greeting = malloc(2 * (size_t)TDM_WIRE_GREETING_BYTES);
+	if (!s->greeting) {
+		later(c, FI_ENOMEM);
 		return;
 	}
 	own = s->greeting + TDM_WIRE_GREETING_BYTES;
 	put_resume(c, c->io.fd, own);
-	key = tdm_hello_key(c);
 	if (c->tcp->a.keys && (!key || tdm_prove_hello(key, own, NULL))) {
 		later(c, FI_ENOMEM);
 		return;
 	}
-	tdm_loop_timer_disarm(&s->timer);
 	s->phase = GREET;
 	if (put(c, own, TDM_WIRE_GREETING_BYTES))
 		later(c, FI_ECONNRESET);
 	else
 		tdm_conn_watch(c, TDM_LOOP_READ);
+}
+
+/* Go on with the TLS handshake of @c, and greet when it is done. */
+static void encrypt(struct tdm_conn *c)
+{
+	int ret = tdm_tls_shake(c->tls);
+
+	if (ret == -FI_EAGAIN) {
+		tdm_conn_watch(c, tdm_tls_pending(c->tls) ?
+					  TDM_LOOP_READ | TDM_LOOP_WRITE :
+					  TDM_LOOP_READ);
+	} else if (ret) {
+		TDM_CONN_INFO(c, "%s", tdm_tls_why(c->tls));
+		later(c, FI_ECONNRESET);
+	} else {
+		greet(c);
+	}
+}
+
+/* Called when the socket of @c may be connected. */
+static void connected(struct tdm_conn *c)
+{
+	int err = tdm_sock_result(c->io.fd);
+
+	if (err == -FI_EAGAIN)
+		return;
+	if (err) {
+		later(c, err);
+		return;
+	}
+	tdm_loop_timer_disarm(&c->setup->timer);
+	if (!c->tcp->tls) {
+		greet(c);
+		return;
+	}
+	c->setup->phase = ENCRYPT;
+	if (tdm_sock_encrypt(c, tdm_hello_key(c)))
+		later(c, FI_ENOMEM);
+	else
+		encrypt(c);
+}
+
+void tdm_resume_writable(struct tdm_conn *c)
+{
+	if (c->setup->phase == CONNECT)
+		connected(c);
+	else if (c->setup->phase == ENCRYPT)
+		encrypt(c);
 }
 
 /* Called when the peer's whole answer is there. */
@@ -363,15 +401,14 @@ void tdm_resume_readable(struct tdm_conn *c)
 	struct tdm_setup *s = c->setup;
 	ssize_t n;
 
-	if (s->phase == PROVE) {
+	if (s->phase == ENCRYPT)
+		encrypt(c);
+	else if (s->phase == PROVE)
 		confirmed(c);
+	if (c->state != TDM_CONN_RESUMING || s->phase != GREET)
 		return;
-	}
-	if (s->phase != GREET)
-		return;
-	n = tdm_os.recv(c->io.fd, s->greeting + s->greeting_len,
-			TDM_WIRE_GREETING_BYTES - s->greeting_len,
-			MSG_DONTWAIT);
+	n = tdm_sock_recv(tdm_sock_of(c), s->greeting + s->greeting_len,
+			  TDM_WIRE_GREETING_BYTES - s->greeting_len);
 	if (n < 0 && tdm_os_later(errno))
 		return;
 	if (n <= 0) {
@@ -435,12 +472,12 @@ static int find(struct tdm_tcp *tcp, const struct tdm_addr *from,
 	return 0;
 }
 
-/* Give @c the connection @fd. */
-static void adopt(struct tdm_conn *c, int fd)
+/* Give @c the connection @s. */
+static void adopt(struct tdm_conn *c, struct tdm_sock s)
 {
 	hang_up(c);
-	tdm_conn_take_fd(c, fd);
-	tdm_sock_prepare(c->tcp, fd);
+	tdm_conn_take(c, s);
+	tdm_sock_prepare(c->tcp, s.fd);
 }
 
 int tdm_resume_asked_again(const struct tdm_conn *c,
@@ -450,13 +487,13 @@ int tdm_resume_asked_again(const struct tdm_conn *c,
 	       !c->kept_pos && is_ours(c, g);
 }
 
-int tdm_resume_greet_again(struct tdm_conn *c, int fd)
+int tdm_resume_greet_again(struct tdm_conn *c, struct tdm_sock s)
 {
 	uint8_t answer[TDM_WIRE_GREETING_BYTES];
 
 	if (tdm_conn_open(c) && lose(c, FI_ECONNRESET))
 		return -1;
-	adopt(c, fd);
+	adopt(c, s);
 	tdm_hello_repeat(c, answer);
 	if (put(c, answer, sizeof(answer)))
 		later(c, FI_ECONNRESET);
@@ -465,8 +502,8 @@ int tdm_resume_greet_again(struct tdm_conn *c, int fd)
 	return 0;
 }
 
-int tdm_resume_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
-		     struct tdm_wire_greeting *g)
+int tdm_resume_guest(struct tdm_tcp *tcp, struct tdm_sock s,
+		     const struct tdm_addr *from, struct tdm_wire_greeting *g)
 {
 	uint8_t answer[TDM_WIRE_GREETING_BYTES];
 	struct tdm_conn *c;
@@ -474,8 +511,8 @@ int tdm_resume_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 
 	if (ret)
 		return ret;
-	adopt(c, fd);
-	put_resume(c, fd, answer);
+	adopt(c, s);
+	put_resume(c, s.fd, answer);
 	if (put(c, answer, sizeof(answer)))
 		later(c, FI_ECONNRESET);
 	else
@@ -502,7 +539,7 @@ int tdm_resume_challenge(struct tdm_tcp *tcp, int fd,
 	return 0;
 }
 
-int tdm_resume_proven(struct tdm_tcp *tcp, int fd,
+int tdm_resume_proven(struct tdm_tcp *tcp, struct tdm_sock s,
 		      const struct tdm_wire_greeting *g,
 		      const struct tdm_challenge *ch)
 {
@@ -512,7 +549,7 @@ int tdm_resume_proven(struct tdm_tcp *tcp, int fd,
 	if (!c || c->state != TDM_CONN_RESUMING || !is_ours(c, g) ||
 	    c->rx_pos != ch->credit)
 		return -1;
-	adopt(c, fd);
+	adopt(c, s);
 	resumed(c, g->received);
 	return 0;
 }

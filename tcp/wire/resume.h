@@ -6,7 +6,7 @@
 #ifndef TDM_TCP_WIRE_RESUME_H
 #define TDM_TCP_WIRE_RESUME_H
 
-#include "tcp/wire/tcp.h"
+#include "tcp/wire/sock.h"
 
 struct tdm_challenge;
 
@@ -41,26 +41,26 @@ int tdm_resume_asked_again(const struct tdm_conn *c,
 			   const struct tdm_wire_greeting *g);
 
 /*
- * Called then: answer on @fd with HELLO again, and repeat all that was sent.
- * Returns 0: @fd is taken; or -1.
+ * Called then: answer on @s with HELLO again, and repeat all that was sent.
+ * Returns 0: @s is taken; or -1.
  */
-int tdm_resume_greet_again(struct tdm_conn *c, int fd);
+int tdm_resume_greet_again(struct tdm_conn *c, struct tdm_sock s);
 
-/* As tdm_hello_guest(), for the RESUME @g. */
-int tdm_resume_guest(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
-		     struct tdm_wire_greeting *g);
+/* As tdm_admit_guest(), for the RESUME @g. */
+int tdm_resume_guest(struct tdm_tcp *tcp, struct tdm_sock s,
+		     const struct tdm_addr *from, struct tdm_wire_greeting *g);
 
 /*
  * With keys: called when a guest has proven with its RESUME @g that it knows
  * ch->key. Out: ch->answer without its proof, ch->credit. Returns 0: send that;
- * else as tdm_hello_guest().
+ * else as tdm_admit_guest().
  */
 int tdm_resume_challenge(struct tdm_tcp *tcp, int fd,
 			 const struct tdm_addr *from,
 			 struct tdm_wire_greeting *g, struct tdm_challenge *ch);
 
-/* Called when the guest has proven it again. Returns 0: @fd is taken; or -1. */
-int tdm_resume_proven(struct tdm_tcp *tcp, int fd,
+/* Called when the guest has proven it again. Returns 0: @s is taken; or -1. */
+int tdm_resume_proven(struct tdm_tcp *tcp, struct tdm_sock s,
 		      const struct tdm_wire_greeting *g,
 		      const struct tdm_challenge *ch);
 

@@ -28,10 +28,10 @@
 #include <rdma/fi_errno.h>
 
 #include "base/log.h"
-#include "tcp/wire/blocks.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
 #include "tcp/wire/idle_close.h"
+#include "tcp/wire/layer.h"
 #include "tcp/wire/left.h"
 #include "tcp/wire/meet.h"
 #include "tcp/wire/prompt.h"
@@ -461,9 +461,9 @@ static ssize_t read_some(struct tdm_conn *c, size_t *direct, size_t *asked)
 	size_t n = 0;
 
 	*direct = 0;
-	if (tdm_unlikely(c->in_blocks)) {
+	if (tdm_unlikely(c->layered)) {
 		*asked = 0; /* the kernel may have more */
-		return tdm_blocks_recv(c, stage, TDM_STAGE_BYTES);
+		return tdm_layer_recv(c, stage, TDM_STAGE_BYTES);
 	}
 	*asked = c->read_bytes;
 	if (tdm_unlikely(c->left > DIRECT_BYTES))
@@ -588,7 +588,7 @@ int tdm_rx_ready(struct tdm_conn *c)
 		if (tdm_unlikely(c->tcp->stage->stalled != NULL))
 			return 0;
 		adapt(c, (size_t)n, k);
-		if (tdm_unlikely(tdm_blocks_waiting(c)))
+		if (tdm_unlikely(tdm_layer_waiting(c)))
 			continue;
 		if ((size_t)n < asked && !c->tx_err)
 			return 0;

@@ -30,11 +30,11 @@
 
 #include <rdma/fi_errno.h>
 
-#include "tcp/wire/blocks.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/hello.h"
 #include "tcp/wire/idle_close.h"
 #include "tcp/wire/keep.h"
+#include "tcp/wire/layer.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/tx.h"
 #include "tcp/wire/tx_priv.h"
@@ -73,20 +73,20 @@ static size_t next(const struct tdm_conn *c, struct iovec *iov)
 
 /*
  * Offer all committed bytes, or those of a piece to be repeated, to the kernel,
- * by one system call; or, in blocks, by some.
+ * by one system call; or, through a layer, by some.
  */
 static ssize_t put(struct tdm_conn *c)
 {
 	struct iovec iov[1 + TDM_IOV_LIMIT];
 	struct msghdr msg = { .msg_iov = iov };
 
-	if (tdm_likely(!c->borrow && !tdm_keep_repeats(c) && !c->in_blocks))
+	if (tdm_likely(!c->borrow && !tdm_keep_repeats(c) && !c->layered))
 		return tdm_os.send(c->io.fd, c->out->bytes + c->out->head,
 				   c->out->tail - c->out->head,
 				   MSG_NOSIGNAL | MSG_DONTWAIT);
 	msg.msg_iovlen = next(c, iov);
-	if (c->blocks)
-		return tdm_blocks_send(c, iov, msg.msg_iovlen);
+	if (c->layered)
+		return tdm_layer_send(c, iov, msg.msg_iovlen);
 	return tdm_os.sendmsg(c->io.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

@@ -18,6 +18,7 @@
 #include "tcp/wire/idle_close.h"
 #include "tcp/wire/parts.h"
 #include "tcp/wire/tclass.h"
+#include "tcp/wire/tls.h"
 
 enum {
 	KEEPALIVE_IDLE_S = 10,
@@ -143,10 +144,50 @@ void tdm_sock_close(struct tdm_conn *c)
 	c->blocked = 0;
 	tdm_setup_forget_greeting(c);
 	tdm_blocks_end(c);
+	tdm_tls_free(c->tls);
+	c->tls = NULL;
 	if (c->io.fd < 0)
 		return;
 	tdm_loop_watch(c->tcp->a.loop, &c->io, 0);
 	tdm_os.close(c->io.fd);
 	c->io.fd = -1;
 	c->tcp->open--;
+}
+
+ssize_t tdm_sock_recv(struct tdm_sock s, void *p, size_t room)
+{
+	return s.tls ? tdm_tls_recv(s.tls, p, room) :
+		       tdm_os.recv(s.fd, p, room, MSG_DONTWAIT);
+}
+
+ssize_t tdm_sock_peek(struct tdm_sock s)
+{
+	uint8_t byte;
+
+	return s.tls ? tdm_tls_peek(s.tls) :
+		       tdm_os.recv(s.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+}
+
+int tdm_sock_put(struct tdm_sock s, const void *p, size_t n)
+{
+	const struct iovec iov = { (void *)(uintptr_t)p, n };
+	ssize_t sent =
+		s.tls ? tdm_tls_send(s.tls, &iov, 1) :
+			tdm_os.send(s.fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	return sent == (ssize_t)n && !(s.tls && tdm_tls_pending(s.tls)) ? 0 :
+									  -1;
+}
+
+void tdm_sock_drop(struct tdm_sock s)
+{
+	tdm_tls_free(s.tls);
+	tdm_os.close(s.fd);
+}
+
+int tdm_sock_encrypt(struct tdm_conn *c, const struct tdm_auth_key *key)
+{
+	c->tls = tdm_tls_new(c->tcp->tls, c->io.fd, 0, key);
+	c->layered = 1;
+	return c->tls ? 0 : -FI_ENOMEM;
 }

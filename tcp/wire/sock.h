@@ -8,6 +8,44 @@
 
 #include "tcp/wire/tcp.h"
 
+struct tdm_tls;
+
+/* A socket connected to a peer, with what is between it and the greetings. */
+struct tdm_sock {
+	int fd;
+	struct tdm_tls *tls; /* NULL: without TLS */
+};
+
+/* Returns the socket of @c, which stays its own. */
+static inline struct tdm_sock tdm_sock_of(const struct tdm_conn *c)
+{
+	const struct tdm_sock s = { c->io.fd, c->tls };
+
+	return s;
+}
+
+/* Read from @s as recv(2) does. With TLS, goes on with its handshake before. */
+ssize_t tdm_sock_recv(struct tdm_sock s, void *p, size_t room);
+
+/* Like recv(2) of one byte with MSG_PEEK. */
+ssize_t tdm_sock_peek(struct tdm_sock s);
+
+/*
+ * Send the greeting @p[@n]. The send buffer of a new socket is empty, so it fits.
+ * Returns 0, or -1: the attempt to connect is over.
+ */
+int tdm_sock_put(struct tdm_sock s, const void *p, size_t n);
+
+/* Close @s, which belongs to no connection. */
+void tdm_sock_drop(struct tdm_sock s);
+
+/*
+ * With TLS: begin it on the connected socket of @c, which speaks first. Returns 0
+ * or -FI_ENOMEM.
+ */
+int tdm_sock_encrypt(struct tdm_conn *c,
+		     const struct tdm_auth_key *key) tdm_must_check;
+
 /* Not 0 when the IP of @a is the wildcard. */
 int tdm_sock_is_any(const struct tdm_addr *a);
 

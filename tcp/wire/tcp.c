@@ -16,6 +16,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "av/av.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "tcp/wire/conn.h"
@@ -30,6 +31,7 @@
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/send.h"
+#include "tcp/wire/tls.h"
 #include "tcp/wire/tx.h"
 #include "tcp/wire/unacked.h"
 #include "tdm_open.h"
@@ -61,6 +63,7 @@ static void tcp_free(struct tdm_tcp *tcp)
 	tdm_pool_fini(&tcp->tx_pool);
 	tdm_pool_fini(&tcp->rx_pool);
 	free(tcp->bucket);
+	tdm_tls_ctx_close(tcp->tls);
 	free(tcp);
 }
 
@@ -80,6 +83,9 @@ int tdm_tcp_open(const struct tdm_tcp_attr *attr, struct tdm_tcp **out)
 			 fi_strerror(-ret));
 		goto err;
 	}
+	ret = tdm_tls_ctx_open(attr->keys, &tcp->tls);
+	if (ret)
+		goto err;
 	tcp->id[0] |= 1; /* never all 0 */
 	memcpy(&tcp->dice, tcp->id, sizeof(tcp->dice));
 	tcp->a = *attr;
@@ -122,6 +128,57 @@ void tdm_tcp_set_done(struct tdm_tcp *tcp, const struct tdm_done *done)
 size_t tdm_tcp_tx_left(const struct tdm_tcp *tcp)
 {
 	return tcp->a.tx_size - tdm_min(tcp->tx_used, tcp->a.tx_size);
+}
+
+/*
+ * Look up the sources of the connections in @list, of those only that have none
+ * unless @all. Returns whether one was found.
+ */
+static int resolve(struct tdm_tcp *tcp, struct tdm_list *list, int all)
+{
+	struct tdm_list *pos;
+	int found = 0;
+
+	tdm_list_for_each(pos, list) {
+		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
+
+		if (c->fi_addr != FI_ADDR_UNSPEC && !all)
+			continue;
+		tdm_conn_set_source(c, tdm_av_find(tcp->a.av, &c->addr),
+				    c->rx_group);
+		found |= c->fi_addr != FI_ADDR_UNSPEC;
+	}
+	return found;
+}
+
+void tdm_tcp_resolve(struct tdm_tcp *tcp, int moved)
+{
+	struct fid_peer_srx *srx = tcp->a.srx;
+	int found;
+
+	tdm_assert_held(tcp->a.engine->lock);
+	found = resolve(tcp, &tcp->conns, moved);
+	found |= resolve(tcp, &tcp->dead, moved);
+	if (found)
+		srx->owner_ops->foreach_unspec_addr(srx, tdm_rx_source);
+}
+
+void tdm_tcp_forget(struct tdm_tcp *tcp, fi_addr_t fi_addr)
+{
+	struct tdm_list *pos, *tmp;
+	struct tdm_conn *c;
+
+	tdm_assert_held(tcp->a.engine->lock);
+	tdm_list_for_each_safe(pos, tmp, &tcp->conns) {
+		c = tdm_list_entry(pos, struct tdm_conn, all);
+		if (c->fi_addr != fi_addr)
+			continue;
+		tdm_conn_set_source(c, FI_ADDR_UNSPEC, c->rx_group);
+		if (tdm_tx_abandon(c, FI_ECONNABORTED))
+			tdm_conn_fail(c, FI_ENOMEM, 0);
+		else
+			tdm_conn_drop(c);
+	}
 }
 
 /*
@@ -275,6 +332,12 @@ static void watch_fired(struct tdm_loop_timer *timer)
 		if (c->rx_said != c->rx_pos && tdm_conn_resumes(c)) {
 			c->ack_now = 1;
 			tdm_rx_ack_due(c);
+		}
+		if (tdm_unlikely(c->tls != NULL) && c->keeps &&
+		    tdm_tls_stuck(c->tls)) {
+			c->tx_err = FI_ECONNRESET;
+			tdm_conn_again(c);
+			continue;
 		}
 		if (!tdm_env.peer_timeout_ms || !unreachable(c, now))
 			continue;

@@ -19,16 +19,6 @@
 #include "tdm_rma.h"
 #include "tdm_space.h"
 
-enum {
-	TDM_TCP_OUT_BYTES = 64 << 10, /* one transmit buffer */
-	/* output held back is sent at this size */
-	TDM_TCP_FLUSH_BYTES = 32 << 10,
-	/* longest payload copied to the buffer */
-	TDM_TCP_COPY_BYTES = 2 << 10,
-	/* the same, of a message that is held back to be sent with others */
-	TDM_TCP_HOLD_BYTES = 16 << 10,
-};
-
 enum tdm_conn_state { /* conn.c */
 		      TDM_CONN_IDLE,
 		      TDM_CONN_CONNECTING,
@@ -80,7 +70,7 @@ struct tdm_conn {
 	uint8_t at_once;   /* medium messages not to be held back: send.c, 3 */
 	uint8_t keeps;	   /* 1: bytes sent stay until acknowledged, keep.h */
 	uint8_t asks;	   /* 1: no session yet; session[] is what HELLO asks */
-	uint8_t in_blocks; /* 1: the stream has checksums, blocks.h */
+	uint8_t layered;   /* 1: something is below the stream, layer.h */
 	int tx_err; /* fi_errno of a failed send; the input is read first */
 
 	/* Output. */
@@ -135,7 +125,9 @@ struct tdm_conn {
 	uint64_t unheard_ns;
 	struct tdm_conn_stats stats;
 	struct tdm_meeting *meeting; /* meet.h; or NULL */
-	struct tdm_blocks *blocks;   /* with in_blocks; or NULL */
+	/* layer.h; at most one is not NULL */
+	struct tdm_blocks *blocks;
+	struct tdm_tls *tls;
 
 	/* Resume, keep.h: positions are bytes since the greeting. */
 	struct tdm_keep *keep;	  /* or NULL */
@@ -146,6 +138,7 @@ struct tdm_conn {
 
 struct tdm_tcp {
 	struct tdm_tcp_attr a;
+	struct tdm_tls_ctx *tls;       /* NULL: without TLS */
 	const struct tdm_rma_ops *rma; /* NULL: no regions, peers are refused */
 	struct tdm_addr addr;	       /* the endpoint's */
 	uint8_t id[TDM_WIRE_ID_BYTES];

@@ -4,7 +4,7 @@
  * per pair, opened at first use. It reaches the owner's queues only through the
  * objects exported for it, as a peer provider would.
  *
- * The interface of tcp.c, listen.c, conn.c, send.c, tx_end.c and idle_close.c.
+ * The interface of tcp.c, port.c, listen.c, conn.c, send.c, tx_end.c and idle_close.c.
  * conn.c and doc/PROTOCOL-tcp.md have the states of a connection. All
  * functions: domain lock held.
  */
@@ -77,7 +77,7 @@ struct tdm_tcp_attr {
 	void *arg;
 };
 
-/* Open the transport. Out: *@tcp. -FI_ENOMEM, or of tdm_os_random(). */
+/* Open the transport. Out: *@tcp. -FI_ENOMEM, -FI_ENOKEY, or of tdm_os_random(). */
 int tdm_tcp_open(const struct tdm_tcp_attr *attr,
 		 struct tdm_tcp **tcp) tdm_must_check;
 

@@ -159,13 +159,13 @@ TEST_F(TcpBlocks, NobodyAsksThereAreNone)
 {
 	tdm_env.crc = 0;
 	first_message(TDM_WIRE_FEATURE_BLOCKS);
-	EXPECT_FALSE(at(0).conn(0)->in_blocks);
+	EXPECT_FALSE(at(0).conn(0)->layered);
 }
 
 TEST_F(TcpBlocks, OlderPeersDoWithout)
 {
 	EXPECT_TRUE(has(first_message(0), "hello"));
-	EXPECT_FALSE(at(0).conn(0)->in_blocks);
+	EXPECT_FALSE(at(0).conn(0)->layered);
 }
 
 TEST_F(TcpBlocks, W3_ChangedBitsAreNeverDelivered)

@@ -12,6 +12,10 @@
 #include "fault.h"
 #include "tcp_raw.h"
 
+extern "C" {
+#include "tcp/wire/out.h"
+}
+
 namespace
 {
 
