@@ -18,7 +18,8 @@ const char *tdm_advice(int err)
 		return "nobody listens there: the peer has ended or has not "
 		       "started, a firewall rejects, or each host has this "
 		       "address, as that of docker0: set FI_TANDEM_IFACE "
-		       "there; or the peer has a key, and this side has none";
+		       "there; or the peer has a key or uses TLS, and this "
+		       "side does not";
 	case ETIMEDOUT:
 		return "no answer: open the ports of both sides in the "
 		       "firewall, which FI_TANDEM_PORT_RANGE chooses, or set "
@@ -31,7 +32,8 @@ const char *tdm_advice(int err)
 	case ENOPROTOOPT:
 		return "install one release of tandem on both sides";
 	case EKEYREJECTED:
-		return "give both sides the same key";
+		return "give both sides the same key, and the same "
+		       "FI_TANDEM_TLS or certificates of one authority";
 	case EADDRINUSE:
 		return "end what uses the ports, or choose more by "
 		       "FI_TANDEM_PORT_RANGE or net.ipv4.ip_local_port_range";

@@ -27,6 +27,7 @@
 #include "base/folder.h"
 #include "base/iflist.h"
 #include "base/log.h"
+#include "base/spelling.h"
 
 #define DEFAULTS                                                               \
 	{                                                                      \
@@ -52,7 +53,7 @@ struct tdm_env tdm_env = DEFAULTS;
 static const struct tdm_env defaults = DEFAULTS;
 
 /* The variable of a parameter, as a user writes it. */
-enum { ENV_NAME_BYTES = 48 };
+enum { ENV_NAME_BYTES = TDM_SPELLING_BYTES };
 
 /* Longest name of a provider that FI_TANDEM_LOCAL takes, and one more. */
 enum { LOCAL_NAME_BYTES = 64 };
@@ -113,6 +114,15 @@ static int parse_word(const char *text, const char *yes, const char *no,
 static int parse_bool(const struct param *p, const char *text)
 {
 	return parse_word(text, YES, NO, p->to);
+}
+
+/* What is not understood is taken for yes, so that nothing goes in clear by mistake. */
+static int parse_tls(const struct param *p, const char *text)
+{
+	if (!*text || parse_bool(p, text) == OK)
+		return OK;
+	*(int *)p->to = 1;
+	return CLAMPED;
 }
 
 static int parse_shm(const struct param *p, const char *text)
@@ -406,7 +416,7 @@ static const struct param params[] = {
 	  "the same key itself, 16 to 64 bytes, for launchers that hand one to "
 	  "each process of a job (default: none)",
 	  0, 0, &tdm_env.auth_key },
-	{ "tls", parse_bool, "yes or no",
+	{ "tls", parse_tls, "yes or no",
 	  "TLS 1.3 over TCP, with the key, or with certificates (default: no)",
 	  0, 1, &tdm_env.tls },
 	{ "tls_cert", parse_text, "the path of a file",
@@ -488,30 +498,6 @@ static void read_param(const struct param *p, const char *text)
 
 /* ---- names --------------------------------------------------------------- */
 
-/*
- * Edit distance: letters to insert, delete or replace to turn @a into @b; at
- * most ENV_NAME_BYTES.
- */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[ENV_NAME_BYTES], n = strlen(b), i, j;
-
-	for (j = 0; j <= n; j++)
-		row[j] = j;
-	for (i = 0; a[i]; i++) {
-		size_t corner = row[0];
-
-		row[0] = i + 1;
-		for (j = 0; j < n; j++) {
-			size_t swap = corner + (a[i] != b[j]);
-
-			corner = row[j + 1];
-			row[j + 1] = tdm_min(swap, tdm_min(corner, row[j]) + 1);
-		}
-	}
-	return row[n];
-}
-
 static void check_name(const char *var, size_t len)
 {
 	char name[ENV_NAME_BYTES], known[ENV_NAME_BYTES], best[ENV_NAME_BYTES];
@@ -521,7 +507,8 @@ static void check_name(const char *var, size_t len)
 	memcpy(name, var, len);
 	name[len] = '\0';
 	for (i = 0; i < TDM_ARRAY_LEN(params); i++) {
-		d = distance(name, env_name(params[i].name, known));
+		d = tdm_spelling_distance(name,
+					  env_name(params[i].name, known));
 		if (!d)
 			return;
 		if (d < least) {
@@ -552,36 +539,41 @@ static void check_names(void)
  */
 static enum fi_param_type type_of(const struct param *p)
 {
-	return p->parse == parse_bool ? FI_PARAM_BOOL : FI_PARAM_STRING;
+	return p->parse == parse_bool || p->parse == parse_tls ?
+		       FI_PARAM_BOOL :
+		       FI_PARAM_STRING;
 }
 
-/* Not 0: the core, which logs each value, must not read it. */
+/* Not 0: the core, which logs each value and lists it, must not know it. */
 static int is_secret(const struct param *p)
 {
 	return p->to == &tdm_env.auth_key;
 }
 
+/* Not 0: an empty value is one that cannot be used, not the same as none. */
+static int is_key(const struct param *p)
+{
+	return is_secret(p) || p->to == &tdm_env.auth_key_file;
+}
+
 static void get_param(const struct param *p)
 {
-	char name[ENV_NAME_BYTES], *text;
+	char name[ENV_NAME_BYTES], *text = getenv(env_name(p->name, name));
 	int on;
 
-	if (type_of(p) == FI_PARAM_STRING && !is_secret(p)) {
+	if (text && is_key(p)) {
+		*(const char **)p->to = text; /* an empty one too */
+	} else if (is_secret(p)) {
+		return;
+	} else if (type_of(p) == FI_PARAM_STRING) {
 		if (!fi_param_get_str(&tdm_prov, p->name, &text) && text)
 			read_param(p, text);
-		return;
-	}
-	/* The core would warn of an empty value, and of others a second time. */
-	text = getenv(env_name(p->name, name));
-	if (is_secret(p)) {
-		if (text)
-			read_param(p, text);
-		return;
-	}
-	if (text && parse_bool(p, text))
+	} else if (text && p->parse(p, text)) {
+		/* The core would warn a second time, and of an empty one. */
 		read_param(p, text);
-	else if (!fi_param_get_bool(&tdm_prov, p->name, &on))
+	} else if (!text && !fi_param_get_bool(&tdm_prov, p->name, &on)) {
 		*(int *)p->to = on;
+	}
 }
 
 void tdm_env_init(void)
@@ -590,8 +582,10 @@ void tdm_env_init(void)
 
 	tdm_env = defaults;
 	for (i = 0; i < TDM_ARRAY_LEN(params); i++) {
-		fi_param_define(&tdm_prov, params[i].name, type_of(&params[i]),
-				"%s", params[i].help);
+		if (!is_secret(&params[i]))
+			fi_param_define(&tdm_prov, params[i].name,
+					type_of(&params[i]), "%s",
+					params[i].help);
 		if (!getauxval(AT_SECURE))
 			get_param(&params[i]);
 	}

@@ -107,6 +107,8 @@ static void carry_out(struct bench_subject *s, const struct bench_order *o)
 	warm.count = o->window > 1 ? o->window : (o->count + 3) / 4;
 	if (!o->batches)
 		bench_work_batch(s, &warm);
+	if (!o->batches)
+		bench_work_calm(s, o);
 	warm.lcount = (o->lcount + 3) / 4;
 	best_limit(s, &warm);
 	if (!s->side)

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-enum { TAG = 1, TAG_ANSWER = 1 << 20 };
+enum { TAG = 1, TAG_ANSWER = 1 << 20, CALM_NS = 100 * 1000 * 1000 };
 
 /* ---- half round trip ----------------------------------------------------- */
 
@@ -347,6 +347,18 @@ uint64_t bench_work_batch(struct bench_subject *s, const struct bench_order *o)
 		s->ctl->meet[0][2] = end - start;
 	bench_meet(s, o);
 	return s->ctl->meet[0][2];
+}
+
+void bench_work_calm(struct bench_subject *s, const struct bench_order *o)
+{
+	struct bench_order some = *o;
+	uint64_t until = bench_now() + CALM_NS;
+
+	if (s->side || (o->kind != BENCH_EMPTY && o->kind != BENCH_IDLE))
+		return;
+	some.count = 64;
+	while (bench_now() < until)
+		carry_out(s, &some);
 }
 
 int bench_work_possible(const struct bench_subject *s,

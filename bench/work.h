@@ -12,6 +12,13 @@
 uint64_t bench_work_batch(struct bench_subject *s,
 			  const struct bench_order *order);
 
+/*
+ * Called before the batches of @order, after its warm-up. Where a thread polls in
+ * vain, the subject's state is that of the last tenth of a second: side 0 polls for so
+ * long, so that it does not still give way to the entrant that had its turn before.
+ */
+void bench_work_calm(struct bench_subject *s, const struct bench_order *order);
+
 /* Can @s do @order at all? */
 int bench_work_possible(const struct bench_subject *s,
 			const struct bench_order *order);

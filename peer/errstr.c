@@ -27,7 +27,8 @@ static const struct {
 	{ FI_ECONNABORTED, "the address was removed from the address vector, "
 			   "or the sender gave the message up" },
 	{ FI_ENOPROTOOPT, "the peer speaks another version of the protocol" },
-	{ FI_EKEYREJECTED, "the peer does not know the key" },
+	{ FI_EKEYREJECTED, "the peer does not know the key, or only one "
+			   "side uses TLS" },
 	{ FI_EACCES, "the target has not granted this key, range or access" },
 	{ FI_EHOSTUNREACH, "there is no way to its host" },
 	{ FI_ETRUNC, "the message is longer than the buffer" },

@@ -5,7 +5,8 @@
  * overlap with the run before. A way that was tried and found bad is tried less
  * and less often, until the cost of the chosen one changes: then the machine
  * has changed, and all are tried again. A class of which nothing is known
- * begins with what is known of the nearest one.
+ * begins with what is known of the nearest one, and tries the other ways after a
+ * short run: what is best may differ, or have changed since the other class was used.
  *
  * Lock: domain held, which guards the costs that a pair keeps.
  */
@@ -21,6 +22,7 @@ enum {
 	WAY_RUN = 64,	    /* messages by the chosen way */
 	WAY_SKIP = 8,	    /* first messages of a run or trial: not counted */
 	/* the same for messages of 1 MiB and more */
+	WAY_LONG_RUN = 16,
 	WAY_LONG_TRIAL = 3,
 	WAY_LONG_SKIP = 1,
 	/*
@@ -28,7 +30,7 @@ enum {
 	 * ways that are bad
 	 */
 	WAY_EVERY = 4,
-	WAY_SELDOM = 64,
+	WAY_SELDOM = 32,
 };
 
 static unsigned class_of(uint64_t bytes)
@@ -59,6 +61,7 @@ static void adopt(struct tdm_shm_ways *w, unsigned k)
 			continue;
 		memcpy(w->sizes[k].cost, from->cost, sizeof(from->cost));
 		w->sizes[k].now = from->now;
+		w->sizes[k].due = TDM_SHM_WAYS - 1;
 		break;
 	}
 	w->sizes[k].every = WAY_EVERY;
@@ -163,11 +166,11 @@ void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
 	struct tdm_shm_way_class *c = &w->sizes[k];
 	int is_long = k >= WAY_LONG_CLASS;
 	uint32_t skip = is_long ? WAY_LONG_SKIP : WAY_SKIP;
-	uint32_t length = !c->trial && c->cost[way] ? WAY_RUN :
-			  is_long		    ? WAY_LONG_TRIAL :
-						      TDM_SHM_WAY_TRIAL;
+	uint32_t length = is_long ? WAY_LONG_TRIAL : TDM_SHM_WAY_TRIAL;
 	uint64_t cost;
 
+	if (!c->trial && c->cost[way] && !c->due)
+		length = is_long ? WAY_LONG_RUN : WAY_RUN;
 	if (way != c->now || ++c->count <= skip)
 		return;
 	c->ns += ns;

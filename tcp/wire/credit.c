@@ -222,3 +222,12 @@ void tdm_credit_end(struct tdm_conn *c, int lost)
 			tdm_rx_drop(rx);
 	}
 }
+
+void tdm_credit_release(struct tdm_conn *c, uint64_t charge)
+{
+	c->rx_freed += charge;
+	if (c->rx_freed - c->ack_freed >
+		    tdm_max(c->credit, (uint64_t)TDM_WIRE_CREDIT_LEAST) / 4 &&
+	    c->state == TDM_CONN_READY)
+		tdm_rx_ack_due(c);
+}

@@ -122,4 +122,7 @@ void tdm_credit_end(struct tdm_conn *c, int lost);
 /* Called when @rx is freed: updates the account. */
 void tdm_credit_forget(struct tdm_rx *rx);
 
+/* Give back the credit @charge of an EAGER that takes no memory any more. */
+void tdm_credit_release(struct tdm_conn *c, uint64_t charge);
+
 #endif /* TDM_TCP_WIRE_CREDIT_H */

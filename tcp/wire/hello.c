@@ -31,11 +31,11 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "tcp/wire/blocks.h"
 #include "tcp/wire/claim.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/credit.h"
 #include "tcp/wire/idle_close.h"
+#include "tcp/wire/layer.h"
 #include "tcp/wire/meet.h"
 #include "tcp/wire/out.h"
 #include "tcp/wire/prove.h"
@@ -324,6 +324,9 @@ void tdm_hello_establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 		c->tx_err = FI_ENOMEM;
 		tdm_conn_again(c);
 	}
+	/* What TLS has read behind the greeting, the socket does not announce. */
+	if (tdm_layer_waiting(c))
+		tdm_conn_again(c);
 	tdm_meet_begin(c);
 }
 
@@ -423,6 +426,8 @@ void tdm_hello_answer(struct tdm_conn *c)
 	if (n < 0 && tdm_os_later(errno))
 		return;
 	if (n <= 0) {
+		if (c->tls && *tdm_tls_why(c->tls))
+			TDM_CONN_INFO(c, "%s", tdm_tls_why(c->tls));
 		tdm_conn_retry(c, no_answer(c));
 		return;
 	}

@@ -245,9 +245,24 @@ static int guest_read(struct guest *g)
 	return guest_proves(g);
 }
 
+/* Wait for input of @g, and for room while TLS has something to say. */
+static int watch_guest(struct guest *g)
+{
+	int events = g->tls && tdm_tls_pending(g->tls) ?
+			     TDM_LOOP_READ | TDM_LOOP_WRITE :
+			     TDM_LOOP_READ;
+
+	return g->io.events == events ?
+		       0 :
+		       tdm_loop_watch(g->tcp->a.loop, &g->io, events);
+}
+
 static void guest_ready(struct tdm_loop_io *io, int events)
 {
-	guest_read(tdm_container_of(io, struct guest, io));
+	struct guest *g = tdm_container_of(io, struct guest, io);
+
+	if (guest_read(g) && watch_guest(g))
+		guest_free(g);
 }
 
 static void sweep(struct tdm_loop_timer *timer)
@@ -370,7 +385,7 @@ static void welcome(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from)
 	/* Most have sent HELLO before they are accepted. */
 	if (!guest_read(g))
 		return;
-	if (tdm_loop_watch(tcp->a.loop, &g->io, TDM_LOOP_READ) ||
+	if (watch_guest(g) ||
 	    (!tcp->guest_timer.ev &&
 	     tdm_loop_timer_arm(tcp->a.loop, &tcp->guest_timer, SWEEP_MS))) {
 		guest_free(g);

@@ -46,11 +46,11 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/trace.h"
-#include "tcp/wire/blocks.h"
 #include "tcp/wire/claim.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/hello.h"
 #include "tcp/wire/keep.h"
+#include "tcp/wire/layer.h"
 #include "tcp/wire/prove.h"
 #include "tcp/wire/rx.h"
 #include "tcp/wire/send.h"
@@ -271,6 +271,9 @@ static void resumed(struct tdm_conn *c, uint64_t pos)
 	c->used = c->tcp->pass;
 	tdm_conn_set_state(c, then);
 	tdm_conn_watch(c, TDM_LOOP_READ);
+	/* What TLS has read behind the greeting, the socket does not announce. */
+	if (tdm_layer_waiting(c))
+		tdm_conn_again(c);
 	/* So the peer hears at once what need not be kept. */
 	c->ack_now = then == TDM_CONN_READY;
 	tdm_conn_push(c);
@@ -431,6 +434,13 @@ static int is_asked_for(const struct tdm_conn *c,
 	       tdm_auth_equal(g->nonce, c->session, sizeof(c->session));
 }
 
+/* Not 0 when our own attempt is kept, of it and the one that @g came by. */
+static int is_kept(const struct tdm_conn *c, const struct tdm_wire_greeting *g)
+{
+	return c->setup->phase >= GREET &&
+	       memcmp(g->id, c->tcp->id, sizeof(g->id)) > 0;
+}
+
 /*
  * Find the connection whose session @g, from @from, asks for, and take it off
  * its old socket. Out: *@out. Returns 0, -1, or an enum tdm_wire_reason.
@@ -465,8 +475,7 @@ static int find(struct tdm_tcp *tcp, const struct tdm_addr *from,
 		return TDM_WIRE_R_DUPLICATE;
 	if (tdm_conn_open(c) && lose(c, FI_ECONNRESET))
 		return TDM_WIRE_R_LOST;
-	if (c->setup->phase >= GREET &&
-	    memcmp(g->id, tcp->id, sizeof(tcp->id)) > 0)
+	if (is_kept(c, g))
 		return TDM_WIRE_R_DUPLICATE;
 	*out = c;
 	return 0;
@@ -545,9 +554,12 @@ int tdm_resume_proven(struct tdm_tcp *tcp, struct tdm_sock s,
 {
 	struct tdm_conn *c = tdm_conn_find(tcp, &g->addr);
 
-	/* It may have been resumed meanwhile, or have ended. */
+	/*
+	 * It may have been resumed meanwhile, or have ended; or our own attempt
+	 * has come so far that the peer keeps that one.
+	 */
 	if (!c || c->state != TDM_CONN_RESUMING || !is_ours(c, g) ||
-	    c->rx_pos != ch->credit)
+	    c->rx_pos != ch->credit || is_kept(c, g))
 		return -1;
 	adopt(c, s);
 	resumed(c, g->received);

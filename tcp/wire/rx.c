@@ -73,15 +73,6 @@ void tdm_rx_ack_due(struct tdm_conn *c)
 	tdm_tcp_nudge(tcp);
 }
 
-void tdm_rx_release(struct tdm_conn *c, uint64_t charge)
-{
-	c->rx_freed += charge;
-	if (c->rx_freed - c->ack_freed >
-		    tdm_max(c->credit, (uint64_t)TDM_WIRE_CREDIT_LEAST) / 4 &&
-	    c->state == TDM_CONN_READY)
-		tdm_rx_ack_due(c);
-}
-
 /*
  * Called when an EAGER, WRITE, DATA or ATOMIC record of @len bytes is complete.
  */
@@ -554,9 +545,13 @@ int tdm_rx_ready(struct tdm_conn *c)
 	size_t bytes = 0, direct, asked;
 	unsigned records = 0, k;
 	ssize_t n;
+	int full;
 
 	if (tdm_unlikely(c->tcp->stage->stalled != NULL) && !resume(c)) {
 		tdm_loop_end(loop);
+		/* Without the layer the socket would still be readable. */
+		if (tdm_layer_waiting(c))
+			tdm_conn_again(c);
 		return 0;
 	}
 	while (tdm_conn_open(c)) {
@@ -588,11 +583,15 @@ int tdm_rx_ready(struct tdm_conn *c)
 		if (tdm_unlikely(c->tcp->stage->stalled != NULL))
 			return 0;
 		adapt(c, (size_t)n, k);
-		if (tdm_unlikely(tdm_layer_waiting(c)))
-			continue;
+		full = records >= PASS_RECORDS || bytes >= PASS_BYTES;
+		if (tdm_unlikely(tdm_layer_waiting(c))) {
+			if (!full)
+				continue;
+			tdm_conn_again(c);
+		}
 		if ((size_t)n < asked && !c->tx_err)
 			return 0;
-		if (records >= PASS_RECORDS || bytes >= PASS_BYTES)
+		if (full)
 			return tdm_conn_open(c);
 	}
 	return 0;

@@ -33,7 +33,4 @@ void tdm_rx_expect(struct tdm_conn *c, uint64_t len);
  */
 void tdm_rx_ack_due(struct tdm_conn *c);
 
-/* Give back the credit @charge of an EAGER that takes no memory any more. */
-void tdm_rx_release(struct tdm_conn *c, uint64_t charge);
-
 #endif /* TDM_TCP_WIRE_RX_H */

@@ -182,7 +182,7 @@ static void finish(struct tdm_rx *rx)
 		tdm_rx_answer(rx, TDM_WIRE_DONE);
 	if (tdm_list_linked(&rx->ctl))
 		return;
-	tdm_rx_release(rx->conn, rx->charge);
+	tdm_credit_release(rx->conn, rx->charge);
 	tdm_rx_free(rx);
 }
 
@@ -198,7 +198,7 @@ void tdm_rx_answered(struct tdm_rx *rx)
 		tdm_rx_expect(rx->conn, rx->want);
 		return;
 	}
-	tdm_rx_release(rx->conn, rx->charge);
+	tdm_credit_release(rx->conn, rx->charge);
 	tdm_rx_free(rx);
 }
 

@@ -315,6 +315,27 @@ static unsigned watch_ms(void)
 		       WATCH_MOST_MS;
 }
 
+/*
+ * Called when a part of a TLS record has waited long: if the rest is not there, let
+ * @c connect again. A peer that was stopped in the middle of a record is not lost, so
+ * a session that cannot be resumed waits.
+ */
+static void unstick(struct tdm_conn *c)
+{
+	tdm_rx_drain(c);
+	if (!c->tls || !tdm_tls_stuck(c->tls))
+		return;
+	TDM_CONN_INFO(c, "a part of a TLS record does not come");
+	if (c->state == TDM_CONN_GREETING) {
+		tdm_conn_retry(c, FI_ECONNRESET);
+	} else if (c->state == TDM_CONN_RESUMING) {
+		tdm_resume_timer(c);
+	} else if (c->keeps) {
+		c->tx_err = FI_ECONNRESET;
+		tdm_conn_again(c);
+	}
+}
+
 /* Find peers that are silent, and free what idle connections do not need. */
 static void watch_fired(struct tdm_loop_timer *timer)
 {
@@ -325,6 +346,8 @@ static void watch_fired(struct tdm_loop_timer *timer)
 	tdm_list_for_each_safe(pos, tmp, &tcp->conns) {
 		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
 
+		if (tdm_unlikely(c->tls != NULL) && tdm_tls_stuck(c->tls))
+			unstick(c);
 		if (!tdm_conn_open(c))
 			continue;
 		tdm_busy_trim(c);
@@ -332,12 +355,6 @@ static void watch_fired(struct tdm_loop_timer *timer)
 		if (c->rx_said != c->rx_pos && tdm_conn_resumes(c)) {
 			c->ack_now = 1;
 			tdm_rx_ack_due(c);
-		}
-		if (tdm_unlikely(c->tls != NULL) && c->keeps &&
-		    tdm_tls_stuck(c->tls)) {
-			c->tx_err = FI_ECONNRESET;
-			tdm_conn_again(c);
-			continue;
 		}
 		if (!tdm_env.peer_timeout_ms || !unreachable(c, now))
 			continue;

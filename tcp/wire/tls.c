@@ -131,8 +131,7 @@ static long bio_ctrl(BIO *bio, int what, long num, void *p)
 
 BIO_METHOD *tdm_tls_method(void)
 {
-	BIO_METHOD *m = BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(),
-				     "tandem");
+	BIO_METHOD *m = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "tandem");
 
 	if (m && BIO_meth_set_write(m, bio_write) &&
 	    BIO_meth_set_read(m, bio_read) && BIO_meth_set_ctrl(m, bio_ctrl))
@@ -142,6 +141,14 @@ BIO_METHOD *tdm_tls_method(void)
 }
 
 /* ---- a TLS session ------------------------------------------------------- */
+
+void tdm_tls_free(struct tdm_tls *t)
+{
+	if (!t)
+		return;
+	SSL_free(t->ssl);
+	free(t);
+}
 
 struct tdm_tls *tdm_tls_new(struct tdm_tls_ctx *ctx, int fd, int accepts,
 			    const struct tdm_auth_key *key)
@@ -155,7 +162,7 @@ struct tdm_tls *tdm_tls_new(struct tdm_tls_ctx *ctx, int fd, int accepts,
 		t->ssl = SSL_new(ctx->ssl);
 	if (!bio || !t || !t->ssl) {
 		BIO_free(bio);
-		free(t);
+		tdm_tls_free(t);
 		return NULL;
 	}
 	t->ctx = ctx;
@@ -166,19 +173,13 @@ struct tdm_tls *tdm_tls_new(struct tdm_tls_ctx *ctx, int fd, int accepts,
 	BIO_set_init(bio, 1);
 	SSL_set_bio(t->ssl, bio, bio);
 	SSL_set_app_data(t->ssl, t);
-	if (accepts)
+	if (accepts) {
 		SSL_set_accept_state(t->ssl);
-	else
+	} else {
 		SSL_set_connect_state(t->ssl);
+		tdm_tls_insist(t);
+	}
 	return t;
-}
-
-void tdm_tls_free(struct tdm_tls *t)
-{
-	if (!t)
-		return;
-	SSL_free(t->ssl);
-	free(t);
 }
 
 int tdm_tls_ready(const struct tdm_tls *t)
@@ -191,7 +192,7 @@ const char *tdm_tls_why(const struct tdm_tls *t)
 	return t->why;
 }
 
-/* Remember why the handshake has failed. */
+/* Remember why the handshake, or what followed, has failed. */
 static void keep_why(struct tdm_tls *t)
 {
 	const char *why = ERR_reason_error_string(ERR_peek_last_error());
@@ -204,27 +205,40 @@ static void keep_why(struct tdm_tls *t)
 	ERR_clear_error();
 }
 
-int tdm_tls_shake(struct tdm_tls *t)
+/* One step of the handshake, and what it has to say. Returns SSL_get_error(3). */
+static int step(struct tdm_tls *t)
 {
 	int ret, code;
 
-	if (t->ready)
-		return 0;
 	ERR_clear_error();
 	ret = SSL_do_handshake(t->ssl);
 	code = ret == 1 ? SSL_ERROR_NONE : SSL_get_error(t->ssl, ret);
-	t->ready = ret == 1;
-	if (code == SSL_ERROR_NONE || code == SSL_ERROR_WANT_READ ||
-	    code == SSL_ERROR_WANT_WRITE) {
-		/* What does not fit now leaves with the next call. */
-		(void)flush(t);
-		return t->ready ? 0 : -FI_EAGAIN;
+	if (code != SSL_ERROR_NONE && code != SSL_ERROR_WANT_READ &&
+	    code != SSL_ERROR_WANT_WRITE) {
+		keep_why(t);
+		/* An alert tells the peer why; who knows no key hears nothing. */
+		t->quiet |= t->ctx->keys && SSL_is_server(t->ssl);
 	}
-	keep_why(t);
-	/* An alert tells the peer why; who knows no key hears nothing. */
-	t->quiet |= t->ctx->keys && SSL_is_server(t->ssl);
+	/* What the kernel does not take now leaves later: tdm_tls_pending(). */
 	(void)flush(t);
-	return -FI_ECONNREFUSED;
+	return code;
+}
+
+int tdm_tls_shake(struct tdm_tls *t)
+{
+	int code;
+
+	if (t->ready)
+		return 0;
+	do
+		code = step(t);
+	while (code == SSL_ERROR_WANT_WRITE && !tdm_tls_pending(t));
+	if (code == SSL_ERROR_WANT_READ || code == SSL_ERROR_WANT_WRITE)
+		return -FI_EAGAIN;
+	if (code != SSL_ERROR_NONE)
+		return -FI_ECONNREFUSED;
+	t->ready = 1;
+	return 0;
 }
 
 int tdm_tls_pending(const struct tdm_tls *t)
@@ -294,6 +308,8 @@ static ssize_t no_input(struct tdm_tls *t, int ret)
 {
 	const int code = SSL_get_error(t->ssl, ret);
 
+	if (code == SSL_ERROR_SSL)
+		keep_why(t);
 	ERR_clear_error();
 	if (code == SSL_ERROR_WANT_READ || code == SSL_ERROR_WANT_WRITE)
 		errno = EAGAIN;
@@ -304,23 +320,31 @@ static ssize_t no_input(struct tdm_tls *t, int ret)
 	return -1;
 }
 
-/* 0, or -1 with errno: the handshake is not done. */
+/*
+ * Returns 1: the handshake is done, and what was to be sent is offered; 0: the
+ * peer has closed the connection in it; -1: errno.
+ */
 static int shaken(struct tdm_tls *t)
 {
 	int ret = tdm_tls_shake(t);
 
-	if (ret)
-		errno = ret == -FI_EAGAIN ? EAGAIN : ECONNREFUSED;
-	return ret ? -1 : 0;
+	if (!ret) {
+		(void)flush(t);
+		return 1;
+	}
+	if (t->eof)
+		return 0;
+	errno = ret == -FI_EAGAIN ? EAGAIN : ECONNREFUSED;
+	return -1;
 }
 
 ssize_t tdm_tls_recv(struct tdm_tls *t, uint8_t *p, size_t room)
 {
 	size_t got = 0;
-	int n = 1;
+	int n = shaken(t);
 
-	if (shaken(t))
-		return -1;
+	if (n <= 0)
+		return n;
 	ERR_clear_error();
 	while (got < room) {
 		n = SSL_read(t->ssl, p + got,
@@ -338,10 +362,10 @@ ssize_t tdm_tls_recv(struct tdm_tls *t, uint8_t *p, size_t room)
 ssize_t tdm_tls_peek(struct tdm_tls *t)
 {
 	uint8_t byte;
-	int n;
+	int n = shaken(t);
 
-	if (shaken(t))
-		return -1;
+	if (n <= 0)
+		return n;
 	ERR_clear_error();
 	n = SSL_peek(t->ssl, &byte, 1);
 	return n > 0 ? n : no_input(t, n);
@@ -349,9 +373,9 @@ ssize_t tdm_tls_peek(struct tdm_tls *t)
 
 int tdm_tls_stuck(struct tdm_tls *t)
 {
-	const int stuck = t->ready && t->parted && SSL_has_pending(t->ssl);
+	const int part = SSL_has_pending(t->ssl), stuck = part && t->parted;
 
-	t->parted = t->ready && SSL_has_pending(t->ssl);
+	t->parted = (uint8_t)part;
 	return stuck;
 }
 

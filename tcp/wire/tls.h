@@ -54,7 +54,7 @@ int tdm_tls_shake(struct tdm_tls *t) tdm_must_check;
 /* Not 0 when the handshake is done. */
 int tdm_tls_ready(const struct tdm_tls *t);
 
-/* Returns why the handshake failed, in words for a log. Valid as long as @t. */
+/* Returns why TLS has failed, in words for a log, or "". Valid as long as @t. */
 const char *tdm_tls_why(const struct tdm_tls *t);
 
 /* Not 0 while bytes are not in the kernel yet. */

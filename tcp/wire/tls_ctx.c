@@ -67,10 +67,14 @@ static int use_key(SSL *ssl, const EVP_MD *md, const unsigned char **identity,
 
 	(void)md;
 	*session = NULL;
-	if (!t->key || tdm_auth_nonce(t->identity) ||
-	    tdm_auth_prove(t->key, TDM_AUTH_TLS_IDENTITY, &text,
-			   t->identity + TDM_AUTH_NONCE_BYTES))
+	if (!t->key)
 		return 0;
+	/* A second ClientHello has the same: RFC 8446, 4.1.2. */
+	if (!t->drawn && (tdm_auth_nonce(t->identity) ||
+			  tdm_auth_prove(t->key, TDM_AUTH_TLS_IDENTITY, &text,
+					 t->identity + TDM_AUTH_NONCE_BYTES)))
+		return 0;
+	t->drawn = 1;
 	*identity = t->identity;
 	*len = sizeof(t->identity);
 	*session = session_of(ssl, t->key, t->identity);
@@ -106,6 +110,21 @@ static int with_keys(struct tdm_tls_ctx *ctx)
 	return 0;
 }
 
+/* The initiator's, for a certificate: with a key none is asked for. */
+static int refuse(int ok, X509_STORE_CTX *store)
+{
+	(void)ok;
+	(void)store;
+	return 0;
+}
+
+void tdm_tls_insist(struct tdm_tls *t)
+{
+	/* On the context it would keep acceptors from using keys. */
+	if (t->ctx->keys)
+		SSL_set_verify(t->ssl, SSL_VERIFY_PEER, refuse);
+}
+
 /* ---- certificates -------------------------------------------------------- */
 
 /* Tell the user that the file of @variable cannot be used. */
@@ -124,9 +143,20 @@ static int unusable(const char *variable, const char *file)
 	return -FI_ENOKEY;
 }
 
+/* Nobody is asked for the pass phrase of a private key. */
+static int no_pass_phrase(char *buf, int size, int writes, void *arg)
+{
+	(void)buf;
+	(void)size;
+	(void)writes;
+	(void)arg;
+	return -1;
+}
+
 static int with_certificates(struct tdm_tls_ctx *ctx)
 {
 	ERR_clear_error();
+	SSL_CTX_set_default_passwd_cb(ctx->ssl, no_pass_phrase);
 	if (!tdm_env.tls_cert ||
 	    SSL_CTX_use_certificate_chain_file(ctx->ssl, tdm_env.tls_cert) != 1)
 		return unusable("FI_TANDEM_TLS_CERT", tdm_env.tls_cert);

@@ -34,6 +34,7 @@ struct tdm_tls {
 	int err;       /* errno of the socket, or 0 */
 	char why[80];  /* of a failed handshake */
 	uint8_t quiet; /* 1: nothing is sent, no key has been proven yet */
+	uint8_t drawn; /* 1: identity[] is valid */
 	uint8_t ready; /* 1: the handshake is done */
 	uint8_t eof;   /* 1: the peer has closed the connection */
 	uint8_t parted; /* 1: tdm_tls_stuck() saw a part of a record, no more came */
@@ -49,5 +50,11 @@ struct tdm_tls {
  * tdm_tls, which is the BIO's data. NULL: out of memory.
  */
 BIO_METHOD *tdm_tls_method(void);
+
+/*
+ * tls_ctx.c: with keys let @t, an initiator's, fail if the acceptor does not use
+ * the key: it could else be anybody, who answers with a certificate of his own.
+ */
+void tdm_tls_insist(struct tdm_tls *t);
 
 #endif /* TDM_TCP_WIRE_TLS_PRIV_H */

@@ -169,6 +169,14 @@ TEST_F(EnvKey, OneThatCannotBeUsedIsNotTheSameAsNone)
 	ONLY_TANDEM();
 	EXPECT_EQ(-FI_ENOKEY, start("FI_TANDEM_AUTH_KEY", "short"));
 	OK(end());
+	/* As a launcher gives it that has none itself. */
+	EXPECT_EQ(-FI_ENOKEY, start("FI_TANDEM_AUTH_KEY", ""));
+	OK(end());
+	EXPECT_EQ(-FI_ENOKEY, start("FI_TANDEM_AUTH_KEY_FILE", ""));
+	OK(end());
+	/* TLS that is asked for in other words is TLS, and needs a key. */
+	EXPECT_EQ(-FI_ENOKEY, start("FI_TANDEM_TLS", "enabled"));
+	OK(end());
 	EXPECT_EQ(-FI_ENOKEY, start_with_file()); /* there is none */
 	OK(end());
 	OK(file(std::string(15, 'k')));

@@ -11,6 +11,7 @@ const char *tdt_port_of(struct tdt_play *play, size_t ep);
 /* Attributes. */
 void tdt_set_six(struct tdt_attr *attr);
 void tdt_set_key(struct tdt_attr *attr);
+void tdt_set_tls(struct tdt_attr *attr);
 void tdt_set_refuses(struct tdt_attr *attr);
 void tdt_set_three(struct tdt_attr *attr);
 void tdt_set_wait_fd(struct tdt_attr *attr);

@@ -23,6 +23,13 @@ void tdt_set_key(struct tdt_attr *attr)
 	attr->key_size = sizeof(key) - 1;
 }
 
+/* The stage restores tdm_env. */
+void tdt_set_tls(struct tdt_attr *attr)
+{
+	tdt_set_key(attr);
+	tdm_env.tls = 1;
+}
+
 void tdt_act_contact(struct tdt_play *p)
 {
 	tdt_play_pass(p, 0, 1, 8, 1);

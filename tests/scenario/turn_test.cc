@@ -406,8 +406,8 @@ protected:
 		wrong = left();
 		if (!wrong.empty())
 			return say(part, s, wrong);
-		/* Free memory that malloc(3) caches counts, for a while. */
-		for (int i = 0; i < 12; i++) {
+		/* Free memory that malloc(3) and OpenSSL cache counts, for a while. */
+		for (int i = 0; i < 40; i++) {
 			struct tdt_holdings now;
 
 			tdt_holdings(&now);

@@ -111,6 +111,38 @@ TEST(ShmWay, ANewSizeTakesOverFromItsNeighbour)
 	EXPECT_EQ(tdm_shm_way_choose(&w, small_bytes / 4), TDM_SHM_WAY_CHUNKS);
 }
 
+/* Its own costs may differ, so it tries the other ways soon. */
+TEST(ShmWay, ANewSizeTriesTheOtherWaysSoon)
+{
+	for (uint64_t bytes : { 8 * small_bytes, 64 * small_bytes }) {
+		tdm_shm_ways w = {};
+
+		taken(&w, 1000, [](int way) { return way ? 3000 : 1000; });
+		taken(
+			&w, 3 * (TDM_SHM_WAY_TRIAL + 1),
+			[](int way) { return 3000u - 1000u * way; }, bytes);
+		EXPECT_EQ(tdm_shm_way_choose(&w, bytes), TDM_SHM_WAY_CHUNKS);
+	}
+}
+
+/* Another way becomes better while the chosen one costs what it did. */
+TEST(ShmWay, ABetterWayIsFoundInTheEnd)
+{
+	tdm_shm_ways w = {};
+
+	taken(&w, 20000, [](int way) { return way ? 3000 : 1000; });
+	taken(&w, 5000, [](int way) { return way < 2 ? 1000 : 400; });
+	EXPECT_EQ(tdm_shm_way_choose(&w, small_bytes), TDM_SHM_WAY_CHUNKS);
+	/* Of long messages there are fewer. */
+	taken(
+		&w, 20000, [](int way) { return way ? 3000 : 1000; },
+		32 * small_bytes);
+	taken(
+		&w, 1500, [](int way) { return way < 2 ? 1000 : 400; },
+		32 * small_bytes);
+	EXPECT_EQ(tdm_shm_way_choose(&w, 32 * small_bytes), TDM_SHM_WAY_CHUNKS);
+}
+
 /* Sizes do not learn from one another. */
 TEST(ShmWay, SizesAreApart)
 {

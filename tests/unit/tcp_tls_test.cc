@@ -236,6 +236,62 @@ TEST_F(TcpTls, N3_WhoKnowsNoKeyHearsNothing)
 	EXPECT_EQ(0u, at(1).tcp->guest_count);
 }
 
+TEST_F(TcpTls, N3_WithAKeyNoCertificateWillDo)
+{
+	/* Who listens there has no key, but a certificate of his own. */
+	EVP_PKEY *key = EVP_EC_gen("P-256");
+	X509 *cert = X509_new();
+	struct sockaddr_in in = Raw::ip("127.0.0.1");
+	socklen_t len = sizeof(in);
+	int fd = -1, listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	size_t greetings = 0;
+
+	X509_set_pubkey(cert, key);
+	X509_gmtime_adj(X509_getm_notBefore(cert), 0);
+	X509_gmtime_adj(X509_getm_notAfter(cert), 3600);
+	ASSERT_LT(0, X509_sign(cert, key, EVP_sha256()));
+	SSL_CTX *server = SSL_CTX_new(TLS_server_method());
+
+	ASSERT_EQ(1, SSL_CTX_use_certificate(server, cert));
+	ASSERT_EQ(1, SSL_CTX_use_PrivateKey(server, key));
+	ASSERT_EQ(0, bind(listener, (struct sockaddr *)&in, sizeof(in)));
+	ASSERT_EQ(0, ::listen(listener, 8));
+	getsockname(listener, (struct sockaddr *)&in, &len);
+	tdm_env.conn_timeout_ms = 300;
+	add();
+	struct tdm_addr there;
+
+	ASSERT_EQ(0, tdm_addr_from_bind(&there, &in, sizeof(in)));
+	ASSERT_EQ(0, at(0).send(at(0).insert(there), "hello", 6, 1));
+	SSL *ssl = nullptr;
+
+	ASSERT_TRUE(until([&] {
+		char byte;
+		int next = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK);
+
+		if (next >= 0) {
+			SSL_free(ssl);
+			if (fd >= 0)
+				::close(fd);
+			fd = next;
+			ssl = SSL_new(server);
+			SSL_set_fd(ssl, fd);
+			SSL_set_accept_state(ssl);
+		}
+		greetings += ssl && SSL_read(ssl, &byte, 1) > 0;
+		return at(0).tx.got.size() == 1;
+	}));
+	EXPECT_EQ(FI_EKEYREJECTED, at(0).tx.got[0].err);
+	EXPECT_EQ(0u, greetings);
+	EXPECT_LE(0, fd);
+	SSL_free(ssl);
+	SSL_CTX_free(server);
+	X509_free(cert);
+	EVP_PKEY_free(key);
+	::close(fd);
+	::close(listener);
+}
+
 TEST_F(TcpTls, ASideWithoutItIsNotReached)
 {
 	/* fi_tandem(7), ENCRYPTION, the errors. */
@@ -280,28 +336,31 @@ TEST_F(TcpTls, W3_ChangedBytesAreNeverDelivered)
 
 TEST_F(TcpTls, D7_SessionsAreResumed)
 {
+	/* Short ones too: they come with the peer's greeting. */
 	struct sockaddr none = {};
 
 	mesh(2);
 	exchange(100, 1);
-	for (uint64_t tag = 2; tag < 40; tag++) {
-		struct tdm_conn *c = at(tag % 2).conn(1 - tag % 2);
-		Bytes out = pattern(50000, unsigned(tag)), in(out.size());
+	for (uint64_t tag = 2; tag < 60; tag++) {
+		const size_t from = tag % 2, to = 1 - from;
+		struct tdm_conn *c = at(tag / 2 % 2).conn(1 - tag / 2 % 2);
+		Bytes out = pattern(tag % 3 ? 100 : 50000, unsigned(tag));
+		Bytes in(out.size());
 		unsigned turns = rng() % 6;
 
-		at(0).tx.got.clear();
-		at(1).rx.got.clear();
-		ASSERT_EQ(0, at(1).recv(in.data(), in.size(), tag));
-		ASSERT_EQ(0, at(0).send(1, out.data(), out.size(), tag));
-		while (turns--)
-			turn();
+		at(from).tx.got.clear();
+		at(to).rx.got.clear();
+		ASSERT_EQ(0, at(to).recv(in.data(), in.size(), tag));
 		if (c->io.fd >= 0)
 			::connect(c->io.fd, &none, sizeof(none)); /* a reset */
+		while (tag % 4 > 1 && turns--)
+			turn();
+		ASSERT_EQ(0, at(from).send(to, out.data(), out.size(), tag));
 		ASSERT_TRUE(until([&] {
-			return at(0).tx.got.size() == 1 &&
-			       at(1).rx.got.size() == 1;
-		}));
-		EXPECT_EQ(0, at(0).tx.got[0].err);
+			return at(from).tx.got.size() == 1 &&
+			       at(to).rx.got.size() == 1;
+		})) << tag;
+		EXPECT_EQ(0, at(from).tx.got[0].err);
 		EXPECT_TRUE(same(out, in, in.size()));
 	}
 	EXPECT_EQ(0u, at(0).lost.size() + at(1).lost.size());
@@ -434,6 +493,25 @@ TEST_F(TcpTlsCert, OfOneAuthority)
 	}
 }
 
+TEST_F(TcpTlsCert, RecordsBehindTheGreetingAreRead)
+{
+	/* Both have something to send at once; the acceptor's follows its HELLO. */
+	char in[2][8];
+
+	become("all", ours, ours);
+	for (int round = 0; round < 8; round++) {
+		nodes.clear();
+		mesh(2);
+		for (size_t k = 0; k < 2; k++) {
+			ASSERT_EQ(0, at(k).recv(in[k], 8, 1));
+			ASSERT_EQ(0, at(k).send(1 - k, "hello", 6, 1));
+		}
+		ASSERT_TRUE(until([&] {
+			return at(0).rx.got.size() + at(1).rx.got.size() == 2;
+		})) << round;
+	}
+}
+
 TEST_F(TcpTlsCert, WithAKeyBesides)
 {
 	become("first", ours, ours);
@@ -482,6 +560,16 @@ TEST_F(TcpTlsCert, FilesThatDoNotFit)
 	EXPECT_EQ(-FI_ENOKEY, tdm_tls_ctx_open(nullptr, &ctx));
 	become("second", ours, ours);
 	tdm_env.tls_cert = cert; /* not of this key */
+	EXPECT_EQ(-FI_ENOKEY, tdm_tls_ctx_open(nullptr, &ctx));
+	become("secret", ours, ours); /* nobody is asked for its pass phrase */
+	FILE *f = fopen(tdm_env.tls_key, "w");
+	EVP_PKEY *pkey = EVP_EC_gen("P-256");
+
+	PEM_write_PrivateKey(f, pkey, EVP_aes_128_cbc(),
+			     (const unsigned char *)"phrase", 6, nullptr,
+			     nullptr);
+	fclose(f);
+	EVP_PKEY_free(pkey);
 	EXPECT_EQ(-FI_ENOKEY, tdm_tls_ctx_open(nullptr, &ctx));
 	become("third", ours, ours);
 	tdm_env.tls_ca = nullptr;
