@@ -232,7 +232,8 @@ int tdm_tls_shake(struct tdm_tls *t)
 		return 0;
 	do
 		code = step(t);
-	while (code == SSL_ERROR_WANT_WRITE && !tdm_tls_pending(t));
+	while (code == SSL_ERROR_WANT_WRITE && !t->quiet &&
+	       !tdm_tls_pending(t));
 	if (code == SSL_ERROR_WANT_READ || code == SSL_ERROR_WANT_WRITE)
 		return -FI_EAGAIN;
 	if (code != SSL_ERROR_NONE)
@@ -243,7 +244,7 @@ int tdm_tls_shake(struct tdm_tls *t)
 
 int tdm_tls_pending(const struct tdm_tls *t)
 {
-	return t->out_from < t->out_to;
+	return !t->quiet && t->out_from < t->out_to;
 }
 
 /* ---- output -------------------------------------------------------------- */

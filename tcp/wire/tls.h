@@ -57,7 +57,7 @@ int tdm_tls_ready(const struct tdm_tls *t);
 /* Returns why TLS has failed, in words for a log, or "". Valid as long as @t. */
 const char *tdm_tls_why(const struct tdm_tls *t);
 
-/* Not 0 while bytes are not in the kernel yet. */
+/* Not 0 while bytes that may be sent are not in the kernel yet. */
 int tdm_tls_pending(const struct tdm_tls *t);
 
 /*
