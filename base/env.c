@@ -54,7 +54,6 @@ static const struct tdm_env defaults = DEFAULTS;
 
 /* The variable of a parameter, as a user writes it. */
 enum { ENV_NAME_BYTES = TDM_SPELLING_BYTES };
-
 /* Longest name of a provider that FI_TANDEM_LOCAL takes, and one more. */
 enum { LOCAL_NAME_BYTES = 64 };
 
@@ -121,8 +120,10 @@ static int parse_tls(const struct param *p, const char *text)
 {
 	if (!*text || parse_bool(p, text) == OK)
 		return OK;
+	tdm_tell_user("FI_TANDEM_TLS=%.64s is not understood (%s): TLS is used",
+		      text, p->values);
 	*(int *)p->to = 1;
-	return CLAMPED;
+	return OK;
 }
 
 static int parse_shm(const struct param *p, const char *text)
@@ -571,8 +572,13 @@ static void get_param(const struct param *p)
 	} else if (text && p->parse(p, text)) {
 		/* The core would warn a second time, and of an empty one. */
 		read_param(p, text);
-	} else if (!text && !fi_param_get_bool(&tdm_prov, p->name, &on)) {
-		*(int *)p->to = on;
+	} else if (!text) {
+		int ret = fi_param_get_bool(&tdm_prov, p->name, &on);
+
+		if (!ret)
+			*(int *)p->to = on;
+		else if (ret != -FI_ENODATA && p->parse == parse_tls)
+			(void)parse_tls(p, "(in a file)");
 	}
 }
 

@@ -5,7 +5,7 @@
  * Models: tdm_tx_commit(), tdm_tx_acked(), tdm_tx_put_ack() of tcp/wire/tx.c;
  * tdm_tx_awaits_credit() of tcp/wire/tx_own.c; begin_eager() of tcp/wire/rx.c;
  * tdm_rx_rts() of tcp/wire/rx_msg.c; wanted(), available(), tdm_credit_give(),
- * tdm_credit_low() of tcp/wire/credit.c; tdm_rx_release(). doc/PROTOCOL-tcp.md
+ * tdm_credit_low() of tcp/wire/credit.c; tdm_credit_release(). doc/PROTOCOL-tcp.md
  * "Credit"; ADR 27.
  *
  * Proves: a sender never sends beyond its credit; the account exceeds its size

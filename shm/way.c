@@ -45,6 +45,29 @@ static unsigned class_of(uint64_t bytes)
 	return c;
 }
 
+static uint8_t cheapest(const struct tdm_shm_way_class *c)
+{
+	uint8_t way, best = 0;
+
+	for (way = 1; way < TDM_SHM_WAYS; way++) {
+		if (c->cost[way] < c->cost[best])
+			best = way;
+	}
+	return best;
+}
+
+/* The way that @c would take if it tried none. */
+static uint8_t chosen(const struct tdm_shm_way_class *c)
+{
+	uint8_t way;
+
+	for (way = 0; way < TDM_SHM_WAYS; way++) {
+		if (!c->cost[way])
+			return c->now;
+	}
+	return c->trial ? cheapest(c) : c->now;
+}
+
 /* Begin to use class @k with what the nearest class in use has learned. */
 static void adopt(struct tdm_shm_ways *w, unsigned k)
 {
@@ -60,7 +83,7 @@ static void adopt(struct tdm_shm_ways *w, unsigned k)
 		if (!from)
 			continue;
 		memcpy(w->sizes[k].cost, from->cost, sizeof(from->cost));
-		w->sizes[k].now = from->now;
+		w->sizes[k].now = chosen(from);
 		w->sizes[k].due = TDM_SHM_WAYS - 1;
 		break;
 	}
@@ -75,17 +98,6 @@ enum tdm_shm_way tdm_shm_way_choose(struct tdm_shm_ways *w, uint64_t bytes)
 	if (tdm_unlikely(!w->sizes[k].every))
 		adopt(w, k);
 	return (enum tdm_shm_way)w->sizes[k].now;
-}
-
-static uint8_t cheapest(const struct tdm_shm_way_class *c)
-{
-	uint8_t way, best = 0;
-
-	for (way = 1; way < TDM_SHM_WAYS; way++) {
-		if (c->cost[way] < c->cost[best])
-			best = way;
-	}
-	return best;
 }
 
 static void begin(struct tdm_shm_way_class *c, uint8_t way, int trial)

@@ -34,7 +34,7 @@ struct tdm_shm_way_class {
 	/* 1: it is only tried, to learn its cost */
 	uint8_t trial;
 	uint8_t next;	    /* the way tried last */
-	uint8_t due;	    /* trials after this run or trial */
+	uint8_t due;	    /* trials to be made, the present one included */
 	uint8_t every;	    /* runs between trials */
 	uint8_t wait;	    /* runs until the next trial */
 	uint32_t count;	    /* messages of this run */

@@ -26,7 +26,8 @@
  * operations have ended; unexpected messages may still refer to the memory.
  *
  * Invariants:
- *  1. c->io.fd >= 0 exactly in CONNECTING, SILENT, GREETING, READY, CLOSING.
+ *  1. c->io.fd >= 0 exactly in CONNECTING, SILENT, GREETING, READY, CLOSING, and
+ *     during the attempts of RESUMING.
  *  2. A connection that is not DEAD is in the address table, except the
  *     receiving half of a connection to ourselves (mirrored).
  *  3. Records are sent only in READY, and handled only in READY and CLOSING.
@@ -56,6 +57,7 @@
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/send.h"
+#include "tcp/wire/tls.h"
 #include "tcp/wire/tx.h"
 
 enum {
@@ -78,6 +80,7 @@ enum {
 static void silent_readable(struct tdm_conn *c);
 static void ready_readable(struct tdm_conn *c);
 static void ready_writable(struct tdm_conn *c);
+static void greeting_writable(struct tdm_conn *c);
 
 static const struct {
 	const char *name;
@@ -100,7 +103,7 @@ static const struct {
 	[TDM_CONN_GREETING] = { "greeting",
 				BIT(IDLE) | BIT(BACKOFF) | BIT(READY) |
 					BIT(DEAD),
-				tdm_hello_answer, ready_writable },
+				tdm_hello_answer, greeting_writable },
 	[TDM_CONN_BACKOFF] = { "backoff",
 			       BIT(CONNECTING) | BIT(IDLE) | BIT(BACKOFF) |
 				       BIT(READY) | BIT(DEAD),
@@ -154,6 +157,14 @@ static void ready_writable(struct tdm_conn *c)
 	/* The state may have changed to IDLE, and to CONNECTING again. */
 	if (!c->blocked && c->io.fd >= 0 && c->state != TDM_CONN_CONNECTING)
 		tdm_conn_watch(c, TDM_LOOP_READ);
+}
+
+static void greeting_writable(struct tdm_conn *c)
+{
+	if (c->tls && !tdm_tls_ready(c->tls))
+		tdm_hello_answer(c); /* goes on with the handshake */
+	else
+		ready_writable(c);
 }
 
 static void ready(struct tdm_loop_io *io, int events)

@@ -261,7 +261,7 @@ static void shake(struct tdm_conn *c)
 	int ret = tdm_tls_shake(c->tls);
 
 	if (ret == -FI_ECONNREFUSED) {
-		TDM_CONN_INFO(c, "%s", tdm_tls_why(c->tls));
+		tdm_sock_tell(c);
 		tdm_conn_retry(c, no_answer(c));
 	} else if (ret) {
 		tdm_conn_watch(c, tdm_tls_pending(c->tls) ?
@@ -426,8 +426,7 @@ void tdm_hello_answer(struct tdm_conn *c)
 	if (n < 0 && tdm_os_later(errno))
 		return;
 	if (n <= 0) {
-		if (c->tls && *tdm_tls_why(c->tls))
-			TDM_CONN_INFO(c, "%s", tdm_tls_why(c->tls));
+		tdm_sock_tell(c);
 		tdm_conn_retry(c, no_answer(c));
 		return;
 	}

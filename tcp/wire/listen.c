@@ -216,7 +216,7 @@ static int guest_read(struct guest *g)
 	if (n < 0 && tdm_os_later(errno))
 		return 1;
 	if (n <= 0) {
-		if (n && g->tls && !tdm_tls_ready(g->tls))
+		if (n && g->tls && *tdm_tls_why(g->tls))
 			complain(g->tcp, &g->from, tdm_tls_why(g->tls));
 		guest_free(g);
 		return 0;

@@ -319,7 +319,7 @@ static void encrypt(struct tdm_conn *c)
 					  TDM_LOOP_READ | TDM_LOOP_WRITE :
 					  TDM_LOOP_READ);
 	} else if (ret) {
-		TDM_CONN_INFO(c, "%s", tdm_tls_why(c->tls));
+		tdm_sock_tell(c);
 		later(c, FI_ECONNRESET);
 	} else {
 		greet(c);
@@ -415,6 +415,7 @@ void tdm_resume_readable(struct tdm_conn *c)
 	if (n < 0 && tdm_os_later(errno))
 		return;
 	if (n <= 0) {
+		tdm_sock_tell(c);
 		later(c, FI_ECONNRESET);
 		return;
 	}

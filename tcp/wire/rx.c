@@ -481,6 +481,7 @@ static void ended(struct tdm_conn *c, int err)
 {
 	int prov = err == EBADMSG ? EBADMSG : 0;
 
+	tdm_sock_tell(c);
 	if (c->tx_err)
 		err = c->tx_err;
 	else if (!err || err == EPIPE || err == EBADMSG)
@@ -549,8 +550,8 @@ int tdm_rx_ready(struct tdm_conn *c)
 
 	if (tdm_unlikely(c->tcp->stage->stalled != NULL) && !resume(c)) {
 		tdm_loop_end(loop);
-		/* Without the layer the socket would still be readable. */
-		if (tdm_layer_waiting(c))
+		/* The socket alone may not bring it back. */
+		if (c->tx_err || tdm_layer_waiting(c))
 			tdm_conn_again(c);
 		return 0;
 	}

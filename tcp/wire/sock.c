@@ -179,6 +179,12 @@ int tdm_sock_put(struct tdm_sock s, const void *p, size_t n)
 									  -1;
 }
 
+void tdm_sock_tell(const struct tdm_conn *c)
+{
+	if (c->tls && *tdm_tls_why(c->tls))
+		TDM_CONN_INFO(c, "%s", tdm_tls_why(c->tls));
+}
+
 void tdm_sock_drop(struct tdm_sock s)
 {
 	tdm_tls_free(s.tls);

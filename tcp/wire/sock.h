@@ -36,6 +36,9 @@ ssize_t tdm_sock_peek(struct tdm_sock s);
  */
 int tdm_sock_put(struct tdm_sock s, const void *p, size_t n);
 
+/* Log why the TLS of @c has failed, if it has. */
+void tdm_sock_tell(const struct tdm_conn *c);
+
 /* Close @s, which belongs to no connection. */
 void tdm_sock_drop(struct tdm_sock s);
 

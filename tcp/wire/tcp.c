@@ -316,14 +316,14 @@ static unsigned watch_ms(void)
 }
 
 /*
- * Called when a part of a TLS record has waited long: if the rest is not there, let
- * @c connect again. A peer that was stopped in the middle of a record is not lost, so
+ * Called when a part of a TLS record has waited long: let @c connect again, unless
+ * its session finds the rest now. A peer that was stopped in the middle of a record is not lost, so
  * a session that cannot be resumed waits.
  */
 static void unstick(struct tdm_conn *c)
 {
 	tdm_rx_drain(c);
-	if (!c->tls || !tdm_tls_stuck(c->tls))
+	if (!c->tls || c->tcp->stage->stalled || !tdm_tls_stuck(c->tls))
 		return;
 	TDM_CONN_INFO(c, "a part of a TLS record does not come");
 	if (c->state == TDM_CONN_GREETING) {

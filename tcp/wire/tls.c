@@ -198,7 +198,7 @@ static void keep_why(struct tdm_tls *t)
 	const char *why = ERR_reason_error_string(ERR_peek_last_error());
 
 	if (t->eof)
-		why = "the connection was closed in the handshake";
+		why = "the connection was closed";
 	else if (t->err)
 		why = fi_strerror(t->err);
 	snprintf(t->why, sizeof(t->why), "TLS: %s", why ? why : "no handshake");
@@ -304,21 +304,32 @@ ssize_t tdm_tls_send(struct tdm_tls *t, const struct iovec *iov, size_t n)
 
 /* ---- input --------------------------------------------------------------- */
 
+/* Nothing more comes from @t, which is broken. */
+static ssize_t broken_input(const struct tdm_tls *t)
+{
+	if (t->eof)
+		return 0;
+	errno = t->err ? t->err : EBADMSG;
+	return -1;
+}
+
 /* Called when SSL_read() or SSL_peek() has returned @ret, which is no success. */
 static ssize_t no_input(struct tdm_tls *t, int ret)
 {
 	const int code = SSL_get_error(t->ssl, ret);
 
-	if (code == SSL_ERROR_SSL)
+	if (code == SSL_ERROR_WANT_READ || code == SSL_ERROR_WANT_WRITE) {
+		ERR_clear_error();
+		errno = EAGAIN;
+		return -1;
+	}
+	if (code == SSL_ERROR_ZERO_RETURN)
+		t->eof = 1;
+	else if (code == SSL_ERROR_SSL)
 		keep_why(t);
 	ERR_clear_error();
-	if (code == SSL_ERROR_WANT_READ || code == SSL_ERROR_WANT_WRITE)
-		errno = EAGAIN;
-	else if (t->eof || code == SSL_ERROR_ZERO_RETURN)
-		return 0;
-	else
-		errno = t->err ? t->err : EBADMSG;
-	return -1;
+	t->broken = 1;
+	return broken_input(t);
 }
 
 /*
@@ -346,6 +357,8 @@ ssize_t tdm_tls_recv(struct tdm_tls *t, uint8_t *p, size_t room)
 
 	if (n <= 0)
 		return n;
+	if (t->broken)
+		return broken_input(t);
 	ERR_clear_error();
 	while (got < room) {
 		n = SSL_read(t->ssl, p + got,
@@ -356,7 +369,8 @@ ssize_t tdm_tls_recv(struct tdm_tls *t, uint8_t *p, size_t room)
 	}
 	if (!got)
 		return no_input(t, n);
-	ERR_clear_error();
+	if (n <= 0)
+		(void)no_input(t, n); /* for the next call */
 	return (ssize_t)got;
 }
 
@@ -367,6 +381,8 @@ ssize_t tdm_tls_peek(struct tdm_tls *t)
 
 	if (n <= 0)
 		return n;
+	if (t->broken)
+		return broken_input(t);
 	ERR_clear_error();
 	n = SSL_peek(t->ssl, &byte, 1);
 	return n > 0 ? n : no_input(t, n);
@@ -382,5 +398,5 @@ int tdm_tls_stuck(struct tdm_tls *t)
 
 int tdm_tls_waiting(const struct tdm_tls *t)
 {
-	return t->in_from < t->in_to || SSL_pending(t->ssl) > 0;
+	return t->in_from < t->in_to || t->broken || SSL_pending(t->ssl) > 0;
 }

@@ -31,12 +31,13 @@ struct tdm_tls {
 	SSL *ssl;
 	const struct tdm_auth_key *key; /* the initiator's, or NULL */
 	int fd;
-	int err;       /* errno of the socket, or 0 */
-	char why[80];  /* of a failed handshake */
-	uint8_t quiet; /* 1: nothing is sent, no key has been proven yet */
-	uint8_t drawn; /* 1: identity[] is valid */
-	uint8_t ready; /* 1: the handshake is done */
-	uint8_t eof;   /* 1: the peer has closed the connection */
+	int err;	/* errno of the socket, or 0 */
+	char why[80];	/* of a failure, or "" */
+	uint8_t quiet;	/* 1: nothing is sent, no key has been proven yet */
+	uint8_t drawn;	/* 1: identity[] is valid */
+	uint8_t ready;	/* 1: the handshake is done */
+	uint8_t eof;	/* 1: the peer has closed the connection */
+	uint8_t broken; /* 1: no more input: eof, err, or a wrong record */
 	uint8_t parted; /* 1: tdm_tls_stuck() saw a part of a record, no more came */
 	uint32_t sealed; /* records sent with the present keys of the cipher */
 	/* bytes [from, to) of the buffers are in use */

@@ -4,13 +4,11 @@
  * assurance. With FI_TANDEM_RESUME: tcp_resume_test.cc.
  */
 #include <algorithm>
-#include <random>
 
 #include <rdma/fi_errno.h>
 
 #include "base/env.h"
 #include "tcp_raw.h"
-#include "tests/harness/seeded.h"
 
 extern "C" {
 #include "base/crc.h"
@@ -24,30 +22,6 @@ using namespace tcp_test;
 namespace
 {
 
-std::mt19937 rng;
-unsigned due; /* the input in which a bit changes, counted down; 0: none */
-
-ssize_t changed_recv(int fd, void *buf, size_t len, int flags)
-{
-	ssize_t n = tdm_os_system.recv(fd, buf, len, flags);
-
-	if (n <= 0 || (flags & MSG_PEEK) || !due || --due)
-		return n;
-	tdt_flip_bit(buf, size_t(n), rng());
-	return n;
-}
-
-/* The kernel takes and gives a few bytes at a time. */
-ssize_t short_send(int fd, const void *buf, size_t len, int flags)
-{
-	return tdm_os_system.send(fd, buf, tdm_min(len, size_t(1000)), flags);
-}
-
-ssize_t short_recv(int fd, void *buf, size_t len, int flags)
-{
-	return tdm_os_system.recv(fd, buf, tdm_min(len, size_t(700)), flags);
-}
-
 class TcpBlocks : public TcpFault
 {
 protected:
@@ -55,8 +29,8 @@ protected:
 	{
 		tdm_env.crc = 1;
 		tdm_env.resume = 0; /* tcp_resume_test.cc has both */
-		due = 0;
-		tdm_os.recv = changed_recv;
+		Flips::due = 0;
+		tdm_os.recv = Flips::recv;
 	}
 
 	/* The first blocks that @raw has heard, and the payload of them. */
@@ -173,13 +147,13 @@ TEST_F(TcpBlocks, W3_ChangedBitsAreNeverDelivered)
 	Bytes out = pattern(200000, 3);
 	unsigned failures = 0;
 
-	rng.seed(1);
+	Flips::rng.seed(1);
 	for (unsigned nth = 1; nth < 60; nth++) {
 		const size_t lens[] = { 100, 20000, 200000 };
 		std::vector<Bytes> in(3, Bytes(out.size(), 0));
 
 		mesh(2);
-		due = nth % 12 + 1;
+		Flips::due = nth % 12 + 1;
 		for (int i = 0; i < 3; i++) {
 			ASSERT_EQ(0, at(1).recv(in[i].data(), lens[i], i, 0,
 						&in[i]));
@@ -190,7 +164,7 @@ TEST_F(TcpBlocks, W3_ChangedBitsAreNeverDelivered)
 			       (at(1).rx.got.size() == 3 ||
 				!at(0).lost.empty() || !at(1).lost.empty());
 		})) << nth;
-		due = 0;
+		Flips::due = 0;
 		for (const Comp &c : at(1).rx.got) {
 			Bytes *b = static_cast<Bytes *>(c.context);
 			size_t len = lens[b - in.data()];
@@ -230,12 +204,13 @@ TEST_F(TcpBlocks, W3_NoChangedBitOfAGreetingIsBelieved)
 
 TEST_F(TcpBlocks, W3_AChangedGreetingIsRepeated)
 {
-	rng.seed(2);
+	Flips::rng.seed(2);
 	for (unsigned i = 0; i < 40; i++) {
 		char in[8] = "";
 
 		mesh(2);
-		due = i % 2 + 1; /* the HELLO of the one, or of the other */
+		Flips::due =
+			i % 2 + 1; /* the HELLO of the one, or of the other */
 		ASSERT_EQ(0, at(1).recv(in, 8, 1));
 		ASSERT_EQ(0, at(0).send(1, "hello", 6, 1));
 		ASSERT_TRUE(until([&] { return at(1).rx.got.size() == 1; }))

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tcp_world.h"
+#include "tests/harness/seeded.h"
 #include "tdm_held.h"
 #include "tdm_open.h"
 
@@ -109,6 +110,33 @@ public:
 		if (closed)
 			*closed = !n || errno != EAGAIN;
 		return all;
+	}
+};
+
+/* The kernel takes and gives a few bytes at a time. */
+inline ssize_t short_send(int fd, const void *buf, size_t len, int flags)
+{
+	return tdm_os_system.send(fd, buf, tdm_min(len, size_t(1000)), flags);
+}
+
+inline ssize_t short_recv(int fd, void *buf, size_t len, int flags)
+{
+	return tdm_os_system.recv(fd, buf, tdm_min(len, size_t(700)), flags);
+}
+
+/* Bits that change on their way, in the input that is next when `due` is 1. */
+struct Flips {
+	static inline std::mt19937 rng;
+	static inline unsigned due; /* counted down; 0: none */
+
+	static ssize_t recv(int fd, void *buf, size_t len, int flags)
+	{
+		ssize_t n = tdm_os_system.recv(fd, buf, len, flags);
+
+		if (n <= 0 || (flags & MSG_PEEK) || !due || --due)
+			return n;
+		tdt_flip_bit(buf, size_t(n), rng());
+		return n;
 	}
 };
 

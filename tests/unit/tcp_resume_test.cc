@@ -323,8 +323,10 @@ TEST_F(TcpResume, D7_AnIdleSessionIsResumed)
 	for (Loss how : { RESET, END, HALF }) {
 		lose(at(0).conn(1), how);
 		settle();
-		EXPECT_EQ(TDM_CONN_READY, at(0).conn(1)->state);
-		EXPECT_EQ(TDM_CONN_READY, at(1).conn(0)->state);
+		ASSERT_TRUE(until([&] {
+			return at(0).conn(1)->state == TDM_CONN_READY &&
+			       at(1).conn(0)->state == TDM_CONN_READY;
+		}));
 		clean();
 	}
 }

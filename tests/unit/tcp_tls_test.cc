@@ -3,7 +3,6 @@
  * TLS over TCP: doc/PROTOCOL-tcp.md, "TLS"; fi_tandem(7), ENCRYPTION.
  */
 #include <algorithm>
-#include <random>
 
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
@@ -12,7 +11,6 @@
 
 #include "base/env.h"
 #include "tcp_raw.h"
-#include "tests/harness/seeded.h"
 
 extern "C" {
 #include "base/auth.h"
@@ -54,29 +52,6 @@ ssize_t seen_send(int fd, const void *buf, size_t len, int flags)
 	return n;
 }
 
-ssize_t short_send(int fd, const void *buf, size_t len, int flags)
-{
-	return tdm_os_system.send(fd, buf, tdm_min(len, size_t(1000)), flags);
-}
-
-ssize_t short_recv(int fd, void *buf, size_t len, int flags)
-{
-	return tdm_os_system.recv(fd, buf, tdm_min(len, size_t(700)), flags);
-}
-
-std::mt19937 rng;
-unsigned due; /* the input in which a bit changes, counted down; 0: none */
-
-ssize_t changed_recv(int fd, void *buf, size_t len, int flags)
-{
-	ssize_t n = tdm_os_system.recv(fd, buf, len, flags);
-
-	if (n <= 0 || (flags & MSG_PEEK) || !due || --due)
-		return n;
-	tdt_flip_bit(buf, size_t(n), rng());
-	return n;
-}
-
 class TcpTls : public TcpFault
 {
 protected:
@@ -88,7 +63,7 @@ protected:
 		tdm_env.conn_timeout_ms = 30000;
 		Node::keys = secret;
 		wire.clear();
-		due = 0;
+		Flips::due = 0;
 	}
 
 	void TearDown() override
@@ -324,12 +299,12 @@ TEST_F(TcpTls, W3_ChangedBytesAreNeverDelivered)
 {
 	/* Some of the bits are of lengths: those are noticed when time passes. */
 	tdm_env.peer_timeout_ms = 4000;
-	tdm_os.recv = changed_recv;
+	tdm_os.recv = Flips::recv;
 	mesh(2);
 	exchange(100, 1);
 	for (uint64_t tag = 2; tag < 14; tag++) {
-		due = 1 + rng() % 4;
-		exchange(size_t(rng() % 100000), tag, tag % 2);
+		Flips::due = 1 + Flips::rng() % 4;
+		exchange(size_t(Flips::rng() % 100000), tag, tag % 2);
 	}
 	EXPECT_EQ(0u, at(0).lost.size() + at(1).lost.size());
 }
@@ -346,7 +321,7 @@ TEST_F(TcpTls, D7_SessionsAreResumed)
 		struct tdm_conn *c = at(tag / 2 % 2).conn(1 - tag / 2 % 2);
 		Bytes out = pattern(tag % 3 ? 100 : 50000, unsigned(tag));
 		Bytes in(out.size());
-		unsigned turns = rng() % 6;
+		unsigned turns = Flips::rng() % 6;
 
 		at(from).tx.got.clear();
 		at(to).rx.got.clear();
@@ -418,7 +393,8 @@ protected:
 		X509_NAME *n = X509_get_subject_name(x);
 
 		X509_set_version(x, 2);
-		ASN1_INTEGER_set(X509_get_serialNumber(x), long(rng() | 1));
+		ASN1_INTEGER_set(X509_get_serialNumber(x),
+				 long(Flips::rng() | 1));
 		X509_gmtime_adj(X509_getm_notBefore(x), -3600);
 		X509_gmtime_adj(X509_getm_notAfter(x), 3600);
 		X509_set_pubkey(x, key);
