@@ -115,7 +115,7 @@ static int parse_bool(const struct param *p, const char *text)
 	return parse_word(text, YES, NO, p->to);
 }
 
-/* What is not understood is taken for yes, so that nothing goes in clear by mistake. */
+/* A value that is not understood counts as yes: nothing goes in clear by mistake. */
 static int parse_tls(const struct param *p, const char *text)
 {
 	if (!*text || parse_bool(p, text) == OK)

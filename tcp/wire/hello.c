@@ -320,13 +320,10 @@ void tdm_hello_establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	tdm_conn_set_state(c, TDM_CONN_READY);
 	tdm_conn_watch(c, c->blocked ? TDM_LOOP_READ | TDM_LOOP_WRITE :
 				       TDM_LOOP_READ);
-	if (tdm_blocks_begin(c, tdm_out_bytes(c))) {
+	if (tdm_layer_begin(c, tdm_out_bytes(c))) {
 		c->tx_err = FI_ENOMEM;
 		tdm_conn_again(c);
 	}
-	/* What TLS has read behind the greeting, the socket does not announce. */
-	if (tdm_layer_waiting(c))
-		tdm_conn_again(c);
 	tdm_meet_begin(c);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is between the stream of a connection and its socket: nothing, blocks
+ * The layer between the stream of a connection and its socket: none, blocks
  * (blocks.h), or TLS (tls.h), which makes blocks needless. c->layered is the one
  * branch for the usual case of nothing. All functions: domain lock held.
  */
@@ -8,7 +8,33 @@
 #define TDM_TCP_WIRE_LAYER_H
 
 #include "tcp/wire/blocks.h"
+#include "tcp/wire/conn.h"
 #include "tcp/wire/tls.h"
+
+/*
+ * Not 0 when tdm_layer_recv() may have something to return although the socket of
+ * @c has nothing to read.
+ */
+static inline int tdm_layer_waiting(const struct tdm_conn *c)
+{
+	if (tdm_likely(!c->layered))
+		return 0;
+	return c->tls ? tdm_tls_waiting(c->tls) : tdm_blocks_waiting(c);
+}
+
+/*
+ * Called when a session of @c begins, or goes on over a new connection: its first
+ * @plain bytes of output are a part of our greeting. The next pass handles records
+ * that TLS has read behind the peer's greeting: the socket does not announce them.
+ * Returns 0 or -FI_ENOMEM.
+ */
+static inline tdm_must_check int tdm_layer_begin(struct tdm_conn *c,
+						 size_t plain)
+{
+	if (tdm_layer_waiting(c))
+		tdm_conn_again(c);
+	return tdm_blocks_begin(c, plain);
+}
 
 /* Not 0 while bytes that the layer of @c has taken are not in the kernel. */
 static inline int tdm_layer_pending(const struct tdm_conn *c)
@@ -41,17 +67,6 @@ static inline ssize_t tdm_layer_recv(struct tdm_conn *c, uint8_t *p,
 {
 	return c->tls ? tdm_tls_recv(c->tls, p, room) :
 			tdm_blocks_recv(c, p, room);
-}
-
-/*
- * Not 0 when tdm_layer_recv() may have something to return although the socket of
- * @c has nothing to read.
- */
-static inline int tdm_layer_waiting(const struct tdm_conn *c)
-{
-	if (tdm_likely(!c->layered))
-		return 0;
-	return c->tls ? tdm_tls_waiting(c->tls) : tdm_blocks_waiting(c);
 }
 
 #endif /* TDM_TCP_WIRE_LAYER_H */

@@ -259,7 +259,7 @@ static void resumed(struct tdm_conn *c, uint64_t pos)
 	}
 	if (c->borrow && c->busy->borrow_off == c->busy->borrow_end)
 		tdm_tx_borrowed_sent(c);
-	if (tdm_blocks_begin(c, 0)) {
+	if (tdm_layer_begin(c, 0)) {
 		tdm_conn_fail(c, FI_ENOMEM, 0);
 		return;
 	}
@@ -271,9 +271,6 @@ static void resumed(struct tdm_conn *c, uint64_t pos)
 	c->used = c->tcp->pass;
 	tdm_conn_set_state(c, then);
 	tdm_conn_watch(c, TDM_LOOP_READ);
-	/* What TLS has read behind the greeting, the socket does not announce. */
-	if (tdm_layer_waiting(c))
-		tdm_conn_again(c);
 	/* So the peer hears at once what need not be kept. */
 	c->ack_now = then == TDM_CONN_READY;
 	tdm_conn_push(c);

@@ -219,7 +219,7 @@ static int step(struct tdm_tls *t)
 		/* An alert tells the peer why; who knows no key hears nothing. */
 		t->quiet |= t->ctx->keys && SSL_is_server(t->ssl);
 	}
-	/* What the kernel does not take now leaves later: tdm_tls_pending(). */
+	/* Bytes that the kernel refuses leave later: tdm_tls_pending(). */
 	(void)flush(t);
 	return code;
 }
@@ -261,7 +261,7 @@ static int seal(struct tdm_tls *t, const void *p, size_t len)
 	return SSL_write(t->ssl, p, (int)len) == (int)len ? 0 : -1;
 }
 
-/* Encrypt the @len bytes from @off on in iov[@n]; @at: the element of @off. */
+/* Encrypt the @len bytes from @off on in iov[@n] as one record. */
 static int seal_range(struct tdm_tls *t, const struct iovec *iov, size_t n,
 		      size_t off, size_t len)
 {
@@ -297,7 +297,7 @@ ssize_t tdm_tls_send(struct tdm_tls *t, const struct iovec *iov, size_t n)
 			}
 			off += len;
 		}
-		/* What the kernel refuses is kept for the next call. */
+		/* Bytes that the kernel refuses are kept for the next call. */
 	} while (!flush(t) && off < all);
 	return (ssize_t)off;
 }
@@ -333,16 +333,17 @@ static ssize_t no_input(struct tdm_tls *t, int ret)
 }
 
 /*
- * Returns 1: the handshake is done, and what was to be sent is offered; 0: the
- * peer has closed the connection in it; -1: errno.
+ * Called before a read. Returns 1: the handshake is done, and bytes to be sent were
+ * offered to the kernel; 0: the peer has closed the connection; -1: errno.
  */
-static int shaken(struct tdm_tls *t)
+static int begin_input(struct tdm_tls *t)
 {
 	int ret = tdm_tls_shake(t);
 
 	if (!ret) {
 		(void)flush(t);
-		return 1;
+		ERR_clear_error();
+		return t->broken ? (int)broken_input(t) : 1;
 	}
 	if (t->eof)
 		return 0;
@@ -353,13 +354,10 @@ static int shaken(struct tdm_tls *t)
 ssize_t tdm_tls_recv(struct tdm_tls *t, uint8_t *p, size_t room)
 {
 	size_t got = 0;
-	int n = shaken(t);
+	int n = begin_input(t);
 
 	if (n <= 0)
 		return n;
-	if (t->broken)
-		return broken_input(t);
-	ERR_clear_error();
 	while (got < room) {
 		n = SSL_read(t->ssl, p + got,
 			     (int)tdm_min(room - got, (size_t)1 << 30));
@@ -377,13 +375,10 @@ ssize_t tdm_tls_recv(struct tdm_tls *t, uint8_t *p, size_t room)
 ssize_t tdm_tls_peek(struct tdm_tls *t)
 {
 	uint8_t byte;
-	int n = shaken(t);
+	int n = begin_input(t);
 
 	if (n <= 0)
 		return n;
-	if (t->broken)
-		return broken_input(t);
-	ERR_clear_error();
 	n = SSL_peek(t->ssl, &byte, 1);
 	return n > 0 ? n : no_input(t, n);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who is admitted by TLS. See tls.h.
+ * Admission by TLS: the peers whose handshake succeeds. See tls.h.
  *
  * With keys: the key of a pair is an external pre-shared key (RFC 8446, 4.2.11)
  * with a Diffie-Hellman exchange, so traffic that was recorded stays closed if the

@@ -213,7 +213,7 @@ TEST_F(TcpTls, N3_WhoKnowsNoKeyHearsNothing)
 
 TEST_F(TcpTls, N3_WithAKeyNoCertificateWillDo)
 {
-	/* Who listens there has no key, but a certificate of his own. */
+	/* The process that listens there has a certificate of its own, and no key. */
 	EVP_PKEY *key = EVP_EC_gen("P-256");
 	X509 *cert = X509_new();
 	struct sockaddr_in in = Raw::ip("127.0.0.1");
