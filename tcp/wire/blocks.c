@@ -21,6 +21,7 @@
 #include "base/crc.h"
 #include "base/log.h"
 #include "tcp/wire/bytes.h"
+#include "tcp/wire/sock.h"
 
 /* Offsets in the head of a block. */
 enum { B_LENGTH = 0, B_PAYLOAD_CRC = 4, B_HEAD_CRC = 8 };
@@ -56,20 +57,7 @@ static int flush(const struct tdm_conn *c)
 {
 	struct tdm_blocks *b = c->blocks;
 
-	while (b->out_from < b->out_to) {
-		ssize_t n = tdm_os.send(c->io.fd, b->out + b->out_from,
-					b->out_to - b->out_from,
-					MSG_NOSIGNAL | MSG_DONTWAIT);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		b->out_from += (uint32_t)n;
-	}
-	b->out_from = 0;
-	b->out_to = 0;
-	return 0;
+	return tdm_sock_flush(c->io.fd, b->out, &b->out_from, &b->out_to);
 }
 
 /* Make a block of the @len bytes from @off on in iov[@n]. */

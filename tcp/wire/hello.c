@@ -258,19 +258,12 @@ static void greet(struct tdm_conn *c)
 /* Go on with the TLS handshake of @c, and greet when it is done. */
 static void shake(struct tdm_conn *c)
 {
-	int ret = tdm_tls_shake(c->tls);
+	int ret = tdm_sock_shake(c);
 
-	if (ret == -FI_ECONNREFUSED) {
-		tdm_sock_tell(c);
-		tdm_conn_retry(c, no_answer(c));
-	} else if (ret) {
-		tdm_conn_watch(c, tdm_tls_pending(c->tls) ?
-					  TDM_LOOP_READ | TDM_LOOP_WRITE :
-					  TDM_LOOP_READ);
-	} else {
-		tdm_conn_watch(c, TDM_LOOP_READ);
+	if (!ret)
 		greet(c);
-	}
+	else if (ret != -FI_EAGAIN)
+		tdm_conn_retry(c, no_answer(c));
 }
 
 void tdm_hello_greet(struct tdm_conn *c)

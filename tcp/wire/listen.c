@@ -248,9 +248,7 @@ static int guest_read(struct guest *g)
 /* Wait for input of @g, and for room while TLS has something to say. */
 static int watch_guest(struct guest *g)
 {
-	int events = g->tls && tdm_tls_pending(g->tls) ?
-			     TDM_LOOP_READ | TDM_LOOP_WRITE :
-			     TDM_LOOP_READ;
+	int events = tdm_sock_events(sock_of(g));
 
 	return g->io.events == events ?
 		       0 :

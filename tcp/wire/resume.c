@@ -54,7 +54,6 @@
 #include "tcp/wire/prove.h"
 #include "tcp/wire/rx.h"
 #include "tcp/wire/send.h"
-#include "tcp/wire/tls.h"
 #include "tcp/wire/tx.h"
 
 enum { WAIT, CONNECT, ENCRYPT, GREET, PROVE };
@@ -309,18 +308,12 @@ static void greet(struct tdm_conn *c)
 /* Go on with the TLS handshake of @c, and greet when it is done. */
 static void encrypt(struct tdm_conn *c)
 {
-	int ret = tdm_tls_shake(c->tls);
+	int ret = tdm_sock_shake(c);
 
-	if (ret == -FI_EAGAIN) {
-		tdm_conn_watch(c, tdm_tls_pending(c->tls) ?
-					  TDM_LOOP_READ | TDM_LOOP_WRITE :
-					  TDM_LOOP_READ);
-	} else if (ret) {
-		tdm_sock_tell(c);
-		later(c, FI_ECONNRESET);
-	} else {
+	if (!ret)
 		greet(c);
-	}
+	else if (ret != -FI_EAGAIN)
+		later(c, FI_ECONNRESET);
 }
 
 /* Called when the socket of @c may be connected. */

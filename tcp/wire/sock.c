@@ -15,6 +15,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "tcp/wire/blocks.h"
+#include "tcp/wire/conn.h"
 #include "tcp/wire/idle_close.h"
 #include "tcp/wire/parts.h"
 #include "tcp/wire/tclass.h"
@@ -196,4 +197,39 @@ int tdm_sock_encrypt(struct tdm_conn *c, const struct tdm_auth_key *key)
 	c->tls = tdm_tls_new(c->tcp->tls, c->io.fd, 0, key);
 	c->layered = 1;
 	return c->tls ? 0 : -FI_ENOMEM;
+}
+
+int tdm_sock_flush(int fd, const uint8_t *buf, uint32_t *from, uint32_t *to)
+{
+	while (*from < *to) {
+		ssize_t n = tdm_os.send(fd, buf + *from, *to - *from,
+					MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		*from += (uint32_t)n;
+	}
+	*from = 0;
+	*to = 0;
+	return 0;
+}
+
+int tdm_sock_events(struct tdm_sock s)
+{
+	return s.tls && tdm_tls_pending(s.tls) ?
+		       TDM_LOOP_READ | TDM_LOOP_WRITE :
+		       TDM_LOOP_READ;
+}
+
+int tdm_sock_shake(struct tdm_conn *c)
+{
+	int ret = tdm_tls_shake(c->tls);
+
+	if (ret == -FI_ECONNREFUSED)
+		tdm_sock_tell(c);
+	else
+		tdm_conn_watch(c, tdm_sock_events(tdm_sock_of(c)));
+	return ret;
 }

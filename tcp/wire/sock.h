@@ -36,6 +36,15 @@ ssize_t tdm_sock_peek(struct tdm_sock s);
  */
 int tdm_sock_put(struct tdm_sock s, const void *p, size_t n);
 
+/*
+ * Offer bytes [*@from, *@to) of @buf to the kernel. Returns 0: it has all of them,
+ * and both are 0; -1, errno: *@from is the first that it has not.
+ */
+int tdm_sock_flush(int fd, const uint8_t *buf, uint32_t *from, uint32_t *to);
+
+/* Returns the events (TDM_LOOP_*) for which @s waits during the greetings. */
+int tdm_sock_events(struct tdm_sock s);
+
 /* Log why the TLS of @c has failed, if it has. */
 void tdm_sock_tell(const struct tdm_conn *c);
 
@@ -48,6 +57,13 @@ void tdm_sock_drop(struct tdm_sock s);
  */
 int tdm_sock_encrypt(struct tdm_conn *c,
 		     const struct tdm_auth_key *key) tdm_must_check;
+
+/*
+ * Go on with the TLS handshake of @c. Returns 0: done; -FI_EAGAIN: the peer or the
+ * kernel has to go on, the socket is watched for that; -FI_ECONNREFUSED: it has
+ * failed, a line of the log says why.
+ */
+int tdm_sock_shake(struct tdm_conn *c) tdm_must_check;
 
 /* Not 0 when the IP of @a is the wildcard. */
 int tdm_sock_is_any(const struct tdm_addr *a);

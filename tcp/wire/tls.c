@@ -28,6 +28,7 @@
 
 #include "base/iov.h"
 #include "base/os.h"
+#include "tcp/wire/sock.h"
 #include "tcp/wire/tls_priv.h"
 
 enum {
@@ -56,22 +57,9 @@ static ssize_t fill(struct tdm_tls *t)
 /* Offer out[] to the kernel. 0: it has all of it, or nothing may be sent; -1: errno. */
 static int flush(struct tdm_tls *t)
 {
-	while (!t->quiet && t->out_from < t->out_to) {
-		ssize_t n = tdm_os.send(t->fd, t->out + t->out_from,
-					t->out_to - t->out_from,
-					MSG_NOSIGNAL | MSG_DONTWAIT);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		t->out_from += (uint32_t)n;
-	}
-	if (t->quiet)
-		return 0;
-	t->out_from = 0;
-	t->out_to = 0;
-	return 0;
+	return t->quiet ?
+		       0 :
+		       tdm_sock_flush(t->fd, t->out, &t->out_from, &t->out_to);
 }
 
 static int bio_write(BIO *bio, const char *p, int len)
