@@ -54,6 +54,7 @@ static const struct tdm_env defaults = DEFAULTS;
 
 /* The variable of a parameter, as a user writes it. */
 enum { ENV_NAME_BYTES = TDM_SPELLING_BYTES };
+
 /* Longest name of a provider that FI_TANDEM_LOCAL takes, and one more. */
 enum { LOCAL_NAME_BYTES = 64 };
 
@@ -165,18 +166,22 @@ static int parse_local(const struct param *p, const char *text)
 	return OK;
 }
 
+static int parse_text(const struct param *p, const char *text)
+{
+	*(const char **)p->to = text;
+	return OK;
+}
+
 static int parse_shm_dir(const struct param *p, const char *text)
 {
-	(void)p;
-	tdm_env.shm_dir = text;
+	(void)parse_text(p, text);
 	return *text == '/' && strlen(text) <= TDM_FOLDER_NAME_MOST ? OK :
 								      NONSENSE;
 }
 
 static int parse_iface(const struct param *p, const char *text)
 {
-	(void)p;
-	tdm_env.iface = text;
+	(void)parse_text(p, text);
 	return tdm_iflist_ok(text) ? OK : NONSENSE;
 }
 
@@ -198,12 +203,6 @@ static int parse_stand_in(const struct param *p, const char *text)
 		}
 	}
 	return NONSENSE;
-}
-
-static int parse_text(const struct param *p, const char *text)
-{
-	*(const char **)p->to = text;
-	return OK;
 }
 
 /*
@@ -376,14 +375,14 @@ static const struct param params[] = {
 	{ "shm_dir", parse_shm_dir, "a path from / on, at most 45 bytes",
 	  "folder, of mode 0700, that processes in several network namespaces "
 	  "of this host see, to share memory across them (default: none)",
-	  0, 0, NULL },
+	  0, 0, &tdm_env.shm_dir },
 	{ "iface", parse_iface,
 	  "names such as eth0 or ib*, networks such as 10.0.0.0/8, with commas; "
 	  "^ before those to leave out",
 	  "network interfaces to use: names such as eth0 or ib*, networks such "
 	  "as 10.0.0.0/8, with commas; ^ before those to leave out (default: "
 	  "all)",
-	  0, 0, NULL },
+	  0, 0, &tdm_env.iface },
 	{ "port_range", parse_port_range, "LOW-HIGH or a port, 1 to 65535",
 	  "LOW-HIGH, TCP ports of endpoints (default: any)", 1, 65535, NULL },
 	{ "conn_timeout", parse_seconds,
