@@ -107,6 +107,7 @@ struct tds_ep {
 	uint32_t receives;			/* of all classes */
 	int open_any[TDS_CLASSES], open_directed[TDS_PLACES];
 	int outstanding;
+	int failed_injects; /* errors without a context */
 	struct tds_cell cell[TDS_PLACES][TDS_CELLS];
 };
 

@@ -110,7 +110,7 @@ static void open_ep(struct tds_play *p, struct tds_ep *e)
 /*
  * An attempt to reach the dead predecessor of @e meets @e, and the last attempts of
  * the predecessor are read yet: where they cross those of @e, one side gives up a
- * session that the other one has begun.
+ * session that the other one has begun, and breaks its connection.
  */
 static void inherit(struct tds_play *p, struct tds_ep *e)
 {
@@ -121,7 +121,8 @@ static void inherit(struct tds_play *p, struct tds_ep *e)
 		    p->ep[p->now_at[i]].alive &&
 		    tds_unmet(e->info->src_addr,
 			      p->ep[p->now_at[i]].info->src_addr))
-			tds_harm(p, e->place, i, TDS_HARM_YOUNG);
+			tds_harm(p, e->place, i,
+				 TDS_HARM_YOUNG | TDS_HARM_RESET);
 	}
 }
 
