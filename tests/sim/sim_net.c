@@ -12,6 +12,7 @@
  *  1. A connection is in the list until both of its ends are closed.
  *  2. What is due happens in tds_net_run(), in the order of the lists, whoever
  *     looks.
+ *  3. Nothing is due before quiet_until, which each change sets back to 0.
  * Locking: none, one thread.
  */
 #include <errno.h>
@@ -33,9 +34,16 @@ struct tdm_list tds_conns = { &tds_conns, &tds_conns };
 static unsigned char parted[TDS_HOSTS][TDS_HOSTS];
 static uint64_t slower[TDS_HOSTS][TDS_HOSTS];
 static uint16_t next_port;
+static uint64_t quiet_until;
+
+void tds_net_changed(void)
+{
+	quiet_until = 0;
+}
 
 void tds_net_begin(void)
 {
+	tds_net_changed();
 	memset(parted, 0, sizeof(parted));
 	memset(slower, 0, sizeof(slower));
 	next_port = 30000;
@@ -147,38 +155,20 @@ static void take_reset(struct tds_conn *c, int side)
 		  ntohs(c->name[side].sin_port));
 }
 
+static size_t window_of(const struct tds_conn *c, int side)
+{
+	return c->closed[side] ? SIZE_MAX / 2 : tds_weather.rcvbuf;
+}
+
 static void run_side(struct tds_conn *c, int side)
 {
-	struct tds_flow *f = &c->to[side];
-
 	if (c->rst_due[side] && c->rst_due[side] <= tds_now())
 		take_reset(c, side);
-	if (!tds_flow_arrive(f, c->closed[side] ? SIZE_MAX / 2 :
-						  tds_weather.rcvbuf))
+	if (!tds_flow_arrive(&c->to[side], window_of(c, side)))
 		return;
 	c->heard = tds_now();
 	if (c->closed[side] && !c->rst_due[!side])
 		c->rst_due[!side] = tds_arrival(c->host[side], c->host[!side]);
-}
-
-void tds_net_run(void)
-{
-	struct tdm_list *pos, *tmp;
-
-	tdm_list_for_each(pos, &tds_socks) {
-		struct tds_sock *s = tdm_list_entry(pos, struct tds_sock, node);
-
-		if (s->state == TDS_CONNECTING)
-			run_connect(s);
-	}
-	tdm_list_for_each_safe(pos, tmp, &tds_conns) {
-		struct tds_conn *c = tdm_list_entry(pos, struct tds_conn, node);
-
-		if (parted[c->host[0]][c->host[1]])
-			continue;
-		run_side(c, 0);
-		run_side(c, 1);
-	}
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -192,6 +182,8 @@ uint64_t tds_net_next(void)
 	struct tdm_list *pos;
 	int i;
 
+	if (tds_now() < quiet_until)
+		return quiet_until;
 	tdm_list_for_each(pos, &tds_socks) {
 		struct tds_sock *s = tdm_list_entry(pos, struct tds_sock, node);
 
@@ -208,14 +200,36 @@ uint64_t tds_net_next(void)
 		if (parted[c->host[0]][c->host[1]])
 			continue;
 		for (i = 0; i < 2; i++) {
-			first = earlier(first,
-					tds_flow_next(&c->to[i],
-						      tds_weather.rcvbuf));
+			first = earlier(first, tds_flow_next(&c->to[i],
+							     window_of(c, i)));
 			if (c->rst_due[i])
 				first = earlier(first, c->rst_due[i]);
 		}
 	}
 	return first;
+}
+
+void tds_net_run(void)
+{
+	struct tdm_list *pos, *tmp;
+
+	if (tds_now() < quiet_until)
+		return;
+	tdm_list_for_each(pos, &tds_socks) {
+		struct tds_sock *s = tdm_list_entry(pos, struct tds_sock, node);
+
+		if (s->state == TDS_CONNECTING)
+			run_connect(s);
+	}
+	tdm_list_for_each_safe(pos, tmp, &tds_conns) {
+		struct tds_conn *c = tdm_list_entry(pos, struct tds_conn, node);
+
+		if (parted[c->host[0]][c->host[1]])
+			continue;
+		run_side(c, 0);
+		run_side(c, 1);
+	}
+	quiet_until = tds_net_next();
 }
 
 /* ---- faults -------------------------------------------------------------- */
@@ -242,6 +256,7 @@ void tds_part(int a, int b, int on)
 	tds_trace("%s: hosts %d and %d", on ? "partition" : "healed", a, b);
 	if (a == b)
 		return;
+	tds_net_changed();
 	if (on)
 		parted[a][b] = parted[b][a] = 1;
 	else if (parted[a][b])
@@ -348,6 +363,7 @@ int tds_reset(const struct tds_proc *a, const struct tds_proc *b,
 		return 0;
 	tds_trace("reset injected");
 	young = is_young(c, greeting);
+	tds_net_changed();
 	take_reset(c, 0);
 	take_reset(c, 1);
 	return 1 + young;

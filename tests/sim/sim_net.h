@@ -54,6 +54,9 @@ struct tds_conn {
 extern struct tdm_list tds_socks, tds_conns;
 int tds_parted(int a, int b);
 
+/* To be called by whoever changes what is due, or when: tds_net_run() looks again. */
+void tds_net_changed(void);
+
 /* The host with @ip, or -1. */
 int tds_host_of(struct in_addr ip);
 

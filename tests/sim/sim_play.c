@@ -7,6 +7,7 @@
  * Locking: none, one thread.
  */
 #include <malloc.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -297,7 +298,7 @@ const char *tds_play(struct tds_play *p, uint64_t seed)
 	struct tdm_env saved = tdm_env;
 	int i;
 
-	memset(p, 0, sizeof(*p));
+	memset(p, 0, offsetof(struct tds_play, op));
 	p->seed = seed;
 	playing = p;
 	tds_begin(seed);

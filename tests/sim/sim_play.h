@@ -117,7 +117,6 @@ struct tds_play {
 	int host[TDS_PLACES], now_at[TDS_PLACES]; /* endpoint, or -1 */
 	unsigned life[TDS_PLACES];
 	struct tds_ep ep[TDS_EPS];
-	struct tds_op op[TDS_OPS];
 	int ops;
 	size_t used;	      /* of the arena */
 	unsigned char *spare; /* buffers of receives that have ended, a list */
@@ -132,6 +131,7 @@ struct tds_play {
 	/* figures */
 	uint64_t received, sent_ok, failed, lost, onesided, faults;
 	char wrong[512]; /* the first thing that was wrong, or "" */
+	struct tds_op op[TDS_OPS]; /* the first ops of them are in use */
 };
 
 /* Play @seed. Returns "" or what was wrong. */

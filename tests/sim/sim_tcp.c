@@ -119,6 +119,7 @@ int tds_tcp_connect(int fd, const struct sockaddr *addr, socklen_t len)
 		s->local.sin_port = tds_port_new();
 	}
 	tds_trace("connect %d -> %d:%d", fd, to, ntohs(s->remote.sin_port));
+	tds_net_changed();
 	s->state = TDS_CONNECTING;
 	s->since = tds_now();
 	s->due = tds_arrival(s->host, to);
@@ -181,6 +182,7 @@ static void finish(struct tds_conn *c, int side)
 
 	if (f->fin)
 		return;
+	tds_net_changed();
 	f->fin = 1;
 	f->fin_due = tds_arrival(c->host[side], c->host[!side]);
 }
@@ -261,6 +263,7 @@ ssize_t tds_tcp_send(int fd, const struct iovec *iov, size_t count)
 	if (!len)
 		return -1;
 	moved_bytes += len;
+	tds_net_changed();
 	tds_flow_write(f, iov, count, len,
 		       tds_arrival(s->host, s->conn->host[!s->side]));
 	return tds_did((int)len);
@@ -287,6 +290,7 @@ ssize_t tds_tcp_recv(int fd, const struct iovec *iov, size_t count)
 		return -1;
 	n = tds_flow_read(f, iov, count, n);
 	moved_bytes += n;
+	tds_net_changed();
 	tds_flow_arrive(f, tds_weather.rcvbuf);
 	return tds_did((int)n);
 }
@@ -366,6 +370,7 @@ static void tcp_close(struct tds_file *file)
 {
 	struct tds_sock *s = (struct tds_sock *)file;
 
+	tds_net_changed();
 	while (!tdm_list_empty(&s->queue)) {
 		struct tds_conn *c = tdm_list_entry(tdm_list_pop(&s->queue),
 						    struct tds_conn, in_queue);
