@@ -23,6 +23,9 @@
 #include "log.h"
 #include "world.h"
 
+/* For tests that have many parts: the watchdog counts anew. Of main.cc. */
+void tdt_watchdog_restart();
+
 class Case : public testing::Test
 {
 protected:

@@ -6,7 +6,6 @@
  *
  * Locking: none, one thread.
  */
-#include <malloc.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -25,7 +24,6 @@ enum {
 	LEAP_NS = 20000,
 	LEAPS = 13,	  /* 164 ms */
 	LATE_NS = 500000, /* while something is due that nobody has seen */
-	PEAK_BYTES = 64 << 20,
 };
 
 static struct tds_play *playing;

@@ -130,7 +130,7 @@ struct tds_play {
 	uint64_t steps;
 	/* figures */
 	uint64_t received, sent_ok, failed, lost, onesided, faults;
-	char wrong[512]; /* the first thing that was wrong, or "" */
+	char wrong[512];	   /* the first thing that was wrong, or "" */
 	struct tds_op op[TDS_OPS]; /* the first ops of them are in use */
 };
 

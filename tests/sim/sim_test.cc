@@ -61,6 +61,8 @@ TEST_F(Sim, EachSeedKeepsThePromises)
 	int bad = 0;
 
 	for (i = 0; i < n; i++) {
+		if (i % 1000 == 0)
+			tdt_watchdog_restart();
 		if (!play(first + i) && ++bad == BAD_MOST)
 			break;
 		steps += p->steps;
