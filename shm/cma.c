@@ -174,7 +174,7 @@ static void learn(const struct tdm_shm_pull *pull)
 	now = tdm_os.now_ns();
 	from = tdm_max(pull->started, pair->pulled_ns);
 	pair->pulled_ns = now;
-	tdm_shm_way_took(pair->ways, pull->want, pull->way, now - from);
+	tdm_shm_way_took(pair->ways, pull->want, pull->way, now - from, now);
 }
 
 int tdm_shm_pull_waits(struct tdm_shm_pull *pull)

@@ -2,9 +2,13 @@
 /*
  * The choice of a way; see way.h. Messages of one class take the same way for a
  * *run* of messages; the first messages of a run do not count, since they still
- * overlap with the run before. A way that was tried and found bad is tried less
- * and less often, until the cost of the chosen one changes: then the machine
- * has changed, and all are tried again. A class of which nothing is known
+ * overlap with the run before. Other ways are tried for as many messages as a trial
+ * takes, if WAY_BETWEEN messages have passed since the last trial, and if their time has
+ * come: a trial that took longer than the cheapest way would have taken is not repeated
+ * before WAY_PRICE times that difference has passed. So trials cost little time however
+ * dear a way is and few messages however rare these are, and what changed while a
+ * pair did not speak is found out when it speaks again. If the cost of the chosen way
+ * changes, the machine has changed, and all are tried. A class of which nothing is known
  * begins with what is known of the nearest one, and tries the other ways after a
  * short run: what is best may differ, or have changed since the other class was used.
  *
@@ -21,17 +25,18 @@ enum {
 	WAY_LONG_CLASS = 6, /* 1 MiB */
 	WAY_RUN = 64,	    /* messages by the chosen way */
 	WAY_SKIP = 8,	    /* first messages of a run or trial: not counted */
+	WAY_BETWEEN = 192,  /* messages between trials */
 	/* the same for messages of 1 MiB and more */
 	WAY_LONG_RUN = 16,
 	WAY_LONG_TRIAL = 3,
 	WAY_LONG_SKIP = 1,
-	/*
-	 * runs of the chosen way between trials; greatest number of them, for
-	 * ways that are bad
-	 */
-	WAY_EVERY = 4,
-	WAY_SELDOM = 32,
+	WAY_LONG_BETWEEN = 48,
+	/* at most 1 % of the time goes into trials of a way */
+	WAY_PRICE = 100,
 };
+
+/* The least time between trials of a way. */
+static const uint64_t way_rest_ns = 5000000;
 
 static unsigned class_of(uint64_t bytes)
 {
@@ -76,26 +81,25 @@ static void adopt(struct tdm_shm_ways *w, unsigned k)
 	for (d = 1; d < TDM_SHM_WAY_CLASSES; d++) {
 		const struct tdm_shm_way_class *from = NULL;
 
-		if (k >= d && w->sizes[k - d].every)
+		if (k >= d && w->sizes[k - d].used)
 			from = &w->sizes[k - d];
-		else if (k + d < TDM_SHM_WAY_CLASSES && w->sizes[k + d].every)
+		else if (k + d < TDM_SHM_WAY_CLASSES && w->sizes[k + d].used)
 			from = &w->sizes[k + d];
 		if (!from)
 			continue;
 		memcpy(w->sizes[k].cost, from->cost, sizeof(from->cost));
 		w->sizes[k].now = chosen(from);
-		w->sizes[k].due = TDM_SHM_WAYS - 1;
 		break;
 	}
-	w->sizes[k].every = WAY_EVERY;
-	w->sizes[k].wait = WAY_EVERY;
+	w->sizes[k].used = 1;
+	w->sizes[k].since = WAY_BETWEEN;
 }
 
 enum tdm_shm_way tdm_shm_way_choose(struct tdm_shm_ways *w, uint64_t bytes)
 {
 	unsigned k = class_of(bytes);
 
-	if (tdm_unlikely(!w->sizes[k].every))
+	if (tdm_unlikely(!w->sizes[k].used))
 		adopt(w, k);
 	return (enum tdm_shm_way)w->sizes[k].now;
 }
@@ -107,22 +111,60 @@ static void begin(struct tdm_shm_way_class *c, uint8_t way, int trial)
 	c->count = 0;
 	c->ns = 0;
 	c->bytes = 0;
+	c->all_ns = 0;
+	c->all_bytes = 0;
 }
 
-/* Try the next way that is not @best. */
-static void try_next(struct tdm_shm_way_class *c, uint8_t best)
+static uint64_t ns_of(uint64_t bytes, uint64_t cost)
 {
-	do {
-		c->next = (uint8_t)((c->next + 1) % TDM_SHM_WAYS);
-	} while (c->next == best);
-	begin(c, c->next, 1);
+	return (uint64_t)((double)bytes * (double)cost / WAY_UNIT_BYTES);
+}
+
+/* The way to be tried at @now in place of @best, or @best. */
+static uint8_t due(const struct tdm_shm_way_class *c, int is_long, uint8_t best,
+		   uint64_t now)
+{
+	uint8_t way, first = best;
+
+	if (!c->trial && c->since < (is_long ? WAY_LONG_BETWEEN : WAY_BETWEEN))
+		return best;
+	for (way = 0; way < TDM_SHM_WAYS; way++) {
+		if (way != best && c->again[way] <= now &&
+		    !(c->tried >> way & 1) &&
+		    (first == best || c->again[way] < c->again[first]))
+			first = way;
+	}
+	return first;
+}
+
+/* The machine has changed: try all ways but the present one. */
+static void hasten(struct tdm_shm_way_class *c)
+{
+	uint8_t way;
+
+	c->since = WAY_BETWEEN;
+	for (way = 0; way < TDM_SHM_WAYS; way++) {
+		if (way != c->now)
+			c->again[way] = 0;
+	}
+}
+
+/* The present way has been tried: set when it may be tried again. */
+static void rest(struct tdm_shm_way_class *c, uint64_t now)
+{
+	uint64_t good = ns_of(c->all_bytes, c->cost[cheapest(c)]);
+	uint64_t more = c->all_ns > good ? c->all_ns - good : 0;
+
+	more = tdm_min(more, UINT64_MAX / 2 / WAY_PRICE);
+	c->again[c->now] = now + tdm_max(way_rest_ns, WAY_PRICE * more);
 }
 
 /*
  * Called when a run of the present way is over, with its cost: chooses the next
  * way.
  */
-static void decide(struct tdm_shm_way_class *c, uint32_t cost)
+static void decide(struct tdm_shm_way_class *c, int is_long, uint32_t cost,
+		   uint64_t now)
 {
 	uint64_t before = c->cost[c->now];
 	int changed = before && (cost > 2 * before || before > 2ull * cost);
@@ -131,64 +173,61 @@ static void decide(struct tdm_shm_way_class *c, uint32_t cost)
 	if (!c->trial && before)
 		cost = (uint32_t)((before + cost) / 2);
 	c->cost[c->now] = cost;
+	rest(c, now);
 	for (way = 0; way < TDM_SHM_WAYS; way++) {
 		if (!c->cost[way]) {
 			begin(c, way, 1);
 			return;
 		}
 	}
+	if (changed && !c->trial)
+		hasten(c);
 	best = cheapest(c);
-	if (c->trial) {
-		c->every = 2ull * cost > 3ull * c->cost[best] ?
-				   tdm_min(2 * c->every, WAY_SELDOM) :
-				   WAY_EVERY;
-		c->wait = c->every;
-		c->due -= !!c->due;
-	} else if (changed) {
-		c->every = WAY_EVERY;
-		c->due = TDM_SHM_WAYS - 1;
-	} else if (!--c->wait) {
-		c->due = 1;
-	}
-	if (c->due)
-		try_next(c, best);
-	else
-		begin(c, best, 0);
+	way = due(c, is_long, best, now);
+	c->since = way == best ? c->since : 0;
+	c->tried = (uint8_t)(way == best ? 0 : c->tried | 1u << way);
+	begin(c, way, way != best);
 }
 
 /*
  * Not 0 when the run is long enough, or has shown that another way is far
- * better.
+ * better. A run by the chosen way is short when another one is to be tried.
  */
-static int is_over(const struct tdm_shm_way_class *c, uint32_t length,
-		   uint32_t skip, uint64_t cost)
+static int is_over(const struct tdm_shm_way_class *c, int is_long,
+		   uint64_t cost, uint64_t now)
 {
-	uint64_t best = c->cost[cheapest(c)];
+	uint32_t skip = is_long ? WAY_LONG_SKIP : WAY_SKIP;
+	uint32_t trial = is_long ? WAY_LONG_TRIAL : TDM_SHM_WAY_TRIAL;
+	uint8_t best = cheapest(c);
 
-	if (c->count >= length)
+	if (c->count >= (is_long ? WAY_LONG_RUN : WAY_RUN))
 		return 1;
-	return best && cost > 2 * best && c->now != cheapest(c) &&
+	if (c->count >= trial && (c->trial || !c->cost[c->now] ||
+				  due(c, is_long, c->now, now) != c->now))
+		return 1;
+	return c->cost[best] && cost > 2ull * c->cost[best] && c->now != best &&
 	       c->count >= skip + (c->trial ? 2 : 8);
 }
 
 void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
-		      enum tdm_shm_way way, uint64_t ns)
+		      enum tdm_shm_way way, uint64_t ns, uint64_t now)
 {
 	unsigned k = class_of(bytes);
 	struct tdm_shm_way_class *c = &w->sizes[k];
 	int is_long = k >= WAY_LONG_CLASS;
-	uint32_t skip = is_long ? WAY_LONG_SKIP : WAY_SKIP;
-	uint32_t length = is_long ? WAY_LONG_TRIAL : TDM_SHM_WAY_TRIAL;
 	uint64_t cost;
 
-	if (!c->trial && c->cost[way] && !c->due)
-		length = is_long ? WAY_LONG_RUN : WAY_RUN;
-	if (way != c->now || ++c->count <= skip)
+	if (way != c->now)
+		return;
+	c->all_ns += ns;
+	c->all_bytes += bytes;
+	c->since += !c->trial;
+	if (++c->count <= (is_long ? WAY_LONG_SKIP : WAY_SKIP))
 		return;
 	c->ns += ns;
 	c->bytes += bytes;
 	cost = (uint64_t)((double)c->ns * WAY_UNIT_BYTES / (double)c->bytes);
 	cost = tdm_min(cost + 1, (uint64_t)UINT32_MAX);
-	if (is_over(c, length, skip, cost))
-		decide(c, (uint32_t)cost);
+	if (is_over(c, is_long, cost, now))
+		decide(c, is_long, (uint32_t)cost, now);
 }

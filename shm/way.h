@@ -31,14 +31,15 @@ enum {
 struct tdm_shm_way_class {
 	uint32_t cost[TDM_SHM_WAYS]; /* ns for 64 KiB; 0: not known */
 	uint8_t now;		     /* the way that messages take */
-	/* 1: it is only tried, to learn its cost */
-	uint8_t trial;
-	uint8_t next;	    /* the way tried last */
-	uint8_t due;	    /* trials to be made, the present one included */
-	uint8_t every;	    /* runs between trials */
-	uint8_t wait;	    /* runs until the next trial */
-	uint32_t count;	    /* messages of this run */
-	uint64_t ns, bytes; /* sums over the messages that count */
+	uint8_t trial;		     /* 1: only to learn its cost */
+	uint8_t tried;		     /* ways tried since the last run, bits */
+	uint8_t used;		     /* 1: a message had this class */
+	uint32_t count;		     /* messages of this run */
+	uint32_t since;		     /* messages since the last trial */
+	uint64_t ns, bytes;	     /* sums over the messages that count */
+	uint64_t all_ns, all_bytes;  /* and over all messages of this run */
+	/* when a way may be tried again, by the clock of the caller */
+	uint64_t again[TDM_SHM_WAYS];
 };
 
 struct tdm_shm_ways {
@@ -53,9 +54,10 @@ enum tdm_shm_way tdm_shm_way_choose(struct tdm_shm_ways *w, uint64_t bytes);
 
 /*
  * Record that a message of @bytes came by @way and took @ns: from its
- * announcement, or from the end of the message before it if that was later.
+ * announcement, or from the end of the message before it if that was later. It ended at
+ * @now, ns of a clock that never goes back.
  */
 void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
-		      enum tdm_shm_way way, uint64_t ns);
+		      enum tdm_shm_way way, uint64_t ns, uint64_t now);
 
 #endif /* TDM_SHM_WAY_H */

@@ -20,6 +20,8 @@ namespace
 
 const uint64_t small_bytes = 64 * 1024;
 
+uint64_t clock_ns = 1;
+
 /* How often each way was taken in @n messages that cost @cost(way) ns. */
 std::array<unsigned, TDM_SHM_WAYS>
 taken(tdm_shm_ways *w, unsigned n, const std::function<uint64_t(int)> &cost,
@@ -31,7 +33,8 @@ taken(tdm_shm_ways *w, unsigned n, const std::function<uint64_t(int)> &cost,
 		enum tdm_shm_way way = tdm_shm_way_choose(w, bytes);
 
 		count[way]++;
-		tdm_shm_way_took(w, bytes, way, cost(way));
+		clock_ns += cost(way);
+		tdm_shm_way_took(w, bytes, way, cost(way), clock_ns);
 	}
 	return count;
 }
@@ -83,19 +86,57 @@ TEST(ShmWay, TheChoiceFollowsTheMachine)
 	}
 }
 
-/* A way that is bad is tried less and less often. */
-TEST(ShmWay, BadWaysAreTriedSeldom)
+/* However bad a way is, its trials take one hundredth of the time. */
+TEST(ShmWay, TrialsCostLittleTime)
 {
-	tdm_shm_ways w = {};
-	auto cost = [](int way) {
-		return way ? 5000 : 1000;
-	};
-	auto early = taken(&w, 3000, cost);
+	for (unsigned bad : { 2u, 5u, 50u }) {
+		tdm_shm_ways w = {};
+		auto cost = [&](int way) {
+			return way ? 10000u * bad : 10000u;
+		};
 
-	taken(&w, 20000, cost);
-	auto late = taken(&w, 3000, cost);
-	EXPECT_LT(late[1] + late[2], early[1] + early[2]);
-	EXPECT_LT(late[1] + late[2], 30u);
+		taken(&w, 1000, cost);
+		auto n = taken(&w, 100000, cost);
+		EXPECT_LT((n[1] + n[2]) * (bad - 1), 100000u / 40) << bad;
+		EXPECT_GT(n[1] + n[2], 0u) << bad;
+	}
+}
+
+/* However rare messages are, few of them are trials. */
+TEST(ShmWay, TrialsAreFewOfRareMessages)
+{
+	for (uint64_t bytes : { small_bytes, 32 * small_bytes }) {
+		tdm_shm_ways w = {};
+		unsigned others = 0;
+
+		for (int i = 0; i < 5000; i++) {
+			clock_ns += 1000000000;
+			auto n = taken(
+				&w, 1,
+				[](int way) { return way ? 1500 : 1000; },
+				bytes);
+			others += n[1] + n[2];
+		}
+		EXPECT_LT(others, 5000u / 6) << bytes;
+	}
+}
+
+/* What changed while a pair did not speak is found when it speaks again. */
+TEST(ShmWay, AfterAPauseTheOtherWaysAreTried)
+{
+	for (uint64_t bytes : { small_bytes, 32 * small_bytes }) {
+		tdm_shm_ways w = {};
+
+		taken(
+			&w, 5000, [](int way) { return way ? 3000 : 1000; },
+			bytes);
+		clock_ns += 1000000000;
+		taken(
+			&w, 64, [](int way) { return way < 2 ? 1000 : 400; },
+			bytes);
+		EXPECT_EQ(tdm_shm_way_choose(&w, bytes), TDM_SHM_WAY_CHUNKS)
+			<< bytes;
+	}
 }
 
 /* A size not met before begins with what its neighbour has learned. */
@@ -135,10 +176,10 @@ TEST(ShmWay, ABetterWayIsFoundInTheEnd)
 	EXPECT_EQ(tdm_shm_way_choose(&w, small_bytes), TDM_SHM_WAY_CHUNKS);
 	/* Of long messages there are fewer. */
 	taken(
-		&w, 20000, [](int way) { return way ? 3000 : 1000; },
+		&w, 20000, [](int way) { return way ? 300000 : 100000; },
 		32 * small_bytes);
 	taken(
-		&w, 1500, [](int way) { return way < 2 ? 1000 : 400; },
+		&w, 1500, [](int way) { return way < 2 ? 100000 : 40000; },
 		32 * small_bytes);
 	EXPECT_EQ(tdm_shm_way_choose(&w, 32 * small_bytes), TDM_SHM_WAY_CHUNKS);
 }
@@ -166,7 +207,8 @@ TEST(ShmWay, LateMessagesDoNotCount)
 
 	taken(&w, 1000, [](int way) { return way ? 5000 : 1000; });
 	for (int i = 0; i < 1000; i++)
-		tdm_shm_way_took(&w, small_bytes, TDM_SHM_WAY_BOTH, 1);
+		tdm_shm_way_took(&w, small_bytes, TDM_SHM_WAY_BOTH, 1,
+				 clock_ns);
 	EXPECT_EQ(tdm_shm_way_choose(&w, small_bytes), TDM_SHM_WAY_READ);
 }
 

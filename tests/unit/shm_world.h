@@ -287,7 +287,8 @@ protected:
 		for (auto &c : pair->ways->sizes) {
 			c = {};
 			c.now = uint8_t(way);
-			c.every = c.wait = 100;
+			c.used = 1;
+			c.again[0] = c.again[1] = c.again[2] = UINT64_MAX;
 			for (uint32_t &cost : c.cost)
 				cost = 1;
 		}
