@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A subject that is a provider of libfabric: FI_EP_RDM, one completion queue,
- * FI_THREAD_DOMAIN, tagged messages, one region over both buffers.
+ * FI_THREAD_DOMAIN (BENCH_SAFE: FI_THREAD_SAFE), tagged messages, one region over both buffers.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -251,7 +251,8 @@ struct fi_info *bench_fab_info(const char *provider, uint64_t caps)
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->caps = caps;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
-	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->domain_attr->threading = getenv("BENCH_SAFE") ? FI_THREAD_SAFE :
+							       FI_THREAD_DOMAIN;
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY |
 				      FI_MR_ALLOCATED | FI_MR_LOCAL;
 	hints->fabric_attr->prov_name = strdup(provider);

@@ -23,6 +23,7 @@
 const struct bench_entrant bench_entrants[] = {
 	{ "tandem", SHM, "tandem", { "FI_TANDEM_SHM=auto" }, 0, 0 },
 	{ "tandem-nocma", SHM, "tandem", { "FI_TANDEM_CMA=no" }, 0, 1 },
+	{ "tandem-safe", SHM, "tandem", { "BENCH_SAFE=1" }, 0, 1 },
 	{ "tandem-tcp", TCP, "tandem", { "FI_TANDEM_SHM=off" }, 0, 0 },
 	{ "shm", SHM, "shm", { NULL }, 1, 0 },
 	/* Its one-sided operations do not complete, and stop the rest. */
