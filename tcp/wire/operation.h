@@ -142,6 +142,7 @@ struct tdm_rx {
 	/* number of its announcement, from 1; 0: not announced */
 	uint64_t turn;
 	uint32_t id, rid;
+	uint32_t spare;	   /* size of buf, which is one of tcp->bufs; or 0 */
 	uint8_t state;	   /* enum tdm_rx_state */
 	uint8_t announced; /* came by RTS or AWRITE */
 	uint8_t has_rid;

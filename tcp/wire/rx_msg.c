@@ -33,6 +33,15 @@
 #include "tcp/wire/send.h"
 #include "tdm_place.h"
 
+static void drop_buf(struct tdm_rx *rx)
+{
+	if (rx->spare)
+		tdm_spares_give(&rx->conn->tcp->bufs, rx->buf, rx->spare);
+	else
+		free(rx->buf);
+	rx->buf = NULL;
+}
+
 void tdm_rx_free(struct tdm_rx *rx)
 {
 	struct tdm_conn *c = rx->conn;
@@ -49,7 +58,7 @@ void tdm_rx_free(struct tdm_rx *rx)
 		tdm_credit_forget(rx);
 	tdm_list_del(&rx->ctl);
 	tdm_list_del(&rx->node);
-	free(rx->buf);
+	drop_buf(rx);
 	tdm_pool_free(&c->tcp->rx_pool, rx);
 }
 
@@ -323,7 +332,8 @@ static int begin(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		tdm_rx_place(rx, entry);
 	} else {
 		if (rec->len) {
-			rx->buf = malloc(rec->len);
+			rx->buf = tdm_spares_take(
+				&c->tcp->bufs, (uint32_t)rec->len, &rx->spare);
 			ret = rx->buf ? 0 : -FI_ENOMEM;
 		}
 		if (!ret)
@@ -497,8 +507,7 @@ static int start(struct fi_peer_rx_entry *entry)
 	tdm_rx_place(rx, entry);
 	if (!rx->announced && rx->got) {
 		tdm_iov_copy_to(entry->iov, entry->count, 0, rx->buf, rx->got);
-		free(rx->buf);
-		rx->buf = NULL;
+		drop_buf(rx);
 	}
 	if (!rx->announced && rx->got == rx->len) {
 		tdm_rx_arrived(rx);

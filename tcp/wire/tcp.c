@@ -62,6 +62,7 @@ static void tcp_free(struct tdm_tcp *tcp)
 	}
 	tdm_pool_fini(&tcp->tx_pool);
 	tdm_pool_fini(&tcp->rx_pool);
+	tdm_spares_fini(&tcp->bufs);
 	free(tcp->bucket);
 	tdm_tls_ctx_close(tcp->tls);
 	free(tcp);

@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "base/os.h"
 #include "base/pool.h"
+#include "base/spares.h"
 #include "tcp/wire/ids.h"
 #include "tcp/wire/operation.h"
 #include "tcp/wire/parts.h"
@@ -157,6 +158,7 @@ struct tdm_tcp {
 	struct tdm_conn **bucket; /* bucket[buckets], by address */
 	size_t buckets, pairs;
 	struct tdm_pool tx_pool, rx_pool;
+	struct tdm_spares bufs;	     /* for unexpected payload */
 	struct tdm_out *spare_out;   /* out.h */
 	unsigned spares, spares_low; /* low: least number lately */
 	struct tdm_loop_timer watch; /* checks silent peers */
