@@ -35,7 +35,10 @@ struct tdm_spares {
  */
 void *tdm_spares_take(struct tdm_spares *s, uint32_t bytes, uint32_t *got);
 
-/* Give @buf of @bytes, *got of tdm_spares_take(), back. NULL: nothing happens. */
+/*
+ * Give @buf of @bytes, *got of tdm_spares_take(), back. 0 bytes: a buffer of malloc(3),
+ * which is freed. NULL: nothing happens.
+ */
 void tdm_spares_give(struct tdm_spares *s, void *buf, uint32_t bytes);
 
 /* Free what is kept. @s is empty afterwards. */

@@ -44,6 +44,19 @@
 #include "tcp/wire/tls.h"
 #include "tcp/wire/why.h"
 
+/* The error of operations if @err of connect(2) is the last one. */
+static int error_of(int err)
+{
+	switch (err) {
+	case EINVAL: /* a network to which the own address does not belong */
+		return FI_ENETUNREACH;
+	case EAGAIN: /* no entry in a table of the kernel */
+		return FI_ENOMEM;
+	default:
+		return err;
+	}
+}
+
 /* Called when connect(2) has failed with @err. */
 static void connect_failed(struct tdm_conn *c, int err)
 {
@@ -51,7 +64,7 @@ static void connect_failed(struct tdm_conn *c, int err)
 	if (err == ECONNREFUSED && c->known)
 		tdm_conn_fail(c, FI_ECONNRESET, 0);
 	else
-		tdm_conn_retry(c, err == EINVAL ? FI_ENETUNREACH : err);
+		tdm_conn_retry(c, error_of(err));
 }
 
 /* Let the attempt end when the connect time-out has passed. */
