@@ -327,6 +327,7 @@ void tdm_conn_take(struct tdm_conn *c, struct tdm_sock s)
 	c->layered |= s.tls != NULL;
 	c->tcp->open++;
 	c->tx_err = 0;
+	c->unheard_ns = 0;
 }
 
 void tdm_conn_close_fd(struct tdm_conn *c)

@@ -337,6 +337,41 @@ static void unstick(struct tdm_conn *c)
 	}
 }
 
+static void tidy(struct tdm_conn *c)
+{
+	tdm_busy_trim(c);
+	/* So the peer of an idle connection need not keep what it sent. */
+	if (c->rx_said != c->rx_pos && tdm_conn_resumes(c)) {
+		c->ack_now = 1;
+		tdm_rx_ack_due(c);
+	}
+}
+
+/* Called when the network to the peer of @c has been silent for too long. */
+static void give_up(struct tdm_conn *c)
+{
+	switch (c->state) {
+	case TDM_CONN_GREETING:
+		tdm_conn_retry(c, FI_ETIMEDOUT);
+		break;
+	case TDM_CONN_RESUMING:
+		tdm_resume_timer(c);
+		break;
+	default:
+		tdm_rx_drain(c);
+		if (tdm_conn_open(c))
+			tdm_conn_fail(c, FI_ETIMEDOUT, 0);
+	}
+}
+
+/* Not 0 while @c has a socket on which an answer is waited for. */
+static int is_asking(const struct tdm_conn *c)
+{
+	return tdm_conn_open(c) ||
+	       (c->io.fd >= 0 && (c->state == TDM_CONN_GREETING ||
+				  c->state == TDM_CONN_RESUMING));
+}
+
 /* Find peers that are silent, and free what idle connections do not need. */
 static void watch_fired(struct tdm_loop_timer *timer)
 {
@@ -349,19 +384,12 @@ static void watch_fired(struct tdm_loop_timer *timer)
 
 		if (tdm_unlikely(c->tls != NULL) && tdm_tls_stuck(c->tls))
 			unstick(c);
-		if (!tdm_conn_open(c))
+		if (!is_asking(c))
 			continue;
-		tdm_busy_trim(c);
-		/* So the peer of an idle connection need not keep what it sent. */
-		if (c->rx_said != c->rx_pos && tdm_conn_resumes(c)) {
-			c->ack_now = 1;
-			tdm_rx_ack_due(c);
-		}
-		if (!tdm_env.peer_timeout_ms || !unreachable(c, now))
-			continue;
-		tdm_rx_drain(c);
 		if (tdm_conn_open(c))
-			tdm_conn_fail(c, FI_ETIMEDOUT, 0);
+			tidy(c);
+		if (tdm_env.peer_timeout_ms && unreachable(c, now))
+			give_up(c);
 	}
 	if (tcp->open)
 		tdm_loop_timer_arm(tcp->a.loop, timer, watch_ms());

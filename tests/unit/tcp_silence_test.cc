@@ -42,6 +42,23 @@ protected:
 		tdm_env.peer_timeout_ms = 60000;
 	}
 
+	/* The network loses all segments from now on. */
+	void cut()
+	{
+		told.tcpi_unacked = told.tcpi_retransmits = 1;
+		told.tcpi_last_ack_recv = 1u << 30;
+	}
+
+	/* Node 0 alone makes progress until @done. */
+	bool alone(const std::function<bool()> &done)
+	{
+		const uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+
+		while (!done() && tdt_now_ms() < end)
+			at(0).progress();
+		return done();
+	}
+
 	/* The network has been silent for @s seconds: run the watch. */
 	void look(unsigned s)
 	{
@@ -97,6 +114,58 @@ TEST_F(TcpSilence, OfAnIdleConnectionIsNotHeldAgainstIt)
 	told.tcpi_last_ack_recv = 3601000;
 	look(3601);
 	EXPECT_TRUE(at(0).lost.empty());
+}
+
+/* The peer's host took the connection, and the network fell silent. */
+TEST_F(TcpSilence, EndsAGreetingToo)
+{
+	mesh(2);
+	ASSERT_EQ(0, at(0).send(1, "x", 2, 1));
+	ASSERT_TRUE(alone(
+		[&] { return at(0).conn(1)->state == TDM_CONN_GREETING; }));
+	cut();
+	at(0).tcp->watch.fired(&at(0).tcp->watch);
+	ahead = 59000000000ull;
+	at(0).tcp->watch.fired(&at(0).tcp->watch);
+	EXPECT_EQ(at(0).conn(1)->state, TDM_CONN_GREETING);
+	ahead = 61000000000ull;
+	at(0).tcp->watch.fired(&at(0).tcp->watch);
+	EXPECT_EQ(at(0).conn(1)->state, TDM_CONN_BACKOFF);
+	/* It comes back, and nothing is lost. */
+	told = {};
+	ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
+	EXPECT_EQ(0, at(0).tx.got[0].err);
+}
+
+/* The same while a session is resumed: each attempt ends, and in the end the session. */
+TEST_F(TcpSilence, D8_EndsAResumptionToo)
+{
+	struct sockaddr none = {};
+	char in[8];
+
+	mesh(2);
+	ASSERT_EQ(0, at(1).recv(in, 8, 1));
+	ASSERT_EQ(0, at(0).send(1, "x", 2, 1));
+	ASSERT_TRUE(until([&] {
+		return at(1).rx.got.size() == 1 && at(0).tx.got.size() == 1;
+	}));
+	ASSERT_EQ(0, at(0).send(1, "y", 2, 2));
+	::connect(at(0).conn(1)->io.fd, &none, sizeof(none));
+	cut();
+	for (unsigned n = 1; n <= 2; n++) {
+		ASSERT_TRUE(at(0).lost.empty()) << n;
+		/* It waits for the answer. */
+		ASSERT_TRUE(alone([&] {
+			const struct tdm_conn *c = at(0).conn(1);
+
+			return c->state == TDM_CONN_RESUMING && c->io.fd >= 0 &&
+			       c->io.events == TDM_LOOP_READ;
+		})) << n;
+		at(0).tcp->watch.fired(&at(0).tcp->watch);
+		ahead = n * 61000000000ull;
+		at(0).tcp->watch.fired(&at(0).tcp->watch);
+	}
+	EXPECT_EQ(std::vector<int>{ FI_ETIMEDOUT }, at(0).lost);
 }
 
 } // namespace
