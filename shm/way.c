@@ -5,9 +5,12 @@
  * overlap with the run before. Other ways are tried for as many messages as a trial
  * takes, if WAY_BETWEEN messages have passed since the last trial, and if their time has
  * come: a trial that took longer than the cheapest way would have taken is not repeated
- * before WAY_PRICE times that difference has passed. So trials cost little time however
- * dear a way is and few messages however rare these are, and what changed while a
- * pair did not speak is found out when it speaks again. If the cost of the chosen way
+ * before WAY_PRICE times that difference has passed, at most way_rest_most_ns, and
+ * before messages have taken WAY_SHARE times that difference. So trials cost little
+ * however dear a way is and however rare messages are, and what changed while a
+ * pair did not speak is found out when it speaks again. A process that does something
+ * else meanwhile makes a message late: one counts at most WAY_LATE times what its
+ * way, or the cheapest one, costs. If the cost of the chosen way
  * changes, the machine has changed, and all are tried. A class of which nothing is known
  * begins with what is known of the nearest one, and tries the other ways after a
  * short run: what is best may differ, or have changed since the other class was used.
@@ -31,12 +34,15 @@ enum {
 	WAY_LONG_TRIAL = 3,
 	WAY_LONG_SKIP = 1,
 	WAY_LONG_BETWEEN = 48,
-	/* at most 1 % of the time goes into trials of a way */
+	/* at most 1 % of the time goes into trials of a way, */
 	WAY_PRICE = 100,
+	WAY_SHARE = 16, /* and at most 6 % of the time of messages */
+	WAY_LATE = 8,
 };
 
-/* The least time between trials of a way. */
+/* The least and the greatest time between trials of a way. */
 static const uint64_t way_rest_ns = 5000000;
+static const uint64_t way_rest_most_ns = 2000000000;
 
 static unsigned class_of(uint64_t bytes)
 {
@@ -130,7 +136,7 @@ static uint8_t due(const struct tdm_shm_way_class *c, int is_long, uint8_t best,
 		return best;
 	for (way = 0; way < TDM_SHM_WAYS; way++) {
 		if (way != best && c->again[way] <= now &&
-		    !(c->tried >> way & 1) &&
+		    c->after[way] <= c->spent && !(c->tried >> way & 1) &&
 		    (first == best || c->again[way] < c->again[first]))
 			first = way;
 	}
@@ -145,7 +151,7 @@ static void hasten(struct tdm_shm_way_class *c)
 	c->since = WAY_BETWEEN;
 	for (way = 0; way < TDM_SHM_WAYS; way++) {
 		if (way != c->now)
-			c->again[way] = 0;
+			c->again[way] = c->after[way] = 0;
 	}
 }
 
@@ -155,8 +161,10 @@ static void rest(struct tdm_shm_way_class *c, uint64_t now)
 	uint64_t good = ns_of(c->all_bytes, c->cost[cheapest(c)]);
 	uint64_t more = c->all_ns > good ? c->all_ns - good : 0;
 
-	more = tdm_min(more, UINT64_MAX / 2 / WAY_PRICE);
-	c->again[c->now] = now + tdm_max(way_rest_ns, WAY_PRICE * more);
+	more = tdm_min(more, way_rest_most_ns);
+	c->again[c->now] = now + tdm_clamp(WAY_PRICE * more, way_rest_ns,
+					   way_rest_most_ns);
+	c->after[c->now] = c->spent + WAY_SHARE * more;
 }
 
 /*
@@ -189,6 +197,15 @@ static void decide(struct tdm_shm_way_class *c, int is_long, uint32_t cost,
 	begin(c, way, way != best);
 }
 
+/* Returns the most that a message of @bytes counts. */
+static uint64_t late_ns(const struct tdm_shm_way_class *c, uint64_t bytes)
+{
+	uint32_t best = c->cost[cheapest(c)];
+
+	return best ? WAY_LATE * ns_of(bytes, tdm_max(best, c->cost[c->now])) :
+		      UINT64_MAX / 4;
+}
+
 /*
  * Not 0 when the run is long enough, or has shown that another way is far
  * better. A run by the chosen way is short when another one is to be tried.
@@ -219,6 +236,8 @@ void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
 
 	if (way != c->now)
 		return;
+	ns = tdm_min(ns, late_ns(c, bytes));
+	c->spent += ns;
 	c->all_ns += ns;
 	c->all_bytes += bytes;
 	c->since += !c->trial;

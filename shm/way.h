@@ -38,8 +38,12 @@ struct tdm_shm_way_class {
 	uint32_t since;		     /* messages since the last trial */
 	uint64_t ns, bytes;	     /* sums over the messages that count */
 	uint64_t all_ns, all_bytes;  /* and over all messages of this run */
-	/* when a way may be tried again, by the clock of the caller */
-	uint64_t again[TDM_SHM_WAYS];
+	uint64_t spent;		     /* ns of all messages */
+	/*
+	 * when a way may be tried again: by the clock of the caller, and what spent must
+	 * have reached
+	 */
+	uint64_t again[TDM_SHM_WAYS], after[TDM_SHM_WAYS];
 };
 
 struct tdm_shm_ways {
