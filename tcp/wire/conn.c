@@ -57,6 +57,7 @@
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/send.h"
+#include "tcp/wire/stall.h"
 #include "tcp/wire/tls.h"
 #include "tcp/wire/tx.h"
 
@@ -475,8 +476,7 @@ static void unlink_conn(struct tdm_conn *c)
 
 	tdm_conn_close_fd(c);
 	tdm_setup_free(c);
-	if (tcp->stage->stalled == c)
-		tcp->stage->stalled = NULL;
+	tdm_stall_forget(c);
 	tcp->pairs -= (size_t)chain_del(c);
 	tdm_list_del(&c->flush_node);
 	tdm_list_del(&c->ack_node);

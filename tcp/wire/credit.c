@@ -34,6 +34,7 @@
 
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_msg.h"
+#include "tcp/wire/share.h"
 #include "tdm_held.h"
 #include "tdm_open.h"
 
@@ -47,7 +48,7 @@ enum {
 	 * number allowed.
 	 */
 	ANNOUNCED_PART = 16,
-	ANNOUNCED_LEAST = 256,
+	STRANGER_PART = 8, /* of what other strangers leave */
 };
 
 tdm_static_assert((int)TDM_HELD_CHARGE_BYTES == (int)TDM_WIRE_CHARGE_BYTES &&
@@ -77,10 +78,18 @@ uint64_t tdm_credit_first(const struct tdm_tcp *tcp, const struct tdm_conn *c,
 	return tdm_max(n - tdm_min(n, kept), TDM_WIRE_CREDIT_LEAST);
 }
 
-uint32_t tdm_credit_announced(const struct tdm_tcp *tcp)
+uint32_t tdm_credit_announced(const struct tdm_conn *c)
 {
-	return (uint32_t)tdm_clamp(tdm_held_room(tcp->held) / ANNOUNCED_PART,
-				   ANNOUNCED_LEAST, TDM_WIRE_RTS_COUNT);
+	uint64_t most = tdm_held_room(c->tcp->held) / ANNOUNCED_PART, given;
+
+	if (c->fi_addr == FI_ADDR_UNSPEC && !c->mirrored) {
+		given = tdm_min(tdm_share_announced(c->tcp),
+				(uint64_t)TDM_WIRE_RTS_COUNT);
+		most = tdm_min(most, (TDM_WIRE_RTS_COUNT - given) /
+					     STRANGER_PART);
+	}
+	return (uint32_t)tdm_clamp(most, TDM_CREDIT_ANNOUNCED_LEAST,
+				   TDM_WIRE_RTS_COUNT);
 }
 
 /* Update the account when the share of @c has changed. */

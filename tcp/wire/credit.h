@@ -18,6 +18,8 @@ enum {
 	/*
 	 * Longest message that is held back for credit rather than announced.
 	 */
+	/* Least number of announced operations that a peer may have. */
+	TDM_CREDIT_ANNOUNCED_LEAST = 256,
 	TDM_CREDIT_WAIT_BYTES = TDM_CREDIT_LOW_BYTES - TDM_WIRE_CHARGE_BYTES,
 };
 
@@ -65,10 +67,11 @@ uint64_t tdm_credit_first(const struct tdm_tcp *tcp, const struct tdm_conn *c,
 			  const struct tdm_wire_greeting *g);
 
 /*
- * Returns how many announced operations the peer may have without an answer,
- * for the same HELLO.
+ * Returns how many announced operations the peer of @c may have without an answer, for
+ * the same HELLO. All strangers, peers that are not in the address vector, have some
+ * 65536 together, and TDM_CREDIT_ANNOUNCED_LEAST each.
  */
-uint32_t tdm_credit_announced(const struct tdm_tcp *tcp);
+uint32_t tdm_credit_announced(const struct tdm_conn *c);
 
 /* Called when a session has begun; @c->credit is the credit in our HELLO. */
 void tdm_credit_begin(struct tdm_conn *c);

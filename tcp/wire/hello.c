@@ -208,7 +208,7 @@ int tdm_hello_write(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 		return -FI_ENOMEM;
 	p = out->bytes + out->tail;
 	c->credit = tdm_credit_first(c->tcp, c, g);
-	c->announced_most = tdm_credit_announced(c->tcp);
+	c->announced_most = tdm_credit_announced(c);
 	tdm_hello_put(c->tcp, c->io.fd, c->credit, c->announced_most,
 		      !g && c->asks ? c->session : NULL, p);
 	out->tail += TDM_WIRE_GREETING_BYTES;

@@ -54,6 +54,7 @@
 #include "tcp/wire/prove.h"
 #include "tcp/wire/rx.h"
 #include "tcp/wire/send.h"
+#include "tcp/wire/stall.h"
 #include "tcp/wire/tx.h"
 
 enum { WAIT, CONNECT, ENCRYPT, GREET, PROVE };
@@ -159,8 +160,6 @@ static void count_loss(struct tdm_conn *c)
 /* Make @c RESUMING, without an attempt. Returns not 0: it cannot be. */
 static int lose(struct tdm_conn *c, int err)
 {
-	struct tdm_stage *stage = c->tcp->stage;
-
 	if (!c->keeps || c->bye || c->closing || c->tcp->closing ||
 	    err == FI_ENOMEM || err == ENOBUFS || !tdm_keep_get(c) ||
 	    !tdm_setup_get(c))
@@ -169,8 +168,7 @@ static int lose(struct tdm_conn *c, int err)
 	TDM_CONN_INFO(c, "tcp is lost: %s; connecting again", fi_strerror(err));
 	hang_up(c);
 	/* The peer sends again the input that is not handled yet. */
-	if (stage->stalled == c)
-		stage->stalled = NULL;
+	tdm_stall_forget(c);
 	c->head_len = 0;
 	c->tx_err = 0;
 	c->again = 0;

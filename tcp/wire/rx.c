@@ -38,6 +38,7 @@
 #include "tcp/wire/resume.h"
 #include "tcp/wire/rma.h"
 #include "tcp/wire/rx_msg.h"
+#include "tcp/wire/stall.h"
 #include "tcp/wire/tx.h"
 #include "tdm_place.h"
 
@@ -395,21 +396,6 @@ static int record(struct tdm_conn *c, const uint8_t *p, size_t n, int *used)
 	return took + ret;
 }
 
-/*
- * Called when there is no memory for the record at the start of @p[n], in the
- * staging buffer: keeps the bytes there.
- */
-static void stall(struct tdm_conn *c, const uint8_t *p, size_t n)
-{
-	struct tdm_stage *stage = c->tcp->stage;
-
-	TDM_DBG(EP_DATA, "no memory for a message, it is tried again");
-	stage->stalled = c;
-	stage->at = (uint32_t)(p - stage->bytes);
-	stage->end = stage->at + (uint32_t)n;
-	tdm_conn_again(c);
-}
-
 /* Handle all of @p[n]. Returns the records begun. */
 static unsigned consume(struct tdm_conn *c, const uint8_t *p, size_t n)
 {
@@ -429,7 +415,7 @@ static unsigned consume(struct tdm_conn *c, const uint8_t *p, size_t n)
 		k = record(c, p, n, &used);
 		if (tdm_unlikely(k < 0)) {
 			if (k == -TDM_RX_NO_MEMORY)
-				stall(c, p + used, n - (size_t)used);
+				tdm_stall(c, p + used, n - (size_t)used);
 			else
 				protocol_error(c, -k);
 			break;
@@ -518,7 +504,7 @@ static void resume_head(struct tdm_conn *c)
 	int used, k = record(c, c->tcp->stage->bytes, 0, &used);
 
 	if (k == -TDM_RX_NO_MEMORY)
-		stall(c, c->tcp->stage->bytes, 0);
+		tdm_stall(c, c->tcp->stage->bytes, 0);
 	else if (k < 0)
 		protocol_error(c, -k);
 }
@@ -537,6 +523,8 @@ static int resume(struct tdm_conn *c)
 		consume(c, stage->bytes + stage->at, stage->end - stage->at);
 	else
 		resume_head(c);
+	if (!stage->stalled)
+		stage->since_ns = 0;
 	return !stage->stalled;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How many file descriptors *strangers* get, that is, peers that are not in the
- * address vector. A stranger may be a new client, or an attacker who sends
+ * How many file descriptors, and how much memory, *strangers* get, that is, peers that
+ * are not in the address vector. A stranger may be a new client, or an attacker who sends
  * HELLO with one made-up port after the other. So all strangers are served
  * while descriptors are plentiful, and bounded when they are not. Of the
  * descriptors that the process may have,
@@ -34,7 +34,10 @@
 
 static const uint64_t unused_ns = 5000000000ull;
 
-enum { LOOKS = 16 };
+enum {
+	LOOKS = 16,
+	ANNOUNCED_BYTES = 1024, /* that an announced operation takes, about */
+};
 
 /* Of the process: 1: strangers have lost their places, so numbers are free. */
 static tdm_a32 evicted;
@@ -138,6 +141,51 @@ int tdm_share_evict(struct tdm_tcp *tcp, const struct tdm_addr *addr)
 	TDM_INFO(EP_CTRL, "descriptors are short: a stranger's unused session "
 			  "ends");
 	tdm_conn_fail(worst, FI_ECONNRESET, 0);
+	return 1;
+}
+
+uint64_t tdm_share_announced(const struct tdm_tcp *tcp)
+{
+	struct tdm_list *pos;
+	uint64_t n = 0;
+
+	tdm_list_for_each(pos, &tcp->conns) {
+		const struct tdm_conn *c =
+			tdm_list_entry(pos, struct tdm_conn, all);
+
+		n += is_strangers(c, NULL) ? c->announced_most : 0;
+	}
+	return n;
+}
+
+/* Returns about how many bytes the peer of @c has this endpoint hold. */
+static uint64_t holds(const struct tdm_conn *c)
+{
+	uint64_t announced = c->busy ? c->busy->announced : 0;
+
+	return announced * ANNOUNCED_BYTES + c->rx_charged - c->rx_freed +
+	       c->kept;
+}
+
+int tdm_share_relieve(struct tdm_tcp *tcp)
+{
+	struct tdm_conn *worst = NULL;
+	struct tdm_list *pos;
+	uint64_t most = 0;
+
+	tdm_list_for_each(pos, &tcp->conns) {
+		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
+
+		if (is_strangers(c, NULL) && holds(c) > most) {
+			most = holds(c);
+			worst = c;
+		}
+	}
+	if (!worst)
+		return 0;
+	TDM_CONN_INFO(worst, "memory is out: this stranger's session, which "
+			     "holds most of it, ends");
+	tdm_conn_fail(worst, FI_ECONNRESET, FI_ENOMEM);
 	return 1;
 }
 

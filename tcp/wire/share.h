@@ -30,4 +30,13 @@ int tdm_share_reserved(int fd);
  */
 int tdm_share_evict(struct tdm_tcp *tcp, const struct tdm_addr *addr);
 
+/* Returns how many announced operations all strangers may have unanswered now. */
+uint64_t tdm_share_announced(const struct tdm_tcp *tcp);
+
+/*
+ * Called when memory is out and does not come back: ends the stranger's session that
+ * holds most of it. Returns 0: no stranger holds any.
+ */
+int tdm_share_relieve(struct tdm_tcp *tcp);
+
 #endif /* TDM_TCP_WIRE_SHARE_H */

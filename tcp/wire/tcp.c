@@ -31,6 +31,7 @@
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/send.h"
+#include "tcp/wire/stall.h"
 #include "tcp/wire/tls.h"
 #include "tcp/wire/tx.h"
 #include "tcp/wire/unacked.h"
@@ -206,6 +207,8 @@ static void run_again(struct tdm_tcp *tcp)
 			tdm_conn_retry(c, c->tx_err);
 		}
 	}
+	if (tdm_unlikely(tcp->stage->stalled && tcp->again))
+		tdm_stall_relieve(tcp);
 }
 
 static void push_all(struct tdm_tcp *tcp)

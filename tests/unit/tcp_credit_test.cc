@@ -13,6 +13,8 @@
 extern "C" {
 #include "tdm_held.h"
 #include "base/inject.h"
+#include "tcp/wire/credit.h"
+#include "tcp/wire/share.h"
 #include "tdm_open.h"
 }
 
@@ -329,6 +331,77 @@ TEST_F(TcpCredit, AnotherEndpointWithoutMemory)
 		EXPECT_EQ(small, other) << nth;
 	}
 	EXPECT_GT(failures, 0u);
+}
+
+/* Peers that nobody chose have a bound for all of them together. */
+TEST_F(TcpCredit, N8_StrangersShareTheAnnouncedOperations)
+{
+	std::vector<std::unique_ptr<Raw>> crowd;
+	uint64_t sum = 0, least = TDM_CREDIT_ANNOUNCED_LEAST;
+	struct tdm_wire_greeting g;
+
+	mesh(2);
+	for (uint16_t i = 0; i < 60; i++) {
+		std::vector<uint8_t> heard;
+
+		crowd.emplace_back(new Raw());
+		crowd.back()->call(at(0).addr);
+		crowd.back()->hello(Raw::greeting((uint16_t)(9 + i)));
+		ASSERT_TRUE(until([&] {
+			for (uint8_t b : crowd.back()->hear())
+				heard.push_back(b);
+			return heard.size() >= TDM_WIRE_GREETING_BYTES;
+		})) << i;
+		ASSERT_EQ(0, tdm_wire_greeting_decode(heard.data(), &g));
+		ASSERT_EQ(TDM_WIRE_HELLO, g.kind) << i;
+		sum += g.rts;
+		EXPECT_GE(g.rts, least);
+	}
+	EXPECT_LE(sum, TDM_WIRE_RTS_COUNT + 60 * least);
+	EXPECT_EQ(sum, tdm_share_announced(at(0).tcp));
+	/* A peer in the address vector has all of them. */
+	at(1).send(0, "x", 2, 1);
+	ASSERT_TRUE(until([&] { return at(1).tx.got.size() == 1; }));
+	EXPECT_EQ(at(0).conn(1)->announced_most, TDM_WIRE_RTS_COUNT);
+	EXPECT_EQ(sum, tdm_share_announced(at(0).tcp));
+}
+
+/*
+ * A stranger holds the memory, and there is none for a message of a peer: nobody
+ * would be read any more, not even the end of the stranger's connection.
+ */
+TEST_F(TcpCredit, O5_StrangersGiveUpTheirMemory)
+{
+	char in[8];
+
+	if (!tdt_alloc_can_fail())
+		GTEST_SKIP() << "not linked for it";
+	mesh(2);
+	ASSERT_EQ(0, at(1).send(0, "open", 5, 1000));
+	ASSERT_TRUE(until([&] { return at(1).tx.got.size() == 1; }));
+	session();
+	for (uint32_t i = 0; i < 100; i++) {
+		struct tdm_wire_rec r = rec(TDM_WIRE_RTS, TDM_WIRE_F_TAG);
+
+		r.total = 100000;
+		r.id = i;
+		raw.record(r);
+	}
+	settle();
+	Bytes out = pattern(5000, 1), got(5000);
+
+	ASSERT_EQ(0, at(1).send(0, out.data(), out.size(), 1));
+	at(1).progress();
+	tdt_alloc_fail(1, 1);
+	ASSERT_TRUE(until([&] { return !at(0).lost.empty(); }));
+	EXPECT_GT(tdt_alloc_stop(), 0u);
+	EXPECT_EQ(std::vector<int>{ FI_ECONNRESET }, at(0).lost);
+	EXPECT_TRUE(closed());
+	ASSERT_EQ(0, at(0).recv(got.data(), got.size(), 1));
+	ASSERT_EQ(0, at(0).recv(in, sizeof(in), 1000));
+	ASSERT_TRUE(until([&] { return at(0).rx.got.size() == 2; }));
+	EXPECT_EQ(out, got);
+	EXPECT_TRUE(at(1).lost.empty());
 }
 
 TEST_F(TcpCredit, StagingIsNotTheEndpoints)
