@@ -85,8 +85,8 @@ uint32_t tdm_credit_announced(const struct tdm_conn *c)
 	if (c->fi_addr == FI_ADDR_UNSPEC && !c->mirrored) {
 		given = tdm_min(tdm_share_announced(c->tcp),
 				(uint64_t)TDM_WIRE_RTS_COUNT);
-		most = tdm_min(most, (TDM_WIRE_RTS_COUNT - given) /
-					     STRANGER_PART);
+		most = tdm_min(most,
+			       (TDM_WIRE_RTS_COUNT - given) / STRANGER_PART);
 	}
 	return (uint32_t)tdm_clamp(most, TDM_CREDIT_ANNOUNCED_LEAST,
 				   TDM_WIRE_RTS_COUNT);

@@ -49,7 +49,7 @@ struct tdm_stage {
 	/* the connection whose bytes wait here for memory; or NULL */
 	struct tdm_conn *stalled;
 	uint64_t since_ns; /* when the first of them was stalled; 0: none is */
-	uint32_t at, end; /* where these bytes are in bytes[] */
+	uint32_t at, end;  /* where these bytes are in bytes[] */
 	uint8_t bytes[TDM_STAGE_BYTES];
 };
 
