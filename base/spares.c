@@ -27,6 +27,7 @@ static int is_kept_size(uint32_t bytes)
 void *tdm_spares_take(struct tdm_spares *s, uint32_t bytes, uint32_t *got)
 {
 	uint32_t i = is_kept_size(bytes) ? s->count : 0;
+	void *buf;
 
 	while (i-- > 0) {
 		if (s->kept[i].bytes < bytes ||
@@ -36,7 +37,12 @@ void *tdm_spares_take(struct tdm_spares *s, uint32_t bytes, uint32_t *got)
 		return drop(s, i);
 	}
 	*got = bytes;
-	return malloc(bytes);
+	buf = malloc(bytes);
+	if (!buf && s->count) {
+		tdm_spares_fini(s);
+		buf = malloc(bytes);
+	}
+	return buf;
 }
 
 void tdm_spares_give(struct tdm_spares *s, void *buf, uint32_t bytes)

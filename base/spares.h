@@ -30,8 +30,8 @@ struct tdm_spares {
 };
 
 /*
- * Returns a buffer of at least @bytes, not 0, or NULL: no memory. Out: *@got, its size.
- * It goes back by tdm_spares_give().
+ * Returns a buffer of at least @bytes, not 0, or NULL: no memory, and none is kept any
+ * more. Out: *@got, its size. It goes back by tdm_spares_give().
  */
 void *tdm_spares_take(struct tdm_spares *s, uint32_t bytes, uint32_t *got);
 

@@ -19,6 +19,12 @@ function line(x0, y0, x1, y1, x)
 	x = log(x / x0) / log(x1 / x0)
 	return exp(log(y0) + log(y1 / y0) * x)
 }
+function of_limit(x0, i, x1, l, x, at)
+{
+	if (!limit[i] || !limit[l] || !limit[at])
+		return "-"
+	return sprintf("%.2f", limit[at] / line(x0, limit[i], x1, limit[l], x))
+}
 # curve KEY X: the points of a curve in the order of the table, which is rising.
 function curve(key, x, by, i, j, k, l, at)
 {
@@ -38,11 +44,11 @@ function curve(key, x, by, i, j, k, l, at)
 			if (x[i] >= x[at] || x[at] >= x[l])
 				continue
 			if (ns[at] > 1.2 * line(x[i], ns[i], x[l], ns[l], x[at]))
-				printf "| %s | %s | %s | %.0f, %.0f, %.0f | %.2f | %.2f |\n",
+				printf "| %s | %s | %s | %.0f, %.0f, %.0f | %.2f | %s |\n",
 					label[at], by, regime[at],
 					ns[i], ns[at], ns[l],
 					ns[at] / line(x[i], ns[i], x[l], ns[l], x[at]),
-					limit[at] / line(x[i], limit[i], x[l], limit[l], x[at])
+					of_limit(x[i], i, x[l], l, x[at], at)
 		}
 	}
 	for (k in count)

@@ -6,7 +6,7 @@
  * takes, if WAY_BETWEEN messages have passed since the last trial, and if their time has
  * come: a trial that took longer than the cheapest way would have taken is not repeated
  * before WAY_PRICE times that difference has passed, at most way_rest_most_ns, and
- * before messages have taken WAY_SHARE times that difference. So trials cost little
+ * before the messages of the class have taken WAY_SHARE times that difference. So trials cost little
  * however dear a way is and however rare messages are, and what changed while a
  * pair did not speak is found out when it speaks again. A process that does something
  * else meanwhile makes a message late: one counts at most WAY_LATE times what its
@@ -34,15 +34,22 @@ enum {
 	WAY_LONG_TRIAL = 3,
 	WAY_LONG_SKIP = 1,
 	WAY_LONG_BETWEEN = 48,
-	/* at most 1 % of the time goes into trials of a way, */
+	/*
+	 * A way is not tried again before this many times the extra cost of its
+	 * last trial has passed,
+	 */
 	WAY_PRICE = 100,
-	WAY_SHARE = 16, /* and at most 6 % of the time of messages */
+	WAY_SHARE = 16, /* and messages have taken this many times it. */
+	/* A message counts at most this many times the cost of its way. */
 	WAY_LATE = 8,
 };
 
 /* The least and the greatest time between trials of a way. */
 static const uint64_t way_rest_ns = 5000000;
 static const uint64_t way_rest_most_ns = 2000000000;
+
+/* The least time from one change of the machine to the next. */
+static const uint64_t way_hasten_ns = 50000000;
 
 static unsigned class_of(uint64_t bytes)
 {
@@ -156,11 +163,13 @@ static void hasten(struct tdm_shm_way_class *c)
 }
 
 /* The present way has been tried: set when it may be tried again. */
-static void rest(struct tdm_shm_way_class *c, uint64_t now)
+static void postpone(struct tdm_shm_way_class *c, uint64_t now)
 {
-	uint64_t good = ns_of(c->all_bytes, c->cost[cheapest(c)]);
-	uint64_t more = c->all_ns > good ? c->all_ns - good : 0;
+	uint32_t best = c->cost[cheapest(c)];
+	uint64_t good = ns_of(c->all_bytes, best), more;
 
+	/* Before all costs are known, none says what a trial should cost. */
+	more = best && c->all_ns > good ? c->all_ns - good : 0;
 	more = tdm_min(more, way_rest_most_ns);
 	c->again[c->now] = now + tdm_clamp(WAY_PRICE * more, way_rest_ns,
 					   way_rest_most_ns);
@@ -181,15 +190,17 @@ static void decide(struct tdm_shm_way_class *c, int is_long, uint32_t cost,
 	if (!c->trial && before)
 		cost = (uint32_t)((before + cost) / 2);
 	c->cost[c->now] = cost;
-	rest(c, now);
+	postpone(c, now);
 	for (way = 0; way < TDM_SHM_WAYS; way++) {
 		if (!c->cost[way]) {
 			begin(c, way, 1);
 			return;
 		}
 	}
-	if (changed && !c->trial)
+	if (changed && !c->trial && now - c->hastened > way_hasten_ns) {
+		c->hastened = now;
 		hasten(c);
+	}
 	best = cheapest(c);
 	way = due(c, is_long, best, now);
 	c->since = way == best ? c->since : 0;

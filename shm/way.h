@@ -38,7 +38,8 @@ struct tdm_shm_way_class {
 	uint32_t since;		     /* messages since the last trial */
 	uint64_t ns, bytes;	     /* sums over the messages that count */
 	uint64_t all_ns, all_bytes;  /* and over all messages of this run */
-	uint64_t spent;		     /* ns of all messages */
+	uint64_t spent; /* ns of all messages of this class, late ones limited */
+	uint64_t hastened; /* when all ways were due at once the last time */
 	/*
 	 * when a way may be tried again: by the clock of the caller, and what spent must
 	 * have reached

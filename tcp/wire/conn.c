@@ -19,7 +19,7 @@
  * IDLE: no socket. CONNECTING: connect() under way. SILENT: connected for a
  * probe, nothing sent; a send goes on to GREETING on the same socket.
  * GREETING: our HELLO was sent; lasts until the peer answers, since a stopped
- * or busy peer is not dead. BACKOFF: the timer for the next attempt runs.
+ * or busy peer is not dead, or until the network was silent for the peer time-out. BACKOFF: the timer for the next attempt runs.
  * READY: a session is open; a HELLO of the peer can also open one from IDLE,
  * CONNECTING, SILENT, GREETING and BACKOFF (tdm_admit_guest). CLOSING: the idle
  * close of the session is agreed (idle_close.c) and nothing is sent. DEAD: all
@@ -70,8 +70,8 @@ enum {
 	 */
 	PROBE_GAP_NS = 2000000000,
 	/*
-	 * If GREETING lasted this long, the peer was alive: restart the connect
-	 * time-out.
+	 * If GREETING lasted this long, the peer's host had accepted: restart the
+	 * connect time-out, but not twice in a row where the network was silent.
 	 */
 	GREETING_LONG_NS = 2000000000,
 };
@@ -409,7 +409,8 @@ void tdm_conn_retry(struct tdm_conn *c, int err)
 
 	assert(s);
 	if (c->state == TDM_CONN_GREETING &&
-	    now - s->entered_ns > GREETING_LONG_NS)
+	    now - s->entered_ns > GREETING_LONG_NS &&
+	    !(err == FI_ETIMEDOUT && s->why == FI_ETIMEDOUT))
 		s->since_ns = now;
 	tdm_conn_close_fd(c);
 	tdm_loop_timer_disarm(&s->timer);

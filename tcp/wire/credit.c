@@ -43,12 +43,13 @@ enum {
 	FIRST_PART = 256,
 	/* Greatest credit in a HELLO. */
 	FIRST_MOST_BYTES = 1 << 20,
-	/*
-	 * One announced operation is allowed for so many free bytes; the least
-	 * number allowed.
-	 */
+	/* One announced operation is allowed for so many free bytes. */
 	ANNOUNCED_PART = 16,
-	STRANGER_PART = 8, /* of what other strangers leave */
+	/*
+	 * A stranger gets this part of the announced operations that other
+	 * strangers leave.
+	 */
+	STRANGER_PART = 8,
 };
 
 tdm_static_assert((int)TDM_HELD_CHARGE_BYTES == (int)TDM_WIRE_CHARGE_BYTES &&
@@ -82,7 +83,7 @@ uint32_t tdm_credit_announced(const struct tdm_conn *c)
 {
 	uint64_t most = tdm_held_room(c->tcp->held) / ANNOUNCED_PART, given;
 
-	if (c->fi_addr == FI_ADDR_UNSPEC && !c->mirrored) {
+	if (!c->tcp->a.keys && c->fi_addr == FI_ADDR_UNSPEC && !c->mirrored) {
 		given = tdm_min(tdm_share_announced(c->tcp),
 				(uint64_t)TDM_WIRE_RTS_COUNT);
 		most = tdm_min(most,
@@ -208,9 +209,22 @@ void tdm_credit_forget(struct tdm_rx *rx)
 	rx->kept = 0;
 }
 
-void tdm_credit_end(struct tdm_conn *c, int lost)
+void tdm_credit_drop(struct tdm_conn *c, int all)
 {
 	struct tdm_list *n, *tmp;
+
+	tdm_list_for_each_safe(n, tmp, &c->busy->rxs) {
+		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
+
+		if (rx->announced && rx->state == TDM_RX_WAITING &&
+		    (all || !tdm_held_room(c->tcp->held)))
+			tdm_rx_drop(rx);
+	}
+}
+
+void tdm_credit_end(struct tdm_conn *c, int lost)
+{
+	struct tdm_list *n;
 
 	c->tcp->held->bytes -= c->reserved;
 	c->reserved = 0;
@@ -221,15 +235,8 @@ void tdm_credit_end(struct tdm_conn *c, int lost)
 		keep(rx, rx->charge);
 		rx->charge = 0;
 	}
-	if (!lost)
-		return;
-	tdm_list_for_each_safe(n, tmp, &c->busy->rxs) {
-		struct tdm_rx *rx = tdm_list_entry(n, struct tdm_rx, node);
-
-		if (rx->announced && rx->state == TDM_RX_WAITING &&
-		    !tdm_held_room(c->tcp->held))
-			tdm_rx_drop(rx);
-	}
+	if (lost)
+		tdm_credit_drop(c, 0);
 }
 
 void tdm_credit_release(struct tdm_conn *c, uint64_t charge)

@@ -15,11 +15,11 @@
 enum {
 	/* A peer with less unused credit gets more, or FULL. */
 	TDM_CREDIT_LOW_BYTES = 32 << 10,
+	/* Least number of announced operations that a peer may have. */
+	TDM_CREDIT_ANNOUNCED_LEAST = 256,
 	/*
 	 * Longest message that is held back for credit rather than announced.
 	 */
-	/* Least number of announced operations that a peer may have. */
-	TDM_CREDIT_ANNOUNCED_LEAST = 256,
 	TDM_CREDIT_WAIT_BYTES = TDM_CREDIT_LOW_BYTES - TDM_WIRE_CHARGE_BYTES,
 };
 
@@ -68,8 +68,8 @@ uint64_t tdm_credit_first(const struct tdm_tcp *tcp, const struct tdm_conn *c,
 
 /*
  * Returns how many announced operations the peer of @c may have without an answer, for
- * the same HELLO. All strangers, peers that are not in the address vector, have some
- * 65536 together, and TDM_CREDIT_ANNOUNCED_LEAST each.
+ * the same HELLO. All strangers (share.h) have some 65536 together, and
+ * TDM_CREDIT_ANNOUNCED_LEAST each.
  */
 uint32_t tdm_credit_announced(const struct tdm_conn *c);
 
@@ -121,6 +121,12 @@ int tdm_credit_keep_left(struct tdm_rx *rx) tdm_must_check;
  * announced ones are dropped.
  */
 void tdm_credit_end(struct tdm_conn *c, int lost);
+
+/*
+ * Drop the announced messages of @c, whose session has ended, that wait for a receive:
+ * all of them, or while the account is full.
+ */
+void tdm_credit_drop(struct tdm_conn *c, int all);
 
 /* Called when @rx is freed: updates the account. */
 void tdm_credit_forget(struct tdm_rx *rx);

@@ -48,8 +48,8 @@ struct tdm_loop_timer {
 struct tdm_stage {
 	/* the connection whose bytes wait here for memory; or NULL */
 	struct tdm_conn *stalled;
-	uint64_t since_ns; /* when the first of them was stalled; 0: none is */
-	uint32_t at, end;  /* where these bytes are in bytes[] */
+	uint64_t since_ns; /* since when a record has waited for memory; 0: none waits */
+	uint32_t at, end; /* where these bytes are in bytes[] */
 	uint8_t bytes[TDM_STAGE_BYTES];
 };
 

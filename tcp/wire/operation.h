@@ -142,9 +142,9 @@ struct tdm_rx {
 	/* number of its announcement, from 1; 0: not announced */
 	uint64_t turn;
 	uint32_t id, rid;
-	uint32_t spare;	   /* size of buf, which is one of tcp->bufs; or 0 */
-	uint8_t state;	   /* enum tdm_rx_state */
-	uint8_t announced; /* came by RTS or AWRITE */
+	uint32_t buf_bytes; /* of buf if it is from tdm_spares_take(), else 0 */
+	uint8_t state;	    /* enum tdm_rx_state */
+	uint8_t announced;  /* came by RTS or AWRITE */
 	uint8_t has_rid;
 	uint8_t answer;	    /* enum tdm_wire_op to send: CTS, DONE or 0 */
 	uint8_t wants_done; /* the sender waits for DONE */

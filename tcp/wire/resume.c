@@ -20,7 +20,7 @@
  * The session ends when nobody listens at the peer's address, or an endpoint that
  * has no such session (REJECT, LOST); when the peer closes its endpoint; at a
  * breach of the protocol; and at the peer time-out, which does not count while
- * the kernel of the peer's host has accepted the connection.
+ * the kernel of the peer's host has accepted the connection and answers.
  *
  * Invariants:
  *  1. A RESUME is believed if it names the id of the session, which only the two

@@ -35,7 +35,7 @@
 
 static void drop_buf(struct tdm_rx *rx)
 {
-	tdm_spares_give(&rx->conn->tcp->bufs, rx->buf, rx->spare);
+	tdm_spares_give(&rx->conn->tcp->payloads, rx->buf, rx->buf_bytes);
 	rx->buf = NULL;
 }
 
@@ -329,8 +329,8 @@ static int begin(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		tdm_rx_place(rx, entry);
 	} else {
 		if (rec->len) {
-			rx->buf = tdm_spares_take(&c->tcp->bufs, rec->len,
-						  &rx->spare);
+			rx->buf = tdm_spares_take(&c->tcp->payloads, rec->len,
+						  &rx->buf_bytes);
 			ret = rx->buf ? 0 : -FI_ENOMEM;
 		}
 		if (!ret)

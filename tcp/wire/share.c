@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How many file descriptors, and how much memory, *strangers* get, that is, peers that
- * are not in the address vector. A stranger may be a new client, or an attacker who sends
+ * How many file descriptors, and how much memory, *strangers* get: peers that prove no
+ * key and are not in the address vector. A stranger may be a new client, or an attacker who sends
  * HELLO with one made-up port after the other. So all strangers are served
  * while descriptors are plentiful, and bounded when they are not. Of the
  * descriptors that the process may have,
@@ -30,13 +30,15 @@
 #include "base/atomic.h"
 #include "base/log.h"
 #include "tcp/wire/conn.h"
+#include "tcp/wire/credit.h"
 #include "tcp/wire/idle_close.h"
 
 static const uint64_t unused_ns = 5000000000ull;
 
 enum {
 	LOOKS = 16,
-	ANNOUNCED_BYTES = 1024, /* that an announced operation takes, about */
+	ANNOUNCED_BYTES = 1024,	 /* that an announced operation takes, about */
+	HOLDS_LEAST = 64 * 1024, /* bytes; less is no relief */
 };
 
 /* Of the process: 1: strangers have lost their places, so numbers are free. */
@@ -96,7 +98,8 @@ int tdm_share_known(const struct tdm_tcp *tcp, const struct tdm_addr *from)
 static int is_strangers(const struct tdm_conn *c, const struct tdm_addr *addr)
 {
 	return tdm_conn_live(c) && c->fi_addr == FI_ADDR_UNSPEC &&
-	       !c->mirrored && (!addr || tdm_addr_same_ip(&c->addr, addr));
+	       !c->mirrored && !c->tcp->a.keys &&
+	       (!addr || tdm_addr_same_ip(&c->addr, addr));
 }
 
 static size_t sessions(const struct tdm_tcp *tcp, const struct tdm_addr *addr)
@@ -154,6 +157,8 @@ uint64_t tdm_share_announced(const struct tdm_tcp *tcp)
 			tdm_list_entry(pos, struct tdm_conn, all);
 
 		n += is_strangers(c, NULL) ? c->announced_most : 0;
+		if (n >= TDM_WIRE_RTS_COUNT)
+			break;
 	}
 	return n;
 }
@@ -171,7 +176,7 @@ int tdm_share_relieve(struct tdm_tcp *tcp)
 {
 	struct tdm_conn *worst = NULL;
 	struct tdm_list *pos;
-	uint64_t most = 0;
+	uint64_t most = HOLDS_LEAST;
 
 	tdm_list_for_each(pos, &tcp->conns) {
 		struct tdm_conn *c = tdm_list_entry(pos, struct tdm_conn, all);
@@ -186,6 +191,7 @@ int tdm_share_relieve(struct tdm_tcp *tcp)
 	TDM_CONN_INFO(worst, "memory is out: this stranger's session, which "
 			     "holds most of it, ends");
 	tdm_conn_fail(worst, FI_ECONNRESET, FI_ENOMEM);
+	tdm_credit_drop(worst, 1);
 	return 1;
 }
 

@@ -30,12 +30,15 @@ int tdm_share_reserved(int fd);
  */
 int tdm_share_evict(struct tdm_tcp *tcp, const struct tdm_addr *addr);
 
-/* Returns how many announced operations all strangers may have unanswered now. */
+/*
+ * Returns how many announced operations all strangers may have unanswered now, or that
+ * these are 65536 and more.
+ */
 uint64_t tdm_share_announced(const struct tdm_tcp *tcp);
 
 /*
  * Called when memory is out and does not come back: ends the stranger's session that
- * holds most of it. Returns 0: no stranger holds any.
+ * holds most of it. Returns 0: none holds more than 64 KiB.
  */
 int tdm_share_relieve(struct tdm_tcp *tcp);
 

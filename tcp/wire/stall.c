@@ -27,10 +27,11 @@ void tdm_stall(struct tdm_conn *c, const uint8_t *p, size_t n)
 
 void tdm_stall_relieve(struct tdm_tcp *tcp)
 {
-	const struct tdm_stage *stage = tcp->stage;
+	struct tdm_stage *stage = tcp->stage;
+	uint64_t now = tdm_os.now_ns();
 
-	if (tdm_os.now_ns() - stage->since_ns > stall_long_ns)
-		tdm_share_relieve(tcp);
+	if (now - stage->since_ns > stall_long_ns && tdm_share_relieve(tcp))
+		stage->since_ns = now;
 }
 
 void tdm_stall_forget(struct tdm_conn *c)

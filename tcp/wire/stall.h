@@ -19,9 +19,9 @@ struct tdm_tcp;
 void tdm_stall(struct tdm_conn *c, const uint8_t *p, size_t n);
 
 /*
- * Called in each pass in which a record of an endpoint waits: if one has for 200 ms,
- * ends the session of the stranger that holds most memory. Not while the list of
- * connections is gone through.
+ * Called in each pass while a record of an endpoint waits for memory: if one or the
+ * other has waited for 200 ms on end, ends the session of the stranger of this endpoint
+ * that holds most. The caller does not walk the list of connections.
  */
 void tdm_stall_relieve(struct tdm_tcp *tcp);
 

@@ -63,7 +63,7 @@ static void tcp_free(struct tdm_tcp *tcp)
 	}
 	tdm_pool_fini(&tcp->tx_pool);
 	tdm_pool_fini(&tcp->rx_pool);
-	tdm_spares_fini(&tcp->bufs);
+	tdm_spares_fini(&tcp->payloads);
 	free(tcp->bucket);
 	tdm_tls_ctx_close(tcp->tls);
 	free(tcp);
@@ -367,8 +367,8 @@ static void give_up(struct tdm_conn *c)
 	}
 }
 
-/* Not 0 while @c has a socket on which an answer is waited for. */
-static int is_asking(const struct tdm_conn *c)
+/* Not 0 while @c has a socket on which the peer's kernel has to answer. */
+static int may_be_silent(const struct tdm_conn *c)
 {
 	return tdm_conn_open(c) ||
 	       (c->io.fd >= 0 && (c->state == TDM_CONN_GREETING ||
@@ -387,7 +387,7 @@ static void watch_fired(struct tdm_loop_timer *timer)
 
 		if (tdm_unlikely(c->tls != NULL) && tdm_tls_stuck(c->tls))
 			unstick(c);
-		if (!is_asking(c))
+		if (!may_be_silent(c))
 			continue;
 		if (tdm_conn_open(c))
 			tidy(c);

@@ -158,7 +158,7 @@ struct tdm_tcp {
 	struct tdm_conn **bucket; /* bucket[buckets], by address */
 	size_t buckets, pairs;
 	struct tdm_pool tx_pool, rx_pool;
-	struct tdm_spares bufs;	     /* for unexpected payload */
+	struct tdm_spares payloads;  /* of unexpected messages */
 	struct tdm_out *spare_out;   /* out.h */
 	unsigned spares, spares_low; /* low: least number lately */
 	struct tdm_loop_timer watch; /* checks silent peers */

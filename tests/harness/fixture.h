@@ -23,7 +23,7 @@
 #include "log.h"
 #include "world.h"
 
-/* For tests that have many parts: the watchdog counts anew. Of main.cc. */
+/* Restart the time limit of the watchdog, for a test of many parts. Defined in main.cc. */
 void tdt_watchdog_restart();
 
 class Case : public testing::Test

@@ -331,10 +331,15 @@ static void begin_excuses(const struct tds_play *p, int left[TDS_EPS])
 		left[i] = p->ep[i].failed_injects;
 }
 
-/* The error of an inject does not say which one failed: it excuses one, any. */
-static int excused(const struct tds_op *m, int left[TDS_EPS])
+/*
+ * The error of an inject does not say which one failed: it excuses one, any of a pair
+ * that came to harm.
+ */
+static int excused(const struct tds_play *p, const struct tds_op *m,
+		   int left[TDS_EPS])
 {
-	return m->kind == TDS_OP_INJECT && left[m->ep]-- > 0;
+	return m->kind == TDS_OP_INJECT && p->ep[m->ep].harm[m->place] &&
+	       left[m->ep]-- > 0;
 }
 
 int tds_missing(struct tds_play *p)
@@ -343,7 +348,7 @@ int tds_missing(struct tds_play *p)
 
 	begin_excuses(p, left);
 	for (i = 0; i < p->ops; i++) {
-		if (missing(p, &p->op[i]) && !excused(&p->op[i], left))
+		if (missing(p, &p->op[i]) && !excused(p, &p->op[i], left))
 			return i + 1;
 	}
 	return 0;
@@ -397,7 +402,7 @@ void tds_judge(struct tds_play *p)
 
 		if (m->posted && is_send(m) && m->got)
 			list[n++] = m;
-		if (missing(p, m) && !excused(m, left))
+		if (missing(p, m) && !excused(p, m, left))
 			tds_wrong(p, "message %d was sent and is lost", i);
 		else if (m->posted && is_send(m) && m->ended && !m->err &&
 			 !m->got)

@@ -77,7 +77,7 @@ TEST(ShmWay, TheChoiceFollowsTheMachine)
 	for (int turn = 0; turn < 6; turn++) {
 		int best = turn % 2 ? TDM_SHM_WAY_CHUNKS : TDM_SHM_WAY_READ;
 		auto cost = [&](int way) {
-			return way == best ? 900 : 3000;
+			return way == best ? 90000 : 300000;
 		};
 
 		taken(&w, 1000, cost);
@@ -110,11 +110,12 @@ TEST(ShmWay, APauseIsNotHeldAgainstAWay)
 	};
 
 	for (uint64_t bytes : { small_bytes, 16 * small_bytes }) {
-		for (unsigned at = 0; at < 300; at += 7) {
+		for (unsigned at = 0; at < 1300; at += at < 60 ? 1 : 7) {
 			tdm_shm_ways w = {};
 
-			taken(&w, 1000 + at, cost, bytes);
+			taken(&w, at, cost, bytes);
 			taken(&w, 1, [](int) { return 2000000000u; }, bytes);
+			taken(&w, 300, cost, bytes);
 			auto n = taken(&w, 4000, cost, bytes);
 			EXPECT_GT(n[0], 3600u) << bytes << " " << at;
 		}

@@ -358,12 +358,12 @@ TEST_F(TcpCredit, N8_StrangersShareTheAnnouncedOperations)
 		EXPECT_GE(g.rts, least);
 	}
 	EXPECT_LE(sum, TDM_WIRE_RTS_COUNT + 60 * least);
-	EXPECT_EQ(sum, tdm_share_announced(at(0).tcp));
+	sum = tdm_min(sum, (uint64_t)TDM_WIRE_RTS_COUNT);
+	EXPECT_LE(sum, tdm_share_announced(at(0).tcp));
 	/* A peer in the address vector has all of them. */
 	at(1).send(0, "x", 2, 1);
 	ASSERT_TRUE(until([&] { return at(1).tx.got.size() == 1; }));
 	EXPECT_EQ(at(0).conn(1)->announced_most, TDM_WIRE_RTS_COUNT);
-	EXPECT_EQ(sum, tdm_share_announced(at(0).tcp));
 }
 
 /*
@@ -387,7 +387,7 @@ TEST_F(TcpCredit, O5_StrangersGiveUpTheirMemory)
 		r.id = i;
 		raw.record(r);
 	}
-	settle();
+	ASSERT_TRUE(until([&] { return at(0).tcp->rx_pool.in_use > 100; }));
 	Bytes out = pattern(5000, 1), got(5000);
 
 	ASSERT_EQ(0, at(1).send(0, out.data(), out.size(), 1));
@@ -397,6 +397,8 @@ TEST_F(TcpCredit, O5_StrangersGiveUpTheirMemory)
 	EXPECT_GT(tdt_alloc_stop(), 0u);
 	EXPECT_EQ(std::vector<int>{ FI_ECONNRESET }, at(0).lost);
 	EXPECT_TRUE(closed());
+	EXPECT_GT(8u, at(0).tcp->rx_pool.in_use)
+		<< "what was announced is gone";
 	ASSERT_EQ(0, at(0).recv(got.data(), got.size(), 1));
 	ASSERT_EQ(0, at(0).recv(in, sizeof(in), 1000));
 	ASSERT_TRUE(until([&] { return at(0).rx.got.size() == 2; }));
