@@ -137,6 +137,25 @@ TEST_F(TcpSilence, EndsAGreetingToo)
 	EXPECT_EQ(0, at(0).tx.got[0].err);
 }
 
+/* A middlebox takes each connection, and nobody is behind it. */
+TEST_F(TcpSilence, TwoSilentGreetingsAreEnough)
+{
+	mesh(2);
+	ASSERT_EQ(0, at(0).send(1, "x", 2, 1));
+	for (unsigned n = 1; n <= 2; n++) {
+		ASSERT_TRUE(at(0).tx.got.empty()) << n;
+		ASSERT_TRUE(alone([&] {
+			return at(0).conn(1)->state == TDM_CONN_GREETING;
+		})) << n;
+		cut();
+		at(0).tcp->watch.fired(&at(0).tcp->watch);
+		ahead = n * 61000000000ull;
+		at(0).tcp->watch.fired(&at(0).tcp->watch);
+	}
+	ASSERT_EQ(1u, at(0).tx.got.size());
+	EXPECT_EQ(FI_ETIMEDOUT, at(0).tx.got[0].err);
+}
+
 /* The same while a session is resumed: each attempt ends, and in the end the session. */
 TEST_F(TcpSilence, D8_EndsAResumptionToo)
 {
