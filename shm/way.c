@@ -28,12 +28,16 @@ enum {
 	WAY_LONG_CLASS = 6, /* 1 MiB */
 	WAY_RUN = 64,	    /* messages by the chosen way */
 	WAY_SKIP = 8,	    /* first messages of a run or trial: not counted */
-	WAY_BETWEEN = 192,  /* messages between trials */
+	WAY_COUNT = 8,	    /* messages of a trial that count */
+	WAY_BETWEEN = 512,  /* messages between trials */
 	/* the same for messages of 1 MiB and more */
 	WAY_LONG_RUN = 16,
-	WAY_LONG_TRIAL = 3,
 	WAY_LONG_SKIP = 1,
-	WAY_LONG_BETWEEN = 48,
+	WAY_LONG_COUNT = 2,
+	WAY_LONG_BETWEEN = 64,
+	/* chunks of the area of copies, and their bytes */
+	WAY_LAP = 32,
+	WAY_CHUNK_BYTES = 64 * 1024,
 	/*
 	 * A way is not tried again before this many times the extra cost of its
 	 * last trial has passed,
@@ -218,23 +222,58 @@ static uint64_t late_ns(const struct tdm_shm_way_class *c, uint64_t bytes)
 }
 
 /*
- * Not 0 when the run is long enough, or has shown that another way is far
- * better. A run by the chosen way is short when another one is to be tried.
+ * Returns how many messages of @bytes at the begin of a run by the present way do not
+ * count. Chunks go through a lap of their area first: memory that was not used
+ * lately is slow.
+ */
+static uint32_t skip_of(const struct tdm_shm_way_class *c, int is_long,
+			uint64_t bytes)
+{
+	uint32_t least = is_long ? WAY_LONG_SKIP : WAY_SKIP;
+	uint64_t chunks = tdm_max(bytes / WAY_CHUNK_BYTES, (uint64_t)1);
+
+	return c->now == TDM_SHM_WAY_READ || !c->trial ?
+		       least :
+		       (uint32_t)tdm_max(WAY_LAP / chunks + 1, (uint64_t)least);
+}
+
+/*
+ * Not 0 when the run, of which messages count, is long enough, or has shown that
+ * another way is far better. A run by the chosen way is short when another one is to be
+ * tried.
  */
 static int is_over(const struct tdm_shm_way_class *c, int is_long,
-		   uint64_t cost, uint64_t now)
+		   uint32_t skip, uint64_t cost, uint64_t now)
 {
-	uint32_t skip = is_long ? WAY_LONG_SKIP : WAY_SKIP;
-	uint32_t trial = is_long ? WAY_LONG_TRIAL : TDM_SHM_WAY_TRIAL;
+	uint32_t trial = skip + (is_long ? WAY_LONG_COUNT : WAY_COUNT);
 	uint8_t best = cheapest(c);
 
-	if (c->count >= (is_long ? WAY_LONG_RUN : WAY_RUN))
+	if (c->count >= trial && c->trial)
 		return 1;
-	if (c->count >= trial && (c->trial || !c->cost[c->now] ||
-				  due(c, is_long, c->now, now) != c->now))
+	if (!c->trial && c->count >= (is_long ? WAY_LONG_RUN : WAY_RUN))
+		return 1;
+	if (c->count >= trial &&
+	    (!c->cost[c->now] || due(c, is_long, c->now, now) != c->now))
 		return 1;
 	return c->cost[best] && cost > 2ull * c->cost[best] && c->now != best &&
 	       c->count >= skip + (c->trial ? 2 : 8);
+}
+
+static uint32_t cost_of(uint64_t ns, uint64_t bytes)
+{
+	uint64_t cost = (uint64_t)((double)ns * WAY_UNIT_BYTES / (double)bytes);
+
+	return (uint32_t)tdm_min(cost + 1, (uint64_t)UINT32_MAX);
+}
+
+/* Not 0 when a trial costs so much that it need not go on to messages that count. */
+static int is_hopeless(const struct tdm_shm_way_class *c, int is_long,
+		       uint32_t cost)
+{
+	uint32_t best = c->cost[cheapest(c)];
+
+	return c->trial && best && cost > 3ull * best &&
+	       c->count >= 2 + (is_long ? WAY_LONG_SKIP : WAY_SKIP);
 }
 
 void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
@@ -243,7 +282,7 @@ void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
 	unsigned k = class_of(bytes);
 	struct tdm_shm_way_class *c = &w->sizes[k];
 	int is_long = k >= WAY_LONG_CLASS;
-	uint64_t cost;
+	uint32_t skip, cost;
 
 	if (way != c->now)
 		return;
@@ -252,12 +291,16 @@ void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
 	c->all_ns += ns;
 	c->all_bytes += bytes;
 	c->since += !c->trial;
-	if (++c->count <= (is_long ? WAY_LONG_SKIP : WAY_SKIP))
+	skip = skip_of(c, is_long, bytes);
+	if (++c->count <= skip) {
+		cost = cost_of(c->all_ns, c->all_bytes);
+		if (is_hopeless(c, is_long, cost))
+			decide(c, is_long, cost, now);
 		return;
+	}
 	c->ns += ns;
 	c->bytes += bytes;
-	cost = (uint64_t)((double)c->ns * WAY_UNIT_BYTES / (double)c->bytes);
-	cost = tdm_min(cost + 1, (uint64_t)UINT32_MAX);
-	if (is_over(c, is_long, cost, now))
-		decide(c, is_long, (uint32_t)cost, now);
+	cost = cost_of(c->ns, c->bytes);
+	if (is_over(c, is_long, skip, cost, now))
+		decide(c, is_long, cost, now);
 }

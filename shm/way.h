@@ -23,8 +23,9 @@ enum tdm_shm_way {
 enum {
 	TDM_SHM_WAY_LEAST_BYTES = 16 * 1024, /* shorter messages are read */
 	TDM_SHM_WAY_CLASSES = 10,	     /* 16 KiB, 32 KiB, ... 8 MiB */
-	/* messages of a trial of another way */
+	/* messages of a trial of reading, and at most of another way */
 	TDM_SHM_WAY_TRIAL = 16,
+	TDM_SHM_WAY_TRIAL_MOST = 41,
 };
 
 /* The costs learnt for messages of one size class. */

@@ -47,9 +47,11 @@ TEST(ShmWay, EachIsTriedFirst)
 	tdm_shm_ways w = {};
 
 	EXPECT_EQ(tdm_shm_way_choose(&w, small_bytes), TDM_SHM_WAY_READ);
-	auto n = taken(&w, 3 * TDM_SHM_WAY_TRIAL, [](int) { return 1000; });
-	for (unsigned way : n)
-		EXPECT_EQ(way, unsigned(TDM_SHM_WAY_TRIAL));
+	auto n = taken(&w, TDM_SHM_WAY_TRIAL + 2 * TDM_SHM_WAY_TRIAL_MOST,
+		       [](int) { return 1000; });
+	EXPECT_EQ(n[0], unsigned(TDM_SHM_WAY_TRIAL));
+	EXPECT_EQ(n[1], unsigned(TDM_SHM_WAY_TRIAL_MOST));
+	EXPECT_EQ(n[2], unsigned(TDM_SHM_WAY_TRIAL_MOST));
 }
 
 /* The cheapest gets most messages, a dear one few. */
@@ -62,8 +64,8 @@ TEST(ShmWay, TheCheapestIsTaken)
 		};
 
 		taken(&w, 100, cost);
-		auto n = taken(&w, 10000, cost);
-		EXPECT_GT(n[unsigned(best)], 9700u) << best;
+		auto n = taken(&w, 40000, cost);
+		EXPECT_GT(n[unsigned(best)], 39000u) << best;
 		for (int way = 0; way < TDM_SHM_WAYS; way++)
 			EXPECT_GT(n[unsigned(way)], 0u) << best << way;
 	}
@@ -122,6 +124,22 @@ TEST(ShmWay, APauseIsNotHeldAgainstAWay)
 	}
 }
 
+/* The memory of chunks is cold when they were not used lately: that does not count. */
+TEST(ShmWay, ColdChunksAreGivenALap)
+{
+	tdm_shm_ways w = {};
+	unsigned lap = 0;
+	auto cost = [&](int way) {
+		lap = way == TDM_SHM_WAY_CHUNKS ? lap + 1 : 0;
+		return way == TDM_SHM_WAY_READ ? 6000u :
+		       lap > 32		       ? 4000u :
+						 8000u;
+	};
+
+	taken(&w, 3000, cost);
+	EXPECT_EQ(tdm_shm_way_choose(&w, small_bytes), TDM_SHM_WAY_CHUNKS);
+}
+
 /* However rare messages are, few of them are trials, and fewer of a dear way. */
 TEST(ShmWay, TrialsAreFewOfRareMessages)
 {
@@ -158,8 +176,8 @@ TEST(ShmWay, AfterAPauseTheOtherWaysAreTried)
 			bytes);
 		clock_ns += 1000000000;
 		taken(
-			&w, 64, [](int way) { return way < 2 ? 1000 : 400; },
-			bytes);
+			&w, 3 * TDM_SHM_WAY_TRIAL_MOST,
+			[](int way) { return way < 2 ? 1000 : 400; }, bytes);
 		EXPECT_EQ(tdm_shm_way_choose(&w, bytes), TDM_SHM_WAY_CHUNKS)
 			<< bytes;
 	}
@@ -186,7 +204,7 @@ TEST(ShmWay, ANewSizeTriesTheOtherWaysSoon)
 
 		taken(&w, 1000, [](int way) { return way ? 3000 : 1000; });
 		taken(
-			&w, 3 * (TDM_SHM_WAY_TRIAL + 1),
+			&w, 3 * TDM_SHM_WAY_TRIAL_MOST,
 			[](int way) { return 3000u - 1000u * way; }, bytes);
 		EXPECT_EQ(tdm_shm_way_choose(&w, bytes), TDM_SHM_WAY_CHUNKS);
 	}
