@@ -48,6 +48,10 @@ enum {
 	WAY_LATE = 8,
 };
 
+tdm_static_assert(WAY_SKIP + WAY_COUNT == TDM_SHM_WAY_TRIAL &&
+			  WAY_LAP + 1 + WAY_COUNT == TDM_SHM_WAY_TRIAL_MOST,
+		  "way.h says how long trials are");
+
 /* The least and the greatest time between trials of a way. */
 static const uint64_t way_rest_ns = 5000000;
 static const uint64_t way_rest_most_ns = 2000000000;
