@@ -2,16 +2,16 @@
 /*
  * The choice of a way; see way.h. Messages of one class take the same way for a
  * *run* of messages; the first messages of a run do not count, since they still
- * overlap with the run before. Other ways are tried for as many messages as a trial
- * takes, if WAY_BETWEEN messages have passed since the last trial, and if their time has
- * come: a trial that took longer than the cheapest way would have taken is not repeated
- * before WAY_PRICE times that difference has passed, at most way_rest_most_ns, and
- * before the messages of the class have taken WAY_SHARE times that difference. So trials cost little
- * however dear a way is and however rare messages are, and what changed while a
- * pair did not speak is found out when it speaks again. A process that does something
- * else meanwhile makes a message late: one counts at most WAY_LATE times what its
- * way, or the cheapest one, costs. If the cost of the chosen way
- * changes, the machine has changed, and all are tried. A class of which nothing is known
+ * overlap with the run before. The other ways are tried, each for a few messages, when
+ * WAY_BETWEEN messages have passed since the last trial and the way is not postponed.
+ * A trial that took longer than the cheapest way would have postpones its way: by
+ * WAY_PRICE times the difference, way_rest_most_ns at most, and until the messages of
+ * the class have taken WAY_SHARE times the difference. So trials cost little, however
+ * dear a way is and however rare messages are, and a pair that was silent tries the
+ * other ways soon. A process that does something else makes a message late: such a
+ * message counts at most WAY_LATE times the cost of its way, or of the cheapest one.
+ * If the cost of the chosen way changes, the machine has changed, and all ways are
+ * tried. A class of which nothing is known
  * begins with what is known of the nearest one, and tries the other ways after a
  * short run: what is best may differ, or have changed since the other class was used.
  *

@@ -165,7 +165,7 @@ TEST(ShmWay, TrialsAreFewOfRareMessages)
 	}
 }
 
-/* What changed while a pair did not speak is found when it speaks again. */
+/* A pair that was silent tries the other ways soon after it speaks again. */
 TEST(ShmWay, AfterAPauseTheOtherWaysAreTried)
 {
 	for (uint64_t bytes : { small_bytes, 32 * small_bytes }) {
