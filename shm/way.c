@@ -252,12 +252,10 @@ static int is_over(const struct tdm_shm_way_class *c, int is_long,
 	uint32_t trial = skip + (is_long ? WAY_LONG_COUNT : WAY_COUNT);
 	uint8_t best = cheapest(c);
 
-	if (c->count >= trial && c->trial)
-		return 1;
 	if (!c->trial && c->count >= (is_long ? WAY_LONG_RUN : WAY_RUN))
 		return 1;
-	if (c->count >= trial &&
-	    (!c->cost[c->now] || due(c, is_long, c->now, now) != c->now))
+	if (c->count >= trial && (c->trial || !c->cost[c->now] ||
+				  due(c, is_long, c->now, now) != c->now))
 		return 1;
 	return c->cost[best] && cost > 2ull * c->cost[best] && c->now != best &&
 	       c->count >= skip + (c->trial ? 2 : 8);
