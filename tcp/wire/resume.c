@@ -203,12 +203,14 @@ void tdm_resume_timer(struct tdm_conn *c)
 
 void tdm_resume_hurry(struct tdm_conn *c)
 {
+	int err = c->tx_err; /* the socket could not be watched */
+
 	c->tx_err = 0;
 	if (c->setup->phase == WAIT) {
 		tdm_setup_disarm(c);
 		attempt(c);
-	} else if (!c->io.events) {
-		later(c, FI_ENOMEM); /* it could not be watched */
+	} else if (err) {
+		later(c, err);
 	}
 }
 

@@ -28,8 +28,9 @@ void tdm_resume_writable(struct tdm_conn *c);
 void tdm_resume_timer(struct tdm_conn *c);
 
 /*
- * Called when somebody claims the address of @c, which is RESUMING: does not
- * wait for the next attempt. @c may have failed afterwards.
+ * Called when somebody claims the address of @c, which is RESUMING, or after
+ * tdm_conn_again(): does not wait for the next attempt, and gives up one whose socket
+ * could not be watched (c->tx_err). @c may have failed afterwards.
  */
 void tdm_resume_hurry(struct tdm_conn *c);
 

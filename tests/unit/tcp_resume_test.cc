@@ -349,6 +349,38 @@ TEST_F(TcpResume, D12_BothSidesConnect)
 	clean();
 }
 
+/* A socket cannot be watched, whichever call of epoll_ctl(2) of the loss it is. */
+TEST_F(TcpResume, D7_ASocketThatIsNotWatchedIsGivenUp)
+{
+	unsigned nth = 0;
+	char in[8];
+
+	pair();
+	tdm_os.epoll_ctl = [](int set, int op, int fd, struct epoll_event *ev) {
+		return op != EPOLL_CTL_DEL && strikes() ?
+			       -1 :
+			       tdm_os_system.epoll_ctl(set, op, fd, ev);
+	};
+	do {
+		strike = { ENOMEM, ++nth };
+		lose(at(0).conn(1), nth % 2 ? END : RESET);
+		ASSERT_EQ(0, at(1).recv(in, 8, nth));
+		ASSERT_EQ(0, at(0).send(1, "x", 2, nth));
+		ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }))
+			<< nth;
+		int err = at(0).tx.got[0].err;
+		/* The side that has no memory ends its session. */
+		EXPECT_TRUE(!err || err == FI_ENOMEM || err == FI_ECONNRESET)
+			<< nth << " " << err;
+		ASSERT_TRUE(until([&] {
+			return err || at(1).rx.got.size() == 1;
+		})) << nth;
+		at(0).tx.got.clear();
+		at(1).rx.got.clear();
+	} while (!strike.nth && nth < 50);
+	EXPECT_LT(3u, nth);
+}
+
 struct Call {
 	int err;
 	bool reads;
