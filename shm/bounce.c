@@ -3,7 +3,8 @@
  * Large messages by copy: where the sender's memory cannot be read, the sender
  * copies the bytes to its bounce area, chunk by chunk, and the receiver copies
  * them out. The area is a ring of chunks, larger than a core's L2 cache on
- * purpose; the transfers of a pair take turns in it.
+ * purpose. The messages of a pair use it one after another, so that each ends early,
+ * and short ones pass long ones.
  *
  * Invariants:
  *  1. The sender publishes chunks by a release store of bounce_produced, the
@@ -36,6 +37,9 @@
 enum {
 	BOUNCE_BUDGET = 8,    /* chunks per pair and progress call */
 	BOUNCE_HELP_MOST = 4, /* largest pair->help */
+	/* A message that has so much left is short, */
+	BOUNCE_SHORT_BYTES = 8 * TDM_SHM_CHUNK_BYTES,
+	BOUNCE_LOOK = 16, /* and is found behind fewer long ones than this. */
 };
 
 /* From one attempt to make an area to the next. */
@@ -231,6 +235,27 @@ static void put_chunk(struct tdm_shm_pair *pair, struct tdm_shm_op *op)
 	tdm_shm_bell(pair);
 }
 
+/*
+ * Returns the operation that sends the next chunk: the first of pair->feeds, which is
+ * not empty, and for every second chunk the first short one.
+ */
+static struct tdm_shm_op *next_feed(const struct tdm_shm_pair *pair)
+{
+	struct tdm_list *pos;
+	int look = BOUNCE_LOOK;
+
+	tdm_list_for_each(pos, &pair->feeds) {
+		struct tdm_shm_op *op =
+			tdm_list_entry(pos, struct tdm_shm_op, feed);
+
+		if (!look-- || pair->bounce_tx % 2 == 0)
+			break;
+		if (op->end - op->at <= BOUNCE_SHORT_BYTES)
+			return op;
+	}
+	return tdm_list_entry(pair->feeds.next, struct tdm_shm_op, feed);
+}
+
 void tdm_shm_bounce_push(struct tdm_shm_pair *pair)
 {
 	int room, budget = BOUNCE_BUDGET;
@@ -239,13 +264,11 @@ void tdm_shm_bounce_push(struct tdm_shm_pair *pair)
 		return;
 	room = tdm_shm_bounce_room(pair);
 	while (room-- > 0 && budget-- > 0 && !tdm_list_empty(&pair->feeds)) {
-		struct tdm_list *node = tdm_list_pop(&pair->feeds);
-		struct tdm_shm_op *op =
-			tdm_list_entry(node, struct tdm_shm_op, feed);
+		struct tdm_shm_op *op = next_feed(pair);
 
 		put_chunk(pair, op);
-		if (op->at < op->end)
-			tdm_list_append(&pair->feeds, &op->feed);
+		if (op->at == op->end)
+			tdm_list_del(&op->feed);
 	}
 }
 

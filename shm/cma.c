@@ -177,11 +177,33 @@ static void learn(const struct tdm_shm_pull *pull)
 	tdm_shm_way_took(pair->ways, pull->want, pull->way, now - from, now);
 }
 
+static uint64_t slice_bytes(const struct tdm_shm_pull *pull)
+{
+	return pull->help == TDM_SHM_HELP_NONE ? CMA_SLICE_BYTES :
+						 CMA_SHARE_BYTES;
+}
+
+/*
+ * Not 0 when @pull has more than a slice left and another message is read before it.
+ * Long messages are read one after another: so each ends early, and learn() knows what
+ * it cost.
+ */
+static int is_behind(const struct tdm_shm_pull *pull)
+{
+	const struct tdm_shm_pull *first = tdm_list_entry(
+		pull->pair->pulls.next, struct tdm_shm_pull, node);
+
+	return first != pull && !first->copy &&
+	       pull->tail - pull->placed > slice_bytes(pull);
+}
+
 int tdm_shm_pull_waits(struct tdm_shm_pull *pull)
 {
 	struct tdm_shm_pair *pair = pull->pair;
 	uint64_t now;
 
+	if (is_behind(pull))
+		return 1;
 	if (pull->help == TDM_SHM_HELP_NONE)
 		return 0;
 	if (tdm_shm_bounce_there(pair))
@@ -194,7 +216,7 @@ int tdm_shm_pull_waits(struct tdm_shm_pull *pull)
 		return 1;
 	if (pull->help == TDM_SHM_HELP_KNOWN)
 		return 0;
-	if (now - pull->started < cma_grace_ns)
+	if (now - tdm_max(pull->started, pair->pulled_ns) < cma_grace_ns)
 		return 1;
 	pull->help = TDM_SHM_HELP_KNOWN;
 	if (pair->help)
@@ -405,11 +427,9 @@ void tdm_shm_pull_left(struct tdm_shm_pull *pull, const void *data)
 
 static void next_slice(struct tdm_shm_pull *pull)
 {
-	uint64_t most = pull->help == TDM_SHM_HELP_NONE ? CMA_SLICE_BYTES :
-							  CMA_SHARE_BYTES;
-
 	pull->end = pull->tail;
-	pull->from = pull->end - tdm_min(pull->tail - pull->placed, most);
+	pull->from = pull->end -
+		     tdm_min(pull->tail - pull->placed, slice_bytes(pull));
 	pull->at = pull->from;
 }
 

@@ -31,7 +31,8 @@ enum {
 	PROGRESS_TALK_LOOKS = 4,     /* loads per empty poll, until then */
 	PROGRESS_CONTROL_EVERY = 32, /* calls between readings of the clock */
 	PROGRESS_EVENTS = 16,
-	PROGRESS_SLICES = 2, /* of announced messages, per pair and call */
+	PROGRESS_SLICES = 2, /* of announced messages, per pair and call, */
+	PROGRESS_PULLS = 64, /* and announced messages that it looks at */
 };
 
 static const uint64_t control_period_ns = 50 * 1000;
@@ -82,14 +83,14 @@ int tdm_shm_runnable(struct tdm_shm_pair *pair)
 static void work_pulls(struct tdm_shm_pair *pair)
 {
 	struct tdm_list *pos, *tmp;
-	int slices = PROGRESS_SLICES;
+	int slices = PROGRESS_SLICES, look = PROGRESS_PULLS;
 
 	tdm_shm_bounce_pop(pair);
 	tdm_list_for_each_safe(pos, tmp, &pair->pulls) {
 		struct tdm_shm_pull *pull =
 			tdm_list_entry(pos, struct tdm_shm_pull, node);
 
-		if (pair->broken || !slices)
+		if (pair->broken || !slices || !look--)
 			break;
 		if (pull->copy || tdm_shm_pull_waits(pull))
 			continue;

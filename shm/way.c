@@ -10,8 +10,9 @@
  * dear a way is and however rare messages are, and a pair that was silent tries the
  * other ways soon. A process that does something else makes a message late: such a
  * message counts at most WAY_LATE times the cost of its way, or of the cheapest one.
- * If the cost of the chosen way changes, the machine has changed, and all ways are
- * tried. A class of which nothing is known
+ * If the cost of the chosen way changes, or WAY_SLOW messages in a row take twice as long
+ * as they did, the machine has changed: what was known of the way is forgotten, and all
+ * others are tried. A class of which nothing is known
  * begins with what is known of the nearest one, and tries the other ways after a
  * short run: what is best may differ, or have changed since the other class was used.
  *
@@ -46,6 +47,8 @@ enum {
 	WAY_SHARE = 16, /* and messages have taken this many times it. */
 	/* A message counts at most this many times the cost of its way. */
 	WAY_LATE = 8,
+	WAY_SLOW = 8, /* slow messages in a row end a run, */
+	WAY_LONG_SLOW = 3,
 };
 
 tdm_static_assert(WAY_SKIP + WAY_COUNT == TDM_SHM_WAY_TRIAL &&
@@ -134,6 +137,7 @@ static void begin(struct tdm_shm_way_class *c, uint8_t way, int trial)
 	c->bytes = 0;
 	c->all_ns = 0;
 	c->all_bytes = 0;
+	c->slow = 0;
 }
 
 static uint64_t ns_of(uint64_t bytes, uint64_t cost)
@@ -158,16 +162,17 @@ static uint8_t due(const struct tdm_shm_way_class *c, int is_long, uint8_t best,
 	return first;
 }
 
-/* The machine has changed: try all ways but the present one. */
+/*
+ * The machine has changed: try all ways, the present one again after the others, for
+ * it may have been slow for a moment only.
+ */
 static void hasten(struct tdm_shm_way_class *c)
 {
 	uint8_t way;
 
 	c->since = WAY_BETWEEN;
-	for (way = 0; way < TDM_SHM_WAYS; way++) {
-		if (way != c->now)
-			c->again[way] = c->after[way] = 0;
-	}
+	for (way = 0; way < TDM_SHM_WAYS; way++)
+		c->again[way] = c->after[way] = 0;
 }
 
 /* The present way has been tried: set when it may be tried again. */
@@ -195,7 +200,7 @@ static void decide(struct tdm_shm_way_class *c, int is_long, uint32_t cost,
 	int changed = before && (cost > 2 * before || before > 2ull * cost);
 	uint8_t way, best;
 
-	if (!c->trial && before)
+	if (!c->trial && before && !changed)
 		cost = (uint32_t)((before + cost) / 2);
 	c->cost[c->now] = cost;
 	postpone(c, now);
@@ -278,6 +283,26 @@ static int is_hopeless(const struct tdm_shm_way_class *c, int is_long,
 	       c->count >= 2 + (is_long ? WAY_LONG_SKIP : WAY_SKIP);
 }
 
+/*
+ * Count @ns of a message of @bytes by the chosen way as slow, or begin anew. Returns not 0
+ * when so many were slow, one after another, that the machine has changed.
+ */
+static int is_slower(struct tdm_shm_way_class *c, int is_long, uint64_t bytes,
+		     uint64_t ns)
+{
+	uint32_t cost = c->cost[c->now];
+
+	if (c->trial || !cost || ns <= 2 * ns_of(bytes, cost)) {
+		c->slow = 0;
+		return 0;
+	}
+	if (!c->slow++)
+		c->slow_ns = c->slow_bytes = 0;
+	c->slow_ns += ns;
+	c->slow_bytes += bytes;
+	return c->slow >= (is_long ? WAY_LONG_SLOW : WAY_SLOW);
+}
+
 void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
 		      enum tdm_shm_way way, uint64_t ns, uint64_t now)
 {
@@ -294,6 +319,10 @@ void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
 	c->all_bytes += bytes;
 	c->since += !c->trial;
 	skip = skip_of(c, is_long, bytes);
+	if (is_slower(c, is_long, bytes, ns)) {
+		decide(c, is_long, cost_of(c->slow_ns, c->slow_bytes), now);
+		return;
+	}
 	if (++c->count <= skip) {
 		cost = cost_of(c->all_ns, c->all_bytes);
 		if (is_hopeless(c, is_long, cost))

@@ -88,6 +88,48 @@ TEST(ShmWay, TheChoiceFollowsTheMachine)
 	}
 }
 
+/* It costs few messages to notice that. */
+TEST(ShmWay, AChangedMachineIsNoticedSoon)
+{
+	for (uint64_t bytes : { small_bytes, 32 * small_bytes }) {
+		bool is_long = bytes != small_bytes;
+		tdm_shm_ways w = {};
+
+		taken(
+			&w, 5000,
+			[](int way) { return 190000u - 50000u * way; }, bytes);
+		ASSERT_EQ(tdm_shm_way_choose(&w, bytes), TDM_SHM_WAY_CHUNKS);
+		auto n = taken(
+			&w, is_long ? 60 : 200,
+			[](int way) { return 200000u + 250000u * way; }, bytes);
+		EXPECT_LT(n[2], is_long ? 12u : 60u) << bytes;
+		EXPECT_EQ(tdm_shm_way_choose(&w, bytes), TDM_SHM_WAY_READ)
+			<< bytes;
+	}
+}
+
+/* All ways are slow for a moment: the best one stays the best. */
+TEST(ShmWay, ASlowMomentIsNotHeldAgainstAWay)
+{
+	auto cost = [](int way) {
+		return 100000u + 200000u * unsigned(way);
+	};
+
+	for (uint64_t bytes : { small_bytes, 16 * small_bytes }) {
+		for (unsigned slow = 1; slow < 200; slow += slow / 4 + 1) {
+			tdm_shm_ways w = {};
+
+			taken(&w, 3000, cost, bytes);
+			taken(
+				&w, slow,
+				[&](int way) { return 5 * cost(way); }, bytes);
+			taken(&w, 1200, cost, bytes);
+			auto n = taken(&w, 1000, cost, bytes);
+			EXPECT_GT(n[0], 900u) << bytes << " " << slow;
+		}
+	}
+}
+
 /* However bad a way is, its trials take one hundredth of the time. */
 TEST(ShmWay, TrialsCostLittleTime)
 {
@@ -282,6 +324,48 @@ TEST_F(PairTest, EveryWayDeliversEveryByte)
 		}
 	}
 	EXPECT_EQ(b->nevents, 1u);
+}
+
+/*
+ * Long messages follow one another, by each way: when the first is there, most of the
+ * others is not, and a short one behind them is.
+ */
+TEST_F(PairTest, LongMessagesFollowOneAnother)
+{
+	const size_t longs = 6, len = 4 << 20, short_len = 100000;
+	auto out = pattern(len, 1);
+	std::vector<std::vector<unsigned char>> in(
+		longs + 1, std::vector<unsigned char>(len));
+	std::array<char, longs + 1> to, from;
+
+	for (int way = 0; way <= TDM_SHM_WAYS; way++) {
+		tdm_env.cma = way < TDM_SHM_WAYS;
+		remake();
+		meet();
+		if (tdm_env.cma)
+			take_way(b, (enum tdm_shm_way)way);
+		for (size_t i = 0; i <= longs; i++) {
+			size_t n = i < longs ? len : short_len;
+
+			tdt_owner_trecv(b, in[i].data(), n, i, &to[i]);
+			ASSERT_EQ(send(a, to_b, out.data(), n, i, &from[i]), 0);
+		}
+		ASSERT_TRUE(until([&] { return tdt_owner_find(b, &to[0]); }));
+		EXPECT_TRUE(tdt_owner_find(b, &to[longs])) << way;
+		uint64_t left = 0;
+		struct tdm_list *pos;
+		tdm_list_for_each(pos, &pair_of(b)->pulls) {
+			auto *p =
+				tdm_list_entry(pos, struct tdm_shm_pull, node);
+			left += p->tail - p->placed;
+		}
+		EXPECT_GT(left, (longs - 2) * len) << way;
+		ASSERT_TRUE(until([&] {
+			return b->dones == longs + 1 && a->dones == longs + 1;
+		})) << way;
+		for (size_t i = 0; i < longs; i++)
+			EXPECT_EQ(in[i], out) << way << " " << i;
+	}
 }
 
 /* Chunks stop coming in the middle: the receiver reads what is missing. */

@@ -290,7 +290,7 @@ protected:
 			c.used = 1;
 			c.again[0] = c.again[1] = c.again[2] = UINT64_MAX;
 			for (uint32_t &cost : c.cost)
-				cost = 1;
+				cost = UINT32_MAX / 4;
 		}
 	}
 
