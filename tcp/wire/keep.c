@@ -79,7 +79,8 @@ static void keep_stop(struct tdm_conn *c)
 		return;
 	TDM_CONN_INFO(c, "no memory to keep what was sent: the session cannot "
 			 "be resumed");
-	if (tdm_keep_repeats(c)) {
+	/* While RESUMING, is_ours() of resume.c then ends the session. */
+	if (tdm_keep_repeats(c) && c->state != TDM_CONN_RESUMING) {
 		c->tx_err = FI_ENOMEM;
 		tdm_conn_again(c);
 		return;

@@ -299,6 +299,7 @@ static void greet(struct tdm_conn *c)
 		return;
 	}
 	s->phase = GREET;
+	c->tx_err = 0; /* of an earlier attempt to watch it */
 	if (put(c, own, TDM_WIRE_GREETING_BYTES))
 		later(c, FI_ECONNRESET);
 	else
