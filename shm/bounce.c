@@ -37,9 +37,9 @@
 enum {
 	BOUNCE_BUDGET = 8,    /* chunks per pair and progress call */
 	BOUNCE_HELP_MOST = 4, /* largest pair->help */
-	/* A message that has so much left is short, */
-	BOUNCE_SHORT_BYTES = 8 * TDM_SHM_CHUNK_BYTES,
-	BOUNCE_LOOK = 16, /* and is found behind fewer long ones than this. */
+	BOUNCE_SHORT_BYTES =
+		8 * TDM_SHM_CHUNK_BYTES, /* left of a short message */
+	BOUNCE_LOOK = 16, /* messages among which a short one is looked for */
 };
 
 /* From one attempt to make an area to the next. */

@@ -163,18 +163,9 @@ static void choose_way(struct tdm_shm_pull *pull)
 	ask(pull, 1);
 }
 
-/* Record what the way of @pull, which is complete, has cost. */
-static void learn(const struct tdm_shm_pull *pull)
+static struct tdm_shm_pull *first_of(const struct tdm_shm_pair *pair)
 {
-	struct tdm_shm_pair *pair = pull->pair;
-	uint64_t now, from;
-
-	if (!pull->started || pull->copy)
-		return;
-	now = tdm_os.now_ns();
-	from = tdm_max(pull->started, pair->pulled_ns);
-	pair->pulled_ns = now;
-	tdm_shm_way_took(pair->ways, pull->want, pull->way, now - from, now);
+	return tdm_list_entry(pair->pulls.next, struct tdm_shm_pull, node);
 }
 
 static uint64_t slice_bytes(const struct tdm_shm_pull *pull)
@@ -186,15 +177,31 @@ static uint64_t slice_bytes(const struct tdm_shm_pull *pull)
 /*
  * Not 0 when @pull has more than a slice left and another message is read before it.
  * Long messages are read one after another: so each ends early, and learn() knows what
- * it cost.
+ * it has cost.
  */
 static int is_behind(const struct tdm_shm_pull *pull)
 {
-	const struct tdm_shm_pull *first = tdm_list_entry(
-		pull->pair->pulls.next, struct tdm_shm_pull, node);
+	const struct tdm_shm_pull *first = first_of(pull->pair);
 
 	return first != pull && !first->copy &&
 	       pull->tail - pull->placed > slice_bytes(pull);
+}
+
+/*
+ * Record what the way of @pull, which is complete, has cost. One that passed another has
+ * taken time of both, and says nothing.
+ */
+static void learn(const struct tdm_shm_pull *pull)
+{
+	struct tdm_shm_pair *pair = pull->pair;
+	uint64_t now, from;
+
+	if (!pull->started || pull->copy || pull != first_of(pair))
+		return;
+	now = tdm_os.now_ns();
+	from = tdm_max(pull->started, pair->pulled_ns);
+	pair->pulled_ns = now;
+	tdm_shm_way_took(pair->ways, pull->want, pull->way, now - from, now);
 }
 
 int tdm_shm_pull_waits(struct tdm_shm_pull *pull)

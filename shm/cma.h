@@ -12,7 +12,7 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull);
 
 /*
  * run: read one slice of @pull, which may end it; waits: not 0 when it is
- * better to wait now: for chunks, or for the long message that is read already.
+ * better to wait now: for chunks, or for the long message that is being read.
  */
 void tdm_shm_pull_run(struct tdm_shm_pull *pull);
 int tdm_shm_pull_waits(struct tdm_shm_pull *pull);

@@ -96,7 +96,7 @@ struct tdm_shm_pair {
 	struct tdm_list pending;
 	/* slow ones among pending, when order matters: ep->order */
 	struct tdm_slow slow;
-	struct tdm_list feeds; /* operations that send chunks, the first first */
+	struct tdm_list feeds; /* operations that send chunks, in this order */
 	struct tdm_list pulls;
 	/* announced messages without an answer; the peer's that wait here */
 	uint32_t announced, waiting;

@@ -90,9 +90,13 @@ static void work_pulls(struct tdm_shm_pair *pair)
 		struct tdm_shm_pull *pull =
 			tdm_list_entry(pos, struct tdm_shm_pull, node);
 
-		if (pair->broken || !slices || !look--)
+		if (pair->broken || !slices)
 			break;
-		if (pull->copy || tdm_shm_pull_waits(pull))
+		if (pull->copy)
+			continue;
+		if (!look--)
+			break;
+		if (tdm_shm_pull_waits(pull))
 			continue;
 		tdm_shm_pull_run(pull);
 		slices--;

@@ -11,8 +11,8 @@
  * other ways soon. A process that does something else makes a message late: such a
  * message counts at most WAY_LATE times the cost of its way, or of the cheapest one.
  * If the cost of the chosen way changes, or WAY_SLOW messages in a row take twice as long
- * as they did, the machine has changed: what was known of the way is forgotten, and all
- * others are tried. A class of which nothing is known
+ * as they did, the machine has changed: what was known of the way is forgotten, all
+ * others are tried, and then this one again. A class of which nothing is known
  * begins with what is known of the nearest one, and tries the other ways after a
  * short run: what is best may differ, or have changed since the other class was used.
  *
@@ -59,8 +59,12 @@ tdm_static_assert(WAY_SKIP + WAY_COUNT == TDM_SHM_WAY_TRIAL &&
 static const uint64_t way_rest_ns = 5000000;
 static const uint64_t way_rest_most_ns = 2000000000;
 
-/* The least time from one change of the machine to the next. */
-static const uint64_t way_hasten_ns = 50000000;
+/*
+ * The least time from one change of the machine to the next, for classes below
+ * WAY_LONG_CLASS and for the others: trials take a few hundredths of it.
+ */
+static const uint64_t way_hasten_ns = 200000000;
+static const uint64_t way_long_hasten_ns = 1000000000;
 
 static unsigned class_of(uint64_t bytes)
 {
@@ -162,6 +166,15 @@ static uint8_t due(const struct tdm_shm_way_class *c, int is_long, uint8_t best,
 	return first;
 }
 
+/* Not 0 when the last change of the machine is so long ago that there may be another. */
+static int may_change(const struct tdm_shm_way_class *c, int is_long,
+		      uint64_t now)
+{
+	return !c->hastened ||
+	       now - c->hastened >
+		       (is_long ? way_long_hasten_ns : way_hasten_ns);
+}
+
 /*
  * The machine has changed: try all ways, the present one again after the others, for
  * it may have been slow for a moment only.
@@ -197,7 +210,8 @@ static void decide(struct tdm_shm_way_class *c, int is_long, uint32_t cost,
 		   uint64_t now)
 {
 	uint64_t before = c->cost[c->now];
-	int changed = before && (cost > 2 * before || before > 2ull * cost);
+	int changed = before && !c->trial && may_change(c, is_long, now) &&
+		      (cost > 2 * before || before > 2ull * cost);
 	uint8_t way, best;
 
 	if (!c->trial && before && !changed)
@@ -210,7 +224,7 @@ static void decide(struct tdm_shm_way_class *c, int is_long, uint32_t cost,
 			return;
 		}
 	}
-	if (changed && !c->trial && now - c->hastened > way_hasten_ns) {
+	if (changed) {
 		c->hastened = now;
 		hasten(c);
 	}
@@ -319,14 +333,14 @@ void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
 	c->all_bytes += bytes;
 	c->since += !c->trial;
 	skip = skip_of(c, is_long, bytes);
-	if (is_slower(c, is_long, bytes, ns)) {
-		decide(c, is_long, cost_of(c->slow_ns, c->slow_bytes), now);
-		return;
-	}
 	if (++c->count <= skip) {
 		cost = cost_of(c->all_ns, c->all_bytes);
 		if (is_hopeless(c, is_long, cost))
 			decide(c, is_long, cost, now);
+		return;
+	}
+	if (is_slower(c, is_long, bytes, ns) && may_change(c, is_long, now)) {
+		decide(c, is_long, cost_of(c->slow_ns, c->slow_bytes), now);
 		return;
 	}
 	c->ns += ns;

@@ -37,12 +37,12 @@ struct tdm_shm_way_class {
 	uint8_t used;		     /* 1: a message had this class */
 	uint32_t count;		     /* messages of this run */
 	uint32_t since;		     /* messages since the last trial */
-	uint32_t slow; /* last messages that took twice the cost or more, */
+	uint32_t slow; /* last messages that took more than twice the cost, */
 	uint64_t slow_ns, slow_bytes; /* and sums over them */
 	uint64_t ns, bytes;	      /* sums over the messages that count */
 	uint64_t all_ns, all_bytes;   /* and over all messages of this run */
 	uint64_t spent; /* ns of all messages of this class, late ones limited */
-	uint64_t hastened; /* when all ways were due at once the last time */
+	uint64_t hastened; /* when all ways were due at once the last time; 0: never */
 	/*
 	 * when a way may be tried again: by the clock of the caller, and what spent must
 	 * have reached
