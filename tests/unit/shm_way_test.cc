@@ -368,6 +368,36 @@ TEST_F(PairTest, LongMessagesFollowOneAnother)
 	}
 }
 
+/* Many messages wait for their sender: one that can be read does not wait with them. */
+TEST_F(PairTest, AReadableMessagePassesThoseThatNeedTheSender)
+{
+	const size_t parts = TDM_SHM_IOV_MOST + 1, waiting = 200;
+	const size_t len = 1 << 20;
+	auto out = pattern(len, 1);
+	std::vector<unsigned char> in(len), other(20000 * parts);
+	struct iovec iov[parts];
+	struct fi_msg_tagged msg = {};
+	char from, to, c;
+
+	meet();
+	for (struct iovec &v : iov)
+		v = { out.data(), 20000 };
+	msg.msg_iov = iov;
+	msg.iov_count = parts;
+	msg.addr = to_b;
+	for (size_t i = 0; i < waiting; i++) {
+		tdt_owner_trecv(b, other.data(), other.size(), 0, &c);
+		ASSERT_EQ(retry([&] { return fi_tsendmsg(a->ep, &msg, 0); }),
+			  0);
+	}
+	tdt_owner_trecv(b, in.data(), len, 1, &to);
+	ASSERT_EQ(send(a, to_b, out.data(), len, 1, &from), 0);
+	ASSERT_TRUE(eventually([&] { return tdt_owner_find(b, &to); },
+			       [&] { tdt_owner_progress(b); }));
+	EXPECT_EQ(in, out);
+	ASSERT_TRUE(until([&] { return b->dones == waiting + 1; }));
+}
+
 /* Chunks stop coming in the middle: the receiver reads what is missing. */
 TEST_F(PairTest, ReceiverGoesOnWhenTheChunksStop)
 {
