@@ -43,25 +43,55 @@ static void step_at(struct tds_play *p, struct tds_ep *e)
 	p->idle = n || tds_tcp_moved() != before ? 0 : p->idle + 1;
 }
 
+static int can_step(const struct tds_ep *e)
+{
+	return e && e->alive && e->proc->paused <= tds_now();
+}
+
+static struct tds_ep *ep_at(struct tds_play *p, int place)
+{
+	return p->now_at[place] < 0 ? NULL : &p->ep[p->now_at[place]];
+}
+
+/* Not 0 when all processes are stopped or dead. */
+static int all_are_still(struct tds_play *p)
+{
+	int i;
+
+	for (i = 0; i < p->places; i++) {
+		if (can_step(ep_at(p, i)))
+			return 0;
+	}
+	return 1;
+}
+
+/*
+ * The farthest leap of time now. Passes do things by their number too, as if they were
+ * frequent: leap ever farther only, but to the next event when nobody passes.
+ */
+static uint64_t farthest(struct tds_play *p)
+{
+	unsigned far = (unsigned)(p->idle / (PASSES * p->places));
+
+	if (all_are_still(p))
+		far = LEAPS;
+	return (uint64_t)LEAP_NS << (far < LEAPS ? far : LEAPS);
+}
+
 /* Let time pass to what happens next, if nothing happens now. */
 static void pass_time(struct tds_play *p)
 {
 	uint64_t next, fault, most;
-	unsigned far;
 
-	if (p->idle < IDLE * p->places || (p->budget > 0 && !p->quiet)) {
+	if (p->idle < IDLE * p->places ||
+	    (p->budget > 0 && !p->quiet && !all_are_still(p))) {
 		tds_advance(tds_random(tds_one_of(8) ? 50000 : 2000));
 		return;
 	}
 	next = tds_next_event();
 	fault = tds_fault_next(p);
 	next = next < fault ? next : fault;
-	/*
-	 * Passes do things by their number too, as if they were frequent: leap
-	 * ever farther only.
-	 */
-	far = (unsigned)(p->idle / (PASSES * p->places));
-	most = (uint64_t)LEAP_NS << (far < LEAPS ? far : LEAPS);
+	most = farthest(p);
 	if (next > tds_now() && next - tds_now() < most)
 		most = next - tds_now();
 	else if (next <= tds_now() && most > LATE_NS)
@@ -72,14 +102,13 @@ static void pass_time(struct tds_play *p)
 static void step(struct tds_play *p)
 {
 	int place = (int)tds_random((uint64_t)p->places);
-	struct tds_ep *e = p->now_at[place] < 0 ? NULL :
-						  &p->ep[p->now_at[place]];
+	struct tds_ep *e = ep_at(p, place);
 
 	p->steps++;
 	if (!p->quiet && tds_one_of(p->fault_rate))
 		tds_fault_any(p);
 	tds_fault_due(p);
-	if (e && e->alive && e->proc->paused <= tds_now())
+	if (can_step(e))
 		step_at(p, e);
 	else
 		p->idle++;
@@ -95,11 +124,9 @@ static void others_run(unsigned ms)
 
 	for (k = 0; k < NAP_STEPS; k++) {
 		for (i = 0; i < p->places; i++) {
-			struct tds_ep *e =
-				p->now_at[i] < 0 ? NULL : &p->ep[p->now_at[i]];
+			struct tds_ep *e = ep_at(p, i);
 
-			if (!e || !e->alive || e->proc == asleep ||
-			    e->proc->paused > tds_now())
+			if (!can_step(e) || e->proc == asleep)
 				continue;
 			tds_enter(e->proc);
 			tds_poll(p, e);
@@ -121,6 +148,8 @@ static void top_up(struct tds_play *p)
 		struct tds_ep *e = &p->ep[i];
 
 		for (cls = 0; e->alive && cls < TDS_CLASSES; cls++) {
+			if (e->open_any[cls] >= 3)
+				continue;
 			tds_enter(e->proc);
 			while (e->open_any[cls] < 3 &&
 			       !tds_post_recv(p, e, cls, -1))
