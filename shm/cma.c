@@ -47,6 +47,7 @@ enum {
 	/* large messages between tries with a peer that did not help */
 	CMA_HELP_EVERY = 16,
 	CMA_LOCAL_MOST = 8,
+	CMA_LOOK = 16, /* messages that first_of() looks at */
 };
 
 /*
@@ -163,9 +164,25 @@ static void choose_way(struct tdm_shm_pull *pull)
 	ask(pull, 1);
 }
 
-static struct tdm_shm_pull *first_of(const struct tdm_shm_pair *pair)
+/*
+ * Returns the first message of @pair that is read, or NULL: there is none, or many that
+ * are copied come before it.
+ */
+static const struct tdm_shm_pull *first_of(const struct tdm_shm_pair *pair)
 {
-	return tdm_list_entry(pair->pulls.next, struct tdm_shm_pull, node);
+	struct tdm_list *pos;
+	int look = CMA_LOOK;
+
+	tdm_list_for_each(pos, &pair->pulls) {
+		const struct tdm_shm_pull *pull =
+			tdm_list_entry(pos, struct tdm_shm_pull, node);
+
+		if (!pull->copy)
+			return pull;
+		if (!--look)
+			break;
+	}
+	return NULL;
 }
 
 static uint64_t slice_bytes(const struct tdm_shm_pull *pull)
@@ -183,7 +200,7 @@ static int is_behind(const struct tdm_shm_pull *pull)
 {
 	const struct tdm_shm_pull *first = first_of(pull->pair);
 
-	return first != pull && !first->copy &&
+	return first && first != pull &&
 	       pull->tail - pull->placed > slice_bytes(pull);
 }
 
