@@ -26,7 +26,6 @@ enum {
 	TDM_SHM_HOT_MOST = 8, /* rings polled in each progress call */
 	/* up to so many rings are polled even when they are silent */
 	TDM_SHM_HOT_KEEP = 4,
-	TDM_SHM_BOUNCE_CHUNKS = 32, /* 2 MiB: larger than L2 on purpose */
 	/* greatest number of areas made only to help */
 	TDM_SHM_BOUNCES_MOST = 32,
 	TDM_SHM_OP_SLAB = 64, /* operations; a power of 2 */

@@ -3,14 +3,14 @@
  * The choice of a way; see way.h. Messages of one class take the same way for a
  * *run* of messages; the first messages of a run do not count, since they still
  * overlap with the run before. The other ways are tried, each for a few messages, when
- * WAY_BETWEEN messages have passed since the last trial and the way is not postponed.
+ * pace.between messages have passed since the last trial and the way is not postponed.
  * A trial that took longer than the cheapest way would have postpones its way: by
  * WAY_PRICE times the difference, way_rest_most_ns at most, and until the messages of
  * the class have taken WAY_SHARE times the difference. So trials cost little, however
  * dear a way is and however rare messages are, and a pair that was silent tries the
  * other ways soon. A process that does something else makes a message late: such a
  * message counts at most WAY_LATE times the cost of its way, or of the cheapest one.
- * If the cost of the chosen way changes, or WAY_SLOW messages in a row take twice as long
+ * If the cost of the chosen way changes, or pace.slow messages in a row take twice as long
  * as they did, the machine has changed: what was known of the way is forgotten, all
  * others are tried, and then this one again. A class of which nothing is known
  * begins with what is known of the nearest one, and tries the other ways after a
@@ -23,22 +23,15 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "shm/record.h"
 
 enum {
 	WAY_UNIT_BYTES = 64 * 1024,
 	WAY_LONG_CLASS = 6, /* 1 MiB */
-	WAY_RUN = 64,	    /* messages by the chosen way */
-	WAY_SKIP = 8,	    /* first messages of a run or trial: not counted */
-	WAY_COUNT = 8,	    /* messages of a trial that count */
-	WAY_BETWEEN = 512,  /* messages between trials */
-	/* the same for messages of 1 MiB and more */
-	WAY_LONG_RUN = 16,
-	WAY_LONG_SKIP = 1,
-	WAY_LONG_COUNT = 2,
-	WAY_LONG_BETWEEN = 64,
-	/* chunks of the area of copies, and their bytes */
-	WAY_LAP = 32,
-	WAY_CHUNK_BYTES = 64 * 1024,
+	/* of way_short; see struct pace */
+	WAY_SKIP = 8,
+	WAY_COUNT = 8,
+	WAY_BETWEEN = 512,
 	/*
 	 * A way is not tried again before this many times the extra cost of its
 	 * last trial has passed,
@@ -47,24 +40,45 @@ enum {
 	WAY_SHARE = 16, /* and messages have taken this many times it. */
 	/* A message counts at most this many times the cost of its way. */
 	WAY_LATE = 8,
-	WAY_SLOW = 8, /* slow messages in a row end a run, */
-	WAY_LONG_SLOW = 3,
+};
+
+/* How many messages measure a way; fewer where each of them takes long. */
+struct pace {
+	uint32_t run;	  /* messages by the chosen way */
+	uint32_t skip;	  /* first messages of a run or trial: not counted */
+	uint32_t count;	  /* messages of a trial that count */
+	uint32_t between; /* messages between trials */
+	uint32_t slow;	  /* slow messages in a row end a run */
+	uint64_t hasten_ns; /* least time from one change of the machine to the next */
+};
+
+static const struct pace way_short = {
+	.run = 64,
+	.skip = WAY_SKIP,
+	.count = WAY_COUNT,
+	.between = WAY_BETWEEN,
+	.slow = 8,
+	.hasten_ns = 200000000,
+};
+
+/* Of the classes from WAY_LONG_CLASS on. */
+static const struct pace way_long = {
+	.run = 16,
+	.skip = 1,
+	.count = 2,
+	.between = 64,
+	.slow = 3,
+	.hasten_ns = 1000000000,
 };
 
 tdm_static_assert(WAY_SKIP + WAY_COUNT == TDM_SHM_WAY_TRIAL &&
-			  WAY_LAP + 1 + WAY_COUNT == TDM_SHM_WAY_TRIAL_MOST,
+			  TDM_SHM_BOUNCE_CHUNKS + 1 + WAY_COUNT ==
+				  TDM_SHM_WAY_TRIAL_MOST,
 		  "way.h says how long trials are");
 
 /* The least and the greatest time between trials of a way. */
 static const uint64_t way_rest_ns = 5000000;
 static const uint64_t way_rest_most_ns = 2000000000;
-
-/*
- * The least time from one change of the machine to the next, for classes below
- * WAY_LONG_CLASS and for the others: trials take a few hundredths of it.
- */
-static const uint64_t way_hasten_ns = 200000000;
-static const uint64_t way_long_hasten_ns = 1000000000;
 
 static unsigned class_of(uint64_t bytes)
 {
@@ -150,12 +164,12 @@ static uint64_t ns_of(uint64_t bytes, uint64_t cost)
 }
 
 /* The way to be tried at @now in place of @best, or @best. */
-static uint8_t due(const struct tdm_shm_way_class *c, int is_long, uint8_t best,
-		   uint64_t now)
+static uint8_t due(const struct tdm_shm_way_class *c, const struct pace *pace,
+		   uint8_t best, uint64_t now)
 {
 	uint8_t way, first = best;
 
-	if (!c->trial && c->since < (is_long ? WAY_LONG_BETWEEN : WAY_BETWEEN))
+	if (!c->trial && c->since < pace->between)
 		return best;
 	for (way = 0; way < TDM_SHM_WAYS; way++) {
 		if (way != best && c->again[way] <= now &&
@@ -167,12 +181,10 @@ static uint8_t due(const struct tdm_shm_way_class *c, int is_long, uint8_t best,
 }
 
 /* Not 0 when the last change of the machine is so long ago that there may be another. */
-static int may_change(const struct tdm_shm_way_class *c, int is_long,
-		      uint64_t now)
+static int may_change(const struct tdm_shm_way_class *c,
+		      const struct pace *pace, uint64_t now)
 {
-	return !c->hastened ||
-	       now - c->hastened >
-		       (is_long ? way_long_hasten_ns : way_hasten_ns);
+	return !c->hastened || now - c->hastened > pace->hasten_ns;
 }
 
 /*
@@ -206,11 +218,11 @@ static void postpone(struct tdm_shm_way_class *c, uint64_t now)
  * Called when a run of the present way is over, with its cost: chooses the next
  * way.
  */
-static void decide(struct tdm_shm_way_class *c, int is_long, uint32_t cost,
-		   uint64_t now)
+static void decide(struct tdm_shm_way_class *c, const struct pace *pace,
+		   uint32_t cost, uint64_t now)
 {
 	uint64_t before = c->cost[c->now];
-	int changed = before && !c->trial && may_change(c, is_long, now) &&
+	int changed = before && !c->trial && may_change(c, pace, now) &&
 		      (cost > 2 * before || before > 2ull * cost);
 	uint8_t way, best;
 
@@ -229,7 +241,7 @@ static void decide(struct tdm_shm_way_class *c, int is_long, uint32_t cost,
 		hasten(c);
 	}
 	best = cheapest(c);
-	way = due(c, is_long, best, now);
+	way = due(c, pace, best, now);
 	c->since = way == best ? c->since : 0;
 	c->tried = (uint8_t)(way == best ? 0 : c->tried | 1u << way);
 	begin(c, way, way != best);
@@ -249,15 +261,15 @@ static uint64_t late_ns(const struct tdm_shm_way_class *c, uint64_t bytes)
  * count. Chunks go through a lap of their area first: memory that was not used
  * lately is slow.
  */
-static uint32_t skip_of(const struct tdm_shm_way_class *c, int is_long,
-			uint64_t bytes)
+static uint32_t skip_of(const struct tdm_shm_way_class *c,
+			const struct pace *pace, uint64_t bytes)
 {
-	uint32_t least = is_long ? WAY_LONG_SKIP : WAY_SKIP;
-	uint64_t chunks = tdm_max(bytes / WAY_CHUNK_BYTES, (uint64_t)1);
+	uint64_t chunks = tdm_max(bytes / TDM_SHM_CHUNK_BYTES, (uint64_t)1);
 
 	return c->now == TDM_SHM_WAY_READ || !c->trial ?
-		       least :
-		       (uint32_t)tdm_max(WAY_LAP / chunks + 1, (uint64_t)least);
+		       pace->skip :
+		       (uint32_t)tdm_max(TDM_SHM_BOUNCE_CHUNKS / chunks + 1,
+					 (uint64_t)pace->skip);
 }
 
 /*
@@ -265,16 +277,16 @@ static uint32_t skip_of(const struct tdm_shm_way_class *c, int is_long,
  * another way is far better. A run by the chosen way is short when another one is to be
  * tried.
  */
-static int is_over(const struct tdm_shm_way_class *c, int is_long,
+static int is_over(const struct tdm_shm_way_class *c, const struct pace *pace,
 		   uint32_t skip, uint64_t cost, uint64_t now)
 {
-	uint32_t trial = skip + (is_long ? WAY_LONG_COUNT : WAY_COUNT);
+	uint32_t trial = skip + pace->count;
 	uint8_t best = cheapest(c);
 
-	if (!c->trial && c->count >= (is_long ? WAY_LONG_RUN : WAY_RUN))
+	if (!c->trial && c->count >= pace->run)
 		return 1;
 	if (c->count >= trial && (c->trial || !c->cost[c->now] ||
-				  due(c, is_long, c->now, now) != c->now))
+				  due(c, pace, c->now, now) != c->now))
 		return 1;
 	return c->cost[best] && cost > 2ull * c->cost[best] && c->now != best &&
 	       c->count >= skip + (c->trial ? 2 : 8);
@@ -288,21 +300,21 @@ static uint32_t cost_of(uint64_t ns, uint64_t bytes)
 }
 
 /* Not 0 when a trial costs so much that it need not go on to messages that count. */
-static int is_hopeless(const struct tdm_shm_way_class *c, int is_long,
-		       uint32_t cost)
+static int is_hopeless(const struct tdm_shm_way_class *c,
+		       const struct pace *pace, uint32_t cost)
 {
 	uint32_t best = c->cost[cheapest(c)];
 
 	return c->trial && best && cost > 3ull * best &&
-	       c->count >= 2 + (is_long ? WAY_LONG_SKIP : WAY_SKIP);
+	       c->count >= 2 + pace->skip;
 }
 
 /*
  * Count @ns of a message of @bytes by the chosen way as slow, or begin anew. Returns not 0
  * when so many were slow, one after another, that the machine has changed.
  */
-static int is_slower(struct tdm_shm_way_class *c, int is_long, uint64_t bytes,
-		     uint64_t ns)
+static int is_slower(struct tdm_shm_way_class *c, const struct pace *pace,
+		     uint64_t bytes, uint64_t ns)
 {
 	uint32_t cost = c->cost[c->now];
 
@@ -314,7 +326,7 @@ static int is_slower(struct tdm_shm_way_class *c, int is_long, uint64_t bytes,
 		c->slow_ns = c->slow_bytes = 0;
 	c->slow_ns += ns;
 	c->slow_bytes += bytes;
-	return c->slow >= (is_long ? WAY_LONG_SLOW : WAY_SLOW);
+	return c->slow >= pace->slow;
 }
 
 void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
@@ -322,7 +334,7 @@ void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
 {
 	unsigned k = class_of(bytes);
 	struct tdm_shm_way_class *c = &w->sizes[k];
-	int is_long = k >= WAY_LONG_CLASS;
+	const struct pace *pace = k < WAY_LONG_CLASS ? &way_short : &way_long;
 	uint32_t skip, cost;
 
 	if (way != c->now)
@@ -332,20 +344,20 @@ void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
 	c->all_ns += ns;
 	c->all_bytes += bytes;
 	c->since += !c->trial;
-	skip = skip_of(c, is_long, bytes);
+	skip = skip_of(c, pace, bytes);
 	if (++c->count <= skip) {
 		cost = cost_of(c->all_ns, c->all_bytes);
-		if (is_hopeless(c, is_long, cost))
-			decide(c, is_long, cost, now);
+		if (is_hopeless(c, pace, cost))
+			decide(c, pace, cost, now);
 		return;
 	}
-	if (is_slower(c, is_long, bytes, ns) && may_change(c, is_long, now)) {
-		decide(c, is_long, cost_of(c->slow_ns, c->slow_bytes), now);
+	if (is_slower(c, pace, bytes, ns) && may_change(c, pace, now)) {
+		decide(c, pace, cost_of(c->slow_ns, c->slow_bytes), now);
 		return;
 	}
 	c->ns += ns;
 	c->bytes += bytes;
 	cost = cost_of(c->ns, c->bytes);
-	if (is_over(c, is_long, skip, cost, now))
-		decide(c, is_long, cost, now);
+	if (is_over(c, pace, skip, cost, now))
+		decide(c, pace, cost, now);
 }

@@ -6,16 +6,9 @@
 
 enum { KINDS = 9 };
 
-static int alive_at(const struct tds_play *p, int place)
-{
-	return p->now_at[place] >= 0 && p->ep[p->now_at[place]].alive;
-}
-
 static struct tds_ep *any_alive(struct tds_play *p)
 {
-	int place = (int)tds_random((uint64_t)p->places);
-
-	return alive_at(p, place) ? &p->ep[p->now_at[place]] : NULL;
+	return tds_alive_at(p, (int)tds_random((uint64_t)p->places));
 }
 
 static void harm_all(struct tds_play *p, int place, unsigned harm)
@@ -182,11 +175,11 @@ uint64_t tds_fault_next(struct tds_play *p)
 	int i;
 
 	for (i = 0; i < p->places; i++) {
+		const struct tds_ep *e = tds_alive_at(p, i);
+
 		first = earlier(first, p->due[i]);
-		if (alive_at(p, i) &&
-		    p->ep[p->now_at[i]].proc->paused > tds_now())
-			first = earlier(first,
-					p->ep[p->now_at[i]].proc->paused);
+		if (e && e->proc->paused > tds_now())
+			first = earlier(first, e->proc->paused);
 	}
 	return first;
 }

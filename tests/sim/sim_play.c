@@ -43,14 +43,12 @@ static void step_at(struct tds_play *p, struct tds_ep *e)
 	p->idle = n || tds_tcp_moved() != before ? 0 : p->idle + 1;
 }
 
-static int can_step(const struct tds_ep *e)
+/* Returns the endpoint at @place if it lives and its process is not stopped, or NULL. */
+static struct tds_ep *awake_at(struct tds_play *p, int place)
 {
-	return e && e->alive && e->proc->paused <= tds_now();
-}
+	struct tds_ep *e = tds_alive_at(p, place);
 
-static struct tds_ep *ep_at(struct tds_play *p, int place)
-{
-	return p->now_at[place] < 0 ? NULL : &p->ep[p->now_at[place]];
+	return e && e->proc->paused <= tds_now() ? e : NULL;
 }
 
 /* Not 0 when all processes are stopped or dead. */
@@ -59,7 +57,7 @@ static int all_are_still(struct tds_play *p)
 	int i;
 
 	for (i = 0; i < p->places; i++) {
-		if (can_step(ep_at(p, i)))
+		if (awake_at(p, i))
 			return 0;
 	}
 	return 1;
@@ -102,13 +100,14 @@ static void pass_time(struct tds_play *p)
 static void step(struct tds_play *p)
 {
 	int place = (int)tds_random((uint64_t)p->places);
-	struct tds_ep *e = ep_at(p, place);
+	struct tds_ep *e;
 
 	p->steps++;
 	if (!p->quiet && tds_one_of(p->fault_rate))
 		tds_fault_any(p);
 	tds_fault_due(p);
-	if (can_step(e))
+	e = awake_at(p, place);
+	if (e)
 		step_at(p, e);
 	else
 		p->idle++;
@@ -124,9 +123,9 @@ static void others_run(unsigned ms)
 
 	for (k = 0; k < NAP_STEPS; k++) {
 		for (i = 0; i < p->places; i++) {
-			struct tds_ep *e = ep_at(p, i);
+			struct tds_ep *e = awake_at(p, i);
 
-			if (!can_step(e) || e->proc == asleep)
+			if (!e || e->proc == asleep)
 				continue;
 			tds_enter(e->proc);
 			tds_poll(p, e);
@@ -148,12 +147,11 @@ static void top_up(struct tds_play *p)
 		struct tds_ep *e = &p->ep[i];
 
 		for (cls = 0; e->alive && cls < TDS_CLASSES; cls++) {
-			if (e->open_any[cls] >= 3)
-				continue;
-			tds_enter(e->proc);
-			while (e->open_any[cls] < 3 &&
-			       !tds_post_recv(p, e, cls, -1))
-				;
+			while (e->open_any[cls] < 3) {
+				tds_enter(e->proc);
+				if (tds_post_recv(p, e, cls, -1))
+					break;
+			}
 		}
 	}
 }
@@ -298,8 +296,10 @@ static void close_all(struct tds_play *p)
 	int i;
 
 	for (i = 0; i < p->places; i++) {
-		if (p->now_at[i] >= 0 && p->ep[p->now_at[i]].alive)
-			tds_ep_close(p, &p->ep[p->now_at[i]]);
+		struct tds_ep *e = tds_alive_at(p, i);
+
+		if (e)
+			tds_ep_close(p, e);
 	}
 	if (tds_open_files())
 		tds_wrong(p, "%u files are left", tds_open_files());

@@ -145,6 +145,9 @@ void tds_stage_begin(void);
 /* What the provider keeps for the process is the same in each play. */
 void tds_stage_reset(void);
 
+/* Returns the living endpoint at @place, or NULL. */
+struct tds_ep *tds_alive_at(struct tds_play *p, int place);
+
 /* An endpoint at @place. Returns its index. */
 int tds_ep_open(struct tds_play *p, int place);
 

@@ -107,6 +107,13 @@ static void open_ep(struct tds_play *p, struct tds_ep *e)
 		     FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 1, 0, &e->mr, NULL));
 }
 
+struct tds_ep *tds_alive_at(struct tds_play *p, int place)
+{
+	int n = p->now_at[place];
+
+	return n >= 0 && p->ep[n].alive ? &p->ep[n] : NULL;
+}
+
 /*
  * An attempt to reach the dead predecessor of @e meets @e, and the last attempts of
  * the predecessor are read yet: where they cross those of @e, one side gives up a
@@ -117,10 +124,10 @@ static void inherit(struct tds_play *p, struct tds_ep *e)
 	int i;
 
 	for (i = 0; i < p->places; i++) {
-		if (p->now_at[i] >= 0 && i != e->place &&
-		    p->ep[p->now_at[i]].alive &&
-		    tds_unmet(e->info->src_addr,
-			      p->ep[p->now_at[i]].info->src_addr))
+		const struct tds_ep *other = tds_alive_at(p, i);
+
+		if (other && i != e->place &&
+		    tds_unmet(e->info->src_addr, other->info->src_addr))
 			tds_harm(p, e->place, i,
 				 TDS_HARM_YOUNG | TDS_HARM_RESET);
 	}
