@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # What takes too long for every check: ./dev check full. All scenarios with each
-# call failing in turn, 2,000 processes killed at an instruction, 2,000 evil twins of
+# call failing in turn, 10^4 processes killed at an instruction, 2,000 evil twins of
 # each tier, 10^7 seeds of the simulator, a soak of 10^9 messages through shared
-# memory and 10^8 over TCP, five seeds of each bad network of tests/net/, and planted
-# bugs, which the tests must catch. Results are kept per scenario and 10^5 seeds, so
+# memory and 10^8 over TCP, five seeds of each bad network of tests/net/, two minutes
+# of each fuzz target, 10^4 scripts of calls over both tiers, and planted bugs, which
+# the tests must catch. Results are kept per scenario and 10^5 seeds, so
 # that a run that was interrupted goes on; a test program that has changed begins
 # anew. Several parts run at once, for many of them wait. The figures are those of
 # doc/ASSURANCE.md.
 . "$(dirname "$0")/lib.sh"
 
 .ci/tree.sh "${gcc_tree[@]}"
-make -C "$builds/gcc" -j"$(nproc)" tests/scenario_tests tests/sim_tests tests/soak_tests
+make -C "$builds/gcc" -j"$(nproc)" tests/scenario_tests tests/sim_tests \
+	tests/soak_tests tests/conform_tests
 scenarios=$builds/gcc/tests/scenario_tests
 simulator=$builds/gcc/tests/sim_tests
 soak=$builds/gcc/tests/soak_tests
@@ -51,8 +53,8 @@ cases() {
 	part "$1" "$2" --gtest_brief=1 --gtest_filter="$3"
 }
 
-export TANDEM_SCENARIOS=all TANDEM_KILLS=2000 TANDEM_TWINS=2000
-export TANDEM_SOAK=1000000000 TANDEM_SIMS=100000
+export TANDEM_SCENARIOS=all TANDEM_KILLS=10000 TANDEM_TWINS=2000
+export TANDEM_SOAK=1000000000 TANDEM_SIMS=100000 TANDEM_SCRIPTS=10000
 mapfile -t names < <("$scenarios" --gtest_list_tests \
 	--gtest_filter='Scenario/TurnOf*' |
 	sed -n 's,^  EachCallFailsOnce/\([a-z0-9_]*\).*,\1,p' |
@@ -78,10 +80,12 @@ done
 # They keep results of their own, and have the time limits of the tests as they are.
 rm -f "$results/mutants.ok"
 beside part mutants env -u TANDEM_SIMS -u TANDEM_SCENARIOS -u TANDEM_KILLS \
-	-u TANDEM_TWINS -u TANDEM_SOAK -u FI_PROVIDER_PATH .ci/mutants.sh
-beside cases kill "$scenarios" Kill.AnyInstruction
+	-u TANDEM_TWINS -u TANDEM_SOAK -u TANDEM_SCRIPTS -u FI_PROVIDER_PATH .ci/mutants.sh
+beside cases "kill-$TANDEM_KILLS" "$scenarios" Kill.AnyInstruction
 beside cases twin-tcp "$scenarios" 'Twin.*_Tcp*'
 beside cases twin-shm "$scenarios" 'Twin.*_Segments*'
+beside part fuzz .ci/fuzz.sh 120
+TANDEM_TEST_PATH=local beside cases scripts "$builds/gcc/tests/conform_tests" Script.*
 for seed in 1 2 3 4 5; do
 	TANDEM_SEED=$seed beside part "networks-$seed" \
 		tests/net/run.sh "$builds/gcc" full
@@ -101,6 +105,7 @@ for name in "$results"/*.bad; do
 done
 grep -h '^soak over' "$results"/soak-*.out
 tail -qn 1 "$results"/networks-*.out
+grep -h -E ' inputs: |branches$' "$results/fuzz.out" || :
 cat "$results"/*.out | awk '
 	/ strikes, / { n++; strikes += $2; failures += $4; lost += $6 }
 	/^killed at / { kills += $3 }

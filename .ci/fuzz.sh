@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # fuzz.sh [SECONDS]: each fuzz target under libFuzzer and the sanitizers, from
-# its corpus on. The inputs that fail are kept in build/.
+# its corpus on; then which branches of the parsers the corpora alone reach. The
+# inputs that fail are kept in build/.
 . "$(dirname "$0")/lib.sh"
 
 seconds=${1:-20}
 dir=$builds/fuzz
 mkdir -p "$dir"
+flags=(-std=gnu11 -D_GNU_SOURCE -g -I. -Iinclude -Itests/harness)
+libs=(-lfabric -levent_core -lssl -lcrypto -lz -lpthread)
 
 echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' >"$dir/probe.c"
 clang -fsanitize=fuzzer,address "$dir/probe.c" -o "$dir/probe" 2>/dev/null || {
@@ -14,26 +17,100 @@ clang -fsanitize=fuzzer,address "$dir/probe.c" -o "$dir/probe" 2>/dev/null || {
 	exit 0
 }
 
+# run NAME ARGUMENT...: the program of a target, from what earlier runs found and the
+# corpus of the repository on.
+run() {
+	local name=$1
+	mkdir -p "$dir/$name.corpus"
+	"$dir/$name" -max_total_time="$seconds" -verbosity=0 -print_final_stats=1 \
+		-artifact_prefix="$dir/$name." "${@:2}" "$dir/$name.corpus" \
+		"tests/fuzz/corpus/$name" >"$dir/$name.log" 2>&1 || {
+		cat "$dir/$name.log"
+		die "$name: an input fails"
+	}
+	sed -n "s/^stat::number_of_executed_units: */$name: $seconds s, inputs: /p" \
+		"$dir/$name.log"
+}
+
 # fuzz NAME SOURCE...: the target tests/fuzz/NAME_fuzz.c with the sources, and the
 # libraries that they need.
 fuzz() {
 	local name=$1
-	shift
-	clang -std=c11 -D_GNU_SOURCE -g -O1 -I. -Iinclude \
-		"-Dtdt_fuzz_$name=LLVMFuzzerTestOneInput" \
+	clang "${flags[@]}" -O1 "-Dtdt_fuzz_$name=LLVMFuzzerTestOneInput" \
 		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		"tests/fuzz/${name}_fuzz.c" "$@" -o "$dir/$name"
-	mkdir -p "$dir/$name.corpus"
-	"$dir/$name" -max_total_time="$seconds" -max_len=4200 -verbosity=0 \
-		-artifact_prefix="$dir/$name." "$dir/$name.corpus" \
-		"tests/fuzz/corpus/$name"
-	echo "$name: $seconds s"
+		"tests/fuzz/${name}_fuzz.c" "${@:2}" -o "$dir/$name"
+	run "$name" -max_len=4200
 }
 
-system=(base/os.c base/log.c -lfabric)
+# provider: the whole provider in a tree of its own, for the targets that use all
+# of it: its branches are what guides the fuzzer.
+provider() {
+	.ci/tree.sh fuzzer CC=clang CXX=clang++ \
+		"CFLAGS=-g -O1 -fsanitize=fuzzer-no-link" \
+		--enable-asan --enable-ubsan >"$dir/tree.log" 2>&1 || {
+		tail -n 20 "$dir/tree.log"
+		die "the provider does not build"
+	}
+}
+
+# play NAME BYTES SOURCE...: such a target, with inputs of at most so many bytes.
+play() {
+	local name=$1 f objects=()
+	for f in "tests/fuzz/${name}_fuzz.c" tests/harness/{world,drive}.c "${@:3}"; do
+		objects+=("$dir/$name-$(basename "$f" .c).o")
+		clang "${flags[@]}" -O1 "-Dtdt_fuzz_$name=LLVMFuzzerTestOneInput" \
+			-fsanitize=fuzzer-no-link,address,undefined \
+			-fno-sanitize-recover=all -c "$f" -o "${objects[-1]}"
+	done
+	clang -fsanitize=fuzzer,address,undefined "${objects[@]}" \
+		"$builds/fuzzer/.libs/libtandem-core.a" "${libs[@]}" -o "$dir/$name"
+	TANDEM_TEST_PATH=local TANDEM_TEST_DEADLINE=20 run "$name" \
+		-max_len="$2" -len_control=0 -timeout=120 -malloc_limit_mb=64
+}
+
+# reach PARSER "TARGET..." SOURCE...: how many branches of the parser its targets
+# take with the inputs of the repository. Fails when one is not taken.
+reach() {
+	local parser=$1 targets=$2 name at
+	at=$dir/reach-$(basename "$parser" .c)
+	rm -rf "$at"
+	mkdir -p "$at"
+	gcc "${flags[@]}" -O0 --coverage -c "$parser" -o "$at/parser.o"
+	for name in $targets; do
+		gcc "${flags[@]}" "-Dtdt_fuzz_$name=LLVMFuzzerTestOneInput" \
+			tests/fuzz/inputs.c "tests/fuzz/${name}_fuzz.c" \
+			"$at/parser.o" "${@:3}" --coverage -o "$at/$name"
+		"$at/$name" tests/fuzz/corpus/"$name"/*
+	done
+	gcov -b -c -t -o "$at" "$at/parser.o" >"$at/lines" 2>/dev/null
+	awk -v file="$parser" '
+		/^ *[-#=0-9]+\*?: *[0-9]+:/ { line = $0 }
+		/^ *-: *0:Source:/ { ours = $0 ~ ":" file "$" }
+		ours && /^branch / {
+			all++
+			if ($3 == "never" || $4 == 0 || $3 == "taken" && $4 == "0") {
+				missed++
+				print line
+				print "    " $0
+			}
+		}
+		END {
+			printf "%s: %d of %d branches\n", file, all - missed, all
+			exit missed != 0
+		}' "$at/lines"
+}
+
+base=(base/os.c base/log.c)
+greeting=(av/addr.c base/auth.c base/crc.c "${base[@]}")
 fuzz addr av/addr.c
 fuzz stream tcp/wire/record.c av/addr.c
-fuzz greeting tcp/wire/greeting.c av/addr.c base/auth.c base/crc.c \
-	"${system[@]}" -lssl -lcrypto -lz
-fuzz ring shm/record.c shm/addr.c "${system[@]}"
-fuzz attach shm/record.c shm/addr.c "${system[@]}"
+fuzz greeting tcp/wire/greeting.c "${greeting[@]}" "${libs[@]}"
+fuzz ring shm/record.c shm/addr.c "${base[@]}" "${libs[@]}"
+fuzz attach shm/record.c shm/addr.c "${base[@]}" "${libs[@]}"
+provider
+play script 384 tests/fuzz/script{,_pass,_steps}.c
+play session 2000
+reach av/addr.c addr
+reach tcp/wire/record.c stream av/addr.c
+reach tcp/wire/greeting.c greeting "${greeting[@]}" "${libs[@]}"
+reach shm/record.c "ring attach" shm/addr.c "${base[@]}" "${libs[@]}"

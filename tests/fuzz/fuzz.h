@@ -2,7 +2,7 @@
 /*
  * A fuzz target is one function that takes any bytes and aborts when a promise
  * is broken. .ci/fuzz.sh gives it the name that libFuzzer calls; the unit tests
- * link all of them, and run a fixed number of inputs.
+ * link those of parsers, and run a fixed number of inputs.
  */
 #ifndef TDT_FUZZ_H
 #define TDT_FUZZ_H
@@ -23,6 +23,8 @@ int tdt_fuzz_stream(const uint8_t *data, size_t size);	 /* records of TCP */
 int tdt_fuzz_greeting(const uint8_t *data, size_t size); /* HELLO, REJECT */
 int tdt_fuzz_ring(const uint8_t *data, size_t size);	 /* shm/record.c */
 int tdt_fuzz_attach(const uint8_t *data, size_t size);	 /* its packets */
+int tdt_fuzz_session(const uint8_t *data, size_t size);	 /* a whole session */
+int tdt_fuzz_script(const uint8_t *data, size_t size);	 /* calls, both tiers */
 
 /* Abort unless @so. */
 static inline void tdt_must(int so)

@@ -78,6 +78,27 @@ static void accepted(const uint8_t *p, const struct tdm_wire_greeting *g)
 		check_proof(p, g);
 }
 
+static void rejected(const struct tdm_wire_greeting *g)
+{
+	uint8_t again[TDM_WIRE_GREETING_BYTES];
+	struct tdm_wire_greeting b;
+
+	tdt_must(g->reason);
+	tdm_wire_greeting_encode(again, g);
+	tdt_must(!tdm_wire_greeting_decode(again, &b));
+	tdt_must(b.kind == g->kind && b.reason == g->reason);
+}
+
+/* Any two numbers, those that no greeting may have included. */
+static void versions(const uint8_t *p)
+{
+	const struct tdm_wire_greeting g = { .oldest = p[0] & 3,
+					     .newest = p[1] & 3 };
+
+	tdt_must(!tdm_wire_version_ok(&g) ==
+		 (g.oldest > TDM_WIRE_VERSION || g.newest < TDM_WIRE_VERSION));
+}
+
 static int has_proof(const uint8_t *p)
 {
 	return !!(tdm_get32(p + FEATURES) & TDM_WIRE_FEATURE_AUTH);
@@ -124,11 +145,12 @@ int tdt_fuzz_greeting(const uint8_t *data, size_t size)
 	if (!tdm_wire_greeting_decode(p, &g)) {
 		tdt_must(!(how & CHANGED) || !summed || at >= CHECKSUM + 4);
 		tdt_must(g.oldest && g.oldest <= g.newest);
-		if (g.kind != TDM_WIRE_REJECT && tdm_wire_version_ok(&g))
+		if (g.kind == TDM_WIRE_REJECT)
+			rejected(&g);
+		else if (tdm_wire_version_ok(&g))
 			accepted(p, &g);
-		else
-			tdt_must(g.kind != TDM_WIRE_REJECT || g.reason);
 	}
+	versions(p);
 	free(p);
 	return 0;
 }

@@ -80,6 +80,7 @@ static void ring(const uint8_t *p, size_t n)
 
 	while (room) {
 		memcpy(&word0, p, sizeof(word0));
+		tdt_must(tdm_shm_rec_decode(&rec, word0, 0));
 		if (tdm_shm_rec_decode(&rec, word0, room)) {
 			tdt_must(!tdm_shm_word_small(word0));
 			return;
