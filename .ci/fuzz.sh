@@ -107,6 +107,7 @@ fuzz stream tcp/wire/record.c av/addr.c
 fuzz greeting tcp/wire/greeting.c "${greeting[@]}" "${libs[@]}"
 fuzz ring shm/record.c shm/addr.c "${base[@]}" "${libs[@]}"
 fuzz attach shm/record.c shm/addr.c "${base[@]}" "${libs[@]}"
+fuzz shared_av av/shared_format.c av/addr.c
 provider
 play script 384 tests/fuzz/script{,_pass,_steps}.c
 play session 2000
@@ -114,3 +115,4 @@ reach av/addr.c addr
 reach tcp/wire/record.c stream av/addr.c
 reach tcp/wire/greeting.c greeting "${greeting[@]}" "${libs[@]}"
 reach shm/record.c "ring attach" shm/addr.c "${base[@]}" "${libs[@]}"
+reach av/shared_format.c shared_av av/addr.c

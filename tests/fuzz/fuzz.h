@@ -23,6 +23,7 @@ int tdt_fuzz_stream(const uint8_t *data, size_t size);	 /* records of TCP */
 int tdt_fuzz_greeting(const uint8_t *data, size_t size); /* HELLO, REJECT */
 int tdt_fuzz_ring(const uint8_t *data, size_t size);	 /* shm/record.c */
 int tdt_fuzz_attach(const uint8_t *data, size_t size);	 /* its packets */
+int tdt_fuzz_shared_av(const uint8_t *data, size_t size); /* a vector's file */
 int tdt_fuzz_session(const uint8_t *data, size_t size);	 /* a whole session */
 int tdt_fuzz_script(const uint8_t *data, size_t size);	 /* calls, both tiers */
 

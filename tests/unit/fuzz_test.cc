@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The fuzz targets of what a peer sends, without libFuzzer: its records,
- * greetings and packets, cut and changed.
+ * The fuzz targets without libFuzzer: the records, greetings and packets of a
+ * peer, and the file of a named address vector, cut and changed.
  */
 #include <cstring>
+#include <initializer_list>
 
 #include <netinet/in.h>
 
 #include <gtest/gtest.h>
 
 extern "C" {
+#include "av/shared_format.h"
 #include "shm/packet.h"
 #include "shm/record.h"
 #include "tcp/wire/greeting.h"
@@ -109,6 +111,30 @@ std::string hello(uint32_t features, size_t len)
 	return (bytes(h) + std::string(64, 'p')).substr(0, len);
 }
 
+std::string entries(std::initializer_list<const char *> texts)
+{
+	struct tdm_shared_entry e;
+	struct tdm_addr a;
+	std::string all;
+
+	for (const char *text : texts) {
+		EXPECT_EQ(0, tdm_addr_from_str(&a, text, strlen(text))) << text;
+		tdm_shared_encode(&e, &a);
+		all += bytes(e);
+	}
+	return all;
+}
+
+/* A head of a file that has the size and the address format that are wanted. */
+std::string file_head(uint32_t format)
+{
+	struct tdm_shared_fixed fixed;
+
+	tdm_shared_fixed_init(&fixed, format);
+	return bytes(uint64_t(TDM_SHARED_FILE_BYTES)) + bytes(format) +
+	       bytes(fixed);
+}
+
 } // namespace
 
 TEST(Fuzz, StreamKeepsItsPromisesForAnyBytes)
@@ -166,4 +192,17 @@ TEST(Fuzz, AttachKeepsItsPromisesForAnyBytes)
 			 packet(TDM_SHM_MSG_REJECT, 16, TDM_SHM_WHY_BUSY),
 		 std::string(1, 0) + packet(TDM_SHM_MSG_READY, 48, 0),
 		 std::string(1, 1) + packet(TDM_SHM_MSG_RING, 16, 504) });
+}
+
+TEST(Fuzz, SharedFileKeepsItsPromisesForAnyBytes)
+{
+	const std::string two = entries({ "fi_sockaddr_in://192.0.2.1:1",
+					  "fi_sockaddr_in6://[fe80::1%7]:1" });
+
+	/* The first byte: the form, and 4 for sums that are made right. */
+	mutate(tdt_fuzz_shared_av,
+	       { std::string(1, 0) + file_head(FI_SOCKADDR_IN),
+		 std::string(1, 1) + two, std::string(1, 5) + two,
+		 std::string(1, 2) + bytes(name()),
+		 std::string("\3\1\0\0\0eth0.7\0My_av-1", 19) });
 }
