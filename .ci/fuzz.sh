@@ -108,6 +108,9 @@ fuzz greeting tcp/wire/greeting.c "${greeting[@]}" "${libs[@]}"
 fuzz ring shm/record.c shm/addr.c "${base[@]}" "${libs[@]}"
 fuzz attach shm/record.c shm/addr.c "${base[@]}" "${libs[@]}"
 fuzz shared_av av/shared_format.c av/addr.c
+fuzz env tests/fuzz/env_check.c base/env.c base/env_key.c base/auth.c \
+	base/iflist.c base/spelling.c "${base[@]}" "${libs[@]}" \
+	-Wl,--wrap=fi_param_define,--wrap=fi_log,--wrap=fi_log_enabled
 provider
 play script 384 tests/fuzz/script{,_pass,_steps}.c
 play session 2000
@@ -115,4 +118,3 @@ reach av/addr.c addr
 reach tcp/wire/record.c stream av/addr.c
 reach tcp/wire/greeting.c greeting "${greeting[@]}" "${libs[@]}"
 reach shm/record.c "ring attach" shm/addr.c "${base[@]}" "${libs[@]}"
-reach av/shared_format.c shared_av av/addr.c

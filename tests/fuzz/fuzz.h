@@ -24,6 +24,7 @@ int tdt_fuzz_greeting(const uint8_t *data, size_t size); /* HELLO, REJECT */
 int tdt_fuzz_ring(const uint8_t *data, size_t size);	 /* shm/record.c */
 int tdt_fuzz_attach(const uint8_t *data, size_t size);	 /* its packets */
 int tdt_fuzz_shared_av(const uint8_t *data, size_t size); /* a vector's file */
+int tdt_fuzz_env(const uint8_t *data, size_t size); /* FI_TANDEM_* */
 int tdt_fuzz_session(const uint8_t *data, size_t size);	 /* a whole session */
 int tdt_fuzz_script(const uint8_t *data, size_t size);	 /* calls, both tiers */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The fuzz targets without libFuzzer: the records, greetings and packets of a
- * peer, and the file of a named address vector, cut and changed.
+ * peer, the file of a named address vector, and the variables of a user, cut and
+ * changed.
  */
 #include <cstring>
 #include <initializer_list>
@@ -205,4 +206,16 @@ TEST(Fuzz, SharedFileKeepsItsPromisesForAnyBytes)
 		 std::string(1, 1) + two, std::string(1, 5) + two,
 		 std::string(1, 2) + bytes(name()),
 		 std::string("\3\1\0\0\0eth0.7\0My_av-1", 19) });
+}
+
+TEST(Fuzz, EnvironmentKeepsItsPromisesForAnyText)
+{
+	/* The first byte: the row of the table in env_fuzz.c. */
+	const std::vector<std::string> seeds = {
+		"\003eth0,10.0.0.0/8^lo", "\00440000-50000", "\00530min",
+		"\0130123456789abcdef",	  "\02264KiB",	     "\026full:/tmp/%p",
+		"\030EAGR_SIZE=512",
+	};
+
+	mutate(tdt_fuzz_env, seeds);
 }
