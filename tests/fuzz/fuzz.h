@@ -18,15 +18,15 @@ extern "C" {
 #endif
 
 /* Each returns 0. */
-int tdt_fuzz_addr(const uint8_t *data, size_t size);	 /* av/addr.c */
-int tdt_fuzz_stream(const uint8_t *data, size_t size);	 /* records of TCP */
-int tdt_fuzz_greeting(const uint8_t *data, size_t size); /* HELLO, REJECT */
-int tdt_fuzz_ring(const uint8_t *data, size_t size);	 /* shm/record.c */
-int tdt_fuzz_attach(const uint8_t *data, size_t size);	 /* its packets */
+int tdt_fuzz_addr(const uint8_t *data, size_t size);	  /* av/addr.c */
+int tdt_fuzz_stream(const uint8_t *data, size_t size);	  /* records of TCP */
+int tdt_fuzz_greeting(const uint8_t *data, size_t size);  /* HELLO, REJECT */
+int tdt_fuzz_ring(const uint8_t *data, size_t size);	  /* shm/record.c */
+int tdt_fuzz_attach(const uint8_t *data, size_t size);	  /* its packets */
 int tdt_fuzz_shared_av(const uint8_t *data, size_t size); /* a vector's file */
-int tdt_fuzz_env(const uint8_t *data, size_t size); /* FI_TANDEM_* */
-int tdt_fuzz_session(const uint8_t *data, size_t size);	 /* a whole session */
-int tdt_fuzz_script(const uint8_t *data, size_t size);	 /* calls, both tiers */
+int tdt_fuzz_env(const uint8_t *data, size_t size);	  /* FI_TANDEM_* */
+int tdt_fuzz_session(const uint8_t *data, size_t size);	  /* a whole session */
+int tdt_fuzz_script(const uint8_t *data, size_t size); /* calls, both tiers */
 
 /* Abort unless @so. */
 static inline void tdt_must(int so)
