@@ -118,3 +118,4 @@ reach av/addr.c addr
 reach tcp/wire/record.c stream av/addr.c
 reach tcp/wire/greeting.c greeting "${greeting[@]}" "${libs[@]}"
 reach shm/record.c "ring attach" shm/addr.c "${base[@]}" "${libs[@]}"
+reach av/shared_format.c shared_av av/addr.c

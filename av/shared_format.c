@@ -25,14 +25,14 @@ static int is_plain(char c)
 }
 
 /*
- * Append @text to @pathname, which has @size bytes. Returns the new end, or
- * NULL.
+ * Write @text at @at, a part of a file name that ends before @end. Returns the new
+ * end, or NULL: there is no room.
  */
 static char *escape(char *at, const char *end, const char *text)
 {
 	static const char hex[] = "0123456789ABCDEF";
 
-	for (; at && *text; text++) {
+	for (; *text; text++) {
 		unsigned char c = (unsigned char)*text;
 
 		if (end - at < 4)
@@ -135,7 +135,7 @@ int tdm_shared_decode(const struct tdm_shared_entry *e, struct tdm_addr *a)
 {
 	static const struct tdm_shared_entry none;
 	struct tdm_shared_entry again;
-	struct tdm_addr raw;
+	struct tdm_addr raw, found;
 
 	if (!memcmp(e, &none, sizeof(none)))
 		return 0;
@@ -156,8 +156,11 @@ int tdm_shared_decode(const struct tdm_shared_entry *e, struct tdm_addr *a)
 	 * The bytes are checked like an address that an application passes;
 	 * they must also be those that tdm_shared_encode() would store for it.
 	 */
-	if (tdm_addr_from_sockaddr(a, &raw.u, sizeof(raw.u)))
+	if (tdm_addr_from_sockaddr(&found, &raw.u, sizeof(raw.u)))
 		return -FI_EIO;
-	tdm_shared_encode(&again, a);
-	return memcmp(e, &again, sizeof(again)) ? -FI_EIO : 1;
+	tdm_shared_encode(&again, &found);
+	if (memcmp(e, &again, sizeof(again)))
+		return -FI_EIO;
+	*a = found;
+	return 1;
 }

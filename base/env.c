@@ -273,8 +273,8 @@ static int digits(const char *text, const char *end, uint64_t *out)
 		if (*text < '0' || *text > '9')
 			return -1;
 		/* A larger number is beyond every range and will be clamped. */
-		if (v < UINT64_MAX / 100)
-			v = v * 10 + (uint64_t)(*text - '0');
+		v = v < UINT64_MAX / 100 ? v * 10 + (uint64_t)(*text - '0') :
+					   UINT64_MAX;
 	}
 	*out = v;
 	return 0;
@@ -315,10 +315,20 @@ static int parse_suffixed(const struct param *p, const char *text,
 static int parse_bytes(const struct param *p, const char *text)
 {
 	static const struct suffix list[] = {
-		{ "B", 1 },	    { "K", 1 << 10 },	 { "KB", 1 << 10 },
-		{ "KiB", 1 << 10 }, { "M", 1 << 20 },	 { "MB", 1 << 20 },
-		{ "MiB", 1 << 20 }, { "G", 1 << 30 },	 { "GB", 1 << 30 },
-		{ "GiB", 1 << 30 }, { "T", 1ull << 40 }, { "", 1 },
+		{ "B", 1 },
+		{ "K", 1 << 10 },
+		{ "KB", 1 << 10 },
+		{ "KiB", 1 << 10 },
+		{ "M", 1 << 20 },
+		{ "MB", 1 << 20 },
+		{ "MiB", 1 << 20 },
+		{ "G", 1 << 30 },
+		{ "GB", 1 << 30 },
+		{ "GiB", 1 << 30 },
+		{ "T", 1ull << 40 },
+		{ "TB", 1ull << 40 },
+		{ "TiB", 1ull << 40 },
+		{ "", 1 },
 	};
 	uint64_t v = 0;
 	int ret = parse_suffixed(p, text, list, &v);

@@ -158,6 +158,8 @@ const Value values[] = {
 	{ "FI_TANDEM_UNEXP_MAX", "0", 1 },
 	{ "FI_TANDEM_UNEXP_MAX", "all", 1 },
 	{ "FI_TANDEM_UNEXP_MAX", "1G", 0 },
+	{ "FI_TANDEM_UNEXP_MAX", "1TiB", 0 },
+	{ "FI_TANDEM_UNEXP_MAX", "1TB", 0 },
 	{ "FI_TANDEM_INJECT_MAX", "some", 1 },
 	{ "FI_TANDEM_INJECT_MAX", "1M", 0 },
 	{ "FI_TANDEM_UNEXP_MAX", "18014398509481985K", 1 },
