@@ -118,6 +118,18 @@ int tdm_claim_same_ip(const struct tdm_addr *from, struct tdm_wire_greeting *g)
 	return tdm_addr_same_ip(&g->addr, from);
 }
 
+/*
+ * Not 0 when the peer of @c may have answered our HELLO already: an attempt is under
+ * way, or has broken and is repeated. Then the peer has a session that we do not know
+ * of yet, and its own HELLO is one that it gave up.
+ */
+static int may_be_answered(const struct tdm_conn *c)
+{
+	return c->state == TDM_CONN_GREETING ||
+	       (c->asks && (c->state == TDM_CONN_CONNECTING ||
+			    c->state == TDM_CONN_BACKOFF));
+}
+
 int tdm_claim_check(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		    struct tdm_wire_greeting *g)
 {
@@ -138,7 +150,8 @@ int tdm_claim_check(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		return memcmp(c->id, g->id, sizeof(c->id)) ?
 			       TDM_WIRE_R_BUSY :
 			       TDM_WIRE_R_DUPLICATE;
-	if (c && c->state == TDM_CONN_GREETING && order > 0)
+	/* Ours is the one that is kept, of two that cross. */
+	if (c && order > 0 && may_be_answered(c))
 		return TDM_WIRE_R_DUPLICATE;
 	return tdm_share_ok(tcp, fd, &g->addr) ? 0 : TDM_WIRE_R_BUSY;
 }

@@ -63,7 +63,6 @@
 
 enum {
 	BACKOFF_LEAST_MS = 10,
-	BACKOFF_MOST_MS = 1000,
 	/*
 	 * A probe this long after the previous one starts a new connect
 	 * time-out.
@@ -393,8 +392,8 @@ void tdm_conn_back_off(struct tdm_conn *c)
 	struct tdm_setup *s = c->setup;
 	unsigned ms;
 
-	s->backoff_ms = (unsigned)tdm_clamp(s->backoff_ms * 2ull,
-					    BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
+	s->backoff_ms = (unsigned)tdm_clamp(
+		s->backoff_ms * 2ull, BACKOFF_LEAST_MS, TDM_BACKOFF_MOST_MS);
 	/* Random, so that two sides do not collide again and again. */
 	c->tcp->dice = c->tcp->dice * 1664525u + 1013904223u;
 	ms = s->backoff_ms - (c->tcp->dice >> 16) % (s->backoff_ms / 2);

@@ -60,9 +60,12 @@ void tdm_conn_take(struct tdm_conn *c, struct tdm_sock s);
 /* Close the socket of @c, if it has one, and drop what is to be sent. */
 void tdm_conn_close_fd(struct tdm_conn *c);
 
+enum { TDM_BACKOFF_MOST_MS = 1000 };
+
 /*
  * Let the timer of @c, which has c->setup, expire at its next attempt to connect:
- * after a random time, which grows with each attempt. Without memory @c fails.
+ * after a random time, which grows with each attempt, up to TDM_BACKOFF_MOST_MS.
+ * Without memory @c fails.
  */
 void tdm_conn_back_off(struct tdm_conn *c);
 

@@ -69,7 +69,8 @@ struct tdm_setup {
 	/* first refusal since another answer; 0: the last was none */
 	uint64_t refused_ns;
 	uint64_t entered_ns; /* when the state was entered */
-	uint64_t begun_ns; /* RESUMING: when the last attempt, or wait, began */
+	/* RESUMING: when the last attempt began; until when its phase counts */
+	uint64_t begun_ns, counts_ns;
 	unsigned backoff_ms;
 	int why; /* BACKOFF: fi_errno of the last attempt */
 	/* GREETING: received bytes; with keys our own greeting follows. */

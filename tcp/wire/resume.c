@@ -20,7 +20,8 @@
  * The session ends when nobody listens at the peer's address, or an endpoint that
  * has no such session (REJECT, LOST); when the peer closes its endpoint; at a
  * breach of the protocol; and at the peer time-out, which does not count while
- * the kernel of the peer's host has accepted the connection and answers.
+ * the kernel of the peer's host has accepted the connection and answers, nor while
+ * this process was stopped.
  *
  * Invariants:
  *  1. A RESUME is believed if it names the id of the session, which only the two
@@ -93,13 +94,40 @@ static int is_late(const struct tdm_conn *c)
 		return 0;
 	if (c->setup->why == FI_ETIMEDOUT)
 		most = tdm_min(most, SILENT_MS * 1000000ull);
-	/* A process that was stopped meanwhile makes another attempt. */
 	return c->setup->begun_ns - c->setup->since_ns >= most;
+}
+
+/*
+ * Leave the time since the phase of @c ought to have ended out of the time-out: this
+ * process was stopped, or the peer's kernel answered.
+ */
+static void leave_out(struct tdm_conn *c)
+{
+	uint64_t now = tdm_os.now_ns();
+	struct tdm_setup *s = c->setup;
+
+	if (now <= s->counts_ns)
+		return;
+	s->since_ns += now - s->counts_ns;
+	s->begun_ns += now - s->counts_ns;
+	c->keep->lost_ns += now - s->counts_ns;
+	s->counts_ns = now;
+}
+
+/* From now on the phase of @c counts for @ms at most. */
+static void count_on(struct tdm_conn *c, unsigned ms)
+{
+	c->setup->counts_ns = tdm_os.now_ns() + ms * 1000000ull;
 }
 
 /* Let @c wait for its next attempt, or fail: the last one ended with @err. */
 static void later(struct tdm_conn *c, int err)
 {
+	/* The kernel of the peer's host has not answered either. */
+	int silent = c->setup->phase > CONNECT && err == FI_ETIMEDOUT;
+
+	if (!silent)
+		leave_out(c);
 	hang_up(c);
 	c->setup->phase = WAIT;
 	if (err == FI_ECONNREFUSED) {
@@ -110,6 +138,7 @@ static void later(struct tdm_conn *c, int err)
 		tdm_conn_fail(c, FI_ETIMEDOUT, 0);
 		return;
 	}
+	count_on(c, TDM_BACKOFF_MOST_MS);
 	tdm_conn_back_off(c);
 }
 
@@ -117,7 +146,9 @@ static void attempt(struct tdm_conn *c)
 {
 	int fd = tdm_sock_open(c), err;
 
+	leave_out(c);
 	c->setup->begun_ns = tdm_os.now_ns();
+	count_on(c, CONNECT_MS);
 	if (fd < 0) {
 		later(c, -fd);
 		return;
@@ -145,6 +176,7 @@ static void count_loss(struct tdm_conn *c)
 	struct tdm_setup *s = c->setup;
 
 	s->begun_ns = tdm_os.now_ns();
+	s->counts_ns = s->begun_ns;
 	if (!k->lost_ns || k->lost_kept_pos != c->kept_pos ||
 	    k->lost_rx_pos != c->rx_pos) {
 		k->lost_ns = s->begun_ns;
@@ -329,6 +361,8 @@ static void connected(struct tdm_conn *c)
 		return;
 	}
 	tdm_loop_timer_disarm(&c->setup->timer);
+	leave_out(c);
+	count_on(c, 0);
 	if (!c->tcp->tls) {
 		greet(c);
 		return;

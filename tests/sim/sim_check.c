@@ -98,7 +98,7 @@ int tds_may_fail(const struct tds_ep *e, int place, int err)
 			return 1;
 		/* Removed while the connection begins: the peer may have had it. */
 		return harm & (TDS_HARM_ENDED | TDS_HARM_SILENT |
-			       TDS_HARM_REMOVED | TDS_HARM_YOUNG);
+			       TDS_HARM_REMOVED | TDS_HARM_HEIR);
 	case FI_ETIMEDOUT:
 		/* The answer that the session has ended may not arrive. */
 		return harm & (TDS_HARM_SILENT | TDS_HARM_STOPPED |
@@ -106,7 +106,8 @@ int tds_may_fail(const struct tds_ep *e, int place, int err)
 	case FI_ECONNREFUSED:
 		/* Attempts that break before they are answered look like that. */
 		return harm &
-		       (TDS_HARM_ENDED | TDS_HARM_YOUNG | TDS_HARM_STOPPED);
+		       (TDS_HARM_ENDED | TDS_HARM_STOPPED | TDS_HARM_HEIR |
+			(tdm_env.resume ? 0 : TDS_HARM_YOUNG));
 	case FI_ECONNABORTED:
 		/* At a receiver the sender may have closed its endpoint, too. */
 		return harm & (TDS_HARM_REMOVED | TDS_HARM_ENDED);
@@ -124,7 +125,7 @@ static int may_be_lost(const struct tds_play *p, const struct tds_op *m)
 	if (harm & (TDS_HARM_ENDED | TDS_HARM_SILENT | TDS_HARM_REMOVED))
 		return 1;
 	/* An inject has completed before the loss of its connection is seen. */
-	return (!tdm_env.resume || harm & TDS_HARM_YOUNG) &&
+	return (!tdm_env.resume || harm & TDS_HARM_HEIR) &&
 	       harm & TDS_HARM_RESET &&
 	       (m->kind == TDS_OP_INJECT || e->reset_step[m->place] >= m->step);
 }

@@ -40,12 +40,12 @@ enum tds_harm {
 	TDS_HARM_ENDED = 1 << 1,   /* one of the endpoints has ended */
 	TDS_HARM_SILENT = 1 << 2,  /* a partition between their hosts */
 	TDS_HARM_REMOVED = 1 << 3, /* the address was removed */
-	/* broken before both sides had greeted: where two attempts cross, each
-	   side may have begun another session, and neither can be resumed */
-	TDS_HARM_YOUNG = 1 << 4,
+	TDS_HARM_YOUNG = 1 << 4,   /* broken before both sides had greeted */
 	/* with TDS_HARM_RESET: it will break, when the changed bit is read */
 	TDS_HARM_LATER = 1 << 5,
 	TDS_HARM_STOPPED = 1 << 6, /* for longer than the connect time-out */
+	/* an attempt to reach a dead process may meet its heir */
+	TDS_HARM_HEIR = 1 << 7,
 };
 
 enum tds_op_kind {

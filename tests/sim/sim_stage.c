@@ -129,7 +129,7 @@ static void inherit(struct tds_play *p, struct tds_ep *e)
 		if (other && i != e->place &&
 		    tds_unmet(e->info->src_addr, other->info->src_addr))
 			tds_harm(p, e->place, i,
-				 TDS_HARM_YOUNG | TDS_HARM_RESET);
+				 TDS_HARM_HEIR | TDS_HARM_RESET);
 	}
 }
 

@@ -33,8 +33,11 @@ uint64_t fast_clock()
 	return tdm_os_system.now_ns() + ahead;
 }
 
+unsigned attempts; /* that unreachable() has ended */
+
 int unreachable(int, const struct sockaddr *, socklen_t)
 {
+	attempts++;
 	errno = EHOSTUNREACH;
 	return -1;
 }
@@ -455,13 +458,38 @@ TEST_F(TcpResume, D8_TooLateIsLost)
 	settle();
 	EXPECT_TRUE(at(0).lost.empty());
 	EXPECT_TRUE(at(0).tx.got.empty());
-	ahead = 31000000000ull;
+	tdm_env.peer_timeout_ms = 500;
 	ASSERT_TRUE(until([&] { return !at(0).lost.empty(); }));
 	EXPECT_EQ(std::vector<int>{ FI_ETIMEDOUT }, at(0).lost);
 	ASSERT_EQ(1u, at(0).tx.got.size());
 	EXPECT_EQ(FI_ETIMEDOUT, at(0).tx.got[0].err);
 	/* A receive from any source stays. */
 	EXPECT_TRUE(at(0).rx.got.empty());
+}
+
+/* D4. The time for which this process was stopped is none that the peer was away. */
+TEST_F(TcpResume, D4_ATimeOutDoesNotCountWhileStopped)
+{
+	char in[8];
+
+	tdm_env.peer_timeout_ms = 30000;
+	pair();
+	at(1).recv(in, 8, 1);
+	tdm_os.connect = unreachable;
+	lose(at(0).conn(1), RESET);
+	ASSERT_TRUE(until([&] {
+		return at(0).conn(1)->state == TDM_CONN_RESUMING &&
+		       at(1).conn(0)->state == TDM_CONN_RESUMING;
+	}));
+	ASSERT_EQ(0, at(0).send(1, "x", 2, 1));
+	ahead = 3600 * 1000000000ull;
+	attempts = 0;
+	ASSERT_TRUE(until([&] { return attempts >= 8; }));
+	EXPECT_TRUE(at(0).lost.empty());
+	EXPECT_TRUE(at(1).lost.empty());
+	tdm_os.connect = tdm_os_system.connect;
+	ASSERT_TRUE(until([&] { return at(1).rx.got.size() == 1; }));
+	EXPECT_STREQ("x", in);
 }
 
 /* D9. Another endpoint has the address: it knows nothing of the session. */
@@ -603,6 +631,58 @@ TEST_F(TcpResume, D7_WhoHasNothingToSendAnyMoreGreetsAgain)
 	ASSERT_TRUE(until([&] { return at(0).rx.got.size() == 1; }));
 	EXPECT_STREQ(out, in);
 	EXPECT_TRUE(at(1).lost.empty());
+}
+
+/*
+ * D7, D12. Both connect, the acceptor gives its own attempt up for ours, and its
+ * answer is lost: its HELLO, which comes afterwards, must not begin another session.
+ */
+TEST_F(TcpResume, D12_AHelloThatWasGivenUpBeginsNoSession)
+{
+	struct tdm_wire_greeting g, answer;
+	std::vector<uint8_t> heard;
+	char in[8];
+
+	mesh(2);
+	/* Of @a, whose id is smaller, the attempt is kept. */
+	const size_t a = memcmp(at(0).tcp->id, at(1).tcp->id, 16) < 0 ? 0 : 1;
+	const size_t b = 1 - a;
+
+	ASSERT_EQ(0, at(b).recv(in, 8, 1));
+	ASSERT_EQ(0, at(a).send(fi_addr_t(b), "once", 5, 1));
+	ASSERT_TRUE(until([&] {
+		return at(a).conn(fi_addr_t(b))->state == TDM_CONN_GREETING;
+	}));
+	for (uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+	     at(b).accepted.empty() && tdt_now_ms() < end;)
+		at(b).progress();
+	ASSERT_EQ(1u, at(b).accepted.size());
+	ASSERT_EQ(TDM_CONN_GREETING, at(a).conn(fi_addr_t(b))->state);
+	tdm_os.connect = unreachable;
+	lose(at(a).conn(fi_addr_t(b)), RESET);
+	ASSERT_TRUE(until([&] {
+		return at(a).conn(fi_addr_t(b))->state == TDM_CONN_BACKOFF;
+	}));
+	raw.call(at(a).addr);
+	tdm_hello_fill(at(b).tcp, raw.fd, &g);
+	g.credit = 1 << 20;
+	g.rts = 1;
+	raw.hello(g);
+	ASSERT_TRUE(until([&] {
+		auto h = raw.hear();
+
+		heard.insert(heard.end(), h.begin(), h.end());
+		return heard.size() >= TDM_WIRE_GREETING_BYTES;
+	}));
+	ASSERT_EQ(0, tdm_wire_greeting_decode(heard.data(), &answer));
+	EXPECT_EQ(TDM_WIRE_REJECT, answer.kind);
+	EXPECT_EQ(TDM_WIRE_R_DUPLICATE, answer.reason);
+	tdm_os.connect = tdm_os_system.connect;
+	ASSERT_TRUE(until([&] { return at(b).rx.got.size() == 1; }));
+	EXPECT_STREQ("once", in);
+	EXPECT_TRUE(at(a).lost.empty());
+	EXPECT_TRUE(at(b).lost.empty());
+	EXPECT_TRUE(at(a).accepted.empty());
 }
 
 /* A position that was never sent, or is not kept, is no place to go on. */
