@@ -291,10 +291,7 @@ struct suffix {
 	uint64_t factor;
 };
 
-/*
- * Parse a number that ends with a suffix of @list. The last suffix of the list
- * is empty.
- */
+/* Parse a number that ends with a suffix of @list, whose last one is empty. */
 static int parse_suffixed(const struct param *p, const char *text,
 			  const struct suffix *list, uint64_t *out)
 {
@@ -305,30 +302,22 @@ static int parse_suffixed(const struct param *p, const char *text,
 		list++;
 	if (strcasecmp(text + n, list->text) || digits(text, text + n, &v))
 		return NONSENSE;
-	if (v > UINT64_MAX / list->factor)
-		v = UINT64_MAX;
-	else
-		v *= list->factor;
+	v = v > UINT64_MAX / list->factor ? UINT64_MAX : v * list->factor;
 	return clamp(p, v, out);
 }
+
+/* A letter, alone or with B or iB. */
+#define UNIT(letter, factor)                                                   \
+	{ letter, factor }, { letter "B", factor },                            \
+	{                                                                      \
+		letter "iB", factor                                            \
+	}
 
 static int parse_bytes(const struct param *p, const char *text)
 {
 	static const struct suffix list[] = {
-		{ "B", 1 },
-		{ "K", 1 << 10 },
-		{ "KB", 1 << 10 },
-		{ "KiB", 1 << 10 },
-		{ "M", 1 << 20 },
-		{ "MB", 1 << 20 },
-		{ "MiB", 1 << 20 },
-		{ "G", 1 << 30 },
-		{ "GB", 1 << 30 },
-		{ "GiB", 1 << 30 },
-		{ "T", 1ull << 40 },
-		{ "TB", 1ull << 40 },
-		{ "TiB", 1ull << 40 },
-		{ "", 1 },
+		UNIT("K", 1 << 10),    UNIT("M", 1 << 20), UNIT("G", 1 << 30),
+		UNIT("T", 1ull << 40), { "B", 1 },	   { "", 1 },
 	};
 	uint64_t v = 0;
 	int ret = parse_suffixed(p, text, list, &v);
