@@ -7,6 +7,8 @@
 
 #include "tests/fuzz/script_play.h"
 
+_Static_assert(sizeof(struct step) == SCRIPT_STEP_BYTES, "a step has no holes");
+
 /* FNV-1a. */
 static uint64_t sum_of(const uint8_t *p, size_t n)
 {
