@@ -14,7 +14,9 @@
  *  - while the peer of that address has a session, by TCP or by any other
  *    transport of the endpoint: a live session is never displaced. The newcomer
  *    is told BUSY or DUPLICATE and tries again; over a TCP session an ACK is
- *    sent meanwhile, so that the kernel notices a dead peer.
+ *    sent meanwhile, so that the kernel notices a dead peer;
+ *  - while a HELLO of ours, which is the one that is kept, may have been answered:
+ *    told DUPLICATE.
  *
  * Spec: doc/PROTOCOL-tcp.md, "Claims".
  */
@@ -26,10 +28,14 @@
 #include "av/locality.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/diag.h"
+#include "tcp/wire/hello.h"
 #include "tcp/wire/resume.h"
 #include "tcp/wire/rx.h"
 #include "tcp/wire/send.h"
 #include "tcp/wire/share.h"
+
+/* Without an answer of the kernel for so long, another attempt is made. */
+static const uint64_t CONNECT_LONG_NS = 2000 * 1000000ull;
 
 /*
  * Not 0 when the peer of @old has closed the connection. Reads all that it had
@@ -118,16 +124,37 @@ int tdm_claim_same_ip(const struct tdm_addr *from, struct tdm_wire_greeting *g)
 	return tdm_addr_same_ip(&g->addr, from);
 }
 
-/*
- * Not 0 when the peer of @c may have answered our HELLO already: an attempt is under
- * way, or has broken and is repeated. Then the peer has a session that we do not know
- * of yet, and its own HELLO is one that it gave up.
- */
-static int may_be_answered(const struct tdm_conn *c)
+/* Have the attempt of @c to connect end, or begin, soon. */
+static void hurry(struct tdm_conn *c)
 {
-	return c->state == TDM_CONN_GREETING ||
-	       (c->asks && (c->state == TDM_CONN_CONNECTING ||
-			    c->state == TDM_CONN_BACKOFF));
+	uint64_t now = tdm_os.now_ns();
+
+	if (c->state == TDM_CONN_IDLE || c->state == TDM_CONN_SILENT) {
+		c->wanted = 1;
+		tdm_send_begin(c);
+	} else if (c->state == TDM_CONN_BACKOFF) {
+		tdm_setup_disarm(c);
+		tdm_hello_connect(c);
+	} else if (c->state == TDM_CONN_CONNECTING &&
+		   now - c->setup->entered_ns > CONNECT_LONG_NS) {
+		tdm_conn_retry(c, FI_ETIMEDOUT);
+	}
+}
+
+/*
+ * Not 0 when the HELLO @g of the peer of @c crosses ours, which is the one of the two
+ * that is kept. So it does when ours may have been answered and the connection broke:
+ * the peer has a session then that we do not know of yet, and has given @g up.
+ */
+static int crosses(struct tdm_conn *c, const struct tdm_wire_greeting *g)
+{
+	if (c->state == TDM_CONN_GREETING)
+		return 1;
+	if (tdm_conn_live(c) || c->state == TDM_CONN_DEAD || !c->unsure ||
+	    (c->known && memcmp(c->id, g->id, sizeof(c->id))))
+		return 0;
+	hurry(c);
+	return c->unsure && c->state != TDM_CONN_DEAD;
 }
 
 int tdm_claim_check(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
@@ -150,8 +177,7 @@ int tdm_claim_check(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		return memcmp(c->id, g->id, sizeof(c->id)) ?
 			       TDM_WIRE_R_BUSY :
 			       TDM_WIRE_R_DUPLICATE;
-	/* Ours is the one that is kept, of two that cross. */
-	if (c && order > 0 && may_be_answered(c))
+	if (c && order > 0 && crosses(c, g))
 		return TDM_WIRE_R_DUPLICATE;
 	return tdm_share_ok(tcp, fd, &g->addr) ? 0 : TDM_WIRE_R_BUSY;
 }

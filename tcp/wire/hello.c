@@ -265,6 +265,7 @@ static void greet(struct tdm_conn *c)
 		tdm_conn_retry(c, -ret);
 		return;
 	}
+	c->unsure = c->asks;
 	tdm_conn_push(c);
 }
 
@@ -303,6 +304,7 @@ void tdm_hello_establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	tdm_setup_free(c);
 	memcpy(c->id, g->id, sizeof(c->id));
 	c->asks = 0;
+	c->unsure = 0;
 	c->window = g->credit;
 	c->full = !g->credit;
 	c->thirsty = 0;
@@ -337,6 +339,8 @@ void tdm_hello_establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 static void rejected(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
 	TDM_CONN_INFO(c, "refused by the peer: %s", tdm_wire_why(g, g->reason));
+	if (g->reason != TDM_WIRE_R_BUSY)
+		c->unsure = 0;
 	if (g->reason == TDM_WIRE_R_FEATURE && c->tcp->a.keys) {
 		tdm_conn_fail(c, FI_EKEYREJECTED, 0);
 		return;
@@ -429,6 +433,9 @@ void tdm_hello_answer(struct tdm_conn *c)
 	if (n < 0 && tdm_os_later(errno))
 		return;
 	if (n <= 0) {
+		/* It has read our HELLO, and begun nothing. */
+		if (!n && !c->setup->greeting_len)
+			c->unsure = 0;
 		tdm_sock_tell(c);
 		tdm_conn_retry(c, no_answer(c));
 		return;

@@ -32,6 +32,7 @@ struct tdm_keep {
 	/* the last loss: its time, or 0, what had been received and acked */
 	uint64_t lost_ns, lost_kept_pos, lost_rx_pos;
 	unsigned losses; /* at these positions */
+	int owed;	 /* 1: something was to be sent, or acknowledged */
 };
 
 /* Not 0 while bytes that precede c->out are being repeated. */

@@ -80,6 +80,7 @@ struct tdm_setup {
 	/* RESUMING: enum of resume.c; the state that follows */
 	uint8_t phase, then;
 	unsigned tries; /* failed attempts in a row */
+	unsigned hollow; /* RESUMING: those that a host accepted and said nothing */
 };
 
 /* Returns c->setup, made if @c has none. NULL: out of memory. */

@@ -21,7 +21,7 @@
  * has no such session (REJECT, LOST); when the peer closes its endpoint; at a
  * breach of the protocol; and at the peer time-out, which does not count while
  * the kernel of the peer's host has accepted the connection and answers, nor while
- * this process was stopped.
+ * this process made no pass for long.
  *
  * Invariants:
  *  1. A RESUME is believed if it names the id of the session, which only the two
@@ -65,6 +65,9 @@ enum {
 	CONNECT_MS = 2000,
 	/* The kernel has already waited for the peer in vain. */
 	SILENT_MS = 5000,
+	/* Longest time between two passes that is no stop. */
+	RARE_PASS_MS = 15000,
+	HOLLOW_MOST = 8,
 };
 
 void tdm_resume_ready(struct tdm_conn *c)
@@ -110,23 +113,51 @@ static void leave_out(struct tdm_conn *c)
 		return;
 	s->since_ns += now - s->counts_ns;
 	s->begun_ns += now - s->counts_ns;
-	c->keep->lost_ns += now - s->counts_ns;
+	if (c->keep) /* what is kept may be lost for want of memory */
+		c->keep->lost_ns += now - s->counts_ns;
 	s->counts_ns = now;
 }
 
-/* From now on the phase of @c counts for @ms at most. */
+/*
+ * From now on the phase of @c, which takes @ms at most, counts. Not for longer than
+ * that, nor than a part of the time-out: an application may make few passes.
+ */
 static void count_on(struct tdm_conn *c, unsigned ms)
 {
-	c->setup->counts_ns = tdm_os.now_ns() + ms * 1000000ull;
+	size_t most = tdm_min(tdm_env.peer_timeout_ms / 4, RARE_PASS_MS);
+
+	c->setup->counts_ns = tdm_os.now_ns() + tdm_max(ms, most) * 1000000ull;
+}
+
+/* From now on no time counts: the peer's kernel has answered. */
+static void count_off(struct tdm_conn *c)
+{
+	leave_out(c);
+	c->setup->counts_ns = tdm_os.now_ns();
+}
+
+/*
+ * Returns the error of an attempt whose socket gives @err of the system: silence of the
+ * network is FI_ETIMEDOUT.
+ */
+static int broken_by(int err)
+{
+	return err == ETIMEDOUT || err == EHOSTUNREACH || err == ENETUNREACH ?
+		       FI_ETIMEDOUT :
+		       FI_ECONNRESET;
 }
 
 /* Let @c wait for its next attempt, or fail: the last one ended with @err. */
 static void later(struct tdm_conn *c, int err)
 {
-	/* The kernel of the peer's host has not answered either. */
-	int silent = c->setup->phase > CONNECT && err == FI_ETIMEDOUT;
-
-	if (!silent)
+	/*
+	 * Time after the connect counts when the network was silent; and when one
+	 * attempt after the other ends without a byte: a proxy may have accepted.
+	 */
+	if (c->setup->phase <= CONNECT)
+		leave_out(c);
+	else if (err != FI_ETIMEDOUT &&
+		 (c->setup->greeting_len || c->setup->hollow++ < HOLLOW_MOST))
 		leave_out(c);
 	hang_up(c);
 	c->setup->phase = WAIT;
@@ -166,24 +197,26 @@ static void attempt(struct tdm_conn *c)
 }
 
 /*
- * Set the times of the attempts. Where no byte has been received or acknowledged
- * since the last loss, the network lets connections through but no data: then the
- * time of the first loss counts.
+ * Set the times of the attempts. Where something was to be sent at the last loss, and
+ * no byte has been received or acknowledged since, the network lets connections through
+ * but no data: then the time of the first loss counts.
  */
 static void count_loss(struct tdm_conn *c)
 {
 	struct tdm_keep *k = c->keep;
 	struct tdm_setup *s = c->setup;
+	int moved = k->lost_kept_pos != c->kept_pos ||
+		    k->lost_rx_pos != c->rx_pos;
 
 	s->begun_ns = tdm_os.now_ns();
 	s->counts_ns = s->begun_ns;
-	if (!k->lost_ns || k->lost_kept_pos != c->kept_pos ||
-	    k->lost_rx_pos != c->rx_pos) {
+	if (!k->lost_ns || moved || !k->owed)
 		k->lost_ns = s->begun_ns;
-		k->lost_kept_pos = c->kept_pos;
-		k->lost_rx_pos = c->rx_pos;
+	if (moved)
 		k->losses = 0;
-	}
+	k->owed = c->out || c->borrow;
+	k->lost_kept_pos = c->kept_pos;
+	k->lost_rx_pos = c->rx_pos;
 	s->since_ns = k->lost_ns;
 	s->backoff_ms = k->losses ? 1u << tdm_min(k->losses, 9u) : 0;
 	k->losses++;
@@ -235,7 +268,7 @@ void tdm_resume_timer(struct tdm_conn *c)
 
 void tdm_resume_hurry(struct tdm_conn *c)
 {
-	int err = c->tx_err; /* the socket could not be watched */
+	int err = c->tx_err; /* the socket is of no use */
 
 	c->tx_err = 0;
 	if (c->setup->phase == WAIT) {
@@ -282,6 +315,7 @@ static void resumed(struct tdm_conn *c, uint64_t pos)
 {
 	enum tdm_conn_state then = (enum tdm_conn_state)c->setup->then;
 
+	leave_out(c);
 	if (tdm_keep_rewind(c, pos)) {
 		TDM_CONN_INFO(c, "the session cannot be resumed: the peer has "
 				 "received what is not kept, or was not sent");
@@ -361,8 +395,7 @@ static void connected(struct tdm_conn *c)
 		return;
 	}
 	tdm_loop_timer_disarm(&c->setup->timer);
-	leave_out(c);
-	count_on(c, 0);
+	count_off(c);
 	if (!c->tcp->tls) {
 		greet(c);
 		return;
@@ -440,8 +473,10 @@ void tdm_resume_readable(struct tdm_conn *c)
 	if (n < 0 && tdm_os_later(errno))
 		return;
 	if (n <= 0) {
+		int err = broken_by(n < 0 ? errno : 0);
+
 		tdm_sock_tell(c);
-		later(c, FI_ECONNRESET);
+		later(c, err);
 		return;
 	}
 	s->greeting_len += (uint8_t)n;

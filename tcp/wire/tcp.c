@@ -332,9 +332,7 @@ static void unstick(struct tdm_conn *c)
 	TDM_CONN_INFO(c, "a part of a TLS record does not come");
 	if (c->state == TDM_CONN_GREETING) {
 		tdm_conn_retry(c, FI_ECONNRESET);
-	} else if (c->state == TDM_CONN_RESUMING) {
-		tdm_resume_timer(c);
-	} else if (c->keeps) {
+	} else if (c->state == TDM_CONN_RESUMING || c->keeps) {
 		c->tx_err = FI_ECONNRESET;
 		tdm_conn_again(c);
 	}

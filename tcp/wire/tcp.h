@@ -71,6 +71,7 @@ struct tdm_conn {
 	uint8_t at_once;   /* medium messages not to be held back: send.c, 3 */
 	uint8_t keeps;	   /* 1: bytes sent stay until acknowledged, keep.h */
 	uint8_t asks;	   /* 1: no session yet; session[] is what HELLO asks */
+	uint8_t unsure;	   /* 1: the peer may have answered a HELLO, unheard */
 	uint8_t layered;   /* 1: something is below the stream, layer.h */
 	int tx_err; /* fi_errno of a failed send; the input is read first */
 

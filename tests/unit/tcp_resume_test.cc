@@ -467,6 +467,32 @@ TEST_F(TcpResume, D8_TooLateIsLost)
 	EXPECT_TRUE(at(0).rx.got.empty());
 }
 
+/* D7. An idle session is lost, and much later again: that is another loss. */
+TEST_F(TcpResume, D7_AnIdleSessionIsLostAgain)
+{
+	char in[8];
+
+	tdm_env.peer_timeout_ms = 30000;
+	pair();
+	at(1).recv(in, 8, 1);
+	for (int i = 0; i < 3; i++) {
+		lose(at(0).conn(1), RESET);
+		ASSERT_TRUE(until([&] {
+			return at(0).conn(1)->state == TDM_CONN_RESUMING ||
+			       at(1).conn(0)->state == TDM_CONN_RESUMING;
+		}));
+		ASSERT_TRUE(until([&] {
+			return at(0).conn(1)->state == TDM_CONN_READY &&
+			       at(1).conn(0)->state == TDM_CONN_READY;
+		}));
+		ahead += 100 * 1000000000ull;
+	}
+	ASSERT_EQ(0, at(0).send(1, "x", 2, 1));
+	ASSERT_TRUE(until([&] { return at(1).rx.got.size() == 1; }));
+	EXPECT_TRUE(at(0).lost.empty());
+	EXPECT_TRUE(at(1).lost.empty());
+}
+
 /* D4. The time for which this process was stopped is none that the peer was away. */
 TEST_F(TcpResume, D4_ATimeOutDoesNotCountWhileStopped)
 {
