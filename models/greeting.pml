@@ -4,9 +4,9 @@
  * and one process is started again with the same address.
  *
  * Models: tdm_hello_connect(), _greet(), _answer(), _guest(), adopt() of
- * tcp/wire/hello.c; tdm_claim_check(), gone() of tcp/wire/claim.c; the states of
- * tcp/wire/conn.c, BACKOFF as part of IDLE. doc/PROTOCOL-tcp.md "Both sides
- * connect", "Claims", "States".
+ * tcp/wire/hello.c; tdm_claim_check(), gone(), crosses() of tcp/wire/claim.c; the
+ * states of tcp/wire/conn.c, BACKOFF and SILENT as part of IDLE. doc/PROTOCOL-tcp.md
+ * "Both sides connect", "Claims", "States".
  *
  * Proves: at most one connection has a session, on which both sides agree, and
  * which no claim displaces; a record is handled in READY only, and comes from
@@ -27,6 +27,8 @@ mtype = { HELLO, REJECT, MSG, FIN, IDLE, CONNECTING, GREETING, READY };
 
 mtype state[2] = IDLE;
 byte id[2], peer[2], conn[2]; /* incarnations; the connection of each side */
+bool unsure[2]; /* may a HELLO of the side have been answered, unheard? */
+byte last[2];   /* the other side in the last session; 0: there was none */
 
 /* Connections 0 and 1 are begun by side 0, 2 and 3 by side 1. */
 #define END(c, side) (2 * (c) + (side))
@@ -66,7 +68,8 @@ inline lose(s)
 
 inline establish(s, c, whom)
 {
-	state[s] = READY; conn[s] = c; peer[s] = whom;
+	state[s] = READY; conn[s] = c; peer[s] = whom; last[s] = whom;
+	unsure[s] = false;
 	assert(state[1 - s] != READY || conn[1 - s] == c ||
 	       !ALIVE(conn[1 - s]) || !ALIVE(c))
 }
@@ -79,7 +82,7 @@ inline input(s)
 	:: !told[END(conn[s], s)] && len(to[END(conn[s], s)]) > 0 ->
 		to[END(conn[s], s)]?what,x;
 		if
-		:: what == FIN || what == REJECT -> lose(s)
+		:: what == FIN || what == REJECT -> unsure[s] = false; lose(s)
 		:: what == HELLO ->
 			assert(state[s] == GREETING);
 			establish(s, conn[s], x)
@@ -105,7 +108,8 @@ inline judge(s, c)
 	:: state[s] == READY -> put(c, s, REJECT, 0); hang_up(c, s)
 #endif
 #ifndef WEAK_TIE
-	:: state[s] == GREETING && whom > id[s] ->
+	:: whom > id[s] && (state[s] == GREETING || (state[s] != READY &&
+	   unsure[s] && (!last[s] || last[s] == whom))) ->
 		put(c, s, REJECT, 0); hang_up(c, s)
 #endif
 	:: else ->
@@ -150,7 +154,7 @@ proctype side(byte s)
 			fi
 		:: state[s] == CONNECTING && told[END(conn[s], s)] -> lose(s)
 		:: state[s] == CONNECTING && !told[END(conn[s], s)] ->
-			state[s] = GREETING;
+			state[s] = GREETING; unsure[s] = true;
 			put(conn[s], s, HELLO, id[s])
 		:: state[s] == GREETING || state[s] == READY -> input(s)
 		fi;
@@ -192,6 +196,7 @@ active proctype world()
 	for (n : 1 .. RESTARTS) { atomic {
 		for (c : 0 .. 3) { WHEN(open[END(c, 1)], hang_up(c, 1)) }
 		state[1] = IDLE; peer[1] = 0; conn[1] = 0;
+		unsure[1] = false; last[1] = 0;
 		if :: id[1] = 1 :: id[1] = 5 fi
 	} }
 }

@@ -10,7 +10,8 @@
  * Which connection is kept when both sides connect at once: the one begun by
  * the smaller incarnation id. Each side decides when it reads the other's
  * HELLO while its own is unanswered, and both compare the same two ids. A side
- * that has not sent HELLO yet gives way.
+ * that has not sent HELLO yet gives way; one whose HELLO may have been answered
+ * on a connection that broke does not (unsure, claim.c).
  *
  * claim.c judges the identity that a peer claims. With keys each side proves
  * that it knows one: the initiator in its HELLO, then the acceptor in its, then
@@ -350,7 +351,7 @@ static void rejected(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 		tdm_conn_fail(c, FI_ENOPROTOOPT, 0);
 		return;
 	}
-	/* DUPLICATE: the peer's own connection waits in our listen queue. */
+	/* DUPLICATE: the peer's own connection waits in our listen queue, or comes. */
 	tdm_conn_retry(c, FI_ECONNREFUSED);
 }
 
