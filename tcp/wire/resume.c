@@ -53,6 +53,7 @@
 #include "tcp/wire/keep.h"
 #include "tcp/wire/layer.h"
 #include "tcp/wire/prove.h"
+#include "tcp/wire/resume_time.h"
 #include "tcp/wire/rx.h"
 #include "tcp/wire/send.h"
 #include "tcp/wire/stall.h"
@@ -63,10 +64,6 @@ enum { WAIT, CONNECT, ENCRYPT, GREET, PROVE };
 enum {
 	/* An attempt that the network does not answer is repeated. */
 	CONNECT_MS = 2000,
-	/* The kernel has already waited for the peer in vain. */
-	SILENT_MS = 5000,
-	/* Longest time between two passes that is no stop. */
-	RARE_PASS_MS = 15000,
 	HOLLOW_MOST = 8,
 };
 
@@ -89,53 +86,6 @@ static void hang_up(struct tdm_conn *c)
 	tdm_sock_close(c);
 }
 
-static int is_late(const struct tdm_conn *c)
-{
-	uint64_t most = tdm_env.peer_timeout_ms * 1000000ull;
-
-	if (!most)
-		return 0;
-	if (c->setup->why == FI_ETIMEDOUT)
-		most = tdm_min(most, SILENT_MS * 1000000ull);
-	return c->setup->begun_ns - c->setup->since_ns >= most;
-}
-
-/*
- * Leave the time since the phase of @c ought to have ended out of the time-out: this
- * process was stopped, or the peer's kernel answered.
- */
-static void leave_out(struct tdm_conn *c)
-{
-	uint64_t now = tdm_os.now_ns();
-	struct tdm_setup *s = c->setup;
-
-	if (now <= s->counts_ns)
-		return;
-	s->since_ns += now - s->counts_ns;
-	s->begun_ns += now - s->counts_ns;
-	if (c->keep) /* what is kept may be lost for want of memory */
-		c->keep->lost_ns += now - s->counts_ns;
-	s->counts_ns = now;
-}
-
-/*
- * From now on the phase of @c, which takes @ms at most, counts. Not for longer than
- * that, nor than a part of the time-out: an application may make few passes.
- */
-static void count_on(struct tdm_conn *c, unsigned ms)
-{
-	size_t most = tdm_min(tdm_env.peer_timeout_ms / 4, RARE_PASS_MS);
-
-	c->setup->counts_ns = tdm_os.now_ns() + tdm_max(ms, most) * 1000000ull;
-}
-
-/* From now on no time counts: the peer's kernel has answered. */
-static void count_off(struct tdm_conn *c)
-{
-	leave_out(c);
-	c->setup->counts_ns = tdm_os.now_ns();
-}
-
 /*
  * Returns the error of an attempt whose socket gives @err of the system: silence of the
  * network is FI_ETIMEDOUT.
@@ -155,21 +105,21 @@ static void later(struct tdm_conn *c, int err)
 	 * attempt after the other ends without a byte: a proxy may have accepted.
 	 */
 	if (c->setup->phase <= CONNECT)
-		leave_out(c);
+		tdm_resume_leave_out(c);
 	else if (err != FI_ETIMEDOUT &&
 		 (c->setup->greeting_len || c->setup->hollow++ < HOLLOW_MOST))
-		leave_out(c);
+		tdm_resume_leave_out(c);
 	hang_up(c);
 	c->setup->phase = WAIT;
 	if (err == FI_ECONNREFUSED) {
 		tdm_conn_fail(c, FI_ECONNRESET, 0);
 		return;
 	}
-	if (is_late(c)) {
+	if (tdm_resume_is_late(c)) {
 		tdm_conn_fail(c, FI_ETIMEDOUT, 0);
 		return;
 	}
-	count_on(c, TDM_BACKOFF_MOST_MS);
+	tdm_resume_count(c, TDM_BACKOFF_MOST_MS);
 	tdm_conn_back_off(c);
 }
 
@@ -177,9 +127,7 @@ static void attempt(struct tdm_conn *c)
 {
 	int fd = tdm_sock_open(c), err;
 
-	leave_out(c);
-	c->setup->begun_ns = tdm_os.now_ns();
-	count_on(c, CONNECT_MS);
+	tdm_resume_count_attempt(c, CONNECT_MS);
 	if (fd < 0) {
 		later(c, -fd);
 		return;
@@ -194,32 +142,6 @@ static void attempt(struct tdm_conn *c)
 		later(c, err);
 	else
 		tdm_conn_watch(c, TDM_LOOP_WRITE);
-}
-
-/*
- * Set the times of the attempts. Where something was to be sent at the last loss, and
- * no byte has been received or acknowledged since, the network lets connections through
- * but no data: then the time of the first loss counts.
- */
-static void count_loss(struct tdm_conn *c)
-{
-	struct tdm_keep *k = c->keep;
-	struct tdm_setup *s = c->setup;
-	int moved = k->lost_kept_pos != c->kept_pos ||
-		    k->lost_rx_pos != c->rx_pos;
-
-	s->begun_ns = tdm_os.now_ns();
-	s->counts_ns = s->begun_ns;
-	if (!k->lost_ns || moved || !k->owed)
-		k->lost_ns = s->begun_ns;
-	if (moved)
-		k->losses = 0;
-	k->owed = c->out || c->borrow;
-	k->lost_kept_pos = c->kept_pos;
-	k->lost_rx_pos = c->rx_pos;
-	s->since_ns = k->lost_ns;
-	s->backoff_ms = k->losses ? 1u << tdm_min(k->losses, 9u) : 0;
-	k->losses++;
 }
 
 /* Make @c RESUMING, without an attempt. Returns not 0: it cannot be. */
@@ -242,7 +164,7 @@ static int lose(struct tdm_conn *c, int err)
 	c->setup->then = c->state;
 	c->setup->phase = WAIT;
 	c->setup->why = err;
-	count_loss(c);
+	tdm_resume_count_loss(c);
 	tdm_conn_set_state(c, TDM_CONN_RESUMING);
 	return 0;
 }
@@ -315,7 +237,7 @@ static void resumed(struct tdm_conn *c, uint64_t pos)
 {
 	enum tdm_conn_state then = (enum tdm_conn_state)c->setup->then;
 
-	leave_out(c);
+	tdm_resume_leave_out(c);
 	if (tdm_keep_rewind(c, pos)) {
 		TDM_CONN_INFO(c, "the session cannot be resumed: the peer has "
 				 "received what is not kept, or was not sent");
@@ -395,7 +317,8 @@ static void connected(struct tdm_conn *c)
 		return;
 	}
 	tdm_loop_timer_disarm(&c->setup->timer);
-	count_off(c);
+	/* The peer's kernel has answered. */
+	tdm_resume_count_nothing(c);
 	if (!c->tcp->tls) {
 		greet(c);
 		return;

@@ -343,8 +343,7 @@ int tdt_fuzz_env(const uint8_t *data, size_t size)
 		return 0;
 	content.at = data + 1;
 	content.bytes = size - 1;
-	text = is_file(row) ? strdup("/key") :
-			      strndup((const char *)data + 1, size - 1);
+	text = is_file(row) ? strdup("/key") : tdt_text(data + 1, size - 1);
 	if (text)
 		variable = row ? joined(row->name, "=", text) :
 				 joined(text, "", "");

@@ -35,6 +35,20 @@ static inline void tdt_must(int so)
 		abort();
 }
 
+/*
+ * Returns a copy, to be freed, of the text at @p[@n]: up to a NUL, or all of it. Not by
+ * strndup(3), which may read the byte behind the text. NULL: out of memory.
+ */
+static inline char *tdt_text(const uint8_t *p, size_t n)
+{
+	char *text = (char *)calloc(1, n + 1);
+	size_t i;
+
+	for (i = 0; text && i < n && p[i]; i++)
+		text[i] = (char)p[i];
+	return text;
+}
+
 #ifdef __cplusplus
 }
 #endif

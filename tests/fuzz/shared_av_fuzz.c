@@ -255,12 +255,12 @@ static void names(const uint8_t *p, size_t n)
 	take(&uid, sizeof(uid), p, n);
 	p += tdm_min(n, sizeof(uid));
 	n -= tdm_min(n, sizeof(uid));
-	domain = strndup((const char *)p, n);
+	domain = tdt_text(p, n);
 	if (!domain)
 		return;
 	p += tdm_min(n, strlen(domain) + 1);
 	n -= tdm_min(n, strlen(domain) + 1);
-	name = strndup((const char *)p, n);
+	name = tdt_text(p, n);
 	if (name)
 		path_of(uid, domain, name);
 	free(domain);
