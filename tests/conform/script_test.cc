@@ -3,21 +3,12 @@
  * Random scripts of calls over both tiers, tests/fuzz/script.h, without libFuzzer.
  * TANDEM_SCRIPTS is the number of scripts (100); TANDEM_SEED the first one (1).
  */
-#include <cstdlib>
-
 #include "tests/harness/seeded.h"
 #include "tests/fuzz/script.h"
 #include "tests/harness/fixture.h"
 
 namespace
 {
-
-uint64_t number(const char *name, uint64_t otherwise)
-{
-	const char *s = getenv(name);
-
-	return s && *s ? strtoull(s, nullptr, 0) : otherwise;
-}
 
 std::vector<uint8_t> script(uint64_t seed)
 {
@@ -38,8 +29,8 @@ std::vector<uint8_t> script(uint64_t seed)
  */
 TEST(Script, BothTiersComeToTheSame)
 {
-	const uint64_t first = number("TANDEM_SEED", 1);
-	const uint64_t scripts = number("TANDEM_SCRIPTS", 100);
+	const uint64_t first = tdt_number("TANDEM_SEED", 1);
+	const uint64_t scripts = tdt_number("TANDEM_SCRIPTS", 100);
 
 	for (uint64_t seed = first; seed < first + scripts; seed++) {
 		std::vector<uint8_t> s = script(seed);

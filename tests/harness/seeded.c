@@ -2,7 +2,15 @@
 /* Random numbers and bytes from a seed: see seeded.h. Lock: none, no state. */
 #include "seeded.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+uint64_t tdt_number(const char *name, uint64_t otherwise)
+{
+	const char *s = getenv(name);
+
+	return s && *s ? strtoull(s, NULL, 0) : otherwise;
+}
 
 uint64_t tdt_mix(uint64_t x)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Random numbers from a seed, and the bytes of messages that follow from a key, by
- * words: for programs that spend much of their time in them.
+ * words: for programs that spend much of their time in them; and what the environment
+ * says of seeds.
  */
 #ifndef TDT_SEEDED_H
 #define TDT_SEEDED_H
@@ -12,6 +13,12 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/*
+ * Returns the number that the environment variable @name is, such as the seed of a test
+ * or how often it plays; @otherwise when it is not set, or empty.
+ */
+uint64_t tdt_number(const char *name, uint64_t otherwise);
 
 /* The finalizer of SplitMix64 (Steele, Lea, Flood 2014): mixes the bits of @x. */
 uint64_t tdt_mix(uint64_t x);

@@ -18,6 +18,7 @@
 
 #include "tests/harness/fixture.h"
 #include "tests/harness/sanitized.h"
+#include "tests/harness/seeded.h"
 
 extern "C" {
 #include "base/env.h"
@@ -125,10 +126,8 @@ protected:
 
 	void SetUp() override
 	{
-		const char *seed = getenv("TANDEM_SEED");
-
 		tdt_log_expect("");
-		random.seed(seed ? strtoull(seed, nullptr, 10) : 1);
+		random.seed(tdt_number("TANDEM_SEED", 1));
 	}
 
 	void TearDown() override
@@ -265,8 +264,7 @@ protected:
 
 TEST_F(Kill, AnyInstruction)
 {
-	const char *kills = getenv("TANDEM_KILLS");
-	int count = kills ? atoi(kills) : 66;
+	const int count = int(tdt_number("TANDEM_KILLS", 66));
 
 	if (TDT_SANITIZED)
 		GTEST_SKIP() << "kills at instructions of the product";

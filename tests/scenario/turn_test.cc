@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "tests/harness/fixture.h"
+#include "tests/harness/seeded.h"
 
 extern "C" {
 #include "stage.h"
@@ -292,9 +293,7 @@ extern "C" void closing()
 
 uint64_t seed()
 {
-	const char *s = getenv("TANDEM_SEED");
-
-	return s ? strtoull(s, nullptr, 10) : 1;
+	return tdt_number("TANDEM_SEED", 1);
 }
 
 /* Play it; with a strike, unless that is NULL. Returns what was wrong. */

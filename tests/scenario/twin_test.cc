@@ -25,6 +25,7 @@
 
 #include "tests/harness/fixture.h"
 #include "tests/harness/sanitized.h"
+#include "tests/harness/seeded.h"
 
 extern "C" {
 #include "base/env.h"
@@ -434,12 +435,9 @@ protected:
 
 	void many(enum tdt_tier tier)
 	{
-		const char *count = getenv("TANDEM_TWINS");
-		const char *first = getenv("TANDEM_SEED");
-		uint64_t n = count	   ? strtoull(count, nullptr, 10) :
-			     TDT_SANITIZED ? 30 :
-					     150;
-		uint64_t seed = first ? strtoull(first, nullptr, 10) : 1;
+		uint64_t n =
+			tdt_number("TANDEM_TWINS", TDT_SANITIZED ? 30 : 150);
+		uint64_t seed = tdt_number("TANDEM_SEED", 1);
 
 		ASSERT_NO_FATAL_FAILURE(begin(tier));
 		for (uint64_t i = 0; i < n && !HasFailure(); i++) {

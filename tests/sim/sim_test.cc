@@ -12,18 +12,12 @@
 #include <string>
 
 #include "tests/harness/fixture.h"
+#include "tests/harness/seeded.h"
 
 #include "sim_play.h"
 
 namespace
 {
-
-uint64_t number(const char *name, uint64_t otherwise)
-{
-	const char *s = getenv(name);
-
-	return s && *s ? strtoull(s, nullptr, 10) : otherwise;
-}
 
 enum { BAD_MOST = 10 }; /* seeds that fail, then a run ends */
 
@@ -54,8 +48,8 @@ protected:
 
 TEST_F(Sim, EachSeedKeepsThePromises)
 {
-	uint64_t first = number("TANDEM_SEED", 1),
-		 n = number("TANDEM_SIMS", 2000);
+	uint64_t first = tdt_number("TANDEM_SEED", 1),
+		 n = tdt_number("TANDEM_SIMS", 2000);
 	uint64_t steps = 0, received = 0, onesided = 0, lost = 0, failed = 0;
 	uint64_t calls = 0, faults = 0, i;
 	int bad = 0;
@@ -96,7 +90,7 @@ TEST_F(Sim, Replay)
 	if (!getenv("TANDEM_SIM"))
 		GTEST_SKIP() << "TANDEM_SIM names no seed";
 	tds_tracing = getenv("TANDEM_SIM_TRACE") != nullptr;
-	play(number("TANDEM_SIM", 1));
+	play(tdt_number("TANDEM_SIM", 1));
 	tds_tracing = 0;
 }
 

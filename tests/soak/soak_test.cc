@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/harness/sanitized.h"
+#include "tests/harness/seeded.h"
 
 extern "C" {
 #include "soak.h"
@@ -21,19 +22,12 @@ namespace
 class Soak : public testing::Test
 {
 protected:
-	static uint64_t number(const char *name, uint64_t otherwise)
-	{
-		const char *s = getenv(name);
-
-		return s ? strtoull(s, nullptr, 10) : otherwise;
-	}
-
 	/* Messages in all, divided by @share. */
 	static void soak(const char *tier, const char *path, unsigned share,
 			 bool resets)
 	{
-		uint64_t all =
-			number("TANDEM_SOAK", TDT_SANITIZED ? 100000 : 1000000);
+		uint64_t all = tdt_number("TANDEM_SOAK",
+					  TDT_SANITIZED ? 100000 : 1000000);
 		struct tdt_soak_plan plan = {};
 		struct tdt_soak_result result;
 
@@ -44,7 +38,7 @@ protected:
 		plan.strikes = plan.messages > 10000000 ? 100 : 5;
 		if (resets)
 			plan.strikes *= 2;
-		plan.seed = number("TANDEM_SEED", 1);
+		plan.seed = tdt_number("TANDEM_SEED", 1);
 		EXPECT_EQ(0, tdt_soak_run(&plan, &result))
 			<< result.problem << ": TANDEM_SEED=" << plan.seed
 			<< " TANDEM_SOAK=" << all;

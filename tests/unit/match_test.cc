@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <cinttypes>
-#include <cstdlib>
 #include <deque>
 #include <list>
 #include <memory>
@@ -17,6 +16,7 @@ extern "C" {
 #include "peer/match_priv.h"
 #include "tests/harness/fault.h"
 #include "tests/harness/sanitized.h"
+#include "tests/harness/seeded.h"
 }
 
 namespace
@@ -591,17 +591,10 @@ private:
 	bool ok = true;
 };
 
-uint64_t env_number(const char *name, uint64_t otherwise)
-{
-	const char *s = getenv(name);
-
-	return s && *s ? strtoull(s, nullptr, 0) : otherwise;
-}
-
 void run_schedules(uint64_t count, uint64_t salt, unsigned steps)
 {
 	tdm_match *m = tdm_match_alloc();
-	uint64_t one = env_number("TDT_SEED", 0);
+	uint64_t one = tdt_number("TDT_SEED", 0);
 
 	for (uint64_t i = 0; i < (one ? 1 : count); i++) {
 		uint64_t seed = one ? one : salt + i;
@@ -621,13 +614,13 @@ void run_schedules(uint64_t count, uint64_t salt, unsigned steps)
 
 TEST(MatchRandom, ShortSchedulesAgreeWithAPlainScan)
 {
-	run_schedules(env_number("TDT_MATCH_SCHEDULES", SCHEDULES), 1000000,
+	run_schedules(tdt_number("TDT_MATCH_SCHEDULES", SCHEDULES), 1000000,
 		      25);
 }
 
 TEST(MatchRandom, LongSchedulesAgreeWithAPlainScan)
 {
-	run_schedules(env_number("TDT_MATCH_SCHEDULES", SCHEDULES) / 500,
+	run_schedules(tdt_number("TDT_MATCH_SCHEDULES", SCHEDULES) / 500,
 		      1ull << 40, 4000);
 }
 

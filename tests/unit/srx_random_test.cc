@@ -12,6 +12,8 @@
 #include <random>
 #include <set>
 
+#include "tests/harness/seeded.h"
+
 using namespace srx_test;
 
 namespace
@@ -377,10 +379,9 @@ protected:
 
 TEST_F(SrxRandom, EveryReceiveEndsOnceWithItsMessage)
 {
-	const char *count = getenv("TDT_SRX_SCHEDULES");
 	const char *again = getenv("TDT_SEED");
-	uint64_t n = count && *count ? strtoull(count, nullptr, 0) : 3000;
-	uint64_t seed = again ? strtoull(again, nullptr, 0) : 1;
+	uint64_t n = tdt_number("TDT_SRX_SCHEDULES", 3000);
+	uint64_t seed = tdt_number("TDT_SEED", 1);
 
 	for (uint64_t i = 0; i < (again ? 1 : n); i++) {
 		run(seed + i);

@@ -11,6 +11,7 @@
 
 #include "srx_schedule.h"
 #include "tests/harness/sanitized.h"
+#include "tests/harness/seeded.h"
 
 namespace
 {
@@ -19,10 +20,9 @@ const uint64_t schedules = TDT_SANITIZED ? 50000 : 1000000;
 
 TEST(SrxSchedule, AgreesWithTheSlowMatcher)
 {
-	const char *again = getenv("TDT_SEED"),
-		   *count = getenv("TDT_SCHEDULES");
-	uint64_t n = count ? strtoull(count, nullptr, 0) : schedules;
-	uint64_t first = again ? strtoull(again, nullptr, 0) : 1;
+	const char *again = getenv("TDT_SEED");
+	uint64_t n = tdt_number("TDT_SCHEDULES", schedules);
+	uint64_t first = tdt_number("TDT_SEED", 1);
 	struct tdt_schedule_stats t;
 
 	memset(&t, 0, sizeof(t));
