@@ -18,6 +18,7 @@
 #include "tcp/wire/greeting.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/harness/drive.h"
+#include "tests/harness/no_diag.h"
 
 struct fi_provider *fi_prov_ini(void);
 
@@ -44,15 +45,6 @@ struct victim {
 	int listener, fd; /* of the peer */
 	struct sockaddr_in addr;
 };
-
-/* A kernel that does not say whose a socket is: claims are believed. */
-static int no_diag(int domain, int type, int protocol)
-{
-	if (domain != AF_NETLINK)
-		return tdm_os_system.socket(domain, type, protocol);
-	errno = EPROTONOSUPPORT;
-	return -1;
-}
 
 /* ---- the endpoint -------------------------------------------------------- */
 
@@ -173,7 +165,7 @@ static void begin(struct victim *v)
 	attr.tcp_last = 1;
 	/* A session that breaks has an end. */
 	setenv("FI_TANDEM_RESUME", "no", 1);
-	tdm_os.socket = no_diag;
+	tdm_os.socket = tdt_no_diag;
 	if (tdt_world_open(&attr, &v->w))
 		abort();
 	v->ep = &v->w->eps[0];
@@ -182,26 +174,22 @@ static void begin(struct victim *v)
 	receives(v);
 }
 
+/* Have the first @n operations ended? */
+static int have_ended(const struct victim *v, int n)
+{
+	while (n && !v->open[n - 1])
+		n--;
+	return !n;
+}
+
 static int sends_ended(struct victim *v)
 {
-	int i;
-
-	for (i = 0; i < SENDS; i++) {
-		if (v->open[i])
-			return 0;
-	}
-	return 1;
+	return have_ended(v, SENDS);
 }
 
 static int all_ended(struct victim *v)
 {
-	int i;
-
-	for (i = 0; i < OPS; i++) {
-		if (v->open[i])
-			return 0;
-	}
-	return 1;
+	return have_ended(v, OPS);
 }
 
 static void finish(struct victim *v)

@@ -136,12 +136,7 @@ protected:
 
 		raw.call(at(0).addr);
 		raw.say(hello);
-		EXPECT_TRUE(until([&] {
-			Blob more = raw.hear();
-
-			heard.insert(heard.end(), more.begin(), more.end());
-			return heard.size() >= GREETING;
-		}));
+		EXPECT_TRUE(hears(heard, GREETING));
 		return heard;
 	}
 

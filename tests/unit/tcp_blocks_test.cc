@@ -68,20 +68,11 @@ protected:
 		g.features = features | TDM_WIRE_FEATURE_CREDIT;
 		raw.call(at(0).addr);
 		raw.hello(g);
-		auto listen = [&](size_t n) {
-			return until([&] {
-				auto more = raw.hear();
-
-				heard.insert(heard.end(), more.begin(),
-					     more.end());
-				return heard.size() > n;
-			});
-		};
-		EXPECT_TRUE(listen(TDM_WIRE_GREETING_BYTES - 1));
+		EXPECT_TRUE(hears(heard, TDM_WIRE_GREETING_BYTES));
 		fi_addr_t to = at(0).insert(g.addr);
 
 		EXPECT_EQ(0, at(0).send(to, "hello", 6, 1));
-		EXPECT_TRUE(listen(TDM_WIRE_GREETING_BYTES));
+		EXPECT_TRUE(hears(heard, TDM_WIRE_GREETING_BYTES + 1));
 		heard.erase(heard.begin(),
 			    heard.begin() + TDM_WIRE_GREETING_BYTES);
 		return heard;

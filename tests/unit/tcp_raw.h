@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tcp_world.h"
+#include "tests/harness/no_diag.h"
 #include "tests/harness/seeded.h"
 #include "tdm_held.h"
 #include "tdm_open.h"
@@ -140,15 +141,6 @@ struct Flips {
 	}
 };
 
-/* A kernel that does not say whose a TCP socket is, sock_diag(7). */
-inline int no_diag(int domain, int type, int protocol)
-{
-	if (domain != AF_NETLINK)
-		return tdm_os_system.socket(domain, type, protocol);
-	errno = EPROTONOSUPPORT;
-	return -1;
-}
-
 /* Claims are believed here; TcpClaim is about those that are not. */
 class TcpFault : public Tcp
 {
@@ -157,7 +149,7 @@ protected:
 
 	TcpFault()
 	{
-		tdm_os.socket = no_diag;
+		tdm_os.socket = tdt_no_diag;
 	}
 
 	/* The memory that unexpected messages take at node @n, bytes. */
@@ -184,14 +176,22 @@ protected:
 	/* A session of @raw with node 0, as the endpoint 127.0.0.1:@port. */
 	void session(uint16_t port = 9, uint8_t id = 0x77)
 	{
-		size_t heard = 0;
+		std::vector<uint8_t> heard;
 
 		raw.call(at(0).addr);
 		raw.hello(Raw::greeting(port, id));
-		ASSERT_TRUE(until([&] {
-			heard += raw.hear().size();
-			return heard >= TDM_WIRE_GREETING_BYTES;
-		}));
+		ASSERT_TRUE(hears(heard, TDM_WIRE_GREETING_BYTES));
+	}
+
+	/* Waits until @raw has heard @n bytes in all, and appends them to @all. */
+	bool hears(std::vector<uint8_t> &all, size_t n)
+	{
+		return until([&] {
+			std::vector<uint8_t> more = raw.hear();
+
+			all.insert(all.end(), more.begin(), more.end());
+			return all.size() >= n;
+		});
 	}
 
 	/* Does node 0 still serve a decent peer? */

@@ -128,6 +128,28 @@ protected:
 			::shutdown(c->io.fd, how == END ? SHUT_RDWR : SHUT_WR);
 	}
 
+	/* @raw reads that its greeting is refused, and why. */
+	void turned_away(int reason)
+	{
+		struct tdm_wire_greeting answer;
+		std::vector<uint8_t> heard;
+
+		ASSERT_TRUE(hears(heard, TDM_WIRE_GREETING_BYTES));
+		ASSERT_EQ(0, tdm_wire_greeting_decode(heard.data(), &answer));
+		EXPECT_EQ(TDM_WIRE_REJECT, answer.kind);
+		EXPECT_EQ(reason, answer.reason);
+	}
+
+	/* @n accepts a session, whose initiator makes no pass meanwhile. */
+	void accepts_alone(Node &n)
+	{
+		const uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+
+		while (n.accepted.empty() && tdt_now_ms() < end)
+			n.progress();
+		ASSERT_EQ(1u, n.accepted.size());
+	}
+
 	/* A session of node 0 with node 1, both idle. */
 	void pair()
 	{
@@ -557,9 +579,6 @@ TEST_F(TcpResume, N6_AStrangerResumesNothing)
 	tdm_hello_fill(at(1).tcp, raw.fd, &g);
 	g.kind = TDM_WIRE_RESUME;
 	for (int guess = 0; guess < 3; guess++) {
-		struct tdm_wire_greeting answer;
-		std::vector<uint8_t> heard;
-
 		memcpy(g.nonce, at(0).conn(1)->session, sizeof(g.nonce));
 		if (guess == 0)
 			g.nonce[15] ^= 1;
@@ -569,15 +588,7 @@ TEST_F(TcpResume, N6_AStrangerResumesNothing)
 			g.id[3] ^= 1; /* another incarnation */
 		raw.call(at(0).addr);
 		raw.hello(g);
-		ASSERT_TRUE(until([&] {
-			auto b = raw.hear();
-
-			heard.insert(heard.end(), b.begin(), b.end());
-			return heard.size() >= TDM_WIRE_GREETING_BYTES;
-		}));
-		ASSERT_EQ(0, tdm_wire_greeting_decode(heard.data(), &answer));
-		EXPECT_EQ(TDM_WIRE_REJECT, answer.kind);
-		EXPECT_EQ(TDM_WIRE_R_LOST, answer.reason);
+		ASSERT_NO_FATAL_FAILURE(turned_away(TDM_WIRE_R_LOST));
 		EXPECT_EQ(TDM_CONN_READY, at(0).conn(1)->state);
 	}
 	EXPECT_EQ(0u, losses);
@@ -604,21 +615,11 @@ TEST_F(TcpResume, D7_AnAnswerThatIsLostComesAgain)
 		return at(0).tcp->open == 1 && at(0).accepted.size() == 1;
 	}));
 	ASSERT_EQ(0, at(0).send(to, text, sizeof(text), 1, 0));
-	ASSERT_TRUE(until([&] {
-		auto b = raw.hear();
-
-		first.insert(first.end(), b.begin(), b.end());
-		return first.size() >= TDM_WIRE_GREETING_BYTES + sizeof(text);
-	}));
+	ASSERT_TRUE(hears(first, TDM_WIRE_GREETING_BYTES + sizeof(text)));
 	setsockopt(raw.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	raw.call(at(0).addr);
 	raw.hello(g);
-	ASSERT_TRUE(until([&] {
-		auto b = raw.hear();
-
-		second.insert(second.end(), b.begin(), b.end());
-		return second.size() >= first.size();
-	}));
+	ASSERT_TRUE(hears(second, first.size()));
 	EXPECT_TRUE(at(0).lost.empty());
 	second.resize(first.size()); /* an ACK follows */
 	EXPECT_EQ(first, second);
@@ -644,10 +645,7 @@ TEST_F(TcpResume, D7_WhoHasNothingToSendAnyMoreGreetsAgain)
 	ASSERT_EQ(0, at(0).send(to, "x", 2, 1, FI_COMPLETION, &op));
 	ASSERT_TRUE(until(
 		[&] { return at(0).conn(to)->state == TDM_CONN_GREETING; }));
-	for (uint64_t end = tdt_now_ms() + tdt_deadline_ms();
-	     at(1).accepted.empty() && tdt_now_ms() < end;)
-		at(1).progress();
-	ASSERT_EQ(1u, at(1).accepted.size());
+	ASSERT_NO_FATAL_FAILURE(accepts_alone(at(1)));
 	ASSERT_EQ(TDM_CONN_GREETING, at(0).conn(to)->state);
 	ASSERT_EQ(0, tdm_tx_cancel(at(0).tcp, &op));
 	lose(at(0).conn(to), RESET);
@@ -665,8 +663,7 @@ TEST_F(TcpResume, D7_WhoHasNothingToSendAnyMoreGreetsAgain)
  */
 TEST_F(TcpResume, D12_AHelloThatWasGivenUpBeginsNoSession)
 {
-	struct tdm_wire_greeting g, answer;
-	std::vector<uint8_t> heard;
+	struct tdm_wire_greeting g;
 	char in[8];
 
 	mesh(2);
@@ -679,10 +676,7 @@ TEST_F(TcpResume, D12_AHelloThatWasGivenUpBeginsNoSession)
 	ASSERT_TRUE(until([&] {
 		return at(a).conn(fi_addr_t(b))->state == TDM_CONN_GREETING;
 	}));
-	for (uint64_t end = tdt_now_ms() + tdt_deadline_ms();
-	     at(b).accepted.empty() && tdt_now_ms() < end;)
-		at(b).progress();
-	ASSERT_EQ(1u, at(b).accepted.size());
+	ASSERT_NO_FATAL_FAILURE(accepts_alone(at(b)));
 	ASSERT_EQ(TDM_CONN_GREETING, at(a).conn(fi_addr_t(b))->state);
 	tdm_os.connect = unreachable;
 	lose(at(a).conn(fi_addr_t(b)), RESET);
@@ -694,15 +688,7 @@ TEST_F(TcpResume, D12_AHelloThatWasGivenUpBeginsNoSession)
 	g.credit = 1 << 20;
 	g.rts = 1;
 	raw.hello(g);
-	ASSERT_TRUE(until([&] {
-		auto h = raw.hear();
-
-		heard.insert(heard.end(), h.begin(), h.end());
-		return heard.size() >= TDM_WIRE_GREETING_BYTES;
-	}));
-	ASSERT_EQ(0, tdm_wire_greeting_decode(heard.data(), &answer));
-	EXPECT_EQ(TDM_WIRE_REJECT, answer.kind);
-	EXPECT_EQ(TDM_WIRE_R_DUPLICATE, answer.reason);
+	ASSERT_NO_FATAL_FAILURE(turned_away(TDM_WIRE_R_DUPLICATE));
 	tdm_os.connect = tdm_os_system.connect;
 	ASSERT_TRUE(until([&] { return at(b).rx.got.size() == 1; }));
 	EXPECT_STREQ("once", in);
