@@ -123,21 +123,17 @@ int tdt_fuzz_addr(const uint8_t *data, size_t size)
 		nothing();
 		return 0;
 	}
-	exact = malloc(size);
-	s = calloc(1, size + 1);
-	if (exact && s) {
-		memcpy(exact, data + 1, size - 1);
-		memcpy(s, data + 1, size - 1);
-		switch (data[0] % 3) {
-		case 0:
-			sockaddr(exact, size - 1);
-			break;
-		case 1:
-			text(exact, size - 1);
-			break;
-		default:
-			node(s);
-		}
+	exact = tdt_exact(data + 1, size - 1);
+	s = tdt_text(data + 1, size - 1);
+	switch (data[0] % 3) {
+	case 0:
+		sockaddr(exact, size - 1);
+		break;
+	case 1:
+		text(exact, size - 1);
+		break;
+	default:
+		node(s);
 	}
 	free(exact);
 	free(s);

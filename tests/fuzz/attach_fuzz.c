@@ -78,10 +78,7 @@ int tdt_fuzz_attach(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	nfds = data[0] % (TDM_SHM_FDS_MOST + 1);
-	exact = malloc(size > 1 ? size - 1 : 1);
-	if (!exact)
-		return 0;
-	memcpy(exact, data + 1, size - 1);
+	exact = tdt_exact(data + 1, size - 1);
 	/* What was not written must not be used. */
 	memset(&msg, 0xa5, sizeof(msg));
 	if (!tdm_shm_msg_decode(&msg, exact, size - 1, nfds))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What fi_tandem(7), ENVIRONMENT, says of each FI_TANDEM_* variable, written a
- * second time: for env_fuzz.c, which compares base/env.c with it.
+ * A second model of each FI_TANDEM_* variable, written from fi_tandem(7),
+ * ENVIRONMENT. env_fuzz.c compares base/env.c with it.
  */
 #include "tests/fuzz/env_check.h"
 
@@ -43,7 +43,7 @@ static void check_bool(const struct tdt_env_row *row, const char *text,
 	tdt_must(verdict == TDT_ENV_REFUSED || on == boolean(text));
 }
 
-/* What is not understood counts as yes. */
+/* A value that is not understood counts as yes. */
 static void check_tls(const struct tdt_env_row *row, const char *text,
 		      enum tdt_env_verdict verdict)
 {

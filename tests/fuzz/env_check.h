@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the FI_TANDEM_* variables mean: a table for env_fuzz.c. */
+/* A table of the FI_TANDEM_* variables and their values, for env_fuzz.c. */
 #ifndef TDT_ENV_CHECK_H
 #define TDT_ENV_CHECK_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the warnings say of a value. */
+/* The judgement on a value, by the warnings about it. */
 enum tdt_env_verdict {
 	TDT_ENV_TAKEN,	 /* none came */
 	TDT_ENV_OUTSIDE, /* a number out of range: the nearest is used */

@@ -167,7 +167,7 @@ static int is_key(const struct tdt_env_row *row)
 	return is_file(row) || row->to == &tdm_env.auth_key;
 }
 
-/* What the file of the key holds. */
+/* The bytes of the file of the key. */
 static struct {
 	const uint8_t *at;
 	size_t bytes;
@@ -292,7 +292,7 @@ static void try_value(const struct tdm_env *before,
 		row->check(row, text, verdict);
 	else
 		tdt_must(verdict == TDT_ENV_TAKEN);
-	/* Of TLS, what is not understood counts as yes. */
+	/* For TLS, a value that is not understood counts as yes. */
 	if (!set || (verdict == TDT_ENV_REFUSED && row->to != &tdm_env.tls))
 		tdt_must(unchanged(before, row));
 	if (is_key(row))
@@ -343,10 +343,9 @@ int tdt_fuzz_env(const uint8_t *data, size_t size)
 		return 0;
 	content.at = data + 1;
 	content.bytes = size - 1;
-	text = is_file(row) ? strdup("/key") : tdt_text(data + 1, size - 1);
-	if (text)
-		variable = row ? joined(row->name, "=", text) :
-				 joined(text, "", "");
+	text = is_file(row) ? tdt_text((const uint8_t *)"/key", 4) :
+			      tdt_text(data + 1, size - 1);
+	variable = row ? joined(row->name, "=", text) : joined(text, "", "");
 	if (variable) {
 		told.trying = 1;
 		read_env(NULL);

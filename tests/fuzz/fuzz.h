@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rdma/fabric.h>
 
@@ -35,17 +36,35 @@ static inline void tdt_must(int so)
 		abort();
 }
 
+/* Returns a copy of @p[@n], to be freed, in memory of exactly its length. */
+static inline uint8_t *tdt_exact(const uint8_t *p, size_t n)
+{
+	uint8_t *exact = (uint8_t *)malloc(n ? n : 1);
+
+	if (!exact)
+		abort();
+	memcpy(exact, p, n);
+	return exact;
+}
+
+/* Copy the beginning of a form of @want bytes, zeros behind the @n that there are. */
+static inline void tdt_take(void *to, size_t want, const uint8_t *p, size_t n)
+{
+	memset(to, 0, want);
+	memcpy(to, p, n < want ? n : want);
+}
+
 /*
  * Returns a copy, to be freed, of the text at @p[@n]: up to a NUL, or all of it. Not by
- * strndup(3), which may read the byte behind the text. NULL: out of memory.
+ * strndup(3), which may read the byte behind the text.
  */
 static inline char *tdt_text(const uint8_t *p, size_t n)
 {
 	char *text = (char *)calloc(1, n + 1);
-	size_t i;
 
-	for (i = 0; text && i < n && p[i]; i++)
-		text[i] = (char)p[i];
+	if (!text)
+		abort();
+	memcpy(text, p, strnlen((const char *)p, n));
 	return text;
 }
 

@@ -134,10 +134,7 @@ int tdt_fuzz_greeting(const uint8_t *data, size_t size)
 	(void)tdm_wire_is_greeting(data + 1, tdm_min(size - 1, (size_t)8));
 	if (size - 1 < TDM_WIRE_GREETING_BYTES)
 		return 0;
-	p = malloc(TDM_WIRE_GREETING_BYTES);
-	if (!p)
-		return 0;
-	memcpy(p, data + 1, TDM_WIRE_GREETING_BYTES);
+	p = tdt_exact(data + 1, TDM_WIRE_GREETING_BYTES);
 	make_right(p, how & RIGHT);
 	summed = has_checksum(p);
 	if (how & CHANGED)

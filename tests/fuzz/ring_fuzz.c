@@ -13,20 +13,13 @@
 #include "shm/record.h"
 #include "tests/fuzz/fuzz.h"
 
-/* Copy the beginning of a form, zeros behind what there is. */
-static void take(void *to, size_t want, const uint8_t *p, size_t n)
-{
-	memset(to, 0, want);
-	memcpy(to, p, n < want ? n : want);
-}
-
 static void rts(const uint8_t *p, size_t n)
 {
 	struct tdm_shm_rts rts;
 	uint64_t sum = 0;
 	uint32_t i;
 
-	take(&rts, sizeof(rts), p, n);
+	tdt_take(&rts, sizeof(rts), p, n);
 	if (tdm_shm_rts_check(&rts))
 		return;
 	tdt_must(rts.count <= TDM_SHM_IOV_MOST && rts.len <= SIZE_MAX / 2);
@@ -52,17 +45,17 @@ static void body(const struct tdm_shm_rec *rec, const uint8_t *p, size_t n)
 		rts(p, n);
 		break;
 	case TDM_SHM_REC_PULL:
-		take(&pull, sizeof(pull), p, n);
+		tdt_take(&pull, sizeof(pull), p, n);
 		if (!tdm_shm_pull_check(&pull, 1 << 20))
 			tdt_must(pull.bytes && pull.offset < 1 << 20 &&
 				 pull.offset + pull.bytes <= 1 << 20);
 		break;
 	case TDM_SHM_REC_READ:
-		take(&read, sizeof(read), p, n);
+		tdt_take(&read, sizeof(read), p, n);
 		tdt_must(tdm_shm_read_check(&read) || read.len <= SIZE_MAX / 2);
 		break;
 	case TDM_SHM_REC_ATOMIC:
-		take(&amo, sizeof(amo), p, n);
+		tdt_take(&amo, sizeof(amo), p, n);
 		tdt_must(tdm_shm_amo_check(&amo, rec->aux) ||
 			 (amo.bytes && amo.bytes <= TDM_AMO_BYTES));
 		break;
@@ -109,7 +102,7 @@ static void chunk(const uint8_t *p, size_t n)
 		uint64_t at, left;
 	} in;
 
-	take(&in, sizeof(in), p, n);
+	tdt_take(&in, sizeof(in), p, n);
 	if (tdm_shm_chunk_check(&in.chunk, in.at, in.left))
 		return;
 	tdt_must(in.chunk.offset == in.at && in.chunk.len <= in.left);
@@ -144,11 +137,11 @@ static void left(const uint8_t *p, size_t n)
 
 int tdt_fuzz_ring(const uint8_t *data, size_t size)
 {
-	uint8_t *exact = size ? malloc(size > 1 ? size - 1 : 1) : NULL;
+	uint8_t *exact;
 
-	if (!exact)
+	if (!size)
 		return 0;
-	memcpy(exact, data + 1, size - 1);
+	exact = tdt_exact(data + 1, size - 1);
 	switch (data[0] % 3) {
 	case 0:
 		ring(exact, size - 1);

@@ -19,45 +19,37 @@ static uint64_t sum_of(const uint8_t *p, size_t n)
 	return h;
 }
 
-static struct tdt_ep *player(struct play *p, const struct step *s)
+/* Make the calls of @s for @d. Returns what the call returned. */
+static ssize_t calls(struct play *p, struct deed *d, const struct step *s)
 {
-	return &p->w->eps[s->how & 1];
+	switch (s->what % KINDS) {
+	case 0:
+	case 1:
+		return tdt_script_send(p, d, s);
+	case 2:
+	case 3:
+		return tdt_script_receive(p, d, s);
+	case 4:
+		return tdt_script_rma(p, d, s);
+	case 5:
+		return tdt_script_atomic(p, d, s);
+	default:
+		return s->flags & 8 ? tdt_script_cancel(p, d, s) :
+				      tdt_script_peek(p, d, s);
+	}
 }
 
 static void play_step(struct play *p, const struct step *s)
 {
-	struct deed *d = &p->deeds[p->count];
-	struct tdt_deed_end *e = &p->end->deeds[p->count];
+	struct deed *d;
 
-	d->ep = player(p, s);
-	switch (s->what % 8) {
-	case 0:
-	case 1:
-		p->count++;
-		e->ret = tdt_script_send(p, d, s);
-		break;
-	case 2:
-	case 3:
-		p->count++;
-		e->ret = tdt_script_receive(p, d, s);
-		break;
-	case 4:
-		p->count++;
-		e->ret = tdt_script_rma(p, d, s);
-		break;
-	case 5:
-		p->count++;
-		e->ret = tdt_script_atomic(p, d, s);
-		break;
-	case 6:
-		e->ret = s->flags & 8 ? tdt_script_cancel(p, d, s) : 0;
-		p->count++;
-		if (!(s->flags & 8))
-			e->ret = tdt_script_peek(p, d, s);
-		break;
-	default:
+	if (s->what % KINDS == KINDS - 1) {
 		tdt_script_pass(p);
+		return;
 	}
+	d = &p->deeds[p->count++];
+	d->ep = &p->w->eps[s->how & 1];
+	tdt_script_end_of(p, d)->ret = calls(p, d, s);
 }
 
 /* Take the messages that no receive was for. */
@@ -175,16 +167,14 @@ const char *tdt_script_play(const uint8_t *data, size_t size, int tcp,
 	struct play *p = calloc(1, sizeof(*p));
 	const char *broken;
 	struct step s;
-	size_t i;
+	size_t steps = size / sizeof(s), i;
 
 	if (!p)
 		abort();
 	memset(end, 0, sizeof(*end));
 	p->end = end;
 	begin(p, tcp, prov);
-	for (i = 0; i < SCRIPT_STEPS && size - i * sizeof(s) >= sizeof(s) &&
-		    i * sizeof(s) < size && !p->broken;
-	     i++) {
+	for (i = 0; i < steps && i < SCRIPT_STEPS && !p->broken; i++) {
 		memcpy(&s, data + i * sizeof(s), sizeof(s));
 		play_step(p, &s);
 	}

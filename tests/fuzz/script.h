@@ -26,7 +26,7 @@ enum {
 	SCRIPT_NOBODY = 8, /* errors of operations without context, counted */
 };
 
-/* What came of one step. */
+/* The outcome of one step. */
 struct tdt_deed_end {
 	ssize_t ret;	/* of the call */
 	int ends;	/* completions and errors with its context */
@@ -39,7 +39,7 @@ struct tdt_deed_end {
 	uint64_t sum;	    /* over the bytes of its buffer afterwards */
 };
 
-/* What came of a script. */
+/* The outcome of a script. */
 struct tdt_script_end {
 	size_t steps;
 	struct tdt_deed_end deeds[SCRIPT_STEPS];

@@ -17,6 +17,7 @@
 
 enum {
 	PLAYERS = 2,
+	KINDS = 8, /* of steps; the last one is a pass */
 	REGION_BYTES = 64 * 1024,
 	OFFSET_BYTES = 256, /* a step's offset counts these */
 	SELF_TAG_BIT = 4,   /* of messages to oneself */

@@ -33,13 +33,22 @@ static fi_addr_t whom(const struct tdt_ep *ep, const struct step *s)
 	}
 }
 
-static uint8_t *buffer(struct play *p, struct deed *d, const struct step *s)
+/* Give @d a buffer of @bytes, not 0. */
+static void allot(struct deed *d, size_t bytes)
 {
-	d->size = sizes[s->size % (sizeof(sizes) / sizeof(*sizes))];
-	d->buf = malloc(d->size ? d->size : 1);
+	d->buf = malloc(bytes);
 	if (!d->buf)
 		abort();
-	memset(d->buf, (int)(d - p->deeds) + 1, d->size ? d->size : 1);
+}
+
+static uint8_t *buffer(struct play *p, struct deed *d, const struct step *s)
+{
+	size_t bytes;
+
+	d->size = sizes[s->size % (sizeof(sizes) / sizeof(*sizes))];
+	bytes = d->size ? d->size : 1;
+	allot(d, bytes);
+	memset(d->buf, (int)(d - p->deeds) + 1, bytes);
 	return d->buf;
 }
 
@@ -142,7 +151,7 @@ ssize_t tdt_script_peek(struct play *p, struct deed *d, const struct step *s)
 
 ssize_t tdt_script_cancel(struct play *p, struct deed *d, const struct step *s)
 {
-	struct deed *victim = &p->deeds[s->arg % (p->count + 1)];
+	struct deed *victim = &p->deeds[s->arg % p->count];
 	ssize_t ret;
 
 	tdt_script_rest(p);
@@ -211,26 +220,35 @@ static ssize_t rma_call(struct deed *d, const struct step *s, fi_addr_t to,
 	}
 }
 
-static fi_addr_t target_addr(const struct tdt_ep *ep, const struct step *s)
+/*
+ * Make @call at @len bytes of the region that the step chooses, until it is taken, and
+ * wait for its end; with @silent it has none.
+ */
+static ssize_t at_target(struct play *p, struct deed *d, const struct step *s,
+			 size_t len, int silent,
+			 ssize_t (*call)(struct deed *d, const struct step *s,
+					 fi_addr_t to,
+					 const struct fi_rma_iov *r))
 {
-	return ep->peers[s->peer & 1 ? ep->index : !ep->index];
+	fi_addr_t to = d->ep->peers[s->peer & 1 ? d->ep->index : !d->ep->index];
+	uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+	struct fi_rma_iov r = target(p, d->ep, s, len);
+	ssize_t ret;
+
+	do {
+		ret = call(d, s, to, &r);
+	} while (tdt_script_again(p, ret, end));
+	d->open = !ret && !silent;
+	tdt_script_await(p, d);
+	tdt_script_rest(p);
+	return ret;
 }
 
 ssize_t tdt_script_rma(struct play *p, struct deed *d, const struct step *s)
 {
-	uint64_t end = tdt_now_ms() + tdt_deadline_ms();
-	struct fi_rma_iov r;
-	ssize_t ret;
-
 	buffer(p, d, s);
-	r = target(p, d->ep, s, d->size);
-	do {
-		ret = rma_call(d, s, target_addr(d->ep, s), &r);
-	} while (tdt_script_again(p, ret, end));
-	d->open = !ret && (s->how >> 2 & 7) % 6 != 2;
-	tdt_script_await(p, d);
-	tdt_script_rest(p);
-	return ret;
+	return at_target(p, d, s, d->size, (s->how >> 2 & 7) % 6 == 2,
+			 rma_call);
 }
 
 static ssize_t atomic_call(struct deed *d, const struct step *s, fi_addr_t to,
@@ -262,20 +280,8 @@ static ssize_t atomic_call(struct deed *d, const struct step *s, fi_addr_t to,
 
 ssize_t tdt_script_atomic(struct play *p, struct deed *d, const struct step *s)
 {
-	uint64_t end = tdt_now_ms() + tdt_deadline_ms();
-	struct fi_rma_iov r = target(p, d->ep, s, 0);
-	ssize_t ret;
-
 	d->size = 3 * ATOMS * 16;
-	d->buf = malloc(d->size);
-	if (!d->buf)
-		abort();
+	allot(d, d->size);
 	tdt_fill(d->buf, d->size, s->arg);
-	do {
-		ret = atomic_call(d, s, target_addr(d->ep, s), &r);
-	} while (tdt_script_again(p, ret, end));
-	d->open = !ret && (s->how >> 2 & 7) % 4 != 1;
-	tdt_script_await(p, d);
-	tdt_script_rest(p);
-	return ret;
+	return at_target(p, d, s, 0, (s->how >> 2 & 7) % 4 == 1, atomic_call);
 }

@@ -21,13 +21,6 @@
 
 enum { FORMS = 4, RIGHT = 4 }; /* of the first byte */
 
-/* Copy the beginning of a form, zeros behind what there is. */
-static void take(void *to, size_t want, const uint8_t *p, size_t n)
-{
-	memset(to, 0, want);
-	memcpy(to, p, tdm_min(n, want));
-}
-
 /* ---- heads --------------------------------------------------------------- */
 
 /*
@@ -85,14 +78,14 @@ static void head(const uint8_t *p, size_t n)
 	size_t room;
 	int ret;
 
-	take(&in, 12, p, n);
+	tdt_take(&in, 12, p, n);
 	p += tdm_min(n, (size_t)12);
 	n -= tdm_min(n, (size_t)12);
 	room = (size_t)tdm_min(in.bytes, (uint64_t)sizeof(*fixed));
 	fixed = malloc(room ? room : 1);
 	if (!fixed)
 		return;
-	take(fixed, room, p, n);
+	tdt_take(fixed, room, p, n);
 	ret = tdm_shared_fixed_check(fixed, in.bytes, in.format);
 	if (ret)
 		head_refused(fixed, in.bytes, in.format, ret);
@@ -146,7 +139,7 @@ static void entry(const uint8_t *p, size_t n, int right)
 
 	if (!e)
 		return;
-	take(e, sizeof(*e), p, n);
+	tdt_take(e, sizeof(*e), p, n);
 	if (right)
 		e->sum = sum_of(e);
 	memset(&a, 0xa5, sizeof(a));
@@ -252,28 +245,25 @@ static void names(const uint8_t *p, size_t n)
 	char *domain, *name;
 	uint32_t uid;
 
-	take(&uid, sizeof(uid), p, n);
+	tdt_take(&uid, sizeof(uid), p, n);
 	p += tdm_min(n, sizeof(uid));
 	n -= tdm_min(n, sizeof(uid));
 	domain = tdt_text(p, n);
-	if (!domain)
-		return;
 	p += tdm_min(n, strlen(domain) + 1);
 	n -= tdm_min(n, strlen(domain) + 1);
 	name = tdt_text(p, n);
-	if (name)
-		path_of(uid, domain, name);
+	path_of(uid, domain, name);
 	free(domain);
 	free(name);
 }
 
 int tdt_fuzz_shared_av(const uint8_t *data, size_t size)
 {
-	uint8_t *exact = size ? malloc(size > 1 ? size - 1 : 1) : NULL;
+	uint8_t *exact;
 
-	if (!exact)
+	if (!size)
 		return 0;
-	memcpy(exact, data + 1, size - 1);
+	exact = tdt_exact(data + 1, size - 1);
 	switch (data[0] % FORMS) {
 	case 0:
 		head(exact, size - 1);

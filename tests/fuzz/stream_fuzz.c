@@ -70,10 +70,7 @@ static size_t record(const uint8_t *p, size_t n)
 	tdt_must(head >= TDM_WIRE_PREFIX_BYTES && head <= TDM_WIRE_HEAD_BYTES);
 	if ((size_t)head > n)
 		return 0;
-	exact = malloc((size_t)head);
-	if (!exact)
-		return 0;
-	memcpy(exact, p, (size_t)head);
+	exact = tdt_exact(p, (size_t)head);
 	memset(&rec, 0, sizeof(rec));
 	ret = tdm_wire_decode(exact, &rec);
 	if (!ret) {
