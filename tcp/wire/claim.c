@@ -34,9 +34,6 @@
 #include "tcp/wire/send.h"
 #include "tcp/wire/share.h"
 
-/* Without an answer of the kernel for so long, another attempt is made. */
-static const uint64_t CONNECT_LONG_NS = 2000 * 1000000ull;
-
 /*
  * Not 0 when the peer of @old has closed the connection. Reads all that it had
  * sent before.
@@ -136,7 +133,8 @@ static void hurry(struct tdm_conn *c)
 		tdm_setup_disarm(c);
 		tdm_hello_connect(c);
 	} else if (c->state == TDM_CONN_CONNECTING &&
-		   now - c->setup->entered_ns > CONNECT_LONG_NS) {
+		   now - c->setup->entered_ns >
+			   TDM_CONNECT_LONG_MS * 1000000ull) {
 		tdm_conn_retry(c, FI_ETIMEDOUT);
 	}
 }

@@ -60,7 +60,11 @@ void tdm_conn_take(struct tdm_conn *c, struct tdm_sock s);
 /* Close the socket of @c, if it has one, and drop what is to be sent. */
 void tdm_conn_close_fd(struct tdm_conn *c);
 
-enum { TDM_BACKOFF_MOST_MS = 1000 };
+enum {
+	TDM_BACKOFF_MOST_MS = 1000,
+	/* An attempt to connect that no kernel answers is repeated then. */
+	TDM_CONNECT_LONG_MS = 2000,
+};
 
 /*
  * Let the timer of @c, which has c->setup, expire at its next attempt to connect:

@@ -61,11 +61,8 @@
 
 enum { WAIT, CONNECT, ENCRYPT, GREET, PROVE };
 
-enum {
-	/* An attempt that the network does not answer is repeated. */
-	CONNECT_MS = 2000,
-	HOLLOW_MOST = 8,
-};
+/* Attempts that a host accepted and said nothing: they do not count at first. */
+enum { HOLLOW_MOST = 8 };
 
 void tdm_resume_ready(struct tdm_conn *c)
 {
@@ -104,10 +101,9 @@ static void later(struct tdm_conn *c, int err)
 	 * Time after the connect counts when the network was silent; and when one
 	 * attempt after the other ends without a byte: a proxy may have accepted.
 	 */
-	if (c->setup->phase <= CONNECT)
-		tdm_resume_leave_out(c);
-	else if (err != FI_ETIMEDOUT &&
-		 (c->setup->greeting_len || c->setup->hollow++ < HOLLOW_MOST))
+	if (c->setup->phase <= CONNECT ||
+	    (err != FI_ETIMEDOUT &&
+	     (c->setup->greeting_len || c->setup->hollow++ < HOLLOW_MOST)))
 		tdm_resume_leave_out(c);
 	hang_up(c);
 	c->setup->phase = WAIT;
@@ -127,7 +123,7 @@ static void attempt(struct tdm_conn *c)
 {
 	int fd = tdm_sock_open(c), err;
 
-	tdm_resume_count_attempt(c, CONNECT_MS);
+	tdm_resume_count_attempt(c, TDM_CONNECT_LONG_MS);
 	if (fd < 0) {
 		later(c, -fd);
 		return;
@@ -135,8 +131,8 @@ static void attempt(struct tdm_conn *c)
 	tdm_conn_take(c, (struct tdm_sock){ fd, NULL });
 	c->setup->phase = CONNECT;
 	err = tdm_sock_connect(c, fd);
-	if (!err &&
-	    tdm_loop_timer_arm(c->tcp->a.loop, &c->setup->timer, CONNECT_MS))
+	if (!err && tdm_loop_timer_arm(c->tcp->a.loop, &c->setup->timer,
+				       TDM_CONNECT_LONG_MS))
 		err = FI_ENOMEM;
 	if (err)
 		later(c, err);
