@@ -6,6 +6,8 @@
  * HELLO claims an address. The claim is refused
  *  - when the connection comes from another IP;
  *  - when it is the address of this endpoint, from any other process;
+ *  - when the HELLO has our own incarnation id, from any socket but that of our
+ *    own connection to ourselves;
  *  - when this endpoint has no keys, it is an address of this host, and the
  *    kernel says that the caller and the listener there belong to different
  *    users or that nobody listens, or cannot be asked for want of descriptors
@@ -52,6 +54,25 @@ static int gone(struct tdm_conn *old)
 	old->ack_now = 1;
 	tdm_conn_push(old);
 	return 0;
+}
+
+/*
+ * Not 0 when the caller at @from, whose HELLO @g has our own incarnation id, is a
+ * connection of ours to ourselves. The id proves nothing: a HELLO carries it to
+ * each peer.
+ */
+static int is_own(struct tdm_tcp *tcp, const struct tdm_addr *from,
+		  const struct tdm_wire_greeting *g)
+{
+	const struct tdm_conn *c = tdm_conn_find(tcp, &g->addr);
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(sa);
+	struct tdm_addr name;
+
+	return c && c->state == TDM_CONN_GREETING &&
+	       !tdm_os.getsockname(c->io.fd, (struct sockaddr *)&sa, &len) &&
+	       !tdm_addr_from_bind(&name, &sa, len) &&
+	       tdm_addr_equal(&name, from);
 }
 
 /* Not 0 when @g, of another incarnation, claims the address of @tcp itself. */
@@ -165,7 +186,7 @@ int tdm_claim_check(struct tdm_tcp *tcp, int fd, const struct tdm_addr *from,
 		return -1;
 	order = memcmp(g->id, tcp->id, sizeof(tcp->id));
 	if (!order)
-		return 0;
+		return is_own(tcp, from, g) ? 0 : -1;
 	if (claims_ours(tcp, g) || !owns(tcp, fd, from, &g->addr))
 		return -1;
 	if (tcp->a.taken && tcp->a.taken(tcp->a.arg, &g->addr))

@@ -59,11 +59,22 @@ int no_fd_for_diag(int domain, int type, int protocol)
 	return -1;
 }
 
+int nobody_yet(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	(void)fd;
+	(void)addr;
+	(void)len;
+	(void)flags;
+	errno = EAGAIN;
+	return -1;
+}
+
 class TcpClaim : public TcpFault
 {
 protected:
 	int port_fd = -1;
 	uint16_t port = 0;
+	char in = 0;
 
 	TcpClaim()
 	{
@@ -115,6 +126,27 @@ protected:
 		raw.call(at(0).addr);
 		raw.hello(Raw::greeting(port));
 		raw.record(r, 1);
+	}
+
+	/*
+	 * The claim @g with our own incarnation id, and a message behind it, while
+	 * we greet the peer whom it claims to be.
+	 */
+	void claim_with_our_id(struct tdm_wire_greeting g)
+	{
+		fi_addr_t to = at(0).insert(g.addr);
+
+		tdm_os.accept4 = nobody_yet;
+		memcpy(g.id, at(0).tcp->id, sizeof(g.id));
+		raw.call(at(0).addr);
+		raw.hello(g);
+		raw.record(rec(TDM_WIRE_EAGER, TDM_WIRE_F_TAG, 1), 1);
+		at(0).recv(&in, 1, 0, ~0ull);
+		ASSERT_EQ(0, at(0).send(to, "x", 1, 0));
+		ASSERT_TRUE(until([&] {
+			return at(0).conn(to)->state == TDM_CONN_GREETING;
+		}));
+		tdm_os.accept4 = tdm_os_system.accept4;
 	}
 
 	void refused()
@@ -207,6 +239,25 @@ TEST_F(TcpClaim, O10_NoDescriptorForRefusalsAtEnable)
 	tdm_os.eventfd = tdm_os_system.eventfd;
 	EXPECT_EQ(0, tdm_tcp_listen(at(0).tcp));
 	EXPECT_GE(at(0).tcp->reserve_fd, 0);
+}
+
+/* Each peer hears our id in our HELLO, so the id lets nobody in. */
+TEST_F(TcpClaim, N6_OurOwnIdLetsNobodyIn)
+{
+	OK(listens());
+	OK(claim_with_our_id(Raw::greeting(port)));
+	refused();
+}
+
+TEST_F(TcpClaim, N6_OurOwnIdAndAddressLetNobodyIn)
+{
+	OK(claim_with_our_id(Raw::greeting(tdm_addr_port(&at(0).addr))));
+	EXPECT_TRUE(closed());
+	/* The message that we sent to ourselves has come, and no other one. */
+	ASSERT_TRUE(until([&] { return at(0).rx.got.size() == 1; }));
+	settle();
+	EXPECT_EQ(1u, at(0).rx.got.size());
+	EXPECT_EQ('x', in);
 }
 
 TEST_F(TcpClaim, OwnAddressIsNobodyElses)
