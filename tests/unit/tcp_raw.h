@@ -163,12 +163,16 @@ protected:
 		return h->bytes;
 	}
 
-	bool closed()
+	/* Waits for the end; *@all: what @raw has heard before it. */
+	bool closed(std::vector<uint8_t> *all = nullptr)
 	{
 		return until([&] {
 			bool end;
+			std::vector<uint8_t> more = raw.hear(&end);
 
-			raw.hear(&end);
+			if (all)
+				all->insert(all->end(), more.begin(),
+					    more.end());
 			return end;
 		});
 	}

@@ -98,6 +98,39 @@ ssize_t changed_recv(int fd, void *buf, size_t len, int flags)
 	return n;
 }
 
+/* The RESUME that was sent last. */
+std::vector<uint8_t> said;
+
+ssize_t heard_send(int fd, const void *buf, size_t len, int flags)
+{
+	const auto *p = static_cast<const uint8_t *>(buf);
+	struct tdm_wire_greeting g;
+
+	if (len == TDM_WIRE_GREETING_BYTES &&
+	    !tdm_wire_greeting_decode(p, &g) && g.kind == TDM_WIRE_RESUME)
+		said.assign(p, p + len);
+	return tdm_os_system.send(fd, buf, len, flags);
+}
+
+/* A key for the nodes that are made while it exists. */
+struct WithKey {
+	struct tdm_auth_keys *keys = tdm_auth_alloc(1);
+
+	WithKey()
+	{
+		memcpy(keys->key[0].bytes, "0123456789abcdef0123456789abcdef",
+		       32);
+		keys->key[0].size = 32;
+		Node::keys = keys;
+	}
+
+	~WithKey()
+	{
+		Node::keys = nullptr;
+		tdm_auth_free(keys);
+	}
+};
+
 class TcpResume : public TcpFault
 {
 protected:
@@ -739,13 +772,8 @@ TEST_F(TcpResume, AnIdlePairKeepsNothing)
 /* With keys the session is resumed by who proves the key. */
 TEST_F(TcpResume, N3_WithKeys)
 {
-	static const char secret[] = "0123456789abcdef0123456789abcdef";
-	struct tdm_auth_keys *keys = tdm_auth_alloc(1);
+	WithKey key;
 
-	ASSERT_NE(nullptr, keys);
-	memcpy(keys->key[0].bytes, secret, 32);
-	keys->key[0].size = 32;
-	Node::keys = keys;
 	pair();
 	for (Loss how : { RESET, END, HALF }) {
 		lose(at(0).conn(1), how);
@@ -753,8 +781,47 @@ TEST_F(TcpResume, N3_WithKeys)
 		clean();
 	}
 	nodes.clear();
-	Node::keys = nullptr;
-	tdm_auth_free(keys);
+}
+
+/* Who proves no key hears nothing, and the session keeps its connection. */
+TEST_F(TcpResume, N3_ARecordedResumeTakesNothing)
+{
+	struct tdm_wire_greeting g;
+	WithKey key;
+	int to;
+
+	pair();
+	tdm_os.send = heard_send;
+	lose(at(0).conn(1), RESET);
+	settle();
+	clean();
+	ASSERT_EQ(size_t(TDM_WIRE_GREETING_BYTES), said.size());
+	ASSERT_EQ(0, tdm_wire_greeting_decode(said.data(), &g));
+	to = !memcmp(g.id, at(0).tcp->id, sizeof(g.id));
+	const std::vector<uint8_t> resume = said;
+	const int fd = at(to).conn(1 - to)->io.fd;
+
+	for (size_t bit : { 64 * 8, 72 * 8 + 3, 80 * 8, 96 * 8, 1023 }) {
+		std::vector<uint8_t> b = resume, heard;
+
+		b[bit / 8] = uint8_t(b[bit / 8] ^ 1u << bit % 8);
+		raw.call(at(to).addr);
+		raw.say(b);
+		EXPECT_TRUE(closed(&heard));
+		EXPECT_TRUE(heard.empty());
+		EXPECT_EQ(fd, at(to).conn(1 - to)->io.fd);
+		EXPECT_EQ(TDM_CONN_READY, at(to).conn(1 - to)->state);
+	}
+	clean();
+	/* As it was said: there is no session without the last proof. */
+	raw.call(at(to).addr);
+	raw.say(resume);
+	settle();
+	clean();
+	raw.say(std::vector<uint8_t>(TDM_AUTH_PROOF_BYTES, 7));
+	EXPECT_TRUE(closed());
+	clean();
+	nodes.clear();
 }
 
 TEST_F(TcpResume, OffMeansLost)
