@@ -80,7 +80,7 @@ done
 
 # Each row of the catalogue of faults is there once, with a test or a reason, and has
 # the tests that are named by its number.
-for row in D1-15 O1-13 R1-10 A1-18 N1-8 L1-10 F1-15 W1-3; do
+for row in D1-15 O1-13 R1-10 A1-18 N1-9 L1-10 F1-15 W1-3; do
 	for i in $(seq 1 "${row#*-}"); do
 		line=$(grep -E "^\| ${row:0:1}$i \|" "$rows" || :)
 		[ "$(grep -c . <<<"$line")" = 1 ] && [ -n "$(cut -d"|" -f5- <<<"$line" | tr -d " |")" ] ||

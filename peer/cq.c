@@ -284,6 +284,11 @@ int tdm_cq_full(const struct tdm_cq *cq)
 	return tdm_unlikely(cq->tail - cq->head + cq->nerrs >= cq->size);
 }
 
+int tdm_cq_full_of_errors(const struct tdm_cq *cq)
+{
+	return tdm_unlikely(cq->nerrs >= cq->size);
+}
+
 size_t tdm_cq_waiting(const struct tdm_cq *cq)
 {
 	return (size_t)(cq->tail - cq->head + cq->nerrs);

@@ -51,6 +51,13 @@ int tdm_cq_ready(const struct tdm_cq *cq);
 int tdm_cq_full(const struct tdm_cq *cq);
 
 /*
+ * Not 0 when as many errors wait to be read as @cq was opened for. The caller must
+ * then refuse also operations without a completion, of which each that fails adds
+ * one. Lock: held.
+ */
+int tdm_cq_full_of_errors(const struct tdm_cq *cq);
+
+/*
  * Return how many entries, errors included, wait to be read, and for how many
  * @cq was opened. Lock: held.
  */

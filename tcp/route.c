@@ -345,13 +345,13 @@ static inline ssize_t send_locked(struct tdm_ep *ep, const struct tdm_xfer *x)
 }
 
 /*
- * Not 0 when @cq (NULL: none is bound) has no room for the entry of @x, which
- * has @flags.
+ * Not 0 when @cq (NULL: none is bound) has no room for the entry of @x, or for its
+ * error if it has no other entry.
  */
-static inline int full(const struct tdm_cq *cq, const struct tdm_xfer *x,
-		       uint64_t flags)
+static inline int full(const struct tdm_cq *cq, const struct tdm_xfer *x)
 {
-	return (x->flags & flags) && cq && tdm_cq_full(cq);
+	return cq && (x->flags & FI_COMPLETION ? tdm_cq_full(cq) :
+						 tdm_cq_full_of_errors(cq));
 }
 
 ssize_t tdm_route_keep(struct tdm_ep *ep, const struct tdm_xfer *x)
@@ -372,8 +372,7 @@ ssize_t tdm_route_keep(struct tdm_ep *ep, const struct tdm_xfer *x)
 
 ssize_t tdm_route_due(struct tdm_ep *ep, const struct tdm_xfer *x)
 {
-	return full(ep->tx_cq, x, FI_COMPLETION) ? -FI_EAGAIN :
-						   tdm_route_keep(ep, x);
+	return full(ep->tx_cq, x) ? -FI_EAGAIN : tdm_route_keep(ep, x);
 }
 
 ssize_t tdm_route_in_group(struct tdm_root *root, struct tdm_xfer *x,
@@ -416,8 +415,7 @@ ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 	ssize_t ret;
 
 	tdm_lock_acquire(&d->lock);
-	ret = full(ep->tx_cq, x, FI_COMPLETION) ? -FI_EAGAIN :
-						  send_locked(ep, x);
+	ret = full(ep->tx_cq, x) ? -FI_EAGAIN : send_locked(ep, x);
 	if (tdm_unlikely(ret == -FI_EAGAIN))
 		return retry_later(d);
 	TDM_TRACE6(post_send, x->addr, x->len, x->flags, x->tag, x->context,
@@ -444,7 +442,7 @@ static tdm_noinline ssize_t inject_again(struct tdm_ep *ep, uint64_t flags,
 	tdm_xfer_init(&x, flags, to, NULL);
 	tdm_xfer_buf(&x, buf, len);
 	x.tag = tag;
-	ret = send_locked(ep, &x);
+	ret = full(ep->tx_cq, &x) ? -FI_EAGAIN : send_locked(ep, &x);
 	if (ret == -FI_EAGAIN)
 		return retry_later(ep->domain);
 	TDM_TRACE6(post_send, to, len, flags, tag, NULL, ret);

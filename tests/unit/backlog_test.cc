@@ -117,6 +117,41 @@ TEST_F(Backlog, InjectsAreBoundedByWhatTheirCopiesTake)
 	EXPECT_EQ(0u, tdm_a64_load_relaxed(&tdm_inject_bytes));
 }
 
+/* An application that counts, and reads no queue: the errors take room too. */
+TEST_F(Backlog, R02_ErrorsThatNobodyReadsAreBounded)
+{
+	const size_t size = 8;
+	struct tdt_comp c;
+	char out = 1;
+
+	attr.cq_size = size;
+	attr.cntrs = 1;
+	tdm_env.conn_timeout_ms = 20;
+	OK(begin());
+	for (size_t n = 1; n <= size; n++) {
+		uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+
+		ASSERT_EQ(0, fi_inject(rx()->ep, &out, 1, nobody));
+		while (fi_cntr_readerr(rx()->tx_cntr) < n) {
+			ASSERT_LT(tdt_now_ms(), end) << n;
+			(void)fi_cntr_read(rx()->tx_cntr);
+		}
+	}
+	for (int i = 0; i < 3; i++) {
+		EXPECT_EQ(-FI_EAGAIN, fi_inject(rx()->ep, &out, 1, nobody));
+		EXPECT_EQ(-FI_EAGAIN, fi_tinject(rx()->ep, &out, 1, nobody, 2));
+		EXPECT_EQ(-FI_EAGAIN,
+			  fi_injectdata(rx()->ep, &out, 1, 3, nobody));
+	}
+	EXPECT_EQ(size, fi_cntr_readerr(rx()->tx_cntr));
+	ASSERT_EQ(0, tdt_wait_next(rx(), 0, &c));
+	EXPECT_EQ(FI_ECONNREFUSED, c.err);
+	ASSERT_EQ(0, fi_inject(rx()->ep, &out, 1, nobody));
+	for (size_t n = 0; n < size; n++)
+		ASSERT_EQ(0, tdt_wait_next(rx(), 0, &c));
+	ASSERT_EQ(0, tdt_warm_up(w));
+}
+
 TEST_F(Backlog, WithoutMemoryNothingIsKept)
 {
 	unsigned nth = 1, failed, injected = 0;
