@@ -2,7 +2,7 @@
 /*
  * The shared-memory peer driven by a mock owner: opening, attaching, messages
  * of every size and kind. doc/PROTOCOL-shm.md is the specification; faults
- * are in shm_fault_test.cc.
+ * are in shm_fault_test.cc and shm_garbage_test.cc.
  */
 #include "base/env.h"
 #include "ring_valid.h"
