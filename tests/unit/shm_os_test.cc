@@ -229,6 +229,35 @@ TEST_F(PairTest, CmaProbeDecides)
 	exchange(1 << 20, 1);
 }
 
+/* unix(7): SO_PEERCRED has no number for a process of another namespace. */
+TEST_F(PairTest, O9_WithoutANumberNothingIsRead)
+{
+	static unsigned reads;
+
+	reads = 0;
+	tdm_os.getsockopt = [](int fd, int level, int name, void *val,
+			       socklen_t *len) {
+		int ret = tdm_os_system.getsockopt(fd, level, name, val, len);
+
+		if (!ret && name == SO_PEERCRED)
+			static_cast<struct ucred *>(val)->pid = 0;
+		return ret;
+	};
+	tdm_os.process_vm_readv = [](pid_t, const struct iovec *, unsigned long,
+				     const struct iovec *, unsigned long,
+				     unsigned long) -> ssize_t {
+		reads++;
+		errno = ESRCH;
+		return -1;
+	};
+	remake();
+	meet();
+	EXPECT_EQ(pair_of(a)->cma, 0);
+	EXPECT_EQ(pair_of(b)->cma, 0);
+	exchange(1 << 20, 1);
+	EXPECT_EQ(reads, 0u);
+}
+
 /* Without membarrier the producer fences: nothing else changes. */
 TEST_F(PairTest, WithoutMembarrier)
 {
@@ -602,6 +631,56 @@ TEST_F(PairTest, AfterAPauseFewSendsToADeadPeerSucceed)
 		EXPECT_LE(told, 32u) << before;
 		remake();
 	}
+}
+
+/*
+ * The sender dies, and its number becomes another's, while its memory is read:
+ * the kernel copies bytes, but nobody gets them as those of the message.
+ */
+TEST_F(PairTest, O9_BytesOfADeadProcessAreDropped)
+{
+	static uint64_t later_ns;
+	static bool dead;
+	std::vector<unsigned char> in(1 << 20);
+	auto out = pattern(1 << 20, 1);
+	char ca, cb;
+
+	dead = false;
+	later_ns = 0;
+	tdm_os.poll = [](struct pollfd *p, nfds_t n, int ms) {
+		int ret = tdm_os_system.poll(p, n, ms);
+
+		if (dead && p->events == POLLRDHUP) {
+			p->revents = POLLHUP;
+			return 1;
+		}
+		return ret;
+	};
+	tdm_os.now_ns = [] {
+		return tdm_os_system.now_ns() + later_ns;
+	};
+	meet();
+	no_help(b);
+	exchange(1 << 20, 5);
+	/* More than the time in which no number comes again: shm/cma.c. */
+	later_ns = 1000000;
+	tdm_os.process_vm_readv = [](pid_t pid, const struct iovec *l,
+				     unsigned long nl, const struct iovec *r,
+				     unsigned long nr, unsigned long flags) {
+		dead = true;
+		return tdm_os_system.process_vm_readv(pid, l, nl, r, nr, flags);
+	};
+	no_help(b);
+	tdt_owner_trecv(b, in.data(), in.size(), 1, &cb);
+	ASSERT_EQ(tsend(a, to_b, out.data(), out.size(), 1, &ca), 0);
+	ASSERT_TRUE(until([&] {
+		return tdt_owner_find(b, &cb) && tdt_owner_find(a, &ca);
+	}));
+	EXPECT_TRUE(dead);
+	EXPECT_EQ(tdt_owner_find(b, &cb)->err, FI_ECONNRESET);
+	EXPECT_EQ(tdt_owner_find(a, &ca)->err, FI_ECONNRESET);
+	ASSERT_NE(tdt_owner_event(b, TDM_PEER_LOST), nullptr);
+	EXPECT_EQ(tdt_owner_event(b, TDM_PEER_LOST)->err, FI_ECONNRESET);
 }
 
 /* An owner without memory for an entry is asked again later. */
