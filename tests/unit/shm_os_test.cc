@@ -178,6 +178,48 @@ TEST_F(PairTest, SenderWithoutMemoryDoesNotHelp)
 	EXPECT_EQ(pair_of(b)->bounce_rx, 0u);
 }
 
+/*
+ * process_vm_readv(2): ESRCH means that the process is gone. At any call of a
+ * message: both operations end, the peer is lost, and reached again.
+ */
+TEST_F(PairTest, O8_NoSuchProcessMidMessageIsALostPeer)
+{
+	const size_t len = 3 << 20;
+	auto out = pattern(len, 1);
+
+	for (int calls = 0; calls < 5; calls++) {
+		std::vector<unsigned char> in(len);
+		char ca, cb;
+
+		remake();
+		meet();
+		ASSERT_EQ(pair_of(b)->cma, 1);
+		no_help(b);
+		cma_calls = calls;
+		cma_errno = ESRCH;
+		cma_most = SIZE_MAX;
+		tdm_os.process_vm_readv = cma_fails;
+		tdt_owner_trecv(b, in.data(), len, 1, &cb);
+		ASSERT_EQ(tsend(a, to_b, out.data(), len, 1, &ca), 0);
+		ASSERT_TRUE(until([&] {
+			return tdt_owner_find(b, &cb) &&
+			       tdt_owner_find(a, &ca) &&
+			       tdt_owner_event(a, TDM_PEER_LOST);
+		}));
+		EXPECT_LT(cma_calls, 0);
+		EXPECT_EQ(tdt_owner_find(b, &cb)->err, FI_ECONNRESET) << calls;
+		EXPECT_EQ(tdt_owner_find(a, &ca)->err, FI_ECONNRESET) << calls;
+		ASSERT_NE(tdt_owner_event(b, TDM_PEER_LOST), nullptr);
+		EXPECT_EQ(tdt_owner_event(b, TDM_PEER_LOST)->err,
+			  FI_ECONNRESET);
+		tdm_os.process_vm_readv = tdm_os_system.process_vm_readv;
+		a->dones = b->dones = 0;
+		meet();
+		EXPECT_EQ(pair_of(b)->cma, 1);
+		exchange(len, 2);
+	}
+}
+
 /* Short counts are gone on from. */
 TEST_F(PairTest, ShortCountsOfCmaLoop)
 {
