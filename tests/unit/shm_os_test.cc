@@ -271,6 +271,30 @@ TEST_F(PairTest, CmaProbeDecides)
 	exchange(1 << 20, 1);
 }
 
+/*
+ * Each probe reads eight bytes, but not those of the peer: as if another process
+ * had its number in this namespace. Nothing is read from it.
+ */
+TEST_F(PairTest, O7_WrongBytesAtTheProbeAreARefusal)
+{
+	tdm_os.process_vm_readv = [](pid_t pid, const struct iovec *l,
+				     unsigned long nl, const struct iovec *r,
+				     unsigned long nr, unsigned long flags) {
+		ssize_t n = tdm_os_system.process_vm_readv(pid, l, nl, r, nr,
+							   flags);
+
+		*static_cast<unsigned char *>(l[0].iov_base) ^= 1;
+		return n;
+	};
+	remake();
+	meet();
+	EXPECT_EQ(pair_of(a)->cma, 0);
+	EXPECT_EQ(pair_of(b)->cma, 0);
+	EXPECT_EQ(tdt_owner_event(a, TDM_PEER_UP)->cma, 0u);
+	EXPECT_EQ(tdt_owner_event(b, TDM_PEER_UP)->cma, 0u);
+	exchange(1 << 20, 1);
+}
+
 /* unix(7): SO_PEERCRED has no number for a process of another namespace. */
 TEST_F(PairTest, O9_WithoutANumberNothingIsRead)
 {
