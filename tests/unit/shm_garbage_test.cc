@@ -185,3 +185,57 @@ TEST_F(GarbageTest, Lifeline)
 		remake();
 	}
 }
+
+namespace
+{
+enum { UNSEALED, SHORT, HOLED, LIES };
+
+/* Memory of @bytes as a peer passes it, but for one lie. */
+int lying_memory(size_t bytes, int lie)
+{
+	const size_t page = TDM_SHM_PAGE_BYTES;
+	int fd = memfd_create("lie", MFD_CLOEXEC | MFD_ALLOW_SEALING), ret;
+
+	ret = fallocate(fd, 0, 0, off_t(bytes - (lie == SHORT ? page : 0)));
+	if (!ret && lie == HOLED)
+		ret = fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				page, page);
+	if (!ret && lie != UNSEALED)
+		ret = fcntl(fd, F_ADD_SEALS, tdm_sealed_seals(1) | F_SEAL_SEAL);
+	EXPECT_EQ(ret, 0) << strerror(errno);
+	return fd;
+}
+} // namespace
+
+/* Memory that the lifeline brings and that is not what its packet says. */
+TEST_F(GarbageTest, L3_MemoryOnTheLifelineThatIsNotAsPromised)
+{
+	const struct {
+		enum tdm_shm_msg_type type;
+		uint32_t arg;
+		size_t bytes;
+	} all[] = {
+		{ TDM_SHM_MSG_RING, TDM_SHM_RING_BUSY_SLOTS,
+		  tdm_shm_seg_bytes(TDM_SHM_RING_BUSY_SLOTS) },
+		{ TDM_SHM_MSG_BOUNCE, TDM_SHM_BOUNCE_CHUNKS,
+		  tdm_shm_bounce_bytes(TDM_SHM_BOUNCE_CHUNKS) },
+		{ TDM_SHM_MSG_LEFT, 4, 4 * TDM_SHM_PAGE_BYTES },
+	};
+
+	for (auto &m : all) {
+		for (int lie = 0; lie < LIES; lie++) {
+			meet();
+			size_t fds = open_fds();
+			int fd = lying_memory(m.bytes, lie);
+
+			ASSERT_EQ(tdm_shm_msg_send(liar()->sess->lifeline.fd,
+						   m.type, m.arg, fd),
+				  0);
+			::close(fd);
+			b_recovers();
+			/* The new session has as many. */
+			EXPECT_EQ(open_fds(), fds) << m.type << " " << lie;
+			remake();
+		}
+	}
+}
