@@ -366,9 +366,15 @@ TEST_F(DeathTest, StoppedPeerIsWaitedFor)
 	EXPECT_EQ(got, 'k');
 }
 
-/* Another process at the same address is a new session. */
+/*
+ * Another process at the same address is a new session, and what was under way to
+ * the one before has ended when the first message of the new one is there.
+ */
 TEST_F(DeathTest, RestartedPeerIsReachedAgain)
 {
+	std::vector<char> big(1 << 20, 'x');
+	char ctx;
+
 	for (int round = 0; round < 3; round++) {
 		child.start([&](int fd) {
 			struct tdt_owner *c = child_open(child_port, port);
@@ -381,12 +387,22 @@ TEST_F(DeathTest, RestartedPeerIsReachedAgain)
 		if (!o)
 			open_ours();
 		ASSERT_TRUE(until([&] { return tdt_owner_queued(o) == 1; }));
+		if (round == 2) {
+			ASSERT_NE(tdt_owner_find(o, &ctx), nullptr);
+			EXPECT_EQ(tdt_owner_find(o, &ctx)->err, FI_ECONNRESET);
+		}
 		ASSERT_TRUE(until([&] {
 			return !fi_tinject(o->ep, "a", 1, to_child, 1);
 		}));
 		EXPECT_EQ(tdt_owner_queued_source(o), 7u);
 		tdt_owner_discard(o);
 		size_t events = o->nevents;
+		if (round == 1) {
+			ASSERT_EQ(fi_tsend(o->ep, big.data(), big.size(),
+					   nullptr, to_child, 1, &ctx),
+				  0);
+			ASSERT_EQ(tdt_owner_find(o, &ctx), nullptr);
+		}
 		child.kill();
 		/* No progress in between: the attach finds the old session. */
 		if (round == 1)
