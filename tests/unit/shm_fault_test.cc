@@ -638,6 +638,51 @@ TEST_F(StrangerTest, L1_SilentConnectionsAreBoundedInNumberAndTime)
 		EXPECT_TRUE(closed(fd));
 }
 
+/*
+ * doc/PROTOCOL-shm.md, "Attach": of sockets that bring no HELLO, 64 are kept, and
+ * the next is closed without an answer. After eight of those the initiator takes
+ * it for a refusal: the pair uses another transport, on both sides.
+ */
+TEST_F(StrangerTest, L1_SilentConnectionsLeaveThePairToTcp)
+{
+	static uint64_t skew;
+	struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(b->ep);
+	std::vector<int> fds;
+	ssize_t ret;
+	int tries = 0;
+	char c = 0;
+
+	skew = 0;
+	tdm_os.now_ns = [] {
+		return tdm_os_system.now_ns() + skew;
+	};
+	for (int i = 0; i < 64; i++)
+		fds.push_back(dial(port_b));
+	ASSERT_TRUE(until([&] { return ep->unauth == 64; }));
+	do {
+		ASSERT_LT(++tries, 10000);
+		ret = tsend(a, to_b, &c, 1, 1, &c);
+		step();
+	} while (ret == -FI_EAGAIN || ret == -FI_ECONNREFUSED);
+	EXPECT_EQ(ret, -FI_EHOSTUNREACH);
+	EXPECT_EQ(ep->unauth, 64u);
+	ASSERT_NE(tdt_owner_event(a, TDM_PEER_REFUSED), nullptr);
+	EXPECT_EQ(tdt_owner_event(a, TDM_PEER_REFUSED)->reason,
+		  unsigned(TDM_REASON_REFUSED));
+	EXPECT_EQ(retry([&] { return tsend(b, to_a, &c, 1, 1, &c); }),
+		  -FI_EHOSTUNREACH);
+	/* Time makes room, and inserting an address a new attempt. */
+	skew = 5100000000ull;
+	ASSERT_TRUE(until([&] { return ep->unauth == 0; }));
+	for (int fd : fds)
+		EXPECT_TRUE(closed(fd));
+	ASSERT_EQ(fi_av_remove(a->av, &to_b, 1, 0), 0);
+	ASSERT_EQ(fi_av_remove(b->av, &to_a, 1, 0), 0);
+	to_b = insert(a, port_b, id_b);
+	to_a = insert(b, port_a, id_a);
+	still_fine();
+}
+
 /* A version we do not speak is told so, and the pair is left alone. */
 TEST_F(StrangerTest, LaterVersionIsRejectedByName)
 {
