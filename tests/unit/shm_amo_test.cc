@@ -79,6 +79,28 @@ protected:
 		tdm_shm_ring_publish(&pair->tx, n,
 				     tdm_shm_word0(0, op, 0, aux));
 	}
+
+	/* a's answer to a forged ATOMIC. b itself does not see it. */
+	void answer(uint16_t len, const void *body, size_t bytes,
+		    uint16_t *status)
+	{
+		struct tdm_shm_ring_rx *rx = &pair_of(b)->rx;
+
+		forge(TDM_SHM_REC_ATOMIC, len, 12345, body, bytes);
+		ASSERT_TRUE(eventually(
+			[&] {
+				return tdm_shm_ring_there(
+					rx, tdm_shm_ring_peek(rx));
+			},
+			[&] { tdt_owner_progress(a); }));
+		uint64_t word = tdm_shm_ring_peek(rx), id;
+
+		memcpy(&id, tdm_shm_ring_slot(rx) + 8, 8);
+		ASSERT_EQ(TDM_SHM_REC_ACK, tdm_shm_word_op(word));
+		ASSERT_EQ(12345u, id);
+		*status = tdm_shm_word_aux(word);
+		tdm_shm_ring_step(rx, 1);
+	}
 };
 
 TEST_F(ShmAmoTest, EachKind)
@@ -405,6 +427,51 @@ TEST_F(ShmAmoTest, AnswersThatCannotBe)
 		EXPECT_EQ(res, 7u);
 		EXPECT_EQ(a->done[0].err, FI_ECONNRESET);
 	}
+}
+
+/* doc/PROTOCOL-shm.md, "Atomic operations": status 3, and the pair lives. */
+TEST_F(ShmAmoTest, A10_OperationsThereAreNot)
+{
+	const struct {
+		uint8_t type, op, kind, form;
+		uint64_t bytes;
+		uint16_t status;
+	} all[] = {
+		{ FI_UINT64, FI_SUM, TDM_AMO_BASE, TDM_AMO_FORM, 8, 0 },
+		{ 255, FI_SUM, TDM_AMO_BASE, TDM_AMO_FORM, 8, 3 },
+		{ FI_FLOAT16, FI_SUM, TDM_AMO_BASE, TDM_AMO_FORM, 8, 3 },
+		{ FI_UINT64, 255, TDM_AMO_BASE, TDM_AMO_FORM, 8, 3 },
+		{ FI_UINT64, FI_CSWAP, TDM_AMO_BASE, TDM_AMO_FORM, 8, 3 },
+		{ FI_UINT64, FI_SUM, TDM_AMO_COMPARE, TDM_AMO_FORM, 8, 3 },
+		{ FI_UINT64, FI_SUM, TDM_AMO_BASE, TDM_AMO_FORM ^ 128, 8, 3 },
+		{ FI_UINT64, FI_SUM, TDM_AMO_BASE, TDM_AMO_FORM, 4, 3 },
+		{ FI_DOUBLE, FI_BXOR, TDM_AMO_BASE, TDM_AMO_FORM, 8, 3 },
+		{ FI_UINT64, FI_SUM, TDM_AMO_BASE, TDM_AMO_FORM, 16, 2 },
+	};
+
+	meet();
+	region(a, 1, 1);
+	for (auto &c : all) {
+		struct tdm_shm_amo amo = {};
+		unsigned char body[sizeof(amo) + 32];
+		uint16_t status = 99;
+
+		memory[0] = 1;
+		amo.where.key = key;
+		amo.bytes = c.bytes;
+		amo.amo.type = c.type;
+		amo.amo.op = c.op;
+		amo.amo.kind = c.kind;
+		amo.amo.form = c.form;
+		size_t len = c.bytes * tdm_amo_operands(&amo.amo);
+		memset(body, 1, sizeof(body));
+		memcpy(body, &amo, sizeof(amo));
+		answer(uint16_t(len), body, sizeof(amo) + len, &status);
+		EXPECT_EQ(c.status, status) << int(c.type) << " " << int(c.op);
+		EXPECT_EQ(!c.status, memory[0] != 1);
+	}
+	EXPECT_EQ(nullptr, tdt_owner_event(a, TDM_PEER_LOST));
+	exchange(100, 1);
 }
 
 /* Random requests touch nothing but the region, and break what they must. */
