@@ -201,4 +201,19 @@ TEST_F(EnvKey, OneThatCannotBeUsedIsNotTheSameAsNone)
 	OK(end());
 }
 
+TEST_F(EnvKey, L2_AFileOfAnotherUserIsNotUsed)
+{
+	/* fi_tandem(7), KEYS, Key of the environment: "owned by the user". */
+	ONLY_TANDEM();
+	if (geteuid())
+		GTEST_SKIP() << "only root can give a file away";
+	OK(file(std::string(ONE)));
+	ASSERT_EQ(0, chown(path.c_str(), 65534, 65534));
+	EXPECT_EQ(-FI_ENOKEY, start_with_file());
+	OK(end());
+	/* The owner alone made the difference. */
+	ASSERT_EQ(0, chown(path.c_str(), 0, 0));
+	EXPECT_EQ(0, start_with_file());
+}
+
 } // namespace

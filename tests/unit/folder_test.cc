@@ -139,6 +139,18 @@ TEST_F(Folder, L2_IsClosedToOthers)
 	EXPECT_EQ(-ENOTDIR, tdm_folder_check());
 }
 
+TEST_F(Folder, L2_OfAnotherUserIsNotUsed)
+{
+	/* fi_tandem(7), FI_TANDEM_SHM_DIR: also when root could use it. */
+	if (geteuid())
+		GTEST_SKIP() << "only root can give a folder away";
+	tdt_log_expect("FI_TANDEM_SHM_DIR=");
+	ASSERT_EQ(0, chown(dir.c_str(), 65534, 65534));
+	EXPECT_EQ(-ENOTDIR, tdm_folder_check());
+	ASSERT_EQ(0, chown(dir.c_str(), 0, 0));
+	EXPECT_EQ(0, tdm_folder_check());
+}
+
 TEST_F(Folder, SweepTakesWhatDeadProcessesLeft)
 {
 	struct sockaddr_un live, dead, young, other;
