@@ -36,6 +36,26 @@ TEST_F(Shared, IsCreatedIfItDoesNotExist)
 	EXPECT_EQ(1, two.at(0)) << "the one that exists";
 }
 
+TEST_F(Shared, L8_ItsModeIsTheSameUnderAnyUmask)
+{
+	/* fi_tandem(7), NAMED ADDRESS VECTORS: for the user alone. */
+	const mode_t before = umask(0);
+
+	for (mode_t mask : { 000, 077, 0177 }) {
+		struct stat st = {};
+		User user;
+
+		umask(mask);
+		int ret = user.open(name);
+		umask(before);
+		ASSERT_EQ(0, ret) << mask;
+		ASSERT_EQ(0, stat(path().c_str(), &st));
+		EXPECT_EQ(mode_t(S_IFREG | 0600), st.st_mode) << mask;
+		user.close();
+		unlink(path().c_str());
+	}
+}
+
 TEST_F(Shared, EntriesAreSeenAsTheyAreInserted)
 {
 	/* fi_av(3) all versions, fi_av_open 9: processes of a node that open
