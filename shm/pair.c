@@ -268,6 +268,8 @@ static void pair_reset_rings(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	pair->rx_since = 0;
 	pair->rx_window = 1;
 	pair->rx_talk = 0;
+	pair->warm_at = 0;
+	pair->warm_end = 0;
 	pair->talk_idx = 0;
 	pair->stalls = 0;
 	pair->look_slots = 0;

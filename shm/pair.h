@@ -55,6 +55,7 @@ struct tdm_shm_pair {
 	uint32_t rx_since;  /* records since the last review of the hot set */
 	uint32_t rx_window; /* most records per poll: 1, 2, 4, ... */
 	uint32_t rx_talk;   /* empty polls until a ping-pong counts as over */
+	uint32_t warm_at, warm_end; /* bytes of the next record: warm() */
 	uint32_t talk_idx; /* tx.idx when a poll last found one record or two */
 	uint64_t rx_msgs;  /* messages received in this session */
 	uint64_t rx_bytes; /* their payload */

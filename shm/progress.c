@@ -29,6 +29,7 @@ enum {
 	PROGRESS_TALK_RECORDS = 2,   /* most at once in a conversation */
 	PROGRESS_TALK_POLLS = 64,    /* empty polls end a conversation */
 	PROGRESS_TALK_LOOKS = 4,     /* loads per empty poll, until then */
+	PROGRESS_WARM_LINES = 16,    /* fetched for writing per empty poll */
 	PROGRESS_CONTROL_EVERY = 32, /* calls between readings of the clock */
 	PROGRESS_EVENTS = 16,
 	PROGRESS_SLICES = 2, /* of announced messages, per pair and call, */
@@ -165,6 +166,26 @@ static void now_and_then(struct tdm_shm_ep *ep)
 }
 
 /*
+ * The peer has read the lines where our next record will be, a lap ago, and its
+ * cache keeps them: to store there takes as long as a message takes. In a
+ * conversation our next record is likely to be as long as the last one. So an empty
+ * poll fetches some lines of it for writing, while the peer prepares its answer;
+ * talk() fetches the first line.
+ */
+static inline void warm(struct tdm_shm_pair *pair)
+{
+	uint32_t room = pair->tx.count - pair->tx.idx, at = pair->warm_at;
+	uint32_t end = tdm_min(pair->warm_end, room * TDM_SHM_SLOT_BYTES);
+	uint8_t *next =
+		(uint8_t *)tdm_shm_slot_word(pair->tx.slots, pair->tx.idx);
+	int lines = PROGRESS_WARM_LINES;
+
+	while (lines-- && (at += TDM_CACHE_LINE_BYTES) < end)
+		tdm_prefetch_write(next + at);
+	pair->warm_at = at;
+}
+
+/*
  * In a conversation the next message may come at any moment. Each poll takes
  * the cache line away from the peer, which is about to write there, and slows
  * the peer down if it runs on the other thread of the same core. So an empty
@@ -181,6 +202,8 @@ static tdm_always_inline uint64_t look_longer(struct tdm_shm_pair *pair,
 		return word0;
 	}
 	pair->rx_talk--;
+	if (pair->warm_at < pair->warm_end)
+		warm(pair);
 	while (looks-- && !tdm_shm_ring_there(&pair->rx, word0)) {
 		tdm_cpu_relax();
 		word0 = tdm_shm_ring_peek(&pair->rx);

@@ -177,25 +177,40 @@ int tdm_shm_tx_fenced(struct tdm_shm_pair *pair)
 
 /* ---- messages ------------------------------------------------------------ */
 
-/* Write the body of an eager record. @id is used with TDM_SHM_REC_DELIVER. */
+/* Copy @n bytes of the payload of @x, from @offset on, to @dst. */
+static inline void payload_put(uint8_t *dst, const struct tdm_xfer *x,
+			       size_t offset, size_t n)
+{
+	if (tdm_likely(x->count == 1))
+		tdm_shm_copy(dst, (const uint8_t *)x->iov[0].iov_base + offset,
+			     n);
+	else
+		tdm_iov_copy_from(dst, x->iov, x->count, offset, n);
+}
+
+/*
+ * Write the body of an eager record. @id is used with TDM_SHM_REC_DELIVER. The peer
+ * polls the first line, and may take it away at any moment, so it is written last.
+ */
 static inline void eager_write(uint8_t *slot, const struct tdm_xfer *x,
 			       uint8_t flags, uint64_t id)
 {
-	uint8_t *body = slot + TDM_SHM_HEAD_BYTES;
+	uint8_t *at = slot + TDM_SHM_HEAD_BYTES;
+	uint8_t *payload = at + tdm_shm_rec_extra(flags);
+	size_t n = TDM_CACHE_LINE_BYTES - (size_t)(payload - slot);
 
+	if (x->len > n)
+		payload_put(payload + n, x, n, x->len - n);
+	else
+		n = x->len;
+	payload_put(payload, x, 0, n);
 	memcpy(slot + 8, &x->tag, 8);
 	if (flags & TDM_SHM_REC_DATA) {
-		memcpy(body, &x->data, 8);
-		body += 8;
+		memcpy(at, &x->data, 8);
+		at += 8;
 	}
-	if (flags & TDM_SHM_REC_DELIVER) {
-		memcpy(body, &id, 8);
-		body += 8;
-	}
-	if (tdm_likely(x->count == 1))
-		tdm_shm_copy(body, x->iov[0].iov_base, x->len);
-	else
-		tdm_iov_copy_from(body, x->iov, x->count, 0, x->len);
+	if (flags & TDM_SHM_REC_DELIVER)
+		memcpy(at, &id, 8);
 }
 
 /* Not 0 for the most common message: one slot, no flags, one buffer. */
@@ -278,6 +293,8 @@ static tdm_noinline ssize_t send_eager(struct tdm_shm_pair *pair,
 		return 0;
 	pair->tx_msgs++;
 	pair->tx_bytes += x->len;
+	pair->warm_at = 0;
+	pair->warm_end = n * TDM_SHM_SLOT_BYTES;
 	tdm_done_send(&ep->done, x->context, x->flags);
 	return 0;
 }
