@@ -187,4 +187,117 @@ TEST_F(TcpSilence, D8_EndsAResumptionToo)
 	EXPECT_EQ(std::vector<int>{ FI_ETIMEDOUT }, at(0).lost);
 }
 
+/* The value of a number option of @fd. */
+int option(int fd, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int val = -1;
+
+	EXPECT_EQ(0, ::getsockopt(fd, level, name, &val, &len));
+	return val;
+}
+
+struct Alive {
+	unsigned timeout_ms;
+	int on, gap_s;
+};
+
+void PrintTo(const Alive &a, std::ostream *os)
+{
+	*os << a.timeout_ms << " ms";
+}
+
+class TcpKeepAlive : public TcpSilence,
+		     public testing::WithParamInterface<Alive>
+{
+};
+
+/*
+ * fi_tandem(7), FI_TANDEM_PEER_TIMEOUT: the host of an idle peer is gone. The
+ * first probe is sent after 10 s, and the sixth one at the time-out.
+ */
+TEST_P(TcpKeepAlive, D6_ProbesEndAtTheTimeOut)
+{
+	const Alive want = GetParam();
+
+	tdm_env.peer_timeout_ms = want.timeout_ms;
+	mesh(2);
+	ASSERT_EQ(0, at(0).send(1, "x", 2, 1));
+	ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
+	for (int fd : { at(0).conn(1)->io.fd, at(1).conn(0)->io.fd }) {
+		EXPECT_EQ(want.on, option(fd, SOL_SOCKET, SO_KEEPALIVE));
+		if (!want.on)
+			continue;
+		EXPECT_EQ(10, option(fd, IPPROTO_TCP, TCP_KEEPIDLE));
+		EXPECT_EQ(6, option(fd, IPPROTO_TCP, TCP_KEEPCNT));
+		EXPECT_EQ(want.gap_s, option(fd, IPPROTO_TCP, TCP_KEEPINTVL));
+	}
+}
+
+INSTANTIATE_TEST_SUITE_P(
+	All, TcpKeepAlive,
+	testing::Values(Alive{ 0, 0, 0 }, Alive{ 1000, 1, 5 },
+			Alive{ 10000, 1, 5 }, Alive{ 40000, 1, 5 },
+			Alive{ 41000, 1, 6 }, Alive{ 60000, 1, 9 },
+			Alive{ 300000, 1, 49 }, Alive{ 600000000, 1, 32767 }));
+
+/* fi_tandem(7), FI_TANDEM_PEER_TIMEOUT: 0 is without end. */
+TEST_F(TcpSilence, D6_WithoutATimeOutNoSilenceEndsASession)
+{
+	add();
+	tdm_env.peer_timeout_ms = 0;
+	session();
+	cut();
+	told.tcpi_probes = 40;
+	for (unsigned s : { 0u, 60u, 3600u, 86400u }) {
+		told.tcpi_last_ack_recv = s * 1000;
+		look(s);
+		ASSERT_TRUE(at(0).lost.empty()) << s;
+	}
+}
+
+int no_route(int, const struct sockaddr *, socklen_t)
+{
+	errno = EHOSTUNREACH;
+	return -1;
+}
+
+/* The same for one that has lost its connection: it is resumed a day later. */
+TEST_F(TcpSilence, D6_WithoutATimeOutAResumptionGoesOn)
+{
+	struct sockaddr none = {};
+	char in[8];
+
+	tdm_env.peer_timeout_ms = 0;
+	mesh(2);
+	ASSERT_EQ(0, at(1).recv(in, 8, 1));
+	ASSERT_EQ(0, at(0).send(1, "x", 2, 1));
+	ASSERT_TRUE(until([&] {
+		return at(1).rx.got.size() == 1 && at(0).tx.got.size() == 1;
+	}));
+	tdm_os.connect = no_route;
+	::connect(at(0).conn(1)->io.fd, &none, sizeof(none));
+	ASSERT_TRUE(until([&] {
+		return at(0).conn(1)->state == TDM_CONN_RESUMING &&
+		       at(1).conn(0)->state == TDM_CONN_RESUMING;
+	}));
+	ASSERT_EQ(0, at(0).send(1, "y", 2, 2));
+	for (unsigned s = 1; s <= 24 * 60; s++) {
+		struct tdm_loop_timer *t = &at(0).conn(1)->setup->timer;
+
+		ahead = s * 60000000000ull;
+		tdm_loop_timer_disarm(t);
+		t->fired(t);
+		at(0).tcp->watch.fired(&at(0).tcp->watch);
+		ASSERT_TRUE(at(0).lost.empty()) << s;
+		ASSERT_EQ(TDM_CONN_RESUMING, at(0).conn(1)->state) << s;
+	}
+	tdm_os.connect = tdm_os_system.connect;
+	ASSERT_EQ(0, at(1).recv(in, 8, 2));
+	ASSERT_TRUE(until([&] { return at(1).rx.got.size() == 2; }));
+	EXPECT_STREQ("y", in);
+	EXPECT_TRUE(at(0).lost.empty());
+	EXPECT_TRUE(at(1).lost.empty());
+}
+
 } // namespace
