@@ -3,6 +3,7 @@
  * Sessions that outlive their connections: doc/PROTOCOL-tcp.md "Resume",
  * fi_tandem(7), FAULTS; rows D7, D8, D9 and D12 of assurance.
  */
+#include <poll.h>
 #include <random>
 #include <set>
 
@@ -601,6 +602,99 @@ TEST_F(TcpResume, D9_AnotherIncarnationIsNotResumed)
 	ASSERT_EQ(0, at(0).send(to, "new", 4, 1));
 	ASSERT_TRUE(until([&] { return other.rx.got.size() == 1; }));
 	EXPECT_STREQ("new", in);
+}
+
+struct srx_test::MockCq *sends;	  /* of the endpoint that receives */
+std::vector<size_t> ended_before; /* of @sends, at each receive's completion */
+
+ssize_t note_order(struct fid_peer_cq *cq, void *context, uint64_t flags,
+		   size_t len, void *buf, uint64_t data, uint64_t tag,
+		   fi_addr_t src)
+{
+	ended_before.push_back(sends->got.size());
+	return srx_test::MockCq::write(cq, context, flags, len, buf, data, tag,
+				       src);
+}
+
+/* D9. What was for the old one ends before the first message of the new one. */
+TEST_F(TcpResume, D9_OldOperationsEndBeforeNewMessages)
+{
+	const uint16_t port = 23457;
+	struct fi_ops_cq_owner ops = { sizeof(ops), note_order,
+				       srx_test::MockCq::writeerr };
+	struct tdm_wire_greeting g = Raw::greeting(port);
+	char in[8];
+
+	add();
+	sends = &at(0).tx;
+	ended_before.clear();
+	at(0).rx.fid.owner_ops = &ops;
+	g.features = TDM_WIRE_FEATURE_RESUME | TDM_WIRE_FEATURE_CREDIT;
+	raw.call(at(0).addr);
+	raw.hello(g);
+	fi_addr_t to = at(0).insert(g.addr);
+	ASSERT_TRUE(until([&] { return at(0).conn(to)->keeps; }));
+	ASSERT_EQ(0, at(0).recv(in, 8, 1));
+	ASSERT_EQ(0, at(0).send(to, "x", 2, 1));
+	ASSERT_EQ(0, at(0).send(to, "y", 2, 1));
+	/* The old one dies, and the new one sends before anybody noticed. */
+	raw.hang_up();
+	nodes.emplace_back(new Node("127.0.0.1", port));
+	at(1).listen();
+	fi_addr_t back = at(1).insert(at(0).addr);
+	ASSERT_EQ(0, at(1).send(back, "new", 4, 1));
+	ASSERT_TRUE(until([&] { return at(0).rx.got.size() == 1; }));
+	EXPECT_STREQ("new", in);
+	EXPECT_EQ(std::vector<size_t>{ 2 }, ended_before);
+	for (const Comp &c : at(0).tx.got)
+		EXPECT_EQ(FI_ECONNRESET, c.err);
+	EXPECT_EQ(std::vector<int>{ FI_ECONNRESET }, at(0).lost);
+	nodes.clear();
+}
+
+/*
+ * D2. The peer dies with bytes of ours unread, and nobody listens where it was:
+ * what it had sent is read first, although a send failed.
+ */
+TEST_F(TcpResume, D2_InputIsReadBeforeTheSessionEnds)
+{
+	struct tdm_wire_greeting g = Raw::greeting(9);
+	struct tdm_wire_rec r = rec(TDM_WIRE_EAGER, TDM_WIRE_F_TAG, 1);
+	struct pollfd p = {};
+	char in[100];
+
+	add();
+	g.features = TDM_WIRE_FEATURE_RESUME | TDM_WIRE_FEATURE_CREDIT;
+	raw.call(at(0).addr);
+	raw.hello(g);
+	fi_addr_t to = at(0).insert(g.addr);
+	ASSERT_TRUE(until([&] { return at(0).conn(to)->keeps; }));
+	for (char &c : in)
+		ASSERT_EQ(0, at(0).recv(&c, 1, 1));
+	r.tag = 1;
+	for (size_t i = 0; i < sizeof(in); i++)
+		raw.record(r, 1);
+	ASSERT_EQ(0, at(0).send(to, "x", 1, 1));
+	p = { raw.fd, POLLIN, 0 };
+	ASSERT_EQ(1, poll(&p, 1, int(tdt_deadline_ms())));
+	raw.hang_up();
+	p = { at(0).conn(to)->io.fd, 0, 0 }; /* POLLHUP */
+	ASSERT_EQ(1, poll(&p, 1, int(tdt_deadline_ms())));
+	ASSERT_EQ(0, at(0).send(to, "y", 1, 1));
+	tdm_tcp_progress(at(0).tcp);
+	ASSERT_TRUE(until([&] {
+		if (!at(0).lost.empty())
+			return true;
+		EXPECT_TRUE(at(0).tx.got.empty());
+		return false;
+	}));
+	EXPECT_EQ(std::vector<int>{ FI_ECONNRESET }, at(0).lost);
+	EXPECT_EQ(sizeof(in), at(0).rx.got.size());
+	for (const Comp &c : at(0).rx.got)
+		EXPECT_EQ(0, c.err);
+	EXPECT_EQ(2u, at(0).tx.got.size());
+	for (const Comp &c : at(0).tx.got)
+		EXPECT_EQ(FI_ECONNRESET, c.err);
 }
 
 /* N6. Who does not know the session's id neither takes nor ends it. */
