@@ -152,6 +152,39 @@ TEST_F(TcpCredit, MessagesOfPeersThatLeftAreCounted)
 	EXPECT_LT(held(at(0)), max / 2);
 }
 
+/* What is charged for messages that wait is no less than what they take. */
+TEST_F(TcpCredit, F15_NoLessThanTheMessagesTake)
+{
+	if (!tdt_alloc_can_fail())
+		GTEST_SKIP() << "not linked for it";
+	for (size_t len : { 0, 8, 100, 1024, 4000 }) {
+		const size_t n = 4079; /* and "open" fill the slabs */
+		Bytes out = pattern(len + 1, 1);
+		size_t taken = 0, had;
+
+		nodes.clear();
+		mesh(2);
+		ASSERT_EQ(0, at(0).send(1, "open", 5, 1000));
+		ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
+		had = held(at(1));
+		for (size_t i = 0; i < n; i++)
+			ASSERT_EQ(0, at(0).send(1, out.data(), len, 1));
+		const uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+
+		while (at(0).tx.got.size() <= n && tdt_now_ms() < end) {
+			at(0).progress();
+			tdt_alloc_fail(0, 0);
+			at(1).progress();
+			taken += tdt_alloc_bytes();
+			tdt_alloc_stop();
+		}
+		ASSERT_EQ(n + 1, at(0).tx.got.size()) << len;
+		/* Credit that is given and not used yet is charged as well. */
+		EXPECT_LE(n * len, held(at(1)) - had) << len;
+		EXPECT_LE(taken, held(at(1)) - had + taken / 20) << len;
+	}
+}
+
 TEST_F(TcpCredit, WhoCannotDoWithoutCreditIsBusyWhenThereIsNone)
 {
 	struct tdm_wire_greeting g;
@@ -404,6 +437,101 @@ TEST_F(TcpCredit, O5_StrangersGiveUpTheirMemory)
 	ASSERT_TRUE(until([&] { return at(0).rx.got.size() == 2; }));
 	EXPECT_EQ(out, got);
 	EXPECT_TRUE(at(1).lost.empty());
+}
+
+/* Append @r to @b. */
+void put(std::vector<uint8_t> &b, const struct tdm_wire_rec &r)
+{
+	size_t had = b.size();
+
+	b.resize(had + TDM_WIRE_HEAD_BYTES);
+	b.resize(had + tdm_wire_encode(b.data() + had, &r));
+}
+
+/* A peer announces and withdraws without end; a few were matched before. */
+TEST_F(TcpCredit, N8_AnnouncedAndWithdrawnWithoutEnd)
+{
+	const uint32_t batch = 100;
+	size_t matched = 0, most = 0;
+	uint64_t charged = 0;
+	char in;
+
+	add();
+	session();
+	for (uint32_t i = 0; i < 1000; i++) {
+		struct tdm_wire_rec r = rec(TDM_WIRE_RTS, TDM_WIRE_F_TAG);
+
+		/* Nothing of the message fits the one that is matched. */
+		if (i % 3 == 0) {
+			ASSERT_EQ(0, at(0).recv(&in, 0, 50));
+			matched++;
+		}
+		struct tdm_wire_rec c = rec(TDM_WIRE_CANCEL);
+		std::vector<uint8_t> b;
+
+		r.total = 100000;
+		for (r.id = 0; r.id < batch; r.id++) {
+			r.tag = r.id;
+			put(b, r);
+		}
+		for (c.id = 0; c.id < batch; c.id++)
+			put(b, c);
+		raw.say(b);
+		bool first = true;
+		ASSERT_TRUE(until([&] {
+			most = tdm_max(most, at(0).tcp->rx_pool.in_use);
+			charged = tdm_max(charged, held(at(0)));
+			raw.hear();
+			if (first) { /* a pass reads some of it */
+				first = false;
+				return false;
+			}
+			return !at(0).tcp->rx_pool.in_use &&
+			       at(0).rx.got.size() == matched;
+		}))
+			<< i << " " << at(0).lost.size();
+	}
+	EXPECT_GE(batch, most);
+	EXPECT_GE(2u << 20, charged);
+	EXPECT_TRUE(at(0).lost.empty());
+	still_serves();
+}
+
+/* The same by one that reads none of the answers. */
+TEST_F(TcpCredit, N8_WithdrawnByOneThatReadsNothing)
+{
+	uint8_t b[2 * TDM_WIRE_HEAD_BYTES];
+	struct tdm_wire_rec r = rec(TDM_WIRE_RTS, TDM_WIRE_F_TAG),
+			    c = rec(TDM_WIRE_CANCEL);
+	size_t most = 0, len;
+	uint64_t charged = 0;
+	bool stopped = false;
+
+	add();
+	session();
+	r.total = 100000;
+	len = tdm_wire_encode(b, &r);
+	len += tdm_wire_encode(b + len, &c);
+	for (uint32_t i = 0; i < 100000 && !stopped; i++) {
+		int waits = 0;
+
+		for (size_t at_byte = 0; at_byte < len && !stopped;) {
+			ssize_t n = ::send(raw.fd, b + at_byte, len - at_byte,
+					   MSG_NOSIGNAL);
+
+			if (n > 0)
+				at_byte += size_t(n);
+			else if (errno != EAGAIN || ++waits > 10000)
+				stopped = true; /* it is read no more */
+			if (n < 0 || i % 50 == 0)
+				turn();
+			most = tdm_max(most, at(0).tcp->rx_pool.in_use);
+			charged = tdm_max(charged, held(at(0)));
+		}
+	}
+	EXPECT_GE(size_t(TDM_WIRE_RTS_COUNT), most);
+	EXPECT_GE(4u << 20, charged);
+	still_serves();
 }
 
 TEST_F(TcpCredit, StagingIsNotTheEndpoints)
