@@ -8,12 +8,15 @@
 #include <cctype>
 #include <csignal>
 #include <dirent.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <random>
 #include <set>
 #include <string>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 #include "tests/harness/fixture.h"
 
@@ -228,8 +231,13 @@ protected:
 
 public:
 	void send_to_killed();
+	void one_event();
 	void only_events();
 	void receive_from_killed();
+	void receive_in_order(uint64_t *next);
+	void end_all(std::vector<Bytes> &bufs, uint64_t next);
+	void still_posted(Bytes &any, Bytes &directed);
+	void changed_program();
 	void stopped_peer();
 	void closed_peer();
 	void gone_unseen(char how);
@@ -241,7 +249,6 @@ protected:
 void Death::send_to_killed()
 {
 	std::vector<Bytes> out(20, filled(300000, 1));
-	struct fi_eq_err_entry eqe;
 	struct tdt_comp c;
 	size_t failures = 0;
 
@@ -260,13 +267,21 @@ void Death::send_to_killed()
 		failures += c.err != 0;
 	}
 	EXPECT_NE(0u, failures);
+	OK(one_event());
+	ASSERT_EQ(0, tdt_warm_up(w));
+}
+
+void Death::one_event()
+{
+	struct fi_eq_err_entry eqe;
+	struct tdt_name data = { TDT_NAME_BYTES, {} }, name = data;
+
 	memset(&eqe, 0, sizeof(eqe));
-	uint64_t end = tdt_now_ms() + tdt_deadline_ms();
-	ssize_t ret;
-	while ((ret = fi_eq_readerr(rx()->eq, &eqe, 0)) == -FI_EAGAIN &&
-	       tdt_now_ms() < end)
-		tdt_progress(w);
-	ASSERT_LT(0, ret);
+	eqe.err_data = data.bytes;
+	eqe.err_data_size = data.len;
+	ASSERT_LT(0, keep_on([&]() -> ssize_t {
+			  return fi_eq_readerr(rx()->eq, &eqe, 0);
+		  }));
 	EXPECT_EQ(&rx()->ep->fid, eqe.fid);
 	OK(expect_peer(eqe.data));
 	EXPECT_EQ(FI_ECONNRESET, eqe.err);
@@ -275,13 +290,20 @@ void Death::send_to_killed()
 	EXPECT_STREQ(fi_strerror(FI_ECONNRESET),
 		     fi_eq_strerror(rx()->eq, eqe.prov_errno, nullptr, nullptr,
 				    0));
-	ASSERT_EQ(0, tdt_warm_up(w));
+	ASSERT_EQ(0, fi_av_lookup(rx()->av, peer, name.bytes, &name.len));
+	ASSERT_EQ(name.len, eqe.err_data_size);
+	EXPECT_EQ(data.bytes, eqe.err_data);
+	EXPECT_EQ(0, memcmp(name.bytes, data.bytes, name.len));
+	EXPECT_EQ(-FI_EAGAIN, fi_eq_readerr(rx()->eq, &eqe, 0));
+	tdt_progress(w);
+	EXPECT_EQ(-FI_EAGAIN, fi_eq_readerr(rx()->eq, &eqe, 0));
 }
 
 TEST_F(Death, SendsToAKilledPeerEndOnce)
 {
 	/* fi_tandem(7), FAULTS: "Each operation ends exactly once ... the peer
-	 * died: FI_ECONNRESET"; "each lost peer writes one error entry". */
+	 * died: FI_ECONNRESET"; "each lost peer writes one error entry", whose
+	 * err_data is its socket address. */
 	ONLY_TANDEM();
 	OK(run_all(&Death::send_to_killed));
 }
@@ -336,13 +358,12 @@ TEST_F(Death, EventsComeToWhoReadsNothingElse)
 	OK(run_all(&Death::only_events));
 }
 
-void Death::receive_from_killed()
+void Death::receive_in_order(uint64_t *next)
 {
 	Bytes in(200000);
 	struct tdt_comp c;
-	uint64_t next = 0, number;
+	uint64_t number;
 
-	OK(start("source", tier_));
 	for (int i = 0; i < 20; i++) {
 		struct iovec v = iov_of(in.data(), in.size());
 
@@ -350,35 +371,90 @@ void Death::receive_from_killed()
 		ASSERT_EQ(0, tdt_wait(rx(), &in, &c));
 		ASSERT_EQ(0, c.err);
 		memcpy(&number, in.data(), sizeof(number));
-		EXPECT_EQ(next++, number);
+		EXPECT_EQ((*next)++, number);
 	}
-	/* Now receives that are matched, or not, when it dies. */
-	std::vector<Bytes> bufs(8, Bytes(200000));
-	for (auto &b : bufs) {
-		struct iovec v = iov_of(b.data(), b.size());
-		ASSERT_EQ(0, tdt_trecv(rx(), &v, 0, 0, &b));
-	}
-	tdt_child_kill(&child, SIGKILL);
-	tdt_settle(w, 200);
-	size_t left = 0;
-	for (auto &b : bufs) {
-		if (fi_cancel(&rx()->ep->fid, &b))
-			continue;
-	}
+}
+
+/* Cancel the receives @bufs; message @next is the first that they may have. */
+void Death::end_all(std::vector<Bytes> &bufs, uint64_t next)
+{
+	size_t left = 0, cut = 0;
+	struct tdt_comp c;
+	uint64_t number;
+
+	for (auto &b : bufs)
+		fi_cancel(&rx()->ep->fid, &b);
 	for (auto &b : bufs) {
 		ASSERT_EQ(0, tdt_wait(rx(), &b, &c)) << "never ended";
 		if (c.err == FI_ECANCELED) {
 			left++;
 			continue;
 		}
+		EXPECT_EQ(0u, left) << "ended before an earlier one";
 		if (c.err) {
 			EXPECT_EQ(FI_ECONNRESET, c.err);
+			cut++;
 			continue;
 		}
+		EXPECT_EQ(0u, cut) << "a message after the one cut off";
 		memcpy(&number, b.data(), sizeof(number));
 		EXPECT_EQ(next++, number);
 	}
-	(void)left;
+	EXPECT_GE(1u, cut) << "only one message can have been cut off";
+	/*
+	 * A ring has no more than what fits between two long messages, the
+	 * socket may have them all.
+	 */
+	if (tdt_path() != TDT_REMOTE && !tier_) {
+		EXPECT_NE(0u, left);
+	}
+}
+
+/* Another peer fills @any; @directed, to the dead one, is there as well. */
+void Death::still_posted(Bytes &any, Bytes &directed)
+{
+	Bytes out = filled(any.size(), 7);
+	struct iovec v = iov_of(out.data(), out.size());
+	struct tdt_comp c;
+
+	EXPECT_EQ(0u, tdt_pending(w)) << "a receive without a message ended";
+	ASSERT_EQ(0, tdt_tsend(ep(1), rx(), &v, 77, &out));
+	ASSERT_EQ(0, tdt_wait(rx(), &any, &c));
+	EXPECT_EQ(0, c.err) << fi_strerror(c.err);
+	EXPECT_EQ(out, any);
+	ASSERT_EQ(0, tdt_wait(ep(1), &out, &c));
+	EXPECT_EQ(0, c.err) << fi_strerror(c.err);
+	EXPECT_EQ(0, fi_cancel(&rx()->ep->fid, &directed));
+	OK(failed(rx(), &directed, FI_ECANCELED));
+}
+
+void Death::receive_from_killed()
+{
+	Bytes any(300), directed(300);
+	struct iovec v = iov_of(any.data(), any.size());
+	uint64_t next = 0;
+
+	OK(start("source", tier_));
+	ASSERT_EQ(0, tdt_trecv(rx(), &v, 77, 0, &any));
+	ASSERT_EQ(0, fi_trecv(rx()->ep, directed.data(), directed.size(),
+			      nullptr, peer, 78, 0, &directed));
+	OK(receive_in_order(&next));
+	/* Now receives that are matched, or not, when it dies. */
+	std::vector<Bytes> bufs(8, Bytes(200000));
+	for (auto &b : bufs) {
+		v = iov_of(b.data(), b.size());
+		ASSERT_EQ(0, tdt_trecv(rx(), &v, 0, 0, &b));
+	}
+	tdt_child_kill(&child, SIGKILL);
+	/* Its end is known once a send to it has failed. */
+	Bytes out = filled(10, 2);
+	struct tdt_comp c;
+	do {
+		ASSERT_EQ(0, send_once(out, 0));
+		ASSERT_EQ(0, tdt_wait(rx(), &out, &c));
+	} while (!c.err);
+	OK(end_all(bufs, next));
+	OK(still_posted(any, directed));
 	ASSERT_EQ(0, tdt_warm_up(w));
 }
 
@@ -693,6 +769,88 @@ TEST_F(Death, CloseThatWaitsForAStoppedPeerHoldsUpNobody)
 		 * has taken it, and one after the end. */
 		EXPECT_LE(3u, calls) << "of " << took << " ms";
 	}
+}
+
+/* The descriptors that @before has not, and that exec(2) leaves open. */
+std::string inherited(const std::set<std::string> &before)
+{
+	std::string all;
+
+	for (const std::string &name : entries("/proc/self/fd")) {
+		int flags = fcntl(atoi(name.c_str()), F_GETFD);
+
+		if (!before.count(name) && flags >= 0 && !(flags & FD_CLOEXEC))
+			all += name + " ";
+	}
+	return all;
+}
+
+/*
+ * Receives a message, answers with the descriptors that exec(2) leaves open,
+ * and then runs another program.
+ */
+TDT_ROLE(execs)
+{
+	const std::set<std::string> before = entries("/proc/self/fd");
+	struct tdt_attr attr;
+	struct tdt_world *w = nullptr;
+	fi_addr_t parent;
+	struct tdt_comp c;
+	char in[10], word, text[256] = "";
+
+	tdt_attr_init(&attr);
+	attr.eps = 1;
+	attr.no_tcp_only = !arg || strcmp(arg, "tcp");
+	attr.wait = attr.cntr_wait = attr.eq_wait = FI_WAIT_FD;
+	attr.cntrs = attr.eq = 1;
+	if (tdt_world_open(&attr, &w) || tdt_tell_name(fd, &w->eps[0]) ||
+	    tdt_hear_name(fd, &w->eps[0], &parent))
+		return 1;
+	if (tdt_recv(&w->eps[0], in, sizeof(in), in) ||
+	    tdt_wait(&w->eps[0], in, &c) || c.err)
+		return 2;
+	if (entries("/proc/self/fd").size() <= before.size())
+		return 3;
+	snprintf(text, sizeof(text), "%s", inherited(before).c_str());
+	if (tdt_tell(fd, text, sizeof(text)))
+		return 4;
+	while (tdt_hear_now(fd, &word, 1) == -EAGAIN)
+		tdt_progress(w);
+	execlp("sleep", "sleep", "100000", nullptr);
+	return 5;
+}
+
+void Death::changed_program()
+{
+	Bytes first = filled(10, 2), big = filled(300000, 1);
+	char text[256] = "";
+	int status;
+	struct tdt_comp c;
+
+	OK(start("execs", tier_));
+	ASSERT_EQ(0, send_once(first, 0));
+	ASSERT_EQ(0, tdt_wait(rx(), &first, &c));
+	ASSERT_EQ(0, c.err);
+	ASSERT_EQ(static_cast<ssize_t>(sizeof(text)),
+		  tdt_hear(child.fd, text, sizeof(text)));
+	EXPECT_STREQ("", text) << "are not closed by exec(2)";
+	ASSERT_EQ(0, send_once(big, 1)); /* nobody receives it */
+	tdt_settle(w, 10);
+	EXPECT_EQ(0u, tdt_pending(w));
+	ASSERT_EQ(0, tdt_tell(child.fd, "e", 1));
+	OK(failed(rx(), &big, FI_ECONNRESET));
+	EXPECT_EQ(0, waitpid(child.pid, &status, WNOHANG)) << "it has ended";
+	tdt_child_kill(&child, SIGKILL);
+	ASSERT_EQ(0, tdt_warm_up(w));
+}
+
+TEST_F(Death, D14_AnotherProgramInItsProcessIsItsEnd)
+{
+	/* fi_tandem(7), FAULTS: "the peer died or closed its endpoint". All
+	 * descriptors are close-on-exec, so that peers notice exec(2), and the
+	 * new program has nothing of the provider's. */
+	ONLY_TANDEM();
+	OK(run_all(&Death::changed_program));
 }
 
 TEST_F(Death, NothingIsLeftOfDeadPeers)
