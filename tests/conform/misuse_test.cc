@@ -11,8 +11,91 @@
 
 #include "parts.h"
 
+extern "C" {
+#include "tests/harness/child.h"
+}
+
 namespace
 {
+
+/*
+ * Endpoint @i of @w sends a long message, and is closed after @passes of
+ * progress, while endpoint 0 takes it; its buffer gets other bytes then.
+ * Returns what is wrong with what endpoint 0 has, or "".
+ */
+std::string close_while_read(struct tdt_world *w, size_t i, int passes)
+{
+	Bytes out(4 << 20, 1), in(out.size(), 0);
+	const Bytes sent = out;
+	struct iovec ov = iov_of(out.data(), out.size());
+	struct iovec iv = iov_of(in.data(), in.size());
+	struct tdt_ep *from = &w->eps[i], *to = &w->eps[0];
+	struct tdt_comp c;
+
+	if (tdt_warm_up(w) || tdt_trecv(to, &iv, 3, 0, &in) ||
+	    tdt_tsend(from, to, &ov, 3, &out))
+		return "cannot send";
+	for (int k = 0; k < passes; k++)
+		tdt_progress(w);
+	int closed = -1, ended;
+	auto leave = [&] {
+		closed = fi_close(&from->ep->fid);
+		std::fill(out.begin(), out.end(), 2);
+	};
+	/* Over TCP it may wait for the receiver to take what is on its way. */
+	if (tdt_path() == TDT_REMOTE || i == 2) {
+		std::thread other(leave);
+
+		ended = tdt_wait(to, &in, &c);
+		other.join();
+	} else {
+		leave();
+		ended = tdt_wait(to, &in, &c);
+	}
+	from->ep = nullptr;
+	from->comp_count = 0;
+	if (closed || ended)
+		return closed ? "cannot close" : "never ended";
+	if (!c.err)
+		return in == sent ? "" : "not what was sent";
+	return c.err == FI_ECONNRESET || c.err == FI_ECONNABORTED ?
+		       "" :
+		       fi_strerror(c.err);
+}
+
+/* close_while_read() for each sender and number of passes: "" or what failed. */
+std::string close_while_read_all()
+{
+	struct tdt_attr attr;
+
+	tdt_attr_init(&attr);
+	for (size_t i = 1; i < attr.eps; i++) {
+		for (int passes = 0; passes <= 10; passes++) {
+			struct tdt_world *w = nullptr;
+			std::string text;
+
+			if (tdt_world_open(&attr, &w))
+				return "no world";
+			text = close_while_read(w, i, passes);
+			if (tdt_world_close(w) && text.empty())
+				text = "the rest is not closed";
+			if (!text.empty())
+				return text + ", sender " + std::to_string(i) +
+				       ", passes " + std::to_string(passes);
+		}
+	}
+	return "";
+}
+
+/* The same in a process of its own, which has an environment of its own. */
+TDT_ROLE(closes_while_read)
+{
+	char text[128];
+
+	(void)arg;
+	snprintf(text, sizeof(text), "%s", close_while_read_all().c_str());
+	return tdt_tell(fd, text, sizeof(text)) ? 1 : 0;
+}
 
 class Misuse : public Parts
 {
@@ -378,6 +461,26 @@ TEST_F(Misuse, A12_CloseWithReceivesBeingFilled)
 		ASSERT_EQ(0, tdt_world_close(w));
 		w = nullptr;
 	}
+}
+
+TEST_F(Misuse, A12_CloseWithSendsBeingRead)
+{
+	/* fi_endpoint(3) 2.1, fi_close 3: The buffers of an endpoint that is
+	 * closed are the application's again: nothing reads them, neither the
+	 * receiver from the sender's memory, nor, with FI_TANDEM_CMA=no, who
+	 * copies them for it. The receive fails, or has what was sent. */
+	struct tdt_child child = { 0, -1 };
+	char text[128] = "";
+
+	ONLY_TANDEM();
+	EXPECT_EQ("", close_while_read_all());
+	setenv("FI_TANDEM_CMA", "no", 1);
+	EXPECT_EQ(0, tdt_child_start(&child, "closes_while_read", nullptr));
+	unsetenv("FI_TANDEM_CMA");
+	EXPECT_EQ(static_cast<ssize_t>(sizeof(text)),
+		  tdt_hear(child.fd, text, sizeof(text)));
+	EXPECT_STREQ("", text);
+	EXPECT_EQ(0, tdt_child_wait(&child));
 }
 
 TEST_F(Misuse, A13_CloseInEveryOrder)
