@@ -10,6 +10,8 @@ namespace
 
 class Close : public Case
 {
+protected:
+	void completed_arrives(size_t i, size_t len, uint64_t flags);
 };
 
 TEST_F(Close, ObjectsInUseAreBusy)
@@ -153,48 +155,67 @@ TEST_F(Close, ReceiverGoesWhenItHasTheMessage)
 	}
 }
 
+void Close::completed_arrives(size_t i, size_t len, uint64_t flags)
+{
+	enum { COUNT = 8 };
+	std::vector<Bytes> in(COUNT, Bytes(len)), out;
+	struct fi_cq_tagged_entry e;
+	size_t ended = 0;
+
+	OPEN();
+	ASSERT_EQ(0, tdt_warm_up(w));
+	struct tdt_ep *from = ep(i);
+	for (size_t k = 0; k < COUNT; k++) {
+		char back = 'b';
+		struct tdt_op op = op_of(TDT_INJECT, 0, &back, 1);
+
+		op.addr = addr(rx(), from);
+		ASSERT_EQ(0, tdt_post_once(rx(), &op));
+		ASSERT_EQ(0, tdt_recv(rx(), in[k].data(), len, &in[k]));
+		out.push_back(filled(len, static_cast<uint32_t>(k)));
+	}
+	for (auto &b : out) {
+		struct tdt_op op = op_of(TDT_SENDMSG, 0, b.data(), len);
+
+		op.flags = flags;
+		op.addr = addr(from, rx());
+		op.context = &b;
+		ASSERT_EQ(0, tdt_post_once(from, &op));
+	}
+	uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+	while (ended < COUNT && tdt_now_ms() < end) {
+		ssize_t n = fi_cq_read(from->tx_cq, &e, 1);
+
+		ASSERT_TRUE(n == 1 || n == -FI_EAGAIN) << n;
+		ended += n == 1;
+	}
+	ASSERT_EQ(static_cast<size_t>(COUNT), ended);
+	std::vector<Bytes> sent = out;
+	EXPECT_EQ(0, fi_close(&from->ep->fid));
+	from->ep = nullptr;
+	for (auto &b : out)
+		std::fill(b.begin(), b.end(), 0);
+	for (size_t k = 0; k < COUNT; k++) {
+		OK(done(rx(), &in[k], FI_RECV | FI_MSG));
+		EXPECT_EQ(sent[k], in[k]);
+	}
+	close();
+}
+
 TEST_F(Close, WhatCompletedArrivesAlthoughTheSenderIsGone)
 {
 	/* fi_cq(3) 2.1, COMPLETION EVENT SEMANTICS 11: FI_TRANSMIT_COMPLETE:
 	 * the message depends on nothing here any more. The receiver makes no
 	 * progress until the sender is closed, so the message is unread
-	 * there. */
-	enum { COUNT = 8, LEN = 4000 };
+	 * there. With FI_INJECT_COMPLETE the buffer is the application's
+	 * again, and fi_tandem(7), LIMITS: fi_close(3) waits for what was
+	 * injected. */
+	const uint64_t inject = FI_INJECT_COMPLETE | FI_COMPLETION;
 
 	for (size_t i = 1; i < attr.eps; i++) {
-		std::vector<Bytes> in(COUNT, Bytes(LEN)), out;
-		struct fi_cq_tagged_entry e;
-		size_t ended = 0;
-
-		OPEN();
-		ASSERT_EQ(0, tdt_warm_up(w));
-		struct tdt_ep *from = ep(i);
-		for (size_t k = 0; k < COUNT; k++) {
-			char back = 'b';
-			struct tdt_op op = op_of(TDT_INJECT, 0, &back, 1);
-
-			op.addr = addr(rx(), from);
-			ASSERT_EQ(0, tdt_post_once(rx(), &op));
-			ASSERT_EQ(0, tdt_recv(rx(), in[k].data(), LEN, &in[k]));
-			out.push_back(filled(LEN, static_cast<uint32_t>(k)));
-		}
-		for (auto &b : out)
-			ASSERT_EQ(0, tdt_send(from, rx(), b.data(), LEN, &b));
-		uint64_t end = tdt_now_ms() + tdt_deadline_ms();
-		while (ended < COUNT && tdt_now_ms() < end) {
-			ssize_t n = fi_cq_read(from->tx_cq, &e, 1);
-
-			ASSERT_TRUE(n == 1 || n == -FI_EAGAIN) << n;
-			ended += n == 1;
-		}
-		ASSERT_EQ(static_cast<size_t>(COUNT), ended);
-		EXPECT_EQ(0, fi_close(&from->ep->fid));
-		from->ep = nullptr;
-		for (size_t k = 0; k < COUNT; k++) {
-			OK(done(rx(), &in[k], FI_RECV | FI_MSG));
-			EXPECT_EQ(out[k], in[k]);
-		}
-		close();
+		OK(completed_arrives(i, 4000, 0));
+		OK(completed_arrives(i, 100, inject));
+		OK(completed_arrives(i, 4000, inject));
 	}
 }
 
