@@ -313,6 +313,41 @@ TEST_F(Unanswered, TheTimeoutOfRefusalsIsForRefusalsOnly)
 }
 
 /*
+ * FAULTS: a peer whose host accepts the connection and that does not answer
+ * counts as stopped: whoever waits for it does so without a time limit.
+ */
+TEST_F(Unanswered, D4_AStoppedPeerIsWaitedForAtFirstContact)
+{
+	for (enum tdm_shm_mode mode : { TDM_SHM_AUTO, TDM_SHM_OFF }) {
+		char in = 0;
+
+		tdm_os = real;
+		tdm_env.shm = mode;
+		OK(Backlog::begin());
+		tdm_os.now_ns = ahead;
+		OK(send(addr(rx(), ep(1))));
+		/* The domain of ep(1) makes no progress: it is stopped. */
+		for (int leap = 0; leap < 6; leap++) {
+			for (int i = 0; i < 200; i++) {
+				struct fi_cq_tagged_entry e;
+
+				ASSERT_EQ(-FI_EAGAIN,
+					  fi_cq_read(rx()->tx_cq, &e, 1))
+					<< mode << " after " << leap;
+				ASSERT_EQ(-FI_EAGAIN,
+					  fi_cq_read(rx()->rx_cq, &e, 1));
+			}
+			ahead_ns += UINT64_C(600000000000);
+		}
+		ASSERT_EQ(0, tdt_recv(ep(1), &in, 1, &in));
+		OK(done(rx(), &out, FI_SEND | FI_MSG));
+		OK(done(ep(1), &in, FI_RECV | FI_MSG));
+		EXPECT_EQ(out, in);
+		close();
+	}
+}
+
+/*
  * Triggered operations find the transmit queue of the connection full. Those
  * that wait behind it end with those in it, not after another time-out.
  */
