@@ -10,6 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+
 #include "tests/harness/fixture.h"
 
 extern "C" {
@@ -37,6 +40,8 @@ struct tdt_world *open_one(int fd, const char *arg, fi_addr_t *peer)
 	attr.eps = 1;
 	attr.wait = FI_WAIT_FD;
 	attr.cntrs = 1;
+	attr.cntr_wait = FI_WAIT_FD;
+	attr.caps |= FI_RMA | FI_ATOMIC;
 	attr.no_tcp_only = !arg || strcmp(arg, "tcp");
 	if (tdt_world_open(&attr, &w))
 		return nullptr;
@@ -46,8 +51,81 @@ struct tdt_world *open_one(int fd, const char *arg, fi_addr_t *peer)
 	return w;
 }
 
-/* All calls of a child that has no business to make them. */
-struct Report try_all(struct tdt_world *w, fi_addr_t peer)
+#define REFUSED(call, error)                                                   \
+	do {                                                                   \
+		long ret = (long)(call);                                       \
+		if (ret != -(error) && !r.what[0]) {                           \
+			snprintf(r.what, sizeof(r.what), "%s", #call);         \
+			r.ret = ret;                                           \
+		}                                                              \
+	} while (0)
+#define NOTHING(call) REFUSED(call, FI_EOPBADSTATE)
+
+/* The one-sided and atomic calls. */
+void try_one_sided(struct tdt_ep *at, fi_addr_t peer, struct Report &r)
+{
+	static uint64_t one = 1, old[2];
+	static char big[100000];
+
+	NOTHING(fi_write(at->ep, big, 1, nullptr, peer, 0, 1, nullptr));
+	NOTHING(fi_write(at->ep, big, sizeof(big), nullptr, peer, 0, 1,
+			 nullptr));
+	NOTHING(fi_writedata(at->ep, big, 1, nullptr, 5, peer, 0, 1, nullptr));
+	NOTHING(fi_inject_write(at->ep, big, 1, peer, 0, 1));
+	NOTHING(fi_read(at->ep, big, 1, nullptr, peer, 0, 1, nullptr));
+	NOTHING(fi_atomic(at->ep, &one, 1, nullptr, peer, 0, 1, FI_UINT64,
+			  FI_SUM, nullptr));
+	NOTHING(fi_inject_atomic(at->ep, &one, 1, peer, 0, 1, FI_UINT64,
+				 FI_SUM));
+	NOTHING(fi_fetch_atomic(at->ep, &one, 1, nullptr, old, nullptr, peer, 0,
+				1, FI_UINT64, FI_SUM, nullptr));
+	NOTHING(fi_compare_atomic(at->ep, &one, 1, nullptr, &one, nullptr, old,
+				  nullptr, peer, 0, 1, FI_UINT64, FI_CSWAP,
+				  nullptr));
+}
+
+/* Receives by a description, peeks, what withdraws an operation. */
+void try_described(struct tdt_ep *at, fi_addr_t peer, const void *posted,
+		   struct Report &r)
+{
+	static char in[8];
+	struct iovec v = iov_of(in, sizeof(in));
+	struct fi_msg m = {};
+	struct fi_msg_tagged t = {};
+
+	m.msg_iov = t.msg_iov = &v;
+	m.iov_count = t.iov_count = 1;
+	m.addr = t.addr = FI_ADDR_UNSPEC;
+	NOTHING(fi_recvmsg(at->ep, &m, FI_COMPLETION));
+	NOTHING(fi_trecvmsg(at->ep, &t, FI_COMPLETION));
+	NOTHING(fi_trecvmsg(at->ep, &t, FI_PEEK));
+	NOTHING(fi_trecvmsg(at->ep, &t, FI_PEEK | FI_DISCARD));
+	m.addr = t.addr = peer;
+	NOTHING(fi_sendmsg(at->ep, &m, FI_COMPLETION));
+	NOTHING(fi_tsendmsg(at->ep, &t, FI_INJECT));
+	REFUSED(fi_cancel(&at->ep->fid, (void *)posted), FI_ENOENT);
+}
+
+/* Counters keep their values. */
+void try_counters(struct tdt_ep *at, struct Report &r)
+{
+	const uint64_t was = fi_cntr_read(at->rx_cntr);
+	const uint64_t errors = fi_cntr_readerr(at->rx_cntr);
+
+	NOTHING(fi_cntr_wait(at->rx_cntr, was + 1, 10));
+	NOTHING(fi_cntr_set(at->rx_cntr, was + 7));
+	NOTHING(fi_cntr_add(at->rx_cntr, 7));
+	NOTHING(fi_cntr_seterr(at->rx_cntr, errors + 7));
+	NOTHING(fi_cntr_adderr(at->rx_cntr, 7));
+	REFUSED(was - fi_cntr_read(at->rx_cntr), 0);
+	REFUSED(errors - fi_cntr_readerr(at->rx_cntr), 0);
+}
+
+/*
+ * All calls of a child that has no business to make them. @posted: context of a
+ * receive of the parent's.
+ */
+struct Report try_all(struct tdt_world *w, fi_addr_t peer, const void *posted)
 {
 	struct tdt_ep *at = &w->eps[0];
 	struct fid *fids[1] = { &at->rx_cq->fid };
@@ -55,14 +133,6 @@ struct Report try_all(struct tdt_world *w, fi_addr_t peer)
 	struct Report r = {};
 	static char big[100000];
 
-#define NOTHING(call)                                                          \
-	do {                                                                   \
-		long ret = (long)(call);                                       \
-		if (ret != -FI_EOPBADSTATE && !r.what[0]) {                    \
-			snprintf(r.what, sizeof(r.what), "%s", #call);         \
-			r.ret = ret;                                           \
-		}                                                              \
-	} while (0)
 	NOTHING(fi_send(at->ep, big, 1, nullptr, peer, nullptr));
 	NOTHING(fi_send(at->ep, big, sizeof(big), nullptr, peer, nullptr));
 	NOTHING(fi_inject(at->ep, big, 1, peer));
@@ -79,12 +149,16 @@ struct Report try_all(struct tdt_world *w, fi_addr_t peer)
 	NOTHING(fi_av_remove(at->av, &peer, 1, 0));
 	NOTHING(fi_av_insert(at->av, at->name, 1, &peer, 0, nullptr));
 	NOTHING(fi_enable(at->ep));
+	NOTHING(fi_ep_bind(at->ep, &at->av->fid, 0));
+	NOTHING(fi_ep_bind(at->ep, &at->rx_cntr->fid, FI_REMOTE_WRITE));
+	try_one_sided(at, peer, r);
+	try_described(at, peer, posted, r);
+	try_counters(at, r);
 	NOTHING(fi_close(&at->ep->fid));
 	NOTHING(fi_close(&at->tx_cq->fid));
 	NOTHING(fi_close(&at->rx_cntr->fid));
 	NOTHING(fi_close(&at->av->fid));
 	NOTHING(fi_close(&at->domain->fid));
-	fi_cntr_read(at->rx_cntr);
 	return r;
 }
 
@@ -133,7 +207,7 @@ TDT_ROLE(forker)
 		forked = true;
 		if (fork())
 			continue;
-		struct Report r = try_all(w, peer);
+		struct Report r = try_all(w, peer, &in);
 		if (!r.what[0] && use_own()) {
 			snprintf(r.what, sizeof(r.what),
 				 "objects of its own: %s", tdt_error());
