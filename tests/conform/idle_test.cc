@@ -239,6 +239,9 @@ protected:
 		}
 		return least;
 	}
+
+	void ends_in_time(const char *what,
+			  const std::function<void(int)> &wait);
 };
 
 TEST_F(Idle, ManyPeersCostNothing)
@@ -283,32 +286,55 @@ TEST_F(Idle, EachSingleMessageWakes)
 	}
 }
 
-TEST_F(Idle, DeadlineIsKept)
+/* @wait of so many milliseconds ends in time, and is no loop. */
+void Idle::ends_in_time(const char *what, const std::function<void(int)> &wait)
 {
-	/* fi_cq(3) 2.1, fi_cq_sread / fi_cq_sreadfrom 1: fi_cq_sread ends with
-	 * a completion, an error or its time-out: not before, and without
-	 * looking at the clock all the time. */
-	struct fi_cq_tagged_entry e;
 	struct timespec a, b;
 	int64_t least = INT64_MAX;
 	long sleeps;
 
-	OK(gather_all());
-	EXPECT_EQ(-FI_EAGAIN, sleep_in_read(&e, 100));
+	wait(100);
 	int64_t us = cost(&sleeps, [&] {
 		for (int i = 0; i < 20; i++) {
 			clock_gettime(CLOCK_MONOTONIC, &a);
-			EXPECT_EQ(-FI_EAGAIN, sleep_in_read(&e, 25));
+			wait(25);
 			clock_gettime(CLOCK_MONOTONIC, &b);
 			int64_t took = (b.tv_sec - a.tv_sec) * 1000000000 +
 				       (b.tv_nsec - a.tv_nsec);
-			EXPECT_LE(25000000, took);
+			EXPECT_LE(25000000, took) << what;
 			least = std::min(least, took);
 		}
 	});
-	EXPECT_GE(35000000, least) << "at least one was in time";
-	EXPECT_GE(60, sleeps);
-	EXPECT_GE(50000, us);
+	EXPECT_GE(35000000, least) << what << ": at least one was in time";
+	EXPECT_GE(60, sleeps) << what;
+	EXPECT_GE(50000, us) << what;
+}
+
+TEST_F(Idle, DeadlineIsKept)
+{
+	/* fi_cq(3) 2.1, fi_cq_sread / fi_cq_sreadfrom 1: fi_cq_sread ends with
+	 * a completion, an error or its time-out: not before, and without
+	 * looking at the clock all the time. fi_cntr_wait(3) and fi_eq_sread(3)
+	 * do the same. */
+	struct fi_cq_tagged_entry e;
+	struct fi_eq_entry event;
+	uint32_t kind;
+
+	attr.cntrs = attr.eq = 1;
+	attr.cntr_wait = attr.eq_wait = FI_WAIT_FD;
+	OK(gather_all());
+	ends_in_time("fi_cq_sread", [&](int ms) {
+		EXPECT_EQ(-FI_EAGAIN, sleep_in_read(&e, ms));
+	});
+	const uint64_t more = fi_cntr_read(rx()->rx_cntr) + 1;
+	ends_in_time("fi_cntr_wait", [&](int ms) {
+		EXPECT_EQ(-FI_ETIMEDOUT, fi_cntr_wait(rx()->rx_cntr, more, ms));
+	});
+	EXPECT_EQ(0u, fi_cntr_readerr(rx()->rx_cntr));
+	ends_in_time("fi_eq_sread", [&](int ms) {
+		EXPECT_EQ(-FI_EAGAIN, fi_eq_sread(rx()->eq, &kind, &event,
+						  sizeof(event), ms, 0));
+	});
 }
 
 } // namespace
