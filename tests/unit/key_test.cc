@@ -3,13 +3,19 @@
  * The handshake with keys: who gets a session, and what those hear who do not.
  * doc/PROTOCOL-tcp.md "Keys".
  */
+#include <arpa/inet.h>
+
 #include "base/env.h"
 #include "tcp_raw.h"
 
 #include "base/auth.h"
 
 extern "C" {
+#include "tcp/keys.h"
+#include "tcp/root.h"
 #include "tcp/wire/idle_close.h"
+#include "tests/harness/log.h"
+#include "tests/harness/test_ep.h"
 }
 
 #define OK(call) ASSERT_NO_FATAL_FAILURE(call)
@@ -48,6 +54,56 @@ struct Keys {
 
 const char *const SECRET = "a secret of thirty-two letters..";
 const char *const OTHER = "another one of thirty-two letters";
+
+void at_host(struct tdm_addr *a, const char *host)
+{
+	struct sockaddr_in in = {};
+	struct sockaddr_in6 in6 = {};
+
+	in.sin_family = AF_INET;
+	in6.sin6_family = AF_INET6;
+	in.sin_port = in6.sin6_port = htons(4711);
+	if (inet_pton(AF_INET, host, &in.sin_addr) == 1) {
+		a->u.in = in;
+		return;
+	}
+	ASSERT_EQ(1, inet_pton(AF_INET6, host, &in6.sin6_addr));
+	a->u.in6 = in6;
+}
+
+/* Lines about an endpoint at @host, and those that warn of strangers. */
+void told_of(const char *host, struct tdm_auth_keys *keys, size_t warned)
+{
+	struct tdm_root *root = tdt_ep_new();
+
+	ASSERT_NE(nullptr, root);
+	OK(at_host(&root->name, host));
+	root->keys = keys;
+	tdt_log_listen(FI_LOG_INFO);
+	tdm_ep_tell_open(root);
+	EXPECT_EQ(1u, tdt_log_heard("endpoint at ")) << host;
+	EXPECT_EQ(warned, tdt_log_heard("without a key")) << host;
+	tdt_log_listen(FI_LOG_WARN);
+	root->keys = nullptr;
+	tdt_ep_free(root);
+}
+
+TEST(Open, EndpointsThatStrangersReachAreNamedInTheLog)
+{
+	/* fi_tandem(7), SECURITY: "An endpoint without a key serves every peer
+	 * that can connect to its port": a line of the log says so. On the
+	 * loopback that is the host itself. */
+	Keys k({ SECRET });
+
+	for (const char *host : { "192.0.2.7", "2001:db8::7", "0.0.0.0" }) {
+		OK(told_of(host, nullptr, 1));
+		OK(told_of(host, k.keys, 0));
+	}
+	for (const char *host : { "127.0.0.1", "127.3.2.1", "::1" }) {
+		OK(told_of(host, nullptr, 0));
+		OK(told_of(host, k.keys, 0));
+	}
+}
 
 TEST(Auth, ProofIsOfKeyRoleAndText)
 {
