@@ -42,12 +42,38 @@ TDT_ROLE(keyed)
 	return tdt_world_close(w);
 }
 
+/* Hear an address, send one message to it, tell the error. */
+TDT_ROLE(greets)
+{
+	struct tdt_attr attr;
+	struct tdt_world *w = nullptr;
+	struct tdt_ep *at;
+	struct tdt_comp comp;
+	char out[8] = "hello";
+	int ret;
+
+	(void)arg;
+	memset(&comp, 0, sizeof(comp));
+	tdt_attr_init(&attr);
+	attr.eps = 1;
+	if (tdt_world_open(&attr, &w))
+		return 1;
+	at = &w->eps[0];
+	if (tdt_hear_name(fd, at, &at->peers[0]))
+		return 2;
+	ret = (int)tdt_send(at, at, out, sizeof(out), out);
+	if (!ret)
+		ret = tdt_wait(at, out, &comp) ? -1 : comp.err;
+	tdt_tell(fd, &ret, sizeof(ret));
+	return tdt_world_close(w);
+}
+
 class EnvKey : public Keys
 {
 protected:
 	std::string path =
 		testing::TempDir() + "tandem-key-" + std::to_string(getpid());
-	struct tdt_child child = { 0, -1 };
+	struct tdt_child child = { 0, -1 }, other = { 0, -1 };
 
 	void TearDown() override
 	{
@@ -55,7 +81,26 @@ protected:
 		unlink((path + ".link").c_str());
 		if (child.pid)
 			tdt_child_kill(&child, SIGKILL);
+		tdt_child_kill(&other, SIGKILL);
+		for (const char *name : { "FI_TANDEM_TLS", "FI_TANDEM_AUTH_KEY",
+					  "FI_TANDEM_CONN_TIMEOUT" })
+			unsetenv(name);
+		setenv("FI_TANDEM_SHM",
+		       tdt_path() == TDT_REMOTE ? "off" : "auto", 1);
 		Keys::TearDown();
+	}
+
+	/* A second child, with or without TLS, sends to @name: its error. */
+	void greet_from_child(const struct tdt_name *name, const char *tls,
+			      int *error)
+	{
+		setenv("FI_TANDEM_TLS", tls, 1);
+		setenv("FI_TANDEM_AUTH_KEY", ONE, 1);
+		ASSERT_EQ(0, tdt_child_start(&other, "greets", nullptr));
+		ASSERT_EQ(0, tdt_tell(other.fd, name, sizeof(*name)));
+		ASSERT_EQ(ssize_t(sizeof(*error)),
+			  tdt_hear(other.fd, error, sizeof(*error)));
+		EXPECT_EQ(0, tdt_child_wait(&other));
 	}
 
 	void file(const std::string &text, mode_t mode = 0600)
@@ -133,6 +178,34 @@ TEST_F(EnvKey, IsTheKeyOfEndpointsWithoutOne)
 		EXPECT_EQ(0, ret);
 		OK(end());
 	}
+}
+
+TEST_F(EnvKey, WithTlsItIsTheKeyOfTheConnections)
+{
+	/* fi_tandem(7), ENCRYPTION: with FI_TANDEM_TLS=yes "all that goes over
+	 * TCP is encrypted"; "With a key: The key is the pre-shared key of
+	 * TLS". "Operations to a peer ... that has no TLS fail with
+	 * FI_EKEYREJECTED after FI_TANDEM_CONN_TIMEOUT", and the other way
+	 * round "a side with TLS and one without do not reach each other". */
+	struct tdt_name name;
+	int ret = -FI_EIO, error = -1;
+
+	ONLY_TANDEM();
+	setenv("FI_TANDEM_SHM", "off", 1);
+	setenv("FI_TANDEM_CONN_TIMEOUT", "1", 1);
+	setenv("FI_TANDEM_TLS", "yes", 1);
+	ASSERT_EQ(0, start("FI_TANDEM_AUTH_KEY", ONE));
+	ASSERT_EQ(ssize_t(sizeof(name)),
+		  tdt_hear(child.fd, &name, sizeof(name)));
+	OK(greet_from_child(&name, "no", &error));
+	EXPECT_NE(0, error) << "was reached without TLS";
+	EXPECT_EQ(-EAGAIN, tdt_hear_now(child.fd, &ret, sizeof(ret)));
+	setenv("FI_TANDEM_CONN_TIMEOUT", "60", 1);
+	OK(greet_from_child(&name, "yes", &error));
+	EXPECT_EQ(0, error) << fi_strerror(error);
+	ASSERT_EQ(ssize_t(sizeof(ret)), tdt_hear(child.fd, &ret, sizeof(ret)));
+	EXPECT_EQ(0, ret);
+	OK(end());
 }
 
 TEST_F(EnvKey, EndpointsWithoutAKeyDoNotReachIt)
