@@ -341,6 +341,10 @@ static int update(struct tdm_cntr *cntr, uint64_t *which, int keep,
 		  uint64_t value)
 {
 	tdm_lock_acquire(cntr->engine->lock);
+	if (tdm_unlikely(cntr->engine->orphan)) {
+		tdm_lock_release(cntr->engine->lock);
+		return -FI_EOPBADSTATE;
+	}
 	*which = (keep ? *which : 0) + value;
 	if (which == &cntr->value)
 		cntr->settled = cntr->changes;
@@ -414,6 +418,8 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 
 	if (cntr->wait.obj == FI_WAIT_SET)
 		return -FI_ENOSYS;
+	if (tdm_unlikely(cntr->engine->orphan))
+		return -FI_EOPBADSTATE;
 	do {
 		left = tdm_wait_left(deadline);
 		ret = tdm_wait_until(&cntr->wait, wait_ready, &w, left, NULL);

@@ -289,9 +289,12 @@ int tdm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 			return ret;
 	}
 	tdm_lock_acquire(&ep->domain->lock);
-	ret = !ep->enabled || may_be_late(bfid->fclass) ?
-		      bind_locked(ep, bfid, flags) :
-		      no(-FI_EOPBADSTATE, "the endpoint is enabled");
+	if (ep->domain->engine.orphan)
+		ret = no(-FI_EOPBADSTATE, "the endpoint is the parent's");
+	else if (ep->enabled && !may_be_late(bfid->fclass))
+		ret = no(-FI_EOPBADSTATE, "the endpoint is enabled");
+	else
+		ret = bind_locked(ep, bfid, flags);
 	tdm_lock_release(&ep->domain->lock);
 	if (ret && eq)
 		tdm_eq_undrive(eq, &ep->domain->engine);
