@@ -16,16 +16,20 @@
 
 #include "shm/addr.h"
 #include "shm/amo.h"
+#include "shm/msg.h"
 #include "shm/packet.h"
 #include "shm/ranges.h"
 
 static int eager_decode(struct tdm_shm_rec *rec, uint32_t room)
 {
+	int msg = rec->op == TDM_SHM_REC_MSG || rec->op == TDM_SHM_REC_TAG;
+
 	if (rec->flags & ~(TDM_SHM_REC_DATA | TDM_SHM_REC_DELIVER))
 		return -1;
 	if (rec->aux > TDM_SHM_EAGER_MOST_BYTES)
 		return -1;
-	rec->extra += tdm_shm_rec_extra(rec->flags);
+	rec->extra += msg ? tdm_shm_msg_extra(rec->flags, rec->aux) :
+			    tdm_shm_rec_extra(rec->flags);
 	rec->slots = tdm_shm_rec_slots((size_t)rec->extra + rec->aux);
 	return rec->slots <= room ? 0 : -1;
 }

@@ -54,7 +54,7 @@ enum tdm_shm_rec_op {
 	TDM_SHM_REC_COUNT
 };
 
-/* In MSG, TAG and WRITE each puts 8 bytes before the payload, in this order. */
+/* In MSG, TAG and WRITE each adds 8 bytes before the payload, in this order. */
 enum {
 	TDM_SHM_REC_DATA = 1,	 /* remote CQ data; RTS: rts.data is set */
 	TDM_SHM_REC_DELIVER = 2, /* id: send an ACK after placement */

@@ -172,8 +172,8 @@ static inline uint8_t *tdm_shm_ring_reserve(struct tdm_shm_ring_tx *r,
  */
 static inline size_t tdm_shm_eager_room(uint32_t slots, size_t most)
 {
-	size_t room = (size_t)(slots / 4) * TDM_SHM_SLOT_BYTES -
-		      TDM_SHM_HEAD_BYTES - 16;
+	size_t room =
+		(size_t)(slots / 4) * TDM_SHM_SLOT_BYTES - TDM_CACHE_LINE_BYTES;
 
 	return room < most ? room : most;
 }

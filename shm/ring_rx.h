@@ -66,7 +66,7 @@ static inline void tdm_shm_ring_fetch(const struct tdm_shm_ring_rx *r,
 	size_t most = (size_t)(r->count - r->idx) * TDM_SHM_SLOT_BYTES, at;
 
 	most = tdm_min(most, (size_t)TDM_SHM_FETCH_BYTES);
-	len = tdm_min(len + TDM_SHM_HEAD_BYTES, most);
+	len = tdm_min(len + TDM_CACHE_LINE_BYTES, most);
 	for (at = TDM_CACHE_LINE_BYTES; at < len; at += TDM_CACHE_LINE_BYTES)
 		tdm_prefetch(slot + at);
 }

@@ -154,7 +154,7 @@ static int rx_eager_deliver(struct tdm_shm_pair *pair,
 	if (!ctl)
 		return -FI_EAGAIN;
 	ctl->kind = TDM_SHM_CTL_ALONE;
-	memcpy(&id, payload - 8, 8);
+	memcpy(&id, body + (rec->flags & TDM_SHM_REC_DATA ? 8 : 0), 8);
 	ret = srx_get(pair, tagged, attr, &entry);
 	if (ret && ret != -FI_ENOENT) {
 		tdm_pool_free(&pair->ep->ctls, ctl);
@@ -181,16 +181,15 @@ static int rx_eager_deliver(struct tdm_shm_pair *pair,
 	return ret;
 }
 
-/* Handle a message without flags that has @len bytes of payload at @payload. */
+/* Handle the message without flags in @slot: @len bytes at @payload. */
 static tdm_always_inline int rx_plain(struct tdm_shm_pair *pair, int tagged,
-				      const uint8_t *slot, size_t len)
+				      const uint8_t *slot,
+				      const uint8_t *payload, size_t len)
 {
-	const uint8_t *payload = slot + TDM_SHM_HEAD_BYTES;
-	struct tdm_offer offer;
+	struct tdm_offer offer = offer_of(pair, slot, len);
 	struct fi_peer_rx_entry *entry;
 	int ret;
 
-	offer = offer_of(pair, slot, len);
 	ret = srx_get(pair, tagged, &offer.attr, &entry);
 	if (tdm_likely(!ret)) {
 		eager_place_now(pair, entry, payload, len);
@@ -205,12 +204,13 @@ static int rx_eager(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		    const uint8_t *slot)
 {
 	const uint8_t *body = slot + TDM_SHM_HEAD_BYTES;
+	const uint8_t *payload = body + rec->extra;
 	int tagged = rec->op == TDM_SHM_REC_TAG, ret;
 	struct tdm_offer offer;
 	struct fi_peer_rx_entry *entry;
 
 	if (!rec->flags)
-		return rx_plain(pair, tagged, slot, rec->aux);
+		return rx_plain(pair, tagged, slot, payload, rec->aux);
 	offer = offer_of(pair, slot, rec->aux);
 	if (rec->flags & TDM_SHM_REC_DELIVER)
 		return rx_eager_deliver(pair, rec, &offer.attr, body);
@@ -219,12 +219,11 @@ static int rx_eager(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 		return -FI_EAGAIN;
 	entry->flags |= FI_REMOTE_CQ_DATA;
 	memcpy(&entry->cq_data, body, 8);
-	body += 8;
 	if (tdm_likely(!ret)) {
-		eager_place(pair, entry, body, rec->aux);
+		eager_place(pair, entry, payload, rec->aux);
 		return 0;
 	}
-	return eager_queue(pair, entry, tagged, body, rec->aux);
+	return eager_queue(pair, entry, tagged, payload, rec->aux);
 }
 
 /* ---- announced messages -------------------------------------------------- */
@@ -451,14 +450,16 @@ int tdm_shm_rx_left(struct tdm_shm_pair *pair, const uint8_t *record,
 /* Handle a record. Returns 0: it was stepped over; else why it was not. */
 static inline int rx_record(struct tdm_shm_pair *pair, uint64_t word0)
 {
+	const uint8_t *slot;
 	int ret;
 
 	if (tdm_unlikely(!tdm_shm_word_small(word0))) {
 		tdm_shm_ring_fetch(&pair->rx, tdm_shm_word_aux(word0));
 		return rx_other(pair, word0);
 	}
-	ret = rx_plain(pair, tdm_shm_word_op(word0) == TDM_SHM_REC_TAG,
-		       tdm_shm_ring_slot(&pair->rx), tdm_shm_word_aux(word0));
+	slot = tdm_shm_ring_slot(&pair->rx);
+	ret = rx_plain(pair, tdm_shm_word_op(word0) == TDM_SHM_REC_TAG, slot,
+		       slot + TDM_SHM_HEAD_BYTES, tdm_shm_word_aux(word0));
 	if (tdm_likely(!ret))
 		tdm_shm_ring_step(&pair->rx, 1);
 	return ret;

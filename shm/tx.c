@@ -27,6 +27,7 @@
 #include "shm/ep.h"
 #include "shm/grow.h"
 #include "shm/lifeline.h"
+#include "shm/msg.h"
 #include "shm/progress.h"
 #include "shm/rma.h"
 
@@ -177,40 +178,27 @@ int tdm_shm_tx_fenced(struct tdm_shm_pair *pair)
 
 /* ---- messages ------------------------------------------------------------ */
 
-/* Copy @n bytes of the payload of @x, from @offset on, to @dst. */
-static inline void payload_put(uint8_t *dst, const struct tdm_xfer *x,
-			       size_t offset, size_t n)
-{
-	if (tdm_likely(x->count == 1))
-		tdm_shm_copy(dst, (const uint8_t *)x->iov[0].iov_base + offset,
-			     n);
-	else
-		tdm_iov_copy_from(dst, x->iov, x->count, offset, n);
-}
-
 /*
- * Write the body of an eager record. @id is used with TDM_SHM_REC_DELIVER. The peer
- * polls the first line, and may take it away at any moment, so it is written last.
+ * Write the body of an eager record, its first line, which the peer polls and may
+ * take away at any moment, last. @id is used with TDM_SHM_REC_DELIVER.
  */
 static inline void eager_write(uint8_t *slot, const struct tdm_xfer *x,
 			       uint8_t flags, uint64_t id)
 {
-	uint8_t *at = slot + TDM_SHM_HEAD_BYTES;
-	uint8_t *payload = at + tdm_shm_rec_extra(flags);
-	size_t n = TDM_CACHE_LINE_BYTES - (size_t)(payload - slot);
+	uint8_t *body = slot + TDM_SHM_HEAD_BYTES;
+	uint8_t *payload = body + tdm_shm_msg_extra(flags, x->len);
 
-	if (x->len > n)
-		payload_put(payload + n, x, n, x->len - n);
+	if (tdm_likely(x->count == 1))
+		tdm_shm_copy(payload, x->iov[0].iov_base, x->len);
 	else
-		n = x->len;
-	payload_put(payload, x, 0, n);
+		tdm_iov_copy_from(payload, x->iov, x->count, 0, x->len);
 	memcpy(slot + 8, &x->tag, 8);
 	if (flags & TDM_SHM_REC_DATA) {
-		memcpy(at, &x->data, 8);
-		at += 8;
+		memcpy(body, &x->data, 8);
+		body += 8;
 	}
 	if (flags & TDM_SHM_REC_DELIVER)
-		memcpy(at, &id, 8);
+		memcpy(body, &id, 8);
 }
 
 /* Not 0 for the most common message: one slot, no flags, one buffer. */
@@ -272,7 +260,7 @@ static tdm_noinline ssize_t send_eager(struct tdm_shm_pair *pair,
 		flags |= TDM_SHM_REC_DATA;
 	if (x->flags & TDM_DELIVERED)
 		flags |= TDM_SHM_REC_DELIVER;
-	n = tdm_shm_rec_slots(tdm_shm_rec_extra(flags) + x->len);
+	n = tdm_shm_rec_slots(tdm_shm_msg_extra(flags, x->len) + x->len);
 	slot = tdm_shm_tx_room(pair, n, TDM_SHM_TX_SPARE);
 	if (tdm_unlikely(!slot))
 		return tdm_shm_tx_full(pair, x);

@@ -16,6 +16,7 @@
 #include "ring_valid.h"
 
 extern "C" {
+#include "shm/msg.h"
 #include "shm/region.h"
 #include "shm/ring_rx.h"
 }
@@ -40,7 +41,8 @@ struct Ring {
 
 	bool put(const std::vector<uint8_t> &m, uint32_t spare = 0)
 	{
-		uint32_t n = tdm_shm_rec_slots(m.size());
+		uint32_t extra = tdm_shm_msg_extra(0, m.size());
+		uint32_t n = tdm_shm_rec_slots(extra + m.size());
 		uint8_t *slot = tdm_shm_ring_reserve(&tx, n, spare);
 
 		if (!slot) {
@@ -52,7 +54,8 @@ struct Ring {
 		if (!slot)
 			return false;
 		if (!m.empty())
-			memcpy(slot + TDM_SHM_HEAD_BYTES, m.data(), m.size());
+			memcpy(slot + TDM_SHM_HEAD_BYTES + extra, m.data(),
+			       m.size());
 		tdm_shm_ring_publish(&tx, n,
 				     tdm_shm_word0(0, TDM_SHM_REC_MSG, 0,
 						   uint16_t(m.size())));
@@ -72,7 +75,8 @@ struct Ring {
 				return -1;
 			if (rec.op == TDM_SHM_REC_MSG) {
 				const uint8_t *p = tdm_shm_ring_slot(&rx) +
-						   TDM_SHM_HEAD_BYTES;
+						   TDM_SHM_HEAD_BYTES +
+						   rec.extra;
 
 				m->assign(p, p + rec.aux);
 			}
@@ -289,8 +293,8 @@ TEST(Ring, TwoThreads)
 			if (rec.op == TDM_SHM_REC_MSG) {
 				memcpy(v,
 				       tdm_shm_ring_slot(rx) +
-					       TDM_SHM_HEAD_BYTES + rec.aux -
-					       sizeof(v),
+					       TDM_SHM_HEAD_BYTES + rec.extra +
+					       rec.aux - sizeof(v),
 				       sizeof(v));
 				for (uint64_t x : v)
 					bad = bad || x != next;
@@ -301,7 +305,8 @@ TEST(Ring, TwoThreads)
 	});
 	for (uint64_t i = 0; i < count && !bad;) {
 		std::vector<uint64_t> v(5 + (i % 7) * 16, i);
-		uint32_t n = tdm_shm_rec_slots(v.size() * 8);
+		uint32_t extra = tdm_shm_msg_extra(0, v.size() * 8);
+		uint32_t n = tdm_shm_rec_slots(extra + v.size() * 8);
 		uint8_t *slot = tdm_shm_ring_reserve(&r.tx, n, 2);
 
 		if (!slot) {
@@ -314,7 +319,8 @@ TEST(Ring, TwoThreads)
 			std::this_thread::yield();
 			continue;
 		}
-		memcpy(slot + TDM_SHM_HEAD_BYTES, v.data(), v.size() * 8);
+		memcpy(slot + TDM_SHM_HEAD_BYTES + extra, v.data(),
+		       v.size() * 8);
 		tdm_shm_ring_publish(&r.tx, n,
 				     tdm_shm_word0(0, TDM_SHM_REC_MSG, 0,
 						   uint16_t(v.size() * 8)));

@@ -14,6 +14,7 @@
 
 extern "C" {
 #include "shm/amo.h"
+#include "shm/msg.h"
 #include "shm/packet.h"
 #include "shm/record.h"
 #include "shm/region.h"
@@ -97,6 +98,15 @@ TEST(ShmRecord, SlotsOfARecord)
 	EXPECT_EQ(tdm_shm_rec_slots(113), 2u);
 	EXPECT_EQ(tdm_shm_rec_slots(240), 2u);
 	EXPECT_EQ(tdm_shm_rec_slots(241), 3u);
+	/* A message of several slots begins with the second cache line. */
+	EXPECT_EQ(tdm_shm_msg_extra(0, 112), 0u);
+	EXPECT_EQ(tdm_shm_msg_extra(0, 113), 48u);
+	EXPECT_EQ(tdm_shm_msg_extra(TDM_SHM_REC_DATA, 104), 8u);
+	EXPECT_EQ(tdm_shm_msg_extra(TDM_SHM_REC_DATA, 105), 48u);
+	EXPECT_EQ(tdm_shm_msg_extra(TDM_SHM_REC_DATA | TDM_SHM_REC_DELIVER, 96),
+		  16u);
+	EXPECT_EQ(tdm_shm_msg_extra(TDM_SHM_REC_DATA | TDM_SHM_REC_DELIVER, 97),
+		  48u);
 }
 
 TEST(ShmRecord, EagerLengthsStayInsideTheRing)
@@ -317,7 +327,7 @@ TEST(ShmRecord, NoWordPassesTheEndOfTheRing)
 		if (!tdm_shm_rec_decode(&rec, w, room)) {
 			ASSERT_GE(rec.slots, 1u);
 			ASSERT_LE(rec.slots, room);
-			ASSERT_LE(rec.extra, 24u);
+			ASSERT_LE(rec.extra, 48u);
 		}
 	}
 }
