@@ -26,6 +26,7 @@ enum {
 	KEEPALIVE_GAP_S = 5,
 	KEEPALIVE_GAP_MOST_S = 32767, /* tcp(7) */
 	KEEPALIVE_COUNT = 6,
+	PUT_TRIES = 16, /* calls of send(2) for a greeting */
 };
 
 static void set_opt(int fd, int level, int name, int val)
@@ -172,12 +173,26 @@ ssize_t tdm_sock_peek(struct tdm_sock s)
 int tdm_sock_put(struct tdm_sock s, const void *p, size_t n)
 {
 	const struct iovec iov = { (void *)(uintptr_t)p, n };
-	ssize_t sent =
-		s.tls ? tdm_tls_send(s.tls, &iov, 1) :
-			tdm_os.send(s.fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	const char *from = p;
+	int tries = PUT_TRIES;
+	ssize_t sent;
 
-	return sent == (ssize_t)n && !(s.tls && tdm_tls_pending(s.tls)) ? 0 :
-									  -1;
+	if (s.tls)
+		return tdm_tls_send(s.tls, &iov, 1) == (ssize_t)n &&
+				       !tdm_tls_pending(s.tls) ?
+			       0 :
+			       -1;
+	/* A new connection has room: what is refused is refused for a moment. */
+	while (n && tries--) {
+		sent = tdm_os.send(s.fd, from, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (sent > 0) {
+			from += sent;
+			n -= (size_t)sent;
+		} else if (!tdm_os_later(errno)) {
+			return -1;
+		}
+	}
+	return n ? -1 : 0;
 }
 
 void tdm_sock_tell(const struct tdm_conn *c)

@@ -31,8 +31,8 @@ ssize_t tdm_sock_recv(struct tdm_sock s, void *p, size_t room);
 ssize_t tdm_sock_peek(struct tdm_sock s);
 
 /*
- * Send the greeting @p[@n]. The send buffer of a new socket is empty, so it fits.
- * Returns 0, or -1: the attempt to connect is over.
+ * Send the greeting @p[@n], in pieces if need be. The send buffer of a new socket is
+ * empty, so it fits. Returns 0, or -1: the attempt to connect is over.
  */
 int tdm_sock_put(struct tdm_sock s, const void *p, size_t n);
 

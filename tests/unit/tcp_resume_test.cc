@@ -113,6 +113,21 @@ ssize_t heard_send(int fd, const void *buf, size_t len, int flags)
 	return tdm_os_system.send(fd, buf, len, flags);
 }
 
+unsigned picky_calls;
+
+/* Two of three calls are refused, and the third takes 50 bytes. */
+ssize_t picky_send(int fd, const void *buf, size_t len, int flags)
+{
+	static const int errs[] = { EINTR, ENOBUFS };
+	unsigned turn = picky_calls++ % 3;
+
+	if (turn == 2)
+		return tdm_os_system.send(fd, buf, tdm_min(len, size_t(50)),
+					  flags);
+	errno = errs[turn];
+	return -1;
+}
+
 /* A key for the nodes that are made while it exists. */
 struct WithKey {
 	struct tdm_auth_keys *keys = tdm_auth_alloc(1);
@@ -861,6 +876,30 @@ TEST_F(TcpResume, AnIdlePairKeepsNothing)
 		EXPECT_EQ(nullptr, c->out);
 		EXPECT_TRUE(!c->keep || !c->keep->first);
 	}
+}
+
+/* What the kernel refuses for a moment costs no attempt to connect. */
+TEST_F(TcpResume, O4_GreetingsGoInPieces)
+{
+	char out[128], in[128];
+	int fd[2];
+
+	for (size_t i = 0; i < sizeof(out); i++)
+		out[i] = char(i);
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, fd));
+	picky_calls = 0;
+	tdm_os.send = picky_send;
+	EXPECT_EQ(0, tdm_sock_put({ fd[0], NULL }, out, sizeof(out)));
+	EXPECT_EQ(9u, picky_calls);
+	ASSERT_EQ(ssize_t(sizeof(in)), ::read(fd[1], in, sizeof(in)));
+	EXPECT_EQ(0, memcmp(in, out, sizeof(in)));
+	/* But not for ever, and not when the connection is broken. */
+	picky_calls = 0;
+	EXPECT_EQ(-1, tdm_sock_put({ fd[0], NULL },
+				   std::string(999, 'x').data(), 999));
+	::close(fd[1]);
+	EXPECT_EQ(-1, tdm_sock_put({ fd[0], NULL }, out, sizeof(out)));
+	::close(fd[0]);
 }
 
 /* With keys the session is resumed by who proves the key. */
