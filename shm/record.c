@@ -20,17 +20,15 @@
 #include "shm/packet.h"
 #include "shm/ranges.h"
 
-static int eager_decode(struct tdm_shm_rec *rec, uint32_t room)
+/* Decode a record with @extra bytes of the body before the payload. */
+static int eager_decode(struct tdm_shm_rec *rec, size_t extra, uint32_t room)
 {
-	int msg = rec->op == TDM_SHM_REC_MSG || rec->op == TDM_SHM_REC_TAG;
-
 	if (rec->flags & ~(TDM_SHM_REC_DATA | TDM_SHM_REC_DELIVER))
 		return -1;
 	if (rec->aux > TDM_SHM_EAGER_MOST_BYTES)
 		return -1;
-	rec->extra += msg ? tdm_shm_msg_extra(rec->flags, rec->aux) :
-			    tdm_shm_rec_extra(rec->flags);
-	rec->slots = tdm_shm_rec_slots((size_t)rec->extra + rec->aux);
+	rec->extra = (uint32_t)extra;
+	rec->slots = tdm_shm_rec_slots(extra + rec->aux);
 	return rec->slots <= room ? 0 : -1;
 }
 
@@ -38,16 +36,20 @@ static int rma_decode(struct tdm_shm_rec *rec, uint32_t room)
 {
 	switch (rec->op) {
 	case TDM_SHM_REC_WRITE:
-		rec->extra = sizeof(struct tdm_shm_where);
-		return rec->flags & ~TDM_SHM_REC_DATA ? -1 :
-							eager_decode(rec, room);
+		return rec->flags & ~TDM_SHM_REC_DATA ?
+			       -1 :
+			       eager_decode(
+				       rec,
+				       sizeof(struct tdm_shm_where) +
+					       tdm_shm_rec_extra(rec->flags),
+				       room);
 	case TDM_SHM_REC_READ_DATA:
-		return rec->flags ? -1 : eager_decode(rec, room);
+		return rec->flags ? -1 : eager_decode(rec, 0, room);
 	case TDM_SHM_REC_ATOMIC:
-		rec->extra = sizeof(struct tdm_shm_amo);
 		return rec->flags || rec->aux > TDM_AMO_BYTES ?
 			       -1 :
-			       eager_decode(rec, room);
+			       eager_decode(rec, sizeof(struct tdm_shm_amo),
+					    room);
 	case TDM_SHM_REC_RANGES:
 		rec->slots = tdm_shm_ranges_slots(rec->aux);
 		return rec->flags || !rec->aux ||
@@ -77,7 +79,8 @@ int tdm_shm_rec_decode(struct tdm_shm_rec *rec, uint64_t word0, uint32_t room)
 	switch (rec->op) {
 	case TDM_SHM_REC_MSG:
 	case TDM_SHM_REC_TAG:
-		return eager_decode(rec, room);
+		return eager_decode(
+			rec, tdm_shm_msg_extra(rec->flags, rec->aux), room);
 	case TDM_SHM_REC_RTS_MSG:
 	case TDM_SHM_REC_RTS_TAG:
 		return rec->flags & ~TDM_SHM_REC_DATA || rec->aux ? -1 : 0;
