@@ -172,16 +172,16 @@ ssize_t tdm_sock_peek(struct tdm_sock s)
 
 int tdm_sock_put(struct tdm_sock s, const void *p, size_t n)
 {
-	const struct iovec iov = { (void *)(uintptr_t)p, n };
 	const char *from = p;
 	int tries = PUT_TRIES;
 	ssize_t sent;
 
-	if (s.tls)
-		return tdm_tls_send(s.tls, &iov, 1) == (ssize_t)n &&
-				       !tdm_tls_pending(s.tls) ?
-			       0 :
-			       -1;
+	if (s.tls) {
+		const struct iovec iov = { (void *)(uintptr_t)p, n };
+
+		sent = tdm_tls_send(s.tls, &iov, 1);
+		return sent == (ssize_t)n && !tdm_tls_pending(s.tls) ? 0 : -1;
+	}
 	/* A new connection has room: what is refused is refused for a moment. */
 	while (n && tries--) {
 		sent = tdm_os.send(s.fd, from, n, MSG_NOSIGNAL | MSG_DONTWAIT);
