@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cctype>
 #include <csignal>
-#include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -18,6 +17,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "tests/harness/entries.h"
 #include "tests/harness/fixture.h"
 
 extern "C" {
@@ -27,20 +27,6 @@ extern "C" {
 namespace
 {
 
-/* Messages between the test and a peer in a process of its own. */
-std::set<std::string> entries(const char *path)
-{
-	std::set<std::string> names;
-	DIR *d = opendir(path);
-	struct dirent *e;
-
-	while (d && (e = readdir(d)))
-		names.insert(e->d_name);
-	if (d)
-		closedir(d);
-	return names;
-}
-
 /*
  * The files of shared memory, but for the named address vectors that tests of
  * other programs have there meanwhile.
@@ -49,7 +35,7 @@ std::set<std::string> files()
 {
 	std::set<std::string> found;
 
-	for (const std::string &name : entries("/dev/shm")) {
+	for (const std::string &name : tdt_entries("/dev/shm")) {
 		if (name.compare(0, 10, "tandem-av."))
 			found.insert(name);
 	}
@@ -61,7 +47,7 @@ std::string descriptors()
 {
 	std::string all;
 
-	for (const std::string &name : entries("/proc/self/fd")) {
+	for (const std::string &name : tdt_entries("/proc/self/fd")) {
 		std::string path = "/proc/self/fd/" + name;
 		char target[256];
 		ssize_t n = readlink(path.c_str(), target, sizeof(target));
@@ -776,7 +762,7 @@ std::string inherited(const std::set<std::string> &before)
 {
 	std::string all;
 
-	for (const std::string &name : entries("/proc/self/fd")) {
+	for (const std::string &name : tdt_entries("/proc/self/fd")) {
 		int flags = fcntl(atoi(name.c_str()), F_GETFD);
 
 		if (!before.count(name) && flags >= 0 && !(flags & FD_CLOEXEC))
@@ -791,7 +777,7 @@ std::string inherited(const std::set<std::string> &before)
  */
 TDT_ROLE(execs)
 {
-	const std::set<std::string> before = entries("/proc/self/fd");
+	const std::set<std::string> before = tdt_entries("/proc/self/fd");
 	struct tdt_attr attr;
 	struct tdt_world *w = nullptr;
 	fi_addr_t parent;
@@ -809,7 +795,7 @@ TDT_ROLE(execs)
 	if (tdt_recv(&w->eps[0], in, sizeof(in), in) ||
 	    tdt_wait(&w->eps[0], in, &c) || c.err)
 		return 2;
-	if (entries("/proc/self/fd").size() <= before.size())
+	if (tdt_entries("/proc/self/fd").size() <= before.size())
 		return 3;
 	snprintf(text, sizeof(text), "%s", inherited(before).c_str());
 	if (tdt_tell(fd, text, sizeof(text)))
@@ -879,13 +865,14 @@ TEST_F(Death, NothingIsLeftOfDeadPeers)
 		ASSERT_EQ(0, fi_av_remove(rx()->av, &peer, 1, 0));
 		tdt_settle(w, 50);
 		if (i == 1) {
-			fds = entries("/proc/self/fd").size();
+			fds = tdt_entries("/proc/self/fd").size();
 			was = descriptors();
 			mapped = maps();
 		}
 	}
-	EXPECT_GE(fds, entries("/proc/self/fd").size()) << was << "are now\n"
-							<< descriptors();
+	EXPECT_GE(fds, tdt_entries("/proc/self/fd").size())
+		<< was << "are now\n"
+		<< descriptors();
 	EXPECT_GE(mapped, maps());
 	EXPECT_EQ(shm, files());
 }

@@ -466,9 +466,10 @@ TEST_F(Misuse, A12_CloseWithReceivesBeingFilled)
 TEST_F(Misuse, A12_CloseWithSendsBeingRead)
 {
 	/* fi_endpoint(3) 2.1, fi_close 3: The buffers of an endpoint that is
-	 * closed are the application's again: nothing reads them, neither the
-	 * receiver from the sender's memory, nor, with FI_TANDEM_CMA=no, who
-	 * copies them for it. The receive fails, or has what was sent. */
+	 * closed are the application's again. The receive fails, or has the bytes
+	 * that were sent, whether the receiver reads them from the sender's
+	 * memory, the sender copies them (FI_TANDEM_CMA=no), or TCP carries
+	 * them. */
 	struct tdt_child child = { 0, -1 };
 	char text[128] = "";
 

@@ -6,7 +6,6 @@
  *
  * Bounds are counts (messages taken, entries met), not times.
  */
-#include <dirent.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 
 extern "C" {
 #include "tests/harness/child.h"
+#include "tests/harness/holdings.h"
 }
 
 namespace
@@ -85,17 +85,6 @@ protected:
 				ASSERT_EQ(0, tdt_wait(from, sent, nullptr));
 			}
 		}
-	}
-
-	static size_t descriptors()
-	{
-		size_t n = 0;
-		DIR *d = opendir("/proc/self/fd");
-
-		while (d && readdir(d))
-			n++;
-		closedir(d);
-		return n;
 	}
 
 	static size_t resident_bytes()
@@ -618,15 +607,15 @@ TEST_F(Pressure, R08_AddressesThatAreNotUsedCostLittle)
 		list[i].sin_addr.s_addr = htonl(0x0a000000u + (uint32_t)i);
 		got[i] = 0;
 	}
-	size_t fds = descriptors(), before = resident_bytes();
+	size_t fds = tdt_open_files(), before = resident_bytes();
 
 	ASSERT_EQ((int)n, fi_av_insert(rx()->av, list.data(), n, got.data(), 0,
 				       nullptr));
-	EXPECT_EQ(fds, descriptors());
+	EXPECT_EQ(fds, tdt_open_files());
 	EXPECT_LE(resident_bytes() - before, n * 1024);
 	for (auto *from : senders())
 		OK(fence(from));
-	EXPECT_EQ(fds, descriptors());
+	EXPECT_EQ(fds, tdt_open_files());
 }
 
 /* More peers than descriptors: what they are told, and what came of it. */

@@ -6,10 +6,10 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
-#include <dirent.h>
 #include <set>
 #include <string>
 
+#include "tests/harness/entries.h"
 #include "tests/harness/fixture.h"
 
 namespace
@@ -57,7 +57,7 @@ private:
 	timer_t timer_;
 };
 
-/* What this process does with each signal, and which its caller blocks. */
+/* The handler of each signal, its flags, and whether the caller blocks it, as text. */
 std::string signals()
 {
 	std::string all;
@@ -77,21 +77,6 @@ std::string signals()
 		all += line;
 	}
 	return all;
-}
-
-std::set<std::string> tasks()
-{
-	std::set<std::string> names;
-	DIR *d = opendir("/proc/self/task");
-	struct dirent *e;
-
-	while (d && (e = readdir(d))) {
-		if (e->d_name[0] != '.')
-			names.insert(e->d_name);
-	}
-	if (d)
-		closedir(d);
-	return names;
 }
 
 /* The signals that thread @task blocks: bit n is signal n + 1. */
@@ -140,7 +125,7 @@ protected:
 	{
 		size_t n = 0;
 
-		for (const std::string &task : tasks()) {
+		for (const std::string &task : tdt_entries("/proc/self/task")) {
 			if (before.count(task))
 				continue;
 			n++;
@@ -161,7 +146,8 @@ TEST_F(Signals, O11_AreTheApplicationsAlone)
 	const uint64_t end = tdt_now_ms() + tdt_deadline_ms();
 
 	for (enum fi_progress mode : { FI_PROGRESS_MANUAL, FI_PROGRESS_AUTO }) {
-		const std::set<std::string> threads = tasks();
+		const std::set<std::string> threads =
+			tdt_entries("/proc/self/task");
 		Ticking ticking;
 		const std::string before = signals();
 

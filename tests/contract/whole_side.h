@@ -97,7 +97,7 @@ protected:
 						       TDM_SHM_ONLY;
 		tdm_env.unexp_max_bytes = 256u << 20;
 		tdm_env.shm_eager_bytes = 8192;
-		fds_before = shm_test::open_fds();
+		fds_before = tdt_open_files();
 		a = open(&addr_a);
 		b = open(&addr_b);
 		ASSERT_NE(nullptr, a);
@@ -113,7 +113,7 @@ protected:
 		close(&b);
 		tdm_env = saved;
 		EXPECT_EQ(0u, shm_test::shared_maps());
-		EXPECT_EQ(fds_before, shm_test::open_fds());
+		EXPECT_EQ(fds_before, tdt_open_files());
 	}
 
 	static void close(struct tdt_owner **o, int srx_first = 0,

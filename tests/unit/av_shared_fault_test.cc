@@ -16,7 +16,6 @@ namespace
 {
 
 using namespace tdt;
-using shm_test::open_fds;
 
 uint64_t now_ns; /* time stands still */
 
@@ -107,7 +106,7 @@ TEST_F(SharedFault, OpenWithEachCallFailing)
 		TDT_OS_FTRUNCATE, TDT_OS_FALLOCATE, TDT_OS_PWRITE,
 		TDT_OS_PREAD,	  TDT_OS_MMAP,	    TDT_OS_FILE_LOCK,
 	};
-	size_t fds = open_fds();
+	size_t fds = tdt_open_files();
 
 	for (auto call : calls) {
 		for (int users = 0; users < 2; users++) {
@@ -131,7 +130,7 @@ TEST_F(SharedFault, OpenWithEachCallFailing)
 					EXPECT_EQ(1, one.at(0));
 				}
 				one.close();
-				EXPECT_EQ(fds, open_fds());
+				EXPECT_EQ(fds, tdt_open_files());
 				if (there()) {
 					/* Not even flock(2) worked. */
 					EXPECT_EQ(TDT_OS_FLOCK, call);

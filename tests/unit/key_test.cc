@@ -433,25 +433,18 @@ TEST_F(Key, AnAcceptorWithoutItIsLeft)
 {
 	/* Answers as if it knew the key: the answer proves nothing. */
 	tdm_env.conn_timeout_ms = 300;
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	struct sockaddr_in in = Raw::ip("127.0.0.1");
-	socklen_t len = sizeof(in);
-	struct tdm_addr a;
+	Door door;
 	Node &n = add_with(&secret);
 
-	ASSERT_EQ(0, bind(fd, (struct sockaddr *)&in, sizeof(in)));
-	ASSERT_EQ(0, ::listen(fd, 8));
-	ASSERT_EQ(0, getsockname(fd, (struct sockaddr *)&in, &len));
-	ASSERT_EQ(0, tdm_addr_from_sockaddr(&a, &in, sizeof(in)));
-	ASSERT_EQ(0, n.send(n.insert(a), "secret", 7, 1));
+	ASSERT_EQ(0, n.send(n.insert(door.addr), "secret", 7, 1));
 	std::vector<int> open;
 	size_t records = 0;
 	ASSERT_TRUE(until([&] {
-		int c = accept4(fd, NULL, NULL, SOCK_NONBLOCK);
+		int c = accept4(door.fd, NULL, NULL, SOCK_NONBLOCK);
 
 		if (c >= 0) {
 			struct tdm_wire_greeting g =
-				Raw::greeting(ntohs(in.sin_port));
+				Raw::greeting(tdm_addr_port(&door.addr));
 			uint8_t b[GREETING];
 
 			g.features = TDM_WIRE_FEATURE_AUTH;
@@ -473,7 +466,6 @@ TEST_F(Key, AnAcceptorWithoutItIsLeft)
 	EXPECT_EQ(0u, records);
 	for (int o : open)
 		close(o);
-	close(fd);
 }
 
 TEST_F(Key, SeveralKeysAreSeveralSessions)

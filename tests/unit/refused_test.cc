@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the system refuses from the start: what the report says of the path then,
- * and where random bytes come from; and what a limit refuses that comes later.
+ * The system refuses calls from the start: the report says why the path is TCP, and
+ * random bytes come from elsewhere. Or a limit on files comes later.
  */
 #include <cerrno>
 #include <csignal>

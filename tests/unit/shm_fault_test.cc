@@ -575,7 +575,7 @@ TEST_F(StrangerTest, L3_SegmentsThatLieAreRefused)
 TEST_F(StrangerTest, L3_TooManyDescriptorsAreAllClosed)
 {
 	std::vector<int> fds;
-	size_t before = open_fds();
+	size_t before = tdt_open_files();
 
 	for (int n : { 0, 1, 2, 3 }) {
 		int fd = dial(port_a);
@@ -608,7 +608,7 @@ TEST_F(StrangerTest, L3_TooManyDescriptorsAreAllClosed)
 	ASSERT_GT(sendmsg(fd, &mh, 0), 0);
 	::close(e);
 	EXPECT_TRUE(closed(fd));
-	EXPECT_EQ(open_fds(), before);
+	EXPECT_EQ(tdt_open_files(), before);
 	still_fine();
 }
 

@@ -225,7 +225,7 @@ TEST_F(GarbageTest, L3_MemoryOnTheLifelineThatIsNotAsPromised)
 	for (auto &m : all) {
 		for (int lie = 0; lie < LIES; lie++) {
 			meet();
-			size_t fds = open_fds();
+			size_t fds = tdt_open_files();
 			int fd = lying_memory(m.bytes, lie);
 
 			ASSERT_EQ(tdm_shm_msg_send(liar()->sess->lifeline.fd,
@@ -234,7 +234,8 @@ TEST_F(GarbageTest, L3_MemoryOnTheLifelineThatIsNotAsPromised)
 			::close(fd);
 			b_recovers();
 			/* The new session has as many. */
-			EXPECT_EQ(open_fds(), fds) << m.type << " " << lie;
+			EXPECT_EQ(tdt_open_files(), fds)
+				<< m.type << " " << lie;
 			remake();
 		}
 	}

@@ -653,30 +653,45 @@ TEST_F(PairTest, AttachThatIsShutIsNoRefusal)
 	EXPECT_EQ(ret, -FI_EHOSTUNREACH);
 }
 
+namespace
+{
+
+/* The peer, as the kernel sees it, and how far our clocks are ahead. */
+bool dead;
+uint64_t ahead_ns;
+
+int poll_of_the_dead(struct pollfd *p, nfds_t n, int ms)
+{
+	int ret = tdm_os_system.poll(p, n, ms);
+
+	if (!dead || p->events != POLLRDHUP)
+		return ret;
+	p->revents = POLLHUP;
+	return 1;
+}
+
+void let_it_die_later()
+{
+	dead = false;
+	ahead_ns = 0;
+	tdm_os.poll = poll_of_the_dead;
+	tdm_os.now_ns = [] {
+		return tdm_os_system.now_ns() + ahead_ns;
+	};
+	tdm_os.tick_ns = [] {
+		return tdm_os_system.tick_ns() + ahead_ns;
+	};
+}
+
+} // namespace
+
 /*
  * fi_tandem(7), FAULTS: after a pause, the sends that still succeed to a peer
  * that was killed are few. The pause begins at any distance from the next check.
  */
 TEST_F(PairTest, AfterAPauseFewSendsToADeadPeerSucceed)
 {
-	static uint64_t pause_ns;
-	static bool dead;
-
-	tdm_os.poll = [](struct pollfd *p, nfds_t n, int ms) {
-		int ret = tdm_os_system.poll(p, n, ms);
-
-		if (dead && p->events == POLLRDHUP) {
-			p->revents = POLLHUP;
-			return 1;
-		}
-		return ret;
-	};
-	tdm_os.now_ns = [] {
-		return tdm_os_system.now_ns() + pause_ns;
-	};
-	tdm_os.tick_ns = [] {
-		return tdm_os_system.tick_ns() + pause_ns;
-	};
+	let_it_die_later();
 	for (unsigned before = 200; before < 264; before += 9) {
 		char contexts[100], out = 1;
 		size_t told = 0;
@@ -686,7 +701,7 @@ TEST_F(PairTest, AfterAPauseFewSendsToADeadPeerSucceed)
 		for (unsigned i = 0; i < before; i++)
 			exchange(8, i);
 		dead = true;
-		pause_ns += 1000000000;
+		ahead_ns += 1000000000;
 		for (char &c : contexts) {
 			ASSERT_EQ(tsend(a, to_b, &out, 1, 7, &c), 0);
 			ASSERT_TRUE(tdt_owner_find(a, &c));
@@ -705,31 +720,16 @@ TEST_F(PairTest, AfterAPauseFewSendsToADeadPeerSucceed)
  */
 TEST_F(PairTest, O9_BytesOfADeadProcessAreDropped)
 {
-	static uint64_t later_ns;
-	static bool dead;
 	std::vector<unsigned char> in(1 << 20);
 	auto out = pattern(1 << 20, 1);
 	char ca, cb;
 
-	dead = false;
-	later_ns = 0;
-	tdm_os.poll = [](struct pollfd *p, nfds_t n, int ms) {
-		int ret = tdm_os_system.poll(p, n, ms);
-
-		if (dead && p->events == POLLRDHUP) {
-			p->revents = POLLHUP;
-			return 1;
-		}
-		return ret;
-	};
-	tdm_os.now_ns = [] {
-		return tdm_os_system.now_ns() + later_ns;
-	};
+	let_it_die_later();
 	meet();
 	no_help(b);
 	exchange(1 << 20, 5);
 	/* More than the time in which no number comes again: shm/cma.c. */
-	later_ns = 1000000;
+	ahead_ns = 1000000;
 	tdm_os.process_vm_readv = [](pid_t pid, const struct iovec *l,
 				     unsigned long nl, const struct iovec *r,
 				     unsigned long nr, unsigned long flags) {

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <netinet/in.h>
 #include <unistd.h>
 
@@ -23,6 +22,7 @@
 
 #include "base/env.h"
 #include "tests/harness/drive.h"
+#include "tests/harness/holdings.h"
 #include "tests/harness/mock_owner.h"
 
 extern "C" {
@@ -76,18 +76,6 @@ inline bool eventually(const std::function<bool()> &cond,
 	return true;
 }
 
-/* Descriptors open in this process. */
-inline size_t open_fds()
-{
-	DIR *d = opendir("/proc/self/fd");
-	size_t n = 0;
-
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
-
 /* Mappings of our memfds in this process. */
 inline size_t shared_maps()
 {
@@ -126,7 +114,7 @@ protected:
 		tdm_env.cma = 1;
 		tdm_env.shm_eager_bytes = 8192;
 		tdm_env.unexp_max_bytes = 256u << 20;
-		fds_before = open_fds();
+		fds_before = tdt_open_files();
 	}
 
 	/* No test leaves anything behind. */
@@ -137,7 +125,7 @@ protected:
 		tdm_env = saved;
 		tdm_os = saved_os;
 		EXPECT_EQ(shared_maps(), 0u);
-		EXPECT_EQ(open_fds(), fds_before);
+		EXPECT_EQ(tdt_open_files(), fds_before);
 	}
 
 	/* @selective: as struct tdt_owner_attr has it. */

@@ -72,7 +72,7 @@ int nobody_yet(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 class TcpClaim : public TcpFault
 {
 protected:
-	int port_fd = -1;
+	std::unique_ptr<Door> door;
 	uint16_t port = 0;
 	char in = 0;
 
@@ -100,22 +100,15 @@ protected:
 
 	void TearDown() override
 	{
-		if (port_fd >= 0)
-			::close(port_fd);
+		door.reset();
 		TcpFault::TearDown();
 	}
 
 	/* @raw has a listener, as every peer has. */
 	void listens()
 	{
-		struct sockaddr_in in = Raw::ip("127.0.0.1");
-		socklen_t len = sizeof(in);
-
-		port_fd = socket(AF_INET, SOCK_STREAM, 0);
-		ASSERT_EQ(0, bind(port_fd, (struct sockaddr *)&in, len));
-		ASSERT_EQ(0, ::listen(port_fd, 8));
-		getsockname(port_fd, (struct sockaddr *)&in, &len);
-		port = ntohs(in.sin_port);
+		door.reset(new Door());
+		port = tdm_addr_port(&door->addr);
 	}
 
 	/* A claim of @port with a message right behind it. */
@@ -169,8 +162,7 @@ TEST_F(TcpClaim, AddressWhereNobodyListensIsNotBelieved)
 	char in;
 
 	OK(listens());
-	::close(port_fd);
-	port_fd = -1;
+	door->shut();
 	at(0).recv(&in, 1, 0, ~0ull);
 	claim();
 	refused();

@@ -152,7 +152,7 @@ TEST_F(TcpCredit, MessagesOfPeersThatLeftAreCounted)
 	EXPECT_LT(held(at(0)), max / 2);
 }
 
-/* What is charged for messages that wait is no less than what they take. */
+/* The charge for messages that wait is no less than the memory that they take. */
 TEST_F(TcpCredit, F15_NoLessThanTheMessagesTake)
 {
 	if (!tdt_alloc_can_fail())
@@ -188,32 +188,20 @@ TEST_F(TcpCredit, F15_NoLessThanTheMessagesTake)
 TEST_F(TcpCredit, WhoCannotDoWithoutCreditIsBusyWhenThereIsNone)
 {
 	struct tdm_wire_greeting g;
-	std::vector<uint8_t> heard;
 
 	mesh(1);
 	tdm_env.unexp_max_bytes = 0;
 	raw.call(at(0).addr);
 	raw.hello(Raw::greeting(9));
-	ASSERT_TRUE(until([&] {
-		for (uint8_t b : raw.hear())
-			heard.push_back(b);
-		return heard.size() >= TDM_WIRE_GREETING_BYTES;
-	}));
-	ASSERT_EQ(0, tdm_wire_greeting_decode(heard.data(), &g));
+	g = greeted(raw);
 	EXPECT_EQ(TDM_WIRE_REJECT, g.kind);
 	EXPECT_EQ(TDM_WIRE_R_BUSY, g.reason);
 	/* A peer that can begin without credit is accepted, and gets none. */
-	heard.clear();
 	g = Raw::greeting(9);
 	g.features = TDM_WIRE_FEATURE_CREDIT;
 	raw.call(at(0).addr);
 	raw.hello(g);
-	ASSERT_TRUE(until([&] {
-		for (uint8_t b : raw.hear())
-			heard.push_back(b);
-		return heard.size() >= TDM_WIRE_GREETING_BYTES;
-	}));
-	ASSERT_EQ(0, tdm_wire_greeting_decode(heard.data(), &g));
+	g = greeted(raw);
 	EXPECT_EQ(TDM_WIRE_HELLO, g.kind);
 	EXPECT_EQ(0u, g.credit);
 	raw.record(rec(TDM_WIRE_EAGER, 0, 8), 8);
@@ -375,17 +363,10 @@ TEST_F(TcpCredit, N8_StrangersShareTheAnnouncedOperations)
 
 	mesh(2);
 	for (uint16_t i = 0; i < 60; i++) {
-		std::vector<uint8_t> heard;
-
 		crowd.emplace_back(new Raw());
 		crowd.back()->call(at(0).addr);
 		crowd.back()->hello(Raw::greeting((uint16_t)(9 + i)));
-		ASSERT_TRUE(until([&] {
-			for (uint8_t b : crowd.back()->hear())
-				heard.push_back(b);
-			return heard.size() >= TDM_WIRE_GREETING_BYTES;
-		})) << i;
-		ASSERT_EQ(0, tdm_wire_greeting_decode(heard.data(), &g));
+		g = greeted(*crowd.back());
 		ASSERT_EQ(TDM_WIRE_HELLO, g.kind) << i;
 		sum += g.rts;
 		EXPECT_GE(g.rts, least);

@@ -166,22 +166,15 @@ TEST_F(TcpFault, N4_NewerVersionsInCommonAreFine)
 /* Something else listens where the peer should be. */
 TEST_F(TcpFault, AnswerOfAStrangerIsARefusal)
 {
-	struct sockaddr_in in = Raw::ip("127.0.0.1");
-	socklen_t len = sizeof(in);
-	int fd = socket(AF_INET, SOCK_STREAM, 0), got = 0;
-	struct tdm_addr a;
+	Door door;
+	int got = 0;
 
 	tdm_env.conn_timeout_ms = 200;
-	ASSERT_EQ(0, bind(fd, (struct sockaddr *)&in, len));
-	ASSERT_EQ(0, ::listen(fd, 8));
-	fcntl(fd, F_SETFL, O_NONBLOCK);
-	getsockname(fd, (struct sockaddr *)&in, &len);
-	ASSERT_EQ(0, tdm_addr_from_sockaddr(&a, &in, len));
 	add();
-	at(0).insert(a);
+	at(0).insert(door.addr);
 	at(0).send(0, "x", 1, 1);
 	ASSERT_TRUE(until([&] {
-		int c = accept(fd, NULL, NULL);
+		int c = accept(door.fd, NULL, NULL);
 
 		if (c >= 0) {
 			got++;
@@ -193,40 +186,23 @@ TEST_F(TcpFault, AnswerOfAStrangerIsARefusal)
 	EXPECT_EQ(FI_ECONNREFUSED, at(0).tx.got[0].err);
 	EXPECT_GT(got, 1) << "it was tried again";
 	EXPECT_EQ(1u, at(0).lost.size());
-	close(fd);
 }
 
 TEST_F(TcpFault, N4_RejectedVersionFailsAtOnce)
 {
-	struct sockaddr_in in = Raw::ip("127.0.0.1");
-	socklen_t len = sizeof(in);
-	int fd = socket(AF_INET, SOCK_STREAM, 0), c = -1;
 	struct tdm_wire_greeting g = {};
-	uint8_t b[TDM_WIRE_GREETING_BYTES];
-	struct tdm_addr a;
+	Door door;
+	Raw peer;
 
-	ASSERT_EQ(0, bind(fd, (struct sockaddr *)&in, len));
-	ASSERT_EQ(0, ::listen(fd, 8));
-	fcntl(fd, F_SETFL, O_NONBLOCK);
-	getsockname(fd, (struct sockaddr *)&in, &len);
-	ASSERT_EQ(0, tdm_addr_from_sockaddr(&a, &in, len));
 	tdt_log_listen(FI_LOG_INFO);
-	add();
-	at(0).insert(a);
-	at(0).send(0, "x", 1, 1);
-	ASSERT_TRUE(until([&] { return (c = accept(fd, 0, 0)) >= 0; }));
 	g.kind = TDM_WIRE_REJECT;
 	g.reason = TDM_WIRE_R_VERSION;
 	g.oldest = g.newest = 7;
-	tdm_wire_greeting_encode(b, &g);
-	(void)!write(c, b, sizeof(b));
-	ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
+	ASSERT_NO_FATAL_FAILURE(answered_by(door, peer, g));
 	EXPECT_EQ(FI_ENOPROTOOPT, at(0).tx.got[0].err);
 	EXPECT_EQ(1u, tdt_log_heard("refused by the peer: the peer speaks "
 				    "version 7 of the protocol"));
 	tdt_log_listen(FI_LOG_WARN);
-	close(c);
-	close(fd);
 }
 
 /* Each breach ends that session, and nothing else notices. */

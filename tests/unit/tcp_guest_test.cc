@@ -4,15 +4,13 @@
  * forward by hand: fi_tandem(7), SECURITY; doc/PROTOCOL-tcp.md, "Guests" and
  * "Greeting"; rows D10, N1, N2, N4 and O1 of assurance.
  */
-#include <dirent.h>
-#include <malloc.h>
-
 #include <rdma/fi_errno.h>
 
 #include "base/env.h"
 #include "tcp_raw.h"
 
 extern "C" {
+#include "tests/harness/holdings.h"
 #include "tests/harness/log.h"
 }
 
@@ -52,24 +50,6 @@ protected:
 		TcpFault::TearDown();
 	}
 
-	/* @r hears a greeting, and perhaps the end. */
-	struct tdm_wire_greeting greeted(Raw &r, bool *end)
-	{
-		struct tdm_wire_greeting g = {};
-		std::vector<uint8_t> heard;
-
-		EXPECT_TRUE(until([&] {
-			auto h = r.hear(end);
-
-			heard.insert(heard.end(), h.begin(), h.end());
-			return *end || heard.size() >= TDM_WIRE_GREETING_BYTES;
-		}));
-		EXPECT_EQ(size_t(TDM_WIRE_GREETING_BYTES), heard.size());
-		heard.resize(TDM_WIRE_GREETING_BYTES);
-		EXPECT_EQ(0, tdm_wire_greeting_decode(heard.data(), &g));
-		return g;
-	}
-
 	/* Somebody who speaks another protocol calls, and is turned away. */
 	void stranger()
 	{
@@ -86,20 +66,18 @@ protected:
 TEST_F(TcpGuest, N4_RequiredFeatureIsRejectedWithTheReason)
 {
 	struct tdm_wire_greeting g = Raw::greeting(9), d;
-	bool end = false;
+	std::vector<uint8_t> more;
 
 	tdt_log_listen(FI_LOG_INFO);
 	add();
 	g.features = g.required = 1u << 30;
 	raw.call(at(0).addr);
 	raw.hello(g);
-	d = greeted(raw, &end);
+	d = greeted(raw);
 	EXPECT_EQ(TDM_WIRE_REJECT, d.kind);
 	EXPECT_EQ(TDM_WIRE_R_FEATURE, d.reason);
-	ASSERT_TRUE(until([&] {
-		EXPECT_TRUE(end || raw.hear(&end).empty()) << "one answer";
-		return end;
-	}));
+	ASSERT_TRUE(closed(&more));
+	EXPECT_TRUE(more.empty()) << "one answer";
 	EXPECT_TRUE(at(0).accepted.empty());
 	EXPECT_EQ(0u, at(0).tcp->guest_count);
 	EXPECT_EQ(0u, at(0).tcp->open);
@@ -109,41 +87,26 @@ TEST_F(TcpGuest, N4_RequiredFeatureIsRejectedWithTheReason)
 	g.required = 0;
 	raw.call(at(0).addr);
 	raw.hello(g);
-	EXPECT_EQ(TDM_WIRE_HELLO, greeted(raw, &end).kind);
+	EXPECT_EQ(TDM_WIRE_HELLO, greeted(raw).kind);
 }
 
 /* fi_tandem(7), FAULTS: another release ends the operations at once. */
 TEST_F(TcpGuest, N4_RejectedFeatureFailsAtOnce)
 {
-	struct sockaddr_in in = Raw::ip("127.0.0.1");
-	socklen_t len = sizeof(in);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	struct tdm_wire_greeting g = {};
-	struct tdm_addr a;
+	Door door;
 	Raw peer;
 
-	ASSERT_EQ(0, bind(fd, (struct sockaddr *)&in, len));
-	ASSERT_EQ(0, ::listen(fd, 8));
-	fcntl(fd, F_SETFL, O_NONBLOCK);
-	getsockname(fd, (struct sockaddr *)&in, &len);
-	ASSERT_EQ(0, tdm_addr_from_sockaddr(&a, &in, len));
 	tdt_log_listen(FI_LOG_INFO);
-	add();
-	at(0).insert(a);
-	ASSERT_EQ(0, at(0).send(0, "x", 1, 1));
-	ASSERT_TRUE(
-		until([&] { return (peer.fd = accept(fd, NULL, NULL)) >= 0; }));
 	g.kind = TDM_WIRE_REJECT;
 	g.reason = TDM_WIRE_R_FEATURE;
 	g.oldest = g.newest = TDM_WIRE_VERSION;
-	peer.hello(g);
-	ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
+	ASSERT_NO_FATAL_FAILURE(answered_by(door, peer, g));
 	EXPECT_EQ(FI_ENOPROTOOPT, at(0).tx.got[0].err);
 	EXPECT_EQ(1u, at(0).lost.size());
 	EXPECT_EQ(1u, tdt_log_heard("refused by the peer: one side lacks"));
 	settle();
-	EXPECT_GT(0, accept(fd, NULL, NULL)) << "it was not tried again";
-	close(fd);
+	EXPECT_GT(0, accept(door.fd, NULL, NULL)) << "it was not tried again";
 }
 
 /* doc/PROTOCOL-tcp.md, "Guests": who has greeted is never dropped as silent. */
@@ -152,7 +115,6 @@ TEST_F(TcpGuest, N2_ALateAcceptorDropsNobodyWhoGreeted)
 	const size_t half = TDM_WIRE_GREETING_BYTES / 2, n = 8;
 	uint8_t b[n][TDM_WIRE_GREETING_BYTES];
 	Raw crowd[n];
-	bool end;
 
 	add();
 	for (size_t i = 0; i < n; i++) {
@@ -173,7 +135,7 @@ TEST_F(TcpGuest, N2_ALateAcceptorDropsNobodyWhoGreeted)
 	EXPECT_EQ(n, at(0).accepted.size());
 	EXPECT_EQ(0u, at(0).tcp->guest_count);
 	for (Raw &r : crowd)
-		EXPECT_EQ(TDM_WIRE_HELLO, greeted(r, &end).kind);
+		EXPECT_EQ(TDM_WIRE_HELLO, greeted(r).kind);
 	/* One that is really silent leaves. */
 	raw.call(at(0).addr);
 	raw.say(b[0], half);
@@ -200,42 +162,22 @@ TEST_F(TcpGuest, N1_OneLogLineASecondAboutStrangers)
 	EXPECT_EQ(0u, tdt_log_count("turned away")) << "no warning";
 }
 
-/* Bytes of the heap that are in use. */
-size_t in_use()
-{
-	struct mallinfo2 m = mallinfo2();
-
-	return m.uordblks + m.hblkhd;
-}
-
-size_t descriptors()
-{
-	DIR *d = opendir("/proc/self/fd");
-	size_t n = 0;
-
-	while (d && readdir(d))
-		n++;
-	if (d)
-		closedir(d);
-	return n;
-}
-
 TEST_F(TcpGuest, N1_NothingIsLeftOfAThousandStrangers)
 {
-	size_t bytes, fds;
+	struct tdt_holdings before, after;
 
 	add();
-	/* What is made once, and kept, is made now. */
+	/* The first ones make what an endpoint makes once, and keeps. */
 	for (int i = 0; i < 50; i++)
 		ASSERT_NO_FATAL_FAILURE(stranger());
-	bytes = in_use();
-	fds = descriptors();
+	tdt_holdings(&before);
 	for (int i = 0; i < 1000; i++) {
 		now += 10 * ms_ns;
 		ASSERT_NO_FATAL_FAILURE(stranger());
 	}
-	EXPECT_GE(bytes + 4096, in_use());
-	EXPECT_EQ(fds, descriptors());
+	tdt_holdings(&after);
+	EXPECT_GE(before.bytes + 4096, after.bytes);
+	EXPECT_EQ(before.descriptors, after.descriptors);
 	EXPECT_EQ(0u, at(0).tcp->guest_count);
 	EXPECT_EQ(0u, at(0).tcp->open);
 	still_serves();

@@ -114,6 +114,35 @@ public:
 	}
 };
 
+/* Somebody listens at @addr, a port of 127.0.0.1, and accepts nobody by itself. */
+struct Door {
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	struct tdm_addr addr = {};
+
+	Door()
+	{
+		struct sockaddr_in in = Raw::ip("127.0.0.1");
+		socklen_t len = sizeof(in);
+
+		EXPECT_EQ(0, bind(fd, (struct sockaddr *)&in, len));
+		EXPECT_EQ(0, ::listen(fd, 8));
+		EXPECT_EQ(0, getsockname(fd, (struct sockaddr *)&in, &len));
+		EXPECT_EQ(0, tdm_addr_from_sockaddr(&addr, &in, len));
+	}
+
+	~Door()
+	{
+		shut();
+	}
+
+	void shut()
+	{
+		if (fd >= 0)
+			close(fd);
+		fd = -1;
+	}
+};
+
 /* The kernel takes and gives a few bytes at a time. */
 inline ssize_t short_send(int fd, const void *buf, size_t len, int flags)
 {
@@ -187,15 +216,50 @@ protected:
 		ASSERT_TRUE(hears(heard, TDM_WIRE_GREETING_BYTES));
 	}
 
-	/* Waits until @raw has heard @n bytes in all, and appends them to @all. */
-	bool hears(std::vector<uint8_t> &all, size_t n)
+	/* Waits until @r has heard @n bytes in all, and appends them to @all. */
+	bool hears(Raw &r, std::vector<uint8_t> &all, size_t n)
 	{
 		return until([&] {
-			std::vector<uint8_t> more = raw.hear();
+			std::vector<uint8_t> more = r.hear();
 
 			all.insert(all.end(), more.begin(), more.end());
 			return all.size() >= n;
 		});
+	}
+
+	bool hears(std::vector<uint8_t> &all, size_t n)
+	{
+		return hears(raw, all, n);
+	}
+
+	/* Waits for a greeting that @r hears, and nothing behind it. */
+	struct tdm_wire_greeting greeted(Raw &r)
+	{
+		struct tdm_wire_greeting g = {};
+		std::vector<uint8_t> heard;
+
+		EXPECT_TRUE(hears(r, heard, TDM_WIRE_GREETING_BYTES));
+		EXPECT_EQ(size_t(TDM_WIRE_GREETING_BYTES), heard.size());
+		heard.resize(TDM_WIRE_GREETING_BYTES);
+		EXPECT_EQ(0, tdm_wire_greeting_decode(heard.data(), &g));
+		return g;
+	}
+
+	/*
+	 * Node 0 sends to an address where @peer, whom @door lets in, answers by
+	 * @g. Waits for the end of the send.
+	 */
+	void answered_by(Door &door, Raw &peer,
+			 const struct tdm_wire_greeting &g)
+	{
+		add();
+		at(0).insert(door.addr);
+		ASSERT_EQ(0, at(0).send(0, "x", 1, 1));
+		ASSERT_TRUE(until([&] {
+			return (peer.fd = accept(door.fd, NULL, NULL)) >= 0;
+		}));
+		peer.hello(g);
+		ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
 	}
 
 	/* Does node 0 still serve a decent peer? */

@@ -180,11 +180,8 @@ protected:
 	/* @raw reads that its greeting is refused, and why. */
 	void turned_away(int reason)
 	{
-		struct tdm_wire_greeting answer;
-		std::vector<uint8_t> heard;
+		struct tdm_wire_greeting answer = greeted(raw);
 
-		ASSERT_TRUE(hears(heard, TDM_WIRE_GREETING_BYTES));
-		ASSERT_EQ(0, tdm_wire_greeting_decode(heard.data(), &answer));
 		EXPECT_EQ(TDM_WIRE_REJECT, answer.kind);
 		EXPECT_EQ(reason, answer.reason);
 	}
@@ -878,7 +875,7 @@ TEST_F(TcpResume, AnIdlePairKeepsNothing)
 	}
 }
 
-/* What the kernel refuses for a moment costs no attempt to connect. */
+/* An attempt to connect survives calls of send(2) that the kernel refuses for a moment. */
 TEST_F(TcpResume, O4_GreetingsGoInPieces)
 {
 	char out[128], in[128];
@@ -916,7 +913,9 @@ TEST_F(TcpResume, N3_WithKeys)
 	nodes.clear();
 }
 
-/* Who proves no key hears nothing, and the session keeps its connection. */
+/*
+ * A caller that proves no key hears nothing, and the session keeps its connection.
+ */
 TEST_F(TcpResume, N3_ARecordedResumeTakesNothing)
 {
 	struct tdm_wire_greeting g;
