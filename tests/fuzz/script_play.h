@@ -25,7 +25,8 @@ enum {
 	ANY_TAG = 255, /* mask of what steps use */
 	TYPES = 20,    /* of data, some of which are none; and operations */
 	OPS = 24,
-	ATOMS = 8, /* elements of the operands of an atomic operation, 16 bytes */
+	ATOMS = 8,	 /* elements of the operands of an atomic operation */
+	ATOM_BYTES = 32, /* of the largest type: FI_LONG_DOUBLE_COMPLEX */
 };
 
 /* The step's members, as the bytes come. */

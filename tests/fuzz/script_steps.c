@@ -258,8 +258,8 @@ static ssize_t atomic_call(struct deed *d, const struct step *s, fi_addr_t to,
 	enum fi_op op = (enum fi_op)(s->flags % OPS);
 	struct fid_ep *ep = d->ep->ep;
 	size_t n = s->size % ATOMS;
-	uint8_t *operand = d->buf, *result = operand + ATOMS * 16,
-		*compare = result + ATOMS * 16;
+	uint8_t *operand = d->buf, *result = operand + ATOMS * ATOM_BYTES,
+		*compare = result + ATOMS * ATOM_BYTES;
 
 	switch ((s->how >> 2 & 7) % 4) {
 	case 0:
@@ -280,7 +280,7 @@ static ssize_t atomic_call(struct deed *d, const struct step *s, fi_addr_t to,
 
 ssize_t tdt_script_atomic(struct play *p, struct deed *d, const struct step *s)
 {
-	d->size = 3 * ATOMS * 16;
+	d->size = 3 * ATOMS * ATOM_BYTES;
 	allot(d, d->size);
 	tdt_fill(d->buf, d->size, s->arg);
 	return at_target(p, d, s, 0, (s->how >> 2 & 7) % 4 == 1, atomic_call);
