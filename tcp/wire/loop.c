@@ -61,9 +61,17 @@ enum {
 	LAZY_GAP_NS = 200000,
 	/*
 	 * Least time between such polls while no socket is hot, once one has
-	 * found nothing.
+	 * found nothing; and when only listeners are among them.
 	 */
 	QUIET_GAP_NS = 1000,
+	LISTEN_GAP_NS = 10000,
+	/*
+	 * While no socket is hot and the application spins, as that many readings
+	 * of the clock in a row have shown: number of passes between two readings,
+	 * each of which takes longer than the rest of a pass.
+	 */
+	SPIN_READINGS = 16,
+	SPIN_PASSES = 8,
 	/* Events taken from the set in one pass. */
 	BATCH = 32,
 };
@@ -75,7 +83,8 @@ struct tdm_loop {
 	struct tdm_loop_io *hot;
 	uint64_t hot_idle_ns; /* when the hot socket was first found idle */
 	uint64_t looked_ns;   /* last poll of the cold sockets */
-	unsigned hot_misses;  /* passes since the hot socket had data */
+	uint64_t read_ns;    /* last reading of the clock by quiet_look_due() */
+	unsigned hot_misses; /* passes since the hot socket had data */
 	unsigned passes;
 	size_t eager_ios;	   /* watched ios that are not lazy */
 	struct epoll_event *batch; /* batch[batched], in work; or NULL */
@@ -83,6 +92,7 @@ struct tdm_loop {
 	int running; /* inside a pass */
 	int look;    /* 1: the next pass polls the cold sockets */
 	int quiet;   /* 1: the last such poll found none ready */
+	int spins;   /* such readings that followed each other closely */
 	int broken;  /* 1: the set lacks the hot io */
 	int epfd;    /* the set */
 	int waited;  /* 1: somebody may sleep; the set has wakefd and timerfd */
@@ -430,16 +440,26 @@ static void poll_hot(struct tdm_loop *loop)
 }
 
 /*
- * As look_due(), while all sockets are cold and nothing but TCP is in use: the
- * application spins. Its passes may also be rare, so the clock decides, or
- * CLOCK_PASSES passes where it stands still.
+ * As look_due(), while all sockets are cold and nothing but TCP is in use. While the
+ * application spins, one pass of several reads the clock; an application whose passes
+ * are rare has a poll in each. A clock that stands still counts as time that passed.
  */
 static int quiet_look_due(struct tdm_loop *loop)
 {
-	uint64_t now = tdm_os.now_ns();
+	uint64_t gap = loop->eager_ios ? QUIET_GAP_NS : LISTEN_GAP_NS, now,
+		 since;
 
-	if (loop->quiet && now - loop->looked_ns < QUIET_GAP_NS &&
-	    loop->passes % CLOCK_PASSES)
+	if (loop->quiet && loop->spins == SPIN_READINGS &&
+	    loop->passes % SPIN_PASSES)
+		return 0;
+	now = tdm_os.now_ns();
+	since = now - loop->read_ns;
+	loop->read_ns = now;
+	if (since >= QUIET_GAP_NS)
+		loop->spins = 0;
+	else if (loop->spins < SPIN_READINGS)
+		loop->spins++;
+	if (loop->quiet && since && now - loop->looked_ns < gap)
 		return 0;
 	loop->looked_ns = now;
 	return 1;

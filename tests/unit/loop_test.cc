@@ -151,11 +151,46 @@ TEST_F(Cold, IsNotPolledInEachPassWhileNothingComes)
 {
 	unsigned n;
 
-	tdm_loop_progress(loop, 1);
+	for (int i = 0; i < 17; i++)
+		tdm_loop_progress(loop, 1);
 	ASSERT_EQ(0, eventfd_write(sock.io.fd, 1));
 	n = passes();
 	EXPECT_LT(1u, n);
 	EXPECT_GE(16u, n) << "a clock that stands still must not matter";
+}
+
+/* To read the clock takes longer than the rest of a pass. */
+TEST_F(Cold, ClockIsNotReadInEachPassOfASpin)
+{
+	static unsigned reads;
+
+	tdm_os.now_ns = [] {
+		reads++;
+		return clock_ns;
+	};
+	reads = 0;
+	for (int i = 0; i < 800; i++) {
+		clock_ns += 50;
+		tdm_loop_progress(loop, 1);
+	}
+	EXPECT_GE(125u, reads);
+}
+
+/* So the first rare passes after a spin may miss something, and no more than eight. */
+TEST_F(Cold, IsPolledWhenASpinHasEnded)
+{
+	for (int i = 0; i < 100; i++) {
+		clock_ns += 50;
+		tdm_loop_progress(loop, 1);
+	}
+	ASSERT_EQ(0, eventfd_write(sock.io.fd, 1));
+	for (int i = 0; i < 8; i++) {
+		clock_ns += 1000000;
+		tdm_loop_progress(loop, 1);
+	}
+	EXPECT_LE(1u, sock.calls);
+	clock_ns += 1000000;
+	EXPECT_EQ(1u, passes());
 }
 
 /* An application whose calls are rare finds all that has come. */
