@@ -314,12 +314,10 @@ protected:
 	/* Does @r, at @ip, get a session as the endpoint of port @port? */
 	bool granted(Raw &r, const char *ip, uint16_t port)
 	{
-		struct tdm_wire_greeting g = Raw::greeting(port), d;
-		struct sockaddr_in in = Raw::ip(ip, port);
+		struct tdm_wire_greeting g = Raw::greeting(port, 0, ip), d;
 		std::vector<uint8_t> all;
 		bool end = false;
 
-		EXPECT_EQ(0, tdm_addr_from_bind(&g.addr, &in, sizeof(in)));
 		memset(g.id, 0x10 + port % 200, sizeof(g.id));
 		r.call(at(0).addr, ip);
 		r.hello(g);
@@ -393,12 +391,8 @@ TEST_F(TcpCrowd, N2_ManySlowOnesKeepNobodyOut)
 
 TEST_F(TcpCrowd, ThoseWeKnowKeepTheirPlace)
 {
-	struct sockaddr_in in = Raw::ip("127.0.2.1", 9);
-	struct tdm_addr known;
-
 	add();
-	ASSERT_EQ(0, tdm_addr_from_bind(&known, &in, sizeof(in)));
-	at(0).insert(known);
+	at(0).insert(ip_addr("127.0.2.1", 9));
 	Raw &friendly = join("127.0.2.1");
 	for (int i = 0; i < 40 * 8; i++) {
 		std::string from = "127.0.1." + std::to_string(1 + i / 8);
@@ -413,14 +407,11 @@ TEST_F(TcpCrowd, ThoseWeKnowKeepTheirPlace)
 
 TEST_F(TcpCrowd, StrangersDoNotTakeAllDescriptors)
 {
-	struct sockaddr_in in = Raw::ip("127.0.0.3", 77);
-	struct tdm_addr known;
 	Raw friendly, late;
 	size_t n;
 
 	add();
-	ASSERT_EQ(0, tdm_addr_from_bind(&known, &in, sizeof(in)));
-	at(0).insert(known);
+	at(0).insert(ip_addr("127.0.0.3", 77));
 	/* Of these, each session takes two: both ends are ours. */
 	most_fds = 240;
 	n = flood("127.0.0.1", 10000);

@@ -38,15 +38,7 @@ class TcpIdleClose : public TcpFault
 {
 protected:
 	Bits heard;
-	struct sockaddr_in listening = {};
-	int listener = -1;
-
-	void TearDown() override
-	{
-		if (listener >= 0)
-			close(listener);
-		TcpFault::TearDown();
-	}
+	std::unique_ptr<Door> door;
 
 	/* Ask for idle closes as if no descriptor had been there. */
 	void crowd(size_t node)
@@ -94,25 +86,17 @@ protected:
 	fi_addr_t peer(uint8_t id,
 		       uint32_t features = TDM_WIRE_FEATURE_IDLE_CLOSE)
 	{
-		socklen_t len = sizeof(listening);
-
 		if (nodes.empty())
 			add();
 		at(0).tcp->id[0] = 0x41;
-		listening = Raw::ip("127.0.0.1");
-		listener = socket(AF_INET, SOCK_STREAM, 0);
-		EXPECT_EQ(0,
-			  bind(listener, (struct sockaddr *)&listening, len));
-		EXPECT_EQ(0, ::listen(listener, 8));
-		fcntl(listener, F_SETFL, O_NONBLOCK);
-		getsockname(listener, (struct sockaddr *)&listening, &len);
+		door.reset(new Door());
 		call(id, features);
 		return at(0).insert(as_peer(id).addr);
 	}
 
 	struct tdm_wire_greeting as_peer(uint8_t id)
 	{
-		return Raw::greeting(ntohs(listening.sin_port), id);
+		return Raw::greeting(tdm_addr_port(&door->addr), id);
 	}
 
 	void call(uint8_t id, uint32_t features = TDM_WIRE_FEATURE_IDLE_CLOSE)
@@ -136,7 +120,7 @@ protected:
 
 		raw.hang_up();
 		EXPECT_TRUE(until([&] {
-			raw.fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
+			raw.fd = accept4(door->fd, NULL, NULL, SOCK_NONBLOCK);
 			return raw.fd >= 0;
 		}));
 		heard.clear();
@@ -433,7 +417,7 @@ TEST_F(TcpIdleClose, SmallerIdAsks)
 	EXPECT_TRUE(closed());
 	EXPECT_EQ(0u, at(0).tcp->open);
 	raw.hang_up();
-	close(listener);
+	door->shut();
 	peer(0x07);
 	crowd(0);
 	expect_step(TDM_WIRE_ASK);

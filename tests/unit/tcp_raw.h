@@ -5,7 +5,6 @@
 #ifndef TDT_TCP_RAW_H
 #define TDT_TCP_RAW_H
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -35,24 +34,16 @@ public:
 		fd = -1;
 	}
 
-	static struct sockaddr_in ip(const char *text, uint16_t port = 0)
+	/* @from: the IP to call from; NULL: that of @to. */
+	void call(const struct tdm_addr &to, const char *from = nullptr)
 	{
-		struct sockaddr_in in = {};
-
-		in.sin_family = AF_INET;
-		in.sin_port = htons(port);
-		inet_pton(AF_INET, text, &in.sin_addr);
-		return in;
-	}
-
-	void call(const struct tdm_addr &to, const char *from = "127.0.0.1")
-	{
-		struct sockaddr_in in = ip(from);
+		struct tdm_addr a = from ? ip_addr(from) : to;
 
 		hang_up();
-		fd = socket(AF_INET, SOCK_STREAM, 0);
-		ASSERT_EQ(0, bind(fd, (struct sockaddr *)&in, sizeof(in)));
-		ASSERT_EQ(0, connect(fd, &to.u.sa, sizeof(to.u.in)));
+		tdm_addr_set_port(&a, 0);
+		fd = socket(a.u.sa.sa_family, SOCK_STREAM, 0);
+		ASSERT_EQ(0, bind(fd, &a.u.sa, tdm_addr_len(&a)));
+		ASSERT_EQ(0, connect(fd, &to.u.sa, tdm_addr_len(&to)));
 		fcntl(fd, F_SETFL, O_NONBLOCK);
 	}
 
@@ -66,16 +57,15 @@ public:
 		say(b.data(), b.size());
 	}
 
-	static struct tdm_wire_greeting greeting(uint16_t port,
-						 uint8_t id = 0x77)
+	static struct tdm_wire_greeting
+	greeting(uint16_t port, uint8_t id = 0x77, const char *ip = "127.0.0.1")
 	{
 		struct tdm_wire_greeting g = {};
-		struct sockaddr_in in = ip("127.0.0.1", port);
 
 		g.kind = TDM_WIRE_HELLO;
 		g.oldest = g.newest = TDM_WIRE_VERSION;
 		memset(g.id, id, sizeof(g.id));
-		EXPECT_EQ(0, tdm_addr_from_bind(&g.addr, &in, sizeof(in)));
+		g.addr = ip_addr(ip, port);
 		g.credit = 1 << 20;
 		g.eager = 65536;
 		g.rts = 1000;
@@ -114,20 +104,20 @@ public:
 	}
 };
 
-/* Somebody listens at @addr, a port of 127.0.0.1, and accepts nobody by itself. */
+/* Somebody listens at @addr, a port of an IP, and accepts nobody by itself. */
 struct Door {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	struct tdm_addr addr = {};
+	struct tdm_addr addr;
+	int fd;
 
-	Door()
+	explicit Door(const char *ip = "127.0.0.1") : addr(ip_addr(ip))
 	{
-		struct sockaddr_in in = Raw::ip("127.0.0.1");
-		socklen_t len = sizeof(in);
+		socklen_t len = sizeof(addr.u);
 
-		EXPECT_EQ(0, bind(fd, (struct sockaddr *)&in, len));
+		fd = socket(addr.u.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK,
+			    0);
+		EXPECT_EQ(0, bind(fd, &addr.u.sa, tdm_addr_len(&addr)));
 		EXPECT_EQ(0, ::listen(fd, 8));
-		EXPECT_EQ(0, getsockname(fd, (struct sockaddr *)&in, &len));
-		EXPECT_EQ(0, tdm_addr_from_sockaddr(&addr, &in, len));
+		EXPECT_EQ(0, getsockname(fd, &addr.u.sa, &len));
 	}
 
 	~Door()

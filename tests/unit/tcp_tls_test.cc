@@ -216,9 +216,8 @@ TEST_F(TcpTls, N3_WithAKeyNoCertificateWillDo)
 	/* The process that listens there has a certificate of its own, and no key. */
 	EVP_PKEY *key = EVP_EC_gen("P-256");
 	X509 *cert = X509_new();
-	struct sockaddr_in in = Raw::ip("127.0.0.1");
-	socklen_t len = sizeof(in);
-	int fd = -1, listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	Door door;
+	int fd = -1;
 	size_t greetings = 0;
 
 	X509_set_pubkey(cert, key);
@@ -229,20 +228,14 @@ TEST_F(TcpTls, N3_WithAKeyNoCertificateWillDo)
 
 	ASSERT_EQ(1, SSL_CTX_use_certificate(server, cert));
 	ASSERT_EQ(1, SSL_CTX_use_PrivateKey(server, key));
-	ASSERT_EQ(0, bind(listener, (struct sockaddr *)&in, sizeof(in)));
-	ASSERT_EQ(0, ::listen(listener, 8));
-	getsockname(listener, (struct sockaddr *)&in, &len);
 	tdm_env.conn_timeout_ms = 300;
 	add();
-	struct tdm_addr there;
-
-	ASSERT_EQ(0, tdm_addr_from_bind(&there, &in, sizeof(in)));
-	ASSERT_EQ(0, at(0).send(at(0).insert(there), "hello", 6, 1));
+	ASSERT_EQ(0, at(0).send(at(0).insert(door.addr), "hello", 6, 1));
 	SSL *ssl = nullptr;
 
 	ASSERT_TRUE(until([&] {
 		char byte;
-		int next = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK);
+		int next = accept4(door.fd, nullptr, nullptr, SOCK_NONBLOCK);
 
 		if (next >= 0) {
 			SSL_free(ssl);
@@ -264,7 +257,6 @@ TEST_F(TcpTls, N3_WithAKeyNoCertificateWillDo)
 	X509_free(cert);
 	EVP_PKEY_free(key);
 	::close(fd);
-	::close(listener);
 }
 
 TEST_F(TcpTls, ASideWithoutItIsNotReached)

@@ -16,8 +16,6 @@
 #include <string>
 #include <vector>
 
-#include <arpa/inet.h>
-
 #include <gtest/gtest.h>
 
 extern "C" {
@@ -58,6 +56,16 @@ inline bool same(const Bytes &a, const Bytes &b, size_t n)
 	return !n || !memcmp(a.data(), b.data(), n);
 }
 
+/* The address of port @port, 0: of any, at @ip, as inet_pton(3) reads it. */
+inline struct tdm_addr ip_addr(const char *ip, uint16_t port = 0)
+{
+	struct tdm_addr a = {};
+
+	EXPECT_EQ(0, tdm_addr_from_node(&a, ip));
+	tdm_addr_set_port(&a, port);
+	return a;
+}
+
 /* An endpoint. */
 class Node
 {
@@ -89,12 +97,7 @@ public:
 			held_loop.reset(loop, tdm_loop_close);
 		}
 		loop = held_loop.get();
-		struct sockaddr_in in = {};
-
-		in.sin_family = AF_INET;
-		in.sin_port = htons(port);
-		inet_pton(AF_INET, ip, &in.sin_addr);
-		open(&in, sizeof(in), tx_size);
+		open(ip_addr(ip, port), tx_size);
 	}
 
 	Node(const Node &) = delete;
@@ -206,7 +209,7 @@ private:
 		Node *self;
 	} user = {};
 
-	void open(const void *sa, size_t len, size_t tx_size)
+	void open(const struct tdm_addr &where, size_t tx_size)
 	{
 		struct tdm_srx_attr srx_attr = {};
 		struct tdm_av_attr av_owner = {};
@@ -214,7 +217,9 @@ private:
 		struct tdm_tcp_attr attr = {};
 
 		av_owner.engine = &engine.engine;
-		av_owner.addr_format = FI_SOCKADDR_IN;
+		av_owner.addr_format = where.u.sa.sa_family == AF_INET6 ?
+					       FI_SOCKADDR_IN6 :
+					       FI_SOCKADDR_IN;
 		srx_attr.engine = &engine.engine;
 		srx_attr.size = 65536;
 		srx_attr.min_multi_recv = 64;
@@ -242,7 +247,7 @@ private:
 		attr.arg = this;
 		tdm_srx_set_done(srx, &attr.done);
 		ASSERT_EQ(0, tdm_tcp_open(&attr, &tcp));
-		ASSERT_EQ(0, tdm_addr_from_bind(&addr, sa, len));
+		addr = where;
 		ASSERT_EQ(0, tdm_tcp_bind(tcp, &addr));
 		user.self = this;
 		user.user.changed = on_changed;
@@ -299,6 +304,7 @@ class Tcp : public testing::Test
 protected:
 	struct tdm_env env;
 	std::vector<std::unique_ptr<Node>> nodes;
+	const char *ip = "127.0.0.1"; /* of the nodes that are added */
 
 	Tcp() : env(tdm_env)
 	{
@@ -314,7 +320,7 @@ protected:
 
 	Node &add(bool listening = true, const Node *of = nullptr)
 	{
-		nodes.emplace_back(new Node("127.0.0.1", 0, 4096, of));
+		nodes.emplace_back(new Node(ip, 0, 4096, of));
 		if (listening)
 			nodes.back()->listen();
 		return *nodes.back();
