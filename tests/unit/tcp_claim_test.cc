@@ -69,7 +69,22 @@ int nobody_yet(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	return -1;
 }
 
-class TcpClaim : public TcpFault
+/* Returns 0 or the error of bind(2), where this host has no address @ip. */
+int cannot_bind(const char *ip)
+{
+	struct tdm_addr a = ip_addr(ip);
+	int fd = socket(a.u.sa.sa_family, SOCK_STREAM, 0), err = 0;
+
+	if (fd < 0 || bind(fd, &a.u.sa, tdm_addr_len(&a)))
+		err = errno;
+	if (fd >= 0)
+		::close(fd);
+	return err;
+}
+
+/* Over the loopback address of each family. */
+class TcpClaim : public TcpFault,
+		 public testing::WithParamInterface<const char *>
 {
 protected:
 	std::unique_ptr<Door> door;
@@ -81,21 +96,36 @@ protected:
 		other_user = false;
 		tdm_os.socket = watched_socket;
 		tdm_os.recv = altered_recv;
+		ip = GetParam();
 	}
 
 	void SetUp() override
 	{
-		struct tdm_diag_sock sock;
-		int fd = tdm_diag_open(), ret;
+		int err = cannot_bind(ip), ret;
 
-		add();
-		ret = fd < 0 ? fd : tdm_diag_find(fd, &at(0).addr, NULL, &sock);
-		if (fd >= 0)
-			::close(fd);
+		if (err == EAFNOSUPPORT || err == EADDRNOTAVAIL)
+			GTEST_SKIP() << ip << ": " << strerror(err);
+		/* The kernel that answers for one family answers for both. */
+		ret = asked(Door().addr);
 		if (ret)
 			GTEST_SKIP() << "the kernel does not say whose a "
 					"socket is: "
 				     << strerror(-ret);
+		add();
+		ASSERT_EQ(0, asked(at(0).addr));
+	}
+
+	/* Does the kernel tell of the listener at @a? 0 or -errno. */
+	static int asked(const struct tdm_addr &a)
+	{
+		struct tdm_diag_sock sock;
+		int fd = tdm_diag_open(), ret;
+
+		if (fd < 0)
+			return fd;
+		ret = tdm_diag_find(fd, &a, NULL, &sock);
+		::close(fd);
+		return ret;
 	}
 
 	void TearDown() override
@@ -107,18 +137,29 @@ protected:
 	/* @raw has a listener, as every peer has. */
 	void listens()
 	{
-		door.reset(new Door());
+		door.reset(new Door(ip));
 		port = tdm_addr_port(&door->addr);
 	}
 
-	/* A claim of @port with a message right behind it. */
-	void claim()
+	/* A HELLO that claims @port of the IP that we are called from. */
+	struct tdm_wire_greeting greeting() const
+	{
+		return Raw::greeting(port, 0x77, ip);
+	}
+
+	/* The claim @g with a message right behind it. */
+	void claim(const struct tdm_wire_greeting &g)
 	{
 		struct tdm_wire_rec r = rec(TDM_WIRE_EAGER, TDM_WIRE_F_TAG, 1);
 
 		raw.call(at(0).addr);
-		raw.hello(Raw::greeting(port));
+		raw.hello(g);
 		raw.record(r, 1);
+	}
+
+	void claim()
+	{
+		claim(greeting());
 	}
 
 	/*
@@ -131,9 +172,7 @@ protected:
 
 		tdm_os.accept4 = nobody_yet;
 		memcpy(g.id, at(0).tcp->id, sizeof(g.id));
-		raw.call(at(0).addr);
-		raw.hello(g);
-		raw.record(rec(TDM_WIRE_EAGER, TDM_WIRE_F_TAG, 1), 1);
+		claim(g);
 		at(0).recv(&in, 1, 0, ~0ull);
 		ASSERT_EQ(0, at(0).send(to, "x", 1, 0));
 		ASSERT_TRUE(until([&] {
@@ -150,17 +189,15 @@ protected:
 	}
 };
 
-TEST_F(TcpClaim, WhoListensWhereItSaysIsLetIn)
+TEST_P(TcpClaim, N6_WhoListensWhereItSaysIsLetIn)
 {
 	OK(listens());
 	claim();
 	ASSERT_TRUE(until([&] { return at(0).accepted.size() == 1; }));
 }
 
-TEST_F(TcpClaim, AddressWhereNobodyListensIsNotBelieved)
+TEST_P(TcpClaim, N6_AddressWhereNobodyListensIsNotBelieved)
 {
-	char in;
-
 	OK(listens());
 	door->shut();
 	at(0).recv(&in, 1, 0, ~0ull);
@@ -168,10 +205,8 @@ TEST_F(TcpClaim, AddressWhereNobodyListensIsNotBelieved)
 	refused();
 }
 
-TEST_F(TcpClaim, N6_AddressOfAnotherUserIsNotBelieved)
+TEST_P(TcpClaim, N6_AddressOfAnotherUserIsNotBelieved)
 {
-	char in;
-
 	OK(listens());
 	at(0).recv(&in, 1, 0, ~0ull);
 	other_user = true;
@@ -179,10 +214,22 @@ TEST_F(TcpClaim, N6_AddressOfAnotherUserIsNotBelieved)
 	refused();
 }
 
-TEST_F(TcpClaim, WhoHasClosedItsSocketIsNobody)
+TEST_P(TcpClaim, N6_AddressOfAnotherIpIsNotBelieved)
 {
-	char in;
+	/*
+	 * doc/PROTOCOL-tcp.md, Claims: the first rule. Of addresses of other hosts
+	 * the kernel says nothing, so it is the only one that refuses these.
+	 */
+	OK(listens());
+	at(0).recv(&in, 1, 0, ~0ull);
+	for (const char *other : { "192.0.2.1", "2001:db8::1" }) {
+		claim(Raw::greeting(port, 0x77, other));
+		OK(refused());
+	}
+}
 
+TEST_P(TcpClaim, WhoHasClosedItsSocketIsNobody)
+{
 	/* Linux says of a socket without a process that root made it. */
 	OK(listens());
 	at(0).recv(&in, 1, 0, ~0ull);
@@ -193,7 +240,7 @@ TEST_F(TcpClaim, WhoHasClosedItsSocketIsNobody)
 	EXPECT_TRUE(at(0).rx.got.empty());
 }
 
-TEST_F(TcpClaim, ComesAgainWhenThereIsNoDescriptorToAskBy)
+TEST_P(TcpClaim, ComesAgainWhenThereIsNoDescriptorToAskBy)
 {
 	OK(listens());
 	tdm_os.socket = no_fd_for_diag;
@@ -211,7 +258,7 @@ int no_eventfd(unsigned, int)
 }
 
 /* The descriptor that is kept for refusals was lost: it is opened again. */
-TEST_F(TcpClaim, O1_TheDescriptorForRefusalsComesBack)
+TEST_P(TcpClaim, O1_TheDescriptorForRefusalsComesBack)
 {
 	OK(listens());
 	tdm_os_system.close(at(0).tcp->reserve_fd);
@@ -222,7 +269,7 @@ TEST_F(TcpClaim, O1_TheDescriptorForRefusalsComesBack)
 }
 
 /* Without that descriptor callers would wait: the endpoint is not enabled. */
-TEST_F(TcpClaim, O10_NoDescriptorForRefusalsAtEnable)
+TEST_P(TcpClaim, O10_NoDescriptorForRefusalsAtEnable)
 {
 	tdm_os_system.close(at(0).tcp->reserve_fd);
 	at(0).tcp->reserve_fd = -1;
@@ -234,16 +281,17 @@ TEST_F(TcpClaim, O10_NoDescriptorForRefusalsAtEnable)
 }
 
 /* Each peer hears our id in our HELLO, so the id lets nobody in. */
-TEST_F(TcpClaim, N6_OurOwnIdLetsNobodyIn)
+TEST_P(TcpClaim, N6_OurOwnIdLetsNobodyIn)
 {
 	OK(listens());
-	OK(claim_with_our_id(Raw::greeting(port)));
+	OK(claim_with_our_id(greeting()));
 	refused();
 }
 
-TEST_F(TcpClaim, N6_OurOwnIdAndAddressLetNobodyIn)
+TEST_P(TcpClaim, N6_OurOwnIdAndAddressLetNobodyIn)
 {
-	OK(claim_with_our_id(Raw::greeting(tdm_addr_port(&at(0).addr))));
+	port = tdm_addr_port(&at(0).addr);
+	OK(claim_with_our_id(greeting()));
 	EXPECT_TRUE(closed());
 	/* The message that we sent to ourselves has come, and no other one. */
 	ASSERT_TRUE(until([&] { return at(0).rx.got.size() == 1; }));
@@ -252,12 +300,17 @@ TEST_F(TcpClaim, N6_OurOwnIdAndAddressLetNobodyIn)
 	EXPECT_EQ('x', in);
 }
 
-TEST_F(TcpClaim, OwnAddressIsNobodyElses)
+TEST_P(TcpClaim, OwnAddressIsNobodyElses)
 {
 	port = tdm_addr_port(&at(0).addr);
 	claim();
 	refused();
 }
+
+INSTANTIATE_TEST_SUITE_P(Ip, TcpClaim, testing::Values("127.0.0.1", "::1"),
+			 [](const testing::TestParamInfo<const char *> &p) {
+				 return strchr(p.param, ':') ? "v6" : "v4";
+			 });
 
 uint64_t ahead;
 
