@@ -52,10 +52,11 @@ int tdt_child_main(void)
 	return 127;
 }
 
-static void become(int fd, const char *role, const char *arg)
+static void become(const char *program, int fd, const char *role,
+		   const char *arg)
 {
-	char number[16], self[] = "/proc/self/exe";
-	char *argv[] = { self, NULL };
+	char number[16], name[] = "tests";
+	char *argv[] = { name, NULL };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	snprintf(number, sizeof(number), "%d", fd);
@@ -65,11 +66,17 @@ static void become(int fd, const char *role, const char *arg)
 		setenv("TDT_ARG", arg, 1);
 	else
 		unsetenv("TDT_ARG");
-	execv(self, argv);
+	execv(program, argv);
 	_exit(126);
 }
 
 int tdt_child_start(struct tdt_child *child, const char *role, const char *arg)
+{
+	return tdt_child_start_copy(child, "/proc/self/exe", role, arg);
+}
+
+int tdt_child_start_copy(struct tdt_child *child, const char *program,
+			 const char *role, const char *arg)
 {
 	int sv[2];
 
@@ -85,7 +92,7 @@ int tdt_child_start(struct tdt_child *child, const char *role, const char *arg)
 	if (!child->pid) {
 		int fd = dup(sv[1]); /* not close-on-exec */
 
-		become(fd, role, arg);
+		become(program, fd, role, arg);
 	}
 	close(sv[1]);
 	child->fd = sv[0];

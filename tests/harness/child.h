@@ -47,6 +47,13 @@ int tdt_child_main(void);
  */
 int tdt_child_start(struct tdt_child *child, const char *role, const char *arg);
 
+/*
+ * The same with @program, a copy of this one. A child whose program is set-user-ID
+ * does not die with its parent: prctl(2), PR_SET_PDEATHSIG.
+ */
+int tdt_child_start_copy(struct tdt_child *child, const char *program,
+			 const char *role, const char *arg);
+
 /* Send a signal; SIGKILL also waits for the end. */
 void tdt_child_kill(struct tdt_child *child, int sig);
 
