@@ -17,6 +17,7 @@ void tdt_set_three(struct tdt_attr *attr);
 void tdt_set_wait_fd(struct tdt_attr *attr);
 void tdt_set_cntrs(struct tdt_attr *attr);
 void tdt_set_small_cq(struct tdt_attr *attr);
+void tdt_set_no_credit(struct tdt_attr *attr);
 
 /* contact.c */
 void tdt_act_contact(struct tdt_play *play);
@@ -56,6 +57,7 @@ void tdt_act_threads(struct tdt_play *play);
 /* trouble.c */
 void tdt_act_peer_exits(struct tdt_play *play);
 void tdt_act_peer_killed(struct tdt_play *play);
+void tdt_act_peer_leaves(struct tdt_play *play);
 void tdt_act_peer_stops(struct tdt_play *play);
 void tdt_act_reset(struct tdt_play *play);
 void tdt_act_partition(struct tdt_play *play);

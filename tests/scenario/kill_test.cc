@@ -2,11 +2,11 @@
 /*
  * Killed at any instruction. A process plays one side of a scenario and is
  * killed in the middle of a function: of the ring, the attach, a large copy, the
- * greeting over TCP. The other side ends all of its operations, each once;
- * its traffic with a third process goes on; and nothing of the dead one remains:
- * no descriptor, mapping, memfd or thread.
+ * greeting over TCP, the close of an endpoint. The other side ends all of its
+ * operations, each once; its traffic with a third process goes on; and nothing of
+ * the dead one remains: no descriptor, mapping, memfd or thread.
  *
- * TANDEM_KILLS is the number of points (66); TANDEM_SEED chooses them. A failure
+ * TANDEM_KILLS is the number of points (99); TANDEM_SEED chooses them. A failure
  * prints the value of TANDEM_KILL with which Kill.Replay repeats it.
  */
 #include <cstring>
@@ -29,7 +29,7 @@ extern "C" {
 namespace
 {
 
-enum { THIRD = TDT_PLAY_EPS - 1, STEPS = 600 };
+enum { THIRD = TDT_PLAY_EPS - 1 };
 
 const struct tdt_scenario *scenario_of(const std::string &name)
 {
@@ -44,7 +44,8 @@ const struct tdt_scenario *scenario_of(const std::string &name)
 const struct Region {
 	const char *what, *function, *scenario;
 	enum tdt_tier tier;
-	unsigned calls = 3; /* of the function, at least */
+	unsigned calls = 3;   /* of the function, at least */
+	unsigned steps = 600; /* the most instructions */
 } regions[] = {
 	{ "ring put", "tdm_shm_tx_send", "eager", TDT_TIER_SHM },
 	{ "ring put", "tdm_shm_tx_slow", "saturation", TDT_TIER_SHM },
@@ -61,6 +62,11 @@ const struct Region {
 	{ "grant", "tdm_shm_pull_run", "rendezvous", TDT_TIER_SHM },
 	{ "grant", "tdm_shm_op_end", "rma", TDT_TIER_SHM },
 	{ "bounce", "tdm_shm_pull_run", "ring_copy", TDT_TIER_SHM },
+	{ "detach", "give_each", "peer_leaves", TDT_TIER_SHM, 1, 8000 },
+	{ "detach", "pair_down", "peer_leaves", TDT_TIER_SHM, 1, 4000 },
+	{ "detach", "tdm_shm_session_free", "peer_leaves", TDT_TIER_SHM, 1 },
+	{ "detach", "tdm_shm_region_fini", "peer_leaves", TDT_TIER_SHM, 8 },
+	{ "detach", "end_pulls", "peer_leaves", TDT_TIER_SHM, 1 },
 	{ "connect", "tdm_conn_new", "contact", TDT_TIER_TCP },
 	{ "connect", "tdm_hello_connect", "simultaneous", TDT_TIER_TCP },
 	{ "connect", "tdm_hello_greet", "contact_key", TDT_TIER_TCP },
@@ -69,6 +75,12 @@ const struct Region {
 	{ "tcp send", "tdm_tx_acked", "saturation", TDT_TIER_TCP },
 	{ "tcp receive", "tdm_rx_ready", "rendezvous", TDT_TIER_TCP },
 	{ "tcp receive", "tdm_rx_arrived", "saturation", TDT_TIER_TCP },
+	{ "tcp detach", "tdm_root_quit", "peer_leaves", TDT_TIER_TCP, 1,
+	  20000 },
+	{ "tcp detach", "tdm_tx_abandon", "peer_leaves", TDT_TIER_TCP, 2 },
+	{ "tcp detach", "tdm_conn_free", "peer_leaves", TDT_TIER_TCP, 1 },
+	{ "tcp detach", "tdm_sock_close", "peer_leaves", TDT_TIER_TCP, 1 },
+	{ "tcp detach", "tdm_busy_free", "peer_leaves", TDT_TIER_TCP, 1 },
 };
 
 const int REGIONS = sizeof(regions) / sizeof(regions[0]);
@@ -169,6 +181,7 @@ protected:
 	/* One side of the scenario, whose other side is killed meanwhile. */
 	void survive(struct tdt_play *p)
 	{
+		tdm_env = saved;
 		prepare(p);
 		if (tdt_play_open(p))
 			return;
@@ -264,7 +277,7 @@ protected:
 
 TEST_F(Kill, AnyInstruction)
 {
-	const int count = int(tdt_number("TANDEM_KILLS", 66));
+	const int count = int(tdt_number("TANDEM_KILLS", 99));
 
 	if (TDT_SANITIZED)
 		GTEST_SKIP() << "kills at instructions of the product";
@@ -275,7 +288,7 @@ TEST_F(Kill, AnyInstruction)
 			Point p = { i % REGIONS,
 				    static_cast<unsigned>(1 +
 							  random() % r.calls),
-				    static_cast<unsigned>(random() % STEPS) };
+				    static_cast<unsigned>(random() % r.steps) };
 
 			if (r.tier == tier)
 				one(p);

@@ -45,6 +45,8 @@ const struct tdt_scenario tdt_scenarios[] = {
 	/* trouble */
 	{ "peer_exits", tdt_act_peer_exits, NULL, HERE },
 	{ "peer_killed", tdt_act_peer_killed, NULL, HERE },
+	{ "peer_leaves", tdt_act_peer_leaves, tdt_set_no_credit,
+	  TDT_BOTH_TIERS | TDT_TWO_ALONE },
 	{ "peer_stops", tdt_act_peer_stops, NULL, HERE },
 	{ "reset", tdt_act_reset, NULL, TDT_OVER_TCP },
 	{ "reset_tls", tdt_act_reset, tdt_set_tls, TDT_OVER_TCP },

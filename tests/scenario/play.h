@@ -43,6 +43,7 @@ enum {
 	TDT_BOTH_TIERS = 1 << 0, /* else shared memory alone, or */
 	TDT_OVER_TCP = 1 << 1,	 /* TCP alone */
 	TDT_TWO = 1 << 2,	 /* also with its endpoints in two processes */
+	TDT_TWO_ALONE = 1 << 3,	 /* with them in two processes alone */
 };
 
 struct tdt_play;

@@ -17,7 +17,10 @@
 #include "tests/harness/fault.h"
 #include "tests/harness/os_fault.h"
 
-enum { ELSEWHERE = TDT_PLAY_EPS - 1 };
+enum {
+	ELSEWHERE = TDT_PLAY_EPS - 1,
+	LEFT = 12, /* injects of a peer that closes */
+};
 
 struct fi_provider *fi_prov_ini(void);
 
@@ -156,6 +159,65 @@ void tdt_act_peer_killed(struct tdt_play *p)
 	tdt_play_pass(p, 0, 1, 100, 1);
 	tdt_play_wait(p);
 	send_until_lost(p);
+	tdt_play_wait(p);
+}
+
+/* A message without a receive is announced, however short it is. */
+void tdt_set_no_credit(struct tdt_attr *attr)
+{
+	(void)attr;
+	tdm_env.unexp_max_bytes = 0;
+}
+
+/* An operation of endpoint @ep that may end with the peer's close. */
+static struct tdt_move *open_op(struct tdt_play *p, size_t ep, struct tdt_op op)
+{
+	struct tdt_move *m = tdt_play_op(p, ep, !ep, &op, NULL);
+
+	m->may = FI_ECONNRESET;
+	return m;
+}
+
+/*
+ * Endpoint 1 closes while both sides have operations open: sends that nobody
+ * receives, long messages under way, injects that are announced and that the
+ * close leaves to the peer. Endpoint 0 ends all of its own, each once, and receives
+ * the injects unless its peer is killed before it has left them.
+ */
+void tdt_act_peer_leaves(struct tdt_play *p)
+{
+	struct tdt_op send = { .call = TDT_SEND, .tagged = 1, .tag = 1 };
+	struct tdt_op ack = { .call = TDT_SENDMSG, .tagged = 1, .tag = 1 };
+	struct tdt_op inject = { .call = TDT_INJECT, .tagged = 1 };
+	struct tdt_move *left[LEFT];
+	uint64_t i;
+
+	tdt_play_pass(p, 1, 0, 30, 1); /* endpoint 0 grants no credit */
+	tdt_play_wait(p);
+	send.len = 300000;
+	ack.len = 100;
+	ack.flags = FI_DELIVERY_COMPLETE | FI_COMPLETION;
+	inject.len = 3000;
+	for (i = 0; i < 2; i++) {
+		open_op(p, i, send);
+		open_op(p, i, ack);
+		tdt_play_pass(p, i, !i, 600000, 1);
+	}
+	for (i = 0; i < LEFT; i++) {
+		inject.tag = 10 + i;
+		left[i] = open_op(p, 1, inject);
+	}
+	tdt_play_turn(p);
+	if (p->side) {
+		tdt_play_close(p);
+		return;
+	}
+	send.call = TDT_RECV;
+	send.len = inject.len;
+	for (i = 0; i < LEFT; i++) {
+		send.tag = 10 + i;
+		tdt_play_op(p, 0, 1, &send, left[i]);
+	}
 	tdt_play_wait(p);
 }
 

@@ -233,6 +233,8 @@ std::vector<Part> parts()
 	std::vector<Part> list;
 
 	for (const struct tdt_scenario *s = tdt_scenarios; s->name; s++) {
+		if (s->flags & TDT_TWO_ALONE)
+			continue;
 		if (!(s->flags & TDT_OVER_TCP))
 			list.push_back({ s, TDT_TIER_SHM });
 		if (s->flags & (TDT_OVER_TCP | TDT_BOTH_TIERS))
