@@ -427,63 +427,6 @@ TEST_F(Pressure, R04_UnexpectedFloodIsBounded)
 	EXPECT_TRUE(f.drained);
 }
 
-TEST_F(Pressure, R05_FloodingPeerDoesNotStarveOthers)
-{
-	/* While one peer sends as much as it can, the messages of others are
-	 * met after a bounded number of the flood's, but for a few that the
-	 * kernel holds up while others use the processor. */
-	const size_t window = 512, most = 8192, rounds = 60;
-	static char in[512][1024];
-	Bytes out(1024);
-	char ping = 'p', pong = 0;
-	struct iovec v = iov_of(&pong, 1);
-	size_t held_up = 0;
-
-	attr.eps = 4;
-	OK(open_warm());
-	for (size_t i = 0; i < window; i++)
-		ASSERT_EQ(0, tdt_recv(rx(), in[i], 1024, in[i]));
-	for (size_t round = 0; round < rounds; round++) {
-		struct tdt_ep *from = ep(2 + round % 2);
-		struct tdt_op op = op_of(TDT_INJECT, 1, &ping, 1);
-		size_t flood = 0;
-		bool there = false;
-
-		op.addr = addr(from, rx());
-		op.tag = 77;
-		ASSERT_EQ(0, tdt_trecv(rx(), &v, 77, 0, &pong));
-		ASSERT_EQ(0, tdt_post(from, &op));
-		while (!there && flood < 64 * most) {
-			struct fi_cq_tagged_entry e[16];
-			ssize_t n;
-
-			while (!fi_inject(ep(1)->ep, out.data(), 200,
-					  addr(ep(1), rx())))
-				;
-			step(from->tx_cq);
-			n = fi_cq_read(rx()->rx_cq, e, 16);
-			for (ssize_t i = 0; i < n; i++) {
-				if (e[i].op_context == &pong) {
-					there = true;
-					continue;
-				}
-				flood++;
-				ASSERT_EQ(0,
-					  fi_recv(rx()->ep, e[i].op_context,
-						  1024, nullptr, FI_ADDR_UNSPEC,
-						  e[i].op_context));
-			}
-		}
-		ASSERT_TRUE(there);
-		held_up += flood > most;
-	}
-	EXPECT_LE(held_up, rounds / 6);
-	tdt_run_dry(w, 50); /* the receives that are left end, and the flood */
-	for (size_t i = 0; i < window; i++)
-		(void)!fi_cancel(&rx()->ep->fid, in[i]);
-	tdt_run_dry(w, 50);
-}
-
 TEST_F(Pressure, R06_SlowReceiverIsNoError)
 {
 	/* A receiver that makes no progress: the sender has -FI_EAGAIN when its
