@@ -44,6 +44,11 @@
 enum {
 	CMA_SLICE_BYTES = 512 * 1024,
 	CMA_SHARE_BYTES = 128 * 1024, /* slice while the sender helps */
+	/*
+	 * A pass reads the first slice of a message with its record, until it has
+	 * begun messages of that many bytes in all.
+	 */
+	CMA_PASS_BYTES = 1024 * 1024,
 	/* large messages between tries with a peer that did not help */
 	CMA_HELP_EVERY = 16,
 	CMA_LOCAL_MOST = 8,
@@ -485,6 +490,29 @@ void tdm_shm_pull_run(struct tdm_shm_pull *pull)
 		tdm_shm_pull_finish(pull);
 }
 
+/*
+ * Not 0 when the first slice of @pull is read at once. The application that posts its
+ * receive waits for nobody else; a pass serves the other peers, too.
+ */
+static int begins_now(struct tdm_shm_pull *pull)
+{
+	struct tdm_shm_pair *pair = pull->pair;
+
+	if (tdm_shm_pull_waits(pull))
+		return 0;
+	if (!pair->ep->in_progress)
+		return 1;
+	if (pair->begun_pass != pair->ep->ticks) {
+		pair->begun_pass = pair->ep->ticks;
+		pair->begun_bytes = 0;
+	}
+	if (pair->begun_bytes >= CMA_PASS_BYTES)
+		return 0;
+	pair->begun_bytes +=
+		(uint32_t)tdm_min(pull->want, (uint64_t)CMA_SLICE_BYTES);
+	return 1;
+}
+
 void tdm_shm_pull_start(struct tdm_shm_pull *pull)
 {
 	struct tdm_shm_pair *pair = pull->pair;
@@ -526,6 +554,6 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull)
 	}
 	if (!pair->self)
 		choose_way(pull);
-	if (!tdm_shm_pull_waits(pull))
+	if (begins_now(pull))
 		tdm_shm_pull_run(pull);
 }

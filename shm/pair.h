@@ -99,6 +99,8 @@ struct tdm_shm_pair {
 	struct tdm_slow slow;
 	struct tdm_list feeds; /* operations that send chunks, in this order */
 	struct tdm_list pulls;
+	/* bytes of the slices that a pass has begun; which: ep->ticks */
+	uint32_t begun_bytes, begun_pass;
 	/* announced messages without an answer; the peer's that wait here */
 	uint32_t announced, waiting;
 	/* RTS_MSG and RTS_TAG in this session: sent, received */
@@ -114,8 +116,7 @@ struct tdm_shm_pair {
 	int help; /* 0..4: does the peer help when asked? */
 	/* ns: when the last chunk came; when the last measured pull ended */
 	uint64_t chunk_ns, pulled_ns;
-	/* ns: when the kernel last confirmed it */
-	uint64_t alive_ns;
+	uint64_t alive_ns;	   /* when the kernel last confirmed it */
 	struct tdm_shm_ways *ways; /* NULL until the first large message */
 	/* large messages since the peer was last asked to help */
 	uint32_t help_turn;
@@ -130,8 +131,7 @@ struct tdm_shm_pair {
 	struct fi_rma_iov *more;   /* of the last RANGES, or NULL */
 	uint32_t more_count;	   /* 0: used by an operation */
 	uint8_t refused_told;	   /* 1: TDM_PEER_REFUSED was written */
-	/* attaches in a row that were not answered */
-	uint8_t silent;
+	uint8_t silent; /* attaches in a row that were not answered */
 };
 
 /* Change the state of @pair to @state. The step must be legal (asserted). */

@@ -171,6 +171,37 @@ TEST_F(ShmFair, R05_OneCallTakesFewSlicesOfLongMessages)
 	EXPECT_EQ(out, in);
 }
 
+/* Announced messages whose receives are posted: each record brings a slice. */
+TEST_F(ShmFair, R05_OneCallBeginsFewLongMessages)
+{
+	enum { WINDOW = 48, LEN = 256 << 10, BEGUN_BYTES = 1 << 20 };
+	auto out = pattern(LEN, 1);
+	std::vector<unsigned char> in(LEN);
+	char contexts[WINDOW];
+	size_t most = 0;
+
+	ASSERT_NO_FATAL_FAILURE(begin());
+	take_way(b, TDM_SHM_WAY_READ);
+	tdm_os.process_vm_readv = count_read;
+	for (char &one : contexts) {
+		tdt_owner_trecv(b, in.data(), LEN, FLOOD, &one);
+		ASSERT_EQ(0, send(a, to_b, out.data(), LEN, FLOOD, &one));
+	}
+	ASSERT_TRUE(eventually(
+		[&] { return tdt_owner_find(b, &contexts[WINDOW - 1]); },
+		[&] {
+			tdt_owner_progress(a);
+			read_bytes = 0;
+			tdt_owner_progress(b);
+			most = std::max(most, read_bytes);
+		}));
+	EXPECT_LE(most, size_t(BEGUN_BYTES + CALL_SLICES * SLICE_BYTES));
+	EXPECT_GE(most, size_t(LEN));
+	EXPECT_EQ(out, in);
+	ASSERT_TRUE(until(
+		[&] { return tdt_owner_find(a, &contexts[WINDOW - 1]); }));
+}
+
 TEST_F(ShmFair, R05_FloodedEndpointSendsAtOnce)
 {
 	ASSERT_NO_FATAL_FAILURE(begin());
