@@ -446,8 +446,8 @@ static void poll_hot(struct tdm_loop *loop)
  */
 static int quiet_look_due(struct tdm_loop *loop)
 {
-	uint64_t gap = loop->eager_ios ? QUIET_GAP_NS : LISTEN_GAP_NS, now,
-		 since;
+	const uint64_t gap = loop->eager_ios ? QUIET_GAP_NS : LISTEN_GAP_NS;
+	uint64_t now, since;
 
 	if (loop->quiet && loop->spins == SPIN_READINGS &&
 	    loop->passes % SPIN_PASSES)
