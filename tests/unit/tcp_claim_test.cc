@@ -199,7 +199,7 @@ TEST_P(TcpClaim, N6_WhoListensWhereItSaysIsLetIn)
 TEST_P(TcpClaim, N6_AddressWhereNobodyListensIsNotBelieved)
 {
 	OK(listens());
-	door->shut();
+	door->hang_up();
 	at(0).recv(&in, 1, 0, ~0ull);
 	claim();
 	refused();
@@ -367,13 +367,12 @@ protected:
 	/* Does @r, at @ip, get a session as the endpoint of port @port? */
 	bool granted(Raw &r, const char *ip, uint16_t port)
 	{
-		struct tdm_wire_greeting g = Raw::greeting(port, 0, ip), d;
+		struct tdm_wire_greeting d;
 		std::vector<uint8_t> all;
 		bool end = false;
 
-		memset(g.id, 0x10 + port % 200, sizeof(g.id));
 		r.call(at(0).addr, ip);
-		r.hello(g);
+		r.hello(Raw::greeting(port, uint8_t(0x10 + port % 200), ip));
 		EXPECT_TRUE(until([&] {
 			auto h = r.hear(&end);
 

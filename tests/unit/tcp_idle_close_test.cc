@@ -417,7 +417,7 @@ TEST_F(TcpIdleClose, SmallerIdAsks)
 	EXPECT_TRUE(closed());
 	EXPECT_EQ(0u, at(0).tcp->open);
 	raw.hang_up();
-	door->shut();
+	door->hang_up();
 	peer(0x07);
 	crowd(0);
 	expect_step(TDM_WIRE_ASK);

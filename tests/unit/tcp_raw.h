@@ -17,12 +17,14 @@
 namespace tcp_test
 {
 
-class Raw
-{
-public:
+/* A socket, or none. */
+struct Socket {
 	int fd = -1;
 
-	~Raw()
+	Socket() = default;
+	Socket(const Socket &) = delete;
+
+	~Socket()
 	{
 		hang_up();
 	}
@@ -33,7 +35,11 @@ public:
 			close(fd);
 		fd = -1;
 	}
+};
 
+class Raw : public Socket
+{
+public:
 	/* @from: the IP to call from; NULL: that of @to. */
 	void call(const struct tdm_addr &to, const char *from = nullptr)
 	{
@@ -105,9 +111,8 @@ public:
 };
 
 /* Somebody listens at @addr, a port of an IP, and accepts nobody by itself. */
-struct Door {
+struct Door : Socket {
 	struct tdm_addr addr;
-	int fd;
 
 	explicit Door(const char *ip = "127.0.0.1") : addr(ip_addr(ip))
 	{
@@ -118,18 +123,6 @@ struct Door {
 		EXPECT_EQ(0, bind(fd, &addr.u.sa, tdm_addr_len(&addr)));
 		EXPECT_EQ(0, ::listen(fd, 8));
 		EXPECT_EQ(0, getsockname(fd, &addr.u.sa, &len));
-	}
-
-	~Door()
-	{
-		shut();
-	}
-
-	void shut()
-	{
-		if (fd >= 0)
-			close(fd);
-		fd = -1;
 	}
 };
 
