@@ -38,7 +38,7 @@ const Variable variables[] = {
 	{ "FI_TANDEM_EAGR_SIZE", "512" },
 };
 
-/* What a process says of itself after it has loaded the provider. */
+/* The report of a process that has loaded the provider. */
 struct Said {
 	unsigned long secure; /* AT_SECURE */
 	uid_t uid;	      /* effective */
@@ -73,8 +73,8 @@ class Env : public testing::Test
 {
 protected:
 	static constexpr uid_t other = 65534;
-	int copy =
-		-1; /* this program; the file has no name, so nothing is left */
+	/* This program. The file has no name, so nothing is left of it. */
+	int copy = -1;
 
 	void SetUp() override
 	{
@@ -109,7 +109,7 @@ protected:
 			;
 		if (!n && !fchmod(out, 0755))
 			copy = open(path(out).c_str(), O_RDONLY | O_CLOEXEC);
-		/* What is open for writing cannot be executed. */
+		/* The kernel executes no file that is open for writing. */
 		int err = copy < 0 ? errno : 0;
 		close(out);
 		close(self);
