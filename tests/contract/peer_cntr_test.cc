@@ -183,7 +183,7 @@ TEST_F(PeerCntr, ReadingTheCounterMakesProgress)
 	meet();
 	tdt_owner_trecv(b, &d, 1, 5, &d);
 	ASSERT_EQ(0, send(a, to_b, &c, 1, 5, &ca));
-	EXPECT_TRUE(shm_test::eventually(
+	EXPECT_TRUE(tdt_eventually(
 		[&] { return tdt_owner_find(b, &d) != nullptr; },
 		[&] { EXPECT_EQ(0u, fi_cntr_read(b->recv_local)); }));
 }

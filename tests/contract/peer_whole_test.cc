@@ -235,7 +235,7 @@ TEST_P(Whole, ReadingACounterDrivesThePeer)
 	meet();
 	tdt_owner_trecv(b, &in, 1, 2, &cb);
 	ASSERT_EQ(0, tsend(a, to_b, &out, 1, 2, &ca));
-	ASSERT_TRUE(shm_test::eventually(
+	ASSERT_TRUE(tdt_eventually(
 		[&] { return tdt_owner_find(b, &cb) != nullptr; },
 		[&] {
 			tdt_owner_progress(a);
@@ -259,7 +259,7 @@ TEST_P(Whole, DeliveryIsAnsweredBeforeTheOwnerTurnsAway)
 	tdt_owner_trecv(b, &in, 1, 2, &cb);
 	ASSERT_NE(nullptr, tdt_owner_find(b, &cb));
 	EXPECT_EQ(7, in);
-	EXPECT_TRUE(shm_test::eventually(
+	EXPECT_TRUE(tdt_eventually(
 		[&] { return tdt_owner_find(a, &ca) != nullptr; },
 		[&] { tdt_owner_progress(a); }));
 }

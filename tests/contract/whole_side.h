@@ -138,7 +138,7 @@ protected:
 
 	bool until(const std::function<bool()> &cond)
 	{
-		return shm_test::eventually(cond, [this] { step(); });
+		return tdt_eventually(cond, [this] { step(); });
 	}
 
 	ssize_t retry(const std::function<ssize_t()> &call)

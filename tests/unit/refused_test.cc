@@ -221,7 +221,7 @@ protected:
 
 		tdt_owner_trecv(b, in.data(), in.size(), 1, &cb);
 		ASSERT_EQ(0, tsend(a, to_b, out.data(), out.size(), 1, &ca));
-		ASSERT_TRUE(shm_test::eventually(
+		ASSERT_TRUE(tdt_eventually(
 			[&] {
 				return tdt_owner_find(b, &cb) &&
 				       tdt_owner_find(a, &ca);

@@ -88,7 +88,7 @@ protected:
 		struct tdm_shm_ring_rx *rx = &pair_of(b)->rx;
 
 		forge(TDM_SHM_REC_ATOMIC, len, 12345, body, bytes);
-		ASSERT_TRUE(eventually(
+		ASSERT_TRUE(tdt_eventually(
 			[&] {
 				return tdm_shm_ring_there(
 					rx, tdm_shm_ring_peek(rx));
@@ -418,7 +418,7 @@ TEST_F(ShmAmoTest, AnswersThatCannotBe)
 			forge(TDM_SHM_REC_PULL, 0, id, body, 16);
 			break;
 		}
-		ASSERT_TRUE(eventually(
+		ASSERT_TRUE(tdt_eventually(
 			[&] {
 				return tdt_owner_event(a, TDM_PEER_LOST) !=
 				       nullptr;

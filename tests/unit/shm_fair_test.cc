@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What one progress call takes from each peer, row R5: a bounded number of
- * records and pieces of long messages, and then it serves the next peer.
- * Endpoint a floods b, and c sends single messages.
+ * One progress call takes a bounded number of records and pieces of long
+ * messages from each peer, and then serves the next one: row R5. Endpoint a floods
+ * b, and c sends single messages.
  */
 #include <algorithm>
 
@@ -60,11 +60,11 @@ protected:
 		y = 0;
 		tdt_owner_trecv(at, &y, 1, PING, &y);
 		EXPECT_EQ(0, fi_tinject(from->ep, &x, 1, to, PING));
-		EXPECT_TRUE(eventually([&] { return y == 1; },
-				       [&] {
-					       work();
-					       n++;
-				       }));
+		EXPECT_TRUE(tdt_eventually([&] { return y == 1; },
+					   [&] {
+						   work();
+						   n++;
+					   }));
 		return n;
 	}
 
@@ -187,7 +187,7 @@ TEST_F(ShmFair, R05_OneCallBeginsFewLongMessages)
 		tdt_owner_trecv(b, in.data(), LEN, FLOOD, &one);
 		ASSERT_EQ(0, send(a, to_b, out.data(), LEN, FLOOD, &one));
 	}
-	ASSERT_TRUE(eventually(
+	ASSERT_TRUE(tdt_eventually(
 		[&] { return tdt_owner_find(b, &contexts[WINDOW - 1]); },
 		[&] {
 			tdt_owner_progress(a);

@@ -33,7 +33,7 @@ protected:
 	void b_recovers()
 	{
 		/* a must not mend what it broke: b alone progresses. */
-		ASSERT_TRUE(eventually(
+		ASSERT_TRUE(tdt_eventually(
 			[&] {
 				return tdt_owner_event(b, TDM_PEER_LOST) !=
 				       nullptr;

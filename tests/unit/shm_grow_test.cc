@@ -230,7 +230,8 @@ TEST_F(PairTest, RingGrowsWhileThePeerDoesNotRun)
 		while (got < sent) {
 			b->dones = 0;
 			tdt_owner_trecv(b, &v, 8, 1, &v);
-			ASSERT_TRUE(eventually([&] { return b->dones == 1; },
+			ASSERT_TRUE(
+				tdt_eventually([&] { return b->dones == 1; },
 					       [&] { tdt_owner_progress(b); }));
 			ASSERT_EQ(b->done[0].err, 0);
 			ASSERT_EQ(v, got++);
@@ -336,12 +337,12 @@ int run_talker(int self, const uint16_t *port, uint64_t most, shared *s)
 	t.begin(64);
 	s->opened++;
 	auto wait_for = [&](std::atomic<uint32_t> &n) {
-		return eventually([&] { return n == unsigned(count); },
-				  [&] { tdt_owner_progress(t.o); });
+		return tdt_eventually([&] { return n == unsigned(count); },
+				      [&] { tdt_owner_progress(t.o); });
 	};
 	if (!wait_for(s->opened))
 		return 3;
-	bool ok = eventually(
+	bool ok = tdt_eventually(
 		[&] {
 			for (int i = 0; i < count; i++) {
 				if (i != self)

@@ -91,7 +91,7 @@ TEST_F(PairTest, CmaRefusedWhileTheSenderHelps)
 
 		tdt_owner_trecv(b, in.data(), len, 1, &cb);
 		ASSERT_EQ(tsend(a, to_b, out.data(), len, 1, &ca), 0);
-		ASSERT_TRUE(eventually(
+		ASSERT_TRUE(tdt_eventually(
 			[&] {
 				return tdt_owner_find(a, &ca) &&
 				       tdt_owner_find(b, &cb);
@@ -119,8 +119,8 @@ TEST_F(PairTest, ReceiverNeedsNoProgressOfTheSender)
 	for (int i = 0; i < 10; i++) {
 		tdt_owner_trecv(b, in.data(), in.size(), 1, &cb);
 		ASSERT_EQ(tsend(a, to_b, out.data(), out.size(), 1, &ca), 0);
-		ASSERT_TRUE(eventually([&] { return b->dones == 1; },
-				       [&] { tdt_owner_progress(b); }));
+		ASSERT_TRUE(tdt_eventually([&] { return b->dones == 1; },
+					   [&] { tdt_owner_progress(b); }));
 		EXPECT_EQ(in, out);
 		b->dones = 0;
 	}
@@ -409,7 +409,7 @@ TEST_F(PairTest, EveryCallOfAnAttachFailsInTurn)
 			ssize_t ret = -FI_EAGAIN;
 
 			os_arm(at, err);
-			eventually(
+			tdt_eventually(
 				[&] {
 					ret = tsend(a, to_b, &c, 1, 1, &c);
 					return ret != -FI_EAGAIN &&
@@ -870,7 +870,7 @@ TEST_F(SleepTest, LargeCopyBetweenSleepers)
 	meet();
 	tdt_owner_trecv(b, in.data(), len, 1, &cb);
 	ASSERT_EQ(tsend(a, to_b, out.data(), len, 1, &ca), 0);
-	EXPECT_TRUE(eventually(
+	EXPECT_TRUE(tdt_eventually(
 		[&] {
 			return tdt_owner_find(a, &ca) && tdt_owner_find(b, &cb);
 		},

@@ -674,7 +674,7 @@ TEST_F(ShmRmaTest, AReadIsNoSend)
 		memcpy(slot + 8, &id, 8);
 		memcpy(slot + 16, &body, sizeof(body));
 		tdm_shm_ring_publish(&pair->tx, 1, tdm_shm_word0(0, op, 0, 0));
-		ASSERT_TRUE(eventually(
+		ASSERT_TRUE(tdt_eventually(
 			[&] {
 				return tdt_owner_event(a, TDM_PEER_LOST) !=
 				       nullptr;

@@ -392,8 +392,8 @@ TEST_F(PairTest, AReadableMessagePassesThoseThatNeedTheSender)
 	}
 	tdt_owner_trecv(b, in.data(), len, 1, &to);
 	ASSERT_EQ(send(a, to_b, out.data(), len, 1, &from), 0);
-	ASSERT_TRUE(eventually([&] { return tdt_owner_find(b, &to); },
-			       [&] { tdt_owner_progress(b); }));
+	ASSERT_TRUE(tdt_eventually([&] { return tdt_owner_find(b, &to); },
+				   [&] { tdt_owner_progress(b); }));
 	EXPECT_EQ(in, out);
 	ASSERT_TRUE(until([&] { return b->dones == waiting + 1; }));
 }
@@ -409,10 +409,10 @@ TEST_F(PairTest, ReceiverGoesOnWhenTheChunksStop)
 	take_way(b, TDM_SHM_WAY_CHUNKS);
 	tdt_owner_trecv(b, in.data(), in.size(), 1, &cb);
 	ASSERT_EQ(tsend(a, to_b, out.data(), out.size(), 1, &ca), 0);
-	ASSERT_TRUE(eventually([&] { return pair_of(b)->bounce_rx > 3; },
-			       [&] { step(); }));
-	ASSERT_TRUE(eventually([&] { return b->dones == 1; },
-			       [&] { tdt_owner_progress(b); }));
+	ASSERT_TRUE(tdt_eventually([&] { return pair_of(b)->bounce_rx > 3; },
+				   [&] { step(); }));
+	ASSERT_TRUE(tdt_eventually([&] { return b->dones == 1; },
+				   [&] { tdt_owner_progress(b); }));
 	EXPECT_EQ(b->done[0].err, 0);
 	EXPECT_EQ(in, out);
 }

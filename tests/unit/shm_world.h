@@ -22,6 +22,7 @@
 
 #include "base/env.h"
 #include "tests/harness/drive.h"
+#include "tests/harness/eventually.h"
 #include "tests/harness/holdings.h"
 #include "tests/harness/mock_owner.h"
 
@@ -60,20 +61,6 @@ inline struct sockaddr_in address(uint16_t port)
 	in.sin_port = htons(port);
 	in.sin_addr.s_addr = htonl(host);
 	return in;
-}
-
-/* Has @cond held before the deadline? @step runs between the looks. */
-inline bool eventually(const std::function<bool()> &cond,
-		       const std::function<void()> &step)
-{
-	const uint64_t end = tdt_now_ms() + tdt_deadline_ms();
-
-	while (!cond()) {
-		step();
-		if (tdt_now_ms() > end)
-			return false;
-	}
-	return true;
 }
 
 /* Mappings of our memfds in this process. */
@@ -163,7 +150,7 @@ protected:
 
 	bool until(const std::function<bool()> &cond)
 	{
-		return eventually(cond, [this] { step(); });
+		return tdt_eventually(cond, [this] { step(); });
 	}
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What one progress call takes from each peer, row R5: a bounded number of
- * records and bytes, and then it serves the next peer. Node 1 floods node 0, and
- * node 2 sends single messages.
+ * One progress call takes a bounded number of records and bytes from each peer,
+ * and then serves the next one: row R5. Node 1 floods node 0, and node 2 sends
+ * single messages.
  */
 #include <sys/ioctl.h>
 
@@ -56,7 +56,7 @@ protected:
 	/* Node 1 sends until @n messages of it have not been met. */
 	void flood(size_t n)
 	{
-		ASSERT_TRUE(eventually([&] {
+		ASSERT_TRUE(others_until([&] {
 			while (sent < at(0).rx.got.size() + n &&
 			       !at(1).send(0, out.data(), out.size(), FLOOD,
 					   FI_INJECT))
@@ -92,7 +92,7 @@ protected:
 
 		ASSERT_EQ(0, at(0).recv(&pong, 1, PING, 0, &pong));
 		ASSERT_EQ(0, at(2).send(0, &ping, 1, PING, FI_INJECT));
-		ASSERT_TRUE(eventually([&] { return waiting(2) > 0; }));
+		ASSERT_TRUE(others_until([&] { return waiting(2) > 0; }));
 		for (; !met && calls < 100; calls++) {
 			size_t before = at(0).rx.got.size();
 
@@ -105,17 +105,12 @@ protected:
 	}
 
 	/* Has @cond held, while nodes 1 and 2 make progress? */
-	bool eventually(const std::function<bool()> &cond)
+	bool others_until(const std::function<bool()> &cond)
 	{
-		const uint64_t end = tdt_now_ms() + tdt_deadline_ms();
-
-		while (!cond()) {
+		return tdt_eventually(cond, [this] {
 			at(1).progress();
 			at(2).progress();
-			if (tdt_now_ms() > end)
-				return false;
-		}
-		return true;
+		});
 	}
 };
 
@@ -150,7 +145,7 @@ TEST_F(TcpFair, R05_FloodedNodeSendsInOneCall)
 		at(0).progress();
 		EXPECT_LE(at(0).rx.got.size() - taken, most(200));
 		/* Node 0 makes no more progress: it has sent the message. */
-		EXPECT_TRUE(eventually(
+		EXPECT_TRUE(others_until(
 			[&] { return at(2).rx.got.size() > before; }));
 	}
 }

@@ -45,19 +45,6 @@ protected:
 		};
 	}
 
-	/* Passes of one node until @ready; false when the deadline is over. */
-	bool alone(size_t i, const std::function<bool()> &ready)
-	{
-		const uint64_t end = tdt_now_ms() + tdt_deadline_ms();
-
-		while (!ready()) {
-			at(i).progress();
-			if (tdt_now_ms() > end)
-				return false;
-		}
-		return true;
-	}
-
 	/* A message to node 1, whose last pass is the one that receives it. */
 	void message()
 	{

@@ -189,10 +189,8 @@ protected:
 	/* @n accepts a session, whose initiator makes no pass meanwhile. */
 	void accepts_alone(Node &n)
 	{
-		const uint64_t end = tdt_now_ms() + tdt_deadline_ms();
-
-		while (n.accepted.empty() && tdt_now_ms() < end)
-			n.progress();
+		tdt_eventually([&] { return !n.accepted.empty(); },
+			       [&] { n.progress(); });
 		ASSERT_EQ(1u, n.accepted.size());
 	}
 

@@ -49,16 +49,6 @@ protected:
 		told.tcpi_last_ack_recv = 1u << 30;
 	}
 
-	/* Node 0 alone makes progress until @done. */
-	bool alone(const std::function<bool()> &done)
-	{
-		const uint64_t end = tdt_now_ms() + tdt_deadline_ms();
-
-		while (!done() && tdt_now_ms() < end)
-			at(0).progress();
-		return done();
-	}
-
 	/* The network has been silent for @s seconds: run the watch. */
 	void look(unsigned s)
 	{
@@ -121,8 +111,9 @@ TEST_F(TcpSilence, EndsAGreetingToo)
 {
 	mesh(2);
 	ASSERT_EQ(0, at(0).send(1, "x", 2, 1));
-	ASSERT_TRUE(alone(
-		[&] { return at(0).conn(1)->state == TDM_CONN_GREETING; }));
+	ASSERT_TRUE(alone(0, [&] {
+		return at(0).conn(1)->state == TDM_CONN_GREETING;
+	}));
 	cut();
 	at(0).tcp->watch.fired(&at(0).tcp->watch);
 	ahead = 59000000000ull;
@@ -144,7 +135,7 @@ TEST_F(TcpSilence, TwoSilentGreetingsAreEnough)
 	ASSERT_EQ(0, at(0).send(1, "x", 2, 1));
 	for (unsigned n = 1; n <= 2; n++) {
 		ASSERT_TRUE(at(0).tx.got.empty()) << n;
-		ASSERT_TRUE(alone([&] {
+		ASSERT_TRUE(alone(0, [&] {
 			return at(0).conn(1)->state == TDM_CONN_GREETING;
 		})) << n;
 		cut();
@@ -174,7 +165,7 @@ TEST_F(TcpSilence, D8_EndsAResumptionToo)
 	for (unsigned n = 1; n <= 2; n++) {
 		ASSERT_TRUE(at(0).lost.empty()) << n;
 		/* It waits for the answer. */
-		ASSERT_TRUE(alone([&] {
+		ASSERT_TRUE(alone(0, [&] {
 			const struct tdm_conn *c = at(0).conn(1);
 
 			return c->state == TDM_CONN_RESUMING && c->io.fd >= 0 &&

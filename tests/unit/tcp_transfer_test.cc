@@ -459,9 +459,7 @@ TEST_F(Tcp, InjectsLeaveWithoutAnotherCall)
 		for (int i = 0; i < 3; i++)
 			ASSERT_EQ(0, at(0).send(1, "gone", 5, 2, level));
 	}
-	const uint64_t end = tdt_now_ms() + tdt_deadline_ms();
-	while (at(1).rx.got.size() < 9 && tdt_now_ms() < end)
-		at(1).progress();
+	alone(1, [&] { return at(1).rx.got.size() >= 9; });
 	EXPECT_EQ(9u, at(1).rx.got.size());
 }
 

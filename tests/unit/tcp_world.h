@@ -29,7 +29,7 @@ extern "C" {
 #include "fake_engine.h"
 #include "regions.h"
 #include "srx_mock.h"
-#include "tests/harness/drive.h"
+#include "tests/harness/eventually.h"
 
 namespace tcp_test
 {
@@ -351,14 +351,13 @@ protected:
 	/* Progress until @done; false when the deadline is over. */
 	bool until(const std::function<bool()> &done)
 	{
-		const uint64_t end = tdt_now_ms() + tdt_deadline_ms();
+		return tdt_eventually(done, [this] { turn(); });
+	}
 
-		while (!done()) {
-			turn();
-			if (tdt_now_ms() > end)
-				return false;
-		}
-		return true;
+	/* The same of node @i alone. */
+	bool alone(size_t i, const std::function<bool()> &done)
+	{
+		return tdt_eventually(done, [this, i] { at(i).progress(); });
 	}
 
 	/* Progress for @ms milliseconds, for what must not happen. */
