@@ -76,15 +76,21 @@ void tdm_rx_ack_due(struct tdm_conn *c)
 
 /*
  * Called when an EAGER, WRITE, DATA or ATOMIC record of @len bytes is complete.
+ * The length of a record that ends a message whose sender waits does not count
+ * here: a prompt reply can carry the ACK of a long message, too.
  */
 static void received(struct tdm_conn *c, uint8_t flags, uint32_t len)
 {
+	const uint32_t before = c->ack_bytes;
+	uint32_t bytes;
+
 	if (c->tcp->closing)
 		return; /* dropped, so it must not be acknowledged */
 	c->rx_seq++;
 	c->ack_bytes += len;
-	if (c->rx_seq - c->ack_seq >= ACK_RECORDS ||
-	    c->ack_bytes >= ACK_BYTES || (flags & TDM_WIRE_F_NOW)) {
+	bytes = (flags & TDM_WIRE_F_ACK) ? before : c->ack_bytes;
+	if (c->rx_seq - c->ack_seq >= ACK_RECORDS || bytes >= ACK_BYTES ||
+	    (flags & TDM_WIRE_F_NOW)) {
 		c->ack_now = 1;
 		tdm_rx_ack_due(c);
 	} else if (flags & TDM_WIRE_F_ACK) {

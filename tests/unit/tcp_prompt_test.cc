@@ -15,17 +15,22 @@ uint64_t now_ns;
 unsigned sends; /* calls of send(2) by node 1 */
 int fd_of_1;
 
-enum { TRUST = 8 /* prompt replies, more than it takes */ };
+enum {
+	TRUST = 8,	  /* prompt replies, more than it takes */
+	LONG = 128 << 10, /* announced, and more than is acknowledged at once */
+};
 
 class TcpPrompt : public Tcp
 {
 protected:
-	char in[8] = {}, back[8] = {};
+	const Bytes ping = pattern(LONG, 1), pong = pattern(LONG, 2);
+	Bytes in = Bytes(LONG), back = Bytes(LONG);
+	size_t len = 8; /* of a message, and of a reply */
 
 	void SetUp() override
 	{
 		mesh(2);
-		ASSERT_EQ(0, at(1).recv(in, 8, 1));
+		ASSERT_EQ(0, at(1).recv(in.data(), len, 1));
 		ASSERT_EQ(0, at(0).send(1, "open", 5, 1));
 		ASSERT_TRUE(until([&] {
 			return at(0).tx.got.size() && at(1).rx.got.size();
@@ -45,15 +50,23 @@ protected:
 		};
 	}
 
+	/*
+	 * Until @done by passes of node @i; those of both, the last one of node 1,
+	 * where messages are announced.
+	 */
+	bool goes(size_t i, const std::function<bool()> &done)
+	{
+		return len == LONG ? until(done) : alone(i, done);
+	}
+
 	/* A message to node 1, whose last pass is the one that receives it. */
 	void message()
 	{
 		const size_t had = at(1).rx.got.size();
 
-		ASSERT_EQ(0, at(1).recv(in, 8, 1));
-		ASSERT_EQ(0, at(0).send(1, "ping", 5, 1));
-		ASSERT_TRUE(
-			alone(1, [&] { return at(1).rx.got.size() > had; }));
+		ASSERT_EQ(0, at(1).recv(in.data(), len, 1));
+		ASSERT_EQ(0, at(0).send(1, ping.data(), len, 1));
+		ASSERT_TRUE(goes(1, [&] { return at(1).rx.got.size() > had; }));
 	}
 
 	/* And a reply, @ns later, until node 0 has it. */
@@ -61,12 +74,17 @@ protected:
 	{
 		const size_t had = at(0).rx.got.size();
 
-		ASSERT_EQ(0, at(0).recv(back, 8, 2));
+		ASSERT_EQ(0, at(0).recv(back.data(), len, 2));
 		message();
 		now_ns += ns;
-		ASSERT_EQ(0, at(1).send(0, "pong", 5, 2));
-		ASSERT_TRUE(
-			alone(0, [&] { return at(0).rx.got.size() > had; }));
+		ASSERT_EQ(0, at(1).send(0, pong.data(), len, 2));
+		ASSERT_TRUE(goes(0, [&] { return at(0).rx.got.size() > had; }));
+	}
+
+	void rounds(int n, uint64_t ns)
+	{
+		while (n--)
+			ASSERT_NO_FATAL_FAILURE(round(ns));
 	}
 
 	/* A message that completes at node 0 with passes of its own. */
@@ -99,28 +117,40 @@ TEST_F(TcpPrompt, ApplicationThatTurnsAwayDelaysNoSend)
 
 TEST_F(TcpPrompt, PromptRepliesCarryThem)
 {
-	for (int i = 0; i < TRUST; i++)
-		round(0);
+	rounds(TRUST, 0);
 	sends = 0;
-	for (int i = 0; i < 50; i++)
-		round(1000);
+	rounds(50, 1000);
 	EXPECT_EQ(50u, sends);
+}
+
+/* A CTS, an RTS that carries the ACK, and the payload: one ACK less. */
+TEST_F(TcpPrompt, PromptRepliesCarryThoseOfLongMessages)
+{
+	unsigned alone;
+
+	len = LONG;
+	sends = 0;
+	rounds(1, 0);
+	alone = sends;
+	rounds(TRUST, 0);
+	sends = 0;
+	rounds(10, 1000);
+	EXPECT_EQ(10 * (alone - 1), sends);
+	EXPECT_TRUE(same(ping, in, len));
+	EXPECT_TRUE(same(pong, back, len));
 }
 
 TEST_F(TcpPrompt, LateRepliesAreNotWaitedFor)
 {
-	for (int i = 0; i < TRUST; i++)
-		round(0);
-	for (int i = 0; i < 16; i++)
-		round(1000000);
+	rounds(TRUST, 0);
+	rounds(16, 1000000);
 	for (int i = 0; i < 3; i++)
 		ASSERT_NO_FATAL_FAILURE(completes_alone());
 }
 
 TEST_F(TcpPrompt, ReplyThatDoesNotComeEndsTheTrust)
 {
-	for (int i = 0; i < TRUST; i++)
-		round(0);
+	rounds(TRUST, 0);
 	EXPECT_FALSE(completes(1000)) << "the reply was not waited for";
 	ASSERT_TRUE(until(
 		[&] { return at(0).tx.got.size() == at(1).rx.got.size(); }));
