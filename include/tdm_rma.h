@@ -88,6 +88,14 @@ struct tdm_rma_ops {
 	int (*atomic)(struct fid_domain *domain, struct fid_peer_srx *srx,
 		      const struct tdm_rma_atomic *a,
 		      struct fi_peer_rx_entry *entry);
+	/*
+	 * Let @closing be called before a region of @entry, of get(), closes.
+	 * @closing copies the bytes that it still needs, and gives the entry
+	 * back. Lock: domain held, in either. NULL where the owner does not
+	 * offer it.
+	 */
+	void (*watch)(struct fi_peer_rx_entry *entry,
+		      void (*closing)(struct fi_peer_rx_entry *entry));
 };
 
 #endif /* TDM_RMA_H */

@@ -71,6 +71,7 @@ struct rma_entry {
 	struct use use;
 	size_t others; /* with others: in struct rma_several */
 	int revoked;
+	void (*closing)(struct fi_peer_rx_entry *entry); /* or NULL */
 	struct iovec iov[TDM_IOV_LIMIT];
 };
 
@@ -124,6 +125,10 @@ static int mr_close(struct fid *fid)
 	tdelete(mr, &d->mr_tree, compare_key);
 	while ((pos = tdm_list_pop(&mr->uses))) {
 		e = tdm_list_entry(pos, struct use, node)->entry;
+		if (e->closing) {
+			e->closing(&e->peer);
+			continue;
+		}
 		e->revoked = 1;
 		e->peer.owner_context = NULL;
 	}
@@ -492,6 +497,12 @@ static int rma_revoked(const struct fi_peer_rx_entry *entry)
 	return tdm_container_of(entry, struct rma_entry, peer)->revoked;
 }
 
+static void rma_watch(struct fi_peer_rx_entry *entry,
+		      void (*closing)(struct fi_peer_rx_entry *entry))
+{
+	tdm_container_of(entry, struct rma_entry, peer)->closing = closing;
+}
+
 void tdm_mr_entry_free(struct fi_peer_rx_entry *entry)
 {
 	struct rma_entry *e = tdm_container_of(entry, struct rma_entry, peer);
@@ -550,6 +561,7 @@ static struct tdm_rma_ops rma_ops = {
 	.get = rma_get,
 	.revoked = rma_revoked,
 	.atomic = rma_atomic,
+	.watch = rma_watch,
 };
 
 int tdm_mr_ops_open(struct fid *fid, const char *name, uint64_t flags,

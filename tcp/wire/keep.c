@@ -4,7 +4,9 @@
  * gathered. What was sent from a user's buffer is a piece that refers to the
  * send, which is not over; when it ends before the peer endpoint has said that
  * it has these bytes (the kernel of the peer's host did, or the level is
- * FI_INJECT_COMPLETE), they are copied.
+ * FI_INJECT_COMPLETE), they are copied. A reply to a read stays instead, unless
+ * this side is told of the read: until the initiator has the bytes its read is not
+ * over, and nobody may count on what they are.
  *
  * Invariants:
  *  1. The pieces, the buffer and the borrowed range are the stream from
@@ -12,6 +14,8 @@
  *  2. op->lent is the number of pieces that refer to op. One that is freed, or
  *     whose buffer goes back to the user, has none.
  *  3. While pieces are repeated, no byte of c->out or c->borrow is sent.
+ *  4. A reply in OWNED is in no list, and is freed with its last piece, or before
+ *     its region closes.
  *
  * Lock: held in all of this file.
  */
@@ -23,6 +27,7 @@
 #include "base/log.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/rx_msg.h"
+#include "tcp/wire/tx_priv.h"
 
 /* Up to here a piece is copied rather than given the whole buffer. */
 enum { COPY_BYTES = 1024 };
@@ -32,22 +37,26 @@ static size_t length(const struct tdm_piece *p)
 	return p->to - p->from;
 }
 
-static void piece_free(struct tdm_piece *p)
+/* Values of tdm_tx.reply. */
+enum { OWNED = 2 };
+
+static void piece_free(struct tdm_conn *c, struct tdm_piece *p)
 {
-	if (p->op)
-		p->op->lent--;
+	if (p->op && !--p->op->lent && p->op->reply == OWNED)
+		tdm_tx_free(c, p->op);
 	free(p->out);
 	free(p);
 }
 
-static void pop(struct tdm_keep *k)
+static void pop(struct tdm_conn *c)
 {
+	struct tdm_keep *k = c->keep;
 	struct tdm_piece *p = k->first;
 
 	k->first = p->next;
 	if (!k->first)
 		k->last = NULL;
-	piece_free(p);
+	piece_free(c, p);
 }
 
 void tdm_keep_end(struct tdm_conn *c)
@@ -58,7 +67,7 @@ void tdm_keep_end(struct tdm_conn *c)
 	if (!k)
 		return;
 	while (k->first)
-		pop(k);
+		pop(c);
 	free(k);
 	c->keep = NULL;
 }
@@ -209,7 +218,7 @@ static uint64_t forget(struct tdm_conn *c, uint64_t n)
 		n -= part;
 		if (p == k->again || p->from < p->to)
 			return n;
-		pop(k);
+		pop(c);
 	}
 	if (n && c->out && c->out->head > c->out->base) {
 		part = tdm_min(n, (uint64_t)(c->out->head - c->out->base));
@@ -302,8 +311,36 @@ void tdm_keep_own(struct tdm_conn *c, struct tdm_tx *op)
 			c->keep->again = p;
 			c->keep->again_from -= old->from;
 		}
-		piece_free(old);
+		piece_free(c, old);
 	}
+}
+
+/* Called before the region of @entry closes, whose bytes a reply has lent. */
+static void region_closes(struct fi_peer_rx_entry *entry)
+{
+	struct tdm_tx *op = entry->peer_context;
+	struct tdm_conn *c = op->context;
+
+	op->reply = 1;
+	tdm_tx_free(c, op); /* copies them */
+}
+
+int tdm_keep_reply(struct tdm_conn *c, struct tdm_tx *op)
+{
+	const struct tdm_rma_ops *rma = c->tcp->rma;
+	const struct tdm_done *done = &c->tcp->a.done;
+
+	if (op->entry) {
+		if (done->remote_read_cntr || done->ctx ||
+		    rma->size < sizeof(*rma) || !rma->watch)
+			return 0;
+		op->entry->peer_context = op;
+		rma->watch(op->entry, region_closes);
+	}
+	tdm_list_del(&op->node);
+	op->context = c;
+	op->reply = OWNED;
+	return 1;
 }
 
 int tdm_keep_rewind(struct tdm_conn *c, uint64_t pos)

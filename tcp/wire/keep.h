@@ -88,6 +88,15 @@ void tdm_keep_passed(struct tdm_conn *c, const struct tdm_tx *op);
 void tdm_keep_own(struct tdm_conn *c, struct tdm_tx *op);
 
 /*
+ * Called when all of the reply @op, which has lent some, is committed. Returns not
+ * 0: @op stays until the peer has those bytes, or the region closes, and is then
+ * freed here. Returns 0 where the bytes may change first, since this side is told
+ * that they were read, or the owner of the region does not tell when it closes:
+ * the caller frees @op.
+ */
+int tdm_keep_reply(struct tdm_conn *c, struct tdm_tx *op) tdm_must_check;
+
+/*
  * Called with a new connection: all bytes from @pos on are to be sent (again).
  * Returns 0, or -TDM_WIRE_E_ACK: those are not kept, or were never sent.
  */

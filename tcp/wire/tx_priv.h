@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shared by send.c, tx.c, tx_own.c, tx_end.c, tx_rma.c and idle_close.c, and used
- * by nobody else. All functions: domain lock held.
+ * Shared by send.c, tx.c, tx_own.c, tx_end.c, tx_rma.c, keep.c and idle_close.c,
+ * and used by nobody else. All functions: domain lock held.
  */
 #ifndef TDM_TCP_WIRE_TX_PRIV_H
 #define TDM_TCP_WIRE_TX_PRIV_H

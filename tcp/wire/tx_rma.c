@@ -432,6 +432,7 @@ int tdm_tx_commit_reply(struct tdm_conn *c, struct tdm_tx *op)
 	}
 	if (!op->status && op->entry)
 		tdm_done_recv(&c->tcp->a.done, op->entry, op->len);
-	tdm_tx_free(c, op);
+	if (!op->lent || !tdm_keep_reply(c, op))
+		tdm_tx_free(c, op);
 	return 1;
 }

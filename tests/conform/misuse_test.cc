@@ -386,6 +386,44 @@ TEST_F(Misuse, A09_RegionClosedDuringWrites)
 	}
 }
 
+TEST_F(Misuse, A09_RegionClosedDuringReads)
+{
+	/* Each ends with the bytes as they were, or with EACCES. */
+	const size_t len = 1 << 20;
+	const Bytes was(len, 0x5a);
+	Bytes in(len);
+
+	OK(open_warm());
+	for (auto *from : senders()) {
+		for (int turn = 0; turn < 16; turn++) {
+			Guarded region(len);
+			struct tdt_comp c;
+
+			memcpy(region.data(), was.data(), len);
+			ASSERT_EQ(0, fi_mr_reg(rx()->domain, region.data(), len,
+					       FI_REMOTE_READ, 0, 9, 0, &mr,
+					       nullptr));
+			ASSERT_EQ(0, keep_on([&] {
+					  return fi_read(from->ep, in.data(),
+							 len, nullptr,
+							 addr(from, rx()), 0, 9,
+							 &in);
+				  }));
+			for (int i = 0; i < turn; i++)
+				tdt_progress(w);
+			ASSERT_EQ(0, fi_close(&mr->fid));
+			mr = nullptr;
+			memset(region.data(), 0xee, len);
+			ASSERT_EQ(0, tdt_wait(from, &in, &c));
+			EXPECT_TRUE(!c.err || c.err == FI_EACCES) << c.err;
+			if (!c.err) {
+				EXPECT_EQ(0,
+					  memcmp(was.data(), in.data(), len));
+			}
+		}
+	}
+}
+
 TEST_F(Misuse, A11_CancelAgainstCompletion)
 {
 	/* One of success and FI_ECANCELED; then the buffer is left alone. */

@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <map>
+#include <set>
 
 extern "C" {
 #include "peer/amo.h"
@@ -32,6 +33,7 @@ class Regions
 		struct fi_peer_rx_entry rx; /* first */
 		Regions *owner;
 		uint64_t key, serial;
+		void (*closing)(struct fi_peer_rx_entry *); /* or NULL */
 		struct iovec iov[2];
 		void *desc[2];
 	};
@@ -43,6 +45,7 @@ class Regions
 	} holder = {};
 
 	std::map<uint64_t, Region> regions;
+	std::set<Entry *> watched;
 	uint64_t serial = 0;
 
 public:
@@ -50,6 +53,8 @@ public:
 	unsigned in_flight = 0; /* entries not given back */
 	unsigned given = 0;	/* entries ever */
 	bool no_memory = false;
+	/* Those made from now on offer tdm_rma_ops.watch. */
+	static inline bool tells = true;
 
 	Regions()
 	{
@@ -67,6 +72,8 @@ public:
 	void add(uint64_t key, void *buf, size_t len, uint64_t access)
 	{
 		size_t half = len / 3;
+
+		close(key);
 		Region r = { { { buf, half },
 			       { (char *)buf + half, len - half } },
 			     len,
@@ -78,7 +85,15 @@ public:
 
 	void close(uint64_t key)
 	{
-		regions.erase(key);
+		auto it = regions.find(key);
+
+		if (it == regions.end())
+			return;
+		for (Entry *e : std::set<Entry *>(watched)) {
+			if (e->serial == it->second.serial)
+				e->closing(&e->rx);
+		}
+		regions.erase(it);
 	}
 
 	static void free_entry(struct fi_peer_rx_entry *rx)
@@ -86,19 +101,22 @@ public:
 		Entry *e = reinterpret_cast<Entry *>(rx);
 
 		e->owner->in_flight--;
+		e->owner->watched.erase(e);
 		delete e;
 	}
 
 private:
-	static int ops_open(struct fid *fid, const char *name, uint64_t flags,
+	static int ops_open(struct fid *, const char *name, uint64_t flags,
 			    void **out, void *)
 	{
 		static struct tdm_rma_ops ops = { sizeof(ops), get, revoked,
-						  atomic };
+						  atomic, watch };
+		static struct tdm_rma_ops silent = { sizeof(silent), get,
+						     revoked, atomic, NULL };
 
 		if (strcmp(name, TDM_RMA_OPS) || flags)
 			return -FI_ENOSYS;
-		*out = &ops;
+		*out = tells ? &ops : &silent;
 		return 0;
 	}
 
@@ -155,6 +173,15 @@ private:
 		*out = *rx;
 		free_entry(rx);
 		return 0;
+	}
+
+	static void watch(struct fi_peer_rx_entry *rx,
+			  void (*closing)(struct fi_peer_rx_entry *))
+	{
+		Entry *e = reinterpret_cast<Entry *>(rx);
+
+		e->closing = closing;
+		e->owner->watched.insert(e);
 	}
 
 	static int revoked(const struct fi_peer_rx_entry *rx)

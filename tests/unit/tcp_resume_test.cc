@@ -275,6 +275,8 @@ void TcpResume::storm(Loss how, unsigned seed, unsigned every)
 	pair();
 	at(1).regions.add(KEY, region.data(), region.size(),
 			  FI_REMOTE_READ | FI_REMOTE_WRITE);
+	if (seed % 2)
+		at(1).tcp->a.done.remote_read_cntr = nullptr;
 	for (unsigned i = 0; i < n; i++) {
 		for (int s : { 0, 1 }) {
 			Flow::Msg *m = new Flow::Msg;

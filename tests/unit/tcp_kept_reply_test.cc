@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Replies to long reads whose bytes the initiator has not acknowledged: keep.h.
+ * They refer to the region, are copied when it closes, and are copied at once where
+ * the target is told that it was read.
+ */
+#include <malloc.h>
+
+#include "tcp_world.h"
+
+extern "C" {
+#include "tcp/wire/conn.h"
+#include "tcp/wire/keep.h"
+}
+
+using namespace tcp_test;
+
+namespace
+{
+
+enum { KEY = 77, LEN = 200000 };
+
+class TcpKeptReply : public Tcp
+{
+protected:
+	Bytes region = pattern(LEN, 1), in = Bytes(LEN);
+	const Bytes was = region;
+
+	void SetUp() override
+	{
+		tdm_env.resume = 1;
+	}
+
+	void TearDown() override
+	{
+		tdt::Regions::tells = true;
+		Tcp::TearDown();
+	}
+
+	static size_t used()
+	{
+		const struct mallinfo2 m = mallinfo2();
+
+		return m.uordblks + m.hblkhd;
+	}
+
+	/* Sessions of node 0 with node 1, which is told of reads if @told. */
+	void pair(bool told)
+	{
+		struct tdm_done done;
+		char buf[8];
+
+		mesh(2);
+		done = at(1).tcp->a.done;
+		if (!told)
+			done.remote_read_cntr = nullptr;
+		tdm_tcp_set_done(at(1).tcp, &done);
+		ASSERT_EQ(0, at(1).recv(buf, 8, 1));
+		ASSERT_EQ(0, at(0).send(1, "open", 5, 1));
+		ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
+		at(0).tx.got.clear();
+		at(1).regions.add(KEY, region.data(), LEN, FI_REMOTE_READ);
+	}
+
+	/* Node 1 has replied to a read, and node 0 has not looked. */
+	void replied()
+	{
+		ASSERT_EQ(0, at(0).rma(FI_READ, 1, in.data(), LEN, KEY, 0));
+		at(0).progress();
+		ASSERT_TRUE(alone(1, [&] {
+			const struct tdm_conn *c = at(1).conn(0);
+
+			return at(1).regions.given && !c->busy->announced &&
+			       !tdm_keep_pending(c);
+		}));
+	}
+
+	/* Lose the connection; what the kernel has is lost, too. */
+	void lose()
+	{
+		struct sockaddr none = {};
+
+		::connect(at(0).conn(1)->io.fd, &none, sizeof(none));
+	}
+
+	/* The read ends with the bytes as they were, and nothing is left. */
+	void ends()
+	{
+		ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
+		EXPECT_EQ(0, at(0).tx.got[0].err);
+		EXPECT_TRUE(was == in);
+		at(0).tcp->watch.fired(&at(0).tcp->watch);
+		ASSERT_TRUE(until([&] { return !at(1).tcp->tx_pool.in_use; }));
+		EXPECT_EQ(0u, at(1).regions.in_flight);
+		EXPECT_TRUE(at(0).lost.empty() && at(1).lost.empty());
+	}
+};
+
+TEST_F(TcpKeptReply, IsNotCopied)
+{
+	size_t before;
+
+	pair(false);
+	before = used();
+	replied();
+	EXPECT_EQ(1u, at(1).regions.in_flight);
+	EXPECT_GT(before + LEN, used());
+	ends();
+}
+
+TEST_F(TcpKeptReply, ComesAgain)
+{
+	pair(false);
+	replied();
+	lose();
+	ends();
+}
+
+TEST_F(TcpKeptReply, IsCopiedBeforeItsRegionCloses)
+{
+	pair(false);
+	replied();
+	at(1).regions.close(KEY);
+	EXPECT_EQ(0u, at(1).regions.in_flight);
+	std::fill(region.begin(), region.end(), 0xee);
+	lose();
+	ends();
+}
+
+/* Who counts reads may change the region when the count has risen. */
+TEST_F(TcpKeptReply, IsCopiedForATargetThatIsTold)
+{
+	pair(true);
+	replied();
+	EXPECT_EQ(1u, at(1).was_read.value);
+	std::fill(region.begin(), region.end(), 0xee);
+	lose();
+	ends();
+}
+
+TEST_F(TcpKeptReply, IsCopiedForAnOwnerThatDoesNotTell)
+{
+	tdt::Regions::tells = false;
+	pair(false);
+	replied();
+	EXPECT_EQ(0u, at(1).regions.in_flight);
+	std::fill(region.begin(), region.end(), 0xee);
+	lose();
+	ends();
+}
+
+TEST_F(TcpKeptReply, IsFreedWithTheSession)
+{
+	pair(false);
+	replied();
+	at(1).close();
+	EXPECT_EQ(0u, at(1).regions.in_flight);
+}
+
+} // namespace
