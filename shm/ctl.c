@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Control records. None is lost: one that finds no slot waits on pair->ctl, in
- * order. Messages leave TDM_SHM_TX_SPARE slots free for them.
+ * order. Messages leave TDM_SHM_TX_SPARE slots free for them, and wait behind them
+ * (tx.c).
  *
  * Locking: domain lock held. Spec: doc/PROTOCOL-shm.md "Records".
  */
@@ -82,6 +83,7 @@ void tdm_shm_ctl_send(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl)
 		return;
 	}
 	tdm_list_append(&pair->ctl, &ctl->node);
+	tdm_shm_tx_hold(pair);
 	tdm_shm_busy(pair);
 }
 
@@ -91,8 +93,10 @@ void tdm_shm_ctl_flush(struct tdm_shm_pair *pair)
 		struct tdm_shm_ctl *ctl = tdm_list_entry(
 			pair->ctl.next, struct tdm_shm_ctl, node);
 
-		if (ctl_write(pair, ctl))
+		if (ctl_write(pair, ctl)) {
+			tdm_shm_tx_hold(pair);
 			return;
+		}
 		tdm_list_del(&ctl->node);
 		tdm_shm_ctl_drop(pair, ctl);
 	}

@@ -21,6 +21,7 @@
 #include "shm/cma.h"
 #include "shm/ctl.h"
 #include "shm/ep.h"
+#include "shm/grow.h"
 #include "shm/rx.h"
 #include "shm/tx.h"
 
@@ -104,10 +105,21 @@ static void work_pulls(struct tdm_shm_pair *pair)
 	}
 }
 
+/*
+ * Write the control records that wait. A pair with some in its first ring gets a
+ * larger one: if it only receives, it sends nothing that would make the ring grow.
+ */
+static void work_ctl(struct tdm_shm_pair *pair)
+{
+	tdm_shm_ctl_flush(pair);
+	if (tdm_list_empty(&pair->ctl) && !pair->tx.gen && !pair->broken)
+		tdm_shm_grow_now(pair);
+}
+
 static void work_pair(struct tdm_shm_pair *pair)
 {
 	if (!tdm_list_empty(&pair->ctl))
-		tdm_shm_ctl_flush(pair);
+		work_ctl(pair);
 	if (pair->ready) {
 		uint64_t word0;
 

@@ -9,7 +9,9 @@
  *  2. A send that returns -FI_EAGAIN has changed nothing, except that it may
  *     have started an attach.
  *  3. Control records are never lost: they wait on pair->ctl, and messages
- *     leave TDM_SHM_TX_SPARE slots free for them.
+ *     leave TDM_SHM_TX_SPARE slots free for them. No message overtakes one that
+ *     waits: the peer may need it, and once an application has sent its answer it
+ *     may make no more progress.
  * Locking: domain lock held. Spec: fi_msg(3), fi_cq(3) completion levels,
  * doc/PROTOCOL-shm.md "Records".
  */
@@ -23,6 +25,7 @@
 #include "shm/av.h"
 #include "shm/bell.h"
 #include "shm/copy.h"
+#include "shm/ctl.h"
 #include "shm/ctx.h"
 #include "shm/ep.h"
 #include "shm/grow.h"
@@ -105,7 +108,8 @@ static int tx_glance(struct tdm_shm_pair *pair, uint32_t n)
 
 /*
  * As tdm_shm_ring_reserve(), which has just found no room, but after reading the
- * peer's progress if need be.
+ * peer's progress if need be. Control records that wait precede messages, which
+ * have @spare: tdm_shm_tx_hold().
  */
 static tdm_noinline uint8_t *tx_more(struct tdm_shm_pair *pair, uint32_t n,
 				     uint32_t spare)
@@ -113,6 +117,13 @@ static tdm_noinline uint8_t *tx_more(struct tdm_shm_pair *pair, uint32_t n,
 	uint8_t *slot = NULL;
 	int full;
 
+	if (tdm_unlikely(!tdm_list_empty(&pair->ctl)) && spare) {
+		tdm_shm_ctl_flush(pair);
+		if (pair->broken || !tdm_list_empty(&pair->ctl))
+			return NULL;
+		if (!pair->tx.gen)
+			pair->grow_in = 1;
+	}
 	if (pair->tx.limit == pair->tx.look && tx_glance(pair, n)) {
 		slot = tdm_shm_ring_reserve(&pair->tx, n, spare);
 		if (tdm_likely(slot != NULL))
@@ -128,6 +139,13 @@ static tdm_noinline uint8_t *tx_more(struct tdm_shm_pair *pair, uint32_t n,
 		return slot;
 	tx_look(pair, n, spare);
 	return pair->broken ? NULL : tdm_shm_ring_reserve(&pair->tx, n, spare);
+}
+
+void tdm_shm_tx_hold(struct tdm_shm_pair *pair)
+{
+	/* An endpoint that sends to itself has no check of the peer. */
+	if (pair->sess)
+		tdm_shm_ring_look(&pair->tx, pair->tx.head);
 }
 
 uint8_t *tdm_shm_tx_room(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)

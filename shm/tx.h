@@ -42,6 +42,12 @@ void tdm_shm_tx_credit(struct tdm_shm_pair *pair);
 uint8_t *tdm_shm_tx_room(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare);
 
 /*
+ * Called when control records wait for slots: from now on tdm_shm_tx_room() writes
+ * them before it has room for a message, however much room there is by then.
+ */
+void tdm_shm_tx_hold(struct tdm_shm_pair *pair);
+
+/*
  * Called after tdm_shm_tx_room() returned NULL: makes one step of progress.
  * Returns -FI_EAGAIN; or 0 if the peer has died: then @x (NULL: none) has ended
  * with FI_ECONNRESET.

@@ -13,8 +13,9 @@
  * If the cost of the chosen way changes, or pace.slow messages in a row take twice as long
  * as they did, the machine has changed: what was known of the way is forgotten, all
  * others are tried, and then this one again. A class of which nothing is known
- * begins with what is known of the nearest one, and tries the other ways after a
- * short run: what is best may differ, or have changed since the other class was used.
+ * begins with what is known of the nearest one, and tries the other ways: what is best
+ * may differ, or have changed since the other class was used. A way is tried the later
+ * the dearer the nearest class found it, as if that trial had been here.
  *
  * Lock: domain held, which guards the costs that a pair keeps.
  */
@@ -115,8 +116,33 @@ static uint8_t chosen(const struct tdm_shm_way_class *c)
 	return c->trial ? cheapest(c) : c->now;
 }
 
-/* Begin to use class @k with what the nearest class in use has learned. */
-static void adopt(struct tdm_shm_ways *w, unsigned k)
+static const struct pace *pace_of(unsigned k)
+{
+	return k < WAY_LONG_CLASS ? &way_short : &way_long;
+}
+
+static uint64_t ns_of(uint64_t bytes, uint64_t cost)
+{
+	return (uint64_t)((double)bytes * (double)cost / WAY_UNIT_BYTES);
+}
+
+/* Postpone each way of @c as if a trial with messages of @bytes had cost what it should. */
+static void postpone_all(struct tdm_shm_way_class *c, const struct pace *pace,
+			 uint64_t bytes)
+{
+	const uint64_t trial = (pace->skip + pace->count) * bytes;
+	const uint32_t best = c->cost[cheapest(c)];
+	uint8_t way;
+
+	for (way = 0; best && way < TDM_SHM_WAYS; way++)
+		c->after[way] = WAY_SHARE * ns_of(trial, c->cost[way] - best);
+}
+
+/*
+ * Begin to use class @k, with a message of @bytes, with what the nearest class in use
+ * has learned.
+ */
+static void adopt(struct tdm_shm_ways *w, unsigned k, uint64_t bytes)
 {
 	unsigned d;
 
@@ -131,6 +157,7 @@ static void adopt(struct tdm_shm_ways *w, unsigned k)
 			continue;
 		memcpy(w->sizes[k].cost, from->cost, sizeof(from->cost));
 		w->sizes[k].now = chosen(from);
+		postpone_all(&w->sizes[k], pace_of(k), bytes);
 		break;
 	}
 	w->sizes[k].used = 1;
@@ -142,7 +169,7 @@ enum tdm_shm_way tdm_shm_way_choose(struct tdm_shm_ways *w, uint64_t bytes)
 	unsigned k = class_of(bytes);
 
 	if (tdm_unlikely(!w->sizes[k].used))
-		adopt(w, k);
+		adopt(w, k, bytes);
 	return (enum tdm_shm_way)w->sizes[k].now;
 }
 
@@ -156,11 +183,6 @@ static void begin(struct tdm_shm_way_class *c, uint8_t way, int trial)
 	c->all_ns = 0;
 	c->all_bytes = 0;
 	c->slow = 0;
-}
-
-static uint64_t ns_of(uint64_t bytes, uint64_t cost)
-{
-	return (uint64_t)((double)bytes * (double)cost / WAY_UNIT_BYTES);
 }
 
 /* The way to be tried at @now in place of @best, or @best. */
@@ -334,7 +356,7 @@ void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
 {
 	unsigned k = class_of(bytes);
 	struct tdm_shm_way_class *c = &w->sizes[k];
-	const struct pace *pace = k < WAY_LONG_CLASS ? &way_short : &way_long;
+	const struct pace *pace = pace_of(k);
 	uint32_t skip, cost;
 
 	if (way != c->now)

@@ -10,6 +10,7 @@
 #include "shm_world.h"
 
 extern "C" {
+#include "shm/progress.h"
 #include "shm/way.h"
 }
 
@@ -366,6 +367,46 @@ TEST_F(PairTest, LongMessagesFollowOneAnother)
 		for (size_t i = 0; i < longs; i++)
 			EXPECT_EQ(in[i], out) << way << " " << i;
 	}
+}
+
+/*
+ * More messages than the receiver's ring has slots for their acknowledgements, and a
+ * sender that is away: once the receiver's answer is sent, it may make no more progress,
+ * and the sender still learns of all.
+ */
+TEST_F(PairTest, AnAnswerDoesNotOvertakeAcknowledgements)
+{
+	const size_t n = 3 * TDM_SHM_RING_SMALL_SLOTS, len = 100000;
+	auto out = pattern(len, 1);
+	std::vector<unsigned char> in(len);
+	char from, to, answer = 'a', got = 0, c;
+	ssize_t ret = 0;
+
+	meet();
+	for (size_t i = 0; i < n; i++) {
+		ASSERT_EQ(send(a, to_b, out.data(), len, i, &from), 0);
+		tdt_owner_trecv(b, in.data(), len, i, &to);
+	}
+	tdt_owner_trecv(a, &got, 1, n, &c);
+	ASSERT_TRUE(tdt_eventually([&] { return b->dones == n; },
+				   [&] { tdt_owner_progress(b); }));
+	ASSERT_FALSE(tdm_list_empty(&pair_of(b)->ctl));
+	/* The sender reads what is there; who may sleep looks how much room that makes. */
+	tdt_owner_progress(a);
+	(void)tdm_shm_runnable(pair_of(b));
+	ASSERT_TRUE(tdt_eventually(
+		[&] {
+			ret = tsend(b, to_a, &answer, 1, n, &c);
+			return ret != -FI_EAGAIN;
+		},
+		[&] { tdt_owner_progress(a); }));
+	ASSERT_EQ(0, ret);
+	EXPECT_TRUE(tdt_eventually([&] { return a->dones == n + 1; },
+				   [&] { tdt_owner_progress(a); }));
+	EXPECT_EQ('a', got);
+	/* The next burst finds room. */
+	ASSERT_EQ(0, send(b, to_a, &answer, 1, n, &c));
+	EXPECT_EQ(unsigned(TDM_SHM_RING_BUSY_SLOTS), pair_of(b)->tx.count);
 }
 
 /* Many messages wait for their sender: one that can be read does not wait with them. */
