@@ -253,6 +253,22 @@ TEST(ShmWay, ANewSizeTriesTheOtherWaysSoon)
 	}
 }
 
+/* But not at once what its neighbour found dear. */
+TEST(ShmWay, ANewSizeTriesDearWaysLate)
+{
+	tdm_shm_ways w = {};
+	auto cost = [](int way) {
+		return way ? 400000 : 100000;
+	};
+
+	taken(&w, 1000, cost);
+	auto n = taken(&w, 500, cost, 2 * small_bytes);
+	EXPECT_EQ(n[TDM_SHM_WAY_READ], 500u);
+	n = taken(&w, 4000, cost, 2 * small_bytes);
+	EXPECT_GT(n[TDM_SHM_WAY_BOTH], 0u);
+	EXPECT_GT(n[TDM_SHM_WAY_CHUNKS], 0u);
+}
+
 /* Another way becomes better while the chosen one costs what it did. */
 TEST(ShmWay, ABetterWayIsFoundInTheEnd)
 {
