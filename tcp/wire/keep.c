@@ -23,6 +23,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "tcp/wire/conn.h"
@@ -37,8 +38,8 @@ static size_t length(const struct tdm_piece *p)
 	return p->to - p->from;
 }
 
-/* Values of tdm_tx.reply. */
-enum { OWNED = 2 };
+/* Values of tdm_tx.reply: the pieces own it; its region closes. */
+enum { OWNED = 2, CLOSES = 3 };
 
 static void piece_free(struct tdm_conn *c, struct tdm_piece *p)
 {
@@ -86,8 +87,8 @@ static void keep_stop(struct tdm_conn *c)
 {
 	if (!c->keeps)
 		return;
-	TDM_CONN_INFO(c, "no memory to keep what was sent: the session cannot "
-			 "be resumed");
+	TDM_CONN_INFO(c, "what was sent cannot be kept: the session cannot be "
+			 "resumed");
 	/* While RESUMING, is_ours() of resume.c then ends the session. */
 	if (tdm_keep_repeats(c) && c->state != TDM_CONN_RESUMING) {
 		c->tx_err = FI_ENOMEM;
@@ -119,6 +120,7 @@ static struct tdm_piece *append(struct tdm_conn *c, size_t own)
 	if (!p)
 		return NULL;
 	p->next = NULL;
+	p->lost = 0;
 	p->out = NULL;
 	p->op = NULL;
 	p->from = 0;
@@ -284,6 +286,29 @@ static int revoked(const struct tdm_conn *c, const struct tdm_tx *op)
 	return op->entry && c->tcp->rma->revoked(op->entry);
 }
 
+/*
+ * Copy bytes [@from, @from + @n) of @op to @to, whose region the application closes:
+ * it may have freed the memory before. Returns 0, or -1: the bytes are not there.
+ */
+static int copy_closing(void *to, const struct tdm_tx *op, size_t from,
+			size_t n)
+{
+	struct iovec iov[TDM_IOV_LIMIT], local;
+	size_t count, end = from + n, bytes;
+
+	for (; from < end; from += bytes) {
+		count = tdm_iov_slice(iov, TDM_IOV_LIMIT, tdm_tx_iov(op),
+				      op->count, from, end - from);
+		bytes = tdm_iov_len(iov, count);
+		local.iov_base = (char *)to + (n - (end - from));
+		local.iov_len = bytes;
+		if (tdm_os.process_vm_readv(getpid(), &local, 1, iov, count,
+					    0) != (ssize_t)bytes)
+			return -1;
+	}
+	return 0;
+}
+
 void tdm_keep_own(struct tdm_conn *c, struct tdm_tx *op)
 {
 	struct tdm_piece **at = c->keep ? &c->keep->first : NULL;
@@ -301,6 +326,8 @@ void tdm_keep_own(struct tdm_conn *c, struct tdm_tx *op)
 		*p = (struct tdm_piece){ .next = old->next, .to = length(old) };
 		if (tdm_unlikely(revoked(c, op)))
 			memset(p->own, 0, p->to);
+		else if (tdm_unlikely(op->reply == CLOSES))
+			p->lost = !!copy_closing(p->own, op, old->from, p->to);
 		else
 			tdm_iov_copy_from(p->own, tdm_tx_iov(op), op->count,
 					  old->from, p->to);
@@ -315,14 +342,25 @@ void tdm_keep_own(struct tdm_conn *c, struct tdm_tx *op)
 	}
 }
 
+static int any_lost(const struct tdm_keep *k)
+{
+	const struct tdm_piece *p = k ? k->first : NULL;
+
+	while (p && !p->lost)
+		p = p->next;
+	return p != NULL;
+}
+
 /* Called before the region of @entry closes, whose bytes a reply has lent. */
 static void region_closes(struct fi_peer_rx_entry *entry)
 {
 	struct tdm_tx *op = entry->peer_context;
 	struct tdm_conn *c = op->context;
 
-	op->reply = 1;
+	op->reply = CLOSES;
 	tdm_tx_free(c, op); /* copies them */
+	if (tdm_keep_repeats(c) && any_lost(c->keep))
+		keep_stop(c);
 }
 
 int tdm_keep_reply(struct tdm_conn *c, struct tdm_tx *op)
@@ -360,6 +398,8 @@ int tdm_keep_rewind(struct tdm_conn *c, uint64_t pos)
 	if (c->borrow)
 		c->busy->borrow_off = c->busy->borrow_end;
 	if (tdm_keep_acked(c, pos))
+		return -TDM_WIRE_E_ACK;
+	if (any_lost(k))
 		return -TDM_WIRE_E_ACK;
 	if (k && k->first) {
 		k->again = k->first;

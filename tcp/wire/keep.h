@@ -22,6 +22,7 @@ struct tdm_piece {
 	struct tdm_out *out; /* its bytes are there, owned; or */
 	struct tdm_tx *op; /* in the payload of @op; or, both NULL, in own[] */
 	size_t from, to;   /* bytes [from, to) of these */
+	int lost;	   /* 1: there are none any more */
 	uint8_t own[];
 };
 
@@ -90,7 +91,8 @@ void tdm_keep_own(struct tdm_conn *c, struct tdm_tx *op);
 /*
  * Called when all of the reply @op, which has lent some, is committed. Returns not
  * 0: @op stays until the peer has those bytes, or the region closes, and is then
- * freed here. Returns 0 where the bytes may change first, since this side is told
+ * freed here. When the region closes they are copied, if their memory is still there;
+ * else a session that needs them again ends. Returns 0 where the bytes may change first, since this side is told
  * that they were read, or the owner of the region does not tell when it closes:
  * the caller frees @op.
  */

@@ -5,6 +5,7 @@
  * the target is told that it was read.
  */
 #include <malloc.h>
+#include <sys/mman.h>
 
 #include "tcp_world.h"
 
@@ -125,6 +126,36 @@ TEST_F(TcpKeptReply, IsCopiedBeforeItsRegionCloses)
 	std::fill(region.begin(), region.end(), 0xee);
 	lose();
 	ends();
+}
+
+/*
+ * An application that frees memory before it closes the region: a read that has ended is
+ * none the worse for it, and one whose bytes are needed again ends with its session.
+ */
+TEST_F(TcpKeptReply, MemoryThatIsFreedBeforeItsRegionCloses)
+{
+	for (bool lost : { false, true }) {
+		void *p = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		ASSERT_NE(MAP_FAILED, p);
+		memcpy(p, was.data(), LEN);
+		nodes.clear();
+		pair(false);
+		at(1).regions.add(KEY, p, LEN, FI_REMOTE_READ);
+		replied();
+		munmap(p, LEN);
+		at(1).regions.close(KEY);
+		EXPECT_EQ(0u, at(1).regions.in_flight);
+		if (!lost) {
+			ends();
+			continue;
+		}
+		lose();
+		ASSERT_TRUE(until([&] { return at(0).tx.got.size() == 1; }));
+		EXPECT_EQ(FI_ECONNRESET, at(0).tx.got[0].err);
+		EXPECT_EQ(std::vector<int>{ FI_ECONNRESET }, at(0).lost);
+	}
 }
 
 /* Who counts reads may change the region when the count has risen. */
