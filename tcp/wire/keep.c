@@ -302,7 +302,8 @@ static int copy_closing(void *to, const struct tdm_tx *op, size_t from,
 		bytes = tdm_iov_len(iov, count);
 		local.iov_base = (char *)to + (n - (end - from));
 		local.iov_len = bytes;
-		if (tdm_os.process_vm_readv(getpid(), &local, 1, iov, count,
+		if (!bytes ||
+		    tdm_os.process_vm_readv(getpid(), &local, 1, iov, count,
 					    0) != (ssize_t)bytes)
 			return -1;
 	}

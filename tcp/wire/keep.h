@@ -92,9 +92,9 @@ void tdm_keep_own(struct tdm_conn *c, struct tdm_tx *op);
  * Called when all of the reply @op, which has lent some, is committed. Returns not
  * 0: @op stays until the peer has those bytes, or the region closes, and is then
  * freed here. When the region closes they are copied, if their memory is still there;
- * else a session that needs them again ends. Returns 0 where the bytes may change first, since this side is told
- * that they were read, or the owner of the region does not tell when it closes:
- * the caller frees @op.
+ * else a session that needs them again ends. Returns 0 where the bytes may change
+ * first, since this side is told that they were read, or the owner of the region does
+ * not tell when it closes: the caller frees @op.
  */
 int tdm_keep_reply(struct tdm_conn *c, struct tdm_tx *op) tdm_must_check;
 

@@ -64,7 +64,7 @@ struct tdm_tx {
 	uint8_t dead;	   /* 1: no further byte of it may be sent */
 	uint8_t count;	   /* iov elements */
 	uint8_t has_id;
-	/* 1: a reply to the peer; 2: that the pieces own, keep.h */
+	/* 1: a reply to the peer; more: one that stays, keep.c */
 	uint8_t reply;
 	uint8_t slow;	    /* counted in busy->slow */
 	uint32_t lent;	    /* pieces that refer to it: keep.h */
