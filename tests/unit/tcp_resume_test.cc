@@ -164,15 +164,13 @@ protected:
 
 	void lose(struct tdm_conn *c, Loss how)
 	{
-		struct sockaddr none = {};
-
 		if (c->io.fd < 0)
 			return;
 		losses++;
 		if (how == CHANGE)
 			change = uint32_t(rng()) | 1;
 		else if (how == RESET)
-			::connect(c->io.fd, &none, sizeof(none));
+			reset_connection(c->io.fd);
 		else
 			::shutdown(c->io.fd, how == END ? SHUT_RDWR : SHUT_WR);
 	}

@@ -150,7 +150,6 @@ TEST_F(TcpSilence, TwoSilentGreetingsAreEnough)
 /* The same while a session is resumed: each attempt ends, and in the end the session. */
 TEST_F(TcpSilence, D8_EndsAResumptionToo)
 {
-	struct sockaddr none = {};
 	char in[8];
 
 	mesh(2);
@@ -160,7 +159,7 @@ TEST_F(TcpSilence, D8_EndsAResumptionToo)
 		return at(1).rx.got.size() == 1 && at(0).tx.got.size() == 1;
 	}));
 	ASSERT_EQ(0, at(0).send(1, "y", 2, 2));
-	::connect(at(0).conn(1)->io.fd, &none, sizeof(none));
+	reset_connection(at(0).conn(1)->io.fd);
 	cut();
 	for (unsigned n = 1; n <= 2; n++) {
 		ASSERT_TRUE(at(0).lost.empty()) << n;
@@ -256,7 +255,6 @@ int no_route(int, const struct sockaddr *, socklen_t)
 /* The same for one that has lost its connection: it is resumed a day later. */
 TEST_F(TcpSilence, D6_WithoutATimeOutAResumptionGoesOn)
 {
-	struct sockaddr none = {};
 	char in[8];
 
 	tdm_env.peer_timeout_ms = 0;
@@ -267,7 +265,7 @@ TEST_F(TcpSilence, D6_WithoutATimeOutAResumptionGoesOn)
 		return at(1).rx.got.size() == 1 && at(0).tx.got.size() == 1;
 	}));
 	tdm_os.connect = no_route;
-	::connect(at(0).conn(1)->io.fd, &none, sizeof(none));
+	reset_connection(at(0).conn(1)->io.fd);
 	ASSERT_TRUE(until([&] {
 		return at(0).conn(1)->state == TDM_CONN_RESUMING &&
 		       at(1).conn(0)->state == TDM_CONN_RESUMING;

@@ -304,8 +304,6 @@ TEST_F(TcpTls, W3_ChangedBytesAreNeverDelivered)
 TEST_F(TcpTls, D7_SessionsAreResumed)
 {
 	/* Short ones too: they come with the peer's greeting. */
-	struct sockaddr none = {};
-
 	mesh(2);
 	exchange(100, 1);
 	for (uint64_t tag = 2; tag < 60; tag++) {
@@ -319,7 +317,7 @@ TEST_F(TcpTls, D7_SessionsAreResumed)
 		at(to).rx.got.clear();
 		ASSERT_EQ(0, at(to).recv(in.data(), in.size(), tag));
 		if (c->io.fd >= 0)
-			::connect(c->io.fd, &none, sizeof(none)); /* a reset */
+			reset_connection(c->io.fd);
 		while (tag % 4 > 1 && turns--)
 			turn();
 		ASSERT_EQ(0, at(from).send(to, out.data(), out.size(), tag));

@@ -66,6 +66,14 @@ inline struct tdm_addr ip_addr(const char *ip, uint16_t port = 0)
 	return a;
 }
 
+/* Reset the connection of @fd, in both directions: bytes that were not read are gone. */
+inline void reset_connection(int fd)
+{
+	struct sockaddr none = {};
+
+	::connect(fd, &none, sizeof(none));
+}
+
 /* An endpoint. */
 class Node
 {
