@@ -47,7 +47,7 @@ void tdm_left_begin(struct tdm_conn *c)
 
 	if (!tdm_conn_live(c) || !(c->features & TDM_WIRE_FEATURE_LEFT))
 		return;
-	if (!tdm_tx_leaving(c) &&
+	if (!tdm_tx_injects_leaving(c) &&
 	    (c->injected <= c->acked ||
 	     !(tdm_keep_pending(c) || tdm_left_in_flight(c))))
 		return;

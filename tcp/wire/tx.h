@@ -57,4 +57,10 @@ int tdm_tx_abandon(struct tdm_conn *c, int err) tdm_must_check;
  */
 int tdm_tx_leaving(const struct tdm_conn *c);
 
+/*
+ * After tdm_tx_abandon(): not 0 while one of these sends is an inject. The rest of
+ * another send, whose first bytes are in the stream, is not.
+ */
+int tdm_tx_injects_leaving(const struct tdm_conn *c);
+
 #endif /* TDM_TCP_WIRE_TX_H */

@@ -245,8 +245,13 @@ static int leaving(const struct tdm_list *list)
 	return 0;
 }
 
+int tdm_tx_injects_leaving(const struct tdm_conn *c)
+{
+	return (c->borrow && !c->borrow->dead) || leaving(&c->sendq) ||
+	       leaving(&c->busy->waitq) || leaving(&c->busy->dataq);
+}
+
 int tdm_tx_leaving(const struct tdm_conn *c)
 {
-	return c->borrow || leaving(&c->sendq) || leaving(&c->busy->waitq) ||
-	       leaving(&c->busy->dataq);
+	return c->borrow || tdm_tx_injects_leaving(c);
 }

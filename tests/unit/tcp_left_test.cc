@@ -205,6 +205,30 @@ TEST_F(TcpLeft, WhatWasWithdrawnIsDropped)
 	EXPECT_TRUE(at(0).lost.empty());
 }
 
+unsigned naps; /* of a close; each takes a second of the clock */
+
+/* The peer does not read: a close waits for it as if nothing had been injected. */
+TEST_F(TcpLeft, AReplyThatIsHalfSentIsNoInject)
+{
+	Bytes region(8 << 20), in(region.size());
+
+	mesh(2);
+	at(1).regions.add(KEY, region.data(), region.size(), FI_REMOTE_READ);
+	ASSERT_EQ(0, at(0).rma(FI_READ, 1, in.data(), in.size(), KEY, 0));
+	ASSERT_TRUE(until([&] { return at(1).regions.in_flight; }));
+	naps = 0;
+	tdm_os.now_ns = [] {
+		return tdm_os_system.now_ns() + uint64_t(1000000000) * naps;
+	};
+	tdm_os.poll = [](struct pollfd *, nfds_t, int) {
+		naps++;
+		return 0;
+	};
+	at(1).close();
+	EXPECT_LE(1u, naps) << "the whole reply was sent";
+	EXPECT_GE(2u, naps);
+}
+
 TEST_F(TcpLeft, WhatCannotBeEndsTheSession)
 {
 	for (int i = 0; i < 5; i++) {
