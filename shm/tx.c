@@ -11,7 +11,8 @@
  *  3. Control records are never lost: they wait on pair->ctl, and messages
  *     leave TDM_SHM_TX_SPARE slots free for them. No message overtakes one that
  *     waits: the peer may need it, and once an application has sent its answer it
- *     may make no more progress.
+ *     may make no more progress. (An endpoint that sends to itself needs no such
+ *     order.)
  * Locking: domain lock held. Spec: fi_msg(3), fi_cq(3) completion levels,
  * doc/PROTOCOL-shm.md "Records".
  */

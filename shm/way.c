@@ -104,6 +104,19 @@ static uint8_t cheapest(const struct tdm_shm_way_class *c)
 	return best;
 }
 
+/* Returns the least cost that is known, or 0. */
+static uint32_t least_known(const struct tdm_shm_way_class *c)
+{
+	uint32_t cost = 0;
+	uint8_t way;
+
+	for (way = 0; way < TDM_SHM_WAYS; way++) {
+		if (c->cost[way] && (!cost || c->cost[way] < cost))
+			cost = c->cost[way];
+	}
+	return cost;
+}
+
 /* The way that @c would take if it tried none. */
 static uint8_t chosen(const struct tdm_shm_way_class *c)
 {
@@ -135,7 +148,9 @@ static void postpone_all(struct tdm_shm_way_class *c, const struct pace *pace,
 	uint8_t way;
 
 	for (way = 0; best && way < TDM_SHM_WAYS; way++)
-		c->after[way] = WAY_SHARE * ns_of(trial, c->cost[way] - best);
+		c->after[way] =
+			WAY_SHARE * tdm_min(ns_of(trial, c->cost[way] - best),
+					    way_rest_most_ns);
 }
 
 /*
@@ -272,7 +287,7 @@ static void decide(struct tdm_shm_way_class *c, const struct pace *pace,
 /* Returns the most that a message of @bytes counts. */
 static uint64_t late_ns(const struct tdm_shm_way_class *c, uint64_t bytes)
 {
-	uint32_t best = c->cost[cheapest(c)];
+	uint32_t best = least_known(c);
 
 	return best ? WAY_LATE * ns_of(bytes, tdm_max(best, c->cost[c->now])) :
 		      UINT64_MAX / 4;
@@ -321,14 +336,20 @@ static uint32_t cost_of(uint64_t ns, uint64_t bytes)
 	return (uint32_t)tdm_min(cost + 1, (uint64_t)UINT32_MAX);
 }
 
-/* Not 0 when a trial costs so much that it need not go on to messages that count. */
+/*
+ * Not 0 when a trial costs so much that it need not go on to messages that count: three
+ * times the cheapest way that is known; or twice, after so many messages that a late one
+ * among them adds half at most.
+ */
 static int is_hopeless(const struct tdm_shm_way_class *c,
 		       const struct pace *pace, uint32_t cost)
 {
-	uint32_t best = c->cost[cheapest(c)];
+	uint32_t best = least_known(c);
 
-	return c->trial && best && cost > 3ull * best &&
-	       c->count >= 2 + pace->skip;
+	if (!c->trial || !best)
+		return 0;
+	return (c->count >= 2 + pace->skip && cost > 3ull * best) ||
+	       (c->count >= 2 * WAY_LATE && cost > 2ull * best);
 }
 
 /*

@@ -55,6 +55,37 @@ TEST(ShmWay, EachIsTriedFirst)
 	EXPECT_EQ(n[2], unsigned(TDM_SHM_WAY_TRIAL_MOST));
 }
 
+/* The first trial of a dear way is short, though its memory is cold and others wait. */
+TEST(ShmWay, AFirstTrialThatIsDearEndsEarly)
+{
+	for (unsigned dear : { 2100u, 3100u }) {
+		tdm_shm_ways w = {};
+		auto n = taken(&w, 3 * TDM_SHM_WAY_TRIAL,
+			       [&](int way) { return way ? dear : 1000u; });
+		const unsigned most = dear > 3000 ? 10 : TDM_SHM_WAY_TRIAL;
+
+		EXPECT_EQ(n[TDM_SHM_WAY_BOTH], most) << dear;
+		EXPECT_EQ(n[TDM_SHM_WAY_CHUNKS], most) << dear;
+	}
+}
+
+/* One late message does not make a trial dear. */
+TEST(ShmWay, ALateMessageDoesNotEndATrial)
+{
+	for (unsigned late = 0; late < TDM_SHM_WAY_TRIAL_MOST; late++) {
+		tdm_shm_ways w = {};
+		unsigned at = 0;
+		auto n = taken(&w, TDM_SHM_WAY_TRIAL + TDM_SHM_WAY_TRIAL_MOST,
+			       [&](int way) {
+				       return !way	   ? 1000u :
+					      at++ == late ? 1000000u :
+							     1200u;
+			       });
+
+		EXPECT_LT(TDM_SHM_WAY_TRIAL + 1u, n[TDM_SHM_WAY_BOTH]) << late;
+	}
+}
+
 /* The cheapest gets most messages, a dear one few. */
 TEST(ShmWay, TheCheapestIsTaken)
 {
@@ -275,7 +306,7 @@ TEST(ShmWay, ABetterWayIsFoundInTheEnd)
 	tdm_shm_ways w = {};
 
 	taken(&w, 20000, [](int way) { return way ? 3000 : 1000; });
-	taken(&w, 5000, [](int way) { return way < 2 ? 1000 : 400; });
+	taken(&w, 6000, [](int way) { return way < 2 ? 1000 : 400; });
 	EXPECT_EQ(tdm_shm_way_choose(&w, small_bytes), TDM_SHM_WAY_CHUNKS);
 	/* Of long messages there are fewer. */
 	taken(
