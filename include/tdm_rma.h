@@ -91,8 +91,8 @@ struct tdm_rma_ops {
 	/*
 	 * Let @closing be called before a region of @entry, of get(), closes.
 	 * @closing copies the bytes that it still needs, and gives the entry
-	 * back. Lock: domain held, in either. NULL where the owner does not
-	 * offer it.
+	 * back; it may give back others of the region, too. Lock: domain held,
+	 * in either. NULL where the owner does not offer it.
 	 */
 	void (*watch)(struct fi_peer_rx_entry *entry,
 		      void (*closing)(struct fi_peer_rx_entry *entry));

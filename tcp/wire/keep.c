@@ -25,13 +25,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/log.h"
+#include "base/os.h"
 #include "tcp/wire/conn.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/tx_priv.h"
 
-/* Up to here a piece is copied rather than given the whole buffer. */
-enum { COPY_BYTES = 1024 };
+enum {
+	/* Up to here a piece is copied rather than given the whole buffer. */
+	COPY_BYTES = 1024,
+	/*
+	 * So many bytes are kept at most. The buffers of two kernels hold less, so
+	 * only a peer that does not say what it has received reaches this.
+	 */
+	KEEP_MOST_BYTES = 64 << 20,
+};
 
 static size_t length(const struct tdm_piece *p)
 {
@@ -83,7 +92,8 @@ static void keep_nothing(struct tdm_conn *c)
 		tdm_out_free(c);
 }
 
-static void keep_stop(struct tdm_conn *c)
+/* Keep nothing any more. A session that needs what is kept ends with @err. */
+static void keep_stop(struct tdm_conn *c, int err)
 {
 	if (!c->keeps)
 		return;
@@ -91,7 +101,7 @@ static void keep_stop(struct tdm_conn *c)
 			 "resumed");
 	/* While RESUMING, is_ours() of resume.c then ends the session. */
 	if (tdm_keep_repeats(c) && c->state != TDM_CONN_RESUMING) {
-		c->tx_err = FI_ENOMEM;
+		c->tx_err = err;
 		tdm_conn_again(c);
 		return;
 	}
@@ -111,14 +121,20 @@ struct tdm_keep *tdm_keep_get(struct tdm_conn *c)
 	return c->keep;
 }
 
-/* Append a piece with @own bytes of its own. NULL: out of memory. */
-static struct tdm_piece *append(struct tdm_conn *c, size_t own)
+/*
+ * Append a piece of @len bytes, of which @own are its own. NULL: out of memory, or
+ * too much is kept.
+ */
+static struct tdm_piece *append(struct tdm_conn *c, size_t len, size_t own)
 {
 	struct tdm_piece *p;
 
-	p = tdm_keep_get(c) ? malloc(sizeof(*p) + own) : NULL;
+	if (!tdm_keep_get(c) || c->keep->bytes + len > KEEP_MOST_BYTES)
+		return NULL;
+	p = malloc(sizeof(*p) + own);
 	if (!p)
 		return NULL;
+	c->keep->bytes += len;
 	p->next = NULL;
 	p->lost = 0;
 	p->out = NULL;
@@ -144,7 +160,7 @@ static int seal(struct tdm_conn *c)
 		tdm_out_free(c);
 		return 0;
 	}
-	p = append(c, n <= COPY_BYTES ? n : 0);
+	p = append(c, n, n <= COPY_BYTES ? n : 0);
 	if (!p)
 		return -1;
 	if (n <= COPY_BYTES) {
@@ -168,7 +184,7 @@ struct tdm_out *tdm_keep_full(struct tdm_conn *c)
 	c->out = old;
 	if (!out || seal(c)) {
 		free(out);
-		keep_stop(c);
+		keep_stop(c, FI_ENOMEM);
 		return c->out ? c->out : tdm_out_new(c);
 	}
 	c->out = out;
@@ -186,14 +202,14 @@ void tdm_keep_borrowed(struct tdm_conn *c)
 	if (!c->keeps)
 		return;
 	if (c->out && seal(c)) {
-		keep_stop(c);
+		keep_stop(c, FI_ENOMEM);
 		return;
 	}
 	if (c->busy->borrow_kept == c->busy->borrow_end)
 		return;
-	p = append(c, 0);
+	p = append(c, c->busy->borrow_end - c->busy->borrow_kept, 0);
 	if (!p) {
-		keep_stop(c);
+		keep_stop(c, FI_ENOMEM);
 		return;
 	}
 	p->op = c->borrow;
@@ -217,6 +233,7 @@ static uint64_t forget(struct tdm_conn *c, uint64_t n)
 		part = p == k->again ? k->again_from - p->from : length(p);
 		part = tdm_min(part, n);
 		p->from += part;
+		k->bytes -= part;
 		n -= part;
 		if (p == k->again || p->from < p->to)
 			return n;
@@ -269,12 +286,13 @@ static void give_up(struct tdm_conn *c, struct tdm_tx *op)
 {
 	struct tdm_piece *p;
 
-	keep_stop(c);
+	keep_stop(c, FI_ENOMEM);
 	/* If the session ends only at the next pass, op may not be used there. */
 	for (p = c->keep ? c->keep->first : NULL; p; p = p->next) {
 		if (p->op != op)
 			continue;
 		p->op = NULL;
+		c->keep->bytes -= length(p);
 		p->to = p->from;
 	}
 	op->lent = 0;
@@ -343,10 +361,9 @@ void tdm_keep_own(struct tdm_conn *c, struct tdm_tx *op)
 	}
 }
 
-static int any_lost(const struct tdm_keep *k)
+/* Not 0 when the bytes of @p or of a piece behind it are lost. */
+static int any_lost(const struct tdm_piece *p)
 {
-	const struct tdm_piece *p = k ? k->first : NULL;
-
 	while (p && !p->lost)
 		p = p->next;
 	return p != NULL;
@@ -360,8 +377,26 @@ static void region_closes(struct fi_peer_rx_entry *entry)
 
 	op->reply = CLOSES;
 	tdm_tx_free(c, op); /* copies them */
-	if (tdm_keep_repeats(c) && any_lost(c->keep))
-		keep_stop(c);
+	if (tdm_keep_repeats(c) && any_lost(c->keep->again))
+		keep_stop(c, FI_ECONNRESET);
+}
+
+/*
+ * Not 0 when copy_closing() can tell memory from what is none: process_vm_readv(2) may be
+ * forbidden. Asks the kernel once.
+ */
+static int reads_itself(struct tdm_tcp *tcp)
+{
+	char to, from = 0;
+	struct iovec local = { &to, 1 }, own = { &from, 1 };
+
+	if (!tcp->reads_itself)
+		tcp->reads_itself = tdm_env.cma && tdm_os.process_vm_readv(
+							   getpid(), &local, 1,
+							   &own, 1, 0) == 1 ?
+					    1 :
+					    -1;
+	return tcp->reads_itself > 0;
 }
 
 int tdm_keep_reply(struct tdm_conn *c, struct tdm_tx *op)
@@ -371,7 +406,8 @@ int tdm_keep_reply(struct tdm_conn *c, struct tdm_tx *op)
 
 	if (op->entry) {
 		if (done->remote_read_cntr || done->ctx ||
-		    rma->size < sizeof(*rma) || !rma->watch)
+		    rma->size < sizeof(*rma) || !rma->watch ||
+		    !reads_itself(c->tcp))
 			return 0;
 		op->entry->peer_context = op;
 		rma->watch(op->entry, region_closes);
@@ -400,7 +436,7 @@ int tdm_keep_rewind(struct tdm_conn *c, uint64_t pos)
 		c->busy->borrow_off = c->busy->borrow_end;
 	if (tdm_keep_acked(c, pos))
 		return -TDM_WIRE_E_ACK;
-	if (any_lost(k))
+	if (k && any_lost(k->first))
 		return -TDM_WIRE_E_ACK;
 	if (k && k->first) {
 		k->again = k->first;

@@ -28,6 +28,7 @@ struct tdm_piece {
 
 struct tdm_keep {
 	struct tdm_piece *first, *last;
+	size_t bytes;		 /* of all pieces */
 	struct tdm_piece *again; /* is being repeated, and those behind it */
 	size_t again_from;	 /* its next byte to be repeated */
 	/* the last loss: its time, or 0, what had been received and acked */
@@ -68,8 +69,8 @@ void tdm_keep_close(struct tdm_conn *c);
 struct tdm_out *tdm_keep_full(struct tdm_conn *c);
 
 /*
- * Called when c->borrow has been sent: keeps that range. Without memory
- * the session cannot be resumed any more.
+ * Called when c->borrow has been sent: keeps that range. Without memory, or with more
+ * than 64 MiB, the session cannot be resumed any more.
  */
 void tdm_keep_borrowed(struct tdm_conn *c);
 
@@ -94,7 +95,8 @@ void tdm_keep_own(struct tdm_conn *c, struct tdm_tx *op);
  * freed here. When the region closes they are copied, if their memory is still there;
  * else a session that needs them again ends. Returns 0 where the bytes may change
  * first, since this side is told that they were read, or the owner of the region does
- * not tell when it closes: the caller frees @op.
+ * not tell when it closes, or process_vm_readv(2) cannot copy them then: the caller frees
+ * @op.
  */
 int tdm_keep_reply(struct tdm_conn *c, struct tdm_tx *op) tdm_must_check;
 

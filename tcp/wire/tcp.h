@@ -178,6 +178,7 @@ struct tdm_tcp {
 	struct tdm_held *held, own_held; /* credit.c */
 	struct tdm_stage *stage;	 /* the loop's */
 	struct tdm_tcp_offer offer;	 /* meet.h */
+	int reads_itself; /* 1, -1: it cannot, 0: not known; keep.c */
 };
 
 /* Wakes a sleeper. Call it after putting work on a list for the next pass. */

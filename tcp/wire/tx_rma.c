@@ -8,7 +8,8 @@
  * (struct tdm_rx, READING). DATA fills the place, DONE ends the operation. An
  * atomic operation: the same with ATOMIC, which has the operands; without a
  * place if there is no result. A reply: a struct tdm_tx on dataq from the
- * arrival of the request until its DONE is written. The reply to an atomic
+ * arrival of the request until its DONE is written; one whose bytes may have to be
+ * repeated then stays with them (keep.c, 4). The reply to an atomic
  * operation has the former values in copy: the operation was carried out when
  * it arrived.
  *

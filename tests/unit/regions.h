@@ -6,6 +6,7 @@
 #ifndef TDT_REGIONS_H
 #define TDT_REGIONS_H
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <set>
@@ -89,10 +90,9 @@ public:
 
 		if (it == regions.end())
 			return;
-		for (Entry *e : std::set<Entry *>(watched)) {
-			if (e->serial == it->second.serial)
-				e->closing(&e->rx);
-		}
+		/* Each call may give back others, too. */
+		while (Entry *e = watched_of(it->second.serial))
+			e->closing(&e->rx);
 		regions.erase(it);
 	}
 
@@ -106,6 +106,17 @@ public:
 	}
 
 private:
+	/* An entry of region @s that is watched, or NULL. */
+	Entry *watched_of(uint64_t s) const
+	{
+		auto it = std::find_if(watched.begin(), watched.end(),
+				       [s](const Entry *e) {
+					       return e->serial == s;
+				       });
+
+		return it == watched.end() ? nullptr : *it;
+	}
+
 	static int ops_open(struct fid *, const char *name, uint64_t flags,
 			    void **out, void *)
 	{
