@@ -5,9 +5,11 @@
 # the tests.
 . "$(dirname "$0")/lib.sh"
 
-export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
-export UBSAN_OPTIONS=print_stacktrace=1
-export TSAN_OPTIONS=second_deadlock_stack=1
+# Else clang's runtime looks for llvm-symbolizer, and reports addresses alone.
+common=external_symbolizer_path=$(command -v addr2line || :)
+export ASAN_OPTIONS=$common:detect_leaks=1:strict_string_checks=1:malloc_context_size=15
+export UBSAN_OPTIONS=$common:print_stacktrace=1
+export TSAN_OPTIONS=$common:second_deadlock_stack=1
 export TANDEM_TEST_WATCHDOG=1200 # seconds; everything is slower
 
 bad=()
