@@ -42,13 +42,7 @@
 #include "shm/rma.h"
 
 enum {
-	CMA_SLICE_BYTES = 512 * 1024,
 	CMA_SHARE_BYTES = 128 * 1024, /* slice while the sender helps */
-	/*
-	 * A pass reads the first slice of a message with its record, until it has
-	 * begun messages of that many bytes in all.
-	 */
-	CMA_PASS_BYTES = 1024 * 1024,
 	/* large messages between tries with a peer that did not help */
 	CMA_HELP_EVERY = 16,
 	CMA_LOCAL_MOST = 8,
@@ -192,7 +186,7 @@ static const struct tdm_shm_pull *first_of(const struct tdm_shm_pair *pair)
 
 static uint64_t slice_bytes(const struct tdm_shm_pull *pull)
 {
-	return pull->help == TDM_SHM_HELP_NONE ? CMA_SLICE_BYTES :
+	return pull->help == TDM_SHM_HELP_NONE ? TDM_SHM_SLICE_BYTES :
 						 CMA_SHARE_BYTES;
 }
 
@@ -462,41 +456,47 @@ static void next_slice(struct tdm_shm_pull *pull)
 	pull->at = pull->from;
 }
 
-void tdm_shm_pull_run(struct tdm_shm_pull *pull)
+uint64_t tdm_shm_pull_run(struct tdm_shm_pull *pull)
 {
 	struct tdm_shm_pair *pair = pull->pair;
+	uint64_t bytes;
 	ssize_t n;
 
 	if (tdm_unlikely(tdm_shm_revoked(pair->ep, pull->entry))) {
 		tdm_shm_pull_end(pull, FI_EACCES, TDM_SHM_STATUS_ACCESS);
-		return;
+		return 0;
 	}
 	if (pair->self) {
 		copy_self(pull);
-		return;
+		return 0;
 	}
 	if (pull->at == pull->end)
 		next_slice(pull);
+	bytes = pull->end - pull->at;
 	n = read_slice(pull);
 	if (n < 0) {
 		read_failed(pull, (int)-n);
-		return;
+		return 0;
 	}
 	pull->at += (uint64_t)n;
 	if (pull->at < pull->end)
-		return;
+		return bytes;
 	pull->tail = pull->from;
 	if (pull->placed >= pull->tail)
 		tdm_shm_pull_finish(pull);
+	return bytes;
 }
 
 /*
  * Not 0 when the first slice of @pull is read at once. The application that posts its
- * receive waits for nobody else; a pass serves the other peers, too.
+ * receive waits for nobody else; a pass serves the other peers, too: there, messages
+ * whose records it takes begin at once until they have so many bytes in all.
  */
 static int begins_now(struct tdm_shm_pull *pull)
 {
 	struct tdm_shm_pair *pair = pull->pair;
+	const uint32_t bytes =
+		(uint32_t)tdm_min(pull->want, (uint64_t)TDM_SHM_SLICE_BYTES);
 
 	if (tdm_shm_pull_waits(pull))
 		return 0;
@@ -506,10 +506,10 @@ static int begins_now(struct tdm_shm_pull *pull)
 		pair->begun_pass = pair->ep->ticks;
 		pair->begun_bytes = 0;
 	}
-	if (pair->begun_bytes >= CMA_PASS_BYTES)
+	if (pair->begun_bytes &&
+	    pair->begun_bytes + bytes > TDM_SHM_SLICE_BYTES)
 		return 0;
-	pair->begun_bytes +=
-		(uint32_t)tdm_min(pull->want, (uint64_t)CMA_SLICE_BYTES);
+	pair->begun_bytes += bytes;
 	return 1;
 }
 
@@ -555,5 +555,5 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull)
 	if (!pair->self)
 		choose_way(pull);
 	if (begins_now(pull))
-		tdm_shm_pull_run(pull);
+		(void)tdm_shm_pull_run(pull);
 }

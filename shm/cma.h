@@ -7,14 +7,20 @@
 
 #include "shm/pair.h"
 
+enum {
+	/* Greatest amount read by one system call, and from a pair in one pass. */
+	TDM_SHM_SLICE_BYTES = 1024 * 1024,
+};
+
 /* Called when @pull->entry has been matched: begins to fetch the bytes. */
 void tdm_shm_pull_start(struct tdm_shm_pull *pull);
 
 /*
- * run: read one slice of @pull, which may end it; waits: not 0 when it is
- * better to wait now: for chunks, or for the long message that is being read.
+ * run: read one slice of @pull, which may end it, and return its bytes, at most
+ * TDM_SHM_SLICE_BYTES; waits: not 0 when it is better to wait now: for chunks, or for
+ * the long message that is being read.
  */
-void tdm_shm_pull_run(struct tdm_shm_pull *pull);
+uint64_t tdm_shm_pull_run(struct tdm_shm_pull *pull);
 int tdm_shm_pull_waits(struct tdm_shm_pull *pull);
 
 /* Place the next @n bytes of a chunk, from the front, at byte @pull->placed. */

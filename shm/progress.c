@@ -33,8 +33,7 @@ enum {
 	PROGRESS_WARM_LINES = 16,    /* fetched for writing per empty poll */
 	PROGRESS_CONTROL_EVERY = 32, /* calls between readings of the clock */
 	PROGRESS_EVENTS = 16,
-	PROGRESS_SLICES = 2, /* of announced messages, per pair and call, */
-	PROGRESS_PULLS = 64, /* and announced messages that it looks at */
+	PROGRESS_PULLS = 64, /* announced messages that a call looks at */
 };
 
 static const uint64_t control_period_ns = 50 * 1000;
@@ -85,14 +84,17 @@ int tdm_shm_runnable(struct tdm_shm_pair *pair)
 static void work_pulls(struct tdm_shm_pair *pair)
 {
 	struct tdm_list *pos, *tmp;
-	int slices = PROGRESS_SLICES, look = PROGRESS_PULLS;
+	int look = PROGRESS_PULLS;
+	uint64_t bytes = 0;
 
 	tdm_shm_bounce_pop(pair);
 	tdm_list_for_each_safe(pos, tmp, &pair->pulls) {
 		struct tdm_shm_pull *pull =
 			tdm_list_entry(pos, struct tdm_shm_pull, node);
 
-		if (pair->broken || !slices)
+		if (pair->broken ||
+		    (bytes &&
+		     bytes + pull->tail - pull->placed > TDM_SHM_SLICE_BYTES))
 			break;
 		if (pull->copy)
 			continue;
@@ -100,8 +102,7 @@ static void work_pulls(struct tdm_shm_pair *pair)
 			break;
 		if (tdm_shm_pull_waits(pull))
 			continue;
-		tdm_shm_pull_run(pull);
-		slices--;
+		bytes += tdm_shm_pull_run(pull);
 	}
 }
 

@@ -21,9 +21,8 @@ class ShmFair : public PairTest
 {
 protected:
 	enum {
-		CALL_RECORDS = 64, /* of a peer and progress call, at most */
-		CALL_SLICES = 2,   /* of its long messages, at most */
-		SLICE_BYTES = 512 << 10,
+		CALL_RECORDS = 64,    /* of a peer and progress call, at most */
+		CALL_BYTES = 1 << 20, /* of its long messages, at most */
 		CALLS = 30,
 		FLOOD = 1,
 		PING = 2,
@@ -161,7 +160,7 @@ TEST_F(ShmFair, R05_OneCallTakesFewSlicesOfLongMessages)
 			most = std::max(most, read_bytes);
 		});
 		EXPECT_LE(calls, 2u) << "the message of the other waits";
-		EXPECT_LE(most, size_t(CALL_SLICES * SLICE_BYTES));
+		EXPECT_LE(most, size_t(CALL_BYTES));
 		EXPECT_GE(most, 1u) << "nothing is fetched";
 	}
 	ASSERT_TRUE(until([&] {
@@ -195,7 +194,7 @@ TEST_F(ShmFair, R05_OneCallBeginsFewLongMessages)
 			tdt_owner_progress(b);
 			most = std::max(most, read_bytes);
 		}));
-	EXPECT_LE(most, size_t(BEGUN_BYTES + CALL_SLICES * SLICE_BYTES));
+	EXPECT_LE(most, size_t(BEGUN_BYTES + CALL_BYTES));
 	EXPECT_GE(most, size_t(LEN));
 	EXPECT_EQ(out, in);
 	ASSERT_TRUE(until(

@@ -49,7 +49,7 @@ void no_help(struct tdt_owner *o)
 /* Refused at any call: the same message goes on by copy. */
 TEST_F(PairTest, CmaRefusedMidMessageGoesOnByCopy)
 {
-	const size_t len = 3 << 20;
+	const size_t len = 5 << 20;
 
 	for (int err : { EPERM, ENOSYS, ENOMEM }) {
 		for (int calls = 0; calls < 5; calls++) {
@@ -184,7 +184,7 @@ TEST_F(PairTest, SenderWithoutMemoryDoesNotHelp)
  */
 TEST_F(PairTest, O8_NoSuchProcessMidMessageIsALostPeer)
 {
-	const size_t len = 3 << 20;
+	const size_t len = 5 << 20;
 	auto out = pattern(len, 1);
 
 	for (int calls = 0; calls < 5; calls++) {
