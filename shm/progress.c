@@ -183,12 +183,15 @@ static void now_and_then(struct tdm_shm_ep *ep)
  * cache keeps them: to store there takes as long as a message takes. In a
  * conversation our next record is likely to be as long as the last one. So an empty
  * poll fetches some lines of it for writing, while the peer prepares its answer;
- * talk() fetches the first line.
+ * talk() fetches the first line. Only lines that the peer has given back: in a ring that
+ * two records fill, it may still be reading the last one there.
  */
 static inline void warm(struct tdm_shm_pair *pair)
 {
-	uint32_t room = pair->tx.count - pair->tx.idx, at = pair->warm_at;
+	uint32_t room = tdm_min(pair->tx.count - pair->tx.idx,
+				tdm_shm_ring_free(&pair->tx));
 	uint32_t end = tdm_min(pair->warm_end, room * TDM_SHM_SLOT_BYTES);
+	uint32_t at = pair->warm_at;
 	uint8_t *next =
 		(uint8_t *)tdm_shm_slot_word(pair->tx.slots, pair->tx.idx);
 	int lines = PROGRESS_WARM_LINES;
