@@ -389,13 +389,14 @@ static int reads_itself(struct tdm_tcp *tcp)
 {
 	char to, from = 0;
 	struct iovec local = { &to, 1 }, own = { &from, 1 };
+	ssize_t n = -1;
 
-	if (!tcp->reads_itself)
-		tcp->reads_itself = tdm_env.cma && tdm_os.process_vm_readv(
-							   getpid(), &local, 1,
-							   &own, 1, 0) == 1 ?
-					    1 :
-					    -1;
+	if (!tcp->reads_itself) {
+		if (tdm_env.cma)
+			n = tdm_os.process_vm_readv(getpid(), &local, 1, &own,
+						    1, 0);
+		tcp->reads_itself = n == 1 ? 1 : -1;
+	}
 	return tcp->reads_itself > 0;
 }
 
