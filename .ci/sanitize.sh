@@ -20,12 +20,13 @@ run() {
 	local name=$1
 	shift
 	mkdir -p "$builds/log"
-	test_tree "results-$name" "$name" "$@" "CFLAGS=-g -O1" "$tests_flags" \
-		--enable-debug >"$builds/log/$name.log" 2>&1 || bad+=("$name")
+	test_tree "results-$name" "$name" CC=clang CXX=clang++ "$@" \
+		"CFLAGS=-g -O1" "$tests_flags" --enable-debug \
+		>"$builds/log/$name.log" 2>&1 || bad+=("$name")
 }
 
-run asan CC=clang CXX=clang++ --enable-asan --enable-ubsan
-run tsan CC=clang CXX=clang++ --enable-tsan --enable-werror
+run asan --enable-asan --enable-ubsan
+run tsan --enable-tsan --enable-werror
 for name in "${bad[@]}"; do
 	echo "== $name"
 	if grep -q '^== failures of' "$builds/log/$name.log"; then

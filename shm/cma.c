@@ -247,6 +247,12 @@ int tdm_shm_pull_waits(struct tdm_shm_pull *pull)
 	return 0;
 }
 
+int tdm_shm_pull_fits(const struct tdm_shm_pull *pull, uint64_t bytes)
+{
+	return !bytes ||
+	       bytes + pull->tail - pull->placed <= TDM_SHM_SLICE_BYTES;
+}
+
 static size_t remote_iov(struct iovec *out, const struct tdm_shm_rts *rts)
 {
 	uint32_t i;
@@ -495,8 +501,6 @@ uint64_t tdm_shm_pull_run(struct tdm_shm_pull *pull)
 static int begins_now(struct tdm_shm_pull *pull)
 {
 	struct tdm_shm_pair *pair = pull->pair;
-	const uint32_t bytes =
-		(uint32_t)tdm_min(pull->want, (uint64_t)TDM_SHM_SLICE_BYTES);
 
 	if (tdm_shm_pull_waits(pull))
 		return 0;
@@ -506,10 +510,10 @@ static int begins_now(struct tdm_shm_pull *pull)
 		pair->begun_pass = pair->ep->ticks;
 		pair->begun_bytes = 0;
 	}
-	if (pair->begun_bytes &&
-	    pair->begun_bytes + bytes > TDM_SHM_SLICE_BYTES)
+	if (!tdm_shm_pull_fits(pull, pair->begun_bytes))
 		return 0;
-	pair->begun_bytes += bytes;
+	pair->begun_bytes +=
+		(uint32_t)tdm_min(pull->want, (uint64_t)TDM_SHM_SLICE_BYTES);
 	return 1;
 }
 

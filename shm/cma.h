@@ -8,7 +8,10 @@
 #include "shm/pair.h"
 
 enum {
-	/* Greatest amount read by one system call, and from a pair in one pass. */
+	/*
+	 * Greatest amount read by one system call. A pass reads so much of the
+	 * messages of a pair that wait, and of those that it begins.
+	 */
 	TDM_SHM_SLICE_BYTES = 1024 * 1024,
 };
 
@@ -18,10 +21,12 @@ void tdm_shm_pull_start(struct tdm_shm_pull *pull);
 /*
  * run: read one slice of @pull, which may end it, and return its bytes, at most
  * TDM_SHM_SLICE_BYTES; waits: not 0 when it is better to wait now: for chunks, or for
- * the long message that is being read.
+ * the long message that is being read; fits: not 0 when a pass that has read @bytes can
+ * read a slice of @pull, too.
  */
 uint64_t tdm_shm_pull_run(struct tdm_shm_pull *pull);
 int tdm_shm_pull_waits(struct tdm_shm_pull *pull);
+int tdm_shm_pull_fits(const struct tdm_shm_pull *pull, uint64_t bytes);
 
 /* Place the next @n bytes of a chunk, from the front, at byte @pull->placed. */
 void tdm_shm_pull_put(struct tdm_shm_pull *pull, const void *src, size_t n);

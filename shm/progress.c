@@ -92,9 +92,7 @@ static void work_pulls(struct tdm_shm_pair *pair)
 		struct tdm_shm_pull *pull =
 			tdm_list_entry(pos, struct tdm_shm_pull, node);
 
-		if (pair->broken ||
-		    (bytes &&
-		     bytes + pull->tail - pull->placed > TDM_SHM_SLICE_BYTES))
+		if (pair->broken || !tdm_shm_pull_fits(pull, bytes))
 			break;
 		if (pull->copy)
 			continue;
