@@ -106,7 +106,8 @@ fuzz ring shm/record.c shm/addr.c "${base[@]}" "${libs[@]}"
 fuzz attach shm/record.c shm/addr.c "${base[@]}" "${libs[@]}"
 fuzz shared_av av/shared_format.c av/addr.c
 fuzz env tests/fuzz/env_check.c base/env.c base/env_key.c base/auth.c \
-	base/iflist.c base/spelling.c "${base[@]}" "${libs[@]}" \
+	base/congestion.c base/iflist.c base/number.c base/spelling.c \
+	"${base[@]}" "${libs[@]}" \
 	-Wl,--wrap=fi_param_define,--wrap=fi_log,--wrap=fi_log_enabled
 provider
 play script 384 tests/fuzz/script{,_pass,_steps}.c

@@ -24,23 +24,20 @@
 #include <rdma/fi_errno.h>
 
 #include "base/base.h"
+#include "base/congestion.h"
 #include "base/folder.h"
 #include "base/iflist.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/spelling.h"
 
 #define DEFAULTS                                                               \
 	{                                                                      \
-		.shm = TDM_SHM_AUTO,                                           \
-		.conn_timeout_ms = 60 * 1000,                                  \
+		.shm = TDM_SHM_AUTO, .conn_timeout_ms = 60 * 1000,             \
 		.refused_timeout_ms = (unsigned)TDM_REFUSED_UNSET,             \
-		.peer_timeout_ms = 60 * 1000,                                  \
-		.eager_bytes = 64 * 1024,                                      \
-		.shm_eager_bytes = 8 * 1024,                                   \
-		.unexp_max_bytes = 256u << 20,                                 \
-		.inject_max_bytes = 64u << 20,                                 \
-		.cma = 1,                                                      \
-		.resume = 1,                                                   \
+		.peer_timeout_ms = 60 * 1000, .eager_bytes = 64 * 1024,        \
+		.shm_eager_bytes = 8 * 1024, .unexp_max_bytes = 256u << 20,    \
+		.inject_max_bytes = 64u << 20, .cma = 1, .resume = 1,          \
 		.stat = 1,                                                     \
 	}
 
@@ -175,14 +172,19 @@ static int parse_text(const struct param *p, const char *text)
 static int parse_shm_dir(const struct param *p, const char *text)
 {
 	(void)parse_text(p, text);
-	return *text == '/' && strlen(text) <= TDM_FOLDER_NAME_MOST ? OK :
-								      NONSENSE;
+	return tdm_folder_name_ok(text) ? OK : NONSENSE;
 }
 
 static int parse_iface(const struct param *p, const char *text)
 {
 	(void)parse_text(p, text);
 	return tdm_iflist_ok(text) ? OK : NONSENSE;
+}
+
+static int parse_congestion(const struct param *p, const char *text)
+{
+	(void)parse_text(p, text);
+	return tdm_congestion_ok(text) ? OK : NONSENSE;
 }
 
 static int parse_stand_in(const struct param *p, const char *text)
@@ -259,51 +261,19 @@ static int parse_report(const struct param *p, const char *text)
 	return OK;
 }
 
-/*
- * Parse the decimal digits from @text up to @end. Returns 0, or -1: another
- * character, or no digit.
- */
-static int digits(const char *text, const char *end, uint64_t *out)
-{
-	uint64_t v = 0;
-
-	if (text == end)
-		return -1;
-	for (; text < end; text++) {
-		if (*text < '0' || *text > '9')
-			return -1;
-		/* A larger number is beyond every range and will be clamped. */
-		v = v < UINT64_MAX / 100 ? v * 10 + (uint64_t)(*text - '0') :
-					   UINT64_MAX;
-	}
-	*out = v;
-	return 0;
-}
-
 static int clamp(const struct param *p, uint64_t v, uint64_t *out)
 {
 	*out = tdm_clamp(v, p->lo, p->hi);
 	return *out == v ? OK : CLAMPED;
 }
 
-struct suffix {
-	const char *text;
-	uint64_t factor;
-};
-
-/* Parse a number that ends with a suffix of @list, whose last one is empty. */
-static int parse_suffixed(const struct param *p, const char *text,
-			  const struct suffix *list, uint64_t *out)
+/* Parse a number that ends with a unit of @list. */
+static int parse_number(const struct param *p, const char *text,
+			const struct tdm_unit *list, uint64_t *out)
 {
-	size_t n = strspn(text, "0123456789");
 	uint64_t v;
 
-	while (*list->text && strcasecmp(text + n, list->text))
-		list++;
-	if (strcasecmp(text + n, list->text) || digits(text, text + n, &v))
-		return NONSENSE;
-	v = v > UINT64_MAX / list->factor ? UINT64_MAX : v * list->factor;
-	return clamp(p, v, out);
+	return tdm_number_parse(text, list, &v) ? NONSENSE : clamp(p, v, out);
 }
 
 /* A letter, alone or with B or iB. */
@@ -315,12 +285,12 @@ static int parse_suffixed(const struct param *p, const char *text,
 
 static int parse_bytes(const struct param *p, const char *text)
 {
-	static const struct suffix list[] = {
+	static const struct tdm_unit list[] = {
 		UNIT("K", 1 << 10),    UNIT("M", 1 << 20), UNIT("G", 1 << 30),
 		UNIT("T", 1ull << 40), { "B", 1 },	   { "", 1 },
 	};
 	uint64_t v = 0;
-	int ret = parse_suffixed(p, text, list, &v);
+	int ret = parse_number(p, text, list, &v);
 
 	if (ret != NONSENSE)
 		*(size_t *)p->to = (size_t)v;
@@ -329,12 +299,12 @@ static int parse_bytes(const struct param *p, const char *text)
 
 static int parse_seconds(const struct param *p, const char *text)
 {
-	static const struct suffix list[] = {
+	static const struct tdm_unit list[] = {
 		{ "s", 1 },    { "m", 60 }, { "min", 60 },
 		{ "h", 3600 }, { "", 1 },
 	};
 	uint64_t v = 0;
-	int ret = parse_suffixed(p, text, list, &v);
+	int ret = parse_number(p, text, list, &v);
 
 	if (ret != NONSENSE)
 		*(unsigned *)p->to = (unsigned)v * 1000;
@@ -348,8 +318,8 @@ static int parse_port_range(const struct param *p, const char *text)
 	uint64_t low, high, a, b;
 	int ret;
 
-	if (digits(text, dash ? dash : end, &low) ||
-	    (dash && digits(dash + 1, end, &high)))
+	if (tdm_number_digits(text, dash ? dash : end, &low) ||
+	    (dash && tdm_number_digits(dash + 1, end, &high)))
 		return NONSENSE;
 	if (!dash)
 		high = low;
@@ -407,6 +377,11 @@ static const struct param params[] = {
 	  "checksums over all that goes over TCP, if the peer knows them "
 	  "(default: no)",
 	  0, 1, &tdm_env.crc },
+	{ "congestion", parse_congestion,
+	  "system, or a name of tcp(7) such as reno",
+	  "congestion control of TCP: a name of tcp(7), or system "
+	  "(default: reno within this host, else system)",
+	  0, 0, &tdm_env.congestion },
 	{ "auth_key_file", parse_text, "the path of a file",
 	  "file, of mode 0600, with the authorization key of endpoints for "
 	  "which the program sets none, 16 to 64 bytes (default: none)",

@@ -39,6 +39,7 @@ struct tdm_env {
 	unsigned peer_timeout_ms; /* 0: never */
 	int resume;		  /* 0: a lost connection ends the session */
 	int crc;		  /* 1: ask for checksums over TCP */
+	const char *congestion;	  /* base/congestion.h; NULL: none chosen */
 	size_t eager_bytes;	  /* TCP: largest message sent without RTS */
 	size_t shm_eager_bytes;	  /* shm: largest message copied via ring */
 	size_t unexp_max_bytes;	  /* unexpected messages held per endpoint */

@@ -8,6 +8,7 @@
 #define TDM_BASE_FOLDER_H
 
 #include <netinet/in.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -15,6 +16,12 @@
 
 /* Longest name of the folder, so that the sockets' names fit sun_path. */
 enum { TDM_FOLDER_NAME_MOST = 45 };
+
+/* Not 0 when @name, which the user chose, can be the folder's. */
+static inline int tdm_folder_name_ok(const char *name)
+{
+	return *name == '/' && strlen(name) <= TDM_FOLDER_NAME_MOST;
+}
 
 /*
  * Not 0 when endpoints at @sa, IPv4 or IPv6, have their sockets in the folder: it

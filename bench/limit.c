@@ -329,5 +329,7 @@ void bench_limit_open(struct bench_subject *s)
 		close(listener);
 	}
 	setsockopt(raw, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	/* The limit is the machine's, not that of a control which paces. */
+	setsockopt(raw, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno"));
 	bench_ctl_meet(s->ctl, s->side);
 }

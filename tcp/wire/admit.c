@@ -31,7 +31,7 @@ static int adopt(struct tdm_conn *c, struct tdm_sock s,
 {
 	tdm_conn_close_fd(c);
 	tdm_conn_take(c, s);
-	tdm_sock_prepare(c->tcp, s.fd);
+	tdm_sock_prepare(c, s.fd);
 	if (ch) {
 		c->credit = ch->credit;
 		memcpy(c->session,

@@ -466,7 +466,7 @@ static void adopt(struct tdm_conn *c, struct tdm_sock s)
 {
 	hang_up(c);
 	tdm_conn_take(c, s);
-	tdm_sock_prepare(c->tcp, s.fd);
+	tdm_sock_prepare(c, s.fd);
 }
 
 int tdm_resume_asked_again(const struct tdm_conn *c,

@@ -12,6 +12,8 @@
 
 #include <rdma/fi_errno.h>
 
+#include "av/locality.h"
+#include "base/congestion.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "tcp/wire/blocks.h"
@@ -48,8 +50,9 @@ static int keepalive_gap(void)
 	return (int)tdm_clamp(s, KEEPALIVE_GAP_S, KEEPALIVE_GAP_MOST_S);
 }
 
-void tdm_sock_prepare(const struct tdm_tcp *tcp, int fd)
+void tdm_sock_prepare(const struct tdm_conn *c, int fd)
 {
+	const struct tdm_tcp *tcp = c->tcp;
 	int dscp = tdm_tclass_dscp(tcp->a.tclass);
 
 	/* The lower two bits belong to the kernel (ECN). */
@@ -58,6 +61,7 @@ void tdm_sock_prepare(const struct tdm_tcp *tcp, int fd)
 	else if (dscp >= 0)
 		set_opt(fd, IPPROTO_IPV6, IPV6_TCLASS, dscp << 2);
 	set_opt(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	tdm_congestion_set(fd, tdm_locality_is_here(&c->addr));
 	if (!tdm_env.peer_timeout_ms)
 		return;
 	set_opt(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -105,7 +109,7 @@ int tdm_sock_open(const struct tdm_conn *c)
 
 int tdm_sock_connect(const struct tdm_conn *c, int fd)
 {
-	tdm_sock_prepare(c->tcp, fd);
+	tdm_sock_prepare(c, fd);
 	if (bind_own(c, fd) ||
 	    (tdm_os.connect(fd, &c->addr.u.sa,
 			    (socklen_t)tdm_addr_len(&c->addr)) &&

@@ -68,8 +68,10 @@ int tdm_sock_shake(struct tdm_conn *c) tdm_must_check;
 /* Not 0 when the IP of @a is the wildcard. */
 int tdm_sock_is_any(const struct tdm_addr *a);
 
-/* Set the options of @fd, a connection of @tcp: they help, none is needed. */
-void tdm_sock_prepare(const struct tdm_tcp *tcp, int fd);
+/*
+ * Set the options of @fd, a connection to the peer of @c: they help, none is needed.
+ */
+void tdm_sock_prepare(const struct tdm_conn *c, int fd);
 
 /*
  * Returns a socket for @c, or -errno of socket(2). If descriptors are scarce,

@@ -5,7 +5,9 @@
  */
 #include "tests/fuzz/env_check.h"
 
+#include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,6 +159,33 @@ static void check_shm_dir(const struct tdt_env_row *row, const char *text,
 				     TDT_ENV_TAKEN :
 				     TDT_ENV_REFUSED));
 	if (verdict == TDT_ENV_TAKEN)
+		check_text(row, text, verdict);
+}
+
+int tdt_env_setsockopt(int fd, int level, int name, const void *val,
+		       socklen_t len)
+{
+	static const char *const known[] = { "reno", "cubic" };
+	size_t i;
+
+	(void)fd;
+	tdt_must(level == IPPROTO_TCP && name == TCP_CONGESTION);
+	for (i = 0; i < TDM_ARRAY_LEN(known); i++) {
+		if (len == strlen(known[i]) && !memcmp(val, known[i], len))
+			return 0;
+	}
+	errno = ENOENT;
+	return -1;
+}
+
+static void check_congestion(const struct tdt_env_row *row, const char *text,
+			     enum tdt_env_verdict verdict)
+{
+	const int known = !strcmp(text, "system") || !strcmp(text, "reno") ||
+			  !strcmp(text, "cubic");
+
+	tdt_must(verdict == (known ? TDT_ENV_TAKEN : TDT_ENV_REFUSED));
+	if (known)
 		check_text(row, text, verdict);
 }
 
@@ -347,4 +376,6 @@ const struct tdt_env_row tdt_env_rows[TDT_ENV_ROWS] = {
 	  &tdm_env.report_file, sizeof(tdm_env.report_file) },
 	{ "STAT", check_bool, &tdm_env.stat, sizeof(tdm_env.stat), 0, 0, NULL,
 	  0 },
+	{ "CONGESTION", check_congestion, &tdm_env.congestion,
+	  sizeof(tdm_env.congestion), 0, 0, NULL, 0 },
 };

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 /* The judgement on a value, by the warnings about it. */
 enum tdt_env_verdict {
@@ -29,8 +30,12 @@ struct tdt_env_row {
 	size_t also_bytes;
 };
 
-enum { TDT_ENV_ROWS = 24 };
+enum { TDT_ENV_ROWS = 25 };
 
 extern const struct tdt_env_row tdt_env_rows[TDT_ENV_ROWS];
+
+/* setsockopt(2) of a kernel whose congestion controls are reno and cubic. */
+int tdt_env_setsockopt(int fd, int level, int name, const void *val,
+		       socklen_t len);
 
 #endif /* TDT_ENV_CHECK_H */

@@ -348,12 +348,14 @@ int tdt_fuzz_env(const uint8_t *data, size_t size)
 	variable = row ? joined(row->name, "=", text) : joined(text, "", "");
 	if (variable) {
 		told.trying = 1;
+		tdm_os.setsockopt = tdt_env_setsockopt;
 		read_env(NULL);
 		before = tdm_env;
 		if (row)
 			try_value(&before, row, text, variable);
 		else
 			try_name(&before, variable);
+		tdm_os.setsockopt = tdm_os_system.setsockopt;
 		told.trying = 0;
 	}
 	tdm_env = outside;
