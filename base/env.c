@@ -33,11 +33,16 @@
 
 #define DEFAULTS                                                               \
 	{                                                                      \
-		.shm = TDM_SHM_AUTO, .conn_timeout_ms = 60 * 1000,             \
+		.shm = TDM_SHM_AUTO,                                           \
+		.conn_timeout_ms = 60 * 1000,                                  \
 		.refused_timeout_ms = (unsigned)TDM_REFUSED_UNSET,             \
-		.peer_timeout_ms = 60 * 1000, .eager_bytes = 64 * 1024,        \
-		.shm_eager_bytes = 8 * 1024, .unexp_max_bytes = 256u << 20,    \
-		.inject_max_bytes = 64u << 20, .cma = 1, .resume = 1,          \
+		.peer_timeout_ms = 60 * 1000,                                  \
+		.eager_bytes = 64 * 1024,                                      \
+		.shm_eager_bytes = 8 * 1024,                                   \
+		.unexp_max_bytes = 256u << 20,                                 \
+		.inject_max_bytes = 64u << 20,                                 \
+		.cma = 1,                                                      \
+		.resume = 1,                                                   \
 		.stat = 1,                                                     \
 	}
 

@@ -31,6 +31,8 @@ struct tdm_keep {
 	size_t bytes;		 /* of all pieces */
 	struct tdm_piece *again; /* is being repeated, and those behind it */
 	size_t again_from;	 /* its next byte to be repeated */
+	/* when all bytes were found to have arrived (unacked.c), c->kept_pos then */
+	uint64_t arrived_ns, arrived_pos;
 	/* the last loss: its time, or 0, what had been received and acked */
 	uint64_t lost_ns, lost_kept_pos, lost_rx_pos;
 	unsigned losses; /* at these positions */

@@ -49,8 +49,9 @@ enum {
 	/* At this amount, received records are acknowledged at once. */
 	ACK_RECORDS = 64,
 	ACK_BYTES = 64 << 10,
-	/* The same of the stream, whatever its records are. */
+	/* The same of the stream, whatever its records are; within a long one. */
 	SAY_BYTES = 64 << 10,
+	SAY_LONG_BYTES = 1 << 20,
 	/* A read after one full of short records: bounds the time they take. */
 	READ_BYTES = 16 << 10,
 	/* Least missing payload that is read to its place directly. */
@@ -99,11 +100,18 @@ static void received(struct tdm_conn *c, uint8_t flags, uint32_t len)
 }
 
 /*
- * Called when much was received of which the peer was not told. Records without
- * payload are not counted in rx_seq, so that it may wait for no ACK.
+ * Called when something was received. If that is much of which the peer was not told,
+ * tells it: records without payload are not counted in rx_seq, so that it may wait for no
+ * ACK. The bytes of a long record do not fill the peer's transmit buffer, and its end is
+ * acknowledged.
  */
 static void say(struct tdm_conn *c)
 {
+	const uint64_t most = c->left > DIRECT_BYTES ? SAY_LONG_BYTES :
+						       SAY_BYTES;
+
+	if (tdm_likely(c->rx_pos - c->rx_said < most))
+		return;
 	if (!tdm_conn_resumes(c)) {
 		c->rx_said = c->rx_pos;
 		return;
@@ -564,8 +572,7 @@ int tdm_rx_ready(struct tdm_conn *c)
 			ended(c, n < 0 ? errno : 0);
 			return 0;
 		}
-		if (tdm_unlikely(c->rx_pos - c->rx_said >= SAY_BYTES))
-			say(c);
+		say(c);
 		tdm_loop_heat(loop, &c->io);
 		tdm_loop_active(loop, &c->io);
 		c->used = c->tcp->pass;
