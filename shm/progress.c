@@ -36,7 +36,9 @@ enum {
 	PROGRESS_PULLS = 64, /* announced messages that a call looks at */
 };
 
+/* Sockets and timers are served so often; while messages come, whom that delays. */
 static const uint64_t control_period_ns = 50 * 1000;
+static const uint64_t control_traffic_ns = 400 * 1000;
 static const uint64_t hot_period_ns = 10 * 1000 * 1000;
 
 void tdm_shm_busy(struct tdm_shm_pair *pair)
@@ -168,7 +170,9 @@ static void now_and_then(struct tdm_shm_ep *ep)
 
 	if (now >= ep->control_at || !tdm_list_empty(&ep->attaching)) {
 		tdm_shm_control(ep, PROGRESS_EVENTS);
-		ep->control_at = now + control_period_ns;
+		ep->control_at = now + (ep->met ? control_traffic_ns :
+						  control_period_ns);
+		ep->met = 0;
 	}
 	if (now >= ep->hot_at) {
 		tdm_shm_bell_upkeep(ep);
@@ -259,6 +263,7 @@ static inline void poll_hot(struct tdm_shm_pair *pair)
 	if (!tdm_shm_ring_there(&pair->rx, word0) && pair->rx_talk)
 		word0 = look_longer(pair, word0);
 	if (tdm_shm_ring_there(&pair->rx, word0)) {
+		pair->ep->met = 1;
 		if (window <= PROGRESS_TALK_RECORDS)
 			talk(pair);
 		n = tdm_shm_rx_take(pair, word0, (int)window);
