@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Between processes of one host no packet is lost to congestion, and a congestion
- * control that paces, as bbr does, waits there for nothing: it takes up to three times as
- * long. So such connections get reno, which each kernel has, and which does not pace.
- * To other hosts the administrator's choice holds. doc/adr/0047.
+ * reno, which every kernel has, does not pace: a control that does, such as bbr, makes
+ * long messages within a host take up to three times as long. See
+ * doc/adr/0047-congestion-control.md.
  */
 #include "base/congestion.h"
 

@@ -383,7 +383,7 @@ static const struct param params[] = {
 	  "(default: no)",
 	  0, 1, &tdm_env.crc },
 	{ "congestion", parse_congestion,
-	  "system, or a name of tcp(7) such as reno",
+	  "system, or one in /proc/sys/net/ipv4/tcp_allowed_congestion_control",
 	  "congestion control of TCP: a name of tcp(7), or system "
 	  "(default: reno within this host, else system)",
 	  0, 0, &tdm_env.congestion },

@@ -13,16 +13,17 @@ struct tdm_unit {
 };
 
 /*
- * Set *@out to the number whose decimal digits are the bytes from @text up to @end; to
- * a larger one than any range has if it is beyond 64 bits. Returns 0, or -1: no digit,
- * or another character; *@out is then undefined.
+ * Both functions: UINT64_MAX stands for any number from about 2 * 10^18 on. They return 0, or
+ * -1: the text is no such number, and *@out is undefined.
  */
+
+/* Set *@out to the number whose decimal digits are the bytes from @text up to @end. */
 int tdm_number_digits(const char *text, const char *end,
 		      uint64_t *out) tdm_must_check;
 
 /*
  * Set *@out to the number that @text is: digits and a unit of @list, whose last unit is
- * the empty one. UINT64_MAX stands for what is beyond 64 bits. Returns 0, or -1.
+ * the empty one.
  */
 int tdm_number_parse(const char *text, const struct tdm_unit *list,
 		     uint64_t *out) tdm_must_check;

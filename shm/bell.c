@@ -309,6 +309,7 @@ int tdm_shm_bell_arm(struct tdm_shm_ep *ep)
 		return -FI_EAGAIN;
 	(void)!tdm_os.read(ep->bell_fd, &n, sizeof(n));
 	ep->armed = 1;
+	ep->control_at = 0; /* sockets wake sleepers, who then serve them */
 	while (ep->nhot)
 		bell_set(ep->hot[--ep->nhot], TDM_SHM_BELL_COLD);
 	if (tdm_list_empty(&ep->awake))

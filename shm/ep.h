@@ -60,7 +60,7 @@ struct tdm_shm_ep {
 	uint32_t ticks; /* progress calls */
 	uint32_t nhot;
 	uint32_t nsummary; /* words of hints->summary in use */
-	int met; /* 1: a hot ring had a record since the last control call */
+	int met; /* 1: a record came since now_and_then() made a control call */
 	struct tdm_shm_pair *hot[TDM_SHM_HOT_MOST];
 	struct tdm_shm_hints *hints;
 	struct tdm_list busy;	   /* pairs */

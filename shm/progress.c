@@ -36,7 +36,7 @@ enum {
 	PROGRESS_PULLS = 64, /* announced messages that a call looks at */
 };
 
-/* Sockets and timers are served so often; while messages come, whom that delays. */
+/* The period of control calls. While messages arrive it is longer: each call delays them. */
 static const uint64_t control_period_ns = 50 * 1000;
 static const uint64_t control_traffic_ns = 400 * 1000;
 static const uint64_t hot_period_ns = 10 * 1000 * 1000;

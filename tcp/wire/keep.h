@@ -31,8 +31,11 @@ struct tdm_keep {
 	size_t bytes;		 /* of all pieces */
 	struct tdm_piece *again; /* is being repeated, and those behind it */
 	size_t again_from;	 /* its next byte to be repeated */
-	/* when all bytes were found to have arrived (unacked.c), c->kept_pos then */
-	uint64_t arrived_ns, arrived_pos;
+	/*
+	 * unacked.c: when all bytes were found to have arrived, or 0; kept_pos and tx_seq
+	 * of the connection then
+	 */
+	uint64_t arrived_ns, arrived_pos, arrived_seq;
 	/* the last loss: its time, or 0, what had been received and acked */
 	uint64_t lost_ns, lost_kept_pos, lost_rx_pos;
 	unsigned losses; /* at these positions */

@@ -49,7 +49,7 @@ enum {
 	/* At this amount, received records are acknowledged at once. */
 	ACK_RECORDS = 64,
 	ACK_BYTES = 64 << 10,
-	/* The same of the stream, whatever its records are; within a long one. */
+	/* The same of the stream, whatever its records are; within a longer one. */
 	SAY_BYTES = 64 << 10,
 	SAY_LONG_BYTES = 1 << 20,
 	/* A read after one full of short records: bounds the time they take. */
@@ -100,15 +100,15 @@ static void received(struct tdm_conn *c, uint8_t flags, uint32_t len)
 }
 
 /*
- * Called when something was received. If that is much of which the peer was not told,
- * tells it: records without payload are not counted in rx_seq, so that it may wait for no
- * ACK. The bytes of a long record do not fill the peer's transmit buffer, and its end is
- * acknowledged.
+ * Called before the bytes just read are counted. If much was received of which the peer
+ * was not told, tells it: records without payload are not counted in rx_seq, so that it may
+ * wait for no ACK. A record of more than SAY_BYTES is not in the peer's transmit buffer,
+ * and its end is acknowledged.
  */
 static void say(struct tdm_conn *c)
 {
-	const uint64_t most = c->left > DIRECT_BYTES ? SAY_LONG_BYTES :
-						       SAY_BYTES;
+	const int within = c->left && c->cur_len > SAY_BYTES;
+	const uint64_t most = within ? SAY_LONG_BYTES : SAY_BYTES;
 
 	if (tdm_likely(c->rx_pos - c->rx_said < most))
 		return;

@@ -61,7 +61,8 @@ void tdm_sock_prepare(const struct tdm_conn *c, int fd)
 	else if (dscp >= 0)
 		set_opt(fd, IPPROTO_IPV6, IPV6_TCLASS, dscp << 2);
 	set_opt(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	tdm_congestion_set(fd, tdm_locality_is_here(&c->addr));
+	tdm_congestion_set(fd, !tdm_env.congestion &&
+				       tdm_locality_is_here(&c->addr));
 	if (!tdm_env.peer_timeout_ms)
 		return;
 	set_opt(fd, SOL_SOCKET, SO_KEEPALIVE, 1);

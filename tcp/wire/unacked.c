@@ -37,59 +37,67 @@ static int in_flight(const struct tdm_conn *c)
 	       tdm_os.outq(c->io.fd, &bytes) || bytes;
 }
 
-/* Not 0 when much has to be copied before all sends of @c end. */
+/* Not 0 when much would have to be copied to end the sends of @c now. */
 static int lends_much(const struct tdm_conn *c)
 {
-	struct tdm_list *pos;
-	uint64_t bytes = 0;
+	const struct tdm_piece *p = c->keep ? c->keep->first : NULL;
+	size_t bytes = 0;
 
-	tdm_list_for_each(pos, &c->ackq) {
-		const struct tdm_tx *op =
-			tdm_list_entry(pos, struct tdm_tx, node);
-
-		if (!op->lent || (op->flags & TDM_DELIVERED))
-			continue;
-		bytes += op->len;
-		if (bytes > COPY_BYTES)
-			return 1;
+	for (; p && bytes <= COPY_BYTES; p = p->next) {
+		if (p->op && p->op->state == TDM_TX_ACK &&
+		    !(p->op->flags & TDM_DELIVERED))
+			bytes += p->to - p->from;
 	}
-	return 0;
+	return bytes > COPY_BYTES;
 }
 
 /*
- * Not 0 while the sends of @c, all of whose bytes have arrived, wait for the ACK of the
- * peer endpoint: it has acknowledged some not long ago, or they have just been found to
- * have arrived.
+ * Complete those sends of @c before the record number @seq, of which the kernel of the
+ * peer's host has all bytes, that do not wait for delivery.
  */
-static int copy_waits(struct tdm_conn *c)
-{
-	struct tdm_keep *k = c->keep;
-	uint64_t now;
-
-	if (!k || !lends_much(c))
-		return 0;
-	now = tdm_os.now_ns();
-	if (!k->arrived_ns || k->arrived_pos != c->kept_pos) {
-		k->arrived_ns = now;
-		k->arrived_pos = c->kept_pos;
-	}
-	return now - k->arrived_ns < COPY_WAIT_MS * 1000000ull;
-}
-
-/*
- * Called when the kernel of the peer's host has all bytes: completes all sends
- * except those that wait for delivery.
- */
-static void end_sent(struct tdm_conn *c)
+static void end_sent(struct tdm_conn *c, uint64_t seq)
 {
 	struct tdm_list *pos, *tmp;
 
 	tdm_list_for_each_safe(pos, tmp, &c->ackq) {
 		struct tdm_tx *op = tdm_list_entry(pos, struct tdm_tx, node);
 
+		if (op->seq >= seq)
+			break;
 		if (!(op->flags & TDM_DELIVERED))
 			tdm_tx_end(c, op, 0, 0);
 	}
+}
+
+/*
+ * Let the sends of @c wait for the ACK of the peer endpoint, from the look that finds
+ * that all bytes have arrived (@flying is 0), until the endpoint has acknowledged nothing
+ * for a moment; then complete those that had been sent at that look. Newer ones do not
+ * prolong it. Returns after how many milliseconds to look again.
+ */
+static unsigned let_wait(struct tdm_conn *c, int flying)
+{
+	struct tdm_keep *k = c->keep;
+	uint64_t now;
+
+	if (!k)
+		return LOOK_MS;
+	if (c->state == TDM_CONN_RESUMING || tdm_keep_repeats(c) ||
+	    k->arrived_pos != c->kept_pos)
+		k->arrived_ns = 0;
+	if (!k->arrived_ns && flying)
+		return LOOK_MS;
+	now = tdm_os.now_ns();
+	if (!k->arrived_ns) {
+		k->arrived_ns = now;
+		k->arrived_pos = c->kept_pos;
+		k->arrived_seq = c->tx_seq;
+	}
+	if (now - k->arrived_ns < COPY_WAIT_MS * 1000000ull)
+		return COPY_WAIT_MS;
+	k->arrived_ns = 0;
+	end_sent(c, k->arrived_seq);
+	return LOOK_MS;
 }
 
 /* Returns after how many milliseconds to look again. */
@@ -101,31 +109,36 @@ static unsigned look(struct tdm_tcp *tcp)
 	tdm_list_for_each_safe(pos, tmp, &tcp->unacked) {
 		struct tdm_conn *c =
 			tdm_list_entry(pos, struct tdm_conn, unacked_node);
+		const int flying = !tdm_list_empty(&c->ackq) && in_flight(c);
 
-		if (!tdm_list_empty(&c->ackq) && in_flight(c)) {
-			if (c->keep)
-				c->keep->arrived_ns = 0;
-			continue;
-		}
-		if (copy_waits(c)) {
-			ms = COPY_WAIT_MS;
+		if (flying || lends_much(c)) {
+			ms = tdm_min(ms, let_wait(c, flying));
 			continue;
 		}
 		tdm_list_del(&c->unacked_node);
-		end_sent(c);
+		end_sent(c, c->tx_seq);
 	}
 	return ms;
+}
+
+/* Arm the timer to look in @ms milliseconds, if it is not armed to look earlier. */
+static void watch(struct tdm_tcp *tcp, unsigned ms)
+{
+	struct tdm_loop_timer *timer = &tcp->unacked_timer;
+
+	if (!timer->ev ||
+	    timer->deadline_ns > tdm_os.now_ns() + ms * 1000000ull)
+		(void)tdm_loop_timer_arm(tcp->a.loop, timer, ms);
 }
 
 static void timer_fired(struct tdm_loop_timer *timer)
 {
 	struct tdm_tcp *tcp =
 		tdm_container_of(timer, struct tdm_tcp, unacked_timer);
-
 	unsigned ms = look(tcp);
 
 	if (!tdm_list_empty(&tcp->unacked))
-		(void)tdm_loop_timer_arm(tcp->a.loop, timer, ms);
+		watch(tcp, ms);
 }
 
 void tdm_unacked_init(struct tdm_tcp *tcp)
@@ -134,22 +147,22 @@ void tdm_unacked_init(struct tdm_tcp *tcp)
 	tcp->unacked_timer.fired = timer_fired;
 }
 
-/* Arm the timer, if it is not armed, to look in @ms milliseconds. */
-static void watch(struct tdm_tcp *tcp, unsigned ms)
-{
-	if (!tcp->unacked_timer.ev)
-		(void)tdm_loop_timer_arm(tcp->a.loop, &tcp->unacked_timer, ms);
-}
-
 void tdm_unacked_watch(struct tdm_tcp *tcp)
 {
-	watch(tcp, LOOK_MS);
+	if (!tcp->unacked_timer.ev)
+		watch(tcp, LOOK_MS);
 }
 
 void tdm_unacked_pass(struct tdm_tcp *tcp)
 {
-	if (!(tcp->pass % LOOK_PASSES))
-		(void)look(tcp);
+	unsigned ms;
+
+	if (tcp->pass % LOOK_PASSES)
+		return;
+	ms = look(tcp);
+	/* The application may make few passes. */
+	if (ms < LOOK_MS)
+		watch(tcp, ms);
 }
 
 void tdm_unacked_arm(struct tdm_tcp *tcp)

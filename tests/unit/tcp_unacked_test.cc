@@ -8,6 +8,7 @@
 
 extern "C" {
 #include "tcp/wire/keep.h"
+#include "tcp/wire/unacked.h"
 }
 
 using namespace tcp_test;
@@ -95,15 +96,40 @@ TEST_F(TcpUnacked, ALongSendEndsAfterAMoment)
 TEST_F(TcpUnacked, TheMomentBeginsWhenAllHasArrived)
 {
 	ASSERT_NO_FATAL_FAILURE(sent(LONG));
-	EXPECT_FALSE(ended());
-	now_ns += 1 * MS;
 	unacked = 1;
+	now_ns += 5 * MS;
 	EXPECT_FALSE(ended());
-	now_ns += 1 * MS;
 	unacked = 0;
 	EXPECT_FALSE(ended());
 	now_ns += 2 * MS;
 	EXPECT_TRUE(ended());
+}
+
+TEST_F(TcpUnacked, NewerSendsDoNotProlongIt)
+{
+	ASSERT_NO_FATAL_FAILURE(sent(LONG));
+	EXPECT_FALSE(ended());
+	ASSERT_EQ(0, at(0).send(1, out.data(), 64, 2));
+	unacked = 1;
+	now_ns += 2 * MS;
+	EXPECT_TRUE(ended());
+	EXPECT_EQ(1u, at(0).tx.got.size()) << "the newer one is on its way";
+}
+
+/* The timer stands for passes that the application does not make. */
+TEST_F(TcpUnacked, ATimerThatIsArmedForLaterIsArmedAnew)
+{
+	struct tdm_tcp *tcp = at(0).tcp;
+
+	ASSERT_NO_FATAL_FAILURE(sent(LONG));
+	tdm_unacked_watch(tcp);
+	EXPECT_EQ(now_ns + 10 * MS, tcp->unacked_timer.deadline_ns);
+	EXPECT_FALSE(ended());
+	EXPECT_EQ(now_ns + 2 * MS, tcp->unacked_timer.deadline_ns);
+	tdm_loop_timer_disarm(&tcp->unacked_timer);
+	tdm_unacked_watch(tcp);
+	tdm_unacked_arm(tcp);
+	EXPECT_EQ(now_ns + 2 * MS, tcp->unacked_timer.deadline_ns);
 }
 
 TEST_F(TcpUnacked, ALongSendOfAPeerThatReadsIsNotCopied)
