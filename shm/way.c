@@ -339,14 +339,15 @@ static uint32_t cost_of(uint64_t ns, uint64_t bytes)
 /*
  * Not 0 when a trial costs so much that it need not go on to messages that count: three
  * times the cheapest way that is known; or twice, after so many messages that a late one
- * among them adds half at most.
+ * among them adds half at most. The first trial of all goes on: while both sides make and
+ * map the area of copies, its messages say nothing.
  */
 static int is_hopeless(const struct tdm_shm_way_class *c,
 		       const struct pace *pace, uint32_t cost)
 {
 	uint32_t best = least_known(c);
 
-	if (!c->trial || !best)
+	if (!c->trial || !best || !c->cost[c->now])
 		return 0;
 	return (c->count >= 2 + pace->skip && cost > 3ull * best) ||
 	       (c->count >= 2 * WAY_LATE && cost > 2ull * best);
