@@ -133,12 +133,7 @@ static void watch(struct tdm_tcp *tcp, unsigned ms)
 
 static void timer_fired(struct tdm_loop_timer *timer)
 {
-	struct tdm_tcp *tcp =
-		tdm_container_of(timer, struct tdm_tcp, unacked_timer);
-	unsigned ms = look(tcp);
-
-	if (!tdm_list_empty(&tcp->unacked))
-		watch(tcp, ms);
+	tdm_unacked_arm(tdm_container_of(timer, struct tdm_tcp, unacked_timer));
 }
 
 void tdm_unacked_init(struct tdm_tcp *tcp)

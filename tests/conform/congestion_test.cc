@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 
+#include "tests/conform/connected.h"
 #include "tests/harness/fixture.h"
 
 extern "C" {
@@ -33,7 +34,7 @@ std::string congestion_of(int fd)
 	return name;
 }
 
-/* The congestion control that sockets have of which nobody has said anything. */
+/* The kernel's default. */
 std::string the_systems()
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -57,7 +58,7 @@ std::string another_than(const std::string &other)
 	return "";
 }
 
-/* What a process has found. */
+/* The report of a process. */
 struct Found {
 	int answer; /* 0: messages arrived */
 	int connections;
@@ -77,15 +78,8 @@ TDT_ROLE(looks_at_sockets)
 	found.answer = tdt_world_open(&attr, &w);
 	if (!found.answer)
 		found.answer = tdt_warm_up(w);
-	for (int i = 3; i < 1024; i++) {
-		struct sockaddr_storage peer;
-		socklen_t len = sizeof(peer);
-
-		if (!getpeername(i, reinterpret_cast<sockaddr *>(&peer),
-				 &len) &&
-		    peer.ss_family != AF_UNIX)
-			names.insert(congestion_of(i));
-	}
+	for (int i : connected(AF_INET))
+		names.insert(congestion_of(i));
 	found.connections = static_cast<int>(names.size());
 	if (names.size() && names.count(*names.begin()) == names.size())
 		strcpy(found.name, names.begin()->c_str());

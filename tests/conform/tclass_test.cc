@@ -9,6 +9,7 @@
 
 #include <set>
 
+#include "tests/conform/connected.h"
 #include "tests/harness/fixture.h"
 
 namespace
@@ -19,15 +20,11 @@ std::multiset<int> services()
 {
 	std::multiset<int> out;
 
-	for (int fd = 3; fd < 1024; fd++) {
-		struct sockaddr_storage peer;
-		socklen_t len = sizeof(peer), n = sizeof(int);
+	for (int fd : connected(AF_INET)) {
+		socklen_t n = sizeof(int);
 		int tos = -1;
 
-		if (!getpeername(fd, reinterpret_cast<sockaddr *>(&peer),
-				 &len) &&
-		    peer.ss_family == AF_INET &&
-		    !getsockopt(fd, IPPROTO_IP, IP_TOS, &tos, &n))
+		if (!getsockopt(fd, IPPROTO_IP, IP_TOS, &tos, &n))
 			out.insert(tos);
 	}
 	return out;

@@ -50,7 +50,7 @@ protected:
 		tdm_env = env;
 	}
 
-	/* What a socket gets when the user has chosen @chosen. */
+	/* Returns the name that a socket gets after the user has chosen @chosen. */
 	static std::string gets(const char *chosen, int is_here)
 	{
 		given = "nothing";
