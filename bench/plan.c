@@ -193,10 +193,11 @@ static void half_round_trip(struct list *l, enum bench_tier tier,
 	add(l, &row);
 }
 
-static void windowed(struct list *l, enum bench_tier tier, enum bench_kind kind,
-		     const char *group, uint64_t bytes, uint32_t window)
+/* Rows of @window operations at a time, in batches of @n or more. */
+static void batches(struct list *l, enum bench_tier tier, enum bench_kind kind,
+		    const char *group, uint64_t bytes, uint32_t window,
+		    uint32_t n)
 {
-	uint32_t n = batch(bytes) * 4 / window * window;
 	struct bench_row row = {
 		.group = group,
 		.tier = tier,
@@ -206,7 +207,7 @@ static void windowed(struct list *l, enum bench_tier tier, enum bench_kind kind,
 						   BENCH_LIMIT_LINE,
 			   .bytes = bytes,
 			   .window = window,
-			   .count = n < window ? window : n,
+			   .count = n < window ? window : n / window * window,
 			   .lcount = batch(bytes) },
 	};
 	unsigned together = tier == TCP ? bench_limit_together(bytes) : 1;
@@ -214,6 +215,12 @@ static void windowed(struct list *l, enum bench_tier tier, enum bench_kind kind,
 	row.order.lcount =
 		(row.order.lcount + together - 1) / together * together;
 	add(l, &row);
+}
+
+static void windowed(struct list *l, enum bench_tier tier, enum bench_kind kind,
+		     const char *group, uint64_t bytes, uint32_t window)
+{
+	batches(l, tier, kind, group, bytes, window, batch(bytes) * 4);
 }
 
 static void sizes(struct list *l, enum bench_tier tier)
@@ -277,13 +284,20 @@ static void one_sided(struct list *l, enum bench_tier tier)
 	windowed(l, tier, BENCH_FETCH_ADD, "fetch-add", 8, 16);
 }
 
+/*
+ * A batch is several queues where they are short: to prepare one takes longer
+ * than what is measured.
+ */
+enum { QUEUES = 16, QUEUED = 1024 };
+
 static void matching(struct list *l, enum bench_tier tier)
 {
-	uint32_t depth;
+	uint32_t depth, n;
 
 	for (depth = 1; depth <= 8192; depth *= 8) {
-		windowed(l, tier, BENCH_MATCH, "match", 8, depth);
-		windowed(l, tier, BENCH_UNEXPECTED, "unexpected", 8, depth);
+		n = depth * QUEUES < QUEUED ? depth * QUEUES : QUEUED;
+		batches(l, tier, BENCH_MATCH, "match", 8, depth, n);
+		batches(l, tier, BENCH_UNEXPECTED, "unexpected", 8, depth, n);
 	}
 }
 

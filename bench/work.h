@@ -7,7 +7,8 @@
 
 /*
  * Carry out one batch of @order on both sides: @order->count operations.
- * Returns the ns that it took on side 0.
+ * Returns the ns that they took on the side that leads, without what a queue for
+ * matching takes to prepare.
  */
 uint64_t bench_work_batch(struct bench_subject *s,
 			  const struct bench_order *order);
