@@ -16,6 +16,7 @@
 enum {
 	GROW_LONG_SLOTS = 4, /* average slots of a long message, or more */
 	GROW_STREAM_SLOTS = 4096,
+	GROW_AHEAD_RECORDS = 2, /* least by which a stream is ahead */
 };
 
 /*
@@ -32,10 +33,12 @@ static const uint64_t grow_stream_long_ns = 2500 * 1000;
  * a ring larger than a core's cache, the lines have gone to the cache that the
  * cores share, or to memory, before they are used again, and both sides are
  * several times faster. So a pair that writes much in a short time gets such a
- * ring.
+ * ring, unless the peer consumes each record before the next one is written: the
+ * first use of each page would delay a message of such a conversation.
  */
-void tdm_shm_grow_pace(struct tdm_shm_pair *pair, uint64_t now)
+void tdm_shm_grow_pace(struct tdm_shm_pair *pair, uint64_t now, uint32_t n)
 {
+	uint64_t waiting = pair->tx.head - pair->tx.credit;
 	uint64_t slots = pair->tx.head - pair->paced_head;
 	uint64_t msgs = pair->tx_msgs - pair->paced_msgs;
 	uint64_t within = slots > GROW_LONG_SLOTS * msgs ? grow_stream_long_ns :
@@ -44,7 +47,8 @@ void tdm_shm_grow_pace(struct tdm_shm_pair *pair, uint64_t now)
 	if (slots < GROW_STREAM_SLOTS && now - pair->paced_ns < within)
 		return;
 	if (slots >= GROW_STREAM_SLOTS && pair->paced_ns &&
-	    now - pair->paced_ns < within && pair->peer_streams)
+	    now - pair->paced_ns < within &&
+	    waiting >= GROW_AHEAD_RECORDS * n && pair->peer_streams)
 		pair->stream = pair->grow_in = 1;
 	pair->paced_head = pair->tx.head;
 	pair->paced_msgs = pair->tx_msgs;

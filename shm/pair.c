@@ -272,7 +272,7 @@ static void pair_reset_rings(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	pair->warm_end = 0;
 	pair->talk_idx = 0;
 	pair->stalls = 0;
-	pair->look_slots = 0;
+	pair->look_records = 0;
 	pair->looked_ns = 0;
 	pair->look_end = 0;
 	pair->looked_credit = 0;

@@ -79,11 +79,11 @@ struct tdm_shm_pair {
 	int peer_ranges;	      /* 1: the peer supports RANGES */
 	/* 1: the peer takes the ring of a stream, and it was not tried */
 	int peer_streams;
-	uint32_t epoch;	     /* sessions this pair has had */
-	uint32_t stalls;     /* sends that found the ring full */
-	uint32_t look_slots; /* from one look whether it lives to the next */
-	uint64_t looked_ns;  /* when the peer was last seen alive; 0: never */
-	uint64_t look_end;   /* head at the next check; tx.look may be before */
+	uint32_t epoch;	       /* sessions this pair has had */
+	uint32_t stalls;       /* sends that found the ring full */
+	uint32_t look_records; /* from one check whether it lives to the next */
+	uint64_t looked_ns;    /* when the peer was last seen alive; 0: never */
+	uint64_t look_end; /* head at the next check; tx.look may be before */
 	uint64_t looked_credit; /* the peer's ring progress at that time */
 	/* to recognise a stream: values and time when measuring began */
 	uint64_t paced_head, paced_msgs, paced_ns;

@@ -110,6 +110,18 @@ static inline int tdm_shm_ring_credit(struct tdm_shm_ring_tx *r,
 	return 0;
 }
 
+/* Set the bits [@from, @to) of @dirty. */
+static inline void tdm_shm_ring_mark(uint64_t *dirty, uint32_t from,
+				     uint32_t to)
+{
+	while (from < to) {
+		uint32_t end = tdm_min(to, (from | 63) + 1);
+
+		dirty[from / 64] |= ~0ull >> (64 - (end - from)) << (from % 64);
+		from = end;
+	}
+}
+
 /*
  * Publish the record of @n slots that starts at idx. @word0: without the lap.
  * The caller has written the body to slots that tdm_shm_ring_reserve()
@@ -118,10 +130,9 @@ static inline int tdm_shm_ring_credit(struct tdm_shm_ring_tx *r,
 static inline void tdm_shm_ring_publish(struct tdm_shm_ring_tx *r, uint32_t n,
 					uint64_t word0)
 {
-	uint32_t at = r->idx, next = at + n, lap = r->lap, i;
+	uint32_t at = r->idx, next = at + n, lap = r->lap;
 
-	for (i = at + 1; i < next; i++)
-		r->dirty[i / 64] |= 1ull << (i % 64);
+	tdm_shm_ring_mark(r->dirty, at + 1, next);
 	if (tdm_unlikely(next == r->count)) {
 		next = 0;
 		r->lap = tdm_shm_lap_next(lap);

@@ -37,8 +37,9 @@
 
 enum {
 	TX_LARGE_STALLS = 16,
-	TX_LOOK_SLOTS = 63,   /* most between liveness checks of the peer */
-	TX_GLANCE_SLOTS = 31, /* most between looks at the clock */
+	TX_LOOK_RECORDS = 63,	/* most between liveness checks of the peer */
+	TX_GLANCE_RECORDS = 31, /* most between looks at the clock */
+	TX_LOOK_SLOTS = 256,	/* most slots of records of several */
 };
 
 /*
@@ -58,17 +59,26 @@ void tdm_shm_tx_credit(struct tdm_shm_pair *pair)
 }
 
 /*
+ * Returns how many slots @records records take, of which one has @n: a check costs the
+ * time of several lines, so that there must be several long messages for one as well.
+ */
+static uint32_t tx_span(uint32_t records, uint32_t n)
+{
+	return tdm_max(records, tdm_min(records * n, TX_LOOK_SLOTS));
+}
+
+/*
  * Check, for a sender, whether the peer is alive. Progress would read the
  * lifeline, but an application whose reads always find completions makes no
  * progress, and a peer that died while polling asks for no wake-up. So the ring
- * calls here after a number of slots, which grows with each call. A peer that
+ * calls here after a number of records, which grows with each call. A peer that
  * has consumed records since the last check is alive; otherwise, and if the
  * last check was long ago, the function asks the kernel. It leaves room for a
  * record of @n slots and @spare.
  */
 static void tx_look(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
 {
-	uint64_t now = tdm_os.now_ns(), need;
+	uint64_t now = tdm_os.now_ns(), next;
 	int seldom = now - pair->looked_ns > (uint64_t)tx_look_ns;
 
 	if ((seldom || pair->tx.credit == pair->looked_credit) &&
@@ -77,17 +87,16 @@ static void tx_look(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
 		return;
 	}
 	if (seldom)
-		pair->look_slots = 0;
-	else if (pair->look_slots < TX_LOOK_SLOTS)
-		pair->look_slots = pair->look_slots * 2 + 1;
+		pair->look_records = 0;
+	else if (pair->look_records < TX_LOOK_RECORDS)
+		pair->look_records = pair->look_records * 2 + 1;
 	pair->looked_ns = now;
 	pair->looked_credit = pair->tx.credit;
-	tdm_shm_grow_pace(pair, now);
-	need = tdm_shm_ring_need(&pair->tx, n, spare);
-	pair->look_end = pair->tx.head + pair->look_slots + need;
-	tdm_shm_ring_look(&pair->tx,
-			  pair->tx.head + need +
-				  tdm_min(pair->look_slots, TX_GLANCE_SLOTS));
+	tdm_shm_grow_pace(pair, now, n);
+	next = pair->tx.head + tdm_shm_ring_need(&pair->tx, n, spare);
+	pair->look_end = next + tx_span(pair->look_records, n);
+	next += tx_span(tdm_min(pair->look_records, TX_GLANCE_RECORDS), n);
+	tdm_shm_ring_look(&pair->tx, next);
 }
 
 /*
@@ -98,7 +107,7 @@ static void tx_look(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
  */
 static int tx_glance(struct tdm_shm_pair *pair, uint32_t n)
 {
-	uint64_t next = pair->tx.look + TX_GLANCE_SLOTS + n;
+	uint64_t next = pair->tx.look + tx_span(TX_GLANCE_RECORDS, n) + n;
 
 	if (pair->tx.look >= pair->look_end ||
 	    (int64_t)(tdm_os.tick_ns() - pair->looked_ns) > tx_look_ns)

@@ -255,6 +255,35 @@ TEST_F(DeathTest, SendsToADeadPeerFail)
 	EXPECT_EQ(shared_maps(), 1u); /* our own hints */
 }
 
+/* A check of the peer costs as much as the copy of a few kilobytes. */
+TEST_F(PairTest, LongSendsSeldomAskWhetherThePeerLives)
+{
+	static uint64_t polls;
+	static int (*real)(struct pollfd *, nfds_t, int);
+	std::vector<char> out(4000, 'x');
+
+	meet();
+	still_ns = tdm_os.now_ns();
+	tdm_os.now_ns = tdm_os.tick_ns = [] {
+		return still_ns;
+	};
+	real = tdm_os.poll;
+	tdm_os.poll = [](struct pollfd *p, nfds_t n, int timeout) {
+		polls++;
+		return real(p, n, timeout);
+	};
+	for (int i = 0; i < 100; i++) /* the ring and the distance grow */
+		exchange(out.size(), 1);
+	ASSERT_EQ(pair_of(a)->look_records, 63u);
+	polls = 0;
+	for (int i = 0; i < 12; i++)
+		ASSERT_EQ(tsend(a, to_b, out.data(), out.size(), 2, nullptr),
+			  0);
+	EXPECT_LE(polls, 2u);
+	while (tdt_owner_queued(b) < 12)
+		tdt_owner_progress(b);
+}
+
 /* An announced message whose sender died ends when it is received. */
 TEST_F(DeathTest, AnnouncedMessageOfADeadPeerFailsWhenStarted)
 {

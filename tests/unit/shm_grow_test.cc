@@ -254,21 +254,33 @@ uint64_t slow_clock()
 class StreamTest : public PairTest
 {
 protected:
-	/* @count messages from a to b, each taken at once; all in order? */
-	bool stream(uint64_t count)
-	{
-		for (uint64_t i = 0; i < count; i++) {
-			std::vector<unsigned char> out(1000, (unsigned char)i);
-			std::vector<unsigned char> in(1000);
+	static constexpr unsigned most = 8;
 
+	/* @count messages from a to b, taken @together at a time; all in order? */
+	bool stream(uint64_t count, unsigned together = most)
+	{
+		std::vector<unsigned char> out(1000), in[most];
+
+		for (uint64_t i = 0; i < count; i += together) {
 			b->dones = a->dones = 0;
-			tdt_owner_trecv(b, in.data(), in.size(), 1, &in);
-			while (tsend(a, to_b, out.data(), out.size(), 1, &out))
+			for (unsigned k = 0; k < together; k++) {
+				in[k].assign(1000, 0);
+				tdt_owner_trecv(b, in[k].data(), 1000, k,
+						&in[k]);
+			}
+			for (unsigned k = 0; k < together; k++) {
+				out.assign(1000, (unsigned char)(i + k));
+				while (tsend(a, to_b, out.data(), 1000, k,
+					     &out))
+					tdt_owner_progress(b);
+			}
+			while (b->dones < together)
 				tdt_owner_progress(b);
-			while (!b->dones)
-				tdt_owner_progress(b);
-			if (b->done[0].err || in != out)
-				return false;
+			for (unsigned k = 0; k < together; k++) {
+				out.assign(1000, (unsigned char)(i + k));
+				if (b->done[k].err || in[k] != out)
+					return false;
+			}
 		}
 		return true;
 	}
@@ -293,6 +305,21 @@ TEST_F(StreamTest, AStreamGetsARingLargerThanACache)
 	EXPECT_EQ(pair_of(a)->tx.count, unsigned(TDM_SHM_RING_STREAM_SLOTS));
 	EXPECT_EQ(pair_of(b)->rx.count, unsigned(TDM_SHM_RING_STREAM_SLOTS));
 	EXPECT_EQ(tdt_owner_event(a, TDM_PEER_LOST), nullptr);
+}
+
+/* In a conversation the first use of its pages would delay every message. */
+TEST_F(StreamTest, AFastConversationStays)
+{
+	auto now = tdm_os.now_ns;
+
+	meet();
+	tdm_os.now_ns = slow_clock;
+	clock_ns = tick_ns = 1;
+	EXPECT_TRUE(stream(8000, 1));
+	EXPECT_LT(pair_of(a)->tx.count, unsigned(TDM_SHM_RING_STREAM_SLOTS));
+	EXPECT_TRUE(stream(8000));
+	tdm_os.now_ns = now;
+	EXPECT_EQ(pair_of(a)->tx.count, unsigned(TDM_SHM_RING_STREAM_SLOTS));
 }
 
 /* A peer that cannot map so large a ring is not given one. */
