@@ -18,6 +18,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "shm/copy.h"
+
 enum {
 	TCP_SHORT_BYTES = 512,
 	TCP_TOGETHER = 64,
@@ -30,7 +32,7 @@ static int raw = -1; /* connected socket */
 
 /*
  * One message of @len bytes through @area: the sender copies in, chunk by
- * chunk, and counts in @line; the receiver copies out.
+ * chunk, in the fastest way known, and counts in @line; the receiver copies out.
  */
 static void copy_in(struct bench_ctl *c, int side, const unsigned char *src,
 		    size_t len)
@@ -40,7 +42,8 @@ static void copy_in(struct bench_ctl *c, int side, const unsigned char *src,
 
 	for (at = 0; at < len; at += n) {
 		n = len - at < COPY_CHUNK_BYTES ? len - at : COPY_CHUNK_BYTES;
-		memcpy(c->area[side] + at % BENCH_AREA_BYTES, src + at, n);
+		tdm_shm_put(c->area[side] + at % BENCH_AREA_BYTES, src + at, n,
+			    TDM_SHM_STRING_BYTES);
 		__atomic_store_n(line, *line + 1, __ATOMIC_RELEASE);
 	}
 }

@@ -28,6 +28,7 @@
 #include "base/os.h"
 #include "shm/bell.h"
 #include "shm/cma.h"
+#include "shm/copy.h"
 #include "shm/ctl.h"
 #include "shm/ep.h"
 #include "shm/lifeline.h"
@@ -225,8 +226,8 @@ static void put_chunk(struct tdm_shm_pair *pair, struct tdm_shm_op *op)
 		head.len = 0;
 		len = op->end - op->at;
 	} else {
-		tdm_iov_copy_from(chunk_data(area, k), tdm_shm_op_iov(op),
-				  op->count, op->at, len);
+		tdm_shm_put_iov(chunk_data(area, k), tdm_shm_op_iov(op),
+				op->count, op->at, len, TDM_SHM_STRING_BYTES);
 	}
 	memcpy(chunk_head(area, k), &head, sizeof(head));
 	op->at += len;

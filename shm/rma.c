@@ -85,10 +85,8 @@ static ssize_t send_write(struct tdm_shm_pair *pair, const struct tdm_xfer *x)
 		memcpy(body, &x->data, 8);
 		body += 8;
 	}
-	if (x->count == 1)
-		tdm_shm_copy(body, x->iov[0].iov_base, x->len);
-	else
-		tdm_iov_copy_from(body, x->iov, x->count, 0, x->len);
+	tdm_shm_put_iov(body, x->iov, x->count, 0, x->len,
+			TDM_SHM_STRING_BYTES);
 	tdm_shm_ring_publish(&pair->tx, n,
 			     tdm_shm_word0(0, TDM_SHM_REC_WRITE, flags,
 					   (uint16_t)x->len));

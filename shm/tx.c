@@ -208,18 +208,16 @@ int tdm_shm_tx_fenced(struct tdm_shm_pair *pair)
 
 /*
  * Write the body of an eager record, its first line, which the peer polls and may
- * take away at any moment, last. @id is used with TDM_SHM_REC_DELIVER.
+ * take away at any moment, last. @id is used with TDM_SHM_REC_DELIVER; string moves
+ * copy the payload from @least bytes on.
  */
 static inline void eager_write(uint8_t *slot, const struct tdm_xfer *x,
-			       uint8_t flags, uint64_t id)
+			       uint8_t flags, uint64_t id, size_t least)
 {
 	uint8_t *body = slot + TDM_SHM_HEAD_BYTES;
 	uint8_t *payload = body + tdm_shm_msg_extra(flags, x->len);
 
-	if (tdm_likely(x->count == 1))
-		tdm_shm_copy(payload, x->iov[0].iov_base, x->len);
-	else
-		tdm_iov_copy_from(payload, x->iov, x->count, 0, x->len);
+	tdm_shm_put_iov(payload, x->iov, x->count, 0, x->len, least);
 	memcpy(slot + 8, &x->tag, 8);
 	if (flags & TDM_SHM_REC_DATA) {
 		memcpy(body, &x->data, 8);
@@ -297,7 +295,10 @@ static tdm_noinline ssize_t send_eager(struct tdm_shm_pair *pair,
 		if (!op)
 			return -FI_EAGAIN;
 	}
-	eager_write(slot, x, flags, op ? tdm_shm_op_id(op) : 0);
+	/* In a conversation warm() may have fetched lines of this record. */
+	eager_write(slot, x, flags, op ? tdm_shm_op_id(op) : 0,
+		    pair->warm_at ? TDM_SHM_STRING_WARM_BYTES :
+				    TDM_SHM_STRING_BYTES);
 	tdm_shm_ring_publish(&pair->tx, n,
 			     tdm_shm_word0(0,
 					   x->flags & FI_TAGGED ?

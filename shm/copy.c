@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See copy.h. */
+#include "shm/copy.h"
+
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+
+enum { ERMS = 1 << 9 }; /* leaf 7, EBX */
+
+int tdm_shm_string_moves;
+
+/* Asks the processor once, when the module is loaded: CPUID is slow in a guest. */
+__attribute__((constructor)) static void ask_processor(void)
+{
+	unsigned a, b, c, d;
+
+	tdm_shm_string_moves = __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+			       (b & ERMS);
+}
+
+#endif
