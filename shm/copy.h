@@ -55,8 +55,10 @@ static inline void tdm_shm_copy(void *dst, const void *src, size_t n)
  * caches hold the lines of @dst. A string move takes whole lines without fetching
  * what they held, so that it takes half the time of vector stores or less; a copy
  * whose @dst is in the core's own cache takes longer. So it is used from @least
- * bytes on. Where @dst follows @src by less than a line within their pages, string
- * moves are slow on some processors.
+ * bytes on. Its stores may pass one another, but no later store passes them (Intel
+ * SDM, volume 3, "Fast-String Operation and Out-of-Order Stores"). Where @dst follows
+ * @src by less than a line within their pages, string moves are slow on some
+ * processors.
  */
 static inline void tdm_shm_put(void *dst, const void *src, size_t n,
 			       size_t least)

@@ -22,7 +22,7 @@ protected:
 	void SetUp() override
 	{
 		if (GetParam() && !before)
-			GTEST_SKIP() << "the processor has no ERMS";
+			GTEST_SKIP() << "no ERMS, or a sanitizer";
 		tdm_shm_string_moves = GetParam();
 	}
 
