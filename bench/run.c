@@ -25,9 +25,11 @@
 
 enum {
 	ORDER_SECONDS = 20, /* then an entrant has failed */
-	ROW_SECONDS = 6,    /* then it gets no more rounds in a row */
-	ROW_PAIRS = 16,	    /* unless it has fewer pairs of batches */
-	LIVES = 3,	    /* how often an entrant is started */
+	/* the same while all start, on as few processors as there are */
+	START_SECONDS = 180,
+	ROW_SECONDS = 6, /* then it gets no more rounds in a row */
+	ROW_PAIRS = 16,	 /* unless it has fewer pairs of batches */
+	LIVES = 3,	 /* how often an entrant is started */
 };
 
 struct options {
@@ -248,21 +250,21 @@ static int wait_pair(const struct pair *p, uint64_t until)
 	return err;
 }
 
-static void fail(struct entrant *e, const struct bench_row *row, int err,
+/* @e has not carried out an order of @group within @seconds, or ended. */
+static void fail(struct entrant *e, const char *group, int seconds, int err,
 		 const struct pair *p)
 {
 	if (err == ECHILD)
 		snprintf(e->why, sizeof(e->why), "ended by signal %d",
 			 ended_by(p));
 	else if (err == ETIMEDOUT)
-		snprintf(e->why, sizeof(e->why), "no end within %d s",
-			 ORDER_SECONDS);
+		snprintf(e->why, sizeof(e->why), "no end within %d s", seconds);
 	else
 		snprintf(e->why, sizeof(e->why), "%s", p->ctl->why);
 	fprintf(stderr, "%s: %s\n", e->of->name, e->why);
 	e->sample.count = 0;
 	e->dead = 1;
-	e->failed_in = row->group;
+	e->failed_in = group;
 	stop(e);
 }
 
@@ -293,12 +295,33 @@ static void run_order(struct entrant *e, const struct bench_row *row)
 		err = wait_pair(&e->pairs[i],
 				begun + ORDER_SECONDS * 1000000000ull);
 		if (err) {
-			fail(e, row, err, &e->pairs[i]);
+			fail(e, row->group, ORDER_SECONDS, err, &e->pairs[i]);
 			return;
 		}
 	}
 	e->spent += bench_now() - begun;
 	take_sample(e);
+}
+
+/*
+ * Wait until the processes of @e have started: they carry out a first order then, which
+ * is next to nothing.
+ */
+static void await_start(struct entrant *e)
+{
+	static const struct bench_order first = { .kind = BENCH_EMPTY,
+						  .limit = BENCH_LIMIT_CALL,
+						  .window = 1,
+						  .count = 1,
+						  .lcount = 1,
+						  .batches = 1 };
+	const struct pair *p = &e->pairs[0];
+	int err;
+
+	bench_ctl_give(p->ctl, &first);
+	err = wait_pair(p, bench_now() + START_SECONDS * 1000000000ull);
+	if (err)
+		fail(e, "start", START_SECONDS, err, p);
 }
 
 static int takes_part(const struct entrant *e, const struct bench_row *row)
@@ -314,6 +337,7 @@ static void begin_row(struct entrant *e, const struct bench_row *row)
 	if (e->dead && e->lives < LIVES && strcmp(e->failed_in, row->group)) {
 		e->why[0] = 0;
 		start(e, e->of);
+		await_start(e);
 	}
 	if (!e->dead)
 		set_pairs(e, row->order.pairs);
@@ -424,6 +448,8 @@ int main(int argc, char **argv)
 	n = bench_plan(&rows, o.part, o.quick);
 	bench_table_open(o.dir);
 	start_all(&o);
+	for (i = 0; i < nentrants; i++)
+		await_start(&entrants[i]);
 	begun = bench_now();
 	for (i = 0; i < n; i++) {
 		say_progress(i, n, begun);
