@@ -33,8 +33,8 @@ static const uint64_t grow_stream_long_ns = 2500 * 1000;
  * a ring larger than a core's cache, the lines have gone to the cache that the
  * cores share, or to memory, before they are used again, and both sides are
  * several times faster. So a pair that writes much in a short time gets such a
- * ring, unless the peer consumes each record before the next one is written: the
- * first use of each page would delay a message of such a conversation.
+ * ring, if at some check it was two records of average length ahead of its peer: in
+ * a conversation the first use of each page would delay a message.
  */
 void tdm_shm_grow_pace(struct tdm_shm_pair *pair, uint64_t now, uint32_t n)
 {
@@ -43,16 +43,20 @@ void tdm_shm_grow_pace(struct tdm_shm_pair *pair, uint64_t now, uint32_t n)
 	uint64_t msgs = pair->tx_msgs - pair->paced_msgs;
 	uint64_t within = slots > GROW_LONG_SLOTS * msgs ? grow_stream_long_ns :
 							   grow_stream_ns;
+	uint64_t record = tdm_max((uint64_t)n, msgs ? slots / msgs : 0);
 
+	if (waiting >= GROW_AHEAD_RECORDS * record)
+		pair->paced_ahead = 1;
 	if (slots < GROW_STREAM_SLOTS && now - pair->paced_ns < within)
 		return;
 	if (slots >= GROW_STREAM_SLOTS && pair->paced_ns &&
-	    now - pair->paced_ns < within &&
-	    waiting >= GROW_AHEAD_RECORDS * n && pair->peer_streams)
+	    now - pair->paced_ns < within && pair->paced_ahead &&
+	    pair->peer_streams)
 		pair->stream = pair->grow_in = 1;
 	pair->paced_head = pair->tx.head;
 	pair->paced_msgs = pair->tx_msgs;
 	pair->paced_ns = now;
+	pair->paced_ahead = 0;
 }
 
 static uint32_t next_slots(const struct tdm_shm_pair *pair)

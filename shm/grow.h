@@ -30,10 +30,9 @@ static inline void tdm_shm_grow(struct tdm_shm_pair *pair, size_t len)
 }
 
 /*
- * Called from time to time before a record of @n slots is written, with the time
- * @now in ns, when tx.credit has just been read: if @pair writes fast enough, and
- * ahead of its peer, plans a move to the ring of a stream for its next send. Lock:
- * domain held.
+ * Called from time to time before a record of @n slots is written, at time @now (ns).
+ * The caller has just read tx.credit. If @pair writes fast enough, and ahead of its
+ * peer, plans a move to the ring of a stream for its next send. Lock: domain held.
  */
 void tdm_shm_grow_pace(struct tdm_shm_pair *pair, uint64_t now, uint32_t n);
 

@@ -272,7 +272,9 @@ static void pair_reset_rings(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	pair->warm_end = 0;
 	pair->talk_idx = 0;
 	pair->stalls = 0;
-	pair->look_records = 0;
+	pair->look_slots = 0;
+	pair->look_stretch = 0;
+	pair->look_odd = 0;
 	pair->looked_ns = 0;
 	pair->look_end = 0;
 	pair->looked_credit = 0;
@@ -280,6 +282,7 @@ static void pair_reset_rings(struct tdm_shm_pair *pair, uint32_t peer_slots)
 	pair->paced_head = 0;
 	pair->paced_msgs = 0;
 	pair->paced_ns = 0;
+	pair->paced_ahead = 0;
 	pair->stream = 0;
 	pair->tx_msgs = 0;
 	pair->tx_bytes = 0;

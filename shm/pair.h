@@ -79,15 +79,19 @@ struct tdm_shm_pair {
 	int peer_ranges;	      /* 1: the peer supports RANGES */
 	/* 1: the peer takes the ring of a stream, and it was not tried */
 	int peer_streams;
-	uint32_t epoch;	       /* sessions this pair has had */
-	uint32_t stalls;       /* sends that found the ring full */
-	uint32_t look_records; /* from one check whether it lives to the next */
-	uint64_t looked_ns;    /* when the peer was last seen alive; 0: never */
-	uint64_t look_end; /* head at the next check; tx.look may be before */
+	uint32_t epoch;	     /* sessions this pair has had */
+	uint32_t stalls;     /* sends that found the ring full */
+	uint32_t look_slots; /* from one look whether it lives to the next */
+	/* slots by which long records may still move that look */
+	int32_t look_stretch;
+	int look_odd;	    /* 1: the last look was the first of two */
+	uint64_t looked_ns; /* when the peer was last seen alive; 0: never */
+	uint64_t look_end;  /* head at the next check; tx.look may be before */
 	uint64_t looked_credit; /* the peer's ring progress at that time */
 	/* to recognise a stream: values and time when measuring began */
 	uint64_t paced_head, paced_msgs, paced_ns;
-	int stream;	       /* 1: the next ring is that of a stream */
+	int paced_ahead; /* 1: since then the peer was some records behind */
+	int stream;	 /* 1: the next ring is that of a stream */
 	struct tdm_list busy;  /* ep->busy: work for each progress call */
 	struct tdm_list awake; /* ep->awake: own->bell without ASLEEP */
 	struct tdm_list reap;  /* ep->reap */

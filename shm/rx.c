@@ -465,6 +465,8 @@ static inline int rx_record(struct tdm_shm_pair *pair, uint64_t word0)
 	return ret;
 }
 
+enum { RX_SHOW_SLOTS = 256 }; /* most consumed before that is published */
+
 /* Publish our progress after many slots, and when the ring is empty. */
 static void rx_show(struct tdm_shm_pair *pair)
 {
@@ -495,7 +497,8 @@ int tdm_shm_rx_take(struct tdm_shm_pair *pair, uint64_t word0, int budget)
 			break;
 		n++;
 		if (tdm_unlikely(pair->rx.tail - pair->rx.shown >=
-				 pair->rx.count / 4))
+				 tdm_min(pair->rx.count / 4,
+					 (uint32_t)RX_SHOW_SLOTS)))
 			rx_show(pair);
 		if (n == budget || pair->broken)
 			break;

@@ -37,9 +37,11 @@
 
 enum {
 	TX_LARGE_STALLS = 16,
-	TX_LOOK_RECORDS = 63,	/* most between liveness checks of the peer */
-	TX_GLANCE_RECORDS = 31, /* most between looks at the clock */
-	TX_LOOK_SLOTS = 256,	/* most slots of records of several */
+	TX_LOOK_SLOTS = 63,   /* most between liveness checks of the peer */
+	TX_GLANCE_SLOTS = 31, /* most between looks at the clock */
+	/* most by which long records move the next check, and every second one */
+	TX_STRETCH_SLOTS = 192,
+	TX_STRETCH_LESS_SLOTS = 96,
 };
 
 /*
@@ -59,26 +61,17 @@ void tdm_shm_tx_credit(struct tdm_shm_pair *pair)
 }
 
 /*
- * Returns how many slots @records records take, of which one has @n: a check costs the
- * time of several lines, so that there must be several long messages for one as well.
- */
-static uint32_t tx_span(uint32_t records, uint32_t n)
-{
-	return tdm_max(records, tdm_min(records * n, TX_LOOK_SLOTS));
-}
-
-/*
  * Check, for a sender, whether the peer is alive. Progress would read the
  * lifeline, but an application whose reads always find completions makes no
  * progress, and a peer that died while polling asks for no wake-up. So the ring
- * calls here after a number of records, which grows with each call. A peer that
+ * calls here after a number of slots, which grows with each call. A peer that
  * has consumed records since the last check is alive; otherwise, and if the
  * last check was long ago, the function asks the kernel. It leaves room for a
  * record of @n slots and @spare.
  */
 static void tx_look(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
 {
-	uint64_t now = tdm_os.now_ns(), next;
+	uint64_t now = tdm_os.now_ns(), need;
 	int seldom = now - pair->looked_ns > (uint64_t)tx_look_ns;
 
 	if ((seldom || pair->tx.credit == pair->looked_credit) &&
@@ -87,16 +80,21 @@ static void tx_look(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
 		return;
 	}
 	if (seldom)
-		pair->look_records = 0;
-	else if (pair->look_records < TX_LOOK_RECORDS)
-		pair->look_records = pair->look_records * 2 + 1;
+		pair->look_slots = 0;
+	else if (pair->look_slots < TX_LOOK_SLOTS)
+		pair->look_slots = pair->look_slots * 2 + 1;
 	pair->looked_ns = now;
 	pair->looked_credit = pair->tx.credit;
 	tdm_shm_grow_pace(pair, now, n);
-	next = pair->tx.head + tdm_shm_ring_need(&pair->tx, n, spare);
-	pair->look_end = next + tx_span(pair->look_records, n);
-	next += tx_span(tdm_min(pair->look_records, TX_GLANCE_RECORDS), n);
-	tdm_shm_ring_look(&pair->tx, next);
+	need = tdm_shm_ring_need(&pair->tx, n, spare);
+	pair->look_end = pair->tx.head + pair->look_slots + need;
+	tdm_shm_ring_look(&pair->tx,
+			  pair->tx.head + need +
+				  tdm_min(pair->look_slots, TX_GLANCE_SLOTS));
+	/* At a fixed distance all would see the same place of a window. */
+	pair->look_odd = !pair->look_odd;
+	pair->look_stretch = pair->look_odd ? TX_STRETCH_LESS_SLOTS :
+					      TX_STRETCH_SLOTS;
 }
 
 /*
@@ -107,7 +105,7 @@ static void tx_look(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
  */
 static int tx_glance(struct tdm_shm_pair *pair, uint32_t n)
 {
-	uint64_t next = pair->tx.look + tx_span(TX_GLANCE_RECORDS, n) + n;
+	uint64_t next = pair->tx.look + TX_GLANCE_SLOTS + n;
 
 	if (pair->tx.look >= pair->look_end ||
 	    (int64_t)(tdm_os.tick_ns() - pair->looked_ns) > tx_look_ns)
@@ -158,11 +156,31 @@ void tdm_shm_tx_hold(struct tdm_shm_pair *pair)
 		tdm_shm_ring_look(&pair->tx, pair->tx.head);
 }
 
+/* Move the next check and the next look at the clock by @slots, back if negative. */
+static void tx_move_checks(struct tdm_shm_pair *pair, int64_t slots)
+{
+	pair->look_stretch -= (int32_t)slots;
+	pair->look_end += (uint64_t)slots;
+	tdm_shm_ring_look(&pair->tx, pair->tx.look + (uint64_t)slots);
+}
+
+/*
+ * A record of several slots counts as one of those after which the peer is checked, up
+ * to a bound: a check takes as long as the copy of some kilobytes.
+ */
 uint8_t *tdm_shm_tx_room(struct tdm_shm_pair *pair, uint32_t n, uint32_t spare)
 {
-	uint8_t *slot = tdm_shm_ring_reserve(&pair->tx, n, spare);
+	uint32_t more = tdm_min(n - 1, (uint32_t)pair->look_stretch);
+	uint8_t *slot;
 
-	return tdm_likely(slot != NULL) ? slot : tx_more(pair, n, spare);
+	if (more)
+		tx_move_checks(pair, more);
+	slot = tdm_shm_ring_reserve(&pair->tx, n, spare);
+	if (tdm_likely(slot != NULL))
+		return slot;
+	if (more)
+		tx_move_checks(pair, -(int64_t)more);
+	return tx_more(pair, n, spare);
 }
 
 static tdm_noinline ssize_t tx_dead(struct tdm_shm_pair *pair,

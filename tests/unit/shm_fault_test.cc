@@ -274,7 +274,7 @@ TEST_F(PairTest, LongSendsSeldomAskWhetherThePeerLives)
 	};
 	for (int i = 0; i < 100; i++) /* the ring and the distance grow */
 		exchange(out.size(), 1);
-	ASSERT_EQ(pair_of(a)->look_records, 63u);
+	ASSERT_EQ(pair_of(a)->look_slots, 63u);
 	polls = 0;
 	for (int i = 0; i < 12; i++)
 		ASSERT_EQ(tsend(a, to_b, out.data(), out.size(), 2, nullptr),
