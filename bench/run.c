@@ -25,7 +25,7 @@
 
 enum {
 	ORDER_SECONDS = 20, /* then an entrant has failed */
-	/* the same while all start, on as few processors as there are */
+	/* the same for a start: all start at once and share few processors */
 	START_SECONDS = 180,
 	ROW_SECONDS = 6, /* then it gets no more rounds in a row */
 	ROW_PAIRS = 16,	 /* unless it has fewer pairs of batches */
@@ -216,7 +216,7 @@ static void start_all(const struct options *o)
 
 /*
  * Returns the signal that has ended a process of @p, e.g. when the machine ran
- * out of memory, or 0. The process stays to be waited for.
+ * out of memory, -1 if one has exited, or 0. The process stays to be waited for.
  */
 static int ended_by(const struct pair *p)
 {
@@ -228,13 +228,13 @@ static int ended_by(const struct pair *p)
 		if (p->pid[side] > 0 &&
 		    !waitid(P_PID, (id_t)p->pid[side], &info,
 			    WEXITED | WNOHANG | WNOWAIT) &&
-		    info.si_pid && info.si_code != CLD_EXITED)
-			return info.si_status;
+		    info.si_pid)
+			return info.si_code == CLD_EXITED ? -1 : info.si_status;
 	}
 	return 0;
 }
 
-/* As bench_ctl_wait(), or ECHILD if a process of @p was ended by a signal. */
+/* As bench_ctl_wait(), or ECHILD if a process of @p has ended. */
 static int wait_pair(const struct pair *p, uint64_t until)
 {
 	uint64_t now;
@@ -244,8 +244,11 @@ static int wait_pair(const struct pair *p, uint64_t until)
 		now = bench_now();
 		err = bench_ctl_wait(
 			p->ctl, now + look_ns < until ? now + look_ns : until);
-		if (err == ETIMEDOUT && ended_by(p))
-			return ECHILD;
+		if (err == ETIMEDOUT && ended_by(p)) {
+			/* It may have said why. */
+			err = bench_ctl_wait(p->ctl, now);
+			return err == ETIMEDOUT ? ECHILD : err;
+		}
 	} while (err == ETIMEDOUT && bench_now() < until);
 	return err;
 }
@@ -254,7 +257,9 @@ static int wait_pair(const struct pair *p, uint64_t until)
 static void fail(struct entrant *e, const char *group, int seconds, int err,
 		 const struct pair *p)
 {
-	if (err == ECHILD)
+	if (err == ECHILD && ended_by(p) < 0)
+		snprintf(e->why, sizeof(e->why), "a process has exited");
+	else if (err == ECHILD)
 		snprintf(e->why, sizeof(e->why), "ended by signal %d",
 			 ended_by(p));
 	else if (err == ETIMEDOUT)
@@ -304,8 +309,8 @@ static void run_order(struct entrant *e, const struct bench_row *row)
 }
 
 /*
- * Wait until the processes of @e have started: they carry out a first order then, which
- * is next to nothing.
+ * Wait until all processes of @e have started: they carry out an order then that is next
+ * to nothing.
  */
 static void await_start(struct entrant *e)
 {
@@ -315,13 +320,21 @@ static void await_start(struct entrant *e)
 						  .count = 1,
 						  .lcount = 1,
 						  .batches = 1 };
-	const struct pair *p = &e->pairs[0];
-	int err;
+	uint64_t until = bench_now() + START_SECONDS * 1000000000ull;
+	int i, err;
 
-	bench_ctl_give(p->ctl, &first);
-	err = wait_pair(p, bench_now() + START_SECONDS * 1000000000ull);
-	if (err)
-		fail(e, "start", START_SECONDS, err, p);
+	for (i = 0; i < BENCH_PAIRS_MOST; i++) {
+		if (e->pairs[i].ctl)
+			bench_ctl_give(e->pairs[i].ctl, &first);
+	}
+	for (i = 0; i < BENCH_PAIRS_MOST; i++) {
+		err = e->pairs[i].ctl ? wait_pair(&e->pairs[i], until) : 0;
+		if (err) {
+			e->lives = LIVES; /* it would fail again */
+			fail(e, "start", START_SECONDS, err, &e->pairs[i]);
+			return;
+		}
+	}
 }
 
 static int takes_part(const struct entrant *e, const struct bench_row *row)
@@ -358,6 +371,10 @@ static void measure(const struct options *o, const struct bench_row *row)
 	for (i = 0; i < nentrants; i++) {
 		if (takes_part(&entrants[i], row))
 			begin_row(&entrants[i], row);
+	}
+	for (i = 0; row->order.pairs > 1 && i < nentrants; i++) {
+		if (takes_part(&entrants[i], row) && !entrants[i].dead)
+			await_start(&entrants[i]);
 	}
 	for (round = 0; round < o->rounds; round++) {
 		for (i = 0; i < nentrants; i++) {

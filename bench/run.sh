@@ -21,7 +21,7 @@ mkdir -p "$out"
 # The entrants that are MPI libraries need a program of their own.
 if command -v mpicc >/dev/null && command -v mpirun >/dev/null; then
 	mpicc -O2 -D_GNU_SOURCE -I"$here/.." -o "$build/bench_mpi" "$here"/mpi.c \
-		"$here"/{ctl,limit,side,work}.c "$here/../shm/copy.c"
+		"$here"/{ctl,limit,side,work}.c
 	export BENCH_MPI=$build/bench_mpi
 	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 	export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1

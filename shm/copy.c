@@ -11,7 +11,9 @@ enum { ERMS = 1 << 9 }; /* leaf 7, EBX */
 int tdm_shm_string_moves;
 
 /* Sanitizers see the accesses of memcpy(), but not those of a string move. */
-#if defined(__has_feature)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WATCHED
+#elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define WATCHED
 #endif

@@ -17,7 +17,7 @@
 enum {
 	/* least bytes that a string move copies */
 	TDM_SHM_STRING_BYTES = 1024,
-	/* the same, when lines of @dst have been fetched for writing */
+	/* the same, where lines of the destination were fetched for writing */
 	TDM_SHM_STRING_WARM_BYTES = 4097,
 };
 
@@ -51,32 +51,45 @@ static inline void tdm_shm_copy(void *dst, const void *src, size_t n)
 }
 
 /*
+ * Not 0 when a string move copies @n bytes from @src to @dst: from @least bytes on.
+ * Where @dst follows @src by less than a line within their pages, string moves are
+ * slow on some processors.
+ */
+static inline int tdm_shm_by_string(const void *dst, const void *src, size_t n,
+				    size_t least)
+{
+#if defined(__x86_64__)
+	size_t ahead = ((uintptr_t)dst - (uintptr_t)src) % TDM_SHM_PAGE_BYTES;
+
+	return n >= least && tdm_shm_string_moves &&
+	       (!ahead || ahead >= TDM_CACHE_LINE_BYTES);
+#else
+	(void)dst, (void)src, (void)n, (void)least;
+	return 0;
+#endif
+}
+
+/*
  * Copy @n bytes to shared memory that another process has read, or will read: its
  * caches hold the lines of @dst. A string move takes whole lines without fetching
- * what they held, so that it takes half the time of vector stores or less; a copy
- * whose @dst is in the core's own cache takes longer. So it is used from @least
- * bytes on. Its stores may pass one another, but no later store passes them (Intel
- * SDM, volume 3, "Fast-String Operation and Out-of-Order Stores"). Where @dst follows
- * @src by less than a line within their pages, string moves are slow on some
- * processors.
+ * what they held, so that it takes half the time of vector stores or less; where the
+ * core's own cache has the lines it takes longer. String moves copy @n >= @least
+ * bytes. Their stores may pass one another, but no later store passes them (Intel
+ * SDM, volume 3, "Fast-String Operation and Out-of-Order Stores").
  */
 static inline void tdm_shm_put(void *dst, const void *src, size_t n,
 			       size_t least)
 {
 #if defined(__x86_64__)
-	size_t ahead = ((uintptr_t)dst - (uintptr_t)src) % TDM_SHM_PAGE_BYTES;
-
-	if (n >= least && tdm_shm_string_moves &&
-	    (!ahead || ahead >= TDM_CACHE_LINE_BYTES)) {
+	if (tdm_shm_by_string(dst, src, n, least)) {
 		__asm__ volatile("rep movsb"
 				 : "+D"(dst), "+S"(src), "+c"(n)
 				 :
 				 : "memory");
 		return;
 	}
-#else
-	(void)least;
 #endif
+	(void)least;
 	tdm_shm_copy(dst, src, n);
 }
 

@@ -16,6 +16,7 @@
 
 #include "shm/amo.h"
 #include "shm/bell.h"
+#include "shm/copy.h"
 #include "shm/ctl.h"
 #include "shm/grow.h"
 #include "shm/rma.h"
@@ -125,8 +126,8 @@ static int serve_eager(struct tdm_shm_serve *s)
 	if (!slot)
 		return 0;
 	memcpy(slot + 8, &s->peer_id, 8);
-	tdm_iov_copy_from(slot + TDM_SHM_HEAD_BYTES, tdm_shm_op_iov(&s->op),
-			  s->op.count, 0, len);
+	tdm_shm_put_iov(slot + TDM_SHM_HEAD_BYTES, tdm_shm_op_iov(&s->op),
+			s->op.count, 0, len, TDM_SHM_STRING_BYTES);
 	tdm_shm_ring_publish(&pair->tx, n,
 			     tdm_shm_word0(0, TDM_SHM_REC_READ_DATA, 0,
 					   (uint16_t)len));

@@ -329,3 +329,20 @@ TEST(Ring, TwoThreads)
 	consumer.join();
 	EXPECT_FALSE(bad);
 }
+
+/* The bits of a record's slots, whatever words of the bitmap they are in. */
+TEST(Ring, MarksTheSlotsInsideARecord)
+{
+	const uint32_t slots = 200;
+
+	for (uint32_t from = 0; from <= slots; from++)
+		for (uint32_t to = from; to <= slots; to++) {
+			uint64_t map[4] = {}, want[4] = {};
+
+			for (uint32_t i = from; i < to; i++)
+				want[i / 64] |= 1ull << (i % 64);
+			tdm_shm_ring_mark(map, from, to);
+			ASSERT_EQ(memcmp(map, want, sizeof(map)), 0)
+				<< from << " to " << to;
+		}
+}

@@ -92,4 +92,22 @@ TEST_P(ShmCopyTest, AVectorFromAnOffset)
 		}
 }
 
+TEST_P(ShmCopyTest, StringMovesCopyWhereTheyAreFaster)
+{
+#if defined(__x86_64__)
+	const uintptr_t page = 1 << 20;
+	const auto at = [](uintptr_t a) {
+		return reinterpret_cast<const void *>(a);
+	};
+	const int moves = GetParam();
+
+	EXPECT_FALSE(tdm_shm_by_string(at(page), at(0), 1023, 1024));
+	EXPECT_EQ(tdm_shm_by_string(at(page), at(0), 1024, 1024), moves);
+	EXPECT_FALSE(tdm_shm_by_string(at(page + 1), at(0), 4096, 1024));
+	EXPECT_FALSE(tdm_shm_by_string(at(page + 63), at(0), 4096, 1024));
+	EXPECT_EQ(tdm_shm_by_string(at(page + 64), at(0), 4096, 1024), moves);
+	EXPECT_EQ(tdm_shm_by_string(at(page), at(1), 4096, 1024), moves);
+#endif
+}
+
 INSTANTIATE_TEST_SUITE_P(Moves, ShmCopyTest, testing::Values(0, 1));
