@@ -77,14 +77,12 @@ struct tdm_shm_pair {
 	int peer_atomics;	      /* 1: the peer has atomic operations */
 	int ending;		      /* 1: in tdm_shm_pair_lose() */
 	int peer_ranges;	      /* 1: the peer supports RANGES */
-	/* 1: the peer takes the ring of a stream, and it was not tried */
-	int peer_streams;
-	uint32_t epoch;	     /* sessions this pair has had */
-	uint32_t stalls;     /* sends that found the ring full */
+	int peer_streams; /* 1: it takes the ring of a stream, not tried yet */
+	uint32_t epoch;	  /* sessions this pair has had */
+	uint32_t stalls;  /* sends that found the ring full */
 	uint32_t look_slots; /* from one look whether it lives to the next */
-	/* slots by which long records may still move that look */
-	int32_t look_stretch;
-	int look_odd;	    /* 1: the last look was the first of two */
+	/* slots by which long records may move that look; 1: the first of two */
+	int32_t look_stretch, look_odd;
 	uint64_t looked_ns; /* when the peer was last seen alive; 0: never */
 	uint64_t look_end;  /* head at the next check; tx.look may be before */
 	uint64_t looked_credit; /* the peer's ring progress at that time */
@@ -95,12 +93,10 @@ struct tdm_shm_pair {
 	struct tdm_list busy;  /* ep->busy: work for each progress call */
 	struct tdm_list awake; /* ep->awake: own->bell without ASLEEP */
 	struct tdm_list reap;  /* ep->reap */
-	/* ep->held: own->hold tells the peer to send no payload */
-	struct tdm_list held;
-	struct tdm_list ctl; /* control records that wait for slots */
+	struct tdm_list held;  /* ep->held: the peer must send no payload */
+	struct tdm_list ctl;   /* control records that wait for slots */
 	struct tdm_list pending;
-	/* slow ones among pending, when order matters: ep->order */
-	struct tdm_slow slow;
+	struct tdm_slow slow;  /* ones of pending, with order: ep->order */
 	struct tdm_list feeds; /* operations that send chunks, in this order */
 	struct tdm_list pulls;
 	/* bytes of the slices that a pass has begun; which: ep->ticks */

@@ -465,8 +465,6 @@ static inline int rx_record(struct tdm_shm_pair *pair, uint64_t word0)
 	return ret;
 }
 
-enum { RX_SHOW_SLOTS = 256 }; /* most consumed before that is published */
-
 /* Publish our progress after many slots, and when the ring is empty. */
 static void rx_show(struct tdm_shm_pair *pair)
 {
@@ -496,9 +494,7 @@ int tdm_shm_rx_take(struct tdm_shm_pair *pair, uint64_t word0, int budget)
 		if (tdm_unlikely(ret))
 			break;
 		n++;
-		if (tdm_unlikely(pair->rx.tail - pair->rx.shown >=
-				 tdm_min(pair->rx.count / 4,
-					 (uint32_t)RX_SHOW_SLOTS)))
+		if (tdm_unlikely(tdm_shm_ring_show_now(&pair->rx)))
 			rx_show(pair);
 		if (n == budget || pair->broken)
 			break;
