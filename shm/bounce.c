@@ -2,9 +2,9 @@
 /*
  * Large messages by copy: where the sender's memory cannot be read, the sender
  * copies the bytes to its bounce area, chunk by chunk, and the receiver copies
- * them out. The area is a ring of chunks, larger than a core's L2 cache on
- * purpose. The messages of a pair use it one after another, so that each ends early,
- * and short ones pass long ones.
+ * them out. The area is a ring of chunks, small, since the first use of its pages
+ * is dear (ADR 12). The messages of a pair use it one after another, so that each ends
+ * early, and short ones pass long ones.
  *
  * Invariants:
  *  1. The sender publishes chunks by a release store of bounce_produced, the

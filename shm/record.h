@@ -21,7 +21,7 @@ enum {
 	TDM_SHM_EAGER_MOST_BYTES = 60000, /* payload; len has 16 bits */
 	TDM_SHM_IOV_MOST = 4,
 	TDM_SHM_CHUNK_BYTES = 64 * 1024,
-	TDM_SHM_BOUNCE_CHUNKS = 32, /* 2 MiB: larger than L2 on purpose */
+	TDM_SHM_BOUNCE_CHUNKS = 8, /* of an area of this side */
 	TDM_SHM_CHUNKS_MOST = 1024,
 	TDM_SHM_SLOTS_LEAST = 16,
 	TDM_SHM_SLOTS_MOST = 16384,

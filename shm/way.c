@@ -38,7 +38,8 @@ enum {
 	 * last trial has passed,
 	 */
 	WAY_PRICE = 100,
-	WAY_SHARE = 16, /* and messages have taken this many times it. */
+	WAY_SHARE = 16,	    /* and messages have taken this many times it. */
+	WAY_READ_BONUS = 8, /* of what reading costs, 1/8 does not count */
 	/* A message counts at most this many times the cost of its way. */
 	WAY_LATE = 8,
 };
@@ -93,12 +94,20 @@ static unsigned class_of(uint64_t bytes)
 	return c;
 }
 
+/* What @way costs for the choice: reading counts less, it takes no time of the sender. */
+static uint32_t price(const struct tdm_shm_way_class *c, uint8_t way)
+{
+	uint32_t cost = c->cost[way];
+
+	return way == TDM_SHM_WAY_READ ? cost - cost / WAY_READ_BONUS : cost;
+}
+
 static uint8_t cheapest(const struct tdm_shm_way_class *c)
 {
 	uint8_t way, best = 0;
 
 	for (way = 1; way < TDM_SHM_WAYS; way++) {
-		if (c->cost[way] < c->cost[best])
+		if (price(c, way) < price(c, best))
 			best = way;
 	}
 	return best;
@@ -144,7 +153,7 @@ static void postpone_all(struct tdm_shm_way_class *c, const struct pace *pace,
 			 uint64_t bytes)
 {
 	const uint64_t trial = (pace->skip + pace->count) * bytes;
-	const uint32_t best = c->cost[cheapest(c)];
+	const uint32_t best = c->cost[cheapest(c)] ? least_known(c) : 0;
 	uint8_t way;
 
 	for (way = 0; best && way < TDM_SHM_WAYS; way++)
@@ -326,7 +335,7 @@ static int is_over(const struct tdm_shm_way_class *c, const struct pace *pace,
 				  due(c, pace, c->now, now) != c->now))
 		return 1;
 	return c->cost[best] && cost > 2ull * c->cost[best] && c->now != best &&
-	       c->count >= skip + (c->trial ? 2 : 8);
+	       c->count >= skip + WAY_COUNT;
 }
 
 static uint32_t cost_of(uint64_t ns, uint64_t bytes)
@@ -334,23 +343,6 @@ static uint32_t cost_of(uint64_t ns, uint64_t bytes)
 	uint64_t cost = (uint64_t)((double)ns * WAY_UNIT_BYTES / (double)bytes);
 
 	return (uint32_t)tdm_min(cost + 1, (uint64_t)UINT32_MAX);
-}
-
-/*
- * Not 0 when a trial costs so much that it need not go on to messages that count: three
- * times the cheapest way that is known; or twice, after so many messages that a late one
- * among them adds half at most. The first trial of all goes on: while both sides make and
- * map the area of copies, its messages say nothing.
- */
-static int is_hopeless(const struct tdm_shm_way_class *c,
-		       const struct pace *pace, uint32_t cost)
-{
-	uint32_t best = least_known(c);
-
-	if (!c->trial || !best || !c->cost[c->now])
-		return 0;
-	return (c->count >= 2 + pace->skip && cost > 3ull * best) ||
-	       (c->count >= 2 * WAY_LATE && cost > 2ull * best);
 }
 
 /*
@@ -389,12 +381,8 @@ void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
 	c->all_bytes += bytes;
 	c->since += !c->trial;
 	skip = skip_of(c, pace, bytes);
-	if (++c->count <= skip) {
-		cost = cost_of(c->all_ns, c->all_bytes);
-		if (is_hopeless(c, pace, cost))
-			decide(c, pace, cost, now);
+	if (++c->count <= skip)
 		return;
-	}
 	if (is_slower(c, pace, bytes, ns) && may_change(c, pace, now)) {
 		decide(c, pace, cost_of(c->slow_ns, c->slow_bytes), now);
 		return;

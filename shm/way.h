@@ -25,7 +25,7 @@ enum {
 	TDM_SHM_WAY_CLASSES = 10,	     /* 16 KiB, 32 KiB, ... 8 MiB */
 	/* messages of a trial of reading, and at most of another way */
 	TDM_SHM_WAY_TRIAL = 16,
-	TDM_SHM_WAY_TRIAL_MOST = 41,
+	TDM_SHM_WAY_TRIAL_MOST = 17,
 };
 
 /* The costs learnt for messages of one size class. */

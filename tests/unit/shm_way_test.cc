@@ -65,7 +65,7 @@ TEST(ShmWay, WhatTheAreaCostsOnceDoesNotCount)
 	unsigned at = 0;
 
 	taken(&w, 3 * TDM_SHM_WAY_TRIAL_MOST, [&](int way) {
-		if (way && at++ < 30)
+		if (way && at++ < TDM_SHM_BOUNCE_CHUNKS)
 			return 20000u;
 		return way ? 400u : 1000u;
 	});
@@ -85,7 +85,8 @@ TEST(ShmWay, ALateMessageDoesNotEndATrial)
 							     1200u;
 			       });
 
-		EXPECT_LT(TDM_SHM_WAY_TRIAL + 1u, n[TDM_SHM_WAY_BOTH]) << late;
+		EXPECT_EQ(n[TDM_SHM_WAY_BOTH], unsigned(TDM_SHM_WAY_TRIAL_MOST))
+			<< late;
 	}
 }
 
@@ -120,6 +121,20 @@ TEST(ShmWay, TheChoiceFollowsTheMachine)
 		taken(&w, 1000, cost);
 		auto n = taken(&w, 1000, cost);
 		EXPECT_GT(n[unsigned(best)], 900u) << turn;
+	}
+}
+
+/* Reading takes no time of the sender: another way must be an eighth cheaper. */
+TEST(ShmWay, ReadingIsTakenAtAboutTheSameCost)
+{
+	for (uint64_t other : { 91000, 84000 }) {
+		tdm_shm_ways w = {};
+
+		taken(&w, 1000, [&](int way) { return way ? other : 100000; });
+		EXPECT_EQ(tdm_shm_way_choose(&w, small_bytes) ==
+				  TDM_SHM_WAY_READ,
+			  other > 100000 - 100000 / 8)
+			<< other;
 	}
 }
 
@@ -208,9 +223,9 @@ TEST(ShmWay, ColdChunksAreGivenALap)
 	unsigned lap = 0;
 	auto cost = [&](int way) {
 		lap = way == TDM_SHM_WAY_CHUNKS ? lap + 1 : 0;
-		return way == TDM_SHM_WAY_READ ? 6000u :
-		       lap > 32		       ? 4000u :
-						 8000u;
+		return way == TDM_SHM_WAY_READ	   ? 6000u :
+		       lap > TDM_SHM_BOUNCE_CHUNKS ? 4000u :
+						     8000u;
 	};
 
 	taken(&w, 3000, cost);
@@ -291,8 +306,8 @@ TEST(ShmWay, ANewSizeTriesTheOtherWaysSoon)
 
 		taken(&w, 1000, [](int way) { return way ? 3000 : 1000; });
 		taken(
-			&w, 3 * TDM_SHM_WAY_TRIAL_MOST,
-			[](int way) { return 3000u - 1000u * way; }, bytes);
+			&w, 100, [](int way) { return 3000u - 1000u * way; },
+			bytes);
 		EXPECT_EQ(tdm_shm_way_choose(&w, bytes), TDM_SHM_WAY_CHUNKS);
 	}
 }
