@@ -19,10 +19,9 @@
  *  4. An io or timer may be stopped from any callback, its own included: an
  *     event of the batch in work that belongs to a stopped io is cleared.
  *
- * Costs: a pass that does not poll the cold sockets makes one recv() on the hot
- * socket and no other call; one that does and finds none ready makes one
- * epoll_wait(). The clock is read every 16th pass; and in each pass of a loop
- * without a hot socket, which so saves most of its calls of epoll_wait().
+ * Costs: a pass that polls the hot socket makes one recv(), one that polls the cold
+ * ones and finds none ready makes one epoll_wait(), and other passes make no system
+ * call (due.h).
  *
  * Locking: domain lock. libevent's own locks are off.
  */
@@ -41,37 +40,9 @@
 
 #include "base/log.h"
 #include "base/os.h"
+#include "tcp/wire/due.h"
 
 enum {
-	/* Number of passes between two readings of the clock. */
-	CLOCK_PASSES = 16,
-	/*
-	 * With a hot socket and no pair in shared memory, the cold sockets are
-	 * polled every n-th pass.
-	 */
-	COLD_PASSES = 4,
-	/* The hot socket becomes cold after so much silence. */
-	HOT_IDLE_NS = 80000,
-	/*
-	 * Least time between polls of the cold sockets while other traffic goes
-	 * on.
-	 */
-	COLD_GAP_NS = 20000,
-	/* As COLD_GAP_NS, when only listeners are among them. */
-	LAZY_GAP_NS = 200000,
-	/*
-	 * Least time between such polls while no socket is hot, once one has
-	 * found nothing; and when only listeners are among them.
-	 */
-	QUIET_GAP_NS = 1000,
-	LISTEN_GAP_NS = 10000,
-	/*
-	 * While no socket is hot and the application spins, as that many readings
-	 * of the clock in a row have shown: number of passes between two readings,
-	 * each of which takes longer than the rest of a pass.
-	 */
-	SPIN_READINGS = 16,
-	SPIN_PASSES = 8,
 	/* Events taken from the set in one pass. */
 	BATCH = 32,
 };
@@ -81,18 +52,11 @@ struct tdm_loop {
 	struct event *set_ev;	/* libevent's, for epfd */
 	struct tdm_list timers; /* struct tdm_loop_timer, armed, not lazy */
 	struct tdm_loop_io *hot;
-	uint64_t hot_idle_ns; /* when the hot socket was first found idle */
-	uint64_t looked_ns;   /* last poll of the cold sockets */
-	uint64_t read_ns;    /* last reading of the clock by quiet_look_due() */
-	unsigned hot_misses; /* passes since the hot socket had data */
-	unsigned passes;
+	struct tdm_due due;
 	size_t eager_ios;	   /* watched ios that are not lazy */
 	struct epoll_event *batch; /* batch[batched], in work; or NULL */
 	int batched;
 	int running; /* inside a pass */
-	int look;    /* 1: the next pass polls the cold sockets */
-	int quiet;   /* 1: the last such poll found none ready */
-	int spins;   /* such readings that followed each other closely */
 	int broken;  /* 1: the set lacks the hot io */
 	int epfd;    /* the set */
 	int waited;  /* 1: somebody may sleep; the set has wakefd and timerfd */
@@ -144,7 +108,7 @@ static void set_ready(evutil_socket_t fd, short what, void *arg)
 	struct tdm_loop *loop = arg;
 	int i;
 
-	loop->quiet = 0;
+	loop->due.quiet = 0;
 	loop->batched = tdm_os.epoll_wait(loop->epfd, events, BATCH, 0);
 	loop->batch = events;
 	for (i = 0; i < loop->batched; i++) {
@@ -407,13 +371,13 @@ void tdm_loop_heat(struct tdm_loop *loop, struct tdm_loop_io *io)
 	if (loop->hot == io)
 		return;
 	if (io && (!(io->events & TDM_LOOP_READ) ||
-		   (loop->hot && loop->hot_misses < CLOCK_PASSES)))
+		   (loop->hot && tdm_due_hot_busy(&loop->due))))
 		return;
 	cool(loop);
 	if (!io || loop->hot)
 		return;
 	loop->hot = io;
-	loop->hot_misses = 0;
+	loop->due.hot_misses = 0;
 	/* It can be polled directly even if it stays in the set as it was. */
 	(void)!update(loop, io);
 }
@@ -421,69 +385,19 @@ void tdm_loop_heat(struct tdm_loop *loop, struct tdm_loop_io *io)
 void tdm_loop_active(struct tdm_loop *loop, struct tdm_loop_io *io)
 {
 	if (loop->hot == io)
-		loop->hot_misses = 0;
+		loop->due.hot_misses = 0;
 }
 
-static void poll_hot(struct tdm_loop *loop)
+/* Poll the hot socket, there is one, if it is due. Returns what tdm_due_hot() says. */
+static enum tdm_due_hot poll_hot(struct tdm_loop *loop)
 {
-	unsigned misses = ++loop->hot_misses;
-	uint64_t now;
+	enum tdm_due_hot hot = tdm_due_hot(&loop->due);
 
-	loop->hot->ready(loop->hot, TDM_LOOP_READ);
-	if (tdm_likely(misses % CLOCK_PASSES || !loop->hot_misses))
-		return;
-	now = tdm_os.now_ns();
-	if (misses == CLOCK_PASSES)
-		loop->hot_idle_ns = now;
-	else if (now - loop->hot_idle_ns > HOT_IDLE_NS)
+	if (hot == TDM_DUE_COOL)
 		cool(loop);
-}
-
-/*
- * As look_due(), while all sockets are cold and nothing but TCP is in use. While the
- * application spins, one pass of several reads the clock; an application whose passes
- * are rare has a poll in each. A clock that stands still counts as time that passed.
- */
-static int quiet_look_due(struct tdm_loop *loop)
-{
-	const uint64_t gap = loop->eager_ios ? QUIET_GAP_NS : LISTEN_GAP_NS;
-	uint64_t now, since;
-
-	if (loop->quiet && loop->spins == SPIN_READINGS &&
-	    loop->passes % SPIN_PASSES)
-		return 0;
-	now = tdm_os.now_ns();
-	since = now - loop->read_ns;
-	loop->read_ns = now;
-	if (since >= QUIET_GAP_NS)
-		loop->spins = 0;
-	else if (loop->spins < SPIN_READINGS)
-		loop->spins++;
-	if (loop->quiet && since && now - loop->looked_ns < gap)
-		return 0;
-	loop->looked_ns = now;
-	return 1;
-}
-
-/* Not 0 when it is time to poll the cold sockets and the timers. */
-static int look_due(struct tdm_loop *loop, int only_tcp)
-{
-	uint64_t now;
-
-	if (tdm_unlikely(loop->look))
-		return 1;
-	if (only_tcp && loop->hot)
-		return !(loop->passes % COLD_PASSES);
-	if (only_tcp)
-		return quiet_look_due(loop);
-	if (tdm_likely(loop->passes % CLOCK_PASSES))
-		return 0;
-	now = tdm_os.now_ns();
-	if (now - loop->looked_ns <
-	    (uint64_t)(loop->eager_ios ? COLD_GAP_NS : LAZY_GAP_NS))
-		return 0;
-	loop->looked_ns = now;
-	return 1;
+	else if (hot != TDM_DUE_NOT)
+		loop->hot->ready(loop->hot, TDM_LOOP_READ);
+	return hot;
 }
 
 void tdm_loop_end(struct tdm_loop *loop)
@@ -493,17 +407,15 @@ void tdm_loop_end(struct tdm_loop *loop)
 
 void tdm_loop_progress(struct tdm_loop *loop, int only_tcp)
 {
+	enum tdm_due_hot hot = TDM_DUE_COOL;
+
 	if (loop->running)
 		return;
-	loop->passes++;
 	loop->running = 1;
 	if (loop->hot)
-		poll_hot(loop);
-	if (look_due(loop, only_tcp)) {
-		loop->look = 0;
-		loop->quiet = 1;
+		hot = poll_hot(loop);
+	if (tdm_due_cold(&loop->due, hot, only_tcp, loop->eager_ios != 0))
 		event_base_loop(loop->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
-	}
 	loop->running = 0;
 }
 
@@ -568,7 +480,7 @@ int tdm_loop_arm(struct tdm_loop *loop)
 	uint64_t n;
 	int ret = 0;
 
-	loop->look = 1;
+	loop->due.all = 1;
 	if (loop->broken)
 		loop->broken = loop->hot && update(loop, loop->hot);
 	if (loop->broken)

@@ -85,8 +85,9 @@ int tdm_loop_timer_arm(struct tdm_loop *loop, struct tdm_loop_timer *timer,
 void tdm_loop_timer_disarm(struct tdm_loop_timer *timer);
 
 /*
- * Make @io hot: poll it directly in each progress call by io->ready(io,
- * TDM_LOOP_READ), and not because the set says that it is readable. No effect
+ * Make @io hot: poll it directly in progress calls by io->ready(io,
+ * TDM_LOOP_READ), the less often the longer it is silent, and not because the set
+ * says that it is readable. No effect
  * while another socket is hot and busy. A hot socket that stays idle becomes
  * cold by itself. NULL: no socket is hot.
  */
@@ -105,9 +106,9 @@ void tdm_loop_active(struct tdm_loop *loop, struct tdm_loop_io *io);
 void tdm_loop_end(struct tdm_loop *loop);
 
 /*
- * One progress pass: polls the hot socket each time, the others when due.
- * @only_tcp not 0: only TCP has traffic, so the cold sockets are due at nearly
- * every call; 0: every 20 us at most.
+ * One progress pass: polls the hot socket and the others when due, each within
+ * microseconds. @only_tcp 0: there is other traffic, and the cold sockets are due
+ * every 20 us at most.
  */
 void tdm_loop_progress(struct tdm_loop *loop, int only_tcp);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The event loop of a TCP tier: when libevent has no memory, and how often a pass
- * polls cold sockets.
+ * polls cold sockets and the hot one.
  */
 #include <cstdlib>
 
@@ -15,6 +15,7 @@
 
 extern "C" {
 #include "base/os.h"
+#include "tcp/wire/due.h"
 #include "tcp/wire/loop.h"
 #include "tests/harness/log.h"
 }
@@ -205,6 +206,112 @@ TEST_F(Cold, IsPolledWhenTimeHasPassed)
 		EXPECT_EQ(0, eventfd_read(sock.io.fd, &value));
 		tdm_loop_progress(loop, 1);
 	}
+}
+
+/* As that of a hot socket, the time between polls is a sixteenth of the silence. */
+TEST_F(Cold, IsPolledLessOftenTheLongerNothingComes)
+{
+	struct tdm_due due = {};
+	auto polls = [&](uint64_t ns) {
+		unsigned n = 0;
+
+		for (uint64_t end = clock_ns + ns; clock_ns < end;) {
+			clock_ns += 50;
+			n += tdm_due_cold(&due, TDM_DUE_COOL, 1, 1) != 0;
+		}
+		return n;
+	};
+
+	EXPECT_LE(10u, polls(1000));
+	EXPECT_GE(50u, polls(19000));
+	polls(80000);
+	auto late = polls(50000);
+	EXPECT_LE(8u, late);
+	EXPECT_GE(10u, late);
+	due.quiet = 0;
+	EXPECT_EQ(1u, polls(50)) << "at once when something has come";
+}
+
+/* A loop whose socket is hot; io.calls counts the looks at it. A pass takes 50 ns. */
+struct Hot : Cold {
+	void SetUp() override
+	{
+		Cold::SetUp();
+		tdm_loop_heat(loop, &sock.io);
+	}
+
+	/* Number of looks in the passes of the next @ns, each of which takes @pass_ns. */
+	unsigned looks(uint64_t ns, uint64_t pass_ns = 50)
+	{
+		unsigned before = sock.calls;
+
+		for (uint64_t end = clock_ns + ns; clock_ns < end;) {
+			clock_ns += pass_ns;
+			tdm_loop_progress(loop, 1);
+		}
+		return sock.calls - before;
+	}
+
+	/* Something has come, so that the silence begins anew. */
+	void heard()
+	{
+		tdm_loop_progress(loop, 1);
+		tdm_loop_active(loop, &sock.io);
+	}
+};
+
+/* The time from one look to the next is a sixteenth of the silence, 1.5 us at most. */
+TEST_F(Hot, IsLookedAtLessOftenTheLongerItIsSilent)
+{
+	heard();
+	EXPECT_LE(15u, looks(800));
+	EXPECT_GE(50u, looks(9200));
+	EXPECT_GE(20u, looks(10000));
+	looks(20000);
+	auto late = looks(15000);
+	EXPECT_LE(9u, late);
+	EXPECT_GE(11u, late);
+	heard();
+	EXPECT_LE(15u, looks(800)) << "at once when something has come";
+}
+
+/* An application whose calls are rare has a look in each. */
+TEST_F(Hot, IsLookedAtInEachRarePass)
+{
+	heard();
+	looks(40000);
+	EXPECT_EQ(10u, looks(20000, 2000));
+}
+
+/* A clock that stands still hides nothing. */
+TEST_F(Hot, IsLookedAtWhileTheClockStandsStill)
+{
+	unsigned before = sock.calls;
+
+	for (int i = 0; i < 50; i++)
+		tdm_loop_progress(loop, 1);
+	EXPECT_EQ(before + 50, sock.calls);
+}
+
+/* Who is about to sleep looks at all sockets first. */
+TEST_F(Hot, IsLookedAtBeforeASleep)
+{
+	heard();
+	looks(60000);
+	for (int i = 0; i < 5; i++) {
+		ASSERT_EQ(0, tdm_loop_arm(loop));
+		EXPECT_EQ(1u, looks(50)) << i;
+	}
+}
+
+/* It becomes cold when it is silent, and is then looked at if the set says so. */
+TEST_F(Hot, BecomesCold)
+{
+	heard();
+	looks(100000);
+	EXPECT_EQ(0u, looks(20000));
+	ASSERT_EQ(0, eventfd_write(sock.io.fd, 1));
+	EXPECT_LE(1u, passes());
 }
 
 /* tdm_loop_timer.lazy: it expires in a pass, and a sleeper does not wake for it. */
