@@ -32,7 +32,7 @@
 
 #include <rdma/fi_errno.h>
 
-#include "tcp/wire/rx.h"
+#include "tcp/wire/prompt.h"
 #include "tcp/wire/rx_msg.h"
 #include "tcp/wire/share.h"
 #include "tdm_held.h"
@@ -158,14 +158,14 @@ void tdm_credit_low(struct tdm_conn *c)
 	    (c->said_full && !available(c, 1)))
 		return;
 	c->ack_now = 1;
-	tdm_rx_ack_due(c);
+	tdm_prompt_due(c);
 }
 
 void tdm_credit_unsaid(struct tdm_conn *c)
 {
 	c->said_full = 0;
 	c->ack_now = 1;
-	tdm_rx_ack_due(c);
+	tdm_prompt_due(c);
 }
 
 int tdm_credit_left(struct tdm_conn *c, const struct tdm_wire_rec *rec)
@@ -245,5 +245,5 @@ void tdm_credit_release(struct tdm_conn *c, uint64_t charge)
 	if (c->rx_freed - c->ack_freed >
 		    tdm_max(c->credit, (uint64_t)TDM_WIRE_CREDIT_LEAST) / 4 &&
 	    c->state == TDM_CONN_READY)
-		tdm_rx_ack_due(c);
+		tdm_prompt_due(c);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When the acknowledgement of a message leaves; see prompt.h. A connection
- * counts prompt replies in a row:
+ * When acknowledgements leave; see prompt.h. A connection counts prompt replies to
+ * messages in a row:
  *
  *   fewer than TRUSTED   each acknowledgement leaves in its pass, and the reply
  *                        that follows is timed
@@ -16,17 +16,39 @@
 #include "tcp/wire/prompt.h"
 
 #include "base/os.h"
-#include "tcp/wire/rx.h"
+#include "tcp/wire/conn.h"
 
-enum { TRUSTED = 4, TIMED = 16, PROMPT_NS = 100 * 1000 };
+enum {
+	TRUSTED = 4,
+	TIMED = 16,
+	PROMPT_NS = 100 * 1000,
+	/* At this amount, received records are acknowledged at once. */
+	ACK_RECORDS = 64,
+	ACK_BYTES = 64 << 10,
+	/* The same of the stream, whatever its records are; within a longer one. */
+	SAY_BYTES = 64 << 10,
+	SAY_LONG_BYTES = 4 << 20,
+};
 
-void tdm_prompt_arrived(struct tdm_conn *c)
+void tdm_prompt_due(struct tdm_conn *c)
+{
+	struct tdm_tcp *tcp = c->tcp;
+
+	if (tdm_list_linked(&c->ack_node))
+		return;
+	c->ack_pass = (uint32_t)tcp->pass;
+	tdm_list_append(&tcp->acks, &c->ack_node);
+	tdm_tcp_nudge(tcp);
+}
+
+/* A message has come whose sender waits. */
+static void arrived(struct tdm_conn *c)
 {
 	struct tdm_prompt *p = &c->prompt;
 	const uint32_t pass = (uint32_t)c->tcp->pass;
 	const int trusted = p->hits == TRUSTED;
 
-	tdm_rx_ack_due(c);
+	tdm_prompt_due(c);
 	if (!trusted)
 		c->ack_now = 1;
 	if (p->pass == pass)
@@ -35,6 +57,44 @@ void tdm_prompt_arrived(struct tdm_conn *c)
 	p->watch = !trusted || !(c->rx_seq % TIMED);
 	if (p->watch)
 		p->since_ns = tdm_os.now_ns();
+}
+
+void tdm_prompt_received(struct tdm_conn *c, uint8_t flags, uint32_t len,
+			 int reply)
+{
+	/* A prompt reply can carry the ACK of a long message, too. */
+	const uint32_t before = c->ack_bytes;
+	uint32_t bytes;
+
+	if (c->tcp->closing)
+		return; /* dropped, so it must not be acknowledged */
+	c->rx_seq++;
+	c->replied = (uint8_t)reply;
+	c->ack_bytes += len;
+	bytes = (flags & TDM_WIRE_F_ACK) ? before : c->ack_bytes;
+	if (c->rx_seq - c->ack_seq >= ACK_RECORDS || bytes >= ACK_BYTES ||
+	    (flags & TDM_WIRE_F_NOW)) {
+		c->ack_now |= !reply;
+		tdm_prompt_due(c);
+	} else if (flags & TDM_WIRE_F_ACK) {
+		arrived(c);
+	}
+}
+
+void tdm_prompt_say(struct tdm_conn *c)
+{
+	const int within = c->left && c->cur_len > SAY_BYTES;
+	const uint64_t most = within ? SAY_LONG_BYTES : SAY_BYTES;
+
+	if (tdm_likely(c->rx_pos - c->rx_said < most))
+		return;
+	if (!tdm_conn_resumes(c)) {
+		c->rx_said = c->rx_pos;
+		return;
+	}
+	if (within || !c->replied)
+		c->ack_now = 1;
+	tdm_prompt_due(c);
 }
 
 void tdm_prompt_replied(struct tdm_conn *c)

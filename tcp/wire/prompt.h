@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When the acknowledgement of a message leaves: with the reply, if the
+ * When acknowledgements leave: that of a message with the reply, if the
  * application lately replied promptly, else at the end of the pass that
- * received the message.
+ * received the message; others when there is much to acknowledge.
  *
  * A sender at FI_TRANSMIT_COMPLETE waits for it. An application that replies
  * saves a system call when the reply carries it. One that turns to other things
@@ -14,8 +14,27 @@
 
 #include "tcp/wire/tcp.h"
 
-/* Called when a message of @c arrived whose sender waits. */
-void tdm_prompt_arrived(struct tdm_conn *c);
+/*
+ * Acknowledge in the next pass but one, unless output carries the
+ * acknowledgement before.
+ */
+void tdm_prompt_due(struct tdm_conn *c);
+
+/*
+ * Called when an EAGER, WRITE, DATA or ATOMIC record with @flags, TDM_WIRE_F_*, and @len
+ * bytes of payload is complete. @reply: it is data of a read; no call of the peer waits
+ * for their ACK, which leaves with the next request, or in the next pass.
+ */
+void tdm_prompt_received(struct tdm_conn *c, uint8_t flags, uint32_t len,
+			 int reply);
+
+/*
+ * Called before the bytes just read are counted. If much was received of which the peer
+ * was not told, tells it: records without payload are not counted in rx_seq, so that it may
+ * wait for no ACK. A record of more than 64 KiB is not in the peer's transmit buffer,
+ * and its end is acknowledged.
+ */
+void tdm_prompt_say(struct tdm_conn *c);
 
 /* Called when a pass had to send an acknowledgement that no reply carried. */
 static inline void tdm_prompt_missed(struct tdm_conn *c)

@@ -46,12 +46,6 @@ enum {
 	/* Greatest amount read from a peer in one pass. */
 	PASS_RECORDS = 64,
 	PASS_BYTES = 256 << 10,
-	/* At this amount, received records are acknowledged at once. */
-	ACK_RECORDS = 64,
-	ACK_BYTES = 64 << 10,
-	/* The same of the stream, whatever its records are; within a longer one. */
-	SAY_BYTES = 64 << 10,
-	SAY_LONG_BYTES = 1 << 20,
 	/* A read after one full of short records: bounds the time they take. */
 	READ_BYTES = 16 << 10,
 	/* Least missing payload that is read to its place directly. */
@@ -63,62 +57,6 @@ enum {
 	LONG_BYTES = 12 << 10,
 	SHORT_READ_BYTES = 1 << 10,
 };
-
-void tdm_rx_ack_due(struct tdm_conn *c)
-{
-	struct tdm_tcp *tcp = c->tcp;
-
-	if (tdm_list_linked(&c->ack_node))
-		return;
-	c->ack_pass = (uint32_t)tcp->pass;
-	tdm_list_append(&tcp->acks, &c->ack_node);
-	tdm_tcp_nudge(tcp);
-}
-
-/*
- * Called when an EAGER, WRITE, DATA or ATOMIC record of @len bytes is complete.
- * The length of a record that ends a message whose sender waits does not count
- * here: a prompt reply can carry the ACK of a long message, too.
- */
-static void received(struct tdm_conn *c, uint8_t flags, uint32_t len)
-{
-	const uint32_t before = c->ack_bytes;
-	uint32_t bytes;
-
-	if (c->tcp->closing)
-		return; /* dropped, so it must not be acknowledged */
-	c->rx_seq++;
-	c->ack_bytes += len;
-	bytes = (flags & TDM_WIRE_F_ACK) ? before : c->ack_bytes;
-	if (c->rx_seq - c->ack_seq >= ACK_RECORDS || bytes >= ACK_BYTES ||
-	    (flags & TDM_WIRE_F_NOW)) {
-		c->ack_now = 1;
-		tdm_rx_ack_due(c);
-	} else if (flags & TDM_WIRE_F_ACK) {
-		tdm_prompt_arrived(c);
-	}
-}
-
-/*
- * Called before the bytes just read are counted. If much was received of which the peer
- * was not told, tells it: records without payload are not counted in rx_seq, so that it may
- * wait for no ACK. A record of more than SAY_BYTES is not in the peer's transmit buffer,
- * and its end is acknowledged.
- */
-static void say(struct tdm_conn *c)
-{
-	const int within = c->left && c->cur_len > SAY_BYTES;
-	const uint64_t most = within ? SAY_LONG_BYTES : SAY_BYTES;
-
-	if (tdm_likely(c->rx_pos - c->rx_said < most))
-		return;
-	if (!tdm_conn_resumes(c)) {
-		c->rx_said = c->rx_pos;
-		return;
-	}
-	c->ack_now = 1;
-	tdm_rx_ack_due(c);
-}
 
 static void protocol_error(struct tdm_conn *c, int why)
 {
@@ -132,11 +70,13 @@ static void protocol_error(struct tdm_conn *c, int why)
 /* Process @n bytes of payload of the current record. */
 static void take(struct tdm_conn *c, const uint8_t *p, size_t n)
 {
+	const int reply = c->cur && c->cur->state == TDM_RX_READING;
+
 	c->left -= n;
 	c->rx_pos += n;
 	tdm_rx_put(c, p, n);
 	if (!c->left)
-		received(c, c->cur_flags, c->cur_len);
+		tdm_prompt_received(c, c->cur_flags, c->cur_len, reply);
 }
 
 /*
@@ -148,7 +88,7 @@ static int pass_over(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	c->cur = NULL;
 	c->left = rec->len;
 	if (!c->left)
-		received(c, rec->flags, rec->len);
+		tdm_prompt_received(c, rec->flags, rec->len, 0);
 	return 0;
 }
 
@@ -185,7 +125,7 @@ static int begin_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 	}
 	c->left = rec->len - (uint32_t)k;
 	if (!c->left)
-		received(c, rec->flags, rec->len);
+		tdm_prompt_received(c, rec->flags, rec->len, 0);
 	return k;
 }
 
@@ -204,7 +144,7 @@ static int begin_atomic(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		return k;
 	c->left = rec->len - (uint32_t)k;
 	if (!c->left)
-		received(c, rec->flags, rec->len);
+		tdm_prompt_received(c, rec->flags, rec->len, 0);
 	return k;
 }
 
@@ -222,7 +162,7 @@ static int begin_left(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		return ret;
 	c->left = rec->len;
 	if (!c->left)
-		received(c, rec->flags, rec->len);
+		tdm_prompt_received(c, rec->flags, rec->len, 0);
 	return 0;
 }
 
@@ -572,7 +512,7 @@ int tdm_rx_ready(struct tdm_conn *c)
 			ended(c, n < 0 ? errno : 0);
 			return 0;
 		}
-		say(c);
+		tdm_prompt_say(c);
 		tdm_loop_heat(loop, &c->io);
 		tdm_loop_active(loop, &c->io);
 		c->used = c->tcp->pass;

@@ -27,10 +27,4 @@ static inline void tdm_rx_drain(struct tdm_conn *c)
  */
 void tdm_rx_expect(struct tdm_conn *c, uint64_t len);
 
-/*
- * Acknowledge in the next pass but one, unless output carries the
- * acknowledgement before.
- */
-void tdm_rx_ack_due(struct tdm_conn *c);
-
 #endif /* TDM_TCP_WIRE_RX_H */

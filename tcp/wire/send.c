@@ -42,8 +42,8 @@
 enum {
 	/* How long to wait when the kernel has no memory for a send. */
 	NO_MEMORY_MS = 10,
-	/* Greatest number of bytes given to the kernel in one pass. */
-	PUSH_BYTES = 2 << 20,
+	/* Number of bytes given to the kernel in one pass: 2 MiB with headers. */
+	PUSH_BYTES = (2 << 20) + (4 << 10),
 	/* Messages held back are sent when there are so many. */
 	FLUSH_MSGS = 64,
 	/* The next pass is late when a medium message has waited for so long. */
@@ -72,10 +72,22 @@ static size_t next(const struct tdm_conn *c, struct iovec *iov)
 }
 
 /*
- * Offer all committed bytes, or those of a piece to be repeated, to the kernel,
- * by one system call; or, through a layer, by some.
+ * Not 0 when the bytes to be sent are the last data of a reply: the DONE behind them is
+ * written next, and leaves in the same segment.
  */
-static ssize_t put(struct tdm_conn *c)
+static int done_follows(const struct tdm_conn *c)
+{
+	const struct tdm_tx *op = c->borrow;
+
+	return op && op->reply && c->busy->borrow_end == op->wanted &&
+	       !tdm_keep_repeats(c) && !c->closing;
+}
+
+/*
+ * Offer all committed bytes, or those of a piece to be repeated, to the kernel,
+ * by one system call; or, through a layer, by some. @more: others follow at once.
+ */
+static ssize_t put(struct tdm_conn *c, int more)
 {
 	struct iovec iov[1 + TDM_IOV_LIMIT];
 	struct msghdr msg = { .msg_iov = iov };
@@ -87,7 +99,9 @@ static ssize_t put(struct tdm_conn *c)
 	msg.msg_iovlen = next(c, iov);
 	if (c->layered)
 		return tdm_layer_send(c, iov, msg.msg_iovlen);
-	return tdm_os.sendmsg(c->io.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return tdm_os.sendmsg(c->io.fd, &msg,
+			      MSG_NOSIGNAL | MSG_DONTWAIT |
+				      (more ? MSG_MORE : 0));
 }
 
 /* Called when the kernel has taken @n bytes. */
@@ -181,7 +195,7 @@ void tdm_conn_push(struct tdm_conn *c)
 		if (c->out && tdm_unlikely(c->out->held_ns))
 			held_over(c);
 		all = offered(c);
-		n = put(c);
+		n = put(c, done_follows(c) && sent + all < PUSH_BYTES);
 		if (tdm_unlikely(n < 0)) {
 			if (errno == EINTR)
 				continue;

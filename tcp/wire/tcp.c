@@ -344,7 +344,7 @@ static void tidy(struct tdm_conn *c)
 	/* So the peer of an idle connection need not keep what it sent. */
 	if (c->rx_said != c->rx_pos && tdm_conn_resumes(c)) {
 		c->ack_now = 1;
-		tdm_rx_ack_due(c);
+		tdm_prompt_due(c);
 	}
 }
 

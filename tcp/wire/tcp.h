@@ -73,6 +73,7 @@ struct tdm_conn {
 	uint8_t asks;	   /* 1: no session yet; session[] is what HELLO asks */
 	uint8_t unsure;	   /* 1: the peer may have answered a HELLO, unheard */
 	uint8_t layered;   /* 1: something is below the stream, layer.h */
+	uint8_t replied;   /* 1: the last record received was data of a read */
 	int tx_err; /* fi_errno of a failed send; the input is read first */
 
 	/* Output. */

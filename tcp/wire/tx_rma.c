@@ -189,6 +189,8 @@ int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 			return -TDM_WIRE_E_LENGTH;
 		c->stats.rx_msgs++;
 		c->stats.rx_bytes += op->rx->got;
+		/* The application may post the next one before the next pass. */
+		c->ack_pass = (uint32_t)c->tcp->pass;
 	}
 	if (early || (op->flags & (FI_READ | FI_ATOMIC))) {
 		c->busy->rts--;

@@ -358,6 +358,55 @@ TEST_F(TcpRma, AReadIsAnsweredByOneSystemCall)
 }
 
 /*
+ * The request for the next read carries the ACK of the one before, and the end of the
+ * bytes leaves with DONE: the kernel is told that more follows, and never at last.
+ */
+TEST_F(TcpRma, LongReadsTakeFewSegments)
+{
+	static int fds[2], calls[2], last, corked;
+	Bytes in(5 << 20);
+
+	region(in.size());
+	clean();
+	fds[0] = at(0).conn(1)->io.fd;
+	fds[1] = at(1).conn(0)->io.fd;
+	auto count = [](int fd, int flags) {
+		calls[0] += fd == fds[0];
+		calls[1] += fd == fds[1];
+		last = fd == fds[1] ? flags : last;
+		corked += fd == fds[1] && (flags & MSG_MORE);
+	};
+	static auto counter = +count;
+	tdm_os.send = [](int fd, const void *b, size_t n, int flags) {
+		counter(fd, flags);
+		return tdm_os_system.send(fd, b, n, flags);
+	};
+	tdm_os.sendmsg = [](int fd, const struct msghdr *m, int flags) {
+		counter(fd, flags);
+		return tdm_os_system.sendmsg(fd, m, flags);
+	};
+	for (size_t len : { 100000, 1 << 20, 2 << 20, 5 << 20 }) {
+		size_t had = at(0).tx.got.size();
+
+		settle();
+		calls[0] = 0;
+		for (size_t i = 1; i <= 8; i++) {
+			corked = 0;
+			ASSERT_EQ(0, at(0).rma(FI_READ, 1, in.data(), len, KEY,
+					       0));
+			ASSERT_TRUE(ended(had + i));
+			EXPECT_FALSE(last & MSG_MORE) << len;
+			EXPECT_LE(1, corked) << len;
+		}
+		/* Of a long one some MiB are acknowledged before its end. */
+		EXPECT_GE(len <= 2 << 20 ? 8 : 24, calls[0]) << len;
+	}
+	tdm_os = tdm_os_system;
+	EXPECT_EQ(target, in);
+	clean();
+}
+
+/*
  * doc/PROTOCOL-tcp.md, "One-sided operations": a write of up to 4 MiB is neither
  * announced nor takes credit for its payload; a longer one is announced.
  */
