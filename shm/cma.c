@@ -56,6 +56,12 @@ enum {
 static const uint64_t cma_grace_ns = 4000;
 static const uint64_t cma_patience_ns = 64000;
 static const uint64_t cma_alive_ns = 50000;
+/*
+ * While a process waits for its next message it asks again when the last answer is so
+ * old, and so long after the last message that it has read.
+ */
+static const uint64_t cma_fresh_ns = 15000;
+static const uint64_t cma_talk_ns = 100000;
 
 /* End the receive, or the write to a region, that @pull fills. */
 static void entry_end(struct tdm_shm_pull *pull, int err)
@@ -204,17 +210,16 @@ static int is_behind(const struct tdm_shm_pull *pull)
 }
 
 /*
- * Record what the way of @pull, which is complete, has cost. One that passed another has
+ * Record what the way of @pull, which is complete at @now, has cost. One that passed another has
  * taken time of both, and says nothing.
  */
-static void learn(const struct tdm_shm_pull *pull)
+static void learn(const struct tdm_shm_pull *pull, uint64_t now)
 {
 	struct tdm_shm_pair *pair = pull->pair;
-	uint64_t now, from;
+	uint64_t from;
 
 	if (!pull->started || pull->copy || pull != first_of(pair))
 		return;
-	now = tdm_os.now_ns();
 	from = tdm_max(pull->started, pair->pulled_ns);
 	pair->pulled_ns = now;
 	tdm_shm_way_took(pair->ways, pull->want, pull->way, now - from, now);
@@ -325,11 +330,11 @@ void tdm_shm_pull_put(struct tdm_shm_pull *pull, const void *src, size_t n)
  * sure that all bytes are valid: whatever process_vm_readv(2) read came from a
  * living sender.
  */
-static void complete(struct tdm_shm_pull *pull)
+static void complete(struct tdm_shm_pull *pull, uint64_t now)
 {
 	if (pull->last && !pull->refused)
 		tdm_place_end(pull->iov, pull->count, pull->line, pull->last);
-	learn(pull);
+	learn(pull, now);
 	tdm_shm_pull_end(pull, 0, TDM_SHM_STATUS_OK);
 }
 
@@ -349,7 +354,7 @@ static void copy_self(struct tdm_shm_pull *pull)
 		tdm_shm_pull_put(pull, from[i].iov_base, n);
 		pull->placed += n;
 	}
-	complete(pull);
+	complete(pull, tdm_os.now_ns());
 }
 
 /*
@@ -359,10 +364,10 @@ static void copy_self(struct tdm_shm_pull *pull)
  * since the kernel first gives out all others, and no process that called
  * execve(2) can have loaded a program.
  */
-static int sender_gone(struct tdm_shm_pair *pair)
+static int sender_gone(struct tdm_shm_pair *pair, uint64_t now)
 {
-	uint64_t now = tdm_os.now_ns();
-
+	pair->ep->read_from = pair;
+	pair->ep->read_ns = now;
 	if (tdm_a32_load_acquire(&pair->peer->hold) & TDM_SHM_HOLD_GONE)
 		return 1;
 	if (pair->alive_ns && now - pair->alive_ns < cma_alive_ns)
@@ -371,6 +376,17 @@ static int sender_gone(struct tdm_shm_pair *pair)
 		return 1;
 	pair->alive_ns = now;
 	return 0;
+}
+
+void tdm_shm_pull_idle(struct tdm_shm_ep *ep, uint64_t now)
+{
+	struct tdm_shm_pair *pair = ep->read_from;
+
+	if (now - ep->read_ns > cma_talk_ns)
+		ep->read_from = NULL;
+	else if (now - pair->alive_ns > cma_fresh_ns &&
+		 tdm_shm_session_alive(pair->sess))
+		pair->alive_ns = now;
 }
 
 /*
@@ -407,7 +423,7 @@ static void read_failed(struct tdm_shm_pull *pull, int err)
 {
 	switch (err) {
 	case EFAULT:
-		if (sender_gone(pull->pair))
+		if (sender_gone(pull->pair, tdm_os.now_ns()))
 			tdm_shm_pair_break(pull->pair, FI_ECONNRESET);
 		else if (recalled(pull))
 			again_by_copy(pull);
@@ -432,15 +448,16 @@ static void read_failed(struct tdm_shm_pull *pull, int err)
 void tdm_shm_pull_finish(struct tdm_shm_pull *pull)
 {
 	struct tdm_shm_pair *pair = pull->pair;
+	uint64_t now = tdm_os.now_ns();
 
 	if (pull->tail == pull->want)
-		complete(pull);
-	else if (sender_gone(pair))
+		complete(pull, now);
+	else if (sender_gone(pair, now))
 		tdm_shm_pair_break(pair, FI_ECONNRESET);
 	else if (tdm_unlikely(recalled(pull)))
 		again_by_copy(pull);
 	else
-		complete(pull);
+		complete(pull, now);
 }
 
 void tdm_shm_pull_left(struct tdm_shm_pull *pull, const void *data)
@@ -451,7 +468,7 @@ void tdm_shm_pull_left(struct tdm_shm_pull *pull, const void *data)
 	if (!pull->refused)
 		tdm_shm_pull_put(pull, data, pull->want);
 	pull->placed = pull->want;
-	complete(pull);
+	complete(pull, tdm_os.now_ns());
 }
 
 static void next_slice(struct tdm_shm_pull *pull)

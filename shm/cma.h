@@ -38,6 +38,12 @@ void tdm_shm_pull_put(struct tdm_shm_pull *pull, const void *src, size_t n);
 void tdm_shm_pull_finish(struct tdm_shm_pull *pull);
 
 /*
+ * Called now and then, at @now, between messages, while ep->read_from is set: asks the
+ * kernel whether that process lives, so that the end of its next message need not.
+ */
+void tdm_shm_pull_idle(struct tdm_shm_ep *ep, uint64_t now);
+
+/*
  * End @pull, whose sender has said that it does not send the bytes: it has aborted
  * the message, FI_ECONNABORTED, or lacks memory, FI_EIO.
  */

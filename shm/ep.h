@@ -112,8 +112,11 @@ struct tdm_shm_ep {
 	uint32_t unauth;     /* attach sockets before HELLO */
 	int barrier;	     /* 1: membarrier registered and working */
 	uint64_t control_at; /* ns: when control work is next due */
-	uint64_t hot_at;     /* ns: when to review the hot set */
-	uint64_t listen_at;  /* ns: when to accept again; 0: accepting */
+	/* the pair whose peer's memory was read last, lately; or NULL; and when */
+	struct tdm_shm_pair *read_from;
+	uint64_t read_ns;
+	uint64_t hot_at;    /* ns: when to review the hot set */
+	uint64_t listen_at; /* ns: when to accept again; 0: accepting */
 	uint8_t incarnation[16];
 	uint64_t nonce;		    /* read by peers, to test CMA */
 	struct tdm_auth_keys *keys; /* NULL: none */

@@ -425,6 +425,8 @@ static void pair_down(struct tdm_shm_pair *pair)
 	pair->own = NULL;
 	pair->peer = NULL;
 	pair->sess = NULL;
+	if (pair->ep->read_from == pair)
+		pair->ep->read_from = NULL;
 	pair->broken = 0;
 	pair->ending = 0;
 	pair->more_count = 0;

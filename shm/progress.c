@@ -174,6 +174,8 @@ static void now_and_then(struct tdm_shm_ep *ep)
 						  control_period_ns);
 		ep->met = 0;
 	}
+	if (ep->read_from)
+		tdm_shm_pull_idle(ep, now);
 	if (now >= ep->hot_at) {
 		tdm_shm_bell_upkeep(ep);
 		ep->hot_at = now + hot_period_ns;
