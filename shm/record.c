@@ -3,7 +3,8 @@
  * Validation of all bytes the shared-memory tier gets from another process.
  *
  * Invariants:
- *  1. Nothing here reads shared memory or trusts a length, count or kind.
+ *  1. Nothing here trusts a length, count or kind, or reads shared memory, but for
+ *     tdm_shm_rts_get(), which copies it once.
  *  2. An accepted value is in range for every use by the callers, who add only
  *     the checks that need their own state (is this id mine?).
  * Locking: none, no state. Spec: doc/PROTOCOL-shm.md.
@@ -105,6 +106,40 @@ int tdm_shm_rec_decode(struct tdm_shm_rec *rec, uint64_t word0, uint32_t room)
 	default:
 		return rma_decode(rec, room);
 	}
+}
+
+enum { RTS_ONE_BYTES = 48 };
+
+tdm_static_assert(sizeof(struct tdm_shm_rts_write) == TDM_SHM_BODY_BYTES,
+		  "RTS_WRITE fills one slot");
+tdm_static_assert(sizeof(struct tdm_shm_rts) == 96 &&
+			  offsetof(struct tdm_shm_rts, iov) + 16 ==
+				  RTS_ONE_BYTES &&
+			  TDM_SHM_HEAD_BYTES + RTS_ONE_BYTES ==
+				  TDM_CACHE_LINE_BYTES,
+		  "RTS record layout");
+tdm_static_assert(sizeof(struct tdm_shm_rts) <= TDM_SHM_BODY_BYTES,
+		  "RTS fits one slot");
+tdm_static_assert(sizeof(struct tdm_shm_chunk) == 32, "chunk head layout");
+tdm_static_assert(TDM_SHM_CHUNKS_MOST * sizeof(struct tdm_shm_chunk) <=
+			  TDM_SHM_CHUNK_BYTES,
+		  "table of chunk heads");
+
+void tdm_shm_rts_put(uint8_t *body, const struct tdm_shm_rts *rts)
+{
+	memcpy(body, rts, RTS_ONE_BYTES);
+	if (tdm_unlikely(rts->count > 1))
+		memcpy(body + RTS_ONE_BYTES,
+		       (const uint8_t *)rts + RTS_ONE_BYTES,
+		       sizeof(*rts) - RTS_ONE_BYTES);
+}
+
+void tdm_shm_rts_get(struct tdm_shm_rts *rts, const uint8_t *body)
+{
+	memcpy(rts, body, RTS_ONE_BYTES);
+	if (tdm_unlikely(rts->count > 1))
+		memcpy((uint8_t *)rts + RTS_ONE_BYTES, body + RTS_ONE_BYTES,
+		       sizeof(*rts) - RTS_ONE_BYTES);
 }
 
 int tdm_shm_rts_check(const struct tdm_shm_rts *rts)

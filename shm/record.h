@@ -139,6 +139,13 @@ struct tdm_shm_rts {
 	} iov[TDM_SHM_IOV_MOST];
 };
 
+/*
+ * Copy an announcement to or from the @body of a record. One of a single element ends
+ * with the first cache line of its slot, and the other line is not touched.
+ */
+void tdm_shm_rts_put(uint8_t *body, const struct tdm_shm_rts *rts);
+void tdm_shm_rts_get(struct tdm_shm_rts *rts, const uint8_t *body);
+
 /* Returns 0, or -1: @rts has too many elements, or wrong sums. */
 int tdm_shm_rts_check(const struct tdm_shm_rts *rts) tdm_must_check;
 
@@ -186,15 +193,5 @@ struct tdm_shm_chunk {
  */
 int tdm_shm_chunk_check(const struct tdm_shm_chunk *chunk, uint64_t at,
 			uint64_t left) tdm_must_check;
-
-tdm_static_assert(sizeof(struct tdm_shm_rts_write) == TDM_SHM_BODY_BYTES,
-		  "RTS_WRITE fills one slot");
-tdm_static_assert(sizeof(struct tdm_shm_rts) == 96, "RTS record layout");
-tdm_static_assert(sizeof(struct tdm_shm_rts) <= TDM_SHM_BODY_BYTES,
-		  "RTS fits one slot");
-tdm_static_assert(sizeof(struct tdm_shm_chunk) == 32, "chunk head layout");
-tdm_static_assert(TDM_SHM_CHUNKS_MOST * sizeof(struct tdm_shm_chunk) <=
-			  TDM_SHM_CHUNK_BYTES,
-		  "table of chunk heads");
 
 #endif /* TDM_SHM_RECORD_H */

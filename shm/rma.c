@@ -247,7 +247,7 @@ static struct tdm_shm_pull *pull_alloc(struct tdm_shm_pair *pair,
 	tdm_list_init(&pull->ctl.node);
 	tdm_list_init(&pull->node);
 	pull->pair = pair;
-	memcpy(&pull->rts, rts, sizeof(pull->rts));
+	tdm_shm_rts_get(&pull->rts, rts);
 	return pull;
 }
 

@@ -268,7 +268,7 @@ static int rx_rts(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 	tdm_list_init(&pull->node);
 	pull->pair = pair;
 	pull->turn = ++pair->rts_heard;
-	memcpy(&pull->rts, slot + TDM_SHM_HEAD_BYTES, sizeof(pull->rts));
+	tdm_shm_rts_get(&pull->rts, slot + TDM_SHM_HEAD_BYTES);
 	ret = -FI_EPROTO;
 	if (tdm_shm_rts_check(&pull->rts))
 		goto drop;

@@ -89,7 +89,7 @@ void tdm_shm_serve_write(const struct tdm_shm_ctl *ctl, uint8_t *body)
 	struct tdm_shm_rts rts;
 
 	tdm_shm_rts_of(&rts, &s->op);
-	memcpy(body, &rts, sizeof(rts));
+	tdm_shm_rts_put(body, &rts);
 }
 
 static struct tdm_shm_serve *serve_alloc(struct tdm_shm_pair *pair)

@@ -407,7 +407,7 @@ static tdm_noinline ssize_t send_rts(struct tdm_shm_pair *pair,
 	}
 	tdm_shm_rts_fill(&rts, op, x);
 	memcpy(slot + 8, &x->tag, 8);
-	memcpy(slot + TDM_SHM_HEAD_BYTES, &rts, sizeof(rts));
+	tdm_shm_rts_put(slot + TDM_SHM_HEAD_BYTES, &rts);
 	tdm_shm_ring_publish(
 		&pair->tx, 1,
 		tdm_shm_word0(0,

@@ -28,7 +28,8 @@
 
 enum {
 	WAY_UNIT_BYTES = 64 * 1024,
-	WAY_LONG_CLASS = 6, /* 1 MiB */
+	WAY_BONUS_CLASS = 2, /* 64 KiB */
+	WAY_LONG_CLASS = 6,  /* 1 MiB */
 	/* of way_short; see struct pace */
 	WAY_SKIP = 8,
 	WAY_COUNT = 8,
@@ -38,8 +39,7 @@ enum {
 	 * last trial has passed,
 	 */
 	WAY_PRICE = 100,
-	WAY_SHARE = 16,	    /* and messages have taken this many times it. */
-	WAY_READ_BONUS = 8, /* of what reading costs, 1/8 does not count */
+	WAY_SHARE = 16, /* and messages have taken this many times it. */
 	/* A message counts at most this many times the cost of its way. */
 	WAY_LATE = 8,
 };
@@ -52,8 +52,20 @@ struct pace {
 	uint32_t between; /* messages between trials */
 	uint32_t slow;	  /* slow messages in a row end a run */
 	uint64_t hasten_ns; /* least time from one change of the machine to the next */
+	uint32_t bonus; /* of what reading costs, 1/bonus does not count */
 };
 
+static const struct pace way_small = {
+	.run = 64,
+	.skip = WAY_SKIP,
+	.count = WAY_COUNT,
+	.between = WAY_BETWEEN,
+	.slow = 8,
+	.hasten_ns = 200000000,
+	.bonus = UINT32_MAX,
+};
+
+/* Of the classes from WAY_BONUS_CLASS on. */
 static const struct pace way_short = {
 	.run = 64,
 	.skip = WAY_SKIP,
@@ -61,6 +73,7 @@ static const struct pace way_short = {
 	.between = WAY_BETWEEN,
 	.slow = 8,
 	.hasten_ns = 200000000,
+	.bonus = 8,
 };
 
 /* Of the classes from WAY_LONG_CLASS on. */
@@ -71,6 +84,7 @@ static const struct pace way_long = {
 	.between = 64,
 	.slow = 3,
 	.hasten_ns = 1000000000,
+	.bonus = 8,
 };
 
 tdm_static_assert(WAY_SKIP + WAY_COUNT == TDM_SHM_WAY_TRIAL &&
@@ -94,20 +108,29 @@ static unsigned class_of(uint64_t bytes)
 	return c;
 }
 
-/* What @way costs for the choice: reading counts less, it takes no time of the sender. */
-static uint32_t price(const struct tdm_shm_way_class *c, uint8_t way)
+static const struct pace *pace_of(unsigned k)
+{
+	return k < WAY_BONUS_CLASS ? &way_small :
+	       k < WAY_LONG_CLASS  ? &way_short :
+				     &way_long;
+}
+
+/* What @way costs for the choice. Reading counts less: it takes no time of the sender. */
+static uint32_t price(const struct tdm_shm_way_class *c,
+		      const struct pace *pace, uint8_t way)
 {
 	uint32_t cost = c->cost[way];
 
-	return way == TDM_SHM_WAY_READ ? cost - cost / WAY_READ_BONUS : cost;
+	return way == TDM_SHM_WAY_READ ? cost - cost / pace->bonus : cost;
 }
 
-static uint8_t cheapest(const struct tdm_shm_way_class *c)
+static uint8_t cheapest(const struct tdm_shm_way_class *c,
+			const struct pace *pace)
 {
 	uint8_t way, best = 0;
 
 	for (way = 1; way < TDM_SHM_WAYS; way++) {
-		if (price(c, way) < price(c, best))
+		if (price(c, pace, way) < price(c, pace, best))
 			best = way;
 	}
 	return best;
@@ -127,7 +150,8 @@ static uint32_t least_known(const struct tdm_shm_way_class *c)
 }
 
 /* The way that @c would take if it tried none. */
-static uint8_t chosen(const struct tdm_shm_way_class *c)
+static uint8_t chosen(const struct tdm_shm_way_class *c,
+		      const struct pace *pace)
 {
 	uint8_t way;
 
@@ -135,12 +159,7 @@ static uint8_t chosen(const struct tdm_shm_way_class *c)
 		if (!c->cost[way])
 			return c->now;
 	}
-	return c->trial ? cheapest(c) : c->now;
-}
-
-static const struct pace *pace_of(unsigned k)
-{
-	return k < WAY_LONG_CLASS ? &way_short : &way_long;
+	return c->trial ? cheapest(c, pace) : c->now;
 }
 
 static uint64_t ns_of(uint64_t bytes, uint64_t cost)
@@ -153,7 +172,7 @@ static void postpone_all(struct tdm_shm_way_class *c, const struct pace *pace,
 			 uint64_t bytes)
 {
 	const uint64_t trial = (pace->skip + pace->count) * bytes;
-	const uint32_t best = c->cost[cheapest(c)] ? least_known(c) : 0;
+	const uint32_t best = c->cost[cheapest(c, pace)] ? least_known(c) : 0;
 	uint8_t way;
 
 	for (way = 0; best && way < TDM_SHM_WAYS; way++)
@@ -180,7 +199,8 @@ static void adopt(struct tdm_shm_ways *w, unsigned k, uint64_t bytes)
 		if (!from)
 			continue;
 		memcpy(w->sizes[k].cost, from->cost, sizeof(from->cost));
-		w->sizes[k].now = chosen(from);
+		w->sizes[k].now =
+			chosen(from, pace_of((unsigned)(from - w->sizes)));
 		postpone_all(&w->sizes[k], pace_of(k), bytes);
 		break;
 	}
@@ -247,9 +267,10 @@ static void hasten(struct tdm_shm_way_class *c)
 }
 
 /* The present way has been tried: set when it may be tried again. */
-static void postpone(struct tdm_shm_way_class *c, uint64_t now)
+static void postpone(struct tdm_shm_way_class *c, const struct pace *pace,
+		     uint64_t now)
 {
-	uint32_t best = c->cost[cheapest(c)];
+	uint32_t best = c->cost[cheapest(c, pace)];
 	uint64_t good = ns_of(c->all_bytes, best), more;
 
 	/* Before all costs are known, none says what a trial should cost. */
@@ -275,7 +296,7 @@ static void decide(struct tdm_shm_way_class *c, const struct pace *pace,
 	if (!c->trial && before && !changed)
 		cost = (uint32_t)((before + cost) / 2);
 	c->cost[c->now] = cost;
-	postpone(c, now);
+	postpone(c, pace, now);
 	for (way = 0; way < TDM_SHM_WAYS; way++) {
 		if (!c->cost[way]) {
 			begin(c, way, 1);
@@ -286,7 +307,7 @@ static void decide(struct tdm_shm_way_class *c, const struct pace *pace,
 		c->hastened = now;
 		hasten(c);
 	}
-	best = cheapest(c);
+	best = cheapest(c, pace);
 	way = due(c, pace, best, now);
 	c->since = way == best ? c->since : 0;
 	c->tried = (uint8_t)(way == best ? 0 : c->tried | 1u << way);
@@ -327,7 +348,7 @@ static int is_over(const struct tdm_shm_way_class *c, const struct pace *pace,
 		   uint32_t skip, uint64_t cost, uint64_t now)
 {
 	uint32_t trial = skip + pace->count;
-	uint8_t best = cheapest(c);
+	uint8_t best = cheapest(c, pace);
 
 	if (!c->trial && c->count >= pace->run)
 		return 1;

@@ -332,6 +332,27 @@ TEST(ShmRecord, NoWordPassesTheEndOfTheRing)
 	}
 }
 
+/* An announcement of one element stays within the first line of its slot. */
+TEST(ShmRecord, RtsOfOneElementTakesOneLine)
+{
+	struct tdm_shm_rts r, got;
+	uint8_t body[sizeof(r)];
+
+	for (uint32_t count : { 0u, 1u, 2u, 4u }) {
+		memset(&r, 0, sizeof(r));
+		memset(&got, 0, sizeof(got));
+		memset(body, 0xee, sizeof(body));
+		r.id = 7;
+		r.count = count;
+		for (uint32_t i = 0; i < count; i++)
+			r.iov[i] = { 100 + i, 1000 + i };
+		tdm_shm_rts_put(body, &r);
+		EXPECT_EQ(body[48] == 0xee, count < 2) << count;
+		tdm_shm_rts_get(&got, body);
+		EXPECT_EQ(memcmp(&got, &r, sizeof(r)), 0) << count;
+	}
+}
+
 TEST(ShmRecord, L6_RtsLengthsMustAddUp)
 {
 	struct tdm_shm_rts r;
