@@ -393,9 +393,15 @@ static enum tdm_due_hot poll_hot(struct tdm_loop *loop)
 {
 	enum tdm_due_hot hot = tdm_due_hot(&loop->due);
 
-	if (hot == TDM_DUE_COOL)
+	if (tdm_unlikely(hot == TDM_DUE_COOL)) {
 		cool(loop);
-	else if (hot != TDM_DUE_NOT)
+		if (!loop->hot)
+			return hot;
+		/* The set has no memory for it: it stays hot for as long again. */
+		loop->due.hot_misses = 0;
+		hot = tdm_due_hot(&loop->due);
+	}
+	if (hot != TDM_DUE_NOT)
 		loop->hot->ready(loop->hot, TDM_LOOP_READ);
 	return hot;
 }

@@ -314,6 +314,21 @@ TEST_F(Hot, BecomesCold)
 	EXPECT_LE(1u, passes());
 }
 
+/* While the kernel has no memory to watch it, it stays hot: nothing else polls it. */
+TEST_F(Hot, IsPolledWhileItCannotBecomeCold)
+{
+	heard();
+	tdm_os.epoll_ctl = [](int, int, int, struct epoll_event *) {
+		errno = ENOMEM;
+		return -1;
+	};
+	for (int i = 0; i < 20; i++)
+		EXPECT_LE(5u, looks(30000)) << i;
+	tdm_os.epoll_ctl = tdm_os_system.epoll_ctl;
+	looks(200000);
+	EXPECT_EQ(0u, looks(20000));
+}
+
 /* tdm_loop_timer.lazy: it expires in a pass, and a sleeper does not wake for it. */
 TEST(Loop, LazyTimersWakeNoSleeper)
 {
