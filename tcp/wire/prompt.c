@@ -92,7 +92,8 @@ void tdm_prompt_say(struct tdm_conn *c)
 		c->rx_said = c->rx_pos;
 		return;
 	}
-	if (within || !c->replied)
+	/* Reads that were asked for at once may end in each pass. */
+	if (!c->replied || c->rx_pos - c->rx_said >= SAY_LONG_BYTES)
 		c->ack_now = 1;
 	tdm_prompt_due(c);
 }
