@@ -205,7 +205,9 @@ int tdm_tx_abandon(struct tdm_conn *c, int err)
 		if (err && own_borrowed(c))
 			return -FI_ENOMEM;
 		give_up(c, op, err);
-		if (op->state == TDM_TX_ACK || op->reply) {
+		/* A close whose time runs out abandons it a second time. */
+		if (op->state != TDM_TX_LEAVING &&
+		    (op->state == TDM_TX_ACK || op->reply)) {
 			tdm_list_del(&op->node);
 			tdm_tx_set_state(op, TDM_TX_LEAVING);
 		}
