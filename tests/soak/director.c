@@ -31,6 +31,7 @@ struct director {
 	struct tdt_child actors[TDT_SOAK_ACTORS];
 	size_t stopped; /* this one, or TDT_SOAK_ACTORS: none */
 	unsigned stopped_for;
+	unsigned begun; /* strikes so far, three at most */
 	struct tdt_holdings held[TDT_SOAK_LASTING]; /* at the first rest */
 };
 
@@ -109,18 +110,37 @@ static void sever(struct director *d)
 		d->result->resets++;
 }
 
+enum kind { SEVER, KILL, STOP, KINDS };
+
+/* What the next strike does: in each soak one of each kind first, then by chance. */
+static enum kind next_kind(struct director *d)
+{
+	enum kind kind = (enum kind)d->begun;
+
+	if (d->begun < KINDS)
+		d->begun++;
+	else
+		kind = tdt_seeded(&d->random, 2) ? SEVER :
+		       tdt_seeded(&d->random, 3) ? KILL :
+						   STOP;
+	if (kind == SEVER && !d->plan->resets)
+		kind = tdt_seeded(&d->random, 3) ? KILL : STOP;
+	return kind;
+}
+
 static int strike(struct director *d)
 {
+	enum kind kind = next_kind(d);
 	size_t mortal =
 		TDT_SOAK_LASTING +
 		tdt_seeded(&d->random, TDT_SOAK_ACTORS - TDT_SOAK_LASTING);
 
 	go_on(d);
-	if (d->plan->resets && tdt_seeded(&d->random, 2)) {
+	if (kind == SEVER) {
 		sever(d);
 		return 0;
 	}
-	if (tdt_seeded(&d->random, 3)) {
+	if (kind == KILL) {
 		tdt_child_kill(&d->actors[mortal], SIGKILL);
 		d->result->kills++;
 		return start(d, mortal);
