@@ -13,13 +13,20 @@
 #include "shm/record.h"
 #include "tests/fuzz/fuzz.h"
 
-static void rts(const uint8_t *p, size_t n)
+/* What is read from a body is what is written to one again. */
+static void rts(const uint8_t *p)
 {
+	uint8_t again[TDM_SHM_BODY_BYTES] = { 0 };
 	struct tdm_shm_rts rts;
 	uint64_t sum = 0;
+	size_t bytes;
 	uint32_t i;
 
-	tdt_take(&rts, sizeof(rts), p, n);
+	tdm_shm_rts_get(&rts, p);
+	tdm_shm_rts_put(again, &rts);
+	bytes = rts.count > 1 ? sizeof(rts) :
+				offsetof(struct tdm_shm_rts, iov[1]);
+	tdt_must(!memcmp(again, p, bytes));
 	if (tdm_shm_rts_check(&rts))
 		return;
 	tdt_must(rts.count <= TDM_SHM_IOV_MOST && rts.len <= SIZE_MAX / 2);
@@ -42,7 +49,7 @@ static void body(const struct tdm_shm_rec *rec, const uint8_t *p, size_t n)
 	case TDM_SHM_REC_RTS_TAG:
 	case TDM_SHM_REC_RTS_WRITE:
 	case TDM_SHM_REC_RTS_READ:
-		rts(p, n);
+		rts(p);
 		break;
 	case TDM_SHM_REC_PULL:
 		tdt_take(&pull, sizeof(pull), p, n);
