@@ -57,18 +57,22 @@ enum {
  */
 static enum tdm_due_hot silent(struct tdm_due *due)
 {
-	uint64_t now = tdm_os.now_ns(), silence, since;
+	uint64_t now = tdm_os.now_ns(), silence, since, gap;
 
 	if (!due->hot_look_ns)
 		due->hot_idle_ns = now;
 	silence = now - due->hot_idle_ns;
 	since = now - due->hot_look_ns;
-	if (silence > HOT_IDLE_NS && due->hot_misses >= HOT_IDLE_POLLS)
+	gap = silence / SILENCE_SHARE;
+	if (silence > HOT_IDLE_NS && due->hot_misses >= HOT_IDLE_POLLS) {
+		/* The silence may be that of the application. */
+		due->all = 1;
 		return TDM_DUE_COOL;
-	if (since && since < tdm_min(silence / SILENCE_SHARE, HOT_GAP_NS) &&
-	    !due->all)
+	}
+	if (since && since < tdm_min(gap, HOT_GAP_NS) && !due->all)
 		return TDM_DUE_NOT;
 	due->hot_look_ns = now;
+	due->hot_full = gap >= HOT_GAP_NS;
 	return TDM_DUE_HOT;
 }
 
@@ -118,17 +122,25 @@ static int quiet_due(struct tdm_due *due, int eager)
 	if (due->quiet && since && now - due->looked_ns < gap)
 		return 0;
 	due->looked_ns = now;
+	due->cold_full = gap >= QUIET_GAP_NS;
 	return 1;
 }
 
-/* As tdm_due_cold(), while there is other traffic. */
+/*
+ * As tdm_due_cold(), while there is other traffic. Passes that are far apart all read the
+ * clock.
+ */
 static int beside_due(struct tdm_due *due, int eager)
 {
-	uint64_t now;
+	uint64_t now, since;
 
-	if (tdm_likely(due->passes % CLOCK_PASSES))
+	if (tdm_likely(!due->rare && due->passes % CLOCK_PASSES))
 		return 0;
 	now = tdm_os.now_ns();
+	since = now - due->read_ns;
+	due->read_ns = now;
+	due->rare = since >=
+		    (due->rare ? 1u : CLOCK_PASSES) * (uint64_t)COLD_GAP_NS;
 	if (now - due->looked_ns <
 	    (uint64_t)(eager ? COLD_GAP_NS : LAZY_GAP_NS))
 		return 0;
@@ -155,4 +167,18 @@ int tdm_due_cold(struct tdm_due *due, enum tdm_due_hot hot, int only_tcp,
 		due->quiet = 1;
 	}
 	return cold;
+}
+
+void tdm_due_polled(struct tdm_due *due)
+{
+	uint64_t now;
+
+	if (tdm_likely(!(due->hot_full | due->cold_full)))
+		return;
+	now = tdm_os.now_ns();
+	if (due->hot_full)
+		due->hot_look_ns = now;
+	if (due->cold_full)
+		due->looked_ns = now;
+	due->hot_full = due->cold_full = 0;
 }

@@ -24,6 +24,9 @@ struct tdm_due {
 	int all;   /* 1: the next pass polls all sockets */
 	int quiet; /* 1: the last poll of the cold sockets found none ready */
 	int spins; /* such readings that followed each other closely */
+	int rare;  /* 1: beside other traffic, passes are far apart */
+	/* 1: what is polled in this pass has its longest gap: tdm_due_polled() */
+	int hot_full, cold_full;
 };
 
 enum tdm_due_hot {
@@ -37,10 +40,10 @@ enum tdm_due_hot {
  * Says what to do with the hot socket in this pass, and counts the poll. A caller that
  * finds data sets hot_misses to 0.
  *
- * From one poll of a silent socket to the next, a sixteenth of the silence passes, and at
- * most 1.5 us: data that come are late by a thirty-second of the time that they were
- * waited for on average. The same holds for the cold sockets while none is hot, with 5 us
- * at most, or 10 us if all are listeners.
+ * The time from one poll of a silent socket to the next is a sixteenth of the silence, up
+ * to 1.5 us: on average, data are late by a thirty-second of the time that they were
+ * waited for. Beside a hot socket, each fourth poll of it polls the cold ones. While none
+ * is hot, they have a gap of their own, up to 5 us, or 10 us if all are listeners.
  */
 enum tdm_due_hot tdm_due_hot(struct tdm_due *due);
 
@@ -54,5 +57,11 @@ int tdm_due_hot_busy(const struct tdm_due *due);
  */
 int tdm_due_cold(struct tdm_due *due, enum tdm_due_hot hot, int only_tcp,
 		 int eager);
+
+/*
+ * Called after the polls of a pass. A gap of full length begins when its poll has ended:
+ * where system calls take as long as the gap, each pass would make one otherwise.
+ */
+void tdm_due_polled(struct tdm_due *due);
 
 #endif /* TDM_TCP_WIRE_DUE_H */

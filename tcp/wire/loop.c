@@ -422,6 +422,7 @@ void tdm_loop_progress(struct tdm_loop *loop, int only_tcp)
 		hot = poll_hot(loop);
 	if (tdm_due_cold(&loop->due, hot, only_tcp, loop->eager_ios != 0))
 		event_base_loop(loop->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+	tdm_due_polled(&loop->due);
 	loop->running = 0;
 }
 

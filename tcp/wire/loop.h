@@ -106,9 +106,9 @@ void tdm_loop_active(struct tdm_loop *loop, struct tdm_loop_io *io);
 void tdm_loop_end(struct tdm_loop *loop);
 
 /*
- * One progress pass: polls the hot socket and the others when due, each within
- * microseconds. @only_tcp 0: there is other traffic, and the cold sockets are due
- * every 20 us at most.
+ * One progress pass: polls the hot socket and the others when due (due.h).
+ * @only_tcp 0: there is other traffic, and the cold sockets are due every 20 us, or
+ * every 200 us if all are listeners.
  */
 void tdm_loop_progress(struct tdm_loop *loop, int only_tcp);
 

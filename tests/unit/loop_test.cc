@@ -208,6 +208,24 @@ TEST_F(Cold, IsPolledWhenTimeHasPassed)
 	}
 }
 
+/* Beside other traffic too, an application whose calls are rare has a look in each. */
+TEST_F(Cold, IsPolledInEachRarePassBesideOtherTraffic)
+{
+	for (int i = 0; i < 16; i++) {
+		clock_ns += 1000000;
+		tdm_loop_progress(loop, 0);
+	}
+	ASSERT_EQ(0, eventfd_write(sock.io.fd, 1));
+	for (unsigned i = 1; i < 20; i++) {
+		clock_ns += 1000000;
+		tdm_loop_progress(loop, 0);
+		EXPECT_EQ(i, sock.calls);
+	}
+	for (int i = 0; i < 100; i++)
+		tdm_loop_progress(loop, 0);
+	EXPECT_GE(21u, sock.calls) << "passes are near to each other again";
+}
+
 /* As that of a hot socket, the time between polls is a sixteenth of the silence. */
 TEST_F(Cold, IsPolledLessOftenTheLongerNothingComes)
 {
@@ -240,14 +258,17 @@ struct Hot : Cold {
 		tdm_loop_heat(loop, &sock.io);
 	}
 
-	/* Number of looks in the passes of the next @ns, each of which takes @pass_ns. */
-	unsigned looks(uint64_t ns, uint64_t pass_ns = 50)
+	/*
+	 * Number of looks in the passes of the next @ns, each of which takes @pass_ns.
+	 * @only_tcp 0: beside other traffic.
+	 */
+	unsigned looks(uint64_t ns, uint64_t pass_ns = 50, int only_tcp = 1)
 	{
 		unsigned before = sock.calls;
 
 		for (uint64_t end = clock_ns + ns; clock_ns < end;) {
 			clock_ns += pass_ns;
-			tdm_loop_progress(loop, 1);
+			tdm_loop_progress(loop, only_tcp);
 		}
 		return sock.calls - before;
 	}
@@ -312,6 +333,39 @@ TEST_F(Hot, BecomesCold)
 	EXPECT_EQ(0u, looks(20000));
 	ASSERT_EQ(0, eventfd_write(sock.io.fd, 1));
 	EXPECT_LE(1u, passes());
+}
+
+/*
+ * The silence may be that of an application that has computed: data that came meanwhile
+ * are found in the first pass.
+ */
+TEST_F(Hot, IsLookedAtWhenItBecomesCold)
+{
+	for (int only_tcp : { 1, 0 }) {
+		tdm_loop_heat(loop, nullptr);
+		looks(100000, 50, only_tcp); /* a spin without a hot one */
+		tdm_loop_heat(loop, &sock.io);
+		heard();
+		looks(60000, 50, only_tcp);
+		ASSERT_EQ(0, eventfd_write(sock.io.fd, 1));
+		EXPECT_EQ(1u, looks(1000000, 1000000, only_tcp));
+		eventfd_t value;
+		ASSERT_EQ(0, eventfd_read(sock.io.fd, &value));
+	}
+}
+
+/* Where a look takes longer than a gap, most passes have none all the same. */
+TEST_F(Hot, LooksThatTakeLongHaveAPauseBetweenThem)
+{
+	sock.io.ready = [](struct tdm_loop_io *io, int) {
+		((Io *)io)->calls++;
+		clock_ns += 2000;
+	};
+	heard();
+	looks(30000);
+	auto n = looks(35000);
+	EXPECT_LE(9u, n);
+	EXPECT_GE(11u, n);
 }
 
 /* While the kernel has no memory to watch it, it stays hot: nothing else polls it. */
