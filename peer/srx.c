@@ -339,6 +339,34 @@ static tdm_noinline ssize_t recv_other(struct tdm_srx *srx,
 }
 
 /*
+ * tdm_srx_recv() for one buffer and one kind, while messages wait; the fast
+ * path if one of them matches.
+ */
+static tdm_noinline ssize_t recv_waiting(struct tdm_srx *srx,
+					 const struct tdm_xfer *x,
+					 enum tdm_srx_kind kind)
+{
+	int tagged = kind == TDM_SRX_TAG;
+	struct tdm_match_item *item;
+	struct tdm_srx_msg *msg;
+
+	if (tdm_unlikely(srx->spaces))
+		return recv_other(srx, x, kind);
+	item = tdm_match_find_arrived(srx->match[kind],
+				      tdm_srx_source(srx, kind, x),
+				      tagged ? x->tag : 0,
+				      tagged ? x->ignore : 0);
+	if (tdm_unlikely(!item))
+		return tdm_srx_meet(srx, x, kind, NULL);
+	msg = tdm_srx_msg_of_item(item);
+	fill_plain(&msg->e, x);
+	fill_rest(&msg->e, x, 1);
+	tdm_srx_take(srx, msg);
+	tdm_srx_start(msg);
+	return 0;
+}
+
+/*
  * tdm_srx_recv() for one buffer and one kind; the fast path if no message waits
  * and the pool has a free entry.
  */
@@ -348,8 +376,8 @@ static tdm_always_inline ssize_t recv_kind(struct tdm_srx *srx,
 {
 	struct tdm_srx_entry *e;
 
-	if (tdm_unlikely(tdm_match_arrived_count(srx->match[kind])))
-		return recv_other(srx, x, kind);
+	if (tdm_match_arrived_count(srx->match[kind]))
+		return recv_waiting(srx, x, kind);
 	e = (struct tdm_srx_entry *)tdm_pool_take(&srx->pool);
 	if (tdm_unlikely(!e))
 		return recv_other(srx, x, kind);
