@@ -338,10 +338,7 @@ static tdm_noinline ssize_t recv_other(struct tdm_srx *srx,
 	return tdm_srx_recv_space(srx, x, kind);
 }
 
-/*
- * tdm_srx_recv() for one buffer and one kind, while messages wait; the fast
- * path if one of them matches.
- */
+/* tdm_srx_recv() for one buffer and one kind, while messages wait. */
 static tdm_noinline ssize_t recv_waiting(struct tdm_srx *srx,
 					 const struct tdm_xfer *x,
 					 enum tdm_srx_kind kind)

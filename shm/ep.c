@@ -198,8 +198,8 @@ static int enable_fds(struct tdm_shm_ep *ep)
 	int ret;
 
 	/*
-	 * Check the size of the largest region now: a pair that is up could not
-	 * go over to TCP for want of it.
+	 * Check now the size of the largest region that a pair cannot do without:
+	 * once it is up, it could not go over to TCP for want of it.
 	 */
 	if (!tdm_shm_region_allowed(
 		    tdm_shm_bounce_bytes(TDM_SHM_BOUNCE_CHUNKS)))

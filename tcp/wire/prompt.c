@@ -49,6 +49,9 @@ static void arrived(struct tdm_conn *c)
 	const int trusted = p->hits == TRUSTED;
 
 	tdm_prompt_due(c);
+	if (!p->waits)
+		c->ack_pass = pass; /* it may be older, that of a read */
+	p->waits = 1;
 	if (!trusted)
 		c->ack_now = 1;
 	if (p->pass == pass)
@@ -85,17 +88,28 @@ void tdm_prompt_say(struct tdm_conn *c)
 {
 	const int within = c->left && c->cur_len > SAY_BYTES;
 	const uint64_t most = within ? SAY_LONG_BYTES : SAY_BYTES;
+	const uint64_t unsaid = c->rx_pos - c->rx_said;
 
-	if (tdm_likely(c->rx_pos - c->rx_said < most))
+	if (tdm_likely(unsaid < most))
 		return;
-	if (!tdm_conn_resumes(c)) {
-		c->rx_said = c->rx_pos;
+	/* Reads that were asked for at once may end in each pass. */
+	if (c->replied && unsaid < SAY_LONG_BYTES) {
+		tdm_prompt_due(c);
 		return;
 	}
-	/* Reads that were asked for at once may end in each pass. */
-	if (!c->replied || c->rx_pos - c->rx_said >= SAY_LONG_BYTES)
-		c->ack_now = 1;
+	if (!tdm_conn_resumes(c)) {
+		c->rx_said = c->rx_pos;
+		if (!c->replied)
+			return;
+	}
+	c->ack_now = 1;
 	tdm_prompt_due(c);
+}
+
+void tdm_prompt_read_ended(struct tdm_conn *c)
+{
+	if (!c->prompt.waits)
+		c->ack_pass = (uint32_t)c->tcp->pass;
 }
 
 void tdm_prompt_replied(struct tdm_conn *c)

@@ -23,7 +23,8 @@ void tdm_prompt_due(struct tdm_conn *c);
 /*
  * Called when an EAGER, WRITE, DATA or ATOMIC record with @flags, TDM_WIRE_F_*, and @len
  * bytes of payload is complete. @reply: it is data of a read; no call of the peer waits
- * for their ACK, which leaves with the next request, or in the next pass.
+ * for their ACK, which leaves with the next request, in the first pass in which no
+ * read has ended, or after 4 MiB.
  */
 void tdm_prompt_received(struct tdm_conn *c, uint8_t flags, uint32_t len,
 			 int reply);
@@ -35,6 +36,12 @@ void tdm_prompt_received(struct tdm_conn *c, uint8_t flags, uint32_t len,
  * and its end is acknowledged.
  */
 void tdm_prompt_say(struct tdm_conn *c);
+
+/*
+ * Called when a read of this side has ended: the application may post the next one, whose
+ * request carries the ACK of the data, before the next pass.
+ */
+void tdm_prompt_read_ended(struct tdm_conn *c);
 
 /* Called when a pass had to send an acknowledgement that no reply carried. */
 static inline void tdm_prompt_missed(struct tdm_conn *c)

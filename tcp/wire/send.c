@@ -42,7 +42,10 @@
 enum {
 	/* How long to wait when the kernel has no memory for a send. */
 	NO_MEMORY_MS = 10,
-	/* Number of bytes given to the kernel in one pass: 2 MiB with headers. */
+	/*
+	 * Number of bytes given to the kernel in one pass: 2 MiB with headers. The
+	 * DONE of a reply leaves with its last bytes all the same.
+	 */
 	PUSH_BYTES = (2 << 20) + (4 << 10),
 	/* Messages held back are sent when there are so many. */
 	FLUSH_MSGS = 64,
@@ -79,8 +82,9 @@ static int done_follows(const struct tdm_conn *c)
 {
 	const struct tdm_tx *op = c->borrow;
 
-	return op && op->reply && c->busy->borrow_end == op->wanted &&
-	       !tdm_keep_repeats(c) && !c->closing;
+	return op && op->reply && op->state != TDM_TX_LEAVING &&
+	       c->busy->borrow_end == op->wanted && !tdm_keep_repeats(c) &&
+	       !c->closing;
 }
 
 /*
@@ -172,6 +176,7 @@ static void held_over(struct tdm_conn *c)
 void tdm_conn_push(struct tdm_conn *c)
 {
 	size_t sent = 0;
+	int more = 0;
 	ssize_t n;
 
 	tdm_list_del(&c->flush_node);
@@ -188,14 +193,15 @@ void tdm_conn_push(struct tdm_conn *c)
 				tdm_idle_close_now(c);
 			return;
 		}
-		if (sent >= PUSH_BYTES) {
-			tdm_out_later(c);
-			return;
-		}
 		if (c->out && tdm_unlikely(c->out->held_ns))
 			held_over(c);
 		all = offered(c);
-		n = put(c, done_follows(c) && sent + all < PUSH_BYTES);
+		if (sent && !more && sent + all > PUSH_BYTES) {
+			tdm_out_later(c);
+			return;
+		}
+		more = done_follows(c) && sent + all <= PUSH_BYTES;
+		n = put(c, more);
 		if (tdm_unlikely(n < 0)) {
 			if (errno == EINTR)
 				continue;

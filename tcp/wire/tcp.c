@@ -235,7 +235,7 @@ static void send_acks(struct tdm_tcp *tcp, int all)
 
 		if (!all && !c->ack_now && c->ack_pass == (uint32_t)tcp->pass)
 			continue;
-		if (!c->ack_now && c->rx_seq != c->ack_seq)
+		if (!c->ack_now && c->prompt.waits)
 			tdm_prompt_missed(c);
 		c->ack_now = 1;
 		tdm_conn_push(c);

@@ -40,6 +40,7 @@ struct tdm_prompt {
 	uint32_t pass;	   /* in which it came */
 	uint8_t hits;	   /* prompt replies in a row */
 	uint8_t watch;	   /* 1: the next message sent is timed */
+	uint8_t waits; /* 1: a message waits for its ACK, or for a reply with it */
 };
 
 struct tdm_conn {

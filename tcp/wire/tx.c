@@ -125,6 +125,7 @@ void tdm_tx_put_ack(struct tdm_conn *c)
 	c->ack_freed = c->rx_freed;
 	c->ack_bytes = 0;
 	c->ack_now = 0;
+	c->prompt.waits = 0;
 	c->say = 0;
 	tdm_list_del(&c->ack_node);
 	if (tdm_unlikely(unsaid))

@@ -30,6 +30,7 @@
 
 #include "tcp/wire/keep.h"
 #include "tcp/wire/out.h"
+#include "tcp/wire/prompt.h"
 #include "tcp/wire/rma.h"
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_msg.h"
@@ -189,8 +190,7 @@ int tdm_tx_done(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 			return -TDM_WIRE_E_LENGTH;
 		c->stats.rx_msgs++;
 		c->stats.rx_bytes += op->rx->got;
-		/* The application may post the next one before the next pass. */
-		c->ack_pass = (uint32_t)c->tcp->pass;
+		tdm_prompt_read_ended(c);
 	}
 	if (early || (op->flags & (FI_READ | FI_ATOMIC))) {
 		c->busy->rts--;

@@ -778,6 +778,42 @@ TEST_F(PairTest, O9_BytesOfADeadProcessAreDropped)
 	EXPECT_EQ(tdt_owner_event(b, TDM_PEER_LOST)->err, FI_ECONNRESET);
 }
 
+/*
+ * Between messages the receiver asks on time, so that it need not at the next one; an
+ * answer that the sender is gone does not count as one that it lives.
+ */
+TEST_F(PairTest, O9_SenderThatDiedBetweenMessages)
+{
+	static uint64_t begin;
+	std::vector<unsigned char> in(1 << 20);
+	auto out = pattern(1 << 20, 1);
+	char ca, cb;
+	auto at_us = [&](unsigned us) {
+		ahead_ns = us * 1000;
+		for (int i = 0; i < 200; i++)
+			tdt_owner_progress(b);
+	};
+
+	let_it_die_later();
+	meet();
+	begin = tdm_os.now_ns();
+	tdm_os.now_ns = tdm_os.tick_ns = [] {
+		return begin + ahead_ns;
+	};
+	no_help(b);
+	exchange(1 << 20, 5);
+	at_us(60);
+	dead = true;
+	at_us(80);
+	at_us(100);
+	ahead_ns = 116000; /* 56 us after the last answer that it lives */
+	no_help(b);
+	tdt_owner_trecv(b, in.data(), in.size(), 1, &cb);
+	ASSERT_EQ(tsend(a, to_b, out.data(), out.size(), 1, &ca), 0);
+	ASSERT_TRUE(until([&] { return tdt_owner_find(b, &cb); }));
+	EXPECT_EQ(tdt_owner_find(b, &cb)->err, FI_ECONNRESET);
+}
+
 /* An owner without memory for an entry is asked again later. */
 TEST_F(PairTest, OwnerWithoutMemoryLosesNothing)
 {

@@ -157,4 +157,23 @@ TEST_F(TcpPrompt, ReplyThatDoesNotComeEndsTheTrust)
 	completes_alone();
 }
 
+/* The data of a read are acknowledged later, which says nothing about replies. */
+TEST_F(TcpPrompt, ReadLeavesTheTrust)
+{
+	Bytes target = pattern(LONG, 3), got = Bytes(LONG);
+	const uint64_t key = 7;
+
+	at(0).regions.add(key, target.data(), LONG, FI_REMOTE_READ);
+	rounds(TRUST, 0);
+	settle();
+	const size_t had = at(1).tx.got.size();
+	ASSERT_EQ(0, at(1).rma(FI_READ, 0, got.data(), LONG, key, 0));
+	ASSERT_TRUE(until([&] { return at(1).tx.got.size() > had; }));
+	EXPECT_EQ(target, got);
+	settle();
+	sends = 0;
+	rounds(10, 1000);
+	EXPECT_EQ(10u, sends);
+}
+
 } // namespace

@@ -385,7 +385,7 @@ TEST_F(TcpRma, LongReadsTakeFewSegments)
 		counter(fd, flags);
 		return tdm_os_system.sendmsg(fd, m, flags);
 	};
-	for (size_t len : { 100000, 1 << 20, 2 << 20, 5 << 20 }) {
+	for (size_t len : { 100000, 1 << 20, 2 << 20, 3 << 20, 5 << 20 }) {
 		size_t had = at(0).tx.got.size();
 
 		settle();
