@@ -193,13 +193,13 @@ void tdm_conn_push(struct tdm_conn *c)
 				tdm_idle_close_now(c);
 			return;
 		}
-		if (c->out && tdm_unlikely(c->out->held_ns))
-			held_over(c);
 		all = offered(c);
 		if (sent && !more && sent + all > PUSH_BYTES) {
 			tdm_out_later(c);
 			return;
 		}
+		if (c->out && tdm_unlikely(c->out->held_ns))
+			held_over(c);
 		more = done_follows(c) && sent + all <= PUSH_BYTES;
 		n = put(c, more);
 		if (tdm_unlikely(n < 0)) {

@@ -13,7 +13,7 @@
 #include "shm/record.h"
 #include "tests/fuzz/fuzz.h"
 
-/* What is read from a body is what is written to one again. */
+/* Reads an announcement, writes it again, and compares both. */
 static void rts(const uint8_t *p)
 {
 	uint8_t again[TDM_SHM_BODY_BYTES] = { 0 };
