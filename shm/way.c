@@ -8,8 +8,9 @@
  * WAY_PRICE times the difference, way_rest_most_ns at most, and until the messages of
  * the class have taken WAY_SHARE times the difference. So trials cost little, however
  * dear a way is and however rare messages are, and a pair that was silent tries the
- * other ways soon. A process that does something else makes a message late: such a
- * message counts at most WAY_LATE times the cost of its way, or of the cheapest one.
+ * other ways soon. A process that does something else makes a message late: of
+ * each four messages the slowest does not count, and the others count at most WAY_LATE
+ * times the cost of their way, or of the cheapest one.
  * If the cost of the chosen way changes, or pace.slow messages in a row take twice as long
  * as they did, the machine has changed: what was known of the way is forgotten, all
  * others are tried, and then this one again. A class of which nothing is known
@@ -33,15 +34,19 @@ enum {
 	/* of way_short; see struct pace */
 	WAY_SKIP = 8,
 	WAY_COUNT = 8,
-	WAY_BETWEEN = 512,
+	WAY_BETWEEN = 192,
 	/*
 	 * A way is not tried again before this many times the extra cost of its
 	 * last trial has passed,
 	 */
 	WAY_PRICE = 100,
 	WAY_SHARE = 16, /* and messages have taken this many times it. */
-	/* A message counts at most this many times the cost of its way. */
-	WAY_LATE = 8,
+	/*
+	 * A message counts at most this many times the cost of its way. In a trial it
+	 * counts more: that cost may be unknown, or have changed since the last one.
+	 */
+	WAY_LATE = 3,
+	WAY_LATE_TRIAL = 8,
 };
 
 /* How many messages measure a way; fewer where each of them takes long. */
@@ -80,7 +85,7 @@ static const struct pace way_short = {
 static const struct pace way_long = {
 	.run = 16,
 	.skip = 1,
-	.count = 2,
+	.count = 4,
 	.between = 64,
 	.slow = 3,
 	.hasten_ns = 1000000000,
@@ -224,6 +229,9 @@ static void begin(struct tdm_shm_way_class *c, uint8_t way, int trial)
 	c->count = 0;
 	c->ns = 0;
 	c->bytes = 0;
+	c->four = 0;
+	c->four_ns = 0;
+	c->four_bytes = 0;
 	c->all_ns = 0;
 	c->all_bytes = 0;
 	c->slow = 0;
@@ -293,8 +301,11 @@ static void decide(struct tdm_shm_way_class *c, const struct pace *pace,
 		      (cost > 2 * before || before > 2ull * cost);
 	uint8_t way, best;
 
+	/* A short run says less. */
 	if (!c->trial && before && !changed)
-		cost = (uint32_t)((before + cost) / 2);
+		cost = c->count < pace->run ?
+			       (uint32_t)((3 * before + cost) / 4) :
+			       (uint32_t)((before + cost) / 2);
 	c->cost[c->now] = cost;
 	postpone(c, pace, now);
 	for (way = 0; way < TDM_SHM_WAYS; way++) {
@@ -319,7 +330,9 @@ static uint64_t late_ns(const struct tdm_shm_way_class *c, uint64_t bytes)
 {
 	uint32_t best = least_known(c);
 
-	return best ? WAY_LATE * ns_of(bytes, tdm_max(best, c->cost[c->now])) :
+	uint64_t times = c->trial ? WAY_LATE_TRIAL : WAY_LATE;
+
+	return best ? times * ns_of(bytes, tdm_max(best, c->cost[c->now])) :
 		      UINT64_MAX / 4;
 }
 
@@ -386,6 +399,28 @@ static int is_slower(struct tdm_shm_way_class *c, const struct pace *pace,
 	return c->slow >= pace->slow;
 }
 
+/*
+ * Add @ns of a message of @bytes to what the run has cost. Returns not 0 when that makes
+ * four messages, of which the slowest does not count: its process may have been away.
+ */
+static int counts(struct tdm_shm_way_class *c, uint64_t bytes, uint64_t ns)
+{
+	c->four_ns += ns;
+	c->four_bytes += bytes;
+	if (!c->four || (double)ns * (double)c->slowest_bytes >
+				(double)c->slowest_ns * (double)bytes) {
+		c->slowest_ns = ns;
+		c->slowest_bytes = bytes;
+	}
+	if (++c->four < 4)
+		return 0;
+	c->ns += c->four_ns - c->slowest_ns;
+	c->bytes += c->four_bytes - c->slowest_bytes;
+	c->four = 0;
+	c->four_ns = c->four_bytes = 0;
+	return 1;
+}
+
 void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
 		      enum tdm_shm_way way, uint64_t ns, uint64_t now)
 {
@@ -408,8 +443,8 @@ void tdm_shm_way_took(struct tdm_shm_ways *w, uint64_t bytes,
 		decide(c, pace, cost_of(c->slow_ns, c->slow_bytes), now);
 		return;
 	}
-	c->ns += ns;
-	c->bytes += bytes;
+	if (!counts(c, bytes, ns))
+		return;
 	cost = cost_of(c->ns, c->bytes);
 	if (is_over(c, pace, skip, cost, now))
 		decide(c, pace, cost, now);

@@ -40,7 +40,11 @@ struct tdm_shm_way_class {
 	uint32_t slow; /* last messages that took more than twice the cost, */
 	uint64_t slow_ns, slow_bytes; /* and sums over them */
 	uint64_t ns, bytes;	      /* sums over the messages that count */
-	uint64_t all_ns, all_bytes;   /* and over all messages of this run */
+	uint64_t four_ns,
+		four_bytes; /* and over those after them: three at most, */
+	uint64_t slowest_ns, slowest_bytes; /* and the slowest of these */
+	uint32_t four;			    /* how many they are */
+	uint64_t all_ns, all_bytes; /* and over all messages of this run */
 	uint64_t spent; /* ns of all messages of this class, late ones limited */
 	uint64_t hastened; /* when all ways were due at once the last time; 0: never */
 	/*
