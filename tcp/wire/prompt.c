@@ -8,6 +8,8 @@
  *   TRUSTED              the acknowledgement waits for the reply; every
  *                        TIMED-th reply is timed
  *
+ * The same trust lets a DONE linger in the kernel (MSG_MORE, tcp(7)).
+ *
  * A reply is prompt if no pass was made between the message and it, and not
  * more than PROMPT_NS went by. One that is not sets the number to 0, and so
  * does a pass that finds an acknowledgement still waiting. Spec:
@@ -34,6 +36,7 @@ void tdm_prompt_due(struct tdm_conn *c)
 {
 	struct tdm_tcp *tcp = c->tcp;
 
+	c->prompt.uncorks = 0;
 	if (tdm_list_linked(&c->ack_node))
 		return;
 	c->ack_pass = (uint32_t)tcp->pass;
@@ -41,25 +44,52 @@ void tdm_prompt_due(struct tdm_conn *c)
 	tdm_tcp_nudge(tcp);
 }
 
-/* A message has come whose sender waits. */
-static void arrived(struct tdm_conn *c)
+/*
+ * Something has come to which the application may reply. Returns not 0 when its replies
+ * are prompt.
+ */
+static int watch(struct tdm_conn *c)
 {
 	struct tdm_prompt *p = &c->prompt;
 	const uint32_t pass = (uint32_t)c->tcp->pass;
 	const int trusted = p->hits == TRUSTED;
 
-	tdm_prompt_due(c);
-	if (!p->waits)
-		c->ack_pass = pass; /* it may be older, that of a read */
-	p->waits = 1;
-	if (!trusted)
-		c->ack_now = 1;
 	if (p->pass == pass)
-		return;
+		return trusted;
 	p->pass = pass;
 	p->watch = !trusted || !(c->rx_seq % TIMED);
 	if (p->watch)
 		p->since_ns = tdm_os.now_ns();
+	return trusted;
+}
+
+/* A message has come whose sender waits. */
+static void arrived(struct tdm_conn *c)
+{
+	tdm_prompt_due(c);
+	if (!c->prompt.waits) /* ack_pass may be older, that of a read */
+		c->ack_pass = (uint32_t)c->tcp->pass;
+	c->prompt.waits = 1;
+	if (!watch(c))
+		c->ack_now = 1;
+}
+
+void tdm_prompt_told(struct tdm_rx *rx)
+{
+	if (!rx->wants_done || rx->state != TDM_RX_PLACING ||
+	    (rx->entry->flags & (FI_RMA | FI_REMOTE_CQ_DATA)) == FI_RMA)
+		return;
+	rx->lingers = (uint8_t)watch(rx->conn);
+}
+
+void tdm_prompt_corked(struct tdm_conn *c)
+{
+	const int alone = !tdm_list_linked(&c->ack_node);
+
+	tdm_prompt_due(c);
+	c->ack_pass = (uint32_t)c->tcp->pass;
+	c->prompt.corked = 1;
+	c->prompt.uncorks = (uint8_t)alone;
 }
 
 void tdm_prompt_received(struct tdm_conn *c, uint8_t flags, uint32_t len,

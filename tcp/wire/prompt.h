@@ -12,6 +12,7 @@
 #ifndef TDM_TCP_WIRE_PROMPT_H
 #define TDM_TCP_WIRE_PROMPT_H
 
+#include "tcp/wire/operation.h"
 #include "tcp/wire/tcp.h"
 
 /*
@@ -28,6 +29,23 @@ void tdm_prompt_due(struct tdm_conn *c);
  */
 void tdm_prompt_received(struct tdm_conn *c, uint8_t flags, uint32_t len,
 			 int reply);
+
+/*
+ * Called when @rx, a message or a write, is complete. If its sender waits for DONE, and
+ * the application is told of it and has replied promptly lately, the DONE lingers: it is
+ * given to the kernel at once, which keeps it for a reply that leaves in the same
+ * segment, but for 200 ms at most, should the application make no further call.
+ */
+void tdm_prompt_told(struct tdm_rx *rx);
+
+/* Called when the kernel keeps DONEs: without a reply, the next pass sends them. */
+void tdm_prompt_corked(struct tdm_conn *c);
+
+/* Not 0 when @c is in acks for DONEs that have left with a reply, and for nothing else. */
+static inline int tdm_prompt_uncorked(const struct tdm_conn *c)
+{
+	return c->prompt.uncorks && !c->prompt.corked;
+}
 
 /*
  * Called before the bytes just read are counted. If much was received of which the peer

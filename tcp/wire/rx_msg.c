@@ -27,6 +27,7 @@
 #include "tcp/wire/credit.h"
 #include "tcp/wire/meet.h"
 #include "tcp/wire/out.h"
+#include "tcp/wire/prompt.h"
 #include "tcp/wire/rma.h"
 #include "tcp/wire/rx.h"
 #include "tcp/wire/rx_priv.h"
@@ -212,6 +213,7 @@ void tdm_rx_arrived(struct tdm_rx *rx)
 {
 	if (rx->state == TDM_RX_WAITING)
 		return;
+	tdm_prompt_told(rx);
 	if (rx->state == TDM_RX_PLACING)
 		complete(rx->conn, tdm_rx_stop(rx), rx->len, rx->room);
 	else if (rx->state == TDM_RX_OPERANDS)

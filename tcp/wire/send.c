@@ -36,6 +36,7 @@
 #include "tcp/wire/keep.h"
 #include "tcp/wire/layer.h"
 #include "tcp/wire/out.h"
+#include "tcp/wire/prompt.h"
 #include "tcp/wire/tx.h"
 #include "tcp/wire/tx_priv.h"
 
@@ -89,23 +90,22 @@ static int done_follows(const struct tdm_conn *c)
 
 /*
  * Offer all committed bytes, or those of a piece to be repeated, to the kernel,
- * by one system call; or, through a layer, by some. @more: others follow at once.
+ * by one system call; or, through a layer, by some. @more: others follow soon, and the
+ * kernel may wait for them.
  */
 static ssize_t put(struct tdm_conn *c, int more)
 {
 	struct iovec iov[1 + TDM_IOV_LIMIT];
 	struct msghdr msg = { .msg_iov = iov };
+	const int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (more ? MSG_MORE : 0);
 
 	if (tdm_likely(!c->borrow && !tdm_keep_repeats(c) && !c->layered))
 		return tdm_os.send(c->io.fd, c->out->bytes + c->out->head,
-				   c->out->tail - c->out->head,
-				   MSG_NOSIGNAL | MSG_DONTWAIT);
+				   c->out->tail - c->out->head, flags);
 	msg.msg_iovlen = next(c, iov);
 	if (c->layered)
 		return tdm_layer_send(c, iov, msg.msg_iovlen);
-	return tdm_os.sendmsg(c->io.fd, &msg,
-			      MSG_NOSIGNAL | MSG_DONTWAIT |
-				      (more ? MSG_MORE : 0));
+	return tdm_os.sendmsg(c->io.fd, &msg, flags);
 }
 
 /* Called when the kernel has taken @n bytes. */
@@ -186,6 +186,7 @@ void tdm_conn_push(struct tdm_conn *c)
 	for (;;) {
 		size_t all;
 
+		c->prompt.lingers = 0;
 		if (c->state == TDM_CONN_READY && tdm_tx_has_more(c))
 			tdm_tx_fill(c);
 		if (!tdm_keep_pending(c)) {
@@ -201,7 +202,7 @@ void tdm_conn_push(struct tdm_conn *c)
 		if (c->out && tdm_unlikely(c->out->held_ns))
 			held_over(c);
 		more = done_follows(c) && sent + all <= PUSH_BYTES;
-		n = put(c, more);
+		n = put(c, more || c->prompt.lingers);
 		if (tdm_unlikely(n < 0)) {
 			if (errno == EINTR)
 				continue;
@@ -210,6 +211,9 @@ void tdm_conn_push(struct tdm_conn *c)
 		}
 		sent += (size_t)n;
 		c->used = c->tcp->pass;
+		c->prompt.corked = 0;
+		if (tdm_unlikely(c->prompt.lingers))
+			tdm_prompt_corked(c);
 		advance(c, (size_t)n);
 		if (tdm_unlikely((size_t)n < all)) {
 			block(c);

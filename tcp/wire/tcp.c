@@ -235,7 +235,11 @@ static void send_acks(struct tdm_tcp *tcp, int all)
 
 		if (!all && !c->ack_now && c->ack_pass == (uint32_t)tcp->pass)
 			continue;
-		if (!c->ack_now && c->prompt.waits)
+		if (tdm_prompt_uncorked(c) && !tdm_tx_owes_ack(c)) {
+			tdm_list_del(&c->ack_node);
+			continue;
+		}
+		if (!c->ack_now && (c->prompt.waits || c->prompt.corked))
 			tdm_prompt_missed(c);
 		c->ack_now = 1;
 		tdm_conn_push(c);

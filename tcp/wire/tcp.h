@@ -41,6 +41,9 @@ struct tdm_prompt {
 	uint8_t hits;	   /* prompt replies in a row */
 	uint8_t watch;	   /* 1: the next message sent is timed */
 	uint8_t waits; /* 1: a message waits for its ACK, or for a reply with it */
+	uint8_t lingers; /* 1: the output is DONEs that may wait for a reply */
+	uint8_t corked;	 /* 1: the kernel keeps them until more is sent */
+	uint8_t uncorks; /* 1: it is in acks for that alone */
 };
 
 struct tdm_conn {

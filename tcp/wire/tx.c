@@ -405,6 +405,7 @@ static int commit_ctl(struct tdm_conn *c)
 	rec.status = rx->status;
 	rec.total = rx->want;
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
+	c->prompt.lingers &= rx->lingers;
 	tdm_list_del(&rx->ctl);
 	tdm_rx_answered(rx);
 	return 1;
@@ -419,6 +420,14 @@ static int first_is_held(const struct tdm_conn *c)
 	return tdm_tx_waits(c, op->flags);
 }
 
+/* Not 0 when @c has nothing to send but CTS and DONE. */
+static uint8_t only_ctl(const struct tdm_conn *c)
+{
+	return !c->ack_now && !c->layered && !tdm_out_bytes(c) &&
+	       !tdm_list_empty(&c->busy->ctlq) && tdm_list_empty(&c->sendq) &&
+	       tdm_list_empty(&c->busy->dataq);
+}
+
 void tdm_tx_fill(struct tdm_conn *c)
 {
 	if (c->borrow || c->closing)
@@ -428,6 +437,7 @@ void tdm_tx_fill(struct tdm_conn *c)
 		return;
 	if (!tdm_out_room(c, TDM_WIRE_ACK_BYTES))
 		return;
+	c->prompt.lingers = only_ctl(c);
 	tdm_tx_put_ack(c);
 	while (!tdm_list_empty(&c->busy->ctlq) && commit_ctl(c))
 		;

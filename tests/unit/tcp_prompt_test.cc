@@ -12,11 +12,13 @@ namespace
 {
 
 uint64_t now_ns;
-unsigned sends; /* calls of send(2) by node 1 */
+unsigned sends; /* calls of send(2) by node 1, */
+unsigned kept;	/* and of these, those with MSG_MORE */
 int fd_of_1;
 
 enum {
-	TRUST = 8,	  /* prompt replies, more than it takes */
+	TRUST = 8, /* prompt replies, more than it takes */
+	KEY = 7,
 	LONG = 128 << 10, /* announced, and more than is acknowledged at once */
 };
 
@@ -26,6 +28,8 @@ protected:
 	const Bytes ping = pattern(LONG, 1), pong = pattern(LONG, 2);
 	Bytes in = Bytes(LONG), back = Bytes(LONG);
 	size_t len = 8; /* of a message, and of a reply */
+	/* of a message: that its sender waits until it is placed */
+	uint64_t level = 0;
 
 	void SetUp() override
 	{
@@ -46,6 +50,7 @@ protected:
 		fd_of_1 = at(1).conn(0)->io.fd;
 		tdm_os.send = [](int fd, const void *p, size_t n, int flags) {
 			sends += fd == fd_of_1;
+			kept += fd == fd_of_1 && (flags & MSG_MORE);
 			return send(fd, p, n, flags);
 		};
 	}
@@ -65,7 +70,8 @@ protected:
 		const size_t had = at(1).rx.got.size();
 
 		ASSERT_EQ(0, at(1).recv(in.data(), len, 1));
-		ASSERT_EQ(0, at(0).send(1, ping.data(), len, 1));
+		ASSERT_EQ(0, at(0).send(1, ping.data(), len, 1,
+					FI_COMPLETION | level));
 		ASSERT_TRUE(goes(1, [&] { return at(1).rx.got.size() > had; }));
 	}
 
@@ -106,6 +112,33 @@ protected:
 		while (passes-- && at(0).tx.got.size() == had)
 			at(0).progress();
 		return at(0).tx.got.size() > had;
+	}
+
+	/* A write to node @to, which is told of it, until it is. */
+	void write(size_t from, size_t to)
+	{
+		const size_t had = at(to).rx.got.size();
+
+		ASSERT_EQ(0, at(from).rma(FI_WRITE, to, ping.data(), len, KEY,
+					  0, FI_COMPLETION | FI_REMOTE_CQ_DATA,
+					  NULL, 5));
+		ASSERT_TRUE(
+			alone(to, [&] { return at(to).rx.got.size() > had; }));
+	}
+
+	void writes(int n)
+	{
+		while (n--) {
+			ASSERT_NO_FATAL_FAILURE(write(0, 1));
+			ASSERT_NO_FATAL_FAILURE(write(1, 0));
+		}
+	}
+
+	/* Let each node have a region to which the other one writes. */
+	void regions()
+	{
+		at(0).regions.add(KEY, back.data(), LONG, FI_REMOTE_WRITE);
+		at(1).regions.add(KEY, in.data(), LONG, FI_REMOTE_WRITE);
 	}
 };
 
@@ -161,19 +194,90 @@ TEST_F(TcpPrompt, ReplyThatDoesNotComeEndsTheTrust)
 TEST_F(TcpPrompt, ReadLeavesTheTrust)
 {
 	Bytes target = pattern(LONG, 3), got = Bytes(LONG);
-	const uint64_t key = 7;
 
-	at(0).regions.add(key, target.data(), LONG, FI_REMOTE_READ);
+	at(0).regions.add(KEY, target.data(), LONG, FI_REMOTE_READ);
 	rounds(TRUST, 0);
 	settle();
 	const size_t had = at(1).tx.got.size();
-	ASSERT_EQ(0, at(1).rma(FI_READ, 0, got.data(), LONG, key, 0));
+	ASSERT_EQ(0, at(1).rma(FI_READ, 0, got.data(), LONG, KEY, 0));
 	ASSERT_TRUE(until([&] { return at(1).tx.got.size() > had; }));
 	EXPECT_EQ(target, got);
 	settle();
 	sends = 0;
 	rounds(10, 1000);
 	EXPECT_EQ(10u, sends);
+}
+
+/* The DONE of a message, too: the kernel keeps it for the reply. */
+TEST_F(TcpPrompt, PromptRepliesCarryDone)
+{
+	level = FI_DELIVERY_COMPLETE;
+	rounds(1, 0);
+	EXPECT_EQ(0u, kept);
+	rounds(TRUST, 0);
+	sends = kept = 0;
+	rounds(50, 1000);
+	EXPECT_EQ(50u, sends - kept);
+	EXPECT_EQ(50u, kept);
+	rounds(16, 1000000);
+	kept = 0;
+	rounds(1, 0);
+	EXPECT_EQ(0u, kept) << "replies were late";
+}
+
+/* And that of a write, if the application is told of it. */
+TEST_F(TcpPrompt, PromptRepliesCarryTheDoneOfWrites)
+{
+	regions();
+	writes(TRUST);
+	sends = kept = 0;
+	writes(50);
+	EXPECT_EQ(50u, kept);
+	EXPECT_EQ(50u, sends - kept);
+	EXPECT_TRUE(until([&] {
+		return at(0).tx.got.size() == at(1).tx.got.size() + 1;
+	}));
+	kept = 0;
+	const size_t had = at(0).tx.got.size();
+	ASSERT_EQ(0, at(0).rma(FI_WRITE, 1, ping.data(), len, KEY, 0));
+	ASSERT_TRUE(until([&] { return at(0).tx.got.size() > had; }));
+	EXPECT_EQ(0u, kept) << "it was told of a write without data";
+}
+
+/* The next pass sends what no reply carried, and trusts no more. */
+TEST_F(TcpPrompt, DoneThatLingersLeavesInTheNextPass)
+{
+	regions();
+	writes(TRUST);
+	until([&] { return at(0).tx.got.size() == at(1).tx.got.size() + 1; });
+	for (unsigned lingers : { 1u, 0u }) {
+		const size_t had = at(0).tx.got.size();
+
+		kept = 0;
+		ASSERT_NO_FATAL_FAILURE(write(0, 1));
+		EXPECT_EQ(lingers, kept);
+		if (lingers) {
+			const unsigned sent = sends - kept;
+
+			at(1).progress();
+			EXPECT_EQ(sent + 1, sends - kept);
+		}
+		EXPECT_TRUE(
+			alone(0, [&] { return at(0).tx.got.size() > had; }));
+	}
+}
+
+/* An application that makes no further pass holds up no write. */
+TEST_F(TcpPrompt, DoneThatLingersLeavesWithoutAPass)
+{
+	regions();
+	writes(TRUST);
+	until([&] { return at(0).tx.got.size() == at(1).tx.got.size() + 1; });
+	const size_t had = at(0).tx.got.size();
+	kept = 0;
+	ASSERT_NO_FATAL_FAILURE(write(0, 1));
+	EXPECT_EQ(1u, kept);
+	EXPECT_TRUE(alone(0, [&] { return at(0).tx.got.size() > had; }));
 }
 
 } // namespace
