@@ -37,6 +37,8 @@ enum bench_kind {
 	BENCH_STREAM_LATE, /* the same, receives posted after the announcement */
 	BENCH_STREAM_FRESH, /* the same as STREAM, each from and to new memory */
 	BENCH_WRITE,	    /* one-sided, a window, to completion */
+	BENCH_WRITE_PLACED, /* the same with FI_DELIVERY_COMPLETE */
+	BENCH_WRITE_DATA,   /* half round trip of writes that tell the target */
 	BENCH_READ,
 	BENCH_FETCH_ADD,
 	BENCH_MATCH,	  /* receives posted in advance, matched in reverse */

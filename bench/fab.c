@@ -27,6 +27,7 @@ struct fab {
 	struct fid_ep *ep;
 	fi_addr_t peer;
 	uint64_t recvs, sends; /* under way */
+	uint64_t written;      /* writes that the peer has told of */
 	uint64_t base;	       /* what names byte 0 of the peer's region */
 	uint64_t key;
 	void *desc;
@@ -69,6 +70,8 @@ static inline void take(struct fab *f, const struct fi_cq_tagged_entry *e,
 	for (i = 0; i < n; i++) {
 		if (is_receive(f, e[i].op_context))
 			f->recvs--;
+		else if (e[i].flags & FI_REMOTE_CQ_DATA)
+			f->written++;
 		else
 			f->sends--;
 	}
@@ -158,17 +161,58 @@ static void fab_poll(struct bench_subject *s)
 	look(s->priv);
 }
 
+static ssize_t write_once(struct fab *f, const void *buf, size_t len, size_t at,
+			  void *context, enum bench_write how, int inject)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)buf,
+			     .iov_len = len };
+	struct fi_rma_iov to = { .addr = f->base + at,
+				 .len = len,
+				 .key = f->key };
+	struct fi_msg_rma msg = { .msg_iov = &iov,
+				  .desc = &f->desc,
+				  .iov_count = 1,
+				  .addr = f->peer,
+				  .rma_iov = &to,
+				  .rma_iov_count = 1,
+				  .context = context };
+
+	switch (how) {
+	case BENCH_WRITE_TO_PLACE:
+		return fi_writemsg(f->ep, &msg, FI_DELIVERY_COMPLETE);
+	case BENCH_WRITE_TELL:
+		if (inject)
+			return fi_inject_writedata(f->ep, buf, len, 0, f->peer,
+						   to.addr, f->key);
+		return fi_writedata(f->ep, buf, len, f->desc, 0, f->peer,
+				    to.addr, f->key, context);
+	default:
+		return fi_write(f->ep, buf, len, f->desc, f->peer, to.addr,
+				f->key, context);
+	}
+}
+
 static void fab_write(struct bench_subject *s, const void *buf, size_t len,
-		      size_t at, unsigned slot)
+		      size_t at, unsigned slot, enum bench_write how)
 {
 	struct fab *f = s->priv;
+	int inject = how == BENCH_WRITE_TELL && bench_short(s, len);
 	ssize_t ret;
 
-	while ((ret = fi_write(f->ep, buf, len, f->desc, f->peer, f->base + at,
-			       f->key, &f->tx_ctx[slot])) == -FI_EAGAIN)
+	while ((ret = write_once(f, buf, len, at, &f->tx_ctx[slot], how,
+				 inject)) == -FI_EAGAIN)
 		look(f);
 	bench_fab_check("fi_write", ret);
-	f->sends++;
+	f->sends += !inject;
+}
+
+static void fab_wait_written(struct bench_subject *s)
+{
+	struct fab *f = s->priv;
+
+	while (!f->written)
+		look(f);
+	f->written--;
 }
 
 static void fab_read(struct bench_subject *s, void *buf, size_t len, size_t at,
@@ -218,6 +262,7 @@ static const struct bench_ops fab_ops = {
 	.write = fab_write,
 	.read = fab_read,
 	.fetch_add = fab_fetch_add,
+	.wait_written = fab_wait_written,
 	.begin = bench_extra_begin,
 	.prepare = bench_extra_prepare,
 	.work = bench_extra_work,

@@ -280,6 +280,12 @@ static void one_sided(struct list *l, enum bench_tier tier)
 		windowed(l, tier, BENCH_WRITE, "write", bytes, 16);
 		windowed(l, tier, BENCH_READ, "read", bytes, 16);
 	}
+	for (bytes = 8; bytes <= 4u << 20; bytes *= l->quick ? 4096 : 8) {
+		windowed(l, tier, BENCH_WRITE_PLACED, "write-placed", bytes, 1);
+		windowed(l, tier, BENCH_WRITE_PLACED, "write-placed", bytes,
+			 16);
+		half_round_trip(l, tier, BENCH_WRITE_DATA, "write-data", bytes);
+	}
 	windowed(l, tier, BENCH_FETCH_ADD, "fetch-add", 8, 1);
 	windowed(l, tier, BENCH_FETCH_ADD, "fetch-add", 8, 16);
 }

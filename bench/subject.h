@@ -30,6 +30,13 @@ struct bench_subject {
 	const char *provider;
 };
 
+/* What a write asks for beyond a completion. */
+enum bench_write {
+	BENCH_WRITE_PLAIN,
+	BENCH_WRITE_TO_PLACE, /* FI_DELIVERY_COMPLETE */
+	BENCH_WRITE_TELL,     /* remote CQ data; injected where it is short */
+};
+
 /*
  * @slot: 0 to BENCH_SLOTS - 1, one operation at a time of each direction.
  * NULL: the subject cannot do this.
@@ -50,10 +57,12 @@ struct bench_ops {
 	void (*poll)(struct bench_subject *s);
 	/* One-sided, to and from offset @at of the other side's @rx or @tx. */
 	void (*write)(struct bench_subject *s, const void *buf, size_t len,
-		      size_t at, unsigned slot);
+		      size_t at, unsigned slot, enum bench_write how);
 	void (*read)(struct bench_subject *s, void *buf, size_t len, size_t at,
 		     unsigned slot);
 	void (*fetch_add)(struct bench_subject *s, size_t at, unsigned slot);
+	/* Until the other side has told of a write that was not waited for yet. */
+	void (*wait_written)(struct bench_subject *s);
 	/*
 	 * For a work with objects of its own: an order comes, a batch is
 	 * prepared, is done.
@@ -63,6 +72,12 @@ struct bench_ops {
 	void (*work)(struct bench_subject *s, const struct bench_order *o);
 	void (*close)(struct bench_subject *s);
 };
+
+/* Not 0 when a half round trip of @len bytes is injected. */
+static inline int bench_short(const struct bench_subject *s, size_t len)
+{
+	return len <= s->inject_most && len <= 64;
+}
 
 /*
  * Make the process side @s->side: pin it to a core of its own, map the control

@@ -13,7 +13,7 @@ enum { TAG = 1, TAG_ANSWER = 1 << 20, CALM_NS = 100 * 1000 * 1000 };
 
 static void send_short(struct bench_subject *s, size_t len, unsigned slot)
 {
-	if (len <= s->inject_most && len <= 64)
+	if (bench_short(s, len))
 		s->ops->inject(s, s->tx, len, TAG);
 	else
 		s->ops->send(s, s->tx, len, TAG, slot);
@@ -155,15 +155,38 @@ static void stream(struct bench_subject *s, const struct bench_order *o)
 
 /* ---- one-sided ----------------------------------------------------------- */
 
+static int is_write(const struct bench_order *o)
+{
+	return o->kind == BENCH_WRITE || o->kind == BENCH_WRITE_PLACED;
+}
+
+static void write_data(struct bench_subject *s, const struct bench_order *o)
+{
+	uint32_t i;
+
+	for (i = 0; i < o->count; i++) {
+		if (s->side)
+			s->ops->wait_written(s);
+		s->ops->write(s, s->tx, o->bytes, BENCH_BUFFER_BYTES, i % 2,
+			      BENCH_WRITE_TELL);
+		if (!s->side)
+			s->ops->wait_written(s);
+		s->ops->wait_send(s);
+	}
+}
+
 static void one_sided(struct bench_subject *s, const struct bench_order *o)
 {
 	uint32_t i, w;
 
 	for (i = 0; !s->side && i < o->count; i += o->window) {
 		for (w = 0; w < o->window; w++) {
-			if (o->kind == BENCH_WRITE)
+			if (is_write(o))
 				s->ops->write(s, s->tx, o->bytes,
-					      BENCH_BUFFER_BYTES, w);
+					      BENCH_BUFFER_BYTES, w,
+					      o->kind == BENCH_WRITE ?
+						      BENCH_WRITE_PLAIN :
+						      BENCH_WRITE_TO_PLACE);
 			else if (o->kind == BENCH_READ)
 				s->ops->read(s, s->rx, o->bytes, 0, w);
 			else
@@ -286,9 +309,13 @@ static void carry_out(struct bench_subject *s, const struct bench_order *o)
 		stream(s, o);
 		break;
 	case BENCH_WRITE:
+	case BENCH_WRITE_PLACED:
 	case BENCH_READ:
 	case BENCH_FETCH_ADD:
 		one_sided(s, o);
+		break;
+	case BENCH_WRITE_DATA:
+		write_data(s, o);
 		break;
 	case BENCH_MATCH:
 		match(s, o);
@@ -316,7 +343,7 @@ static void carry_out(struct bench_subject *s, const struct bench_order *o)
 /* Does side 1 only make progress while side 0 works? */
 static int passive(const struct bench_order *o)
 {
-	return o->kind == BENCH_WRITE || o->kind == BENCH_READ ||
+	return is_write(o) || o->kind == BENCH_READ ||
 	       o->kind == BENCH_FETCH_ADD || o->kind == BENCH_EMPTY ||
 	       o->kind == BENCH_UNEXPECTED || o->kind == BENCH_START ||
 	       o->kind == BENCH_IDLE;
@@ -386,6 +413,8 @@ int bench_work_possible(const struct bench_subject *s,
 	case BENCH_INJECT:
 		return ops->inject && o->bytes <= s->inject_most;
 	case BENCH_WRITE:
+	case BENCH_WRITE_PLACED:
+	case BENCH_WRITE_DATA:
 		return ops->write != NULL;
 	case BENCH_READ:
 		return ops->read != NULL;
