@@ -8,11 +8,11 @@
  *   TRUSTED              the acknowledgement waits for the reply; every
  *                        TIMED-th reply is timed
  *
- * The same trust lets a DONE linger in the kernel (MSG_MORE, tcp(7)).
- *
  * A reply is prompt if no pass was made between the message and it, and not
  * more than PROMPT_NS went by. One that is not sets the number to 0, and so
- * does a pass that finds an acknowledgement still waiting. Spec:
+ * does a pass that finds an acknowledgement still waiting. Replies to what is answered by
+ * DONE are counted apart, and may come after some passes: TRUSTED lets the DONE linger in
+ * the kernel (MSG_MORE, tcp(7)). Spec:
  * doc/adr/0034-prompt-replies.md.
  */
 #include "tcp/wire/prompt.h"
@@ -48,18 +48,20 @@ void tdm_prompt_due(struct tdm_conn *c)
  * Something has come to which the application may reply. Returns not 0 when its replies
  * are prompt.
  */
-static int watch(struct tdm_conn *c)
+static int watch(struct tdm_conn *c, enum tdm_prompt_kind kind)
 {
 	struct tdm_prompt *p = &c->prompt;
 	const uint32_t pass = (uint32_t)c->tcp->pass;
-	const int trusted = p->hits == TRUSTED;
+	const int trusted = p->hits[kind] == TRUSTED;
 
 	if (p->pass == pass)
 		return trusted;
 	p->pass = pass;
-	p->watch = !trusted || !(c->rx_seq % TIMED);
-	if (p->watch)
+	p->watch = 0;
+	if (!trusted || !(c->rx_seq % TIMED)) {
+		p->watch = (uint8_t)(1 + kind);
 		p->since_ns = tdm_os.now_ns();
+	}
 	return trusted;
 }
 
@@ -70,16 +72,14 @@ static void arrived(struct tdm_conn *c)
 	if (!c->prompt.waits) /* ack_pass may be older, that of a read */
 		c->ack_pass = (uint32_t)c->tcp->pass;
 	c->prompt.waits = 1;
-	if (!watch(c))
+	if (!watch(c, TDM_PROMPT_ACK))
 		c->ack_now = 1;
 }
 
 void tdm_prompt_told(struct tdm_rx *rx)
 {
-	if (!rx->wants_done || rx->state != TDM_RX_PLACING ||
-	    (rx->entry->flags & (FI_RMA | FI_REMOTE_CQ_DATA)) == FI_RMA)
-		return;
-	rx->lingers = (uint8_t)watch(rx->conn);
+	if (rx->wants_done && rx->state == TDM_RX_PLACING)
+		rx->lingers = (uint8_t)watch(rx->conn, TDM_PROMPT_DONE);
 }
 
 void tdm_prompt_corked(struct tdm_conn *c)
@@ -145,11 +145,13 @@ void tdm_prompt_read_ended(struct tdm_conn *c)
 void tdm_prompt_replied(struct tdm_conn *c)
 {
 	struct tdm_prompt *p = &c->prompt;
+	const unsigned kind = p->watch - 1u;
+	const uint32_t most = kind == TDM_PROMPT_DONE ? TDM_PROMPT_PASSES : 1;
 
 	p->watch = 0;
-	if ((uint32_t)c->tcp->pass - p->pass > 1 ||
+	if ((uint32_t)c->tcp->pass - p->pass > most ||
 	    tdm_os.now_ns() - p->since_ns > PROMPT_NS)
-		p->hits = 0;
-	else if (p->hits < TRUSTED)
-		p->hits++;
+		p->hits[kind] = 0;
+	else if (p->hits[kind] < TRUSTED)
+		p->hits[kind]++;
 }

@@ -16,6 +16,12 @@
 #include "tcp/wire/tcp.h"
 
 /*
+ * An application that polls several queues, or looks at its memory between calls, makes
+ * some passes before it replies.
+ */
+enum { TDM_PROMPT_PASSES = 4 };
+
+/*
  * Acknowledge in the next pass but one, unless output carries the
  * acknowledgement before.
  */
@@ -32,19 +38,30 @@ void tdm_prompt_received(struct tdm_conn *c, uint8_t flags, uint32_t len,
 
 /*
  * Called when @rx, a message or a write, is complete. If its sender waits for DONE, and
- * the application is told of it and has replied promptly lately, the DONE lingers: it is
- * given to the kernel at once, which keeps it for a reply that leaves in the same
+ * the application has replied promptly lately, the DONE lingers: it is given to the kernel at once, which keeps it for a reply that leaves in the same
  * segment, but for 200 ms at most, should the application make no further call.
  */
 void tdm_prompt_told(struct tdm_rx *rx);
 
-/* Called when the kernel keeps DONEs: without a reply, the next pass sends them. */
+/*
+ * Called when the kernel keeps DONEs: without a reply, the TDM_PROMPT_PASSES-th pass from
+ * now sends them.
+ */
 void tdm_prompt_corked(struct tdm_conn *c);
 
 /* Not 0 when @c is in acks for DONEs that have left with a reply, and for nothing else. */
 static inline int tdm_prompt_uncorked(const struct tdm_conn *c)
 {
 	return c->prompt.uncorks && !c->prompt.corked;
+}
+
+/* Not 0 when a reply may still carry what @c, which is in acks, has to send. */
+static inline int tdm_prompt_waits(const struct tdm_conn *c)
+{
+	uint32_t passes = (uint32_t)c->tcp->pass - c->ack_pass;
+
+	return !c->ack_now &&
+	       passes < (c->prompt.uncorks ? TDM_PROMPT_PASSES : 1);
 }
 
 /*
@@ -61,10 +78,10 @@ void tdm_prompt_say(struct tdm_conn *c);
  */
 void tdm_prompt_read_ended(struct tdm_conn *c);
 
-/* Called when a pass had to send an acknowledgement that no reply carried. */
+/* Called when a pass had to send an acknowledgement or a DONE that no reply carried. */
 static inline void tdm_prompt_missed(struct tdm_conn *c)
 {
-	c->prompt.hits = 0;
+	c->prompt.hits[c->prompt.corked ? TDM_PROMPT_DONE : TDM_PROMPT_ACK] = 0;
 }
 
 /* tdm_prompt_sent() while a reply is watched for. */

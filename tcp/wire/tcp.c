@@ -233,7 +233,7 @@ static void send_acks(struct tdm_tcp *tcp, int all)
 		struct tdm_conn *c =
 			tdm_list_entry(n, struct tdm_conn, ack_node);
 
-		if (!all && !c->ack_now && c->ack_pass == (uint32_t)tcp->pass)
+		if (!all && tdm_prompt_waits(c))
 			continue;
 		if (tdm_prompt_uncorked(c) && !tdm_tx_owes_ack(c)) {
 			tdm_list_del(&c->ack_node);

@@ -34,12 +34,18 @@ enum tdm_conn_state { /* conn.c */
 		      TDM_CONN_CLOSING,
 };
 
+enum tdm_prompt_kind {
+	TDM_PROMPT_ACK,	 /* a message whose sender waits for its ACK */
+	TDM_PROMPT_DONE, /* a message or write whose sender waits for DONE */
+	TDM_PROMPT_KINDS
+};
+
 /* Whether the application replies promptly: prompt.h. */
 struct tdm_prompt {
-	uint64_t since_ns; /* when the message came, while watch is 1 */
+	uint64_t since_ns; /* when what is replied to came, while watch is not 0 */
 	uint32_t pass;	   /* in which it came */
-	uint8_t hits;	   /* prompt replies in a row */
-	uint8_t watch;	   /* 1: the next message sent is timed */
+	uint8_t hits[TDM_PROMPT_KINDS]; /* prompt replies in a row */
+	uint8_t watch; /* 1 + kind: the next message sent is timed; or 0 */
 	uint8_t waits; /* 1: a message waits for its ACK, or for a reply with it */
 	uint8_t lingers; /* 1: the output is DONEs that may wait for a reply */
 	uint8_t corked;	 /* 1: the kernel keeps them until more is sent */
