@@ -33,6 +33,7 @@ enum {
 	TDM_WIRE_FEATURE_WRITES = 1024, /* ... long WRITE, without credit */
 	TDM_WIRE_FEATURE_BLOCKS = 2048, /* ... blocks.h */
 	TDM_WIRE_FEATURE_CRC = 4096,	/* the sender asks for blocks */
+	TDM_WIRE_FEATURE_WAITED = 8192, /* ... flag WAITED, and says it */
 };
 
 enum tdm_wire_reason {

@@ -45,6 +45,12 @@
 #include "tcp/wire/tls.h"
 #include "tcp/wire/why.h"
 
+/*
+ * Messages that are likely to find their receive are sent unasked up to this many times
+ * the length of others.
+ */
+enum { LONG_TIMES = 8 };
+
 /* The error of operations if @err of connect(2) is the last one. */
 static int error_of(int err)
 {
@@ -134,6 +140,7 @@ uint32_t tdm_hello_features(const struct tdm_tcp *tcp)
 	       TDM_WIRE_FEATURE_NOW | TDM_WIRE_FEATURE_CREDIT |
 	       TDM_WIRE_FEATURE_LEFT | TDM_WIRE_FEATURE_RANGES |
 	       TDM_WIRE_FEATURE_WRITES | TDM_WIRE_FEATURE_BLOCKS |
+	       TDM_WIRE_FEATURE_WAITED |
 	       (tdm_env.crc ? TDM_WIRE_FEATURE_CRC : 0u) |
 	       (tdm_env.resume ? TDM_WIRE_FEATURE_RESUME : 0u) |
 	       (tcp->offer.len ? TDM_WIRE_FEATURE_LOCAL : 0u) |
@@ -310,6 +317,10 @@ void tdm_hello_establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	c->full = !g->credit;
 	c->thirsty = 0;
 	c->eager = (uint32_t)tdm_min(tdm_env.eager_bytes, g->eager);
+	c->posted.eager = (uint32_t)tdm_min(LONG_TIMES * tdm_env.eager_bytes,
+					    (size_t)g->eager);
+	c->posted.hits = 0;
+	c->posted.waited = 0;
 	c->rts_max = g->rts;
 	c->contexts = g->contexts;
 	c->features =

@@ -149,6 +149,7 @@ struct tdm_rx {
 	uint8_t answer;	    /* enum tdm_wire_op to send: CTS, DONE or 0 */
 	uint8_t wants_done; /* the sender waits for DONE */
 	uint8_t lingers;    /* which may wait for a reply: prompt.h */
+	uint8_t waited;	    /* it has waited for its receive */
 	uint8_t status;	    /* in the DONE, enum tdm_wire_status */
 	/* the read of this process for which it receives, or NULL */
 	struct tdm_tx *op;

@@ -30,11 +30,13 @@ static const struct shape {
 				     TDM_WIRE_F_DONE | TDM_WIRE_F_LEFT,
 			     0, TDM_WIRE_EAGER_BYTES, 1 },
 	[TDM_WIRE_RTS] = { TDM_WIRE_F_TAG | TDM_WIRE_F_DATA, 16, 0, 1 },
-	[TDM_WIRE_CTS] = { 0, 16, 0, 0 },
+	[TDM_WIRE_CTS] = { TDM_WIRE_F_WAITED, 16, 0, 0 },
 	[TDM_WIRE_DATA] = { TDM_WIRE_F_ACK | TDM_WIRE_F_ABORT | TDM_WIRE_F_NOW,
 			    8, TDM_WIRE_DATA_BYTES, 0 },
 	[TDM_WIRE_DONE] = { 0, 8, 0, 0 },
-	[TDM_WIRE_ACK] = { TDM_WIRE_F_FULL | TDM_WIRE_F_DATA, 16, 0, 0 },
+	[TDM_WIRE_ACK] = { TDM_WIRE_F_FULL | TDM_WIRE_F_DATA |
+				   TDM_WIRE_F_WAITED,
+			   16, 0, 0 },
 	[TDM_WIRE_GOODBYE] = { 0, 0, 0, 0 },
 	[TDM_WIRE_WRITE] = { TDM_WIRE_F_DATA | TDM_WIRE_F_LEFT, 24,
 			     TDM_WIRE_WRITE_BYTES, 1 },
@@ -47,7 +49,9 @@ static const struct shape {
 	[TDM_WIRE_LEFT] = { 0, 8, TDM_WIRE_LEFT_BYTES, 0 },
 	[TDM_WIRE_RANGE] = { 0, 24, 0, 0 },
 	[TDM_WIRE_LOCAL] = { 0, 8, TDM_WIRE_OFFER_BYTES, 0 },
-	[TDM_WIRE_POSITION] = { TDM_WIRE_F_FULL | TDM_WIRE_F_DATA, 16, 0, 0 },
+	[TDM_WIRE_POSITION] = { TDM_WIRE_F_FULL | TDM_WIRE_F_DATA |
+					TDM_WIRE_F_WAITED,
+				16, 0, 0 },
 };
 
 int tdm_wire_head_bytes(const uint8_t *p)

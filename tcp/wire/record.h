@@ -65,9 +65,11 @@ enum tdm_wire_flag {
 	TDM_WIRE_F_ACK = 4,    /* the sender wants it acknowledged */
 	TDM_WIRE_F_DONE = 8,   /* EAGER: id follows, answer with DONE */
 	TDM_WIRE_F_ABORT = 16, /* DATA: no more will come */
-	TDM_WIRE_F_NOW = 32,   /* DATA, with ACK: acknowledge at once */
-	TDM_WIRE_F_FULL = 64,  /* ACK: no more credit for now */
-	TDM_WIRE_F_LEFT = 128  /* EAGER, WRITE: the sender closes, no credit */
+	/* CTS: the message waited for its receive; ACK: so did a long EAGER */
+	TDM_WIRE_F_WAITED = 16,
+	TDM_WIRE_F_NOW = 32,  /* DATA, with ACK: acknowledge at once */
+	TDM_WIRE_F_FULL = 64, /* ACK: no more credit for now */
+	TDM_WIRE_F_LEFT = 128 /* EAGER, WRITE: the sender closes, no credit */
 };
 
 /* Reasons for refusing bytes; prov_errno of operations that fail by them. */

@@ -123,6 +123,8 @@ static int begin_eager(struct tdm_conn *c, const struct tdm_wire_rec *rec,
 		c->stats.rx_bytes -= rec->len;
 		return k;
 	}
+	if (rec->len > TDM_TCP_HOLD_BYTES && c->cur && c->cur->waited)
+		c->posted.waited = 1;
 	c->left = rec->len - (uint32_t)k;
 	if (!c->left)
 		tdm_prompt_received(c, rec->flags, rec->len, 0);

@@ -112,6 +112,7 @@ static int queue(struct tdm_rx *rx, const struct tdm_wire_rec *rec,
 	struct fid_peer_srx *srx = rx->conn->tcp->a.srx;
 
 	tdm_rx_step(&rx->state, TDM_RX_WAITING);
+	rx->waited = 1;
 	rx->entry = entry;
 	entry->peer_context = rx;
 	entry->msg_size = rx->len;
@@ -586,9 +587,7 @@ void tdm_rx_free_all(struct tdm_conn *c)
 
 fi_addr_t tdm_rx_source(struct fi_peer_rx_entry *entry)
 {
-	const struct tdm_rx *rx = entry->peer_context;
-
-	return rx->conn->fi_addr;
+	return ((const struct tdm_rx *)entry->peer_context)->conn->fi_addr;
 }
 
 struct fi_ops_srx_peer tdm_rx_peer_ops = {

@@ -344,17 +344,6 @@ static ssize_t enqueue(struct tdm_conn *c, struct tdm_tx *op)
 	return 0;
 }
 
-/*
- * Not 0 when an operation to the peer is under way. Those in LEAVING do not
- * count: their bytes precede all later ones in the stream.
- */
-static int outstanding(const struct tdm_conn *c)
-{
-	return !tdm_list_empty(&c->sendq) || !tdm_list_empty(&c->ackq) ||
-	       !tdm_list_empty(&c->busy->waitq) ||
-	       !tdm_list_empty(&c->busy->dataq);
-}
-
 ssize_t tdm_tx_send(struct tdm_conn *c, const struct tdm_xfer *x)
 {
 	struct tdm_tcp *tcp = c->tcp;
@@ -374,7 +363,7 @@ ssize_t tdm_tx_send(struct tdm_conn *c, const struct tdm_xfer *x)
 
 		if (err)
 			return -err;
-		if ((x->flags & FI_FENCE) && outstanding(c))
+		if ((x->flags & FI_FENCE) && tdm_tx_outstanding(c))
 			return -FI_EAGAIN;
 	}
 	op = tx_new(c, x);

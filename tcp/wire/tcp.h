@@ -14,6 +14,7 @@
 #include "tcp/wire/operation.h"
 #include "tcp/wire/parts.h"
 #include "tcp/wire/greeting.h"
+#include "tcp/wire/habits.h"
 #include "tcp/wire/offer.h"
 #include "tcp/wire/wire.h"
 #include "tdm_held.h"
@@ -32,24 +33,6 @@ enum tdm_conn_state { /* conn.c */
 		      /* With its socket too, tdm_conn_open(): */
 		      TDM_CONN_READY,
 		      TDM_CONN_CLOSING,
-};
-
-enum tdm_prompt_kind {
-	TDM_PROMPT_ACK,	 /* a message whose sender waits for its ACK */
-	TDM_PROMPT_DONE, /* a message or write whose sender waits for DONE */
-	TDM_PROMPT_KINDS
-};
-
-/* Whether the application replies promptly: prompt.h. */
-struct tdm_prompt {
-	uint64_t since_ns; /* when what is replied to came, while watch is not 0 */
-	uint32_t pass;	   /* in which it came */
-	uint8_t hits[TDM_PROMPT_KINDS]; /* prompt replies in a row */
-	uint8_t watch; /* 1 + kind: the next message sent is timed; or 0 */
-	uint8_t waits; /* 1: a message waits for its ACK, or for a reply with it */
-	uint8_t lingers; /* 1: the output is DONEs that may wait for a reply */
-	uint8_t corked;	 /* 1: the kernel keeps them until more is sent */
-	uint8_t uncorks; /* 1: it is in acks for that alone */
 };
 
 struct tdm_conn {
@@ -95,6 +78,7 @@ struct tdm_conn {
 	uint32_t tx_pass;  /* pass in which output was last sent at once */
 	uint32_t ack_pass; /* pass in which an acknowledgement fell due */
 	struct tdm_prompt prompt;
+	struct tdm_posted posted;
 	uint64_t tx_seq; /* number of EAGER and DATA records begun */
 	/* number of records acknowledged; of the last inject's record */
 	uint64_t acked, injected;

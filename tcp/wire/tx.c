@@ -99,6 +99,11 @@ static void put_position(struct tdm_conn *c, struct tdm_wire_rec *rec)
 	c->rx_said = c->rx_pos;
 }
 
+static uint8_t waited_flag(const struct tdm_conn *c)
+{
+	return c->features & TDM_WIRE_FEATURE_WAITED ? TDM_WIRE_F_WAITED : 0;
+}
+
 void tdm_tx_put_ack(struct tdm_conn *c)
 {
 	struct tdm_out *out = c->out;
@@ -118,6 +123,10 @@ void tdm_tx_put_ack(struct tdm_conn *c)
 	unsaid = tdm_unlikely(full) && c->say && c->say != TDM_WIRE_GO;
 	if (tdm_unlikely(full) && !c->say)
 		rec.flags |= TDM_WIRE_F_FULL;
+	if (tdm_unlikely(c->posted.waited) && !c->say) {
+		rec.flags |= waited_flag(c);
+		c->posted.waited = 0;
+	}
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	if (rec.op == TDM_WIRE_POSITION)
 		out->base = out->tail;
@@ -310,6 +319,18 @@ static int writes_at_once(const struct tdm_conn *c, const struct tdm_tx *op)
 	       c->charged + tdm_credit_charge(0) <= c->freed + c->window;
 }
 
+/*
+ * Not 0 when the message @op, which is longer than messages that are sent unasked, is
+ * sent unasked all the same: the peer's receives for the last ones were posted in time,
+ * and nothing is under way that it would hold up. Announcing it would cost a round trip,
+ * while those of a window overlap.
+ */
+static int likely_posted(const struct tdm_conn *c, const struct tdm_tx *op)
+{
+	return c->posted.hits == TDM_POSTED && op->len <= c->posted.eager &&
+	       !tdm_tx_outstanding(c);
+}
+
 int tdm_tx_commit(struct tdm_conn *c, struct tdm_tx *op)
 {
 	int err;
@@ -324,7 +345,7 @@ int tdm_tx_commit(struct tdm_conn *c, struct tdm_tx *op)
 	}
 	if (tdm_unlikely(op->flags & (FI_READ | FI_ATOMIC)))
 		return tdm_tx_commit_request(c, op);
-	if (tdm_likely(op->len <= c->eager &&
+	if (tdm_likely((op->len <= c->eager || likely_posted(c, op)) &&
 		       c->charged + tdm_credit_charge((uint32_t)op->len) <=
 			       c->freed + c->window) ||
 	    c->leaving || writes_at_once(c, op))
@@ -404,6 +425,8 @@ static int commit_ctl(struct tdm_conn *c)
 	rec.rid = rx->rid;
 	rec.status = rx->status;
 	rec.total = rx->want;
+	if (rec.op == TDM_WIRE_CTS && rx->waited)
+		rec.flags = waited_flag(c);
 	out->tail += (uint32_t)tdm_wire_encode(out->bytes + out->tail, &rec);
 	c->prompt.lingers &= rx->lingers;
 	tdm_list_del(&rx->ctl);
@@ -473,6 +496,16 @@ void tdm_tx_borrowed_sent(struct tdm_conn *c)
 		tdm_tx_end(c, op, 0, 0);
 }
 
+/* Learn from @rec, a CTS, whether the receives of the peer are posted in time. */
+static void learn_posted(struct tdm_conn *c, const struct tdm_wire_rec *rec)
+{
+	if (rec->flags & TDM_WIRE_F_WAITED ||
+	    !(c->features & TDM_WIRE_FEATURE_WAITED))
+		c->posted.hits = 0;
+	else if (c->posted.hits < TDM_POSTED)
+		c->posted.hits++;
+}
+
 int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 {
 	struct tdm_tx *op = tdm_ids_find(&c->busy->ids, rec->id);
@@ -490,6 +523,7 @@ int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	if ((op->flags & FI_RMA) && (rec->total < op->len || !rec->total))
 		return -TDM_WIRE_E_VALUE;
 	c->busy->rts--;
+	learn_posted(c, rec);
 	tdm_out_later(c);
 	op->rid = rec->rid;
 	op->wanted = rec->total;
@@ -538,6 +572,8 @@ int tdm_tx_acked(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 		return -TDM_WIRE_E_ACK;
 	c->freed = rec->freed;
 	c->acked = rec->acked;
+	if (tdm_unlikely(rec->flags & TDM_WIRE_F_WAITED))
+		c->posted.hits = 0;
 	if (rec->op != TDM_WIRE_IDLE_CLOSE)
 		c->full = !!(rec->flags & TDM_WIRE_F_FULL);
 	if (tdm_unlikely(c->thirsty)) {

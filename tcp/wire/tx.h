@@ -19,6 +19,17 @@ static inline int tdm_tx_owes_ack(const struct tdm_conn *c)
 }
 
 /*
+ * Not 0 when an operation to the peer is under way. Those in LEAVING do not
+ * count: their bytes precede all later ones in the stream.
+ */
+static inline int tdm_tx_outstanding(const struct tdm_conn *c)
+{
+	return !tdm_list_empty(&c->sendq) || !tdm_list_empty(&c->ackq) ||
+	       !tdm_list_empty(&c->busy->waitq) ||
+	       !tdm_list_empty(&c->busy->dataq);
+}
+
+/*
  * Not 0 when tdm_tx_fill() has something to look at, be it an empty buffer to
  * free.
  */

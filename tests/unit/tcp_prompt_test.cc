@@ -23,7 +23,7 @@ int fd_of_1;
 enum {
 	TRUST = 8, /* prompt replies, more than it takes */
 	KEY = 7,
-	LONG = 128 << 10, /* announced, and more than is acknowledged at once */
+	LONG = 1 << 20, /* announced, and more than is acknowledged at once */
 };
 
 class TcpPrompt : public Tcp

@@ -373,8 +373,8 @@ TEST(TcpRecord, OnlyOffersHaveAPayload)
 
 TEST(TcpRecord, FlagsARecordCannotHaveAreRefused)
 {
-	static const uint8_t allowed[] = { 0, 143, 3, 0, 52, 0, 66, 0, 130, 2,
-					   0, 0,   0, 0, 0,  0, 0,  0, 66 };
+	static const uint8_t allowed[] = { 0, 143, 3, 16, 52, 0, 82, 0, 130, 2,
+					   0, 0,   0, 0,  0,  0, 0,  0, 82 };
 
 	static_assert(sizeof(allowed) == TDM_WIRE_OP_COUNT, "one of each");
 
