@@ -63,7 +63,7 @@ static int limit_halves(enum bench_limit limit)
 static int work_halves(enum bench_kind kind)
 {
 	return kind == BENCH_LATENCY || kind == BENCH_LATE ||
-	       kind == BENCH_WAKE;
+	       kind == BENCH_WAKE || kind == BENCH_WRITE_DATA;
 }
 
 /* One batch of the limit; ns for each of its operations. */
