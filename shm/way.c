@@ -4,8 +4,8 @@
  * *run* of messages; the first messages of a run do not count, since they still
  * overlap with the run before. The other ways are tried, each for a few messages, when
  * pace.between messages have passed since the last trial and the way is not postponed.
- * A trial that took longer than the cheapest way would have postpones its way: by
- * WAY_PRICE times the difference, way_rest_most_ns at most, and until the messages of
+ * A trial that took longer than the cheapest way would have, late messages included,
+ * postpones its way: by WAY_PRICE times the difference, way_rest_most_ns at most, and until the messages of
  * the class have taken WAY_SHARE times the difference. So trials cost little, however
  * dear a way is and however rare messages are, and a pair that was silent tries the
  * other ways soon. A process that does something else makes a message late: of

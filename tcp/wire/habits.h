@@ -19,11 +19,14 @@ enum tdm_prompt_kind {
 struct tdm_prompt {
 	uint64_t since_ns; /* when what is replied to came, while watch is not 0 */
 	uint32_t pass;	   /* in which it came */
-	uint8_t hits[TDM_PROMPT_KINDS]; /* prompt replies in a row */
+	uint16_t hits[TDM_PROMPT_KINDS]; /* prompt replies in a row */
 	uint8_t watch; /* 1 + kind: the next message sent is timed; or 0 */
 	uint8_t waits; /* 1: a message waits for its ACK, or for a reply with it */
 	uint8_t lingers; /* 1: the output is DONEs that may wait for a reply */
-	uint8_t corked;	 /* 1: the kernel keeps them until more is sent */
+	uint8_t corked;	 /* 1: the kernel keeps them until more is sent, */
+	uint32_t cork_pass; /* since this pass, */
+	uint64_t cork_ns;   /* and this time */
+	uint8_t doubt; /* how often it kept them long: more replies are needed */
 	uint8_t uncorks; /* 1: it is in acks for that alone */
 };
 

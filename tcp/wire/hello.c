@@ -307,6 +307,19 @@ static int in_blocks(const struct tdm_wire_greeting *g)
 	       (tdm_env.crc || (g->features & TDM_WIRE_FEATURE_CRC));
 }
 
+/*
+ * Returns the length up to which messages that are likely to find their receive are sent
+ * unasked. The peer says that one waits only if it is longer than TDM_TCP_HOLD_BYTES.
+ */
+static uint32_t longest_unasked(const struct tdm_wire_greeting *g)
+{
+	size_t usual = tdm_env.eager_bytes;
+
+	return (uint32_t)tdm_min(
+		usual < TDM_TCP_HOLD_BYTES ? usual : LONG_TIMES * usual,
+		(size_t)g->eager);
+}
+
 void tdm_hello_establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 {
 	tdm_setup_free(c);
@@ -317,8 +330,7 @@ void tdm_hello_establish(struct tdm_conn *c, const struct tdm_wire_greeting *g)
 	c->full = !g->credit;
 	c->thirsty = 0;
 	c->eager = (uint32_t)tdm_min(tdm_env.eager_bytes, g->eager);
-	c->posted.eager = (uint32_t)tdm_min(LONG_TIMES * tdm_env.eager_bytes,
-					    (size_t)g->eager);
+	c->posted.eager = longest_unasked(g);
 	c->posted.hits = 0;
 	c->posted.waited = 0;
 	c->rts_max = g->rts;

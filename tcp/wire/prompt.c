@@ -12,7 +12,7 @@
  * more than PROMPT_NS went by. One that is not sets the number to 0, and so
  * does a pass that finds an acknowledgement still waiting. Replies to what is answered by
  * DONE are counted apart, and may come after some passes: TRUSTED lets the DONE linger in
- * the kernel (MSG_MORE, tcp(7)). Spec:
+ * the kernel (MSG_MORE, tcp(7)). One that lingered for long makes that more than TRUSTED. Spec:
  * doc/adr/0034-prompt-replies.md.
  */
 #include "tcp/wire/prompt.h"
@@ -24,6 +24,10 @@ enum {
 	TRUSTED = 4,
 	TIMED = 16,
 	PROMPT_NS = 100 * 1000,
+	/* An application that lets DONEs linger so long has turned to other things: */
+	LONG_NS = 1000 * 1000,
+	DOUBT_SHIFT = 4, /* 16 times as many replies are needed then, */
+	DOUBT_MOST = 3,	 /* and so often again */
 	/* At this amount, received records are acknowledged at once. */
 	ACK_RECORDS = 64,
 	ACK_BYTES = 64 << 10,
@@ -44,6 +48,14 @@ void tdm_prompt_due(struct tdm_conn *c)
 	tdm_tcp_nudge(tcp);
 }
 
+/* Returns after how many prompt replies in a row the next one is trusted to be. */
+static unsigned needed(const struct tdm_prompt *p, unsigned kind)
+{
+	return kind == TDM_PROMPT_DONE ?
+		       (unsigned)TRUSTED << DOUBT_SHIFT * p->doubt :
+		       TRUSTED;
+}
+
 /*
  * Something has come to which the application may reply. Returns not 0 when its replies
  * are prompt.
@@ -52,7 +64,7 @@ static int watch(struct tdm_conn *c, enum tdm_prompt_kind kind)
 {
 	struct tdm_prompt *p = &c->prompt;
 	const uint32_t pass = (uint32_t)c->tcp->pass;
-	const int trusted = p->hits[kind] == TRUSTED;
+	const int trusted = p->hits[kind] >= needed(p, kind);
 
 	if (p->pass == pass)
 		return trusted;
@@ -78,18 +90,36 @@ static void arrived(struct tdm_conn *c)
 
 void tdm_prompt_told(struct tdm_rx *rx)
 {
-	if (rx->wants_done && rx->state == TDM_RX_PLACING)
+	if (rx->wants_done && rx->state == TDM_RX_PLACING && !rx->waited)
 		rx->lingers = (uint8_t)watch(rx->conn, TDM_PROMPT_DONE);
 }
 
 void tdm_prompt_corked(struct tdm_conn *c)
 {
 	const int alone = !tdm_list_linked(&c->ack_node);
+	struct tdm_prompt *p = &c->prompt;
 
+	if (!p->corked) {
+		p->cork_pass = (uint32_t)c->tcp->pass;
+		p->cork_ns = tdm_os.now_ns();
+	}
 	tdm_prompt_due(c);
-	c->ack_pass = (uint32_t)c->tcp->pass;
-	c->prompt.corked = 1;
-	c->prompt.uncorks = (uint8_t)alone;
+	c->ack_pass = p->cork_pass;
+	p->corked = 1;
+	p->uncorks = (uint8_t)alone;
+}
+
+void tdm_prompt_missed(struct tdm_conn *c)
+{
+	struct tdm_prompt *p = &c->prompt;
+
+	if (!tdm_prompt_keeps(c)) {
+		p->hits[TDM_PROMPT_ACK] = 0;
+		return;
+	}
+	p->hits[TDM_PROMPT_DONE] = 0;
+	if (p->doubt < DOUBT_MOST && tdm_os.now_ns() - p->cork_ns > LONG_NS)
+		p->doubt++;
 }
 
 void tdm_prompt_received(struct tdm_conn *c, uint8_t flags, uint32_t len,
@@ -152,6 +182,6 @@ void tdm_prompt_replied(struct tdm_conn *c)
 	if ((uint32_t)c->tcp->pass - p->pass > most ||
 	    tdm_os.now_ns() - p->since_ns > PROMPT_NS)
 		p->hits[kind] = 0;
-	else if (p->hits[kind] < TRUSTED)
+	else if (p->hits[kind] < needed(p, kind))
 		p->hits[kind]++;
 }

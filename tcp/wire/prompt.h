@@ -38,8 +38,10 @@ void tdm_prompt_received(struct tdm_conn *c, uint8_t flags, uint32_t len,
 
 /*
  * Called when @rx, a message or a write, is complete. If its sender waits for DONE, and
- * the application has replied promptly lately, the DONE lingers: it is given to the kernel at once, which keeps it for a reply that leaves in the same
- * segment, but for 200 ms at most, should the application make no further call.
+ * the application has replied promptly lately, the DONE lingers: it is given to the kernel at
+ * once, which keeps it for a reply that leaves in the same segment, but for some 200 ms at most,
+ * should the application make no further call. That of a message that waited for its receive
+ * does not: the call that posts the receive may be the last one.
  */
 void tdm_prompt_told(struct tdm_rx *rx);
 
@@ -49,7 +51,13 @@ void tdm_prompt_told(struct tdm_rx *rx);
  */
 void tdm_prompt_corked(struct tdm_conn *c);
 
-/* Not 0 when @c is in acks for DONEs that have left with a reply, and for nothing else. */
+/* Not 0 when @c is in acks for DONEs that the kernel keeps, and for nothing else; */
+static inline int tdm_prompt_keeps(const struct tdm_conn *c)
+{
+	return c->prompt.uncorks && c->prompt.corked;
+}
+
+/* the same for DONEs that have left with a reply. */
 static inline int tdm_prompt_uncorked(const struct tdm_conn *c)
 {
 	return c->prompt.uncorks && !c->prompt.corked;
@@ -78,11 +86,8 @@ void tdm_prompt_say(struct tdm_conn *c);
  */
 void tdm_prompt_read_ended(struct tdm_conn *c);
 
-/* Called when a pass had to send an acknowledgement or a DONE that no reply carried. */
-static inline void tdm_prompt_missed(struct tdm_conn *c)
-{
-	c->prompt.hits[c->prompt.corked ? TDM_PROMPT_DONE : TDM_PROMPT_ACK] = 0;
-}
+/* Called when a pass has to send an acknowledgement or DONEs that no reply carried. */
+void tdm_prompt_missed(struct tdm_conn *c);
 
 /* tdm_prompt_sent() while a reply is watched for. */
 void tdm_prompt_replied(struct tdm_conn *c);

@@ -211,9 +211,10 @@ void tdm_conn_push(struct tdm_conn *c)
 		}
 		sent += (size_t)n;
 		c->used = c->tcp->pass;
-		c->prompt.corked = 0;
 		if (tdm_unlikely(c->prompt.lingers))
 			tdm_prompt_corked(c);
+		else
+			c->prompt.corked = 0;
 		advance(c, (size_t)n);
 		if (tdm_unlikely((size_t)n < all)) {
 			block(c);

@@ -239,7 +239,7 @@ static void send_acks(struct tdm_tcp *tcp, int all)
 			tdm_list_del(&c->ack_node);
 			continue;
 		}
-		if (!c->ack_now && (c->prompt.waits || c->prompt.corked))
+		if (!c->ack_now && (c->prompt.waits || tdm_prompt_keeps(c)))
 			tdm_prompt_missed(c);
 		c->ack_now = 1;
 		tdm_conn_push(c);

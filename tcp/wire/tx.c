@@ -322,13 +322,13 @@ static int writes_at_once(const struct tdm_conn *c, const struct tdm_tx *op)
 /*
  * Not 0 when the message @op, which is longer than messages that are sent unasked, is
  * sent unasked all the same: the peer's receives for the last ones were posted in time,
- * and nothing is under way that it would hold up. Announcing it would cost a round trip,
+ * and all that was sent before has been acknowledged. Announcing it would cost a round trip,
  * while those of a window overlap.
  */
 static int likely_posted(const struct tdm_conn *c, const struct tdm_tx *op)
 {
 	return c->posted.hits == TDM_POSTED && op->len <= c->posted.eager &&
-	       !tdm_tx_outstanding(c);
+	       c->acked == c->tx_seq && !tdm_tx_outstanding(c);
 }
 
 int tdm_tx_commit(struct tdm_conn *c, struct tdm_tx *op)
@@ -523,7 +523,8 @@ int tdm_tx_cts(struct tdm_conn *c, const struct tdm_wire_rec *rec)
 	if ((op->flags & FI_RMA) && (rec->total < op->len || !rec->total))
 		return -TDM_WIRE_E_VALUE;
 	c->busy->rts--;
-	learn_posted(c, rec);
+	if (!(op->flags & FI_RMA))
+		learn_posted(c, rec);
 	tdm_out_later(c);
 	op->rid = rec->rid;
 	op->wanted = rec->total;

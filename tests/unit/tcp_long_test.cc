@@ -77,6 +77,23 @@ TEST_F(TcpLong, GoesUnaskedWhereReceivesArePostedInTime)
 	EXPECT_EQ(0u, of(1, tdm_env.eager_bytes, true));
 }
 
+class TcpLowLimit : public TcpLong
+{
+protected:
+	void SetUp() override
+	{
+		tdm_env.eager_bytes = 1024;
+		TcpLong::SetUp();
+	}
+};
+
+/* A low limit stays: peers do not say that short messages wait. */
+TEST_F(TcpLowLimit, IsKept)
+{
+	EXPECT_EQ(10u, of(10, 1025, true));
+	EXPECT_EQ(0u, of(1, 1024, true));
+}
+
 TEST_F(TcpLong, IsAnnouncedWhereItWaits)
 {
 	EXPECT_EQ(20u, of(20, LEN, false));
@@ -132,7 +149,41 @@ TEST_F(TcpLong, APeerThatDoesNotKnowTheFlagIsNotTold)
 {
 	at(1).conn(0)->features &= ~uint32_t(TDM_WIRE_FEATURE_WAITED);
 	EXPECT_EQ(4u, of(4, LEN, false));
-	EXPECT_EQ(uint64_t(TDM_POSTED), at(0).conn(1)->posted.hits);
+	EXPECT_EQ(unsigned(TDM_POSTED), at(0).conn(1)->posted.hits);
+	EXPECT_EQ(0u, of(1, LEN, false));
+	EXPECT_EQ(unsigned(TDM_POSTED), at(0).conn(1)->posted.hits);
+}
+
+/* Those that have ended, but are not acknowledged, count as under way. */
+TEST_F(TcpLong, OthersThatHaveLeftAreAnnouncedToo)
+{
+	of(10, LEN, true);
+	const uint64_t had = announced();
+	const size_t got = at(1).rx.got.size();
+
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(0, at(1).recv(in.data(), LEN, 4));
+		ASSERT_EQ(0, at(0).send(1, out.data(), LEN, 4,
+					FI_COMPLETION | FI_INJECT_COMPLETE));
+	}
+	EXPECT_EQ(had + 1, announced());
+	ASSERT_TRUE(until([&] { return at(1).rx.got.size() == got + 2; }));
+}
+
+/* An announced write finds its region, which says nothing of receives. */
+TEST_F(TcpLong, WritesSayNothing)
+{
+	const size_t len = (4 << 20) + 1;
+	Bytes from(len), region(len);
+
+	at(1).regions.add(7, region.data(), len, FI_REMOTE_WRITE);
+	for (int i = 0; i < 2 * TDM_POSTED; i++) {
+		const size_t had = at(0).tx.got.size();
+
+		ASSERT_EQ(0, at(0).rma(FI_WRITE, 1, from.data(), len, 7, 0));
+		ASSERT_TRUE(until([&] { return at(0).tx.got.size() > had; }));
+	}
+	EXPECT_EQ(1u, of(1, LEN, true));
 }
 
 } // namespace

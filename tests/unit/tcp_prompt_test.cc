@@ -250,7 +250,9 @@ TEST_F(TcpPrompt, DoneThatLingersLeavesAfterSomePasses)
 {
 	regions();
 	writes(TRUST);
-	until([&] { return at(0).tx.got.size() == at(1).tx.got.size() + 1; });
+	ASSERT_TRUE(until([&] {
+		return at(0).tx.got.size() == at(1).tx.got.size() + 1;
+	}));
 	for (unsigned lingers : { 1u, 0u }) {
 		const size_t had = at(0).tx.got.size();
 
@@ -271,12 +273,70 @@ TEST_F(TcpPrompt, DoneThatLingersLeavesAfterSomePasses)
 	}
 }
 
+/*
+ * Writes that keep coming without a reply, so that each pass has a DONE to send: the first
+ * one does not linger for more passes.
+ */
+TEST_F(TcpPrompt, FurtherDonesDoNotProlongTheFirst)
+{
+	regions();
+	writes(TRUST);
+	sends = kept = 0;
+	for (int i = 0; i <= TDM_PROMPT_PASSES; i++) {
+		ASSERT_NO_FATAL_FAILURE(write(0, 1));
+		at(0).progress();
+	}
+	EXPECT_GT(sends, kept);
+	EXPECT_LT(0u, kept);
+	kept = 0;
+	ASSERT_NO_FATAL_FAILURE(write(0, 1));
+	EXPECT_EQ(0u, kept);
+}
+
+/* The call that posts the receive of a message that waits may be the last one. */
+TEST_F(TcpPrompt, DoneThatAReceiveCausesDoesNotLinger)
+{
+	regions();
+	writes(TRUST);
+	ASSERT_EQ(0, at(0).send(1, ping.data(), len, 1,
+				FI_COMPLETION | FI_DELIVERY_COMPLETE));
+	ASSERT_TRUE(until([&] {
+		return tdm_match_arrived_count(at(1).srx->match[TDM_SRX_TAG]) ==
+		       1;
+	}));
+	kept = 0;
+	const size_t had = at(0).tx.got.size();
+	ASSERT_EQ(0, at(1).recv(in.data(), len, 1));
+	ASSERT_TRUE(until([&] { return at(0).tx.got.size() > had; }));
+	EXPECT_EQ(0u, kept);
+}
+
+/* A DONE that lingered for long makes the next ones wait for more replies. */
+TEST_F(TcpPrompt, LongPausesEndTheTrustForLonger)
+{
+	regions();
+	for (unsigned lingers : { 1u, 0u }) {
+		writes(TRUST);
+		kept = 0;
+		ASSERT_NO_FATAL_FAILURE(write(0, 1));
+		EXPECT_EQ(lingers, kept);
+		now_ns += 10000000;
+		for (int i = 0; i <= TDM_PROMPT_PASSES; i++)
+			at(1).progress();
+		at(0).progress();
+	}
+	writes(100);
+	EXPECT_LT(0u, kept);
+}
+
 /* An application that makes no further pass holds up no write. */
 TEST_F(TcpPrompt, DoneThatLingersLeavesWithoutAPass)
 {
 	regions();
 	writes(TRUST);
-	until([&] { return at(0).tx.got.size() == at(1).tx.got.size() + 1; });
+	ASSERT_TRUE(until([&] {
+		return at(0).tx.got.size() == at(1).tx.got.size() + 1;
+	}));
 	const size_t had = at(0).tx.got.size();
 	kept = 0;
 	ASSERT_NO_FATAL_FAILURE(write(0, 1));
