@@ -30,7 +30,7 @@ struct bench_subject {
 	const char *provider;
 };
 
-/* What a write asks for beyond a completion. */
+/* Kinds of write; each but the first has one request more than a completion. */
 enum bench_write {
 	BENCH_WRITE_PLAIN,
 	BENCH_WRITE_TO_PLACE, /* FI_DELIVERY_COMPLETE */

@@ -160,6 +160,12 @@ static int is_write(const struct bench_order *o)
 	return o->kind == BENCH_WRITE || o->kind == BENCH_WRITE_PLACED;
 }
 
+static enum bench_write write_kind(const struct bench_order *o)
+{
+	return o->kind == BENCH_WRITE ? BENCH_WRITE_PLAIN :
+					BENCH_WRITE_TO_PLACE;
+}
+
 static void write_data(struct bench_subject *s, const struct bench_order *o)
 {
 	uint32_t i;
@@ -184,9 +190,7 @@ static void one_sided(struct bench_subject *s, const struct bench_order *o)
 			if (is_write(o))
 				s->ops->write(s, s->tx, o->bytes,
 					      BENCH_BUFFER_BYTES, w,
-					      o->kind == BENCH_WRITE ?
-						      BENCH_WRITE_PLAIN :
-						      BENCH_WRITE_TO_PLACE);
+					      write_kind(o));
 			else if (o->kind == BENCH_READ)
 				s->ops->read(s, s->rx, o->bytes, 0, w);
 			else

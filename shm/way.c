@@ -328,9 +328,8 @@ static void decide(struct tdm_shm_way_class *c, const struct pace *pace,
 /* Returns the most that a message of @bytes counts. */
 static uint64_t late_ns(const struct tdm_shm_way_class *c, uint64_t bytes)
 {
-	uint32_t best = least_known(c);
-
 	uint64_t times = c->trial ? WAY_LATE_TRIAL : WAY_LATE;
+	uint32_t best = least_known(c);
 
 	return best ? times * ns_of(bytes, tdm_max(best, c->cost[c->now])) :
 		      UINT64_MAX / 4;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a connection has learnt of how the applications at its ends use it: whether ours
- * replies promptly (prompt.h), and whether that of the peer posts its receives in time
- * (tx.c).
+ * Habits of the applications at both ends of a connection, as this side has seen them:
+ * our application replies promptly, or it does not (prompt.h); the peer's posts its
+ * receives in time, or it does not (tx.c).
  */
 #ifndef TDM_TCP_WIRE_HABITS_H
 #define TDM_TCP_WIRE_HABITS_H

@@ -48,6 +48,13 @@ void tdm_prompt_due(struct tdm_conn *c)
 	tdm_tcp_nudge(tcp);
 }
 
+/* Let an ACK for which no message waits, that of a read, fall due in this pass. */
+static void renew(struct tdm_conn *c)
+{
+	if (!c->prompt.waits)
+		c->ack_pass = (uint32_t)c->tcp->pass;
+}
+
 /* Returns after how many prompt replies in a row the next one is trusted to be. */
 static unsigned needed(const struct tdm_prompt *p, unsigned kind)
 {
@@ -81,8 +88,7 @@ static int watch(struct tdm_conn *c, enum tdm_prompt_kind kind)
 static void arrived(struct tdm_conn *c)
 {
 	tdm_prompt_due(c);
-	if (!c->prompt.waits) /* ack_pass may be older, that of a read */
-		c->ack_pass = (uint32_t)c->tcp->pass;
+	renew(c);
 	c->prompt.waits = 1;
 	if (!watch(c, TDM_PROMPT_ACK))
 		c->ack_now = 1;
@@ -168,8 +174,7 @@ void tdm_prompt_say(struct tdm_conn *c)
 
 void tdm_prompt_read_ended(struct tdm_conn *c)
 {
-	if (!c->prompt.waits)
-		c->ack_pass = (uint32_t)c->tcp->pass;
+	renew(c);
 }
 
 void tdm_prompt_replied(struct tdm_conn *c)
