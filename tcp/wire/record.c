@@ -197,10 +197,6 @@ static int decode_fixed(const uint8_t *p, struct tdm_wire_rec *r)
 
 int tdm_wire_decode(const uint8_t *p, struct tdm_wire_rec *r)
 {
-	int n = tdm_wire_head_bytes(p);
-
-	if (n < 0)
-		return n;
 	r->op = p[0];
 	r->flags = p[1];
 	r->ctx = tdm_get16(p + 2);

@@ -131,8 +131,9 @@ struct tdm_wire_rec {
 int tdm_wire_head_bytes(const uint8_t *p) tdm_must_check;
 
 /*
- * Decode and check the header at @p, which must have all of its
- * tdm_wire_head_bytes(). Returns 0 and *@rec, or -enum tdm_wire_error.
+ * Decode the header at @p, all of whose tdm_wire_head_bytes() are there, and check the
+ * fields that tdm_wire_head_bytes(), which must have accepted it, has not. Returns 0 and
+ * *@rec, or -enum tdm_wire_error.
  */
 int tdm_wire_decode(const uint8_t *p, struct tdm_wire_rec *rec) tdm_must_check;
 

@@ -460,7 +460,8 @@ void tdm_tx_fill(struct tdm_conn *c)
 		return;
 	if (!tdm_out_room(c, TDM_WIRE_ACK_BYTES))
 		return;
-	c->prompt.lingers = only_ctl(c);
+	if (tdm_unlikely(c->prompt.hits[TDM_PROMPT_DONE]))
+		c->prompt.lingers = only_ctl(c);
 	tdm_tx_put_ack(c);
 	while (!tdm_list_empty(&c->busy->ctlq) && commit_ctl(c))
 		;

@@ -43,7 +43,9 @@ std::vector<uint8_t> encode(const Rec &r)
 
 int decode(const std::vector<uint8_t> &b, Rec *r)
 {
-	return tdm_wire_decode(b.data(), r);
+	int n = tdm_wire_head_bytes(b.data());
+
+	return n < 0 ? n : tdm_wire_decode(b.data(), r);
 }
 
 /* All records with all combinations of their flags. */
