@@ -167,6 +167,19 @@ static void message(long n)
 		one_message(n & 1, BYTES);
 }
 
+/* As message(), by the call that carries remote CQ data and has no completion. */
+static void inject_data(long n)
+{
+	for (; n; n--) {
+		int i = n & 1;
+
+		post_one(side[!i].ep, BYTES);
+		KEEP_ON(i, fi_tinjectdata(side[i].ep, out, BYTES, KEY,
+					  side[i].to, 1));
+		wait_at(!i);
+	}
+}
+
 static void large(long n)
 {
 	while (n--)
@@ -375,6 +388,7 @@ static const struct {
 	void (*run)(long n);
 } works[] = {
 	{ "message", message },
+	{ "inject-data", inject_data },
 	{ "large", large },
 	{ "unexpected", unexpected },
 	{ "rate", rate },

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calls of fi_msg(3) and fi_tagged(3) that send, except fi_inject() and
- * fi_tinject(). The owner and the peer each include this in the file that has
+ * The calls of fi_msg(3) and fi_tagged(3) that send, except fi_inject() and its
+ * like. The owner and the peer each include this in the file that has
  * their ops tables. That file defines these functions in front of the #include,
  * so that they are called directly:
  *
  *   default_flags(ep)    flags of a call that takes none, fi_endpoint(3)
  *                        op_flags; FI_COMPLETION if the call is to write an
  *                        entry
- *   inject_flags(ep)     the same, for fi_injectdata(3) and its like
+ *   inject_flags(ep)     the same, for fi_inject_write(3) and its like
  *   message_flags(ep, op, given, &flags)
  *                        out: the flags of @op for a call that is given @given;
  *                        else an error
@@ -99,17 +99,6 @@ static ssize_t msg_senddata(struct fid_ep *ep, const void *buf, size_t len,
 	return send_buf(ep, &x, buf, len);
 }
 
-static ssize_t msg_injectdata(struct fid_ep *ep, const void *buf, size_t len,
-			      uint64_t data, fi_addr_t dest)
-{
-	const uint64_t op = FI_MSG | FI_SEND | FI_REMOTE_CQ_DATA;
-	struct tdm_xfer x;
-
-	tdm_xfer_init_send(&x, op | inject_flags(ep), dest, NULL);
-	x.data = data;
-	return send_buf(ep, &x, buf, len);
-}
-
 /* ---- fi_tagged(3) -------------------------------------------------------- */
 
 static ssize_t tagged_send(struct fid_ep *ep, const void *buf, size_t len,
@@ -172,18 +161,6 @@ static ssize_t tagged_senddata(struct fid_ep *ep, const void *buf, size_t len,
 	struct tdm_xfer x;
 
 	tdm_xfer_init_send(&x, op | default_flags(ep), dest, context);
-	x.tag = tag;
-	x.data = data;
-	return send_buf(ep, &x, buf, len);
-}
-
-static ssize_t tagged_injectdata(struct fid_ep *ep, const void *buf, size_t len,
-				 uint64_t data, fi_addr_t dest, uint64_t tag)
-{
-	const uint64_t op = FI_TAGGED | FI_SEND | FI_REMOTE_CQ_DATA;
-	struct tdm_xfer x;
-
-	tdm_xfer_init_send(&x, op | inject_flags(ep), dest, NULL);
 	x.tag = tag;
 	x.data = data;
 	return send_buf(ep, &x, buf, len);

@@ -9,6 +9,7 @@
  */
 #include <rdma/fi_errno.h>
 
+#include "shm/inject.h"
 #include "shm/rma.h"
 #include "tdm_nosys.h"
 
@@ -29,7 +30,7 @@ static uint64_t default_flags(struct fid_ep *fid)
 	return ep->tx_flags | ep->tx_comp;
 }
 
-/* As tdm_shm_tx_inject(): the defaults say nothing about injects. */
+/* As tdm_shm_inject(): the defaults say nothing about injects. */
 static uint64_t inject_flags(struct fid_ep *fid)
 {
 	return FI_INJECT;
@@ -54,9 +55,9 @@ struct fi_ops_msg tdm_shm_msg_ops = {
 	.send = msg_send,
 	.sendv = msg_sendv,
 	.sendmsg = msg_sendmsg,
-	.inject = tdm_shm_tx_inject,
+	.inject = tdm_shm_inject,
 	.senddata = msg_senddata,
-	.injectdata = msg_injectdata,
+	.injectdata = tdm_shm_injectdata,
 };
 
 struct fi_ops_tagged tdm_shm_tagged_ops = {
@@ -67,9 +68,9 @@ struct fi_ops_tagged tdm_shm_tagged_ops = {
 	.send = tagged_send,
 	.sendv = tagged_sendv,
 	.sendmsg = tagged_sendmsg,
-	.inject = tdm_shm_tx_tinject,
+	.inject = tdm_shm_tinject,
 	.senddata = tagged_senddata,
-	.injectdata = tagged_injectdata,
+	.injectdata = tdm_shm_tinjectdata,
 };
 
 struct fi_ops_rma tdm_shm_rma_ops = TDM_RMA_CALLS;

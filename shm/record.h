@@ -107,14 +107,16 @@ int tdm_shm_rec_decode(struct tdm_shm_rec *rec, uint64_t word0,
 		       uint32_t room) tdm_must_check;
 
 /*
- * Not 0 when @word0 is that of the most common record: one slot, with
- * tdm_shm_word_aux() bytes of a message and nothing else. One comparison tells:
- * lap aside, it has op 1 or 2, no flag, and a length of at most a body.
+ * Not 0 when @word0 is that of the most common record with @flags, 0 or
+ * TDM_SHM_REC_DATA: one slot, with tdm_shm_word_aux() bytes of a message. One
+ * comparison tells op and flags: lap aside, it has op 1 or 2.
  */
-static inline int tdm_shm_word_small(uint64_t word0)
+static inline int tdm_shm_word_small(uint64_t word0, uint8_t flags)
 {
-	return (uint32_t)(word0 >> 32 & 0xffff) - TDM_SHM_REC_MSG <= 1u &&
-	       word0 >> 48 <= TDM_SHM_BODY_BYTES;
+	return (uint32_t)(word0 >> 32 & 0xffff) -
+			       (TDM_SHM_REC_MSG | (uint32_t)flags << 8) <=
+		       1u &&
+	       word0 >> 48 <= TDM_SHM_BODY_BYTES - tdm_shm_rec_extra(flags);
 }
 
 static inline uint8_t tdm_shm_word_op(uint64_t word0)

@@ -79,8 +79,6 @@ void tdm_shm_rma_request(struct tdm_rma_request *req,
 void tdm_shm_rma_answer(struct tdm_shm_pair *pair, struct tdm_shm_ctl *ctl,
 			uint64_t id, unsigned status);
 
-enum { TDM_SHM_TX_SPARE = 2 }; /* slots kept for control records */
-
 /*
  * As tdm_shm_tx_room(), for a record of @n slots of @x, with room in front of
  * it for the RANGES that tdm_shm_ranges_put() publishes.

@@ -181,9 +181,12 @@ static int rx_eager_deliver(struct tdm_shm_pair *pair,
 	return ret;
 }
 
-/* Handle the message without flags in @slot: @len bytes at @payload. */
+/*
+ * Handle the message in @slot, with @flags, 0 or TDM_SHM_REC_DATA: @len bytes at
+ * @payload.
+ */
 static tdm_always_inline int rx_plain(struct tdm_shm_pair *pair, int tagged,
-				      const uint8_t *slot,
+				      uint8_t flags, const uint8_t *slot,
 				      const uint8_t *payload, size_t len)
 {
 	struct tdm_offer offer = offer_of(pair, slot, len);
@@ -191,13 +194,17 @@ static tdm_always_inline int rx_plain(struct tdm_shm_pair *pair, int tagged,
 	int ret;
 
 	ret = srx_get(pair, tagged, &offer.attr, &entry);
+	if (tdm_unlikely(ret && ret != -FI_ENOENT))
+		return -FI_EAGAIN;
+	if (flags) {
+		entry->flags |= FI_REMOTE_CQ_DATA;
+		memcpy(&entry->cq_data, slot + TDM_SHM_HEAD_BYTES, 8);
+	}
 	if (tdm_likely(!ret)) {
 		eager_place_now(pair, entry, payload, len);
 		return 0;
 	}
-	return ret == -FI_ENOENT ?
-		       eager_queue(pair, entry, tagged, payload, len) :
-		       -FI_EAGAIN;
+	return eager_queue(pair, entry, tagged, payload, len);
 }
 
 static int rx_eager(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
@@ -205,25 +212,13 @@ static int rx_eager(struct tdm_shm_pair *pair, const struct tdm_shm_rec *rec,
 {
 	const uint8_t *body = slot + TDM_SHM_HEAD_BYTES;
 	const uint8_t *payload = body + rec->extra;
-	int tagged = rec->op == TDM_SHM_REC_TAG, ret;
 	struct tdm_offer offer;
-	struct fi_peer_rx_entry *entry;
 
-	if (!rec->flags)
-		return rx_plain(pair, tagged, slot, payload, rec->aux);
+	if (!(rec->flags & TDM_SHM_REC_DELIVER))
+		return rx_plain(pair, rec->op == TDM_SHM_REC_TAG, rec->flags,
+				slot, payload, rec->aux);
 	offer = offer_of(pair, slot, rec->aux);
-	if (rec->flags & TDM_SHM_REC_DELIVER)
-		return rx_eager_deliver(pair, rec, &offer.attr, body);
-	ret = srx_get(pair, tagged, &offer.attr, &entry);
-	if (tdm_unlikely(ret && ret != -FI_ENOENT))
-		return -FI_EAGAIN;
-	entry->flags |= FI_REMOTE_CQ_DATA;
-	memcpy(&entry->cq_data, body, 8);
-	if (tdm_likely(!ret)) {
-		eager_place(pair, entry, payload, rec->aux);
-		return 0;
-	}
-	return eager_queue(pair, entry, tagged, payload, rec->aux);
+	return rx_eager_deliver(pair, rec, &offer.attr, body);
 }
 
 /* ---- announced messages -------------------------------------------------- */
@@ -447,22 +442,35 @@ int tdm_shm_rx_left(struct tdm_shm_pair *pair, const uint8_t *record,
 	return rx_control(pair, &rec, record);
 }
 
-/* Handle a record. Returns 0: it was stepped over; else why it was not. */
-static inline int rx_record(struct tdm_shm_pair *pair, uint64_t word0)
+/* Handle a record that tdm_shm_word_small() accepts. Returns as rx_record(). */
+static tdm_always_inline int rx_small(struct tdm_shm_pair *pair, uint64_t word0,
+				      uint8_t flags)
 {
-	const uint8_t *slot;
-	int ret;
+	const uint8_t *slot = tdm_shm_ring_slot(&pair->rx);
+	int ret = rx_plain(pair, tdm_shm_word_op(word0) == TDM_SHM_REC_TAG,
+			   flags, slot,
+			   slot + TDM_SHM_HEAD_BYTES + tdm_shm_rec_extra(flags),
+			   tdm_shm_word_aux(word0));
 
-	if (tdm_unlikely(!tdm_shm_word_small(word0))) {
-		tdm_shm_ring_fetch(&pair->rx, tdm_shm_word_aux(word0));
-		return rx_other(pair, word0);
-	}
-	slot = tdm_shm_ring_slot(&pair->rx);
-	ret = rx_plain(pair, tdm_shm_word_op(word0) == TDM_SHM_REC_TAG, slot,
-		       slot + TDM_SHM_HEAD_BYTES, tdm_shm_word_aux(word0));
 	if (tdm_likely(!ret))
 		tdm_shm_ring_step(&pair->rx, 1);
 	return ret;
+}
+
+static tdm_noinline int rx_small_data(struct tdm_shm_pair *pair, uint64_t word0)
+{
+	return rx_small(pair, word0, TDM_SHM_REC_DATA);
+}
+
+/* Handle a record. Returns 0: it was stepped over; else why it was not. */
+static inline int rx_record(struct tdm_shm_pair *pair, uint64_t word0)
+{
+	if (tdm_likely(tdm_shm_word_small(word0, 0)))
+		return rx_small(pair, word0, 0);
+	if (tdm_shm_word_small(word0, TDM_SHM_REC_DATA))
+		return rx_small_data(pair, word0);
+	tdm_shm_ring_fetch(&pair->rx, tdm_shm_word_aux(word0));
+	return rx_other(pair, word0);
 }
 
 /* Publish our progress after many slots, and when the ring is empty. */
@@ -532,18 +540,6 @@ static void start_lost(struct tdm_shm_ep *ep, struct fi_peer_rx_entry *entry,
 	tdm_shm_unexp_free(u);
 }
 
-/* Not 0 while the session through which @u came has not been ended. */
-static int unexp_here(const struct tdm_shm_unexp *u)
-{
-	return u->pair->state == TDM_SHM_PAIR_UP && u->pair->epoch == u->epoch;
-}
-
-/* Not 0 while the session through which @u came is up. */
-static int unexp_live(const struct tdm_shm_unexp *u)
-{
-	return unexp_here(u) && !u->pair->broken;
-}
-
 static int srx_start(struct fi_peer_rx_entry *entry)
 {
 	struct tdm_shm_unexp *u = entry->peer_context;
@@ -551,7 +547,7 @@ static int srx_start(struct fi_peer_rx_entry *entry)
 
 	if (!ep || !ep->srx)
 		return -FI_EOPBADSTATE;
-	if (u->pull && !unexp_here(u)) {
+	if (u->pull && !tdm_shm_unexp_here(u)) {
 		start_lost(ep, entry, u);
 		return 0;
 	}
@@ -564,7 +560,7 @@ static int srx_start(struct fi_peer_rx_entry *entry)
 		return 0;
 	}
 	eager_place(u->pair, entry, u->data, u->len);
-	if (u->deliver && unexp_live(u))
+	if (u->deliver && tdm_shm_unexp_live(u))
 		deliver_ack(u->pair, &u->ctl, u->ctl.tag);
 	else
 		tdm_shm_unexp_free(u);
@@ -575,7 +571,7 @@ static int srx_start(struct fi_peer_rx_entry *entry)
 static int srx_discard(struct fi_peer_rx_entry *entry)
 {
 	struct tdm_shm_unexp *u = entry->peer_context;
-	int tell = u->ep && !u->ep->account->closing && unexp_live(u);
+	int tell = u->ep && !u->ep->account->closing && tdm_shm_unexp_live(u);
 
 	if (tell && u->pull) {
 		u->pull->ctl.kind = TDM_SHM_CTL_PULL;

@@ -34,6 +34,7 @@
 #include "shm/msg.h"
 #include "shm/progress.h"
 #include "shm/rma.h"
+#include "shm/small.h"
 
 enum {
 	TX_LARGE_STALLS = 16,
@@ -245,49 +246,23 @@ static inline void eager_write(uint8_t *slot, const struct tdm_xfer *x,
 		memcpy(body, &id, 8);
 }
 
-/* Not 0 for the most common message: one slot, no flags, one buffer. */
-static inline int is_small(const struct tdm_xfer *x)
+/* Send @x, which tdm_shm_small_is() describes with the same @data. */
+static tdm_always_inline ssize_t send_small(struct tdm_shm_pair *pair,
+					    const struct tdm_xfer *x,
+					    uint64_t data)
 {
-	return x->len <= TDM_SHM_BODY_BYTES && x->count == 1 &&
-	       !(x->flags & (FI_REMOTE_CQ_DATA | TDM_DELIVERED | FI_FENCE));
-}
-
-/*
- * Send a message that is_small() describes. The caller reports its completion.
- * Returns 0, or -1: no room.
- */
-static tdm_always_inline int put_small(struct tdm_shm_pair *pair, uint64_t op,
-				       uint64_t tag, const void *buf,
-				       size_t len)
-{
-	uint8_t *slot = tdm_shm_ring_reserve(&pair->tx, 1, TDM_SHM_TX_SPARE);
-
-	if (tdm_unlikely(!slot)) {
-		slot = tx_more(pair, 1, TDM_SHM_TX_SPARE);
-		if (!slot)
-			return -1;
-	}
-	memcpy(slot + 8, &tag, 8);
-	tdm_shm_copy(slot + TDM_SHM_HEAD_BYTES, buf, len);
-	tdm_shm_ring_publish(&pair->tx, 1,
-			     tdm_shm_word0(0,
-					   op & FI_TAGGED ? TDM_SHM_REC_TAG :
-							    TDM_SHM_REC_MSG,
-					   0, (uint16_t)len));
-	tdm_shm_bell(pair);
-	pair->tx_msgs++;
-	pair->tx_bytes += len;
-	return 0;
-}
-
-static inline ssize_t send_small(struct tdm_shm_pair *pair,
-				 const struct tdm_xfer *x)
-{
-	if (tdm_unlikely(put_small(pair, x->flags, x->tag, x->iov[0].iov_base,
-				   x->len)))
+	if (tdm_unlikely(tdm_shm_small_put(pair, (x->flags & FI_TAGGED) | data,
+					   x->tag, x->data, x->iov[0].iov_base,
+					   x->len)))
 		return tdm_shm_tx_full(pair, x);
 	tdm_done_send(&pair->ep->done, x->context, x->flags);
 	return 0;
+}
+
+static tdm_noinline ssize_t send_small_data(struct tdm_shm_pair *pair,
+					    const struct tdm_xfer *x)
+{
+	return send_small(pair, x, FI_REMOTE_CQ_DATA);
 }
 
 static tdm_noinline ssize_t send_eager(struct tdm_shm_pair *pair,
@@ -535,66 +510,9 @@ ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x)
 		return send_rts(pair, x);
 	if (tdm_unlikely(tdm_a32_load_relaxed(&pair->peer->hold)))
 		return send_held(pair, x);
-	return tdm_likely(is_small(x)) ? send_small(pair, x) :
-					 send_eager(pair, x);
-}
-
-/* ---- fi_inject(), fi_tinject() ------------------------------------------- */
-
-/* Send an inject that has to wait, is long, or is the first to its peer. */
-static tdm_noinline ssize_t inject_other(struct tdm_shm_ep *ep, uint64_t op,
-					 uint64_t tag, const void *buf,
-					 size_t len, fi_addr_t addr)
-{
-	struct tdm_xfer x;
-
-	x.flags = op | FI_SEND | FI_INJECT;
-	x.addr = addr;
-	x.tag = tag;
-	x.context = NULL;
-	tdm_xfer_buf(&x, buf, len);
-	return tdm_shm_tx_send(ep, &x);
-}
-
-static tdm_noinline ssize_t inject_full(struct tdm_shm_pair *pair, uint64_t op)
-{
-	struct tdm_xfer x;
-
-	x.flags = op | FI_SEND | FI_INJECT;
-	x.context = NULL;
-	return tdm_shm_tx_full(pair, &x);
-}
-
-/*
- * Send an inject; most are written to the ring without building a struct
- * tdm_xfer.
- */
-static tdm_always_inline ssize_t inject(struct fid_ep *fid, uint64_t op,
-					uint64_t tag, const void *buf,
-					size_t len, fi_addr_t addr)
-{
-	struct tdm_shm_ep *ep = tdm_shm_ep_from_fid(fid);
-	struct tdm_shm_pair *pair = tdm_shm_pair_at(ep, addr);
-
-	if (tdm_unlikely(!pair || pair->state != TDM_SHM_PAIR_UP ||
-			 (pair->broken | pair->send_waits) || pair->grow_in ||
-			 len > TDM_SHM_BODY_BYTES ||
-			 tdm_a32_load_relaxed(&pair->peer->hold)))
-		return inject_other(ep, op, tag, buf, len, addr);
-	if (tdm_unlikely(put_small(pair, op, tag, buf, len)))
-		return inject_full(pair, op);
-	tdm_done_send(&ep->done, NULL, FI_SEND);
-	return 0;
-}
-
-ssize_t tdm_shm_tx_inject(struct fid_ep *ep, const void *buf, size_t len,
-			  fi_addr_t addr)
-{
-	return inject(ep, FI_MSG, 0, buf, len, addr);
-}
-
-ssize_t tdm_shm_tx_tinject(struct fid_ep *ep, const void *buf, size_t len,
-			   fi_addr_t addr, uint64_t tag)
-{
-	return inject(ep, FI_TAGGED, tag, buf, len, addr);
+	if (tdm_likely(tdm_shm_small_is(x, 0)))
+		return send_small(pair, x, 0);
+	return tdm_shm_small_is(x, FI_REMOTE_CQ_DATA) ?
+		       send_small_data(pair, x) :
+		       send_eager(pair, x);
 }

@@ -11,6 +11,8 @@
 
 struct tdm_shm_ep;
 
+enum { TDM_SHM_TX_SPARE = 2 }; /* slots kept for control records */
+
 /*
  * Send @x; x->addr is an index of the bound AV. Returns 0, or -FI_EAGAIN (an
  * attach is under way, or the ring or context is full), -FI_EINVAL,
@@ -18,16 +20,6 @@ struct tdm_shm_ep;
  * begun.
  */
 ssize_t tdm_shm_tx_send(struct tdm_shm_ep *ep, struct tdm_xfer *x);
-
-/*
- * The inject() calls of struct fi_ops_msg and fi_ops_tagged: send @len bytes at
- * @buf, which the caller may reuse at return. Errors: those of
- * tdm_shm_tx_send(), and -FI_EMSGSIZE.
- */
-ssize_t tdm_shm_tx_inject(struct fid_ep *ep, const void *buf, size_t len,
-			  fi_addr_t addr);
-ssize_t tdm_shm_tx_tinject(struct fid_ep *ep, const void *buf, size_t len,
-			   fi_addr_t addr, uint64_t tag);
 
 /*
  * Read the peer's progress in the ring; breaks the pair when the value is

@@ -27,6 +27,18 @@ struct tdm_shm_unexp *tdm_shm_unexp_alloc(struct tdm_shm_pair *pair,
 struct tdm_shm_unexp *tdm_shm_unexp_announced(struct tdm_shm_pull *pull);
 void tdm_shm_unexp_free(struct tdm_shm_unexp *u);
 
+/* Not 0 while the session through which @u came has not been ended. */
+static inline int tdm_shm_unexp_here(const struct tdm_shm_unexp *u)
+{
+	return u->pair->state == TDM_SHM_PAIR_UP && u->pair->epoch == u->epoch;
+}
+
+/* Not 0 while the session through which @u came is up. */
+static inline int tdm_shm_unexp_live(const struct tdm_shm_unexp *u)
+{
+	return tdm_shm_unexp_here(u) && !u->pair->broken;
+}
+
 /* Find the account of @ep, whose receive side must have been bound. */
 void tdm_shm_unexp_init(struct tdm_shm_ep *ep);
 

@@ -118,19 +118,22 @@ int tdm_check_rma(struct tdm_ep *ep, const struct fi_msg_rma *m, uint64_t op,
  */
 static tdm_noinline ssize_t inject_other(struct fid_ep *fid, uint64_t op,
 					 const void *buf, size_t len,
-					 fi_addr_t dest, uint64_t tag)
+					 uint64_t data, fi_addr_t dest,
+					 uint64_t tag)
 {
 	struct tdm_xfer x;
 
 	tdm_xfer_init_send(&x, FI_SEND | op | inject_flags(fid), dest, NULL);
 	x.tag = tag;
+	x.data = data;
 	return send_buf(fid, &x, buf, len);
 }
 
-/* fi_inject() and fi_tinject(). */
+/* fi_inject() and its like: @op has FI_MSG or FI_TAGGED, and what they add. */
 static tdm_always_inline ssize_t inject(struct fid_ep *fid, uint64_t op,
 					const void *buf, size_t len,
-					fi_addr_t dest, uint64_t tag)
+					uint64_t data, fi_addr_t dest,
+					uint64_t tag)
 {
 	struct tdm_ep *ep = tdm_ep_from_fid(fid);
 
@@ -138,22 +141,37 @@ static tdm_always_inline ssize_t inject(struct fid_ep *fid, uint64_t op,
 			 !tdm_ep_plain(ep, FI_SEND | op) ||
 			 len > ep->inject_bytes || (len && !buf) ||
 			 default_flags(fid) & ~(uint64_t)INJECT_FLAGS))
-		return inject_other(fid, op, buf, len, dest, tag);
+		return inject_other(fid, op, buf, len, data, dest, tag);
 	return tdm_route_inject(ep, FI_SEND | op | inject_flags(fid), buf, len,
-				dest, tag);
+				data, dest, tag);
 }
 
 static tdm_flatten ssize_t msg_inject(struct fid_ep *ep, const void *buf,
 				      size_t len, fi_addr_t dest)
 {
-	return inject(ep, FI_MSG, buf, len, dest, 0);
+	return inject(ep, FI_MSG, buf, len, 0, dest, 0);
+}
+
+static tdm_flatten ssize_t msg_injectdata(struct fid_ep *ep, const void *buf,
+					  size_t len, uint64_t data,
+					  fi_addr_t dest)
+{
+	return inject(ep, FI_MSG | FI_REMOTE_CQ_DATA, buf, len, data, dest, 0);
 }
 
 static tdm_flatten ssize_t tagged_inject(struct fid_ep *ep, const void *buf,
 					 size_t len, fi_addr_t dest,
 					 uint64_t tag)
 {
-	return inject(ep, FI_TAGGED, buf, len, dest, tag);
+	return inject(ep, FI_TAGGED, buf, len, 0, dest, tag);
+}
+
+static tdm_flatten ssize_t tagged_injectdata(struct fid_ep *ep, const void *buf,
+					     size_t len, uint64_t data,
+					     fi_addr_t dest, uint64_t tag)
+{
+	return inject(ep, FI_TAGGED | FI_REMOTE_CQ_DATA, buf, len, data, dest,
+		      tag);
 }
 
 /* ---- receives ------------------------------------------------------------ */

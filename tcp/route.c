@@ -100,12 +100,26 @@ static ssize_t amo_local(struct tdm_root *root, fi_addr_t to,
 				    back, NULL, n, flags);
 }
 
-/* Not 0 when fi_inject() or fi_tinject() can express @x. */
+/* fi_inject() of the peer provider, or one of its like. */
+static inline ssize_t inject_local(struct fid_ep *local, uint64_t flags,
+				   const void *buf, size_t len, uint64_t data,
+				   fi_addr_t to, uint64_t tag)
+{
+	if (tdm_likely(flags & FI_TAGGED))
+		return flags & FI_REMOTE_CQ_DATA ?
+			       fi_tinjectdata(local, buf, len, data, to, tag) :
+			       fi_tinject(local, buf, len, to, tag);
+	return flags & FI_REMOTE_CQ_DATA ?
+		       fi_injectdata(local, buf, len, data, to) :
+		       fi_inject(local, buf, len, to);
+}
+
+/* Not 0 when fi_inject() or one of its like can express @x. */
 static int is_inject(const struct tdm_xfer *x)
 {
-	return (x->flags &
-		(FI_INJECT | FI_COMPLETION | FI_REMOTE_CQ_DATA | TDM_ONE_SIDED |
-		 TDM_DELIVERED | FI_FENCE | TDM_DEFERRED)) == FI_INJECT &&
+	return (x->flags & (FI_INJECT | FI_COMPLETION | TDM_ONE_SIDED |
+			    TDM_DELIVERED | FI_FENCE | TDM_DEFERRED)) ==
+		       FI_INJECT &&
 	       x->count == 1;
 }
 
@@ -120,11 +134,8 @@ static ssize_t send_local(struct tdm_root *root, fi_addr_t to,
 	struct fi_msg msg;
 
 	if (is_inject(x))
-		return x->flags & FI_TAGGED ?
-			       fi_tinject(root->local, x->iov->iov_base, x->len,
-					  to, x->tag) :
-			       fi_inject(root->local, x->iov->iov_base, x->len,
-					 to);
+		return inject_local(root->local, x->flags, x->iov->iov_base,
+				    x->len, x->data, to, x->tag);
 	if (x->flags & FI_TAGGED) {
 		tagged.msg_iov = x->iov;
 		tagged.desc = NULL;
@@ -425,7 +436,8 @@ ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x)
 }
 
 static ssize_t inject_again(struct tdm_ep *ep, uint64_t flags, const void *buf,
-			    size_t len, fi_addr_t to, uint64_t tag)
+			    size_t len, uint64_t data, fi_addr_t to,
+			    uint64_t tag)
 	TDM_TSA(release_capability(ep->domain->lock));
 
 /*
@@ -434,7 +446,8 @@ static ssize_t inject_again(struct tdm_ep *ep, uint64_t flags, const void *buf,
  */
 static tdm_noinline ssize_t inject_again(struct tdm_ep *ep, uint64_t flags,
 					 const void *buf, size_t len,
-					 fi_addr_t to, uint64_t tag)
+					 uint64_t data, fi_addr_t to,
+					 uint64_t tag)
 {
 	struct tdm_xfer x;
 	ssize_t ret;
@@ -442,6 +455,7 @@ static tdm_noinline ssize_t inject_again(struct tdm_ep *ep, uint64_t flags,
 	tdm_xfer_init(&x, flags, to, NULL);
 	tdm_xfer_buf(&x, buf, len);
 	x.tag = tag;
+	x.data = data;
 	ret = full(ep->tx_cq, &x) ? -FI_EAGAIN : send_locked(ep, &x);
 	if (ret == -FI_EAGAIN)
 		return retry_later(ep->domain);
@@ -451,24 +465,20 @@ static tdm_noinline ssize_t inject_again(struct tdm_ep *ep, uint64_t flags,
 }
 
 ssize_t tdm_route_inject(struct tdm_ep *ep, uint64_t flags, const void *buf,
-			 size_t len, fi_addr_t to, uint64_t tag)
+			 size_t len, uint64_t data, fi_addr_t to, uint64_t tag)
 {
 	ssize_t ret = -FI_EHOSTUNREACH;
 	const struct tdm_pair *p;
-	struct fid_ep *local;
 
 	tdm_lock_acquire(&ep->domain->lock);
 	p = pair_at(ep, to);
-	if (tdm_likely(p && is_local(p))) {
-		local = tdm_root_of(ep)->local;
-		ret = flags & FI_TAGGED ?
-			      fi_tinject(local, buf, len, p->local, tag) :
-			      fi_inject(local, buf, len, p->local);
-	}
+	if (tdm_likely(p && is_local(p)))
+		ret = inject_local(tdm_root_of(ep)->local, flags, buf, len,
+				   data, p->local, tag);
 	if (tdm_unlikely(ret))
 		return ret == -FI_EAGAIN ?
 			       retry_later(ep->domain) :
-			       inject_again(ep, flags, buf, len, to, tag);
+			       inject_again(ep, flags, buf, len, data, to, tag);
 	TDM_TRACE6(post_send, to, len, flags, tag, NULL, ret);
 	tdm_lock_release(&ep->domain->lock);
 	return 0;

@@ -35,12 +35,12 @@ extern const struct tdm_tiers tdm_route_tiers;
 ssize_t tdm_route_send(struct tdm_ep *ep, const struct tdm_xfer *x);
 
 /*
- * tdm_route_send() for fi_inject(3) and fi_tinject(3) of @len bytes at @buf.
- * @flags: those of the tdm_xfer; shared memory gets FI_MSG or FI_TAGGED only.
- * Lock: taken inside.
+ * tdm_route_send() for fi_inject(3), fi_injectdata(3), fi_tinject(3) and
+ * fi_tinjectdata(3) of @len bytes at @buf. @flags: those of the tdm_xfer; shared memory
+ * gets FI_MSG or FI_TAGGED, and FI_REMOTE_CQ_DATA, only. Lock: taken inside.
  */
 ssize_t tdm_route_inject(struct tdm_ep *ep, uint64_t flags, const void *buf,
-			 size_t len, fi_addr_t to, uint64_t tag);
+			 size_t len, uint64_t data, fi_addr_t to, uint64_t tag);
 
 /*
  * As tdm_route_send(), without a step of progress; a request that finds the

@@ -71,6 +71,15 @@ static void body(const struct tdm_shm_rec *rec, const uint8_t *p, size_t n)
 	}
 }
 
+/* What the comparison of @word0 accepts has been decoded as @rec, and fits a slot. */
+static void small(const struct tdm_shm_rec *rec, uint64_t word0, uint8_t flags)
+{
+	if (tdm_shm_word_small(word0, flags))
+		tdt_must(rec->slots == 1 && rec->op <= TDM_SHM_REC_TAG &&
+			 rec->flags == flags &&
+			 rec->extra + rec->aux <= TDM_SHM_BODY_BYTES);
+}
+
 /* Records of a ring, from byte 0 of @p on, as a consumer steps over them. */
 static void ring(const uint8_t *p, size_t n)
 {
@@ -82,13 +91,13 @@ static void ring(const uint8_t *p, size_t n)
 		memcpy(&word0, p, sizeof(word0));
 		tdt_must(tdm_shm_rec_decode(&rec, word0, 0));
 		if (tdm_shm_rec_decode(&rec, word0, room)) {
-			tdt_must(!tdm_shm_word_small(word0));
+			tdt_must(!tdm_shm_word_small(word0, 0) &&
+				 !tdm_shm_word_small(word0, TDM_SHM_REC_DATA));
 			return;
 		}
 		tdt_must(rec.slots && rec.slots <= room);
-		if (tdm_shm_word_small(word0))
-			tdt_must(rec.slots == 1 && rec.op <= TDM_SHM_REC_TAG &&
-				 !rec.flags && rec.aux <= TDM_SHM_BODY_BYTES);
+		small(&rec, word0, 0);
+		small(&rec, word0, TDM_SHM_REC_DATA);
 		if (rec.op == TDM_SHM_REC_RANGES)
 			tdt_must(rec.aux * sizeof(struct tdm_shm_range) +
 					 TDM_SHM_HEAD_BYTES <=

@@ -49,7 +49,7 @@ const struct Region {
 } regions[] = {
 	{ "ring put", "tdm_shm_tx_send", "eager", TDT_TIER_SHM },
 	{ "ring put", "tdm_shm_tx_slow", "saturation", TDT_TIER_SHM },
-	{ "ring put", "tdm_shm_tx_tinject", "inject", TDT_TIER_SHM },
+	{ "ring put", "tdm_shm_tinject", "inject", TDT_TIER_SHM },
 	{ "ring get", "tdm_shm_rx_take", "eager", TDT_TIER_SHM },
 	{ "ring get", "tdm_shm_rx_poll", "saturation", TDT_TIER_SHM },
 	{ "ring growth", "tdm_shm_grow_now", "saturation", TDT_TIER_SHM },

@@ -125,7 +125,7 @@ const call messages[] = {
 	  [](const args &x) {
 		  return fi_inject(x.ep, x.buf(), x.len(), x.to);
 	  } },
-	{ "injectdata", SEND, INJECT | WITH_DATA,
+	{ "injectdata", SEND, INJECT | WITH_DATA | UNCHECKED,
 	  [](const args &x) {
 		  return fi_injectdata(x.ep, x.buf(), x.len(), DATA, x.to);
 	  } },
@@ -154,7 +154,7 @@ const call messages[] = {
 	  [](const args &x) {
 		  return fi_tinject(x.ep, x.buf(), x.len(), x.to, TAG);
 	  } },
-	{ "tinjectdata", TSEND, INJECT | WITH_DATA,
+	{ "tinjectdata", TSEND, INJECT | WITH_DATA | UNCHECKED,
 	  [](const args &x) {
 		  return fi_tinjectdata(x.ep, x.buf(), x.len(), DATA, x.to,
 					TAG);
@@ -443,6 +443,51 @@ TEST_F(ShmCallsTest, EachCallThatSendsAMessage)
 		EXPECT_EQ(in[LEN], 0xee);
 		in.pop_back();
 		EXPECT_EQ(in, out);
+		forget();
+	}
+}
+
+/* A message with data fills a slot at 104 bytes, one without at 112. */
+TEST_F(ShmCallsTest, DataComesWithMessagesOfEachLengthAroundASlot)
+{
+	const size_t most = 120;
+
+	for (size_t i = 0; i < 4 * (most + 1); i++) {
+		const size_t len = i / 4;
+		const bool inject = i & 1, late = i & 2;
+		auto out = pattern(len, unsigned(i));
+		std::vector<unsigned char> in(most, 0xee);
+		struct iovec to = { in.data(), in.size() };
+		struct tdt_recv r = { 1, &to, 1, FI_ADDR_UNSPEC, TAG, 0, &in };
+
+		SCOPED_TRACE(i);
+		if (!late)
+			tdt_owner_recv(b, &r);
+		ASSERT_EQ(retry([&] {
+				  return inject ?
+						 fi_tinjectdata(a->ep,
+								out.data(), len,
+								DATA + i, to_b,
+								TAG) :
+						 fi_tsenddata(a->ep, out.data(),
+							      len, nullptr,
+							      DATA + i, to_b,
+							      TAG, &out);
+			  }),
+			  0);
+		if (late) {
+			for (int k = 0; k < 10; k++)
+				tdt_owner_progress(b);
+			tdt_owner_recv(b, &r);
+		}
+		ASSERT_TRUE(until([&] { return b->dones > 0; }));
+		EXPECT_EQ(b->done[0].err, 0);
+		EXPECT_EQ(b->done[0].len, len);
+		EXPECT_EQ(b->done[0].data, DATA + i);
+		EXPECT_TRUE(b->done[0].flags & FI_REMOTE_CQ_DATA);
+		EXPECT_TRUE(std::equal(out.begin(), out.end(), in.begin()));
+		EXPECT_EQ(in[len < most ? len : most - 1],
+			  len < most ? 0xee : out.back());
 		forget();
 	}
 }

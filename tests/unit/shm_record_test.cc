@@ -332,6 +332,31 @@ TEST(ShmRecord, NoWordPassesTheEndOfTheRing)
 	}
 }
 
+/* The comparison that tells a small message agrees with the decoder. */
+TEST(ShmRecord, SmallMessages)
+{
+	for (unsigned op = 0; op < 256; op++)
+		for (unsigned flags = 0; flags < 256; flags++)
+			for (unsigned aux = 90; aux < 130; aux++) {
+				uint64_t w = tdm_shm_word0(7, uint8_t(op),
+							   uint8_t(flags),
+							   uint16_t(aux));
+				struct tdm_shm_rec rec = {};
+				bool small =
+					!tdm_shm_rec_decode(&rec, w, 504) &&
+					rec.op <= TDM_SHM_REC_TAG &&
+					rec.slots == 1;
+
+				ASSERT_EQ(tdm_shm_word_small(w, 0),
+					  small && !flags)
+					<< op << " " << flags << " " << aux;
+				ASSERT_EQ(tdm_shm_word_small(w,
+							     TDM_SHM_REC_DATA),
+					  small && flags == TDM_SHM_REC_DATA)
+					<< op << " " << flags << " " << aux;
+			}
+}
+
 /* An announcement of one element stays within the first line of its slot. */
 TEST(ShmRecord, RtsOfOneElementTakesOneLine)
 {
