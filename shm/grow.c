@@ -33,8 +33,9 @@ static const uint64_t grow_stream_long_ns = 2500 * 1000;
  * a ring larger than a core's cache, the lines have gone to the cache that the
  * cores share, or to memory, before they are used again, and both sides are
  * several times faster. So a pair that writes much in a short time gets such a
- * ring, if at some check it was two records of average length ahead of its peer: in
- * a conversation the first use of each page would delay a message.
+ * ring, if at some check it was more than two records of average length ahead of its
+ * peer, not counting what the peer may have consumed without telling: in a conversation
+ * of one message each way, or of two, the first use of each page would delay a message.
  */
 void tdm_shm_grow_pace(struct tdm_shm_pair *pair, uint64_t now, uint32_t n)
 {
@@ -45,7 +46,8 @@ void tdm_shm_grow_pace(struct tdm_shm_pair *pair, uint64_t now, uint32_t n)
 							   grow_stream_ns;
 	uint64_t record = tdm_max((uint64_t)n, msgs ? slots / msgs : 0);
 
-	if (waiting >= GROW_AHEAD_RECORDS * record)
+	if (waiting >
+	    tdm_shm_ring_unshown(pair->tx.count) + GROW_AHEAD_RECORDS * record)
 		pair->paced_ahead = 1;
 	if (slots < GROW_STREAM_SLOTS && now - pair->paced_ns < within)
 		return;

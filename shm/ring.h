@@ -47,6 +47,14 @@ struct tdm_shm_ring_tx {
 	uint64_t limit; /* min(max(credit, base) + count, look) */
 };
 
+enum { TDM_SHM_SHOW_SLOTS = 256 };
+
+/* Returns how many slots of @count, at most, are consumed before that is published. */
+static inline uint32_t tdm_shm_ring_unshown(uint32_t count)
+{
+	return tdm_min(count / 4, (uint32_t)TDM_SHM_SHOW_SLOTS);
+}
+
 static inline uint32_t tdm_shm_lap_next(uint32_t lap)
 {
 	return lap + 1 ? lap + 1 : 1;

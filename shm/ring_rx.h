@@ -5,10 +5,7 @@
 
 #include "shm/ring.h"
 
-enum {
-	TDM_SHM_FETCH_BYTES = 512, /* most to fetch ahead */
-	TDM_SHM_SHOW_SLOTS = 256, /* most to consume before that is published */
-};
+enum { TDM_SHM_FETCH_BYTES = 512 }; /* most to fetch ahead */
 
 struct tdm_shm_ring_rx {
 	const uint8_t *slots; /* the peer's segment, read-only */
@@ -77,8 +74,7 @@ static inline void tdm_shm_ring_fetch(const struct tdm_shm_ring_rx *r,
 /* Not 0 when so many slots were consumed that the progress must be published. */
 static inline int tdm_shm_ring_show_now(const struct tdm_shm_ring_rx *r)
 {
-	return r->tail - r->shown >=
-	       tdm_min(r->count / 4, (uint32_t)TDM_SHM_SHOW_SLOTS);
+	return r->tail - r->shown >= tdm_shm_ring_unshown(r->count);
 }
 
 /* Step over a record of @n slots; @n must be <= count - idx. */
