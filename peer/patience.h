@@ -28,11 +28,12 @@ enum {
 	TDM_YIELD_ALONE_NS = 2000,
 	/*
 	 * One that took longer met processes that do not yield, or that have a
-	 * higher priority. The thread then keeps the core for a part of that
-	 * time before it offers it again, or it would hardly ever run; and it
-	 * naps instead of yielding for a multiple of that time.
+	 * higher priority: their time slices are some milliseconds, while ranks that
+	 * reduce or copy for their peers yield sooner. The thread then keeps the core for
+	 * a part of that time before it offers it again, or it would hardly ever run;
+	 * and it naps instead of yielding for a multiple of that time.
 	 */
-	TDM_YIELD_LONG_NS = 250 * 1000,
+	TDM_YIELD_LONG_NS = 2000 * 1000,
 	TDM_YIELD_STAY_PART = 16,
 	TDM_YIELD_NAP_TIMES = 16,
 	/*

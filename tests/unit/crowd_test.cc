@@ -38,6 +38,8 @@ TEST(Crowd, GrowsWhenOthersRanAndShrinksWhenNobodyDid)
 		crowd = tdm_engine_crowd(crowd, AWAY_NS);
 	EXPECT_EQ(crowd, (uint32_t)TDM_CROWD_MOST) << "four yields do";
 	EXPECT_EQ(tdm_engine_crowd(crowd, TDM_YIELD_LONG_NS), crowd);
+	EXPECT_EQ(tdm_engine_crowd(crowd, 1000 * 1000), crowd)
+		<< "three ranks reduced 64 KiB each, and yield";
 	EXPECT_EQ(tdm_engine_crowd(crowd, TDM_YIELD_LONG_NS + 1), 0u)
 		<< "the others do not yield, so the next poll is worth more";
 	for (int i = 0; i < TDM_CROWD_MOST; i++)
