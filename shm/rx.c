@@ -447,11 +447,15 @@ static tdm_always_inline int rx_small(struct tdm_shm_pair *pair, uint64_t word0,
 				      uint8_t flags)
 {
 	const uint8_t *slot = tdm_shm_ring_slot(&pair->rx);
-	int ret = rx_plain(pair, tdm_shm_word_op(word0) == TDM_SHM_REC_TAG,
-			   flags, slot,
-			   slot + TDM_SHM_HEAD_BYTES + tdm_shm_rec_extra(flags),
-			   tdm_shm_word_aux(word0));
+	size_t head = TDM_SHM_HEAD_BYTES + tdm_shm_rec_extra(flags);
+	size_t len = tdm_shm_word_aux(word0);
+	int ret;
 
+	/* The second line comes from the producer's cache during the match. */
+	if (head + len > TDM_CACHE_LINE_BYTES)
+		tdm_prefetch(slot + TDM_CACHE_LINE_BYTES);
+	ret = rx_plain(pair, tdm_shm_word_op(word0) == TDM_SHM_REC_TAG, flags,
+		       slot, slot + head, len);
 	if (tdm_likely(!ret))
 		tdm_shm_ring_step(&pair->rx, 1);
 	return ret;

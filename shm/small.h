@@ -59,6 +59,11 @@ static tdm_always_inline int tdm_shm_small_put(struct tdm_shm_pair *pair,
 							    TDM_SHM_REC_MSG,
 					   flags, (uint16_t)len));
 	tdm_shm_bell(pair);
+	/* The next one may be as long: warm() fetches its second line. */
+	if (body + len > slot + TDM_CACHE_LINE_BYTES) {
+		pair->warm_at = 0;
+		pair->warm_end = TDM_SHM_SLOT_BYTES;
+	}
 	pair->tx_msgs++;
 	pair->tx_bytes += len;
 	return 0;
