@@ -8,11 +8,11 @@
  *   TRUSTED              the acknowledgement waits for the reply; every
  *                        TIMED-th reply is timed
  *
- * A reply is prompt if no pass was made between the message and it, and not
- * more than PROMPT_NS went by. One that is not sets the number to 0, and so
- * does a pass that finds an acknowledgement still waiting. Replies to what is answered by
- * DONE are counted apart, and may come after some passes: TRUSTED lets the DONE linger in
- * the kernel (MSG_MORE, tcp(7)). One that lingered for long makes that more than TRUSTED. Spec:
+ * A reply is prompt if TDM_PROMPT_PASSES passes were made between the message and it, or
+ * fewer, and not more than PROMPT_NS went by. One that is not sets the number to 0, and
+ * so does a pass that finds that an acknowledgement has waited for so many. Replies to
+ * what is answered by DONE are counted apart: TRUSTED lets the DONE linger in the kernel
+ * (MSG_MORE, tcp(7)). One that lingered for long makes that more than TRUSTED. Spec:
  * doc/adr/0034-prompt-replies.md.
  */
 #include "tcp/wire/prompt.h"
@@ -181,10 +181,9 @@ void tdm_prompt_replied(struct tdm_conn *c)
 {
 	struct tdm_prompt *p = &c->prompt;
 	const unsigned kind = p->watch - 1u;
-	const uint32_t most = kind == TDM_PROMPT_DONE ? TDM_PROMPT_PASSES : 1;
 
 	p->watch = 0;
-	if ((uint32_t)c->tcp->pass - p->pass > most ||
+	if ((uint32_t)c->tcp->pass - p->pass > TDM_PROMPT_PASSES ||
 	    tdm_os.now_ns() - p->since_ns > PROMPT_NS)
 		p->hits[kind] = 0;
 	else if (p->hits[kind] < needed(p, kind))

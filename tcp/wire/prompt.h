@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When acknowledgements leave: that of a message with the reply, if the
- * application lately replied promptly, else at the end of the pass that
- * received the message; others when there is much to acknowledge.
+ * When acknowledgements leave: that of a message with the reply, or after some passes
+ * without one, if the application lately replied promptly, else at the end of the pass
+ * that received the message; others when there is much to acknowledge.
  *
  * A sender at FI_TRANSMIT_COMPLETE waits for it. An application that replies
  * saves a system call when the reply carries it. One that turns to other things
@@ -22,8 +22,8 @@
 enum { TDM_PROMPT_PASSES = 4 };
 
 /*
- * Acknowledge in the next pass but one, unless output carries the
- * acknowledgement before.
+ * Acknowledge in the next pass but one, or the TDM_PROMPT_PASSES-th if a message waits
+ * for that, unless output carries the acknowledgement before.
  */
 void tdm_prompt_due(struct tdm_conn *c);
 
@@ -68,8 +68,9 @@ static inline int tdm_prompt_waits(const struct tdm_conn *c)
 {
 	uint32_t passes = (uint32_t)c->tcp->pass - c->ack_pass;
 
-	return !c->ack_now &&
-	       passes < (c->prompt.uncorks ? TDM_PROMPT_PASSES : 1);
+	return !c->ack_now && passes < (c->prompt.uncorks | c->prompt.waits ?
+						TDM_PROMPT_PASSES :
+						1);
 }
 
 /*

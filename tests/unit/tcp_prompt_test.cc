@@ -79,22 +79,24 @@ protected:
 		ASSERT_TRUE(goes(1, [&] { return at(1).rx.got.size() > had; }));
 	}
 
-	/* And a reply, @ns later, until node 0 has it. */
-	void round(uint64_t ns)
+	/* And a reply, @ns and @passes of node 1 later, until node 0 has it. */
+	void round(uint64_t ns, int passes = 0)
 	{
 		const size_t had = at(0).rx.got.size();
 
 		ASSERT_EQ(0, at(0).recv(back.data(), len, 2));
 		message();
 		now_ns += ns;
+		while (passes--)
+			at(1).progress();
 		ASSERT_EQ(0, at(1).send(0, pong.data(), len, 2));
 		ASSERT_TRUE(goes(0, [&] { return at(0).rx.got.size() > had; }));
 	}
 
-	void rounds(int n, uint64_t ns)
+	void rounds(int n, uint64_t ns, int passes = 0)
 	{
 		while (n--)
-			ASSERT_NO_FATAL_FAILURE(round(ns));
+			ASSERT_NO_FATAL_FAILURE(round(ns, passes));
 	}
 
 	/* A message that completes at node 0 with passes of its own. */
@@ -157,10 +159,28 @@ TEST_F(TcpPrompt, ApplicationThatTurnsAwayDelaysNoSend)
 
 TEST_F(TcpPrompt, PromptRepliesCarryThem)
 {
+	for (int passes : { 0, TDM_PROMPT_PASSES - 1 }) {
+		rounds(TRUST, 0, passes);
+		sends = 0;
+		rounds(50, 1000, passes);
+		EXPECT_EQ(50u, sends);
+	}
+}
+
+/* A pass soon sends what no reply carried, and trusts no more. */
+TEST_F(TcpPrompt, AckThatWaitsLeavesAfterSomePasses)
+{
 	rounds(TRUST, 0);
+	message();
 	sends = 0;
-	rounds(50, 1000);
-	EXPECT_EQ(50u, sends);
+	for (int i = 1; i < TDM_PROMPT_PASSES; i++)
+		at(1).progress();
+	EXPECT_EQ(0u, sends);
+	at(1).progress();
+	EXPECT_EQ(1u, sends);
+	at(0).progress();
+	message();
+	EXPECT_EQ(2u, sends);
 }
 
 /* A CTS, an RTS that carries the ACK, and the payload: one ACK less. */
