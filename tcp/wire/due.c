@@ -8,11 +8,13 @@
 #include "base/os.h"
 
 enum {
+	/* Polls after which a hot socket that had no data is not busy. */
+	BUSY_POLLS = 16,
 	/*
-	 * Beside traffic that is not TCP, number of passes between two readings of
-	 * the clock; and polls after which a hot socket that had no data is not busy.
+	 * Beside traffic that is not TCP, one pass of so many powers of two, at most,
+	 * reads the clock.
 	 */
-	CLOCK_PASSES = 16,
+	SKIPS_MOST = 4,
 	/*
 	 * With a hot socket and nothing but TCP in use, the cold sockets are
 	 * polled with every n-th poll of the hot one.
@@ -28,7 +30,7 @@ enum {
 	SILENCE_SHARE = 16,
 	HOT_GAP_NS = 1500,
 	/*
-	 * Least time between polls of the cold sockets while other traffic goes
+	 * Most time between polls of the cold sockets while other traffic goes
 	 * on.
 	 */
 	COLD_GAP_NS = 20000,
@@ -92,7 +94,7 @@ enum tdm_due_hot tdm_due_hot(struct tdm_due *due)
 
 int tdm_due_hot_busy(const struct tdm_due *due)
 {
-	return due->hot_misses < CLOCK_PASSES;
+	return due->hot_misses < BUSY_POLLS;
 }
 
 /*
@@ -127,22 +129,28 @@ static int quiet_due(struct tdm_due *due, int eager)
 }
 
 /*
- * As tdm_due_cold(), while there is other traffic. Passes that are far apart all read the
- * clock.
+ * As tdm_due_cold(), while there is other traffic. From one reading of the clock to the next
+ * there are at most as many passes as the gap has room for: those of processes that share a
+ * core are far apart.
  */
 static int beside_due(struct tdm_due *due, int eager)
 {
-	uint64_t now, since;
+	uint64_t now, since, gap;
 
-	if (tdm_likely(!due->rare && due->passes % CLOCK_PASSES))
+	if (tdm_likely(due->passes % (1u << due->skips)))
 		return 0;
 	now = tdm_os.now_ns();
 	since = now - due->read_ns;
 	due->read_ns = now;
-	due->rare = since >=
-		    (due->rare ? 1u : CLOCK_PASSES) * (uint64_t)COLD_GAP_NS;
-	if (now - due->looked_ns <
-	    (uint64_t)(eager ? COLD_GAP_NS : LAZY_GAP_NS))
+	if (!due->quiet)
+		due->quiet_ns = now;
+	gap = tdm_min((now - due->quiet_ns) / SILENCE_SHARE,
+		      (uint64_t)(eager ? COLD_GAP_NS : LAZY_GAP_NS));
+	if (due->skips && since > gap)
+		due->skips--;
+	else if (due->skips < SKIPS_MOST && since < gap / 2)
+		due->skips++;
+	if (due->quiet && now - due->looked_ns < gap)
 		return 0;
 	due->looked_ns = now;
 	return 1;

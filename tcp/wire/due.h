@@ -24,7 +24,8 @@ struct tdm_due {
 	int all;   /* 1: the next pass polls all sockets */
 	int quiet; /* 1: the last poll of the cold sockets found none ready */
 	int spins; /* such readings that followed each other closely */
-	int rare;  /* 1: beside other traffic, passes are far apart */
+	/* beside other traffic one pass of 1 << skips reads the clock */
+	unsigned skips;
 	/* 1: what is polled in this pass has its longest gap: tdm_due_polled() */
 	int hot_full, cold_full;
 };
@@ -43,7 +44,8 @@ enum tdm_due_hot {
  * The time from one poll of a silent socket to the next is a sixteenth of the silence, up
  * to 1.5 us: on average, data are late by a thirty-second of the time that they were
  * waited for. Beside a hot socket, each fourth poll of it polls the cold ones. While none
- * is hot, they have a gap of their own, up to 5 us, or 10 us if all are listeners.
+ * is hot, they have a gap of their own, up to 5 us, or 10 us if all are listeners; and up to
+ * 20 us, or 200 us, beside traffic that is not TCP.
  */
 enum tdm_due_hot tdm_due_hot(struct tdm_due *due);
 

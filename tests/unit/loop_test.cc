@@ -221,9 +221,76 @@ TEST_F(Cold, IsPolledInEachRarePassBesideOtherTraffic)
 		tdm_loop_progress(loop, 0);
 		EXPECT_EQ(i, sock.calls);
 	}
-	for (int i = 0; i < 100; i++)
+}
+
+/* The time between polls is 20 us again where passes are near to each other again. */
+TEST_F(Cold, IsPolledSeldomBesideOtherTrafficAfterRarePasses)
+{
+	struct tdm_due due = {};
+	unsigned n = 0;
+
+	for (int i = 0; i < 16; i++) {
+		clock_ns += 1000000;
+		EXPECT_EQ(1, tdm_due_cold(&due, TDM_DUE_COOL, 0, 1));
+	}
+	for (int i = 0; i < 20000; i++) {
+		clock_ns += 50;
+		n += tdm_due_cold(&due, TDM_DUE_COOL, 0, 1) != 0;
+	}
+	EXPECT_GE(1000000u / 20000 + 1, n);
+	EXPECT_LE(1000000u / 22000, n);
+}
+
+/* Beside other traffic the time between polls is 20 us, however long passes take. */
+TEST_F(Cold, IsPolledInTimeBesideOtherTraffic)
+{
+	for (uint64_t pass_ns : { 50, 1000, 8000, 50000 }) {
+		auto pass = [&] {
+			clock_ns += pass_ns;
+			tdm_loop_progress(loop, 0);
+		};
+
+		SCOPED_TRACE(pass_ns);
+		for (uint64_t end = clock_ns + 1000000; clock_ns < end;)
+			pass();
+		const uint64_t from = clock_ns;
+		const unsigned calls = sock.calls;
+		eventfd_t value;
+		ASSERT_EQ(0, eventfd_write(sock.io.fd, 1));
+		while (sock.calls == calls && clock_ns < from + 1000000)
+			pass();
+		EXPECT_GE(20000 + 2 * pass_ns, clock_ns - from);
+		ASSERT_EQ(0, eventfd_read(sock.io.fd, &value));
+	}
+}
+
+/* What comes soon after something has come is found soon, too. */
+TEST_F(Cold, IsPolledSoonAgainBesideOtherTraffic)
+{
+	for (int i = 0; i < 1000; i++) {
+		clock_ns += 1000;
 		tdm_loop_progress(loop, 0);
-	EXPECT_GE(21u, sock.calls) << "passes are near to each other again";
+	}
+	ASSERT_EQ(0, eventfd_write(sock.io.fd, 1));
+	while (!sock.calls) {
+		clock_ns += 1000;
+		tdm_loop_progress(loop, 0);
+	}
+	eventfd_t value;
+	ASSERT_EQ(0, eventfd_read(sock.io.fd, &value));
+	const uint64_t from = clock_ns;
+	while (clock_ns < from + 20000) {
+		clock_ns += 1000;
+		tdm_loop_progress(loop, 0);
+	}
+	ASSERT_EQ(0, eventfd_write(sock.io.fd, 1));
+	const unsigned calls = sock.calls;
+	const uint64_t then = clock_ns;
+	while (sock.calls == calls && clock_ns < then + 1000000) {
+		clock_ns += 1000;
+		tdm_loop_progress(loop, 0);
+	}
+	EXPECT_GE(4000u, clock_ns - then);
 }
 
 /* As that of a hot socket, the time between polls is a sixteenth of the silence. */
