@@ -55,12 +55,12 @@ enum {
  */
 static const uint64_t cma_grace_ns = 4000;
 static const uint64_t cma_patience_ns = 64000;
-static const uint64_t cma_alive_ns = 500000;
+static const uint64_t cma_alive_ns = 50000;
 /*
  * While a process waits for its next message it asks again when the last answer is so
  * old, and so long after the last message that it has read.
  */
-static const uint64_t cma_fresh_ns = 250000;
+static const uint64_t cma_fresh_ns = 15000;
 static const uint64_t cma_talk_ns = 100000;
 
 /* End the receive, or the write to a region, that @pull fills. */
@@ -361,8 +361,8 @@ static void copy_self(struct tdm_shm_pull *pull)
  * Not 0 when the sender has closed or died: its memory may then have contained
  * anything when it was read. The kernel is not asked again within cma_alive_ns:
  * in so short a time no other process can have got the number of one that died,
- * since the kernel first gives out all others, some ten thousand, and each takes a
- * fork(2). Ranks that share a core exchange messages at intervals of 50 us and more.
+ * since the kernel first gives out all others, and no process that called
+ * execve(2) can have loaded a program.
  */
 static int sender_gone(struct tdm_shm_pair *pair, uint64_t now)
 {
