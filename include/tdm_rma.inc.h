@@ -2,8 +2,9 @@
 /*
  * The calls of fi_rma(3). The owner and the peer each include this in the file
  * that has their ops tables. That file defines, in front of the #include,
- * default_flags(), inject_flags() and message_flags() (see tdm_send.inc.h), and
+ * default_flags() and message_flags() (see tdm_send.inc.h), and
  *
+ *   inject_flags(ep)   as default_flags(), for fi_inject_write(3) and its like
  *   post_rma(ep, x)    check @x and start it
  *
  * Locking: none here; post_rma() says which.

@@ -8,7 +8,6 @@
  *   default_flags(ep)    flags of a call that takes none, fi_endpoint(3)
  *                        op_flags; FI_COMPLETION if the call is to write an
  *                        entry
- *   inject_flags(ep)     the same, for fi_inject_write(3) and its like
  *   message_flags(ep, op, given, &flags)
  *                        out: the flags of @op for a call that is given @given;
  *                        else an error

@@ -28,7 +28,7 @@ enum {
 	TDM_YIELD_ALONE_NS = 2000,
 	/*
 	 * One that took longer met processes that do not yield, or that have a
-	 * higher priority: their time slices are some milliseconds, while ranks that
+	 * higher priority: their time slices are mostly longer, while ranks that
 	 * reduce or copy for their peers yield sooner. The thread then keeps the core for
 	 * a part of that time before it offers it again, or it would hardly ever run;
 	 * and it naps instead of yielding for a multiple of that time.

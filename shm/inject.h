@@ -10,8 +10,9 @@
 
 /*
  * The inject() and injectdata() calls of struct fi_ops_msg and fi_ops_tagged: send
- * @len bytes at @buf, which the caller may reuse at return, with remote CQ data @data.
- * Errors: those of tdm_shm_tx_send(), and -FI_EMSGSIZE.
+ * @len bytes at @buf, which the caller may reuse at return. @buf is not checked: the
+ * owner has done that. @data: remote CQ data. Errors: those of tdm_shm_tx_send(), and
+ * -FI_EMSGSIZE.
  */
 ssize_t tdm_shm_inject(struct fid_ep *ep, const void *buf, size_t len,
 		       fi_addr_t addr);

@@ -109,7 +109,7 @@ int tdm_shm_rec_decode(struct tdm_shm_rec *rec, uint64_t word0,
 /*
  * Not 0 when @word0 is that of the most common record with @flags, 0 or
  * TDM_SHM_REC_DATA: one slot, with tdm_shm_word_aux() bytes of a message. One
- * comparison tells op and flags: lap aside, it has op 1 or 2.
+ * comparison tells op, 1 or 2, and flags; a second one the length.
  */
 static inline int tdm_shm_word_small(uint64_t word0, uint8_t flags)
 {

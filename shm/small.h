@@ -14,7 +14,8 @@
 /* Returns the most payload of a message with the flags @op in one slot, bytes. */
 static inline size_t tdm_shm_small_bytes(uint64_t op)
 {
-	return TDM_SHM_BODY_BYTES - (op & FI_REMOTE_CQ_DATA ? 8 : 0);
+	return TDM_SHM_BODY_BYTES -
+	       tdm_shm_rec_extra(op & FI_REMOTE_CQ_DATA ? TDM_SHM_REC_DATA : 0);
 }
 
 /*

@@ -290,8 +290,9 @@ static tdm_noinline ssize_t send_eager(struct tdm_shm_pair *pair,
 	}
 	/* In a conversation warm() may have fetched lines of this record. */
 	eager_write(slot, x, flags, op ? tdm_shm_op_id(op) : 0,
-		    pair->warm_at ? TDM_SHM_STRING_WARM_BYTES :
-				    TDM_SHM_STRING_BYTES);
+		    pair->warm_at > TDM_SHM_SLOT_BYTES ?
+			    TDM_SHM_STRING_WARM_BYTES :
+			    TDM_SHM_STRING_BYTES);
 	tdm_shm_ring_publish(&pair->tx, n,
 			     tdm_shm_word0(0,
 					   x->flags & FI_TAGGED ?

@@ -117,9 +117,9 @@ static inline ssize_t inject_local(struct fid_ep *local, uint64_t flags,
 /* Not 0 when fi_inject() or one of its like can express @x. */
 static int is_inject(const struct tdm_xfer *x)
 {
-	return (x->flags & (FI_INJECT | FI_COMPLETION | TDM_ONE_SIDED |
-			    TDM_DELIVERED | FI_FENCE | TDM_DEFERRED)) ==
-		       FI_INJECT &&
+	return (x->flags & (FI_INJECT | FI_COMPLETION | FI_TRANSMIT_COMPLETE |
+			    TDM_ONE_SIDED | TDM_DELIVERED | FI_FENCE |
+			    TDM_DEFERRED)) == FI_INJECT &&
 	       x->count == 1;
 }
 

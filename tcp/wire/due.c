@@ -129,9 +129,9 @@ static int quiet_due(struct tdm_due *due, int eager)
 }
 
 /*
- * As tdm_due_cold(), while there is other traffic. From one reading of the clock to the next
- * there are at most as many passes as the gap has room for: those of processes that share a
- * core are far apart.
+ * As tdm_due_cold(), while there is other traffic. How many passes go by from one reading
+ * of the clock to the next follows how long they took: those of processes that share a core
+ * are far apart.
  */
 static int beside_due(struct tdm_due *due, int eager)
 {
@@ -146,10 +146,10 @@ static int beside_due(struct tdm_due *due, int eager)
 		due->quiet_ns = now;
 	gap = tdm_min((now - due->quiet_ns) / SILENCE_SHARE,
 		      (uint64_t)(eager ? COLD_GAP_NS : LAZY_GAP_NS));
-	if (due->skips && since > gap)
-		due->skips--;
-	else if (due->skips < SKIPS_MOST && since < gap / 2)
+	if (due->skips < SKIPS_MOST && since < gap / 2)
 		due->skips++;
+	for (; due->skips && since > gap; since /= 2)
+		due->skips--;
 	if (due->quiet && now - due->looked_ns < gap)
 		return 0;
 	due->looked_ns = now;

@@ -8,8 +8,8 @@
  *   TRUSTED              the acknowledgement waits for the reply; every
  *                        TIMED-th reply is timed
  *
- * A reply is prompt if TDM_PROMPT_PASSES passes were made between the message and it, or
- * fewer, and not more than PROMPT_NS went by. One that is not sets the number to 0, and
+ * A reply is prompt if fewer than TDM_PROMPT_PASSES passes were made between the message
+ * and it, and not more than PROMPT_NS went by. One that is not sets the number to 0, and
  * so does a pass that finds that an acknowledgement has waited for so many. Replies to
  * what is answered by DONE are counted apart: TRUSTED lets the DONE linger in the kernel
  * (MSG_MORE, tcp(7)). One that lingered for long makes that more than TRUSTED. Spec:
@@ -48,10 +48,13 @@ void tdm_prompt_due(struct tdm_conn *c)
 	tdm_tcp_nudge(tcp);
 }
 
-/* Let an ACK for which no message waits, that of a read, fall due in this pass. */
+/*
+ * Let an ACK for which no message waits, that of a read, fall due in this pass. It leaves
+ * with DONEs that the kernel keeps.
+ */
 static void renew(struct tdm_conn *c)
 {
-	if (!c->prompt.waits)
+	if (!c->prompt.waits && !c->prompt.corked)
 		c->ack_pass = (uint32_t)c->tcp->pass;
 }
 
@@ -77,7 +80,7 @@ static int watch(struct tdm_conn *c, enum tdm_prompt_kind kind)
 		return trusted;
 	p->pass = pass;
 	p->watch = 0;
-	if (!trusted || !(c->rx_seq % TIMED)) {
+	if (!trusted || !(++p->turn % TIMED)) {
 		p->watch = (uint8_t)(1 + kind);
 		p->since_ns = tdm_os.now_ns();
 	}

@@ -22,8 +22,8 @@
 enum { TDM_PROMPT_PASSES = 4 };
 
 /*
- * Acknowledge in the next pass but one, or the TDM_PROMPT_PASSES-th if a message waits
- * for that, unless output carries the acknowledgement before.
+ * Acknowledge in the pass after this one, or in the TDM_PROMPT_PASSES-th after it if a
+ * message waits for that, unless output carries the acknowledgement before.
  */
 void tdm_prompt_due(struct tdm_conn *c);
 
@@ -66,11 +66,10 @@ static inline int tdm_prompt_uncorked(const struct tdm_conn *c)
 /* Not 0 when a reply may still carry what @c, which is in acks, has to send. */
 static inline int tdm_prompt_waits(const struct tdm_conn *c)
 {
-	uint32_t passes = (uint32_t)c->tcp->pass - c->ack_pass;
+	const uint32_t passes = (uint32_t)c->tcp->pass - c->ack_pass;
+	const int some = c->prompt.uncorks | c->prompt.waits;
 
-	return !c->ack_now && passes < (c->prompt.uncorks | c->prompt.waits ?
-						TDM_PROMPT_PASSES :
-						1);
+	return !c->ack_now && passes < (some ? TDM_PROMPT_PASSES : 1);
 }
 
 /*

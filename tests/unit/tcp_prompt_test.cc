@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When acknowledgements leave: with prompt replies, else in the pass that
- * received the message. The clock stands still but for the test, and the kernel
+ * When acknowledgements leave: with prompt replies, or some passes later without one,
+ * else in the pass that received the message. The clock stands still but for the test, and the kernel
  * never says that the peer's host has all bytes.
  */
 #include "tcp_world.h"
@@ -311,6 +311,24 @@ TEST_F(TcpPrompt, FurtherDonesDoNotProlongTheFirst)
 	kept = 0;
 	ASSERT_NO_FATAL_FAILURE(write(0, 1));
 	EXPECT_EQ(0u, kept);
+}
+
+/* Nor does a message whose ACK waits, too. */
+TEST_F(TcpPrompt, AckDoesNotProlongALingeringDone)
+{
+	regions();
+	rounds(TRUST, 0);
+	writes(TRUST);
+	sends = kept = 0;
+	ASSERT_NO_FATAL_FAILURE(write(0, 1));
+	EXPECT_EQ(1u, kept);
+	for (int i = 2; i < TDM_PROMPT_PASSES; i++)
+		at(1).progress();
+	at(0).progress();
+	message();
+	EXPECT_EQ(sends, kept);
+	at(1).progress();
+	EXPECT_LT(kept, sends);
 }
 
 /* The call that posts the receive of a message that waits may be the last one. */
