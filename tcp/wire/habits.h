@@ -27,8 +27,9 @@ struct tdm_prompt {
 	uint32_t cork_pass; /* since this pass, */
 	uint64_t cork_ns;   /* and this time */
 	uint8_t doubt; /* how often it kept them long: more replies are needed */
-	uint8_t uncorks; /* 1: it is in acks for that alone */
-	uint8_t turn;	 /* counts trusted replies, of which few are timed */
+	uint8_t uncorks;   /* 1: it is in acks for that alone */
+	uint8_t turn;	   /* counts trusted replies, of which few are timed */
+	uint8_t doubt_ack; /* how often an ACK waited in vain */
 };
 
 /* So many receives in a row that were posted in time make the next one likely to be. */

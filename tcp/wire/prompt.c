@@ -12,8 +12,8 @@
  * and it, and not more than PROMPT_NS went by. One that is not sets the number to 0, and
  * so does a pass that finds that an acknowledgement has waited for so many. Replies to
  * what is answered by DONE are counted apart: TRUSTED lets the DONE linger in the kernel
- * (MSG_MORE, tcp(7)). One that lingered for long makes that more than TRUSTED. Spec:
- * doc/adr/0034-prompt-replies.md.
+ * (MSG_MORE, tcp(7)). An ACK that waited in vain, and a DONE that lingered for long, make
+ * that more than TRUSTED. Spec: doc/adr/0034-prompt-replies.md.
  */
 #include "tcp/wire/prompt.h"
 
@@ -27,7 +27,9 @@ enum {
 	/* An application that lets DONEs linger so long has turned to other things: */
 	LONG_NS = 1000 * 1000,
 	DOUBT_SHIFT = 4, /* 16 times as many replies are needed then, */
-	DOUBT_MOST = 3,	 /* and so often again */
+	DOUBT_MOST = 3,	 /* and so often again. */
+	/* After an ACK that waited in vain twice as many are, and so often again. */
+	DOUBT_ACK_MOST = 4,
 	/* At this amount, received records are acknowledged at once. */
 	ACK_RECORDS = 64,
 	ACK_BYTES = 64 << 10,
@@ -61,9 +63,9 @@ static void renew(struct tdm_conn *c)
 /* Returns after how many prompt replies in a row the next one is trusted to be. */
 static unsigned needed(const struct tdm_prompt *p, unsigned kind)
 {
-	return kind == TDM_PROMPT_DONE ?
-		       (unsigned)TRUSTED << DOUBT_SHIFT * p->doubt :
-		       TRUSTED;
+	return (unsigned)TRUSTED
+	       << (kind == TDM_PROMPT_DONE ? DOUBT_SHIFT * p->doubt :
+					     p->doubt_ack);
 }
 
 /*
@@ -124,6 +126,7 @@ void tdm_prompt_missed(struct tdm_conn *c)
 
 	if (!tdm_prompt_keeps(c)) {
 		p->hits[TDM_PROMPT_ACK] = 0;
+		p->doubt_ack += p->doubt_ack < DOUBT_ACK_MOST;
 		return;
 	}
 	p->hits[TDM_PROMPT_DONE] = 0;
@@ -191,4 +194,6 @@ void tdm_prompt_replied(struct tdm_conn *c)
 		p->hits[kind] = 0;
 	else if (p->hits[kind] < needed(p, kind))
 		p->hits[kind]++;
+	else if (kind == TDM_PROMPT_ACK && p->doubt_ack)
+		p->doubt_ack--;
 }

@@ -217,6 +217,24 @@ TEST_F(TcpPrompt, ReplyThatDoesNotComeEndsTheTrust)
 	completes_alone();
 }
 
+/* After an ACK that waited in vain twice as many prompt replies are needed. */
+TEST_F(TcpPrompt, AckThatWaitedInVainEndsTheTrustForLonger)
+{
+	rounds(TRUST, 0);
+	for (unsigned needed : { 8u, 16u }) {
+		message();
+		for (int i = 0; i < TDM_PROMPT_PASSES; i++)
+			at(1).progress();
+		at(0).progress();
+		sends = 0;
+		rounds(int(needed), 0);
+		EXPECT_EQ(2 * needed, sends);
+		sends = 0;
+		rounds(10, 0);
+		EXPECT_EQ(10u, sends);
+	}
+}
+
 /* The data of a read are acknowledged later, which says nothing about replies. */
 TEST_F(TcpPrompt, ReadLeavesTheTrust)
 {
