@@ -2,8 +2,8 @@
 /*
  * The tables of fi_msg(3), fi_tagged(3) and fi_rma(3) of the peer's endpoint.
  * The calls are those of tdm_send.inc.h and tdm_rma.inc.h, each of which becomes one
- * struct tdm_xfer, and of inject.h. Receives are posted to the owner's SRX, never here. The owner
- * has checked flags and capabilities.
+ * struct tdm_xfer, and of inject.h. Receives are posted to the owner's SRX, never
+ * here. The owner has checked flags and capabilities.
  *
  * Locking: domain lock held.
  */

@@ -97,6 +97,14 @@ int tdm_due_hot_busy(const struct tdm_due *due)
 	return due->hot_misses < BUSY_POLLS;
 }
 
+/* Returns for how long the cold sockets have been silent at @now, ns. */
+static uint64_t silence_of_cold(struct tdm_due *due, uint64_t now)
+{
+	if (!due->quiet)
+		due->quiet_ns = now;
+	return now - due->quiet_ns;
+}
+
 /*
  * As tdm_due_cold(), while all sockets are cold and nothing but TCP is in use. While the
  * application spins, one pass of several reads the clock; an application whose passes
@@ -104,7 +112,7 @@ int tdm_due_hot_busy(const struct tdm_due *due)
  */
 static int quiet_due(struct tdm_due *due, int eager)
 {
-	uint64_t now, since, gap = LISTEN_GAP_NS;
+	uint64_t now, since, silence, gap = LISTEN_GAP_NS;
 
 	if (due->quiet && due->spins == SPIN_READINGS &&
 	    due->passes % SPIN_PASSES)
@@ -116,11 +124,9 @@ static int quiet_due(struct tdm_due *due, int eager)
 		due->spins = 0;
 	else if (due->spins < SPIN_READINGS)
 		due->spins++;
-	if (!due->quiet)
-		due->quiet_ns = now;
+	silence = silence_of_cold(due, now);
 	if (eager)
-		gap = tdm_min((now - due->quiet_ns) / SILENCE_SHARE,
-			      QUIET_GAP_NS);
+		gap = tdm_min(silence / SILENCE_SHARE, QUIET_GAP_NS);
 	if (due->quiet && since && now - due->looked_ns < gap)
 		return 0;
 	due->looked_ns = now;
@@ -142,9 +148,7 @@ static int beside_due(struct tdm_due *due, int eager)
 	now = tdm_os.now_ns();
 	since = now - due->read_ns;
 	due->read_ns = now;
-	if (!due->quiet)
-		due->quiet_ns = now;
-	gap = tdm_min((now - due->quiet_ns) / SILENCE_SHARE,
+	gap = tdm_min(silence_of_cold(due, now) / SILENCE_SHARE,
 		      (uint64_t)(eager ? COLD_GAP_NS : LAZY_GAP_NS));
 	if (due->skips < SKIPS_MOST && since < gap / 2)
 		due->skips++;

@@ -71,7 +71,7 @@ static void body(const struct tdm_shm_rec *rec, const uint8_t *p, size_t n)
 	}
 }
 
-/* What the comparison of @word0 accepts has been decoded as @rec, and fits a slot. */
+/* Check that @rec, decoded from @word0, fits a slot if tdm_shm_word_small() accepts it. */
 static void small(const struct tdm_shm_rec *rec, uint64_t word0, uint8_t flags)
 {
 	if (tdm_shm_word_small(word0, flags))

@@ -264,7 +264,7 @@ TEST_F(Cold, IsPolledInTimeBesideOtherTraffic)
 	}
 }
 
-/* What comes soon after something has come is found soon, too. */
+/* Data that come soon after other data are found soon, too. */
 TEST_F(Cold, IsPolledSoonAgainBesideOtherTraffic)
 {
 	for (int i = 0; i < 1000; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * When acknowledgements leave: with prompt replies, or some passes later without one,
- * else in the pass that received the message. The clock stands still but for the test, and the kernel
- * never says that the peer's host has all bytes.
+ * else in the pass that received the message. The clock stands still but for the test,
+ * and the kernel never says that the peer's host has all bytes.
  */
 #include "tcp_world.h"
 
