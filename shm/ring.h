@@ -47,9 +47,7 @@ struct tdm_shm_ring_tx {
 	uint64_t limit; /* min(max(credit, base) + count, look) */
 };
 
-enum {
-	TDM_SHM_SHOW_SLOTS = 256
-}; /* most that tdm_shm_ring_unshown() returns */
+enum { TDM_SHM_SHOW_SLOTS = 256 };
 
 /* Returns how many slots of @count, at most, are consumed before that is published. */
 static inline uint32_t tdm_shm_ring_unshown(uint32_t count)
